@@ -1,0 +1,30 @@
+/** Time as processes see it. Durations come from `monotonic_ms`, records from `now`; tests pass a clock that jumps. */
+export interface Clock {
+  /** Milliseconds since the epoch, may jump. */
+  now(): number
+  /** Milliseconds of a clock that never jumps. */
+  monotonic_ms(): number
+  after(delay_ms: number, run: () => void): Timer
+  every(period_ms: number, run: () => void): Timer
+}
+
+export interface Timer {
+  cancel(): void
+}
+
+/** The machine's clock. Its timers do not keep a process alive. */
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  monotonic_ms: () => performance.now(),
+  after(delay_ms, run) {
+    const timer = setTimeout(run, delay_ms).unref()
+    return { cancel: () => clearTimeout(timer) }
+  },
+  every(period_ms, run) {
+    const timer = setInterval(run, period_ms).unref()
+    return { cancel: () => clearInterval(timer) }
+  },
+}
+
+/** ISO 8601 in UTC with milliseconds, the form of every time column and of the management API. */
+export const iso = (epoch_ms: number): string => new Date(epoch_ms).toISOString()

@@ -1,0 +1,260 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { isIP } from 'node:net'
+import { join, resolve } from 'node:path'
+
+/** Everything a process may know of its environment, read once at start and frozen. Nobody else reads `process.env`. */
+export interface Config {
+  /** Folder of the database, recordings, prompts, certificates and keys. */
+  readonly data_dir: string
+  /** Folder of sockets and pid files of the running processes, inside `data_dir`. */
+  readonly run_dir: string
+  /** Address that peers see in SIP and SDP. */
+  readonly host: string
+  /** Address that SIP, RTP and HTTP sockets are bound to. */
+  readonly bind: string
+  readonly http_port: number
+  readonly sip_port: number
+  readonly sips_port: number
+  readonly ws_port: number
+  /** RTP and RTCP ports, both ends included. */
+  readonly rtp_ports: { readonly first: number; readonly last: number }
+  /** Domain of the trunks' signaling names. */
+  readonly domain: string
+  /** Public address of the HTTP APIs, without a trailing slash. */
+  readonly base_url: string
+  /** drachtio control endpoint; null starts the embedded edge. */
+  readonly drachtio: { readonly host: string; readonly port: number } | null
+  readonly drachtio_secret: string
+  readonly sandbox: boolean
+  /** Key (32 bytes) of values that must be kept readable: voice tokens, SIP passwords of carriers. */
+  readonly master_key: Buffer
+  /** CIDRs, or the word `loopback`, that outbound HTTP may reach although they are private. */
+  readonly allow_private_webhooks: readonly string[]
+  readonly log_level: LogLevel
+  readonly g729: boolean
+  readonly database_url: string | null
+  readonly redis_url: string | null
+  /** Threads of the media data plane. */
+  readonly media_threads: number
+  /** Own certificate and key for SIP over TLS and WSS; null makes one in `data_dir` on first start. */
+  readonly tls: { readonly cert_file: string; readonly key_file: string } | null
+}
+
+export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent'
+export type Environment = Readonly<Record<string, string | undefined>>
+
+/** A variable whose value makes no sense; the message names the variable, the value and what is expected. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError'
+}
+
+interface Variable<T> {
+  readonly name: string
+  readonly meaning: string
+  readonly default: string
+  readonly parse: (text: string, name: string) => T
+}
+
+const variable = <T>(
+  name: string,
+  fallback: string,
+  meaning: string,
+  parse: (text: string, name: string) => T,
+): Variable<T> => ({ name, meaning, default: fallback, parse })
+
+const refuse = (name: string, value: string, expected: string): never => {
+  throw new ConfigError(`${name}=${value}: ${expected}`)
+}
+
+const text = (value: string): string => value
+const optional = (value: string): string | null => (value === '' ? null : value)
+
+const port = (value: string, name: string): number => {
+  const number = Number(value)
+  if (!/^\d{1,5}$/.test(value) || number < 1 || number > 65535)
+    refuse(name, value, 'a port is a number from 1 to 65535')
+  return number
+}
+
+const portRange = (value: string, name: string): { first: number; last: number } => {
+  const match = /^(\d{1,5})-(\d{1,5})$/.exec(value)
+  const first = Number(match?.[1])
+  const last = Number(match?.[2])
+  if (!match || first < 1024 || last > 65535 || last - first < 3 || first % 2 !== 0)
+    refuse(name, value, 'a range is FIRST-LAST within 1024-65535, FIRST even, with at least two port pairs')
+  return { first, last }
+}
+
+const address = (value: string, name: string): string => {
+  if (isIP(value) === 0) refuse(name, value, 'an IPv4 or IPv6 address is expected')
+  return value
+}
+
+const flag = (value: string, name: string): boolean => {
+  if (/^(on|true|yes|1)$/i.test(value)) return true
+  if (/^(off|false|no|0)$/i.test(value)) return false
+  return refuse(name, value, 'expected on or off')
+}
+
+const endpoint = (value: string, name: string): { host: string; port: number } | null => {
+  if (value === '') return null
+  const match = /^(?:\[([0-9a-f:]+)\]|([^:\s]+)):(\d{1,5})$/i.exec(value)
+  if (!match) return refuse(name, value, 'expected HOST:PORT')
+  return { host: match[1] ?? match[2] ?? '', port: port(match[3] ?? '', name) }
+}
+
+const LEVELS: readonly LogLevel[] = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']
+const level = (value: string, name: string): LogLevel =>
+  LEVELS.find(known => known === value) ?? refuse(name, value, `expected one of ${LEVELS.join(', ')}`)
+
+const domain = (value: string, name: string): string => {
+  if (!/^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/i.test(value)) refuse(name, value, 'expected a DNS name')
+  return value.toLowerCase()
+}
+
+const threads = (value: string, name: string): number => {
+  if (!/^\d{1,2}$/.test(value) || Number(value) < 1 || Number(value) > 64) refuse(name, value, 'expected 1 to 64')
+  return Number(value)
+}
+
+const httpUrl = (value: string, name: string): string | null => {
+  if (value === '') return null
+  if (!URL.canParse(value) || !/^https?:$/.test(new URL(value).protocol)) refuse(name, value, 'expected an http(s) URL')
+  return value.replace(/\/+$/, '')
+}
+
+const list = (value: string): string[] => value.split(/[\s,]+/).filter(item => item !== '')
+
+/** Every variable, with its meaning; `strowger doctor` prints this table and .env.example mirrors it. */
+export const VARIABLES = {
+  data: variable('STROWGER_DATA', './data', 'folder of the database, recordings, keys', text),
+  host: variable('STROWGER_HOST', '127.0.0.1', 'address that peers see in SIP and SDP', address),
+  bind: variable('STROWGER_BIND', '', 'address that sockets are bound to; unset: STROWGER_HOST', optional),
+  http_port: variable('STROWGER_HTTP_PORT', '8080', 'HTTP port of the APIs and the console', port),
+  base_url: variable('STROWGER_BASE_URL', '', 'public address of the HTTP APIs; unset: http://HOST:HTTP_PORT', httpUrl),
+  sip_port: variable('STROWGER_SIP_PORT', '5060', 'SIP port, UDP and TCP', port),
+  sips_port: variable('STROWGER_SIPS_PORT', '5061', 'SIP port, TLS', port),
+  ws_port: variable('STROWGER_WS_PORT', '5066', 'SIP port, WebSocket', port),
+  rtp_ports: variable('STROWGER_RTP_PORTS', '20000-29999', 'UDP ports of RTP (even) and RTCP (odd)', portRange),
+  domain: variable('STROWGER_DOMAIN', 'localhost', "domain of the trunks' signaling names", domain),
+  drachtio: variable('STROWGER_DRACHTIO', '', 'HOST:PORT of a drachtio-server; unset: the embedded edge', endpoint),
+  drachtio_secret: variable('STROWGER_DRACHTIO_SECRET', '', "secret of drachtio's control link", text),
+  sandbox: variable('STROWGER_SANDBOX', 'on', 'the sandbox carrier plays the telephone network', flag),
+  master_key: variable(
+    'STROWGER_MASTER_KEY',
+    '',
+    '32 bytes as hex or base64; unset: a key file in the data folder',
+    text,
+  ),
+  allow_private: variable(
+    'STROWGER_ALLOW_PRIVATE_WEBHOOKS',
+    'loopback',
+    'private addresses that webhooks may reach: CIDRs, `loopback`, or `none`',
+    list,
+  ),
+  log: variable('STROWGER_LOG', 'info', `log level: ${LEVELS.join(', ')}`, level),
+  g729: variable('STROWGER_G729', 'on', 'use libbcg729 for G.729 when the machine has it', flag),
+  media_threads: variable('STROWGER_MEDIA_THREADS', '1', 'threads of the media data plane', threads),
+  tls_cert: variable(
+    'STROWGER_TLS_CERT',
+    '',
+    'PEM file of the certificate chain for TLS and WSS; unset: own',
+    optional,
+  ),
+  tls_key: variable('STROWGER_TLS_KEY', '', 'PEM file of its private key', optional),
+  database_url: variable('STROWGER_DATABASE_URL', '', 'PostgreSQL in place of SQLite', optional),
+  redis_url: variable('STROWGER_REDIS_URL', '', 'Redis for ceilings and wake-ups', optional),
+} as const
+
+const read = <T>(env: Environment, wanted: Variable<T>): T => {
+  const given = env[wanted.name]?.trim()
+  return wanted.parse(given === undefined || given === '' ? wanted.default : given, wanted.name)
+}
+
+/** Reads the environment; throws ConfigError naming the variable at the first value that makes no sense. */
+export function loadConfig(env: Environment): Config {
+  const v = VARIABLES
+  const data_dir = resolve(read(env, v.data))
+  const host = read(env, v.host)
+  const bind = read(env, v.bind)
+  const config = {
+    data_dir,
+    run_dir: join(data_dir, 'run'),
+    host,
+    bind: bind === null ? host : address(bind, v.bind.name),
+    http_port: read(env, v.http_port),
+    sip_port: read(env, v.sip_port),
+    sips_port: read(env, v.sips_port),
+    ws_port: read(env, v.ws_port),
+    rtp_ports: read(env, v.rtp_ports),
+    domain: read(env, v.domain),
+    drachtio: read(env, v.drachtio),
+    drachtio_secret: read(env, v.drachtio_secret),
+    sandbox: read(env, v.sandbox),
+    allow_private_webhooks: read(env, v.allow_private).filter(item => item !== 'none'),
+    log_level: read(env, v.log),
+    g729: read(env, v.g729),
+    database_url: read(env, v.database_url),
+    redis_url: read(env, v.redis_url),
+    media_threads: read(env, v.media_threads),
+    tls: tlsFiles(read(env, v.tls_cert), read(env, v.tls_key)),
+  }
+  refuseSharedPorts(config)
+  refuseUnbuilt(v.database_url.name, config.database_url)
+  refuseUnbuilt(v.redis_url.name, config.redis_url)
+  const base_url = read(env, v.base_url) ?? `http://${host.includes(':') ? `[${host}]` : host}:${config.http_port}`
+  mkdirSync(config.run_dir, { recursive: true })
+  return Object.freeze({ ...config, base_url, master_key: masterKey(read(env, v.master_key), data_dir) })
+}
+
+function tlsFiles(cert_file: string | null, key_file: string | null): Config['tls'] {
+  if (cert_file === null && key_file === null) return null
+  if (cert_file === null || key_file === null)
+    throw new ConfigError('STROWGER_TLS_CERT and STROWGER_TLS_KEY go together')
+  return { cert_file, key_file }
+}
+
+function refuseSharedPorts(config: Pick<Config, 'http_port' | 'sip_port' | 'sips_port' | 'ws_port' | 'rtp_ports'>) {
+  const named = [
+    ['STROWGER_HTTP_PORT', config.http_port],
+    ['STROWGER_SIP_PORT', config.sip_port],
+    ['STROWGER_SIPS_PORT', config.sips_port],
+    ['STROWGER_WS_PORT', config.ws_port],
+  ] as const
+  for (const [name, value] of named) {
+    const twin = named.find(([other, taken]) => other !== name && taken === value)
+    if (twin) throw new ConfigError(`${name}=${value}: the same port as ${twin[0]}`)
+    if (name === 'STROWGER_SIP_PORT' && value >= config.rtp_ports.first && value <= config.rtp_ports.last)
+      throw new ConfigError(`${name}=${value}: inside STROWGER_RTP_PORTS`)
+  }
+}
+
+/** A setting that names another service must not be accepted and ignored: what is not there yet is refused by name. */
+function refuseUnbuilt(name: string, value: string | null) {
+  if (value !== null) throw new ConfigError(`${name}: this version keeps its state in SQLite only; unset it`)
+}
+
+function masterKey(given: string, data_dir: string): Buffer {
+  if (given !== '') {
+    const key = /^[0-9a-f]{64}$/i.test(given) ? Buffer.from(given, 'hex') : Buffer.from(given, 'base64')
+    if (key.length !== 32) throw new ConfigError('STROWGER_MASTER_KEY: expected 32 bytes as hex or base64')
+    return key
+  }
+  const file = join(data_dir, 'master.key')
+  if (!existsSync(file)) {
+    mkdirSync(data_dir, { recursive: true })
+    try {
+      writeFileSync(file, `${randomBytes(32).toString('hex')}\n`, { mode: 0o600, flag: 'wx' })
+    } catch (error) {
+      // Two processes may start on an empty folder at once; the one that lost reads the winner's key.
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+    }
+  }
+  const key = Buffer.from(readFileSync(file, 'utf8').trim(), 'hex')
+  if (key.length !== 32) throw new ConfigError(`${file}: expected 64 hexadecimal characters`)
+  return key
+}
+
+/** A short, stable name of this installation's key, safe to log. */
+export const keyFingerprint = (key: Buffer): string => createHash('sha256').update(key).digest('hex').slice(0, 8)

@@ -1,0 +1,49 @@
+import { createCipheriv, createDecipheriv, createHash, randomBytes, scrypt, timingSafeEqual } from 'node:crypto'
+import { promisify } from 'node:util'
+
+const sha256 = (value: string | Buffer): Buffer => createHash('sha256').update(value).digest()
+
+/** Hash of a secret that has 128 random bits or more (API keys): no salt or stretching is needed. Hex. */
+export const hashSecret = (secret: string): string => sha256(secret).toString('hex')
+
+/** Compares two texts in constant time; hashing first makes their lengths equal. */
+export const sameSecret = (a: string, b: string): boolean => timingSafeEqual(sha256(a), sha256(b))
+
+/** AES-256-GCM; `v1.<iv>.<tag>.<text>`, each base64url. For values that must be read again, such as the voice token. */
+export function seal(key: Buffer, plain: string): string {
+  const iv = randomBytes(12)
+  const cipher = createCipheriv('aes-256-gcm', key, iv)
+  const body = Buffer.concat([cipher.update(plain, 'utf8'), cipher.final()])
+  return ['v1', ...[iv, cipher.getAuthTag(), body].map(part => part.toString('base64url'))].join('.')
+}
+
+/** The plain text of `seal`; throws when the key is another one or the text was changed. */
+export function unseal(key: Buffer, sealed: string): string {
+  const [version, iv, tag, body] = sealed.split('.')
+  if (version !== 'v1' || !iv || !tag || body === undefined) throw new Error('sealed value has an unknown form')
+  const decipher = createDecipheriv('aes-256-gcm', key, Buffer.from(iv, 'base64url'))
+  decipher.setAuthTag(Buffer.from(tag, 'base64url'))
+  return Buffer.concat([decipher.update(Buffer.from(body, 'base64url')), decipher.final()]).toString('utf8')
+}
+
+const derive = promisify<string, Buffer, number, object, Buffer>(scrypt)
+const COST = { N: 2 ** 15, r: 8, p: 1, maxmem: 64 * 1024 * 1024 } as const
+
+/** Password hash for people: `scrypt.<salt>.<hash>` (RFC 7914). */
+export async function hashPassword(password: string): Promise<string> {
+  const salt = randomBytes(16)
+  return `scrypt.${salt.toString('base64url')}.${(await derive(password, salt, 32, COST)).toString('base64url')}`
+}
+
+export async function passwordMatches(password: string, stored: string): Promise<boolean> {
+  const [kind, salt, hash] = stored.split('.')
+  if (kind !== 'scrypt' || !salt || !hash) return false
+  return timingSafeEqual(
+    await derive(password, Buffer.from(salt, 'base64url'), 32, COST),
+    Buffer.from(hash, 'base64url'),
+  )
+}
+
+/** HA1 of RFC 7616 §3.4.2 per algorithm, hex. */
+export const digestHa1 = (algorithm: 'md5' | 'sha256', username: string, realm: string, password: string): string =>
+  createHash(algorithm).update(`${username}:${realm}:${password}`).digest('hex')

@@ -1,0 +1,19 @@
+// `npm run check`: format, lint, types, then the import rule and the other tidy rules.
+import { spawnSync } from 'node:child_process'
+import { existsSync } from 'node:fs'
+
+const steps = [
+  ['format and lint', 'node_modules/.bin/biome', ['check', '--error-on-warnings', '.']],
+  ['types', 'node_modules/.bin/tsc', ['-p', '.']],
+]
+if (existsSync('test/tidy')) steps.push(['tidy', process.execPath, ['build/test/tidy/main.js']])
+
+for (const [name, command, args] of steps) {
+  const started = Date.now()
+  const { status } = spawnSync(command, args, { stdio: 'inherit' })
+  if (status !== 0) {
+    console.error(`check: ${name} failed`)
+    process.exit(1)
+  }
+  console.error(`check: ${name} ok in ${Date.now() - started} ms`)
+}
