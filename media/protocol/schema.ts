@@ -1,0 +1,322 @@
+import Type, { type Static, type TSchema } from 'typebox'
+
+/**
+ * What signaling may ask of the media worker and what it is told: every method with its parameters, result and
+ * refusals, and every event. Frames travel as one JSON object a line over a Unix socket:
+ * request `{id, method, params}`, reply `{id, result}` or `{id, error: {reason, detail}}`, event `{event, ...fields}`.
+ */
+
+const closed = { additionalProperties: false }
+const Id = Type.String({ minLength: 1, maxLength: 128 })
+const orNull = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()])
+const words = <const T extends readonly string[]>(...values: T) => Type.Enum(values)
+const Empty = Type.Object({}, closed)
+
+/** Names of the specification's TrunkCodec; the SDP encoding names are in core/domain/codecs. */
+export const CodecName = words('PCMA', 'PCMU', 'G729', 'G722', 'OPUS')
+export type CodecName = Static<typeof CodecName>
+
+/** Direction as the owner of the SDP sees it (RFC 3264 §6.1): `sendonly` in our SDP means that we send and do not listen. */
+export const Direction = words('sendrecv', 'sendonly', 'recvonly', 'inactive')
+export type Direction = Static<typeof Direction>
+
+export const Security = words('rtp', 'sdes_srtp_required')
+export type Security = Static<typeof Security>
+
+export const LegPolicy = Type.Object(
+  {
+    /** In order of preference; the first that the other side also has wins unless a relay is possible. */
+    codecs: Type.Array(CodecName, { minItems: 1, maxItems: 5 }),
+    security: Security,
+    source_validation: words('relaxed', 'strict'),
+    /** CIDRs from which media may come besides the address in the SDP. */
+    sources: Type.Array(Type.String({ maxLength: 64 }), { maxItems: 256 }),
+    /** Address that the leg's SIP came from: second in the order of trust when latching. */
+    signalled_from: orNull(Type.String({ maxLength: 64 })),
+    telephone_event: Type.Boolean(),
+  },
+  closed,
+)
+export type LegPolicy = Static<typeof LegPolicy>
+
+export const PlaySource = Type.Union([
+  Type.Object({ kind: Type.Literal('url'), url: Type.String({ minLength: 1, maxLength: 4096 }) }, closed),
+  /** A prompt inside the data folder; a path outside it is refused. */
+  Type.Object({ kind: Type.Literal('file'), path: Type.String({ minLength: 1, maxLength: 4096 }) }, closed),
+  Type.Object(
+    {
+      kind: Type.Literal('speech'),
+      text: Type.String({ maxLength: 4096 }),
+      voice: Type.String({ maxLength: 64 }),
+      language: Type.String({ maxLength: 32 }),
+    },
+    closed,
+  ),
+  Type.Object(
+    {
+      kind: Type.Literal('tone'),
+      hz: Type.Array(Type.Number({ minimum: 20, maximum: 20_000 }), { minItems: 1, maxItems: 4 }),
+      on_ms: Type.Integer({ minimum: 1, maximum: 60_000 }),
+      off_ms: Type.Integer({ minimum: 0, maximum: 60_000 }),
+      /** Null: until stopped. */
+      total_ms: orNull(Type.Integer({ minimum: 1, maximum: 3_600_000 })),
+    },
+    closed,
+  ),
+  Type.Object({ kind: Type.Literal('silence'), ms: Type.Integer({ minimum: 0, maximum: 86_400_000 }) }, closed),
+  /** Ring-back cadence of a country (ISO 3166 alpha-2 in either case, `uk` and `us-old` too); plays until stopped. */
+  Type.Object({ kind: Type.Literal('ringback'), country: Type.String({ minLength: 2, maxLength: 8 }) }, closed),
+])
+export type PlaySource = Static<typeof PlaySource>
+
+/** What a leg did so far. Counts are of RTP packets unless named otherwise; times are ISO 8601, null before the first packet. */
+export const LegStats = Type.Object(
+  {
+    codec: orNull(CodecName),
+    secured: Type.Boolean(),
+    packets_received: Type.Integer(),
+    packets_sent: Type.Integer(),
+    bytes_received: Type.Integer(),
+    bytes_sent: Type.Integer(),
+    /** RFC 3550 §A.3: expected less received, never below 0. */
+    packets_lost: Type.Integer(),
+    /** RFC 3550 §A.8, of what we receive. */
+    jitter_ms: Type.Number(),
+    jitter_max_ms: Type.Number(),
+    /** From the last RTCP receiver report about what we send; null when none came. */
+    remote_packets_lost: orNull(Type.Integer()),
+    remote_jitter_ms: orNull(Type.Number()),
+    rtt_ms: orNull(Type.Number()),
+    /** E-model (ITU-T G.107) of what we receive; null before there is anything to rate. */
+    mos: orNull(Type.Number()),
+    r_factor: orNull(Type.Number()),
+    /** The peer's own listening quality from RTCP XR VoIP metrics (RFC 3611 §4.7), when it sent any. */
+    remote_mos: orNull(Type.Number()),
+    first_packet_at: orNull(Type.String()),
+    last_packet_at: orNull(Type.String()),
+    /** Packets from addresses that the latching rules refused (design §5, RTPbleed). */
+    strangers_dropped: Type.Integer(),
+    /** Packets that failed SRTP authentication or were replayed. */
+    srtp_dropped: Type.Integer(),
+    /** Packets beyond three times the nominal rate. */
+    policed_dropped: Type.Integer(),
+    malformed_dropped: Type.Integer(),
+    /** Where our packets go now, and where the peer's SDP said they should: different behind NAT. */
+    remote_address: orNull(Type.String()),
+    remote_port: orNull(Type.Integer()),
+    signalled_address: orNull(Type.String()),
+    signalled_port: orNull(Type.Integer()),
+  },
+  closed,
+)
+export type LegStats = Static<typeof LegStats>
+
+const Leg = Type.Object({ leg_id: Id }, closed)
+const Recording = Type.Object({ recording_id: Id }, closed)
+const Sdp = Type.String({ maxLength: 65_536 })
+
+const method = <P extends TSchema, R extends TSchema, const E extends readonly string[]>(
+  params: P,
+  result: R,
+  refusals: E,
+) => ({ params, result, refusals })
+
+/** Every method may also be refused with COMMON_REFUSALS. */
+export const METHODS = {
+  hello: method(
+    Type.Object({ client: Type.String({ minLength: 1, maxLength: 128 }) }, closed),
+    Type.Object(
+      {
+        worker_id: Type.String(),
+        pid: Type.Integer(),
+        features: Type.Object(
+          { codecs: Type.Array(CodecName), srtp_suites: Type.Array(Type.String()), transcode: Type.Array(CodecName) },
+          closed,
+        ),
+      },
+      closed,
+    ),
+    [],
+  ),
+  'session.open': method(Type.Object({ session_id: Id }, closed), Empty, ['session_exists', 'media_unavailable']),
+  /** Closes its legs; recordings end with `leg_closed` (their events come after this reply). */
+  'session.close': method(
+    Type.Object({ session_id: Id }, closed),
+    Type.Object({ legs: Type.Record(Type.String(), LegStats) }, closed),
+    ['session_unknown'],
+  ),
+  'leg.open': method(
+    Type.Object({ session_id: Id, leg_id: Id, policy: LegPolicy }, closed),
+    Type.Object({ rtp_port: Type.Integer() }, closed),
+    ['session_unknown', 'leg_exists', 'media_unavailable'],
+  ),
+  /** Stores their offer, of an INVITE or a re-INVITE. Nothing changes on the wire before `leg.local_answer`. */
+  'leg.remote_offer': method(
+    Type.Object({ leg_id: Id, sdp: Sdp }, closed),
+    Type.Object(
+      {
+        /** Offered and allowed by the policy, in the policy's order. */
+        codecs: Type.Array(CodecName),
+        /** Encoding names as offered, in the offer's order. */
+        offered: Type.Array(Type.String()),
+        /** What the peer asked for, from the peer's side: `sendonly` is a hold. */
+        direction: Direction,
+        hold: Type.Boolean(),
+        secured: Type.Boolean(),
+      },
+      closed,
+    ),
+    ['leg_unknown', 'sdp_malformed', 'no_common_codec', 'srtp_required'],
+  ),
+  /**
+   * The answer to the stored offer; called again without a new offer it gives the same text (183, then 200).
+   * `prefer_leg` chooses that leg's settled codec when the offer allows it, so that the bridge is a relay.
+   */
+  'leg.local_answer': method(
+    Type.Object({ leg_id: Id, prefer_leg: Type.Optional(Id) }, closed),
+    Type.Object({ sdp: Type.String(), codec: CodecName, direction: Direction }, closed),
+    ['leg_unknown', 'offer_missing', 'no_common_codec', 'srtp_required'],
+  ),
+  /** A first offer, or a re-offer with the o= version raised when anything changed (RFC 3264 §8). */
+  'leg.local_offer': method(
+    Type.Object({ leg_id: Id, prefer_leg: Type.Optional(Id), direction: Type.Optional(Direction) }, closed),
+    Type.Object({ sdp: Type.String() }, closed),
+    ['leg_unknown'],
+  ),
+  /** Their answer to our last offer; may come again (183, then 200, forked answers). */
+  'leg.remote_answer': method(
+    Type.Object({ leg_id: Id, sdp: Sdp }, closed),
+    Type.Object({ codec: CodecName, direction: Direction, hold: Type.Boolean() }, closed),
+    ['leg_unknown', 'offer_missing', 'sdp_malformed', 'codec_not_offered', 'srtp_required'],
+  ),
+  /** An offer, ours or theirs, was refused: back to the last settled state. */
+  'leg.rollback': method(Leg, Empty, ['leg_unknown']),
+  'leg.stats': method(Leg, LegStats, ['leg_unknown']),
+  'leg.close': method(Leg, LegStats, ['leg_unknown']),
+
+  /** Joins two legs of one session both ways, replacing earlier bridges of either; redone by itself after re-INVITEs. */
+  bridge: method(
+    Type.Object({ a: Id, b: Id }, closed),
+    Type.Object({ mode: words('relay', 'transcode'), codecs: Type.Tuple([CodecName, CodecName]) }, closed),
+    ['leg_unknown', 'leg_not_ready', 'session_mismatch', 'transcode_unavailable'],
+  ),
+  unbridge: method(Leg, Empty, ['leg_unknown']),
+
+  /** Plays the sources one after the other, `loop` times (0: for ever). A play already running on the leg ends as `stopped`. */
+  'play.start': method(
+    Type.Object(
+      {
+        leg_id: Id,
+        play_id: Id,
+        sources: Type.Array(PlaySource, { minItems: 1, maxItems: 100 }),
+        loop: Type.Integer({ minimum: 0, maximum: 1000 }),
+      },
+      closed,
+    ),
+    Empty,
+    ['leg_unknown'],
+  ),
+  /** Without `play_id`: whatever plays. Stopping what has ended already is no error. */
+  'play.stop': method(Type.Object({ leg_id: Id, play_id: Type.Optional(Id) }, closed), Empty, ['leg_unknown']),
+  /** `w` waits 0.5 s, `W` 1 s. By RFC 4733 when negotiated, else in-band. Several sends queue. */
+  'digits.send': method(
+    Type.Object({ leg_id: Id, send_id: Id, digits: Type.String({ pattern: '^[0-9A-D*#wW]{1,256}$' }) }, closed),
+    Empty,
+    ['leg_unknown', 'leg_not_ready'],
+  ),
+  /** Whether keys pass through a bridge (from the start: yes). */
+  'dtmf.relay': method(Type.Object({ leg_id: Id, enabled: Type.Boolean() }, closed), Empty, ['leg_unknown']),
+  /** In-band detection; key events then have source `inband`. */
+  'inband.detect': method(Type.Object({ leg_id: Id, enabled: Type.Boolean() }, closed), Empty, ['leg_unknown']),
+
+  'record.start': method(
+    Type.Object(
+      {
+        session_id: Id,
+        recording_id: Id,
+        /** Absolute path ending in .wav inside the data folder. */
+        file: Type.String({ minLength: 1, maxLength: 4096, pattern: '^/.*\\.wav$' }),
+        /** 2: left channel is what `left` sends, right is what `right` sends (null: what we play to `left`). 1: one mix. */
+        channels: Type.Union([Type.Literal(1), Type.Literal(2)]),
+        left: orNull(Id),
+        right: orNull(Id),
+        /** `received`: only what `left` sends; `both`: the other channel or what we play as well. */
+        what: words('received', 'both'),
+        max_ms: orNull(Type.Integer({ minimum: 1, maximum: 86_400_000 })),
+        /** Ends after so much silence on the left leg. */
+        silence_ms: orNull(Type.Integer({ minimum: 100, maximum: 3_600_000 })),
+        /** Keys of the left leg that end it; '' for none. */
+        finish_keys: Type.String({ pattern: '^[0-9A-D*#]{0,16}$' }),
+        beep: Type.Boolean(),
+        /** Cuts leading and trailing silence off the finished file. */
+        trim: Type.Boolean(),
+      },
+      closed,
+    ),
+    Empty,
+    ['session_unknown', 'leg_unknown', 'leg_not_ready', 'recording_exists', 'file_refused', 'recording_unavailable'],
+  ),
+  'record.stop': method(Recording, Empty, ['recording_unknown']),
+  /** While paused nothing is written: the paused time is not in the file. */
+  'record.pause': method(Recording, Empty, ['recording_unknown']),
+  'record.resume': method(Recording, Empty, ['recording_unknown']),
+} as const
+
+/** `params_invalid` names the first bad parameter; `media_unavailable` is also what the client says while the worker is away. */
+export const COMMON_REFUSALS = ['method_unknown', 'params_invalid', 'media_unavailable', 'internal'] as const
+
+const event = <const P extends Record<string, TSchema>>(fields: P) => Type.Object(fields)
+
+export const EVENTS = {
+  'play.ended': event({
+    leg_id: Id,
+    play_id: Id,
+    /** `failed`: not one source could be played. Single failures are listed whatever the reason. */
+    reason: words('finished', 'stopped', 'failed'),
+    detail: Type.Optional(Type.String()),
+    failures: Type.Array(Type.Object({ index: Type.Integer(), detail: Type.String() })),
+  }),
+  'digits.sent': event({ leg_id: Id, send_id: Id }),
+  /** One for each key press, when the key is known (not when it is released): `duration_ms` is what was heard so far. */
+  dtmf: event({
+    leg_id: Id,
+    digit: Type.String(),
+    duration_ms: Type.Integer(),
+    source: words('rfc4733', 'inband'),
+  }),
+  /** Exactly one for each record.start that was not refused. `duration_ms`, `bytes`, `sha256` are of the finished file. */
+  'record.ended': event({
+    recording_id: Id,
+    reason: words('stopped', 'silence', 'key', 'max_length', 'leg_closed', 'disk_full', 'failed'),
+    key: Type.Optional(Type.String()),
+    duration_ms: Type.Integer(),
+    bytes: Type.Integer(),
+    /** Lower-case hex; null when there is no file (`failed`). */
+    sha256: orNull(Type.String()),
+    /** Nothing but silence, or nothing at all after trimming. */
+    empty: Type.Boolean(),
+    detail: Type.Optional(Type.String()),
+  }),
+  'leg.latched': event({ leg_id: Id, address: Type.String(), port: Type.Integer() }),
+  'leg.first_packet': event({ leg_id: Id }),
+  /** No RTP received for 10 s; repeated each 10 s. Not sent while the peer holds us or sends nothing by its SDP. */
+  'leg.silent': event({ leg_id: Id, for_ms: Type.Integer() }),
+  /** SRTP was required and for 5 s not one packet was good. */
+  'leg.srtp_failed': event({ leg_id: Id }),
+  'leg.stats': event({ leg_id: Id, session_id: Id, stats: LegStats }),
+} as const
+
+export type MethodName = keyof typeof METHODS
+export type MethodParams<M extends MethodName> = Static<(typeof METHODS)[M]['params']>
+export type MethodResult<M extends MethodName> = Static<(typeof METHODS)[M]['result']>
+export type MethodRefusal<M extends MethodName> =
+  | (typeof METHODS)[M]['refusals'][number]
+  | (typeof COMMON_REFUSALS)[number]
+
+export type EventName = keyof typeof EVENTS
+export type EventFields<E extends EventName> = Static<(typeof EVENTS)[E]>
+/** Any event as one value, told apart by `event`. */
+export type MediaEvent = { [E in EventName]: { event: E } & EventFields<E> }[EventName]
+
+/** Frames longer than this end the connection: nothing that we say comes near. */
+export const MAX_FRAME_BYTES = 1 << 20
