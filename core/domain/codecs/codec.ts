@@ -1,0 +1,42 @@
+/** The specification's TrunkCodec. */
+export type CodecName = 'PCMA' | 'PCMU' | 'G729' | 'G722' | 'OPUS'
+
+/** The SDP face of a codec; its samples are native/src/codec/<name>.cc. */
+export interface Codec {
+  readonly name: CodecName
+  /** Encoding name in `a=rtpmap`; compared without case (RFC 4855 §3). */
+  readonly encoding: string
+  /** Of RTP timestamps; not always the rate of the samples (G722, RFC 3551 §4.5.2). */
+  readonly clock_rate_hz: number
+  readonly sample_rate_hz: number
+  /** Third part of `a=rtpmap`; null when there is none. */
+  readonly channels: number | null
+  /** RFC 3551 §6 table 4; null for dynamic ones. */
+  readonly static_payload_type: number | null
+  /** What we write for it in our own offers. */
+  readonly payload_type: number
+  /** `a=fmtp` of our own offers and answers, null for none. */
+  readonly fmtp: string | null
+  /** What their `a=fmtp` (null: no such line) means for what we send to them. */
+  settings(theirs: string | null): EncoderSettings
+}
+
+/** What the peer asked of our encoder; absent fields are at the codec's own default. */
+export interface EncoderSettings {
+  /** Opus: forward error correction is of use to the peer. */
+  readonly fec?: boolean
+  /** The peer takes silence suppressed (Opus DTX, G.729 Annex B). */
+  readonly dtx?: boolean
+  readonly max_bitrate?: number
+  readonly max_playback_hz?: number
+}
+
+/** `a=fmtp` parameters; names in lower case, a parameter without a value is ''. */
+export function fmtpParameters(text: string | null): ReadonlyMap<string, string> {
+  const parameters = new Map<string, string>()
+  for (const part of (text ?? '').split(';')) {
+    const [name = '', ...value] = part.split('=')
+    if (name.trim()) parameters.set(name.trim().toLowerCase(), value.join('=').trim())
+  }
+  return parameters
+}

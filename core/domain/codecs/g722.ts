@@ -1,0 +1,14 @@
+import type { Codec } from './codec.ts'
+
+/** G.722 at 64 kbit/s. The clock rate is 8000 for samples of 16000 Hz: an old error that became the rule (RFC 3551 §4.5.2). */
+export const g722: Codec = {
+  name: 'G722',
+  encoding: 'G722',
+  clock_rate_hz: 8000,
+  sample_rate_hz: 16000,
+  channels: null,
+  static_payload_type: 9,
+  payload_type: 9,
+  fmtp: null,
+  settings: () => ({}),
+}

@@ -1,0 +1,14 @@
+import type { Codec } from './codec.ts'
+
+/** G.711 A-law, RFC 3551 §4.5.14. */
+export const pcma: Codec = {
+  name: 'PCMA',
+  encoding: 'PCMA',
+  clock_rate_hz: 8000,
+  sample_rate_hz: 8000,
+  channels: null,
+  static_payload_type: 8,
+  payload_type: 8,
+  fmtp: null,
+  settings: () => ({}),
+}

@@ -1,0 +1,14 @@
+import type { Codec } from './codec.ts'
+
+/** G.711 µ-law, RFC 3551 §4.5.14. */
+export const pcmu: Codec = {
+  name: 'PCMU',
+  encoding: 'PCMU',
+  clock_rate_hz: 8000,
+  sample_rate_hz: 8000,
+  channels: null,
+  static_payload_type: 0,
+  payload_type: 0,
+  fmtp: null,
+  settings: () => ({}),
+}

@@ -1,0 +1,48 @@
+/** The parts of sdp-transform 3 that sdp.ts uses; the package brings no types. Numbers that look like integers arrive as numbers. */
+declare module 'sdp-transform' {
+  type Scalar = string | number
+  interface RawConnection {
+    version?: Scalar
+    ip?: Scalar
+  }
+  interface RawMedia {
+    type: string
+    port: Scalar
+    protocol: string
+    payloads?: Scalar
+    connection?: RawConnection
+    rtp: { payload?: Scalar; codec?: Scalar; rate?: Scalar; encoding?: Scalar }[]
+    fmtp: { payload?: Scalar; config?: Scalar }[]
+    rtcp?: { port?: Scalar; netType?: Scalar; ipVer?: Scalar; address?: Scalar }
+    rtcpMux?: string
+    ptime?: Scalar
+    maxptime?: Scalar
+    direction?: string
+    crypto?: { id?: Scalar; suite?: Scalar; config?: Scalar; sessionConfig?: Scalar }[]
+    mid?: Scalar
+    setup?: string
+    fingerprint?: { type?: Scalar; hash?: Scalar }
+    iceUfrag?: Scalar
+    icePwd?: Scalar
+    candidates?: object[]
+  }
+  interface RawSession {
+    version?: Scalar
+    origin?: { username?: Scalar; sessionId?: Scalar; sessionVersion?: Scalar; ipVer?: Scalar; address?: Scalar }
+    connection?: RawConnection
+    direction?: string
+    ptime?: Scalar
+    groups?: { type: string; mids: Scalar }[]
+    setup?: string
+    fingerprint?: { type?: Scalar; hash?: Scalar }
+    iceUfrag?: Scalar
+    icePwd?: Scalar
+    media: RawMedia[]
+  }
+  const sdpTransform: {
+    parse(text: string): RawSession
+    write(session: object): string
+    parseParams(text: string): Record<string, Scalar | undefined>
+  }
+  export default sdpTransform
+}

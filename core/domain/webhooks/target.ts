@@ -1,0 +1,96 @@
+/** Where one HTTP request goes, taken apart once: what is connected to, what is sent, what is signed. */
+export interface Target {
+  readonly scheme: 'http' | 'https'
+  /** Host as the URL standard normalises it (`2130706433` is `127.0.0.1`), IPv6 without brackets. */
+  readonly hostname: string
+  readonly port: number
+  /** `scheme://host[:port]`, the port only when it is not the scheme's default: what the Host header says. */
+  readonly origin: string
+  /** Path and query exactly as they leave. */
+  readonly path: string
+  /** `origin + path`: no user info, no fragment. This is what is signed and shown. */
+  readonly url: string
+  /** Without `#`; never sent. */
+  readonly fragment: string
+  /** Decoded user info; never part of `url`. */
+  readonly credentials: { readonly username: string; readonly password: string } | null
+}
+
+export type ParsedTarget =
+  | { readonly ok: true; readonly target: Target }
+  | { readonly ok: false; readonly detail: string }
+
+/** Longest URL that is requested, own parameters included. */
+export const MAX_URL_CHARACTERS = 16 * 1024
+
+/**
+ * Reads an http(s) URL, relative ones against `base`. The path gets the encoding every HTTP client applies; the query
+ * stays as it was written (only what cannot travel, such as a space, is encoded), because receivers sign what they wrote.
+ */
+export function parseTarget(text: string, base?: string): ParsedTarget {
+  const cleaned = stripped(text)
+  if (cleaned.length > MAX_URL_CHARACTERS) return refused(`a URL is at most ${MAX_URL_CHARACTERS} characters`)
+  if (!URL.canParse(cleaned, base)) return refused('not a URL')
+  const url = new URL(cleaned, base)
+  const scheme = url.protocol.slice(0, -1)
+  if (scheme !== 'http' && scheme !== 'https') return refused(`scheme ${scheme} is not http or https`)
+  if (url.port === '0') return refused('port 0 cannot be requested')
+  const credentials = userInfo(url)
+  if (credentials === 'malformed') return refused('the user info is not valid percent-encoding')
+  const path = url.pathname + rawQuery(cleaned, base)
+  return {
+    ok: true,
+    target: {
+      scheme,
+      hostname: url.hostname.replace(/^\[(.*)\]$/, '$1'),
+      port: url.port === '' ? (scheme === 'https' ? 443 : 80) : Number(url.port),
+      origin: url.origin,
+      path,
+      url: url.origin + path,
+      fragment: url.hash.slice(1),
+      credentials,
+    },
+  }
+}
+
+/** Adds parameters to a URL's query: what is there stays byte for byte, a fragment stays last. */
+export function withParameters(url: string, encoded: string): string {
+  if (encoded === '') return url
+  const { head, fragment } = splitFragment(url)
+  const glue = !head.includes('?') ? '?' : /[?&]$/.test(head) ? '' : '&'
+  return head + glue + encoded + fragment
+}
+
+/** `#` and what follows it, apart from the rest. */
+export function splitFragment(url: string): { readonly head: string; readonly fragment: string } {
+  const at = url.indexOf('#')
+  return at < 0 ? { head: url, fragment: '' } : { head: url.slice(0, at), fragment: url.slice(at) }
+}
+
+const refused = (detail: string): ParsedTarget => ({ ok: false, detail })
+
+/** What the URL standard removes before it reads: controls and blanks at both ends, tab and line ends anywhere. */
+const stripped = (text: string): string => text.replace(/^[\0-\x20]+|[\0-\x20]+$/g, '').replace(/[\t\n\r]/g, '')
+
+function rawQuery(text: string, base: string | undefined): string {
+  const { head } = splitFragment(text)
+  const at = head.indexOf('?')
+  if (at >= 0) return encodeForWire(head.slice(at))
+  // A reference without path and query keeps the query of its base (RFC 3986 §5.2.2).
+  return head === '' && base !== undefined ? rawQuery(stripped(base), undefined) : ''
+}
+
+const encodeForWire = (query: string): string =>
+  query.replace(/[^\x21\x23-\x3b\x3d\x3f-\x7e]+/gu, part =>
+    Array.from(new TextEncoder().encode(part), byte => `%${byte.toString(16).toUpperCase().padStart(2, '0')}`).join(''),
+  )
+
+function userInfo(url: URL): Target['credentials'] | 'malformed' {
+  if (url.username === '' && url.password === '') return null
+  try {
+    return { username: decodeURIComponent(url.username), password: decodeURIComponent(url.password) }
+  } catch {
+    // decodeURIComponent throws on `%zz`: there is no user name to send, so the URL cannot be used.
+    return 'malformed'
+  }
+}

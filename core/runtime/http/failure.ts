@@ -1,0 +1,56 @@
+import type { FetchError } from '../../domain/webhooks/errors.ts'
+
+/** Carries the reason of a failed exchange from the depth of streams and sockets up to the value that callers get. */
+export class Failure extends Error {
+  override readonly name = 'Failure'
+  readonly error: FetchError
+
+  constructor(error: FetchError, detail: string) {
+    super(detail)
+    this.error = error
+  }
+}
+
+const TLS_NAME = new Set(['ERR_TLS_CERT_ALTNAME_INVALID', 'HOSTNAME_MISMATCH'])
+const TLS_EXPIRED = new Set(['CERT_HAS_EXPIRED', 'CERT_NOT_YET_VALID'])
+const TLS_UNTRUSTED = new Set([
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+  'UNABLE_TO_GET_ISSUER_CERT',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'CERT_UNTRUSTED',
+  'CERT_REJECTED',
+  'CERT_REVOKED',
+  'CERT_SIGNATURE_FAILURE',
+  'CERT_CHAIN_TOO_LONG',
+  'INVALID_CA',
+  'INVALID_PURPOSE',
+  'PATH_LENGTH_EXCEEDED',
+])
+
+export type Phase = 'connect' | 'tls' | 'exchange'
+
+/** Names what Node, OpenSSL, undici and zlib report. `phase` says what was under way, for codes that mean several things. */
+export function asFailure(cause: unknown, phase: Phase): Failure {
+  if (cause instanceof Failure) return cause
+  const { code = '', message = String(cause) } = cause instanceof Error ? (cause as NodeJS.ErrnoException) : {}
+  const detail = code === '' ? message : `${code}: ${message}`
+  if (TLS_NAME.has(code)) return new Failure('tls_name', detail)
+  if (TLS_EXPIRED.has(code)) return new Failure('tls_expired', detail)
+  if (TLS_UNTRUSTED.has(code)) return new Failure('tls_untrusted', detail)
+  if (phase === 'tls' || code.startsWith('ERR_SSL_')) return new Failure('tls', detail)
+  if (code === 'ECONNREFUSED') return new Failure('refused', detail)
+  if (code === 'ETIMEDOUT' && phase === 'connect') return new Failure('connect_timeout', detail)
+  if (/^(HPE_|Z_|ERR_BROTLI|ERR__ERROR_FORMAT)/.test(code) || PROTOCOL.has(code)) return new Failure('protocol', detail)
+  return new Failure('network', detail)
+}
+
+const PROTOCOL = new Set([
+  'UND_ERR_HEADERS_OVERFLOW',
+  'UND_ERR_RES_CONTENT_LENGTH_MISMATCH',
+  'UND_ERR_RES_EXCEEDED_MAX_SIZE',
+  'UND_ERR_NOT_SUPPORTED',
+  'UND_ERR_INVALID_ARG',
+  'ERR_INVALID_ARG_VALUE',
+])

@@ -1,0 +1,38 @@
+import ipaddr from 'ipaddr.js'
+
+/** Decides which addresses outbound HTTP may connect to. */
+export interface AddressGuard {
+  /** Null when the address may be reached, else the kind of range it lies in, for the error's detail. */
+  refusal(address: string): string | null
+}
+
+/** A public address that only answers from inside its cloud: the host agent of Azure. */
+const METADATA = ['168.63.129.16']
+const GLOBAL_UNICAST = ipaddr.IPv6.parseCIDR('2000::/3')
+const LOOPBACK = ['127.0.0.0/8', '::1/128']
+
+/** `allow`: CIDRs or single addresses, or the word `loopback`. Throws when an entry is neither. */
+export function createAddressGuard(allow: readonly string[]): AddressGuard {
+  const allowed = allow.flatMap(entry => (entry === 'loopback' ? LOOPBACK : [entry])).map(parseRange)
+  return {
+    refusal(text) {
+      if (!ipaddr.isValid(text)) return 'not an address'
+      // `process` takes an IPv4 address out of its IPv6-mapped form, so ::ffff:127.0.0.1 is judged as 127.0.0.1.
+      const address = ipaddr.process(text)
+      if (allowed.some(range => address.kind() === range[0].kind() && address.match(range))) return null
+      if (METADATA.includes(address.toString())) return 'metadata'
+      const range = address.range()
+      if (range !== 'unicast') return range
+      // Only 2000::/3 is routed on the internet (RFC 4291 §2.4); the rest is unassigned or an IPv4 address in disguise.
+      if (address instanceof ipaddr.IPv6 && !address.match(GLOBAL_UNICAST)) return 'unassigned'
+      return null
+    },
+  }
+}
+
+function parseRange(entry: string): [ipaddr.IPv4 | ipaddr.IPv6, number] {
+  if (ipaddr.isValidCIDR(entry)) return ipaddr.parseCIDR(entry)
+  if (!ipaddr.isValid(entry)) throw new Error(`${entry} is neither a CIDR nor an address nor the word loopback`)
+  const address = ipaddr.process(entry)
+  return [address, address.kind() === 'ipv4' ? 32 : 128]
+}

@@ -1,0 +1,109 @@
+import { type Config, ConfigError, loadConfig } from './config.ts'
+import { createLog, type Log } from './log.ts'
+import { Counter, createMetrics, type Registry, serveMetrics } from './metrics.ts'
+
+export interface ProcessContext {
+  readonly config: Config
+  readonly log: Log
+  readonly metrics: Registry
+}
+
+export interface RunningProcess {
+  /** Ends in order; what it was responsible for is finished or handed back. */
+  stop(): Promise<void>
+}
+
+/** An expected reason not to start, told in one sentence. */
+export class StartRefused extends Error {
+  override readonly name = 'StartRefused'
+}
+
+/** Exit status of a process that refuses to start: trying again will not help, so the supervisor gives up at once. */
+export const EXIT_REFUSED = 78
+const STOP_LIMIT_MS = 8000
+
+/**
+ * The main of a platform process: reads the configuration, starts, tells the supervisor, and stops in order on SIGTERM,
+ * SIGINT, or when the supervisor is gone. No unexpected exception ends it: it is logged and counted as a bug, because
+ * ending the process would end its calls.
+ */
+export async function runProcess(
+  name: string,
+  start: (context: ProcessContext) => Promise<RunningProcess>,
+): Promise<void> {
+  const config = readConfig()
+  const log = createLog(name, config)
+  const metrics = createMetrics(name)
+  countBugs(metrics, log)
+  try {
+    const served = await serveMetrics(config.run_dir, name, metrics)
+    const running = await start({ config, log, metrics })
+    stopOnSignal(running, log, () => served.close())
+    process.send?.({ ready: true })
+  } catch (error) {
+    if (!(error instanceof StartRefused)) throw error
+    tellAndExit(error.message)
+  }
+}
+
+function readConfig(): Config {
+  try {
+    return loadConfig(process.env)
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error
+    return tellAndExit(error.message)
+  }
+}
+
+function tellAndExit(sentence: string): never {
+  process.send?.({ refused: sentence })
+  process.stderr.write(`strowger: ${sentence}\n`)
+  process.exit(EXIT_REFUSED)
+}
+
+function countBugs(metrics: Registry, log: Log): void {
+  const bugs = new Counter({
+    name: 'strowger_unexpected_exceptions_total',
+    help: 'Exceptions that nothing expected; each is a bug',
+    registers: [metrics],
+  })
+  const note = (err: unknown): void => {
+    bugs.inc()
+    log.error({ err }, 'unexpected exception')
+  }
+  process.on('uncaughtException', note)
+  process.on('unhandledRejection', note)
+}
+
+function stopOnSignal(running: RunningProcess, log: Log, finished: () => void): void {
+  let stopping = false
+  const stop = (): void => {
+    if (stopping) return
+    stopping = true
+    setTimeout(() => {
+      log.error('did not stop in time')
+      process.exit(1)
+    }, STOP_LIMIT_MS).unref()
+    running.stop().then(
+      () => {
+        finished()
+        process.exit(0)
+      },
+      err => {
+        log.error({ err }, 'could not stop in order')
+        process.exit(1)
+      },
+    )
+  }
+  process.on('SIGTERM', stop)
+  process.on('SIGINT', stop)
+  process.on('disconnect', stop)
+}
+
+/** One sentence for a port that somebody else holds, naming the port and the variable that moves it. */
+export function portTaken(error: unknown, port: number, variable: string): unknown {
+  const { code } = error as NodeJS.ErrnoException
+  if (code === 'EADDRINUSE') return new StartRefused(`port ${port} is already in use: free it or set ${variable}`)
+  if (code === 'EACCES') return new StartRefused(`port ${port} needs more rights: choose another with ${variable}`)
+  return error
+}

@@ -1,0 +1,158 @@
+import type { Generated } from 'kysely'
+import type { Flag, Instant, Json } from './configuration.ts'
+
+export type CallStatus =
+  | 'queued'
+  | 'ringing'
+  | 'in-progress'
+  | 'completed'
+  | 'busy'
+  | 'no-answer'
+  | 'canceled'
+  | 'failed'
+
+export const FINAL_STATUSES: readonly CallStatus[] = ['completed', 'busy', 'no-answer', 'canceled', 'failed']
+
+/** A call as it runs and, once `ended_at` is set, as it was. */
+export interface CallTable {
+  sid: string
+  /** Ascending with creation; the stable key of lists. */
+  position: Generated<number>
+  project_id: string
+  account_sid: string | null
+  parent_call_sid: string | null
+  /** How it reached us (design section 4). */
+  origin: 'carrier' | 'trunk' | 'rest' | 'dial' | 'test'
+  direction: 'inbound' | 'outbound-api' | 'outbound-dial' | 'outbound'
+  from_number: string
+  to_number: string
+  status: CallStatus
+  trunk_id: string | null
+  carrier_id: string | null
+  number_id: string | null
+  application_id: string | null
+  sip_call_id: string | null
+  /** JSON of what the REST create asked for (urls, markup, callbacks, time limits); no secrets. */
+  request: Json | null
+  /** Signaling node that runs it; null while nobody has taken it. */
+  node_id: string | null
+  queued_at: Instant
+  initiated_at: Instant | null
+  ringing_at: Instant | null
+  answered_at: Instant | null
+  ended_at: Instant | null
+  /** Whole seconds from answer to end, rounded down; null until ended. */
+  duration_seconds: number | null
+  sip_code: number | null
+  /** Reason code of core/domain/reasons when it ended otherwise than by the parties' will. */
+  reason: string | null
+  ended_by: 'caller' | 'called' | 'platform' | 'api' | null
+  /** JSON: the admission decision, check by check. */
+  decision_trace: Json | null
+  updated_at: Instant
+}
+
+/** The final record of a call, written once, in the transaction that ends the call. */
+export interface CdrTable {
+  call_sid: string
+  project_id: string
+  trunk_id: string | null
+  carrier_id: string | null
+  origin: CallTable['origin']
+  direction: CallTable['direction']
+  from_number: string
+  to_number: string
+  status: CallStatus
+  sip_code: number | null
+  reason: string | null
+  ended_by: CallTable['ended_by']
+  started_at: Instant
+  answered_at: Instant | null
+  ended_at: Instant
+  duration_seconds: number
+  /** INVITE out to first 18x or 200; null when the call never left or nothing came back. */
+  pdd_ms: number | null
+  /** JSON: codecs of both legs, relay or transcode, packets, loss, jitter, MOS per leg. */
+  media: Json | null
+}
+
+/** One try at one target. */
+export interface CallAttemptTable {
+  id: Generated<number>
+  call_sid: string
+  sequence: number
+  target: string
+  address: string | null
+  transport: string
+  started_at: Instant
+  provisional_at: Instant | null
+  ended_at: Instant | null
+  sip_code: number | null
+  result: 'answered' | 'refused' | 'failed' | 'canceled' | 'no_answer' | null
+  reason: string | null
+}
+
+/** What happened on a call, for people: warnings, errors, HTTP exchanges, script steps. */
+export interface CallEventTable {
+  id: Generated<number>
+  call_sid: string
+  at: Instant
+  kind: 'http' | 'warning' | 'error' | 'state' | 'script'
+  /** Error or warning number of the compatible form, where there is one. */
+  number: number | null
+  detail: Json
+}
+
+/** What the API asks of the signaling node that runs (or will run) a call; taken in order of id. */
+export interface CallCommandTable {
+  id: Generated<number>
+  call_sid: string
+  kind: 'originate' | 'redirect' | 'hangup' | 'cancel'
+  payload: Json
+  created_at: Instant
+  taken_by: string | null
+  done_at: Instant | null
+  outcome: string | null
+}
+
+export interface RecordingTable {
+  sid: string
+  call_sid: string
+  project_id: string
+  source: string
+  channels: number
+  track: 'both' | 'inbound' | 'outbound'
+  status: 'in-progress' | 'paused' | 'stopped' | 'processing' | 'completed' | 'absent' | 'deleted'
+  /** Path below the data folder. */
+  file: string
+  started_at: Instant
+  duration_ms: number | null
+  bytes: number | null
+  sha256: string | null
+  /** Number that says why a recording is absent (16101 too short, 16102 silent). */
+  error_number: number | null
+  created_at: Instant
+  updated_at: Instant
+}
+
+/** Callbacks to deliver at least once, in order of id per `ordering_key`. */
+export interface OutboxTable {
+  id: Generated<number>
+  ordering_key: string
+  project_id: string
+  kind: 'status_callback' | 'recording_callback'
+  call_sid: string | null
+  url: string
+  method: 'GET' | 'POST'
+  parameters: Json
+  /** The same over all attempts, so that a receiver can tell repeats. */
+  event_id: string
+  attempts: number
+  next_attempt_at: Instant
+  lease_until: Instant | null
+  delivered: Flag
+  given_up: Flag
+  last_status: number | null
+  last_error: string | null
+  created_at: Instant
+}

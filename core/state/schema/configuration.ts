@@ -1,0 +1,231 @@
+import type { Generated } from 'kysely'
+
+/** Booleans are 0 or 1, lists and objects are JSON text, times are ISO 8601 in UTC: the same on every SQL dialect. */
+export type Flag = 0 | 1
+export type Json = string
+export type Instant = string
+
+export interface OrganizationTable {
+  id: string
+  name: string
+  time_zone: string
+  created_at: Instant
+}
+
+export interface ProjectTable {
+  id: string
+  organization_id: string
+  name: string
+  status: 'active' | 'disabled'
+  currency: string
+  /** 1: the sandbox carrier plays the network and nothing is billed. */
+  sandbox: Flag
+  billing_account_id: string
+  billing_assignment_revision: number
+  billing_effective_from: Instant
+  created_at: Instant
+}
+
+export type Role = 'org:admin' | 'org:engineer' | 'org:billing' | 'org:viewer'
+
+export interface MemberTable {
+  id: string
+  organization_id: string
+  email: string
+  password_hash: string
+  role: Role
+  operator: Flag
+  created_at: Instant
+}
+
+export interface ApiKeyTable {
+  id: string
+  project_id: string
+  public_id: string
+  secret_hash: string
+  name: string
+  role: Role
+  /** JSON list of scopes. */
+  scopes: Json
+  subaccount_id: string | null
+  expires_at: Instant | null
+  retires_at: Instant | null
+  rotated_from_id: string | null
+  revoked_at: Instant | null
+  last_used_at: Instant | null
+  created_at: Instant
+}
+
+export interface VoiceAccountTable {
+  project_id: string
+  account_sid: string
+  /** Sealed with the master key: the token must be shown to its owner and signs webhooks. */
+  auth_token_sealed: string
+  key_id: string
+  status: 'pending' | 'active' | 'revoked'
+  call_event_history: 'enabled' | 'disabled'
+  revision: number
+  created_at: Instant
+}
+
+export interface TrunkTable {
+  id: string
+  project_id: string
+  subaccount_id: string | null
+  name: string
+  status: 'draft' | 'enabled' | 'disabled' | 'releasing' | 'released'
+  direction: 'inbound' | 'outbound' | 'both'
+  auth_mode: 'ip_allow_list' | 'digest'
+  require_tls: Flag
+  source_validation: 'relaxed' | 'strict'
+  media_security: 'rtp' | 'sdes_srtp_required'
+  /** JSON list of codec names in order of preference. */
+  codecs: Json
+  concurrency: number
+  cps: number
+  max_call_duration_seconds: number
+  signaling_fqdn: string
+  revision: number
+  created_at: Instant
+  updated_at: Instant
+}
+
+export interface TrunkSourceTable {
+  id: string
+  trunk_id: string
+  cidr: string
+  enabled: Flag
+  selector_precedence: number
+  created_at: Instant
+}
+
+export interface DigestCredentialTable {
+  id: string
+  trunk_id: string
+  realm: string
+  username: string
+  ha1_md5: string
+  ha1_sha256: string
+  enabled: Flag
+  new_applied_at: Instant | null
+  previous_retires_at: Instant | null
+  revoked_at: Instant | null
+  rotated_from_id: string | null
+  valid_until: Instant | null
+  created_at: Instant
+}
+
+export interface TerminationTargetTable {
+  id: string
+  trunk_id: string
+  sip_uri: string
+  transport: 'udp' | 'tcp' | 'tls'
+  priority: number
+  weight: number
+  enabled: Flag
+  created_at: Instant
+  updated_at: Instant
+}
+
+export interface CarrierTable {
+  id: string
+  name: string
+  codecs: Json
+  enabled: Flag
+  /** 1: the sandbox carrier; used by projects in sandbox mode alone, and never billed. */
+  sandbox: Flag
+  revision: number
+  created_at: Instant
+}
+
+export interface CarrierSourceTable {
+  id: string
+  carrier_id: string
+  cidr: string
+}
+
+export interface CarrierTargetTable {
+  id: string
+  carrier_id: string
+  sip_uri: string
+  transport: 'udp' | 'tcp' | 'tls'
+  priority: number
+  weight: number
+  enabled: Flag
+}
+
+export interface CarrierRouteTable {
+  id: string
+  carrier_id: string
+  /** Digits after the plus; the empty prefix fits every number. */
+  prefix: string
+  priority: number
+  cost_minor: number
+}
+
+export interface VoiceApplicationTable {
+  id: string
+  project_id: string
+  name: string
+  voice_url: string
+  voice_method: 'GET' | 'POST'
+  fallback_url: string | null
+  fallback_method: 'GET' | 'POST'
+  status_callback_url: string | null
+  status_callback_method: 'GET' | 'POST'
+  revision: number
+  created_at: Instant
+  updated_at: Instant
+  deleted_at: Instant | null
+}
+
+export interface NumberTable {
+  id: string
+  /** With the plus. */
+  e164: string
+  /** Null while the number is in the operator's inventory. */
+  project_id: string | null
+  status: 'available' | 'held' | 'quarantined'
+  route_kind: 'voice_application' | 'trunk' | 'subtrunk' | null
+  route_id: string | null
+  quarantined_until: Instant | null
+  revision: number
+  created_at: Instant
+  updated_at: Instant
+}
+
+/** One row: grows with every change that a signaling node must apply, so that a node sees at a glance whether to look. */
+export interface ConfigurationTable {
+  id: Generated<number>
+  revision: number
+}
+
+export interface NodeTable {
+  id: string
+  kind: 'signaling' | 'media' | 'edge' | 'control'
+  pid: number
+  started_at: Instant
+  heartbeat_at: Instant
+}
+
+/** What a node has applied of a resource: the effective revision is the least over live nodes (design section 8). */
+export interface ApplyReportTable {
+  node_id: string
+  resource_id: string
+  revision: number
+  state: 'applied' | 'failed'
+  error: string | null
+  applied_at: Instant
+}
+
+export interface IdempotencyTable {
+  /** SHA-256 of project, method, path, caller and key. */
+  scope_hash: string
+  request_hash: string
+  state: 'running' | 'done'
+  status: number | null
+  body: Json | null
+  headers: Json | null
+  created_at: Instant
+  expires_at: Instant
+}

@@ -1,0 +1,49 @@
+import { parentPort, workerData } from 'node:worker_threads'
+import Database from 'better-sqlite3'
+import type { WorkerReply, WorkerRequest, WorkerSettings } from './protocol.ts'
+
+/**
+ * The thread that owns the SQLite connection. SQLite blocks while another process writes or the disk is slow; here that
+ * blocks nobody's event loop.
+ */
+const MAX_CACHED_STATEMENTS = 500
+
+const settings = workerData as WorkerSettings
+const port = parentPort
+if (!port) throw new Error('core/state/sqlite/worker is a worker thread')
+
+const database = new Database(settings.file)
+database.pragma('journal_mode = WAL')
+database.pragma('synchronous = NORMAL')
+database.pragma(`busy_timeout = ${settings.busy_timeout_ms}`)
+database.pragma('foreign_keys = ON')
+database.pragma('journal_size_limit = 67108864')
+
+const statements = new Map<string, Database.Statement>()
+
+function prepared(sql: string): Database.Statement {
+  const known = statements.get(sql)
+  if (known) return known
+  if (statements.size >= MAX_CACHED_STATEMENTS) statements.clear()
+  const statement = database.prepare(sql)
+  statements.set(sql, statement)
+  return statement
+}
+
+function answer(request: WorkerRequest): WorkerReply {
+  try {
+    const statement = prepared(request.sql)
+    if (statement.reader) return { id: request.id, rows: statement.all(...request.parameters) }
+    const { changes, lastInsertRowid } = statement.run(...request.parameters)
+    return { id: request.id, rows: [], changes, last_id: Number(lastInsertRowid) }
+  } catch (error) {
+    const { message, code } = error as Error & { code?: string }
+    return { id: request.id, error: { message, code: code ?? 'UNKNOWN' } }
+  }
+}
+
+port.on('message', (request: WorkerRequest | 'close') => {
+  if (request !== 'close') return port.postMessage(answer(request))
+  database.close()
+  port.close()
+})
