@@ -6,6 +6,7 @@ export type SrtpSuite =
   | 'AES_CM_128_HMAC_SHA1_80'
   | 'AES_CM_128_HMAC_SHA1_32'
   | 'AES_256_CM_HMAC_SHA1_80'
+  | 'AES_256_CM_HMAC_SHA1_32'
 
 /** In the order of our offers: the AEAD ones cost a third and are the stronger. The length is of key and salt together. */
 export const SRTP_SUITES: readonly { readonly suite: SrtpSuite; readonly key_bytes: number }[] = [
@@ -14,6 +15,7 @@ export const SRTP_SUITES: readonly { readonly suite: SrtpSuite; readonly key_byt
   { suite: 'AES_CM_128_HMAC_SHA1_80', key_bytes: 30 },
   { suite: 'AES_CM_128_HMAC_SHA1_32', key_bytes: 30 },
   { suite: 'AES_256_CM_HMAC_SHA1_80', key_bytes: 46 },
+  { suite: 'AES_256_CM_HMAC_SHA1_32', key_bytes: 46 },
 ]
 
 export interface CryptoLine {

@@ -1,0 +1,412 @@
+import type { Codec, CodecName, EncoderSettings } from './codec.ts'
+import { type CryptoLine, SRTP_SUITES, type SrtpSuite, sameKey } from './crypto-line.ts'
+import { codecByName } from './registry.ts'
+import type { Direction, MediaLine, OwnLine, OwnSdp, Payload, Sdp } from './sdp.ts'
+import { telephoneEvent } from './telephone-event.ts'
+
+/** Offer and answer (RFC 3264) of one leg as functions from what both sides said to what holds between them. */
+
+export interface MediaPolicy {
+  /** In order of preference. */
+  readonly codecs: readonly CodecName[]
+  readonly security: 'rtp' | 'sdes_srtp_required'
+  readonly telephone_event: boolean
+}
+
+/** Our end of the leg. */
+export interface LocalSide {
+  readonly session_id: string
+  readonly address: string
+  readonly rtp_port: number
+  readonly rtcp_port: number
+  readonly policy: MediaPolicy
+  /** Base64 key and salt for each suite, made for this leg alone. */
+  readonly keys: Readonly<Record<SrtpSuite, string>>
+  /** What we want to do; an answer may allow less. */
+  readonly direction: Direction
+}
+
+/** What must stay the same over the re-offers of a dialog. */
+export interface Continuity {
+  /** The m= lines so far: later SDP has the same ones in the same order, and maybe more (RFC 3264 §8). */
+  readonly lines: readonly { readonly kind: string; readonly protocol: string; readonly formats: readonly string[] }[]
+  /** Index of the audio line among them. */
+  readonly audio: number
+  /** Payload types once bound to an encoding stay bound to it (RFC 3264 §8.3.2); keys as `opus/48000`. */
+  readonly payload_types: Readonly<Record<string, number>>
+  /** Our last description, whose version the next one raises. */
+  readonly local: OwnSdp | null
+}
+
+export const NO_CONTINUITY: Continuity = { lines: [], audio: 0, payload_types: {}, local: null }
+
+export interface PayloadUse {
+  readonly codec: CodecName
+  readonly payload_type: number
+}
+
+/** What holds between the two sides until the next offer and answer. */
+export interface Settled {
+  readonly codec: CodecName
+  /** In their numbering. */
+  readonly send: PayloadUse
+  /** What they may send, in our numbering; the first is the codec. */
+  readonly receive: readonly PayloadUse[]
+  readonly ptime_ms: number
+  readonly maxptime_ms: number | null
+  readonly encoder: EncoderSettings
+  readonly telephone_event: {
+    readonly send: number
+    readonly receive: number
+    readonly clock_rate_hz: number
+  } | null
+  /** As seen from us. */
+  readonly direction: Direction
+  /** The peer put us on hold. */
+  readonly hold: boolean
+  readonly remote: {
+    /** Null: nothing may be sent (0.0.0.0). */
+    readonly address: string | null
+    readonly rtp_port: number
+    readonly rtcp_port: number
+    readonly rtcp_mux: boolean
+  }
+  readonly srtp: { readonly suite: SrtpSuite; readonly send_key: string; readonly receive_key: string } | null
+}
+
+export interface Offer {
+  readonly sdp: Sdp
+  /** Index of the m= line that is used; all others are refused. */
+  readonly audio: number
+  /** Codecs in common, in the policy's order. */
+  readonly choices: readonly { readonly codec: Codec; readonly payload: Payload }[]
+  readonly crypto: CryptoLine | null
+  /** Encoding names of all audio lines, as offered. */
+  readonly offered: readonly string[]
+  /** What the peer asked for, from the peer's side. */
+  readonly direction: Direction
+  readonly hold: boolean
+}
+
+export type OfferRefusal = 'sdp_malformed' | 'no_common_codec' | 'srtp_required'
+export type AnswerRefusal = 'sdp_malformed' | 'codec_not_offered' | 'srtp_required'
+export interface Refused<R extends string> {
+  readonly refused: R
+  readonly detail: string
+}
+
+/** Whether and how an offer can be answered under a policy. `audio` of an earlier exchange keeps its place. */
+export function readOffer(
+  sdp: Sdp,
+  policy: MediaPolicy,
+  continuity: Continuity = NO_CONTINUITY,
+): Offer | Refused<OfferRefusal> {
+  const offered = sdp.lines.filter(line => line.kind === 'audio').flatMap(line => line.payloads.map(p => p.encoding))
+  if (sdp.lines.length < continuity.lines.length)
+    return refuse('sdp_malformed', `${sdp.lines.length} m= lines after ${continuity.lines.length} (RFC 3264 §8)`)
+  const order = [...sdp.lines.keys()]
+  if (continuity.local) order.sort((a, b) => Number(b === continuity.audio) - Number(a === continuity.audio))
+  let refusal = refuse<OfferRefusal>('no_common_codec', 'no audio is offered')
+  for (const index of order) {
+    const line = sdp.lines[index]
+    if (line?.kind !== 'audio' || line.port === 0) continue
+    const choices = commonCodecs(line, policy)
+    const security = lineSecurity(line, policy)
+    if (choices.length === 0)
+      refusal = refuse('no_common_codec', `offered ${names(line)}, allowed ${policy.codecs.join(' ')}`)
+    else if ('refused' in security) refusal = security
+    else {
+      const direction = askedDirection(line)
+      const hold = direction === 'sendonly' || direction === 'inactive'
+      return { sdp, audio: index, choices, crypto: security.crypto, offered, direction, hold }
+    }
+  }
+  return refusal
+}
+
+export interface Answered {
+  readonly local: OwnSdp
+  readonly settled: Settled
+  readonly continuity: Continuity
+}
+
+/** The answer to an offer: one codec, `prefer` (the other leg's) when it can be had, so that the bridge is a relay. */
+export function answerOffer(
+  offer: Offer,
+  own: LocalSide,
+  continuity: Continuity,
+  prefer: CodecName | null,
+): Answered | Refused<AnswerRefusal> {
+  const line = offer.sdp.lines[offer.audio]
+  const choice = offer.choices.find(candidate => candidate.codec.name === prefer) ?? offer.choices[0]
+  if (!line || !choice) throw new Error('an offer that was read has an audio line and a codec')
+  const { codec, payload } = choice
+  const key = offer.crypto ? own.keys[offer.crypto.suite] : null
+  if (offer.crypto && key && sameKey(offer.crypto.key, key))
+    return refuse('srtp_required', 'the offer holds our own key')
+  const event = own.policy.telephone_event ? eventPayload(line, codec.clock_rate_hz) : null
+  const direction = both(reverse(offer.direction), own.direction)
+  const ours: OwnLine = {
+    kind: 'audio',
+    port: own.rtp_port,
+    protocol: line.protocol,
+    formats: [payload.payload_type, ...(event ? [event.payload_type] : [])].map(String),
+    attributes: [
+      ...codecAttributes(codec, payload.payload_type),
+      ...(event ? eventAttributes(event.payload_type, codec.clock_rate_hz) : []),
+      ...(offer.crypto ? [cryptoAttribute(offer.crypto.tag, offer.crypto.suite, key ?? '')] : []),
+      `ptime:${roundPtime(line.ptime_ms, line.maxptime_ms)}`,
+      ...rtcpAttributes(own),
+      ...(line.rtcp_mux ? ['rtcp-mux'] : []),
+      direction,
+    ],
+  }
+  const lines = offer.sdp.lines.map((theirs, index) => (index === offer.audio ? ours : refusedLine(theirs)))
+  const local = nextDescription(own, continuity, lines)
+  const settled: Settled = {
+    codec: codec.name,
+    send: { codec: codec.name, payload_type: payload.payload_type },
+    receive: [{ codec: codec.name, payload_type: payload.payload_type }],
+    ...packing(line),
+    encoder: codec.settings(payload.fmtp),
+    telephone_event: event
+      ? { send: event.payload_type, receive: event.payload_type, clock_rate_hz: codec.clock_rate_hz }
+      : null,
+    direction,
+    hold: offer.hold,
+    remote: remoteOf(line, line.rtcp_mux),
+    srtp: offer.crypto && key ? { suite: offer.crypto.suite, send_key: key, receive_key: offer.crypto.key } : null,
+  }
+  return { local, settled, continuity: remember(continuity, local, offer.audio, line.payloads) }
+}
+
+/** What we would offer: codecs by policy with `prefer` in front, on the m= lines that the dialog already has. */
+export function makeOffer(
+  own: LocalSide,
+  continuity: Continuity,
+  prefer: CodecName | null,
+): { readonly local: OwnSdp; readonly continuity: Continuity } {
+  const names = [...own.policy.codecs].sort((a, b) => Number(b === prefer) - Number(a === prefer))
+  const codecs = names.map(codecByName)
+  const types = new PayloadTypes(continuity.payload_types)
+  const audio = codecs.map(codec => ({ codec, payload_type: types.of(codecKey(codec), codec.payload_type) }))
+  const clocks = own.policy.telephone_event ? [...new Set(codecs.map(codec => codec.clock_rate_hz))] : []
+  const events = clocks.map(clock => ({
+    clock,
+    payload_type: types.of(eventKey(clock), telephoneEvent.payloadType(clock)),
+  }))
+  const secured = own.policy.security === 'sdes_srtp_required'
+  const ours: OwnLine = {
+    kind: 'audio',
+    port: own.rtp_port,
+    protocol: secured ? 'RTP/SAVP' : (plainProtocol(continuity) ?? 'RTP/AVP'),
+    formats: [...audio, ...events].map(({ payload_type }) => String(payload_type)),
+    attributes: [
+      ...audio.flatMap(({ codec, payload_type }) => codecAttributes(codec, payload_type)),
+      ...events.flatMap(({ clock, payload_type }) => eventAttributes(payload_type, clock)),
+      ...(secured ? SRTP_SUITES.map(({ suite }, index) => cryptoAttribute(index + 1, suite, own.keys[suite])) : []),
+      'ptime:20',
+      ...rtcpAttributes(own),
+      own.direction,
+    ],
+  }
+  const lines = continuity.lines.map((line, index) =>
+    index === continuity.audio ? ours : { ...line, port: 0, attributes: [] },
+  )
+  if (lines.length === 0) lines.push(ours)
+  const local = nextDescription(own, continuity, lines)
+  return { local, continuity: { ...remember(continuity, local, continuity.audio, []), payload_types: types.all() } }
+}
+
+/** What their answer to `local` settles. A refused audio line (port 0) leaves no call to have. */
+export function readAnswer(
+  sdp: Sdp,
+  local: OwnSdp,
+  own: LocalSide,
+  continuity: Continuity,
+): Settled | Refused<AnswerRefusal> {
+  const line = sdp.lines[continuity.audio]
+  const ours = local.lines[continuity.audio]
+  if (!ours) throw new Error('our own offer has an audio line')
+  if (sdp.lines.length !== local.lines.length || line?.kind !== 'audio')
+    return refuse('sdp_malformed', `the answer's m= lines are not those of the offer (RFC 3264 §6)`)
+  if (line.port === 0) return refuse('codec_not_offered', 'audio was refused with port 0')
+  const types = continuity.payload_types
+  const common = line.payloads.flatMap(payload => {
+    const ourType = payload.codec ? types[codecKey(payload.codec)] : undefined
+    const codec = payload.codec
+    return codec && ourType !== undefined && ours.formats.includes(String(ourType)) ? [{ payload, codec, ourType }] : []
+  })
+  const [first] = common
+  if (!first) return refuse('codec_not_offered', `answered ${names(line)}`)
+  const security = answeredSecurity(line, ours, own)
+  if ('refused' in security) return security
+  const direction = both(reverse(askedDirection(line)), own.direction)
+  const clock = first.codec.clock_rate_hz
+  const event = eventPayload(line, clock)
+  const ourEvent = types[eventKey(clock)]
+  return {
+    codec: first.codec.name,
+    send: { codec: first.codec.name, payload_type: first.payload.payload_type },
+    receive: common.map(({ codec, ourType }) => ({ codec: codec.name, payload_type: ourType })),
+    ...packing(line),
+    encoder: first.codec.settings(first.payload.fmtp),
+    telephone_event:
+      event && ourEvent !== undefined && ours.formats.includes(String(ourEvent))
+        ? { send: event.payload_type, receive: ourEvent, clock_rate_hz: clock }
+        : null,
+    direction,
+    hold: askedDirection(line) === 'sendonly' || askedDirection(line) === 'inactive',
+    remote: remoteOf(line, false),
+    srtp: security.srtp,
+  }
+}
+
+/** How two settled legs are joined: bytes pass unchanged when the codec is one and the packets fit both. */
+export function bridgeMode(a: Settled, b: Settled): 'relay' | 'transcode' {
+  return a.codec === b.codec ? 'relay' : 'transcode'
+}
+
+const refuse = <R extends string>(refused: R, detail: string): Refused<R> => ({ refused, detail })
+const names = (line: MediaLine) => line.payloads.map(payload => payload.encoding).join(' ') || 'nothing known'
+const codecKey = (codec: Codec) => `${codec.encoding.toLowerCase()}/${codec.clock_rate_hz}`
+const eventKey = (clock: number) => `${telephoneEvent.encoding}/${clock}`
+
+function commonCodecs(line: MediaLine, policy: MediaPolicy): Offer['choices'] {
+  return policy.codecs.flatMap(name => {
+    const payload = line.payloads.find(candidate => candidate.codec?.name === name)
+    return payload?.codec ? [{ codec: payload.codec, payload }] : []
+  })
+}
+
+function lineSecurity(line: MediaLine, policy: MediaPolicy): { crypto: CryptoLine | null } | Refused<OfferRefusal> {
+  const required = policy.security === 'sdes_srtp_required'
+  if (/^RTP\/SAVPF?$/.test(line.protocol)) {
+    const [crypto] = line.cryptos
+    if (crypto) return { crypto }
+    return refuse(required ? 'srtp_required' : 'no_common_codec', `${line.protocol} without a crypto line we can serve`)
+  }
+  if (!/^RTP\/AVPF?$/.test(line.protocol)) return refuse('no_common_codec', `${line.protocol} is not served here`)
+  return required
+    ? refuse('srtp_required', `${line.protocol} is offered, this trunk requires RTP/SAVP`)
+    : { crypto: null }
+}
+
+/** Their choice among our crypto lines is told by the tag (RFC 4568 §5.1.3). */
+function answeredSecurity(
+  line: MediaLine,
+  ours: OwnLine,
+  own: LocalSide,
+): { srtp: Settled['srtp'] } | Refused<AnswerRefusal> {
+  if (!ours.protocol.startsWith('RTP/SAVP')) {
+    return line.protocol.startsWith('RTP/AVP')
+      ? { srtp: null }
+      : refuse('sdp_malformed', `${line.protocol} answers an offer of ${ours.protocol}`)
+  }
+  const [crypto] = line.cryptos
+  if (!line.protocol.startsWith('RTP/SAVP') || !crypto)
+    return refuse('srtp_required', 'the answer has no crypto line we can serve')
+  const offered = SRTP_SUITES[crypto.tag - 1]
+  if (offered?.suite !== crypto.suite)
+    return refuse('srtp_required', `crypto tag ${crypto.tag} was not offered as ${crypto.suite}`)
+  const send_key = own.keys[crypto.suite]
+  if (sameKey(send_key, crypto.key)) return refuse('srtp_required', 'the answer holds our own key')
+  return { srtp: { suite: crypto.suite, send_key, receive_key: crypto.key } }
+}
+
+/** What the peer asks for; 0.0.0.0 is the hold of RFC 2543 and means that nothing may be sent to it. */
+function askedDirection(line: MediaLine): Direction {
+  if (!line.held_by_address) return line.direction
+  return line.direction === 'sendrecv' || line.direction === 'sendonly' ? 'sendonly' : 'inactive'
+}
+
+const sends = (direction: Direction) => direction === 'sendrecv' || direction === 'sendonly'
+const receives = (direction: Direction) => direction === 'sendrecv' || direction === 'recvonly'
+const directionOf = (send: boolean, receive: boolean): Direction =>
+  send ? (receive ? 'sendrecv' : 'sendonly') : receive ? 'recvonly' : 'inactive'
+const reverse = (direction: Direction) => directionOf(receives(direction), sends(direction))
+const both = (a: Direction, b: Direction) => directionOf(sends(a) && sends(b), receives(a) && receives(b))
+
+function eventPayload(line: MediaLine, clock_rate_hz: number): Payload | undefined {
+  return line.payloads.find(
+    payload => payload.encoding.toLowerCase() === telephoneEvent.encoding && payload.clock_rate_hz === clock_rate_hz,
+  )
+}
+
+function remoteOf(line: MediaLine, rtcp_mux: boolean): Settled['remote'] {
+  const rtcp_port = rtcp_mux ? line.port : (line.rtcp_port ?? Math.min(line.port + 1, 65_535))
+  return { address: line.address, rtp_port: line.port, rtcp_port, rtcp_mux }
+}
+
+function packing(line: MediaLine): Pick<Settled, 'ptime_ms' | 'maxptime_ms'> {
+  return { ptime_ms: roundPtime(line.ptime_ms, line.maxptime_ms), maxptime_ms: line.maxptime_ms }
+}
+
+/** Packets are of 10 to 60 ms in tens; what lies outside becomes the nearest. */
+function roundPtime(wanted_ms: number | null, most_ms: number | null): number {
+  const ms = Math.min(wanted_ms ?? 20, most_ms ?? 60, 60)
+  return Math.max(10, Math.floor(ms / 10) * 10)
+}
+
+function codecAttributes(codec: Codec, payload_type: number): string[] {
+  const channels = codec.channels === null ? '' : `/${codec.channels}`
+  const map = `rtpmap:${payload_type} ${codec.encoding}/${codec.clock_rate_hz}${channels}`
+  return codec.fmtp === null ? [map] : [map, `fmtp:${payload_type} ${codec.fmtp}`]
+}
+
+function eventAttributes(payload_type: number, clock_rate_hz: number): string[] {
+  return [
+    `rtpmap:${payload_type} ${telephoneEvent.encoding}/${clock_rate_hz}`,
+    `fmtp:${payload_type} ${telephoneEvent.fmtp}`,
+  ]
+}
+
+const cryptoAttribute = (tag: number, suite: SrtpSuite, key: string) => `crypto:${tag} ${suite} inline:${key}`
+/** The port after RTP's needs no attribute (RFC 3605 §2.1). */
+const rtcpAttributes = (own: LocalSide) => (own.rtcp_port === own.rtp_port + 1 ? [] : [`rtcp:${own.rtcp_port}`])
+
+function refusedLine(line: MediaLine): OwnLine {
+  return { kind: line.kind, port: 0, protocol: line.protocol, formats: line.formats, attributes: [] }
+}
+
+/** A re-offer keeps the profile that the peer chose (RTP/AVPF). */
+function plainProtocol(continuity: Continuity): string | null {
+  const protocol = continuity.lines[continuity.audio]?.protocol
+  return protocol?.startsWith('RTP/AVP') ? protocol : null
+}
+
+/** The same description keeps its version, a changed one raises it by one (RFC 3264 §8). */
+function nextDescription(own: LocalSide, continuity: Continuity, lines: readonly OwnLine[]): OwnSdp {
+  const last = continuity.local
+  const next = { session_id: own.session_id, version: (last?.version ?? 0) + 1, address: own.address, lines }
+  return last && JSON.stringify({ ...next, version: last.version }) === JSON.stringify(last) ? last : next
+}
+
+function remember(continuity: Continuity, local: OwnSdp, audio: number, payloads: readonly Payload[]): Continuity {
+  const payload_types: Record<string, number> = { ...continuity.payload_types }
+  for (const payload of payloads) {
+    payload_types[`${payload.encoding.toLowerCase()}/${payload.clock_rate_hz}`] ??= payload.payload_type
+  }
+  const lines = local.lines.map(({ kind, protocol, formats }) => ({ kind, protocol, formats }))
+  return { lines, audio, payload_types, local }
+}
+
+/** Gives payload types to encodings: the one already bound, else the usual one, else the next free dynamic one. */
+class PayloadTypes {
+  readonly #bound: Record<string, number>
+  constructor(bound: Readonly<Record<string, number>>) {
+    this.#bound = { ...bound }
+  }
+  of(key: string, usual: number): number {
+    const known = this.#bound[key]
+    if (known !== undefined) return known
+    const taken = new Set(Object.values(this.#bound))
+    let type = usual
+    for (let next = 96; taken.has(type) && next <= 127; next++) type = next
+    this.#bound[key] = type
+    return type
+  }
+  all(): Readonly<Record<string, number>> {
+    return this.#bound
+  }
+}
