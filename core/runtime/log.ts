@@ -37,7 +37,8 @@ export function createLog(
     timestamp: pino.stdTimeFunctions.isoTime,
     redact: { paths, censor: '[secret]' },
   }
-  return destination ? pino(settings, destination) : pino(settings)
+  // Standard error: standard output belongs to what a command was asked for.
+  return pino(settings, destination ?? pino.destination(2))
 }
 
 const quoteDashes = (path: string): string =>

@@ -1,4 +1,4 @@
-import { type LookupFunction, connect as connectTcp, isIP, type Socket } from 'node:net'
+import { connect as connectTcp, isIP, type LookupFunction, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import { Client } from 'undici'
 import type { Target } from '../../domain/webhooks/target.ts'

@@ -1,0 +1,77 @@
+import { randomBytes } from 'node:crypto'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Command } from 'commander'
+import { iso } from '../core/runtime/clock.ts'
+import { type Config, loadConfig } from '../core/runtime/config.ts'
+import { addAdminKey, type Demo, ensureDemo } from '../core/state/bootstrap.ts'
+import { openState, type State } from '../core/state/index.ts'
+import { orSayWhy } from './say.ts'
+
+/** What `strowger bootstrap --json` prints; outsiders' tools rely on it (design section 9). */
+export interface Bootstrapped {
+  readonly base_url: string
+  readonly project_id: string
+  readonly api_key: string
+  readonly account_sid: string
+  readonly auth_token: string
+  readonly numbers: readonly string[]
+  readonly console: { readonly email: string; readonly password: string }
+  readonly sip: { host: string; udp: number; tcp: number; tls: number; ws: number }
+}
+
+/** The demo project, made if missing; the first password of its member is kept in the data folder for its owner to read. */
+export async function seedDemo(config: Config, state: State): Promise<Demo & { console_password: string }> {
+  const console_password = consolePassword(config.data_dir)
+  const demo = await ensureDemo(state, { master_key: config.master_key, now: iso(Date.now()), console_password })
+  return { ...demo, console_password }
+}
+
+function consolePassword(data_dir: string): string {
+  const file = join(data_dir, 'console-password')
+  if (!existsSync(file)) writeFileSync(file, `${randomBytes(12).toString('base64url')}\n`, { mode: 0o600 })
+  return readFileSync(file, 'utf8').trim()
+}
+
+async function bootstrap(config: Config): Promise<Bootstrapped> {
+  const state = await openState(config)
+  try {
+    const demo = await seedDemo(config, state)
+    const { host, sip_port, sips_port, ws_port } = config
+    return {
+      base_url: config.base_url,
+      project_id: demo.project_id,
+      api_key: await addAdminKey(state.db, demo.project_id, iso(Date.now())),
+      account_sid: demo.account_sid,
+      auth_token: demo.auth_token,
+      numbers: demo.numbers,
+      console: { email: demo.email, password: demo.console_password },
+      sip: { host, udp: sip_port, tcp: sip_port, tls: sips_port, ws: ws_port },
+    }
+  } finally {
+    await state.close()
+  }
+}
+
+const asShell = (made: Bootstrapped): string =>
+  Object.entries({
+    STROWGER_URL: made.base_url,
+    STROWGER_PROJECT: made.project_id,
+    STROWGER_API_KEY: made.api_key,
+    ACCOUNT_SID: made.account_sid,
+    AUTH_TOKEN: made.auth_token,
+    FROM_NUMBER: made.numbers[0] ?? '',
+  })
+    .map(([name, value]) => `export ${name}='${value}'`)
+    .join('\n')
+
+export const bootstrapCommand = (): Command =>
+  new Command('bootstrap')
+    .description('make the demo project if it is missing, and print its addresses and credentials with a fresh API key')
+    .option('--json', 'as one JSON object')
+    .option('--shell', 'as shell exports, for eval "$(bin/strowger bootstrap --shell)"')
+    .action(async (options: { json?: boolean; shell?: boolean }) => {
+      const made = await orSayWhy(async () => bootstrap(loadConfig(process.env)))
+      if (options.shell) process.stdout.write(`${asShell(made)}\n`)
+      else process.stdout.write(`${JSON.stringify(made, null, options.json ? 0 : 2)}\n`)
+    })

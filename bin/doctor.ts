@@ -1,0 +1,98 @@
+import { spawnSync } from 'node:child_process'
+import { createSocket } from 'node:dgram'
+import { accessSync, constants, existsSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { Command } from 'commander'
+import { type Config, loadConfig, VARIABLES } from '../core/runtime/config.ts'
+import { orSayWhy } from './say.ts'
+
+interface Finding {
+  readonly what: string
+  readonly ok: boolean
+  readonly mend: string
+}
+
+const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..')
+
+/** Looks at the machine and the configuration, and says for each thing that is not right how to mend it. */
+async function examine(config: Config): Promise<Finding[]> {
+  const tcp: [string, number, string][] = [
+    ['HTTP', config.http_port, 'STROWGER_HTTP_PORT'],
+    ['SIP over TCP', config.sip_port, 'STROWGER_SIP_PORT'],
+    ['SIP over TLS', config.sips_port, 'STROWGER_SIPS_PORT'],
+    ['SIP over WebSocket', config.ws_port, 'STROWGER_WS_PORT'],
+  ]
+  const ports = await Promise.all(
+    tcp.map(async ([what, port, variable]) => ({
+      what: `${what} port ${port} is free`,
+      ok: await tcpPortFree(config.bind, port),
+      mend: `if Strowger is not what holds it, free it or set ${variable}`,
+    })),
+  )
+  return [
+    {
+      what: `Node.js ${process.versions.node}`,
+      ok: Number(process.versions.node.split('.')[0]) >= 20,
+      mend: 'install Node.js 20.19 or later',
+    },
+    {
+      what: 'native media plane is built',
+      ok: existsSync(join(root, 'native/build/Release/media.node')),
+      mend: 'run: npm run setup',
+    },
+    { what: 'espeak-ng speaks', ok: commandWorks('espeak-ng', '--version'), mend: 'apt-get install espeak-ng' },
+    { what: `data folder ${config.data_dir} is writable`, ok: writable(config.data_dir), mend: 'set STROWGER_DATA' },
+    ...ports,
+    {
+      what: `SIP over UDP port ${config.sip_port} is free`,
+      ok: await udpPortFree(config.bind, config.sip_port),
+      mend: 'if Strowger is not what holds it, free it or set STROWGER_SIP_PORT',
+    },
+    {
+      what: `RTP port ${config.rtp_ports.first} is free`,
+      ok: await udpPortFree(config.bind, config.rtp_ports.first),
+      mend: 'if Strowger is not what holds it, free the range or set STROWGER_RTP_PORTS',
+    },
+  ]
+}
+
+const commandWorks = (command: string, ...args: string[]): boolean =>
+  spawnSync(command, args, { stdio: 'ignore' }).status === 0
+
+function writable(folder: string): boolean {
+  try {
+    accessSync(folder, constants.W_OK)
+    return true
+  } catch {
+    return false
+  }
+}
+
+const tcpPortFree = (host: string, port: number): Promise<boolean> =>
+  new Promise(resolve => {
+    const server = createServer()
+    server.once('error', () => resolve(false))
+    server.listen(port, host, () => server.close(() => resolve(true)))
+  })
+
+const udpPortFree = (host: string, port: number): Promise<boolean> =>
+  new Promise(resolve => {
+    const socket = createSocket(host.includes(':') ? 'udp6' : 'udp4')
+    socket.once('error', () => resolve(false))
+    socket.bind(port, host, () => socket.close(() => resolve(true)))
+  })
+
+export const doctorCommand = (): Command =>
+  new Command('doctor')
+    .description('check the machine and the configuration, and say how to mend them')
+    .action(async () => {
+      const config = await orSayWhy(async () => loadConfig(process.env))
+      const findings = await examine(config)
+      for (const { what, ok, mend } of findings) console.log(`${ok ? 'ok  ' : 'MEND'}  ${what}${ok ? '' : `: ${mend}`}`)
+      console.log('\nConfiguration (variable, default, meaning):')
+      for (const v of Object.values(VARIABLES))
+        console.log(`  ${v.name.padEnd(32)} ${v.default.padEnd(12)} ${v.meaning}`)
+      if (findings.some(finding => !finding.ok)) process.exitCode = 1
+    })

@@ -1,0 +1,13 @@
+import { ConfigError } from '../core/runtime/config.ts'
+import { StartRefused } from '../core/runtime/lifecycle.ts'
+
+/** Runs a command's work; an expected refusal becomes one sentence and exit code 1, anything else is a bug and throws. */
+export async function orSayWhy<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    if (!(error instanceof ConfigError || error instanceof StartRefused)) throw error
+    process.stderr.write(`strowger: ${error.message}\n`)
+    process.exit(1)
+  }
+}

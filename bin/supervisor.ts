@@ -1,0 +1,124 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { EXIT_REFUSED, StartRefused } from '../core/runtime/lifecycle.ts'
+import type { Log } from '../core/runtime/log.ts'
+
+/** One process to keep running. `script` is below build/; `env` is added to the supervisor's own. */
+export interface Plan {
+  readonly name: string
+  readonly script: string
+  readonly env: Readonly<Record<string, string>>
+}
+
+export interface Supervisor {
+  stop(): void
+}
+
+const BACK_OFF = { first_ms: 100, most_ms: 3000, forgotten_after_ms: 20_000 }
+const START_LIMIT_MS = 30_000
+const STOP_LIMIT_MS = 10_000
+const build = join(dirname(fileURLToPath(import.meta.url)), '..')
+
+/**
+ * Starts the plans in order, each when the one before is ready, then keeps them running: a process that dies is started
+ * again with back-off, the others do not notice. Rejects with StartRefused when one of them refuses to start.
+ * After `stop`, processes end in the reverse order, so that the ones that need others end first.
+ */
+export async function supervise(plans: readonly Plan[], log: Log, stopped: () => void): Promise<Supervisor> {
+  const kept = plans.map(plan => new KeptProcess(plan, log))
+  try {
+    for (const process of kept) await process.start()
+  } catch (error) {
+    await stopAll(kept)
+    throw error
+  }
+  let stopping = false
+  return {
+    stop() {
+      if (stopping) return
+      stopping = true
+      void stopAll(kept).then(() => {
+        stopped()
+        process.exit(0)
+      })
+    },
+  }
+}
+
+async function stopAll(kept: readonly KeptProcess[]): Promise<void> {
+  for (const process of [...kept].reverse()) await process.stop()
+}
+
+class KeptProcess {
+  readonly #plan: Plan
+  readonly #log: Log
+  #child: ChildProcess | undefined
+  #failures = 0
+  #stopping = false
+  #retry: NodeJS.Timeout | undefined
+
+  constructor(plan: Plan, log: Log) {
+    this.#plan = plan
+    this.#log = log.child({ child: plan.name })
+  }
+
+  /** Resolves when the process says that it is ready. */
+  start(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const child = this.#spawn()
+      const limit = setTimeout(() => {
+        reject(new StartRefused(`${this.#plan.name} did not become ready within ${START_LIMIT_MS / 1000} s`))
+      }, START_LIMIT_MS)
+      const settle = (act: () => void): void => {
+        clearTimeout(limit)
+        act()
+      }
+      child.on('message', (message: { ready?: true; refused?: string }) => {
+        if (message.ready) settle(resolve)
+        else if (message.refused !== undefined) {
+          const sentence = message.refused
+          settle(() => reject(new StartRefused(sentence)))
+        }
+      })
+      child.once('exit', code =>
+        settle(() => reject(new StartRefused(`${this.#plan.name} ended while it started (exit code ${code})`))),
+      )
+    })
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping = true
+    clearTimeout(this.#retry)
+    const child = this.#child
+    if (!child || child.exitCode !== null || child.signalCode !== null) return
+    const ended = new Promise<void>(resolve => child.once('exit', () => resolve()))
+    const limit = setTimeout(() => child.kill('SIGKILL'), STOP_LIMIT_MS)
+    child.kill('SIGTERM')
+    await ended
+    clearTimeout(limit)
+  }
+
+  #spawn(): ChildProcess {
+    const started = Date.now()
+    // A group of its own: Ctrl-C in the terminal reaches the supervisor alone, which then stops the others in order.
+    const child = fork(join(build, this.#plan.script), [], {
+      env: { ...process.env, ...this.#plan.env },
+      detached: true,
+    })
+    this.#child = child
+    child.once('exit', (code, signal) => {
+      if (this.#stopping || code === EXIT_REFUSED) return
+      this.#again(code, signal, Date.now() - started)
+    })
+    child.once('error', err => this.#log.error({ err }, 'could not be started'))
+    return child
+  }
+
+  #again(code: number | null, signal: NodeJS.Signals | null, lived_ms: number): void {
+    this.#failures = lived_ms > BACK_OFF.forgotten_after_ms ? 1 : this.#failures + 1
+    const delay_ms = Math.min(BACK_OFF.first_ms * 2 ** (this.#failures - 1), BACK_OFF.most_ms)
+    this.#log.warn({ code, signal, lived_ms, delay_ms }, 'ended, starting it again')
+    this.#retry = setTimeout(() => this.#spawn(), delay_ms)
+  }
+}

@@ -1,0 +1,136 @@
+import { randomBytes } from 'node:crypto'
+import { createSocket } from 'node:dgram'
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { Command } from 'commander'
+import { createBusHub } from '../core/runtime/bus.ts'
+import { iso } from '../core/runtime/clock.ts'
+import { type Config, loadConfig } from '../core/runtime/config.ts'
+import { StartRefused } from '../core/runtime/lifecycle.ts'
+import { createLog } from '../core/runtime/log.ts'
+import { addAdminKey, putSandboxCarrier } from '../core/state/bootstrap.ts'
+import { openState } from '../core/state/index.ts'
+import { seedDemo } from './bootstrap.ts'
+import { orSayWhy } from './say.ts'
+import { type Plan, supervise } from './supervisor.ts'
+
+export const upCommand = (): Command =>
+  new Command('up')
+    .description('start the platform: edge, signaling, media, control and the sandbox carrier')
+    .action(() => orSayWhy(() => up(loadConfig(process.env))))
+
+async function up(config: Config): Promise<void> {
+  const log = createLog('supervisor', config)
+  const unlock = lock(config)
+  const hub = await createBusHub(config.run_dir, log)
+  const ports = { control_link: await freePort('tcp'), sandbox: await freePort('udp') }
+  const lines = await prepare(config, ports.sandbox)
+  const release = (): void => {
+    hub.close()
+    unlock()
+  }
+  try {
+    const supervisor = await supervise(plans(config, ports), log, release)
+    process.stdout.write(`${lines.join('\n')}\n`)
+    process.once('SIGINT', () => supervisor.stop())
+    process.once('SIGTERM', () => supervisor.stop())
+  } catch (error) {
+    release()
+    throw error
+  }
+}
+
+/** One supervisor to a data folder: two would fight over its sockets and its calls. */
+function lock(config: Config): () => void {
+  const file = join(config.run_dir, 'supervisor.pid')
+  if (existsSync(file)) {
+    const pid = Number(readFileSync(file, 'utf8'))
+    if (pid !== process.pid && isSupervisor(pid))
+      throw new StartRefused(`already running on ${config.data_dir} (process ${pid}): stop it or set STROWGER_DATA`)
+  }
+  writeFileSync(file, `${process.pid}\n`)
+  return () => rmSync(file, { force: true })
+}
+
+function isSupervisor(pid: number): boolean {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').includes('up')
+  } catch {
+    return false
+  }
+}
+
+/** Brings the state up to date, seeds the demo project once, and says what a newcomer needs to know. */
+async function prepare(config: Config, sandbox_port: number): Promise<string[]> {
+  const state = await openState(config)
+  try {
+    const now = iso(Date.now())
+    const demo = await seedDemo(config, state)
+    await putSandboxCarrier(state, { host: config.bind, port: config.sandbox ? sandbox_port : null, now })
+    const api_key = demo.created ? await addAdminKey(state.db, demo.project_id, now) : null
+    const { host } = config
+    return [
+      '',
+      'Strowger is up',
+      `  HTTP       ${config.base_url}  (/v1, /2010-04-01, /healthz, /readyz, /metrics)`,
+      `  SIP        ${host}:${config.sip_port} udp, tcp   RTP ${config.rtp_ports.first}-${config.rtp_ports.last}`,
+      `  project    ${demo.project_id}`,
+      `  account    ${demo.account_sid}   token ${demo.auth_token}`,
+      `  numbers    ${demo.numbers[0]} … ${demo.numbers.at(-1)}`,
+      `  console    ${demo.email}   password ${demo.console_password}`,
+      api_key === null
+        ? '  API key    shown once, at the first start; a new one: bin/strowger bootstrap --json'
+        : `  API key    ${api_key}`,
+      `  sandbox    ${config.sandbox ? 'on: any number can be called, its last four digits decide' : 'off'}`,
+      `  data       ${config.data_dir}`,
+      '',
+      'First call: see README.md. Ctrl-C stops.',
+      '',
+    ]
+  } finally {
+    await state.close()
+  }
+}
+
+function plans(config: Config, ports: { control_link: number; sandbox: number }): Plan[] {
+  const embedded = config.drachtio === null
+  // The signaling node always connects to "a drachtio-server"; which one it is, only the supervisor knows.
+  const link = embedded
+    ? {
+        STROWGER_DRACHTIO: `127.0.0.1:${ports.control_link}`,
+        STROWGER_DRACHTIO_SECRET: config.drachtio_secret || randomBytes(16).toString('hex'),
+      }
+    : {}
+  const media: Plan = { name: 'media', script: 'media/process.js', env: {} }
+  const edge: Plan = { name: 'edge', script: 'signaling/edge/process.js', env: link }
+  const signaling: Plan = { name: 'signaling', script: 'signaling/process.js', env: link }
+  const control: Plan = { name: 'control', script: 'control/process.js', env: {} }
+  const sandbox: Plan = {
+    name: 'sandbox',
+    script: 'signaling/sandbox/process.js',
+    env: { STROWGER_SIP_PORT: String(ports.sandbox) },
+  }
+  return [media, ...(embedded ? [edge] : []), ...(config.sandbox ? [sandbox] : []), signaling, control]
+}
+
+/** A free loopback port. Somebody could take it before its process does; that process then fails and says so. */
+function freePort(kind: 'tcp' | 'udp'): Promise<number> {
+  return new Promise((resolve, reject) => {
+    if (kind === 'udp') {
+      const socket = createSocket('udp4')
+      socket.once('error', reject)
+      socket.bind(0, '127.0.0.1', () => {
+        const { port } = socket.address()
+        socket.close(() => resolve(port))
+      })
+      return
+    }
+    const server = createServer()
+    server.once('error', reject)
+    server.listen(0, '127.0.0.1', () => {
+      const address = server.address()
+      server.close(() => resolve(typeof address === 'object' && address ? address.port : 0))
+    })
+  })
+}
