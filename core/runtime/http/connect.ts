@@ -46,7 +46,8 @@ export function clientOn(socket: Socket, target: Target, idle_ms: number): Clien
     connect: (_options, callback) => {
       if (given) return callback(new Failure('network', 'the connection was closed by the server'), null)
       given = true
-      callback(null, socket)
+      // undici asks while it walks its queue, and would not look again after an answer in the same breath.
+      queueMicrotask(() => callback(null, socket))
     },
     pipelining: 1,
     keepAliveTimeout: idle_ms,
