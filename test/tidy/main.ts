@@ -1,0 +1,64 @@
+// What the compiler and the linter cannot see: who imports whom, files that nobody needs, leftovers, overlong lines.
+import { readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, normalize } from 'node:path'
+import { ARROWS, HOMES, type Source } from './rules.ts'
+
+const ROOTS = ['core', 'signaling', 'media', 'control', 'markup', 'native', 'bin', 'bench', 'test']
+/** Files that are started, not imported. */
+const ENTRY = /(^bin\/main\.ts|\/process\.ts|\/worker\.ts|\.test\.ts|\/main\.ts|^bench\/)/
+const LEFTOVER = /\b(TODO|FIXME|XXX|HACK)\b|\.only\(|debugger;?$|console\.log\((?!.*no-tidy)/
+const MAX_COLUMNS = 120
+
+function sources(): Source[] {
+  return ROOTS.flatMap(root => filesBelow(root)).map(path => {
+    const text = readFileSync(path, 'utf8')
+    return { path, text, imports: importsOf(path, text) }
+  })
+}
+
+function filesBelow(folder: string): string[] {
+  return readdirSync(folder, { withFileTypes: true }).flatMap(entry => {
+    const path = join(folder, entry.name)
+    if (entry.isDirectory()) return ['build', 'node_modules'].includes(entry.name) ? [] : filesBelow(path)
+    return /\.(ts|tsx)$/.test(entry.name) && !entry.name.endsWith('.d.ts') ? [path] : []
+  })
+}
+
+function importsOf(path: string, text: string): string[] {
+  const specifiers = text.matchAll(/(?:^|\n)\s*(?:import|export)\b[^'"\n;]*(?:\n[^'"\n;]*)*?from\s+['"]([^'"]+)['"]/g)
+  const bare = text.matchAll(/(?:^|\n)import\s+['"]([^'"]+)['"]/g)
+  const dynamic = text.matchAll(/\bimport\(\s*['"]([^'"]+)['"]\s*\)/g)
+  const started = text.matchAll(/new URL\(\s*['"](\.[^'"]+\.js)['"]/g)
+  return [...specifiers, ...bare, ...dynamic, ...started].map(match => {
+    const name = match[1] ?? ''
+    return name.startsWith('.') ? normalize(join(dirname(path), name)).replace(/\.js$/, '.ts') : name
+  })
+}
+
+function findings(all: readonly Source[]): string[] {
+  const imported = new Set(all.flatMap(source => source.imports))
+  return all.flatMap(source => [
+    ...ARROWS.flatMap(rule => rule(source)),
+    ...HOMES.flatMap(([name, homes]) =>
+      source.imports.some(item => item === name || item.startsWith(`${name}/`)) && !homes.test(source.path)
+        ? [`${source.path}: ${name} has its home in ${homes.source}`]
+        : [],
+    ),
+    ...(imported.has(source.path) || ENTRY.test(source.path) ? [] : [`${source.path}: nobody imports it`]),
+    ...source.text.split('\n').flatMap((line, index) => lineFindings(source.path, line, index + 1)),
+  ])
+}
+
+function lineFindings(path: string, line: string, number: number): string[] {
+  if (path === 'test/tidy/main.ts') return []
+  const found: string[] = []
+  if (line.length > MAX_COLUMNS && !/https?:\/\/|['"`].{100,}['"`]/.test(line))
+    found.push(`${path}:${number}: longer than ${MAX_COLUMNS} columns`)
+  if (LEFTOVER.test(line) && !/^(bin|bench|test\/fuzz)\//.test(path))
+    found.push(`${path}:${number}: leftover: ${line.trim()}`)
+  return found
+}
+
+const found = findings(sources())
+for (const finding of found) process.stderr.write(`tidy: ${finding}\n`)
+if (found.length > 0) process.exitCode = 1

@@ -1,0 +1,65 @@
+/** A source file with its imports: own files as paths from the root, packages by name. */
+export interface Source {
+  readonly path: string
+  readonly text: string
+  readonly imports: readonly string[]
+}
+
+type Rule = (source: Source) => string[]
+
+const AREAS = ['core', 'signaling', 'media', 'control', 'markup', 'native', 'bin', 'bench', 'test'] as const
+const areaOf = (path: string): string | undefined => AREAS.find(area => path.startsWith(`${area}/`))
+
+/** Files below `from` may import, of our own, only what fits `allowed`; style: a core below, the processes above. */
+const mayImport =
+  (from: RegExp, allowed: RegExp): Rule =>
+  ({ path, imports }) =>
+    from.test(path)
+      ? imports
+          .filter(item => areaOf(item) !== undefined && !allowed.test(item))
+          .map(item => `${path}: may not import ${item}`)
+      : []
+
+const imports_no_node =
+  (from: RegExp): Rule =>
+  ({ path, imports }) =>
+    from.test(path)
+      ? imports.filter(item => item.startsWith('node:')).map(item => `${path}: may not import ${item}`)
+      : []
+
+/** Only these read the environment: the reader itself, and those who hand it over. */
+const ENVIRONMENT = /^(core\/runtime\/lifecycle\.ts|bin\/|bench\/|test\/)/
+
+export const ARROWS: readonly Rule[] = [
+  mayImport(/^core\/domain\//, /^core\/domain\//),
+  mayImport(/^core\/(state|runtime)\//, /^core\//),
+  mayImport(/^markup\//, /^(markup|core\/domain)\//),
+  mayImport(/^native\//, /^native\//),
+  mayImport(/^media\/protocol\//, /^(media\/protocol|core)\//),
+  mayImport(/^media\//, /^(media|native|core)\//),
+  mayImport(/^signaling\/edge\//, /^(signaling\/edge|core)\//),
+  mayImport(/^signaling\/sandbox\//, /^(signaling\/edge|signaling\/sandbox|core)\//),
+  mayImport(/^signaling\/(?!edge|sandbox)/, /^(signaling\/(?!edge|sandbox)|media\/protocol|markup|core)\/?/),
+  mayImport(/^control\//, /^(control|markup\/(parse|check)|core)/),
+  mayImport(/^bin\//, /^(?!test\/)/),
+  mayImport(/^(?!test\/)/, /^(?!test\/)/),
+  imports_no_node(/^(core\/domain|markup)\//),
+  ({ path, text }) =>
+    /\bprocess\.env\b/.test(text) && !ENVIRONMENT.test(path)
+      ? [`${path}: only core/runtime/config.ts knows the environment; take what you need as a parameter`]
+      : [],
+]
+
+/** A package has one home (style). */
+export const HOMES: readonly (readonly [string, RegExp])[] = [
+  ['koa', /^control\//],
+  ['@koa/router', /^control\//],
+  ['koa-body', /^control\//],
+  ['kysely', /^core\/state\//],
+  ['better-sqlite3', /^(core\/state|bench|test)\//],
+  ['drachtio-srf', /^(signaling\/(?!edge|sandbox)|test|bench)/],
+  ['rtp.js', /^(media\/quality|test)\//],
+  ['werift', /^(media\/webrtc|test)\//],
+  ['ws', /^(signaling\/edge|media\/forks|control|test)\//],
+  ['sip.js', /^(control\/console|test)\//],
+]
