@@ -79,7 +79,9 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
 
   return {
     async request(request) {
-      const sink: SinkFactory<Buffer> = () => {
+      const { keep_body = 'always' } = request
+      const sink: SinkFactory<Buffer> = ({ status }) => {
+        if (keep_body === 'never' || (keep_body === 'success' && (status < 200 || status > 299))) return null
         const memory = memorySink()
         return { stream: memory, finish: async () => memory.bytes() }
       }
@@ -300,12 +302,14 @@ async function dispatch(shared: Shared, sending: Sending, client: Client): Promi
   const ended = (): void => {
     client.destroy(asFailure(stop.signal.reason, 'exchange')).catch(() => undefined)
   }
+  let body: Dispatcher.ResponseData['body'] | null = null
   let whole = false
   const release = (): void => {
     silence.cancel()
     stop.signal.removeEventListener('abort', ended)
-    if (whole && shared.idle_ms > 0) shared.idle.put(target.origin, client)
-    else end(client)
+    if (body === null || stop.signal.aborted || shared.idle_ms === 0) end(client)
+    else if (whole) shared.idle.put(target.origin, client)
+    else shared.idle.drain(target.origin, client, body)
   }
   stop.signal.addEventListener('abort', ended)
   try {
@@ -314,13 +318,15 @@ async function dispatch(shared: Shared, sending: Sending, client: Client): Promi
     const response = await client.request({ path, method: hop.method, headers: sending.headers, body: hop.body })
     silence.touch()
     const headers = flatten(response.headers)
+    body = response.body
     return {
       status: response.statusCode,
       headers,
       set_cookie: [response.headers['set-cookie'] ?? []].flat(),
       async read(sink) {
+        if (sink === null) return null
         const content = await readInto(response.body, headers, { ...limits, touched: silence.touch }, sink)
-        whole = sink !== null
+        whole = true
         return content
       },
       release,
@@ -335,11 +341,8 @@ async function readInto<T>(
   body: Dispatcher.ResponseData['body'],
   headers: Readonly<Record<string, string>>,
   limits: { max_bytes: number; touched: () => void },
-  sink: Sink<T> | null,
-): Promise<T | null> {
-  // A body nobody wants goes with its connection; undici reports its end as an error, to no one else.
-  body.on('error', () => undefined)
-  if (sink === null) return null
+  sink: Sink<T>,
+): Promise<T> {
   try {
     if (Number(headers['content-length']) > limits.max_bytes)
       throw new Failure('too_large', `Content-Length ${headers['content-length']} is over ${limits.max_bytes} bytes`)

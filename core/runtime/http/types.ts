@@ -55,6 +55,8 @@ export interface HttpRequest extends Partial<HttpLimits> {
   readonly hop_headers?: (hop: Hop) => Readonly<Record<string, string>>
   /** Told of every answer, redirects included; for cookies. */
   readonly hop_answered?: (hop: Hop, answer: { status: number; set_cookie: readonly string[] }) => void
+  /** Bodies that are wanted: all (default), those of 2xx, none. One that is not wanted is neither waited for nor limited. */
+  readonly keep_body?: 'always' | 'success' | 'never'
   /** The far end can tell a repeat (idempotency token), so a kept connection may be used; GET and HEAD always may. */
   readonly replayable?: boolean
   readonly signal?: AbortSignal
@@ -84,7 +86,7 @@ export interface HttpFailure {
 
 export type HttpResult = HttpAnswer | HttpFailure
 
-export interface DownloadRequest extends Omit<HttpRequest, 'method' | 'body' | 'replayable' | 'hop_headers'> {
+export interface DownloadRequest extends Omit<HttpRequest, 'method' | 'body' | 'keep_body' | 'replayable'> {
   /** Written under another name and renamed when complete: a reader never sees half of it. */
   readonly file: string
   /** Validators of the copy at hand: a 304 leaves `file` as it is. */

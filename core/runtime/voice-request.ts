@@ -1,0 +1,195 @@
+import { createHash, createHmac, randomUUID } from 'node:crypto'
+import type { CookieJar } from '../domain/webhooks/cookies.ts'
+import { type FetchError, fetchErrorNumber, statusErrorNumber } from '../domain/webhooks/errors.ts'
+import { parseOverrides, type RequestPolicy, retryDelay } from '../domain/webhooks/overrides.ts'
+import {
+  encodeParameters,
+  type Parameters,
+  signatureData,
+  timedSignature,
+  timedSignatureData,
+  withBodyHash,
+} from '../domain/webhooks/signature.ts'
+import { splitFragment, withParameters } from '../domain/webhooks/target.ts'
+import type { Clock } from './clock.ts'
+import { systemClock } from './clock.ts'
+import type { Hop, HttpClient, HttpRequest, HttpResult } from './http/index.ts'
+
+/** A request about a call: for a document, or a callback. */
+export interface VoiceRequest {
+  /** As the customer wrote it: user info becomes Basic auth, `#rc=..&rp=..` sets times and retries and is not sent. */
+  readonly url: string
+  readonly method: 'GET' | 'POST'
+  /** Form parameters of a POST; added to the query of a GET. */
+  readonly parameters?: Parameters
+  /** Raw JSON in place of parameters (POST only); its hash joins the query. */
+  readonly json?: string
+  /** The account's token in force now; signs, and goes nowhere else. */
+  readonly auth_token: string
+  /** `document` keeps the body of a 2xx (64 KiB), `ignored` keeps none. */
+  readonly reply: 'document' | 'ignored'
+  readonly cookies?: CookieJar
+  /** Given when this request repeats an earlier one (an outbox); default a new UUID. The same over retries and redirects. */
+  readonly idempotency_token?: string
+  /** Default 64 KiB. */
+  readonly max_bytes?: number
+  readonly signal?: AbortSignal
+}
+
+export interface Attempt {
+  readonly status: number | null
+  readonly error: FetchError | null
+  readonly duration_ms: number
+}
+
+interface Told {
+  /** Of the hop that answered or failed, as it left; base of relative URLs in the document. */
+  readonly url: string
+  readonly attempts: readonly Attempt[]
+  readonly idempotency_token: string
+  /** Error numbers of what was ignored (11243: the retry policy in the fragment). */
+  readonly warnings: readonly number[]
+  readonly duration_ms: number
+}
+
+export interface VoiceAnswer extends Told {
+  readonly ok: true
+  /** 2xx. */
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: Buffer
+  readonly redirects: number
+}
+
+export interface VoiceFailure extends Told {
+  readonly ok: false
+  /** `status`: an answer outside 2xx. */
+  readonly error: FetchError | 'status'
+  /** `ErrorCode` of the compatible form, 11100 to 11750. */
+  readonly number: number
+  readonly status: number | null
+  readonly detail: string
+}
+
+export type VoiceReply = VoiceAnswer | VoiceFailure
+
+export interface VoiceRequester {
+  /** Signed, retried as the URL asks within its total time; never rejects for what the far end does. */
+  send(request: VoiceRequest): Promise<VoiceReply>
+}
+
+export interface VoiceRequesterOptions {
+  readonly http: Pick<HttpClient, 'request'>
+  readonly clock?: Clock
+  /** In [0, 1), for the jitter between attempts. */
+  readonly random?: () => number
+}
+
+export function createVoiceRequester({ http, clock = systemClock, random = Math.random }: VoiceRequesterOptions) {
+  return { send } satisfies VoiceRequester
+
+  async function send(request: VoiceRequest): Promise<VoiceReply> {
+    const started_ms = clock.monotonic_ms()
+    const elapsed = (): number => clock.monotonic_ms() - started_ms
+    const policy = parseOverrides(splitFragment(request.url.trim()).fragment.slice(1))
+    const idempotency_token = request.idempotency_token ?? randomUUID()
+    const prepared = prepare(request, policy, idempotency_token, clock)
+    const attempts: Attempt[] = []
+    for (;;) {
+      const total_timeout_ms = Math.max(1, Math.round(policy.total_timeout_ms - elapsed()))
+      const result = await http.request({ ...prepared, total_timeout_ms })
+      const attempt = result.ok ? { status: result.status, error: null } : { status: null, error: result.error }
+      attempts.push({ ...attempt, duration_ms: result.duration_ms })
+      const wait_ms = retryDelay(policy, attempt, attempts.length, random())
+      const again = wait_ms !== null && elapsed() + wait_ms < policy.total_timeout_ms && !request.signal?.aborted
+      if (!again) {
+        const { warnings } = policy
+        return conclude(result, { attempts, idempotency_token, warnings, duration_ms: Math.round(elapsed()) })
+      }
+      if (wait_ms > 0) await pause(clock, wait_ms, request.signal)
+    }
+  }
+}
+
+/** The exchange as the HTTP client is asked for it; the same for every attempt but for the time left. */
+function prepare(request: VoiceRequest, policy: RequestPolicy, idempotency_token: string, clock: Clock): HttpRequest {
+  const form = request.parameters ?? []
+  const { method, json } = request
+  const posts_json = method === 'POST' && json !== undefined
+  const body = posts_json ? json : encodeParameters(form)
+  const url =
+    method === 'GET'
+      ? withParameters(request.url, body)
+      : posts_json
+        ? withBodyHash(request.url, sha256(json))
+        : request.url
+  const { cookies, signal } = request
+  return {
+    url,
+    method,
+    connect_timeout_ms: policy.connect_timeout_ms,
+    read_timeout_ms: policy.read_timeout_ms,
+    keep_body: request.reply === 'document' ? 'success' : 'never',
+    replayable: true,
+    ...(request.max_bytes === undefined ? {} : { max_bytes: request.max_bytes }),
+    ...(signal === undefined ? {} : { signal }),
+    ...(method === 'GET' ? {} : { body }),
+    headers: {
+      'content-type': posts_json ? 'application/json' : 'application/x-www-form-urlencoded; charset=UTF-8',
+      'i-twilio-idempotency-token': idempotency_token,
+    },
+    hop_headers: hop => ({
+      ...signatures(request.auth_token, hop, posts_json ? [] : form, clock),
+      ...cookieHeader(cookies?.header(hop.url, clock.now())),
+    }),
+    ...(cookies === undefined
+      ? {}
+      : { hop_answered: (hop, { set_cookie }) => cookies.store(hop.url, set_cookie, clock.now()) }),
+  }
+}
+
+const cookieHeader = (cookie: string | null | undefined): Record<string, string> => (cookie ? { cookie } : {})
+
+/** Both signatures of one hop, over what this hop sends: a redirect that dropped the parameters is signed without them. */
+function signatures(auth_token: string, hop: Hop, form: Parameters, clock: Clock): Record<string, string> {
+  const sent = hop.body === null ? '' : hop.body.toString()
+  const timestamp = Math.floor(clock.now() / 1000)
+  const data = signatureData(hop.url, hop.body === null ? [] : form)
+  const timed = hmac('sha256', auth_token, timedSignatureData(timestamp, hop.url, sent)).toString('hex')
+  return {
+    'x-twilio-signature': hmac('sha1', auth_token, data).toString('base64'),
+    'x-strowger-signature': timedSignature(timestamp, timed),
+  }
+}
+
+const hmac = (algorithm: 'sha1' | 'sha256', key: string, data: string): Buffer =>
+  createHmac(algorithm, key).update(data, 'utf8').digest()
+const sha256 = (text: string): string => createHash('sha256').update(text, 'utf8').digest('hex')
+
+function conclude(result: HttpResult, told: Omit<Told, 'url'>): VoiceReply {
+  const { url } = result
+  if (!result.ok) {
+    const { error, detail } = result
+    return { ok: false, error, number: fetchErrorNumber(error), status: null, detail, url, ...told }
+  }
+  const { status, headers, body, redirects } = result
+  const number = statusErrorNumber(status)
+  if (number === null) return { ok: true, status, headers, body, redirects, url, ...told }
+  return { ok: false, error: 'status', number, status, detail: `answered with status ${status}`, url, ...told }
+}
+
+function pause(clock: Clock, wait_ms: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise(resolve => {
+    const done = (): void => {
+      timer.cancel()
+      signal?.removeEventListener('abort', done)
+      resolve()
+    }
+    const timer = clock.after(wait_ms, done)
+    signal?.addEventListener('abort', done)
+  })
+}
+
+/** Signature of a WebSocket handshake: `X-Twilio-Signature` over the `wss://` URL alone. */
+export const handshakeSignature = (auth_token: string, url: string): string =>
+  hmac('sha1', auth_token, signatureData(splitFragment(url).head, [])).toString('base64')
