@@ -26,7 +26,7 @@ export function createBusHub(run_dir: string, log: Log): Promise<{ close(): void
     members.add(socket)
     socket.on('close', () => members.delete(socket))
     socket.on('error', error => log.debug({ err: error }, 'bus member went away'))
-    createInterface({ input: socket }).on('line', line => {
+    onLines(socket, line => {
       if (line.length > MAX_LINE_BYTES) return
       for (const other of members) if (other !== socket && other.writable) other.write(`${line}\n`)
     })
@@ -64,7 +64,7 @@ export function connectBus(run_dir: string, clock: Clock = systemClock): Bus {
       socket = null
       clock.after(500, connect)
     })
-    createInterface({ input: attempt }).on('line', line => {
+    onLines(attempt, line => {
       const [topic, key] = splitOnce(line)
       heard.emit(topic, key)
     })
@@ -87,6 +87,13 @@ export function connectBus(run_dir: string, clock: Clock = systemClock): Bus {
       heard.removeAllListeners()
     },
   }
+}
+
+/** readline repeats the errors of its input as its own; the socket's own listener has them already. */
+const onLines = (socket: Socket, listener: (line: string) => void): void => {
+  createInterface({ input: socket })
+    .on('line', listener)
+    .on('error', () => undefined)
 }
 
 const splitOnce = (line: string): [string, string] => {

@@ -1,0 +1,115 @@
+import { mkdtempSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Writable } from 'node:stream'
+import t from 'tap'
+import { ConfigError, loadConfig } from '../../../../core/runtime/config.ts'
+import { createLog } from '../../../../core/runtime/log.ts'
+import { digestHa1, hashPassword, passwordMatches, sameSecret, seal, unseal } from '../../../../core/runtime/secrets.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'strowger-config-'))
+t.teardown(() => rmSync(folder, { recursive: true }))
+const load = (env: Record<string, string> = {}) => loadConfig({ STROWGER_DATA: folder, ...env })
+
+t.test('an empty environment gives the defaults of the contract', async t => {
+  const config = load()
+  t.match(config, {
+    data_dir: folder,
+    host: '127.0.0.1',
+    bind: '127.0.0.1',
+    http_port: 8080,
+    sip_port: 5060,
+    sips_port: 5061,
+    ws_port: 5066,
+    rtp_ports: { first: 20000, last: 29999 },
+    domain: 'localhost',
+    base_url: 'http://127.0.0.1:8080',
+    drachtio: null,
+    sandbox: true,
+    log_level: 'info',
+  })
+  t.equal(Object.isFrozen(config), true)
+})
+
+t.test('a value that makes no sense is refused with the name of its variable', async t => {
+  const nonsense: Record<string, string> = {
+    STROWGER_HTTP_PORT: '80a',
+    STROWGER_SIP_PORT: '70000',
+    STROWGER_SIPS_PORT: '0',
+    STROWGER_RTP_PORTS: '20000',
+    STROWGER_HOST: 'example',
+    STROWGER_DOMAIN: 'not a name',
+    STROWGER_DRACHTIO: 'nowhere',
+    STROWGER_SANDBOX: 'maybe',
+    STROWGER_MASTER_KEY: 'short',
+    STROWGER_LOG: 'loud',
+    STROWGER_BASE_URL: 'ftp://x',
+    STROWGER_DATABASE_URL: 'postgres://x',
+    STROWGER_REDIS_URL: 'redis://x',
+    STROWGER_TLS_CERT: '/tmp/cert.pem',
+  }
+  for (const [name, value] of Object.entries(nonsense)) {
+    t.throws(() => load({ [name]: value }), ConfigError, name)
+    t.throws(() => load({ [name]: value }), { message: new RegExp(name) }, `${name} is named`)
+  }
+})
+
+t.test('two services on one port, or SIP inside the RTP ports, are refused', async t => {
+  t.throws(() => load({ STROWGER_HTTP_PORT: '5061' }), { message: /STROWGER_HTTP_PORT=5061.*STROWGER_SIPS_PORT/ })
+  t.throws(() => load({ STROWGER_SIP_PORT: '20100' }), { message: /STROWGER_SIP_PORT=20100.*STROWGER_RTP_PORTS/ })
+})
+
+t.test('the master key is made once, readable by its owner alone, and read again', async t => {
+  const first = load().master_key
+  t.equal(first.length, 32)
+  t.same(load().master_key, first)
+  t.equal(statSync(join(folder, 'master.key')).mode & 0o777, 0o600)
+  const given = 'ab'.repeat(32)
+  t.equal(load({ STROWGER_MASTER_KEY: given }).master_key.toString('hex'), given)
+})
+
+t.test('no secret reaches a log line, however deep it stands', async t => {
+  let written = ''
+  const sink = new Writable({
+    write(chunk, _encoding, done) {
+      written += chunk
+      done()
+    },
+  })
+  const log = createLog('test', { log_level: 'info' }, sink)
+  log.info(
+    { auth_token: 'T0KEN', request: { headers: { authorization: 'Basic T0KEN', 'proxy-authorization': 'T0KEN' } } },
+    'x',
+  )
+  log.info({ credential: { password: 'T0KEN', ha1_md5: 'T0KEN' }, api_key: 'T0KEN' }, 'y')
+  t.notMatch(written, /T0KEN/)
+  t.match(written, /\[secret\]/)
+})
+
+t.test('a sealed value opens with its key alone, and a changed one not at all', async t => {
+  const key = Buffer.alloc(32, 1)
+  const sealed = seal(key, 'sk_live_token')
+  t.equal(unseal(key, sealed), 'sk_live_token')
+  t.not(seal(key, 'sk_live_token'), sealed)
+  t.throws(() => unseal(Buffer.alloc(32, 2), sealed))
+  t.throws(() => unseal(key, `${sealed.slice(0, -2)}AA`))
+  t.throws(() => unseal(key, 'plain'))
+})
+
+t.test('passwords are compared by their hash, secrets without regard to length', async t => {
+  const stored = await hashPassword('correct horse')
+  t.equal(await passwordMatches('correct horse', stored), true)
+  t.equal(await passwordMatches('correct horsf', stored), false)
+  t.equal(await passwordMatches('x', 'not a hash'), false)
+  t.equal(sameSecret('abc', 'abc'), true)
+  t.equal(sameSecret('abc', 'abcd'), false)
+})
+
+t.test('HA1 is that of the example in RFC 7616 section 3.9.1', async t => {
+  const [user, realm, password] = ['Mufasa', 'http-auth@example.org', 'Circle of Life'] as const
+  t.equal(digestHa1('md5', user, realm, password), '3d78807defe7de2157e2b0b6573a855f')
+  t.equal(
+    digestHa1('sha256', user, realm, password),
+    '7987c64c30e25f1b74be53f966b49b90f2808aa92faf9a00262392d7b4794232',
+  )
+})

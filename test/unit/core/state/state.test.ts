@@ -1,0 +1,90 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t from 'tap'
+import { addAdminKey, bumpConfiguration, ensureDemo, putSandboxCarrier } from '../../../../core/state/bootstrap.ts'
+import { isUniqueViolation, openState, StateError } from '../../../../core/state/index.ts'
+
+const data_dir = mkdtempSync(join(tmpdir(), 'strowger-state-'))
+t.teardown(() => rmSync(data_dir, { recursive: true }))
+const now = '2026-11-21T12:00:00.000Z'
+const options = { master_key: Buffer.alloc(32, 7), now, console_password: 'first password' }
+
+t.test('processes that open an empty folder at once all find the same schema', async t => {
+  const states = await Promise.all([1, 2, 3, 4].map(() => openState({ data_dir })))
+  for (const state of states) t.equal((await state.db.selectFrom('configuration').selectAll().execute()).length, 1)
+  await Promise.all(states.map(state => state.close()))
+})
+
+t.test('transactions of two processes exclude each other, so that no increment is lost', async t => {
+  const states = await Promise.all([openState({ data_dir }), openState({ data_dir })])
+  const [first] = states
+  const before = await first?.db.selectFrom('configuration').select('revision').executeTakeFirstOrThrow()
+  await Promise.all(
+    Array.from({ length: 40 }, (_, i) =>
+      states[i % 2]?.transaction(async trx => {
+        const { revision } = await trx.selectFrom('configuration').select('revision').executeTakeFirstOrThrow()
+        await trx
+          .updateTable('configuration')
+          .set({ revision: revision + 1 })
+          .execute()
+      }),
+    ),
+  )
+  const after = await first?.db.selectFrom('configuration').select('revision').executeTakeFirstOrThrow()
+  t.equal((after?.revision ?? 0) - (before?.revision ?? 0), 40)
+  await Promise.all(states.map(state => state.close()))
+})
+
+t.test('a transaction that throws leaves nothing behind, and the next one works', async t => {
+  const state = await openState({ data_dir })
+  const read = () => state.db.selectFrom('configuration').select('revision').executeTakeFirstOrThrow()
+  const before = await read()
+  await t.rejects(
+    state.transaction(async trx => {
+      await bumpConfiguration(trx)
+      throw new Error('no')
+    }),
+    { message: 'no' },
+  )
+  t.same(await read(), before)
+  await state.probe()
+  await state.close()
+  await t.rejects(state.probe())
+})
+
+t.test('the demo project is made once, and its secrets are not readable in the file', async t => {
+  const state = await openState({ data_dir })
+  const demo = await ensureDemo(state, options)
+  t.equal(demo.created, true)
+  t.equal(demo.numbers.length, 10)
+  t.match(demo.auth_token, /^sk_live_[A-Za-z0-9]{32}$/)
+  t.same(await ensureDemo(state, options), { ...demo, created: false })
+  const account = await state.db.selectFrom('voice_account').selectAll().executeTakeFirstOrThrow()
+  t.notMatch(account.auth_token_sealed, demo.auth_token)
+  const key = await addAdminKey(state.db, demo.project_id, now)
+  t.match(key, /^sk_live_[A-Z2-7]{12}_[0-9a-f]{32}$/)
+  const stored = await state.db.selectFrom('api_key').selectAll().executeTakeFirstOrThrow()
+  t.notMatch(JSON.stringify(stored), key.split('_')[3] ?? 'nothing')
+  await state.close()
+})
+
+t.test('the sandbox carrier stands where this run put it, or not at all', async t => {
+  const state = await openState({ data_dir })
+  const targets = () => state.db.selectFrom('carrier_target').select('sip_uri').execute()
+  await putSandboxCarrier(state, { host: '127.0.0.1', port: 5999, now })
+  await putSandboxCarrier(state, { host: '::1', port: 6000, now })
+  t.same(await targets(), [{ sip_uri: 'sip:[::1]:6000' }])
+  await putSandboxCarrier(state, { host: '127.0.0.1', port: null, now })
+  t.same(await targets(), [])
+  await state.close()
+})
+
+t.test('a broken rule of the schema is told by its code', async t => {
+  const state = await openState({ data_dir })
+  const twice = state.db.insertInto('configuration').values({ id: 1, revision: 9 }).execute()
+  await t.rejects(twice, StateError)
+  t.equal(isUniqueViolation(await twice.catch(error => error)), true)
+  t.equal(isUniqueViolation(new Error('other')), false)
+  await state.close()
+})
