@@ -1,0 +1,129 @@
+import type { Reason } from '../reasons/index.ts'
+
+/**
+ * How calls end: the one table between what happened, the call's status and the SIP code (design section 4,
+ * voice-compat.md section 6).
+ */
+
+export type FinalStatus = 'completed' | 'busy' | 'no-answer' | 'canceled' | 'failed'
+export type EndedBy = 'caller' | 'called' | 'platform' | 'api'
+
+/** What ended a call, or one of its legs. */
+export type Cause =
+  | 'caller_hung_up'
+  | 'called_hung_up'
+  /** A target's final answer; `sip_code` tells which. */
+  | 'refused'
+  /** No target answered at all: refused connections, DNS, silence. */
+  | 'unreachable'
+  | 'ring_timeout'
+  | 'api'
+  | 'script'
+  /** The script refused an unanswered call. */
+  | 'rejected'
+  /** Admission, or something else before any INVITE. */
+  | 'not_admitted'
+  /** Another child of the same Dial was answered. */
+  | 'lost'
+  | 'max_duration'
+  | 'spend_exhausted'
+  | 'media_timeout'
+  | 'session_expired'
+  | 'no_ack'
+  | 'media_unavailable'
+  | 'node_lost'
+  | 'draining'
+  | 'internal'
+
+export interface EndFacts {
+  readonly cause: Cause
+  readonly answered: boolean
+  /** As received from the far end, or that of our refusal; null for the cause's own. */
+  readonly sip_code?: number | null
+  /** In place of the cause's own. */
+  readonly reason?: Reason | null
+  /** Status of a script's Reject. */
+  readonly status?: FinalStatus
+}
+
+export interface Ending {
+  readonly status: FinalStatus
+  /** What the caller's INVITE is answered with while unanswered, and the `SipResponseCode` of the last callback. */
+  readonly sip_code: number
+  readonly reason: Reason | null
+  readonly ended_by: EndedBy
+  /** Value of a Reason header for BYE or CANCEL (RFC 3326); null where nothing is to be said. */
+  readonly bye_reason: string | null
+}
+
+interface Row {
+  readonly status: FinalStatus
+  readonly sip_code: number
+  readonly reason: Reason | null
+  readonly ended_by: EndedBy
+  /** Q.850 cause (RFC 6432) of the Reason header. */
+  readonly q850: number | null
+}
+
+const row = (status: FinalStatus, sip_code: number, reason: Reason | null, ended_by: EndedBy, q850: number | null): Row => ({
+  status,
+  sip_code,
+  reason,
+  ended_by,
+  q850,
+})
+
+/** While unanswered; an answered call is `completed` whatever ended it. */
+const TABLE: Readonly<Record<Cause, Row>> = {
+  caller_hung_up: row('canceled', 487, 'canceled', 'caller', null),
+  called_hung_up: row('failed', 480, null, 'called', 16),
+  refused: row('failed', 503, null, 'called', null),
+  unreachable: row('failed', 503, 'target_unreachable', 'platform', null),
+  ring_timeout: row('no-answer', 487, 'no_answer', 'platform', 19),
+  api: row('canceled', 487, 'canceled', 'api', 16),
+  script: row('failed', 480, null, 'platform', 16),
+  rejected: row('no-answer', 603, null, 'platform', 21),
+  not_admitted: row('failed', 503, null, 'platform', null),
+  lost: row('canceled', 487, 'canceled', 'platform', 26),
+  max_duration: row('failed', 480, 'max_duration', 'platform', null),
+  spend_exhausted: row('failed', 480, 'spend_exhausted', 'platform', null),
+  media_timeout: row('failed', 480, 'media_timeout', 'platform', null),
+  session_expired: row('failed', 408, 'session_expired', 'platform', null),
+  no_ack: row('failed', 408, 'no_ack', 'platform', null),
+  media_unavailable: row('failed', 503, 'media_unavailable', 'platform', null),
+  node_lost: row('failed', 503, 'node_lost', 'platform', null),
+  draining: row('failed', 503, 'draining', 'platform', null),
+  internal: row('failed', 500, 'internal', 'platform', null),
+}
+
+/** The row of a final SIP answer of a target (design section 4, "SIP response -> call status"). */
+export function statusOfAnswer(sip_code: number): { readonly status: FinalStatus; readonly reason: Reason } {
+  if (sip_code === 486 || sip_code === 600 || sip_code === 603) return { status: 'busy', reason: 'peer_busy' }
+  if (sip_code === 480 || sip_code === 408 || sip_code === 487) return { status: 'no-answer', reason: 'no_answer' }
+  if (sip_code >= 500 && sip_code < 600) return { status: 'failed', reason: 'peer_failed' }
+  return { status: 'failed', reason: 'peer_rejected' }
+}
+
+export function ending(facts: EndFacts): Ending {
+  const own = TABLE[facts.cause]
+  const by_answer = facts.cause === 'refused' ? statusOfAnswer(facts.sip_code ?? own.sip_code) : null
+  const reason = facts.reason !== undefined ? facts.reason : (by_answer?.reason ?? own.reason)
+  const { ended_by } = own
+  const bye_reason =
+    own.q850 !== null
+      ? `Q.850;cause=${own.q850}`
+      : reason !== null
+        ? `X-Strowger;cause=${own.sip_code};text="${reason}"`
+        : null
+  if (facts.answered) {
+    const quiet = facts.cause === 'caller_hung_up' || facts.cause === 'called_hung_up' || facts.cause === 'api'
+    return { status: 'completed', sip_code: 200, reason: quiet ? null : reason, ended_by, bye_reason }
+  }
+  return {
+    status: facts.status ?? by_answer?.status ?? own.status,
+    sip_code: facts.sip_code ?? own.sip_code,
+    reason,
+    ended_by,
+    bye_reason,
+  }
+}

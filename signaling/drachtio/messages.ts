@@ -1,0 +1,66 @@
+import { type LibraryMessage, type LibraryRequest, type LibraryResponse, statusTexts } from './library.ts'
+import type { Headers, SipRequest, SipResponse, Source, Transport } from './types.ts'
+
+/** Views of the library's messages, and what we let into a message: never a line break (threats §2.8). */
+
+const TRANSPORTS: readonly string[] = ['udp', 'tcp', 'tls', 'ws', 'wss']
+
+const sourceOf = (message: { source_address: string; source_port: number; protocol: string }): Source => ({
+  address: message.source_address.replace(/^\[|\]$/g, ''),
+  port: message.source_port,
+  transport: (TRANSPORTS.includes(message.protocol) ? message.protocol : 'udp') as Transport,
+})
+
+const read = (message: LibraryMessage) => ({
+  call_id: message.get('call-id') ?? '',
+  header(name: string): string | null {
+    const wanted = name.toLowerCase()
+    const found = Object.keys(message.headers).find(known => known.toLowerCase() === wanted)
+    return found === undefined ? null : (message.headers[found] ?? null)
+  },
+  headers: message.headers,
+  body: message.body ?? '',
+})
+
+export const requestView = (request: LibraryRequest): SipRequest => ({
+  ...read(request),
+  method: request.method,
+  uri: request.uri,
+  source: sourceOf(request),
+})
+
+export const responseView = (response: LibraryResponse): SipResponse => ({
+  ...read(response),
+  status: response.status,
+  reason: response.reason,
+  source: sourceOf(response),
+})
+
+/** From, To, Call-ID and CSeq are the library's: setting them would append to what is there (its defect 8). */
+const RESERVED = new Set(['from', 'to', 'call-id', 'cseq', 'via', 'content-length'])
+
+export function outgoing(headers: Headers | undefined, options: { readonly initial: boolean }): Record<string, string> {
+  const clean: Record<string, string> = {}
+  for (const [name, value] of Object.entries(headers ?? {})) {
+    if (!/^[A-Za-z0-9.!%*_+`'~-]+$/.test(name)) continue
+    if (RESERVED.has(name.toLowerCase()) && !(options.initial && /^(from|to|call-id)$/i.test(name))) continue
+    clean[name] = value.replace(/[\r\n\0]+/g, ' ').trim()
+  }
+  return clean
+}
+
+/** A code that the library does not know is sent as the x00 of its class, as its receiver would read it (RFC 3261 §8.1.3.2). */
+export const sendableStatus = (status: number): number =>
+  statusTexts[status] ? status : Math.trunc(status / 100) * 100
+
+export const statusText = (status: number): string => statusTexts[status] ?? 'Unknown'
+
+/** Tag of a From or To value. */
+export const tagOf = (value: string | null): string => /;\s*tag=([^;,\s>]+)/i.exec(value ?? '')?.[1] ?? ''
+
+/** The URI of the first contact of a Contact value. */
+export function contactUri(value: string | null): string {
+  const text = value ?? ''
+  const bracketed = /<([^>]*)>/.exec(text)
+  return (bracketed?.[1] ?? text.split(/[;,]/)[0] ?? '').trim()
+}
