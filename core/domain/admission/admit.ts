@@ -1,0 +1,46 @@
+import { affordable, heldMinor } from './affordable.ts'
+import { calledNumber } from './checks/called-number.ts'
+import { callerNumber } from './checks/caller-number.ts'
+import { concurrency } from './checks/concurrency.ts'
+import { containment } from './checks/containment.ts'
+import { cps } from './checks/cps.ts'
+import { destination } from './checks/destination.ts'
+import { direction } from './checks/direction.ts'
+import { enabled } from './checks/enabled.ts'
+import { media } from './checks/media.ts'
+import { rateAndRoute } from './checks/rate-and-route.ts'
+import { rateCeiling } from './checks/rate-ceiling.ts'
+import { spend } from './checks/spend.ts'
+import { transportSecurity } from './checks/transport-security.ts'
+import { skipped } from './findings.ts'
+import type { AdmissionFacts, Check, TracedFinding, Verdict } from './types.ts'
+
+/** The order is a contract (design section 4): the first check that refuses gives the reason. */
+export const CHECKS: readonly Check[] = [
+  enabled,
+  direction,
+  transportSecurity,
+  media,
+  calledNumber,
+  callerNumber,
+  destination,
+  containment,
+  rateAndRoute,
+  rateCeiling,
+  concurrency,
+  cps,
+  spend,
+]
+
+/** Whether a call may be placed. The trace has every check up to the one that refused. */
+export function admit(facts: AdmissionFacts): Verdict {
+  const trace: TracedFinding[] = []
+  for (const check of CHECKS) {
+    const asked = facts.direction === 'outbound' || check.inbound
+    const finding = asked ? check.decide(facts) : skipped('not asked of inbound calls')
+    trace.push({ check: check.name, ...finding })
+    if (finding.result === 'refused' && finding.reason)
+      return { admitted: false, reason: finding.reason, sentence: finding.sentence, facts: finding.facts ?? {}, trace }
+  }
+  return { admitted: true, ...affordable(facts), reserve_minor: heldMinor(facts), trace }
+}

@@ -1,0 +1,37 @@
+import { affordableSeconds, reservationMinor } from '../rating/price.ts'
+import type { AdmissionFacts } from './types.ts'
+
+/** Money to hold before the call leaves: the price of its first increment, nothing for a call that is not billed. */
+export const heldMinor = ({ direction, billing, rate }: AdmissionFacts): number =>
+  direction === 'outbound' && billing === 'rated' && rate ? reservationMinor(rate) : 0
+
+export interface Affordable {
+  readonly max_duration_seconds: number | null
+  readonly max_duration_reason: 'max_duration' | 'spend_exhausted' | null
+}
+
+/** The least of every max_call_duration and of the seconds that spend caps and balance can still pay for. */
+export function affordable(facts: AdmissionFacts): Affordable {
+  const longest = least(facts.levels.map(level => level.max_call_duration_seconds))
+  const paid = paidSeconds(facts)
+  if (paid !== null && (longest === null || paid < longest))
+    return { max_duration_seconds: paid, max_duration_reason: 'spend_exhausted' }
+  return { max_duration_seconds: longest, max_duration_reason: longest === null ? null : 'max_duration' }
+}
+
+function paidSeconds({ direction, billing, rate, levels, balance }: AdmissionFacts): number | null {
+  if (direction !== 'outbound' || billing !== 'rated' || !rate) return null
+  const budget = least([
+    balance.available_minor,
+    ...levels.flatMap(({ daily_spend, velocity }) =>
+      [daily_spend, velocity].map(({ limit, used }) => (limit === null ? null : Math.max(0, limit - used))),
+    ),
+  ])
+  return budget === null ? null : affordableSeconds(rate, budget)
+}
+
+const least = (values: readonly (number | null)[]): number | null =>
+  values.reduce<number | null>(
+    (min, value) => (value === null ? min : min === null ? value : Math.min(min, value)),
+    null,
+  )

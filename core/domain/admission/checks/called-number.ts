@@ -1,0 +1,12 @@
+import { passed, refused } from '../findings.ts'
+import type { Check } from '../types.ts'
+
+export const calledNumber: Check = {
+  name: 'called_number',
+  reasons: ['number_invalid'],
+  inbound: false,
+  decide({ called }) {
+    if (!called.number) return refused('number_invalid', { value: called.given, limit: called.country })
+    return passed(`${called.given} is ${called.number.e164}`, 'E.164', called.number.e164)
+  },
+}

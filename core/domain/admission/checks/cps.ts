@@ -1,0 +1,16 @@
+import { withinLevels } from '../findings.ts'
+import type { Check } from '../types.ts'
+
+export const cps: Check = {
+  name: 'cps',
+  reasons: ['cps_exceeded'],
+  inbound: true,
+  decide: ({ levels }) =>
+    withinLevels(levels, {
+      reason: 'cps_exceeded',
+      noun: 'calls of the last second',
+      compare: level => level.cps,
+      adds: 1,
+      shows: 'used',
+    }),
+}

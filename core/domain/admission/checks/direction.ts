@@ -1,0 +1,15 @@
+import { passed, refused, skipped } from '../findings.ts'
+import type { Check } from '../types.ts'
+
+/** The trunk's direction is the peer's view: `outbound` carries calls from the peer, `inbound` calls to it. */
+export const direction: Check = {
+  name: 'direction',
+  reasons: ['direction_not_allowed'],
+  inbound: true,
+  decide({ trunk, direction: asked }) {
+    if (!trunk) return skipped('the call uses no trunk')
+    if (trunk.direction !== 'both' && trunk.direction !== asked)
+      return refused('direction_not_allowed', { name: `"${trunk.name}"`, value: asked, limit: trunk.direction })
+    return passed(`the trunk carries ${trunk.direction} traffic`, trunk.direction, asked)
+  },
+}

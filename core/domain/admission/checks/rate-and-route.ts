@@ -1,0 +1,18 @@
+import { minuteMinor } from '../../rating/price.ts'
+import { passed, refused, skipped } from '../findings.ts'
+import type { Check } from '../types.ts'
+
+export const rateAndRoute: Check = {
+  name: 'rate_and_route',
+  reasons: ['no_rate', 'no_route'],
+  inbound: false,
+  decide({ called, price_book, rate, routes, billing }) {
+    const number = called.number
+    if (!number) return skipped('there is no number')
+    if (!rate && billing === 'rated')
+      return refused('no_rate', { value: number.e164, name: price_book ? `"${price_book.name}"` : 'of the project' })
+    if (routes === 0) return refused('no_route', { value: number.e164 })
+    const price = rate ? `rate +${rate.prefix} ${rate.label}` : 'not billed'
+    return passed(`${price}, ${routes} ${routes === 1 ? 'route' : 'routes'}`, routes, rate ? minuteMinor(rate) : null)
+  },
+}

@@ -1,0 +1,23 @@
+import { minuteMinor } from '../../rating/price.ts'
+import { skipped, withinLevels } from '../findings.ts'
+import type { Check } from '../types.ts'
+
+/** The ceiling is money a minute (decision 0501); a call that is not billed has the rate 0. */
+export const rateCeiling: Check = {
+  name: 'rate_ceiling',
+  reasons: ['rate_above_ceiling'],
+  inbound: false,
+  decide({ rate, levels, called }) {
+    if (!called.number) return skipped('there is no number')
+    return withinLevels(levels, {
+      reason: 'rate_above_ceiling',
+      noun: 'minor units a minute',
+      compare: ({ max_destination_rate_minor }) => ({
+        limit: max_destination_rate_minor,
+        used: rate ? minuteMinor(rate) : 0,
+      }),
+      adds: 0,
+      shows: 'used',
+    })
+  },
+}

@@ -1,0 +1,45 @@
+import { heldMinor } from '../affordable.ts'
+import { nameOf, passed, refused, skipped, withinLevels } from '../findings.ts'
+import type { AdmissionFacts, Check, Finding } from '../types.ts'
+
+/** Daily spend, then velocity, then balance, each with the first increment of this call; at last whether it may run at all. */
+export const spend: Check = {
+  name: 'spend',
+  reasons: ['daily_spend_exceeded', 'velocity_exceeded', 'balance_exhausted', 'max_duration'],
+  inbound: true,
+  decide(facts) {
+    const duration = runsAtAll(facts)
+    if (facts.direction === 'inbound')
+      return duration.result === 'refused' ? duration : skipped('inbound calls are not billed')
+    const adds = heldMinor(facts)
+    const daily = withinLevels(facts.levels, {
+      reason: 'daily_spend_exceeded',
+      noun: 'minor units today',
+      compare: level => level.daily_spend,
+      adds,
+      shows: 'with_this_call',
+    })
+    if (daily.result === 'refused') return daily
+    const velocity = withinLevels(facts.levels, {
+      reason: 'velocity_exceeded',
+      noun: 'minor units of the last hour',
+      compare: level => level.velocity,
+      adds,
+      shows: 'with_this_call',
+    })
+    if (velocity.result === 'refused') return velocity
+    const { available_minor, name } = facts.balance
+    if (available_minor !== null && facts.billing === 'rated' && adds > available_minor)
+      return refused('balance_exhausted', { value: adds, limit: available_minor, name })
+    if (duration.result === 'refused') return duration
+    const left = available_minor === null ? 'no balance ceiling' : `${available_minor} minor units of balance`
+    return { ...daily, sentence: `holds ${adds} minor units; ${daily.sentence}; ${velocity.sentence}; ${left}` }
+  },
+}
+
+function runsAtAll({ levels }: AdmissionFacts): Finding {
+  const none = levels.find(level => level.max_call_duration_seconds !== null && level.max_call_duration_seconds <= 0)
+  return none
+    ? refused('max_duration', { name: nameOf(none), limit: none.max_call_duration_seconds, value: 0 })
+    : passed('the call may run', null, null)
+}

@@ -1,0 +1,77 @@
+import { type Reason, type ReasonFacts, reasonSentence } from '../reasons/index.ts'
+import type { Finding, LevelFacts, LevelFinding } from './types.ts'
+
+type Value = string | number | null
+
+export const passed = (sentence: string, limit: Value, used: Value, levels?: readonly LevelFinding[]): Finding => ({
+  result: 'passed',
+  limit,
+  used,
+  sentence,
+  ...(levels ? { levels } : {}),
+})
+
+export const skipped = (sentence: string): Finding => ({ result: 'skipped', limit: null, used: null, sentence })
+
+/** `facts.value` is what was seen and `facts.limit` what was expected; both are kept in the trace. */
+export const refused = (reason: Reason, facts: ReasonFacts, levels?: readonly LevelFinding[]): Finding => ({
+  result: 'refused',
+  reason,
+  limit: facts['limit'] ?? null,
+  used: facts['value'] ?? null,
+  sentence: reasonSentence(reason, facts),
+  facts,
+  ...(levels ? { levels } : {}),
+})
+
+/** Name of a level as a sentence has it, such as `trunk "Lagos office"`. */
+export const nameOf = ({ level, name }: Pick<LevelFacts, 'level' | 'name'>): string => `${level} "${name}"`
+
+interface Compared {
+  readonly limit: number | null
+  readonly used: number
+}
+
+interface LevelCheck {
+  readonly reason: Reason
+  /** What a passing finding says, such as `calls in progress`. */
+  readonly noun: string
+  readonly compare: (level: LevelFacts) => Compared
+  /** What this call adds: one call, or its reservation in minor units. */
+  readonly adds: number
+  /** Whether a refusal shows what is used now, or what would be used with this call. */
+  readonly shows: 'used' | 'with_this_call'
+}
+
+/**
+ * Refuses at the first level whose ceiling this call would pass. Null is no ceiling, 0 admits nothing, not even what is
+ * free. A pass names the tightest level.
+ */
+export function withinLevels(
+  levels: readonly LevelFacts[],
+  { reason, noun, compare, adds, shows }: LevelCheck,
+): Finding {
+  const findings: LevelFinding[] = []
+  let tightest: { level: LevelFacts; compared: Compared; left: number } | null = null
+  for (const level of levels) {
+    const compared = compare(level)
+    findings.push({ level: level.level, id: level.id, ...compared })
+    if (compared.limit === null) continue
+    const left = compared.limit - compared.used - adds
+    if (compared.limit <= 0 || left < 0)
+      return refused(
+        reason,
+        { value: compared.used + (shows === 'used' ? 0 : adds), limit: compared.limit, name: nameOf(level) },
+        findings,
+      )
+    if (!tightest || left < tightest.left) tightest = { level, compared, left }
+  }
+  if (!tightest) return passed(`no ceiling on ${noun}`, null, levels[0] ? compare(levels[0]).used : 0, findings)
+  const { level, compared } = tightest
+  return passed(
+    `${compared.used} of ${compared.limit} ${noun} of ${nameOf(level)}`,
+    compared.limit,
+    compared.used,
+    findings,
+  )
+}

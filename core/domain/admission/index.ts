@@ -1,0 +1,3 @@
+export * from './admit.ts'
+export * from './affordable.ts'
+export type * from './types.ts'

@@ -1,0 +1,151 @@
+import type { CallerFacts } from '../identity/caller.ts'
+import type { CalledNumber } from '../numbers/parse.ts'
+import type { ApplicableRules } from '../policies/destinations.ts'
+import type { Rate } from '../rating/types.ts'
+import type { Reason, ReasonFacts } from '../reasons/index.ts'
+
+export type ServiceType = 'trunk' | 'subtrunk' | 'voice_application' | 'automation'
+export type Level = 'subtrunk' | 'trunk' | 'policy' | 'subaccount' | 'project'
+export type Transport = 'udp' | 'tcp' | 'tls' | 'ws' | 'wss'
+
+/** A limit and what is used of it. Null is no ceiling; 0 admits nothing. */
+export interface Ceiling {
+  readonly limit: number | null
+  readonly used: number
+}
+
+/** One owner of ceilings that this call counts against. */
+export interface LevelFacts {
+  readonly level: Level
+  readonly id: string
+  readonly name: string
+  readonly concurrency: Ceiling
+  readonly cps: Ceiling
+  /** Minor units: settled charges of calls admitted today, and what running calls hold. */
+  readonly daily_spend: Ceiling
+  /** Minor units of the rolling hour, counted in the same way. */
+  readonly velocity: Ceiling
+  readonly max_destination_rate_minor: number | null
+  readonly max_call_duration_seconds: number | null
+}
+
+/** Somebody who must be enabled: the project, its subaccount, trunk and subtrunk. */
+export interface HolderFacts {
+  readonly kind: 'project' | 'subaccount' | 'trunk' | 'subtrunk'
+  readonly id: string
+  readonly name: string
+  readonly status: string
+  readonly enabled: boolean
+}
+
+export interface TrunkFacts {
+  readonly name: string
+  readonly direction: 'inbound' | 'outbound' | 'both'
+  readonly require_tls: boolean
+  readonly media_security: 'rtp' | 'sdes_srtp_required'
+  readonly codecs: readonly string[]
+}
+
+export interface OfferFacts {
+  /** Names in our spelling, telephone-event left out. */
+  readonly codecs: readonly string[]
+  /** Whether the offer has RTP/SAVP with a=crypto that we can answer. */
+  readonly sdes_srtp: boolean
+}
+
+export interface PolicyFacts extends ApplicableRules {
+  readonly id: string
+  readonly name: string
+}
+
+export interface ContainmentFacts {
+  readonly id: string
+  /** Digits after the plus. */
+  readonly prefix: string
+  readonly case_ref: string
+}
+
+export interface AdmissionFacts {
+  /** `inbound`: a call to one of our numbers; it is not rated, and the checks of a destination do not apply. */
+  readonly direction: 'outbound' | 'inbound'
+  readonly service: Readonly<{ type: ServiceType; id: string; name: string }>
+  /** In the order project, subaccount, trunk, subtrunk; those that the call has. */
+  readonly holders: readonly HolderFacts[]
+  /** The trunk that the call comes from or goes to; null for a call that touches none. */
+  readonly trunk: TrunkFacts | null
+  /** How a peer's INVITE came; null for a call that no peer sent (REST, markup). */
+  readonly transport: Transport | null
+  /** The peer's offer; null for none (REST, markup, late offer). */
+  readonly offer: OfferFacts | null
+  readonly called: CalledNumber
+  readonly caller: CallerFacts
+  /** Parent first: for a subtrunk the policy of its trunk, then its own. */
+  readonly policies: readonly PolicyFacts[]
+  /** In force now, on the trunk or on the whole project. */
+  readonly containments: readonly ContainmentFacts[]
+  /** `free`: sandbox project or test call; a missing rate does not refuse and nothing is held. */
+  readonly billing: 'rated' | 'free'
+  readonly price_book: Readonly<{ id: string; name: string }> | null
+  readonly rate: Rate | null
+  /** Targets and carrier routes that the call could take. */
+  readonly routes: number
+  /** In the order subtrunk, trunk, policy, subaccount, project. */
+  readonly levels: readonly LevelFacts[]
+  /** Minor units that the payer has left, what running calls hold taken off; null is no ceiling. */
+  readonly balance: Readonly<{ name: string; available_minor: number | null }>
+}
+
+export interface LevelFinding {
+  readonly level: Level
+  readonly id: string
+  readonly limit: number | null
+  readonly used: number
+}
+
+/** What one check found. */
+export interface Finding {
+  readonly result: 'passed' | 'refused' | 'skipped'
+  readonly reason?: Reason
+  /** What was expected, and what was seen. */
+  readonly limit: string | number | null
+  readonly used: string | number | null
+  readonly sentence: string
+  /** Values of the reason's sentence, when refused. */
+  readonly facts?: ReasonFacts
+  /** Every level that was compared, when the check compares levels. */
+  readonly levels?: readonly LevelFinding[]
+}
+
+export interface TracedFinding extends Finding {
+  readonly check: string
+}
+
+export interface Check {
+  readonly name: string
+  /** Every reason that this check may refuse with. */
+  readonly reasons: readonly Reason[]
+  /** Inbound calls are asked too. */
+  readonly inbound: boolean
+  decide(facts: AdmissionFacts): Finding
+}
+
+export interface Admitted {
+  readonly admitted: true
+  /** Cut the call when reached; null is no limit. */
+  readonly max_duration_seconds: number | null
+  /** Why the call would be cut there. */
+  readonly max_duration_reason: 'max_duration' | 'spend_exhausted' | null
+  /** Money to hold for the first increment, minor units. */
+  readonly reserve_minor: number
+  readonly trace: readonly TracedFinding[]
+}
+
+export interface Refused {
+  readonly admitted: false
+  readonly reason: Reason
+  readonly sentence: string
+  readonly facts: ReasonFacts
+  readonly trace: readonly TracedFinding[]
+}
+
+export type Verdict = Admitted | Refused

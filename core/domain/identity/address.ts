@@ -1,0 +1,71 @@
+/** An IP address as 32-bit words: one for IPv4, four for IPv6. An IPv4-mapped IPv6 address is its IPv4 address. */
+export interface Address {
+  readonly words: readonly number[]
+}
+
+const V4 = /^(\d{1,3})\.(\d{1,3})\.(\d{1,3})\.(\d{1,3})$/
+
+export function parseAddress(text: string): Address | null {
+  const v4 = parseV4(text)
+  if (v4 !== null) return { words: [v4] }
+  return text.includes(':') && text.length <= 64 ? parseV6(text) : null
+}
+
+export interface Network extends Address {
+  readonly prefix_length: number
+}
+
+/** `address` or `address/length`; host bits are ignored. Null when it is no CIDR. */
+export function parseNetwork(cidr: string): Network | null {
+  const slash = cidr.indexOf('/')
+  const host = slash < 0 ? cidr : cidr.slice(0, slash)
+  const address = parseAddress(host)
+  if (!address) return null
+  const mapped = address.words.length === 1 && host.includes(':')
+  const bits = address.words.length * 32
+  if (slash < 0) return { ...address, prefix_length: bits }
+  if (!/^\d{1,3}$/.test(cidr.slice(slash + 1))) return null
+  const length = Number(cidr.slice(slash + 1)) - (mapped ? 96 : 0)
+  return length >= 0 && length <= bits ? { ...address, prefix_length: length } : null
+}
+
+function parseV4(text: string): number | null {
+  const match = V4.exec(text)
+  if (!match) return null
+  let word = 0
+  for (let index = 1; index <= 4; index++) {
+    const octet = Number(match[index])
+    if (octet > 255) return null
+    word = (word << 8) | octet
+  }
+  return word >>> 0
+}
+
+function parseV6(text: string): Address | null {
+  const zone = text.indexOf('%')
+  const bare = zone < 0 ? text : text.slice(0, zone)
+  const halves = bare.split('::')
+  if (halves.length > 2) return null
+  const head = groups(halves[0] ?? '')
+  const tail = halves.length === 2 ? groups(halves[1] ?? '') : []
+  if (!head || !tail) return null
+  const missing = 8 - head.length - tail.length
+  if (halves.length === 2 ? missing < 1 : missing !== 0) return null
+  const all = [...head, ...Array<number>(missing).fill(0), ...tail]
+  const words = [0, 2, 4, 6].map(at => (((all[at] ?? 0) << 16) | (all[at + 1] ?? 0)) >>> 0)
+  if (words[0] === 0 && words[1] === 0 && words[2] === 0xffff) return { words: [words[3] ?? 0] }
+  return { words }
+}
+
+function groups(part: string): number[] | null {
+  if (part === '') return []
+  const result: number[] = []
+  const pieces = part.split(':')
+  for (const [index, piece] of pieces.entries()) {
+    const v4 = index === pieces.length - 1 ? parseV4(piece) : null
+    if (v4 !== null) result.push(v4 >>> 16, v4 & 0xffff)
+    else if (/^[0-9a-f]{1,4}$/i.test(piece)) result.push(Number.parseInt(piece, 16))
+    else return null
+  }
+  return result
+}

@@ -1,0 +1,92 @@
+import { REASONS, type Reason, type ReasonEntry } from './table.ts'
+
+/** Values of a sentence's placeholders. `value` is what was seen, `limit` what was expected, `name` whose rule it was. */
+export type ReasonFacts = Readonly<Record<string, string | number | null | undefined>>
+
+const MAX_VALUE_LENGTH = 120
+
+/** The sentence of a reason with the offending values in it. */
+export const reasonSentence = (reason: Reason, facts: ReasonFacts = {}): string => fill(REASONS[reason].sentence, facts)
+
+/** What to do about it. */
+export const reasonMend = (reason: Reason, facts: ReasonFacts = {}): string => fill(REASONS[reason].mend, facts)
+
+export interface SipRefusal {
+  readonly code: number
+  readonly reason: Reason
+  readonly sentence: string
+  /** Header values, encoded: nothing of a peer's text can end a quoted string or a line. */
+  readonly headers: Readonly<{ Reason: string; Warning: string; 'Retry-After'?: string }>
+}
+
+/**
+ * How an INVITE is refused for a reason (design section 4). `sentence` replaces the table's, such as the one of a finding.
+ * A reason without SIP code is answered with 500: it was never meant for an INVITE.
+ */
+export function sipRefusal(reason: Reason, facts: ReasonFacts = {}, sentence?: string): SipRefusal {
+  const { sip, retry_after_seconds } = REASONS[reason] as ReasonEntry
+  const code = sip ?? 500
+  const text = sentence ?? reasonSentence(reason, facts)
+  return {
+    code,
+    reason,
+    sentence: text,
+    headers: {
+      Reason: `X-Strowger;cause=${code};text="${reason}"`,
+      Warning: `399 strowger "${quotable(text)}"`,
+      ...(retry_after_seconds === null ? {} : { 'Retry-After': String(retry_after_seconds) }),
+    },
+  }
+}
+
+export interface ProblemProjection {
+  readonly status: number
+  readonly code: Reason
+  readonly detail: string
+  readonly remediation: string
+  readonly retry_after_seconds: number | null
+}
+
+/** The parts of a problem document on /v1. A reason without HTTP status is a conflict with the state of things: 409. */
+export function problemOf(reason: Reason, facts: ReasonFacts = {}): ProblemProjection {
+  const { http, retry_after_seconds } = REASONS[reason] as ReasonEntry
+  return {
+    status: http ?? 409,
+    code: reason,
+    detail: capitalized(reasonSentence(reason, facts)),
+    remediation: reasonMend(reason, facts),
+    retry_after_seconds,
+  }
+}
+
+export interface VoiceErrorProjection {
+  readonly status: number
+  readonly code: number
+  readonly message: string
+  readonly details: Readonly<{ reason: Reason }>
+}
+
+/** The numbered error of the voice-calls API (voice-compat.md sections 1 and 15). */
+export function voiceErrorOf(reason: Reason, facts: ReasonFacts = {}): VoiceErrorProjection {
+  const { voice, voice_http } = REASONS[reason] as ReasonEntry
+  return {
+    status: voice_http ?? 400,
+    code: voice ?? 20001,
+    message: capitalized(reasonSentence(reason, facts)),
+    details: { reason },
+  }
+}
+
+function fill(template: string, facts: ReasonFacts): string {
+  return template.replace(/\{(\w+)\}/g, (_, name: string) => {
+    const value = facts[name]
+    if (value === null || value === undefined || value === '') return 'none'
+    const text = String(value)
+    return text.length > MAX_VALUE_LENGTH ? `${text.slice(0, MAX_VALUE_LENGTH)}...` : text
+  })
+}
+
+const capitalized = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1)
+
+/** Safe inside a quoted string of a SIP header (RFC 3261 §25.1): printable ASCII without quote and backslash. */
+const quotable = (text: string): string => text.replace(/["\\]/g, "'").replace(/[^\x20-\x7e]/g, '?')

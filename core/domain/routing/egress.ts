@@ -1,0 +1,62 @@
+import { orderTargets, type Random, type RoutableTarget } from './order.ts'
+
+/** Targets of one carrier route whose prefix fits the destination. */
+export interface CarrierRouteFacts<T extends RoutableTarget = RoutableTarget> {
+  readonly carrier_id: string
+  /** Digits after the plus; the empty prefix fits every number. */
+  readonly prefix: string
+  readonly priority: number
+  readonly cost_minor: number
+  readonly targets: readonly T[]
+}
+
+export interface EgressFacts<T extends RoutableTarget = RoutableTarget> {
+  /** Termination targets of the call's trunk (design section 4: for REST and markup the trunk of the caller number). */
+  readonly targets: readonly T[]
+  /** Whether a target's address lies inside the trunk's own enabled sources: then it is the peer itself. */
+  readonly isOwnSource: (target: T) => boolean
+  /** Routes of the carriers that the project may use. */
+  readonly carrier_routes: readonly CarrierRouteFacts<T>[]
+  /** Digits of the called number. */
+  readonly digits: string
+}
+
+export interface Hop<T extends RoutableTarget = RoutableTarget> {
+  readonly target: T
+  /** Null for a termination target of the trunk. */
+  readonly carrier_id: string | null
+  /** The carrier route's prefix, for the explanation. */
+  readonly prefix: string | null
+}
+
+/**
+ * Where an outbound call may leave, in the order to try: the trunk's enabled targets without the peer itself; if none,
+ * carrier routes by longest prefix, then priority, then cost. Degraded targets come last in either list.
+ */
+export function egress<T extends RoutableTarget>(facts: EgressFacts<T>, random: Random): Hop<T>[] {
+  const own = facts.targets.filter(target => target.enabled && !facts.isOwnSource(target))
+  if (own.length > 0) return orderTargets(own, random).map(target => ({ target, carrier_id: null, prefix: null }))
+  return byCarrier(facts, random)
+}
+
+/** Where a call to a number routed to a trunk is delivered: the trunk's enabled targets, and then its registered contacts. */
+export const delivery = <T extends RoutableTarget>(targets: readonly T[], random: Random): Hop<T>[] =>
+  orderTargets(
+    targets.filter(target => target.enabled),
+    random,
+  ).map(target => ({ target, carrier_id: null, prefix: null }))
+
+function byCarrier<T extends RoutableTarget>({ carrier_routes, digits }: EgressFacts<T>, random: Random): Hop<T>[] {
+  const routes = carrier_routes
+    .filter(route => digits.startsWith(route.prefix))
+    .sort((a, b) => b.prefix.length - a.prefix.length || a.priority - b.priority || a.cost_minor - b.cost_minor)
+  const taken = new Set<string>()
+  const hops: Hop<T>[] = []
+  for (const { carrier_id, prefix, targets } of routes) {
+    // A carrier that was tried for a longer prefix is not tried again for a shorter one.
+    if (taken.has(carrier_id)) continue
+    taken.add(carrier_id)
+    for (const { target } of delivery(targets, random)) hops.push({ target, carrier_id, prefix })
+  }
+  return [...hops.filter(({ target }) => !target.degraded), ...hops.filter(({ target }) => target.degraded)]
+}

@@ -1,0 +1,3 @@
+export * from './egress.ts'
+export * from './order.ts'
+export * from './outcome.ts'
