@@ -1,0 +1,61 @@
+import { spawn } from 'node:child_process'
+
+/** Sample rate of everything the sandbox plays: G.711's. */
+export const RATE_HZ = 8000
+const SPEECH_RATE_HZ = 22_050
+const SPEECH_LIMIT_MS = 10_000
+
+/** A sine of `ms` milliseconds at −13 dBm0, about a third of full scale. */
+export function tone(hz: number, ms: number): Int16Array {
+  const samples = new Int16Array(Math.round((RATE_HZ * ms) / 1000))
+  for (let i = 0; i < samples.length; i++) samples[i] = Math.round(10_000 * Math.sin((2 * Math.PI * hz * i) / RATE_HZ))
+  return samples
+}
+
+export const silence = (ms: number): Int16Array => new Int16Array(Math.round((RATE_HZ * ms) / 1000))
+
+/** Speech by espeak-ng at 8 kHz, slow enough to be understood; a beep-beep when the machine has no espeak-ng. */
+export function speak(text: string): Promise<Int16Array> {
+  return new Promise(resolve => {
+    const child = spawn('espeak-ng', ['--stdout', '-s', '110', '--', text], { stdio: ['ignore', 'pipe', 'ignore'] })
+    const chunks: Buffer[] = []
+    const limit = setTimeout(() => child.kill('SIGKILL'), SPEECH_LIMIT_MS)
+    child.stdout.on('data', (chunk: Buffer) => chunks.push(chunk))
+    child.on('error', () => {
+      clearTimeout(limit)
+      resolve(tone(800, 300))
+    })
+    child.on('close', () => {
+      clearTimeout(limit)
+      resolve(resampleTo8k(samplesOfWav(Buffer.concat(chunks)), SPEECH_RATE_HZ))
+    })
+  })
+}
+
+/** espeak-ng streams a WAV whose lengths are unknown: 44 bytes of header, then 16-bit samples. */
+function samplesOfWav(wav: Buffer): Int16Array {
+  const samples = new Int16Array(Math.max(0, (wav.length - 44) >> 1))
+  for (let i = 0; i < samples.length; i++) samples[i] = wav.readInt16LE(44 + 2 * i)
+  return samples
+}
+
+/** Windowed-sinc low-pass and interpolation; good to telephone quality, and used a few times a call. */
+function resampleTo8k(input: Int16Array, from_hz: number): Int16Array {
+  const ratio = from_hz / RATE_HZ
+  const cutoff = 0.45 / ratio
+  const reach = 24
+  const output = new Int16Array(Math.floor(input.length / ratio))
+  for (let i = 0; i < output.length; i++) {
+    const centre = i * ratio
+    const first = Math.floor(centre) - reach
+    let sum = 0
+    for (let k = first; k <= first + 2 * reach; k++) {
+      const x = k - centre
+      const sinc = x === 0 ? 2 * cutoff : Math.sin(2 * Math.PI * cutoff * x) / (Math.PI * x)
+      const window = 0.5 + 0.5 * Math.cos((Math.PI * x) / (reach + 1))
+      sum += (input[k] ?? 0) * sinc * window
+    }
+    output[i] = Math.max(-32768, Math.min(32767, Math.round(sum)))
+  }
+  return output
+}

@@ -1,0 +1,38 @@
+/** ITU-T G.711. `PCMU` is µ-law, `PCMA` is A-law. */
+export type Law = 'PCMU' | 'PCMA'
+
+const BIAS = 0x84
+const CLIP = 32_635
+
+/** Position (0 to 7) of the highest bit set in the eight bits above `lowest_bit`. */
+function segment(value: number, lowest_bit: number): number {
+  let exponent = 7
+  for (let mask = 1 << (lowest_bit + 7); exponent > 0 && (value & mask) === 0; mask >>= 1) exponent--
+  return exponent
+}
+
+function muLaw(sample: number): number {
+  const sign = sample < 0 ? 0x80 : 0
+  const magnitude = Math.min(Math.abs(sample), CLIP) + BIAS
+  const exponent = segment(magnitude, 7)
+  return ~(sign | (exponent << 4) | ((magnitude >> (exponent + 3)) & 0x0f)) & 0xff
+}
+
+function aLaw(sample: number): number {
+  const sign = sample >= 0 ? 0x80 : 0
+  const magnitude = Math.min(sample < 0 ? ~sample : sample, 32_767)
+  const exponent = segment(magnitude, 7)
+  const mantissa = (magnitude >> (exponent === 0 ? 4 : exponent + 3)) & 0x0f
+  return (sign | (exponent << 4) | mantissa) ^ 0x55
+}
+
+const ENCODE = { PCMU: muLaw, PCMA: aLaw } as const
+export const SILENCE_BYTE: Readonly<Record<Law, number>> = { PCMU: 0xff, PCMA: 0xd5 }
+
+/** One byte for each sample. */
+export function encode(law: Law, samples: Int16Array): Buffer {
+  const bytes = Buffer.alloc(samples.length)
+  const one = ENCODE[law]
+  for (let i = 0; i < samples.length; i++) bytes[i] = one(samples[i] ?? 0)
+  return bytes
+}
