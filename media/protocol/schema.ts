@@ -9,7 +9,7 @@ import Type, { type Static, type TSchema } from 'typebox'
 const closed = { additionalProperties: false }
 const Id = Type.String({ minLength: 1, maxLength: 128 })
 const orNull = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()])
-const words = <const T extends readonly string[]>(...values: T) => Type.Enum(values)
+const words = <const T extends string[]>(...values: T) => Type.Enum<T>([...values])
 const Empty = Type.Object({}, closed)
 
 /** Names of the specification's TrunkCodec; the SDP encoding names are in core/domain/codecs. */
@@ -214,7 +214,7 @@ export const METHODS = {
       closed,
     ),
     Empty,
-    ['leg_unknown'],
+    ['leg_unknown', 'leg_not_ready'],
   ),
   /** Without `play_id`: whatever plays. Stopping what has ended already is no error. */
   'play.stop': method(Type.Object({ leg_id: Id, play_id: Type.Optional(Id) }, closed), Empty, ['leg_unknown']),
@@ -260,6 +260,15 @@ export const METHODS = {
   /** While paused nothing is written: the paused time is not in the file. */
   'record.pause': method(Recording, Empty, ['recording_unknown']),
   'record.resume': method(Recording, Empty, ['recording_unknown']),
+  /** What a finished file holds, its header mended first when its writer was killed: for rows left over by a crash. */
+  'record.inspect': method(
+    Type.Object({ file: Type.String({ minLength: 1, maxLength: 4096, pattern: '^/.*\\.wav$' }) }, closed),
+    Type.Object(
+      { duration_ms: Type.Integer(), bytes: Type.Integer(), sha256: Type.String(), channels: Type.Integer() },
+      closed,
+    ),
+    ['file_refused'],
+  ),
 } as const
 
 /** `params_invalid` names the first bad parameter; `media_unavailable` is also what the client says while the worker is away. */
@@ -274,7 +283,14 @@ export const EVENTS = {
     /** `failed`: not one source could be played. Single failures are listed whatever the reason. */
     reason: words('finished', 'stopped', 'failed'),
     detail: Type.Optional(Type.String()),
-    failures: Type.Array(Type.Object({ index: Type.Integer(), detail: Type.String() })),
+    failures: Type.Array(
+      Type.Object({
+        /** Of the source in the list. */
+        index: Type.Integer(),
+        reason: words('fetch_failed', 'audio_unsupported', 'speech_failed', 'file_refused'),
+        detail: Type.String(),
+      }),
+    ),
   }),
   'digits.sent': event({ leg_id: Id, send_id: Id }),
   /** One for each key press, when the key is known (not when it is released): `duration_ms` is what was heard so far. */

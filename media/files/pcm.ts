@@ -1,0 +1,69 @@
+/** Mono audio as 16-bit samples. */
+export interface Pcm {
+  readonly samples: Int16Array
+  readonly rate_hz: number
+}
+
+export type Decoded = { readonly pcm: Pcm } | { readonly refused: 'audio_unsupported'; readonly detail: string }
+
+export const unsupported = (detail: string) => ({ refused: 'audio_unsupported', detail }) as const
+
+/** Forty minutes: longer files are cut (voice-compat.md, Play). */
+export const MAX_SECONDS = 2400
+
+/** G.711 µ-law byte to sample (ITU-T G.711 table 2a). */
+export function expandUlaw(byte: number): number {
+  const value = ~byte & 0xff
+  const magnitude = (((value & 0x0f) << 3) + 0x84) << ((value & 0x70) >> 4)
+  return value & 0x80 ? 0x84 - magnitude : magnitude - 0x84
+}
+
+/** G.711 A-law byte to sample (ITU-T G.711 table 1a). */
+export function expandAlaw(byte: number): number {
+  const value = byte ^ 0x55
+  const segment = (value & 0x70) >> 4
+  const low = ((value & 0x0f) << 4) + 8
+  const magnitude = segment === 0 ? low : (low + 0x100) << (segment - 1)
+  return value & 0x80 ? magnitude : -magnitude
+}
+
+/** How one sample of a file is read; `at` counts bytes. */
+export interface SampleFormat {
+  readonly bytes: number
+  read(data: DataView, at: number): number
+}
+
+const clip = (value: number) => Math.max(-32_768, Math.min(32_767, Math.round(value)))
+
+export const SAMPLE_FORMATS = {
+  u8: { bytes: 1, read: (data, at) => (data.getUint8(at) - 128) << 8 },
+  s8: { bytes: 1, read: (data, at) => data.getInt8(at) << 8 },
+  s16le: { bytes: 2, read: (data, at) => data.getInt16(at, true) },
+  s16be: { bytes: 2, read: (data, at) => data.getInt16(at, false) },
+  s24le: { bytes: 3, read: (data, at) => data.getInt16(at + 1, true) },
+  s24be: { bytes: 3, read: (data, at) => data.getInt16(at, false) },
+  s32le: { bytes: 4, read: (data, at) => data.getInt16(at + 2, true) },
+  s32be: { bytes: 4, read: (data, at) => data.getInt16(at, false) },
+  f32le: { bytes: 4, read: (data, at) => clip(data.getFloat32(at, true) * 32_767) },
+  ulaw: { bytes: 1, read: (data, at) => expandUlaw(data.getUint8(at)) },
+  alaw: { bytes: 1, read: (data, at) => expandAlaw(data.getUint8(at)) },
+} as const satisfies Record<string, SampleFormat>
+
+/** Interleaved samples to mono by the mean of the channels, cut at MAX_SECONDS. */
+export function toMono(bytes: Uint8Array, format: SampleFormat, channels: number, rate_hz: number): Int16Array {
+  const data = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  const step = format.bytes * channels
+  const frames = Math.min(Math.floor(bytes.byteLength / step), MAX_SECONDS * rate_hz)
+  const samples = new Int16Array(frames)
+  for (let frame = 0; frame < frames; frame++) {
+    let sum = 0
+    for (let channel = 0; channel < channels; channel++) sum += format.read(data, frame * step + channel * format.bytes)
+    samples[frame] = Math.round(sum / channels)
+  }
+  return samples
+}
+
+/** Whether a file's own figures can be true. */
+export function sane(channels: number, rate_hz: number): boolean {
+  return channels >= 1 && channels <= 8 && rate_hz >= 4000 && rate_hz <= 192_000
+}

@@ -1,0 +1,137 @@
+import { spawn } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { Lru } from './lru.ts'
+import type { Pcm } from './pcm.ts'
+import { readWav } from './wav.ts'
+
+export interface SpeechRequest {
+  /** Plain text, or SSML when it begins with `<speak`. */
+  readonly text: string
+  readonly voice: string
+  readonly language: string
+}
+
+export type Spoken = { readonly pcm: Pcm } | { readonly refused: 'speech_failed'; readonly detail: string }
+
+export interface Speech {
+  speak(request: SpeechRequest): Promise<Spoken>
+}
+
+const MAX_AT_ONCE = 2
+const MAX_WAITING = 200
+const TIMEOUT_MS = 15_000
+const MAX_BYTES = 256 * 1024 * 1024
+const CACHE_BYTES = 32 * 1024 * 1024
+
+/** Speech by espeak-ng in a process of its own (it is GPL-3, and a crash of it is no crash of ours), cached by content. */
+export function createSpeech(program = 'espeak-ng'): Speech {
+  const cache = new Lru<Pcm>(CACHE_BYTES)
+  const running = new Map<string, Promise<Spoken>>()
+  const waiting: (() => void)[] = []
+  let at_once = 0
+
+  const turn = async () => {
+    if (at_once >= MAX_AT_ONCE) await new Promise<void>(resolve => waiting.push(resolve))
+    else at_once++
+  }
+  const done = () => {
+    const next = waiting.shift()
+    if (next) next()
+    else at_once--
+  }
+
+  const synthesize = async (request: SpeechRequest, key: string): Promise<Spoken> => {
+    if (waiting.length >= MAX_WAITING) return failed('too many texts wait to be spoken')
+    await turn()
+    try {
+      const voice = voiceName(request)
+      const spoken = await run(program, voice, request.text)
+      // A language that espeak-ng lacks is spoken in English rather than not at all.
+      const best = 'refused' in spoken && voice !== 'en' ? await run(program, 'en', request.text) : spoken
+      if ('pcm' in best) cache.set(key, best.pcm, best.pcm.samples.byteLength)
+      return best
+    } finally {
+      done()
+    }
+  }
+
+  return {
+    speak(request) {
+      const key = createHash('sha256')
+        .update(JSON.stringify([voiceName(request), request.text]))
+        .digest('hex')
+      const cached = cache.get(key)
+      if (cached) return Promise.resolve({ pcm: cached })
+      const shared = running.get(key)
+      if (shared) return shared
+      const work = synthesize(request, key).finally(() => running.delete(key))
+      running.set(key, work)
+      return work
+    },
+  }
+}
+
+const failed = (detail: string): Spoken => ({ refused: 'speech_failed', detail })
+
+/** The voices of the compatible form are names of people; espeak-ng has one engine with variants. */
+const WOMEN =
+  /^(woman|alice|(polly|google)\..*(joanna|salli|kendra|kimberly|ivy|amy|emma|olivia|nicole|raveena|aditi|standard-[ace]))/i
+
+/** espeak-ng's name of a voice: its language, and a variant for women. */
+export function voiceName({ voice, language }: Pick<SpeechRequest, 'voice' | 'language'>): string {
+  const tag = language.toLowerCase()
+  const name = /^[a-z]{2,3}(-[a-z0-9]{2,8}){0,2}$/.test(tag) ? (LANGUAGES[tag] ?? tag) : 'en-us'
+  return WOMEN.test(voice) ? `${name}+f3` : name
+}
+
+/** BCP 47 tags that espeak-ng 1.51 knows under another name. */
+const LANGUAGES: Readonly<Record<string, string>> = {
+  'de-de': 'de',
+  'es-es': 'es',
+  'es-mx': 'es-419',
+  'fr-fr': 'fr-fr',
+  'fr-ca': 'fr-fr',
+  'it-it': 'it',
+  'nl-nl': 'nl',
+  'pt-pt': 'pt',
+  'zh-cn': 'cmn',
+  'en-au': 'en-gb',
+  'en-in': 'en-gb',
+  'en-ng': 'en-gb',
+  'en-za': 'en-gb',
+  'sw-ke': 'sw',
+  'af-za': 'af',
+}
+
+/** The text goes in by stdin: it is a stranger's and may be of any length or begin with a dash. */
+function run(program: string, voice: string, text: string): Promise<Spoken> {
+  return new Promise(resolve => {
+    const markup = text.trimStart().startsWith('<speak') ? ['-m'] : []
+    const child = spawn(program, ['-v', voice, ...markup, '--stdin', '--stdout'], { stdio: ['pipe', 'pipe', 'pipe'] })
+    const chunks: Buffer[] = []
+    let bytes = 0
+    let complaint = ''
+    const timer = setTimeout(() => child.kill('SIGKILL'), TIMEOUT_MS)
+    const finish = (spoken: Spoken) => {
+      clearTimeout(timer)
+      resolve(spoken)
+    }
+    child.stdout.on('data', (chunk: Buffer) => {
+      bytes += chunk.length
+      if (bytes > MAX_BYTES) child.kill('SIGKILL')
+      else chunks.push(chunk)
+    })
+    child.stderr.on('data', (chunk: Buffer) => {
+      complaint = (complaint + chunk.toString()).slice(0, 200)
+    })
+    // The program may end before it has read all of the text; its exit status tells what to think of that.
+    child.stdin.on('error', () => undefined)
+    child.on('error', error => finish(failed(`${program} cannot be run: ${error.message}`)))
+    child.on('close', (code, signal) => {
+      if (code !== 0) return finish(failed(`${program} ended with ${signal ?? code}: ${complaint.trim()}`))
+      const wav = readWav(Buffer.concat(chunks))
+      finish('pcm' in wav ? { pcm: wav.pcm } : failed(wav.detail))
+    })
+    child.stdin.end(text)
+  })
+}

@@ -1,0 +1,64 @@
+import { type Decoded, SAMPLE_FORMATS, type SampleFormat, sane, toMono, unsupported } from './pcm.ts'
+
+/** What a WAV header says and where its audio lies. */
+export interface WavLayout {
+  readonly format: number
+  readonly channels: number
+  readonly rate_hz: number
+  readonly bits: number
+  /** Offset of the first byte of audio, and how many bytes the header claims (which may be more than there are). */
+  readonly data_at: number
+  readonly data_bytes: number
+}
+
+const EXTENSIBLE = 0xfffe
+
+/** Reads the chunks of a RIFF/WAVE file up to its `data`; null when it is none. */
+export function wavLayout(bytes: Buffer): WavLayout | null {
+  if (bytes.length < 12 || bytes.toString('latin1', 0, 4) !== 'RIFF' || bytes.toString('latin1', 8, 12) !== 'WAVE')
+    return null
+  let shape: Omit<WavLayout, 'data_at' | 'data_bytes'> | null = null
+  for (let at = 12; at + 8 <= bytes.length; ) {
+    const id = bytes.toString('latin1', at, at + 4)
+    const size = bytes.readUInt32LE(at + 4)
+    const body = at + 8
+    if (id === 'fmt ' && size >= 16 && body + 16 <= bytes.length) {
+      const tag = bytes.readUInt16LE(body)
+      const format = tag === EXTENSIBLE && size >= 26 && body + 26 <= bytes.length ? bytes.readUInt16LE(body + 24) : tag
+      shape = {
+        format,
+        channels: bytes.readUInt16LE(body + 2),
+        rate_hz: bytes.readUInt32LE(body + 4),
+        bits: bytes.readUInt16LE(body + 14),
+      }
+    }
+    if (id === 'data') return shape && { ...shape, data_at: body, data_bytes: size }
+    // Chunks begin at even offsets.
+    at = body + size + (size & 1)
+  }
+  return null
+}
+
+/** WAV of 8, 16, 24, 32-bit PCM, 32-bit float, µ-law or A-law, any number of channels up to eight. */
+export function readWav(bytes: Buffer): Decoded {
+  const layout = wavLayout(bytes)
+  if (!layout) return unsupported('the WAV file has no fmt and data chunks')
+  const { channels, rate_hz } = layout
+  const format = sampleFormat(layout)
+  if (!format) return unsupported(`WAV format ${layout.format} with ${layout.bits} bits is not supported`)
+  if (!sane(channels, rate_hz)) return unsupported(`a WAV file of ${channels} channels at ${rate_hz} Hz`)
+  // A writer that streams does not know the length: espeak-ng leaves it at its largest value.
+  const end = Math.min(layout.data_at + layout.data_bytes, bytes.length)
+  return { pcm: { samples: toMono(bytes.subarray(layout.data_at, end), format, channels, rate_hz), rate_hz } }
+}
+
+function sampleFormat({ format, bits }: WavLayout): SampleFormat | null {
+  if (format === 1 && bits === 8) return SAMPLE_FORMATS.u8
+  if (format === 1 && bits === 16) return SAMPLE_FORMATS.s16le
+  if (format === 1 && bits === 24) return SAMPLE_FORMATS.s24le
+  if (format === 1 && bits === 32) return SAMPLE_FORMATS.s32le
+  if (format === 3 && bits === 32) return SAMPLE_FORMATS.f32le
+  if (format === 6 && bits === 8) return SAMPLE_FORMATS.alaw
+  if (format === 7 && bits === 8) return SAMPLE_FORMATS.ulaw
+  return null
+}

@@ -1,0 +1,214 @@
+import { bridgeMode } from '../core/domain/codecs/negotiate.ts'
+import { inspectRecording } from './files/repair.ts'
+import type { CodecName, MethodName, MethodParams, MethodRefusal, MethodResult } from './protocol/schema.ts'
+import type { ClientSessions } from './session/client-sessions.ts'
+import type { Leg } from './session/leg.ts'
+import { promptRate } from './session/plan.ts'
+
+/** The worker as a method sees it. */
+export interface MethodContext {
+  readonly sessions: ClientSessions
+  readonly worker_id: string
+  readonly srtp_suites: readonly string[]
+  /** Codecs whose audio can be decoded and encoded here. */
+  readonly transcode: readonly CodecName[]
+  readonly max_sessions: number
+  /** Ports of our own servers: media sent to them would be an attack on ourselves. */
+  readonly reserved: { readonly address: string; readonly ports: readonly number[] }
+  greeted(client: string): void
+}
+
+export interface Refusal<R extends string> {
+  readonly refused: R
+  readonly detail: string
+}
+
+type Method<M extends MethodName> = (params: MethodParams<M>, context: MethodContext) => Reply<M> | Promise<Reply<M>>
+
+type Reply<M extends MethodName> = MethodResult<M> | Refusal<MethodRefusal<M>>
+
+const refuse = <R extends string>(refused: R, detail: string): Refusal<R> => ({ refused, detail })
+const legUnknown = (leg_id: string) => refuse('leg_unknown', `no leg ${leg_id} is open here`)
+const sessionUnknown = (session_id: string) => refuse('session_unknown', `no session ${session_id} is open here`)
+const recordingUnknown = (id: string) => refuse('recording_unknown', `no recording ${id} is running`)
+const notReady = (leg_id: string) => refuse('leg_not_ready', `leg ${leg_id} has no settled offer and answer`)
+
+/** Does something with a leg that must exist. */
+const withLeg =
+  <P extends { leg_id: string }, R>(act: (leg: Leg, params: P, context: MethodContext) => R) =>
+  (params: P, context: MethodContext): R | Refusal<'leg_unknown'> => {
+    const leg = context.sessions.leg(params.leg_id)
+    return leg ? act(leg, params, context) : legUnknown(params.leg_id)
+  }
+
+export const methods: { readonly [M in MethodName]: Method<M> } = {
+  hello({ client }, { worker_id, srtp_suites, transcode, greeted }) {
+    greeted(client)
+    const codecs: CodecName[] = ['PCMA', 'PCMU', 'G722', 'G729', 'OPUS']
+    return {
+      worker_id,
+      pid: process.pid,
+      features: { codecs, srtp_suites: [...srtp_suites], transcode: [...transcode] },
+    }
+  },
+
+  'session.open'({ session_id }, { sessions, max_sessions }) {
+    if (sessions.hasSession(session_id)) return refuse('session_exists', `session ${session_id} is open already`)
+    if (sessions.sessionCount >= max_sessions) return refuse('media_unavailable', `${max_sessions} sessions are open`)
+    sessions.openSession(session_id)
+    return {}
+  },
+
+  'session.close'({ session_id }, { sessions }) {
+    const legs = sessions.closeSession(session_id)
+    return legs ? { legs } : sessionUnknown(session_id)
+  },
+
+  'leg.open'({ session_id, leg_id, policy }, { sessions }) {
+    if (!sessions.hasSession(session_id)) return sessionUnknown(session_id)
+    if (sessions.leg(leg_id)) return refuse('leg_exists', `leg ${leg_id} is open already`)
+    const leg = sessions.openLeg(session_id, leg_id, policy)
+    return leg ? { rtp_port: leg.stream.rtp_port } : refuse('media_unavailable', 'no RTP port is free')
+  },
+
+  'leg.remote_offer': withLeg((leg, { sdp }: MethodParams<'leg.remote_offer'>, { reserved }) => {
+    const offer = leg.negotiation.remoteOffer(sdp)
+    if ('refused' in offer) return offer
+    const line = offer.sdp.lines[offer.audio]
+    if (line && line.address === reserved.address && reserved.ports.includes(line.port))
+      return refuse('sdp_malformed', `port ${line.port} of this host is not for media`)
+    return {
+      codecs: offer.choices.map(({ codec }) => codec.name),
+      offered: [...offer.offered],
+      direction: offer.direction,
+      hold: offer.hold,
+      secured: offer.crypto !== null,
+    }
+  }),
+
+  'leg.local_answer': withLeg((leg, { prefer_leg }: MethodParams<'leg.local_answer'>, context) => {
+    const answer = leg.negotiation.localAnswer(preferred(leg, prefer_leg, context))
+    if ('refused' in answer) {
+      return answer.refused === 'offer_missing'
+        ? refuse('offer_missing', answer.detail)
+        : refuse('srtp_required', answer.detail)
+    }
+    if (answer.fresh) leg.apply(answer.settled)
+    return { sdp: answer.sdp, codec: answer.settled.codec, direction: answer.settled.direction }
+  }),
+
+  'leg.local_offer': withLeg((leg, { prefer_leg, direction }: MethodParams<'leg.local_offer'>, context) => ({
+    sdp: leg.negotiation.localOffer(preferred(leg, prefer_leg, context), direction ?? null),
+  })),
+
+  'leg.remote_answer': withLeg((leg, { sdp }: MethodParams<'leg.remote_answer'>) => {
+    const settled = leg.negotiation.remoteAnswer(sdp)
+    if ('refused' in settled) return settled
+    leg.apply(settled)
+    return { codec: settled.codec, direction: settled.direction, hold: settled.hold }
+  }),
+
+  'leg.rollback': withLeg(leg => {
+    leg.apply(leg.negotiation.rollback())
+    return {}
+  }),
+
+  'leg.stats': withLeg(leg => leg.stats()),
+
+  'leg.close'({ leg_id }, { sessions }) {
+    return sessions.closeLeg(leg_id) ?? legUnknown(leg_id)
+  },
+
+  bridge({ a, b }, { sessions, transcode }) {
+    const left = sessions.leg(a)
+    const right = sessions.leg(b)
+    if (!left || !right) return legUnknown(left ? b : a)
+    const first = left.negotiation.settled
+    const second = right.negotiation.settled
+    if (!first || !second) return notReady(first ? b : a)
+    const native = sessions.nativeSession(left.session_id)
+    if (!native || left === right || left.session_id !== right.session_id)
+      return refuse('session_mismatch', 'the legs of a bridge are two legs of one session')
+    const mode = bridgeMode(first, second)
+    const missing = [first.codec, second.codec].find(codec => mode === 'transcode' && !transcode.includes(codec))
+    if (missing) return refuse('transcode_unavailable', `${missing} can only be relayed on this machine`)
+    native.bridge(left.stream, right.stream)
+    return { mode, codecs: [first.codec, second.codec] }
+  },
+
+  unbridge: withLeg((leg, _params, { sessions }) => {
+    sessions.nativeSession(leg.session_id)?.unbridge(leg.stream)
+    return {}
+  }),
+
+  'play.start': withLeg((leg, { play_id, sources, loop }: MethodParams<'play.start'>) => {
+    const { settled } = leg.negotiation
+    if (!settled) return notReady(leg.id)
+    leg.player.start({ play_id, sources, loop }, promptRate(settled))
+    return {}
+  }),
+
+  'play.stop': withLeg((leg, { play_id }: MethodParams<'play.stop'>) => {
+    leg.player.stop(play_id)
+    return {}
+  }),
+
+  'digits.send': withLeg((leg, { send_id, digits }: MethodParams<'digits.send'>) => {
+    if (!leg.negotiation.settled) return notReady(leg.id)
+    leg.sendDigits(send_id, digits)
+    return {}
+  }),
+
+  'dtmf.relay': withLeg((leg, { enabled }: MethodParams<'dtmf.relay'>) => {
+    leg.stream.relayKeys(enabled)
+    return {}
+  }),
+
+  'inband.detect': withLeg((leg, { enabled }: MethodParams<'inband.detect'>) => {
+    leg.stream.detect({ inband_keys: enabled })
+    return {}
+  }),
+
+  'record.start'(params, { sessions }) {
+    const native = sessions.nativeSession(params.session_id)
+    if (!native) return sessionUnknown(params.session_id)
+    if (sessions.recorder.has(params.recording_id))
+      return refuse('recording_exists', `recording ${params.recording_id} is running already`)
+    const wanted = [params.left, params.right].filter(id => id !== null)
+    const [left_id, right_id] = wanted
+    const left = left_id === undefined ? null : sessions.leg(left_id)
+    const right = right_id === undefined ? null : sessions.leg(right_id)
+    if (!left || (right_id !== undefined && !right)) return legUnknown((left ? right_id : left_id) ?? 'of no name')
+    if (params.channels === 2 && params.left === null)
+      return refuse('params_invalid', 'left: a recording of two channels has a left leg')
+    if ([left, right].some(leg => leg && leg.session_id !== params.session_id))
+      return refuse('leg_unknown', `the legs belong to another session than ${params.session_id}`)
+    if (params.beep && !left.negotiation.settled) return notReady(left.id)
+    const detail = sessions.recorder.refuseFile(params.file)
+    if (detail !== null) return refuse('file_refused', detail)
+    sessions.recorder.start(params, native, left, right)
+    return {}
+  },
+
+  'record.stop': ({ recording_id }, { sessions }) =>
+    sessions.recorder.stop(recording_id) ? {} : recordingUnknown(recording_id),
+  'record.pause': ({ recording_id }, { sessions }) =>
+    sessions.recorder.pause(recording_id, true) ? {} : recordingUnknown(recording_id),
+  'record.resume': ({ recording_id }, { sessions }) =>
+    sessions.recorder.pause(recording_id, false) ? {} : recordingUnknown(recording_id),
+
+  async 'record.inspect'({ file }, { sessions }) {
+    const outside = sessions.recorder.outside(file)
+    const inspected = outside || sessions.recorder.writes(file) ? null : await inspectRecording(file)
+    return inspected ?? refuse('file_refused', outside ?? 'the file is missing, no WAV file, or still being written')
+  },
+}
+
+/**
+ * The codec to put first: the other leg's, so that the bridge is a relay; else the leg's own, so that a re-INVITE changes
+ * nothing; else the first of the policy that can be decoded here, for a leg that talks to us alone.
+ */
+function preferred(leg: Leg, prefer_leg: string | undefined, context: MethodContext): CodecName | null {
+  const other = prefer_leg === undefined ? null : (context.sessions.leg(prefer_leg)?.codec ?? null)
+  return other ?? leg.codec ?? leg.negotiation.firstOf(context.transcode)
+}

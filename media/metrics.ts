@@ -1,0 +1,66 @@
+import { Gauge, type Registry } from '../core/runtime/metrics.ts'
+import type { EngineStats } from '../native/index.ts'
+
+export interface WorkerFacts {
+  readonly engine: EngineStats
+  readonly clients: number
+  readonly sessions: number
+  readonly legs: number
+}
+
+const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0)
+
+/** Every figure of the worker: its name, what it means, and where it comes from. */
+const FIGURES: readonly (readonly [name: string, help: string, read: (facts: WorkerFacts) => number])[] = [
+  ['strowger_media_clients', 'Connections of signaling nodes', facts => facts.clients],
+  ['strowger_media_sessions', 'Open media sessions', facts => facts.sessions],
+  ['strowger_media_legs', 'Open legs', facts => facts.legs],
+  ['strowger_media_ports_in_use', 'RTP port pairs in use', facts => facts.engine.ports_in_use],
+  ['strowger_media_ports_quarantined', 'RTP port pairs resting after use', facts => facts.engine.ports_quarantined],
+  ['strowger_media_ports_total', 'RTP port pairs configured', facts => facts.engine.ports_total],
+  ['strowger_media_recordings', 'Recordings being written', facts => facts.engine.recordings],
+  [
+    'strowger_media_recording_packets_dropped',
+    'Packets that recordings lost because the disk was slow, since start',
+    facts => facts.engine.recording_packets_dropped,
+  ],
+  [
+    'strowger_media_events_lost',
+    'Events of the data plane that were dropped, since start',
+    facts => facts.engine.events_lost,
+  ],
+  [
+    'strowger_media_packets_received',
+    'RTP packets received by the data plane, since start',
+    facts => sum(facts.engine.threads.map(thread => thread.packets_received)),
+  ],
+  [
+    'strowger_media_packets_sent',
+    'RTP packets sent by the data plane, since start',
+    facts => sum(facts.engine.threads.map(thread => thread.packets_sent)),
+  ],
+  [
+    'strowger_media_thread_cpu_seconds',
+    'CPU seconds of all packet threads, since start',
+    facts => sum(facts.engine.threads.map(thread => thread.cpu_seconds)),
+  ],
+  [
+    'strowger_media_late_ticks',
+    'Ticks of clocked sources that came more than 5 ms late, since start',
+    facts => sum(facts.engine.threads.map(thread => thread.late_ticks)),
+  ],
+]
+
+/** Registers the figures; they are read when somebody asks for them. */
+export function registerMetrics(registry: Registry, facts: () => WorkerFacts): void {
+  for (const [name, help, read] of FIGURES) {
+    new Gauge({
+      name,
+      help,
+      registers: [registry],
+      collect() {
+        this.set(read(facts()))
+      },
+    })
+  }
+}

@@ -1,0 +1,30 @@
+import { join } from 'node:path'
+import { systemClock } from '../core/runtime/clock.ts'
+import { createHttpClient } from '../core/runtime/http/index.ts'
+import { runProcess } from '../core/runtime/lifecycle.ts'
+import { createMediaWorker } from './worker.ts'
+
+/** The media worker process: the native data plane and its Unix socket. */
+await runProcess('media', async ({ config, log, metrics }) => {
+  const http = createHttpClient({ allow_private: config.allow_private_webhooks, user_agent: 'Strowger-Media/1.0', log })
+  const worker = await createMediaWorker({
+    socket_path: join(config.run_dir, 'media.sock'),
+    data_dir: config.data_dir,
+    host: config.host,
+    bind: config.bind,
+    rtp_ports: config.rtp_ports,
+    threads: config.media_threads,
+    g729: config.g729,
+    reserved_ports: [config.sip_port, config.sips_port, config.ws_port, config.http_port],
+    http,
+    log,
+    clock: systemClock,
+    metrics,
+  })
+  return {
+    async stop() {
+      await worker.stop()
+      await http.close()
+    },
+  }
+})

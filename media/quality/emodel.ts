@@ -1,0 +1,50 @@
+import type { CodecName } from '../../core/domain/codecs/codec.ts'
+
+/**
+ * The E-model of ITU-T G.107 with its default values, reduced to what a gateway can see: codec, loss, and delay.
+ * Wide-band codecs are rated on the narrow-band scale, where they cannot do better than G.711.
+ */
+export interface Impairments {
+  readonly codec: CodecName
+  /** 0 to 1, packets lost and packets too late together. */
+  readonly loss: number
+  /** Mean length of loss bursts divided by that of random loss; 1 when losses are random. */
+  readonly burst_ratio: number
+  /** Mouth to ear, one way. */
+  readonly delay_ms: number
+}
+
+/** G.113 appendix I: equipment impairment, and robustness against loss with concealment. */
+const EQUIPMENT: Readonly<Record<CodecName, { readonly ie: number; readonly bpl: number }>> = {
+  PCMU: { ie: 0, bpl: 25.1 },
+  PCMA: { ie: 0, bpl: 25.1 },
+  G722: { ie: 0, bpl: 25.1 },
+  G729: { ie: 11, bpl: 19 },
+  OPUS: { ie: 0, bpl: 34 },
+}
+
+/** Ro - Is of G.107 with default values for room noise, loudness and quantisation. */
+const BASIC = 93.2
+
+/** Transmission rating, 0 to 93.2. */
+export function rFactor({ codec, loss, burst_ratio, delay_ms }: Impairments): number {
+  const { ie, bpl } = EQUIPMENT[codec]
+  const loss_percent = Math.min(Math.max(loss, 0), 1) * 100
+  const burst = Math.max(1, burst_ratio)
+  // G.107 §3.5: Ie,eff = Ie + (95 - Ie) · Ppl / (Ppl / BurstR + Bpl)
+  const equipment = ie + ((95 - ie) * loss_percent) / (loss_percent / burst + bpl)
+  return Math.min(Math.max(BASIC - delayImpairment(delay_ms) - equipment, 0), BASIC)
+}
+
+/** Id by the piecewise approximation of G.107's curve that is customary where echo is controlled (Cole and Rosenbluth 2001). */
+function delayImpairment(delay_ms: number): number {
+  const delay = Math.max(delay_ms, 0)
+  return 0.024 * delay + (delay > 177.3 ? 0.11 * (delay - 177.3) : 0)
+}
+
+/** Annex B of G.107: 1 to 4.5. */
+export function mosOfR(r: number): number {
+  if (r <= 0) return 1
+  if (r >= 100) return 4.5
+  return Math.max(1, 1 + 0.035 * r + r * (r - 60) * (100 - r) * 7e-6)
+}

@@ -1,0 +1,137 @@
+import { randomBytes, randomInt } from 'node:crypto'
+import { SRTP_SUITES, type SrtpSuite } from '../../core/domain/codecs/crypto-line.ts'
+import type { Engine, MediaEvent, Session } from '../../native/index.ts'
+import type { Prompts } from '../files/prompts.ts'
+import type { LegPolicy, LegStats, MediaEvent as ProtocolEvent } from '../protocol/schema.ts'
+import { Leg } from './leg.ts'
+import { Negotiation } from './negotiation.ts'
+import { Recorder } from './recorder.ts'
+
+/** What all clients of a worker share. */
+export interface Shared {
+  readonly engine: Engine
+  readonly prompts: Prompts
+  readonly data_dir: string
+  /** Address written into SDP. */
+  readonly host: string
+  /** Names that the data plane knows; unique over all clients. */
+  readonly nativeId: () => string
+  readonly now: () => number
+}
+
+interface CallSession {
+  readonly id: string
+  readonly native: Session
+  readonly legs: Map<string, Leg>
+}
+
+/** The sessions of one client connection, which owns them: they end with it. */
+export class ClientSessions {
+  readonly recorder: Recorder
+  readonly #shared: Shared
+  readonly #emit: (event: ProtocolEvent) => void
+  readonly #sessions = new Map<string, CallSession>()
+  readonly #legs = new Map<string, { leg: Leg; session: CallSession }>()
+  readonly #byStream = new Map<number, Leg>()
+
+  constructor(shared: Shared, emit: (event: ProtocolEvent) => void) {
+    this.#shared = shared
+    this.#emit = emit
+    this.recorder = new Recorder(shared.data_dir, shared.nativeId, ended => emit({ event: 'record.ended', ...ended }))
+  }
+
+  get sessionCount(): number {
+    return this.#sessions.size
+  }
+
+  legs(): Leg[] {
+    return [...this.#legs.values()].map(({ leg }) => leg)
+  }
+
+  hasSession(session_id: string): boolean {
+    return this.#sessions.has(session_id)
+  }
+
+  nativeSession(session_id: string): Session | null {
+    return this.#sessions.get(session_id)?.native ?? null
+  }
+
+  leg(leg_id: string): Leg | null {
+    return this.#legs.get(leg_id)?.leg ?? null
+  }
+
+  openSession(session_id: string): void {
+    this.#sessions.set(session_id, { id: session_id, native: this.#shared.engine.openSession(), legs: new Map() })
+  }
+
+  /** Null when no port is left. */
+  openLeg(session_id: string, leg_id: string, policy: LegPolicy): Leg | null {
+    const session = this.#sessions.get(session_id)
+    const { source_validation: validation, sources, signalled_from } = policy
+    const stream = session?.native.openStream({ validation, sources, signalled_from })
+    if (!session || !stream) return null
+    const negotiation = new Negotiation({
+      session_id: String(randomInt(1, 2 ** 47)),
+      address: this.#shared.host,
+      rtp_port: stream.rtp_port,
+      rtcp_port: stream.rtcp_port,
+      policy,
+      keys: freshKeys(),
+    })
+    const { prompts } = this.#shared
+    const leg = new Leg({ id: leg_id, session_id, stream, policy, negotiation, prompts, emit: this.#emit })
+    session.legs.set(leg_id, leg)
+    this.#legs.set(leg_id, { leg, session })
+    this.#byStream.set(stream.id, leg)
+    return leg
+  }
+
+  closeLeg(leg_id: string): LegStats | null {
+    const found = this.#legs.get(leg_id)
+    if (!found) return null
+    const { leg, session } = found
+    this.#legs.delete(leg_id)
+    session.legs.delete(leg_id)
+    this.#byStream.delete(leg.stream.id)
+    this.recorder.legClosed(leg)
+    return leg.close()
+  }
+
+  closeSession(session_id: string): Record<string, LegStats> | null {
+    const session = this.#sessions.get(session_id)
+    if (!session) return null
+    const legs: Record<string, LegStats> = {}
+    for (const leg_id of [...session.legs.keys()]) {
+      const stats = this.closeLeg(leg_id)
+      if (stats) legs[leg_id] = stats
+    }
+    session.native.close()
+    this.#sessions.delete(session_id)
+    return legs
+  }
+
+  tellStats(): void {
+    for (const leg of this.legs()) {
+      this.#emit({ event: 'leg.stats', leg_id: leg.id, session_id: leg.session_id, stats: leg.stats() })
+    }
+  }
+
+  close(): void {
+    for (const session_id of [...this.#sessions.keys()]) this.closeSession(session_id)
+  }
+
+  /** False when the event is of another client. */
+  onNative(event: MediaEvent): boolean {
+    if (event.type === 'record_ended') return this.recorder.onNative(event)
+    if (!('stream_id' in event)) return false
+    const leg = this.#byStream.get(event.stream_id)
+    leg?.onNative(event, this.#shared.now())
+    return leg !== undefined
+  }
+}
+
+/** Keys of our own for each suite, made for one leg and used for no other. */
+function freshKeys(): Record<SrtpSuite, string> {
+  const entries = SRTP_SUITES.map(({ suite, key_bytes }) => [suite, randomBytes(key_bytes).toString('base64')])
+  return Object.fromEntries(entries) as Record<SrtpSuite, string>
+}

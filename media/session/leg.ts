@@ -1,0 +1,113 @@
+import type { CodecName } from '../../core/domain/codecs/codec.ts'
+import type { Settled } from '../../core/domain/codecs/negotiate.ts'
+import type { MediaEvent, PlayPiece, Stream } from '../../native/index.ts'
+import type { Prompts } from '../files/prompts.ts'
+import type { LegPolicy, LegStats, MediaEvent as ProtocolEvent } from '../protocol/schema.ts'
+import { legStats } from '../quality/leg-stats.ts'
+import { readVoipMetrics, type VoipMetrics } from '../quality/xr.ts'
+import type { Negotiation } from './negotiation.ts'
+import { streamDescription } from './plan.ts'
+import { Player } from './player.ts'
+
+export interface LegOptions {
+  readonly id: string
+  readonly session_id: string
+  readonly stream: Stream
+  readonly policy: LegPolicy
+  readonly negotiation: Negotiation
+  readonly prompts: Prompts
+  readonly emit: (event: ProtocolEvent) => void
+}
+
+/** The same key by two ways within this time is one press (design §5: never twice). */
+const SAME_PRESS_MS = 400
+
+/** One side of a call: its SDP, the stream that it describes, and what plays on it. */
+export class Leg {
+  readonly id: string
+  readonly session_id: string
+  readonly stream: Stream
+  readonly policy: LegPolicy
+  readonly negotiation: Negotiation
+  readonly player: Player
+  readonly #emit: (event: ProtocolEvent) => void
+  readonly #sends = new Map<string, string>()
+  #next_send = 1
+  #lastKey: { digit: string; source: string; at_ms: number } | null = null
+  #latched: { address: string; port: number } | null = null
+  #voipMetrics: VoipMetrics | null = null
+
+  constructor(options: LegOptions) {
+    this.id = options.id
+    this.session_id = options.session_id
+    this.stream = options.stream
+    this.policy = options.policy
+    this.negotiation = options.negotiation
+    this.#emit = options.emit
+    this.player = new Player(options.stream, options.prompts, ended =>
+      options.emit({ event: 'play.ended', leg_id: options.id, ...ended }),
+    )
+  }
+
+  get codec(): CodecName | null {
+    return this.negotiation.settled?.codec ?? null
+  }
+
+  /** Puts what was settled into effect; an address that changed unlatches the stream. */
+  apply(settled: Settled | null): void {
+    if (settled) this.stream.describe(streamDescription(settled))
+  }
+
+  sendDigits(send_id: string, digits: string): void {
+    const native_id = `d${this.#next_send++}`
+    this.#sends.set(native_id, send_id)
+    this.stream.sendKeys(native_id, digits, { on_ms: 100, gap_ms: 100 })
+  }
+
+  /** A short sound of our own; `done` is called when it has ended for whatever reason. What played before is stopped. */
+  beep(piece: PlayPiece, done: () => void): void {
+    this.player.sound(piece, done)
+  }
+
+  onNative(event: MediaEvent, now_ms: number): void {
+    const leg_id = this.id
+    if (event.type === 'latched') {
+      this.#latched = { address: event.address, port: event.port }
+      this.#emit({ event: 'leg.latched', leg_id, address: event.address, port: event.port })
+    } else if (event.type === 'first_packet') this.#emit({ event: 'leg.first_packet', leg_id })
+    else if (event.type === 'silent') this.#emit({ event: 'leg.silent', leg_id, for_ms: event.for_ms })
+    else if (event.type === 'srtp_failed') this.#emit({ event: 'leg.srtp_failed', leg_id })
+    else if (event.type === 'key') this.#key(event.digit, event.duration_ms, event.source, now_ms)
+    else if (event.type === 'play_ended') this.player.pieceEnded(event)
+    else if (event.type === 'digits_sent') this.#digitsSent(event.send_id)
+    else if (event.type === 'rtcp') this.#voipMetrics = readVoipMetrics(event.packet) ?? this.#voipMetrics
+  }
+
+  stats(): LegStats {
+    return legStats(this.stream.stats(), {
+      settled: this.negotiation.settled,
+      latched: this.#latched,
+      voip_metrics: this.#voipMetrics,
+    })
+  }
+
+  close(): LegStats {
+    this.player.stop()
+    const stats = this.stats()
+    this.stream.close()
+    return stats
+  }
+
+  #digitsSent(native_id: string): void {
+    const send_id = this.#sends.get(native_id)
+    this.#sends.delete(native_id)
+    if (send_id !== undefined) this.#emit({ event: 'digits.sent', leg_id: this.id, send_id })
+  }
+
+  #key(digit: string, duration_ms: number, source: 'rfc4733' | 'inband', now_ms: number): void {
+    const last = this.#lastKey
+    this.#lastKey = { digit, source, at_ms: now_ms }
+    if (last && last.digit === digit && last.source !== source && now_ms - last.at_ms < SAME_PRESS_MS) return
+    this.#emit({ event: 'dtmf', leg_id: this.id, digit, duration_ms, source })
+  }
+}

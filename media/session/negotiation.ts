@@ -1,0 +1,111 @@
+import type { CodecName } from '../../core/domain/codecs/codec.ts'
+import {
+  type AnswerRefusal,
+  answerOffer,
+  type Continuity,
+  type LocalSide,
+  makeOffer,
+  NO_CONTINUITY,
+  type Offer,
+  type OfferRefusal,
+  type Refused,
+  readAnswer,
+  readOffer,
+  type Settled,
+} from '../../core/domain/codecs/negotiate.ts'
+import { type Direction, type OwnSdp, readSdp, writeSdp } from '../../core/domain/codecs/sdp.ts'
+
+interface Settlement {
+  readonly settled: Settled | null
+  readonly continuity: Continuity
+  readonly wish: Direction
+}
+
+/** The offers and answers of one leg in the order in which they come; the rules are in core/domain/codecs/negotiate.ts. */
+export class Negotiation {
+  readonly #side: Omit<LocalSide, 'direction'>
+  #state: Settlement = { settled: null, continuity: NO_CONTINUITY, wish: 'sendrecv' }
+  /** Where `rollback` leads. */
+  #before: Settlement = this.#state
+  #remoteOffer: Offer | null = null
+  /** Our answer to the last remote offer, for repeats. */
+  #answered: OwnSdp | null = null
+  #localOffer: { local: OwnSdp; continuity: Continuity; wish: Direction } | null = null
+
+  constructor(side: Omit<LocalSide, 'direction'>) {
+    this.#side = side
+  }
+
+  get settled(): Settled | null {
+    return this.#state.settled
+  }
+
+  /** The policy's first codec of these that the pending offer, if there is one, also has. */
+  firstOf(codecs: readonly CodecName[]): CodecName | null {
+    const offered = this.#remoteOffer?.choices.map(({ codec }) => codec.name) ?? this.#side.policy.codecs
+    return offered.find(codec => codecs.includes(codec)) ?? null
+  }
+
+  remoteOffer(text: string): Offer | Refused<OfferRefusal> {
+    const reading = readSdp(text)
+    if ('refused' in reading) return reading
+    const offer = readOffer(reading.sdp, this.#side.policy, this.#state.continuity)
+    if ('refused' in offer) return offer
+    this.#remoteOffer = offer
+    this.#answered = null
+    this.#before = this.#state
+    return offer
+  }
+
+  /** `prefer` applies to a new answer only; `sdp` of a repeat is the same text. */
+  localAnswer(
+    prefer: CodecName | null,
+  ): { sdp: string; settled: Settled; fresh: boolean } | Refused<AnswerRefusal | 'offer_missing'> {
+    const { settled } = this.#state
+    if (this.#answered && settled) return { sdp: writeSdp(this.#answered), settled, fresh: false }
+    if (!this.#remoteOffer) return { refused: 'offer_missing', detail: 'there is no offer to answer' }
+    const { continuity, wish } = this.#state
+    const side = { ...this.#side, direction: wish }
+    const answer = answerOffer(this.#remoteOffer, side, continuity, prefer)
+    if ('refused' in answer) return answer
+    this.#state = { settled: answer.settled, continuity: answer.continuity, wish }
+    this.#answered = answer.local
+    this.#remoteOffer = null
+    return { sdp: writeSdp(answer.local), settled: answer.settled, fresh: true }
+  }
+
+  localOffer(prefer: CodecName | null, direction: Direction | null): string {
+    const wish = direction ?? this.#state.wish
+    const { local, continuity } = makeOffer({ ...this.#side, direction: wish }, this.#state.continuity, prefer)
+    this.#localOffer = { local, continuity, wish }
+    this.#before = this.#state
+    return writeSdp(local)
+  }
+
+  /** May come again for the same offer: 183 then 200, or answers of several forks, of which the last counts. */
+  remoteAnswer(text: string): Settled | Refused<AnswerRefusal | 'offer_missing'> {
+    const offered = this.#localOffer
+    if (!offered) return { refused: 'offer_missing', detail: 'we have made no offer' }
+    const reading = readSdp(text)
+    if ('refused' in reading) return reading
+    const { local, continuity, wish } = offered
+    const settled = readAnswer(reading.sdp, local, { ...this.#side, direction: wish }, continuity)
+    if ('refused' in settled) return settled
+    this.#state = { settled, continuity, wish }
+    this.#answered = null
+    return settled
+  }
+
+  /** The last offer came to nothing. The version of our description is not used twice all the same. */
+  rollback(): Settled | null {
+    const said = this.#localOffer?.local.version ?? this.#state.continuity.local?.version ?? 0
+    const { continuity } = this.#before
+    const local = continuity.local && { ...continuity.local, version: Math.max(said, continuity.local.version) }
+    this.#state = { ...this.#before, continuity: { ...continuity, local } }
+    this.#before = this.#state
+    this.#localOffer = null
+    this.#remoteOffer = null
+    this.#answered = null
+    return this.#state.settled
+  }
+}

@@ -1,0 +1,48 @@
+import type { PayloadUse, Settled } from '../../core/domain/codecs/negotiate.ts'
+import { codecByName } from '../../core/domain/codecs/registry.ts'
+import type { SampleRate, StreamDescription } from '../../native/index.ts'
+
+/** What offer and answer settled, in the words of the data plane. */
+export function streamDescription(settled: Settled): StreamDescription {
+  const { remote, telephone_event: event, srtp, encoder } = settled
+  const eventType = (payload_type: number) => ({
+    payload_type,
+    codec: 'TELEPHONE-EVENT',
+    clock_rate: event?.clock_rate_hz ?? 8000,
+  })
+  return {
+    remote:
+      remote.address === null
+        ? null
+        : { address: remote.address, rtp_port: remote.rtp_port, rtcp_port: remote.rtcp_port },
+    rtcp_mux: remote.rtcp_mux,
+    direction: settled.direction,
+    receive: settled.receive.map(payloadType),
+    send: {
+      ...payloadType(settled.send),
+      ptime_ms: settled.ptime_ms,
+      ...(encoder.fec === undefined ? {} : { fec: encoder.fec }),
+      ...(encoder.dtx === undefined ? {} : { dtx: encoder.dtx }),
+      ...(encoder.max_bitrate === undefined ? {} : { bitrate: encoder.max_bitrate }),
+      annexb: settled.codec === 'G729' && encoder.dtx === true,
+    },
+    ...(event ? { telephone_event: { receive: [eventType(event.receive)], send: eventType(event.send) } } : {}),
+    srtp: srtp
+      ? {
+          suite: srtp.suite,
+          send_key: Buffer.from(srtp.send_key, 'base64'),
+          receive_key: Buffer.from(srtp.receive_key, 'base64'),
+        }
+      : null,
+  }
+}
+
+/** The rate in which prompts are handed over: no higher than the codec can carry, 24 kHz for Opus. */
+export function promptRate(settled: Settled): SampleRate {
+  const rate_hz = codecByName(settled.codec).sample_rate_hz
+  return rate_hz >= 24_000 ? 24_000 : rate_hz >= 16_000 ? 16_000 : 8000
+}
+
+function payloadType({ codec, payload_type }: PayloadUse) {
+  return { payload_type, codec, clock_rate: codecByName(codec).clock_rate_hz }
+}

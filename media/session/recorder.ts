@@ -1,0 +1,149 @@
+import { existsSync, mkdirSync } from 'node:fs'
+import { dirname, resolve, sep } from 'node:path'
+import type { MediaEvent, Session } from '../../native/index.ts'
+import type { EventFields, MethodParams } from '../protocol/schema.ts'
+import type { Leg } from './leg.ts'
+
+export type RecordRequest = MethodParams<'record.start'>
+export type RecordEnded = EventFields<'record.ended'>
+
+interface Recording {
+  readonly request: RecordRequest
+  readonly native_id: string
+  readonly session: Session
+  readonly left: Leg
+  readonly right: Leg | null
+  /** The beep sounds; the data plane has not been asked to record yet. */
+  waiting: boolean
+  paused: boolean
+  over: boolean
+}
+
+const BEEP = { kind: 'tone', hz: [1000], on_ms: 300, off_ms: 0, total_ms: 300 } as const
+
+/** The recordings of one client: from the request to exactly one `record.ended`. */
+export class Recorder {
+  readonly #data_dir: string
+  readonly #onEnded: (ended: RecordEnded) => void
+  readonly #byId = new Map<string, Recording>()
+  readonly #byNative = new Map<string, Recording>()
+  readonly #nativeId: () => string
+
+  constructor(data_dir: string, nativeId: () => string, onEnded: (ended: RecordEnded) => void) {
+    this.#data_dir = data_dir
+    this.#nativeId = nativeId
+    this.#onEnded = onEnded
+  }
+
+  has(recording_id: string): boolean {
+    return this.#byId.has(recording_id)
+  }
+
+  get running(): number {
+    return this.#byId.size
+  }
+
+  /** Why a file may not be written, or null: it must be new, and inside the data folder. */
+  refuseFile(file: string): string | null {
+    return this.outside(file) ?? (existsSync(file) ? 'the file exists already' : null)
+  }
+
+  outside(file: string): string | null {
+    const inside = resolve(file) === file && file.startsWith(`${resolve(this.#data_dir)}${sep}`)
+    return inside ? null : 'the file is not inside the data folder'
+  }
+
+  writes(file: string): boolean {
+    return [...this.#byId.values()].some(({ request }) => request.file === file)
+  }
+
+  start(request: RecordRequest, session: Session, left: Leg, right: Leg | null): void {
+    mkdirSync(dirname(request.file), { recursive: true })
+    const recording: Recording = {
+      request,
+      native_id: this.#nativeId(),
+      session,
+      left,
+      right,
+      waiting: request.beep,
+      paused: false,
+      over: false,
+    }
+    this.#byId.set(request.recording_id, recording)
+    this.#byNative.set(recording.native_id, recording)
+    if (request.beep) left.beep(BEEP, () => this.#begin(recording))
+    else this.#begin(recording)
+  }
+
+  stop(recording_id: string): boolean {
+    const recording = this.#byId.get(recording_id)
+    if (!recording) return false
+    if (recording.waiting) this.#nothing(recording, 'stopped')
+    else recording.session.stopRecord(recording.native_id)
+    return true
+  }
+
+  pause(recording_id: string, paused: boolean): boolean {
+    const recording = this.#byId.get(recording_id)
+    if (!recording) return false
+    recording.paused = paused
+    if (!recording.waiting) recording.session.pauseRecord(recording.native_id, paused)
+    return true
+  }
+
+  /** Recordings that still wait for their beep end with the leg; the data plane ends the others. */
+  legClosed(leg: Leg): void {
+    for (const recording of [...this.#byId.values()]) {
+      if (recording.waiting && (recording.left === leg || recording.right === leg))
+        this.#nothing(recording, 'leg_closed')
+    }
+  }
+
+  onNative(event: Extract<MediaEvent, { type: 'record_ended' }>): boolean {
+    const recording = this.#byNative.get(event.recording_id)
+    if (!recording) return false
+    this.#end(recording, {
+      recording_id: recording.request.recording_id,
+      reason: event.reason,
+      ...(event.key === '' ? {} : { key: event.key }),
+      ...(event.detail === '' ? {} : { detail: event.detail }),
+      duration_ms: event.duration_ms,
+      bytes: event.bytes,
+      sha256: event.sha256 === '' ? null : event.sha256,
+      empty: event.empty || event.duration_ms === 0,
+    })
+    return true
+  }
+
+  #begin(recording: Recording): void {
+    if (recording.over) return
+    recording.waiting = false
+    const { request, session, native_id, left, right } = recording
+    session.record({
+      recording_id: native_id,
+      file: request.file,
+      channels: request.channels,
+      left: left.stream,
+      right: right?.stream ?? null,
+      what: request.what === 'both' && !right ? 'both' : 'received',
+      max_ms: request.max_ms,
+      silence_ms: request.silence_ms,
+      finish_keys: request.finish_keys,
+      trim: request.trim,
+    })
+    if (recording.paused) session.pauseRecord(native_id, true)
+  }
+
+  #nothing(recording: Recording, reason: RecordEnded['reason']): void {
+    const { recording_id } = recording.request
+    this.#end(recording, { recording_id, reason, duration_ms: 0, bytes: 0, sha256: null, empty: true })
+  }
+
+  #end(recording: Recording, ended: RecordEnded): void {
+    if (recording.over) return
+    recording.over = true
+    this.#byId.delete(recording.request.recording_id)
+    this.#byNative.delete(recording.native_id)
+    this.#onEnded(ended)
+  }
+}

@@ -1,0 +1,174 @@
+import { randomBytes } from 'node:crypto'
+import { mkdirSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import type { Clock } from '../core/runtime/clock.ts'
+import type { HttpClient } from '../core/runtime/http/index.ts'
+import type { Log } from '../core/runtime/log.ts'
+import type { Registry } from '../core/runtime/metrics.ts'
+import { createEngine, type EngineOptions, features, type MediaEvent as NativeEvent } from '../native/index.ts'
+import { createMp3Decoder } from './files/mp3.ts'
+import { createPrompts } from './files/prompts.ts'
+import { repairRecordings } from './files/repair.ts'
+import { createSpeech } from './files/speech.ts'
+import { createUrlAudio } from './files/url-audio.ts'
+import { type MethodContext, methods } from './methods.ts'
+import { registerMetrics } from './metrics.ts'
+import type { MethodName } from './protocol/schema.ts'
+import { type Peer, serveProtocol } from './server.ts'
+import { ClientSessions, type Shared } from './session/client-sessions.ts'
+
+export interface MediaWorkerOptions {
+  /** Where signaling connects. */
+  readonly socket_path: string
+  readonly data_dir: string
+  /** Address written into SDP. */
+  readonly host: string
+  /** Address that sockets are bound to. */
+  readonly bind: string
+  /** Both ends included; 0 and 0 let the system choose. */
+  readonly rtp_ports: { readonly first: number; readonly last: number }
+  readonly threads: number
+  readonly g729: boolean
+  /** Ports of our own servers on `host`, to which no media may be sent. */
+  readonly reserved_ports: readonly number[]
+  readonly http: HttpClient
+  readonly log: Log
+  readonly clock: Clock
+  readonly metrics: Registry
+  /** How long ports rest after use. */
+  readonly quarantine_ms?: number
+  readonly max_sessions?: number
+}
+
+export interface MediaWorker {
+  /** Ends all sessions, waits until their recordings are finished, and closes everything. */
+  stop(): Promise<void>
+}
+
+const STATS_PERIOD_MS = 10_000
+const RECORDINGS_LIMIT_MS = 4000
+
+/** Networks that media is never sent to (threats.md §4); loopback is one of them unless it is where we live. */
+function deniedNetworks(host: string): string[] {
+  const always = ['0.0.0.0/8', '169.254.0.0/16', '224.0.0.0/4', '240.0.0.0/4', 'fe80::/10', 'ff00::/8']
+  const loopback = host.startsWith('127.') || host === '::1'
+  return loopback ? always : [...always, '127.0.0.0/8', '::1/128']
+}
+
+/** Starts the data plane and its Unix socket. */
+export async function createMediaWorker(options: MediaWorkerOptions): Promise<MediaWorker> {
+  const { log, clock, data_dir } = options
+  const recordings_dir = join(data_dir, 'recordings')
+  const repaired = repairRecordings(recordings_dir)
+  if (repaired.length > 0) log.warn({ repaired: repaired.length }, 'recordings of a killed worker were finished')
+
+  const clients = new Set<ClientSessions>()
+  const onNative = (event: NativeEvent) => {
+    try {
+      if (event.type === 'events_lost') log.error({ count: event.count }, 'events of the data plane were lost')
+      else for (const client of clients) if (client.onNative(event)) break
+    } catch (err) {
+      log.error({ err, type: event.type }, 'an event of the data plane could not be handled')
+    }
+  }
+  const engine = createEngine(engineOptions(options), onNative)
+  const { codecs, srtp_suites } = features({ g729: options.g729 })
+  if (options.g729 && !codecs.includes('G729')) log.info('libbcg729 is not installed: G.729 is relayed, not transcoded')
+
+  const mp3 = createMp3Decoder()
+  let native_ids = 0
+  const shared: Shared = {
+    engine,
+    prompts: createPrompts({
+      data_dir,
+      mp3,
+      speech: createSpeech(),
+      urls: createUrlAudio(options.http, mp3, () => clock.now()),
+    }),
+    data_dir,
+    host: options.host,
+    nativeId: () => `n${++native_ids}`,
+    now: () => clock.monotonic_ms(),
+  }
+  const context = {
+    worker_id: `media_${randomBytes(6).toString('hex')}`,
+    srtp_suites,
+    transcode: codecs,
+    max_sessions: options.max_sessions ?? 10_000,
+    reserved: { address: options.host, ports: options.reserved_ports },
+  }
+
+  mkdirSync(dirname(options.socket_path), { recursive: true })
+  const server = await serveProtocol(options.socket_path, log, emit => {
+    const sessions = new ClientSessions(shared, emit)
+    clients.add(sessions)
+    return clientPeer(
+      { ...context, sessions, greeted: client => log.info({ client }, 'media client connected') },
+      () => {
+        sessions.close()
+        // Its recordings still end in the data plane; their events have nobody to go to.
+        if (sessions.recorder.running === 0) clients.delete(sessions)
+        else clock.after(RECORDINGS_LIMIT_MS, () => clients.delete(sessions))
+      },
+    )
+  })
+
+  const stats = clock.every(STATS_PERIOD_MS, () => {
+    for (const client of clients) client.tellStats()
+  })
+  registerMetrics(options.metrics, () => ({
+    engine: engine.stats(),
+    clients: clients.size,
+    sessions: sumOf(clients, client => client.sessionCount),
+    legs: sumOf(clients, client => client.legs().length),
+  }))
+
+  return {
+    async stop() {
+      stats.cancel()
+      for (const client of clients) client.close()
+      await recordingsEnded(clients, clock)
+      await server.close()
+      engine.close()
+      await mp3.close()
+    },
+  }
+}
+
+function engineOptions(options: MediaWorkerOptions): EngineOptions {
+  return {
+    threads: options.threads,
+    bind_address: options.bind,
+    port_min: options.rtp_ports.first,
+    port_max: options.rtp_ports.last,
+    quarantine_ms: options.quarantine_ms ?? 30_000,
+    denied: deniedNetworks(options.host),
+    g729: options.g729,
+  }
+}
+
+function clientPeer(context: MethodContext, gone: () => void): Peer {
+  return {
+    call: (method: MethodName, params: never) => methods[method](params, context),
+    closed: gone,
+  }
+}
+
+const sumOf = <T>(items: Iterable<T>, figure: (item: T) => number) => {
+  let total = 0
+  for (const item of items) total += figure(item)
+  return total
+}
+
+/** Resolves when no recording runs, or after the limit: what is left then is repaired at the next start. */
+function recordingsEnded(clients: ReadonlySet<ClientSessions>, clock: Clock): Promise<void> {
+  const deadline_ms = clock.monotonic_ms() + RECORDINGS_LIMIT_MS
+  return new Promise(resolve => {
+    const look = () => {
+      const running = sumOf(clients, client => client.recorder.running)
+      if (running === 0 || clock.monotonic_ms() > deadline_ms) resolve()
+      else setTimeout(look, 20)
+    }
+    look()
+  })
+}
