@@ -499,6 +499,29 @@ export const REASONS = {
     sentence: 'too many requests: {value}',
     mend: 'Wait for Retry-After and back off exponentially.',
   }),
+  csrf_invalid: caller({
+    http: 403,
+    sentence: 'the CSRF token is missing or wrong',
+    mend: 'Load the page again and repeat the action.',
+  }),
+  account_locked: caller({
+    http: 429,
+    retry_after_seconds: 60,
+    sentence: 'too many failed sign-ins: {value}',
+    mend: 'Wait a minute and try again.',
+  }),
+  recording_consent_required: caller({
+    http: 409,
+    voice: 20403,
+    voice_http: 403,
+    sentence: 'recording is on and nobody has accepted the recording consent of {name}',
+    mend: 'An admin or engineer accepts it in the console.',
+  }),
+  limit_reached: limit({
+    http: 409,
+    sentence: '{name} has {value} and the limit is {limit}',
+    mend: 'Remove some that are not used any more.',
+  }),
   trunk_releasing: caller({
     http: 409,
     sentence: 'trunk {name} is {value}',
