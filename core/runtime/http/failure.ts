@@ -34,7 +34,11 @@ export type Phase = 'connect' | 'tls' | 'exchange'
 /** Names what Node, OpenSSL, undici and zlib report. `phase` says what was under way, for codes that mean several things. */
 export function asFailure(cause: unknown, phase: Phase): Failure {
   if (cause instanceof Failure) return cause
-  const { code = '', message = String(cause) } = cause instanceof Error ? (cause as NodeJS.ErrnoException) : {}
+  const {
+    code = '',
+    message = String(cause),
+    name = '',
+  } = cause instanceof Error ? (cause as NodeJS.ErrnoException) : {}
   const detail = code === '' ? message : `${code}: ${message}`
   if (TLS_NAME.has(code)) return new Failure('tls_name', detail)
   if (TLS_EXPIRED.has(code)) return new Failure('tls_expired', detail)
@@ -42,7 +46,10 @@ export function asFailure(cause: unknown, phase: Phase): Failure {
   if (phase === 'tls' || code.startsWith('ERR_SSL_')) return new Failure('tls', detail)
   if (code === 'ECONNREFUSED') return new Failure('refused', detail)
   if (code === 'ETIMEDOUT' && phase === 'connect') return new Failure('connect_timeout', detail)
-  if (/^(HPE_|Z_|ERR_BROTLI|ERR__ERROR_FORMAT)/.test(code) || PROTOCOL.has(code)) return new Failure('protocol', detail)
+  if (name === 'HTTPParserError' || /^(Z_|ERR_BROTLI|ERR__ERROR)/.test(code) || PROTOCOL.has(code))
+    return new Failure('protocol', detail)
+  // undici files an answer it cannot take (101 that nobody asked for, 100 without Expect) under its socket errors.
+  if (code === 'UND_ERR_SOCKET' && /^bad (response|upgrade)$/.test(message)) return new Failure('protocol', detail)
   return new Failure('network', detail)
 }
 
@@ -53,4 +60,6 @@ const PROTOCOL = new Set([
   'UND_ERR_NOT_SUPPORTED',
   'UND_ERR_INVALID_ARG',
   'ERR_INVALID_ARG_VALUE',
+  // An invariant of undici's parser, broken by an upgrade without its header.
+  'ERR_ASSERTION',
 ])

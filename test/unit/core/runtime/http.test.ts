@@ -1,0 +1,560 @@
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http'
+import { createServer as createHttpsServer } from 'node:https'
+import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib'
+import t, { type Test } from 'tap'
+import { createAddressGuard } from '../../../../core/runtime/http/guard.ts'
+import { createHttpClient, type HttpClientOptions, type HttpResult } from '../../../../core/runtime/http/index.ts'
+import { parseHosts } from '../../../../core/runtime/http/resolve.ts'
+
+const certificates = new URL('../../../../../fixtures/tls/', import.meta.url)
+const pem = (name: string): string => readFileSync(new URL(name, certificates), 'utf8')
+
+const client = (t: Test, options: Partial<HttpClientOptions> = {}) => {
+  const http = createHttpClient({ allow_private: ['loopback'], user_agent: 'Strowger/test', ...options })
+  t.teardown(() => http.close())
+  return http
+}
+
+interface Served {
+  readonly port: number
+  readonly url: string
+  readonly sockets: Set<Socket>
+  /** Connections since the start. */
+  connections(): number
+}
+
+async function listen(t: Test, server: Server, scheme: string, host = '127.0.0.1'): Promise<Served> {
+  const sockets = new Set<Socket>()
+  let connections = 0
+  server.on('connection', (socket: Socket) => {
+    connections++
+    sockets.add(socket)
+    socket.on('error', () => undefined)
+    socket.on('close', () => sockets.delete(socket))
+  })
+  server.listen(0, host)
+  await once(server, 'listening')
+  t.teardown(() => {
+    server.close()
+    for (const socket of sockets) socket.destroy()
+  })
+  const { port } = server.address() as AddressInfo
+  return { port, url: `${scheme}://${host}:${port}`, sockets, connections: () => connections }
+}
+
+const serve = (t: Test, handler: RequestListener, host?: string) => listen(t, createServer(handler), 'http', host)
+const serveTls = (t: Test, certificate: string, handler: RequestListener) =>
+  listen(t, createHttpsServer({ cert: pem(certificate), key: pem('leaf.key') }, handler), 'https')
+const serveRaw = (t: Test, handler: (socket: Socket) => void) => listen(t, createTcpServer(handler), 'http')
+
+const told = (result: HttpResult): string => (result.ok ? `${result.status} ${result.body.toString()}` : result.error)
+const echo = (request: IncomingMessage, response: ServerResponse): void => {
+  const body: Buffer[] = []
+  request.on('data', chunk => body.push(chunk))
+  request.on('end', () => {
+    const { method, url, headers } = request
+    response.end(JSON.stringify({ method, url, headers, body: Buffer.concat(body).toString() }))
+  })
+}
+const echoed = (result: HttpResult) => {
+  if (!result.ok) throw new Error(`${result.error}: ${result.detail}`)
+  return JSON.parse(result.body.toString()) as {
+    method: string
+    url: string
+    headers: Record<string, string | undefined>
+    body: string
+  }
+}
+
+t.test('a request arrives as asked: path, query, headers, body, Basic auth from user info, no fragment', async t => {
+  const server = await serve(t, echo)
+  const http = client(t)
+  const result = await http.request({
+    url: `http://me%40corp:s%3Acret@127.0.0.1:${server.port}/a b?x='1'&y=%26#rc=2`,
+    method: 'POST',
+    headers: { 'Content-Type': 'text/plain' },
+    body: 'hello',
+  })
+  const seen = echoed(result)
+  t.match(seen, { method: 'POST', url: "/a%20b?x='1'&y=%26", body: 'hello' })
+  t.match(seen.headers, { 'user-agent': 'Strowger/test', accept: '*/*', 'content-type': 'text/plain' })
+  t.equal(seen.headers['authorization'], `Basic ${Buffer.from('me@corp:s:cret').toString('base64')}`)
+  t.match(result, { ok: true, status: 200, redirects: 0, url: `http://127.0.0.1:${server.port}/a%20b?x='1'&y=%26` })
+  t.equal(told(await http.request({ url: server.url, method: 'HEAD' })), '200 ')
+})
+
+t.test('private, special and disguised addresses are refused, public ones are not', async t => {
+  const guard = createAddressGuard([])
+  const refused: [address: string, range: string][] = [
+    ['127.0.0.1', 'loopback'],
+    ['127.255.255.254', 'loopback'],
+    ['0.0.0.0', 'unspecified'],
+    ['0.1.2.3', 'unspecified'],
+    ['10.0.0.1', 'private'],
+    ['172.16.0.1', 'private'],
+    ['192.168.1.1', 'private'],
+    ['169.254.169.254', 'linkLocal'],
+    ['100.64.0.1', 'carrierGradeNat'],
+    ['100.100.100.200', 'carrierGradeNat'],
+    ['168.63.129.16', 'metadata'],
+    ['192.0.0.192', 'reserved'],
+    ['198.18.0.1', 'reserved'],
+    ['203.0.113.9', 'reserved'],
+    ['224.0.0.1', 'multicast'],
+    ['240.0.0.1', 'reserved'],
+    ['255.255.255.255', 'broadcast'],
+    ['::', 'unspecified'],
+    ['::1', 'loopback'],
+    ['::ffff:127.0.0.1', 'loopback'],
+    ['::ffff:a9fe:a9fe', 'linkLocal'],
+    ['::ffff:168.63.129.16', 'metadata'],
+    ['::127.0.0.1', 'loopback'],
+    ['::7f00:1', 'unassigned'],
+    ['64:ff9b::7f00:1', 'rfc6052'],
+    ['64:ff9b:1::1', 'rfc6052'],
+    ['2002:7f00:1::', '6to4'],
+    ['2001:0:1::1', 'teredo'],
+    ['fe80::1', 'linkLocal'],
+    ['fe80::1%eth0', 'linkLocal'],
+    ['fc00::1', 'uniqueLocal'],
+    ['fd00:ec2::254', 'uniqueLocal'],
+    ['ff02::1', 'multicast'],
+    ['fec0::1', 'deprecatedSiteLocal'],
+    ['2001:db8::1', 'reserved'],
+    ['4000::1', 'unassigned'],
+    ['nonsense', 'not an address'],
+    ['', 'not an address'],
+  ]
+  for (const [address, range] of refused) t.equal(guard.refusal(address), range, address || '(empty)')
+  for (const address of ['8.8.8.8', '197.210.0.1', '2600:1f18::1', '2a00:1450::5', '::ffff:8.8.8.8'])
+    t.equal(guard.refusal(address), null, address)
+})
+
+t.test('an allow list opens exactly what it names', async t => {
+  const guard = createAddressGuard(['loopback', '10.1.0.0/16', '192.168.7.7', 'fd12::/16'])
+  for (const address of ['127.0.0.1', '::1', '::ffff:127.0.0.1', '10.1.2.3', '192.168.7.7', 'fd12::9'])
+    t.equal(guard.refusal(address), null, address)
+  for (const address of ['10.2.0.1', '192.168.7.8', 'fd13::1', '169.254.169.254'])
+    t.not(guard.refusal(address), null, address)
+  t.throws(() => createAddressGuard(['everything']), /neither a CIDR/)
+})
+
+t.test('a literal private host is refused in every spelling, before anything is connected', async t => {
+  const server = await serve(t, echo)
+  const http = client(t, { allow_private: [] })
+  const hosts = ['127.0.0.1', '2130706433', '0x7f.1', '0177.0.0.1', '127.1', '[::ffff:7f00:1]', '[::ffff:127.0.0.1]']
+  for (const host of [...hosts, '[::1]', '0', '0.0.0.0', '[::]', 'localhost', 'LOCALHOST', '127。0。0。1'])
+    t.equal(told(await http.request({ url: `http://${host}:${server.port}/` })), 'private_address', host)
+  t.equal(server.connections(), 0)
+})
+
+t.test('every address of a name is checked, and the checked one is connected to', async t => {
+  const server = await serve(t, echo)
+  const asked: string[] = []
+  const answers: Record<string, string[]> = {
+    'app.example.test': ['127.0.0.1'],
+    'mixed.example.test': ['127.0.0.1', '10.0.0.1'],
+    'metadata.example.test': ['169.254.169.254'],
+    'mapped.example.test': ['::ffff:10.0.0.1'],
+    'none.example.test': [],
+    'junk.example.test': ['localhost'],
+  }
+  const http = client(t, {
+    idle_ms: 0,
+    resolver: async hostname => {
+      asked.push(hostname)
+      const found = answers[hostname]
+      if (found === undefined) throw new Error('queryA ENOTFOUND')
+      return found
+    },
+  })
+  const ask = async (host: string) => told(await http.request({ url: `http://${host}:${server.port}/` }))
+  const seen = echoed(await http.request({ url: `http://app.example.test:${server.port}/` }))
+  t.equal(seen.headers['host'], `app.example.test:${server.port}`)
+  t.same(asked, ['app.example.test'], 'one look-up, nobody asks again behind the check')
+  for (const host of ['mixed.example.test', 'metadata.example.test', 'mapped.example.test', 'junk.example.test'])
+    t.equal(await ask(host), 'private_address', host)
+  t.equal(await ask('none.example.test'), 'dns')
+  t.equal(await ask('unknown.example.test'), 'dns')
+  t.equal(server.connections(), 1)
+})
+
+t.test('a name that changes to a private address between two hops is refused at the second', async t => {
+  const server = await serve(t, (_request, response) => response.writeHead(307, { location: '/again' }).end())
+  const answers = [['127.0.0.1'], ['127.0.0.2']]
+  const http = client(t, {
+    allow_private: ['127.0.0.1'],
+    idle_ms: 0,
+    resolver: async () => answers.shift() ?? ['127.0.0.2'],
+  })
+  const result = await http.request({ url: `http://rebind.example.test:${server.port}/` })
+  t.match(result, { ok: false, error: 'private_address', url: `http://rebind.example.test:${server.port}/again` })
+  t.equal(server.connections(), 1)
+})
+
+t.test('a redirect to a private address is refused at the redirect', async t => {
+  const inner = await serve(t, echo, '127.0.0.2')
+  const targets = [inner.url, `http://2130706434:${inner.port}/`, 'http://169.254.169.254/latest/', 'http://[::1]/']
+  const server = await serve(t, (request, response) =>
+    response.writeHead(302, { location: targets[Number(request.url?.slice(1))] }).end(),
+  )
+  const http = client(t, { allow_private: ['127.0.0.1'] })
+  for (const [index, target] of targets.entries())
+    t.equal(told(await http.request({ url: `${server.url}/${index}` })), 'private_address', target)
+  t.equal(inner.connections(), 0)
+})
+
+t.test('names with several addresses: one that does not listen is passed over', async t => {
+  const server = await serve(t, echo)
+  const http = client(t, { resolver: async () => ['127.0.0.3', '127.0.0.1'] })
+  t.equal((await http.request({ url: `http://app.example.test:${server.port}/` })).ok, true)
+})
+
+t.test('hosts files are read like the system reads them', async t => {
+  const hosts = parseHosts('127.0.0.1 localhost # here\n::1\tLocalHost ip6\n# 10.0.0.1 no\nnonsense name\n\n')
+  t.same(
+    [...hosts],
+    [
+      ['localhost', ['127.0.0.1', '::1']],
+      ['ip6', ['::1']],
+    ],
+  )
+})
+
+t.test('a redirect to another origin loses the secrets meant for the first', async t => {
+  const other = await serve(t, echo)
+  const server = await serve(t, (request, response) => {
+    if (request.url === '/here') echo(request, response)
+    else response.writeHead(307, { location: request.url === '/away' ? `${other.url}/there` : '/here' }).end()
+  })
+  const http = client(t)
+  const headers = { Cookie: 'sid=1', 'x-kept': 'yes' }
+  const ask = (path: string) =>
+    http.request({ url: `http://u:p@127.0.0.1:${server.port}${path}`, method: 'POST', body: 'b', headers })
+  t.match(echoed(await ask('/home')), { body: 'b', headers: { authorization: /^Basic /, cookie: 'sid=1' } })
+  const away = echoed(await ask('/away'))
+  t.match(away, { url: '/there', method: 'POST', body: 'b', headers: { 'x-kept': 'yes' } })
+  t.equal(away.headers['authorization'], undefined)
+  t.equal(away.headers['cookie'], undefined)
+})
+
+t.test('301 to 303 become a GET without the body and its headers; each hop gets its own headers', async t => {
+  const server = await serve(t, (request, response) => {
+    const status = Number(request.url?.slice(1))
+    if (status) response.writeHead(status, { location: '/end?x=1', 'set-cookie': ['a=1', 'b=2'] }).end()
+    else echo(request, response)
+  })
+  const http = client(t)
+  for (const status of [301, 302, 303, 307, 308]) {
+    const hops: string[] = []
+    const cookies: string[] = []
+    const result = await http.request({
+      url: `${server.url}/${status}`,
+      method: 'POST',
+      body: 'A=1',
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      hop_headers: hop => {
+        hops.push(`${hop.method} ${new URL(hop.url).pathname} ${hop.body ?? '-'}`)
+        return { 'x-hop': String(hops.length) }
+      },
+      hop_answered: (_hop, answer) => cookies.push(...answer.set_cookie),
+    })
+    const repeats = status > 303
+    const seen = echoed(result)
+    t.match(result, { redirects: 1, url: `${server.url}/end?x=1` })
+    t.match(seen, { method: repeats ? 'POST' : 'GET', body: repeats ? 'A=1' : '', headers: { 'x-hop': '2' } })
+    t.equal(seen.headers['content-type'] !== undefined, repeats, `${status}`)
+    t.same(hops, [`POST /${status} A=1`, repeats ? 'POST /end A=1' : 'GET /end -'])
+    t.same(cookies, ['a=1', 'b=2'])
+  }
+})
+
+t.test('redirects end: five are followed, a loop and a bad Location are failures', async t => {
+  let requests = 0
+  const server = await serve(t, (request, response) => {
+    requests++
+    const left = Number(request.url?.slice(1))
+    if (request.url === '/loop') response.writeHead(302, { location: '/loop' }).end()
+    else if (request.url === '/none') response.writeHead(302).end()
+    else if (request.url === '/odd') response.writeHead(302, { location: 'ftp://a.test/' }).end()
+    else if (left > 0) response.writeHead(302, { location: `/${left - 1}` }).end()
+    else response.end('done')
+  })
+  const http = client(t)
+  t.match(await http.request({ url: `${server.url}/5` }), { ok: true, redirects: 5 })
+  t.equal(told(await http.request({ url: `${server.url}/6` })), 'too_many_redirects')
+  requests = 0
+  t.equal(told(await http.request({ url: `${server.url}/loop` })), 'too_many_redirects')
+  t.equal(requests, 6)
+  t.equal(told(await http.request({ url: `${server.url}/1`, max_redirects: 0 })), 'too_many_redirects')
+  t.equal(told(await http.request({ url: `${server.url}/none` })), 'bad_redirect')
+  t.equal(told(await http.request({ url: `${server.url}/odd` })), 'bad_redirect')
+  t.equal(told(await http.request({ url: 'ftp://a.test/' })), 'bad_url')
+})
+
+t.test('a server that hangs or drips is left in time, whatever it does', async t => {
+  const server = await serve(t, (request, response) => {
+    if (request.url === '/hang') return
+    response.writeHead(200, { 'content-type': 'text/xml' })
+    response.write('<Response>')
+    if (request.url === '/stop') return
+    const drip = setInterval(() => response.write(' '), 20)
+    response.on('close', () => clearInterval(drip))
+  })
+  const mute = await serveRaw(t, () => undefined)
+  const http = client(t, {
+    resolver: hostname =>
+      hostname === 'slow.example.test' ? new Promise(() => undefined) : Promise.resolve(['127.0.0.1']),
+  })
+  const ask = async (url: string, limits: object) => told(await http.request({ url, ...limits }))
+  t.equal(await ask(`${server.url}/hang`, { read_timeout_ms: 100 }), 'read_timeout')
+  t.equal(await ask(`${server.url}/stop`, { read_timeout_ms: 100 }), 'read_timeout')
+  t.equal(await ask(`${server.url}/drip`, { read_timeout_ms: 5000, total_timeout_ms: 300 }), 'total_timeout')
+  t.equal(await ask(`${server.url}/hang`, { total_timeout_ms: 100 }), 'total_timeout')
+  t.equal(
+    await ask(`https://127.0.0.1:${mute.port}/`, { connect_timeout_ms: 100 }),
+    'connect_timeout',
+    'TLS without a word',
+  )
+  t.equal(await ask('http://slow.example.test/', { connect_timeout_ms: 100 }), 'dns')
+  t.equal(await ask('http://slow.example.test/', { total_timeout_ms: 100 }), 'total_timeout')
+  t.same(http.stats(), { in_flight: 0, waiting: 0, idle_connections: 0 })
+})
+
+t.test('a body is cut at its limit, however it comes', async t => {
+  const chunk = Buffer.alloc(64 * 1024, 'x')
+  let sent = 0
+  const server = await serve(t, (request, response) => {
+    if (request.url === '/declared') return void response.writeHead(200, { 'content-length': 2 ** 30 }).write(chunk)
+    if (request.url === '/exact') return void response.end(Buffer.alloc(1000))
+    if (request.url === '/over') return void response.end(Buffer.alloc(1001))
+    const pour = (): void => {
+      while (!response.destroyed && sent < 2 ** 30) {
+        sent += chunk.length
+        if (!response.write(chunk)) return void response.once('drain', pour)
+      }
+    }
+    pour()
+  })
+  const http = client(t)
+  t.equal(told(await http.request({ url: `${server.url}/declared` })), 'too_large')
+  t.equal(told(await http.request({ url: `${server.url}/pour` })), 'too_large')
+  t.ok(sent < 64 * 2 ** 20, `${sent} bytes were sent of a gibibyte`)
+  t.match(await http.request({ url: `${server.url}/exact`, max_bytes: 1000 }), { ok: true })
+  t.equal(told(await http.request({ url: `${server.url}/over`, max_bytes: 1000 })), 'too_large')
+})
+
+t.test('encoded answers are decoded within the limit, a bomb is cut, an unknown coding is refused', async t => {
+  const text = '<Response><Say>Hello</Say></Response>'.repeat(20)
+  const bomb = gzipSync(Buffer.alloc(256 * 2 ** 20))
+  const bodies: Record<string, [coding: string, body: Buffer]> = {
+    '/gzip': ['gzip', gzipSync(text)],
+    '/x-gzip': ['X-GZIP', gzipSync(text)],
+    '/deflate': ['deflate', deflateSync(text)],
+    '/raw': ['deflate', deflateRawSync(text)],
+    '/br': ['br', brotliCompressSync(text)],
+    '/identity': ['identity', Buffer.from(text)],
+    '/bomb': ['gzip', bomb],
+    '/bomb-br': ['br', brotliCompressSync(Buffer.alloc(16 * 2 ** 20))],
+    '/bomb-deflate': ['deflate', deflateSync(Buffer.alloc(16 * 2 ** 20))],
+    '/cut': ['gzip', gzipSync(text).subarray(0, -9)],
+    '/lie': ['gzip', Buffer.from(text)],
+    '/lie-deflate': ['deflate', Buffer.from([0xff, 0xff, 0xff])],
+    '/twice': ['gzip, gzip', gzipSync(gzipSync(text))],
+    '/zstd': ['zstd', Buffer.from(text)],
+  }
+  const server = await serve(t, (request, response) => {
+    const [coding, body] = bodies[request.url ?? ''] ?? ['identity', Buffer.alloc(0)]
+    response.writeHead(200, { 'content-encoding': coding }).end(body)
+  })
+  const http = client(t)
+  const ask = async (path: string) => told(await http.request({ url: server.url + path, max_bytes: 2 ** 20 }))
+  for (const path of ['/gzip', '/x-gzip', '/deflate', '/raw', '/br', '/identity'])
+    t.equal(await ask(path), `200 ${text}`, path)
+  t.ok(bomb.length < 2 ** 20, 'the bomb passes as it arrives')
+  for (const path of ['/bomb', '/bomb-br', '/bomb-deflate']) t.equal(await ask(path), 'too_large', path)
+  for (const path of ['/cut', '/lie', '/lie-deflate', '/twice', '/zstd']) t.equal(await ask(path), 'protocol', path)
+})
+
+t.test('certificates are checked: root, name, time', async t => {
+  const good = await serveTls(t, 'good.pem', echo)
+  const other = await serveTls(t, 'other-name.pem', echo)
+  const expired = await serveTls(t, 'expired.pem', echo)
+  const plain = await serve(t, echo)
+  const http = client(t, { ca: pem('root.pem'), resolver: async () => ['127.0.0.1'] })
+  t.match(await http.request({ url: `https://localhost:${good.port}/` }), { ok: true, status: 200 })
+  t.match(await http.request({ url: `https://app.example.test:${good.port}/` }), { ok: true })
+  t.match(await http.request({ url: `https://127.0.0.1:${good.port}/` }), { ok: true }, 'an address in the certificate')
+  t.equal(told(await http.request({ url: `https://www.example.test:${good.port}/` })), 'tls_name')
+  t.equal(told(await http.request({ url: `https://localhost:${other.port}/` })), 'tls_name')
+  t.equal(told(await http.request({ url: `https://localhost:${expired.port}/` })), 'tls_expired')
+  t.equal(told(await http.request({ url: `https://localhost:${plain.port}/` })), 'tls')
+  t.equal(told(await client(t).request({ url: `https://localhost:${good.port}/` })), 'tls_untrusted')
+})
+
+t.test('what is not HTTP, breaks off or refuses has its own name', async t => {
+  const answers: Record<string, string> = {
+    '/garbage': 'SSH-2.0-OpenSSH_9.2\r\n',
+    '/header': 'HTTP/1.1 200 OK\r\nBad Header: x\r\n\r\n',
+    '/framing': 'HTTP/1.1 200 OK\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
+    '/long': `HTTP/1.1 200 OK\r\nX-Long: ${'x'.repeat(100_000)}\r\n\r\n`,
+    '/upgrade': 'HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n',
+    '/switch': 'HTTP/1.1 101 Switching Protocols\r\n\r\n',
+    '/short': 'HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc',
+    '/chunk': 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab',
+    '/nothing': '',
+    '/until-close': 'HTTP/1.0 200 OK\r\n\r\nuntil the end',
+    '/interim':
+      'HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok',
+    '/proto': 'HTTP/1.1 200 OK\r\n__proto__: x\r\nContent-Length: 2\r\n\r\nok',
+  }
+  const server = await serveRaw(t, socket =>
+    socket.on('data', data => socket.end(answers[data.toString('latin1').split(' ')[1] ?? ''] ?? '')),
+  )
+  const http = client(t)
+  const ask = async (path: string) => told(await http.request({ url: server.url + path, read_timeout_ms: 2000 }))
+  for (const path of ['/garbage', '/header', '/framing', '/long', '/upgrade', '/switch'])
+    t.equal(await ask(path), 'protocol', path)
+  for (const path of ['/short', '/chunk', '/nothing']) t.equal(await ask(path), 'network', path)
+  t.equal(await ask('/until-close'), '200 until the end')
+  t.equal(await ask('/interim'), '200 ok')
+  t.equal(await ask('/proto'), '200 ok')
+  const closed = createTcpServer().listen(0, '127.0.0.1')
+  await once(closed, 'listening')
+  const { port } = closed.address() as AddressInfo
+  closed.close()
+  await once(closed, 'close')
+  t.equal(told(await http.request({ url: `http://127.0.0.1:${port}/` })), 'refused')
+})
+
+t.test('a caller may end its request, and close ends them all', async t => {
+  const server = await serve(t, () => undefined)
+  const http = client(t)
+  const caller = new AbortController()
+  const first = http.request({ url: server.url, signal: caller.signal })
+  const second = http.request({ url: server.url })
+  const third = http.request({ url: `${server.url}/x`, method: 'POST', body: 'x' })
+  while (server.connections() < 3) await new Promise(resolve => setImmediate(resolve))
+  caller.abort()
+  t.equal(told(await first), 'aborted')
+  t.equal(http.stats().in_flight, 2)
+  await http.close()
+  t.equal(told(await second), 'aborted')
+  t.equal(told(await third), 'aborted')
+  t.equal(told(await http.request({ url: server.url })), 'aborted')
+  t.equal(told(await http.request({ url: server.url, signal: AbortSignal.abort() })), 'aborted')
+  await Promise.all([...server.sockets].map(socket => once(socket, 'close')))
+  t.equal(server.sockets.size, 0)
+})
+
+t.test('a connection serves again what may be repeated, and a closed one costs no failure', async t => {
+  let requests = 0
+  const server = await serve(t, (request, response) => {
+    requests++
+    request.resume().on('end', () => response.end('ok'))
+  })
+  const http = client(t)
+  const post = { url: server.url, method: 'POST', body: 'x' } as const
+  await http.request({ url: server.url })
+  await http.request({ ...post, replayable: true })
+  t.equal(server.connections(), 1)
+  await http.request(post)
+  t.equal(server.connections(), 2, 'a POST that must not run twice has a connection of its own')
+  const before = requests
+  // The server forgets its connections just as the next request leaves.
+  for (const socket of server.sockets) socket.destroy()
+  t.match(await http.request({ ...post, replayable: true }), { ok: true })
+  t.equal(requests, before + 1)
+  await http.close()
+  t.equal(http.stats().idle_connections, 0)
+})
+
+t.test('a body nobody wants is neither waited for nor limited, and a short one keeps the connection', async t => {
+  const server = await serve(t, (request, response) => {
+    if (request.url === '/error') response.writeHead(500).end(Buffer.alloc(200_000))
+    else if (request.url === '/endless') response.writeHead(200).write('x')
+    else response.end('short')
+  })
+  const http = client(t)
+  t.match(await http.request({ url: `${server.url}/error`, keep_body: 'success' }), { ok: true, status: 500 })
+  t.match(await http.request({ url: `${server.url}/endless`, keep_body: 'never' }), { ok: true, status: 200 })
+  const connections = server.connections()
+  t.equal(told(await http.request({ url: server.url, keep_body: 'never' })), '200 ')
+  while (http.stats().idle_connections === 0) await new Promise(resolve => setImmediate(resolve))
+  t.equal(told(await http.request({ url: server.url })), '200 short')
+  t.equal(server.connections(), connections + 1)
+})
+
+t.test('a slow origin makes its own callers wait, not those of another; too many in all are refused', async t => {
+  const held: ServerResponse[] = []
+  const slow = await serve(t, (_request, response) => held.push(response))
+  const quick = await serve(t, (_request, response) => response.end('quick'))
+  const http = client(t, { max_in_flight: 4, max_in_flight_per_origin: 2 })
+  const waiting = [1, 2, 3].map(n => http.request({ url: `${slow.url}/${n}` }))
+  const given_up = new AbortController()
+  while (held.length < 2) await new Promise(resolve => setImmediate(resolve))
+  t.same(http.stats(), { in_flight: 2, waiting: 1, idle_connections: 0 })
+  t.equal(told(await http.request({ url: quick.url })), '200 quick')
+  const fourth = http.request({ url: `${slow.url}/4`, signal: given_up.signal })
+  t.equal(told(await http.request({ url: quick.url })), 'network', 'the fifth at once')
+  given_up.abort()
+  t.equal(told(await fourth), 'aborted')
+  held[0]?.end('first')
+  while (held.length < 3) await new Promise(resolve => setImmediate(resolve))
+  for (const response of held.slice(1)) response.end('later')
+  t.same((await Promise.all(waiting)).map(told), ['200 first', '200 later', '200 later'])
+  t.match(http.stats(), { in_flight: 0, waiting: 0 })
+})
+
+t.test('a download replaces its file when it is complete, and only then', async t => {
+  const folder = await mkdtemp(join(tmpdir(), 'strowger-http-'))
+  t.teardown(() => rm(folder, { recursive: true, force: true }))
+  const file = join(folder, 'prompt.wav')
+  const audio = Buffer.alloc(300_000, 'audio')
+  const server = await serve(t, (request, response) => {
+    if (request.url === '/missing') response.writeHead(404).end('no such prompt')
+    else if (request.url === '/cut')
+      response.writeHead(200, { 'content-length': 99 }).write('half', () => response.destroy())
+    else if (request.url === '/moved') response.writeHead(302, { location: '/prompt.wav' }).end()
+    else if (request.headers['if-none-match'] === '"v1"') response.writeHead(304, { etag: '"v1"' }).end()
+    else if (request.headers['if-modified-since']) response.writeHead(304).end()
+    else {
+      const validators = { etag: '"v1"', 'last-modified': 'Sat, 21 Nov 2026 12:00:00 GMT' }
+      response.writeHead(200, { 'content-type': 'audio/wav', ...validators }).end(audio)
+    }
+  })
+  const http = client(t)
+  const url = `${server.url}/prompt.wav`
+  await writeFile(file, 'older')
+  t.equal((await http.download({ url: `${server.url}/cut`, file })).ok, false)
+  t.match(await http.download({ url: `${server.url}/missing`, file }), {
+    ok: true,
+    status: 404,
+    saved: false,
+    bytes: 0,
+  })
+  t.match(await http.download({ url, file, max_bytes: 100_000 }), { ok: false, error: 'too_large' })
+  t.equal(await readFile(file, 'utf8'), 'older')
+  t.match(await http.download({ url: `${server.url}/moved`, file }), {
+    ok: true,
+    status: 200,
+    saved: true,
+    bytes: audio.length,
+    etag: '"v1"',
+    last_modified: 'Sat, 21 Nov 2026 12:00:00 GMT',
+    content_type: 'audio/wav',
+    redirects: 1,
+  })
+  t.ok((await readFile(file)).equals(audio))
+  t.match(await http.download({ url, file, etag: '"v1"' }), { ok: true, status: 304, saved: false })
+  const last_modified = 'Sat, 21 Nov 2026 12:00:00 GMT'
+  t.match(await http.download({ url, file, etag: null, last_modified }), { ok: true, status: 304, saved: false })
+  t.match(await http.download({ url, file: join(folder, 'no', 'such', 'folder') }), { ok: false, error: 'file' })
+  t.same(await readdir(folder), ['prompt.wav'], 'no parts stay behind')
+})
