@@ -1,4 +1,5 @@
 import type { Reason } from '../reasons/index.ts'
+import { outcomeOf } from '../routing/index.ts'
 
 /**
  * How calls end: the one table between what happened, the call's status and the SIP code (design section 4,
@@ -65,7 +66,13 @@ interface Row {
   readonly q850: number | null
 }
 
-const row = (status: FinalStatus, sip_code: number, reason: Reason | null, ended_by: EndedBy, q850: number | null): Row => ({
+const row = (
+  status: FinalStatus,
+  sip_code: number,
+  reason: Reason | null,
+  ended_by: EndedBy,
+  q850: number | null,
+): Row => ({
   status,
   sip_code,
   reason,
@@ -96,17 +103,10 @@ const TABLE: Readonly<Record<Cause, Row>> = {
   internal: row('failed', 500, 'internal', 'platform', null),
 }
 
-/** The row of a final SIP answer of a target (design section 4, "SIP response -> call status"). */
-export function statusOfAnswer(sip_code: number): { readonly status: FinalStatus; readonly reason: Reason } {
-  if (sip_code === 486 || sip_code === 600 || sip_code === 603) return { status: 'busy', reason: 'peer_busy' }
-  if (sip_code === 480 || sip_code === 408 || sip_code === 487) return { status: 'no-answer', reason: 'no_answer' }
-  if (sip_code >= 500 && sip_code < 600) return { status: 'failed', reason: 'peer_failed' }
-  return { status: 'failed', reason: 'peer_rejected' }
-}
-
 export function ending(facts: EndFacts): Ending {
   const own = TABLE[facts.cause]
-  const by_answer = facts.cause === 'refused' ? statusOfAnswer(facts.sip_code ?? own.sip_code) : null
+  const by_answer =
+    facts.cause === 'refused' ? outcomeOf({ kind: 'response', code: facts.sip_code ?? own.sip_code }) : null
   const reason = facts.reason !== undefined ? facts.reason : (by_answer?.reason ?? own.reason)
   const { ended_by } = own
   const bye_reason =
@@ -121,7 +121,7 @@ export function ending(facts: EndFacts): Ending {
   }
   return {
     status: facts.status ?? by_answer?.status ?? own.status,
-    sip_code: facts.sip_code ?? own.sip_code,
+    sip_code: by_answer?.code ?? facts.sip_code ?? own.sip_code,
     reason,
     ended_by,
     bye_reason,

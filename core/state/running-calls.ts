@@ -1,0 +1,195 @@
+import type { Insertable, Selectable, Updateable } from 'kysely'
+import { type Ending, ending } from '../domain/calls/endings.ts'
+import { iso } from '../runtime/clock.ts'
+import type { CallAttemptTable, CallTable, Db, State, Trx } from './index.ts'
+import { enqueueStatusCallback } from './outbox.ts'
+
+/** The rows of calls while signaling runs them, up to their end with CDR. */
+
+export type CallRow = Selectable<CallTable>
+export type NewCall = Omit<Insertable<CallTable>, 'position' | 'updated_at'>
+
+export async function insertCall(trx: Trx, call: NewCall, now_ms: number): Promise<CallRow> {
+  return trx
+    .insertInto('call')
+    .values({ ...call, updated_at: iso(now_ms) })
+    .returningAll()
+    .executeTakeFirstOrThrow()
+}
+
+export const findCall = (db: Db | Trx, sid: string): Promise<CallRow | undefined> =>
+  db.selectFrom('call').selectAll().where('sid', '=', sid).executeTakeFirst()
+
+/** Changes a call that has not ended; undefined when it has. */
+export async function updateCall(
+  trx: Trx,
+  sid: string,
+  changes: Omit<Updateable<CallTable>, 'sid' | 'position' | 'updated_at'>,
+  now_ms: number,
+): Promise<CallRow | undefined> {
+  return trx
+    .updateTable('call')
+    .set({ ...changes, updated_at: iso(now_ms) })
+    .where('sid', '=', sid)
+    .where('ended_at', 'is', null)
+    .returningAll()
+    .executeTakeFirst()
+}
+
+/** The INVITE leaves. */
+export const callInitiated = (trx: Trx, sid: string, changes: Updateable<CallTable>, now_ms: number) =>
+  progress(trx, sid, 'initiated', { initiated_at: iso(now_ms), ...changes }, now_ms)
+
+/** The first 18x. */
+export const callRinging = (trx: Trx, sid: string, now_ms: number) =>
+  progress(trx, sid, 'ringing', { status: 'ringing', ringing_at: iso(now_ms) }, now_ms)
+
+export const callAnswered = (trx: Trx, sid: string, now_ms: number) =>
+  progress(trx, sid, 'answered', { status: 'in-progress', answered_at: iso(now_ms) }, now_ms)
+
+async function progress(
+  trx: Trx,
+  sid: string,
+  event: 'initiated' | 'ringing' | 'answered',
+  changes: Updateable<CallTable>,
+  now_ms: number,
+): Promise<CallRow | undefined> {
+  const row = await updateCall(trx, sid, changes, now_ms)
+  if (row) await enqueueStatusCallback(trx, row, event, { now_ms })
+  return row
+}
+
+export interface FinalFacts {
+  readonly ending: Ending
+  readonly ended_ms: number
+  /** Of the leg that reached the network: for the last callback. */
+  readonly pdd_ms: number | null
+  /** JSON of both legs' codecs and quality; null when there was no media. */
+  readonly media: string | null
+  /** Further parameters of the last callback. */
+  readonly extra?: Readonly<Record<string, string>>
+}
+
+/** Ends a call once: final status, CDR, last callback. Undefined when it had ended already. */
+export async function finishCall(trx: Trx, sid: string, facts: FinalFacts): Promise<CallRow | undefined> {
+  const known = await findCall(trx, sid)
+  if (!known || known.ended_at !== null) return undefined
+  // Wall time may have jumped while the call ran: an end before its beginning would be nonsense (threats §2.10).
+  const ended_ms = Math.max(facts.ended_ms, Date.parse(known.answered_at ?? known.queued_at))
+  const ended_at = iso(ended_ms)
+  const duration_seconds =
+    known.answered_at === null ? 0 : Math.max(0, Math.floor((ended_ms - Date.parse(known.answered_at)) / 1000))
+  const { status, sip_code, reason, ended_by } = facts.ending
+  const row = await updateCall(
+    trx,
+    sid,
+    { status, sip_code, reason, ended_by, ended_at, duration_seconds },
+    facts.ended_ms,
+  )
+  if (!row) return undefined
+  await trx
+    .insertInto('cdr')
+    .values({
+      call_sid: sid,
+      project_id: row.project_id,
+      trunk_id: row.trunk_id,
+      carrier_id: row.carrier_id,
+      origin: row.origin,
+      direction: row.direction,
+      from_number: row.from_number,
+      to_number: row.to_number,
+      status,
+      sip_code,
+      reason,
+      ended_by,
+      started_at: row.initiated_at ?? row.queued_at,
+      answered_at: row.answered_at,
+      ended_at,
+      duration_seconds,
+      pdd_ms: facts.pdd_ms,
+      media: facts.media,
+    })
+    .execute()
+  await trx
+    .updateTable('call_attempt')
+    .set({ ended_at, result: 'canceled' })
+    .where('call_sid', '=', sid)
+    .where('ended_at', 'is', null)
+    .execute()
+  await trx
+    .updateTable('call_command')
+    .set({ done_at: ended_at, outcome: 'call_ended' })
+    .where('call_sid', '=', sid)
+    .where('done_at', 'is', null)
+    .execute()
+  await enqueueStatusCallback(trx, row, 'completed', {
+    now_ms: facts.ended_ms,
+    ...(facts.extra ? { extra: facts.extra } : {}),
+  })
+  return row
+}
+
+export const insertAttempt = (
+  trx: Trx,
+  attempt: Pick<CallAttemptTable, 'call_sid' | 'sequence' | 'target' | 'transport'>,
+  now_ms: number,
+) =>
+  trx
+    .insertInto('call_attempt')
+    .values({
+      ...attempt,
+      address: null,
+      started_at: iso(now_ms),
+      provisional_at: null,
+      ended_at: null,
+      sip_code: null,
+      result: null,
+      reason: null,
+    })
+    .returning('id')
+    .executeTakeFirstOrThrow()
+
+export const updateAttempt = (trx: Trx, id: number, changes: Updateable<CallAttemptTable>) =>
+  trx.updateTable('call_attempt').set(changes).where('id', '=', id).execute()
+
+/** How much an `also` may add to the end of each lost call, in its transaction: leases, settlement. */
+export type AlsoAtEnd = (trx: Trx, row: CallRow, ended_ms: number) => Promise<void>
+
+/**
+ * Ends the calls of nodes that are gone, with a CDR of reason `node_lost`, at the node's last heartbeat (it ran until
+ * then at least). Each call is a transaction of its own, so that any number of nodes may do this at once.
+ */
+export async function endCallsOfNodes(
+  state: State,
+  nodes: readonly { readonly id: string; readonly heartbeat_at: string }[],
+  now_ms: number,
+  also: AlsoAtEnd = async () => undefined,
+): Promise<string[]> {
+  const ended: string[] = []
+  for (const node of nodes) {
+    const calls = await state.db
+      .selectFrom('call')
+      .select(['sid', 'answered_at'])
+      .where('node_id', '=', node.id)
+      .where('ended_at', 'is', null)
+      .execute()
+    for (const call of calls) {
+      const ended_ms = Math.min(
+        now_ms,
+        Math.max(Date.parse(node.heartbeat_at), Date.parse(call.answered_at ?? '') || 0),
+      )
+      await state.transaction(async trx => {
+        const row = await finishCall(trx, call.sid, {
+          ending: ending({ cause: 'node_lost', answered: call.answered_at !== null }),
+          ended_ms,
+          pdd_ms: null,
+          media: null,
+        })
+        if (!row) return
+        await also(trx, row, ended_ms)
+        ended.push(row.sid)
+      })
+    }
+  }
+  return ended
+}

@@ -1,0 +1,89 @@
+import type { Bus } from '../../core/runtime/bus.ts'
+import type { Clock, Timer } from '../../core/runtime/clock.ts'
+import type { Log } from '../../core/runtime/log.ts'
+import type { State } from '../../core/state/index.ts'
+import { type Applied, configurationRevision, readConfiguration, reportApplied } from '../../core/state/snapshot.ts'
+import { compileSnapshot, EMPTY_SNAPSHOT, type Snapshot } from './snapshot.ts'
+
+const POLL_MS = 1000
+
+/** Keeps the compiled configuration up to date: woken by the bus and by a timer, the same path for both. */
+export class Configuration {
+  readonly #state: State
+  readonly #node_id: string
+  readonly #clock: Clock
+  readonly #log: Log
+  readonly #listeners = new Set<(snapshot: Snapshot) => void>()
+  readonly #reported = new Map<string, string>()
+  readonly #ends: (() => void)[] = []
+  #snapshot: Snapshot = EMPTY_SNAPSHOT
+  #running: Promise<void> | null = null
+  #again = false
+
+  constructor(options: {
+    readonly state: State
+    readonly node_id: string
+    readonly clock: Clock
+    readonly bus: Bus
+    readonly log: Log
+  }) {
+    this.#state = options.state
+    this.#node_id = options.node_id
+    this.#clock = options.clock
+    this.#log = options.log
+    const poll: Timer = options.clock.every(POLL_MS, () => void this.refresh())
+    this.#ends.push(
+      () => poll.cancel(),
+      options.bus.on('configuration', () => void this.refresh()),
+    )
+  }
+
+  get current(): Snapshot {
+    return this.#snapshot
+  }
+
+  onChange(listener: (snapshot: Snapshot) => void): void {
+    this.#listeners.add(listener)
+  }
+
+  /** Looks whether the saved revision is another than the one that runs, and applies it. Never rejects. */
+  refresh(): Promise<void> {
+    if (this.#running) {
+      this.#again = true
+      return this.#running
+    }
+    this.#running = this.#apply()
+      .catch(err => this.#log.error({ err }, 'the configuration could not be read; what runs stays'))
+      .finally(() => {
+        this.#running = null
+        if (!this.#again) return
+        this.#again = false
+        void this.refresh()
+      })
+    return this.#running
+  }
+
+  async stop(): Promise<void> {
+    for (const end of this.#ends) end()
+    await this.#running
+  }
+
+  async #apply(): Promise<void> {
+    if ((await configurationRevision(this.#state.db)) === this.#snapshot.revision) return
+    const rows = await readConfiguration(this.#state)
+    const { snapshot, failures } = compileSnapshot(rows, this.#snapshot)
+    this.#snapshot = snapshot
+    for (const [resource_id, error] of failures) this.#log.error({ resource_id, error }, 'a resource cannot be applied')
+    for (const listener of this.#listeners) listener(snapshot)
+    const reports: Applied[] = []
+    for (const row of [...rows.trunks, ...rows.applications, ...rows.carriers, ...rows.numbers]) {
+      const error = failures.get(row.id) ?? null
+      const mark = `${row.revision} ${error ?? ''}`
+      if (this.#reported.get(row.id) === mark) continue
+      this.#reported.set(row.id, mark)
+      reports.push({ resource_id: row.id, revision: row.revision, state: error === null ? 'applied' : 'failed', error })
+    }
+    await reportApplied(this.#state, this.#node_id, reports, this.#clock.now())
+    this.#log.info({ revision: snapshot.revision, trunks: snapshot.trunks.size }, 'configuration applied')
+  }
+}

@@ -1,0 +1,295 @@
+import type { CodecName } from '../../core/domain/codecs/codec.ts'
+import { compileSources, type SourceEntry, type SourceIndex } from '../../core/domain/identity/index.ts'
+import type { ConfigurationRows } from '../../core/state/snapshot.ts'
+
+/** What this node knows of the configuration: immutable, replaced as a whole. */
+
+export interface SourceOwner {
+  readonly id: string
+  readonly kind: 'trunk' | 'carrier'
+  readonly signaling_fqdn: string | null
+}
+
+export interface Target {
+  readonly id: string
+  readonly uri: string
+  readonly transport: 'udp' | 'tcp' | 'tls'
+  readonly priority: number
+  readonly weight: number
+  readonly enabled: boolean
+}
+
+export interface DigestCredential {
+  readonly id: string
+  readonly trunk_id: string
+  readonly realm: string
+  readonly username: string
+  readonly ha1_md5: string
+  readonly ha1_sha256: string
+  readonly valid_until_ms: number | null
+}
+
+export interface TrunkConfig {
+  readonly id: string
+  readonly name: string
+  readonly project_id: string
+  readonly revision: number
+  readonly enabled: boolean
+  readonly auth_mode: 'ip_allow_list' | 'digest'
+  readonly require_tls: boolean
+  readonly source_validation: 'relaxed' | 'strict'
+  readonly security: 'rtp' | 'sdes_srtp_required'
+  readonly codecs: readonly CodecName[]
+  readonly max_call_duration_seconds: number
+  readonly signaling_fqdn: string
+  /** Enabled ones. */
+  readonly sources: readonly string[]
+  readonly source_index: SourceIndex<string>
+  readonly targets: readonly Target[]
+}
+
+export interface CarrierConfig {
+  readonly id: string
+  readonly name: string
+  readonly sandbox: boolean
+  readonly revision: number
+  readonly codecs: readonly CodecName[]
+  readonly sources: readonly string[]
+  readonly targets: readonly Target[]
+  readonly routes: readonly { readonly prefix: string; readonly priority: number; readonly cost_minor: number }[]
+}
+
+export interface NumberConfig {
+  readonly id: string
+  readonly e164: string
+  readonly project_id: string | null
+  readonly status: 'available' | 'held' | 'quarantined'
+  readonly route_kind: 'voice_application' | 'trunk' | 'subtrunk' | null
+  readonly route_id: string | null
+}
+
+export interface ApplicationConfig {
+  readonly id: string
+  readonly project_id: string
+  readonly name: string
+  readonly revision: number
+  readonly voice_url: string
+  readonly voice_method: 'GET' | 'POST'
+  readonly fallback_url: string | null
+  readonly fallback_method: 'GET' | 'POST'
+  readonly status_callback_url: string | null
+  readonly status_callback_method: 'GET' | 'POST'
+}
+
+export interface ProjectConfig {
+  readonly id: string
+  readonly active: boolean
+  readonly sandbox: boolean
+}
+
+export interface AccountConfig {
+  readonly account_sid: string
+  readonly project_id: string
+  readonly active: boolean
+  readonly events: boolean
+  readonly auth_token_sealed: string
+}
+
+export interface Snapshot {
+  readonly revision: number
+  readonly sources: SourceIndex<SourceOwner>
+  readonly trunks: ReadonlyMap<string, TrunkConfig>
+  readonly carriers: ReadonlyMap<string, CarrierConfig>
+  readonly numbers: ReadonlyMap<string, NumberConfig>
+  readonly applications: ReadonlyMap<string, ApplicationConfig>
+  readonly projects: ReadonlyMap<string, ProjectConfig>
+  /** By project. */
+  readonly accounts: ReadonlyMap<string, AccountConfig>
+  /** By user name; the realm decides among them. */
+  readonly credentials: ReadonlyMap<string, readonly DigestCredential[]>
+  readonly trunk_of_subtrunk: ReadonlyMap<string, string>
+}
+
+export const EMPTY_SNAPSHOT: Snapshot = {
+  revision: -1,
+  sources: compileSources([]),
+  trunks: new Map(),
+  carriers: new Map(),
+  numbers: new Map(),
+  applications: new Map(),
+  projects: new Map(),
+  accounts: new Map(),
+  credentials: new Map(),
+  trunk_of_subtrunk: new Map(),
+}
+
+const CODECS: readonly string[] = ['PCMA', 'PCMU', 'G729', 'G722', 'OPUS'] satisfies CodecName[]
+
+/** Throws when a row cannot be understood: the caller keeps what it has, and reports. */
+function codecsOf(json: string): CodecName[] {
+  const value: unknown = JSON.parse(json)
+  if (!Array.isArray(value)) throw new Error('codecs are not a list')
+  const known = value.filter((name): name is CodecName => CODECS.includes(name))
+  if (known.length === 0) throw new Error('no codec that we know')
+  return known
+}
+
+export interface Compiled {
+  readonly snapshot: Snapshot
+  /** Resources that could not be applied, with what was wrong; the previous version of them stays. */
+  readonly failures: ReadonlyMap<string, string>
+}
+
+export function compileSnapshot(rows: ConfigurationRows, previous: Snapshot): Compiled {
+  const failures = new Map<string, string>()
+  const grouped = {
+    sources: group(rows.sources, row => row.trunk_id),
+    targets: group(rows.targets, row => row.trunk_id),
+    carrier_sources: group(rows.carrier_sources, row => row.carrier_id),
+    carrier_targets: group(rows.carrier_targets, row => row.carrier_id),
+    carrier_routes: group(rows.carrier_routes, row => row.carrier_id),
+  }
+  const keep = <T>(id: string, known: T | undefined, make: () => T): T | undefined => {
+    try {
+      return make()
+    } catch (error) {
+      failures.set(id, error instanceof Error ? error.message : String(error))
+      return known
+    }
+  }
+  const trunks = new Map<string, TrunkConfig>()
+  for (const row of rows.trunks) {
+    const trunk = keep(row.id, previous.trunks.get(row.id), () => {
+      const sources = (grouped.sources.get(row.id) ?? []).filter(source => source.enabled === 1)
+      return {
+        id: row.id,
+        name: row.name,
+        project_id: row.project_id,
+        revision: row.revision,
+        enabled: row.status === 'enabled',
+        auth_mode: row.auth_mode,
+        require_tls: row.require_tls === 1,
+        source_validation: row.source_validation,
+        security: row.media_security,
+        codecs: codecsOf(row.codecs),
+        max_call_duration_seconds: row.max_call_duration_seconds,
+        signaling_fqdn: row.signaling_fqdn,
+        sources: sources.map(source => source.cidr),
+        source_index: compileSources(
+          sources.map(source => ({ cidr: source.cidr, selector_precedence: 0, owner: source.id })),
+        ),
+        targets: (grouped.targets.get(row.id) ?? []).map(targetOf),
+      } satisfies TrunkConfig
+    })
+    if (trunk) trunks.set(row.id, trunk)
+  }
+  const carriers = new Map<string, CarrierConfig>()
+  for (const row of rows.carriers) {
+    if (row.enabled !== 1) continue
+    const carrier = keep(row.id, previous.carriers.get(row.id), () => ({
+      id: row.id,
+      name: row.name,
+      sandbox: row.sandbox === 1,
+      revision: row.revision,
+      codecs: codecsOf(row.codecs),
+      sources: (grouped.carrier_sources.get(row.id) ?? []).map(source => source.cidr),
+      targets: (grouped.carrier_targets.get(row.id) ?? []).map(targetOf),
+      routes: (grouped.carrier_routes.get(row.id) ?? []).map(({ prefix, priority, cost_minor }) => ({
+        prefix,
+        priority,
+        cost_minor,
+      })),
+    }))
+    if (carrier) carriers.set(row.id, carrier)
+  }
+  return { failures, snapshot: { ...rest(rows), trunks, carriers, sources: sourceIndex(rows, trunks, carriers) } }
+}
+
+type Rest = Omit<Snapshot, 'trunks' | 'carriers' | 'sources'>
+
+const rest = (rows: ConfigurationRows): Rest => ({
+  revision: rows.revision,
+  numbers: new Map(
+    rows.numbers.map(({ id, e164, project_id, status, route_kind, route_id }) => [
+      e164,
+      { id, e164, project_id, status, route_kind, route_id },
+    ]),
+  ),
+  applications: new Map(rows.applications.map(row => [row.id, row])),
+  projects: new Map(
+    rows.projects.map(row => [row.id, { id: row.id, active: row.status === 'active', sandbox: row.sandbox === 1 }]),
+  ),
+  accounts: new Map(
+    rows.accounts.map(row => [
+      row.project_id,
+      {
+        account_sid: row.account_sid,
+        project_id: row.project_id,
+        active: row.status === 'active',
+        events: row.call_event_history === 'enabled',
+        auth_token_sealed: row.auth_token_sealed,
+      },
+    ]),
+  ),
+  credentials: group(
+    rows.credentials
+      .filter(row => row.enabled === 1 && row.revoked_at === null)
+      .map(row => ({
+        id: row.id,
+        trunk_id: row.trunk_id,
+        realm: row.realm,
+        username: row.username,
+        ha1_md5: row.ha1_md5,
+        ha1_sha256: row.ha1_sha256,
+        valid_until_ms: earliest(row.valid_until, row.previous_retires_at),
+      })),
+    row => row.username,
+  ),
+  trunk_of_subtrunk: new Map(rows.subtrunks.map(row => [row.id, row.trunk_id])),
+})
+
+function sourceIndex(
+  rows: ConfigurationRows,
+  trunks: ReadonlyMap<string, TrunkConfig>,
+  carriers: ReadonlyMap<string, CarrierConfig>,
+): SourceIndex<SourceOwner> {
+  const entries: SourceEntry<SourceOwner>[] = []
+  for (const row of rows.sources) {
+    const trunk = trunks.get(row.trunk_id)
+    if (row.enabled !== 1 || trunk?.auth_mode !== 'ip_allow_list') continue
+    const owner = { id: trunk.id, kind: 'trunk', signaling_fqdn: trunk.signaling_fqdn } as const
+    entries.push({ cidr: row.cidr, selector_precedence: row.selector_precedence, owner })
+  }
+  for (const carrier of carriers.values()) {
+    const owner = { id: carrier.id, kind: 'carrier', signaling_fqdn: null } as const
+    for (const cidr of carrier.sources) entries.push({ cidr, selector_precedence: 0, owner })
+  }
+  return compileSources(entries)
+}
+
+const targetOf = (
+  row: ConfigurationRows['targets'][number] | ConfigurationRows['carrier_targets'][number],
+): Target => ({
+  id: row.id,
+  uri: row.sip_uri,
+  transport: row.transport,
+  priority: row.priority,
+  weight: row.weight,
+  enabled: row.enabled === 1,
+})
+
+const earliest = (...instants: (string | null)[]): number | null => {
+  const known = instants.filter(instant => instant !== null).map(instant => Date.parse(instant))
+  return known.length === 0 ? null : Math.min(...known)
+}
+
+function group<T>(rows: readonly T[], keyOf: (row: T) => string): Map<string, T[]> {
+  const groups = new Map<string, T[]>()
+  for (const row of rows) {
+    const key = keyOf(row)
+    const known = groups.get(key)
+    if (known) known.push(row)
+    else groups.set(key, [row])
+  }
+  return groups
+}
