@@ -36,7 +36,6 @@ export interface MediaLine {
   readonly rtcp_port: number | null
   readonly rtcp_mux: boolean
   readonly cryptos: readonly CryptoLine[]
-  readonly mid: string | null
 }
 
 export interface Sdp {
@@ -112,7 +111,6 @@ function readLine(session: RawSession, raw: RawLine): MediaLine | ReturnType<typ
       )
       return read ? [read] : []
     }),
-    mid: raw.mid === undefined ? null : String(raw.mid),
   }
 }
 

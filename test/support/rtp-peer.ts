@@ -1,0 +1,244 @@
+import { createSocket, type RemoteInfo, type Socket } from 'node:dgram'
+import { once } from 'node:events'
+import { decodeG711, encodeG711, type G711 } from './audio.ts'
+
+/** An RTP endpoint for tests: it sends and receives real packets on 127.0.0.1, paced by the clock as a telephone does. */
+
+export interface RtpPacket {
+  readonly payload_type: number
+  readonly marker: boolean
+  readonly sequence: number
+  readonly timestamp: number
+  readonly ssrc: number
+  readonly payload: Buffer
+  readonly from_port: number
+  /** Milliseconds of the monotonic clock. */
+  readonly at_ms: number
+}
+
+export interface PeerOptions {
+  readonly codec?: G711
+  /** Payload type of the audio; the codec's static one by default. */
+  readonly payload_type?: number
+  readonly event_payload_type?: number
+  readonly address?: string
+  /** Changes bytes on their way out and in: SRTP. */
+  readonly protect?: (packet: Buffer) => Buffer
+  readonly unprotect?: (packet: Buffer) => Buffer | null
+}
+
+const FRAME_MS = 20
+const STATIC = { PCMU: 0, PCMA: 8 } as const
+
+export function readRtp(bytes: Buffer, from_port = 0): RtpPacket | null {
+  if (bytes.length < 12 || (bytes[0] ?? 0) >> 6 !== 2) return null
+  const second = bytes[1] ?? 0
+  return {
+    payload_type: second & 0x7f,
+    marker: second >= 0x80,
+    sequence: bytes.readUInt16BE(2),
+    timestamp: bytes.readUInt32BE(4),
+    ssrc: bytes.readUInt32BE(8),
+    payload: bytes.subarray(12 + 4 * ((bytes[0] ?? 0) & 0x0f)),
+    from_port,
+    at_ms: performance.now(),
+  }
+}
+
+export function writeRtp(fields: Omit<RtpPacket, 'from_port' | 'at_ms'>): Buffer {
+  const header = Buffer.alloc(12)
+  header[0] = 0x80
+  header[1] = (fields.marker ? 0x80 : 0) | fields.payload_type
+  header.writeUInt16BE(fields.sequence & 0xffff, 2)
+  header.writeUInt32BE(fields.timestamp >>> 0, 4)
+  header.writeUInt32BE(fields.ssrc >>> 0, 8)
+  return Buffer.concat([header, fields.payload])
+}
+
+export class RtpPeer {
+  readonly port: number
+  readonly received: RtpPacket[] = []
+  readonly #socket: Socket
+  readonly #options: PeerOptions
+  readonly #codec: G711
+  readonly #ssrc = 0x5eed0000 + Math.floor(Math.random() * 0xffff)
+  #target_port = 0
+  #sequence = Math.floor(Math.random() * 0x8000)
+  #timestamp = Math.floor(Math.random() * 0x7fff_ffff)
+  #arrived: (() => void)[] = []
+
+  /** Made by `openRtpPeer`. */
+  constructor(socket: Socket, options: PeerOptions) {
+    this.#socket = socket
+    this.#options = options
+    this.#codec = options.codec ?? 'PCMU'
+    this.port = socket.address().port
+    socket.on('message', (message: Buffer, from: RemoteInfo) => this.#receive(message, from))
+  }
+
+  get address(): string {
+    return this.#socket.address().address
+  }
+
+  get ssrc(): number {
+    return this.#ssrc
+  }
+
+  /** Where packets go from now on. */
+  sendTo(port: number): void {
+    this.#target_port = port
+  }
+
+  /** A minimal SDP of this peer, for offers and answers. */
+  sdp(over: { direction?: string; version?: number; attributes?: readonly string[]; address?: string } = {}): string {
+    const { codec = 'PCMU', event_payload_type: event, payload_type = STATIC[codec] } = this.#options
+    return [
+      'v=0',
+      `o=peer 1 ${over.version ?? 1} IN IP4 ${over.address ?? '127.0.0.1'}`,
+      's=-',
+      `c=IN IP4 ${over.address ?? '127.0.0.1'}`,
+      't=0 0',
+      `m=audio ${this.port} RTP/AVP ${payload_type}${event === undefined ? '' : ` ${event}`}`,
+      `a=rtpmap:${payload_type} ${codec}/8000`,
+      ...(event === undefined ? [] : [`a=rtpmap:${event} telephone-event/8000`, `a=fmtp:${event} 0-15`]),
+      `a=${over.direction ?? 'sendrecv'}`,
+      ...(over.attributes ?? []).map(attribute => `a=${attribute}`),
+      '',
+    ].join('\r\n')
+  }
+
+  /** Sends samples at 8 kHz in real time, 20 ms a packet. Resolves when the last packet has left. */
+  async send(samples: Int16Array): Promise<void> {
+    const frame = 8 * FRAME_MS
+    const payloads: Buffer[] = []
+    for (let at = 0; at + frame <= samples.length; at += frame)
+      payloads.push(encodeG711(this.#codec, samples.subarray(at, at + frame)))
+    await this.sendPayloads(payloads, frame)
+  }
+
+  /** Sends ready payloads in real time; `step` is what the timestamp grows by. */
+  async sendPayloads(payloads: readonly Buffer[], step: number, frame_ms = FRAME_MS): Promise<void> {
+    const start_ms = performance.now()
+    const payload_type = this.#options.payload_type ?? STATIC[this.#codec]
+    for (const [index, payload] of payloads.entries()) {
+      await until(start_ms + index * frame_ms)
+      this.packet({ payload_type, payload, marker: index === 0 })
+      this.#timestamp += step
+    }
+    await until(start_ms + payloads.length * frame_ms)
+  }
+
+  /** One key by RFC 4733: begin, continue, and the end three times. */
+  async sendKey(
+    key: string,
+    ms = 100,
+    how: { ends?: number; marker?: boolean; event_payload_type?: number } = {},
+  ): Promise<void> {
+    const payload_type = how.event_payload_type ?? this.#options.event_payload_type ?? 101
+    const event = '0123456789*#ABCD'.indexOf(key)
+    const steps = Math.max(1, Math.round(ms / FRAME_MS))
+    const start_ms = performance.now()
+    const payload = (end: boolean, duration: number) =>
+      Buffer.from([event, end ? 0x8a : 0x0a, duration >> 8, duration & 0xff])
+    for (let step = 1; step <= steps; step++) {
+      await until(start_ms + (step - 1) * FRAME_MS)
+      const marker = step === 1 && how.marker !== false
+      this.packet({ payload_type, payload: payload(false, step * 8 * FRAME_MS), marker })
+    }
+    for (let end = 0; end < (how.ends ?? 3); end++) {
+      this.packet({ payload_type, payload: payload(true, steps * 8 * FRAME_MS), marker: false })
+    }
+    this.#timestamp += steps * 8 * FRAME_MS
+    await until(start_ms + steps * FRAME_MS)
+  }
+
+  /** One packet with the next sequence number and the present timestamp. */
+  packet(fields: { payload_type: number; payload: Buffer; marker: boolean }): void {
+    const bytes = writeRtp({ ...fields, sequence: this.#sequence++, timestamp: this.#timestamp, ssrc: this.#ssrc })
+    this.raw(this.#options.protect?.(bytes) ?? bytes)
+  }
+
+  raw(bytes: Buffer, port = this.#target_port): void {
+    this.#socket.send(bytes, port, this.#options.address ?? '127.0.0.1')
+  }
+
+  /** Waits until so many packets in all have come. */
+  async packets(count: number, limit_ms = 10_000): Promise<readonly RtpPacket[]> {
+    return this.until(received => received.length >= count, limit_ms, `${count} packets`)
+  }
+
+  /** Waits for a condition on all packets so far, looked at with every packet. */
+  async until(
+    holds: (received: readonly RtpPacket[]) => boolean,
+    limit_ms = 10_000,
+    what = 'the condition',
+  ): Promise<readonly RtpPacket[]> {
+    const deadline_ms = performance.now() + limit_ms
+    while (!holds(this.received)) {
+      const left_ms = deadline_ms - performance.now()
+      if (left_ms <= 0) throw new Error(`${what} did not come in ${limit_ms} ms (${this.received.length} packets came)`)
+      await new Promise<void>(resolve => {
+        const timer = setTimeout(resolve, left_ms)
+        this.#arrived.push(() => {
+          clearTimeout(timer)
+          resolve()
+        })
+      })
+    }
+    return this.received
+  }
+
+  /** The audio heard from packet `from` on, laid out by RTP timestamp: gaps are silence. */
+  audio(from = 0, to = Number.POSITIVE_INFINITY): Int16Array {
+    const payload_type = this.#options.payload_type ?? STATIC[this.#codec]
+    const packets = this.received.slice(from, to).filter(packet => packet.payload_type === payload_type)
+    const first = packets[0]
+    const last = packets.at(-1)
+    if (!first || !last) return new Int16Array(0)
+    const samples = new Int16Array(((last.timestamp - first.timestamp) >>> 0) + last.payload.length)
+    for (const packet of packets) {
+      const at = (packet.timestamp - first.timestamp) >>> 0
+      if (at + packet.payload.length <= samples.length) samples.set(decodeG711(this.#codec, packet.payload), at)
+    }
+    return samples
+  }
+
+  /** Keys heard by RFC 4733, each once, told apart by their timestamps. */
+  keys(): { key: string; duration: number }[] {
+    const payload_type = this.#options.event_payload_type ?? 101
+    const keys = new Map<number, { key: string; duration: number }>()
+    for (const packet of this.received) {
+      if (packet.payload_type !== payload_type || packet.payload.length < 4) continue
+      const key = '0123456789*#ABCD'[packet.payload[0] ?? 99] ?? '?'
+      keys.set(packet.timestamp, { key, duration: packet.payload.readUInt16BE(2) })
+    }
+    return [...keys.values()]
+  }
+
+  close(): void {
+    this.#socket.close()
+  }
+
+  #receive(message: Buffer, from: RemoteInfo): void {
+    // RTCP on the same port is none of our business here (RFC 5761 §4).
+    const type = (message[1] ?? 0) & 0x7f
+    if (type >= 64 && type <= 95) return
+    const clear = this.#options.unprotect ? this.#options.unprotect(message) : message
+    const packet = clear && readRtp(clear, from.port)
+    if (!packet) return
+    this.received.push(packet)
+    for (const arrived of this.#arrived.splice(0)) arrived()
+  }
+}
+
+export async function openRtpPeer(options: PeerOptions = {}): Promise<RtpPeer> {
+  const socket = createSocket('udp4')
+  socket.bind(0, options.address ?? '127.0.0.1')
+  await once(socket, 'listening')
+  return new RtpPeer(socket, options)
+}
+
+async function until(at_ms: number): Promise<void> {
+  const wait_ms = at_ms - performance.now()
+  if (wait_ms > 0) await new Promise(resolve => setTimeout(resolve, wait_ms))
+}
