@@ -1,5 +1,8 @@
 import type * as calls from './calls.ts'
 import type * as configuration from './configuration.ts'
+import type * as control from './control.ts'
+import type * as policies from './policies.ts'
+import type * as rating from './rating.ts'
 
 /** All tables. A table's columns are named as the specification names the fields. */
 export interface Schema {
@@ -29,8 +32,38 @@ export interface Schema {
   call_command: calls.CallCommandTable
   recording: calls.RecordingTable
   outbox: calls.OutboxTable
+  outbound_policy: policies.OutboundPolicyTable
+  policy_rule: policies.PolicyRuleTable
+  policy_attachment: policies.PolicyAttachmentTable
+  subaccount: policies.SubaccountTable
+  subtrunk: policies.SubtrunkTable
+  number_block: policies.NumberBlockTable
+  delegation: policies.DelegationTable
+  project_ceiling: policies.ProjectCeilingTable
+  trunk_setting: policies.TrunkSettingTable
+  short_code: policies.ShortCodeTable
+  containment: policies.ContainmentTable
+  containment_release_request: policies.ContainmentReleaseRequestTable
+  price_book: rating.PriceBookTable
+  rate: rating.RateTable
+  billing_account: rating.BillingAccountTable
+  ledger: rating.LedgerTable
+  lease: rating.LeaseTable
+  level_use: rating.LevelUseTable
+  reservation: rating.ReservationTable
+  spend_day: rating.SpendDayTable
+  spend_minute: rating.SpendMinuteTable
+  audit_event: control.AuditEventTable
+  webhook_endpoint: control.WebhookEndpointTable
+  webhook_delivery: control.WebhookDeliveryTable
+  console_session: control.ConsoleSessionTable
+  member_security: control.MemberSecurityTable
+  recording_consent: control.RecordingConsentTable
 }
 
 export type * from './calls.ts'
 export { FINAL_STATUSES } from './calls.ts'
 export type * from './configuration.ts'
+export type * from './control.ts'
+export type * from './policies.ts'
+export type * from './rating.ts'

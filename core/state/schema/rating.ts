@@ -1,0 +1,134 @@
+import type { Generated } from 'kysely'
+import type { Flag, Instant, Json } from './configuration.ts'
+
+/** A list of sell rates that is in force from a moment on. The newest one in force of the project, else the operator's, counts. */
+export interface PriceBookTable {
+  id: string
+  /** Null: the operator's, for every project without its own. */
+  project_id: string | null
+  name: string
+  direction: 'outbound' | 'inbound'
+  currency: string
+  effective_from: Instant
+  revision: number
+  created_at: Instant
+}
+
+export interface RateTable {
+  id: string
+  price_book_id: string
+  /** Digits after the plus. */
+  prefix: string
+  label: string
+  /** Millionths of a minor unit for each `rate_unit` (decision 0500). */
+  rate_micro: number
+  rate_unit: 'minute' | 'second'
+  increment_initial_seconds: number
+  increment_additional_seconds: number
+}
+
+/** Who pays. An account without a row, or one that is not prepaid, has no balance ceiling. */
+export interface BillingAccountTable {
+  id: string
+  name: string
+  currency: string
+  prepaid: Flag
+  /** Settled; may be below zero down to `-credit_minor`. */
+  balance_minor: number
+  credit_minor: number
+  /** What running calls hold. */
+  held_minor: number
+}
+
+/** Every change of a balance, never changed itself. */
+export interface LedgerTable {
+  position: Generated<number>
+  billing_account_id: string
+  project_id: string | null
+  kind: 'charge' | 'top_up' | 'adjustment'
+  /** Negative takes money away. */
+  amount_minor: number
+  balance_after_minor: number
+  call_sid: string | null
+  note: string | null
+  at: Instant
+}
+
+/**
+ * Slots that a call holds from `begun_at` to `ended_at`, one at each level that is named. Kept 30 days, so that at any
+ * past second one can say who held which slot.
+ */
+export interface LeaseTable {
+  id: Generated<number>
+  call_sid: string
+  /** A call between two of our trunks holds slots on both sides. */
+  part: 'outbound' | 'inbound' | 'on_net'
+  node_id: string
+  subtrunk_id: string | null
+  trunk_id: string | null
+  policy_id: string | null
+  /** The policy of a subtrunk's trunk, when the subtrunk has its own too. */
+  parent_policy_id: string | null
+  subaccount_id: string | null
+  project_id: string
+  begun_at: Instant
+  ended_at: Instant | null
+}
+
+/** Counters of a level, kept in step with the leases by the transactions that take and return them. */
+export interface LevelUseTable {
+  level: 'subtrunk' | 'trunk' | 'policy' | 'subaccount' | 'project'
+  subject_id: string
+  live: number
+  /** Times of the slots taken within the last second, of the machine's steady clock in ms, comma between; only under a cps ceiling. */
+  recent: string
+}
+
+/** Money that a call holds while it runs, the inputs of its price, and what it cost at the end. */
+export interface ReservationTable {
+  call_sid: string
+  project_id: string
+  billing_account_id: string
+  billing: 'rated' | 'free'
+  destination: string
+  price_book_id: string | null
+  price_book_revision: number | null
+  rate_id: string | null
+  rate_prefix: string | null
+  rate_label: string | null
+  rate_micro: number
+  rate_unit: 'minute' | 'second'
+  increment_initial_seconds: number
+  increment_additional_seconds: number
+  currency: string
+  /** Day of the organization's time zone that the spend counts in. */
+  day: string
+  /** Minute of the epoch in which money was held last. */
+  held_minute: number
+  /** JSON: the levels and their caps as they were when the call was admitted. */
+  caps: Json
+  held_minor: number
+  /** Seconds after the answer that are paid for; null when the call costs nothing. */
+  paid_until_seconds: number | null
+  begun_at: Instant
+  settled_at: Instant | null
+  duration_seconds: number | null
+  billed_seconds: number | null
+  charge_minor: number | null
+}
+
+/** Settled and held spend of a level in a day of the organization's time zone. */
+export interface SpendDayTable {
+  level: LevelUseTable['level']
+  subject_id: string
+  day: string
+  spent_minor: number
+}
+
+/** The same by minute of the epoch, for rolling hours; subtrunk and project alone have a velocity cap. */
+export interface SpendMinuteTable {
+  level: LevelUseTable['level']
+  subject_id: string
+  minute: number
+  spent_minor: number
+}
