@@ -135,8 +135,8 @@ function prepare(request: VoiceRequest, policy: RequestPolicy, idempotency_token
     ...(signal === undefined ? {} : { signal }),
     ...(method === 'GET' ? {} : { body }),
     headers: {
-      'content-type': posts_json ? 'application/json' : 'application/x-www-form-urlencoded; charset=UTF-8',
-      'i-twilio-idempotency-token': idempotency_token,
+      'Content-Type': posts_json ? 'application/json' : 'application/x-www-form-urlencoded; charset=UTF-8',
+      'I-Twilio-Idempotency-Token': idempotency_token,
     },
     hop_headers: hop => ({
       ...signatures(request.auth_token, hop, posts_json ? [] : form, clock),
@@ -148,7 +148,7 @@ function prepare(request: VoiceRequest, policy: RequestPolicy, idempotency_token
   }
 }
 
-const cookieHeader = (cookie: string | null | undefined): Record<string, string> => (cookie ? { cookie } : {})
+const cookieHeader = (cookie: string | null | undefined): Record<string, string> => (cookie ? { Cookie: cookie } : {})
 
 /** Both signatures of one hop, over what this hop sends: a redirect that dropped the parameters is signed without them. */
 function signatures(auth_token: string, hop: Hop, form: Parameters, clock: Clock): Record<string, string> {
@@ -157,8 +157,8 @@ function signatures(auth_token: string, hop: Hop, form: Parameters, clock: Clock
   const data = signatureData(hop.url, hop.body === null ? [] : form)
   const timed = hmac('sha256', auth_token, timedSignatureData(timestamp, hop.url, sent)).toString('hex')
   return {
-    'x-twilio-signature': hmac('sha1', auth_token, data).toString('base64'),
-    'x-strowger-signature': timedSignature(timestamp, timed),
+    'X-Twilio-Signature': hmac('sha1', auth_token, data).toString('base64'),
+    'X-Strowger-Signature': timedSignature(timestamp, timed),
   }
 }
 

@@ -105,11 +105,17 @@ export interface Download extends Omit<HttpAnswer, 'body'> {
 
 export type DownloadResult = Download | HttpFailure
 
+export type ResolvedHost =
+  | { readonly ok: true; readonly addresses: readonly string[] }
+  | { readonly ok: false; readonly error: FetchError; readonly detail: string }
+
 export interface HttpClient {
   /** Never rejects for what the far end, DNS or the network does; any status is an answer. */
   request(request: HttpRequest): Promise<HttpResult>
   /** GET into a file. Default limits: 32 MiB, 60 s in total. */
   download(request: DownloadRequest): Promise<DownloadResult>
+  /** Addresses of a host name or literal, each allowed: for connections of other kinds, which must go to one of these. */
+  resolve(hostname: string, timeout_ms?: number): Promise<ResolvedHost>
   stats(): { readonly in_flight: number; readonly waiting: number; readonly idle_connections: number }
   /** Ends what is in flight (`aborted`) and every socket. */
   close(): Promise<void>

@@ -182,6 +182,10 @@ t.test('every address of a name is checked, and the checked one is connected to'
     t.equal(await ask(host), 'private_address', host)
   t.equal(await ask('none.example.test'), 'dns')
   t.equal(await ask('unknown.example.test'), 'dns')
+  t.same(await http.resolve('app.example.test'), { ok: true, addresses: ['127.0.0.1'] })
+  t.match(await http.resolve('mixed.example.test'), { ok: false, error: 'private_address' })
+  t.match(await http.resolve('10.0.0.1'), { ok: false, error: 'private_address' })
+  t.match(await http.resolve('unknown.example.test'), { ok: false, error: 'dns' })
   t.equal(server.connections(), 1)
 })
 

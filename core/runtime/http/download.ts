@@ -1,0 +1,44 @@
+import { randomBytes } from 'node:crypto'
+import { createWriteStream } from 'node:fs'
+import { rename, stat, unlink } from 'node:fs/promises'
+import type { SinkFactory } from './hop.ts'
+import { DOWNLOAD_LIMITS, withDefaults } from './limits.ts'
+import type { DownloadRequest, DownloadResult, HttpAnswer, HttpFailure, HttpLimits, HttpRequest } from './types.ts'
+
+/** An exchange's end; `content` is what its sink made of the body, null when the body was dropped. */
+export type Outcome<T> = (Omit<HttpAnswer, 'body'> & { readonly content: T | null }) | HttpFailure
+export type Run = <T>(request: HttpRequest, limits: HttpLimits, sink: SinkFactory<T>) => Promise<Outcome<T>>
+
+/** GET into a file that is replaced only by a complete answer with status 200. */
+export async function download(request: DownloadRequest, run: Run): Promise<DownloadResult> {
+  const part = `${request.file}.${randomBytes(6).toString('hex')}.part`
+  const sink: SinkFactory<number> = answer => {
+    if (answer.status !== 200) return null
+    return {
+      stream: createWriteStream(part, { flags: 'wx', mode: 0o640 }),
+      async finish() {
+        const { size } = await stat(part)
+        await rename(part, request.file)
+        return size
+      },
+      // The part may not exist: opening it is what failed.
+      discard: () => unlink(part).catch(() => undefined),
+    }
+  }
+  const validators = {
+    ...(request.etag ? { 'if-none-match': request.etag } : {}),
+    ...(request.last_modified ? { 'if-modified-since': request.last_modified } : {}),
+  }
+  const headers = { ...request.headers, ...validators }
+  const result = await run({ ...request, headers, method: 'GET' }, withDefaults(request, DOWNLOAD_LIMITS), sink)
+  if (!result.ok) return result
+  const { content, ...answer } = result
+  return {
+    ...answer,
+    saved: content !== null,
+    bytes: content ?? 0,
+    etag: answer.headers['etag'] ?? null,
+    last_modified: answer.headers['last-modified'] ?? null,
+    content_type: answer.headers['content-type'] ?? null,
+  }
+}

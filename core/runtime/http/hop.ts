@@ -1,0 +1,207 @@
+import { isIP } from 'node:net'
+import type { Writable } from 'node:stream'
+import type { Client, Dispatcher } from 'undici'
+import type { Target } from '../../domain/webhooks/target.ts'
+import type { Clock, Timer } from '../clock.ts'
+import { readBody } from './body.ts'
+import { clientOn, connectSocket } from './connect.ts'
+import { asFailure, Failure } from './failure.ts'
+import type { Gate } from './gate.ts'
+import type { AddressGuard } from './guard.ts'
+import { end, type IdleConnections } from './pool.ts'
+import type { ResolveHost } from './resolve.ts'
+import type { Hop, HttpLimits } from './types.ts'
+
+/** Tried per connection; all that a name has are checked. */
+const MAX_ADDRESSES = 8
+
+/** What all exchanges of one client share. */
+export interface Shared {
+  readonly clock: Clock
+  readonly guard: AddressGuard
+  readonly resolve: ResolveHost
+  readonly idle: IdleConnections
+  readonly gate: Gate
+  readonly user_agent: string
+  readonly ca: string | undefined
+  readonly idle_ms: number
+}
+
+/** Where an answer's body goes; null drops it. `finish` runs when it is complete, `discard` when it is not. */
+export type SinkFactory<T> = (answer: { status: number }) => Sink<T> | null
+export interface Sink<T> {
+  readonly stream: Writable
+  finish(): Promise<T>
+  discard?(): Promise<void>
+}
+
+export interface Sending {
+  readonly target: Target
+  readonly hop: Hop
+  readonly headers: Record<string, string>
+  readonly limits: HttpLimits
+  readonly stop: AbortController
+  readonly replayable: boolean
+}
+
+/** An answer whose head has arrived. `release` must be called; it keeps the connection when the body was read whole. */
+export interface OpenAnswer {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly set_cookie: readonly string[]
+  read<T>(sink: Sink<T> | null): Promise<T | null>
+  release(): void
+}
+
+/** Sends one request, on a kept connection where that is safe. Rejects with what went wrong, and then holds nothing. */
+export async function send(shared: Shared, sending: Sending): Promise<OpenAnswer> {
+  const { hop, stop, target } = sending
+  const may_reuse = sending.replayable || hop.method === 'GET' || hop.method === 'HEAD'
+  const kept = may_reuse ? shared.idle.take(target.origin) : null
+  if (kept !== null) {
+    try {
+      return await dispatch(shared, sending, kept)
+    } catch (cause) {
+      // The server may have closed a kept connection just as we used it: nothing was answered, a new one decides.
+      const { error } = asFailure(cause, 'exchange')
+      if (error !== 'network' || stop.signal.aborted) throw cause
+    }
+  }
+  return dispatch(shared, sending, await connect(shared, sending))
+}
+
+async function connect(shared: Shared, { target, limits, stop }: Sending): Promise<Client> {
+  const phase = new AbortController()
+  let error: 'dns' | 'connect_timeout' = 'dns'
+  const timer = shared.clock.after(limits.connect_timeout_ms, () =>
+    phase.abort(new Failure(error, `no connection within ${limits.connect_timeout_ms} ms`)),
+  )
+  const signal = AbortSignal.any([stop.signal, phase.signal])
+  try {
+    const addresses = await resolveChecked(shared, target.hostname, signal)
+    error = 'connect_timeout'
+    const options = { target, addresses, timeout_ms: limits.connect_timeout_ms, ca: shared.ca, signal }
+    return clientOn(await connectSocket(options, shared.guard), target, Math.max(1, shared.idle_ms))
+  } finally {
+    timer.cancel()
+  }
+}
+
+/** Addresses of a host, every one of them allowed: one forbidden address among them refuses the host. */
+export async function resolveChecked(
+  shared: Shared,
+  hostname: string,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const addresses = isIP(hostname) > 0 ? [hostname] : await until(resolveNamed(shared, hostname), signal)
+  if (addresses.length === 0) throw new Failure('dns', `${hostname} has no address`)
+  for (const address of addresses) {
+    const refusal = shared.guard.refusal(address)
+    if (refusal !== null) throw new Failure('private_address', `${hostname} is ${address} (${refusal})`)
+  }
+  return addresses.slice(0, MAX_ADDRESSES)
+}
+
+async function resolveNamed(shared: Shared, hostname: string): Promise<readonly string[]> {
+  try {
+    return await shared.resolve(hostname)
+  } catch (cause) {
+    throw new Failure('dns', `${hostname}: ${cause instanceof Error ? cause.message : String(cause)}`)
+  }
+}
+
+/** Sends one request on a connection and waits for the head of its answer. On any failure the connection is ended. */
+async function dispatch(shared: Shared, sending: Sending, client: Client): Promise<OpenAnswer> {
+  const { hop, limits, stop, target } = sending
+  const silence = watch(shared.clock, limits.read_timeout_ms, () =>
+    stop.abort(new Failure('read_timeout', `the server was silent for ${limits.read_timeout_ms} ms`)),
+  )
+  const ended = (): void => {
+    client.destroy(asFailure(stop.signal.reason, 'exchange')).catch(() => undefined)
+  }
+  let body: Dispatcher.ResponseData['body'] | null = null
+  let whole = false
+  const release = (): void => {
+    silence.cancel()
+    stop.signal.removeEventListener('abort', ended)
+    if (body === null || stop.signal.aborted || shared.idle_ms === 0) end(client)
+    else if (whole) shared.idle.put(target.origin, client)
+    else shared.idle.drain(target.origin, client, body)
+  }
+  stop.signal.addEventListener('abort', ended)
+  try {
+    if (stop.signal.aborted) throw stop.signal.reason
+    const { path } = target
+    const response = await client.request({ path, method: hop.method, headers: sending.headers, body: hop.body })
+    silence.touch()
+    const headers = flatten(response.headers)
+    body = response.body
+    // Whoever reads it hears of its errors; a body that nobody reads must not end the process with one.
+    body.on('error', () => undefined)
+    return {
+      status: response.statusCode,
+      headers,
+      set_cookie: [response.headers['set-cookie'] ?? []].flat(),
+      async read(sink) {
+        if (sink === null) return null
+        const content = await readInto(response.body, headers, { ...limits, touched: silence.touch }, sink)
+        whole = true
+        return content
+      },
+      release,
+    }
+  } catch (cause) {
+    release()
+    throw cause
+  }
+}
+
+async function readInto<T>(
+  body: Dispatcher.ResponseData['body'],
+  headers: Readonly<Record<string, string>>,
+  limits: { max_bytes: number; touched: () => void },
+  sink: Sink<T>,
+): Promise<T> {
+  try {
+    if (Number(headers['content-length']) > limits.max_bytes)
+      throw new Failure('too_large', `Content-Length ${headers['content-length']} is over ${limits.max_bytes} bytes`)
+    await readBody(body, headers['content-encoding'], limits, sink.stream)
+    return await sink.finish()
+  } catch (cause) {
+    await sink.discard?.()
+    throw isFileError(cause) ? new Failure('file', cause.message) : cause
+  }
+}
+
+/** Errors of the file system name the call that failed. */
+const isFileError = (cause: unknown): cause is NodeJS.ErrnoException =>
+  cause instanceof Error && 'syscall' in cause && /^(open|write|rename|stat|close)$/.test(String(cause.syscall))
+
+function flatten(headers: Readonly<Record<string, string | string[] | undefined>>): Record<string, string> {
+  const flat: Record<string, string> = Object.create(null)
+  for (const [name, value] of Object.entries(headers))
+    if (value !== undefined) flat[name.toLowerCase()] = Array.isArray(value) ? value.join(', ') : value
+  return flat
+}
+
+/** Ends a silence: `expired` runs when `touch` was not called for `timeout_ms`. */
+function watch(clock: Clock, timeout_ms: number, expired: () => void): { touch(): void; cancel(): void } {
+  let timer: Timer = clock.after(timeout_ms, expired)
+  return {
+    touch() {
+      timer.cancel()
+      timer = clock.after(timeout_ms, expired)
+    },
+    cancel: () => timer.cancel(),
+  }
+}
+
+/** The promise's value, or the signal's reason when that comes first. */
+function until<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const aborted = (): void => reject(signal.reason)
+    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', aborted))
+    if (signal.aborted) aborted()
+    else signal.addEventListener('abort', aborted)
+  })
+}
