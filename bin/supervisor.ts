@@ -1,4 +1,5 @@
 import { type ChildProcess, fork } from 'node:child_process'
+import { rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { EXIT_REFUSED, StartRefused } from '../core/runtime/lifecycle.ts'
@@ -25,8 +26,13 @@ const build = join(dirname(fileURLToPath(import.meta.url)), '..')
  * again with back-off, the others do not notice. Rejects with StartRefused when one of them refuses to start.
  * After `stop`, processes end in the reverse order, so that the ones that need others end first.
  */
-export async function supervise(plans: readonly Plan[], log: Log, stopped: () => void): Promise<Supervisor> {
-  const kept = plans.map(plan => new KeptProcess(plan, log))
+export async function supervise(
+  plans: readonly Plan[],
+  run_dir: string,
+  log: Log,
+  stopped: () => void,
+): Promise<Supervisor> {
+  const kept = plans.map(plan => new KeptProcess(plan, join(run_dir, `${plan.name}.pid`), log))
   try {
     for (const process of kept) await process.start()
   } catch (error) {
@@ -52,14 +58,16 @@ async function stopAll(kept: readonly KeptProcess[]): Promise<void> {
 
 class KeptProcess {
   readonly #plan: Plan
+  readonly #pid_file: string
   readonly #log: Log
   #child: ChildProcess | undefined
   #failures = 0
   #stopping = false
   #retry: NodeJS.Timeout | undefined
 
-  constructor(plan: Plan, log: Log) {
+  constructor(plan: Plan, pid_file: string, log: Log) {
     this.#plan = plan
+    this.#pid_file = pid_file
     this.#log = log.child({ child: plan.name })
   }
 
@@ -97,6 +105,7 @@ class KeptProcess {
     child.kill('SIGTERM')
     await ended
     clearTimeout(limit)
+    rmSync(this.#pid_file, { force: true })
   }
 
   #spawn(): ChildProcess {
@@ -107,6 +116,7 @@ class KeptProcess {
       detached: true,
     })
     this.#child = child
+    writeFileSync(this.#pid_file, `${child.pid}\n`)
     child.once('exit', (code, signal) => {
       if (this.#stopping || code === EXIT_REFUSED) return
       this.#again(code, signal, Date.now() - started)

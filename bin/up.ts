@@ -31,7 +31,7 @@ async function up(config: Config): Promise<void> {
     unlock()
   }
   try {
-    const supervisor = await supervise(plans(config, ports), log, release)
+    const supervisor = await supervise(plans(config, ports), config.run_dir, log, release)
     process.stdout.write(`${lines.join('\n')}\n`)
     process.once('SIGINT', () => supervisor.stop())
     process.once('SIGTERM', () => supervisor.stop())

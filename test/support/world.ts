@@ -1,0 +1,235 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import type { Test } from 'tap'
+import { bumpConfiguration } from '../../core/state/bootstrap.ts'
+import { openState, type State } from '../../core/state/index.ts'
+import { freeBlock, freePort } from './ports.ts'
+import { until } from './wait.ts'
+
+const main = join(dirname(fileURLToPath(import.meta.url)), '..', '..', 'bin', 'main.js')
+const START_LIMIT_MS = 40_000
+const KEPT_LOG_LINES = 400
+
+export interface Reply {
+  readonly status: number
+  readonly headers: Headers
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape.
+  readonly body: any
+  readonly bytes: Buffer
+}
+
+export type ProcessName = 'edge' | 'signaling' | 'media' | 'control' | 'sandbox'
+
+/** A whole platform in a folder of its own, started as users start it. */
+export interface World {
+  readonly base_url: string
+  readonly sip: { readonly host: string; readonly port: number }
+  readonly rtp_ports: { readonly first: number; readonly last: number }
+  readonly project_id: string
+  readonly api_key: string
+  readonly account_sid: string
+  readonly auth_token: string
+  readonly numbers: readonly string[]
+  readonly data_dir: string
+  /** The platform's own rows, for what no API tells. */
+  readonly state: State
+  /** A request to /v1 with the key of all scopes. */
+  manage(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Reply>
+  /** A request below /2010-04-01/Accounts/{AccountSid}; `form` may hold lists. */
+  voice(method: string, path: string, form?: Record<string, string | readonly string[]>): Promise<Reply>
+  /** The call's row when it has ended. */
+  ended(sid: string, limit_ms?: number): Promise<Reply['body']>
+  /** Points a number at a voice application that fetches `voice_url`. */
+  routeToApplication(e164: string, voice_url: string): Promise<void>
+  pid(name: ProcessName): number
+  /** kill -9, and the pid of its successor once it runs. */
+  kill(name: ProcessName): Promise<number>
+  log(): string
+}
+
+/** Starts a platform for this test and stops it at its end; its log is shown when the test failed. */
+export async function world(t: Test, env: Record<string, string> = {}): Promise<World> {
+  const data_dir = mkdtempSync(join(tmpdir(), 'strowger-world-'))
+  const [http_port, sip_port, sips_port, ws_port] = await Promise.all([freePort(), freePort(), freePort(), freePort()])
+  const rtp_ports = await freeBlock(200)
+  const settings = {
+    PATH: process.env['PATH'] ?? '',
+    HOME: data_dir,
+    STROWGER_DATA: data_dir,
+    STROWGER_HTTP_PORT: String(http_port),
+    STROWGER_SIP_PORT: String(sip_port),
+    STROWGER_SIPS_PORT: String(sips_port),
+    STROWGER_WS_PORT: String(ws_port),
+    STROWGER_RTP_PORTS: `${rtp_ports.first}-${rtp_ports.last}`,
+    ...env,
+  }
+  const platform = await start(settings)
+  t.teardown(async () => {
+    await platform.stop()
+    if (!t.passing()) t.comment(platform.log())
+    rmSync(data_dir, { recursive: true, force: true })
+  })
+  const { stdout } = await promisify(execFile)(process.execPath, [main, 'bootstrap', '--json'], { env: settings })
+  const made = JSON.parse(stdout)
+  const state = await openState({ data_dir })
+  t.teardown(() => state.close())
+  return present({ made, state, rtp_ports, data_dir, platform })
+}
+
+interface Platform {
+  readonly child: ChildProcess
+  log(): string
+  stop(): Promise<void>
+}
+
+async function start(env: Record<string, string>): Promise<Platform> {
+  const child = spawn(process.execPath, [main, 'up'], { env, stdio: ['ignore', 'pipe', 'pipe'] })
+  let printed = ''
+  const lines: string[] = []
+  child.stdout.on('data', chunk => {
+    printed += chunk
+  })
+  child.stderr.on('data', chunk => {
+    lines.push(
+      ...String(chunk)
+        .split('\n')
+        .filter(line => line !== ''),
+    )
+    if (lines.length > KEPT_LOG_LINES) lines.splice(0, lines.length - KEPT_LOG_LINES)
+  })
+  const log = (): string => [printed, ...lines].join('\n')
+  const exited = new Promise<void>(resolve => child.once('exit', () => resolve()))
+  const platform: Platform = {
+    child,
+    log,
+    async stop() {
+      if (child.exitCode === null && child.signalCode === null) child.kill('SIGTERM')
+      await exited
+    },
+  }
+  try {
+    await until('Strowger is up', () => printed.includes('Strowger is up') || childIsGone(child, log), START_LIMIT_MS)
+  } catch (error) {
+    await platform.stop()
+    throw error
+  }
+  return platform
+}
+
+function childIsGone(child: ChildProcess, log: () => string): false {
+  if (child.exitCode !== null) throw new Error(`the platform ended with exit code ${child.exitCode}:\n${log()}`)
+  return false
+}
+
+function present(parts: {
+  // biome-ignore lint/suspicious/noExplicitAny: what bootstrap --json printed.
+  made: any
+  state: State
+  rtp_ports: World['rtp_ports']
+  data_dir: string
+  platform: Platform
+}): World {
+  const { made, state, data_dir } = parts
+  const account = `${made.base_url}/2010-04-01/Accounts/${made.account_sid}`
+  const basic = `Basic ${Buffer.from(`${made.account_sid}:${made.auth_token}`).toString('base64')}`
+  const pid = (name: ProcessName): number => Number(readFileSync(join(data_dir, 'run', `${name}.pid`), 'utf8'))
+  const voice: World['voice'] = (method, path, form) =>
+    ask(`${account}${path}`, {
+      method,
+      headers: { authorization: basic },
+      ...(form ? { body: formOf(form) } : {}),
+    })
+  return {
+    base_url: made.base_url,
+    sip: { host: made.sip.host, port: made.sip.udp },
+    rtp_ports: parts.rtp_ports,
+    project_id: made.project_id,
+    api_key: made.api_key,
+    account_sid: made.account_sid,
+    auth_token: made.auth_token,
+    numbers: made.numbers,
+    data_dir,
+    state,
+    manage: (method, path, body, headers = {}) =>
+      ask(`${made.base_url}/v1${path}`, {
+        method,
+        headers: {
+          authorization: `Bearer ${made.api_key}`,
+          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+          ...headers,
+        },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      }),
+    voice,
+    ended: (sid, limit_ms = 30_000) =>
+      until(
+        `call ${sid} ends`,
+        async () => {
+          const { body } = await voice('GET', `/Calls/${sid}.json`)
+          return body.end_time === null ? undefined : body
+        },
+        limit_ms,
+      ),
+    routeToApplication: (e164, voice_url) => routeToApplication(state, made.project_id, e164, voice_url),
+    pid,
+    async kill(name) {
+      const old = pid(name)
+      process.kill(old, 'SIGKILL')
+      return until(`${name} is started again`, () => (pid(name) === old ? undefined : pid(name)), 5000)
+    },
+    log: () => parts.platform.log(),
+  }
+}
+
+function formOf(form: Record<string, string | readonly string[]>): URLSearchParams {
+  const body = new URLSearchParams()
+  for (const [name, value] of Object.entries(form)) for (const one of [value].flat()) body.append(name, one)
+  return body
+}
+
+async function ask(url: string, init: RequestInit): Promise<Reply> {
+  const response = await fetch(url, init)
+  const bytes = Buffer.from(await response.arrayBuffer())
+  const json = /json/.test(response.headers.get('content-type') ?? '')
+  return {
+    status: response.status,
+    headers: response.headers,
+    body: json && bytes.length > 0 ? JSON.parse(bytes.toString('utf8')) : bytes.toString('latin1'),
+    bytes,
+  }
+}
+
+async function routeToApplication(state: State, project_id: string, e164: string, voice_url: string): Promise<void> {
+  const now = new Date().toISOString()
+  const id = `AP${Math.random().toString(16).slice(2).padEnd(32, '0').slice(0, 32)}`
+  await state.transaction(async trx => {
+    await trx
+      .insertInto('voice_application')
+      .values({
+        id,
+        project_id,
+        name: `Application of ${e164}`,
+        voice_url,
+        voice_method: 'POST',
+        fallback_url: null,
+        fallback_method: 'POST',
+        status_callback_url: null,
+        status_callback_method: 'POST',
+        revision: 1,
+        created_at: now,
+        updated_at: now,
+        deleted_at: null,
+      })
+      .execute()
+    await trx
+      .updateTable('number')
+      .set({ route_kind: 'voice_application', route_id: id, updated_at: now })
+      .where('e164', '=', e164)
+      .execute()
+    await bumpConfiguration(trx)
+  })
+}
