@@ -17,36 +17,40 @@ const MAX_DRAINED_BYTES = 16 * 1024
 const MAX_DRAIN_MS = 1_000
 
 export function createIdleConnections(): IdleConnections {
-  const idle = new Map<string, Set<Client>>()
+  /** Each with the listener that hears of its server's end while it is idle. */
+  const idle = new Map<string, Map<Client, () => void>>()
   const draining = new Set<Client>()
   let total = 0
 
   const remove = (origin: string, client: Client): boolean => {
     const clients = idle.get(origin)
-    if (!clients?.delete(client)) return false
+    const gone = clients?.get(client)
+    if (!clients?.delete(client) || gone === undefined) return false
+    client.off('disconnect', gone)
     if (clients.size === 0) idle.delete(origin)
     total--
     return true
   }
 
   const put = (origin: string, client: Client): void => {
-    const clients = idle.get(origin) ?? new Set()
+    const clients = idle.get(origin) ?? new Map<Client, () => void>()
     if (client.destroyed || !client.stats.connected || clients.size >= MAX_PER_ORIGIN || total >= MAX_TOTAL) {
       end(client)
       return
     }
-    idle.set(origin, clients.add(client))
-    total++
-    client.once('disconnect', () => {
+    const gone = (): void => {
       if (remove(origin, client)) end(client)
-    })
+    }
+    idle.set(origin, clients.set(client, gone))
+    total++
+    client.once('disconnect', gone)
   }
 
   return {
     put,
     take(origin) {
       // The last one put back is the least likely to be closed by its server meanwhile.
-      const client = [...(idle.get(origin) ?? [])].at(-1)
+      const client = [...(idle.get(origin)?.keys() ?? [])].at(-1)
       if (client === undefined) return null
       remove(origin, client)
       return client
@@ -61,7 +65,7 @@ export function createIdleConnections(): IdleConnections {
     },
     count: () => total,
     async close() {
-      const clients = [...[...idle.values()].flatMap(set => [...set]), ...draining]
+      const clients = [...[...idle.values()].flatMap(kept => [...kept.keys()]), ...draining]
       idle.clear()
       draining.clear()
       total = 0

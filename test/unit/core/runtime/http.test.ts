@@ -437,6 +437,58 @@ t.test('what is not HTTP, breaks off or refuses has its own name', async t => {
   t.equal(told(await http.request({ url: `http://127.0.0.1:${port}/` })), 'refused')
 })
 
+t.test('whatever a server sends, every request ends as a value and leaves nothing behind', async t => {
+  const seed = Number(process.env['TEST_SEED'] ?? Date.now() % 2 ** 31)
+  t.comment(`seed ${seed}`)
+  let state = seed
+  const random = (below: number): number => {
+    state = (Math.imul(state, 1103515245) + 12345) & 0x7fffffff
+    return Math.floor((state / 2 ** 31) * below)
+  }
+  const head = 'HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n'
+  const answers = [
+    () => head.slice(0, random(head.length)),
+    () => `${head}5\r\nabcde\r\n`,
+    () => 'HTTP/1.1 302 Found\r\nLocation: /x\r\nContent-Length: 0\r\n\r\n',
+    () => 'HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello',
+    () => 'HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello and more',
+    () => String.fromCharCode(...Array.from({ length: 60 }, () => random(256))),
+    () => 'HTTP/1.1 307 Away\r\nLocation: http://10.0.0.1/\r\nContent-Length: 9\r\n\r\nxx',
+  ]
+  const server = await serveRaw(t, socket =>
+    socket.on('data', () => {
+      socket.write(answers[random(answers.length)]?.() ?? '', 'latin1')
+      const then = random(10)
+      if (then < 3) socket.end()
+      else if (then < 5) socket.destroy()
+      else if (then < 6) socket.resetAndDestroy()
+    }),
+  )
+  const http = client(t)
+  const one = (): Promise<HttpResult> => {
+    const caller = new AbortController()
+    if (random(10) === 0) setImmediate(() => caller.abort())
+    return http.request({
+      url: server.url,
+      ...(random(2) === 0 ? { method: 'POST', body: 'a=1' } : {}),
+      replayable: random(2) === 0,
+      keep_body: (['always', 'success', 'never'] as const)[random(3)] ?? 'always',
+      read_timeout_ms: 50,
+      total_timeout_ms: 150,
+      signal: caller.signal,
+    })
+  }
+  const ends = new Set<string>()
+  for (let round = 0; round < 10; round++)
+    for (const result of await Promise.all(Array.from({ length: 40 }, one)))
+      ends.add(result.ok ? String(result.status) : result.error)
+  t.ok(ends.has('200') && ends.has('protocol') && ends.has('private_address'), [...ends].join(' '))
+  t.match(http.stats(), { in_flight: 0, waiting: 0 })
+  await http.close()
+  await Promise.all([...server.sockets].map(socket => once(socket, 'close')))
+  t.equal(server.sockets.size, 0, 'no socket is left')
+})
+
 t.test('a caller may end its request, and close ends them all', async t => {
   const server = await serve(t, () => undefined)
   const http = client(t)
@@ -467,6 +519,14 @@ t.test('a connection serves again what may be repeated, and a closed one costs n
   const post = { url: server.url, method: 'POST', body: 'x' } as const
   await http.request({ url: server.url })
   await http.request({ ...post, replayable: true })
+  t.equal(server.connections(), 1)
+  const warnings: Error[] = []
+  const warned = (warning: Error): unknown => warnings.push(warning)
+  process.on('warning', warned)
+  for (let n = 0; n < 30; n++) await http.request({ ...post, replayable: true })
+  await new Promise(resolve => setImmediate(resolve))
+  process.off('warning', warned)
+  t.same(warnings, [], 'a connection used often gathers no listeners')
   t.equal(server.connections(), 1)
   await http.request(post)
   t.equal(server.connections(), 2, 'a POST that must not run twice has a connection of its own')
