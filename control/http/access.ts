@@ -1,0 +1,42 @@
+import type { Role } from '../../core/state/index.ts'
+
+/** What a key may be allowed to do (spec, "Scopes"). */
+export const SCOPES = [
+  'organization:read',
+  'call_history:read',
+  'live_calls:read',
+  'call_diagnostics:read',
+  'service_configuration:read',
+  'service_configuration:write',
+  'numbers:manage',
+  'numbers:order',
+  'billing:read',
+  'recordings:manage',
+  'developers:manage',
+  'tests:manage',
+  'subaccounts:read',
+  'subaccounts:write',
+  'audit:read',
+] as const
+
+export type Scope = (typeof SCOPES)[number]
+
+const BILLING: readonly Scope[] = ['billing:read', 'organization:read', 'call_history:read']
+const WITHHELD_FROM_ENGINEERS: readonly Scope[] = ['billing:read', 'subaccounts:write', 'audit:read']
+const WITHHELD_FROM_VIEWERS: readonly Scope[] = ['billing:read', 'audit:read']
+
+/** The scopes that a role may use at all (design section 7); a key's own scopes narrow them further. */
+export const ROLE_SCOPES: Readonly<Record<Role, ReadonlySet<Scope>>> = {
+  'org:admin': new Set(SCOPES),
+  'org:engineer': new Set(SCOPES.filter(scope => !WITHHELD_FROM_ENGINEERS.includes(scope))),
+  'org:billing': new Set(BILLING),
+  'org:viewer': new Set(SCOPES.filter(scope => scope.endsWith(':read') && !WITHHELD_FROM_VIEWERS.includes(scope))),
+}
+
+/** The roles that a member may give to a key or another member: at or below their own (spec, "API keys" 5). */
+export const GRANTABLE_ROLES: Readonly<Record<Role, readonly Role[]>> = {
+  'org:admin': ['org:admin', 'org:engineer', 'org:billing', 'org:viewer'],
+  'org:engineer': ['org:engineer', 'org:viewer'],
+  'org:billing': [],
+  'org:viewer': [],
+}

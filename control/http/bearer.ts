@@ -1,0 +1,79 @@
+import { timingSafeEqual } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
+import type { Clock } from '../../core/runtime/clock.ts'
+import { iso } from '../../core/runtime/clock.ts'
+import type { Log } from '../../core/runtime/log.ts'
+import { hashSecret } from '../../core/runtime/secrets.ts'
+import { findKeyByPublicId, keyIsOver, touchKey } from '../../core/state/api-keys.ts'
+import type { State } from '../../core/state/index.ts'
+import type { Scope } from './access.ts'
+import type { Caller } from './caller.ts'
+import { type Refusal, refuse } from './reply.ts'
+
+const KEY = /^bearer sk_live_([A-Z2-7]{12})_([0-9a-f]{32})$/i
+const EXACT = /^[^ ]+ sk_live_([A-Z2-7]{12})_([0-9a-f]{32})$/
+
+/** The one answer to every credential that is not good (spec, "API keys" 3). */
+const unauthenticated = (): Refusal =>
+  refuse(
+    'unauthenticated',
+    {},
+    {
+      detail: 'A valid bearer credential is required.',
+      headers: { 'WWW-Authenticate': 'Bearer realm="strowger"' },
+    },
+  )
+
+export type BearerAuthentication = (request: IncomingMessage) => Promise<Caller | Refusal>
+
+/** Authentication of /v1: one Authorization header, `Bearer`, one space, an API key. */
+export function bearerAuthentication(services: { state: State; clock: Clock; log: Log }): BearerAuthentication {
+  const noteUse = lastUseNoter(services)
+  return async request => {
+    const found = headersNamed(request, 'authorization')
+    const [header] = found
+    // The scheme's name is case-insensitive, the key is not.
+    const match = header !== undefined && found.length === 1 && KEY.test(header) ? EXACT.exec(header) : null
+    const [, public_id, secret] = match ?? []
+    if (public_id === undefined || secret === undefined) return unauthenticated()
+    const key = await findKeyByPublicId(services.state.db, public_id)
+    const hash = Buffer.from(hashSecret(secret), 'hex')
+    const expected = Buffer.from(key?.secret_hash ?? '0'.repeat(64), 'hex')
+    const same = expected.length === hash.length && timingSafeEqual(expected, hash)
+    const now = iso(services.clock.now())
+    if (!key || !same || keyIsOver(key, now)) return unauthenticated()
+    noteUse(key.id, key.last_used_at, now)
+    return {
+      kind: 'api_key',
+      id: key.id,
+      organization_id: key.organization_id,
+      project_id: key.project_id,
+      role: key.role,
+      scopes: new Set(JSON.parse(key.scopes) as Scope[]),
+      subaccount_id: key.subaccount_id,
+      operator: false,
+      actor: { type: 'api_key', id: key.id, name: key.name, detail: `sk_live_${key.public_id}` },
+    }
+  }
+}
+
+/** Node joins or drops repeated headers; the raw list shows them all. */
+export function headersNamed(request: IncomingMessage, name: string): string[] {
+  const values: string[] = []
+  for (let at = 0; at < request.rawHeaders.length; at += 2)
+    if (request.rawHeaders[at]?.toLowerCase() === name) values.push(request.rawHeaders[at + 1] ?? '')
+  return values
+}
+
+/** Writes the last use at most once a minute and key, beside the request: it must neither slow it nor fail it. */
+function lastUseNoter({ state, log }: { state: State; log: Log }) {
+  const writing = new Set<string>()
+  return (id: string, last_used_at: string | null, now: string): void => {
+    const minute = `${now.slice(0, 16)}:00.000Z`
+    if (last_used_at === minute || writing.has(id)) return
+    writing.add(id)
+    touchKey(state.db, id, minute)
+      .catch(err => log.warn({ err, key_id: id }, 'could not note the last use of a key'))
+      .finally(() => writing.delete(id))
+  }
+}

@@ -1,0 +1,70 @@
+import type { IncomingMessage } from 'node:http'
+import { type Refusal, refuse } from './reply.ts'
+
+/** The bytes of a request's body, or why they were not taken. Content codings are refused: what is limited is what is read. */
+export async function readBody(request: IncomingMessage, limit_bytes: number): Promise<Buffer | Refusal> {
+  const encoding = request.headers['content-encoding']
+  if (encoding !== undefined && encoding.toLowerCase() !== 'identity')
+    return refuse('unsupported_media_type', { value: `with Content-Encoding ${encoding}` })
+  if (Number(request.headers['content-length'] ?? 0) > limit_bytes) return tooLarge(request, limit_bytes)
+  const chunks: Buffer[] = []
+  let bytes = 0
+  try {
+    for await (const chunk of request as AsyncIterable<Buffer>) {
+      bytes += chunk.length
+      if (bytes > limit_bytes) return tooLarge(request, limit_bytes)
+      chunks.push(chunk)
+    }
+  } catch {
+    return refuse('body_malformed', { value: 'it ended early' }, { headers: { Connection: 'close' } })
+  }
+  return Buffer.concat(chunks)
+}
+
+/** The rest of the body is not read: the connection ends with the answer. */
+function tooLarge(request: IncomingMessage, limit: number): Refusal {
+  request.unpipe()
+  return refuse('body_too_large', { limit }, { headers: { Connection: 'close' } })
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true })
+
+/** The media type of the request without its parameters, in lower case; empty when none is given. */
+export const mediaType = (request: IncomingMessage): string =>
+  (request.headers['content-type'] ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? ''
+
+/** Text of a body; null when it is not UTF-8. */
+export function textOf(bytes: Buffer): string | null {
+  try {
+    return utf8.decode(bytes)
+  } catch {
+    return null
+  }
+}
+
+/** A JSON object (RFC 8259), strictly UTF-8. Undefined when there is no body. */
+export function jsonObjectOf(request: IncomingMessage, bytes: Buffer): object | undefined | Refusal {
+  const type = mediaType(request)
+  if (bytes.length === 0 && type === '') return undefined
+  if (type !== 'application/json') return refuse('unsupported_media_type', { value: type === '' ? 'none' : type })
+  if (bytes.length === 0) return undefined
+  const text = textOf(bytes)
+  if (text === null) return refuse('body_malformed', { value: 'it is not UTF-8' })
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    return refuse('body_malformed', { value: 'it does not parse' })
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    return refuse('body_malformed', { value: 'it is not an object' })
+  return value
+}
+
+/** JSON with the keys of every object in order: equal for equal values, however the client wrote them. */
+export function canonicalJson(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null'
+  const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))
+  return `{${entries.map(([key, item]) => `${JSON.stringify(key)}:${canonicalJson(item)}`).join(',')}}`
+}

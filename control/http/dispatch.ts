@@ -1,0 +1,324 @@
+import type { IncomingMessage } from 'node:http'
+import type { ParameterizedContext } from 'koa'
+import { iso } from '../../core/runtime/clock.ts'
+import { newId } from '../../core/runtime/ids.ts'
+import { appendAudit } from '../../core/state/audit.ts'
+import { bumpConfiguration } from '../../core/state/bootstrap.ts'
+import { type Db, StateError, type Trx } from '../../core/state/index.ts'
+import type { ProjectRow } from '../../core/state/organizations.ts'
+import { ROLE_SCOPES } from './access.ts'
+import { auditEvent } from './audit.ts'
+import { jsonObjectOf, readBody } from './body.ts'
+import type { Caller } from './caller.ts'
+import {
+  earlierOutcome,
+  type IdempotentRequest,
+  idempotencyKeyOf,
+  idempotentRequest,
+  keepOutcome,
+} from './idempotency.ts'
+import { etag, ifMatchOf, mismatch } from './if-match.ts'
+import { createMatcher, type Matcher } from './matcher.ts'
+import { PROBLEM_TYPE, problem } from './problem.ts'
+import { projectOf } from './project-context.ts'
+import { queryOf } from './query.ts'
+import { createRateLimiter, type RateLimit } from './rate-limit.ts'
+import { isRefusal, notFound, type Refusal, Refused, refuse, type Wake } from './reply.ts'
+import type { Answer, Loaders, Route } from './route.ts'
+import type { Services } from './services.ts'
+import { fieldErrors } from './validate.ts'
+
+/** One JSON API: a prefix, its routes, and how its callers prove who they are. */
+export interface Api {
+  readonly prefix: string
+  readonly routes: readonly Route[]
+  readonly rate_limit: RateLimit
+  /** `route` is there for credentials that depend on it, such as a sign-in that needs none. */
+  authenticate(request: IncomingMessage, route: Route): Promise<Caller | Refusal>
+  /** True in tests: every answer is checked against the route's own schema. */
+  readonly check_replies?: boolean
+}
+
+export const MAX_JSON_BYTES = 256 * 1024
+
+type Context = ParameterizedContext
+
+/** Handles every request below the API's prefix. The order of the steps is a contract: tests walk over it. */
+export function apiHandler(api: Api, services: Services): (ctx: Context) => Promise<void> {
+  const matcher = matcherOf(api)
+  const limiter = createRateLimiter(api.rate_limit)
+  return async ctx => {
+    const request_id = newId.request()
+    ctx.set('X-Request-ID', request_id)
+    ctx.set('Cache-Control', 'no-store')
+    const answer = await answerOf().catch((error: unknown) => refusalOf(error, services, request_id))
+    if (isRefusal(answer)) sendRefusal(ctx, answer, { base_url: services.settings.base_url, request_id })
+    else send(ctx, answer)
+
+    async function answerOf(): Promise<Answer | Refusal> {
+      const path = ctx.path.slice(api.prefix.length)
+      // Koa answers HEAD with the headers of GET.
+      const found = matcher.find(ctx.method === 'HEAD' ? 'GET' : ctx.method, path)
+      if (!found) return notFound('this path')
+      if ('allow' in found)
+        return refuse('method_not_allowed', { value: ctx.method }, { headers: { Allow: found.allow.join(', ') } })
+      const route = found.value
+      const caller = await api.authenticate(ctx.req, route)
+      if (isRefusal(caller)) return caller
+      const rate = limiter.take(caller.id, services.clock.monotonic_ms(), services.clock.now())
+      ctx.set(rate.headers)
+      if (!rate.allowed) return refuse('rate_limited', { value: 'of this credential' }, { headers: rate.headers })
+      return handle(ctx, { api, services, route, caller, request_id, params: found.params })
+    }
+  }
+}
+
+function matcherOf(api: Api): Matcher<Route> {
+  const matcher = createMatcher<Route>()
+  for (const route of api.routes) matcher.add(route.method, route.path, route)
+  return matcher
+}
+
+interface Handling {
+  readonly api: Api
+  readonly services: Services
+  readonly route: Route
+  readonly caller: Caller
+  readonly request_id: string
+  readonly params: Readonly<Record<string, string>>
+}
+
+async function handle(ctx: Context, handling: Handling): Promise<Answer | Refusal> {
+  const { services, route, caller } = handling
+  const allowed = access(route, caller)
+  if (allowed) return allowed
+  const needs_project = (route.context ?? 'project') === 'project'
+  const project = needs_project
+    ? await projectOf(services.state.db, caller, ctx.headers['x-project-id'] as string | undefined)
+    : null
+  if (isRefusal(project)) return project
+  const request = await requestOf(ctx, route)
+  if (isRefusal(request)) return request
+  const prepared = await route.prepare?.({ body: request.body, services, caller })
+  const run = { ...handling, project, request, prepared }
+  if (route.method === 'get') return answered(run, services.state.db)
+  if (project && project.status !== 'active')
+    return refuse('project_disabled', { name: project.name, value: project.status })
+  return written(ctx, run)
+}
+
+/** The three bounds of a request: role, scopes, and (where the resource is loaded) subaccount. */
+function access(route: Route, caller: Caller): Refusal | null {
+  if (route.roles && !route.roles.includes(caller.role)) return refuse('role_forbidden', { value: caller.role })
+  const { scope } = route
+  if (scope === null) return null
+  if (!caller.scopes.has(scope)) return refuse('scope_required', { value: scope }, { extra: { reason: scope } })
+  if (!ROLE_SCOPES[caller.role].has(scope)) return refuse('role_forbidden', { value: caller.role })
+  return null
+}
+
+interface ReadRequest {
+  readonly query: Readonly<Record<string, unknown>>
+  readonly body: object | undefined
+  readonly if_match: number | null
+  readonly idempotency_key: string | undefined
+  readonly path: string
+  readonly search: string
+}
+
+/** Everything that the request itself says, checked before any of it is used. */
+async function requestOf(ctx: Context, route: Route): Promise<ReadRequest | Refusal> {
+  const body = route.method === 'get' ? undefined : await bodyOf(ctx, route)
+  if (isRefusal(body)) return body
+  const key =
+    route.method === 'get' ? undefined : idempotencyKeyOf(header(ctx, 'idempotency-key'), route.idempotent === true)
+  if (isRefusal(key)) return key
+  const if_match = route.if_match === undefined ? null : ifMatchOf(header(ctx, 'if-match'))
+  if (isRefusal(if_match)) return if_match
+  const query = queryOf(ctx.querystring, route.query)
+  if (isRefusal(query)) return query as Refusal
+  const wrong = bodyErrors(route, body)
+  if (wrong) return wrong
+  return { query, body, if_match, idempotency_key: key, path: ctx.path, search: ctx.querystring }
+}
+
+const header = (ctx: Context, name: string): string | undefined => ctx.headers[name] as string | undefined
+
+async function bodyOf(ctx: Context, route: Route): Promise<object | undefined | Refusal> {
+  const bytes = await readBody(ctx.req, MAX_JSON_BYTES)
+  if (isRefusal(bytes)) return bytes
+  if (!route.body && bytes.length === 0) return undefined
+  return jsonObjectOf(ctx.req, bytes)
+}
+
+function bodyErrors(route: Route, body: object | undefined): Refusal | null {
+  if (!route.body) {
+    const [name] = Object.keys(body ?? {})
+    if (name === undefined) return null
+    const errors = [{ pointer: `/${name}`, message: 'is not a field of this request' }]
+    return refuse('validation_failed', { value: `/${name} is not a field of this request` }, { errors })
+  }
+  if (body === undefined) return refuse('body_malformed', { value: 'it is missing' })
+  const errors = fieldErrors(route.body, body)
+  if (errors.length === 0) return null
+  const value = errors.slice(0, 5).map(error => `${error.pointer || 'the body'} ${error.message}`)
+  return refuse('validation_failed', { value: value.join('; ') }, { errors })
+}
+
+interface Run extends Handling {
+  readonly project: ProjectRow | null
+  readonly request: ReadRequest
+  readonly prepared: unknown
+}
+
+/** Runs a write in one transaction: its idempotent outcome, its audit event and its revision are all in it or none is. */
+async function written(ctx: Context, run: Run): Promise<Answer | Refusal> {
+  const { services, route, caller, request, project } = run
+  const identity: IdempotentRequest | null =
+    request.idempotency_key === undefined
+      ? null
+      : idempotentRequest({
+          key: request.idempotency_key,
+          caller_id: caller.id,
+          project_id: project?.id ?? '',
+          method: ctx.method,
+          path: request.path,
+          search: request.search,
+          body: request.body,
+        })
+  const now_ms = services.clock.now()
+  let wake: readonly Wake[] = []
+  const answer = await services.state.transaction(async (trx): Promise<Answer> => {
+    if (identity) {
+      const earlier = await earlierOutcome(trx, identity, iso(now_ms))
+      if (isRefusal(earlier)) throw new Refused(earlier)
+      if (earlier) return { ...earlier, headers: { ...earlier.headers, 'Idempotent-Replayed': 'true' } }
+    }
+    const done = await answered(run, trx)
+    // Throwing takes the transaction back: a refused request neither changes anything nor uses its key up.
+    if (isRefusal(done)) throw new Refused(done)
+    wake = await recorded(run, trx, done)
+    const plain = { status: done.status, body: done.body, headers: headersOf(done) }
+    if (identity) {
+      const body = route.for_replay && plain.body !== undefined ? route.for_replay(plain.body) : plain.body
+      await keepOutcome(trx, identity, { ...plain, body }, now_ms)
+    }
+    return plain
+  })
+  for (const [topic, key] of wake) services.bus.ring(topic, key)
+  return answer
+}
+
+const headersOf = (answer: Answer): Readonly<Record<string, string>> => ({
+  ...(answer.revision === undefined ? {} : { ETag: etag(answer.revision) }),
+  ...answer.headers,
+})
+
+async function recorded(run: Run, trx: Trx, answer: Answer): Promise<readonly Wake[]> {
+  const { route, caller, project, request_id, services } = run
+  if (answer.change) {
+    const event = auditEvent(route, answer.change, {
+      caller,
+      organization_id: caller.organization_id,
+      project_id: project?.id ?? null,
+      now: iso(services.clock.now()),
+      request_id,
+    })
+    await appendAudit(trx, event)
+  }
+  if (!route.applies || !answer.change) return answer.wake ?? []
+  await bumpConfiguration(trx)
+  return [...(answer.wake ?? []), ['configuration', answer.change.resource.id]]
+}
+
+/** Loads what the path names, compares If-Match, runs the route. */
+async function answered(run: Run, db: Db): Promise<Answer | Refusal> {
+  const { route, caller, project, request, params, services, request_id, prepared, api } = run
+  const loaded = await load(run, db)
+  if (isRefusal(loaded)) return loaded
+  if (route.if_match !== undefined && request.if_match !== null) {
+    const current = revisionOf(route.loaders, route.if_match, loaded)
+    if (current !== request.if_match) return mismatch(request.if_match, current)
+  }
+  const answer = await route.run({
+    db,
+    project,
+    caller,
+    params,
+    query: request.query,
+    body: request.body,
+    prepared,
+    now: iso(services.clock.now()),
+    request_id,
+    services,
+    ...loaded,
+  })
+  if (api.check_replies && !isRefusal(answer)) checkReply(route, answer)
+  return isRefusal(answer) ? answer : { ...answer, headers: headersOf(answer) }
+}
+
+async function load(run: Run, db: Db): Promise<Record<string, unknown> | Refusal> {
+  const { route, caller, project, params } = run
+  const loaded: Record<string, unknown> = {}
+  for (const [param, id] of Object.entries(params)) {
+    const loader = Object.hasOwn(route.loaders, param) ? route.loaders[param] : undefined
+    if (!loader) continue
+    const within = { id, project_id: project?.id ?? '', organization_id: caller.organization_id, params }
+    const row = await loader.load(db, within)
+    const subaccount_id = row === undefined ? null : (loader.subaccount_id?.(row) ?? null)
+    const outside = caller.subaccount_id !== null && subaccount_id !== caller.subaccount_id
+    if (row === undefined || (loader.subaccount_id && outside)) return notFound(`${loader.name} ${id.slice(0, 60)}`)
+    loaded[loader.name] = row
+  }
+  return loaded
+}
+
+function revisionOf(loaders: Loaders, name: string, loaded: Record<string, unknown>): number {
+  const loader = Object.values(loaders).find(known => known.name === name)
+  if (!loader?.revision) throw new Error(`${name} has no revision to compare If-Match with`)
+  return loader.revision(loaded[name])
+}
+
+function checkReply(route: Route, answer: Answer): void {
+  const schema = route.replies[answer.status]
+  const where = `${route.method} ${route.path} ${answer.status}`
+  if (schema === undefined) throw new Error(`${where} is not declared`)
+  if (schema === null && answer.body !== undefined) throw new Error(`${where} has a body`)
+  const errors = schema === null ? [] : fieldErrors(schema, answer.body)
+  if (errors.length > 0) throw new Error(`${where} does not fit its schema: ${JSON.stringify(errors)}`)
+}
+
+/** What an exception is answered with; the ones that nobody expected are logged with the request's id and nothing is told. */
+export function refusalOf(error: unknown, services: Services, request_id: string): Refusal {
+  if (error instanceof Refused) return error.refusal
+  if (error instanceof StateError && /^SQLITE_(BUSY|FULL|IOERR|READONLY|CANTOPEN)/.test(error.code)) {
+    services.log.error({ err: error, request_id }, 'the state could not be used')
+    return refuse('state_unavailable', { value: 'try again' })
+  }
+  services.log.error({ err: error, request_id }, 'a request failed unexpectedly')
+  return refuse('internal')
+}
+
+function send(ctx: Context, answer: Answer): void {
+  ctx.status = answer.status
+  if (answer.headers) ctx.set({ ...answer.headers })
+  if (answer.body === undefined) {
+    ctx.body = null
+    return
+  }
+  ctx.type = 'application/json; charset=utf-8'
+  ctx.body = JSON.stringify(answer.body)
+}
+
+/** Answers a refusal as a problem document. */
+export function sendRefusal(
+  ctx: Context,
+  refusal: Refusal,
+  context: { readonly base_url: string; readonly request_id: string },
+): void {
+  const { body, headers } = problem(refusal, context)
+  ctx.status = body.status
+  ctx.set({ ...headers })
+  ctx.type = PROBLEM_TYPE
+  ctx.body = JSON.stringify(body)
+}

@@ -1,0 +1,74 @@
+import { createHash } from 'node:crypto'
+import { iso } from '../../core/runtime/clock.ts'
+import { findOutcome, storeOutcome } from '../../core/state/idempotency.ts'
+import type { Trx } from '../../core/state/index.ts'
+import { canonicalJson } from './body.ts'
+import { type Refusal, refuse } from './reply.ts'
+
+const KEPT_MS = 24 * 60 * 60 * 1000
+const MAX_CHARACTERS = 128
+
+/** The key of a request; undefined when there is none and none is needed. */
+export function idempotencyKeyOf(header: string | undefined, required: boolean): string | undefined | Refusal {
+  if (header === undefined) return required ? refuse('idempotency_key_required') : undefined
+  const key = header.trim()
+  return key === '' || key.length > MAX_CHARACTERS ? refuse('idempotency_key_required') : key
+}
+
+/** What a key is unique within, and what the request with it was: hashes, so that neither keeps what a client sent. */
+export interface IdempotentRequest {
+  readonly scope_hash: string
+  readonly request_hash: string
+}
+
+export function idempotentRequest(request: {
+  readonly key: string
+  readonly caller_id: string
+  readonly project_id: string
+  readonly method: string
+  readonly path: string
+  readonly search: string
+  readonly body: unknown
+}): IdempotentRequest {
+  const { key, caller_id, project_id, method, path, search, body } = request
+  return {
+    scope_hash: hashOf(project_id, method, path, caller_id, key),
+    request_hash: hashOf(search, canonicalJson(body ?? null)),
+  }
+}
+
+const hashOf = (...parts: readonly string[]): string => createHash('sha256').update(JSON.stringify(parts)).digest('hex')
+
+export interface ReplayableAnswer {
+  readonly status: number
+  readonly body: unknown
+  readonly headers: Readonly<Record<string, string>>
+}
+
+/**
+ * The earlier outcome of this request, if there is one. It is looked up inside the write transaction: transactions take
+ * turns, so that the second of two concurrent requests waits for the first and then finds its outcome here.
+ */
+export async function earlierOutcome(
+  trx: Trx,
+  request: IdempotentRequest,
+  now: string,
+): Promise<ReplayableAnswer | undefined | Refusal> {
+  const stored = await findOutcome(trx, request.scope_hash, now)
+  if (!stored) return undefined
+  if (stored.request_hash !== request.request_hash) return refuse('idempotency_key_reused')
+  return stored
+}
+
+export const keepOutcome = (
+  trx: Trx,
+  request: IdempotentRequest,
+  answer: ReplayableAnswer,
+  now_ms: number,
+): Promise<void> =>
+  storeOutcome(
+    trx,
+    request.scope_hash,
+    { request_hash: request.request_hash, ...answer },
+    { now: iso(now_ms), expires_at: iso(now_ms + KEPT_MS) },
+  )

@@ -1,0 +1,13 @@
+import { type Refusal, refuse } from './reply.ts'
+
+/** The revision that If-Match names: one quoted number, as the ETag was sent. */
+export function ifMatchOf(header: string | undefined): number | Refusal {
+  if (header === undefined) return refuse('precondition_required')
+  const digits = /^"(\d{1,15})"$/.exec(header.trim())?.[1]
+  return digits === undefined ? refuse('if_match_invalid', { value: header.slice(0, 60) }) : Number(digits)
+}
+
+export const etag = (revision: number): string => `"${revision}"`
+
+export const mismatch = (given: number, current: number): Refusal =>
+  refuse('revision_mismatch', { value: given, limit: current }, { headers: { ETag: etag(current) } })

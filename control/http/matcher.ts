@@ -1,0 +1,75 @@
+export interface Matched<T> {
+  readonly value: T
+  readonly params: Readonly<Record<string, string>>
+}
+
+/** Routes by path template (`/trunks/{trunk_id}`) and method. Literal segments win over parameters. */
+export interface Matcher<T> {
+  add(method: string, template: string, value: T): void
+  /** null: no such path. A path without the method gives the methods that it has. */
+  find(method: string, path: string): Matched<T> | { readonly allow: readonly string[] } | null
+}
+
+interface Node<T> {
+  readonly literals: Map<string, Node<T>>
+  parameter: { readonly name: string; readonly node: Node<T> } | null
+  readonly methods: Map<string, T>
+}
+
+const emptyNode = <T>(): Node<T> => ({ literals: new Map(), parameter: null, methods: new Map() })
+
+export function createMatcher<T>(): Matcher<T> {
+  const root = emptyNode<T>()
+  return {
+    add(method, template, value) {
+      let node = root
+      for (const segment of segmentsOf(template)) node = childFor(node, segment, template)
+      const verb = method.toUpperCase()
+      if (node.methods.has(verb)) throw new Error(`${verb} ${template} is there twice`)
+      node.methods.set(verb, value)
+    },
+    find(method, path) {
+      const params: Record<string, string> = {}
+      const node = walk(root, segmentsOf(path), 0, params)
+      if (!node) return null
+      const value = node.methods.get(method)
+      return value === undefined ? { allow: [...node.methods.keys()].sort() } : { value, params }
+    },
+  }
+}
+
+const segmentsOf = (path: string): string[] => path.split('/').slice(1)
+
+function childFor<T>(node: Node<T>, segment: string, template: string): Node<T> {
+  const name = /^\{(\w+)\}$/.exec(segment)?.[1]
+  if (name === undefined) {
+    const child = node.literals.get(segment) ?? emptyNode<T>()
+    node.literals.set(segment, child)
+    return child
+  }
+  node.parameter ??= { name, node: emptyNode<T>() }
+  if (node.parameter.name !== name) throw new Error(`${template}: the parameter is {${node.parameter.name}} elsewhere`)
+  return node.parameter.node
+}
+
+function walk<T>(node: Node<T>, path: readonly string[], at: number, params: Record<string, string>): Node<T> | null {
+  const segment = path[at]
+  if (segment === undefined) return node.methods.size > 0 ? node : null
+  const literal = node.literals.get(segment)
+  const found = literal && walk(literal, path, at + 1, params)
+  if (found) return found
+  const { parameter } = node
+  if (!parameter || segment === '') return null
+  const beyond = walk(parameter.node, path, at + 1, params)
+  if (beyond) params[parameter.name] = decoded(segment)
+  return beyond
+}
+
+/** An undecodable segment stays as it is: it is the id of nothing. */
+function decoded(segment: string): string {
+  try {
+    return decodeURIComponent(segment)
+  } catch {
+    return segment
+  }
+}

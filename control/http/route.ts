@@ -1,0 +1,178 @@
+import type { Reason } from '../../core/domain/reasons/index.ts'
+import type { AuditKind, Db, ProjectTable, Trx } from '../../core/state/index.ts'
+import type { Scope } from './access.ts'
+import type { Caller } from './caller.ts'
+import type { Change, Refusal, Wake } from './reply.ts'
+import type { Static, TObject, TSchema } from './schema.ts'
+import type { Services } from './services.ts'
+
+export type Method = 'get' | 'post' | 'put' | 'patch' | 'delete'
+
+/** Names of the `{parameters}` of a path. */
+export type ParamNames<P extends string> = P extends `${string}{${infer N}}${infer Rest}` ? N | ParamNames<Rest> : never
+
+/** How the id of a path parameter becomes the resource that the route works on. */
+export interface Loader<N extends string = string, Row = unknown> {
+  /** Name under which `run` receives the row. */
+  readonly name: N
+  load(db: Db, within: Within): Promise<Row | undefined>
+  readonly revision?: (row: Row) => number
+  /** Subaccount that the row belongs to: a key restricted to another one does not find it. */
+  readonly subaccount_id?: (row: Row) => string | null
+}
+
+/** Where a resource is looked up: within the caller's project, and below the resources left of it in the path. */
+export interface Within {
+  readonly id: string
+  readonly project_id: string
+  readonly organization_id: string
+  readonly params: Readonly<Record<string, string>>
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: the row's type is known per entry; the table only bounds the keys.
+export type Loaders = Readonly<Record<string, Loader<string, any>>>
+
+type NameOf<L> = L extends Loader<infer N, infer _Row> ? N : never
+type RowOf<L> = L extends Loader<string, infer Row> ? Row : never
+type LoadedBy<L extends Loaders, P extends string> = {
+  readonly [K in ParamNames<P> & keyof L as NameOf<L[K]>]: RowOf<L[K]>
+}
+
+export type Replies = Readonly<Record<number, TSchema | null>>
+
+interface Written {
+  /** What the audit trail tells; null when nothing changed. */
+  readonly change: Change | null
+  readonly wake?: readonly Wake[]
+}
+
+type Answers<R extends Replies, M extends Method> = {
+  [S in keyof R & number]: {
+    readonly status: S
+    /** Sent as ETag. */
+    readonly revision?: number
+    readonly headers?: Readonly<Record<string, string>>
+  } & (R[S] extends TSchema ? { readonly body: Static<R[S]> } : { readonly body?: undefined }) &
+    (M extends 'get' ? unknown : Written)
+}[keyof R & number]
+
+export interface RunContext {
+  readonly project: ProjectTable
+  readonly caller: Caller
+  /** ISO 8601; the same for everything that one request writes. */
+  readonly now: string
+  readonly request_id: string
+  readonly services: Services
+}
+
+/** Reasons that any route may answer with; the others are declared in `refusals`. */
+export type CommonReason = 'not_found' | 'validation_failed'
+
+export interface Definition<
+  L extends Loaders,
+  M extends Method,
+  P extends string,
+  R extends Replies,
+  F extends Reason,
+  Q extends TObject | undefined,
+  B extends TObject | undefined,
+  T,
+> {
+  readonly method: M
+  readonly path: P
+  readonly summary: string
+  readonly description?: string
+  /** Scope that a key needs; null where a valid credential is enough. */
+  readonly scope: Scope | null
+  /** Actions that need a person say which roles may do them. */
+  readonly roles?: readonly Caller['role'][]
+  /** `organization`: the route is not about one project and ignores X-Project-ID. */
+  readonly context?: 'project' | 'organization'
+  /** Loaded resource whose revision If-Match names. */
+  readonly if_match?: NameOf<L[ParamNames<P> & keyof L]>
+  /** Idempotency-Key is required. */
+  readonly idempotent?: boolean
+  /** Signaling nodes must apply the change. */
+  readonly applies?: boolean
+  readonly audit?: {
+    readonly kind: AuditKind
+    readonly action: string
+    readonly category?: 'configuration' | 'security'
+  }
+  readonly query?: Q
+  readonly body?: B
+  readonly replies: R
+  readonly refusals?: readonly F[]
+  /** The answer as a replay repeats it: without its one-time secrets. */
+  readonly for_replay?: (body: never) => unknown
+  /** An example of the body, checked against the schema by a test. */
+  readonly example?: unknown
+  /** Slow work that must not hold a transaction, such as hashing a password. */
+  prepare?(context: {
+    readonly body: B extends TObject ? Static<B> : undefined
+    readonly services: Services
+    readonly caller: Caller
+  }): Promise<T>
+  run(
+    context: RunContext & {
+      /** Reads use the database; writes run in one transaction, and this is it. */
+      readonly db: M extends 'get' ? Db : Trx
+      readonly params: { readonly [K in ParamNames<P>]: string }
+      readonly query: Q extends TObject ? Static<Q> : undefined
+      readonly body: B extends TObject ? Static<B> : undefined
+      readonly prepared: T
+    } & LoadedBy<L, P>,
+  ): Promise<Answers<NoInfer<R>, M> | Refusal<NoInfer<F> | CommonReason>>
+}
+
+/** A route with its types erased: what the dispatcher, the OpenAPI document and the conformance tests walk over. */
+export interface Route {
+  readonly method: Method
+  readonly path: string
+  readonly summary: string
+  readonly description?: string
+  readonly scope: Scope | null
+  readonly roles?: readonly Caller['role'][]
+  readonly context?: 'project' | 'organization'
+  readonly if_match?: string
+  readonly idempotent?: boolean
+  readonly applies?: boolean
+  readonly audit?: {
+    readonly kind: AuditKind
+    readonly action: string
+    readonly category?: 'configuration' | 'security'
+  }
+  readonly query?: TObject
+  readonly body?: TObject
+  readonly replies: Replies
+  readonly refusals?: readonly Reason[]
+  readonly for_replay?: (body: unknown) => unknown
+  readonly example?: unknown
+  readonly prepare?: (context: object) => Promise<unknown>
+  readonly run: (context: object) => Promise<Answer | Refusal>
+  readonly loaders: Loaders
+}
+
+export interface Answer {
+  readonly status: number
+  readonly body?: unknown
+  readonly revision?: number
+  readonly headers?: Readonly<Record<string, string>>
+  readonly change?: Change | null
+  readonly wake?: readonly Wake[]
+}
+
+/** `route()` for an API whose path parameters name the resources of `loaders`. */
+export const routesWith =
+  <L extends Loaders>(loaders: L) =>
+  <
+    M extends Method,
+    const P extends string,
+    R extends Replies,
+    F extends Reason = never,
+    Q extends TObject | undefined = undefined,
+    B extends TObject | undefined = undefined,
+    T = undefined,
+  >(
+    definition: Definition<L, M, P, R, F, Q, B, T>,
+  ): Route => ({ ...(definition as unknown as Omit<Route, 'loaders'>), loaders })

@@ -1,0 +1,63 @@
+import { type Static, type TArray, type TObject, type TProperties, type TSchema, Type } from 'typebox'
+
+export { type Static, type TObject, type TProperties, type TSchema, Type }
+
+/**
+ * Shapes of the HTTP APIs. They are JSON Schema 2020-12 made with TypeBox: what ajv checks, what TypeScript infers and
+ * what OpenAPI shows is one object.
+ */
+
+/** An answer's object: every property is there, none is unnamed. `name` is its name in the OpenAPI document. */
+export const resource = <P extends TProperties>(name: string, properties: P) =>
+  Type.Object(properties, { additionalProperties: false, title: name })
+
+/** A request's object: unknown fields are refused. */
+export const input = <P extends TProperties>(name: string, properties: P) =>
+  Type.Object(properties, { additionalProperties: false, title: name })
+
+/** `{ "data": [...] }`, the body of every list of /v1. */
+export const listOf = <T extends TSchema>(item: T) => Type.Object({ data: Type.Array(item) }, CLOSED)
+const CLOSED = { additionalProperties: false } as const
+
+export const nullable = <T extends TSchema>(schema: T, options: { description?: string } = {}) =>
+  Type.Union([schema, Type.Null()], options)
+
+export const optional = <T extends TSchema>(schema: T) => Type.Optional(schema)
+export const oneOf = <const V extends readonly string[]>(...values: V) =>
+  Type.Unsafe<V[number]>({ type: 'string', enum: [...values] })
+export const list = <T extends TSchema>(
+  item: T,
+  options: { maxItems?: number; uniqueItems?: boolean } = {},
+): TArray<T> => Type.Array(item, options)
+
+export const Text = Type.String({ maxLength: 4096 })
+export const Flag = Type.Boolean()
+export const Instant = Type.String({ format: 'date-time' })
+export const Int32 = Type.Integer({ minimum: 0, maximum: 2 ** 31 - 1, format: 'int32' })
+/** Whole numbers that JSON carries exactly (RFC 8259 §6). */
+export const Int64 = Type.Integer({
+  minimum: Number.MIN_SAFE_INTEGER,
+  maximum: Number.MAX_SAFE_INTEGER,
+  format: 'int64',
+})
+export const Count64 = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, format: 'int64' })
+export const Money = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, format: 'int64' })
+
+/** A name that people give: 1 to 120 characters, not only blanks, no control characters. */
+export const Name = Type.String({ minLength: 1, maxLength: 120, pattern: '^(?=.*\\S)[^\\u0000-\\u001f\\u007f]*$' })
+/** Text that people write about a thing. */
+export const Note = Type.String({
+  maxLength: 1000,
+  pattern: '^[^\\u0000-\\u0008\\u000b\\u000c\\u000e-\\u001f\\u007f]*$',
+})
+export const HttpUrl = Type.String({
+  format: 'uri',
+  maxLength: 2048,
+  pattern: '^[hH][tT][tT][pP][sS]?://[^\\u0000-\\u0020\\u007f]+$',
+})
+export const Id = Type.String({ minLength: 1, maxLength: 128, pattern: '^[A-Za-z0-9_-]+$' })
+
+export const Role = oneOf('org:admin', 'org:engineer', 'org:billing', 'org:viewer')
+export const Transport = oneOf('udp', 'tcp', 'tls')
+export const E164 = Type.String({ pattern: '^\\+[1-9][0-9]{6,14}$' })
+export const Currency = oneOf('NGN')

@@ -1,0 +1,27 @@
+import type { Bus } from '../../core/runtime/bus.ts'
+import type { Clock } from '../../core/runtime/clock.ts'
+import type { Log } from '../../core/runtime/log.ts'
+import type { State } from '../../core/state/index.ts'
+
+/** What the control plane's routes and reconcilers work with. */
+export interface Services {
+  readonly state: State
+  readonly bus: Bus
+  readonly clock: Clock
+  readonly log: Log
+  readonly settings: Settings
+}
+
+/** The part of the configuration that answers depend on. */
+export interface Settings {
+  readonly base_url: string
+  readonly domain: string
+  readonly host: string
+  readonly sip_port: number
+  readonly sips_port: number
+  readonly rtp_ports: { readonly first: number; readonly last: number }
+  readonly data_dir: string
+  readonly run_dir: string
+  readonly master_key: Buffer
+  readonly allow_private_webhooks: readonly string[]
+}

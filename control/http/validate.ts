@@ -1,0 +1,64 @@
+import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js'
+import addFormatsModule from 'ajv-formats'
+import type { TSchema } from './schema.ts'
+
+/** One thing wrong with a request: `pointer` is a JSON pointer (RFC 6901) into the body, or the name of a query parameter. */
+export interface FieldError {
+  readonly pointer: string
+  readonly message: string
+}
+
+const ajv = new Ajv2020({ allErrors: true, strict: true, strictTypes: false, strictRequired: false })
+// ajv-formats is CommonJS: its function is the default export of the module object.
+const addFormats = (addFormatsModule as unknown as { default?: unknown }).default ?? addFormatsModule
+;(addFormats as (target: Ajv2020) => void)(ajv)
+
+const compiled = new WeakMap<TSchema, ValidateFunction>()
+const MAX_ERRORS = 50
+
+/** What is wrong with `value`; an empty list when it fits. Schemas are compiled at their first use. */
+export function fieldErrors(schema: TSchema, value: unknown): FieldError[] {
+  let check = compiled.get(schema)
+  if (!check) {
+    check = ajv.compile(schema)
+    compiled.set(schema, check)
+  }
+  if (check(value)) return []
+  const seen = new Set<string>()
+  const errors: FieldError[] = []
+  for (const error of check.errors ?? []) {
+    const field = fieldError(error)
+    const key = `${field.pointer} ${field.message}`
+    // A union reports each of its branches and then itself; one sentence per field is enough.
+    if (error.keyword === 'anyOf' && errors.some(other => other.pointer === field.pointer)) continue
+    if (seen.has(key) || errors.length >= MAX_ERRORS) continue
+    seen.add(key)
+    errors.push(field)
+  }
+  return errors
+}
+
+const escapePointer = (name: string): string => name.replaceAll('~', '~0').replaceAll('/', '~1')
+
+function fieldError(error: ErrorObject): FieldError {
+  const at = error.instancePath
+  switch (error.keyword) {
+    case 'required':
+      return { pointer: `${at}/${escapePointer(String(error.params['missingProperty']))}`, message: 'is required' }
+    case 'additionalProperties':
+      return {
+        pointer: `${at}/${escapePointer(String(error.params['additionalProperty']))}`,
+        message: 'is not a field of this request',
+      }
+    case 'enum':
+      return { pointer: at, message: `must be one of ${(error.params['allowedValues'] as unknown[]).join(', ')}` }
+    case 'const':
+      return { pointer: at, message: `must be ${JSON.stringify(error.params['allowedValue'])}` }
+    case 'pattern':
+      return { pointer: at, message: 'does not have the expected form' }
+    case 'format':
+      return { pointer: at, message: `must be a valid ${error.params['format']}` }
+    default:
+      return { pointer: at, message: error.message ?? 'is not valid' }
+  }
+}

@@ -1,0 +1,221 @@
+import { REASONS, type Reason } from '../../core/domain/reasons/index.ts'
+import type { Route } from '../http/route.ts'
+import type { TSchema } from '../http/schema.ts'
+
+type Json = Record<string, unknown>
+
+const COMMON_REASONS: readonly Reason[] = ['unauthenticated', 'rate_limited', 'internal', 'state_unavailable']
+
+/** The OpenAPI 3.1 document of the management API, made of the objects that validate its requests. */
+export function openApiDocument(
+  routes: readonly Route[],
+  about: { readonly base_url: string; readonly version: string },
+): Json {
+  const schemas: Json = { Problem: PROBLEM }
+  const paths: Record<string, Json> = {}
+  for (const route of routes) {
+    const path = paths[route.path] ?? {}
+    paths[route.path] = path
+    path[route.method] = operation(route, schemas)
+  }
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Strowger management API',
+      version: about.version,
+      description: 'SIP trunking and programmable voice. Every error is a problem document (RFC 9457).',
+      license: { name: 'MIT', identifier: 'MIT' },
+    },
+    servers: [{ url: `${about.base_url}/v1` }],
+    security: [{ api_key: [] }],
+    tags: [...new Set(routes.map(tagOf))].map(name => ({ name })),
+    paths,
+    components: {
+      securitySchemes: {
+        api_key: { type: 'http', scheme: 'bearer', description: 'An API key: sk_live_<public id>_<secret>.' },
+      },
+      schemas,
+    },
+  }
+}
+
+function operation(route: Route, schemas: Json): Json {
+  return {
+    operationId: operationId(route),
+    tags: [tagOf(route)],
+    summary: route.summary,
+    ...(route.description ? { description: route.description } : {}),
+    ...(route.scope ? { 'x-scope': route.scope } : {}),
+    parameters: parametersOf(route),
+    ...(route.body
+      ? {
+          requestBody: {
+            required: true,
+            content: {
+              'application/json': {
+                schema: named(route.body, schemas),
+                ...(route.example === undefined ? {} : { example: route.example }),
+              },
+            },
+          },
+        }
+      : {}),
+    responses: responsesOf(route, schemas),
+  }
+}
+
+/** `post /trunks/{trunk_id}/suspend` is `postTrunksByIdSuspend`: one name for each, which no renaming of a summary changes. */
+function operationId(route: Route): string {
+  const words = route.path
+    .split('/')
+    .filter(word => word !== '')
+    .map(word => (word.startsWith('{') ? `by-${word.slice(1, -1)}` : word))
+  return [route.method, ...words].join('-').replace(/[-_.](\w)/g, (_, letter: string) => letter.toUpperCase())
+}
+
+const tagOf = (route: Route): string => route.path.split('/')[1] ?? ''
+
+function parametersOf(route: Route): Json[] {
+  const path = [...route.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
+    name,
+    in: 'path',
+    required: true,
+    schema: { type: 'string' },
+  }))
+  const required = new Set(route.query?.required ?? [])
+  const query = Object.entries(route.query?.properties ?? {}).map(([name, schema]) => ({
+    name,
+    in: 'query',
+    required: required.has(name),
+    schema: plain(schema as TSchema),
+  }))
+  return [...path, ...query, ...headersOf(route)]
+}
+
+function headersOf(route: Route): Json[] {
+  const headers: Json[] = []
+  const text = (maxLength: number) => ({ type: 'string', minLength: 1, maxLength })
+  if ((route.context ?? 'project') === 'project')
+    headers.push({
+      name: 'X-Project-ID',
+      in: 'header',
+      required: false,
+      description: 'Project id; may be left out while the organization has one active project.',
+      schema: text(64),
+    })
+  if (route.if_match)
+    headers.push({
+      name: 'If-Match',
+      in: 'header',
+      required: true,
+      description: `The quoted revision of the ${route.if_match} that was read last.`,
+      schema: text(20),
+    })
+  if (route.method !== 'get')
+    headers.push({
+      name: 'Idempotency-Key',
+      in: 'header',
+      required: route.idempotent === true,
+      description: 'A retry with the same key repeats the outcome for 24 hours.',
+      schema: text(128),
+    })
+  return headers
+}
+
+function responsesOf(route: Route, schemas: Json): Json {
+  const responses: Json = {}
+  for (const [status, schema] of Object.entries(route.replies))
+    responses[status] = {
+      description: route.summary,
+      headers: { 'X-Request-ID': { schema: { type: 'string' } } },
+      ...(schema ? { content: { 'application/json': { schema: named(schema, schemas) } } } : {}),
+    }
+  for (const [status, reasons] of problemsOf(route))
+    responses[status] = {
+      description: `A problem with code ${[...reasons].join(', ')}`,
+      content: { 'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } } },
+    }
+  return responses
+}
+
+/** The reasons that a route may answer with, by status. */
+export function problemsOf(route: Route): Map<string, Set<Reason>> {
+  const reasons = new Set<Reason>([...COMMON_REASONS, ...(route.refusals ?? [])])
+  const add = (...more: Reason[]): void => more.forEach(reason => void reasons.add(reason))
+  if (route.scope) add('scope_required', 'role_forbidden')
+  if (route.roles) add('role_forbidden')
+  if ((route.context ?? 'project') === 'project')
+    add('project_context_required', 'project_invalid', 'project_not_found')
+  if (route.path.includes('{')) add('not_found')
+  if (route.query || route.body) add('validation_failed')
+  if (route.if_match) add('precondition_required', 'if_match_invalid', 'revision_mismatch')
+  if (route.method !== 'get') add('idempotency_key_required', 'idempotency_key_reused', 'project_disabled')
+  if (route.body) add('body_malformed', 'body_too_large', 'unsupported_media_type')
+  const by_status = new Map<string, Set<Reason>>()
+  for (const reason of reasons) {
+    const status = String(REASONS[reason].http ?? 409)
+    by_status.set(status, (by_status.get(status) ?? new Set<Reason>()).add(reason))
+  }
+  return by_status
+}
+
+/** Schemas with a title are kept once, by that name. */
+function named(schema: TSchema, schemas: Json): Json {
+  const { title } = schema as { title?: string }
+  const described = (value: unknown): unknown => {
+    if (Array.isArray(value)) return value.map(described)
+    if (typeof value !== 'object' || value === null) return value
+    const inner = value as Json
+    if (typeof inner['title'] === 'string' && inner['type'] === 'object') return reference(inner, schemas, described)
+    return Object.fromEntries(Object.entries(inner).map(([key, item]) => [key, described(item)]))
+  }
+  return title ? reference(schema as Json, schemas, described) : (described(plain(schema)) as Json)
+}
+
+function reference(schema: Json, schemas: Json, described: (value: unknown) => unknown): Json {
+  const title = String(schema['title'])
+  if (!(title in schemas)) {
+    schemas[title] = {}
+    const { title: _, ...rest } = plain(schema)
+    schemas[title] = Object.fromEntries(Object.entries(rest).map(([key, item]) => [key, described(item)]))
+  }
+  return { $ref: `#/components/schemas/${title}` }
+}
+
+/** TypeBox marks its schemas with symbols and hidden members; JSON drops them. */
+const plain = (schema: object): Json => JSON.parse(JSON.stringify(schema)) as Json
+
+const PROBLEM: Json = {
+  type: 'object',
+  description: 'RFC 9457 problem document; `code` names the reason and has a page at `type`.',
+  required: ['type', 'title', 'status', 'detail', 'code', 'request_id'],
+  properties: {
+    type: { type: 'string', format: 'uri' },
+    title: { type: 'string' },
+    status: { type: 'integer', format: 'int32', minimum: 0 },
+    detail: { type: 'string' },
+    code: { type: 'string' },
+    request_id: { type: 'string' },
+    available_projects: {
+      type: 'array',
+      items: {
+        type: 'object',
+        required: ['id', 'name'],
+        properties: { id: { type: 'string' }, name: { type: 'string' } },
+      },
+    },
+    caused_by: { type: 'string' },
+    reason: { type: 'string' },
+    remediation: { type: 'string' },
+    expensive_filter: { type: 'string' },
+    changed_resources: { type: 'array', items: { type: 'string' } },
+    errors: {
+      type: 'array',
+      items: {
+        type: 'object',
+        required: ['pointer', 'message'],
+        properties: { pointer: { type: 'string' }, message: { type: 'string' } },
+      },
+    },
+  },
+}

@@ -1,0 +1,100 @@
+import { newId } from '../../core/runtime/ids.ts'
+import { digestHa1 } from '../../core/runtime/secrets.ts'
+import type { Db } from '../../core/state/index.ts'
+import { ambiguousSource, type CredentialRow, type SourceRow, type TargetRow } from '../../core/state/trunks.ts'
+import { invalid, type Refusal, refuse } from '../http/reply.ts'
+import { readCidr, readSipUri } from './sip-uri.ts'
+
+/** Sources of one trunk, read from texts; refused at the first that makes no sense or comes twice. */
+export function readSources(
+  texts: readonly string[],
+  trunk_id: string,
+  now: string,
+): { readonly rows: readonly SourceRow[]; readonly private_ranges: readonly string[] } | Refusal<'validation_failed'> {
+  const rows: SourceRow[] = []
+  const private_ranges: string[] = []
+  for (const [at, text] of texts.entries()) {
+    const read = readCidr(text)
+    if (!read.ok) return invalid(`/sources/${at}`, read.why)
+    const { cidr } = read.value
+    if (rows.some(row => row.cidr === cidr)) return invalid(`/sources/${at}`, 'is there twice')
+    if (read.value.private) private_ranges.push(cidr)
+    rows.push({ id: newId.source(), trunk_id, cidr, enabled: 1, selector_precedence: 0, created_at: now })
+  }
+  return { rows, private_ranges }
+}
+
+/** Refuses a source by which two trunks could not be told apart. The other one is named only to its own project. */
+export async function sourceConflict(
+  db: Db,
+  sources: readonly Pick<SourceRow, 'cidr' | 'selector_precedence'>[],
+  trunk: { readonly id: string; readonly project_id: string; readonly auth_mode: string },
+): Promise<Refusal<'source_conflict'> | null> {
+  if (trunk.auth_mode !== 'ip_allow_list') return null
+  for (const source of sources) {
+    const other = await ambiguousSource(db, source, trunk.id)
+    if (!other) continue
+    const name = other.project_id === trunk.project_id ? other.name : 'of another organization'
+    return refuse('source_conflict', { value: source.cidr, name })
+  }
+  return null
+}
+
+export interface TargetInput {
+  readonly sip_uri: string
+  readonly transport: 'udp' | 'tcp' | 'tls'
+  readonly priority: number
+  readonly weight: number
+  readonly enabled?: boolean
+}
+
+export function readTarget(
+  given: TargetInput,
+  pointer: string,
+  trunk_id: string,
+  now: string,
+): TargetRow | Refusal<'validation_failed'> {
+  const read = readSipUri(given.sip_uri, given.transport)
+  if (!read.ok) return invalid(`${pointer}/sip_uri`, read.why)
+  return {
+    id: newId.target(),
+    trunk_id,
+    sip_uri: read.value,
+    transport: given.transport,
+    priority: given.priority,
+    weight: given.weight,
+    enabled: given.enabled === false ? 0 : 1,
+    created_at: now,
+    updated_at: now,
+  }
+}
+
+/** A new digest credential and its password, which is kept nowhere: only HA1 is (RFC 7616 §3.4.2). */
+export function newCredential(
+  trunk_id: string,
+  names: { readonly username: string; readonly realm: string },
+  now: string,
+  rotated_from_id: string | null = null,
+): { readonly row: CredentialRow; readonly password: string } {
+  const password = newId.password()
+  const { username, realm } = names
+  const row = {
+    id: newId.credential(),
+    trunk_id,
+    realm,
+    username,
+    ha1_md5: digestHa1('md5', username, realm, password),
+    ha1_sha256: digestHa1('sha256', username, realm, password),
+    enabled: 1,
+    new_applied_at: null,
+    previous_retires_at: null,
+    revoked_at: null,
+    rotated_from_id,
+    valid_until: null,
+    created_at: now,
+  } as const
+  return { row, password }
+}
+
+/** Username of a trunk's credential: unique because the trunk's id is, and readable in a phone's settings. */
+export const newUsername = (): string => `t${newId.uuid().replaceAll('-', '').slice(0, 15)}`

@@ -1,0 +1,148 @@
+import {
+  Count64,
+  Currency,
+  Flag,
+  Instant,
+  Int32,
+  input,
+  list,
+  Money,
+  Name,
+  nullable,
+  oneOf,
+  optional,
+  resource,
+  Transport,
+  Type,
+} from '../http/schema.ts'
+
+export const AuthMode = oneOf('ip_allow_list', 'digest')
+export const Codec = oneOf('PCMA', 'PCMU', 'G729', 'G722', 'OPUS')
+export const Direction = oneOf('inbound', 'outbound', 'both')
+export const MediaSecurity = oneOf('rtp', 'sdes_srtp_required')
+export const SourceValidation = oneOf('relaxed', 'strict')
+export const TrunkStatus = oneOf('draft', 'enabled', 'disabled', 'releasing', 'released')
+
+const summary = {
+  id: Type.String(),
+  project_id: Type.String(),
+  name: Type.String(),
+  status: TrunkStatus,
+  direction: Direction,
+  revision: Count64,
+  concurrency_limit: Int32,
+  concurrency_used: Int32,
+  cps: nullable(Type.String()),
+  currency: Currency,
+  daily_spend_cap_minor: nullable(Money),
+  max_call_duration_seconds: Int32,
+  max_destination_rate_minor: nullable(Money),
+  numbers: Int32,
+  parent_name: nullable(Type.String()),
+  signaling_fqdn: nullable(Type.String()),
+  subaccount_id: nullable(Type.String()),
+  subaccount_name: nullable(Type.String()),
+  endpoints: resource('EndpointSummary', { count: Int32, state: oneOf('none', 'idle') }),
+}
+
+export const TrunkSummary = resource('TrunkSummary', summary)
+
+export const DigestIdentity = resource('DigestIdentity', {
+  enabled: Flag,
+  realm: Type.String(),
+  username: Type.String(),
+})
+
+const Ceiling = resource('TrunkCeiling', { configured: Int32, unit: Type.String() })
+
+export const Apply = resource('Apply', {
+  state: oneOf('applying', 'applied', 'failed'),
+  desired_revision: Count64,
+  effective_revision: Count64,
+  applied_at: nullable(Instant),
+  error: nullable(Type.String()),
+})
+
+export const TrunkDetail = resource('TrunkDetail', {
+  ...summary,
+  as_of: Instant,
+  authentication: resource('TrunkAuthentication', {
+    mode: AuthMode,
+    require_tls: Flag,
+    source_validation: SourceValidation,
+    sources: list(resource('TrunkSource', { cidr: Type.String(), enabled: Flag, id: Type.String() })),
+    digest_identities: list(DigestIdentity),
+  }),
+  endpoint_evidence: list(
+    resource('EndpointEvidence', {
+      detail: Type.String(),
+      last_attempt_at: nullable(Instant),
+      last_result: nullable(resource('EndpointResult', { at: Instant, code: Type.String() })),
+      priority: Int32,
+      sip_uri: Type.String(),
+      state: oneOf('unknown', 'idle', 'healthy', 'degraded'),
+    }),
+  ),
+  limits: resource('TrunkLimits', { concurrency: Ceiling, cps: Ceiling, max_call_duration: Ceiling }),
+  media: resource('TrunkMedia', { codecs: list(Codec), security: MediaSecurity }),
+  number_inventory: resource('NumberInventory', {
+    delegated: resource('DelegatedNumbers', { count: Int32, to: nullable(Type.String()) }),
+    quarantined: resource('QuarantinedNumbers', { count: Int32, until: nullable(Instant) }),
+    range: nullable(Type.String()),
+    routed: Int32,
+  }),
+  outbound_policy: nullable(resource('AttachedPolicy', { id: Type.String(), name: Type.String(), revision: Count64 })),
+  routes: list(
+    resource('TrunkRoute', {
+      enabled: Flag,
+      id: Type.String(),
+      priority: Int32,
+      sip_uri: Type.String(),
+      transport: Transport,
+      weight: Int32,
+    }),
+  ),
+  apply: Apply,
+})
+
+export const TrunkCreation = resource('TrunkCreation', { digest_password: nullable(Type.String()), trunk: TrunkDetail })
+
+export const SipUri = Type.String({ minLength: 5, maxLength: 255 })
+export const CidrText = Type.String({ minLength: 2, maxLength: 49 })
+
+export const LimitsInput = input('TrunkDraftLimitsInput', {
+  concurrency: Int32,
+  cps: Int32,
+  max_call_duration_seconds: Int32,
+})
+
+/** RFC 2782 priorities and weights. */
+export const Priority = Type.Integer({ minimum: 0, maximum: 65535, format: 'int32' })
+
+const settings = {
+  auth_mode: AuthMode,
+  codecs: Type.Array(Codec, { minItems: 1, maxItems: 5, uniqueItems: true }),
+  direction: Direction,
+  media_security: MediaSecurity,
+  name: Name,
+  require_tls: Flag,
+  source_validation: SourceValidation,
+  limits: optional(LimitsInput),
+  subaccount_id: optional(nullable(Type.String({ maxLength: 128 }))),
+}
+
+export const MAX_SOURCES = 100
+export const MAX_TARGETS = 50
+
+export const CreateTrunkRequest = input('CreateTrunkRequest', {
+  ...settings,
+  sources: Type.Array(CidrText, { maxItems: MAX_SOURCES }),
+  targets: Type.Array(
+    input('TrunkTargetInput', { priority: Priority, sip_uri: SipUri, transport: Transport, weight: Priority }),
+    { maxItems: MAX_TARGETS },
+  ),
+  number_block_ids: optional(Type.Array(Type.String({ maxLength: 128 }), { maxItems: 100, uniqueItems: true })),
+  outbound_policy_id: optional(nullable(Type.String({ maxLength: 128 }))),
+})
+
+export const UpdateTrunkRequest = input('UpdateTrunkRequest', settings)

@@ -1,0 +1,169 @@
+import { newId } from '../../core/runtime/ids.ts'
+import {
+  insertCredential,
+  insertSources,
+  insertTargets,
+  insertTrunk,
+  listTrunks,
+  type TargetRow,
+  type TrunkRow,
+} from '../../core/state/trunks.ts'
+import { cursorOf, pageQuery, readCursor } from '../http/paging.ts'
+import { type Change, invalid, isRefusal } from '../http/reply.ts'
+import { optional, type Static, Type } from '../http/schema.ts'
+import { route } from './route.ts'
+import { presentSummaries, presentTrunk } from './trunk-present.ts'
+import { newCredential, newUsername, readSources, readTarget, sourceConflict } from './trunk-rules.ts'
+import { CreateTrunkRequest, TrunkCreation, TrunkDetail, TrunkSummary } from './trunk-schemas.ts'
+
+/** What a trunk gets that says nothing of limits: roomy enough for a PBX, small enough to bound a mistake. */
+const DEFAULT_LIMITS = { concurrency: 1000, cps: 100, max_call_duration_seconds: 14_400 }
+const MAX_PAGE = 1000
+
+const listRoute = route({
+  method: 'get',
+  path: '/trunks',
+  summary: 'List the trunks of the project',
+  description: 'Every trunk, by name; with `limit`, page by page: `next_cursor` is there while there are more.',
+  scope: 'service_configuration:read',
+  query: Type.Object(pageQuery(MAX_PAGE), { additionalProperties: false }),
+  replies: {
+    200: Type.Object(
+      { data: Type.Array(TrunkSummary), next_cursor: optional(Type.String()) },
+      { additionalProperties: false },
+    ),
+  },
+  async run({ db, project, caller, query }) {
+    const position = readCursor(query.cursor, ['string', 'string'])
+    if (isRefusal(position)) return position
+    const limit = query.limit ?? (query.cursor === undefined ? null : MAX_PAGE)
+    const rows = await listTrunks(db, project.id, {
+      limit: limit === null ? null : limit + 1,
+      ...(position ? { after: { name: position[0], id: position[1] } } : {}),
+      subaccount_id: caller.subaccount_id,
+    })
+    const shown = limit === null ? rows : rows.slice(0, limit)
+    const last = shown.at(-1)
+    const more = last && shown.length < rows.length ? { next_cursor: cursorOf([last.name, last.id]) } : {}
+    return { status: 200, body: { data: await presentSummaries(db, shown), ...more } }
+  },
+})
+
+const createRoute = route({
+  method: 'post',
+  path: '/trunks',
+  summary: 'Create a trunk; it is applied in the background',
+  description: 'The password of a digest trunk is in this answer alone.',
+  scope: 'service_configuration:write',
+  idempotent: true,
+  applies: true,
+  audit: { kind: 'trunks', action: 'trunk.created' },
+  body: CreateTrunkRequest,
+  replies: { 201: TrunkCreation },
+  refusals: ['source_conflict'],
+  for_replay: (body: Static<typeof TrunkCreation>) => ({ ...body, digest_password: null }),
+  example: {
+    name: 'Head office',
+    direction: 'both',
+    auth_mode: 'ip_allow_list',
+    sources: ['203.0.113.10/32'],
+    targets: [{ sip_uri: 'sip:203.0.113.10:5060', transport: 'udp', priority: 10, weight: 100 }],
+    codecs: ['PCMA', 'PCMU'],
+    media_security: 'rtp',
+    require_tls: false,
+    source_validation: 'relaxed',
+    limits: { concurrency: 30, cps: 5, max_call_duration_seconds: 7200 },
+  },
+  async run({ db, project, caller, body, now, services }) {
+    const trunk = newTrunk(body, { project_id: project.id, now, domain: services.settings.domain })
+    if (body.outbound_policy_id) return invalid('/outbound_policy_id', 'is not a live policy of the project')
+    if (body.subaccount_id || caller.subaccount_id !== null)
+      return invalid('/subaccount_id', 'is not a subaccount of the project')
+    if (body.number_block_ids?.length) return invalid('/number_block_ids/0', 'is not a number block of the project')
+    const sources = readSources(body.sources, trunk.id, now)
+    if (isRefusal(sources)) return sources
+    const conflict = await sourceConflict(db, sources.rows, trunk)
+    if (conflict) return conflict
+    const targets: TargetRow[] = []
+    for (const [at, given] of body.targets.entries()) {
+      const target = readTarget(given, `/targets/${at}`, trunk.id, now)
+      if (isRefusal(target)) return target
+      if (targets.some(other => other.sip_uri === target.sip_uri && other.transport === target.transport))
+        return invalid(`/targets/${at}/sip_uri`, 'is there twice')
+      targets.push(target)
+    }
+    await insertTrunk(db, trunk)
+    await insertSources(db, sources.rows)
+    await insertTargets(db, targets)
+    const names = { username: newUsername(), realm: services.settings.domain }
+    const credential = trunk.auth_mode === 'digest' ? newCredential(trunk.id, names, now) : null
+    if (credential) await insertCredential(db, credential.row)
+    const detail = await presentTrunk(db, trunk, now)
+    return {
+      status: 201,
+      revision: trunk.revision,
+      headers: { Location: `/v1/trunks/${trunk.id}`, ...privateRangeWarning(sources.private_ranges) },
+      body: { digest_password: credential?.password ?? null, trunk: detail },
+      change: trunkChange(`Created trunk ${trunk.name}`, null, detail),
+    }
+  },
+})
+
+const readRoute = route({
+  method: 'get',
+  path: '/trunks/{trunk_id}',
+  summary: 'Read a trunk',
+  scope: 'service_configuration:read',
+  replies: { 200: TrunkDetail },
+  async run({ db, trunk, now }) {
+    return { status: 200, revision: trunk.revision, body: await presentTrunk(db, trunk, now) }
+  },
+})
+
+export const trunks = [listRoute, createRoute, readRoute]
+
+function newTrunk(
+  body: Static<typeof CreateTrunkRequest>,
+  facts: { readonly project_id: string; readonly now: string; readonly domain: string },
+): TrunkRow {
+  const id = newId.trunk()
+  return {
+    id,
+    project_id: facts.project_id,
+    subaccount_id: body.subaccount_id ?? null,
+    name: body.name,
+    status: 'enabled',
+    direction: body.direction,
+    auth_mode: body.auth_mode,
+    require_tls: body.require_tls ? 1 : 0,
+    source_validation: body.source_validation,
+    media_security: body.media_security,
+    codecs: JSON.stringify(body.codecs),
+    ...(body.limits ?? DEFAULT_LIMITS),
+    signaling_fqdn: `${id.replace(/^trk_/, '')}.sip.${facts.domain}`,
+    revision: 1,
+    created_at: facts.now,
+    updated_at: facts.now,
+  }
+}
+
+/** Private ranges are allowed, for peers in the same network, and said out loud (RFC 9111 §5.5 keeps code 299). */
+export const privateRangeWarning = (ranges: readonly string[]): Record<string, string> =>
+  ranges.length === 0 ? {} : { Warning: `299 strowger "private source ranges: ${ranges.slice(0, 10).join(', ')}"` }
+
+/** The audit's view of a change to a trunk. */
+export const trunkChange = (
+  summary: string,
+  before: Static<typeof TrunkDetail> | null,
+  after: Static<typeof TrunkDetail>,
+  detail: string | null = null,
+): Change => ({
+  resource: { type: 'trunk', id: after.id, name: after.name, href: `/v1/trunks/${after.id}` },
+  summary,
+  before,
+  after,
+  from_revision: before?.revision ?? null,
+  to_revision: after.revision,
+  trunk_id: after.id,
+  detail,
+})

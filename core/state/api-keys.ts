@@ -1,0 +1,60 @@
+import type { Selectable } from 'kysely'
+import type { ApiKeyTable, Db, Trx } from './index.ts'
+
+export type ApiKeyRow = Selectable<ApiKeyTable>
+
+/** A key with the organization of its project; undefined when no key has this public id. */
+export const findKeyByPublicId = (
+  db: Db,
+  public_id: string,
+): Promise<(ApiKeyRow & { organization_id: string }) | undefined> =>
+  db
+    .selectFrom('api_key')
+    .innerJoin('project', 'project.id', 'api_key.project_id')
+    .selectAll('api_key')
+    .select('project.organization_id')
+    .where('api_key.public_id', '=', public_id)
+    .executeTakeFirst()
+
+/** Notes the last use, to the minute. */
+export async function touchKey(db: Db, id: string, minute: string): Promise<void> {
+  await db.updateTable('api_key').set({ last_used_at: minute }).where('id', '=', id).execute()
+}
+
+export const listKeys = (db: Db, organization_id: string): Promise<ApiKeyRow[]> =>
+  db
+    .selectFrom('api_key')
+    .innerJoin('project', 'project.id', 'api_key.project_id')
+    .selectAll('api_key')
+    .where('project.organization_id', '=', organization_id)
+    .orderBy('api_key.created_at', 'desc')
+    .orderBy('api_key.id')
+    .execute()
+
+export const findKey = (db: Db, organization_id: string, id: string): Promise<ApiKeyRow | undefined> =>
+  db
+    .selectFrom('api_key')
+    .innerJoin('project', 'project.id', 'api_key.project_id')
+    .selectAll('api_key')
+    .where('project.organization_id', '=', organization_id)
+    .where('api_key.id', '=', id)
+    .executeTakeFirst()
+
+export async function insertKey(trx: Trx, row: ApiKeyRow): Promise<void> {
+  await trx.insertInto('api_key').values(row).execute()
+}
+
+/** The old key of a rotation works until `retires_at`. */
+export async function retireKey(trx: Trx, id: string, retires_at: string): Promise<void> {
+  await trx.updateTable('api_key').set({ retires_at }).where('id', '=', id).execute()
+}
+
+export async function revokeKey(trx: Trx, id: string, revoked_at: string): Promise<void> {
+  await trx.updateTable('api_key').set({ revoked_at }).where('id', '=', id).execute()
+}
+
+/** Whether a key's time is over: revoked, rotated out, or expired. `now` is ISO 8601. */
+export const keyIsOver = (key: ApiKeyRow, now: string): boolean =>
+  key.revoked_at !== null ||
+  (key.retires_at !== null && key.retires_at <= now) ||
+  (key.expires_at !== null && key.expires_at <= now)

@@ -1,0 +1,214 @@
+import { createHash } from 'node:crypto'
+import type { AuditActorType, AuditEventTable, AuditKind, Db, Trx } from './index.ts'
+
+export interface AuditActor {
+  readonly type: AuditActorType
+  readonly id: string | null
+  readonly name: string
+  readonly detail: string | null
+}
+
+export interface FieldChange {
+  readonly label: string
+  readonly before: string | null
+  readonly after: string | null
+  readonly redacted: boolean
+  readonly unchanged: boolean
+}
+
+export interface NewAuditEvent {
+  readonly id: string
+  readonly organization_id: string
+  readonly project_id: string | null
+  readonly at: string
+  readonly actor: AuditActor
+  readonly category: AuditEventTable['category']
+  readonly kind: AuditKind
+  readonly action: string
+  readonly summary: string
+  readonly detail: string | null
+  readonly resource: { readonly type: string; readonly id: string; readonly name: string; readonly href: string | null }
+  readonly trunk_id: string | null
+  readonly from_revision: number | null
+  readonly to_revision: number | null
+  readonly request_id: string | null
+  readonly changes: readonly FieldChange[]
+}
+
+export type AuditRow = Omit<AuditEventTable, 'position'> & { readonly position: number }
+
+const FIRST_HASH = '0'.repeat(64)
+
+/** Appends an event to its organization's chain, in the transaction of the change that it tells. */
+export async function appendAudit(trx: Trx, event: NewAuditEvent): Promise<void> {
+  const last = await trx
+    .selectFrom('audit_event')
+    .select('hash')
+    .where('organization_id', '=', event.organization_id)
+    .orderBy('position', 'desc')
+    .limit(1)
+    .executeTakeFirst()
+  const row = {
+    id: event.id,
+    organization_id: event.organization_id,
+    project_id: event.project_id,
+    at: event.at,
+    actor_type: event.actor.type,
+    actor_id: event.actor.id,
+    actor_name: event.actor.name,
+    actor_detail: event.actor.detail,
+    category: event.category,
+    kind: event.kind,
+    action: event.action,
+    summary: event.summary,
+    detail: event.detail,
+    resource_type: event.resource.type,
+    resource_id: event.resource.id,
+    resource_name: event.resource.name,
+    resource_href: event.resource.href,
+    trunk_id: event.trunk_id,
+    from_revision: event.from_revision,
+    to_revision: event.to_revision,
+    request_id: event.request_id,
+    changes: JSON.stringify(event.changes),
+    previous_hash: last?.hash ?? FIRST_HASH,
+  }
+  await trx
+    .insertInto('audit_event')
+    .values({ ...row, hash: hashOf(row) })
+    .execute()
+}
+
+/** Columns that the hash covers, in order. Lengths are part of it, so that no text can move from one column to the next. */
+const HASHED = [
+  'previous_hash',
+  'id',
+  'organization_id',
+  'project_id',
+  'at',
+  'actor_type',
+  'actor_id',
+  'actor_name',
+  'actor_detail',
+  'category',
+  'kind',
+  'action',
+  'summary',
+  'detail',
+  'resource_type',
+  'resource_id',
+  'resource_name',
+  'resource_href',
+  'trunk_id',
+  'from_revision',
+  'to_revision',
+  'request_id',
+  'changes',
+] as const
+
+function hashOf(row: Omit<AuditEventTable, 'position' | 'hash'>): string {
+  const hash = createHash('sha256')
+  for (const column of HASHED) {
+    const value = row[column]
+    const text = value === null ? 'n' : `${Buffer.byteLength(String(value))}:${value}`
+    hash.update(`${column}=${text};`)
+  }
+  return hash.digest('hex')
+}
+
+export type ChainCheck =
+  | { readonly intact: true; readonly events: number }
+  | { readonly intact: false; readonly events: number; readonly event_id: string; readonly why: string }
+
+const BATCH = 500
+
+/**
+ * Walks an organization's chain from its first event. Finds a changed, removed, inserted or reordered event. Cutting off
+ * the newest events leaves a shorter chain that fits; keep the last hash elsewhere to notice that too.
+ */
+export async function verifyChain(db: Db, organization_id: string): Promise<ChainCheck> {
+  let previous = FIRST_HASH
+  let position = 0
+  let events = 0
+  for (;;) {
+    const rows = await db
+      .selectFrom('audit_event')
+      .selectAll()
+      .where('organization_id', '=', organization_id)
+      .where('position', '>', position)
+      .orderBy('position')
+      .limit(BATCH)
+      .execute()
+    for (const row of rows) {
+      events += 1
+      if (row.previous_hash !== previous)
+        return { intact: false, events, event_id: row.id, why: 'an event before this one was removed, added or moved' }
+      if (row.hash !== hashOf(row)) return { intact: false, events, event_id: row.id, why: 'this event was changed' }
+      previous = row.hash
+      position = row.position
+    }
+    if (rows.length < BATCH) return { intact: true, events }
+  }
+}
+
+export interface AuditFilter {
+  readonly actor_type?: AuditActorType
+  readonly kind?: AuditKind
+  readonly trunk_id?: string
+  readonly since?: string
+}
+
+/** A page of an organization's events, newest first; `before`/`after` are positions, exclusive. */
+export async function listAudit(
+  db: Db,
+  organization_id: string,
+  filter: AuditFilter,
+  page: { readonly limit: number; readonly before?: number; readonly after?: number },
+): Promise<AuditRow[]> {
+  let query = filtered(db, organization_id, filter).selectAll()
+  if (page.before !== undefined) query = query.where('position', '<', page.before)
+  if (page.after !== undefined) {
+    const rows = await query.where('position', '>', page.after).orderBy('position').limit(page.limit).execute()
+    return rows.reverse()
+  }
+  return query.orderBy('position', 'desc').limit(page.limit).execute()
+}
+
+export async function countAudit(db: Db, organization_id: string, filter: AuditFilter): Promise<number> {
+  const row = await filtered(db, organization_id, filter)
+    .select(eb => eb.fn.countAll<number>().as('count'))
+    .executeTakeFirstOrThrow()
+  return Number(row.count)
+}
+
+export async function findAudit(db: Db, organization_id: string, id: string): Promise<AuditRow | undefined> {
+  return db
+    .selectFrom('audit_event')
+    .selectAll()
+    .where('organization_id', '=', organization_id)
+    .where('id', '=', id)
+    .executeTakeFirst()
+}
+
+/** The event on the same resource that came next: it superseded this one. */
+export async function nextAuditOfResource(db: Db, event: AuditRow): Promise<AuditRow | undefined> {
+  return db
+    .selectFrom('audit_event')
+    .selectAll()
+    .where('organization_id', '=', event.organization_id)
+    .where('resource_type', '=', event.resource_type)
+    .where('resource_id', '=', event.resource_id)
+    .where('position', '>', event.position)
+    .orderBy('position')
+    .limit(1)
+    .executeTakeFirst()
+}
+
+function filtered(db: Db, organization_id: string, filter: AuditFilter) {
+  let query = db.selectFrom('audit_event').where('organization_id', '=', organization_id)
+  if (filter.actor_type) query = query.where('actor_type', '=', filter.actor_type)
+  if (filter.kind) query = query.where('kind', '=', filter.kind)
+  if (filter.trunk_id) query = query.where('trunk_id', '=', filter.trunk_id)
+  if (filter.since) query = query.where('at', '>=', filter.since)
+  return query
+}

@@ -1,0 +1,106 @@
+import type { Generated } from 'kysely'
+import type { Flag, Instant, Json } from './configuration.ts'
+
+export type AuditActorType = 'user' | 'api_key' | 'operator' | 'system'
+export type AuditKind = 'trunks' | 'numbers' | 'credentials' | 'seats' | 'alerts'
+
+/** One change by anyone. Rows are only ever inserted; `hash` chains each to the one before it in its organization. */
+export interface AuditEventTable {
+  position: Generated<number>
+  id: string
+  organization_id: string
+  project_id: string | null
+  at: Instant
+  actor_type: AuditActorType
+  actor_id: string | null
+  actor_name: string
+  actor_detail: string | null
+  category: 'configuration' | 'security' | 'operator'
+  kind: AuditKind
+  action: string
+  summary: string
+  detail: string | null
+  resource_type: string
+  resource_id: string
+  resource_name: string
+  resource_href: string | null
+  trunk_id: string | null
+  from_revision: number | null
+  to_revision: number | null
+  request_id: string | null
+  /** JSON list of {label, before, after, redacted, unchanged}. */
+  changes: Json
+  previous_hash: string
+  /** SHA-256 over `previous_hash` and every other column. */
+  hash: string
+}
+
+/** Where an organization's own program wants to hear of events. Secrets are sealed with the master key. */
+export interface WebhookEndpointTable {
+  id: string
+  project_id: string
+  url: string
+  description: string | null
+  /** JSON list of event kinds. */
+  event_kinds: Json
+  enabled: Flag
+  secret_sealed: string
+  previous_secret_sealed: string | null
+  previous_secret_retires_at: Instant | null
+  revision: number
+  created_at: Instant
+  updated_at: Instant
+  deleted_at: Instant | null
+}
+
+/** One event for one endpoint, delivered in order of position, at least once, for up to 24 hours. */
+export interface WebhookDeliveryTable {
+  position: Generated<number>
+  id: string
+  endpoint_id: string
+  project_id: string
+  /** The same over all attempts and redeliveries. */
+  event_id: string
+  event_kind: string
+  payload: Json
+  state: 'pending' | 'delivered' | 'failed'
+  attempts: number
+  next_attempt_at: Instant
+  lease_until: Instant | null
+  last_status: number | null
+  last_error: string | null
+  last_attempt_at: Instant | null
+  delivered_at: Instant | null
+  expires_at: Instant
+  created_at: Instant
+}
+
+/** A member signed in to the console. `id_hash` is the SHA-256 of the cookie. */
+export interface ConsoleSessionTable {
+  id_hash: string
+  member_id: string
+  csrf_hash: string
+  created_at: Instant
+  last_seen_at: Instant
+  expires_at: Instant
+  address: string
+}
+
+/** What a member's sign-in needs beyond the password. A member without a row has never failed and has no second factor. */
+export interface MemberSecurityTable {
+  member_id: string
+  totp_sealed: string | null
+  totp_enabled: Flag
+  /** Time step of the last accepted code: no code is accepted twice (RFC 6238 §5.2). */
+  totp_last_step: number
+  failed_attempts: number
+  locked_until: Instant | null
+}
+
+/** A member accepted that calls of the project are recorded, under the named terms. */
+export interface RecordingConsentTable {
+  project_id: string
+  accepted_at: Instant
+  accepted_by: string
+  terms_version: string
+}

@@ -1,0 +1,251 @@
+import type { Selectable } from 'kysely'
+import { sql } from 'kysely'
+import type { Db, DigestCredentialTable, TerminationTargetTable, TrunkSourceTable, TrunkTable, Trx } from './index.ts'
+
+export type TrunkRow = Selectable<TrunkTable>
+export type SourceRow = Selectable<TrunkSourceTable>
+export type CredentialRow = Selectable<DigestCredentialTable>
+export type TargetRow = Selectable<TerminationTargetTable>
+
+/** Figures of a trunk that stand in other tables. */
+export interface TrunkFigures {
+  readonly live_calls: number
+  readonly numbers: number
+  readonly targets: number
+}
+
+/** A released trunk is kept for call records and found no more. */
+export const findTrunk = (db: Db, project_id: string, id: string): Promise<TrunkRow | undefined> =>
+  db
+    .selectFrom('trunk')
+    .selectAll()
+    .where('id', '=', id)
+    .where('project_id', '=', project_id)
+    .where('status', '!=', 'released')
+    .executeTakeFirst()
+
+export interface TrunkPage {
+  /** null: every trunk. */
+  readonly limit: number | null
+  /** Last trunk of the page before. */
+  readonly after?: { readonly name: string; readonly id: string }
+  readonly subaccount_id: string | null
+}
+
+/** A project's trunks by name. Only a page is read, however many there are. */
+export function listTrunks(db: Db, project_id: string, page: TrunkPage): Promise<TrunkRow[]> {
+  let query = db
+    .selectFrom('trunk')
+    .selectAll()
+    .where('project_id', '=', project_id)
+    .where('status', '!=', 'released')
+    .orderBy('name')
+    .orderBy('id')
+  if (page.subaccount_id !== null) query = query.where('subaccount_id', '=', page.subaccount_id)
+  const { after } = page
+  if (after)
+    query = query
+      .where('name', '>=', after.name)
+      .where(eb => eb.or([eb('name', '>', after.name), eb('id', '>', after.id)]))
+  return (page.limit === null ? query : query.limit(page.limit)).execute()
+}
+
+export async function insertTrunk(trx: Trx, row: TrunkRow): Promise<void> {
+  await trx.insertInto('trunk').values(row).execute()
+}
+
+/** Saves columns of a trunk and returns it at its next revision: every write at or below a trunk goes through here. */
+export async function saveTrunk(
+  trx: Trx,
+  trunk: TrunkRow,
+  changes: Partial<Omit<TrunkRow, 'id' | 'project_id' | 'revision' | 'updated_at'>>,
+  now: string,
+): Promise<TrunkRow> {
+  const saved = { ...changes, revision: trunk.revision + 1, updated_at: now }
+  await trx.updateTable('trunk').set(saved).where('id', '=', trunk.id).execute()
+  return { ...trunk, ...saved }
+}
+
+export const listSources = (db: Db, trunk_id: string): Promise<SourceRow[]> =>
+  db
+    .selectFrom('trunk_source')
+    .selectAll()
+    .where('trunk_id', '=', trunk_id)
+    .orderBy('selector_precedence')
+    .orderBy('created_at')
+    .orderBy('id')
+    .execute()
+
+export const listTargets = (db: Db, trunk_id: string): Promise<TargetRow[]> =>
+  db
+    .selectFrom('termination_target')
+    .selectAll()
+    .where('trunk_id', '=', trunk_id)
+    .orderBy('priority')
+    .orderBy('created_at')
+    .orderBy('id')
+    .execute()
+
+export const listCredentials = (db: Db, trunk_id: string): Promise<CredentialRow[]> =>
+  db
+    .selectFrom('digest_credential')
+    .selectAll()
+    .where('trunk_id', '=', trunk_id)
+    .orderBy('created_at')
+    .orderBy('id')
+    .execute()
+
+export async function insertSources(trx: Trx, rows: readonly SourceRow[]): Promise<void> {
+  if (rows.length > 0)
+    await trx
+      .insertInto('trunk_source')
+      .values([...rows])
+      .execute()
+}
+
+export async function updateSource(
+  trx: Trx,
+  id: string,
+  changes: Pick<SourceRow, 'cidr' | 'enabled' | 'selector_precedence'>,
+): Promise<void> {
+  await trx.updateTable('trunk_source').set(changes).where('id', '=', id).execute()
+}
+
+export async function deleteSource(trx: Trx, id: string): Promise<void> {
+  await trx.deleteFrom('trunk_source').where('id', '=', id).execute()
+}
+
+export async function insertTargets(trx: Trx, rows: readonly TargetRow[]): Promise<void> {
+  if (rows.length > 0)
+    await trx
+      .insertInto('termination_target')
+      .values([...rows])
+      .execute()
+}
+
+export async function updateTarget(
+  trx: Trx,
+  id: string,
+  changes: Pick<TargetRow, 'sip_uri' | 'transport' | 'priority' | 'weight' | 'enabled' | 'updated_at'>,
+): Promise<void> {
+  await trx.updateTable('termination_target').set(changes).where('id', '=', id).execute()
+}
+
+export async function deleteTarget(trx: Trx, id: string): Promise<void> {
+  await trx.deleteFrom('termination_target').where('id', '=', id).execute()
+}
+
+export async function insertCredential(trx: Trx, row: CredentialRow): Promise<void> {
+  await trx.insertInto('digest_credential').values(row).execute()
+}
+
+export async function updateCredential(
+  trx: Trx,
+  id: string,
+  changes: Partial<
+    Pick<CredentialRow, 'enabled' | 'revoked_at' | 'previous_retires_at' | 'valid_until' | 'new_applied_at'>
+  >,
+): Promise<void> {
+  await trx.updateTable('digest_credential').set(changes).where('id', '=', id).execute()
+}
+
+/** Username and realm identify a credential among all trunks. */
+export async function credentialNameTaken(db: Db, username: string, realm: string): Promise<boolean> {
+  const row = await db
+    .selectFrom('digest_credential')
+    .select('id')
+    .where('username', '=', username)
+    .where('realm', '=', realm)
+    .where('revoked_at', 'is', null)
+    .executeTakeFirst()
+  return row !== undefined
+}
+
+/**
+ * A trunk of another customer or the same that the source could not be told apart from: it authenticates by address, has
+ * the same range, and the same precedence.
+ */
+export const ambiguousSource = (
+  db: Db,
+  source: { readonly cidr: string; readonly selector_precedence: number },
+  trunk_id: string,
+): Promise<{ id: string; name: string; project_id: string } | undefined> =>
+  db
+    .selectFrom('trunk_source')
+    .innerJoin('trunk', 'trunk.id', 'trunk_source.trunk_id')
+    .select(['trunk.id', 'trunk.name', 'trunk.project_id'])
+    .where('trunk_source.cidr', '=', source.cidr)
+    .where('trunk_source.selector_precedence', '=', source.selector_precedence)
+    .where('trunk.id', '!=', trunk_id)
+    .where('trunk.auth_mode', '=', 'ip_allow_list')
+    .where('trunk.status', 'not in', ['releasing', 'released'])
+    .executeTakeFirst()
+
+/** Live calls, numbers and targets of trunks, in three reads however many trunks there are. */
+export async function trunkFigures(db: Db, trunk_ids: readonly string[]): Promise<Map<string, TrunkFigures>> {
+  const figures = new Map<string, { live_calls: number; numbers: number; targets: number }>()
+  for (const id of trunk_ids) figures.set(id, { live_calls: 0, numbers: 0, targets: 0 })
+  for (const ids of slices(trunk_ids)) {
+    const live = await db
+      .selectFrom('call')
+      .select(['trunk_id', eb => eb.fn.countAll<number>().as('count')])
+      .where('ended_at', 'is', null)
+      .where('trunk_id', 'in', ids)
+      .groupBy('trunk_id')
+      .execute()
+    const numbers = await db
+      .selectFrom('number')
+      .select(['route_id', eb => eb.fn.countAll<number>().as('count')])
+      .where('route_kind', '=', 'trunk')
+      .where('route_id', 'in', ids)
+      .groupBy('route_id')
+      .execute()
+    const targets = await db
+      .selectFrom('termination_target')
+      .select(['trunk_id', eb => eb.fn.countAll<number>().as('count')])
+      .where('trunk_id', 'in', ids)
+      .groupBy('trunk_id')
+      .execute()
+    const note = (id: string | null, name: 'live_calls' | 'numbers' | 'targets', count: number): void => {
+      const figure = id === null ? undefined : figures.get(id)
+      if (figure) figure[name] = Number(count)
+    }
+    for (const row of live) note(row.trunk_id, 'live_calls', row.count)
+    for (const row of numbers) note(row.route_id, 'numbers', row.count)
+    for (const row of targets) note(row.trunk_id, 'targets', row.count)
+  }
+  return figures
+}
+
+// SQLite takes 32,766 parameters in a statement; PostgreSQL 65,535.
+const SLICE = 5000
+function slices<T>(items: readonly T[]): T[][] {
+  const parts: T[][] = []
+  for (let at = 0; at < items.length; at += SLICE) parts.push(items.slice(at, at + SLICE))
+  return parts
+}
+
+/** Numbers that are routed to a trunk, for its inventory. */
+export interface TrunkNumbers {
+  readonly routed: number
+  readonly first: string | null
+  readonly last: string | null
+  readonly quarantined: number
+  readonly quarantined_until: string | null
+}
+
+export async function trunkNumbers(db: Db, trunk_id: string): Promise<TrunkNumbers> {
+  const row = await db
+    .selectFrom('number')
+    .select([
+      eb => eb.fn.countAll<number>().as('routed'),
+      eb => eb.fn.min('e164').as('first'),
+      eb => eb.fn.max('e164').as('last'),
+      sql<number>`coalesce(sum(case when status = 'quarantined' then 1 else 0 end), 0)`.as('quarantined'),
+      eb => eb.fn.max('quarantined_until').as('quarantined_until'),
+    ])
+    .where('route_kind', '=', 'trunk')
+    .where('route_id', '=', trunk_id)
+    .executeTakeFirstOrThrow()
+  return { ...row, routed: Number(row.routed), quarantined: Number(row.quarantined) }
+}
