@@ -1,5 +1,15 @@
 import { createHash } from 'node:crypto'
-import { closeSync, createReadStream, existsSync, fstatSync, openSync, readdirSync, readSync, writeSync } from 'node:fs'
+import {
+  closeSync,
+  createReadStream,
+  existsSync,
+  fstatSync,
+  ftruncateSync,
+  openSync,
+  readdirSync,
+  readSync,
+  writeSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { wavLayout } from './wav.ts'
 
@@ -63,6 +73,8 @@ function repairFile(path: string): Repaired[] {
     const data_bytes = Math.max(0, bytes - layout.data_at)
     const whole = data_bytes - (data_bytes % frame_bytes)
     if (layout.data_bytes === whole && header.readUInt32LE(4) === bytes - 8) return []
+    // Half a sample at the end is of no use to anybody.
+    ftruncateSync(file, layout.data_at + whole)
     writeUInt32(file, 4, layout.data_at + whole - 8)
     writeUInt32(file, layout.data_at - 4, whole)
     return [{ file: path, duration_ms: Math.round((whole / frame_bytes / layout.rate_hz) * 1000) }]

@@ -1,0 +1,236 @@
+import { createHash } from 'node:crypto'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import fc from 'fast-check'
+import t from 'tap'
+import { createHttpClient } from '../../../core/runtime/http/index.ts'
+import { decodeAudio } from '../../../media/files/decode.ts'
+import { Lru } from '../../../media/files/lru.ts'
+import { createMp3Decoder } from '../../../media/files/mp3.ts'
+import { expandAlaw, expandUlaw } from '../../../media/files/pcm.ts'
+import { inspectRecording, repairRecordings } from '../../../media/files/repair.ts'
+import { ringbackPieces } from '../../../media/files/ringback.ts'
+import { createSpeech, voiceName } from '../../../media/files/speech.ts'
+import { createUrlAudio } from '../../../media/files/url-audio.ts'
+import { levelDbm0, strongestHz, tone, wavBytes } from '../../support/audio.ts'
+
+const FIXTURES = fileURLToPath(new URL('../../../../fixtures/audio/', import.meta.url))
+const fixture = (name: string) => readFileSync(join(FIXTURES, name))
+
+function folder(t: { teardown(end: () => void): void }): string {
+  const made = mkdtempSync(join(tmpdir(), 'strowger-files-'))
+  t.teardown(() => rmSync(made, { recursive: true, force: true }))
+  return made
+}
+
+t.test('G.711 bytes expand to the values of the recommendation', async t => {
+  // ITU-T G.711 tables 1a and 2a at their corners, scaled to 16 bits.
+  t.strictSame([0x00, 0x80, 0x7f, 0xff, 0x0f, 0x70].map(expandUlaw), [-32124, 32124, 0, 0, -16764, -120])
+  t.strictSame([0xd5, 0x55, 0x2a, 0xaa, 0x00].map(expandAlaw), [8, -8, -32256, 32256, -5504])
+})
+
+t.test('prompts of every accepted format sound at their own frequency, level and length', async t => {
+  const mp3 = createMp3Decoder()
+  t.teardown(() => mp3.close())
+  const files: [name: string, rate_hz: number, hz: number, ms: number, dbm0: number][] = [
+    ['tone-600hz-alaw.wav', 8000, 600, 500, -6.9],
+    ['tone-600hz-ulaw.wav', 8000, 600, 500, -6.9],
+    ['tone-600hz-24bit-stereo.wav', 16_000, 600, 500, -6.9],
+    ['tone-600hz-8bit.wav', 11_025, 600, 500, -6.9],
+    ['tone-600hz-float.wav', 48_000, 600, 500, -6.9],
+    ['tone-600hz.aiff', 22_050, 600, 500, -6.9],
+    ['tone-600hz.au', 8000, 600, 500, -6.9],
+    ['tone-1000hz-stereo-44100.mp3', 44_100, 1000, 2000, -9.9],
+  ]
+  for (const [name, rate_hz, hz, ms, dbm0] of files) {
+    const decoded = await decodeAudio(fixture(name), null, mp3)
+    if ('refused' in decoded) {
+      t.fail(`${name}: ${decoded.detail}`)
+      continue
+    }
+    const { samples } = decoded.pcm
+    t.equal(decoded.pcm.rate_hz, rate_hz, name)
+    t.ok(Math.abs((samples.length / rate_hz) * 1000 - ms) < 60, `${name} lasts ${(samples.length / rate_hz) * 1000} ms`)
+    t.equal(strongestHz(samples.subarray(0, rate_hz / 4), rate_hz), hz, name)
+    t.ok(Math.abs(levelDbm0(samples.subarray(rate_hz / 10, rate_hz / 4)) - dbm0) < 0.5, name)
+  }
+})
+
+t.test('raw µ-law is told by its content type; what is no audio is refused with its type', async t => {
+  const mp3 = createMp3Decoder()
+  t.teardown(() => mp3.close())
+  const raw = await decodeAudio(Buffer.alloc(800, 0x7f), 'audio/x-ulaw; rate=8000', mp3)
+  t.match(raw, { pcm: { rate_hz: 8000 } })
+  t.match(await decodeAudio(Buffer.from('<html>'), 'text/html', mp3), {
+    refused: 'audio_unsupported',
+    detail: /text\/html/,
+  })
+  t.match(await decodeAudio(Buffer.from('ID3 but no music in it'), null, mp3), { refused: 'audio_unsupported' })
+  t.match(await decodeAudio(fixture('tone-600hz.aiff').subarray(0, 40), null, mp3), { refused: 'audio_unsupported' })
+  const odd = wavBytes(8000, tone(600, 20))
+  odd.writeUInt16LE(49, 20)
+  t.match(await decodeAudio(odd, 'audio/wav', mp3), { refused: 'audio_unsupported', detail: /format 49/ })
+})
+
+t.test('property: no bytes make the decoders throw', async t => {
+  const mp3 = createMp3Decoder()
+  t.teardown(() => mp3.close())
+  const seeds = ['tone-600hz-8bit.wav', 'tone-600hz.aiff', 'tone-600hz.au'].map(name => fixture(name).subarray(0, 400))
+  const damaged = fc
+    .tuple(fc.constantFrom(...seeds), fc.array(fc.tuple(fc.nat(80), fc.nat(255)), { maxLength: 8 }), fc.nat(400))
+    .map(([seed, changes, length]) => {
+      const bytes = Buffer.from(seed.subarray(0, length))
+      for (const [at, value] of changes) if (at < bytes.length) bytes[at] = value
+      return bytes
+    })
+  await fc.assert(
+    fc.asyncProperty(damaged, async bytes => {
+      // An MPEG frame sync by accident goes to the decoder's own thread, which has its own test above.
+      if (bytes[0] === 0xff || bytes.toString('latin1', 0, 3) === 'ID3') return true
+      const decoded = await decodeAudio(bytes, null, mp3)
+      return 'refused' in decoded || decoded.pcm.samples.length <= bytes.length
+    }),
+    { numRuns: 1000 },
+  )
+  t.pass('held for 1000 files')
+})
+
+t.test('the cache keeps to its bytes and forgets what was longest unused', async t => {
+  const cache = new Lru<string>(100)
+  cache.set('a', 'a', 40)
+  cache.set('b', 'b', 40)
+  t.equal(cache.get('a'), 'a')
+  cache.set('c', 'c', 40)
+  t.equal(cache.get('b'), undefined)
+  t.equal(cache.get('a'), 'a')
+  cache.set('huge', 'x', 101)
+  t.equal(cache.get('huge'), undefined)
+  cache.set('a', 'A', 10)
+  t.equal(cache.bytes, 50)
+})
+
+t.test(
+  'audio by URL is asked for by validators, played without asking while fresh, and kept when the server fails',
+  async t => {
+    const requests: { path: string; etag: string | undefined }[] = []
+    let broken = false
+    const body = wavBytes(8000, tone(600, 100))
+    const server = createServer((request, response) => {
+      requests.push({ path: request.url ?? '', etag: request.headers['if-none-match'] })
+      if (broken) return response.writeHead(503).end()
+      if (request.url === '/missing.wav') return response.writeHead(404).end()
+      const headers: Record<string, string> = { 'content-type': 'audio/wav' }
+      if (request.url !== '/plain.wav') headers['etag'] = '"one"'
+      if (request.url === '/fresh.wav') headers['cache-control'] = 'max-age=60'
+      if (request.headers['if-none-match'] === '"one"') return response.writeHead(304, headers).end()
+      return response.writeHead(200, headers).end(body)
+    }).listen(0, '127.0.0.1')
+    await new Promise(resolve => server.once('listening', resolve))
+    const http = createHttpClient({ allow_private: ['loopback'], user_agent: 'test' })
+    const mp3 = createMp3Decoder()
+    t.teardown(async () => {
+      await http.close()
+      await mp3.close()
+      server.close()
+    })
+    const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    let now_ms = 0
+    const urls = createUrlAudio(http, mp3, () => now_ms)
+    const paths = () => requests.splice(0).map(({ path, etag }) => (etag ? `${path} ${etag}` : path))
+
+    const [first, second] = await Promise.all([urls.get(`${base}/tagged.wav`), urls.get(`${base}/tagged.wav`)])
+    t.match(first, { pcm: { rate_hz: 8000 } })
+    t.equal(first, second)
+    t.strictSame(paths(), ['/tagged.wav'], 'two plays at once share one request')
+    t.match(await urls.get(`${base}/tagged.wav`), { pcm: { rate_hz: 8000 } })
+    t.strictSame(paths(), ['/tagged.wav "one"'])
+
+    await urls.get(`${base}/fresh.wav`)
+    await urls.get(`${base}/fresh.wav`)
+    t.strictSame(paths(), ['/fresh.wav'])
+    now_ms = 61_000
+    await urls.get(`${base}/fresh.wav`)
+    await urls.get(`${base}/fresh.wav`)
+    t.strictSame(paths(), ['/fresh.wav "one"'], 'a 304 makes it fresh again')
+
+    await urls.get(`${base}/plain.wav`)
+    await urls.get(`${base}/plain.wav`)
+    t.strictSame(paths(), ['/plain.wav', '/plain.wav'], 'nothing to ask by: fetched again')
+
+    t.match(await urls.get(`${base}/missing.wav`), { refused: 'fetch_failed', detail: /404/ })
+    broken = true
+    t.match(await urls.get(`${base}/tagged.wav`), { pcm: { rate_hz: 8000 } }, 'the kept copy plays')
+    t.match(await urls.get(`${base}/plain.wav`), { refused: 'fetch_failed', detail: /503/ })
+    t.match(await urls.get('http://10.1.2.3/x.wav'), { refused: 'fetch_failed' }, 'a private address')
+  },
+)
+
+t.test('speech is synthesised once for the same words, and a failing synthesiser is told', async t => {
+  const speech = createSpeech()
+  const request = { text: 'Please hold the line.', voice: 'man', language: 'en-US' }
+  const [one, two] = await Promise.all([speech.speak(request), speech.speak(request)])
+  if ('refused' in one || 'refused' in two) throw new Error('speech failed')
+  t.equal(one.pcm, two.pcm)
+  t.ok(one.pcm.samples.length / one.pcm.rate_hz > 0.8, 'it lasts as long as the words')
+  t.ok(levelDbm0(one.pcm.samples) > -35, 'it can be heard')
+  const again = await speech.speak(request)
+  t.equal('pcm' in again && again.pcm, one.pcm)
+  const dashed = await speech.speak({ ...request, text: '--version $(reboot)' })
+  t.ok('pcm' in dashed, 'text is never an option or a command')
+  t.ok('pcm' in (await speech.speak({ ...request, language: 'xx-XX' })), 'an unknown language is spoken in English')
+  t.match(await createSpeech('/nonexistent/espeak').speak(request), { refused: 'speech_failed' })
+  t.strictSame(
+    [
+      ['man', 'en-GB'],
+      ['woman', 'en-US'],
+      ['Polly.Joanna', 'en-US'],
+      ['alice', 'fr-FR'],
+      ['man', 'en-us -w /etc'],
+    ].map(([voice = '', language = '']) => voiceName({ voice, language })),
+    ['en-gb', 'en-us+f3', 'en-us+f3', 'fr-fr+f3', 'en-us'],
+  )
+})
+
+t.test('ring-back has the cadence of its country, and a common one for any other', async t => {
+  t.strictSame(ringbackPieces('UK'), [
+    { kind: 'tone', hz: [400, 450], on_ms: 400, off_ms: 200, total_ms: 600, level_dbm0: -19 },
+    { kind: 'tone', hz: [400, 450], on_ms: 400, off_ms: 2000, total_ms: 2400, level_dbm0: -19 },
+  ])
+  t.match(ringbackPieces('us'), [{ hz: [440, 480], on_ms: 2000, off_ms: 4000 }])
+  t.match(ringbackPieces('us-old'), [{ hz: [420] }])
+  t.match(ringbackPieces('zz'), [{ hz: [425], on_ms: 1000, off_ms: 4000 }])
+})
+
+t.test('recordings whose writer was killed get a true header, whole ones are left alone', async t => {
+  const dir = folder(t)
+  mkdirSync(join(dir, 'a'))
+  const whole = wavBytes(8000, tone(600, 1000), tone(700, 1000))
+  writeFileSync(join(dir, 'a', 'whole.wav'), whole)
+  const torn = Buffer.concat([whole, Buffer.alloc(32_001, 1)])
+  torn.writeUInt32LE(0, 40)
+  writeFileSync(join(dir, 'torn.wav'), torn)
+  writeFileSync(join(dir, 'cut.wav'), whole)
+  truncateSync(join(dir, 'cut.wav'), 44 + 8000)
+  writeFileSync(join(dir, 'empty.wav'), '')
+  writeFileSync(join(dir, 'notes.txt'), 'not a recording')
+  const repaired = repairRecordings(dir).sort((a, b) => a.file.localeCompare(b.file))
+  t.strictSame(repaired, [
+    { file: join(dir, 'cut.wav'), duration_ms: 250 },
+    { file: join(dir, 'torn.wav'), duration_ms: 2000 },
+  ])
+  t.strictSame(repairRecordings(dir), [], 'a second look finds nothing to do')
+  const bytes = readFileSync(join(dir, 'torn.wav'))
+  t.strictSame(await inspectRecording(join(dir, 'torn.wav')), {
+    duration_ms: 2000,
+    bytes: bytes.length,
+    sha256: createHash('sha256').update(bytes).digest('hex'),
+    channels: 2,
+  })
+  t.equal(await inspectRecording(join(dir, 'empty.wav')), null)
+  t.equal(await inspectRecording(join(dir, 'gone.wav')), null)
+  t.strictSame(repairRecordings(join(dir, 'gone')), [])
+})
