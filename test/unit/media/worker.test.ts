@@ -1,0 +1,476 @@
+import { createHash } from 'node:crypto'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { connectMedia, MediaRefusal } from '../../../media/protocol/client.ts'
+import type { PlaySource } from '../../../media/protocol/schema.ts'
+import { heardSpan, levelDbm0, readWavFile, strongestHz, tone, toneLevelDbm0, wavBytes } from '../../support/audio.ts'
+import { POLICY, startTestWorker } from '../../support/media-worker.ts'
+
+const w = await startTestWorker()
+t.teardown(() => w.stop())
+const { client } = w
+
+/** The reason that a request is refused with. */
+const reasonOf = (request: Promise<unknown>): Promise<string> =>
+  request.then(
+    () => 'not refused',
+    (error: unknown) => (error instanceof MediaRefusal ? error.reason : String(error)),
+  )
+
+t.test('two legs with one codec are bridged byte for byte, both ways, through our own ports', async t => {
+  const session_id = await w.session()
+  const [a, b] = [await w.peer(), await w.peer()]
+  const left = await w.answeredLeg(session_id, a)
+  const right = await w.answeredLeg(session_id, b)
+  t.notMatch(left.sdp, new RegExp(`audio ${b.port}`), 'neither SDP shows the other')
+  const bridge = await client.request('bridge', { a: left.leg_id, b: right.leg_id })
+  t.strictSame(bridge, { mode: 'relay', codecs: ['PCMU', 'PCMU'] })
+  await Promise.all([a.send(tone(1000, 1000)), b.send(tone(700, 1000))])
+  await Promise.all([a.packets(40), b.packets(40)])
+  t.equal(strongestHz(b.audio()), 1000)
+  t.equal(strongestHz(a.audio()), 700)
+  t.ok(Math.abs(levelDbm0(b.audio(5)) + 10) < 0.3, 'at its level')
+  t.ok(b.received.every(packet => packet.from_port === right.rtp_port))
+  t.equal(new Set(b.received.map(packet => packet.ssrc)).size, 1)
+  t.not(b.received[0]?.ssrc, a.ssrc, 'under an SSRC of ours')
+  const sequences = b.received.map(packet => packet.sequence)
+  t.ok(sequences.every((sequence, index) => index === 0 || sequence === (((sequences[index - 1] ?? 0) + 1) & 0xffff)))
+  t.match(await w.event('leg.latched', ({ leg_id }) => leg_id === left.leg_id), { address: '127.0.0.1', port: a.port })
+  await w.event('leg.first_packet', ({ leg_id }) => leg_id === right.leg_id)
+
+  const { legs } = await client.request('session.close', { session_id })
+  const stats = legs[left.leg_id]
+  t.match(stats, { codec: 'PCMU', secured: false, packets_lost: 0, remote_port: a.port, signalled_port: a.port })
+  t.ok((stats?.packets_received ?? 0) >= 40)
+  t.ok((stats?.mos ?? 0) > 4.2)
+  t.match(stats?.first_packet_at, /^\d{4}-\d\d-\d\dT/)
+  t.equal(await reasonOf(client.request('leg.stats', { leg_id: left.leg_id })), 'leg_unknown')
+})
+
+t.test('two legs with different codecs are transcoded without losing level or length', async t => {
+  const session_id = await w.session()
+  const [a, b] = [await w.peer({ codec: 'PCMU' }), await w.peer({ codec: 'PCMA' })]
+  const left = await w.answeredLeg(session_id, a)
+  const right = await w.answeredLeg(session_id, b)
+  const bridge = await client.request('bridge', { a: left.leg_id, b: right.leg_id })
+  t.strictSame(bridge, { mode: 'transcode', codecs: ['PCMU', 'PCMA'] })
+  await a.send(tone(1000, 1500))
+  await b.packets(70)
+  const heard = b.audio(10, 60)
+  t.equal(strongestHz(heard), 1000)
+  t.ok(Math.abs(levelDbm0(heard) + 10) < 1)
+  await client.request('session.close', { session_id })
+})
+
+t.test('the other leg’s codec is chosen so that the bridge is a relay', async t => {
+  const session_id = await w.session()
+  const [a, b] = [await w.peer({ codec: 'PCMA' }), await w.peer({ codec: 'PCMU' })]
+  const left = await w.answeredLeg(session_id, a)
+  const both = b.sdp().replace(`RTP/AVP 0 101`, 'RTP/AVP 0 8 101')
+  await client.request('leg.open', { session_id, leg_id: 'prefers', policy: POLICY })
+  const offer = await client.request('leg.remote_offer', { leg_id: 'prefers', sdp: both })
+  t.match(offer, { codecs: ['PCMU', 'PCMA'], direction: 'sendrecv', hold: false, secured: false })
+  const answer = await client.request('leg.local_answer', { leg_id: 'prefers', prefer_leg: left.leg_id })
+  t.equal(answer.codec, 'PCMA')
+  const again = await client.request('leg.local_answer', { leg_id: 'prefers' })
+  t.equal(again.sdp, answer.sdp, 'the answer of the 183 is the answer of the 200')
+  t.match(await client.request('bridge', { a: left.leg_id, b: 'prefers' }), { mode: 'relay' })
+  await client.request('session.close', { session_id })
+})
+
+t.test('our offer is answered, held and resumed under a rising version, and media follows', async t => {
+  const session_id = await w.session()
+  const peer = await w.peer()
+  const { rtp_port } = await client.request('leg.open', { session_id, leg_id: 'offers', policy: POLICY })
+  peer.sendTo(rtp_port)
+  const offer = await client.request('leg.local_offer', { leg_id: 'offers' })
+  t.match(offer.sdp, new RegExp(`m=audio ${rtp_port} RTP/AVP 0 8 101`))
+  t.match(offer.sdp, /^o=strowger \d+ 1 /m)
+  t.equal(
+    await reasonOf(
+      client.request('play.start', { leg_id: 'offers', play_id: 'p', sources: [{ kind: 'silence', ms: 1 }], loop: 1 }),
+    ),
+    'leg_not_ready',
+  )
+  const answered = await client.request('leg.remote_answer', { leg_id: 'offers', sdp: peer.sdp() })
+  t.strictSame(answered, { codec: 'PCMU', direction: 'sendrecv', hold: false })
+
+  const held = await client.request('leg.local_offer', { leg_id: 'offers', direction: 'sendonly' })
+  t.match(held.sdp, /^o=strowger \d+ 2 /m)
+  t.match(held.sdp, /a=sendonly/)
+  const holding = await client.request('leg.remote_answer', {
+    leg_id: 'offers',
+    sdp: peer.sdp({ direction: 'recvonly' }),
+  })
+  t.strictSame(holding, { codec: 'PCMU', direction: 'sendonly', hold: false })
+  await client.request('leg.local_offer', { leg_id: 'offers', direction: 'sendrecv' })
+  await client.request('leg.rollback', { leg_id: 'offers' })
+  const resumed = await client.request('leg.local_offer', { leg_id: 'offers', direction: 'sendrecv' })
+  t.match(resumed.sdp, /^o=strowger \d+ [45] /m, 'a refused offer’s version is not used again')
+  await client.request('leg.remote_answer', { leg_id: 'offers', sdp: peer.sdp() })
+
+  await client.request('play.start', {
+    leg_id: 'offers',
+    play_id: 'p',
+    sources: [{ kind: 'tone', hz: [800], on_ms: 400, off_ms: 0, total_ms: 400 }],
+    loop: 1,
+  })
+  await peer.packets(18)
+  t.equal(strongestHz(peer.audio()), 800)
+  const theirs = await client.request('leg.remote_offer', {
+    leg_id: 'offers',
+    sdp: peer.sdp({ direction: 'sendonly' }),
+  })
+  t.match(theirs, { hold: true, direction: 'sendonly' })
+  t.match(await client.request('leg.local_answer', { leg_id: 'offers' }), { direction: 'recvonly' })
+  await client.request('session.close', { session_id })
+})
+
+t.test('tones, prompts, speech and silence are played one after the other, and their end is told once', async t => {
+  mkdirSync(join(w.data_dir, 'prompts'), { recursive: true })
+  writeFileSync(
+    join(w.data_dir, 'prompts', 'welcome.wav'),
+    wavBytes(16_000, tone(1200, 600, 16_000), tone(1200, 600, 16_000)),
+  )
+  const session_id = await w.session()
+  const peer = await w.peer()
+  const { leg_id } = await w.answeredLeg(session_id, peer)
+  await client.request('play.start', {
+    leg_id,
+    play_id: 'list',
+    loop: 1,
+    sources: [
+      { kind: 'tone', hz: [500], on_ms: 500, off_ms: 0, total_ms: 500 },
+      { kind: 'file', path: 'prompts/welcome.wav' },
+      { kind: 'file', path: '../../etc/passwd' },
+      { kind: 'speech', text: 'Good morning', voice: 'woman', language: 'en-GB' },
+      { kind: 'silence', ms: 100 },
+    ],
+  })
+  const ended = await w.event('play.ended', ({ play_id }) => play_id === 'list')
+  t.match(ended, { leg_id, reason: 'finished', failures: [{ index: 2, reason: 'file_refused' }] })
+  t.equal(ended.failures.length, 1)
+  const heard = peer.audio()
+  t.equal(strongestHz(heard.subarray(800, 3200)), 500)
+  const prompt = heard.subarray(4800, 8000)
+  t.equal(strongestHz(prompt), 1200)
+  t.ok(Math.abs(toneLevelDbm0(prompt, 1200) + 10) < 1, 'at the level of the file')
+  const speech = heard.subarray(10_000)
+  t.ok(levelDbm0(speech) > -35, 'speech can be heard')
+  t.ok((heardSpan(heard)?.to_ms ?? 0) > 1500)
+  t.equal(w.events('play.ended').filter(({ play_id }) => play_id === 'list').length, 1)
+  await client.request('session.close', { session_id })
+})
+
+t.test('a play is looped, replaced and stopped; one that cannot sound ends as failed', async t => {
+  const session_id = await w.session()
+  const peer = await w.peer()
+  const { leg_id } = await w.answeredLeg(session_id, peer)
+  const short = { kind: 'tone', hz: [900], on_ms: 100, off_ms: 100, total_ms: 200 } satisfies PlaySource
+  await client.request('play.start', { leg_id, play_id: 'thrice', sources: [short], loop: 3 })
+  await w.event('play.ended', ({ play_id, reason }) => play_id === 'thrice' && reason === 'finished')
+  const length_ms = peer.audio().length / 8
+  t.ok(Math.abs(length_ms - 600) <= 40, `three times 200 ms lasted ${length_ms} ms`)
+
+  await client.request('play.start', {
+    leg_id,
+    play_id: 'endless',
+    sources: [{ kind: 'ringback', country: 'ng' }],
+    loop: 1,
+  })
+  const before = peer.received.length
+  await peer.packets(before + 10)
+  await client.request('play.start', {
+    leg_id,
+    play_id: 'next',
+    sources: [{ kind: 'tone', hz: [600], on_ms: 50, off_ms: 0, total_ms: null }],
+    loop: 0,
+  })
+  await w.event('play.ended', ({ play_id, reason }) => play_id === 'endless' && reason === 'stopped')
+  await client.request('play.stop', { leg_id, play_id: 'another' })
+  t.equal(
+    w.events('play.ended').some(({ play_id }) => play_id === 'next'),
+    false,
+  )
+  await client.request('play.stop', { leg_id })
+  await w.event('play.ended', ({ play_id, reason }) => play_id === 'next' && reason === 'stopped')
+
+  const missing = { kind: 'file', path: 'prompts/none.wav' } satisfies PlaySource
+  await client.request('play.start', { leg_id, play_id: 'nothing', sources: [missing, missing], loop: 0 })
+  const failed = await w.event('play.ended', ({ play_id }) => play_id === 'nothing')
+  t.match(failed, { reason: 'failed', failures: [{ index: 0 }, { index: 1 }] })
+  await client.request('session.close', { session_id })
+})
+
+t.test(
+  'keys are told once each whatever is lost of them, and pass through a bridge unless that is switched off',
+  async t => {
+    const session_id = await w.session()
+    const [a, b] = [await w.peer(), await w.peer()]
+    const left = await w.answeredLeg(session_id, a)
+    const right = await w.answeredLeg(session_id, b)
+    await client.request('bridge', { a: left.leg_id, b: right.leg_id })
+    await a.send(tone(400, 100))
+    await a.sendKey('1')
+    await a.sendKey('1', 100, { marker: false })
+    await a.sendKey('#', 200, { ends: 0 })
+    await a.send(tone(400, 60))
+    await a.sendKey('D')
+    await a.send(tone(400, 60))
+    const mine = () => w.events('dtmf').filter(({ leg_id }) => leg_id === left.leg_id)
+    await w.event('dtmf', ({ leg_id, digit }) => leg_id === left.leg_id && digit === 'D')
+    t.strictSame(
+      mine().map(({ digit, source }) => `${digit} ${source}`),
+      ['1 rfc4733', '1 rfc4733', '# rfc4733', 'D rfc4733'],
+    )
+    await b.until(() => b.keys().length >= 4, 3000, 'four keys')
+    t.strictSame(
+      b.keys().map(({ key }) => key),
+      ['1', '1', '#', 'D'],
+    )
+
+    await client.request('dtmf.relay', { leg_id: left.leg_id, enabled: false })
+    await a.sendKey('5')
+    await a.send(tone(400, 200))
+    await w.event('dtmf', ({ leg_id, digit }) => leg_id === left.leg_id && digit === '5')
+    t.equal(b.keys().length, 4, 'the key stays with us')
+    await client.request('session.close', { session_id })
+  },
+)
+
+t.test('digits are sent as RFC 4733 events in order with their pauses, in-band where the peer takes none', async t => {
+  const session_id = await w.session()
+  const peer = await w.peer()
+  const { leg_id } = await w.answeredLeg(session_id, peer)
+  await client.request('digits.send', { leg_id, send_id: 'd1', digits: '12w#' })
+  await client.request('digits.send', { leg_id, send_id: 'd2', digits: 'A' })
+  await w.event('digits.sent', ({ send_id }) => send_id === 'd2')
+  t.strictSame(
+    w.events('digits.sent').map(({ send_id }) => send_id),
+    ['d1', 'd2'],
+  )
+  t.strictSame(
+    peer.keys().map(({ key }) => key),
+    ['1', '2', '#', 'A'],
+  )
+  t.ok(
+    peer.keys().every(({ duration }) => duration === 800),
+    'each of 100 ms',
+  )
+
+  const plain = await w.peer({ codec: 'PCMA' })
+  const other = await w.answeredLeg(session_id, plain, { telephone_event: false })
+  await client.request('digits.send', { leg_id: other.leg_id, send_id: 'd3', digits: '5' })
+  await w.event('digits.sent', ({ send_id }) => send_id === 'd3')
+  const audio = plain.audio()
+  t.equal(strongestHz(audio, 8000, [697, 770, 852, 941]), 770)
+  t.equal(strongestHz(audio, 8000, [1209, 1336, 1477, 1633]), 1336)
+  t.equal(await reasonOf(client.request('digits.send', { leg_id, send_id: 'd4', digits: '1x' })), 'params_invalid')
+  await client.request('session.close', { session_id })
+})
+
+t.test('in-band keys are detected on request', async t => {
+  const session_id = await w.session()
+  const peer = await w.peer()
+  const { leg_id } = await w.answeredLeg(session_id, peer, { telephone_event: false })
+  await client.request('inband.detect', { leg_id, enabled: true })
+  const low = tone(852, 120, 8000, -9)
+  const high = tone(1477, 120, 8000, -9)
+  await peer.send(new Int16Array(800))
+  await peer.send(low.map((sample, index) => sample + (high[index] ?? 0)))
+  await peer.send(new Int16Array(1600))
+  const key = await w.event('dtmf', event => event.leg_id === leg_id)
+  t.match(key, { digit: '9', source: 'inband' })
+  await client.request('session.close', { session_id })
+})
+
+t.test('a dual recording has the caller left and the called right, aligned, with its hash', async t => {
+  const session_id = await w.session()
+  const [a, b] = [await w.peer(), await w.peer()]
+  const left = await w.answeredLeg(session_id, a)
+  const right = await w.answeredLeg(session_id, b)
+  await client.request('bridge', { a: left.leg_id, b: right.leg_id })
+  const file = join(w.data_dir, 'recordings', 'RE1.wav')
+  const base = {
+    session_id,
+    channels: 2,
+    left: left.leg_id,
+    right: right.leg_id,
+    what: 'both',
+    max_ms: null,
+    silence_ms: null,
+    finish_keys: '',
+    beep: false,
+    trim: false,
+  } as const
+  await client.request('record.start', { ...base, recording_id: 'RE1', file })
+  await Promise.all([a.send(tone(1000, 1500)), b.send(tone(600, 1500))])
+  await client.request('record.stop', { recording_id: 'RE1' })
+  const ended = await w.event('record.ended', ({ recording_id }) => recording_id === 'RE1')
+  t.match(ended, { reason: 'stopped', empty: false })
+  const bytes = readFileSync(file)
+  t.equal(ended.bytes, bytes.length)
+  t.equal(ended.sha256, createHash('sha256').update(bytes).digest('hex'))
+  const wav = readWavFile(file)
+  t.equal(wav.channels.length, 2)
+  t.ok(Math.abs(wav.duration_ms - 1500) < 120, `1.5 s lasted ${wav.duration_ms} ms`)
+  t.ok(Math.abs(wav.duration_ms - ended.duration_ms) <= 1)
+  const [caller = new Int16Array(), called = new Int16Array()] = wav.channels.map(channel =>
+    channel.subarray(1600, 9600),
+  )
+  t.equal(strongestHz(caller), 1000)
+  t.equal(strongestHz(called), 600)
+  t.ok(toneLevelDbm0(caller, 600) < -60, 'no cross-talk')
+  t.ok(toneLevelDbm0(called, 1000) < -60, 'no cross-talk')
+  t.equal(
+    await reasonOf(client.request('record.start', { ...base, recording_id: 'RE2', file })),
+    'file_refused',
+    'never written over',
+  )
+  t.equal(
+    await reasonOf(client.request('record.start', { ...base, recording_id: 'RE2', file: '/tmp/elsewhere.wav' })),
+    'file_refused',
+  )
+  t.match(await client.request('record.inspect', { file }), { bytes: bytes.length, sha256: ended.sha256, channels: 2 })
+  await client.request('session.close', { session_id })
+})
+
+t.test('a mono recording begins with a beep and ends by key, silence, length or the end of the leg', async t => {
+  const session_id = await w.session()
+  const peer = await w.peer()
+  const { leg_id } = await w.answeredLeg(session_id, peer)
+  const record = (recording_id: string, over: object) =>
+    client.request('record.start', {
+      session_id,
+      recording_id,
+      file: join(w.data_dir, 'recordings', `${recording_id}.wav`),
+      channels: 1,
+      left: leg_id,
+      right: null,
+      what: 'received',
+      max_ms: null,
+      silence_ms: null,
+      finish_keys: '',
+      beep: false,
+      trim: false,
+      ...over,
+    })
+  const ended = (id: string) => w.event('record.ended', ({ recording_id }) => recording_id === id)
+
+  await record('key', { beep: true, finish_keys: '1234567890*#' })
+  await peer.packets(15)
+  t.equal(strongestHz(peer.audio()), 1000, 'the beep')
+  await peer.until(() => peer.audio().length >= 2400, 3000, 'the whole beep')
+  await peer.send(tone(700, 600))
+  await peer.sendKey('#')
+  t.match(await ended('key'), { reason: 'key', key: '#', empty: false })
+  const { channels } = readWavFile(join(w.data_dir, 'recordings', 'key.wav'))
+  t.equal(channels.length, 1)
+  t.equal(strongestHz(channels[0]?.subarray(1600) ?? new Int16Array()), 700)
+
+  await record('silence', { silence_ms: 400 })
+  await peer.send(tone(700, 300))
+  await peer.send(new Int16Array(8 * 700))
+  t.match(await ended('silence'), { reason: 'silence', empty: false })
+
+  await record('length', { max_ms: 300 })
+  await peer.send(tone(700, 500))
+  const length = await ended('length')
+  t.match(length, { reason: 'max_length' })
+  t.ok(Math.abs(length.duration_ms - 300) <= 40, `300 ms lasted ${length.duration_ms}`)
+
+  await record('paused', {})
+  await peer.send(tone(700, 300))
+  await client.request('record.pause', { recording_id: 'paused' })
+  await peer.send(tone(1500, 600))
+  await client.request('record.resume', { recording_id: 'paused' })
+  await peer.send(tone(700, 300))
+  await client.request('record.stop', { recording_id: 'paused' })
+  const paused = await ended('paused')
+  t.ok(Math.abs(paused.duration_ms - 600) <= 120, `600 ms lasted ${paused.duration_ms}`)
+  const kept = readWavFile(join(w.data_dir, 'recordings', 'paused.wav')).channels[0] ?? new Int16Array()
+  t.ok(toneLevelDbm0(kept, 1500) < -30, 'what was said in the pause is not in the file')
+
+  await record('trimmed', { trim: true })
+  await peer.send(new Int16Array(8 * 500))
+  await peer.send(tone(700, 500))
+  await peer.send(new Int16Array(8 * 500))
+  await client.request('record.stop', { recording_id: 'trimmed' })
+  const trimmed = await ended('trimmed')
+  t.ok(trimmed.duration_ms > 400 && trimmed.duration_ms < 900, `trimmed to ${trimmed.duration_ms} ms`)
+
+  await record('nothing', { trim: true })
+  await client.request('record.stop', { recording_id: 'nothing' })
+  t.match(await ended('nothing'), { reason: 'stopped', empty: true })
+
+  await record('waiting', { beep: true })
+  await client.request('record.stop', { recording_id: 'waiting' })
+  t.match(await ended('waiting'), { reason: 'stopped', duration_ms: 0, empty: true, sha256: null })
+
+  await record('leg', {})
+  await peer.send(tone(700, 200))
+  await client.request('leg.close', { leg_id })
+  t.match(await ended('leg'), { reason: 'leg_closed', empty: false })
+  await client.request('session.close', { session_id })
+})
+
+t.test('what a client left behind is closed with its connection, and its recordings are finished', async t => {
+  const other = connectMedia({ path: w.socket_path, log: { info: () => undefined, warn: () => undefined } })
+  await new Promise<void>(resolve => other.once('up', () => resolve()))
+  const peer = await w.peer()
+  await other.request('session.open', { session_id: 'theirs' })
+  const { rtp_port } = await other.request('leg.open', { session_id: 'theirs', leg_id: 'their-leg', policy: POLICY })
+  t.equal(await reasonOf(client.request('leg.stats', { leg_id: 'their-leg' })), 'leg_unknown', 'not ours to see')
+  await other.request('leg.remote_offer', { leg_id: 'their-leg', sdp: peer.sdp() })
+  await other.request('leg.local_answer', { leg_id: 'their-leg' })
+  peer.sendTo(rtp_port)
+  const file = join(w.data_dir, 'recordings', 'abandoned.wav')
+  await other.request('record.start', {
+    session_id: 'theirs',
+    recording_id: 'abandoned',
+    file,
+    channels: 1,
+    left: 'their-leg',
+    right: null,
+    what: 'received',
+    max_ms: null,
+    silence_ms: null,
+    finish_keys: '',
+    beep: false,
+    trim: false,
+  })
+  await peer.send(tone(700, 500))
+  other.close()
+  const inUse = async () => Number(/strowger_media_legs\{[^}]*\} (\d+)/.exec(await w.metrics.metrics())?.[1])
+  while ((await inUse()) > 0) await new Promise(resolve => setTimeout(resolve, 10))
+  const inspected = await client.request('record.inspect', { file })
+  t.ok(Math.abs(inspected.duration_ms - 500) < 150, `500 ms lasted ${inspected.duration_ms}`)
+  t.ok(existsSync(file))
+})
+
+t.test('requests that make no sense are refused by name', async t => {
+  const session_id = await w.session()
+  t.equal(await reasonOf(client.request('session.open', { session_id })), 'session_exists')
+  t.equal(await reasonOf(client.request('session.close', { session_id: 'none' })), 'session_unknown')
+  t.equal(
+    await reasonOf(client.request('leg.open', { session_id: 'none', leg_id: 'x', policy: POLICY })),
+    'session_unknown',
+  )
+  t.equal(await reasonOf(client.request('leg.open', { session_id, leg_id: '', policy: POLICY })), 'params_invalid')
+  await client.request('leg.open', {
+    session_id,
+    leg_id: 'strict',
+    policy: { ...POLICY, security: 'sdes_srtp_required' },
+  })
+  const peer = await w.peer()
+  const offer = (sdp: string) => reasonOf(client.request('leg.remote_offer', { leg_id: 'strict', sdp }))
+  t.equal(await offer('nonsense'), 'sdp_malformed')
+  t.equal(await offer(peer.sdp()), 'srtp_required')
+  t.equal(await offer(peer.sdp().replaceAll('PCMU/8000', 'GSM/8000')), 'no_common_codec')
+  t.equal(await reasonOf(client.request('leg.local_answer', { leg_id: 'strict' })), 'offer_missing')
+  t.equal(await reasonOf(client.request('leg.remote_answer', { leg_id: 'strict', sdp: peer.sdp() })), 'offer_missing')
+  t.equal(await reasonOf(client.request('bridge', { a: 'strict', b: 'none' })), 'leg_unknown')
+  t.equal(await reasonOf(client.request('record.stop', { recording_id: 'none' })), 'recording_unknown')
+  await client.request('session.close', { session_id })
+})
