@@ -1,0 +1,84 @@
+import type { Clock } from '../../../core/runtime/clock.ts'
+import type { Draft, SipMessage } from '../sip/message.ts'
+import { parseDigits, parseNameAddress, parseUri, type SipUri, splitList, valueParams } from '../sip/uri.ts'
+import type { Hop } from '../stack.ts'
+import type { StreamConnection } from '../transport/connection.ts'
+import type { Received } from '../transport/types.ts'
+
+// Contacts whose REGISTER or SUBSCRIBE came over a connection: requests to them go back over it (RFC 5626 in spirit),
+// whatever port the contact names.
+
+const MAX_BINDINGS = 20_000
+
+type Binding = { connection: StreamConnection; until: number }
+
+export class ContactBindings {
+  readonly #clock: Clock
+  readonly #byContact = new Map<string, Binding>()
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  get size(): number {
+    return this.#byContact.size
+  }
+
+  bind(request: SipMessage, received: Received, response: Draft): void {
+    const { connection } = received
+    if (!connection || (request.method !== 'REGISTER' && request.method !== 'SUBSCRIBE')) return
+    const general = parseDigits(response.get('expires') ?? request.get('expires') ?? '3600', 2 ** 31) ?? 3_600
+    for (const value of request.list('contact')) {
+      const uri = parseUri(parseNameAddress(value)?.uri ?? '')
+      if (!uri) continue
+      const seconds =
+        expiresOf(response, uri) ?? parseDigits(valueParams(value).get('expires') ?? '', 2 ** 31) ?? general
+      const key = keyOf(uri)
+      this.#byContact.delete(key)
+      if (seconds === 0) continue
+      if (this.#byContact.size >= MAX_BINDINGS) {
+        const oldest = this.#byContact.keys().next().value
+        if (oldest !== undefined) this.#byContact.delete(oldest)
+      }
+      this.#byContact.set(key, { connection, until: this.#clock.monotonic_ms() + seconds * 1000 })
+    }
+  }
+
+  hopFor(uri: SipUri): Hop | undefined {
+    if (uri.user === undefined) return undefined
+    const key = keyOf(uri)
+    const found = this.#byContact.get(key)
+    if (!found) return undefined
+    if (!found.connection.open || found.until < this.#clock.monotonic_ms()) {
+      this.#byContact.delete(key)
+      return undefined
+    }
+    const { connection } = found
+    const { host, port } = connection.remote
+    return { destination: { protocol: connection.protocol, host, port, connection } }
+  }
+
+  /** Forgets contacts that were reached over a connection which is gone. */
+  dropConnection(connection: StreamConnection): void {
+    for (const [key, binding] of this.#byContact) if (binding.connection === connection) this.#byContact.delete(key)
+  }
+}
+
+function keyOf(uri: SipUri): string {
+  return `${uri.user ?? ''}@${uri.host.toLowerCase()}`
+}
+
+// A registrar says in its answer how long each contact really lives.
+function expiresOf(response: Draft, uri: SipUri): number | undefined {
+  for (const h of response.headers) {
+    if (h.id !== 'contact') continue
+    for (const value of splitList(h.value)) {
+      const address = parseNameAddress(value)
+      const theirs = address ? parseUri(address.uri) : undefined
+      if (!address || !theirs || keyOf(theirs) !== keyOf(uri)) continue
+      const n = parseDigits(address.params.get('expires') ?? '', 2 ** 31)
+      if (n !== undefined) return n
+    }
+  }
+  return undefined
+}

@@ -1,0 +1,117 @@
+import type { CommandMessage } from '../control/command.ts'
+import { listenerAddress } from '../dialog/dialog.ts'
+import type { Draft } from '../sip/message.ts'
+import { paramStart, splitList, uriHost } from '../sip/uri.ts'
+import type { Listener } from '../transport/types.ts'
+
+// Rules for the headers of messages that an application asked for: what it may say, what the server supplies.
+
+/** Never taken from an application: the server owns them. */
+const OWNED = new Set(['via', 'route', 'record-route', 'rseq', 'content-length'])
+const OWNED_IN_RESPONSE = new Set([...OWNED, 'from', 'to', 'call-id', 'cseq', 'contact'])
+const OWNED_IN_DIALOG = new Set([...OWNED, 'from', 'to', 'call-id', 'cseq', 'contact', 'max-forwards'])
+const OWNED_IN_REQUEST = new Set([...OWNED, 'from', 'to', 'call-id', 'cseq', 'contact', 'max-forwards'])
+const OWNED_IN_CANCEL = new Set([...OWNED_IN_DIALOG, 'content-type', 'supported', 'require'])
+
+export type Composition = 'response' | 'dialog' | 'request' | 'cancel'
+
+const OWNED_BY: Readonly<Record<Composition, ReadonlySet<string>>> = {
+  response: OWNED_IN_RESPONSE,
+  dialog: OWNED_IN_DIALOG,
+  request: OWNED_IN_REQUEST,
+  cancel: OWNED_IN_CANCEL,
+}
+
+/** Copies the application's own headers into a message. */
+export function addOwnHeaders(draft: Draft, command: CommandMessage, kind: Composition, listener: Listener): void {
+  const owned = OWNED_BY[kind]
+  for (const h of command.headers) {
+    if (owned.has(h.id)) continue
+    const value =
+      h.id === 'p-asserted-identity'
+        ? splitList(h.value)
+            .map(v => withRealHost(v, listener))
+            .join(', ')
+        : h.value
+    draft.add(h.name, value)
+  }
+}
+
+/** Contact of a request or response: the application's with our address in place of `localhost`, else our own. */
+export function addContacts(
+  draft: Draft,
+  command: CommandMessage,
+  listener: Listener,
+  own: string | undefined,
+): string {
+  let first = ''
+  for (const h of command.headers) {
+    if (h.id !== 'contact') continue
+    for (const value of splitList(h.value)) {
+      const contact = value === '*' ? value : withRealHost(value, listener)
+      if (first === '') first = contact
+      draft.add('Contact', contact)
+    }
+  }
+  if (first !== '' || own === undefined) return first
+  draft.add('Contact', own)
+  return own
+}
+
+/** Adds the body; SDP is recognised. False when another body has no type. */
+export function addBody(draft: Draft, command: CommandMessage): boolean {
+  draft.body = command.body
+  if (command.body === '' || draft.get('content-type') !== undefined) return true
+  if (!command.body.startsWith('v=0')) return false
+  draft.add('Content-Type', 'application/sdp')
+  return true
+}
+
+/** `localhost` as host in an address becomes the address of the listening point; angle brackets are put around the URI. */
+export function withRealHost(value: string, listener: Listener, anywhere = false): string {
+  const at = value.indexOf('@localhost')
+  const bare = anywhere && at < 0 ? hostLocalhost(value) : -1
+  const host_at = at >= 0 ? at + 1 : bare
+  if (host_at < 0) return value
+  let end = host_at + 'localhost'.length
+  // A port after the placeholder is replaced with it.
+  if (value.charCodeAt(end) === 58) {
+    end++
+    while (value.charCodeAt(end) >= 48 && value.charCodeAt(end) <= 57) end++
+  }
+  const transport =
+    listener.protocol === 'udp' || listener.protocol === 'tls' || value.includes('transport=')
+      ? ''
+      : `;transport=${listener.protocol}`
+  const real = `${uriHost(listener.advertised_host)}:${listener.port}${transport}`
+  const before = value.slice(0, host_at)
+  const after = value.slice(end)
+  if (before.includes('<')) return `${before}${real}${after}`
+  const params = after.indexOf(';')
+  return params < 0 ? `<${before}${real}${after}>` : `<${before}${real}${after.slice(0, params)}>${after.slice(params)}`
+}
+
+function hostLocalhost(value: string): number {
+  for (const scheme of ['sip:localhost', 'sips:localhost']) {
+    const at = value.indexOf(scheme)
+    if (at >= 0) return at + scheme.length - 'localhost'.length
+  }
+  return -1
+}
+
+/** From value of a new request: the application's or the listening point's, with a tag. */
+export function fromValue(given: string | undefined, listener: Listener, tag: string): string {
+  const value = given === undefined ? listenerAddress(listener) : withRealHost(given, listener, true)
+  const bracketed = value.includes('<') ? value : bracket(value)
+  return hasTag(bracketed) ? bracketed : `${bracketed};tag=${tag}`
+}
+
+function bracket(value: string): string {
+  const semi = value.indexOf(';')
+  return semi < 0 ? `<${value}>` : `<${value.slice(0, semi)}>${value.slice(semi)}`
+}
+
+function hasTag(value: string): boolean {
+  const at = paramStart(value)
+  return at >= 0 && /;\s*tag\s*=/i.test(value.slice(at))
+}

@@ -1,0 +1,150 @@
+import type { Clock } from '../../../core/runtime/clock.ts'
+
+// Budget of each source address (design §4, threats §2.4, §3): who sends garbage or fails to identify itself again and
+// again is dropped in silence for a while. Configured sources never are.
+
+export interface GuardOptions {
+  readonly clock: Clock
+  /** Sources that are never dropped. */
+  readonly isConfiguredSource: (host: string) => boolean
+  /** Failures (401, 403 finals to new requests) in the window that lead to a block. */
+  readonly failures: number
+  readonly window_ms: number
+  readonly block_ms: number
+  /** Malformed messages that a source may send in a second. */
+  readonly malformed_per_second: number
+}
+
+export interface BlockedSource {
+  readonly host: string
+  readonly until: number
+  readonly dropped: number
+  readonly reason: 'failures' | 'malformed' | 'operator'
+}
+
+type Record = {
+  failures: number
+  failures_since: number
+  malformed: number
+  malformed_since: number
+  blocked_until: number
+  dropped: number
+  reason: BlockedSource['reason']
+}
+
+const MAX_SOURCES = 20_000
+
+export class SourceGuard {
+  readonly #options: GuardOptions
+  /** In order of the last mark against a source. */
+  readonly #sources = new Map<string, Record>()
+  /** Sources that are blocked at this moment: nearly always empty, and asked for every packet. */
+  readonly #blocked = new Map<string, Record>()
+  dropped = 0
+  blocks = 0
+
+  constructor(options: GuardOptions) {
+    this.#options = options
+  }
+
+  get blockedCount(): number {
+    return this.#blocked.size
+  }
+
+  /** Whether a packet of this source is to be dropped unread. */
+  drops(host: string): boolean {
+    if (this.#blocked.size === 0) return false
+    const record = this.#blocked.get(host)
+    if (!record) return false
+    if (record.blocked_until < this.#options.clock.monotonic_ms()) {
+      this.#blocked.delete(host)
+      this.#sources.delete(host)
+      return false
+    }
+    this.dropped++
+    record.dropped++
+    return true
+  }
+
+  /** A final answer to a request outside dialogs. */
+  answered(host: string, status: number): void {
+    if (status !== 401 && status !== 403 && status !== 407) {
+      // Success clears the record: a phone that answers its challenge is no scanner.
+      if (status < 300) this.#sources.delete(host)
+      return
+    }
+    if (this.#options.isConfiguredSource(host)) return
+    const now = this.#options.clock.monotonic_ms()
+    const record = this.#record(host, now)
+    if (now - record.failures_since > this.#options.window_ms) {
+      record.failures = 0
+      record.failures_since = now
+    }
+    record.failures++
+    if (record.failures >= this.#options.failures) this.#block(host, record, 'failures')
+  }
+
+  /** A message that could not be read. */
+  malformed(host: string): void {
+    const now = this.#options.clock.monotonic_ms()
+    const record = this.#record(host, now)
+    if (now - record.malformed_since > 1_000) {
+      record.malformed = 0
+      record.malformed_since = now
+    }
+    record.malformed++
+    if (record.malformed >= this.#options.malformed_per_second && !this.#options.isConfiguredSource(host)) {
+      this.#block(host, record, 'malformed')
+    }
+  }
+
+  /** Blocks a source on an operator's account. */
+  block(host: string, duration_ms: number): void {
+    const record = this.#record(host, this.#options.clock.monotonic_ms())
+    this.#block(host, record, 'operator', duration_ms)
+  }
+
+  unblock(host: string): boolean {
+    this.#sources.delete(host)
+    return this.#blocked.delete(host)
+  }
+
+  list(): BlockedSource[] {
+    return [...this.#blocked].map(([host, r]) => ({
+      host,
+      until: r.blocked_until,
+      dropped: r.dropped,
+      reason: r.reason,
+    }))
+  }
+
+  #block(host: string, record: Record, reason: BlockedSource['reason'], duration_ms = this.#options.block_ms): void {
+    record.blocked_until = this.#options.clock.monotonic_ms() + duration_ms
+    record.reason = reason
+    this.#blocked.set(host, record)
+    this.blocks++
+  }
+
+  #record(host: string, now: number): Record {
+    const found = this.#sources.get(host)
+    if (found) return found
+    if (this.#sources.size >= MAX_SOURCES) {
+      const oldest = this.#sources.keys().next().value
+      if (oldest !== undefined) {
+        this.#sources.delete(oldest)
+        this.#blocked.delete(oldest)
+      }
+    }
+    const record: Record = {
+      failures: 0,
+      failures_since: now,
+      malformed: 0,
+      malformed_since: now,
+      blocked_until: 0,
+      dropped: 0,
+      reason: 'failures',
+    }
+    this.#sources.set(host, record)
+    return record
+  }
+}

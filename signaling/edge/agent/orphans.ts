@@ -1,0 +1,19 @@
+import type { ControlClient } from '../control/client.ts'
+import type { AgentCore } from './core.ts'
+import type { ClientSide } from './uac.ts'
+import type { ServerSide } from './uas.ts'
+
+// What becomes of calls whose application is gone (issue "Edge" item 8): after a grace they are ended on both sides, so
+// that no peer is left hanging. An application that comes back is a new one; dialogs that it has taken over by speaking
+// in them (a new owner) are left alone.
+
+export function endOrphans(core: AgentCore, server: ServerSide, client: ClientSide, gone: ControlClient): void {
+  for (const pending of [...core.servers.values()]) if (pending.app === gone) server.orphaned(pending)
+  for (const pending of [...core.clients.values()]) if (pending.app === gone) client.orphaned(pending)
+  for (const leg of [...core.legs.values()]) {
+    if (leg.app !== gone || leg.ending) continue
+    if (leg.kind === 'subscribe') core.dropLeg(leg)
+    else if (leg.state === 'confirmed') core.hangUp(leg, 'application is gone', 'system-initiated-termination')
+    else if (leg.role === 'uas') core.dropLeg(leg)
+  }
+}

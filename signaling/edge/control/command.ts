@@ -1,0 +1,64 @@
+import { headerId, isToken } from '../sip/headers.ts'
+
+// What a client of the control link sends.
+
+/** The SIP part of a command. Header names are as the client wrote them; malformed lines are already left out. */
+export interface CommandMessage {
+  /** Empty in a response. */
+  readonly method: string
+  readonly uri: string
+  /** 0 in a request. */
+  readonly status: number
+  readonly reason: string
+  readonly startLine: string
+  readonly headers: readonly { readonly id: string; readonly name: string; readonly value: string }[]
+  readonly body: string
+}
+
+/** Meta fields and the SIP text of a payload. */
+export function splitPayload(payload: string): { readonly fields: readonly string[]; readonly text: string } {
+  const end = payload.indexOf('\r\n')
+  if (end < 0) return { fields: payload.split('|'), text: '' }
+  return { fields: payload.slice(0, end).split('|'), text: payload.slice(end + 2) }
+}
+
+/**
+ * Reads the SIP text of a command. The client's Content-Length counts UTF-16 units and may stand anywhere, so it is
+ * ignored: the body is all after the empty line. Undefined when the start line is none.
+ */
+export function parseCommandMessage(text: string): CommandMessage | undefined {
+  const line_end = text.indexOf('\r\n')
+  const start = line_end < 0 ? text : text.slice(0, line_end)
+  const empty = text.indexOf('\r\n\r\n')
+  const head_end = empty < 0 ? text.length : empty
+  const headers: { id: string; name: string; value: string }[] = []
+  let at = line_end < 0 ? text.length : line_end + 2
+  while (at < head_end) {
+    let end = text.indexOf('\r\n', at)
+    if (end < 0 || end > head_end) end = head_end
+    const colon = text.indexOf(':', at)
+    if (colon > at && colon < end) {
+      const name = text.slice(at, colon).trim()
+      if (isToken(name)) headers.push({ id: headerId(name), name, value: text.slice(colon + 1, end).trim() })
+    }
+    at = end + 2
+  }
+  const body = empty < 0 ? '' : text.slice(empty + 4)
+  if (start.startsWith('SIP/2.0 ')) {
+    const status = Number(start.slice(8, 11))
+    if (!Number.isInteger(status) || status < 100 || status > 699) return undefined
+    return { method: '', uri: '', status, reason: start.slice(12).trim(), startLine: start, headers, body }
+  }
+  const first = start.indexOf(' ')
+  const last = start.lastIndexOf(' ')
+  if (first <= 0 || last <= first || start.slice(last + 1) !== 'SIP/2.0') return undefined
+  const method = start.slice(0, first)
+  if (!isToken(method)) return undefined
+  return { method, uri: start.slice(first + 1, last), status: 0, reason: '', startLine: start, headers, body }
+}
+
+/** First value of a header in a command. */
+export function commandHeader(message: CommandMessage, id: string): string | undefined {
+  for (const h of message.headers) if (h.id === id) return h.value
+  return undefined
+}

@@ -1,0 +1,217 @@
+import { Draft, type SipMessage } from '../sip/message.ts'
+import { parseNameAddress, parseUri, uriHost } from '../sip/uri.ts'
+import type { StreamConnection } from '../transport/connection.ts'
+import type { Address, Destination, Listener, Protocol, Received } from '../transport/types.ts'
+
+// Dialog state (RFC 3261 §12). Knows identifiers, sequence numbers, route set and target, and builds requests from them;
+// sends nothing.
+
+/** Contact or From address of a listening point, such as `<sip:bob@192.0.2.1:5060;transport=tcp>`. */
+export function listenerAddress(listener: Listener, user?: string): string {
+  return `<${listenerUri(listener, user)}>`
+}
+
+/** `sip:user@host:port`, with the scheme and transport parameter of the listening point. */
+export function listenerUri(listener: Listener, user?: string): string {
+  const scheme = listener.protocol === 'tls' ? 'sips' : 'sip'
+  const who = user === undefined || user === '' ? '' : `${user}@`
+  const transport = listener.protocol === 'udp' || listener.protocol === 'tls' ? '' : `;transport=${listener.protocol}`
+  return `${scheme}:${who}${uriHost(listener.advertised_host)}:${listener.port}${transport}`
+}
+
+/** A Via value for a request that leaves by a listening point (RFC 3261 §18.1.1, RFC 3581 §3). */
+export function viaFor(listener: Listener, branch: string): string {
+  const sent_by = `${uriHost(listener.advertised_host)}:${listener.port}`
+  const rport = listener.protocol === 'udp' ? ';rport' : ''
+  return `SIP/2.0/${listener.protocol.toUpperCase()} ${sent_by}${rport};branch=${branch}`
+}
+
+export class Dialog {
+  readonly callId: string
+  readonly localTag: string
+  remoteTag: string
+  /** From value of our requests, with our tag. */
+  readonly local: string
+  /** To value of our requests, with the peer's tag. */
+  remote: string
+  localSeq: number
+  /** Highest CSeq number received; -1 before any. */
+  remoteSeq: number
+  /** URI of the peer's Contact. */
+  target: string
+  /** Route values in the order of sending. */
+  routes: readonly string[]
+  /** Our Contact value. */
+  contact: string
+  /** By which kind of transport, and over which connection, the peer reached us or answered. */
+  protocol: Protocol
+  connection: StreamConnection | undefined
+  /** Packet source that in-dialog requests go to when the peer's Contact does not match it (NAT). */
+  source: Address | undefined
+
+  private constructor(facts: {
+    callId: string
+    localTag: string
+    remoteTag: string
+    local: string
+    remote: string
+    localSeq: number
+    remoteSeq: number
+    target: string
+    routes: readonly string[]
+    contact: string
+    protocol: Protocol
+    connection: StreamConnection | undefined
+    source: Address | undefined
+  }) {
+    this.callId = facts.callId
+    this.localTag = facts.localTag
+    this.remoteTag = facts.remoteTag
+    this.local = facts.local
+    this.remote = facts.remote
+    this.localSeq = facts.localSeq
+    this.remoteSeq = facts.remoteSeq
+    this.target = facts.target
+    this.routes = facts.routes
+    this.contact = facts.contact
+    this.protocol = facts.protocol
+    this.connection = facts.connection
+    this.source = facts.source
+  }
+
+  /** Dialog of a request that we answer (RFC 3261 §12.1.1). */
+  static asServer(request: SipMessage, received: Received, local_tag: string): Dialog {
+    const routes = request.list('record-route')
+    const target = request.contact?.uri ?? ''
+    const to = request.get('to') ?? ''
+    return new Dialog({
+      callId: request.callId,
+      localTag: local_tag,
+      remoteTag: request.fromTag,
+      local: request.toTag === '' ? `${to};tag=${local_tag}` : to,
+      remote: request.get('from') ?? '',
+      localSeq: request.cseq.seq,
+      remoteSeq: request.cseq.seq,
+      target,
+      routes,
+      contact: listenerAddress(received.listener),
+      protocol: received.protocol,
+      connection: received.connection,
+      source: routes.length === 0 ? natSource(target, received.source, received.protocol === 'udp') : undefined,
+    })
+  }
+
+  /** Dialog of a request that we sent (RFC 3261 §12.1.2), before any response. */
+  static asClient(facts: {
+    callId: string
+    localTag: string
+    local: string
+    remote: string
+    seq: number
+    contact: string
+    uri: string
+  }): Dialog {
+    return new Dialog({
+      callId: facts.callId,
+      localTag: facts.localTag,
+      remoteTag: '',
+      local: facts.local,
+      remote: facts.remote,
+      localSeq: facts.seq,
+      remoteSeq: -1,
+      target: facts.uri,
+      routes: [],
+      contact: facts.contact,
+      protocol: 'udp',
+      connection: undefined,
+      source: undefined,
+    })
+  }
+
+  /** Takes tag, target and route set from a response that makes the dialog early or confirmed. */
+  establish(
+    response: SipMessage,
+    from: Address,
+    via: { protocol: Protocol; connection: StreamConnection | undefined },
+  ): void {
+    this.remoteTag = response.toTag
+    this.remote = response.get('to') ?? this.remote
+    this.routes = response.list('record-route').reverse()
+    this.protocol = via.protocol
+    this.connection = via.connection
+    const target = response.contact?.uri
+    if (target === undefined) return
+    this.target = target
+    this.source = this.routes.length === 0 ? natSource(target, from, false) : undefined
+  }
+
+  /** Target refresh (RFC 3261 §12.2.1.2, §12.2.2) by a request or response from the peer. */
+  refreshTarget(message: SipMessage, from: Address, udp_server: boolean): void {
+    const target = message.contact?.uri
+    if (target === undefined || !parseUri(target)) return
+    this.target = target
+    if (this.routes.length === 0) this.source = natSource(target, from, udp_server)
+  }
+
+  nextSeq(): number {
+    this.localSeq++
+    return this.localSeq
+  }
+
+  /** A request inside the dialog, without Via and Content-Length. */
+  draft(method: string, seq: number): Draft {
+    const first = this.routes[0]
+    const strict = first !== undefined && !isLoose(first)
+    const draft = Draft.request(method, strict ? (parseNameAddress(first)?.uri ?? this.target) : this.target)
+    if (strict) {
+      // RFC 3261 §12.2.1.1: a strict router gets its own URI as request-URI and the target as last Route.
+      for (const route of this.routes.slice(1)) draft.add('Route', route)
+      draft.add('Route', `<${this.target}>`)
+    } else {
+      for (const route of this.routes) draft.add('Route', route)
+    }
+    return draft
+      .add('Max-Forwards', '70')
+      .add('From', this.local)
+      .add('To', this.remote)
+      .add('Call-ID', this.callId)
+      .add('CSeq', `${seq} ${method}`)
+  }
+
+  /** Where requests go: a known connection or source address, else the URI to locate. */
+  nextHop(): { readonly destination: Destination } | { readonly uri: string } {
+    const route = this.routes[0]
+    if (route !== undefined) {
+      const uri = parseNameAddress(route)?.uri ?? this.target
+      const parsed = parseUri(uri)
+      if (parsed && this.connection?.open && parsed.host === this.connection.remote.host) {
+        return { destination: this.#overConnection(this.connection) }
+      }
+      return { uri }
+    }
+    if (this.connection?.open) return { destination: this.#overConnection(this.connection) }
+    if (this.source) {
+      return { destination: { protocol: this.protocol, host: this.source.host, port: this.source.port } }
+    }
+    return { uri: this.target }
+  }
+
+  #overConnection(connection: StreamConnection): Destination {
+    const { host, port } = connection.remote
+    return { protocol: connection.protocol, host, port, connection }
+  }
+}
+
+// The peer's Contact is not where its packets come from: it is behind a NAT that it does not know of, so requests go to
+// the packets' source. The port counts only for a peer that called us over UDP.
+function natSource(target: string, source: Address, compare_port: boolean): Address | undefined {
+  const uri = parseUri(target)
+  if (!uri) return source
+  if (uri.host.toLowerCase() !== source.host.toLowerCase()) return source
+  return compare_port && (uri.port ?? 5060) !== source.port ? source : undefined
+}
+
+function isLoose(route: string): boolean {
+  const uri = parseNameAddress(route)?.uri
+  return uri === undefined || (parseUri(uri)?.params.has('lr') ?? true)
+}

@@ -1,0 +1,245 @@
+import { type Clock, systemClock } from '../../core/runtime/clock.ts'
+import { Apps } from './agent/apps.ts'
+import { ContactBindings } from './agent/bindings.ts'
+import { CallRecords } from './agent/cdr.ts'
+import { AgentCore, DEFAULT_SUPPORTED } from './agent/core.ts'
+import { type BlockedSource, SourceGuard } from './agent/guard.ts'
+import { endOrphans } from './agent/orphans.ts'
+import { ClientSide } from './agent/uac.ts'
+import { ServerSide } from './agent/uas.ts'
+import { ControlServer } from './control/server.ts'
+import { hostPorts } from './control/wire.ts'
+import type { DnsSource } from './location/locate.ts'
+import { type EdgeLog, SipStack, silentLog } from './stack.ts'
+import type { TimerScale } from './timers.ts'
+import type { ListenerOptions, TlsOptions } from './transport/layer.ts'
+import type { Listener, TracedMessage, TransportLimits } from './transport/types.ts'
+
+/**
+ * The embedded SIP edge: a SIP server behind drachtio's control protocol, so that `drachtio-srf` applications connect to
+ * it as to a drachtio-server. `createEdge` opens all ports or none. See README.md beside this file, also for the use of
+ * the SIP stack without the control protocol.
+ */
+
+export interface EdgeOptions {
+  /** SIP listening points; ports of 0 are chosen by the system. A second address (IPv6) is simply another entry. */
+  readonly listeners: readonly ListenerOptions[]
+  /** Key, certificate and rules for `tls` and `wss` listening points. */
+  readonly tls?: TlsOptions | undefined
+  readonly control: {
+    readonly host: string
+    readonly port: number
+    readonly secret: string
+    readonly tls?: { readonly key: string | Buffer; readonly cert: string | Buffer } | undefined
+  }
+  readonly log?: EdgeLog | undefined
+  readonly clock?: Clock | undefined
+  /** RFC 3261 T1, T2, T4 in ms; tests scale them down. */
+  readonly timers?: TimerScale | undefined
+  readonly dns?: DnsSource | undefined
+  readonly limits?: EdgeLimits | undefined
+  /** Call-record events for applications that ask for them. Off unless true. */
+  readonly cdr?: boolean | undefined
+  /** Source addresses that are never blocked, whatever they send. */
+  readonly isConfiguredSource?: ((host: string) => boolean) | undefined
+  /** Hears every SIP message in both directions, for the ladder. Must not throw, and must not block. */
+  readonly onMessage?: ((message: TracedMessage) => void) | undefined
+  /** Option tags that requests may require; others get 420. */
+  readonly supported?: readonly string[] | undefined
+  /** Refresher of session timers that a peer asks for without naming one; default none: no timer. */
+  readonly session_refresher?: 'none' | 'uac' | 'uas' | undefined
+}
+
+export type EdgeLimits = Partial<TransportLimits> & {
+  /** Server transactions at once; above it requests get 503. Default 50,000. */
+  readonly transactions?: number
+  readonly header_count?: number
+  /** Longest command of an application. Default 4 MiB. */
+  readonly command_bytes?: number
+  /** Grace for calls whose application is gone. Default 5 s. */
+  readonly orphan_grace_ms?: number
+  readonly ringing_ms?: number
+  /** Blocking of strangers: failures within the window, and for how long. Defaults 5, 60 s, 15 min. */
+  readonly failures?: number
+  readonly failure_window_ms?: number
+  readonly block_ms?: number
+  readonly malformed_per_second?: number
+}
+
+export interface EdgeStats {
+  readonly dialogs: number
+  readonly client_transactions: number
+  readonly server_transactions: number
+  /** Requests that an application has not answered, and requests of applications without a final response. */
+  readonly pending: number
+  readonly sip_connections: number
+  readonly control_connections: number
+  readonly applications: number
+  readonly timers: number
+  readonly bindings: number
+  readonly blocked_sources: number
+  readonly counters: {
+    readonly received: number
+    readonly malformed: number
+    readonly stray: number
+    readonly dropped: number
+    readonly blocks: number
+    readonly retransmissions_received: number
+    readonly retransmissions_sent: number
+    readonly unsent_responses: number
+    readonly refused_busy: number
+    readonly refused_connections: number
+  }
+}
+
+export interface Edge {
+  /** Actual listening points. */
+  readonly listeners: readonly Listener[]
+  readonly control: { readonly host: string; readonly port: number }
+  stats(): EdgeStats
+  /** Sources that are dropped in silence at this moment. */
+  blockedSources(): readonly BlockedSource[]
+  blockSource(host: string, duration_ms: number): void
+  unblockSource(host: string): boolean
+  /** Closes all sockets and forgets all calls, without a word to anybody. */
+  close(): void
+}
+
+export type { BlockedSource } from './agent/guard.ts'
+export type { EdgeLog } from './stack.ts'
+export { ListenError, type ListenerOptions, type TlsOptions } from './transport/layer.ts'
+export type { Listener, Protocol, TracedMessage } from './transport/types.ts'
+
+/** drachtio-srf pings servers whose version is at least v0.8.2, by its own reading of this text. */
+const VERSION = 'v0.9.10-strowger'
+
+/** Opens an edge. Rejects with ListenError (`code` EADDRINUSE, `protocol`, `port`) when a port cannot be had. */
+export async function createEdge(options: EdgeOptions): Promise<Edge> {
+  const clock = options.clock ?? systemClock
+  const log = options.log ?? silentLog
+  const { limits = {} } = options
+  const guard = new SourceGuard({
+    clock,
+    isConfiguredSource: options.isConfiguredSource ?? (() => false),
+    failures: limits.failures ?? 5,
+    window_ms: limits.failure_window_ms ?? 60_000,
+    block_ms: limits.block_ms ?? 900_000,
+    malformed_per_second: limits.malformed_per_second ?? 100,
+  })
+  const apps = new Apps()
+  const bindings = new ContactBindings(clock)
+  let server: ServerSide | undefined
+  const stack = await SipStack.open({
+    listeners: options.listeners,
+    tls: options.tls,
+    log,
+    clock,
+    timers: options.timers,
+    dns: options.dns,
+    limits,
+    dropped: host => guard.drops(host),
+    onMessage: options.onMessage,
+    user: {
+      request: transaction => server?.request(transaction),
+      ack: (message, received) => server?.ack(message, received),
+      cancel: (cancel, invite) => server?.cancel(cancel, invite),
+      malformed: (received, why) => {
+        log.debug({ source: received.source, why }, 'malformed SIP message')
+        guard.malformed(received.source.host)
+      },
+    },
+  })
+  const records = new CallRecords(options.cdr ?? false, apps, clock)
+  const core = new AgentCore(stack, apps, records, {
+    orphan_grace_ms: limits.orphan_grace_ms ?? 5_000,
+    session_refresher: options.session_refresher ?? 'none',
+    supported: options.supported ? new Set(options.supported.map(tag => tag.toLowerCase())) : DEFAULT_SUPPORTED,
+    ringing_ms: limits.ringing_ms ?? 900_000,
+  })
+  const server_side = new ServerSide(core, {
+    handler: () => false,
+    relay: () => false,
+    cancel: () => false,
+    answered: (host, status) => guard.answered(host, status),
+    bind: (request, received, response) => bindings.bind(request, received, response),
+  })
+  server = server_side
+  const client_side = new ClientSide(core, bindings)
+  const control = await openControl(options, { stack, apps, core, server_side, client_side, clock, log }).catch(
+    error => {
+      stack.close()
+      throw error
+    },
+  )
+  return {
+    listeners: stack.transport.listeners,
+    control: { host: options.control.host, port: control.port },
+    stats: () => ({
+      dialogs: core.legs.size,
+      client_transactions: stack.transactions.clientCount,
+      server_transactions: stack.transactions.serverCount,
+      pending: core.servers.size + core.clients.size,
+      sip_connections: stack.transport.connectionCount,
+      control_connections: control.connectionCount,
+      applications: apps.all.size,
+      timers: stack.transactions.wheel.count,
+      bindings: bindings.size,
+      blocked_sources: guard.blockedCount,
+      counters: {
+        ...stack.transactions.counters,
+        dropped: guard.dropped,
+        blocks: guard.blocks,
+        refused_connections: stack.transport.refused_connections,
+      },
+    }),
+    blockedSources: () => guard.list(),
+    blockSource: (host, duration_ms) => guard.block(host, duration_ms),
+    unblockSource: host => guard.unblock(host),
+    close: () => {
+      control.close()
+      stack.close()
+    },
+  }
+}
+
+async function openControl(
+  options: EdgeOptions,
+  parts: {
+    stack: SipStack
+    apps: Apps
+    core: AgentCore
+    server_side: ServerSide
+    client_side: ClientSide
+    clock: Clock
+    log: EdgeLog
+  },
+): Promise<ControlServer> {
+  const { stack, apps, core, server_side, client_side, clock, log } = parts
+  return await ControlServer.open({
+    ...options.control,
+    version: VERSION,
+    clock,
+    log,
+    command_bytes: options.limits?.command_bytes ?? 4 * 1024 * 1024,
+    unsent_bytes: 64 * 1024 * 1024,
+    handshake_ms: 10_000,
+    hostPorts: () => ({
+      advertised: hostPorts(stack.transport.listeners, 'advertised'),
+      bound: hostPorts(stack.transport.listeners, 'bound'),
+    }),
+    commands: {
+      joined: client => {
+        apps.all.add(client)
+        log.info({ remote: client.remote, tags: client.tags }, 'application connected')
+      },
+      left: client => {
+        apps.remove(client)
+        clock.after(core.settings.orphan_grace_ms, () => endOrphans(core, server_side, client_side, client))
+      },
+      response: (client, id, transaction_id, message) => server_side.respond(client, id, transaction_id, message),
+      cancel: (client, id, transaction_id, message) => client_side.cancel(client, id, transaction_id, message),
+      request: (client, id, dialog_id, hop, message) => client_side.request(client, id, dialog_id, hop, message),
+      proxy: (client, id, fields) => client.send(`${id}|response|${fields[0] ?? ''}`),
+    },
+  })
+}

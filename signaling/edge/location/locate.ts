@@ -1,0 +1,305 @@
+import { lookup, Resolver } from 'node:dns/promises'
+import { isIP } from 'node:net'
+import type { Clock } from '../../../core/runtime/clock.ts'
+import type { SipUri } from '../sip/uri.ts'
+import type { Destination, Protocol } from '../transport/types.ts'
+
+// Where a SIP URI leads: RFC 3263 with NAPTR, SRV, A and AAAA. Literal addresses are found at once. Evidence is kept per
+// resolved address: one that failed is tried last, never left out. Answers are cached; stale ones serve when DNS fails.
+
+export interface NaptrRecord {
+  readonly order: number
+  readonly preference: number
+  readonly flags: string
+  readonly service: string
+  readonly replacement: string
+}
+
+export interface SrvRecord {
+  readonly priority: number
+  readonly weight: number
+  readonly port: number
+  readonly name: string
+}
+
+/** DNS as the locator needs it; each rejects when the name has no such records or the server fails. */
+export interface DnsSource {
+  naptr(name: string): Promise<readonly NaptrRecord[]>
+  srv(name: string): Promise<readonly SrvRecord[]>
+  /** Addresses of both families with the seconds for which they hold. */
+  addresses(name: string): Promise<{ readonly hosts: readonly string[]; readonly ttl_seconds: number }>
+}
+
+export type Located =
+  | { readonly kind: 'found'; readonly destinations: readonly Destination[] }
+  /** `dns`: no answer; `scheme`: nothing serves this kind of URI; `transport`: no listening point for it. */
+  | { readonly kind: 'failed'; readonly why: 'dns' | 'scheme' | 'transport' }
+
+export interface LocatorOptions {
+  readonly clock: Clock
+  readonly dns: DnsSource
+  readonly random: () => number
+  /** Whether the stack can send over a protocol at all. */
+  readonly serves: (protocol: Protocol) => boolean
+  readonly servesFamily: (protocol: Protocol, host: string) => boolean
+}
+
+const DEAD_MS = 60_000
+const STALE_MS = 24 * 3_600_000
+const CACHE_ENTRIES = 2_000
+
+type Cached<T> = { value: T; fresh_until: number; stale_until: number }
+
+export class Locator {
+  readonly #options: LocatorOptions
+  readonly #cache = new Map<string, Cached<unknown>>()
+  readonly #failed = new Map<string, number>()
+
+  constructor(options: LocatorOptions) {
+    this.#options = options
+  }
+
+  /** Finds the addresses of a URI in the order in which they should be tried. Literal addresses answer synchronously. */
+  locate(uri: SipUri, done: (located: Located) => void): void {
+    if (uri.scheme !== 'sip' && uri.scheme !== 'sips') {
+      done({ kind: 'failed', why: 'scheme' })
+      return
+    }
+    const secure = uri.scheme === 'sips'
+    const named = protocolOf(uri)
+    const host = uri.params.get('maddr') ?? uri.host
+    if (named === 'unknown') {
+      done({ kind: 'failed', why: 'transport' })
+      return
+    }
+    const literal = host.toLowerCase() === 'localhost' ? this.#loopback(named ?? (secure ? 'tls' : 'udp')) : host
+    if (isIP(literal) !== 0) {
+      const protocol = named ?? (secure ? 'tls' : 'udp')
+      const port = uri.port ?? defaultPort(protocol)
+      if (!this.#options.serves(protocol)) done({ kind: 'failed', why: secure ? 'scheme' : 'transport' })
+      else done({ kind: 'found', destinations: [{ protocol, host: literal, port, server_name: uri.host }] })
+      return
+    }
+    this.#byName(host, uri, named, secure).then(
+      destinations =>
+        done(destinations.length === 0 ? { kind: 'failed', why: 'dns' } : { kind: 'found', destinations }),
+      () => done({ kind: 'failed', why: 'dns' }),
+    )
+  }
+
+  /** An address answered. */
+  answered(destination: Destination): void {
+    this.#failed.delete(evidenceKey(destination))
+  }
+
+  /** An address did not answer, refused, or said 503. */
+  failedAt(destination: Destination): void {
+    if (this.#failed.size > CACHE_ENTRIES) this.#failed.clear()
+    this.#failed.set(evidenceKey(destination), this.#options.clock.monotonic_ms())
+  }
+
+  /** Whether an address failed lately. */
+  isDead(destination: Destination): boolean {
+    const at = this.#failed.get(evidenceKey(destination))
+    return at !== undefined && this.#options.clock.monotonic_ms() - at < DEAD_MS
+  }
+
+  #loopback(protocol: Protocol): string {
+    return this.#options.servesFamily(protocol, '127.0.0.1') ? '127.0.0.1' : '::1'
+  }
+
+  async #byName(host: string, uri: SipUri, named: Protocol | undefined, secure: boolean): Promise<Destination[]> {
+    const out: Destination[] = []
+    if (uri.port !== undefined) {
+      const protocol = named ?? (secure ? 'tls' : 'udp')
+      await this.#addAddresses(out, host, protocol, uri.port, uri.host)
+      return this.#inOrder(out)
+    }
+    for (const { protocol, name } of await this.#services(host, named, secure)) {
+      for (const record of await this.#srv(name)) {
+        await this.#addAddresses(out, record.name, protocol, record.port, uri.host)
+      }
+    }
+    if (out.length === 0) {
+      const protocol = named ?? (secure ? 'tls' : 'udp')
+      await this.#addAddresses(out, host, protocol, defaultPort(protocol), uri.host)
+    }
+    return this.#inOrder(out)
+  }
+
+  // RFC 3263 §4.1: NAPTR chooses the transport; without it SRV is asked for each transport that we have.
+  async #services(
+    host: string,
+    named: Protocol | undefined,
+    secure: boolean,
+  ): Promise<{ protocol: Protocol; name: string }[]> {
+    if (named) return [{ protocol: named, name: srvName(named, host) }]
+    const records = await this.#cached(`naptr ${host}`, 300_000, () => this.#options.dns.naptr(host), [])
+    const offers = [...records]
+      .filter(r => r.flags.toLowerCase() === 's')
+      .sort((a, b) => a.order - b.order || a.preference - b.preference)
+    const chosen: { protocol: Protocol; name: string }[] = []
+    for (const record of offers) {
+      const protocol = NAPTR_SERVICES[record.service.toUpperCase()]
+      if (protocol && this.#options.serves(protocol) && (!secure || protocol === 'tls')) {
+        chosen.push({ protocol, name: record.replacement })
+      }
+    }
+    if (chosen.length > 0) return chosen
+    const order: Protocol[] = secure ? ['tls'] : ['udp', 'tcp', 'tls']
+    return order.filter(p => this.#options.serves(p)).map(protocol => ({ protocol, name: srvName(protocol, host) }))
+  }
+
+  async #srv(name: string): Promise<SrvRecord[]> {
+    const records = await this.#cached(`srv ${name}`, 60_000, () => this.#options.dns.srv(name), [])
+    return selectByWeight(records, this.#options.random)
+  }
+
+  async #addAddresses(
+    out: Destination[],
+    name: string,
+    protocol: Protocol,
+    port: number,
+    asked: string,
+  ): Promise<void> {
+    if (isIP(name) !== 0) {
+      out.push({ protocol, host: name, port, server_name: asked })
+      return
+    }
+    const { hosts } = await this.#cached(
+      `a ${name}`,
+      answer => answer.ttl_seconds * 1000,
+      () => this.#options.dns.addresses(name),
+      { hosts: [], ttl_seconds: 0 },
+    )
+    for (const host of hosts) {
+      if (this.#options.servesFamily(protocol, host)) out.push({ protocol, host, port, server_name: asked })
+    }
+  }
+
+  #inOrder(all: Destination[]): Destination[] {
+    const alive = all.filter(d => !this.isDead(d))
+    return alive.length === all.length ? all : [...alive, ...all.filter(d => this.isDead(d))]
+  }
+
+  async #cached<T>(key: string, ttl: number | ((value: T) => number), ask: () => Promise<T>, none: T): Promise<T> {
+    const now = this.#options.clock.monotonic_ms()
+    const found = this.#cache.get(key) as Cached<T> | undefined
+    if (found && found.fresh_until > now) return found.value
+    try {
+      const value = await ask()
+      const ttl_ms = typeof ttl === 'number' ? ttl : ttl(value)
+      if (this.#cache.size >= CACHE_ENTRIES) {
+        const oldest = this.#cache.keys().next().value
+        if (oldest !== undefined) this.#cache.delete(oldest)
+      }
+      this.#cache.delete(key)
+      this.#cache.set(key, { value, fresh_until: now + ttl_ms, stale_until: now + STALE_MS })
+      return value
+    } catch (error) {
+      // "No such name" and "no such record" are answers; anything else is a failure of DNS, and an old answer serves.
+      const code = (error as NodeJS.ErrnoException).code
+      if (code === 'ENOTFOUND' || code === 'ENODATA') return none
+      return found && found.stale_until > now ? found.value : none
+    }
+  }
+}
+
+const NAPTR_SERVICES: Readonly<Record<string, Protocol>> = {
+  'SIP+D2U': 'udp',
+  'SIP+D2T': 'tcp',
+  'SIPS+D2T': 'tls',
+  'SIP+D2W': 'ws',
+  'SIPS+D2W': 'wss',
+}
+
+function srvName(protocol: Protocol, host: string): string {
+  if (protocol === 'tls') return `_sips._tcp.${host}`
+  if (protocol === 'ws') return `_sip._ws.${host}`
+  if (protocol === 'wss') return `_sips._ws.${host}`
+  return `_sip._${protocol}.${host}`
+}
+
+/** The order of RFC 2782: by priority, and at random by weight within one priority. */
+export function selectByWeight(records: readonly SrvRecord[], random: () => number): SrvRecord[] {
+  const out: SrvRecord[] = []
+  const priorities = [...new Set(records.map(r => r.priority))].sort((a, b) => a - b)
+  for (const priority of priorities) {
+    // Weight 0 stands first, so that it keeps a small chance.
+    const left = records.filter(r => r.priority === priority).sort((a, b) => a.weight - b.weight)
+    while (left.length > 0) {
+      const total = left.reduce((sum, r) => sum + r.weight, 0)
+      const mark = Math.floor(random() * (total + 1))
+      let sum = 0
+      let index = left.findIndex(r => {
+        sum += r.weight
+        return sum >= mark
+      })
+      if (index < 0) index = left.length - 1
+      out.push(...left.splice(index, 1))
+    }
+  }
+  return out
+}
+
+/** The transport that a URI names; undefined when it leaves the choice. */
+export function protocolOf(uri: SipUri): Protocol | 'unknown' | undefined {
+  const named = uri.params.get('transport')?.toLowerCase()
+  const secure = uri.scheme === 'sips'
+  switch (named) {
+    case undefined:
+    case '':
+      return undefined
+    case 'udp':
+      return secure ? 'unknown' : 'udp'
+    case 'tcp':
+      // RFC 3261 §26.2.2: sips over "tcp" means TLS.
+      return secure ? 'tls' : 'tcp'
+    case 'tls':
+      return 'tls'
+    case 'ws':
+      return secure ? 'wss' : 'ws'
+    case 'wss':
+      return 'wss'
+    default:
+      return 'unknown'
+  }
+}
+
+export function defaultPort(protocol: Protocol): number {
+  switch (protocol) {
+    case 'tls':
+      return 5061
+    case 'ws':
+      return 80
+    case 'wss':
+      return 443
+    default:
+      return 5060
+  }
+}
+
+function evidenceKey(d: Destination): string {
+  return `${d.protocol}|${d.host}|${d.port}`
+}
+
+/** The machine's resolver, bounded to about four seconds for a question; names of /etc/hosts are known too. */
+export function systemDns(): DnsSource {
+  const resolver = new Resolver({ timeout: 1_000, tries: 2 })
+  return {
+    naptr: name => resolver.resolveNaptr(name),
+    srv: name => resolver.resolveSrv(name),
+    async addresses(name) {
+      const [v4, v6] = await Promise.allSettled([
+        resolver.resolve4(name, { ttl: true }),
+        resolver.resolve6(name, { ttl: true }),
+      ])
+      const records = [...(v4.status === 'fulfilled' ? v4.value : []), ...(v6.status === 'fulfilled' ? v6.value : [])]
+      if (records.length > 0) {
+        return { hosts: records.map(r => r.address), ttl_seconds: Math.min(...records.map(r => r.ttl)) }
+      }
+      const local = await lookup(name, { all: true })
+      return { hosts: local.map(l => l.address), ttl_seconds: 30 }
+    },
+  }
+}

@@ -1,0 +1,113 @@
+import { compileSources, holdsAddress } from '../../core/domain/identity/sources.ts'
+import { loadCertificate } from '../../core/runtime/certificate.ts'
+import { type Config, ConfigError } from '../../core/runtime/config.ts'
+import { type ProcessContext, portTaken, type RunningProcess, runProcess } from '../../core/runtime/lifecycle.ts'
+import { Gauge, type Registry } from '../../core/runtime/metrics.ts'
+import { openState, type State } from '../../core/state/index.ts'
+import { createEdge, type Edge, ListenError } from './index.ts'
+
+const SOURCES_PERIOD_MS = 1000
+
+/** The process of the embedded edge: the configuration's listening points, and its control link at STROWGER_DRACHTIO. */
+async function start({ config, log, metrics }: ProcessContext): Promise<RunningProcess> {
+  if (!config.drachtio) throw new ConfigError('STROWGER_DRACHTIO: the supervisor must say where the control link is')
+  const state = await openState(config)
+  const sources = await watchSources(state)
+  const edge = await open(config, log, sources.covers)
+  exposeStats(edge, metrics)
+  for (const { protocol, host, port } of edge.listeners) log.info({ protocol, host, port }, 'listening')
+  return {
+    async stop() {
+      sources.stop()
+      edge.close()
+      await state.close()
+    },
+  }
+}
+
+async function open(config: Config, log: ProcessContext['log'], isConfiguredSource: (host: string) => boolean) {
+  const { bind: host, host: advertised_host } = config
+  const at = (protocol: 'udp' | 'tcp' | 'tls' | 'ws', port: number) => ({ protocol, host, port, advertised_host })
+  const control = config.drachtio
+  if (!control) throw new Error('no control link')
+  try {
+    return await createEdge({
+      listeners: [
+        at('udp', config.sip_port),
+        at('tcp', config.sip_port),
+        at('tls', config.sips_port),
+        at('ws', config.ws_port),
+      ],
+      tls: await loadCertificate(config),
+      control: { ...control, secret: config.drachtio_secret },
+      log,
+      isConfiguredSource,
+    })
+  } catch (error) {
+    if (error instanceof ListenError) throw portTaken(error, error.port, variableOf(error.port, config))
+    throw error
+  }
+}
+
+function variableOf(port: number, config: Config): string {
+  if (port === config.sip_port) return 'STROWGER_SIP_PORT'
+  if (port === config.sips_port) return 'STROWGER_SIPS_PORT'
+  return port === config.ws_port ? 'STROWGER_WS_PORT' : 'STROWGER_DRACHTIO'
+}
+
+/** Addresses of trunks and carriers are never blocked, whatever they send. Kept in memory: asked for each packet. */
+async function watchSources(state: State): Promise<{ covers(host: string): boolean; stop(): void }> {
+  let revision = -1
+  let sources = compileSources<string>([])
+  const known = new Map<string, boolean>()
+
+  const look = async (): Promise<void> => {
+    const row = await state.db.selectFrom('configuration').select('revision').executeTakeFirst()
+    if (!row || row.revision === revision) return
+    revision = row.revision
+    const trunks = await state.db.selectFrom('trunk_source').select('cidr').where('enabled', '=', 1).execute()
+    const carriers = await state.db.selectFrom('carrier_source').select('cidr').execute()
+    sources = compileSources(
+      [...trunks, ...carriers].map(({ cidr }) => ({ cidr, selector_precedence: 0, owner: cidr })),
+    )
+    known.clear()
+  }
+  await look()
+  const timer = setInterval(() => void look().catch(() => undefined), SOURCES_PERIOD_MS)
+  timer.unref()
+  return {
+    covers(host) {
+      const cached = known.get(host)
+      if (cached !== undefined) return cached
+      const covered = holdsAddress(sources, host)
+      if (known.size > 10_000) known.clear()
+      known.set(host, covered)
+      return covered
+    },
+    stop: () => clearInterval(timer),
+  }
+}
+
+function exposeStats(edge: Edge, metrics: Registry): void {
+  const gauge = (name: string, help: string, read: () => number): void => {
+    new Gauge({
+      name: `strowger_edge_${name}`,
+      help,
+      registers: [metrics],
+      collect() {
+        this.set(read())
+      },
+    })
+  }
+  gauge('dialogs', 'SIP dialogs that are up', () => edge.stats().dialogs)
+  gauge('client_transactions', 'SIP client transactions in memory', () => edge.stats().client_transactions)
+  gauge('server_transactions', 'SIP server transactions in memory', () => edge.stats().server_transactions)
+  gauge('connections', 'SIP connections over TCP, TLS and WebSocket', () => edge.stats().sip_connections)
+  gauge('timers', 'SIP timers that run', () => edge.stats().timers)
+  gauge('applications', 'Signaling nodes connected to the control link', () => edge.stats().applications)
+  gauge('blocked_sources', 'Sources that are dropped in silence', () => edge.stats().blocked_sources)
+  for (const name of Object.keys(edge.stats().counters) as (keyof ReturnType<Edge['stats']>['counters'])[])
+    gauge(`${name}_count`, `SIP messages or events so far: ${name}`, () => edge.stats().counters[name])
+}
+
+await runProcess('edge', start)

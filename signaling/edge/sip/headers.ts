@@ -1,0 +1,217 @@
+// What is known about header fields: canonical spelling, compact form (RFC 3261 §7.3.3), the place that a header gets in a
+// message that we write, and whether commas separate values.
+
+/** One header field name. `id` is the lower-case long name by which the stack refers to it. */
+export interface HeaderKind {
+  readonly id: string
+  readonly name: string
+  /** Place in messages that we write: routing first, as RFC 3261 §7.3.1 recommends, then the dialog, then the rest. */
+  readonly rank: number
+  /** Several values may stand in one line, separated by commas. */
+  readonly list: boolean
+  /** The field may occur only once (RFC 3261 table 2). */
+  readonly single: boolean
+}
+
+const LIST = 1
+const SINGLE = 2
+
+// Name, flags, compact form, in the order of writing.
+const KNOWN: readonly (readonly [name: string, flags: number, compact?: string])[] = [
+  ['Via', LIST, 'v'],
+  ['Route', LIST],
+  ['Record-Route', LIST],
+  ['Max-Forwards', SINGLE],
+  ['Proxy-Require', LIST],
+  ['From', SINGLE, 'f'],
+  ['To', SINGLE, 't'],
+  ['Call-ID', SINGLE, 'i'],
+  ['CSeq', SINGLE],
+  ['Contact', LIST, 'm'],
+  ['RSeq', SINGLE],
+  ['RAck', SINGLE],
+  ['Request-Disposition', LIST, 'd'],
+  ['Accept-Contact', LIST, 'a'],
+  ['Reject-Contact', LIST, 'j'],
+  ['Expires', SINGLE],
+  ['Date', SINGLE],
+  ['Retry-After', SINGLE],
+  ['Timestamp', SINGLE],
+  ['Min-Expires', SINGLE],
+  ['Subject', SINGLE, 's'],
+  ['Priority', SINGLE],
+  ['Call-Info', LIST],
+  ['Organization', SINGLE],
+  ['Server', SINGLE],
+  ['User-Agent', SINGLE],
+  ['In-Reply-To', LIST],
+  ['Accept', LIST],
+  ['Accept-Encoding', LIST],
+  ['Accept-Language', LIST],
+  ['Allow', LIST],
+  ['Require', LIST],
+  ['Supported', LIST, 'k'],
+  ['Unsupported', LIST],
+  ['Event', SINGLE, 'o'],
+  ['Allow-Events', LIST, 'u'],
+  ['Subscription-State', SINGLE],
+  ['Proxy-Authenticate', 0],
+  ['Proxy-Authentication-Info', 0],
+  ['Proxy-Authorization', 0],
+  ['Authorization', 0],
+  ['WWW-Authenticate', 0],
+  ['Authentication-Info', 0],
+  ['Error-Info', LIST],
+  ['Warning', LIST],
+  ['Refer-To', SINGLE, 'r'],
+  ['Referred-By', SINGLE, 'b'],
+  ['Replaces', SINGLE],
+  ['Session-Expires', SINGLE, 'x'],
+  ['Min-SE', SINGLE],
+  ['Path', LIST],
+  ['Service-Route', LIST],
+  ['Reason', LIST],
+  ['Privacy', 0],
+  ['SIP-ETag', SINGLE],
+  ['SIP-If-Match', SINGLE],
+  ['MIME-Version', SINGLE],
+  ['Content-Type', SINGLE, 'c'],
+  ['Content-Encoding', LIST, 'e'],
+  ['Content-Language', LIST],
+  ['Content-Disposition', SINGLE],
+  ['Content-Length', SINGLE, 'l'],
+]
+
+// Known spelling without a place of their own: they follow Content-Length in the order given.
+const UNRANKED: readonly (readonly [name: string, flags: number])[] = [
+  ['Alert-Info', LIST],
+  ['Diversion', LIST],
+  ['Geolocation', LIST],
+  ['History-Info', LIST],
+  ['Identity', 0],
+  ['P-Asserted-Identity', LIST],
+  ['P-Preferred-Identity', LIST],
+  ['Remote-Party-ID', LIST],
+  ['Session-ID', 0],
+]
+
+const EXTRA_RANK = KNOWN.length
+
+const byName = new Map<string, HeaderKind>()
+for (const [rank, [name, flags, compact]] of KNOWN.entries()) {
+  add(name, compact, rank, flags)
+}
+for (const [name, flags] of UNRANKED) add(name, undefined, EXTRA_RANK, flags)
+
+function add(name: string, compact: string | undefined, rank: number, flags: number): void {
+  const id = name.toLowerCase()
+  const kind: HeaderKind = { id, name, rank, list: (flags & LIST) !== 0, single: (flags & SINGLE) !== 0 }
+  byName.set(name, kind)
+  byName.set(id, kind)
+  if (compact !== undefined) {
+    byName.set(compact, kind)
+    byName.set(compact.toUpperCase(), kind)
+  }
+}
+
+/** The kind of a header from its name in any spelling. Unknown names are not remembered: strangers choose them. */
+export function headerKind(name: string): HeaderKind {
+  const known = byName.get(name)
+  if (known) return known
+  const id = name.toLowerCase()
+  return byName.get(id) ?? { id, name, rank: EXTRA_RANK, list: false, single: false }
+}
+
+/** Lower-case long name of a header given in any spelling. */
+export function headerId(name: string): string {
+  return byName.get(name)?.id ?? byName.get(name.toLowerCase())?.id ?? name.toLowerCase()
+}
+
+/** Spelling for the wire: canonical when known, `X-` names as given, others capitalised after each dash. */
+export function headerSpelling(name: string): string {
+  const known = byName.get(name) ?? byName.get(name.toLowerCase())
+  if (known) return known.name
+  if (name.startsWith('X-') || name.startsWith('x-')) return name
+  let out = ''
+  let start = true
+  for (const c of name) {
+    out += start ? c.toUpperCase() : c
+    start = c === '-'
+  }
+  return out
+}
+
+const TOKEN = new Uint8Array(256)
+for (const c of "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-.!%*_+`'~") TOKEN[c.charCodeAt(0)] = 1
+
+/** Whether text is a token of RFC 3261 §25.1. */
+export function isToken(text: string): boolean {
+  if (text.length === 0) return false
+  for (let i = 0; i < text.length; i++) if (TOKEN[text.charCodeAt(i)] !== 1) return false
+  return true
+}
+
+const PHRASES: Readonly<Record<number, string>> = {
+  100: 'Trying',
+  180: 'Ringing',
+  181: 'Call Is Being Forwarded',
+  182: 'Queued',
+  183: 'Session Progress',
+  199: 'Early Dialog Terminated',
+  200: 'OK',
+  202: 'Accepted',
+  204: 'No Notification',
+  300: 'Multiple Choices',
+  301: 'Moved Permanently',
+  302: 'Moved Temporarily',
+  305: 'Use Proxy',
+  380: 'Alternative Service',
+  400: 'Bad Request',
+  401: 'Unauthorized',
+  402: 'Payment Required',
+  403: 'Forbidden',
+  404: 'Not Found',
+  405: 'Method Not Allowed',
+  406: 'Not Acceptable',
+  407: 'Proxy Authentication Required',
+  408: 'Request Timeout',
+  410: 'Gone',
+  412: 'Conditional Request Failed',
+  413: 'Request Entity Too Large',
+  414: 'Request-URI Too Long',
+  415: 'Unsupported Media Type',
+  416: 'Unsupported URI Scheme',
+  420: 'Bad Extension',
+  421: 'Extension Required',
+  422: 'Session Interval Too Small',
+  423: 'Interval Too Brief',
+  430: 'Flow Failed',
+  480: 'Temporarily Unavailable',
+  481: 'Call/Transaction Does Not Exist',
+  482: 'Loop Detected',
+  483: 'Too Many Hops',
+  484: 'Address Incomplete',
+  485: 'Ambiguous',
+  486: 'Busy Here',
+  487: 'Request Terminated',
+  488: 'Not Acceptable Here',
+  489: 'Bad Event',
+  491: 'Request Pending',
+  493: 'Undecipherable',
+  500: 'Server Internal Error',
+  501: 'Not Implemented',
+  502: 'Bad Gateway',
+  503: 'Service Unavailable',
+  504: 'Server Time-out',
+  505: 'Version Not Supported',
+  513: 'Message Too Large',
+  600: 'Busy Everywhere',
+  603: 'Decline',
+  604: 'Does Not Exist Anywhere',
+  606: 'Not Acceptable',
+}
+
+/** The usual reason phrase of a status code (RFC 3261 §21 and the RFCs that added codes). */
+export function reasonPhrase(status: number): string {
+  return PHRASES[status] ?? 'Unknown'
+}

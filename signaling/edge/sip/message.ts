@@ -1,0 +1,284 @@
+import { type HeaderKind, headerId, headerKind, headerSpelling, reasonPhrase } from './headers.ts'
+import { type NameAddress, parseDigits, parseNameAddress, parseVia, splitList, tagOf, type Via } from './uri.ts'
+
+// A SIP message, received or to be sent. All text is a byte string: one character is one byte of the wire (latin1), so
+// lengths are byte counts and UTF-8 or binary bodies pass unchanged. `textOf`/`bytesOf` convert at the edges.
+
+export const CRLF = '\r\n'
+
+/** A byte string from ordinary text. */
+export function bytesOf(text: string): string {
+  for (let i = 0; i < text.length; i++) {
+    if (text.charCodeAt(i) > 127) return Buffer.from(text, 'utf8').toString('latin1')
+  }
+  return text
+}
+
+/** Ordinary text from a byte string. */
+export function textOf(bytes: string): string {
+  for (let i = 0; i < bytes.length; i++) {
+    if (bytes.charCodeAt(i) > 127) return Buffer.from(bytes, 'latin1').toString('utf8')
+  }
+  return bytes
+}
+
+/** One header field: its kind, and the value without surrounding white space and with folds replaced by one space. */
+export interface Header {
+  readonly kind: HeaderKind
+  value: string
+}
+
+/** A message that was received. Header values are parsed when they are asked for, and remembered. */
+export class SipMessage {
+  /** Empty in a response. */
+  method = ''
+  uri = ''
+  /** 0 in a request. */
+  status = 0
+  reason = ''
+  body = ''
+  /** The message as it arrived, without leading line breaks and without what follows the body. */
+  raw = ''
+  /** Number of bytes on the wire. */
+  bytes = 0
+  /** False when the text must not be passed on as it is: lines that end in a bare LF. */
+  regular = true
+  readonly headers: Header[] = []
+  #cseq: { seq: number; method: string } | undefined
+  #via: Via | undefined
+  #from_tag: string | undefined
+  #to_tag: string | undefined
+
+  get isRequest(): boolean {
+    return this.status === 0
+  }
+
+  /** First value of a header named by its lower-case long name. */
+  get(id: string): string | undefined {
+    for (const h of this.headers) if (h.kind.id === id) return h.value
+    return undefined
+  }
+
+  has(id: string): boolean {
+    return this.get(id) !== undefined
+  }
+
+  /** All values of a header, one per line as received. */
+  lines(id: string): string[] {
+    const out: string[] = []
+    for (const h of this.headers) if (h.kind.id === id) out.push(h.value)
+    return out
+  }
+
+  /** All values of a list header, split at commas. */
+  list(id: string): string[] {
+    const out: string[] = []
+    for (const h of this.headers) if (h.kind.id === id) out.push(...splitList(h.value))
+    return out
+  }
+
+  /** Whether an option tag or token is in a list header, in any case. */
+  lists(id: string, token: string): boolean {
+    for (const h of this.headers) {
+      if (h.kind.id !== id) continue
+      for (const item of splitList(h.value)) if (item.toLowerCase() === token) return true
+    }
+    return false
+  }
+
+  get callId(): string {
+    return this.get('call-id') ?? ''
+  }
+
+  get fromTag(): string {
+    this.#from_tag ??= tagOf(this.get('from') ?? '')
+    return this.#from_tag
+  }
+
+  get toTag(): string {
+    this.#to_tag ??= tagOf(this.get('to') ?? '')
+    return this.#to_tag
+  }
+
+  /** CSeq number and method; 0 and '' when malformed. */
+  get cseq(): { seq: number; method: string } {
+    this.#cseq ??= parseCSeq(this.get('cseq')) ?? { seq: 0, method: '' }
+    return this.#cseq
+  }
+
+  /** Topmost Via. */
+  get via(): Via | undefined {
+    if (!this.#via) {
+      const first = this.get('via')
+      if (first !== undefined) this.#via = parseVia(splitList(first)[0] ?? '')
+    }
+    return this.#via
+  }
+
+  get branch(): string {
+    return this.via?.params.get('branch') ?? ''
+  }
+
+  /** First Contact address, undefined when absent or malformed. */
+  get contact(): NameAddress | undefined {
+    const value = this.list('contact')[0]
+    return value === undefined ? undefined : parseNameAddress(value)
+  }
+
+  get maxForwards(): number | undefined {
+    const value = this.get('max-forwards')
+    return value === undefined ? undefined : parseDigits(value, 2 ** 31)
+  }
+
+  /** Replaces the first line of a header in place, or appends it. */
+  set(id: string, value: string): void {
+    for (const h of this.headers) {
+      if (h.kind.id === id) {
+        h.value = value
+        return
+      }
+    }
+    this.headers.push({ kind: headerKind(id), value })
+  }
+}
+
+/** CSeq number (below 2^31, RFC 3261 §8.1.1.5) and method. */
+export function parseCSeq(value: string | undefined): { seq: number; method: string } | undefined {
+  if (value === undefined) return undefined
+  let i = 0
+  while (i < value.length && value.charCodeAt(i) >= 48 && value.charCodeAt(i) <= 57) i++
+  const seq = parseDigits(value.slice(0, i), 2 ** 31 - 1)
+  const method = value.slice(i).trim()
+  return seq === undefined || i === value.length || method === '' ? undefined : { seq, method }
+}
+
+/** A message to be sent. Headers keep the order of RFC 3261 §7.3.1 by rank, equal ranks the order of addition. */
+export class Draft {
+  readonly headers: { rank: number; id: string; name: string; value: string }[] = []
+  startLine: string
+  body = ''
+
+  constructor(start_line: string) {
+    this.startLine = start_line
+  }
+
+  static request(method: string, uri: string): Draft {
+    return new Draft(`${method} ${uri} SIP/2.0`)
+  }
+
+  static response(status: number, reason?: string): Draft {
+    return new Draft(`SIP/2.0 ${status} ${reason === undefined || reason === '' ? reasonPhrase(status) : reason}`)
+  }
+
+  /** Adds a header line; a name in any spelling. CR, LF and NUL never get in. */
+  add(name: string, value: string): this {
+    const kind = headerKind(name)
+    this.headers.push({ rank: kind.rank, id: kind.id, name: headerSpelling(name), value: oneLine(value) })
+    return this
+  }
+
+  get(id: string): string | undefined {
+    for (const h of this.headers) if (h.id === id) return h.value
+    return undefined
+  }
+
+  set(name: string, value: string): this {
+    const id = headerId(name)
+    for (const h of this.headers) {
+      if (h.id === id) {
+        h.value = oneLine(value)
+        return this
+      }
+    }
+    return this.add(name, value)
+  }
+
+  /** The bytes for the wire, with Content-Length counted. */
+  serialize(): string {
+    this.set('Content-Length', String(this.body.length))
+    const headers = this.headers
+    headers.sort(byRank)
+    let out = this.startLine + CRLF
+    for (let i = 0; i < headers.length; i++) {
+      const h = headers[i]
+      if (h) out += `${h.name}: ${h.value}${CRLF}`
+    }
+    return out + CRLF + this.body
+  }
+}
+
+function byRank(a: { rank: number }, b: { rank: number }): number {
+  return a.rank - b.rank
+}
+
+function oneLine(value: string): string {
+  for (let i = 0; i < value.length; i++) {
+    const c = value.charCodeAt(i)
+    if (c === 13 || c === 10 || c === 0) return value.replaceAll(/[\r\n\0]+/g, ' ').trim()
+  }
+  return value
+}
+
+/**
+ * The text of a received message with other values in its topmost Via (RFC 3581 §4, RFC 3261 §18.2.1), all else byte
+ * for byte as it came. Messages that are not regular are written anew from their headers.
+ */
+export function withTopVia(message: SipMessage, via: string): string {
+  const raw = message.raw
+  if (!message.regular) return rewrite(message, via)
+  let at = raw.indexOf(CRLF) + 2
+  while (at > 1 && at < raw.length) {
+    const end = raw.indexOf(CRLF, at)
+    if (end <= at) break
+    const c = raw.charCodeAt(at)
+    if (c === 86 || c === 118) {
+      const colon = raw.indexOf(':', at)
+      if (colon > 0 && colon < end && headerId(raw.slice(at, colon).trim()) === 'via') {
+        let stop = end
+        // A folded Via is replaced together with its continuation lines.
+        while (raw.charCodeAt(stop + 2) === 32 || raw.charCodeAt(stop + 2) === 9) {
+          const next = raw.indexOf(CRLF, stop + 2)
+          if (next < 0) break
+          stop = next
+        }
+        return `${raw.slice(0, at)}Via: ${via}${raw.slice(stop)}`
+      }
+    }
+    at = end + 2
+  }
+  return raw
+}
+
+function rewrite(message: SipMessage, via: string): string {
+  let out = raw1(message) + CRLF
+  let seen = false
+  for (const h of message.headers) {
+    const value = h.kind.id === 'via' && !seen ? via : h.value
+    if (h.kind.id === 'via') seen = true
+    out += `${headerSpelling(h.kind.name)}: ${oneLine(value)}${CRLF}`
+  }
+  return out + CRLF + message.body
+}
+
+function raw1(message: SipMessage): string {
+  return message.isRequest ? `${message.method} ${message.uri} SIP/2.0` : `SIP/2.0 ${message.status} ${message.reason}`
+}
+
+/** A response that copies Via, From, To, Call-ID and CSeq of a request (RFC 3261 §8.2.6.2); `to_tag` is added if missing. */
+export function draftResponse(request: SipMessage, status: number, to_tag: string, reason?: string): Draft {
+  const draft = Draft.response(status, reason)
+  for (const h of request.headers) {
+    switch (h.kind.id) {
+      case 'via':
+      case 'from':
+      case 'call-id':
+      case 'cseq':
+        draft.add(h.kind.name, h.value)
+        break
+      case 'to':
+        draft.add('To', to_tag === '' || request.toTag !== '' || status === 100 ? h.value : `${h.value};tag=${to_tag}`)
+        break
+    }
+  }
+  return draft
+}

@@ -1,0 +1,221 @@
+import { headerKind, isToken } from './headers.ts'
+import { parseCSeq, SipMessage } from './message.ts'
+import { parseDigits, parseNameAddress, parseUri, parseVia, splitList } from './uri.ts'
+
+// Reading of received bytes, strict where RFC 4475 asks for refusal and tolerant where it asks for tolerance. One pass,
+// linear in the input; nothing here throws.
+
+/** Bounds on one message (threats §2.2). */
+export interface MessageLimits {
+  /** Bytes of a whole message. */
+  readonly message_bytes: number
+  /** Header lines of a message. */
+  readonly header_count: number
+}
+
+export const DEFAULT_MESSAGE_LIMITS: MessageLimits = { message_bytes: 65_536, header_count: 256 }
+
+/**
+ * What became of a datagram or a framed message. `refused` carries a message that is complete enough to be answered with
+ * `status`; `junk` cannot be answered at all.
+ */
+export type Parsed =
+  | { readonly kind: 'message'; readonly message: SipMessage }
+  | { readonly kind: 'refused'; readonly message: SipMessage; readonly status: number; readonly why: string }
+  | { readonly kind: 'junk'; readonly why: string }
+
+/**
+ * Reads one message from a byte string that begins with its start line and ends with its body (or, on a datagram, with
+ * whatever follows it, which is ignored).
+ */
+export function parseMessage(text: string, limits: MessageLimits = DEFAULT_MESSAGE_LIMITS): Parsed {
+  const message = new SipMessage()
+  message.raw = text
+  message.bytes = text.length
+  const line_end = text.indexOf('\n')
+  if (line_end < 1) return { kind: 'junk', why: 'no start line' }
+  const crlf = text.charCodeAt(line_end - 1) === 13
+  if (!crlf) message.regular = false
+  let refusal = readStartLine(message, text.slice(0, crlf ? line_end - 1 : line_end))
+  if (refusal === 'junk') return { kind: 'junk', why: 'start line is not SIP' }
+
+  // Header lines
+  let at = line_end + 1
+  let body_at = -1
+  const headers = message.headers
+  while (at < text.length) {
+    const lf = text.indexOf('\n', at)
+    if (lf < 0) break
+    let end = lf
+    if (end > at && text.charCodeAt(end - 1) === 13) end--
+    else message.regular = false
+    if (end === at) {
+      body_at = lf + 1
+      break
+    }
+    const first = text.charCodeAt(at)
+    if (first === 32 || first === 9) {
+      // A folded line continues the one before (RFC 3261 §7.3.1).
+      const last = headers[headers.length - 1]
+      if (last) last.value = `${last.value} ${text.slice(at, end).trim()}`.trim()
+      else refusal ??= { status: 400, why: 'continuation without a header' }
+    } else {
+      const colon = text.indexOf(':', at)
+      const name = colon < 0 || colon >= end ? '' : text.slice(at, colon).trimEnd()
+      if (!isToken(name)) refusal ??= { status: 400, why: 'header line without a name' }
+      else if (headers.length >= limits.header_count) {
+        return { kind: 'refused', message, status: 513, why: 'too many header lines' }
+      } else headers.push({ kind: headerKind(name), value: text.slice(colon + 1, end).trim() })
+    }
+    at = lf + 1
+  }
+  if (body_at < 0) {
+    // No empty line: a datagram that was cut off. What there is may still be answered.
+    refusal ??= { status: 400, why: 'headers do not end' }
+    body_at = text.length
+  }
+  refusal ??= readBody(message, text, body_at)
+  refusal ??= checkSingles(message)
+  if (refusal) return { kind: 'refused', message, ...refusal }
+  return { kind: 'message', message }
+}
+
+type Refusal = { status: number; why: string } | undefined
+
+function readStartLine(message: SipMessage, line: string): Refusal | 'junk' {
+  if (line.startsWith('SIP/') || line.startsWith('sip/')) {
+    // Status-Line = SIP-Version SP Status-Code SP Reason-Phrase
+    const code = line.slice(8, 11)
+    const status = parseDigits(code, 699)
+    if (line.slice(4, 7) !== '2.0' || line[7] !== ' ' || status === undefined || status < 100) return 'junk'
+    if (line.length > 11 && line[11] !== ' ') return 'junk'
+    message.status = status
+    message.reason = line.slice(12)
+    return undefined
+  }
+  const first = line.indexOf(' ')
+  if (first <= 0) return 'junk'
+  const last = line.lastIndexOf(' ')
+  const method = line.slice(0, first)
+  if (!isToken(method)) return 'junk'
+  const version = line.slice(last + 1)
+  message.method = method
+  if (last === first) {
+    message.uri = line.slice(first + 1)
+    return 'junk'
+  }
+  message.uri = line.slice(first + 1, last)
+  if (!/^SIP\/\d{1,9}\.\d{1,9}$/i.test(version)) {
+    message.uri = message.uri.trim()
+    // Trailing white space after the version is the commonest slip (RFC 4475 §3.1.2.11 lets us refuse it).
+    return line.includes('SIP/') ? { status: 400, why: 'request line is malformed' } : 'junk'
+  }
+  if (version.toUpperCase() !== 'SIP/2.0') return { status: 505, why: 'version is not SIP/2.0' }
+  for (let i = 0; i < message.uri.length; i++) {
+    const c = message.uri.charCodeAt(i)
+    if (c <= 32 || c === 60 || c === 62 || c === 34)
+      return { status: 400, why: 'request-URI holds a forbidden character' }
+  }
+  return undefined
+}
+
+function readBody(message: SipMessage, text: string, at: number): Refusal {
+  let length: number | undefined
+  for (const h of message.headers) {
+    if (h.kind.id !== 'content-length') continue
+    const n = parseDigits(h.value, Number.MAX_SAFE_INTEGER)
+    if (n === undefined) return { status: 400, why: 'Content-Length is not a number' }
+    if (length !== undefined && length !== n) return { status: 400, why: 'Content-Length is given twice' }
+    length = n
+  }
+  const there = text.length - at
+  if (length === undefined || length === there) {
+    message.body = there === 0 ? '' : text.slice(at)
+    return undefined
+  }
+  if (length > there) {
+    message.body = text.slice(at)
+    return { status: 400, why: 'body is shorter than Content-Length' }
+  }
+  // More bytes than Content-Length: RFC 3261 §18.3 says to ignore them.
+  message.body = text.slice(at, at + length)
+  message.raw = text.slice(0, at + length)
+  return undefined
+}
+
+// Headers whose repetition makes the meaning doubtful (RFC 4475 §3.3.8).
+const CHECKED = new Set(['from', 'to', 'call-id', 'cseq', 'max-forwards'])
+
+function checkSingles(message: SipMessage): Refusal {
+  let from = 0
+  let to = 0
+  let call_id = 0
+  let cseq = 0
+  let max = 0
+  for (const h of message.headers) {
+    if (!CHECKED.has(h.kind.id)) continue
+    if (h.kind.id === 'from') from++
+    else if (h.kind.id === 'to') to++
+    else if (h.kind.id === 'call-id') call_id++
+    else if (h.kind.id === 'cseq') cseq++
+    else max++
+  }
+  if (from > 1 || to > 1 || call_id > 1 || cseq > 1 || max > 1)
+    return { status: 400, why: 'a single header is repeated' }
+  return undefined
+}
+
+/** What RFC 3261 §8.1.1 wants in every request; a refusal names the first fault. Content of other headers is not judged. */
+export function checkRequest(message: SipMessage): Refusal {
+  const to = message.get('to')
+  const from = message.get('from')
+  const call_id = message.get('call-id')
+  if (from === undefined || to === undefined) return { status: 400, why: 'From or To is missing' }
+  if (call_id === undefined || call_id === '' || hasSpace(call_id)) return { status: 400, why: 'Call-ID is missing' }
+  const cseq = parseCSeq(message.get('cseq'))
+  if (!cseq) return { status: 400, why: 'CSeq is missing or malformed' }
+  if (cseq.method !== message.method) return { status: 400, why: 'CSeq names another method' }
+  const from_address = parseNameAddress(from)
+  const to_address = parseNameAddress(to)
+  if (!from_address || !to_address) return { status: 400, why: 'From or To is malformed' }
+  if (!parseUri(from_address.uri) || !parseUri(to_address.uri)) return { status: 400, why: 'From or To holds no URI' }
+  const via = message.via
+  if (!via) return { status: 400, why: 'Via is malformed' }
+  if (message.has('max-forwards')) {
+    const hops = message.maxForwards
+    // RFC 3261 §20.22: 0 to 255.
+    if (hops === undefined || hops > 255) return { status: 400, why: 'Max-Forwards is out of range' }
+  }
+  const expires = message.get('expires')
+  if (expires !== undefined && message.method === 'REGISTER' && parseDigits(expires, 2 ** 53) === undefined) {
+    return { status: 400, why: 'Expires is not a number' }
+  }
+  for (const value of message.lines('contact')) {
+    if (value === '*') continue
+    for (const item of splitList(value)) {
+      const address = parseNameAddress(item)
+      if (!address || !parseUri(address.uri)) return { status: 400, why: 'Contact is malformed' }
+    }
+  }
+  return undefined
+}
+
+/** What a response needs to be matched and used; a malformed one is dropped without an answer (RFC 3261 §18.1.2). */
+export function checkResponse(message: SipMessage): string | undefined {
+  if (!message.via) return 'Via is missing or malformed'
+  if (message.cseq.method === '') return 'CSeq is missing or malformed'
+  if (message.callId === '' || !message.has('from') || !message.has('to')) return 'a dialog header is missing'
+  if (message.branch === '') return 'branch is missing'
+  return undefined
+}
+
+/** Whether a malformed request shows where an answer would go. */
+export function canBeAnswered(message: SipMessage): boolean {
+  const first = message.get('via')
+  return message.isRequest && first !== undefined && parseVia(splitList(first)[0] ?? '') !== undefined
+}
+
+function hasSpace(text: string): boolean {
+  for (let i = 0; i < text.length; i++) if (text.charCodeAt(i) <= 32) return true
+  return false
+}

@@ -1,0 +1,129 @@
+import { headerId } from './headers.ts'
+import { parseDigits } from './uri.ts'
+
+// Cuts a byte stream into messages by Content-Length (RFC 3261 §18.3, §7.5). Bytes are kept as a byte string; work is
+// linear: each byte of the header part is searched once, whatever way the stream is split.
+
+export type StreamItem =
+  | { readonly kind: 'message'; readonly text: string }
+  /** A double CRLF between messages: the peer asks for a single one back (RFC 5626 §3.5.1). */
+  | { readonly kind: 'ping' }
+  /** The stream cannot be followed any further; what was read of the message is in `text`. */
+  | { readonly kind: 'broken'; readonly text: string; readonly status: 400 | 513; readonly why: string }
+
+export class StreamFramer {
+  readonly #max_bytes: number
+  #buffer = ''
+  /** Where the search for the end of the headers goes on. */
+  #searched = 0
+  /** The last bytes before the newest chunk, so that the search need not join the chunks each time. */
+  #tail = ''
+  #fresh = ''
+  /** Total length of the message being collected, once its headers are complete; 0 before. */
+  #wanted = 0
+  #dead = false
+
+  constructor(max_bytes: number) {
+    this.#max_bytes = max_bytes
+  }
+
+  /** Bytes of an incomplete message. */
+  get pending(): number {
+    return this.#buffer.length
+  }
+
+  push(chunk: string): StreamItem[] {
+    const out: StreamItem[] = []
+    if (this.#dead) return out
+    this.#fresh = chunk
+    this.#buffer = this.#buffer === '' ? chunk : this.#buffer + chunk
+    for (;;) {
+      const item = this.#next()
+      if (!item) break
+      out.push(item)
+      if (item.kind === 'broken') {
+        this.#dead = true
+        this.#buffer = ''
+        break
+      }
+    }
+    return out
+  }
+
+  #next(): StreamItem | undefined {
+    if (this.#wanted === 0) {
+      const ping = this.#searched === 0 ? this.#skipBreaks() : undefined
+      if (ping) return ping
+      if (this.#buffer === '') return undefined
+      const end = this.#headerEnd()
+      if (end < 0) {
+        if (this.#buffer.length <= this.#max_bytes) return undefined
+        return { kind: 'broken', text: this.#buffer, status: 513, why: 'headers exceed the limit' }
+      }
+      const length = contentLength(this.#buffer.slice(0, end))
+      if (length === undefined) {
+        return { kind: 'broken', text: this.#buffer.slice(0, end), status: 400, why: 'no usable Content-Length' }
+      }
+      this.#wanted = end + length
+      if (this.#wanted > this.#max_bytes) {
+        return { kind: 'broken', text: this.#buffer.slice(0, end), status: 513, why: 'message exceeds the limit' }
+      }
+    }
+    if (this.#buffer.length < this.#wanted) return undefined
+    const text = this.#buffer.slice(0, this.#wanted)
+    this.#buffer = this.#buffer.slice(this.#wanted)
+    this.#wanted = 0
+    this.#searched = 0
+    return { kind: 'message', text }
+  }
+
+  // Line breaks between messages carry nothing, but two of them are a keep-alive.
+  #skipBreaks(): StreamItem | undefined {
+    let n = 0
+    while (n < this.#buffer.length) {
+      const c = this.#buffer.charCodeAt(n)
+      if (c !== 13 && c !== 10) break
+      n++
+    }
+    if (n === 0) return undefined
+    if (n < 4) {
+      if (n === this.#buffer.length) return undefined
+      this.#buffer = this.#buffer.slice(n)
+      this.#searched = 0
+      return undefined
+    }
+    this.#buffer = this.#buffer.slice(4)
+    this.#searched = 0
+    return { kind: 'ping' }
+  }
+
+  #headerEnd(): number {
+    const window = this.#searched === 0 ? this.#buffer : this.#tail + this.#fresh
+    const at = window.indexOf('\r\n\r\n')
+    const base = this.#buffer.length - window.length
+    this.#searched = this.#buffer.length
+    this.#tail = window.slice(-3)
+    return at < 0 ? -1 : base + at + 4
+  }
+}
+
+// On a stream Content-Length must be there, once, and be a number (RFC 3261 §20.14).
+function contentLength(head: string): number | undefined {
+  let found: number | undefined
+  let at = head.indexOf('\n') + 1
+  while (at < head.length) {
+    const end = head.indexOf('\n', at)
+    if (end < 0) break
+    const c = head.charCodeAt(at)
+    if (c === 67 || c === 99 || c === 76 || c === 108) {
+      const colon = head.indexOf(':', at)
+      if (colon > 0 && colon < end && headerId(head.slice(at, colon).trim()) === 'content-length') {
+        const n = parseDigits(head.slice(colon + 1, end).trim(), Number.MAX_SAFE_INTEGER)
+        if (n === undefined || (found !== undefined && found !== n)) return undefined
+        found = n
+      }
+    }
+    at = end + 1
+  }
+  return found
+}

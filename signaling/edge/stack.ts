@@ -1,0 +1,302 @@
+import { type Clock, systemClock } from '../../core/runtime/clock.ts'
+import { viaFor } from './dialog/dialog.ts'
+import { type DnsSource, type Located, Locator, systemDns } from './location/locate.ts'
+import { newBranch } from './sip/ids.ts'
+import type { Draft, SipMessage } from './sip/message.ts'
+import { DEFAULT_MESSAGE_LIMITS } from './sip/parse.ts'
+import { parseUri } from './sip/uri.ts'
+import { DEFAULT_TIMER_SCALE, type TimerScale } from './timers.ts'
+import type { ClientTransaction } from './transaction/client.ts'
+import { TransactionLayer, type TransactionUser } from './transaction/layer.ts'
+import { type ListenerOptions, type TlsOptions, TransportLayer } from './transport/layer.ts'
+import {
+  DEFAULT_TRANSPORT_LIMITS,
+  type Destination,
+  type Listener,
+  type TracedMessage,
+  type TransportLimits,
+} from './transport/types.ts'
+
+// The SIP stack without an application: transports, transactions and location put together. The edge is one user of
+// it, the sandbox carrier and test peers (agent/user-agent.ts) are others.
+
+/** What the stack writes about itself; pino fits. */
+export interface EdgeLog {
+  debug(facts: object, text: string): void
+  info(facts: object, text: string): void
+  warn(facts: object, text: string): void
+  error(facts: object, text: string): void
+}
+
+export const silentLog: EdgeLog = {
+  debug: () => undefined,
+  info: () => undefined,
+  warn: () => undefined,
+  error: () => undefined,
+}
+
+export interface StackOptions {
+  readonly listeners: readonly ListenerOptions[]
+  readonly tls?: TlsOptions | undefined
+  readonly user: TransactionUser
+  readonly log?: EdgeLog | undefined
+  readonly clock?: Clock | undefined
+  readonly timers?: TimerScale | undefined
+  readonly dns?: DnsSource | undefined
+  readonly random?: (() => number) | undefined
+  readonly limits?:
+    | (Partial<TransportLimits> & { readonly transactions?: number; readonly header_count?: number })
+    | undefined
+  /** Asked for each packet and connection before it is read: true drops it in silence. */
+  readonly dropped?: ((host: string) => boolean) | undefined
+  /** Hears every message in both directions, for the SIP ladder. */
+  readonly onMessage?: ((message: TracedMessage) => void) | undefined
+  /** A request of this size goes over TCP although UDP was located (RFC 3261 §18.1.1). */
+  readonly tcp_above_bytes?: number | undefined
+}
+
+/** How a request went out. */
+export interface Sent {
+  readonly text: string
+  readonly listener: Listener
+  readonly destination: Destination
+}
+
+export interface RequestEvents {
+  /** Once, when the request has been handed to the network for the first time. */
+  readonly sent?: (sent: Sent) => void
+  readonly response: (response: SipMessage, from: { host: string; port: number }, sent: Sent) => void
+  /** No address answered in time; `sent` as the last attempt. */
+  readonly timeout: (sent: Sent) => void
+  /** No address could be reached. */
+  readonly unreachable: (why: 'dns' | 'scheme' | 'transport' | 'network', sent: Sent | undefined) => void
+}
+
+/** A request on its way: perhaps several client transactions, one after the other (RFC 3263 §4.3). */
+export interface OutgoingRequest {
+  readonly transaction: ClientTransaction | undefined
+  readonly sent: Sent | undefined
+  /** No further address is tried, and nothing more is reported. */
+  abandon(): void
+  /** No further address is tried. */
+  settle(): void
+}
+
+export type Hop = { readonly uri: string } | { readonly destination: Destination }
+
+export class SipStack {
+  readonly transport: TransportLayer
+  readonly transactions: TransactionLayer
+  readonly locator: Locator
+  readonly clock: Clock
+  readonly log: EdgeLog
+  readonly #tcp_above: number
+  /** Peers that refused TCP when a large request was switched to it. */
+  readonly #udpOnly = new Map<string, number>()
+
+  private constructor(options: StackOptions, transport: TransportLayer, transactions: TransactionLayer, clock: Clock) {
+    this.transport = transport
+    this.transactions = transactions
+    this.clock = clock
+    this.log = options.log ?? silentLog
+    this.#tcp_above = options.tcp_above_bytes ?? 1_300
+    this.locator = new Locator({
+      clock,
+      dns: options.dns ?? systemDns(),
+      random: options.random ?? Math.random,
+      serves: protocol => transport.hasProtocol(protocol),
+      servesFamily: (protocol, host) => transport.listenerFor(protocol, host) !== undefined,
+    })
+  }
+
+  /** Opens all listening points, or none: rejects with ListenError when one is taken. */
+  static async open(options: StackOptions): Promise<SipStack> {
+    const clock = options.clock ?? systemClock
+    const log = options.log ?? silentLog
+    const limits: TransportLimits = { ...DEFAULT_TRANSPORT_LIMITS, ...options.limits }
+    const transactions = new TransactionLayer({
+      clock,
+      scale: options.timers ?? DEFAULT_TIMER_SCALE,
+      limits: {
+        message_bytes: limits.message_bytes,
+        header_count: options.limits?.header_count ?? DEFAULT_MESSAGE_LIMITS.header_count,
+      },
+      max_transactions: options.limits?.transactions ?? 50_000,
+      user: options.user,
+      failed: error => log.error({ err: error }, 'unexpected exception in the SIP stack'),
+    })
+    const transport = await TransportLayer.open({
+      listeners: options.listeners,
+      tls: options.tls,
+      limits,
+      clock,
+      events: {
+        received: received => transactions.receive(received),
+        broken: (received, status, why) => transactions.refuseBroken(received, status, why),
+        dropped: options.dropped,
+        traced: options.onMessage,
+        warn: (facts, text) => log.warn(facts, text),
+      },
+    })
+    transactions.attach(transport)
+    return new SipStack(options, transport, transactions, clock)
+  }
+
+  close(): void {
+    this.transactions.close()
+    this.transport.close()
+  }
+
+  /**
+   * Sends a request. `build` makes the message, without Via, for the listening point by which it leaves; it is called
+   * again for each further address that is tried. ACK goes out without a transaction.
+   */
+  request(method: string, hop: Hop, build: (listener: Listener) => Draft, events: RequestEvents): OutgoingRequest {
+    const attempt = new Attempts(this, method, build, events)
+    if ('destination' in hop) attempt.begin([hop.destination])
+    else {
+      const uri = parseUri(hop.uri)
+      if (!uri) queueMicrotask(() => events.unreachable('scheme', undefined))
+      else {
+        this.locator.locate(uri, (located: Located) => {
+          if (located.kind === 'found') attempt.begin(located.destinations)
+          else attempt.fail(located.why)
+        })
+      }
+    }
+    return attempt
+  }
+
+  /** RFC 3261 §18.1.1: what is too large for UDP goes over TCP, unless the peer is known to refuse that. */
+  suits(destination: Destination, bytes: number): Destination {
+    if (destination.protocol !== 'udp' || bytes <= this.#tcp_above) return destination
+    const tcp: Destination = { ...destination, protocol: 'tcp' }
+    if (!this.transport.listenerFor('tcp', destination.host)) return destination
+    const refused = this.#udpOnly.get(`${destination.host}|${destination.port}`)
+    return refused !== undefined && this.clock.monotonic_ms() - refused < 600_000 ? destination : tcp
+  }
+
+  refusesTcp(destination: Destination): void {
+    if (this.#udpOnly.size > 2_000) this.#udpOnly.clear()
+    this.#udpOnly.set(`${destination.host}|${destination.port}`, this.clock.monotonic_ms())
+  }
+}
+
+class Attempts implements OutgoingRequest {
+  transaction: ClientTransaction | undefined
+  sent: Sent | undefined
+  readonly #stack: SipStack
+  readonly #method: string
+  readonly #build: (listener: Listener) => Draft
+  readonly #events: RequestEvents
+  #left: Destination[] = []
+  #settled = false
+  #abandoned = false
+  #provisional = false
+
+  constructor(stack: SipStack, method: string, build: (listener: Listener) => Draft, events: RequestEvents) {
+    this.#stack = stack
+    this.#method = method
+    this.#build = build
+    this.#events = events
+  }
+
+  begin(destinations: readonly Destination[]): void {
+    this.#left = [...destinations]
+    this.#next('transport')
+  }
+
+  fail(why: 'dns' | 'scheme' | 'transport'): void {
+    if (!this.#abandoned) this.#events.unreachable(why, undefined)
+  }
+
+  settle(): void {
+    this.#settled = true
+  }
+
+  abandon(): void {
+    this.#settled = true
+    this.#abandoned = true
+    this.transaction?.terminate()
+  }
+
+  #next(why: 'transport' | 'network'): void {
+    if (this.#abandoned) return
+    const destination = this.#settled ? undefined : this.#left.shift()
+    if (!destination) {
+      this.#events.unreachable(why, this.sent)
+      return
+    }
+    this.#try(destination)
+  }
+
+  #try(located: Destination): void {
+    let listener = this.#stack.transport.listenerFor(located.protocol, located.host) ?? located.connection?.listener
+    if (!listener) {
+      this.#next('transport')
+      return
+    }
+    const branch = newBranch()
+    let draft = this.#build(listener)
+    draft.headers.unshift({ rank: 0, id: 'via', name: 'Via', value: viaFor(listener, branch) })
+    let text = draft.serialize()
+    const destination = this.#stack.suits(located, text.length)
+    if (destination.protocol !== located.protocol) {
+      listener = this.#stack.transport.listenerFor(destination.protocol, destination.host) ?? listener
+      draft = this.#build(listener)
+      draft.headers.unshift({ rank: 0, id: 'via', name: 'Via', value: viaFor(listener, branch) })
+      text = draft.serialize()
+    }
+    const sent: Sent = { text, listener, destination }
+    const first = this.sent === undefined
+    this.sent = sent
+    if (this.#method === 'ACK') {
+      this.#stack.transport.send(destination, text, false, () => undefined)
+      this.#events.sent?.(sent)
+      return
+    }
+    if (first) this.#events.sent?.(sent)
+    const { t1 } = this.#stack.transactions.scale
+    this.transaction = this.#stack.transactions.send(
+      {
+        method: this.#method,
+        branch,
+        text,
+        destination,
+        // With other addresses left, waiting the full 32 s would make failover useless.
+        patience_ms: this.#left.length > 0 ? 10 * t1 : undefined,
+      },
+      {
+        response: (response, from) => this.#response(response, from, sent),
+        timeout: () => {
+          this.#stack.locator.failedAt(destination)
+          if (this.#left.length > 0 && !this.#settled && !this.#provisional) this.#next('network')
+          else if (!this.#abandoned) this.#events.timeout(sent)
+        },
+        unreachable: () => {
+          if (destination.protocol !== located.protocol) {
+            // The switch to TCP was our idea; the peer may serve UDP alone.
+            this.#stack.refusesTcp(located)
+            if (!this.#abandoned && !this.#settled) this.#try(located)
+            return
+          }
+          this.#stack.locator.failedAt(destination)
+          this.#next('network')
+        },
+      },
+    )
+  }
+
+  #response(response: SipMessage, from: { host: string; port: number }, sent: Sent): void {
+    if (this.#abandoned) return
+    this.#provisional = true
+    // RFC 3263 §4.3: 503 means that this address cannot serve us now; the next one may.
+    if (response.status === 503 && this.#left.length > 0 && !this.#settled) {
+      this.#stack.locator.failedAt(sent.destination)
+      this.#next('network')
+      return
+    }
+    this.#stack.locator.answered(sent.destination)
+    this.#events.response(response, from, sent)
+  }
+}

@@ -1,0 +1,131 @@
+import type { Clock, Timer } from '../../core/runtime/clock.ts'
+
+// One timer wheel for all SIP timers: a call needs a dozen, nearly all of which are cancelled before they fire, so
+// starting and cancelling must cost nothing but a list operation. Resolution is 10 ms, ample for RFC 3261.
+
+const TICK_MS = 10
+const SLOTS = 1024
+
+/** A started timer of a wheel. */
+export interface WheelTimer {
+  cancel(): void
+}
+
+class Entry implements WheelTimer {
+  previous: Entry | undefined
+  next: Entry | undefined
+  wheel: TimerWheel | undefined
+  readonly slot: number
+  readonly due: number
+  readonly run: () => void
+
+  constructor(wheel: TimerWheel, slot: number, due: number, run: () => void) {
+    this.wheel = wheel
+    this.slot = slot
+    this.due = due
+    this.run = run
+  }
+
+  cancel(): void {
+    this.wheel?.remove(this)
+  }
+}
+
+/** Starts, counts and fires timers. It sleeps while it holds none, and never keeps a process alive. */
+export class TimerWheel {
+  readonly #clock: Clock
+  readonly #onError: (error: unknown) => void
+  readonly #slots: (Entry | undefined)[] = new Array(SLOTS).fill(undefined)
+  #count = 0
+  #done_tick = 0
+  #sleeper: Timer | undefined
+
+  constructor(clock: Clock, on_error: (error: unknown) => void) {
+    this.#clock = clock
+    this.#onError = on_error
+  }
+
+  get count(): number {
+    return this.#count
+  }
+
+  after(delay_ms: number, run: () => void): WheelTimer {
+    const now_tick = Math.floor(this.#clock.monotonic_ms() / TICK_MS)
+    if (this.#count === 0) this.#done_tick = now_tick
+    const due = Math.max(now_tick, this.#done_tick) + Math.max(1, Math.ceil(delay_ms / TICK_MS))
+    const slot = due % SLOTS
+    const entry = new Entry(this, slot, due, run)
+    const head = this.#slots[slot]
+    entry.next = head
+    if (head) head.previous = entry
+    this.#slots[slot] = entry
+    this.#count++
+    this.#sleeper ??= this.#clock.after(TICK_MS, () => this.#tick())
+    return entry
+  }
+
+  remove(entry: Entry): void {
+    if (!entry.wheel) return
+    entry.wheel = undefined
+    if (entry.previous) entry.previous.next = entry.next
+    else this.#slots[entry.slot] = entry.next
+    if (entry.next) entry.next.previous = entry.previous
+    entry.previous = undefined
+    this.#count--
+  }
+
+  /** Cancels everything. */
+  close(): void {
+    for (let slot = 0; slot < SLOTS; slot++) {
+      let entry = this.#slots[slot]
+      this.#slots[slot] = undefined
+      while (entry) {
+        entry.wheel = undefined
+        entry = entry.next
+      }
+    }
+    this.#count = 0
+    this.#sleeper?.cancel()
+    this.#sleeper = undefined
+  }
+
+  #tick(): void {
+    this.#sleeper = undefined
+    const now_tick = Math.floor(this.#clock.monotonic_ms() / TICK_MS)
+    // After a long pause every slot is visited once instead of every tick.
+    const first = Math.max(this.#done_tick + 1, now_tick - SLOTS + 1)
+    this.#done_tick = Math.max(now_tick, this.#done_tick)
+    for (let tick = first; tick <= now_tick && this.#count > 0; tick++) this.#fire(tick % SLOTS, now_tick)
+    if (this.#count > 0) this.#sleeper ??= this.#clock.after(TICK_MS, () => this.#tick())
+  }
+
+  #fire(slot: number, now_tick: number): void {
+    let due: Entry[] | undefined
+    for (let entry = this.#slots[slot]; entry; entry = entry.next) {
+      if (entry.due > now_tick) continue
+      due ??= []
+      due.push(entry)
+    }
+    if (!due) return
+    // New entries stand in front of a list, old ones fire first.
+    for (let i = due.length - 1; i >= 0; i--) {
+      const entry = due[i]
+      if (!entry?.wheel) continue
+      this.remove(entry)
+      try {
+        entry.run()
+      } catch (error) {
+        this.#onError(error)
+      }
+    }
+  }
+}
+
+/** The base values of RFC 3261 §17.1.1.1, in milliseconds; tests scale them down. */
+export interface TimerScale {
+  readonly t1: number
+  readonly t2: number
+  readonly t4: number
+}
+
+export const DEFAULT_TIMER_SCALE: TimerScale = { t1: 500, t2: 4000, t4: 5000 }

@@ -1,0 +1,303 @@
+import type { Clock } from '../../../core/runtime/clock.ts'
+import { newTag } from '../sip/ids.ts'
+import { draftResponse, type SipMessage } from '../sip/message.ts'
+import { canBeAnswered, checkRequest, checkResponse, type MessageLimits, parseMessage } from '../sip/parse.ts'
+import { splitList } from '../sip/uri.ts'
+import { type TimerScale, TimerWheel } from '../timers.ts'
+import type { TransportLayer } from '../transport/layer.ts'
+import type { Destination, Received } from '../transport/types.ts'
+import {
+  type ClientEvents,
+  type ClientRequest,
+  type ClientTransaction,
+  clientKey,
+  InviteClient,
+  PlainClient,
+} from './client.ts'
+import { ServerTransaction } from './server.ts'
+
+// Matches messages with transactions (RFC 3261 §17.1.3, §17.2.3) and answers by itself what needs nobody above it:
+// malformed requests, retransmissions, ACK of failures.
+
+/** The user of the transaction layer (RFC 3261's TU). */
+export interface TransactionUser {
+  /** A new request, other than ACK and CANCEL. */
+  readonly request: (transaction: ServerTransaction) => void
+  /** An ACK that acknowledges no failure: of a 2xx, or a stray one. */
+  readonly ack: (ack: SipMessage, received: Received) => void
+  /** A CANCEL with its own transaction, and the INVITE that it means if that is known (RFC 3261 §9.2). */
+  readonly cancel: (cancel: ServerTransaction, invite: ServerTransaction | undefined) => void
+  /** A malformed request was answered or dropped, or a stray message came. */
+  readonly malformed?: ((received: Received, why: string) => void) | undefined
+}
+
+export interface TransactionCounters {
+  received: number
+  malformed: number
+  stray: number
+  retransmissions_received: number
+  retransmissions_sent: number
+  unsent_responses: number
+  refused_busy: number
+}
+
+export interface TransactionOptions {
+  readonly clock: Clock
+  readonly scale: TimerScale
+  readonly limits: MessageLimits
+  /** Server transactions that may be open at once; more are answered 503. */
+  readonly max_transactions: number
+  readonly user: TransactionUser
+  readonly failed: (error: unknown) => void
+}
+
+export class TransactionLayer {
+  readonly wheel: TimerWheel
+  readonly scale: TimerScale
+  readonly counters: TransactionCounters = {
+    received: 0,
+    malformed: 0,
+    stray: 0,
+    retransmissions_received: 0,
+    retransmissions_sent: 0,
+    unsent_responses: 0,
+    refused_busy: 0,
+  }
+  readonly #options: TransactionOptions
+  readonly #clients = new Map<string, ClientTransaction>()
+  readonly #servers = new Map<string, ServerTransaction>()
+  readonly #merge = new Map<string, ServerTransaction>()
+  /** Addresses from which something has come lately: these are not probed. */
+  readonly #heard = new Map<string, number>()
+  #transport: TransportLayer | undefined
+
+  constructor(options: TransactionOptions) {
+    this.#options = options
+    this.scale = options.scale
+    this.wheel = new TimerWheel(options.clock, options.failed)
+  }
+
+  get transport(): TransportLayer {
+    if (!this.#transport) throw new Error('transport is not attached')
+    return this.#transport
+  }
+
+  attach(transport: TransportLayer): void {
+    this.#transport = transport
+  }
+
+  get clientCount(): number {
+    return this.#clients.size
+  }
+
+  get serverCount(): number {
+    return this.#servers.size
+  }
+
+  /** Starts a client transaction; the caller has put `branch` into the topmost Via of the text. */
+  send(request: ClientRequest, events: ClientEvents): ClientTransaction {
+    const transaction =
+      request.method === 'INVITE' ? new InviteClient(this, request, events) : new PlainClient(this, request, events)
+    this.#clients.set(transaction.key, transaction)
+    transaction.start()
+    return transaction
+  }
+
+  forgetClient(key: string): void {
+    this.#clients.delete(key)
+  }
+
+  forgetServer(transaction: ServerTransaction): void {
+    this.#servers.delete(transaction.key)
+    if (this.#merge.get(transaction.mergeKey) === transaction) this.#merge.delete(transaction.mergeKey)
+  }
+
+  /**
+   * A destination did not answer within T1. If nothing was ever heard from it, its port is probed, so that a refusing
+   * host is noticed without waiting for Timer B.
+   */
+  silent(destination: Destination, refused: () => void): void {
+    if (destination.protocol !== 'udp') return
+    const key = `${destination.host}|${destination.port}`
+    const heard = this.#heard.get(key)
+    if (heard !== undefined && this.#options.clock.monotonic_ms() - heard < 5_000) return
+    this.transport.probe(destination.host, destination.port, refused)
+  }
+
+  /** Everything that the transport layer receives comes through here. */
+  receive(received: Received): void {
+    this.counters.received++
+    try {
+      this.#receive(received)
+    } catch (error) {
+      this.#options.failed(error)
+    }
+  }
+
+  /** The answer to a stream that cannot be followed, if it can have one. */
+  refuseBroken(received: Received, status: number, why: string): string | undefined {
+    this.counters.malformed++
+    this.transport.traceReceived({ ...received, text: received.text.slice(0, 4096) }, false)
+    this.#options.user.malformed?.(received, why)
+    const parsed = parseMessage(`${received.text}\r\n`, this.#options.limits)
+    if (parsed.kind === 'junk' || !canBeAnswered(parsed.message) || parsed.message.method === 'ACK') return undefined
+    fixVia(parsed.message, received)
+    return draftResponse(parsed.message, status, newTag()).serialize()
+  }
+
+  close(): void {
+    this.wheel.close()
+    this.#clients.clear()
+    this.#servers.clear()
+    this.#merge.clear()
+  }
+
+  #receive(received: Received): void {
+    const parsed = parseMessage(received.text, this.#options.limits)
+    if (parsed.kind === 'junk') {
+      this.counters.malformed++
+      this.#options.user.malformed?.(received, parsed.why)
+      return
+    }
+    const { message } = parsed
+    if (received.protocol === 'udp') this.#hear(received)
+    if (!message.isRequest) {
+      const fault = parsed.kind === 'refused' ? parsed.why : checkResponse(message)
+      if (fault !== undefined) {
+        this.counters.malformed++
+        this.transport.traceReceived(received, false)
+        this.#options.user.malformed?.(received, fault)
+        return
+      }
+      this.#response(message, received)
+      return
+    }
+    const refusal = parsed.kind === 'refused' ? parsed : checkRequest(message)
+    if (refusal) {
+      this.counters.malformed++
+      this.transport.traceReceived(received, false)
+      this.#options.user.malformed?.(received, refusal.why)
+      this.#refuse(message, received, refusal.status)
+      return
+    }
+    this.#request(message, received)
+  }
+
+  #hear(received: Received): void {
+    if (this.#heard.size > 10_000) this.#heard.clear()
+    this.#heard.set(`${received.source.host}|${received.source.port}`, this.#options.clock.monotonic_ms())
+  }
+
+  #response(message: SipMessage, received: Received): void {
+    const transaction = this.#clients.get(clientKey(message.branch, message.cseq.method))
+    if (!transaction) {
+      this.counters.stray++
+      this.transport.traceReceived(received, false)
+      return
+    }
+    const again = transaction.received(message, received.source)
+    if (again) this.counters.retransmissions_received++
+    this.transport.traceReceived(received, again)
+  }
+
+  #request(message: SipMessage, received: Received): void {
+    const key = serverKey(message)
+    fixVia(message, received)
+    const method = message.method
+    if (method === 'ACK') {
+      const invite = this.#servers.get(key)
+      this.transport.traceReceived(received, invite?.state === 'confirmed')
+      if (invite && invite.state !== 'accepted') invite.acknowledged()
+      else this.#options.user.ack(message, received)
+      return
+    }
+    const known = this.#servers.get(key)
+    if (known && known.method === method) {
+      this.transport.traceReceived(received, true)
+      known.retransmitted()
+      return
+    }
+    this.transport.traceReceived(received, false)
+    if (this.#servers.size >= this.#options.max_transactions) {
+      this.counters.refused_busy++
+      this.#refuse(message, received, 503)
+      return
+    }
+    const merge_key =
+      message.toTag === '' && method !== 'CANCEL'
+        ? `${message.fromTag}|${message.callId}|${message.cseq.seq}|${method}`
+        : ''
+    const transaction = new ServerTransaction(this, key, merge_key, message, received)
+    if (merge_key !== '') {
+      // RFC 3261 §8.2.2.2: the same request by another path.
+      if (this.#merge.has(merge_key)) {
+        this.#servers.set(key, transaction)
+        transaction.respond(draftResponse(message, 482, newTag()), 482)
+        return
+      }
+      this.#merge.set(merge_key, transaction)
+    }
+    this.#servers.set(key, transaction)
+    if (method === 'CANCEL') {
+      const invite = this.#servers.get(inviteKey(key))
+      this.#options.user.cancel(transaction, invite?.method === 'INVITE' ? invite : undefined)
+    } else this.#options.user.request(transaction)
+  }
+
+  // Without state: a repeated malformed request is simply answered again.
+  #refuse(message: SipMessage, received: Received, status: number): void {
+    if (message.method === 'ACK' || !canBeAnswered(message)) return
+    fixVia(message, received)
+    const { protocol, source, connection } = received
+    const text = draftResponse(message, status, newTag()).serialize()
+    this.transport.send({ protocol, host: source.host, port: source.port, connection }, text, false, () => {
+      this.counters.unsent_responses++
+    })
+  }
+}
+
+// RFC 3261 §17.2.3. A branch without the magic cookie comes from an RFC 2543 peer: then the headers that it repeats in
+// ACK and CANCEL tell transactions apart.
+function serverKey(message: SipMessage): string {
+  const via = message.via
+  const branch = message.branch
+  const method = message.method === 'ACK' ? 'INVITE' : message.method
+  if (via && branch.startsWith('z9hG4bK') && branch.length > 7) {
+    return `${branch}|${via.host.toLowerCase()}|${via.port ?? ''}|${method}`
+  }
+  return `${message.callId}|${message.cseq.seq}|${message.fromTag}|${via?.host ?? ''}|${via?.port ?? ''}|${branch}|${method}`
+}
+
+function inviteKey(cancel_key: string): string {
+  return `${cancel_key.slice(0, cancel_key.lastIndexOf('|'))}|INVITE`
+}
+
+/** Writes the packet's source into the topmost Via: `rport` always, `received` when the sent-by host is another. */
+export function fixVia(message: SipMessage, received: Received): void {
+  for (const h of message.headers) {
+    if (h.kind.id !== 'via') continue
+    const values = splitList(h.value)
+    const top = values[0] ?? ''
+    values[0] = viaWithSource(top, message.via?.host ?? '', received)
+    h.value = values.join(', ')
+    return
+  }
+}
+
+function viaWithSource(via: string, sent_by: string, received: Received): string {
+  const { host, port } = received.source
+  const parts = via.split(';')
+  let rport = false
+  const kept: string[] = []
+  for (const [i, part] of parts.entries()) {
+    const name = part.split('=', 1)[0]?.trim().toLowerCase()
+    if (i > 0 && name === 'received') continue
+    if (i > 0 && name === 'rport') {
+      rport = true
+      kept.push(`rport=${port}`)
+    } else kept.push(part)
+  }
+  if (!rport) kept.push(`rport=${port}`)
+  if (sent_by.toLowerCase() !== host.toLowerCase()) kept.push(`received=${host}`)
+  return kept.join(';')
+}

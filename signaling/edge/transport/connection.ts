@@ -1,0 +1,155 @@
+import type { Socket } from 'node:net'
+import type { WebSocket } from 'ws'
+import { StreamFramer, type StreamItem } from '../sip/stream.ts'
+import type { Address, Listener, Protocol } from './types.ts'
+
+// A TCP, TLS or WebSocket connection that carries SIP. On a WebSocket each frame is one message (RFC 7118 §5); on the
+// others Content-Length cuts the stream.
+
+export interface ConnectionEvents {
+  readonly message: (connection: StreamConnection, text: string) => void
+  readonly broken: (connection: StreamConnection, item: StreamItem & { kind: 'broken' }) => void
+  readonly closed: (connection: StreamConnection) => void
+}
+
+export interface ConnectionSetup {
+  readonly protocol: Protocol
+  readonly listener: Listener
+  readonly remote: Address
+  readonly inbound: boolean
+  readonly limits: { readonly message_bytes: number; readonly unsent_bytes: number }
+  readonly now: () => number
+  readonly events: ConnectionEvents
+}
+
+let serial = 0
+
+export class StreamConnection {
+  readonly id: number = ++serial
+  readonly protocol: Protocol
+  readonly listener: Listener
+  readonly remote: Address
+  readonly inbound: boolean
+  /** Monotonic time of the last bytes received. */
+  active_at: number
+  /** Since when a message is incomplete; 0 when none is. */
+  incomplete_at = 0
+  /** Ports under which requests to this peer find the connection (RFC 5923). */
+  readonly alias_ports: number[] = []
+  #open = true
+  #connecting: { text: string; failed: (error: Error) => void }[] | undefined
+  #queued_bytes = 0
+  readonly #setup: ConnectionSetup
+  readonly #framer: StreamFramer
+  #socket: Socket | undefined
+  #web: WebSocket | undefined
+
+  constructor(setup: ConnectionSetup) {
+    this.#setup = setup
+    this.protocol = setup.protocol
+    this.listener = setup.listener
+    this.remote = setup.remote
+    this.inbound = setup.inbound
+    this.active_at = setup.now()
+    this.#framer = new StreamFramer(setup.limits.message_bytes)
+  }
+
+  get open(): boolean {
+    return this.#open
+  }
+
+  /** Serves a TCP or TLS socket; with `connecting`, messages wait until `connected()`. */
+  attachSocket(socket: Socket, connecting: boolean): void {
+    this.#socket = socket
+    if (connecting) this.#connecting = []
+    socket.setNoDelay(true)
+    socket.on('data', (chunk: Buffer) => this.#data(chunk.toString('latin1')))
+    socket.on('error', error => this.fail(error))
+    socket.on('close', () => this.fail(new Error('connection closed')))
+  }
+
+  attachWebSocket(web: WebSocket): void {
+    this.#web = web
+    web.on('message', (data: Buffer) => {
+      this.active_at = this.#setup.now()
+      const text = data.toString('latin1')
+      if (text === '\r\n\r\n') web.send('\r\n')
+      else if (text.trim() !== '') this.#setup.events.message(this, text)
+    })
+    web.on('error', error => this.fail(error))
+    web.on('close', () => this.fail(new Error('connection closed')))
+  }
+
+  connected(): void {
+    const waiting = this.#connecting
+    this.#connecting = undefined
+    this.#queued_bytes = 0
+    for (const { text } of waiting ?? []) this.#write(text)
+  }
+
+  /** Sends a byte string; `failed` is called later, at most once, if it cannot be handed to the peer's kernel. */
+  send(text: string, failed: (error: Error) => void): void {
+    if (!this.#open) {
+      queueMicrotask(() => failed(new Error('connection closed')))
+      return
+    }
+    if (this.#connecting) {
+      this.#queued_bytes += text.length
+      if (this.#queued_bytes > this.#setup.limits.unsent_bytes) {
+        queueMicrotask(() => failed(new Error('too much waits for this connection')))
+        return
+      }
+      this.#connecting.push({ text, failed })
+      return
+    }
+    this.#write(text)
+  }
+
+  /** Sends what is there, then closes. */
+  end(): void {
+    this.#socket?.end()
+    this.#web?.close()
+  }
+
+  /** Closes at once; everything that waits fails. */
+  fail(error: Error): void {
+    if (!this.#open) return
+    this.#open = false
+    const waiting = this.#connecting ?? []
+    this.#connecting = undefined
+    this.#socket?.destroy()
+    this.#web?.terminate()
+    this.#setup.events.closed(this)
+    for (const { failed } of waiting) failed(error)
+  }
+
+  #write(text: string): void {
+    const unsent = this.#socket ? this.#socket.writableLength : (this.#web?.bufferedAmount ?? 0)
+    if (unsent > this.#setup.limits.unsent_bytes) {
+      this.fail(new Error('peer does not read'))
+      return
+    }
+    if (this.#socket) this.#socket.write(text, 'latin1')
+    else this.#web?.send(Buffer.from(text, 'latin1'), { binary: !isUtf8(text) })
+  }
+
+  #data(text: string): void {
+    this.active_at = this.#setup.now()
+    for (const item of this.#framer.push(text)) {
+      if (item.kind === 'message') this.#setup.events.message(this, item.text)
+      else if (item.kind === 'ping') this.#socket?.write('\r\n')
+      else this.#setup.events.broken(this, item)
+      if (!this.#open) return
+    }
+    if (this.#framer.pending === 0) this.incomplete_at = 0
+    else if (this.incomplete_at === 0) this.incomplete_at = this.active_at
+  }
+}
+
+// RFC 7118 §5.2: text frames must be UTF-8, anything else goes as a binary frame.
+function isUtf8(text: string): boolean {
+  for (let i = 0; i < text.length; i++) {
+    if (text.charCodeAt(i) > 127) return Buffer.from(text, 'latin1').toString('utf8').indexOf('\ufffd') < 0
+  }
+  return true
+}

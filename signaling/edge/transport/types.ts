@@ -1,0 +1,89 @@
+import type { StreamConnection } from './connection.ts'
+
+/** The transports of RFC 3261 and RFC 7118. */
+export type Protocol = 'udp' | 'tcp' | 'tls' | 'ws' | 'wss'
+
+export interface Address {
+  readonly host: string
+  readonly port: number
+}
+
+/** A listening point: where it is bound and how peers are told to reach it. */
+export interface Listener {
+  readonly protocol: Protocol
+  /** Bound address, an IP literal. */
+  readonly host: string
+  /** Bound port, the actual one when 0 was asked for. */
+  readonly port: number
+  /** Address that Via, Contact and Record-Route show. */
+  readonly advertised_host: string
+  readonly ipv6: boolean
+}
+
+/** Where a message is to go: a resolved address, or a connection that exists already. */
+export interface Destination {
+  readonly protocol: Protocol
+  /** IP literal without brackets. */
+  readonly host: string
+  readonly port: number
+  /** Use this connection as long as it is open. */
+  readonly connection?: StreamConnection | undefined
+  /** Name for SNI and certificate checks on TLS. */
+  readonly server_name?: string | undefined
+}
+
+/** A framed message as it came from the network; `text` is a byte string. */
+export interface Received {
+  readonly text: string
+  readonly protocol: Protocol
+  readonly source: Address
+  readonly listener: Listener
+  readonly connection: StreamConnection | undefined
+}
+
+/** One direction of one message, for the SIP ladder. */
+export interface TracedMessage {
+  readonly direction: 'in' | 'out'
+  readonly protocol: Protocol
+  readonly local: Address
+  readonly remote: Address
+  /** The message as bytes of the wire. */
+  readonly raw: Buffer
+  readonly retransmission: boolean
+  /** Milliseconds since the epoch. */
+  readonly at: number
+}
+
+/** Bounds of the transport layer (threats §2.2). */
+export interface TransportLimits {
+  readonly message_bytes: number
+  readonly connections: number
+  readonly connections_per_source: number
+  /** A connection on which nothing arrived for so long is closed. */
+  readonly idle_ms: number
+  /** A message that has begun must be complete after so long. */
+  readonly incomplete_ms: number
+  /** Bytes that may wait for a peer that does not read. */
+  readonly unsent_bytes: number
+  readonly connect_ms: number
+  readonly handshake_ms: number
+}
+
+export const DEFAULT_TRANSPORT_LIMITS: TransportLimits = {
+  message_bytes: 65_536,
+  connections: 10_000,
+  connections_per_source: 2_000,
+  idle_ms: 600_000,
+  incomplete_ms: 30_000,
+  unsent_bytes: 1_048_576,
+  connect_ms: 5_000,
+  handshake_ms: 10_000,
+}
+
+export function isReliable(protocol: Protocol): boolean {
+  return protocol !== 'udp'
+}
+
+export function isSecure(protocol: Protocol): boolean {
+  return protocol === 'tls' || protocol === 'wss'
+}

@@ -1,0 +1,356 @@
+import { Dialog } from '../dialog/dialog.ts'
+import { Draft, draftResponse, type SipMessage, textOf } from '../sip/message.ts'
+import type { Hop, OutgoingRequest, Sent } from '../stack.ts'
+import type { WheelTimer } from '../timers.ts'
+import type { ServerTransaction } from '../transaction/server.ts'
+import { isReliable, type Listener } from '../transport/types.ts'
+import { addParts, IncomingRequest, type MessageParts, type UserAgent } from './user-agent.ts'
+
+/** What a call tells its owner; all are optional. */
+export interface CallEvents {
+  /** 18x to our INVITE. */
+  progress?: (response: SipMessage) => void
+  /** 2xx to our INVITE; the ACK has gone out (with `answer` as its body when a function is set for late offers). */
+  answered?: (response: SipMessage) => void
+  /** Our INVITE failed; no response means that nobody answered or could be reached. */
+  failed?: (response: SipMessage | undefined) => void
+  /** The ACK of our 2xx arrived. */
+  acknowledged?: (ack: SipMessage) => void
+  /** A re-INVITE or another request in the dialog, except BYE. Without this: 200 for all, re-INVITE 488. */
+  request?: (request: IncomingRequest) => void
+  /** The call is over: hung up by one side, cancelled, or refused by us. */
+  ended?: (why: 'peer' | 'us' | 'cancelled' | 'refused' | 'lost') => void
+  /** Body of the ACK for a 2xx, when the offer was in the 2xx. */
+  ackBody?: (response: SipMessage) => string | undefined
+}
+
+/** A call of a UserAgent, either direction. */
+export class Call {
+  readonly direction: 'in' | 'out'
+  readonly events: CallEvents
+  state: 'inviting' | 'answered' | 'ended' = 'inviting'
+  /** The INVITE of an incoming call. */
+  invite: SipMessage | undefined
+  dialog: Dialog | undefined
+  readonly #agent: UserAgent
+  #transaction: ServerTransaction | undefined
+  #outgoing: OutgoingRequest | undefined
+  #ids = { call_id: '', tag: '' }
+  #resend: WheelTimer | undefined
+  #deadline: WheelTimer | undefined
+  #answer_seq = -1
+  #provisional = false
+  #cancelling = false
+  #ack: Sent | undefined
+
+  constructor(agent: UserAgent, direction: 'in' | 'out', events: CallEvents) {
+    this.#agent = agent
+    this.direction = direction
+    this.events = events
+  }
+
+  get callId(): string {
+    return this.#ids.call_id
+  }
+
+  /** The peer's SDP in the INVITE of an incoming call. */
+  get offer(): string {
+    return textOf(this.invite?.body ?? '')
+  }
+
+  // -- Incoming ---------------------------------------------------------------------------------------------------------
+
+  /** A provisional response: 180, 183 ... */
+  ring(status: number, parts: MessageParts = {}): void {
+    this.#respond(status, parts)
+  }
+
+  /** 200 with an SDP body; repeated until the ACK arrives. */
+  answer(parts: MessageParts): void {
+    if (this.state !== 'inviting' || !this.#transaction) return
+    this.state = 'answered'
+    const text = this.#respond(200, parts)
+    if (text !== undefined) this.#awaitAck(this.#transaction, text)
+  }
+
+  /** Any final response of 300 or above. */
+  reject(status: number, parts: MessageParts & { readonly reason?: string } = {}): void {
+    if (this.state !== 'inviting') return
+    this.#respond(status, parts)
+    this.#end('refused')
+  }
+
+  receive(transaction: ServerTransaction, dialog: Dialog): void {
+    this.#transaction = transaction
+    this.invite = transaction.request
+    this.dialog = dialog
+    this.#ids = { call_id: dialog.callId, tag: dialog.localTag }
+  }
+
+  // -- Either direction --------------------------------------------------------------------------------------------------
+
+  /** Ends the call: BYE when it is answered, CANCEL or 480 before. */
+  hangUp(parts: MessageParts = {}): void {
+    if (this.state === 'ended') return
+    if (this.state === 'inviting') {
+      if (this.direction === 'in') this.reject(480)
+      else this.#cancel()
+      return
+    }
+    void this.send('BYE', parts)
+    this.#end('us')
+  }
+
+  /** A request in the dialog (INFO, UPDATE, REFER, re-INVITE ...); resolves with its final response. A 2xx to INVITE is acknowledged. */
+  async send(method: string, parts: MessageParts = {}): Promise<SipMessage | undefined> {
+    const { dialog } = this
+    if (!dialog) return undefined
+    const seq = dialog.nextSeq()
+    return await new Promise(resolve => {
+      this.#agent.stack.request(
+        method,
+        dialog.nextHop(),
+        () => {
+          const draft = dialog.draft(method, seq)
+          if (method === 'INVITE' || method === 'UPDATE' || method === 'REFER') draft.add('Contact', dialog.contact)
+          addParts(draft, parts)
+          return draft
+        },
+        {
+          response: response => {
+            if (response.status < 200) return
+            if (method === 'INVITE' && response.status < 300) {
+              dialog.refreshTarget(response, { host: '', port: 0 }, false)
+              this.#sendAck(dialog, seq, response)
+            }
+            resolve(response)
+          },
+          timeout: () => resolve(undefined),
+          unreachable: () => resolve(undefined),
+        },
+      )
+    })
+  }
+
+  // -- What the agent brings ---------------------------------------------------------------------------------------------
+
+  dial(build: (listener: Listener) => Draft, hop: Hop, ids: { tag: string; call_id: string; seq: number }): void {
+    this.#ids = { call_id: ids.call_id, tag: ids.tag }
+    this.#outgoing = this.#agent.stack.request('INVITE', hop, build, {
+      response: (response, from, sent) => this.#response(response, from, sent, ids.seq),
+      timeout: () => this.#failed(undefined),
+      unreachable: () => this.#failed(undefined),
+    })
+  }
+
+  takeRequest(transaction: ServerTransaction): void {
+    const { request, received } = transaction
+    const { dialog } = this
+    if (!dialog || request.cseq.seq < dialog.remoteSeq) {
+      transaction.respond(draftResponse(request, dialog ? 500 : 481, ''), dialog ? 500 : 481)
+      return
+    }
+    dialog.remoteSeq = request.cseq.seq
+    if (request.method === 'BYE') {
+      transaction.respond(draftResponse(request, 200, ''), 200)
+      if (this.#transaction && !this.#transaction.answered) {
+        this.#transaction.respond(draftResponse(this.#transaction.request, 487, dialog.localTag), 487)
+      }
+      this.#end('peer')
+      return
+    }
+    if (request.method === 'INVITE' || request.method === 'UPDATE') {
+      dialog.refreshTarget(request, received.source, received.protocol === 'udp')
+    }
+    if (request.method === 'INVITE') {
+      transaction.respond(draftResponse(request, 100, ''), 100)
+      const respond = transaction.respond.bind(transaction)
+      transaction.respond = (draft: Draft, status: number): string | undefined => {
+        const text = respond(draft, status)
+        if (text !== undefined && status >= 200 && status < 300) this.#awaitAck(transaction, text)
+        return text
+      }
+    }
+    const incoming = new IncomingRequest(transaction, '', dialog.contact)
+    if (this.events.request) this.events.request(incoming)
+    else incoming.answer(request.method === 'INVITE' ? 488 : 200)
+  }
+
+  takeAck(ack: SipMessage): void {
+    if (ack.cseq.seq !== this.#answer_seq) return
+    this.#answer_seq = -1
+    this.#resend?.cancel()
+    this.#deadline?.cancel()
+    this.events.acknowledged?.(ack)
+  }
+
+  takeCancel(invite: ServerTransaction): boolean {
+    if (this.#transaction !== invite || this.state !== 'inviting') return false
+    this.#respond(487, {})
+    this.#end('cancelled')
+    return true
+  }
+
+  // -- Inside -----------------------------------------------------------------------------------------------------------
+
+  #respond(status: number, parts: MessageParts & { readonly reason?: string }): string | undefined {
+    const transaction = this.#transaction
+    const { dialog } = this
+    if (!transaction || !dialog) return undefined
+    const draft = draftResponse(transaction.request, status, dialog.localTag, parts.reason)
+    if (status > 100 && status < 300) {
+      for (const value of transaction.request.lines('record-route')) draft.add('Record-Route', value)
+      draft.add('Contact', dialog.contact)
+    }
+    addParts(draft, parts)
+    return transaction.respond(draft, status)
+  }
+
+  #awaitAck(transaction: ServerTransaction, text: string): void {
+    const { wheel, scale } = this.#agent.stack.transactions
+    this.#answer_seq = transaction.request.cseq.seq
+    this.#deadline?.cancel()
+    this.#deadline = wheel.after(64 * scale.t1, () => {
+      this.#resend?.cancel()
+      if (this.state === 'ended') return
+      void this.send('BYE')
+      this.#end('lost')
+    })
+    if (isReliable(transaction.received.protocol)) return
+    const again = (delay_ms: number): void => {
+      this.#resend = wheel.after(delay_ms, () => {
+        transaction.repeat(text)
+        again(Math.min(delay_ms * 2, scale.t2))
+      })
+    }
+    again(scale.t1)
+  }
+
+  #response(response: SipMessage, from: { host: string; port: number }, sent: Sent, seq: number): void {
+    if (!this.#provisional && response.status < 200) {
+      this.#provisional = true
+      if (this.#cancelling) this.#sendCancel(sent)
+    }
+    if (response.status === 100) return
+    if (response.toTag !== '' && this.state === 'inviting' && response.status < 300) {
+      this.#establish(response, from, sent)
+    }
+    if (response.status < 200) {
+      const { dialog } = this
+      const rseq = response.get('rseq')
+      if (dialog && rseq !== undefined && response.lists('require', '100rel')) {
+        void this.send('PRACK', { headers: { RAck: `${rseq} ${seq} INVITE` } })
+      }
+      this.events.progress?.(response)
+      return
+    }
+    if (response.status >= 300) {
+      this.#failed(response)
+      return
+    }
+    const { dialog } = this
+    if (!dialog) return
+    if (this.state !== 'inviting') {
+      if (response.toTag === dialog.remoteTag && this.#ack) this.#repeatAck(this.#ack)
+      return
+    }
+    this.state = 'answered'
+    this.#sendAck(dialog, seq, response)
+    if (this.#cancelling) {
+      this.hangUp()
+      return
+    }
+    this.events.answered?.(response)
+  }
+
+  #establish(response: SipMessage, from: { host: string; port: number }, sent: Sent): void {
+    const { protocol, host, port } = sent.destination
+    if (!this.dialog) {
+      const draft = headersOf(sent.text)
+      this.dialog = Dialog.asClient({
+        callId: this.#ids.call_id,
+        localTag: this.#ids.tag,
+        local: draft('From'),
+        remote: draft('To'),
+        seq: response.cseq.seq,
+        contact: draft('Contact'),
+        uri: sent.text.slice(7, sent.text.indexOf(' SIP/2.0')),
+      })
+    }
+    const connection = protocol === 'udp' ? undefined : this.#agent.stack.transport.connectionTo(protocol, host, port)
+    this.dialog.establish(response, from, { protocol, connection })
+  }
+
+  #sendAck(dialog: Dialog, seq: number, response: SipMessage): void {
+    const body = this.events.ackBody?.(response)
+    this.#agent.stack.request(
+      'ACK',
+      dialog.nextHop(),
+      () => {
+        const draft = dialog.draft('ACK', seq)
+        addParts(draft, body === undefined ? {} : { body })
+        return draft
+      },
+      {
+        sent: sent => {
+          this.#ack = sent
+        },
+        response: () => undefined,
+        timeout: () => undefined,
+        unreachable: () => undefined,
+      },
+    )
+  }
+
+  #repeatAck(ack: Sent): void {
+    this.#agent.stack.transport.send(ack.destination, ack.text, true, () => undefined)
+  }
+
+  #cancel(): void {
+    if (this.#cancelling) return
+    this.#cancelling = true
+    const sent = this.#outgoing?.sent
+    if (sent && this.#provisional) this.#sendCancel(sent)
+  }
+
+  #sendCancel(sent: Sent): void {
+    const value = headersOf(sent.text)
+    const draft = new Draft(`CANCEL${sent.text.slice(6, sent.text.indexOf('\r\n'))}`)
+    for (const name of ['Via', 'Max-Forwards', 'From', 'To', 'Call-ID']) draft.add(name, value(name))
+    draft.add('CSeq', value('CSeq').replace('INVITE', 'CANCEL'))
+    const via = value('Via')
+    const branch = via.slice(via.indexOf('branch=') + 7).split(';')[0] ?? ''
+    this.#agent.stack.transactions.send(
+      { method: 'CANCEL', branch, text: draft.serialize(), destination: sent.destination },
+      { response: () => undefined, timeout: () => undefined, unreachable: () => undefined },
+    )
+  }
+
+  #failed(response: SipMessage | undefined): void {
+    if (this.state !== 'inviting') return
+    this.state = 'ended'
+    this.#release()
+    if (this.#cancelling) this.events.ended?.('cancelled')
+    else this.events.failed?.(response)
+  }
+
+  #end(why: 'peer' | 'us' | 'cancelled' | 'refused' | 'lost'): void {
+    if (this.state === 'ended') return
+    this.state = 'ended'
+    this.#release()
+    this.events.ended?.(why)
+  }
+
+  #release(): void {
+    this.#resend?.cancel()
+    this.#deadline?.cancel()
+    this.#agent.remove(this.#ids.call_id, this.#ids.tag)
+  }
+}
+
+function headersOf(text: string): (name: string) => string {
+  return name => {
+    const at = text.indexOf(`\r\n${name}: `)
+    return at < 0 ? '' : text.slice(at + name.length + 4, text.indexOf('\r\n', at + 2))
+  }
+}

@@ -1,0 +1,238 @@
+import { Dialog, listenerAddress } from '../dialog/dialog.ts'
+import { newCallId, newSequence, newTag } from '../sip/ids.ts'
+import { bytesOf, Draft, draftResponse, type SipMessage, textOf } from '../sip/message.ts'
+import type { Hop, Sent, StackOptions } from '../stack.ts'
+import { SipStack } from '../stack.ts'
+import type { ServerTransaction } from '../transaction/server.ts'
+import type { Received } from '../transport/types.ts'
+import { Call, type CallEvents } from './call.ts'
+
+// A small user agent on the SIP stack, for peers that are no part of the edge: the sandbox carrier and test peers. It
+// makes and takes calls; media and SDP are its owner's business.
+
+export type Headers = Readonly<Record<string, string | readonly string[]>>
+
+export interface UserAgentOptions extends Omit<StackOptions, 'user'> {
+  /** A new call; answer it with its methods. Without this, calls get 480. */
+  readonly incoming?: (call: Call) => void
+  /** A request outside dialogs other than INVITE. Without this, OPTIONS gets 200 and everything else 405. */
+  readonly request?: (request: IncomingRequest) => void
+  /** User part of our Contact. */
+  readonly user?: string
+}
+
+/** What to put into a message besides what the agent supplies. Bodies are ordinary text. */
+export interface MessageParts {
+  readonly headers?: Headers
+  readonly body?: string
+  /** Default `application/sdp`. */
+  readonly content_type?: string
+}
+
+export interface CallOptions extends MessageParts {
+  /** From value without a tag, such as `"Bob" <sip:bob@example.org>`; default our Contact. */
+  readonly from?: string
+  readonly to?: string
+  /** Where to send the INVITE instead of its request-URI. */
+  readonly hop?: string
+  readonly events?: CallEvents
+}
+
+/** A request from the peer that wants an answer. */
+export class IncomingRequest {
+  readonly message: SipMessage
+  readonly received: Received
+  readonly #transaction: ServerTransaction
+  readonly #tag: string
+  readonly #contact: string | undefined
+
+  constructor(transaction: ServerTransaction, tag: string, contact?: string) {
+    this.#transaction = transaction
+    this.message = transaction.request
+    this.received = transaction.received
+    this.#tag = tag
+    this.#contact = contact
+  }
+
+  get body(): string {
+    return textOf(this.message.body)
+  }
+
+  answer(status: number, parts: MessageParts & { readonly reason?: string } = {}): void {
+    const draft = draftResponse(this.message, status, this.#tag, parts.reason)
+    if (this.#contact !== undefined && status < 300) draft.add('Contact', this.#contact)
+    addParts(draft, parts)
+    this.#transaction.respond(draft, status)
+  }
+}
+
+export class UserAgent {
+  readonly stack: SipStack
+  readonly #options: UserAgentOptions
+  readonly #calls = new Map<string, Call>()
+
+  private constructor(stack: SipStack, options: UserAgentOptions) {
+    this.stack = stack
+    this.#options = options
+  }
+
+  static async open(options: UserAgentOptions): Promise<UserAgent> {
+    let agent: UserAgent | undefined
+    const stack = await SipStack.open({
+      ...options,
+      user: {
+        request: transaction => agent?.takeRequest(transaction),
+        ack: ack => agent?.takeAck(ack),
+        cancel: (cancel, invite) => agent?.takeCancel(cancel, invite),
+      },
+    })
+    agent = new UserAgent(stack, options)
+    return agent
+  }
+
+  /** Calls that have not ended. */
+  get calls(): readonly Call[] {
+    return [...this.#calls.values()]
+  }
+
+  /** Bound port of a transport. */
+  port(protocol: string): number {
+    return this.stack.transport.listeners.find(l => l.protocol === protocol)?.port ?? 0
+  }
+
+  close(): void {
+    this.stack.close()
+  }
+
+  /** Places a call. */
+  call(uri: string, options: CallOptions = {}): Call {
+    const tag = newTag()
+    const call_id = newCallId()
+    const seq = newSequence()
+    const call = new Call(this, 'out', options.events ?? {})
+    this.add(call, call_id, tag)
+    call.dial(
+      listener => {
+        const contact = listenerAddress(listener, this.#options.user)
+        const draft = Draft.request('INVITE', uri)
+          .add('Max-Forwards', '70')
+          .add('From', `${options.from === undefined ? contact : bytesOf(options.from)};tag=${tag}`)
+          .add('To', options.to ?? `<${uri}>`)
+          .add('Call-ID', call_id)
+          .add('CSeq', `${seq} INVITE`)
+          .add('Contact', contact)
+        addParts(draft, options)
+        return draft
+      },
+      { uri: options.hop ?? uri },
+      { tag, call_id, seq },
+    )
+    return call
+  }
+
+  /** Sends a request outside dialogs; resolves with its final response, or undefined when there was none. */
+  async request(
+    method: string,
+    uri: string,
+    parts: MessageParts & { readonly hop?: string } = {},
+  ): Promise<SipMessage | undefined> {
+    const tag = newTag()
+    const call_id = newCallId()
+    const seq = newSequence()
+    const hop: Hop = { uri: parts.hop ?? uri }
+    return await new Promise(resolve => {
+      this.stack.request(
+        method,
+        hop,
+        listener => {
+          const own = listenerAddress(listener, this.#options.user)
+          const draft = Draft.request(method, uri)
+            .add('Max-Forwards', '70')
+            .add('From', `${own};tag=${tag}`)
+            .add('To', `<${uri}>`)
+            .add('Call-ID', call_id)
+            .add('CSeq', `${seq} ${method}`)
+          if (method === 'REGISTER' || method === 'SUBSCRIBE') draft.add('Contact', own)
+          addParts(draft, parts)
+          return draft
+        },
+        {
+          response: response => {
+            if (response.status >= 200) resolve(response)
+          },
+          timeout: () => resolve(undefined),
+          unreachable: () => resolve(undefined),
+        },
+      )
+    })
+  }
+
+  add(call: Call, call_id: string, local_tag: string): void {
+    this.#calls.set(`${call_id} ${local_tag}`, call)
+  }
+
+  remove(call_id: string, local_tag: string): void {
+    this.#calls.delete(`${call_id} ${local_tag}`)
+  }
+
+  contact(listener: Sent['listener']): string {
+    return listenerAddress(listener, this.#options.user)
+  }
+
+  takeRequest(transaction: ServerTransaction): void {
+    const { request, received } = transaction
+    const tag = request.toTag
+    if (tag !== '') {
+      const call = this.#calls.get(`${request.callId} ${tag}`)
+      if (call) call.takeRequest(transaction)
+      else transaction.respond(draftResponse(request, 481, ''), 481)
+      return
+    }
+    const own = newTag()
+    if (request.method === 'INVITE') {
+      transaction.respond(draftResponse(request, 100, ''), 100)
+      const { incoming } = this.#options
+      if (!incoming) {
+        transaction.respond(draftResponse(request, 480, own), 480)
+        return
+      }
+      const call = new Call(this, 'in', {})
+      const dialog = Dialog.asServer(request, received, own)
+      dialog.contact = this.contact(received.listener)
+      this.add(call, request.callId, own)
+      call.receive(transaction, dialog)
+      incoming(call)
+      return
+    }
+    if (this.#options.request) this.#options.request(new IncomingRequest(transaction, own))
+    else {
+      const status = request.method === 'OPTIONS' ? 200 : request.method === 'BYE' ? 481 : 405
+      transaction.respond(draftResponse(request, status, own), status)
+    }
+  }
+
+  takeAck(ack: SipMessage): void {
+    this.#calls.get(`${ack.callId} ${ack.toTag}`)?.takeAck(ack)
+  }
+
+  takeCancel(cancel: ServerTransaction, invite: ServerTransaction | undefined): void {
+    const open = invite && !invite.answered
+    cancel.respond(draftResponse(cancel.request, open ? 200 : 481, newTag()), open ? 200 : 481)
+    if (!open) return
+    for (const call of this.#calls.values()) if (call.takeCancel(invite)) return
+    invite.respond(draftResponse(invite.request, 487, newTag()), 487)
+  }
+}
+
+/** Adds an owner's headers and body to a message. */
+export function addParts(draft: Draft, parts: MessageParts): void {
+  for (const [name, value] of Object.entries(parts.headers ?? {})) {
+    for (const one of typeof value === 'string' ? [value] : value) {
+      if (name.toLowerCase() === 'contact') draft.set(name, bytesOf(one))
+      else draft.add(name, bytesOf(one))
+    }
+  }
+  if (parts.body === undefined || parts.body === '') return
+  draft.add('Content-Type', parts.content_type ?? 'application/sdp')
+  draft.body = bytesOf(parts.body)
+}
