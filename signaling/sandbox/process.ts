@@ -1,0 +1,19 @@
+import { type ProcessContext, type RunningProcess, runProcess } from '../../core/runtime/lifecycle.ts'
+import { Gauge } from '../../core/runtime/metrics.ts'
+import { openCarrier } from './carrier.ts'
+
+/** The process of the sandbox carrier; the supervisor gives it a SIP port of its own as STROWGER_SIP_PORT. */
+async function start({ config, log, metrics }: ProcessContext): Promise<RunningProcess> {
+  const carrier = await openCarrier({ host: config.bind, port: config.sip_port, log })
+  new Gauge({
+    name: 'strowger_sandbox_calls',
+    help: 'Calls that the sandbox carrier has now',
+    registers: [metrics],
+    collect() {
+      this.set(carrier.calls)
+    },
+  })
+  return { stop: async () => carrier.close() }
+}
+
+await runProcess('sandbox', start)
