@@ -62,7 +62,7 @@ export function readConfiguration(state: State): Promise<ConfigurationRows> {
       .selectAll()
       .where(eb => eb.or([eb('project_id', 'is not', null), eb('status', '=', 'quarantined')]))
       .execute(),
-    subtrunks: [],
+    subtrunks: await trx.selectFrom('subtrunk').select(['id', 'trunk_id']).execute(),
   }))
 }
 

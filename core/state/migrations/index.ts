@@ -2,10 +2,12 @@ import type { Migration } from 'kysely'
 import * as firstCall from './0001-first-call.ts'
 import * as admission from './0002-admission.ts'
 import * as control from './0003-control.ts'
+import * as signaling from './0004-signaling.ts'
 
 /** In order of name; a migration that has landed is never edited. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0001-first-call': firstCall,
   '0002-admission': admission,
   '0003-control': control,
+  '0004-signaling': signaling,
 }

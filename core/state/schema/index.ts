@@ -3,6 +3,7 @@ import type * as configuration from './configuration.ts'
 import type * as control from './control.ts'
 import type * as policies from './policies.ts'
 import type * as rating from './rating.ts'
+import type * as signaling from './signaling.ts'
 
 /** All tables. A table's columns are named as the specification names the fields. */
 export interface Schema {
@@ -59,6 +60,8 @@ export interface Schema {
   console_session: control.ConsoleSessionTable
   member_security: control.MemberSecurityTable
   recording_consent: control.RecordingConsentTable
+  target_evidence: signaling.TargetEvidenceTable
+  media_quality: signaling.MediaQualityTable
 }
 
 export type * from './calls.ts'
@@ -67,3 +70,4 @@ export type * from './configuration.ts'
 export type * from './control.ts'
 export type * from './policies.ts'
 export type * from './rating.ts'
+export type * from './signaling.ts'

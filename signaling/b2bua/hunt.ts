@@ -1,0 +1,279 @@
+import type { Log } from '../../core/runtime/log.ts'
+import { iso, type Timer } from '../../core/runtime/clock.ts'
+import { type AttemptFailure, type AttemptOutcome, mayFailOver, outcomeOf } from '../../core/domain/routing/index.ts'
+import type { CallAttemptTable, Trx } from '../../core/state/index.ts'
+import { insertAttempt, updateAttempt } from '../../core/state/running-calls.ts'
+import type { Headers, SipResponse } from '../drachtio/types.ts'
+import type { Context } from './context.ts'
+import { refusalCode, type LegListener } from './leg.ts'
+import type { LegPolicy, MediaSession } from './media.ts'
+import { type InviteFacts, type LegOutcome, OutboundLeg } from './outbound-leg.ts'
+
+/** One target to try. */
+export interface HuntHop extends InviteFacts {
+  /** What people see of it. */
+  readonly target: string
+  readonly target_id: string | null
+  readonly carrier_id: string | null
+  readonly transport: string
+  readonly policy: LegPolicy
+  /** Hosts to which a 3xx of this target may send us: none but its trunk's own. */
+  readonly redirect_hosts: readonly string[]
+}
+
+export interface HuntOutcome extends AttemptOutcome {
+  /** The last attempt's own words. */
+  readonly detail: string
+  /** X- headers, Reason and the like of the final answer. */
+  readonly headers: Headers
+  readonly link_lost: boolean
+}
+
+export interface HuntListener extends LegListener {
+  /** An INVITE leaves: first or next attempt. */
+  attempt(hop: HuntHop, facts: { readonly call_id: string }): void
+  ringing(leg: OutboundLeg, response: SipResponse): void
+  /** Early media can be heard on this leg; from now on no other target is tried. */
+  early(leg: OutboundLeg, response: SipResponse): Promise<boolean>
+  answered(leg: OutboundLeg, response: SipResponse, hop: HuntHop): void
+  failed(outcome: HuntOutcome): void
+}
+
+const MAX_ATTEMPTS = 10
+
+/** Calls the hops one after the other until one is answered, or none may be tried any more (design section 4). */
+export class Hunt {
+  readonly #ctx: Context
+  readonly #log: Log
+  readonly #hops: HuntHop[]
+  readonly #listener: HuntListener
+  readonly #session: MediaSession
+  readonly #call_sid: string
+  readonly #persist: (work: (trx: Trx) => Promise<unknown>) => void
+  readonly #ring_ms: number
+  #leg: OutboundLeg | null = null
+  #ended = false
+  #timer: Timer | null = null
+  #mediaPassed = false
+  #started_ms: number | null = null
+  #pdd_ms: number | null = null
+  #redirected = false
+
+  constructor(
+    ctx: Context,
+    options: {
+      readonly call_sid: string
+      readonly hops: readonly HuntHop[]
+      readonly session: MediaSession
+      readonly listener: HuntListener
+      readonly persist: (work: (trx: Trx) => Promise<unknown>) => void
+      readonly ring_ms: number
+      readonly log: Log
+    },
+  ) {
+    this.#ctx = ctx
+    this.#hops = options.hops.slice(0, MAX_ATTEMPTS)
+    this.#listener = options.listener
+    this.#session = options.session
+    this.#call_sid = options.call_sid
+    this.#persist = options.persist
+    this.#ring_ms = options.ring_ms
+    this.#log = options.log
+  }
+
+  get leg(): OutboundLeg | null {
+    return this.#leg
+  }
+
+  /** From the first INVITE to the first 18x or 200. */
+  get pdd_ms(): number | null {
+    return this.#pdd_ms
+  }
+
+  start(): void {
+    this.#timer = this.#ctx.clock.after(this.#ring_ms, () => this.#giveUp())
+    void this.#run()
+  }
+
+  /** Ends what is being tried, or the answered leg. `failed` is not told: who ends knows. */
+  async end(reason: string | null): Promise<void> {
+    if (this.#ended && !this.#leg?.answered) return
+    this.#ended = true
+    this.#timer?.cancel()
+    await this.#leg?.end(reason)
+  }
+
+  #giveUp(): void {
+    if (this.#ended) return
+    const { status, code, reason } = outcomeOf({ kind: 'no_response' }, 'ring_timeout')
+    this.#ended = true
+    void this.#leg?.end('Q.850;cause=19;text="No answer from user"')
+    this.#listener.failed({ status, code, reason, detail: 'not answered in time', headers: {}, link_lost: false })
+  }
+
+  async #run(): Promise<void> {
+    let last: HuntOutcome = {
+      ...outcomeOf({ kind: 'transport' }),
+      detail: 'there is no target to call',
+      headers: {},
+      link_lost: false,
+    }
+    for (let sequence = 1; !this.#ended; sequence++) {
+      const hop = this.#hops.shift()
+      if (!hop || sequence > MAX_ATTEMPTS) break
+      const tried = await this.#attempt(hop, sequence)
+      if (tried === 'done' || this.#ended) return
+      last = tried.outcome
+      if (!tried.next) break
+    }
+    if (this.#ended) return
+    this.#ended = true
+    this.#timer?.cancel()
+    this.#listener.failed(last)
+  }
+
+  async #attempt(hop: HuntHop, sequence: number): Promise<'done' | { outcome: HuntOutcome; next: boolean }> {
+    const attempt = this.#record(hop, sequence)
+    const leg = new OutboundLeg(this.#ctx, {
+      id: `${this.#call_sid}-b${sequence}-${this.#ctx.node_id.slice(-4)}`,
+      session: this.#session,
+      log: this.#log,
+      listener: {
+        ...this.#forward(),
+        sent: facts => {
+          this.#started_ms ??= this.#ctx.clock.monotonic_ms()
+          this.#listener.attempt(hop, facts)
+        },
+        progress: (response, early) => {
+          this.#firstAnswer()
+          attempt.provisional(response)
+          void this.#progress(leg, response, early)
+        },
+      },
+    })
+    this.#leg = leg
+    const outcome = await this.#place(leg, hop)
+    if (outcome.kind === 'answered') {
+      this.#firstAnswer()
+      attempt.ended('answered', outcome.response.status, null, outcome.response.source.address)
+      if (this.#ended) {
+        void leg.end(null)
+        return 'done'
+      }
+      this.#timer?.cancel()
+      this.#listener.answered(leg, outcome.response, hop)
+      return 'done'
+    }
+    const failed = this.#failure(outcome)
+    const canceled = this.#ended
+    attempt.ended(
+      canceled ? 'canceled' : outcome.kind === 'refused' ? 'refused' : failed.code === 408 ? 'no_answer' : 'failed',
+      outcome.kind === 'refused' ? outcome.response.status : null,
+      canceled ? null : failed.reason,
+      outcome.kind === 'refused' ? outcome.response.source.address : null,
+    )
+    if (!canceled) this.#ctx.health.attempted(hop.target_id, failed.failure.kind === 'response' && failed.code < 500)
+    await leg.end(null)
+    if (outcome.kind === 'refused') this.#follow(outcome.response, hop)
+    const followed = this.#redirected && this.#hops[0]?.target.endsWith('(redirected)') === true
+    return { outcome: failed, next: followed || mayFailOver(failed.failure, this.#mediaPassed) }
+  }
+
+  async #place(leg: OutboundLeg, hop: HuntHop): Promise<LegOutcome> {
+    try {
+      await leg.openMedia(hop.policy)
+      return await leg.place(hop)
+    } catch (error) {
+      const detail = error instanceof Error ? error.message : String(error)
+      if (refusalCode(error) === 500) this.#log.error({ err: error }, 'could not place a leg')
+      return { kind: 'failed', detail, link_lost: false }
+    }
+  }
+
+  #failure(outcome: Exclude<LegOutcome, { kind: 'answered' }>): HuntOutcome & { failure: AttemptFailure } {
+    const failure = failureOf(outcome)
+    const headers = outcome.kind === 'refused' ? outcome.response.headers : {}
+    const detail = outcome.kind === 'refused' ? `${outcome.response.status} ${outcome.response.reason}` : outcome.detail
+    const link_lost = outcome.kind === 'failed' && outcome.link_lost
+    return { ...outcomeOf(failure), failure, detail, headers, link_lost }
+  }
+
+  /** A 3xx is followed once, to hosts of the same trunk only (threats §3); any other is a failure. */
+  #follow(response: SipResponse, hop: HuntHop): void {
+    if (response.status < 300 || response.status > 399 || this.#redirected) return
+    for (const contact of (response.header('contact') ?? '').split(',').slice(0, 5)) {
+      const uri = (/<([^>]*)>/.exec(contact)?.[1] ?? contact.trim()).trim()
+      const host = /^sips?:(?:[^@]*@)?(\[[^\]]*\]|[^:;?>]+)/i.exec(uri)?.[1]?.toLowerCase()
+      if (!host || !hop.redirect_hosts.includes(host) || /[\s"<>]/.test(uri)) continue
+      this.#redirected = true
+      this.#hops.unshift({ ...hop, uri: uri.split('?')[0] ?? uri, target: `${hop.target} (redirected)` })
+      return
+    }
+  }
+
+  async #progress(leg: OutboundLeg, response: SipResponse, early: boolean): Promise<void> {
+    if (this.#ended || leg.ended || leg.answered) return
+    if (early) this.#mediaPassed = (await this.#listener.early(leg, response)) || this.#mediaPassed
+    else this.#listener.ringing(leg, response)
+  }
+
+  #firstAnswer(): void {
+    if (this.#started_ms === null || this.#pdd_ms !== null) return
+    this.#pdd_ms = Math.round(this.#ctx.clock.monotonic_ms() - this.#started_ms)
+    this.#ctx.metrics.pdd.observe(this.#pdd_ms / 1000)
+  }
+
+  #forward(): LegListener {
+    const told = this.#listener
+    return {
+      ended: (leg, facts) => told.ended(leg, facts),
+      digit: (leg, digit) => told.digit(leg, digit),
+      refer: (leg, request) => told.refer(leg, request),
+      notify: (leg, request) => told.notify(leg, request),
+      held: (leg, held) => told.held(leg, held),
+      media: (leg, event) => told.media(leg, event),
+    }
+  }
+
+  #record(hop: HuntHop, sequence: number) {
+    const { clock, metrics } = this.#ctx
+    let id: number | null = null
+    let provisional = false
+    const now_ms = clock.now()
+    this.#persist(async trx => {
+      const attempt = { call_sid: this.#call_sid, sequence, target: hop.target, transport: hop.transport }
+      id = (await insertAttempt(trx, attempt, now_ms)).id
+    })
+    const write = (changes: Parameters<typeof updateAttempt>[2]): void =>
+      this.#persist(async trx => {
+        if (id !== null) await updateAttempt(trx, id, changes)
+      })
+    return {
+      provisional: (response: SipResponse): void => {
+        if (provisional) return
+        provisional = true
+        write({ provisional_at: iso(clock.now()), address: response.source.address })
+      },
+      ended: (
+        result: NonNullable<CallAttemptTable['result']>,
+        sip_code: number | null,
+        reason: string | null,
+        address: string | null,
+      ): void => {
+        metrics.attempts.inc({ result })
+        write({ ended_at: iso(clock.now()), result, sip_code, reason, ...(address ? { address } : {}) })
+      },
+    }
+  }
+}
+
+/** The SIP server makes up answers of its own for silence (408) and unreachable targets (503): they have no source. */
+function failureOf(outcome: Exclude<LegOutcome, { kind: 'answered' }>): AttemptFailure {
+  if (outcome.kind === 'bad_answer') return { kind: 'response', code: 488 }
+  if (outcome.kind === 'failed') return { kind: 'transport' }
+  const { status, source } = outcome.response
+  const made_up = source.address === '' || source.port === 0
+  if (made_up && status === 408) return { kind: 'no_response' }
+  if (made_up && (status === 503 || status === 416)) return { kind: 'transport' }
+  return { kind: 'response', code: status }
+}

@@ -1,0 +1,117 @@
+import type { Log } from '../../core/runtime/log.ts'
+import { Cancelled, type Headers, type InboundInvite, LinkLost } from '../drachtio/types.ts'
+import type { Context } from './context.ts'
+import { Leg, type LegListener } from './leg.ts'
+import type { MediaSession } from './media.ts'
+import { answerHeaders, supports } from './session-timer.ts'
+
+/** How long a 2xx waits for the PRACK of a reliable answer before it: a peer that lost it must not lose the call. */
+const PRACK_LIMIT_MS = 4000
+
+/** The leg of a caller: from its INVITE to our final answer, and then a dialog. */
+export class InboundLeg extends Leg {
+  readonly invite: InboundInvite
+  readonly #late: boolean
+  readonly #reliable: 'required' | 'supported' | 'no'
+  #progress: 'none' | 'ringing' | 'early' = 'none'
+  #refused = false
+  #answering: Promise<void> | null = null
+  #provisional: Promise<unknown> = Promise.resolve()
+  /** Sent with our final refusal, and with an answer. */
+  #refusal: { readonly status: number; readonly headers: Headers } = { status: 480, headers: {} }
+
+  constructor(
+    ctx: Context,
+    options: { id: string; session: MediaSession; listener: LegListener; log: Log; invite: InboundInvite },
+  ) {
+    super(ctx, options)
+    this.invite = options.invite
+    this.#late = options.invite.body === ''
+    const { invite } = options
+    this.#reliable = supports(invite.header('require'), '100rel')
+      ? 'required'
+      : supports(invite.header('supported') ?? invite.header('k'), '100rel')
+        ? 'supported'
+        : 'no'
+    invite.onEarly(this.handler)
+  }
+
+  /** The INVITE had no offer: ours goes out with the 200, and no early media is possible. */
+  get late(): boolean {
+    return this.#late
+  }
+
+  get progressed(): boolean {
+    return this.#progress !== 'none'
+  }
+
+  override get sip_call_id(): string {
+    return this.invite.call_id
+  }
+
+  ring(status: 180 | 181 | 182 | 183 = 180): void {
+    if (this.answered || this.ended || this.#progress !== 'none') return
+    this.#progress = 'ringing'
+    this.#say(status, { reliable: this.#reliable === 'required' && !this.#late })
+  }
+
+  /** 183 with our answer; false when the caller cannot have early media. @throws MediaRefusal */
+  async early(): Promise<boolean> {
+    if (this.#late || this.answered || this.ended) return false
+    if (this.#progress === 'early') return true
+    const sdp = await this.makeAnswer()
+    if (this.answered || this.ended) return false
+    this.#progress = 'early'
+    this.#say(183, { body: sdp, reliable: this.#reliable !== 'no' })
+    return true
+  }
+
+  /** 200 OK; resolves when media is settled both ways. @throws Cancelled, LinkLost, MediaRefusal */
+  answer(headers: Headers = {}): Promise<void> {
+    this.#answering ??= this.#answer(headers)
+    return this.#answering
+  }
+
+  async #answer(headers: Headers): Promise<void> {
+    const body = this.#late ? await this.makeOffer() : await this.makeAnswer()
+    await this.#prackLimit()
+    if (this.ended || this.#refused) throw new Cancelled()
+    const late = this.#late ? this.lateAnswer() : null
+    const answer = { headers: { ...answerHeaders(this.invite), Allow: ALLOW, Supported: 'timer, 100rel', ...headers }, body }
+    const dialog = await this.invite.accept(answer, this.handler)
+    if (this.ended) {
+      void dialog.bye()
+      throw new LinkLost()
+    }
+    this.confirmed(dialog)
+    if (late) await this.takeAnswer(await late)
+  }
+
+  /** What an end without answer says to the caller. */
+  refuseWith(status: number, headers: Headers): void {
+    this.#refusal = { status, headers }
+  }
+
+  protected override endSignaling(headers: Headers): void {
+    if (this.answered) {
+      super.endSignaling(headers)
+      return
+    }
+    this.#refused = true
+    this.invite.refuse(this.#refusal.status, { headers: { ...headers, ...this.#refusal.headers } })
+  }
+
+  #say(status: number, options: { body?: string; reliable: boolean }): void {
+    const sent = this.invite.progress(status, { ...options, headers: { Allow: ALLOW } })
+    if (options.reliable) this.#provisional = sent
+  }
+
+  #prackLimit(): Promise<unknown> {
+    return Promise.race([
+      this.#provisional,
+      new Promise<void>(resolve => this.ctx.clock.after(PRACK_LIMIT_MS, resolve)),
+    ])
+  }
+}
+
+const ALLOW = 'INVITE, ACK, CANCEL, BYE, OPTIONS, INFO, UPDATE, PRACK, REFER, NOTIFY'

@@ -1,0 +1,128 @@
+import type { Log } from '../../core/runtime/log.ts'
+import { type MediaClient, MediaRefusal } from '../../media/protocol/client.ts'
+import type {
+  EventFields,
+  EventName,
+  LegPolicy,
+  LegStats,
+  MethodName,
+  MethodParams,
+  MethodResult,
+} from '../../media/protocol/schema.ts'
+
+export { MediaRefusal }
+export type { LegPolicy, LegStats }
+
+/** An event of one leg or recording. */
+export type MediaEvent = { [E in EventName]: { readonly event: E } & EventFields<E> }[EventName]
+export type MediaListener = (event: MediaEvent) => void
+
+const EVENTS = [
+  'play.ended',
+  'digits.sent',
+  'dtmf',
+  'record.ended',
+  'leg.latched',
+  'leg.first_packet',
+  'leg.silent',
+  'leg.srtp_failed',
+  'leg.stats',
+] as const satisfies EventName[]
+
+/** The media worker as calls see it: sessions by owner, events by leg or recording. */
+export class MediaHub {
+  readonly #client: MediaClient
+  readonly #log: Log
+  readonly #listeners = new Map<string, MediaListener>()
+
+  constructor(client: MediaClient, log: Log) {
+    this.#client = client
+    this.#log = log
+    for (const name of EVENTS)
+      client.on(name, fields => {
+        const key = 'leg_id' in fields ? fields.leg_id : fields.recording_id
+        this.#listeners.get(key)?.({ event: name, ...fields } as MediaEvent)
+      })
+  }
+
+  get connected(): boolean {
+    return this.#client.connected
+  }
+
+  /** The worker is gone, and every session with it. */
+  onDown(listener: (detail: string) => void): void {
+    this.#client.on('down', ({ detail }) => listener(detail))
+  }
+
+  request<M extends MethodName>(method: M, params: MethodParams<M>): Promise<MethodResult<M>> {
+    return this.#client.request(method, params)
+  }
+
+  /** One listener for each leg or recording. */
+  listen(id: string, listener: MediaListener): void {
+    this.#listeners.set(id, listener)
+  }
+
+  forget(id: string): void {
+    this.#listeners.delete(id)
+  }
+
+  get listening(): number {
+    return this.#listeners.size
+  }
+
+  async open(session_id: string): Promise<MediaSession> {
+    await this.request('session.open', { session_id })
+    return new MediaSession(this, session_id, this.#log)
+  }
+}
+
+/** The media of a call and of what it dialled. Whoever uses it holds it; the last one to let go closes it. */
+export class MediaSession {
+  readonly id: string
+  readonly hub: MediaHub
+  readonly #log: Log
+  readonly #legs = new Set<string>()
+  #holders = 1
+  #closed = false
+
+  constructor(hub: MediaHub, id: string, log: Log) {
+    this.hub = hub
+    this.id = id
+    this.#log = log
+  }
+
+  hold(): void {
+    this.#holders++
+  }
+
+  async openLeg(leg_id: string, policy: LegPolicy, listener: MediaListener): Promise<void> {
+    await this.hub.request('leg.open', { session_id: this.id, leg_id, policy })
+    this.#legs.add(leg_id)
+    this.hub.listen(leg_id, listener)
+  }
+
+  /** What the leg did; null when the worker can no longer tell. */
+  async closeLeg(leg_id: string): Promise<LegStats | null> {
+    this.hub.forget(leg_id)
+    if (!this.#legs.delete(leg_id)) return null
+    try {
+      return await this.hub.request('leg.close', { leg_id })
+    } catch (error) {
+      // A worker that went away has closed everything already.
+      this.#log.debug({ err: error, leg_id }, 'leg was not closed')
+      return null
+    }
+  }
+
+  async release(): Promise<void> {
+    if (--this.#holders > 0 || this.#closed) return
+    this.#closed = true
+    for (const leg_id of this.#legs) this.hub.forget(leg_id)
+    try {
+      await this.hub.request('session.close', { session_id: this.id })
+    } catch (error) {
+      this.#log.debug({ err: error, session_id: this.id }, 'session was not closed')
+    }
+  }
+}

@@ -1,0 +1,138 @@
+import type { Log } from '../../core/runtime/log.ts'
+import type { Headers, InviteResult, OutboundInvite, SipResponse } from '../drachtio/types.ts'
+import type { Context } from './context.ts'
+import { Leg, type LegListener } from './leg.ts'
+import type { MediaSession } from './media.ts'
+import { offerHeaders } from './session-timer.ts'
+
+export interface InviteFacts {
+  readonly uri: string
+  readonly proxy?: string
+  readonly headers: Headers
+  readonly auth?: { readonly username: string; readonly password: string }
+}
+
+export interface OutboundListener extends LegListener {
+  sent(facts: { readonly call_id: string }): void
+  /** Every 18x, after its SDP (if any) has been taken. `early`: media can be heard. */
+  progress(response: SipResponse, early: boolean): void
+}
+
+export type LegOutcome =
+  | { readonly kind: 'answered'; readonly response: SipResponse }
+  | { readonly kind: 'refused'; readonly response: SipResponse }
+  /** It was answered, but with nothing that we can use; it has been ended. */
+  | { readonly kind: 'bad_answer'; readonly detail: string }
+  | { readonly kind: 'failed'; readonly detail: string; readonly link_lost: boolean }
+
+/** One INVITE of ours: a leg from its sending to its end. */
+export class OutboundLeg extends Leg {
+  readonly #listener: OutboundListener
+  #invite: OutboundInvite | null = null
+  #call_id: string | null = null
+  #earlySdp = ''
+  /** Provisional answers with SDP are taken one after the other, and the final one after them. */
+  #taking: Promise<void> = Promise.resolve()
+
+  constructor(
+    ctx: Context,
+    options: { id: string; session: MediaSession; listener: OutboundListener; log: Log },
+  ) {
+    super(ctx, options)
+    this.#listener = options.listener
+  }
+
+  override get sip_call_id(): string | null {
+    return this.#call_id
+  }
+
+  /** Sends the INVITE and waits for the final answer. @throws MediaRefusal before anything is sent */
+  async place(facts: InviteFacts): Promise<LegOutcome> {
+    const body = await this.makeOffer()
+    if (this.ended) return { kind: 'failed', detail: 'ended before the INVITE left', link_lost: false }
+    let min_se = 90
+    for (let tries = 0; ; tries++) {
+      const outcome = await this.#try(facts, body, min_se)
+      if (outcome.kind !== 'refused' || outcome.response.status !== 422 || tries > 0 || this.ended) return outcome
+      // RFC 4028 §7.3: the interval was too small for somebody on the way; once more with what they ask for.
+      const wanted = Number(outcome.response.header('min-se') ?? '')
+      if (!(wanted > min_se && wanted <= 86_400)) return outcome
+      min_se = wanted
+    }
+  }
+
+  async #try(facts: InviteFacts, body: string, min_se: number): Promise<LegOutcome> {
+    this.#invite = this.ctx.sip.invite(
+      {
+        ...facts,
+        headers: {
+          Allow: 'INVITE, ACK, CANCEL, BYE, OPTIONS, INFO, UPDATE, PRACK, REFER, NOTIFY',
+          Supported: 'timer, 100rel',
+          ...offerHeaders(undefined, min_se),
+          'Content-Type': 'application/sdp',
+          ...facts.headers,
+        },
+        body,
+      },
+      {
+        handler: this.handler,
+        sent: ({ call_id }) => {
+          this.#call_id = call_id
+          this.#listener.sent({ call_id })
+        },
+        provisional: response => this.#provisional(response),
+      },
+    )
+    return this.#final(await this.#invite.result)
+  }
+
+  #provisional(response: SipResponse): void {
+    this.#taking = this.#taking.then(async () => {
+      if (this.ended) return
+      if (response.body === '') return this.#listener.progress(response, false)
+      const early = await this.#take(response.body)
+      if (!this.ended) this.#listener.progress(response, early === null)
+    })
+  }
+
+  async #final(result: InviteResult): Promise<LegOutcome> {
+    await this.#taking
+    if (result.kind === 'failed') return { kind: 'failed', detail: result.detail, link_lost: result.link_lost }
+    if (result.kind === 'refused') return { kind: 'refused', response: result.response }
+    if (this.ended) {
+      // The 200 crossed our CANCEL.
+      void result.dialog.bye()
+      return { kind: 'failed', detail: 'answered after it was ended', link_lost: false }
+    }
+    const { body } = result.response
+    const bad = body === '' && this.#earlySdp === '' ? 'the 200 has no SDP' : body === '' ? null : await this.#take(body)
+    if (bad !== null) {
+      void result.dialog.bye({ Reason: 'SIP;cause=488;text="Not Acceptable Here"' })
+      return { kind: 'bad_answer', detail: bad }
+    }
+    if (this.ended) {
+      void result.dialog.bye()
+      return { kind: 'failed', detail: 'ended while it was answered', link_lost: false }
+    }
+    this.confirmed(result.dialog)
+    return { kind: 'answered', response: result.response }
+  }
+
+  /** Null when the SDP was taken, else what is wrong with it. */
+  async #take(sdp: string): Promise<string | null> {
+    if (sdp === this.#earlySdp) return null
+    try {
+      await this.takeAnswer(sdp)
+      this.#earlySdp = sdp
+      return null
+    } catch (error) {
+      this.log.info({ err: error }, 'SDP of an answer cannot be used')
+      return error instanceof Error ? error.message : String(error)
+    }
+  }
+
+  protected override endSignaling(headers: Headers): void {
+    if (this.answered) super.endSignaling(headers)
+    else this.#invite?.cancel(headers)
+  }
+}

@@ -1,0 +1,150 @@
+import type { Clock, Timer } from '../../core/runtime/clock.ts'
+import type { Log } from '../../core/runtime/log.ts'
+import type { State } from '../../core/state/index.ts'
+import { forgetEvidence, saveEvidence } from '../../core/state/target-evidence.ts'
+import type { SipStack } from '../drachtio/types.ts'
+import type { Snapshot, Target } from './snapshot.ts'
+
+/** What a target answered last, and how often in a row it did not. */
+interface Evidence {
+  readonly trunk_enabled: boolean
+  readonly uri: string
+  timer: Timer
+  misses: number
+  code: number | null
+  address: string | null
+}
+
+const PERIOD_MS = 30_000
+const MISSES_UNTIL_DEGRADED = 2
+
+/**
+ * OPTIONS keep-alives to every enabled target, each 30 s with jitter (design section 4). A degraded target is tried last,
+ * never left out.
+ */
+export class TargetHealth {
+  readonly #targets = new Map<string, Evidence>()
+  readonly #options: {
+    readonly sip: SipStack
+    readonly state: State
+    readonly clock: Clock
+    readonly log: Log
+    readonly node_id: string
+    readonly random: () => number
+  }
+  #stopped = false
+
+  constructor(options: {
+    readonly sip: SipStack
+    readonly state: State
+    readonly clock: Clock
+    readonly log: Log
+    readonly node_id: string
+    readonly random: () => number
+  }) {
+    this.#options = options
+  }
+
+  degraded(target_id: string): boolean {
+    return (this.#targets.get(target_id)?.misses ?? 0) >= MISSES_UNTIL_DEGRADED
+  }
+
+  /** Address from which the target last answered; null when it never did. */
+  address(target_id: string): string | null {
+    return this.#targets.get(target_id)?.address ?? null
+  }
+
+  /** A call is evidence too: an answer clears the misses, silence counts as one. */
+  attempted(target_id: string | null, reached: boolean): void {
+    const evidence = target_id === null ? undefined : this.#targets.get(target_id)
+    if (!evidence) return
+    evidence.misses = reached ? 0 : evidence.misses + 1
+  }
+
+  /** Begins with new targets at a random moment of their first period, and leaves those that are gone. */
+  apply(snapshot: Snapshot): void {
+    const wanted = new Map<string, { target: Target; trunk_enabled: boolean }>()
+    for (const trunk of snapshot.trunks.values())
+      for (const target of trunk.targets)
+        if (target.enabled && trunk.enabled) wanted.set(target.id, { target, trunk_enabled: true })
+    for (const carrier of snapshot.carriers.values())
+      for (const target of carrier.targets) if (target.enabled) wanted.set(target.id, { target, trunk_enabled: true })
+    for (const [id, evidence] of this.#targets) {
+      if (wanted.get(id)?.target.uri === evidence.uri) continue
+      evidence.timer.cancel()
+      this.#targets.delete(id)
+    }
+    for (const [id, { target, trunk_enabled }] of wanted) {
+      if (this.#targets.has(id) || this.#stopped) continue
+      const evidence: Evidence = {
+        trunk_enabled,
+        uri: target.uri,
+        misses: 0,
+        code: null,
+        address: null,
+        timer: this.#options.clock.after(this.#options.random() * 2000, () => void this.#ask(id, target)),
+      }
+      this.#targets.set(id, evidence)
+    }
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true
+    for (const evidence of this.#targets.values()) evidence.timer.cancel()
+    this.#targets.clear()
+    await forgetEvidence(this.#options.state.db, this.#options.node_id)
+  }
+
+  async #ask(id: string, target: Target): Promise<void> {
+    const { sip, clock, random, log, state, node_id } = this.#options
+    const before = this.#targets.get(id)
+    if (!before || this.#stopped) return
+    let code: number | null = null
+    let address: string | null = null
+    if (sip.connected) {
+      try {
+        const uri = targetUri(target.uri, target.transport)
+        const answer = await sip.request({ method: 'OPTIONS', uri, headers: { Accept: 'application/sdp' } })
+        // Answers that the SIP server makes up for silence have no source. Any answer of the target itself means: alive.
+        if (answer.source.port !== 0 && answer.source.address !== '') {
+          code = answer.status
+          address = answer.source.address
+        } else code = answer.status
+      } catch (error) {
+        log.debug({ err: error, target_id: id }, 'OPTIONS could not be sent')
+      }
+      const evidence = this.#targets.get(id)
+      if (evidence !== before || this.#stopped) return
+      evidence.misses = address === null ? evidence.misses + 1 : 0
+      evidence.code = code
+      evidence.address = address ?? evidence.address
+      await saveEvidence(
+        state.db,
+        {
+          target_id: id,
+          node_id,
+          state: address !== null ? 'healthy' : evidence.misses >= MISSES_UNTIL_DEGRADED ? 'degraded' : 'unknown',
+          misses: evidence.misses,
+          last_code: code,
+          address: evidence.address,
+        },
+        clock.now(),
+      ).catch(err => log.warn({ err, target_id: id }, 'evidence was not saved'))
+    }
+    const evidence = this.#targets.get(id)
+    if (evidence !== before || this.#stopped) return
+    evidence.timer = clock.after(PERIOD_MS * (0.85 + random() * 0.3), () => void this.#ask(id, target))
+  }
+}
+
+/** The target's URI with the transport that its row says, unless it names one itself. */
+export function targetUri(uri: string, transport: 'udp' | 'tcp' | 'tls'): string {
+  if (/;transport=/i.test(uri) || transport === 'udp') return uri
+  const [before, headers] = splitAt(uri, '?')
+  return `${before};transport=${transport}${headers}`
+}
+
+const splitAt = (text: string, mark: string): [string, string] => {
+  const at = text.indexOf(mark)
+  return at < 0 ? [text, ''] : [text.slice(0, at), text.slice(at)]
+}
