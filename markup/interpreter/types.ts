@@ -462,8 +462,8 @@ export interface Refer {
 }
 
 /**
- * Reply to a `refer_received` of the same `leg`: 202 with NOTIFY 100 and the executor's own NOTIFY of the outcome and BYE
- * to the referrer, or a refusal.
+ * Reply to a `refer_received` of the same `leg`. 202: the executor takes that leg out of the bridge, sends NOTIFY 100 and
+ * the outcome, and BYE to it. Else a refusal, and nothing changes.
  */
 export interface AnswerRefer {
   readonly type: 'answer_refer'
@@ -489,13 +489,14 @@ export interface StopStream {
 }
 
 /**
- * Record in the background. With `child`: the pair of legs of a Dial (source `DialVerb`; with two channels 1 is this leg,
- * 2 the child); without: this leg's call (source `StartCallRecordingAPI`). Answered by `recording_started` (with sid and
+ * Record in the background: this leg and what it is joined with (with two channels 1 is this leg, 2 the other side).
+ * `child` names the child of a Dial, which may still be ringing; null: whatever the leg is joined with at the time. Answered by `recording_started` (with sid and
  * the `.wav` URL) and `recording_ended` after `stop_recording` or the end of the leg, when the file is complete.
  */
 export interface StartRecording {
   readonly type: 'start_recording'
   readonly id: string
+  readonly source: 'DialVerb' | 'StartCallRecordingAPI'
   readonly name: string | null
   readonly child: string | null
   readonly channels: 1 | 2
@@ -598,6 +599,9 @@ export type Event =
   | { readonly type: 'bridged'; readonly child: string }
   | { readonly type: 'conference_joined'; readonly id: string; readonly conference_sid: string }
   | ConferenceLeft
+  | { readonly type: 'queue_joined'; readonly id: string; readonly queue_sid: string }
+  /** An agent's Dial Queue took this caller: the bridge stands. */
+  | { readonly type: 'queue_bridged'; readonly id: string }
   | QueueLeft
   | DequeueBridged
   | DequeueEnded
@@ -622,7 +626,10 @@ export interface Fetched {
         readonly text: string
         /** Media type without parameters, lower case; empty when the reply had none. */
         readonly content_type: string
-        /** After HTTP redirects: the base for relative URLs. Without user information. */
+        /**
+         * After HTTP redirects: the base for relative URLs. With the user information of the request when it was not
+         * redirected to another origin, so that relative actions keep their Basic credentials; notes never show it.
+         */
         readonly final_url: string
       }
     | { readonly ok: false; readonly number: number; readonly detail: string }
@@ -677,7 +684,10 @@ export interface ChildAnswered {
   readonly call_sid: string
 }
 
-/** `duration_seconds` is from its answer, null when never answered. `headers` are X- headers of its final response or BYE. */
+/**
+ * The child is over for this Dial (also when the API redirected the child away: `completed`). `duration_seconds` is from
+ * its answer, null when never answered. `headers` are X- headers of its final response or BYE.
+ */
 export interface ChildEnded {
   readonly type: 'child_ended'
   readonly child: string
@@ -776,8 +786,17 @@ export interface Attribute {
 export interface RunningDocument {
   readonly verbs: readonly Element[]
   readonly url: string | null
+  /** It is the reply of the fallback URL: when it fails too, there is no further try. */
+  readonly fallback: boolean
   /** Inline and put on a live call by the API: a relative action is 15004, else 11100. */
   readonly live: boolean
+}
+
+/** A fault of a document: the element is skipped or the default used (`warning`), or the document stops (`error`). */
+export interface Fault extends Place {
+  readonly number: number
+  readonly level: 'warning' | 'error'
+  readonly detail: string
 }
 
 /** What a run is doing. `verb` has the state of the verb at `index`; its shape is the verb's own and is plain JSON. */
@@ -804,6 +823,8 @@ export interface Run {
   readonly phase: Phase
   readonly document: RunningDocument
   readonly answered: boolean
+  /** How an unanswered leg is refused when its script ends after a failed Dial with answerOnBridge; else null. */
+  readonly refusal: { readonly sip_code: number; readonly status: Reject['status'] } | null
   readonly fallback: Target | null
   /** Next number for ids. */
   readonly counter: number

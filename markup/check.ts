@@ -1,0 +1,124 @@
+import { type Opened, open, readStatement } from './interpreter/document.ts'
+import { resolveUrl } from './interpreter/turn.ts'
+import type { Element, RunKind } from './interpreter/types.ts'
+import type { Finding, Node, Rule } from './verbs/shape.ts'
+
+/** One line of the static check. `number` is null for advice that no call would note. */
+export interface Advice {
+  readonly line: number
+  readonly column: number
+  readonly rule: Rule
+  readonly level: 'error' | 'warning'
+  readonly number: number | null
+  readonly detail: string
+  /** What was probably meant, or how to mend it. */
+  readonly suggestion: string | null
+}
+
+export interface CheckOptions {
+  /** Kind of the document; default a call's. */
+  readonly kind?: RunKind
+  /** URL it will be served from; null (the default) when it is given inline, where relative URLs have no base. */
+  readonly url?: string | null
+}
+
+/**
+ * Everything that is wrong or doubtful in a document, in the order of its places: faults that a call would note, with
+ * their numbers, then what only the check can see (verbs that are never reached, relative URLs without a base).
+ */
+export function check(
+  text: string,
+  options: CheckOptions = {},
+): { readonly ok: boolean; readonly advice: readonly Advice[] } {
+  const kind = options.kind ?? 'call'
+  const opened: Opened = open(text, kind)
+  if (!opened.ok) {
+    const { line, column, number, detail } = opened.fault
+    const suggestion = suggestSyntax(text, detail)
+    return { ok: false, advice: [{ line, column, rule: 'syntax', level: 'error', number, detail, suggestion }] }
+  }
+  const advice = opened.findings.map(toAdvice)
+  advice.push(...unreachable(opened.verbs, kind))
+  for (const element of opened.verbs) {
+    const { node } = readStatement(element, kind)
+    if (node) advice.push(...relativeUrls(node, options.url ?? null))
+  }
+  advice.sort((a, b) => a.line - b.line || a.column - b.column)
+  return { ok: advice.every(({ level }) => level !== 'error'), advice }
+}
+
+function toAdvice({ line, column, rule, level, number, detail, suggestion }: Finding): Advice {
+  const meant = suggestion === null ? null : `did you mean "${suggestion}"?`
+  return { line, column, rule, level, number: number === 0 ? null : number, detail, suggestion: meant }
+}
+
+/** Verbs below one that never hands over to the next. */
+function unreachable(verbs: readonly Element[], kind: RunKind): Advice[] {
+  let ended: string | null = null
+  const advice: Advice[] = []
+  for (const element of verbs) {
+    const { verb, node } = readStatement(element, kind)
+    if (ended !== null) {
+      const detail = `<${element.name}> is never reached: <${ended}> above ends this document`
+      const { line, column } = element
+      const suggestion = 'remove it, or move it up'
+      advice.push({ line, column, rule: 'unreachable', level: 'warning', number: null, detail, suggestion })
+      break
+    }
+    if (verb && node && verb.ends?.(node)) ended = element.name
+  }
+  return advice
+}
+
+/** Attributes that hold URLs of documents or callbacks, wherever they stand. */
+const URLS = [
+  'action',
+  'url',
+  'waitUrl',
+  'referUrl',
+  'statusCallback',
+  'statusCallbackUrl',
+  'recordingStatusCallback',
+  'transcribeCallback',
+  'partialResultCallback',
+  'amdStatusCallback',
+]
+
+function relativeUrls(node: Node, base: string | null): Advice[] {
+  const advice: Advice[] = []
+  const found = (what: string, place: { line: number; column: number }) => {
+    const detail = `${what} of <${node.shape.name}> is relative, and an inline document has no URL to resolve it against`
+    const suggestion = 'write an absolute URL'
+    advice.push({ ...at(place), rule: 'relative_url', level: 'error', number: 11100, detail, suggestion })
+  }
+  for (const name of URLS) {
+    const written = node.element.attributes[name]
+    if (!written || !node.given.has(name) || written.value.trim() === '' || node.shape.name === 'Stream') continue
+    if (resolveUrl(written.value, base) === undefined) found(name, written)
+  }
+  const named = node.shape.name
+  if ((named === 'Play' || named === 'Redirect') && node.text !== '' && resolveUrl(node.text, base) === undefined) {
+    found('the URL', node.element)
+  }
+  const needsOwnUrl = (named === 'Gather' || named === 'Record') && !node.given.has('action')
+  if (base === null && (needsOwnUrl || (named === 'Redirect' && node.text === ''))) {
+    const detail = `<${named}> without a URL asks for this document again, and an inline document has no URL`
+    const suggestion = named === 'Redirect' ? 'write an absolute URL' : 'add an absolute action'
+    advice.push({ ...at(node.element), rule: 'relative_url', level: 'error', number: 11100, detail, suggestion })
+  }
+  for (const noun of node.nouns) advice.push(...relativeUrls(noun, base))
+  return advice
+}
+
+function at({ line, column }: { line: number; column: number }) {
+  return { line, column }
+}
+
+/** The faults of text that people write most, in words that mend them. */
+function suggestSyntax(text: string, detail: string): string | null {
+  if (/^\s+<\?xml/.test(text)) return 'nothing, not even a line break, may stand before the XML declaration'
+  if (/DOCTYPE/.test(detail)) return 'remove the DOCTYPE; the five entities of XML and numeric ones are always known'
+  if (/entity|ampersand|&/i.test(detail)) return 'write & as &amp;, also inside URLs'
+  if (/root element is/.test(detail)) return 'put the verbs into <Response>…</Response>'
+  return null
+}

@@ -1,0 +1,86 @@
+import { parse } from '../parse/parse.ts'
+import { closest } from '../verbs/closest.ts'
+import { VERBS, VERBS_BY_NAME } from '../verbs/index.ts'
+import { type Finding, type Node, type Report, read, shorten } from '../verbs/shape.ts'
+import type { Verb } from '../verbs/verb.ts'
+import type { Element, Fault, RunKind } from './types.ts'
+
+/** A verb of a document as it will run, or what is wrong with the place where it stands. */
+export interface Statement {
+  readonly element: Element
+  /** Null: unknown here, skipped. */
+  readonly verb: Verb | null
+  readonly node: Node | null
+  readonly findings: readonly Finding[]
+  /** The first fault that stops the document when this statement is reached. */
+  readonly fatal: Finding | null
+}
+
+export type Opened =
+  | { readonly ok: true; readonly verbs: readonly Element[]; readonly findings: readonly Finding[] }
+  | { readonly ok: false; readonly fault: Fault }
+
+/** Parse a document and find all its faults; only what does not parse is refused here. */
+export function open(text: string, kind: RunKind): Opened {
+  const parsed = parse(text)
+  if (!parsed.ok) return parsed
+  const { root } = parsed
+  const findings: Finding[] = []
+  const report = collect(findings)
+  for (const [name, place] of Object.entries(root.attributes)) {
+    if (name === 'xml:lang') continue
+    const detail = `unknown attribute "${name}" of <Response>`
+    report({ rule: 'unknown_attribute', number: 12200, detail, place, element: 'Response' })
+  }
+  const verbs: Element[] = []
+  let stray = false
+  for (const child of root.children) {
+    if (typeof child !== 'string') verbs.push(child)
+    else stray ||= child.trim() !== ''
+  }
+  if (stray) {
+    const detail = 'text inside <Response> is ignored'
+    report({ rule: 'content', number: 12200, detail, place: root, element: 'Response' })
+  }
+  for (const element of verbs) findings.push(...readStatement(element, kind).findings)
+  return { ok: true, verbs, findings }
+}
+
+/** Read one element that stands directly in the Response of a document of this kind. */
+export function readStatement(element: Element, kind: RunKind): Statement {
+  const findings: Finding[] = []
+  const report = collect(findings)
+  const known = VERBS_BY_NAME.get(element.name)
+  if (known?.kinds.includes(kind)) {
+    const node = read(known, element, report)
+    return { element, verb: known, node, findings, fatal: findings.find(f => f.effect === 'document') ?? null }
+  }
+  report(misplaced(element, known, kind))
+  return { element, verb: null, node: null, findings, fatal: findings.find(f => f.effect === 'document') ?? null }
+}
+
+function misplaced(element: Element, known: Verb | undefined, kind: RunKind): Parameters<Report>[0] {
+  const about = { place: element, element: element.name }
+  if (!known) {
+    const suggestion = closest(
+      element.name,
+      VERBS.filter(verb => verb.kinds.includes(kind)).map(verb => verb.name),
+    )
+    const detail = `unknown verb <${shorten(element.name)}>; it is skipped`
+    return { ...about, rule: 'unknown_element', number: 12200, detail, suggestion }
+  }
+  const where = { call: 'a call', whisper: 'a whisper', queue_wait: "a queue's wait", conference_wait: 'a wait' }[kind]
+  const detail = `<${element.name}> may not stand in ${where} document`
+  const rule = 'misplaced_element'
+  if (element.name === 'Dial') return { ...about, rule, number: 13201, effect: 'document', detail }
+  if (kind === 'conference_wait') return { ...about, rule, number: 13238, effect: 'document', detail }
+  return { ...about, rule, number: 12200, detail: `${detail}; it is skipped` }
+}
+
+function collect(findings: Finding[]): Report {
+  return ({ rule, number, effect = 'default', detail, place, element, suggestion = null }) => {
+    const level = effect === 'document' ? 'error' : 'warning'
+    const { line, column } = place
+    findings.push({ rule, number, effect, level, detail, line, column, element, suggestion })
+  }
+}

@@ -1,0 +1,130 @@
+import { SaxesParser } from 'saxes'
+import type { Attribute, Element, Fault, Place } from '../interpreter/types.ts'
+
+/** Limits of one document (design §6). Elements inside Say are SSML: they have a depth limit of their own. */
+export const LIMITS = { bytes: 65_536, verbs: 100, depth: 5, ssml_depth: 32 } as const
+
+export type Parsed = { readonly ok: true; readonly root: Element } | { readonly ok: false; readonly fault: Fault }
+
+interface OpenElement {
+  readonly name: string
+  readonly attributes: Record<string, Attribute>
+  readonly children: (Element | string)[]
+  readonly line: number
+  readonly column: number
+}
+
+/**
+ * Text to document. Faults: 11750 too large, 12100 not well-formed, with a DOCTYPE or a foreign entity, too deep or too
+ * many verbs, 12101 not XML 1.0, 12102 the root is not Response. All of them are fatal (voice-compat.md §9).
+ */
+export function parse(text: string): Parsed {
+  const source = text.charCodeAt(0) === 0xfeff ? text.slice(1) : text
+  if (utf8Length(source) > LIMITS.bytes) {
+    return refused(11750, { line: 1, column: 1 }, `the document is larger than ${LIMITS.bytes} bytes`)
+  }
+  const places = placesOf(source)
+  const parser = new SaxesParser({ xmlns: false, position: true })
+  const stack: OpenElement[] = []
+  let root: Element | null = null
+  let fault: Fault | null = null
+  let verbs = 0
+  let inSay = 0
+
+  const fail = (number: number, place: Place, detail: string) => {
+    fault ??= { number, level: 'error', ...place, detail }
+  }
+  const here = (): Place => ({ line: parser.line, column: Math.max(1, parser.columnIndex) })
+
+  parser.on('error', error => fail(12100, here(), sentence(error.message)))
+  parser.on('doctype', () => fail(12100, here(), 'a DOCTYPE is not allowed'))
+  parser.on('xmldecl', ({ version }) => {
+    if (version !== undefined && version !== '1.0') fail(12101, here(), `XML version ${version} is not supported`)
+  })
+  parser.on('opentagstart', tag => {
+    if (fault) return
+    const place = places(source.lastIndexOf('<', parser.position - 1))
+    const parent = stack.at(-1)
+    if (!parent && tag.name !== 'Response') fail(12102, place, `the root element is <${tag.name}>, not <Response>`)
+    if (parent && (parent.name === 'Response' || parent.name === 'Gather')) verbs++
+    if (verbs > LIMITS.verbs) fail(12100, place, `more than ${LIMITS.verbs} verbs`)
+    const depth = stack.length + 1
+    if (inSay === 0 ? depth > LIMITS.depth : depth - inSay > LIMITS.ssml_depth) {
+      fail(12100, place, `elements are nested deeper than ${inSay === 0 ? LIMITS.depth : LIMITS.ssml_depth}`)
+    }
+    stack.push({ name: tag.name, attributes: Object.create(null), children: [], ...place })
+    if (tag.name === 'Say' && inSay === 0) inSay = depth
+  })
+  parser.on('attribute', ({ name, value }) => {
+    const open = stack.at(-1)
+    if (fault || !open) return
+    open.attributes[name] = { value, ...places(attributeStart(source, parser.position)) }
+  })
+  const addText = (data: string) => {
+    if (!fault) stack.at(-1)?.children.push(data)
+  }
+  parser.on('text', addText)
+  parser.on('cdata', addText)
+  parser.on('closetag', () => {
+    if (fault) return
+    if (inSay === stack.length) inSay = 0
+    const closed = stack.pop()
+    if (!closed) return
+    // Attributes are collected without a prototype, so that a name such as __proto__ is only a name.
+    const element: Element = { ...closed, attributes: closed.attributes }
+    const parent = stack.at(-1)
+    if (parent) parent.children.push(element)
+    else root = element
+  })
+
+  parser.write(source)
+  if (!fault) parser.close()
+  if (fault) return { ok: false, fault }
+  if (!root) return refused(12100, { line: 1, column: 1 }, 'the document has no root element')
+  return { ok: true, root }
+}
+
+function refused(number: number, place: Place, detail: string): Parsed {
+  return { ok: false, fault: { number, level: 'error', ...place, detail } }
+}
+
+/** The library prefixes its messages with line and column, which we give as fields. */
+function sentence(message: string): string {
+  return message.replace(/^(?:\d+:\d+: )+/, '').slice(0, 200)
+}
+
+/** Start of the attribute whose closing quote is just before `end`. Its raw value cannot contain its own quote. */
+function attributeStart(source: string, end: number): number {
+  const close = end - 1
+  const open = source.lastIndexOf(source[close] ?? '"', close - 1)
+  let i = source.lastIndexOf('=', open) - 1
+  while (i >= 0 && /\s/.test(source[i] ?? '')) i--
+  while (i >= 0 && !/[\s<]/.test(source[i] ?? '')) i--
+  return i + 1
+}
+
+/** Index to place, for lines ended by LF, CR LF or CR. */
+function placesOf(source: string): (index: number) => Place {
+  const starts = [0]
+  for (const { index, 0: ending } of source.matchAll(/\r\n|\r|\n/g)) starts.push(index + ending.length)
+  return index => {
+    let low = 0
+    let high = starts.length - 1
+    while (low < high) {
+      const middle = (low + high + 1) >> 1
+      if ((starts[middle] ?? 0) <= index) low = middle
+      else high = middle - 1
+    }
+    return { line: low + 1, column: index - (starts[low] ?? 0) + 1 }
+  }
+}
+
+function utf8Length(text: string): number {
+  let bytes = 0
+  for (let i = 0; i < text.length; i++) {
+    const unit = text.charCodeAt(i)
+    // A surrogate pair is four bytes; each half counts two.
+    bytes += unit < 0x80 ? 1 : unit < 0x800 || (unit >= 0xd800 && unit <= 0xdfff) ? 2 : 3
+  }
+  return bytes
+}

@@ -1,0 +1,101 @@
+import { start, step } from '../interpreter/step.ts'
+import type { Command, Event, Run, StartFacts, Step } from '../interpreter/types.ts'
+
+/**
+ * The log of a run: one JSON object a line. The first has the facts, each other one an event; all have the commands that
+ * came of it. It is all that a replay needs. It holds documents and typed keys: keep it as carefully as recordings.
+ */
+export type Entry =
+  | { readonly facts: StartFacts; readonly commands: readonly Command[] }
+  | { readonly event: Event; readonly commands: readonly Command[] }
+
+/** First line of a log, without line end. */
+export function startLine(facts: StartFacts, result: Step): string {
+  return JSON.stringify({ facts, commands: result.commands } satisfies Entry)
+}
+
+/** Line of one event, without line end. */
+export function eventLine(event: Event, result: Step): string {
+  return JSON.stringify({ event, commands: result.commands } satisfies Entry)
+}
+
+export type Replayed =
+  | { readonly same: true; readonly steps: number; readonly run: Run }
+  | { readonly same: false; readonly difference: Difference }
+
+export interface Difference {
+  /** Line of the log, from 1. */
+  readonly line: number
+  /** What came in: the start, or the type of the event. */
+  readonly event: string
+  /** Index of the first command that differs; null when the log itself cannot be read. */
+  readonly command: number | null
+  readonly logged: string | null
+  readonly replayed: string | null
+  readonly detail: string
+}
+
+/** Run a log again; its commands must come out byte for byte, or the first difference is told. */
+export function replay(log: string): Replayed {
+  const lines = log.split('\n').filter(line => line.trim() !== '')
+  let run: Run | null = null
+  for (const [index, text] of lines.entries()) {
+    const line = index + 1
+    const entry = readLine(text)
+    if (typeof entry === 'string') return unreadable(line, entry)
+    if ((run === null) !== 'facts' in entry) {
+      return unreadable(line, run === null ? 'the first line has no facts' : 'a second start')
+    }
+    const result: Step = 'facts' in entry ? start(entry.facts) : step(run as Run, entry.event)
+    run = result.run
+    const difference = compare(entry.commands, result.commands)
+    if (difference) {
+      const event = 'facts' in entry ? 'start' : entry.event.type
+      return { same: false, difference: { line, event, ...difference } }
+    }
+  }
+  return run ? { same: true, steps: lines.length, run } : unreadable(0, 'the log is empty')
+}
+
+type Found = Pick<Difference, 'command' | 'logged' | 'replayed' | 'detail'>
+
+function compare(logged: readonly Command[], replayed: readonly Command[]): Found | null {
+  for (let i = 0; i < Math.max(logged.length, replayed.length); i++) {
+    const [a, b] = [text(logged[i]), text(replayed[i])]
+    if (a === b) continue
+    let at = 0
+    while (a !== null && b !== null && a[at] === b[at]) at++
+    const detail =
+      a === null
+        ? 'the replay gives a command more'
+        : b === null
+          ? 'the replay gives a command less'
+          : `first difference at character ${at + 1}`
+    return { command: i, logged: a, replayed: b, detail }
+  }
+  return null
+}
+
+function text(command: Command | undefined): string | null {
+  return command === undefined ? null : JSON.stringify(command)
+}
+
+function readLine(text: string): Entry | string {
+  try {
+    const value: unknown = JSON.parse(text)
+    const entry = value as Partial<Record<string, unknown>> | null
+    const known = entry && typeof entry === 'object' && Array.isArray(entry['commands'])
+    const named = known && (isRecord(entry['facts']) || isRecord(entry['event']))
+    return named ? (value as Entry) : 'not a line of a run log'
+  } catch {
+    return 'not JSON'
+  }
+}
+
+function isRecord(value: unknown): boolean {
+  return typeof value === 'object' && value !== null
+}
+
+function unreadable(line: number, detail: string): Replayed {
+  return { same: false, difference: { line, event: 'log', command: null, logged: null, replayed: null, detail } }
+}

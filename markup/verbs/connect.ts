@@ -1,0 +1,72 @@
+import type { Move } from '../interpreter/turn.ts'
+import type { Event } from '../interpreter/types.ts'
+import { method, url } from './attributes.ts'
+import { parameter } from './nouns/parameters.ts'
+import { stream, streamCommand } from './nouns/stream.ts'
+import { isNode, type Node, shape } from './shape.ts'
+import { next, stay, verb } from './verb.ts'
+
+const ATTRIBUTES = { action: url(), method: method() }
+
+/** Nouns that have nothing behind them here (voice-compat.md §13). */
+const UNSUPPORTED = [
+  'ConversationRelay',
+  'Room',
+  'VirtualAgent',
+  'Conversation',
+  'Autopilot',
+  'AiSession',
+  'ConversationRelaySession',
+  'Assistant',
+].map(name => {
+  const unsupported = `<${name}> is not supported; the script goes on after <Connect>`
+  return shape(name, {}, { content: 'tree', nouns: [parameter], unsupported })
+})
+
+interface ConnectState {
+  readonly stream: string
+}
+
+export const connect = verb('Connect', ATTRIBUTES, {
+  nouns: [stream, ...UNSUPPORTED],
+  ends: node => node.attributes.action !== null,
+  inspect(node, report) {
+    const about = { rule: 'content', number: 12200, element: 'Connect' } as const
+    if (node.nouns.length === 0) {
+      report({ ...about, rule: 'missing', detail: '<Connect> has no noun; it is skipped', place: node.element })
+    }
+    const extra = node.nouns[1]
+    if (extra) report({ ...about, detail: '<Connect> takes one noun; the others are ignored', place: extra.element })
+  },
+  answers: node => node.nouns[0]?.shape.unsupported === null,
+
+  begin(node, turn) {
+    const noun = node.nouns[0]
+    if (!noun) return next
+    const id = turn.id('stream')
+    const command = isNode(stream, noun) ? streamCommand(noun, id, true, turn) : null
+    if (!command) return after(node)
+    turn.emit(command)
+    return stay({ stream: id } satisfies ConnectState)
+  },
+
+  on(node, turn, state: ConnectState, event: Event) {
+    if (event.type !== 'stream_ended' || event.id !== state.stream) return undefined
+    if (event.number !== null) turn.note('error', event.number, event.detail ?? 'the stream broke off')
+    return after(node)
+  },
+
+  cut(_node, turn, state) {
+    turn.emit({ type: 'stop_stream', id: state.stream })
+  },
+
+  gone(node, turn) {
+    turn.farewell(node.attributes.action, node.attributes.method, {})
+    return { to: 'done', outcome: 'gone' }
+  },
+})
+
+function after({ attributes }: Node<typeof ATTRIBUTES>): Move {
+  const { action, method } = attributes
+  return action === null ? next : { to: 'request', document: 'action', url: action, method, parameters: {} }
+}

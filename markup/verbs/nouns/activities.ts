@@ -1,0 +1,50 @@
+import { custom, flag, ignored, method, oneOf, pattern, text, url } from '../attributes.ts'
+import { RECORDING_CALLBACK } from '../recording-callback.ts'
+import { shape } from '../shape.ts'
+import { parameter } from './parameters.ts'
+
+const TRACKS = ['inbound_track', 'outbound_track', 'both_tracks'] as const
+
+/** Nouns of Start and Stop that run beside the script. Stream has a file of its own. */
+export const recording = shape('Recording', {
+  name: text({ max: 64 }),
+  channels: oneOf(['dual', 'mono'], { default: 'dual' }),
+  track: oneOf(['both', 'inbound', 'outbound'], { default: 'both' }),
+  trim: oneOf(['trim-silence', 'do-not-trim'], { default: 'trim-silence', number: 13699 }),
+  ...RECORDING_CALLBACK,
+})
+
+export const siprec = shape(
+  'Siprec',
+  {
+    name: text({ max: 64 }),
+    connectorName: text({ max: 64 }),
+    track: oneOf(TRACKS, { default: 'both_tracks' }),
+    statusCallback: url(),
+    statusCallbackMethod: method(),
+  },
+  { nouns: [parameter] },
+)
+
+export const transcription = shape('Transcription', {
+  name: text({ max: 64 }),
+  track: oneOf(TRACKS, { default: 'both_tracks' }),
+  languageCode: pattern(/^[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})*$/, 'BCP 47', { default: 'en-US' }),
+  inboundTrackLabel: text({ max: 128 }),
+  outboundTrackLabel: text({ max: 128 }),
+  partialResults: flag(false),
+  transcriptionEngine: text({ max: 64 }),
+  speechModel: text({ max: 64 }),
+  hints: custom<readonly string[]>('comma list', { default: [] }, value =>
+    value
+      .split(',')
+      .map(hint => hint.trim())
+      .filter(Boolean)
+      .slice(0, 500),
+  ),
+  profanityFilter: flag(true),
+  enableAutomaticPunctuation: flag(true),
+  statusCallbackUrl: url(),
+  statusCallbackMethod: method(),
+  intelligenceService: ignored(),
+})

@@ -1,0 +1,69 @@
+import type { Turn } from '../../interpreter/turn.ts'
+import type { JoinConference } from '../../interpreter/types.ts'
+import { custom, events, flag, ignored, integer, method, oneOf, pattern, text, url } from '../attributes.ts'
+import { RECORDING_CALLBACK, recordingCallback } from '../recording-callback.ts'
+import { type Node, shape } from '../shape.ts'
+
+const EVENTS = ['start', 'end', 'join', 'leave', 'mute', 'hold', 'modify', 'speaker', 'announcement']
+
+const ATTRIBUTES = {
+  muted: flag(false, 13230),
+  beep: oneOf(['true', 'false', 'onEnter', 'onExit'], { default: 'true', number: 13235, caseless: true }),
+  startConferenceOnEnter: flag(true, 13232),
+  endConferenceOnExit: flag(false, 13231, 'document'),
+  participantLabel: text({ max: 128, number: 16023, effect: 'document' }),
+  /** Empty is silence; absent is hold music. */
+  waitUrl: custom<string | null>('URL, or empty for silence', { default: null, number: 13233 }, value =>
+    value === '' ? '' : url().read(value),
+  ),
+  waitMethod: method(13234),
+  maxParticipants: integer({ default: 250, min: 2, max: 250 }),
+  record: oneOf(['do-not-record', 'record-from-start'], {
+    default: 'do-not-record',
+    number: 13217,
+    aliases: { true: 'record-from-start', false: 'do-not-record' },
+  }),
+  trim: oneOf(['trim-silence', 'do-not-trim'], { default: 'trim-silence', number: 13239, effect: 'document' }),
+  coach: pattern(/^CA[0-9a-f]{32}$/, 'CallSid', { default: null, number: 13240, effect: 'document' }),
+  jitterBufferSize: oneOf(['off', 'small', 'medium', 'large'], { default: 'large' }),
+  region: ignored(),
+  statusCallback: url(),
+  statusCallbackMethod: method(),
+  statusCallbackEvent: events(EVENTS, [], 21626),
+  ...RECORDING_CALLBACK,
+  eventCallbackUrl: ignored(),
+}
+
+export const conference = shape('Conference', ATTRIBUTES, {
+  content: 'text',
+  inspect({ text, element }, report) {
+    if (text !== '' && text.length <= 128) return
+    const detail = text === '' ? 'the name of the conference is missing' : 'the name of the conference is over 128 long'
+    report({ rule: 'content', number: 13237, effect: 'child', detail, place: element, element: 'Conference' })
+  },
+})
+
+/** The command that joins the room of this noun. */
+export function joinCommand(node: Node<typeof ATTRIBUTES>, id: string, turn: Turn): JoinConference {
+  const { attributes } = node
+  const status = turn.target(attributes.statusCallback, attributes.statusCallbackMethod, 11100)
+  const wait = attributes.waitUrl === '' ? null : turn.target(attributes.waitUrl, attributes.waitMethod, 13233)
+  return {
+    type: 'join_conference',
+    id,
+    name: node.text,
+    muted: attributes.muted,
+    beep: attributes.beep,
+    start_on_enter: attributes.startConferenceOnEnter,
+    end_on_exit: attributes.endConferenceOnExit,
+    label: attributes.participantLabel,
+    wait: attributes.waitUrl === '' ? 'silence' : (wait ?? 'default'),
+    max_participants: attributes.maxParticipants,
+    record: attributes.record === 'record-from-start',
+    trim: attributes.trim === 'trim-silence',
+    coach: attributes.coach,
+    jitter_buffer: attributes.jitterBufferSize,
+    status_callback: status && { ...status, events: attributes.statusCallbackEvent },
+    recording_callback: recordingCallback(attributes, turn),
+  }
+}

@@ -1,0 +1,27 @@
+import { ignored, pattern } from '../attributes.ts'
+import { shape } from '../shape.ts'
+import { childAttributes, DETECTION } from './shared.ts'
+
+export const number = shape(
+  'Number',
+  {
+    ...childAttributes(13221),
+    sendDigits: pattern(/^[0-9A-D#*wW]{1,100}$/i, '0-9 A-D # * w W', { default: null, number: 13222 }),
+    byoc: ignored(),
+    ...DETECTION,
+  },
+  {
+    content: 'text',
+    inspect({ text, element }, report) {
+      if (dialable(text) !== null) return
+      const detail = `"${text.slice(0, 60)}" is not a telephone number`
+      report({ rule: 'content', number: 13223, effect: 'child', detail, place: element, element: 'Number' })
+    },
+  },
+)
+
+/** The number without visual separators; null when it is none. */
+export function dialable(text: string): string | null {
+  const digits = text.replace(/[\s().\-/\u00a0]/g, '')
+  return /^\+?[0-9]{3,15}$/.test(digits) ? digits : null
+}

@@ -1,0 +1,16 @@
+import type { Turn } from '../interpreter/turn.ts'
+import type { RecordingCallback } from '../interpreter/types.ts'
+import { events, method, url, type Values } from './attributes.ts'
+
+/** The three attributes by which Record, Dial, Conference and Start Recording name their status callback. */
+export const RECORDING_CALLBACK = {
+  recordingStatusCallback: url(13256),
+  recordingStatusCallbackMethod: method(13256),
+  recordingStatusCallbackEvent: events(['in-progress', 'completed', 'absent'], ['completed'], 13621),
+}
+
+export function recordingCallback(attributes: Values<typeof RECORDING_CALLBACK>, turn: Turn): RecordingCallback | null {
+  const { recordingStatusCallback: url, recordingStatusCallbackMethod: method } = attributes
+  const target = turn.target(url, method, 13256)
+  return target && { ...target, events: attributes.recordingStatusCallbackEvent }
+}

@@ -1,0 +1,151 @@
+import type { Turn } from '../interpreter/turn.ts'
+import type { Element, PlayItem } from '../interpreter/types.ts'
+import { loop, text } from './attributes.ts'
+import { playItems } from './playing.ts'
+import type { Node, Report } from './shape.ts'
+import { next, verb } from './verb.ts'
+
+const MAX_CHARACTERS = 4096
+
+const ATTRIBUTES = {
+  voice: text({ max: 100, number: 13511 }),
+  language: text({ max: 35, number: 13512 }),
+  loop: loop(13510),
+}
+
+/** Attributes of the SSML elements, with what they may hold (voice-compat.md §10). */
+const SSML: Readonly<Record<string, Readonly<Record<string, RegExp>>>> = {
+  break: { strength: /^(none|x-weak|weak|medium|strong|x-strong)$/, time: /^\d{1,5}(\.\d{1,3})?(ms|s)$/ },
+  emphasis: { level: /^(strong|moderate|reduced)$/ },
+  lang: { 'xml:lang': /^[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})*$/ },
+  p: {},
+  s: {},
+  phoneme: { alphabet: /^[a-z-]{1,20}$/, ph: /^.{1,200}$/ },
+  prosody: {
+    volume: /^(silent|x-soft|soft|medium|loud|x-loud|[+-]\d{1,2}(\.\d)?dB)$/,
+    rate: /^(x-slow|slow|medium|fast|x-fast|\d{1,3}%)$/,
+    pitch: /^(x-low|low|medium|high|x-high|[+-]?\d{1,3}%)$/,
+  },
+  'say-as': {
+    'interpret-as':
+      /^(cardinal|ordinal|digits|characters|spell-out|fraction|unit|date|time|address|expletive|telephone)$/,
+    format: /^[a-z]{1,12}$/,
+  },
+  sub: { alias: /^.{1,200}$/ },
+  w: { role: /^.{1,60}$/ },
+}
+
+export const say = verb('Say', ATTRIBUTES, {
+  kinds: ['call', 'whisper', 'queue_wait', 'conference_wait'],
+  content: 'tree',
+  inspect(node, report) {
+    inspectSsml(node.element, report)
+    const length = plain(node.element).length
+    const about = { place: node.element, element: 'Say', rule: 'content' } as const
+    if (length === 0) report({ ...about, number: 13520, detail: '<Say> has no text; it is skipped' })
+    if (length > MAX_CHARACTERS) {
+      report({ ...about, number: 13521, detail: `the text has ${length} characters; it is cut at ${MAX_CHARACTERS}` })
+    }
+  },
+  begin(node, turn) {
+    const item = speechItem(node, turn)
+    return item ? playItems(turn, [item]) : next
+  },
+  ...playItems.steps,
+})
+
+/** What a Say speaks; null when it has no text. Voices and languages are checked against the engines of the run. */
+export function speechItem(node: Node<typeof ATTRIBUTES>, turn: Turn): PlayItem | null {
+  const whole = plain(node.element)
+  if (whole === '') return null
+  const cut = whole.length > MAX_CHARACTERS
+  const tagged = node.element.children.some(child => typeof child !== 'string')
+  return {
+    kind: 'speech',
+    text: cut ? whole.slice(0, MAX_CHARACTERS) : whole,
+    // A cut through tags would not be well-formed: a text that is too long is spoken plain.
+    ssml: tagged && !cut ? `<speak>${serialise(node.element)}</speak>` : null,
+    ...chooseVoice(node.attributes.voice, node.attributes.language, turn),
+    loop: node.attributes.loop,
+  }
+}
+
+function chooseVoice(wanted: string | null, language: string | null, turn: Turn): { voice: string; language: string } {
+  const { voices, languages, default_voice, default_language } = turn.facts.speech
+  const spoken = language ?? (wanted === null ? null : languageOf(wanted)) ?? default_language
+  const known = languages.length === 0 || languages.some(tag => covers(tag, spoken))
+  if (!known) turn.warn(13512, `language "${spoken}" is not available; "${default_language}" is used`)
+  const basic = wanted !== null && /^(man|woman|alice)$/i.test(wanted)
+  const usable =
+    wanted === null || basic || voices.length === 0 || voices.some(v => v.toLowerCase() === wanted.toLowerCase())
+  if (!usable) turn.warn(13511, `voice "${wanted}" is not available; the default voice of the language is used`)
+  return { voice: usable ? (wanted ?? default_voice) : default_voice, language: known ? spoken : default_language }
+}
+
+/** `Google.en-GB-Standard-A` names its language; most provider voices do not. */
+function languageOf(voice: string): string | null {
+  return /^[A-Za-z]+\.([a-z]{2,3}-[A-Z]{2})\b/.exec(voice)?.[1] ?? null
+}
+
+/** `en` covers `en-GB` and the reverse; tags are compared without case. */
+export function covers(known: string, wanted: string): boolean {
+  const [a, b] = [known.toLowerCase(), wanted.toLowerCase()]
+  return a === b || a === b.split('-')[0] || a.split('-')[0] === b
+}
+
+function inspectSsml(element: Element, report: Report): void {
+  for (const child of element.children) {
+    if (typeof child === 'string') continue
+    const about = { number: 12200, element: child.name }
+    const rules = Object.hasOwn(SSML, child.name) ? SSML[child.name] : undefined
+    if (!rules) {
+      const detail = `<${child.name}> is not a speech element; its text is spoken`
+      report({ ...about, rule: 'unknown_element', detail, place: child })
+    }
+    for (const [name, { value, ...place }] of Object.entries(child.attributes)) {
+      const shape = rules && Object.hasOwn(rules, name) ? rules[name] : undefined
+      if (!rules || shape?.test(value)) continue
+      const rule = shape ? 'bad_value' : 'unknown_attribute'
+      report({ ...about, rule, detail: `${name} of <${child.name}> is dropped`, place })
+    }
+    inspectSsml(child, report)
+  }
+}
+
+/** Text without tags; `sub` is spoken by its alias. Runs of white space become one space. */
+export function plain(element: Element): string {
+  return collapse(rawText(element))
+}
+
+function rawText(element: Element): string {
+  const alias = element.name === 'sub' ? element.attributes['alias']?.value : undefined
+  if (alias !== undefined) return alias
+  const words = element.children.map(child => (typeof child === 'string' ? child : rawText(child))).join('')
+  return ['break', 'p', 's'].includes(element.name) ? ` ${words} ` : words
+}
+
+function collapse(words: string): string {
+  return words.replace(/\s+/g, ' ').trim()
+}
+
+/** Known elements and good attributes only, so that the engine gets nothing that the rules above refused. */
+function serialise(element: Element): string {
+  return element.children
+    .map(child => {
+      if (typeof child === 'string') return escapeXml(child.replace(/\s+/g, ' '))
+      const rules = Object.hasOwn(SSML, child.name) ? SSML[child.name] : undefined
+      if (!rules) return serialise(child)
+      const attributes = Object.entries(child.attributes)
+        .filter(([name, { value }]) => Object.hasOwn(rules, name) && rules[name]?.test(value))
+        .map(([name, { value }]) => ` ${name}="${escapeXml(value)}"`)
+        .join('')
+      const inside = serialise(child)
+      return inside === '' ? `<${child.name}${attributes}/>` : `<${child.name}${attributes}>${inside}</${child.name}>`
+    })
+    .join('')
+    .trim()
+}
+
+function escapeXml(words: string): string {
+  return words.replace(/&/g, '&amp;').replace(/</g, '&lt;').replace(/>/g, '&gt;').replace(/"/g, '&quot;')
+}

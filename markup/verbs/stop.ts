@@ -1,0 +1,53 @@
+import type { Turn } from '../interpreter/turn.ts'
+import type { Activity, Command } from '../interpreter/types.ts'
+import { ignored } from './attributes.ts'
+import { recording, siprec, transcription } from './nouns/activities.ts'
+import { stream } from './nouns/stream.ts'
+import type { Node, Shape } from './shape.ts'
+import { next, verb } from './verb.ts'
+
+/** A Stop names an activity by its kind and name; what it was started with may be repeated and means nothing. */
+const named = (noun: Shape): Shape => ({ ...noun, inspect() {} })
+
+const STOPS: Readonly<Record<Activity['kind'], Command['type'] & `stop_${string}`>> = {
+  Stream: 'stop_stream',
+  Recording: 'stop_recording',
+  Siprec: 'stop_siprec',
+  Transcription: 'stop_transcription',
+}
+
+/** Ends the activity of the same name; without a name the only one of its kind. */
+export const stop = verb(
+  'Stop',
+  { action: ignored('URL'), method: ignored('GET, POST') },
+  {
+    nouns: [stream, recording, siprec, transcription].map(noun => named(noun as Shape)),
+    stray: 14300,
+    // Nothing can be going on before the answer.
+    answers: () => false,
+    inspect(node, report) {
+      if (node.nouns.length > 0) return
+      const detail = '<Stop> has nothing to stop'
+      report({ rule: 'missing', number: 12200, detail, place: node.element, element: 'Stop' })
+    },
+    begin(node, turn) {
+      for (const noun of node.nouns) end(noun, turn)
+      return next
+    },
+  },
+)
+
+function end(noun: Node, turn: Turn): void {
+  const kind = noun.shape.name as Activity['kind']
+  const name = noun.attributes['name'] ?? null
+  const going = turn.activities.filter(other => other.kind === kind && (name === null || other.name === name))
+  const [activity, another] = going
+  if (!activity || (another && name === null)) {
+    const which = name === null ? `a ${kind}` : `a ${kind} named "${name}"`
+    const why = activity ? `more than one ${kind} is going on and <Stop> names none` : `${which} is not going on`
+    turn.warn(12200, why, noun.element)
+    return
+  }
+  turn.emit({ type: STOPS[kind], id: activity.id } as Command)
+  turn.activities = turn.activities.filter(other => other.id !== activity.id)
+}
