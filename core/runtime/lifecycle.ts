@@ -41,8 +41,9 @@ export async function runProcess(
     stopOnSignal(running, log, () => served.close())
     process.send?.({ ready: true })
   } catch (error) {
-    if (!(error instanceof StartRefused)) throw error
-    tellAndExit(error.message)
+    if (error instanceof StartRefused) tellAndExit(error.message)
+    log.fatal({ err: error }, 'could not start')
+    process.exit(1)
   }
 }
 
