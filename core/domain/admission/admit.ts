@@ -36,8 +36,9 @@ export const CHECKS: readonly Check[] = [
 export function admit(facts: AdmissionFacts): Verdict {
   const trace: TracedFinding[] = []
   for (const check of CHECKS) {
-    const asked = facts.direction === 'outbound' || check.inbound
-    const finding = asked ? check.decide(facts) : skipped('not asked of inbound calls')
+    const finding = check.asked.includes(facts.direction)
+      ? check.decide(facts)
+      : skipped(`not asked of ${facts.direction} calls`)
     trace.push({ check: check.name, ...finding })
     if (finding.result === 'refused' && finding.reason)
       return { admitted: false, reason: finding.reason, sentence: finding.sentence, facts: finding.facts ?? {}, trace }

@@ -8,6 +8,12 @@ export type ServiceType = 'trunk' | 'subtrunk' | 'voice_application' | 'automati
 export type Level = 'subtrunk' | 'trunk' | 'policy' | 'subaccount' | 'project'
 export type Transport = 'udp' | 'tcp' | 'tls' | 'ws' | 'wss'
 
+/**
+ * `outbound`: to the world. `inbound`: to one of our numbers, as the trunk or application that gets it sees it. `on_net`:
+ * from a trunk peer to one of our numbers, as the peer's trunk sees it. Only `outbound` has a destination and a price.
+ */
+export type Direction = 'outbound' | 'inbound' | 'on_net'
+
 /** A limit and what is used of it. Null is no ceiling; 0 admits nothing. */
 export interface Ceiling {
   readonly limit: number | null
@@ -66,8 +72,7 @@ export interface ContainmentFacts {
 }
 
 export interface AdmissionFacts {
-  /** `inbound`: a call to one of our numbers; it is not rated, and the checks of a destination do not apply. */
-  readonly direction: 'outbound' | 'inbound'
+  readonly direction: Direction
   readonly service: Readonly<{ type: ServiceType; id: string; name: string }>
   /** In the order project, subaccount, trunk, subtrunk; those that the call has. */
   readonly holders: readonly HolderFacts[]
@@ -124,8 +129,8 @@ export interface Check {
   readonly name: string
   /** Every reason that this check may refuse with. */
   readonly reasons: readonly Reason[]
-  /** Inbound calls are asked too. */
-  readonly inbound: boolean
+  /** The kinds of call that are asked. */
+  readonly asked: readonly Direction[]
   decide(facts: AdmissionFacts): Finding
 }
 

@@ -17,3 +17,6 @@ export interface WorkerReply {
   readonly last_id?: number
   readonly error?: { readonly message: string; readonly code: string }
 }
+
+/** A statement that begins so names a procedure (core/state/procedures.ts); its one parameter is the procedure's input. */
+export const PROCEDURE_PREFIX = 'procedure '

@@ -1,6 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import Database from 'better-sqlite3'
-import type { WorkerReply, WorkerRequest, WorkerSettings } from './protocol.ts'
+import { PROCEDURE_PREFIX, type WorkerReply, type WorkerRequest, type WorkerSettings } from './protocol.ts'
+import { runProcedure } from './run-procedure.ts'
 
 /**
  * The thread that owns the SQLite connection. SQLite blocks while another process writes or the disk is slow; here that
@@ -32,6 +33,10 @@ function prepared(sql: string): Database.Statement {
 
 function answer(request: WorkerRequest): WorkerReply {
   try {
+    if (request.sql.startsWith(PROCEDURE_PREFIX)) {
+      const name = request.sql.slice(PROCEDURE_PREFIX.length)
+      return { id: request.id, rows: [{ result: runProcedure(database, prepared, name, request.parameters[0]) }] }
+    }
     const statement = prepared(request.sql)
     if (statement.reader) return { id: request.id, rows: statement.all(...request.parameters) }
     const { changes, lastInsertRowid } = statement.run(...request.parameters)

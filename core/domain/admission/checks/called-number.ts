@@ -4,7 +4,7 @@ import type { Check } from '../types.ts'
 export const calledNumber: Check = {
   name: 'called_number',
   reasons: ['number_invalid'],
-  inbound: false,
+  asked: ['outbound', 'on_net'],
   decide({ called }) {
     if (!called.number) return refused('number_invalid', { value: called.given, limit: called.country })
     return passed(`${called.given} is ${called.number.e164}`, 'E.164', called.number.e164)

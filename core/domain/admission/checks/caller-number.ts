@@ -14,7 +14,7 @@ const SENTENCE: Readonly<Record<CallerOwnership, string>> = {
 export const callerNumber: Check = {
   name: 'caller_number',
   reasons: ['caller_not_owned'],
-  inbound: false,
+  asked: ['outbound', 'on_net'],
   decide({ caller }) {
     const sentence = SENTENCE[caller.ownership]
     const given = caller.given || 'anonymous'

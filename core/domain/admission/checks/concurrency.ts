@@ -4,7 +4,7 @@ import type { Check } from '../types.ts'
 export const concurrency: Check = {
   name: 'concurrency',
   reasons: ['concurrency_exceeded'],
-  inbound: true,
+  asked: ['outbound', 'inbound', 'on_net'],
   decide: ({ levels }) =>
     withinLevels(levels, {
       reason: 'concurrency_exceeded',

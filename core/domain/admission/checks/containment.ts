@@ -4,7 +4,7 @@ import type { Check } from '../types.ts'
 export const containment: Check = {
   name: 'containment',
   reasons: ['DESTINATION_CONTAINED'],
-  inbound: false,
+  asked: ['outbound'],
   decide({ called, containments }) {
     const number = called.number
     if (!number) return skipped('there is no number')

@@ -4,7 +4,7 @@ import type { Check } from '../types.ts'
 export const cps: Check = {
   name: 'cps',
   reasons: ['cps_exceeded'],
-  inbound: true,
+  asked: ['outbound', 'inbound', 'on_net'],
   decide: ({ levels }) =>
     withinLevels(levels, {
       reason: 'cps_exceeded',

@@ -6,7 +6,7 @@ import type { Check } from '../types.ts'
 export const destination: Check = {
   name: 'destination',
   reasons: ['destination_denied'],
-  inbound: false,
+  asked: ['outbound'],
   decide({ called, policies }) {
     if (!called.number) return skipped('there is no number')
     if (policies.length === 0) return skipped('no policy applies')

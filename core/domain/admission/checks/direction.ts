@@ -5,9 +5,10 @@ import type { Check } from '../types.ts'
 export const direction: Check = {
   name: 'direction',
   reasons: ['direction_not_allowed'],
-  inbound: true,
-  decide({ trunk, direction: asked }) {
+  asked: ['outbound', 'inbound', 'on_net'],
+  decide({ trunk, direction: of }) {
     if (!trunk) return skipped('the call uses no trunk')
+    const asked = of === 'inbound' ? 'inbound' : 'outbound'
     if (trunk.direction !== 'both' && trunk.direction !== asked)
       return refused('direction_not_allowed', { name: `"${trunk.name}"`, value: asked, limit: trunk.direction })
     return passed(`the trunk carries ${trunk.direction} traffic`, trunk.direction, asked)

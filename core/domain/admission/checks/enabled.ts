@@ -12,7 +12,7 @@ const REASON_OF: Readonly<Record<HolderFacts['kind'], Reason>> = {
 export const enabled: Check = {
   name: 'enabled',
   reasons: ['project_disabled', 'subaccount_suspended', 'trunk_disabled', 'subtrunk_disabled'],
-  inbound: true,
+  asked: ['outbound', 'inbound', 'on_net'],
   decide({ holders }) {
     const disabled = holders.find(holder => !holder.enabled)
     if (disabled)

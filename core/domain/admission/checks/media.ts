@@ -4,7 +4,7 @@ import type { Check } from '../types.ts'
 export const media: Check = {
   name: 'media',
   reasons: ['srtp_required', 'no_common_codec'],
-  inbound: false,
+  asked: ['outbound', 'on_net'],
   decide({ trunk, offer }) {
     if (!trunk || !offer) return skipped('there is no offer to check')
     if (trunk.media_security === 'sdes_srtp_required' && !offer.sdes_srtp)

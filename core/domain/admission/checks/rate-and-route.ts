@@ -5,7 +5,7 @@ import type { Check } from '../types.ts'
 export const rateAndRoute: Check = {
   name: 'rate_and_route',
   reasons: ['no_rate', 'no_route'],
-  inbound: false,
+  asked: ['outbound'],
   decide({ called, price_book, rate, routes, billing }) {
     const number = called.number
     if (!number) return skipped('there is no number')

@@ -6,7 +6,7 @@ import type { Check } from '../types.ts'
 export const rateCeiling: Check = {
   name: 'rate_ceiling',
   reasons: ['rate_above_ceiling'],
-  inbound: false,
+  asked: ['outbound'],
   decide({ rate, levels, called }) {
     if (!called.number) return skipped('there is no number')
     return withinLevels(levels, {

@@ -6,11 +6,11 @@ import type { AdmissionFacts, Check, Finding } from '../types.ts'
 export const spend: Check = {
   name: 'spend',
   reasons: ['daily_spend_exceeded', 'velocity_exceeded', 'balance_exhausted', 'max_duration'],
-  inbound: true,
+  asked: ['outbound', 'inbound', 'on_net'],
   decide(facts) {
     const duration = runsAtAll(facts)
-    if (facts.direction === 'inbound')
-      return duration.result === 'refused' ? duration : skipped('inbound calls are not billed')
+    if (facts.direction !== 'outbound')
+      return duration.result === 'refused' ? duration : skipped('calls to our numbers are not billed')
     const adds = heldMinor(facts)
     const daily = withinLevels(facts.levels, {
       reason: 'daily_spend_exceeded',

@@ -4,7 +4,7 @@ import type { Check } from '../types.ts'
 export const transportSecurity: Check = {
   name: 'transport_security',
   reasons: ['tls_required'],
-  inbound: false,
+  asked: ['outbound', 'on_net'],
   decide({ trunk, transport }) {
     if (!trunk || transport === null) return skipped('no peer sent this call')
     if (trunk.require_tls && transport !== 'tls' && transport !== 'wss')

@@ -1,0 +1,34 @@
+const formatters = new Map<string, Intl.DateTimeFormat>()
+
+// Making a formatter costs fifty times what using one does. The number of time zones is the bound of this map.
+function formatter(time_zone: string): Intl.DateTimeFormat {
+  const known = formatters.get(time_zone)
+  if (known) return known
+  const made = new Intl.DateTimeFormat('en-CA', {
+    timeZone: time_zone,
+    calendar: 'iso8601',
+    numberingSystem: 'latn',
+    year: 'numeric',
+    month: '2-digit',
+    day: '2-digit',
+  })
+  formatters.set(time_zone, made)
+  return made
+}
+
+/** Day of the time zone, `YYYY-MM-DD`; daily windows are these days. */
+export const dayOf = (epoch_ms: number, time_zone: string): string => formatter(time_zone).format(epoch_ms)
+
+/** When the day of the time zone ends: the first moment of the next one, epoch ms. */
+export function dayEnds(epoch_ms: number, time_zone: string): number {
+  const today = dayOf(epoch_ms, time_zone)
+  let before = epoch_ms
+  // A day of a time zone has at most 25 hours.
+  let after = epoch_ms + 26 * 3_600_000
+  while (after - before > 1) {
+    const middle = Math.floor((before + after) / 2)
+    if (dayOf(middle, time_zone) === today) before = middle
+    else after = middle
+  }
+  return after
+}

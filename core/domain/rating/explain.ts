@@ -1,0 +1,60 @@
+import { billedMinor, billedSeconds } from './price.ts'
+import type { Tariff } from './types.ts'
+
+/** Every input of a call's price, as its record keeps them. */
+export interface PriceInputs extends Tariff {
+  readonly billing: 'rated' | 'free'
+  readonly destination: string
+  readonly currency: string
+  readonly price_book_id: string | null
+  readonly price_book_revision: number | null
+  readonly rate_prefix: string | null
+  readonly rate_label: string | null
+  /** Whole seconds from answer to end; an answered call of less than a second counts as one. */
+  readonly duration_seconds: number
+}
+
+export interface Price {
+  readonly billed_seconds: number
+  readonly charge_minor: number
+}
+
+/** The price of an ended call. */
+export function priceOf(inputs: PriceInputs): Price {
+  const billed_seconds = billedSeconds(inputs, inputs.duration_seconds)
+  return { billed_seconds, charge_minor: inputs.billing === 'free' ? 0 : billedMinor(inputs, billed_seconds) }
+}
+
+/** The same line by line, as a person would recompute it (`bin/strowger rate CA…`). */
+export function explainPrice(inputs: PriceInputs): string[] {
+  const { billed_seconds, charge_minor } = priceOf(inputs)
+  const rate = decimal(BigInt(inputs.rate_micro))
+  const exact = exactMinor(inputs, billed_seconds)
+  return [
+    `destination      ${inputs.destination}`,
+    inputs.rate_prefix === null
+      ? 'rate             none: the call is not billed'
+      : `rate             +${inputs.rate_prefix} ${inputs.rate_label ?? ''} of price book ${inputs.price_book_id ?? ''}, revision ${inputs.price_book_revision ?? ''}`,
+    `price            ${rate} minor units of ${inputs.currency} a ${inputs.rate_unit}`,
+    `increments       first ${inputs.increment_initial_seconds} s, then ${inputs.increment_additional_seconds} s`,
+    `duration         ${inputs.duration_seconds} s`,
+    `billed           ${billed_seconds} s`,
+    `exact amount     ${exact} minor units`,
+    inputs.billing === 'free'
+      ? 'charge           0: sandbox or test call'
+      : `charge           ${charge_minor} minor units, rounded up once`,
+  ]
+}
+
+function exactMinor({ rate_micro, rate_unit }: Tariff, billed: number): string {
+  const sixtieths = BigInt(rate_micro) * BigInt(billed) * (rate_unit === 'second' ? 60n : 1n)
+  const whole = sixtieths / 60n
+  const rest = sixtieths % 60n
+  return rest === 0n ? decimal(whole) : `${decimal(whole)} and ${rest}/60 of a millionth`
+}
+
+/** Millionths as a decimal number without needless zeros. */
+function decimal(micro: bigint): string {
+  const fraction = (micro % 1_000_000n).toString().padStart(6, '0').replace(/0+$/, '')
+  return fraction === '' ? String(micro / 1_000_000n) : `${micro / 1_000_000n}.${fraction}`
+}

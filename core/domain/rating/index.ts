@@ -1,0 +1,5 @@
+export * from './day.ts'
+export * from './explain.ts'
+export * from './price.ts'
+export * from './rates.ts'
+export * from './types.ts'

@@ -1,0 +1,398 @@
+import type { AdmissionFacts, HolderFacts, LevelFacts, PolicyFacts, TrunkFacts } from '../../domain/admission/index.ts'
+import { type CallerFacts, type CallerOwnership, ownershipOf } from '../../domain/identity/caller.ts'
+import { type CalledNumber, normalizeNumber, parseCalled, parseNumber } from '../../domain/numbers/parse.ts'
+import { prefixesOf } from '../../domain/policies/destinations.ts'
+import { dayOf } from '../../domain/rating/day.ts'
+import type { Rate } from '../../domain/rating/types.ts'
+import { type LevelLimits, levelFacts, levelLimits } from './levels.ts'
+import type { AdmissionRequest } from './request.ts'
+import { marks, number, query, type Row, type Steps, text, textOrNull } from './steps.ts'
+
+/** Everything that a decision is made of, and what taking needs beside it. */
+export interface Gathered {
+  readonly facts: AdmissionFacts
+  readonly project: Row
+  readonly trunk: Row | null
+  readonly subtrunk: Row | null
+  readonly subaccount: Row | null
+  /** The policy of the service, and that of its trunk when the service is a subtrunk with a policy of its own. */
+  readonly policies: readonly Row[]
+  readonly price_book: Row | null
+  readonly egress_trunk_id: string | null
+  readonly day: string
+}
+
+const DEFAULT_COUNTRY = 'NG'
+
+/** Reads the facts. Everything is read now, so that a change is in effect for the next call. */
+export function* gather(request: AdmissionRequest, steady_ms: number): Steps<Gathered> {
+  const project = yield* readProject(request.project_id)
+  const { trunk, subtrunk } = yield* readTrunks(request)
+  const subaccount_id = trunk ? textOrNull(trunk, 'subaccount_id') : null
+  const subaccount =
+    subaccount_id === null ? null : one(yield* query('select * from subaccount where id = ?', subaccount_id))
+  const policies = yield* readPolicies(request, trunk, subtrunk)
+  const country = trunk ? (textOrNull(trunk, 'country') ?? DEFAULT_COUNTRY) : DEFAULT_COUNTRY
+  const outbound = request.part === 'outbound'
+  const called = yield* readCalled(request, country)
+  const { caller, egress_trunk_id } = yield* readCaller(request, country, trunk, subtrunk)
+  const digits = outbound ? (called.number?.digits ?? null) : null
+  const price_book = outbound ? yield* readPriceBook(request) : null
+  const rate = price_book && digits ? yield* readRate(text(price_book, 'id'), digits) : null
+  const day = dayOf(request.now_ms, text(project, 'time_zone'))
+  const limits = levelLimits({ project, subaccount, trunk, subtrunk, policies })
+  const facts: AdmissionFacts = {
+    direction: request.part,
+    service: { ...request.service, name: text(subtrunk ?? trunk ?? project, 'name') },
+    holders: holdersOf(project, subaccount, trunk, subtrunk),
+    trunk: trunk ? trunkFacts(trunk) : null,
+    transport: request.transport,
+    offer: request.offer,
+    called,
+    caller,
+    policies: digits ? yield* readRules(policies, digits) : [],
+    containments: digits ? yield* readContainments(request, egress_trunk_id, digits) : [],
+    billing: request.test === true || number(project, 'sandbox') === 1 ? 'free' : 'rated',
+    price_book: price_book ? { id: text(price_book, 'id'), name: text(price_book, 'name') } : null,
+    rate,
+    routes: digits ? yield* countRoutes(request, egress_trunk_id, project, digits) : 0,
+    levels: yield* readLevels(limits, { day, steady_ms, outbound }),
+    balance: outbound
+      ? yield* readBalance(project)
+      : { name: text(project, 'billing_account_id'), available_minor: null },
+  }
+  return { facts, project, trunk, subtrunk, subaccount, policies, price_book, egress_trunk_id, day }
+}
+
+const one = (rows: readonly Row[]): Row | null => rows[0] ?? null
+
+function* readProject(project_id: string): Steps<Row> {
+  const project = one(
+    yield* query(
+      `select p.*, o.time_zone, c.concurrency, c.cps, c.daily_spend_cap_minor, c.velocity_cap_minor,
+        c.max_call_duration_seconds, c.max_destination_rate_minor
+      from project p join organization o on o.id = p.organization_id left join project_ceiling c on c.project_id = p.id
+      where p.id = ?`,
+      project_id,
+    ),
+  )
+  if (!project) throw new Error(`there is no project ${project_id}`)
+  return project
+}
+
+function* readTrunks({ service, project_id }: AdmissionRequest): Steps<{ trunk: Row | null; subtrunk: Row | null }> {
+  if (service.type !== 'trunk' && service.type !== 'subtrunk') return { trunk: null, subtrunk: null }
+  const subtrunk =
+    service.type === 'subtrunk'
+      ? (one(yield* query('select * from subtrunk where id = ? and project_id = ?', service.id, project_id)) ??
+        gone(service.id))
+      : null
+  const trunk_id = subtrunk ? textOrNull(subtrunk, 'trunk_id') : service.id
+  const trunk =
+    trunk_id === null
+      ? null
+      : one(
+          yield* query(
+            `select t.*, s.country, s.default_caller from trunk t left join trunk_setting s on s.trunk_id = t.id
+            where t.id = ? and t.project_id = ?`,
+            trunk_id,
+            project_id,
+          ),
+        )
+  return { trunk: trunk ?? (trunk_id === null ? null : gone(trunk_id)), subtrunk }
+}
+
+// A service that was deleted between the INVITE and now: its row is gone, and a gone service refuses new calls.
+const gone = (id: string): Row => ({ id, name: id, status: 'released', codecs: '[]', direction: 'both', revision: 0 })
+
+function* readPolicies(request: AdmissionRequest, trunk: Row | null, subtrunk: Row | null): Steps<Row[]> {
+  // Voice services without an application are attached by their project.
+  const ids = subtrunk && trunk ? [text(subtrunk, 'id'), text(trunk, 'id')] : [request.service.id, request.project_id]
+  const attached = yield* query(
+    `select p.*, a.service_type, a.service_id from policy_attachment a join outbound_policy p on p.id = a.policy_id
+    where a.service_id in (?, ?) and p.status = 'active' and p.project_id = ?`,
+    ids[0] ?? '',
+    ids[1] ?? '',
+    request.project_id,
+  )
+  const of = (type: string, id: string) =>
+    attached.find(row => text(row, 'service_type') === type && text(row, 'service_id') === id)
+  const own = of(request.service.type, request.service.id) ?? of(request.service.type, request.project_id)
+  const parent = subtrunk && trunk ? of('trunk', text(trunk, 'id')) : undefined
+  const found = [...(parent ? [parent] : []), ...(own ? [own] : [])]
+  if (parent || (own && !subtrunk)) return found
+  const standard = one(
+    yield* query(
+      "select * from outbound_policy where project_id = ? and system_default = 1 and status = 'active'",
+      request.project_id,
+    ),
+  )
+  return standard ? [standard, ...found] : found
+}
+
+function* readCalled({ called, project_id }: AdmissionRequest, country: string): Steps<CalledNumber> {
+  const code = normalizeNumber(called)?.replace(/^\+/, '')
+  // Every short code is shorter than the shortest E.164 number.
+  if (code === undefined || code.length > 6) return parseCalled(called, country)
+  const rows = yield* query(
+    'select code, sends_to from short_code where code = ? and (project_id = ? or project_id is null) order by project_id',
+    code,
+    project_id,
+  )
+  return parseCalled(called, country, new Map(rows.map(row => [text(row, 'code'), text(row, 'sends_to')])))
+}
+
+interface ReadCallerResult {
+  readonly caller: CallerFacts
+  readonly egress_trunk_id: string | null
+}
+
+function* readCaller(
+  request: AdmissionRequest,
+  country: string,
+  trunk: Row | null,
+  subtrunk: Row | null,
+): Steps<ReadCallerResult> {
+  const own_trunk_id = trunk ? text(trunk, 'id') : null
+  const given = request.caller
+  if (request.part === 'inbound') {
+    const e164 = parseNumber(given, country)?.e164 ?? null
+    return { caller: { given, e164, ownership: 'owned' }, egress_trunk_id: own_trunk_id }
+  }
+  const e164 = parseNumber(given, country)?.e164 ?? null
+  const row = e164 ? one(yield* query('select * from number where e164 = ?', e164)) : null
+  const held = row !== null && textOrNull(row, 'project_id') === request.project_id && text(row, 'status') === 'held'
+  const standing = held && row && trunk ? yield* serviceStanding(row, trunk, subtrunk) : NO_NUMBERS
+  const ownership: CallerOwnership = ownershipOf(e164, {
+    of_project: held,
+    forwarded: request.forwarded_caller === true,
+    ...standing,
+  })
+  const stand_in = ownership === 'owned' || ownership === 'forwarded' ? null : defaultCaller(trunk)
+  const caller: CallerFacts = stand_in ? { given, e164: stand_in, ownership: 'default' } : { given, e164, ownership }
+  return { caller, egress_trunk_id: own_trunk_id ?? (held && row ? yield* trunkOfNumber(row) : null) }
+}
+
+const NO_NUMBERS = { of_service: false, service_has_numbers: false } as const
+
+const defaultCaller = (trunk: Row | null): string | null => (trunk ? textOrNull(trunk, 'default_caller') : null)
+
+function* serviceStanding(
+  row: Row,
+  trunk: Row,
+  subtrunk: Row | null,
+): Steps<{ of_service: boolean; service_has_numbers: boolean }> {
+  const e164 = text(row, 'e164')
+  const route = textOrNull(row, 'route_id')
+  if (subtrunk) {
+    const id = text(subtrunk, 'id')
+    if (route === id) return { of_service: true, service_has_numbers: true }
+    const blocks = yield* query(
+      `select "start", "end" from delegation where subtrunk_id = ? and status <> 'detaching'`,
+      id,
+    )
+    const within = blocks.some(
+      block =>
+        e164.length === text(block, 'start').length && e164 >= text(block, 'start') && e164 <= text(block, 'end'),
+    )
+    // A subtrunk is a share: what is not delegated to it belongs to others.
+    return { of_service: within, service_has_numbers: true }
+  }
+  const id = text(trunk, 'id')
+  if (route === id) return { of_service: true, service_has_numbers: true }
+  const any = yield* query("select 1 as one from number where route_kind = 'trunk' and route_id = ? limit 1", id)
+  return { of_service: false, service_has_numbers: any.length > 0 }
+}
+
+/** The trunk that a number is routed to, while it takes calls. */
+function* trunkOfNumber(row: Row): Steps<string | null> {
+  const route = textOrNull(row, 'route_id')
+  if (route === null) return null
+  const kind = textOrNull(row, 'route_kind')
+  if (kind !== 'trunk' && kind !== 'subtrunk') return null
+  const trunk = one(
+    yield* kind === 'trunk'
+      ? query("select id from trunk where id = ? and status = 'enabled'", route)
+      : query(
+          "select t.id from subtrunk s join trunk t on t.id = s.trunk_id where s.id = ? and t.status = 'enabled'",
+          route,
+        ),
+  )
+  return trunk ? text(trunk, 'id') : null
+}
+
+function* readRules(policies: readonly Row[], digits: string): Steps<PolicyFacts[]> {
+  const prefixes = prefixesOf(digits)
+  const result: PolicyFacts[] = []
+  for (const policy of policies) {
+    const id = text(policy, 'id')
+    const rules = yield* query(
+      `select op, kind, value, prefix, label from policy_rule where policy_id = ? and prefix in (${marks(prefixes.length)})`,
+      id,
+      ...prefixes,
+    )
+    // Among matching rules an allow answers the question already.
+    const allow =
+      rules.some(rule => text(rule, 'op') === 'allow') ||
+      (yield* query("select 1 as one from policy_rule where policy_id = ? and op = 'allow' limit 1", id)).length > 0
+    result.push({
+      id,
+      name: text(policy, 'name'),
+      has_allow: allow,
+      rules: rules.map(rule => ({
+        op: text(rule, 'op') === 'allow' ? 'allow' : 'deny',
+        kind: text(rule, 'kind') === 'country' ? 'country' : 'prefix',
+        value: text(rule, 'value'),
+        prefix: text(rule, 'prefix'),
+        label: textOrNull(rule, 'label'),
+      })),
+    })
+  }
+  return result
+}
+
+function* readContainments({ project_id, now_ms }: AdmissionRequest, trunk_id: string | null, digits: string) {
+  const prefixes = prefixesOf(digits)
+  const now = new Date(now_ms).toISOString()
+  const rows = yield* query(
+    `select id, prefix, case_ref from containment where project_id = ? and prefix in (${marks(prefixes.length)})
+    and released_at is null and starts_at <= ? and expires_at > ? and (trunk_id is null or trunk_id = ?)`,
+    project_id,
+    ...prefixes,
+    now,
+    now,
+    trunk_id,
+  )
+  return rows.map(row => ({ id: text(row, 'id'), prefix: text(row, 'prefix'), case_ref: text(row, 'case_ref') }))
+}
+
+function* readPriceBook({ project_id, now_ms }: AdmissionRequest): Steps<Row | null> {
+  // The project's own book before the operator's; of several in force the newest.
+  return one(
+    yield* query(
+      `select * from price_book where (project_id = ? or project_id is null) and direction = 'outbound'
+      and effective_from <= ? order by (project_id is null), effective_from desc, id desc limit 1`,
+      project_id,
+      new Date(now_ms).toISOString(),
+    ),
+  )
+}
+
+function* readRate(price_book_id: string, digits: string): Steps<Rate | null> {
+  const prefixes = prefixesOf(digits)
+  const row = one(
+    yield* query(
+      `select * from rate where price_book_id = ? and prefix in (${marks(prefixes.length)})
+      order by length(prefix) desc limit 1`,
+      price_book_id,
+      ...prefixes,
+    ),
+  )
+  return row
+    ? {
+        id: text(row, 'id'),
+        prefix: text(row, 'prefix'),
+        label: text(row, 'label'),
+        rate_micro: number(row, 'rate_micro'),
+        rate_unit: text(row, 'rate_unit') === 'second' ? 'second' : 'minute',
+        increment_initial_seconds: number(row, 'increment_initial_seconds'),
+        increment_additional_seconds: number(row, 'increment_additional_seconds'),
+      }
+    : null
+}
+
+function* countRoutes(request: AdmissionRequest, trunk_id: string | null, project: Row, digits: string): Steps<number> {
+  const known = request.own_targets ?? null
+  const own =
+    known ??
+    (trunk_id === null
+      ? 0
+      : number(
+          (yield* query(
+            'select count(*) as n from termination_target where trunk_id = ? and enabled = 1',
+            trunk_id,
+          ))[0] ?? {},
+          'n',
+        ))
+  if (own > 0) return own
+  const prefixes = prefixesOf(digits)
+  const carriers = yield* query(
+    `select count(*) as n from carrier_route r join carrier c on c.id = r.carrier_id
+    where r.prefix in (${marks(prefixes.length)}) and c.enabled = 1 and c.sandbox = ?
+    and exists (select 1 from carrier_target t where t.carrier_id = c.id and t.enabled = 1)`,
+    ...prefixes,
+    number(project, 'sandbox'),
+  )
+  return number(carriers[0] ?? {}, 'n')
+}
+
+interface LevelTimes {
+  readonly day: string
+  readonly steady_ms: number
+  readonly outbound: boolean
+}
+
+function* readLevels(limits: readonly LevelLimits[], { day, steady_ms, outbound }: LevelTimes): Steps<LevelFacts[]> {
+  const ids = limits.map(({ id }) => id)
+  const used = yield* query(`select * from level_use where subject_id in (${marks(ids.length)})`, ...ids)
+  const spent = outbound
+    ? yield* query(`select * from spend_day where subject_id in (${marks(ids.length)}) and day = ?`, ...ids, day)
+    : []
+  const capped = outbound ? limits.filter(limit => limit.velocity_cap_minor !== null).map(({ id }) => id) : []
+  // 61 buckets, so that none of the rolling hour is missed; those beyond now are from before the machine was restarted.
+  const minute = Math.floor(steady_ms / 60_000)
+  const hour =
+    capped.length === 0
+      ? []
+      : yield* query(
+          `select level, subject_id, sum(spent_minor) as spent_minor from spend_minute
+          where subject_id in (${marks(capped.length)}) and minute between ? and ? group by level, subject_id`,
+          ...capped,
+          minute - 60,
+          minute,
+        )
+  return limits.map(limit => levelFacts(limit, used, spent, hour, steady_ms))
+}
+
+function* readBalance(project: Row) {
+  const id = text(project, 'billing_account_id')
+  const account = one(yield* query('select * from billing_account where id = ?', id))
+  if (!account || number(account, 'prepaid') === 0) return { name: id, available_minor: null }
+  const available_minor =
+    number(account, 'balance_minor') + number(account, 'credit_minor') - number(account, 'held_minor')
+  return { name: text(account, 'name'), available_minor }
+}
+
+function holdersOf(project: Row, subaccount: Row | null, trunk: Row | null, subtrunk: Row | null): HolderFacts[] {
+  const holder = (kind: HolderFacts['kind'], row: Row, enabled: string): HolderFacts => ({
+    kind,
+    id: text(row, 'id'),
+    name: text(row, 'name'),
+    status: text(row, 'status'),
+    enabled: text(row, 'status') === enabled,
+  })
+  return [
+    holder('project', project, 'active'),
+    ...(subaccount ? [holder('subaccount', subaccount, 'enabled')] : []),
+    ...(trunk ? [holder('trunk', trunk, 'enabled')] : []),
+    ...(subtrunk ? [holder('subtrunk', subtrunk, 'enabled')] : []),
+  ]
+}
+
+function trunkFacts(trunk: Row): TrunkFacts {
+  const direction = text(trunk, 'direction')
+  return {
+    name: text(trunk, 'name'),
+    direction: direction === 'inbound' || direction === 'outbound' ? direction : 'both',
+    require_tls: number(trunk, 'require_tls') === 1,
+    media_security: text(trunk, 'media_security') === 'sdes_srtp_required' ? 'sdes_srtp_required' : 'rtp',
+    codecs: JSON.parse(text(trunk, 'codecs')) as string[],
+  }
+}
+
+export const revisionsOf = ({ trunk, subtrunk, subaccount, policies, price_book }: Gathered): Record<string, number> =>
+  Object.fromEntries(
+    [trunk, subtrunk, subaccount, ...policies, price_book]
+      .filter(row => row !== null)
+      .map(row => [text(row, 'id'), number(row, 'revision')]),
+  )

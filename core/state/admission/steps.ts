@@ -1,0 +1,42 @@
+/** One SQL statement of a procedure. */
+export interface Statement {
+  readonly sql: string
+  readonly parameters: readonly (string | number | null)[]
+}
+
+export type Row = Readonly<Record<string, string | number | null>>
+
+/**
+ * A procedure: statements one after the other, each with the rows of the one before. It does not know who runs them: with
+ * SQLite the thread that holds the connection does, in one transaction and one message (decision 0503); a
+ * database server would be sent them one by one.
+ */
+export type Steps<Result> = Generator<Statement, Result, Row[]>
+
+/** One statement of a procedure and its rows. */
+export function* query(sql: string, ...parameters: readonly (string | number | null)[]): Steps<Row[]> {
+  return yield { sql, parameters }
+}
+
+/** `?, ?, ?` */
+export const marks = (count: number): string => Array(count).fill('?').join(', ')
+
+/** `(?, ?), (?, ?)` for `rows` rows of `columns` values. */
+export const tuples = (rows: number, columns: number): string =>
+  Array(rows)
+    .fill(`(${marks(columns)})`)
+    .join(', ')
+
+export const text = (row: Row, column: string): string => String(row[column] ?? '')
+export const textOrNull = (row: Row, column: string): string | null => {
+  const value = row[column]
+  return value === null || value === undefined ? null : String(value)
+}
+export const number = (row: Row, column: string): number => Number(row[column] ?? 0)
+export const numberOrNull = (row: Row, column: string): number | null => {
+  const value = row[column]
+  return value === null || value === undefined ? null : Number(value)
+}
+
+/** CLOCK_MONOTONIC, ms: the same for all processes of the machine and untouched by jumps of the wall clock. */
+export const steadyNow = (): number => Number(process.hrtime.bigint() / 1_000_000n)

@@ -1,0 +1,296 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Insertable } from 'kysely'
+import type * as state from '../../core/state/index.ts'
+import { openState, type State } from '../../core/state/index.ts'
+import type { AdmissionRequest } from '../../core/state/leases.ts'
+
+const NOW = '2026-03-02T09:00:00.000Z'
+export const NOW_MS = Date.parse(NOW)
+
+/** An empty state with one organization, project, trunk, number, price book and target: all that a call needs. */
+export interface AdmissionWorld {
+  readonly state: State
+  readonly project_id: string
+  readonly trunk_id: string
+  request(changes?: Partial<AdmissionRequest>): AdmissionRequest
+  trunk(changes: Partial<Insertable<state.TrunkTable>>): Promise<void>
+  policy(
+    changes?: Partial<Insertable<state.OutboundPolicyTable>>,
+    attach?: { type: string; id: string } | null,
+  ): Promise<string>
+  rule(policy_id: string, op: 'allow' | 'deny', prefix: string): Promise<void>
+  subaccount(changes?: Partial<Insertable<state.SubaccountTable>>): Promise<string>
+  subtrunk(changes?: Partial<Insertable<state.SubtrunkTable>>): Promise<string>
+  prepaid(balance_minor: number): Promise<void>
+  number(e164: string, changes?: Partial<Insertable<state.NumberTable>>): Promise<void>
+  close(): Promise<void>
+}
+
+export async function admissionWorld(): Promise<AdmissionWorld> {
+  const data_dir = await mkdtemp(join(tmpdir(), 'strowger-admission-'))
+  const opened = await openState({ data_dir })
+  const { db } = opened
+  const project_id = 'prj_1'
+  const trunk_id = 'trk_1'
+  let next = 0
+  await seed(opened, project_id, trunk_id)
+  return {
+    state: opened,
+    project_id,
+    trunk_id,
+    request: changes => ({
+      call_sid: `CA${(next++).toString().padStart(32, '0')}`,
+      part: 'outbound',
+      node_id: 'node_1',
+      project_id,
+      service: { type: 'trunk', id: trunk_id },
+      called: '+2348031234567',
+      caller: '+2342010000001',
+      transport: 'udp',
+      offer: { codecs: ['PCMU', 'PCMA'], sdes_srtp: false },
+      now_ms: NOW_MS,
+      ...changes,
+    }),
+    trunk: async changes => {
+      await db.updateTable('trunk').set(changes).where('id', '=', trunk_id).execute()
+    },
+    policy: async (changes = {}, attach = { type: 'trunk', id: trunk_id }) => {
+      const id = `pol_${next++}`
+      await db
+        .insertInto('outbound_policy')
+        .values({
+          id,
+          project_id,
+          name: id,
+          status: 'active',
+          system_default: 0,
+          billing_group: 'standard',
+          concurrency: null,
+          cps: null,
+          daily_spend_limit_minor: null,
+          max_call_duration_seconds: null,
+          max_destination_rate_minor: null,
+          recording_mode: 'off',
+          recording_channels: 2,
+          recording_retention_days: 30,
+          revision: 1,
+          created_at: NOW,
+          created_by: null,
+          updated_at: NOW,
+          ...changes,
+        })
+        .execute()
+      if (attach)
+        await db
+          .insertInto('policy_attachment')
+          .values({
+            id: `pat_${next++}`,
+            policy_id: id,
+            project_id,
+            service_type: attach.type as 'trunk',
+            service_id: attach.id,
+            note: null,
+            outbound_enabled: 1,
+            attached_at: NOW,
+            applied_at: NOW,
+          })
+          .execute()
+      return id
+    },
+    rule: async (policy_id, op, prefix) => {
+      await db
+        .insertInto('policy_rule')
+        .values({
+          id: `rul_${next++}`,
+          policy_id,
+          op,
+          kind: 'prefix',
+          value: prefix,
+          prefix,
+          label: null,
+          created_at: NOW,
+        })
+        .execute()
+    },
+    subaccount: async (changes = {}) => {
+      const id = `sub_${next++}`
+      await db
+        .insertInto('subaccount')
+        .values({
+          id,
+          project_id,
+          name: id,
+          status: 'enabled',
+          currency: 'NGN',
+          max_concurrent: null,
+          max_cps: null,
+          daily_spend_cap_minor: null,
+          max_call_duration_seconds: null,
+          max_destination_rate_minor: null,
+          revision: 1,
+          created_at: NOW,
+          updated_at: NOW,
+          ...changes,
+        })
+        .execute()
+      await db.updateTable('trunk').set({ subaccount_id: id }).where('id', '=', trunk_id).execute()
+      return id
+    },
+    subtrunk: async (changes = {}) => {
+      const id = `stk_${next++}`
+      await db
+        .insertInto('subtrunk')
+        .values({
+          id,
+          project_id,
+          trunk_id,
+          name: id,
+          status: 'enabled',
+          concurrency: null,
+          cps: null,
+          daily_spend_cap_minor: null,
+          velocity_cap_minor: null,
+          max_call_duration_seconds: null,
+          max_destination_rate_minor: null,
+          revision: 1,
+          created_at: NOW,
+          updated_at: NOW,
+          ...changes,
+        })
+        .execute()
+      return id
+    },
+    prepaid: async balance_minor => {
+      await db
+        .insertInto('billing_account')
+        .values({
+          id: 'bil_1',
+          name: 'Prepaid',
+          currency: 'NGN',
+          prepaid: 1,
+          balance_minor,
+          credit_minor: 0,
+          held_minor: 0,
+        })
+        .execute()
+    },
+    number: (e164, changes = {}) => insertNumber(opened, project_id, e164, changes),
+    close: async () => {
+      await opened.close()
+      await rm(data_dir, { recursive: true, force: true })
+    },
+  }
+}
+
+async function insertNumber(
+  { db }: State,
+  project_id: string,
+  e164: string,
+  changes: Partial<Insertable<state.NumberTable>> = {},
+): Promise<void> {
+  await db
+    .insertInto('number')
+    .values({
+      id: `PN${e164.slice(1)}`,
+      e164,
+      project_id,
+      status: 'held',
+      route_kind: null,
+      route_id: null,
+      quarantined_until: null,
+      revision: 1,
+      created_at: NOW,
+      updated_at: NOW,
+      ...changes,
+    })
+    .execute()
+}
+
+async function seed(opened: State, project_id: string, trunk_id: string): Promise<void> {
+  const { db } = opened
+  await db
+    .insertInto('organization')
+    .values({ id: 'org_1', name: 'Org', time_zone: 'Africa/Lagos', created_at: NOW })
+    .execute()
+  await db
+    .insertInto('project')
+    .values({
+      id: project_id,
+      organization_id: 'org_1',
+      name: 'Project',
+      status: 'active',
+      currency: 'NGN',
+      sandbox: 0,
+      billing_account_id: 'bil_1',
+      billing_assignment_revision: 1,
+      billing_effective_from: NOW,
+      created_at: NOW,
+    })
+    .execute()
+  await db
+    .insertInto('trunk')
+    .values({
+      id: trunk_id,
+      project_id,
+      subaccount_id: null,
+      name: 'Lagos office',
+      status: 'enabled',
+      direction: 'both',
+      auth_mode: 'ip_allow_list',
+      require_tls: 0,
+      source_validation: 'relaxed',
+      media_security: 'rtp',
+      codecs: '["PCMA","PCMU"]',
+      concurrency: 1000,
+      cps: 1000,
+      max_call_duration_seconds: 14_400,
+      signaling_fqdn: '1.sip.localhost',
+      revision: 1,
+      created_at: NOW,
+      updated_at: NOW,
+    })
+    .execute()
+  await db
+    .insertInto('termination_target')
+    .values({
+      id: 'tgt_1',
+      trunk_id,
+      sip_uri: 'sip:127.0.0.1:5090',
+      transport: 'udp',
+      priority: 10,
+      weight: 100,
+      enabled: 1,
+      created_at: NOW,
+      updated_at: NOW,
+    })
+    .execute()
+  await insertNumber(opened, project_id, '+2342010000001')
+  await db
+    .insertInto('price_book')
+    .values({
+      id: 'pbk_1',
+      project_id: null,
+      name: 'Standard',
+      direction: 'outbound',
+      currency: 'NGN',
+      effective_from: '2026-01-01T00:00:00.000Z',
+      revision: 1,
+      created_at: NOW,
+    })
+    .execute()
+  await db
+    .insertInto('rate')
+    .values({
+      id: 'rat_1',
+      price_book_id: 'pbk_1',
+      prefix: '234',
+      label: 'Nigeria',
+      rate_micro: 60_000_000,
+      rate_unit: 'minute',
+      increment_initial_seconds: 10,
+      increment_additional_seconds: 10,
+    })
+    .execute()
+}
