@@ -2,6 +2,7 @@ import { bridgeMode } from '../core/domain/codecs/negotiate.ts'
 import { inspectRecording } from './files/repair.ts'
 import type { CodecName, MethodName, MethodParams, MethodRefusal, MethodResult } from './protocol/schema.ts'
 import type { ClientSessions } from './session/client-sessions.ts'
+import type { Conferences } from './session/conferences.ts'
 import type { Leg } from './session/leg.ts'
 import { promptRate } from './session/plan.ts'
 
@@ -13,6 +14,7 @@ export interface MethodContext {
   /** Codecs whose audio can be decoded and encoded here. */
   readonly transcode: readonly CodecName[]
   readonly max_sessions: number
+  readonly conferences: Conferences
   /** Ports of our own servers: media sent to them would be an attack on ourselves. */
   readonly reserved: { readonly address: string; readonly ports: readonly number[] }
   greeted(client: string): void
@@ -197,11 +199,59 @@ export const methods: { readonly [M in MethodName]: Method<M> } = {
   'record.resume': ({ recording_id }, { sessions }) =>
     sessions.recorder.pause(recording_id, false) ? {} : recordingUnknown(recording_id),
 
+  'conference.join': withLeg((leg, params: MethodParams<'conference.join'>, context) => {
+    const refusal = refuseAudio(leg, context)
+    if (refusal) return refusal
+    const { muted, deaf } = params
+    const participants = context.conferences.join(params.conference_id, leg, { muted, deaf })
+    if (participants === null) return refuse('conference_full', `${params.conference_id} has its 32 participants`)
+    return { participants }
+  }),
+
+  'conference.leave': withLeg((leg, _params, { conferences }) => {
+    conferences.leave(leg)
+    return {}
+  }),
+
+  'fork.start': withLeg((leg, params: MethodParams<'fork.start'>, context) => {
+    const refusal = refuseAudio(leg, context)
+    if (refusal) return refusal
+    if (leg.forks.has(params.fork_id)) return refuse('fork_exists', `stream ${params.fork_id} is running already`)
+    if (leg.forks.size >= MAX_FORKS) return refuse('fork_limit', `${MAX_FORKS} streams are running on this leg`)
+    leg.startFork(params)
+    return {}
+  }),
+
+  'fork.stop': withLeg((leg, { fork_id }: MethodParams<'fork.stop'>) => {
+    leg.stopFork(fork_id)
+    return {}
+  }),
+
+  'amd.start': withLeg((leg, params: MethodParams<'amd.start'>, context) => {
+    const refusal = refuseAudio(leg, context)
+    if (refusal) return refusal
+    if (leg.detecting) return refuse('amd_running', `detection runs already on ${leg.id}`)
+    leg.startDetection(params)
+    return {}
+  }),
+
   async 'record.inspect'({ file }, { sessions }) {
     const outside = sessions.recorder.outside(file)
     const inspected = outside || sessions.recorder.writes(file) ? null : await inspectRecording(file)
     return inspected ?? refuse('file_refused', outside ?? 'the file is missing, no WAV file, or still being written')
   },
+}
+
+const MAX_FORKS = 4
+
+/** What needs the audio itself needs a settled codec that can be decoded here. */
+function refuseAudio(
+  leg: Leg,
+  { transcode }: MethodContext,
+): Refusal<'leg_not_ready' | 'transcode_unavailable'> | null {
+  if (!leg.codec) return notReady(leg.id)
+  if (transcode.includes(leg.codec)) return null
+  return refuse('transcode_unavailable', `${leg.codec} can only be relayed on this machine`)
 }
 
 /**

@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { systemClock } from '../core/runtime/clock.ts'
 import { createHttpClient } from '../core/runtime/http/index.ts'
 import { runProcess } from '../core/runtime/lifecycle.ts'
+import { createConnectWebSocket } from './forks/connect.ts'
 import { createMediaWorker } from './worker.ts'
 
 /** The media worker process: the native data plane and its Unix socket. */
@@ -17,6 +18,7 @@ await runProcess('media', async ({ config, log, metrics }) => {
     g729: config.g729,
     reserved_ports: [config.sip_port, config.sips_port, config.ws_port, config.http_port],
     http,
+    connectWebSocket: createConnectWebSocket(config.allow_private_webhooks),
     log,
     clock: systemClock,
     metrics,

@@ -11,11 +11,13 @@ import { createPrompts } from './files/prompts.ts'
 import { repairRecordings } from './files/repair.ts'
 import { createSpeech } from './files/speech.ts'
 import { createUrlAudio } from './files/url-audio.ts'
+import type { ConnectWebSocket } from './forks/connect.ts'
 import { type MethodContext, methods } from './methods.ts'
 import { registerMetrics } from './metrics.ts'
 import type { MethodName } from './protocol/schema.ts'
 import { type Peer, serveProtocol } from './server.ts'
 import { ClientSessions, type Shared } from './session/client-sessions.ts'
+import { Conferences } from './session/conferences.ts'
 
 export interface MediaWorkerOptions {
   /** Where signaling connects. */
@@ -32,6 +34,7 @@ export interface MediaWorkerOptions {
   /** Ports of our own servers on `host`, to which no media may be sent. */
   readonly reserved_ports: readonly number[]
   readonly http: HttpClient
+  readonly connectWebSocket: ConnectWebSocket
   readonly log: Log
   readonly clock: Clock
   readonly metrics: Registry
@@ -88,13 +91,16 @@ export async function createMediaWorker(options: MediaWorkerOptions): Promise<Me
     data_dir,
     host: options.host,
     nativeId: () => `n${++native_ids}`,
-    now: () => clock.monotonic_ms(),
+    clock,
+    connectWebSocket: options.connectWebSocket,
+    conferences: new Conferences(engine),
   }
   const context = {
     worker_id: `media_${randomBytes(6).toString('hex')}`,
     srtp_suites,
     transcode: codecs,
     max_sessions: options.max_sessions ?? 10_000,
+    conferences: shared.conferences,
     reserved: { address: options.host, ports: options.reserved_ports },
   }
 

@@ -27,6 +27,14 @@ export function expandAlaw(byte: number): number {
   return value & 0x80 ? magnitude : -magnitude
 }
 
+/** Sample to G.711 µ-law byte (ITU-T G.711 table 2b). */
+export function compressUlaw(sample: number): number {
+  const sign = sample < 0 ? 0x80 : 0
+  const magnitude = Math.min(Math.abs(sample), 32_635) + 0x84
+  const segment = Math.floor(Math.log2(magnitude)) - 7
+  return ~(sign | (segment << 4) | ((magnitude >> (segment + 3)) & 0x0f)) & 0xff
+}
+
 /** How one sample of a file is read; `at` counts bytes. */
 export interface SampleFormat {
   readonly bytes: number

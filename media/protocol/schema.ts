@@ -260,6 +260,67 @@ export const METHODS = {
   /** While paused nothing is written: the paused time is not in the file. */
   'record.pause': method(Recording, Empty, ['recording_unknown']),
   'record.resume': method(Recording, Empty, ['recording_unknown']),
+  /**
+   * Joins a leg to a conference of this worker, or changes how it is in it. The conference is there from the first join
+   * to the last leave. A bridge of the leg ends; what is played to the leg replaces the mix while it lasts.
+   */
+  'conference.join': method(
+    Type.Object(
+      {
+        conference_id: Id,
+        leg_id: Id,
+        /** The others do not hear it. */
+        muted: Type.Boolean(),
+        /** It does not hear the others (hold). */
+        deaf: Type.Boolean(),
+      },
+      closed,
+    ),
+    Type.Object({ participants: Type.Integer() }, closed),
+    ['leg_unknown', 'leg_not_ready', 'conference_full', 'transcode_unavailable'],
+  ),
+  'conference.leave': method(Leg, Empty, ['leg_unknown']),
+
+  /** A media stream to a WebSocket in the compatible form; its life is told by `fork.started`, `fork.warning`, `fork.ended`. */
+  'fork.start': method(
+    Type.Object(
+      {
+        leg_id: Id,
+        fork_id: Id,
+        url: Type.String({ minLength: 1, maxLength: 4096 }),
+        /** `inbound`: what the leg's peer says; `outbound`: what it hears. */
+        tracks: words('inbound', 'outbound', 'both'),
+        /** The server's audio is played to the leg. */
+        bidirectional: Type.Boolean(),
+        account_sid: Type.String({ maxLength: 64 }),
+        call_sid: Type.String({ maxLength: 64 }),
+        stream_sid: Type.String({ maxLength: 64 }),
+        /** The document's Parameter elements. */
+        parameters: Type.Record(Type.String({ maxLength: 500 }), Type.String({ maxLength: 500 })),
+      },
+      closed,
+    ),
+    Empty,
+    ['leg_unknown', 'leg_not_ready', 'fork_exists', 'fork_limit', 'transcode_unavailable'],
+  ),
+  'fork.stop': method(Type.Object({ leg_id: Id, fork_id: Id }, closed), Empty, ['leg_unknown']),
+
+  /** Answering-machine detection from now on; ends with exactly one `amd.result` unless the leg closes before. */
+  'amd.start': method(
+    Type.Object(
+      {
+        leg_id: Id,
+        mode: words('enable', 'message_end'),
+        timeout_ms: Type.Integer({ minimum: 3000, maximum: 60_000 }),
+        speech_threshold_ms: Type.Integer({ minimum: 1000, maximum: 6000 }),
+        speech_end_threshold_ms: Type.Integer({ minimum: 500, maximum: 5000 }),
+        silence_timeout_ms: Type.Integer({ minimum: 2000, maximum: 10_000 }),
+      },
+      closed,
+    ),
+    Empty,
+    ['leg_unknown', 'leg_not_ready', 'amd_running', 'transcode_unavailable'],
+  ),
   /** What a finished file holds, its header mended first when its writer was killed: for rows left over by a crash. */
   'record.inspect': method(
     Type.Object({ file: Type.String({ minLength: 1, maxLength: 4096, pattern: '^/.*\\.wav$' }) }, closed),
@@ -312,6 +373,34 @@ export const EVENTS = {
     /** Nothing but silence, or nothing at all after trimming. */
     empty: Type.Boolean(),
     detail: Type.Optional(Type.String()),
+  }),
+  'fork.started': event({ leg_id: Id, fork_id: Id }),
+  /** `code`: the number of voice-compat.md §12.5; each number once for a stream. */
+  'fork.warning': event({ leg_id: Id, fork_id: Id, code: Type.Integer(), detail: Type.String() }),
+  'fork.ended': event({
+    leg_id: Id,
+    fork_id: Id,
+    /** `failed`: it was never connected. */
+    reason: words('stopped', 'leg_closed', 'closed_by_server', 'failed'),
+    error_code: orNull(Type.Integer()),
+    detail: Type.String(),
+  }),
+  'amd.result': event({
+    leg_id: Id,
+    answered_by: words(
+      'human',
+      'fax',
+      'unknown',
+      'machine_start',
+      'machine_end_beep',
+      'machine_end_silence',
+      'machine_end_other',
+    ),
+    duration_ms: Type.Integer(),
+    /** What the verdict rests on. */
+    evidence: Type.Array(
+      Type.Object({ kind: words('speech', 'tone'), from_ms: Type.Integer(), to_ms: Type.Integer() }),
+    ),
   }),
   'leg.latched': event({ leg_id: Id, address: Type.String(), port: Type.Integer() }),
   'leg.first_packet': event({ leg_id: Id }),

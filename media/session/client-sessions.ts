@@ -1,8 +1,11 @@
 import { randomBytes, randomInt } from 'node:crypto'
 import { SRTP_SUITES, type SrtpSuite } from '../../core/domain/codecs/crypto-line.ts'
+import type { Clock } from '../../core/runtime/clock.ts'
 import type { Engine, MediaEvent, Session } from '../../native/index.ts'
 import type { Prompts } from '../files/prompts.ts'
+import type { ConnectWebSocket } from '../forks/connect.ts'
 import type { LegPolicy, LegStats, MediaEvent as ProtocolEvent } from '../protocol/schema.ts'
+import type { Conferences } from './conferences.ts'
 import { Leg } from './leg.ts'
 import { Negotiation } from './negotiation.ts'
 import { Recorder } from './recorder.ts'
@@ -16,7 +19,9 @@ export interface Shared {
   readonly host: string
   /** Names that the data plane knows; unique over all clients. */
   readonly nativeId: () => string
-  readonly now: () => number
+  readonly clock: Clock
+  readonly connectWebSocket: ConnectWebSocket
+  readonly conferences: Conferences
 }
 
 interface CallSession {
@@ -78,8 +83,7 @@ export class ClientSessions {
       policy,
       keys: freshKeys(),
     })
-    const { prompts } = this.#shared
-    const leg = new Leg({ id: leg_id, session_id, stream, policy, negotiation, prompts, emit: this.#emit })
+    const leg = new Leg({ ...this.#shared, id: leg_id, session_id, stream, policy, negotiation, emit: this.#emit })
     session.legs.set(leg_id, leg)
     this.#legs.set(leg_id, { leg, session })
     this.#byStream.set(stream.id, leg)
@@ -94,6 +98,7 @@ export class ClientSessions {
     session.legs.delete(leg_id)
     this.#byStream.delete(leg.stream.id)
     this.recorder.legClosed(leg)
+    this.#shared.conferences.leave(leg)
     return leg.close()
   }
 
@@ -125,7 +130,7 @@ export class ClientSessions {
     if (event.type === 'record_ended') return this.recorder.onNative(event)
     if (!('stream_id' in event)) return false
     const leg = this.#byStream.get(event.stream_id)
-    leg?.onNative(event, this.#shared.now())
+    leg?.onNative(event, this.#shared.clock.monotonic_ms())
     return leg !== undefined
   }
 }

@@ -1,7 +1,12 @@
 import type { CodecName } from '../../core/domain/codecs/codec.ts'
 import type { Settled } from '../../core/domain/codecs/negotiate.ts'
+import type { Clock } from '../../core/runtime/clock.ts'
 import type { MediaEvent, PlayPiece, Stream } from '../../native/index.ts'
+import type { DetectionSettings } from '../detect/answering-machine.ts'
+import { Detection } from '../detect/detection.ts'
 import type { Prompts } from '../files/prompts.ts'
+import type { ConnectWebSocket } from '../forks/connect.ts'
+import { type ForkRequest, MediaStream } from '../forks/media-stream.ts'
 import type { LegPolicy, LegStats, MediaEvent as ProtocolEvent } from '../protocol/schema.ts'
 import { legStats } from '../quality/leg-stats.ts'
 import { readVoipMetrics, type VoipMetrics } from '../quality/xr.ts'
@@ -16,6 +21,10 @@ export interface LegOptions {
   readonly policy: LegPolicy
   readonly negotiation: Negotiation
   readonly prompts: Prompts
+  readonly clock: Clock
+  readonly connectWebSocket: ConnectWebSocket
+  /** Names that the data plane knows; unique over all legs. */
+  readonly nativeId: () => string
   readonly emit: (event: ProtocolEvent) => void
 }
 
@@ -30,7 +39,10 @@ export class Leg {
   readonly policy: LegPolicy
   readonly negotiation: Negotiation
   readonly player: Player
+  readonly #options: LegOptions
   readonly #emit: (event: ProtocolEvent) => void
+  readonly #forks = new Map<string, MediaStream>()
+  #detection: Detection | null = null
   readonly #sends = new Map<string, string>()
   #next_send = 1
   #lastKey: { digit: string; source: string; at_ms: number } | null = null
@@ -43,6 +55,7 @@ export class Leg {
     this.stream = options.stream
     this.policy = options.policy
     this.negotiation = options.negotiation
+    this.#options = options
     this.#emit = options.emit
     this.player = new Player(options.stream, options.prompts, ended =>
       options.emit({ event: 'play.ended', leg_id: options.id, ...ended }),
@@ -64,6 +77,45 @@ export class Leg {
     this.stream.sendKeys(native_id, digits, { on_ms: 100, gap_ms: 100 })
   }
 
+  get forks(): ReadonlyMap<string, MediaStream> {
+    return this.#forks
+  }
+
+  startFork(request: ForkRequest): void {
+    const { fork_id } = request
+    const about = { leg_id: this.id, fork_id }
+    const fork = new MediaStream({
+      request,
+      stream: this.stream,
+      tap_prefix: this.#options.nativeId(),
+      connect: this.#options.connectWebSocket,
+      started: () => this.#emit({ event: 'fork.started', ...about }),
+      warned: (code, detail) => this.#emit({ event: 'fork.warning', ...about, code, detail }),
+      ended: (reason, error_code, detail) => {
+        this.#forks.delete(fork_id)
+        this.#emit({ event: 'fork.ended', ...about, reason, error_code, detail })
+      },
+    })
+    this.#forks.set(fork_id, fork)
+  }
+
+  stopFork(fork_id: string): void {
+    this.#forks.get(fork_id)?.stop('stopped')
+  }
+
+  get detecting(): boolean {
+    return this.#detection !== null
+  }
+
+  /** Looks for an answering machine from now on. */
+  startDetection(settings: DetectionSettings): void {
+    const { nativeId, clock } = this.#options
+    this.#detection = new Detection(this.stream, nativeId(), settings, clock, verdict => {
+      this.#detection = null
+      this.#emit({ event: 'amd.result', leg_id: this.id, ...verdict, evidence: [...verdict.evidence] })
+    })
+  }
+
   /** A short sound of our own; `done` is called when it has ended for whatever reason. What played before is stopped. */
   beep(piece: PlayPiece, done: () => void): void {
     this.player.sound(piece, done)
@@ -80,6 +132,8 @@ export class Leg {
     else if (event.type === 'key') this.#key(event.digit, event.duration_ms, event.source, now_ms)
     else if (event.type === 'play_ended') this.player.pieceEnded(event)
     else if (event.type === 'digits_sent') this.#digitsSent(event.send_id)
+    else if (event.type === 'tap') this.#tapped(event)
+    else if (event.type === 'mark') [...this.#forks.values()].some(fork => fork.onNative(event))
     else if (event.type === 'rtcp') this.#voipMetrics = readVoipMetrics(event.packet) ?? this.#voipMetrics
   }
 
@@ -93,9 +147,16 @@ export class Leg {
 
   close(): LegStats {
     this.player.stop()
+    this.#detection?.stop()
+    for (const fork of [...this.#forks.values()]) fork.stop('leg_closed')
     const stats = this.stats()
     this.stream.close()
     return stats
+  }
+
+  #tapped(event: Extract<MediaEvent, { type: 'tap' }>): void {
+    if (this.#detection?.onTap(event)) return
+    for (const fork of this.#forks.values()) if (fork.onNative(event)) return
   }
 
   #digitsSent(native_id: string): void {
@@ -108,6 +169,7 @@ export class Leg {
     const last = this.#lastKey
     this.#lastKey = { digit, source, at_ms: now_ms }
     if (last && last.digit === digit && last.source !== source && now_ms - last.at_ms < SAME_PRESS_MS) return
+    for (const fork of this.#forks.values()) fork.key(digit)
     this.#emit({ event: 'dtmf', leg_id: this.id, digit, duration_ms, source })
   }
 }

@@ -5,6 +5,7 @@ import { systemClock } from '../../core/runtime/clock.ts'
 import { createHttpClient } from '../../core/runtime/http/index.ts'
 import { createLog } from '../../core/runtime/log.ts'
 import { createMetrics, type Registry } from '../../core/runtime/metrics.ts'
+import { createConnectWebSocket } from '../../media/forks/connect.ts'
 import { connectMedia, type MediaClient, type MediaClientEvents } from '../../media/protocol/client.ts'
 import type { LegPolicy } from '../../media/protocol/schema.ts'
 import { createMediaWorker, type MediaWorker, type MediaWorkerOptions } from '../../media/worker.ts'
@@ -122,6 +123,10 @@ const EVENT_NAMES = [
   'digits.sent',
   'dtmf',
   'record.ended',
+  'fork.started',
+  'fork.warning',
+  'fork.ended',
+  'amd.result',
   'leg.latched',
   'leg.first_packet',
   'leg.silent',
@@ -146,6 +151,7 @@ export async function startTestWorker(over: Partial<MediaWorkerOptions> = {}): P
     g729: true,
     reserved_ports: [],
     http,
+    connectWebSocket: createConnectWebSocket(['loopback']),
     log,
     clock: systemClock,
     metrics,

@@ -1,0 +1,71 @@
+import type { Clock, Timer } from '../../core/runtime/clock.ts'
+import type { MediaEvent, Stream } from '../../native/index.ts'
+import { AnsweringMachineDetector, type DetectionSettings, type Verdict } from './answering-machine.ts'
+
+const RATE_HZ = 8000
+const FRAME_MS = 20
+const LOOK_MS = 100
+
+/** Runs a detector on what a stream receives. Audio that does not come counts as silence, so that there is always a verdict. */
+export class Detection {
+  readonly #stream: Stream
+  readonly #tap_id: string
+  readonly #clock: Clock
+  readonly #detector: AnsweringMachineDetector
+  readonly #onVerdict: (verdict: Verdict) => void
+  readonly #began_ms: number
+  readonly #timer: Timer
+  /** Milliseconds of audio that the detector has had. */
+  #fed_ms = 0
+  #over = false
+
+  constructor(
+    stream: Stream,
+    tap_id: string,
+    settings: DetectionSettings,
+    clock: Clock,
+    onVerdict: (verdict: Verdict) => void,
+  ) {
+    this.#stream = stream
+    this.#tap_id = tap_id
+    this.#clock = clock
+    this.#detector = new AnsweringMachineDetector(settings)
+    this.#onVerdict = onVerdict
+    this.#began_ms = clock.monotonic_ms()
+    this.#timer = clock.every(LOOK_MS, () => this.#fillGap())
+    stream.tap({ tap_id, what: 'received', rate_hz: RATE_HZ, chunk_ms: FRAME_MS })
+  }
+
+  onTap(event: Extract<MediaEvent, { type: 'tap' }>): boolean {
+    if (event.tap_id !== this.#tap_id) return false
+    if (this.#over) return true
+    const size = (RATE_HZ * FRAME_MS) / 1000
+    for (let at = 0; at + size <= event.samples.length && !this.#over; at += size) {
+      this.#fed_ms += FRAME_MS
+      this.#take(this.#detector.frame(event.samples.subarray(at, at + size)))
+    }
+    return true
+  }
+
+  stop(): void {
+    if (this.#over) return
+    this.#over = true
+    this.#timer.cancel()
+    if (!this.#stream.closed) this.#stream.untap(this.#tap_id)
+  }
+
+  /** A peer that sends nothing while it is silent: what lags behind by more than jitter can explain was silence. */
+  #fillGap(): void {
+    const missing_ms = this.#clock.monotonic_ms() - this.#began_ms - this.#fed_ms
+    if (missing_ms < 500) return
+    const silent_ms = Math.floor((missing_ms - 300) / FRAME_MS) * FRAME_MS
+    this.#fed_ms += silent_ms
+    this.#take(this.#detector.silence(silent_ms))
+  }
+
+  #take(verdict: Verdict | null): void {
+    if (!verdict || this.#over) return
+    this.stop()
+    this.#onVerdict(verdict)
+  }
+}

@@ -1,0 +1,82 @@
+import type { Duplex } from 'node:stream'
+import { WebSocket } from 'ws'
+import { parseTarget } from '../../core/domain/webhooks/target.ts'
+import { connectSocket } from '../../core/runtime/http/connect.ts'
+import { asFailure } from '../../core/runtime/http/failure.ts'
+import { type AddressGuard, createAddressGuard } from '../../core/runtime/http/guard.ts'
+import { createHostResolver, type ResolveHost } from '../../core/runtime/http/resolve.ts'
+
+export type ConnectFailure = 'url_refused' | 'timeout' | 'refused' | 'tls' | 'handshake'
+
+export type Connected = { readonly socket: WebSocket } | { readonly refused: ConnectFailure; readonly detail: string }
+
+/** Opens WebSockets to addresses that outbound HTTP may reach too. */
+export type ConnectWebSocket = (url: string, signal: AbortSignal) => Promise<Connected>
+
+const CONNECT_TIMEOUT_MS = 5000
+const MAX_FRAME_BYTES = 1 << 20
+
+export function createConnectWebSocket(
+  allow_private: readonly string[],
+  options: { ca?: string; resolve?: ResolveHost } = {},
+): ConnectWebSocket {
+  const guard = createAddressGuard(allow_private)
+  const resolve = options.resolve ?? createHostResolver()
+  return async (url, signal) => {
+    const parsed = parseTarget(url.replace(/^ws(s?):/i, 'http$1:'))
+    if (!/^wss?:/i.test(url) || !parsed.ok)
+      return { refused: 'url_refused', detail: parsed.ok ? 'the URL is not ws or wss' : parsed.detail }
+    const { target } = parsed
+    const found = await resolve(target.hostname).catch(() => [])
+    const addresses = (/^[\d.]+$|:/.test(target.hostname) ? [target.hostname] : found).filter(
+      address => guard.refusal(address) === null && (target.scheme === 'https' || isPrivate(guard, address)),
+    )
+    if (addresses.length === 0)
+      return {
+        refused: 'url_refused',
+        detail: `${target.hostname} has no address that may be reached by ${url.split(':')[0]}`,
+      }
+    const limit = AbortSignal.any([signal, AbortSignal.timeout(CONNECT_TIMEOUT_MS)])
+    try {
+      const { ca } = options
+      const tcp = await connectSocket({ target, addresses, timeout_ms: CONNECT_TIMEOUT_MS, ca, signal: limit }, guard)
+      return await handshake(`${target.scheme === 'https' ? 'wss' : 'ws'}://${target.url.split('://')[1]}`, tcp, limit)
+    } catch (error) {
+      if (limit.aborted) return { refused: 'timeout', detail: `not connected in ${CONNECT_TIMEOUT_MS} ms` }
+      const failure = asFailure(error, 'connect')
+      return { refused: failure.error.startsWith('tls') ? 'tls' : 'refused', detail: failure.message }
+    }
+  }
+}
+
+/** Without TLS the audio of a call may cross no network but the operator's own: the address must be allowed by name. */
+function isPrivate(guard: AddressGuard, address: string): boolean {
+  return guard.refusal(address) === null && createAddressGuard([]).refusal(address) !== null
+}
+
+function handshake(url: string, tcp: Duplex, signal: AbortSignal): Promise<Connected> {
+  return new Promise(resolve => {
+    const socket = new WebSocket(url, {
+      // ws asks for a socket at once and sends its request on it; ours is connected and checked already.
+      createConnection: () => tcp as never,
+      perMessageDeflate: false,
+      followRedirects: false,
+      maxPayload: MAX_FRAME_BYTES,
+    })
+    const stop = () => socket.terminate()
+    signal.addEventListener('abort', stop)
+    socket.once('open', () => {
+      signal.removeEventListener('abort', stop)
+      resolve({ socket })
+    })
+    // `error` may come again after the first: the listener stays so that it has an owner.
+    socket.on('error', error => {
+      signal.removeEventListener('abort', stop)
+      resolve(
+        signal.aborted
+          ? { refused: 'timeout', detail: 'no answer to the handshake' }
+          : { refused: 'handshake', detail: error.message },
+      )
+    })
+  })
+}

@@ -1,0 +1,49 @@
+import type { Conference, Engine } from '../../native/index.ts'
+import type { Leg } from './leg.ts'
+
+const MAX_PARTICIPANTS = 32
+
+interface Room {
+  readonly native: Conference
+  readonly legs: Set<Leg>
+}
+
+/** The conferences of a worker: each is there from the first join to the last leave. */
+export class Conferences {
+  readonly #engine: Engine
+  readonly #rooms = new Map<string, Room>()
+  readonly #byLeg = new Map<Leg, string>()
+
+  constructor(engine: Engine) {
+    this.#engine = engine
+  }
+
+  get count(): number {
+    return this.#rooms.size
+  }
+
+  /** How many are in then; null when the conference is full. */
+  join(conference_id: string, leg: Leg, how: { muted: boolean; deaf: boolean }): number | null {
+    const before = this.#byLeg.get(leg)
+    if (before !== undefined && before !== conference_id) this.leave(leg)
+    const room = this.#rooms.get(conference_id) ?? { native: this.#engine.openConference(), legs: new Set<Leg>() }
+    if (room.legs.size >= MAX_PARTICIPANTS && !room.legs.has(leg)) return null
+    this.#rooms.set(conference_id, room)
+    room.native.join(leg.stream, how)
+    room.legs.add(leg)
+    this.#byLeg.set(leg, conference_id)
+    return room.legs.size
+  }
+
+  leave(leg: Leg): void {
+    const conference_id = this.#byLeg.get(leg)
+    const room = conference_id === undefined ? undefined : this.#rooms.get(conference_id)
+    if (conference_id === undefined || !room) return
+    this.#byLeg.delete(leg)
+    room.legs.delete(leg)
+    if (!leg.stream.closed) room.native.leave(leg.stream)
+    if (room.legs.size > 0) return
+    this.#rooms.delete(conference_id)
+    room.native.close()
+  }
+}
