@@ -1,0 +1,21 @@
+{
+  "targets": [
+    {
+      "target_name": "media",
+      "sources": [
+        "src/napi/addon.cc",
+        "<!@(cd <(module_root_dir) && ls src/core/*.cc src/codec/*.cc)"
+      ],
+      "include_dirs": [
+        "<!(node -p \"require('node-addon-api').include_dir\")",
+        "<!@(pkg-config --cflags-only-I opus spandsp soxr libcrypto | sed s/-I//g)"
+      ],
+      "libraries": ["<!@(pkg-config --libs opus spandsp soxr libcrypto)", "-ldl"],
+      "defines": ["NAPI_VERSION=8", "NODE_ADDON_API_CPP_EXCEPTIONS", "OPENSSL_SUPPRESS_DEPRECATED"],
+      "cflags!": ["-fno-exceptions"],
+      "cflags_cc!": ["-fno-exceptions", "-fno-rtti", "-std=gnu++17"],
+      "cflags_cc": ["-std=gnu++20", "-fexceptions", "-Wall", "-Wextra", "-fvisibility=hidden"],
+      "cflags": ["-O3"]
+    }
+  ]
+}

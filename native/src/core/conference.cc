@@ -1,0 +1,55 @@
+#include "conference.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace media {
+
+void PcmRing::write(const int16_t* pcm, size_t n) {
+  const size_t at = write_.load(std::memory_order_relaxed);
+  if (n > kSize - (at - read_.load(std::memory_order_acquire))) return;
+  for (size_t i = 0; i < n; ++i) samples_[(at + i) % kSize] = pcm[i];
+  write_.store(at + n, std::memory_order_release);
+}
+
+bool PcmRing::read(int16_t* pcm, size_t n) {
+  const size_t at = read_.load(std::memory_order_relaxed);
+  if (write_.load(std::memory_order_acquire) - at < n) return false;
+  for (size_t i = 0; i < n; ++i) pcm[i] = samples_[(at + i) % kSize];
+  read_.store(at + n, std::memory_order_release);
+  return true;
+}
+
+bool Conference::add(std::shared_ptr<ConferencePort> port) {
+  if (ports_.size() >= kMost) return false;
+  ports_.push_back(std::move(port));
+  return true;
+}
+
+void Conference::tick() {
+  std::erase_if(ports_, [](const auto& p) { return p->left.load(std::memory_order_acquire); });
+  const auto n = static_cast<size_t>(rate_hz_ / 50);
+  static thread_local int16_t heard[kMost][960];
+  static thread_local bool any[kMost];
+  int32_t sum[960] = {};
+  for (size_t k = 0; k < ports_.size(); ++k) {
+    ConferencePort& p = *ports_[k];
+    // Two frames are kept as a cushion between the clocks of two threads; more than four is delay without use.
+    if (!p.started && p.in.held() >= 2 * n) p.started = true;
+    while (p.in.held() > 4 * n) p.in.read(heard[k], n);
+    any[k] = p.started && p.in.read(heard[k], n);
+    if (p.started && !any[k]) p.started = false;
+    if (p.muted.load(std::memory_order_relaxed)) any[k] = false;
+    if (!any[k]) continue;
+    for (size_t i = 0; i < n; ++i) sum[i] += heard[k][i];
+  }
+  int16_t mix[960];
+  for (size_t k = 0; k < ports_.size(); ++k) {
+    ConferencePort& p = *ports_[k];
+    const bool deaf = p.deaf.load(std::memory_order_relaxed);
+    for (size_t i = 0; i < n; ++i) mix[i] = deaf ? int16_t{0} : static_cast<int16_t>(std::clamp(sum[i] - (any[k] ? heard[k][i] : 0), -32768, 32767));
+    p.out.write(mix, n);
+  }
+}
+
+}  // namespace media

@@ -1,0 +1,52 @@
+// A mix of streams that may live on different packet threads: each has a port, and one thread mixes what comes in on all.
+#pragma once
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace media {
+
+/** PCM from one thread to another, one writer and one reader, about 160 ms. */
+class PcmRing {
+ public:
+  /** What does not fit is dropped. */
+  void write(const int16_t* pcm, size_t n);
+  /** False, and nothing taken, when fewer are there. */
+  bool read(int16_t* pcm, size_t n);
+  size_t held() const { return write_.load(std::memory_order_acquire) - read_.load(std::memory_order_acquire); }
+
+ private:
+  static constexpr size_t kSize = 4096;
+  int16_t samples_[kSize];
+  std::atomic<size_t> write_{0}, read_{0};
+};
+
+class ConferencePort {
+ public:
+  ConferencePort(int rate_hz) : rate_hz(rate_hz) {}
+  const int rate_hz;
+  PcmRing in, out;  // from the stream, to the stream
+  std::atomic<bool> muted{false}, deaf{false}, left{false};
+  bool started = false;  // of the mixing thread
+};
+
+/** Lives on one packet thread. */
+class Conference {
+ public:
+  static constexpr size_t kMost = 32;
+  explicit Conference(int rate_hz) : rate_hz_(rate_hz) {}
+  bool add(std::shared_ptr<ConferencePort> port);
+  /** 20 ms: each port gets the sum of the others. */
+  void tick();
+  size_t size() const { return ports_.size(); }
+  int rate() const { return rate_hz_; }
+
+ private:
+  const int rate_hz_;
+  std::vector<std::shared_ptr<ConferencePort>> ports_;
+};
+
+}  // namespace media

@@ -1,0 +1,52 @@
+// What the outside settles about a stream: offer and answer in the data plane's terms.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "../codec/codec.h"
+#include "address.h"
+#include "srtp.h"
+
+namespace media {
+
+/** One string for each distinct name, for ever: names are compared as pointers on the packet threads. */
+const char* intern(const std::string& name);
+
+struct Policy {
+  bool strict = false;
+  std::vector<Network> sources;
+  Address signalled_from;
+};
+
+enum class PayloadKind : uint8_t { unknown, audio, telephone_event, comfort_noise };
+
+struct PayloadFacts {
+  PayloadKind kind = PayloadKind::unknown;
+  uint8_t payload_type = 0;
+  CodecId codec = CodecId::other;
+  const char* name = "";  // interned "NAME"
+  uint32_t clock_rate = 8000;
+
+  bool same_format(const PayloadFacts& o) const { return name == o.name && clock_rate == o.clock_rate; }
+};
+
+struct StreamConfig {
+  Address remote_rtp, remote_rtcp;  // unknown until the peer's SDP is there
+  bool rtcp_mux = false;
+  bool may_send = false, may_receive = false;
+  std::vector<PayloadFacts> receive;
+  bool sends = false;
+  PayloadFacts send;
+  int ptime_ms = 20;
+  int comfort_noise_pt = -1;
+  bool fec = false, dtx = false, annexb = false;
+  int bitrate = 0;
+  bool sends_events = false;
+  PayloadFacts event;
+  bool secured = false;
+  SrtpSuite suite = SrtpSuite::aes128_sha1_80;
+  std::vector<uint8_t> receive_key, send_key;
+};
+
+}  // namespace media

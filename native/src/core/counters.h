@@ -1,0 +1,40 @@
+// Counters with one writer and any reader: no read-modify-write, so they cost what plain numbers cost.
+#pragma once
+#include <atomic>
+#include <cstdint>
+
+namespace media {
+
+template <typename T>
+class Cell {
+ public:
+  void operator+=(T n) { v_.store(v_.load(std::memory_order_relaxed) + n, std::memory_order_relaxed); }
+  void operator++() { *this += 1; }
+  void operator=(T n) { v_.store(n, std::memory_order_relaxed); }
+  operator T() const { return v_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic<T> v_{};
+};
+
+using Count = Cell<uint64_t>;
+
+/** Of one stream; outlives it, so that the last reading is never a race. */
+struct StreamCounters {
+  Count packets_received, bytes_received, packets_sent, bytes_sent;
+  Count lost, duplicate, reordered, bursts, longest_burst;
+  Count strangers, malformed, policed, unexpected, srtp_auth_failed, srtp_replayed, ssrc_changes, keys_received, send_failed;
+  Count rtcp_received, rtcp_sent, concealed, late;
+  Cell<double> jitter_ms, jitter_max_ms, rtt_ms, remote_fraction_lost, remote_jitter_ms, jitter_buffer_ms;
+  Cell<int64_t> remote_lost;
+  Cell<bool> remote_known, rtt_known, latched;
+  Cell<int64_t> first_packet_ms, last_packet_ms;  // since the epoch, 0 before the first
+  Cell<const char*> receive_codec, send_codec;
+};
+
+struct ThreadCounters {
+  Count packets_received, packets_sent, wakeups, late_ticks;
+  Cell<int64_t> streams;
+};
+
+}  // namespace media

@@ -1,0 +1,217 @@
+#include "decode_path.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+namespace media {
+
+void ComfortNoise::fill(int16_t* out, int samples) {
+  // The level is in -dBov: 0 is a square wave of full scale. Uniform noise of amplitude a has a / sqrt 3 as its root mean square.
+  const int amplitude = static_cast<int>(32767 * std::pow(10.0, -level_ / 20.0) * 1.73);
+  for (int i = 0; i < samples; ++i) {
+    random_ = random_ * 1664525u + 1013904223u;
+    out[i] = static_cast<int16_t>(std::clamp(static_cast<int>(random_ >> 16) * 2 * amplitude / 65536 - amplitude, -32768, 32767));
+  }
+}
+
+DecodePath::DecodePath(int rate_hz, StreamCounters& counters)
+    : rate_(rate_hz), counters_(counters), slots_(kSlots), bytes_(kSlots * kSlotBytes), decoded_(kMaxFrameSamples), converted_(kMaxFrameSamples) {
+  fifo_.reserve(2 * kMaxFrameSamples);
+}
+
+void DecodePath::reset() {
+  for (auto& s : slots_) s.used = false;
+  held_ = 0;
+  any_ = playing_ = dtx_ = false;
+  insert_ms_ = 0;
+}
+
+bool DecodePath::use_codec(CodecId id) {
+  if (codec_ && codec_->id == id) return decoder_ != nullptr;
+  codec_ = find_codec(id);
+  decoder_.reset();
+  if (!codec_ || !codec_->available()) return false;
+  // Opus decodes to the rate that is wanted; the others are converted.
+  decoder_ = codec_->decoder(rate_);
+  resampler_.reset();
+  if (decoder_->sample_rate() != rate_) resampler_ = std::make_unique<Resampler>(decoder_->sample_rate(), rate_);
+  return true;
+}
+
+void DecodePath::insert(uint16_t seq, uint32_t ts, CodecId codec, bool comfort_noise, const uint8_t* payload, size_t bytes, uint64_t now_us) {
+  if (bytes > kSlotBytes || bytes == 0) return;
+  if (any_) {
+    const auto ahead = static_cast<int16_t>(seq - next_);
+    if (ahead < 0 && ahead > -200) {
+      if (!playing_ && static_cast<int16_t>(seq - newest_) > -kSlots && held_ < kSlots - 1 && static_cast<uint16_t>(newest_ - seq) < kSlots) {
+        next_ = seq;  // not yet begun: an earlier packet may still come in front
+      } else {
+        ++counters_.late;
+        // What comes late today comes late tomorrow: give it the time that it missed.
+        const int more = std::min(200, target_ms_ + 20) - target_ms_;
+        target_ms_ += more;
+        insert_ms_ += more;
+        calm_since_us_ = now_us;
+        return;
+      }
+    } else if (ahead >= kSlots || ahead <= -200) {
+      reset();
+    }
+  }
+  if (!any_) {
+    any_ = true;
+    next_ = newest_ = seq;
+    newest_ts_ = ts;
+  }
+  Slot& s = slot(seq);
+  if (s.used && s.seq == seq) return;
+  if (!s.used) ++held_;
+  s = {true, comfort_noise, codec, seq, static_cast<uint16_t>(bytes), ts, now_us};
+  std::memcpy(data(seq), payload, bytes);
+  if (static_cast<int16_t>(seq - newest_) > 0) {
+    newest_ = seq;
+    newest_ts_ = ts;
+  }
+}
+
+int DecodePath::ahead_ms() const {
+  if (!codec_ || held_ == 0) return 0;
+  return static_cast<int32_t>(newest_ts_ - expected_ts_) * 1000 / codec_->clock_rate + frame_ms_;
+}
+
+/** Begins when the oldest packet has waited for the target. */
+bool DecodePath::start(uint64_t now_us) {
+  if (held_ == 0) return false;
+  while (!(slot(next_).used && slot(next_).seq == next_)) ++next_;
+  const Slot& s = slot(next_);
+  if (now_us + 1000 < s.at_us + static_cast<uint64_t>(target_ms_) * 1000) return false;
+  playing_ = true;
+  expected_ts_ = s.ts;
+  empty_ms_ = 0;
+  least_ahead_ms_ = 1000;
+  observed_ms_ = 0;
+  return true;
+}
+
+void DecodePath::append(const int16_t* pcm, int samples) {
+  if (resampler_) {
+    samples = resampler_->run(pcm, samples, converted_.data());
+    pcm = converted_.data();
+  }
+  fifo_.insert(fifo_.end(), pcm, pcm + samples);
+}
+
+void DecodePath::fill(int ms, const Slot* next) {
+  const int samples = ms * (decoder_ ? decoder_->sample_rate() : rate_) / 1000;
+  if (noise_.on())
+    noise_.fill(decoded_.data(), samples);
+  else if (decoder_)
+    decoder_->conceal(decoded_.data(), samples, next ? data(next->seq) : nullptr, next ? next->bytes : 0);
+  else
+    std::memset(decoded_.data(), 0, static_cast<size_t>(samples) * 2);
+  append(decoded_.data(), samples);
+}
+
+void DecodePath::play(Slot& s) {
+  s.used = false;
+  --held_;
+  next_ = static_cast<uint16_t>(s.seq + 1);
+  if (s.noise) {
+    noise_.set(data(s.seq), s.bytes);
+    dtx_ = true;
+    fill(20, nullptr);
+    expected_ts_ = s.ts + static_cast<uint32_t>((codec_ ? codec_->clock_rate : 8000) / 50);
+    return;
+  }
+  if (!use_codec(s.codec)) return;
+  noise_.off();
+  const int samples = decoder_->decode(data(s.seq), s.bytes, decoded_.data(), kMaxFrameSamples);
+  if (samples <= 0) {
+    ++counters_.malformed;
+    return;
+  }
+  // A G.729 packet that ends in a silence frame, or an Opus frame of next to nothing, announces a pause.
+  dtx_ = (s.codec == CodecId::g729 && s.bytes % 10 == 2) || (s.codec == CodecId::opus && s.bytes <= 2);
+  frame_ms_ = std::max(1, samples * 1000 / decoder_->sample_rate());
+  expected_ts_ = s.ts + static_cast<uint32_t>(static_cast<int64_t>(samples) * codec_->clock_rate / decoder_->sample_rate());
+  append(decoded_.data(), samples);
+}
+
+bool DecodePath::pull(int16_t* out, uint64_t now_us) {
+  const auto frame = static_cast<size_t>(rate_ / 50);
+  bool sounding = true;
+  while (fifo_.size() < frame) {
+    if (!playing_ && !start(now_us)) {
+      empty_ms_ += 20;
+      sounding = noise_.on();
+      if (dtx_ || noise_.on())
+        fill(20, nullptr);
+      else
+        fifo_.insert(fifo_.end(), frame, 0);
+      break;
+    }
+    if (insert_ms_ >= 20) {
+      insert_ms_ -= 20;
+      ++counters_.concealed;
+      fill(20, nullptr);
+      continue;
+    }
+    Slot& s = slot(next_);
+    if (s.used && s.seq == next_) {
+      const int32_t gap = static_cast<int32_t>(s.ts - expected_ts_);
+      const int clock = codec_ ? codec_->clock_rate : 8000;
+      if (gap >= clock / 100 && gap < clock * 2) {
+        // The numbering goes on but time has passed: a pause of the sender.
+        const int ms = std::min<int>(20, gap * 1000 / clock);
+        fill(ms, nullptr);
+        expected_ts_ += static_cast<uint32_t>(ms * clock / 1000);
+        continue;
+      }
+      empty_ms_ = 0;
+      play(s);
+      continue;
+    }
+    if (held_ > 0) {
+      // Lost, or so late that it is as good as lost.
+      uint16_t later = static_cast<uint16_t>(next_ + 1);
+      while (!(slot(later).used && slot(later).seq == later)) ++later;
+      const bool last_missing = later == static_cast<uint16_t>(next_ + 1);
+      ++counters_.concealed;
+      fill(frame_ms_, last_missing ? &slot(later) : nullptr);
+      if (codec_) expected_ts_ += static_cast<uint32_t>(frame_ms_ * codec_->clock_rate / 1000);
+      ++next_;
+      continue;
+    }
+    // Nothing there at all: the sender pauses, or the network does.
+    empty_ms_ += 20;
+    if (empty_ms_ > 60) playing_ = false;
+    if (!dtx_) ++counters_.concealed;
+    fill(20, nullptr);
+    if (codec_ && !dtx_) insert_ms_ = 0;
+  }
+  if (playing_) {
+    least_ahead_ms_ = std::min(least_ahead_ms_, ahead_ms());
+    observed_ms_ += 20;
+    if (observed_ms_ >= 1000) {
+      // More is waiting than the target asks for, all the time (a burst after a stall, a fast clock): one frame is let go.
+      if (least_ahead_ms_ > target_ms_ + 2 * frame_ms_ && fifo_.size() >= 2 * frame) fifo_.erase(fifo_.begin(), fifo_.begin() + static_cast<std::ptrdiff_t>(frame));
+      else if (least_ahead_ms_ > target_ms_ + 2 * frame_ms_ && slot(next_).used) {
+        play(slot(next_));
+        if (fifo_.size() >= 2 * frame) fifo_.erase(fifo_.begin(), fifo_.begin() + static_cast<std::ptrdiff_t>(frame));
+      }
+      least_ahead_ms_ = 1000;
+      observed_ms_ = 0;
+      if (now_us - calm_since_us_ > 10'000'000 && target_ms_ > 20) {
+        target_ms_ -= 10;
+        calm_since_us_ = now_us;
+      }
+    }
+  }
+  counters_.jitter_buffer_ms = target_ms_;
+  std::memcpy(out, fifo_.data(), frame * 2);
+  fifo_.erase(fifo_.begin(), fifo_.begin() + static_cast<std::ptrdiff_t>(frame));
+  return sounding;
+}
+
+}  // namespace media

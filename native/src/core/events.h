@@ -1,0 +1,68 @@
+// What the data plane tells the outside: rare things, in a bounded queue. Packets are not among them.
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "queue.h"
+
+namespace media {
+
+enum class EventType : uint8_t {
+  none,
+  latched,
+  first_packet,
+  silent,
+  srtp_failed,
+  key,
+  play_ended,
+  mark,
+  digits_sent,
+  record_ended,
+  rtcp,
+  voice,
+  tone,
+  tap,
+};
+
+struct Event {
+  EventType type = EventType::none;
+  uint32_t stream = 0;
+  int64_t a = 0, b = 0;  // port, milliseconds, duration: by type
+  bool flag = false;
+  std::string id, text, detail, sha256;
+  std::vector<uint8_t> bytes;
+  std::vector<int16_t> samples;
+};
+
+/** Written by the packet threads and the recorder, read by one consumer. */
+class EventQueue {
+ public:
+  explicit EventQueue(size_t capacity) : queue_(capacity) {}
+
+  /** `wake` is called on the producer's thread when the consumer has something new to look at. */
+  void on_wake(std::function<void()> wake) { wake_ = std::move(wake); }
+
+  void push(Event&& e) {
+    if (!queue_.push(std::move(e))) {
+      lost_.fetch_add(1, std::memory_order_relaxed);
+      return;
+    }
+    if (!pending_.exchange(true, std::memory_order_acq_rel) && wake_) wake_();
+  }
+
+  /** To be called before reading until `pop` says false. */
+  void begin_read() { pending_.store(false, std::memory_order_release); }
+  bool pop(Event& e) { return queue_.pop(e); }
+  uint64_t lost() const { return lost_.load(std::memory_order_relaxed); }
+
+ private:
+  BoundedQueue<Event> queue_;
+  std::function<void()> wake_;
+  std::atomic<bool> pending_{false};
+  std::atomic<uint64_t> lost_{0};
+};
+
+}  // namespace media

@@ -1,0 +1,75 @@
+// Sources of audio that the engine clocks itself: pieces to be played, and the live feed that JavaScript fills.
+#pragma once
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "resample.h"
+
+namespace media {
+
+struct Piece {
+  enum class Kind : uint8_t { pcm, tone, silence } kind = Kind::silence;
+  std::shared_ptr<const std::vector<int16_t>> samples;
+  int rate_hz = 8000;
+  double hz[4] = {};
+  int tones = 0;
+  double level_dbm0 = -13;
+  uint64_t on_ms = 0, off_ms = 0, total_ms = 0;  // total 0: for ever
+};
+
+class Player {
+ public:
+  Player(std::string id, std::vector<Piece> pieces, uint32_t loops) : id_(std::move(id)), pieces_(std::move(pieces)), loops_(loops) {}
+
+  const std::string& id() const { return id_; }
+  /** Fills up to `samples` at this rate; fewer means that the play has ended. */
+  int pull(int16_t* out, int samples, int rate_hz);
+  uint64_t played_ms() const { return played_us_ / 1000; }
+
+ private:
+  bool next_piece();
+  int pull_pcm(const Piece& p, int16_t* out, int samples, int rate_hz);
+  int pull_tone(const Piece& p, int16_t* out, int samples, int rate_hz);
+
+  const std::string id_;
+  const std::vector<Piece> pieces_;
+  const uint32_t loops_;
+  uint32_t loop_ = 0;
+  size_t piece_ = 0;
+  uint64_t at_ = 0;  // within the piece: samples of its own rate, or of the output for tones and silence
+  bool started_ = false, flushed_ = false, advanced_ = false;
+  double phase_[4] = {};
+  std::unique_ptr<Resampler> resampler_;
+  std::vector<int16_t> fifo_;
+  uint64_t played_us_ = 0;
+};
+
+/** PCM that arrives while it is played. */
+class Feed {
+ public:
+  bool empty() const { return held_ == 0 && fifo_.empty(); }
+  void add(std::shared_ptr<const std::vector<int16_t>> samples, int rate_hz);
+  void mark(std::string name) { chunks_.push_back({nullptr, 0, 0, std::move(name)}); }
+  /** Fills `samples`, the missing part with silence; marks that were passed are appended to `passed`. */
+  void pull(int16_t* out, int samples, int rate_hz, std::vector<std::string>& passed);
+  void clear(std::vector<std::string>& passed);
+  /** Marks with no audio before them. */
+  void take_due_marks(std::vector<std::string>& passed);
+
+ private:
+  struct Chunk {
+    std::shared_ptr<const std::vector<int16_t>> samples;
+    int rate_hz;
+    size_t at;
+    std::string mark;
+  };
+  std::deque<Chunk> chunks_;
+  size_t held_ = 0;
+  std::unique_ptr<Resampler> resampler_;
+  std::vector<int16_t> fifo_;
+};
+
+}  // namespace media

@@ -1,0 +1,109 @@
+#include "ports.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <random>
+
+namespace media {
+
+PortPool::PortPool(const Address& bind, uint16_t first, uint16_t last, uint64_t quarantine_us)
+    : bind_(bind), quarantine_us_(quarantine_us), system_chooses_(last == 0) {
+  std::vector<uint16_t> ports;
+  for (uint32_t p = first + (first & 1u); !system_chooses_ && p + 1 <= last; p += 2) ports.push_back(static_cast<uint16_t>(p));
+  // In random order: a stranger cannot guess the next call's port from the last one's.
+  std::shuffle(ports.begin(), ports.end(), std::mt19937(std::random_device{}()));
+  free_.assign(ports.begin(), ports.end());
+  total_ = ports.size();
+}
+
+int PortPool::bind_one(uint16_t port) const {
+  const int fd = socket(bind_.family == 4 ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (fd < 0) return -1;
+  if (bind_.family == 6) {
+    const int one = 1;
+    setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof one);
+  }
+  // Some 150 packets: what a stall of the machine may pile up, and no more memory for a flood.
+  const int room = 128 * 1024;
+  setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &room, sizeof room);
+  const int expedited = 0xb8;  // DSCP EF, RFC 4594 §4.1
+  setsockopt(fd, bind_.family == 4 ? IPPROTO_IP : IPPROTO_IPV6, bind_.family == 4 ? IP_TOS : IPV6_TCLASS, &expedited, sizeof expedited);
+  Address at = bind_;
+  at.port = port;
+  sockaddr_in6 sa;
+  const socklen_t n = at.to(sa);
+  if (::bind(fd, reinterpret_cast<sockaddr*>(&sa), n) != 0) {
+    ::close(fd);
+    return -1;
+  }
+  return fd;
+}
+
+bool PortPool::bind_pair(uint16_t port, PortPair& out) const {
+  PortPair pair;
+  pair.rtp_fd = bind_one(port);
+  if (pair.rtp_fd < 0) return false;
+  pair.rtcp_fd = bind_one(static_cast<uint16_t>(port + 1));
+  if (pair.rtcp_fd < 0) {
+    ::close(pair.rtp_fd);
+    return false;
+  }
+  pair.rtp_port = port;
+  pair.rtcp_port = static_cast<uint16_t>(port + 1);
+  out = pair;
+  return true;
+}
+
+void PortPool::wake_rested(uint64_t now_us) {
+  while (!resting_.empty() && resting_.front().until_us <= now_us) {
+    free_.push_back(resting_.front().port);
+    resting_.pop_front();
+  }
+}
+
+bool PortPool::open(PortPair& out, uint64_t now_us) {
+  std::lock_guard lock(mutex_);
+  if (system_chooses_) {
+    for (int attempt = 0; attempt < 64; ++attempt) {
+      const int probe = bind_one(0);
+      if (probe < 0) return false;
+      sockaddr_in6 sa;
+      socklen_t n = sizeof sa;
+      getsockname(probe, reinterpret_cast<sockaddr*>(&sa), &n);
+      const uint16_t port = Address::from(reinterpret_cast<sockaddr*>(&sa)).port & 0xfffe;
+      ::close(probe);
+      if (port >= 1024 && bind_pair(port, out)) {
+        ++in_use_;
+        return true;
+      }
+    }
+    return false;
+  }
+  wake_rested(now_us);
+  for (size_t tries = free_.size(); tries > 0; --tries) {
+    const uint16_t port = free_.front();
+    free_.pop_front();
+    if (bind_pair(port, out)) {
+      ++in_use_;
+      return true;
+    }
+    free_.push_back(port);
+  }
+  return false;
+}
+
+void PortPool::give_back(uint16_t rtp_port, uint64_t now_us) {
+  std::lock_guard lock(mutex_);
+  --in_use_;
+  if (!system_chooses_) resting_.push_back({now_us + quarantine_us_, rtp_port});
+}
+
+PortPool::Counts PortPool::counts(uint64_t now_us) {
+  std::lock_guard lock(mutex_);
+  wake_rested(now_us);
+  return {in_use_, resting_.size(), total_};
+}
+
+}  // namespace media

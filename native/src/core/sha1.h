@@ -1,0 +1,40 @@
+// HMAC-SHA1 with the key's two blocks hashed once: what is left per packet is the packet.
+#pragma once
+// The low-level calls are the only ones that let a half-done hash be kept and copied without an allocation; the build says
+// OPENSSL_SUPPRESS_DEPRECATED for them.
+#include <openssl/sha.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace media {
+
+class HmacSha1 {
+ public:
+  void set_key(const uint8_t* key, size_t bytes) {
+    uint8_t block[64];
+    for (size_t i = 0; i < 64; ++i) block[i] = static_cast<uint8_t>((i < bytes ? key[i] : 0) ^ 0x36);
+    SHA1_Init(&inner_);
+    SHA1_Update(&inner_, block, 64);
+    for (auto& b : block) b = static_cast<uint8_t>(b ^ 0x36 ^ 0x5c);
+    SHA1_Init(&outer_);
+    SHA1_Update(&outer_, block, 64);
+  }
+
+  /** Over two pieces; `tail` may be empty. */
+  void sign(const uint8_t* data, size_t n, const uint8_t* tail, size_t tail_bytes, uint8_t out[20]) const {
+    SHA_CTX c = inner_;
+    SHA1_Update(&c, data, n);
+    if (tail_bytes) SHA1_Update(&c, tail, tail_bytes);
+    uint8_t digest[20];
+    SHA1_Final(digest, &c);
+    c = outer_;
+    SHA1_Update(&c, digest, 20);
+    SHA1_Final(out, &c);
+  }
+
+ private:
+  SHA_CTX inner_{}, outer_{};
+};
+
+}  // namespace media

@@ -1,0 +1,227 @@
+// One RTP stream of a leg, as its packet thread sees it. No socket here: packets come by on_rtp and leave by the Wire, so that
+// tests can run it with a clock of their own.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "config.h"
+#include "counters.h"
+#include "decode_path.h"
+#include "detect.h"
+#include "events.h"
+#include "player.h"
+#include "recorder.h"
+#include "rtcp.h"
+#include "rtp.h"
+#include "srtp.h"
+#include "telephone_event.h"
+#include "timer.h"
+
+namespace media {
+
+class ConferencePort;
+
+/** Where packets leave. */
+class Wire {
+ public:
+  virtual ~Wire() = default;
+  virtual bool send_rtp(const uint8_t* p, size_t n, const Address& to) = 0;
+  virtual bool send_rtcp(const uint8_t* p, size_t n, const Address& to) = 0;
+  /** From now on packets of this address only; the socket may be connected. An unknown address: of any. */
+  virtual void settled(const Address&) {}
+};
+
+/** What all streams of a packet thread share. */
+struct ThreadContext {
+  TimerWheel& wheel;
+  EventQueue& events;
+  Recorder* recorder = nullptr;
+  const std::vector<Network>* denied = nullptr;
+  ThreadCounters* counters = nullptr;
+  int opus_complexity = 5;
+};
+
+/** The buffer of a received packet has this much room before and behind it. */
+constexpr size_t kHeadRoom = 32, kTailRoom = 64;
+
+class Stream {
+ public:
+  Stream(uint32_t id, Policy policy, ThreadContext& context, Wire& wire, std::shared_ptr<StreamCounters> counters, std::string cname, uint64_t now_us);
+  ~Stream();
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+
+  uint32_t id() const { return id_; }
+  void describe(StreamConfig config, uint64_t now_us);
+  void on_rtp(uint8_t* packet, size_t n, const Address& from, uint64_t now_us);
+  void on_rtcp(uint8_t* packet, size_t n, const Address& from, uint64_t now_us, bool muxed);
+
+  /** Null ends it. Both directions are said by two calls. */
+  void send_to(Stream* peer);
+  Stream* peer() const { return peer_; }
+  void relay_keys(bool enabled) { relay_keys_ = enabled; }
+
+  void play(std::unique_ptr<Player> player, uint64_t now_us);
+  void stop_play(const std::string& id, uint64_t now_us);
+  void feed(std::shared_ptr<const std::vector<int16_t>> samples, int rate_hz, uint64_t now_us);
+  void feed_mark(std::string name, uint64_t now_us);
+  void feed_clear();
+  void send_keys(KeySender::Request request, uint64_t now_us);
+  void detect(bool inband, bool voice, bool tones, uint64_t now_us);
+  void tap(std::string id, bool sent, int rate_hz, int chunk_ms, uint64_t now_us);
+  void untap(const std::string& id);
+  void record(std::shared_ptr<Recording> recording, int track, bool sent);
+  void unrecord(const Recording* recording);
+  void join(std::shared_ptr<ConferencePort> port, uint64_t now_us);
+  void leave();
+  void send_rtcp_packet(const uint8_t* packet, size_t n);
+
+  /** BYE, and an end to everything that hangs on this stream. */
+  void close(uint64_t now_us);
+
+  const SrtpContext* sender_context() const { return srtp_tx_.get(); }
+
+ private:
+  struct Candidate {
+    Address from;
+    uint32_t ssrc = 0;
+    uint16_t next_seq = 0;
+    int count = 0;
+  };
+  enum class Source : uint8_t { none, relay, made, keys };
+  struct RecordTrack {
+    std::shared_ptr<Recording> recording;
+    int track;
+  };
+  struct Tap {
+    std::string id;
+    bool sent;
+    int rate_hz;
+    size_t chunk;
+    std::vector<int16_t> held;
+    std::unique_ptr<Resampler> resampler;
+    uint64_t emitted = 0;
+  };
+
+  // receiving
+  bool admit(const Address& from, const RtpView& v, bool authenticated, uint64_t now_us);
+  bool trusted(const Address& from) const;
+  void latch(const Address& from);
+  bool policed(uint64_t now_us);
+  const PayloadFacts* payload_facts(uint8_t pt) const;
+  void on_audio(uint8_t* packet, const RtpView& v, const PayloadFacts& facts, uint64_t now_us);
+  void on_event(uint8_t* packet, const RtpView& v, const PayloadFacts& facts, uint64_t now_us);
+  void told_key(const KeyReceiver::Key& key, bool inband, uint64_t now_us);
+  SrtpResult unprotect(uint8_t* packet, size_t& n, uint64_t now_us);
+  bool needs_decoding() const;
+  void update_decoding(uint64_t now_us);
+  int decode_rate() const;
+  void decode_tick(uint64_t now_us);
+
+  // sending
+  bool may_take_relay() const { return config_.may_send && config_.sends && !clocked_ && send_address_.known(); }
+  void relay(uint8_t* packet, const RtpView& v, const PayloadFacts& facts, uint64_t now_us);
+  void relay_event(const RtpView& v, const TelephoneEvent& e, const PayloadFacts& facts, uint64_t now_us);
+  void take_pcm(const int16_t* pcm, int samples, int rate_hz, uint64_t now_us);
+  void packetise(const int16_t* pcm, int samples, uint64_t now_us);
+  void splice(Source source, uint64_t now_us);
+  uint32_t present_ts(uint64_t now_us) const;
+  void emit(uint8_t* packet, size_t payload, uint8_t pt, bool marker, uint16_t seq, uint32_t ts, uint64_t now_us);
+  bool use_encoder();
+  int encoder_rate();
+  void start_clock(uint64_t now_us);
+  void clock_tick(uint64_t now_us);
+  bool keys_tick(uint64_t now_us);
+  void end_play(const char* reason);
+  void tell_marks(std::vector<std::string>& marks);
+  bool wants_sent_pcm() const;
+  void give_taps(bool sent, const int16_t* pcm, int samples, int rate_hz);
+
+  // housekeeping
+  void second_tick(uint64_t now_us);
+  void send_report(bool bye, uint64_t now_us);
+  void send_rtcp(uint8_t* packet, size_t n);
+  void event(EventType type, int64_t a = 0, int64_t b = 0, const char* text = "");
+
+  const uint32_t id_;
+  const Policy policy_;
+  ThreadContext& context_;
+  Wire& wire_;
+  std::shared_ptr<StreamCounters> counters_;
+  const std::string cname_;
+  StreamConfig config_;
+  Stream* peer_ = nullptr;
+  std::vector<Stream*> sources_;  // streams whose peer this is
+  bool relay_keys_ = true, closed_ = false;
+
+  // latching
+  Address latched_, send_address_, rtcp_address_, rtcp_seen_;
+  Candidate candidates_[4];
+  unsigned next_candidate_ = 0;
+  uint64_t described_us_ = 0, trusted_us_ = 0;
+
+  // receiving
+  uint8_t payload_index_[128];
+  ReceiveStats receive_;
+  uint64_t policing_us_ = 0;
+  KeyReceiver keys_in_;
+  std::unique_ptr<SrtpContext> srtp_rx_, srtp_rx_old_, srtp_tx_;
+  uint64_t old_key_until_us_ = 0, failing_since_us_ = 0;
+  bool srtp_told_ = false;
+  uint64_t last_received_us_ = 0, silent_since_us_ = 0;
+  uint32_t silent_told_ = 0;
+  std::unique_ptr<DecodePath> decode_;
+  std::unique_ptr<Detector> detector_;
+  std::unique_ptr<Resampler> to_detector_;
+  bool transcoding_ = false;  // the last audio that came in cannot be relayed
+  uint64_t last_rtcp_us_ = 0;
+  bool detect_inband_ = false, detect_voice_ = false, detect_tones_ = false;
+  uint64_t inband_key_us_ = 0;
+  std::shared_ptr<ConferencePort> conference_;
+
+  // sending
+  uint32_t ssrc_ = 0;
+  uint16_t next_seq_ = 0;
+  uint32_t last_ts_ = 0;
+  uint64_t last_ts_us_ = 0, last_sent_us_ = 0;
+  bool sent_any_ = false, marker_next_ = true, clocked_ = false;
+  Source source_ = Source::none;
+  uint32_t relay_ssrc_ = 0, relay_ts_off_ = 0, relay_last_ts_ = 0;
+  uint16_t relay_seq_off_ = 0, relay_last_seq_ = 0;
+  uint64_t relay_last_us_ = 0;
+  bool relay_split_ = false;
+  // keys passed on
+  uint32_t event_in_ts_ = 0, event_out_ts_ = 0;
+  bool event_any_ = false;
+  // made here
+  std::unique_ptr<Encoder> encoder_;
+  CodecId encoder_codec_ = CodecId::other;
+  EncoderOptions encoder_options_;
+  std::unique_ptr<Resampler> to_encoder_;
+  std::vector<int16_t> outgoing_;
+  uint32_t made_ts_ = 0;
+  std::unique_ptr<Player> player_;
+  std::unique_ptr<Feed> feed_;
+  std::unique_ptr<KeySender> keys_out_;
+  uint32_t key_ts_ = 0;
+  double key_phase_[2] = {};
+  std::vector<RecordTrack> record_received_, record_sent_;
+  std::vector<Tap> taps_;
+  std::unique_ptr<Decoder> sent_decoder_;
+  CodecId sent_codec_ = CodecId::other;
+
+  // reports
+  uint32_t sent_packets_ = 0, sent_octets_ = 0, reported_packets_ = 0;
+  uint32_t peer_sr_ = 0, peer_sr_ssrc_ = 0;
+  uint64_t peer_sr_us_ = 0, next_report_us_ = 0;
+
+  Timer second_timer_, decode_timer_, clock_timer_;
+  uint64_t decode_due_us_ = 0, clock_due_us_ = 0;
+};
+
+/** Random numbers for SSRCs and first sequence numbers, from the kernel. */
+uint32_t random32();
+
+}  // namespace media

@@ -1,0 +1,409 @@
+// The receiving half of a stream: who may send, what came, where it goes.
+#include <algorithm>
+#include <cstring>
+
+#include "../codec/g711.h"
+#include "clock.h"
+#include "conference.h"
+#include "stream.h"
+
+namespace media {
+
+namespace {
+bool is_g711(CodecId c) { return c == CodecId::pcmu || c == CodecId::pcma; }
+
+/** Whether packets of one format pass as those of the other without being decoded. */
+bool relayable(const PayloadFacts& in, const PayloadFacts& out) {
+  return in.same_format(out) || (is_g711(in.codec) && is_g711(out.codec) && in.clock_rate == out.clock_rate);
+}
+}  // namespace
+
+const PayloadFacts* Stream::payload_facts(uint8_t pt) const {
+  const uint8_t index = payload_index_[pt];
+  return index == 0xff ? nullptr : &config_.receive[index];
+}
+
+bool Stream::trusted(const Address& from) const {
+  if (from.same_ip(config_.remote_rtp)) return true;
+  if (policy_.strict) return any_holds(policy_.sources, from);
+  return policy_.signalled_from.known() && from.same_ip(policy_.signalled_from);
+}
+
+void Stream::latch(const Address& from) {
+  latched_ = send_address_ = from;
+  if (!config_.remote_rtcp.same_ip(from)) {
+    // Behind a NAT: RTCP is where RTP is, one port on, until it shows itself.
+    rtcp_address_ = from;
+    if (!config_.rtcp_mux) ++rtcp_address_.port;
+  }
+  counters_->latched = true;
+  wire_.settled(from);
+  event(EventType::latched, from.port, 0, from.text().c_str());
+}
+
+/** Design section 4: the signalled address; then where the SIP came from; then, when those are silent, who sends three in a row. */
+bool Stream::admit(const Address& from, const RtpView& v, bool authenticated, uint64_t now_us) {
+  if (latched_.known()) return from == latched_;
+  if (!config_.remote_rtp.known() || (context_.denied && any_holds(*context_.denied, from))) return false;
+  if (trusted(from)) {
+    latch(from);
+    return true;
+  }
+  if (policy_.strict) return false;
+  if (config_.secured && !authenticated) return false;
+  Candidate* c = nullptr;
+  for (auto& known : candidates_)
+    if (known.from == from) c = &known;
+  if (!c) {
+    c = &candidates_[next_candidate_++ % 4];
+    *c = Candidate{from, v.ssrc, v.seq, 0};
+  }
+  c->count = c->ssrc == v.ssrc && c->next_seq == v.seq ? c->count + 1 : 1;
+  c->ssrc = v.ssrc;
+  c->next_seq = static_cast<uint16_t>(v.seq + 1);
+  if (c->count < 3 || now_us - described_us_ < 1'000'000) return false;
+  latch(from);
+  return true;
+}
+
+/** Three times the nominal rate, with half a second's worth at once for what a stalled network lets go together. */
+bool Stream::policed(uint64_t now_us) {
+  const uint64_t cost = static_cast<uint64_t>(config_.ptime_ms) * 1000 / 3;
+  policing_us_ = std::max(policing_us_, now_us);
+  if (policing_us_ - now_us > 500'000) return true;
+  policing_us_ += cost;
+  return false;
+}
+
+SrtpResult Stream::unprotect(uint8_t* packet, size_t& n, uint64_t now_us) {
+  if (srtp_rx_old_) {
+    // Just re-keyed: the peer may still use the key before, until it has our answer. AEAD destroys what it refuses, so on a copy.
+    uint8_t copy[kMaxPacket];
+    std::memcpy(copy, packet, n);
+    size_t size = n;
+    if (srtp_rx_->unprotect(packet, n) == SrtpResult::ok) {
+      srtp_rx_old_.reset();
+      return SrtpResult::ok;
+    }
+    const SrtpResult result = srtp_rx_old_->unprotect(copy, size);
+    if (result == SrtpResult::ok) {
+      std::memcpy(packet, copy, size);
+      n = size;
+    }
+    if (now_us > old_key_until_us_) srtp_rx_old_.reset();
+    return result;
+  }
+  return srtp_rx_ ? srtp_rx_->unprotect(packet, n) : SrtpResult::auth_failed;
+}
+
+void Stream::on_rtp(uint8_t* packet, size_t n, const Address& from, uint64_t now_us) {
+  StreamCounters& c = *counters_;
+  if (config_.rtcp_mux && looks_like_rtcp(packet, n)) return on_rtcp(packet, n, from, now_us, true);
+  if (latched_.known() && !(from == latched_)) {
+    ++c.strangers;
+    return;
+  }
+  RtpView v;
+  if (n > kMaxPacket || !parse_rtp_header(packet, n, v)) {
+    ++c.malformed;
+    return;
+  }
+  const PayloadFacts* facts = payload_facts(v.payload_type);
+  if (!facts) {
+    ++c.unexpected;
+    return;
+  }
+  if (config_.secured) {
+    switch (unprotect(packet, n, now_us)) {
+      case SrtpResult::ok:
+        failing_since_us_ = 0;
+        break;
+      case SrtpResult::replayed:
+        ++c.srtp_replayed;
+        return;
+      default:
+        ++c.srtp_auth_failed;
+        if (!failing_since_us_ && (latched_.known() || trusted(from))) failing_since_us_ = now_us;
+        return;
+    }
+  }
+  if (!parse_rtp(packet, n, v) || v.payload == 0) {
+    ++c.malformed;
+    return;
+  }
+  if (!latched_.known() && !admit(from, v, config_.secured, now_us)) {
+    ++c.strangers;
+    return;
+  }
+  if (policed(now_us)) {
+    ++c.policed;
+    return;
+  }
+  if (!config_.may_receive) {
+    ++c.unexpected;
+    return;
+  }
+  const bool audio = facts->kind == PayloadKind::audio;
+  if (receive_.started() && v.ssrc != receive_.ssrc() && decode_) decode_->reset();
+  const auto verdict = receive_.take(v.ssrc, v.seq, v.ts, facts->clock_rate, now_us, audio);
+  if (verdict == ReceiveStats::Verdict::duplicate) {
+    ++c.duplicate;
+    return;
+  }
+  if (verdict == ReceiveStats::Verdict::doubtful) {
+    ++c.unexpected;
+    return;
+  }
+  if (verdict == ReceiveStats::Verdict::reordered) ++c.reordered;
+  ++c.packets_received;
+  c.bytes_received += v.payload;
+  if (context_.counters) ++context_.counters->packets_received;
+  c.lost = receive_.lost();
+  c.bursts = receive_.bursts();
+  c.longest_burst = receive_.longest_burst();
+  c.ssrc_changes = receive_.ssrc_changes();
+  c.jitter_ms = receive_.jitter_ms();
+  c.jitter_max_ms = receive_.jitter_max_ms();
+  if (last_received_us_ == 0) {
+    const int64_t at = wall_ms();
+    c.first_packet_ms = at;
+    event(EventType::first_packet, at);
+  }
+  last_received_us_ = now_us;
+  silent_told_ = 0;
+  if (facts->kind == PayloadKind::telephone_event) return on_event(packet, v, *facts, now_us);
+  if (audio) c.receive_codec = facts->name;
+  on_audio(packet, v, *facts, now_us);
+}
+
+void Stream::on_audio(uint8_t* packet, const RtpView& v, const PayloadFacts& facts, uint64_t now_us) {
+  uint8_t* payload = packet + v.header;
+  const bool noise = facts.kind == PayloadKind::comfort_noise;
+  if (!noise)
+    for (auto& r : record_received_) r.recording->packet_audio(r.track, v.seq, v.ts, facts.clock_rate, facts.codec, payload, v.payload, now_us);
+  const bool relays = peer_ && peer_->config_.sends && (noise ? !transcoding_ && peer_->config_.comfort_noise_pt >= 0 : relayable(facts, peer_->config_.send));
+  if (!noise) transcoding_ = !relays;
+  if (decode_ && (!relays || detector_ || conference_ || !taps_.empty()))
+    decode_->insert(v.seq, v.ts, facts.codec, noise, payload, v.payload, now_us);
+  // Last, because it rewrites the packet in place.
+  if (relays && peer_->may_take_relay()) peer_->relay(packet, v, facts, now_us);
+}
+
+void Stream::on_event(uint8_t* packet, const RtpView& v, const PayloadFacts& facts, uint64_t now_us) {
+  TelephoneEvent e;
+  if (!parse_telephone_event(packet + v.header, v.payload, e)) {
+    ++counters_->malformed;
+    return;
+  }
+  KeyReceiver::Key key;
+  if (keys_in_.take(e, v.ts, facts.clock_rate, now_us, key)) told_key(key, false, now_us);
+  if (!peer_ || !relay_keys_ || !peer_->may_take_relay() || !peer_->config_.sends_events) return;
+  const StreamConfig& out = peer_->config_;
+  if (!transcoding_ && facts.clock_rate == out.event.clock_rate && out.event.clock_rate == out.send.clock_rate)
+    peer_->relay(packet, v, facts, now_us);
+  else
+    peer_->relay_event(v, e, facts, now_us);
+}
+
+void Stream::told_key(const KeyReceiver::Key& key, bool inband, uint64_t now_us) {
+  if (inband) {
+    inband_key_us_ = now_us;
+  } else {
+    ++counters_->keys_received;
+    // The tone is in the audio as well with some senders: the key was told already.
+    if (inband_key_us_ && now_us - inband_key_us_ < 250'000) return;
+  }
+  Event e;
+  e.type = EventType::key;
+  e.stream = id_;
+  e.text = std::string(1, key.digit);
+  e.a = key.duration_ms;
+  e.flag = inband;
+  context_.events.push(std::move(e));
+  for (auto& r : record_received_)
+    if (r.track == 0 && r.recording->packet_key(key.digit, now_us) && context_.recorder) context_.recorder->wake();
+  // A peer that takes no events hears the key as its tones.
+  if (!inband && peer_ && relay_keys_ && peer_->config_.sends && !peer_->config_.sends_events && peer_ != this)
+    peer_->send_keys({"", std::string(1, key.digit), std::clamp(key.duration_ms, 60u, 1000u), 60}, now_us);
+}
+
+void Stream::on_rtcp(uint8_t* packet, size_t n, const Address& from, uint64_t now_us, bool muxed) {
+  StreamCounters& c = *counters_;
+  const Address& expected = latched_.known() ? latched_ : config_.remote_rtp;
+  if (!expected.known() || !(from.same_ip(expected) || from.same_ip(config_.remote_rtcp) || trusted(from))) {
+    ++c.strangers;
+    return;
+  }
+  if (n > kMaxPacket || (last_rtcp_us_ && now_us - last_rtcp_us_ < 10'000)) {
+    ++c.policed;
+    return;
+  }
+  last_rtcp_us_ = now_us;
+  if (config_.secured) {
+    uint8_t copy[kMaxPacket];
+    size_t size = n;
+    std::memcpy(copy, packet, n);
+    SrtpResult result = srtp_rx_ ? srtp_rx_->unprotect_rtcp(packet, n) : SrtpResult::auth_failed;
+    if (result == SrtpResult::auth_failed && srtp_rx_old_) {
+      result = srtp_rx_old_->unprotect_rtcp(copy, size);
+      std::memcpy(packet, copy, size);
+      n = size;
+    }
+    if (result != SrtpResult::ok) {
+      ++(result == SrtpResult::replayed ? c.srtp_replayed : c.srtp_auth_failed);
+      return;
+    }
+  }
+  PeerReport r;
+  if (!parse_rtcp(packet, n, ssrc_, r)) {
+    ++c.malformed;
+    return;
+  }
+  ++c.rtcp_received;
+  if (!muxed) rtcp_address_ = rtcp_seen_ = from;
+  if (r.sender_info) {
+    peer_sr_ = r.middle_ntp;
+    peer_sr_ssrc_ = r.sender_ssrc;
+    peer_sr_us_ = now_us;
+  }
+  if (r.block) {
+    c.remote_known = true;
+    c.remote_fraction_lost = r.fraction_lost / 256.0;
+    c.remote_lost = r.cumulative_lost;
+    c.remote_jitter_ms = r.jitter * 1000.0 / std::max(1u, config_.send.clock_rate);
+    if (r.last_sr) {
+      const auto trip = static_cast<int32_t>(middle_ntp(clock_us(CLOCK_REALTIME)) - r.last_sr - r.delay);
+      if (trip >= 0 && trip < 65536 * 30) {
+        c.rtt_ms = trip * 1000.0 / 65536;
+        c.rtt_known = true;
+      }
+    }
+  }
+  Event e;
+  e.type = EventType::rtcp;
+  e.stream = id_;
+  e.bytes.assign(packet, packet + n);
+  context_.events.push(std::move(e));
+}
+
+bool Stream::needs_decoding() const {
+  if (detect_inband_ || detect_voice_ || detect_tones_ || conference_) return true;
+  for (const auto& t : taps_)
+    if (!t.sent) return true;
+  if (!peer_ || !peer_->config_.sends || peer_->config_.send.codec == CodecId::other) return false;
+  for (const auto& f : config_.receive)
+    if (f.kind == PayloadKind::audio && f.codec != CodecId::other && !relayable(f, peer_->config_.send)) return true;
+  return false;
+}
+
+/** The rate that what follows wants, so that nothing is converted twice. */
+int Stream::decode_rate() const {
+  if (conference_) return conference_->rate_hz;
+  if (peer_ && peer_->config_.sends) {
+    if (peer_->config_.send.codec == CodecId::g722) return 16000;
+    if (peer_->config_.send.codec == CodecId::opus) return peer_->encoder_rate();
+  }
+  for (const auto& t : taps_)
+    if (!t.sent && t.rate_hz > 8000) return t.rate_hz;
+  return 8000;
+}
+
+int Stream::encoder_rate() {
+  if (config_.send.codec == CodecId::g722) return 16000;
+  if (config_.send.codec != CodecId::opus) return 8000;
+  if (conference_) return conference_->rate_hz;
+  // Opus takes narrowband as it is: nothing is gained by encoding 48 kHz of a telephone's 8.
+  for (const auto* s : sources_)
+    for (const auto& f : s->config_.receive)
+      if (f.codec == CodecId::pcmu || f.codec == CodecId::pcma || f.codec == CodecId::g729) return 8000;
+  return 16000;
+}
+
+void Stream::update_decoding(uint64_t now_us) {
+  if (!needs_decoding() || closed_) {
+    decode_.reset();
+    decode_timer_.cancel();
+    return;
+  }
+  const int rate = decode_rate();
+  if (!decode_ || decode_->rate() != rate) decode_ = std::make_unique<DecodePath>(rate, *counters_);
+  const bool detects = detect_inband_ || detect_voice_ || detect_tones_;
+  if (detects && !detector_) detector_ = std::make_unique<Detector>();
+  if (!detects) detector_.reset();
+  to_detector_ = detects && rate != 8000 ? std::make_unique<Resampler>(rate, 8000) : nullptr;
+  if (!decode_timer_.armed()) {
+    decode_due_us_ = now_us + 20'000;
+    context_.wheel.set(decode_timer_, decode_due_us_);
+  }
+}
+
+void Stream::decode_tick(uint64_t now_us) {
+  if (!decode_) return;
+  if (now_us > decode_due_us_ + 100'000) {
+    if (context_.counters) ++context_.counters->late_ticks;
+    decode_due_us_ = now_us;
+  }
+  decode_due_us_ += 20'000;
+  context_.wheel.set(decode_timer_, decode_due_us_);
+  int16_t pcm[960];
+  const int rate = decode_->rate(), n = rate / 50;
+  const bool sounding = decode_->pull(pcm, now_us);
+  if (conference_) conference_->in.write(pcm, static_cast<size_t>(n));
+  give_taps(false, pcm, n, rate);
+  if (detector_) {
+    int16_t narrow[960];
+    const int16_t* heard = pcm;
+    int m = n;
+    if (to_detector_) {
+      m = to_detector_->run(pcm, n, narrow);
+      heard = narrow;
+    }
+    if (detect_voice_ && detector_->voice.take(heard, m, 8000)) {
+      Event e;
+      e.type = EventType::voice;
+      e.stream = id_;
+      e.flag = detector_->voice.speaking();
+      e.a = detector_->voice.lasted_ms();
+      context_.events.push(std::move(e));
+    }
+    char digits[8];
+    if (detect_inband_) {
+      const int got = detector_->keys(heard, m, digits, 8);
+      // Not again when the same key came as an event: then the tone is only its echo in the audio.
+      for (int i = 0; i < got && !keys_in_.pressed(); ++i) told_key({digits[i], 50}, true, now_us);
+    }
+    if (detect_tones_) {
+      const int tone = detector_->fax(heard, m);
+      if (tone) event(EventType::tone, tone, 0, tone == 1 ? "cng" : "ced");
+    }
+  }
+  if (transcoding_ && peer_ && peer_->may_take_relay() && peer_->config_.send.codec != CodecId::other) {
+    if (sounding)
+      peer_->take_pcm(pcm, n, rate, now_us);
+    else if (peer_->source_ == Source::made)
+      peer_->source_ = Source::none;
+  }
+}
+
+void Stream::give_taps(bool sent, const int16_t* pcm, int samples, int rate_hz) {
+  for (auto& t : taps_) {
+    if (t.sent != sent) continue;
+    if (!t.resampler || t.resampler->from() != rate_hz) t.resampler = std::make_unique<Resampler>(rate_hz, t.rate_hz);
+    int16_t converted[kMaxFrameSamples];
+    const int n = t.resampler->run(pcm, samples, converted);
+    t.held.insert(t.held.end(), converted, converted + n);
+    while (t.held.size() >= t.chunk) {
+      Event e;
+      e.type = EventType::tap;
+      e.stream = id_;
+      e.id = t.id;
+      e.a = static_cast<int64_t>(t.emitted * 1000 / static_cast<uint64_t>(t.rate_hz));
+      e.samples.assign(t.held.begin(), t.held.begin() + static_cast<std::ptrdiff_t>(t.chunk));
+      t.held.erase(t.held.begin(), t.held.begin() + static_cast<std::ptrdiff_t>(t.chunk));
+      t.emitted += t.chunk;
+      context_.events.push(std::move(e));
+    }
+  }
+}
+
+}  // namespace media

@@ -1,0 +1,331 @@
+// The sending half of a stream: one SSRC, one numbering and one clock, whatever the source of the moment is.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "../codec/g711.h"
+#include "conference.h"
+#include "stream.h"
+
+namespace media {
+
+/** What the RTP clock shows now, had it run on since the last packet. */
+uint32_t Stream::present_ts(uint64_t now_us) const {
+  const uint64_t elapsed = std::max<uint64_t>(now_us - last_ts_us_, static_cast<uint64_t>(config_.ptime_ms) * 1000);
+  return last_ts_ + static_cast<uint32_t>(elapsed * config_.send.clock_rate / 1'000'000);
+}
+
+/** Another source begins: the numbering goes on, the clock moves by the time that has passed, and a marker says so. */
+void Stream::splice(Source source, uint64_t now_us) {
+  source_ = source;
+  marker_next_ = true;
+  made_ts_ = present_ts(now_us);
+}
+
+void Stream::emit(uint8_t* packet, size_t payload, uint8_t pt, bool marker, uint16_t seq, uint32_t ts, uint64_t now_us) {
+  StreamCounters& c = *counters_;
+  write_rtp_header(packet, pt, marker || marker_next_, seq, ts, ssrc_);
+  marker_next_ = false;
+  sent_any_ = true;
+  ++sent_packets_;
+  sent_octets_ += static_cast<uint32_t>(payload);
+  if (static_cast<int32_t>(ts - last_ts_) >= 0) {
+    last_ts_ = ts;
+    last_ts_us_ = now_us;
+  }
+  size_t n = kRtpHeader + payload;
+  if (pt == config_.send.payload_type) {
+    for (auto& r : record_sent_)
+      r.recording->packet_audio(r.track, seq, ts, config_.send.clock_rate, config_.send.codec, packet + kRtpHeader, payload, now_us);
+    if (wants_sent_pcm()) {
+      if (!sent_decoder_ || sent_codec_ != config_.send.codec) {
+        const Codec* codec = find_codec(config_.send.codec);
+        sent_codec_ = config_.send.codec;
+        sent_decoder_ = codec && codec->available() ? codec->decoder(codec->id == CodecId::opus ? 16000 : 0) : nullptr;
+      }
+      int16_t pcm[kMaxFrameSamples];
+      const int samples = sent_decoder_ ? sent_decoder_->decode(packet + kRtpHeader, static_cast<int>(payload), pcm, kMaxFrameSamples) : 0;
+      const int block = sent_decoder_ ? sent_decoder_->sample_rate() / 100 : 1;
+      if (samples > 0) give_taps(true, pcm, samples / block * block, sent_decoder_->sample_rate());
+    }
+  }
+  if (config_.secured) {
+    n = srtp_tx_ ? srtp_tx_->protect(packet, n) : 0;
+    if (n == 0) {
+      ++c.send_failed;
+      return;
+    }
+  }
+  if (!wire_.send_rtp(packet, n, send_address_)) {
+    ++c.send_failed;
+    return;
+  }
+  ++c.packets_sent;
+  c.bytes_sent += payload;
+  if (context_.counters) ++context_.counters->packets_sent;
+}
+
+bool Stream::wants_sent_pcm() const {
+  for (const auto& t : taps_)
+    if (t.sent) return true;
+  return false;
+}
+
+void Stream::relay(uint8_t* packet, const RtpView& v, const PayloadFacts& facts, uint64_t now_us) {
+  bool again = source_ != Source::relay || relay_split_ || v.ssrc != relay_ssrc_;
+  if (!again) {
+    const auto steps = static_cast<int16_t>(v.seq - relay_last_seq_);
+    const auto ts_step = static_cast<int32_t>(v.ts - relay_last_ts_);
+    const auto second = static_cast<int32_t>(facts.clock_rate);
+    if (steps > 3000 || steps < -100) again = true;
+    // A timestamp far ahead is a pause when as much time has passed, and a jump of the sender's clock when not.
+    if (ts_step > second || ts_step < -second) {
+      const auto passed = static_cast<int64_t>((now_us - relay_last_us_) * facts.clock_rate / 1'000'000);
+      if (std::abs(ts_step - passed) > second) again = true;
+    }
+  }
+  if (again) {
+    splice(Source::relay, now_us);
+    relay_split_ = false;
+    relay_ssrc_ = v.ssrc;
+    relay_seq_off_ = static_cast<uint16_t>(next_seq_ - v.seq);
+    relay_ts_off_ = made_ts_ - v.ts;
+    relay_last_seq_ = static_cast<uint16_t>(v.seq - 1);
+    relay_last_ts_ = v.ts;
+  }
+  if (static_cast<int16_t>(v.seq - relay_last_seq_) > 0) {
+    relay_last_seq_ = v.seq;
+    if (facts.kind == PayloadKind::audio) relay_last_ts_ = v.ts;
+    relay_last_us_ = now_us;
+  }
+  const auto seq = static_cast<uint16_t>(v.seq + relay_seq_off_);
+  if (static_cast<int16_t>(seq - next_seq_) >= 0) next_seq_ = static_cast<uint16_t>(seq + 1);
+  uint8_t* out = packet + v.header - kRtpHeader;
+  uint8_t pt = config_.send.payload_type;
+  if (facts.kind == PayloadKind::telephone_event) {
+    pt = config_.event.payload_type;
+  } else if (facts.kind == PayloadKind::comfort_noise) {
+    pt = static_cast<uint8_t>(config_.comfort_noise_pt);
+  } else {
+    counters_->send_codec = config_.send.name;
+    if (facts.codec != config_.send.codec) {
+      const auto& table = facts.codec == CodecId::pcmu ? g711().ulaw_to_alaw : g711().alaw_to_ulaw;
+      uint8_t* payload = packet + v.header;
+      for (size_t i = 0; i < v.payload; ++i) payload[i] = table[payload[i]];
+    }
+  }
+  emit(out, v.payload, pt, v.marker, seq, v.ts + relay_ts_off_, now_us);
+}
+
+/** A key that passes from one clock to another, or between streams that are transcoded. */
+void Stream::relay_event(const RtpView& v, const TelephoneEvent& in, const PayloadFacts& facts, uint64_t now_us) {
+  const bool fresh = !event_any_ || v.ts != event_in_ts_;
+  if (fresh) {
+    event_any_ = true;
+    event_in_ts_ = v.ts;
+    event_out_ts_ = present_ts(now_us);
+  }
+  TelephoneEvent e = in;
+  e.duration = static_cast<uint16_t>(std::min<uint64_t>(0xffff, uint64_t{in.duration} * config_.event.clock_rate / std::max(1u, facts.clock_rate)));
+  uint8_t packet[kRtpHeader + 4 + kTailRoom];
+  write_telephone_event(packet + kRtpHeader, e);
+  emit(packet, 4, config_.event.payload_type, fresh, next_seq_++, event_out_ts_, now_us);
+  relay_split_ = true;
+}
+
+bool Stream::use_encoder() {
+  const int rate = encoder_rate();
+  if (encoder_ && encoder_codec_ == config_.send.codec && encoder_options_.sample_rate == rate) return true;
+  const Codec* codec = find_codec(config_.send.codec);
+  if (!codec || !codec->available()) return false;
+  encoder_codec_ = codec->id;
+  encoder_options_ = {rate, config_.ptime_ms, config_.bitrate, context_.opus_complexity, config_.fec, config_.dtx, config_.annexb};
+  encoder_ = codec->encoder(encoder_options_);
+  outgoing_.clear();
+  outgoing_.reserve(static_cast<size_t>(encoder_->sample_rate() / 1000 * 80));
+  return true;
+}
+
+void Stream::take_pcm(const int16_t* pcm, int samples, int rate_hz, uint64_t now_us) {
+  if (!config_.may_send || !config_.sends || !send_address_.known() || !use_encoder()) return;
+  int16_t converted[kMaxFrameSamples];
+  if (encoder_->sample_rate() != rate_hz) {
+    if (!to_encoder_ || to_encoder_->from() != rate_hz || to_encoder_->to() != encoder_->sample_rate())
+      to_encoder_ = std::make_unique<Resampler>(rate_hz, encoder_->sample_rate());
+    samples = to_encoder_->run(pcm, samples, converted);
+    pcm = converted;
+  }
+  packetise(pcm, samples, now_us);
+}
+
+void Stream::packetise(const int16_t* pcm, int samples, uint64_t now_us) {
+  if (source_ != Source::made) {
+    outgoing_.clear();
+    splice(Source::made, now_us);
+    relay_split_ = true;
+  }
+  outgoing_.insert(outgoing_.end(), pcm, pcm + samples);
+  // Opus has frames of 10, 20, 40 and 60 ms; the two lengths in between are sent as the next shorter one.
+  const int ptime = config_.send.codec == CodecId::opus && (config_.ptime_ms == 30 || config_.ptime_ms == 50) ? config_.ptime_ms - 10 : config_.ptime_ms;
+  const auto frame = static_cast<size_t>(encoder_->sample_rate() / 1000 * ptime);
+  const uint32_t step = config_.send.clock_rate / 1000 * static_cast<uint32_t>(ptime);
+  while (outgoing_.size() >= frame) {
+    uint8_t packet[kRtpHeader + 1500 + kTailRoom];
+    const int bytes = encoder_->encode(outgoing_.data(), static_cast<int>(frame), packet + kRtpHeader, 1400);
+    outgoing_.erase(outgoing_.begin(), outgoing_.begin() + static_cast<std::ptrdiff_t>(frame));
+    if (bytes > 0) {
+      counters_->send_codec = config_.send.name;
+      emit(packet, static_cast<size_t>(bytes), config_.send.payload_type, false, next_seq_++, made_ts_, now_us);
+    } else {
+      marker_next_ = true;  // the first packet after a pause (RFC 3551 §4.1)
+    }
+    made_ts_ += step;
+  }
+}
+
+void Stream::start_clock(uint64_t now_us) {
+  if (clocked_ || closed_) return;
+  clocked_ = true;
+  source_ = Source::none;
+  clock_due_us_ = now_us;
+  context_.wheel.set(clock_timer_, now_us);
+}
+
+void Stream::play(std::unique_ptr<Player> player, uint64_t now_us) {
+  end_play("stopped");
+  player_ = std::move(player);
+  start_clock(now_us);
+}
+
+void Stream::stop_play(const std::string& id, uint64_t) {
+  if (player_ && (id.empty() || id == player_->id())) end_play("stopped");
+}
+
+void Stream::end_play(const char* reason) {
+  if (!player_) return;
+  Event e;
+  e.type = EventType::play_ended;
+  e.stream = id_;
+  e.id = player_->id();
+  e.text = reason;
+  e.a = static_cast<int64_t>(player_->played_ms());
+  player_.reset();
+  context_.events.push(std::move(e));
+}
+
+void Stream::tell_marks(std::vector<std::string>& marks) {
+  for (auto& m : marks) event(EventType::mark, 0, 0, m.c_str());
+  marks.clear();
+}
+
+void Stream::feed(std::shared_ptr<const std::vector<int16_t>> samples, int rate_hz, uint64_t now_us) {
+  if (!feed_) feed_ = std::make_unique<Feed>();
+  feed_->add(std::move(samples), rate_hz);
+  start_clock(now_us);
+}
+
+void Stream::feed_mark(std::string name, uint64_t) {
+  if (!feed_) feed_ = std::make_unique<Feed>();
+  feed_->mark(std::move(name));
+  std::vector<std::string> passed;
+  if (feed_->empty()) feed_->take_due_marks(passed);
+  tell_marks(passed);
+}
+
+void Stream::feed_clear() {
+  if (!feed_) return;
+  std::vector<std::string> passed;
+  feed_->clear(passed);
+  tell_marks(passed);
+}
+
+void Stream::send_keys(KeySender::Request request, uint64_t now_us) {
+  if (!keys_out_) keys_out_ = std::make_unique<KeySender>();
+  keys_out_->add(std::move(request));
+  start_clock(now_us);
+}
+
+/** True when a key, or the pause around one, takes this tick. */
+bool Stream::keys_tick(uint64_t now_us) {
+  if (!keys_out_ || !keys_out_->busy()) return false;
+  KeySender::Packet p;
+  const uint32_t clock = config_.sends_events ? config_.event.clock_rate : 8000;
+  const auto step = keys_out_->tick(clock, p);
+  if (step == KeySender::Step::finished) {
+    if (!keys_out_->front().id.empty()) {
+      Event e;
+      e.type = EventType::digits_sent;
+      e.stream = id_;
+      e.id = keys_out_->front().id;
+      e.flag = true;
+      context_.events.push(std::move(e));
+    }
+    keys_out_->pop();
+    return keys_out_->busy();
+  }
+  if (step == KeySender::Step::gap) {
+    // Between keys what plays is heard; a bridge stays away until the last key.
+    return !player_;
+  }
+  if (!config_.may_send || !config_.sends || !send_address_.known()) return true;
+  if (config_.sends_events) {
+    if (p.first) {
+      key_ts_ = present_ts(now_us);
+      source_ = Source::keys;
+    }
+    uint8_t packet[kRtpHeader + 4 + kTailRoom];
+    write_telephone_event(packet + kRtpHeader, p.event);
+    // The marker goes on the first packet of the key alone (RFC 4733 §2.5.1.1).
+    marker_next_ = false;
+    emit(packet, 4, config_.event.payload_type, p.first, next_seq_++, key_ts_, now_us);
+    if (p.event.end) {
+      last_ts_ = key_ts_ + p.event.duration;
+      last_ts_us_ = now_us;
+    }
+    return true;
+  }
+  static const double kLow[] = {941, 697, 697, 697, 770, 770, 770, 852, 852, 852, 941, 941, 697, 770, 852, 941};
+  static const double kHigh[] = {1336, 1209, 1336, 1477, 1209, 1336, 1477, 1209, 1336, 1477, 1209, 1477, 1633, 1633, 1633, 1633};
+  int16_t pcm[160];
+  for (auto& sample : pcm) {
+    sample = static_cast<int16_t>(6000 * std::sin(key_phase_[0]) + 7500 * std::sin(key_phase_[1]));
+    key_phase_[0] += 2 * M_PI * kLow[p.event.event & 15] / 8000;
+    key_phase_[1] += 2 * M_PI * kHigh[p.event.event & 15] / 8000;
+  }
+  take_pcm(pcm, 160, 8000, now_us);
+  return true;
+}
+
+void Stream::clock_tick(uint64_t now_us) {
+  if (now_us > clock_due_us_ + 5'000 && context_.counters) ++context_.counters->late_ticks;
+  if (now_us > clock_due_us_ + 100'000) clock_due_us_ = now_us;
+  clock_due_us_ += 20'000;
+  const bool keys = keys_tick(now_us);
+  if (!keys) {
+    int16_t pcm[960];
+    const int rate = encoder_rate(), n = rate / 50;
+    if (player_) {
+      const int got = player_->pull(pcm, n, rate);
+      std::memset(pcm + got, 0, static_cast<size_t>(n - got) * 2);
+      if (got > 0) take_pcm(pcm, n, rate, now_us);
+      if (got < n) end_play("finished");
+    } else if (feed_ && !feed_->empty()) {
+      std::vector<std::string> marks;
+      feed_->pull(pcm, n, rate, marks);
+      take_pcm(pcm, n, rate, now_us);
+      tell_marks(marks);
+    } else if (conference_) {
+      const int m = conference_->rate_hz / 50;
+      while (conference_->out.held() > static_cast<size_t>(4 * m)) conference_->out.read(pcm, static_cast<size_t>(m));
+      if (conference_->out.read(pcm, static_cast<size_t>(m))) take_pcm(pcm, m, conference_->rate_hz, now_us);
+    }
+  }
+  if ((keys_out_ && keys_out_->busy()) || player_ || (feed_ && !feed_->empty()) || conference_) {
+    context_.wheel.set(clock_timer_, clock_due_us_);
+    return;
+  }
+  clocked_ = false;
+  source_ = Source::none;
+}
+
+}  // namespace media

@@ -1,0 +1,76 @@
+// Keys as named events (RFC 4733): each key counted once, by the timestamp at which it began.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <string>
+
+namespace media {
+
+/*  |     event     |E|R| volume    |          duration             | */
+struct TelephoneEvent {
+  uint8_t event = 0;
+  bool end = false;
+  uint8_t volume = 0;
+  uint16_t duration = 0;
+};
+bool parse_telephone_event(const uint8_t* p, size_t n, TelephoneEvent& out);
+void write_telephone_event(uint8_t* p, const TelephoneEvent& e);
+
+/** 0-9 * # A-D; 0 for anything else. */
+char key_of_event(uint8_t event);
+/** -1 for what is no key. */
+int event_of_key(char key);
+
+class KeyReceiver {
+ public:
+  struct Key {
+    char digit;
+    uint32_t duration_ms;
+  };
+  /** Takes a packet. True when a key has ended with it (`out`), which is said once for each key. */
+  bool take(const TelephoneEvent& e, uint32_t ts, uint32_t clock_rate, uint64_t now_us, Key& out);
+  /** The key whose end was never heard: nothing came for 150 ms. */
+  bool expire(uint64_t now_us, Key& out);
+  bool pressed() const { return active_; }
+
+ private:
+  bool finish(Key& out);
+  bool active_ = false;
+  bool any_ = false;
+  uint8_t event_ = 0;
+  uint32_t ts_ = 0, done_ts_[4] = {}, clock_rate_ = 8000, longest_ = 0, carried_ = 0;
+  unsigned done_ = 0;
+  uint64_t last_us_ = 0;
+};
+
+/** Sends keys one after the other. Ticks come each 20 ms. */
+class KeySender {
+ public:
+  struct Request {
+    std::string id, digits;
+    uint32_t on_ms, gap_ms;
+  };
+  struct Packet {
+    TelephoneEvent event;
+    uint32_t ts_back_ms;  // how long before now the event began
+    bool first;
+  };
+  enum class Step : uint8_t { idle, packet, gap, finished };
+
+  void add(Request r) { queue_.push_back(std::move(r)); }
+  bool busy() const { return !queue_.empty(); }
+  const Request& front() const { return queue_.front(); }
+  /** What this tick brings. `finished`: the front request is done and is removed by `pop`. */
+  Step tick(uint32_t clock_rate, Packet& out);
+  void pop();
+
+ private:
+  std::deque<Request> queue_;
+  size_t at_ = 0;
+  uint32_t elapsed_ms_ = 0, wait_ms_ = 0;
+  int ends_ = 0;
+  bool on_ = false;
+};
+
+}  // namespace media

@@ -1,0 +1,77 @@
+// A packet thread: sockets by epoll, one wake-up a millisecond at most, timers, commands.
+#pragma once
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <unordered_map>
+
+#include "conference.h"
+#include "ports.h"
+#include "queue.h"
+#include "stream.h"
+
+namespace media {
+
+struct WorkerOptions {
+  unsigned coalesce_us = 1000;
+  int opus_complexity = 5;
+};
+
+class Worker {
+ public:
+  Worker(int index, WorkerOptions options, EventQueue& events, Recorder& recorder, const std::vector<Network>& denied, PortPool& ports);
+  ~Worker();
+
+  /** Runs on the packet thread, in order. */
+  void post(std::function<void(uint64_t now_us)> command);
+  void stop();
+
+  // On the packet thread only.
+  void open(uint32_t id, Policy policy, PortPair sockets, std::shared_ptr<StreamCounters> counters, std::string cname, uint64_t now_us);
+  void close(uint32_t id, uint64_t now_us);
+  Stream* find(uint32_t id);
+  void open_conference(uint32_t id, int rate_hz);
+  void close_conference(uint32_t id);
+  Conference* find_conference(uint32_t id);
+
+  const ThreadCounters& counters() const { return counters_; }
+  double cpu_seconds() const;
+  std::atomic<int> load{0};  // sessions, kept by the control thread
+
+ private:
+  struct Leg;
+  struct Socket {
+    Leg* leg;
+    bool rtcp;
+  };
+  struct Mixer {
+    Mixer(int rate) : conference(rate) {}
+    Conference conference;
+    Timer timer;
+    uint64_t due_us = 0;
+    Worker* worker = nullptr;
+  };
+
+  void run();
+  void read(Socket& s, uint64_t now_us);
+
+  const int index_;
+  const WorkerOptions options_;
+  PortPool& ports_;
+  TimerWheel wheel_;
+  ThreadCounters counters_;
+  ThreadContext context_;
+  CommandQueue commands_;
+  std::unordered_map<uint32_t, std::unique_ptr<Leg>> legs_;
+  std::unordered_map<uint32_t, std::unique_ptr<Mixer>> mixers_;
+  int epoll_fd_, wake_fd_;
+  std::atomic<bool> stopping_{false};
+  std::atomic<bool> has_clock_{false};
+  clockid_t cpu_clock_{};
+  alignas(64) uint8_t buffer_[kHeadRoom + 2048 + kTailRoom];
+  std::thread thread_;
+};
+
+}  // namespace media
