@@ -31,12 +31,18 @@ export function parse(text: string): Parsed {
   let verbs = 0
   let inSay = 0
 
-  const fail = (number: number, place: Place, detail: string) => {
-    fault ??= { number, level: 'error', ...place, detail }
+  const fail = (number: number, { line, column }: Place, detail: string) => {
+    fault ??= { number, level: 'error', line, column, detail }
   }
   const here = (): Place => ({ line: parser.line, column: Math.max(1, parser.columnIndex) })
 
-  parser.on('error', error => fail(12100, here(), sentence(error.message)))
+  parser.on('error', error => {
+    if (fault) return
+    const detail = sentence(error.message)
+    const ampersand = strayAmpersand(source, parser.position)
+    if (ampersand) fail(12100, places(ampersand.index), ampersand.detail)
+    else fail(12100, (detail.startsWith('unclosed tag') && stack.at(-1)) || here(), detail)
+  })
   parser.on('doctype', () => fail(12100, here(), 'a DOCTYPE is not allowed'))
   parser.on('xmldecl', ({ version }) => {
     if (version !== undefined && version !== '1.0') fail(12101, here(), `XML version ${version} is not supported`)
@@ -70,8 +76,8 @@ export function parse(text: string): Parsed {
     if (inSay === stack.length) inSay = 0
     const closed = stack.pop()
     if (!closed) return
-    // Attributes are collected without a prototype, so that a name such as __proto__ is only a name.
-    const element: Element = { ...closed, attributes: closed.attributes }
+    // Collected without a prototype and copied as own properties, so that a name such as __proto__ is only a name.
+    const element: Element = { ...closed, attributes: Object.fromEntries(Object.entries(closed.attributes)) }
     const parent = stack.at(-1)
     if (parent) parent.children.push(element)
     else root = element
@@ -91,6 +97,24 @@ function refused(number: number, place: Place, detail: string): Parsed {
 /** The library prefixes its messages with line and column, which we give as fields. */
 function sentence(message: string): string {
   return message.replace(/^(?:\d+:\d+: )+/, '').slice(0, 200)
+}
+
+/**
+ * The fault people write most: an ampersand that begins no entity. The parser notices it only where it gives up looking for
+ * the semicolon, often at the end of the document; we name the place of the ampersand.
+ */
+function strayAmpersand(source: string, end: number): { index: number; detail: string } | null {
+  const pattern = /<!--|<!\[CDATA\[|&(?:#\d+|#x[0-9a-fA-F]+|amp|lt|gt|quot|apos);|&([A-Za-z_][\w.-]*;)?/g
+  for (let match = pattern.exec(source); match && match.index < end; match = pattern.exec(source)) {
+    if (match[0].startsWith('<')) {
+      const close = source.indexOf(match[0] === '<!--' ? '-->' : ']]>', pattern.lastIndex)
+      if (close < 0) return null
+      pattern.lastIndex = close + 3
+    }
+    if (match[0] === '&') return { index: match.index, detail: 'an ampersand that begins no entity is written &amp;' }
+    if (match[1]) return { index: match.index, detail: `unknown entity &${match[1].slice(0, 40)}` }
+  }
+  return null
 }
 
 /** Start of the attribute whose closing quote is just before `end`. Its raw value cannot contain its own quote. */

@@ -38,12 +38,12 @@ t.test('an unanswered call whose document cannot be had is refused with 503', as
 t.test('documents that do not parse have number, line and column', async t => {
   const cases: [string, number, string][] = [
     ['<Response><Say>a</Response>', 12100, '1:27'],
-    ['<Response>\n<Say>a</Say>', 12100, '2:12'],
+    ['<Response>\n<Say>a</Say>', 12100, '1:1'],
     ['nothing', 12100, '1:8'],
     ['<Answer/>', 12102, '1:1'],
     ['<?xml version="1.1"?><Response/>', 12101, '1:21'],
     ['<!DOCTYPE Response><Response/>', 12100, '1:19'],
-    ['<Response>&nbsp;</Response>', 12100, '1:16'],
+    ['<Response>&nbsp;</Response>', 12100, '1:11'],
     ['<Response><Say a="1" a="2"/></Response>', 12100, '1:28'],
     ['<Response/><Response/>', 12100, '1:21'],
     [`<Response>${'<Pause/>'.repeat(101)}</Response>`, 12100, '1:811'],

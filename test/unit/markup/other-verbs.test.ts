@@ -1,0 +1,313 @@
+import t from 'tap'
+import { CHILD_SID, call, RECORDING, response } from './phone.ts'
+
+const NEW = { type: 'update', entry: { kind: 'inline', text: response('<Pause/>') } } as const
+
+t.test('Enqueue answers, waits, and tells its action how it ended', async t => {
+  const verb =
+    '<Enqueue action="/out" method="GET" waitUrl="/wait" waitUrlMethod="GET" maxQueueSize="7"> support </Enqueue>'
+  const phone = call(t, response(verb, '<Say>never</Say>'), { answered: false })
+  phone.expect('answer')
+  phone.answered().expect('enqueue')
+  t.match(phone.last('enqueue'), {
+    name: 'support',
+    max_size: 7,
+    wait: { url: 'https://app.example.test/wait', method: 'GET' },
+  })
+  const { id } = phone.last('enqueue')
+  phone.send({ type: 'queue_joined', id, queue_sid: 'QU1' })
+  phone.send({ type: 'queue_bridged', id })
+  phone.expect('')
+  phone.send({ type: 'queue_left', id, result: 'bridged', queue_sid: 'QU1', queue_time_seconds: 31 })
+  t.match(phone.last('fetch'), { method: 'GET', url: 'https://app.example.test/out' })
+  t.strictSame(phone.last('fetch').parameters, { QueueResult: 'bridged', QueueSid: 'QU1', QueueTime: '31' })
+})
+
+t.test('Enqueue without action goes on; a full queue is warned about', async t => {
+  const phone = call(t, response('<Enqueue>q</Enqueue>', '<Say>full</Say>'))
+  t.match(phone.last('enqueue'), { max_size: null, wait: null })
+  const { id } = phone.last('enqueue')
+  phone.send({ type: 'queue_left', id, result: 'queue-full', queue_sid: null, queue_time_seconds: 0 })
+  phone.expect('note play')
+  t.strictSame(phone.notes(), ['warning 14207 2:1'])
+})
+
+t.test('a queued caller who hangs up or is redirected: the action is told, its reply is not run', async t => {
+  const text = response('<Enqueue action="/out">q</Enqueue>')
+  const gone = call(t, text).hangup()
+  gone.expect('leave_queue callback done')
+  t.strictSame(gone.last('callback').parameters, { QueueResult: 'hangup' })
+
+  const told = call(t, text)
+  const { id } = told.last('enqueue')
+  told.send({ type: 'queue_left', id, result: 'hangup', queue_sid: 'QU1', queue_time_seconds: 9 })
+  told.expect('callback done')
+  t.match(told.last('callback').parameters, { QueueResult: 'hangup', QueueTime: '9' })
+
+  const moved = call(t, text)
+  moved.send(NEW)
+  moved.expect('leave_queue callback start_timer')
+  t.strictSame(moved.last('callback').parameters, { QueueResult: 'redirected' })
+
+  const bridged = call(t, text)
+  bridged.send({ type: 'queue_joined', id, queue_sid: 'QU1' })
+  bridged.send({ type: 'queue_bridged', id })
+  bridged.send(NEW)
+  t.strictSame(bridged.last('callback').parameters, { QueueResult: 'redirected-from-bridged', QueueSid: 'QU1' })
+})
+
+t.test('Enqueue faults stop the document; workflows end with an error result', async t => {
+  for (const [verb, number] of [
+    ['<Enqueue method="x">q</Enqueue>', 14201],
+    ['<Enqueue waitUrl="ftp://x">q</Enqueue>', 14202],
+    ['<Enqueue action="ftp://x">q</Enqueue>', 14203],
+    ['<Enqueue></Enqueue>', 14204],
+    [`<Enqueue>${'q'.repeat(65)}</Enqueue>`, 14205],
+    ['<Enqueue waitUrlMethod="x">q</Enqueue>', 14206],
+  ] as const) {
+    const phone = call(t, response('<Pause length="0"/>', verb))
+    phone.expect('note play')
+    t.match(phone.last('note'), { number, level: 'error', line: 3 })
+  }
+  for (const verb of [
+    '<Enqueue workflowSid="WW1" action="/out"/>',
+    '<Enqueue action="/out"><Task>{}</Task></Enqueue>',
+  ]) {
+    const phone = call(t, response(verb))
+    phone.expect('note fetch')
+    t.match(phone.last('fetch').parameters, { QueueResult: 'error' })
+  }
+})
+
+t.test('Refer reports the outcome of a transfer', async t => {
+  const text = response(
+    '<Refer action="/r" method="GET"><Sip>sip:carol@pbx.example.test?X-Ticket=5&amp;Via=no</Sip></Refer>',
+  )
+  for (const [accepted, sip_code, notify_code, expected] of [
+    [202, 202, 200, { ReferCallStatus: 'completed', ReferSipResponseCode: '202', NotifySipResponseCode: '200' }],
+    [202, 202, 486, { ReferCallStatus: 'busy', ReferSipResponseCode: '202', NotifySipResponseCode: '486' }],
+    [202, null, 503, { ReferCallStatus: 'failed', ReferSipResponseCode: '202', NotifySipResponseCode: '503' }],
+    [null, 405, null, { ReferCallStatus: 'failed', ReferSipResponseCode: '405' }],
+    [null, null, null, { ReferCallStatus: 'failed' }],
+  ] as const) {
+    const phone = call(t, text)
+    phone.expect('note refer start_timer')
+    t.match(phone.last('refer'), { uri: 'sip:carol@pbx.example.test', headers: [['X-Ticket', '5']] })
+    t.equal(phone.last('start_timer').ms, 60_000)
+    const { id } = phone.last('refer')
+    if (accepted) phone.send({ type: 'refer_accepted', id, sip_code: accepted })
+    phone.send({ type: 'refer_ended', id, sip_code, notify_code })
+    phone.expect('cancel_timer fetch')
+    t.strictSame(phone.last('fetch').parameters, expected)
+    t.equal(phone.last('fetch').method, 'GET')
+  }
+  const silent = call(t, text)
+  silent.send({ type: 'refer_accepted', id: silent.last('refer').id, sip_code: 202 })
+  silent.timer().expect('fetch')
+  t.strictSame(silent.last('fetch').parameters, { ReferCallStatus: 'failed', ReferSipResponseCode: '202' })
+})
+
+t.test('Refer without action: a good transfer ends the leg, a failed one goes on', async t => {
+  const text = response('<Refer><Sip>sip:carol@pbx.example.test</Sip></Refer>', '<Say>failed</Say>')
+  const good = call(t, text)
+  good.send({ type: 'refer_ended', id: good.last('refer').id, sip_code: 202, notify_code: 200 })
+  good.expect('cancel_timer hangup done')
+  t.equal(good.last('done').outcome, 'transferred')
+  const bad = call(t, text)
+  bad.send({ type: 'refer_ended', id: bad.last('refer').id, sip_code: 603, notify_code: null })
+  bad.expect('cancel_timer play')
+  const cut = call(t, text)
+  cut.send(NEW)
+  cut.expect('cancel_timer start_timer')
+})
+
+t.test('Refer needs a SIP leg and one Sip; a hang-up meanwhile is told as canceled', async t => {
+  const text = response('<Refer action="/r"><Sip>sip:carol@pbx.example.test</Sip></Refer>')
+  const web = call(t, text, { sip: false })
+  web.expect('note fetch')
+  t.strictSame(web.notes(), ['error 13801 2:1'])
+  t.strictSame(web.last('fetch').parameters, { ReferCallStatus: 'failed' })
+  const gone = call(t, text).hangup()
+  gone.expect('cancel_timer callback done')
+  t.strictSame(gone.last('callback').parameters, { ReferCallStatus: 'canceled' })
+
+  for (const refer of ['<Refer/>', '<Refer><Sip>carol</Sip></Refer>']) {
+    call(t, response(refer, '<Hangup/>')).expect('note hangup done')
+  }
+  call(t, text, { answered: false }).expect('answer', 'REFER needs a confirmed dialog')
+})
+
+t.test('Connect Stream hands the call over until the socket closes', async t => {
+  const text = response(
+    '<Connect action="/next"><Stream url="wss://ai.example.test/s?a=1" name="s" track="both_tracks" statusCallback="/st">' +
+      '<Parameter name="lang" value="en"/></Stream></Connect>',
+    '<Say>never</Say>',
+  )
+  const phone = call(t, text, { answered: false })
+  phone.answered().expect('start_stream')
+  t.match(phone.last('start_stream'), {
+    url: 'wss://ai.example.test/s?a=1',
+    name: 's',
+    track: 'inbound_track',
+    both_ways: true,
+    parameters: { lang: 'en' },
+    status_callback: { url: 'https://app.example.test/st', method: 'POST' },
+  })
+  phone.send({ type: 'stream_ended', id: phone.last('start_stream').id, number: null, detail: null })
+  phone.expect('fetch')
+  t.equal(phone.last('fetch').document, 'action')
+
+  const broken = call(t, text)
+  broken.send({ type: 'stream_ended', id: broken.last('start_stream').id, number: 31902, detail: 'refused' })
+  broken.expect('note fetch')
+  t.strictSame(broken.notes(), ['error 31902 2:1'])
+
+  call(t, text).hangup().expect('callback done')
+  const moved = call(t, text)
+  moved.send(NEW)
+  moved.expect('stop_stream start_timer')
+})
+
+t.test('Connect with a noun that is not supported, none, or a bad URL goes on at once', async t => {
+  for (const noun of [
+    'ConversationRelay',
+    'Room',
+    'VirtualAgent',
+    'Conversation',
+    'Autopilot',
+    'AiSession',
+    'Assistant',
+  ]) {
+    const phone = call(t, response(`<Connect action="/next"><${noun}><Deep/></${noun}></Connect>`))
+    phone.expect('note fetch')
+    t.strictSame(phone.notes(), ['warning 12200 2:25'])
+  }
+  call(t, response('<Connect/>', '<Hangup/>')).expect('note hangup done')
+  const bad = call(t, response('<Connect><Stream url="https://x.example"/></Connect>', '<Hangup/>'))
+  t.strictSame(bad.notes(), ['warning 31922 2:18'])
+  const none = call(t, response('<Connect><Stream/></Connect>', '<Hangup/>'))
+  t.strictSame(none.notes(), ['warning 31923 2:10'])
+})
+
+t.test('Start begins activities beside the script, Stop ends them by name', async t => {
+  const phone = call(
+    t,
+    response(
+      '<Start><Stream url="wss://x.example/s" name="a" track="both_tracks"/></Start>',
+      '<Start><Recording channels="mono" track="inbound" trim="do-not-trim" recordingStatusCallback="/r"/></Start>',
+      '<Pause/>',
+      '<Stop><Stream name="a"/></Stop>',
+      '<Stop><Recording/></Stop>',
+      '<Stop><Stream name="a"/></Stop>',
+    ),
+  )
+  phone.expect('start_stream start_recording start_timer')
+  t.match(phone.last('start_stream'), { both_ways: false, track: 'both_tracks', name: 'a' })
+  t.match(phone.last('start_recording'), {
+    source: 'StartCallRecordingAPI',
+    child: null,
+    channels: 1,
+    track: 'inbound',
+    trim: false,
+    callback: { url: 'https://app.example.test/r' },
+  })
+  phone.timer().expect('stop_stream stop_recording note hangup done')
+  t.equal(phone.last('stop_stream').id, phone.last('start_stream').id)
+  t.strictSame(phone.notes(), ['warning 12200 7:7'], 'what is not going on cannot be stopped')
+})
+
+t.test('an activity that ends by itself is forgotten, with a note when by a fault', async t => {
+  const phone = call(
+    t,
+    response('<Start><Stream url="wss://x.example/s"/><Recording/></Start>', '<Pause/>', '<Stop><Stream/></Stop>'),
+  )
+  phone.send({ type: 'stream_ended', id: phone.last('start_stream').id, number: 31901, detail: 'timeout' })
+  phone.expect('note')
+  phone.send({ type: 'recording_started', id: phone.last('start_recording').id, ...RECORDING })
+  phone.expect('')
+  phone.send({ type: 'recording_ended', id: phone.last('start_recording').id, recording: null })
+  t.strictSame(phone.run.activities, [])
+  phone.timer()
+  t.match(phone.notes().at(-1), 'warning 12200 4:7')
+})
+
+t.test('a name that is taken, and a Stop without a name among several, are refused with a warning', async t => {
+  const stream = '<Start><Stream url="wss://x.example/s" name="a"/></Start>'
+  const phone = call(t, response(stream, stream, stream.replace('"a"', '"b"'), '<Stop><Stream/></Stop>', '<Pause/>'))
+  phone.expect('start_stream note start_stream note start_timer')
+  t.strictSame(phone.notes(), ['warning 12200 3:8', 'warning 12200 5:7'])
+})
+
+t.test('Siprec needs a recording server, Transcription an engine; without, their callback is told', async t => {
+  const siprec =
+    '<Start><Siprec name="s" connectorName="rec" statusCallback="/s"><Parameter name="k" value="v"/></Siprec></Start>'
+  const without = call(t, response(siprec, '<Pause/>'))
+  without.expect('note callback start_timer')
+  t.match(without.last('callback'), { about: 'siprec', parameters: { SiprecEvent: 'siprec-error', SiprecName: 's' } })
+  const server = call(t, response(siprec, '<Pause/>', '<Stop><Siprec name="s"/></Stop>'), {
+    siprec_connectors: ['rec'],
+  })
+  t.match(server.last('start_siprec'), { connector: 'rec', track: 'both_tracks', parameters: { k: 'v' } })
+  server.timer().expect('stop_siprec hangup done')
+
+  const text =
+    '<Start><Transcription name="t" languageCode="fr-FR" inboundTrackLabel="agent" partialResults="true" ' +
+    'hints="a, b" statusCallbackUrl="/t"/></Start>'
+  const deaf = call(t, response(text, '<Pause/>'))
+  deaf.expect('note callback start_timer')
+  t.match(deaf.last('callback'), {
+    about: 'transcription',
+    parameters: { TranscriptionEvent: 'transcription-error', TranscriptionName: 't' },
+  })
+  const engine = call(t, response(text, '<Pause/>', '<Stop><Transcription/></Stop>'), { speech: { transcriber: true } })
+  t.match(engine.last('start_transcription'), {
+    language: 'fr-FR',
+    inbound_label: 'agent',
+    outbound_label: null,
+    partial_results: true,
+    hints: ['a', 'b'],
+    punctuation: true,
+    profanity_filter: true,
+    track: 'both_tracks',
+  })
+  engine.timer().expect('stop_transcription hangup done')
+  engine.send({ type: 'activity_ended', id: engine.last('start_transcription').id, number: null, detail: 'late' })
+  engine.expect('')
+})
+
+t.test('Start and Stop with something else inside, or nothing', async t => {
+  const phone = call(t, response('<Start><Dial/></Start>', '<Stop><Echo/></Stop>', '<Start/>', '<Stop/>'))
+  t.strictSame(
+    phone.notes().map(n => n.split(' ')[1]),
+    ['14300', '12200', '14300', '12200', '12200', '12200'],
+  )
+})
+
+t.test('Echo answers and lasts until the call ends', async t => {
+  const phone = call(t, response('<Echo/>', '<Say>never</Say>'), { answered: false })
+  phone.answered().expect('start_echo')
+  phone.hangup().expect('done')
+})
+
+t.test('Sms, Pay and Prompt are skipped with a warning; their action takes the failure branch', async t => {
+  for (const [verb, parameters] of [
+    ['Sms', { SmsStatus: 'failed' }],
+    ['Pay', { Result: 'payment-connector-error' }],
+    ['Prompt', { Result: 'payment-connector-error' }],
+  ] as const) {
+    const phone = call(t, response(`<${verb} action="/a"><Inside/>x</${verb}>`))
+    phone.expect('note fetch')
+    t.strictSame(phone.last('fetch').parameters, parameters)
+    call(t, response(`<${verb}/>`, '<Hangup/>'), { answered: false }).expect('note answer')
+  }
+})
+
+t.test('events about children and bridges that do not exist change nothing', async t => {
+  const phone = call(t, response('<Dial>+2348030000001</Dial>'))
+  phone.send({ type: 'child_answered', child: 'child-77', call_sid: CHILD_SID })
+  t.match(phone.unexpected, /child_answered for unknown id/)
+  phone.send({ type: 'bridged', child: phone.last('dial_child').child })
+  phone.expect('')
+  phone.send({ type: 'whisper_ended', child: phone.last('dial_child').child, outcome: 'finished' })
+  phone.expect('')
+})
