@@ -20,6 +20,10 @@ export interface Gathered {
   readonly price_book: Row | null
   readonly egress_trunk_id: string | null
   readonly day: string
+  /** Counters of the levels as they were read. */
+  readonly used: readonly Row[]
+  /** Whether the payer has an account whose money is held. */
+  readonly has_account: boolean
 }
 
 const DEFAULT_COUNTRY = 'NG'
@@ -41,6 +45,8 @@ export function* gather(request: AdmissionRequest, steady_ms: number): Steps<Gat
   const rate = price_book && digits ? yield* readRate(text(price_book, 'id'), digits) : null
   const day = dayOf(request.now_ms, text(project, 'time_zone'))
   const limits = levelLimits({ project, subaccount, trunk, subtrunk, policies })
+  const { levels, used } = yield* readLevels(limits, { day, steady_ms, outbound })
+  const account = outbound ? yield* readAccount(project) : null
   const facts: AdmissionFacts = {
     direction: request.part,
     service: { ...request.service, name: text(subtrunk ?? trunk ?? project, 'name') },
@@ -56,12 +62,23 @@ export function* gather(request: AdmissionRequest, steady_ms: number): Steps<Gat
     price_book: price_book ? { id: text(price_book, 'id'), name: text(price_book, 'name') } : null,
     rate,
     routes: digits ? yield* countRoutes(request, egress_trunk_id, project, digits) : 0,
-    levels: yield* readLevels(limits, { day, steady_ms, outbound }),
-    balance: outbound
-      ? yield* readBalance(project)
-      : { name: text(project, 'billing_account_id'), available_minor: null },
+    levels,
+    balance: balanceOf(project, account),
   }
-  return { facts, project, trunk, subtrunk, subaccount, policies, price_book, egress_trunk_id, day }
+  const has_account = account !== null
+  return {
+    facts,
+    project,
+    trunk,
+    subtrunk,
+    subaccount,
+    policies,
+    price_book,
+    egress_trunk_id,
+    day,
+    used,
+    has_account,
+  }
 }
 
 const one = (rows: readonly Row[]): Row | null => rows[0] ?? null
@@ -332,7 +349,10 @@ interface LevelTimes {
   readonly outbound: boolean
 }
 
-function* readLevels(limits: readonly LevelLimits[], { day, steady_ms, outbound }: LevelTimes): Steps<LevelFacts[]> {
+function* readLevels(
+  limits: readonly LevelLimits[],
+  { day, steady_ms, outbound }: LevelTimes,
+): Steps<{ levels: LevelFacts[]; used: Row[] }> {
   const ids = limits.map(({ id }) => id)
   const used = yield* query(`select * from level_use where subject_id in (${marks(ids.length)})`, ...ids)
   const spent = outbound
@@ -351,13 +371,16 @@ function* readLevels(limits: readonly LevelLimits[], { day, steady_ms, outbound 
           minute - 60,
           minute,
         )
-  return limits.map(limit => levelFacts(limit, used, spent, hour, steady_ms))
+  return { levels: limits.map(limit => levelFacts(limit, used, spent, hour, steady_ms)), used }
 }
 
-function* readBalance(project: Row) {
-  const id = text(project, 'billing_account_id')
-  const account = one(yield* query('select * from billing_account where id = ?', id))
-  if (!account || number(account, 'prepaid') === 0) return { name: id, available_minor: null }
+function* readAccount(project: Row): Steps<Row | null> {
+  return one(yield* query('select * from billing_account where id = ?', text(project, 'billing_account_id')))
+}
+
+function balanceOf(project: Row, account: Row | null): AdmissionFacts['balance'] {
+  if (!account || number(account, 'prepaid') === 0)
+    return { name: text(project, 'billing_account_id'), available_minor: null }
   const available_minor =
     number(account, 'balance_minor') + number(account, 'credit_minor') - number(account, 'held_minor')
   return { name: text(account, 'name'), available_minor }

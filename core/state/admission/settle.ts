@@ -39,7 +39,7 @@ export function* extend({ call_sid, elapsed_seconds, ahead_seconds, ...given }: 
     caps: capsOf(row),
     day: text(row, 'day'),
     minute,
-    billing_account_id: text(row, 'billing_account_id'),
+    account: text(row, 'billing_account_id'),
     minor,
   })
   yield* query(

@@ -9,18 +9,21 @@ export interface SpendChange {
   readonly day: string
   /** Of the steady clock: a jump of the wall clock must not empty a rolling hour. */
   readonly minute: number
-  readonly billing_account_id: string
+  /** Null when the payer is known to have none. */
+  readonly account: string | null
   /** More money held, or less: what was held and not needed. */
   readonly minor: number
 }
 
-// Policies, trunks and subaccounts have no velocity cap (spec: subtrunk configuration); the project's is the operator's.
-const VELOCITY_LEVELS: ReadonlySet<Level> = new Set(['subtrunk', 'project'])
+// Only subtrunks (spec) and projects (the operator) have a velocity cap. A subtrunk's hour is counted always, so that a
+// cap that is set finds what was spent before; a project's only when it is capped, because every call would pay for it.
+const countsHour = (level: Level, velocity: number | null): boolean => level === 'subtrunk' || velocity !== null
 
 /** Counts held money at every level, whether capped or not, so that a cap set later finds what was spent before. */
-export function* addSpend({ caps, day, minute, billing_account_id, minor }: SpendChange): Steps<void> {
+export function* addSpend({ caps, day, minute, account, minor }: SpendChange): Steps<void> {
   yield* addToWindows(caps, day, minute, minor)
-  yield* query('update billing_account set held_minor = held_minor + ? where id = ?', minor, billing_account_id)
+  if (account !== null)
+    yield* query('update billing_account set held_minor = held_minor + ? where id = ?', minor, account)
 }
 
 /** The windows alone, without the balance. */
@@ -33,7 +36,7 @@ export function* addToWindows(caps: Caps, day: string, minute: number, minor: nu
     minor,
     minor,
   )
-  const counted = caps.filter(([level]) => VELOCITY_LEVELS.has(level))
+  const counted = caps.filter(([level, , , velocity]) => countsHour(level, velocity))
   if (counted.length === 0) return
   yield* query(
     `insert into spend_minute (level, subject_id, minute, spent_minor) values ${tuples(counted.length, 4)}

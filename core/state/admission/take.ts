@@ -5,7 +5,7 @@ import { type Gathered, gather, revisionsOf } from './gather.ts'
 import { recentOf } from './levels.ts'
 import type { AdmissionContext, AdmissionOutcome, AdmissionRequest } from './request.ts'
 import { addSpend, type Caps } from './spend.ts'
-import { number, numberOrNull, query, type Steps, steadyNow, text, textOrNull, tuples } from './steps.ts'
+import { number, numberOrNull, query, type Row, type Steps, steadyNow, text, textOrNull, tuples } from './steps.ts'
 
 export interface TakeInput {
   readonly request: AdmissionRequest
@@ -43,19 +43,13 @@ function* takeSlots(request: AdmissionRequest, gathered: Gathered, verdict: Admi
     request.project_id,
     begun_at,
   )
-  yield* countUse(facts.levels, steady_ms)
+  yield* countUse(facts.levels, gathered.used, steady_ms)
   if (request.part === 'outbound') yield* hold(request, gathered, verdict, steady_ms)
 }
 
-function* countUse(levels: readonly LevelFacts[], steady_ms: number): Steps<void> {
-  const ids = levels.map(({ id }) => id)
-  const capped = levels.filter(({ cps }) => cps.limit !== null)
-  const known =
-    capped.length === 0
-      ? []
-      : yield* query(`select * from level_use where subject_id in (${ids.map(() => '?').join(', ')})`, ...ids)
+function* countUse(levels: readonly LevelFacts[], used: readonly Row[], steady_ms: number): Steps<void> {
   const values = levels.flatMap(({ level, id, cps }) => {
-    const use = known.find(row => text(row, 'level') === level && text(row, 'subject_id') === id)
+    const use = used.find(row => text(row, 'level') === level && text(row, 'subject_id') === id)
     const recent = cps.limit === null ? '' : [...(use ? recentOf(use, steady_ms) : []), steady_ms].join(',')
     return [level, id, 1, recent]
   })
@@ -67,7 +61,7 @@ function* countUse(levels: readonly LevelFacts[], steady_ms: number): Steps<void
 }
 
 function* hold(request: AdmissionRequest, gathered: Gathered, verdict: Admitted, steady_ms: number): Steps<void> {
-  const { facts, project, price_book, day } = gathered
+  const { facts, project, price_book, day, has_account } = gathered
   const { rate, billing, levels } = facts
   const minute = Math.floor(steady_ms / 60_000)
   const paid_until = paidUntil(gathered)
@@ -106,7 +100,13 @@ function* hold(request: AdmissionRequest, gathered: Gathered, verdict: Admitted,
     new Date(request.now_ms).toISOString(),
   )
   if (verdict.reserve_minor > 0)
-    yield* addSpend({ caps, day, minute, billing_account_id, minor: verdict.reserve_minor })
+    yield* addSpend({
+      caps,
+      day,
+      minute,
+      account: has_account ? billing_account_id : null,
+      minor: verdict.reserve_minor,
+    })
 }
 
 /** Null when no money runs: a free call, or a rate of 0. */

@@ -7,6 +7,8 @@ type AnyDb = Kysely<any>
 interface Columns {
   readonly key?: string
   readonly counted?: string
+  /** A growing key that may be given again once its row is gone: spares the write of a counter. */
+  readonly numbered?: string
   readonly text?: string
   readonly integer?: string
   /** Primary key of several columns. */
@@ -18,6 +20,7 @@ async function createTable(db: AnyDb, name: string, columns: Columns): Promise<v
   if (columns.key) table = table.addColumn(columns.key, 'text', column => column.primaryKey().notNull())
   if (columns.counted)
     table = table.addColumn(columns.counted, 'integer', column => column.primaryKey().autoIncrement())
+  if (columns.numbered) table = table.addColumn(columns.numbered, 'integer', column => column.primaryKey())
   for (const [names, type] of [
     [columns.text, 'text'],
     [columns.integer, 'bigint'],
@@ -149,14 +152,13 @@ async function rates(db: AnyDb): Promise<void> {
 
 async function slots(db: AnyDb): Promise<void> {
   await createTable(db, 'lease', {
-    counted: 'id',
+    numbered: 'id',
     text:
       'call_sid part node_id subtrunk_id? trunk_id? policy_id? parent_policy_id? subaccount_id? project_id begun_at ' +
       'ended_at?',
   })
   await uniqueIndex(db, 'lease_call', 'lease', 'call_sid', 'part')
   await sql`create index lease_live on lease (node_id) where ended_at is null`.execute(db)
-  await index(db, 'lease_begun', 'lease', 'begun_at')
   await createTable(db, 'level_use', {
     text: 'level subject_id recent',
     integer: 'live',
@@ -171,7 +173,6 @@ async function slots(db: AnyDb): Promise<void> {
       'price_book_revision? rate_micro increment_initial_seconds increment_additional_seconds held_minute held_minor ' +
       'paid_until_seconds? duration_seconds? billed_seconds? charge_minor?',
   })
-  await index(db, 'reservation_begun', 'reservation', 'begun_at')
   await createTable(db, 'spend_day', {
     text: 'level subject_id day',
     integer: 'spent_minor',
