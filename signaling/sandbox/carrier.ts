@@ -1,11 +1,9 @@
 import type { Log } from '../../core/runtime/log.ts'
-import { newTag } from '../edge/sip/ids.ts'
-import { draftResponse } from '../edge/sip/message.ts'
 import { parseUri } from '../edge/sip/uri.ts'
-import { SipStack } from '../edge/stack.ts'
-import type { ServerTransaction } from '../edge/transaction/server.ts'
+import type { Call } from '../edge/useragent/call.ts'
+import { UserAgent } from '../edge/useragent/user-agent.ts'
 import { behaviourOf } from './behaviours.ts'
-import { CallOfSandbox, keyOf } from './call.ts'
+import { CallOfSandbox } from './call.ts'
 import { RtpSession } from './rtp.ts'
 import { remoteOf } from './sdp.ts'
 
@@ -27,74 +25,47 @@ export async function openCarrier(options: {
   readonly port: number
   readonly log: Log
 }): Promise<Carrier> {
-  const { host, log } = options
-  const calls = new Map<string, CallOfSandbox>()
-  const byInvite = new Map<ServerTransaction, CallOfSandbox>()
+  const { host, port, log } = options
 
-  const refuse = (transaction: ServerTransaction, status: number): void => {
-    transaction.respond(draftResponse(transaction.request, status, newTag()), status)
-  }
-
-  async function invited(invite: ServerTransaction): Promise<void> {
-    const { request } = invite
-    invite.respond(draftResponse(request, 100, ''), 100)
-    const remote = remoteOf(request.body)
-    if (!remote) return refuse(invite, 488)
-    if (calls.size >= MAX_CALLS) return refuse(invite, 503)
-    const rtp = await RtpSession.open(host)
-    const called = parseUri(request.uri)?.user ?? ''
-    const ended = (): void => {
-      calls.delete(call.key)
-      byInvite.delete(invite)
+  async function take(call: Call): Promise<void> {
+    const remote = remoteOf(call.offer)
+    if (!remote) return call.reject(488)
+    if (agent.calls.length > MAX_CALLS) return call.reject(503)
+    const called = parseUri(call.invite?.uri ?? '')?.user ?? ''
+    let over = false
+    call.events.ended = () => {
+      over = true
     }
-    const call = new CallOfSandbox({ stack, invite, called, rtp, remote, address: host, ended })
-    calls.set(call.key, call)
-    byInvite.set(invite, call)
-    log.debug({ called, sip_call_id: request.callId }, 'call')
-    call.run(behaviourOf(called), err => log.error({ err, called }, 'behaviour failed'))
+    const rtp = await RtpSession.open(host)
+    if (over) return rtp.close()
+    log.debug({ called }, 'call')
+    new CallOfSandbox({ call, called, rtp, remote, address: host }).run(behaviourOf(called), err =>
+      log.error({ err, called }, 'behaviour failed'),
+    )
   }
 
-  const stack = await SipStack.open({
+  const agent = await UserAgent.open({
     listeners: [
-      { protocol: 'udp', host, port: options.port },
-      { protocol: 'tcp', host, port: options.port },
+      { protocol: 'udp', host, port },
+      { protocol: 'tcp', host, port },
     ],
     log,
-    user: {
-      request(transaction) {
-        const { request } = transaction
-        if (request.toTag !== '') {
-          const call = calls.get(keyOf(request))
-          if (call) call.within(transaction)
-          else refuse(transaction, 481)
-        } else if (request.method === 'INVITE') {
-          invited(transaction).catch(err => {
-            log.error({ err }, 'call could not be taken')
-            refuse(transaction, 500)
-          })
-        } else refuse(transaction, request.method === 'OPTIONS' ? 200 : 405)
-      },
-      ack(message) {
-        calls.get(keyOf(message))?.acknowledged()
-      },
-      cancel(cancel, invite) {
-        refuse(cancel, invite ? 200 : 481)
-        if (invite) byInvite.get(invite)?.canceled()
-      },
+    user: 'sandbox',
+    incoming(call) {
+      take(call).catch(err => {
+        log.error({ err }, 'call could not be taken')
+        call.reject(500)
+      })
     },
   })
-
   return {
-    port: stack.transport.listeners[0]?.port ?? 0,
+    port: agent.port('udp'),
     get calls() {
-      return calls.size
+      return agent.calls.length
     },
     close() {
-      for (const call of [...calls.values()]) {
-        call.refuse(503)
-        call.hangUp()
-      }
-      stack.close()
+      for (const call of agent.calls) call.hangUp()
+      agent.close()
     },
   }
 }

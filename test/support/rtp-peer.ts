@@ -63,6 +63,7 @@ export class RtpPeer {
   readonly #codec: G711
   readonly #ssrc = 0x5eed0000 + Math.floor(Math.random() * 0xffff)
   #target_port = 0
+  #target_address = '127.0.0.1'
   #sequence = Math.floor(Math.random() * 0x8000)
   #timestamp = Math.floor(Math.random() * 0x7fff_ffff)
   #arrived: (() => void)[] = []
@@ -85,8 +86,9 @@ export class RtpPeer {
   }
 
   /** Where packets go from now on. */
-  sendTo(port: number): void {
+  sendTo(port: number, address = '127.0.0.1'): void {
     this.#target_port = port
+    this.#target_address = address
   }
 
   /** A minimal SDP of this peer, for offers and answers. */
@@ -159,7 +161,7 @@ export class RtpPeer {
   }
 
   raw(bytes: Buffer, port = this.#target_port): void {
-    this.#socket.send(bytes, port, this.#options.address ?? '127.0.0.1')
+    this.#socket.send(bytes, port, this.#target_address)
   }
 
   /** Waits until so many packets in all have come. */

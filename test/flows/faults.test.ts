@@ -1,0 +1,60 @@
+import t from 'tap'
+import { until } from '../support/wait.ts'
+import { type ProcessName, world } from '../support/world.ts'
+
+// Any of the four processes may be killed at any moment: the others live on, it comes back, nothing stays half-done.
+
+const TALKS = '+2348030000008'
+const MARKUP = '<Response><Pause length="60"/></Response>'
+
+t.test('kill -9 of a process while a call is up', async t => {
+  const w = await world(t)
+  const create = async (InlineMarkup: string): Promise<string> => {
+    const { status, body } = await w.voice('POST', '/Calls.json', { From: w.numbers[0] ?? '', To: TALKS, InlineMarkup })
+    if (status !== 201) throw new Error(`create: ${status} ${JSON.stringify(body)}`)
+    return body.sid
+  }
+  const ready = () =>
+    until('the platform is ready', async () => (await fetch(`${w.base_url}/readyz`).catch(() => null))?.ok, 15_000)
+  const status = async (sid: string): Promise<string> => (await w.voice('GET', `/Calls/${sid}.json`)).body.status
+  const cdr = (sid: string) => w.state.db.selectFrom('cdr').selectAll().where('call_sid', '=', sid).executeTakeFirst()
+
+  const victims: ProcessName[] = ['media', 'edge', 'signaling']
+  for (const victim of victims) {
+    t.test(`${victim}: the call ends with a CDR, and a new call works`, async t => {
+      await ready()
+      const others = [...victims, 'control' as const].filter(name => name !== victim).map(name => [name, w.pid(name)])
+      const sid = await create(MARKUP)
+      await until('the call talks', async () => (await status(sid)) === 'in-progress')
+      const killed_at = performance.now()
+      await w.kill(victim)
+      t.ok(performance.now() - killed_at < 5000, 'it is back within 5 s')
+      const record = await until('the CDR', () => cdr(sid), 30_000)
+      t.match(record, { status: 'completed', reason: 'node_lost' })
+      for (const [name, pid] of others) t.equal(w.pid(name as ProcessName), pid, `${name} lives on`)
+      await ready()
+      const next = await create('<Response><Pause length="1"/></Response>')
+      t.equal((await w.ended(next)).status, 'completed')
+    })
+  }
+
+  t.test('control: the call goes on, and the API is back', async t => {
+    await ready()
+    const sid = await create(MARKUP)
+    await until('the call talks', async () => (await status(sid)) === 'in-progress')
+    await w.kill('control')
+    await ready()
+    t.equal(await status(sid), 'in-progress')
+    t.equal((await w.voice('POST', `/Calls/${sid}.json`, { Status: 'completed' })).status, 200)
+    t.match(await w.ended(sid), { status: 'completed' })
+    t.match(await cdr(sid), { reason: null, ended_by: 'api' })
+  })
+
+  t.test('afterwards no call, dialog or port is left', async t => {
+    const metrics = async () => (await fetch(`${w.base_url}/metrics`)).text()
+    await until('no dialog is left', async () => /^strowger_edge_dialogs\S* 0$/m.test(await metrics()), 40_000)
+    t.match(await metrics(), /^strowger_sandbox_calls\{process="sandbox"\} 0$/m)
+    const open = await w.state.db.selectFrom('call').select('sid').where('ended_at', 'is', null).execute()
+    t.same(open, [])
+  })
+})

@@ -1,0 +1,288 @@
+import { createSocket } from 'node:dgram'
+import t from 'tap'
+import { strongestHz, tone, wavBytes } from '../support/audio.ts'
+import { openRtpPeer } from '../support/rtp-peer.ts'
+import { callee, caller, pause, provisionals, receive, type SippPeer, sipp } from '../support/sipp.ts'
+import { until } from '../support/wait.ts'
+import { webServer } from '../support/web.ts'
+import { type World, world } from '../support/world.ts'
+
+// A SIP peer sends calls through a trunk. The peer stands at 127.0.0.2, the trunk's target at 127.0.0.3, strangers at
+// 127.0.0.9, and the platform at 127.0.0.1: whose address is in whose SDP can be seen.
+
+const PEER = '127.0.0.2'
+const TARGET = '127.0.0.3'
+const STRANGER = '127.0.0.9'
+const WORLD = '+2348030004711'
+
+async function addTrunk(w: World, over: Record<string, unknown> = {}): Promise<string> {
+  const { status, body } = await w.manage(
+    'POST',
+    '/trunks',
+    {
+      name: 'PBX',
+      direction: 'both',
+      auth_mode: 'ip_allow_list',
+      sources: [`${PEER}/32`],
+      codecs: ['PCMU', 'PCMA'],
+      media_security: 'rtp',
+      require_tls: false,
+      source_validation: 'relaxed',
+      targets: [],
+      ...over,
+    },
+    { 'idempotency-key': `trunk-${Math.random()}` },
+  )
+  if (status !== 201) throw new Error(`trunk refused: ${JSON.stringify(body)}`)
+  const { id } = body.trunk
+  await until('the trunk is applied', async () => {
+    const { body: detail } = await w.manage('GET', `/trunks/${id}`)
+    return detail.apply.state === 'applied' && detail.apply.effective_revision === detail.revision
+  })
+  return id
+}
+
+const audioPort = (messages: string): number | undefined => {
+  const answer = messages.split(/^-{5,}.*$/m).find(text => /SIP\/2\.0 200/.test(text) && /m=audio/.test(text))
+  const port = answer && /m=audio (\d+)/.exec(answer)?.[1]
+  return port === undefined ? undefined : Number(port)
+}
+
+const mediaPort = (peer: SippPeer): Promise<number> => until('an answer with SDP', () => audioPort(peer.messages()))
+
+const lastCall = async (w: World) =>
+  w.state.db.selectFrom('call').selectAll().orderBy('position', 'desc').executeTakeFirstOrThrow()
+
+const cdrOf = (w: World, call_sid: string) =>
+  until('the CDR', () => w.state.db.selectFrom('cdr').selectAll().where('call_sid', '=', call_sid).executeTakeFirst())
+
+t.test('calls through a trunk', async t => {
+  const w = await world(t)
+  const own = w.numbers[1] ?? ''
+  const trunk_id = await addTrunk(w)
+
+  t.test('a peer calls a number: its application answers, and the tone that it plays is heard', async t => {
+    const web = await webServer(t, {
+      '/voice': '<Response><Play>/tone.wav</Play><Hangup/></Response>',
+      '/tone.wav': { type: 'audio/wav', body: wavBytes(8000, tone(1000, 1500)) },
+    })
+    await w.routeToApplication(own, `${web.url}/voice`)
+    const rtp = await openRtpPeer({ address: PEER })
+    t.teardown(() => rtp.close())
+    await until('the number is routed', async () => {
+      const peer = await sipp(t, {
+        steps: [caller.invite(), ...provisionals, receive.response(200), caller.ack, receive.request('BYE'), callee.ok],
+        to: w.sip,
+        service: own,
+        local_ip: PEER,
+        keys: { rtp_port: rtp.port, from: '+2348030009999' },
+      })
+      const { ok } = await peer.done
+      return ok
+    })
+    const heard = rtp.audio()
+    t.equal(strongestHz(heard), 1000)
+    t.ok(heard.length / 8 >= 1400, `${heard.length / 8} ms were heard`)
+    const call = await lastCall(w)
+    t.match(call, { direction: 'inbound', origin: 'trunk', to_number: own, status: 'completed', trunk_id })
+    t.match(await cdrOf(w, call.sid), { status: 'completed', ended_by: 'platform' })
+    t.match(Object.fromEntries((await web.seen('/voice')).fields), { To: own, Direction: 'inbound' })
+  })
+
+  t.test('a peer calls the world: the sandbox carrier answers through our ports', async t => {
+    const rtp = await openRtpPeer({ address: PEER })
+    t.teardown(() => rtp.close())
+    const steps = [caller.invite(), ...provisionals, receive.response(200), caller.ack]
+    const peer = await sipp(t, {
+      steps: [...steps, pause(2000), caller.bye, receive.response(200)],
+      to: w.sip,
+      service: WORLD,
+      local_ip: PEER,
+      keys: { rtp_port: rtp.port, from: own },
+    })
+    rtp.sendTo(await mediaPort(peer))
+    await rtp.send(tone(600, 1000))
+    const { ok, errors } = await peer.done
+    t.ok(ok, errors)
+    t.equal(strongestHz(rtp.audio()), 440)
+    const call = await lastCall(w)
+    t.match(await cdrOf(w, call.sid), { status: 'completed', ended_by: 'caller', origin: 'trunk', trunk_id })
+  })
+
+  t.test('an unknown source is refused, and nothing else happens', async t => {
+    const before = await lastCall(w)
+    const peer = await sipp(t, {
+      steps: [caller.invite(), receive.response(100, { optional: true }), receive.response(403), caller.ackOfFailure],
+      to: w.sip,
+      service: WORLD,
+      local_ip: STRANGER,
+      keys: { rtp_port: 40000, from: own },
+    })
+    const { ok, errors } = await peer.done
+    t.ok(ok, errors)
+    t.equal((await lastCall(w)).sid, before.sid)
+  })
+
+  t.test('a refusal says which check it was and which value', async t => {
+    const peer = await sipp(t, {
+      steps: [caller.invite(), ...provisionals, receive.response(403), caller.ackOfFailure],
+      to: w.sip,
+      service: WORLD,
+      local_ip: PEER,
+      keys: { rtp_port: 40000, from: '+2348039999999' },
+    })
+    const { ok, messages, errors } = await peer.done
+    t.ok(ok, errors)
+    t.match(messages, /Reason: X-Strowger;cause=403;text="caller_not_owned"/)
+    t.match(messages, /Warning: 399 strowger ".*2348039999999/)
+  })
+
+  t.test('an offer that cannot be read or has no codec in common gets 488, and the edge lives on', async t => {
+    for (const sdp of [
+      'this is no SDP',
+      'v=0\no=- 1 1 IN IP4 127.0.0.2\ns=-\nc=IN IP4 127.0.0.2\nt=0 0\nm=audio 4000 RTP/AVP 3',
+    ]) {
+      const peer = await sipp(t, {
+        steps: [caller.invite({ sdp }), ...provisionals, receive.response(488), caller.ackOfFailure],
+        to: w.sip,
+        service: WORLD,
+        local_ip: PEER,
+        keys: { rtp_port: 40000, from: own },
+      })
+      const { ok, errors } = await peer.done
+      t.ok(ok, errors)
+    }
+  })
+
+  t.test('bytes that are no SIP change nothing', async t => {
+    const socket = createSocket('udp4')
+    await new Promise<void>(resolve => socket.bind(0, PEER, resolve))
+    const send = (text: string) =>
+      new Promise<void>(resolve => socket.send(text, w.sip.port, w.sip.host, () => resolve()))
+    await send('\0\0\0\0')
+    await send('INVITE\r\n\r\n')
+    await send('INVITE sip:x SIP/2.0\r\nVia: SIP/2.0/UDP 127.0.0.2;branch=z9hG4bKx\r\nCSeq: abc\r\n\r\n')
+    const answer = new Promise<string>(resolve => socket.once('message', message => resolve(message.toString())))
+    const { port } = socket.address()
+    await send(
+      [
+        `OPTIONS sip:${w.sip.host}:${w.sip.port} SIP/2.0`,
+        `Via: SIP/2.0/UDP ${PEER}:${port};branch=z9hG4bKalive;rport`,
+        `From: <sip:x@${PEER}>;tag=1`,
+        `To: <sip:${w.sip.host}>`,
+        'Call-ID: alive',
+        'CSeq: 1 OPTIONS',
+        'Max-Forwards: 70',
+        'Content-Length: 0',
+        '',
+        '',
+      ].join('\r\n'),
+    )
+    t.match(await answer, /^SIP\/2\.0 \d{3} /)
+    socket.close()
+  })
+
+  t.test('the endings of the far end reach the peer as they are', async t => {
+    const endings: [string, number, string][] = [
+      ['+2348030000002', 486, 'busy'],
+      ['+2348030000005', 404, 'failed'],
+    ]
+    for (const [service, code, status] of endings) {
+      const peer = await sipp(t, {
+        steps: [caller.invite(), ...provisionals, receive.response(code), caller.ackOfFailure],
+        to: w.sip,
+        service,
+        local_ip: PEER,
+        keys: { rtp_port: 40000, from: own },
+      })
+      const { ok, errors } = await peer.done
+      t.ok(ok, `${service}: ${errors}`)
+      t.match(await cdrOf(w, (await lastCall(w)).sid), { status, sip_code: code })
+    }
+  })
+
+  t.test('a peer that cancels before the answer gets 487, and the far end stops ringing', async t => {
+    const peer = await sipp(t, {
+      steps: [
+        caller.invite(),
+        receive.response(100, { optional: true }),
+        receive.response(180),
+        caller.cancel,
+        receive.response(200),
+        receive.response(487),
+        caller.ackOfFailure,
+      ],
+      to: w.sip,
+      service: '+2348030000003',
+      local_ip: PEER,
+      keys: { rtp_port: 40000, from: own },
+    })
+    const { ok, errors } = await peer.done
+    t.ok(ok, errors)
+    t.match(await cdrOf(w, (await lastCall(w)).sid), { status: 'canceled', ended_by: 'caller' })
+    await until('the sandbox carrier has no call', async () =>
+      /^strowger_sandbox_calls\S* 0$/m.test(await (await fetch(`${w.base_url}/metrics`)).text()),
+    )
+  })
+})
+
+t.test('peer to peer through two legs of ours', async t => {
+  const w = await world(t, { STROWGER_SANDBOX: 'off' })
+  const own = w.numbers[2] ?? ''
+  const rtp = { peer: await openRtpPeer({ address: PEER }), target: await openRtpPeer({ address: TARGET }) }
+  t.teardown(() => {
+    rtp.peer.close()
+    rtp.target.close()
+  })
+  const target = await sipp(t, {
+    steps: [
+      receive.request('INVITE'),
+      callee.respond(180, 'Ringing'),
+      callee.respond(200, 'OK', { sdp: true }),
+      receive.request('ACK'),
+      receive.request('BYE'),
+      callee.ok,
+    ],
+    local_ip: TARGET,
+    keys: { rtp_port: rtp.target.port },
+  })
+  const trunk_id = await addTrunk(w, {
+    targets: [{ sip_uri: `sip:${TARGET}:${target.port}`, transport: 'udp', priority: 1, weight: 1 }],
+  })
+  const peer = await sipp(t, {
+    steps: [
+      ...[caller.invite(), ...provisionals, receive.response(200), caller.ack],
+      ...[pause(2500), caller.bye, receive.response(200)],
+    ],
+    to: w.sip,
+    service: WORLD,
+    local_ip: PEER,
+    keys: { rtp_port: rtp.peer.port, from: own },
+  })
+  rtp.peer.sendTo(await mediaPort(peer))
+  const offered = await until('the INVITE at the target', () => /m=audio (\d+)/.exec(target.messages())?.[1])
+  rtp.target.sendTo(Number(offered))
+  await Promise.all([rtp.peer.send(tone(500, 1500)), rtp.target.send(tone(900, 1500))])
+  const [a, b] = await Promise.all([peer.done, target.done])
+  t.ok(a.ok, a.errors)
+  t.ok(b.ok, b.errors)
+
+  t.equal(strongestHz(rtp.target.audio()), 500, 'the target hears the peer')
+  t.equal(strongestHz(rtp.peer.audio()), 900, 'the peer hears the target')
+  t.notMatch(received(a.messages), new RegExp(TARGET.replaceAll('.', '\\.')), 'nothing at the peer shows the target')
+  t.notMatch(received(b.messages), new RegExp(PEER.replaceAll('.', '\\.')), 'nothing at the target shows the peer')
+  for (const { messages } of [a, b]) {
+    const ports = [...received(messages).matchAll(/m=audio (\d+)/g)].map(match => Number(match[1]))
+    t.ok(ports.length > 0 && ports.every(port => port >= w.rtp_ports.first && port <= w.rtp_ports.last))
+  }
+  const call = await lastCall(w)
+  t.match(await cdrOf(w, call.sid), { status: 'completed', ended_by: 'caller', trunk_id })
+})
+
+/** What SIPp received, without its own messages and without its log's own lines. */
+const received = (messages: string): string =>
+  messages
+    .split(/^-{5,}.*$/m)
+    .filter(part => /message received/.test(part))
+    .map(part => part.replace(/^.*message received.*$/m, ''))
+    .join('\n')

@@ -1,0 +1,53 @@
+import { createServer, type IncomingMessage } from 'node:http'
+import type { Test } from 'tap'
+import { until } from './wait.ts'
+
+/** A request that a customer's web server received. */
+export interface WebRequest {
+  readonly method: string
+  readonly path: string
+  readonly headers: IncomingMessage['headers']
+  /** Query and form fields together. */
+  readonly fields: URLSearchParams
+}
+
+export interface WebAnswer {
+  readonly status?: number
+  readonly type?: string
+  readonly body?: string | Buffer
+}
+
+export interface WebServer {
+  readonly url: string
+  readonly requests: readonly WebRequest[]
+  /** The first request to `path`, now or later. */
+  seen(path: string, limit_ms?: number): Promise<WebRequest>
+}
+
+/** A customer's web server on loopback: answers by path with markup, audio, or whatever a test needs. */
+export async function webServer(
+  t: Test,
+  pages: Readonly<Record<string, WebAnswer | string | ((request: WebRequest) => WebAnswer | string)>>,
+): Promise<WebServer> {
+  const requests: WebRequest[] = []
+  const server = createServer(async (incoming, outgoing) => {
+    const chunks: Buffer[] = []
+    for await (const chunk of incoming) chunks.push(chunk)
+    const url = new URL(incoming.url ?? '/', 'http://test')
+    const fields = new URLSearchParams([...url.searchParams, ...new URLSearchParams(Buffer.concat(chunks).toString())])
+    const request = { method: incoming.method ?? '', path: url.pathname, headers: incoming.headers, fields }
+    requests.push(request)
+    const page = pages[url.pathname] ?? { status: 404 }
+    const made = typeof page === 'function' ? page(request) : page
+    const { status = 200, type = 'text/xml', body = '' } = typeof made === 'string' ? { body: made } : made
+    outgoing.writeHead(status, { 'content-type': type }).end(body)
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => new Promise(resolve => server.close(resolve).closeAllConnections()))
+  const address = server.address()
+  return {
+    url: `http://127.0.0.1:${typeof address === 'object' && address ? address.port : 0}`,
+    requests,
+    seen: (path, limit_ms) => until(`a request to ${path}`, () => requests.find(item => item.path === path), limit_ms),
+  }
+}
