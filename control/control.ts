@@ -1,0 +1,52 @@
+import type { Bus } from '../core/runtime/bus.ts'
+import type { Clock } from '../core/runtime/clock.ts'
+import type { Log } from '../core/runtime/log.ts'
+import type { State } from '../core/state/index.ts'
+import { bearerAuthentication } from './http/bearer.ts'
+import { apiHandler } from './http/dispatch.ts'
+import { healthPages } from './http/health.ts'
+import type { RateLimit } from './http/rate-limit.ts'
+import { type HttpServer, serveHttp } from './http/server.ts'
+import type { Services, Settings } from './http/services.ts'
+import { referencePages } from './openapi/pages.ts'
+import { V1_ROUTES } from './v1/index.ts'
+import { voiceHandler } from './voice/dispatch.ts'
+import { VOICE_ROUTES } from './voice/index.ts'
+
+export interface ControlOptions {
+  readonly state: State
+  readonly bus: Bus
+  readonly clock: Clock
+  readonly log: Log
+  readonly settings: Settings
+  readonly listen: { readonly host: string; readonly port: number }
+  readonly rate_limit?: RateLimit
+  /** Checks every answer against its schema, at a price: for tests. */
+  readonly check_replies?: boolean
+}
+
+/** Requests of one credential: enough for any program that waits for its answers, a bound for one that does not. */
+const RATE_LIMIT: RateLimit = { burst: 2000, per_second: 1000 }
+
+/** The control plane's HTTP side: three APIs on one port. */
+export async function startControl(options: ControlOptions): Promise<HttpServer> {
+  const { state, bus, clock, log, settings, listen } = options
+  const services: Services = { state, bus, clock, log, settings }
+  const rate_limit = options.rate_limit ?? RATE_LIMIT
+  const check_replies = options.check_replies ?? false
+  const v1 = { prefix: '/v1', routes: V1_ROUTES, rate_limit, check_replies, authenticate: bearerAuthentication(services) }
+  const reference = referencePages(V1_ROUTES, services)
+  const v1Handler = apiHandler(v1, services)
+  const openApi = reference['/v1/openapi.json']
+  return serveHttp(
+    {
+      pages: { ...healthPages(services), ...reference },
+      below: {
+        '/v1': ctx => (openApi && ctx.path === '/v1/openapi.json' ? openApi(ctx as never) : v1Handler(ctx)),
+        '/2010-04-01': voiceHandler({ routes: VOICE_ROUTES, rate_limit, check_replies }, services),
+      },
+    },
+    services,
+    listen,
+  )
+}

@@ -1,0 +1,122 @@
+import { createServer, type Server, STATUS_CODES } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
+import Router from '@koa/router'
+import Koa from 'koa'
+import { newId } from '../../core/runtime/ids.ts'
+import { refusalOf, sendRefusal } from './dispatch.ts'
+import { PROBLEM_TYPE } from './problem.ts'
+import { notFound, refuse } from './reply.ts'
+import type { Services } from './services.ts'
+
+type Handler = (ctx: Koa.ParameterizedContext) => Promise<void> | void
+
+/** What the HTTP server serves: single pages by path, and everything below a prefix. */
+export interface Mounts {
+  readonly pages: Readonly<Record<string, Handler>>
+  readonly below: Readonly<Record<string, Handler>>
+}
+
+export interface HttpServer {
+  readonly port: number
+  close(): Promise<void>
+}
+
+const HEADERS_TIMEOUT_MS = 30_000
+const BODY_TIMEOUT_MS = 60_000
+const MAX_HEADER_BYTES = 32 * 1024
+const MAX_SOCKETS = 5000
+
+/** Serves `mounts` on one port; rejects with the socket's error when it cannot be had. */
+export async function serveHttp(
+  mounts: Mounts,
+  services: Services,
+  listen: { readonly host: string; readonly port: number },
+): Promise<HttpServer> {
+  const app = koaApp(mounts, services)
+  const server = createServer(
+    {
+      headersTimeout: HEADERS_TIMEOUT_MS,
+      requestTimeout: BODY_TIMEOUT_MS,
+      maxHeaderSize: MAX_HEADER_BYTES,
+      insecureHTTPParser: false,
+    },
+    app.callback(),
+  )
+  server.maxConnections = MAX_SOCKETS
+  server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => refuseBytes(error, socket, services))
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(listen.port, listen.host, () => {
+      server.off('error', reject)
+      resolve()
+    })
+  })
+  return { port: (server.address() as AddressInfo).port, close: () => closeServer(server) }
+}
+
+function koaApp(mounts: Mounts, services: Services): Koa {
+  const app = new Koa()
+  const router = new Router()
+  for (const [path, page] of Object.entries(mounts.pages)) router.get(path, ctx => page(ctx))
+  app.use(async (ctx, next) => {
+    const request_id = newId.request()
+    ctx.set('X-Request-ID', request_id)
+    ctx.set('X-Content-Type-Options', 'nosniff')
+    try {
+      const below = Object.entries(mounts.below).find(([prefix]) => ctx.path.startsWith(`${prefix}/`))
+      if (below) await below[1](ctx)
+      else await next()
+    } catch (error) {
+      sendRefusal(ctx, refusalOf(error, services, request_id), { base_url: services.settings.base_url, request_id })
+    }
+  })
+  app.use(router.routes())
+  app.use(ctx => {
+    // The router names what it matched by path; only the method can then be wrong.
+    const known = Object.hasOwn(mounts.pages, ctx.path)
+    const refusal = known
+      ? refuse('method_not_allowed', { value: ctx.method }, { headers: { Allow: 'GET, HEAD' } })
+      : notFound('this path')
+    const request_id = ctx.response.get('X-Request-ID')
+    sendRefusal(ctx, refusal, { base_url: services.settings.base_url, request_id })
+  })
+  // A client that goes away in the middle of an answer is not an error of ours.
+  app.on('error', (err: NodeJS.ErrnoException) => {
+    if (err.code === 'ECONNRESET' || err.code === 'EPIPE' || err.code === 'ERR_STREAM_PREMATURE_CLOSE') return
+    services.log.warn({ err }, 'an answer could not be sent')
+  })
+  return app
+}
+
+/** Bytes that are no request get the documented error too, and the connection ends. */
+function refuseBytes(error: NodeJS.ErrnoException, socket: Socket, services: Services): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy()
+    return
+  }
+  const status = error.code === 'HPE_HEADER_OVERFLOW' ? 431 : error.code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 408 : 400
+  const request_id = newId.request()
+  const body = JSON.stringify({
+    type: `${services.settings.base_url}/docs/errors/body_malformed`,
+    title: STATUS_CODES[status],
+    status,
+    detail: 'The bytes received are not an HTTP/1.1 request.',
+    code: 'body_malformed',
+    request_id,
+  })
+  socket.end(
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: ${PROBLEM_TYPE}\r\nContent-Length: ${Buffer.byteLength(body)}\r\n` +
+      `X-Request-ID: ${request_id}\r\nConnection: close\r\n\r\n${body}`,
+  )
+}
+
+const CLOSE_PATIENCE_MS = 3000
+
+/** Answers what is being asked, then ends; a connection that lingers is cut. */
+function closeServer(server: Server): Promise<void> {
+  return new Promise(resolve => {
+    server.close(() => resolve())
+    server.closeIdleConnections()
+    setTimeout(() => server.closeAllConnections(), CLOSE_PATIENCE_MS).unref()
+  })
+}

@@ -1,0 +1,107 @@
+import type { Context } from 'koa'
+import { isReason, REASONS, type Reason, type ReasonEntry } from '../../core/domain/reasons/index.ts'
+import type { Route } from '../http/route.ts'
+import type { Services } from '../http/services.ts'
+import { NUMBERS } from '../voice/errors.ts'
+import { openApiDocument } from './document.ts'
+
+export const API_VERSION = '1.0.0'
+
+type Page = (ctx: Context) => void
+
+/** `/v1/openapi.json` and `/docs`: made at start from the routes themselves. */
+export function referencePages(routes: readonly Route[], services: Services): Readonly<Record<string, Page>> {
+  const { base_url } = services.settings
+  const document = JSON.stringify(openApiDocument(routes, { base_url, version: API_VERSION }), null, 1)
+  const contents = page('Strowger reference', contentsOf(routes))
+  return {
+    '/v1/openapi.json': ctx => {
+      ctx.type = 'application/json; charset=utf-8'
+      ctx.body = document
+    },
+    '/docs': ctx => html(ctx, contents),
+    '/docs/errors': ctx => html(ctx, page('Errors', errorList())),
+    '/docs/errors/:code': ctx => {
+      const code = (ctx as unknown as { params: { code: string } }).params.code
+      const body = errorPage(code)
+      if (body === null) ctx.status = 404
+      html(ctx, page(body === null ? 'No such error' : code, body ?? '<p>There is no error of this name.</p>'))
+    },
+  }
+}
+
+function html(ctx: Context, body: string): void {
+  const { status } = ctx
+  ctx.set('Content-Security-Policy', "default-src 'none'; style-src 'unsafe-inline'")
+  ctx.type = 'text/html; charset=utf-8'
+  ctx.body = body
+  if (status === 404 && body.includes('No such error')) ctx.status = 404
+}
+
+const escaped = (text: string): string =>
+  text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;')
+
+const page = (title: string, body: string): string => `<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<title>${escaped(title)}</title>
+<style>body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#1c2330}
+code{background:#eef1f5;padding:.1em .3em;border-radius:3px}table{border-collapse:collapse}td,th{padding:.3em .8em .3em 0;text-align:left;vertical-align:top}</style>
+</head><body><h1>${escaped(title)}</h1>
+${body}
+</body></html>
+`
+
+function contentsOf(routes: readonly Route[]): string {
+  const rows = routes.map(
+    route =>
+      `<tr><td><code>${route.method.toUpperCase()}</code></td><td><code>/v1${escaped(route.path)}</code></td>` +
+      `<td>${escaped(route.summary)}</td><td>${route.scope ? `<code>${escaped(route.scope)}</code>` : ''}</td></tr>`,
+  )
+  return (
+    `<p>The management API as an OpenAPI 3.1 document: <a href="/v1/openapi.json">/v1/openapi.json</a>. ` +
+    `Every error has a page: <a href="/docs/errors">errors</a>.</p>` +
+    `<table><tr><th>Method</th><th>Path</th><th></th><th>Scope</th></tr>${rows.join('\n')}</table>`
+  )
+}
+
+function errorList(): string {
+  const rows = Object.keys(REASONS).map(
+    reason => `<li><a href="/docs/errors/${reason}"><code>${reason}</code></a></li>`,
+  )
+  return `<ul>${rows.join('\n')}</ul>`
+}
+
+/** The page of a reason, or of a number of the voice-calls API; null when there is none. */
+function errorPage(code: string): string | null {
+  if (isReason(code)) return reasonPage(code)
+  if (!/^\d{5}$/.test(code)) return null
+  const reasons = (Object.keys(REASONS) as Reason[]).filter(reason => {
+    const { voice, sip_number } = REASONS[reason] as ReasonEntry
+    return voice === Number(code) || sip_number === Number(code)
+  })
+  if (reasons.length > 0) return reasons.map(reason => `<h2><code>${reason}</code></h2>${reasonPage(reason)}`).join('\n')
+  if (!Object.hasOwn(NUMBERS, code)) return null
+  const status = NUMBERS[Number(code) as keyof typeof NUMBERS]
+  return `<p>Answered by the voice-calls API with HTTP status ${status}; the message names the field.</p>`
+}
+
+function reasonPage(reason: Reason): string {
+  const entry = REASONS[reason] as ReasonEntry
+  const facts: [string, string | number | null][] = [
+    ['HTTP status', entry.http],
+    ['SIP code', entry.sip],
+    ['Voice-calls API', entry.voice === null ? null : `${entry.voice} (HTTP ${entry.voice_http})`],
+    ['Number for SIP calls', entry.sip_number],
+    ['Counts as the fault of', entry.blame],
+  ]
+  const rows = facts
+    .filter(([, value]) => value !== null)
+    .map(([name, value]) => `<tr><th>${name}</th><td>${escaped(String(value))}</td></tr>`)
+  return `<p>${escaped(sentence(entry.sentence))}</p><p><b>What to do:</b> ${escaped(entry.mend)}</p><table>${rows.join('')}</table>`
+}
+
+/** The table's sentence with its placeholders shown as such. */
+const sentence = (template: string): string => {
+  const text = template.replace(/\{(\w+)\}/g, '⟨$1⟩')
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`
+}

@@ -1,0 +1,29 @@
+import { connectBus } from '../core/runtime/bus.ts'
+import { systemClock } from '../core/runtime/clock.ts'
+import { portTaken, runProcess } from '../core/runtime/lifecycle.ts'
+import { openState } from '../core/state/index.ts'
+import { startControl } from './control.ts'
+import { startReconcilers } from './reconcilers/index.ts'
+
+await runProcess('control', async ({ config, log, metrics }) => {
+  const state = await openState(config)
+  const bus = connectBus(config.run_dir)
+  const services = { state, bus, clock: systemClock, log, settings: config }
+  try {
+    const server = await startControl({ ...services, listen: { host: config.bind, port: config.http_port } })
+    const reconcilers = startReconcilers({ ...services, metrics })
+    log.info({ port: server.port }, 'control is up')
+    return {
+      async stop() {
+        await server.close()
+        await reconcilers.stop()
+        bus.close()
+        await state.close()
+      },
+    }
+  } catch (error) {
+    bus.close()
+    await state.close()
+    throw portTaken(error, config.http_port, 'STROWGER_HTTP_PORT')
+  }
+})

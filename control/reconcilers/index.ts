@@ -1,0 +1,23 @@
+import { Counter, type Registry } from '../../core/runtime/metrics.ts'
+import type { Services } from '../http/services.ts'
+import { expiredRows } from './expired-rows.ts'
+import { lostNodes } from './lost-nodes.ts'
+import { type Reconciler, type RunningReconciler, runReconciler } from './reconciler.ts'
+
+/** Every background task of the control plane. */
+export const RECONCILERS: readonly Reconciler[] = [lostNodes, expiredRows]
+
+export function startReconcilers(services: Services & { readonly metrics: Registry }): RunningReconciler {
+  const failures = new Counter({
+    name: 'strowger_reconciler_failures_total',
+    help: 'Runs of a background task that failed',
+    labelNames: ['reconciler'] as const,
+    registers: [services.metrics],
+  })
+  const running = RECONCILERS.map(reconciler => runReconciler(reconciler, services, failures))
+  return {
+    async stop() {
+      await Promise.all(running.map(one => one.stop()))
+    },
+  }
+}

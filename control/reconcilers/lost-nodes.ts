@@ -1,0 +1,14 @@
+import { endCallsOfLostNodes } from '../../core/state/nodes.ts'
+import type { Reconciler } from './reconciler.ts'
+
+/** Ends the calls of signaling nodes that stopped to heart-beat: nothing stays in progress for more than 30 s. */
+export const lostNodes: Reconciler = {
+  name: 'lost-nodes',
+  period_ms: 5000,
+  async run({ state, clock, bus, log }) {
+    const ended = await endCallsOfLostNodes(state, clock.now())
+    if (ended.length === 0) return
+    log.warn({ calls: ended.length }, 'ended the calls of lost nodes')
+    bus.ring('outbox', '')
+  },
+}

@@ -1,0 +1,64 @@
+import type { Topic } from '../../core/runtime/bus.ts'
+import type { Log } from '../../core/runtime/log.ts'
+import type { Counter } from '../../core/runtime/metrics.ts'
+import type { Services } from '../http/services.ts'
+
+/**
+ * A background task that makes the world fit the rows (design section 8). It takes no input: a wake-up by the bus and one
+ * by the timer run the same code, so that a lost wake-up costs time and nothing else.
+ */
+export interface Reconciler {
+  readonly name: string
+  readonly period_ms: number
+  readonly topics?: readonly Topic[]
+  run(services: Services): Promise<void>
+}
+
+export interface RunningReconciler {
+  /** Resolves when a run that is under way has ended; no other begins. */
+  stop(): Promise<void>
+}
+
+/** Runs a reconciler by its timer and topics, never twice at once; a failure is logged, counted, and tried again next time. */
+export function runReconciler(
+  reconciler: Reconciler,
+  services: Services,
+  failures: Counter<'reconciler'>,
+): RunningReconciler {
+  const log: Log = services.log.child({ reconciler: reconciler.name })
+  let running: Promise<void> | null = null
+  let again = false
+  let stopped = false
+
+  const wake = (): void => {
+    if (stopped) return
+    if (running) {
+      again = true
+      return
+    }
+    running = reconciler
+      .run(services)
+      .catch(err => {
+        failures.inc({ reconciler: reconciler.name })
+        log.error({ err }, 'a reconciler failed')
+      })
+      .then(() => {
+        running = null
+        if (!again) return
+        again = false
+        wake()
+      })
+  }
+
+  const timer = services.clock.every(reconciler.period_ms, wake)
+  const unheard = (reconciler.topics ?? []).map(topic => services.bus.on(topic, wake))
+  wake()
+  return {
+    async stop() {
+      stopped = true
+      timer.cancel()
+      for (const unhear of unheard) unhear()
+      await running
+    },
+  }
+}
