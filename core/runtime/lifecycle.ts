@@ -31,35 +31,33 @@ export async function runProcess(
   name: string,
   start: (context: ProcessContext) => Promise<RunningProcess>,
 ): Promise<void> {
-  const config = readConfig()
-  const log = createLog(name, config)
-  const metrics = createMetrics(name)
-  countBugs(metrics, log)
+  let log: Log | undefined
   try {
+    const config = loadConfig(process.env)
+    log = createLog(name, config)
+    const metrics = createMetrics(name)
+    countBugs(metrics, log)
     const served = await serveMetrics(config.run_dir, name, metrics)
     const running = await start({ config, log, metrics })
     stopOnSignal(running, log, () => served.close())
     process.send?.({ ready: true })
   } catch (error) {
-    if (error instanceof StartRefused) tellAndExit(error.message)
+    if (error instanceof StartRefused || error instanceof ConfigError) {
+      await tell(error.message)
+      process.exit(EXIT_REFUSED)
+    }
+    if (!log) throw error
     log.fatal({ err: error }, 'could not start')
     process.exit(1)
   }
 }
 
-function readConfig(): Config {
-  try {
-    return loadConfig(process.env)
-  } catch (error) {
-    if (!(error instanceof ConfigError)) throw error
-    return tellAndExit(error.message)
-  }
-}
-
-function tellAndExit(sentence: string): never {
-  process.send?.({ refused: sentence })
-  process.stderr.write(`strowger: ${sentence}\n`)
-  process.exit(EXIT_REFUSED)
+/** Under the supervisor it is the supervisor that says it, once; alone, this process does. */
+function tell(sentence: string): Promise<void> {
+  return new Promise(resolve => {
+    if (process.send) process.send({ refused: sentence }, () => resolve())
+    else process.stderr.write(`strowger: ${sentence}\n`, () => resolve())
+  })
 }
 
 function countBugs(metrics: Registry, log: Log): void {
