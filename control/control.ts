@@ -34,7 +34,13 @@ export async function startControl(options: ControlOptions): Promise<HttpServer>
   const services: Services = { state, bus, clock, log, settings }
   const rate_limit = options.rate_limit ?? RATE_LIMIT
   const check_replies = options.check_replies ?? false
-  const v1 = { prefix: '/v1', routes: V1_ROUTES, rate_limit, check_replies, authenticate: bearerAuthentication(services) }
+  const v1 = {
+    prefix: '/v1',
+    routes: V1_ROUTES,
+    rate_limit,
+    check_replies,
+    authenticate: bearerAuthentication(services),
+  }
   const reference = referencePages(V1_ROUTES, services)
   const v1Handler = apiHandler(v1, services)
   const openApi = reference['/v1/openapi.json']

@@ -79,7 +79,8 @@ function errorPage(code: string): string | null {
     const { voice, sip_number } = REASONS[reason] as ReasonEntry
     return voice === Number(code) || sip_number === Number(code)
   })
-  if (reasons.length > 0) return reasons.map(reason => `<h2><code>${reason}</code></h2>${reasonPage(reason)}`).join('\n')
+  if (reasons.length > 0)
+    return reasons.map(reason => `<h2><code>${reason}</code></h2>${reasonPage(reason)}`).join('\n')
   if (!Object.hasOwn(NUMBERS, code)) return null
   const status = NUMBERS[Number(code) as keyof typeof NUMBERS]
   return `<p>Answered by the voice-calls API with HTTP status ${status}; the message names the field.</p>`

@@ -1,5 +1,5 @@
-import { dropExpiredOutcomes } from '../../core/state/idempotency.ts'
 import { iso } from '../../core/runtime/clock.ts'
+import { dropExpiredOutcomes } from '../../core/state/idempotency.ts'
 import type { Reconciler } from './reconciler.ts'
 
 /** Forgets what is kept for a time only: outcomes of idempotent requests after 24 hours. */

@@ -15,7 +15,6 @@ const PARAMETER = /^;([a-z0-9\-_.!%*+]{1,40})(?:=([A-Za-z0-9\-_.!%*+[\]:]{1,80})
  */
 export function readSipUri(text: string, transport: 'udp' | 'tcp' | 'tls'): Read<string> {
   if (text.length > MAX_URI_CHARACTERS) return no(`is longer than ${MAX_URI_CHARACTERS} characters`)
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the characters that must not be there.
   if (/[\u0000-\u0020\u007f-\uffff<>"]/.test(text)) return no('has a character that a SIP URI cannot have')
   const match = /^(sips?):(?:([^@]*)@)?(\[[0-9a-f:.]+\]|[^:;?@[\]]+)(?::(\d{1,5}))?((?:;[^?]*)?)(\?.*)?$/i.exec(text)
   if (!match) return no('is not a sip: or sips: URI')
@@ -71,7 +70,7 @@ export function readCidr(text: string): Read<Cidr> {
   const bytes = parsed.toByteArray()
   if (hasHostBits(bytes, prefix)) return no(`has host bits set: did you mean ${networkOf(bytes, prefix, v4)}?`)
   const range = parsed.range()
-  if (['multicast', 'broadcast', 'unspecified', 'reserved'].includes(range)) return no(`is a ${range} range`)
+  if (['multicast', 'broadcast', 'unspecified'].includes(range)) return no(`is a ${range} range`)
   return { ok: true, value: { cidr: `${parsed.toString()}/${prefix}`, private: range !== 'unicast' } }
 }
 

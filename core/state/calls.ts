@@ -1,5 +1,7 @@
 import type { Selectable } from 'kysely'
+import type { CallRequest } from '../domain/calls/request.ts'
 import { iso } from '../runtime/clock.ts'
+import { addCallEvent } from './call-events.ts'
 import type { CallCommandTable, CallEventTable, CallStatus, CallTable, Db, RecordingTable, Trx } from './index.ts'
 
 /** What the APIs need of calls: making, listing and fetching them, and telling the node that runs one what to do. */
@@ -15,7 +17,10 @@ export interface QueuedCall {
   readonly from_number: string
   readonly to_number: string
   readonly number_id: string
+  /** Trunk that the From number is routed to: the call leaves by its targets. */
   readonly trunk_id: string | null
+  /** Voice application that the From number is routed to: its policy applies. */
+  readonly application_id: string | null
   /** JSON of core/domain/calls/request.ts. */
   readonly request: string
 }
@@ -32,7 +37,6 @@ export async function queueCall(trx: Trx, call: QueuedCall, now_ms: number): Pro
       direction: 'outbound-api',
       status: 'queued',
       carrier_id: null,
-      application_id: null,
       sip_call_id: null,
       node_id: null,
       queued_at: at,
@@ -53,6 +57,7 @@ export async function queueCall(trx: Trx, call: QueuedCall, now_ms: number): Pro
   return row
 }
 
+/** One command for the node that runs the call, or that will. */
 export async function insertCommand(
   trx: Trx,
   call_sid: string,
@@ -188,3 +193,71 @@ export const listCallEvents = (
     .orderBy('id')
     .limit(limit)
     .execute()
+
+/** Replaces what a call was asked for: a redirect may name other callbacks. */
+export const changeRequest = (trx: Trx, sid: string, request: CallRequest, now_ms: number): Promise<CallRow> =>
+  trx
+    .updateTable('call')
+    .set({ request: JSON.stringify(request), updated_at: iso(now_ms) })
+    .where('sid', '=', sid)
+    .returningAll()
+    .executeTakeFirstOrThrow()
+
+/** One HTTP request made for a call: a document, an action, a callback. */
+export interface Exchange {
+  readonly call_sid: string
+  readonly method: 'GET' | 'POST'
+  /** As it left, without user info. */
+  readonly url: string
+  /** Names as on the wire. */
+  readonly parameters: Readonly<Record<string, string>>
+  /** Names of parameters whose values are not kept, such as digits typed in confidence. */
+  readonly secret?: readonly string[]
+  /** The answer of core/runtime/voice-request.ts. */
+  readonly reply: {
+    readonly ok: boolean
+    readonly status: number | null
+    readonly duration_ms: number
+    readonly number?: number
+    readonly detail?: string
+    readonly headers?: Readonly<Record<string, string>>
+    readonly body?: Uint8Array
+  }
+}
+
+const MAX_BODY_CHARACTERS = 4096
+const MAX_PARAMETER_CHARACTERS = 1024
+
+/** Keeps an exchange for `Events.json` and for people, bounded in size. */
+export const recordExchange = (db: Db | Trx, exchange: Exchange, now_ms: number): Promise<void> =>
+  addCallEvent(
+    db,
+    {
+      call_sid: exchange.call_sid,
+      kind: 'http',
+      number: exchange.reply.number ?? null,
+      detail: {
+        request: {
+          method: exchange.method,
+          url: exchange.url,
+          parameters: Object.fromEntries(
+            Object.entries(exchange.parameters).map(([name, value]) => [
+              snakeCase(name),
+              exchange.secret?.includes(name) ? '[secret]' : value.slice(0, MAX_PARAMETER_CHARACTERS),
+            ]),
+          ),
+        },
+        response: {
+          response_code: exchange.reply.status,
+          request_duration: Math.round(exchange.reply.duration_ms),
+          content_type: exchange.reply.headers?.['content-type'] ?? null,
+          response_body: new TextDecoder().decode(exchange.reply.body ?? new Uint8Array()).slice(0, MAX_BODY_CHARACTERS),
+          ...(exchange.reply.detail === undefined ? {} : { error_message: exchange.reply.detail }),
+        },
+      },
+    },
+    now_ms,
+  )
+
+/** `CallSid` is `call_sid` in the resource. */
+const snakeCase = (name: string): string => name.replace(/([a-z0-9])([A-Z])/g, '$1_$2').toLowerCase()

@@ -1,0 +1,182 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { startControl } from '../../control/control.ts'
+import { SCOPES } from '../../control/http/access.ts'
+import type { RateLimit } from '../../control/http/rate-limit.ts'
+import type { Settings } from '../../control/http/services.ts'
+import { type Bus, connectBus } from '../../core/runtime/bus.ts'
+import { type Clock, iso, systemClock } from '../../core/runtime/clock.ts'
+import { newId } from '../../core/runtime/ids.ts'
+import { createLog, type Log } from '../../core/runtime/log.ts'
+import { hashSecret } from '../../core/runtime/secrets.ts'
+import { type ApiKeyRow, insertKey } from '../../core/state/api-keys.ts'
+import { addAdminKey, type Demo, ensureDemo } from '../../core/state/bootstrap.ts'
+import { openState, type State } from '../../core/state/index.ts'
+
+/** A real control plane on a port of its own, with real SQLite in a fresh folder and the demo project in it. */
+export interface ControlPlane {
+  readonly base_url: string
+  readonly state: State
+  readonly bus: Bus
+  readonly log: Log
+  readonly clock: Clock
+  readonly settings: Settings
+  readonly demo: Demo
+  /** An org:admin key of all scopes. */
+  readonly key: string
+  newKey(changes?: Partial<ApiKeyRow>): Promise<string>
+  ask(method: string, path: string, request?: Request): Promise<Answer>
+  /** The voice-calls API, with the demo account's credentials unless others are given. */
+  voice(method: string, path: string, form?: Form, headers?: Record<string, string>): Promise<Answer>
+}
+
+export interface Request {
+  readonly key?: string | null
+  readonly body?: unknown
+  readonly raw?: string | Buffer
+  readonly headers?: Record<string, string>
+}
+
+export type Form = Record<string, string | readonly string[]>
+
+export interface Answer {
+  readonly status: number
+  readonly headers: Headers
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into whatever came.
+  readonly body: any
+  readonly text: string
+}
+
+interface Teardown {
+  teardown(end: () => unknown): void
+}
+
+export interface ControlPlaneOptions {
+  readonly clock?: Clock
+  readonly rate_limit?: RateLimit
+}
+
+export const CONSOLE_PASSWORD = 'correct horse battery staple'
+
+export async function controlPlane(t: Teardown, options: ControlPlaneOptions = {}): Promise<ControlPlane> {
+  const data_dir = mkdtempSync(join(tmpdir(), 'strowger-control-'))
+  const run_dir = join(data_dir, 'run')
+  const clock = options.clock ?? systemClock
+  const state = await openState({ data_dir })
+  const bus = connectBus(run_dir)
+  const log = createLog('control', { log_level: (process.env['TEST_LOG'] as 'info' | undefined) ?? 'fatal' })
+  const settings: Settings = {
+    base_url: 'http://strowger.test',
+    domain: 'voice.test',
+    host: '127.0.0.1',
+    sip_port: 5060,
+    sips_port: 5061,
+    rtp_ports: { first: 20000, last: 29999 },
+    data_dir,
+    run_dir,
+    master_key: Buffer.alloc(32, 7),
+    allow_private_webhooks: ['loopback'],
+  }
+  const now = iso(clock.now())
+  const demo = await ensureDemo(state, { master_key: settings.master_key, now, console_password: CONSOLE_PASSWORD })
+  const key = await addAdminKey(state.db, demo.project_id, now)
+  const server = await startControl({
+    state,
+    bus,
+    clock,
+    log,
+    settings,
+    listen: { host: '127.0.0.1', port: 0 },
+    check_replies: true,
+    ...(options.rate_limit ? { rate_limit: options.rate_limit } : {}),
+  })
+  t.teardown(async () => {
+    await server.close()
+    bus.close()
+    await state.close()
+    rmSync(data_dir, { recursive: true, force: true })
+  })
+  const base_url = `http://127.0.0.1:${server.port}`
+  const account = `/2010-04-01/Accounts/${demo.account_sid}`
+  const basic = `Basic ${Buffer.from(`${demo.account_sid}:${demo.auth_token}`).toString('base64')}`
+  return {
+    base_url,
+    state,
+    bus,
+    log,
+    clock,
+    settings,
+    demo,
+    key,
+    newKey: changes => newKey(state, demo.project_id, changes),
+    async ask(method, path, request = {}) {
+      const credential = request.key === undefined ? key : request.key
+      const body = request.raw ?? (request.body === undefined ? undefined : JSON.stringify(request.body))
+      const answer = await fetch(`${base_url}${path}`, {
+        method,
+        headers: {
+          ...(credential === null ? {} : { Authorization: `Bearer ${credential}` }),
+          ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
+          ...request.headers,
+        },
+        ...(body === undefined ? {} : { body: body as string }),
+      })
+      return read(answer)
+    },
+    async voice(method, path, form, headers = {}) {
+      const answer = await fetch(`${base_url}${path.startsWith('/2010') ? path : `${account}${path}`}`, {
+        method,
+        headers: { Authorization: basic, ...headers },
+        ...(form === undefined ? {} : { body: encoded(form) }),
+      })
+      return read(answer)
+    },
+  }
+}
+
+function encoded(form: Form): URLSearchParams {
+  const parameters = new URLSearchParams()
+  for (const [name, value] of Object.entries(form))
+    for (const item of typeof value === 'string' ? [value] : value) parameters.append(name, item)
+  return parameters
+}
+
+async function read(answer: Response): Promise<Answer> {
+  const text = await answer.text()
+  const json = answer.headers.get('content-type')?.includes('json') ?? false
+  return {
+    status: answer.status,
+    headers: answer.headers,
+    body: json && text !== '' ? JSON.parse(text) : undefined,
+    text,
+  }
+}
+
+async function newKey(state: State, project_id: string, changes: Partial<ApiKeyRow> = {}): Promise<string> {
+  const { public_id, secret } = newId.apiKey()
+  await state.transaction(trx =>
+    insertKey(trx, {
+      id: newId.key(),
+      project_id,
+      public_id,
+      secret_hash: hashSecret(secret),
+      name: 'test key',
+      role: 'org:admin',
+      scopes: JSON.stringify(SCOPES),
+      subaccount_id: null,
+      expires_at: null,
+      retires_at: null,
+      rotated_from_id: null,
+      revoked_at: null,
+      last_used_at: null,
+      created_at: iso(Date.now()),
+      ...changes,
+    }),
+  )
+  return `sk_live_${public_id}_${secret}`
+}
+
+let keys = 0
+/** An Idempotency-Key that no other request of this process has. */
+export const freshKey = (): string => `test-${process.pid}-${++keys}`
