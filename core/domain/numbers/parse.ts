@@ -47,13 +47,13 @@ const GLOBAL_CODES = new Set(['800', '808', '870', '878', '881', '882', '883', '
 export function parseNumber(given: string, country: string): ParsedNumber | null {
   const text = normalizeNumber(given)
   if (text === null) return null
-  if (text.startsWith('+')) return presented(international(text))
+  if (text.startsWith('+')) return presented(international(text), text)
   const national = isSupportedCountry(country) ? parsePhoneNumberFromString(text, country as CountryCode) : undefined
   if (national?.isValid()) return presented(national)
   // No country code begins with 0, so such digits can only be national.
   const full = text.startsWith('0') ? undefined : international(`+${text}`)
   if (full?.isValid()) return presented(full)
-  return presented(full?.isPossible() ? full : national)
+  return full?.isPossible() ? presented(full, `+${text}`) : presented(national)
 }
 
 /** As `parseNumber`, keeping what was given, and with emergency and short codes sent where configuration says. */
@@ -81,11 +81,14 @@ const NONE: ReadonlyMap<string, string> = new Map()
 const international = (text: string): PhoneNumber | undefined => parsePhoneNumberFromString(text)
 
 // Possible, not valid: a range that a country opened after the metadata were made must stay reachable.
-function presented(number: PhoneNumber | undefined): ParsedNumber | null {
-  if (!number?.isPossible() || !/^\+[1-9][0-9]{6,14}$/.test(number.number)) return null
-  const digits = number.number.slice(1)
+function presented(number: PhoneNumber | undefined, written?: string): ParsedNumber | null {
+  if (!number?.isPossible()) return null
+  // A national prefix within an international number is taken out, as in +44 (0)20, only when a known number is left.
+  const e164 = written !== undefined && written !== number.number && !number.isValid() ? written : number.number
+  if (!/^\+[1-9][0-9]{6,14}$/.test(e164)) return null
+  const digits = e164.slice(1)
   return {
-    e164: number.number,
+    e164,
     digits,
     country: number.country ?? null,
     calling_code: number.countryCallingCode,

