@@ -6,7 +6,7 @@ import { createHttpClient } from '../../core/runtime/http/index.ts'
 import { createLog } from '../../core/runtime/log.ts'
 import { createMetrics, type Registry } from '../../core/runtime/metrics.ts'
 import { createConnectWebSocket } from '../../media/forks/connect.ts'
-import { connectMedia, type MediaClient, type MediaClientEvents } from '../../media/protocol/client.ts'
+import { connectMedia, type MediaClient, type MediaClientEvents, MediaRefusal } from '../../media/protocol/client.ts'
 import type { LegPolicy } from '../../media/protocol/schema.ts'
 import { createMediaWorker, type MediaWorker, type MediaWorkerOptions } from '../../media/worker.ts'
 import { openRtpPeer, type PeerOptions, type RtpPeer } from './rtp-peer.ts'
@@ -21,6 +21,13 @@ export const POLICY: LegPolicy = {
   signalled_from: null,
   telephone_event: true,
 }
+
+/** The reason that a request is refused with. */
+export const reasonOf = (request: Promise<unknown>): Promise<string> =>
+  request.then(
+    () => 'not refused',
+    (error: unknown) => (error instanceof MediaRefusal ? error.reason : String(error)),
+  )
 
 type EventOf<E extends keyof MediaClientEvents> = MediaClientEvents[E][0]
 
@@ -112,8 +119,8 @@ export class TestWorker {
 
   async stop(): Promise<void> {
     for (const peer of this.#peers) peer.close()
-    await this.worker.stop()
     this.client.close()
+    await this.worker.stop()
     rmSync(this.data_dir, { recursive: true, force: true })
   }
 }

@@ -118,6 +118,36 @@ export class RtpPeer {
     await this.sendPayloads(payloads, frame)
   }
 
+  /** As `send`, with random loss and jitter of a given seed: packets may overtake each other. */
+  async sendImpaired(samples: Int16Array, how: { loss: number; jitter_ms: number; seed: number }): Promise<void> {
+    const frame = 8 * FRAME_MS
+    const payload_type = this.#options.payload_type ?? STATIC[this.#codec]
+    let state = how.seed
+    // Park and Miller's generator: the same seed gives the same network.
+    const random = () => {
+      state = (state * 48_271) % 2_147_483_647
+      return state / 2_147_483_647
+    }
+    const start_ms = performance.now()
+    const sending: Promise<void>[] = []
+    for (let at = 0; at + frame <= samples.length; at += frame) {
+      const payload = encodeG711(this.#codec, samples.subarray(at, at + frame))
+      const bytes = writeRtp({
+        payload_type,
+        payload,
+        marker: at === 0,
+        sequence: this.#sequence++,
+        timestamp: this.#timestamp,
+        ssrc: this.#ssrc,
+      })
+      this.#timestamp += frame
+      const delay_ms = random() * how.jitter_ms
+      if (random() < how.loss) continue
+      sending.push(until(start_ms + at / 8 + delay_ms).then(() => this.raw(bytes)))
+    }
+    await Promise.all(sending)
+  }
+
   /** Sends ready payloads in real time; `step` is what the timestamp grows by. */
   async sendPayloads(payloads: readonly Buffer[], step: number, frame_ms = FRAME_MS): Promise<void> {
     const start_ms = performance.now()

@@ -2,21 +2,14 @@ import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { connectMedia, MediaRefusal } from '../../../media/protocol/client.ts'
+import { connectMedia } from '../../../media/protocol/client.ts'
 import type { PlaySource } from '../../../media/protocol/schema.ts'
 import { heardSpan, levelDbm0, readWavFile, strongestHz, tone, toneLevelDbm0, wavBytes } from '../../support/audio.ts'
-import { POLICY, startTestWorker } from '../../support/media-worker.ts'
+import { POLICY, reasonOf, startTestWorker } from '../../support/media-worker.ts'
 
 const w = await startTestWorker()
 t.teardown(() => w.stop())
 const { client } = w
-
-/** The reason that a request is refused with. */
-const reasonOf = (request: Promise<unknown>): Promise<string> =>
-  request.then(
-    () => 'not refused',
-    (error: unknown) => (error instanceof MediaRefusal ? error.reason : String(error)),
-  )
 
 t.test('two legs with one codec are bridged byte for byte, both ways, through our own ports', async t => {
   const session_id = await w.session()

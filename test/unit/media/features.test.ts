@@ -1,0 +1,323 @@
+import type { AddressInfo } from 'node:net'
+import t from 'tap'
+import { type WebSocket, WebSocketServer } from 'ws'
+import { AnsweringMachineDetector, type DetectionSettings } from '../../../media/detect/answering-machine.ts'
+import { compressUlaw, expandUlaw } from '../../../media/files/pcm.ts'
+import type { MethodParams } from '../../../media/protocol/schema.ts'
+import { levelDbm0, strongestHz, tone, toneLevelDbm0 } from '../../support/audio.ts'
+import { reasonOf, startTestWorker } from '../../support/media-worker.ts'
+
+const w = await startTestWorker()
+t.teardown(() => w.stop())
+const { client } = w
+
+t.test(
+  'in a conference each hears all others and not himself; the muted are not heard, the held hear nothing',
+  async t => {
+    const peers = await Promise.all(Array.from({ length: 3 }, () => w.peer()))
+    const legs = await Promise.all(peers.map(async peer => (await w.answeredLeg(await w.session(), peer)).leg_id))
+    const join = (index: number, how: { muted?: boolean; deaf?: boolean } = {}) =>
+      client.request('conference.join', {
+        conference_id: 'room',
+        leg_id: legs[index] ?? '',
+        muted: false,
+        deaf: false,
+        ...how,
+      })
+    t.strictSame(await join(0), { participants: 1 })
+    t.strictSame(await join(1), { participants: 2 })
+    t.strictSame(await join(2), { participants: 3 })
+    const hz = [500, 900, 1400]
+    const talk = async (ms: number) => {
+      const from = peers.map(peer => peer.received.length)
+      await Promise.all(peers.map((peer, index) => peer.send(tone(hz[index] ?? 0, ms, 8000, -20))))
+      return peers.map((peer, index) => {
+        const heard = peer.audio((from[index] ?? 0) + 10)
+        return hz.map(frequency => toneLevelDbm0(heard, frequency) > -30)
+      })
+    }
+    t.strictSame(await talk(1000), [
+      [false, true, true],
+      [true, false, true],
+      [true, true, false],
+    ])
+    await join(0, { muted: true })
+    await join(2, { deaf: true })
+    const now = await talk(1000)
+    t.strictSame(now[0], [false, true, true], 'the muted one hears')
+    t.strictSame(now[1], [false, false, true], 'and is not heard')
+    t.strictSame(now[2], [false, false, false], 'who is held hears nothing')
+    await client.request('conference.leave', { leg_id: legs[2] ?? '' })
+    await join(0)
+    const left = await talk(1000)
+    t.strictSame(left[0], [false, true, false])
+    for (const index of [0, 1]) await client.request('conference.leave', { leg_id: legs[index] ?? '' })
+    t.strictSame(await join(2), { participants: 1 }, 'an empty room is gone, the next is new')
+    const ready = await w.session()
+    await client.request('leg.open', {
+      session_id: ready,
+      leg_id: 'unready',
+      policy: {
+        codecs: ['PCMU'],
+        security: 'rtp',
+        source_validation: 'relaxed',
+        sources: [],
+        signalled_from: null,
+        telephone_event: true,
+      },
+    })
+    t.equal(
+      await reasonOf(
+        client.request('conference.join', { conference_id: 'room', leg_id: 'unready', muted: false, deaf: false }),
+      ),
+      'leg_not_ready',
+    )
+  },
+)
+
+interface Frame {
+  event: string
+  sequenceNumber?: string
+  streamSid?: string
+  media?: { track: string; chunk: string; timestamp: string; payload: string }
+  mark?: { name: string }
+  dtmf?: { track: string; digit: string }
+  start?: Record<string, unknown>
+  stop?: Record<string, unknown>
+}
+
+async function socketServer(t: { teardown(end: () => void): void }) {
+  const server = new WebSocketServer({ port: 0, host: '127.0.0.1' })
+  t.teardown(() => server.close())
+  await new Promise(resolve => server.once('listening', resolve))
+  const frames: Frame[] = []
+  const waiting: (() => void)[] = []
+  const sockets: WebSocket[] = []
+  const paths: string[] = []
+  let closed = 0
+  const wake = () => {
+    for (const waiter of waiting.splice(0)) waiter()
+  }
+  server.on('connection', (socket, request) => {
+    sockets.push(socket)
+    paths.push(request.url ?? '')
+    socket.on('message', data => {
+      frames.push(JSON.parse(data.toString()) as Frame)
+      wake()
+    })
+    socket.on('close', () => {
+      closed++
+      wake()
+    })
+  })
+  return {
+    url: `ws://127.0.0.1:${(server.address() as AddressInfo).port}/stream?x=1`,
+    frames,
+    sockets,
+    paths,
+    closed: () => closed,
+    send: (frame: object | string) => sockets[0]?.send(typeof frame === 'string' ? frame : JSON.stringify(frame)),
+    /** Waits until a condition holds, looked at with each frame. */
+    async until(holds: () => boolean) {
+      while (!holds()) await new Promise<void>(resolve => waiting.push(resolve))
+    },
+  }
+}
+
+const fork = (leg_id: string, url: string, over: Partial<MethodParams<'fork.start'>> = {}) =>
+  client.request('fork.start', {
+    leg_id,
+    fork_id: `f-${leg_id}`,
+    url,
+    tracks: 'inbound',
+    bidirectional: false,
+    account_sid: 'AC1',
+    call_sid: 'CA1',
+    stream_sid: 'MZ1',
+    parameters: { topic: 'tea' },
+    ...over,
+  })
+
+t.test('a media stream carries both tracks in the compatible form, with keys, until it is stopped', async t => {
+  const server = await socketServer(t)
+  const peer = await w.peer()
+  const { leg_id } = await w.answeredLeg(await w.session(), peer)
+  await fork(leg_id, server.url, { tracks: 'both' })
+  await w.event('fork.started', event => event.leg_id === leg_id)
+  await client.request('play.start', {
+    leg_id,
+    play_id: 'out',
+    loop: 1,
+    sources: [{ kind: 'tone', hz: [700], on_ms: 500, off_ms: 0, total_ms: 500 }],
+  })
+  await peer.send(tone(1000, 600))
+  await peer.sendKey('4')
+  await peer.send(tone(1000, 100))
+  await server.until(() => server.frames.some(({ event }) => event === 'dtmf'))
+  await client.request('fork.stop', { leg_id, fork_id: `f-${leg_id}` })
+  t.match(await w.event('fork.ended', event => event.leg_id === leg_id), { reason: 'stopped', error_code: null })
+  await server.until(() => server.closed() === 1)
+
+  const { frames } = server
+  t.strictSame(server.paths, ['/stream?x=1'])
+  t.strictSame(frames[0], { event: 'connected', protocol: 'Call', version: '1.0.0' })
+  t.strictSame(frames[1], {
+    event: 'start',
+    sequenceNumber: '1',
+    streamSid: 'MZ1',
+    start: {
+      accountSid: 'AC1',
+      streamSid: 'MZ1',
+      callSid: 'CA1',
+      tracks: ['inbound', 'outbound'],
+      mediaFormat: { encoding: 'audio/x-mulaw', sampleRate: 8000, channels: 1 },
+      customParameters: { topic: 'tea' },
+    },
+  })
+  t.strictSame(
+    frames.slice(1).map(({ sequenceNumber }) => Number(sequenceNumber)),
+    frames.slice(1).map((_frame, index) => index + 1),
+  )
+  t.match(frames.at(-1), { event: 'stop', stop: { accountSid: 'AC1', callSid: 'CA1' } })
+  t.match(
+    frames.find(({ event }) => event === 'dtmf'),
+    { dtmf: { track: 'inbound_track', digit: '4' }, streamSid: 'MZ1' },
+  )
+  const track = (name: string) => {
+    const media = frames.flatMap(frame => (frame.media?.track === name ? [frame.media] : []))
+    t.strictSame(
+      media.map(({ chunk }) => Number(chunk)),
+      media.map((_chunk, index) => index + 1),
+    )
+    t.ok(media.every(({ payload }) => Buffer.from(payload, 'base64').length === 160))
+    t.ok(media.every(({ timestamp }, index) => index === 0 || Number(timestamp) > Number(media[index - 1]?.timestamp)))
+    return Int16Array.from(Buffer.concat(media.map(({ payload }) => Buffer.from(payload, 'base64'))), expandUlaw)
+  }
+  t.equal(strongestHz(track('inbound')), 1000)
+  t.equal(strongestHz(track('outbound')), 700)
+})
+
+t.test('a bidirectional stream plays what the server sends, echoes marks when heard, and can be cleared', async t => {
+  const server = await socketServer(t)
+  const peer = await w.peer()
+  const { leg_id } = await w.answeredLeg(await w.session(), peer)
+  await fork(leg_id, server.url, { bidirectional: true })
+  await server.until(() => server.frames.some(({ event }) => event === 'start'))
+  const payload = (samples: Int16Array) => Buffer.from(Uint8Array.from(samples, compressUlaw)).toString('base64')
+  server.send({ event: 'media', streamSid: 'MZ1', media: { payload: payload(tone(800, 510)) } })
+  server.send({ event: 'media', streamSid: 'MZ1', media: { payload: payload(tone(800, 90)) } })
+  server.send({ event: 'mark', streamSid: 'MZ1', mark: { name: 'said' } })
+  await server.until(() => server.frames.some(({ mark }) => mark?.name === 'said'))
+  await peer.packets(25)
+  t.equal(strongestHz(peer.audio()), 800)
+  t.ok(Math.abs(levelDbm0(peer.audio().subarray(400, 4000)) + 10) < 1)
+
+  server.send({ event: 'media', streamSid: 'MZ1', media: { payload: payload(tone(800, 20_000)) } })
+  server.send({ event: 'mark', streamSid: 'MZ1', mark: { name: 'never said' } })
+  server.send({ event: 'clear', streamSid: 'MZ1' })
+  await server.until(() => server.frames.some(({ mark }) => mark?.name === 'never said'))
+  server.send('not json')
+  t.match(await w.event('fork.warning', event => event.leg_id === leg_id), { code: 31_950 })
+  server.send({ event: 'dance' })
+  await w.event('fork.warning', event => event.leg_id === leg_id && event.code === 31_951)
+  server.sockets[0]?.close()
+  t.match(await w.event('fork.ended', event => event.leg_id === leg_id), { reason: 'closed_by_server' })
+})
+
+t.test('a stream that cannot be connected says why and the call goes on', async t => {
+  const peer = await w.peer()
+  const { leg_id } = await w.answeredLeg(await w.session(), peer)
+  const server = await socketServer(t)
+  const closed_port = Number(new URL(server.url).port)
+  const outcome = async (fork_id: string, url: string) => {
+    await fork(leg_id, url, { fork_id })
+    const { reason, error_code } = await w.event('fork.ended', event => event.fork_id === fork_id)
+    return `${reason} ${error_code}`
+  }
+  t.equal(await outcome('tls', server.url.replace('ws:', 'wss:')), 'failed 31910')
+  t.equal(await outcome('private', 'wss://10.1.2.3/x'), 'failed 31902')
+  t.equal(await outcome('public', 'ws://192.0.2.1/x'), 'failed 31902', 'no audio over the internet without TLS')
+  t.equal(await outcome('scheme', 'http://127.0.0.1/x'), 'failed 31902')
+  t.equal(await outcome('nobody', `ws://127.0.0.1:${closed_port === 9 ? 10 : 9}/`), 'failed 31902')
+  t.equal(await reasonOf(fork('nobody', server.url)), 'leg_unknown')
+})
+
+const SETTINGS: DetectionSettings = {
+  mode: 'message_end',
+  timeout_ms: 30_000,
+  speech_threshold_ms: 2400,
+  speech_end_threshold_ms: 1200,
+  silence_timeout_ms: 5000,
+}
+
+/** Something like speech: syllables of 180 ms with pauses of 60 ms, made of several tones. */
+const speech = (ms: number) => {
+  const parts = [220, 470, 810, 1330].map(hz => tone(hz, ms, 8000, -22))
+  return Int16Array.from({ length: ms * 8 }, (_value, index) =>
+    index % 1920 < 1440 ? parts.reduce((sum, part) => sum + (part[index] ?? 0), 0) : 0,
+  )
+}
+const quiet = (ms: number) => new Int16Array(ms * 8)
+const join = (...parts: Int16Array[]) => Int16Array.from(parts.flatMap(part => [...part]))
+
+t.test('answering machines are told from people by the audio alone, with the evidence', async t => {
+  const verdict = (audio: Int16Array, over: Partial<DetectionSettings> = {}) => {
+    const detector = new AnsweringMachineDetector({ ...SETTINGS, ...over })
+    for (let at = 0; at + 160 <= audio.length; at += 160) {
+      const found = detector.frame(audio.subarray(at, at + 160))
+      if (found) return found
+    }
+    return null
+  }
+  const greeting = join(quiet(400), speech(6000))
+  const rows: [name: string, audio: Int16Array, over: Partial<DetectionSettings>, answered_by: string][] = [
+    ['hello?', join(quiet(500), speech(700), quiet(3000)), {}, 'human'],
+    ['hello? yes?', join(quiet(500), speech(500), quiet(700), speech(400), quiet(3000)), {}, 'human'],
+    ['a long greeting', greeting, { mode: 'enable' }, 'machine_start'],
+    ['a greeting and silence', join(greeting, quiet(2000)), {}, 'machine_end_silence'],
+    ['a greeting and a beep', join(greeting, quiet(300), tone(1000, 400), quiet(500)), {}, 'machine_end_beep'],
+    ['a greeting without end', join(greeting, greeting, greeting), { timeout_ms: 12_000 }, 'machine_end_other'],
+    ['fax answer tone', join(quiet(1000), tone(2100, 2600, 8000, -12)), {}, 'fax'],
+    ['nobody', quiet(6000), {}, 'unknown'],
+    [
+      'a noisy room',
+      Int16Array.from({ length: 48_000 }, (_value, index) => ((index * 7919) % 120) - 60),
+      {},
+      'unknown',
+    ],
+  ]
+  for (const [name, audio, over, answered_by] of rows) {
+    const found = verdict(audio, over)
+    t.equal(found?.answered_by, answered_by, name)
+    t.strictSame(verdict(audio, over), found, 'the same file, the same verdict')
+  }
+  const human = verdict(join(quiet(500), speech(700), quiet(3000)))
+  const [first] = human?.evidence ?? []
+  t.match(first, { kind: 'speech' })
+  t.ok(Math.abs((first?.from_ms ?? 0) - 500) <= 40, 'speech began where it did')
+  t.ok(Math.abs((human?.duration_ms ?? 0) - 2400) <= 150, `decided after ${human?.duration_ms} ms`)
+})
+
+t.test('a leg that answers is judged while it talks, one that says nothing when its time is up', async t => {
+  const peer = await w.peer()
+  const { leg_id } = await w.answeredLeg(await w.session(), peer)
+  const start = { leg_id, ...SETTINGS, silence_timeout_ms: 2000 }
+  await client.request('amd.start', start)
+  t.equal(await reasonOf(client.request('amd.start', start)), 'amd_running')
+  await peer.send(join(quiet(300), speech(700), quiet(1600)))
+  t.match(await w.event('amd.result', event => event.leg_id === leg_id), { answered_by: 'human' })
+
+  const mute = await w.peer()
+  const silent = await w.answeredLeg(await w.session(), mute)
+  await client.request('amd.start', { ...start, leg_id: silent.leg_id })
+  t.match(await w.event('amd.result', event => event.leg_id === silent.leg_id), {
+    answered_by: 'unknown',
+    evidence: [],
+  })
+})
+
+t.test('the figures of the worker are in its metrics', async t => {
+  const text = await w.metrics.metrics()
+  for (const name of ['sessions', 'legs', 'ports_in_use', 'packets_received', 'packets_sent', 'recordings'])
+    t.match(text, new RegExp(`strowger_media_${name}\\{process="media"\\} \\d`), name)
+})

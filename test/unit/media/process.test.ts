@@ -1,0 +1,119 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdtempSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import t from 'tap'
+import { connectMedia, type MediaClient } from '../../../media/protocol/client.ts'
+import type { EventFields } from '../../../media/protocol/schema.ts'
+import { readWavFile, strongestHz, tone } from '../../support/audio.ts'
+import { POLICY, reasonOf } from '../../support/media-worker.ts'
+import { openRtpPeer } from '../../support/rtp-peer.ts'
+
+const PROCESS = fileURLToPath(new URL('../../../media/process.js', import.meta.url))
+const quiet = { info: () => undefined, warn: () => undefined }
+
+const data_dir = mkdtempSync(join(tmpdir(), 'strowger-process-'))
+const running: ChildProcess[] = []
+t.teardown(() => {
+  for (const child of running) child.kill('SIGKILL')
+  rmSync(data_dir, { recursive: true, force: true })
+})
+
+async function start(): Promise<ChildProcess> {
+  const child = spawn(process.execPath, [PROCESS], {
+    env: { ...process.env, STROWGER_DATA: data_dir, STROWGER_RTP_PORTS: '41000-41099', STROWGER_LOG: 'warn' },
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+  })
+  running.push(child)
+  const [message] = await once(child, 'message')
+  t.strictSame(message, { ready: true })
+  return child
+}
+
+const up = (client: MediaClient) => new Promise<void>(resolve => client.once('up', () => resolve()))
+const down = (client: MediaClient) => new Promise<void>(resolve => client.once('down', () => resolve()))
+
+async function recordedLeg(client: MediaClient, id: string, file: string) {
+  const peer = await openRtpPeer()
+  await client.request('session.open', { session_id: id })
+  const { rtp_port } = await client.request('leg.open', { session_id: id, leg_id: id, policy: POLICY })
+  await client.request('leg.remote_offer', { leg_id: id, sdp: peer.sdp() })
+  await client.request('leg.local_answer', { leg_id: id })
+  peer.sendTo(rtp_port)
+  await client.request('record.start', {
+    session_id: id,
+    recording_id: id,
+    file,
+    channels: 2,
+    left: id,
+    right: null,
+    what: 'both',
+    max_ms: null,
+    silence_ms: null,
+    finish_keys: '',
+    beep: false,
+    trim: false,
+  })
+  return { peer, rtp_port }
+}
+
+t.test('a killed worker loses at most a second of a recording, and its successor mends the file', async t => {
+  const first = await start()
+  const client = connectMedia({ path: join(data_dir, 'run', 'media.sock'), log: quiet })
+  t.teardown(() => client.close())
+  await up(client)
+  const file = join(data_dir, 'recordings', 'torn.wav')
+  const { peer, rtp_port } = await recordedLeg(client, 'torn', file)
+  t.ok(rtp_port >= 41_000 && rtp_port <= 41_099 && rtp_port % 2 === 0, 'an even port of the range')
+  await peer.send(tone(1000, 3000))
+  first.kill('SIGKILL')
+  await down(client)
+  t.ok(statSync(file).size > 44)
+  t.equal(await reasonOf(client.request('session.open', { session_id: 'x' })), 'media_unavailable')
+
+  await start()
+  await up(client)
+  const inspected = await client.request('record.inspect', { file })
+  t.ok(inspected.duration_ms >= 2000 && inspected.duration_ms <= 3100, `${inspected.duration_ms} ms of 3000 are left`)
+  const wav = readWavFile(file)
+  t.equal(strongestHz(wav.channels[0]?.subarray(1600, 9600) ?? new Int16Array()), 1000)
+  await client.request('session.open', { session_id: 'torn' })
+  peer.close()
+})
+
+t.test('a worker that is asked to stop finishes its recordings and tells of them first', async t => {
+  const client = connectMedia({ path: join(data_dir, 'run', 'media.sock'), log: quiet })
+  t.teardown(() => client.close())
+  await up(client)
+  const file = join(data_dir, 'recordings', 'whole.wav')
+  const { peer } = await recordedLeg(client, 'whole', file)
+  await peer.send(tone(1000, 1000))
+  const ended = new Promise<EventFields<'record.ended'>>(resolve => client.once('record.ended', resolve))
+  const worker = running.at(-1)
+  worker?.kill('SIGTERM')
+  t.match(await ended, { recording_id: 'whole', reason: 'leg_closed', empty: false })
+  if (worker) t.strictSame(await once(worker, 'exit'), [0, null])
+  const { duration_ms } = readWavFile(file)
+  t.ok(Math.abs(duration_ms - 1000) < 100, `1 s lasted ${duration_ms}`)
+  t.notOk(existsSync(join(data_dir, 'run', 'media.sock')))
+  peer.close()
+})
+
+t.test('when ports are exhausted a leg is refused and the others go on', async t => {
+  await start()
+  const client = connectMedia({ path: join(data_dir, 'run', 'media.sock'), log: quiet })
+  t.teardown(() => client.close())
+  await up(client)
+  await client.request('session.open', { session_id: 'many' })
+  const ports: number[] = []
+  const open = (count: number) =>
+    client.request('leg.open', { session_id: 'many', leg_id: `m${count}`, policy: POLICY })
+  for (let count = 0; count < 50; count++) ports.push((await open(count)).rtp_port)
+  t.equal(new Set(ports).size, 50)
+  t.equal(await reasonOf(open(50)), 'media_unavailable')
+  t.match(await client.request('leg.stats', { leg_id: 'm0' }), { packets_received: 0, mos: null })
+  await client.request('leg.close', { leg_id: 'm0' })
+  t.equal(await reasonOf(open(51)), 'media_unavailable', 'a closed leg’s ports rest')
+})
