@@ -251,7 +251,9 @@ export const recordExchange = (db: Db | Trx, exchange: Exchange, now_ms: number)
           response_code: exchange.reply.status,
           request_duration: Math.round(exchange.reply.duration_ms),
           content_type: exchange.reply.headers?.['content-type'] ?? null,
-          response_body: new TextDecoder().decode(exchange.reply.body ?? new Uint8Array()).slice(0, MAX_BODY_CHARACTERS),
+          response_body: new TextDecoder()
+            .decode(exchange.reply.body ?? new Uint8Array())
+            .slice(0, MAX_BODY_CHARACTERS),
           ...(exchange.reply.detail === undefined ? {} : { error_message: exchange.reply.detail }),
         },
       },

@@ -1,0 +1,79 @@
+import { listAccountCalls } from '../../core/state/calls.ts'
+import { list, optional, resource, Type } from '../http/schema.ts'
+import { createCall } from './create.ts'
+import { isVoiceRefusal } from './errors.ts'
+import { pageLinks, readFilter, readPage } from './listing.ts'
+import { Call, presentCall } from './present.ts'
+import { voiceRoute } from './route.ts'
+
+const CallPage = resource('VoiceCallPage', {
+  calls: list(Call),
+  uri: Type.String(),
+  page: Type.Integer(),
+  page_size: Type.Integer(),
+  first_page_uri: Type.String(),
+  next_page_uri: optional(Type.String()),
+  previous_page_uri: optional(Type.String()),
+})
+
+const listRoute = voiceRoute({
+  method: 'GET',
+  path: '/Calls',
+  suffix: '.json',
+  summary: 'List the calls of the account, most recent first',
+  fields: {
+    PageSize: '1 to 100, default 50; clamped; also `page_size`',
+    Page: '0 and up, default 0; also `page`',
+    'To, From, Status, ParentCallSid': 'exact',
+    'StartTime, StartTime<, StartTime>, EndTime, EndTime<, EndTime>': 'YYYY-MM-DD or ISO 8601, both ends included',
+  },
+  replies: { 200: CallPage },
+  async run({ account, services, query, path }) {
+    const page = readPage(query)
+    if (isVoiceRefusal(page)) return page
+    const filter = readFilter(query)
+    if (isVoiceRefusal(filter)) return filter
+    const { window, page_size } = page
+    // One more than asked for tells whether there is a next page.
+    const rows = await listAccountCalls(services.state.db, account.account_sid, filter, window, page_size + 1)
+    const newest_first = 'newer_than' in window ? rows.slice(-page_size) : rows.slice(0, page_size)
+    const more = 'newer_than' in window ? newest_first.length > 0 : rows.length > page_size
+    return {
+      status: 200,
+      body: {
+        calls: newest_first.map(presentCall),
+        uri: path,
+        page: page.page,
+        page_size,
+        ...pageLinks({ path, query, page, more, first: newest_first[0], last: newest_first.at(-1) }),
+      },
+    }
+  },
+})
+
+const createRoute = voiceRoute({
+  method: 'POST',
+  path: '/Calls',
+  suffix: '.json',
+  summary: 'Originate an outbound call',
+  fields: {
+    To: 'required, `^\\+?[0-9]{7,15}$`',
+    From: 'required, same pattern, a number of the project',
+    Url: 'absolute http(s) URL of the document; one of Url and the inline markup is required',
+    'Twiml, InlineMarkup': 'inline markup, at most 4000 characters; ignored when Url is given',
+    'Method, FallbackUrl, FallbackMethod': 'how the document is fetched, and from where when that fails',
+    'StatusCallback, StatusCallbackMethod, StatusCallbackEvent': 'initiated, ringing, answered, completed',
+    Timeout: 'seconds to ring, 1 to 600, default 60',
+    CallerId: 'a number of the project to present in place of From',
+    TimeLimit: 'seconds from answer',
+    SendDigits: 'at most 32 of 0-9 A-D # * w W, after the answer',
+    'Record, RecordingChannels, RecordingTrack, Trim': 'record the whole call',
+    'RecordingStatusCallback, RecordingStatusCallbackMethod, RecordingStatusCallbackEvent':
+      'in-progress, completed, absent',
+    'MachineDetection, MachineDetectionTimeout, MachineDetectionSpeechThreshold': 'answering-machine detection',
+  },
+  replies: { 201: Call },
+  run: createCall,
+})
+
+export const calls = [listRoute, createRoute]

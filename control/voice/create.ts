@@ -1,0 +1,239 @@
+import type { CallRequest, RecordRequest } from '../../core/domain/calls/request.ts'
+import { iso } from '../../core/runtime/clock.ts'
+import { newId } from '../../core/runtime/ids.ts'
+import { queueCall } from '../../core/state/calls.ts'
+import { type AdmissionOutcome, takeAdmission } from '../../core/state/leases.ts'
+import { findOwnedNumber, type NumberRow } from '../../core/state/numbers.ts'
+import { findRecordingConsent } from '../../core/state/recording-consent.ts'
+import { earlierOutcome, idempotencyKeyOf, idempotentRequest, keepOutcome } from '../http/idempotency.ts'
+import { isRefusal } from '../http/reply.ts'
+import type { Static } from '../http/schema.ts'
+import { VoiceRefused } from './dispatch.ts'
+import { forReason, isVoiceRefusal, numbered, type VoiceRefusal } from './errors.ts'
+import { inlineMarkup, methodOf, namesOf, urlOf, wholeNumber } from './fields.ts'
+import type { Form } from './form.ts'
+import { readMachineDetection } from './machine-detection.ts'
+import { type Call, presentCall } from './present.ts'
+import type { VoiceContext } from './route.ts'
+
+type Created = {
+  readonly status: 201
+  readonly body: Static<typeof Call>
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/**
+ * POST Calls.json. The first thing that is wrong answers, in the order of voice-compat.md section 3. The row is there
+ * before the answer is sent; a signaling node takes it from there.
+ */
+export async function createCall(context: VoiceContext & { readonly form: Form }): Promise<Created | VoiceRefusal> {
+  const parties = await readParties(context)
+  if (isVoiceRefusal(parties)) return parties
+  const request = await readRequest(context, parties)
+  if (isVoiceRefusal(request)) return request
+  const admission = await foresee(context, parties)
+  if (isVoiceRefusal(admission)) return admission
+  return queue(context, { ...parties, trunk_id: admission.trunk_id }, request)
+}
+
+interface Parties {
+  readonly to: string
+  readonly from: string
+  readonly number: NumberRow
+  readonly caller_id: string | null
+}
+
+const NUMBER = /^\+?[0-9]{7,15}$/
+
+async function readParties({
+  form,
+  account,
+  services,
+}: VoiceContext & { readonly form: Form }): Promise<Parties | VoiceRefusal> {
+  const to = form.text('To')
+  if (to === undefined) return numbered(21201, 'To is required.')
+  if (!NUMBER.test(to)) return numbered(21211, `To ${shown(to)} is not a phone number of 7 to 15 digits.`)
+  const from = form.text('From')
+  if (from === undefined) return numbered(21213, 'From is required.')
+  if (!NUMBER.test(from)) return numbered(21212, `From ${shown(from)} is not a phone number of 7 to 15 digits.`)
+  const application = form.text('ApplicationSid')
+  if (application !== undefined) return forReason('application_sid_unsupported', { value: shown(application) })
+  const owned = (number: string) => findOwnedNumber(services.state.db, account.project_id, number)
+  const number = await owned(from)
+  if (!number) return notOwned('From', from)
+  const caller_id = form.text('CallerId') ?? null
+  if (caller_id !== null) {
+    const same_format = [to, from, caller_id].every(one => one.startsWith('+') === to.startsWith('+'))
+    if (!NUMBER.test(caller_id) || !same_format)
+      return forReason('caller_format_mismatch', { value: shown(caller_id), limit: 'To and From' })
+    if (!(await owned(caller_id))) return notOwned('CallerId', caller_id)
+  }
+  return { to, from, number, caller_id }
+}
+
+const notOwned = (field: string, value: string): VoiceRefusal =>
+  numbered(21210, `${field} ${value} is not a number that the project owns.`, {
+    details: { reason: 'caller_not_owned' },
+  })
+
+const DEFAULT_TIMEOUT_SECONDS = 60
+const MAX_TIMEOUT_SECONDS = 600
+const SEND_DIGITS = /^[0-9A-Da-d#*wW]{1,32}$/
+const STATUS_EVENTS = ['initiated', 'ringing', 'answered', 'completed']
+
+async function readRequest(
+  context: VoiceContext & { readonly form: Form },
+  parties: Parties,
+): Promise<CallRequest | VoiceRefusal> {
+  const { form } = context
+  const url = urlOf(form, 'Url')
+  if (isVoiceRefusal(url)) return url
+  // With a Url the inline markup is ignored, even when it does not parse (spec, "Create a call").
+  const markup = url === null ? inlineMarkup(form) : null
+  if (isVoiceRefusal(markup)) return markup
+  if (url === null && markup === null) return numbered(21205, 'One of Url and the inline markup is required.')
+  const fallback_url = urlOf(form, 'FallbackUrl')
+  if (isVoiceRefusal(fallback_url)) return fallback_url
+  const status_callback = urlOf(form, 'StatusCallback')
+  if (isVoiceRefusal(status_callback)) return status_callback
+  const given_events = namesOf(form, 'StatusCallbackEvent')
+  const timeout = wholeNumber(form.text('Timeout') ?? String(DEFAULT_TIMEOUT_SECONDS))
+  if (timeout === null) return numbered(21208, 'Timeout is not a whole number of seconds.')
+  const limit_text = form.text('TimeLimit')
+  const time_limit_seconds = limit_text === undefined ? null : wholeNumber(limit_text)
+  if (limit_text !== undefined && (time_limit_seconds === null || time_limit_seconds < 1))
+    return numbered(13216, 'TimeLimit is not a whole number of seconds above 0.')
+  const send_digits = form.text('SendDigits') ?? null
+  if (send_digits !== null && !SEND_DIGITS.test(send_digits))
+    return numbered(21206, 'SendDigits is at most 32 characters of 0-9, A-D, a-d, #, *, w, W.')
+  const record = await readRecord(context)
+  if (isVoiceRefusal(record)) return record
+  const machine_detection = readMachineDetection(form)
+  if (isVoiceRefusal(machine_detection)) return machine_detection
+  return {
+    url,
+    method: methodOf(form, 'Method'),
+    markup,
+    fallback_url,
+    fallback_method: methodOf(form, 'FallbackMethod'),
+    status_callback,
+    status_callback_method: methodOf(form, 'StatusCallbackMethod'),
+    // Other names are accepted and never match; a list of those alone selects nothing.
+    status_callback_events:
+      given_events.length === 0 ? ['completed'] : STATUS_EVENTS.filter(one => given_events.includes(one)),
+    timeout_seconds: Math.min(MAX_TIMEOUT_SECONDS, Math.max(1, timeout)),
+    caller_id: parties.caller_id,
+    time_limit_seconds,
+    send_digits,
+    record,
+    machine_detection,
+  }
+}
+
+const RECORDING_EVENTS = ['in-progress', 'completed', 'absent']
+
+/** `Record=true` records the whole call, where somebody accepted that calls of the project are recorded. */
+async function readRecord({
+  form,
+  account,
+  services,
+}: VoiceContext & { readonly form: Form }): Promise<RecordRequest | null | VoiceRefusal> {
+  if (form.text('Record')?.toLowerCase() !== 'true') return null
+  const status_callback = urlOf(form, 'RecordingStatusCallback')
+  if (isVoiceRefusal(status_callback)) return status_callback
+  const consent = await findRecordingConsent(services.state.db, account.project_id)
+  if (!consent) return forReason('recording_consent_required', { name: account.project_name })
+  const events = namesOf(form, 'RecordingStatusCallbackEvent')
+  const track = form.text('RecordingTrack')
+  return {
+    channels: form.text('RecordingChannels') === 'dual' ? 'dual' : 'mono',
+    track: track === 'inbound' || track === 'outbound' ? track : 'both',
+    trim: form.text('Trim') === 'trim-silence',
+    status_callback,
+    status_callback_method: methodOf(form, 'RecordingStatusCallbackMethod'),
+    status_callback_events: events.length === 0 ? ['completed'] : RECORDING_EVENTS.filter(one => events.includes(one)),
+  }
+}
+
+/**
+ * What admission says now, without taking anything. Calls per second do not refuse a create, it waits its turn in the
+ * queue; what is known only when the call leaves shows on the call (design section 4).
+ */
+async function foresee(
+  { account, services, now_ms }: VoiceContext,
+  parties: Parties,
+): Promise<AdmissionOutcome | VoiceRefusal> {
+  const outcome = await takeAdmission(
+    services.state.db,
+    {
+      call_sid: 'dry-run',
+      part: 'outbound',
+      node_id: 'control',
+      project_id: account.project_id,
+      service: { type: 'voice_application', id: applicationOf(parties.number) ?? account.project_id },
+      called: parties.to,
+      caller: parties.caller_id ?? parties.from,
+      transport: null,
+      offer: null,
+      now_ms,
+    },
+    { dry_run: true },
+  )
+  if (outcome.admitted || outcome.reason === 'cps_exceeded') return outcome
+  return forReason(outcome.reason, outcome.facts)
+}
+
+const applicationOf = (number: NumberRow): string | null =>
+  number.route_kind === 'voice_application' ? number.route_id : null
+
+async function queue(
+  { account, services, now_ms, request, form, path }: VoiceContext & { readonly form: Form },
+  { number, to, from, trunk_id }: Parties & { readonly trunk_id: string | null },
+  wanted: CallRequest,
+): Promise<Created | VoiceRefusal> {
+  const key = idempotencyKeyOf(request.headers['idempotency-key'] as string | undefined, false)
+  if (isRefusal(key)) return numbered(20001, 'Idempotency-Key is nonblank and at most 128 characters.')
+  const identity =
+    key === undefined
+      ? null
+      : idempotentRequest({
+          key,
+          caller_id: account.account_sid,
+          project_id: account.project_id,
+          method: 'POST',
+          path,
+          search: '',
+          body: [...form.entries],
+        })
+  const sid = newId.call()
+  const answer = await services.state.transaction(async (trx): Promise<Created> => {
+    if (identity) {
+      const earlier = await earlierOutcome(trx, identity, iso(now_ms))
+      if (isRefusal(earlier)) throw new VoiceRefused(forReason(earlier.refused))
+      if (earlier)
+        return { status: 201, body: earlier.body as Static<typeof Call>, headers: { 'Idempotent-Replayed': 'true' } }
+    }
+    const row = await queueCall(
+      trx,
+      {
+        sid,
+        project_id: account.project_id,
+        account_sid: account.account_sid,
+        from_number: from,
+        to_number: to,
+        number_id: number.id,
+        application_id: applicationOf(number),
+        trunk_id,
+        request: JSON.stringify(wanted),
+      },
+      now_ms,
+    )
+    const body = presentCall(row)
+    if (identity) await keepOutcome(trx, identity, { status: 201, body, headers: {} }, now_ms)
+    return { status: 201, body }
+  })
+  if (answer.body.sid === sid) services.bus.ring('commands', sid)
+  return answer
+}
+
+const shown = (text: string): string => text.slice(0, 60)

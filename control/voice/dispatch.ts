@@ -1,0 +1,143 @@
+import type { ParameterizedContext } from 'koa'
+import { newId } from '../../core/runtime/ids.ts'
+import { refusalOf } from '../http/dispatch.ts'
+import { createMatcher } from '../http/matcher.ts'
+import { createRateLimiter, type RateLimit } from '../http/rate-limit.ts'
+import { Refused } from '../http/reply.ts'
+import type { Services } from '../http/services.ts'
+import { fieldErrors } from '../http/validate.ts'
+import { authenticate } from './basic.ts'
+import { forReason, isVoiceRefusal, notProxied, numbered, type VoiceRefusal, voiceErrorBody } from './errors.ts'
+import { formOf, readForm } from './form.ts'
+import type { VoiceAnswer, VoiceRoute } from './route.ts'
+
+export interface VoiceApi {
+  readonly routes: readonly VoiceRoute[]
+  /** Of one account. */
+  readonly rate_limit: RateLimit
+  /** True in tests: every answer is checked against the route's own schema. */
+  readonly check_replies?: boolean
+}
+
+type Context = ParameterizedContext
+
+const BELOW_ACCOUNT = /^\/2010-04-01\/Accounts\/(AC[0-9a-f]{32})(\/.*)$/
+const SID_SHAPES: Readonly<Record<string, RegExp>> = {
+  call_sid: /^CA[0-9a-f]{32}$/,
+  recording_sid: /^RE[0-9a-f]{32}$/,
+}
+
+/** Thrown inside a transaction to take back what it did; the dispatcher answers the refusal. */
+export class VoiceRefused extends Error {
+  override readonly name = 'VoiceRefused'
+  readonly refusal: VoiceRefusal
+  constructor(refusal: VoiceRefusal) {
+    super('refused')
+    this.refusal = refusal
+  }
+}
+
+/**
+ * Handles every request below /2010-04-01. The order of the checks is a contract (voice-compat.md section 1): account in the
+ * path, credentials, route, method, shape of the sid, body, and then the resource itself.
+ */
+export function voiceHandler(api: VoiceApi, services: Services): (ctx: Context) => Promise<void> {
+  const find = finder(api.routes)
+  const limiter = createRateLimiter(api.rate_limit)
+  return async ctx => {
+    const request_id = ctx.response.get('X-Request-ID') || newId.request()
+    ctx.set('X-Request-ID', request_id)
+    ctx.set('Cache-Control', 'no-store')
+    const answer = await answerOf(ctx).catch((error: unknown) => unexpected(error, services, request_id))
+    if (isVoiceRefusal(answer)) refuse(ctx, answer, services.settings.base_url, request_id)
+    else send(ctx, answer)
+  }
+
+  async function answerOf(ctx: Context): Promise<VoiceAnswer | VoiceRefusal> {
+    const [, account_sid, below] = BELOW_ACCOUNT.exec(ctx.path) ?? []
+    if (account_sid === undefined || below === undefined) return notProxied('This path is not served.')
+    const account = await authenticate(ctx.req, account_sid, services)
+    if (isVoiceRefusal(account)) return account
+    const rate = limiter.take(account.account_sid, services.clock.monotonic_ms(), services.clock.now())
+    if (!rate.allowed) return numbered(20429, 'Too many requests of this account.', { headers: rate.headers })
+    const found = find(ctx.method === 'HEAD' ? 'GET' : ctx.method, below)
+    if (isVoiceRefusal(found)) return found
+    const { route, params } = found
+    for (const [name, sid] of Object.entries(params))
+      if (!SID_SHAPES[name]?.test(sid)) return numbered(20404, `There is no resource ${sid.slice(0, 60)}.`)
+    const form = ctx.method === 'POST' ? await readForm(ctx.req) : formOf(new URLSearchParams())
+    if (isVoiceRefusal(form)) return form
+    const answer = await route.run({
+      account,
+      services,
+      now_ms: services.clock.now(),
+      request: ctx.req,
+      query: new URLSearchParams(ctx.querystring),
+      path: ctx.path,
+      params,
+      form,
+    })
+    if (isVoiceRefusal(answer)) return answer
+    if (api.check_replies) checkReply(route, answer)
+    for (const [topic, key] of answer.wake ?? []) services.bus.ring(topic, key)
+    return answer
+  }
+}
+
+interface Found {
+  readonly route: VoiceRoute
+  readonly params: Readonly<Record<string, string>>
+}
+
+/** Routes by path and suffix: `/Calls/CA…` and `/Calls/CA….json` are one resource, `/Recordings/RE….wav` is another. */
+function finder(routes: readonly VoiceRoute[]) {
+  const matchers = { '.json': createMatcher<VoiceRoute>(), '.wav': createMatcher<VoiceRoute>() }
+  for (const route of routes) matchers[route.suffix].add(route.method, route.path, route)
+  return (method: string, below: string): Found | VoiceRefusal => {
+    const suffix = /\.[^./]*$/.exec(below)?.[0] ?? ''
+    if (suffix !== '' && suffix !== '.json' && suffix !== '.wav') return notProxied('This path is not served.')
+    const path = suffix === '' ? below : below.slice(0, -suffix.length)
+    const found = matchers[suffix === '.wav' ? '.wav' : '.json'].find(method, path)
+    if (!found) return notProxied('This path is not served.')
+    if (!('allow' in found)) return { route: found.value, params: found.params }
+    const allow = METHODS.filter(known => found.allow.includes(known) || (known === 'HEAD' && suffix === '.wav'))
+    return numbered(20004, `The method ${method} is not served here.`, { headers: { Allow: allow.join(', ') } })
+  }
+}
+
+const METHODS = ['GET', 'HEAD', 'POST', 'DELETE'] as const
+
+function checkReply(route: VoiceRoute, answer: VoiceAnswer): void {
+  const schema = route.replies[answer.status]
+  const where = `${route.method} ${route.path} ${answer.status}`
+  if (schema === undefined) throw new Error(`${where} is not declared`)
+  const errors = schema === null ? [] : fieldErrors(schema, answer.body)
+  if (errors.length > 0) throw new Error(`${where} does not fit its schema: ${JSON.stringify(errors)}`)
+}
+
+function unexpected(error: unknown, services: Services, request_id: string): VoiceRefusal {
+  if (error instanceof VoiceRefused) return error.refusal
+  const refusal = refusalOf(error, services, request_id)
+  return error instanceof Refused ? forReason(refusal.refused, refusal.facts) : forReason(refusal.refused)
+}
+
+function refuse(ctx: Context, refusal: VoiceRefusal, base_url: string, request_id: string): void {
+  const { status, type, body } = voiceErrorBody(refusal, { base_url, request_id })
+  ctx.status = status
+  ctx.set({ ...refusal.headers })
+  ctx.type = type
+  ctx.body = JSON.stringify(body)
+}
+
+function send(ctx: Context, answer: VoiceAnswer): void {
+  ctx.status = answer.status
+  if (answer.stream) ctx.body = answer.stream
+  else if (answer.body === undefined) ctx.body = null
+  else {
+    ctx.type = 'application/json; charset=utf-8'
+    ctx.body = JSON.stringify(answer.body)
+  }
+  ctx.status = answer.status
+  // Last, because Koa takes type and length away with an empty body, and HEAD wants them.
+  if (answer.headers) ctx.set({ ...answer.headers })
+}

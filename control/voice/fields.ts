@@ -1,0 +1,47 @@
+import { parseTarget } from '../../core/domain/webhooks/target.ts'
+import { parse } from '../../markup/parse/parse.ts'
+import { numbered, type VoiceNumber, type VoiceRefusal } from './errors.ts'
+import type { Form } from './form.ts'
+
+/** Fields that create and update share. */
+
+export const MAX_MARKUP_CHARACTERS = 4000
+
+/** Anything but GET counts as POST (spec, "Create a call"). */
+export const methodOf = (form: Form, name: string): 'GET' | 'POST' =>
+  form.text(name)?.toUpperCase() === 'GET' ? 'GET' : 'POST'
+
+/** An absolute http(s) URL; null when the field is not given. */
+export function urlOf(form: Form, name: string, number: VoiceNumber = 21205): string | null | VoiceRefusal {
+  const text = form.text(name)
+  if (text === undefined) return null
+  const parsed = parseTarget(text)
+  return parsed.ok ? text : numbered(number, `${name} is not an absolute http or https URL: ${parsed.detail}.`)
+}
+
+/** The inline markup by its wire name or its neutral one; null when there is none. */
+export function inlineMarkup(form: Form): string | null | VoiceRefusal {
+  const text = form.text('Twiml') ?? form.text('InlineMarkup')
+  if (text === undefined) return null
+  // Unicode code points, not UTF-16 units: an emoji is one character.
+  const characters = text.length > MAX_MARKUP_CHARACTERS ? [...text].length : text.length
+  if (characters > MAX_MARKUP_CHARACTERS)
+    return numbered(
+      12100,
+      `The inline markup has ${characters} characters and at most ${MAX_MARKUP_CHARACTERS} are allowed.`,
+    )
+  const parsed = parse(text)
+  if (parsed.ok) return text
+  const { line, column, detail, number } = parsed.fault
+  return numbered(12100, `The inline markup does not parse: line ${line}, column ${column}: ${detail}.`, {
+    details: { line, column, number },
+  })
+}
+
+/** A whole number, or null for text that is none. */
+export const wholeNumber = (text: string): number | null =>
+  /^[+-]?[0-9]{1,15}$/.test(text.trim()) ? Number(text) : null
+
+/** Names given as a repeated key, or in one value with spaces or commas between. */
+export const namesOf = (form: Form, name: string): string[] =>
+  form.all(name).flatMap(value => value.split(/[\s,]+/).filter(one => one !== ''))

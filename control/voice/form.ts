@@ -1,0 +1,46 @@
+import type { IncomingMessage } from 'node:http'
+import { mediaType, readBody, textOf } from '../http/body.ts'
+import { isRefusal } from '../http/reply.ts'
+import { numbered, type VoiceRefusal } from './errors.ts'
+
+export const MAX_FORM_BYTES = 1024 * 1024
+
+/** A form as sent: names in PascalCase, a list is the same name repeated. Unknown names are ignored by whoever reads it. */
+export interface Form {
+  /** The last value of a name; an empty one counts as not given. */
+  text(name: string): string | undefined
+  all(name: string): readonly string[]
+  readonly entries: readonly (readonly [string, string])[]
+}
+
+export function formOf(parameters: URLSearchParams): Form {
+  return {
+    text: name => parameters.getAll(name).at(-1) || undefined,
+    all: name => parameters.getAll(name).filter(value => value !== ''),
+    entries: [...parameters],
+  }
+}
+
+const MAX_FIELDS = 1000
+
+/** Reads a form-encoded body. JSON and everything else is refused; no content type with an empty body is an empty form. */
+export async function readForm(request: IncomingMessage): Promise<Form | VoiceRefusal> {
+  const type = mediaType(request)
+  if (type !== '' && type !== 'application/x-www-form-urlencoded')
+    return numbered(20422, `The content type ${type} is not supported: send application/x-www-form-urlencoded.`)
+  const bytes = await readBody(request, MAX_FORM_BYTES)
+  if (isRefusal(bytes)) {
+    const more = bytes.headers ? { headers: bytes.headers } : {}
+    if (bytes.refused === 'body_too_large')
+      return numbered(20413, `The body is larger than ${MAX_FORM_BYTES} bytes.`, more)
+    if (bytes.refused === 'unsupported_media_type')
+      return numbered(20422, 'Content codings of requests are not supported.', more)
+    return numbered(20001, 'The body ended early.', more)
+  }
+  if (bytes.length > 0 && type === '') return numbered(20422, 'The body has no content type.')
+  const text = textOf(bytes)
+  if (text === null) return numbered(20001, 'The body is not UTF-8.')
+  const parameters = new URLSearchParams(text)
+  if ([...parameters.keys()].length > MAX_FIELDS) return numbered(20001, `The form has more than ${MAX_FIELDS} fields.`)
+  return formOf(parameters)
+}

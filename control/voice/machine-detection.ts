@@ -1,0 +1,37 @@
+import { isVoiceRefusal, numbered, type VoiceRefusal } from './errors.ts'
+import { methodOf, urlOf, wholeNumber } from './fields.ts'
+import type { Form } from './form.ts'
+
+/** Ranges of the compatible form: least, most, default. */
+const RANGES = {
+  MachineDetectionTimeout: [3, 59, 30],
+  MachineDetectionSpeechThreshold: [1000, 6000, 2400],
+  MachineDetectionSpeechEndThreshold: [500, 5000, 1200],
+  MachineDetectionSilenceTimeout: [2000, 10_000, 5000],
+} as const
+
+/** Answering-machine detection as it is kept in the call's request; null when it is not asked for. */
+export function readMachineDetection(form: Form): Readonly<Record<string, unknown>> | null | VoiceRefusal {
+  const mode = form.text('MachineDetection')
+  if (mode !== 'Enable' && mode !== 'DetectMessageEnd') return null
+  const values: Partial<Record<keyof typeof RANGES, number>> = {}
+  for (const [name, [least, most, fallback]] of Object.entries(RANGES)) {
+    const text = form.text(name)
+    const value = text === undefined ? fallback : wholeNumber(text)
+    if (value === null || value < least || value > most)
+      return numbered(21234, `${name} is a whole number from ${least} to ${most}.`)
+    values[name as keyof typeof RANGES] = value
+  }
+  const callback = urlOf(form, 'AsyncAmdStatusCallback')
+  if (isVoiceRefusal(callback)) return callback
+  return {
+    mode,
+    timeout_seconds: values.MachineDetectionTimeout,
+    speech_threshold_ms: values.MachineDetectionSpeechThreshold,
+    speech_end_threshold_ms: values.MachineDetectionSpeechEndThreshold,
+    silence_timeout_ms: values.MachineDetectionSilenceTimeout,
+    asynchronous: form.text('AsyncAmd')?.toLowerCase() === 'true',
+    callback,
+    callback_method: methodOf(form, 'AsyncAmdStatusCallbackMethod'),
+  }
+}

@@ -1,0 +1,120 @@
+import type { CallRow, RecordingRow } from '../../core/state/calls.ts'
+import { nullable, oneOf, optional, resource, type Static, Type } from '../http/schema.ts'
+
+const Text = Type.String()
+const TextOrNull = nullable(Type.String())
+const Nothing = Type.Null()
+
+export const Call = resource('VoiceCall', {
+  sid: Text,
+  account_sid: Text,
+  api_version: Text,
+  annotation: Nothing,
+  answered_by: Nothing,
+  caller_name: Nothing,
+  date_created: Text,
+  date_updated: Text,
+  direction: Text,
+  duration: TextOrNull,
+  end_time: TextOrNull,
+  forwarded_from: Nothing,
+  from: Text,
+  from_formatted: Text,
+  group_sid: Nothing,
+  parent_call_sid: TextOrNull,
+  phone_number_sid: TextOrNull,
+  price: TextOrNull,
+  price_unit: TextOrNull,
+  queue_time: Text,
+  start_time: TextOrNull,
+  status: oneOf('queued', 'ringing', 'in-progress', 'completed', 'busy', 'no-answer', 'canceled', 'failed'),
+  subresource_uris: resource('VoiceCallSubresources', { recordings: Text, events: Text }),
+  to: Text,
+  to_formatted: Text,
+  trunk_sid: Nothing,
+  uri: Text,
+})
+
+export const API_VERSION = '2010-04-01'
+
+const DAYS = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat']
+const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
+const two = (number: number): string => String(number).padStart(2, '0')
+
+/** `Sat, 21 Nov 2026 02:48:35 +0000`: RFC 2822 §3.3, always UTC. */
+export function rfc2822(instant: string): string {
+  const at = new Date(instant)
+  const day = `${DAYS[at.getUTCDay()]}, ${two(at.getUTCDate())} ${MONTHS[at.getUTCMonth()]} ${at.getUTCFullYear()}`
+  return `${day} ${two(at.getUTCHours())}:${two(at.getUTCMinutes())}:${two(at.getUTCSeconds())} +0000`
+}
+
+const dateOrNull = (instant: string | null): string | null => (instant === null ? null : rfc2822(instant))
+
+export const accountPath = (account_sid: string): string => `/${API_VERSION}/Accounts/${account_sid}`
+
+export function presentCall(row: CallRow): Static<typeof Call> {
+  const account_sid = row.account_sid ?? ''
+  const path = `${accountPath(account_sid)}/Calls/${row.sid}`
+  return {
+    sid: row.sid,
+    account_sid,
+    api_version: API_VERSION,
+    annotation: null,
+    answered_by: null,
+    caller_name: null,
+    date_created: rfc2822(row.queued_at),
+    date_updated: rfc2822(row.updated_at),
+    // The form knows three directions; what leaves through a trunk was dialled by somebody else's switch.
+    direction: row.direction === 'outbound' ? 'outbound-dial' : row.direction,
+    duration: row.ended_at === null || row.duration_seconds === null ? null : String(row.duration_seconds),
+    end_time: dateOrNull(row.ended_at),
+    forwarded_from: null,
+    from: row.from_number,
+    from_formatted: row.from_number,
+    group_sid: null,
+    parent_call_sid: row.parent_call_sid,
+    phone_number_sid: row.number_id,
+    price: null,
+    price_unit: null,
+    queue_time: String(
+      row.initiated_at === null ? 0 : Math.max(0, Date.parse(row.initiated_at) - Date.parse(row.queued_at)),
+    ),
+    start_time: dateOrNull(row.answered_at),
+    status: row.status,
+    subresource_uris: { recordings: `${path}/Recordings.json`, events: `${path}/Events.json` },
+    to: row.to_number,
+    to_formatted: row.to_number,
+    trunk_sid: null,
+    uri: `${path}.json`,
+  }
+}
+
+export const Recording = resource('VoiceRecording', {
+  sid: Text,
+  account_sid: Text,
+  call_sid: Text,
+  channels: Type.Integer(),
+  source: Text,
+  status: Text,
+  duration: optional(Type.Integer()),
+  format: optional(Text),
+  date_created: Text,
+  date_updated: Text,
+  uri: Text,
+})
+
+export function presentRecording(row: RecordingRow, account_sid: string): Static<typeof Recording> {
+  const finished = row.status === 'completed'
+  return {
+    sid: row.sid,
+    account_sid,
+    call_sid: row.call_sid,
+    channels: row.channels,
+    source: row.source,
+    status: row.status,
+    ...(finished ? { duration: Math.floor((row.duration_ms ?? 0) / 1000), format: 'wav' } : {}),
+    date_created: row.created_at,
+    date_updated: row.updated_at,
+    uri: `${accountPath(account_sid)}/Recordings/${row.sid}.json`,
+  }
+}

@@ -1,0 +1,68 @@
+import type { IncomingMessage } from 'node:http'
+import type { Readable } from 'node:stream'
+import type { VoiceAccountOfProject } from '../../core/state/voice-accounts.ts'
+import type { Wake } from '../http/reply.ts'
+import type { Static, TSchema } from '../http/schema.ts'
+import type { Services } from '../http/services.ts'
+import type { VoiceRefusal } from './errors.ts'
+import type { Form } from './form.ts'
+
+type Names<P extends string> = P extends `${string}{${infer N}}${infer Rest}` ? N | Names<Rest> : never
+
+export interface VoiceContext {
+  readonly account: VoiceAccountOfProject
+  readonly services: Services
+  readonly now_ms: number
+  readonly request: IncomingMessage
+  readonly query: URLSearchParams
+  /** Path of the request without its query. */
+  readonly path: string
+}
+
+type Replies = Readonly<Record<number, TSchema | null>>
+
+type Answers<R extends Replies> = {
+  [S in keyof R & number]: {
+    readonly status: S
+    readonly headers?: Readonly<Record<string, string>>
+    readonly wake?: readonly Wake[]
+  } & (R[S] extends TSchema ? { readonly body: Static<R[S]> } : { readonly stream?: Readable })
+}[keyof R & number]
+
+interface Definition<P extends string, R extends Replies> {
+  readonly method: 'GET' | 'POST' | 'DELETE'
+  /** Below the account; `{call_sid}` and `{recording_sid}` are checked for their shape. */
+  readonly path: P
+  /** `.json` is optional in a request; `.wav` is another resource. */
+  readonly suffix: '.json' | '.wav'
+  readonly summary: string
+  /** Names and rules of the form's fields, for the reference. */
+  readonly fields?: Readonly<Record<string, string>>
+  /** A status without a schema has no JSON body: nothing, or a stream. */
+  readonly replies: R
+  run(
+    context: VoiceContext & { readonly params: { readonly [K in Names<P>]: string }; readonly form: Form },
+  ): Promise<Answers<NoInfer<R>> | VoiceRefusal>
+}
+
+export interface VoiceAnswer {
+  readonly status: number
+  readonly body?: unknown
+  readonly stream?: Readable
+  readonly headers?: Readonly<Record<string, string>>
+  readonly wake?: readonly Wake[]
+}
+
+/** An endpoint of the voice-calls API with its types erased. */
+export interface VoiceRoute {
+  readonly method: 'GET' | 'POST' | 'DELETE'
+  readonly path: string
+  readonly suffix: '.json' | '.wav'
+  readonly summary: string
+  readonly fields?: Readonly<Record<string, string>>
+  readonly replies: Replies
+  readonly run: (context: object) => Promise<VoiceAnswer | VoiceRefusal>
+}
+
+export const voiceRoute = <const P extends string, R extends Replies>(definition: Definition<P, R>): VoiceRoute =>
+  definition as unknown as VoiceRoute
