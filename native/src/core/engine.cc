@@ -74,21 +74,21 @@ void Engine::bridge(uint32_t a, uint32_t b) {
   const auto at = streams_.find(a);
   if (at == streams_.end()) return;
   Worker* worker = at->second.worker;
-  worker->post([=](uint64_t) {
+  worker->post([=](uint64_t now) {
     Stream* sa = worker->find(a);
     Stream* sb = worker->find(b);
     if (!sa || !sb) return;
     for (Stream* s : {sa, sb})
-      if (s->peer() && s->peer() != sa && s->peer() != sb) s->peer()->send_to(nullptr);
-    sa->send_to(sb);
-    if (sa != sb) sb->send_to(sa);
+      if (s->peer() && s->peer() != sa && s->peer() != sb) s->peer()->send_to(nullptr, now);
+    sa->send_to(sb, now);
+    if (sa != sb) sb->send_to(sa, now);
   });
 }
 
 void Engine::unbridge(uint32_t a) {
-  with(a, [](Stream& s, uint64_t) {
-    if (s.peer() && s.peer() != &s) s.peer()->send_to(nullptr);
-    s.send_to(nullptr);
+  with(a, [](Stream& s, uint64_t now) {
+    if (s.peer() && s.peer() != &s) s.peer()->send_to(nullptr, now);
+    s.send_to(nullptr, now);
   });
 }
 
@@ -190,7 +190,7 @@ void Engine::leave(uint32_t stream) {
   if (s == streams_.end() || !s->second.conference) return;
   s->second.conference = 0;
   s->second.port.reset();
-  with(stream, [](Stream& st, uint64_t) { st.leave(); });
+  with(stream, [](Stream& st, uint64_t now) { st.leave(now); });
 }
 
 std::shared_ptr<StreamCounters> Engine::counters(uint32_t id) {

@@ -44,7 +44,8 @@ Stream::Stream(uint32_t id, Policy policy, ThreadContext& context, Wire& wire, s
 }
 
 Stream::~Stream() {
-  send_to(nullptr);
+  closed_ = true;
+  send_to(nullptr, 0);
   for (auto* s : sources_) s->peer_ = nullptr;
 }
 
@@ -102,7 +103,7 @@ void Stream::describe(StreamConfig next, uint64_t now_us) {
   for (auto* s : sources_) s->update_decoding(now_us);
 }
 
-void Stream::send_to(Stream* peer) {
+void Stream::send_to(Stream* peer, uint64_t now_us) {
   if (peer_) std::erase(peer_->sources_, this);
   peer_ = peer;
   transcoding_ = false;
@@ -110,8 +111,7 @@ void Stream::send_to(Stream* peer) {
     peer_->sources_.push_back(this);
     peer_->relay_split_ = true;
   }
-  const uint64_t now = mono_us();
-  if (!closed_) update_decoding(now);
+  if (!closed_) update_decoding(now_us);
 }
 
 void Stream::detect(bool inband, bool voice, bool tones, uint64_t now_us) {
@@ -123,15 +123,15 @@ void Stream::detect(bool inband, bool voice, bool tones, uint64_t now_us) {
 }
 
 void Stream::tap(std::string id, bool sent, int rate_hz, int chunk_ms, uint64_t now_us) {
-  untap(id);
+  untap(id, now_us);
   if (taps_.size() >= 8) return;
   taps_.push_back({std::move(id), sent, rate_hz, static_cast<size_t>(rate_hz / 1000 * chunk_ms), {}, nullptr, 0});
   update_decoding(now_us);
 }
 
-void Stream::untap(const std::string& id) {
+void Stream::untap(const std::string& id, uint64_t now_us) {
   std::erase_if(taps_, [&](const Tap& t) { return t.id == id; });
-  update_decoding(mono_us());
+  update_decoding(now_us);
 }
 
 void Stream::record(std::shared_ptr<Recording> recording, int track, bool sent) {
@@ -145,18 +145,18 @@ void Stream::unrecord(const Recording* recording) {
 }
 
 void Stream::join(std::shared_ptr<ConferencePort> port, uint64_t now_us) {
-  leave();
+  leave(now_us);
   conference_ = std::move(port);
   encoder_.reset();
   update_decoding(now_us);
   start_clock(now_us);
 }
 
-void Stream::leave() {
+void Stream::leave(uint64_t now_us) {
   if (!conference_) return;
   conference_->left.store(true, std::memory_order_release);
   conference_.reset();
-  update_decoding(mono_us());
+  update_decoding(now_us);
 }
 
 void Stream::close(uint64_t now_us) {
@@ -172,10 +172,10 @@ void Stream::close(uint64_t now_us) {
     e.id = keys_out_->front().id;
     context_.events.push(std::move(e));
   }
-  leave();
-  send_to(nullptr);
+  leave(now_us);
+  send_to(nullptr, now_us);
   const std::vector<Stream*> sources = sources_;
-  for (auto* s : sources) s->send_to(nullptr);
+  for (auto* s : sources) s->send_to(nullptr, now_us);
   for (auto& r : record_received_)
     if (r.track == 0) r.recording->packet_end(RecordEnd::leg_closed, now_us);
   if (!record_received_.empty() && context_.recorder) context_.recorder->wake();

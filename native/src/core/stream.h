@@ -59,7 +59,7 @@ class Stream {
   void on_rtcp(uint8_t* packet, size_t n, const Address& from, uint64_t now_us, bool muxed);
 
   /** Null ends it. Both directions are said by two calls. */
-  void send_to(Stream* peer);
+  void send_to(Stream* peer, uint64_t now_us);
   Stream* peer() const { return peer_; }
   void relay_keys(bool enabled) { relay_keys_ = enabled; }
 
@@ -71,11 +71,11 @@ class Stream {
   void send_keys(KeySender::Request request, uint64_t now_us);
   void detect(bool inband, bool voice, bool tones, uint64_t now_us);
   void tap(std::string id, bool sent, int rate_hz, int chunk_ms, uint64_t now_us);
-  void untap(const std::string& id);
+  void untap(const std::string& id, uint64_t now_us);
   void record(std::shared_ptr<Recording> recording, int track, bool sent);
   void unrecord(const Recording* recording);
   void join(std::shared_ptr<ConferencePort> port, uint64_t now_us);
-  void leave();
+  void leave(uint64_t now_us);
   void send_rtcp_packet(const uint8_t* packet, size_t n);
 
   /** BYE, and an end to everything that hangs on this stream. */

@@ -387,7 +387,7 @@ class EngineSkin : public Napi::ObjectWrap<EngineSkin> {
     core(i.Env()).with(id_of(i), [=, id = i[1].ToString().Utf8Value()](media::Stream& s, uint64_t now) { s.tap(id, sent, rate, chunk, now); });
   }
   void untap(const Napi::CallbackInfo& i) {
-    core(i.Env()).with(id_of(i), [id = i[1].ToString().Utf8Value()](media::Stream& s, uint64_t) { s.untap(id); });
+    core(i.Env()).with(id_of(i), [id = i[1].ToString().Utf8Value()](media::Stream& s, uint64_t now) { s.untap(id, now); });
   }
   void record(const Napi::CallbackInfo& i) {
     const auto o = i[0].As<Napi::Object>();

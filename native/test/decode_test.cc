@@ -1,0 +1,191 @@
+// Every pair of codecs through the jitter buffer on a simulated clock: frequency, level, length; with loss and jitter.
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <vector>
+
+#include "../src/codec/codec.h"
+#include "../src/core/decode_path.h"
+#include "../src/core/detect.h"
+#include "../src/core/player.h"
+#include "../src/core/resample.h"
+#include "check.h"
+#include "signal.h"
+
+using namespace media;
+
+namespace {
+
+struct Result {
+  double level_db, purity, heard_ms;
+};
+
+/** A tone encoded, sent with loss and jitter, decoded to `rate`. */
+Result cross(const Codec& codec, int rate, double loss, int jitter_ms) {
+  const double seconds = 6;
+  const auto in = signal::tone(1000, codec.sample_rate, seconds);
+  auto encoder = codec.encoder({});
+  const int frame = codec.sample_rate / 50;
+  std::multimap<uint64_t, std::pair<uint16_t, std::vector<uint8_t>>> network;
+  unsigned random = 7;
+  const int frames = static_cast<int>(in.size()) / frame;
+  for (int i = 0; i < frames; ++i) {
+    std::vector<uint8_t> payload(1500);
+    const int n = encoder->encode(&in[static_cast<size_t>(i * frame)], frame, payload.data(), 1500);
+    payload.resize(static_cast<size_t>(std::max(n, 0)));
+    random = random * 1664525u + 1013904223u;
+    const bool lost = i > 5 && (random >> 8) % 1000 < loss * 1000;
+    random = random * 1664525u + 1013904223u;
+    const uint64_t delay = jitter_ms ? (random >> 8) % static_cast<unsigned>(jitter_ms * 1000) : 0;
+    if (!lost) network.emplace(static_cast<uint64_t>(i) * 20'000 + delay, std::make_pair(static_cast<uint16_t>(i + 65400), payload));
+  }
+  StreamCounters counters;
+  DecodePath path(rate, counters);
+  std::vector<int16_t> out;
+  int sounding = 0;
+  for (uint64_t now = 10'000; now < static_cast<uint64_t>((seconds + 1) * 1e6); now += 20'000) {
+    while (!network.empty() && network.begin()->first <= now) {
+      const auto& [seq, payload] = network.begin()->second;
+      path.insert(seq, static_cast<uint32_t>(static_cast<uint16_t>(seq - 65400)) * static_cast<uint32_t>(codec.clock_rate / 50) + 0xfffffff0u, codec.id, false,
+                  payload.data(), payload.size(), network.begin()->first);
+      network.erase(network.begin());
+    }
+    int16_t pcm[960];
+    if (path.pull(pcm, now)) ++sounding;
+    out.insert(out.end(), pcm, pcm + rate / 50);
+  }
+  // The middle four seconds, second by second, because a slip of the jitter buffer turns the phase.
+  double level = 0, tone = 0;
+  for (int s = 0; s < 40; ++s) {
+    const int16_t* p = &out[static_cast<size_t>(rate * 3 / 2 + s * rate / 10)];
+    level += signal::rms(p, static_cast<size_t>(rate / 10));
+    tone += signal::at(p, static_cast<size_t>(rate / 10), 1000, rate) / std::sqrt(2.0);
+  }
+  double heard = 0;
+  for (size_t i = 0; i + static_cast<size_t>(rate / 100) <= out.size(); i += static_cast<size_t>(rate / 100))
+    if (signal::rms(&out[i], static_cast<size_t>(rate / 100)) > 1000) heard += 10;
+  return {signal::decibels(level / 40 / (8000 / std::sqrt(2.0))), tone / level, heard};
+}
+
+void pairs() {
+  open_g729(true);
+  for (const auto& codec : codecs()) {
+    if (!codec.available()) continue;
+    for (const int rate : {8000, 16000}) {
+      const std::string name = std::string(codec.name) + " to " + std::to_string(rate / 1000) + " kHz";
+      const Result clean = cross(codec, rate, 0, 0);
+      check::within(clean.level_db, -1, 1, name + ": the level of a tone stays within 1 dB");
+      check::within(clean.purity, codec.id == CodecId::g729 ? 0.9 : 0.97, 1.01, name + ": what comes out is that tone");
+      check::within(clean.heard_ms, 5960, 6100, name + ": its length stays within the concealment at its end");
+      const Result rough = cross(codec, rate, 0.05, 40);
+      // G.729's own concealment fades a tone sooner than the others'.
+      check::within(rough.level_db, codec.id == CodecId::g729 ? -2 : -1.5, 1, name + ": with 5 % loss and 40 ms of jitter the level stays");
+      check::within(rough.purity, codec.id == CodecId::g729 ? 0.8 : 0.85, 1.01, name + ": and the tone");
+      check::within(rough.heard_ms, 5850, 6250, name + ": and the length");
+    }
+  }
+}
+
+void resampling() {
+  for (const auto& [from, to] : std::vector<std::pair<int, int>>{{8000, 16000}, {16000, 8000}, {8000, 48000}, {48000, 8000}, {16000, 48000}, {48000, 16000}, {24000, 16000}, {24000, 8000}}) {
+    Resampler r(from, to);
+    const auto in = signal::tone(1000, from, 1);
+    std::vector<int16_t> out(static_cast<size_t>(to) + 10);
+    size_t made = 0;
+    for (size_t at = 0; at + static_cast<size_t>(from / 50) <= in.size(); at += static_cast<size_t>(from / 50)) made += static_cast<size_t>(r.run(&in[at], from / 50, &out[made]));
+    const std::string name = std::to_string(from) + " to " + std::to_string(to);
+    check::equal(made, static_cast<size_t>(to), name + ": no sample is lost or won");
+    check::within(signal::decibels(signal::rms(&out[static_cast<size_t>(to / 10)], static_cast<size_t>(to / 2)) / (8000 / std::sqrt(2.0))), -0.2, 0.2, name + ": level");
+    if (from > to) {
+      Resampler alias(from, to);
+      const auto high = signal::tone(to * 0.7, from, 0.5);
+      std::vector<int16_t> low(static_cast<size_t>(to));
+      const int n = alias.run(high.data(), static_cast<int>(high.size()), low.data());
+      check::ok(signal::rms(&low[static_cast<size_t>(n / 4)], static_cast<size_t>(n / 2)) < 60, name + ": what cannot be carried is not folded down");
+    }
+  }
+}
+
+void pauses() {
+  const Codec& pcmu = *find_codec(CodecId::pcmu);
+  auto encoder = pcmu.encoder({});
+  const auto in = signal::tone(500, 8000, 0.02);
+  uint8_t payload[160];
+  encoder->encode(in.data(), 160, payload, 160);
+  StreamCounters counters;
+  DecodePath path(8000, counters);
+  std::vector<double> levels;
+  int16_t pcm[160];
+  for (uint64_t now = 0; now < 6'000'000; now += 20'000) {
+    const uint64_t i = now / 20'000;
+    // One second of speech, comfort noise for three, speech again: the numbering goes on, the clock as well (RFC 3389).
+    if (i < 50) path.insert(static_cast<uint16_t>(i), static_cast<uint32_t>(i * 160), CodecId::pcmu, false, payload, 160, now);
+    if (i == 50) {
+      const uint8_t level = 50;
+      path.insert(50, 50 * 160, CodecId::other, true, &level, 1, now);
+    }
+    if (i >= 200 && i < 250) path.insert(static_cast<uint16_t>(i - 149), static_cast<uint32_t>(i * 160), CodecId::pcmu, false, payload, 160, now);
+    path.pull(pcm, now);
+    levels.push_back(signal::rms(pcm, 160));
+  }
+  check::ok(levels[25] > 5000, "speech before the pause");
+  check::ok(levels[120] > 40 && levels[120] < 250, "comfort noise of the level that was asked for (-50 dBov)");
+  check::ok(levels[225] > 5000, "speech after the pause");
+  check::within(static_cast<double>(counters.late), 0, 0, "nothing is late");
+}
+
+void hearing() {
+  VoiceActivity v;
+  std::vector<int16_t> noise(160), loud = signal::tone(300, 8000, 0.02, 4000);
+  unsigned random = 3;
+  int changes = 0;
+  const auto feed = [&](bool speech, int ms) {
+    for (int t = 0; t < ms; t += 20) {
+      for (auto& s : noise) s = static_cast<int16_t>(((random = random * 1664525u + 1013904223u) >> 16) % 60) - 30;
+      if (v.take(speech ? loud.data() : noise.data(), 160, 8000)) ++changes;
+    }
+  };
+  feed(false, 1000);
+  check::ok(changes == 0 && !v.speaking(), "noise is no speech");
+  feed(true, 1500);
+  check::ok(changes == 1 && v.speaking() && v.lasted_ms() == 1000, "speech begins, and the silence before it had its length");
+  feed(false, 1000);
+  check::ok(changes == 2 && !v.speaking() && v.lasted_ms() == 1500, "speech ends, and it had its length");
+  Detector d;
+  auto cng = signal::tone(1100, 8000, 2);
+  int heard = 0;
+  for (size_t at = 0; at + 160 <= cng.size(); at += 160) heard |= d.fax(&cng[at], 160);
+  check::equal(heard, 1, "the calling tone of a fax machine is heard");
+}
+
+void tones() {
+  Piece p;
+  p.kind = Piece::Kind::tone;
+  p.hz[0] = 425;
+  p.tones = 1;
+  p.on_ms = 100;
+  p.off_ms = 100;
+  p.total_ms = 400;
+  p.level_dbm0 = -10;
+  Player player("x", {p}, 2);
+  std::vector<int16_t> out;
+  int16_t pcm[160];
+  for (int got = 160; got == 160;) {
+    got = player.pull(pcm, 160, 8000);
+    out.insert(out.end(), pcm, pcm + got);
+  }
+  check::equal(out.size(), size_t{6400}, "a tone of 400 ms played twice is 800 ms");
+  const double full = 32767 * std::pow(10.0, -3.14 / 20) / std::sqrt(2.0);
+  check::within(signal::decibels(signal::rms(&out[80], 640) / full), -10.2, -9.8, "its level is the one that was asked for");
+  check::ok(signal::rms(&out[840], 640) == 0, "its pause is silent");
+}
+
+}  // namespace
+
+void decode_tests() {
+  resampling();
+  pairs();
+  pauses();
+  hearing();
+  tones();
+}

@@ -1,0 +1,187 @@
+// Recording on a simulated clock: alignment over an hour with drift, loss, pauses of the sender; ends; a full disk.
+#include <unistd.h>
+
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+#include "../src/codec/g711.h"
+#include "../src/core/recorder.h"
+#include "check.h"
+#include "signal.h"
+
+using namespace media;
+
+namespace {
+
+std::string folder() {
+  char name[] = "/tmp/recording-XXXXXX";
+  return mkdtemp(name);
+}
+
+std::vector<int16_t> samples_of(const std::string& file) {
+  std::vector<int16_t> out;
+  FILE* f = std::fopen(file.c_str(), "rb");
+  if (!f) return out;
+  std::fseek(f, 0, SEEK_END);
+  const long size = std::ftell(f);
+  out.resize(size > 44 ? static_cast<size_t>(size - 44) / 2 : 0);
+  std::fseek(f, 44, SEEK_SET);
+  if (std::fread(out.data(), 2, out.size(), f) != out.size()) out.clear();
+  std::fclose(f);
+  return out;
+}
+
+/** A sender whose crystal is off by that many parts per million. What it hears is a click of 20 ms at each full second of the wall's clock. */
+struct Sender {
+  double ppm;
+  int track;
+  uint32_t ts;
+  uint16_t seq;
+  uint64_t sent = 0;
+  bool quiet = false;
+
+  double sample_us(double sample) const { return sample * 125 * (1 - ppm / 1e6); }
+  /** A packet leaves when its last sample was taken. */
+  uint64_t due_us(uint64_t start) const { return start + static_cast<uint64_t>(sample_us(static_cast<double>(sent + 1) * 160)); }
+  void send(Recording& r, uint64_t now_us, bool lost) {
+    uint8_t payload[160];
+    bool clicks = false;
+    for (int i = 0; i < 160; ++i) {
+      const bool click = std::fmod(sample_us(static_cast<double>(sent) * 160 + i), 1e6) < 20'000;
+      clicks = clicks || click;
+      payload[i] = g711().to_ulaw[static_cast<uint16_t>(static_cast<int16_t>(click ? 8000 : 0))];
+    }
+    // A click that is lost cannot be measured; everything around it can be lost.
+    if ((!lost || clicks) && !quiet) r.packet_audio(track, seq, ts, 8000, CodecId::pcmu, payload, 160, now_us);
+    ++seq;
+    ts += 160;
+    ++sent;
+  }
+};
+
+void drift() {
+  const std::string dir = folder(), file = dir + "/drift.wav";
+  RecordConfig config;
+  config.id = "drift";
+  config.file = file;
+  config.channels = 2;
+  Recording r(config);
+  r.set_channel(1, 1);
+  const uint64_t start = 1'000'000'000;
+  r.writer_open(start);
+  Sender left{+100, 0, 0xfffff000, 65500}, right{-100, 1, 77, 3};
+  unsigned random = 1;
+  const uint64_t hour = 3'600'000'000ull;
+  for (uint64_t now = start; now < start + hour; now += 1000) {
+    for (Sender* s : {&left, &right}) {
+      while (s->due_us(start) <= now) {
+        random = random * 1664525u + 1013904223u;
+        // A pause of the right party (DTX) from minute 10 to 12, its numbering stopped, and a hold of the left from 20 to 25.
+        const uint64_t t = (now - start) / 1'000'000;
+        s->quiet = (s == &left && t >= 1200 && t < 1500) || (s == &right && t >= 600 && t < 720);
+        s->send(r, now, (random >> 16) % 100 < 3);
+      }
+    }
+    if (now % 250'000 == 0) r.writer_advance(now);
+  }
+  r.packet_end(RecordEnd::stopped, start + hour);
+  r.writer_advance(start + hour);
+  Event e;
+  r.writer_finish(e);
+  check::ok(e.text == "stopped" && e.a == 3'600'000, "an hour is recorded to the millisecond");
+  const auto pcm = samples_of(file);
+  check::equal(pcm.size(), size_t{3600} * 8000 * 2, "the file has an hour of both channels");
+  constexpr double kNone = -1e9;
+  double worst = 0;
+  int seen = 0;
+  for (int second = 1; second < 3600; ++second) {
+    double at[2] = {kNone, kNone};
+    for (int ch = 0; ch < 2; ++ch)
+      for (int i = -480; i < 800 && at[ch] == kNone; ++i) {
+        const size_t frame = static_cast<size_t>(second * 8000 + i);
+        if (frame * 2 + 1 < pcm.size() && std::abs(pcm[frame * 2 + static_cast<size_t>(ch)]) > 3000) at[ch] = i;
+      }
+    if (at[0] == kNone || at[1] == kNone) continue;
+    ++seen;
+    worst = std::max(worst, std::abs(at[0] - at[1]) / 8);
+  }
+  check::ok(seen > 2500, "most clicks of the hour are found on both channels");
+  check::within(worst, 0, 20, "with ±100 ppm, loss, pauses and a hold the channels stay within 20 ms of each other for an hour");
+  std::printf("# farthest apart: %.2f ms\n", worst);
+  std::remove(file.c_str());
+  rmdir(dir.c_str());
+}
+
+void ends() {
+  const std::string dir = folder();
+  uint8_t quiet[160], loud[160];
+  std::memset(quiet, 0xff, sizeof quiet);
+  for (int i = 0; i < 160; ++i) loud[i] = g711().to_ulaw[static_cast<uint16_t>(static_cast<int16_t>(i % 8 < 4 ? 6000 : -6000))];
+  const auto run = [&](RecordConfig c, int speech_ms, int total_ms, const std::function<void(Recording&, uint64_t)>& at) {
+    Recording r(c);
+    const uint64_t start = 5'000'000;
+    r.writer_open(start);
+    Event e;
+    for (int ms = 0; ms < total_ms; ms += 20) {
+      const uint64_t now = start + static_cast<uint64_t>(ms) * 1000;
+      r.packet_audio(0, static_cast<uint16_t>(ms / 20), static_cast<uint32_t>(ms * 8), 8000, CodecId::pcmu, ms < speech_ms ? loud : quiet, 160, now);
+      if (at) at(r, static_cast<uint64_t>(ms));
+      if (ms % 240 == 0 && r.writer_advance(now)) break;
+    }
+    r.packet_end(RecordEnd::leg_closed, start + static_cast<uint64_t>(total_ms) * 1000);
+    r.writer_advance(start + static_cast<uint64_t>(total_ms) * 1000);
+    r.writer_finish(e);
+    return e;
+  };
+  RecordConfig c;
+  c.id = "x";
+  c.file = dir + "/x.wav";
+  c.silence_ms = 2000;
+  Event e = run(c, 3000, 20'000, nullptr);
+  check::ok(e.text == "silence" && e.a >= 4900 && e.a <= 5700, "two seconds of silence end a recording");
+  c.trim = true;
+  e = run(c, 3000, 20'000, nullptr);
+  check::within(static_cast<double>(e.a), 2980, 3060, "trimmed, the silence is cut off");
+  c.trim = false;
+  c.silence_ms = 0;
+  c.max_ms = 4000;
+  e = run(c, 20'000, 20'000, nullptr);
+  check::ok(e.text == "max_length" && e.a == 4000, "the longest length is kept to the sample");
+  c.max_ms = 0;
+  c.finish_keys = "#";
+  e = run(c, 20'000, 10'000, [](Recording& r, uint64_t ms) {
+    if (ms == 3000) r.packet_key('5', 5'000'000 + ms * 1000);
+    if (ms == 6000) r.packet_key('#', 5'000'000 + ms * 1000);
+  });
+  check::ok(e.text == "key" && e.detail == "#" && e.a == 6000, "a finishing key ends it at its time, another does not");
+  e = run(c, 20'000, 10'000, [](Recording& r, uint64_t ms) {
+    if (ms == 2000) r.packet_pause(true, 5'000'000 + ms * 1000);
+    if (ms == 7000) r.packet_pause(false, 5'000'000 + ms * 1000);
+  });
+  check::ok(e.text == "leg_closed" && e.a == 5000, "a pause of five seconds is not in the file");
+  check::equal(e.sha256.size(), size_t{64}, "the digest is there");
+  Recording silent(c);
+  silent.writer_open(0);
+  silent.packet_end(RecordEnd::leg_closed, 1'000'000);
+  silent.writer_advance(1'000'000);
+  silent.writer_finish(e);
+  check::ok(e.flag && e.a == 1000, "a leg that was never heard leaves silence, and is said to be empty");
+  c.file = "/dev/full";
+  e = run(c, 2000, 3000, nullptr);
+  check::ok(e.text == "disk_full", "a full disk ends the recording and says so");
+  c.file = dir + "/nowhere/x.wav";
+  e = run(c, 2000, 3000, nullptr);
+  check::ok(e.text == "failed" && !e.detail.empty(), "a folder that is not there is told");
+  std::remove((dir + "/x.wav").c_str());
+  rmdir(dir.c_str());
+}
+
+}  // namespace
+
+void recording_tests() {
+  drift();
+  ends();
+}

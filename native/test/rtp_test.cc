@@ -1,0 +1,182 @@
+// Reading RTP, RTCP and keys from strangers; what a receiver keeps about a source; the timer wheel; the port pool.
+#include <cstring>
+#include <set>
+#include <unistd.h>
+#include <vector>
+
+#include "../src/core/bytes.h"
+#include "../src/core/ports.h"
+#include "../src/core/rtcp.h"
+#include "../src/core/rtp.h"
+#include "../src/core/telephone_event.h"
+#include "../src/core/timer.h"
+#include "check.h"
+
+using namespace media;
+
+static void parsing() {
+  uint8_t p[64] = {};
+  write_rtp_header(p, 101, true, 0xffee, 0x12345678, 0x9abcdef0);
+  RtpView v;
+  check::ok(parse_rtp(p, 16, v) && v.payload_type == 101 && v.marker && v.seq == 0xffee && v.ts == 0x12345678 && v.ssrc == 0x9abcdef0 && v.payload == 4,
+            "a header reads as it was written");
+  check::ok(!parse_rtp(p, 11, v), "eleven bytes are no RTP");
+  p[0] = 0x40;
+  check::ok(!parse_rtp(p, 16, v), "version 1 is refused");
+  p[0] = 0x8f;
+  check::ok(!parse_rtp(p, 40, v), "fifteen CSRCs need sixty bytes more");
+  p[0] = 0x90;
+  put16(p + 14, 0xffff);
+  check::ok(!parse_rtp(p, 40, v), "an extension longer than the packet is refused");
+  put16(p + 14, 1);
+  check::ok(parse_rtp(p, 40, v) && v.header == 20 && v.payload == 20, "an extension is passed over");
+  p[0] = 0xa0;
+  p[39] = 29;
+  check::ok(!parse_rtp(p, 40, v), "more padding than payload is refused");
+  p[39] = 0;
+  check::ok(!parse_rtp(p, 40, v), "padding of nothing is refused");
+  p[39] = 8;
+  check::ok(parse_rtp(p, 40, v) && v.payload == 20, "padding is left out");
+}
+
+static void statistics() {
+  ReceiveStats s;
+  using V = ReceiveStats::Verdict;
+  uint64_t now = 0;
+  uint32_t ts = 0xffffff00;
+  bool fresh = true;
+  // 24 hours at 50 packets a second, with one loss in a thousand.
+  uint64_t lost = 0;
+  for (uint32_t i = 0; i < 24 * 3600 * 50; ++i, ts += 160, now += 20'000) {
+    if (i % 1000 == 500) {
+      ++lost;
+      continue;
+    }
+    if (s.take(1, static_cast<uint16_t>(i + 60000), ts, 8000, now, true) != V::fresh) fresh = false;
+  }
+  check::ok(fresh, "wraps of sequence number and timestamp over 24 hours are no news");
+  check::equal(s.lost(), lost, "every loss of 24 hours is counted");
+  check::ok(s.jitter_ms() < 0.01, "a steady stream has no jitter");
+  const uint16_t top = s.max_seq();
+  check::ok(s.take(1, top, ts, 8000, now, true) == V::duplicate, "the same packet twice is a duplicate");
+  check::ok(s.take(1, static_cast<uint16_t>(top + 2), ts, 8000, now, true) == V::fresh, "one ahead");
+  check::ok(s.take(1, static_cast<uint16_t>(top + 1), ts, 8000, now, true) == V::reordered, "the one that it overtook");
+  check::equal(s.lost(), lost, "which then is not lost");
+  check::ok(s.take(1, static_cast<uint16_t>(top + 20000), ts, 8000, now, true) == V::doubtful, "a leap is doubted");
+  check::ok(s.take(1, static_cast<uint16_t>(top + 20001), ts, 8000, now, true) == V::fresh, "two in a row after a leap are believed");
+  check::equal(s.lost(), lost, "and the leap is no loss");
+  check::ok(s.take(2, 5, ts, 8000, now, true) == V::fresh && s.ssrc_changes() == 1, "another SSRC begins anew");
+  ReceiveStats j;
+  now = 0;
+  for (uint32_t i = 0; i < 1000; ++i) j.take(1, static_cast<uint16_t>(i), i * 160, 8000, now + i * 20'000 + (i % 2) * 10'000, true);
+  check::within(j.jitter_ms(), 9.5, 10.5, "packets that alternate by 10 ms have 10 ms of jitter (RFC 3550 A.8)");
+}
+
+static void reports() {
+  uint8_t p[256];
+  OurReport r;
+  r.ssrc = 7;
+  r.sender = true;
+  r.wall_us = 1'700'000'000'500'000;
+  r.packets = 3;
+  r.octets = 480;
+  r.block = true;
+  r.peer_ssrc = 9;
+  r.cumulative_lost = -2;
+  r.fraction_lost = 128;
+  r.jitter = 80;
+  r.last_sr = 0x01020304;
+  r.delay = 65536;
+  const size_t n = write_rtcp(p, r, "0123456789abcdef");
+  check::ok(n % 4 == 0 && n <= 128, "a report is whole words");
+  PeerReport in;
+  check::ok(parse_rtcp(p, n, 9, in) && in.sender_info && in.block && in.cumulative_lost == -2 && in.fraction_lost == 128 && in.last_sr == 0x01020304,
+            "a report reads as it was written");
+  check::equal(in.middle_ntp, middle_ntp(r.wall_us), "the middle of the NTP time is the one of the report");
+  bool refused = true;
+  for (size_t cut = 1; cut < n; ++cut)
+    if (cut % 4 != 0 && parse_rtcp(p, cut, 9, in)) refused = false;
+  check::ok(refused, "a report cut short is refused");
+  p[0] = 0x9f;
+  check::ok(!parse_rtcp(p, n, 9, in), "more blocks than bytes are refused");
+}
+
+static void keys() {
+  KeyReceiver k;
+  KeyReceiver::Key out;
+  uint64_t now = 1'000'000;
+  int told = 0;
+  // Lost marker, lost first packets, three ends: one key.
+  for (uint16_t d = 480; d <= 800; d = static_cast<uint16_t>(d + 160)) told += k.take({5, false, 10, d}, 1000, 8000, now += 20'000, out);
+  for (int i = 0; i < 3; ++i) told += k.take({5, true, 10, 960}, 1000, 8000, now += 20'000, out);
+  check::ok(told == 1 && out.digit == '5' && out.duration_ms == 120, "a key is told once, at its first end");
+  told = k.take({5, true, 10, 960}, 1000, 8000, now += 20'000, out);
+  check::equal(told, 0, "an end that comes late is not a key again");
+  told = 0;
+  for (int i = 0; i < 3; ++i) told += k.take({5, true, 10, 400}, 3000, 8000, now += 20'000, out);
+  check::equal(told, 1, "the same digit at another timestamp is another key");
+  k.take({1, false, 10, 160}, 5000, 8000, now += 20'000, out);
+  const bool by_next = k.take({2, false, 10, 160}, 6000, 8000, now += 20'000, out);
+  check::ok(by_next && out.digit == '1', "a key without an end is told when the next begins");
+  check::ok(!k.expire(now + 100'000, out) && k.expire(now + 200'000, out) && out.digit == '2', "or when nothing more comes");
+  bool long_once = !k.take({3, false, 10, 0xffff}, 100'000, 8000, now, out);
+  long_once = long_once && !k.take({3, false, 10, 800}, 100'000 + 0xffff, 8000, now, out);
+  long_once = long_once && k.take({3, true, 10, 1600}, 100'000 + 0xffff, 8000, now, out);
+  check::ok(long_once && out.duration_ms > 8000, "a key longer than its field can say is one key");
+}
+
+static void timers() {
+  TimerWheel wheel(0);
+  struct Owner {
+    Timer timer;
+    uint64_t fired = 0;
+  } a, b, c;
+  for (Owner* o : {&a, &b, &c}) o->timer.bind([](void* p, uint64_t now) { static_cast<Owner*>(p)->fired = now; }, o);
+  wheel.set(a.timer, 20'000);
+  wheel.set(b.timer, 5'000'000);
+  wheel.set(c.timer, 30'000);
+  c.timer.cancel();
+  check::equal(wheel.wait_ms(0, 100), 20, "the wheel knows when it is needed");
+  for (uint64_t now = 0; now < 6'000'000; now += 500) wheel.advance(now);
+  check::within(static_cast<double>(a.fired), 20'000, 21'000, "a timer fires within its millisecond");
+  check::within(static_cast<double>(b.fired), 5'000'000, 5'001'000, "also turns of the wheel later");
+  check::equal(c.fired, 0u, "a cancelled timer does not fire");
+  wheel.set(a.timer, 7'000'000);
+  wheel.advance(60'000'000);
+  check::equal(a.fired, 60'000'000u, "after a stall of the machine it fires at once");
+}
+
+static void ports() {
+  Address local;
+  Address::parse("127.0.0.1", 0, local);
+  uint16_t first = 0;
+  {
+    PortPool probe(local, 0, 0, 0);
+    PortPair pair;
+    check::ok(probe.open(pair, 0), "the system can choose a pair");
+    first = pair.rtp_port;
+    close(pair.rtp_fd);
+    close(pair.rtcp_fd);
+  }
+  check::ok(first % 2 == 0, "RTP has an even port");
+  PortPool pool(local, first, static_cast<uint16_t>(first + 1), 30'000'000);
+  PortPair pair, none;
+  check::ok(pool.open(pair, 0) && pair.rtp_port == first && pair.rtcp_port == first + 1, "RTCP has the odd port above");
+  check::ok(!pool.open(none, 0), "no pair is left");
+  close(pair.rtp_fd);
+  close(pair.rtcp_fd);
+  pool.give_back(first, 1'000'000);
+  check::ok(!pool.open(none, 30'900'000), "a pair rests for 30 s");
+  check::ok(pool.open(pair, 31'000'000), "and is used again after that");
+  close(pair.rtp_fd);
+  close(pair.rtcp_fd);
+}
+
+void rtp_tests() {
+  parsing();
+  statistics();
+  reports();
+  keys();
+  timers();
+  ports();
+}

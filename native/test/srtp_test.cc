@@ -1,0 +1,173 @@
+// Our SRTP against libsrtp2, both ways, every suite; RFC 3711's key derivation vectors; wraps, replay, wrong keys.
+#include <srtp2/srtp.h>
+
+#include <cstring>
+#include <vector>
+
+#include "../src/core/bytes.h"
+#include "../src/core/rtp.h"
+#include "../src/core/srtp.h"
+#include "check.h"
+
+using namespace media;
+
+namespace {
+
+std::vector<uint8_t> rtp(uint16_t seq, uint32_t ssrc = 0xcafebabe, size_t payload = 160) {
+  std::vector<uint8_t> p(kRtpHeader + payload + 64);
+  write_rtp_header(p.data(), 0, false, seq, seq * 160u, ssrc);
+  for (size_t i = 0; i < payload; ++i) p[kRtpHeader + i] = static_cast<uint8_t>(i * 7 + seq);
+  return p;
+}
+
+struct Peer {
+  srtp_t session = nullptr;
+  Peer(SrtpSuite suite, const std::vector<uint8_t>& key, bool sends) {
+    srtp_policy_t policy{};
+    switch (suite) {
+      case SrtpSuite::aes128_sha1_80:
+        srtp_crypto_policy_set_aes_cm_128_hmac_sha1_80(&policy.rtp);
+        srtp_crypto_policy_set_aes_cm_128_hmac_sha1_80(&policy.rtcp);
+        break;
+      case SrtpSuite::aes128_sha1_32:
+        srtp_crypto_policy_set_aes_cm_128_hmac_sha1_32(&policy.rtp);
+        srtp_crypto_policy_set_aes_cm_128_hmac_sha1_80(&policy.rtcp);
+        break;
+      case SrtpSuite::aes256_sha1_80:
+        srtp_crypto_policy_set_aes_cm_256_hmac_sha1_80(&policy.rtp);
+        srtp_crypto_policy_set_aes_cm_256_hmac_sha1_80(&policy.rtcp);
+        break;
+      case SrtpSuite::aes256_sha1_32:
+        srtp_crypto_policy_set_aes_cm_256_hmac_sha1_32(&policy.rtp);
+        srtp_crypto_policy_set_aes_cm_256_hmac_sha1_80(&policy.rtcp);
+        break;
+      case SrtpSuite::gcm128:
+        srtp_crypto_policy_set_aes_gcm_128_16_auth(&policy.rtp);
+        srtp_crypto_policy_set_aes_gcm_128_16_auth(&policy.rtcp);
+        break;
+      case SrtpSuite::gcm256:
+        srtp_crypto_policy_set_aes_gcm_256_16_auth(&policy.rtp);
+        srtp_crypto_policy_set_aes_gcm_256_16_auth(&policy.rtcp);
+        break;
+    }
+    policy.ssrc.type = sends ? ssrc_any_outbound : ssrc_any_inbound;
+    policy.key = const_cast<unsigned char*>(key.data());
+    policy.window_size = 128;
+    srtp_create(&session, &policy);
+  }
+  ~Peer() {
+    if (session) srtp_dealloc(session);
+  }
+};
+
+void against_libsrtp(const SrtpSuiteFacts& facts) {
+  const std::string name = facts.name;
+  std::vector<uint8_t> key(facts.key_bytes + facts.salt_bytes);
+  for (size_t i = 0; i < key.size(); ++i) key[i] = static_cast<uint8_t>(i * 11 + 3);
+  Peer out(facts.suite, key, true), in(facts.suite, key, false);
+  if (!check::ok(out.session && in.session, name + ": libsrtp2 takes the suite")) return;
+  auto ours_out = SrtpContext::make(facts.suite, key.data(), key.size());
+  auto ours_in = SrtpContext::make(facts.suite, key.data(), key.size());
+  bool theirs_read = true, ours_read = true, same = true;
+  // From just below a wrap of the sequence number to well above it.
+  for (uint32_t i = 65000; i < 66000; ++i) {
+    const auto seq = static_cast<uint16_t>(i);
+    auto a = rtp(seq), b = rtp(seq);
+    const auto plain = rtp(seq);
+    const size_t n = ours_out->protect(a.data(), kRtpHeader + 160);
+    int m = kRtpHeader + 160;
+    srtp_protect(out.session, b.data(), &m);
+    if (n != static_cast<size_t>(m) || std::memcmp(a.data(), b.data(), n) != 0) same = false;
+    int got = static_cast<int>(n);
+    if (srtp_unprotect(in.session, a.data(), &got) != srtp_err_status_ok || std::memcmp(a.data(), plain.data(), kRtpHeader + 160) != 0) theirs_read = false;
+    size_t back = static_cast<size_t>(m);
+    if (ours_in->unprotect(b.data(), back) != SrtpResult::ok || back != kRtpHeader + 160 || std::memcmp(b.data(), plain.data(), back) != 0) ours_read = false;
+  }
+  check::ok(same, name + ": every byte is libsrtp2's, across a wrap of the sequence number");
+  check::ok(theirs_read, name + ": libsrtp2 reads what we send");
+  check::ok(ours_read, name + ": we read what libsrtp2 sends");
+
+  uint8_t report[28 + 64] = {0x80, 200, 0, 6};
+  put32(report + 4, 0xcafebabe);
+  for (int i = 8; i < 28; ++i) report[i] = static_cast<uint8_t>(i);
+  uint8_t theirs[sizeof report];
+  std::memcpy(theirs, report, sizeof report);
+  uint8_t plain[28];
+  std::memcpy(plain, report, 28);
+  const size_t n = ours_out->protect_rtcp(report, 28);
+  int m = static_cast<int>(n);
+  check::ok(srtp_unprotect_rtcp(in.session, report, &m) == srtp_err_status_ok && m == 28 && std::memcmp(report, plain, 28) == 0,
+            name + ": libsrtp2 reads our SRTCP");
+  m = 28;
+  srtp_protect_rtcp(out.session, theirs, &m);
+  auto again = std::vector<uint8_t>(theirs, theirs + m);
+  size_t k = static_cast<size_t>(m);
+  check::ok(ours_in->unprotect_rtcp(theirs, k) == SrtpResult::ok && k == 28 && std::memcmp(theirs, plain, 28) == 0, name + ": we read libsrtp2's SRTCP");
+  k = again.size();
+  check::ok(ours_in->unprotect_rtcp(again.data(), k) == SrtpResult::replayed, name + ": the same SRTCP again is refused");
+}
+
+void refusals(const SrtpSuiteFacts& facts) {
+  const std::string name = facts.name;
+  std::vector<uint8_t> key(facts.key_bytes + facts.salt_bytes, 7), other(key.size(), 8);
+  auto out = SrtpContext::make(facts.suite, key.data(), key.size());
+  auto in = SrtpContext::make(facts.suite, key.data(), key.size());
+  auto wrong = SrtpContext::make(facts.suite, other.data(), other.size());
+  auto p = rtp(100);
+  const size_t n = out->protect(p.data(), kRtpHeader + 160);
+  auto copy = p, bent = p, cut = p;
+  size_t m = n;
+  check::ok(wrong->unprotect(copy.data(), m) == SrtpResult::auth_failed, name + ": another key is refused");
+  bent[20] ^= 1;
+  m = n;
+  check::ok(in->unprotect(bent.data(), m) == SrtpResult::auth_failed, name + ": one bit changed is refused");
+  m = n - 1;
+  check::ok(in->unprotect(cut.data(), m) == SrtpResult::auth_failed, name + ": a byte short is refused");
+  copy = p;
+  m = n;
+  check::ok(in->unprotect(copy.data(), m) == SrtpResult::ok, name + ": the refusals before changed nothing");
+  copy = p;
+  m = n;
+  check::ok(in->unprotect(copy.data(), m) == SrtpResult::replayed, name + ": a packet twice is refused");
+  auto twice = rtp(100);
+  check::ok(out->protect(twice.data(), kRtpHeader + 160) == 0, name + ": the same number is never encrypted twice under one key");
+  check::ok(SrtpContext::make(facts.suite, key.data(), key.size() - 1) == nullptr, name + ": a key of another length makes nothing");
+}
+
+void reordering() {
+  std::vector<uint8_t> key(30, 1);
+  auto out = SrtpContext::make(SrtpSuite::aes128_sha1_80, key.data(), 30);
+  auto in = SrtpContext::make(SrtpSuite::aes128_sha1_80, key.data(), 30);
+  // 24 hours of 50 packets a second are 65 wraps: every packet is protected, each wrap is crossed out of order.
+  bool all = true;
+  uint64_t index = 0;
+  for (int wrap = 0; wrap < 66; ++wrap) {
+    for (; index < static_cast<uint64_t>(wrap + 1) * 65536 - 8; index += 97) {
+      auto p = rtp(static_cast<uint16_t>(index));
+      size_t n = out->protect(p.data(), kRtpHeader + 160);
+      if (in->unprotect(p.data(), n) != SrtpResult::ok) all = false;
+    }
+    index = static_cast<uint64_t>(wrap + 1) * 65536 - 4;
+    std::vector<std::pair<std::vector<uint8_t>, size_t>> burst;
+    for (int i = 0; i < 8; ++i, ++index) {
+      auto p = rtp(static_cast<uint16_t>(index));
+      const size_t n = out->protect(p.data(), kRtpHeader + 160);
+      burst.emplace_back(std::move(p), n);
+    }
+    for (const int i : {1, 0, 5, 4, 3, 2, 7, 6})
+      if (in->unprotect(burst[static_cast<size_t>(i)].first.data(), burst[static_cast<size_t>(i)].second) != SrtpResult::ok) all = false;
+  }
+  check::ok(all, "the roll-over counter survives 66 wraps, each crossed out of order");
+}
+
+}  // namespace
+
+void srtp_tests() {
+  srtp_init();
+  for (const auto& facts : srtp_suites()) {
+    against_libsrtp(facts);
+    refusals(facts);
+  }
+  reordering();
+  srtp_shutdown();
+}

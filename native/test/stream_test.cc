@@ -1,0 +1,410 @@
+// Streams on a simulated clock and a wire of our own: who may send, what leaves, how sources are spliced.
+#include <cstring>
+#include <vector>
+
+#include "../src/codec/g711.h"
+#include "../src/core/bytes.h"
+#include "../src/core/stream.h"
+#include "check.h"
+
+using namespace media;
+
+namespace {
+
+Address address(const char* ip, uint16_t port) {
+  Address a;
+  Address::parse(ip, port, a);
+  return a;
+}
+
+struct World;
+
+struct TestLeg final : Wire {
+  TestLeg(World& w, uint32_t id, Policy policy);
+  bool send_rtp(const uint8_t* p, size_t n, const Address& to) override {
+    sent.emplace_back(p, p + n);
+    sent_to.push_back(to);
+    return true;
+  }
+  bool send_rtcp(const uint8_t* p, size_t n, const Address&) override {
+    reports.emplace_back(p, p + n);
+    return true;
+  }
+  void receive(const std::vector<uint8_t>& packet, const Address& from);
+
+  World& world;
+  std::vector<std::vector<uint8_t>> sent, reports;
+  std::vector<Address> sent_to;
+  std::shared_ptr<StreamCounters> counters = std::make_shared<StreamCounters>();
+  std::unique_ptr<Stream> stream;
+};
+
+struct World {
+  uint64_t now = 10'000'000;
+  TimerWheel wheel{10'000'000};
+  EventQueue events{1024};
+  ThreadContext context{wheel, events};
+  void run(uint64_t ms) {
+    for (uint64_t i = 0; i < ms; ++i) wheel.advance(now += 1000);
+  }
+  int count(EventType type) {
+    int n = 0;
+    Event e;
+    events.begin_read();
+    while (events.pop(e))
+      if (e.type == type) ++n;
+    return n;
+  }
+};
+
+TestLeg::TestLeg(World& w, uint32_t id, Policy policy) : world(w) {
+  stream = std::make_unique<Stream>(id, std::move(policy), w.context, *this, counters, "test", w.now);
+}
+void TestLeg::receive(const std::vector<uint8_t>& packet, const Address& from) {
+  std::vector<uint8_t> room(kHeadRoom + packet.size() + kTailRoom);
+  std::memcpy(room.data() + kHeadRoom, packet.data(), packet.size());
+  stream->on_rtp(room.data() + kHeadRoom, packet.size(), from, world.now);
+}
+
+PayloadFacts payload(uint8_t pt, const char* name, CodecId codec, uint32_t clock, PayloadKind kind = PayloadKind::audio) {
+  PayloadFacts f;
+  f.kind = kind;
+  f.payload_type = pt;
+  f.codec = codec;
+  f.name = intern(name);
+  f.clock_rate = clock;
+  return f;
+}
+
+StreamConfig config(const Address& remote, const PayloadFacts& audio) {
+  StreamConfig c;
+  c.remote_rtp = c.remote_rtcp = remote;
+  ++c.remote_rtcp.port;
+  c.may_send = c.may_receive = true;
+  c.receive = {audio, payload(101, "TELEPHONE-EVENT", CodecId::other, 8000, PayloadKind::telephone_event)};
+  c.sends = true;
+  c.send = audio;
+  c.sends_events = true;
+  c.event = c.receive[1];
+  return c;
+}
+
+const PayloadFacts kUlaw = payload(0, "PCMU", CodecId::pcmu, 8000), kAlaw = payload(8, "PCMA", CodecId::pcma, 8000);
+
+std::vector<uint8_t> rtp(uint8_t pt, uint16_t seq, uint32_t ts, uint32_t ssrc, size_t bytes = 160) {
+  std::vector<uint8_t> p(kRtpHeader + bytes, 0x55);
+  write_rtp_header(p.data(), pt, false, seq, ts, ssrc);
+  return p;
+}
+
+uint16_t seq_of(const std::vector<uint8_t>& p) { return get16(p.data() + 2); }
+uint32_t ts_of(const std::vector<uint8_t>& p) { return get32(p.data() + 4); }
+
+void latching() {
+  const Address signalled = address("192.0.2.1", 4000), nat = address("198.51.100.7", 6000), stranger = address("203.0.113.9", 7000);
+  {
+    World w;
+    TestLeg leg(w, 1, {});
+    leg.stream->describe(config(signalled, kUlaw), w.now);
+    leg.receive(rtp(0, 1, 0, 1), stranger);
+    leg.receive(rtp(0, 1, 0, 1), signalled);
+    check::ok(leg.counters->latched && leg.counters->packets_received == 1 && leg.counters->strangers == 1, "the signalled address is latched at once, a stranger is not");
+    for (uint16_t i = 0; i < 500; ++i) {
+      w.run(20);
+      leg.receive(rtp(0, i, i * 160u, 99), stranger);
+    }
+    check::ok(leg.counters->strangers == 501 && leg.counters->packets_received == 1, "a stranger never takes over a latched stream, whatever it sends");
+    leg.stream->describe(config(nat, kUlaw), w.now);
+    leg.receive(rtp(0, 2, 160, 1), signalled);
+    leg.receive(rtp(0, 3, 320, 1), nat);
+    check::ok(leg.counters->packets_received == 2 && leg.counters->strangers == 502, "a new SDP moves the latch");
+  }
+  {
+    World w;
+    TestLeg leg(w, 1, {});
+    leg.stream->describe(config(signalled, kUlaw), w.now);
+    for (uint16_t i = 0; i < 10; ++i) {
+      leg.receive(rtp(0, i, i * 160u, 5), nat);
+      w.run(20);
+    }
+    check::ok(!leg.counters->latched, "any other address waits while the first second lasts");
+    w.run(1000);
+    leg.receive(rtp(0, 10, 1600, 5), nat);
+    check::ok(leg.counters->latched, "after a second of silence the third in a row is latched");
+  }
+  {
+    World w;
+    TestLeg leg(w, 1, {});
+    leg.stream->describe(config(signalled, kUlaw), w.now);
+    w.run(2000);
+    for (uint16_t i = 0; i < 20; ++i) leg.receive(rtp(0, static_cast<uint16_t>(i * 7), 0, 5), nat);
+    check::ok(!leg.counters->latched, "packets out of order do not make three in a row");
+    for (uint16_t i = 0; i < 20; ++i) leg.receive(rtp(77, i, 0, 5), nat);
+    check::ok(!leg.counters->latched && leg.counters->unexpected == 20, "nor do payload types that were not negotiated");
+  }
+  {
+    World w;
+    Policy p;
+    p.signalled_from = address("198.51.100.7", 0);
+    TestLeg leg(w, 1, p);
+    leg.stream->describe(config(signalled, kUlaw), w.now);
+    leg.receive(rtp(0, 1, 0, 5), nat);
+    check::ok(leg.counters->latched, "where the SIP came from is latched at once");
+  }
+  {
+    World w;
+    Policy p;
+    p.strict = true;
+    p.signalled_from = address("198.51.100.7", 0);
+    Network n;
+    Network::parse("203.0.113.0/24", n);
+    p.sources = {n};
+    TestLeg leg(w, 1, p);
+    leg.stream->describe(config(signalled, kUlaw), w.now);
+    w.run(3000);
+    for (uint16_t i = 0; i < 10; ++i) leg.receive(rtp(0, i, 0, 5), nat);
+    check::ok(!leg.counters->latched && leg.counters->strangers == 10, "strict: neither symmetric RTP nor the address of the SIP");
+    leg.receive(rtp(0, 1, 0, 5), stranger);
+    check::ok(leg.counters->latched, "strict: but the configured sources");
+  }
+}
+
+struct Pair {
+  World w;
+  TestLeg a{w, 1, {}}, b{w, 2, {}};
+  Address ra = address("192.0.2.1", 4000), rb = address("192.0.2.2", 5000);
+  Pair(const PayloadFacts& fa, const PayloadFacts& fb) {
+    a.stream->describe(config(ra, fa), w.now);
+    b.stream->describe(config(rb, fb), w.now);
+    a.stream->send_to(b.stream.get(), w.now);
+    b.stream->send_to(a.stream.get(), w.now);
+  }
+};
+
+/** Whether the numbering is without a gap and the clock runs with the time between packets. */
+bool continuous(const std::vector<std::vector<uint8_t>>& sent, size_t from = 1) {
+  for (size_t i = from; i < sent.size(); ++i)
+    if (static_cast<uint16_t>(seq_of(sent[i]) - seq_of(sent[i - 1])) != 1 || get32(sent[i].data() + 8) != get32(sent[0].data() + 8)) return false;
+  return true;
+}
+
+void relaying() {
+  Pair p(kUlaw, kUlaw);
+  uint16_t seq = 65000;
+  uint32_t ts = 0xfffff000;
+  for (int i = 0; i < 2000; ++i) {
+    p.a.receive(rtp(0, seq++, ts, 11), p.ra);
+    ts += 160;
+    p.w.run(20);
+  }
+  check::ok(p.b.sent.size() == 2000 && continuous(p.b.sent), "2,000 packets across both wraps leave as one stream");
+  check::equal(ts_of(p.b.sent[1999]) - ts_of(p.b.sent[0]), 1999u * 160, "with the sender's own timing");
+  check::ok(p.b.sent_to[0] == p.rb, "to the signalled address, before the peer has sent anything");
+  // Another source: new SSRC, other numbers, half a second later.
+  p.w.run(500);
+  const uint32_t before = ts_of(p.b.sent.back());
+  for (int i = 0; i < 10; ++i) {
+    p.a.receive(rtp(0, static_cast<uint16_t>(i + 7), 5000 + static_cast<uint32_t>(i) * 160, 12), p.ra);
+    p.w.run(20);
+  }
+  check::ok(p.b.sent.size() == 2010 && continuous(p.b.sent), "another SSRC is spliced in without a break");
+  check::within(ts_of(p.b.sent[2000]) - before, 4000, 4320, "the clock moved by the time that passed");
+  check::ok(p.b.sent[2000][1] & 0x80, "and a marker says so");
+  // Loss stays visible; disorder stays disorder.
+  const auto base = seq_of(p.b.sent.back());
+  for (const uint16_t s : {20, 18, 19}) p.a.receive(rtp(0, s, 5000 + (s - 7u) * 160, 12), p.ra);
+  const size_t n = p.b.sent.size();
+  check::ok(static_cast<uint16_t>(seq_of(p.b.sent[n - 3]) - base) == 4 && static_cast<uint16_t>(seq_of(p.b.sent[n - 2]) - base) == 2,
+            "loss and disorder are passed on as they are");
+  p.a.receive(rtp(0, 19, 5000 + 12 * 160, 12), p.ra);
+  check::ok(p.b.sent.size() == n && p.a.counters->duplicate == 1, "a duplicate is not");
+  // A play in between.
+  Piece tone;
+  tone.kind = Piece::Kind::tone;
+  tone.hz[0] = 440;
+  tone.tones = 1;
+  tone.on_ms = tone.total_ms = 200;
+  const size_t played_from = p.b.sent.size();
+  p.b.stream->play(std::make_unique<Player>("x", std::vector<Piece>{tone}, 1), p.w.now);
+  for (int i = 0; i < 10; ++i) {
+    p.a.receive(rtp(0, static_cast<uint16_t>(21 + i), 5000 + static_cast<uint32_t>(14 + i) * 160, 12), p.ra);
+    p.w.run(20);
+  }
+  check::equal(p.b.sent.size() - played_from, size_t{10}, "while something plays the bridge is silent");
+  check::ok(continuous(p.b.sent, played_from + 1), "and the numbering goes on");
+  p.w.run(40);
+  for (int i = 0; i < 5; ++i) {
+    p.a.receive(rtp(0, static_cast<uint16_t>(31 + i), 5000 + static_cast<uint32_t>(24 + i) * 160, 12), p.ra);
+    p.w.run(20);
+  }
+  check::ok(continuous(p.b.sent, played_from + 1) && p.b.sent.size() >= played_from + 15, "also when the bridge is back");
+  check::equal(p.w.count(EventType::play_ended), 1, "the end of the play is told once");
+  // Hold.
+  StreamConfig held = config(p.rb, kUlaw);
+  held.may_send = false;
+  p.b.stream->describe(held, p.w.now);
+  const size_t at_hold = p.b.sent.size();
+  for (int i = 0; i < 50; ++i) {
+    p.a.receive(rtp(0, static_cast<uint16_t>(36 + i), 5000 + static_cast<uint32_t>(29 + i) * 160, 12), p.ra);
+    p.w.run(20);
+  }
+  check::equal(p.b.sent.size(), at_hold, "a stream on hold sends nothing");
+  p.b.stream->describe(config(p.rb, kUlaw), p.w.now);
+  p.a.receive(rtp(0, 86, 5000 + 79 * 160, 12), p.ra);
+  check::equal(p.b.sent.size(), at_hold + 1, "and goes on after it");
+  // A flood.
+  const uint64_t had = p.a.counters->packets_received;
+  for (int i = 0; i < 5000; ++i) {
+    p.a.receive(rtp(0, static_cast<uint16_t>(87 + i), 5000 + static_cast<uint32_t>(80 + i) * 160, 12), p.ra);
+    if (i % 5 == 0) p.w.run(1);
+  }
+  check::within(static_cast<double>(p.a.counters->packets_received - had), 150, 400, "a hundred times the rate is policed to three times (and half a second's burst)");
+  check::ok(p.a.counters->policed > 4500, "and the rest is counted");
+}
+
+void converting() {
+  Pair p(kUlaw, kAlaw);
+  auto in = rtp(0, 1, 0, 1);
+  for (size_t i = 0; i < 160; ++i) in[kRtpHeader + i] = static_cast<uint8_t>(i);
+  p.a.receive(in, p.ra);
+  bool same = p.b.sent.size() == 1 && (p.b.sent[0][1] & 0x7f) == 8;
+  for (size_t i = 0; same && i < 160; ++i) same = p.b.sent[0][kRtpHeader + i] == g711().ulaw_to_alaw[i];
+  check::ok(same, "PCMU leaves as PCMA, by table");
+  std::vector<uint8_t> with_extras(12 + 8 + 8 + 160 + 4, 0x11);
+  write_rtp_header(with_extras.data(), 0, false, 2, 160, 1);
+  with_extras[0] = 0xb2;
+  put16(with_extras.data() + 22, 1);
+  with_extras.back() = 4;
+  p.a.receive(with_extras, p.ra);
+  check::ok(p.b.sent.size() == 2 && p.b.sent[1].size() == 172 && p.b.sent[1][0] == 0x80, "CSRCs, extension and padding end here");
+}
+
+void keys() {
+  Pair p(kUlaw, payload(0, "PCMU", CodecId::pcmu, 8000));
+  uint32_t ts = 1000;
+  uint16_t seq = 1;
+  for (int i = 0; i < 10; ++i, ts += 160) {
+    p.a.receive(rtp(0, seq++, ts, 1), p.ra);
+    p.w.run(20);
+  }
+  for (int i = 1; i <= 8; ++i) {
+    auto k = rtp(101, seq++, ts, 1, 4);
+    const TelephoneEvent e{7, i >= 6, 10, static_cast<uint16_t>(std::min(i, 6) * 160)};
+    write_telephone_event(k.data() + kRtpHeader, e);
+    p.a.receive(k, p.ra);
+    p.w.run(20);
+  }
+  check::equal(p.w.count(EventType::key), 1, "a key with three ends is one event");
+  check::ok(p.b.sent.size() == 18 && continuous(p.b.sent), "its packets pass on within the stream");
+  check::equal(ts_of(p.b.sent[17]) - ts_of(p.b.sent[9]), 160u, "under the timestamp at which it began");
+  p.a.stream->relay_keys(false);
+  auto k = rtp(101, seq++, ts + 5000, 1, 4);
+  write_telephone_event(k.data() + kRtpHeader, {8, true, 10, 800});
+  p.a.receive(k, p.ra);
+  check::ok(p.b.sent.size() == 18 && p.w.count(EventType::key) == 1, "a gathered key is told and not passed on");
+  p.b.stream->send_keys({"s", "1#", 100, 80}, p.w.now);
+  const size_t from = p.b.sent.size();
+  p.w.run(800);
+  int ends = 0;
+  std::vector<uint32_t> stamps;
+  for (size_t i = from; i < p.b.sent.size(); ++i) {
+    TelephoneEvent e;
+    parse_telephone_event(p.b.sent[i].data() + kRtpHeader, 4, e);
+    if (e.end) ++ends;
+    if (stamps.empty() || stamps.back() != ts_of(p.b.sent[i])) stamps.push_back(ts_of(p.b.sent[i]));
+  }
+  check::ok(ends == 6 && stamps.size() == 2, "two keys are sent: each under one timestamp, each with three ends");
+  check::equal(p.w.count(EventType::digits_sent), 1, "and their end is told");
+}
+
+void secured() {
+  World w;
+  TestLeg a(w, 1, {}), b(w, 2, {});
+  const Address ra = address("192.0.2.1", 4000), rb = address("192.0.2.2", 5000);
+  StreamConfig ca = config(ra, kUlaw);
+  ca.secured = true;
+  ca.receive_key.assign(30, 1);
+  ca.send_key.assign(30, 2);
+  a.stream->describe(ca, w.now);
+  b.stream->describe(config(rb, kUlaw), w.now);
+  a.stream->send_to(b.stream.get(), w.now);
+  b.stream->send_to(a.stream.get(), w.now);
+  auto peer_out = SrtpContext::make(SrtpSuite::aes128_sha1_80, ca.receive_key.data(), 30);
+  auto peer_in = SrtpContext::make(SrtpSuite::aes128_sha1_80, ca.send_key.data(), 30);
+  a.receive(rtp(0, 1, 0, 1), ra);
+  check::ok(b.sent.empty() && a.counters->srtp_auth_failed == 1 && !a.counters->latched, "plain RTP on a secured stream is dropped and does not latch");
+  const auto sealed = [&](SrtpContext& c, uint16_t seq) {
+    auto p = rtp(0, seq, seq * 160u, 1);
+    p.resize(p.size() + 64);
+    p.resize(c.protect(p.data(), kRtpHeader + 160));
+    return p;
+  };
+  a.receive(sealed(*peer_out, 2), ra);
+  check::ok(b.sent.size() == 1 && b.sent[0].size() == 172, "SRTP leaves as RTP");
+  b.receive(rtp(0, 9, 0, 2), rb);
+  size_t n = a.sent.empty() ? 0 : a.sent[0].size();
+  check::ok(n == 182 && peer_in->unprotect(a.sent[0].data(), n) == SrtpResult::ok, "RTP leaves as SRTP");
+  // Re-keying: both keys are good until the new one was heard.
+  ca.receive_key.assign(30, 3);
+  a.stream->describe(ca, w.now);
+  auto fresh = SrtpContext::make(SrtpSuite::aes128_sha1_80, ca.receive_key.data(), 30);
+  a.receive(sealed(*peer_out, 3), ra);
+  a.receive(sealed(*fresh, 4), ra);
+  a.receive(sealed(*peer_out, 5), ra);
+  check::ok(b.sent.size() == 3 && a.counters->srtp_auth_failed == 2, "after re-keying the old key is good until the new one was heard");
+  auto wrong = SrtpContext::make(SrtpSuite::aes128_sha1_80, ca.send_key.data(), 30);
+  w.count(EventType::none);
+  for (uint16_t i = 0; i < 400; ++i) {
+    a.receive(sealed(*wrong, static_cast<uint16_t>(10 + i)), ra);
+    w.run(20);
+  }
+  check::equal(w.count(EventType::srtp_failed), 1, "five seconds of packets that do not authenticate are told once");
+}
+
+void transcoding() {
+  Pair p(kUlaw, payload(9, "G722", CodecId::g722, 8000));
+  for (int i = 0; i < 100; ++i) {
+    p.a.receive(rtp(0, static_cast<uint16_t>(i), static_cast<uint32_t>(i) * 160, 1), p.ra);
+    p.b.receive(rtp(9, static_cast<uint16_t>(i), static_cast<uint32_t>(i) * 160, 2), p.rb);
+    p.w.run(20);
+  }
+  check::ok(p.b.sent.size() >= 95 && continuous(p.b.sent) && p.b.sent[0].size() == 172 && (p.b.sent[0][1] & 0x7f) == 9, "PCMU leaves as G722 in frames of 20 ms");
+  check::ok(p.a.sent.size() >= 95 && continuous(p.a.sent), "and G722 as PCMU");
+  bool steady = true;
+  for (size_t i = 1; i < p.b.sent.size(); ++i)
+    if (ts_of(p.b.sent[i]) - ts_of(p.b.sent[i - 1]) != 160) steady = false;
+  check::ok(steady, "the RTP clock of G722 runs at 8000");
+  const size_t n = p.b.sent.size();
+  p.w.run(2000);
+  check::ok(p.b.sent.size() < n + 12, "when nothing comes in, nothing is sent");
+}
+
+void reporting() {
+  Pair p(kUlaw, kUlaw);
+  for (int i = 0; i < 1000; ++i) {
+    if (i % 10) p.a.receive(rtp(0, static_cast<uint16_t>(i), static_cast<uint32_t>(i) * 160, 11), p.ra);
+    p.w.run(20);
+  }
+  check::ok(p.a.reports.size() >= 2 && p.b.reports.size() >= 2, "each leg reports every five seconds or so");
+  PeerReport r;
+  check::ok(parse_rtcp(p.a.reports.back().data(), p.a.reports.back().size(), 11, r) && r.block && !r.sender_info && r.fraction_lost >= 20 && r.fraction_lost <= 32,
+            "a leg that only receives sends a receiver report, with one packet in ten lost");
+  check::ok(parse_rtcp(p.b.reports.back().data(), p.b.reports.back().size(), 0, r) && r.sender_info, "a leg that sends, a sender report");
+  p.b.stream->close(p.w.now);
+  check::ok(parse_rtcp(p.b.reports.back().data(), p.b.reports.back().size(), 0, r) && r.bye, "and BYE at its end");
+  p.w.count(EventType::silent);
+  p.w.run(15'000);
+  check::equal(p.w.count(EventType::silent), 1, "ten seconds of silence are told, of a stream that is open");
+}
+
+}  // namespace
+
+void stream_tests() {
+  latching();
+  relaying();
+  converting();
+  keys();
+  secured();
+  transcoding();
+  reporting();
+}
