@@ -7,10 +7,10 @@ import type { State } from '../../core/state/index.ts'
 import type { AdmissionGate } from '../admission/gate.ts'
 import type { SipStack } from '../drachtio/types.ts'
 import type { NodeMetrics } from '../metrics.ts'
-import type { Snapshot } from '../trunks/snapshot.ts'
 import type { TargetHealth } from '../trunks/health.ts'
-import type { CallRegistry } from './registry.ts'
+import type { Snapshot } from '../trunks/snapshot.ts'
 import type { MediaHub } from './media.ts'
+import type { CallRegistry } from './registry.ts'
 
 /** What every call of a node works with. */
 export interface Context {

@@ -1,11 +1,11 @@
-import type { Log } from '../../core/runtime/log.ts'
-import { iso, type Timer } from '../../core/runtime/clock.ts'
 import { type AttemptFailure, type AttemptOutcome, mayFailOver, outcomeOf } from '../../core/domain/routing/index.ts'
+import { iso, type Timer } from '../../core/runtime/clock.ts'
+import type { Log } from '../../core/runtime/log.ts'
 import type { CallAttemptTable, Trx } from '../../core/state/index.ts'
 import { insertAttempt, updateAttempt } from '../../core/state/running-calls.ts'
 import type { Headers, SipResponse } from '../drachtio/types.ts'
 import type { Context } from './context.ts'
-import { refusalCode, type LegListener } from './leg.ts'
+import { type Leg, type LegListener, refusalCode } from './leg.ts'
 import type { LegPolicy, MediaSession } from './media.ts'
 import { type InviteFacts, type LegOutcome, OutboundLeg } from './outbound-leg.ts'
 
@@ -51,6 +51,7 @@ export class Hunt {
   readonly #call_sid: string
   readonly #persist: (work: (trx: Trx) => Promise<unknown>) => void
   readonly #ring_ms: number
+  readonly #prefer: Leg | null
   #leg: OutboundLeg | null = null
   #ended = false
   #timer: Timer | null = null
@@ -69,6 +70,8 @@ export class Hunt {
       readonly persist: (work: (trx: Trx) => Promise<unknown>) => void
       readonly ring_ms: number
       readonly log: Log
+      /** The leg whose codecs our offers put first. */
+      readonly prefer: Leg | null
     },
   ) {
     this.#ctx = ctx
@@ -79,6 +82,7 @@ export class Hunt {
     this.#persist = options.persist
     this.#ring_ms = options.ring_ms
     this.#log = options.log
+    this.#prefer = options.prefer
   }
 
   get leg(): OutboundLeg | null {
@@ -152,6 +156,7 @@ export class Hunt {
       },
     })
     this.#leg = leg
+    leg.prefer = this.#prefer
     const outcome = await this.#place(leg, hop)
     if (outcome.kind === 'answered') {
       this.#firstAnswer()
@@ -227,7 +232,7 @@ export class Hunt {
     const told = this.#listener
     return {
       ended: (leg, facts) => told.ended(leg, facts),
-      digit: (leg, digit) => told.digit(leg, digit),
+      digit: (leg, digit, by) => told.digit(leg, digit, by),
       refer: (leg, request) => told.refer(leg, request),
       notify: (leg, request) => told.notify(leg, request),
       held: (leg, held) => told.held(leg, held),

@@ -77,7 +77,10 @@ export class InboundLeg extends Leg {
     await this.#prackLimit()
     if (this.ended || this.#refused) throw new Cancelled()
     const late = this.#late ? this.lateAnswer() : null
-    const answer = { headers: { ...answerHeaders(this.invite), Allow: ALLOW, Supported: 'timer, 100rel', ...headers }, body }
+    const answer = {
+      headers: { ...answerHeaders(this.invite), Allow: ALLOW, Supported: 'timer, 100rel', ...headers },
+      body,
+    }
     const dialog = await this.invite.accept(answer, this.handler)
     if (this.ended) {
       void dialog.bye()

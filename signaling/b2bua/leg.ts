@@ -11,7 +11,8 @@ export type LegCause = 'hung_up' | 'session_expired' | 'no_ack' | 'media_unavail
 
 export interface LegListener {
   ended(leg: Leg, facts: { readonly cause: LegCause; readonly headers: Headers }): void
-  digit(leg: Leg, digit: string): void
+  /** `info`: signalled, so that no bridge has passed it on. */
+  digit(leg: Leg, digit: string, by: 'media' | 'info'): void
   /** Wants a transfer; answers the request. */
   refer(leg: Leg, request: InboundRequest): void
   /** About a REFER of ours. */
@@ -261,7 +262,7 @@ export class Leg {
     const digit = keyOfInfo(request)
     if (digit !== null) {
       request.respond(200)
-      this.listener.digit(this, digit)
+      this.listener.digit(this, digit, 'info')
     } else request.respond(request.body === '' ? 200 : 415)
   }
 
@@ -273,7 +274,7 @@ export class Leg {
       if (event.stats.packets_received > this.#received) this.#silent_ms = 0
       this.#received = event.stats.packets_received
     }
-    if (event.event === 'dtmf') this.listener.digit(this, event.digit)
+    if (event.event === 'dtmf') this.listener.digit(this, event.digit, 'media')
     else this.listener.media(this, event)
   }
 
@@ -303,9 +304,15 @@ const causeOf = (facts: { unsolicited: boolean; reason: string | null }): LegCau
 
 /** SIP code for what the media worker refused. */
 export const refusalCode = (error: unknown): number =>
-  error instanceof MediaRefusal ? (error.reason === 'media_unavailable' || error.reason === 'internal' ? 503 : 488) : 500
+  error instanceof MediaRefusal
+    ? error.reason === 'media_unavailable' || error.reason === 'internal'
+      ? 503
+      : 488
+    : 500
 
 export const warning = (error: unknown): Record<string, string> =>
   error instanceof MediaRefusal
-    ? { Warning: `399 strowger "${`${error.reason}: ${error.detail}`.replace(/["\\]/g, "'").replace(/[^\x20-\x7e]/g, '?')}"` }
+    ? {
+        Warning: `399 strowger "${`${error.reason}: ${error.detail}`.replace(/["\\]/g, "'").replace(/[^\x20-\x7e]/g, '?')}"`,
+      }
     : {}

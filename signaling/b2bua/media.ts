@@ -10,8 +10,8 @@ import type {
   MethodResult,
 } from '../../media/protocol/schema.ts'
 
-export { MediaRefusal }
 export type { LegPolicy, LegStats }
+export { MediaRefusal }
 
 /** An event of one leg or recording. */
 export type MediaEvent = { [E in EventName]: { readonly event: E } & EventFields<E> }[EventName]

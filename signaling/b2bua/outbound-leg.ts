@@ -34,10 +34,7 @@ export class OutboundLeg extends Leg {
   /** Provisional answers with SDP are taken one after the other, and the final one after them. */
   #taking: Promise<void> = Promise.resolve()
 
-  constructor(
-    ctx: Context,
-    options: { id: string; session: MediaSession; listener: OutboundListener; log: Log },
-  ) {
+  constructor(ctx: Context, options: { id: string; session: MediaSession; listener: OutboundListener; log: Log }) {
     super(ctx, options)
     this.#listener = options.listener
   }
@@ -105,7 +102,8 @@ export class OutboundLeg extends Leg {
       return { kind: 'failed', detail: 'answered after it was ended', link_lost: false }
     }
     const { body } = result.response
-    const bad = body === '' && this.#earlySdp === '' ? 'the 200 has no SDP' : body === '' ? null : await this.#take(body)
+    const bad =
+      body === '' && this.#earlySdp === '' ? 'the 200 has no SDP' : body === '' ? null : await this.#take(body)
     if (bad !== null) {
       void result.dialog.bye({ Reason: 'SIP;cause=488;text="Not Acceptable Here"' })
       return { kind: 'bad_answer', detail: bad }

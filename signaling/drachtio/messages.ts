@@ -44,10 +44,16 @@ export function outgoing(headers: Headers | undefined, options: { readonly initi
   for (const [name, value] of Object.entries(headers ?? {})) {
     if (!/^[A-Za-z0-9.!%*_+`'~-]+$/.test(name)) continue
     if (RESERVED.has(name.toLowerCase()) && !(options.initial && /^(from|to|call-id)$/i.test(name))) continue
-    clean[name] = value.replace(/[\r\n\0]+/g, ' ').trim()
+    clean[name] = oneLine(value)
   }
   return clean
 }
+
+/** The library joins repeated headers by commas; the lines of this one go through it as the lines of one value. */
+export const challengeHeaders = (challenges: readonly string[]): Record<string, string> =>
+  challenges.length === 0 ? {} : { 'WWW-Authenticate': challenges.map(oneLine).join('\r\nWWW-Authenticate: ') }
+
+const oneLine = (value: string): string => value.replace(/[\r\n\0]+/g, ' ').trim()
 
 /** A code that the library does not know is sent as the x00 of its class, as its receiver would read it (RFC 3261 §8.1.3.2). */
 export const sendableStatus = (status: number): number =>

@@ -1,6 +1,15 @@
 import type { Log } from '../../core/runtime/log.ts'
 import { createLibrary, type Library, type LibraryAnswer, type LibraryRequest } from './library.ts'
-import { contactUri, outgoing, requestView, responseView, sendableStatus, statusText, tagOf } from './messages.ts'
+import {
+  challengeHeaders,
+  contactUri,
+  outgoing,
+  requestView,
+  responseView,
+  sendableStatus,
+  statusText,
+  tagOf,
+} from './messages.ts'
 import {
   Cancelled,
   type Dialog,
@@ -258,7 +267,10 @@ class Stack implements SipStack {
       answer.send(
         code,
         (options.reason ?? statusText(code)).replace(/[\r\n\0]+/g, ' '),
-        { headers: outgoing(options.headers, { initial: false }), ...(options.body ? { body: options.body } : {}) },
+        {
+          headers: { ...outgoing(options.headers, { initial: false }), ...challengeHeaders(options.challenges ?? []) },
+          ...(options.body ? { body: options.body } : {}),
+        },
         (error, sent) => callback(error ?? null, answer.stackDialogId, error ? null : (sent?.get('to') ?? null)),
         acknowledged,
       )

@@ -11,7 +11,7 @@ export interface Source {
   readonly transport: Transport
 }
 
-/** Values are one line each; a name given with an array is sent once for each value. */
+/** Values are one line each. */
 export type Headers = Readonly<Record<string, string>>
 
 interface Message {
@@ -38,6 +38,8 @@ export interface SipResponse extends Message {
 export interface ResponseOptions {
   readonly reason?: string
   readonly headers?: Headers
+  /** One WWW-Authenticate header each: the one header that may not be joined by commas (RFC 3261 §7.3.1). */
+  readonly challenges?: readonly string[]
   readonly body?: string
 }
 

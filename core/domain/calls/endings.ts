@@ -43,8 +43,10 @@ export interface EndFacts {
   readonly sip_code?: number | null
   /** In place of the cause's own. */
   readonly reason?: Reason | null
-  /** Status of a script's Reject. */
+  /** In place of the cause's own: a script's Reject, the outcome of a hunt. */
   readonly status?: FinalStatus
+  /** Further headers for a caller who is still waiting: Warning, Retry-After, what a target said. */
+  readonly headers?: Readonly<Record<string, string>>
 }
 
 export interface Ending {

@@ -1,0 +1,182 @@
+import { ending } from '../../core/domain/calls/endings.ts'
+import { readCallRequest } from '../../core/domain/calls/request.ts'
+import { sipRefusal } from '../../core/domain/reasons/index.ts'
+import type { Timer } from '../../core/runtime/clock.ts'
+import { type CallRow, finishCall } from '../../core/state/running-calls.ts'
+import type { Context } from '../b2bua/context.ts'
+import { OutboundCall } from '../b2bua/outbound-call.ts'
+import type { OutboundLeg } from '../b2bua/outbound-leg.ts'
+import { ownTargets } from '../b2bua/routes.ts'
+import { Script, type ScriptEntry } from '../scripts/script.ts'
+import { admitRow, hopsToWorld, limitsOf, trunkOfCaller } from './place.ts'
+
+/** Calls of the API, from their row to their INVITE. */
+
+/** A call over its CPS waits so long for its turn, then it has failed (design section 4). */
+const QUEUE_LIMIT_MS = 60_000
+const QUEUE_RETRY_MS = 250
+const DEFAULT_RING_SECONDS = 60
+
+/** Calls that wait for their turn; a cancel takes them out. */
+export class Originator {
+  readonly #ctx: Context
+  readonly #waiting = new Map<string, { row: CallRow; timer: Timer }>()
+
+  constructor(ctx: Context) {
+    this.#ctx = ctx
+  }
+
+  get waiting(): number {
+    return this.#waiting.size
+  }
+
+  async originate(row: CallRow): Promise<void> {
+    const { media, sip } = this.#ctx
+    if (this.#ctx.draining()) return this.#refuse(row, 'draining')
+    if (!sip.connected || !media.connected) return this.#retry(row, 'media_unavailable')
+    const trunk = trunkOfCaller(this.#ctx, row.from_number)
+    const request = readCallRequest(row.request)
+    const outcome = await admitRow(
+      this.#ctx,
+      row,
+      {
+        part: 'outbound',
+        project_id: row.project_id,
+        service: { type: 'automation', id: row.project_id },
+        called: row.to_number,
+        caller: request.caller_id ?? row.from_number,
+        transport: null,
+        offer: null,
+        own_targets: trunk ? ownTargets(this.#ctx, trunk) : 0,
+      },
+      reason => reason === 'cps_exceeded' && this.#mayWait(row),
+    )
+    if (!outcome.admitted) {
+      if (outcome.reason === 'cps_exceeded' && this.#mayWait(row)) return this.#wait(row)
+      this.#ctx.bus.ring('outbox', row.sid)
+      return
+    }
+    if (!outcome.called || outcome.caller_e164 === null) return this.#refuse(row, 'number_invalid')
+    const session = await this.#ctx.media.open(row.sid).catch(() => null)
+    if (!session) return this.#refuse(row, 'media_unavailable')
+    const call: OutboundCall = new OutboundCall(this.#ctx, {
+      row,
+      session,
+      limits: limitsOf(outcome, request.time_limit_seconds ?? null),
+      watcher: { answered: leg => void this.#answered(call, leg) },
+    })
+    const hops = hopsToWorld(this.#ctx, {
+      project_id: row.project_id,
+      trunk,
+      outgoing: {
+        call_sid: row.sid,
+        called_e164: outcome.called.e164,
+        caller_e164: outcome.caller_e164,
+        restricted: false,
+        caller_name: null,
+        max_forwards: 70,
+        diversion: null,
+        passed: {},
+      },
+    })
+    call.begin(hops, { ring_ms: (request.timeout_seconds ?? DEFAULT_RING_SECONDS) * 1000, prefer: null })
+  }
+
+  /** Takes a call out that has not begun; false when it is not waiting here. */
+  async cancel(sid: string): Promise<boolean> {
+    const waiting = this.#waiting.get(sid)
+    if (!waiting) return false
+    waiting.timer.cancel()
+    this.#waiting.delete(sid)
+    await endUnplaced(this.#ctx, waiting.row, { cause: 'api' })
+    return true
+  }
+
+  stop(): CallRow[] {
+    const rows = [...this.#waiting.values()].map(({ row, timer }) => {
+      timer.cancel()
+      return row
+    })
+    this.#waiting.clear()
+    return rows
+  }
+
+  async #answered(call: OutboundCall, leg: OutboundLeg): Promise<void> {
+    const { send_digits } = call.request
+    // What is typed after the answer comes before the first document's sound, and does not hold it up.
+    if (send_digits)
+      leg
+        .sendDigits(
+          `${leg.id}-dial`,
+          send_digits.replace(/[a-d]/g, key => key.toUpperCase()),
+        )
+        .catch(err => call.log.info({ err }, 'digits could not be sent'))
+    const entry = entryOf(call)
+    call.run(
+      new Script(
+        {
+          call,
+          leg,
+          direction: 'outbound',
+          answer: () => Promise.resolve(),
+          reject: () => void call.end({ cause: 'script' }),
+          hangup: () => void call.end({ cause: 'script' }),
+          early: () => Promise.resolve(false),
+          ring: () => undefined,
+        },
+        entry,
+      ),
+    )
+  }
+
+  #mayWait(row: CallRow): boolean {
+    return this.#ctx.clock.now() - Date.parse(row.queued_at) < QUEUE_LIMIT_MS
+  }
+
+  #wait(row: CallRow): void {
+    const timer = this.#ctx.clock.after(QUEUE_RETRY_MS, () => {
+      this.#waiting.delete(row.sid)
+      this.originate(row).catch(err =>
+        this.#ctx.log.error({ err, call_id: row.sid }, 'a queued call could not be placed'),
+      )
+    })
+    this.#waiting.set(row.sid, { row, timer })
+  }
+
+  async #retry(row: CallRow, reason: 'media_unavailable'): Promise<void> {
+    if (this.#mayWait(row)) this.#wait(row)
+    else await this.#refuse(row, reason)
+  }
+
+  async #refuse(row: CallRow, reason: 'draining' | 'media_unavailable' | 'number_invalid'): Promise<void> {
+    await endUnplaced(this.#ctx, row, { cause: 'not_admitted', reason, sip_code: sipRefusal(reason).code })
+  }
+}
+
+/** Ends a call that has no legs yet. */
+export async function endUnplaced(
+  ctx: Context,
+  row: CallRow,
+  facts: Omit<Parameters<typeof ending>[0], 'answered'>,
+): Promise<void> {
+  await ctx.state.transaction(async trx => {
+    await finishCall(trx, row.sid, {
+      ending: ending({ ...facts, answered: false }),
+      ended_ms: ctx.clock.now(),
+      pdd_ms: null,
+      media: null,
+    })
+    await ctx.gate.release(trx, { call_sid: row.sid, duration_seconds: 0, answered: false })
+  })
+  ctx.bus.ring('outbox', row.sid)
+}
+
+/** The document of a call by API: inline, else by URL. */
+export function entryOf(call: OutboundCall): ScriptEntry {
+  const { url, method, markup, fallback_url, fallback_method } = call.request
+  return {
+    kind: 'call',
+    entry: url ? { kind: 'request', url, method: method ?? 'POST' } : { kind: 'inline', text: markup ?? '<Response/>' },
+    fallback: fallback_url ? { url: fallback_url, method: fallback_method ?? 'POST' } : null,
+  }
+}

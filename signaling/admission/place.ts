@@ -1,0 +1,273 @@
+import { ending } from '../../core/domain/calls/endings.ts'
+import type { CallRequest } from '../../core/domain/calls/request.ts'
+import { parseNumber } from '../../core/domain/numbers/parse.ts'
+import { REASONS, type Reason, sipRefusal } from '../../core/domain/reasons/index.ts'
+import { iso } from '../../core/runtime/clock.ts'
+import { newId } from '../../core/runtime/ids.ts'
+import type { Trx } from '../../core/state/index.ts'
+import { type CallRow, finishCall, insertCall, updateCall } from '../../core/state/running-calls.ts'
+import type { DialChild } from '../../markup/interpreter/types.ts'
+import type { Call } from '../b2bua/call.ts'
+import type { Context } from '../b2bua/context.ts'
+import type { HuntHop } from '../b2bua/hunt.ts'
+import type { Leg } from '../b2bua/leg.ts'
+import { OutboundCall, type OutboundWatcher } from '../b2bua/outbound-call.ts'
+import { egressHops, invitationHeaders, type Outgoing, ownTargets, trunkPolicy } from '../b2bua/routes.ts'
+import { orderUris } from '../scripts/children.ts'
+import type { TrunkConfig } from '../trunks/snapshot.ts'
+import type { AdmissionOutcome, AdmissionRequest } from './gate.ts'
+
+/** Calls that we place: facts gathered, admitted, and sent on their way. */
+
+export interface NotPlaced {
+  readonly refused: { readonly sip_code: number | null; readonly number: number | null; readonly detail: string }
+}
+
+const CHILD_RING_LIMIT_MS = 600_000
+const HOPS_OF_OUR_OWN = 70
+
+/** The trunk whose targets a call of this caller number leaves by (design section 4, "Egress"). */
+export function trunkOfCaller(ctx: Context, caller: string): TrunkConfig | null {
+  const snapshot = ctx.snapshot()
+  const e164 = parseNumber(caller, 'NG')?.e164
+  const number = e164 ? snapshot.numbers.get(e164) : undefined
+  if (!number?.route_id) return null
+  const trunk_id =
+    number.route_kind === 'trunk'
+      ? number.route_id
+      : number.route_kind === 'subtrunk'
+        ? snapshot.trunk_of_subtrunk.get(number.route_id)
+        : undefined
+  return (trunk_id ? snapshot.trunks.get(trunk_id) : undefined) ?? null
+}
+
+/**
+ * Admission of a call that has a row, with its trace kept; refused: the call is ended in the same transaction.
+ * `waits`: a refusal that passes by itself leaves the call queued.
+ */
+export function admitRow(
+  ctx: Context,
+  row: CallRow,
+  request: Omit<AdmissionRequest, 'node_id' | 'call_sid' | 'now_ms'>,
+  waits: (reason: Reason) => boolean = () => false,
+): Promise<AdmissionOutcome> {
+  return ctx.state.transaction(async trx => {
+    const outcome = await ctx.gate.take(trx, { ...request, call_sid: row.sid })
+    if (!outcome.admitted && waits(outcome.reason)) return outcome
+    await keepDecision(trx, ctx, row.sid, outcome)
+    return outcome
+  })
+}
+
+export async function keepDecision(trx: Trx, ctx: Context, sid: string, outcome: AdmissionOutcome): Promise<void> {
+  const now_ms = ctx.clock.now()
+  await updateCall(trx, sid, { decision_trace: JSON.stringify(decisionOf(outcome)) }, now_ms)
+  if (outcome.admitted) return
+  ctx.metrics.refusals.inc({ reason: outcome.reason })
+  const { code } = sipRefusal(outcome.reason, outcome.facts)
+  await finishCall(trx, sid, {
+    ending: ending({ cause: 'not_admitted', answered: false, sip_code: code, reason: outcome.reason }),
+    ended_ms: now_ms,
+    pdd_ms: null,
+    media: null,
+  })
+  await ctx.gate.release(trx, { call_sid: sid, duration_seconds: 0, answered: false })
+}
+
+/** What a call keeps of its decision, admitted or not. */
+export const decisionOf = (outcome: AdmissionOutcome): object => ({
+  admitted: outcome.admitted,
+  ...(outcome.admitted
+    ? { max_duration_seconds: outcome.max_duration_seconds }
+    : { reason: outcome.reason, sentence: outcome.sentence }),
+  checks: outcome.trace,
+  revisions: outcome.revisions,
+  policy_id: outcome.policy_id,
+  price: outcome.price,
+})
+
+export const limitsOf = (outcome: AdmissionOutcome, own_seconds: number | null) => {
+  const admitted = outcome.admitted ? outcome : null
+  const given = admitted?.max_duration_seconds ?? null
+  const own = own_seconds !== null && (given === null || own_seconds < given)
+  return {
+    max_duration_seconds: own ? own_seconds : given,
+    max_duration_reason: own ? ('max_duration' as const) : (admitted?.max_duration_reason ?? null),
+    paid_until_seconds: outcome.paid_until_seconds,
+  }
+}
+
+/** Targets of an admitted call to the world. */
+export function hopsToWorld(
+  ctx: Context,
+  options: { project_id: string; trunk: TrunkConfig | null; outgoing: Outgoing },
+): HuntHop[] {
+  const project = ctx.snapshot().projects.get(options.project_id)
+  return project ? egressHops(ctx, { ...options, project }) : []
+}
+
+/** A child of a script's Dial: a row of its own, in its parent's media session. */
+export async function placeChild(
+  parent: Call,
+  options: {
+    readonly command: DialChild
+    readonly prefer: Leg
+    readonly created: (call: OutboundCall) => void
+    readonly watcher: OutboundWatcher
+  },
+): Promise<NotPlaced | null> {
+  const { ctx } = parent
+  const { command } = options
+  if (ctx.draining()) return refusedBy('draining')
+  switch (command.target.kind) {
+    case 'number':
+      return placeNumber(parent, options, command.target.number)
+    case 'sip':
+      return placeSip(parent, options, command.target)
+    case 'client':
+      return {
+        refused: { sip_code: 480, number: null, detail: `no client "${command.target.identity}" is registered` },
+      }
+    case 'application':
+      return { refused: { sip_code: 480, number: null, detail: 'Application is not available on this platform' } }
+  }
+}
+
+type ChildOptions = Parameters<typeof placeChild>[1]
+
+async function placeNumber(parent: Call, options: ChildOptions, number: string): Promise<NotPlaced | null> {
+  const { ctx } = parent
+  const { command } = options
+  const forwarded_caller = command.caller_id_source === 'parent' && parent.row_now.direction === 'inbound'
+  const trunk =
+    trunkOfCaller(ctx, command.caller_id) ?? (forwarded_caller ? trunkOfCaller(ctx, parent.row_now.to_number) : null)
+  const row = childRow(parent, command, number, trunk?.id ?? null)
+  const inserted = await ctx.state.transaction(trx => insertCall(trx, row, ctx.clock.now()))
+  const { application_id } = parent.row_now
+  const outcome = await admitRow(ctx, inserted, {
+    part: 'outbound',
+    project_id: parent.project_id,
+    service: { type: 'voice_application', id: application_id ?? parent.project_id },
+    called: number,
+    caller: command.caller_id,
+    forwarded_caller,
+    transport: null,
+    offer: null,
+    own_targets: trunk ? ownTargets(ctx, trunk) : 0,
+  })
+  if (!outcome.admitted || !outcome.called || outcome.caller_e164 === null)
+    return outcome.admitted ? refusedBy('number_invalid') : refusedBy(outcome.reason, outcome.sentence)
+  const outgoing: Outgoing = {
+    call_sid: inserted.sid,
+    called_e164: outcome.called.e164,
+    caller_e164: outcome.caller_e164,
+    restricted: false,
+    caller_name: null,
+    max_forwards: HOPS_OF_OUR_OWN,
+    diversion: forwarded_caller ? (parseNumber(parent.row_now.to_number, 'NG')?.e164 ?? null) : null,
+    passed: {},
+  }
+  const hops = hopsToWorld(ctx, { project_id: parent.project_id, trunk, outgoing })
+  beginChild(parent, options, inserted, outcome, hops)
+  return null
+}
+
+async function placeSip(
+  parent: Call,
+  options: ChildOptions,
+  target: Extract<DialChild['target'], { kind: 'sip' }>,
+): Promise<NotPlaced | null> {
+  const { ctx } = parent
+  const { command } = options
+  const uris = orderUris(target.uris, Math.random)
+  const first = uris[0]
+  if (!first) return { refused: { sip_code: 480, number: 13224, detail: 'no SIP URI' } }
+  const row = childRow(parent, command, first.uri, null)
+  const inserted = await ctx.state.transaction(trx => insertCall(trx, row, ctx.clock.now()))
+  const caller = command.caller_id.replace(/[^A-Za-z0-9+\-_.]/g, '')
+  const outgoing: Outgoing = {
+    call_sid: inserted.sid,
+    called_e164: '',
+    caller_e164: caller === '' ? 'anonymous' : caller,
+    restricted: false,
+    caller_name: null,
+    max_forwards: HOPS_OF_OUR_OWN,
+    diversion: null,
+    passed: {},
+  }
+  const hops = uris.slice(0, 10).map(
+    (uri): HuntHop => ({
+      uri: uri.uri,
+      target: uri.uri,
+      target_id: null,
+      carrier_id: null,
+      transport: /transport=tls|^sips:/i.test(uri.uri) ? 'tls' : /transport=tcp/i.test(uri.uri) ? 'tcp' : 'udp',
+      policy: { ...trunkPolicy(null, null), codecs: ['PCMU', 'PCMA', 'G722', 'OPUS'] },
+      headers: { ...invitationHeaders(ctx, outgoing, 'customer'), ...Object.fromEntries(target.headers) },
+      redirect_hosts: [],
+      ...(uri.username !== null ? { auth: { username: uri.username, password: uri.password ?? '' } } : {}),
+    }),
+  )
+  beginChild(parent, options, inserted, null, hops)
+  return null
+}
+
+function beginChild(
+  parent: Call,
+  options: ChildOptions,
+  row: CallRow,
+  outcome: AdmissionOutcome | null,
+  hops: readonly HuntHop[],
+): void {
+  parent.session.hold()
+  const limits = outcome
+    ? limitsOf(outcome, null)
+    : { max_duration_seconds: null, max_duration_reason: null, paid_until_seconds: null }
+  const call = new OutboundCall(parent.ctx, { row, session: parent.session, limits, watcher: options.watcher })
+  options.created(call)
+  call.begin(hops, { ring_ms: CHILD_RING_LIMIT_MS, prefer: options.prefer })
+}
+
+function childRow(parent: Call, command: DialChild, to: string, trunk_id: string | null) {
+  const { ctx } = parent
+  const request: CallRequest = {
+    status_callback: command.status_callback?.url ?? null,
+    status_callback_method: command.status_callback?.method ?? 'POST',
+    status_callback_events: command.status_callback?.events ?? [],
+  }
+  return {
+    sid: newId.call(),
+    project_id: parent.project_id,
+    account_sid: parent.row_now.account_sid,
+    parent_call_sid: parent.sid,
+    origin: 'dial' as const,
+    direction: 'outbound-dial' as const,
+    from_number: command.caller_id,
+    to_number: to,
+    status: 'ringing' as const,
+    trunk_id,
+    carrier_id: null,
+    number_id: null,
+    application_id: parent.row_now.application_id,
+    sip_call_id: null,
+    request: JSON.stringify(request),
+    node_id: ctx.node_id,
+    queued_at: iso(ctx.clock.now()),
+    initiated_at: null,
+    ringing_at: null,
+    answered_at: null,
+    ended_at: null,
+    duration_seconds: null,
+    sip_code: null,
+    reason: null,
+    ended_by: null,
+    decision_trace: null,
+  }
+}
+
+/** Numbers that the compatible form gives to children that may not be dialled (voice-compat.md §11, Number). */
+function refusedBy(reason: Reason, sentence?: string): NotPlaced {
+  const { code } = sipRefusal(reason)
+  const number = reason === 'number_invalid' ? 13224 : REASONS[reason].blame === 'limit' ? 13225 : 13227
+  return { refused: { sip_code: code, number, detail: sentence ?? reason } }
+}

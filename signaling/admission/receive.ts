@@ -1,0 +1,362 @@
+import type { CallRequest } from '../../core/domain/calls/request.ts'
+import { readSdp } from '../../core/domain/codecs/sdp.ts'
+import { identifyBySource, readCaller } from '../../core/domain/identity/index.ts'
+import { parseNumber } from '../../core/domain/numbers/parse.ts'
+import { type Reason, type ReasonFacts, sipRefusal } from '../../core/domain/reasons/index.ts'
+import { iso } from '../../core/runtime/clock.ts'
+import { newId } from '../../core/runtime/ids.ts'
+import { insertCall } from '../../core/state/running-calls.ts'
+import type { Context } from '../b2bua/context.ts'
+import { InboundCall, type Plan } from '../b2bua/inbound-call.ts'
+import type { LegPolicy } from '../b2bua/media.ts'
+import { carrierPolicy, deliveryHops, hostOf, type Outgoing, ownTargets, trunkPolicy } from '../b2bua/routes.ts'
+import type { InboundInvite } from '../drachtio/types.ts'
+import { customHeaders } from '../scripts/children.ts'
+import type { DigestAuthenticator } from '../trunks/digest.ts'
+import type { ApplicationConfig, CarrierConfig, NumberConfig, TrunkConfig } from '../trunks/snapshot.ts'
+import type { AdmissionOutcome, AdmissionRequest } from './gate.ts'
+import { endUnplaced } from './originate.ts'
+import { hopsToWorld, keepDecision, limitsOf } from './place.ts'
+
+/** INVITEs from the network: who sends them, what they ask for, whether it is admitted, and the call that comes of it. */
+
+type Peer =
+  | { readonly kind: 'trunk'; readonly trunk: TrunkConfig }
+  | { readonly kind: 'carrier'; readonly carrier: CarrierConfig }
+
+interface Asked {
+  readonly peer: Peer
+  /** User part of the request-URI, decoded. */
+  readonly called: string
+  readonly called_e164: string | null
+  readonly caller: string
+  readonly caller_name: string | null
+  readonly restricted: boolean
+  readonly max_forwards: number
+  readonly diversion: string | null
+}
+
+/** Where the call goes: our number's application or trunk, or the world. */
+type Destination =
+  | { readonly kind: 'application'; readonly number: NumberConfig; readonly application: ApplicationConfig }
+  | { readonly kind: 'delivery'; readonly number: NumberConfig; readonly trunk: TrunkConfig; readonly service: Service }
+  | { readonly kind: 'world'; readonly trunk: TrunkConfig }
+
+type Service = AdmissionRequest['service']
+
+const COUNTRY = 'NG'
+const DEFAULT_MAX_FORWARDS = 70
+
+export async function receiveInvite(ctx: Context, digest: DigestAuthenticator, invite: InboundInvite): Promise<void> {
+  const peer = identify(ctx, digest, invite)
+  if (!peer) return
+  if (ctx.draining()) return refuse(ctx, invite, 'draining')
+  if (!ctx.media.connected) return refuse(ctx, invite, 'media_unavailable')
+  const asked = read(peer, invite)
+  if (asked.max_forwards <= 0) return refuse(ctx, invite, 'too_many_hops')
+  const offer = offerOf(invite)
+  if (offer === 'malformed') {
+    ctx.metrics.refusals.inc({ reason: 'no_common_codec' })
+    return invite.refuse(488, { headers: { Warning: '399 strowger "the SDP of the offer cannot be read"' } })
+  }
+  const destination = destinationOf(ctx, asked)
+  if ('refused' in destination) return refuse(ctx, invite, destination.refused, destination.facts)
+  try {
+    await admitAndBegin(ctx, invite, asked, offer, destination)
+  } catch (err) {
+    ctx.log.error({ err, sip_call_id: invite.call_id }, 'an INVITE could not be admitted')
+    refuse(ctx, invite, 'state_unavailable')
+  }
+}
+
+function refuse(ctx: Context, invite: InboundInvite, reason: Reason, facts: ReasonFacts = {}): void {
+  ctx.metrics.refusals.inc({ reason })
+  const { code, headers } = sipRefusal(reason, facts)
+  ctx.log.info({ reason, code, source: invite.source.address, sip_call_id: invite.call_id }, 'INVITE refused')
+  invite.refuse(code, { headers })
+}
+
+/** Whose call it is; null when the answer has been given. Strangers cost no storage and no log line (threats §2.4). */
+function identify(ctx: Context, digest: DigestAuthenticator, invite: InboundInvite): Peer | null {
+  const snapshot = ctx.snapshot()
+  const { address } = invite.source
+  const found = identifyBySource(snapshot.sources, address, [hostOf(invite.uri), hostOfTo(invite)])
+  if (found.kind === 'ambiguous') {
+    refuse(ctx, invite, 'source_ambiguous', { value: address })
+    return null
+  }
+  if (found.kind === 'identified') {
+    const trunk = found.owner.kind === 'trunk' ? snapshot.trunks.get(found.owner.id) : undefined
+    if (trunk) return { kind: 'trunk', trunk }
+    const carrier = found.owner.kind === 'carrier' ? snapshot.carriers.get(found.owner.id) : undefined
+    if (carrier) return { kind: 'carrier', carrier }
+  }
+  const outcome = digest.check(invite)
+  if (outcome.kind === 'authenticated') {
+    const trunk = snapshot.trunks.get(outcome.trunk_id)
+    if (trunk) return { kind: 'trunk', trunk }
+  }
+  if (outcome.kind === 'challenge') invite.refuse(401, { challenges: outcome.challenges })
+  else {
+    ctx.metrics.refusals.inc({ reason: 'source_not_allowed' })
+    // What we say to strangers is no larger than what they sent.
+    invite.refuse(403)
+  }
+  return null
+}
+
+function read(peer: Peer, invite: InboundInvite): Asked {
+  const called = userOf(invite.uri)
+  const from = invite.header('from') ?? ''
+  const asserted = invite.header('p-asserted-identity') ?? invite.header('remote-party-id')
+  const caller = readCaller(
+    {
+      from: userOf(addressOf(from)),
+      asserted: asserted ? userOf(addressOf(asserted)) : null,
+      privacy: (invite.header('privacy') ?? '').split(/[;,]/),
+    },
+    COUNTRY,
+  )
+  const hops = invite.header('max-forwards')
+  return {
+    peer,
+    called,
+    called_e164: parseNumber(called, COUNTRY)?.e164 ?? null,
+    caller: caller.number?.e164 ?? caller.given,
+    caller_name: /^\s*"([^"]{1,64})"/.exec(from)?.[1] ?? null,
+    restricted: caller.restricted,
+    max_forwards: hops !== null && /^\s*\d{1,3}\s*$/.test(hops) ? Number(hops) : DEFAULT_MAX_FORWARDS,
+    diversion: diverted(invite),
+  }
+}
+
+/** The number that was called first, from Diversion or History-Info. */
+function diverted(invite: InboundInvite): string | null {
+  const given = invite.header('diversion') ?? invite.header('history-info')
+  return given === null ? null : (parseNumber(userOf(addressOf(given)), COUNTRY)?.e164 ?? null)
+}
+
+function destinationOf(ctx: Context, asked: Asked): Destination | { refused: Reason; facts: ReasonFacts } {
+  const snapshot = ctx.snapshot()
+  const number = asked.called_e164 === null ? undefined : snapshot.numbers.get(asked.called_e164)
+  if (!number || number.status === 'available') {
+    if (asked.peer.kind === 'trunk') return { kind: 'world', trunk: asked.peer.trunk }
+    return { refused: 'number_unallocated', facts: { value: asked.called } }
+  }
+  if (number.status === 'quarantined') return { refused: 'number_quarantined', facts: { value: number.e164 } }
+  if (number.route_kind === 'voice_application' && number.route_id !== null) {
+    const application = snapshot.applications.get(number.route_id)
+    if (application) return { kind: 'application', number, application }
+  }
+  if ((number.route_kind === 'trunk' || number.route_kind === 'subtrunk') && number.route_id !== null) {
+    const trunk_id = number.route_kind === 'trunk' ? number.route_id : snapshot.trunk_of_subtrunk.get(number.route_id)
+    const trunk = trunk_id ? snapshot.trunks.get(trunk_id) : undefined
+    if (trunk) return { kind: 'delivery', number, trunk, service: { type: number.route_kind, id: number.route_id } }
+  }
+  return { refused: 'number_unrouted', facts: { value: number.e164 } }
+}
+
+/** What admission must know of the offer; null for a late one. */
+function offerOf(invite: InboundInvite): AdmissionRequest['offer'] | 'malformed' {
+  if (invite.body === '') return null
+  const reading = readSdp(invite.body)
+  if ('refused' in reading) return 'malformed'
+  const audio = reading.sdp.lines.filter(line => line.kind === 'audio' && line.port !== 0)
+  return {
+    codecs: [...new Set(audio.flatMap(line => line.payloads.flatMap(payload => payload.codec?.name ?? [])))],
+    sdes_srtp: audio.some(line => /SAVPF?$/i.test(line.protocol) && line.cryptos.length > 0),
+  }
+}
+
+async function admitAndBegin(
+  ctx: Context,
+  invite: InboundInvite,
+  asked: Asked,
+  offer: AdmissionRequest['offer'],
+  destination: Destination,
+): Promise<void> {
+  const sid = newId.call()
+  const row = callRow(ctx, sid, invite, asked, destination)
+  if (!row) return refuse(ctx, invite, 'number_unallocated', { value: asked.called })
+  const asks = requests(ctx, sid, row.project_id, invite, asked, offer, destination)
+  const now_ms = ctx.clock.now()
+  const taken = await ctx.state.transaction(async trx => {
+    const inserted = await insertCall(trx, row, now_ms)
+    let outcome: AdmissionOutcome | null = null
+    for (const ask of asks) {
+      outcome = await ctx.gate.take(trx, ask)
+      if (!outcome.admitted) break
+    }
+    if (!outcome) throw new Error('a call without an admission request')
+    await keepDecision(trx, ctx, sid, outcome)
+    return { inserted, outcome }
+  })
+  const { inserted, outcome } = taken
+  if (!outcome.admitted) {
+    const { code, headers } = sipRefusal(outcome.reason, outcome.facts, outcome.sentence)
+    ctx.log.info({ call_id: sid, trunk_id: row.trunk_id, reason: outcome.reason, code }, 'call not admitted')
+    ctx.bus.ring('outbox', sid)
+    return invite.refuse(code, { headers })
+  }
+  const session = await ctx.media.open(sid).catch(() => null)
+  const own_limit = asked.peer.kind === 'trunk' ? asked.peer.trunk.max_call_duration_seconds : null
+  if (!session) {
+    await endUnplaced(ctx, inserted, { cause: 'media_unavailable' })
+    return refuse(ctx, invite, 'media_unavailable')
+  }
+  const call = new InboundCall(ctx, { row: inserted, session, invite, limits: limitsOf(outcome, own_limit || null) })
+  ctx.log.info(
+    { call_id: sid, trunk_id: row.trunk_id, origin: row.origin, destination: destination.kind },
+    'call admitted',
+  )
+  await call.begin(callerPolicy(asked, invite), planOf(ctx, sid, invite, asked, destination, outcome))
+}
+
+const callerPolicy = ({ peer }: Asked, invite: InboundInvite): LegPolicy =>
+  peer.kind === 'trunk'
+    ? trunkPolicy(peer.trunk, invite.source.address)
+    : carrierPolicy(peer.carrier, invite.source.address)
+
+function planOf(
+  ctx: Context,
+  sid: string,
+  invite: InboundInvite,
+  asked: Asked,
+  destination: Destination,
+  outcome: AdmissionOutcome,
+): Plan {
+  if (destination.kind === 'application') {
+    const { application } = destination
+    return {
+      kind: 'script',
+      entry: {
+        kind: 'call',
+        entry: { kind: 'request', url: application.voice_url, method: application.voice_method },
+        fallback: application.fallback_url
+          ? { url: application.fallback_url, method: application.fallback_method }
+          : null,
+      },
+    }
+  }
+  const outgoing: Outgoing = {
+    call_sid: sid,
+    called_e164: outcome.called?.e164 ?? asked.called_e164 ?? asked.called,
+    caller_e164: outcome.caller_e164 ?? asked.caller,
+    restricted: asked.restricted,
+    caller_name: asked.caller_name,
+    max_forwards: asked.max_forwards - 1,
+    diversion: asked.diversion,
+    passed: asked.peer.kind === 'trunk' ? customHeaders(invite.headers) : {},
+  }
+  const hops =
+    destination.kind === 'delivery'
+      ? deliveryHops(ctx, destination.trunk, outgoing)
+      : hopsToWorld(ctx, { project_id: destination.trunk.project_id, trunk: destination.trunk, outgoing })
+  return { kind: 'bridge', hops }
+}
+
+/** Admission as each side of the call sees it: the peer's trunk, then what the number is routed to. */
+function requests(
+  ctx: Context,
+  call_sid: string,
+  project_id: string,
+  invite: InboundInvite,
+  asked: Asked,
+  offer: AdmissionRequest['offer'],
+  destination: Destination,
+): Omit<AdmissionRequest, 'node_id' | 'now_ms'>[] {
+  const common = { call_sid, called: asked.called, caller: asked.caller, transport: invite.source.transport, offer }
+  const { peer } = asked
+  const asks: Omit<AdmissionRequest, 'node_id' | 'now_ms'>[] = []
+  if (peer.kind === 'trunk')
+    asks.push({
+      ...common,
+      part: destination.kind === 'world' ? 'outbound' : 'on_net',
+      project_id: peer.trunk.project_id,
+      service: { type: 'trunk', id: peer.trunk.id },
+      own_targets: ownTargets(ctx, peer.trunk),
+    })
+  if (destination.kind !== 'world')
+    asks.push({
+      ...common,
+      part: 'inbound',
+      project_id,
+      service:
+        destination.kind === 'application'
+          ? { type: 'voice_application', id: destination.application.id }
+          : destination.service,
+      own_targets: null,
+    })
+  return asks
+}
+
+function callRow(ctx: Context, sid: string, invite: InboundInvite, asked: Asked, destination: Destination) {
+  const { peer } = asked
+  const project_id = destination.kind === 'world' ? destination.trunk.project_id : destination.number.project_id
+  if (project_id === null) return null
+  const application = destination.kind === 'application' ? destination.application : null
+  const at = iso(ctx.clock.now())
+  const request: CallRequest = {
+    ...(application
+      ? {
+          status_callback: application.status_callback_url,
+          status_callback_method: application.status_callback_method,
+          status_callback_events: ['completed'],
+        }
+      : {}),
+    sip: {
+      domain: hostOf(invite.uri),
+      username: asked.called,
+      call_id: invite.call_id,
+      source_ip: invite.source.address,
+      headers: customHeaders(invite.headers),
+    },
+    forwarded_from: asked.diversion,
+  }
+  return {
+    sid,
+    project_id,
+    account_sid: ctx.snapshot().accounts.get(project_id)?.account_sid ?? null,
+    parent_call_sid: null,
+    origin: peer.kind,
+    direction: destination.kind === 'world' ? ('outbound' as const) : ('inbound' as const),
+    from_number: asked.caller,
+    to_number: asked.called_e164 ?? asked.called,
+    status: 'ringing' as const,
+    trunk_id: destination.kind === 'delivery' ? destination.trunk.id : peer.kind === 'trunk' ? peer.trunk.id : null,
+    carrier_id: peer.kind === 'carrier' ? peer.carrier.id : null,
+    number_id: destination.kind === 'world' ? null : destination.number.id,
+    application_id: application?.id ?? null,
+    sip_call_id: invite.call_id,
+    request: JSON.stringify(request),
+    node_id: ctx.node_id,
+    queued_at: at,
+    initiated_at: at,
+    ringing_at: null,
+    answered_at: null,
+    ended_at: null,
+    duration_seconds: null,
+    sip_code: null,
+    reason: null,
+    ended_by: null,
+    decision_trace: null,
+  }
+}
+
+const addressOf = (value: string): string => /<([^>]*)>/.exec(value)?.[1] ?? value.split(';')[0]?.trim() ?? ''
+
+/** User part of a sip: URI or the number of a tel: URI, decoded, without parameters. */
+export function userOf(uri: string): string {
+  const user =
+    /^sips?:([^@;?]*)@/i.exec(uri)?.[1] ??
+    /^sips?:([^@:;?]*)(?:;|$)/i.exec(uri)?.[1] ??
+    /^tel:([^;?]*)/i.exec(uri)?.[1] ??
+    ''
+  try {
+    return decodeURIComponent(user.split(':')[0] ?? '').replace(/[\r\n\0]/g, '')
+  } catch {
+    return user.replace(/[\r\n\0]/g, '')
+  }
+}
+
+const hostOfTo = (invite: InboundInvite): string => hostOf(addressOf(invite.header('to') ?? ''))

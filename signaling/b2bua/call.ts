@@ -1,0 +1,270 @@
+import { type EndFacts, type Ending, ending } from '../../core/domain/calls/endings.ts'
+import { type CallFacts, standardParameters } from '../../core/domain/calls/parameters.ts'
+import { type CallRequest, readCallRequest } from '../../core/domain/calls/request.ts'
+import type { Timer } from '../../core/runtime/clock.ts'
+import type { Log } from '../../core/runtime/log.ts'
+import { addCallEvent } from '../../core/state/call-events.ts'
+import type { CallEventTable, Trx } from '../../core/state/index.ts'
+import { addMediaQuality } from '../../core/state/media-quality.ts'
+import { callFactsOf } from '../../core/state/outbox.ts'
+import {
+  type CallRow,
+  callAnswered,
+  callInitiated,
+  callRinging,
+  findCall,
+  finishCall,
+} from '../../core/state/running-calls.ts'
+import type { Context } from './context.ts'
+import type { Leg } from './leg.ts'
+import type { MediaEvent, MediaSession } from './media.ts'
+
+/** How often an end that the state could not take is tried again: running calls must not depend on storage (threats §2.6). */
+const WRITE_RETRIES = 8
+const DEAD_AFTER_MS = 60_000
+/** How much of the paid time must be left when more is bought. */
+const EXTEND_BEFORE_SECONDS = 5
+
+/**
+ * One call and all that it holds: rows, legs, media, timers, slots. It is the owner of all of it, and `end` is the one way
+ * out: whatever happens, it runs once and leaves nothing behind.
+ */
+export abstract class Call {
+  readonly sid: string
+  readonly ctx: Context
+  readonly log: Log
+  readonly session: MediaSession
+  readonly project_id: string
+  protected row: CallRow
+  readonly request: CallRequest
+  #writes: Promise<unknown> = Promise.resolve()
+  #ending: Promise<void> | null = null
+  #final: Ending | null = null
+  #answered_ms: number | null = null
+  #limit: Timer | null = null
+  #money: Timer | null = null
+  #ringing = false
+  readonly #endListeners: ((ending: Ending) => void)[] = []
+
+  constructor(ctx: Context, row: CallRow, session: MediaSession) {
+    this.ctx = ctx
+    this.row = row
+    this.sid = row.sid
+    this.project_id = row.project_id
+    this.session = session
+    this.request = readCallRequest(row.request)
+    this.log = ctx.log.child({ call_id: row.sid, ...(row.trunk_id ? { trunk_id: row.trunk_id } : {}) })
+    ctx.calls.add(this)
+  }
+
+  /** Legs that live now, for what concerns all of them. */
+  protected abstract legs(): Leg[]
+  /** What is not a leg: hunts, scripts, children. */
+  protected abstract stop(final: Ending): void
+  /** Codecs and packets of both legs, for the CDR. */
+  protected abstract mediaSummary(): object | null
+  protected abstract pddMs(): number | null
+
+  get ended(): boolean {
+    return this.#ending !== null
+  }
+
+  get answered(): boolean {
+    return this.#answered_ms !== null
+  }
+
+  get final(): Ending | null {
+    return this.#final
+  }
+
+  get facts(): CallFacts {
+    return callFactsOf(this.row, this.request)
+  }
+
+  get row_now(): CallRow {
+    return this.row
+  }
+
+  /** The standard set of voice-compat.md §7.2, as of now. */
+  parameters(): Record<string, string> {
+    return standardParameters(this.facts)
+  }
+
+  onEnd(listener: (ending: Ending) => void): void {
+    this.#endListeners.push(listener)
+  }
+
+  /** Writes in order, one transaction each. A failed write is logged: the call goes on without it. */
+  persist(work: (trx: Trx) => Promise<unknown>): Promise<void> {
+    const done = this.#writes.then(() => this.ctx.state.transaction(work))
+    const settled = done.then(
+      () => undefined,
+      err => this.log.error({ err }, 'a change of the call was not saved'),
+    )
+    this.#writes = settled
+    return settled
+  }
+
+  event(kind: CallEventTable['kind'], number: number | null, detail: Readonly<Record<string, unknown>>): void {
+    const at_ms = this.ctx.clock.now()
+    void this.persist(trx => addCallEvent(trx, { call_sid: this.sid, kind, number, detail }, at_ms))
+  }
+
+  /** The INVITE leaves, or the inbound one was admitted. */
+  protected initiated(changes: Parameters<typeof callInitiated>[2]): void {
+    const now_ms = this.ctx.clock.now()
+    void this.persist(async trx => {
+      this.#keep(await callInitiated(trx, this.sid, changes, now_ms))
+    })
+  }
+
+  protected ringing(): void {
+    if (this.#ringing || this.answered) return
+    this.#ringing = true
+    const now_ms = this.ctx.clock.now()
+    this.row = { ...this.row, status: 'ringing' }
+    void this.persist(async trx => {
+      this.#keep(await callRinging(trx, this.sid, now_ms))
+    })
+  }
+
+  /** From here on time counts: `limits` are seconds, null for none. */
+  protected answeredNow(limit: {
+    readonly seconds: number | null
+    readonly reason: 'max_duration' | 'spend_exhausted' | null
+  }) {
+    if (this.answered || this.ended) return
+    const now_ms = this.ctx.clock.now()
+    this.#answered_ms = this.ctx.clock.monotonic_ms()
+    this.row = { ...this.row, status: 'in-progress' }
+    void this.persist(async trx => {
+      this.#keep(await callAnswered(trx, this.sid, now_ms))
+    })
+    this.limitTo(limit.seconds, limit.reason ?? 'max_duration')
+  }
+
+  /** Cuts the call so many seconds after its answer. */
+  protected limitTo(seconds: number | null, cause: 'max_duration' | 'spend_exhausted'): void {
+    if (seconds === null || this.ended) return
+    this.#limit?.cancel()
+    // Node's timers hold 24 days; nobody's limit is longer.
+    const ms = Math.min(2 ** 31 - 1, Math.max(0, seconds * 1000 - this.elapsedMs()))
+    this.#limit = this.ctx.clock.after(ms, () => void this.end({ cause }))
+  }
+
+  /** Buys more time before what is paid for runs out; the call is cut when no more can be had. */
+  protected payAsItRuns(paid_until_seconds: number | null): void {
+    if (paid_until_seconds === null || this.ended) return
+    this.#money?.cancel()
+    const due_ms = Math.max(0, (paid_until_seconds - EXTEND_BEFORE_SECONDS) * 1000 - this.elapsedMs())
+    this.#money = this.ctx.clock.after(Math.min(due_ms, 2 ** 31 - 1), () => {
+      const elapsed_seconds = Math.ceil(this.elapsedMs() / 1000)
+      this.ctx.gate.extend(this.ctx.state.db, { call_sid: this.sid, elapsed_seconds }).then(
+        extension => {
+          if (extension.exhausted) this.limitTo(extension.paid_until_seconds ?? elapsed_seconds, 'spend_exhausted')
+          else this.payAsItRuns(extension.paid_until_seconds)
+        },
+        err => {
+          // Fail open for calls in progress (threats §2.6): what was paid for is tried again soon.
+          this.log.error({ err }, 'more time could not be paid for')
+          this.payAsItRuns(Math.ceil(this.elapsedMs() / 1000) + EXTEND_BEFORE_SECONDS + 5)
+        },
+      )
+    })
+  }
+
+  elapsedMs(): number {
+    return this.#answered_ms === null ? 0 : this.ctx.clock.monotonic_ms() - this.#answered_ms
+  }
+
+  /** Each leg's samples are kept; a call that nobody is heard on any more is ended (design section 4). */
+  protected mediaSample(leg: Leg, event: MediaEvent): void {
+    if (event.event === 'leg.stats') {
+      const now_ms = this.ctx.clock.now()
+      const { leg_id, stats } = event
+      void this.persist(trx => addMediaQuality(trx, { call_sid: this.sid, leg_id, stats }, now_ms))
+    }
+    if (event.event === 'leg.srtp_failed') this.event('warning', null, { reason: 'srtp_failed', leg_id: leg.id })
+    if (event.event !== 'leg.silent' || !this.answered) return
+    const legs = this.legs().filter(other => other.answered && !other.ended)
+    if (legs.length > 0 && legs.every(other => other.silent_ms >= DEAD_AFTER_MS))
+      void this.end({ cause: 'media_timeout' })
+  }
+
+  /** Ends the call, once. Later calls wait for the same end. */
+  end(facts: Omit<EndFacts, 'answered'>): Promise<void> {
+    this.#ending ??= this.#end(ending({ ...facts, answered: this.answered }), facts.headers ?? {})
+    return this.#ending
+  }
+
+  /** What an unanswered caller is told beyond the code. */
+  protected refusing(_final: Ending, _headers: Readonly<Record<string, string>>): void {
+    // Calls without a caller's INVITE have nobody to tell.
+  }
+
+  async #end(final: Ending, headers: Readonly<Record<string, string>>): Promise<void> {
+    this.#final = final
+    const ended_ms = this.ctx.clock.now()
+    const duration_seconds = Math.floor(this.elapsedMs() / 1000)
+    this.#limit?.cancel()
+    this.#money?.cancel()
+    this.row = { ...this.row, status: final.status, sip_code: final.sip_code, duration_seconds }
+    this.refusing(final, headers)
+    const legs = this.legs()
+    this.stop(final)
+    await Promise.all(legs.map(leg => leg.end(passedReason(headers) ?? final.bye_reason)))
+    await this.#writes
+    await this.#finish(final, ended_ms, duration_seconds)
+    await this.session.release()
+    this.ctx.calls.remove(this.sid)
+    this.ctx.metrics.calls.inc({ origin: this.row.origin, status: final.status })
+    this.ctx.bus.ring('calls', this.sid)
+    this.ctx.bus.ring('outbox', this.sid)
+    this.log.info(
+      { status: final.status, sip_code: final.sip_code, reason: final.reason, duration_seconds },
+      'call ended',
+    )
+    for (const listener of this.#endListeners) listener(final)
+  }
+
+  /** Status, CDR, slots, money and last callback in one transaction; tried again while the state cannot take it. */
+  async #finish(final: Ending, ended_ms: number, duration_seconds: number): Promise<void> {
+    const media = this.mediaSummary()
+    for (let tries = 0; ; tries++) {
+      try {
+        await this.ctx.state.transaction(async trx => {
+          const row = await finishCall(trx, this.sid, {
+            ending: final,
+            ended_ms,
+            pdd_ms: this.pddMs(),
+            media: media === null ? null : JSON.stringify(media),
+          })
+          this.#keep(row ?? (await findCall(trx, this.sid)))
+          const { duration_seconds: billed } = row ?? { duration_seconds }
+          await this.ctx.gate.release(trx, {
+            call_sid: this.sid,
+            duration_seconds: billed ?? duration_seconds,
+            answered: this.answered,
+          })
+        })
+        return
+      } catch (err) {
+        this.log.error({ err, tries }, 'the end of the call was not saved')
+        if (tries >= WRITE_RETRIES) return
+        await new Promise<void>(resolve => this.ctx.clock.after(Math.min(5000, 100 * 2 ** tries), resolve))
+      }
+    }
+  }
+
+  #keep(row: CallRow | undefined): void {
+    if (row) this.row = row
+  }
+}
+
+/** Cause values of a peer's Reason header pass to the other leg (RFC 3326); its text, which may name hosts, does not. */
+export function passedReason(headers: Readonly<Record<string, string>>): string | null {
+  const given = headers['reason'] ?? headers['Reason'] ?? ''
+  const causes = [...given.matchAll(/(Q\.850|SIP)\s*;\s*cause\s*=\s*(\d{1,3})/gi)].slice(0, 2)
+  if (causes.length === 0) return null
+  return causes.map(([, protocol, cause]) => `${protocol?.toUpperCase()};cause=${cause}`).join(', ')
+}

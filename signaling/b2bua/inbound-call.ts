@@ -1,0 +1,273 @@
+import type { Ending } from '../../core/domain/calls/endings.ts'
+import { sipRefusal } from '../../core/domain/reasons/index.ts'
+import type { CallRow } from '../../core/state/running-calls.ts'
+import { Cancelled, type InboundInvite, type InboundRequest, type SipResponse } from '../drachtio/types.ts'
+import { Script, type ScriptEntry } from '../scripts/script.ts'
+import { Call, passedReason } from './call.ts'
+import type { Context } from './context.ts'
+import { Hunt, type HuntHop, type HuntListener, type HuntOutcome } from './hunt.ts'
+import { InboundLeg } from './inbound-leg.ts'
+import { type Leg, type LegListener, refusalCode, warning } from './leg.ts'
+import { type LegPolicy, MediaRefusal, type MediaSession } from './media.ts'
+import type { OutboundLeg } from './outbound-leg.ts'
+import { causeOfLeg, legSummary } from './summary.ts'
+
+export interface Limits {
+  readonly max_duration_seconds: number | null
+  readonly max_duration_reason: 'max_duration' | 'spend_exhausted' | null
+  readonly paid_until_seconds: number | null
+}
+
+/** What becomes of an admitted inbound call. */
+export type Plan =
+  | { readonly kind: 'script'; readonly entry: ScriptEntry }
+  | { readonly kind: 'bridge'; readonly hops: readonly HuntHop[] }
+
+const SETUP_LIMIT_MS = 180_000
+
+/** A call that a peer sent us: its A leg, and either a script on it or a B leg bridged to it. */
+export class InboundCall extends Call {
+  readonly #a: InboundLeg
+  readonly #limits: Limits
+  #hunt: Hunt | null = null
+  #b: Leg | null = null
+  #script: Script | null = null
+  #bridged: 'relay' | 'transcode' | null = null
+
+  constructor(ctx: Context, options: { row: CallRow; session: MediaSession; invite: InboundInvite; limits: Limits }) {
+    super(ctx, options.row, options.session)
+    this.#limits = options.limits
+    this.#a = new InboundLeg(ctx, {
+      id: `${this.sid}-a`,
+      session: options.session,
+      listener: this.#listener(),
+      log: this.log,
+      invite: options.invite,
+    })
+    options.invite.onCancel(headers => void this.end({ cause: 'caller_hung_up', headers: reasonOnly(headers) }))
+  }
+
+  get leg(): InboundLeg {
+    return this.#a
+  }
+
+  get script(): Script | null {
+    return this.#script
+  }
+
+  /** Opens the caller's media and begins; every fault ends the call. */
+  async begin(policy: LegPolicy, plan: Plan): Promise<void> {
+    try {
+      await this.#a.openMedia(policy)
+      if (!this.#a.late) await this.#a.takeOffer(this.#a.invite.body)
+    } catch (error) {
+      await this.#cannot(error)
+      return
+    }
+    if (this.ended) return
+    if (plan.kind === 'script') this.#runScript(plan.entry)
+    else this.#bridge(plan.hops)
+  }
+
+  protected legs(): Leg[] {
+    const legs: Leg[] = [this.#a]
+    if (this.#b) legs.push(this.#b)
+    return legs
+  }
+
+  protected stop(final: Ending): void {
+    this.#script?.legEnded()
+    void this.#hunt?.end(final.bye_reason)
+  }
+
+  protected mediaSummary(): object | null {
+    return { a: legSummary(this.#a), b: this.#b ? legSummary(this.#b) : null, mode: this.#bridged }
+  }
+
+  protected pddMs(): number | null {
+    return this.#hunt?.pdd_ms ?? null
+  }
+
+  protected override refusing(final: Ending, headers: Readonly<Record<string, string>>): void {
+    const passed = passedReason(headers)
+    const own = final.reason ? sipRefusal(final.reason).headers : {}
+    this.#a.refuseWith(final.sip_code, {
+      ...(final.ended_by === 'called' ? {} : own),
+      ...(passed ? { Reason: passed } : {}),
+      ...extra(headers),
+    })
+  }
+
+  // ---------------------------------------------------------------------------------------------------------- script
+
+  #runScript(entry: ScriptEntry): void {
+    this.#a.ring()
+    this.#script = new Script(
+      {
+        call: this,
+        leg: this.#a,
+        direction: 'inbound',
+        answer: async () => {
+          await this.#a.answer()
+          this.#answeredNow()
+        },
+        reject: (sip_code, status) => void this.end({ cause: 'rejected', sip_code, status, reason: null }),
+        hangup: () => void this.end({ cause: 'script' }),
+        early: () => this.#a.early(),
+        ring: () => this.#a.ring(),
+      },
+      entry,
+    )
+    this.#script.start()
+  }
+
+  // ---------------------------------------------------------------------------------------------------------- bridge
+
+  #bridge(hops: readonly HuntHop[]): void {
+    const listener: HuntListener = {
+      ...this.#listener(),
+      attempt: hop => {
+        const { carrier_id } = hop
+        if (carrier_id !== null) this.initiated({ carrier_id })
+      },
+      ringing: (_leg, response) => this.#ringing(response),
+      early: leg => this.#early(leg),
+      answered: leg => void this.#farAnswered(leg),
+      failed: outcome => void this.#farFailed(outcome),
+    }
+    this.#hunt = new Hunt(this.ctx, {
+      call_sid: this.sid,
+      hops,
+      session: this.session,
+      listener,
+      persist: work => void this.persist(work),
+      ring_ms: SETUP_LIMIT_MS,
+      log: this.log,
+      prefer: this.#a,
+    })
+    this.#hunt.start()
+  }
+
+  #ringing(response: SipResponse): void {
+    this.ringing()
+    const { status } = response
+    this.#a.ring(status === 181 || status === 182 || status === 183 ? status : 180)
+  }
+
+  async #early(leg: OutboundLeg): Promise<boolean> {
+    this.ringing()
+    this.#b = leg
+    this.#a.prefer = leg
+    try {
+      if (!(await this.#a.early())) {
+        this.#a.ring()
+        return false
+      }
+      await this.#join(leg)
+      return true
+    } catch (error) {
+      if (!this.ended) this.log.info({ err: error }, 'early media could not be passed on')
+      this.#a.ring()
+      return false
+    }
+  }
+
+  async #farAnswered(leg: OutboundLeg): Promise<void> {
+    this.#b = leg
+    this.#a.prefer = leg
+    try {
+      await this.#a.answer()
+      if (this.ended) return
+      this.#answeredNow()
+      await this.#join(leg)
+    } catch (error) {
+      if (this.ended) return
+      if (error instanceof Cancelled) await this.end({ cause: 'caller_hung_up' })
+      else await this.#cannot(error)
+    }
+  }
+
+  async #join(leg: Leg): Promise<void> {
+    const { mode } = await this.session.hub.request('bridge', { a: this.#a.id, b: leg.id })
+    this.#bridged = mode
+  }
+
+  #farFailed(outcome: HuntOutcome): Promise<void> {
+    if (outcome.link_lost) return this.end({ cause: 'node_lost' })
+    return this.end({
+      cause:
+        outcome.reason === 'target_unreachable'
+          ? 'unreachable'
+          : outcome.reason === 'no_answer' && outcome.code === 487
+            ? 'ring_timeout'
+            : 'refused',
+      sip_code: outcome.reason === 'no_answer' && outcome.code === 487 ? 480 : outcome.code,
+      status: outcome.status,
+      reason: outcome.reason,
+      headers: reasonOnly(outcome.headers),
+    })
+  }
+
+  // ------------------------------------------------------------------------------------------------------------ both
+
+  #answeredNow(): void {
+    const { max_duration_seconds, max_duration_reason, paid_until_seconds } = this.#limits
+    this.answeredNow({ seconds: max_duration_seconds, reason: max_duration_reason })
+    this.payAsItRuns(paid_until_seconds)
+  }
+
+  #listener(): LegListener {
+    return {
+      ended: (leg, { cause, headers }) => {
+        if (leg === this.#a || leg === this.#b)
+          void this.end(causeOfLeg(cause, leg === this.#a ? 'a' : 'b', reasonOnly(headers)))
+      },
+      digit: (leg, digit, by) => this.#digit(leg, digit, by),
+      refer: (leg, request) => this.#refer(leg, request),
+      notify: (leg, request) => {
+        if (this.#script && leg === this.#a) this.#script.notified(request)
+        else request.respond(200)
+      },
+      held: (leg, held) =>
+        this.event('state', null, { what: held ? 'held' : 'resumed', leg: leg === this.#a ? 'a' : 'b' }),
+      media: (leg, event) => {
+        this.mediaSample(leg, event)
+        if (leg === this.#a) this.#script?.media(event)
+      },
+    }
+  }
+
+  #digit(leg: Leg, digit: string, by: 'media' | 'info'): void {
+    if (this.#script) {
+      this.#script.digit(digit, by)
+      return
+    }
+    const other = leg === this.#a ? this.#b : this.#a
+    // RFC 4733 passes through the bridge by itself; what came by INFO is sent on as RFC 4733.
+    if (by === 'info' && other?.answered)
+      other.sendDigits(`${this.sid}-info`, digit).catch(err => this.log.debug({ err }, 'a key was not passed on'))
+  }
+
+  #refer(leg: Leg, request: InboundRequest): void {
+    if (this.#script && leg === this.#a) this.#script.referred('self', request)
+    else request.respond(603)
+  }
+
+  /** Media could not be set up: the caller hears why. */
+  #cannot(error: unknown): Promise<void> {
+    const code = refusalCode(error)
+    if (!(error instanceof MediaRefusal)) {
+      this.log.error({ err: error }, 'could not set up the call')
+      return this.end({ cause: 'internal' })
+    }
+    if (code === 503) return this.end({ cause: 'media_unavailable' })
+    const reason = error.reason === 'srtp_required' ? 'srtp_required' : 'no_common_codec'
+    return this.end({ cause: 'not_admitted', sip_code: code, reason, headers: warning(error) })
+  }
+}
+
+const reasonOnly = (headers: Readonly<Record<string, string>>): Record<string, string> =>
+  headers['reason'] ? { reason: headers['reason'] } : {}
+
+const extra = (headers: Readonly<Record<string, string>>): Record<string, string> =>
+  Object.fromEntries(Object.entries(headers).filter(([name]) => name !== 'reason' && name !== 'Reason'))

@@ -1,0 +1,176 @@
+import type { Ending } from '../../core/domain/calls/endings.ts'
+import type { CallRow } from '../../core/state/running-calls.ts'
+import type { Headers, InboundRequest } from '../drachtio/types.ts'
+import type { Script } from '../scripts/script.ts'
+import { Call, passedReason } from './call.ts'
+import type { Context } from './context.ts'
+import { Hunt, type HuntHop, type HuntOutcome } from './hunt.ts'
+import type { Limits } from './inbound-call.ts'
+import type { Leg, LegListener } from './leg.ts'
+import type { MediaEvent, MediaSession } from './media.ts'
+import type { OutboundLeg } from './outbound-leg.ts'
+import { causeOfLeg, legSummary } from './summary.ts'
+
+/** What the one who placed a call is told of it. */
+export interface OutboundWatcher {
+  initiated?(): void
+  ringing?(): void
+  /** Early media can be heard on `leg`. */
+  early?(leg: OutboundLeg): void
+  answered(leg: OutboundLeg): void
+  /** A key of the far end, while no script runs on this call. */
+  digit?(digit: string, by: 'media' | 'info'): void
+  refer?(request: InboundRequest): void
+  ended?(final: Ending): void
+}
+
+/** A call that we place: by API, or as a child of a Dial. */
+export class OutboundCall extends Call {
+  readonly #limits: Limits
+  readonly #watcher: OutboundWatcher
+  #hunt: Hunt | null = null
+  #leg: OutboundLeg | null = null
+  #script: Script | null = null
+  #initiated = false
+  #endHeaders: Headers = {}
+  #detail: string | null = null
+
+  constructor(
+    ctx: Context,
+    options: { row: CallRow; session: MediaSession; limits: Limits; watcher: OutboundWatcher },
+  ) {
+    super(ctx, options.row, options.session)
+    this.#limits = options.limits
+    this.#watcher = options.watcher
+    this.onEnd(final => options.watcher.ended?.(final))
+  }
+
+  /** The leg that is tried now, or is answered. */
+  get leg(): OutboundLeg | null {
+    return this.#leg ?? this.#hunt?.leg ?? null
+  }
+
+  get script(): Script | null {
+    return this.#script
+  }
+
+  /** From now on this script is told of keys and media, and of the end. */
+  run(script: Script): void {
+    this.#script = script
+    script.start()
+  }
+
+  /** Headers of the final answer or BYE, for those who may see them. */
+  get endHeaders(): Headers {
+    return this.#endHeaders
+  }
+
+  get detail(): string | null {
+    return this.#detail
+  }
+
+  begin(hops: readonly HuntHop[], options: { readonly ring_ms: number; readonly prefer: Leg | null }): void {
+    this.#hunt = new Hunt(this.ctx, {
+      call_sid: this.sid,
+      hops,
+      session: this.session,
+      persist: work => void this.persist(work),
+      ring_ms: options.ring_ms,
+      log: this.log,
+      prefer: options.prefer,
+      listener: {
+        ...this.#listener(),
+        attempt: (hop, { call_id }) => {
+          if (this.#initiated) return
+          this.#initiated = true
+          this.initiated({ sip_call_id: call_id, ...(hop.carrier_id === null ? {} : { carrier_id: hop.carrier_id }) })
+          this.#watcher.initiated?.()
+        },
+        ringing: () => {
+          this.ringing()
+          this.#watcher.ringing?.()
+        },
+        early: async leg => {
+          this.ringing()
+          this.#leg = leg
+          this.#watcher.early?.(leg)
+          return true
+        },
+        answered: leg => this.#answered(leg),
+        failed: outcome => void this.#failed(outcome),
+      },
+    })
+    this.#hunt.start()
+  }
+
+  protected legs(): Leg[] {
+    return this.#leg ? [this.#leg] : []
+  }
+
+  protected stop(final: Ending): void {
+    this.#script?.legEnded()
+    void this.#hunt?.end(final.bye_reason)
+  }
+
+  protected mediaSummary(): object | null {
+    return this.#leg ? { a: null, b: legSummary(this.#leg), mode: null } : null
+  }
+
+  protected pddMs(): number | null {
+    return this.#hunt?.pdd_ms ?? null
+  }
+
+  #answered(leg: OutboundLeg): void {
+    if (this.ended) {
+      void leg.end(null)
+      return
+    }
+    this.#leg = leg
+    const { max_duration_seconds, max_duration_reason, paid_until_seconds } = this.#limits
+    this.answeredNow({ seconds: max_duration_seconds, reason: max_duration_reason })
+    this.payAsItRuns(paid_until_seconds)
+    this.#watcher.answered(leg)
+  }
+
+  #failed(outcome: HuntOutcome): Promise<void> {
+    this.#endHeaders = outcome.headers
+    this.#detail = outcome.detail
+    if (outcome.link_lost) return this.end({ cause: 'node_lost' })
+    const ring_timeout = outcome.reason === 'no_answer' && outcome.code === 487
+    return this.end({
+      cause: outcome.reason === 'target_unreachable' ? 'unreachable' : ring_timeout ? 'ring_timeout' : 'refused',
+      sip_code: outcome.code,
+      status: outcome.status,
+      reason: outcome.reason,
+    })
+  }
+
+  #listener(): LegListener {
+    return {
+      ended: (leg, { cause, headers }) => {
+        if (leg !== this.leg) return
+        this.#endHeaders = headers
+        const reason = passedReason(headers)
+        void this.end(causeOfLeg(cause, 'b', reason ? { reason } : {}))
+      },
+      digit: (_leg, digit, by) => {
+        if (this.#script && !this.#script.done) this.#script.digit(digit, by)
+        else this.#watcher.digit?.(digit, by)
+      },
+      refer: (_leg, request) => {
+        if (this.#script && !this.#script.done) this.#script.referred('self', request)
+        else if (this.#watcher.refer) this.#watcher.refer(request)
+        else request.respond(603)
+      },
+      notify: (_leg, request) => {
+        if (this.#script) this.#script.notified(request)
+        else request.respond(200)
+      },
+      held: (_leg, held) => this.event('state', null, { what: held ? 'held' : 'resumed', leg: 'b' }),
+      media: (leg, event: MediaEvent) => {
+        this.mediaSample(leg, event)
+        if (leg === this.leg) this.#script?.media(event)
+      },
+    }
+  }
+}

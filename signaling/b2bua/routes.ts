@@ -1,0 +1,135 @@
+import { holdsAddress, parseAddress, presentedCaller } from '../../core/domain/identity/index.ts'
+import { delivery, egress, type Hop } from '../../core/domain/routing/index.ts'
+import type { Headers } from '../drachtio/types.ts'
+import { targetUri } from '../trunks/health.ts'
+import type { CarrierConfig, ProjectConfig, Target, TrunkConfig } from '../trunks/snapshot.ts'
+import type { Context } from './context.ts'
+import type { HuntHop } from './hunt.ts'
+import type { LegPolicy } from './media.ts'
+
+/** From where a call may go to the INVITEs that try it: targets in order, each with its headers and media policy. */
+
+export interface Outgoing {
+  readonly call_sid: string
+  /** With the plus. */
+  readonly called_e164: string
+  readonly caller_e164: string
+  /** The caller asked not to be shown (RFC 3323). */
+  readonly restricted: boolean
+  readonly caller_name: string | null
+  readonly max_forwards: number
+  /** For a forwarded call: the number that was called first (RFC 5806). */
+  readonly diversion: string | null
+  /** X- headers of the call's origin, already chosen by rule; for the customer's own trunks only. */
+  readonly passed: Headers
+}
+
+type Routable = Target & { readonly degraded: boolean; readonly carrier: CarrierConfig | null }
+
+/** Where a call to the world may leave: the trunk's own targets, else carriers (design section 4, "Egress"). */
+export function egressHops(
+  ctx: Context,
+  options: { readonly project: ProjectConfig; readonly trunk: TrunkConfig | null; readonly outgoing: Outgoing },
+): HuntHop[] {
+  const { trunk, project, outgoing } = options
+  const carriers = [...ctx.snapshot().carriers.values()].filter(carrier => carrier.sandbox === project.sandbox)
+  const hops = egress<Routable>(
+    {
+      targets: trunk ? routable(ctx, trunk.targets, null) : [],
+      isOwnSource: target => trunk !== null && isOwn(ctx, trunk, target),
+      carrier_routes: carriers.flatMap(carrier =>
+        carrier.routes.map(route => ({
+          ...route,
+          carrier_id: carrier.id,
+          targets: routable(ctx, carrier.targets, carrier),
+        })),
+      ),
+      digits: outgoing.called_e164.slice(1),
+    },
+    Math.random,
+  )
+  return hops.map(hop => huntHop(ctx, hop, trunk, outgoing))
+}
+
+/** How many targets of its own the trunk has for a call to the world. */
+export const ownTargets = (ctx: Context, trunk: TrunkConfig): number =>
+  trunk.targets.filter(target => target.enabled && !isOwn(ctx, trunk, target)).length
+
+/** Where a call to a number routed to this trunk goes. */
+export const deliveryHops = (ctx: Context, trunk: TrunkConfig, outgoing: Outgoing): HuntHop[] =>
+  delivery<Routable>(routable(ctx, trunk.targets, null), Math.random).map(hop => huntHop(ctx, hop, trunk, outgoing))
+
+const routable = (ctx: Context, targets: readonly Target[], carrier: CarrierConfig | null): Routable[] =>
+  targets.map(target => ({ ...target, carrier, degraded: ctx.health.degraded(target.id) }))
+
+/** The target is the peer itself: its address, as written or as it last answered, lies inside the trunk's sources. */
+function isOwn(ctx: Context, trunk: TrunkConfig, target: Target): boolean {
+  const host = hostOf(target.uri)
+  const address = parseAddress(host) ? host : ctx.health.address(target.id)
+  return address !== null && holdsAddress(trunk.source_index, address)
+}
+
+function huntHop(ctx: Context, hop: Hop<Routable>, trunk: TrunkConfig | null, outgoing: Outgoing): HuntHop {
+  const { target } = hop
+  const { carrier } = target
+  const host = hostOf(target.uri)
+  return {
+    uri: withUser(targetUri(target.uri, target.transport), outgoing.called_e164),
+    target: target.uri,
+    target_id: target.id,
+    carrier_id: hop.carrier_id,
+    transport: target.transport,
+    headers: invitationHeaders(ctx, outgoing, carrier ? 'carrier' : 'customer'),
+    policy: carrier ? carrierPolicy(carrier, literal(host)) : trunkPolicy(trunk, literal(host)),
+    redirect_hosts: carrier || !trunk ? [] : trunk.targets.map(other => hostOf(other.uri).toLowerCase()),
+  }
+}
+
+/** What our INVITE says of the caller, and what it passes on. Nothing of the other leg's peer is in it. */
+export function invitationHeaders(
+  ctx: Context,
+  outgoing: Outgoing,
+  to: 'carrier' | 'customer',
+): Record<string, string> {
+  const { from, asserted, privacy } = presentedCaller(outgoing.caller_e164, outgoing.restricted, ctx.config.domain)
+  const name = outgoing.caller_name?.replace(/["\\]/g, '').replace(/[^\x20-\x7e]/g, '') ?? ''
+  return {
+    From: name !== '' && !outgoing.restricted ? `"${name.slice(0, 64)}" ${from}` : from,
+    'P-Asserted-Identity': asserted,
+    ...(privacy ? { Privacy: privacy } : {}),
+    'Max-Forwards': String(outgoing.max_forwards),
+    ...(outgoing.diversion
+      ? { Diversion: `<sip:${outgoing.diversion}@${ctx.config.domain}>;reason=unconditional` }
+      : {}),
+    ...(to === 'customer' ? { ...outgoing.passed, 'X-Strowger-CallSid': outgoing.call_sid } : {}),
+  }
+}
+
+export const trunkPolicy = (trunk: TrunkConfig | null, signalled_from: string | null): LegPolicy => ({
+  codecs: trunk ? [...trunk.codecs] : ['PCMU', 'PCMA'],
+  security: trunk?.security ?? 'rtp',
+  source_validation: trunk?.source_validation ?? 'relaxed',
+  sources: trunk ? trunk.sources.slice(0, 256) : [],
+  signalled_from,
+  telephone_event: true,
+})
+
+export const carrierPolicy = (carrier: CarrierConfig, signalled_from: string | null): LegPolicy => ({
+  codecs: [...carrier.codecs],
+  security: 'rtp',
+  source_validation: 'relaxed',
+  sources: carrier.sources.slice(0, 256),
+  signalled_from,
+  telephone_event: true,
+})
+
+export const hostOf = (uri: string): string =>
+  (/^sips?:(?:[^@]*@)?(\[[^\]]*\]|[^:;?>\s]+)/i.exec(uri)?.[1] ?? '').replace(/^\[|\]$/g, '')
+
+const literal = (host: string): string | null => (parseAddress(host) ? host : null)
+
+/** The URI with this user part and without headers; scheme, host, port and parameters stay. */
+function withUser(uri: string, user: string): string {
+  const match = /^(sips?:)(?:[^@]*@)?([^?]*)/i.exec(uri)
+  return match ? `${match[1]}${user}@${match[2]}` : uri
+}

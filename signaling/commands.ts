@@ -1,0 +1,125 @@
+import type { Timer } from '../core/runtime/clock.ts'
+import { type CallCommand, claimCommands, finishCommand } from '../core/state/call-commands.ts'
+import { findCall } from '../core/state/running-calls.ts'
+import type { Target } from '../markup/interpreter/types.ts'
+import type { Originator } from './admission/originate.ts'
+import { endUnplaced } from './admission/originate.ts'
+import type { Context } from './b2bua/context.ts'
+import { InboundCall } from './b2bua/inbound-call.ts'
+import { OutboundCall } from './b2bua/outbound-call.ts'
+
+const POLL_MS = 500
+/** How many are taken at a time: the rest stays for other nodes, or for the next look. */
+const BATCH = 20
+
+/** Takes what the API asks of calls: woken by the bus and by a timer, the same path for both. */
+export class CommandTaker {
+  readonly #ctx: Context
+  readonly #originator: Originator
+  readonly #ends: (() => void)[]
+  #running: Promise<void> | null = null
+  #again = false
+  #stopped = false
+
+  constructor(ctx: Context, originator: Originator) {
+    this.#ctx = ctx
+    this.#originator = originator
+    const poll: Timer = ctx.clock.every(POLL_MS, () => this.look())
+    this.#ends = [() => poll.cancel(), ctx.bus.on('commands', () => this.look())]
+  }
+
+  look(): void {
+    if (this.#stopped) return
+    if (this.#running) {
+      this.#again = true
+      return
+    }
+    this.#running = this.#take()
+      .catch(err => this.#ctx.log.error({ err }, 'commands could not be taken'))
+      .finally(() => {
+        this.#running = null
+        if (!this.#again) return
+        this.#again = false
+        this.look()
+      })
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true
+    for (const end of this.#ends) end()
+    await this.#running
+  }
+
+  async #take(): Promise<void> {
+    // A draining node takes no new call; another node, or its successor, will.
+    const originates = this.#ctx.draining() || !this.#ctx.sip.connected || !this.#ctx.media.connected ? 0 : BATCH
+    const commands = await claimCommands(this.#ctx.state, this.#ctx.node_id, { originates, limit: 2 * BATCH })
+    for (const command of commands) {
+      // Each on its own: one that waits for something holds nobody up.
+      this.#carryOut(command)
+        .then(
+          outcome => finishCommand(this.#ctx.state.db, command.id, outcome, this.#ctx.clock.now()),
+          err => {
+            this.#ctx.log.error({ err, call_id: command.call_sid }, 'a command failed')
+            return finishCommand(this.#ctx.state.db, command.id, 'internal', this.#ctx.clock.now())
+          },
+        )
+        .catch(err => this.#ctx.log.error({ err, call_id: command.call_sid }, 'the outcome of a command was not saved'))
+    }
+    if (commands.length >= BATCH) this.#again = true
+  }
+
+  async #carryOut(command: CallCommand): Promise<string> {
+    const call = this.#ctx.calls.get(command.call_sid)
+    switch (command.kind) {
+      case 'originate': {
+        const row = await findCall(this.#ctx.state.db, command.call_sid)
+        if (!row || row.ended_at !== null) return 'call_ended'
+        await this.#originator.originate(row)
+        return 'done'
+      }
+      case 'hangup':
+        if (!call) return this.#unplaced(command.call_sid)
+        await call.end({ cause: 'api' })
+        return 'done'
+      case 'cancel':
+        if (!call) return this.#unplaced(command.call_sid)
+        if (call.answered) return 'answered'
+        await call.end({ cause: 'api' })
+        return 'done'
+      case 'redirect':
+        if (!(call instanceof OutboundCall || call instanceof InboundCall)) return 'not_live'
+        return this.#redirect(call, command.payload)
+    }
+  }
+
+  /** The call has not begun: it waits for its turn, or for a command before this one. */
+  async #unplaced(sid: string): Promise<string> {
+    if (await this.#originator.cancel(sid)) return 'done'
+    const row = await findCall(this.#ctx.state.db, sid)
+    if (!row || row.ended_at !== null) return 'call_ended'
+    await endUnplaced(this.#ctx, row, { cause: 'api' })
+    return 'done'
+  }
+
+  #redirect(call: OutboundCall | InboundCall, json: string): string {
+    const { script } = call
+    if (!script) return 'no_script'
+    const payload = JSON.parse(json) as Redirect
+    const fallback: Target | null = payload.fallback_url
+      ? { url: payload.fallback_url, method: payload.fallback_method ?? 'POST' }
+      : null
+    const taken = payload.url
+      ? script.update({ kind: 'request', url: payload.url, method: payload.method ?? 'POST' }, fallback)
+      : script.update({ kind: 'inline', text: payload.markup ?? '' }, fallback)
+    return taken ? 'done' : 'script_over'
+  }
+}
+
+interface Redirect {
+  readonly url?: string | null
+  readonly method?: 'GET' | 'POST'
+  readonly markup?: string | null
+  readonly fallback_url?: string | null
+  readonly fallback_method?: 'GET' | 'POST'
+}

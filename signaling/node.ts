@@ -1,0 +1,221 @@
+import type { Bus } from '../core/runtime/bus.ts'
+import type { Clock } from '../core/runtime/clock.ts'
+import type { Config } from '../core/runtime/config.ts'
+import { newId } from '../core/runtime/ids.ts'
+import type { Log } from '../core/runtime/log.ts'
+import type { Registry } from '../core/runtime/metrics.ts'
+import { unseal } from '../core/runtime/secrets.ts'
+import type { VoiceRequester } from '../core/runtime/voice-request.ts'
+import type { State } from '../core/state/index.ts'
+import {
+  endCallsOfLostNodes,
+  HEARTBEAT_MS,
+  heartbeat,
+  type NodeRow,
+  registerNode,
+  removeNode,
+} from '../core/state/nodes.ts'
+import type { MediaClient } from '../media/protocol/client.ts'
+import { createGate } from './admission/gate.ts'
+import { Originator } from './admission/originate.ts'
+import { receiveInvite } from './admission/receive.ts'
+import type { Context } from './b2bua/context.ts'
+import { MediaHub } from './b2bua/media.ts'
+import { CallRegistry } from './b2bua/registry.ts'
+import { CommandTaker } from './commands.ts'
+import type { InboundRequest, SipStack } from './drachtio/types.ts'
+import { createNodeMetrics } from './metrics.ts'
+import { Configuration } from './trunks/configuration.ts'
+import { DigestAuthenticator } from './trunks/digest.ts'
+import { TargetHealth } from './trunks/health.ts'
+
+export interface NodeOptions {
+  readonly config: Config
+  readonly state: State
+  readonly media: MediaClient
+  readonly sip: SipStack
+  readonly bus: Bus
+  readonly clock: Clock
+  readonly log: Log
+  readonly voice: VoiceRequester
+  readonly metrics: Registry
+}
+
+export interface SignalingNode {
+  readonly id: string
+  readonly live_calls: number
+  /** New calls are refused; resolves when those that run have ended, or after `limit_ms`. */
+  drain(limit_ms: number): Promise<void>
+  stop(): Promise<void>
+}
+
+/** How long calls may go on after SIGTERM; the supervisor waits a little longer. */
+const STOP_DRAIN_MS = 3000
+const SWEEP_MS = 5000
+const ALLOW = 'INVITE, ACK, CANCEL, BYE, OPTIONS, INFO, UPDATE, PRACK, REFER, NOTIFY'
+
+export async function startSignaling(options: NodeOptions): Promise<SignalingNode> {
+  const { config, state, sip, bus, clock, log } = options
+  const id = newId.node()
+  const gate = createGate(id, clock)
+  await registerNode(state.db, { id, kind: 'signaling', pid: process.pid }, clock.now())
+  await endLost(options, gate, { dead: row => isDead(row, id) })
+
+  const calls = new CallRegistry()
+  const metrics = createNodeMetrics(options.metrics)
+  const media = new MediaHub(options.media, log)
+  const configuration = new Configuration({ state, node_id: id, clock, bus, log })
+  const health = new TargetHealth({ sip, state, clock, log, node_id: id, random: Math.random })
+  const tokens = new Map<string, string>()
+  let draining = false
+  const ctx: Context = {
+    node_id: id,
+    config,
+    clock,
+    log,
+    bus,
+    state,
+    sip,
+    media,
+    voice: options.voice,
+    gate,
+    metrics,
+    calls,
+    health,
+    snapshot: () => configuration.current,
+    draining: () => draining,
+    authToken: project_id => {
+      const account = configuration.current.accounts.get(project_id)
+      if (!account?.active) return null
+      const sealed = account.auth_token_sealed
+      const token = tokens.get(sealed) ?? unseal(config.master_key, sealed)
+      tokens.set(sealed, token)
+      return token
+    },
+  }
+  configuration.onChange(snapshot => {
+    tokens.clear()
+    health.apply(snapshot)
+  })
+  await configuration.refresh()
+
+  const digest = new DigestAuthenticator({ clock, realm: config.domain, snapshot: ctx.snapshot })
+  sip.onInvite(invite => {
+    receiveInvite(ctx, digest, invite).catch(err => {
+      log.error({ err, sip_call_id: invite.call_id }, 'an INVITE could not be handled')
+      invite.refuse(500)
+    })
+  })
+  sip.onRequest(request => outsideDialog(request))
+  const originator = new Originator(ctx)
+  const commands = new CommandTaker(ctx, originator)
+
+  // The SIP server has dropped, or will drop, every dialog of a lost link, and the worker every session: their calls end.
+  const unlink = sip.onLink(up => {
+    if (up) commands.look()
+    else endAll(calls, 'node_lost', log)
+  })
+  media.onDown(() => endAll(calls, 'node_lost', log))
+  options.media.on('up', () => commands.look())
+
+  const beat = clock.every(HEARTBEAT_MS, () => void keepAlive(options, id))
+  const sweep = clock.every(
+    SWEEP_MS,
+    () => void endLost(options, gate, {}).catch(err => log.error({ err }, 'sweep failed')),
+  )
+  metrics.gauge('strowger_live_calls', 'Calls that run on this node', () => calls.size)
+  metrics.gauge('strowger_dialogs', 'SIP dialogs of this node', () => sip.counts().dialogs)
+  metrics.gauge(
+    'strowger_sip_transactions',
+    'SIP requests and answers that wait for the SIP server',
+    () => sip.counts().transactions,
+  )
+  metrics.gauge('strowger_media_listeners', 'Legs and recordings that this node listens to', () => media.listening)
+  metrics.gauge('strowger_calls_waiting', 'API calls that wait for their turn', () => originator.waiting)
+  metrics.gauge('strowger_edge_connected', '1 while the link to the SIP server stands', () => Number(sip.connected))
+  metrics.gauge('strowger_media_connected', '1 while the media worker is there', () => Number(media.connected))
+  log.info({ node_id: id }, 'signaling node started')
+
+  const drain = async (limit_ms: number): Promise<void> => {
+    draining = true
+    let timer: { cancel(): void } | null = null
+    const limit = new Promise<void>(resolve => {
+      timer = clock.after(limit_ms, resolve)
+    })
+    await Promise.race([calls.whenIdle(), limit])
+    ;(timer as { cancel(): void } | null)?.cancel()
+  }
+  return {
+    id,
+    get live_calls() {
+      return calls.size
+    },
+    drain,
+    async stop() {
+      await drain(STOP_DRAIN_MS)
+      await commands.stop()
+      originator.stop()
+      await Promise.all(calls.all().map(call => call.end({ cause: 'draining' })))
+      beat.cancel()
+      sweep.cancel()
+      unlink()
+      await health.stop()
+      await configuration.stop()
+      await state.transaction(trx => removeNode(trx, id))
+      sip.close()
+      options.media.close()
+    },
+  }
+}
+
+function endAll(calls: CallRegistry, cause: 'node_lost', log: Log): void {
+  if (calls.size > 0) log.warn({ calls: calls.size, cause }, 'calls are ended')
+  for (const call of calls.all()) void call.end({ cause })
+}
+
+/** OPTIONS says that we are there; the rest has no place outside a dialog. */
+function outsideDialog(request: InboundRequest): void {
+  if (request.method === 'OPTIONS') request.respond(200, { headers: { Allow: ALLOW, Accept: 'application/sdp' } })
+  else if (request.method === 'REGISTER') request.respond(403)
+  else request.respond(405, { headers: { Allow: ALLOW } })
+}
+
+async function keepAlive({ state, clock, log }: NodeOptions, id: string): Promise<void> {
+  try {
+    if (await heartbeat(state.db, id, clock.now())) return
+    // Others took us for lost (a long stop): our calls have their CDRs already, and we go on under the same name.
+    log.warn({ node_id: id }, 'this node was taken for lost')
+    await registerNode(state.db, { id, kind: 'signaling', pid: process.pid }, clock.now())
+  } catch (err) {
+    log.error({ err }, 'heartbeat failed')
+  }
+}
+
+const endLost = (options: NodeOptions, gate: Context['gate'], how: { dead?: (row: NodeRow) => boolean }) =>
+  endCallsOfLostNodes(options.state, options.clock.now(), {
+    ...how,
+    also: async (trx, row) => {
+      await gate.release(trx, {
+        call_sid: row.sid,
+        duration_seconds: row.duration_seconds ?? 0,
+        answered: row.answered_at !== null,
+      })
+    },
+  }).then(ended => {
+    if (ended.length > 0) {
+      options.log.warn({ calls: ended.length }, 'calls of a lost node were ended')
+      options.bus.ring('outbox', '')
+    }
+  })
+
+/** A node of this machine whose process is no more: its calls need not wait for its silence. */
+function isDead(row: NodeRow, own_id: string): boolean {
+  if (row.id === own_id) return false
+  if (row.pid === process.pid) return true
+  try {
+    process.kill(row.pid, 0)
+    return false
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ESRCH'
+  }
+}

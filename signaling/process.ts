@@ -1,0 +1,39 @@
+import { join } from 'node:path'
+import { connectBus } from '../core/runtime/bus.ts'
+import { systemClock } from '../core/runtime/clock.ts'
+import { createHttpClient } from '../core/runtime/http/index.ts'
+import { runProcess, StartRefused } from '../core/runtime/lifecycle.ts'
+import { createVoiceRequester } from '../core/runtime/voice-request.ts'
+import { openState } from '../core/state/index.ts'
+import { connectMedia } from '../media/protocol/client.ts'
+import { connectStack } from './drachtio/stack.ts'
+import { startSignaling } from './node.ts'
+
+await runProcess('signaling', async ({ config, log, metrics }) => {
+  const { drachtio } = config
+  if (!drachtio) throw new StartRefused('STROWGER_DRACHTIO: the signaling node needs HOST:PORT of a SIP server')
+  const state = await openState(config)
+  const http = createHttpClient({ allow_private: config.allow_private_webhooks, user_agent: 'Strowger', log })
+  const bus = connectBus(config.run_dir)
+  const media = connectMedia({ path: join(config.run_dir, 'media.sock'), log, client: `signaling-${process.pid}` })
+  const sip = connectStack({ ...drachtio, secret: config.drachtio_secret, log })
+  const node = await startSignaling({
+    config,
+    state,
+    media,
+    sip,
+    bus,
+    clock: systemClock,
+    log,
+    voice: createVoiceRequester({ http }),
+    metrics,
+  })
+  return {
+    async stop() {
+      await node.stop()
+      bus.close()
+      await http.close()
+      await state.close()
+    },
+  }
+})

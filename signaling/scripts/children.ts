@@ -1,0 +1,267 @@
+import { parseNumber } from '../../core/domain/numbers/parse.ts'
+import type { DialChild, EndChild, Event, SipUri, TransferChild, Whisper } from '../../markup/interpreter/types.ts'
+import { placeChild } from '../admission/place.ts'
+import type { OutboundCall } from '../b2bua/outbound-call.ts'
+import type { OutboundLeg } from '../b2bua/outbound-leg.ts'
+import type { InboundRequest } from '../drachtio/types.ts'
+import { Script } from './script.ts'
+
+interface Child {
+  readonly name: string
+  readonly command: DialChild
+  call: OutboundCall | null
+  /** Why it is to be ended, when that came before there was a call. */
+  wanted: EndChild['cause'] | null
+  transferred: boolean
+  ended: boolean
+}
+
+const END_CAUSES = {
+  timeout: 'ring_timeout',
+  lost: 'lost',
+  canceled: 'caller_hung_up',
+  completed: 'script',
+} as const
+
+/** The child calls of one script. */
+export class Children {
+  readonly #script: Script
+  readonly #emit: (event: Event) => void
+  readonly #children = new Map<string, Child>()
+  #bridged: string | null = null
+  #country: string | null = null
+
+  constructor(script: Script, emit: (event: Event) => void) {
+    this.#script = script
+    this.#emit = emit
+  }
+
+  /** The child whose media is joined to this leg. */
+  get bridged(): string | null {
+    return this.#bridged
+  }
+
+  leg(name: string): OutboundLeg | null {
+    return this.#children.get(name)?.call?.leg ?? null
+  }
+
+  /** Of the last number dialled, for its ring tone. */
+  country(): string {
+    return this.#country ?? 'us'
+  }
+
+  dial(command: DialChild): void {
+    const child: Child = { name: command.child, command, call: null, wanted: null, transferred: false, ended: false }
+    this.#children.set(child.name, child)
+    if (command.target.kind === 'number') this.#country = parseNumber(command.target.number, 'NG')?.country ?? null
+    void this.#place(child)
+  }
+
+  end(name: string, cause: EndChild['cause']): void {
+    const child = this.#children.get(name)
+    if (!child || child.ended) return
+    child.wanted = cause
+    void child.call?.end({ cause: END_CAUSES[cause] })
+  }
+
+  relayEarly(name: string): void {
+    const { host } = this.#script
+    const leg = this.leg(name)
+    if (!leg) return
+    const join = async (): Promise<void> => {
+      host.leg.prefer = leg
+      if (!host.leg.answered && !(await host.early())) return
+      await leg.session.hub.request('bridge', { a: host.leg.id, b: leg.id })
+    }
+    join().catch(err => host.call.log.info({ err }, 'early media could not be relayed'))
+  }
+
+  whisper(command: Whisper): void {
+    const child = this.#children.get(command.child)
+    const leg = child?.call?.leg
+    if (!child?.call || !leg) return this.#emit({ type: 'whisper_ended', child: command.child, outcome: 'failed' })
+    const { call } = child
+    const script = new Script(
+      {
+        call,
+        leg,
+        direction: 'outbound',
+        answer: () => Promise.resolve(),
+        reject: () => undefined,
+        hangup: () => undefined,
+        early: () => Promise.resolve(false),
+        ring: () => undefined,
+        done: outcome =>
+          this.#emit({
+            type: 'whisper_ended',
+            child: child.name,
+            outcome: outcome === 'finished' ? 'finished' : outcome === 'failed' ? 'failed' : 'hangup',
+          }),
+      },
+      { kind: 'whisper', entry: { kind: 'request', url: command.url, method: command.method }, fallback: null },
+    )
+    call.run(script)
+  }
+
+  bridge(name: string): void {
+    const { host } = this.#script
+    const leg = this.leg(name)
+    if (!leg) return
+    host.leg.prefer = leg
+    leg.session.hub.request('bridge', { a: host.leg.id, b: leg.id }).then(
+      () => {
+        this.#bridged = name
+        this.#emit({ type: 'bridged', child: name })
+      },
+      err => {
+        host.call.log.warn({ err }, 'the legs could not be joined')
+        this.end(name, 'completed')
+      },
+    )
+  }
+
+  /** The child goes on alone, with a script of its own. */
+  transfer(command: TransferChild): void {
+    const child = this.#children.get(command.child)
+    const leg = child?.call?.leg
+    if (!child?.call || !leg || child.ended) return
+    child.transferred = true
+    this.#children.delete(child.name)
+    const { call } = child
+    leg.session.hub.request('unbridge', { leg_id: leg.id }).catch(() => undefined)
+    call.run(
+      new Script(
+        {
+          call,
+          leg,
+          direction: 'outbound',
+          answer: () => Promise.resolve(),
+          reject: () => undefined,
+          hangup: () => void call.end({ cause: 'script' }),
+          early: () => Promise.resolve(false),
+          ring: () => undefined,
+        },
+        {
+          kind: 'call',
+          entry: { kind: 'request', url: command.url, method: command.method, parameters: command.parameters },
+          fallback: null,
+        },
+        this.#script.cookies,
+      ),
+    )
+  }
+
+  /** A key that came by INFO on this leg, for the child that it is joined to. */
+  passKey(digit: string): void {
+    const leg = this.#bridged === null ? null : this.leg(this.#bridged)
+    if (leg?.answered && !leg.ended)
+      leg
+        .sendDigits(`${leg.id}-info`, digit)
+        .catch(err => this.#script.host.call.log.debug({ err }, 'a key was not passed on'))
+  }
+
+  /** The script is over: no child outlives it but the one it was handed over to. */
+  drop(): void {
+    for (const child of this.#children.values()) {
+      child.wanted ??= 'completed'
+      if (!child.ended) void child.call?.end({ cause: child.call.answered ? 'script' : 'caller_hung_up' })
+    }
+  }
+
+  async #place(child: Child): Promise<void> {
+    const { host } = this.#script
+    const { name } = child
+    const call_sid = (): string => child.call?.sid ?? ''
+    const placed = await placeChild(host.call, {
+      command: child.command,
+      prefer: host.leg,
+      created: call => {
+        child.call = call
+      },
+      watcher: {
+        initiated: () => this.#emit({ type: 'child_progress', child: name, state: 'initiated', call_sid: call_sid() }),
+        ringing: () => this.#emit({ type: 'child_progress', child: name, state: 'ringing', call_sid: call_sid() }),
+        early: () => this.#emit({ type: 'child_progress', child: name, state: 'early_media', call_sid: call_sid() }),
+        answered: () => this.#emit({ type: 'child_answered', child: name, call_sid: call_sid() }),
+        digit: (digit, by) => this.#keyOfChild(child, digit, by),
+        refer: (request: InboundRequest) => this.#script.referred(name, request),
+        ended: () => this.#ended(child),
+      },
+    }).catch(err => {
+      host.call.log.error({ err }, 'a child could not be placed')
+      return { refused: { sip_code: 500, number: null, detail: 'internal' } }
+    })
+    if (placed && 'refused' in placed) return this.#refused(child, placed.refused)
+    if (child.wanted !== null) void child.call?.end({ cause: END_CAUSES[child.wanted] })
+  }
+
+  /** Keys of the child pass to this leg by themselves when they are RFC 4733. */
+  #keyOfChild(child: Child, digit: string, by: 'media' | 'info'): void {
+    const { leg, call } = this.#script.host
+    if (by === 'info' && this.#bridged === child.name && leg.answered)
+      leg.sendDigits(`${leg.id}-info`, digit).catch(err => call.log.debug({ err }, 'a key was not passed on'))
+  }
+
+  #refused(child: Child, why: { sip_code: number | null; number: number | null; detail: string }): void {
+    child.ended = true
+    this.#children.delete(child.name)
+    this.#emit({
+      type: 'child_ended',
+      child: child.name,
+      status: 'failed',
+      call_sid: child.call?.sid ?? null,
+      duration_seconds: null,
+      sip_code: why.sip_code,
+      sip_call_id: null,
+      headers: {},
+      number: why.number,
+      detail: why.detail,
+    })
+  }
+
+  #ended(child: Child): void {
+    const { call } = child
+    if (!call || child.ended) return
+    child.ended = true
+    if (this.#bridged === child.name) this.#bridged = null
+    if (child.transferred) return
+    this.#children.delete(child.name)
+    const final = call.final
+    this.#emit({
+      type: 'child_ended',
+      child: child.name,
+      status: final?.status ?? 'failed',
+      call_sid: call.sid,
+      duration_seconds: call.answered ? (call.row_now.duration_seconds ?? 0) : null,
+      sip_code: final?.sip_code ?? null,
+      sip_call_id: call.row_now.sip_call_id,
+      headers: customHeaders(call.endHeaders),
+      number: null,
+      detail: call.detail,
+    })
+  }
+}
+
+/** X- headers that a script may see (voice-compat.md §12.1). */
+export const customHeaders = (headers: Readonly<Record<string, string>>): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(headers)
+      .filter(([name]) => /^x-/i.test(name) && !/^x-strowger/i.test(name))
+      .slice(0, 32),
+  )
+
+/** URIs by priority, shares by weight among equals. */
+export function orderUris(uris: readonly SipUri[], random: () => number): SipUri[] {
+  const rest = [...uris].sort((a, b) => a.priority - b.priority)
+  const ordered: SipUri[] = []
+  while (rest.length > 0) {
+    const group = rest.filter(uri => uri.priority === rest[0]?.priority)
+    const total = group.reduce((sum, uri) => sum + Math.max(1, uri.weight), 0)
+    let pick = random() * total
+    const chosen = group.find(uri => (pick -= Math.max(1, uri.weight)) < 0) ?? group[0]
+    if (!chosen) break
+    ordered.push(chosen)
+    rest.splice(rest.indexOf(chosen), 1)
+  }
+  return ordered
+}

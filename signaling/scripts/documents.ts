@@ -1,0 +1,83 @@
+import type { CookieJar } from '../../core/domain/webhooks/cookies.ts'
+import type { VoiceReply } from '../../core/runtime/voice-request.ts'
+import type { Callback, Fetch, Fetched } from '../../markup/interpreter/types.ts'
+import type { Call } from '../b2bua/call.ts'
+
+interface Http {
+  readonly call: Call
+  readonly cookies: CookieJar
+  readonly signal: AbortSignal
+}
+
+/** A document, as the event that the interpreter waits for. */
+export async function fetchDocument(http: Http, command: Fetch): Promise<Fetched> {
+  const { call, cookies, signal } = http
+  const auth_token = call.ctx.authToken(call.project_id)
+  if (auth_token === null)
+    return {
+      type: 'fetched',
+      id: command.id,
+      result: { ok: false, number: 11200, detail: 'the voice account is not active' },
+    }
+  const reply = await call.ctx.voice.send({
+    url: command.url,
+    method: command.method,
+    parameters: Object.entries({ ...call.parameters(), ...command.parameters }),
+    auth_token,
+    reply: 'document',
+    cookies,
+    signal,
+  })
+  remember(call, command.document, command.method, reply)
+  return { type: 'fetched', id: command.id, result: resultOf(reply) }
+}
+
+/** A request whose reply means nothing. It outlives the script: nothing of it is owed to anybody. */
+export async function sendCallback(http: Http, command: Callback): Promise<void> {
+  const { call, cookies } = http
+  const auth_token = call.ctx.authToken(call.project_id)
+  if (auth_token === null) return
+  const reply = await call.ctx.voice.send({
+    url: command.url,
+    method: command.method,
+    parameters: Object.entries({ ...call.parameters(), ...command.parameters }),
+    auth_token,
+    reply: 'ignored',
+    cookies,
+  })
+  remember(call, command.about, command.method, reply)
+}
+
+function resultOf(reply: VoiceReply): Fetched['result'] {
+  if (!reply.ok) return { ok: false, number: reply.number, detail: reply.detail }
+  const header = reply.headers['content-type'] ?? ''
+  const content_type = header.split(';')[0]?.trim().toLowerCase() ?? ''
+  if (content_type.startsWith('audio/')) return { ok: true, text: '', content_type, final_url: reply.url }
+  return { ok: true, text: decode(reply.body, header), content_type, final_url: reply.url }
+}
+
+/** Charset of the header, else of the XML declaration, else UTF-8; bytes that fit none become U+FFFD. */
+function decode(body: Buffer, header: string): string {
+  const declared = /<\?xml[^>]{0,200}encoding\s*=\s*["']([\w.:-]{1,40})["']/i.exec(
+    body.subarray(0, 300).toString('latin1'),
+  )
+  const named = /charset\s*=\s*"?([\w.:-]{1,40})/i.exec(header)?.[1] ?? declared?.[1] ?? 'utf-8'
+  try {
+    return new TextDecoder(named).decode(body)
+  } catch {
+    // A name that nobody knows: UTF-8 is what nearly all of them mean.
+    return new TextDecoder().decode(body)
+  }
+}
+
+function remember(call: Call, what: string, method: string, reply: VoiceReply): void {
+  call.event('http', reply.ok ? null : reply.number, {
+    what,
+    method,
+    url: reply.url.split('?')[0],
+    status: reply.status,
+    duration_ms: reply.duration_ms,
+    attempts: reply.attempts.length,
+    ...(reply.ok ? {} : { detail: reply.detail }),
+  })
+}

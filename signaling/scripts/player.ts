@@ -1,0 +1,171 @@
+import type { Event, Play, PlayItem } from '../../markup/interpreter/types.ts'
+import type { PlaySource } from '../../media/protocol/schema.ts'
+import type { Leg } from '../b2bua/leg.ts'
+import { type MediaEvent, MediaRefusal } from '../b2bua/media.ts'
+import type { ScriptHost } from './script.ts'
+
+/** What the media worker plays at once: sources in a row, so many times. `items[i]` is the item that source i came from. */
+interface Segment {
+  readonly sources: PlaySource[]
+  readonly items: number[]
+  readonly loop: number
+}
+
+interface Playing {
+  readonly id: string
+  readonly segments: Segment[]
+  current: Segment | null
+  play_id: string
+  stopped: boolean
+  readonly failures: { item: number; number: number; detail: string }[]
+}
+
+const RING = 'ring'
+const MAX_SOURCES = 100
+
+/** Plays to one leg, and types on it. */
+export class Player {
+  readonly #host: ScriptHost
+  readonly #emit: (event: Event) => void
+  readonly #prefix: string
+  #playing: Playing | null = null
+  #ringing = false
+  #counter = 0
+  readonly #sending = new Map<string, string>()
+
+  constructor(host: ScriptHost, emit: (event: Event) => void) {
+    this.#host = host
+    this.#emit = emit
+    // Scripts may follow one another on a leg (a whisper, then the child's own): ids must not meet.
+    this.#prefix = `${host.leg.id}-${Math.random().toString(36).slice(2, 8)}`
+  }
+
+  play(command: Play): void {
+    const playing: Playing = {
+      id: command.id,
+      segments: segmentsOf(command.items),
+      current: null,
+      play_id: '',
+      stopped: false,
+      failures: [],
+    }
+    this.#playing = playing
+    this.#next(playing)
+  }
+
+  stop(id: string): void {
+    const playing = this.#playing
+    if (playing?.id !== id) return
+    playing.stopped = true
+    if (playing.current) this.#stopNow(playing.play_id)
+  }
+
+  ring(country: string): void {
+    if (this.#ringing) return
+    this.#ringing = true
+    this.#request({
+      leg_id: this.#host.leg.id,
+      play_id: `${this.#prefix}-${RING}`,
+      sources: [{ kind: 'ringback', country }],
+      loop: 0,
+    })
+  }
+
+  stopRing(): void {
+    if (!this.#ringing) return
+    this.#ringing = false
+    this.#stopNow(`${this.#prefix}-${RING}`)
+  }
+
+  sendDigits(id: string, leg: Leg | null, digits: string): void {
+    const done = (): void => this.#emit({ type: 'digits_sent', id })
+    if (!leg || leg.ended) return done()
+    const send_id = `${this.#prefix}-${id}`
+    this.#sending.set(send_id, id)
+    leg.sendDigits(send_id, digits).catch(err => {
+      this.#host.call.log.info({ err }, 'digits could not be sent')
+      if (this.#sending.delete(send_id)) done()
+    })
+  }
+
+  media(event: MediaEvent): void {
+    if (event.event === 'digits.sent') {
+      const id = this.#sending.get(event.send_id)
+      if (id !== undefined && this.#sending.delete(event.send_id)) this.#emit({ type: 'digits_sent', id })
+    }
+    const playing = this.#playing
+    if (event.event !== 'play.ended' || !playing || event.play_id !== playing.play_id) return
+    for (const { index, detail } of event.failures) this.#failed(playing, index, detail)
+    if (event.reason === 'failed' && event.failures.length === 0)
+      for (const index of playing.current?.sources.keys() ?? []) this.#failed(playing, index, event.detail ?? 'failed')
+    this.#next(playing)
+  }
+
+  drop(): void {
+    const playing = this.#playing
+    this.#playing = null
+    if (playing?.current && !this.#host.leg.ended) this.#stopNow(playing.play_id)
+    if (!this.#host.leg.ended) this.stopRing()
+  }
+
+  #next(playing: Playing): void {
+    if (this.#playing !== playing) return
+    const segment = playing.stopped ? undefined : playing.segments.shift()
+    if (!segment) {
+      this.#playing = null
+      this.#emit({ type: 'play_ended', id: playing.id, failures: playing.failures })
+      return
+    }
+    playing.current = segment
+    playing.play_id = `${this.#prefix}-${playing.id}-${this.#counter++}`
+    const { sources, loop } = segment
+    this.#request({ leg_id: this.#host.leg.id, play_id: playing.play_id, sources, loop }, error => {
+      for (const index of sources.keys()) this.#failed(playing, index, error)
+      this.#next(playing)
+    })
+  }
+
+  #failed(playing: Playing, index: number, detail: string): void {
+    const item = playing.current?.items[index]
+    const source = playing.current?.sources[index]
+    if (item === undefined || !source || playing.failures.some(known => known.item === item)) return
+    const number = source.kind === 'speech' ? 13512 : /type|format|not audio|decod/i.test(detail) ? 13420 : 11200
+    playing.failures.push({ item, number, detail })
+  }
+
+  #request(
+    params: { leg_id: string; play_id: string; sources: PlaySource[]; loop: number },
+    failed?: (detail: string) => void,
+  ) {
+    this.#host.leg.session.hub.request('play.start', params).catch(error => {
+      if (!this.#host.leg.ended) this.#host.call.log.info({ err: error }, 'could not play')
+      failed?.(error instanceof MediaRefusal ? error.detail : String(error))
+    })
+  }
+
+  #stopNow(play_id: string): void {
+    this.#host.leg.session.hub
+      .request('play.stop', { leg_id: this.#host.leg.id, play_id })
+      .catch(err => this.#host.call.log.debug({ err }, 'play was not stopped'))
+  }
+}
+
+/** Items said once go together, so that nothing is heard between them; one said n times is a segment of its own. */
+function segmentsOf(items: readonly PlayItem[]): Segment[] {
+  const segments: Segment[] = []
+  for (const [index, item] of items.entries()) {
+    const loop = item.kind === 'silence' ? 1 : item.loop
+    const last = segments.at(-1)
+    if (last && loop === 1 && last.loop === 1 && last.sources.length < MAX_SOURCES) {
+      last.sources.push(sourceOf(item))
+      last.items.push(index)
+    } else segments.push({ sources: [sourceOf(item)], items: [index], loop })
+  }
+  return segments
+}
+
+function sourceOf(item: PlayItem): PlaySource {
+  if (item.kind === 'url') return { kind: 'url', url: item.url }
+  if (item.kind === 'silence') return { kind: 'silence', ms: item.ms }
+  return { kind: 'speech', text: item.text.slice(0, 4096), voice: item.voice.slice(0, 64), language: item.language }
+}

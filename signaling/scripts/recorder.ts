@@ -1,0 +1,246 @@
+import { mkdir, rm } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { newId } from '../../core/runtime/ids.ts'
+import { enqueueRecordingCallback } from '../../core/state/outbox.ts'
+import { insertRecording, updateRecording } from '../../core/state/recordings.ts'
+import type {
+  Event,
+  RecordEnded,
+  RecordingCallback,
+  RecordingFacts,
+  RecordLeg,
+  StartRecording,
+} from '../../markup/interpreter/types.ts'
+import type { MethodParams } from '../../media/protocol/schema.ts'
+import type { Leg } from '../b2bua/leg.ts'
+import { type MediaEvent, MediaRefusal } from '../b2bua/media.ts'
+import type { ScriptHost } from './script.ts'
+
+type Ended = Extract<MediaEvent, { event: 'record.ended' }>
+
+interface Recording {
+  readonly sid: string
+  readonly file: string
+  readonly source: string
+  readonly channels: 1 | 2
+  readonly track: 'both' | 'inbound' | 'outbound'
+  readonly callback: RecordingCallback | null
+  readonly started_ms: number
+  readonly ended: (event: Ended, facts: RecordingFacts | null, absent: 16101 | 16102 | null) => void
+}
+
+/** Shorter than this is nothing (voice-compat.md §10, 16101). */
+const LEAST_MS = 100
+
+/** Recordings of one script: rows, files, callbacks. Their ends come from the media worker, also after the leg's. */
+export class Recorder {
+  readonly #host: ScriptHost
+  readonly #emit: (event: Event) => void
+  /** Sid by command id. */
+  readonly #live = new Map<string, string>()
+  #last: { sid: string; url: string; duration_seconds: number } | null = null
+
+  constructor(host: ScriptHost, emit: (event: Event) => void) {
+    this.#host = host
+    this.#emit = emit
+  }
+
+  /** The latest finished recording of this script. */
+  get last() {
+    return this.#last
+  }
+
+  /** The Record verb: what the far end says, until silence, a key, the length or the end of the leg. */
+  record(command: RecordLeg): void {
+    const failed = (detail: string): void => {
+      this.#host.call.event('warning', null, { detail: `recording failed: ${detail}` })
+      this.#emit({ type: 'record_ended', id: command.id, reason: 'failed', key: null, recording: null, absent: null })
+    }
+    void this.#begin({
+      id: command.id,
+      source: 'RecordVerb',
+      channels: 1,
+      track: 'inbound',
+      callback: command.callback,
+      params: {
+        channels: 1,
+        left: this.#host.leg.id,
+        right: null,
+        what: 'received',
+        max_ms: command.max_seconds * 1000,
+        silence_ms: command.silence_seconds === 0 ? null : Math.max(100, command.silence_seconds * 1000),
+        finish_keys: command.finish_on_key,
+        beep: command.beep,
+        trim: command.trim,
+      },
+      ended: (event, recording, absent) => {
+        const key = event.key ?? null
+        this.#emit({ type: 'record_ended', id: command.id, reason: reasonOf(event), key, recording, absent })
+      },
+      failed,
+    })
+  }
+
+  /** A recording in the background: of this leg's call, or of it and a child. */
+  start(command: StartRecording, child: Leg | null): void {
+    const { leg } = this.#host
+    const one_way = command.track !== 'both'
+    const left = command.track === 'outbound' && child ? child.id : leg.id
+    const channels = one_way ? 1 : command.channels
+    void this.#begin({
+      id: command.id,
+      source: command.child === null ? 'StartCallRecordingAPI' : 'DialVerb',
+      channels,
+      track: command.track,
+      callback: command.callback,
+      params: {
+        channels,
+        left,
+        right: one_way ? null : (child?.id ?? null),
+        what: one_way ? 'received' : 'both',
+        max_ms: null,
+        silence_ms: null,
+        finish_keys: '',
+        beep: false,
+        trim: command.trim,
+      },
+      started: sid => this.#emit({ type: 'recording_started', id: command.id, sid, url: this.#url(sid) }),
+      ended: (_event, recording) => this.#emit({ type: 'recording_ended', id: command.id, recording }),
+      failed: detail => {
+        this.#emit({ type: 'activity_ended', id: command.id, number: null, detail: `recording failed: ${detail}` })
+        this.#emit({ type: 'recording_ended', id: command.id, recording: null })
+      },
+    })
+  }
+
+  stop(id: string): void {
+    const recording_id = this.#live.get(id)
+    if (!recording_id) return
+    this.#host.leg.session.hub
+      .request('record.stop', { recording_id })
+      .catch(err => this.#host.call.log.debug({ err, recording_id }, 'recording was not stopped'))
+  }
+
+  async #begin(wanted: {
+    readonly id: string
+    readonly source: string
+    readonly channels: 1 | 2
+    readonly track: Recording['track']
+    readonly callback: RecordingCallback | null
+    readonly params: Omit<MethodParams<'record.start'>, 'session_id' | 'recording_id' | 'file'>
+    readonly started?: (sid: string) => void
+    readonly ended: Recording['ended']
+    readonly failed: (detail: string) => void
+  }): Promise<void> {
+    const { call, leg } = this.#host
+    const { ctx } = call
+    const sid = newId.recording()
+    const started_ms = ctx.clock.now()
+    const file = join('recordings', new Date(started_ms).toISOString().slice(0, 10), `${sid}.wav`)
+    const recording: Recording = { ...wanted, sid, file, started_ms }
+    const path = join(ctx.config.data_dir, file)
+    const { hub } = leg.session
+    this.#live.set(wanted.id, sid)
+    hub.listen(sid, event => {
+      if (event.event === 'record.ended') void this.#ended(wanted.id, recording, event)
+    })
+    try {
+      await mkdir(dirname(path), { recursive: true })
+      await call.persist(trx =>
+        insertRecording(
+          trx,
+          {
+            sid,
+            call_sid: call.sid,
+            project_id: call.project_id,
+            source: wanted.source,
+            channels: wanted.channels,
+            track: wanted.track,
+            file,
+          },
+          started_ms,
+        ),
+      )
+      await hub.request('record.start', { ...wanted.params, session_id: leg.session.id, recording_id: sid, file: path })
+      wanted.started?.(sid)
+      await this.#tell(recording, 'in-progress', 0, null)
+    } catch (error) {
+      hub.forget(sid)
+      this.#live.delete(wanted.id)
+      const detail = error instanceof MediaRefusal ? `${error.reason}: ${error.detail}` : String(error)
+      await call.persist(trx => updateRecording(trx, sid, { status: 'absent' }, ctx.clock.now()))
+      await this.#tell(recording, 'absent', 0, null)
+      wanted.failed(detail)
+    }
+  }
+
+  async #ended(id: string, recording: Recording, event: Ended): Promise<void> {
+    const { call, leg } = this.#host
+    const { ctx } = call
+    leg.session.hub.forget(recording.sid)
+    this.#live.delete(id)
+    const absent = event.empty ? 16102 : event.duration_ms < LEAST_MS ? 16101 : null
+    const nothing = absent !== null || event.reason === 'failed' || event.sha256 === null
+    const duration_seconds = Math.round(event.duration_ms / 1000)
+    const url = this.#url(recording.sid)
+    if (nothing) await rm(join(ctx.config.data_dir, recording.file), { force: true }).catch(() => undefined)
+    await call.persist(trx =>
+      updateRecording(
+        trx,
+        recording.sid,
+        nothing
+          ? { status: 'absent', error_number: absent, duration_ms: event.duration_ms }
+          : { status: 'completed', duration_ms: event.duration_ms, bytes: event.bytes, sha256: event.sha256 },
+        ctx.clock.now(),
+      ),
+    )
+    await this.#tell(recording, nothing ? 'absent' : 'completed', duration_seconds, absent)
+    if (!nothing) this.#last = { sid: recording.sid, url, duration_seconds }
+    recording.ended(event, nothing ? null : { sid: recording.sid, url, duration_seconds }, absent)
+  }
+
+  async #tell(
+    recording: Recording,
+    status: 'in-progress' | 'completed' | 'absent',
+    duration_seconds: number,
+    error_number: number | null,
+  ): Promise<void> {
+    if (!recording.callback?.events.includes(status)) return
+    const { call } = this.#host
+    const { account_sid } = call.facts
+    await call.persist(trx =>
+      enqueueRecordingCallback(trx, recording.callback, {
+        account_sid,
+        call_sid: call.sid,
+        recording_sid: recording.sid,
+        url: this.#url(recording.sid),
+        status,
+        duration_seconds,
+        channels: recording.channels,
+        started_ms: recording.started_ms,
+        source: recording.source,
+        track: recording.track,
+        error_number,
+        project_id: call.project_id,
+        now_ms: call.ctx.clock.now(),
+      }),
+    )
+    call.ctx.bus.ring('outbox', call.sid)
+  }
+
+  #url(sid: string): string {
+    const { call } = this.#host
+    return `${call.ctx.config.base_url}/2010-04-01/Accounts/${call.facts.account_sid}/Recordings/${sid}.wav`
+  }
+}
+
+function reasonOf(event: Ended): RecordEnded['reason'] {
+  switch (event.reason) {
+    case 'leg_closed':
+      return 'hangup'
+    case 'disk_full':
+      return 'failed'
+    default:
+      return event.reason
+  }
+}

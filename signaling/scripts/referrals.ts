@@ -1,0 +1,120 @@
+import type { Timer } from '../../core/runtime/clock.ts'
+import type { AnswerRefer, Event, Refer } from '../../markup/interpreter/types.ts'
+import type { Leg } from '../b2bua/leg.ts'
+import type { Dialog, InboundRequest } from '../drachtio/types.ts'
+import { customHeaders } from './children.ts'
+import type { ScriptHost } from './script.ts'
+
+/** A transfer is waited for no longer than this (voice-compat.md §10, Refer). */
+const NOTIFY_LIMIT_MS = 60_000
+
+interface Sent {
+  readonly id: string
+  readonly sip_code: number
+  notify_code: number | null
+  timer: Timer
+}
+
+/** REFER both ways on one script's leg: ours with what its NOTIFYs say, theirs with the NOTIFYs that we owe (RFC 3515). */
+export class Referrals {
+  readonly #host: ScriptHost
+  readonly #emit: (event: Event) => void
+  #sent: Sent | null = null
+  readonly #received = new Map<string, InboundRequest>()
+
+  constructor(host: ScriptHost, emit: (event: Event) => void) {
+    this.#host = host
+    this.#emit = emit
+  }
+
+  send(command: Refer): void {
+    void this.#refer(command)
+  }
+
+  notified(request: InboundRequest): void {
+    request.respond(200)
+    const sent = this.#sent
+    if (!sent || !/^refer/i.test(request.header('event') ?? request.header('o') ?? 'refer')) return
+    const code = /^SIP\/2\.0\s+(\d{3})/.exec(request.body)?.[1]
+    if (code !== undefined) sent.notify_code = Number(code)
+    const over = /terminated/i.test(request.header('subscription-state') ?? '')
+    if (over || (sent.notify_code !== null && sent.notify_code >= 200)) this.#over()
+  }
+
+  received(leg: 'self' | string, request: InboundRequest): void {
+    const target = request.header('refer-to') ?? request.header('r')
+    if (target === null) return request.respond(400)
+    if (this.#received.has(leg)) return request.respond(491)
+    this.#received.set(leg, request)
+    this.#emit({ type: 'refer_received', leg, target, headers: customHeaders(request.headers) })
+    // A run that does not answer at once will not answer at all.
+    if (this.#received.delete(leg)) request.respond(603)
+  }
+
+  answer(command: AnswerRefer, legOf: (child: string) => Leg | null): void {
+    const request = this.#received.get(command.leg)
+    if (!request) return
+    this.#received.delete(command.leg)
+    request.respond(command.sip_code)
+    if (command.sip_code !== 202) return
+    const leg = command.leg === 'self' ? this.#host.leg : legOf(command.leg)
+    const dialog = leg?.sipDialog
+    if (!leg || !dialog) return
+    void this.#release(leg, dialog)
+  }
+
+  drop(): void {
+    this.#sent?.timer.cancel()
+    this.#sent = null
+    for (const request of this.#received.values()) request.respond(603)
+    this.#received.clear()
+  }
+
+  /** The remaining leg has its new script: the referrer hears of it and is released. */
+  async #release(_leg: Leg, dialog: Dialog): Promise<void> {
+    try {
+      await notify(dialog, '100 Trying', 'active;expires=60')
+      await notify(dialog, '200 OK', 'terminated;reason=noresource')
+    } catch (err) {
+      this.#host.call.log.info({ err }, 'the referrer could not be notified')
+    }
+    await dialog.bye()
+  }
+
+  async #refer(command: Refer): Promise<void> {
+    const { leg, call } = this.#host
+    const dialog = leg.sipDialog
+    if (!dialog) return this.#emit({ type: 'refer_ended', id: command.id, sip_code: null, notify_code: null })
+    try {
+      const answer = await dialog.request('REFER', {
+        headers: {
+          ...Object.fromEntries(command.headers),
+          'Refer-To': `<${command.uri}>`,
+          'Referred-By': `<sip:${call.facts.to}@${call.ctx.config.domain}>`,
+        },
+      })
+      if (answer.status >= 300)
+        return this.#emit({ type: 'refer_ended', id: command.id, sip_code: answer.status, notify_code: null })
+      const timer = call.ctx.clock.after(NOTIFY_LIMIT_MS, () => this.#over())
+      this.#sent = { id: command.id, sip_code: answer.status, notify_code: null, timer }
+      this.#emit({ type: 'refer_accepted', id: command.id, sip_code: answer.status })
+    } catch (err) {
+      call.log.info({ err }, 'REFER was not answered')
+      this.#emit({ type: 'refer_ended', id: command.id, sip_code: null, notify_code: null })
+    }
+  }
+
+  #over(): void {
+    const sent = this.#sent
+    if (!sent) return
+    sent.timer.cancel()
+    this.#sent = null
+    this.#emit({ type: 'refer_ended', id: sent.id, sip_code: sent.sip_code, notify_code: sent.notify_code })
+  }
+}
+
+const notify = (dialog: Dialog, status: string, state: string) =>
+  dialog.request('NOTIFY', {
+    headers: { Event: 'refer', 'Subscription-State': state, 'Content-Type': 'message/sipfrag;version=2.0' },
+    body: `SIP/2.0 ${status}\r\n`,
+  })

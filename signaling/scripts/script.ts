@@ -1,0 +1,361 @@
+import { type CookieJar, createCookieJar } from '../../core/domain/webhooks/cookies.ts'
+import type { Timer } from '../../core/runtime/clock.ts'
+import { start, step } from '../../markup/interpreter/step.ts'
+import type {
+  Command,
+  Entry,
+  Event,
+  FormParameters,
+  Run,
+  RunKind,
+  StartFacts,
+  Step,
+  Target,
+} from '../../markup/interpreter/types.ts'
+import type { Call } from '../b2bua/call.ts'
+import type { Leg } from '../b2bua/leg.ts'
+import type { MediaEvent } from '../b2bua/media.ts'
+import type { InboundRequest } from '../drachtio/types.ts'
+import { Children } from './children.ts'
+import { fetchDocument, sendCallback } from './documents.ts'
+import { Player } from './player.ts'
+import { Recorder } from './recorder.ts'
+import { Referrals } from './referrals.ts'
+
+/** What a script begins with. */
+export interface ScriptEntry {
+  readonly kind: RunKind
+  readonly entry: Entry
+  readonly fallback: Target | null
+}
+
+/** The call and leg that a script runs on, and what only their owner can do. */
+export interface ScriptHost {
+  readonly call: Call
+  readonly leg: Leg
+  readonly direction: 'inbound' | 'outbound'
+  /** 200 OK to the caller. @throws when it could not be */
+  answer(): Promise<void>
+  reject(sip_code: number, status: 'busy' | 'no-answer' | 'failed'): void
+  hangup(): void
+  /** Early media for an unanswered caller; false when there can be none. */
+  early(): Promise<boolean>
+  ring(): void
+  /** A whisper or wait document is over. */
+  done?(outcome: 'finished' | 'hangup' | 'leave' | 'failed' | 'gone'): void
+}
+
+/** How long a script may outlive its leg: for the last request of a Record or Dial. */
+const AFTERLIFE_MS = 30_000
+
+/** Carries out one run on one leg: commands become media, SIP and HTTP; what comes of them becomes events. */
+export class Script {
+  readonly host: ScriptHost
+  readonly cookies: CookieJar
+  readonly #entry: ScriptEntry
+  readonly #timers = new Map<string, Timer>()
+  readonly #player: Player
+  readonly #recorder: Recorder
+  readonly #children: Children
+  readonly #referrals: Referrals
+  readonly #abort = new AbortController()
+  readonly #queue: Event[] = []
+  #run: Run | null = null
+  #stepping = false
+  #collecting = false
+  #done = false
+  #gone = false
+  #afterlife: Timer | null = null
+
+  constructor(host: ScriptHost, entry: ScriptEntry, cookies: CookieJar = createCookieJar()) {
+    this.host = host
+    this.#entry = entry
+    this.cookies = cookies
+    const emit = (event: Event): void => this.emit(event)
+    this.#player = new Player(host, emit)
+    this.#recorder = new Recorder(host, emit)
+    this.#children = new Children(this, emit)
+    this.#referrals = new Referrals(host, emit)
+  }
+
+  get done(): boolean {
+    return this.#done
+  }
+
+  get recorder(): Recorder {
+    return this.#recorder
+  }
+
+  get children(): Children {
+    return this.#children
+  }
+
+  start(): void {
+    const { call, leg, direction } = this.host
+    const { from, to } = call.facts
+    const facts: StartFacts = {
+      kind: this.#entry.kind,
+      entry: this.#entry.entry,
+      fallback: this.#entry.fallback,
+      leg: { answered: leg.answered, direction, sip: true, from, to },
+      account_sid: call.facts.account_sid,
+      call_sid: call.sid,
+      // espeak-ng tells what it knows by itself: an unknown voice or language falls back there.
+      speech: {
+        voices: [],
+        languages: [],
+        default_voice: 'man',
+        default_language: 'en-US',
+        recognizer: false,
+        transcriber: false,
+      },
+      siprec_connectors: [],
+    }
+    this.#take(start(facts))
+  }
+
+  /** New instructions for a live call. False when the script is over. */
+  update(entry: Entry, fallback: Target | null): boolean {
+    if (this.#done || this.#gone) return false
+    this.emit({ type: 'update', entry, fallback })
+    return true
+  }
+
+  digit(digit: string, by: 'media' | 'info'): void {
+    if (this.#collecting || this.#children.bridged !== null) this.emit({ type: 'digit', digit })
+    if (by === 'info') this.#children.passKey(digit)
+  }
+
+  media(event: MediaEvent): void {
+    this.#player.media(event)
+  }
+
+  referred(leg: 'self' | string, request: InboundRequest): void {
+    if (this.#done || this.#children.bridged === null) request.respond(603)
+    else this.#referrals.received(leg, request)
+  }
+
+  notified(request: InboundRequest): void {
+    this.#referrals.notified(request)
+  }
+
+  /** The leg is gone, for whatever reason. The run may still have a last request to make. */
+  legEnded(): void {
+    if (this.#gone) return
+    this.#gone = true
+    this.#player.drop()
+    this.emit({ type: 'hangup' })
+    if (this.#done) return
+    this.#afterlife = this.host.call.ctx.clock.after(AFTERLIFE_MS, () => this.#finish())
+  }
+
+  /** Ends the run without another word: what it did is stopped. */
+  drop(): void {
+    this.#finish()
+  }
+
+  emit(event: Event): void {
+    if (this.#done) return
+    this.#queue.push(event)
+    if (this.#stepping || !this.#run) return
+    this.#stepping = true
+    try {
+      for (let next = this.#queue.shift(); next && this.#run && !this.#done; next = this.#queue.shift())
+        this.#apply(step(this.#run, next))
+    } finally {
+      this.#stepping = false
+    }
+  }
+
+  #take(begun: Step): void {
+    this.#stepping = true
+    try {
+      this.#apply(begun)
+    } finally {
+      this.#stepping = false
+    }
+    const waiting = this.#queue.splice(0)
+    for (const event of waiting) this.emit(event)
+  }
+
+  #apply(result: Step): void {
+    this.#run = result.run
+    if (result.unexpected !== null)
+      this.host.call.log.error({ detail: result.unexpected }, 'an event that no script awaits')
+    for (const command of result.commands) this.#carryOut(command)
+  }
+
+  #carryOut(command: Command): void {
+    try {
+      this.#dispatch(command)
+    } catch (err) {
+      this.host.call.log.error({ err, command: command.type }, 'a command of the script failed')
+    }
+  }
+
+  #dispatch(command: Command): void {
+    const { call, leg } = this.host
+    switch (command.type) {
+      case 'fetch':
+        void fetchDocument(this.#http(), command).then(event => this.emit(event))
+        return
+      case 'callback':
+        void sendCallback(this.#http(), command)
+        return
+      case 'answer':
+        this.host.answer().then(
+          () => this.emit({ type: 'answered', id: command.id }),
+          err => {
+            if (!call.ended) call.log.info({ err }, 'the call could not be answered')
+            this.emit({ type: 'hangup' })
+            if (!call.ended) void call.end({ cause: 'media_unavailable' })
+          },
+        )
+        return
+      case 'reject':
+        return this.host.reject(command.sip_code, command.status)
+      case 'hangup':
+        return this.host.hangup()
+      case 'play':
+        return this.#player.play(command)
+      case 'stop_play':
+        return this.#player.stop(command.id)
+      case 'start_timer':
+        this.#timers.set(
+          command.id,
+          call.ctx.clock.after(command.ms, () => {
+            this.#timers.delete(command.id)
+            this.emit({ type: 'timer', id: command.id })
+          }),
+        )
+        return
+      case 'cancel_timer':
+        this.#timers.get(command.id)?.cancel()
+        this.#timers.delete(command.id)
+        return
+      case 'digits_on':
+        this.#collecting = true
+        return
+      case 'digits_off':
+        this.#collecting = false
+        return
+      case 'send_digits': {
+        const target = command.leg === 'self' ? leg : this.#children.leg(command.leg)
+        return this.#player.sendDigits(command.id, target, command.digits)
+      }
+      case 'record':
+        return this.#recorder.record(command)
+      case 'stop_record':
+      case 'stop_recording':
+        return this.#recorder.stop(command.id)
+      case 'start_recording':
+        return this.#recorder.start(command, command.child === null ? null : this.#children.leg(command.child))
+      case 'dial_child':
+        return this.#children.dial(command)
+      case 'end_child':
+        return this.#children.end(command.child, command.cause)
+      case 'ring':
+        if (leg.answered) this.#player.ring(command.country ?? this.#children.country())
+        else this.host.ring()
+        return
+      case 'stop_ring':
+        return this.#player.stopRing()
+      case 'relay_early_media':
+        this.#player.stopRing()
+        return this.#children.relayEarly(command.child)
+      case 'whisper':
+        return this.#children.whisper(command)
+      case 'bridge':
+        this.#player.stopRing()
+        return this.#children.bridge(command.child)
+      case 'transfer_child':
+        return this.#children.transfer(command)
+      case 'refer':
+        return this.#referrals.send(command)
+      case 'answer_refer':
+        return this.#referrals.answer(command, child => this.#children.leg(child))
+      case 'note':
+        return call.event(command.level, command.number, {
+          url: command.url,
+          line: command.line,
+          column: command.column,
+          detail: command.detail,
+        })
+      case 'done':
+        return this.#over(command.outcome)
+      default:
+        return this.#absent(command)
+    }
+  }
+
+  /** What this version does not carry out is told as its own failure, so that the script takes its failure branch. */
+  #absent(command: Command): void {
+    const note = (): void =>
+      this.host.call.event('warning', null, { detail: `${command.type} is not available on this platform` })
+    switch (command.type) {
+      case 'recognize':
+        note()
+        return this.emit({ type: 'speech_failed', id: command.id, detail: 'no speech recognizer is configured' })
+      case 'join_conference':
+        note()
+        return this.emit({
+          type: 'conference_left',
+          id: command.id,
+          number: 13000,
+          detail: 'conferences are not available',
+        })
+      case 'enqueue':
+        note()
+        return this.emit({
+          type: 'queue_left',
+          id: command.id,
+          result: 'system-error',
+          queue_sid: null,
+          queue_time_seconds: 0,
+        })
+      case 'dequeue':
+        note()
+        return this.emit({ type: 'dequeue_ended', id: command.id, result: 'error', duration_seconds: null })
+      case 'start_stream':
+        note()
+        return this.emit({
+          type: 'stream_ended',
+          id: command.id,
+          number: 31901,
+          detail: 'media streams are not available',
+        })
+      case 'start_siprec':
+      case 'start_transcription':
+        note()
+        return this.emit({ type: 'activity_ended', id: command.id, number: null, detail: 'not available' })
+      default:
+        return
+    }
+  }
+
+  #over(outcome: Extract<Command, { type: 'done' }>['outcome']): void {
+    this.#finish()
+    if (this.host.done) {
+      const told = outcome === 'rejected' || outcome === 'transferred' ? 'finished' : outcome
+      this.host.done(told)
+    } else if (outcome === 'transferred' || outcome === 'failed' || outcome === 'finished') this.host.hangup()
+  }
+
+  #finish(): void {
+    if (this.#done) return
+    this.#done = true
+    this.#afterlife?.cancel()
+    for (const timer of this.#timers.values()) timer.cancel()
+    this.#timers.clear()
+    this.#abort.abort()
+    if (!this.#gone) this.#player.drop()
+    this.#children.drop()
+    this.#referrals.drop()
+  }
+
+  #http() {
+    return { call: this.host.call, cookies: this.cookies, signal: this.#abort.signal }
+  }
+}
+
+export type { FormParameters }
