@@ -1,6 +1,6 @@
 import type { Move, Turn } from '../interpreter/turn.ts'
 import type { Event, PlayItem, Recognize } from '../interpreter/types.ts'
-import { custom, flag, integer, method, pattern, text, url } from './attributes.ts'
+import { custom, flag, ignored, integer, method, pattern, text, url } from './attributes.ts'
 import { pause } from './pause.ts'
 import { play, urlItem } from './play.ts'
 import { noteFailures } from './playing.ts'
@@ -30,7 +30,7 @@ const ATTRIBUTES = {
   enhanced: flag(false, 13334),
   profanityFilter: flag(true, 13333),
   bargeIn: flag(true, 13332),
-  debug: flag(false),
+  debug: ignored(),
   partialResultCallback: url(13329),
   partialResultCallbackMethod: method(13329),
 }

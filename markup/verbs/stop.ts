@@ -1,13 +1,17 @@
 import type { Turn } from '../interpreter/turn.ts'
 import type { Activity, Command } from '../interpreter/types.ts'
-import { ignored } from './attributes.ts'
+import { type AttributeType, ignored, text } from './attributes.ts'
 import { recording, siprec, transcription } from './nouns/activities.ts'
 import { stream } from './nouns/stream.ts'
 import type { Node, Shape } from './shape.ts'
 import { next, verb } from './verb.ts'
 
-/** A Stop names an activity by its kind and name; what it was started with may be repeated and means nothing. */
-const named = (noun: Shape): Shape => ({ ...noun, inspect() {} })
+/** A Stop names an activity by its kind and name; what else it was started with may be repeated and means nothing. */
+function named(noun: Shape): Shape {
+  const attributes: Record<string, AttributeType<unknown>> = {}
+  for (const name of Object.keys(noun.attributes)) attributes[name] = name === 'name' ? text({ max: 64 }) : ignored()
+  return { ...noun, attributes, inspect() {} }
+}
 
 const STOPS: Readonly<Record<Activity['kind'], Command['type'] & `stop_${string}`>> = {
   Stream: 'stop_stream',

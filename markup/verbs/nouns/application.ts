@@ -1,4 +1,4 @@
-import { flag, ignored, method, url } from '../attributes.ts'
+import { ignored, method, url } from '../attributes.ts'
 import { shape } from '../shape.ts'
 import { parameter } from './parameters.ts'
 import { childAttributes } from './shared.ts'
@@ -12,7 +12,7 @@ export const application = shape(
     url: url(),
     method: method(),
     customerId: ignored(),
-    copyParentTo: flag(false),
+    copyParentTo: ignored(),
   },
   {
     content: 'text',

@@ -1,0 +1,78 @@
+import { VERBS } from './index.ts'
+import type { Shape } from './shape.ts'
+
+/** One attribute of one element as the interpreter knows it. */
+export interface AttributeRow {
+  /** `Dial`, or `Dial > Sip` for a noun. */
+  readonly element: string
+  /** Null: the element itself. */
+  readonly attribute: string | null
+  readonly values: string
+  readonly default: string
+  /** Number of a bad value, and whether it stops the document or the child. */
+  readonly fault: string
+  readonly support: 'yes' | 'no effect' | 'not supported'
+}
+
+/** Every verb, noun and attribute, in the order of the registry. */
+export function attributeRows(): readonly AttributeRow[] {
+  return VERBS.flatMap(verb => rowsOf(verb, verb.name))
+}
+
+function rowsOf(shape: Shape, path: string): AttributeRow[] {
+  const support = shape.unsupported === null ? 'yes' : 'not supported'
+  const rows: AttributeRow[] = [{ element: path, attribute: null, values: '', default: '', fault: '', support }]
+  for (const [attribute, type] of Object.entries(shape.attributes)) {
+    rows.push({
+      element: path,
+      attribute,
+      values: type.values,
+      default: shown(type.fallback),
+      fault: type.ignored
+        ? ''
+        : `${type.number}${{ default: '', child: ', child fails', document: ', fatal' }[type.effect]}`,
+      support: type.ignored ? 'no effect' : support,
+    })
+  }
+  // A verb inside another one (Say in Gather) has its own rows already.
+  const nouns = shape.nouns.filter(noun => !VERBS.some(verb => verb.name === noun.name))
+  return [...rows, ...nouns.flatMap(noun => rowsOf(noun, `${path} > ${noun.name}`))]
+}
+
+function shown(value: unknown): string {
+  if (value === null || value === undefined) return ''
+  return Array.isArray(value) ? value.join(' ') : String(value)
+}
+
+/** A test and its text, in which names of elements and attributes are looked for. */
+export interface TestText {
+  readonly name: string
+  readonly text: string
+}
+
+/** Tests that write `<Element … attribute=` (or only `<Element` for the element itself). */
+export function testsOf({ element, attribute }: AttributeRow, tests: readonly TestText[]): readonly string[] {
+  const [name = '', within] = element.split(' > ').reverse()
+  const tag = attribute === null ? `<${name}[\\s/>]` : `<${name}\\b[^<>]*\\s${attribute}=`
+  const pattern = new RegExp(tag)
+  // A noun of that name stands in several verbs: the test must name the verb too.
+  const outer = within === undefined ? null : new RegExp(`<${element.split(' > ')[0]}[\\s>]`)
+  return tests.filter(({ text }) => pattern.test(text) && (outer?.test(text) ?? true)).map(test => test.name)
+}
+
+/** The published table: element × attribute × tests, in Markdown. */
+export function markdownTable(tests: readonly TestText[]): string {
+  const lines = [
+    '| element | attribute | values | default | fault | support | tests |',
+    '| --- | --- | --- | --- | --- | --- | --- |',
+  ]
+  for (const row of attributeRows()) {
+    const found = testsOf(row, tests)
+    const shownTests =
+      found.length > 3 ? `${found.slice(0, 3).join(', ')} and ${found.length - 3} more` : found.join(', ')
+    const attribute = row.attribute === null ? '' : `\`${row.attribute}\``
+    const cells = [`\`${row.element}\``, attribute, row.values, row.default, row.fault, row.support, shownTests]
+    lines.push(`| ${cells.map(cell => cell.replace(/\|/g, '\\|')).join(' | ')} |`)
+  }
+  return `${lines.join('\n')}\n`
+}

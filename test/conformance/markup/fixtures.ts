@@ -1,0 +1,55 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Test } from 'tap'
+import type { Command, RunKind } from '../../../markup/interpreter/types.ts'
+import { call, type Phone } from '../../unit/markup/phone.ts'
+import { carryOn, type Habits } from '../../unit/markup/world.ts'
+
+export const FIXTURES = 'fixtures/markup'
+
+/** What a fixture needs to know beside its text. */
+export interface FixtureFacts extends Habits {
+  readonly kind?: RunKind
+  readonly inline?: boolean
+  readonly answered?: boolean
+  readonly transcriber?: boolean
+  readonly siprec?: readonly string[]
+}
+
+export interface Good {
+  readonly facts: FixtureFacts
+  /** All commands after the document came, with the usual answers to each. */
+  readonly commands: readonly Command[]
+}
+
+export interface Bad {
+  readonly facts: FixtureFacts
+  readonly fatal: boolean
+  readonly faults: readonly { readonly number: number; readonly line: number; readonly column: number }[]
+}
+
+/** Documents of a folder with what stands beside them. */
+export function fixtures<E>(folder: 'good' | 'bad'): readonly { name: string; text: string; expected: E }[] {
+  const path = join(FIXTURES, folder)
+  return readdirSync(path)
+    .filter(name => name.endsWith('.xml'))
+    .sort()
+    .map(file => ({
+      name: file.slice(0, -4),
+      text: readFileSync(join(path, file), 'utf8'),
+      expected: JSON.parse(readFileSync(join(path, `${file.slice(0, -4)}.json`), 'utf8')) as E,
+    }))
+}
+
+/** Run a document with the usual answers, until it is done or asks for another one. */
+export function runFixture(t: Test, text: string, facts: FixtureFacts): Phone {
+  const phone = call(t, text, {
+    kind: facts.kind ?? 'call',
+    inline: facts.inline ?? false,
+    answered: facts.answered ?? true,
+    speech: { recognizer: facts.speech !== undefined, transcriber: facts.transcriber ?? false },
+    siprec_connectors: facts.siprec ?? [],
+  })
+  carryOn(phone.commands, event => phone.send(event), facts)
+  return phone
+}

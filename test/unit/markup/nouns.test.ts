@@ -1,0 +1,225 @@
+import t from 'tap'
+import { check } from '../../../markup/check.ts'
+import { BASE, call, response } from './phone.ts'
+
+const WHISPER = 'url="/w" method="GET"'
+const STATUS = 'statusCallback="/s" statusCallbackMethod="GET" statusCallbackEvent="answered"'
+
+t.test('Sip, Client and Application take whisper and status callbacks as Number does', async t => {
+  for (const noun of [
+    `<Sip url="/w" method="GET" statusCallback="/s" statusCallbackMethod="GET" statusCallbackEvent="answered">sip:a@b.example</Sip>`,
+    `<Client url="/w" method="GET" statusCallback="/s" statusCallbackMethod="GET" statusCallbackEvent="answered">alice</Client>`,
+    `<Application url="/w" method="GET" statusCallback="/s" statusCallbackMethod="GET" statusCallbackEvent="answered">app_1</Application>`,
+    `<Number ${WHISPER} ${STATUS}>+2348030000001</Number>`,
+  ]) {
+    const phone = call(t, response(`<Dial>${noun}</Dial>`))
+    t.match(phone.last('dial_child').status_callback, {
+      url: 'https://app.example.test/s',
+      method: 'GET',
+      events: ['answered'],
+    })
+    phone.childAnswered().expect('cancel_timer whisper')
+    t.match(phone.last('whisper'), { url: 'https://app.example.test/w', method: 'GET' })
+  }
+})
+
+t.test('Sip takes machine detection as Number does', async t => {
+  const phone = call(
+    t,
+    response(
+      `<Dial><Sip machineDetection="Enable" machineDetectionTimeout="10" machineDetectionSpeechThreshold="1000" machineDetectionSpeechEndThreshold="500" machineDetectionSilenceTimeout="2000" amdStatusCallback="/amd" amdStatusCallbackMethod="GET">sip:a@b.example</Sip></Dial>`,
+    ),
+  )
+  t.match(phone.last('dial_child').machine_detection, {
+    mode: 'Enable',
+    timeout_seconds: 10,
+    speech_threshold_ms: 1000,
+    speech_end_threshold_ms: 500,
+    silence_timeout_ms: 2000,
+    callback: { url: 'https://app.example.test/amd', method: 'GET' },
+  })
+})
+
+t.test('callbacks keep the method and the events that are written', async t => {
+  const dial = call(
+    t,
+    response(
+      '<Dial record="true" recordingStatusCallback="/r" recordingStatusCallbackMethod="GET" recordingStatusCallbackEvent="in-progress,absent">+2348030000001</Dial>',
+    ),
+  )
+  dial.childAnswered().bridged()
+  const expected = { url: 'https://app.example.test/r', method: 'GET', events: ['in-progress', 'absent'] }
+  t.match(dial.last('start_recording').callback, expected)
+
+  const room = call(
+    t,
+    response(
+      '<Dial><Conference statusCallback="/c" statusCallbackMethod="GET" recordingStatusCallback="/r" recordingStatusCallbackMethod="GET" recordingStatusCallbackEvent="in-progress absent">r</Conference></Dial>',
+    ),
+  )
+  t.match(room.last('join_conference'), {
+    status_callback: { url: 'https://app.example.test/c', method: 'GET', events: [] },
+    recording_callback: expected,
+  })
+
+  const recording = call(
+    t,
+    response(
+      '<Start><Recording recordingStatusCallback="/r" recordingStatusCallbackMethod="GET" recordingStatusCallbackEvent="in-progress absent"/></Start>',
+    ),
+  )
+  t.match(recording.last('start_recording').callback, expected)
+
+  const stream = call(
+    t,
+    response('<Start><Stream url="wss://x.example" statusCallback="/s" statusCallbackMethod="GET"/></Start>'),
+  )
+  t.match(stream.last('start_stream').status_callback, { url: 'https://app.example.test/s', method: 'GET' })
+  const siprec = call(t, response('<Start><Siprec statusCallback="/s" statusCallbackMethod="GET"/></Start>'), {
+    siprec_connectors: ['vault'],
+  })
+  t.match(siprec.last('start_siprec'), { connector: 'vault', status_callback: { method: 'GET' } })
+  const text = call(t, response('<Start><Transcription statusCallbackUrl="/s" statusCallbackMethod="GET"/></Start>'), {
+    speech: { transcriber: true },
+  })
+  t.match(text.last('start_transcription').status_callback, { url: 'https://app.example.test/s', method: 'GET' })
+  const connect = call(
+    t,
+    response(
+      '<Connect action="/a" method="GET"><Stream url="wss://x.example" statusCallback="/s" statusCallbackMethod="GET"/></Connect>',
+    ),
+  )
+  t.match(connect.last('start_stream').status_callback, { method: 'GET' })
+  connect.send({ type: 'stream_ended', id: connect.last('start_stream').id, number: null, detail: null })
+  t.match(connect.last('fetch'), { method: 'GET', url: 'https://app.example.test/a' })
+})
+
+t.test('attributes that have no effect here are accepted: no call notes them, the check tells', async t => {
+  const documents: [string, number][] = [
+    ['<Gather debug="true" action="/a"/>', 1],
+    [
+      '<Dial callReason="x" recordingConfigurationId="x" events="x" passports="x"><Number byoc="BY1">+2348030000001</Number></Dial>',
+      5,
+    ],
+    ['<Dial><Conference region="ie1" eventCallbackUrl="/old">r</Conference></Dial>', 2],
+    ['<Dial><Queue postWorkActivitySid="WA1">q</Queue></Dial>', 1],
+    ['<Dial><Application customerId="x" copyParentTo="true">app_1</Application></Dial>', 2],
+    ['<Connect><Stream url="wss://x.example" connectorName="c" audioFormat="a" sampleRate="8000"/></Connect>', 3],
+    [
+      '<Start action="/a" method="GET"><Stream url="wss://x.example" connectorName="c" audioFormat="a" sampleRate="8000"/></Start>',
+      5,
+    ],
+    ['<Start><Transcription intelligenceService="GA1"/></Start>', 1],
+    [
+      '<Stop action="/a" method="GET"><Stream name="s" url="wss://x.example" track="both_tracks" statusCallback="/s" statusCallbackMethod="GET" connectorName="c" audioFormat="a" sampleRate="8000"/></Stop>',
+      9,
+    ],
+    [
+      '<Stop><Recording name="r" channels="mono" track="both" trim="do-not-trim" recordingStatusCallback="/r" recordingStatusCallbackMethod="GET" recordingStatusCallbackEvent="absent"/></Stop>',
+      6,
+    ],
+    [
+      '<Stop><Siprec name="s" connectorName="c" track="both_tracks" statusCallback="/s" statusCallbackMethod="GET"/></Stop>',
+      4,
+    ],
+    [
+      '<Stop><Transcription name="t" track="both_tracks" languageCode="en" inboundTrackLabel="a" outboundTrackLabel="b" partialResults="true" transcriptionEngine="e" speechModel="m" hints="h" profanityFilter="true" enableAutomaticPunctuation="true" statusCallbackUrl="/s" statusCallbackMethod="GET" intelligenceService="G"/></Stop>',
+      13,
+    ],
+  ]
+  for (const [verb, count] of documents) {
+    const { advice } = check(response(verb), { url: BASE })
+    t.equal(advice.filter(a => a.rule === 'no_effect' && a.number === null).length, count, verb.slice(0, 60))
+    const phone = call(t, response(verb), { speech: { transcriber: true } })
+    const notes = phone.notes().filter(note => !verb.startsWith('<Stop') || !note.startsWith('warning 12200 2:'))
+    t.strictSame(notes, [], verb.slice(0, 60))
+  }
+})
+
+t.test('verbs and nouns that are not supported are named by the check', async t => {
+  for (const text of [
+    '<Sms action="/a" method="GET">x</Sms>',
+    '<Pay action="/a" method="GET"/>',
+    '<Prompt action="/a" method="GET"/>',
+    '<Connect><ConversationRelay/></Connect>',
+    '<Connect><Room/></Connect>',
+    '<Connect><VirtualAgent/></Connect>',
+    '<Connect><Conversation/></Connect>',
+    '<Connect><Autopilot/></Connect>',
+    '<Connect><AiSession/></Connect>',
+    '<Connect><ConversationRelaySession/></Connect>',
+    '<Connect><Assistant><Parameter name="a" value="b"/></Assistant></Connect>',
+    '<Dial><Sim>x</Sim></Dial>',
+    '<Dial><WhatsApp>+2348030000001</WhatsApp></Dial>',
+    '<Enqueue workflowSid="WW1"/>',
+    '<Enqueue><Task>{}</Task></Enqueue>',
+  ]) {
+    const { ok, advice } = check(response(text), { url: BASE })
+    t.equal(ok, true)
+    t.strictSame(
+      advice.map(a => a.rule),
+      ['not_supported'],
+      text,
+    )
+  }
+  const sms = call(t, response('<Sms action="/a" method="GET">x</Sms>'))
+  t.match(sms.last('fetch'), { method: 'GET', parameters: { SmsStatus: 'failed' } })
+})
+
+t.test('what a noun hands over is limited', async t => {
+  const long = 'v'.repeat(490)
+  const stream = call(
+    t,
+    response(`<Start><Stream url="wss://x.example"><Parameter name="a-long-name" value="${long}"/></Stream></Start>`),
+  )
+  t.match(stream.notes(), [/warning 12200 2:/])
+  t.match(call(t, response('<Dial><Client><Identity>a</Identity><Parameter value="x"/></Client></Dial>')).notes(), [
+    /warning 12200 2:/,
+  ])
+  const headers = '<Header name="X-A" value="VALUE"/>'.replace('VALUE', 'v'.repeat(600))
+  const sip = call(
+    t,
+    response(
+      `<Dial><Sip><Uri priority="1" weight="2" username="u" password="p">sip:a@b.example</Uri><Headers>${headers}${headers}</Headers></Sip></Dial>`,
+    ),
+  )
+  t.match(sip.notes(), [/warning 13253/])
+  const target = sip.last('dial_child').target
+  t.equal(target.kind === 'sip' && target.headers.length, 1)
+  const secret = call(t, response(`<Dial><Sip username="${'u'.repeat(256)}">sip:a@b.example</Sip></Dial>`))
+  t.match(secret.notes(), [/warning 13249/], 'a child that could not sign in is not called')
+  t.equal(
+    secret.all.some(command => command.type === 'dial_child'),
+    false,
+  )
+})
+
+t.test('SIP URIs are taken in the forms that we can call', async t => {
+  for (const [uri, good] of [
+    ['sip:bob@pbx.example.test', true],
+    ['sips:bob@pbx.example.test:5061;transport=tls', true],
+    ['sip:+2348030000001@192.0.2.7;user=phone', true],
+    ['sip:[2001:db8::1]:5060', true],
+    ['SIP:bob@pbx.example.test;transport=TCP', true],
+    ['tel:+2348030000001', false],
+    ['sip:bob smith@pbx.example.test', false],
+    ['sip:bob@pbx.example.test;transport=sctp', false],
+    ['sip:', false],
+    [`sip:${'b'.repeat(260)}@pbx.example.test`, false],
+    ['sip:bob@pbx.example.test\r\nX: y', false],
+  ] as const) {
+    const phone = call(t, response(`<Dial><Sip>${uri.replace('\r\n', '&#13;&#10;')}</Sip></Dial>`))
+    t.equal(
+      phone.all.some(command => command.type === 'dial_child'),
+      good,
+      uri.slice(0, 50),
+    )
+  }
+})
+
+t.test('a header whose value holds control characters is dropped', async t => {
+  const phone = call(t, response('<Dial><Sip>sip:bob@pbx.example.test?X-A=1%0d%0aVia:x&amp;X-B=%zz</Sip></Dial>'))
+  const target = phone.last('dial_child').target
+  t.strictSame(target.kind === 'sip' && target.headers, [['X-B', '%zz']])
+  t.match(phone.notes(), [/warning 13252/])
+})
