@@ -5,6 +5,8 @@ import { CallRecords } from './agent/cdr.ts'
 import { AgentCore, DEFAULT_SUPPORTED } from './agent/core.ts'
 import { type BlockedSource, SourceGuard } from './agent/guard.ts'
 import { endOrphans } from './agent/orphans.ts'
+import { type OutboundHandlers, OutboundMode } from './agent/outbound.ts'
+import { Proxies, readPlan } from './agent/proxy.ts'
 import { ClientSide } from './agent/uac.ts'
 import { ServerSide } from './agent/uas.ts'
 import { ControlServer } from './control/server.ts'
@@ -32,6 +34,8 @@ export interface EdgeOptions {
     readonly secret: string
     readonly tls?: { readonly key: string | Buffer; readonly cert: string | Buffer } | undefined
   }
+  /** Connect to an application for each new request of these methods, instead of waiting for it. */
+  readonly outbound?: OutboundHandlers | undefined
   readonly log?: EdgeLog | undefined
   readonly clock?: Clock | undefined
   /** RFC 3261 T1, T2, T4 in ms; tests scale them down. */
@@ -48,6 +52,8 @@ export interface EdgeOptions {
   readonly supported?: readonly string[] | undefined
   /** Refresher of session timers that a peer asks for without naming one; default none: no timer. */
   readonly session_refresher?: 'none' | 'uac' | 'uas' | undefined
+  /** Requests above this size go over TCP where UDP was meant (RFC 3261 §18.1.1). Default 1,300. */
+  readonly tcp_above_bytes?: number | undefined
 }
 
 export type EdgeLimits = Partial<TransportLimits> & {
@@ -137,6 +143,7 @@ export async function createEdge(options: EdgeOptions): Promise<Edge> {
     timers: options.timers,
     dns: options.dns,
     limits,
+    tcp_above_bytes: options.tcp_above_bytes,
     dropped: host => guard.drops(host),
     onMessage: options.onMessage,
     user: {
@@ -156,21 +163,37 @@ export async function createEdge(options: EdgeOptions): Promise<Edge> {
     supported: options.supported ? new Set(options.supported.map(tag => tag.toLowerCase())) : DEFAULT_SUPPORTED,
     ringing_ms: limits.ringing_ms ?? 900_000,
   })
+  const proxies = new Proxies(core)
+  let outbound: OutboundMode | undefined
+  let control_server: ControlServer | undefined
   const server_side = new ServerSide(core, {
-    handler: () => false,
-    relay: () => false,
-    cancel: () => false,
+    handler: transaction => outbound?.takes(transaction) ?? false,
+    relay: (message, received, transaction) => proxies.relay(message, received, transaction),
+    cancel: invite => proxies.cancel(invite),
     answered: (host, status) => guard.answered(host, status),
     bind: (request, received, response) => bindings.bind(request, received, response),
   })
   server = server_side
   const client_side = new ClientSide(core, bindings)
-  const control = await openControl(options, { stack, apps, core, server_side, client_side, clock, log }).catch(
-    error => {
-      stack.close()
-      throw error
-    },
-  )
+  outbound = new OutboundMode(core, options.outbound ?? {}, {
+    server: server_side,
+    proxies,
+    control: () => control_server,
+  })
+  const control = await openControl(options, {
+    stack,
+    apps,
+    core,
+    proxies,
+    server_side,
+    client_side,
+    clock,
+    log,
+  }).catch(error => {
+    stack.close()
+    throw error
+  })
+  control_server = control
   return {
     listeners: stack.transport.listeners,
     control: { host: options.control.host, port: control.port },
@@ -208,13 +231,14 @@ async function openControl(
     stack: SipStack
     apps: Apps
     core: AgentCore
+    proxies: Proxies
     server_side: ServerSide
     client_side: ClientSide
     clock: Clock
     log: EdgeLog
   },
 ): Promise<ControlServer> {
-  const { stack, apps, core, server_side, client_side, clock, log } = parts
+  const { stack, apps, core, proxies, server_side, client_side, clock, log } = parts
   return await ControlServer.open({
     ...options.control,
     version: VERSION,
@@ -234,12 +258,15 @@ async function openControl(
       },
       left: client => {
         apps.remove(client)
-        clock.after(core.settings.orphan_grace_ms, () => endOrphans(core, server_side, client_side, client))
+        stack.transactions.wheel.after(core.settings.orphan_grace_ms, () =>
+          endOrphans(core, server_side, client_side, client),
+        )
       },
       response: (client, id, transaction_id, message) => server_side.respond(client, id, transaction_id, message),
       cancel: (client, id, transaction_id, message) => client_side.cancel(client, id, transaction_id, message),
       request: (client, id, dialog_id, hop, message) => client_side.request(client, id, dialog_id, hop, message),
-      proxy: (client, id, fields) => client.send(`${id}|response|${fields[0] ?? ''}`),
+      proxy: (client, id, fields, message) =>
+        proxies.command(client, id, fields[0] ?? '', readPlan(fields.slice(1), message)),
     },
   })
 }

@@ -4,7 +4,7 @@ import type { ControlClient } from '../control/client.ts'
 
 export class Apps {
   readonly all = new Set<ControlClient>()
-  /** Last one chosen for each verb: the next request goes to the one after it. */
+  /** Last one chosen for each verb: the next request goes to its neighbour. */
   readonly #turn = new Map<string, ControlClient>()
 
   /** The next application that asked for a verb (lower case), round robin. With a tag, one that announced it. */
@@ -15,9 +15,10 @@ export class Apps {
     }
     if (willing.length === 0) return undefined
     const key = tag === undefined ? verb : `${verb} ${tag}`
+    // From one turn to the next the reference goes backwards through its list; so do we.
     const last = this.#turn.get(key)
-    const index = last ? willing.indexOf(last) + 1 : 0
-    const chosen = willing[index % willing.length]
+    const index = last ? willing.indexOf(last) - 1 : 0
+    const chosen = willing[(index + willing.length) % willing.length]
     if (chosen) this.#turn.set(key, chosen)
     return chosen
   }

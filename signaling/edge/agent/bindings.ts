@@ -57,11 +57,6 @@ export class ContactBindings {
     const { host, port } = connection.remote
     return { destination: { protocol: connection.protocol, host, port, connection } }
   }
-
-  /** Forgets contacts that were reached over a connection which is gone. */
-  dropConnection(connection: StreamConnection): void {
-    for (const [key, binding] of this.#byContact) if (binding.connection === connection) this.#byContact.delete(key)
-  }
 }
 
 function keyOf(uri: SipUri): string {

@@ -48,7 +48,7 @@ export function addContacts(
   for (const h of command.headers) {
     if (h.id !== 'contact') continue
     for (const value of splitList(h.value)) {
-      const contact = value === '*' ? value : withRealHost(value, listener)
+      const contact = value === '*' ? value : withRealHost(value, listener, true)
       if (first === '') first = contact
       draft.add('Contact', contact)
     }
@@ -68,7 +68,7 @@ export function addBody(draft: Draft, command: CommandMessage): boolean {
 }
 
 /** `localhost` as host in an address becomes the address of the listening point; angle brackets are put around the URI. */
-export function withRealHost(value: string, listener: Listener, anywhere = false): string {
+export function withRealHost(value: string, listener: Listener, contact = false, anywhere = false): string {
   const at = value.indexOf('@localhost')
   const bare = anywhere && at < 0 ? hostLocalhost(value) : -1
   const host_at = at >= 0 ? at + 1 : bare
@@ -79,8 +79,9 @@ export function withRealHost(value: string, listener: Listener, anywhere = false
     end++
     while (value.charCodeAt(end) >= 48 && value.charCodeAt(end) <= 57) end++
   }
+  // Without the parameter a peer that called us over TCP would come back over UDP.
   const transport =
-    listener.protocol === 'udp' || listener.protocol === 'tls' || value.includes('transport=')
+    !contact || listener.protocol === 'udp' || listener.protocol === 'tls' || value.includes('transport=')
       ? ''
       : `;transport=${listener.protocol}`
   const real = `${uriHost(listener.advertised_host)}:${listener.port}${transport}`
@@ -101,7 +102,7 @@ function hostLocalhost(value: string): number {
 
 /** From value of a new request: the application's or the listening point's, with a tag. */
 export function fromValue(given: string | undefined, listener: Listener, tag: string): string {
-  const value = given === undefined ? listenerAddress(listener) : withRealHost(given, listener, true)
+  const value = given === undefined ? listenerAddress(listener) : withRealHost(given, listener, false, true)
   const bracketed = value.includes('<') ? value : bracket(value)
   return hasTag(bracketed) ? bracketed : `${bracketed};tag=${tag}`
 }

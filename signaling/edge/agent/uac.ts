@@ -449,7 +449,8 @@ export class ClientSide {
       if (pending.in_dialog) {
         if (leg?.outgoing === pending) leg.outgoing = undefined
       } else {
-        this.#core.records.stop(leg ?? pending, 'network', 'call-rejected', textFor(response))
+        const why = pending.cancel === 'none' ? 'call-rejected' : 'call-canceled'
+        this.#core.records.stop(leg ?? pending, 'network', why, plainText(response))
         if (leg) this.#core.dropLeg(leg)
       }
     } else if (pending.method === 'BYE') {

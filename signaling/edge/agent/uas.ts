@@ -62,11 +62,10 @@ export class ServerSide {
 
   request(transaction: ServerTransaction): void {
     const { request, received } = transaction
-    if (this.#routes.relay(request, received, transaction)) return
     if (request.toTag !== '') {
       const leg = this.#core.legOf(request)
       if (leg) this.#inDialog(transaction, leg)
-      else this.#unknownDialog(transaction)
+      else if (!this.#routes.relay(request, received, transaction)) this.#unknownDialog(transaction)
       return
     }
     if (request.method === 'INVITE') this.#trying(transaction)
@@ -114,20 +113,20 @@ export class ServerSide {
 
   cancel(cancel: ServerTransaction, invite: ServerTransaction | undefined): void {
     if (invite && this.#routes.cancel(invite)) {
-      cancel.respond(draftResponse(cancel.request, 200, newTag()), 200)
+      this.refuse(cancel, 200)
       return
     }
     if (!invite || invite.answered) {
       this.refuse(cancel, 481)
       const leg = cancel.request.toTag === '' ? undefined : this.#core.legOf(cancel.request)
       // A peer that cancels an answered call with the dialog's own tags wants it to end.
-      if (leg?.answer && invite) this.#core.hangUp(leg, 'CANCEL after 200 OK', 'system-initiated-termination')
+      if (leg) this.#core.hangUp(leg, 'CANCEL after 200 OK', 'system-initiated-termination')
       return
     }
     const pending = this.#pendingOf(invite)
     const tag = pending ? this.#toTag(pending) : newTag()
     cancel.respond(draftResponse(cancel.request, 200, tag), 200)
-    const text = invite.respond(draftResponse(invite.request, 487, tag), 487)
+    invite.respond(draftResponse(invite.request, 487, tag), 487)
     if (!pending) return
     this.#finish(pending)
     // An open re-INVITE ends between us and the peer, and the dialog goes on.
@@ -136,10 +135,8 @@ export class ServerSide {
       return
     }
     const dialog_id = pending.early ? pending.early.id : ''
-    if (pending.early) {
-      this.#core.records.stop(pending.early, 'network', 'call-canceled', text ?? '')
-      this.#core.dropLeg(pending.early)
-    }
+    this.#core.records.stop(pending.early ?? { cdr: undefined }, 'network', 'call-canceled', textFor(invite.request))
+    if (pending.early) this.#core.dropLeg(pending.early)
     if (!pending.app.open) return
     const wire = { ...this.#core.wireIn(cancel.request, cancel.received), protocol: cancel.received.protocol }
     pending.app.sendHeld(
@@ -198,12 +195,12 @@ export class ServerSide {
     const success = status >= 200 && status < 300
     const own_contact =
       (success && invites) || reliable || (success && request.method === 'UPDATE' && pending.leg)
-        ? (leg?.dialog.contact ?? listenerAddress(received.listener))
+        ? listenerAddress(received.listener)
         : undefined
     addOwnHeaders(draft, command, 'response', received.listener)
     const contact = addContacts(draft, command, received.listener, own_contact)
     addBody(draft, command)
-    if (leg && contact !== '' && success) leg.dialog.contact = contact
+    if (leg && contact !== '' && success && !pending.leg) leg.dialog.contact = contact
     if (success && leg && request.method === 'INVITE') armAfterAnswer(this.#core, leg, request, draft)
     if (success) this.#routes.bind(request, received, draft)
     const text = reliable ? this.#sendReliable(pending, draft, status) : (transaction.respond(draft, status) ?? '')
@@ -469,9 +466,9 @@ export class ServerSide {
     if (invite && leg.state === 'early') {
       // The caller gives up with BYE instead of CANCEL (RFC 3261 §15.1.2): for the application it is a CANCEL.
       this.refuse(transaction, 200)
-      const text = invite.transaction.respond(draftResponse(invite.transaction.request, 487, this.#toTag(invite)), 487)
+      invite.transaction.respond(draftResponse(invite.transaction.request, 487, this.#toTag(invite)), 487)
       this.#finish(invite)
-      this.#core.records.stop(leg, 'network', 'call-canceled', text ?? '')
+      this.#core.records.stop(leg, 'network', 'call-canceled', textFor(invite.transaction.request))
       this.#core.dropLeg(leg)
       leg.app.sendHeld(dialogMessage(wire, invite.id, leg.id, cancelText(invite.transaction.request)), leg)
       return
@@ -551,7 +548,8 @@ export class ServerSide {
     this.#finish(pending)
     if (pending.leg?.incoming === pending) pending.leg.incoming = undefined
     if (pending.early) this.#core.dropLeg(pending.early)
-    const draft = draftResponse(pending.transaction.request, status, this.#toTag(pending))
+    const reason = status === 500 ? 'Internal Server Error' : undefined
+    const draft = draftResponse(pending.transaction.request, status, this.#toTag(pending), reason)
     pending.transaction.respond(draft, status)
   }
 

@@ -131,6 +131,7 @@ export class ControlServer {
   }
 
   #payload(client: ControlClient, payload: string): void {
+    if (payload === '') return
     try {
       this.#command(client, payload)
     } catch (error) {

@@ -89,10 +89,14 @@ const UNRANKED: readonly (readonly [name: string, flags: number])[] = [
   ['Geolocation', LIST],
   ['History-Info', LIST],
   ['Identity', 0],
-  ['P-Asserted-Identity', LIST],
   ['P-Preferred-Identity', LIST],
-  ['Remote-Party-ID', LIST],
   ['Session-ID', 0],
+]
+
+// These stand last of all.
+const LAST: readonly (readonly [name: string, flags: number])[] = [
+  ['Remote-Party-ID', LIST],
+  ['P-Asserted-Identity', LIST],
 ]
 
 const EXTRA_RANK = KNOWN.length
@@ -102,6 +106,7 @@ for (const [rank, [name, flags, compact]] of KNOWN.entries()) {
   add(name, compact, rank, flags)
 }
 for (const [name, flags] of UNRANKED) add(name, undefined, EXTRA_RANK, flags)
+for (const [i, [name, flags]] of LAST.entries()) add(name, undefined, EXTRA_RANK + 1 + i, flags)
 
 function add(name: string, compact: string | undefined, rank: number, flags: number): void {
   const id = name.toLowerCase()

@@ -297,7 +297,7 @@ function viaWithSource(via: string, sent_by: string, received: Received): string
       kept.push(`rport=${port}`)
     } else kept.push(part)
   }
-  if (!rport) kept.push(`rport=${port}`)
   if (sent_by.toLowerCase() !== host.toLowerCase()) kept.push(`received=${host}`)
+  if (!rport) kept.push(`rport=${port}`)
   return kept.join(';')
 }

@@ -98,18 +98,28 @@ export class TransportLayer {
   }
 
   static async open(options: TransportOptions): Promise<TransportLayer> {
-    const layer = new TransportLayer(options)
-    try {
-      for (const wanted of options.listeners) {
-        const port = wanted.same_port ? (layer.listeners.at(-1)?.port ?? wanted.port) : wanted.port
-        await layer.#listen({ ...wanted, port })
+    // Where the system chooses a port that another listening point shall share, that port may be taken for the other
+    // transport: then both are chosen anew.
+    const chooses =
+      options.listeners.some(l => l.port === 0 && !l.same_port) && options.listeners.some(l => l.same_port)
+    for (let attempt = 1; ; attempt++) {
+      const layer = new TransportLayer(options)
+      try {
+        await layer.#listenAll()
+        layer.#sweeper = options.clock.every(5_000, () => layer.#sweep())
+        return layer
+      } catch (error) {
+        layer.close()
+        if (!chooses || attempt >= 20 || (error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error
       }
-    } catch (error) {
-      layer.close()
-      throw error
     }
-    layer.#sweeper = options.clock.every(5_000, () => layer.#sweep())
-    return layer
+  }
+
+  async #listenAll(): Promise<void> {
+    for (const wanted of this.#options.listeners) {
+      const port = wanted.same_port ? (this.listeners.at(-1)?.port ?? wanted.port) : wanted.port
+      await this.#listen({ ...wanted, port })
+    }
   }
 
   get connectionCount(): number {
@@ -160,6 +170,7 @@ export class TransportLayer {
     retransmission: boolean,
     failed: (error: Error) => void,
   ): { listener: Listener; connection: StreamConnection | undefined } | undefined {
+    if (this.#closed) return undefined
     let connection = to.connection?.open ? to.connection : undefined
     const listener = connection?.listener ?? this.listenerFor(to.protocol, to.host)
     if (!listener) return undefined

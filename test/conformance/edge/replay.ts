@@ -1,0 +1,493 @@
+import { createSocket, type Socket as DatagramSocket } from 'node:dgram'
+import { once } from 'node:events'
+import { createServer as createHttpServer, type Server as HttpServer } from 'node:http'
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
+import { createServer as createTlsServer, Server as TlsServer } from 'node:tls'
+import { FrameReader, frame } from '../../../signaling/edge/control/framing.ts'
+import { createEdge, type Edge, type EdgeOptions } from '../../../signaling/edge/index.ts'
+import { StreamFramer } from '../../../signaling/edge/sip/stream.ts'
+import { difference, Identifiers } from './compare.ts'
+import { fastClock } from './fast-clock.ts'
+import type { TranscriptEvent } from './transcript.ts'
+
+// Feeds the network's and the client's messages of a transcript to an edge, and compares what the edge sends with what the
+// reference sent. Time runs `speed` times as fast as it was recorded.
+
+export interface ReplayOptions {
+  readonly speed?: number
+  readonly edge?: Partial<EdgeOptions>
+  /** Recorded messages that the edge does not send, because it is better: part of their text, and the reason. */
+  readonly omitted?: readonly (readonly [text: string, why: string, nth?: number])[]
+  /** Messages that the edge sends beyond the recorded ones, likewise. */
+  readonly added?: readonly (readonly [text: string, why: string])[]
+  /** Inputs that make no sense after a difference, and are left out. */
+  readonly skipped_inputs?: readonly string[]
+  /** Control connections that the recorder cut, although the remark names the server. */
+  readonly cut?: readonly string[]
+  /** Bytes that make the server close a control connection, and that the recorder could not store. */
+  readonly junk?: Readonly<Record<string, string>>
+  /** Ends of control connections that are not looked for. */
+  readonly stays_open?: readonly string[]
+  /** The server connects to the application: at once, or as an HTTP server (answers from the remarks) says. */
+  readonly outbound?: 'tcp' | 'tls' | 'http'
+  /** The application begins to listen only after this input. */
+  readonly listen_after?: string
+  /** SIP over TLS: the edge listens, and the peer `bob(tls)` serves, with this. */
+  readonly tls?: { readonly key: string; readonly cert: string }
+  /** The application's listener in outbound mode `tls`. */
+  readonly application_tls?: { readonly key: string; readonly cert: string }
+}
+
+export interface ReplayResult {
+  readonly faults: readonly string[]
+  /** Differences on purpose that occurred. */
+  readonly noted: readonly string[]
+  readonly compared: number
+}
+
+type Expected = { text: string; at_ms: number; direction: 'S>C' | 'S>N'; name: string; whole: boolean }
+
+export async function replay(events: readonly TranscriptEvent[], options: ReplayOptions = {}): Promise<ReplayResult> {
+  const run = new Replay(events, options)
+  try {
+    return await run.run()
+  } finally {
+    run.close()
+  }
+}
+
+class Replay {
+  readonly #events: readonly TranscriptEvent[]
+  readonly #options: ReplayOptions
+  readonly #speed: number
+  readonly #ids = new Identifiers()
+  readonly #peers = new Map<string, Peer>()
+  readonly #controls = new Map<string, Control>()
+  readonly #expected: Expected[] = []
+  readonly #actual = new Map<string, string[]>()
+  readonly #seen = new Map<string, Set<string>>()
+  readonly #faults: string[] = []
+  readonly #noted: string[] = []
+  readonly #accepted: Socket[] = []
+  readonly #asked: string[] = []
+  #application: Server | undefined
+  #listen_port = 0
+  #http: HttpServer | undefined
+  readonly #occurrences = new Map<string, number>()
+  #compared = 0
+  #wake: (() => void) | undefined
+  #edge: Edge | undefined
+
+  constructor(events: readonly TranscriptEvent[], options: ReplayOptions) {
+    this.#events = events
+    this.#options = options
+    this.#speed = options.speed ?? 10
+  }
+
+  close(): void {
+    for (const control of this.#controls.values()) control.close()
+    for (const peer of this.#peers.values()) peer.close()
+    this.#edge?.close()
+    this.#application?.close()
+    this.#http?.close()
+    this.#http?.closeAllConnections()
+  }
+
+  async run(): Promise<ReplayResult> {
+    const { tls } = this.#options
+    const outbound = await this.#prepareApplication()
+    this.#edge = await createEdge({
+      listeners: [
+        { protocol: 'udp', host: '127.0.0.1', port: 0 },
+        { protocol: 'tcp', host: '127.0.0.1', port: 0, same_port: true },
+        ...(tls ? [{ protocol: 'tls' as const, host: '127.0.0.1', port: 0 }] : []),
+      ],
+      tls,
+      outbound,
+      control: { host: '127.0.0.1', port: 0, secret: 'cymru' },
+      clock: fastClock(this.#speed),
+      tcp_above_bytes: 65_535,
+      limits: { failures: 1_000_000 },
+      ...this.#options.edge,
+    })
+    await this.#preparePorts(this.#edge)
+    const start = performance.now()
+    for (const event of this.#events) {
+      if (event.kind === 'message' && (event.direction === 'S>C' || event.direction === 'S>N')) {
+        this.#expect(event)
+        continue
+      }
+      await this.#settle(event.at_ms, start)
+      if (event.kind === 'remark') await this.#remark(event.text)
+      else await this.#input(event)
+      if (this.#faults.length > 3) break
+    }
+    const last = this.#events.at(-1)?.at_ms ?? 0
+    await this.#settle(last, start)
+    await pause(30)
+    this.#match()
+    for (const expected of this.#expected)
+      this.#faults.push(`${expected.direction} ${expected.name} did not come: ${short(expected.text)}`)
+    for (const [channel, texts] of this.#actual) for (const text of texts) this.#unexpected(channel, text)
+    return { faults: this.#faults, noted: this.#noted, compared: this.#compared }
+  }
+
+  // The application's end in outbound mode, and the HTTP server that names it.
+  async #prepareApplication(): Promise<Record<string, string> | undefined> {
+    const { outbound, application_tls: tls } = this.#options
+    if (!outbound) return undefined
+    const server = outbound === 'tls' && tls ? createTlsServer(tls) : createServer()
+    this.#application = server
+    server.on(outbound === 'tls' ? 'secureConnection' : 'connection', (socket: Socket) => {
+      this.#accepted.push(socket)
+      this.#wake?.()
+    })
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const { port } = server.address() as AddressInfo
+    if (this.#options.listen_after !== undefined) {
+      server.close()
+      this.#listen_port = port
+    }
+    if (outbound !== 'http') return { INVITE: `${outbound}://127.0.0.1:${port}` }
+    this.#ids.pair('12068', String(port))
+    const answers = this.#events.flatMap(e => {
+      const answer = e.kind === 'remark' ? /^HTTP GET \S+ -> (.*)$/.exec(e.text)?.[1] : undefined
+      return answer === undefined ? [] : [answer]
+    })
+    this.#http = createHttpServer((request, response) => {
+      this.#asked.push(request.url ?? '')
+      response.end(this.#ids.translate(answers.shift() ?? ''))
+    })
+    this.#http.listen(0, '127.0.0.1')
+    await once(this.#http, 'listening')
+    return { '*': `http://127.0.0.1:${(this.#http.address() as AddressInfo).port}/lookup/` }
+  }
+
+  // Every peer gets a port of its own; recorded ports are replaced wherever they occur.
+  async #preparePorts(edge: Edge): Promise<void> {
+    const own = String(edge.listeners[0]?.port ?? 0)
+    const handshake = this.#events.some(
+      e => e.kind === 'message' && e.direction === 'S>C' && serverPort(e) !== undefined,
+    )
+    for (const event of this.#events) {
+      if (event.kind !== 'message' || (handshake && event.direction !== 'S>C')) continue
+      const recorded = serverPort(event)
+      if (recorded !== undefined) this.#ids.pair(recorded, own)
+      const secure = /\|tls\/127\.0\.0\.1:(\d+)/.exec(event.text)?.[1]
+      const tls = edge.listeners.find(l => l.protocol === 'tls')
+      if (secure !== undefined && tls) this.#ids.pair(secure, String(tls.port))
+    }
+    const names = new Set<string>()
+    for (const e of this.#events)
+      if (e.kind === 'message' && e.direction[0] !== 'C' && e.direction[2] !== 'C') names.add(e.name)
+    for (const name of names) {
+      const peer = await Peer.open(this.#options.tls, text => this.#arrived('S>N', name, text))
+      this.#peers.set(name, peer)
+      const recorded = peerPort(this.#events, name)
+      if (recorded !== undefined) this.#ids.pair(recorded, String(peer.port))
+    }
+  }
+
+  // Ports stand behind an encoded colon there, which is no boundary of a word.
+  #translateEncoded(query: string): string {
+    return query.replaceAll(/%3a(\d{5})/g, (_all, port: string) => `%3a${this.#ids.actual(port) ?? port}`)
+  }
+
+  #expect(event: TranscriptEvent & { kind: 'message' }): void {
+    // The recorder shows what it read from a TLS connection, which may be a part of a message.
+    if (event.direction === 'S>N' && !/^[^\r]*SIP\/2\.0/.test(event.text)) return
+    const omitted = this.#options.omitted?.find(([text, , nth]) => {
+      if (!event.text.includes(text)) return false
+      const count = (this.#occurrences.get(text) ?? 0) + 1
+      this.#occurrences.set(text, count)
+      return nth === undefined || nth === count
+    })
+    if (omitted) {
+      this.#noted.push(omitted[1])
+      return
+    }
+    this.#expected.push({
+      text: event.text,
+      at_ms: event.at_ms,
+      direction: event.direction as 'S>C' | 'S>N',
+      name: event.name,
+      whole: event.text.length === event.length && !event.name.endsWith('(tls)'),
+    })
+    this.#match()
+  }
+
+  #arrived(direction: 'S>C' | 'S>N', name: string, text: string): void {
+    const channel = `${direction} ${name}`
+    const seen = this.#seen.get(channel) ?? new Set()
+    this.#seen.set(channel, seen)
+    const list = this.#actual.get(channel) ?? []
+    this.#actual.set(channel, list)
+    list.push(text)
+    this.#match()
+    this.#wake?.()
+  }
+
+  #match(): void {
+    for (let i = 0; i < this.#expected.length; i++) {
+      const expected = this.#expected[i]
+      if (!expected) continue
+      const channel = `${expected.direction} ${expected.name}`
+      const list = this.#actual.get(channel) ?? []
+      const index = list.findIndex(text => {
+        return difference(this.#ids, expected.text, text, expected.direction === 'S>C', expected.whole) === undefined
+      })
+      if (index < 0) continue
+      const [found] = list.splice(index, 1)
+      if (found !== undefined) this.#seen.get(channel)?.add(found)
+      this.#expected.splice(i, 1)
+      this.#compared++
+      i--
+    }
+  }
+
+  // Waits for the moment of the next input, and for everything that was recorded before it.
+  async #settle(at_ms: number, start: number): Promise<void> {
+    const due = start + at_ms / this.#speed
+    const wait = due - performance.now()
+    if (wait > 2) await pause(wait)
+    const deadline = Math.max(due, performance.now()) + 1_500
+    while (this.#expected.length > 0 && performance.now() < deadline) {
+      await Promise.race([
+        new Promise<void>(resolve => {
+          this.#wake = resolve
+        }),
+        pause(Math.min(200, deadline - performance.now())),
+      ])
+      this.#match()
+    }
+    for (const expected of this.#expected.splice(0)) {
+      const channel = `${expected.direction} ${expected.name}`
+      const list = this.#actual.get(channel) ?? []
+      const near = list.shift()
+      const why =
+        near === undefined
+          ? 'nothing came'
+          : difference(this.#ids, expected.text, near, expected.direction === 'S>C', expected.whole)
+      this.#faults.push(`${channel} at ${expected.at_ms}: ${why ?? 'came too late'} for ${short(expected.text)}`)
+    }
+  }
+
+  #unexpected(channel: string, text: string): void {
+    // A machine that is busy may let a retransmission timer fire once more than was recorded.
+    if (this.#seen.get(channel)?.has(text)) return
+    const known = this.#options.added?.find(([part]) => text.includes(part))
+    if (known) this.#noted.push(known[1])
+    else this.#faults.push(`${channel} was not expected: ${short(text)}`)
+  }
+
+  async #remark(text: string): Promise<void> {
+    const opened = /^(ctl\d+): control connection opened by the client/.exec(text)
+    if (opened?.[1]) {
+      const name = opened[1]
+      const control = await Control.open(this.#edge?.control.port ?? 0, payload => this.#arrived('S>C', name, payload))
+      this.#controls.set(name, control)
+    }
+    const by_server = /^(ctl\d+): control connection opened by the server/.exec(text)
+    if (by_server?.[1]) {
+      const name = by_server[1]
+      for (let i = 0; i < 200 && this.#accepted.length === 0; i++) await pause(5)
+      const socket = this.#accepted.shift()
+      if (socket) this.#controls.set(name, new Control(socket, payload => this.#arrived('S>C', name, payload)))
+      else this.#faults.push(`${name} was not opened by the server`)
+    }
+    const asked = /^HTTP GET (\S+) ->/.exec(text)?.[1]
+    if (asked !== undefined) {
+      for (let i = 0; i < 200 && this.#asked.length === 0; i++) await pause(5)
+      const actual = this.#asked.shift() ?? 'nothing'
+      if (actual !== this.#translateEncoded(asked)) this.#faults.push(`HTTP GET ${actual} instead of ${asked}`)
+    }
+    if (text === 'the app side is a bare socket here')
+      await this.#remark('ctl1: control connection opened by the server')
+    const closed = /^(ctl\d+): control connection closed by client/.exec(text)
+    if (closed?.[1]) this.#controls.get(closed[1])?.close()
+    const ended = /^(ctl\d+): control connection closed by server/.exec(text)
+    if (ended?.[1] && this.#options.cut?.includes(ended[1])) this.#controls.get(ended[1])?.close()
+    else if (ended?.[1] && !this.#options.stays_open?.includes(ended[1])) {
+      const junk = this.#options.junk?.[ended[1]]
+      if (junk !== undefined) this.#controls.get(ended[1])?.send(junk, true)
+      const control = this.#controls.get(ended[1])
+      if (control && !(await control.closedWithin(1_000))) this.#faults.push(`${ended[1]} was not closed by the server`)
+    }
+    if (/^\w+: SIP tcp connection closed$/.test(text)) this.#peers.get(text.slice(0, text.indexOf(':')))?.closeStreams()
+  }
+
+  async #input(event: TranscriptEvent & { kind: 'message' }): Promise<void> {
+    if (this.#options.listen_after !== undefined && event.text.includes(this.#options.listen_after)) {
+      this.#application?.listen(this.#listen_port, '127.0.0.1')
+    }
+    if (this.#options.skipped_inputs?.some(part => event.text.includes(part))) return
+    let text = this.#ids.translate(event.text)
+    if (event.text.length < event.length) text += 'x'.repeat(event.length - event.text.length)
+    if (event.direction === 'C>S') {
+      this.#controls.get(event.name)?.send(text, event.unparsed)
+      return
+    }
+    const stream = /^(?:Via|v): SIP\/2\.0\/(?:TCP|TLS)/im.test(event.text)
+    const response = event.text.startsWith('SIP/2.0')
+    const local = await this.#peers.get(event.name)?.send(text, stream, response, this.#edge?.listeners[0]?.port ?? 0)
+    // Over TCP the recorded ephemeral port of the peer shows in rport and in the meta fields.
+    if (local !== undefined && stream && !response) {
+      const later = this.#events.slice(this.#events.indexOf(event))
+      for (const next of later) {
+        const recorded =
+          next.kind === 'message' && next.direction !== 'N>S' ? /rport=(\d+)/.exec(next.text)?.[1] : undefined
+        if (recorded === undefined) continue
+        this.#ids.pair(recorded, String(local))
+        break
+      }
+    }
+  }
+}
+
+function serverPort(event: TranscriptEvent & { kind: 'message' }): string | undefined {
+  if (event.direction === 'S>C') return /[|,](?:tcp|udp)\/127\.0\.0\.1:(\d+)/.exec(event.text)?.[1]
+  if (event.direction === 'N>S') return /^[A-Z]+ sip:(?:\w+@)?127\.0\.0\.1:(\d+)[^\r]* SIP/.exec(event.text)?.[1]
+  return undefined
+}
+
+function peerPort(events: readonly TranscriptEvent[], name: string): string | undefined {
+  for (const e of events) {
+    if (e.kind !== 'message' || e.name !== name) continue
+    const found =
+      e.direction === 'N>S' && !e.text.startsWith('SIP/')
+        ? /^(?:Via|v): SIP\/2\.0\/\w+ 127\.0\.0\.1:(\d+)/m.exec(e.text)?.[1]
+        : e.direction === 'S>N' && !e.text.startsWith('SIP/')
+          ? /^[A-Z]+ sips?:(?:\w+@)?127\.0\.0\.1:(\d+)/.exec(e.text)?.[1]
+          : undefined
+    if (found !== undefined) return found
+  }
+  // A peer that only answers, behind a proxy option: its address is where the responses came from.
+  for (const e of events) {
+    if (e.kind !== 'message' || e.direction !== 'S>C') continue
+    const found = /\|sip\|network\|\d+\|\w+\|127\.0\.0\.1\|(\d+)\|/.exec(e.text)?.[1]
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
+/** A SIP peer on one port number, UDP and TCP. */
+class Peer {
+  readonly port: number
+  readonly #udp: DatagramSocket
+  readonly #tcp: Server
+  readonly #streams = new Set<Socket>()
+  readonly #arrived: (text: string) => void
+
+  private constructor(udp: DatagramSocket, tcp: Server, port: number, arrived: (text: string) => void) {
+    this.#udp = udp
+    this.#tcp = tcp
+    this.port = port
+    this.#arrived = arrived
+    udp.on('message', data => {
+      const text = data.toString('latin1')
+      if (text.trim() !== '') arrived(text)
+    })
+    tcp.on(tcp instanceof TlsServer ? 'secureConnection' : 'connection', (socket: Socket) => this.#stream(socket))
+  }
+
+  static async open(tls: { key: string; cert: string } | undefined, arrived: (text: string) => void): Promise<Peer> {
+    for (;;) {
+      const udp = createSocket('udp4')
+      udp.bind(0, '127.0.0.1')
+      await once(udp, 'listening')
+      const tcp = tls ? createTlsServer(tls) : createServer()
+      const free = await new Promise<boolean>(resolve => {
+        tcp.once('error', () => resolve(false))
+        tcp.listen(udp.address().port, '127.0.0.1', () => resolve(true))
+      })
+      if (free && udp.address().port > 9_999) return new Peer(udp, tcp, udp.address().port, arrived)
+      udp.close()
+      if (free) tcp.close()
+    }
+  }
+
+  /** Sends a message; the local port of the connection when it went over TCP. */
+  async send(text: string, stream: boolean, response: boolean, edge_port: number): Promise<number | undefined> {
+    if (!stream) {
+      this.#udp.send(Buffer.from(text, 'latin1'), edge_port, '127.0.0.1')
+      return undefined
+    }
+    let socket = [...this.#streams].find(s => !s.destroyed && s.writable)
+    if (!socket && response) return undefined
+    if (!socket) {
+      socket = connect(edge_port, '127.0.0.1')
+      this.#stream(socket)
+      await once(socket, 'connect')
+    }
+    socket.write(text, 'latin1')
+    return socket.localPort
+  }
+
+  closeStreams(): void {
+    for (const socket of this.#streams) socket.destroy()
+    this.#streams.clear()
+  }
+
+  close(): void {
+    this.closeStreams()
+    this.#udp.close()
+    this.#tcp.close()
+  }
+
+  #stream(socket: Socket): void {
+    this.#streams.add(socket)
+    const framer = new StreamFramer(1_000_000)
+    socket.on('data', data => {
+      for (const item of framer.push(data.toString('latin1'))) if (item.kind === 'message') this.#arrived(item.text)
+    })
+    socket.on('error', () => undefined)
+    socket.on('close', () => this.#streams.delete(socket))
+  }
+}
+
+/** A client's end of a control connection. */
+export class Control {
+  readonly #socket: Socket
+  #closed = false
+
+  constructor(socket: Socket, arrived: (payload: string) => void) {
+    this.#socket = socket
+    const reader = new FrameReader(100_000_000)
+    socket.on('data', data => {
+      for (const payload of reader.push(data.toString('latin1'))) if (payload !== undefined) arrived(payload)
+    })
+    socket.on('error', () => undefined)
+    socket.on('close', () => {
+      this.#closed = true
+    })
+  }
+
+  static async open(port: number, arrived: (payload: string) => void): Promise<Control> {
+    const socket = connect(port, '127.0.0.1')
+    await once(socket, 'connect')
+    return new Control(socket, arrived)
+  }
+
+  send(payload: string, raw: boolean): void {
+    this.#socket.write(raw ? payload : frame(payload), 'latin1')
+  }
+
+  async closedWithin(ms: number): Promise<boolean> {
+    if (this.#closed) return true
+    await Promise.race([once(this.#socket, 'close'), pause(ms)])
+    return this.#closed
+  }
+
+  close(): void {
+    this.#socket.destroy()
+  }
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise(resolve => setTimeout(resolve, ms))
+}
+
+function short(text: string): string {
+  return text.slice(0, 400).replaceAll('\r\n', ' ¶ ')
+}
