@@ -135,6 +135,7 @@ export async function pruneAdmission(db: Db, now_ms: number, limit = 2000): Prom
     )
     .executeTakeFirst()
   const days = await db.deleteFrom('spend_day').where('day', '<', before.slice(0, 10)).executeTakeFirst()
+  await db.deleteFrom('refusal_day').where('day', '<', before.slice(0, 10)).execute()
   // Rolling hours are of the steady clock; minutes ahead of it are from before the machine was started again.
   const minute = Math.floor(steadyNow() / 60_000)
   const minutes = await db

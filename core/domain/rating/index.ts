@@ -1,5 +1,6 @@
 export * from './day.ts'
 export * from './explain.ts'
+export * from './import.ts'
 export * from './price.ts'
 export * from './rates.ts'
 export * from './types.ts'

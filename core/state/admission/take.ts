@@ -1,6 +1,7 @@
 import { type Admitted, admit, type LevelFacts, type Verdict } from '../../domain/admission/index.ts'
 import { billedSeconds } from '../../domain/rating/price.ts'
 import { MICRO_PER_MINOR } from '../../domain/rating/types.ts'
+import type { Reason } from '../../domain/reasons/index.ts'
 import { type Gathered, gather, revisionsOf } from './gather.ts'
 import { recentOf } from './levels.ts'
 import type { AdmissionContext, AdmissionOutcome, AdmissionRequest } from './request.ts'
@@ -19,7 +20,7 @@ export function* take({ request, dry_run }: TakeInput): Steps<AdmissionOutcome> 
   const verdict = admit(gathered.facts)
   if (!dry_run) {
     if (verdict.admitted) yield* takeSlots(request, gathered, verdict, steady_ms)
-    else if (verdict.reason === 'DESTINATION_CONTAINED') yield* countRejection(gathered)
+    else yield* countRefusal(request, gathered, verdict.reason)
   }
   return { ...verdict, ...(yield* contextOf(gathered, verdict)) }
 }
@@ -115,7 +116,15 @@ function paidUntil({ facts: { billing, rate, direction } }: Gathered): number | 
   return billedSeconds(rate, 1)
 }
 
-function* countRejection({ facts }: Gathered): Steps<void> {
+function* countRefusal(request: AdmissionRequest, { facts, day }: Gathered, reason: Reason): Steps<void> {
+  // A REST call over the calls per second waits and asks again: it is late, not refused.
+  if (reason === 'cps_exceeded' && request.transport === null) return
+  yield* query(
+    `insert into refusal_day (level, subject_id, day, reason, count) values ${tuples(facts.levels.length, 5)}
+    on conflict (subject_id, level, day, reason) do update set count = refusal_day.count + 1`,
+    ...facts.levels.flatMap(({ level, id }) => [level, id, day, reason, 1]),
+  )
+  if (reason !== 'DESTINATION_CONTAINED') return
   const digits = facts.called.number?.digits ?? ''
   const hit = facts.containments.find(({ prefix }) => digits.startsWith(prefix))
   if (hit) yield* query('update containment set rejection_count = rejection_count + 1 where id = ?', hit.id)

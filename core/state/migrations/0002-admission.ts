@@ -178,6 +178,11 @@ async function slots(db: AnyDb): Promise<void> {
     integer: 'spent_minor',
     keys: ['subject_id', 'level', 'day'],
   })
+  await createTable(db, 'refusal_day', {
+    text: 'level subject_id day reason',
+    integer: 'count',
+    keys: ['subject_id', 'level', 'day', 'reason'],
+  })
   await createTable(db, 'spend_minute', {
     text: 'level subject_id',
     integer: 'minute spent_minor',

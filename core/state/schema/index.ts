@@ -54,6 +54,7 @@ export interface Schema {
   reservation: rating.ReservationTable
   spend_day: rating.SpendDayTable
   spend_minute: rating.SpendMinuteTable
+  refusal_day: rating.RefusalDayTable
   audit_event: control.AuditEventTable
   webhook_endpoint: control.WebhookEndpointTable
   webhook_delivery: control.WebhookDeliveryTable

@@ -132,3 +132,12 @@ export interface SpendMinuteTable {
   minute: number
   spent_minor: number
 }
+
+/** Refused calls of a level in a day of the organization's time zone, by reason. */
+export interface RefusalDayTable {
+  level: LevelUseTable['level']
+  subject_id: string
+  day: string
+  reason: string
+  count: number
+}
