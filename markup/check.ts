@@ -87,7 +87,7 @@ const URLS = [
 function relativeUrls(node: Node, base: string | null): Advice[] {
   const advice: Advice[] = []
   const found = (what: string, place: { line: number; column: number }) => {
-    const detail = `${what} of <${node.shape.name}> is relative, and an inline document has no URL to resolve it against`
+    const detail = `${what} of <${node.shape.name}> is relative, and an inline document has no URL of its own`
     const suggestion = 'write an absolute URL'
     advice.push({ ...at(place), rule: 'relative_url', level: 'error', number: 11100, detail, suggestion })
   }

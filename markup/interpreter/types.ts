@@ -1,21 +1,22 @@
 /**
  * The contract between the pure interpreter and its executor (signaling/scripts).
  *
- * The executor holds one Run per leg that executes markup. It calls `start(facts)` once, then `step(run, event)` for each
- * event, carries out the returned commands in order, and keeps the returned run. A Run, every Command and every Event are
- * plain JSON. Rules that hold for all of them:
+ * The executor holds one Run per leg that executes markup. It calls `start(facts)` once, then `step(run, event)` for
+ * each event, carries out the returned commands in order, and keeps the returned run. A Run, every Command and every
+ * Event are plain JSON. Rules that hold for all of them:
  *
- * - Ids are made by the interpreter from a counter (`play-3`). An event names the id of the command it answers. An event
- *   whose id is no longer awaited is ignored by `step`, so the executor may report late and need not filter.
- * - Commands are carried out in the order given and without waiting for one another, except that commands of one run that
- *   touch the same leg keep their order.
- * - Time is an event: `start_timer` asks for `timer`. No other command carries a time limit that the executor must watch,
- *   save what a media worker measures by itself (silence and length of a recording, end of speech).
- * - Parameters in `fetch` and `callback` are only those of the verb. The executor adds the standard set of voice-compat.md
- *   §7.2 for the leg the run is on (for a wait document also the queue's or conference's), signs, follows redirects,
- *   retries by the URL fragment and guards against private addresses.
- * - `done` is the last command of a run. After it the executor ends, for this run, whatever is still going on (timers,
- *   plays, children); activities begun by `start_*` belong to the leg, not to the run, and end with the leg.
+ * - Ids are made by the interpreter from a counter (`play-3`). An event names the id of the command it answers. An
+ *   event whose id is no longer awaited is ignored by `step`, so the executor may report late and need not filter.
+ * - Commands are carried out in the order given and without waiting for one another, except that commands of one run
+ *   that touch the same leg keep their order.
+ * - Time is an event: `start_timer` asks for `timer`. No other command carries a time limit that the executor must
+ *   watch, save what a media worker measures by itself (silence and length of a recording, end of speech).
+ * - Parameters in `fetch` and `callback` are only those of the verb. The executor adds the standard set of
+ *   voice-compat.md §7.2 for the leg the run is on (for a wait document also the queue's or conference's), signs,
+ *   follows redirects, retries by the URL fragment and guards against private addresses.
+ * - `done` is the last command of a run. After it the executor ends, for this run, whatever is still going on
+ *   (timers, plays, children); activities begun by `start_*` belong to the leg, not to the run, and end with the
+ *   leg.
  */
 
 /** HTTP methods of documents and callbacks. */
@@ -190,7 +191,10 @@ export interface Play {
   readonly items: readonly PlayItem[]
 }
 
-/** `loop` is 1..1000, already normalised. Text is plain; `ssml` is `<speak>…</speak>`, null when the text has no tags. */
+/**
+ * `loop` is 1..1000, already normalised. Text is plain; `ssml` is `<speak>…</speak>`, null when the text has no
+ * tags.
+ */
 export type PlayItem =
   | { readonly kind: 'url'; readonly url: string; readonly loop: number }
   | {
@@ -322,9 +326,10 @@ export interface MachineDetection {
 }
 
 /**
- * Place a child call (parent_call_sid = this call, direction outbound-dial): admission, row, INVITE, status callbacks to
- * `status_callback`. Answered by any number of `child_progress`, then at most one `child_answered`, and always one
- * `child_ended` at its end (also when refused before any INVITE). The interpreter watches the ring time itself.
+ * Place a child call (parent_call_sid = this call, direction outbound-dial): admission, row, INVITE, status
+ * callbacks to `status_callback`. Answered by any number of `child_progress`, then at most one `child_answered`, and
+ * always one `child_ended` at its end (also when refused before any INVITE). The interpreter watches the ring time
+ * itself.
  */
 export interface DialChild {
   readonly type: 'dial_child'
@@ -338,8 +343,9 @@ export interface DialChild {
 }
 
 /**
- * End a child whatever its state (CANCEL or BYE). Its final status: `timeout` → no-answer, `lost` (another one answered)
- * and `canceled` → canceled, each only while unanswered; an answered one ends `completed`. `child_ended` follows.
+ * End a child whatever its state (CANCEL or BYE). Its final status: `timeout` → no-answer, `lost` (another one
+ * answered) and `canceled` → canceled, each only while unanswered; an answered one ends `completed`. `child_ended`
+ * follows.
  */
 export interface EndChild {
   readonly type: 'end_child'
@@ -347,7 +353,10 @@ export interface EndChild {
   readonly cause: 'timeout' | 'lost' | 'canceled' | 'completed'
 }
 
-/** Answered leg: play ring tone of `country` (null: of the destination's) until `stop_ring`. Unanswered leg: send 180. */
+/**
+ * Answered leg: play ring tone of `country` (null: of the destination's) until `stop_ring`. Unanswered leg: send
+ * 180.
+ */
 export interface Ring {
   readonly type: 'ring'
   readonly country: string | null
@@ -437,8 +446,8 @@ export interface LeaveQueue {
 }
 
 /**
- * Take the head caller of a queue and bridge it to this leg; wait for one while the queue is empty. `whisper` runs on the
- * queued caller's leg first (its parameters: QueueSid, CallSid, QueueTime, DequeingCallSid). Answered by
+ * Take the head caller of a queue and bridge it to this leg; wait for one while the queue is empty. `whisper` runs
+ * on the queued caller's leg first (its parameters: QueueSid, CallSid, QueueTime, DequeingCallSid). Answered by
  * `dequeue_bridged`, then `dequeue_ended`; a queue that does not exist: `dequeue_ended` with `error`.
  */
 export interface Dequeue {
@@ -462,8 +471,8 @@ export interface Refer {
 }
 
 /**
- * Reply to a `refer_received` of the same `leg`. 202: the executor takes that leg out of the bridge, sends NOTIFY 100 and
- * the outcome, and BYE to it. Else a refusal, and nothing changes.
+ * Reply to a `refer_received` of the same `leg`. 202: the executor takes that leg out of the bridge, sends NOTIFY
+ * 100 and the outcome, and BYE to it. Else a refusal, and nothing changes.
  */
 export interface AnswerRefer {
   readonly type: 'answer_refer'
@@ -471,7 +480,10 @@ export interface AnswerRefer {
   readonly sip_code: 202 | 603
 }
 
-/** Media stream to a WebSocket. `both_ways`: Connect. Answered by `stream_ended` at its end, with a number if by fault. */
+/**
+ * Media stream to a WebSocket. `both_ways`: Connect. Answered by `stream_ended` at its end, with a number if by
+ * fault.
+ */
 export interface StartStream {
   readonly type: 'start_stream'
   readonly id: string
@@ -490,8 +502,9 @@ export interface StopStream {
 
 /**
  * Record in the background: this leg and what it is joined with (with two channels 1 is this leg, 2 the other side).
- * `child` names the child of a Dial, which may still be ringing; null: whatever the leg is joined with at the time. Answered by `recording_started` (with sid and
- * the `.wav` URL) and `recording_ended` after `stop_recording` or the end of the leg, when the file is complete.
+ * `child` names the child of a Dial, which may still be ringing; null: whatever the leg is joined with at the time.
+ * Answered by `recording_started` (with sid and the `.wav` URL) and `recording_ended` after `stop_recording` or the
+ * end of the leg, when the file is complete.
  */
 export interface StartRecording {
   readonly type: 'start_recording'
@@ -553,8 +566,9 @@ export interface StartEcho {
 }
 
 /**
- * Keep on the call (events, `/v1/calls/{id}`): `warning` the default was used or an element skipped, `error` the document
- * or child stopped. `url` is the document's, null for an inline one; the place is null when the fault has none.
+ * Keep on the call (events, `/v1/calls/{id}`): `warning` the default was used or an element skipped, `error` the
+ * document or child stopped. `url` is the document's, null for an inline one; the place is null when the fault has
+ * none.
  */
 export interface Note {
   readonly type: 'note'
@@ -567,9 +581,10 @@ export interface Note {
 }
 
 /**
- * The run is over. `hangup` our script ended the call (`hangup` came before), `rejected` (`reject` came before), `gone`
- * the leg ended under us, `finished` end of a whisper or wait document, `leave` a Leave verb of a queue's wait document,
- * `failed` a whisper or wait document could not be had or run, `transferred` the far end took the call over after Refer.
+ * The run is over. `hangup` our script ended the call (`hangup` came before), `rejected` (`reject` came before),
+ * `gone` the leg ended under us, `finished` end of a whisper or wait document, `leave` a Leave verb of a queue's
+ * wait document, `failed` a whisper or wait document could not be had or run, `transferred` the far end took the
+ * call over after Refer.
  */
 export interface Done {
   readonly type: 'done'
@@ -583,7 +598,10 @@ export type Event =
   | { readonly type: 'answered'; readonly id: string }
   | PlayEnded
   | { readonly type: 'timer'; readonly id: string }
-  /** One key press of this leg's far end: `0-9 A-D * #`. Sent only between `digits_on` and `digits_off`, or in a bridge. */
+  /**
+   * One key press of this leg's far end: `0-9 A-D * #`. Sent only between `digits_on` and `digits_off`, or in a
+   * bridge.
+   */
   | { readonly type: 'digit'; readonly digit: string }
   | { readonly type: 'digits_sent'; readonly id: string }
   | { readonly type: 'speech_started'; readonly id: string }
@@ -609,7 +627,10 @@ export type Event =
   | ReferEnded
   | ReferReceived
   | StreamEnded
-  /** A background activity (recording, siprec, transcription) failed or ended by itself; kept as a note when a number. */
+  /**
+   * A background activity (recording, siprec, transcription) failed or ended by itself; kept as a note when a
+   * number.
+   */
   | { readonly type: 'activity_ended'; readonly id: string; readonly number: number | null; readonly detail: string }
   /** This leg has ended, for whatever reason (BYE, CANCEL, API, time limit of the call, media lost). */
   | { readonly type: 'hangup' }
@@ -685,8 +706,8 @@ export interface ChildAnswered {
 }
 
 /**
- * The child is over for this Dial (also when the API redirected the child away: `completed`). `duration_seconds` is from
- * its answer, null when never answered. `headers` are X- headers of its final response or BYE.
+ * The child is over for this Dial (also when the API redirected the child away: `completed`). `duration_seconds` is
+ * from its answer, null when never answered. `headers` are X- headers of its final response or BYE.
  */
 export interface ChildEnded {
   readonly type: 'child_ended'
@@ -836,7 +857,10 @@ export interface Run {
   readonly noted: readonly string[]
 }
 
-/** Result of `start` and `step`. `unexpected` names an event that fits nothing the run awaits (late ones do not count). */
+/**
+ * Result of `start` and `step`. `unexpected` names an event that fits nothing the run awaits (late ones do not
+ * count).
+ */
 export interface Step {
   readonly run: Run
   readonly commands: readonly Command[]

@@ -100,8 +100,8 @@ function sentence(message: string): string {
 }
 
 /**
- * The fault people write most: an ampersand that begins no entity. The parser notices it only where it gives up looking for
- * the semicolon, often at the end of the document; we name the place of the ampersand.
+ * The fault people write most: an ampersand that begins no entity. The parser notices it only where it gives up
+ * looking for the semicolon, often at the end of the document; we name the place of the ampersand.
  */
 function strayAmpersand(source: string, end: number): { index: number; detail: string } | null {
   const pattern = /<!--|<!\[CDATA\[|&(?:#\d+|#x[0-9a-fA-F]+|amp|lt|gt|quot|apos);|&([A-Za-z_][\w.-]*;)?/g

@@ -2,8 +2,9 @@ import { start, step } from '../interpreter/step.ts'
 import type { Command, Event, Run, StartFacts, Step } from '../interpreter/types.ts'
 
 /**
- * The log of a run: one JSON object a line. The first has the facts, each other one an event; all have the commands that
- * came of it. It is all that a replay needs. It holds documents and typed keys: keep it as carefully as recordings.
+ * The log of a run: one JSON object a line. The first has the facts, each other one an event; all have the commands
+ * that came of it. It is all that a replay needs. It holds documents and typed keys: keep it as carefully as
+ * recordings.
  */
 export type Entry =
   | { readonly facts: StartFacts; readonly commands: readonly Command[] }

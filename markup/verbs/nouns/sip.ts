@@ -46,8 +46,8 @@ export interface SipTarget {
 }
 
 /**
- * URIs and headers of a Sip noun, reporting headers that are dropped. `refused` when there is nothing to call: a URI that
- * is malformed, too long or missing, which fails the child.
+ * URIs and headers of a Sip noun, reporting headers that are dropped. `refused` when there is nothing to call: a URI
+ * that is malformed, too long or missing, which fails the child.
  */
 export function sipTarget(node: Node, report: Report): SipTarget | { readonly refused: string } {
   const about = { place: node.element, element: 'Sip' }
@@ -107,7 +107,9 @@ function allowedHeaders(pairs: readonly (readonly [string, string])[], report: H
   return kept
 }
 
-/** `sip:user@host;params?Name=value&…` to the URI and its headers, values percent-decoded once; null when it is none. */
+/**
+ * `sip:user@host;params?Name=value&…` to the URI and its headers, values percent-decoded once; null when it is none.
+ */
 export function splitUri(text: string): { uri: string; headers: [string, string][] } | null {
   const [uri = '', query] = text.split(/\?(.*)/s)
   if (uri.length > 255) return null

@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { parseArgs } from 'node:util'
 import { mutate, pick, randomOf } from './mutate.ts'
 import { trial } from './trial.ts'
 
@@ -35,9 +36,11 @@ export function fuzz(
   return seen
 }
 
-// node build/test/fuzz/markup/main.js [count] [seed]
+// node build/test/fuzz/markup/main.js --count N --seed N; a finding is an exception, and exit code 1.
 if (process.argv[1]?.endsWith('fuzz/markup/main.js')) {
-  const [count = 500_000, seed = 1] = process.argv.slice(2).map(Number)
+  const { values } = parseArgs({ options: { count: { type: 'string' }, seed: { type: 'string' } } })
+  const count = Number(values.count ?? 500_000)
+  const seed = Number(values.seed ?? 1)
   const began = performance.now()
   const seen = fuzz(count, seed)
   const seconds = Math.round((performance.now() - began) / 1000)

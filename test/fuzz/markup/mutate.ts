@@ -68,7 +68,7 @@ const PIECES = [
   ':',
 ]
 
-/** One to eight changes: insert a piece, delete, double or swap a stretch, change a character, splice another document. */
+/** One to eight changes: a piece more, a stretch less, doubled or moved, another character, a splice of two. */
 export function mutate(text: string, others: readonly string[], random: () => number): string {
   let result = text
   const changes = 1 + Math.floor(random() * 8)

@@ -7,9 +7,12 @@ const STATUS = 'statusCallback="/s" statusCallbackMethod="GET" statusCallbackEve
 
 t.test('Sip, Client and Application take whisper and status callbacks as Number does', async t => {
   for (const noun of [
-    `<Sip url="/w" method="GET" statusCallback="/s" statusCallbackMethod="GET" statusCallbackEvent="answered">sip:a@b.example</Sip>`,
-    `<Client url="/w" method="GET" statusCallback="/s" statusCallbackMethod="GET" statusCallbackEvent="answered">alice</Client>`,
-    `<Application url="/w" method="GET" statusCallback="/s" statusCallbackMethod="GET" statusCallbackEvent="answered">app_1</Application>`,
+    `<Sip url="/w" method="GET" statusCallback="/s" statusCallbackMethod="GET"
+      statusCallbackEvent="answered">sip:a@b.example</Sip>`,
+    `<Client url="/w" method="GET" statusCallback="/s" statusCallbackMethod="GET"
+      statusCallbackEvent="answered">alice</Client>`,
+    `<Application url="/w" method="GET" statusCallback="/s" statusCallbackMethod="GET"
+      statusCallbackEvent="answered">app_1</Application>`,
     `<Number ${WHISPER} ${STATUS}>+2348030000001</Number>`,
   ]) {
     const phone = call(t, response(`<Dial>${noun}</Dial>`))
@@ -27,7 +30,9 @@ t.test('Sip takes machine detection as Number does', async t => {
   const phone = call(
     t,
     response(
-      `<Dial><Sip machineDetection="Enable" machineDetectionTimeout="10" machineDetectionSpeechThreshold="1000" machineDetectionSpeechEndThreshold="500" machineDetectionSilenceTimeout="2000" amdStatusCallback="/amd" amdStatusCallbackMethod="GET">sip:a@b.example</Sip></Dial>`,
+      `<Dial><Sip machineDetection="Enable" machineDetectionTimeout="10" machineDetectionSpeechThreshold="1000"
+        machineDetectionSpeechEndThreshold="500" machineDetectionSilenceTimeout="2000" amdStatusCallback="/amd"
+        amdStatusCallbackMethod="GET">sip:a@b.example</Sip></Dial>`,
     ),
   )
   t.match(phone.last('dial_child').machine_detection, {
@@ -44,7 +49,8 @@ t.test('callbacks keep the method and the events that are written', async t => {
   const dial = call(
     t,
     response(
-      '<Dial record="true" recordingStatusCallback="/r" recordingStatusCallbackMethod="GET" recordingStatusCallbackEvent="in-progress,absent">+2348030000001</Dial>',
+      `<Dial record="true" recordingStatusCallback="/r" recordingStatusCallbackMethod="GET"
+        recordingStatusCallbackEvent="in-progress,absent">+2348030000001</Dial>`,
     ),
   )
   dial.childAnswered().bridged()
@@ -54,7 +60,9 @@ t.test('callbacks keep the method and the events that are written', async t => {
   const room = call(
     t,
     response(
-      '<Dial><Conference statusCallback="/c" statusCallbackMethod="GET" recordingStatusCallback="/r" recordingStatusCallbackMethod="GET" recordingStatusCallbackEvent="in-progress absent">r</Conference></Dial>',
+      `<Dial><Conference statusCallback="/c" statusCallbackMethod="GET" recordingStatusCallback="/r"
+        recordingStatusCallbackMethod="GET"
+        recordingStatusCallbackEvent="in-progress absent">r</Conference></Dial>`,
     ),
   )
   t.match(room.last('join_conference'), {
@@ -65,7 +73,8 @@ t.test('callbacks keep the method and the events that are written', async t => {
   const recording = call(
     t,
     response(
-      '<Start><Recording recordingStatusCallback="/r" recordingStatusCallbackMethod="GET" recordingStatusCallbackEvent="in-progress absent"/></Start>',
+      `<Start><Recording recordingStatusCallback="/r" recordingStatusCallbackMethod="GET"
+        recordingStatusCallbackEvent="in-progress absent"/></Start>`,
     ),
   )
   t.match(recording.last('start_recording').callback, expected)
@@ -79,14 +88,20 @@ t.test('callbacks keep the method and the events that are written', async t => {
     siprec_connectors: ['vault'],
   })
   t.match(siprec.last('start_siprec'), { connector: 'vault', status_callback: { method: 'GET' } })
-  const text = call(t, response('<Start><Transcription statusCallbackUrl="/s" statusCallbackMethod="GET"/></Start>'), {
-    speech: { transcriber: true },
-  })
+  const text = call(
+    t,
+    response(`<Start><Transcription statusCallbackUrl="/s"
+    statusCallbackMethod="GET"/></Start>`),
+    {
+      speech: { transcriber: true },
+    },
+  )
   t.match(text.last('start_transcription').status_callback, { url: 'https://app.example.test/s', method: 'GET' })
   const connect = call(
     t,
     response(
-      '<Connect action="/a" method="GET"><Stream url="wss://x.example" statusCallback="/s" statusCallbackMethod="GET"/></Connect>',
+      `<Connect action="/a" method="GET"><Stream url="wss://x.example" statusCallback="/s"
+        statusCallbackMethod="GET"/></Connect>`,
     ),
   )
   t.match(connect.last('start_stream').status_callback, { method: 'GET' })
@@ -98,7 +113,8 @@ t.test('attributes that have no effect here are accepted: no call notes them, th
   const documents: [string, number][] = [
     ['<Gather debug="true" action="/a"/>', 1],
     [
-      '<Dial callReason="x" recordingConfigurationId="x" events="x" passports="x"><Number byoc="BY1">+2348030000001</Number></Dial>',
+      `<Dial callReason="x" recordingConfigurationId="x" events="x" passports="x"><Number
+        byoc="BY1">+2348030000001</Number></Dial>`,
       5,
     ],
     ['<Dial><Conference region="ie1" eventCallbackUrl="/old">r</Conference></Dial>', 2],
@@ -106,24 +122,32 @@ t.test('attributes that have no effect here are accepted: no call notes them, th
     ['<Dial><Application customerId="x" copyParentTo="true">app_1</Application></Dial>', 2],
     ['<Connect><Stream url="wss://x.example" connectorName="c" audioFormat="a" sampleRate="8000"/></Connect>', 3],
     [
-      '<Start action="/a" method="GET"><Stream url="wss://x.example" connectorName="c" audioFormat="a" sampleRate="8000"/></Start>',
+      `<Start action="/a" method="GET"><Stream url="wss://x.example" connectorName="c" audioFormat="a"
+        sampleRate="8000"/></Start>`,
       5,
     ],
     ['<Start><Transcription intelligenceService="GA1"/></Start>', 1],
     [
-      '<Stop action="/a" method="GET"><Stream name="s" url="wss://x.example" track="both_tracks" statusCallback="/s" statusCallbackMethod="GET" connectorName="c" audioFormat="a" sampleRate="8000"/></Stop>',
+      `<Stop action="/a" method="GET"><Stream name="s" url="wss://x.example" track="both_tracks"
+        statusCallback="/s" statusCallbackMethod="GET" connectorName="c" audioFormat="a"
+        sampleRate="8000"/></Stop>`,
       9,
     ],
     [
-      '<Stop><Recording name="r" channels="mono" track="both" trim="do-not-trim" recordingStatusCallback="/r" recordingStatusCallbackMethod="GET" recordingStatusCallbackEvent="absent"/></Stop>',
+      `<Stop><Recording name="r" channels="mono" track="both" trim="do-not-trim" recordingStatusCallback="/r"
+        recordingStatusCallbackMethod="GET" recordingStatusCallbackEvent="absent"/></Stop>`,
       6,
     ],
     [
-      '<Stop><Siprec name="s" connectorName="c" track="both_tracks" statusCallback="/s" statusCallbackMethod="GET"/></Stop>',
+      `<Stop><Siprec name="s" connectorName="c" track="both_tracks" statusCallback="/s"
+        statusCallbackMethod="GET"/></Stop>`,
       4,
     ],
     [
-      '<Stop><Transcription name="t" track="both_tracks" languageCode="en" inboundTrackLabel="a" outboundTrackLabel="b" partialResults="true" transcriptionEngine="e" speechModel="m" hints="h" profanityFilter="true" enableAutomaticPunctuation="true" statusCallbackUrl="/s" statusCallbackMethod="GET" intelligenceService="G"/></Stop>',
+      `<Stop><Transcription name="t" track="both_tracks" languageCode="en" inboundTrackLabel="a"
+        outboundTrackLabel="b" partialResults="true" transcriptionEngine="e" speechModel="m" hints="h"
+        profanityFilter="true" enableAutomaticPunctuation="true" statusCallbackUrl="/s"
+        statusCallbackMethod="GET" intelligenceService="G"/></Stop>`,
       13,
     ],
   ]
@@ -180,7 +204,8 @@ t.test('what a noun hands over is limited', async t => {
   const sip = call(
     t,
     response(
-      `<Dial><Sip><Uri priority="1" weight="2" username="u" password="p">sip:a@b.example</Uri><Headers>${headers}${headers}</Headers></Sip></Dial>`,
+      `<Dial><Sip><Uri priority="1" weight="2" username="u"
+        password="p">sip:a@b.example</Uri><Headers>${headers}${headers}</Headers></Sip></Dial>`,
     ),
   )
   t.match(sip.notes(), [/warning 13253/])

@@ -139,8 +139,8 @@ t.test('Refer needs a SIP leg and one Sip; a hang-up meanwhile is told as cancel
 
 t.test('Connect Stream hands the call over until the socket closes', async t => {
   const text = response(
-    '<Connect action="/next"><Stream url="wss://ai.example.test/s?a=1" name="s" track="both_tracks" statusCallback="/st">' +
-      '<Parameter name="lang" value="en"/></Stream></Connect>',
+    `<Connect action="/next"><Stream url="wss://ai.example.test/s?a=1" name="s" track="both_tracks"
+      statusCallback="/st">` + '<Parameter name="lang" value="en"/></Stream></Connect>',
     '<Say>never</Say>',
   )
   const phone = call(t, text, { answered: false })
@@ -259,7 +259,8 @@ t.test('Siprec needs a recording server, Transcription an engine; without, their
     about: 'transcription',
     parameters: { TranscriptionEvent: 'transcription-error', TranscriptionName: 't' },
   })
-  const engine = call(t, response(text, '<Pause/>', '<Stop><Transcription/></Stop>'), { speech: { transcriber: true } })
+  const stop = '<Stop><Transcription/></Stop>'
+  const engine = call(t, response(text, '<Pause/>', stop), { speech: { transcriber: true } })
   t.match(engine.last('start_transcription'), {
     language: 'fr-FR',
     inbound_label: 'agent',

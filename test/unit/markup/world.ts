@@ -10,7 +10,10 @@ export interface Habits {
   readonly child?: 'busy' | 'no-answer' | 'failed'
 }
 
-/** The other side of the contract without a telephone: what an executor may answer to each command, in its usual order. */
+/**
+ * The other side of the contract without a telephone: what an executor may answer to each command, in its usual
+ * order.
+ */
 export function answersTo(command: Command, habits: Habits = {}): readonly Event[] {
   switch (command.type) {
     case 'answer':
@@ -116,8 +119,8 @@ function ended(child: string, status: Extract<Event, { type: 'child_ended' }>['s
 }
 
 /**
- * Carry a run on with the usual answers until it is done, waits for a document, or nothing is left to answer. Timers fire
- * only when nothing else happens.
+ * Carry a run on with the usual answers until it is done, waits for a document, or nothing is left to answer. Timers
+ * fire only when nothing else happens.
  */
 export function carryOn(
   first: readonly Command[],
