@@ -4,6 +4,7 @@ import { portTaken, runProcess } from '../core/runtime/lifecycle.ts'
 import { openState } from '../core/state/index.ts'
 import { startControl } from './control.ts'
 import { startReconcilers } from './reconcilers/index.ts'
+import { startCallbacks } from './webhooks/index.ts'
 
 await runProcess('control', async ({ config, log, metrics }) => {
   const state = await openState(config)
@@ -12,10 +13,12 @@ await runProcess('control', async ({ config, log, metrics }) => {
   try {
     const server = await startControl({ ...services, listen: { host: config.bind, port: config.http_port } })
     const reconcilers = startReconcilers({ ...services, metrics })
+    const callbacks = startCallbacks({ ...services, metrics })
     log.info({ port: server.port }, 'control is up')
     return {
       async stop() {
         await server.close()
+        await callbacks.stop()
         await reconcilers.stop()
         bus.close()
         await state.close()

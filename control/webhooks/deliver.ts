@@ -1,0 +1,215 @@
+import { CALLBACK_ANSWERED_WITH_ERROR } from '../../core/domain/webhooks/errors.ts'
+import { unseal } from '../../core/runtime/secrets.ts'
+import type { VoiceReply, VoiceRequester } from '../../core/runtime/voice-request.ts'
+import { recordExchange } from '../../core/state/calls.ts'
+import {
+  type Attempted,
+  callbackAttempted,
+  type DueCallback,
+  pruneCallbacks,
+  returnCallbacks,
+  takeDueCallbacks,
+} from '../../core/state/outbox-delivery.ts'
+import type { Services } from '../http/services.ts'
+import { LONGEST_WAIT_MS, waitAfter } from './ladder.ts'
+
+export type AttemptResult = 'delivered' | 'failed' | 'given_up'
+
+export interface DelivererOptions extends Services {
+  readonly requester: VoiceRequester
+  readonly attempted?: (result: AttemptResult) => void
+  /** In [0, 1), for the jitter between attempts. */
+  readonly random?: () => number
+  readonly limits?: Partial<Limits>
+}
+
+export interface Limits {
+  /** Deliveries at once in all, and to one scheme, host and port: a dead one cannot take every place. */
+  readonly in_flight: number
+  readonly in_flight_per_origin: number
+  readonly lease_ms: number
+  readonly poll_ms: number
+  readonly stop_patience_ms: number
+}
+
+// The longest exchange takes 15 s (voice-compat.md section 7.4): a lease that is over belongs to a process that is gone.
+const LIMITS: Limits = {
+  in_flight: 128,
+  in_flight_per_origin: 16,
+  lease_ms: 25_000,
+  poll_ms: 1000,
+  stop_patience_ms: 2000,
+}
+
+const KEPT_MS = 7 * 86_400_000
+const PRUNE_EVERY_MS = 600_000
+
+export interface Deliverer {
+  stop(): Promise<void>
+}
+
+/**
+ * Takes due callbacks, as many as there are places, and requests them; woken by the bus, by a timer, and by every delivery
+ * that ends. Order is kept by the rows: the next one of a call and URL is not due before the earlier one is settled.
+ */
+export function deliverCallbacks(options: DelivererOptions): Deliverer {
+  const { state, bus, clock, log } = options
+  const limits = { ...LIMITS, ...options.limits }
+  const under_way = new Map<number, { readonly origin: string; readonly done: Promise<void> }>()
+  const ending = new AbortController()
+  let taking: Promise<void> | null = null
+  let again = false
+  let stopped = false
+
+  const wake = (): void => {
+    if (stopped) return
+    if (taking) {
+      again = true
+      return
+    }
+    taking = take()
+      .catch(err => log.error({ err }, 'callbacks could not be taken from the outbox'))
+      .then(() => {
+        taking = null
+        if (!again) return
+        again = false
+        wake()
+      })
+  }
+  const poll = clock.every(limits.poll_ms, wake)
+  const prune = clock.every(PRUNE_EVERY_MS, () => {
+    pruneCallbacks(state.db, clock.now() - KEPT_MS).catch(err =>
+      log.error({ err }, 'old callbacks could not be removed'),
+    )
+  })
+  const unhear = bus.on('outbox', wake)
+  wake()
+
+  return {
+    async stop() {
+      stopped = true
+      poll.cancel()
+      prune.cancel()
+      unhear()
+      await taking
+      const patience = clock.after(limits.stop_patience_ms, () => ending.abort())
+      await Promise.all([...under_way.values()].map(({ done }) => done))
+      patience.cancel()
+    },
+  }
+
+  async function take(): Promise<void> {
+    for (;;) {
+      const free = limits.in_flight - under_way.size
+      if (free <= 0 || stopped) return
+      const rows = await takeDueCallbacks(state.db, {
+        now_ms: clock.now(),
+        lease_ms: limits.lease_ms,
+        longest_wait_ms: LONGEST_WAIT_MS,
+        limit: free,
+        but_not: fullOrigins(),
+      })
+      if (rows.length === 0) return
+      const surplus: number[] = []
+      for (const row of rows) {
+        const origin = originOf(row.url)
+        // Taken again although it is under way: the clock jumped over its lease.
+        if (under_way.has(row.id)) continue
+        if (stopped || countOf(origin) >= limits.in_flight_per_origin) surplus.push(row.id)
+        else begin(row, origin)
+      }
+      await returnCallbacks(state.db, surplus)
+    }
+  }
+
+  function begin(row: DueCallback, origin: string): void {
+    const done = deliver(row, options, ending.signal)
+      .catch(err => log.error({ err, call_sid: row.call_sid, outbox_id: row.id }, 'a callback could not be settled'))
+      .finally(() => {
+        under_way.delete(row.id)
+        wake()
+      })
+    under_way.set(row.id, { origin, done })
+  }
+
+  function countOf(origin: string): number {
+    let count = 0
+    for (const one of under_way.values()) if (one.origin === origin) count++
+    return count
+  }
+
+  function fullOrigins(): string[] {
+    const origins = new Set([...under_way.values()].map(({ origin }) => origin))
+    return [...origins].filter(origin => countOf(origin) >= limits.in_flight_per_origin)
+  }
+}
+
+/** The part of the URL, as it is written, that names the server. Bad ones share a place. */
+const originOf = (url: string): string => /^\s*[a-z]+:\/\/[^/?#]*/i.exec(url)?.[0] ?? ''
+
+/** One attempt and what follows from it. */
+async function deliver(row: DueCallback, options: DelivererOptions, signal: AbortSignal): Promise<void> {
+  const { state, clock, log, requester, settings, random = Math.random } = options
+  const attempts = row.attempts + 1
+  if (row.auth_token_sealed === null) {
+    await settle({ attempts, status: null, error: 'the project has no voice account', next: 'given_up' })
+    return
+  }
+  const parameters = Object.entries(JSON.parse(row.parameters) as Record<string, string>)
+  const reply = await requester.send({
+    url: row.url,
+    method: row.method,
+    parameters,
+    auth_token: unseal(settings.master_key, row.auth_token_sealed),
+    reply: 'ignored',
+    idempotency_token: row.event_id,
+    signal,
+  })
+  if (!reply.ok && reply.error === 'aborted') {
+    await returnCallbacks(state.db, [row.id])
+    return
+  }
+  await settle(outcomeOf(reply, attempts, clock.now(), random()))
+  if (row.call_sid !== null && row.call_event_history === 'enabled')
+    await recordExchange(
+      state.db,
+      {
+        call_sid: row.call_sid,
+        method: row.method,
+        url: reply.url,
+        parameters: Object.fromEntries(parameters),
+        reply: exchangeReply(reply),
+      },
+      clock.now(),
+    )
+
+  async function settle(attempted: Attempted): Promise<void> {
+    await callbackAttempted(state.db, row.id, attempted)
+    const result = typeof attempted.next === 'object' ? 'failed' : attempted.next
+    options.attempted?.(result)
+    if (result === 'given_up')
+      log.warn(
+        { call_sid: row.call_sid, outbox_id: row.id, attempts, status: attempted.status, error: attempted.error },
+        'a callback was given up',
+      )
+  }
+}
+
+function outcomeOf(reply: VoiceReply, attempts: number, now_ms: number, random: number): Attempted {
+  if (reply.ok) return { attempts, status: reply.status, error: null, next: 'delivered' }
+  // What is no URL today is none tomorrow.
+  const wait_ms = reply.error === 'bad_url' ? null : waitAfter(attempts, random)
+  const next = wait_ms === null ? 'given_up' : { at_ms: now_ms + wait_ms }
+  return { attempts, status: reply.status, error: reply.detail.slice(0, 500), next }
+}
+
+const exchangeReply = (reply: VoiceReply) =>
+  reply.ok
+    ? { ok: true, status: reply.status, duration_ms: reply.duration_ms, headers: reply.headers }
+    : {
+        ok: false,
+        status: reply.status,
+        duration_ms: reply.duration_ms,
+        number: reply.error === 'status' ? CALLBACK_ANSWERED_WITH_ERROR : reply.number,
+        detail: reply.detail,
+      }

@@ -1,0 +1,46 @@
+import { createHttpClient, type HttpClient } from '../../core/runtime/http/index.ts'
+import { Counter, Gauge, type Registry } from '../../core/runtime/metrics.ts'
+import { createVoiceRequester } from '../../core/runtime/voice-request.ts'
+import { countWaitingCallbacks } from '../../core/state/outbox-delivery.ts'
+import type { Services } from '../http/services.ts'
+import { type Deliverer, deliverCallbacks } from './deliver.ts'
+
+export interface Callbacks {
+  /** Lets what is under way finish for a moment, and hands the rest back. */
+  stop(): Promise<void>
+}
+
+/** Delivers status and recording callbacks from the outbox for as long as the process runs. */
+export function startCallbacks(services: Services & { readonly metrics: Registry }): Callbacks {
+  const { settings, log, metrics, state } = services
+  const http: HttpClient = createHttpClient({
+    allow_private: settings.allow_private_webhooks,
+    user_agent: 'Strowger/0.1',
+    log,
+  })
+  const attempts = new Counter({
+    name: 'strowger_callback_attempts_total',
+    help: 'Attempts to deliver a callback, by what became of it',
+    labelNames: ['result'] as const,
+    registers: [metrics],
+  })
+  new Gauge({
+    name: 'strowger_callbacks_waiting',
+    help: 'Callbacks in the outbox that are neither delivered nor given up',
+    registers: [metrics],
+    async collect() {
+      this.set(await countWaitingCallbacks(state.db).catch(() => Number.NaN))
+    },
+  })
+  const deliverer: Deliverer = deliverCallbacks({
+    ...services,
+    requester: createVoiceRequester({ http }),
+    attempted: result => attempts.inc({ result }),
+  })
+  return {
+    async stop() {
+      await deliverer.stop()
+      await http.close()
+    },
+  }
+}
