@@ -255,8 +255,8 @@ function refuseAudio(
 }
 
 /**
- * The codec to put first: the other leg's, so that the bridge is a relay; else the leg's own, so that a re-INVITE changes
- * nothing; else the first of the policy that can be decoded here, for a leg that talks to us alone.
+ * The codec to put first: the other leg's, so that the bridge is a relay; else the leg's own, so that a re-INVITE
+ * changes nothing; else the first of the policy that can be decoded here, for a leg that talks to us alone.
  */
 function preferred(leg: Leg, prefer_leg: string | undefined, context: MethodContext): CodecName | null {
   const other = prefer_leg === undefined ? null : (context.sessions.leg(prefer_leg)?.codec ?? null)

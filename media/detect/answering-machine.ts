@@ -1,8 +1,9 @@
 import { frameLevelDbm0, pureTone } from './frame.ts'
 
 /**
- * Answering-machine detection as a function of the audio alone: the same samples give the same verdict, and the segments
- * that it rests on are told beside it. The names and defaults of the figures are those of voice-compat.md §12.4.
+ * Answering-machine detection as a function of the audio alone: the same samples give the same verdict, and the
+ * segments that it rests on are told beside it. The names and defaults of the figures are those of voice-compat.md
+ * §12.4.
  */
 export interface DetectionSettings {
   /** `message_end`: after a machine is found, wait for the end of its greeting. */

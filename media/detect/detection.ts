@@ -6,7 +6,10 @@ const RATE_HZ = 8000
 const FRAME_MS = 20
 const LOOK_MS = 100
 
-/** Runs a detector on what a stream receives. Audio that does not come counts as silence, so that there is always a verdict. */
+/**
+ * Runs a detector on what a stream receives. Audio that does not come counts as silence, so that there is always a
+ * verdict.
+ */
 export class Detection {
   readonly #stream: Stream
   readonly #tap_id: string

@@ -11,7 +11,10 @@ export function frameLevelDbm0(samples: Int16Array): number {
   return Math.max(-90, 10 * Math.log10((2 * sum) / samples.length / FULL_SCALE ** 2) + 3.14)
 }
 
-/** Most of the energy in one frequency from 400 to 2300 Hz, as fax and answering machines send it; null for anything else. */
+/**
+ * Most of the energy in one frequency from 400 to 2300 Hz, as fax and answering machines send it; null for anything
+ * else.
+ */
 export function pureTone(samples: Int16Array): number | null {
   const hz = crossingHz(samples)
   if (hz < 380 || hz > 2320) return null

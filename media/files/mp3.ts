@@ -12,8 +12,8 @@ const MAX_WAITING = 100
 const IDLE_MS = 60_000
 
 /**
- * Decodes MPEG audio on a thread of its own: a long file takes seconds, and requests of other calls must not wait for it.
- * The thread starts with the first file and ends after a minute without one.
+ * Decodes MPEG audio on a thread of its own: a long file takes seconds, and requests of other calls must not wait for
+ * it. The thread starts with the first file and ends after a minute without one.
  */
 export function createMp3Decoder(): Mp3Decoder {
   let worker: Worker | null = null

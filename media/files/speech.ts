@@ -23,7 +23,10 @@ const TIMEOUT_MS = 15_000
 const MAX_BYTES = 256 * 1024 * 1024
 const CACHE_BYTES = 32 * 1024 * 1024
 
-/** Speech by espeak-ng in a process of its own (it is GPL-3, and a crash of it is no crash of ours), cached by content. */
+/**
+ * Speech by espeak-ng in a process of its own (it is GPL-3, and a crash of it is no crash of ours), cached by
+ * content.
+ */
 export function createSpeech(program = 'espeak-ng'): Speech {
   const cache = new Lru<Pcm>(CACHE_BYTES)
   const running = new Map<string, Promise<Spoken>>()
@@ -74,8 +77,11 @@ export function createSpeech(program = 'espeak-ng'): Speech {
 const failed = (detail: string): Spoken => ({ refused: 'speech_failed', detail })
 
 /** The voices of the compatible form are names of people; espeak-ng has one engine with variants. */
-const WOMEN =
-  /^(woman|alice|(polly|google)\..*(joanna|salli|kendra|kimberly|ivy|amy|emma|olivia|nicole|raveena|aditi|standard-[ace]))/i
+const WOMEN = new RegExp(
+  '^(woman|alice|(polly|google)\\..*(joanna|salli|kendra|kimberly|ivy|amy|emma|olivia|nicole|raveena|aditi|' +
+    'standard-[ace]))',
+  'i',
+)
 
 /** espeak-ng's name of a voice: its language, and a variant for women. */
 export function voiceName({ voice, language }: Pick<SpeechRequest, 'voice' | 'language'>): string {

@@ -4,7 +4,10 @@ import { compressUlaw, expandUlaw } from '../files/pcm.ts'
 import type { EventFields, MethodParams } from '../protocol/schema.ts'
 import type { ConnectWebSocket } from './connect.ts'
 
-/** A media stream in the compatible form (voice-compat.md §12.5): JSON text frames, µ-law at 8 kHz, both ways on request. */
+/**
+ * A media stream in the compatible form (voice-compat.md §12.5): JSON text frames, µ-law at 8 kHz, both ways on
+ * request.
+ */
 
 export type ForkRequest = MethodParams<'fork.start'>
 type Ended = EventFields<'fork.ended'>

@@ -1,7 +1,9 @@
 import { StringDecoder } from 'node:string_decoder'
 import { MAX_FRAME_BYTES } from './schema.ts'
 
-/** Splits a byte stream into JSON objects, one a line. `onBroken` is told once; the connection is then of no more use. */
+/**
+ * Splits a byte stream into JSON objects, one a line. `onBroken` is told once; the connection is then of no more use.
+ */
 export function frameReader(onFrame: (frame: Record<string, unknown>) => void, onBroken: (detail: string) => void) {
   const decoder = new StringDecoder('utf8')
   let pending = ''

@@ -16,7 +16,10 @@ const Empty = Type.Object({}, closed)
 export const CodecName = words('PCMA', 'PCMU', 'G729', 'G722', 'OPUS')
 export type CodecName = Static<typeof CodecName>
 
-/** Direction as the owner of the SDP sees it (RFC 3264 §6.1): `sendonly` in our SDP means that we send and do not listen. */
+/**
+ * Direction as the owner of the SDP sees it (RFC 3264 §6.1): `sendonly` in our SDP means that we send and do not
+ * listen.
+ */
 export const Direction = words('sendrecv', 'sendonly', 'recvonly', 'inactive')
 export type Direction = Static<typeof Direction>
 
@@ -69,7 +72,10 @@ export const PlaySource = Type.Union([
 ])
 export type PlaySource = Static<typeof PlaySource>
 
-/** What a leg did so far. Counts are of RTP packets unless named otherwise; times are ISO 8601, null before the first packet. */
+/**
+ * What a leg did so far. Counts are of RTP packets unless named otherwise; times are ISO 8601, null before the first
+ * packet.
+ */
 export const LegStats = Type.Object(
   {
     codec: orNull(CodecName),
@@ -194,7 +200,9 @@ export const METHODS = {
   'leg.stats': method(Leg, LegStats, ['leg_unknown']),
   'leg.close': method(Leg, LegStats, ['leg_unknown']),
 
-  /** Joins two legs of one session both ways, replacing earlier bridges of either; redone by itself after re-INVITEs. */
+  /**
+   * Joins two legs of one session both ways, replacing earlier bridges of either; redone by itself after re-INVITEs.
+   */
   bridge: method(
     Type.Object({ a: Id, b: Id }, closed),
     Type.Object({ mode: words('relay', 'transcode'), codecs: Type.Tuple([CodecName, CodecName]) }, closed),
@@ -202,7 +210,10 @@ export const METHODS = {
   ),
   unbridge: method(Leg, Empty, ['leg_unknown']),
 
-  /** Plays the sources one after the other, `loop` times (0: for ever). A play already running on the leg ends as `stopped`. */
+  /**
+   * Plays the sources one after the other, `loop` times (0: for ever). A play already running on the leg ends as
+   * `stopped`.
+   */
   'play.start': method(
     Type.Object(
       {
@@ -236,7 +247,10 @@ export const METHODS = {
         recording_id: Id,
         /** Absolute path ending in .wav inside the data folder. */
         file: Type.String({ minLength: 1, maxLength: 4096, pattern: '^/.*\\.wav$' }),
-        /** 2: left channel is what `left` sends, right is what `right` sends (null: what we play to `left`). 1: one mix. */
+        /**
+         * 2: left channel is what `left` sends, right is what `right` sends (null: what we play to `left`). 1: one
+         * mix.
+         */
         channels: Type.Union([Type.Literal(1), Type.Literal(2)]),
         left: orNull(Id),
         right: orNull(Id),
@@ -281,7 +295,10 @@ export const METHODS = {
   ),
   'conference.leave': method(Leg, Empty, ['leg_unknown']),
 
-  /** A media stream to a WebSocket in the compatible form; its life is told by `fork.started`, `fork.warning`, `fork.ended`. */
+  /**
+   * A media stream to a WebSocket in the compatible form; its life is told by `fork.started`, `fork.warning`,
+   * `fork.ended`.
+   */
   'fork.start': method(
     Type.Object(
       {
@@ -332,7 +349,10 @@ export const METHODS = {
   ),
 } as const
 
-/** `params_invalid` names the first bad parameter; `media_unavailable` is also what the client says while the worker is away. */
+/**
+ * `params_invalid` names the first bad parameter; `media_unavailable` is also what the client says while the worker
+ * is away.
+ */
 export const COMMON_REFUSALS = ['method_unknown', 'params_invalid', 'media_unavailable', 'internal'] as const
 
 const event = <const P extends Record<string, TSchema>>(fields: P) => Type.Object(fields)
@@ -354,14 +374,19 @@ export const EVENTS = {
     ),
   }),
   'digits.sent': event({ leg_id: Id, send_id: Id }),
-  /** One for each key press, when the key is known (not when it is released): `duration_ms` is what was heard so far. */
+  /**
+   * One for each key press, when the key is known (not when it is released): `duration_ms` is what was heard so far.
+   */
   dtmf: event({
     leg_id: Id,
     digit: Type.String(),
     duration_ms: Type.Integer(),
     source: words('rfc4733', 'inband'),
   }),
-  /** Exactly one for each record.start that was not refused. `duration_ms`, `bytes`, `sha256` are of the finished file. */
+  /**
+   * Exactly one for each record.start that was not refused. `duration_ms`, `bytes`, `sha256` are of the finished
+   * file.
+   */
   'record.ended': event({
     recording_id: Id,
     reason: words('stopped', 'silence', 'key', 'max_length', 'leg_closed', 'disk_full', 'failed'),

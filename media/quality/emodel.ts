@@ -36,7 +36,10 @@ export function rFactor({ codec, loss, burst_ratio, delay_ms }: Impairments): nu
   return Math.min(Math.max(BASIC - delayImpairment(delay_ms) - equipment, 0), BASIC)
 }
 
-/** Id by the piecewise approximation of G.107's curve that is customary where echo is controlled (Cole and Rosenbluth 2001). */
+/**
+ * Id by the piecewise approximation of G.107's curve that is customary where echo is controlled (Cole and Rosenbluth
+ * 2001).
+ */
 function delayImpairment(delay_ms: number): number {
   const delay = Math.max(delay_ms, 0)
   return 0.024 * delay + (delay > 177.3 ? 0.11 * (delay - 177.3) : 0)

@@ -82,6 +82,7 @@ export class ClientSessions {
       rtcp_port: stream.rtcp_port,
       policy,
       keys: freshKeys(),
+      browser: null,
     })
     const leg = new Leg({ ...this.#shared, id: leg_id, session_id, stream, policy, negotiation, emit: this.#emit })
     session.legs.set(leg_id, leg)

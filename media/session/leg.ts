@@ -116,7 +116,9 @@ export class Leg {
     })
   }
 
-  /** A short sound of our own; `done` is called when it has ended for whatever reason. What played before is stopped. */
+  /**
+   * A short sound of our own; `done` is called when it has ended for whatever reason. What played before is stopped.
+   */
   beep(piece: PlayPiece, done: () => void): void {
     this.player.sound(piece, done)
   }

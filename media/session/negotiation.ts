@@ -21,7 +21,10 @@ interface Settlement {
   readonly wish: Direction
 }
 
-/** The offers and answers of one leg in the order in which they come; the rules are in core/domain/codecs/negotiate.ts. */
+/**
+ * The offers and answers of one leg in the order in which they come; the rules are in
+ * core/domain/codecs/negotiate.ts.
+ */
 export class Negotiation {
   readonly #side: Omit<LocalSide, 'direction'>
   #state: Settlement = { settled: null, continuity: NO_CONTINUITY, wish: 'sendrecv' }

@@ -2,7 +2,9 @@ import { createSocket, type RemoteInfo, type Socket } from 'node:dgram'
 import { once } from 'node:events'
 import { decodeG711, encodeG711, type G711 } from './audio.ts'
 
-/** An RTP endpoint for tests: it sends and receives real packets on 127.0.0.1, paced by the clock as a telephone does. */
+/**
+ * An RTP endpoint for tests: it sends and receives real packets on 127.0.0.1, paced by the clock as a telephone does.
+ */
 
 export interface RtpPacket {
   readonly payload_type: number

@@ -8,7 +8,10 @@ export type SrtpSuite =
   | 'AES_256_CM_HMAC_SHA1_80'
   | 'AES_256_CM_HMAC_SHA1_32'
 
-/** In the order of our offers: the AEAD ones cost a third and are the stronger. The length is of key and salt together. */
+/**
+ * In the order of our offers: the AEAD ones cost a third and are the stronger. The length is of key and salt
+ * together.
+ */
 export const SRTP_SUITES: readonly { readonly suite: SrtpSuite; readonly key_bytes: number }[] = [
   { suite: 'AEAD_AES_128_GCM', key_bytes: 28 },
   { suite: 'AEAD_AES_256_GCM', key_bytes: 44 },
@@ -26,8 +29,8 @@ export interface CryptoLine {
 }
 
 /**
- * Null for a line that we cannot serve: an unknown suite, several keys or a master key identifier, a key of the wrong length,
- * session parameters that change the transform. The lifetime is ignored: it is at most 2^48 packets.
+ * Null for a line that we cannot serve: an unknown suite, several keys or a master key identifier, a key of the wrong
+ * length, session parameters that change the transform. The lifetime is ignored: it is at most 2^48 packets.
  */
 export function readCryptoLine(tag: string, suite: string, keys: string, parameters: string): CryptoLine | null {
   const known = SRTP_SUITES.find(candidate => candidate.suite === suite)

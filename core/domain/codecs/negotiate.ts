@@ -1,7 +1,8 @@
+import { type BrowserSide, browserAttributes, browserSessionAttributes, refuseBrowser } from './browser.ts'
 import type { Codec, CodecName, EncoderSettings } from './codec.ts'
 import { type CryptoLine, SRTP_SUITES, type SrtpSuite, sameKey } from './crypto-line.ts'
 import { codecByName } from './registry.ts'
-import type { Direction, MediaLine, OwnLine, OwnSdp, Payload, Sdp } from './sdp.ts'
+import type { Direction, DtlsLine, MediaLine, OwnLine, OwnSdp, Payload, Sdp } from './sdp.ts'
 import { telephoneEvent } from './telephone-event.ts'
 
 /** Offer and answer (RFC 3264) of one leg as functions from what both sides said to what holds between them. */
@@ -9,7 +10,7 @@ import { telephoneEvent } from './telephone-event.ts'
 export interface MediaPolicy {
   /** In order of preference. */
   readonly codecs: readonly CodecName[]
-  readonly security: 'rtp' | 'sdes_srtp_required'
+  readonly security: 'rtp' | 'sdes_srtp_required' | 'dtls_srtp'
   readonly telephone_event: boolean
 }
 
@@ -22,6 +23,8 @@ export interface LocalSide {
   readonly policy: MediaPolicy
   /** Base64 key and salt for each suite, made for this leg alone. */
   readonly keys: Readonly<Record<SrtpSuite, string>>
+  /** Our end of ICE and DTLS, for policies of `dtls_srtp`. */
+  readonly browser: BrowserSide | null
   /** What we want to do; an answer may allow less. */
   readonly direction: Direction
 }
@@ -72,6 +75,8 @@ export interface Settled {
     readonly rtcp_mux: boolean
   }
   readonly srtp: { readonly suite: SrtpSuite; readonly send_key: string; readonly receive_key: string } | null
+  /** The peer's end of ICE and DTLS, from which address and keys come later. */
+  readonly dtls: DtlsLine | null
 }
 
 export interface Offer {
@@ -81,6 +86,7 @@ export interface Offer {
   /** Codecs in common, in the policy's order. */
   readonly choices: readonly { readonly codec: Codec; readonly payload: Payload }[]
   readonly crypto: CryptoLine | null
+  readonly dtls: DtlsLine | null
   /** Encoding names of all audio lines, as offered. */
   readonly offered: readonly string[]
   /** What the peer asked for, from the peer's side. */
@@ -118,7 +124,7 @@ export function readOffer(
     else {
       const direction = askedDirection(line)
       const hold = direction === 'sendonly' || direction === 'inactive'
-      return { sdp, audio: index, choices, crypto: security.crypto, offered, direction, hold }
+      return { sdp, audio: index, choices, crypto: security.crypto, dtls: security.dtls, offered, direction, hold }
     }
   }
   return refusal
@@ -158,11 +164,12 @@ export function answerOffer(
       `ptime:${roundPtime(line.ptime_ms, line.maxptime_ms)}`,
       ...rtcpAttributes(own),
       ...(line.rtcp_mux ? ['rtcp-mux'] : []),
+      ...(offer.dtls && own.browser ? browserAttributes(own.browser, own, line.mid, 'passive') : []),
       direction,
     ],
   }
   const lines = offer.sdp.lines.map((theirs, index) => (index === offer.audio ? ours : refusedLine(theirs)))
-  const local = nextDescription(own, continuity, lines)
+  const local = nextDescription(own, continuity, lines, offer.dtls ? browserSessionAttributes(line.mid) : [])
   const settled: Settled = {
     codec: codec.name,
     send: { codec: codec.name, payload_type: payload.payload_type },
@@ -176,6 +183,7 @@ export function answerOffer(
     hold: offer.hold,
     remote: remoteOf(line, line.rtcp_mux),
     srtp: offer.crypto && key ? { suite: offer.crypto.suite, send_key: key, receive_key: offer.crypto.key } : null,
+    dtls: offer.dtls,
   }
   return { local, settled, continuity: remember(continuity, local, offer.audio, line.payloads) }
 }
@@ -196,10 +204,11 @@ export function makeOffer(
     payload_type: types.of(eventKey(clock), telephoneEvent.payloadType(clock)),
   }))
   const secured = own.policy.security === 'sdes_srtp_required'
+  const mid = own.browser ? '0' : null
   const ours: OwnLine = {
     kind: 'audio',
     port: own.rtp_port,
-    protocol: secured ? 'RTP/SAVP' : (plainProtocol(continuity) ?? 'RTP/AVP'),
+    protocol: own.browser ? 'UDP/TLS/RTP/SAVPF' : secured ? 'RTP/SAVP' : (plainProtocol(continuity) ?? 'RTP/AVP'),
     formats: [...audio, ...events].map(({ payload_type }) => String(payload_type)),
     attributes: [
       ...audio.flatMap(({ codec, payload_type }) => codecAttributes(codec, payload_type)),
@@ -207,6 +216,7 @@ export function makeOffer(
       ...(secured ? SRTP_SUITES.map(({ suite }, index) => cryptoAttribute(index + 1, suite, own.keys[suite])) : []),
       'ptime:20',
       ...rtcpAttributes(own),
+      ...(own.browser ? ['rtcp-mux', ...browserAttributes(own.browser, own, mid, 'actpass')] : []),
       own.direction,
     ],
   }
@@ -214,7 +224,7 @@ export function makeOffer(
     index === continuity.audio ? ours : { ...line, port: 0, attributes: [] },
   )
   if (lines.length === 0) lines.push(ours)
-  const local = nextDescription(own, continuity, lines)
+  const local = nextDescription(own, continuity, lines, own.browser ? browserSessionAttributes(mid) : [])
   return { local, continuity: { ...remember(continuity, local, continuity.audio, []), payload_types: types.all() } }
 }
 
@@ -257,8 +267,9 @@ export function readAnswer(
         : null,
     direction,
     hold: askedDirection(line) === 'sendonly' || askedDirection(line) === 'inactive',
-    remote: remoteOf(line, false),
+    remote: remoteOf(line, security.dtls !== null),
     srtp: security.srtp,
+    dtls: security.dtls,
   }
 }
 
@@ -279,17 +290,23 @@ function commonCodecs(line: MediaLine, policy: MediaPolicy): Offer['choices'] {
   })
 }
 
-function lineSecurity(line: MediaLine, policy: MediaPolicy): { crypto: CryptoLine | null } | Refused<OfferRefusal> {
+type Secured = { readonly crypto: CryptoLine | null; readonly dtls: DtlsLine | null }
+
+function lineSecurity(line: MediaLine, policy: MediaPolicy): Secured | Refused<OfferRefusal> {
+  if (policy.security === 'dtls_srtp') {
+    const detail = refuseBrowser(line, ['actpass', 'active'])
+    return detail === null ? { crypto: null, dtls: line.dtls } : refuse('srtp_required', detail)
+  }
   const required = policy.security === 'sdes_srtp_required'
   if (/^RTP\/SAVPF?$/.test(line.protocol)) {
     const [crypto] = line.cryptos
-    if (crypto) return { crypto }
+    if (crypto) return { crypto, dtls: null }
     return refuse(required ? 'srtp_required' : 'no_common_codec', `${line.protocol} without a crypto line we can serve`)
   }
   if (!/^RTP\/AVPF?$/.test(line.protocol)) return refuse('no_common_codec', `${line.protocol} is not served here`)
   return required
     ? refuse('srtp_required', `${line.protocol} is offered, this trunk requires RTP/SAVP`)
-    : { crypto: null }
+    : { crypto: null, dtls: null }
 }
 
 /** Their choice among our crypto lines is told by the tag (RFC 4568 §5.1.3). */
@@ -297,10 +314,14 @@ function answeredSecurity(
   line: MediaLine,
   ours: OwnLine,
   own: LocalSide,
-): { srtp: Settled['srtp'] } | Refused<AnswerRefusal> {
+): Pick<Settled, 'srtp' | 'dtls'> | Refused<AnswerRefusal> {
+  if (own.browser) {
+    const detail = refuseBrowser(line, ['active'])
+    return detail === null ? { srtp: null, dtls: line.dtls } : refuse('srtp_required', detail)
+  }
   if (!ours.protocol.startsWith('RTP/SAVP')) {
     return line.protocol.startsWith('RTP/AVP')
-      ? { srtp: null }
+      ? { srtp: null, dtls: null }
       : refuse('sdp_malformed', `${line.protocol} answers an offer of ${ours.protocol}`)
   }
   const [crypto] = line.cryptos
@@ -311,12 +332,15 @@ function answeredSecurity(
     return refuse('srtp_required', `crypto tag ${crypto.tag} was not offered as ${crypto.suite}`)
   const send_key = own.keys[crypto.suite]
   if (sameKey(send_key, crypto.key)) return refuse('srtp_required', 'the answer holds our own key')
-  return { srtp: { suite: crypto.suite, send_key, receive_key: crypto.key } }
+  return { srtp: { suite: crypto.suite, send_key, receive_key: crypto.key }, dtls: null }
 }
 
-/** What the peer asks for; 0.0.0.0 is the hold of RFC 2543 and means that nothing may be sent to it. */
+/**
+ * What the peer asks for; 0.0.0.0 is the hold of RFC 2543 and means that nothing may be sent to it. A browser writes
+ * 0.0.0.0 too, for it does not know its address yet.
+ */
 function askedDirection(line: MediaLine): Direction {
-  if (!line.held_by_address) return line.direction
+  if (!line.held_by_address || line.dtls) return line.direction
   return line.direction === 'sendrecv' || line.direction === 'sendonly' ? 'sendonly' : 'inactive'
 }
 
@@ -376,9 +400,15 @@ function plainProtocol(continuity: Continuity): string | null {
 }
 
 /** The same description keeps its version, a changed one raises it by one (RFC 3264 §8). */
-function nextDescription(own: LocalSide, continuity: Continuity, lines: readonly OwnLine[]): OwnSdp {
+function nextDescription(
+  own: LocalSide,
+  continuity: Continuity,
+  lines: readonly OwnLine[],
+  attributes: readonly string[],
+): OwnSdp {
   const last = continuity.local
-  const next = { session_id: own.session_id, version: (last?.version ?? 0) + 1, address: own.address, lines }
+  const { session_id, address } = own
+  const next: OwnSdp = { session_id, version: (last?.version ?? 0) + 1, address, attributes, lines }
   return last && JSON.stringify({ ...next, version: last.version }) === JSON.stringify(last) ? last : next
 }
 

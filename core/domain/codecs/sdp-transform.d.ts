@@ -1,4 +1,7 @@
-/** The parts of sdp-transform 3 that sdp.ts uses; the package brings no types. Numbers that look like integers arrive as numbers. */
+/**
+ * The parts of sdp-transform 3 that sdp.ts uses; the package brings no types. Numbers that look like integers arrive
+ * as numbers.
+ */
 declare module 'sdp-transform' {
   type Scalar = string | number
   interface RawConnection {
@@ -24,7 +27,6 @@ declare module 'sdp-transform' {
     fingerprint?: { type?: Scalar; hash?: Scalar }
     iceUfrag?: Scalar
     icePwd?: Scalar
-    candidates?: object[]
   }
   interface RawSession {
     version?: Scalar
@@ -32,7 +34,6 @@ declare module 'sdp-transform' {
     connection?: RawConnection
     direction?: string
     ptime?: Scalar
-    groups?: { type: string; mids: Scalar }[]
     setup?: string
     fingerprint?: { type?: Scalar; hash?: Scalar }
     iceUfrag?: Scalar
@@ -41,8 +42,6 @@ declare module 'sdp-transform' {
   }
   const sdpTransform: {
     parse(text: string): RawSession
-    write(session: object): string
-    parseParams(text: string): Record<string, Scalar | undefined>
   }
   export default sdpTransform
 }

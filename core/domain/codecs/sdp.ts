@@ -18,6 +18,20 @@ export interface Payload {
   readonly codec: Codec | null
 }
 
+/**
+ * What a browser says of its end of a secured path: DTLS fingerprint (RFC 8122), role (RFC 4145), ICE credentials
+ * (RFC 8839).
+ */
+export interface DtlsLine {
+  /** Hash name in lower case. */
+  readonly algorithm: string
+  /** Upper-case hex with colons. */
+  readonly fingerprint: string
+  readonly setup: string
+  readonly ice_ufrag: string
+  readonly ice_pwd: string
+}
+
 export interface MediaLine {
   readonly kind: string
   /** 0: refused or switched off (RFC 3264 §6). */
@@ -36,6 +50,8 @@ export interface MediaLine {
   readonly rtcp_port: number | null
   readonly rtcp_mux: boolean
   readonly cryptos: readonly CryptoLine[]
+  readonly dtls: DtlsLine | null
+  readonly mid: string | null
 }
 
 export interface Sdp {
@@ -111,6 +127,23 @@ function readLine(session: RawSession, raw: RawLine): MediaLine | ReturnType<typ
       )
       return read ? [read] : []
     }),
+    dtls: readDtls(session, raw),
+    mid: raw.mid === undefined ? null : String(raw.mid),
+  }
+}
+
+/** Each attribute counts for all lines when it stands above them. */
+function readDtls(session: RawSession, raw: RawLine): DtlsLine | null {
+  const fingerprint = raw.fingerprint ?? session.fingerprint
+  const ice_ufrag = raw.iceUfrag ?? session.iceUfrag
+  const ice_pwd = raw.icePwd ?? session.icePwd
+  if (!fingerprint || ice_ufrag === undefined || ice_pwd === undefined) return null
+  return {
+    algorithm: String(fingerprint.type ?? '').toLowerCase(),
+    fingerprint: String(fingerprint.hash ?? '').toUpperCase(),
+    setup: String(raw.setup ?? session.setup ?? 'actpass'),
+    ice_ufrag: String(ice_ufrag),
+    ice_pwd: String(ice_pwd),
   }
 }
 
@@ -142,7 +175,10 @@ function readPayloads(raw: RawLine, formats: readonly string[]): Payload[] {
   return payloads
 }
 
-/** An address literal in its shortest form, without the TTL of multicast; null for host names, which we do not look up. */
+/**
+ * An address literal in its shortest form, without the TTL of multicast; null for host names, which we do not look
+ * up.
+ */
 function readAddress(text: string): string | null {
   const [literal = ''] = text.split('/')
   if (ipaddr.IPv4.isValidFourPartDecimal(literal)) return literal
@@ -168,6 +204,8 @@ export interface OwnSdp {
   readonly session_id: string
   readonly version: number
   readonly address: string
+  /** Attributes above the media lines, without `a=`. */
+  readonly attributes: readonly string[]
   readonly lines: readonly OwnLine[]
 }
 
@@ -180,6 +218,7 @@ export function writeSdp(sdp: OwnSdp): string {
     's=-',
     `c=IN ${family} ${sdp.address}`,
     't=0 0',
+    ...sdp.attributes.map(attribute => `a=${attribute}`),
   ]
   for (const line of sdp.lines) {
     text.push(`m=${line.kind} ${line.port} ${line.protocol} ${line.formats.join(' ')}`)

@@ -1,6 +1,6 @@
 /**
- * RFC 4733 key events. They share the timestamps of the audio that they interrupt, so there is one payload type for each
- * clock rate, and an answer holds only the one whose clock is the chosen codec's (decision 0251).
+ * RFC 4733 key events. They share the timestamps of the audio that they interrupt, so there is one payload type for
+ * each clock rate, and an answer holds only the one whose clock is the chosen codec's (decision 0251).
  */
 export const telephoneEvent = {
   encoding: 'telephone-event',

@@ -133,6 +133,7 @@ t.test('a leg is rated by what it received, and nothing is rated before the firs
     hold: false,
     remote: { address: '10.0.0.9', rtp_port: 4000, rtcp_port: 4001, rtcp_mux: false },
     srtp: null,
+    dtls: null,
   }
   const latched = { address: '198.51.100.4', port: 61_000 }
   const stats = legStats(counters, { settled, latched, voip_metrics: null })

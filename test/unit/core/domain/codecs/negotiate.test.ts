@@ -41,6 +41,7 @@ const own = (over: Partial<LocalSide> = {}): LocalSide => ({
   rtcp_port: 20_001,
   policy: policy(),
   keys: keys(7),
+  browser: null,
   direction: 'sendrecv',
   ...over,
 })

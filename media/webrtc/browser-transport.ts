@@ -1,0 +1,190 @@
+import { createHash, timingSafeEqual } from 'node:crypto'
+import type { AddressInfo } from 'node:net'
+import type * as werift from 'werift'
+import type { DtlsLine } from '../../core/domain/codecs/sdp.ts'
+import type { Clock, Timer } from '../../core/runtime/clock.ts'
+import type { SrtpKeys } from '../../native/index.ts'
+import { type IceCredentials, IceLite, type Path } from './ice-lite.ts'
+
+/**
+ * The way to one browser: ICE-lite and DTLS on the port of a stream, until the keys for the stream's SRTP are there.
+ */
+
+export type Werift = Pick<
+  typeof werift,
+  | 'parseMessage'
+  | 'Message'
+  | 'classes'
+  | 'methods'
+  | 'DtlsServer'
+  | 'ProtectionProfileAes128CmHmacSha1_80'
+  | 'ProtectionProfileAeadAes128Gcm'
+>
+
+export interface Certificate {
+  readonly cert: string
+  readonly key: string
+  readonly signatureHash: { hash: number; signature: number }
+  /** SHA-256, upper-case hex with colons. */
+  readonly fingerprint: string
+}
+
+export interface BrowserTransportOptions {
+  readonly credentials: IceCredentials
+  readonly certificate: Certificate
+  readonly werift: Werift
+  readonly clock: Clock
+  readonly send: (packet: Buffer, path: Path) => void
+  /** Keys and path are known, or the path changed, or (null) consent was lost: tell the stream. */
+  readonly onChange: (state: { readonly path: Path; readonly srtp: SrtpKeys } | null) => void
+  readonly onFailed: (detail: string) => void
+}
+
+const CONSENT_MS = 30_000
+const LOOK_MS = 5000
+
+const PROFILES = {
+  1: { suite: 'AES_CM_128_HMAC_SHA1_80', key_bytes: 16, salt_bytes: 14 },
+  7: { suite: 'AEAD_AES_128_GCM', key_bytes: 16, salt_bytes: 12 },
+} as const
+
+/** Hash of a certificate as SDP writes it (RFC 8122 §5): upper-case hex with colons. `algorithm` as in `sha-256`. */
+export function fingerprintOf(certificate: Buffer, algorithm: string): string {
+  const hex = createHash(algorithm.replace('-', '')).update(certificate).digest('hex').toUpperCase()
+  return hex.match(/../g)?.join(':') ?? ''
+}
+
+export class BrowserTransport {
+  readonly #options: BrowserTransportOptions
+  readonly #ice: IceLite
+  readonly #looking: Timer
+  #remote: DtlsLine | null = null
+  #dtls: werift.DtlsServer | null = null
+  #deliver: ((data: Buffer, from: [string, number]) => void) | null = null
+  #srtp: SrtpKeys | null = null
+  #lost = false
+  #closed = false
+
+  constructor(options: BrowserTransportOptions) {
+    this.#options = options
+    const { credentials, werift: stun, send, clock } = options
+    const now_ms = () => clock.monotonic_ms()
+    this.#ice = new IceLite({ credentials, stun, send, now_ms, onPath: () => this.#tell() })
+    this.#looking = clock.every(LOOK_MS, () => this.#checkConsent())
+  }
+
+  /** What the SDP said of the peer; a changed fingerprint begins a new DTLS association (RFC 8842 §4). */
+  setRemote(remote: DtlsLine): void {
+    const renewed = this.#remote !== null && this.#remote.fingerprint !== remote.fingerprint
+    this.#remote = remote
+    this.#ice.setRemote(remote.ice_ufrag)
+    if (!renewed) return
+    this.#dtls?.close()
+    this.#dtls = null
+    this.#srtp = null
+  }
+
+  /** A datagram that is neither RTP nor RTCP (RFC 7983 §7). */
+  receive(packet: Buffer, from: Path): void {
+    if (this.#closed || !this.#remote) return
+    const first = packet[0] ?? 255
+    if (first <= 3) {
+      this.#ice.receive(packet, from)
+      if (this.#lost && this.#ice.silent_ms() < CONSENT_MS) this.#tell()
+    } else if (first >= 20 && first <= 63 && this.#isPath(from)) this.#handshake(packet, from)
+  }
+
+  close(): void {
+    if (this.#closed) return
+    this.#closed = true
+    this.#looking.cancel()
+    this.#dtls?.close()
+  }
+
+  /** DTLS is listened to from where ICE proved a path alone: it answers with more bytes than it is sent. */
+  #isPath(from: Path): boolean {
+    const { path } = this.#ice
+    return path !== null && path.address === from.address && path.port === from.port
+  }
+
+  #handshake(packet: Buffer, from: Path): void {
+    this.#dtls ??= this.#startDtls()
+    this.#deliver?.(packet, [from.address, from.port])
+  }
+
+  #startDtls(): werift.DtlsServer {
+    const { werift: library, certificate } = this.#options
+    const send = async (data: Buffer) => {
+      if (this.#ice.path && !this.#closed) this.#options.send(data, this.#ice.path)
+    }
+    const transport = {
+      type: 'udp',
+      address: { address: '', family: '', port: 0 } satisfies AddressInfo,
+      closed: false,
+      onData: () => undefined,
+      send,
+      close: async () => undefined,
+    } as werift.DtlsServer['transport']['socket']
+    const dtls = new library.DtlsServer({
+      transport,
+      cert: certificate.cert,
+      key: certificate.key,
+      signatureHash: certificate.signatureHash as never,
+      srtpProfiles: [library.ProtectionProfileAeadAes128Gcm, library.ProtectionProfileAes128CmHmacSha1_80],
+      certificateRequest: true,
+      extendedMasterSecret: true,
+    })
+    this.#deliver = (data, from) => transport.onData(data, from)
+    dtls.onConnect.subscribe(() => this.#connected(dtls))
+    dtls.onError.subscribe(error => this.#fail(`DTLS failed: ${error.message}`))
+    return dtls
+  }
+
+  #connected(dtls: werift.DtlsServer): void {
+    if (this.#closed || dtls !== this.#dtls) return
+    const remote = this.#remote
+    const shown = dtls.remoteCertificate
+    if (!remote || !shown || !this.#sameFingerprint(shown, remote)) {
+      this.#fail('the certificate is not the one whose fingerprint the SDP holds')
+      return
+    }
+    const profile = dtls.srtp.srtpProfile === undefined ? undefined : PROFILES[dtls.srtp.srtpProfile]
+    if (!profile) {
+      this.#fail('no SRTP profile in common')
+      return
+    }
+    const keys = dtls.extractSessionKeys(profile.key_bytes, profile.salt_bytes)
+    this.#srtp = {
+      suite: profile.suite,
+      receive_key: Buffer.concat([keys.remoteKey, keys.remoteSalt]),
+      send_key: Buffer.concat([keys.localKey, keys.localSalt]),
+    }
+    this.#tell()
+  }
+
+  #sameFingerprint(certificate: Buffer, { algorithm, fingerprint }: DtlsLine): boolean {
+    const shown = Buffer.from(fingerprintOf(certificate, algorithm))
+    const said = Buffer.from(fingerprint)
+    return shown.length === said.length && timingSafeEqual(shown, said)
+  }
+
+  #tell(): void {
+    const { path } = this.#ice
+    if (this.#closed || !path || !this.#srtp) return
+    this.#lost = false
+    this.#options.onChange({ path, srtp: this.#srtp })
+  }
+
+  /** Who does not ask for packets any more gets none (RFC 7675 §5.1). */
+  #checkConsent(): void {
+    if (this.#lost || !this.#srtp || this.#ice.silent_ms() < CONSENT_MS) return
+    this.#lost = true
+    this.#options.onChange(null)
+  }
+
+  #fail(detail: string): void {
+    if (this.#closed) return
+    this.close()
+    this.#options.onFailed(detail)
+  }
+}

@@ -1,0 +1,51 @@
+import { randomBytes } from 'node:crypto'
+import type { BrowserSide } from '../../core/domain/codecs/browser.ts'
+import type { Clock } from '../../core/runtime/clock.ts'
+import {
+  BrowserTransport,
+  type BrowserTransportOptions,
+  type Certificate,
+  fingerprintOf,
+  type Werift,
+} from './browser-transport.ts'
+
+/**
+ * Makes the transports of browser legs. werift takes a third of a second to load, so it is loaded with the first one.
+ */
+export interface BrowserTransports {
+  /** Our end for the SDP, and the transport once the stream is there. */
+  prepare(): Promise<{
+    readonly side: BrowserSide
+    open(wiring: Pick<BrowserTransportOptions, 'send' | 'onChange' | 'onFailed'>): BrowserTransport
+  }>
+}
+
+export function createBrowserTransports(clock: Clock): BrowserTransports {
+  let loading: Promise<{ werift: Werift; certificate: Certificate }> | null = null
+  return {
+    async prepare() {
+      loading ??= load()
+      const { werift, certificate } = await loading
+      // RFC 8445 §5.3 asks for 24 bits in the fragment and 128 in the password, in ice-char.
+      const credentials = { local_ufrag: randomBytes(6).toString('hex'), local_pwd: randomBytes(18).toString('hex') }
+      const { local_ufrag: ice_ufrag, local_pwd: ice_pwd } = credentials
+      return {
+        side: { ice_ufrag, ice_pwd, fingerprint: certificate.fingerprint },
+        open: wiring => new BrowserTransport({ credentials, certificate, werift, clock, ...wiring }),
+      }
+    },
+  }
+}
+
+/** One certificate for the life of the process: it only has to be the one that the SDP names. */
+async function load(): Promise<{ werift: Werift; certificate: Certificate }> {
+  const werift = await import('werift')
+  const signatureHash = { hash: werift.HashAlgorithm.sha256_4, signature: werift.SignatureAlgorithm.ecdsa_3 }
+  const { certPem, keyPem } = await werift.CipherContext.createSelfSignedCertificateWithKey(
+    signatureHash,
+    werift.NamedCurveAlgorithm.secp256r1_23,
+  )
+  const der = Buffer.from(certPem.replace(/-----[^-]+-----|\s/g, ''), 'base64')
+  const fingerprint = fingerprintOf(der, 'sha-256')
+  return { werift, certificate: { cert: certPem, key: keyPem, signatureHash, fingerprint } }
+}
