@@ -1,0 +1,89 @@
+import t from 'tap'
+import {
+  isReason,
+  problemOf,
+  REASONS,
+  type Reason,
+  type ReasonEntry,
+  reasonMend,
+  reasonSentence,
+  sipRefusal,
+  voiceErrorOf,
+} from '../../../../../core/domain/reasons/index.ts'
+
+const ALL = Object.keys(REASONS) as Reason[]
+
+t.test('every reason has a sentence, a mend, and codes within their ranges', async t => {
+  for (const reason of ALL) {
+    const entry: ReasonEntry = REASONS[reason]
+    t.match(reason, /^(DESTINATION_CONTAINED|[a-z][a-z0-9_]*)$/)
+    t.ok(entry.sentence.length > 5 && entry.mend.length > 5, `${reason} says what and what to do`)
+    t.ok(
+      entry.sip === null || (entry.sip >= 400 && entry.sip < 700 && entry.sip !== 486) || reason === 'peer_busy',
+      reason,
+    )
+    t.ok(entry.http === null || (entry.http >= 400 && entry.http < 600), reason)
+    t.equal(entry.voice === null, entry.voice_http === null, `${reason}: a voice number has a status`)
+    for (const placeholder of `${entry.sentence}${entry.mend}`.match(/\{\w+\}/g) ?? [])
+      t.match(placeholder, /^\{(value|limit|name)\}$/, reason)
+  }
+  t.equal(isReason('no_rate'), true)
+  t.equal(isReason('toString'), false)
+})
+
+t.test('the codes of the design are what refusals carry', async t => {
+  const table: readonly [Reason, number, number | null, number | null][] = [
+    ['project_disabled', 403, 409, 10001],
+    ['subaccount_suspended', 403, 409, 10001],
+    ['trunk_disabled', 403, 409, 10001],
+    ['subtrunk_disabled', 403, 409, 10001],
+    ['direction_not_allowed', 403, null, null],
+    ['tls_required', 403, null, null],
+    ['srtp_required', 488, null, null],
+    ['no_common_codec', 488, null, null],
+    ['number_invalid', 404, 422, 21211],
+    ['caller_not_owned', 403, 422, 21210],
+    ['destination_denied', 403, 403, 21215],
+    ['DESTINATION_CONTAINED', 403, 403, 21216],
+    ['no_rate', 404, 409, 21214],
+    ['no_route', 404, 409, 21214],
+    ['rate_above_ceiling', 403, 403, 21215],
+    ['concurrency_exceeded', 503, 429, 20429],
+    ['cps_exceeded', 503, 429, 32001],
+    ['daily_spend_exceeded', 403, 403, 20403],
+    ['velocity_exceeded', 403, 403, 20403],
+    ['balance_exhausted', 403, 403, 20403],
+    ['number_quarantined', 410, null, null],
+    ['loop_detected', 482, null, null],
+  ]
+  for (const [reason, sip, http, voice] of table) t.match(REASONS[reason], { sip, http, voice }, reason)
+})
+
+t.test('the offending value is in every projection of a refusal', async t => {
+  const facts = { value: '+2348031234567', limit: '+23480', name: 'CASE-7' }
+  const refusal = sipRefusal('DESTINATION_CONTAINED', facts)
+  t.same(refusal.headers, {
+    Reason: 'X-Strowger;cause=403;text="DESTINATION_CONTAINED"',
+    Warning: '399 strowger "the destination +2348031234567 is contained: prefix +23480, case CASE-7"',
+  })
+  t.match(problemOf('DESTINATION_CONTAINED', facts), {
+    status: 403,
+    code: 'DESTINATION_CONTAINED',
+    detail: /\+2348031234567/,
+  })
+  t.match(voiceErrorOf('DESTINATION_CONTAINED', facts), {
+    status: 403,
+    code: 21216,
+    message: /\+2348031234567/,
+    details: { reason: 'DESTINATION_CONTAINED' },
+  })
+  t.match(reasonMend('DESTINATION_CONTAINED', facts), /containment/)
+  t.equal(sipRefusal('cps_exceeded').headers['Retry-After'], '1')
+})
+
+t.test('a peer cannot write into our headers', async t => {
+  const { headers } = sipRefusal('number_invalid', { value: 'a"\\\r\nX-Evil: 1\u0000é', limit: 'NG' })
+  t.match(headers.Warning, /^399 strowger "[\x20\x21\x23-\x5b\x5d-\x7e]*"$/)
+  t.ok(sipRefusal('number_invalid', { value: 'x'.repeat(10_000) }).headers.Warning.length < 400)
+  t.match(reasonSentence('number_invalid', {}), /none/)
+})
