@@ -143,10 +143,12 @@ void Recording::place(Track& t, Packet& p) {
   if (!t.based) rebase(t, p);
   int64_t pos = at();
   // Farther from its arrival than any network would make it: the sender's timestamps jumped.
-  if (std::abs(position(p.at_us) - pos) > config_.rate_hz / 2) {
+  // Or so long after the last one that two clocks have drifted apart unseen.
+  if (std::abs(position(p.at_us) - pos) > config_.rate_hz / 2 || p.at_us > t.last_us + 2'000'000) {
     rebase(t, p);
     pos = at();
   }
+  t.last_us = p.at_us;
   steer(t, p, pos);
   pos = at();
   // Timestamps are taken relative to a near one, so that their wrap is of no account.

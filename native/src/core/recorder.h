@@ -78,7 +78,7 @@ class Recording {
     int64_t next = 0;   // where the audio so far ends
     int64_t done_order = 0;
     int64_t least_late = INT64_MAX;
-    uint64_t window_us = 0;
+    uint64_t window_us = 0, last_us = 0;
     int64_t last_voice = 0;
   };
 
