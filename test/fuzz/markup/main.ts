@@ -27,7 +27,7 @@ export function fuzz(
     const text = mutate(pick(random, documents), documents, random)
     const began = performance.now()
     try {
-      seen[trial(text, random)]++
+      seen[trial(text, random).came_to]++
     } catch (error) {
       throw new Error(`seed ${seed + i}: ${error instanceof Error ? error.stack : error}\n${text.slice(0, 2000)}`)
     }

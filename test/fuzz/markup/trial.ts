@@ -15,7 +15,7 @@ const KINDS: readonly RunKind[] = ['call', 'call', 'call', 'call', 'whisper', 'q
  * when a promise is broken: an exception, commands without end or after the end, a run that JSON does not keep, a log
  * that does not replay, a check that disagrees with the run about what parses. Returns what the document came to.
  */
-export function trial(text: string, random: () => number): 'refused' | 'warned' | 'clean' {
+export function trial(text: string, random: () => number): { came_to: 'refused' | 'warned' | 'clean'; log: string } {
   const kind = pick(random, KINDS)
   const checked = check(text, { kind, url: BASE })
   const lines: string[] = []
@@ -37,12 +37,13 @@ export function trial(text: string, random: () => number): 'refused' | 'warned' 
     if (i === 0) agree(checked, last, text)
     for (const command of last.commands) possible.push(...replies(command, text, random))
   }
+  const log = lines.join('\n')
   if (random() < 0.05) {
-    const again = replay(lines.join('\n'))
+    const again = replay(log)
     if (!again.same) throw new Error(`replay differs: ${JSON.stringify(again.difference)}`)
   }
-  if (checked.advice.some(({ rule }) => rule === 'syntax')) return 'refused'
-  return checked.advice.length > 0 ? 'warned' : 'clean'
+  if (checked.advice.some(({ rule }) => rule === 'syntax')) return { came_to: 'refused', log }
+  return { came_to: checked.advice.length > 0 ? 'warned' : 'clean', log }
 }
 
 function begin(kind: RunKind, random: () => number) {
