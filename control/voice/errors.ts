@@ -72,7 +72,10 @@ export const notProxied = (detail: string): VoiceRefusal => ({
 })
 
 export const isVoiceRefusal = (value: unknown): value is VoiceRefusal =>
-  typeof value === 'object' && value !== null && 'kind' in value
+  typeof value === 'object' &&
+  value !== null &&
+  'kind' in value &&
+  (value.kind === 'numbered' || value.kind === 'problem')
 
 /** The body of a refusal. Problem documents carry `message` and `more_info` too, which the stock library shows. */
 export function voiceErrorBody(
