@@ -36,13 +36,31 @@ export function fuzz(
   return seen
 }
 
+/** Logs of `count` runs of fixture documents with callers who do anything: what fixtures/markup/runs.jsonl holds. */
+function recordRuns(count: number, seed: number): string[] {
+  const documents = corpus().filter(text => text.length < 1500)
+  const logs: string[] = []
+  for (let i = 0; logs.length < count; i++) {
+    const document = documents[i % documents.length]
+    const { came_to, log } = trial(document ?? '', randomOf(seed + i))
+    if (came_to !== 'refused' && log.split('\n').length > 3 && log.length < 8000) logs.push(log)
+  }
+  return logs
+}
+
+// With --record N: N logs for fixtures/markup/runs.jsonl, to be recorded anew only when commands were changed on purpose.
 // node build/test/fuzz/markup/main.js --count N --seed N; a finding is an exception, and exit code 1.
 if (process.argv[1]?.endsWith('fuzz/markup/main.js')) {
-  const { values } = parseArgs({ options: { count: { type: 'string' }, seed: { type: 'string' } } })
+  const { values } = parseArgs({
+    options: { count: { type: 'string' }, seed: { type: 'string' }, record: { type: 'string' } },
+  })
   const count = Number(values.count ?? 500_000)
   const seed = Number(values.seed ?? 1)
-  const began = performance.now()
-  const seen = fuzz(count, seed)
-  const seconds = Math.round((performance.now() - began) / 1000)
-  process.stdout.write(`${JSON.stringify({ count, seed, ...seen, seconds })}\n`)
+  if (values.record) process.stdout.write(`${recordRuns(Number(values.record), seed).join('\n')}\n`)
+  else {
+    const began = performance.now()
+    const seen = fuzz(count, seed)
+    const seconds = Math.round((performance.now() - began) / 1000)
+    process.stdout.write(`${JSON.stringify({ count, seed, ...seen, seconds })}\n`)
+  }
 }
