@@ -1,11 +1,13 @@
 import { Counter, type Registry } from '../../core/runtime/metrics.ts'
 import type { Services } from '../http/services.ts'
 import { expiredRows } from './expired-rows.ts'
+import { oldLeases, orphanedLeases } from './leases.ts'
 import { lostNodes } from './lost-nodes.ts'
 import { type Reconciler, type RunningReconciler, runReconciler } from './reconciler.ts'
+import { trunkProgress } from './trunk-progress.ts'
 
 /** Every background task of the control plane. */
-export const RECONCILERS: readonly Reconciler[] = [lostNodes, expiredRows]
+export const RECONCILERS: readonly Reconciler[] = [lostNodes, trunkProgress, orphanedLeases, oldLeases, expiredRows]
 
 export function startReconcilers(services: Services & { readonly metrics: Registry }): RunningReconciler {
   const failures = new Counter({

@@ -1,3 +1,4 @@
+import { releaseAdmission } from '../../core/state/leases.ts'
 import { endCallsOfLostNodes } from '../../core/state/nodes.ts'
 import type { Reconciler } from './reconciler.ts'
 
@@ -6,7 +7,18 @@ export const lostNodes: Reconciler = {
   name: 'lost-nodes',
   period_ms: 5000,
   async run({ state, clock, bus, log }) {
-    const ended = await endCallsOfLostNodes(state, clock.now())
+    const ended = await endCallsOfLostNodes(state, clock.now(), {
+      // Slots and money go back with the record of the call: both or neither.
+      async also(trx, call, now_ms) {
+        const duration_seconds = call.duration_seconds ?? 0
+        await releaseAdmission(trx, {
+          call_sid: call.sid,
+          answered: call.answered_at !== null,
+          duration_seconds,
+          now_ms,
+        })
+      },
+    })
     if (ended.length === 0) return
     log.warn({ calls: ended.length }, 'ended the calls of lost nodes')
     bus.ring('outbox', '')

@@ -1,5 +1,6 @@
 import { appliedState } from '../../core/state/apply.ts'
 import type { Db } from '../../core/state/index.ts'
+import { evidenceOf } from '../../core/state/target-evidence.ts'
 import {
   listCredentials,
   listSources,
@@ -26,7 +27,7 @@ export async function presentSummaries(db: Db, trunks: readonly TrunkRow[]): Pro
   return trunks.map(trunk => summary(trunk, figures.get(trunk.id) ?? NO_FIGURES))
 }
 
-const NO_FIGURES: TrunkFigures = { live_calls: 0, numbers: 0, targets: 0 }
+const NO_FIGURES: TrunkFigures = { live_calls: 0, numbers: 0, targets: 0, subaccount_name: null, policy: null }
 
 const summary = (trunk: TrunkRow, figures: TrunkFigures): Summary => ({
   id: trunk.id,
@@ -39,14 +40,14 @@ const summary = (trunk: TrunkRow, figures: TrunkFigures): Summary => ({
   concurrency_used: figures.live_calls,
   cps: String(trunk.cps),
   currency: 'NGN',
-  daily_spend_cap_minor: null,
+  daily_spend_cap_minor: figures.policy?.daily_spend_limit_minor ?? null,
   max_call_duration_seconds: trunk.max_call_duration_seconds,
-  max_destination_rate_minor: null,
+  max_destination_rate_minor: figures.policy?.max_destination_rate_minor ?? null,
   numbers: figures.numbers,
   parent_name: null,
   signaling_fqdn: trunk.signaling_fqdn,
   subaccount_id: trunk.subaccount_id,
-  subaccount_name: null,
+  subaccount_name: figures.subaccount_name,
   endpoints: { count: figures.targets, state: figures.targets === 0 ? 'none' : 'idle' },
 })
 
@@ -55,12 +56,14 @@ export async function presentTrunk(db: Db, trunk: TrunkRow, now: string): Promis
   const sources = await listSources(db, trunk.id)
   const targets = await listTargets(db, trunk.id)
   const credentials = await listCredentials(db, trunk.id)
-  const numbers = await trunkNumbers(db, trunk.id)
-  const [shared] = await presentSummaries(db, [trunk])
-  if (!shared) throw new Error('a trunk has a summary')
-  const applied = await appliedState(db, trunk, Date.parse(now))
+  const figures = (await trunkFigures(db, [trunk.id])).get(trunk.id) ?? NO_FIGURES
+  const seen = await evidenceOf(
+    db,
+    targets.map(target => target.id),
+  )
+  const { policy } = figures
   return {
-    ...shared,
+    ...summary(trunk, figures),
     as_of: now,
     authentication: {
       mode: trunk.auth_mode,
@@ -71,15 +74,21 @@ export async function presentTrunk(db: Db, trunk: TrunkRow, now: string): Promis
         .filter(credential => credential.revoked_at === null)
         .map(({ enabled, realm, username }) => ({ enabled: enabled === 1, realm, username })),
     },
-    endpoint_evidence: targets.map(target => evidence(trunk, target)),
+    endpoint_evidence: targets.map(target =>
+      evidence(
+        trunk,
+        target,
+        seen.filter(row => row.target_id === target.id),
+      ),
+    ),
     limits: {
       concurrency: { configured: trunk.concurrency, unit: 'calls' },
       cps: { configured: trunk.cps, unit: 'calls_per_second' },
       max_call_duration: { configured: trunk.max_call_duration_seconds, unit: 'seconds' },
     },
     media: { codecs: JSON.parse(trunk.codecs) as Static<typeof Codec>[], security: trunk.media_security },
-    number_inventory: inventory(numbers),
-    outbound_policy: null,
+    number_inventory: inventory(await trunkNumbers(db, trunk.id)),
+    outbound_policy: policy && { id: policy.id, name: policy.name, revision: policy.revision },
     routes: targets.map(({ id, sip_uri, transport, priority, weight, enabled }) => ({
       id,
       sip_uri,
@@ -88,14 +97,18 @@ export async function presentTrunk(db: Db, trunk: TrunkRow, now: string): Promis
       weight,
       enabled: enabled === 1,
     })),
-    apply: {
-      state: applied.state,
-      desired_revision: trunk.revision,
-      effective_revision: applied.effective_revision,
-      applied_at: applied.applied_at,
-      error: applied.error,
-    },
+    apply: await presentApply(db, trunk, now),
   }
+}
+
+/** How far a resource is in force. */
+export async function presentApply(
+  db: Db,
+  resource: { readonly id: string; readonly revision: number },
+  now: string,
+): Promise<Detail['apply']> {
+  const { state, effective_revision, applied_at, error } = await appliedState(db, resource, Date.parse(now))
+  return { state, desired_revision: resource.revision, effective_revision, applied_at, error }
 }
 
 const inventory = (numbers: TrunkNumbers): Detail['number_inventory'] => ({
@@ -108,15 +121,33 @@ const inventory = (numbers: TrunkNumbers): Detail['number_inventory'] => ({
 const rangeOf = (first: string | null, last: string | null): string | null =>
   first === null || last === null ? null : first === last ? first : `${first} to ${last}`
 
-/** A target that nothing has been sent to yet; a trunk that is not enabled probes none. */
-function evidence(trunk: TrunkRow, target: TargetRow): Detail['endpoint_evidence'][number] {
-  const probed = trunk.status === 'enabled' && target.enabled === 1
-  return {
-    detail: probed ? 'No answer was seen yet.' : 'The target is not probed while it or its trunk is not enabled.',
-    last_attempt_at: null,
-    last_result: null,
-    priority: target.priority,
-    sip_uri: target.sip_uri,
-    state: probed ? 'unknown' : 'idle',
+/** The worst that a node knows of a target; a trunk that is not enabled probes none. */
+function evidence(
+  trunk: TrunkRow,
+  target: TargetRow,
+  seen: Awaited<ReturnType<typeof evidenceOf>>,
+): Detail['endpoint_evidence'][number] {
+  const { sip_uri, priority } = target
+  const [first] = [...seen].sort((a, b) => b.misses - a.misses)
+  const last = first && {
+    last_attempt_at: first.checked_at,
+    last_result: first.last_code === null ? null : { at: first.checked_at, code: String(first.last_code) },
   }
+  const probed = trunk.status === 'enabled' && target.enabled === 1
+  if (!probed || !first)
+    return {
+      detail: probed ? 'No answer was seen yet.' : 'The target is not probed while it or its trunk is not enabled.',
+      ...(last ?? { last_attempt_at: null, last_result: null }),
+      priority,
+      sip_uri,
+      state: probed ? 'unknown' : 'idle',
+    }
+  return { detail: EVIDENCE[first.state], ...(last ?? NEVER), priority, sip_uri, state: first.state }
 }
+
+const NEVER = { last_attempt_at: null, last_result: null }
+const EVIDENCE = {
+  unknown: 'No answer was seen yet.',
+  healthy: 'The target answers OPTIONS.',
+  degraded: 'The target missed two or more OPTIONS in a row; it is tried last.',
+} as const

@@ -1,20 +1,25 @@
 import { newId } from '../../core/runtime/ids.ts'
+import type { Db } from '../../core/state/index.ts'
 import {
   insertCredential,
   insertSources,
   insertTargets,
   insertTrunk,
+  listSources,
   listTrunks,
   type TargetRow,
   type TrunkRow,
+  trunkReferences,
 } from '../../core/state/trunks.ts'
+import type { Caller } from '../http/caller.ts'
 import { cursorOf, pageQuery, readCursor } from '../http/paging.ts'
-import { type Change, invalid, isRefusal } from '../http/reply.ts'
-import { optional, type Static, Type } from '../http/schema.ts'
+import { invalid, isRefusal, refuse } from '../http/reply.ts'
+import { input, optional, type Static, Type } from '../http/schema.ts'
 import { route } from './route.ts'
 import { presentSummaries, presentTrunk } from './trunk-present.ts'
 import { newCredential, newUsername, readSources, readTarget, sourceConflict } from './trunk-rules.ts'
-import { CreateTrunkRequest, TrunkCreation, TrunkDetail, TrunkSummary } from './trunk-schemas.ts'
+import { CreateTrunkRequest, TrunkCreation, TrunkDetail, TrunkSummary, UpdateTrunkRequest } from './trunk-schemas.ts'
+import { privateRangeWarning, releasing, trunkChange, writeTrunk } from './trunk-writes.ts'
 
 /** What a trunk gets that says nothing of limits: roomy enough for a PBX, small enough to bound a mistake. */
 const DEFAULT_LIMITS = { concurrency: 1000, cps: 100, max_call_duration_seconds: 14_400 }
@@ -77,8 +82,8 @@ const createRoute = route({
   async run({ db, project, caller, body, now, services }) {
     const trunk = newTrunk(body, { project_id: project.id, now, domain: services.settings.domain })
     if (body.outbound_policy_id) return invalid('/outbound_policy_id', 'is not a live policy of the project')
-    if (body.subaccount_id || caller.subaccount_id !== null)
-      return invalid('/subaccount_id', 'is not a subaccount of the project')
+    const wrong = await wrongSubaccount(db, project.id, caller, trunk.subaccount_id)
+    if (wrong) return wrong
     if (body.number_block_ids?.length) return invalid('/number_block_ids/0', 'is not a number block of the project')
     const sources = readSources(body.sources, trunk.id, now)
     if (isRefusal(sources)) return sources
@@ -120,7 +125,121 @@ const readRoute = route({
   },
 })
 
-export const trunks = [listRoute, createRoute, readRoute]
+const updateRoute = route({
+  method: 'patch',
+  path: '/trunks/{trunk_id}',
+  summary: 'Save a trunk; it is applied in the background',
+  description: 'Sources and targets have their own routes; a body that names them is refused.',
+  scope: 'service_configuration:write',
+  if_match: 'trunk',
+  applies: true,
+  audit: { kind: 'trunks', action: 'trunk.updated' },
+  body: UpdateTrunkRequest,
+  replies: { 200: TrunkDetail },
+  refusals: ['trunk_releasing', 'source_conflict'],
+  async run({ db, project, caller, trunk, body, now }) {
+    const gone = releasing(trunk)
+    if (gone) return gone
+    const subaccount_id = body.subaccount_id === undefined ? trunk.subaccount_id : body.subaccount_id
+    const wrong = await wrongSubaccount(db, project.id, caller, subaccount_id)
+    if (wrong) return wrong
+    if (body.auth_mode !== trunk.auth_mode) {
+      const sources = await listSources(db, trunk.id)
+      const conflict = await sourceConflict(db, sources, { ...trunk, auth_mode: body.auth_mode })
+      if (conflict) return conflict
+    }
+    const saved = await writeTrunk(db, trunk, now, {
+      summary: `Saved trunk ${body.name}`,
+      changes: { ...settingsOf(body), subaccount_id, ...body.limits },
+    })
+    return { status: 200, revision: saved.trunk.revision, body: saved.detail, change: saved.change }
+  },
+})
+
+const deleteRoute = route({
+  method: 'delete',
+  path: '/trunks/{trunk_id}',
+  summary: 'Release a drained, unreferenced trunk',
+  scope: 'service_configuration:write',
+  if_match: 'trunk',
+  idempotent: true,
+  applies: true,
+  audit: { kind: 'trunks', action: 'trunk.released' },
+  body: input('ReleaseTrunkRequest', { confirm_name: Type.String({ maxLength: 240 }) }),
+  replies: { 204: null },
+  refusals: ['trunk_releasing', 'trunk_in_use', 'confirm_name_mismatch'],
+  async run({ db, trunk, body, now }) {
+    const gone = releasing(trunk)
+    if (gone) return gone
+    if (body.confirm_name !== trunk.name) return refuse('confirm_name_mismatch', { value: body.confirm_name })
+    const references = await trunkReferences(db, trunk.id)
+    if (references !== null) return refuse('trunk_in_use', { name: trunk.name, value: references })
+    const saved = await writeTrunk(db, trunk, now, {
+      summary: `Released trunk ${trunk.name}`,
+      changes: { status: 'releasing' },
+    })
+    return { status: 204, revision: saved.trunk.revision, change: saved.change, wake: [['jobs', trunk.id] as const] }
+  },
+})
+
+const admissionRoute = (action: 'suspend' | 'resume') => {
+  const status = action === 'suspend' ? 'disabled' : 'enabled'
+  return route({
+    method: 'post',
+    path: `/trunks/{trunk_id}/${action}`,
+    summary: action === 'suspend' ? 'Stop admitting new calls on a trunk' : 'Admit new calls on a trunk again',
+    scope: 'service_configuration:write',
+    if_match: 'trunk',
+    idempotent: true,
+    applies: true,
+    audit: { kind: 'trunks', action: `trunk.${action === 'suspend' ? 'suspended' : 'resumed'}` },
+    replies: { 200: TrunkDetail },
+    refusals: ['trunk_releasing'],
+    async run({ db, trunk, now }) {
+      const gone = releasing(trunk)
+      if (gone) return gone
+      if (trunk.status === status)
+        return { status: 200, revision: trunk.revision, body: await presentTrunk(db, trunk, now), change: null }
+      const summary = `${action === 'suspend' ? 'Suspended' : 'Resumed'} trunk ${trunk.name}`
+      const saved = await writeTrunk(db, trunk, now, { summary, changes: { status } })
+      return { status: 200, revision: saved.trunk.revision, body: saved.detail, change: saved.change }
+    },
+  })
+}
+
+export const trunks = [
+  listRoute,
+  createRoute,
+  readRoute,
+  updateRoute,
+  deleteRoute,
+  admissionRoute('suspend'),
+  admissionRoute('resume'),
+]
+
+const settingsOf = (body: Static<typeof UpdateTrunkRequest>) => ({
+  name: body.name,
+  direction: body.direction,
+  auth_mode: body.auth_mode,
+  require_tls: body.require_tls ? (1 as const) : (0 as const),
+  source_validation: body.source_validation,
+  media_security: body.media_security,
+  codecs: JSON.stringify(body.codecs),
+})
+
+/** A key that is restricted to a subaccount makes and keeps its trunks there; others choose among the project's. */
+async function wrongSubaccount(db: Db, project_id: string, caller: Caller, subaccount_id: string | null) {
+  if (caller.subaccount_id !== null && subaccount_id !== caller.subaccount_id)
+    return invalid('/subaccount_id', 'is not the subaccount of this key')
+  if (subaccount_id === null) return null
+  const known = await db
+    .selectFrom('subaccount')
+    .select('id')
+    .where('id', '=', subaccount_id)
+    .where('project_id', '=', project_id)
+    .executeTakeFirst()
+  return known ? null : invalid('/subaccount_id', 'is not a subaccount of the project')
+}
 
 function newTrunk(
   body: Static<typeof CreateTrunkRequest>,
@@ -131,14 +250,8 @@ function newTrunk(
     id,
     project_id: facts.project_id,
     subaccount_id: body.subaccount_id ?? null,
-    name: body.name,
     status: 'enabled',
-    direction: body.direction,
-    auth_mode: body.auth_mode,
-    require_tls: body.require_tls ? 1 : 0,
-    source_validation: body.source_validation,
-    media_security: body.media_security,
-    codecs: JSON.stringify(body.codecs),
+    ...settingsOf(body),
     ...(body.limits ?? DEFAULT_LIMITS),
     signaling_fqdn: `${id.replace(/^trk_/, '')}.sip.${facts.domain}`,
     revision: 1,
@@ -146,24 +259,3 @@ function newTrunk(
     updated_at: facts.now,
   }
 }
-
-/** Private ranges are allowed, for peers in the same network, and said out loud (RFC 9111 §5.5 keeps code 299). */
-export const privateRangeWarning = (ranges: readonly string[]): Record<string, string> =>
-  ranges.length === 0 ? {} : { Warning: `299 strowger "private source ranges: ${ranges.slice(0, 10).join(', ')}"` }
-
-/** The audit's view of a change to a trunk. */
-export const trunkChange = (
-  summary: string,
-  before: Static<typeof TrunkDetail> | null,
-  after: Static<typeof TrunkDetail>,
-  detail: string | null = null,
-): Change => ({
-  resource: { type: 'trunk', id: after.id, name: after.name, href: `/v1/trunks/${after.id}` },
-  summary,
-  before,
-  after,
-  from_revision: before?.revision ?? null,
-  to_revision: after.revision,
-  trunk_id: after.id,
-  detail,
-})

@@ -1,18 +1,33 @@
-import type { Selectable } from 'kysely'
-import { sql } from 'kysely'
-import type { Db, DigestCredentialTable, TerminationTargetTable, TrunkSourceTable, TrunkTable, Trx } from './index.ts'
+import { type Selectable, sql } from 'kysely'
+import type {
+  Db,
+  DigestCredentialTable,
+  OutboundPolicyTable,
+  TerminationTargetTable,
+  TrunkSourceTable,
+  TrunkTable,
+  Trx,
+} from './index.ts'
+import { liveCalls } from './leases.ts'
 
 export type TrunkRow = Selectable<TrunkTable>
 export type SourceRow = Selectable<TrunkSourceTable>
 export type CredentialRow = Selectable<DigestCredentialTable>
 export type TargetRow = Selectable<TerminationTargetTable>
 
-/** Figures of a trunk that stand in other tables. */
+/** What stands in other tables about a trunk. */
 export interface TrunkFigures {
-  readonly live_calls: number
-  readonly numbers: number
-  readonly targets: number
+  live_calls: number
+  numbers: number
+  targets: number
+  subaccount_name: string | null
+  policy: AttachedPolicy | null
 }
+
+export type AttachedPolicy = Pick<
+  Selectable<OutboundPolicyTable>,
+  'id' | 'name' | 'revision' | 'daily_spend_limit_minor' | 'max_destination_rate_minor'
+>
 
 /** A released trunk is kept for call records and found no more. */
 export const findTrunk = (db: Db, project_id: string, id: string): Promise<TrunkRow | undefined> =>
@@ -140,13 +155,13 @@ export async function insertCredential(trx: Trx, row: CredentialRow): Promise<vo
 }
 
 export async function updateCredential(
-  trx: Trx,
+  db: Db,
   id: string,
   changes: Partial<
     Pick<CredentialRow, 'enabled' | 'revoked_at' | 'previous_retires_at' | 'valid_until' | 'new_applied_at'>
   >,
 ): Promise<void> {
-  await trx.updateTable('digest_credential').set(changes).where('id', '=', id).execute()
+  await db.updateTable('digest_credential').set(changes).where('id', '=', id).execute()
 }
 
 /** Username and realm identify a credential among all trunks. */
@@ -181,18 +196,17 @@ export const ambiguousSource = (
     .where('trunk.status', 'not in', ['releasing', 'released'])
     .executeTakeFirst()
 
-/** Live calls, numbers and targets of trunks, in three reads however many trunks there are. */
+/** Figures of trunks, in a handful of reads however many trunks there are. */
 export async function trunkFigures(db: Db, trunk_ids: readonly string[]): Promise<Map<string, TrunkFigures>> {
-  const figures = new Map<string, { live_calls: number; numbers: number; targets: number }>()
-  for (const id of trunk_ids) figures.set(id, { live_calls: 0, numbers: 0, targets: 0 })
+  const figures = new Map<string, TrunkFigures>()
+  for (const id of trunk_ids)
+    figures.set(id, { live_calls: 0, numbers: 0, targets: 0, subaccount_name: null, policy: null })
+  const note = (id: string | null, change: Partial<TrunkFigures>): void => {
+    const figure = id === null ? undefined : figures.get(id)
+    if (figure) Object.assign(figure, change)
+  }
   for (const ids of slices(trunk_ids)) {
-    const live = await db
-      .selectFrom('call')
-      .select(['trunk_id', eb => eb.fn.countAll<number>().as('count')])
-      .where('ended_at', 'is', null)
-      .where('trunk_id', 'in', ids)
-      .groupBy('trunk_id')
-      .execute()
+    for (const [id, live_calls] of await liveCalls(db, 'trunk', ids)) note(id, { live_calls })
     const numbers = await db
       .selectFrom('number')
       .select(['route_id', eb => eb.fn.countAll<number>().as('count')])
@@ -200,22 +214,41 @@ export async function trunkFigures(db: Db, trunk_ids: readonly string[]): Promis
       .where('route_id', 'in', ids)
       .groupBy('route_id')
       .execute()
+    for (const row of numbers) note(row.route_id, { numbers: Number(row.count) })
     const targets = await db
       .selectFrom('termination_target')
       .select(['trunk_id', eb => eb.fn.countAll<number>().as('count')])
       .where('trunk_id', 'in', ids)
       .groupBy('trunk_id')
       .execute()
-    const note = (id: string | null, name: 'live_calls' | 'numbers' | 'targets', count: number): void => {
-      const figure = id === null ? undefined : figures.get(id)
-      if (figure) figure[name] = Number(count)
-    }
-    for (const row of live) note(row.trunk_id, 'live_calls', row.count)
-    for (const row of numbers) note(row.route_id, 'numbers', row.count)
-    for (const row of targets) note(row.trunk_id, 'targets', row.count)
+    for (const row of targets) note(row.trunk_id, { targets: Number(row.count) })
+    const subaccounts = await db
+      .selectFrom('trunk')
+      .innerJoin('subaccount', 'subaccount.id', 'trunk.subaccount_id')
+      .select(['trunk.id', 'subaccount.name'])
+      .where('trunk.id', 'in', ids)
+      .execute()
+    for (const row of subaccounts) note(row.id, { subaccount_name: row.name })
+    for (const { service_id, ...policy } of await policiesOf(db, ids)) note(service_id, { policy })
   }
   return figures
 }
+
+const policiesOf = (db: Db, trunk_ids: readonly string[]): Promise<(AttachedPolicy & { service_id: string })[]> =>
+  db
+    .selectFrom('policy_attachment')
+    .innerJoin('outbound_policy', 'outbound_policy.id', 'policy_attachment.policy_id')
+    .select([
+      'policy_attachment.service_id',
+      'outbound_policy.id',
+      'outbound_policy.name',
+      'outbound_policy.revision',
+      'outbound_policy.daily_spend_limit_minor',
+      'outbound_policy.max_destination_rate_minor',
+    ])
+    .where('policy_attachment.service_type', '=', 'trunk')
+    .where('policy_attachment.service_id', 'in', trunk_ids)
+    .execute()
 
 // SQLite takes 32,766 parameters in a statement; PostgreSQL 65,535.
 const SLICE = 5000
@@ -249,3 +282,45 @@ export async function trunkNumbers(db: Db, trunk_id: string): Promise<TrunkNumbe
     .executeTakeFirstOrThrow()
   return { ...row, routed: Number(row.routed), quarantined: Number(row.quarantined) }
 }
+
+/** What keeps a trunk from being released, in words; null when nothing does. */
+export async function trunkReferences(db: Db, trunk_id: string): Promise<string | null> {
+  const live = (await liveCalls(db, 'trunk', [trunk_id])).get(trunk_id) ?? 0
+  if (live > 0) return `${live} calls in progress`
+  const numbers = await db
+    .selectFrom('number')
+    .select(eb => eb.fn.countAll<number>().as('count'))
+    .where('route_kind', '=', 'trunk')
+    .where('route_id', '=', trunk_id)
+    .executeTakeFirstOrThrow()
+  if (Number(numbers.count) > 0) return `${numbers.count} numbers routed to it`
+  const subtrunks = await db
+    .selectFrom('subtrunk')
+    .select(eb => eb.fn.countAll<number>().as('count'))
+    .where('trunk_id', '=', trunk_id)
+    .where('status', '!=', 'released')
+    .executeTakeFirstOrThrow()
+  return Number(subtrunks.count) > 0 ? `${subtrunks.count} subtrunks` : null
+}
+
+/** Trunks on their way out. */
+export const releasingTrunks = (db: Db): Promise<TrunkRow[]> =>
+  db.selectFrom('trunk').selectAll().where('status', '=', 'releasing').limit(500).execute()
+
+/** The last step of a release: the row stays for call records; what the trunk was reached by goes. */
+export async function releaseTrunk(trx: Trx, trunk: TrunkRow, now: string): Promise<void> {
+  await saveTrunk(trx, trunk, { status: 'released' }, now)
+  await trx.deleteFrom('trunk_source').where('trunk_id', '=', trunk.id).execute()
+  await trx.deleteFrom('termination_target').where('trunk_id', '=', trunk.id).execute()
+  await trx.deleteFrom('digest_credential').where('trunk_id', '=', trunk.id).execute()
+}
+
+/** Credentials of rotations that the nodes have not all taken up yet. */
+export const unappliedCredentials = (db: Db): Promise<CredentialRow[]> =>
+  db
+    .selectFrom('digest_credential')
+    .selectAll()
+    .where('new_applied_at', 'is', null)
+    .where('revoked_at', 'is', null)
+    .limit(500)
+    .execute()

@@ -1,0 +1,53 @@
+import { iso } from '../../core/runtime/clock.ts'
+import { appliedState } from '../../core/state/apply.ts'
+import { bumpConfiguration } from '../../core/state/bootstrap.ts'
+import {
+  releaseTrunk,
+  releasingTrunks,
+  trunkReferences,
+  unappliedCredentials,
+  updateCredential,
+} from '../../core/state/trunks.ts'
+import type { Services } from '../http/services.ts'
+import type { Reconciler } from './reconciler.ts'
+
+/**
+ * Takes trunks their last steps once the signaling nodes have followed: a releasing trunk whose release is in force and
+ * that nothing refers to is released; a new digest credential that all nodes have is marked so.
+ */
+export const trunkProgress: Reconciler = {
+  name: 'trunk-progress',
+  period_ms: 2000,
+  topics: ['jobs'],
+  async run(services) {
+    await finishReleases(services)
+    await markCredentials(services)
+  },
+}
+
+async function finishReleases({ state, clock, bus, log }: Services): Promise<void> {
+  for (const trunk of await releasingTrunks(state.db)) {
+    const { state: applied } = await appliedState(state.db, trunk, clock.now())
+    if (applied !== 'applied' || (await trunkReferences(state.db, trunk.id)) !== null) continue
+    await state.transaction(async trx => {
+      await releaseTrunk(trx, trunk, iso(clock.now()))
+      await bumpConfiguration(trx)
+    })
+    bus.ring('configuration', trunk.id)
+    log.info({ trunk_id: trunk.id }, 'a trunk was released')
+  }
+}
+
+async function markCredentials({ state, clock }: Services): Promise<void> {
+  for (const credential of await unappliedCredentials(state.db)) {
+    const trunk = await state.db
+      .selectFrom('trunk')
+      .select(['id', 'revision'])
+      .where('id', '=', credential.trunk_id)
+      .executeTakeFirst()
+    if (!trunk) continue
+    const applied = await appliedState(state.db, trunk, clock.now())
+    if (applied.state === 'applied')
+      await updateCredential(state.db, credential.id, { new_applied_at: iso(clock.now()) })
+  }
+}

@@ -1,0 +1,57 @@
+import type { Trx } from '../../core/state/index.ts'
+import { saveTrunk, type TrunkRow } from '../../core/state/trunks.ts'
+import { type Change, type Refusal, refuse } from '../http/reply.ts'
+import type { Static } from '../http/schema.ts'
+import { presentTrunk } from './trunk-present.ts'
+import type { TrunkDetail } from './trunk-schemas.ts'
+
+type Detail = Static<typeof TrunkDetail>
+
+/** Private ranges are allowed, for peers in the same network, and said out loud (RFC 9111 §5.5 keeps code 299). */
+export const privateRangeWarning = (ranges: readonly string[]): Record<string, string> =>
+  ranges.length === 0 ? {} : { Warning: `299 strowger "private source ranges: ${ranges.slice(0, 10).join(', ')}"` }
+
+/** The audit's view of a change to a trunk. */
+export const trunkChange = (
+  summary: string,
+  before: Detail | null,
+  after: Detail,
+  detail: string | null = null,
+): Change => ({
+  resource: { type: 'trunk', id: after.id, name: after.name, href: `/v1/trunks/${after.id}` },
+  summary,
+  before,
+  after,
+  from_revision: before?.revision ?? null,
+  to_revision: after.revision,
+  trunk_id: after.id,
+  detail,
+})
+
+/** Nothing below a trunk on its way out changes any more. */
+export const releasing = (trunk: TrunkRow): Refusal<'trunk_releasing'> | null =>
+  trunk.status === 'releasing' || trunk.status === 'released'
+    ? refuse('trunk_releasing', { name: trunk.name, value: trunk.status })
+    : null
+
+/**
+ * A write at or below a trunk: `work` changes rows, the trunk gets its next revision, and the audit trail what differs in
+ * the trunk as a whole.
+ */
+export async function writeTrunk(
+  trx: Trx,
+  trunk: TrunkRow,
+  now: string,
+  write: {
+    readonly summary: string
+    readonly changes?: Parameters<typeof saveTrunk>[2]
+    readonly work?: () => Promise<void>
+    readonly detail?: string
+  },
+): Promise<{ readonly trunk: TrunkRow; readonly detail: Detail; readonly change: Change }> {
+  const before = await presentTrunk(trx, trunk, now)
+  await write.work?.()
+  const saved = await saveTrunk(trx, trunk, write.changes ?? {}, now)
+  const detail = await presentTrunk(trx, saved, now)
+  return { trunk: saved, detail, change: trunkChange(write.summary, before, detail, write.detail ?? null) }
+}

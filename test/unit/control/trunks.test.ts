@@ -1,0 +1,221 @@
+import t from 'tap'
+import { lostNodes } from '../../../control/reconcilers/lost-nodes.ts'
+import { trunkProgress } from '../../../control/reconcilers/trunk-progress.ts'
+import { digestHa1 } from '../../../core/runtime/secrets.ts'
+import { type ControlPlane, controlPlane, freshKey } from '../../support/control-plane.ts'
+
+const TRUNK = {
+  name: 'Head office',
+  direction: 'both',
+  auth_mode: 'ip_allow_list',
+  sources: ['198.51.100.10/32'],
+  targets: [{ sip_uri: 'sip:198.51.100.10:5060', transport: 'udp', priority: 10, weight: 100 }],
+  codecs: ['PCMA', 'PCMU'],
+  media_security: 'rtp',
+  require_tls: false,
+  source_validation: 'relaxed',
+}
+const { sources: _sources, targets: _targets, ...SETTINGS } = TRUNK
+
+async function trunk(w: ControlPlane, changes: object = {}) {
+  const { status, body, text } = await w.ask('POST', '/v1/trunks', {
+    body: { ...TRUNK, ...changes },
+    headers: { 'Idempotency-Key': freshKey() },
+  })
+  if (status !== 201) throw new Error(text)
+  return { id: body.trunk.id as string, path: `/v1/trunks/${body.trunk.id}`, password: body.digest_password as string }
+}
+
+const write = (w: ControlPlane, method: string, path: string, revision: number, body?: object) =>
+  w.ask(method, path, {
+    ...(body ? { body } : {}),
+    headers: { 'If-Match': `"${revision}"`, 'Idempotency-Key': freshKey() },
+  })
+
+/** A signaling node that has applied `revision` of a trunk. */
+async function applied(w: ControlPlane, resource_id: string, revision: number) {
+  const now = new Date().toISOString()
+  const node = { id: 'n1', kind: 'signaling', pid: 1, started_at: now, heartbeat_at: now } as const
+  await w.state.db
+    .insertInto('node')
+    .values(node)
+    .onConflict(oc => oc.column('id').doUpdateSet(node))
+    .execute()
+  const report = { node_id: 'n1', resource_id, revision, state: 'applied', error: null, applied_at: now } as const
+  await w.state.db
+    .insertInto('apply_report')
+    .values(report)
+    .onConflict(oc => oc.columns(['node_id', 'resource_id']).doUpdateSet(report))
+    .execute()
+}
+
+t.test('fifty concurrent PATCHes with one If-Match: exactly one wins', async t => {
+  const w = await controlPlane(t)
+  const { path } = await trunk(w)
+  const answers = await Promise.all(
+    Array.from({ length: 50 }, (_, at) => write(w, 'PATCH', path, 1, { ...SETTINGS, name: `Name ${at}` })),
+  )
+  const won = answers.filter(answer => answer.status === 200)
+  t.equal(won.length, 1)
+  t.equal(answers.filter(answer => answer.status === 412).length, 49)
+  for (const { body, headers, status } of answers)
+    if (status === 412) {
+      t.equal(headers.get('etag'), '"2"')
+      t.match(body, { code: 'revision_mismatch', detail: /2/ })
+    }
+  const read = await w.ask('GET', path)
+  t.equal(read.body.name, won[0]?.body.name)
+  t.equal(read.body.revision, 2)
+})
+
+t.test('every write below a trunk makes its next revision', async t => {
+  const w = await controlPlane(t)
+  const { path } = await trunk(w)
+  const source = await write(w, 'POST', `${path}/ip-credentials`, 1, { cidr: '192.0.2.0/24' })
+  t.match(source.body, { cidr: '192.0.2.0/24', enabled: true, selector_precedence: 0 })
+  const target = await write(w, 'POST', `${path}/termination-uris`, 2, { sip_uri: 'sip:192.0.2.1', transport: 'tcp' })
+  t.match(target.body, { priority: 10, weight: 100, enabled: true })
+  t.equal(target.headers.get('etag'), '"3"')
+  t.equal((await write(w, 'DELETE', `${path}/ip-credentials/${source.body.id}`, 2)).status, 412)
+  t.equal((await write(w, 'DELETE', `${path}/ip-credentials/${source.body.id}`, 3)).status, 204)
+  const off = { sip_uri: 'sip:192.0.2.1', transport: 'tcp', enabled: false }
+  t.equal((await write(w, 'PATCH', `${path}/termination-uris/${target.body.id}`, 4, off)).body.enabled, false)
+  const twice = await write(w, 'POST', `${path}/termination-uris`, 5, { sip_uri: 'sip:192.0.2.1', transport: 'tcp' })
+  t.equal(twice.status, 409)
+  t.equal(twice.body.code, 'target_exists')
+  const { body } = await w.ask('GET', path)
+  t.equal(body.revision, 5)
+  t.same(
+    body.authentication.sources.map((s: { cidr: string }) => s.cidr),
+    ['198.51.100.10/32'],
+  )
+})
+
+t.test('suspend and resume move the status; a trunk that is where it should be is left alone', async t => {
+  const w = await controlPlane(t)
+  const { path } = await trunk(w)
+  const suspended = await write(w, 'POST', `${path}/suspend`, 1)
+  t.match(suspended.body, { status: 'disabled', revision: 2, endpoint_evidence: [{ state: 'idle' }] })
+  const again = await write(w, 'POST', `${path}/suspend`, 2)
+  t.match(again.body, { status: 'disabled', revision: 2 })
+  t.match((await write(w, 'POST', `${path}/resume`, 2)).body, { status: 'enabled', revision: 3 })
+})
+
+t.test('a digest password is rotated with an overlap, revoked at once, and never kept', async t => {
+  const w = await controlPlane(t)
+  const { id, path, password } = await trunk(w, { auth_mode: 'digest', sources: [] })
+  const [first] = (await w.ask('GET', `${path}/digest-credentials`)).body.data
+  const row = await w.state.db.selectFrom('digest_credential').selectAll().executeTakeFirstOrThrow()
+  t.equal(row.ha1_md5, digestHa1('md5', first.username, first.realm, password))
+  t.equal(row.ha1_sha256, digestHa1('sha256', first.username, first.realm, password))
+  const rotated = await write(w, 'POST', `${path}/digest-credentials/${first.id}/rotate`, 1)
+  t.equal(rotated.status, 201)
+  t.match(rotated.body, {
+    username: first.username,
+    rotated_from_id: first.id,
+    secret_unavailable: false,
+    password: /^\w{24}$/,
+    new_applied_at: null,
+  })
+  t.not(rotated.body.password, password)
+  const ends = Date.parse(rotated.body.previous_retires_at) - Date.now()
+  t.ok(ends > 23.9 * 3_600_000 && ends <= 24 * 3_600_000, 'the old one works for another day')
+  const twice = await write(w, 'POST', `${path}/digest-credentials/${first.id}/rotate`, 2)
+  t.equal(twice.body.code, 'state_conflict', 'a rotated credential is not rotated again')
+  await applied(w, id, 2)
+  await trunkProgress.run({ ...w })
+  const data = (await w.ask('GET', `${path}/digest-credentials`)).body.data
+  t.ok(data.find((c: { id: string }) => c.id === rotated.body.id).new_applied_at, 'told once the nodes have it')
+  t.equal((await write(w, 'DELETE', `${path}/digest-credentials/${first.id}`, 2)).status, 204)
+  t.equal((await write(w, 'DELETE', `${path}/digest-credentials/${first.id}`, 3)).status, 404)
+  const identities = (await w.ask('GET', path)).body.authentication.digest_identities
+  t.equal(identities.length, 1)
+})
+
+t.test('a trunk is released when its name is typed, nothing refers to it, and the nodes have let it go', async t => {
+  const w = await controlPlane(t)
+  const { id, path } = await trunk(w)
+  const wrong = await write(w, 'DELETE', path, 1, { confirm_name: 'head office' })
+  t.equal(wrong.status, 422)
+  t.equal(wrong.body.code, 'confirm_name_mismatch')
+  const number = { route_kind: 'trunk', route_id: id } as const
+  await w.state.db.updateTable('number').set(number).where('project_id', '=', w.demo.project_id).execute()
+  const used = await write(w, 'DELETE', path, 1, { confirm_name: 'Head office' })
+  t.equal(used.status, 409)
+  t.match(used.body, { code: 'trunk_in_use', detail: /10 numbers/ })
+  await w.state.db.updateTable('number').set({ route_kind: null, route_id: null }).execute()
+  await applied(w, id, 1)
+  t.equal((await write(w, 'DELETE', path, 1, { confirm_name: 'Head office' })).status, 204)
+  t.match((await w.ask('GET', path)).body, { status: 'releasing', revision: 2 })
+  t.equal((await write(w, 'POST', `${path}/suspend`, 2)).body.code, 'trunk_releasing')
+  await trunkProgress.run({ ...w })
+  t.equal((await w.ask('GET', path)).status, 200, 'a node still runs it')
+  await applied(w, id, 2)
+  await trunkProgress.run({ ...w })
+  t.equal((await w.ask('GET', path)).status, 404)
+  t.same((await w.ask('GET', '/v1/trunks')).body.data, [])
+})
+
+t.test('the effective revision is the least of the live nodes, and none when none lives', async t => {
+  const w = await controlPlane(t)
+  const { id, path } = await trunk(w)
+  const apply = async () => (await w.ask('GET', path)).body.apply
+  t.match(await apply(), { state: 'applying', desired_revision: 1, effective_revision: 0 })
+  await applied(w, id, 1)
+  t.match(await apply(), { state: 'applied', desired_revision: 1, effective_revision: 1, error: null })
+  await write(w, 'POST', `${path}/suspend`, 1)
+  t.match(await apply(), { state: 'applying', desired_revision: 2, effective_revision: 1 })
+  await w.state.db.updateTable('apply_report').set({ revision: 2, state: 'failed', error: 'no TLS' }).execute()
+  t.match(await apply(), { state: 'failed', effective_revision: 1, error: 'no TLS' })
+  await w.state.db
+    .updateTable('node')
+    .set({ heartbeat_at: new Date(Date.now() - 20_000).toISOString() })
+    .execute()
+  t.match(await apply(), { state: 'applying', effective_revision: 0 })
+})
+
+t.test('calls of a lost node end with a record that says so, and the node is forgotten', async t => {
+  const w = await controlPlane(t)
+  const at = new Date(Date.now() - 20_000).toISOString()
+  await w.state.db
+    .insertInto('node')
+    .values({ id: 'gone', kind: 'signaling', pid: 1, started_at: at, heartbeat_at: at })
+    .execute()
+  const sid = `CA${'0'.repeat(32)}`
+  await w.state.db
+    .insertInto('call')
+    .values({
+      sid,
+      project_id: w.demo.project_id,
+      account_sid: w.demo.account_sid,
+      parent_call_sid: null,
+      origin: 'rest',
+      direction: 'outbound-api',
+      from_number: '+2342010000001',
+      to_number: '+2342010000002',
+      status: 'in-progress',
+      trunk_id: null,
+      carrier_id: null,
+      number_id: null,
+      application_id: null,
+      sip_call_id: null,
+      request: null,
+      node_id: 'gone',
+      queued_at: at,
+      initiated_at: at,
+      ringing_at: at,
+      answered_at: at,
+      ended_at: null,
+      duration_seconds: null,
+      sip_code: null,
+      reason: null,
+      ended_by: null,
+      decision_trace: null,
+      updated_at: at,
+    })
+    .execute()
+  await lostNodes.run({ ...w })
+  const cdr = await w.state.db.selectFrom('cdr').selectAll().where('call_sid', '=', sid).executeTakeFirstOrThrow()
+  t.match(cdr, { status: 'completed', reason: 'node_lost' })
+  t.same(await w.state.db.selectFrom('node').selectAll().execute(), [])
+})
