@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import { CALLBACK_ANSWERED_WITH_ERROR } from '../../core/domain/webhooks/errors.ts'
 import { unseal } from '../../core/runtime/secrets.ts'
 import type { VoiceReply, VoiceRequester } from '../../core/runtime/voice-request.ts'
@@ -57,6 +58,8 @@ export function deliverCallbacks(options: DelivererOptions): Deliverer {
   const limits = { ...LIMITS, ...options.limits }
   const under_way = new Map<number, { readonly origin: string; readonly done: Promise<void> }>()
   const ending = new AbortController()
+  // Every exchange listens to it, and there are more of them than Node expects of one signal.
+  setMaxListeners(0, ending.signal)
   let taking: Promise<void> | null = null
   let again = false
   let stopped = false

@@ -1,0 +1,246 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import t, { type Test } from 'tap'
+import twilio from 'twilio'
+import { type DelivererOptions, deliverCallbacks } from '../../../../control/webhooks/deliver.ts'
+import { LONGEST_WAIT_MS, waitAfter } from '../../../../control/webhooks/ladder.ts'
+import { type Clock, iso, systemClock } from '../../../../core/runtime/clock.ts'
+import { createHttpClient } from '../../../../core/runtime/http/index.ts'
+import { newId } from '../../../../core/runtime/ids.ts'
+import { seal } from '../../../../core/runtime/secrets.ts'
+import { createVoiceRequester } from '../../../../core/runtime/voice-request.ts'
+import { enqueue } from '../../../../core/state/outbox.ts'
+import { pruneCallbacks, takeDueCallbacks } from '../../../../core/state/outbox-delivery.ts'
+import { type ControlPlane, controlPlane } from '../../../support/control-plane.ts'
+import { until } from '../../../support/wait.ts'
+
+interface Received {
+  readonly path: string
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>
+  readonly fields: Readonly<Record<string, string>>
+}
+
+/** A receiver whose answers a test chooses; a status of null never answers. */
+async function receiver(t: Test, answer: (request: Received, count: number) => number | null = () => 204) {
+  const requests: Received[] = []
+  const server = createServer(async (incoming, outgoing) => {
+    const chunks: Buffer[] = []
+    for await (const chunk of incoming) chunks.push(chunk)
+    const url = new URL(incoming.url ?? '/', 'http://x')
+    const form = new URLSearchParams(Buffer.concat(chunks).toString())
+    const fields = Object.fromEntries([...url.searchParams, ...form])
+    const request = { path: incoming.url ?? '', headers: incoming.headers, fields }
+    requests.push(request)
+    const status = answer(request, requests.length)
+    if (status !== null) outgoing.writeHead(status).end()
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => new Promise(resolve => server.close(resolve).closeAllConnections()))
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, requests }
+}
+
+async function put(w: ControlPlane, url: string, n: number, call_sid = 'CA1', method: 'GET' | 'POST' = 'POST') {
+  await w.state.transaction(trx =>
+    enqueue(trx, {
+      kind: 'status_callback',
+      call_sid,
+      project_id: w.demo.project_id,
+      url,
+      method,
+      parameters: { CallSid: call_sid, SequenceNumber: String(n) },
+      now_ms: Date.now(),
+    }),
+  )
+}
+
+function deliver(t: Test, w: ControlPlane, options: Partial<DelivererOptions> = {}) {
+  const http = createHttpClient({ allow_private: ['loopback'], user_agent: 'test' })
+  const deliverer = deliverCallbacks({
+    state: w.state,
+    bus: w.bus,
+    clock: w.clock,
+    log: w.log,
+    settings: w.settings,
+    requester: createVoiceRequester({ http }),
+    ...options,
+    limits: { poll_ms: 50, stop_patience_ms: 200, ...options.limits },
+  })
+  t.teardown(async () => {
+    await deliverer.stop()
+    await http.close()
+  })
+  return deliverer
+}
+
+const rows = (w: ControlPlane) => w.state.db.selectFrom('outbox').selectAll().orderBy('id').execute()
+const settled = (w: ControlPlane) =>
+  until('all callbacks are settled', async () =>
+    (await rows(w)).every(one => one.delivered === 1 || one.given_up === 1),
+  )
+
+/** The machine's clock, moved by hand: back-offs pass without waiting. */
+function movedClock(): Clock & { move(by_ms: number): void } {
+  let offset_ms = 0
+  return {
+    ...systemClock,
+    now: () => systemClock.now() + offset_ms,
+    move: by_ms => {
+      offset_ms += by_ms
+    },
+  }
+}
+
+t.test('a callback is one signed form that says the same event over all attempts', async t => {
+  const w = await controlPlane(t)
+  const web = await receiver(t, (_, count) => (count === 1 ? 500 : 204))
+  const clock = movedClock()
+  await put(w, `${web.url}/status?keep=1`, 0)
+  deliver(t, w, { clock })
+  await until('the first attempt is settled', async () => (await rows(w))[0]?.attempts === 1)
+  t.match((await rows(w))[0], { delivered: 0, given_up: 0, last_status: 500, lease_until: null })
+  clock.move(3000)
+  await settled(w)
+  const [first, second] = web.requests
+  if (!first || !second) throw new Error('two attempts were expected')
+  t.equal(web.requests.length, 2)
+  t.same(second.fields, { keep: '1', CallSid: 'CA1', SequenceNumber: '0' })
+  t.match(first.headers['i-twilio-idempotency-token'], /^[0-9a-f-]{36}$/)
+  t.equal(first.headers['i-twilio-idempotency-token'], second.headers['i-twilio-idempotency-token'])
+  const posted = { CallSid: 'CA1', SequenceNumber: '0' }
+  const signature = String(second.headers['x-twilio-signature'])
+  t.ok(twilio.validateRequest(w.demo.auth_token, signature, `${web.url}/status?keep=1`, posted))
+  t.match((await rows(w))[0], { delivered: 1, attempts: 2, last_status: 204 })
+})
+
+t.test('the token in force when the request leaves signs it', async t => {
+  const w = await controlPlane(t)
+  const web = await receiver(t)
+  const rotated = newId.authToken()
+  await put(w, `${web.url}/get`, 3, 'CA2', 'GET')
+  await w.state.db
+    .updateTable('voice_account')
+    .set({ auth_token_sealed: seal(w.settings.master_key, rotated) })
+    .execute()
+  deliver(t, w)
+  await settled(w)
+  const [request] = web.requests
+  t.equal(request?.path, '/get?CallSid=CA2&SequenceNumber=3')
+  const signature = String(request?.headers['x-twilio-signature'])
+  t.ok(twilio.validateRequest(rotated, signature, `${web.url}${request?.path}`, {}))
+})
+
+t.test('callbacks of one call and URL arrive in order, whatever happens to one of them', async t => {
+  const w = await controlPlane(t)
+  const web = await receiver(t, ({ fields }, count) => (fields['SequenceNumber'] === '1' && count < 5 ? 503 : 200))
+  const clock = movedClock()
+  for (let n = 0; n < 6; n++) await put(w, web.url, n)
+  deliver(t, w, { clock })
+  await until('the second one failed', async () => (await rows(w))[1]?.attempts === 1)
+  t.same(
+    web.requests.map(({ fields }) => fields['SequenceNumber']),
+    ['0', '1'],
+    'nothing overtakes it',
+  )
+  await until('everything is delivered', async () => {
+    clock.move(5000)
+    w.bus.ring('outbox', '')
+    return (await rows(w)).every(({ delivered }) => delivered === 1)
+  })
+  const seen = web.requests.map(({ fields }) => Number(fields['SequenceNumber']))
+  t.same(seen, [...seen].sort(), 'in order')
+  t.same([...new Set(seen)], [0, 1, 2, 3, 4, 5])
+})
+
+t.test('an endpoint that never answers, or is not there, delays nobody else', async t => {
+  const w = await controlPlane(t)
+  const silent = await receiver(t, () => null)
+  const live = await receiver(t)
+  for (let n = 0; n < 40; n++) await put(w, `${silent.url}/#rt=15000`, 0, `CAsilent${n}`)
+  for (let n = 0; n < 20; n++) await put(w, 'http://127.0.0.1:9/', 0, `CAdead${n}`)
+  for (let n = 0; n < 30; n++) await put(w, live.url, 0, `CAlive${n}`)
+  deliver(t, w, { limits: { in_flight: 16, in_flight_per_origin: 4 } })
+  await until('the live endpoint has everything', () => live.requests.length === 30)
+  t.equal(silent.requests.length, 4, 'the silent one has its share of places and no more')
+  const left = await rows(w)
+  t.ok(left.filter(({ url }) => url.startsWith(silent.url)).every(({ delivered }) => delivered === 0))
+})
+
+t.test('after the last step of the ladder a callback is given up and the next one of its call leaves', async t => {
+  const w = await controlPlane(t)
+  const web = await receiver(t, ({ fields }) => (fields['SequenceNumber'] === '0' ? 500 : 200))
+  const clock = movedClock()
+  await put(w, web.url, 0)
+  await put(w, web.url, 1)
+  await put(w, 'ftp://nowhere/', 0, 'CA9')
+  const results: string[] = []
+  deliver(t, w, { clock, attempted: result => results.push(result) })
+  await until('everything is settled', async () => {
+    clock.move(LONGEST_WAIT_MS)
+    w.bus.ring('outbox', '')
+    return (await rows(w)).every(one => one.delivered === 1 || one.given_up === 1)
+  })
+  t.match(await rows(w), [
+    { given_up: 1, attempts: 10, last_status: 500 },
+    { delivered: 1, attempts: 1 },
+    { given_up: 1, attempts: 1, last_status: null },
+  ])
+  t.equal(results.filter(result => result === 'failed').length, 9)
+  let waited_ms = 0
+  for (let attempts = 1; ; attempts++) {
+    const wait_ms = waitAfter(attempts, 0.999)
+    if (wait_ms === null) break
+    t.ok(wait_ms <= LONGEST_WAIT_MS)
+    waited_ms += wait_ms
+  }
+  t.ok(waited_ms > 3_600_000, 'a receiver that is down for an hour gets everything afterwards')
+})
+
+t.test('what a killed process had taken is taken again when its lease is over, and not before', async t => {
+  const w = await controlPlane(t)
+  await put(w, 'http://a.test/', 0)
+  const take = (now_ms: number) =>
+    takeDueCallbacks(w.state.db, { now_ms, lease_ms: 25_000, longest_wait_ms: LONGEST_WAIT_MS, limit: 10, but_not: [] })
+  const now = Date.now() + 1
+  t.equal((await take(now)).length, 1)
+  t.equal((await take(now + 24_000)).length, 0)
+  t.equal((await take(now + 25_000)).length, 1)
+  t.equal((await take(now - 86_400_000)).length, 1, 'a clock that jumped back a day holds nothing up')
+})
+
+t.test('stopping hands back what is under way, uncounted', async t => {
+  const w = await controlPlane(t)
+  const silent = await receiver(t, () => null)
+  await put(w, silent.url, 0)
+  const deliverer = deliver(t, w)
+  await until('it is under way', () => silent.requests.length === 1)
+  await deliverer.stop()
+  t.match(await rows(w), [{ attempts: 0, lease_until: null, delivered: 0, given_up: 0 }])
+})
+
+t.test('exchanges are events of the call, with the number of what went wrong', async t => {
+  const w = await controlPlane(t)
+  const web = await receiver(t, () => 500)
+  await put(w, web.url, 0, 'CA7')
+  await put(w, 'http://127.0.0.1:9/', 0, 'CA7')
+  deliver(t, w)
+  const events = () =>
+    w.state.db.selectFrom('call_event').selectAll().where('call_sid', '=', 'CA7').orderBy('number').execute()
+  await until('both attempts are told', async () => (await events()).length === 2)
+  t.same(
+    (await events()).map(({ kind, number }) => [kind, number]),
+    [
+      ['http', 11202],
+      ['http', 15003],
+    ],
+  )
+})
+
+t.test('old callbacks are forgotten, waiting ones never', async t => {
+  const w = await controlPlane(t)
+  for (let n = 0; n < 3; n++) await put(w, 'http://a.test/', n)
+  await w.state.db.updateTable('outbox').set({ delivered: 1 }).where('id', '=', 1).execute()
+  await w.state.db.updateTable('outbox').set({ given_up: 1 }).where('id', '=', 2).execute()
+  t.equal(await pruneCallbacks(w.state.db, Date.parse(iso(Date.now() - 1000))), 0)
+  t.equal(await pruneCallbacks(w.state.db, Date.now() + 1000), 2)
+  t.match(await rows(w), [{ id: 3 }])
+})
