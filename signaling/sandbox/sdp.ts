@@ -25,28 +25,19 @@ export function remoteOf(sdp: string): Remote | null {
 
 /** The answer (RFC 3264 §6): the one codec that is used, and telephone-event when it was offered. */
 export function answerFor(remote: Remote, address: string, port: number): string {
-  const ipVer = address.includes(':') ? 6 : 4
-  const events = remote.event_payload_type
-  return sdpTransform.write({
-    version: 0,
-    origin: { username: 'sandbox', sessionId: Date.now(), sessionVersion: 1, netType: 'IN', ipVer, address },
-    name: 'sandbox',
-    connection: { version: ipVer, ip: address },
-    timing: { start: 0, stop: 0 },
-    media: [
-      {
-        type: 'audio',
-        port,
-        protocol: 'RTP/AVP',
-        payloads: [remote.payload_type, ...(events === null ? [] : [events])].join(' '),
-        rtp: [
-          { payload: remote.payload_type, codec: remote.law, rate: 8000 },
-          ...(events === null ? [] : [{ payload: events, codec: 'telephone-event', rate: 8000 }]),
-        ],
-        fmtp: events === null ? [] : [{ payload: events, config: '0-15' }],
-        ptime: 20,
-        direction: 'sendrecv',
-      },
-    ],
-  })
+  const family = address.includes(':') ? 'IP6' : 'IP4'
+  const { payload_type, law, event_payload_type: events } = remote
+  const lines = [
+    'v=0',
+    `o=sandbox ${Date.now()} 1 IN ${family} ${address}`,
+    's=sandbox',
+    `c=IN ${family} ${address}`,
+    't=0 0',
+    `m=audio ${port} RTP/AVP ${payload_type}${events === null ? '' : ` ${events}`}`,
+    `a=rtpmap:${payload_type} ${law}/8000`,
+    ...(events === null ? [] : [`a=rtpmap:${events} telephone-event/8000`, `a=fmtp:${events} 0-15`]),
+    'a=ptime:20',
+    'a=sendrecv',
+  ]
+  return `${lines.join('\r\n')}\r\n`
 }

@@ -69,17 +69,22 @@ t.test('calls through a trunk', async t => {
     await w.routeToApplication(own, `${web.url}/voice`)
     const rtp = await openRtpPeer({ address: PEER })
     t.teardown(() => rtp.close())
-    await until('the number is routed', async () => {
-      const peer = await sipp(t, {
-        steps: [caller.invite(), ...provisionals, receive.response(200), caller.ack, receive.request('BYE'), callee.ok],
-        to: w.sip,
-        service: own,
-        local_ip: PEER,
-        keys: { rtp_port: rtp.port, from: '+2348030009999' },
-      })
-      const { ok } = await peer.done
-      return ok
+    const peer = await sipp(t, {
+      steps: [
+        caller.invite(),
+        ...provisionals,
+        receive.response(200, { dialog: true }),
+        caller.ack,
+        receive.request('BYE'),
+        callee.ok,
+      ],
+      to: w.sip,
+      service: own,
+      local_ip: PEER,
+      keys: { rtp_port: rtp.port, from: '+2348030009999' },
     })
+    const { ok, errors } = await peer.done
+    t.ok(ok, errors)
     const heard = rtp.audio()
     t.equal(strongestHz(heard), 1000)
     t.ok(heard.length / 8 >= 1400, `${heard.length / 8} ms were heard`)
@@ -92,7 +97,7 @@ t.test('calls through a trunk', async t => {
   t.test('a peer calls the world: the sandbox carrier answers through our ports', async t => {
     const rtp = await openRtpPeer({ address: PEER })
     t.teardown(() => rtp.close())
-    const steps = [caller.invite(), ...provisionals, receive.response(200), caller.ack]
+    const steps = [caller.invite(), ...provisionals, receive.response(200, { dialog: true }), caller.ack]
     const peer = await sipp(t, {
       steps: [...steps, pause(2000), caller.bye, receive.response(200)],
       to: w.sip,
@@ -251,7 +256,7 @@ t.test('peer to peer through two legs of ours', async t => {
   })
   const peer = await sipp(t, {
     steps: [
-      ...[caller.invite(), ...provisionals, receive.response(200), caller.ack],
+      ...[caller.invite(), ...provisionals, receive.response(200, { dialog: true }), caller.ack],
       ...[pause(2500), caller.bye, receive.response(200)],
     ],
     to: w.sip,

@@ -170,8 +170,8 @@ Content-Length: 0
 }
 
 export const receive = {
-  response: (status: number, options: { optional?: boolean } = {}): string =>
-    `<recv response="${status}"${options.optional ? ' optional="true"' : ''}${status === 200 ? ' rrs="true"' : ''}/>`,
+  response: (status: number, options: { optional?: boolean; dialog?: boolean } = {}): string =>
+    `<recv response="${status}"${options.optional ? ' optional="true"' : ''}${options.dialog ? ' rrs="true"' : ''}/>`,
   request: (method: string): string => `<recv request="${method}"${method === 'INVITE' ? ' rrs="true"' : ''}/>`,
 }
 

@@ -227,9 +227,18 @@ async function routeToApplication(state: State, project_id: string, e164: string
       .execute()
     await trx
       .updateTable('number')
-      .set({ route_kind: 'voice_application', route_id: id, updated_at: now })
+      .set(eb => ({ route_kind: 'voice_application', route_id: id, revision: eb('revision', '+', 1), updated_at: now }))
       .where('e164', '=', e164)
       .execute()
     await bumpConfiguration(trx)
   })
+  await until('the signaling node has applied the route', () =>
+    state.db
+      .selectFrom('apply_report')
+      .innerJoin('number', 'number.id', 'apply_report.resource_id')
+      .select('apply_report.revision')
+      .where('number.e164', '=', e164)
+      .whereRef('apply_report.revision', '=', 'number.revision')
+      .executeTakeFirst(),
+  )
 }
