@@ -46,8 +46,24 @@ export function open(text: string, kind: RunKind): Opened {
   return { ok: true, verbs, findings }
 }
 
+/**
+ * What was read once is remembered for as long as the element lives: an element never changes, and a verb is asked for at
+ * each of its events, which for a Say of 64 KiB would be read anew each time.
+ */
+const READ = new WeakMap<Element, Map<RunKind, Statement>>()
+
 /** Read one element that stands directly in the Response of a document of this kind. */
 export function readStatement(element: Element, kind: RunKind): Statement {
+  const known = READ.get(element)
+  const before = known?.get(kind)
+  if (before) return before
+  const statement = readAnew(element, kind)
+  if (known) known.set(kind, statement)
+  else READ.set(element, new Map([[kind, statement]]))
+  return statement
+}
+
+function readAnew(element: Element, kind: RunKind): Statement {
   const findings: Finding[] = []
   const report = collect(findings)
   const known = VERBS_BY_NAME.get(element.name)

@@ -4,6 +4,9 @@ import type { Attribute, Element, Fault, Place } from '../interpreter/types.ts'
 /** Limits of one document (design §6). Elements inside Say are SSML: they have a depth limit of their own. */
 export const LIMITS = { bytes: 65_536, verbs: 100, depth: 5, ssml_depth: 32 } as const
 
+/** The library cannot be stopped inside a chunk: after a fault at most this much is read in vain. */
+const CHUNK_CHARACTERS = 2048
+
 export type Parsed = { readonly ok: true; readonly root: Element } | { readonly ok: false; readonly fault: Fault }
 
 interface OpenElement {
@@ -24,6 +27,9 @@ export function parse(text: string): Parsed {
     return refused(11750, { line: 1, column: 1 }, `the document is larger than ${LIMITS.bytes} bytes`)
   }
   const places = placesOf(source)
+  // Half of a surrogate pair is no character; the library throws on some of them in place of telling.
+  const half = source.search(/\p{Surrogate}/u)
+  if (half >= 0) return refused(12100, places(half), 'half of a surrogate pair is not a character')
   const parser = new SaxesParser({ xmlns: false, position: true })
   const stack: OpenElement[] = []
   let root: Element | null = null
@@ -83,11 +89,19 @@ export function parse(text: string): Parsed {
     else root = element
   })
 
-  parser.write(source)
+  for (let from = 0, to = 0; from < source.length && !fault; from = to) {
+    to = chunkEnd(source, from + CHUNK_CHARACTERS)
+    parser.write(source.slice(from, to))
+  }
   if (!fault) parser.close()
   if (fault) return { ok: false, fault }
   if (!root) return refused(12100, { line: 1, column: 1 }, 'the document has no root element')
   return { ok: true, root }
+}
+
+/** Not between the halves of a pair or of a line end, where the library would hold a character back. */
+function chunkEnd(source: string, end: number): number {
+  return /[\ud800-\udbff\r]/.test(source[end - 1] ?? '') ? end + 1 : end
 }
 
 function refused(number: number, place: Place, detail: string): Parsed {

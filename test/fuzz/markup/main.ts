@@ -48,7 +48,7 @@ function recordRuns(count: number, seed: number): string[] {
   return logs
 }
 
-// With --record N: N logs for fixtures/markup/runs.jsonl, to be recorded anew only when commands were changed on purpose.
+// With --record N: logs for fixtures/markup/runs.jsonl, recorded anew only when commands were changed on purpose.
 // node build/test/fuzz/markup/main.js --count N --seed N; a finding is an exception, and exit code 1.
 if (process.argv[1]?.endsWith('fuzz/markup/main.js')) {
   const { values } = parseArgs({

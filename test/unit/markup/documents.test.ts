@@ -40,6 +40,8 @@ t.test('documents that do not parse have number, line and column', async t => {
     ['<Response><Say>a</Response>', 12100, '1:27'],
     ['<Response>\n<Say>a</Say>', 12100, '1:1'],
     ['nothing', 12100, '1:8'],
+    ['<Response/>\n<?\ud800', 12100, '2:3'],
+    ['<Response><Say>\udc00 a \u{1f600}</Say></Response>', 12100, '1:16'],
     ['<Answer/>', 12102, '1:1'],
     ['<?xml version="1.1"?><Response/>', 12101, '1:21'],
     ['<!DOCTYPE Response><Response/>', 12100, '1:19'],
