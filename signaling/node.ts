@@ -14,6 +14,7 @@ import {
   type NodeRow,
   registerNode,
   removeNode,
+  tellLink,
 } from '../core/state/nodes.ts'
 import type { MediaClient } from '../media/protocol/client.ts'
 import { createGate } from './admission/gate.ts'
@@ -52,6 +53,7 @@ export interface SignalingNode {
 /** How long calls may go on after SIGTERM; the supervisor waits a little longer. */
 const STOP_DRAIN_MS = 3000
 const SWEEP_MS = 5000
+const READY_LIMIT_MS = 10_000
 const ALLOW = 'INVITE, ACK, CANCEL, BYE, OPTIONS, INFO, UPDATE, PRACK, REFER, NOTIFY'
 
 export async function startSignaling(options: NodeOptions): Promise<SignalingNode> {
@@ -118,7 +120,14 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
   media.onDown(() => endAll(calls, 'node_lost', log))
   options.media.on('up', () => commands.look())
 
-  const beat = clock.every(HEARTBEAT_MS, () => void keepAlive(options, id))
+  const links = new LinkRows(options, id)
+  const relinked = [sip.onLink(() => links.write())]
+  media.onDown(() => links.write())
+  options.media.on('up', () => links.write())
+  const beat = clock.every(HEARTBEAT_MS, () => {
+    void keepAlive(options, id)
+    links.write()
+  })
   const sweep = clock.every(
     SWEEP_MS,
     () => void endLost(options, gate, {}).catch(err => log.error({ err }, 'sweep failed')),
@@ -134,7 +143,9 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
   metrics.gauge('strowger_calls_waiting', 'API calls that wait for their turn', () => originator.waiting)
   metrics.gauge('strowger_edge_connected', '1 while the link to the SIP server stands', () => Number(sip.connected))
   metrics.gauge('strowger_media_connected', '1 while the media worker is there', () => Number(media.connected))
-  log.info({ node_id: id }, 'signaling node started')
+  await ready(options)
+  links.write()
+  log.info({ node_id: id, edge: sip.connected, media: media.connected }, 'signaling node started')
 
   const drain = async (limit_ms: number): Promise<void> => {
     draining = true
@@ -159,12 +170,56 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
       beat.cancel()
       sweep.cancel()
       unlink()
+      for (const off of relinked) off()
+      await links.stop()
       await health.stop()
       await configuration.stop()
       await state.transaction(trx => removeNode(trx, id))
       sip.close()
       options.media.close()
     },
+  }
+}
+
+/** A node that says it is ready can take a call; one whose links do not come up starts all the same, and refuses calls. */
+async function ready({ sip, media, clock }: NodeOptions): Promise<void> {
+  const deadline_ms = clock.monotonic_ms() + READY_LIMIT_MS
+  while ((!sip.connected || !media.connected) && clock.monotonic_ms() < deadline_ms)
+    await new Promise<void>(resolve => clock.after(20, resolve))
+}
+
+/** The node rows of the links: `<id>-edge` and `<id>-media` are there, and fresh, while the links stand. */
+class LinkRows {
+  readonly #options: NodeOptions
+  readonly #id: string
+  #writing: Promise<void> = Promise.resolve()
+  #stopped = false
+
+  constructor(options: NodeOptions, id: string) {
+    this.#options = options
+    this.#id = id
+  }
+
+  write(): void {
+    if (this.#stopped) return
+    const { state, clock, sip, media, log } = this.#options
+    this.#writing = this.#writing
+      .then(async () => {
+        for (const [kind, up] of [
+          ['edge', sip.connected],
+          ['media', media.connected],
+        ] as const)
+          await tellLink(state.db, { id: `${this.#id}-${kind}`, kind, pid: process.pid }, up, clock.now())
+      })
+      .catch(err => log.error({ err }, 'the state of the links was not saved'))
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true
+    await this.#writing
+    const { state, clock } = this.#options
+    for (const kind of ['edge', 'media'] as const)
+      await tellLink(state.db, { id: `${this.#id}-${kind}`, kind, pid: process.pid }, false, clock.now())
   }
 }
 

@@ -31,9 +31,25 @@ export async function heartbeat(db: Db | Trx, id: string, now_ms: number): Promi
   return result.numUpdatedRows > 0n
 }
 
+/** Forgets a node with the rows of its links and what it reported. */
 export async function removeNode(trx: Trx, id: string): Promise<void> {
   await trx.deleteFrom('apply_report').where('node_id', '=', id).execute()
-  await trx.deleteFrom('node').where('id', '=', id).execute()
+  await trx.deleteFrom('target_evidence').where('node_id', '=', id).execute()
+  await trx
+    .deleteFrom('node')
+    .where('id', 'in', [id, `${id}-edge`, `${id}-media`])
+    .execute()
+}
+
+/** A link of a signaling node, as a row of its own while it is up: fresh means that calls can go over it. */
+export async function tellLink(
+  db: Db | Trx,
+  link: { readonly id: string; readonly kind: 'edge' | 'media'; readonly pid: number },
+  up: boolean,
+  now_ms: number,
+): Promise<void> {
+  if (!up) await db.deleteFrom('node').where('id', '=', link.id).execute()
+  else if (!(await heartbeat(db, link.id, now_ms))) await registerNode(db, link, now_ms)
 }
 
 export const signalingNodes = (db: Db | Trx): Promise<NodeRow[]> =>

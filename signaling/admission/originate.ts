@@ -42,7 +42,7 @@ export class Originator {
       {
         part: 'outbound',
         project_id: row.project_id,
-        service: { type: 'automation', id: row.project_id },
+        service: { type: 'voice_application', id: row.application_id ?? row.project_id },
         called: row.to_number,
         caller: request.caller_id ?? row.from_number,
         transport: null,

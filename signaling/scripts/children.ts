@@ -79,7 +79,10 @@ export class Children {
   whisper(command: Whisper): void {
     const child = this.#children.get(command.child)
     const leg = child?.call?.leg
-    if (!child?.call || !leg) return this.#emit({ type: 'whisper_ended', child: command.child, outcome: 'failed' })
+    if (!child?.call || !leg) {
+      this.#emit({ type: 'whisper_ended', child: command.child, outcome: 'failed' })
+      return
+    }
     const { call } = child
     const script = new Script(
       {
@@ -257,8 +260,12 @@ export function orderUris(uris: readonly SipUri[], random: () => number): SipUri
   while (rest.length > 0) {
     const group = rest.filter(uri => uri.priority === rest[0]?.priority)
     const total = group.reduce((sum, uri) => sum + Math.max(1, uri.weight), 0)
-    let pick = random() * total
-    const chosen = group.find(uri => (pick -= Math.max(1, uri.weight)) < 0) ?? group[0]
+    let left = random() * total
+    const chosen =
+      group.find(uri => {
+        left -= Math.max(1, uri.weight)
+        return left < 0
+      }) ?? group[0]
     if (!chosen) break
     ordered.push(chosen)
     rest.splice(rest.indexOf(chosen), 1)

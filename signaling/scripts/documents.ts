@@ -1,5 +1,6 @@
 import type { CookieJar } from '../../core/domain/webhooks/cookies.ts'
 import type { VoiceReply } from '../../core/runtime/voice-request.ts'
+import { recordExchange } from '../../core/state/calls.ts'
 import type { Callback, Fetch, Fetched } from '../../markup/interpreter/types.ts'
 import type { Call } from '../b2bua/call.ts'
 
@@ -28,7 +29,7 @@ export async function fetchDocument(http: Http, command: Fetch): Promise<Fetched
     cookies,
     signal,
   })
-  remember(call, command.document, command.method, reply)
+  remember(call, command, reply)
   return { type: 'fetched', id: command.id, result: resultOf(reply) }
 }
 
@@ -45,7 +46,7 @@ export async function sendCallback(http: Http, command: Callback): Promise<void>
     reply: 'ignored',
     cookies,
   })
-  remember(call, command.about, command.method, reply)
+  remember(call, command, reply)
 }
 
 function resultOf(reply: VoiceReply): Fetched['result'] {
@@ -70,14 +71,20 @@ function decode(body: Buffer, header: string): string {
   }
 }
 
-function remember(call: Call, what: string, method: string, reply: VoiceReply): void {
-  call.event('http', reply.ok ? null : reply.number, {
-    what,
-    method,
-    url: reply.url.split('?')[0],
-    status: reply.status,
-    duration_ms: reply.duration_ms,
-    attempts: reply.attempts.length,
-    ...(reply.ok ? {} : { detail: reply.detail }),
-  })
+function remember(call: Call, command: Fetch | Callback, reply: VoiceReply): void {
+  const now_ms = call.ctx.clock.now()
+  const { method } = command
+  const parameters = { ...call.parameters(), ...command.parameters }
+  const { ok, status, duration_ms } = reply
+  const told = {
+    ok,
+    status,
+    duration_ms,
+    ...(reply.ok
+      ? { headers: reply.headers, body: new Uint8Array(reply.body) }
+      : { number: reply.number, detail: reply.detail }),
+  }
+  void call.persist(trx =>
+    recordExchange(trx, { call_sid: call.sid, method, url: reply.url, parameters, reply: told }, now_ms),
+  )
 }

@@ -79,7 +79,10 @@ export class Player {
 
   sendDigits(id: string, leg: Leg | null, digits: string): void {
     const done = (): void => this.#emit({ type: 'digits_sent', id })
-    if (!leg || leg.ended) return done()
+    if (!leg || leg.ended) {
+      done()
+      return
+    }
     const send_id = `${this.#prefix}-${id}`
     this.#sending.set(send_id, id)
     leg.sendDigits(send_id, digits).catch(err => {

@@ -43,8 +43,14 @@ export class Referrals {
 
   received(leg: 'self' | string, request: InboundRequest): void {
     const target = request.header('refer-to') ?? request.header('r')
-    if (target === null) return request.respond(400)
-    if (this.#received.has(leg)) return request.respond(491)
+    if (target === null) {
+      request.respond(400)
+      return
+    }
+    if (this.#received.has(leg)) {
+      request.respond(491)
+      return
+    }
     this.#received.set(leg, request)
     this.#emit({ type: 'refer_received', leg, target, headers: customHeaders(request.headers) })
     // A run that does not answer at once will not answer at all.

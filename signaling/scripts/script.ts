@@ -213,13 +213,17 @@ export class Script {
         )
         return
       case 'reject':
-        return this.host.reject(command.sip_code, command.status)
+        this.host.reject(command.sip_code, command.status)
+        return
       case 'hangup':
-        return this.host.hangup()
+        this.host.hangup()
+        return
       case 'play':
-        return this.#player.play(command)
+        this.#player.play(command)
+        return
       case 'stop_play':
-        return this.#player.stop(command.id)
+        this.#player.stop(command.id)
+        return
       case 'start_timer':
         this.#timers.set(
           command.id,
@@ -241,50 +245,66 @@ export class Script {
         return
       case 'send_digits': {
         const target = command.leg === 'self' ? leg : this.#children.leg(command.leg)
-        return this.#player.sendDigits(command.id, target, command.digits)
+        this.#player.sendDigits(command.id, target, command.digits)
+        return
       }
       case 'record':
-        return this.#recorder.record(command)
+        this.#recorder.record(command)
+        return
       case 'stop_record':
       case 'stop_recording':
-        return this.#recorder.stop(command.id)
+        this.#recorder.stop(command.id)
+        return
       case 'start_recording':
-        return this.#recorder.start(command, command.child === null ? null : this.#children.leg(command.child))
+        this.#recorder.start(command, command.child === null ? null : this.#children.leg(command.child))
+        return
       case 'dial_child':
-        return this.#children.dial(command)
+        this.#children.dial(command)
+        return
       case 'end_child':
-        return this.#children.end(command.child, command.cause)
+        this.#children.end(command.child, command.cause)
+        return
       case 'ring':
         if (leg.answered) this.#player.ring(command.country ?? this.#children.country())
         else this.host.ring()
         return
       case 'stop_ring':
-        return this.#player.stopRing()
+        this.#player.stopRing()
+        return
       case 'relay_early_media':
         this.#player.stopRing()
-        return this.#children.relayEarly(command.child)
+        this.#children.relayEarly(command.child)
+        return
       case 'whisper':
-        return this.#children.whisper(command)
+        this.#children.whisper(command)
+        return
       case 'bridge':
         this.#player.stopRing()
-        return this.#children.bridge(command.child)
+        this.#children.bridge(command.child)
+        return
       case 'transfer_child':
-        return this.#children.transfer(command)
+        this.#children.transfer(command)
+        return
       case 'refer':
-        return this.#referrals.send(command)
+        this.#referrals.send(command)
+        return
       case 'answer_refer':
-        return this.#referrals.answer(command, child => this.#children.leg(child))
+        this.#referrals.answer(command, child => this.#children.leg(child))
+        return
       case 'note':
-        return call.event(command.level, command.number, {
+        call.event(command.level, command.number, {
           url: command.url,
           line: command.line,
           column: command.column,
           detail: command.detail,
         })
+        return
       case 'done':
-        return this.#over(command.outcome)
+        this.#over(command.outcome)
+        return
       default:
-        return this.#absent(command)
+        this.#absent(command)
+        return
     }
   }
 
@@ -295,39 +315,45 @@ export class Script {
     switch (command.type) {
       case 'recognize':
         note()
-        return this.emit({ type: 'speech_failed', id: command.id, detail: 'no speech recognizer is configured' })
+        this.emit({ type: 'speech_failed', id: command.id, detail: 'no speech recognizer is configured' })
+        return
       case 'join_conference':
         note()
-        return this.emit({
+        this.emit({
           type: 'conference_left',
           id: command.id,
           number: 13000,
           detail: 'conferences are not available',
         })
+        return
       case 'enqueue':
         note()
-        return this.emit({
+        this.emit({
           type: 'queue_left',
           id: command.id,
           result: 'system-error',
           queue_sid: null,
           queue_time_seconds: 0,
         })
+        return
       case 'dequeue':
         note()
-        return this.emit({ type: 'dequeue_ended', id: command.id, result: 'error', duration_seconds: null })
+        this.emit({ type: 'dequeue_ended', id: command.id, result: 'error', duration_seconds: null })
+        return
       case 'start_stream':
         note()
-        return this.emit({
+        this.emit({
           type: 'stream_ended',
           id: command.id,
           number: 31901,
           detail: 'media streams are not available',
         })
+        return
       case 'start_siprec':
       case 'start_transcription':
         note()
-        return this.emit({ type: 'activity_ended', id: command.id, number: null, detail: 'not available' })
+        this.emit({ type: 'activity_ended', id: command.id, number: null, detail: 'not available' })
+        return
       default:
         return
     }

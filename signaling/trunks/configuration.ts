@@ -76,7 +76,8 @@ export class Configuration {
     for (const [resource_id, error] of failures) this.#log.error({ resource_id, error }, 'a resource cannot be applied')
     for (const listener of this.#listeners) listener(snapshot)
     const reports: Applied[] = []
-    for (const row of [...rows.trunks, ...rows.applications, ...rows.carriers, ...rows.numbers]) {
+    const accounts = rows.accounts.map(({ project_id, revision }) => ({ id: project_id, revision }))
+    for (const row of [...rows.trunks, ...rows.applications, ...rows.carriers, ...rows.numbers, ...accounts]) {
       const error = failures.get(row.id) ?? null
       const mark = `${row.revision} ${error ?? ''}`
       if (this.#reported.get(row.id) === mark) continue
