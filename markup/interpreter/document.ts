@@ -47,8 +47,8 @@ export function open(text: string, kind: RunKind): Opened {
 }
 
 /**
- * What was read once is remembered for as long as the element lives: an element never changes, and a verb is asked for at
- * each of its events, which for a Say of 64 KiB would be read anew each time.
+ * What was read once is remembered for as long as the element lives: an element never changes, and a verb is asked
+ * for at each of its events, which for a Say of 64 KiB would be read anew each time.
  */
 const READ = new WeakMap<Element, Map<RunKind, Statement>>()
 

@@ -63,15 +63,14 @@ function close(turn: Turn, phase: Phase, unexpected: string | null): Step {
 function advance(turn: Turn, phase: Phase, event: Event): Phase {
   if (event.type === 'hangup') return gone(turn, phase)
   if (event.type === 'update') return phase.name === 'closing' ? phase : update(turn, phase, event)
-  const kept = activity(turn, event)
-  if (kept) return phase
+  // There is one leg to answer: a reply to the command of a document that was replaced meanwhile counts as well.
+  if (event.type === 'answered') turn.answered = true
+  if (activity(turn, event)) return phase
   switch (phase.name) {
     case 'fetching':
       return event.type === 'fetched' && event.id === phase.id ? fetched(turn, phase, event) : other(turn, phase, event)
     case 'answering':
-      if (event.type !== 'answered' || event.id !== phase.id) return other(turn, phase, event)
-      turn.answered = true
-      return goTo(turn, phase.index)
+      return event.type === 'answered' ? goTo(turn, phase.index) : other(turn, phase, event)
     case 'notice':
       return event.type === 'play_ended' && event.id === phase.id ? hangUp(turn) : other(turn, phase, event)
     case 'verb':
@@ -219,8 +218,6 @@ function toVerb(turn: Turn, phase: Extract<Phase, { name: 'verb' | 'closing' }>,
   const { verb, node } = readStatement(element, turn.facts.kind)
   if (!verb || !node) return phase
   turn.place = { line: element.line, column: element.column }
-  // A verb that answers the caller itself (Dial with answerOnBridge) hears of it with the leg already answered.
-  if (event.type === 'answered') turn.answered = true
   const move = verb.on?.(node, turn, phase.state, event)
   if (!move) return other(turn, phase, event)
   if (phase.name === 'closing') return move.to === 'stay' ? { ...phase, state: move.state } : done(turn, 'gone')

@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import type { Command, RunKind } from '../../../markup/interpreter/types.ts'
+import type { TestText } from '../../../markup/verbs/table.ts'
 import { call, type Phone } from '../../unit/markup/phone.ts'
 import { carryOn, type Habits } from '../../unit/markup/world.ts'
 
@@ -39,6 +40,17 @@ export function fixtures<E>(folder: 'good' | 'bad'): readonly { name: string; te
       text: readFileSync(join(path, file), 'utf8'),
       expected: JSON.parse(readFileSync(join(path, `${file.slice(0, -4)}.json`), 'utf8')) as E,
     }))
+}
+
+/** All tests that hold markup, and the fixtures: what the published table looks its names up in. */
+export function testTexts(): readonly TestText[] {
+  const sources = readdirSync('test', { recursive: true, encoding: 'utf8' })
+    .filter(name => name.endsWith('.test.ts'))
+    .sort()
+    .map(name => ({ name, text: readFileSync(join('test', name), 'utf8') }))
+    .filter(({ text }) => text.includes('Response>') || text.includes('response('))
+  const documents = [...fixtures('good'), ...fixtures('bad')].map(({ name, text }) => ({ name: `${name}.xml`, text }))
+  return [...sources, ...documents]
 }
 
 /** Run a document with the usual answers, until it is done or asks for another one. */

@@ -1,19 +1,9 @@
-import { readdirSync, readFileSync } from 'node:fs'
 import t from 'tap'
 import { attributeRows, markdownTable, testsOf } from '../../../markup/verbs/table.ts'
-import { fixtures } from './fixtures.ts'
-
-/** Sources of tests and the fixtures they run: what the published table looks names up in. */
-function tests() {
-  const sources = readdirSync('test/unit/markup')
-    .filter(name => name.endsWith('.test.ts'))
-    .map(name => ({ name, text: readFileSync(`test/unit/markup/${name}`, 'utf8') }))
-  const documents = [...fixtures('good'), ...fixtures('bad')].map(({ name, text }) => ({ name: `${name}.xml`, text }))
-  return [...sources, ...documents]
-}
+import { testTexts } from './fixtures.ts'
 
 t.test('every verb, noun and attribute of the registry is written in some test', async t => {
-  const known = tests()
+  const known = testTexts()
   const missing = attributeRows().filter(row => testsOf(row, known).length === 0)
   t.strictSame(
     missing.map(({ element, attribute }) => `${element} ${attribute ?? ''}`.trim()),
@@ -22,7 +12,7 @@ t.test('every verb, noun and attribute of the registry is written in some test',
 })
 
 t.test('the table has a line for each row and nothing that breaks a cell', async t => {
-  const lines = markdownTable(tests()).trimEnd().split('\n')
+  const lines = markdownTable(testTexts()).trimEnd().split('\n')
   t.equal(lines.length, attributeRows().length + 2)
   for (const line of lines) t.equal(line.split(/(?<!\\)\|/).length, 9, line)
 })

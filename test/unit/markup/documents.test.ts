@@ -167,6 +167,16 @@ t.test('an update cuts each waiting verb and a spoken notice', async t => {
   notice.expect('stop_play start_timer')
 })
 
+t.test('a document put on a call that is just being answered does not answer it twice over', async t => {
+  const phone = call(t, response('<Say>old</Say>'), { answered: false })
+  const { id } = phone.last('answer')
+  phone.send({ type: 'update', entry: { kind: 'inline', text: response('<Say>new</Say>') } })
+  phone.expect('answer')
+  phone.send({ type: 'answered', id })
+  phone.expect('play', 'whichever command it replies to, the leg is answered')
+  phone.answered().expect('')
+})
+
 t.test('a relative action in an inline document put on a live call is 15004', async t => {
   const phone = call(t, response('<Pause/>'))
   phone.send({ type: 'update', entry: { kind: 'inline', text: response('<Redirect>next</Redirect>') } })
