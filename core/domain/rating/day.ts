@@ -16,8 +16,19 @@ function formatter(time_zone: string): Intl.DateTimeFormat {
   return made
 }
 
+const QUARTER_MS = 900_000
+const latest = new Map<string, { readonly quarter: number; readonly day: string }>()
+
 /** Day of the time zone, `YYYY-MM-DD`; daily windows are these days. */
-export const dayOf = (epoch_ms: number, time_zone: string): string => formatter(time_zone).format(epoch_ms)
+export function dayOf(epoch_ms: number, time_zone: string): string {
+  // Offsets of time zones are whole quarters of an hour, so no day changes within one.
+  const quarter = Math.floor(epoch_ms / QUARTER_MS)
+  const known = latest.get(time_zone)
+  if (known?.quarter === quarter) return known.day
+  const day = formatter(time_zone).format(epoch_ms)
+  latest.set(time_zone, { quarter, day })
+  return day
+}
 
 /** When the day of the time zone ends: the first moment of the next one, epoch ms. */
 export function dayEnds(epoch_ms: number, time_zone: string): number {

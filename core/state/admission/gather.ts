@@ -6,7 +6,7 @@ import { dayOf } from '../../domain/rating/day.ts'
 import type { Rate } from '../../domain/rating/types.ts'
 import { type LevelLimits, levelFacts, levelLimits } from './levels.ts'
 import type { AdmissionRequest } from './request.ts'
-import { marks, number, query, type Row, type Steps, text, textOrNull } from './steps.ts'
+import { marks, number, query, type Row, type Steps, sized, text, textOrNull } from './steps.ts'
 
 /** Everything that a decision is made of, and what taking needs beside it. */
 export interface Gathered {
@@ -86,8 +86,8 @@ const one = (rows: readonly Row[]): Row | null => rows[0] ?? null
 function* readProject(project_id: string): Steps<Row> {
   const project = one(
     yield* query(
-      `select p.*, o.time_zone, c.concurrency, c.cps, c.daily_spend_cap_minor, c.velocity_cap_minor,
-        c.max_call_duration_seconds, c.max_destination_rate_minor
+      `select p.id, p.name, p.status, p.currency, p.sandbox, p.billing_account_id, o.time_zone, c.concurrency, c.cps,
+        c.daily_spend_cap_minor, c.velocity_cap_minor, c.max_call_duration_seconds, c.max_destination_rate_minor
       from project p join organization o on o.id = p.organization_id left join project_ceiling c on c.project_id = p.id
       where p.id = ?`,
       project_id,
@@ -110,7 +110,9 @@ function* readTrunks({ service, project_id }: AdmissionRequest): Steps<{ trunk: 
       ? null
       : one(
           yield* query(
-            `select t.*, s.country, s.default_caller from trunk t left join trunk_setting s on s.trunk_id = t.id
+            `select t.id, t.name, t.status, t.subaccount_id, t.direction, t.require_tls, t.media_security, t.codecs,
+              t.concurrency, t.cps, t.max_call_duration_seconds, t.revision, s.country, s.default_caller
+            from trunk t left join trunk_setting s on s.trunk_id = t.id
             where t.id = ? and t.project_id = ?`,
             trunk_id,
             project_id,
@@ -176,8 +178,10 @@ function* readCaller(
     const e164 = parseNumber(given, country)?.e164 ?? null
     return { caller: { given, e164, ownership: 'owned' }, egress_trunk_id: own_trunk_id }
   }
-  const e164 = parseNumber(given, country)?.e164 ?? null
-  const row = e164 ? one(yield* query('select * from number where e164 = ?', e164)) : null
+  // Numbers that we hold are in E.164: one that is found as it was given needs no parsing.
+  const exact = given.startsWith('+') ? one(yield* readNumber(given)) : null
+  const e164 = exact ? given : (parseNumber(given, country)?.e164 ?? null)
+  const row = exact ?? (e164 !== null && e164 !== given ? one(yield* readNumber(e164)) : null)
   const held = row !== null && textOrNull(row, 'project_id') === request.project_id && text(row, 'status') === 'held'
   const standing = held && row && trunk ? yield* serviceStanding(row, trunk, subtrunk) : NO_NUMBERS
   const ownership: CallerOwnership = ownershipOf(e164, {
@@ -189,6 +193,9 @@ function* readCaller(
   const caller: CallerFacts = stand_in ? { given, e164: stand_in, ownership: 'default' } : { given, e164, ownership }
   return { caller, egress_trunk_id: own_trunk_id ?? (held && row ? yield* trunkOfNumber(row) : null) }
 }
+
+const readNumber = (e164: string): Steps<Row[]> =>
+  query('select e164, project_id, status, route_kind, route_id from number where e164 = ?', e164)
 
 const NO_NUMBERS = { of_service: false, service_has_numbers: false } as const
 
@@ -238,16 +245,16 @@ function* trunkOfNumber(row: Row): Steps<string | null> {
   return trunk ? text(trunk, 'id') : null
 }
 
+const RULES = sized(
+  count => `select op, kind, value, prefix, label from policy_rule where policy_id = ? and prefix in (${marks(count)})`,
+)
+
 function* readRules(policies: readonly Row[], digits: string): Steps<PolicyFacts[]> {
   const prefixes = prefixesOf(digits)
   const result: PolicyFacts[] = []
   for (const policy of policies) {
     const id = text(policy, 'id')
-    const rules = yield* query(
-      `select op, kind, value, prefix, label from policy_rule where policy_id = ? and prefix in (${marks(prefixes.length)})`,
-      id,
-      ...prefixes,
-    )
+    const rules = yield* query(RULES(prefixes.length), id, ...prefixes)
     // Among matching rules an allow answers the question already.
     const allow =
       rules.some(rule => text(rule, 'op') === 'allow') ||
@@ -268,18 +275,15 @@ function* readRules(policies: readonly Row[], digits: string): Steps<PolicyFacts
   return result
 }
 
+const CONTAINMENTS = sized(
+  count => `select id, prefix, case_ref from containment where project_id = ? and prefix in (${marks(count)})
+    and released_at is null and starts_at <= ? and expires_at > ? and (trunk_id is null or trunk_id = ?)`,
+)
+
 function* readContainments({ project_id, now_ms }: AdmissionRequest, trunk_id: string | null, digits: string) {
   const prefixes = prefixesOf(digits)
   const now = new Date(now_ms).toISOString()
-  const rows = yield* query(
-    `select id, prefix, case_ref from containment where project_id = ? and prefix in (${marks(prefixes.length)})
-    and released_at is null and starts_at <= ? and expires_at > ? and (trunk_id is null or trunk_id = ?)`,
-    project_id,
-    ...prefixes,
-    now,
-    now,
-    trunk_id,
-  )
+  const rows = yield* query(CONTAINMENTS(prefixes.length), project_id, ...prefixes, now, now, trunk_id)
   return rows.map(row => ({ id: text(row, 'id'), prefix: text(row, 'prefix'), case_ref: text(row, 'case_ref') }))
 }
 
@@ -295,16 +299,13 @@ function* readPriceBook({ project_id, now_ms }: AdmissionRequest): Steps<Row | n
   )
 }
 
+const RATES = sized(count => `select * from rate where price_book_id = ? and prefix in (${marks(count)})`)
+
 function* readRate(price_book_id: string, digits: string): Steps<Rate | null> {
   const prefixes = prefixesOf(digits)
-  const row = one(
-    yield* query(
-      `select * from rate where price_book_id = ? and prefix in (${marks(prefixes.length)})
-      order by length(prefix) desc limit 1`,
-      price_book_id,
-      ...prefixes,
-    ),
-  )
+  const rows = yield* query(RATES(prefixes.length), price_book_id, ...prefixes)
+  let row: Row | null = null
+  for (const each of rows) if (!row || text(each, 'prefix').length > text(row, 'prefix').length) row = each
   return row
     ? {
         id: text(row, 'id'),
@@ -317,6 +318,12 @@ function* readRate(price_book_id: string, digits: string): Steps<Rate | null> {
       }
     : null
 }
+
+const CARRIER_ROUTES = sized(
+  count => `select count(*) as n from carrier_route r join carrier c on c.id = r.carrier_id
+    where r.prefix in (${marks(count)}) and c.enabled = 1 and c.sandbox = ?
+    and exists (select 1 from carrier_target t where t.carrier_id = c.id and t.enabled = 1)`,
+)
 
 function* countRoutes(request: AdmissionRequest, trunk_id: string | null, project: Row, digits: string): Steps<number> {
   const known = request.own_targets ?? null
@@ -333,15 +340,18 @@ function* countRoutes(request: AdmissionRequest, trunk_id: string | null, projec
         ))
   if (own > 0) return own
   const prefixes = prefixesOf(digits)
-  const carriers = yield* query(
-    `select count(*) as n from carrier_route r join carrier c on c.id = r.carrier_id
-    where r.prefix in (${marks(prefixes.length)}) and c.enabled = 1 and c.sandbox = ?
-    and exists (select 1 from carrier_target t where t.carrier_id = c.id and t.enabled = 1)`,
-    ...prefixes,
-    number(project, 'sandbox'),
-  )
+  const carriers = yield* query(CARRIER_ROUTES(prefixes.length), ...prefixes, number(project, 'sandbox'))
   return number(carriers[0] ?? {}, 'n')
 }
+
+const LEVEL_USES = sized(count => `select * from level_use where subject_id in (${marks(count)})`)
+const SPEND_DAYS = sized(
+  count => `select level, subject_id, spent_minor from spend_day where subject_id in (${marks(count)}) and day = ?`,
+)
+const SPEND_HOURS = sized(
+  count => `select level, subject_id, sum(spent_minor) as spent_minor from spend_minute
+    where subject_id in (${marks(count)}) and minute between ? and ? group by level, subject_id`,
+)
 
 interface LevelTimes {
   readonly day: string
@@ -354,23 +364,12 @@ function* readLevels(
   { day, steady_ms, outbound }: LevelTimes,
 ): Steps<{ levels: LevelFacts[]; used: Row[] }> {
   const ids = limits.map(({ id }) => id)
-  const used = yield* query(`select * from level_use where subject_id in (${marks(ids.length)})`, ...ids)
-  const spent = outbound
-    ? yield* query(`select * from spend_day where subject_id in (${marks(ids.length)}) and day = ?`, ...ids, day)
-    : []
+  const used = yield* query(LEVEL_USES(ids.length), ...ids)
+  const spent = outbound ? yield* query(SPEND_DAYS(ids.length), ...ids, day) : []
   const capped = outbound ? limits.filter(limit => limit.velocity_cap_minor !== null).map(({ id }) => id) : []
   // 61 buckets, so that none of the rolling hour is missed; those beyond now are from before the machine was restarted.
   const minute = Math.floor(steady_ms / 60_000)
-  const hour =
-    capped.length === 0
-      ? []
-      : yield* query(
-          `select level, subject_id, sum(spent_minor) as spent_minor from spend_minute
-          where subject_id in (${marks(capped.length)}) and minute between ? and ? group by level, subject_id`,
-          ...capped,
-          minute - 60,
-          minute,
-        )
+  const hour = capped.length === 0 ? [] : yield* query(SPEND_HOURS(capped.length), ...capped, minute - 60, minute)
   return { levels: limits.map(limit => levelFacts(limit, used, spent, hour, steady_ms)), used }
 }
 

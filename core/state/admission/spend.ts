@@ -1,5 +1,5 @@
 import type { Level } from '../../domain/admission/index.ts'
-import { query, type Steps, tuples } from './steps.ts'
+import { query, type Steps, sized, tuples } from './steps.ts'
 
 /** Levels of a call with their daily and velocity caps as they were when it was admitted. */
 export type Caps = readonly (readonly [level: Level, id: string, daily: number | null, velocity: number | null])[]
@@ -19,6 +19,17 @@ export interface SpendChange {
 // cap that is set finds what was spent before; a project's only when it is capped, because every call would pay for it.
 const countsHour = (level: Level, velocity: number | null): boolean => level === 'subtrunk' || velocity !== null
 
+const ADD_DAY = sized(
+  count => `insert into spend_day (level, subject_id, day, spent_minor) values ${tuples(count, 4)}
+    on conflict (subject_id, level, day) do update set
+      spent_minor = case when spend_day.spent_minor + ? < 0 then 0 else spend_day.spent_minor + ? end`,
+)
+const ADD_MINUTE = sized(
+  count => `insert into spend_minute (level, subject_id, minute, spent_minor) values ${tuples(count, 4)}
+    on conflict (subject_id, level, minute) do update set
+      spent_minor = case when spend_minute.spent_minor + ? < 0 then 0 else spend_minute.spent_minor + ? end`,
+)
+
 /** Counts held money at every level, whether capped or not, so that a cap set later finds what was spent before. */
 export function* addSpend({ caps, day, minute, account, minor }: SpendChange): Steps<void> {
   yield* addToWindows(caps, day, minute, minor)
@@ -29,9 +40,7 @@ export function* addSpend({ caps, day, minute, account, minor }: SpendChange): S
 /** The windows alone, without the balance. */
 export function* addToWindows(caps: Caps, day: string, minute: number, minor: number): Steps<void> {
   yield* query(
-    `insert into spend_day (level, subject_id, day, spent_minor) values ${tuples(caps.length, 4)}
-    on conflict (subject_id, level, day) do update set
-      spent_minor = case when spend_day.spent_minor + ? < 0 then 0 else spend_day.spent_minor + ? end`,
+    ADD_DAY(caps.length),
     ...caps.flatMap(([level, id]) => [level, id, day, Math.max(0, minor)]),
     minor,
     minor,
@@ -39,9 +48,7 @@ export function* addToWindows(caps: Caps, day: string, minute: number, minor: nu
   const counted = caps.filter(([level, , , velocity]) => countsHour(level, velocity))
   if (counted.length === 0) return
   yield* query(
-    `insert into spend_minute (level, subject_id, minute, spent_minor) values ${tuples(counted.length, 4)}
-    on conflict (subject_id, level, minute) do update set
-      spent_minor = case when spend_minute.spent_minor + ? < 0 then 0 else spend_minute.spent_minor + ? end`,
+    ADD_MINUTE(counted.length),
     ...counted.flatMap(([level, id]) => [level, id, minute, Math.max(0, minor)]),
     minor,
     minor,

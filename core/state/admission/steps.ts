@@ -18,6 +18,21 @@ export function* query(sql: string, ...parameters: readonly (string | number | n
   return yield { sql, parameters }
 }
 
+/**
+ * A statement with a list of `count` values: the text is made once for each count, because a text that is made anew for
+ * each call must be hashed anew to find its prepared statement.
+ */
+export function sized(make: (count: number) => string): (count: number) => string {
+  const made: string[] = []
+  return count => {
+    const known = made[count]
+    if (known !== undefined) return known
+    const sql = make(count)
+    made[count] = sql
+    return sql
+  }
+}
+
 /** `?, ?, ?` */
 export const marks = (count: number): string => Array(count).fill('?').join(', ')
 

@@ -6,7 +6,18 @@ import { type Gathered, gather, revisionsOf } from './gather.ts'
 import { recentOf } from './levels.ts'
 import type { AdmissionContext, AdmissionOutcome, AdmissionRequest } from './request.ts'
 import { addSpend, type Caps } from './spend.ts'
-import { number, numberOrNull, query, type Row, type Steps, steadyNow, text, textOrNull, tuples } from './steps.ts'
+import {
+  number,
+  numberOrNull,
+  query,
+  type Row,
+  type Steps,
+  sized,
+  steadyNow,
+  text,
+  textOrNull,
+  tuples,
+} from './steps.ts'
 
 export interface TakeInput {
   readonly request: AdmissionRequest
@@ -25,14 +36,24 @@ export function* take({ request, dry_run }: TakeInput): Steps<AdmissionOutcome> 
   return { ...verdict, ...(yield* contextOf(gathered, verdict)) }
 }
 
+const INSERT_LEASE = `insert into lease (call_sid, part, node_id, subtrunk_id, trunk_id, policy_id, parent_policy_id,
+    subaccount_id, project_id, begun_at) values ${tuples(1, 10)}`
+const COUNT_USE = sized(
+  count => `insert into level_use (level, subject_id, live, recent) values ${tuples(count, 4)}
+    on conflict (subject_id, level) do update set live = level_use.live + 1, recent = excluded.recent`,
+)
+const INSERT_RESERVATION = `insert into reservation (call_sid, project_id, billing_account_id, billing, destination,
+    price_book_id, price_book_revision, rate_id, rate_prefix, rate_label, rate_micro, rate_unit,
+    increment_initial_seconds, increment_additional_seconds, currency, day, held_minute, caps, held_minor,
+    paid_until_seconds, begun_at) values ${tuples(1, 21)}`
+
 function* takeSlots(request: AdmissionRequest, gathered: Gathered, verdict: Admitted, steady_ms: number): Steps<void> {
   const { facts, trunk, subtrunk, subaccount, policies } = gathered
   const begun_at = new Date(request.now_ms).toISOString()
   const own = policies.at(-1)
   const parent = policies.length > 1 ? policies[0] : undefined
   yield* query(
-    `insert into lease (call_sid, part, node_id, subtrunk_id, trunk_id, policy_id, parent_policy_id, subaccount_id,
-      project_id, begun_at) values ${tuples(1, 10)}`,
+    INSERT_LEASE,
     request.call_sid,
     request.part,
     request.node_id,
@@ -54,11 +75,7 @@ function* countUse(levels: readonly LevelFacts[], used: readonly Row[], steady_m
     const recent = cps.limit === null ? '' : [...(use ? recentOf(use, steady_ms) : []), steady_ms].join(',')
     return [level, id, 1, recent]
   })
-  yield* query(
-    `insert into level_use (level, subject_id, live, recent) values ${tuples(levels.length, 4)}
-    on conflict (subject_id, level) do update set live = level_use.live + 1, recent = excluded.recent`,
-    ...values,
-  )
+  yield* query(COUNT_USE(levels.length), ...values)
 }
 
 function* hold(request: AdmissionRequest, gathered: Gathered, verdict: Admitted, steady_ms: number): Steps<void> {
@@ -74,10 +91,7 @@ function* hold(request: AdmissionRequest, gathered: Gathered, verdict: Admitted,
     velocity.limit,
   ])
   yield* query(
-    `insert into reservation (call_sid, project_id, billing_account_id, billing, destination, price_book_id,
-      price_book_revision, rate_id, rate_prefix, rate_label, rate_micro, rate_unit, increment_initial_seconds,
-      increment_additional_seconds, currency, day, held_minute, caps, held_minor, paid_until_seconds, begun_at)
-    values ${tuples(1, 21)}`,
+    INSERT_RESERVATION,
     request.call_sid,
     request.project_id,
     billing_account_id,

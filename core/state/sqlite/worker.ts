@@ -35,7 +35,9 @@ function answer(request: WorkerRequest): WorkerReply {
   try {
     if (request.sql.startsWith(PROCEDURE_PREFIX)) {
       const name = request.sql.slice(PROCEDURE_PREFIX.length)
-      return { id: request.id, rows: [{ result: runProcedure(database, prepared, name, request.parameters[0]) }] }
+      // As text: a nested value is written and read in half the time that cloning it for the other thread would take.
+      const result = JSON.stringify(runProcedure(database, prepared, name, request.parameters[0]) ?? null)
+      return { id: request.id, rows: [{ result }] }
     }
     const statement = prepared(request.sql)
     if (statement.reader) return { id: request.id, rows: statement.all(...request.parameters) }
