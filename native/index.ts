@@ -231,6 +231,14 @@ export type MediaEvent =
       /** Since the tap began, ms. */
       readonly offset_ms: number
     }
+  /** A datagram that is STUN or DTLS, of a stream that takes them. */
+  | {
+      readonly type: 'raw'
+      readonly stream_id: number
+      readonly packet: Buffer
+      readonly address: string
+      readonly port: number
+    }
   /** So many events were dropped because JavaScript did not take them in time. */
   | { readonly type: 'events_lost'; readonly count: number }
 
@@ -325,6 +333,8 @@ interface NativeEngine {
   joinConference(conference: number, stream: number, muted: boolean, deaf: boolean): void
   leaveConference(stream: number): void
   sendRtcp(stream: number, packet: Uint8Array): void
+  takeRaw(stream: number, enabled: boolean): void
+  sendRaw(stream: number, packet: Uint8Array, address: string, port: number): void
   streamStats(stream: number): StreamStats | null
   stats(): EngineStats
   close(): void
@@ -427,6 +437,18 @@ export class Stream {
   sendRtcp(packet: Uint8Array): void {
     if (packet.byteLength < 8 || packet.byteLength > 1200) throw new TypeError('packet: 8 to 1200 bytes')
     this.#engine.sendRtcp(this.id, packet)
+  }
+
+  /** While enabled, STUN and DTLS on the RTP port (RFC 7983) come as 'raw' events, 200 a second at most, and are not malformed. */
+  takeRaw(enabled: boolean): void {
+    this.#engine.takeRaw(this.id, enabled)
+  }
+
+  /** Sends one datagram from the RTP port: STUN and DTLS of a browser's leg. */
+  sendRaw(packet: Uint8Array, address: string, port: number): void {
+    if (packet.byteLength < 1 || packet.byteLength > 2048) throw new TypeError('packet: 1 to 2048 bytes')
+    checkAddress('address', address)
+    this.#engine.sendRaw(this.id, packet, address, checkInteger('port', port, 1, 65535))
   }
 
   /** Counters, live; those of the last moment once closed. */

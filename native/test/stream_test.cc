@@ -251,7 +251,7 @@ void relaying() {
   check::equal(p.b.sent.size(), at_hold, "a stream on hold sends nothing");
   p.b.stream->describe(config(p.rb, kUlaw), p.w.now);
   p.a.receive(rtp(0, 86, 5000 + 79 * 160, 12), p.ra);
-  check::equal(p.b.sent.size(), at_hold + 1, "and goes on after it");
+  check::ok(p.b.sent.size() == at_hold + 1 && continuous(p.b.sent, at_hold), "and goes on after it, its numbering without a gap");
   // A flood.
   const uint64_t had = p.a.counters->packets_received;
   for (int i = 0; i < 5000; ++i) {
@@ -302,6 +302,8 @@ void keys() {
   write_telephone_event(k.data() + kRtpHeader, {8, true, 10, 800});
   p.a.receive(k, p.ra);
   check::ok(p.b.sent.size() == 18 && p.w.count(EventType::key) == 1, "a gathered key is told and not passed on");
+  p.a.receive(rtp(0, seq++, ts + 5160, 1), p.ra);
+  check::ok(continuous(p.b.sent) && p.b.sent.size() == 19, "and leaves no gap in the numbering");
   p.b.stream->send_keys({"s", "1#", 100, 80}, p.w.now);
   const size_t from = p.b.sent.size();
   p.w.run(800);

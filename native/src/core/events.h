@@ -25,6 +25,7 @@ enum class EventType : uint8_t {
   voice,
   tone,
   tap,
+  raw,
 };
 
 struct Event {

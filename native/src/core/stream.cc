@@ -95,6 +95,7 @@ void Stream::describe(StreamConfig next, uint64_t now_us) {
     relay_split_ = true;
     if (source_ == Source::made) source_ = Source::none;
   }
+  if (next.may_send && !config_.may_send) relay_split_ = true;
   if (next.may_receive && !config_.may_receive) silent_since_us_ = now_us;
   config_ = std::move(next);
   std::memset(payload_index_, 0xff, sizeof payload_index_);

@@ -77,6 +77,9 @@ class Stream {
   void join(std::shared_ptr<ConferencePort> port, uint64_t now_us);
   void leave(uint64_t now_us);
   void send_rtcp_packet(const uint8_t* packet, size_t n);
+  /** STUN and DTLS (RFC 7983) of a browser's leg go to the outside instead of being malformed RTP. */
+  void take_raw(bool enabled) { takes_raw_ = enabled; }
+  void send_raw(const uint8_t* packet, size_t n, const Address& to) { wire_.send_rtp(packet, n, to); }
 
   /** BYE, and an end to everything that hangs on this stream. */
   void close(uint64_t now_us);
@@ -110,8 +113,10 @@ class Stream {
   bool trusted(const Address& from) const;
   void latch(const Address& from);
   bool policed(uint64_t now_us);
+  void on_raw(const uint8_t* packet, size_t n, const Address& from, uint64_t now_us);
   const PayloadFacts* payload_facts(uint8_t pt) const;
   void on_audio(uint8_t* packet, const RtpView& v, const PayloadFacts& facts, uint64_t now_us);
+  void pass(uint8_t* packet, const RtpView& v, const PayloadFacts& facts, uint64_t now_us);
   void on_event(uint8_t* packet, const RtpView& v, const PayloadFacts& facts, uint64_t now_us);
   void told_key(const KeyReceiver::Key& key, bool inband, uint64_t now_us);
   SrtpResult unprotect(uint8_t* packet, size_t& n, uint64_t now_us);
@@ -123,6 +128,7 @@ class Stream {
   // sending
   bool may_take_relay() const { return config_.may_send && config_.sends && !clocked_ && send_address_.known(); }
   void relay(uint8_t* packet, const RtpView& v, const PayloadFacts& facts, uint64_t now_us);
+  void skip_relay(const RtpView& v);
   void relay_event(const RtpView& v, const TelephoneEvent& e, const PayloadFacts& facts, uint64_t now_us);
   void take_pcm(const int16_t* pcm, int samples, int rate_hz, uint64_t now_us);
   void packetise(const int16_t* pcm, int samples, uint64_t now_us);
@@ -154,7 +160,8 @@ class Stream {
   StreamConfig config_;
   Stream* peer_ = nullptr;
   std::vector<Stream*> sources_;  // streams whose peer this is
-  bool relay_keys_ = true, closed_ = false;
+  bool relay_keys_ = true, closed_ = false, takes_raw_ = false;
+  uint64_t raw_us_ = 0;
 
   // latching
   Address latched_, send_address_, rtcp_address_, rtcp_seen_;

@@ -96,8 +96,26 @@ SrtpResult Stream::unprotect(uint8_t* packet, size_t& n, uint64_t now_us) {
   return srtp_rx_ ? srtp_rx_->unprotect(packet, n) : SrtpResult::auth_failed;
 }
 
+/** 200 a second at most, 50 of them at once. */
+void Stream::on_raw(const uint8_t* packet, size_t n, const Address& from, uint64_t now_us) {
+  raw_us_ = std::max(raw_us_, now_us);
+  if (raw_us_ - now_us > 250'000) {
+    ++counters_->policed;
+    return;
+  }
+  raw_us_ += 5'000;
+  Event e;
+  e.type = EventType::raw;
+  e.stream = id_;
+  e.text = from.text();
+  e.a = from.port;
+  e.bytes.assign(packet, packet + n);
+  context_.events.push(std::move(e));
+}
+
 void Stream::on_rtp(uint8_t* packet, size_t n, const Address& from, uint64_t now_us) {
   StreamCounters& c = *counters_;
+  if (takes_raw_ && n > 0 && (packet[0] < 4 || (packet[0] >= 20 && packet[0] < 64))) return on_raw(packet, n, from, now_us);
   if (config_.rtcp_mux && looks_like_rtcp(packet, n)) return on_rtcp(packet, n, from, now_us, true);
   if (latched_.known() && !(from == latched_)) {
     ++c.strangers;
@@ -186,7 +204,15 @@ void Stream::on_audio(uint8_t* packet, const RtpView& v, const PayloadFacts& fac
   if (decode_ && (!relays || detector_ || conference_ || !taps_.empty()))
     decode_->insert(v.seq, v.ts, facts.codec, noise, payload, v.payload, now_us);
   // Last, because it rewrites the packet in place.
-  if (relays && peer_->may_take_relay()) peer_->relay(packet, v, facts, now_us);
+  if (relays) pass(packet, v, facts, now_us);
+}
+
+/** Relays, or remembers that the peer's numbering must not show what was held back. */
+void Stream::pass(uint8_t* packet, const RtpView& v, const PayloadFacts& facts, uint64_t now_us) {
+  if (peer_->may_take_relay())
+    peer_->relay(packet, v, facts, now_us);
+  else
+    peer_->relay_split_ = true;
 }
 
 void Stream::on_event(uint8_t* packet, const RtpView& v, const PayloadFacts& facts, uint64_t now_us) {
@@ -197,7 +223,8 @@ void Stream::on_event(uint8_t* packet, const RtpView& v, const PayloadFacts& fac
   }
   KeyReceiver::Key key;
   if (keys_in_.take(e, v.ts, facts.clock_rate, now_us, key)) told_key(key, false, now_us);
-  if (!peer_ || !relay_keys_ || !peer_->may_take_relay() || !peer_->config_.sends_events) return;
+  if (!peer_) return;
+  if (!relay_keys_ || !peer_->may_take_relay() || !peer_->config_.sends_events) return peer_->skip_relay(v);
   const StreamConfig& out = peer_->config_;
   if (!transcoding_ && facts.clock_rate == out.event.clock_rate && out.event.clock_rate == out.send.clock_rate)
     peer_->relay(packet, v, facts, now_us);

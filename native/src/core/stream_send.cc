@@ -117,6 +117,13 @@ void Stream::relay(uint8_t* packet, const RtpView& v, const PayloadFacts& facts,
   emit(out, v.payload, pt, v.marker, seq, v.ts + relay_ts_off_, now_us);
 }
 
+/** A packet of the relayed source stays here: the ones after it close up. */
+void Stream::skip_relay(const RtpView& v) {
+  if (source_ != Source::relay || v.ssrc != relay_ssrc_ || static_cast<int16_t>(v.seq - relay_last_seq_) <= 0) return;
+  relay_last_seq_ = v.seq;
+  --relay_seq_off_;
+}
+
 /** A key that passes from one clock to another, or between streams that are transcoded. */
 void Stream::relay_event(const RtpView& v, const TelephoneEvent& in, const PayloadFacts& facts, uint64_t now_us) {
   const bool fresh = !event_any_ || v.ts != event_in_ts_;

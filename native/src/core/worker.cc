@@ -161,8 +161,9 @@ void Worker::run() {
   epoll_event ready[512];
   uint64_t woke_us = mono_us();
   wheel_.start(woke_us);
-  while (!stopping_) {
+  for (;;) {
     commands_.run_all();
+    if (stopping_) return;
     uint64_t now = mono_us();
     wheel_.advance(now);
     // Packets that come in the same millisecond share a wake-up; alone, they are taken at once.

@@ -222,6 +222,12 @@ Napi::Value to_js(Napi::Env env, const Event& e) {
       o.Set("samples", int16s(env, e.samples));
       o.Set("offset_ms", static_cast<double>(e.a));
       break;
+    case EventType::raw:
+      say("raw");
+      o.Set("packet", Napi::Buffer<uint8_t>::Copy(env, e.bytes.data(), e.bytes.size()));
+      o.Set("address", e.text);
+      o.Set("port", static_cast<double>(e.a));
+      break;
     case EventType::none:
       break;
   }
@@ -258,6 +264,8 @@ class EngineSkin : public Napi::ObjectWrap<EngineSkin> {
                            InstanceMethod("joinConference", &EngineSkin::join),
                            InstanceMethod("leaveConference", &EngineSkin::leave),
                            InstanceMethod("sendRtcp", &EngineSkin::send_rtcp),
+                           InstanceMethod("takeRaw", &EngineSkin::take_raw),
+                           InstanceMethod("sendRaw", &EngineSkin::send_raw),
                            InstanceMethod("streamStats", &EngineSkin::stream_stats),
                            InstanceMethod("stats", &EngineSkin::stats),
                            InstanceMethod("close", &EngineSkin::close),
@@ -419,6 +427,16 @@ class EngineSkin : public Napi::ObjectWrap<EngineSkin> {
   }
   void send_rtcp(const Napi::CallbackInfo& i) {
     core(i.Env()).with(id_of(i), [packet = bytes(i[1])](media::Stream& s, uint64_t) { s.send_rtcp_packet(packet.data(), packet.size()); });
+  }
+
+  void take_raw(const Napi::CallbackInfo& i) {
+    const bool on = i[1].ToBoolean();
+    core(i.Env()).with(id_of(i), [on](media::Stream& s, uint64_t) { s.take_raw(on); });
+  }
+  void send_raw(const Napi::CallbackInfo& i) {
+    Address to;
+    Address::parse(i[2].ToString().Utf8Value(), static_cast<uint16_t>(id_of(i, 3)), to);
+    core(i.Env()).with(id_of(i), [packet = bytes(i[1]), to](media::Stream& s, uint64_t) { s.send_raw(packet.data(), packet.size(), to); });
   }
 
   Napi::Value stream_stats(const Napi::CallbackInfo& i) {

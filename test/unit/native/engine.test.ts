@@ -1,0 +1,408 @@
+// The data plane through its door: real sockets, real audio, events.
+import { createHash } from 'node:crypto'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import {
+  createEngine,
+  decodeAll,
+  type EngineOptions,
+  encodeAll,
+  features,
+  type MediaEvent,
+  resample,
+  type Stream,
+  type StreamDescription,
+} from '../../../native/index.ts'
+import { tone } from '../../support/audio.ts'
+import { openRtpPeer, type RtpPeer } from '../../support/rtp-peer.ts'
+
+const PCMU = { payload_type: 0, codec: 'PCMU', clock_rate: 8000 }
+const PCMA = { payload_type: 8, codec: 'PCMA', clock_rate: 8000 }
+const EVENTS = { payload_type: 101, codec: 'telephone-event', clock_rate: 8000 }
+const POLICY = { validation: 'relaxed', sources: [], signalled_from: null } as const
+
+interface World {
+  readonly events: MediaEvent[]
+  readonly engine: ReturnType<typeof createEngine>
+  /** Waits for the first event that holds, also when it came before. */
+  event<T extends MediaEvent['type']>(
+    type: T,
+    holds?: (event: Extract<MediaEvent, { type: T }>) => boolean,
+  ): Promise<Extract<MediaEvent, { type: T }>>
+  peer(codec?: 'PCMU' | 'PCMA'): Promise<RtpPeer>
+}
+
+function world(t: Test, options: Partial<EngineOptions> = {}): World {
+  const events: MediaEvent[] = []
+  const waiting = new Set<() => void>()
+  const peers: RtpPeer[] = []
+  const engine = createEngine(
+    { threads: 1, bind_address: '127.0.0.1', port_min: 0, port_max: 0, quarantine_ms: 0, ...options },
+    event => {
+      events.push(event)
+      for (const look of [...waiting]) look()
+    },
+  )
+  t.teardown(() => {
+    engine.close()
+    for (const peer of peers) peer.close()
+  })
+  return {
+    events,
+    engine,
+    event: (type, holds = () => true) =>
+      new Promise((resolve, reject) => {
+        const timer = setTimeout(() => {
+          waiting.delete(look)
+          reject(new Error(`no event ${type} in 15 s`))
+        }, 15_000)
+        const look = () => {
+          const found = events.find(event => event.type === type && holds(event as never))
+          if (!found) return
+          clearTimeout(timer)
+          waiting.delete(look)
+          resolve(found as never)
+        }
+        waiting.add(look)
+        look()
+      }),
+    async peer(codec = 'PCMU') {
+      const peer = await openRtpPeer({ codec, event_payload_type: 101 })
+      peers.push(peer)
+      return peer
+    },
+  }
+}
+
+function settled(peer: RtpPeer, codec = PCMU, over: Partial<StreamDescription> = {}): StreamDescription {
+  return {
+    remote: { address: '127.0.0.1', rtp_port: peer.port },
+    direction: 'sendrecv',
+    receive: [codec],
+    send: { ...codec, ptime_ms: 20 },
+    telephone_event: { receive: [EVENTS], send: EVENTS },
+    srtp: null,
+    ...over,
+  }
+}
+
+async function call(w: World, codecs: readonly ['PCMU' | 'PCMA', 'PCMU' | 'PCMA'] = ['PCMU', 'PCMU']) {
+  const session = w.engine.openSession()
+  const legs: { peer: RtpPeer; stream: Stream }[] = []
+  for (const codec of codecs) {
+    const peer = await w.peer(codec)
+    const stream = session.openStream(POLICY)
+    if (!stream) throw new Error('no port is left')
+    stream.describe(settled(peer, codec === 'PCMU' ? PCMU : PCMA))
+    peer.sendTo(stream.rtp_port)
+    legs.push({ peer, stream })
+  }
+  const [a, b] = legs as [(typeof legs)[0], (typeof legs)[0]]
+  session.bridge(a.stream, b.stream)
+  return { session, a, b }
+}
+
+/** Root mean square against a sine of that level: decibels of difference. */
+function level(samples: Int16Array): number {
+  let energy = 0
+  for (const sample of samples) energy += sample * sample
+  return 10 * Math.log10(energy / Math.max(1, samples.length) / (32_767 ** 2 / 2)) + 3.14
+}
+
+t.test('a tone crosses a relay and a G.711 transcode unchanged, both ways at once', async t => {
+  const w = world(t)
+  for (const codecs of [['PCMU', 'PCMU'] as const, ['PCMU', 'PCMA'] as const]) {
+    const { session, a, b } = await call(w, codecs)
+    await Promise.all([a.peer.send(tone(1000, 600)), b.peer.send(tone(400, 600))])
+    await Promise.all([a.peer.packets(30), b.peer.packets(30)])
+    for (const leg of [a, b]) {
+      t.ok(
+        Math.abs(level(leg.peer.audio()) + 10) < 0.3,
+        `${codecs}: the level is ${level(leg.peer.audio()).toFixed(2)} dBm0`,
+      )
+      const sequences = leg.peer.received.map(packet => packet.sequence)
+      t.ok(
+        sequences.every((sequence, index) => sequence === (((sequences[0] ?? 0) + index) & 0xffff)),
+        'numbered without a gap',
+      )
+      t.equal(new Set(leg.peer.received.map(packet => packet.ssrc)).size, 1, 'under one SSRC')
+      t.equal(leg.peer.received[0]?.from_port, leg.stream.rtp_port, 'from our port')
+    }
+    t.not(a.peer.received[0]?.ssrc, b.peer.ssrc, 'which is not the peer’s')
+    const stats = a.stream.stats()
+    t.match(stats, { packets_received: 30, packets_sent: 30, packets_lost: 0, latched: true, receive_codec: 'PCMU' })
+    session.close()
+  }
+  const deadline_ms = Date.now() + 5000
+  while (w.engine.stats().threads[0]?.streams !== 0 && Date.now() < deadline_ms) await new Promise(setImmediate)
+  t.match(w.engine.stats(), { ports_in_use: 0, threads: [{ streams: 0 }] }, 'nothing is left')
+})
+
+t.test('a stranger neither takes a stream over nor hears anything', async t => {
+  const w = world(t)
+  const { a, b } = await call(w)
+  const stranger = await w.peer()
+  await a.peer.send(tone(1000, 100))
+  await w.event('latched', event => event.stream_id === a.stream.id)
+  stranger.sendTo(a.stream.rtp_port)
+  await Promise.all([stranger.send(tone(300, 400)), a.peer.send(tone(1000, 400)), b.peer.send(tone(400, 400))])
+  await b.peer.packets(25)
+  t.equal(b.peer.received.length, 25, 'only the peer is relayed')
+  t.equal(stranger.received.length, 0, 'nothing goes to the stranger')
+  t.equal(a.stream.stats()?.strangers_dropped, 20, 'its packets are counted')
+})
+
+t.test('random bytes and broken headers leave a call running and are counted', async t => {
+  const w = world(t)
+  const { a, b } = await call(w)
+  await a.peer.send(tone(1000, 100))
+  let seed = 12_345
+  const random = () => {
+    seed = (seed * 1_664_525 + 1_013_904_223) >>> 0
+    return seed >>> 24
+  }
+  for (let n = 0; n < 300; n++) a.peer.raw(Buffer.from(Array.from({ length: n % 90 }, random)))
+  await a.peer.send(tone(1000, 600))
+  await b.peer.until(received => received.length >= 30, 10_000, 'the audio after the noise')
+  const stats = a.stream.stats()
+  t.ok((stats?.malformed_dropped ?? 0) + (stats?.unexpected_dropped ?? 0) > 200, 'most of the noise is counted')
+})
+
+t.test('keys are told once, pass the bridge, and are sent on request', async t => {
+  const w = world(t)
+  const { a, b } = await call(w)
+  await a.peer.send(tone(1000, 60))
+  for (const key of ['1', '9', '#']) await a.peer.sendKey(key, 100)
+  await w.event('key', event => event.digit === '#')
+  const keys = w.events.filter(event => event.type === 'key')
+  t.same(
+    keys.map(key => key.digit),
+    ['1', '9', '#'],
+    'each once, in order',
+  )
+  t.ok(keys.every(key => key.source === 'rfc4733' && key.duration_ms >= 80 && key.duration_ms <= 120))
+  await b.peer.until(() => b.peer.keys().length === 3, 5000, 'three keys at the other end')
+  t.same(
+    b.peer.keys().map(key => key.key),
+    ['1', '9', '#'],
+    'the bridge passes them on',
+  )
+  b.stream.sendKeys('mine', '4*w2')
+  t.equal((await w.event('digits_sent')).sent, true)
+  t.same(
+    b.peer
+      .keys()
+      .slice(3)
+      .map(key => key.key),
+    ['4', '*', '2'],
+    'and those that we send arrive',
+  )
+})
+
+t.test('what is played replaces the bridge, ends with an event, and can be stopped and looped', async t => {
+  const w = world(t)
+  const { b } = await call(w)
+  b.stream.play({
+    play_id: 'wav',
+    pieces: [{ kind: 'pcm', samples: tone(800, 500, 16_000), rate_hz: 16_000 }],
+    loop: 2,
+  })
+  const ended = await w.event('play_ended', event => event.play_id === 'wav')
+  t.match(ended, { reason: 'finished', played_ms: 1000 })
+  await b.peer.packets(50)
+  t.ok(Math.abs(level(b.peer.audio(5, 45)) + 10) < 0.3, 'with the right level')
+  b.stream.play({ play_id: 'ring', pieces: [{ kind: 'tone', hz: [425], on_ms: 1000, off_ms: 4000, total_ms: null }] })
+  await b.peer.packets(60)
+  b.stream.stopPlay('ring')
+  t.equal((await w.event('play_ended', event => event.play_id === 'ring')).reason, 'stopped')
+  t.ok(
+    b.peer.received.every(
+      (packet, index, all) => index === 0 || packet.sequence === (((all[index - 1]?.sequence ?? 0) + 1) & 0xffff),
+    ),
+  )
+})
+
+t.test('a stereo recording has each leg on its side, in step, and its digest', async t => {
+  const w = world(t)
+  const folder = mkdtempSync(join(tmpdir(), 'native-'))
+  t.teardown(() => rmSync(folder, { recursive: true, force: true }))
+  const file = join(folder, 'both.wav')
+  const { session, a, b } = await call(w)
+  session.record({ recording_id: 'both', file, channels: 2, left: a.stream, right: b.stream })
+  await Promise.all([a.peer.send(tone(1000, 1200)), b.peer.send(tone(400, 1200))])
+  session.stopRecord('both')
+  const ended = await w.event('record_ended')
+  t.match(ended, { recording_id: 'both', reason: 'stopped', empty: false })
+  const bytes = readFileSync(file)
+  t.equal(bytes.length, ended.bytes)
+  t.equal(createHash('sha256').update(bytes).digest('hex'), ended.sha256)
+  const frames = new Int16Array(bytes.buffer, bytes.byteOffset + 44, (bytes.length - 44) / 2)
+  const channel = (n: number) => frames.filter((_sample, index) => index % 2 === n)
+  const begins = [0, 1].map(n => channel(n).findIndex(sample => Math.abs(sample) > 500))
+  t.ok(Math.abs((begins[0] ?? 0) - (begins[1] ?? 0)) < 160, `they begin within 20 ms: ${begins}`)
+  const crossings = (samples: Int16Array) =>
+    samples.reduce((count, sample, index) => count + (sample >= 0 && (samples[index - 1] ?? 0) < 0 ? 1 : 0), 0)
+  for (const [n, hz] of [
+    [0, 1000],
+    [1, 400],
+  ] as const) {
+    const part = channel(n).subarray((begins[n] ?? 0) + 800, (begins[n] ?? 0) + 8800)
+    t.ok(Math.abs(crossings(part) - hz) < hz * 0.02, `channel ${n} has ${hz} Hz`)
+  }
+  session.close()
+})
+
+t.test('SRTP crosses from one key to another; the peer without the key is not heard', async t => {
+  const w = world(t)
+  const session = w.engine.openSession()
+  const keys = (seed: number) => new Uint8Array(28).fill(seed)
+  const [near, far] = [session.openStream(POLICY), session.openStream(POLICY)]
+  if (!near || !far) throw new Error('no port is left')
+  const suite = 'AEAD_AES_128_GCM' as const
+  const [a, b] = [await w.peer(), await w.peer()]
+  // Two streams of ours face each other over the wire: what one protects the other has to read.
+  near.describe(
+    settled(a, PCMU, {
+      remote: { address: '127.0.0.1', rtp_port: far.rtp_port },
+      srtp: { suite, receive_key: keys(1), send_key: keys(2) },
+    }),
+  )
+  far.describe(
+    settled(b, PCMU, {
+      remote: { address: '127.0.0.1', rtp_port: near.rtp_port },
+      srtp: { suite, receive_key: keys(2), send_key: keys(1) },
+    }),
+  )
+  near.play({ play_id: 'x', pieces: [{ kind: 'tone', hz: [1000], on_ms: 300, off_ms: 0, total_ms: 300 }] })
+  await w.event('play_ended')
+  await w.event('first_packet', event => event.stream_id === far.id)
+  a.sendTo(near.rtp_port)
+  await a.send(tone(500, 100))
+  near.play({ play_id: 'y', pieces: [{ kind: 'tone', hz: [1000], on_ms: 100, off_ms: 0, total_ms: 100 }] })
+  await w.event('play_ended', event => event.play_id === 'y')
+  t.match(far.stats(), { srtp_auth_failed: 0, strangers_dropped: 0 })
+  t.ok((far.stats()?.packets_received ?? 0) >= 15)
+  t.equal(near.stats()?.packets_received, 0, 'plain RTP is not taken on a secured stream')
+  t.equal(near.stats()?.srtp_auth_failed, 5, 'and is counted')
+})
+
+t.test('three parties of a conference hear each other and not themselves', async t => {
+  const w = world(t, { threads: 2 })
+  const conference = w.engine.openConference()
+  const parties = []
+  for (const hz of [400, 700, 1000]) {
+    const session = w.engine.openSession()
+    const stream = session.openStream(POLICY)
+    const peer = await w.peer()
+    if (!stream) throw new Error('no port is left')
+    stream.describe(settled(peer))
+    peer.sendTo(stream.rtp_port)
+    conference.join(stream)
+    parties.push({ hz, stream, peer })
+  }
+  await Promise.all(parties.map(party => party.peer.send(tone(party.hz, 1500))))
+  const strength = (samples: Int16Array, hz: number) => {
+    let [re, im] = [0, 0]
+    for (const [n, sample] of samples.entries()) {
+      re += sample * Math.cos((2 * Math.PI * hz * n) / 8000)
+      im += sample * Math.sin((2 * Math.PI * hz * n) / 8000)
+    }
+    return (2 * Math.hypot(re, im)) / samples.length
+  }
+  for (const party of parties) {
+    const heard = party.peer.audio().subarray(4000, 9600)
+    const amplitude = 32_767 * 10 ** (-13.14 / 20)
+    for (const other of parties) {
+      const share = strength(heard, other.hz) / amplitude
+      if (other === party) t.ok(share < 0.1, `the party of ${party.hz} Hz does not hear itself (${share.toFixed(3)})`)
+      else t.ok(share > 0.7 && share < 1.1, `the party of ${party.hz} Hz hears ${other.hz} Hz (${share.toFixed(3)})`)
+    }
+  }
+})
+
+t.test('taps hand over what is received and what is sent; a feed is sent up to its mark', async t => {
+  const w = world(t)
+  const { a, b } = await call(w)
+  a.stream.tap({ tap_id: 'in', what: 'received', rate_hz: 8000 })
+  a.stream.tap({ tap_id: 'out', what: 'sent', rate_hz: 16_000, chunk_ms: 40 })
+  await Promise.all([a.peer.send(tone(1000, 400)), b.peer.send(tone(400, 400))])
+  await w.event('tap', event => event.tap_id === 'in' && level(event.samples) > -11)
+  const out = await w.event('tap', event => event.tap_id === 'out' && level(event.samples) > -11)
+  t.equal(out.samples.length, 640, 'chunks have the length that was asked for')
+  const before = a.peer.received.length
+  a.stream.feed(tone(600, 300), 8000)
+  a.stream.feedMark('end')
+  t.equal((await w.event('mark')).name, 'end')
+  await a.peer.packets(before + 15)
+  t.equal(a.peer.received.length - before, 15, '300 ms are fifteen packets')
+})
+
+t.test('ports run out with a refusal, rest, and come back; running calls go on', async t => {
+  const probe = world(t)
+  const free = probe.engine.openSession().openStream(POLICY)
+  const first = free?.rtp_port ?? 0
+  free?.close()
+  probe.engine.close()
+  const w = world(t, { port_min: first, port_max: first + 1, quarantine_ms: 300 })
+  const session = w.engine.openSession()
+  const stream = session.openStream(POLICY)
+  t.equal(stream?.rtp_port, first)
+  t.equal(session.openStream(POLICY), null, 'none is left')
+  stream?.close()
+  t.equal(session.openStream(POLICY), null, 'it rests')
+  const deadline_ms = Date.now() + 5000
+  let again: Stream | null = null
+  while (!again && Date.now() < deadline_ms) {
+    again = session.openStream(POLICY)
+    if (!again) await new Promise(resolve => setImmediate(resolve))
+  }
+  t.equal(again?.rtp_port, first, 'and is there again')
+})
+
+t.test('arguments that make no sense are refused before they reach the data plane', async t => {
+  const w = world(t)
+  const session = w.engine.openSession()
+  const stream = session.openStream(POLICY)
+  if (!stream) throw new Error('no port is left')
+  const peer = await w.peer()
+  t.throws(() => stream.describe({ ...settled(peer), send: { ...PCMU, ptime_ms: 25 } }), /ptime/)
+  t.throws(() => stream.describe({ ...settled(peer), remote: { address: 'localhost', rtp_port: 1 } }), /literal/)
+  t.throws(() => stream.describe({ ...settled(peer), receive: [{ ...PCMU, payload_type: 128 }] }), /payload_type/)
+  const short = new Uint8Array(29)
+  t.throws(
+    () =>
+      stream.describe({
+        ...settled(peer),
+        srtp: { suite: 'AES_CM_128_HMAC_SHA1_80', receive_key: short, send_key: short },
+      }),
+    /30 bytes/,
+  )
+  t.throws(() => stream.sendKeys('x', '12E'), /digits/)
+  t.throws(() => stream.play({ play_id: '', pieces: [] }), /play_id/)
+  t.throws(
+    () => session.record({ recording_id: 'x', file: 'x.wav', channels: 2, left: stream, right: null }),
+    /absolute/,
+  )
+  t.throws(() => session.openStream({ ...POLICY, sources: ['10.0.0.0/33'] }), /0 to 32/)
+  t.throws(() => session.bridge(stream, stream), /itself/)
+  t.throws(
+    () => createEngine({ threads: 0, bind_address: '127.0.0.1', port_min: 0, port_max: 0, quarantine_ms: 0 }, () => {}),
+    /threads/,
+  )
+})
+
+t.test('codecs and rates are converted for files as for calls', async t => {
+  t.ok(features().codecs.includes('OPUS'))
+  const down = resample(tone(1000, 500, 44_100), 44_100, 8000)
+  t.equal(down.length, 4000)
+  t.ok(Math.abs(level(down.subarray(400, 3600)) + 10) < 0.2)
+  for (const codec of features().codecs) {
+    const rate = codec === 'OPUS' ? 48_000 : codec === 'G722' ? 16_000 : 8000
+    const frames = encodeAll(codec, tone(1000, 500, rate))
+    t.equal(frames.length, 25, `${codec}: 25 frames`)
+    const back = decodeAll(codec, frames)
+    t.ok(Math.abs(level(back.subarray(rate / 10, (rate * 4) / 10)) + 10) < 1, `${codec}: level within 1 dB`)
+  }
+})
