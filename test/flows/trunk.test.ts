@@ -250,9 +250,14 @@ t.test('peer to peer through two legs of ours', async t => {
     ],
     local_ip: TARGET,
     keys: { rtp_port: rtp.target.port },
+    calls: 2,
   })
   const trunk_id = await addTrunk(w, {
     targets: [{ sip_uri: `sip:${TARGET}:${target.port}`, transport: 'udp', priority: 1, weight: 1 }],
+  })
+  await until('the target has answered OPTIONS', async () => {
+    const { body } = await w.manage('GET', `/trunks/${trunk_id}`)
+    return body.endpoint_evidence[0]?.state === 'healthy'
   })
   const peer = await sipp(t, {
     steps: [

@@ -35,7 +35,8 @@ export interface SippOptions {
 export async function sipp(t: Test, options: SippOptions): Promise<SippPeer> {
   const folder = mkdtempSync(join(tmpdir(), 'strowger-sipp-'))
   const scenario = join(folder, 'scenario.xml')
-  writeFileSync(scenario, `<?xml version="1.0"?>\n<scenario name="test">\n${options.steps.join('\n')}\n</scenario>\n`)
+  const steps = options.to ? options.steps : alsoAnswersOptions(options.steps)
+  writeFileSync(scenario, `<?xml version="1.0"?>\n<scenario name="test">\n${steps.join('\n')}\n</scenario>\n`)
   const port = await freePort()
   const { to, service = 'service', calls = 1, rate = 10, limit_seconds = 40, local_ip = '127.0.0.1' } = options
   const args = [
@@ -77,6 +78,16 @@ async function listening(child: ChildProcess, port: number): Promise<void> {
     return ['udp', 'tcp'].some(kind => readFileSync(`/proc/net/${kind}`, 'utf8').includes(wanted))
   })
 }
+
+/** Our OPTIONS keep-alives reach whoever waits for calls, and each counts as one of its `calls`. */
+const alsoAnswersOptions = (steps: readonly string[]): string[] => [
+  '<recv request="OPTIONS" optional="true" next="1"/>',
+  ...steps,
+  '<nop next="2"/>',
+  '<label id="1"/>',
+  callee.respond(200, 'OK'),
+  '<label id="2"/>',
+]
 
 /** The steps of a scenario. Keys in [brackets] are SIPp's; `rtp_port` and `from` come from `keys`. */
 const sdp = `v=0
