@@ -1,3 +1,5 @@
+import { isIPv6 } from 'node:net'
+
 // URIs and the address forms around them (RFC 3261 §19, §20, §25.1). Everything here is one pass over the text: no
 // regular expression sees a stranger's bytes. Text is a byte string (one character per byte), so UTF-8 passes unchanged.
 
@@ -90,7 +92,7 @@ export function parseHostPort(text: string): { host: string; port: number | unde
     if (close < 2) return undefined
     host = text.slice(1, close)
     after = text.slice(close + 1)
-    for (let i = 0; i < host.length; i++) if (!isHex(host.charCodeAt(i), true)) return undefined
+    if (!isIPv6(host)) return undefined
   } else {
     const colon = text.indexOf(':')
     host = colon < 0 ? text : text.slice(0, colon)
@@ -171,8 +173,8 @@ export function parseVia(text: string): Via | undefined {
   const slash1 = s.indexOf('/')
   const slash2 = slash1 < 0 ? -1 : s.indexOf('/', slash1 + 1)
   if (slash2 < 0) return undefined
-  if (s.slice(0, slash1).trim().toUpperCase() !== 'SIP' || s.slice(slash1 + 1, slash2).trim() !== '2.0')
-    return undefined
+  // Any version: a request of another version is refused by way of its Via (RFC 4475 §3.1.2.16).
+  if (s.slice(0, slash1).trim().toUpperCase() !== 'SIP' || slash2 - slash1 < 2) return undefined
   let i = skipSpace(s, slash2 + 1)
   const t = i
   while (i < s.length && !isSpace(s.charCodeAt(i)) && s.charCodeAt(i) !== 59) i++
@@ -319,7 +321,7 @@ function hasForbidden(text: string): boolean {
 
 function escapesAreWhole(text: string): boolean {
   for (let i = text.indexOf('%'); i >= 0; i = text.indexOf('%', i + 1)) {
-    if (!isHex(text.charCodeAt(i + 1), false) || !isHex(text.charCodeAt(i + 2), false)) return false
+    if (!isHex(text.charCodeAt(i + 1)) || !isHex(text.charCodeAt(i + 2))) return false
   }
   return true
 }
@@ -336,10 +338,8 @@ function isAlnum(c: number): boolean {
   return (c >= 97 && c <= 122) || (c >= 65 && c <= 90) || (c >= 48 && c <= 57)
 }
 
-// With `address`, also what an IPv6 reference may hold besides digits: colons, dots and a zone.
-function isHex(c: number, address: boolean): boolean {
-  if ((c >= 48 && c <= 57) || (c >= 97 && c <= 102) || (c >= 65 && c <= 70)) return true
-  return address && (c === 58 || c === 46)
+function isHex(c: number): boolean {
+  return (c >= 48 && c <= 57) || (c >= 97 && c <= 102) || (c >= 65 && c <= 70)
 }
 
 function isSpace(c: number): boolean {

@@ -128,7 +128,7 @@ export class TransportLayer {
 
   /** The listening point from which messages to a destination leave. */
   listenerFor(protocol: Protocol, host: string): Listener | undefined {
-    const ipv6 = isIPv6(host)
+    const ipv6 = host.includes(':')
     return this.listeners.find(l => l.protocol === protocol && l.ipv6 === ipv6)
   }
 

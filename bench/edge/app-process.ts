@@ -1,0 +1,46 @@
+import { createRequire } from 'node:module'
+
+// The smallest B2BUA on drachtio-srf, as in the reference measurement of performance.md: no media, no storage.
+
+interface SrfDialog {
+  on(event: 'destroy', run: () => void): void
+  destroy(): void
+}
+interface Srf {
+  on(event: string, run: (...args: never[]) => void): void
+  connect(options: { host: string; port: number; secret: string }): void
+  invite(run: (request: { body: string }, response: unknown) => void): void
+  createB2BUA(
+    request: unknown,
+    response: unknown,
+    uri: string,
+    options: { localSdpB: string },
+  ): Promise<{ uas: SrfDialog; uac: SrfDialog }>
+}
+
+const SrfClass = createRequire(import.meta.url)('drachtio-srf') as new () => Srf
+const [control_port = '0', target = ''] = process.argv.slice(2)
+const srf = new SrfClass()
+let failed = 0
+srf.on('error', () => undefined)
+srf.on('connect', () => process.send?.({ connected: true }))
+srf.invite((request, response) => {
+  srf.createB2BUA(request, response, target, { localSdpB: request.body }).then(
+    ({ uas, uac }) => {
+      uas.on('destroy', () => uac.destroy())
+      uac.on('destroy', () => uas.destroy())
+    },
+    () => {
+      failed++
+    },
+  )
+})
+srf.connect({ host: '127.0.0.1', port: Number(control_port), secret: 'bench' })
+
+process.on('message', (question: string) => {
+  if (question === 'measure') {
+    const { user, system } = process.cpuUsage()
+    process.send?.({ cpu_us: user + system, failed })
+  } else if (question === 'stop') process.exit(0)
+})
+process.on('disconnect', () => process.exit(0))

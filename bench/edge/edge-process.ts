@@ -1,0 +1,25 @@
+import { createEdge } from '../../signaling/edge/index.ts'
+
+// The edge of the benchmark, in a process of its own: it reports its ports, and its CPU time and memory when asked.
+
+const edge = await createEdge({
+  listeners: [
+    { protocol: 'udp', host: '127.0.0.1', port: 0 },
+    { protocol: 'tcp', host: '127.0.0.1', port: 0, same_port: true },
+  ],
+  control: { host: '127.0.0.1', port: 0, secret: 'bench' },
+  isConfiguredSource: () => true,
+})
+
+process.on('message', (question: string) => {
+  if (question === 'measure') {
+    const collect = (globalThis as { gc?: () => void }).gc
+    const { user, system } = process.cpuUsage()
+    collect?.()
+    collect?.()
+    const { heapUsed, external, rss } = process.memoryUsage()
+    process.send?.({ cpu_us: user + system, heap_bytes: heapUsed + external, rss_bytes: rss, stats: edge.stats() })
+  } else if (question === 'stop') process.exit(0)
+})
+process.on('disconnect', () => process.exit(0))
+process.send?.({ sip_port: edge.listeners[0]?.port, control_port: edge.control.port })

@@ -1,0 +1,60 @@
+import { splitPayload } from '../../../signaling/edge/control/command.ts'
+import { newUuid } from '../../../signaling/edge/sip/ids.ts'
+import { parseMessage } from '../../../signaling/edge/sip/parse.ts'
+import { Control } from './replay.ts'
+
+/** An application on the raw control link: it registers for verbs, and answers what it gets as it is told. */
+export interface Robot {
+  readonly seen: { readonly fields: readonly string[]; readonly text: string; readonly method: string }[]
+  readonly replies: string[]
+  /** Status for a request; 0 leaves it unanswered. Default 200 for all. */
+  answer: (method: string, text: string) => number
+  command(payload: string): void
+  close(): void
+}
+
+export async function startRobot(port: number, verbs: readonly string[], secret = 'cymru'): Promise<Robot> {
+  let ready = (): void => undefined
+  const registered = new Promise<void>(resolve => {
+    ready = resolve
+  })
+  let open = verbs.length + 1
+  const control: Control = await Control.open(port, payload => {
+    const { fields, text } = splitPayload(payload)
+    if (fields[1] !== 'sip') {
+      robot.replies.push(payload)
+      if (--open === 0) ready()
+      return
+    }
+    const parsed = parseMessage(text)
+    const method = parsed.kind === 'junk' ? '' : parsed.message.method
+    robot.seen.push({ fields, text, method })
+    if (method === '' || method === 'ACK' || method === 'CANCEL' || fields[2] !== 'network') return
+    const status = robot.answer(method, text)
+    if (status === 0) return
+    const cseq = parsed.kind === 'junk' ? '' : (parsed.message.get('cseq') ?? '')
+    control.send(`${newUuid()}|sip|${fields[8]}|\r\nSIP/2.0 ${status} Robot\r\ncseq: ${cseq}\r\n\r\n`, false)
+  })
+  const robot: Robot = {
+    seen: [],
+    replies: [],
+    answer: () => 200,
+    command: payload => control.send(payload, false),
+    close: () => control.close(),
+  }
+  control.send(`${newUuid()}|authenticate|${secret}|`, false)
+  for (const verb of verbs) control.send(`${newUuid()}|route|${verb}`, false)
+  await registered
+  return robot
+}
+
+export const ALL_VERBS: readonly string[] = [
+  'invite',
+  'options',
+  'register',
+  'message',
+  'info',
+  'subscribe',
+  'notify',
+  'publish',
+]
