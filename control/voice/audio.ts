@@ -14,7 +14,10 @@ interface Sent<S extends number> {
 
 export type AudioAnswer = Sent<200> | Sent<206> | Sent<416>
 
-/** The audio of a finished recording, whole or one range of it; null when its file is gone. HEAD gets the headers alone. */
+/**
+ * The audio of a finished recording, whole or one range of it; null when its file is gone. HEAD gets the headers
+ * alone.
+ */
 export async function recordingAudio(
   { settings, log }: Services,
   row: RecordingRow,

@@ -84,9 +84,11 @@ function readChange(form: Form): WantedChange | VoiceRefusal {
   if (isVoiceRefusal(url)) return url
   const markup = inlineMarkup(form)
   if (isVoiceRefusal(markup)) return markup
-  const callbacks = url === null ? {} : readCallbacks(form)
+  const callbacks: Partial<CallRequest> | VoiceRefusal = url === null ? {} : readCallbacks(form)
   if (isVoiceRefusal(callbacks)) return callbacks
-  return { kind: 'redirect', payload: { url, method: methodOf(form, 'Method'), markup }, callbacks }
+  const { fallback_url, fallback_method } = callbacks
+  const fallback = fallback_url ? { fallback_url, fallback_method } : {}
+  return { kind: 'redirect', payload: { url, method: methodOf(form, 'Method'), markup, ...fallback }, callbacks }
 }
 
 function readStatus(status: string): WantedChange | VoiceRefusal {

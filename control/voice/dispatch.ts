@@ -38,8 +38,8 @@ export class VoiceRefused extends Error {
 }
 
 /**
- * Handles every request below /2010-04-01. The order of the checks is a contract (voice-compat.md section 1): account in the
- * path, credentials, route, method, shape of the sid, body, and then the resource itself.
+ * Handles every request below /2010-04-01. The order of the checks is a contract (voice-compat.md section 1): account
+ * in the path, credentials, route, method, shape of the sid, body, and then the resource itself.
  */
 export function voiceHandler(api: VoiceApi, services: Services): (ctx: Context) => Promise<void> {
   const find = finder(api.routes)

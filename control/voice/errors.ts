@@ -1,7 +1,10 @@
 import { STATUS_CODES } from 'node:http'
 import { REASONS, type Reason, type ReasonFacts, voiceErrorOf } from '../../core/domain/reasons/index.ts'
 
-/** A request of the voice-calls API that cannot be granted: the platform's own format, or one of the two problem documents. */
+/**
+ * A request of the voice-calls API that cannot be granted: the platform's own format, or one of the two problem
+ * documents.
+ */
 export type VoiceRefusal =
   | {
       readonly kind: 'numbered'

@@ -5,7 +5,10 @@ import { numbered, type VoiceRefusal } from './errors.ts'
 
 export const MAX_FORM_BYTES = 1024 * 1024
 
-/** A form as sent: names in PascalCase, a list is the same name repeated. Unknown names are ignored by whoever reads it. */
+/**
+ * A form as sent: names in PascalCase, a list is the same name repeated. Unknown names are ignored by whoever reads
+ * it.
+ */
 export interface Form {
   /** The last value of a name; an empty one counts as not given. */
   text(name: string): string | undefined
@@ -23,7 +26,9 @@ export function formOf(parameters: URLSearchParams): Form {
 
 const MAX_FIELDS = 1000
 
-/** Reads a form-encoded body. JSON and everything else is refused; no content type with an empty body is an empty form. */
+/**
+ * Reads a form-encoded body. JSON and everything else is refused; no content type with an empty body is an empty form.
+ */
 export async function readForm(request: IncomingMessage): Promise<Form | VoiceRefusal> {
   const type = mediaType(request)
   if (type !== '' && type !== 'application/x-www-form-urlencoded')

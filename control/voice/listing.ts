@@ -35,8 +35,8 @@ const integerOf = (text: string): number | null => (/^-?[0-9]{1,15}$/.test(text)
 const PAGING = new Set(['Page', 'page', 'PageSize', 'page_size', 'PageToken'])
 
 /**
- * Links to the neighbours. They carry the filters, and a token naming the last (`PA`) or first (`PB`) row shown: calls that
- * arrive between two requests shift nothing for a program that walks by links.
+ * Links to the neighbours. They carry the filters, and a token naming the last (`PA`) or first (`PB`) row shown: calls
+ * that arrive between two requests shift nothing for a program that walks by links.
  */
 export function pageLinks(facts: {
   readonly path: string
@@ -91,7 +91,9 @@ interface Range {
   readonly before?: string
 }
 
-/** `Name` is that day or second; `Name<` is on or before it, `Name>` on or after it: the operator is part of the name. */
+/**
+ * `Name` is that day or second; `Name<` is on or before it, `Name>` on or after it: the operator is part of the name.
+ */
 function readRange(query: URLSearchParams, name: string): Range | VoiceRefusal {
   let from: string | undefined
   let before: string | undefined

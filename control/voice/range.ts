@@ -6,8 +6,9 @@ export type Part =
   | { readonly kind: 'unsatisfiable' }
 
 /**
- * One byte range (RFC 9110 §14.1.2): `bytes=0-99`, `bytes=100-`, `bytes=-50`. Several ranges, other units and what does not
- * parse give the whole file, as the RFC allows; so does an If-Range that is not the current strong tag (§13.1.5).
+ * One byte range (RFC 9110 §14.1.2): `bytes=0-99`, `bytes=100-`, `bytes=-50`. Several ranges, other units and what
+ * does not parse give the whole file, as the RFC allows; so does an If-Range that is not the current strong tag
+ * (§13.1.5).
  */
 export function partOf(
   range: string | undefined,

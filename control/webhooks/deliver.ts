@@ -33,7 +33,8 @@ export interface Limits {
   readonly stop_patience_ms: number
 }
 
-// The longest exchange takes 15 s (voice-compat.md section 7.4): a lease that is over belongs to a process that is gone.
+// The longest exchange takes 15 s (voice-compat.md section 7.4): a lease that is over belongs to a process that is
+// gone.
 const LIMITS: Limits = {
   in_flight: 128,
   in_flight_per_origin: 16,
@@ -50,8 +51,9 @@ export interface Deliverer {
 }
 
 /**
- * Takes due callbacks, as many as there are places, and requests them; woken by the bus, by a timer, and by every delivery
- * that ends. Order is kept by the rows: the next one of a call and URL is not due before the earlier one is settled.
+ * Takes due callbacks, as many as there are places, and requests them; woken by the bus, by a timer, and by every
+ * delivery that ends. Order is kept by the rows: the next one of a call and URL is not due before the earlier one is
+ * settled.
  */
 export function deliverCallbacks(options: DelivererOptions): Deliverer {
   const { state, bus, clock, log } = options

@@ -1,4 +1,6 @@
-/** Waits after the first, second, ... failed attempt. A receiver that is down for an hour gets everything afterwards. */
+/**
+ * Waits after the first, second, ... failed attempt. A receiver that is down for an hour gets everything afterwards.
+ */
 const WAITS_SECONDS = [2, 10, 30, 120, 300, 900, 1800, 3600, 7200] as const
 
 /** No wait is longer, jitter included. */

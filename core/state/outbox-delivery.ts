@@ -27,7 +27,9 @@ export interface DueCallback
 export interface Taking {
   readonly now_ms: number
   readonly lease_ms: number
-  /** No back-off is longer: a row that is due later than this was written before the clock jumped back, and is due now. */
+  /**
+   * No back-off is longer: a row that is due later than this was written before the clock jumped back, and is due now.
+   */
   readonly longest_wait_ms: number
   readonly limit: number
   /** Scheme, host and port, as URLs have them, that have their share of deliveries under way. */
@@ -35,8 +37,8 @@ export interface Taking {
 }
 
 /**
- * Leases callbacks that are due, in order: none while an earlier one of its ordering key waits. The lease ends by itself, so
- * that what a killed process had taken is taken again.
+ * Leases callbacks that are due, in order: none while an earlier one of its ordering key waits. The lease ends by
+ * itself, so that what a killed process had taken is taken again.
  */
 export async function takeDueCallbacks(db: Db, taking: Taking): Promise<DueCallback[]> {
   const now = iso(taking.now_ms)
