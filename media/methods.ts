@@ -5,6 +5,7 @@ import type { ClientSessions } from './session/client-sessions.ts'
 import type { Conferences } from './session/conferences.ts'
 import type { Leg } from './session/leg.ts'
 import { promptRate } from './session/plan.ts'
+import type { BrowserTransports } from './webrtc/browser-transports.ts'
 
 /** The worker as a method sees it. */
 export interface MethodContext {
@@ -15,6 +16,7 @@ export interface MethodContext {
   readonly transcode: readonly CodecName[]
   readonly max_sessions: number
   readonly conferences: Conferences
+  readonly browsers: BrowserTransports
   /** Ports of our own servers: media sent to them would be an attack on ourselves. */
   readonly reserved: { readonly address: string; readonly ports: readonly number[] }
   greeted(client: string): void
@@ -66,10 +68,11 @@ export const methods: { readonly [M in MethodName]: Method<M> } = {
     return legs ? { legs } : sessionUnknown(session_id)
   },
 
-  'leg.open'({ session_id, leg_id, policy }, { sessions }) {
+  async 'leg.open'({ session_id, leg_id, policy, kind }, { sessions, browsers }) {
+    const browser = kind === 'webrtc' ? await browsers.prepare() : null
     if (!sessions.hasSession(session_id)) return sessionUnknown(session_id)
     if (sessions.leg(leg_id)) return refuse('leg_exists', `leg ${leg_id} is open already`)
-    const leg = sessions.openLeg(session_id, leg_id, policy)
+    const leg = sessions.openLeg(session_id, leg_id, policy, browser)
     return leg ? { rtp_port: leg.stream.rtp_port } : refuse('media_unavailable', 'no RTP port is free')
   },
 
@@ -77,8 +80,7 @@ export const methods: { readonly [M in MethodName]: Method<M> } = {
     const offer = leg.negotiation.remoteOffer(sdp)
     if ('refused' in offer) return offer
     const line = offer.sdp.lines[offer.audio]
-    if (line && line.address === reserved.address && reserved.ports.includes(line.port))
-      return refuse('sdp_malformed', `port ${line.port} of this host is not for media`)
+    if (line && isReserved(line.address, line.port, reserved)) return notForMedia(line.port)
     return {
       codecs: offer.choices.map(({ codec }) => codec.name),
       offered: [...offer.offered],
@@ -103,9 +105,14 @@ export const methods: { readonly [M in MethodName]: Method<M> } = {
     sdp: leg.negotiation.localOffer(preferred(leg, prefer_leg, context), direction ?? null),
   })),
 
-  'leg.remote_answer': withLeg((leg, { sdp }: MethodParams<'leg.remote_answer'>) => {
+  'leg.remote_answer': withLeg((leg, { sdp }: MethodParams<'leg.remote_answer'>, { reserved }) => {
     const settled = leg.negotiation.remoteAnswer(sdp)
     if ('refused' in settled) return settled
+    const { address, rtp_port } = settled.remote
+    if (isReserved(address, rtp_port, reserved)) {
+      leg.negotiation.rollback()
+      return notForMedia(rtp_port)
+    }
     leg.apply(settled)
     return { codec: settled.codec, direction: settled.direction, hold: settled.hold }
   }),
@@ -243,6 +250,10 @@ export const methods: { readonly [M in MethodName]: Method<M> } = {
 }
 
 const MAX_FORKS = 4
+
+const notForMedia = (port: number) => refuse('sdp_malformed', `port ${port} of this host is not for media`)
+const isReserved = (address: string | null, port: number, reserved: MethodContext['reserved']) =>
+  address === reserved.address && reserved.ports.includes(port)
 
 /** What needs the audio itself needs a settled codec that can be decoded here. */
 function refuseAudio(

@@ -18,6 +18,7 @@ import type { MethodName } from './protocol/schema.ts'
 import { type Peer, serveProtocol } from './server.ts'
 import { ClientSessions, type Shared } from './session/client-sessions.ts'
 import { Conferences } from './session/conferences.ts'
+import { createBrowserTransports } from './webrtc/browser-transports.ts'
 
 export interface MediaWorkerOptions {
   /** Where signaling connects. */
@@ -101,6 +102,7 @@ export async function createMediaWorker(options: MediaWorkerOptions): Promise<Me
     transcode: codecs,
     max_sessions: options.max_sessions ?? 10_000,
     conferences: shared.conferences,
+    browsers: createBrowserTransports(clock),
     reserved: { address: options.host, ports: options.reserved_ports },
   }
 

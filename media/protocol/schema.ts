@@ -152,7 +152,19 @@ export const METHODS = {
     ['session_unknown'],
   ),
   'leg.open': method(
-    Type.Object({ session_id: Id, leg_id: Id, policy: LegPolicy }, closed),
+    Type.Object(
+      {
+        session_id: Id,
+        leg_id: Id,
+        policy: LegPolicy,
+        /**
+         * `webrtc`: a browser's leg, with ICE and DTLS-SRTP whatever `policy.security` says. Its SDP comes and goes by
+         * the same methods; a failed handshake is told as `leg.srtp_failed`. Absent: `rtp`.
+         */
+        kind: Type.Optional(words('rtp', 'webrtc')),
+      },
+      closed,
+    ),
     Type.Object({ rtp_port: Type.Integer() }, closed),
     ['session_unknown', 'leg_exists', 'media_unavailable'],
   ),
@@ -431,7 +443,7 @@ export const EVENTS = {
   'leg.first_packet': event({ leg_id: Id }),
   /** No RTP received for 10 s; repeated each 10 s. Not sent while the peer holds us or sends nothing by its SDP. */
   'leg.silent': event({ leg_id: Id, for_ms: Type.Integer() }),
-  /** SRTP was required and for 5 s not one packet was good. */
+  /** SRTP was required and for 5 s not one packet was good, or the DTLS handshake of a browser's leg failed. */
   'leg.srtp_failed': event({ leg_id: Id }),
   'leg.stats': event({ leg_id: Id, session_id: Id, stats: LegStats }),
 } as const

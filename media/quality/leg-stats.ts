@@ -8,16 +8,19 @@ export interface LegFacts {
   readonly settled: Settled | null
   readonly latched: { readonly address: string; readonly port: number } | null
   readonly voip_metrics: VoipMetrics | null
+  /** Path and keys of a browser's leg. */
+  readonly browser: { readonly path: { readonly address: string; readonly port: number } } | null
 }
 
 /** The counters of a stream as signaling is told of them, with the rating that follows from them. */
-export function legStats(stats: StreamStats | null, { settled, latched, voip_metrics }: LegFacts): LegStats {
+export function legStats(stats: StreamStats | null, { settled, latched, voip_metrics, browser }: LegFacts): LegStats {
   const r = stats && settled ? rating(stats, settled) : null
   const signalled = settled?.remote ?? null
-  const used = latched ?? (signalled?.address ? { address: signalled.address, port: signalled.rtp_port } : null)
+  const used =
+    browser?.path ?? latched ?? (signalled?.address ? { address: signalled.address, port: signalled.rtp_port } : null)
   return {
     codec: settled?.codec ?? null,
-    secured: settled?.srtp != null,
+    secured: settled?.srtp != null || browser !== null,
     packets_received: stats?.packets_received ?? 0,
     packets_sent: stats?.packets_sent ?? 0,
     bytes_received: stats?.bytes_received ?? 0,

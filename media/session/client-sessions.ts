@@ -5,6 +5,7 @@ import type { Engine, MediaEvent, Session } from '../../native/index.ts'
 import type { Prompts } from '../files/prompts.ts'
 import type { ConnectWebSocket } from '../forks/connect.ts'
 import type { LegPolicy, LegStats, MediaEvent as ProtocolEvent } from '../protocol/schema.ts'
+import type { PreparedBrowser } from '../webrtc/browser-transports.ts'
 import type { Conferences } from './conferences.ts'
 import { Leg } from './leg.ts'
 import { Negotiation } from './negotiation.ts'
@@ -70,7 +71,7 @@ export class ClientSessions {
   }
 
   /** Null when no port is left. */
-  openLeg(session_id: string, leg_id: string, policy: LegPolicy): Leg | null {
+  openLeg(session_id: string, leg_id: string, policy: LegPolicy, browser: PreparedBrowser | null = null): Leg | null {
     const session = this.#sessions.get(session_id)
     const { source_validation: validation, sources, signalled_from } = policy
     const stream = session?.native.openStream({ validation, sources, signalled_from })
@@ -80,11 +81,20 @@ export class ClientSessions {
       address: this.#shared.host,
       rtp_port: stream.rtp_port,
       rtcp_port: stream.rtcp_port,
-      policy,
+      policy: browser ? { ...policy, security: 'dtls_srtp' } : policy,
       keys: freshKeys(),
-      browser: null,
+      browser: browser?.side ?? null,
     })
-    const leg = new Leg({ ...this.#shared, id: leg_id, session_id, stream, policy, negotiation, emit: this.#emit })
+    const leg = new Leg({
+      ...this.#shared,
+      browser,
+      id: leg_id,
+      session_id,
+      stream,
+      policy,
+      negotiation,
+      emit: this.#emit,
+    })
     session.legs.set(leg_id, leg)
     this.#legs.set(leg_id, { leg, session })
     this.#byStream.set(stream.id, leg)

@@ -10,8 +10,10 @@ import { type ForkRequest, MediaStream } from '../forks/media-stream.ts'
 import type { LegPolicy, LegStats, MediaEvent as ProtocolEvent } from '../protocol/schema.ts'
 import { legStats } from '../quality/leg-stats.ts'
 import { readVoipMetrics, type VoipMetrics } from '../quality/xr.ts'
+import type { BrowserState, BrowserTransport } from '../webrtc/browser-transport.ts'
+import type { PreparedBrowser } from '../webrtc/browser-transports.ts'
 import type { Negotiation } from './negotiation.ts'
-import { streamDescription } from './plan.ts'
+import { browserStreamDescription, streamDescription } from './plan.ts'
 import { Player } from './player.ts'
 
 export interface LegOptions {
@@ -25,6 +27,8 @@ export interface LegOptions {
   readonly connectWebSocket: ConnectWebSocket
   /** Names that the data plane knows; unique over all legs. */
   readonly nativeId: () => string
+  /** For a browser's leg. */
+  readonly browser: PreparedBrowser | null
   readonly emit: (event: ProtocolEvent) => void
 }
 
@@ -40,6 +44,8 @@ export class Leg {
   readonly negotiation: Negotiation
   readonly player: Player
   readonly #options: LegOptions
+  readonly #browser: BrowserTransport | null
+  #browserState: BrowserState | null = null
   readonly #emit: (event: ProtocolEvent) => void
   readonly #forks = new Map<string, MediaStream>()
   #detection: Detection | null = null
@@ -56,6 +62,7 @@ export class Leg {
     this.policy = options.policy
     this.negotiation = options.negotiation
     this.#options = options
+    this.#browser = this.#openBrowser(options)
     this.#emit = options.emit
     this.player = new Player(options.stream, options.prompts, ended =>
       options.emit({ event: 'play.ended', leg_id: options.id, ...ended }),
@@ -68,7 +75,13 @@ export class Leg {
 
   /** Puts what was settled into effect; an address that changed unlatches the stream. */
   apply(settled: Settled | null): void {
-    if (settled) this.stream.describe(streamDescription(settled))
+    if (!settled) return
+    if (!this.#browser) {
+      this.stream.describe(streamDescription(settled))
+      return
+    }
+    if (settled.dtls) this.#browser.setRemote(settled.dtls)
+    this.stream.describe(browserStreamDescription(settled, this.#browserState))
   }
 
   sendDigits(send_id: string, digits: string): void {
@@ -134,6 +147,7 @@ export class Leg {
     else if (event.type === 'key') this.#key(event.digit, event.duration_ms, event.source, now_ms)
     else if (event.type === 'play_ended') this.player.pieceEnded(event)
     else if (event.type === 'digits_sent') this.#digitsSent(event.send_id)
+    else if (event.type === 'raw') this.#browser?.receive(event.packet, { address: event.address, port: event.port })
     else if (event.type === 'tap') this.#tapped(event)
     else if (event.type === 'mark') [...this.#forks.values()].some(fork => fork.onNative(event))
     else if (event.type === 'rtcp') this.#voipMetrics = readVoipMetrics(event.packet) ?? this.#voipMetrics
@@ -144,16 +158,34 @@ export class Leg {
       settled: this.negotiation.settled,
       latched: this.#latched,
       voip_metrics: this.#voipMetrics,
+      browser: this.#browserState,
     })
   }
 
   close(): LegStats {
     this.player.stop()
     this.#detection?.stop()
+    this.#browser?.close()
     for (const fork of [...this.#forks.values()]) fork.stop('leg_closed')
     const stats = this.stats()
     this.stream.close()
     return stats
+  }
+
+  #openBrowser({ browser, stream }: LegOptions): BrowserTransport | null {
+    if (!browser) return null
+    stream.takeRaw(true)
+    return browser.open({
+      send: (packet, path) => {
+        if (!stream.closed) stream.sendRaw(packet, path.address, path.port)
+      },
+      onChange: state => {
+        this.#browserState = state
+        const { settled } = this.negotiation
+        if (settled && !stream.closed) stream.describe(browserStreamDescription(settled, state))
+      },
+      onFailed: () => this.#emit({ event: 'leg.srtp_failed', leg_id: this.id }),
+    })
   }
 
   #tapped(event: Extract<MediaEvent, { type: 'tap' }>): void {

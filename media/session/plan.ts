@@ -1,6 +1,7 @@
 import type { PayloadUse, Settled } from '../../core/domain/codecs/negotiate.ts'
 import { codecByName } from '../../core/domain/codecs/registry.ts'
 import type { SampleRate, StreamDescription } from '../../native/index.ts'
+import type { BrowserState } from '../webrtc/browser-transport.ts'
 
 /** What offer and answer settled, in the words of the data plane. */
 export function streamDescription(settled: Settled): StreamDescription {
@@ -34,6 +35,17 @@ export function streamDescription(settled: Settled): StreamDescription {
           receive_key: Buffer.from(srtp.receive_key, 'base64'),
         }
       : null,
+  }
+}
+
+/** The same for a browser's leg: path and keys come from ICE and DTLS, and until then nothing is sent or taken. */
+export function browserStreamDescription(settled: Settled, state: BrowserState | null): StreamDescription {
+  return {
+    ...streamDescription(settled),
+    remote: state && { address: state.path.address, rtp_port: state.path.port, rtcp_port: state.path.port },
+    rtcp_mux: true,
+    direction: state ? settled.direction : 'inactive',
+    srtp: state?.srtp ?? null,
   }
 }
 

@@ -29,6 +29,12 @@ export interface Certificate {
   readonly fingerprint: string
 }
 
+/** What the stream has to know. */
+export interface BrowserState {
+  readonly path: Path
+  readonly srtp: SrtpKeys
+}
+
 export interface BrowserTransportOptions {
   readonly credentials: IceCredentials
   readonly certificate: Certificate
@@ -36,7 +42,7 @@ export interface BrowserTransportOptions {
   readonly clock: Clock
   readonly send: (packet: Buffer, path: Path) => void
   /** Keys and path are known, or the path changed, or (null) consent was lost: tell the stream. */
-  readonly onChange: (state: { readonly path: Path; readonly srtp: SrtpKeys } | null) => void
+  readonly onChange: (state: BrowserState | null) => void
   readonly onFailed: (detail: string) => void
 }
 

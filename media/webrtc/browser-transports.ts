@@ -14,10 +14,12 @@ import {
  */
 export interface BrowserTransports {
   /** Our end for the SDP, and the transport once the stream is there. */
-  prepare(): Promise<{
-    readonly side: BrowserSide
-    open(wiring: Pick<BrowserTransportOptions, 'send' | 'onChange' | 'onFailed'>): BrowserTransport
-  }>
+  prepare(): Promise<PreparedBrowser>
+}
+
+export interface PreparedBrowser {
+  readonly side: BrowserSide
+  open(wiring: Pick<BrowserTransportOptions, 'send' | 'onChange' | 'onFailed'>): BrowserTransport
 }
 
 export function createBrowserTransports(clock: Clock): BrowserTransports {

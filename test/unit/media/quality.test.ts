@@ -136,7 +136,7 @@ t.test('a leg is rated by what it received, and nothing is rated before the firs
     dtls: null,
   }
   const latched = { address: '198.51.100.4', port: 61_000 }
-  const stats = legStats(counters, { settled, latched, voip_metrics: null })
+  const stats = legStats(counters, { settled, latched, voip_metrics: null, browser: null })
   t.match(stats, {
     codec: 'PCMU',
     secured: false,
@@ -151,10 +151,13 @@ t.test('a leg is rated by what it received, and nothing is rated before the firs
   // 5 % random loss: Ie,eff = 95 · 5 / 30.1 = 15.8; 60 ms one way: Id = 1.4; R = 76.
   t.equal(stats.r_factor, 76)
   t.ok(stats.mos !== null && stats.mos > 3.8 && stats.mos < 3.95)
-  t.match(legStats(null, { settled: null, latched: null, voip_metrics: null }), {
+  t.match(legStats(null, { settled: null, latched: null, voip_metrics: null, browser: null }), {
     mos: null,
     codec: null,
     packets_sent: 0,
   })
-  t.equal(legStats({ ...counters, packets_received: 0 }, { settled, latched: null, voip_metrics: null }).mos, null)
+  t.equal(
+    legStats({ ...counters, packets_received: 0 }, { settled, latched: null, voip_metrics: null, browser: null }).mos,
+    null,
+  )
 })

@@ -1,0 +1,118 @@
+import { createSocket } from 'node:dgram'
+import { once } from 'node:events'
+import {
+  CompoundPacket,
+  ReceiverReportPacket,
+  ReceptionReport,
+  SdesPacket,
+  SenderReportPacket,
+  VmExtendedReport,
+  XrPacket,
+} from 'rtp.js/packets'
+import { dataViewToNodeBuffer, nodeBufferToDataView } from 'rtp.js/utils'
+import t from 'tap'
+import { type Clock, systemClock } from '../../../core/runtime/clock.ts'
+import { tone } from '../../support/audio.ts'
+import { reasonOf, startTestWorker } from '../../support/media-worker.ts'
+
+/** The machine's clock, but for the worker's row of every ten seconds, which the test asks for. */
+const rows: (() => void)[] = []
+const clock: Clock = {
+  ...systemClock,
+  every(period_ms, run) {
+    if (period_ms !== 10_000) return systemClock.every(period_ms, run)
+    rows.push(run)
+    return { cancel: () => undefined }
+  },
+}
+const w = await startTestWorker({ clock, reserved_ports: [5060] })
+t.teardown(() => w.stop())
+const { client } = w
+
+t.test('reports are sent and read: loss, jitter, round trip and the peer’s own rating are in the row', async t => {
+  const rtcp = createSocket('udp4')
+  rtcp.bind(0, '127.0.0.1')
+  await once(rtcp, 'listening')
+  t.teardown(() => rtcp.close())
+  const peer = await w.peer()
+  const session_id = await w.session()
+  await client.request('leg.open', {
+    session_id,
+    leg_id: 'rated',
+    policy: {
+      codecs: ['PCMU'],
+      security: 'rtp',
+      source_validation: 'relaxed',
+      sources: [],
+      signalled_from: null,
+      telephone_event: true,
+    },
+  })
+  const sdp = peer.sdp({ attributes: [`rtcp:${rtcp.address().port}`] })
+  await client.request('leg.remote_offer', { leg_id: 'rated', sdp })
+  const answer = await client.request('leg.local_answer', { leg_id: 'rated' })
+  const port = Number(/m=audio (\d+)/.exec(answer.sdp)?.[1])
+  peer.sendTo(port)
+  await client.request('play.start', {
+    leg_id: 'rated',
+    play_id: 'p',
+    sources: [{ kind: 'tone', hz: [500], on_ms: 1000, off_ms: 0, total_ms: null }],
+    loop: 1,
+  })
+  const report = once(rtcp, 'message') as Promise<[Buffer, { port: number }]>
+  await peer.sendImpaired(tone(1000, 2000), { loss: 0.1, jitter_ms: 0, seed: 3 })
+  const [bytes, from] = await report
+  t.equal(from.port, port + 1, 'RTCP leaves from the odd port')
+  const parts = new CompoundPacket(nodeBufferToDataView(bytes)).getPackets()
+  const sender = parts.find(part => part instanceof SenderReportPacket)
+  t.ok(sender && sender.getPacketCount() > 0)
+  t.equal(sender?.getSsrc(), peer.received[0]?.ssrc)
+  t.ok(
+    parts.some(part => part instanceof SdesPacket),
+    'a report has a name',
+  )
+
+  const reception = new ReceptionReport()
+  reception.setSsrc(sender?.getSsrc() ?? 0)
+  reception.setTotalLost(3)
+  reception.setJitter(80)
+  const ntp = sender?.getNtpSeconds() ?? 0
+  reception.setLastSRTimestamp((((ntp & 0xffff) << 16) | ((sender?.getNtpFraction() ?? 0) >>> 16)) >>> 0)
+  reception.setDelaySinceLastSR(0)
+  const receiver = new ReceiverReportPacket()
+  receiver.setSsrc(peer.ssrc)
+  receiver.addReport(reception)
+  const metrics = new VmExtendedReport()
+  metrics.setSsrc(sender?.getSsrc() ?? 0)
+  metrics.setMosLQ(39)
+  const extended = new XrPacket()
+  extended.setSsrc(peer.ssrc)
+  extended.addReport(metrics)
+  const compound = new CompoundPacket()
+  compound.addPacket(receiver)
+  compound.addPacket(extended)
+  compound.serialize()
+  rtcp.send(dataViewToNodeBuffer(compound.getView()), port + 1, '127.0.0.1')
+  const stats = async () => client.request('leg.stats', { leg_id: 'rated' })
+  while ((await stats()).remote_mos === null) await new Promise(resolve => setTimeout(resolve, 10))
+
+  for (const row of rows) row()
+  const told = await w.event('leg.stats', event => event.leg_id === 'rated')
+  t.match(told, { session_id, stats: { remote_mos: 3.9, remote_packets_lost: 3, remote_jitter_ms: 10, codec: 'PCMU' } })
+  t.ok(told.stats.rtt_ms !== null && told.stats.rtt_ms >= 0 && told.stats.rtt_ms < 5000)
+  t.ok(told.stats.packets_lost >= 3 && told.stats.packets_lost <= 20, `${told.stats.packets_lost} of 100 were lost`)
+  t.ok(told.stats.mos !== null && told.stats.mos < 4.2, 'loss is heard')
+  const closed = await client.request('leg.close', { leg_id: 'rated' })
+  t.ok(closed.packets_received >= told.stats.packets_received)
+})
+
+t.test('media towards our own servers is refused', async t => {
+  const session_id = await w.session()
+  const peer = await w.peer()
+  const { leg_id } = await w.answeredLeg(session_id, peer)
+  const sdp = peer.sdp({ version: 2 }).replace(/m=audio \d+/, 'm=audio 5060')
+  t.equal(await reasonOf(client.request('leg.remote_offer', { leg_id, sdp })), 'sdp_malformed')
+  await client.request('leg.rollback', { leg_id })
+  await client.request('leg.local_offer', { leg_id })
+  t.equal(await reasonOf(client.request('leg.remote_answer', { leg_id, sdp })), 'sdp_malformed')
+})

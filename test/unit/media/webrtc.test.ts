@@ -1,0 +1,184 @@
+import t from 'tap'
+import { MediaStreamTrack, RTCPeerConnection, RtpHeader, RtpPacket, useOPUS, usePCMU } from 'werift'
+import { systemClock } from '../../../core/runtime/clock.ts'
+import { BrowserTransport } from '../../../media/webrtc/browser-transport.ts'
+import { createBrowserTransports } from '../../../media/webrtc/browser-transports.ts'
+import { decodeG711, encodeG711, strongestHz, tone, toneLevelDbm0 } from '../../support/audio.ts'
+import { POLICY, reasonOf, startTestWorker } from '../../support/media-worker.ts'
+
+const w = await startTestWorker()
+t.teardown(() => w.stop())
+const { client } = w
+
+/** A browser as werift plays it: its own ICE, DTLS and SRTP, and PCMU so that its audio can be measured. */
+function browser(t: { teardown(end: () => unknown): void }) {
+  const connection = new RTCPeerConnection({
+    iceServers: [],
+    iceUseIpv6: false,
+    iceAdditionalHostAddresses: ['127.0.0.1'],
+    codecs: { audio: [usePCMU(), useOPUS()] },
+  })
+  t.teardown(() => connection.close())
+  const track = new MediaStreamTrack({ kind: 'audio' })
+  connection.addTransceiver(track, { direction: 'sendrecv' })
+  const heard: Buffer[] = []
+  // werift gives a track only those packets whose SSRC the SDP announced; browsers go by the payload type (RFC 8843
+  // §9.2).
+  const listen = () => connection.dtlsTransports[0]?.onRtp.subscribe(packet => heard.push(packet.payload))
+  let sequence = 1000
+  return {
+    connection,
+    listen,
+    audio: (from = 0) => decodeG711('PCMU', Buffer.concat(heard.slice(from))),
+    heard,
+    async send(samples: Int16Array) {
+      const start_ms = performance.now()
+      for (let at = 0; at + 160 <= samples.length; at += 160) {
+        const wait_ms = start_ms + at / 8 - performance.now()
+        if (wait_ms > 0) await new Promise(resolve => setTimeout(resolve, wait_ms))
+        const header = new RtpHeader({ payloadType: 0, sequenceNumber: sequence, timestamp: sequence * 160, ssrc: 77 })
+        sequence++
+        track.writeRtp(new RtpPacket(header, encodeG711('PCMU', samples.subarray(at, at + 160))))
+      }
+    },
+  }
+}
+
+const connected = (connection: RTCPeerConnection) =>
+  new Promise<void>((resolve, reject) => {
+    connection.connectionStateChange.subscribe(state => {
+      if (state === 'connected') resolve()
+      if (state === 'failed') reject(new Error('the connection failed'))
+    })
+  })
+
+t.test('a browser that calls is answered with ICE-lite and DTLS-SRTP and talks with a telephone', async t => {
+  const session_id = await w.session()
+  const phone = await w.peer()
+  const { leg_id: plain } = await w.answeredLeg(session_id, phone)
+  const user = browser(t)
+  await client.request('leg.open', {
+    session_id,
+    leg_id: 'user',
+    kind: 'webrtc',
+    policy: { ...POLICY, codecs: ['PCMU', 'OPUS'] },
+  })
+  await user.connection.setLocalDescription(await user.connection.createOffer())
+  const offer = user.connection.localDescription?.sdp ?? ''
+  t.match(await client.request('leg.remote_offer', { leg_id: 'user', sdp: offer }), {
+    codecs: ['PCMU', 'OPUS'],
+    hold: false,
+  })
+  const answer = await client.request('leg.local_answer', { leg_id: 'user', prefer_leg: plain })
+  t.match(answer, { codec: 'PCMU', direction: 'sendrecv' })
+  for (const line of [
+    /^a=ice-lite/m,
+    /^a=setup:passive/m,
+    /^a=rtcp-mux/m,
+    /^a=fingerprint:sha-256 ([0-9A-F]{2}:){31}/m,
+    /^a=group:BUNDLE 0/m,
+    /^a=candidate:1 1 UDP \d+ 127\.0\.0\.1 \d+ typ host/m,
+    /^m=audio \d+ UDP\/TLS\/RTP\/SAVPF 0/m,
+  ])
+    t.match(answer.sdp, line)
+  t.match(await client.request('bridge', { a: plain, b: 'user' }), { mode: 'relay' })
+  const up = connected(user.connection)
+  await user.connection.setRemoteDescription({ type: 'answer', sdp: answer.sdp })
+  user.listen()
+  await up
+  await Promise.all([user.send(tone(1000, 1000)), phone.send(tone(600, 1000))])
+  await phone.packets(30)
+  t.equal(strongestHz(phone.audio()), 1000)
+  t.ok(user.heard.length > 30, `the browser heard ${user.heard.length} packets`)
+  t.equal(strongestHz(user.audio(5)), 600)
+  t.ok(Math.abs(toneLevelDbm0(user.audio(10), 600) + 10) < 1)
+  t.match(await client.request('leg.stats', { leg_id: 'user' }), { srtp_dropped: 0, codec: 'PCMU', secured: true })
+  await client.request('session.close', { session_id })
+})
+
+t.test('a browser that is called answers our offer', async t => {
+  const session_id = await w.session()
+  const user = browser(t)
+  await client.request('leg.open', {
+    session_id,
+    leg_id: 'called',
+    kind: 'webrtc',
+    policy: { ...POLICY, codecs: ['PCMU'] },
+  })
+  const { sdp } = await client.request('leg.local_offer', { leg_id: 'called' })
+  t.match(sdp, /^a=setup:actpass/m)
+  await user.connection.setRemoteDescription({ type: 'offer', sdp })
+  await user.connection.setLocalDescription(await user.connection.createAnswer())
+  const up = connected(user.connection)
+  const answered = await client.request('leg.remote_answer', {
+    leg_id: 'called',
+    sdp: user.connection.localDescription?.sdp ?? '',
+  })
+  t.match(answered, { codec: 'PCMU', direction: 'sendrecv' })
+  user.listen()
+  await up
+  await client.request('play.start', {
+    leg_id: 'called',
+    play_id: 'hello',
+    loop: 1,
+    sources: [{ kind: 'tone', hz: [800], on_ms: 600, off_ms: 0, total_ms: 600 }],
+  })
+  await w.event('play.ended', ({ play_id }) => play_id === 'hello')
+  t.ok(user.heard.length > 15)
+  t.equal(strongestHz(user.audio()), 800)
+  await client.request('session.close', { session_id })
+})
+
+t.test('a browser leg refuses what is not a browser’s, and a certificate that the SDP did not name', async t => {
+  const session_id = await w.session()
+  await client.request('leg.open', { session_id, leg_id: 'picky', kind: 'webrtc', policy: POLICY })
+  const phone = await w.peer()
+  const offer = (sdp: string) => reasonOf(client.request('leg.remote_offer', { leg_id: 'picky', sdp }))
+  t.equal(await offer(phone.sdp()), 'srtp_required')
+  const user = browser(t)
+  await user.connection.setLocalDescription(await user.connection.createOffer())
+  const sdp = user.connection.localDescription?.sdp ?? ''
+  t.equal(await offer(sdp.replace(/a=rtcp-mux\r\n/g, '')), 'srtp_required')
+  t.equal(await offer(sdp.replace(/a=ice-pwd:.*\r\n/g, '')), 'srtp_required')
+  t.equal(await offer(sdp.replaceAll('a=setup:actpass', 'a=setup:passive')), 'srtp_required')
+  const forged = sdp.replace(/(a=fingerprint:sha-256 )..:/g, '$100:').replace(/(a=fingerprint:sha-256 00:)00/g, '$101')
+  t.equal(await offer(forged), 'not refused')
+  const answer = await client.request('leg.local_answer', { leg_id: 'picky' })
+  await user.connection.setRemoteDescription({ type: 'answer', sdp: answer.sdp })
+  await w.event('leg.srtp_failed', ({ leg_id }) => leg_id === 'picky')
+  await client.request('session.close', { session_id })
+})
+
+t.test('checks without the password, and handshakes without a check, get no answer', async t => {
+  const { parseMessage, Message, classes, methods } = await import('werift')
+  const prepared = await createBrowserTransports(systemClock).prepare()
+  const sent: Buffer[] = []
+  const transport = prepared.open({
+    send: packet => sent.push(packet),
+    onChange: () => t.fail('nothing was proved'),
+    onFailed: () => t.fail('nothing was begun'),
+  })
+  t.ok(transport instanceof BrowserTransport)
+  transport.setRemote({ algorithm: 'sha-256', fingerprint: '00', setup: 'active', ice_ufrag: 'them', ice_pwd: 'x' })
+  const from = { address: '192.0.2.1', port: 4000 }
+  const check = (username: string, password: string, controlled = false) => {
+    const message = new Message(methods.BINDING, classes.REQUEST)
+    message.setAttribute('USERNAME', username)
+    message.setAttribute(controlled ? 'ICE-CONTROLLED' : 'ICE-CONTROLLING', 1n as never)
+    message.addMessageIntegrity(Buffer.from(password)).addFingerprint()
+    return message.bytes
+  }
+  const { ice_ufrag, ice_pwd } = prepared.side
+  transport.receive(check(`${ice_ufrag}:them`, 'wrong'), from)
+  transport.receive(check(`${ice_ufrag}:other`, ice_pwd), from)
+  transport.receive(Buffer.from('16fefd000000000000000000', 'hex'), from)
+  transport.receive(Buffer.alloc(20), from)
+  t.equal(sent.length, 0)
+  transport.receive(check(`${ice_ufrag}:them`, ice_pwd, true), from)
+  t.equal(sent.length, 1)
+  const conflict = parseMessage(sent[0] ?? Buffer.alloc(0), Buffer.from(ice_pwd))
+  t.equal(conflict?.messageClass, classes.ERROR, 'two controlled ends: 487')
+  transport.receive(check(`${ice_ufrag}:them`, ice_pwd), from)
+  t.equal(parseMessage(sent[1] ?? Buffer.alloc(0), Buffer.from(ice_pwd))?.messageClass, classes.RESPONSE)
+  transport.close()
+})
