@@ -10,8 +10,8 @@ import { callProcedure } from './procedures.ts'
 
 /**
  * Decides and, when admitted, takes the slots and holds the money, in one transaction and one message to the state's
- * thread. `dry_run` takes nothing and changes nothing. Throws StateError when the state cannot be written: refuse the call
- * with `state_unavailable`.
+ * thread. `dry_run` takes nothing and changes nothing. Throws StateError when the state cannot be written: refuse the
+ * call with `state_unavailable`.
  */
 export const takeAdmission = (
   db: Db | Trx,
@@ -21,8 +21,8 @@ export const takeAdmission = (
   callProcedure<AdmissionOutcome>(db, 'take_admission', { request, dry_run } satisfies TakeInput)
 
 /**
- * Gives back every slot of a call and settles its money. Safe to repeat; call it in the transaction that ends the call, so
- * that the CDR and the charge are of one piece.
+ * Gives back every slot of a call and settles its money. Safe to repeat; call it in the transaction that ends the
+ * call, so that the CDR and the charge are of one piece.
  */
 export const releaseAdmission = (db: Db | Trx, input: ReleaseInput): Promise<Release> =>
   callProcedure<Release>(db, 'release_admission', input)
@@ -31,8 +31,9 @@ export const releaseAdmission = (db: Db | Trx, input: ReleaseInput): Promise<Rel
 const SWEEP_LIMIT = 500
 
 /**
- * Returns what is held for calls that have ended or never came to be: slots of nodes that are gone, or of calls whose end
- * did not reach them. The reconciler calls it every few seconds; `lost_after_ms` is how long a node may be silent.
+ * Returns what is held for calls that have ended or never came to be: slots of nodes that are gone, or of calls whose
+ * end did not reach them. The reconciler calls it every few seconds; `lost_after_ms` is how long a node may be
+ * silent.
  */
 export async function sweepLeases(
   state: State,
@@ -50,7 +51,8 @@ export async function sweepLeases(
       eb.or([
         eb('call.ended_at', 'is not', null),
         eb.and([
-          // A call that still runs on a lost node is ended by its own reconciler, with its CDR; here only what has no call.
+          // A call that still runs on a lost node is ended by its own reconciler, with its CDR; here only what has no
+          // call.
           eb('call.sid', 'is', null),
           eb.or([eb('node.id', 'is', null), eb('node.heartbeat_at', '<', silent_since)]),
         ]),
@@ -110,7 +112,8 @@ export async function countersAdrift(
 ): Promise<{ level: string; subject_id: string; live: number; leases: number }[]> {
   const { rows } = await sql<{ level: string; subject_id: string; live: number; leases: number }>`
     with held as (
-      select 'subtrunk' as level, subtrunk_id as subject_id from lease where ended_at is null and subtrunk_id is not null
+      select 'subtrunk' as level, subtrunk_id as subject_id
+      from lease where ended_at is null and subtrunk_id is not null
       union all select 'trunk', trunk_id from lease where ended_at is null and trunk_id is not null
       union all select 'policy', policy_id from lease where ended_at is null and policy_id is not null
       union all select 'policy', parent_policy_id from lease where ended_at is null and parent_policy_id is not null

@@ -191,3 +191,22 @@ export async function countAttachments(
     .execute()
   return new Map(rows.map(row => [row.policy_id, { attached: Number(row.attached), applied: Number(row.applied) }]))
 }
+
+/** Every service of a policy is to take it up anew: `applied_at` comes back as the services have. */
+export async function reapplyPolicy(trx: Trx, policy_id: string): Promise<void> {
+  await trx.updateTable('policy_attachment').set({ applied_at: null }).where('policy_id', '=', policy_id).execute()
+}
+
+/** Attachments whose service has not taken the policy up yet, oldest first. */
+export const unappliedAttachments = (db: Db | Trx, limit: number): Promise<AttachmentRow[]> =>
+  db
+    .selectFrom('policy_attachment')
+    .selectAll()
+    .where('applied_at', 'is', null)
+    .orderBy('attached_at')
+    .limit(limit)
+    .execute()
+
+export async function markApplied(db: Db | Trx, attachment_id: string, applied_at: string): Promise<void> {
+  await db.updateTable('policy_attachment').set({ applied_at }).where('id', '=', attachment_id).execute()
+}

@@ -43,8 +43,8 @@ export const listRates = (db: Db | Trx, price_book_id: string): Promise<RateRow[
   db.selectFrom('rate').selectAll().where('price_book_id', '=', price_book_id).orderBy('prefix').execute()
 
 /**
- * Rates of a book that also have a route: a carrier route that holds the prefix or lies within it, or any enabled target
- * of a trunk of the project, which takes every number.
+ * Rates of a book that also have a route: a carrier route that holds the prefix or lies within it, or any enabled
+ * target of a trunk of the project, which takes every number.
  */
 export async function listCoverage(db: Db | Trx, project_id: string, book: PriceBookRow): Promise<RateRow[]> {
   const own = await db
@@ -104,7 +104,9 @@ export const importPriceBook = (
 export const findBillingAccount = (db: Db | Trx, id: string): Promise<BillingAccountRow | undefined> =>
   db.selectFrom('billing_account').selectAll().where('id', '=', id).executeTakeFirst()
 
-/** Makes the account that pays for a project, or changes how it pays. The balance is changed by `adjustBalance` alone. */
+/**
+ * Makes the account that pays for a project, or changes how it pays. The balance is changed by `adjustBalance` alone.
+ */
 export async function putBillingAccount(
   trx: Trx,
   account: Pick<BillingAccountRow, 'id' | 'name' | 'currency' | 'prepaid' | 'credit_minor'>,

@@ -10,8 +10,9 @@ export type ReservationRow = Selectable<ReservationTable>
 export const EXTENSION_AHEAD_SECONDS = 15
 
 /**
- * Holds money for the next seconds of a running call. Call it some seconds before `paid_until_seconds`; when `exhausted`,
- * cut the call at `paid_until_seconds`. An error here ends no call: storage may be back before the money is used up.
+ * Holds money for the next seconds of a running call. Call it some seconds before `paid_until_seconds`; when
+ * `exhausted`, cut the call at `paid_until_seconds`. An error here ends no call: storage may be back before the money
+ * is used up.
  */
 export const extendReservation = (
   db: Db | Trx,

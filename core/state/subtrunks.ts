@@ -50,7 +50,10 @@ export const listBlocks = (db: Db | Trx, project_id: string): Promise<NumberBloc
 export const findBlock = (db: Db | Trx, project_id: string, id: string): Promise<NumberBlockRow | undefined> =>
   db.selectFrom('number_block').selectAll().where('id', '=', id).where('project_id', '=', project_id).executeTakeFirst()
 
-/** How many numbers a block from `start` to `end` has; null when they are no block: other lengths, or the wrong way round. */
+/**
+ * How many numbers a block from `start` to `end` has; null when they are no block: other lengths, or the wrong way
+ * round.
+ */
 export function blockSize(start: string, end: string): number | null {
   if (start.length !== end.length || !/^\+[1-9][0-9]{6,14}$/.test(start) || !/^\+[1-9][0-9]{6,14}$/.test(end))
     return null

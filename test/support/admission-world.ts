@@ -1,10 +1,14 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Insertable } from 'kysely'
 import type * as state from '../../core/state/index.ts'
 import { openState, type State } from '../../core/state/index.ts'
 import type { AdmissionRequest } from '../../core/state/leases.ts'
+
+/** Columns of a row, as far as a test cares. */
+type Columns<Table> = {
+  readonly [Name in keyof Table]?: Table[Name] extends number | null | string ? Table[Name] : number
+}
 
 const NOW = '2026-03-02T09:00:00.000Z'
 export const NOW_MS = Date.parse(NOW)
@@ -15,16 +19,13 @@ export interface AdmissionWorld {
   readonly project_id: string
   readonly trunk_id: string
   request(changes?: Partial<AdmissionRequest>): AdmissionRequest
-  trunk(changes: Partial<Insertable<state.TrunkTable>>): Promise<void>
-  policy(
-    changes?: Partial<Insertable<state.OutboundPolicyTable>>,
-    attach?: { type: string; id: string } | null,
-  ): Promise<string>
+  trunk(changes: Columns<state.TrunkTable>): Promise<void>
+  policy(changes?: Columns<state.OutboundPolicyTable>, attach?: { type: string; id: string } | null): Promise<string>
   rule(policy_id: string, op: 'allow' | 'deny', prefix: string): Promise<void>
-  subaccount(changes?: Partial<Insertable<state.SubaccountTable>>): Promise<string>
-  subtrunk(changes?: Partial<Insertable<state.SubtrunkTable>>): Promise<string>
+  subaccount(changes?: Columns<state.SubaccountTable>): Promise<string>
+  subtrunk(changes?: Columns<state.SubtrunkTable>): Promise<string>
   prepaid(balance_minor: number): Promise<void>
-  number(e164: string, changes?: Partial<Insertable<state.NumberTable>>): Promise<void>
+  number(e164: string, changes?: Columns<state.NumberTable>): Promise<void>
   close(): Promise<void>
 }
 
@@ -188,7 +189,7 @@ async function insertNumber(
   { db }: State,
   project_id: string,
   e164: string,
-  changes: Partial<Insertable<state.NumberTable>> = {},
+  changes: Columns<state.NumberTable> = {},
 ): Promise<void> {
   await db
     .insertInto('number')

@@ -9,8 +9,9 @@ export type Level = 'subtrunk' | 'trunk' | 'policy' | 'subaccount' | 'project'
 export type Transport = 'udp' | 'tcp' | 'tls' | 'ws' | 'wss'
 
 /**
- * `outbound`: to the world. `inbound`: to one of our numbers, as the trunk or application that gets it sees it. `on_net`:
- * from a trunk peer to one of our numbers, as the peer's trunk sees it. Only `outbound` has a destination and a price.
+ * `outbound`: to the world. `inbound`: to one of our numbers, as the trunk or application that gets it sees it.
+ * `on_net`: from a trunk peer to one of our numbers, as the peer's trunk sees it. Only `outbound` has a destination
+ * and a price.
  */
 export type Direction = 'outbound' | 'inbound' | 'on_net'
 

@@ -67,7 +67,9 @@ export function ownershipOf(e164: string | null, standing: NumberStanding): Call
   return standing.of_service || !standing.service_has_numbers ? 'owned' : 'outside_service'
 }
 
-/** Headers that we send for a caller (RFC 3323, RFC 3325): the identity stays asserted, From hides it when restricted. */
+/**
+ * Headers that we send for a caller (RFC 3323, RFC 3325): the identity stays asserted, From hides it when restricted.
+ */
 export function presentedCaller(e164: string, restricted: boolean, domain: string) {
   return restricted
     ? {

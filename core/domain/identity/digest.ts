@@ -50,7 +50,8 @@ export function readNonce(crypto: DigestCrypto, nonce: string, now_ms: number): 
 export const challenges = (realm: string, nonce: string, stale: boolean): string[] =>
   DIGEST_ALGORITHMS.map(
     algorithm =>
-      `Digest realm="${quoted(realm)}", nonce="${nonce}", algorithm=${algorithm}, qop="auth"${stale ? ', stale=true' : ''}`,
+      `Digest realm="${quoted(realm)}", nonce="${nonce}", algorithm=${algorithm}, qop="auth"` +
+      (stale ? ', stale=true' : ''),
   )
 
 export interface Authorization {
@@ -188,8 +189,8 @@ function core(uri: string): string {
 }
 
 /**
- * Which nonce counts were used. Bounded: the oldest nonces are forgotten first, and a nonce as old as a forgotten one is
- * asked to be renewed, so that forgetting never lets a replay through. Owned by one process.
+ * Which nonce counts were used. Bounded: the oldest nonces are forgotten first, and a nonce as old as a forgotten one
+ * is asked to be renewed, so that forgetting never lets a replay through. Owned by one process.
  */
 export interface ReplayTable {
   readonly max_nonces: number

@@ -35,7 +35,8 @@ const MAX_GIVEN_LENGTH = 40
 // RFC 3966 §5.1.1 visual separators, and the spaces that people type.
 const SEPARATORS = /[\s().\-/\u00a0]/g
 
-// +870 Inmarsat, +881 global mobile satellite (Iridium, Globalstar), +882 and +883 international networks (Thuraya among them).
+// +870 Inmarsat, +881 global mobile satellite (Iridium, Globalstar), +882 and +883 international networks (Thuraya
+// among them).
 const SATELLITE = /^(870|881|88213|88216)/
 const GLOBAL_CODES = new Set(['800', '808', '870', '878', '881', '882', '883', '888', '979'])
 

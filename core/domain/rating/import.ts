@@ -16,8 +16,8 @@ const MAX_LINES = 1_000_000
 const MAX_PROBLEMS = 100
 
 /**
- * Reads a rate list: CSV with the header `prefix,label,rate,unit,initial,additional`; `rate` is minor units with up to six
- * decimals, `unit` minute or second, the increments are whole seconds. All problems are told at once, by line.
+ * Reads a rate list: CSV with the header `prefix,label,rate,unit,initial,additional`; `rate` is minor units with up
+ * to six decimals, `unit` minute or second, the increments are whole seconds. All problems are told at once, by line.
  */
 export function readRates(csv: string): RateImport {
   const lines = csv.replace(/^\ufeff/, '').split(/\r?\n/)

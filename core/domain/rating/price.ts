@@ -1,7 +1,7 @@
 import { MICRO_PER_MINOR, type Tariff } from './types.ts'
 
-// One minor unit in sixtieths of a micro unit: in these a second of any rate is an integer, so nothing is rounded before
-// the one rounding per call.
+// One minor unit in sixtieths of a micro unit: in these a second of any rate is an integer, so nothing is rounded
+// before the one rounding per call.
 const SIXTIETHS_PER_MINOR = 60n * BigInt(MICRO_PER_MINOR)
 
 const perSecond = ({ rate_micro, rate_unit }: Tariff): bigint =>

@@ -1,4 +1,7 @@
-/** Price of a second or a minute, in millionths of a minor unit, so that a rate may have decimals and a sum stays exact. */
+/**
+ * Price of a second or a minute, in millionths of a minor unit, so that a rate may have decimals and a sum stays
+ * exact.
+ */
 export interface Tariff {
   readonly rate_micro: number
   readonly rate_unit: 'minute' | 'second'

@@ -1,6 +1,8 @@
 import { REASONS, type Reason, type ReasonEntry } from './table.ts'
 
-/** Values of a sentence's placeholders. `value` is what was seen, `limit` what was expected, `name` whose rule it was. */
+/**
+ * Values of a sentence's placeholders. `value` is what was seen, `limit` what was expected, `name` whose rule it was.
+ */
 export type ReasonFacts = Readonly<Record<string, string | number | null | undefined>>
 
 const MAX_VALUE_LENGTH = 120
@@ -20,8 +22,8 @@ export interface SipRefusal {
 }
 
 /**
- * How an INVITE is refused for a reason (design section 4). `sentence` replaces the table's, such as the one of a finding.
- * A reason without SIP code is answered with 500: it was never meant for an INVITE.
+ * How an INVITE is refused for a reason (design section 4). `sentence` replaces the table's, such as the one of a
+ * finding. A reason without SIP code is answered with 500: it was never meant for an INVITE.
  */
 export function sipRefusal(reason: Reason, facts: ReasonFacts = {}, sentence?: string): SipRefusal {
   const { sip, retry_after_seconds } = REASONS[reason] as ReasonEntry

@@ -10,12 +10,17 @@ export interface ReasonEntry {
   readonly voice: number | null
   /** HTTP status of that numbered error. */
   readonly voice_http: number | null
-  /** Number of the compatible form for a refused SIP call, for people who search for it (voice-compat.md section 15). */
+  /**
+   * Number of the compatible form for a refused SIP call, for people who search for it (voice-compat.md section 15).
+   */
   readonly sip_number: number | null
   readonly blame: Blame
   /** Seconds for a Retry-After header. */
   readonly retry_after_seconds: number | null
-  /** What a person reads; `{name}` is replaced by the fact of that name, so that the offending value is in the sentence. */
+  /**
+   * What a person reads; `{name}` is replaced by the fact of that name, so that the offending value is in the
+   * sentence.
+   */
   readonly sentence: string
   /** What to do about it. */
   readonly mend: string
@@ -78,7 +83,7 @@ export const REASONS = {
     sip: 403,
     sip_number: 32201,
     sentence: 'the source address {value} belongs to several trunks and the request names none of their hosts',
-    mend: "Put the trunk's signaling_fqdn into the request-URI, or give the sources different selector_precedence values.",
+    mend: "Put the trunk's signaling_fqdn into the request-URI, or give the sources different precedences.",
   }),
   loop_detected: caller({
     sip: 482,

@@ -39,7 +39,10 @@ export function egress<T extends RoutableTarget>(facts: EgressFacts<T>, random: 
   return byCarrier(facts, random)
 }
 
-/** Where a call to a number routed to a trunk is delivered: the trunk's enabled targets, and then its registered contacts. */
+/**
+ * Where a call to a number routed to a trunk is delivered: the trunk's enabled targets, and then its registered
+ * contacts.
+ */
 export const delivery = <T extends RoutableTarget>(targets: readonly T[], random: Random): Hop<T>[] =>
   orderTargets(
     targets.filter(target => target.enabled),

@@ -30,9 +30,9 @@ export function orderTargets<T extends Pick<RoutableTarget, 'priority' | 'weight
 }
 
 /**
- * RFC 2782: a number up to the sum of weights picks the first whose running sum reaches it; repeated with the rest. Those
- * of weight 0 stand first and are picked by the number 0, seldom but sometimes; without any of them 0 is not drawn, since
- * it would give the first target more than its share.
+ * RFC 2782: a number up to the sum of weights picks the first whose running sum reaches it; repeated with the rest.
+ * Those of weight 0 stand first and are picked by the number 0, seldom but sometimes; without any of them 0 is not
+ * drawn, since it would give the first target more than its share.
  */
 function byWeight<T extends { readonly weight: number }>(targets: readonly T[], random: Random): T[] {
   const rest = [...targets.filter(target => target.weight <= 0), ...targets.filter(target => target.weight > 0)]
@@ -57,8 +57,9 @@ function pickIndex(targets: readonly { readonly weight: number }[], drawn: numbe
 const GOLDEN = 0.6180339887498949
 
 /**
- * Numbers for the `count`-th call of a process: over any run of calls the first choices spread evenly, so that shares come
- * out as configured within one percent where independent draws would stray by three. `start` is drawn once per process.
+ * Numbers for the `count`-th call of a process: over any run of calls the first choices spread evenly, so that shares
+ * come out as configured within one percent where independent draws would stray by three. `start` is drawn once per
+ * process.
  */
 export function evenRandom(start: number, count: number): Random {
   let drawn = (start + count * GOLDEN) % 1

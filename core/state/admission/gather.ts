@@ -154,7 +154,8 @@ function* readCalled({ called, project_id }: AdmissionRequest, country: string):
   // Every short code is shorter than the shortest E.164 number.
   if (code === undefined || code.length > 6) return parseCalled(called, country)
   const rows = yield* query(
-    'select code, sends_to from short_code where code = ? and (project_id = ? or project_id is null) order by project_id',
+    `select code, sends_to from short_code where code = ? and (project_id = ? or project_id is null)
+    order by project_id`,
     code,
     project_id,
   )

@@ -76,8 +76,8 @@ export function levelFacts(
 }
 
 /**
- * Times of the slots that were taken within the last second. The steady clock is the machine's and the transaction holds
- * the write lock, so no row can be from the future, except one from before the machine was started again.
+ * Times of the slots that were taken within the last second. The steady clock is the machine's and the transaction
+ * holds the write lock, so no row can be from the future, except one from before the machine was started again.
  */
 export const recentOf = (use: Row, steady_ms: number): number[] =>
   text(use, 'recent')

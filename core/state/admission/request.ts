@@ -6,8 +6,8 @@ export interface AdmissionRequest {
   /** Key of the slots that are taken; any text for a dry run. */
   readonly call_sid: string
   /**
-   * `outbound`: to the world. `inbound`: to one of our numbers, as its route sees it. `on_net`: from a trunk peer to one of
-   * our numbers, as the peer's trunk sees it; the number's side is a request of its own, with part `inbound`.
+   * `outbound`: to the world. `inbound`: to one of our numbers, as its route sees it. `on_net`: from a trunk peer to
+   * one of our numbers, as the peer's trunk sees it; the number's side is a request of its own, with part `inbound`.
    */
   readonly part: 'outbound' | 'inbound' | 'on_net'
   readonly node_id: string

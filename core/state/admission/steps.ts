@@ -7,8 +7,8 @@ export interface Statement {
 export type Row = Readonly<Record<string, string | number | null>>
 
 /**
- * A procedure: statements one after the other, each with the rows of the one before. It does not know who runs them: with
- * SQLite the thread that holds the connection does, in one transaction and one message (decision 0503); a
+ * A procedure: statements one after the other, each with the rows of the one before. It does not know who runs them:
+ * with SQLite the thread that holds the connection does, in one transaction and one message (decision 0503); a
  * database server would be sent them one by one.
  */
 export type Steps<Result> = Generator<Statement, Result, Row[]>

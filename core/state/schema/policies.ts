@@ -85,7 +85,10 @@ export interface SubtrunkTable {
   updated_at: Instant
 }
 
-/** A contiguous range of the project's numbers. Both ends are E.164 with plus and of the same length, so that text order is number order. */
+/**
+ * A contiguous range of the project's numbers. Both ends are E.164 with plus and of the same length, so that text
+ * order is number order.
+ */
 export interface NumberBlockTable {
   id: string
   project_id: string

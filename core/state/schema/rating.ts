@@ -1,7 +1,10 @@
 import type { Generated } from 'kysely'
 import type { Flag, Instant, Json } from './configuration.ts'
 
-/** A list of sell rates that is in force from a moment on. The newest one in force of the project, else the operator's, counts. */
+/**
+ * A list of sell rates that is in force from a moment on. The newest one in force of the project, else the
+ * operator's, counts.
+ */
 export interface PriceBookTable {
   id: string
   /** Null: the operator's, for every project without its own. */
@@ -80,7 +83,10 @@ export interface LevelUseTable {
   level: 'subtrunk' | 'trunk' | 'policy' | 'subaccount' | 'project'
   subject_id: string
   live: number
-  /** Times of the slots taken within the last second, of the machine's steady clock in ms, comma between; only under a cps ceiling. */
+  /**
+   * Times of the slots taken within the last second, of the machine's steady clock in ms, comma between; only under a
+   * cps ceiling.
+   */
   recent: string
 }
 

@@ -18,5 +18,8 @@ export interface WorkerReply {
   readonly error?: { readonly message: string; readonly code: string }
 }
 
-/** A statement that begins so names a procedure (core/state/procedures.ts); its one parameter is the procedure's input. */
+/**
+ * A statement that begins so names a procedure (core/state/procedures.ts); its one parameter is the procedure's
+ * input.
+ */
 export const PROCEDURE_PREFIX = 'procedure '

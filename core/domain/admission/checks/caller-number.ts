@@ -14,7 +14,8 @@ const SENTENCE: Readonly<Record<CallerOwnership, string>> = {
 export const callerNumber: Check = {
   name: 'caller_number',
   reasons: ['caller_not_owned'],
-  // A peer may pass on a caller from anywhere to a number of the platform (decision 0006); towards the world it may not.
+  // A peer may pass on a caller from anywhere to a number of the platform (decision 0006); towards the world it may
+  // not.
   asked: ['outbound'],
   decide({ caller }) {
     const sentence = SENTENCE[caller.ownership]

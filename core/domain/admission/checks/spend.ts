@@ -2,7 +2,10 @@ import { heldMinor } from '../affordable.ts'
 import { nameOf, passed, refused, skipped, withinLevels } from '../findings.ts'
 import type { AdmissionFacts, Check, Finding } from '../types.ts'
 
-/** Daily spend, then velocity, then balance, each with the first increment of this call; at last whether it may run at all. */
+/**
+ * Daily spend, then velocity, then balance, each with the first increment of this call; at last whether it may run at
+ * all.
+ */
 export const spend: Check = {
   name: 'spend',
   reasons: ['daily_spend_exceeded', 'velocity_exceeded', 'balance_exhausted', 'max_duration'],

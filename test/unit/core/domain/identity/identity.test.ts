@@ -227,7 +227,8 @@ t.test('while a rotation overlaps both passwords work, and the one that matched 
 
 t.test('the header is read as peers write it, and refused when it is not qop=auth', async t => {
   const header = (rest: string) =>
-    `Digest username="al\\"ice", realm="example.net",nonce="n", uri="sip:a@b" ,response="ABC", cnonce="c", nc=0000000A${rest}`
+    'Digest username="al\\"ice", realm="example.net",nonce="n", uri="sip:a@b" ,response="ABC", cnonce="c", ' +
+    `nc=0000000A${rest}`
   t.match(parseAuthorization(header(', qop=auth, algorithm=sha-256')), {
     username: 'al"ice',
     algorithm: 'SHA-256',
