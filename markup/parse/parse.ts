@@ -26,77 +26,95 @@ export function parse(text: string): Parsed {
   if (utf8Length(source) > LIMITS.bytes) {
     return refused(11750, { line: 1, column: 1 }, `the document is larger than ${LIMITS.bytes} bytes`)
   }
-  const places = placesOf(source)
   // Half of a surrogate pair is no character; the library throws on some of them in place of telling.
   const half = source.search(/\p{Surrogate}/u)
-  if (half >= 0) return refused(12100, places(half), 'half of a surrogate pair is not a character')
+  if (half >= 0) return refused(12100, placesOf(source)(half), 'half of a surrogate pair is not a character')
   const parser = new SaxesParser({ xmlns: false, position: true })
-  const stack: OpenElement[] = []
-  let root: Element | null = null
-  let fault: Fault | null = null
-  let verbs = 0
-  let inSay = 0
-
-  const fail = (number: number, { line, column }: Place, detail: string) => {
-    fault ??= { number, level: 'error', line, column, detail }
-  }
-  const here = (): Place => ({ line: parser.line, column: Math.max(1, parser.columnIndex) })
-
-  parser.on('error', error => {
-    if (fault) return
-    const detail = sentence(error.message)
-    const ampersand = strayAmpersand(source, parser.position)
-    if (ampersand) fail(12100, places(ampersand.index), ampersand.detail)
-    else fail(12100, (detail.startsWith('unclosed tag') && stack.at(-1)) || here(), detail)
-  })
-  parser.on('doctype', () => fail(12100, here(), 'a DOCTYPE is not allowed'))
-  parser.on('xmldecl', ({ version }) => {
-    if (version !== undefined && version !== '1.0') fail(12101, here(), `XML version ${version} is not supported`)
-  })
-  parser.on('opentagstart', tag => {
-    if (fault) return
-    const place = places(source.lastIndexOf('<', parser.position - 1))
-    const parent = stack.at(-1)
-    if (!parent && tag.name !== 'Response') fail(12102, place, `the root element is <${tag.name}>, not <Response>`)
-    if (parent && (parent.name === 'Response' || parent.name === 'Gather')) verbs++
-    if (verbs > LIMITS.verbs) fail(12100, place, `more than ${LIMITS.verbs} verbs`)
-    const depth = stack.length + 1
-    if (inSay === 0 ? depth > LIMITS.depth : depth - inSay > LIMITS.ssml_depth) {
-      fail(12100, place, `elements are nested deeper than ${inSay === 0 ? LIMITS.depth : LIMITS.ssml_depth}`)
-    }
-    stack.push({ name: tag.name, attributes: Object.create(null), children: [], ...place })
-    if (tag.name === 'Say' && inSay === 0) inSay = depth
-  })
-  parser.on('attribute', ({ name, value }) => {
-    const open = stack.at(-1)
-    if (fault || !open) return
-    open.attributes[name] = { value, ...places(attributeStart(source, parser.position)) }
-  })
-  const addText = (data: string) => {
-    if (!fault) stack.at(-1)?.children.push(data)
-  }
-  parser.on('text', addText)
-  parser.on('cdata', addText)
-  parser.on('closetag', () => {
-    if (fault) return
-    if (inSay === stack.length) inSay = 0
-    const closed = stack.pop()
-    if (!closed) return
-    // Collected without a prototype and copied as own properties, so that a name such as __proto__ is only a name.
-    const element: Element = { ...closed, attributes: Object.fromEntries(Object.entries(closed.attributes)) }
-    const parent = stack.at(-1)
-    if (parent) parent.children.push(element)
-    else root = element
-  })
-
-  for (let from = 0, to = 0; from < source.length && !fault; from = to) {
+  const tree = new Tree(source, parser)
+  for (let from = 0, to = 0; from < source.length && !tree.fault; from = to) {
     to = chunkEnd(source, from + CHUNK_CHARACTERS)
     parser.write(source.slice(from, to))
   }
-  if (!fault) parser.close()
-  if (fault) return { ok: false, fault }
-  if (!root) return refused(12100, { line: 1, column: 1 }, 'the document has no root element')
-  return { ok: true, root }
+  if (!tree.fault) parser.close()
+  if (tree.fault) return { ok: false, fault: tree.fault }
+  if (!tree.root) return refused(12100, { line: 1, column: 1 }, 'the document has no root element')
+  return { ok: true, root: tree.root }
+}
+
+/** Builds the elements from what the parser tells, and keeps the first fault. */
+class Tree {
+  root: Element | null = null
+  fault: Fault | null = null
+  readonly #source: string
+  readonly #parser: SaxesParser
+  readonly #places: (index: number) => Place
+  readonly #stack: OpenElement[] = []
+  #verbs = 0
+  /** Depth of the Say that is open; 0 outside. */
+  #say = 0
+
+  constructor(source: string, parser: SaxesParser) {
+    this.#source = source
+    this.#parser = parser
+    this.#places = placesOf(source)
+    parser.on('error', error => this.#malformed(sentence(error.message)))
+    parser.on('doctype', () => this.#fail(12100, this.#here(), 'a DOCTYPE is not allowed'))
+    parser.on('xmldecl', ({ version }) => {
+      if (version !== undefined && version !== '1.0') {
+        this.#fail(12101, this.#here(), `XML version ${version} is not supported`)
+      }
+    })
+    parser.on('opentagstart', ({ name }) => this.#open(name))
+    parser.on('attribute', ({ name, value }) => {
+      const open = this.#stack.at(-1)
+      if (open) open.attributes[name] = { value, ...this.#places(attributeStart(source, parser.position)) }
+    })
+    parser.on('text', text => this.#stack.at(-1)?.children.push(text))
+    parser.on('cdata', text => this.#stack.at(-1)?.children.push(text))
+    parser.on('closetag', () => this.#close())
+  }
+
+  #open(name: string): void {
+    const place = this.#places(this.#source.lastIndexOf('<', this.#parser.position - 1))
+    const parent = this.#stack.at(-1)
+    if (!parent && name !== 'Response') this.#fail(12102, place, `the root element is <${name}>, not <Response>`)
+    if (parent && (parent.name === 'Response' || parent.name === 'Gather')) this.#verbs++
+    if (this.#verbs > LIMITS.verbs) this.#fail(12100, place, `more than ${LIMITS.verbs} verbs`)
+    const depth = this.#stack.length + 1
+    const [over, limit] =
+      this.#say === 0
+        ? [depth > LIMITS.depth, LIMITS.depth]
+        : [depth - this.#say > LIMITS.ssml_depth, LIMITS.ssml_depth]
+    if (over) this.#fail(12100, place, `elements are nested deeper than ${limit}`)
+    this.#stack.push({ name, attributes: Object.create(null), children: [], ...place })
+    if (name === 'Say' && this.#say === 0) this.#say = depth
+  }
+
+  #close(): void {
+    if (this.#say === this.#stack.length) this.#say = 0
+    const closed = this.#stack.pop()
+    if (!closed || this.fault) return
+    // Collected without a prototype and copied as own properties, so that a name such as __proto__ is only a name.
+    const element: Element = { ...closed, attributes: Object.fromEntries(Object.entries(closed.attributes)) }
+    const parent = this.#stack.at(-1)
+    if (parent) parent.children.push(element)
+    else this.root = element
+  }
+
+  #malformed(detail: string): void {
+    if (this.fault) return
+    const ampersand = strayAmpersand(this.#source, this.#parser.position)
+    if (ampersand) this.#fail(12100, this.#places(ampersand.index), ampersand.detail)
+    else this.#fail(12100, (detail.startsWith('unclosed tag') && this.#stack.at(-1)) || this.#here(), detail)
+  }
+
+  #fail(number: number, { line, column }: Place, detail: string): void {
+    this.fault ??= { number, level: 'error', line, column, detail }
+  }
+
+  #here(): Place {
+    return { line: this.#parser.line, column: Math.max(1, this.#parser.columnIndex) }
+  }
 }
 
 /** Not between the halves of a pair or of a line end, where the library would hold a character back. */

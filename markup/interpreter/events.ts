@@ -1,0 +1,194 @@
+import type { Entry, FormParameters, Target } from './facts.ts'
+
+export type Event =
+  | Fetched
+  | { readonly type: 'answered'; readonly id: string }
+  | PlayEnded
+  | { readonly type: 'timer'; readonly id: string }
+  /**
+   * One key press of this leg's far end: `0-9 A-D * #`. Sent only between `digits_on` and `digits_off`, or in a
+   * bridge.
+   */
+  | { readonly type: 'digit'; readonly digit: string }
+  | { readonly type: 'digits_sent'; readonly id: string }
+  | { readonly type: 'speech_started'; readonly id: string }
+  | SpeechResult
+  | { readonly type: 'speech_failed'; readonly id: string; readonly detail: string }
+  | RecordEnded
+  | { readonly type: 'recording_started'; readonly id: string; readonly sid: string; readonly url: string }
+  | { readonly type: 'recording_ended'; readonly id: string; readonly recording: RecordingFacts | null }
+  | ChildProgress
+  | ChildAnswered
+  | ChildEnded
+  | WhisperEnded
+  | { readonly type: 'bridged'; readonly child: string }
+  | { readonly type: 'conference_joined'; readonly id: string; readonly conference_sid: string }
+  | ConferenceLeft
+  | { readonly type: 'queue_joined'; readonly id: string; readonly queue_sid: string }
+  /** An agent's Dial Queue took this caller: the bridge stands. */
+  | { readonly type: 'queue_bridged'; readonly id: string }
+  | QueueLeft
+  | DequeueBridged
+  | DequeueEnded
+  | { readonly type: 'refer_accepted'; readonly id: string; readonly sip_code: number }
+  | ReferEnded
+  | ReferReceived
+  | StreamEnded
+  /**
+   * A background activity (recording, siprec, transcription) failed or ended by itself; kept as a note when a
+   * number.
+   */
+  | { readonly type: 'activity_ended'; readonly id: string; readonly number: number | null; readonly detail: string }
+  /** This leg has ended, for whatever reason (BYE, CANCEL, API, time limit of the call, media lost). */
+  | { readonly type: 'hangup' }
+  /** The API put a new document on this live call: the running verb is cut and the document runs. */
+  | { readonly type: 'update'; readonly entry: Entry; readonly fallback?: Target | null }
+
+export interface Fetched {
+  readonly type: 'fetched'
+  readonly id: string
+  readonly result:
+    | {
+        readonly ok: true
+        /** The decoded body; empty for `audio/*` (the interpreter plays `final_url`). */
+        readonly text: string
+        /** Media type without parameters, lower case; empty when the reply had none. */
+        readonly content_type: string
+        /**
+         * After HTTP redirects: the base for relative URLs. With the user information of the request when it was not
+         * redirected to another origin, so that relative actions keep their Basic credentials; notes never show it.
+         */
+        readonly final_url: string
+      }
+    | { readonly ok: false; readonly number: number; readonly detail: string }
+}
+
+export interface PlayEnded {
+  readonly type: 'play_ended'
+  readonly id: string
+  /** Items (by index) that could not be played: 11200 not to be had, 13420 not a usable type, 13512 and the like. */
+  readonly failures: readonly { readonly item: number; readonly number: number; readonly detail: string }[]
+}
+
+export interface SpeechResult {
+  readonly type: 'speech_result'
+  readonly id: string
+  readonly text: string
+  /** 0..1 */
+  readonly confidence: number
+  readonly language: string | null
+}
+
+export interface RecordingFacts {
+  readonly sid: string
+  /** Our `.wav` URL. */
+  readonly url: string
+  /** Whole seconds, after trimming. */
+  readonly duration_seconds: number
+}
+
+export interface RecordEnded {
+  readonly type: 'record_ended'
+  readonly id: string
+  readonly reason: 'silence' | 'key' | 'max_length' | 'hangup' | 'stopped' | 'failed'
+  /** The ending key when the reason is `key`. */
+  readonly key: string | null
+  /** Null: nothing worth keeping was recorded; `absent` says why (16101 too short, 16102 silent). */
+  readonly recording: RecordingFacts | null
+  readonly absent: 16101 | 16102 | null
+}
+
+/** `initiated`: the INVITE leaves (the call_sid is known); `ringing` 180; `early_media` 183 with SDP or RTP. */
+export interface ChildProgress {
+  readonly type: 'child_progress'
+  readonly child: string
+  readonly state: 'initiated' | 'ringing' | 'early_media'
+  readonly call_sid: string
+}
+
+export interface ChildAnswered {
+  readonly type: 'child_answered'
+  readonly child: string
+  readonly call_sid: string
+}
+
+/**
+ * The child is over for this Dial (also when the API redirected the child away: `completed`). `duration_seconds` is
+ * from its answer, null when never answered. `headers` are X- headers of its final response or BYE.
+ */
+export interface ChildEnded {
+  readonly type: 'child_ended'
+  readonly child: string
+  readonly status: 'completed' | 'busy' | 'no-answer' | 'failed' | 'canceled'
+  readonly call_sid: string | null
+  readonly duration_seconds: number | null
+  readonly sip_code: number | null
+  readonly sip_call_id: string | null
+  readonly headers: FormParameters
+  /** Number of voice-compat.md §15 that explains a failure (13224, 13225, 13227, 13254 …), else null. */
+  readonly number: number | null
+  readonly detail: string | null
+}
+
+/** `finished`: bridge now. `hangup`, `failed`: the child is not wanted; the interpreter ends it. */
+export interface WhisperEnded {
+  readonly type: 'whisper_ended'
+  readonly child: string
+  readonly outcome: 'finished' | 'hangup' | 'failed'
+}
+
+/** `number` when the room refused this leg: 16020 full, 16025 label in use, 13240 coach unknown. */
+export interface ConferenceLeft {
+  readonly type: 'conference_left'
+  readonly id: string
+  readonly number: number | null
+  readonly detail: string | null
+}
+
+export interface QueueLeft {
+  readonly type: 'queue_left'
+  readonly id: string
+  readonly result: 'bridged' | 'bridging-in-process' | 'hangup' | 'leave' | 'queue-full' | 'error' | 'system-error'
+  readonly queue_sid: string | null
+  readonly queue_time_seconds: number
+}
+
+export interface DequeueBridged {
+  readonly type: 'dequeue_bridged'
+  readonly id: string
+  readonly queue_sid: string
+  readonly call_sid: string
+  readonly queue_time_seconds: number
+}
+
+export interface DequeueEnded {
+  readonly type: 'dequeue_ended'
+  readonly id: string
+  readonly result: 'bridged' | 'redirected' | 'queue-empty' | 'error'
+  /** Of the bridge; null when there was none. */
+  readonly duration_seconds: number | null
+}
+
+/** Codes are null when none came. `sip_code` is of the response to REFER, `notify_code` of the last sipfrag. */
+export interface ReferEnded {
+  readonly type: 'refer_ended'
+  readonly id: string
+  readonly sip_code: number | null
+  readonly notify_code: number | null
+}
+
+/** A bridged leg asks for a transfer. `target` is the Refer-To as received; `headers` its X- headers. */
+export interface ReferReceived {
+  readonly type: 'refer_received'
+  readonly leg: 'self' | string
+  readonly target: string
+  readonly headers: FormParameters
+}
+
+/** `number` 319xx when it ended by a fault, null when it ended well. */
+export interface StreamEnded {
+  readonly type: 'stream_ended'
+  readonly id: string
+  readonly number: number | null
+  readonly detail: string | null
+}
