@@ -56,6 +56,7 @@ async function bootstrap(config: Config): Promise<Bootstrapped> {
 const asShell = (made: Bootstrapped): string =>
   Object.entries({
     STROWGER_URL: made.base_url,
+    STROWGER_SIP: `${made.sip.host}:${made.sip.udp}`,
     STROWGER_PROJECT: made.project_id,
     STROWGER_API_KEY: made.api_key,
     ACCOUNT_SID: made.account_sid,

@@ -4,6 +4,9 @@ import type { Behaviour, SandboxCall } from './behaviours.ts'
 import type { Remote, RtpSession } from './rtp.ts'
 import { answerFor, remoteOf } from './sdp.ts'
 
+/** Networks end a call whose other side is gone for good; nothing else would tell when the edge was killed. */
+const QUIET_LIMIT_MS = 90_000
+
 /** One call that reached the sandbox carrier: what its behaviour may do, carried out on SIP and RTP. */
 export class CallOfSandbox implements SandboxCall {
   readonly called: string
@@ -11,6 +14,7 @@ export class CallOfSandbox implements SandboxCall {
   readonly #call: Call
   readonly #address: string
   readonly #waits = new Set<NodeJS.Timeout>()
+  readonly #watch: NodeJS.Timeout
   #remote: Remote
 
   constructor(parts: { call: Call; called: string; rtp: RtpSession; remote: Remote; address: string }) {
@@ -19,6 +23,9 @@ export class CallOfSandbox implements SandboxCall {
     this.#call = parts.call
     this.#address = parts.address
     this.#remote = parts.remote
+    this.#watch = setInterval(() => {
+      if (this.rtp.quiet_ms > QUIET_LIMIT_MS) this.hangUp()
+    }, QUIET_LIMIT_MS / 10)
     parts.call.events.ended = () => this.#end()
     parts.call.events.request = request => this.#within(request)
   }
@@ -86,6 +93,7 @@ export class CallOfSandbox implements SandboxCall {
   }
 
   #end(): void {
+    clearInterval(this.#watch)
     for (const timer of this.#waits) clearTimeout(timer)
     this.#waits.clear()
     this.rtp.close()

@@ -40,6 +40,7 @@ export class RtpSession {
   #heard: Buffer[] = []
   #timer: NodeJS.Timeout | undefined
   #next_at = 0
+  #last_heard_at = 0
 
   private constructor(socket: Socket) {
     this.#socket = socket
@@ -56,6 +57,11 @@ export class RtpSession {
     })
   }
 
+  /** Milliseconds since a packet came, or since the start when none has. */
+  get quiet_ms(): number {
+    return this.#timer === undefined ? 0 : performance.now() - this.#last_heard_at
+  }
+
   get port(): number {
     return this.#socket.address().port
   }
@@ -64,6 +70,7 @@ export class RtpSession {
     this.#remote = remote
     if (this.#timer) return
     this.#next_at = performance.now()
+    this.#last_heard_at = this.#next_at
     this.#timer = setInterval(() => this.#tick(), PTIME_MS / 2)
   }
 
@@ -99,6 +106,7 @@ export class RtpSession {
   }
 
   #received(packet: Buffer): void {
+    this.#last_heard_at = performance.now()
     const remote = this.#remote
     if (!remote || packet.length < 12 || (packet[0] ?? 0) >> 6 !== 2) return
     if (((packet[1] ?? 0) & 0x7f) !== remote.payload_type || this.#mode.kind !== 'echo') return

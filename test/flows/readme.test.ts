@@ -1,0 +1,42 @@
+import { execFile } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import t from 'tap'
+import { levelDbm0, readWavFile } from '../support/audio.ts'
+import { world } from '../support/world.ts'
+
+// The commands of the README, as they stand there, one after the other.
+
+const blocks = [...readFileSync('README.md', 'utf8').matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map(match => match[1] ?? '')
+
+t.test('the first call and the first trunk of the README work as written', async t => {
+  const [, load, create, fetchCall, download, trunk, pbx] = blocks
+  const w = await world(t)
+  const folder = mkdtempSync(join(tmpdir(), 'strowger-readme-'))
+  t.teardown(() => rmSync(folder, { recursive: true }))
+  const wait = `for i in $(seq 60); do ${fetchCall} grep -q '"status":"completed"' ended.json && break; sleep 0.5; done`
+  const script = [
+    'set -e',
+    `ln -s ${process.cwd()}/bin ${process.cwd()}/fixtures .`,
+    ...[load, create, wait, fetchCall, download, `${trunk?.trimEnd()} > trunk.json`],
+    'sleep 1.5 # a new trunk is applied in the background',
+    pbx,
+    'echo through',
+  ].join('\n')
+  const env = {
+    PATH: process.env['PATH'] ?? '',
+    STROWGER_DATA: w.data_dir,
+    STROWGER_HTTP_PORT: new URL(w.base_url).port,
+    STROWGER_SIP_PORT: String(w.sip.port),
+  }
+  const { stdout } = await promisify(execFile)('bash', ['-c', script], { cwd: folder, env, timeout: 90_000 })
+  t.match(stdout, /through\n$/)
+  t.equal(JSON.parse(readFileSync(join(folder, 'ended.json'), 'utf8')).status, 'completed')
+  const wav = readWavFile(join(folder, 'recording.wav'))
+  t.ok(wav.duration_ms > 3000 && levelDbm0(wav.channels[0] ?? new Int16Array(1)) > -40, 'speech can be heard')
+  t.match(JSON.parse(readFileSync(join(folder, 'trunk.json'), 'utf8')), { trunk: { id: /^trk_/ } })
+  const cdr = await w.state.db.selectFrom('cdr').selectAll().where('origin', '=', 'trunk').executeTakeFirstOrThrow()
+  t.match(cdr, { status: 'completed', to_number: '+2348030000006' })
+})
