@@ -3,6 +3,7 @@ import * as firstCall from './0001-first-call.ts'
 import * as admission from './0002-admission.ts'
 import * as control from './0003-control.ts'
 import * as signaling from './0004-signaling.ts'
+import * as voice from './0005-voice.ts'
 
 /** In order of name; a migration that has landed is never edited. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -10,4 +11,5 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0002-admission': admission,
   '0003-control': control,
   '0004-signaling': signaling,
+  '0005-voice': voice,
 }

@@ -131,6 +131,8 @@ export interface RecordingTable {
   sha256: string | null
   /** Number that says why a recording is absent (16101 too short, 16102 silent). */
   error_number: number | null
+  /** When it is deleted; null until the storage task has looked at it. */
+  expires_at: Instant | null
   created_at: Instant
   updated_at: Instant
 }

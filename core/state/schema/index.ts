@@ -4,6 +4,7 @@ import type * as control from './control.ts'
 import type * as policies from './policies.ts'
 import type * as rating from './rating.ts'
 import type * as signaling from './signaling.ts'
+import type * as voice from './voice.ts'
 
 /** All tables. A table's columns are named as the specification names the fields. */
 export interface Schema {
@@ -63,6 +64,7 @@ export interface Schema {
   recording_consent: control.RecordingConsentTable
   target_evidence: signaling.TargetEvidenceTable
   media_quality: signaling.MediaQualityTable
+  simulated_call: voice.SimulatedCallTable
 }
 
 export type * from './calls.ts'
@@ -72,3 +74,4 @@ export type * from './control.ts'
 export type * from './policies.ts'
 export type * from './rating.ts'
 export type * from './signaling.ts'
+export type * from './voice.ts'
