@@ -6,6 +6,7 @@ void srtp_tests();
 void stream_tests();
 void decode_tests();
 void recording_tests();
+void engine_tests();
 
 int main() {
   rtp_tests();
@@ -13,6 +14,7 @@ int main() {
   stream_tests();
   decode_tests();
   recording_tests();
+  engine_tests();
   std::printf("1..%d\n", check::count);
   return check::failed ? 1 : 0;
 }
