@@ -26,6 +26,8 @@ import { CallRegistry } from './b2bua/registry.ts'
 import { CommandTaker } from './commands.ts'
 import type { InboundRequest, SipStack } from './drachtio/types.ts'
 import { createNodeMetrics } from './metrics.ts'
+import { Queues } from './scripts/queues.ts'
+import { Rooms } from './scripts/rooms.ts'
 import { Configuration } from './trunks/configuration.ts'
 import { DigestAuthenticator } from './trunks/digest.ts'
 import { TargetHealth } from './trunks/health.ts'
@@ -84,6 +86,8 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
     metrics,
     calls,
     health,
+    rooms: new Rooms(),
+    queues: new Queues(),
     snapshot: () => configuration.current,
     draining: () => draining,
     authToken: project_id => {
@@ -140,6 +144,8 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
     () => sip.counts().transactions,
   )
   metrics.gauge('strowger_media_listeners', 'Legs and recordings that this node listens to', () => media.listening)
+  metrics.gauge('strowger_conferences', 'Conferences of this node', () => ctx.rooms.size)
+  metrics.gauge('strowger_queued_callers', 'Callers that wait in queues of this node', () => ctx.queues.waiting)
   metrics.gauge('strowger_calls_waiting', 'API calls that wait for their turn', () => originator.waiting)
   metrics.gauge('strowger_edge_connected', '1 while the link to the SIP server stands', () => Number(sip.connected))
   metrics.gauge('strowger_media_connected', '1 while the media worker is there', () => Number(media.connected))

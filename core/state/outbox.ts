@@ -45,6 +45,8 @@ export async function enqueueStatusCallback(
     .where('call_sid', '=', row.sid)
     .where('kind', '=', 'status_callback')
     .where('url', '=', url)
+    // Conferences and streams of the call may report to the same URL; each counts for itself.
+    .where('parameters', 'like', '%call-progress-events%')
     .executeTakeFirstOrThrow()
   const parameters = callbackParameters(callFactsOf(row, request), {
     event,
@@ -94,6 +96,8 @@ export async function enqueueRecordingCallback(
 export interface Enqueued {
   readonly kind: OutboxTable['kind']
   readonly call_sid: string
+  /** What its order is of, in place of the call. */
+  readonly ordering?: string
   readonly project_id: string
   readonly url: string
   readonly method: 'GET' | 'POST'
@@ -107,7 +111,7 @@ export async function enqueue(trx: Trx, wanted: Enqueued): Promise<void> {
   await trx
     .insertInto('outbox')
     .values({
-      ordering_key: `${wanted.call_sid} ${wanted.url}`,
+      ordering_key: `${wanted.ordering ?? wanted.call_sid} ${wanted.url}`,
       project_id: wanted.project_id,
       kind: wanted.kind,
       call_sid: wanted.call_sid,

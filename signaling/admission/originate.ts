@@ -1,5 +1,5 @@
 import { ending } from '../../core/domain/calls/endings.ts'
-import { readCallRequest } from '../../core/domain/calls/request.ts'
+import { type RecordRequest, readCallRequest } from '../../core/domain/calls/request.ts'
 import { sipRefusal } from '../../core/domain/reasons/index.ts'
 import type { Timer } from '../../core/runtime/clock.ts'
 import { type CallRow, finishCall } from '../../core/state/running-calls.ts'
@@ -7,6 +7,8 @@ import type { Context } from '../b2bua/context.ts'
 import { OutboundCall } from '../b2bua/outbound-call.ts'
 import type { OutboundLeg } from '../b2bua/outbound-leg.ts'
 import { ownTargets } from '../b2bua/routes.ts'
+import { detectMachine, readDetection, tellDetected } from '../scripts/detection.ts'
+import { Recorder } from '../scripts/recorder.ts'
 import { Script, type ScriptEntry } from '../scripts/script.ts'
 import { admitRow, hopsToWorld, limitsOf, trunkOfCaller } from './place.ts'
 
@@ -111,7 +113,22 @@ export class Originator {
           send_digits.replace(/[a-d]/g, key => key.toUpperCase()),
         )
         .catch(err => call.log.info({ err }, 'digits could not be sent'))
-    const entry = entryOf(call)
+    const { record } = call.request
+    if (record) recordCall(call, leg, record)
+    const detection = readDetection(call.request.machine_detection)
+    let entry = entryOf(call)
+    // Typed digits and detection do not go together (voice-compat.md §12.4).
+    if (detection && !send_digits) {
+      const found = detectMachine(call, leg, detection)
+      if (detection.asynchronous)
+        void found.then(detected => detected && detection.callback && tellDetected(call, detected, detection.callback))
+      else {
+        const detected = await found
+        if (detected && entry.entry.kind === 'request')
+          entry = { ...entry, entry: { ...entry.entry, parameters: { ...detected } } }
+      }
+      if (call.ended) return
+    }
     call.run(
       new Script(
         {
@@ -179,4 +196,30 @@ export function entryOf(call: OutboundCall): ScriptEntry {
     entry: url ? { kind: 'request', url, method: method ?? 'POST' } : { kind: 'inline', text: markup ?? '<Response/>' },
     fallback: fallback_url ? { url: fallback_url, method: fallback_method ?? 'POST' } : null,
   }
+}
+
+/** `Record` of a create: the whole call from its answer. */
+function recordCall(call: OutboundCall, leg: OutboundLeg, wanted: RecordRequest): void {
+  const dual = wanted.channels === 'dual' || wanted.channels === 2
+  new Recorder({ call, leg }, () => undefined).start(
+    {
+      type: 'start_recording',
+      id: 'call',
+      source: 'StartCallRecordingAPI',
+      name: null,
+      child: null,
+      channels: dual ? 2 : 1,
+      track: wanted.track ?? 'both',
+      trim: wanted.trim === true || wanted.trim === 'trim-silence',
+      callback: wanted.status_callback
+        ? {
+            url: wanted.status_callback,
+            method: wanted.status_callback_method ?? 'POST',
+            events: wanted.status_callback_events ?? ['completed'],
+          }
+        : null,
+    },
+    null,
+    'OutboundAPI',
+  )
 }

@@ -44,6 +44,7 @@ export abstract class Call {
   #limit: Timer | null = null
   #money: Timer | null = null
   #ringing = false
+  readonly #mediaWatchers = new Set<(event: MediaEvent) => void>()
   readonly #endListeners: ((ending: Ending) => void)[] = []
 
   constructor(ctx: Context, row: CallRow, session: MediaSession) {
@@ -177,8 +178,15 @@ export abstract class Call {
     return this.#answered_ms === null ? 0 : this.ctx.clock.monotonic_ms() - this.#answered_ms
   }
 
+  /** Every event of every leg's media, until the returned function is called. */
+  watchMedia(watcher: (event: MediaEvent) => void): () => void {
+    this.#mediaWatchers.add(watcher)
+    return () => this.#mediaWatchers.delete(watcher)
+  }
+
   /** Each leg's samples are kept; a call that nobody is heard on any more is ended (design section 4). */
   protected mediaSample(leg: Leg, event: MediaEvent): void {
+    for (const watcher of this.#mediaWatchers) watcher(event)
     if (event.event === 'leg.stats') {
       const now_ms = this.ctx.clock.now()
       const { leg_id, stats } = event

@@ -7,6 +7,8 @@ import type { State } from '../../core/state/index.ts'
 import type { AdmissionGate } from '../admission/gate.ts'
 import type { SipStack } from '../drachtio/types.ts'
 import type { NodeMetrics } from '../metrics.ts'
+import type { Queues } from '../scripts/queues.ts'
+import type { Rooms } from '../scripts/rooms.ts'
 import type { TargetHealth } from '../trunks/health.ts'
 import type { Snapshot } from '../trunks/snapshot.ts'
 import type { MediaHub } from './media.ts'
@@ -27,6 +29,8 @@ export interface Context {
   readonly metrics: NodeMetrics
   readonly calls: CallRegistry
   readonly health: TargetHealth
+  readonly rooms: Rooms
+  readonly queues: Queues
   snapshot(): Snapshot
   /** New calls are refused; those that run go on. */
   draining(): boolean

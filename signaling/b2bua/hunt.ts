@@ -146,6 +146,7 @@ export class Hunt {
         ...this.#forward(),
         sent: facts => {
           this.#started_ms ??= this.#ctx.clock.monotonic_ms()
+          attempt.sent(facts.call_id)
           this.#listener.attempt(hop, facts)
         },
         progress: (response, early) => {
@@ -254,6 +255,7 @@ export class Hunt {
         if (id !== null) await updateAttempt(trx, id, changes)
       })
     return {
+      sent: (sip_call_id: string): void => write({ sip_call_id }),
       provisional: (response: SipResponse): void => {
         if (provisional) return
         provisional = true

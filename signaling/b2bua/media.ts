@@ -27,6 +27,10 @@ const EVENTS = [
   'leg.silent',
   'leg.srtp_failed',
   'leg.stats',
+  'fork.started',
+  'fork.warning',
+  'fork.ended',
+  'amd.result',
 ] as const satisfies EventName[]
 
 /** The media worker as calls see it: sessions by owner, events by leg or recording. */

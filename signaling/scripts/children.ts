@@ -4,6 +4,7 @@ import { placeChild } from '../admission/place.ts'
 import type { OutboundCall } from '../b2bua/outbound-call.ts'
 import type { OutboundLeg } from '../b2bua/outbound-leg.ts'
 import type { InboundRequest } from '../drachtio/types.ts'
+import { detectMachine, tellDetected } from './detection.ts'
 import { Script } from './script.ts'
 
 interface Child {
@@ -185,7 +186,10 @@ export class Children {
         initiated: () => this.#emit({ type: 'child_progress', child: name, state: 'initiated', call_sid: call_sid() }),
         ringing: () => this.#emit({ type: 'child_progress', child: name, state: 'ringing', call_sid: call_sid() }),
         early: () => this.#emit({ type: 'child_progress', child: name, state: 'early_media', call_sid: call_sid() }),
-        answered: () => this.#emit({ type: 'child_answered', child: name, call_sid: call_sid() }),
+        answered: leg => {
+          this.#detect(child, leg)
+          this.#emit({ type: 'child_answered', child: name, call_sid: call_sid() })
+        },
         digit: (digit, by) => this.#keyOfChild(child, digit, by),
         refer: (request: InboundRequest) => this.#script.referred(name, request),
         ended: () => this.#ended(child),
@@ -196,6 +200,14 @@ export class Children {
     })
     if (placed && 'refused' in placed) return this.#refused(child, placed.refused)
     if (child.wanted !== null) void child.call?.end({ cause: END_CAUSES[child.wanted] })
+  }
+
+  #detect({ call, command }: Child, leg: OutboundLeg): void {
+    const { machine_detection } = command
+    if (!machine_detection || !call) return
+    void detectMachine(call, leg, machine_detection).then(
+      detected => detected && machine_detection.callback && tellDetected(call, detected, machine_detection.callback),
+    )
   }
 
   /** Keys of the child pass to this leg by themselves when they are RFC 4733. */

@@ -8,6 +8,8 @@ interface Http {
   readonly call: Call
   readonly cookies: CookieJar
   readonly signal: AbortSignal
+  /** Beyond the standard set: of the queue or conference that a document is heard in. */
+  readonly parameters: () => Readonly<Record<string, string>>
 }
 
 /** A document, as the event that the interpreter waits for. */
@@ -23,13 +25,13 @@ export async function fetchDocument(http: Http, command: Fetch): Promise<Fetched
   const reply = await call.ctx.voice.send({
     url: command.url,
     method: command.method,
-    parameters: Object.entries({ ...call.parameters(), ...command.parameters }),
+    parameters: Object.entries(parametersOf(http, command)),
     auth_token,
     reply: 'document',
     cookies,
     signal,
   })
-  remember(call, command, reply)
+  remember(http, command, reply)
   return { type: 'fetched', id: command.id, result: resultOf(reply) }
 }
 
@@ -41,12 +43,12 @@ export async function sendCallback(http: Http, command: Callback): Promise<void>
   const reply = await call.ctx.voice.send({
     url: command.url,
     method: command.method,
-    parameters: Object.entries({ ...call.parameters(), ...command.parameters }),
+    parameters: Object.entries(parametersOf(http, command)),
     auth_token,
     reply: 'ignored',
     cookies,
   })
-  remember(call, command, reply)
+  remember(http, command, reply)
 }
 
 function resultOf(reply: VoiceReply): Fetched['result'] {
@@ -71,10 +73,17 @@ function decode(body: Buffer, header: string): string {
   }
 }
 
-function remember(call: Call, command: Fetch | Callback, reply: VoiceReply): void {
+const parametersOf = ({ call, parameters }: Http, command: Fetch | Callback): Record<string, string> => ({
+  ...call.parameters(),
+  ...parameters(),
+  ...command.parameters,
+})
+
+function remember(http: Http, command: Fetch | Callback, reply: VoiceReply): void {
+  const { call } = http
   const now_ms = call.ctx.clock.now()
   const { method } = command
-  const parameters = { ...call.parameters(), ...command.parameters }
+  const parameters = parametersOf(http, command)
   const { ok, status, duration_ms } = reply
   const told = {
     ok,

@@ -61,12 +61,17 @@ export class Player {
   }
 
   ring(country: string): void {
+    this.loop([{ kind: 'ringback', country }])
+  }
+
+  /** Until `stopRing`: ring tone, or what a waiting caller hears. */
+  loop(sources: PlaySource[]): void {
     if (this.#ringing) return
     this.#ringing = true
     this.#request({
       leg_id: this.#host.leg.id,
       play_id: `${this.#prefix}-${RING}`,
-      sources: [{ kind: 'ringback', country }],
+      sources,
       loop: 0,
     })
   }

@@ -34,13 +34,13 @@ const LEAST_MS = 100
 
 /** Recordings of one script: rows, files, callbacks. Their ends come from the media worker, also after the leg's. */
 export class Recorder {
-  readonly #host: ScriptHost
+  readonly #host: Pick<ScriptHost, 'call' | 'leg'>
   readonly #emit: (event: Event) => void
   /** Sid by command id. */
   readonly #live = new Map<string, string>()
   #last: { sid: string; url: string; duration_seconds: number } | null = null
 
-  constructor(host: ScriptHost, emit: (event: Event) => void) {
+  constructor(host: Pick<ScriptHost, 'call' | 'leg'>, emit: (event: Event) => void) {
     this.#host = host
     this.#emit = emit
   }
@@ -82,14 +82,14 @@ export class Recorder {
   }
 
   /** A recording in the background: of this leg's call, or of it and a child. */
-  start(command: StartRecording, child: Leg | null): void {
+  start(command: StartRecording, child: Leg | null, source: string = command.source): void {
     const { leg } = this.#host
     const one_way = command.track !== 'both'
     const left = command.track === 'outbound' && child ? child.id : leg.id
     const channels = one_way ? 1 : command.channels
     void this.#begin({
       id: command.id,
-      source: command.child === null ? 'StartCallRecordingAPI' : 'DialVerb',
+      source,
       channels,
       track: command.track,
       callback: command.callback,

@@ -12,6 +12,7 @@ import type {
   Step,
   Target,
 } from '../../markup/interpreter/types.ts'
+import type { PlaySource } from '../../media/protocol/schema.ts'
 import type { Call } from '../b2bua/call.ts'
 import type { Leg } from '../b2bua/leg.ts'
 import type { MediaEvent } from '../b2bua/media.ts'
@@ -21,6 +22,7 @@ import { fetchDocument, sendCallback } from './documents.ts'
 import { Player } from './player.ts'
 import { Recorder } from './recorder.ts'
 import { Referrals } from './referrals.ts'
+import { Streams } from './streams.ts'
 
 /** What a script begins with. */
 export interface ScriptEntry {
@@ -41,12 +43,17 @@ export interface ScriptHost {
   /** Early media for an unanswered caller; false when there can be none. */
   early(): Promise<boolean>
   ring(): void
+  /** Parameters of its requests beyond the call's: of a queue or conference. */
+  parameters?(): Readonly<Record<string, string>>
   /** A whisper or wait document is over. */
-  done?(outcome: 'finished' | 'hangup' | 'leave' | 'failed' | 'gone'): void
+  done?(outcome: WaitOutcome): void
 }
+
+export type WaitOutcome = 'finished' | 'hangup' | 'leave' | 'failed' | 'gone'
 
 /** How long a script may outlive its leg: for the last request of a Record or Dial. */
 const AFTERLIFE_MS = 30_000
+const WAIT_AGAIN_MS = 500
 
 /** Carries out one run on one leg: commands become media, SIP and HTTP; what comes of them becomes events. */
 export class Script {
@@ -58,6 +65,10 @@ export class Script {
   readonly #recorder: Recorder
   readonly #children: Children
   readonly #referrals: Referrals
+  readonly #streams: Streams
+  /** What the leg hears while it waits in a queue or room: a run of its own. */
+  #waiting: Script | null = null
+  #again: Timer | null = null
   readonly #abort = new AbortController()
   readonly #queue: Event[] = []
   #run: Run | null = null
@@ -76,6 +87,7 @@ export class Script {
     this.#recorder = new Recorder(host, emit)
     this.#children = new Children(this, emit)
     this.#referrals = new Referrals(host, emit)
+    this.#streams = new Streams(host, emit)
   }
 
   get done(): boolean {
@@ -123,11 +135,63 @@ export class Script {
 
   digit(digit: string, by: 'media' | 'info'): void {
     if (this.#collecting || this.#children.bridged !== null) this.emit({ type: 'digit', digit })
+    this.#waiting?.digit(digit, 'media')
     if (by === 'info') this.#children.passKey(digit)
   }
 
   media(event: MediaEvent): void {
     this.#player.media(event)
+    this.#streams.media(event)
+    this.#waiting?.media(event)
+  }
+
+  /** Until `stopWaiting`. */
+  holdMusic(sources: PlaySource[]): void {
+    this.#player.loop(sources)
+  }
+
+  /** A document for a leg that waits; `again`: it begins anew at its end. */
+  waitWith(wait: {
+    readonly kind: 'queue_wait' | 'conference_wait' | 'whisper'
+    readonly target: Target
+    readonly again: boolean
+    readonly parameters: () => Readonly<Record<string, string>>
+    readonly done: (outcome: WaitOutcome) => void
+  }): void {
+    if (this.#done || this.#gone) return
+    const { host } = this
+    this.#waiting = new Script(
+      {
+        call: host.call,
+        leg: host.leg,
+        direction: host.direction,
+        answer: () => Promise.resolve(),
+        reject: () => undefined,
+        hangup: () => undefined,
+        early: () => Promise.resolve(false),
+        ring: () => undefined,
+        parameters: wait.parameters,
+        done: outcome => {
+          this.#waiting = null
+          wait.done(outcome)
+          if (!wait.again || outcome !== 'finished' || this.#done || this.#gone) return
+          // A document that takes no time must not become a storm of requests.
+          this.#again = host.call.ctx.clock.after(WAIT_AGAIN_MS, () => this.waitWith(wait))
+        },
+      },
+      { kind: wait.kind, entry: { kind: 'request', ...wait.target }, fallback: null },
+      this.cookies,
+    )
+    this.#waiting.start()
+  }
+
+  stopWaiting(): void {
+    this.#again?.cancel()
+    this.#again = null
+    const waiting = this.#waiting
+    this.#waiting = null
+    waiting?.drop()
+    if (!this.host.leg.ended) this.#player.stopRing()
   }
 
   referred(leg: 'self' | string, request: InboundRequest): void {
@@ -144,7 +208,10 @@ export class Script {
     if (this.#gone) return
     this.#gone = true
     this.#player.drop()
+    this.#streams.drop()
+    this.stopWaiting()
     this.emit({ type: 'hangup' })
+    this.#leaveShared()
     if (this.#done) return
     this.#afterlife = this.host.call.ctx.clock.after(AFTERLIFE_MS, () => this.#finish())
   }
@@ -291,6 +358,30 @@ export class Script {
       case 'answer_refer':
         this.#referrals.answer(command, child => this.#children.leg(child))
         return
+      case 'join_conference':
+        call.ctx.rooms.join(this, command, event => this.emit(event))
+        return
+      case 'leave_conference':
+        call.ctx.rooms.leave(this)
+        return
+      case 'enqueue':
+        call.ctx.queues.enqueue(this, command, event => this.emit(event))
+        return
+      case 'leave_queue':
+        call.ctx.queues.leave(this, 'leave')
+        return
+      case 'dequeue':
+        call.ctx.queues.dequeue(this, command, event => this.emit(event))
+        return
+      case 'stop_dequeue':
+        call.ctx.queues.stopDequeue(this)
+        return
+      case 'start_stream':
+        this.#streams.start(command)
+        return
+      case 'stop_stream':
+        this.#streams.stop(command.id)
+        return
       case 'note':
         call.event(command.level, command.number, {
           url: command.url,
@@ -317,38 +408,6 @@ export class Script {
         note()
         this.emit({ type: 'speech_failed', id: command.id, detail: 'no speech recognizer is configured' })
         return
-      case 'join_conference':
-        note()
-        this.emit({
-          type: 'conference_left',
-          id: command.id,
-          number: 13000,
-          detail: 'conferences are not available',
-        })
-        return
-      case 'enqueue':
-        note()
-        this.emit({
-          type: 'queue_left',
-          id: command.id,
-          result: 'system-error',
-          queue_sid: null,
-          queue_time_seconds: 0,
-        })
-        return
-      case 'dequeue':
-        note()
-        this.emit({ type: 'dequeue_ended', id: command.id, result: 'error', duration_seconds: null })
-        return
-      case 'start_stream':
-        note()
-        this.emit({
-          type: 'stream_ended',
-          id: command.id,
-          number: 31901,
-          detail: 'media streams are not available',
-        })
-        return
       case 'start_siprec':
       case 'start_transcription':
         note()
@@ -374,13 +433,24 @@ export class Script {
     for (const timer of this.#timers.values()) timer.cancel()
     this.#timers.clear()
     this.#abort.abort()
+    this.stopWaiting()
     if (!this.#gone) this.#player.drop()
+    this.#leaveShared()
     this.#children.drop()
     this.#referrals.drop()
   }
 
+  /** Rooms and queues hold no script that is over. */
+  #leaveShared(): void {
+    const { rooms, queues } = this.host.call.ctx
+    rooms.leave(this)
+    queues.leave(this, 'hangup')
+    queues.stopDequeue(this)
+  }
+
   #http() {
-    return { call: this.host.call, cookies: this.cookies, signal: this.#abort.signal }
+    const parameters = (): Readonly<Record<string, string>> => this.host.parameters?.() ?? {}
+    return { call: this.host.call, cookies: this.cookies, signal: this.#abort.signal, parameters }
   }
 }
 

@@ -1,0 +1,85 @@
+import { enqueue } from '../../core/state/outbox.ts'
+import type { Target } from '../../markup/interpreter/types.ts'
+import type { Call } from '../b2bua/call.ts'
+import type { Leg } from '../b2bua/leg.ts'
+
+/** Answering-machine detection on a leg that has just been answered (voice-compat.md §12.4). */
+
+export interface DetectionSettings {
+  readonly mode: 'Enable' | 'DetectMessageEnd'
+  readonly timeout_seconds: number
+  readonly speech_threshold_ms: number
+  readonly speech_end_threshold_ms: number
+  readonly silence_timeout_ms: number
+}
+
+export interface Detected {
+  readonly AnsweredBy: string
+  /** Milliseconds. */
+  readonly MachineDetectionDuration: string
+}
+
+/** Resolves with what was found; null when it cannot be known (the worker refused, or the call ended first). */
+export function detectMachine(call: Call, leg: Leg, settings: DetectionSettings): Promise<Detected | null> {
+  return new Promise(resolve => {
+    const done = (detected: Detected | null): void => {
+      unwatch()
+      resolve(detected)
+    }
+    const unwatch = call.watchMedia(event => {
+      if (event.event === 'amd.result' && event.leg_id === leg.id)
+        done({ AnsweredBy: event.answered_by, MachineDetectionDuration: String(event.duration_ms) })
+    })
+    call.onEnd(() => done(null))
+    leg.session.hub
+      .request('amd.start', {
+        leg_id: leg.id,
+        mode: settings.mode === 'Enable' ? 'enable' : 'message_end',
+        timeout_ms: settings.timeout_seconds * 1000,
+        speech_threshold_ms: settings.speech_threshold_ms,
+        speech_end_threshold_ms: settings.speech_end_threshold_ms,
+        silence_timeout_ms: settings.silence_timeout_ms,
+      })
+      .catch(err => {
+        call.log.info({ err }, 'answering-machine detection could not run')
+        done(null)
+      })
+  })
+}
+
+/** Tells the callback of an asynchronous detection. */
+export async function tellDetected(call: Call, detected: Detected, callback: Target): Promise<void> {
+  const now_ms = call.ctx.clock.now()
+  const parameters = { CallSid: call.sid, AccountSid: call.facts.account_sid, ...detected }
+  await call.persist(trx =>
+    enqueue(trx, {
+      kind: 'status_callback',
+      call_sid: call.sid,
+      project_id: call.project_id,
+      url: callback.url,
+      method: callback.method,
+      parameters,
+      now_ms,
+    }),
+  )
+  call.ctx.bus.ring('outbox', call.sid)
+}
+
+/** The settings as the API keeps them in the call's request; null when there are none. */
+export function readDetection(
+  value: Readonly<Record<string, unknown>> | null | undefined,
+): (DetectionSettings & { readonly asynchronous: boolean; readonly callback: Target | null }) | null {
+  if (!value || (value['mode'] !== 'Enable' && value['mode'] !== 'DetectMessageEnd')) return null
+  const number = (name: string, fallback: number): number =>
+    typeof value[name] === 'number' ? (value[name] as number) : fallback
+  const url = value['callback']
+  return {
+    mode: value['mode'],
+    timeout_seconds: number('timeout_seconds', 30),
+    speech_threshold_ms: number('speech_threshold_ms', 2400),
+    speech_end_threshold_ms: number('speech_end_threshold_ms', 1200),
+    silence_timeout_ms: number('silence_timeout_ms', 5000),
+    asynchronous: value['asynchronous'] === true,
+    callback: typeof url === 'string' ? { url, method: value['callback_method'] === 'GET' ? 'GET' : 'POST' } : null,
+  }
+}

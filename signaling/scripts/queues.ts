@@ -1,0 +1,219 @@
+import { newId } from '../../core/runtime/ids.ts'
+import type { Dequeue, Enqueue, Event } from '../../markup/interpreter/types.ts'
+import { hold } from './hold.ts'
+import type { Script } from './script.ts'
+
+/** Queues of this node, first in first out. A caller and an agent are joined by a conference of two. */
+
+interface Caller {
+  readonly script: Script
+  readonly command: Enqueue
+  readonly emit: (event: Event) => void
+  readonly since_ms: number
+  agent: Agent | null
+  /** Joined to its agent: the moment, else null. */
+  bridged_ms: number | null
+}
+
+interface Agent {
+  readonly script: Script
+  readonly command: Dequeue
+  readonly emit: (event: Event) => void
+  caller: Caller | null
+}
+
+interface Queue {
+  readonly sid: string
+  readonly name: string
+  readonly callers: Caller[]
+  readonly agents: Agent[]
+  max_size: number
+}
+
+const DEFAULT_SIZE = 100
+
+export class Queues {
+  readonly #queues = new Map<string, Queue>()
+
+  get waiting(): number {
+    return [...this.#queues.values()].reduce((sum, queue) => sum + queue.callers.length, 0)
+  }
+
+  enqueue(script: Script, command: Enqueue, emit: (event: Event) => void): void {
+    const key = keyOf(script, command.name)
+    const queue = this.#queues.get(key) ?? {
+      sid: `QU${newId.uuid().replaceAll('-', '')}`,
+      name: command.name,
+      callers: [],
+      agents: [],
+      max_size: DEFAULT_SIZE,
+    }
+    this.#queues.set(key, queue)
+    if (command.max_size !== null) queue.max_size = command.max_size
+    if (queue.callers.filter(caller => !caller.agent).length >= queue.max_size) {
+      emit({ type: 'queue_left', id: command.id, result: 'queue-full', queue_sid: queue.sid, queue_time_seconds: 0 })
+      return
+    }
+    const { clock } = script.host.call.ctx
+    const caller: Caller = { script, command, emit, since_ms: clock.monotonic_ms(), agent: null, bridged_ms: null }
+    queue.callers.push(caller)
+    emit({ type: 'queue_joined', id: command.id, queue_sid: queue.sid })
+    const agent = queue.agents.find(waiting => waiting.caller === null)
+    if (agent) this.#connect(queue, caller, agent)
+    else this.#wait(queue, caller)
+  }
+
+  dequeue(script: Script, command: Dequeue, emit: (event: Event) => void): void {
+    const queue = this.#queues.get(keyOf(script, command.name))
+    if (!queue) {
+      emit({ type: 'dequeue_ended', id: command.id, result: 'error', duration_seconds: null })
+      return
+    }
+    const agent: Agent = { script, command, emit, caller: null }
+    queue.agents.push(agent)
+    const caller = queue.callers.find(waiting => waiting.agent === null)
+    if (caller) this.#connect(queue, caller, agent)
+    else script.holdMusic(hold)
+  }
+
+  /** This script's leg is out of its queue, or out of the bridge with its agent. */
+  leave(script: Script, result: 'leave' | 'hangup'): void {
+    for (const queue of this.#queues.values()) {
+      const caller = queue.callers.find(waiting => waiting.script === script)
+      if (caller) this.#callerOut(queue, caller, caller.bridged_ms === null ? result : 'bridged')
+    }
+  }
+
+  stopDequeue(script: Script): void {
+    for (const queue of this.#queues.values()) {
+      const agent = queue.agents.find(waiting => waiting.script === script)
+      if (agent) this.#agentOut(queue, agent)
+    }
+  }
+
+  #wait(queue: Queue, caller: Caller): void {
+    const { wait } = caller.command
+    if (!wait) {
+      caller.script.holdMusic(hold)
+      return
+    }
+    caller.script.waitWith({
+      kind: 'queue_wait',
+      target: wait,
+      again: true,
+      parameters: () => ({
+        QueueSid: queue.sid,
+        QueuePosition: String(queue.callers.filter(other => !other.agent).indexOf(caller) + 1),
+        QueueTime: String(waited(caller)),
+        AvgQueueTime: String(average(queue)),
+        CurrentQueueSize: String(queue.callers.filter(other => !other.agent).length),
+        MaxQueueSize: String(queue.max_size),
+      }),
+      done: outcome => {
+        if (outcome === 'leave') this.#callerOut(queue, caller, 'leave')
+        else if (outcome === 'hangup') void caller.script.host.call.end({ cause: 'script' })
+      },
+    })
+  }
+
+  #connect(queue: Queue, caller: Caller, agent: Agent): void {
+    caller.agent = agent
+    agent.caller = caller
+    caller.script.stopWaiting()
+    agent.script.stopWaiting()
+    const { whisper } = agent.command
+    if (!whisper) {
+      void this.#join(queue, caller, agent)
+      return
+    }
+    const parameters = (): Record<string, string> => ({
+      QueueSid: queue.sid,
+      QueueTime: String(waited(caller)),
+      DequeingCallSid: agent.script.host.call.sid,
+    })
+    caller.script.waitWith({
+      kind: 'whisper',
+      target: whisper,
+      again: false,
+      parameters,
+      done: () => void this.#join(queue, caller, agent),
+    })
+  }
+
+  async #join(queue: Queue, caller: Caller, agent: Agent): Promise<void> {
+    const conference_id = `${queue.sid}-${caller.script.host.call.sid}`
+    const queue_time_seconds = waited(caller)
+    try {
+      for (const { leg } of [caller.script.host, agent.script.host])
+        await leg.session.hub.request('conference.join', { conference_id, leg_id: leg.id, muted: false, deaf: false })
+    } catch (err) {
+      agent.script.host.call.log.warn({ err }, 'a queued caller could not be joined to its agent')
+      this.#agentOut(queue, agent)
+      return
+    }
+    if (caller.agent !== agent) return
+    caller.bridged_ms = caller.script.host.call.ctx.clock.monotonic_ms()
+    caller.emit({ type: 'queue_bridged', id: caller.command.id })
+    agent.emit({
+      type: 'dequeue_bridged',
+      id: agent.command.id,
+      queue_sid: queue.sid,
+      call_sid: caller.script.host.call.sid,
+      queue_time_seconds,
+    })
+  }
+
+  #callerOut(queue: Queue, caller: Caller, result: 'leave' | 'hangup' | 'bridged'): void {
+    const at = queue.callers.indexOf(caller)
+    if (at < 0) return
+    queue.callers.splice(at, 1)
+    caller.script.stopWaiting()
+    part(caller.script)
+    const { agent } = caller
+    const time = caller.bridged_ms === null ? waited(caller) : Math.round((caller.bridged_ms - caller.since_ms) / 1000)
+    caller.emit({ type: 'queue_left', id: caller.command.id, result, queue_sid: queue.sid, queue_time_seconds: time })
+    if (agent) this.#agentOut(queue, agent)
+    this.#forget(queue)
+  }
+
+  #agentOut(queue: Queue, agent: Agent): void {
+    const at = queue.agents.indexOf(agent)
+    if (at < 0) return
+    queue.agents.splice(at, 1)
+    agent.script.stopWaiting()
+    part(agent.script)
+    const { caller } = agent
+    const { clock } = agent.script.host.call.ctx
+    const bridged_ms = caller?.bridged_ms ?? null
+    const duration_seconds = bridged_ms === null ? null : Math.round((clock.monotonic_ms() - bridged_ms) / 1000)
+    agent.emit({
+      type: 'dequeue_ended',
+      id: agent.command.id,
+      result: bridged_ms === null ? 'queue-empty' : 'bridged',
+      duration_seconds,
+    })
+    if (caller) this.#callerOut(queue, caller, 'bridged')
+    this.#forget(queue)
+  }
+
+  #forget(queue: Queue): void {
+    if (queue.callers.length > 0 || queue.agents.length > 0) return
+    for (const [key, known] of this.#queues) if (known === queue) this.#queues.delete(key)
+  }
+}
+
+const keyOf = (script: Script, name: string): string => `${script.host.call.facts.account_sid} ${name}`
+
+const waited = (caller: Caller): number =>
+  Math.round((caller.script.host.call.ctx.clock.monotonic_ms() - caller.since_ms) / 1000)
+
+const average = (queue: Queue): number =>
+  Math.round(queue.callers.reduce((sum, caller) => sum + waited(caller), 0) / Math.max(1, queue.callers.length))
+
+function part(script: Script): void {
+  const { leg, call } = script.host
+  if (!leg.ended)
+    leg.session.hub
+      .request('conference.leave', { leg_id: leg.id })
+      .catch(err => call.log.debug({ err }, 'conference.leave'))
+}

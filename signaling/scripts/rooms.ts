@@ -1,0 +1,261 @@
+import { rfc2822 } from '../../core/domain/calls/parameters.ts'
+import { newId } from '../../core/runtime/ids.ts'
+import { enqueue } from '../../core/state/outbox.ts'
+import type { Event, JoinConference } from '../../markup/interpreter/types.ts'
+import { hold } from './hold.ts'
+import type { Script, ScriptHost } from './script.ts'
+
+/** Conferences of this node: who is in which room, when it starts, what it tells. Media are mixed by the worker. */
+
+interface Participant {
+  readonly script: Script
+  readonly host: ScriptHost
+  readonly command: JoinConference
+  readonly emit: (event: Event) => void
+  /** In the mix; before the room starts it waits. */
+  mixed: boolean
+}
+
+interface Room {
+  readonly sid: string
+  readonly key: string
+  readonly name: string
+  readonly participants: Participant[]
+  started: boolean
+  sequence: number
+  /** Of the first participant that names one (voice-compat.md §11, Conference). */
+  callback: JoinConference['status_callback']
+  recording: { readonly by: Participant; readonly id: string } | null
+}
+
+export class Rooms {
+  readonly #rooms = new Map<string, Room>()
+
+  get size(): number {
+    return this.#rooms.size
+  }
+
+  join(script: Script, command: JoinConference, emit: (event: Event) => void): void {
+    const { host } = script
+    const { account_sid } = host.call.facts
+    const key = `${account_sid} ${command.name}`
+    const room: Room = this.#rooms.get(key) ?? {
+      sid: `CF${newId.uuid().replaceAll('-', '')}`,
+      key,
+      name: command.name,
+      participants: [],
+      started: false,
+      sequence: 0,
+      callback: null,
+      recording: null,
+    }
+    const refusal = refusalOf(room, command)
+    if (refusal) {
+      emit({ type: 'conference_left', id: command.id, ...refusal })
+      return
+    }
+    this.#rooms.set(key, room)
+    const participant: Participant = { script, host, command, emit, mixed: false }
+    room.participants.push(participant)
+    room.callback ??= command.status_callback
+    emit({ type: 'conference_joined', id: command.id, conference_sid: room.sid })
+    this.#tell(room, 'participant-join', 'join', participant)
+    if (!room.started && room.participants.length >= 2 && room.participants.some(other => other.command.start_on_enter))
+      this.#start(room)
+    else if (room.started) this.#mix(room, participant)
+    else this.#wait(room, participant)
+    if (room.started && (command.beep === 'true' || command.beep === 'onEnter')) beep(room, participant)
+  }
+
+  /** Out of the room, because the script says so or its leg is gone. */
+  leave(script: Script, reason = 'participant_left'): void {
+    for (const room of this.#rooms.values()) {
+      const participant = room.participants.find(other => other.script === script)
+      if (participant) this.#out(room, participant, reason)
+    }
+  }
+
+  #start(room: Room): void {
+    room.started = true
+    this.#tell(room, 'conference-start', 'start', null)
+    for (const participant of room.participants) this.#mix(room, participant)
+    const recorder = room.participants.find(other => other.command.record)
+    if (!recorder) return
+    const id = `${recorder.command.id}-recording`
+    room.recording = { by: recorder, id }
+    recorder.script.recorder.start(
+      {
+        type: 'start_recording',
+        id,
+        source: 'StartCallRecordingAPI',
+        name: null,
+        child: null,
+        channels: 1,
+        track: 'both',
+        trim: recorder.command.trim,
+        callback: recorder.command.recording_callback,
+      },
+      null,
+      'Conference',
+    )
+  }
+
+  #mix(room: Room, participant: Participant): void {
+    const { leg, call } = participant.host
+    participant.script.stopWaiting()
+    const { muted, coach } = participant.command
+    leg.session.hub
+      .request('conference.join', {
+        conference_id: room.sid,
+        leg_id: leg.id,
+        muted: muted || coach !== null,
+        deaf: false,
+      })
+      .then(
+        () => {
+          participant.mixed = true
+        },
+        err => {
+          if (leg.ended) return
+          call.log.warn({ err }, 'a leg could not join its conference')
+          this.#out(room, participant, 'participant_left')
+        },
+      )
+  }
+
+  #wait(room: Room, participant: Participant): void {
+    const { wait } = participant.command
+    if (wait === 'silence') return
+    const parameters = (): Record<string, string> => ({ ConferenceSid: room.sid, FriendlyName: room.name })
+    if (wait === 'default') participant.script.holdMusic(hold)
+    else
+      participant.script.waitWith({
+        kind: 'conference_wait',
+        target: wait,
+        parameters,
+        again: false,
+        done: () => undefined,
+      })
+  }
+
+  #out(room: Room, participant: Participant, reason: string): void {
+    const { leg, call } = participant.host
+    const at = room.participants.indexOf(participant)
+    if (at < 0) return
+    room.participants.splice(at, 1)
+    participant.script.stopWaiting()
+    if (participant.mixed && !leg.ended)
+      leg.session.hub
+        .request('conference.leave', { leg_id: leg.id })
+        .catch(err => call.log.debug({ err }, 'conference.leave'))
+    this.#tell(room, 'participant-leave', 'leave', participant, {
+      ReasonParticipantLeft: leg.ended ? 'participant_hung_up' : reason,
+      ParticipantCallStatus: call.facts.status,
+    })
+    participant.emit({ type: 'conference_left', id: participant.command.id, number: null, detail: null })
+    if (room.started && (participant.command.beep === 'true' || participant.command.beep === 'onExit'))
+      beep(room, participant)
+    if (participant.command.end_on_exit) {
+      for (const other of [...room.participants]) this.#out(room, other, 'moderator_ended_conference')
+      this.#close(room, participant, 'participant-with-end-conference-on-exit-left')
+    } else if (room.participants.length === 0) this.#close(room, participant, 'last-participant-left')
+  }
+
+  #close(room: Room, last: Participant, reason: string): void {
+    if (this.#rooms.get(room.key) !== room) return
+    this.#rooms.delete(room.key)
+    if (room.recording) room.recording.by.script.recorder.stop(room.recording.id)
+    if (room.started)
+      this.#tell(
+        room,
+        'conference-end',
+        'end',
+        null,
+        {
+          CallSidEndingConference: last.host.call.sid,
+          ReasonConferenceEnded: reason,
+        },
+        last,
+      )
+  }
+
+  #tell(
+    room: Room,
+    event: string,
+    selected: string,
+    about: Participant | null,
+    extra: Readonly<Record<string, string>> = {},
+    by: Participant | undefined = about ?? room.participants[0],
+  ): void {
+    const { callback } = room
+    if (!callback?.events.includes(selected) || !by) return
+    const { call } = by.host
+    const now_ms = call.ctx.clock.now()
+    const parameters = {
+      AccountSid: call.facts.account_sid,
+      ConferenceSid: room.sid,
+      FriendlyName: room.name,
+      SequenceNumber: String(room.sequence++),
+      Timestamp: rfc2822(now_ms),
+      StatusCallbackEvent: event,
+      ...(about ? participantParameters(about) : {}),
+      ...extra,
+    }
+    const { url, method } = callback
+    void call
+      .persist(trx =>
+        // One order for the room, whoever's call tells.
+        enqueue(trx, {
+          kind: 'status_callback',
+          call_sid: call.sid,
+          ordering: room.sid,
+          project_id: call.project_id,
+          url,
+          method,
+          parameters,
+          now_ms,
+        }),
+      )
+      .then(() => call.ctx.bus.ring('outbox', call.sid))
+  }
+}
+
+const participantParameters = ({ host, command }: Participant): Record<string, string> => ({
+  CallSid: host.call.sid,
+  Muted: String(command.muted),
+  Hold: 'false',
+  Coaching: String(command.coach !== null),
+  ...(command.coach === null ? {} : { CallSidToCoach: command.coach }),
+  EndConferenceOnExit: String(command.end_on_exit),
+  StartConferenceOnEnter: String(command.start_on_enter),
+  ...(command.label === null ? {} : { ParticipantLabel: command.label }),
+})
+
+function refusalOf(room: Room, command: JoinConference): { number: number; detail: string } | null {
+  const { participants } = room
+  if (command.label !== null && participants.some(other => other.command.label === command.label))
+    return { number: 16025, detail: `the label "${command.label}" is in use in this conference` }
+  const most = Math.min(command.max_participants, ...participants.map(other => other.command.max_participants))
+  if (participants.length >= most)
+    return { number: 16020, detail: `the conference is full with ${participants.length}` }
+  if (command.coach !== null && !participants.some(other => other.host.call.sid === command.coach))
+    return { number: 13240, detail: `${command.coach} is not in this conference` }
+  return null
+}
+
+const BEEP = { kind: 'tone' as const, hz: [800], on_ms: 150, off_ms: 0, total_ms: 150 }
+
+/** Heard by everyone who is in the mix. */
+function beep(room: Room, about: Participant): void {
+  for (const { host, mixed } of room.participants) {
+    if (!mixed || host === about.host || host.leg.ended) continue
+    host.leg.session.hub
+      .request('play.start', {
+        leg_id: host.leg.id,
+        play_id: `${host.leg.id}-beep-${room.sequence++}`,
+        sources: [BEEP],
+        loop: 1,
+      })
+      .catch(err => host.call.log.debug({ err }, 'no beep'))
+  }
+}

@@ -1,0 +1,113 @@
+import { iso } from '../../core/runtime/clock.ts'
+import { newId } from '../../core/runtime/ids.ts'
+import { enqueue } from '../../core/state/outbox.ts'
+import type { Event, StartStream } from '../../markup/interpreter/types.ts'
+import { type MediaEvent, MediaRefusal } from '../b2bua/media.ts'
+import type { ScriptHost } from './script.ts'
+
+interface Stream {
+  readonly command: StartStream
+  readonly stream_sid: string
+}
+
+const TRACKS = { inbound_track: 'inbound', outbound_track: 'outbound', both_tracks: 'both' } as const
+
+/** Media streams to WebSockets on one leg (voice-compat.md §12.5). */
+export class Streams {
+  readonly #host: ScriptHost
+  readonly #emit: (event: Event) => void
+  readonly #streams = new Map<string, Stream>()
+
+  constructor(host: ScriptHost, emit: (event: Event) => void) {
+    this.#host = host
+    this.#emit = emit
+  }
+
+  start(command: StartStream): void {
+    const { call, leg } = this.#host
+    const stream: Stream = { command, stream_sid: `MZ${newId.uuid().replaceAll('-', '')}` }
+    const fork_id = stream.stream_sid
+    this.#streams.set(fork_id, stream)
+    leg.session.hub
+      .request('fork.start', {
+        leg_id: leg.id,
+        fork_id,
+        url: command.url,
+        tracks: command.both_ways ? 'inbound' : TRACKS[command.track],
+        bidirectional: command.both_ways,
+        account_sid: call.facts.account_sid,
+        call_sid: call.sid,
+        stream_sid: stream.stream_sid,
+        parameters: { ...command.parameters },
+      })
+      .catch(error => {
+        const detail = error instanceof MediaRefusal ? error.detail : String(error)
+        this.#over(fork_id, 31901, detail)
+      })
+  }
+
+  stop(id: string): void {
+    const { leg, call } = this.#host
+    for (const [fork_id, { command }] of this.#streams)
+      if (command.id === id)
+        leg.session.hub
+          .request('fork.stop', { leg_id: leg.id, fork_id })
+          .catch(err => call.log.debug({ err }, 'fork.stop'))
+  }
+
+  media(event: MediaEvent): void {
+    if (event.event === 'fork.started') this.#tell(event.fork_id, 'stream-started', null)
+    else if (event.event === 'fork.warning')
+      this.#host.call.event('warning', event.code, { detail: event.detail, stream: event.fork_id })
+    else if (event.event === 'fork.ended') this.#over(event.fork_id, event.error_code, event.detail)
+  }
+
+  /** The leg is gone: the worker ends its streams, and nobody is left to hear of it but the callback. */
+  drop(): void {
+    for (const fork_id of [...this.#streams.keys()]) this.#over(fork_id, null, 'the call ended')
+  }
+
+  #over(fork_id: string, number: number | null, detail: string): void {
+    const stream = this.#streams.get(fork_id)
+    if (!stream) return
+    this.#tell(
+      fork_id,
+      number === null ? 'stream-stopped' : 'stream-error',
+      number === null ? null : `${number}: ${detail}`,
+    )
+    this.#streams.delete(fork_id)
+    if (number !== null) this.#host.call.event('error', number, { detail, stream: fork_id })
+    this.#emit({ type: 'stream_ended', id: stream.command.id, number, detail })
+  }
+
+  #tell(fork_id: string, event: string, error: string | null): void {
+    const stream = this.#streams.get(fork_id)
+    const callback = stream?.command.status_callback
+    if (!stream || !callback) return
+    const { call } = this.#host
+    const now_ms = call.ctx.clock.now()
+    const parameters = {
+      AccountSid: call.facts.account_sid,
+      CallSid: call.sid,
+      StreamSid: stream.stream_sid,
+      ...(stream.command.name === null ? {} : { StreamName: stream.command.name }),
+      StreamEvent: event,
+      ...(error === null ? {} : { StreamError: error }),
+      Timestamp: iso(now_ms),
+    }
+    const { url, method } = callback
+    void call
+      .persist(trx =>
+        enqueue(trx, {
+          kind: 'status_callback',
+          call_sid: call.sid,
+          project_id: call.project_id,
+          url,
+          method,
+          parameters,
+          now_ms,
+        }),
+      )
+      .then(() => call.ctx.bus.ring('outbox', call.sid))
+  }
+}
