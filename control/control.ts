@@ -2,6 +2,7 @@ import type { Bus } from '../core/runtime/bus.ts'
 import type { Clock } from '../core/runtime/clock.ts'
 import type { Log } from '../core/runtime/log.ts'
 import type { State } from '../core/state/index.ts'
+import { generalHandlers } from './general/index.ts'
 import { bearerAuthentication } from './http/bearer.ts'
 import { apiHandler } from './http/dispatch.ts'
 import { healthPages } from './http/health.ts'
@@ -50,6 +51,7 @@ export async function startControl(options: ControlOptions): Promise<HttpServer>
       below: {
         '/v1': ctx => (openApi && ctx.path === '/v1/openapi.json' ? openApi(ctx as never) : v1Handler(ctx)),
         '/2010-04-01': voiceHandler({ routes: VOICE_ROUTES, rate_limit, check_replies }, services),
+        ...generalHandlers(services),
       },
     },
     services,

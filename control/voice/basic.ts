@@ -23,7 +23,7 @@ export async function authenticate(
   account_sid: string,
   { state, settings }: Services,
 ): Promise<VoiceAccountOfProject | VoiceRefusal> {
-  const credentials = basicCredentials(headersNamed(request, 'authorization'))
+  const credentials = basicCredentials(request)
   if (credentials?.username !== account_sid) return unauthenticated()
   const account = await findVoiceAccountBySid(state.db, account_sid)
   if (account?.status !== 'active') return notProxied(`The account ${account_sid} is unknown or not active.`)
@@ -36,7 +36,8 @@ export async function authenticate(
 const MAX_HEADER_CHARACTERS = 1024
 
 /** RFC 7617 §2: `Basic`, base64 of user-id, colon, password. Exactly one header; null for anything else. */
-function basicCredentials(headers: readonly string[]): { username: string; password: string } | null {
+export function basicCredentials(request: IncomingMessage): { username: string; password: string } | null {
+  const headers = headersNamed(request, 'authorization')
   const [header] = headers
   if (header === undefined || headers.length !== 1 || header.length > MAX_HEADER_CHARACTERS) return null
   const encoded = /^basic +([A-Za-z0-9+/_-]+={0,2})$/i.exec(header.trim())?.[1]

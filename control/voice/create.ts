@@ -1,8 +1,6 @@
 import type { CallRequest, RecordRequest } from '../../core/domain/calls/request.ts'
 import { iso } from '../../core/runtime/clock.ts'
 import { newId } from '../../core/runtime/ids.ts'
-import { queueCall } from '../../core/state/calls.ts'
-import { type AdmissionOutcome, takeAdmission } from '../../core/state/leases.ts'
 import { findOwnedNumber, type NumberRow } from '../../core/state/numbers.ts'
 import { findRecordingConsent } from '../../core/state/recording-consent.ts'
 import { earlierOutcome, idempotencyKeyOf, idempotentRequest, keepOutcome } from '../http/idempotency.ts'
@@ -13,6 +11,7 @@ import { forReason, isVoiceRefusal, numbered, type VoiceRefusal } from './errors
 import { inlineMarkup, methodOf, namesOf, urlOf, wholeNumber } from './fields.ts'
 import type { Form } from './form.ts'
 import { readMachineDetection } from './machine-detection.ts'
+import { placeCall } from './place.ts'
 import { type Call, presentCall } from './present.ts'
 import type { VoiceContext } from './route.ts'
 
@@ -31,9 +30,7 @@ export async function createCall(context: VoiceContext & { readonly form: Form }
   if (isVoiceRefusal(parties)) return parties
   const request = await readRequest(context, parties)
   if (isVoiceRefusal(request)) return request
-  const admission = await foresee(context, parties)
-  if (isVoiceRefusal(admission)) return admission
-  return queue(context, { ...parties, trunk_id: admission.trunk_id }, request)
+  return place(context, parties, request)
 }
 
 interface Parties {
@@ -155,79 +152,26 @@ async function readRecord({
   }
 }
 
-/**
- * What admission says now, without taking anything. Calls per second do not refuse a create, it waits its turn in the
- * queue; what is known only when the call leaves shows on the call (design section 4).
- */
-async function foresee(
-  { account, services, now_ms }: VoiceContext,
-  parties: Parties,
-): Promise<AdmissionOutcome | VoiceRefusal> {
-  const outcome = await takeAdmission(
-    services.state.db,
-    {
-      call_sid: 'dry-run',
-      part: 'outbound',
-      node_id: 'control',
-      project_id: account.project_id,
-      service: { type: 'voice_application', id: applicationOf(parties.number) ?? account.project_id },
-      called: parties.to,
-      caller: parties.caller_id ?? parties.from,
-      transport: null,
-      offer: null,
-      now_ms,
-    },
-    { dry_run: true },
-  )
-  if (outcome.admitted || outcome.reason === 'cps_exceeded') return outcome
-  return forReason(outcome.reason, outcome.facts)
-}
-
-const applicationOf = (number: NumberRow): string | null =>
-  number.route_kind === 'voice_application' ? number.route_id : null
-
-async function queue(
+/** One transaction: a repeat with the same Idempotency-Key finds the first one's outcome, and dials nothing. */
+async function place(
   { account, services, now_ms, request, form, path }: VoiceContext & { readonly form: Form },
-  { number, to, from, trunk_id }: Parties & { readonly trunk_id: string | null },
+  { number, to, from }: Parties,
   wanted: CallRequest,
 ): Promise<Created | VoiceRefusal> {
   const key = idempotencyKeyOf(request.headers['idempotency-key'] as string | undefined, false)
   if (isRefusal(key)) return numbered(20001, 'Idempotency-Key is nonblank and at most 128 characters.')
-  const identity =
-    key === undefined
-      ? null
-      : idempotentRequest({
-          key,
-          caller_id: account.account_sid,
-          project_id: account.project_id,
-          method: 'POST',
-          path,
-          search: '',
-          body: [...form.entries],
-        })
+  const { account_sid: caller_id, project_id } = account
+  const said = { method: 'POST', path, search: '', body: [...form.entries] }
+  const identity = key === undefined ? null : idempotentRequest({ key, caller_id, project_id, ...said })
   const sid = newId.call()
   const answer = await services.state.transaction(async (trx): Promise<Created> => {
-    if (identity) {
-      const earlier = await earlierOutcome(trx, identity, iso(now_ms))
-      if (isRefusal(earlier)) throw new VoiceRefused(forReason(earlier.refused))
-      if (earlier)
-        return { status: 201, body: earlier.body as Static<typeof Call>, headers: { 'Idempotent-Replayed': 'true' } }
-    }
-    const row = await queueCall(
-      trx,
-      {
-        sid,
-        project_id: account.project_id,
-        account_sid: account.account_sid,
-        from_number: from,
-        to_number: to,
-        number_id: number.id,
-        application_id: applicationOf(number),
-        trunk_id,
-        request: JSON.stringify(wanted),
-      },
-      now_ms,
-    )
+    const earlier = identity ? await earlierOutcome(trx, identity, iso(now_ms)) : undefined
+    if (isRefusal(earlier)) throw new VoiceRefused(forReason(earlier.refused))
+    if (earlier)
+      return { status: 201, body: earlier.body as Static<typeof Call>, headers: { 'Idempotent-Replayed': 'true' } }
+    const row = await placeCall(trx, { sid, account, to, from, number, request: wanted, now_ms })
+    // A refused request does not use its key up.
+    if (isVoiceRefusal(row)) throw new VoiceRefused(row)
     const body = presentCall(row)
     if (identity) await keepOutcome(trx, identity, { status: 201, body, headers: {} }, now_ms)
     return { status: 201, body }

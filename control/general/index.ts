@@ -1,0 +1,122 @@
+import type { ParameterizedContext } from 'koa'
+import { newId } from '../../core/runtime/ids.ts'
+import { jsonObjectOf, readBody } from '../http/body.ts'
+import { refusalOf } from '../http/dispatch.ts'
+import { isRefusal } from '../http/reply.ts'
+import type { Services } from '../http/services.ts'
+import { authenticate, basicCredentials } from '../voice/basic.ts'
+import { isVoiceRefusal } from '../voice/errors.ts'
+import { type Environment, error, errorOf, type GeneralContext, type GeneralError, isError } from './environment.ts'
+import { live } from './live.ts'
+import { sandbox } from './sandbox.ts'
+import { createWindows, type Window } from './window.ts'
+
+const RATE: Window = { requests: 600, seconds: 60 }
+const MAX_BODY_BYTES = 64 * 1024
+const MAX_MESSAGE_CHARACTERS = 3000
+const MAX_PAGE_SIZE = 100
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
+
+type Context = ParameterizedContext
+interface Answer {
+  readonly status: number
+  readonly body: object
+}
+
+/** Handlers by prefix: production places calls, the sandbox simulates them. Each has a rate limit of its own. */
+export const generalHandlers = (
+  services: Services,
+  rate: Window = RATE,
+): Readonly<Record<string, (ctx: Context) => Promise<void>>> => ({
+  '/api/v1': handler('/api/v1', live, services, rate),
+  '/sandbox/api/v1': handler('/sandbox/api/v1', sandbox, services, rate),
+})
+
+function handler(prefix: string, environment: Environment, services: Services, rate: Window) {
+  const windows = createWindows(rate)
+  return async (ctx: Context): Promise<void> => {
+    const request_id = ctx.response.get('X-Request-ID') || newId.request()
+    ctx.set('X-Request-ID', request_id)
+    ctx.set('Cache-Control', 'no-store')
+    const answer = await answerOf(ctx).catch((thrown: unknown) => errorOf(refusalOf(thrown, services, request_id)))
+    if (!isError(answer)) return send(ctx, answer.status, answer.body)
+    ctx.set({ ...answer.headers })
+    send(ctx, answer.error_status, { error: { code: answer.code, message: answer.message } })
+  }
+
+  async function answerOf(ctx: Context): Promise<Answer | GeneralError> {
+    const username = basicCredentials(ctx.req)?.username ?? ''
+    const account = /^AC[0-9a-f]{32}$/.test(username) ? await authenticate(ctx.req, username, services) : null
+    if (account === null || isVoiceRefusal(account))
+      return error(401, 'unauthenticated', 'Send the account identifier and its auth token by Basic authentication.', {
+        'WWW-Authenticate': 'Basic realm="strowger"',
+      })
+    const verdict = windows.take(account.account_sid, services.clock.monotonic_ms(), services.clock.now())
+    ctx.set({ ...verdict.headers })
+    if (!verdict.allowed) return error(429, 'rate_limited', 'Too many requests: wait until the window resets.')
+    return route(ctx, { services, account, now_ms: services.clock.now() })
+  }
+
+  async function route(ctx: Context, context: GeneralContext): Promise<Answer | GeneralError> {
+    const path = ctx.path.slice(prefix.length)
+    const method = ctx.method === 'HEAD' ? 'GET' : ctx.method
+    const id = /^\/calls\/([^/]+)$/.exec(path)?.[1]
+    if (path !== '/calls' && id === undefined) return error(404, 'not_found', 'This path is not served.')
+    if (id !== undefined && method === 'GET') return fetchCall(context, id)
+    if (id === undefined && method === 'GET') return listCalls(context, new URLSearchParams(ctx.querystring))
+    if (id === undefined && method === 'POST') return createCall(ctx, context)
+    const allow = id === undefined ? 'GET, HEAD, POST' : 'GET, HEAD'
+    return error(405, 'method_not_allowed', `The method ${ctx.method} is not served here.`, { Allow: allow })
+  }
+
+  async function fetchCall(context: GeneralContext, id: string): Promise<Answer | GeneralError> {
+    const call = UUID.test(id) ? await environment.find(context, id) : null
+    return call ? { status: 200, body: call } : error(404, 'not_found', `There is no call ${id.slice(0, 60)}.`)
+  }
+
+  async function listCalls(context: GeneralContext, query: URLSearchParams): Promise<Answer | GeneralError> {
+    const page = wholeNumber(query.get('page') ?? '0', 0, 1_000_000)
+    if (page === null) return error(400, 'invalid_parameter', 'page is a whole number from 0.')
+    const page_size = wholeNumber(query.get('page_size') ?? '50', 1, MAX_PAGE_SIZE)
+    if (page_size === null) return error(400, 'invalid_parameter', `page_size is 1 to ${MAX_PAGE_SIZE}.`)
+    const calls = await environment.list(context, { offset: page * page_size, limit: page_size + 1 })
+    const has_more = calls.length > page_size
+    return { status: 200, body: { data: calls.slice(0, page_size), page, page_size, has_more } }
+  }
+
+  async function createCall(ctx: Context, context: GeneralContext): Promise<Answer | GeneralError> {
+    const bytes = await readBody(ctx.req, MAX_BODY_BYTES)
+    if (isRefusal(bytes)) return errorOf(bytes)
+    const body = jsonObjectOf(ctx.req, bytes)
+    if (isRefusal(body)) return errorOf(body)
+    const wanted = readWanted(body ?? {})
+    if (isError(wanted)) return wanted
+    const call = await environment.create(context, wanted)
+    return isError(call) ? call : { status: 201, body: call }
+  }
+}
+
+function readWanted(body: object): { readonly to: string; readonly message: string } | GeneralError {
+  const unknown = Object.keys(body).find(name => name !== 'to' && name !== 'message')
+  if (unknown !== undefined) return error(400, 'invalid_parameter', `${unknown.slice(0, 60)} is not a parameter.`)
+  const { to, message } = body as { readonly to?: unknown; readonly message?: unknown }
+  if (typeof to !== 'string' || !/^\+[1-9][0-9]{6,14}$/.test(to))
+    return error(400, 'invalid_parameter', 'to is required: an E.164 number such as +2348030000001.')
+  if (typeof message !== 'string' || message.trim() === '')
+    return error(400, 'invalid_parameter', 'message is required: the text to be spoken.')
+  if (message.length > MAX_MESSAGE_CHARACTERS)
+    return error(400, 'invalid_parameter', `message is at most ${MAX_MESSAGE_CHARACTERS} characters.`)
+  // XML 1.0 §2.2 has no place for these, escaped or not.
+  if (/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]|\p{Surrogate}/u.test(message))
+    return error(400, 'invalid_parameter', 'message has characters that cannot be spoken.')
+  return { to, message }
+}
+
+const wholeNumber = (text: string, least: number, most: number): number | null =>
+  /^[0-9]{1,9}$/.test(text) && Number(text) >= least && Number(text) <= most ? Number(text) : null
+
+function send(ctx: Context, status: number, body: object): void {
+  ctx.status = status
+  ctx.type = 'application/json; charset=utf-8'
+  ctx.body = JSON.stringify(body)
+}

@@ -1,0 +1,42 @@
+/** So many requests in each window of so many seconds. */
+export interface Window {
+  readonly requests: number
+  readonly seconds: number
+}
+
+export interface WindowVerdict {
+  readonly allowed: boolean
+  readonly headers: Readonly<Record<string, string>>
+}
+
+const MAX_KEYS = 20_000
+
+/** Counts by key and window, in memory: a restart forgives. Windows begin with the first request of a key. */
+export function createWindows({ requests, seconds }: Window) {
+  const windows = new Map<string, { used: number; readonly ends_ms: number }>()
+  return {
+    /** `now_ms` is monotonic; `epoch_ms` names the reset for people. */
+    take(key: string, now_ms: number, epoch_ms: number): WindowVerdict {
+      const known = windows.get(key)
+      const window = known && known.ends_ms > now_ms ? known : { used: 0, ends_ms: now_ms + seconds * 1000 }
+      windows.delete(key)
+      windows.set(key, window)
+      if (windows.size > MAX_KEYS) {
+        const idlest = windows.keys().next()
+        if (!idlest.done) windows.delete(idlest.value)
+      }
+      const allowed = window.used < requests
+      if (allowed) window.used += 1
+      const left_seconds = Math.max(1, Math.ceil((window.ends_ms - now_ms) / 1000))
+      return {
+        allowed,
+        headers: {
+          'X-RateLimit-Limit': String(requests),
+          'X-RateLimit-Remaining': String(requests - window.used),
+          'X-RateLimit-Reset': String(Math.ceil(epoch_ms / 1000) + left_seconds),
+          ...(allowed ? {} : { 'Retry-After': String(left_seconds) }),
+        },
+      }
+    },
+  }
+}
