@@ -138,6 +138,7 @@ export const insertAttempt = (
     .insertInto('call_attempt')
     .values({
       ...attempt,
+      sip_call_id: null,
       address: null,
       started_at: iso(now_ms),
       provisional_at: null,

@@ -5,6 +5,7 @@ import { type ProcessContext, portTaken, type RunningProcess, runProcess } from 
 import { Gauge, type Registry } from '../../core/runtime/metrics.ts'
 import { openState, type State } from '../../core/state/index.ts'
 import { createEdge, type Edge, ListenError } from './index.ts'
+import { type LadderWriter, writeLadder } from './ladder.ts'
 
 const SOURCES_PERIOD_MS = 1000
 
@@ -13,19 +14,26 @@ async function start({ config, log, metrics }: ProcessContext): Promise<RunningP
   if (!config.drachtio) throw new ConfigError('STROWGER_DRACHTIO: the supervisor must say where the control link is')
   const state = await openState(config)
   const sources = await watchSources(state)
-  const edge = await open(config, log, sources.covers)
-  exposeStats(edge, metrics)
+  const ladder = writeLadder(state.db, log)
+  const edge = await open(config, log, sources.covers, ladder)
+  exposeStats(edge, ladder, metrics)
   for (const { protocol, host, port } of edge.listeners) log.info({ protocol, host, port }, 'listening')
   return {
     async stop() {
       sources.stop()
       edge.close()
+      await ladder.close()
       await state.close()
     },
   }
 }
 
-async function open(config: Config, log: ProcessContext['log'], isConfiguredSource: (host: string) => boolean) {
+async function open(
+  config: Config,
+  log: ProcessContext['log'],
+  isConfiguredSource: (host: string) => boolean,
+  ladder: LadderWriter,
+) {
   const { bind: host, host: advertised_host } = config
   const at = (protocol: 'udp' | 'tcp' | 'tls' | 'ws', port: number) => ({ protocol, host, port, advertised_host })
   const control = config.drachtio
@@ -42,6 +50,7 @@ async function open(config: Config, log: ProcessContext['log'], isConfiguredSour
       control: { ...control, secret: config.drachtio_secret },
       log,
       isConfiguredSource,
+      onMessage: message => ladder.keep(message),
     })
   } catch (error) {
     if (error instanceof ListenError) throw portTaken(error, error.port, variableOf(error.port, config))
@@ -88,7 +97,7 @@ async function watchSources(state: State): Promise<{ covers(host: string): boole
   }
 }
 
-function exposeStats(edge: Edge, metrics: Registry): void {
+function exposeStats(edge: Edge, ladder: LadderWriter, metrics: Registry): void {
   const gauge = (name: string, help: string, read: () => number): void => {
     new Gauge({
       name: `strowger_edge_${name}`,
@@ -105,6 +114,7 @@ function exposeStats(edge: Edge, metrics: Registry): void {
   gauge('connections', 'SIP connections over TCP, TLS and WebSocket', () => edge.stats().sip_connections)
   gauge('timers', 'SIP timers that run', () => edge.stats().timers)
   gauge('applications', 'Signaling nodes connected to the control link', () => edge.stats().applications)
+  gauge('ladder_left_out', 'SIP messages that could not be kept for the ladder', () => ladder.left_out)
   gauge('blocked_sources', 'Sources that are dropped in silence', () => edge.stats().blocked_sources)
   for (const name of Object.keys(edge.stats().counters) as (keyof ReturnType<Edge['stats']>['counters'])[])
     gauge(`${name}_count`, `SIP messages or events so far: ${name}`, () => edge.stats().counters[name])

@@ -1,5 +1,7 @@
 import { createSocket } from 'node:dgram'
 import t from 'tap'
+import { title } from '../../core/domain/ladder/render.ts'
+import { ladderOf } from '../../core/state/ladder.ts'
 import { strongestHz, tone, wavBytes } from '../support/audio.ts'
 import { openRtpPeer } from '../support/rtp-peer.ts'
 import { callee, caller, pause, provisionals, receive, type SippPeer, sipp } from '../support/sipp.ts'
@@ -287,6 +289,30 @@ t.test('peer to peer through two legs of ours', async t => {
   }
   const call = await lastCall(w)
   t.match(await cdrOf(w, call.sid), { status: 'completed', ended_by: 'caller', trunk_id })
+})
+
+t.test('the ladder of a call shows every message of both legs', async t => {
+  const w = await world(t)
+  await addTrunk(w)
+  const peer = await sipp(t, {
+    steps: [caller.invite(), ...provisionals, receive.response(486), caller.ackOfFailure],
+    to: w.sip,
+    service: '+2348030000002',
+    local_ip: PEER,
+    keys: { rtp_port: 40000, from: w.numbers[0] ?? '' },
+  })
+  await peer.done
+  const { sid } = await lastCall(w)
+  const messages = await until('both ACKs are kept', async () => {
+    const kept = (await ladderOf(w.state.db, sid)) ?? []
+    return kept.filter(message => title(message.text) === 'ACK').length === 2 && kept
+  })
+  const arrows = messages.map(message => `${message.direction} ${title(message.text)}`)
+  t.same(
+    arrows.filter(arrow => !/ ACK$| 100 /.test(arrow)),
+    ['in INVITE', 'out INVITE', 'in 486 INVITE', 'out 486 INVITE'],
+  )
+  t.equal(new Set(messages.map(message => message.sip_call_id)).size, 2, 'each leg has a Call-ID of its own')
 })
 
 /** What SIPp received, without its own messages and without its log's own lines. */

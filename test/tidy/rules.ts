@@ -28,7 +28,7 @@ const imports_no_node =
       : []
 
 /** Only these read the environment: the reader itself, and those who hand it over. */
-const ENVIRONMENT = /^(core\/runtime\/lifecycle\.ts|bin\/|bench\/|test\/)/
+const ENVIRONMENT = /^(core\/runtime\/(lifecycle|config)\.ts|bin\/|bench\/|test\/)/
 
 export const ARROWS: readonly Rule[] = [
   mayImport(/^core\/domain\//, /^core\/domain\//),

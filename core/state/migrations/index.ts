@@ -4,6 +4,7 @@ import * as admission from './0002-admission.ts'
 import * as control from './0003-control.ts'
 import * as signaling from './0004-signaling.ts'
 import * as voice from './0005-voice.ts'
+import * as ladder from './0006-ladder.ts'
 
 /** In order of name; a migration that has landed is never edited. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -12,4 +13,5 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0003-control': control,
   '0004-signaling': signaling,
   '0005-voice': voice,
+  '0006-ladder': ladder,
 }

@@ -82,6 +82,8 @@ export interface CallAttemptTable {
   call_sid: string
   sequence: number
   target: string
+  /** Call-ID of its INVITE; null when none left. */
+  sip_call_id: string | null
   address: string | null
   transport: string
   started_at: Instant

@@ -1,6 +1,7 @@
 import type * as calls from './calls.ts'
 import type * as configuration from './configuration.ts'
 import type * as control from './control.ts'
+import type * as ladder from './ladder.ts'
 import type * as policies from './policies.ts'
 import type * as rating from './rating.ts'
 import type * as signaling from './signaling.ts'
@@ -34,6 +35,7 @@ export interface Schema {
   call_command: calls.CallCommandTable
   recording: calls.RecordingTable
   outbox: calls.OutboxTable
+  sip_message: ladder.SipMessageTable
   outbound_policy: policies.OutboundPolicyTable
   policy_rule: policies.PolicyRuleTable
   policy_attachment: policies.PolicyAttachmentTable
@@ -71,6 +73,7 @@ export type * from './calls.ts'
 export { FINAL_STATUSES } from './calls.ts'
 export type * from './configuration.ts'
 export type * from './control.ts'
+export type * from './ladder.ts'
 export type * from './policies.ts'
 export type * from './rating.ts'
 export type * from './signaling.ts'

@@ -1,0 +1,28 @@
+import { Command } from 'commander'
+import { renderLadder } from '../core/domain/ladder/render.ts'
+import { loadConfig } from '../core/runtime/config.ts'
+import { StartRefused } from '../core/runtime/lifecycle.ts'
+import { openState } from '../core/state/index.ts'
+import { ladderOf } from '../core/state/ladder.ts'
+import { orSayWhy } from './say.ts'
+
+export const ladderCommand = (): Command =>
+  new Command('ladder')
+    .description('print the SIP messages of a call: all its legs and attempts, in the order of time')
+    .argument('<sid>', 'CallSid (CA…)')
+    .option('--full', 'the messages themselves, too')
+    .option('--json', 'as JSON')
+    .action((sid: string, options: { full?: boolean; json?: boolean }) =>
+      orSayWhy(async () => {
+        const state = await openState(loadConfig(process.env))
+        try {
+          const messages = await ladderOf(state.db, sid)
+          if (messages === null) throw new StartRefused(`there is no call ${sid}`)
+          if (options.json) process.stdout.write(`${JSON.stringify(messages)}\n`)
+          else process.stdout.write(renderLadder(messages))
+          if (options.full) for (const message of messages) process.stdout.write(`\n${message.text.trimEnd()}\n`)
+        } finally {
+          await state.close()
+        }
+      }),
+    )

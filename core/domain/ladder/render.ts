@@ -1,0 +1,63 @@
+/** What the ladder needs to know of a SIP message. */
+export interface LadderMessage {
+  /** Milliseconds since the epoch. */
+  readonly at_ms: number
+  readonly direction: 'in' | 'out'
+  readonly protocol: string
+  readonly remote: string
+  readonly retransmission: boolean
+  readonly text: string
+}
+
+const LANE = 30
+
+/**
+ * The messages of a call as text: a lane for each peer and one for us, an arrow for each message, time since the first.
+ *
+ *     +0.000  127.0.0.2:5070 --> INVITE sip:+2348030000001@… (udp, SDP)
+ */
+export function renderLadder(messages: readonly LadderMessage[]): string {
+  const first = messages[0]
+  if (!first) return 'no SIP message is kept for this call\n'
+  const peers = [...new Set(messages.map(message => message.remote))]
+  const head = ['', ...peers.map(peer => peer.padEnd(LANE))].join('  ')
+  const lines = messages.map(message => {
+    const seconds = ((message.at_ms - first.at_ms) / 1000).toFixed(3).padStart(8)
+    const lanes = peers.map(peer => (peer === message.remote ? arrow(message) : '').padEnd(LANE))
+    return `${seconds}  ${lanes.join('  ')}  ${summary(message)}`.trimEnd()
+  })
+  return `${' '.repeat(8)}${head.trimEnd()}\n${lines.join('\n')}\n`
+}
+
+const arrow = (message: LadderMessage): string => {
+  const name = title(message.text)
+  const line = '-'.repeat(Math.max(2, LANE - name.length - 4))
+  return message.direction === 'in' ? `${name} ${line}>` : `<${line} ${name}`
+}
+
+/** `INVITE`, or `200 INVITE` for a response. */
+export function title(text: string): string {
+  const [start = ''] = text.split('\r\n', 1)
+  const response = /^SIP\/2\.0 (\d{3})/.exec(start)
+  if (!response) return start.split(' ')[0] ?? ''
+  const method = /^cseq[ \t]*:[ \t]*\d+[ \t]+(\S+)/im.exec(text)
+  return `${response[1]} ${method?.[1] ?? ''}`.trim()
+}
+
+function summary(message: LadderMessage): string {
+  const marks = [
+    message.protocol,
+    ...(/^m=audio/m.test(message.text) ? [mediaOf(message.text)] : []),
+    ...(message.retransmission ? ['again'] : []),
+    ...[...message.text.matchAll(/^reason[ \t]*:[ \t]*(.+)$/gim)].map(match => match[1]?.trim() ?? ''),
+  ]
+  return marks.join(', ')
+}
+
+/** `PCMU/8000 :4000 sendonly`: first codec, port and direction of an SDP. */
+function mediaOf(text: string): string {
+  const line = /^m=audio (\d+) \S+ (\d+)/m.exec(text)
+  const name = line && new RegExp(`^a=rtpmap:${line[2]} (\\S+)`, 'm').exec(text)?.[1]
+  const direction = /^a=(sendonly|recvonly|inactive)/m.exec(text)?.[1]
+  return ['SDP', name ?? `type ${line?.[2]}`, `:${line?.[1]}`, direction].filter(Boolean).join(' ')
+}

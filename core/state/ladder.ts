@@ -1,0 +1,53 @@
+import type { Db, SipMessageTable } from './index.ts'
+
+/** How long messages are kept. */
+export const LADDER_DAYS = 7
+
+type NewMessage = Omit<SipMessageTable, 'id'>
+
+/** Rows of a batch stay below SQLite's limit of variables in a statement. */
+const BATCH = 500
+
+export async function insertMessages(db: Db, messages: readonly NewMessage[]): Promise<void> {
+  for (let at = 0; at < messages.length; at += BATCH)
+    await db
+      .insertInto('sip_message')
+      .values(messages.slice(at, at + BATCH))
+      .execute()
+}
+
+/** The messages of all legs of a call, those of every attempt and of the calls that it dialled, in the order of time. */
+export async function ladderOf(db: Db, call_sid: string) {
+  const family = await db
+    .selectFrom('call')
+    .select(['sid', 'sip_call_id'])
+    .where(eb => eb.or([eb('sid', '=', call_sid), eb('parent_call_sid', '=', call_sid)]))
+    .execute()
+  if (family.length === 0) return null
+  const sids = family.map(call => call.sid)
+  const attempts = await db.selectFrom('call_attempt').select('sip_call_id').where('call_sid', 'in', sids).execute()
+  const call_ids = [...family, ...attempts].flatMap(row => row.sip_call_id ?? [])
+  if (call_ids.length === 0) return []
+  const rows = await db
+    .selectFrom('sip_message')
+    .selectAll()
+    .where('sip_call_id', 'in', [...new Set(call_ids)])
+    .orderBy('at_ms')
+    .orderBy('id')
+    .execute()
+  return rows.map(row => ({ ...row, retransmission: row.retransmission === 1 }))
+}
+
+/** Forgets what is older than its days; a bounded number at a time, so that it never holds the database for long. */
+export async function forgetOldMessages(db: Db, now_ms: number, limit = 5000): Promise<void> {
+  await db
+    .deleteFrom('sip_message')
+    .where('id', 'in', eb =>
+      eb
+        .selectFrom('sip_message')
+        .select('id')
+        .where('at_ms', '<', now_ms - LADDER_DAYS * 86_400_000)
+        .limit(limit),
+    )
+    .execute()
+}
