@@ -1,10 +1,11 @@
+import { join } from 'node:path'
 import t from 'tap'
 import { RtpHeader, SrtpSession } from 'werift'
 import { SRTP_SUITES } from '../../../core/domain/codecs/crypto-line.ts'
 import { MediaRefusal } from '../../../media/protocol/client.ts'
 import type { CodecName, LegPolicy } from '../../../media/protocol/schema.ts'
 import { features } from '../../../native/index.ts'
-import { heardSpan, levelDbm0, strongestHz, tone, toneLevelDbm0 } from '../../support/audio.ts'
+import { heardSpan, levelDbm0, readWavFile, strongestHz, tone, toneLevelDbm0 } from '../../support/audio.ts'
 import { POLICY, startTestWorker } from '../../support/media-worker.ts'
 import type { RtpPeer } from '../../support/rtp-peer.ts'
 
@@ -275,6 +276,64 @@ t.test('hold, resume and a changed codec splice under one SSRC with no jump of s
   await a.send(tone(1000, 400))
   await b.until(packets => packets.slice(count).filter(packet => packet.payload_type === 8).length > 10, 3000, 'PCMA')
   t.equal(new Set(b.received.map(packet => packet.ssrc)).size, 1)
+  await client.request('session.close', { session_id })
+})
+
+t.test('a dual recording keeps time through hold, loss and a changed codec', async t => {
+  const session_id = await w.session()
+  const [a, b] = [await w.peer(), await w.peer()]
+  const left = await w.answeredLeg(session_id, a)
+  const right = await w.answeredLeg(session_id, b)
+  await client.request('bridge', { a: left.leg_id, b: right.leg_id })
+  await Promise.all([a.send(tone(1000, 100)), b.send(tone(600, 100))])
+  const file = join(w.data_dir, 'recordings', 'kept.wav')
+  await client.request('record.start', {
+    session_id,
+    recording_id: 'kept',
+    file,
+    channels: 2,
+    left: left.leg_id,
+    right: right.leg_id,
+    what: 'both',
+    max_ms: null,
+    silence_ms: null,
+    finish_keys: '',
+    beep: false,
+    trim: false,
+  })
+  const began_ms = performance.now()
+  const reinvite = async (sdp: string) => {
+    await client.request('leg.remote_offer', { leg_id: right.leg_id, sdp })
+    await client.request('leg.local_answer', { leg_id: right.leg_id })
+  }
+  const marks: number[] = []
+  const mark = () => marks.push(performance.now() - began_ms)
+  const called = async () => {
+    await b.sendImpaired(tone(600, 1000), { loss: 0.1, jitter_ms: 20, seed: 5 })
+    mark()
+    await reinvite(b.sdp({ direction: 'sendonly', version: 2 }))
+    await new Promise(resolve => setTimeout(resolve, 1000))
+    const pcma = await w.peer({ codec: 'PCMA' })
+    await reinvite(pcma.sdp({ version: 3 }))
+    pcma.sendTo(right.rtp_port)
+    mark()
+    await pcma.send(tone(600, 1000))
+  }
+  await Promise.all([a.send(tone(1000, 3100)), called()])
+  const lasted_ms = performance.now() - began_ms
+  await client.request('record.stop', { recording_id: 'kept' })
+  const ended = await w.event('record.ended', ({ recording_id }) => recording_id === 'kept')
+  t.ok(Math.abs(ended.duration_ms - lasted_ms) < 100, `${lasted_ms.toFixed()} ms were recorded as ${ended.duration_ms}`)
+  const [caller = new Int16Array(), other = new Int16Array()] = readWavFile(file).channels
+  const at = (channel: Int16Array, from_ms: number, hz: number) =>
+    toneLevelDbm0(channel.subarray(from_ms * 8, (from_ms + 300) * 8), hz)
+  const [held_ms = 0, resumed_ms = 0] = marks
+  for (const from_ms of [300, held_ms + 300, resumed_ms + 300])
+    t.ok(at(caller, from_ms, 1000) > -12, `the caller is whole at ${from_ms.toFixed()} ms`)
+  t.ok(at(other, 300, 600) > -14, 'the called is heard before the hold')
+  t.ok(at(other, held_ms + 300, 600) < -50, 'and silent in it')
+  t.ok(at(other, resumed_ms + 300, 600) > -12, 'and heard after it, at his own time')
+  t.ok(at(other, resumed_ms - 320, 600) < -50, 'nothing moved to an earlier place')
   await client.request('session.close', { session_id })
 })
 

@@ -13,7 +13,7 @@ import { dataViewToNodeBuffer, nodeBufferToDataView } from 'rtp.js/utils'
 import t from 'tap'
 import { type Clock, systemClock } from '../../../core/runtime/clock.ts'
 import { tone } from '../../support/audio.ts'
-import { reasonOf, startTestWorker } from '../../support/media-worker.ts'
+import { POLICY, reasonOf, startTestWorker } from '../../support/media-worker.ts'
 
 /** The machine's clock, but for the worker's row of every ten seconds, which the test asks for. */
 const rows: (() => void)[] = []
@@ -39,14 +39,7 @@ t.test('reports are sent and read: loss, jitter, round trip and the peer’s own
   await client.request('leg.open', {
     session_id,
     leg_id: 'rated',
-    policy: {
-      codecs: ['PCMU'],
-      security: 'rtp',
-      source_validation: 'relaxed',
-      sources: [],
-      signalled_from: null,
-      telephone_event: true,
-    },
+    policy: { ...POLICY, codecs: ['PCMU'] },
   })
   const sdp = peer.sdp({ attributes: [`rtcp:${rtcp.address().port}`] })
   await client.request('leg.remote_offer', { leg_id: 'rated', sdp })
@@ -115,4 +108,26 @@ t.test('media towards our own servers is refused', async t => {
   await client.request('leg.rollback', { leg_id })
   await client.request('leg.local_offer', { leg_id })
   t.equal(await reasonOf(client.request('leg.remote_answer', { leg_id, sdp })), 'sdp_malformed')
+})
+
+t.test('a peer that sends nothing is told after ten seconds, one with wrong SRTP keys after five', async t => {
+  const session_id = await w.session()
+  const [mute, stranger] = [await w.peer(), await w.peer()]
+  const { leg_id } = await w.answeredLeg(session_id, mute)
+  await mute.send(tone(1000, 100))
+  const policy = { ...POLICY, security: 'sdes_srtp_required' } as const
+  await client.request('leg.open', { session_id, leg_id: 'secret', policy })
+  const sdp = stranger
+    .sdp({ attributes: [`crypto:1 AES_CM_128_HMAC_SHA1_80 inline:${Buffer.alloc(30, 1).toString('base64')}`] })
+    .replace('RTP/AVP', 'RTP/SAVP')
+  await client.request('leg.remote_offer', { leg_id: 'secret', sdp })
+  const answer = await client.request('leg.local_answer', { leg_id: 'secret' })
+  stranger.sendTo(Number(/m=audio (\d+)/.exec(answer.sdp)?.[1]))
+  const talking = stranger.send(tone(1000, 7000))
+  await w.event('leg.srtp_failed', event => event.leg_id === 'secret')
+  const silent = await w.event('leg.silent', event => event.leg_id === leg_id, 20_000)
+  t.ok(silent.for_ms >= 10_000 && silent.for_ms < 12_000, `silent for ${silent.for_ms} ms`)
+  await talking
+  t.match(await client.request('leg.stats', { leg_id: 'secret' }), { packets_received: 0 })
+  await client.request('session.close', { session_id })
 })
