@@ -55,9 +55,9 @@ export interface Fetched {
         /** Media type without parameters, lower case; empty when the reply had none. */
         readonly content_type: string
         /**
-         * The base for relative URLs and "the current document": the URL of the command, byte for byte, when there was no
-         * redirect (so with its user information and fragment, without parameters that a GET added), else the URL that
-         * answered. Notes never show user information.
+         * The base for relative URLs and "the current document": the URL of the command, byte for byte, when there was
+         * no redirect (so with its user information and fragment, without parameters that a GET added), else the URL
+         * that answered. Notes never show user information.
          */
         readonly final_url: string
       }

@@ -132,7 +132,7 @@ function readAttributes<A extends AttributeTypes>(
     const value = type.read(trimmed)
     const doubt = value === undefined ? undefined : type.doubt?.(trimmed)
     if (value === undefined) {
-      const detail = `${name}="${shorten(trimmed)}" of <${of.name}> is not one of: ${type.values}`
+      const detail = `${name}="${shorten(trimmed)}" of <${of.name}> should be: ${type.values}`
       report({ ...about, rule: 'bad_value', number: type.number, effect: type.effect, detail })
       continue
     }

@@ -1,4 +1,5 @@
 import type { Test } from 'tap'
+import { SIMULATED } from '../../../bin/script/simulated.ts'
 import { start, step } from '../../../markup/interpreter/step.ts'
 import type { Command, Event, Run, StartFacts, Step } from '../../../markup/interpreter/types.ts'
 import { eventLine, replay, startLine } from '../../../markup/replay/replay.ts'
@@ -184,8 +185,8 @@ export class Phone {
   }
 }
 
-export const CHILD_SID = `CA${'2'.repeat(32)}`
-export const RECORDING = { sid: `RE${'3'.repeat(32)}`, url: 'https://our.example.test/Recordings/RE3.wav' }
+export const CHILD_SID = SIMULATED.call_sid
+export const RECORDING = SIMULATED.recording
 
 /** A call whose first document is this text: fetched from BASE, or inline. */
 export function call(t: Test, text: string, changes: Changes = {}): Phone {

@@ -1,0 +1,40 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Command } from 'commander'
+import { loadConfig } from '../core/runtime/config.ts'
+import { StartRefused } from '../core/runtime/lifecycle.ts'
+import { type Difference, replay } from '../markup/replay/replay.ts'
+import { orSayWhy } from './say.ts'
+
+/** `strowger replay CA…|FILE`: runs the scripts of a finished call again from their logs. */
+export function replayCommand(): Command {
+  return new Command('replay')
+    .description('run the scripts of a finished call again from their logs; exit code 1 at the first difference')
+    .argument('<call>', 'CallSid of a finished call, or the file of a run log')
+    .action((call: string) =>
+      orSayWhy(async () => {
+        for (const file of logsOf(call)) {
+          const result = replay(readFileSync(file, 'utf8'))
+          process.stdout.write(`${file}: ${result.same ? `same, ${result.steps} steps` : told(result.difference)}\n`)
+          if (!result.same) process.exitCode = 1
+        }
+      }),
+    )
+}
+
+/** Logs of a call's scripts, in the order in which they began: its own, whispers and waits. */
+function logsOf(call: string): string[] {
+  if (existsSync(call)) return [call]
+  if (!/^CA[0-9a-f]{32}$/.test(call)) throw new StartRefused(`there is no file ${call}, and it is no CallSid`)
+  const folder = join(loadConfig(process.env).data_dir, 'runs')
+  const names = existsSync(folder) ? readdirSync(folder).filter(name => name.startsWith(call)) : []
+  if (names.length === 0) throw new StartRefused(`no run of ${call} is logged in ${folder}`)
+  return names.sort().map(name => join(folder, name))
+}
+
+function told({ line, event, command, logged, replayed, detail }: Difference): string {
+  const where = command === null ? `line ${line}` : `line ${line} (${event}), command ${command + 1}`
+  const shown = (text: string | null): string => (text === null ? 'nothing' : text.slice(0, 2000))
+  const both = command === null ? '' : `\n  logged:   ${shown(logged)}\n  replayed: ${shown(replayed)}`
+  return `differs at ${where}: ${detail}${both}`
+}

@@ -1,0 +1,147 @@
+import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { createInterface } from 'node:readline'
+import { Command, Option } from 'commander'
+import { loadConfig } from '../core/runtime/config.ts'
+import { createHttpClient } from '../core/runtime/http/index.ts'
+import { createVoiceRequester } from '../core/runtime/voice-request.ts'
+import { type Advice, check } from '../markup/check.ts'
+import type { Fetch, Fetched, RunKind, StartFacts } from '../markup/interpreter/types.ts'
+import { orSayWhy } from './say.ts'
+import type { Habits } from './script/simulated.ts'
+import { Terminal } from './script/terminal.ts'
+
+const KINDS: readonly RunKind[] = ['call', 'whisper', 'queue_wait', 'conference_wait']
+
+/** `strowger script check FILE` and `strowger script run FILE|URL`. */
+export function scriptCommand(): Command {
+  const command = new Command('script').description('check markup documents, and run them without a telephone')
+  command
+    .command('check')
+    .description('list everything that is wrong or doubtful in a document; exit code 1 when there is an error')
+    .argument('<file>', 'document, - for standard input')
+    .option('--url <url>', 'where it will be served from; without it the document is taken as inline')
+    .addOption(new Option('--kind <kind>', 'what the document is').choices(KINDS).default('call'))
+    .option('--json', 'print the findings as JSON')
+    .action((file: string, options: { url?: string; kind: RunKind; json?: boolean }) => {
+      const text = readDocument(file)
+      const result = check(text, { kind: options.kind, url: options.url ?? null })
+      if (options.json) process.stdout.write(`${JSON.stringify(result)}\n`)
+      else for (const advice of result.advice) process.stdout.write(`${file}:${line(advice)}\n`)
+      process.exitCode = result.ok ? 0 : 1
+    })
+  command
+    .command('run')
+    .description('run a script in the terminal: speech is printed, keys and words are typed, `h` hangs up')
+    .argument('<document>', 'a file (- is standard input), or the URL of a voice application')
+    .option('--url <url>', 'where a file is served from, for relative URLs')
+    .option('--from <number>', 'caller', '+2348030000099')
+    .option('--to <number>', 'called number', '+2342010000001')
+    .option('--unanswered', 'begin before the call is answered')
+    .option('--fallback <url>', 'fallback URL')
+    .option('--token <token>', 'auth token that signs the requests', 'terminal')
+    .option('--log <file>', 'write the run log, for `strowger replay`')
+    .addOption(
+      new Option('--child <end>', 'how dialled calls end')
+        .choices(['answered', 'busy', 'no-answer', 'failed'])
+        .default('answered'),
+    )
+    .action((document: string, options: RunOptions) => orSayWhy(() => run(document, options)))
+  return command
+}
+
+interface RunOptions {
+  readonly url?: string
+  readonly from: string
+  readonly to: string
+  readonly unanswered?: boolean
+  readonly fallback?: string
+  readonly token: string
+  readonly log?: string
+  readonly child: 'answered' | NonNullable<Habits['child']>
+}
+
+async function run(document: string, options: RunOptions): Promise<void> {
+  const config = loadConfig(process.env)
+  const http = createHttpClient({ allow_private: config.allow_private_webhooks, user_agent: 'strowger-script' })
+  const requester = createVoiceRequester({ http })
+  const remote = /^https?:\/\//i.test(document)
+  const text = remote ? null : readDocument(document)
+  const facts = factsOf(remote ? document : (options.url ?? null), text, options)
+  const standard = [
+    ['CallSid', facts.call_sid],
+    ['AccountSid', facts.account_sid],
+    ['From', options.from],
+    ['To', options.to],
+    ['CallStatus', options.unanswered ? 'ringing' : 'in-progress'],
+    ['Direction', 'inbound'],
+    ['ApiVersion', '2010-04-01'],
+  ] as const
+  // Of a file with a URL, the first request is answered by the file.
+  let first = options.url === undefined ? null : text
+  const fetchDocument = async (command: Fetch): Promise<Fetched['result']> => {
+    if (first !== null) {
+      const served = { ok: true, text: first, content_type: 'text/xml', final_url: command.url } as const
+      first = null
+      return served
+    }
+    const parameters = [...standard, ...Object.entries(command.parameters)]
+    const { url, method } = command
+    const reply = await requester.send({ url, method, parameters, auth_token: options.token, reply: 'document' })
+    if (!reply.ok) return { ok: false, number: reply.number, detail: reply.detail }
+    const content_type = (reply.headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase() ?? ''
+    const final_url = reply.redirects === 0 ? url : reply.url
+    const body = content_type.startsWith('audio/') ? '' : reply.body.toString('utf8')
+    return { ok: true, text: body, content_type, final_url }
+  }
+  const { log } = options
+  if (log !== undefined) writeFileSync(log, '', { mode: 0o600 })
+  const terminal = new Terminal({
+    facts,
+    habits: options.child === 'answered' ? {} : { child: options.child },
+    print: told => void process.stdout.write(`${told}\n`),
+    fetch: fetchDocument,
+    ...(log === undefined ? {} : { log: entry => appendFileSync(log, `${entry}\n`) }),
+  })
+  if (document === '-') terminal.end()
+  else {
+    const input = createInterface({ input: process.stdin })
+    input.on('line', typed => terminal.type(typed))
+    input.on('close', () => terminal.end())
+    void terminal.over.then(() => input.close())
+  }
+  await terminal.over
+  await http.close()
+}
+
+function factsOf(url: string | null, text: string | null, options: RunOptions): StartFacts {
+  return {
+    kind: 'call',
+    entry: url === null ? { kind: 'inline', text: text ?? '' } : { kind: 'request', url, method: 'POST' },
+    fallback: options.fallback === undefined ? null : { url: options.fallback, method: 'POST' },
+    leg: { answered: !options.unanswered, direction: 'inbound', sip: true, from: options.from, to: options.to },
+    account_sid: `AC${'0'.repeat(32)}`,
+    call_sid: `CA${'0'.repeat(32)}`,
+    speech: {
+      voices: [],
+      languages: [],
+      default_voice: 'man',
+      default_language: 'en-US',
+      recognizer: true,
+      transcriber: false,
+    },
+    siprec_connectors: [],
+  }
+}
+
+function readDocument(file: string): string {
+  if (file !== '-' && !existsSync(file)) {
+    process.stderr.write(`strowger: there is no file ${file}\n`)
+    process.exit(1)
+  }
+  return readFileSync(file === '-' ? 0 : file, 'utf8')
+}
+
+function line({ line, column, level, number, rule, detail, suggestion }: Advice): string {
+  const what = number === null ? rule : `${rule} ${number}`
+  return `${line}:${column}: ${level}: ${detail} [${what}]${suggestion === null ? '' : ` — ${suggestion}`}`
+}
