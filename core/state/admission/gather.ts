@@ -6,7 +6,7 @@ import { dayOf } from '../../domain/rating/day.ts'
 import type { Rate } from '../../domain/rating/types.ts'
 import { type LevelLimits, levelFacts, levelLimits } from './levels.ts'
 import type { AdmissionRequest } from './request.ts'
-import { marks, number, query, type Row, type Steps, sized, text, textOrNull } from './steps.ts'
+import { marks, number, type Query, type Row, sized, text, textOrNull } from './steps.ts'
 
 /** Everything that a decision is made of, and what taking needs beside it. */
 export interface Gathered {
@@ -29,24 +29,23 @@ export interface Gathered {
 const DEFAULT_COUNTRY = 'NG'
 
 /** Reads the facts. Everything is read now, so that a change is in effect for the next call. */
-export function* gather(request: AdmissionRequest, steady_ms: number): Steps<Gathered> {
-  const project = yield* readProject(request.project_id)
-  const { trunk, subtrunk } = yield* readTrunks(request)
+export function gather(query: Query, request: AdmissionRequest, steady_ms: number): Gathered {
+  const project = readProject(query, request.project_id)
+  const { trunk, subtrunk } = readTrunks(query, request)
   const subaccount_id = trunk ? textOrNull(trunk, 'subaccount_id') : null
-  const subaccount =
-    subaccount_id === null ? null : one(yield* query('select * from subaccount where id = ?', subaccount_id))
-  const policies = yield* readPolicies(request, trunk, subtrunk)
+  const subaccount = subaccount_id === null ? null : one(query('select * from subaccount where id = ?', subaccount_id))
+  const policies = readPolicies(query, request, trunk, subtrunk)
   const country = trunk ? (textOrNull(trunk, 'country') ?? DEFAULT_COUNTRY) : DEFAULT_COUNTRY
   const outbound = request.part === 'outbound'
-  const called = yield* readCalled(request, country)
-  const { caller, egress_trunk_id } = yield* readCaller(request, country, trunk, subtrunk)
+  const called = readCalled(query, request, country)
+  const { caller, egress_trunk_id } = readCaller(query, request, country, trunk, subtrunk)
   const digits = outbound ? (called.number?.digits ?? null) : null
-  const price_book = outbound ? yield* readPriceBook(request) : null
-  const rate = price_book && digits ? yield* readRate(text(price_book, 'id'), digits) : null
+  const price_book = outbound ? readPriceBook(query, request) : null
+  const rate = price_book && digits ? readRate(query, text(price_book, 'id'), digits) : null
   const day = dayOf(request.now_ms, text(project, 'time_zone'))
   const limits = levelLimits({ project, subaccount, trunk, subtrunk, policies })
-  const { levels, used } = yield* readLevels(limits, { day, steady_ms, outbound })
-  const account = outbound ? yield* readAccount(project) : null
+  const { levels, used } = readLevels(query, limits, { day, steady_ms, outbound })
+  const account = outbound ? readAccount(query, project) : null
   const facts: AdmissionFacts = {
     direction: request.part,
     service: { ...request.service, name: text(subtrunk ?? trunk ?? project, 'name') },
@@ -56,12 +55,12 @@ export function* gather(request: AdmissionRequest, steady_ms: number): Steps<Gat
     offer: request.offer,
     called,
     caller,
-    policies: digits ? yield* readRules(policies, digits) : [],
-    containments: digits ? yield* readContainments(request, egress_trunk_id, digits) : [],
+    policies: digits ? readRules(query, policies, digits) : [],
+    containments: digits ? readContainments(query, request, egress_trunk_id, digits) : [],
     billing: request.test === true || number(project, 'sandbox') === 1 ? 'free' : 'rated',
     price_book: price_book ? { id: text(price_book, 'id'), name: text(price_book, 'name') } : null,
     rate,
-    routes: digits ? yield* countRoutes(request, egress_trunk_id, project, digits) : 0,
+    routes: digits ? countRoutes(query, request, egress_trunk_id, project, digits) : 0,
     levels,
     balance: balanceOf(project, account),
   }
@@ -83,9 +82,9 @@ export function* gather(request: AdmissionRequest, steady_ms: number): Steps<Gat
 
 const one = (rows: readonly Row[]): Row | null => rows[0] ?? null
 
-function* readProject(project_id: string): Steps<Row> {
+function readProject(query: Query, project_id: string): Row {
   const project = one(
-    yield* query(
+    query(
       `select p.id, p.name, p.status, p.currency, p.sandbox, p.billing_account_id, o.time_zone, c.concurrency, c.cps,
         c.daily_spend_cap_minor, c.velocity_cap_minor, c.max_call_duration_seconds, c.max_destination_rate_minor
       from project p join organization o on o.id = p.organization_id left join project_ceiling c on c.project_id = p.id
@@ -97,11 +96,14 @@ function* readProject(project_id: string): Steps<Row> {
   return project
 }
 
-function* readTrunks({ service, project_id }: AdmissionRequest): Steps<{ trunk: Row | null; subtrunk: Row | null }> {
+function readTrunks(
+  query: Query,
+  { service, project_id }: AdmissionRequest,
+): { trunk: Row | null; subtrunk: Row | null } {
   if (service.type !== 'trunk' && service.type !== 'subtrunk') return { trunk: null, subtrunk: null }
   const subtrunk =
     service.type === 'subtrunk'
-      ? (one(yield* query('select * from subtrunk where id = ? and project_id = ?', service.id, project_id)) ??
+      ? (one(query('select * from subtrunk where id = ? and project_id = ?', service.id, project_id)) ??
         gone(service.id))
       : null
   const trunk_id = subtrunk ? textOrNull(subtrunk, 'trunk_id') : service.id
@@ -109,7 +111,7 @@ function* readTrunks({ service, project_id }: AdmissionRequest): Steps<{ trunk: 
     trunk_id === null
       ? null
       : one(
-          yield* query(
+          query(
             `select t.id, t.name, t.status, t.subaccount_id, t.direction, t.require_tls, t.media_security, t.codecs,
               t.concurrency, t.cps, t.max_call_duration_seconds, t.revision, s.country, s.default_caller
             from trunk t left join trunk_setting s on s.trunk_id = t.id
@@ -124,10 +126,10 @@ function* readTrunks({ service, project_id }: AdmissionRequest): Steps<{ trunk: 
 // A service that was deleted between the INVITE and now: its row is gone, and a gone service refuses new calls.
 const gone = (id: string): Row => ({ id, name: id, status: 'released', codecs: '[]', direction: 'both', revision: 0 })
 
-function* readPolicies(request: AdmissionRequest, trunk: Row | null, subtrunk: Row | null): Steps<Row[]> {
+function readPolicies(query: Query, request: AdmissionRequest, trunk: Row | null, subtrunk: Row | null): Row[] {
   // Voice services without an application are attached by their project.
   const ids = subtrunk && trunk ? [text(subtrunk, 'id'), text(trunk, 'id')] : [request.service.id, request.project_id]
-  const attached = yield* query(
+  const attached = query(
     `select p.*, a.service_type, a.service_id from policy_attachment a join outbound_policy p on p.id = a.policy_id
     where a.service_id in (?, ?) and p.status = 'active' and p.project_id = ?`,
     ids[0] ?? '',
@@ -141,7 +143,7 @@ function* readPolicies(request: AdmissionRequest, trunk: Row | null, subtrunk: R
   const found = [...(parent ? [parent] : []), ...(own ? [own] : [])]
   if (parent || (own && !subtrunk)) return found
   const standard = one(
-    yield* query(
+    query(
       "select * from outbound_policy where project_id = ? and system_default = 1 and status = 'active'",
       request.project_id,
     ),
@@ -149,11 +151,11 @@ function* readPolicies(request: AdmissionRequest, trunk: Row | null, subtrunk: R
   return standard ? [standard, ...found] : found
 }
 
-function* readCalled({ called, project_id }: AdmissionRequest, country: string): Steps<CalledNumber> {
+function readCalled(query: Query, { called, project_id }: AdmissionRequest, country: string): CalledNumber {
   const code = normalizeNumber(called)?.replace(/^\+/, '')
   // Every short code is shorter than the shortest E.164 number.
   if (code === undefined || code.length > 6) return parseCalled(called, country)
-  const rows = yield* query(
+  const rows = query(
     `select code, sends_to from short_code where code = ? and (project_id = ? or project_id is null)
     order by project_id`,
     code,
@@ -167,12 +169,13 @@ interface ReadCallerResult {
   readonly egress_trunk_id: string | null
 }
 
-function* readCaller(
+function readCaller(
+  query: Query,
   request: AdmissionRequest,
   country: string,
   trunk: Row | null,
   subtrunk: Row | null,
-): Steps<ReadCallerResult> {
+): ReadCallerResult {
   const own_trunk_id = trunk ? text(trunk, 'id') : null
   const given = request.caller
   if (request.part === 'inbound') {
@@ -180,11 +183,11 @@ function* readCaller(
     return { caller: { given, e164, ownership: 'owned' }, egress_trunk_id: own_trunk_id }
   }
   // Numbers that we hold are in E.164: one that is found as it was given needs no parsing.
-  const exact = given.startsWith('+') ? one(yield* readNumber(given)) : null
+  const exact = given.startsWith('+') ? one(readNumber(query, given)) : null
   const e164 = exact ? given : (parseNumber(given, country)?.e164 ?? null)
-  const row = exact ?? (e164 !== null && e164 !== given ? one(yield* readNumber(e164)) : null)
+  const row = exact ?? (e164 !== null && e164 !== given ? one(readNumber(query, e164)) : null)
   const held = row !== null && textOrNull(row, 'project_id') === request.project_id && text(row, 'status') === 'held'
-  const standing = held && row && trunk ? yield* serviceStanding(row, trunk, subtrunk) : NO_NUMBERS
+  const standing = held && row && trunk ? serviceStanding(query, row, trunk, subtrunk) : NO_NUMBERS
   const ownership: CallerOwnership = ownershipOf(e164, {
     of_project: held,
     forwarded: request.forwarded_caller === true,
@@ -192,30 +195,28 @@ function* readCaller(
   })
   const stand_in = ownership === 'owned' || ownership === 'forwarded' ? null : defaultCaller(trunk)
   const caller: CallerFacts = stand_in ? { given, e164: stand_in, ownership: 'default' } : { given, e164, ownership }
-  return { caller, egress_trunk_id: own_trunk_id ?? (held && row ? yield* trunkOfNumber(row) : null) }
+  return { caller, egress_trunk_id: own_trunk_id ?? (held && row ? trunkOfNumber(query, row) : null) }
 }
 
-const readNumber = (e164: string): Steps<Row[]> =>
+const readNumber = (query: Query, e164: string): Row[] =>
   query('select e164, project_id, status, route_kind, route_id from number where e164 = ?', e164)
 
 const NO_NUMBERS = { of_service: false, service_has_numbers: false } as const
 
 const defaultCaller = (trunk: Row | null): string | null => (trunk ? textOrNull(trunk, 'default_caller') : null)
 
-function* serviceStanding(
+function serviceStanding(
+  query: Query,
   row: Row,
   trunk: Row,
   subtrunk: Row | null,
-): Steps<{ of_service: boolean; service_has_numbers: boolean }> {
+): { of_service: boolean; service_has_numbers: boolean } {
   const e164 = text(row, 'e164')
   const route = textOrNull(row, 'route_id')
   if (subtrunk) {
     const id = text(subtrunk, 'id')
     if (route === id) return { of_service: true, service_has_numbers: true }
-    const blocks = yield* query(
-      `select "start", "end" from delegation where subtrunk_id = ? and status <> 'detaching'`,
-      id,
-    )
+    const blocks = query(`select "start", "end" from delegation where subtrunk_id = ? and status <> 'detaching'`, id)
     const within = blocks.some(
       block =>
         e164.length === text(block, 'start').length && e164 >= text(block, 'start') && e164 <= text(block, 'end'),
@@ -225,18 +226,18 @@ function* serviceStanding(
   }
   const id = text(trunk, 'id')
   if (route === id) return { of_service: true, service_has_numbers: true }
-  const any = yield* query("select 1 as one from number where route_kind = 'trunk' and route_id = ? limit 1", id)
+  const any = query("select 1 as one from number where route_kind = 'trunk' and route_id = ? limit 1", id)
   return { of_service: false, service_has_numbers: any.length > 0 }
 }
 
 /** The trunk that a number is routed to, while it takes calls. */
-function* trunkOfNumber(row: Row): Steps<string | null> {
+function trunkOfNumber(query: Query, row: Row): string | null {
   const route = textOrNull(row, 'route_id')
   if (route === null) return null
   const kind = textOrNull(row, 'route_kind')
   if (kind !== 'trunk' && kind !== 'subtrunk') return null
   const trunk = one(
-    yield* kind === 'trunk'
+    kind === 'trunk'
       ? query("select id from trunk where id = ? and status = 'enabled'", route)
       : query(
           "select t.id from subtrunk s join trunk t on t.id = s.trunk_id where s.id = ? and t.status = 'enabled'",
@@ -250,16 +251,16 @@ const RULES = sized(
   count => `select op, kind, value, prefix, label from policy_rule where policy_id = ? and prefix in (${marks(count)})`,
 )
 
-function* readRules(policies: readonly Row[], digits: string): Steps<PolicyFacts[]> {
+function readRules(query: Query, policies: readonly Row[], digits: string): PolicyFacts[] {
   const prefixes = prefixesOf(digits)
   const result: PolicyFacts[] = []
   for (const policy of policies) {
     const id = text(policy, 'id')
-    const rules = yield* query(RULES(prefixes.length), id, ...prefixes)
+    const rules = query(RULES(prefixes.length), id, ...prefixes)
     // Among matching rules an allow answers the question already.
     const allow =
       rules.some(rule => text(rule, 'op') === 'allow') ||
-      (yield* query("select 1 as one from policy_rule where policy_id = ? and op = 'allow' limit 1", id)).length > 0
+      query("select 1 as one from policy_rule where policy_id = ? and op = 'allow' limit 1", id).length > 0
     result.push({
       id,
       name: text(policy, 'name'),
@@ -281,17 +282,22 @@ const CONTAINMENTS = sized(
     and released_at is null and starts_at <= ? and expires_at > ? and (trunk_id is null or trunk_id = ?)`,
 )
 
-function* readContainments({ project_id, now_ms }: AdmissionRequest, trunk_id: string | null, digits: string) {
+function readContainments(
+  query: Query,
+  { project_id, now_ms }: AdmissionRequest,
+  trunk_id: string | null,
+  digits: string,
+) {
   const prefixes = prefixesOf(digits)
   const now = new Date(now_ms).toISOString()
-  const rows = yield* query(CONTAINMENTS(prefixes.length), project_id, ...prefixes, now, now, trunk_id)
+  const rows = query(CONTAINMENTS(prefixes.length), project_id, ...prefixes, now, now, trunk_id)
   return rows.map(row => ({ id: text(row, 'id'), prefix: text(row, 'prefix'), case_ref: text(row, 'case_ref') }))
 }
 
-function* readPriceBook({ project_id, now_ms }: AdmissionRequest): Steps<Row | null> {
+function readPriceBook(query: Query, { project_id, now_ms }: AdmissionRequest): Row | null {
   // The project's own book before the operator's; of several in force the newest.
   return one(
-    yield* query(
+    query(
       `select * from price_book where (project_id = ? or project_id is null) and direction = 'outbound'
       and effective_from <= ? order by (project_id is null), effective_from desc, id desc limit 1`,
       project_id,
@@ -302,9 +308,9 @@ function* readPriceBook({ project_id, now_ms }: AdmissionRequest): Steps<Row | n
 
 const RATES = sized(count => `select * from rate where price_book_id = ? and prefix in (${marks(count)})`)
 
-function* readRate(price_book_id: string, digits: string): Steps<Rate | null> {
+function readRate(query: Query, price_book_id: string, digits: string): Rate | null {
   const prefixes = prefixesOf(digits)
-  const rows = yield* query(RATES(prefixes.length), price_book_id, ...prefixes)
+  const rows = query(RATES(prefixes.length), price_book_id, ...prefixes)
   let row: Row | null = null
   for (const each of rows) if (!row || text(each, 'prefix').length > text(row, 'prefix').length) row = each
   return row
@@ -326,22 +332,25 @@ const CARRIER_ROUTES = sized(
     and exists (select 1 from carrier_target t where t.carrier_id = c.id and t.enabled = 1)`,
 )
 
-function* countRoutes(request: AdmissionRequest, trunk_id: string | null, project: Row, digits: string): Steps<number> {
+function countRoutes(
+  query: Query,
+  request: AdmissionRequest,
+  trunk_id: string | null,
+  project: Row,
+  digits: string,
+): number {
   const known = request.own_targets ?? null
   const own =
     known ??
     (trunk_id === null
       ? 0
       : number(
-          (yield* query(
-            'select count(*) as n from termination_target where trunk_id = ? and enabled = 1',
-            trunk_id,
-          ))[0] ?? {},
+          query('select count(*) as n from termination_target where trunk_id = ? and enabled = 1', trunk_id)[0] ?? {},
           'n',
         ))
   if (own > 0) return own
   const prefixes = prefixesOf(digits)
-  const carriers = yield* query(CARRIER_ROUTES(prefixes.length), ...prefixes, number(project, 'sandbox'))
+  const carriers = query(CARRIER_ROUTES(prefixes.length), ...prefixes, number(project, 'sandbox'))
   return number(carriers[0] ?? {}, 'n')
 }
 
@@ -360,22 +369,23 @@ interface LevelTimes {
   readonly outbound: boolean
 }
 
-function* readLevels(
+function readLevels(
+  query: Query,
   limits: readonly LevelLimits[],
   { day, steady_ms, outbound }: LevelTimes,
-): Steps<{ levels: LevelFacts[]; used: Row[] }> {
+): { levels: LevelFacts[]; used: Row[] } {
   const ids = limits.map(({ id }) => id)
-  const used = yield* query(LEVEL_USES(ids.length), ...ids)
-  const spent = outbound ? yield* query(SPEND_DAYS(ids.length), ...ids, day) : []
+  const used = query(LEVEL_USES(ids.length), ...ids)
+  const spent = outbound ? query(SPEND_DAYS(ids.length), ...ids, day) : []
   const capped = outbound ? limits.filter(limit => limit.velocity_cap_minor !== null).map(({ id }) => id) : []
   // 61 buckets, so that none of the rolling hour is missed; those beyond now are from before the machine was restarted.
   const minute = Math.floor(steady_ms / 60_000)
-  const hour = capped.length === 0 ? [] : yield* query(SPEND_HOURS(capped.length), ...capped, minute - 60, minute)
+  const hour = capped.length === 0 ? [] : query(SPEND_HOURS(capped.length), ...capped, minute - 60, minute)
   return { levels: limits.map(limit => levelFacts(limit, used, spent, hour, steady_ms)), used }
 }
 
-function* readAccount(project: Row): Steps<Row | null> {
-  return one(yield* query('select * from billing_account where id = ?', text(project, 'billing_account_id')))
+function readAccount(query: Query, project: Row): Row | null {
+  return one(query('select * from billing_account where id = ?', text(project, 'billing_account_id')))
 }
 
 function balanceOf(project: Row, account: Row | null): AdmissionFacts['balance'] {

@@ -1,9 +1,9 @@
 import { extend, release } from './settle.ts'
-import type { Steps } from './steps.ts'
+import type { Query } from './steps.ts'
 import { take } from './take.ts'
 
 /** The procedures by the names that callers use; their inputs come from core/state/{leases,reservations}.ts alone. */
-export const PROCEDURES: Readonly<Record<string, (input: never) => Steps<unknown>>> = {
+export const PROCEDURES: Readonly<Record<string, (query: Query, input: never) => unknown>> = {
   take_admission: take,
   extend_reservation: extend,
   release_admission: release,

@@ -1,7 +1,7 @@
 import { type PriceInputs, priceOf } from '../../domain/rating/explain.ts'
 import { affordableSeconds, billedMinor, billedSeconds } from '../../domain/rating/price.ts'
 import { addSpend, addToWindows, type Caps } from './spend.ts'
-import { number, numberOrNull, query, type Row, type Steps, steadyNow, text, textOrNull } from './steps.ts'
+import { number, numberOrNull, type Query, type Row, steadyNow, text, textOrNull } from './steps.ts'
 
 export interface ExtendInput {
   readonly call_sid: string
@@ -20,8 +20,8 @@ export interface Extension {
 }
 
 /** Holds money for the next increments of a running call, as far as caps and balance allow. */
-export function* extend({ call_sid, elapsed_seconds, ahead_seconds, ...given }: ExtendInput): Steps<Extension> {
-  const row = (yield* query('select * from reservation where call_sid = ? and settled_at is null', call_sid))[0]
+export function extend(query: Query, { call_sid, elapsed_seconds, ahead_seconds, ...given }: ExtendInput): Extension {
+  const row = query('select * from reservation where call_sid = ? and settled_at is null', call_sid)[0]
   const paid_until = row ? numberOrNull(row, 'paid_until_seconds') : null
   if (!row || paid_until === null) return { paid_until_seconds: paid_until, exhausted: false }
   const wanted = elapsed_seconds + ahead_seconds
@@ -29,20 +29,20 @@ export function* extend({ call_sid, elapsed_seconds, ahead_seconds, ...given }: 
   const steady_ms = given.steady_ms ?? steadyNow()
   const inputs = inputsOf(row, wanted)
   const held = number(row, 'held_minor')
-  const budget = yield* budgetOf(row, steady_ms)
+  const budget = budgetOf(query, row, steady_ms)
   const wish = billedSeconds(inputs, wanted)
   const reach = budget === null ? wish : Math.min(wish, affordableSeconds(inputs, held + budget) ?? wish)
   if (reach <= paid_until) return { paid_until_seconds: paid_until, exhausted: true }
   const minor = billedMinor(inputs, reach) - held
   const minute = Math.floor(steady_ms / 60_000)
-  yield* addSpend({
+  addSpend(query, {
     caps: capsOf(row),
     day: text(row, 'day'),
     minute,
     account: text(row, 'billing_account_id'),
     minor,
   })
-  yield* query(
+  query(
     'update reservation set held_minor = held_minor + ?, paid_until_seconds = ?, held_minute = ? where call_sid = ?',
     minor,
     reach,
@@ -56,12 +56,12 @@ export function* extend({ call_sid, elapsed_seconds, ahead_seconds, ...given }: 
  * Money that may still be held, in minor units; null is no ceiling. The caps are those of the admission: a ceiling that
  * is lowered meanwhile ends no running call (issue 6).
  */
-function* budgetOf(row: Row, steady_ms: number): Steps<number | null> {
+function budgetOf(query: Query, row: Row, steady_ms: number): number | null {
   const left: number[] = []
   const minute = Math.floor(steady_ms / 60_000)
   for (const [level, id, daily, velocity] of capsOf(row)) {
     if (daily !== null) {
-      const spent = yield* query(
+      const spent = query(
         'select spent_minor from spend_day where subject_id = ? and level = ? and day = ?',
         id,
         level,
@@ -70,7 +70,7 @@ function* budgetOf(row: Row, steady_ms: number): Steps<number | null> {
       left.push(daily - number(spent[0] ?? {}, 'spent_minor'))
     }
     if (velocity !== null) {
-      const spent = yield* query(
+      const spent = query(
         `select sum(spent_minor) as spent_minor from spend_minute where subject_id = ? and level = ?
         and minute between ? and ?`,
         id,
@@ -81,7 +81,7 @@ function* budgetOf(row: Row, steady_ms: number): Steps<number | null> {
       left.push(velocity - number(spent[0] ?? {}, 'spent_minor'))
     }
   }
-  const account = (yield* query('select * from billing_account where id = ?', text(row, 'billing_account_id')))[0]
+  const account = query('select * from billing_account where id = ?', text(row, 'billing_account_id'))[0]
   if (account && number(account, 'prepaid') === 1)
     left.push(number(account, 'balance_minor') + number(account, 'credit_minor') - number(account, 'held_minor'))
   return left.length === 0 ? null : Math.max(0, Math.min(...left))
@@ -105,11 +105,11 @@ export interface Release {
 }
 
 /** Gives the slots of a call back and settles its money; safe to repeat. */
-export function* release(input: ReleaseInput): Steps<Release> {
+export function release(query: Query, input: ReleaseInput): Release {
   const ended_at = new Date(input.now_ms).toISOString()
-  const leases = yield* query('select * from lease where call_sid = ? and ended_at is null', input.call_sid)
-  for (const lease of leases) yield* endLease(lease, ended_at)
-  return { released: leases.length, ...(yield* settle(input, ended_at)) }
+  const leases = query('select * from lease where call_sid = ? and ended_at is null', input.call_sid)
+  for (const lease of leases) endLease(query, lease, ended_at)
+  return { released: leases.length, ...settle(query, input, ended_at) }
 }
 
 const HELD_AT = [
@@ -121,28 +121,28 @@ const HELD_AT = [
   ['project', 'project_id'],
 ] as const
 
-function* endLease(lease: Row, ended_at: string): Steps<void> {
-  yield* query('update lease set ended_at = ? where id = ?', ended_at, number(lease, 'id'))
+function endLease(query: Query, lease: Row, ended_at: string): void {
+  query('update lease set ended_at = ? where id = ?', ended_at, number(lease, 'id'))
   const held = HELD_AT.flatMap(([level, column]) => {
     const id = textOrNull(lease, column)
     return id === null ? [] : [{ level, id }]
   })
-  yield* query(
+  query(
     `update level_use set live = case when live > 0 then live - 1 else 0 end
     where (subject_id, level) in (values ${held.map(() => '(?, ?)').join(', ')})`,
     ...held.flatMap(({ level, id }) => [id, level]),
   )
 }
 
-function* settle(input: ReleaseInput, settled_at: string): Steps<Omit<Release, 'released'>> {
-  const row = (yield* query('select * from reservation where call_sid = ?', input.call_sid))[0]
+function settle(query: Query, input: ReleaseInput, settled_at: string): Omit<Release, 'released'> {
+  const row = query('select * from reservation where call_sid = ?', input.call_sid)[0]
   if (!row) return { charge_minor: null, billed_seconds: null }
   if (textOrNull(row, 'settled_at') !== null)
     return { charge_minor: numberOrNull(row, 'charge_minor'), billed_seconds: numberOrNull(row, 'billed_seconds') }
   const duration_seconds = input.answered ? Math.max(1, Math.floor(input.duration_seconds)) : 0
   const { billed_seconds, charge_minor } = priceOf(inputsOf(row, duration_seconds))
   const held = number(row, 'held_minor')
-  yield* query(
+  query(
     `update reservation set settled_at = ?, duration_seconds = ?, billed_seconds = ?, charge_minor = ?, held_minor = 0
     where call_sid = ?`,
     settled_at,
@@ -152,14 +152,14 @@ function* settle(input: ReleaseInput, settled_at: string): Steps<Omit<Release, '
     input.call_sid,
   )
   if (charge_minor !== held)
-    yield* addToWindows(capsOf(row), text(row, 'day'), number(row, 'held_minute'), charge_minor - held)
-  if (held !== 0 || charge_minor !== 0) yield* charge(row, input.call_sid, held, charge_minor, settled_at)
+    addToWindows(query, capsOf(row), text(row, 'day'), number(row, 'held_minute'), charge_minor - held)
+  if (held !== 0 || charge_minor !== 0) charge(query, row, input.call_sid, held, charge_minor, settled_at)
   return { charge_minor, billed_seconds }
 }
 
-function* charge(row: Row, call_sid: string, held: number, charge_minor: number, at: string): Steps<void> {
+function charge(query: Query, row: Row, call_sid: string, held: number, charge_minor: number, at: string): void {
   const id = text(row, 'billing_account_id')
-  yield* query(
+  query(
     `update billing_account set balance_minor = balance_minor - ?,
       held_minor = case when held_minor > ? then held_minor - ? else 0 end where id = ?`,
     charge_minor,
@@ -168,8 +168,8 @@ function* charge(row: Row, call_sid: string, held: number, charge_minor: number,
     id,
   )
   if (charge_minor === 0) return
-  const account = (yield* query('select balance_minor from billing_account where id = ?', id))[0]
-  yield* query(
+  const account = query('select balance_minor from billing_account where id = ?', id)[0]
+  query(
     `insert into ledger (billing_account_id, project_id, kind, amount_minor, balance_after_minor, call_sid, at)
     values (?, ?, 'charge', ?, ?, ?, ?)`,
     id,

@@ -1,5 +1,5 @@
 import type { Level } from '../../domain/admission/index.ts'
-import { query, type Steps, sized, tuples } from './steps.ts'
+import { type Query, sized, tuples } from './steps.ts'
 
 /** Levels of a call with their daily and velocity caps as they were when it was admitted. */
 export type Caps = readonly (readonly [level: Level, id: string, daily: number | null, velocity: number | null])[]
@@ -31,23 +31,17 @@ const ADD_MINUTE = sized(
 )
 
 /** Counts held money at every level, whether capped or not, so that a cap set later finds what was spent before. */
-export function* addSpend({ caps, day, minute, account, minor }: SpendChange): Steps<void> {
-  yield* addToWindows(caps, day, minute, minor)
-  if (account !== null)
-    yield* query('update billing_account set held_minor = held_minor + ? where id = ?', minor, account)
+export function addSpend(query: Query, { caps, day, minute, account, minor }: SpendChange): void {
+  addToWindows(query, caps, day, minute, minor)
+  if (account !== null) query('update billing_account set held_minor = held_minor + ? where id = ?', minor, account)
 }
 
 /** The windows alone, without the balance. */
-export function* addToWindows(caps: Caps, day: string, minute: number, minor: number): Steps<void> {
-  yield* query(
-    ADD_DAY(caps.length),
-    ...caps.flatMap(([level, id]) => [level, id, day, Math.max(0, minor)]),
-    minor,
-    minor,
-  )
+export function addToWindows(query: Query, caps: Caps, day: string, minute: number, minor: number): void {
+  query(ADD_DAY(caps.length), ...caps.flatMap(([level, id]) => [level, id, day, Math.max(0, minor)]), minor, minor)
   const counted = caps.filter(([level, , , velocity]) => countsHour(level, velocity))
   if (counted.length === 0) return
-  yield* query(
+  query(
     ADD_MINUTE(counted.length),
     ...counted.flatMap(([level, id]) => [level, id, minute, Math.max(0, minor)]),
     minor,

@@ -1,22 +1,10 @@
-/** One SQL statement of a procedure. */
-export interface Statement {
-  readonly sql: string
-  readonly parameters: readonly (string | number | null)[]
-}
-
 export type Row = Readonly<Record<string, string | number | null>>
 
 /**
- * A procedure: statements one after the other, each with the rows of the one before. It does not know who runs them:
- * with SQLite the thread that holds the connection does, in one transaction and one message (decision 0503); a
- * database server would be sent them one by one.
+ * Runs one SQL statement and gives its rows. A procedure is a function of this and its input: the thread that holds the
+ * SQLite connection runs it in one transaction and one message (decision 0503).
  */
-export type Steps<Result> = Generator<Statement, Result, Row[]>
-
-/** One statement of a procedure and its rows. */
-export function* query(sql: string, ...parameters: readonly (string | number | null)[]): Steps<Row[]> {
-  return yield { sql, parameters }
-}
+export type Query = (sql: string, ...parameters: readonly (string | number | null)[]) => Row[]
 
 /**
  * A statement with a list of `count` values: the text is made once for each count, because a text that is made anew for

@@ -6,18 +6,7 @@ import { type Gathered, gather, revisionsOf } from './gather.ts'
 import { recentOf } from './levels.ts'
 import type { AdmissionContext, AdmissionOutcome, AdmissionRequest } from './request.ts'
 import { addSpend, type Caps } from './spend.ts'
-import {
-  number,
-  numberOrNull,
-  query,
-  type Row,
-  type Steps,
-  sized,
-  steadyNow,
-  text,
-  textOrNull,
-  tuples,
-} from './steps.ts'
+import { number, numberOrNull, type Query, type Row, sized, steadyNow, text, textOrNull, tuples } from './steps.ts'
 
 export interface TakeInput {
   readonly request: AdmissionRequest
@@ -25,15 +14,15 @@ export interface TakeInput {
 }
 
 /** Reads the counts, decides, and takes the slots and the money: one step, so that no two calls take the last slot. */
-export function* take({ request, dry_run }: TakeInput): Steps<AdmissionOutcome> {
+export function take(query: Query, { request, dry_run }: TakeInput): AdmissionOutcome {
   const steady_ms = request.steady_ms ?? steadyNow()
-  const gathered = yield* gather(request, steady_ms)
+  const gathered = gather(query, request, steady_ms)
   const verdict = admit(gathered.facts)
   if (!dry_run) {
-    if (verdict.admitted) yield* takeSlots(request, gathered, verdict, steady_ms)
-    else yield* countRefusal(request, gathered, verdict.reason)
+    if (verdict.admitted) takeSlots(query, request, gathered, verdict, steady_ms)
+    else countRefusal(query, request, gathered, verdict.reason)
   }
-  return { ...verdict, ...(yield* contextOf(gathered, verdict)) }
+  return { ...verdict, ...contextOf(query, gathered, verdict) }
 }
 
 const INSERT_LEASE = `insert into lease (call_sid, part, node_id, subtrunk_id, trunk_id, policy_id, parent_policy_id,
@@ -47,12 +36,18 @@ const INSERT_RESERVATION = `insert into reservation (call_sid, project_id, billi
     increment_initial_seconds, increment_additional_seconds, currency, day, held_minute, caps, held_minor,
     paid_until_seconds, begun_at) values ${tuples(1, 21)}`
 
-function* takeSlots(request: AdmissionRequest, gathered: Gathered, verdict: Admitted, steady_ms: number): Steps<void> {
+function takeSlots(
+  query: Query,
+  request: AdmissionRequest,
+  gathered: Gathered,
+  verdict: Admitted,
+  steady_ms: number,
+): void {
   const { facts, trunk, subtrunk, subaccount, policies } = gathered
   const begun_at = new Date(request.now_ms).toISOString()
   const own = policies.at(-1)
   const parent = policies.length > 1 ? policies[0] : undefined
-  yield* query(
+  query(
     INSERT_LEASE,
     request.call_sid,
     request.part,
@@ -65,20 +60,20 @@ function* takeSlots(request: AdmissionRequest, gathered: Gathered, verdict: Admi
     request.project_id,
     begun_at,
   )
-  yield* countUse(facts.levels, gathered.used, steady_ms)
-  if (request.part === 'outbound') yield* hold(request, gathered, verdict, steady_ms)
+  countUse(query, facts.levels, gathered.used, steady_ms)
+  if (request.part === 'outbound') hold(query, request, gathered, verdict, steady_ms)
 }
 
-function* countUse(levels: readonly LevelFacts[], used: readonly Row[], steady_ms: number): Steps<void> {
+function countUse(query: Query, levels: readonly LevelFacts[], used: readonly Row[], steady_ms: number): void {
   const values = levels.flatMap(({ level, id, cps }) => {
     const use = used.find(row => text(row, 'level') === level && text(row, 'subject_id') === id)
     const recent = cps.limit === null ? '' : [...(use ? recentOf(use, steady_ms) : []), steady_ms].join(',')
     return [level, id, 1, recent]
   })
-  yield* query(COUNT_USE(levels.length), ...values)
+  query(COUNT_USE(levels.length), ...values)
 }
 
-function* hold(request: AdmissionRequest, gathered: Gathered, verdict: Admitted, steady_ms: number): Steps<void> {
+function hold(query: Query, request: AdmissionRequest, gathered: Gathered, verdict: Admitted, steady_ms: number): void {
   const { facts, project, price_book, day, has_account } = gathered
   const { rate, billing, levels } = facts
   const minute = Math.floor(steady_ms / 60_000)
@@ -90,7 +85,7 @@ function* hold(request: AdmissionRequest, gathered: Gathered, verdict: Admitted,
     daily_spend.limit,
     velocity.limit,
   ])
-  yield* query(
+  query(
     INSERT_RESERVATION,
     request.call_sid,
     request.project_id,
@@ -115,7 +110,7 @@ function* hold(request: AdmissionRequest, gathered: Gathered, verdict: Admitted,
     new Date(request.now_ms).toISOString(),
   )
   if (verdict.reserve_minor > 0)
-    yield* addSpend({
+    addSpend(query, {
       caps,
       day,
       minute,
@@ -130,10 +125,10 @@ function paidUntil({ facts: { billing, rate, direction } }: Gathered): number | 
   return billedSeconds(rate, 1)
 }
 
-function* countRefusal(request: AdmissionRequest, { facts, day }: Gathered, reason: Reason): Steps<void> {
+function countRefusal(query: Query, request: AdmissionRequest, { facts, day }: Gathered, reason: Reason): void {
   // A REST call over the calls per second waits and asks again: it is late, not refused.
   if (reason === 'cps_exceeded' && request.transport === null) return
-  yield* query(
+  query(
     `insert into refusal_day (level, subject_id, day, reason, count) values ${tuples(facts.levels.length, 5)}
     on conflict (subject_id, level, day, reason) do update set count = refusal_day.count + 1`,
     ...facts.levels.flatMap(({ level, id }) => [level, id, day, reason, 1]),
@@ -141,10 +136,10 @@ function* countRefusal(request: AdmissionRequest, { facts, day }: Gathered, reas
   if (reason !== 'DESTINATION_CONTAINED') return
   const digits = facts.called.number?.digits ?? ''
   const hit = facts.containments.find(({ prefix }) => digits.startsWith(prefix))
-  if (hit) yield* query('update containment set rejection_count = rejection_count + 1 where id = ?', hit.id)
+  if (hit) query('update containment set rejection_count = rejection_count + 1 where id = ?', hit.id)
 }
 
-function* contextOf(gathered: Gathered, verdict: Verdict): Steps<AdmissionContext> {
+function contextOf(query: Query, gathered: Gathered, verdict: Verdict): AdmissionContext {
   const { facts, project, price_book, trunk, subtrunk, subaccount, policies, egress_trunk_id } = gathered
   const { rate } = facts
   const policy = policies.at(-1)
@@ -155,7 +150,7 @@ function* contextOf(gathered: Gathered, verdict: Verdict): Steps<AdmissionContex
     subtrunk_id: subtrunk ? text(subtrunk, 'id') : null,
     subaccount_id: subaccount ? text(subaccount, 'id') : null,
     policy_id: policy ? text(policy, 'id') : null,
-    recording: yield* recordingOf(gathered),
+    recording: recordingOf(query, gathered),
     revisions: revisionsOf(gathered),
     price:
       rate && price_book
@@ -175,13 +170,13 @@ function* contextOf(gathered: Gathered, verdict: Verdict): Steps<AdmissionContex
 }
 
 /** Any policy that records makes the call recorded, and the longest retention of those that do counts. */
-function* recordingOf({ policies, facts, project }: Gathered): Steps<AdmissionContext['recording']> {
+function recordingOf(query: Query, { policies, facts, project }: Gathered): AdmissionContext['recording'] {
   const first = policies[0]
   if (!first || facts.direction !== 'outbound') return null
   const recording = policies.filter(policy => text(policy, 'recording_mode') === 'all')
   if (recording.length === 0)
     return { mode: 'off', consented: false, channels: 2, retention_days: number(first, 'recording_retention_days') }
-  const consent = yield* query('select 1 as one from recording_consent where project_id = ?', text(project, 'id'))
+  const consent = query('select 1 as one from recording_consent where project_id = ?', text(project, 'id'))
   return {
     mode: 'all',
     consented: consent.length > 0,

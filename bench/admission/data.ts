@@ -1,0 +1,268 @@
+import type { AdmissionFacts } from '../../core/domain/admission/index.ts'
+import type { SourceEntry } from '../../core/domain/identity/index.ts'
+import { parseCalled } from '../../core/domain/numbers/parse.ts'
+import type { ApplicableRules, DestinationRule } from '../../core/domain/policies/destinations.ts'
+import type { Rate } from '../../core/domain/rating/index.ts'
+import type { State, Trx } from '../../core/state/index.ts'
+
+/** How much configuration a decision is made among. */
+export interface Sizes {
+  readonly trunks: number
+  readonly sources: number
+  readonly rules: number
+  readonly rates: number
+}
+
+export const PROJECT_ID = 'prj_bench'
+const POLICY_ID = 'pol_bench'
+const NOW = '2026-03-01T00:00:00.000Z'
+
+/** Spread over the whole of 10.0.0.0/8, a third of them /24 networks. */
+export function* someSources({ sources, trunks }: Sizes): Generator<SourceEntry<{ id: string; signaling_fqdn: null }>> {
+  for (let i = 0; i < sources; i++) {
+    const address = (i * 2_654_435_761) % 0x1000000
+    const octets = `10.${address >>> 16}.${(address >>> 8) & 255}.${address & 255}`
+    const owner = { id: `trk_${i % trunks}`, signaling_fqdn: null }
+    yield { cidr: i % 3 === 0 ? `${octets}/24` : `${octets}/32`, selector_precedence: i % 5, owner }
+  }
+}
+
+/** Prefixes of four to ten digits; everything under 2348 stays allowed. */
+export function* someRules({ rules }: Sizes): Generator<DestinationRule> {
+  for (const prefix of prefixes(rules))
+    yield { op: 'deny', kind: 'prefix', value: `+9${prefix}`, prefix: `9${prefix}`, label: null }
+  yield { op: 'allow', kind: 'prefix', value: '+234', prefix: '234', label: null }
+}
+
+export function* someRates({ rates }: Sizes): Generator<Rate> {
+  for (const prefix of prefixes(rates)) yield rate(`234${prefix}`)
+  yield rate('234')
+}
+
+function* prefixes(count: number): Generator<string> {
+  for (let i = 0; i < count; i++) yield (1_000 + i).toString()
+}
+
+const rate = (prefix: string): Rate => ({
+  id: `rat_${prefix}`,
+  prefix,
+  label: `Destination ${prefix}`,
+  rate_micro: 60_000_000,
+  rate_unit: 'minute',
+  increment_initial_seconds: 10,
+  increment_additional_seconds: 10,
+})
+
+/** Digits of a Nigerian mobile number. */
+export const hypotheticalCall = (i: number): string => `234803${(1_000_000 + ((i * 7_919) % 9_000_000)).toString()}`
+
+/** The facts of a call with all five levels and every ceiling set. */
+export function someFacts(digits: string, rules: ApplicableRules, found: Rate | null): AdmissionFacts {
+  const ceiling = { limit: 1000, used: 10 }
+  return {
+    direction: 'outbound',
+    service: { type: 'subtrunk', id: 'stk_1', name: 'Branch' },
+    holders: (['project', 'subaccount', 'trunk', 'subtrunk'] as const).map(kind => ({
+      kind,
+      id: kind,
+      name: kind,
+      status: 'enabled',
+      enabled: true,
+    })),
+    trunk: { name: 'trunk', direction: 'both', require_tls: false, media_security: 'rtp', codecs: ['PCMA', 'PCMU'] },
+    transport: 'udp',
+    offer: { codecs: ['PCMU', 'PCMA', 'G729'], sdes_srtp: false },
+    called: parseCalled(`+${digits}`, 'NG'),
+    caller: { given: '+2342010000001', e164: '+2342010000001', ownership: 'owned' },
+    policies: [{ id: POLICY_ID, name: 'Standard', ...rules }],
+    containments: [],
+    billing: 'rated',
+    price_book: { id: 'pbk_bench', name: 'Standard' },
+    rate: found,
+    routes: 1,
+    levels: (['subtrunk', 'trunk', 'policy', 'subaccount', 'project'] as const).map(level => ({
+      level,
+      id: level,
+      name: level,
+      concurrency: ceiling,
+      cps: ceiling,
+      daily_spend: { limit: 1_000_000, used: 10 },
+      velocity: { limit: 1_000_000, used: 10 },
+      max_destination_rate_minor: 10_000,
+      max_call_duration_seconds: 3600,
+    })),
+    balance: { name: 'Payer', available_minor: 1_000_000 },
+  }
+}
+
+/** One project with all of it: each trunk has a target, a number of its own and sources, all share one policy. */
+export async function fillState(state: State, sizes: Sizes): Promise<void> {
+  await state.transaction(async trx => {
+    await fillProject(trx)
+    const indexes = Array.from({ length: sizes.trunks }, (_, i) => i)
+    await inBatches(indexes, rows => trx.insertInto('trunk').values(rows.map(trunkRow)).execute())
+    await inBatches(indexes, rows => trx.insertInto('termination_target').values(rows.map(targetRow)).execute())
+    await inBatches(indexes, rows => trx.insertInto('number').values(rows.map(numberRow)).execute())
+    await inBatches(indexes, rows => trx.insertInto('policy_attachment').values(rows.map(attachmentRow)).execute())
+    await inBatches([...someSources(sizes)], (rows, at) =>
+      trx
+        .insertInto('trunk_source')
+        .values(
+          rows.map(({ cidr, selector_precedence, owner }, i) => ({
+            id: `src_${at + i}`,
+            trunk_id: owner.id,
+            cidr,
+            enabled: 1 as const,
+            selector_precedence,
+            created_at: NOW,
+          })),
+        )
+        .execute(),
+    )
+    await inBatches([...someRules(sizes)], (rows, at) =>
+      trx
+        .insertInto('policy_rule')
+        .values(rows.map((rule, i) => ({ id: `rul_${at + i}`, policy_id: POLICY_ID, created_at: NOW, ...rule })))
+        .execute(),
+    )
+    await inBatches([...someRates(sizes)], rows =>
+      trx
+        .insertInto('rate')
+        .values(rows.map(each => ({ ...each, price_book_id: 'pbk_bench' })))
+        .execute(),
+    )
+  })
+}
+
+async function inBatches<T>(rows: readonly T[], insert: (batch: T[], at: number) => Promise<unknown>): Promise<void> {
+  const size = 500
+  for (let at = 0; at < rows.length; at += size) await insert(rows.slice(at, at + size), at)
+}
+
+async function fillProject(trx: Trx): Promise<void> {
+  await trx
+    .insertInto('organization')
+    .values({ id: 'org_bench', name: 'Bench', time_zone: 'Africa/Lagos', created_at: NOW })
+    .execute()
+  await trx
+    .insertInto('project')
+    .values({
+      id: PROJECT_ID,
+      organization_id: 'org_bench',
+      name: 'Bench',
+      status: 'active',
+      currency: 'NGN',
+      sandbox: 0,
+      billing_account_id: 'bil_bench',
+      billing_assignment_revision: 1,
+      billing_effective_from: NOW,
+      created_at: NOW,
+    })
+    .execute()
+  await trx
+    .insertInto('billing_account')
+    .values({
+      id: 'bil_bench',
+      name: 'Payer',
+      currency: 'NGN',
+      prepaid: 1,
+      balance_minor: 1_000_000_000,
+      credit_minor: 0,
+      held_minor: 0,
+    })
+    .execute()
+  await trx
+    .insertInto('outbound_policy')
+    .values({
+      id: POLICY_ID,
+      project_id: PROJECT_ID,
+      name: 'Standard',
+      status: 'active',
+      system_default: 0,
+      billing_group: 'standard',
+      concurrency: 5_000,
+      cps: 100,
+      daily_spend_limit_minor: 1_000_000_000,
+      max_call_duration_seconds: 3600,
+      max_destination_rate_minor: 10_000,
+      recording_mode: 'off',
+      recording_channels: 2,
+      recording_retention_days: 30,
+      revision: 1,
+      created_at: NOW,
+      created_by: null,
+      updated_at: NOW,
+    })
+    .execute()
+  await trx
+    .insertInto('price_book')
+    .values({
+      id: 'pbk_bench',
+      project_id: PROJECT_ID,
+      name: 'Standard',
+      direction: 'outbound',
+      currency: 'NGN',
+      effective_from: '2026-01-01T00:00:00.000Z',
+      revision: 1,
+      created_at: NOW,
+    })
+    .execute()
+}
+
+const trunkRow = (i: number) => ({
+  id: `trk_${i}`,
+  project_id: PROJECT_ID,
+  subaccount_id: null,
+  name: `Trunk ${i}`,
+  status: 'enabled' as const,
+  direction: 'both' as const,
+  auth_mode: 'ip_allow_list' as const,
+  require_tls: 0 as const,
+  source_validation: 'relaxed' as const,
+  media_security: 'rtp' as const,
+  codecs: '["PCMA","PCMU"]',
+  concurrency: 1000,
+  cps: 50,
+  max_call_duration_seconds: 14_400,
+  signaling_fqdn: `${i}.sip.localhost`,
+  revision: 1,
+  created_at: NOW,
+  updated_at: NOW,
+})
+
+const targetRow = (i: number) => ({
+  id: `tgt_${i}`,
+  trunk_id: `trk_${i}`,
+  sip_uri: 'sip:192.0.2.1',
+  transport: 'udp' as const,
+  priority: 10,
+  weight: 100,
+  enabled: 1 as const,
+  created_at: NOW,
+  updated_at: NOW,
+})
+
+const numberRow = (i: number) => ({
+  id: `PN${i}`,
+  e164: `+23420${(10_000_000 + i).toString()}`,
+  project_id: PROJECT_ID,
+  status: 'held' as const,
+  route_kind: 'trunk' as const,
+  route_id: `trk_${i}`,
+  quarantined_until: null,
+  revision: 1,
+  created_at: NOW,
+  updated_at: NOW,
+})
+
+const attachmentRow = (i: number) => ({
+  id: `pat_${i}`,
+  policy_id: POLICY_ID,
+  project_id: PROJECT_ID,
+  service_type: 'trunk' as const,
+  service_id: `trk_${i}`,
+  note: null,
+  outbound_enabled: 1 as const,
+  attached_at: NOW,
+  applied_at: NOW,
+})

@@ -1,0 +1,188 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { admit } from '../../core/domain/admission/index.ts'
+import { compileSources, identifyBySource, matchSources } from '../../core/domain/identity/index.ts'
+import { parseNumber } from '../../core/domain/numbers/parse.ts'
+import { applicableRules, compileRules, decideDestination } from '../../core/domain/policies/destinations.ts'
+import { compileRates, findRate } from '../../core/domain/rating/index.ts'
+import { openState, type State } from '../../core/state/index.ts'
+import { releaseAdmission, takeAdmission } from '../../core/state/leases.ts'
+import {
+  fillState,
+  hypotheticalCall,
+  PROJECT_ID,
+  type Sizes,
+  someFacts,
+  someRates,
+  someRules,
+  someSources,
+} from './data.ts'
+
+// What a decision costs: the pure rules in memory, and the atomic step on SQLite, at full size and at a hundredth of
+// it.
+//
+//   npm run bench -- admission [--calls 3000]
+
+const FULL: Sizes = { trunks: 10_000, sources: 100_000, rules: 100_000, rates: 200_000 }
+const SMALL: Sizes = { trunks: 100, sources: 1_000, rules: 1_000, rates: 2_000 }
+
+const LIMITS = { lookup_us: 5, admit_us: 20, state_us: 250, growth: 1.5 } as const
+
+const calls = Number(process.argv[process.argv.indexOf('--calls') + 1]) || 3000
+const NOW_MS = Date.parse('2026-03-02T09:00:00.000Z')
+
+interface Measure {
+  readonly identify_us: number
+  readonly rules_us: number
+  readonly rates_us: number
+  readonly parse_us: number
+  readonly admit_us: number
+  readonly take_us: number
+  readonly take_p95_us: number
+  readonly release_us: number
+  readonly decisions_per_second: number
+  /** Reference of the same run: a statement that does nothing, to the state's thread and back. */
+  readonly round_trip_us: number
+}
+
+const small = await measure(SMALL)
+const full = await measure(FULL)
+report()
+
+async function measure(sizes: Sizes): Promise<Measure> {
+  const pure = measurePure(sizes)
+  const folder = mkdtempSync(join(tmpdir(), 'strowger-bench-admission-'))
+  const state = await openState({ data_dir: folder })
+  try {
+    await fillState(state, sizes)
+    return { ...pure, ...(await measureState(state, sizes)) }
+  } finally {
+    await state.close()
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+function measurePure(sizes: Sizes) {
+  const sources = compileSources(someSources(sizes))
+  const addresses = [...someSources(sizes)].filter((_, i) => i % 97 === 0).map(({ cidr }) => cidr.split('/')[0] ?? '')
+  const rules = compileRules(someRules(sizes))
+  const rates = compileRates(someRates(sizes))
+  const numbers = Array.from({ length: 1000 }, (_, i) => hypotheticalCall(i))
+  const facts = numbers.map(digits => someFacts(digits, applicableRules(rules, digits), findRate(rates, digits)))
+  const at = <T>(list: readonly T[], i: number): T => list[i % list.length] as T
+  return {
+    identify_us: perCall(50_000, i => identifyBySource(sources, at(addresses, i), []) && matchSources(sources, '::1')),
+    rules_us: perCall(50_000, i => {
+      const digits = at(numbers, i)
+      return decideDestination(digits, applicableRules(rules, digits))
+    }),
+    rates_us: perCall(50_000, i => findRate(rates, at(numbers, i))),
+    parse_us: perCall(20_000, i => parseNumber(`+${at(numbers, i)}`, 'NG')),
+    admit_us: perCall(20_000, i => admit(at(facts, i))),
+  }
+}
+
+/** Median of nine rounds, so that a round which the machine spent on something else does not count. */
+function perCall(times: number, run: (i: number) => unknown): number {
+  const rounds: number[] = []
+  for (let round = 0; round < 9; round++) {
+    const begin = process.hrtime.bigint()
+    for (let i = 0; i < times / 9; i++) run(i)
+    rounds.push(Number(process.hrtime.bigint() - begin) / 1000 / (times / 9))
+  }
+  return percentile(rounds, 0.5)
+}
+
+async function measureState(state: State, sizes: Sizes) {
+  const trip: number[] = []
+  const take: number[] = []
+  const release: number[] = []
+  // Ten calls a second: the sliding windows of the trunks have something in them, and nobody is refused.
+  for (let i = 0; i < calls; i++) {
+    const call_sid = sid(i)
+    const trunk = (i * 7919) % sizes.trunks
+    const request = {
+      call_sid,
+      part: 'outbound',
+      node_id: 'node_bench',
+      project_id: PROJECT_ID,
+      service: { type: 'trunk', id: `trk_${trunk}` },
+      called: `+${hypotheticalCall(i)}`,
+      caller: `+23420${(10_000_000 + trunk).toString()}`,
+      transport: 'udp',
+      offer: { codecs: ['PCMU', 'PCMA'], sdes_srtp: false },
+      now_ms: NOW_MS + i,
+      steady_ms: 1_000_000 + i * 100,
+    } as const
+    trip.push(await timed(() => state.db.selectFrom('configuration').select('id').execute()))
+    take.push(
+      await timed(async () => {
+        const outcome = await takeAdmission(state.db, request)
+        if (!outcome.admitted) throw new Error(`call ${i} was refused: ${outcome.sentence}`)
+      }),
+    )
+    const end = { call_sid, answered: true, duration_seconds: 30, now_ms: NOW_MS + i }
+    if (i >= 100) release.push(await timed(() => releaseAdmission(state.db, { ...end, call_sid: sid(i - 100) })))
+  }
+  const warm = (list: readonly number[]): number[] => list.slice(Math.floor(list.length / 4))
+  return {
+    round_trip_us: percentile(warm(trip), 0.5),
+    take_us: percentile(warm(take), 0.5),
+    take_p95_us: percentile(warm(take), 0.95),
+    release_us: percentile(warm(release), 0.5),
+    decisions_per_second: Math.round(1_000_000 / percentile(warm(take), 0.5)),
+  }
+}
+
+function sid(i: number): string {
+  return `CA${i.toString().padStart(32, '0')}`
+}
+
+async function timed(run: () => Promise<unknown>): Promise<number> {
+  const begin = process.hrtime.bigint()
+  await run()
+  return Number(process.hrtime.bigint() - begin) / 1000
+}
+
+function percentile(values: readonly number[], part: number): number {
+  const sorted = [...values].sort((a, b) => a - b)
+  return sorted[Math.floor(sorted.length * part)] ?? 0
+}
+
+function report(): void {
+  const lines: readonly [name: string, key: keyof Measure, limit: number | null][] = [
+    ['identification by source', 'identify_us', LIMITS.lookup_us],
+    ['destination rules', 'rules_us', LIMITS.lookup_us],
+    ['rate by prefix', 'rates_us', LIMITS.lookup_us],
+    ['number parsing', 'parse_us', null],
+    ['admit, pure', 'admit_us', LIMITS.admit_us],
+    ['round trip to the state (reference)', 'round_trip_us', null],
+    ['admission with state', 'take_us', LIMITS.state_us],
+    ['release and settlement', 'release_us', null],
+  ]
+  let bad = false
+  console.log(
+    `${FULL.trunks} trunks, ${FULL.sources} sources, ${FULL.rules} rules, ${FULL.rates} rates; against 1 % of it`,
+  )
+  for (const [name, key, limit] of lines) {
+    const growth = full[key] / small[key]
+    const over = limit !== null && full[key] > limit
+    // Below a microsecond a ratio says more about caches of the processor than about the rule.
+    const steep = limit !== null && growth > LIMITS.growth && full[key] - small[key] > 1
+    bad ||= over || steep
+    const wanted = limit === null ? '' : ` (limit ${limit})`
+    const growing = `x ${growth.toFixed(2)} against 1 %${limit === null ? '' : ` (limit ${LIMITS.growth})`}`
+    console.log(
+      `${name.padEnd(36)} ${full[key].toFixed(2).padStart(8)} us${wanted}, ${growing}${over || steep ? ' OVER' : ''}`,
+    )
+  }
+  console.log(
+    `${full.decisions_per_second} admissions a second, one after the other; 95 % within ${full.take_p95_us.toFixed(0)} us`,
+  )
+  console.log(`admission with state is ${(full.take_us / full.round_trip_us).toFixed(2)} round trips`)
+  mkdirSync('bench/results', { recursive: true })
+  const results = { at: new Date().toISOString(), sizes: FULL, limits: LIMITS, full, small, within_limits: !bad }
+  writeFileSync('bench/results/admission.json', `${JSON.stringify(results, null, 2)}\n`)
+  process.exitCode = bad ? 1 : 0
+}
