@@ -1,0 +1,258 @@
+// `npm run bench -- media`: what a forwarded packet costs in CPU time, beside a minimal epoll forwarder and rtpengine under the
+// same load in the same run. All on 127.0.0.1. Only ratios of one run count; the machine's noise is told with them.
+//   --quick (200 calls, one repetition)  --calls 200,500,1000  --modes relay,pcma  --reps 3  --seconds 4
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { cpus, tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import { encodeAll, features } from '../../native/index.ts'
+
+/** What issue "Media" asks for: the cost of a mode as a share of rtpengine's, at most. */
+const BARS: Record<string, number> = {
+  relay: 0.6,
+  'srtp-sdes': 0.75,
+  'srtp-gcm': 0.75,
+  pcma: 0.35,
+  g722: 0.6,
+  g729: 0.75,
+  opus: 0.55,
+}
+/** Calls at which a mode is measured: as many as rtpengine carries on this kind of machine. */
+const MOST_CALLS: Record<string, number> = { pcma: 500, g722: 200, g729: 200, opus: 50, record: 500 }
+const BASES = { load: 20_000, engine: 46_000 }
+
+interface Row {
+  readonly engine: string
+  readonly mode: string
+  readonly calls: number
+  readonly tick_us: number
+  readonly rep: number
+  readonly cpu_us_per_packet: number
+  readonly core_pct: number
+  readonly loss_pct: number
+  readonly rss_kb: number
+  readonly latency_us: { readonly p50: number; readonly p99: number }
+  readonly bad: number
+  readonly silent_legs: number
+  readonly other_core_pct: number
+}
+
+const root = fileURLToPath(new URL('../../../', import.meta.url))
+const tools = join(root, 'build/bench-media')
+const { values: options } = parseArgs({
+  options: {
+    quick: { type: 'boolean', default: false },
+    calls: { type: 'string' },
+    modes: { type: 'string' },
+    reps: { type: 'string' },
+    seconds: { type: 'string', default: '4' },
+    engines: { type: 'string', default: 'forwarder,rtpengine,strowger' },
+    out: { type: 'string', default: join(root, 'bench/results/media.json') },
+  },
+})
+const modes = (options.modes ?? Object.keys(BARS).concat('record').join(',')).split(',')
+const sizes = (options.calls ?? (options.quick ? '200' : '200,500,1000')).split(',').map(Number)
+const reps = Number(options.reps ?? (options.quick ? 1 : 3))
+const engines = options.engines.split(',')
+const work = mkdtempSync(join(tmpdir(), 'bench-media-'))
+
+setUp()
+const rows: Row[] = []
+const points = plan()
+try {
+  for (let rep = 1; rep <= reps; rep++) {
+    for (const point of points) {
+      for (const engine of engines) {
+        if (engine === 'forwarder' && point.mode !== 'relay') continue
+        rows.push(await measure(engine, point, rep))
+      }
+    }
+  }
+} finally {
+  rmSync(work, { recursive: true, force: true })
+}
+report()
+
+function setUp(): void {
+  const make = spawnSync('make', ['-s', '-C', join(root, 'bench/media')], { stdio: 'inherit' })
+  if (make.status !== 0) process.exit(1)
+  if (engines.includes('rtpengine') && spawnSync('sh', ['-c', 'command -v rtpengine']).status !== 0) {
+    const install = 'apt-get update -qq && apt-get install -y -qq --no-install-recommends rtpengine-daemon'
+    console.error('bench: installing rtpengine-daemon')
+    const status = spawnSync('sh', ['-c', install], {
+      stdio: ['ignore', 'ignore', 'inherit'],
+      // Debian starts a service at installation; the bench runs its own.
+      env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' },
+    }).status
+    if (status !== 0) {
+      console.error(
+        `bench: that failed. Run it by hand, or leave it out with --engines forwarder,strowger:\n  ${install}`,
+      )
+      process.exit(1)
+    }
+  }
+  // Speech of two voices, with the pauses of a conversation, in each codec.
+  const text = 'Good morning, this is the support desk. May I have your account number, please? Yes, of course.'
+  for (const codec of features().codecs) {
+    const rate_hz = codec === 'OPUS' ? 48_000 : codec === 'G722' ? 16_000 : 8000
+    const frames = encodeAll(codec, speech(text, rate_hz))
+    const lengths = frames.flatMap(frame => [Buffer.from([frame.length >> 8, frame.length & 255]), frame])
+    writeFileSync(join(work, `${codec}.pay`), Buffer.concat(lengths))
+  }
+}
+
+function speech(text: string, rate_hz: number): Int16Array {
+  const wav = spawnSync('espeak-ng', ['-s', '160', '--stdout', text], { maxBuffer: 1 << 26 })
+  if (wav.status !== 0) throw new Error('espeak-ng is missing: run `npm run setup`')
+  const from = new Int16Array(Uint8Array.from(wav.stdout.subarray(44, wav.stdout.length & ~1)).buffer)
+  // 22,050 Hz to the codec's rate by the nearest sample: good enough to load an encoder with.
+  return Int16Array.from({ length: Math.floor((from.length * rate_hz) / 22_050) }, (_, n) =>
+    Math.round((from[Math.floor((n * 22_050) / rate_hz)] ?? 0) * 0.5),
+  )
+}
+
+interface Point {
+  readonly mode: string
+  readonly calls: number
+  readonly tick_us: number
+}
+
+function plan(): Point[] {
+  return modes.flatMap(mode =>
+    [...new Set(sizes.map(calls => Math.min(calls, MOST_CALLS[mode] ?? calls)))].flatMap(calls =>
+      (mode === 'relay' ? [1000, 100] : [1000]).map(tick_us => ({ mode, calls, tick_us })),
+    ),
+  )
+}
+
+function command(engine: string): string[] {
+  if (engine === 'forwarder') return [join(tools, 'forward')]
+  if (engine === 'rtpengine') return [process.execPath, join(root, 'build/bench/media/rtpengine.js')]
+  return [process.execPath, join(root, 'bench/media-engine.js')]
+}
+
+/** The engine on the second core, the load on the first. */
+function pinned(core: number, args: readonly string[]): string[] {
+  return cpus().length > 1 ? ['taskset', '-c', String(core), ...args] : [...args]
+}
+
+async function measure(engine: string, point: Point, rep: number): Promise<Row> {
+  const legs = join(work, 'legs.csv')
+  const { mode, calls, tick_us } = point
+  // Other ports at each turn: those of the engine before may still be closing.
+  const base = BASES.engine - (rows.length % 2) * 11_000
+  const contract = { mode, calls, 'load-base': BASES.load, 'load-socks': 16, 'engine-base': base, 'legs-out': legs }
+  const flags = Object.entries(contract).flatMap(([name, value]) => [`--${name}`, String(value)])
+  const [program = '', ...args] = pinned(1, [...command(engine), ...flags])
+  const child = spawn(program, args, { stdio: ['pipe', 'pipe', 'inherit'] })
+  try {
+    const pids = await ready(child, engine)
+    const load = pinned(0, [
+      join(tools, 'load'),
+      ...['--legs', legs, '--payloads', work, '--warmup-ms', '1500', '--pid', pids],
+      ...['--duration-ms', String(Number(options.seconds) * 1000), '--tick-us', String(tick_us)],
+    ])
+    const [loader = '', ...loadArgs] = load
+    const run = spawn(loader, loadArgs, { stdio: ['ignore', 'pipe', 'inherit'] })
+    let text = ''
+    run.stdout.on('data', (data: Buffer) => {
+      text += data
+    })
+    await once(run, 'close')
+    const row: Row = { ...JSON.parse(text), engine, mode, calls, tick_us, rep }
+    const { cpu_us_per_packet: cost, loss_pct, latency_us, other_core_pct } = row
+    console.error(
+      `${String(rep).padStart(2)} ${mode.padEnd(9)} ${String(calls).padStart(5)} calls ${tick_us === 100 ? 'spread' : 'bursts'} ` +
+        `${engine.padEnd(10)} ${cost.toFixed(2).padStart(7)} us/packet  loss ${loss_pct.toFixed(3)} %  ` +
+        `latency ${latency_us.p50}/${latency_us.p99} us  others ${other_core_pct.toFixed(0)} %`,
+    )
+    return row
+  } finally {
+    child.stdin?.end()
+    const killer = setTimeout(() => child.kill('SIGKILL'), 6000)
+    if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
+    clearTimeout(killer)
+  }
+}
+
+async function ready(child: ChildProcess, engine: string): Promise<string> {
+  let text = ''
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(new Error(`${engine} was not ready in 60 s`)), 60_000)
+    child.stdout?.on('data', (data: Buffer) => {
+      text += data
+      const pids = /READY ([\d,]+)/.exec(text)?.[1]
+      if (!pids) return
+      clearTimeout(timer)
+      resolve(pids)
+    })
+    child.on('exit', code => reject(new Error(`${engine} ended (${code}) before it was ready`)))
+  })
+}
+
+function median(values: readonly number[]): number {
+  const sorted = [...values].sort((a, b) => a - b)
+  return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN
+}
+
+/** Median over the repetitions of one engine's cost as a share of another's in the same repetition. */
+function ratio(point: Point, of: string, to: string): number {
+  const at = (engine: string) =>
+    rows.filter(
+      row =>
+        row.engine === engine && row.mode === point.mode && row.calls === point.calls && row.tick_us === point.tick_us,
+    )
+  const base = at(to)
+  return median(
+    at(of).flatMap(row => {
+      const other = base.find(candidate => candidate.rep === row.rep)
+      return other ? [row.cpu_us_per_packet / other.cpu_us_per_packet] : []
+    }),
+  )
+}
+
+function report(): void {
+  const shown = (value: number, digits = 2) => (Number.isFinite(value) ? value.toFixed(digits) : '-')
+  console.log(
+    '\n| mode | calls | packets | strowger us/packet | forwarder | rtpengine | to forwarder | to rtpengine | bar |',
+  )
+  console.log('|---|---|---|---|---|---|---|---|---|')
+  const ratios = points.map(point => {
+    const cost = (engine: string) =>
+      median(
+        rows
+          .filter(row => row.engine === engine && row.calls === point.calls && row.tick_us === point.tick_us)
+          .filter(row => row.mode === point.mode)
+          .map(row => row.cpu_us_per_packet),
+      )
+    const to_forwarder = ratio(point, 'strowger', 'forwarder')
+    const to_rtpengine = ratio(point, 'strowger', 'rtpengine')
+    const bar = BARS[point.mode]
+    console.log(
+      `| ${point.mode} | ${point.calls} | ${point.tick_us === 100 ? 'spread' : 'bursts'} | ${shown(cost('strowger'))} | ` +
+        `${shown(cost('forwarder'))} | ${shown(cost('rtpengine'))} | ${shown(to_forwarder)} | ${shown(to_rtpengine)} | ` +
+        `${bar === undefined ? '-' : `<= ${bar} rtpengine`} |`,
+    )
+    return { ...point, to_forwarder, to_rtpengine, bar: bar ?? null }
+  })
+  const recording = sizes.flatMap(calls => {
+    const cost = (mode: string) =>
+      median(
+        rows
+          .filter(row => row.engine === 'strowger' && row.mode === mode && row.calls === calls && row.tick_us === 1000)
+          .map(row => row.cpu_us_per_packet),
+      )
+    const share = cost('record') / cost('relay') - 1
+    return Number.isFinite(share) ? [{ calls, added: share }] : []
+  })
+  for (const { calls, added } of recording) {
+    console.log(`recording adds ${(added * 100).toFixed(0)} % to a relay at ${calls} calls (bar: 15 %)`)
+  }
+  console.log('Opus: encoder complexity 5, narrowband between PCMU and OPUS. Engine on one core, load on another.')
+  mkdirSync(dirname(options.out), { recursive: true })
+  writeFileSync(options.out, `${JSON.stringify({ at: new Date().toISOString(), ratios, recording, rows }, null, 2)}\n`)
+  if (existsSync(options.out)) console.log(`written to ${options.out}`)
+}
