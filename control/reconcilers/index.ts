@@ -4,10 +4,19 @@ import { expiredRows } from './expired-rows.ts'
 import { oldLeases, orphanedLeases } from './leases.ts'
 import { lostNodes } from './lost-nodes.ts'
 import { type Reconciler, type RunningReconciler, runReconciler } from './reconciler.ts'
+import { recordingRetention, recordingSealing } from './recordings.ts'
 import { trunkProgress } from './trunk-progress.ts'
 
 /** Every background task of the control plane. */
-export const RECONCILERS: readonly Reconciler[] = [lostNodes, trunkProgress, orphanedLeases, oldLeases, expiredRows]
+export const RECONCILERS: readonly Reconciler[] = [
+  lostNodes,
+  trunkProgress,
+  orphanedLeases,
+  oldLeases,
+  expiredRows,
+  recordingSealing,
+  recordingRetention,
+]
 
 export function startReconcilers(services: Services & { readonly metrics: Registry }): RunningReconciler {
   const failures = new Counter({

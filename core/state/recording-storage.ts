@@ -1,0 +1,115 @@
+import { type Selectable, sql } from 'kysely'
+import { iso } from '../runtime/clock.ts'
+import type { Db, RecordingTable } from './index.ts'
+
+/** What becomes of the files of finished recordings: sealed, kept for their time, deleted. */
+
+type RecordingRow = Selectable<RecordingTable>
+
+/** Ending of the name of a file that is encrypted. */
+export const SEALED = '.sealed'
+
+/** Finished recordings whose file is not encrypted yet. */
+export async function plainRecordings(db: Db, limit: number): Promise<Pick<RecordingRow, 'sid' | 'file'>[]> {
+  const { rows } = await sql<Pick<RecordingRow, 'sid' | 'file'>>`
+    select sid, file from recording where status = 'completed' and file not like '%.sealed' limit ${limit}`.execute(db)
+  return rows
+}
+
+/** Points the row at the encrypted file; false when the recording was deleted meanwhile. */
+export async function recordingSealed(db: Db, sid: string, plain: string): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable('recording')
+    .set({ file: plain + SEALED })
+    .where('sid', '=', sid)
+    .where('file', '=', plain)
+    .where('status', '=', 'completed')
+    .executeTakeFirst()
+  return numUpdatedRows > 0n
+}
+
+/** Recordings of the last while, whose unencrypted twin may have outlived a crash. */
+export const recentlySealed = (db: Db, since_ms: number): Promise<Pick<RecordingRow, 'file'>[]> =>
+  db
+    .selectFrom('recording')
+    .select('file')
+    .where('file', 'like', `%${SEALED}`)
+    .where('created_at', '>', iso(since_ms))
+    .execute()
+
+/** Days that a recording is kept when no policy says otherwise: the longest that a policy can say. */
+export const DEFAULT_RETENTION_DAYS = 365
+const DAY_MS = 86_400_000
+
+/**
+ * Gives recordings without an end of their time one: the retention of the policy that the call ran under, when that
+ * policy records, else the default. Returns how many.
+ */
+export async function dateRecordings(db: Db, limit: number): Promise<number> {
+  const rows = await db
+    .selectFrom('recording')
+    .select(['sid', 'call_sid', 'created_at'])
+    .where('status', '=', 'completed')
+    .where('expires_at', 'is', null)
+    .limit(limit)
+    .execute()
+  for (const { sid, call_sid, created_at } of rows) {
+    const policies = await db
+      .selectFrom('lease')
+      .innerJoin('outbound_policy', join =>
+        join.on(eb =>
+          eb.or([
+            eb('outbound_policy.id', '=', eb.ref('lease.policy_id')),
+            eb('outbound_policy.id', '=', eb.ref('lease.parent_policy_id')),
+          ]),
+        ),
+      )
+      .select('outbound_policy.recording_retention_days as days')
+      .where('lease.call_sid', '=', call_sid)
+      .where('outbound_policy.recording_mode', '=', 'all')
+      .execute()
+    const days = policies.length === 0 ? DEFAULT_RETENTION_DAYS : Math.max(...policies.map(policy => policy.days))
+    await db
+      .updateTable('recording')
+      .set({ expires_at: iso(Date.parse(created_at) + days * DAY_MS) })
+      .where('sid', '=', sid)
+      .execute()
+  }
+  return rows.length
+}
+
+/** Deletes recordings whose time is over. Returns how many; their files go in the next step. */
+export async function expireRecordings(db: Db, now_ms: number): Promise<number> {
+  const { numUpdatedRows } = await db
+    .updateTable('recording')
+    .set({ status: 'deleted', updated_at: iso(now_ms) })
+    .where('status', '=', 'completed')
+    .where('expires_at', '<=', iso(now_ms))
+    .executeTakeFirst()
+  return Number(numUpdatedRows)
+}
+
+/** Deleted recordings that still have a file. */
+export const deletedWithFile = (db: Db, limit: number): Promise<Pick<RecordingRow, 'sid' | 'file'>[]> =>
+  db
+    .selectFrom('recording')
+    .select(['sid', 'file'])
+    .where('status', '=', 'deleted')
+    .where('file', '!=', '')
+    .limit(limit)
+    .execute()
+
+export const fileRemoved = async (db: Db, sid: string): Promise<void> => {
+  await db.updateTable('recording').set({ file: '' }).where('sid', '=', sid).where('status', '=', 'deleted').execute()
+}
+
+/** Bytes of a project's recordings. */
+export async function storedBytes(db: Db, project_id: string): Promise<number> {
+  const { bytes } = await db
+    .selectFrom('recording')
+    .select(eb => eb.fn.sum<number | null>('bytes').as('bytes'))
+    .where('project_id', '=', project_id)
+    .where('status', '=', 'completed')
+    .executeTakeFirstOrThrow()
+  return Number(bytes ?? 0)
+}

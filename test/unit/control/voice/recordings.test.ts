@@ -1,0 +1,189 @@
+import { randomBytes } from 'node:crypto'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t from 'tap'
+import { recordingRetention, recordingSealing } from '../../../../control/reconcilers/recordings.ts'
+import { openRecording } from '../../../../control/voice/recording-file.ts'
+import { iso } from '../../../../core/runtime/clock.ts'
+import { newId } from '../../../../core/runtime/ids.ts'
+import { openSealed, sealFile } from '../../../../core/runtime/sealed-file.ts'
+import { insertPolicy } from '../../../../core/state/policies.ts'
+import { storedBytes } from '../../../../core/state/recording-storage.ts'
+import { insertRecording, updateRecording } from '../../../../core/state/recordings.ts'
+import { type ControlPlane, controlPlane } from '../../../support/control-plane.ts'
+
+const KEY = Buffer.alloc(32, 1)
+
+async function content(key: Buffer, path: string, first?: number, last?: number): Promise<Buffer> {
+  const file = await openSealed(key, path)
+  const chunks: Buffer[] = []
+  for await (const chunk of file.read(first ?? 0, last ?? file.bytes - 1)) chunks.push(chunk)
+  return Buffer.concat(chunks)
+}
+
+t.test('a sealed file gives its content back from any byte, and nothing that was changed', async t => {
+  const folder = mkdtempSync(join(tmpdir(), 'strowger-sealed-'))
+  t.teardown(() => rmSync(folder, { recursive: true, force: true }))
+  const [plain, sealed] = [join(folder, 'plain'), join(folder, 'sealed')]
+  for (const bytes of [0, 1, 65_535, 65_536, 65_537, 200_000]) {
+    const written = randomBytes(bytes)
+    writeFileSync(plain, written)
+    t.equal(await sealFile(KEY, plain, sealed), bytes)
+    t.same(await content(KEY, sealed), written, `${bytes} bytes`)
+  }
+  const written = readFileSync(plain)
+  for (const [first, last] of [
+    [0, 0],
+    [65_535, 65_536],
+    [65_536, 131_071],
+    [1000, 199_999],
+    [199_999, 199_999],
+  ] as const)
+    t.same(await content(KEY, sealed, first, last), written.subarray(first, last + 1), `${first} to ${last}`)
+  const good = readFileSync(sealed)
+  t.notOk(good.includes(written.subarray(0, 32)), 'the content is not readable on disk')
+  const changed = (change: (bytes: Buffer) => Buffer) => {
+    writeFileSync(sealed, change(Buffer.from(good)))
+    return content(KEY, sealed)
+  }
+  const flip = (at: number) => (bytes: Buffer) => {
+    bytes[at] = (bytes[at] ?? 0) ^ 1
+    return bytes
+  }
+  const chunk = 65_536 + 16
+  await t.rejects(changed(flip(0)), /known version/, 'the magic')
+  await t.rejects(changed(flip(23)), /./, 'the length')
+  await t.rejects(changed(flip(30)), /./, 'the salt')
+  await t.rejects(changed(flip(5000)), /./, 'a byte')
+  await t.rejects(
+    changed(bytes => bytes.subarray(0, -1)),
+    /shorter/,
+    'the end',
+  )
+  const swap = (bytes: Buffer) =>
+    Buffer.concat([bytes.subarray(0, 40), bytes.subarray(40 + chunk, 40 + 2 * chunk), bytes.subarray(40, 40 + chunk)])
+  await t.rejects(
+    changed(bytes => Buffer.concat([swap(bytes), bytes.subarray(40 + 2 * chunk)])),
+    /./,
+    'order',
+  )
+  writeFileSync(sealed, good)
+  await t.rejects(content(Buffer.alloc(32, 2), sealed), /./, 'another key')
+})
+
+async function recorded(w: ControlPlane, changes: { call_sid?: string; created_ms?: number } = {}) {
+  const sid = newId.recording()
+  const file = `recordings/${sid}.wav`
+  const audio = randomBytes(150_000)
+  mkdirSync(join(w.settings.data_dir, 'recordings'), { recursive: true })
+  writeFileSync(join(w.settings.data_dir, file), audio)
+  const { call_sid = newId.call(), created_ms = Date.now() } = changes
+  const row = { sid, call_sid, project_id: w.demo.project_id, source: 'RecordVerb', file, channels: 1 }
+  await insertRecording(w.state.db, { ...row, track: 'inbound' }, created_ms)
+  const end = { status: 'completed', duration_ms: 9000, bytes: audio.length, sha256: 'cd'.repeat(32) } as const
+  await updateRecording(w.state.db, sid, end, created_ms)
+  return { sid, file, audio, path: join(w.settings.data_dir, file) }
+}
+
+const rowOf = (w: ControlPlane, sid: string) =>
+  w.state.db.selectFrom('recording').selectAll().where('sid', '=', sid).executeTakeFirstOrThrow()
+
+t.test('a finished recording is encrypted on disk and downloads as before', async t => {
+  const w = await controlPlane(t)
+  const { sid, file, audio, path } = await recorded(w)
+  const download = (range?: string) =>
+    w.voice('GET', `/Recordings/${sid}.wav`, undefined, range === undefined ? {} : { Range: range })
+  const before = await download()
+  await recordingSealing.run(w)
+  t.notOk(existsSync(path), 'the plain file is gone')
+  t.match(await rowOf(w, sid), { file: `${file}.sealed`, status: 'completed' })
+  t.notOk(readFileSync(`${path}.sealed`).includes(audio.subarray(0, 64)))
+  const after = await download()
+  for (const name of ['etag', 'content-length', 'last-modified'])
+    t.equal(after.headers.get(name), before.headers.get(name), name)
+  t.equal(after.text, before.text)
+  const part = await download('bytes=65530-65545')
+  t.equal(part.status, 206)
+  t.equal(part.text, new TextDecoder().decode(audio.subarray(65_530, 65_546)))
+  const stale = await openRecording(w.settings, file)
+  t.equal(stale.bytes, audio.length, 'a row that was read before names a file that is gone: its twin is read')
+  await stale.close()
+  writeFileSync(path, audio)
+  await recordingRetention.run(w)
+  t.notOk(existsSync(path), 'a plain twin that outlived a crash is removed')
+  t.equal(await storedBytes(w.state.db, w.demo.project_id), audio.length)
+})
+
+t.test('one recording that cannot be encrypted keeps no other from it', async t => {
+  const w = await controlPlane(t)
+  const lost = await recorded(w)
+  const good = await recorded(w)
+  rmSync(lost.path)
+  await recordingSealing.run(w)
+  t.match((await rowOf(w, good.sid)).file, /\.sealed$/)
+  t.equal((await w.voice('GET', `/Recordings/${lost.sid}.wav`)).status, 404)
+  t.equal((await w.voice('GET', `/Recordings/${good.sid}.wav`)).status, 200)
+})
+
+t.test(
+  'recordings are kept for the days of the policy that recorded them, then file and resource are gone',
+  async t => {
+    const w = await controlPlane(t)
+    const call_sid = newId.call()
+    const now = iso(Date.now())
+    const day_ms = 86_400_000
+    const ceilings = { concurrency: null, cps: null, daily_spend_limit_minor: null, max_call_duration_seconds: null }
+    const recording = { recording_mode: 'all', recording_channels: 2, recording_retention_days: 30 } as const
+    await w.state.transaction(trx =>
+      insertPolicy(trx, {
+        id: 'pol_30',
+        project_id: w.demo.project_id,
+        name: 'thirty days',
+        status: 'active',
+        system_default: 0,
+        billing_group: 'default',
+        ...ceilings,
+        max_destination_rate_minor: null,
+        ...recording,
+        revision: 1,
+        created_at: now,
+        created_by: null,
+        updated_at: now,
+      }),
+    )
+    await w.state.db
+      .insertInto('lease')
+      .values({
+        call_sid,
+        part: 'outbound',
+        node_id: 'node_x',
+        subtrunk_id: null,
+        trunk_id: null,
+        policy_id: 'pol_30',
+        parent_policy_id: null,
+        subaccount_id: null,
+        project_id: w.demo.project_id,
+        begun_at: now,
+        ended_at: null,
+      })
+      .execute()
+    const old = Date.now() - 31 * day_ms
+    const by_policy = await recorded(w, { call_sid, created_ms: old })
+    const without = await recorded(w, { created_ms: old })
+    const ancient = await recorded(w, { created_ms: Date.now() - 366 * day_ms })
+    const deleted = await recorded(w)
+    await w.state.db.updateTable('recording').set({ status: 'deleted' }).where('sid', '=', deleted.sid).execute()
+    await recordingSealing.run(w)
+    await recordingRetention.run(w)
+    for (const { sid, path } of [by_policy, ancient, deleted]) {
+      t.match(await rowOf(w, sid), { status: 'deleted', file: '' })
+      t.notOk(existsSync(path))
+      t.notOk(existsSync(`${path}.sealed`))
+      t.equal((await w.voice('GET', `/Recordings/${sid}.wav`)).status, 404)
+      t.equal((await w.voice('GET', `/Recordings/${sid}.json`)).status, 404)
+    }
+    t.equal((await w.voice('GET', `/Recordings/${without.sid}.wav`)).status, 200)
+    t.equal((await rowOf(w, without.sid)).expires_at, iso(old + 365 * day_ms))
+  },
+)
