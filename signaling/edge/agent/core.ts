@@ -1,0 +1,161 @@
+import type { Clock } from '../../../core/runtime/clock.ts'
+import { HOLD_MS, type Hold } from '../control/client.ts'
+import { unsolicitedMessage, type WireFacts } from '../control/wire.ts'
+import { newTag } from '../sip/ids.ts'
+import { Draft, type SipMessage } from '../sip/message.ts'
+import type { EdgeLog, Sent, SipStack } from '../stack.ts'
+import { isReliable, type Received } from '../transport/types.ts'
+import type { Apps } from './apps.ts'
+import type { CallRecords } from './cdr.ts'
+import { dialogId, fits, type Leg, type PendingClient, type PendingServer } from './leg.ts'
+
+// State that the halves of the agent share: requests from the network (uas.ts), requests of applications (uac.ts),
+// session timers, lost applications.
+
+export interface AgentSettings {
+  /** Grace for calls whose application is gone. */
+  readonly orphan_grace_ms: number
+  /** What to do when an INVITE asks for a session timer without naming the refresher, and the application is silent. */
+  readonly session_refresher: 'none' | 'uac' | 'uas'
+  /** Option tags that a request may require (RFC 3261 §8.2.2.3). */
+  readonly supported: ReadonlySet<string>
+  /** The longest that a call may ring. */
+  readonly ringing_ms: number
+}
+
+export const DEFAULT_SUPPORTED: ReadonlySet<string> = new Set([
+  '100rel',
+  'timer',
+  'replaces',
+  'norefersub',
+  'path',
+  'outbound',
+  'gruu',
+  'histinfo',
+  'from-change',
+  'tdialog',
+  'join',
+  'early-session',
+  'answermode',
+  'privacy',
+  'eventlist',
+  'pref',
+  'sec-agree',
+  'resource-priority',
+])
+
+export class AgentCore {
+  readonly stack: SipStack
+  readonly apps: Apps
+  readonly records: CallRecords
+  readonly settings: AgentSettings
+  readonly log: EdgeLog
+  readonly legs = new Map<string, Leg>()
+  /** By transaction id. */
+  readonly servers = new Map<string, PendingServer>()
+  readonly clients = new Map<string, PendingClient>()
+
+  constructor(stack: SipStack, apps: Apps, records: CallRecords, settings: AgentSettings) {
+    this.stack = stack
+    this.apps = apps
+    this.records = records
+    this.settings = settings
+    this.log = stack.log
+  }
+
+  get clock(): Clock {
+    return this.stack.clock
+  }
+
+  /** 64×T1 of RFC 3261. */
+  get patience_ms(): number {
+    return 64 * this.stack.transactions.scale.t1
+  }
+
+  /** The leg of a request from the peer, by Call-ID and both tags. */
+  legOf(request: SipMessage): Leg | undefined {
+    const ours = this.legs.get(dialogId(request.callId, request.toTag))
+    if (ours && ours.role === 'uac' && fits(ours, request)) return ours
+    const theirs = this.legs.get(dialogId(request.callId, request.fromTag))
+    return theirs && theirs.role === 'uas' && fits(theirs, request) ? theirs : undefined
+  }
+
+  newHold(): Hold {
+    return { ready_at: 0, waiting: undefined }
+  }
+
+  /** From now on, and for a moment, messages about this wait: the reply that introduces it is on its way. */
+  introduced(hold: Hold): void {
+    hold.ready_at = this.clock.monotonic_ms() + HOLD_MS
+  }
+
+  wireIn(message: SipMessage, received: Received): WireFacts {
+    const { protocol, source } = received
+    return { bytes: message.bytes, protocol, host: source.host, port: source.port, at: this.clock.now() }
+  }
+
+  /** As the reference shows them: the local address for datagrams, the peer's for connections. */
+  wireOut(sent: Sent): WireFacts {
+    const { destination, listener, text } = sent
+    const stream = isReliable(destination.protocol)
+    return {
+      bytes: text.length,
+      protocol: destination.protocol,
+      host: stream ? (destination.connection?.remote.host ?? destination.host) : listener.advertised_host,
+      port: stream ? (destination.connection?.remote.port ?? destination.port) : listener.port,
+      at: this.clock.now(),
+    }
+  }
+
+  /** Forgets a leg and stops its timers. Transactions that are under way end by themselves. */
+  dropLeg(leg: Leg): void {
+    if (this.legs.get(leg.id) === leg) this.legs.delete(leg.id)
+    leg.ending = true
+    leg.session?.timer.cancel()
+    leg.session = undefined
+    leg.answer?.resend?.cancel()
+    leg.answer?.deadline.cancel()
+    leg.answer = undefined
+    leg.sdp = ''
+  }
+
+  /**
+   * Hangs up on the server's own account: BYE to the peer, and an unsolicited BYE to the application so that it knows.
+   */
+  hangUp(leg: Leg, text: string, cause: string): void {
+    if (leg.ending) return
+    const { dialog } = leg
+    const seq = dialog.nextSeq()
+    this.dropLeg(leg)
+    this.stack.request(
+      'BYE',
+      dialog.nextHop(),
+      () => dialog.draft('BYE', seq).add('Reason', `SIP;cause=200;text="${text}"`),
+      {
+        sent: sent => {
+          this.records.stop(leg, 'application', cause, sent.text)
+          if (leg.app.open) {
+            leg.app.sendHeld(unsolicitedMessage(this.wireOut(sent), leg.id, sent.text), leg)
+          }
+        },
+        response: () => undefined,
+        timeout: () => undefined,
+        unreachable: () => undefined,
+      },
+    )
+  }
+
+  /** A response that nobody sent, as if it had come from the network (RFC 3261 §8.1.3.1). */
+  fabricate(request: string, status: number, reason: string): string {
+    const draft = Draft.response(status, reason)
+    const head = request.slice(0, request.indexOf('\r\n\r\n')).split('\r\n')
+    for (const line of head.slice(1)) {
+      const colon = line.indexOf(':')
+      const name = line.slice(0, colon)
+      const value = line.slice(colon + 2)
+      if (name === 'Via' || name === 'From' || name === 'Call-ID' || name === 'CSeq') draft.add(name, value)
+      else if (name === 'To') draft.add('To', value.includes(';tag=') ? value : `${value};tag=${newTag()}`)
+    }
+    return draft.serialize()
+  }
+}
