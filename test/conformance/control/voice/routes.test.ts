@@ -1,0 +1,107 @@
+import t from 'tap'
+import { NUMBERS, voiceErrorBody } from '../../../../control/voice/errors.ts'
+import { VOICE_ROUTES } from '../../../../control/voice/index.ts'
+import type { VoiceRoute } from '../../../../control/voice/route.ts'
+import { REASONS, type Reason, voiceErrorOf } from '../../../../core/domain/reasons/index.ts'
+import { iso } from '../../../../core/runtime/clock.ts'
+import { newId } from '../../../../core/runtime/ids.ts'
+import { putSandboxCarrier } from '../../../../core/state/bootstrap.ts'
+import { controlPlane } from '../../../support/control-plane.ts'
+
+/** What every endpoint of the voice-calls API must do, asked of each one that the registry lists. */
+
+const SIDS: Readonly<Record<string, () => string>> = { call_sid: newId.call, recording_sid: newId.recording }
+
+/** The path of a route with sids that nothing has. */
+const unknownPath = (route: VoiceRoute): string =>
+  route.path.replace(/\{(\w+)\}/g, (_, name: string) => SIDS[name]?.() ?? name) + route.suffix
+
+const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
+
+t.test('the registry is the table of the specification, row by row', async t => {
+  t.same(VOICE_ROUTES.map(({ method, path, suffix }) => `${method} ${path}${suffix}`).sort(), [
+    'DELETE /Calls/{call_sid}.json',
+    'GET /Calls.json',
+    'GET /Calls/{call_sid}.json',
+    'GET /Calls/{call_sid}/Events.json',
+    'GET /Calls/{call_sid}/Recordings.json',
+    'GET /Recordings/{recording_sid}.json',
+    'GET /Recordings/{recording_sid}.wav',
+    'POST /Calls.json',
+    'POST /Calls/{call_sid}.json',
+  ])
+  for (const { path, summary } of VOICE_ROUTES) t.ok(summary, path)
+})
+
+t.test('every endpoint refuses credentials, methods and sids that are not its own', async t => {
+  const w = await controlPlane(t)
+  await putSandboxCarrier(w.state, { host: '127.0.0.1', port: 5999, now: iso(Date.now()) })
+  const { account_sid, auth_token } = w.demo
+  const basic = (user: string, password: string) => ({
+    Authorization: `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`,
+  })
+  for (const route of VOICE_ROUTES) {
+    const { method } = route
+    const at = `/2010-04-01/Accounts/${account_sid}${unknownPath(route)}`
+    const ask = (headers: Record<string, string>, asked = method as string, path = at) =>
+      w.ask(asked, path, { key: null, headers })
+    const name = `${method} ${route.path}${route.suffix}`
+    t.match(await ask({}), { status: 401, body: { code: 'unauthenticated' } }, `${name}: no credential`)
+    t.match(await ask({ Authorization: `Bearer ${w.key}` }), { status: 401, body: { code: 'unauthenticated' } }, name)
+    t.match(await ask(basic(account_sid, 'wrong')), { status: 401, body: { code: 20003 } }, `${name}: wrong token`)
+    const other = newId.account()
+    t.match(await ask(basic(other, auth_token)), { status: 401, body: { code: 'unauthenticated' } }, name)
+    const elsewhere = at.replace(account_sid, other)
+    t.match(
+      await ask(basic(other, auth_token), method, elsewhere),
+      { status: 404, body: { code: 'voice_route_not_proxied' } },
+      `${name}: unknown account`,
+    )
+    const served = VOICE_ROUTES.filter(({ path, suffix }) => path === route.path && suffix === route.suffix)
+    for (const asked of METHODS.filter(one => !served.some(known => known.method === one))) {
+      const refused = await ask(basic(account_sid, auth_token), asked)
+      t.match(refused, { status: 405, body: { code: 20004 } }, `${name}: ${asked}`)
+      for (const known of served) t.match(refused.headers.get('allow'), known.method)
+    }
+    if (!route.path.includes('{')) continue
+    const form = method === 'POST' ? { Status: 'completed' } : undefined
+    t.match(
+      await w.voice(method, unknownPath(route), form),
+      { status: 404, body: { code: 20404 } },
+      `${name}: unknown sid`,
+    )
+    const shapeless = unknownPath(route).replace(/(CA|RE)[0-9a-f]{32}/, sid => sid.toUpperCase())
+    t.match(await w.voice(method, shapeless, form), { status: 404, body: { code: 20404 } }, `${name}: not lowercase`)
+  }
+})
+
+t.test('another account never sees a call, whatever it asks', async t => {
+  const w = await controlPlane(t)
+  await putSandboxCarrier(w.state, { host: '127.0.0.1', port: 5999, now: iso(Date.now()) })
+  const form = { To: '+2348030000001', From: w.demo.numbers[0] ?? '', Twiml: '<Response/>' }
+  const { sid } = (await w.voice('POST', '/Calls.json', form)).body
+  await w.state.db.updateTable('call').set({ account_sid: newId.account() }).where('sid', '=', sid).execute()
+  for (const route of VOICE_ROUTES.filter(({ path }) => path.includes('{call_sid}'))) {
+    const path = route.path.replace('{call_sid}', sid) + route.suffix
+    const answer = await w.voice(route.method, path, route.method === 'POST' ? { Status: 'completed' } : undefined)
+    t.match(answer, { status: 404, body: { code: 20404 } }, `${route.method} ${route.path}`)
+  }
+  t.same((await w.voice('GET', '/Calls.json')).body.calls, [])
+})
+
+t.test('every numbered error has the four keys of the form and one HTTP status', async t => {
+  const context = { base_url: 'https://voice.example.test', request_id: 'req_1' }
+  for (const [code, status] of Object.entries(NUMBERS)) {
+    const refusal = { kind: 'numbered', code: Number(code), status, message: 'x' } as const
+    t.same(voiceErrorBody(refusal, context), {
+      status,
+      type: 'application/json; charset=utf-8',
+      body: { code: Number(code), message: 'x', more_info: `https://voice.example.test/docs/errors/${code}`, status },
+    })
+  }
+  for (const [reason, { voice, voice_http }] of Object.entries(REASONS)) {
+    if (voice === null) continue
+    t.equal(typeof voice_http, 'number', `${reason} has an HTTP status beside its number`)
+    t.match(voiceErrorOf(reason as Reason), { code: voice, status: voice_http ?? 0, details: { reason } })
+  }
+})
