@@ -29,7 +29,7 @@ function logsOf(call: string): string[] {
   const folder = join(loadConfig(process.env).data_dir, 'runs')
   const names = existsSync(folder) ? readdirSync(folder).filter(name => name.startsWith(call)) : []
   if (names.length === 0) throw new StartRefused(`no run of ${call} is logged in ${folder}`)
-  return names.sort().map(name => join(folder, name))
+  return names.sort((a, b) => a.localeCompare(b, 'en', { numeric: true })).map(name => join(folder, name))
 }
 
 function told({ line, event, command, logged, replayed, detail }: Difference): string {
