@@ -91,7 +91,7 @@ export const methods: { readonly [M in MethodName]: Method<M> } = {
   }),
 
   'leg.local_answer': withLeg((leg, { prefer_leg }: MethodParams<'leg.local_answer'>, context) => {
-    const answer = leg.negotiation.localAnswer(preferred(leg, prefer_leg, context))
+    const answer = leg.negotiation.localAnswer(related(prefer_leg, context), context.transcode)
     if ('refused' in answer) {
       return answer.refused === 'offer_missing'
         ? refuse('offer_missing', answer.detail)
@@ -102,7 +102,7 @@ export const methods: { readonly [M in MethodName]: Method<M> } = {
   }),
 
   'leg.local_offer': withLeg((leg, { prefer_leg, direction }: MethodParams<'leg.local_offer'>, context) => ({
-    sdp: leg.negotiation.localOffer(preferred(leg, prefer_leg, context), direction ?? null),
+    sdp: leg.negotiation.localOffer(related(prefer_leg, context), context.transcode, direction ?? null),
   })),
 
   'leg.remote_answer': withLeg((leg, { sdp }: MethodParams<'leg.remote_answer'>, { reserved }) => {
@@ -265,11 +265,7 @@ function refuseAudio(
   return refuse('transcode_unavailable', `${leg.codec} can only be relayed on this machine`)
 }
 
-/**
- * The codec to put first: the other leg's, so that the bridge is a relay; else the leg's own, so that a re-INVITE
- * changes nothing; else the first of the policy that can be decoded here, for a leg that talks to us alone.
- */
-function preferred(leg: Leg, prefer_leg: string | undefined, context: MethodContext): CodecName | null {
-  const other = prefer_leg === undefined ? null : (context.sessions.leg(prefer_leg)?.codec ?? null)
-  return other ?? leg.codec ?? leg.negotiation.firstOf(context.transcode)
+/** Codecs of the leg to be bridged with; null when there is none. */
+function related(prefer_leg: string | undefined, { sessions }: MethodContext): readonly CodecName[] | null {
+  return (prefer_leg === undefined ? null : sessions.leg(prefer_leg))?.negotiation.possible ?? null
 }

@@ -188,14 +188,18 @@ export const METHODS = {
   ),
   /**
    * The answer to the stored offer; called again without a new offer it gives the same text (183, then 200).
-   * `prefer_leg` chooses that leg's settled codec when the offer allows it, so that the bridge is a relay.
+   * `prefer_leg` chooses that leg's settled codec when the offer allows it, so that the bridge is a relay; else comes
+   * the policy's first codec that can be decoded here.
    */
   'leg.local_answer': method(
     Type.Object({ leg_id: Id, prefer_leg: Type.Optional(Id) }, closed),
     Type.Object({ sdp: Type.String(), codec: CodecName, direction: Direction }, closed),
     ['leg_unknown', 'offer_missing', 'no_common_codec', 'srtp_required'],
   ),
-  /** A first offer, or a re-offer with the o= version raised when anything changed (RFC 3264 §8). */
+  /**
+   * A first offer, or a re-offer with the o= version raised when anything changed (RFC 3264 §8). `prefer_leg` puts in front
+   * what that leg has settled, or what its offer that waits for an answer allows.
+   */
   'leg.local_offer': method(
     Type.Object({ leg_id: Id, prefer_leg: Type.Optional(Id), direction: Type.Optional(Direction) }, closed),
     Type.Object({ sdp: Type.String() }, closed),

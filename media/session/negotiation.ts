@@ -3,6 +3,7 @@ import {
   type AnswerRefusal,
   answerOffer,
   type Continuity,
+  codecOrder,
   type LocalSide,
   makeOffer,
   NO_CONTINUITY,
@@ -43,10 +44,17 @@ export class Negotiation {
     return this.#state.settled
   }
 
-  /** The policy's first codec of these that the pending offer, if there is one, also has. */
-  firstOf(codecs: readonly CodecName[]): CodecName | null {
-    const offered = this.#remoteOffer?.choices.map(({ codec }) => codec.name) ?? this.#side.policy.codecs
-    return offered.find(codec => codecs.includes(codec)) ?? null
+  /** What this leg can be bridged in: its settled codec, else what the offer that waits for our answer allows. */
+  get possible(): readonly CodecName[] {
+    const { settled } = this.#state
+    if (settled) return [settled.codec]
+    return this.#remoteOffer?.choices.map(({ codec }) => codec.name) ?? []
+  }
+
+  /** `related`: codecs of the other leg; without one, of this leg itself. */
+  #order(related: readonly CodecName[] | null, decodable: readonly CodecName[]): CodecName[] {
+    const { settled } = this.#state
+    return codecOrder(this.#side.policy, related ?? (settled ? [settled.codec] : []), decodable)
   }
 
   remoteOffer(text: string): Offer | Refused<OfferRefusal> {
@@ -60,16 +68,17 @@ export class Negotiation {
     return offer
   }
 
-  /** `prefer` applies to a new answer only; `sdp` of a repeat is the same text. */
+  /** The order applies to a new answer only; `sdp` of a repeat is the same text. */
   localAnswer(
-    prefer: CodecName | null,
+    related: readonly CodecName[] | null,
+    decodable: readonly CodecName[],
   ): { sdp: string; settled: Settled; fresh: boolean } | Refused<AnswerRefusal | 'offer_missing'> {
     const { settled } = this.#state
     if (this.#answered && settled) return { sdp: writeSdp(this.#answered), settled, fresh: false }
     if (!this.#remoteOffer) return { refused: 'offer_missing', detail: 'there is no offer to answer' }
     const { continuity, wish } = this.#state
     const side = { ...this.#side, direction: wish }
-    const answer = answerOffer(this.#remoteOffer, side, continuity, prefer)
+    const answer = answerOffer(this.#remoteOffer, side, continuity, this.#order(related, decodable))
     if ('refused' in answer) return answer
     this.#state = { settled: answer.settled, continuity: answer.continuity, wish }
     this.#answered = answer.local
@@ -77,9 +86,17 @@ export class Negotiation {
     return { sdp: writeSdp(answer.local), settled: answer.settled, fresh: true }
   }
 
-  localOffer(prefer: CodecName | null, direction: Direction | null): string {
+  localOffer(
+    related: readonly CodecName[] | null,
+    decodable: readonly CodecName[],
+    direction: Direction | null,
+  ): string {
     const wish = direction ?? this.#state.wish
-    const { local, continuity } = makeOffer({ ...this.#side, direction: wish }, this.#state.continuity, prefer)
+    const { local, continuity } = makeOffer(
+      { ...this.#side, direction: wish },
+      this.#state.continuity,
+      this.#order(related, decodable),
+    )
     this.#localOffer = { local, continuity, wish }
     this.#before = this.#state
     return writeSdp(local)

@@ -136,15 +136,16 @@ export interface Answered {
   readonly continuity: Continuity
 }
 
-/** The answer to an offer: one codec, `prefer` (the other leg's) when it can be had, so that the bridge is a relay. */
+/** The answer to an offer: one codec, the first of `order` that is offered (see `codecOrder`), else the policy's first. */
 export function answerOffer(
   offer: Offer,
   own: LocalSide,
   continuity: Continuity,
-  prefer: CodecName | null,
+  order: readonly CodecName[],
 ): Answered | Refused<AnswerRefusal> {
   const line = offer.sdp.lines[offer.audio]
-  const choice = offer.choices.find(candidate => candidate.codec.name === prefer) ?? offer.choices[0]
+  const wanted = order.find(name => offer.choices.some(({ codec }) => codec.name === name))
+  const choice = offer.choices.find(({ codec }) => codec.name === wanted) ?? offer.choices[0]
   if (!line || !choice) throw new Error('an offer that was read has an audio line and a codec')
   const { codec, payload } = choice
   const key = offer.crypto ? own.keys[offer.crypto.suite] : null
@@ -188,14 +189,13 @@ export function answerOffer(
   return { local, settled, continuity: remember(continuity, local, offer.audio, line.payloads) }
 }
 
-/** What we would offer: codecs by policy with `prefer` in front, on the m= lines that the dialog already has. */
+/** What we would offer: the codecs of `order`, or all of the policy, on the m= lines that the dialog already has. */
 export function makeOffer(
   own: LocalSide,
   continuity: Continuity,
-  prefer: CodecName | null,
+  order: readonly CodecName[],
 ): { readonly local: OwnSdp; readonly continuity: Continuity } {
-  const names = [...own.policy.codecs].sort((a, b) => Number(b === prefer) - Number(a === prefer))
-  const codecs = names.map(codecByName)
+  const codecs = (order.length > 0 ? order : own.policy.codecs).map(codecByName)
   const types = new PayloadTypes(continuity.payload_types)
   const audio = codecs.map(codec => ({ codec, payload_type: types.of(codecKey(codec), codec.payload_type) }))
   const clocks = own.policy.telephone_event ? [...new Set(codecs.map(codec => codec.clock_rate_hz))] : []
@@ -271,6 +271,20 @@ export function readAnswer(
     srtp: security.srtp,
     dtls: security.dtls,
   }
+}
+
+/**
+ * In which order a leg's codecs are wanted: those that the other leg has, so that the bridge is a relay; then those that
+ * can be decoded here. What can be neither relayed nor decoded would be silence and is left out.
+ * `related`: the other leg's settled codec, or what its pending offer allows; for a leg that talks to us, its own codec.
+ */
+export function codecOrder(
+  policy: MediaPolicy,
+  related: readonly CodecName[],
+  decodable: readonly CodecName[],
+): CodecName[] {
+  const relay = policy.codecs.filter(codec => related.includes(codec))
+  return [...relay, ...policy.codecs.filter(codec => decodable.includes(codec) && !relay.includes(codec))]
 }
 
 /** How two settled legs are joined: bytes pass unchanged when the codec is one and the packets fit both. */

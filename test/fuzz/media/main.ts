@@ -106,11 +106,11 @@ function trySdp(text: string): string {
   let outcome = 'refused'
   for (const policy of POLICIES) {
     const own = side(policy)
-    const { local, continuity } = makeOffer(own, NO_CONTINUITY, null)
+    const { local, continuity } = makeOffer(own, NO_CONTINUITY, [])
     readAnswer(reading.sdp, local, own, continuity)
     const offer = readOffer(reading.sdp, policy)
     if ('refused' in offer) continue
-    const answer = answerOffer(offer, own, NO_CONTINUITY, null)
+    const answer = answerOffer(offer, own, NO_CONTINUITY, [])
     if ('refused' in answer) continue
     const again = readSdp(writeSdp(answer.local))
     if ('refused' in again) throw new Error(`our own answer cannot be read: ${again.detail}`)
@@ -127,7 +127,7 @@ const noMp3: Mp3Decoder = {
   close: async () => undefined,
 }
 
-const RTCP = Buffer.from('80c9000100000007' + '80cf000a00000007' + `07000008${'00000007'}${'40'.repeat(28)}`, 'hex')
+const RTCP = Buffer.from(`80c900010000000780cf000a000000070700000800000007${'40'.repeat(28)}`, 'hex')
 
 async function fuzz(count: number, seed: number): Promise<Record<string, number>> {
   const sdp = [...folder('fixtures/sdp/good'), ...folder('fixtures/sdp/bad')]

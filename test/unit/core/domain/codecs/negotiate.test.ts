@@ -8,6 +8,7 @@ import {
   answerOffer,
   bridgeMode,
   type Continuity,
+  codecOrder,
   type LocalSide,
   type MediaPolicy,
   makeOffer,
@@ -73,7 +74,7 @@ function answered(
 ): Answered {
   const offer = readOffer(parsed(text), side.policy, continuity)
   if ('refused' in offer) throw new Error(`${offer.refused}: ${offer.detail}`)
-  const answer = answerOffer(offer, side, continuity, prefer)
+  const answer = answerOffer(offer, side, continuity, prefer ? [prefer] : [])
   if ('refused' in answer) throw new Error(`${answer.refused}: ${answer.detail}`)
   return answer
 }
@@ -228,15 +229,11 @@ t.test('SRTP by SDES: the first line we can serve is taken with its tag, our key
   })
   const offer = readOffer(parsed(mirrored), policy())
   t.notOk('refused' in offer)
-  t.match(
-    answerOffer(offer as Offer, own(), NO_CONTINUITY, null),
-    { refused: 'srtp_required' },
-    'our own key comes back',
-  )
+  t.match(answerOffer(offer as Offer, own(), NO_CONTINUITY, []), { refused: 'srtp_required' }, 'our own key comes back')
 })
 
 t.test('our offer puts the other leg’s codec first and settles on what the answer chose', async t => {
-  const { local, continuity } = makeOffer(own(), NO_CONTINUITY, 'G722')
+  const { local, continuity } = makeOffer(own(), NO_CONTINUITY, codecOrder(policy(), ['G722'], ALL))
   t.match(writeSdp(local), /m=audio 20000 RTP\/AVP 9 8 0 18 96 101 110\r\n/)
   const answer = (formats: string, attributes: string[] = []) =>
     readAnswer(parsed(offerText(formats, attributes)), local, own(), continuity)
@@ -265,7 +262,7 @@ t.test('our offer puts the other leg’s codec first and settles on what the ans
 
 t.test('a secured offer holds every suite, and its answer must name one by its tag', async t => {
   const side = own({ policy: policy({ security: 'sdes_srtp_required' }) })
-  const { local, continuity } = makeOffer(side, NO_CONTINUITY, null)
+  const { local, continuity } = makeOffer(side, NO_CONTINUITY, [])
   t.equal(writeSdp(local).match(/^a=crypto:/gm)?.length, SRTP_SUITES.length)
   const answer = (attribute: string, proto = 'RTP/SAVP') =>
     readAnswer(parsed(offerText('8', attribute ? [attribute] : [], { proto })), local, side, continuity)
@@ -285,7 +282,7 @@ t.test('versions rise by one when something changes and stay when nothing does',
   t.equal(again.local.version, 1, 'a session refresh')
   const held = answered(offerText('0 101', [...EVENTS, 'sendonly']), own(), null, again.continuity)
   t.equal(held.local.version, 2)
-  const { local } = makeOffer(own(), held.continuity, 'PCMU')
+  const { local } = makeOffer(own(), held.continuity, codecOrder(policy(), ['PCMU'], ALL))
   t.equal(local.version, 3)
   t.match(writeSdp(local), /^o=strowger 77 3 IN IP4 203\.0\.113\.77$/m)
 })
@@ -293,12 +290,24 @@ t.test('versions rise by one when something changes and stay when nothing does',
 t.test('a re-offer of ours keeps refused lines and the payload types that the peer bound', async t => {
   const text = `${offerText('96 0', ['rtpmap:96 telephone-event/8000'])}m=video 5000 RTP/AVP 97\r\na=rtpmap:97 H264/90000\r\n`
   const first = answered(text)
-  const { local } = makeOffer(own(), first.continuity, 'PCMU')
+  const { local } = makeOffer(own(), first.continuity, codecOrder(policy(), ['PCMU'], ALL))
   const written = writeSdp(local)
   t.match(written, /m=video 0 RTP\/AVP 97\r\n$/)
   t.match(written, /a=rtpmap:96 telephone-event\/8000/)
   t.match(written, /a=rtpmap:97 opus\/48000\/2/, '96 is taken')
   t.match(readOffer(parsed(offerText('0')), policy(), first.continuity), { refused: 'sdp_malformed' }, 'a line is gone')
+})
+
+t.test('codecs are wanted in the order of relay, then of what can be decoded, and no others', async t => {
+  const rows: [policy: CodecName[], related: CodecName[], decodable: CodecName[], order: string][] = [
+    [['PCMU', 'PCMA', 'G729'], ['G729'], ['PCMU', 'PCMA'], 'G729 PCMU PCMA'],
+    [['PCMU', 'PCMA', 'G729'], ['PCMA', 'PCMU'], ['PCMU', 'PCMA'], 'PCMU PCMA'],
+    [['G729', 'PCMA'], [], ['PCMA'], 'PCMA'],
+    [['G729'], [], ['PCMA'], ''],
+    [['OPUS', 'PCMA'], ['PCMU'], ['PCMA', 'OPUS'], 'OPUS PCMA'],
+  ]
+  for (const [codecs, related, decodable, order] of rows)
+    t.equal(codecOrder(policy({ codecs }), related, decodable).join(' '), order, `${codecs} for ${related}`)
 })
 
 t.test('a bridge is a relay when the codecs are one', async t => {
@@ -354,7 +363,7 @@ t.test('property: any answer is a subset of its offer and its policy, and has on
       const sdp = parsed(text)
       const offer = readOffer(sdp, allowed)
       if ('refused' in offer) return offer.refused === 'no_common_codec'
-      const answer = answerOffer(offer, own({ policy: allowed }), NO_CONTINUITY, prefer)
+      const answer = answerOffer(offer, own({ policy: allowed }), NO_CONTINUITY, prefer ? [prefer] : [])
       if ('refused' in answer) return false
       const line = parsed(writeSdp(answer.local)).lines[offer.audio]
       const asked = sdp.lines[offer.audio]
@@ -387,10 +396,10 @@ t.test('property: two of our own sides always agree, and each sends what the oth
       const security = secured ? 'sdes_srtp_required' : 'rtp'
       const a = own({ policy: { ...offering, security }, keys: keys(1) })
       const b = own({ policy: { ...answering, security }, keys: keys(2), rtp_port: 30_000, rtcp_port: 30_001 })
-      const { local, continuity } = makeOffer(a, NO_CONTINUITY, null)
+      const { local, continuity } = makeOffer(a, NO_CONTINUITY, [])
       const offer = readOffer(parsed(writeSdp(local)), b.policy)
       if ('refused' in offer) return !offering.codecs.some(codec => answering.codecs.includes(codec))
-      const answer = answerOffer(offer, b, NO_CONTINUITY, null)
+      const answer = answerOffer(offer, b, NO_CONTINUITY, [])
       if ('refused' in answer) return false
       const settled = readAnswer(parsed(writeSdp(answer.local)), local, a, continuity)
       if ('refused' in settled) return false
@@ -430,7 +439,7 @@ t.test('property: whatever a stranger sends is read or refused, never thrown at 
       const reading = readSdp(text)
       if ('refused' in reading) return reading.refused === 'sdp_malformed'
       const offer = readOffer(reading.sdp, policy())
-      return 'refused' in offer || !('refused' in answerOffer(offer, own(), NO_CONTINUITY, null))
+      return 'refused' in offer || !('refused' in answerOffer(offer, own(), NO_CONTINUITY, []))
     }),
     { numRuns: 3000 },
   )
@@ -442,7 +451,7 @@ t.test('every codec of the registry is complete and no two share a static payloa
   const statics = CODECS.flatMap(codec => codec.static_payload_type ?? [])
   t.equal(new Set(statics).size, statics.length)
   for (const codec of CODECS) {
-    const { local } = makeOffer(own({ policy: policy({ codecs: [codec.name] }) }), NO_CONTINUITY, null)
+    const { local } = makeOffer(own({ policy: policy({ codecs: [codec.name] }) }), NO_CONTINUITY, [])
     const line = parsed(writeSdp(local as OwnSdp)).lines[0]
     t.equal(line?.payloads[0]?.codec, codec, codec.name)
   }
