@@ -16,6 +16,7 @@ export const NOW_MS = Date.parse(NOW)
 /** An empty state with one organization, project, trunk, number, price book and target: all that a call needs. */
 export interface AdmissionWorld {
   readonly state: State
+  readonly data_dir: string
   readonly project_id: string
   readonly trunk_id: string
   request(changes?: Partial<AdmissionRequest>): AdmissionRequest
@@ -39,6 +40,7 @@ export async function admissionWorld(): Promise<AdmissionWorld> {
   await seed(opened, project_id, trunk_id)
   return {
     state: opened,
+    data_dir,
     project_id,
     trunk_id,
     request: changes => ({

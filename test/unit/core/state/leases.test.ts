@@ -1,6 +1,8 @@
 import fc from 'fast-check'
+import { sql } from 'kysely'
 import t, { type Test } from 'tap'
 import { dayOf } from '../../../../core/domain/rating/index.ts'
+import { openState } from '../../../../core/state/index.ts'
 import {
   type AdmissionOutcome,
   countersAdrift,
@@ -410,6 +412,35 @@ t.test('a transaction that fails after the take has taken nothing', async t => {
   await t.rejects(takeAdmission(w.state.db, request), { code: /CONSTRAINT/ }, 'one call takes its slots once')
   t.same(await countersAdrift(w.state.db), [])
 })
+
+t.test(
+  'a full disk and a locked database refuse, leave nothing half-written, and are over when they are over',
+  async t => {
+    const w = await world(t)
+    const running = w.request()
+    await takeAdmission(w.state.db, running)
+    const { rows } = await sql<{ page_count: number }>`pragma page_count`.execute(w.state.db)
+    await sql.raw(`pragma max_page_count = ${rows[0]?.page_count ?? 1}`).execute(w.state.db)
+    let refused = 0
+    for (let call = 0; call < 400 && refused < 3; call++)
+      await takeAdmission(w.state.db, w.request()).catch(error => {
+        t.match(error, { code: 'SQLITE_FULL' })
+        refused++
+      })
+    t.equal(refused, 3)
+    t.same(await countersAdrift(w.state.db), [])
+    await sql.raw('pragma max_page_count = 1000000').execute(w.state.db)
+    t.equal((await takeAdmission(w.state.db, w.request())).admitted, true)
+    await sql.raw('pragma busy_timeout = 50').execute(w.state.db)
+    const other = await openState({ data_dir: w.data_dir })
+    await other.transaction(async () => {
+      await t.rejects(takeAdmission(w.state.db, w.request()), { code: 'SQLITE_BUSY' })
+    })
+    await other.close()
+    t.equal((await takeAdmission(w.state.db, w.request())).admitted, true)
+    t.same(await countersAdrift(w.state.db), [])
+  },
+)
 
 t.test('what is older than thirty days goes, running calls never', async t => {
   const w = await world(t)
