@@ -27,6 +27,8 @@ export interface AdmissionWorld {
   subtrunk(changes?: Columns<state.SubtrunkTable>): Promise<string>
   prepaid(balance_minor: number): Promise<void>
   number(e164: string, changes?: Columns<state.NumberTable>): Promise<void>
+  /** Runs `pragma <text>` on the connection that decisions use. */
+  pragma(text: string): Promise<readonly object[]>
   close(): Promise<void>
 }
 
@@ -180,6 +182,11 @@ export async function admissionWorld(): Promise<AdmissionWorld> {
         .execute()
     },
     number: (e164, changes = {}) => insertNumber(opened, project_id, e164, changes),
+    pragma: async text => {
+      const sql = `pragma ${text}`
+      const query = { kind: 'RawNode', sqlFragments: [sql], parameters: [] } as const
+      return (await db.executeQuery<object>({ sql, parameters: [], query, queryId: { queryId: text } })).rows
+    },
     close: async () => {
       await opened.close()
       await rm(data_dir, { recursive: true, force: true })

@@ -1,5 +1,4 @@
 import fc from 'fast-check'
-import { sql } from 'kysely'
 import t, { type Test } from 'tap'
 import { dayOf } from '../../../../core/domain/rating/index.ts'
 import { openState } from '../../../../core/state/index.ts'
@@ -429,9 +428,9 @@ t.test(
       })
     t.equal(refused, 3)
     t.same(await countersAdrift(w.state.db), [])
-    await sql.raw('pragma max_page_count = 1000000').execute(w.state.db)
+    await w.pragma('max_page_count = 1000000')
     t.equal((await takeAdmission(w.state.db, w.request())).admitted, true)
-    await sql.raw('pragma busy_timeout = 50').execute(w.state.db)
+    await w.pragma('busy_timeout = 50')
     const other = await openState({ data_dir: w.data_dir })
     await other.transaction(async () => {
       await t.rejects(takeAdmission(w.state.db, w.request()), { code: 'SQLITE_BUSY' })
