@@ -25,6 +25,8 @@ class PortPool {
   /** Puts the pair to rest; its sockets are closed already. */
   void give_back(uint16_t rtp_port, uint64_t now_us);
 
+  const Address& bind_address() const { return bind_; }
+
   struct Counts {
     size_t in_use, quarantined, total;
   };

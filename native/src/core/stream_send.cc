@@ -109,9 +109,17 @@ void Stream::relay(uint8_t* packet, const RtpView& v, const PayloadFacts& facts,
   } else {
     counters_->send_codec = config_.send.name;
     if (facts.codec != config_.send.codec) {
-      const auto& table = facts.codec == CodecId::pcmu ? g711().ulaw_to_alaw : g711().alaw_to_ulaw;
+      const uint8_t* table = (facts.codec == CodecId::pcmu ? g711().ulaw_to_alaw : g711().alaw_to_ulaw).data();
       uint8_t* payload = packet + v.header;
-      for (size_t i = 0; i < v.payload; ++i) payload[i] = table[payload[i]];
+      uint8_t* const end = payload + v.payload;
+      for (; payload + 4 <= end; payload += 4) {
+        const uint8_t a = table[payload[0]], b = table[payload[1]], c = table[payload[2]], d = table[payload[3]];
+        payload[0] = a;
+        payload[1] = b;
+        payload[2] = c;
+        payload[3] = d;
+      }
+      for (; payload < end; ++payload) *payload = table[*payload];
     }
   }
   emit(out, v.payload, pt, v.marker, seq, v.ts + relay_ts_off_, now_us);

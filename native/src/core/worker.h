@@ -42,9 +42,10 @@ class Worker {
 
  private:
   struct Leg;
+  enum class Which : uint8_t { rtp, rtcp, guard };
   struct Socket {
     Leg* leg;
-    bool rtcp;
+    Which which;
   };
   struct Mixer {
     Mixer(int rate) : conference(rate) {}
