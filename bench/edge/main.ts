@@ -54,7 +54,9 @@ async function cpuPerCall(rate: number, seconds: number): Promise<object> {
   const ratio = edge_ms / app_ms
   if (ratio > LIMIT_RATIO || sipp.failed > 0) bad = true
   console.log(`${calls} calls at ${rate}/s: edge ${edge_ms.toFixed(2)} ms, app ${app_ms.toFixed(2)} ms CPU per call`)
-  console.log(`ratio ${ratio.toFixed(2)} (limit ${LIMIT_RATIO}), failed ${sipp.failed}, retransmissions ${sipp.retransmissions}`)
+  console.log(
+    `ratio ${ratio.toFixed(2)} (limit ${LIMIT_RATIO}), failed ${sipp.failed}, retransmissions ${sipp.retransmissions}`,
+  )
   return { rate, calls, edge_ms_per_call: edge_ms, app_ms_per_call: app_ms, ratio, ...sipp }
 }
 
@@ -74,7 +76,9 @@ async function memoryPerDialog(calls: number): Promise<object> {
   await held
   await world.stop()
   if (bytes > LIMIT_DIALOG_BYTES) bad = true
-  console.log(`${open.stats.dialogs} open dialogs: ${(bytes / 1024).toFixed(2)} KiB each (limit ${LIMIT_DIALOG_BYTES / 1024})`)
+  console.log(
+    `${open.stats.dialogs} open dialogs: ${(bytes / 1024).toFixed(2)} KiB each (limit ${LIMIT_DIALOG_BYTES / 1024})`,
+  )
   return { dialogs: open.stats.dialogs, bytes_per_dialog: bytes, transactions_left: open.stats.server_transactions }
 }
 
@@ -148,13 +152,31 @@ async function start(): Promise<World> {
   }
 }
 
-async function runSipp(port: number, rate: number, calls: number, hold_ms: number): Promise<{ failed: number; retransmissions: number }> {
+async function runSipp(
+  port: number,
+  rate: number,
+  calls: number,
+  hold_ms: number,
+): Promise<{ failed: number; retransmissions: number }> {
   const file = join(folder, `stat-${process.hrtime.bigint()}.csv`)
   const child = spawn(
     'sipp',
     [
       `127.0.0.1:${port}`,
-      ...['-sn', 'uac', '-i', '127.0.0.1', '-m', String(calls), '-r', String(rate), '-l', '20000', '-d', String(hold_ms)],
+      ...[
+        '-sn',
+        'uac',
+        '-i',
+        '127.0.0.1',
+        '-m',
+        String(calls),
+        '-r',
+        String(rate),
+        '-l',
+        '20000',
+        '-d',
+        String(hold_ms),
+      ],
       ...['-nostdin', '-trace_stat', '-stf', file, '-fd', '1'],
     ],
     { cwd: folder, stdio: 'ignore' },
@@ -174,7 +196,12 @@ async function freePort(): Promise<number> {
   return typeof address === 'object' && address ? address.port : 0
 }
 
-function readOptions(args: readonly string[]): { rate: number; seconds: number; ceiling: boolean; soak_seconds: number } {
+function readOptions(args: readonly string[]): {
+  rate: number
+  seconds: number
+  ceiling: boolean
+  soak_seconds: number
+} {
   const number = (name: string, standard: number): number => {
     const at = args.indexOf(name)
     return at < 0 ? standard : Number(args[at + 1])

@@ -18,9 +18,9 @@ import type { ListenerOptions, TlsOptions } from './transport/layer.ts'
 import type { Listener, TracedMessage, TransportLimits } from './transport/types.ts'
 
 /**
- * The embedded SIP edge: a SIP server behind drachtio's control protocol, so that `drachtio-srf` applications connect to
- * it as to a drachtio-server. `createEdge` opens all ports or none. See README.md beside this file, also for the use of
- * the SIP stack without the control protocol.
+ * The embedded SIP edge: a SIP server behind drachtio's control protocol, so that `drachtio-srf` applications connect
+ * to it as to a drachtio-server. `createEdge` opens all ports or none. See README.md beside this file, also for the
+ * use of the SIP stack without the control protocol.
  */
 
 export interface EdgeOptions {

@@ -64,6 +64,14 @@ export class TimerWheel {
     return entry
   }
 
+  /**
+   * As `after`, at a moment of the monotonic clock: chains of repetitions count from the moment that was meant, not from
+   * the one at which a busy process got round to it.
+   */
+  at(due_ms: number, run: () => void): WheelTimer {
+    return this.after(due_ms - this.#clock.monotonic_ms(), run)
+  }
+
   remove(entry: Entry): void {
     if (!entry.wheel) return
     entry.wheel = undefined

@@ -67,7 +67,10 @@ export function addBody(draft: Draft, command: CommandMessage): boolean {
   return true
 }
 
-/** `localhost` as host in an address becomes the address of the listening point; angle brackets are put around the URI. */
+/**
+ * `localhost` as host in an address becomes the address of the listening point; angle brackets are put around the
+ * URI.
+ */
 export function withRealHost(value: string, listener: Listener, contact = false, anywhere = false): string {
   const at = value.indexOf('@localhost')
   const bare = anywhere && at < 0 ? hostLocalhost(value) : -1

@@ -10,8 +10,8 @@ import type { AgentCore } from './core.ts'
 import type { Proxies } from './proxy.ts'
 import type { ServerSide } from './uas.ts'
 
-// Outbound-connection mode (drachtio-control-protocol.md §15): for a new request the edge connects to an application, at
-// a configured address or at the one that an HTTP server names.
+// Outbound-connection mode (drachtio-control-protocol.md §15): for a new request the edge connects to an application,
+// at a configured address or at the one that an HTTP server names.
 
 /** `tcp://host:port`, `tls://host:port` or an http(s) URL to ask; by method, with `*` for all others. */
 export type OutboundHandlers = Readonly<Record<string, string>>

@@ -11,7 +11,8 @@ import type { ServerTransaction } from '../transaction/server.ts'
 import type { Listener, Received } from '../transport/types.ts'
 import type { AgentCore } from './core.ts'
 
-// The `proxy` command (drachtio-control-protocol.md §16.1): a request is passed on to targets instead of being answered.
+// The `proxy` command (drachtio-control-protocol.md §16.1): a request is passed on to targets instead of being
+// answered.
 
 export interface ProxyPlan {
   readonly remain_in_dialog: boolean

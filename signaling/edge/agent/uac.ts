@@ -94,7 +94,8 @@ export class ClientSide {
     else pending.cancel = 'held'
   }
 
-  // -- New requests -----------------------------------------------------------------------------------------------------
+  // -- New requests
+  // -----------------------------------------------------------------------------------------------------
 
   #new(app: ControlClient, request_id: string, next_hop: string, command: CommandMessage): void {
     const refused = this.#refusal(next_hop, command)
@@ -142,7 +143,8 @@ export class ClientSide {
     return undefined
   }
 
-  // -- Requests inside dialogs -------------------------------------------------------------------------------------------
+  // -- Requests inside dialogs
+  // -------------------------------------------------------------------------------------------
 
   #inDialog(app: ControlClient, request_id: string, leg: Leg, command: CommandMessage): void {
     const { method } = command
@@ -192,9 +194,8 @@ export class ClientSide {
   #refuseGlare(pending: PendingClient, request_id: string, command: CommandMessage, seq: number): void {
     const { leg, app } = pending
     const listener = this.#core.stack.transport.listeners[0]
+    this.#finish(pending)
     if (!leg || !listener) return
-    pending.finished = true
-    this.#core.clients.delete(pending.id)
     const draft = leg.dialog.draft('INVITE', seq).add('Contact', leg.dialog.contact)
     addOwnHeaders(draft, command, 'dialog', listener)
     draft.add('Via', `SIP/2.0/${listener.protocol.toUpperCase()} ${listener.advertised_host};branch=${newBranch()}`)
@@ -258,7 +259,8 @@ export class ClientSide {
     })
   }
 
-  // -- Sending and its outcome -------------------------------------------------------------------------------------------
+  // -- Sending and its outcome
+  // -------------------------------------------------------------------------------------------
 
   #pend(app: ControlClient, method: string, dialog_id: string, leg: Leg | undefined): PendingClient {
     const pending: PendingClient = {
@@ -312,7 +314,11 @@ export class ClientSide {
     // Nothing ever left: the application still gets its reply first, with the request as it would have gone out.
     const listener =
       this.#core.stack.transport.listeners.find(l => l.protocol === 'udp') ?? this.#core.stack.transport.listeners[0]
-    if (!listener) return
+    if (!listener) {
+      this.#finish(pending)
+      pending.app.send(plainReply(request_id, 'NOK', 'requested protocol/transport not available'))
+      return
+    }
     const draft = build(listener)
     draft.headers.unshift({
       rank: 0,

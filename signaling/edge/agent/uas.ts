@@ -58,7 +58,8 @@ export class ServerSide {
     this.#routes = routes
   }
 
-  // -- From the network -------------------------------------------------------------------------------------------------
+  // -- From the network
+  // -------------------------------------------------------------------------------------------------
 
   request(transaction: ServerTransaction): void {
     const { request, received } = transaction
@@ -157,7 +158,8 @@ export class ServerSide {
     transaction.respond(draft, status)
   }
 
-  // -- From the application ---------------------------------------------------------------------------------------------
+  // -- From the application
+  // ---------------------------------------------------------------------------------------------
 
   /** A command `sip|<transaction>|` with a response. */
   respond(app: ControlClient, request_id: string, transaction_id: string, command: CommandMessage): void {
@@ -333,13 +335,14 @@ export class ServerSide {
     leg.answer = answer
     // RFC 3261 §13.3.1.4, over UDP alone: a connection does not lose it.
     if (!isReliable(transaction.received.protocol)) {
-      const again = (delay_ms: number): void => {
-        answer.resend = wheel.after(delay_ms, () => {
+      const again = (delay_ms: number, due_ms: number): void => {
+        answer.resend = wheel.at(due_ms, () => {
           transaction.repeat(text)
-          again(Math.min(delay_ms * 2, scale.t2))
+          const next = Math.min(delay_ms * 2, scale.t2)
+          again(next, due_ms + next)
         })
       }
-      again(scale.t1)
+      again(scale.t1, this.#core.clock.monotonic_ms() + scale.t1)
     }
   }
 
@@ -351,7 +354,8 @@ export class ServerSide {
     })
   }
 
-  // -- Reliable provisional responses (RFC 3262) -------------------------------------------------------------------------
+  // -- Reliable provisional responses (RFC 3262)
+  // -------------------------------------------------------------------------
 
   #sendReliable(pending: PendingServer, draft: Draft, status: number): string {
     const { wheel, scale } = this.#core.stack.transactions
@@ -384,7 +388,8 @@ export class ServerSide {
     pending.reliable = undefined
   }
 
-  // -- Requests inside dialogs -------------------------------------------------------------------------------------------
+  // -- Requests inside dialogs
+  // -------------------------------------------------------------------------------------------
 
   #inDialog(transaction: ServerTransaction, leg: Leg): void {
     const { request, received } = transaction
@@ -496,7 +501,8 @@ export class ServerSide {
     this.offer(transaction, this.#core.apps.pick(method.toLowerCase()))
   }
 
-  // -- Requests outside dialogs ------------------------------------------------------------------------------------------
+  // -- Requests outside dialogs
+  // ------------------------------------------------------------------------------------------
 
   #refusal(request: SipMessage): { status: number; headers: readonly (readonly [string, string])[] } | undefined {
     const { method } = request

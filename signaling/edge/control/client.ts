@@ -6,7 +6,8 @@ import { FrameReader, frame } from './framing.ts'
 
 /**
  * Holds messages of a transaction or dialog back for a moment after the reply that introduced it. drachtio-srf handles
- * all frames of one TCP chunk before any promise resolves, so a message that came with the reply would find no listener.
+ * all frames of one TCP chunk before any promise resolves, so a message that came with the reply would find no
+ * listener.
  */
 export interface Hold {
   ready_at: number

@@ -3,8 +3,8 @@ import { parseNameAddress, parseUri, uriHost } from '../sip/uri.ts'
 import type { StreamConnection } from '../transport/connection.ts'
 import type { Address, Destination, Listener, Protocol, Received } from '../transport/types.ts'
 
-// Dialog state (RFC 3261 §12). Knows identifiers, sequence numbers, route set and target, and builds requests from them;
-// sends nothing.
+// Dialog state (RFC 3261 §12). Knows identifiers, sequence numbers, route set and target, and builds requests from
+// them; sends nothing.
 
 /** Contact or From address of a listening point, such as `<sip:bob@192.0.2.1:5060;transport=tcp>`. */
 export function listenerAddress(listener: Listener, user?: string): string {

@@ -4,8 +4,9 @@ import type { Clock } from '../../../core/runtime/clock.ts'
 import type { SipUri } from '../sip/uri.ts'
 import type { Destination, Protocol } from '../transport/types.ts'
 
-// Where a SIP URI leads: RFC 3263 with NAPTR, SRV, A and AAAA. Literal addresses are found at once. Evidence is kept per
-// resolved address: one that failed is tried last, never left out. Answers are cached; stale ones serve when DNS fails.
+// Where a SIP URI leads: RFC 3263 with NAPTR, SRV, A and AAAA. Literal addresses are found at once. Evidence is kept
+// per resolved address: one that failed is tried last, never left out. Answers are cached; stale ones serve when DNS
+// fails.
 
 export interface NaptrRecord {
   readonly order: number
@@ -59,7 +60,10 @@ export class Locator {
     this.#options = options
   }
 
-  /** Finds the addresses of a URI in the order in which they should be tried. Literal addresses answer synchronously. */
+  /**
+   * Finds the addresses of a URI in the order in which they should be tried. Literal addresses answer
+   * synchronously.
+   */
   locate(uri: SipUri, done: (located: Located) => void): void {
     if (uri.scheme !== 'sip' && uri.scheme !== 'sips') {
       done({ kind: 'failed', why: 'scheme' })

@@ -1,5 +1,5 @@
-// What is known about header fields: canonical spelling, compact form (RFC 3261 §7.3.3), the place that a header gets in a
-// message that we write, and whether commas separate values.
+// What is known about header fields: canonical spelling, compact form (RFC 3261 §7.3.3), the place that a header gets
+// in a message that we write, and whether commas separate values.
 
 /** One header field name. `id` is the lower-case long name by which the stack refers to it. */
 export interface HeaderKind {

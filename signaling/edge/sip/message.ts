@@ -264,7 +264,10 @@ function raw1(message: SipMessage): string {
   return message.isRequest ? `${message.method} ${message.uri} SIP/2.0` : `SIP/2.0 ${message.status} ${message.reason}`
 }
 
-/** A response that copies Via, From, To, Call-ID and CSeq of a request (RFC 3261 §8.2.6.2); `to_tag` is added if missing. */
+/**
+ * A response that copies Via, From, To, Call-ID and CSeq of a request (RFC 3261 §8.2.6.2); `to_tag` is added if
+ * missing.
+ */
 export function draftResponse(request: SipMessage, status: number, to_tag: string, reason?: string): Draft {
   const draft = Draft.response(status, reason)
   for (const h of request.headers) {

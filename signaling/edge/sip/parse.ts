@@ -16,8 +16,8 @@ export interface MessageLimits {
 export const DEFAULT_MESSAGE_LIMITS: MessageLimits = { message_bytes: 65_536, header_count: 256 }
 
 /**
- * What became of a datagram or a framed message. `refused` carries a message that is complete enough to be answered with
- * `status`; `junk` cannot be answered at all.
+ * What became of a datagram or a framed message. `refused` carries a message that is complete enough to be answered
+ * with `status`; `junk` cannot be answered at all.
  */
 export type Parsed =
   | { readonly kind: 'message'; readonly message: SipMessage }
@@ -165,7 +165,10 @@ function checkSingles(message: SipMessage): Refusal {
   return undefined
 }
 
-/** What RFC 3261 §8.1.1 wants in every request; a refusal names the first fault. Content of other headers is not judged. */
+/**
+ * What RFC 3261 §8.1.1 wants in every request; a refusal names the first fault. Content of other headers is not
+ * judged.
+ */
 export function checkRequest(message: SipMessage): Refusal {
   const to = message.get('to')
   const from = message.get('from')

@@ -52,8 +52,11 @@ export class StreamFramer {
 
   #next(): StreamItem | undefined {
     if (this.#wanted === 0) {
-      const ping = this.#searched === 0 ? this.#skipBreaks() : undefined
-      if (ping) return ping
+      if (this.#searched === 0) {
+        const ping = this.#skipBreaks()
+        if (ping === 'wait') return undefined
+        if (ping) return ping
+      }
       if (this.#buffer === '') return undefined
       const end = this.#headerEnd()
       if (end < 0) {
@@ -78,7 +81,7 @@ export class StreamFramer {
   }
 
   // Line breaks between messages carry nothing, but two of them are a keep-alive.
-  #skipBreaks(): StreamItem | undefined {
+  #skipBreaks(): StreamItem | 'wait' | undefined {
     let n = 0
     while (n < this.#buffer.length) {
       const c = this.#buffer.charCodeAt(n)
@@ -87,7 +90,7 @@ export class StreamFramer {
     }
     if (n === 0) return undefined
     if (n < 4) {
-      if (n === this.#buffer.length) return undefined
+      if (n === this.#buffer.length) return 'wait'
       this.#buffer = this.#buffer.slice(n)
       this.#searched = 0
       return undefined

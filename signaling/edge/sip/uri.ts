@@ -1,7 +1,8 @@
 import { isIPv6 } from 'node:net'
 
 // URIs and the address forms around them (RFC 3261 §19, §20, §25.1). Everything here is one pass over the text: no
-// regular expression sees a stranger's bytes. Text is a byte string (one character per byte), so UTF-8 passes unchanged.
+// regular expression sees a stranger's bytes. Text is a byte string (one character per byte), so UTF-8 passes
+// unchanged.
 
 /** A SIP or SIPS URI, or another scheme with everything after the colon in `opaque`. */
 export interface SipUri {
@@ -148,7 +149,8 @@ export function parseNameAddress(text: string): NameAddress | undefined {
     }
     return addressFrom(s, display === '' ? undefined : display, open)
   }
-  // Bare form: parameters after the first ';' belong to the header, and the URI may hold no comma or '?' (RFC 3261 §20).
+  // Bare form: parameters after the first ';' belong to the header, and the URI may hold no comma or '?' (RFC 3261
+  // §20).
   const semi = s.indexOf(';')
   const uri = (semi < 0 ? s : s.slice(0, semi)).trim()
   if (uri.length === 0 || uri.includes(',') || uri.includes('?')) return undefined

@@ -202,6 +202,10 @@ export class TransactionLayer {
 
   #request(message: SipMessage, received: Received): void {
     const key = serverKey(message)
+    // RFC 5923 §4: the peer offers this connection for requests to the port that its Via names.
+    if (received.connection?.inbound && message.via?.params.has('alias')) {
+      this.transport.addAlias(received.connection, message.via.port ?? 5060)
+    }
     fixVia(message, received)
     const method = message.method
     if (method === 'ACK') {

@@ -1,8 +1,8 @@
 import { generateKeyPairSync, randomBytes, sign } from 'node:crypto'
 import { isIP, isIPv6 } from 'node:net'
 
-// A self-signed certificate (RFC 5280) for TLS and WSS listening points, made on first start when the operator has given
-// none. Just enough DER for one ECDSA P-256 certificate with subject alternative names.
+// A self-signed certificate (RFC 5280) for TLS and WSS listening points, made on first start when the operator has
+// given none. Just enough DER for one ECDSA P-256 certificate with subject alternative names.
 
 export interface KeyAndCertificate {
   /** PEM, PKCS #8. */

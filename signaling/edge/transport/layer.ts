@@ -15,8 +15,8 @@ import type { Clock, Timer } from '../../../core/runtime/clock.ts'
 import { StreamConnection } from './connection.ts'
 import type { Destination, Listener, Protocol, Received, TracedMessage, TransportLimits } from './types.ts'
 
-// All sockets of one SIP stack: listening points, connections and their limits. It knows bytes and addresses, and of SIP
-// only where a message ends.
+// All sockets of one SIP stack: listening points, connections and their limits. It knows bytes and addresses, and of
+// SIP only where a message ends.
 
 export interface ListenerOptions {
   readonly protocol: Protocol
@@ -337,7 +337,7 @@ export class TransportLayer {
     this.#servers.push(server)
     if (ready === 'secureConnection') {
       this.#guardHandshakes(server)
-      server.on('tlsClientError', () => undefined)
+      server.on('tlsClientError', (_error: Error, socket: Socket) => socket.destroy())
     }
     server.on(ready, (socket: Socket) => {
       const host = plainHost(socket.remoteAddress ?? '')

@@ -58,7 +58,8 @@ export class Call {
     return textOf(this.invite?.body ?? '')
   }
 
-  // -- Incoming ---------------------------------------------------------------------------------------------------------
+  // -- Incoming
+  // ---------------------------------------------------------------------------------------------------------
 
   /** A provisional response: 180, 183 ... */
   ring(status: number, parts: MessageParts = {}): void {
@@ -87,7 +88,8 @@ export class Call {
     this.#ids = { call_id: dialog.callId, tag: dialog.localTag }
   }
 
-  // -- Either direction --------------------------------------------------------------------------------------------------
+  // -- Either direction
+  // --------------------------------------------------------------------------------------------------
 
   /** Ends the call: BYE when it is answered, CANCEL or 480 before. */
   hangUp(parts: MessageParts = {}): void {
@@ -101,7 +103,10 @@ export class Call {
     this.#end('us')
   }
 
-  /** A request in the dialog (INFO, UPDATE, REFER, re-INVITE ...); resolves with its final response. A 2xx to INVITE is acknowledged. */
+  /**
+   * A request in the dialog (INFO, UPDATE, REFER, re-INVITE ...); resolves with its final response. A 2xx to INVITE
+   * is acknowledged.
+   */
   async send(method: string, parts: MessageParts = {}): Promise<SipMessage | undefined> {
     const { dialog } = this
     if (!dialog) return undefined
@@ -132,7 +137,8 @@ export class Call {
     })
   }
 
-  // -- What the agent brings ---------------------------------------------------------------------------------------------
+  // -- What the agent brings
+  // ---------------------------------------------------------------------------------------------
 
   dial(build: (listener: Listener) => Draft, hop: Hop, ids: { tag: string; call_id: string; seq: number }): void {
     this.#ids = { call_id: ids.call_id, tag: ids.tag }
@@ -191,7 +197,8 @@ export class Call {
     return true
   }
 
-  // -- Inside -----------------------------------------------------------------------------------------------------------
+  // -- Inside
+  // -----------------------------------------------------------------------------------------------------------
 
   #respond(status: number, parts: MessageParts & { readonly reason?: string }): string | undefined {
     const transaction = this.#transaction

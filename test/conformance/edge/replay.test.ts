@@ -6,8 +6,8 @@ import { FLOWS, SKIPPED } from './flows.ts'
 import { replay } from './replay.ts'
 import { readTranscript } from './transcript.ts'
 
-// Every transcript of a real drachtio-server against the embedded edge: the same control messages and the same SIP come out,
-// up to identifiers. Differences on purpose are listed in flows.ts, each with its decision.
+// Every transcript of a real drachtio-server against the embedded edge: the same control messages and the same SIP
+// come out, up to identifiers. Differences on purpose are listed in flows.ts, each with its decision.
 
 const folder = join(process.cwd(), 'fixtures/drachtio-transcripts')
 const files = readdirSync(folder)

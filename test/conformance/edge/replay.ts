@@ -10,8 +10,8 @@ import { difference, Identifiers } from './compare.ts'
 import { fastClock } from './fast-clock.ts'
 import type { TranscriptEvent } from './transcript.ts'
 
-// Feeds the network's and the client's messages of a transcript to an edge, and compares what the edge sends with what the
-// reference sent. Time runs `speed` times as fast as it was recorded.
+// Feeds the network's and the client's messages of a transcript to an edge, and compares what the edge sends with
+// what the reference sent. Time runs `speed` times as fast as it was recorded.
 
 export interface ReplayOptions {
   readonly speed?: number
@@ -81,7 +81,7 @@ class Replay {
   constructor(events: readonly TranscriptEvent[], options: ReplayOptions) {
     this.#events = events
     this.#options = options
-    this.#speed = options.speed ?? 10
+    this.#speed = options.speed ?? 4
   }
 
   close(): void {
@@ -251,7 +251,7 @@ class Replay {
     const due = start + at_ms / this.#speed
     const wait = due - performance.now()
     if (wait > 2) await pause(wait)
-    const deadline = Math.max(due, performance.now()) + 1_500
+    const deadline = Math.max(due, performance.now()) + 4_000
     while (this.#expected.length > 0 && performance.now() < deadline) {
       await Promise.race([
         new Promise<void>(resolve => {
@@ -307,8 +307,11 @@ class Replay {
     const closed = /^(ctl\d+): control connection closed by client/.exec(text)
     if (closed?.[1]) this.#controls.get(closed[1])?.close()
     const ended = /^(ctl\d+): control connection closed by server/.exec(text)
-    if (ended?.[1] && this.#options.cut?.includes(ended[1])) this.#controls.get(ended[1])?.close()
-    else if (ended?.[1] && !this.#options.stays_open?.includes(ended[1])) {
+    if (ended?.[1] && this.#options.cut?.includes(ended[1])) {
+      const open = this.#edge?.stats().applications ?? 0
+      this.#controls.get(ended[1])?.close()
+      while (this.#edge && this.#edge.stats().applications >= open) await pause(2)
+    } else if (ended?.[1] && !this.#options.stays_open?.includes(ended[1])) {
       const junk = this.#options.junk?.[ended[1]]
       if (junk !== undefined) this.#controls.get(ended[1])?.send(junk, true)
       const control = this.#controls.get(ended[1])

@@ -1,0 +1,153 @@
+import { EventEmitter } from 'node:events'
+import type { Socket } from 'node:net'
+import t from 'tap'
+import { SourceGuard } from '../../../../signaling/edge/agent/guard.ts'
+import { FrameReader, frame } from '../../../../signaling/edge/control/framing.ts'
+import { timeOfDay } from '../../../../signaling/edge/control/wire.ts'
+import { selectByWeight } from '../../../../signaling/edge/location/locate.ts'
+import { TimerWheel } from '../../../../signaling/edge/timers.ts'
+import { StreamConnection } from '../../../../signaling/edge/transport/connection.ts'
+import { ManualClock } from '../../../fuzz/edge/manual-clock.ts'
+
+t.test('the timer wheel fires in order, cancels for nothing and sleeps when it is empty', async t => {
+  const clock = new ManualClock()
+  const errors: unknown[] = []
+  const wheel = new TimerWheel(clock, error => errors.push(error))
+  const fired: string[] = []
+  wheel.after(32_000, () => fired.push('late'))
+  wheel.after(500, () => fired.push('early'))
+  wheel.after(500, () => {
+    fired.push('throws')
+    throw new Error('x')
+  })
+  const never = wheel.after(600, () => fired.push('never'))
+  t.equal(wheel.count, 4)
+  clock.advance(490)
+  t.same(fired, [], 'not before its time')
+  clock.advance(20)
+  t.same(fired, ['early', 'throws'])
+  t.equal(errors.length, 1, 'an exception is reported and stops nothing')
+  never.cancel()
+  never.cancel()
+  clock.advance(31_000)
+  t.same(fired, ['early', 'throws'])
+  clock.advance(1_000)
+  t.same(fired, ['early', 'throws', 'late'])
+  t.equal(wheel.count, 0)
+  t.equal(clock.pending, 0, 'no timer of the machine runs')
+})
+
+t.test('a source is blocked by failures in a window, for a while, and success clears it', async t => {
+  const clock = new ManualClock()
+  const guard = new SourceGuard({
+    clock,
+    isConfiguredSource: host => host === '192.0.2.9',
+    failures: 5,
+    window_ms: 60_000,
+    block_ms: 900_000,
+    malformed_per_second: 10,
+  })
+  const fail = (host: string, times: number): void => {
+    for (let i = 0; i < times; i++) guard.answered(host, i % 2 === 0 ? 401 : 403)
+  }
+  fail('192.0.2.1', 4)
+  clock.advance(61_000)
+  fail('192.0.2.1', 4)
+  t.equal(guard.drops('192.0.2.1'), false, 'four in each of two windows are no five in one')
+  fail('192.0.2.1', 1)
+  t.equal(guard.drops('192.0.2.1'), true)
+  clock.advance(899_000)
+  t.equal(guard.drops('192.0.2.1'), true)
+  clock.advance(2_000)
+  t.equal(guard.drops('192.0.2.1'), false, 'after 15 minutes it may try again')
+  fail('192.0.2.2', 4)
+  guard.answered('192.0.2.2', 200)
+  fail('192.0.2.2', 4)
+  t.equal(guard.drops('192.0.2.2'), false, 'a phone that answers its challenge is no scanner')
+  fail('192.0.2.9', 50)
+  t.equal(guard.drops('192.0.2.9'), false, 'a configured source never')
+  for (let i = 0; i < 10; i++) guard.malformed('192.0.2.3')
+  t.equal(guard.drops('192.0.2.3'), true)
+  guard.block('192.0.2.4', 1_000)
+  t.match(
+    guard
+      .list()
+      .map(b => [b.host, b.reason])
+      .sort(),
+    [
+      ['192.0.2.3', 'malformed'],
+      ['192.0.2.4', 'operator'],
+    ],
+  )
+  t.equal(guard.unblock('192.0.2.4'), true)
+  for (let i = 0; i < 50_000; i++) guard.malformed(`10.${i >> 16}.${(i >> 8) & 255}.${i & 255}`)
+  t.equal(guard.blockedCount <= 1, true, 'the list of sources is bounded')
+})
+
+t.test('SRV records are taken by priority, and at random by weight within one', async t => {
+  const record = (name: string, priority: number, weight: number) => ({ name, priority, weight, port: 5060 })
+  const records = [record('c', 2, 0), record('a', 1, 90), record('b', 1, 10)]
+  let seed = 0
+  const random = (): number => {
+    seed = (seed * 1_103_515_245 + 12_345) % 2 ** 31
+    return seed / 2 ** 31
+  }
+  let first = 0
+  for (let i = 0; i < 1_000; i++) {
+    const order = selectByWeight(records, random).map(r => r.name)
+    t.equal(order[2], 'c')
+    if (order[0] === 'a') first++
+  }
+  t.ok(first > 840 && first < 960, `the heavier one is first in about nine of ten: ${first} of 1000`)
+})
+
+t.test('frames of the control link are read however they are cut, and nonsense ends the stream', async t => {
+  const whole = `${frame('a|ping')}${frame('b|x#\r\n')}${frame('')}${frame('c')}`
+  for (const size of [1, 2, 3, 7, 100]) {
+    const reader = new FrameReader(1_000)
+    const out: (string | undefined)[] = []
+    for (let at = 0; at < whole.length; at += size) out.push(...reader.push(whole.slice(at, at + size)))
+    t.same(out, ['a|ping', 'b|x#\r\n', '', 'c'])
+  }
+  for (const bad of ['abc#x', '-5#x', '\r\n', '#', '1234567890#', '2000#']) {
+    t.same(new FrameReader(1_000).push(bad).at(-1), undefined, JSON.stringify(bad))
+    t.equal(new FrameReader(1_000).push(bad).length, 1)
+  }
+  t.match(timeOfDay(1_700_000_000_123.456), /^22:13:20\.123\d{3}$/)
+})
+
+t.test('a peer that does not read is cut off instead of filling memory', async t => {
+  const socket = Object.assign(new EventEmitter(), {
+    writableLength: 0,
+    written: 0,
+    destroyed: false,
+    setNoDelay: () => undefined,
+    destroy() {
+      this.destroyed = true
+    },
+    write(text: string) {
+      this.written++
+      this.writableLength += text.length
+    },
+  })
+  const events: string[] = []
+  const connection = new StreamConnection({
+    protocol: 'tcp',
+    listener: { protocol: 'tcp', host: '127.0.0.1', port: 1, advertised_host: '127.0.0.1', ipv6: false },
+    remote: { host: '127.0.0.1', port: 2 },
+    inbound: true,
+    limits: { message_bytes: 1_000, unsent_bytes: 5_000 },
+    now: () => 0,
+    events: {
+      message: () => events.push('message'),
+      broken: () => events.push('broken'),
+      closed: () => events.push('closed'),
+    },
+  })
+  connection.attachSocket(socket as unknown as Socket, false)
+  for (let i = 0; i < 20; i++) connection.send('x'.repeat(1_000), () => events.push('failed'))
+  t.equal(socket.written, 6)
+  t.equal(socket.destroyed, true)
+  t.equal(connection.open, false)
+  t.equal(events[0], 'closed')
+})

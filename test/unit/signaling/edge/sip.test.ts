@@ -1,0 +1,128 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { headerSpelling, isToken } from '../../../../signaling/edge/sip/headers.ts'
+import { newBranch, newUuid } from '../../../../signaling/edge/sip/ids.ts'
+import { bytesOf, Draft, parseCSeq, SipMessage, textOf, withTopVia } from '../../../../signaling/edge/sip/message.ts'
+import { checkRequest, parseMessage } from '../../../../signaling/edge/sip/parse.ts'
+import { StreamFramer } from '../../../../signaling/edge/sip/stream.ts'
+import { parseNameAddress, parseUri, parseVia, splitList, tagOf, unquote } from '../../../../signaling/edge/sip/uri.ts'
+
+// Pure parts of the SIP stack: tables, one line per case, and properties.
+
+t.test('URIs are taken apart as RFC 3261 §19.1 says', async t => {
+  const cases: readonly (readonly [string, Partial<NonNullable<ReturnType<typeof parseUri>>> | undefined])[] = [
+    ['sip:bob@example.com', { scheme: 'sip', user: 'bob', host: 'example.com', port: undefined }],
+    ['SIPS:bob@example.com:5061', { scheme: 'sips', user: 'bob', port: 5061 }],
+    ['sip:bob:secret@example.com', { user: 'bob', password: 'secret' }],
+    ['sip:[2001:db8::1]:5070;transport=tcp', { host: '2001:db8::1', port: 5070 }],
+    ['sip:user;par=u%40example.net@example.com', { user: 'user;par=u%40example.net', host: 'example.com' }],
+    ['sip:a@b?Subject=x&Route=%3Csip:c%3E', { host: 'b', headers: 'Subject=x&Route=%3Csip:c%3E' }],
+    ['tel:+123;phone-context=x', { scheme: 'tel', opaque: '+123;phone-context=x' }],
+    ['sip:@example.com', undefined],
+    ['sip:', undefined],
+    ['sip:a@b:99999', undefined],
+    ['sip:a@b:5o60', undefined],
+    ['sip:a%4@b', undefined],
+    ['sip:a b@c', undefined],
+    ['sip:2001:db8::10', undefined],
+    ['sip:[2001:db8:::1]', undefined],
+    ['nonsense', undefined],
+  ]
+  for (const [text, expected] of cases) {
+    const uri = parseUri(text)
+    if (expected === undefined) t.equal(uri, undefined, `${text} is no URI`)
+    else t.match(uri, expected, text)
+  }
+  t.equal(parseUri('sip:a@b;lr;transport=TCP')?.params.get('transport'), 'TCP')
+  t.equal(parseUri('sip:a@b;lr')?.params.get('lr'), '')
+})
+
+t.test('addresses are read with and without brackets, quotes and display names', async t => {
+  t.match(parseNameAddress('"A \\" <b>" <sip:a@b;x=1>;tag=t1'), { display: 'A \\" <b>', uri: 'sip:a@b;x=1' })
+  t.equal(parseNameAddress('sip:a@b;tag=t2')?.params.get('tag'), 't2', 'parameters of a bare address are its header')
+  t.equal(parseNameAddress('"open <sip:a@b>'), undefined)
+  t.equal(parseNameAddress('Bell, A <sip:a@b>'), undefined)
+  t.equal(parseNameAddress('<sip:a@b'), undefined)
+  t.equal(tagOf('"x;tag=no" <sip:a@b;tag=no>;TAG=yes'), 'yes', 'a tag inside quotes or brackets is none')
+  t.same(splitList('<sip:a@b>, "x, y" <sip:c@d;e=f,g>, , sip:h'), ['<sip:a@b>', '"x, y" <sip:c@d;e=f,g>', 'sip:h'])
+  t.match(parseVia('SIP / 2.0 / UDP  a.example:5061 ;branch = z9hG4bKx;rport'), { transport: 'udp', port: 5061 })
+  t.equal(unquote('"a\\"b"'), 'a"b')
+})
+
+t.test('identifiers are unique and of the right form', async t => {
+  const many = new Set(Array.from({ length: 5_000 }, newBranch))
+  t.equal(many.size, 5_000)
+  t.match(newUuid(), /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
+  t.ok([...many].every(branch => branch.startsWith('z9hG4bK') && isToken(branch)))
+})
+
+t.test('what is written can be read, and nothing breaks out of a header', async t => {
+  const text = fc.string({ unit: 'binary', maxLength: 60 })
+  fc.assert(
+    fc.property(text, text, (value, body) => {
+      const draft = Draft.request('MESSAGE', 'sip:a@b')
+        .add('Via', 'SIP/2.0/UDP a;branch=z9hG4bKx')
+        .add('From', '<sip:a@b>;tag=1')
+        .add('To', '<sip:a@b>')
+        .add('Call-ID', 'x')
+        .add('CSeq', '1 MESSAGE')
+        .add('X-Value', bytesOf(value))
+      draft.body = bytesOf(body)
+      const parsed = parseMessage(draft.serialize())
+      if (parsed.kind !== 'message') return false
+      const { message } = parsed
+      return textOf(message.body) === body && message.headers.length === 7 && checkRequest(message) === undefined
+    }),
+  )
+  t.equal(headerSpelling('my-odd-header'), 'My-Odd-Header')
+  t.equal(headerSpelling('call-id'), 'Call-ID')
+  t.equal(headerSpelling('x-Keep'), 'x-Keep')
+  t.equal(parseCSeq('2147483648 INVITE'), undefined, 'CSeq stays below 2^31')
+})
+
+t.test('only the topmost Via changes when a message is passed on', async t => {
+  const raw =
+    'OPTIONS sip:a SIP/2.0\r\nSubject: one\r\n two\r\nv: SIP/2.0/UDP a\r\n ;branch=z9hG4bK1\r\nVia: SIP/2.0/UDP b\r\n\r\nVia: no'
+  const message = new SipMessage()
+  message.raw = raw
+  t.equal(
+    withTopVia(message, 'SIP/2.0/UDP a;branch=z9hG4bK1;rport=1'),
+    raw.replace('v: SIP/2.0/UDP a\r\n ;branch=z9hG4bK1', 'Via: SIP/2.0/UDP a;branch=z9hG4bK1;rport=1'),
+  )
+})
+
+t.test('a stream gives the same messages however it is cut', async t => {
+  const one = 'OPTIONS sip:a SIP/2.0\r\nContent-Length: 5\r\n\r\nhello'
+  const two = '\r\nSIP/2.0 200 OK\r\nl : 0\r\n\r\n'
+  const whole = `${one}${two}\r\n\r\n${one}`
+  fc.assert(
+    fc.property(fc.array(fc.integer({ min: 1, max: 12 }), { minLength: 1, maxLength: 40 }), sizes => {
+      const framer = new StreamFramer(1_000)
+      const out: string[] = []
+      let at = 0
+      for (let i = 0; at < whole.length; i++) {
+        const size = sizes[i % sizes.length] ?? 1
+        for (const item of framer.push(whole.slice(at, at + size)))
+          out.push(item.kind === 'message' ? item.text : item.kind)
+        at += size
+      }
+      const messages = out.filter(item => item !== 'ping')
+      return messages.length === 3 && messages[0] === one && messages[1] === two.trimStart() && messages[2] === one
+    }),
+  )
+  const broken = new StreamFramer(100).push(`OPTIONS sip:a SIP/2.0\r\nX: ${'y'.repeat(200)}`)
+  t.match(broken, [{ kind: 'broken', status: 513 }])
+  t.match(new StreamFramer(100).push('A sip:a SIP/2.0\r\nl: -1\r\n\r\n'), [{ kind: 'broken', status: 400 }])
+  t.match(new StreamFramer(100).push('A sip:a SIP/2.0\r\nl: 1\r\nl: 2\r\n\r\n'), [{ kind: 'broken', status: 400 }])
+})
+
+t.test('parsing is linear: ten times the input takes no hundred times the work', async t => {
+  // Counted in pieces rather than time: each of these would be quadratic in a parser that backtracks.
+  for (const unit of ['"', '\\"', ';', ',', '<', ';a="', '(', ' ', '%']) {
+    const value = unit.repeat(20_000)
+    const text = `OPTIONS sip:a@b SIP/2.0\r\nVia: SIP/2.0/UDP a;branch=z9hG4bKx\r\nFrom: ${value}\r\nTo: ${value}\r\nContact: ${value}\r\n\r\n`
+    const parsed = parseMessage(text)
+    t.not(parsed.kind, 'junk')
+    if (parsed.kind === 'message') t.equal(checkRequest(parsed.message)?.status, 400)
+  }
+})
