@@ -224,6 +224,10 @@ t.test(
     )
 
     await client.request('dtmf.relay', { leg_id: left.leg_id, enabled: false })
+    // The packet thread takes commands and packets by turns: what came through since shows that it had the command.
+    const before = b.received.length
+    await a.send(tone(400, 200))
+    await b.packets(before + 8)
     await a.sendKey('5')
     await a.send(tone(400, 200))
     await w.event('dtmf', ({ leg_id, digit }) => leg_id === left.leg_id && digit === '5')
