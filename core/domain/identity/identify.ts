@@ -16,8 +16,9 @@ export type Identified<Owner> =
   | { readonly kind: 'unknown' }
 
 /**
- * Whose call it is by its source (design section 4): longest prefix, then lowest selector_precedence, then the host of
- * the request-URI or, failing that, of To. `hosts` are those two, in this order, without port.
+ * Whose call it is by its source (design section 4): of the longest prefix, the owner whose host the request-URI or,
+ * failing that, To names; else the one of the lowest selector_precedence. `hosts` are those two, in this order, without
+ * port.
  */
 export function identifyBySource<Owner extends SourceOwner>(
   index: SourceIndex<Owner>,
@@ -27,14 +28,13 @@ export function identifyBySource<Owner extends SourceOwner>(
   const entries = matchSources(index, address)
   const first = entries[0]
   if (!first) return { kind: 'unknown' }
-  const equals = entries.filter(entry => entry.selector_precedence === first.selector_precedence)
-  const owners = new Set(equals.map(({ owner }) => owner.id))
-  if (owners.size === 1) return found(first)
   for (const host of hosts) {
-    const named = host ? equals.find(({ owner }) => sameHost(owner.signaling_fqdn, host)) : undefined
+    const named = host ? entries.find(({ owner }) => sameHost(owner.signaling_fqdn, host)) : undefined
     if (named) return found(named)
   }
-  return { kind: 'ambiguous', owners: equals.map(({ owner }) => owner) }
+  const equals = entries.filter(entry => entry.selector_precedence === first.selector_precedence)
+  const owners = new Set(equals.map(({ owner }) => owner.id))
+  return owners.size === 1 ? found(first) : { kind: 'ambiguous', owners: equals.map(({ owner }) => owner) }
 }
 
 const found = <Owner>({ owner, cidr }: SourceEntry<Owner>): Identified<Owner> => ({ kind: 'identified', owner, cidr })

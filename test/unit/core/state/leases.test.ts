@@ -418,8 +418,8 @@ t.test(
     const w = await world(t)
     const running = w.request()
     await takeAdmission(w.state.db, running)
-    const { rows } = await sql<{ page_count: number }>`pragma page_count`.execute(w.state.db)
-    await sql.raw(`pragma max_page_count = ${rows[0]?.page_count ?? 1}`).execute(w.state.db)
+    const [pages] = (await w.pragma('page_count')) as { page_count: number }[]
+    await w.pragma(`max_page_count = ${pages?.page_count ?? 1}`)
     let refused = 0
     for (let call = 0; call < 400 && refused < 3; call++)
       await takeAdmission(w.state.db, w.request()).catch(error => {

@@ -35,7 +35,7 @@ import {
 const owner = (id: string) => ({ id, signaling_fqdn: `${id}.sip.example.net` })
 const source = (cidr: string, id: string, selector_precedence = 10) => ({ cidr, selector_precedence, owner: owner(id) })
 
-t.test('the longest prefix wins, then the lowest precedence, then the host that the request names', async t => {
+t.test('the longest prefix wins, then the host that the request names, then the lowest precedence', async t => {
   const index = compileSources([
     source('0.0.0.0/0', 'all'),
     source('10.0.0.0/8', 'ten'),
@@ -44,6 +44,8 @@ t.test('the longest prefix wins, then the lowest precedence, then the host that 
     source('192.0.2.1/32', 'a', 5),
     source('192.0.2.1/32', 'b', 5),
     source('192.0.2.1/32', 'c', 6),
+    source('192.0.2.2/32', 'e', 6),
+    source('192.0.2.2/32', 'd', 5),
     source('2001:db8::/32', 'six'),
     source('2001:db8:0:1::/64', 'sixty-four'),
     source('not an address', 'bad'),
@@ -62,7 +64,9 @@ t.test('the longest prefix wins, then the lowest precedence, then the host that 
   t.equal(who('2001:db9::1'), 'unknown')
   t.equal(who('192.0.2.1'), 'ambiguous')
   t.equal(who('192.0.2.1', 'nothing.example.net', 'B.sip.example.net.'), 'b', 'the request-URI, else To')
-  t.equal(who('192.0.2.1', 'c.sip.example.net'), 'ambiguous', 'a higher precedence value is out already')
+  t.equal(who('192.0.2.1', 'c.sip.example.net'), 'c', 'whatever its precedence')
+  t.equal(who('192.0.2.2', '192.0.2.2'), 'd', 'the lowest precedence when nobody is named')
+  t.equal(who('192.0.2.2', 'e.sip.example.net'), 'e')
   t.equal(who('rubbish'), 'unknown')
   t.same(index.invalid, ['not an address'])
 })
