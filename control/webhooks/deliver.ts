@@ -7,6 +7,7 @@ import {
   type Attempted,
   callbackAttempted,
   type DueCallback,
+  mendCallbackTimes,
   pruneCallbacks,
   returnCallbacks,
   takeDueCallbacks,
@@ -45,6 +46,7 @@ const LIMITS: Limits = {
 
 const KEPT_MS = 7 * 86_400_000
 const PRUNE_EVERY_MS = 600_000
+const MEND_EVERY_MS = 30_000
 
 export interface Deliverer {
   stop(): Promise<void>
@@ -87,6 +89,10 @@ export function deliverCallbacks(options: DelivererOptions): Deliverer {
       log.error({ err }, 'old callbacks could not be removed'),
     )
   })
+  const mend = clock.every(MEND_EVERY_MS, () => {
+    const times = { now_ms: clock.now(), lease_ms: limits.lease_ms, longest_wait_ms: LONGEST_WAIT_MS }
+    mendCallbackTimes(state.db, times).catch(err => log.error({ err }, 'times of callbacks were not mended'))
+  })
   const unhear = bus.on('outbox', wake)
   wake()
 
@@ -95,6 +101,7 @@ export function deliverCallbacks(options: DelivererOptions): Deliverer {
       stopped = true
       poll.cancel()
       prune.cancel()
+      mend.cancel()
       unhear()
       await taking
       const patience = clock.after(limits.stop_patience_ms, () => ending.abort())
@@ -110,7 +117,6 @@ export function deliverCallbacks(options: DelivererOptions): Deliverer {
       const rows = await takeDueCallbacks(state.db, {
         now_ms: clock.now(),
         lease_ms: limits.lease_ms,
-        longest_wait_ms: LONGEST_WAIT_MS,
         limit: free,
         but_not: fullOrigins(),
       })
@@ -189,7 +195,7 @@ async function deliver(row: DueCallback, options: DelivererOptions, signal: Abor
     )
 
   async function settle(attempted: Attempted): Promise<void> {
-    await callbackAttempted(state.db, row.id, attempted)
+    await callbackAttempted(state.db, row, attempted)
     const result = typeof attempted.next === 'object' ? 'failed' : attempted.next
     options.attempted?.(result)
     if (result === 'given_up')

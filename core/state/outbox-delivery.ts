@@ -27,10 +27,6 @@ export interface DueCallback
 export interface Taking {
   readonly now_ms: number
   readonly lease_ms: number
-  /**
-   * No back-off is longer: a row that is due later than this was written before the clock jumped back, and is due now.
-   */
-  readonly longest_wait_ms: number
   readonly limit: number
   /** Scheme, host and port, as URLs have them, that have their share of deliveries under way. */
   readonly but_not: readonly string[]
@@ -43,7 +39,6 @@ export interface Taking {
 export async function takeDueCallbacks(db: Db, taking: Taking): Promise<DueCallback[]> {
   const now = iso(taking.now_ms)
   const lease_until = iso(taking.now_ms + taking.lease_ms)
-  const beyond = iso(taking.now_ms + taking.longest_wait_ms)
   const shut = taking.but_not.map(
     origin => sql`and not (
       substr(o.url, 1, ${origin.length}) = ${origin} and substr(o.url, ${origin.length + 1}, 1) in ('', '/', '?', '#')
@@ -53,14 +48,14 @@ export async function takeDueCallbacks(db: Db, taking: Taking): Promise<DueCallb
   const { rows: due } = await sql<{ id: number }>`
     select o.id from outbox o
     where o.delivered = 0 and o.given_up = 0
-      and (o.next_attempt_at <= ${now} or o.next_attempt_at > ${beyond})
-      and (o.lease_until is null or o.lease_until <= ${now} or o.lease_until > ${lease_until})
+      and o.next_attempt_at <= ${now}
+      and (o.lease_until is null or o.lease_until <= ${now})
       and not exists (
         select 1 from outbox e
         where e.delivered = 0 and e.given_up = 0 and e.ordering_key = o.ordering_key and e.id < o.id
       )
       ${sql.join(shut, sql` `)}
-    order by o.id limit ${taking.limit}`.execute(db)
+    order by o.next_attempt_at, o.id limit ${taking.limit}`.execute(db)
   if (due.length === 0) return []
   const taken = await db
     .updateTable('outbox')
@@ -72,9 +67,7 @@ export async function takeDueCallbacks(db: Db, taking: Taking): Promise<DueCallb
     )
     .where('delivered', '=', 0)
     .where('given_up', '=', 0)
-    .where(eb =>
-      eb.or([eb('lease_until', 'is', null), eb('lease_until', '<=', now), eb('lease_until', '>', lease_until)]),
-    )
+    .where(eb => eb.or([eb('lease_until', 'is', null), eb('lease_until', '<=', now)]))
     .returning('id')
     .execute()
   if (taken.length === 0) return []
@@ -112,7 +105,11 @@ export interface Attempted {
   readonly next: { readonly at_ms: number } | 'delivered' | 'given_up'
 }
 
-export async function callbackAttempted(db: Db, id: number, attempted: Attempted): Promise<void> {
+export async function callbackAttempted(
+  db: Db,
+  row: Pick<DueCallback, 'id' | 'ordering_key'>,
+  attempted: Attempted,
+): Promise<void> {
   const { attempts, status, error, next } = attempted
   await db
     .updateTable('outbox')
@@ -125,8 +122,24 @@ export async function callbackAttempted(db: Db, id: number, attempted: Attempted
       given_up: next === 'given_up' ? 1 : 0,
       ...(typeof next === 'object' ? { next_attempt_at: iso(next.at_ms) } : {}),
     })
-    .where('id', '=', id)
+    .where('id', '=', row.id)
     .execute()
+  if (typeof next !== 'object') return
+  // Those behind it wait with it: they are not looked at again and again while its receiver is down.
+  await sql`update outbox set next_attempt_at = ${iso(next.at_ms)}
+    where delivered = 0 and given_up = 0 and ordering_key = ${row.ordering_key} and id > ${row.id}`.execute(db)
+}
+
+/** No row can truly be due, or leased, later than this: the clock jumped back, and the row is due now. */
+export async function mendCallbackTimes(
+  db: Db,
+  limits: { readonly now_ms: number; readonly lease_ms: number; readonly longest_wait_ms: number },
+): Promise<void> {
+  const now = iso(limits.now_ms)
+  await sql`update outbox set next_attempt_at = ${now} where delivered = 0 and given_up = 0
+    and next_attempt_at > ${iso(limits.now_ms + limits.longest_wait_ms)}`.execute(db)
+  await sql`update outbox set lease_until = null where delivered = 0 and given_up = 0
+    and lease_until > ${iso(limits.now_ms + limits.lease_ms)}`.execute(db)
 }
 
 /** Hands back what was taken and not attempted. */

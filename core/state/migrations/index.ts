@@ -5,6 +5,7 @@ import * as control from './0003-control.ts'
 import * as signaling from './0004-signaling.ts'
 import * as voice from './0005-voice.ts'
 import * as ladder from './0006-ladder.ts'
+import * as outboxDue from './0007-outbox-due.ts'
 
 /** In order of name; a migration that has landed is never edited. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -14,4 +15,5 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0004-signaling': signaling,
   '0005-voice': voice,
   '0006-ladder': ladder,
+  '0007-outbox-due': outboxDue,
 }
