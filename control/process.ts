@@ -9,7 +9,13 @@ import { startCallbacks } from './webhooks/index.ts'
 await runProcess('control', async ({ config, log, metrics }) => {
   const state = await openState(config)
   const bus = connectBus(config.run_dir)
-  const services = { state, bus, clock: systemClock, log, settings: config }
+  const services = {
+    state,
+    bus,
+    clock: systemClock,
+    log,
+    settings: { ...config, tls_cert_file: config.tls?.cert_file ?? null },
+  }
   try {
     const server = await startControl({ ...services, listen: { host: config.bind, port: config.http_port } })
     const reconcilers = startReconcilers({ ...services, metrics })

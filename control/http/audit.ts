@@ -31,7 +31,7 @@ export function auditEvent(
     actor: context.caller.actor,
     category: context.caller.actor.type === 'operator' ? 'operator' : (route.audit.category ?? 'configuration'),
     kind: route.audit.kind,
-    action: route.audit.action,
+    action: change.action ?? route.audit.action,
     summary: change.summary,
     detail: change.detail ?? null,
     resource: change.resource,

@@ -23,7 +23,7 @@ import { PROBLEM_TYPE, problem } from './problem.ts'
 import { projectOf } from './project-context.ts'
 import { queryOf } from './query.ts'
 import { createRateLimiter, type RateLimit } from './rate-limit.ts'
-import { isRefusal, notFound, type Refusal, Refused, refuse, type Wake } from './reply.ts'
+import { type Change, isRefusal, notFound, type Refusal, Refused, refuse, type Wake } from './reply.ts'
 import type { Answer, Loaders, Route } from './route.ts'
 import type { Services } from './services.ts'
 import { fieldErrors } from './validate.ts'
@@ -110,12 +110,21 @@ async function handle(ctx: Context, handling: Handling): Promise<Answer | Refusa
 /** The three bounds of a request: role, scopes, and (where the resource is loaded) subaccount. */
 function access(route: Route, caller: Caller): Refusal | null {
   if (route.roles && !route.roles.includes(caller.role)) return refuse('role_forbidden', { value: caller.role })
+  if (caller.subaccount_id !== null && !reachableFromSubaccount(route))
+    return refuse('role_forbidden', { value: caller.role }, { detail: 'This key is restricted to a subaccount.' })
   const { scope } = route
   if (scope === null) return null
   if (!caller.scopes.has(scope)) return refuse('scope_required', { value: scope }, { extra: { reason: scope } })
   if (!ROLE_SCOPES[caller.role].has(scope)) return refuse('role_forbidden', { value: caller.role })
   return null
 }
+
+/** What belongs to no subaccount is out of reach of a key that is restricted to one, unless the route sees to it itself. */
+const reachableFromSubaccount = (route: Route): boolean =>
+  route.restricted_keys === true ||
+  Object.entries(route.loaders).some(
+    ([param, loader]) => loader.subaccount_id !== undefined && route.path.includes(`{${param}}`),
+  )
 
 interface ReadRequest {
   readonly query: Readonly<Record<string, unknown>>
@@ -216,8 +225,9 @@ const headersOf = (answer: Answer): Readonly<Record<string, string>> => ({
 
 async function recorded(run: Run, trx: Trx, answer: Answer): Promise<readonly Wake[]> {
   const { route, caller, project, request_id, services } = run
-  if (answer.change) {
-    const event = auditEvent(route, answer.change, {
+  const changes = [answer.change ?? []].flat() as readonly Change[]
+  for (const change of changes) {
+    const event = auditEvent(route, change, {
       caller,
       organization_id: caller.organization_id,
       project_id: project?.id ?? null,
@@ -226,9 +236,10 @@ async function recorded(run: Run, trx: Trx, answer: Answer): Promise<readonly Wa
     })
     await appendAudit(trx, event)
   }
-  if (!route.applies || !answer.change) return answer.wake ?? []
+  const [first] = changes
+  if (!route.applies || !first) return answer.wake ?? []
   await bumpConfiguration(trx)
-  return [...(answer.wake ?? []), ['configuration', answer.change.resource.id]]
+  return [...(answer.wake ?? []), ['configuration', first.resource.id]]
 }
 
 /** Loads what the path names, compares If-Match, runs the route. */

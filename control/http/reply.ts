@@ -60,7 +60,12 @@ export interface Change {
   readonly trunk_id?: string | null
   /** A reason or note that a person gave. */
   readonly detail?: string | null
+  /** In place of the route's own action, for what a write changed besides its own resource. */
+  readonly action?: string
 }
 
 /** Topics to ring once the transaction is committed. */
 export type Wake = readonly [topic: Topic, key: string]
+
+/** Background work that a write leaves behind: its reconcilers wake up at once. */
+export const wakeJobs = (key: string): readonly Wake[] => [['jobs', key]]

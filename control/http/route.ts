@@ -41,8 +41,8 @@ type LoadedBy<L extends Loaders, P extends string> = {
 export type Replies = Readonly<Record<number, TSchema | null>>
 
 interface Written {
-  /** What the audit trail tells; null when nothing changed. */
-  readonly change: Change | null
+  /** What the audit trail tells, the route's own resource first; null when nothing changed. */
+  readonly change: Change | readonly Change[] | null
   readonly wake?: readonly Wake[]
 }
 
@@ -88,6 +88,8 @@ export interface Definition<
   readonly roles?: readonly Caller['role'][]
   /** `organization`: the route is not about one project and ignores X-Project-ID. */
   readonly context?: 'project' | 'organization'
+  /** The route narrows itself to the subaccount of a restricted key, or tells nothing that belongs to one. */
+  readonly restricted_keys?: boolean
   /** Loaded resource whose revision If-Match names. */
   readonly if_match?: NameOf<L[ParamNames<P> & keyof L]>
   /** Idempotency-Key is required. */
@@ -134,6 +136,7 @@ export interface Route {
   readonly scope: Scope | null
   readonly roles?: readonly Caller['role'][]
   readonly context?: 'project' | 'organization'
+  readonly restricted_keys?: boolean
   readonly if_match?: string
   readonly idempotent?: boolean
   readonly applies?: boolean
@@ -158,7 +161,7 @@ export interface Answer {
   readonly body?: unknown
   readonly revision?: number
   readonly headers?: Readonly<Record<string, string>>
-  readonly change?: Change | null
+  readonly change?: Change | readonly Change[] | null
   readonly wake?: readonly Wake[]
 }
 

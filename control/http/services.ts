@@ -22,6 +22,8 @@ export interface Settings {
   readonly rtp_ports: { readonly first: number; readonly last: number }
   readonly data_dir: string
   readonly run_dir: string
+  /** Certificate chain of SIP over TLS; null: the platform has made its own. */
+  readonly tls_cert_file: string | null
   readonly master_key: Buffer
   readonly allow_private_webhooks: readonly string[]
 }

@@ -1,16 +1,23 @@
+import { createHttpClient } from '../../core/runtime/http/index.ts'
 import { Counter, type Registry } from '../../core/runtime/metrics.ts'
 import type { Services } from '../http/services.ts'
 import { expiredRows } from './expired-rows.ts'
 import { oldLeases, orphanedLeases } from './leases.ts'
 import { lostNodes } from './lost-nodes.ts'
+import { policyApplies } from './policy-applies.ts'
+import { quarantines } from './quarantines.ts'
 import { type Reconciler, type RunningReconciler, runReconciler } from './reconciler.ts'
 import { recordingRetention, recordingSealing } from './recordings.ts'
 import { trunkProgress } from './trunk-progress.ts'
+import { oldDeliveries, webhookDeliveries } from './webhook-deliveries.ts'
 
-/** Every background task of the control plane. */
+/** Every background task of the control plane but the deliveries, which need an HTTP client of their own. */
 export const RECONCILERS: readonly Reconciler[] = [
   lostNodes,
   trunkProgress,
+  policyApplies,
+  quarantines,
+  oldDeliveries,
   orphanedLeases,
   oldLeases,
   expiredRows,
@@ -25,7 +32,14 @@ export function startReconcilers(services: Services & { readonly metrics: Regist
     labelNames: ['reconciler'] as const,
     registers: [services.metrics],
   })
-  const running = RECONCILERS.map(reconciler => runReconciler(reconciler, services, failures))
+  const http = createHttpClient({
+    allow_private: services.settings.allow_private_webhooks,
+    user_agent: 'Strowger/0.1',
+    log: services.log,
+  })
+  const running = [...RECONCILERS, webhookDeliveries(http)].map(reconciler =>
+    runReconciler(reconciler, services, failures),
+  )
   return {
     async stop() {
       await Promise.all(running.map(one => one.stop()))

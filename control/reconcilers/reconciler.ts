@@ -12,6 +12,8 @@ export interface Reconciler {
   readonly period_ms: number
   readonly topics?: readonly Topic[]
   run(services: Services): Promise<void>
+  /** Ends what a run left going. */
+  stop?(): Promise<void>
 }
 
 export interface RunningReconciler {
@@ -59,6 +61,7 @@ export function runReconciler(
       timer.cancel()
       for (const unhear of unheard) unhear()
       await running
+      await reconciler.stop?.()
     },
   }
 }

@@ -1,6 +1,8 @@
 import { iso } from '../../core/runtime/clock.ts'
 import { appliedState } from '../../core/state/apply.ts'
 import { bumpConfiguration } from '../../core/state/bootstrap.ts'
+import { liveCalls } from '../../core/state/leases.ts'
+import { saveSubtrunk } from '../../core/state/subtrunks.ts'
 import {
   releaseTrunk,
   releasingTrunks,
@@ -21,6 +23,7 @@ export const trunkProgress: Reconciler = {
   topics: ['jobs'],
   async run(services) {
     await finishReleases(services)
+    await finishSubtrunks(services)
     await markCredentials(services)
   },
 }
@@ -35,6 +38,20 @@ async function finishReleases({ state, clock, bus, log }: Services): Promise<voi
     })
     bus.ring('configuration', trunk.id)
     log.info({ trunk_id: trunk.id }, 'a trunk was released')
+  }
+}
+
+/** A subtrunk on its way out has no delegations; its last call ends it. */
+async function finishSubtrunks({ state, clock, bus }: Services): Promise<void> {
+  const rows = await state.db.selectFrom('subtrunk').selectAll().where('status', '=', 'releasing').limit(500).execute()
+  for (const subtrunk of rows) {
+    const live = (await liveCalls(state.db, 'subtrunk', [subtrunk.id])).get(subtrunk.id) ?? 0
+    if (live > 0) continue
+    await state.transaction(async trx => {
+      await saveSubtrunk(trx, subtrunk, { status: 'released' }, iso(clock.now()))
+      await bumpConfiguration(trx)
+    })
+    bus.ring('configuration', subtrunk.id)
   }
 }
 

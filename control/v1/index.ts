@@ -1,8 +1,40 @@
+import { admission } from './admission.ts'
+import { audit } from './audit.ts'
 import { digestCredentials } from './digest-credentials.ts'
 import { ipCredentials } from './ip-credentials.ts'
+import { numberBlocks } from './number-blocks.ts'
+import { numbers } from './numbers.ts'
+import { organization } from './organization.ts'
+import { outboundPolicies } from './outbound-policies.ts'
+import { platform } from './platform.ts'
 import { projects } from './projects.ts'
+import { rates } from './rates.ts'
+import { subaccounts } from './subaccounts.ts'
+import { subtrunks } from './subtrunks.ts'
 import { terminationUris } from './termination-uris.ts'
 import { trunks } from './trunks.ts'
+import { voiceAccount } from './voice-account.ts'
+import { voiceApplications } from './voice-applications.ts'
+import { webhookEndpoints } from './webhook-endpoints.ts'
 
 /** Every endpoint of /v1, in the order of the reference. */
-export const V1_ROUTES = [...projects, ...trunks, ...ipCredentials, ...digestCredentials, ...terminationUris]
+export const V1_ROUTES = [
+  ...projects,
+  ...organization,
+  ...trunks,
+  ...ipCredentials,
+  ...digestCredentials,
+  ...terminationUris,
+  ...subtrunks,
+  ...outboundPolicies,
+  ...voiceApplications,
+  ...voiceAccount,
+  ...numbers,
+  ...numberBlocks,
+  ...subaccounts,
+  ...rates,
+  ...admission,
+  ...audit,
+  ...webhookEndpoints,
+  ...platform,
+]

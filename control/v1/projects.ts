@@ -37,6 +37,7 @@ export const projects = [
     summary: 'List the projects of the organization',
     scope: 'organization:read',
     context: 'organization',
+    restricted_keys: true,
     replies: { 200: listOf(Project) },
     async run({ db, caller }) {
       const rows = await listProjects(db, caller.organization_id)

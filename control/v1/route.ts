@@ -1,15 +1,77 @@
+import { findNumber, type NumberRow } from '../../core/state/numbers.ts'
+import { findPolicy, type PolicyRow } from '../../core/state/policies.ts'
+import { findSubaccount, type SubaccountRow } from '../../core/state/subaccounts.ts'
+import { findSubtrunk, type SubtrunkRow } from '../../core/state/subtrunks.ts'
 import { findTrunk, type TrunkRow } from '../../core/state/trunks.ts'
+import { findApplication, type VoiceApplicationRow } from '../../core/state/voice-applications.ts'
+import { findEndpoint, type WebhookEndpointRow } from '../../core/state/webhook-endpoints.ts'
 import { type Loader, routesWith } from '../http/route.ts'
+
+const revision = (row: { readonly revision: number }): number => row.revision
+/** What belongs to the project as a whole is out of reach of a key that is restricted to a subaccount. */
+const ofTheProject = (): null => null
 
 const trunk: Loader<'trunk', TrunkRow> = {
   name: 'trunk',
   load: (db, { id, project_id }) => findTrunk(db, project_id, id),
-  revision: row => row.revision,
+  revision,
   subaccount_id: row => row.subaccount_id,
 }
 
+const subtrunk: Loader<'subtrunk', SubtrunkRow> = {
+  name: 'subtrunk',
+  async load(db, { id, project_id, params }) {
+    const row = await findSubtrunk(db, project_id, id)
+    return row?.trunk_id === params['trunk_id'] ? row : undefined
+  },
+  revision,
+}
+
+const policy: Loader<'policy', PolicyRow> = {
+  name: 'policy',
+  load: (db, { id, project_id }) => findPolicy(db, project_id, id),
+  revision,
+  subaccount_id: ofTheProject,
+}
+
+const application: Loader<'application', VoiceApplicationRow> = {
+  name: 'application',
+  load: (db, { id, project_id }) => findApplication(db, project_id, id),
+  revision,
+  subaccount_id: ofTheProject,
+}
+
+const number: Loader<'number', NumberRow> = {
+  name: 'number',
+  load: (db, { id, project_id }) => findNumber(db, project_id, id),
+  revision,
+  subaccount_id: ofTheProject,
+}
+
+const subaccount: Loader<'subaccount', SubaccountRow> = {
+  name: 'subaccount',
+  load: (db, { id, project_id }) => findSubaccount(db, project_id, id),
+  revision,
+  subaccount_id: row => row.id,
+}
+
+const endpoint: Loader<'endpoint', WebhookEndpointRow> = {
+  name: 'endpoint',
+  load: (db, { id, project_id }) => findEndpoint(db, project_id, id),
+  revision,
+  subaccount_id: ofTheProject,
+}
+
 /** What the parameters of a path mean: `{trunk_id}` gives `run` the trunk, or the caller a 404. */
-export const LOADERS = { trunk_id: trunk } as const
+export const LOADERS = {
+  trunk_id: trunk,
+  subtrunk_id: subtrunk,
+  policy_id: policy,
+  application_id: application,
+  number_id: number,
+  subaccount_id: subaccount,
+  endpoint_id: endpoint,
+} as const
 
 /** Declares an endpoint of /v1. */
 export const route = routesWith(LOADERS)

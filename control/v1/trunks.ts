@@ -1,5 +1,8 @@
 import { newId } from '../../core/runtime/ids.ts'
 import type { Db } from '../../core/state/index.ts'
+import { type NumberRow, numbersOfRange, saveNumber } from '../../core/state/numbers.ts'
+import { findPolicy } from '../../core/state/policies.ts'
+import { findBlock } from '../../core/state/subtrunks.ts'
 import {
   insertCredential,
   insertSources,
@@ -13,8 +16,9 @@ import {
 } from '../../core/state/trunks.ts'
 import type { Caller } from '../http/caller.ts'
 import { cursorOf, pageQuery, readCursor } from '../http/paging.ts'
-import { invalid, isRefusal, refuse } from '../http/reply.ts'
+import { invalid, isRefusal, type Refusal, refuse, wakeJobs } from '../http/reply.ts'
 import { input, optional, type Static, Type } from '../http/schema.ts'
+import { putPolicy } from './outbound-policies.ts'
 import { route } from './route.ts'
 import { presentSummaries, presentTrunk } from './trunk-present.ts'
 import { newCredential, newUsername, readSources, readTarget, sourceConflict } from './trunk-rules.ts'
@@ -29,6 +33,7 @@ const listRoute = route({
   method: 'get',
   path: '/trunks',
   summary: 'List the trunks of the project',
+  restricted_keys: true,
   description: 'Every trunk, by name; with `limit`, page by page: `next_cursor` is there while there are more.',
   scope: 'service_configuration:read',
   query: Type.Object(pageQuery(MAX_PAGE), { additionalProperties: false }),
@@ -58,6 +63,7 @@ const createRoute = route({
   method: 'post',
   path: '/trunks',
   summary: 'Create a trunk; it is applied in the background',
+  restricted_keys: true,
   description: 'The password of a digest trunk is in this answer alone.',
   scope: 'service_configuration:write',
   idempotent: true,
@@ -65,7 +71,7 @@ const createRoute = route({
   audit: { kind: 'trunks', action: 'trunk.created' },
   body: CreateTrunkRequest,
   replies: { 201: TrunkCreation },
-  refusals: ['source_conflict'],
+  refusals: ['source_conflict', 'number_in_use'],
   for_replay: (body: Static<typeof TrunkCreation>) => ({ ...body, digest_password: null }),
   example: {
     name: 'Head office',
@@ -81,10 +87,12 @@ const createRoute = route({
   },
   async run({ db, project, caller, body, now, services }) {
     const trunk = newTrunk(body, { project_id: project.id, now, domain: services.settings.domain })
-    if (body.outbound_policy_id) return invalid('/outbound_policy_id', 'is not a live policy of the project')
+    const policy = body.outbound_policy_id ? await findPolicy(db, project.id, body.outbound_policy_id) : null
+    if (policy === undefined) return invalid('/outbound_policy_id', 'is not a live policy of the project')
     const wrong = await wrongSubaccount(db, project.id, caller, trunk.subaccount_id)
     if (wrong) return wrong
-    if (body.number_block_ids?.length) return invalid('/number_block_ids/0', 'is not a number block of the project')
+    const blocks = await blocksToRoute(db, project.id, body.number_block_ids ?? [])
+    if (isRefusal(blocks)) return blocks
     const sources = readSources(body.sources, trunk.id, now)
     if (isRefusal(sources)) return sources
     const conflict = await sourceConflict(db, sources.rows, trunk)
@@ -103,6 +111,8 @@ const createRoute = route({
     const names = { username: newUsername(), realm: services.settings.domain }
     const credential = trunk.auth_mode === 'digest' ? newCredential(trunk.id, names, now) : null
     if (credential) await insertCredential(db, credential.row)
+    if (policy) await putPolicy(db, trunk.id, policy, now)
+    for (const number of blocks) await saveNumber(db, number, { route_kind: 'trunk', route_id: trunk.id }, now)
     const detail = await presentTrunk(db, trunk, now)
     return {
       status: 201,
@@ -178,7 +188,7 @@ const deleteRoute = route({
       summary: `Released trunk ${trunk.name}`,
       changes: { status: 'releasing' },
     })
-    return { status: 204, revision: saved.trunk.revision, change: saved.change, wake: [['jobs', trunk.id] as const] }
+    return { status: 204, revision: saved.trunk.revision, change: saved.change, wake: wakeJobs(trunk.id) }
   },
 })
 
@@ -226,6 +236,25 @@ const settingsOf = (body: Static<typeof UpdateTrunkRequest>) => ({
   media_security: body.media_security,
   codecs: JSON.stringify(body.codecs),
 })
+
+/** The numbers of whole blocks of the project; a number that is routed elsewhere is not taken from there. */
+async function blocksToRoute(
+  db: Db,
+  project_id: string,
+  block_ids: readonly string[],
+): Promise<readonly NumberRow[] | Refusal<'validation_failed' | 'number_in_use'>> {
+  const numbers: NumberRow[] = []
+  for (const [at, id] of block_ids.entries()) {
+    const block = await findBlock(db, project_id, id)
+    if (!block) return invalid(`/number_block_ids/${at}`, 'is not a number block of the project')
+    for (const number of await numbersOfRange(db, project_id, block)) {
+      if (number.status !== 'held') return refuse('number_in_use', { value: number.e164, limit: number.status })
+      if (number.route_kind !== null) return refuse('number_in_use', { value: number.e164, limit: 'routed already' })
+      numbers.push(number)
+    }
+  }
+  return numbers
+}
 
 /** A key that is restricted to a subaccount makes and keeps its trunks there; others choose among the project's. */
 async function wrongSubaccount(db: Db, project_id: string, caller: Caller, subaccount_id: string | null) {

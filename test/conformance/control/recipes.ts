@@ -1,3 +1,4 @@
+import { newId } from '../../../core/runtime/ids.ts'
 import { type ControlPlane, freshKey } from '../../support/control-plane.ts'
 
 /** What one successful request to a route needs, made afresh at each call. */
@@ -101,4 +102,193 @@ export const RECIPES: Readonly<Record<string, Recipe>> = {
     const { trunk: made, etag } = await trunk(w)
     return { params: { trunk_id: made.id, target_id: made.routes[0].id }, etag }
   },
+  'get /organization': async () => ({}),
+  'get /trunks/{trunk_id}/subtrunks': onTrunk(),
+  'post /trunks/{trunk_id}/subtrunks': async w => {
+    const { params } = await onTrunk()(w)
+    return { ...(params ? { params } : {}), body: { name: 'Share', status: 'enabled', configuration: { cps: 1 } } }
+  },
+  'get /trunks/{trunk_id}/subtrunks/{subtrunk_id}': onSubtrunk(),
+  'patch /trunks/{trunk_id}/subtrunks/{subtrunk_id}': onSubtrunk({ name: 'Other', configuration: { cps: null } }),
+  'delete /trunks/{trunk_id}/subtrunks/{subtrunk_id}': onSubtrunk({ confirm_name: 'Share' }),
+  'post /trunks/{trunk_id}/subtrunks/{subtrunk_id}/suspend': onSubtrunk(),
+  'post /trunks/{trunk_id}/subtrunks/{subtrunk_id}/resume': onSubtrunk(),
+  'get /trunks/{trunk_id}/subtrunks/{subtrunk_id}/delegations': onSubtrunk(),
+  'post /trunks/{trunk_id}/subtrunks/{subtrunk_id}/delegations': async w => {
+    const made = await onSubtrunk()(w)
+    return { ...made, body: { block_id: (await block(w)).id } }
+  },
+  'delete /trunks/{trunk_id}/subtrunks/{subtrunk_id}/delegations/{delegation_id}': async w => {
+    const { params = {}, etag = '' } = await onSubtrunk()(w)
+    const path = `/v1/trunks/${params['trunk_id']}/subtrunks/${params['subtrunk_id']}/delegations`
+    const made = await post(w, path, { block_id: (await block(w)).id }, { 'If-Match': etag })
+    return { params: { ...params, delegation_id: made.body.id }, etag: made.etag }
+  },
+  'get /outbound-policies': async () => ({}),
+  'post /outbound-policies': async () => ({ body: policyBody() }),
+  'get /outbound-policies/{policy_id}': onPolicy(),
+  'patch /outbound-policies/{policy_id}': onPolicy(policyBody()),
+  'delete /outbound-policies/{policy_id}': onPolicy(),
+  'get /outbound-policies/{policy_id}/attachments': onPolicy(),
+  'patch /outbound-policies/{policy_id}/destination-rules': onPolicy({
+    rules: [{ kind: 'country', op: 'allow', value: 'NG', label: null }],
+  }),
+  'put /trunks/{trunk_id}/outbound-policy': async w => {
+    const { body } = await post(w, '/v1/outbound-policies', policyBody())
+    return onTrunk({ policy_id: body.id })(w)
+  },
+  'get /voice/applications': async () => ({}),
+  'post /voice/applications': async () => ({ body: applicationBody() }),
+  'get /voice/applications/{application_id}': onApplication(),
+  'patch /voice/applications/{application_id}': onApplication({ name: 'Other', fallback_url: null }),
+  'delete /voice/applications/{application_id}': onApplication(),
+  'get /voice/applications/{application_id}/numbers': onApplication(),
+  'get /voice-account': async () => ({}),
+  'get /numbers': async () => ({}),
+  'get /numbers/available': async () => ({}),
+  'get /numbers/{number_id}': onNumber(),
+  'put /numbers/{number_id}/route': async w => {
+    const { body } = await post(w, '/v1/voice/applications', applicationBody())
+    return onNumber({ kind: 'voice_application', id: body.id })(w)
+  },
+  'post /numbers/{number_id}/release': onNumber(),
+  'post /number-orders': async w => ({ body: { numbers: [(await insertNumber(w, null)).e164] } }),
+  'get /number-blocks': async () => ({}),
+  'post /number-blocks': async w => {
+    const { e164 } = await insertNumber(w, w.demo.project_id)
+    return { body: { start: e164, end: e164 } }
+  },
+  'post /number-blocks/{block_id}/delegate': async w => {
+    const { params = {} } = await onSubtrunk()(w)
+    return { params: { block_id: (await block(w)).id }, body: { subtrunk_id: params['subtrunk_id'] } }
+  },
+  'get /subaccounts': async () => ({}),
+  'post /subaccounts': async () => ({ body: subaccountBody() }),
+  'get /subaccounts/{subaccount_id}': onSubaccount(),
+  'patch /subaccounts/{subaccount_id}': onSubaccount(() => ({ name: 'Other', configuration: { max_cps: 3 } })),
+  'post /subaccounts/{subaccount_id}/suspend': onSubaccount(name => ({ confirm_name: name })),
+  'post /subaccounts/{subaccount_id}/resume': onSubaccount(name => ({ confirm_name: name })),
+  'get /rates/coverage': async () => ({}),
+  'get /rates/lookup': async () => ({ query: 'destination=%2B2348030000001' }),
+  'post /admission/dry-run': async () => ({
+    body: {
+      service_type: 'automation',
+      service_id: `x${unique()}`,
+      called: '+2348030000001',
+      caller: '+2342010000001',
+    },
+  }),
+  'get /audit': async () => ({ query: 'range=all&limit=5' }),
+  'get /audit/{event_id}': async w => {
+    await trunk(w)
+    const { body } = await w.ask('GET', '/v1/audit?limit=1')
+    return { params: { event_id: body.data[0].id } }
+  },
+  'get /webhook-endpoints': async () => ({}),
+  'post /webhook-endpoints': async () => ({ body: endpointBody() }),
+  'get /webhook-endpoints/{endpoint_id}': onEndpoint(),
+  'patch /webhook-endpoints/{endpoint_id}': onEndpoint({ description: 'changed', enabled: true }),
+  'delete /webhook-endpoints/{endpoint_id}': onEndpoint(),
+  'get /webhook-endpoints/{endpoint_id}/deliveries': onEndpoint(),
+  'post /webhook-endpoints/{endpoint_id}/test': onEndpoint(),
+  'post /webhook-endpoints/{endpoint_id}/deliveries/{delivery_id}/redeliver': async w => {
+    const { params = {} } = await onEndpoint()(w)
+    const { body } = await post(w, `/v1/webhook-endpoints/${params['endpoint_id']}/test`, undefined)
+    await w.state.db.updateTable('webhook_delivery').set({ state: 'failed' }).where('id', '=', body.id).execute()
+    return { params: { ...params, delivery_id: body.id } }
+  },
+  'get /platform/endpoints': async () => ({}),
+  'get /destination-countries': async () => ({}),
+}
+
+function onSubtrunk(body?: Record<string, unknown>): Recipe {
+  return async w => {
+    const { id } = await trunk(w)
+    const made = await post(w, `/v1/trunks/${id}/subtrunks`, { name: 'Share', status: 'enabled' })
+    return { params: { trunk_id: id, subtrunk_id: made.body.id }, etag: made.etag, ...(body ? { body } : {}) }
+  }
+}
+
+function policyBody(): Record<string, unknown> {
+  return {
+    name: `Policy ${unique()}`,
+    recording_channels: 2,
+    recording_mode: 'off',
+    recording_retention_days: 30,
+    concurrency: 5,
+    daily_spend_limit_minor: null,
+  }
+}
+
+function onPolicy(body?: Record<string, unknown>): Recipe {
+  return async w => {
+    const made = await post(w, '/v1/outbound-policies', policyBody())
+    return { params: { policy_id: made.body.id }, etag: made.etag, ...(body ? { body } : {}) }
+  }
+}
+
+function applicationBody(): Record<string, unknown> {
+  return { name: `App ${unique()}`, voice_method: 'POST', voice_url: 'https://app.example.com/voice' }
+}
+
+function onApplication(body?: Record<string, unknown>): Recipe {
+  return async w => {
+    const made = await post(w, '/v1/voice/applications', applicationBody())
+    return { params: { application_id: made.body.id }, etag: made.etag, ...(body ? { body } : {}) }
+  }
+}
+
+function subaccountBody(): Record<string, unknown> {
+  return { name: `Branch ${unique()}`, configuration: { currency: 'NGN', max_concurrent: 3 } }
+}
+
+function onSubaccount(body?: (name: string) => Record<string, unknown>): Recipe {
+  return async w => {
+    const made = await post(w, '/v1/subaccounts', subaccountBody())
+    const params = { subaccount_id: made.body.id }
+    return { params, etag: made.etag, ...(body ? { body: body(made.body.name) } : {}) }
+  }
+}
+
+function endpointBody(): Record<string, unknown> {
+  return { url: `https://app.example.com/hook/${unique()}`, event_kinds: ['call.ended'] }
+}
+
+function onEndpoint(body?: Record<string, unknown>): Recipe {
+  return async w => {
+    // A project has at most twenty.
+    await w.state.db.updateTable('webhook_endpoint').set({ deleted_at: 'x' }).execute()
+    const made = await post(w, '/v1/webhook-endpoints', endpointBody())
+    return { params: { endpoint_id: made.body.endpoint.id }, etag: made.etag, ...(body ? { body } : {}) }
+  }
+}
+
+async function insertNumber(w: ControlPlane, project_id: string | null) {
+  const now = new Date().toISOString()
+  const row = {
+    id: newId.number(),
+    e164: `+23470${String(unique()).padStart(8, '0')}`,
+    project_id,
+    status: project_id === null ? ('available' as const) : ('held' as const),
+    route_kind: null,
+    route_id: null,
+    quarantined_until: null,
+    revision: 1,
+    created_at: now,
+    updated_at: now,
+  }
+  await w.state.db.insertInto('number').values(row).execute()
+  return row
+}
+
+function onNumber(body?: Record<string, unknown>): Recipe {
+  return async w => {
+    const { id } = await insertNumber(w, w.demo.project_id)
+    return { params: { number_id: id }, etag: '"1"', ...(body ? { body } : {}) }
+  }
+}
+
+async function block(w: ControlPlane): Promise<{ id: string }> {
+  const { e164 } = await insertNumber(w, w.demo.project_id)
+  return (await post(w, '/v1/number-blocks', { start: e164, end: e164 })).body
 }

@@ -1,0 +1,27 @@
+import { iso } from '../../core/runtime/clock.ts'
+import { appliedState } from '../../core/state/apply.ts'
+import { markApplied, unappliedAttachments } from '../../core/state/policies.ts'
+import type { Reconciler } from './reconciler.ts'
+
+const BATCH = 500
+
+/** Counts a changed policy as applied on each attached service, a trunk once every live node runs the trunk as saved. */
+export const policyApplies: Reconciler = {
+  name: 'policy-applies',
+  period_ms: 1000,
+  topics: ['jobs'],
+  async run({ state, clock }) {
+    for (const attachment of await unappliedAttachments(state.db, BATCH)) {
+      const now_ms = clock.now()
+      if (attachment.service_type === 'trunk') {
+        const trunk = await state.db
+          .selectFrom('trunk')
+          .select(['id', 'revision'])
+          .where('id', '=', attachment.service_id)
+          .executeTakeFirst()
+        if (trunk && (await appliedState(state.db, trunk, now_ms)).state !== 'applied') continue
+      }
+      await markApplied(state.db, attachment.id, iso(now_ms))
+    }
+  },
+}

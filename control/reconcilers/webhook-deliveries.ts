@@ -1,0 +1,127 @@
+import { createHmac, randomInt } from 'node:crypto'
+import { timedSignatureData } from '../../core/domain/webhooks/signature.ts'
+import { iso } from '../../core/runtime/clock.ts'
+import type { HttpClient } from '../../core/runtime/http/index.ts'
+import { unseal } from '../../core/runtime/secrets.ts'
+import {
+  claimDeliveries,
+  dropOldDeliveries,
+  settleDelivery,
+  type WebhookDeliveryRow,
+  type WebhookEndpointRow,
+} from '../../core/state/webhook-endpoints.ts'
+import type { Services } from '../http/services.ts'
+import type { Reconciler } from './reconciler.ts'
+
+const AT_ONCE = 50
+const FIRST_DELAY_MS = 10_000
+const MAX_DELAY_MS = 60 * 60 * 1000
+const KEPT_MS = 30 * 24 * 60 * 60 * 1000
+
+/**
+ * Delivers events to webhook endpoints: in order within an endpoint, signed, at least once, retried with a growing delay
+ * for 24 hours. An endpoint that hangs holds up nobody else; a delivery whose process died is taken up by the next one.
+ */
+export const webhookDeliveries = (http: Pick<HttpClient, 'request' | 'close'>): Reconciler => {
+  const busy = new Map<string, Promise<void>>()
+  return {
+    name: 'webhook-deliveries',
+    period_ms: 1000,
+    topics: ['outbox'],
+    async run(services) {
+      const { state, clock, bus, log } = services
+      const room = AT_ONCE - busy.size
+      if (room <= 0) return
+      const claimed = await state.transaction(trx => claimDeliveries(trx, clock.now(), room))
+      for (const delivery of claimed) {
+        // Not awaited: the slowest endpoint must not hold back the next round for the others.
+        const work = deliver(services, http, delivery)
+          .catch(err => log.error({ err, delivery_id: delivery.id }, 'a delivery could not be settled'))
+          .then(() => {
+            busy.delete(delivery.id)
+            bus.ring('outbox', delivery.endpoint_id)
+          })
+        busy.set(delivery.id, work)
+      }
+    },
+    async stop() {
+      await http.close()
+      await Promise.all(busy.values())
+    },
+  }
+}
+
+export const oldDeliveries: Reconciler = {
+  name: 'old-deliveries',
+  period_ms: 3_600_000,
+  async run({ state, clock }) {
+    await dropOldDeliveries(state.db, iso(clock.now() - KEPT_MS))
+  },
+}
+
+async function deliver(
+  services: Services,
+  http: Pick<HttpClient, 'request'>,
+  delivery: WebhookDeliveryRow,
+): Promise<void> {
+  const { state, clock } = services
+  const endpoint = await state.db
+    .selectFrom('webhook_endpoint')
+    .selectAll()
+    .where('id', '=', delivery.endpoint_id)
+    .executeTakeFirst()
+  const attempts = delivery.attempts + 1
+  const begun_at = iso(clock.now())
+  const settle = (outcome: { readonly status: number | null; readonly error: string | null }): Promise<void> => {
+    const now_ms = clock.now()
+    const done = outcome.status !== null && outcome.status >= 200 && outcome.status < 300
+    const next_ms = now_ms + delayMs(attempts)
+    const over = endpoint?.deleted_at !== null || next_ms > Date.parse(delivery.expires_at)
+    return settleDelivery(state.db, delivery.id, {
+      state: done ? 'delivered' : over ? 'failed' : 'pending',
+      attempts,
+      last_status: outcome.status,
+      last_error: outcome.error,
+      last_attempt_at: begun_at,
+      delivered_at: done ? iso(now_ms) : null,
+      next_attempt_at: iso(next_ms),
+    })
+  }
+  if (!endpoint || endpoint.deleted_at !== null) return settle({ status: null, error: 'the endpoint was deleted' })
+  const result = await http.request({
+    url: endpoint.url,
+    method: 'POST',
+    body: delivery.payload,
+    keep_body: 'never',
+    headers: {
+      'Content-Type': 'application/json',
+      'X-Strowger-Event': delivery.event_kind,
+      'X-Strowger-Event-ID': delivery.event_id,
+      'X-Strowger-Signature': signatureOf(services, endpoint, delivery.payload),
+    },
+  })
+  if (result.ok) {
+    const good = result.status >= 200 && result.status < 300
+    return settle({ status: result.status, error: good ? null : `answered with ${result.status}` })
+  }
+  return settle({ status: null, error: `${result.error}: ${result.detail}`.slice(0, 300) })
+}
+
+/** Ten seconds, twice as long each time up to an hour, with a fifth of jitter so that many do not come back at once. */
+const delayMs = (attempts: number): number => {
+  const base = Math.min(MAX_DELAY_MS, FIRST_DELAY_MS * 2 ** Math.min(20, attempts - 1))
+  return base + randomInt(Math.floor(base / 5))
+}
+
+/** `t=<seconds>,v1=<hex>`; while a rotated secret still counts there is a second `v1` made with it. */
+export function signatureOf({ clock, settings }: Services, endpoint: WebhookEndpointRow, body: string): string {
+  const timestamp = Math.floor(clock.now() / 1000)
+  const data = timedSignatureData(timestamp, endpoint.url, body)
+  const { secret_sealed, previous_secret_sealed, previous_secret_retires_at } = endpoint
+  const overlaps = previous_secret_retires_at !== null && previous_secret_retires_at > iso(clock.now())
+  const sealed = [secret_sealed, ...(overlaps && previous_secret_sealed !== null ? [previous_secret_sealed] : [])]
+  const signatures = sealed.map(text =>
+    createHmac('sha256', unseal(settings.master_key, text)).update(data, 'utf8').digest('hex'),
+  )
+  return [`t=${timestamp}`, ...signatures.map(hex => `v1=${hex}`)].join(',')
+}

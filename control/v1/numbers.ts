@@ -1,0 +1,266 @@
+import { iso } from '../../core/runtime/clock.ts'
+import { newId } from '../../core/runtime/ids.ts'
+import type { Db, ProjectTable, Trx } from '../../core/state/index.ts'
+import {
+  listAvailableNumbers,
+  listNumbers,
+  type NumberRow,
+  saveNumber,
+  takeAvailableNumber,
+} from '../../core/state/numbers.ts'
+import { findSubtrunk } from '../../core/state/subtrunks.ts'
+import { findTrunk } from '../../core/state/trunks.ts'
+import { findApplication } from '../../core/state/voice-applications.ts'
+import { cursorOf, pageQuery, readCursor } from '../http/paging.ts'
+import { type Change, invalid, isRefusal, type Refusal, refuse } from '../http/reply.ts'
+import {
+  Count64,
+  Currency,
+  E164,
+  Instant,
+  input,
+  list,
+  nullable,
+  oneOf,
+  optional,
+  resource,
+  type Static,
+  Type,
+} from '../http/schema.ts'
+import { route } from './route.ts'
+
+const RouteKind = oneOf('voice_application', 'trunk', 'subtrunk')
+
+const PhoneNumber = resource('PhoneNumber', {
+  id: Type.String(),
+  e164: Type.String(),
+  status: oneOf('available', 'held', 'quarantined'),
+  route: nullable(resource('NumberRoute', { kind: RouteKind, id: Type.String(), name: Type.String() })),
+  quarantined_until: nullable(Instant),
+  revision: Count64,
+  created_at: Instant,
+  updated_at: Instant,
+})
+type Shown = Static<typeof PhoneNumber>
+
+const DEFAULT_PAGE = 100
+const MAX_PAGE = 1000
+const QUARANTINE_MS = 30 * 24 * 60 * 60 * 1000
+const MAX_ORDER = 100
+
+/** What a number is routed to, by kind: undefined when it is not there any more. */
+async function routeTarget(
+  db: Db,
+  project_id: string,
+  kind: Static<typeof RouteKind>,
+  id: string,
+): Promise<{ readonly name: string; readonly status?: string } | undefined> {
+  if (kind === 'trunk') return findTrunk(db, project_id, id)
+  if (kind === 'subtrunk') return findSubtrunk(db, project_id, id)
+  return findApplication(db, project_id, id)
+}
+
+async function present(db: Db, row: NumberRow): Promise<Shown> {
+  const { route_kind: kind, route_id: id, project_id } = row
+  const routed = kind && id && project_id ? await routeTarget(db, project_id, kind, id) : undefined
+  return {
+    id: row.id,
+    e164: row.e164,
+    status: row.status,
+    route: kind && id ? { kind, id, name: routed?.name ?? id } : null,
+    quarantined_until: row.quarantined_until,
+    revision: row.revision,
+    created_at: row.created_at,
+    updated_at: row.updated_at,
+  }
+}
+
+const numberChange = (summary: string, row: NumberRow, before: Shown | null, after: Shown | null): Change => ({
+  resource: { type: 'number', id: row.id, name: row.e164, href: `/v1/numbers/${row.id}` },
+  summary,
+  before,
+  after,
+  from_revision: before?.revision ?? null,
+  to_revision: row.revision,
+  trunk_id: row.route_kind === 'trunk' ? row.route_id : null,
+})
+
+const query = Type.Object(
+  { ...pageQuery(MAX_PAGE), prefix: optional(Type.String({ pattern: '^\\+?[0-9]{1,15}$' })) },
+  { additionalProperties: false },
+)
+
+const NumberPage = Type.Object(
+  { data: Type.Array(PhoneNumber), next_cursor: optional(Type.String()) },
+  { additionalProperties: false },
+)
+
+/** A page of either list of numbers. */
+async function pageOf(
+  db: Db,
+  asked: Static<typeof query>,
+  read: (page: Parameters<typeof listNumbers>[2]) => Promise<NumberRow[]>,
+): Promise<Static<typeof NumberPage> | Refusal<'validation_failed'>> {
+  const position = readCursor(asked.cursor, ['string'])
+  if (isRefusal(position)) return position
+  const limit = asked.limit ?? DEFAULT_PAGE
+  const rows = await read({
+    limit: limit + 1,
+    ...(position ? { after: position[0] } : {}),
+    ...(asked.prefix === undefined ? {} : { prefix: asked.prefix }),
+  })
+  const shown = rows.slice(0, limit)
+  const last = shown.at(-1)
+  const data: Shown[] = []
+  for (const row of shown) data.push(await present(db, row))
+  return { data, ...(last && rows.length > limit ? { next_cursor: cursorOf([last.e164]) } : {}) }
+}
+
+const listRoute = route({
+  method: 'get',
+  path: '/numbers',
+  summary: 'List the numbers of the project, by digits',
+  scope: 'service_configuration:read',
+  query,
+  replies: { 200: NumberPage },
+  async run({ db, project, query: asked }) {
+    const page = await pageOf(db, asked, wanted => listNumbers(db, project.id, wanted))
+    return isRefusal(page) ? page : { status: 200, body: page }
+  },
+})
+
+const availableRoute = route({
+  method: 'get',
+  path: '/numbers/available',
+  summary: "List the operator's numbers that can be ordered",
+  scope: 'service_configuration:read',
+  query,
+  replies: { 200: NumberPage },
+  async run({ db, query: asked }) {
+    const page = await pageOf(db, asked, wanted => listAvailableNumbers(db, wanted))
+    return isRefusal(page) ? page : { status: 200, body: page }
+  },
+})
+
+const readRoute = route({
+  method: 'get',
+  path: '/numbers/{number_id}',
+  summary: 'Read a number',
+  scope: 'service_configuration:read',
+  replies: { 200: PhoneNumber },
+  async run({ db, number }) {
+    return { status: 200, revision: number.revision, body: await present(db, number) }
+  },
+})
+
+const routeRoute = route({
+  method: 'put',
+  path: '/numbers/{number_id}/route',
+  summary: 'Route a number to a voice application, trunk or subtrunk; kind and id of null leave it unrouted',
+  scope: 'numbers:manage',
+  if_match: 'number',
+  applies: true,
+  audit: { kind: 'numbers', action: 'number.routed' },
+  body: input('NumberRouteRequest', { kind: nullable(RouteKind), id: nullable(Type.String({ maxLength: 128 })) }),
+  replies: { 200: PhoneNumber },
+  refusals: ['number_in_use', 'trunk_releasing'],
+  async run({ db, project, number, body, now }) {
+    if (number.status !== 'held') return refuse('number_in_use', { value: number.e164, limit: number.status })
+    const { kind, id } = body
+    if ((kind === null) !== (id === null)) return invalid('/id', 'and kind are both given or both null')
+    if (kind !== null && id !== null) {
+      const target = await routeTarget(db, project.id, kind, id)
+      if (!target) return invalid('/id', `is not a ${kind} of the project`)
+      if (target.status === 'releasing') return refuse('trunk_releasing', { name: target.name, value: target.status })
+    }
+    const before = await present(db, number)
+    const saved = await saveNumber(db, number, { route_kind: kind, route_id: id }, now)
+    const after = await present(db, saved)
+    const summary = after.route ? `Routed ${saved.e164} to ${after.route.name}` : `Unrouted ${saved.e164}`
+    return { status: 200, revision: saved.revision, body: after, change: numberChange(summary, saved, before, after) }
+  },
+})
+
+const releaseRoute = route({
+  method: 'post',
+  path: '/numbers/{number_id}/release',
+  summary: 'Give a number back; it is quarantined for 30 days',
+  scope: 'numbers:manage',
+  if_match: 'number',
+  idempotent: true,
+  applies: true,
+  audit: { kind: 'numbers', action: 'number.released' },
+  replies: { 200: PhoneNumber },
+  refusals: ['number_in_use'],
+  async run({ db, number, now, services }) {
+    if (number.status !== 'held') return refuse('number_in_use', { value: number.e164, limit: number.status })
+    const before = await present(db, number)
+    const quarantined_until = iso(services.clock.now() + QUARANTINE_MS)
+    const changes = { status: 'quarantined', route_kind: null, route_id: null, quarantined_until } as const
+    const saved = await saveNumber(db, number, changes, now)
+    const after = await present(db, saved)
+    return {
+      status: 200,
+      revision: saved.revision,
+      body: after,
+      change: numberChange(`Released ${saved.e164}`, saved, before, after),
+    }
+  },
+})
+
+const NumberOrder = resource('NumberOrder', {
+  id: Type.String(),
+  status: oneOf('completed'),
+  currency: Currency,
+  created_at: Instant,
+  numbers: list(PhoneNumber),
+})
+
+const orderRoute = route({
+  method: 'post',
+  path: '/number-orders',
+  summary: "Order numbers of the operator's inventory; all of them or none",
+  scope: 'numbers:order',
+  idempotent: true,
+  applies: true,
+  audit: { kind: 'numbers', action: 'number.ordered' },
+  body: input('NumberOrderRequest', {
+    numbers: Type.Array(E164, { minItems: 1, maxItems: MAX_ORDER, uniqueItems: true }),
+  }),
+  replies: {
+    201: NumberOrder,
+  },
+  refusals: ['number_in_use'],
+  example: { numbers: ['+2342010000100'] },
+  async run({ db, project, body, now }) {
+    const taken = await takeAll(db, project, body.numbers, now)
+    if (isRefusal(taken)) return taken
+    const numbers: Shown[] = []
+    for (const row of taken) numbers.push(await present(db, row))
+    const id = `ord_${newId.uuid()}`
+    const order: Static<typeof NumberOrder> = { id, status: 'completed', currency: 'NGN', created_at: now, numbers }
+    return {
+      status: 201,
+      body: order,
+      change: taken.map((row, at) => numberChange(`Ordered ${row.e164}`, row, null, numbers[at] ?? null)),
+    }
+  },
+})
+
+/** Refusing takes the whole transaction back: a number taken before the missing one is in the inventory again. */
+async function takeAll(
+  trx: Trx,
+  project: Pick<ProjectTable, 'id'>,
+  wanted: readonly string[],
+  now: string,
+): Promise<readonly NumberRow[] | Refusal<'number_in_use'>> {
+  const taken: NumberRow[] = []
+  for (const e164 of wanted) {
+    const row = await takeAvailableNumber(trx, e164, project.id, now)
+    if (!row) return refuse('number_in_use', { value: e164, limit: 'not available' })
+    taken.push(row)
+  }
+  return taken
+}
+
+export const numbers = [listRoute, availableRoute, readRoute, routeRoute, releaseRoute, orderRoute]

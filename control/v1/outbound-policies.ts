@@ -1,0 +1,342 @@
+import { type ReadRule, readRule } from '../../core/domain/policies/rules.ts'
+import { reasonSentence } from '../../core/domain/reasons/index.ts'
+import type { Trx } from '../../core/state/index.ts'
+import {
+  archivePolicy,
+  attachPolicy,
+  changeRules,
+  detachPolicy,
+  findPolicy,
+  insertPolicy,
+  listAttachments,
+  listPolicies,
+  newPolicyId,
+  type PolicyRow,
+  reapplyPolicy,
+  savePolicy,
+} from '../../core/state/policies.ts'
+import { findTrunk } from '../../core/state/trunks.ts'
+import { type Change, invalid, isRefusal, type Refusal, refuse, wakeJobs } from '../http/reply.ts'
+import { Int32, input, listOf, Money, Name, nullable, oneOf, optional, type Static, Type } from '../http/schema.ts'
+import {
+  PolicyAttachment,
+  PolicyDetail,
+  PolicySummary,
+  presentAttachments,
+  presentPolicy,
+  presentPolicyDetail,
+} from './outbound-policy-present.ts'
+import { route } from './route.ts'
+import { TrunkDetail } from './trunk-schemas.ts'
+import { releasing, writeTrunk } from './trunk-writes.ts'
+
+const MAX_RULE_CHANGES = 500
+
+const OutboundPolicyRequest = input('OutboundPolicyRequest', {
+  name: Name,
+  recording_channels: Type.Literal(2),
+  recording_mode: oneOf('off', 'all'),
+  recording_retention_days: Type.Union([Type.Literal(30), Type.Literal(90), Type.Literal(365)]),
+  concurrency: optional(nullable(Int32)),
+  cps: optional(nullable(Int32)),
+  daily_spend_limit_minor: optional(nullable(Money)),
+  max_call_duration_seconds: optional(nullable(Int32)),
+  max_destination_rate_minor: optional(nullable(Money)),
+})
+
+const DestinationRuleChange = input('DestinationRuleChange', {
+  kind: oneOf('country', 'prefix'),
+  op: oneOf('allow', 'deny', 'remove'),
+  value: Type.String({ minLength: 1, maxLength: 20 }),
+  label: optional(nullable(Type.String({ maxLength: 120, pattern: '^[^\\u0000-\\u001f\\u007f]*$' }))),
+})
+
+const CEILINGS = [
+  'concurrency',
+  'cps',
+  'daily_spend_limit_minor',
+  'max_call_duration_seconds',
+  'max_destination_rate_minor',
+] as const
+
+/** Ceilings that a body names; those that it leaves out stay as they are. */
+function ceilingsOf(body: Static<typeof OutboundPolicyRequest>): Partial<Pick<PolicyRow, (typeof CEILINGS)[number]>> {
+  const given: Partial<Record<(typeof CEILINGS)[number], number | null>> = {}
+  for (const name of CEILINGS) {
+    const value = body[name]
+    if (value !== undefined) given[name] = value
+  }
+  return given
+}
+
+const policyChange = (
+  summary: string,
+  policy: PolicyRow,
+  before: Static<typeof PolicyDetail> | null,
+  after: Static<typeof PolicyDetail> | null,
+): Change => ({
+  resource: { type: 'outbound_policy', id: policy.id, name: policy.name, href: `/v1/outbound-policies/${policy.id}` },
+  summary,
+  before,
+  after,
+  from_revision: before?.revision ?? null,
+  to_revision: policy.revision,
+})
+
+const EXAMPLE = {
+  name: 'Domestic calls',
+  recording_channels: 2,
+  recording_mode: 'off',
+  recording_retention_days: 30,
+  concurrency: 20,
+  cps: 5,
+  daily_spend_limit_minor: 5_000_000,
+  max_call_duration_seconds: 3600,
+  max_destination_rate_minor: 4000,
+}
+
+const listRoute = route({
+  method: 'get',
+  path: '/outbound-policies',
+  summary: 'List the outbound policies of the project',
+  scope: 'service_configuration:read',
+  replies: { 200: listOf(PolicySummary) },
+  async run({ db, project, services }) {
+    const data: Static<typeof PolicySummary>[] = []
+    for (const policy of await listPolicies(db, project.id))
+      data.push(await presentPolicy(db, project, policy, services.clock.now()))
+    return { status: 200, body: { data } }
+  },
+})
+
+const createRoute = route({
+  method: 'post',
+  path: '/outbound-policies',
+  summary: 'Create an outbound policy; it is live at once',
+  scope: 'service_configuration:write',
+  idempotent: true,
+  audit: { kind: 'trunks', action: 'outbound_policy.created' },
+  body: OutboundPolicyRequest,
+  replies: { 201: PolicyDetail },
+  example: EXAMPLE,
+  async run({ db, project, caller, body, now, services }) {
+    const policy: PolicyRow = {
+      id: newPolicyId(),
+      project_id: project.id,
+      name: body.name,
+      status: 'active',
+      system_default: 0,
+      billing_group: project.billing_account_id,
+      concurrency: null,
+      cps: null,
+      daily_spend_limit_minor: null,
+      max_call_duration_seconds: null,
+      max_destination_rate_minor: null,
+      ...ceilingsOf(body),
+      recording_mode: body.recording_mode,
+      recording_channels: body.recording_channels,
+      recording_retention_days: body.recording_retention_days,
+      revision: 1,
+      created_at: now,
+      created_by: caller.actor.name,
+      updated_at: now,
+    }
+    await insertPolicy(db, policy)
+    const detail = await presentPolicyDetail(db, project, policy, services.clock.now())
+    return {
+      status: 201,
+      revision: 1,
+      headers: { Location: `/v1/outbound-policies/${policy.id}` },
+      body: detail,
+      change: policyChange(`Created policy ${policy.name}`, policy, null, detail),
+    }
+  },
+})
+
+const readRoute = route({
+  method: 'get',
+  path: '/outbound-policies/{policy_id}',
+  summary: 'Read an outbound policy',
+  scope: 'service_configuration:read',
+  replies: { 200: PolicyDetail },
+  async run({ db, project, policy, services }) {
+    const body = await presentPolicyDetail(db, project, policy, services.clock.now())
+    return { status: 200, revision: policy.revision, body }
+  },
+})
+
+const updateRoute = route({
+  method: 'patch',
+  path: '/outbound-policies/{policy_id}',
+  summary: 'Save an outbound policy; every attached service takes it up in the background',
+  scope: 'service_configuration:write',
+  if_match: 'policy',
+  idempotent: true,
+  applies: true,
+  audit: { kind: 'trunks', action: 'outbound_policy.updated' },
+  body: OutboundPolicyRequest,
+  replies: { 200: PolicyDetail },
+  async run({ db, project, policy, body, now, services }) {
+    const now_ms = services.clock.now()
+    const before = await presentPolicyDetail(db, project, policy, now_ms)
+    const { name, recording_mode, recording_channels, recording_retention_days } = body
+    const settings = { name, recording_mode, recording_channels, recording_retention_days, ...ceilingsOf(body) }
+    const saved = await savePolicy(db, policy, settings, now)
+    await reapplyPolicy(db, policy.id)
+    const after = await presentPolicyDetail(db, project, saved, now_ms)
+    return {
+      status: 200,
+      revision: saved.revision,
+      body: after,
+      change: policyChange(`Saved policy ${saved.name}`, saved, before, after),
+      wake: wakeJobs(policy.id),
+    }
+  },
+})
+
+const deleteRoute = route({
+  method: 'delete',
+  path: '/outbound-policies/{policy_id}',
+  summary: 'Delete an outbound policy; with detach=true its services are detached first',
+  scope: 'service_configuration:write',
+  idempotent: true,
+  applies: true,
+  audit: { kind: 'trunks', action: 'outbound_policy.deleted' },
+  query: Type.Object({ detach: optional(Type.Boolean()) }, { additionalProperties: false }),
+  replies: { 204: null },
+  refusals: ['policy_in_use'],
+  async run({ db, project, policy, query, now, services }) {
+    const attachments = await listAttachments(db, policy.id)
+    if (attachments.length > 0 && query.detach !== true)
+      return refuse('policy_in_use', { name: policy.name, value: attachments.length })
+    const before = await presentPolicyDetail(db, project, policy, services.clock.now())
+    const detached: Change[] = []
+    for (const { service_type, service_id } of attachments) {
+      const trunk = service_type === 'trunk' ? await findTrunk(db, project.id, service_id) : undefined
+      const work = async () => void (await detachPolicy(db, { type: service_type, id: service_id }))
+      if (!trunk) await work()
+      else {
+        const summary = `Detached policy ${policy.name} from trunk ${trunk.name}`
+        const { change } = await writeTrunk(db, trunk, now, { summary, work })
+        detached.push({ ...change, action: 'trunk.policy_detached' })
+      }
+    }
+    const archived = await archivePolicy(db, policy, now)
+    return {
+      status: 204,
+      change: [policyChange(`Deleted policy ${policy.name}`, archived, before, null), ...detached],
+    }
+  },
+})
+
+const attachmentsRoute = route({
+  method: 'get',
+  path: '/outbound-policies/{policy_id}/attachments',
+  summary: 'List the services that a policy is attached to',
+  scope: 'service_configuration:read',
+  replies: { 200: listOf(PolicyAttachment) },
+  async run({ db, policy }) {
+    return { status: 200, revision: policy.revision, body: { data: await presentAttachments(db, policy) } }
+  },
+})
+
+const rulesRoute = route({
+  method: 'patch',
+  path: '/outbound-policies/{policy_id}/destination-rules',
+  summary: 'Allow, deny or remove destinations of a policy, in the order given',
+  scope: 'service_configuration:write',
+  if_match: 'policy',
+  idempotent: true,
+  applies: true,
+  audit: { kind: 'trunks', action: 'outbound_policy.destinations_changed' },
+  body: input('DestinationRuleChanges', {
+    rules: Type.Array(DestinationRuleChange, { minItems: 1, maxItems: MAX_RULE_CHANGES }),
+  }),
+  replies: { 200: PolicyDetail },
+  refusals: ['country_code_shared'],
+  example: { rules: [{ kind: 'country', op: 'allow', value: 'NG', label: null }] },
+  async run({ db, project, policy, body, now, services }) {
+    const rules = readRules(body.rules)
+    if (isRefusal(rules)) return rules
+    const now_ms = services.clock.now()
+    const before = await presentPolicyDetail(db, project, policy, now_ms)
+    await changeRules(db, policy.id, rules, now)
+    const saved = await savePolicy(db, policy, {}, now)
+    await reapplyPolicy(db, policy.id)
+    const after = await presentPolicyDetail(db, project, saved, now_ms)
+    return {
+      status: 200,
+      revision: saved.revision,
+      body: after,
+      change: policyChange(`Changed destinations of policy ${policy.name}`, saved, before, after),
+      wake: wakeJobs(policy.id),
+    }
+  },
+})
+
+function readRules(
+  changes: readonly Static<typeof DestinationRuleChange>[],
+): readonly ReadRule[] | Refusal<'validation_failed' | 'country_code_shared'> {
+  const rules: ReadRule[] = []
+  for (const [at, change] of changes.entries()) {
+    const read = readRule({ ...change, label: change.label ?? null })
+    if ('rule' in read) rules.push(read.rule)
+    else {
+      const pointer = `/rules/${at}/value`
+      return refuse(read.refused, read.facts, {
+        errors: [{ pointer, message: reasonSentence(read.refused, read.facts) }],
+      })
+    }
+  }
+  return rules
+}
+
+const attachRoute = route({
+  method: 'put',
+  path: '/trunks/{trunk_id}/outbound-policy',
+  summary: 'Attach an outbound policy to a trunk in place of its own, or detach it with null',
+  scope: 'service_configuration:write',
+  if_match: 'trunk',
+  applies: true,
+  audit: { kind: 'trunks', action: 'trunk.policy_changed' },
+  body: input('TrunkPolicyRequest', { policy_id: nullable(Type.String({ maxLength: 128 })) }),
+  replies: { 200: TrunkDetail },
+  refusals: ['trunk_releasing'],
+  async run({ db, project, trunk, body, now }) {
+    const gone = releasing(trunk)
+    if (gone) return gone
+    const policy = body.policy_id === null ? null : await findPolicy(db, project.id, body.policy_id)
+    if (policy === undefined) return invalid('/policy_id', 'is not a live policy of the project')
+    const saved = await writeTrunk(db, trunk, now, {
+      summary: policy
+        ? `Attached policy ${policy.name} to trunk ${trunk.name}`
+        : `Detached the policy of ${trunk.name}`,
+      work: () => putPolicy(db, trunk.id, policy, now),
+    })
+    return {
+      status: 200,
+      revision: saved.trunk.revision,
+      body: saved.detail,
+      change: saved.change,
+      wake: wakeJobs(trunk.id),
+    }
+  },
+})
+
+/** Attaches or detaches a trunk's policy; it counts as applied once the nodes have taken the trunk up. */
+export async function putPolicy(trx: Trx, trunk_id: string, policy: PolicyRow | null, now: string): Promise<void> {
+  const service = { type: 'trunk', id: trunk_id } as const
+  if (policy === null) await detachPolicy(trx, service)
+  else await attachPolicy(trx, policy, service, now)
+}
+
+export const outboundPolicies = [
+  listRoute,
+  createRoute,
+  readRoute,
+  updateRoute,
+  deleteRoute,
+  attachmentsRoute,
+  rulesRoute,
+  attachRoute,
+]

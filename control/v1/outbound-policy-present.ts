@@ -1,0 +1,297 @@
+import { dayEnds, dayOf, MICRO_PER_MINOR } from '../../core/domain/rating/index.ts'
+import { iso } from '../../core/runtime/clock.ts'
+import { listContainments } from '../../core/state/containments.ts'
+import type { Db, ProjectTable } from '../../core/state/index.ts'
+import { liveCalls } from '../../core/state/leases.ts'
+import { findOrganization } from '../../core/state/organizations.ts'
+import {
+  type AttachmentRow,
+  countAttachments,
+  listAttachments,
+  listRules,
+  type PolicyRow,
+  summarizeRules,
+} from '../../core/state/policies.ts'
+import { effectivePriceBook, lookupRate } from '../../core/state/rates.ts'
+import { findRecordingConsent } from '../../core/state/recording-consent.ts'
+import { spentOn } from '../../core/state/reservations.ts'
+import { findSubtrunk } from '../../core/state/subtrunks.ts'
+import {
+  Count64,
+  Currency,
+  Flag,
+  Instant,
+  list,
+  Money,
+  nullable,
+  oneOf,
+  resource,
+  type Static,
+  Type,
+} from '../http/schema.ts'
+
+export const ServiceType = oneOf('trunk', 'subtrunk', 'voice_application', 'automation')
+const Note = nullable(Type.String())
+const Ceiling = resource('PolicyCeiling', { configured: nullable(Count64), unit: Type.String() })
+
+/** Terms that a member accepts before calls are recorded. */
+export const TERMS_VERSION = '2026-11'
+
+const summaryFields = {
+  id: Type.String(),
+  name: Type.String(),
+  status: oneOf('active', 'archived'),
+  system_default: Flag,
+  revision: Count64,
+  currency: Currency,
+  applied_services: Count64,
+  attached_services: Count64,
+  attachments: list(
+    resource('PolicyAttachmentSummary', { note: Note, service_name: Type.String(), service_type: ServiceType }),
+  ),
+  ceilings: resource('PolicyCeilings', {
+    concurrency: Ceiling,
+    cps: Ceiling,
+    max_call_duration: Ceiling,
+    daily_spend: resource('DailySpendCeiling', {
+      configured_minor: nullable(Money),
+      currency: Currency,
+      resets_at: Instant,
+      used_today_minor: Money,
+    }),
+    max_destination_rate: resource('MoneyCeiling', { configured_minor: nullable(Money), currency: Currency }),
+  }),
+  destination_summary: resource('DestinationSummary', {
+    allowed_countries: list(Type.String()),
+    allowed_prefixes: Count64,
+    denied_prefixes: Count64,
+  }),
+  recording: resource('PolicyRecording', {
+    applied: Flag,
+    channels: Count64,
+    consent: resource('RecordingConsent', {
+      accepted: Flag,
+      accepted_at: nullable(Instant),
+      accepted_by: nullable(Type.String()),
+      terms_version: Type.String(),
+    }),
+    mode: oneOf('off', 'all'),
+    retention_days: Type.Integer(),
+  }),
+}
+
+export const PolicySummary = resource('OutboundPolicySummary', summaryFields)
+
+export const PolicyDetail = resource('OutboundPolicyDetail', {
+  ...summaryFields,
+  billing_group: Type.String(),
+  created_at: Instant,
+  created_by: nullable(Type.String()),
+  as_of: Instant,
+  destinations: resource('PolicyDestinations', {
+    allowed: list(
+      resource('AllowedDestination', {
+        increment_additional_seconds: Count64,
+        increment_initial_seconds: Count64,
+        kind: oneOf('country', 'prefix'),
+        label: Type.String(),
+        match: Type.String(),
+        rate_minor: nullable(Money),
+        rate_unit: oneOf('minute', 'second'),
+      }),
+    ),
+    denied: list(
+      resource('DeniedDestination', {
+        case_ref: nullable(Type.String()),
+        label: Type.String(),
+        match: Type.String(),
+        source: oneOf('customer', 'containment'),
+      }),
+    ),
+  }),
+})
+
+export const PolicyAttachment = resource('PolicyAttachment', {
+  applied_at: nullable(Instant),
+  apply_state: oneOf('applied', 'pending'),
+  attached_at: Instant,
+  calls_in_flight: Count64,
+  id: Type.String(),
+  limits: resource('AttachmentLimits', {
+    concurrency: nullable(Count64),
+    max_destination_rate_minor: nullable(Money),
+  }),
+  note: Note,
+  outbound_enabled: Flag,
+  parent_name: nullable(Type.String()),
+  service_id: Type.String(),
+  service_name: Type.String(),
+  service_type: ServiceType,
+})
+
+type Project = Pick<ProjectTable, 'id' | 'organization_id'>
+
+/** Whole minor units of a rate, rounded up: what is shown never promises less than what is charged. */
+export const rateMinor = (rate_micro: number): number => Math.ceil(rate_micro / MICRO_PER_MINOR)
+
+export async function presentPolicy(
+  db: Db,
+  project: Project,
+  policy: PolicyRow,
+  now_ms: number,
+): Promise<Static<typeof PolicySummary>> {
+  const attachments = await listAttachments(db, policy.id)
+  const counted = (await countAttachments(db, [policy.id])).get(policy.id)
+  const consent = await findRecordingConsent(db, project.id)
+  const zone = (await findOrganization(db, project.organization_id))?.time_zone ?? 'UTC'
+  const shown: Static<typeof PolicySummary>['attachments'] = []
+  for (const attachment of attachments) {
+    const { name } = await serviceOf(db, attachment)
+    shown.push({ note: attachment.note, service_name: name, service_type: attachment.service_type })
+  }
+  return {
+    id: policy.id,
+    name: policy.name,
+    status: policy.status,
+    system_default: policy.system_default === 1,
+    revision: policy.revision,
+    currency: 'NGN',
+    applied_services: counted?.applied ?? 0,
+    attached_services: counted?.attached ?? 0,
+    attachments: shown,
+    ceilings: {
+      concurrency: { configured: policy.concurrency, unit: 'calls' },
+      cps: { configured: policy.cps, unit: 'calls_per_second' },
+      max_call_duration: { configured: policy.max_call_duration_seconds, unit: 'seconds' },
+      daily_spend: {
+        configured_minor: policy.daily_spend_limit_minor,
+        currency: 'NGN',
+        resets_at: iso(dayEnds(now_ms, zone)),
+        used_today_minor: await spentOn(db, 'policy', policy.id, dayOf(now_ms, zone)),
+      },
+      max_destination_rate: { configured_minor: policy.max_destination_rate_minor, currency: 'NGN' },
+    },
+    destination_summary: (await summarizeRules(db, policy.id)) as Static<typeof PolicySummary>['destination_summary'],
+    recording: {
+      applied: policy.recording_mode === 'all' && consent !== undefined,
+      channels: policy.recording_channels,
+      consent: {
+        accepted: consent !== undefined,
+        accepted_at: consent?.accepted_at ?? null,
+        accepted_by: consent?.accepted_by ?? null,
+        terms_version: consent?.terms_version ?? TERMS_VERSION,
+      },
+      mode: policy.recording_mode,
+      retention_days: policy.recording_retention_days,
+    },
+  }
+}
+
+export async function presentPolicyDetail(
+  db: Db,
+  project: Project,
+  policy: PolicyRow,
+  now_ms: number,
+): Promise<Static<typeof PolicyDetail>> {
+  return {
+    ...(await presentPolicy(db, project, policy, now_ms)),
+    billing_group: policy.billing_group,
+    created_at: policy.created_at,
+    created_by: policy.created_by,
+    as_of: iso(now_ms),
+    destinations: await destinationsOf(db, project, policy, iso(now_ms)),
+  }
+}
+
+type Destinations = Static<typeof PolicyDetail>['destinations']
+
+async function destinationsOf(db: Db, project: Project, policy: PolicyRow, now: string): Promise<Destinations> {
+  const book = await effectivePriceBook(db, project.id, 'outbound', now)
+  const allowed: Destinations['allowed'] = []
+  for (const rule of await listRules(db, policy.id, 'allow')) {
+    const rate = book && (await lookupRate(db, book.id, rule.prefix))
+    allowed.push({
+      increment_additional_seconds: rate?.increment_additional_seconds ?? 0,
+      increment_initial_seconds: rate?.increment_initial_seconds ?? 0,
+      kind: rule.kind,
+      label: rule.label ?? rule.value,
+      match: rule.value,
+      rate_minor: rate ? rateMinor(rate.rate_micro) : null,
+      rate_unit: rate?.rate_unit ?? 'minute',
+    })
+  }
+  const denied: Destinations['denied'] = (await listRules(db, policy.id, 'deny')).map(rule => ({
+    case_ref: null,
+    label: rule.label ?? rule.value,
+    match: rule.value,
+    source: 'customer',
+  }))
+  const contained = (await listContainments(db, project.id, { since: now })).map(containment => ({
+    case_ref: containment.case_ref,
+    label: containment.reason_detail,
+    match: `+${containment.prefix}`,
+    source: 'containment' as const,
+  }))
+  return { allowed, denied: [...denied, ...contained] }
+}
+
+interface Service {
+  readonly name: string
+  readonly parent_name: string | null
+  readonly concurrency: number | null
+  readonly max_destination_rate_minor: number | null
+}
+
+/** The service that a policy is attached to. One that is gone keeps its id as its name. */
+async function serviceOf(db: Db, attachment: AttachmentRow): Promise<Service> {
+  const { service_id: id, service_type, project_id } = attachment
+  const none = { parent_name: null, concurrency: null, max_destination_rate_minor: null }
+  if (service_type === 'automation') return { name: 'Automation', ...none }
+  if (service_type === 'voice_application') {
+    const row = await db.selectFrom('voice_application').select('name').where('id', '=', id).executeTakeFirst()
+    return { name: row?.name ?? id, ...none }
+  }
+  const subtrunk = service_type === 'subtrunk' ? await findSubtrunk(db, project_id, id) : undefined
+  const trunk = await db
+    .selectFrom('trunk')
+    .select(['name', 'concurrency'])
+    .where('id', '=', subtrunk?.trunk_id ?? id)
+    .executeTakeFirst()
+  if (service_type === 'trunk')
+    return {
+      name: trunk?.name ?? id,
+      parent_name: null,
+      concurrency: trunk?.concurrency ?? null,
+      max_destination_rate_minor: null,
+    }
+  return {
+    name: subtrunk?.name ?? id,
+    parent_name: trunk?.name ?? null,
+    concurrency: subtrunk?.concurrency ?? null,
+    max_destination_rate_minor: subtrunk?.max_destination_rate_minor ?? null,
+  }
+}
+
+export async function presentAttachments(db: Db, policy: PolicyRow): Promise<Static<typeof PolicyAttachment>[]> {
+  const shown: Static<typeof PolicyAttachment>[] = []
+  for (const attachment of await listAttachments(db, policy.id)) {
+    const { name, parent_name, concurrency, max_destination_rate_minor } = await serviceOf(db, attachment)
+    const { service_type, service_id } = attachment
+    const level = service_type === 'trunk' || service_type === 'subtrunk' ? service_type : null
+    shown.push({
+      applied_at: attachment.applied_at,
+      apply_state: attachment.applied_at === null ? 'pending' : 'applied',
+      attached_at: attachment.attached_at,
+      calls_in_flight: level ? ((await liveCalls(db, level, [service_id])).get(service_id) ?? 0) : 0,
+      id: attachment.id,
+      limits: { concurrency, max_destination_rate_minor },
+      note: attachment.note,
+      outbound_enabled: attachment.outbound_enabled === 1,
+      parent_name,
+      service_id,
+      service_name: name,
+      service_type,
+    })
+  }
+  return shown
+}

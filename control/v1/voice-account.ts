@@ -1,0 +1,56 @@
+import { appliedState } from '../../core/state/apply.ts'
+import type { Db } from '../../core/state/index.ts'
+import { findVoiceAccount, type VoiceAccountRow } from '../../core/state/voice-accounts.ts'
+import { notFound } from '../http/reply.ts'
+import { Count64, oneOf, resource, type Static, Type } from '../http/schema.ts'
+import { route } from './route.ts'
+import { ProvisioningStatus } from './voice-applications.ts'
+
+export const VoiceAccount = resource('VoiceAccount', {
+  account_sid: Type.String(),
+  auth_token_masked: Type.String(),
+  call_event_history: oneOf('enabled', 'disabled'),
+  desired_revision: Count64,
+  effective_revision: Count64,
+  key_id: Type.String(),
+  project_id: Type.String(),
+  provisioning_status: ProvisioningStatus,
+  status: oneOf('pending', 'active', 'revoked'),
+})
+
+/** The token is masked whole: no part of it is worth telling. */
+const MASK = `sk_live_${'*'.repeat(32)}`
+
+export async function presentVoiceAccount(
+  db: Db,
+  row: VoiceAccountRow,
+  now: string,
+): Promise<Static<typeof VoiceAccount>> {
+  const applied = await appliedState(db, { id: row.project_id, revision: row.revision }, Date.parse(now))
+  return {
+    account_sid: row.account_sid,
+    auth_token_masked: MASK,
+    call_event_history: row.call_event_history,
+    desired_revision: row.revision,
+    effective_revision: applied.effective_revision,
+    key_id: row.key_id,
+    project_id: row.project_id,
+    provisioning_status: applied.state,
+    status: row.status,
+  }
+}
+
+export const voiceAccount = [
+  route({
+    method: 'get',
+    path: '/voice-account',
+    summary: "Read the project's voice account; its token is always masked",
+    scope: 'service_configuration:read',
+    replies: { 200: VoiceAccount },
+    async run({ db, project, now }) {
+      const row = await findVoiceAccount(db, project.id)
+      if (!row) return notFound('voice account')
+      return { status: 200, revision: row.revision, body: await presentVoiceAccount(db, row, now) }
+    },
+  }),
+]

@@ -1,0 +1,259 @@
+import { parseTarget } from '../../core/domain/webhooks/target.ts'
+import { newId } from '../../core/runtime/ids.ts'
+import { appliedState } from '../../core/state/apply.ts'
+import type { Db } from '../../core/state/index.ts'
+import type { NumberRow } from '../../core/state/numbers.ts'
+import {
+  countNumbersOf,
+  insertApplication,
+  listApplications,
+  numbersOfApplication,
+  saveApplication,
+  type VoiceApplicationRow,
+} from '../../core/state/voice-applications.ts'
+import { type Change, invalid, refuse } from '../http/reply.ts'
+import {
+  Count64,
+  HttpUrl,
+  Instant,
+  input,
+  listOf,
+  Name,
+  nullable,
+  oneOf,
+  optional,
+  resource,
+  type Static,
+  Type,
+} from '../http/schema.ts'
+import { route } from './route.ts'
+
+const HttpMethod = oneOf('GET', 'POST')
+export const ProvisioningStatus = oneOf('pending', 'applying', 'applied', 'partially_applied', 'failed')
+const UrlOrNull = nullable(Type.String())
+
+const VoiceApplication = resource('VoiceApplication', {
+  created_at: Instant,
+  desired_revision: Count64,
+  effective_revision: Count64,
+  fallback_method: HttpMethod,
+  fallback_url: UrlOrNull,
+  id: Type.String(),
+  name: Type.String(),
+  numbers_pointed: Count64,
+  project_id: Type.String(),
+  provisioning_status: ProvisioningStatus,
+  revision: Count64,
+  status_callback_method: HttpMethod,
+  status_callback_url: UrlOrNull,
+  updated_at: Instant,
+  voice_method: HttpMethod,
+  voice_url: Type.String(),
+})
+type Shown = Static<typeof VoiceApplication>
+
+/** Applications by id, with what the nodes report of each. */
+async function present(db: Db, row: VoiceApplicationRow, now: string): Promise<Shown> {
+  const applied = await appliedState(db, row, Date.parse(now))
+  return {
+    created_at: row.created_at,
+    desired_revision: row.revision,
+    effective_revision: applied.effective_revision,
+    fallback_method: row.fallback_method,
+    fallback_url: row.fallback_url,
+    id: row.id,
+    name: row.name,
+    numbers_pointed: (await countNumbersOf(db, [row.id])).get(row.id) ?? 0,
+    project_id: row.project_id,
+    provisioning_status: applied.state,
+    revision: row.revision,
+    status_callback_method: row.status_callback_method,
+    status_callback_url: row.status_callback_url,
+    updated_at: row.updated_at,
+    voice_method: row.voice_method,
+    voice_url: row.voice_url,
+  }
+}
+
+const applicationChange = (
+  summary: string,
+  row: VoiceApplicationRow,
+  before: Shown | null,
+  after: Shown | null,
+): Change => ({
+  resource: { type: 'voice_application', id: row.id, name: row.name, href: `/v1/voice/applications/${row.id}` },
+  summary,
+  before,
+  after,
+  from_revision: before?.revision ?? null,
+  to_revision: row.revision,
+})
+
+/** The first URL of a body that no request could be sent to. */
+function badUrl(body: Partial<Record<'voice_url' | 'fallback_url' | 'status_callback_url', string | null>>) {
+  for (const name of ['voice_url', 'fallback_url', 'status_callback_url'] as const) {
+    const url = body[name]
+    if (url && !parseTarget(url).ok) return invalid(`/${name}`, 'is not an absolute http or https URL')
+  }
+  return null
+}
+
+const urls = {
+  fallback_url: optional(nullable(HttpUrl)),
+  fallback_method: optional(HttpMethod),
+  status_callback_url: optional(nullable(HttpUrl)),
+  status_callback_method: optional(HttpMethod),
+}
+
+const PATH = '/voice/applications/{application_id}'
+
+const Slice = resource('NumberRouteSlice', { number_id: Type.String(), e164: Type.String(), routed_at: Instant })
+
+const presentSlice = (row: NumberRow): Static<typeof Slice> => ({
+  number_id: row.id,
+  e164: row.e164,
+  routed_at: row.updated_at,
+})
+
+export const voiceApplications = [
+  route({
+    method: 'get',
+    path: '/voice/applications',
+    summary: 'List the voice applications of the project, by name',
+    scope: 'service_configuration:read',
+    replies: { 200: listOf(VoiceApplication) },
+    async run({ db, project, now }) {
+      const data: Shown[] = []
+      for (const row of await listApplications(db, project.id)) data.push(await present(db, row, now))
+      return { status: 200, body: { data } }
+    },
+  }),
+
+  route({
+    method: 'post',
+    path: '/voice/applications',
+    summary: 'Create a voice application',
+    scope: 'service_configuration:write',
+    idempotent: true,
+    applies: true,
+    audit: { kind: 'numbers', action: 'voice_application.created' },
+    body: input('CreateVoiceApplicationRequest', { name: Name, voice_method: HttpMethod, voice_url: HttpUrl, ...urls }),
+    replies: { 201: VoiceApplication },
+    example: {
+      name: 'Reception',
+      voice_url: 'https://app.example.com/voice',
+      voice_method: 'POST',
+      fallback_url: null,
+      status_callback_url: 'https://app.example.com/status',
+    },
+    async run({ db, project, body, now }) {
+      const bad = badUrl(body)
+      if (bad) return bad
+      const row: VoiceApplicationRow = {
+        id: newId.application(),
+        project_id: project.id,
+        name: body.name,
+        voice_url: body.voice_url,
+        voice_method: body.voice_method,
+        fallback_url: body.fallback_url ?? null,
+        fallback_method: body.fallback_method ?? 'POST',
+        status_callback_url: body.status_callback_url ?? null,
+        status_callback_method: body.status_callback_method ?? 'POST',
+        revision: 1,
+        created_at: now,
+        updated_at: now,
+        deleted_at: null,
+      }
+      await insertApplication(db, row)
+      const shown = await present(db, row, now)
+      return {
+        status: 201,
+        revision: 1,
+        headers: { Location: `/v1/voice/applications/${row.id}` },
+        body: shown,
+        change: applicationChange(`Created voice application ${row.name}`, row, null, shown),
+      }
+    },
+  }),
+
+  route({
+    method: 'get',
+    path: PATH,
+    summary: 'Read a voice application',
+    scope: 'service_configuration:read',
+    replies: { 200: VoiceApplication },
+    async run({ db, application, now }) {
+      return { status: 200, revision: application.revision, body: await present(db, application, now) }
+    },
+  }),
+
+  route({
+    method: 'patch',
+    path: PATH,
+    summary: 'Save a voice application; the running nodes take it up in the background',
+    scope: 'service_configuration:write',
+    if_match: 'application',
+    applies: true,
+    audit: { kind: 'numbers', action: 'voice_application.updated' },
+    body: input('UpdateVoiceApplicationRequest', {
+      name: optional(nullable(Name)),
+      voice_url: optional(nullable(HttpUrl)),
+      voice_method: optional(HttpMethod),
+      ...urls,
+    }),
+    replies: { 200: VoiceApplication },
+    async run({ db, application, body, now }) {
+      const bad = badUrl(body)
+      if (bad) return bad
+      const before = await present(db, application, now)
+      // A name and a voice URL cannot be taken away: null leaves them, as leaving them out does.
+      const { name, voice_url, ...rest } = body
+      const changes = { ...rest, ...(name ? { name } : {}), ...(voice_url ? { voice_url } : {}) }
+      const saved = await saveApplication(db, application, changes, now)
+      const after = await present(db, saved, now)
+      return {
+        status: 200,
+        revision: saved.revision,
+        body: after,
+        change: applicationChange(`Saved voice application ${saved.name}`, saved, before, after),
+      }
+    },
+  }),
+
+  route({
+    method: 'delete',
+    path: PATH,
+    summary: 'Delete a voice application that no number points to',
+    scope: 'service_configuration:write',
+    if_match: 'application',
+    applies: true,
+    audit: { kind: 'numbers', action: 'voice_application.deleted' },
+    replies: { 204: null },
+    refusals: ['state_conflict'],
+    async run({ db, application, now }) {
+      const before = await present(db, application, now)
+      if (before.numbers_pointed > 0)
+        return refuse('state_conflict', {
+          name: application.name,
+          value: `what ${before.numbers_pointed} numbers point to`,
+        })
+      const gone = await saveApplication(db, application, { deleted_at: now }, now)
+      return {
+        status: 204,
+        change: applicationChange(`Deleted voice application ${application.name}`, gone, before, null),
+      }
+    },
+  }),
+
+  route({
+    method: 'get',
+    path: `${PATH}/numbers`,
+    summary: 'List the numbers that point to a voice application',
+    scope: 'service_configuration:read',
+    replies: { 200: listOf(Slice) },
+    async run({ db, application }) {
+      const rows = await numbersOfApplication(db, application.id)
+      return { status: 200, revision: application.revision, body: { data: rows.map(presentSlice) } }
+    },
+  }),
+]

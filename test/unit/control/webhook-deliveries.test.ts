@@ -1,0 +1,148 @@
+import { createHmac } from 'node:crypto'
+import { createServer, type IncomingHttpHeaders } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import t from 'tap'
+import { oldDeliveries, webhookDeliveries } from '../../../control/reconcilers/webhook-deliveries.ts'
+import { createHttpClient } from '../../../core/runtime/http/index.ts'
+import { queueEvent } from '../../../core/state/webhook-endpoints.ts'
+import { type ControlPlane, controlPlane, freshKey } from '../../support/control-plane.ts'
+
+interface Heard {
+  readonly path: string
+  readonly headers: IncomingHttpHeaders
+  readonly body: string
+}
+
+/** A customer's server: answers with what `answer` says, or not at all while it says null. */
+async function receiver(t: { teardown(end: () => unknown): void }, answer: (heard: Heard) => number | null) {
+  const heard: Heard[] = []
+  let told = (): void => undefined
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = []
+    request.on('data', chunk => chunks.push(chunk))
+    request.on('end', () => {
+      const one = { path: request.url ?? '', headers: request.headers, body: Buffer.concat(chunks).toString() }
+      heard.push(one)
+      const status = answer(one)
+      if (status !== null) response.writeHead(status).end()
+      told()
+    })
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => {
+    server.closeAllConnections()
+    return new Promise(resolve => server.close(resolve))
+  })
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    heard,
+    async until(count: number): Promise<void> {
+      while (heard.length < count)
+        await new Promise<void>(resolve => {
+          told = resolve
+        })
+    },
+  }
+}
+
+const endpoint = async (w: ControlPlane, url: string) => {
+  const { body, status, text } = await w.ask('POST', '/v1/webhook-endpoints', {
+    body: { url, event_kinds: ['call.ended'] },
+    headers: { 'Idempotency-Key': freshKey() },
+  })
+  if (status !== 201) throw new Error(text)
+  return { id: body.endpoint.id as string, secret: body.signing_secret as string }
+}
+
+const event = (w: ControlPlane, n: number, now_ms = Date.now()) =>
+  w.state.transaction(trx =>
+    queueEvent(trx, { project_id: w.demo.project_id, kind: 'call.ended', data: { n } }, now_ms),
+  )
+
+function deliveries(t: { teardown(end: () => unknown): void }) {
+  const http = createHttpClient({ allow_private: ['loopback'], user_agent: 'test' })
+  const reconciler = webhookDeliveries(http)
+  t.teardown(() => reconciler.stop?.())
+  return reconciler
+}
+
+const states = async (w: ControlPlane, id: string) =>
+  (await w.ask('GET', `/v1/webhook-endpoints/${id}/deliveries`)).body.data
+
+/** Runs the task until `done`; each round does what is due, as the timer would. */
+async function rounds(w: ControlPlane, reconciler: ReturnType<typeof webhookDeliveries>, done: () => Promise<boolean>) {
+  while (!(await done())) {
+    await reconciler.run({ ...w })
+    await new Promise(resolve => setImmediate(resolve))
+  }
+}
+
+t.test('events arrive in order, signed, each with an id of its own', async t => {
+  const w = await controlPlane(t)
+  const customer = await receiver(t, () => 204)
+  const { id, secret } = await endpoint(w, `${customer.url}/hook`)
+  for (let n = 0; n < 5; n += 1) t.equal(await event(w, n), 1)
+  await rounds(w, deliveries(t), async () =>
+    (await states(w, id)).every((one: { state: string }) => one.state === 'delivered'),
+  )
+  t.same(
+    customer.heard.map(one => JSON.parse(one.body).data.n),
+    [0, 1, 2, 3, 4],
+  )
+  const [first] = customer.heard
+  if (!first) throw new Error('nothing was heard')
+  t.equal(first.headers['x-strowger-event'], 'call.ended')
+  t.equal(first.headers['x-strowger-event-id'], JSON.parse(first.body).id)
+  t.equal(new Set(customer.heard.map(one => one.headers['x-strowger-event-id'])).size, 5)
+  const [, timestamp, signature] =
+    /^t=(\d+),v1=([0-9a-f]{64})$/.exec(String(first.headers['x-strowger-signature'])) ?? []
+  const expected = createHmac('sha256', secret).update(`${timestamp}.${customer.url}/hook${first.body}`).digest('hex')
+  t.equal(signature, expected)
+})
+
+t.test('an endpoint that fails is tried again later, and holds up nobody else', async t => {
+  const w = await controlPlane(t)
+  const broken = await receiver(t, () => 500)
+  const well = await receiver(t, () => 200)
+  const first = await endpoint(w, broken.url)
+  const second = await endpoint(w, well.url)
+  for (let n = 0; n < 3; n += 1) t.equal(await event(w, n), 2)
+  await rounds(w, deliveries(t), async () => {
+    const good = (await states(w, second.id)).every((one: { state: string }) => one.state === 'delivered')
+    return good && (await states(w, first.id)).some((one: { attempts: number }) => one.attempts > 0)
+  })
+  t.equal(well.heard.length, 3)
+  const failed = await states(w, first.id)
+  t.same(
+    failed.map((one: { attempts: number }) => one.attempts),
+    [0, 0, 1],
+    'the ones behind wait for the first',
+  )
+  t.match(failed[2], { state: 'pending', last_status: 500, last_error: 'answered with 500' })
+  t.ok(Date.parse(failed[2].next_attempt_at) > Date.now() + 5000, 'back-off')
+})
+
+t.test('an event is given up after a day, can be sent again, and is forgotten after a month', async t => {
+  const w = await controlPlane(t)
+  let status = 503
+  const customer = await receiver(t, () => status)
+  const { id } = await endpoint(w, customer.url)
+  await event(w, 1, Date.now() - 24 * 3_600_000)
+  const reconciler = deliveries(t)
+  await rounds(w, reconciler, async () => (await states(w, id))[0].state === 'failed')
+  status = 200
+  const [old] = await states(w, id)
+  const again = await w.ask('POST', `/v1/webhook-endpoints/${id}/deliveries/${old.id}/redeliver`, {
+    headers: { 'Idempotency-Key': freshKey() },
+  })
+  t.equal(again.status, 201)
+  t.equal(again.body.event_id, old.event_id)
+  await rounds(w, reconciler, async () => (await states(w, id))[0].state === 'delivered')
+  t.equal(new Set(customer.heard.map(one => one.headers['x-strowger-event-id'])).size, 1)
+  await w.state.db
+    .updateTable('webhook_delivery')
+    .set({ created_at: new Date(Date.now() - 31 * 24 * 3_600_000).toISOString() })
+    .execute()
+  await oldDeliveries.run({ ...w })
+  t.same(await states(w, id), [])
+})
