@@ -1,16 +1,33 @@
 import { Command } from 'commander'
+import { backupCommand, restoreCommand } from './backup.ts'
 import { bootstrapCommand } from './bootstrap.ts'
+import { callCommand } from './call.ts'
+import { carriersCommand } from './carriers.ts'
 import { doctorCommand } from './doctor.ts'
 import { ladderCommand } from './ladder.ts'
+import { ratesCommand } from './rates.ts'
 import { replayCommand } from './replay.ts'
 import { scriptCommand } from './script.ts'
 import { upCommand } from './up.ts'
+
+const COMMANDS = [
+  upCommand,
+  bootstrapCommand,
+  doctorCommand,
+  callCommand,
+  ladderCommand,
+  replayCommand,
+  scriptCommand,
+  carriersCommand,
+  ratesCommand,
+  backupCommand,
+  restoreCommand,
+]
 
 const program = new Command('strowger')
   .description('Self-hosted SIP trunking and programmable voice')
   .showHelpAfterError()
 
-for (const command of [upCommand, bootstrapCommand, doctorCommand, ladderCommand, scriptCommand, replayCommand])
-  program.addCommand(command())
+for (const command of COMMANDS) program.addCommand(command())
 
 await program.parseAsync()

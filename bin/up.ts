@@ -42,21 +42,28 @@ async function up(config: Config): Promise<void> {
 }
 
 /** One supervisor to a data folder: two would fight over its sockets and its calls. */
-function lock(config: Config): () => void {
-  const file = join(config.run_dir, 'supervisor.pid')
-  if (existsSync(file)) {
-    const pid = Number(readFileSync(file, 'utf8'))
-    if (pid !== process.pid && isSupervisor(pid))
-      throw new StartRefused(`already running on ${config.data_dir} (process ${pid}): stop it or set STROWGER_DATA`)
-  }
-  writeFileSync(file, `${process.pid}\n`)
-  return () => rmSync(file, { force: true })
+function lock({ run_dir, data_dir }: Config): () => void {
+  const pid = runningSupervisor(run_dir)
+  if (pid !== null)
+    throw new StartRefused(`already running on ${data_dir} (process ${pid}): stop it or set STROWGER_DATA`)
+  writeFileSync(pidFile(run_dir), `${process.pid}\n`)
+  return () => rmSync(pidFile(run_dir), { force: true })
+}
+
+const pidFile = (run_dir: string): string => join(run_dir, 'supervisor.pid')
+
+/** The supervisor that runs on a data folder now; a file that a killed one left behind names nobody. */
+export function runningSupervisor(run_dir: string): number | null {
+  if (!existsSync(pidFile(run_dir))) return null
+  const pid = Number(readFileSync(pidFile(run_dir), 'utf8'))
+  return pid !== process.pid && isSupervisor(pid) ? pid : null
 }
 
 function isSupervisor(pid: number): boolean {
   try {
     return readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').includes('up')
   } catch {
+    // No such process.
     return false
   }
 }

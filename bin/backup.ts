@@ -1,0 +1,80 @@
+import { execFile } from 'node:child_process'
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { promisify } from 'node:util'
+import { Command } from 'commander'
+import { loadConfig } from '../core/runtime/config.ts'
+import { StartRefused } from '../core/runtime/lifecycle.ts'
+import { copyDatabase, faultsOf } from '../core/state/backup.ts'
+import { openState } from '../core/state/index.ts'
+import { orSayWhy } from './say.ts'
+import { withState } from './state.ts'
+import { runningSupervisor } from './up.ts'
+
+const DATABASE = 'strowger.sqlite'
+/** What belongs to an installation beside its database. */
+const KEPT = ['master.key', 'console-password', 'tls', 'recordings', 'runs']
+
+const tar = (...args: string[]) => promisify(execFile)('tar', args, { maxBuffer: 1024 * 1024 })
+
+export const backupCommand = (): Command =>
+  new Command('backup')
+    .description('write database, keys and recordings to one archive; the platform may run meanwhile')
+    .argument('<file>', 'archive to write, such as strowger.tar.gz')
+    .action((file: string) =>
+      withState(async (state, config) => {
+        const target = resolve(file)
+        if (existsSync(target)) throw new StartRefused(`${file} exists already`)
+        const staging = mkdtempSync(join(config.run_dir, 'backup-'))
+        try {
+          await copyDatabase(state.db, join(staging, DATABASE))
+          const kept = KEPT.filter(name => existsSync(join(config.data_dir, name)))
+          await tar('-czf', `${target}.new`, '-C', staging, DATABASE, '-C', config.data_dir, ...kept)
+          chmodSync(`${target}.new`, 0o600)
+          renameSync(`${target}.new`, target)
+        } finally {
+          rmSync(staging, { recursive: true, force: true })
+          rmSync(`${target}.new`, { force: true })
+        }
+        process.stdout.write(`${file} holds the database, keys and recordings: keep it as a secret\n`)
+      }),
+    )
+
+export const restoreCommand = (): Command =>
+  new Command('restore')
+    .description('put a backup in the place of the data folder, which must be empty or given up by --replace')
+    .argument('<file>', 'archive that backup wrote')
+    .option('--replace', 'move the present data aside')
+    .action((file: string, options: { replace?: boolean }) =>
+      orSayWhy(async () => {
+        const config = loadConfig(process.env)
+        const { data_dir, run_dir } = config
+        if (!existsSync(file)) throw new StartRefused(`there is no file ${file}`)
+        const running = runningSupervisor(run_dir)
+        if (running !== null) throw new StartRefused(`the platform runs (process ${running}): stop it first`)
+        if (existsSync(join(data_dir, DATABASE))) {
+          if (!options.replace) throw new StartRefused(`${data_dir} holds data: use --replace to move it aside`)
+          const aside = `${data_dir}.before-${new Date().toISOString().replaceAll(/[:.]/g, '-')}`
+          renameSync(data_dir, aside)
+          process.stdout.write(`the data so far is in ${aside}\n`)
+        }
+        mkdirSync(data_dir, { recursive: true })
+        await tar('-xzf', resolve(file), '-C', data_dir).catch(error => {
+          throw new StartRefused(`${file} is no backup of ours: ${String(error.stderr ?? error).trim()}`)
+        })
+        await examine(data_dir)
+        process.stdout.write(`${file} is restored in ${data_dir}\n`)
+      }),
+    )
+
+async function examine(data_dir: string): Promise<void> {
+  if (!readFileSync(join(data_dir, DATABASE)).subarray(0, 15).equals(Buffer.from('SQLite format 3')))
+    throw new StartRefused(`the archive has no database named ${DATABASE}`)
+  const state = await openState({ data_dir })
+  try {
+    const faults = await faultsOf(state.db)
+    if (faults.length > 0) throw new StartRefused(`the database is damaged: ${faults[0]}`)
+  } finally {
+    await state.close()
+  }
+}

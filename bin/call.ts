@@ -1,0 +1,63 @@
+import { readFileSync } from 'node:fs'
+import { Command } from 'commander'
+import { StartRefused } from '../core/runtime/lifecycle.ts'
+import { seedDemo } from './bootstrap.ts'
+import { withState } from './state.ts'
+
+interface CallOptions {
+  readonly from?: string
+  readonly url?: string
+  readonly markup?: string
+  readonly file?: string
+  readonly timeout?: string
+}
+
+const POLL_MS = 300
+const DEFAULT_MARKUP = '<Response><Say>This is a test call from Strowger.</Say></Response>'
+
+/** Places a call through the platform's own API and prints each status until it has ended. */
+export const callCommand = (): Command =>
+  new Command('call')
+    .description('place a call through the running platform and follow it to its end')
+    .argument('<to>', 'number to call, such as +2348030000001 of the sandbox carrier')
+    .option('--from <number>', "one of the project's numbers; else the first")
+    .option('--url <url>', 'document to fetch when it is answered')
+    .option('--markup <text>', 'document to run when it is answered')
+    .option('--file <file>', 'the same, from a file')
+    .option('--timeout <seconds>', 'ring time')
+    .action((to: string, options: CallOptions) =>
+      withState(async (state, config) => {
+        const { account_sid, auth_token, numbers } = await seedDemo(config, state)
+        const account = `${config.base_url}/2010-04-01/Accounts/${account_sid}`
+        const headers = { authorization: `Basic ${Buffer.from(`${account_sid}:${auth_token}`).toString('base64')}` }
+        const body = new URLSearchParams({ To: to, From: options.from ?? numbers[0] ?? '', ...document(options) })
+        if (options.timeout !== undefined) body.set('Timeout', options.timeout)
+        const { sid } = await ask(`${account}/Calls.json`, { method: 'POST', headers, body })
+        let shown = ''
+        for (;;) {
+          const call = await ask(`${account}/Calls/${sid}.json`, { headers })
+          if (call.status !== shown) process.stdout.write(`${sid}  ${call.status}\n`)
+          shown = call.status ?? ''
+          if (call.end_time !== null) {
+            process.stdout.write(`${sid}  ${call.duration} s; bin/strowger ladder ${sid} shows its messages\n`)
+            if (shown !== 'completed') process.exitCode = 1
+            return
+          }
+          await new Promise(resolve => setTimeout(resolve, POLL_MS))
+        }
+      }),
+    )
+
+function document(options: CallOptions): Record<string, string> {
+  if (options.url !== undefined) return { Url: options.url }
+  if (options.file !== undefined) return { InlineMarkup: readFileSync(options.file, 'utf8') }
+  return { InlineMarkup: options.markup ?? DEFAULT_MARKUP }
+}
+
+async function ask(url: string, init: RequestInit): Promise<Record<string, string | null>> {
+  const response = await fetch(url, init).catch(() => null)
+  if (!response) throw new StartRefused(`nobody answers at ${new URL(url).origin}: start the platform with npm start`)
+  const answer = (await response.json()) as Record<string, string | null>
+  if (!response.ok) throw new StartRefused(`${answer.code ?? response.status}: ${answer.message ?? answer.detail}`)
+  return answer
+}

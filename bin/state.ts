@@ -1,0 +1,25 @@
+import { connectBus, type Topic } from '../core/runtime/bus.ts'
+import { type Config, loadConfig } from '../core/runtime/config.ts'
+import { openState, type State } from '../core/state/index.ts'
+import { orSayWhy } from './say.ts'
+
+/** Runs a command on the state of this installation, whether the platform runs or not. */
+export const withState = <T>(work: (state: State, config: Config) => Promise<T>): Promise<T> =>
+  orSayWhy(async () => {
+    const config = loadConfig(process.env)
+    const state = await openState(config)
+    try {
+      return await work(state, config)
+    } finally {
+      await state.close()
+    }
+  })
+
+/** Tells the running platform, if there is one, that rows changed; whoever misses it finds them at its next poll. */
+export async function ring(config: Config, topic: Topic, key: string): Promise<void> {
+  const bus = connectBus(config.run_dir)
+  const heard = new Promise<void>(resolve => bus.on(topic, () => resolve()))
+  bus.ring(topic, key)
+  await heard
+  bus.close()
+}

@@ -1,0 +1,103 @@
+import { execFile } from 'node:child_process'
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t from 'tap'
+import { world } from '../support/world.ts'
+
+// The strowger command beside a running platform.
+
+interface Ended {
+  readonly code: number | null
+  readonly stdout: string
+  readonly stderr: string
+}
+
+t.test('the strowger command', async t => {
+  const w = await world(t)
+  const folder = mkdtempSync(join(tmpdir(), 'strowger-cli-'))
+  t.teardown(() => rmSync(folder, { recursive: true, force: true }))
+  const strowger = (args: string[], data_dir = w.data_dir): Promise<Ended> =>
+    new Promise(resolve => {
+      const env = {
+        PATH: process.env['PATH'] ?? '',
+        STROWGER_DATA: data_dir,
+        STROWGER_HTTP_PORT: new URL(w.base_url).port,
+      }
+      const child = execFile('bin/strowger', args, { env, timeout: 40_000 }, (_error, stdout, stderr) =>
+        resolve({ code: child.exitCode, stdout, stderr }),
+      )
+    })
+
+  t.test('a call is placed and followed, its ladder is drawn, and its script replays the same', async t => {
+    const placed = await strowger(['call', '+2348030000008', '--markup', '<Response><Pause length="1"/></Response>'])
+    t.equal(placed.code, 0, placed.stderr)
+    t.match(placed.stdout, /in-progress\n.*completed\n/)
+    const sid = /CA[0-9a-f]{32}/.exec(placed.stdout)?.[0] ?? ''
+    const ladder = await strowger(['ladder', sid])
+    t.match(ladder.stdout, /<-+ INVITE[\s\S]*200 INVITE -+>[\s\S]*<-+ BYE/)
+    const replayed = await strowger(['replay', sid])
+    t.equal(replayed.code, 0, replayed.stdout + replayed.stderr)
+    t.match((await strowger(['call', '+2348030000002'])).stdout, /busy/)
+    t.match(await strowger(['ladder', 'CA00']), { code: 1, stderr: /there is no call CA00/ })
+  })
+
+  t.test('carriers are added, listed, disabled and removed', async t => {
+    const added = await strowger([
+      ...['carriers', 'add', 'Lagos Telecom', '--source', '203.0.113.0/24', '--target', 'sip:198.51.100.1'],
+      ...['--route', '234:5:120', '--route', 'any', '--codecs', 'pcma,pcmu'],
+    ])
+    t.equal(added.code, 0, added.stderr)
+    const id = added.stdout.trim()
+    const listed = JSON.parse((await strowger(['carriers', 'list', '--json'])).stdout)
+    t.match(
+      listed.find((carrier: { id: string }) => carrier.id === id),
+      {
+        name: 'Lagos Telecom',
+        codecs: ['PCMA', 'PCMU'],
+        sources: ['203.0.113.0/24'],
+        targets: [{ sip_uri: 'sip:198.51.100.1', transport: 'udp', priority: 1 }],
+        routes: [
+          { prefix: '', priority: 10, cost_minor: 0 },
+          { prefix: '234', priority: 5, cost_minor: 120 },
+        ],
+      },
+    )
+    t.equal((await strowger(['carriers', 'disable', id])).code, 0)
+    t.match((await strowger(['carriers', 'list'])).stdout, /Lagos Telecom \(disabled\)/)
+    t.equal((await strowger(['carriers', 'remove', id])).code, 0)
+    t.match(await strowger(['carriers', 'remove', id]), { code: 1, stderr: new RegExp(id) })
+    t.match(await strowger(['carriers', 'add', 'x', '--source', 'nowhere']), { code: 1, stderr: /CIDR/ })
+  })
+
+  t.test('a rate list is imported whole, or refused with every line that is wrong', async t => {
+    const good = await strowger(['rates', 'import', 'fixtures/rates/standard.csv'])
+    t.match(good, { code: 0, stdout: /: 5 rates/ }, good.stderr)
+    const bad = await strowger(['rates', 'import', 'fixtures/rates/broken.csv'])
+    t.equal(bad.code, 1)
+    for (const line of [3, 4, 5, 6, 7, 8]) t.match(bad.stderr, new RegExp(`^fixtures/rates/broken.csv:${line}: `, 'm'))
+    t.equal((await w.state.db.selectFrom('price_book').select('id').execute()).length, 1)
+    t.match(await strowger(['rates', 'import', 'nothing.csv']), { code: 1, stderr: /nothing.csv cannot be read/ })
+  })
+
+  t.test('a backup of the running platform is restored elsewhere with its keys and accounts', async t => {
+    const archive = join(folder, 'backup.tar.gz')
+    t.equal((await strowger(['backup', archive])).code, 0)
+    t.match(await strowger(['backup', archive]), { code: 1, stderr: /exists already/ })
+    t.match(await strowger(['restore', archive]), { code: 1, stderr: /the platform runs/ })
+    const elsewhere = join(folder, 'data')
+    const restored = await strowger(['restore', archive], elsewhere)
+    t.equal(restored.code, 0, restored.stderr)
+    const made = JSON.parse((await strowger(['bootstrap', '--json'], elsewhere)).stdout)
+    t.match(made, { account_sid: w.account_sid, auth_token: w.auth_token, project_id: w.project_id })
+    t.match(await strowger(['restore', archive], elsewhere), { code: 1, stderr: /--replace/ })
+    t.equal((await strowger(['restore', archive, '--replace'], elsewhere)).code, 0)
+    t.match(await strowger(['restore', 'package.json'], join(folder, 'other')), { code: 1, stderr: /no backup/ })
+    t.notOk(existsSync(join(folder, 'other', 'strowger.sqlite')))
+  })
+
+  t.test('an unknown command or option is answered with the help', async t => {
+    t.match(await strowger(['fly']), { code: 1, stderr: /unknown command 'fly'[\s\S]*Usage: strowger/ })
+    t.match((await strowger(['--help'])).stdout, /backup[\s\S]*restore/)
+  })
+})
