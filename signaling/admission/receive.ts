@@ -10,6 +10,7 @@ import type { Context } from '../b2bua/context.ts'
 import { InboundCall, type Plan } from '../b2bua/inbound-call.ts'
 import type { LegPolicy } from '../b2bua/media.ts'
 import { carrierPolicy, deliveryHops, hostOf, type Outgoing, ownTargets, trunkPolicy } from '../b2bua/routes.ts'
+import { intervalTooSmall } from '../b2bua/session-timer.ts'
 import type { InboundInvite } from '../drachtio/types.ts'
 import { customHeaders } from '../scripts/children.ts'
 import type { DigestAuthenticator } from '../trunks/digest.ts'
@@ -54,6 +55,11 @@ export async function receiveInvite(ctx: Context, digest: DigestAuthenticator, i
   if (!ctx.media.connected) return refuse(ctx, invite, 'media_unavailable')
   const asked = read(peer, invite)
   if (asked.max_forwards <= 0) return refuse(ctx, invite, 'too_many_hops')
+  const min_se = intervalTooSmall(invite)
+  if (min_se !== null) {
+    invite.refuse(422, { headers: { 'Min-SE': min_se } })
+    return
+  }
   const offer = offerOf(invite)
   if (offer === 'malformed') {
     ctx.metrics.refusals.inc({ reason: 'no_common_codec' })

@@ -44,6 +44,7 @@ export abstract class Call {
   #limit: Timer | null = null
   #money: Timer | null = null
   #ringing = false
+  #runs = 0
   readonly #mediaWatchers = new Set<(event: MediaEvent) => void>()
   readonly #endListeners: ((ending: Ending) => void)[] = []
 
@@ -61,10 +62,15 @@ export abstract class Call {
   /** Legs that live now, for what concerns all of them. */
   protected abstract legs(): Leg[]
   /** What is not a leg: hunts, scripts, children. */
-  protected abstract stop(final: Ending): void
+  protected abstract stop(bye_reason: string | null): void
   /** Codecs and packets of both legs, for the CDR. */
   protected abstract mediaSummary(): object | null
   protected abstract pddMs(): number | null
+
+  /** Number of the next script run on this call, from 1. */
+  nextRun(): number {
+    return ++this.#runs
+  }
 
   get ended(): boolean {
     return this.#ending !== null
@@ -219,8 +225,9 @@ export abstract class Call {
     this.row = { ...this.row, status: final.status, sip_code: final.sip_code, duration_seconds }
     this.refusing(final, headers)
     const legs = this.legs()
-    this.stop(final)
-    await Promise.all(legs.map(leg => leg.end(passedReason(headers) ?? final.bye_reason)))
+    const bye_reason = passedReason(headers) ?? final.bye_reason
+    this.stop(bye_reason)
+    await Promise.all(legs.map(leg => leg.end(bye_reason)))
     await this.#writes
     await this.#finish(final, ended_ms, duration_seconds)
     await this.session.release()

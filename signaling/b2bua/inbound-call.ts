@@ -75,9 +75,9 @@ export class InboundCall extends Call {
     return legs
   }
 
-  protected stop(final: Ending): void {
+  protected stop(bye_reason: string | null): void {
     this.#script?.legEnded()
-    void this.#hunt?.end(final.bye_reason)
+    void this.#hunt?.end(bye_reason)
   }
 
   protected mediaSummary(): object | null {

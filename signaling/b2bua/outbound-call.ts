@@ -107,9 +107,9 @@ export class OutboundCall extends Call {
     return this.#leg ? [this.#leg] : []
   }
 
-  protected stop(final: Ending): void {
+  protected stop(bye_reason: string | null): void {
     this.#script?.legEnded()
-    void this.#hunt?.end(final.bye_reason)
+    void this.#hunt?.end(bye_reason)
   }
 
   protected mediaSummary(): object | null {

@@ -32,7 +32,7 @@ export async function fetchDocument(http: Http, command: Fetch): Promise<Fetched
     signal,
   })
   remember(http, command, reply)
-  return { type: 'fetched', id: command.id, result: resultOf(reply) }
+  return { type: 'fetched', id: command.id, result: resultOf(command, reply) }
 }
 
 /** A request whose reply means nothing. It outlives the script: nothing of it is owed to anybody. */
@@ -51,12 +51,14 @@ export async function sendCallback(http: Http, command: Callback): Promise<void>
   remember(http, command, reply)
 }
 
-function resultOf(reply: VoiceReply): Fetched['result'] {
+function resultOf(command: Fetch, reply: VoiceReply): Fetched['result'] {
   if (!reply.ok) return { ok: false, number: reply.number, detail: reply.detail }
+  // What left has our parameters in its query and no user info; relative URLs start from what the document asked for.
+  const final_url = reply.redirects === 0 ? command.url : reply.url
   const header = reply.headers['content-type'] ?? ''
   const content_type = header.split(';')[0]?.trim().toLowerCase() ?? ''
-  if (content_type.startsWith('audio/')) return { ok: true, text: '', content_type, final_url: reply.url }
-  return { ok: true, text: decode(reply.body, header), content_type, final_url: reply.url }
+  if (content_type.startsWith('audio/')) return { ok: true, text: '', content_type, final_url }
+  return { ok: true, text: decode(reply.body, header), content_type, final_url }
 }
 
 /** Charset of the header, else of the XML declaration, else UTF-8; bytes that fit none become U+FFFD. */

@@ -12,6 +12,7 @@ import type {
   Step,
   Target,
 } from '../../markup/interpreter/types.ts'
+import { eventLine, startLine } from '../../markup/replay/replay.ts'
 import type { PlaySource } from '../../media/protocol/schema.ts'
 import type { Call } from '../b2bua/call.ts'
 import type { Leg } from '../b2bua/leg.ts'
@@ -22,6 +23,7 @@ import { fetchDocument, sendCallback } from './documents.ts'
 import { Player } from './player.ts'
 import { Recorder } from './recorder.ts'
 import { Referrals } from './referrals.ts'
+import { RunLog } from './run-log.ts'
 import { Streams } from './streams.ts'
 
 /** What a script begins with. */
@@ -70,6 +72,7 @@ export class Script {
   #waiting: Script | null = null
   #again: Timer | null = null
   readonly #abort = new AbortController()
+  readonly #log: RunLog
   readonly #queue: Event[] = []
   #run: Run | null = null
   #stepping = false
@@ -82,6 +85,8 @@ export class Script {
     this.host = host
     this.#entry = entry
     this.cookies = cookies
+    const { ctx, sid, log } = host.call
+    this.#log = new RunLog(ctx.config.data_dir, `${sid}-${host.call.nextRun()}`, log)
     const emit = (event: Event): void => this.emit(event)
     this.#player = new Player(host, emit)
     this.#recorder = new Recorder(host, emit)
@@ -123,7 +128,7 @@ export class Script {
       },
       siprec_connectors: [],
     }
-    this.#take(start(facts))
+    this.#take(facts, start(facts))
   }
 
   /** New instructions for a live call. False when the script is over. */
@@ -228,13 +233,19 @@ export class Script {
     this.#stepping = true
     try {
       for (let next = this.#queue.shift(); next && this.#run && !this.#done; next = this.#queue.shift())
-        this.#apply(step(this.#run, next))
+        this.#stepped(next, step(this.#run, next))
     } finally {
       this.#stepping = false
     }
   }
 
-  #take(begun: Step): void {
+  #stepped(event: Event, result: Step): void {
+    if (result.unexpected === null) this.#log.add(eventLine(event, result))
+    this.#apply(result)
+  }
+
+  #take(facts: StartFacts, begun: Step): void {
+    this.#log.add(startLine(facts, begun))
     this.#stepping = true
     try {
       this.#apply(begun)

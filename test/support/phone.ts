@@ -1,0 +1,129 @@
+import { createHash } from 'node:crypto'
+import { createSocket } from 'node:dgram'
+import type { Test } from 'tap'
+
+/** The least of a SIP phone on a UDP socket, for what SIPp cannot say: it knows one digest algorithm and hides nonces. */
+export interface Phone {
+  uri(called: string): string
+  invite(options: { called: string; caller: string; cseq: number; authorization?: string }): Promise<Answer>
+  bye(cseq: number): Promise<Answer>
+  /** The same phone with another call. */
+  anew(): Phone
+}
+
+export interface Answer {
+  readonly status: number
+  readonly headers: readonly string[]
+}
+
+export async function openPhone(t: Test, at: { host: string; port: number; local_ip: string }): Promise<Phone> {
+  const socket = createSocket('udp4')
+  await new Promise<void>(resolve => socket.bind(0, at.local_ip, resolve))
+  t.teardown(() => socket.close())
+  const finals = new Map<string, (answer: Answer) => void>()
+  socket.on('message', bytes => {
+    const [head = ''] = bytes.toString().split('\r\n\r\n')
+    const [first = '', ...headers] = head.split('\r\n')
+    const status = Number(/^SIP\/2\.0 (\d{3})/.exec(first)?.[1] ?? 0)
+    const branch = /branch=([^;\s]+)/.exec(headers.find(line => /^via:/i.test(line)) ?? '')?.[1] ?? ''
+    if (status < 200) return
+    finals.get(branch)?.({ status, headers })
+    finals.delete(branch)
+  })
+  const local = `${at.local_ip}:${socket.address().port}`
+  let count = 0
+
+  const call = (): Phone => {
+    const call_id = `phone-${Math.random().toString(36).slice(2)}`
+    let to = ''
+    let caller = ''
+    let target = ''
+    const send = (text: string): void => socket.send(text, at.port, at.host)
+    const request = (
+      method: string,
+      uri: string,
+      cseq: number,
+      more: readonly string[],
+      body = '',
+    ): Promise<Answer> => {
+      const branch = `z9hG4bK${Math.random().toString(36).slice(2)}${count++}`
+      const lines = [
+        `${method} ${uri} SIP/2.0`,
+        `Via: SIP/2.0/UDP ${local};branch=${branch};rport`,
+        `From: <sip:${caller}@${at.local_ip}>;tag=phone`,
+        `To: ${to}`,
+        `Call-ID: ${call_id}`,
+        `CSeq: ${cseq} ${method}`,
+        `Contact: <sip:phone@${local}>`,
+        'Max-Forwards: 70',
+        ...more,
+        `Content-Length: ${body.length}`,
+      ]
+      return new Promise(resolve => {
+        finals.set(branch, answer => {
+          const answered_to =
+            answer.headers
+              .find(line => /^to:/i.test(line))
+              ?.slice(3)
+              .trim() ?? to
+          if (method === 'INVITE') {
+            const contact = answer.headers.find(line => /^contact:/i.test(line))
+            target = /<([^>]+)>/.exec(contact ?? '')?.[1] ?? uri
+            const ok = answer.status < 300
+            const ack = lines.map(line =>
+              line.replace(/^CSeq: (\d+) INVITE/, 'CSeq: $1 ACK').replace(/^To: .*/, `To: ${answered_to}`),
+            )
+            ack[0] = `ACK ${ok ? target : uri} SIP/2.0`
+            if (ok) ack[1] = `Via: SIP/2.0/UDP ${local};branch=z9hG4bKack${count++};rport`
+            ack[ack.length - 1] = 'Content-Length: 0'
+            send(`${ack.filter(line => !/^(authorization|content-type):/i.test(line)).join('\r\n')}\r\n\r\n`)
+            if (ok) to = answered_to
+          }
+          resolve(answer)
+        })
+        send(`${lines.join('\r\n')}\r\n\r\n${body}`)
+      })
+    }
+    const uri = (called: string): string => `sip:${called}@${at.host}:${at.port}`
+    return {
+      uri,
+      invite(options) {
+        caller = options.caller
+        to = `<${uri(options.called)}>`
+        const more = [
+          ...(options.authorization ? [`Authorization: ${options.authorization}`] : []),
+          'Content-Type: application/sdp',
+        ]
+        return request('INVITE', uri(options.called), options.cseq, more, sdpOf(at.local_ip))
+      },
+      bye: cseq => request('BYE', target, cseq, []),
+      anew: call,
+    }
+  }
+  return call()
+}
+
+const sdpOf = (address: string): string =>
+  ['v=0', `o=phone 1 1 IN IP4 ${address}`, 's=-', `c=IN IP4 ${address}`, 't=0 0', 'm=audio 40000 RTP/AVP 0', ''].join(
+    '\r\n',
+  )
+
+/** The value of an Authorization header (RFC 7616 §3.4), written down here anew so that it proves something. */
+export function digestAnswer(facts: {
+  algorithm: 'MD5' | 'SHA-256'
+  username: string
+  password: string
+  realm: string
+  nonce: string
+  nc: string
+  uri: string
+}): string {
+  const hash = (text: string): string =>
+    createHash(facts.algorithm === 'MD5' ? 'md5' : 'sha256')
+      .update(text)
+      .digest('hex')
+  const ha1 = hash(`${facts.username}:${facts.realm}:${facts.password}`)
+  const ha2 = hash(`INVITE:${facts.uri}`)
+  const response = hash(`${ha1}:${facts.nonce}:${facts.nc}:cnonce:auth:${ha2}`)
+  return `Digest username="${facts.username}", realm="${facts.realm}", nonce="${facts.nonce}", uri="${facts.uri}", response="${response}", algorithm=${facts.algorithm}, qop=auth, nc=${facts.nc}, cnonce="cnonce"`
+}

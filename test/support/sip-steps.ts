@@ -1,0 +1,74 @@
+/** Steps of SIPp scenarios within a dialog, beside those of sipp.ts: what a caller sends after its call was answered. */
+
+const cdata = (text: string): string => `<![CDATA[\n${text}\n]]>`
+
+export const audioSdp = (
+  options: { version?: number; direction?: string; payloads?: string; maps?: string } = {},
+): string =>
+  `v=0
+o=peer 53655765 ${options.version ?? 1} IN IP[local_ip_type] [local_ip]
+s=-
+c=IN IP[media_ip_type] [local_ip]
+t=0 0
+m=audio [rtp_port] RTP/AVP ${options.payloads ?? '0 8 101'}
+${options.maps ?? 'a=rtpmap:0 PCMU/8000\na=rtpmap:8 PCMA/8000\na=rtpmap:101 telephone-event/8000\na=fmtp:101 0-15'}
+a=${options.direction ?? 'sendrecv'}`
+
+interface Body {
+  readonly type: string
+  readonly text: string
+}
+
+const tail = (body: Body | undefined): string =>
+  body ? `Content-Type: ${body.type}\nContent-Length: [len]\n\n${body.text}` : 'Content-Length: 0\n'
+
+/** A request of the caller in its dialog; `cseq` must grow. */
+export const inDialog = (method: string, cseq: number, options: { headers?: string; body?: Body } = {}): string =>
+  `<send retrans="500">${cdata(`${method} [next_url] SIP/2.0
+Via: SIP/2.0/[transport] [local_ip]:[local_port];branch=[branch]
+[routes]
+From: <sip:[from]@[local_ip]:[local_port]>;tag=[pid]peer[call_number]
+[last_To:]
+Call-ID: [call_id]
+CSeq: ${cseq} ${method}
+Contact: <sip:peer@[local_ip]:[local_port];transport=[transport]>
+Max-Forwards: 70${options.headers ? `\n${options.headers}` : ''}
+${tail(options.body)}`)}</send>`
+
+export const reInvite = (cseq: number, sdp: string, headers?: string): string =>
+  inDialog('INVITE', cseq, { ...(headers ? { headers } : {}), body: { type: 'application/sdp', text: sdp } })
+
+export const ackOf = (cseq: number, sdp?: string): string =>
+  `<send>${cdata(`ACK [next_url] SIP/2.0
+Via: SIP/2.0/[transport] [local_ip]:[local_port];branch=[branch]
+[routes]
+From: <sip:[from]@[local_ip]:[local_port]>;tag=[pid]peer[call_number]
+[last_To:]
+Call-ID: [call_id]
+CSeq: ${cseq} ACK
+Max-Forwards: 70
+${tail(sdp === undefined ? undefined : { type: 'application/sdp', text: sdp })}`)}</send>`
+
+/** An INVITE without an offer: the callee makes one, the ACK answers it (RFC 3264 §5). */
+export const lateInvite = (headers = ''): string =>
+  `<send retrans="500">${cdata(`INVITE sip:[service]@[remote_ip]:[remote_port] SIP/2.0
+Via: SIP/2.0/[transport] [local_ip]:[local_port];branch=[branch]
+From: <sip:[from]@[local_ip]:[local_port]>;tag=[pid]peer[call_number]
+To: <sip:[service]@[remote_ip]:[remote_port]>
+Call-ID: [call_id]
+CSeq: 1 INVITE
+Contact: <sip:peer@[local_ip]:[local_port];transport=[transport]>
+Max-Forwards: 70${headers ? `\n${headers}` : ''}
+Content-Length: 0
+`)}</send>`
+
+/** Takes a provisional answer that wants a PRACK, and keeps its RSeq. */
+export const reliableProvisional = (status: number): string =>
+  `<recv response="${status}" rrs="true"><action><ereg regexp="[0-9]+" search_in="hdr" header="RSeq:" check_it="true" assign_to="rseq"/></action></recv>`
+
+export const prack = (cseq: number): string => inDialog('PRACK', cseq, { headers: 'RAck: [$rseq] 1 INVITE' })
+
+/** Takes an answer only when its body or headers fit. */
+export const answerWith = (status: number, pattern: string, where: 'body' | 'msg' = 'msg'): string =>
+  `<recv response="${status}" rrs="true"><action><ereg regexp="${pattern}" search_in="${where}" check_it="true" assign_to="seen"/></action></recv>
+<nop><action><log message="[$seen]"/></action></nop>`
