@@ -5,7 +5,7 @@ import type { Attribute, Element, Fault, Place } from '../interpreter/types.ts'
 export const LIMITS = { bytes: 65_536, verbs: 100, depth: 5, ssml_depth: 32 } as const
 
 /** The library cannot be stopped inside a chunk: after a fault at most this much is read in vain. */
-const CHUNK_CHARACTERS = 2048
+const CHUNK_CHARACTERS = 256
 
 export type Parsed = { readonly ok: true; readonly root: Element } | { readonly ok: false; readonly fault: Fault }
 
