@@ -65,8 +65,8 @@ export class TimerWheel {
   }
 
   /**
-   * As `after`, at a moment of the monotonic clock: chains of repetitions count from the moment that was meant, not from
-   * the one at which a busy process got round to it.
+   * As `after`, at a moment of the monotonic clock: chains of repetitions count from the moment that was meant, not
+   * from the one at which a busy process got round to it.
    */
   at(due_ms: number, run: () => void): WheelTimer {
     return this.after(due_ms - this.#clock.monotonic_ms(), run)

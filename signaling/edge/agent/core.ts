@@ -112,6 +112,7 @@ export class AgentCore {
     if (this.legs.get(leg.id) === leg) this.legs.delete(leg.id)
     leg.ending = true
     leg.session?.timer.cancel()
+    leg.expiry?.cancel()
     leg.session = undefined
     leg.answer?.resend?.cancel()
     leg.answer?.deadline.cancel()

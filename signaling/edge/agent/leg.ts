@@ -26,6 +26,8 @@ export class Leg implements Hold {
   /** Our 2xx that waits for its ACK. */
   answer: UnacknowledgedAnswer | undefined = undefined
   session: SessionTimer | undefined = undefined
+  /** End of a subscription that is not refreshed. */
+  expiry: WheelTimer | undefined = undefined
   /** Last SDP that we sent, kept while a session timer may need it. */
   sdp = ''
   /** BYE was sent or received: nothing new may start. */

@@ -12,7 +12,7 @@ import { addBody, addContacts, addOwnHeaders, fromValue, withRealHost } from './
 import type { AgentCore } from './core.ts'
 import { dialogId, Leg, type PendingClient } from './leg.ts'
 import { armAfterResponse } from './session-timer.ts'
-import { textFor } from './uas.ts'
+import { subscribed, textFor } from './uas.ts'
 
 // Requests of applications, and the network's answers to them (drachtio-control-protocol.md §10, §11, §12).
 
@@ -469,6 +469,9 @@ export class ClientSide {
     } else if (pending.method === 'SUBSCRIBE' && status < 300 && !pending.in_dialog) {
       const made = this.#legFor(pending, response, from, sent)
       made.state = 'confirmed'
+      subscribed(this.#core, made, response.get('expires') ?? headerOf(sent.text, 'Expires'))
+    } else if (leg?.kind === 'subscribe' && pending.method === 'SUBSCRIBE' && status < 300) {
+      subscribed(this.#core, leg, response.get('expires') ?? headerOf(sent.text, 'Expires'))
     } else if (leg && pending.method === 'UPDATE' && status < 300) leg.dialog.refreshTarget(response, from, false)
     else if (leg && pending.method === 'NOTIFY' && leg.kind === 'subscribe') {
       const state = headerOf(sent.text, 'Subscription-State') ?? ''

@@ -301,7 +301,10 @@ export class ServerSide {
     } else if (success && leg && request.method === 'UPDATE') {
       leg.dialog.refreshTarget(request, received.source, received.protocol === 'udp')
     } else if (leg && endsSubscription(request) && leg.kind === 'subscribe') this.#core.dropLeg(leg)
-    else if (success && leg?.kind === 'subscribe') leg.state = 'confirmed'
+    else if (success && leg?.kind === 'subscribe' && request.method === 'SUBSCRIBE') {
+      leg.state = 'confirmed'
+      subscribed(this.#core, leg, draft.get('expires') ?? request.get('expires'))
+    }
     if (request.toTag === '') this.#routes.answered(received.source.host, status)
   }
 
@@ -513,6 +516,10 @@ export class ServerSide {
     if (method === 'REGISTER' && request.lines('contact').includes('*') && request.get('expires') !== '0') {
       return { status: 400, headers: [] }
     }
+    if (method === 'INVITE' && this.#core.legs.has(dialogId(request.callId, request.fromTag))) {
+      // Another INVITE without a To tag for a call that is up: none of ours to merge (RFC 3261 §8.2.2.2).
+      return { status: 491, headers: [] }
+    }
     // Only a call is carried on by what stands behind us; other requests end here whatever hops they have left.
     if (method === 'INVITE' && request.maxForwards === 0) return { status: 483, headers: [] }
     const unsupported = request.list('require').filter(tag => !this.#core.settings.supported.has(tag.toLowerCase()))
@@ -565,6 +572,11 @@ export class ServerSide {
   }
 
   #finish(pending: PendingServer): void {
+    if (pending.update) {
+      // The INVITE ended first; an UPDATE in it can no longer be answered by its transaction id.
+      pending.update.respond(draftResponse(pending.update.request, 500, ''), 500)
+      pending.update = undefined
+    }
     pending.deadline?.cancel()
     this.#stopReliable(pending)
     this.#core.servers.delete(pending.id)
@@ -592,6 +604,14 @@ function requires(command: CommandMessage, tag: string): boolean {
         .split(/\s*,\s*/)
         .includes(tag),
   )
+}
+
+/** A subscription without a refresh ends by itself, some time after it has expired (RFC 6665 §4.1.2.4). */
+export function subscribed(core: AgentCore, leg: Leg, expires: string | undefined): void {
+  const { wheel } = core.stack.transactions
+  leg.expiry?.cancel()
+  const seconds = parseDigits(expires ?? '3600', 2 ** 31) ?? 3_600
+  leg.expiry = wheel.after(seconds * 1000 + core.patience_ms, () => core.dropLeg(leg))
 }
 
 function endsSubscription(request: SipMessage): boolean {

@@ -122,10 +122,10 @@ export class Call {
           return draft
         },
         {
-          response: response => {
+          response: (response, from) => {
             if (response.status < 200) return
             if (method === 'INVITE' && response.status < 300) {
-              dialog.refreshTarget(response, { host: '', port: 0 }, false)
+              dialog.refreshTarget(response, from, false)
               this.#sendAck(dialog, seq, response)
             }
             resolve(response)

@@ -11,16 +11,16 @@ import {
   ListenError,
   type TracedMessage,
 } from '../../../signaling/edge/index.ts'
-import { selfSignedCertificate } from '../../../signaling/edge/transport/certificate.ts'
 import { UserAgent } from '../../../signaling/edge/useragent/user-agent.ts'
 import { fastClock } from './fast-clock.ts'
 import { ALL_VERBS, type Robot, startRobot } from './robot.ts'
+import { testTls } from './test-tls.ts'
 
 // What the transcripts do not show: RFC rules that the reference lacks, other transports, faults and limits. Real
 // sockets throughout; an application on the raw control link answers.
 
 const SDP = 'v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r\nm=audio 4000 RTP/AVP 0\r\n'
-const tls = selfSignedCertificate(['127.0.0.1', 'localhost'], 30, Date.now())
+const tls = await testTls()
 
 interface World {
   readonly edge: Edge

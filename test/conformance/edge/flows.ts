@@ -1,5 +1,5 @@
-import { selfSignedCertificate } from '../../../signaling/edge/transport/certificate.ts'
 import type { ReplayOptions } from './replay.ts'
+import { testTls } from './test-tls.ts'
 
 // Where a transcript needs a special set-up, and where the edge does better than the reference on purpose. The
 // decisions are in docs/decisions/0100 to 0107.
@@ -19,7 +19,7 @@ export const SKIPPED: Readonly<Record<string, string>> = {
 const T1_50: ReplayOptions = { speed: 1, edge: { timers: { t1: 50, t2: 400, t4: 500 } } }
 // The recorder's machine was quick; a busy one must not reach the grace of lost applications.
 const CUT: ReplayOptions = { cut: ['ctl1'], edge: { limits: { failures: 1_000_000, orphan_grace_ms: 600_000 } } }
-const tls = selfSignedCertificate(['127.0.0.1', 'localhost'], 30, Date.now())
+const tls = await testTls()
 
 const DUPLICATE_ACK = 'ACKs that answer repetitions, or failures, are absorbed (decision 0103)'
 const FORK = 'a second fork is acknowledged with its own tag and hung up (decision 0103)'
