@@ -29,9 +29,14 @@ export interface Gathered {
 const DEFAULT_COUNTRY = 'NG'
 
 /** Reads the facts. Everything is read now, so that a change is in effect for the next call. */
-export function gather(query: Query, request: AdmissionRequest, steady_ms: number): Gathered {
-  const project = readProject(query, request.project_id)
-  const { trunk, subtrunk } = readTrunks(query, request)
+export function gather(query: Query, given: AdmissionRequest, steady_ms: number): Gathered {
+  const project = readProject(query, given.project_id)
+  const named = readTrunks(query, given)
+  const { trunk } = named
+  const subtrunk = named.subtrunk ?? (trunk ? shareOf(query, given, trunk) : null)
+  // A peer authenticates as its trunk; whose share of it a call uses, its number tells.
+  const request: AdmissionRequest =
+    subtrunk && !named.subtrunk ? { ...given, service: { type: 'subtrunk', id: text(subtrunk, 'id') } } : given
   const subaccount_id = trunk ? textOrNull(trunk, 'subaccount_id') : null
   const subaccount = subaccount_id === null ? null : one(query('select * from subaccount where id = ?', subaccount_id))
   const policies = readPolicies(query, request, trunk, subtrunk)
@@ -121,6 +126,19 @@ function readTrunks(
           ),
         )
   return { trunk: trunk ?? (trunk_id === null ? null : gone(trunk_id)), subtrunk }
+}
+
+const SHARES = `select s.* from subtrunk s where s.trunk_id = ? and s.status <> 'released' and (
+    exists (select 1 from delegation d where d.subtrunk_id = s.id and d.status <> 'detaching'
+      and d."start" <= ? and d."end" >= ? and length(d."start") = length(?))
+    or exists (select 1 from number n where n.e164 = ? and n.route_kind = 'subtrunk' and n.route_id = s.id)) limit 1`
+
+/** The subtrunk that the trunk's own number is delegated or routed to: the caller's outwards, the called one inwards. */
+function shareOf(query: Query, request: AdmissionRequest, trunk: Row): Row | null {
+  const own = request.part === 'inbound' ? request.called : request.caller
+  const country = textOrNull(trunk, 'country') ?? DEFAULT_COUNTRY
+  const e164 = /^\+[0-9]+$/.test(own) ? own : parseNumber(own, country)?.e164
+  return e164 === undefined ? null : one(query(SHARES, text(trunk, 'id'), e164, e164, e164, e164))
 }
 
 // A service that was deleted between the INVITE and now: its row is gone, and a gone service refuses new calls.

@@ -12,7 +12,10 @@ export interface AdmissionRequest {
   readonly part: 'outbound' | 'inbound' | 'on_net'
   readonly node_id: string
   readonly project_id: string
-  /** Outbound and on_net: the peer's trunk or subtrunk, or the voice service. Inbound: what the number is routed to. */
+  /**
+   * Outbound and on_net: the peer's trunk, or the voice service. Inbound: what the number is routed to. A trunk stands
+   * for its subtrunk too: the one that its number (the caller's outwards, the called one inwards) is delegated to.
+   */
   readonly service: Readonly<{ type: ServiceType; id: string }>
   /** As given: national formats of the trunk's country are understood. */
   readonly called: string

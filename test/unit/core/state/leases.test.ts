@@ -342,6 +342,36 @@ t.test('a trunk with numbers of its own presents only those, a subtrunk only wha
   t.equal((await takeAdmission(w.state.db, w.request({ service }))).admitted, true)
 })
 
+t.test('a call of the trunk with a delegated number is a call of the subtrunk, both ways', async t => {
+  const w = await world(t)
+  const subtrunk = await w.subtrunk({ concurrency: 1 })
+  await w.number('+2342010000077')
+  await w.state.db
+    .insertInto('delegation')
+    .values({
+      id: 'del_1',
+      block_id: 'blk_1',
+      subtrunk_id: subtrunk,
+      start: '+2342010000070',
+      end: '+2342010000079',
+      size: 10,
+      status: 'applied',
+      assigned_at: new Date(NOW_MS).toISOString(),
+      assigned_by: 'test',
+    })
+    .execute()
+  t.match(await takeAdmission(w.state.db, w.request({ caller: '02010000077' })), {
+    admitted: true,
+    subtrunk_id: subtrunk,
+  })
+  t.equal(reasonOf(await takeAdmission(w.state.db, w.request({ caller: '+2342010000077' }))), 'concurrency_exceeded')
+  const inbound = { part: 'inbound', called: '+2342010000077', caller: '+2348031234567', offer: null } as const
+  t.equal(reasonOf(await takeAdmission(w.state.db, w.request(inbound))), 'concurrency_exceeded')
+  t.match(await takeAdmission(w.state.db, w.request()), { admitted: true, subtrunk_id: null }, 'other numbers are not')
+  await w.state.db.updateTable('subtrunk').set({ status: 'disabled', concurrency: null }).execute()
+  t.equal(reasonOf(await takeAdmission(w.state.db, w.request(inbound))), 'subtrunk_disabled')
+})
+
 t.test('a dry run decides the same and leaves no trace in the state', async t => {
   const w = await world(t)
   await w.trunk({ concurrency: 1 })
