@@ -84,8 +84,8 @@ const healthy = (w: World, trunk_id: string, count: number) =>
     return rows.filter(row => row.state === 'healthy').length === count
   })
 
-const waiting = (t: Test, steps: readonly string[], rtp_port = RTP_PORT + 2) =>
-  sipp(t, { steps, local_ip: TARGET, keys: { rtp_port }, calls: 2 })
+const waiting = (t: Test, steps: readonly string[], rtp_port = RTP_PORT + 2, calls = 2) =>
+  sipp(t, { steps, local_ip: TARGET, keys: { rtp_port }, calls })
 
 /** A target that answers, and hangs up when it is told to. */
 const answers = [
@@ -301,6 +301,7 @@ t.test('between two legs', async t => {
     t.ok((await failing.done).ok)
     t.ok((await taking.done).ok)
     const call = await lastCall(w)
+    await endOf(w, call.sid)
     const attempts = await w.state.db
       .selectFrom('call_attempt')
       .selectAll()
@@ -330,7 +331,7 @@ t.test('between two legs', async t => {
   })
 
   t.test('a redirect is followed to a target of the trunk, and nowhere else', async t => {
-    const taking = await waiting(t, untilBye)
+    const taking = await waiting(t, untilBye, RTP_PORT + 2, 1)
     const moved = (contact: string) => [
       receive.request('INVITE'),
       callee.respond(302, 'Moved').replace(/Contact: .*/, `Contact: <${contact}>`),

@@ -1,0 +1,164 @@
+import t from 'tap'
+import { until } from '../support/wait.ts'
+import { webServer } from '../support/web.ts'
+import { type World, world } from '../support/world.ts'
+
+// Documents that put several calls together: dialled children, whispers, rooms, queues. The far ends are the sandbox
+// carrier's; who is joined to whom is told by its tones and by the callbacks.
+
+const SANDBOX = '+234803000'
+const QUIET = `${SANDBOX}0008`
+const BUSY = `${SANDBOX}0002`
+const RINGS = `${SANDBOX}0003`
+const SHORT = `${SANDBOX}0006`
+
+const say = (text: string): string => `<Response><Say>${text}</Say></Response>`
+
+const metric = async (w: World, name: string): Promise<number> => {
+  const text = await (await fetch(`${w.base_url}/metrics`)).text()
+  return Number(new RegExp(`^${name}\\S* (\\S+)$`, 'm').exec(text)?.[1] ?? Number.NaN)
+}
+
+t.test('documents that join calls', async t => {
+  const w = await world(t)
+  const create = async (to: string, form: Record<string, string>): Promise<string> => {
+    const { status, body } = await w.voice('POST', '/Calls.json', { To: to, From: w.numbers[0] ?? '', ...form })
+    if (status !== 201 && status !== 200) throw new Error(JSON.stringify(body))
+    return body.sid
+  }
+  const childrenOf = (sid: string) =>
+    w.state.db.selectFrom('call').selectAll().where('parent_call_sid', '=', sid).orderBy('position').execute()
+
+  t.test('Dial rings several at once: the first to answer wins, the others are canceled', async t => {
+    const web = await webServer(t, { '/after': '<Response><Hangup/></Response>' })
+    const markup = `<Response><Dial action="${web.url}/after"><Number>${RINGS}</Number><Number>${SHORT}</Number></Dial></Response>`
+    const sid = await create(QUIET, { InlineMarkup: markup })
+    const after = await web.seen('/after')
+    t.match(Object.fromEntries(after.fields), { DialCallStatus: 'completed', DialBridged: 'true' })
+    await w.ended(sid)
+    const children = await childrenOf(sid)
+    t.match(
+      children.map(child => [child.to_number, child.status, child.direction]),
+      [
+        [RINGS, 'canceled', 'outbound-dial'],
+        [SHORT, 'completed', 'outbound-dial'],
+      ],
+    )
+  })
+
+  t.test('a child that is busy, one that is not answered in time, and one that may not be called', async t => {
+    const web = await webServer(t, {
+      '/busy': `<Response><Dial action="${'/late'}" timeout="5"><Number>${RINGS}</Number></Dial></Response>`,
+      '/late': `<Response><Dial action="${'/bad'}"><Number>12</Number></Dial></Response>`,
+      '/bad': '<Response><Hangup/></Response>',
+    })
+    const markup = `<Response><Dial action="${web.url}/busy"><Number>${BUSY}</Number></Dial></Response>`
+    const sid = await create(QUIET, { InlineMarkup: markup })
+    t.match(Object.fromEntries((await web.seen('/busy')).fields), {
+      DialCallStatus: 'busy',
+      DialSipResponseCode: '486',
+    })
+    t.match(Object.fromEntries((await web.seen('/late')).fields), { DialCallStatus: 'no-answer' })
+    t.match(Object.fromEntries((await web.seen('/bad')).fields), { DialCallStatus: 'failed' })
+    t.match(await w.ended(sid), { status: 'completed' })
+  })
+
+  t.test('a whisper is heard by the called side before the bridge, and may turn the call down', async t => {
+    const web = await webServer(t, {
+      '/whisper': '<Response><Pause length="1"/><Hangup/></Response>',
+      '/after': '<Response><Hangup/></Response>',
+    })
+    const number = `<Number url="${web.url}/whisper">${QUIET}</Number>`
+    const sid = await create(QUIET, {
+      InlineMarkup: `<Response><Dial action="${web.url}/after">${number}</Dial></Response>`,
+    })
+    const whisper = Object.fromEntries((await web.seen('/whisper')).fields)
+    t.match(whisper, { ParentCallSid: sid, Direction: 'outbound-dial', CallStatus: 'in-progress' })
+    t.match(Object.fromEntries((await web.seen('/after')).fields), {
+      DialCallStatus: 'completed',
+      DialBridged: 'false',
+    })
+    await w.ended(sid)
+  })
+
+  t.test('a dialled pair is recorded on two channels', async t => {
+    const web = await webServer(t, { '/after': '<Response><Hangup/></Response>' })
+    const markup = `<Response><Dial action="${web.url}/after" record="record-from-answer-dual"><Number>${SHORT}</Number></Dial></Response>`
+    const sid = await create(QUIET, { InlineMarkup: markup })
+    const after = Object.fromEntries((await web.seen('/after')).fields)
+    t.match(after, { DialCallStatus: 'completed', RecordingSid: /^RE/ })
+    await w.ended(sid)
+    const recording = await until('the recording is there', async () => {
+      const { body } = await w.voice('GET', `/Calls/${sid}/Recordings.json`)
+      return body.recordings[0]
+    })
+    t.equal(recording.sid, after['RecordingSid'])
+    const { bytes } = await w.voice('GET', `/Recordings/${recording.sid}.wav`)
+    t.equal(bytes.readUInt16LE(22), 2, 'channels of the file')
+  })
+
+  t.test('a conference of three: it starts with the second, and the host ends it for all', async t => {
+    const web = await webServer(t, { '/events': '', '/wait': say('please wait') })
+    const room = (attributes: string): string =>
+      `<Response><Dial><Conference statusCallback="${web.url}/events" statusCallbackEvent="start end join leave" waitUrl="${web.url}/wait" ${attributes}>room</Conference></Dial></Response>`
+    const events = (): string[] =>
+      web.requests
+        .filter(request => request.path === '/events')
+        .map(request => Object.fromEntries(request.fields)['StatusCallbackEvent'] ?? '')
+    const host = await create(QUIET, { InlineMarkup: room('endConferenceOnExit="true"') })
+    await web.seen('/wait')
+    const guests = [
+      await create(QUIET, { InlineMarkup: room('') }),
+      await create(QUIET, { InlineMarkup: room('muted="true"') }),
+    ]
+    await until('three have joined', () => events().filter(event => event === 'participant-join').length === 3)
+    t.equal(await metric(w, 'strowger_conferences'), 1)
+    t.ok(events().includes('conference-start'))
+    await w.voice('POST', `/Calls/${host}.json`, { Status: 'completed' })
+    for (const guest of guests) t.match(await w.ended(guest), { status: 'completed' })
+    await until('the room has ended', () => events().includes('conference-end'))
+    t.equal(await metric(w, 'strowger_conferences'), 0)
+  })
+
+  t.test('a caller in a queue hears its place, is taken by an agent, and is told when the agent has gone', async t => {
+    const web = await webServer(t, {
+      '/wait': say('you are next'),
+      '/left': '<Response><Hangup/></Response>',
+      '/agent-done': '<Response><Hangup/></Response>',
+    })
+    const caller = await create(QUIET, {
+      InlineMarkup: `<Response><Enqueue waitUrl="${web.url}/wait" action="${web.url}/left">support</Enqueue></Response>`,
+    })
+    t.match(Object.fromEntries((await web.seen('/wait')).fields), {
+      QueuePosition: '1',
+      CurrentQueueSize: '1',
+      QueueSid: /^QU/,
+    })
+    t.equal(await metric(w, 'strowger_queued_callers'), 1)
+    const agent = await create(SHORT, {
+      InlineMarkup: `<Response><Dial action="${web.url}/agent-done"><Queue>support</Queue></Dial></Response>`,
+    })
+    t.match(Object.fromEntries((await web.seen('/left')).fields), { QueueResult: 'bridged' })
+    t.match(await w.ended(caller), { status: 'completed' })
+    t.match(await w.ended(agent), { status: 'completed' })
+    t.equal(await metric(w, 'strowger_queued_callers'), 0)
+  })
+
+  t.test('a live call is given another document, and the one that ran is cut', async t => {
+    const web = await webServer(t, { '/next': '<Response><Hangup/></Response>' })
+    const sid = await create(QUIET, { InlineMarkup: '<Response><Pause length="60"/></Response>' })
+    await until('it talks', async () => (await w.voice('GET', `/Calls/${sid}.json`)).body.status === 'in-progress')
+    await w.voice('POST', `/Calls/${sid}.json`, { Url: `${web.url}/next` })
+    t.match(Object.fromEntries((await web.seen('/next')).fields), { CallSid: sid, CallStatus: 'in-progress' })
+    t.match(await w.ended(sid), { status: 'completed' })
+  })
+
+  t.test('afterwards nothing is left', async t => {
+    await until(
+      'idle',
+      async () => (await metric(w, 'strowger_live_calls')) === 0 && (await metric(w, 'strowger_media_legs')) === 0,
+    )
+    t.equal(await metric(w, 'strowger_media_listeners'), 0)
+    t.same(await w.state.db.selectFrom('lease').select('call_sid').where('ended_at', 'is', null).execute(), [])
+  })
+})
