@@ -22,7 +22,7 @@ async function connected(t: Test): Promise<{ edge: Edge; srf: Srf; port: number 
   const edge = await createEdge({ listeners: LISTENERS, control: { host: '127.0.0.1', port: 0, secret: 'cymru' } })
   const srf = new Srf()
   srf.on('error', () => undefined)
-  srf.connect({ host: '127.0.0.1', port: edge.control.port, secret: 'cymru' })
+  void srf.connect({ host: '127.0.0.1', port: edge.control.port, secret: 'cymru' })
   await once(srf as unknown as NodeJS.EventEmitter, 'connect')
   t.teardown(() => {
     srf.disconnect()
