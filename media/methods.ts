@@ -4,6 +4,7 @@ import type { CodecName, MethodName, MethodParams, MethodRefusal, MethodResult }
 import type { ClientSessions } from './session/client-sessions.ts'
 import type { Conferences } from './session/conferences.ts'
 import type { Leg } from './session/leg.ts'
+import type { OpenFiles } from './session/open-files.ts'
 import { promptRate } from './session/plan.ts'
 import type { BrowserTransports } from './webrtc/browser-transports.ts'
 
@@ -16,6 +17,7 @@ export interface MethodContext {
   readonly transcode: readonly CodecName[]
   readonly max_sessions: number
   readonly conferences: Conferences
+  readonly files: OpenFiles
   readonly browsers: BrowserTransports
   /** Ports of our own servers: media sent to them would be an attack on ourselves. */
   readonly reserved: { readonly address: string; readonly ports: readonly number[] }
@@ -242,10 +244,13 @@ export const methods: { readonly [M in MethodName]: Method<M> } = {
     return {}
   }),
 
-  async 'record.inspect'({ file }, { sessions }) {
+  async 'record.inspect'({ file }, { sessions, files }) {
     const outside = sessions.recorder.outside(file)
-    const inspected = outside || sessions.recorder.writes(file) ? null : await inspectRecording(file)
-    return inspected ?? refuse('file_refused', outside ?? 'the file is missing, no WAV file, or still being written')
+    if (outside !== null) return refuse('file_refused', outside)
+    if (sessions.recorder.writes(file)) return refuse('file_refused', 'the file is being written')
+    // A recording of a client that is gone may still be on its way to the disk.
+    await files.closed(file)
+    return (await inspectRecording(file)) ?? refuse('file_refused', 'the file is missing or no WAV file')
   },
 }
 

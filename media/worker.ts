@@ -18,6 +18,7 @@ import type { MethodName } from './protocol/schema.ts'
 import { type Peer, serveProtocol } from './server.ts'
 import { ClientSessions, type Shared } from './session/client-sessions.ts'
 import { Conferences } from './session/conferences.ts'
+import { OpenFiles } from './session/open-files.ts'
 import { createBrowserTransports } from './webrtc/browser-transports.ts'
 
 export interface MediaWorkerOptions {
@@ -95,6 +96,7 @@ export async function createMediaWorker(options: MediaWorkerOptions): Promise<Me
     clock,
     connectWebSocket: options.connectWebSocket,
     conferences: new Conferences(engine),
+    files: new OpenFiles(),
   }
   const context = {
     worker_id: `media_${randomBytes(6).toString('hex')}`,
@@ -102,6 +104,7 @@ export async function createMediaWorker(options: MediaWorkerOptions): Promise<Me
     transcode: codecs,
     max_sessions: options.max_sessions ?? 10_000,
     conferences: shared.conferences,
+    files: shared.files,
     browsers: createBrowserTransports(clock),
     reserved: { address: options.host, ports: options.reserved_ports },
   }

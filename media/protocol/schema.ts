@@ -197,8 +197,8 @@ export const METHODS = {
     ['leg_unknown', 'offer_missing', 'no_common_codec', 'srtp_required'],
   ),
   /**
-   * A first offer, or a re-offer with the o= version raised when anything changed (RFC 3264 §8). `prefer_leg` puts in front
-   * what that leg has settled, or what its offer that waits for an answer allows.
+   * A first offer, or a re-offer with the o= version raised when anything changed (RFC 3264 §8). `prefer_leg` puts in
+   * front what that leg has settled, or what its offer that waits for an answer allows.
    */
   'leg.local_offer': method(
     Type.Object({ leg_id: Id, prefer_leg: Type.Optional(Id), direction: Type.Optional(Direction) }, closed),

@@ -9,6 +9,7 @@ import type { PreparedBrowser } from '../webrtc/browser-transports.ts'
 import type { Conferences } from './conferences.ts'
 import { Leg } from './leg.ts'
 import { Negotiation } from './negotiation.ts'
+import type { OpenFiles } from './open-files.ts'
 import { Recorder } from './recorder.ts'
 
 /** What all clients of a worker share. */
@@ -23,6 +24,7 @@ export interface Shared {
   readonly clock: Clock
   readonly connectWebSocket: ConnectWebSocket
   readonly conferences: Conferences
+  readonly files: OpenFiles
 }
 
 interface CallSession {
@@ -43,7 +45,7 @@ export class ClientSessions {
   constructor(shared: Shared, emit: (event: ProtocolEvent) => void) {
     this.#shared = shared
     this.#emit = emit
-    this.recorder = new Recorder(shared.data_dir, shared.nativeId, ended => emit({ event: 'record.ended', ...ended }))
+    this.recorder = new Recorder(shared, ended => emit({ event: 'record.ended', ...ended }))
   }
 
   get sessionCount(): number {

@@ -3,6 +3,7 @@ import { dirname, resolve, sep } from 'node:path'
 import type { MediaEvent, Session } from '../../native/index.ts'
 import type { EventFields, MethodParams } from '../protocol/schema.ts'
 import type { Leg } from './leg.ts'
+import type { OpenFiles } from './open-files.ts'
 
 export type RecordRequest = MethodParams<'record.start'>
 export type RecordEnded = EventFields<'record.ended'>
@@ -28,10 +29,15 @@ export class Recorder {
   readonly #byId = new Map<string, Recording>()
   readonly #byNative = new Map<string, Recording>()
   readonly #nativeId: () => string
+  readonly #files: OpenFiles
 
-  constructor(data_dir: string, nativeId: () => string, onEnded: (ended: RecordEnded) => void) {
-    this.#data_dir = data_dir
-    this.#nativeId = nativeId
+  constructor(
+    shared: { readonly data_dir: string; readonly nativeId: () => string; readonly files: OpenFiles },
+    onEnded: (ended: RecordEnded) => void,
+  ) {
+    this.#data_dir = shared.data_dir
+    this.#nativeId = shared.nativeId
+    this.#files = shared.files
     this.#onEnded = onEnded
   }
 
@@ -45,7 +51,7 @@ export class Recorder {
 
   /** Why a file may not be written, or null: it must be new, and inside the data folder. */
   refuseFile(file: string): string | null {
-    return this.outside(file) ?? (existsSync(file) ? 'the file exists already' : null)
+    return this.outside(file) ?? (existsSync(file) || this.#files.has(file) ? 'the file exists already' : null)
   }
 
   outside(file: string): string | null {
@@ -71,6 +77,7 @@ export class Recorder {
     }
     this.#byId.set(request.recording_id, recording)
     this.#byNative.set(recording.native_id, recording)
+    this.#files.begin(request.file)
     if (request.beep) left.beep(BEEP, () => this.#begin(recording))
     else this.#begin(recording)
   }
@@ -144,6 +151,7 @@ export class Recorder {
     recording.over = true
     this.#byId.delete(recording.request.recording_id)
     this.#byNative.delete(recording.native_id)
+    this.#files.end(recording.request.file)
     this.#onEnded(ended)
   }
 }

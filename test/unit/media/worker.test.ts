@@ -1,6 +1,11 @@
+import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
+import { once } from 'node:events'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { connectMedia } from '../../../media/protocol/client.ts'
 import type { PlaySource } from '../../../media/protocol/schema.ts'
@@ -153,6 +158,32 @@ t.test('tones, prompts, speech and silence are played one after the other, and t
   t.ok(levelDbm0(speech) > -35, 'speech can be heard')
   t.ok((heardSpan(heard)?.to_ms ?? 0) > 1500)
   t.equal(w.events('play.ended').filter(({ play_id }) => play_id === 'list').length, 1)
+  await client.request('session.close', { session_id })
+})
+
+t.test('an MP3 is fetched by URL and heard; one that is missing is told and the next is played', async t => {
+  const mp3 = readFileSync(
+    fileURLToPath(new URL('../../../../fixtures/audio/tone-1000hz-stereo-44100.mp3', import.meta.url)),
+  )
+  const server = createServer((request, response) => {
+    if (request.url === '/tone.mp3') response.writeHead(200, { 'content-type': 'audio/mpeg' }).end(mp3)
+    else response.writeHead(404).end()
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => server.close())
+  const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const session_id = await w.session()
+  const peer = await w.peer({ codec: 'PCMA' })
+  const { leg_id } = await w.answeredLeg(session_id, peer)
+  const sources = ['/none.mp3', '/tone.mp3'].map(path => ({ kind: 'url' as const, url: `${base}${path}` }))
+  await client.request('play.start', { leg_id, play_id: 'mp3', sources, loop: 1 })
+  const ended = await w.event('play.ended', ({ play_id }) => play_id === 'mp3')
+  t.match(ended, { reason: 'finished', failures: [{ index: 0, reason: 'fetch_failed', detail: /404/ }] })
+  const heard = peer.audio()
+  t.ok(Math.abs(heard.length / 8 - 2040) < 100, `2 s lasted ${heard.length / 8} ms`)
+  const middle = heard.subarray(4000, 12_000)
+  t.equal(strongestHz(middle), 1000)
+  t.ok(Math.abs(toneLevelDbm0(middle, 1000) + 9.9) < 1, 'at the level of the file')
   await client.request('session.close', { session_id })
 })
 
@@ -313,6 +344,9 @@ t.test('a dual recording has the caller left and the called right, aligned, with
   const bytes = readFileSync(file)
   t.equal(ended.bytes, bytes.length)
   t.equal(ended.sha256, createHash('sha256').update(bytes).digest('hex'))
+  const sox = spawnSync('sox', ['--i', file], { encoding: 'utf8' })
+  t.match(sox.stdout, /Channels\s+: 2[\s\S]*Sample Rate\s+: 8000/, 'sox reads it')
+  t.equal(sox.stderr, '', 'and has no complaint')
   const wav = readWavFile(file)
   t.equal(wav.channels.length, 2)
   t.ok(Math.abs(wav.duration_ms - 1500) < 120, `1.5 s lasted ${wav.duration_ms} ms`)

@@ -334,6 +334,55 @@ t.test('every good fixture gets an answer that can be read again, every bad one 
   }
 })
 
+t.test('browsers are answered as an ICE-lite end that waits for DTLS, on one port, with their own numbers', async t => {
+  const browser = { ice_ufrag: 'ours', ice_pwd: 'secret', fingerprint: 'AB:CD' }
+  const side = own({ policy: policy({ codecs: ['OPUS', 'PCMU'], security: 'dtls_srtp' }), browser })
+  const rows: [file: string, formats: string, event: number | null, ufrag: string][] = [
+    ['chromium', '111 110', 110, 'EsAw'],
+    ['firefox', '109', null, '58b99ead'],
+  ]
+  for (const [file, formats, event, ice_ufrag] of rows) {
+    const text = readFileSync(new URL(`browser/${file}.sdp`, FIXTURES), 'utf8')
+    const { local, settled } = answered(text, side)
+    const written = writeSdp(local)
+    t.match(written, `m=audio 20000 UDP/TLS/RTP/SAVPF ${formats}\r\n`, file)
+    for (const attribute of [
+      'ice-lite',
+      'group:BUNDLE 0',
+      'mid:0',
+      'rtcp-mux',
+      'setup:passive',
+      'ice-ufrag:ours',
+      'ice-pwd:secret',
+      'fingerprint:sha-256 AB:CD',
+      'candidate:1 1 UDP 2130706431 203.0.113.77 20000 typ host',
+      'sendrecv',
+    ])
+      t.ok(written.includes(`\r\na=${attribute}\r\n`), `${file}: ${attribute}`)
+    t.equal(settled.hold, false, '0.0.0.0 is no hold here')
+    t.equal(settled.telephone_event?.send ?? null, event)
+    t.match(settled.dtls, { ice_ufrag, algorithm: 'sha-256', setup: 'actpass' })
+    t.equal(settled.encoder.fec, true)
+    t.match(readOffer(parsed(text), policy()), { refused: 'no_common_codec' }, 'not for a telephone’s leg')
+  }
+})
+
+t.test('our offer to a browser is answered by one that begins DTLS, and by no other', async t => {
+  const browser = { ice_ufrag: 'ours', ice_pwd: 'secret', fingerprint: 'AB:CD' }
+  const side = own({ policy: policy({ codecs: ['OPUS', 'PCMU'], security: 'dtls_srtp' }), browser })
+  const { local, continuity } = makeOffer(side, NO_CONTINUITY, [])
+  const theirs = readFileSync(new URL('browser/chromium.sdp', FIXTURES), 'utf8')
+    .replaceAll('111', '96')
+    .replace('a=setup:actpass', 'a=setup:active')
+  t.match(readAnswer(parsed(theirs), local, side, continuity), { codec: 'OPUS', remote: { rtcp_mux: true } })
+  for (const [from, to] of [
+    ['a=setup:active', 'a=setup:passive'],
+    ['a=rtcp-mux\r\n', ''],
+    ['UDP/TLS/RTP/SAVPF', 'RTP/AVP'],
+  ] as const)
+    t.match(readAnswer(parsed(theirs.replace(from, to)), local, side, continuity), { refused: 'srtp_required' }, from)
+})
+
 const anyOffer = fc
   .record({
     statics: fc.subarray([0, 3, 8, 9, 18]),
