@@ -116,7 +116,8 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
   const originator = new Originator(ctx)
   const commands = new CommandTaker(ctx, originator)
 
-  // The SIP server has dropped, or will drop, every dialog of a lost link, and the worker every session: their calls end.
+  // The SIP server has dropped, or will drop, every dialog of a lost link, and the worker every session: their calls
+  // end.
   const unlink = sip.onLink(up => {
     if (up) commands.look()
     else endAll(calls, 'node_lost', log)
@@ -187,7 +188,9 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
   }
 }
 
-/** A node that says it is ready can take a call; one whose links do not come up starts all the same, and refuses calls. */
+/**
+ * A node that says it is ready can take a call; one whose links do not come up starts all the same, and refuses calls.
+ */
 async function ready({ sip, media, clock }: NodeOptions): Promise<void> {
   const deadline_ms = clock.monotonic_ms() + READY_LIMIT_MS
   while ((!sip.connected || !media.connected) && clock.monotonic_ms() < deadline_ms)

@@ -5,7 +5,8 @@ import type { CallCommandTable, Db, State, Trx } from './index.ts'
 export type CallCommand = Selectable<CallCommandTable>
 
 /**
- * Takes what is waiting for this node: originates of calls that nobody has taken (at most `originates`; they become this
+ * Takes what is waiting for this node: originates of calls that nobody has taken (at most `originates`; they become
+ * this
  * node's), and commands for calls that it runs. In order of id.
  */
 export async function claimCommands(

@@ -56,7 +56,8 @@ export const signalingNodes = (db: Db | Trx): Promise<NodeRow[]> =>
   db.selectFrom('node').selectAll().where('kind', '=', 'signaling').execute()
 
 /**
- * Ends the calls of signaling nodes without a heartbeat for 15 s and forgets the nodes. `dead` names nodes that are known
+ * Ends the calls of signaling nodes without a heartbeat for 15 s and forgets the nodes. `dead` names nodes that are
+ * known
  * to be gone already (a predecessor on this machine whose process is no more). Returns the sids of the calls ended.
  */
 export async function endCallsOfLostNodes(

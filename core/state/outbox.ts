@@ -11,7 +11,10 @@ import { iso } from '../runtime/clock.ts'
 import { newId } from '../runtime/ids.ts'
 import type { CallTable, OutboxTable, Trx } from './index.ts'
 
-/** Callbacks that nobody waits for become rows in the transaction of what they tell of; the control process delivers them. */
+/**
+ * Callbacks that nobody waits for become rows in the transaction of what they tell of; the control process delivers
+ * them.
+ */
 
 export const callFactsOf = (
   row: Selectable<CallTable>,
@@ -29,7 +32,10 @@ export const callFactsOf = (
   sip: request.sip ?? null,
 })
 
-/** Tells the call's status callback URL of `event`, when there is one and the event was asked for. True when a row was made. */
+/**
+ * Tells the call's status callback URL of `event`, when there is one and the event was asked for. True when a row was
+ * made.
+ */
 export async function enqueueStatusCallback(
   trx: Trx,
   row: Selectable<CallTable>,

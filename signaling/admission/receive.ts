@@ -19,7 +19,9 @@ import type { AdmissionOutcome, AdmissionRequest } from './gate.ts'
 import { endUnplaced } from './originate.ts'
 import { hopsToWorld, keepDecision, limitsOf } from './place.ts'
 
-/** INVITEs from the network: who sends them, what they ask for, whether it is admitted, and the call that comes of it. */
+/**
+ * INVITEs from the network: who sends them, what they ask for, whether it is admitted, and the call that comes of it.
+ */
 
 type Peer =
   | { readonly kind: 'trunk'; readonly trunk: TrunkConfig }

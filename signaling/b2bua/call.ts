@@ -19,14 +19,18 @@ import type { Context } from './context.ts'
 import type { Leg } from './leg.ts'
 import type { MediaEvent, MediaSession } from './media.ts'
 
-/** How often an end that the state could not take is tried again: running calls must not depend on storage (threats §2.6). */
+/**
+ * How often an end that the state could not take is tried again: running calls must not depend on storage (threats
+ * §2.6).
+ */
 const WRITE_RETRIES = 8
 const DEAD_AFTER_MS = 60_000
 /** How much of the paid time must be left when more is bought. */
 const EXTEND_BEFORE_SECONDS = 5
 
 /**
- * One call and all that it holds: rows, legs, media, timers, slots. It is the owner of all of it, and `end` is the one way
+ * One call and all that it holds: rows, legs, media, timers, slots. It is the owner of all of it, and `end` is the one
+ * way
  * out: whatever happens, it runs once and leaves nothing behind.
  */
 export abstract class Call {
@@ -276,7 +280,9 @@ export abstract class Call {
   }
 }
 
-/** Cause values of a peer's Reason header pass to the other leg (RFC 3326); its text, which may name hosts, does not. */
+/**
+ * Cause values of a peer's Reason header pass to the other leg (RFC 3326); its text, which may name hosts, does not.
+ */
 export function passedReason(headers: Readonly<Record<string, string>>): string | null {
   const given = headers['reason'] ?? headers['Reason'] ?? ''
   const causes = [...given.matchAll(/(Q\.850|SIP)\s*;\s*cause\s*=\s*(\d{1,3})/gi)].slice(0, 2)

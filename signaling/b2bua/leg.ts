@@ -206,7 +206,10 @@ export class Leg {
     this.listener.ended(this, { cause, headers: {} })
   }
 
-  /** Re-INVITE and UPDATE: every offer that we can answer is answered; a refused one leaves all as it was (RFC 3261 §14.2). */
+  /**
+   * Re-INVITE and UPDATE: every offer that we can answer is answered; a refused one leaves all as it was (RFC 3261
+   * §14.2).
+   */
   async #reoffered(request: InboundRequest): Promise<void> {
     const min_se = intervalTooSmall(request)
     if (min_se !== null) return request.respond(422, { headers: { 'Min-SE': min_se } })

@@ -32,8 +32,10 @@ export function intervalTooSmall(request: SipRequest): string | null {
 }
 
 /**
- * Headers of our 2xx (RFC 4028 §9): the refresher that the request chose stays; when it chose none the caller refreshes if
- * it can, else we do. A peer without the extension gets a timer of ours all the same: a call whose peer vanished must end.
+ * Headers of our 2xx (RFC 4028 §9): the refresher that the request chose stays; when it chose none the caller
+ * refreshes if
+ * it can, else we do. A peer without the extension gets a timer of ours all the same: a call whose peer vanished must
+ * end.
  */
 export function answerHeaders(request: SipRequest): Record<string, string> {
   const wanted = readSessionExpires(header(request, 'session-expires', 'x'))

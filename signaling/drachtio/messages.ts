@@ -55,7 +55,10 @@ export const challengeHeaders = (challenges: readonly string[]): Record<string, 
 
 const oneLine = (value: string): string => value.replace(/[\r\n\0]+/g, ' ').trim()
 
-/** A code that the library does not know is sent as the x00 of its class, as its receiver would read it (RFC 3261 §8.1.3.2). */
+/**
+ * A code that the library does not know is sent as the x00 of its class, as its receiver would read it (RFC 3261
+ * §8.1.3.2).
+ */
 export const sendableStatus = (status: number): number =>
   statusTexts[status] ? status : Math.trunc(status / 100) * 100
 

@@ -48,7 +48,9 @@ export interface InboundRequest extends SipRequest {
   respond(status: number, options?: ResponseOptions): void
 }
 
-/** What a peer sends within a dialog. An ACK wants no answer. `unsolicited`: the SIP server ended the dialog by itself. */
+/**
+ * What a peer sends within a dialog. An ACK wants no answer. `unsolicited`: the SIP server ended the dialog by itself.
+ */
 export type DialogHandler = (
   request: InboundRequest,
   facts: { readonly unsolicited: boolean; readonly reason: string | null },
@@ -96,7 +98,9 @@ export type InviteResult =
   | { readonly kind: 'failed'; readonly detail: string; readonly link_lost: boolean }
 
 export interface OutboundInvite {
-  /** Until the final answer. May be called before the INVITE has left; then it never leaves, or is cancelled at once. */
+  /**
+   * Until the final answer. May be called before the INVITE has left; then it never leaves, or is cancelled at once.
+   */
   cancel(headers?: Headers): void
   readonly result: Promise<InviteResult>
 }

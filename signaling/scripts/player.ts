@@ -4,7 +4,10 @@ import type { Leg } from '../b2bua/leg.ts'
 import { type MediaEvent, MediaRefusal } from '../b2bua/media.ts'
 import type { ScriptHost } from './script.ts'
 
-/** What the media worker plays at once: sources in a row, so many times. `items[i]` is the item that source i came from. */
+/**
+ * What the media worker plays at once: sources in a row, so many times. `items[i]` is the item that source i came
+ * from.
+ */
 interface Segment {
   readonly sources: PlaySource[]
   readonly items: number[]

@@ -15,7 +15,9 @@ interface Sent {
   timer: Timer
 }
 
-/** REFER both ways on one script's leg: ours with what its NOTIFYs say, theirs with the NOTIFYs that we owe (RFC 3515). */
+/**
+ * REFER both ways on one script's leg: ours with what its NOTIFYs say, theirs with the NOTIFYs that we owe (RFC 3515).
+ */
 export class Referrals {
   readonly #host: ScriptHost
   readonly #emit: (event: Event) => void

@@ -19,7 +19,8 @@ const PERIOD_MS = 30_000
 const MISSES_UNTIL_DEGRADED = 2
 
 /**
- * OPTIONS keep-alives to every enabled target, each 30 s with jitter (design section 4). A degraded target is tried last,
+ * OPTIONS keep-alives to every enabled target, each 30 s with jitter (design section 4). A degraded target is tried
+ * last,
  * never left out.
  */
 export class TargetHealth {
@@ -105,7 +106,8 @@ export class TargetHealth {
       try {
         const uri = targetUri(target.uri, target.transport)
         const answer = await sip.request({ method: 'OPTIONS', uri, headers: { Accept: 'application/sdp' } })
-        // Answers that the SIP server makes up for silence have no source. Any answer of the target itself means: alive.
+        // Answers that the SIP server makes up for silence have no source. Any answer of the target itself means:
+        // alive.
         if (answer.source.port !== 0 && answer.source.address !== '') {
           code = answer.status
           address = answer.source.address

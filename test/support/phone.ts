@@ -2,7 +2,9 @@ import { createHash } from 'node:crypto'
 import { createSocket } from 'node:dgram'
 import type { Test } from 'tap'
 
-/** The least of a SIP phone on a UDP socket, for what SIPp cannot say: it knows one digest algorithm and hides nonces. */
+/**
+ * The least of a SIP phone on a UDP socket, for what SIPp cannot say: it knows one digest algorithm and hides nonces.
+ */
 export interface Phone {
   uri(called: string): string
   invite(options: { called: string; caller: string; cseq: number; authorization?: string }): Promise<Answer>

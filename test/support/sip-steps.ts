@@ -1,4 +1,6 @@
-/** Steps of SIPp scenarios within a dialog, beside those of sipp.ts: what a caller sends after its call was answered. */
+/**
+ * Steps of SIPp scenarios within a dialog, beside those of sipp.ts: what a caller sends after its call was answered.
+ */
 
 const cdata = (text: string): string => `<![CDATA[\n${text}\n]]>`
 
