@@ -66,6 +66,9 @@ static void statistics() {
   check::ok(s.take(1, static_cast<uint16_t>(top + 20001), ts, 8000, now, true) == V::fresh, "two in a row after a leap are believed");
   check::equal(s.lost(), lost, "and the leap is no loss");
   check::ok(s.take(2, 5, ts, 8000, now, true) == V::fresh && s.ssrc_changes() == 1, "another SSRC begins anew");
+  ReceiveStats edge;
+  edge.take(1, 1000, 0, 8000, 0, true);
+  check::ok(edge.take(1, 937, 0, 8000, 0, true) == V::reordered && edge.take(1, 936, 0, 8000, 0, true) == V::doubtful, "63 behind is late, 64 behind is doubted");
   ReceiveStats j;
   now = 0;
   for (uint32_t i = 0; i < 1000; ++i) j.take(1, static_cast<uint16_t>(i), i * 160, 8000, now + i * 20'000 + (i % 2) * 10'000, true);

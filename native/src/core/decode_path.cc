@@ -8,10 +8,11 @@ namespace media {
 
 void ComfortNoise::fill(int16_t* out, int samples) {
   // The level is in -dBov: 0 is a square wave of full scale. Uniform noise of amplitude a has a / sqrt 3 as its root mean square.
-  const int amplitude = static_cast<int>(32767 * std::pow(10.0, -level_ / 20.0) * 1.73);
+  // Nobody's quiet room is louder than -20 dBov: a peer that asks for more does not get to shout.
+  const int amplitude = static_cast<int>(32767 * std::pow(10.0, -std::max(level_, 20) / 20.0) * 1.73);
   for (int i = 0; i < samples; ++i) {
     random_ = random_ * 1664525u + 1013904223u;
-    out[i] = static_cast<int16_t>(std::clamp(static_cast<int>(random_ >> 16) * 2 * amplitude / 65536 - amplitude, -32768, 32767));
+    out[i] = static_cast<int16_t>((static_cast<int>(random_ >> 16) - 32768) * amplitude / 32768);
   }
 }
 
@@ -77,7 +78,8 @@ void DecodePath::insert(uint16_t seq, uint32_t ts, CodecId codec, bool comfort_n
 
 int DecodePath::ahead_ms() const {
   if (!codec_ || held_ == 0) return 0;
-  return static_cast<int32_t>(newest_ts_ - expected_ts_) * 1000 / codec_->clock_rate + frame_ms_;
+  const int64_t units = static_cast<int32_t>(newest_ts_ - expected_ts_);
+  return static_cast<int>(std::clamp<int64_t>(units * 1000 / codec_->clock_rate, -10'000, 10'000)) + frame_ms_;
 }
 
 /** Begins when the oldest packet has waited for the target. */
@@ -163,7 +165,7 @@ bool DecodePath::pull(int16_t* out, uint64_t now_us) {
       const int clock = codec_ ? codec_->clock_rate : 8000;
       if (gap >= clock / 100 && gap < clock * 2) {
         // The numbering goes on but time has passed: a pause of the sender.
-        const int ms = std::min<int>(20, gap * 1000 / clock);
+        const int ms = static_cast<int>(std::min<int64_t>(20, int64_t{gap} * 1000 / clock));
         fill(ms, nullptr);
         expected_ts_ += static_cast<uint32_t>(ms * clock / 1000);
         continue;

@@ -76,7 +76,7 @@ ReceiveStats::Verdict ReceiveStats::take(uint32_t ssrc, uint16_t seq, uint32_t t
       max_seq_ = seq;
       seen_ = ahead < 64 ? (seen_ << ahead) | 1 : 1;
       has_bad_ = false;
-    } else if (ahead > 0xffff - 64) {
+    } else if (ahead > 0xffff - 63) {
       const uint64_t bit = uint64_t{1} << static_cast<uint16_t>(max_seq_ - seq);
       if (seen_ & bit) return Verdict::duplicate;
       seen_ |= bit;
