@@ -10,6 +10,8 @@ import type { RateLimit } from './http/rate-limit.ts'
 import { type HttpServer, serveHttp } from './http/server.ts'
 import type { Services, Settings } from './http/services.ts'
 import { referencePages } from './openapi/pages.ts'
+import { sessionAuthentication } from './session/cookie.ts'
+import { CONSOLE_ROUTES } from './session/index.ts'
 import { V1_ROUTES } from './v1/index.ts'
 import { voiceHandler } from './voice/dispatch.ts'
 import { VOICE_ROUTES } from './voice/index.ts'
@@ -42,6 +44,7 @@ export async function startControl(options: ControlOptions): Promise<HttpServer>
     check_replies,
     authenticate: bearerAuthentication(services),
   }
+  const session = sessionAuthentication(services)
   const reference = referencePages(V1_ROUTES, services)
   const v1Handler = apiHandler(v1, services)
   const openApi = reference['/v1/openapi.json']
@@ -52,6 +55,12 @@ export async function startControl(options: ControlOptions): Promise<HttpServer>
         '/v1': ctx => (openApi && ctx.path === '/v1/openapi.json' ? openApi(ctx as never) : v1Handler(ctx)),
         '/2010-04-01': voiceHandler({ routes: VOICE_ROUTES, rate_limit, check_replies }, services),
         ...generalHandlers(services),
+        // The console reads and writes through the same routes, as the member who is signed in.
+        '/console/api/v1': apiHandler({ ...v1, prefix: '/console/api/v1', authenticate: session }, services),
+        '/console/api': apiHandler(
+          { ...v1, prefix: '/console/api', routes: CONSOLE_ROUTES, authenticate: session },
+          services,
+        ),
       },
     },
     services,

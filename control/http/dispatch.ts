@@ -40,6 +40,8 @@ export interface Api {
 }
 
 export const MAX_JSON_BYTES = 256 * 1024
+/** Attempts to sign in from one address: each costs a password hash. */
+const STRANGERS: RateLimit = { burst: 30, per_second: 1 }
 
 type Context = ParameterizedContext
 
@@ -47,6 +49,7 @@ type Context = ParameterizedContext
 export function apiHandler(api: Api, services: Services): (ctx: Context) => Promise<void> {
   const matcher = matcherOf(api)
   const limiter = createRateLimiter(api.rate_limit)
+  const strangers = createRateLimiter(STRANGERS)
   return async ctx => {
     const request_id = newId.request()
     ctx.set('X-Request-ID', request_id)
@@ -65,7 +68,11 @@ export function apiHandler(api: Api, services: Services): (ctx: Context) => Prom
       const route = found.value
       const caller = await api.authenticate(ctx.req, route)
       if (isRefusal(caller)) return caller
-      const rate = limiter.take(caller.id, services.clock.monotonic_ms(), services.clock.now())
+      const rate = (route.anonymous ? strangers : limiter).take(
+        caller.id,
+        services.clock.monotonic_ms(),
+        services.clock.now(),
+      )
       ctx.set(rate.headers)
       if (!rate.allowed) return refuse('rate_limited', { value: 'of this credential' }, { headers: rate.headers })
       return handle(ctx, { api, services, route, caller, request_id, params: found.params })
@@ -139,8 +146,8 @@ interface ReadRequest {
 async function requestOf(ctx: Context, route: Route): Promise<ReadRequest | Refusal> {
   const body = route.method === 'get' ? undefined : await bodyOf(ctx, route)
   if (isRefusal(body)) return body
-  const key =
-    route.method === 'get' ? undefined : idempotencyKeyOf(header(ctx, 'idempotency-key'), route.idempotent === true)
+  const given = route.method === 'get' || route.idempotent === false ? undefined : header(ctx, 'idempotency-key')
+  const key = idempotencyKeyOf(given, route.idempotent === true)
   if (isRefusal(key)) return key
   const if_match = route.if_match === undefined ? null : ifMatchOf(header(ctx, 'if-match'))
   if (isRefusal(if_match)) return if_match

@@ -92,8 +92,10 @@ export interface Definition<
   readonly restricted_keys?: boolean
   /** Loaded resource whose revision If-Match names. */
   readonly if_match?: NameOf<L[ParamNames<P> & keyof L]>
-  /** Idempotency-Key is required. */
+  /** Idempotency-Key is required; false: it is ignored, because the answer must not be kept. */
   readonly idempotent?: boolean
+  /** Asked by somebody who is not known yet: the sign-in. */
+  readonly anonymous?: boolean
   /** Signaling nodes must apply the change. */
   readonly applies?: boolean
   readonly audit?: {
@@ -139,6 +141,7 @@ export interface Route {
   readonly restricted_keys?: boolean
   readonly if_match?: string
   readonly idempotent?: boolean
+  readonly anonymous?: boolean
   readonly applies?: boolean
   readonly audit?: {
     readonly kind: AuditKind

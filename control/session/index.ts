@@ -1,0 +1,7 @@
+import { apiKeys } from './api-keys.ts'
+import { members } from './members.ts'
+import { personalSecrets } from './secrets.ts'
+import { sessions } from './sessions.ts'
+
+/** Every endpoint of /console/api: what needs a person. */
+export const CONSOLE_ROUTES = [...sessions, ...apiKeys, ...members, ...personalSecrets]

@@ -1,0 +1,192 @@
+import { iso } from '../../core/runtime/clock.ts'
+import { hashPassword, passwordMatches, seal } from '../../core/runtime/secrets.ts'
+import {
+  deleteOtherSessions,
+  deleteSession,
+  insertSession,
+  saveSecurity,
+  securityOf,
+} from '../../core/state/console-sessions.ts'
+import { findOrganization, listProjects, type MemberRow, updateMember } from '../../core/state/organizations.ts'
+import { type Change, invalid, isRefusal, type Refusal, refuse } from '../http/reply.ts'
+import { Flag, input, list, nullable, optional, Role, resource, type Static, Type } from '../http/schema.ts'
+import { csrfOf, newSessionToken, SESSION_LIFE_MS, sessionCookie, sessionHash } from './cookie.ts'
+import { memberOf, route } from './route.ts'
+import { checkSignIn, codeAccepted, newTotpSecret, totpOf } from './sign-in.ts'
+
+const Session = resource('ConsoleSession', {
+  csrf_token: Type.String(),
+  member: resource('SignedInMember', {
+    id: Type.String(),
+    email: Type.String(),
+    role: Role,
+    operator: Flag,
+    totp_enabled: Flag,
+  }),
+  organization: resource('SignedInOrganization', { id: Type.String(), name: Type.String(), time_zone: Type.String() }),
+  projects: list(resource('SignedInProject', { id: Type.String(), name: Type.String(), status: Type.String() })),
+})
+
+export const Password = Type.String({ minLength: 12, maxLength: 200 })
+const AnyPassword = Type.String({ minLength: 1, maxLength: 200 })
+const Code = Type.String({ pattern: '^[0-9]{6}$' })
+
+async function presentSession(
+  db: Parameters<typeof findOrganization>[0],
+  member: MemberRow,
+  csrf_token: string,
+): Promise<Static<typeof Session>> {
+  const organization = await findOrganization(db, member.organization_id)
+  if (!organization) throw new Error('a member belongs to an organization')
+  const { id, name, time_zone } = organization
+  const projects = await listProjects(db, id)
+  return {
+    csrf_token,
+    member: {
+      id: member.id,
+      email: member.email,
+      role: member.role,
+      operator: member.operator === 1,
+      totp_enabled: (await securityOf(db, member.id)).totp_enabled === 1,
+    },
+    organization: { id, name, time_zone },
+    projects: projects.map(project => ({ id: project.id, name: project.name, status: project.status })),
+  }
+}
+
+const memberChange = (member: MemberRow, summary: string, after: object | null = null): Change => ({
+  resource: { type: 'member', id: member.id, name: member.email, href: null },
+  summary,
+  before: null,
+  after,
+})
+
+export const sessions = [
+  route({
+    method: 'post',
+    path: '/session',
+    summary: 'Sign in; the session is in a cookie, the CSRF token in the answer',
+    scope: null,
+    context: 'organization',
+    anonymous: true,
+    idempotent: false,
+    body: input('SignInRequest', {
+      email: Type.String({ minLength: 3, maxLength: 254 }),
+      password: AnyPassword,
+      code: optional(nullable(Type.String({ maxLength: 10 }))),
+    }),
+    replies: { 200: Session },
+    refusals: ['unauthenticated', 'account_locked'],
+    prepare: ({ body, services }): Promise<MemberRow | Refusal> => checkSignIn(services, body),
+    async run({ db, caller, prepared: member, now, services }) {
+      if (isRefusal(member)) return member as Refusal<'unauthenticated' | 'account_locked'>
+      const token = newSessionToken()
+      await insertSession(db, {
+        id_hash: sessionHash(token),
+        member_id: member.id,
+        csrf_hash: sessionHash(csrfOf(token)),
+        created_at: now,
+        last_seen_at: now,
+        expires_at: iso(services.clock.now() + SESSION_LIFE_MS),
+        address: caller.id.replace(/^address /, ''),
+      })
+      return {
+        status: 200,
+        headers: { 'Set-Cookie': sessionCookie(token, services.settings.base_url) },
+        body: await presentSession(db, member, csrfOf(token)),
+        change: null,
+      }
+    },
+  }),
+
+  route({
+    method: 'get',
+    path: '/session',
+    summary: 'Who is signed in, and the CSRF token of the session',
+    scope: null,
+    context: 'organization',
+    replies: { 200: Session },
+    async run({ db, caller }) {
+      const { member, csrf_token } = memberOf(caller)
+      return { status: 200, body: await presentSession(db, member, csrf_token) }
+    },
+  }),
+
+  route({
+    method: 'delete',
+    path: '/session',
+    summary: 'Sign out',
+    scope: null,
+    context: 'organization',
+    idempotent: false,
+    replies: { 204: null },
+    async run({ db, caller, services }) {
+      await deleteSession(db, memberOf(caller).session_hash)
+      return { status: 204, headers: { 'Set-Cookie': sessionCookie('', services.settings.base_url) }, change: null }
+    },
+  }),
+
+  route({
+    method: 'put',
+    path: '/session/password',
+    summary: 'Change the own password; every other session of the member ends',
+    scope: null,
+    context: 'organization',
+    idempotent: false,
+    audit: { kind: 'seats', action: 'member.password_changed', category: 'security' },
+    body: input('PasswordChange', { current_password: AnyPassword, new_password: Password }),
+    replies: { 204: null },
+    async prepare({ body, caller }) {
+      const right = await passwordMatches(body.current_password, memberOf(caller).member.password_hash)
+      return right ? await hashPassword(body.new_password) : null
+    },
+    async run({ db, caller, prepared: password_hash }) {
+      const { member, session_hash } = memberOf(caller)
+      if (password_hash === null) return invalid('/current_password', 'is not right')
+      await updateMember(db, member.id, { password_hash })
+      await deleteOtherSessions(db, member.id, session_hash)
+      return { status: 204, change: memberChange(member, `${member.email} changed the own password`) }
+    },
+  }),
+
+  route({
+    method: 'post',
+    path: '/session/totp',
+    summary: 'Begin to set up one-time codes; they are asked for once a first code is confirmed',
+    scope: null,
+    context: 'organization',
+    idempotent: false,
+    replies: { 200: resource('TotpSetUp', { secret: Type.String(), uri: Type.String() }) },
+    refusals: ['state_conflict'],
+    async run({ db, caller, services }) {
+      const { member } = memberOf(caller)
+      if ((await securityOf(db, member.id)).totp_enabled === 1)
+        return refuse('state_conflict', { name: 'two-factor sign-in', value: 'on' })
+      const secret = newTotpSecret()
+      await saveSecurity(db, member.id, { totp_sealed: seal(services.settings.master_key, secret), totp_last_step: 0 })
+      return { status: 200, body: { secret, uri: totpOf(secret, member.email).toString() }, change: null }
+    },
+  }),
+
+  route({
+    method: 'put',
+    path: '/session/totp',
+    summary: 'Turn one-time codes on with a first code, or off with a current one',
+    scope: null,
+    context: 'organization',
+    idempotent: false,
+    audit: { kind: 'seats', action: 'member.totp_changed', category: 'security' },
+    body: input('TotpChange', { enabled: Flag, code: Code }),
+    replies: { 204: null },
+    prepare: async ({ body, caller, services }) =>
+      codeAccepted(services, await securityOf(services.state.db, memberOf(caller).member.id), body.code),
+    async run({ db, caller, body, prepared: accepted }) {
+      const { member } = memberOf(caller)
+      if (!accepted) return invalid('/code', 'is not the current code')
+      const off = body.enabled ? {} : { totp_sealed: null }
+      await saveSecurity(db, member.id, { totp_enabled: body.enabled ? 1 : 0, ...off })
+      const turned = body.enabled ? 'on' : 'off'
+      return { status: 204, change: memberChange(member, `${member.email} turned one-time codes ${turned}`) }
+    },
+  }),
+]

@@ -1,0 +1,217 @@
+import t from 'tap'
+import { totpOf } from '../../../control/session/sign-in.ts'
+import { verifyChain } from '../../../core/state/audit.ts'
+import { CONSOLE_PASSWORD, type ControlPlane, controlPlane, freshKey } from '../../support/control-plane.ts'
+
+const API = '/console/api'
+
+interface SignedIn {
+  readonly cookie: string
+  readonly csrf: string
+  ask(method: string, path: string, body?: object, headers?: Record<string, string>): ReturnType<ControlPlane['ask']>
+}
+
+const attempt = (w: ControlPlane, email: string, password: string, code?: string) =>
+  w.ask('POST', `${API}/session`, { key: null, body: { email, password, ...(code ? { code } : {}) } })
+
+async function signIn(w: ControlPlane, email = w.demo.email, password = CONSOLE_PASSWORD): Promise<SignedIn> {
+  const { status, body, headers, text } = await attempt(w, email, password)
+  if (status !== 200) throw new Error(text)
+  const set = headers.get('set-cookie') ?? ''
+  const cookie = set.split(';', 1)[0] ?? ''
+  const csrf = body.csrf_token as string
+  return {
+    cookie,
+    csrf,
+    ask: (method, path, sent, more) =>
+      w.ask(method, `${API}${path}`, {
+        key: null,
+        ...(sent ? { body: sent } : {}),
+        headers: { Cookie: cookie, 'X-CSRF-Token': csrf, 'Idempotency-Key': freshKey(), ...more },
+      }),
+  }
+}
+
+t.test('a member signs in, is known by the cookie, and signs out', async t => {
+  const w = await controlPlane(t)
+  const { status, body, headers } = await attempt(w, w.demo.email.toUpperCase(), CONSOLE_PASSWORD)
+  t.equal(status, 200)
+  const set = headers.get('set-cookie') ?? ''
+  t.match(set, /^strowger_session=[\w-]{43}; Path=\/console; Max-Age=43200; HttpOnly; SameSite=Lax$/)
+  t.match(body, { member: { email: w.demo.email, role: 'org:admin' }, projects: [{ id: w.demo.project_id }] })
+  const me = await signIn(w)
+  t.equal((await me.ask('GET', '/session')).body.csrf_token, me.csrf)
+  const rows = await w.state.db.selectFrom('console_session').selectAll().execute()
+  t.notOk(JSON.stringify(rows).includes(me.cookie.split('=')[1] ?? ''), 'the token itself is kept nowhere')
+  const unsigned = await me.ask('DELETE', '/session', undefined, { 'X-CSRF-Token': 'x' })
+  t.equal(unsigned.status, 403)
+  t.equal(unsigned.body.code, 'csrf_invalid')
+  t.equal((await me.ask('DELETE', '/session')).status, 204)
+  t.equal((await me.ask('GET', '/session')).status, 401)
+})
+
+t.test('no key can do what needs a person', async t => {
+  const w = await controlPlane(t)
+  for (const [method, path] of [
+    ['GET', '/api-keys'],
+    ['POST', '/api-keys'],
+    ['POST', '/voice-account/auth-token/reveal'],
+    ['POST', '/recording-consent'],
+    ['GET', '/members'],
+  ] as const) {
+    const { status, body } = await w.ask(method, `${API}${path}`, method === 'POST' ? { body: {} } : {})
+    t.equal(status, 403, path)
+    t.equal(body.code, 'person_required', path)
+  }
+  t.equal((await w.ask('GET', `${API}/session`, { key: null })).body.code, 'unauthenticated')
+})
+
+t.test('wrong passwords lock the member for a while, known and unknown ones look the same', async t => {
+  const w = await controlPlane(t)
+  const unknown = await attempt(w, 'nobody@strowger.local', 'wrong password')
+  for (let at = 0; at < 5; at += 1) {
+    const { status, body } = await attempt(w, w.demo.email, 'wrong password')
+    t.equal(status, 401)
+    t.equal(body.detail, unknown.body.detail)
+  }
+  const locked = await attempt(w, w.demo.email, CONSOLE_PASSWORD)
+  t.equal(locked.status, 429)
+  t.equal(locked.body.code, 'account_locked')
+  t.ok(locked.headers.get('retry-after'))
+  const past = new Date(Date.now() - 1000).toISOString()
+  await w.state.db.updateTable('member_security').set({ locked_until: past }).execute()
+  t.equal((await attempt(w, w.demo.email, CONSOLE_PASSWORD)).status, 200)
+})
+
+t.test('one-time codes: set up, asked for, and never taken twice', async t => {
+  const w = await controlPlane(t)
+  const me = await signIn(w)
+  const { secret, uri } = (await me.ask('POST', '/session/totp')).body
+  t.match(uri, /^otpauth:\/\/totp\/Strowger:/)
+  const code = (shift = 0) => totpOf(secret).generate({ timestamp: Date.now() + shift * 30_000 })
+  t.equal((await me.ask('PUT', '/session/totp', { enabled: true, code: '000000' })).status, 422)
+  t.equal((await me.ask('PUT', '/session/totp', { enabled: true, code: code(-1) })).status, 204)
+  t.equal((await attempt(w, w.demo.email, CONSOLE_PASSWORD)).status, 401, 'the password is not enough')
+  t.equal((await attempt(w, w.demo.email, CONSOLE_PASSWORD, code(-1))).status, 401, 'the code was used')
+  const both = await attempt(w, w.demo.email, CONSOLE_PASSWORD, code())
+  t.equal(both.status, 200)
+  t.equal(both.body.member.totp_enabled, true)
+  t.equal((await attempt(w, w.demo.email, CONSOLE_PASSWORD, code())).status, 401)
+})
+
+t.test('an API key is made, works, is rotated with an overlap, and revoked for good', async t => {
+  const w = await controlPlane(t)
+  const me = await signIn(w)
+  const body = { name: 'Deploy', role: 'org:engineer', scopes: ['service_configuration:read', 'organization:read'] }
+  const key_id = freshKey()
+  const made = await me.ask('POST', '/api-keys', body, { 'Idempotency-Key': key_id })
+  t.equal(made.status, 201)
+  t.match(made.body.api_key, /^sk_live_[A-Z2-7]{12}_[0-9a-f]{32}$/)
+  t.match(made.body.key, { name: 'Deploy', state: 'active', retires_at: null, rotated_from_id: null })
+  const replay = await me.ask('POST', '/api-keys', body, { 'Idempotency-Key': key_id })
+  t.equal(replay.body.api_key, null, 'the whole key is in the first answer alone')
+  const works = async (key: string) => (await w.ask('GET', '/v1/trunks', { key })).status
+  t.equal(await works(made.body.api_key), 200)
+
+  const path = `/api-keys/${made.body.key.id}`
+  t.equal((await me.ask('POST', `${path}/rotate`, { overlap_hours: 25 })).status, 422)
+  t.equal((await me.ask('POST', `${path}/rotate`, { overlap_hours: 1.5 })).status, 422)
+  const rotated = await me.ask('POST', `${path}/rotate`, { overlap_hours: 1 })
+  t.match(rotated.body.key, { name: 'Deploy', scopes: body.scopes, rotated_from_id: made.body.key.id })
+  t.equal(await works(made.body.api_key), 200, 'the overlap lasts')
+  t.equal(await works(rotated.body.api_key), 200)
+  t.equal((await me.ask('POST', `${path}/rotate`, { overlap_hours: 0 })).body.code, 'state_conflict')
+  const next = await me.ask('POST', `/api-keys/${rotated.body.key.id}/rotate`, { overlap_hours: 0 })
+  t.equal(await works(rotated.body.api_key), 401, 'no overlap: it stops at once')
+  t.equal(await works(next.body.api_key), 200)
+
+  const revoke = (sent: object) => me.ask('POST', `/api-keys/${next.body.key.id}/revoke`, sent)
+  t.equal((await revoke({ confirm_name: 'deploy', reason: 'leaked' })).body.code, 'confirm_name_mismatch')
+  t.equal((await revoke({ confirm_name: 'Deploy' })).status, 422)
+  t.equal((await revoke({ confirm_name: 'Deploy', reason: 'leaked' })).body.state, 'revoked')
+  t.equal(await works(next.body.api_key), 401)
+  t.equal((await revoke({ confirm_name: 'Deploy', reason: 'again' })).body.code, 'state_conflict')
+
+  const trail = await w.ask('GET', '/v1/audit?kind=credentials&actor=user')
+  t.equal(trail.body.data[0].action, 'api_key.revoked')
+  t.equal(trail.body.data[0].detail, 'leaked')
+  t.notMatch(JSON.stringify(trail.body), next.body.api_key)
+})
+
+t.test('a creator grants a role at or below their own, and scopes that it has', async t => {
+  const w = await controlPlane(t)
+  const admin = await signIn(w)
+  const password = 'another long password'
+  const engineer = { email: 'Eng@strowger.local', password, role: 'org:engineer' }
+  t.equal((await admin.ask('POST', '/members', engineer)).status, 201)
+  t.equal((await admin.ask('POST', '/members', engineer)).body.code, 'resource_exists')
+  const me = await signIn(w, 'eng@strowger.local', password)
+  const key = (role: string, scopes: string[]) => me.ask('POST', '/api-keys', { name: 'k', role, scopes })
+  t.equal((await key('org:admin', ['organization:read'])).body.code, 'role_forbidden')
+  t.equal((await key('org:billing', ['billing:read'])).body.code, 'role_forbidden')
+  t.equal((await key('org:viewer', ['service_configuration:write'])).status, 422)
+  t.equal((await key('org:engineer', ['audit:read'])).status, 422)
+  t.equal((await key('org:viewer', ['service_configuration:read'])).status, 201)
+  t.equal((await key('org:viewer', [])).status, 422)
+  t.equal((await me.ask('GET', '/members')).body.code, 'role_forbidden')
+  const { data } = (await admin.ask('GET', '/members')).body
+  const [first, second] = data
+  t.equal((await admin.ask('DELETE', `/members/${first.id}`)).body.code, 'state_conflict', 'the last admin stays')
+  t.equal((await admin.ask('PATCH', `/members/${second.id}`, { role: 'org:viewer' })).body.role, 'org:viewer')
+  t.equal((await me.ask('GET', '/session')).status, 401, 'a changed role ends the sessions')
+  const viewer = await signIn(w, 'eng@strowger.local', password)
+  t.equal((await viewer.ask('POST', '/voice-account/auth-token/reveal')).body.code, 'role_forbidden')
+})
+
+t.test('the auth token is shown to a person, replaced in one step, and never logged in the trail', async t => {
+  const w = await controlPlane(t)
+  const me = await signIn(w)
+  const shown = await me.ask('POST', '/voice-account/auth-token/reveal')
+  t.equal(shown.body.auth_token, w.demo.auth_token)
+  const rotated = await me.ask('POST', '/voice-account/auth-token/rotate')
+  t.match(rotated.body.auth_token, /^sk_live_[A-Za-z0-9]{32}$/)
+  t.match(rotated.body.account, { account_sid: w.demo.account_sid, desired_revision: 2 })
+  t.equal((await w.voice('GET', '/Calls.json')).status, 401, 'the old token stopped')
+  const basic = Buffer.from(`${w.demo.account_sid}:${rotated.body.auth_token}`).toString('base64')
+  t.equal((await w.voice('GET', '/Calls.json', undefined, { Authorization: `Basic ${basic}` })).status, 200)
+  const rows = JSON.stringify(await w.state.db.selectFrom('audit_event').selectAll().execute())
+  t.notOk(rows.includes(w.demo.auth_token) || rows.includes(rotated.body.auth_token))
+  const { body } = await w.ask('GET', '/v1/voice-account')
+  t.match(body, { auth_token_masked: `sk_live_${'*'.repeat(32)}`, status: 'active' })
+})
+
+t.test('recording consent, a webhook secret, and the management API through the session', async t => {
+  const w = await controlPlane(t)
+  const me = await signIn(w)
+  const { terms_version, accepted } = (await me.ask('GET', '/recording-consent')).body
+  t.equal(accepted, false)
+  t.equal((await me.ask('POST', '/recording-consent', { terms_version: 'old' })).status, 422)
+  t.equal((await me.ask('POST', '/recording-consent', { terms_version })).body.accepted_by, w.demo.email)
+  const url = 'https://app.example.com/hook'
+  const made = await me.ask('POST', '/v1/webhook-endpoints', { url, event_kinds: ['call.ended'] })
+  t.equal(made.status, 201)
+  const path = `/webhook-endpoints/${made.body.endpoint.id}/rotate-secret`
+  const rotated = await me.ask('POST', path, { overlap_hours: 24 })
+  t.not(rotated.body.signing_secret, made.body.signing_secret)
+  const { data } = (await me.ask('GET', '/v1/webhook-endpoints')).body
+  t.equal(data[0].previous_secret_retires_at, rotated.body.previous_secret_retires_at)
+})
+
+t.test('the audit chain fits, and any tampering is found', async t => {
+  const w = await controlPlane(t)
+  const me = await signIn(w)
+  for (let at = 0; at < 4; at += 1)
+    await me.ask('POST', '/api-keys', { name: `k${at}`, role: 'org:viewer', scopes: ['organization:read'] })
+  const { organization_id } = await w.state.db.selectFrom('member').selectAll().executeTakeFirstOrThrow()
+  const check = () => verifyChain(w.state.db, organization_id)
+  t.same(await check(), { intact: true, events: 4 })
+  const rows = await w.state.db.selectFrom('audit_event').selectAll().orderBy('position').execute()
+  const [, second, third] = rows
+  if (!second || !third) throw new Error('four events')
+  await w.state.db.updateTable('audit_event').set({ summary: 'nothing' }).where('id', '=', second.id).execute()
+  t.match(await check(), { intact: false, event_id: second.id })
+  await w.state.db.updateTable('audit_event').set({ summary: second.summary }).where('id', '=', second.id).execute()
+  t.match(await check(), { intact: true })
+  await w.state.db.deleteFrom('audit_event').where('id', '=', second.id).execute()
+  t.match(await check(), { intact: false, event_id: third.id })
+})
