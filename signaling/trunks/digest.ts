@@ -40,6 +40,7 @@ export class DigestAuthenticator {
   readonly #replays: ReplayTable = createReplayTable()
   readonly #guesses = new Map<string, { count: number; since_ms: number }>()
   #swept_ms = 0
+  #realms: Realms = { snapshot: null, by_host: new Map(), common: null }
 
   constructor(options: { readonly clock: Clock; readonly realm: string; readonly snapshot: () => Snapshot }) {
     this.#clock = options.clock
@@ -83,15 +84,9 @@ export class DigestAuthenticator {
   /** That of the trunk whose signaling name is called, else the one that all credentials share, else our domain. */
   #realmFor(request: SipRequest): string {
     const snapshot = this.#snapshot()
+    if (this.#realms.snapshot !== snapshot) this.#realms = readRealms(snapshot)
     const host = /^sips?:(?:[^@]*@)?(\[[^\]]*\]|[^:;?>]+)/i.exec(request.uri)?.[1]?.toLowerCase()
-    const realms = new Set<string>()
-    for (const credentials of snapshot.credentials.values())
-      for (const { realm, trunk_id } of credentials) {
-        if (snapshot.trunks.get(trunk_id)?.signaling_fqdn.toLowerCase() === host) return realm
-        if (realms.size < 2) realms.add(realm)
-      }
-    const [only] = realms
-    return realms.size === 1 && only !== undefined ? only : this.#realm
+    return this.#realms.by_host.get(host ?? '') ?? this.#realms.common ?? this.#realm
   }
 
   #sweep(now_ms: number): void {
@@ -114,6 +109,27 @@ export class DigestAuthenticator {
     const oldest = this.#guesses.keys().next().value
     if (this.#guesses.size > MAX_GUESSERS && oldest !== undefined) this.#guesses.delete(oldest)
   }
+}
+
+interface Realms {
+  readonly snapshot: Snapshot | null
+  readonly by_host: ReadonlyMap<string, string>
+  /** The realm of all credentials; null when they have several. */
+  readonly common: string | null
+}
+
+// Read once for a configuration, because a challenge to a stranger must be cheap.
+function readRealms(snapshot: Snapshot): Realms {
+  const by_host = new Map<string, string>()
+  const realms = new Set<string>()
+  for (const credentials of snapshot.credentials.values())
+    for (const { realm, trunk_id } of credentials) {
+      const host = snapshot.trunks.get(trunk_id)?.signaling_fqdn.toLowerCase()
+      if (host !== undefined && !by_host.has(host)) by_host.set(host, realm)
+      realms.add(realm)
+    }
+  const [only] = realms
+  return { snapshot, by_host, common: realms.size === 1 && only !== undefined ? only : null }
 }
 
 const cryptoWith = (key: Buffer): DigestCrypto => ({

@@ -69,7 +69,8 @@ export function matchSources<Owner>(index: SourceIndex<Owner>, address: string):
 export const holdsAddress = <Owner>(index: SourceIndex<Owner>, address: string): boolean =>
   matchSources(index, address).length > 0
 
-const emptyTrie = (): Trie => ({ children: new Int32Array(512), lists: new Int32Array(256), size: 1 })
+// Small to begin with: every trunk has an index of its own sources too.
+const emptyTrie = (): Trie => ({ children: new Int32Array(4), lists: new Int32Array(2), size: 1 })
 
 function insert(trie: Trie, words: readonly number[], length: number): number {
   let node = 0
