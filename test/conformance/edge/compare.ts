@@ -85,7 +85,7 @@ function isIdentifier(token: string): boolean {
   return /^[A-Za-z0-9]{12,14}$/.test(token) && (token.length === 13 || /\d/.test(token))
 }
 
-/** Differences of writing that have no meaning, listed in fixtures/drachtio-transcripts/DIFFERENCES.md. */
+/** Differences of writing that have no meaning, listed in docs/decisions/0103. */
 function normalise(line: string): string {
   let out = line
   if (/^(proxy-)?authori[sz]ation:/i.test(out) || /-authenticate:/i.test(out)) out = out.replaceAll(/,\s+/g, ',')

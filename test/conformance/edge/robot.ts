@@ -9,6 +9,8 @@ export interface Robot {
   readonly replies: string[]
   /** Status for a request; 0 leaves it unanswered. Default 200 for all. */
   answer: (method: string, text: string) => number
+  /** Header lines of its answers, each with its line break. */
+  headers: (method: string, text: string) => string
   command(payload: string): void
   close(): void
 }
@@ -33,12 +35,16 @@ export async function startRobot(port: number, verbs: readonly string[], secret 
     const status = robot.answer(method, text)
     if (status === 0) return
     const cseq = parsed.kind === 'junk' ? '' : (parsed.message.get('cseq') ?? '')
-    control.send(`${newUuid()}|sip|${fields[8]}|\r\nSIP/2.0 ${status} Robot\r\ncseq: ${cseq}\r\n\r\n`, false)
+    control.send(
+      `${newUuid()}|sip|${fields[8]}|\r\nSIP/2.0 ${status} Robot\r\ncseq: ${cseq}\r\n${robot.headers(method, text)}\r\n`,
+      false,
+    )
   })
   const robot: Robot = {
     seen: [],
     replies: [],
     answer: () => 200,
+    headers: () => '',
     command: payload => control.send(payload, false),
     close: () => control.close(),
   }

@@ -1,0 +1,105 @@
+import {
+  Invitation,
+  Inviter,
+  Registerer,
+  type Session,
+  type SessionDescriptionHandler,
+  SessionState,
+  type URI,
+  UserAgent,
+  Web,
+} from 'sip.js'
+import t from 'tap'
+import { WebSocket } from 'ws'
+import { createEdge } from '../../../signaling/edge/index.ts'
+import { newUuid } from '../../../signaling/edge/sip/ids.ts'
+import { startRobot } from './robot.ts'
+
+// sip.js, the library of the console's telephone, over WebSocket: it registers, calls, and is called over the connection
+// by which it registered. Media is not part of this.
+
+const SDP = 'v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r\nm=audio 4000 RTP/AVP 0\r\n'
+
+const sessions = (): SessionDescriptionHandler => ({
+  close: () => undefined,
+  getDescription: () => Promise.resolve({ body: SDP, contentType: 'application/sdp' }),
+  hasDescription: type => type === 'application/sdp',
+  rollbackDescription: () => Promise.resolve(),
+  setDescription: () => Promise.resolve(),
+  sendDtmf: () => true,
+})
+
+t.test('sip.js registers, calls and is called over WebSocket', async t => {
+  const edge = await createEdge({
+    listeners: [
+      { protocol: 'udp', host: '127.0.0.1', port: 0 },
+      { protocol: 'ws', host: '127.0.0.1', port: 0 },
+    ],
+    control: { host: '127.0.0.1', port: 0, secret: 'cymru' },
+  })
+  t.teardown(() => edge.close())
+  const robot = await startRobot(edge.control.port, ['invite', 'register'])
+  t.teardown(() => robot.close())
+  robot.answer = method => (method === 'INVITE' ? 0 : 200)
+  // A registrar repeats the contact (RFC 3261 §10.3 step 8).
+  robot.headers = (method, text) => (method === 'REGISTER' ? `${/Contact: .*\r\n/.exec(text)?.[0] ?? ''}` : '')
+  const port = edge.listeners.find(l => l.protocol === 'ws')?.port ?? 0
+  Object.assign(globalThis, { WebSocket })
+  let called: ((invitation: Invitation) => void) | undefined
+  const phone = new UserAgent({
+    uri: uri('sip:alice@example.org'),
+    transportConstructor: Web.Transport,
+    transportOptions: { server: `ws://127.0.0.1:${port}` },
+    sessionDescriptionHandlerFactory: sessions,
+    logBuiltinEnabled: false,
+    delegate: { onInvite: invitation => called?.(invitation) },
+  })
+  await phone.start()
+  t.teardown(() => phone.stop())
+
+  const registerer = new Registerer(phone)
+  await registerer.register()
+  while (registerer.state !== 'Registered') await pause()
+  t.equal(edge.stats().bindings, 1, 'the contact is bound to its connection')
+  const registration = robot.seen.find(s => s.method === 'REGISTER')
+  t.equal(registration?.fields[4], 'ws')
+  const contact = /Contact: <([^>]+)>/.exec(registration?.text ?? '')?.[1] ?? ''
+
+  const outgoing = new Inviter(phone, uri('sip:bob@example.org'))
+  await outgoing.invite()
+  while (!robot.seen.some(s => s.method === 'INVITE')) await pause()
+  const invite = robot.seen.find(s => s.method === 'INVITE')
+  robot.command(`${newUuid()}|sip|${invite?.fields[8]}|\r\nSIP/2.0 200 OK\r\ncseq: 1 INVITE\r\n\r\n${SDP}`)
+  await reached(outgoing, SessionState.Established)
+  await outgoing.bye()
+  await reached(outgoing, SessionState.Terminated)
+
+  const incoming = new Promise<Invitation>(resolve => {
+    called = resolve
+  })
+  robot.command(`c1|sip||\r\nINVITE ${contact} SIP/2.0\r\nCall-ID: to-phone\r\n\r\n${SDP}`)
+  const invitation = await incoming
+  await invitation.accept()
+  while (!robot.seen.some(s => s.text.startsWith('SIP/2.0 200') && s.text.includes('to-phone'))) await pause()
+  const answer = robot.seen.find(s => s.text.startsWith('SIP/2.0 200') && s.text.includes('to-phone'))
+  robot.command(`c2|sip||${answer?.fields[9]}\r\nACK sip:placeholder SIP/2.0\r\n\r\n`)
+  await reached(invitation, SessionState.Established)
+  robot.command(`c3|sip||${answer?.fields[9]}\r\nBYE sip:placeholder SIP/2.0\r\n\r\n`)
+  await reached(invitation, SessionState.Terminated)
+  while (edge.stats().dialogs > 0) await pause()
+  t.ok(invitation instanceof Invitation)
+})
+
+async function reached(session: Session, state: SessionState): Promise<void> {
+  while (session.state !== state) await pause()
+}
+
+function uri(text: string): URI {
+  const made = UserAgent.makeURI(text)
+  if (!made) throw new Error(`${text} is no URI`)
+  return made
+}
+
+function pause(): Promise<void> {
+  return new Promise(resolve => setTimeout(resolve, 5))
+}
