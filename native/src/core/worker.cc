@@ -223,7 +223,13 @@ void Worker::run() {
       clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, nullptr);
       now = until;
     }
-    const int n = epoll_wait(epoll_fd_, ready, 512, commands_.empty() ? wheel_.wait_ms(now, 1000) : 0);
+    int n = epoll_wait(epoll_fd_, ready, 512, commands_.empty() ? wheel_.wait_ms(now, 1000) : 0);
+    if (!commands_.empty()) {
+      // What was asked before a packet came holds for that packet. A command may close sockets, so what is ready is asked anew.
+      commands_.run_all();
+      if (stopping_) return;
+      n = epoll_wait(epoll_fd_, ready, 512, 0);
+    }
     now = woke_us = mono_us();
     ++counters_.wakeups;
     for (int i = 0; i < n; ++i) {

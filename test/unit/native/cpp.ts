@@ -1,0 +1,43 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import type { Test } from 'tap'
+
+const folder = fileURLToPath(new URL('../../../../native/test', import.meta.url))
+
+async function run(command: string, args: readonly string[]) {
+  const child = spawn(command, args, { cwd: folder, stdio: ['ignore', 'pipe', 'pipe'] })
+  let output = ''
+  let errors = ''
+  child.stdout.on('data', (data: Buffer) => {
+    output += data
+  })
+  child.stderr.on('data', (data: Buffer) => {
+    errors += data
+  })
+  const [code] = await once(child, 'close')
+  return { code, output, errors }
+}
+
+/** Builds the C++ core without Node, with a sanitizer of g++ or 'none', runs its own tests and reports each that fails. */
+export async function coreTests(
+  t: Test,
+  sanitizer: 'none' | 'address' | 'thread',
+  args: readonly string[],
+  least: number,
+) {
+  const built = await run('make', ['-s', '-j2', `SANITIZE=${sanitizer}`])
+  t.equal(built.code, 0, `it builds without a warning ${built.errors.slice(-2000)}`)
+  if (built.code !== 0) return
+  const { code, output, errors } = await run(`../../build/native-core/${sanitizer}/core_test`, args)
+  const lines = output.split('\n')
+  for (const line of lines.filter(line => line.startsWith('not ok'))) t.fail(line)
+  t.equal(code, 0, errors.slice(-4000) || `exit ${code}`)
+  const ran = lines.filter(line => line.startsWith('ok')).length
+  t.equal(
+    lines.find(line => line.startsWith('1..')),
+    `1..${ran}`,
+    'every check ran and holds',
+  )
+  t.ok(ran >= least, `${ran} checks`)
+}
