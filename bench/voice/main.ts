@@ -36,6 +36,8 @@ const env = {
   STROWGER_SIPS_PORT: String(sips_port),
   STROWGER_WS_PORT: String(ws_port),
   STROWGER_LOG: 'error',
+  // The far end of this benchmark plays the network.
+  STROWGER_SANDBOX: 'off',
 }
 const platform = spawn(process.execPath, [main, 'up'], { env, stdio: ['ignore', 'pipe', 'inherit'] })
 try {
@@ -43,9 +45,11 @@ try {
   const { stdout } = await promisify(execFile)(process.execPath, [main, 'bootstrap', '--json'], { env })
   report(await measure(JSON.parse(stdout)))
 } finally {
-  const exited = once(platform, 'exit')
-  platform.kill('SIGTERM')
-  await exited
+  if (platform.exitCode === null) {
+    const exited = once(platform, 'exit')
+    platform.kill('SIGTERM')
+    await exited
+  }
   rmSync(data_dir, { recursive: true, force: true })
 }
 
@@ -200,7 +204,10 @@ async function isUp(child: ChildProcess): Promise<void> {
   child.stdout?.on('data', chunk => {
     printed += chunk
   })
-  await until('the platform is up', () => (printed.includes('Strowger is up') ? true : undefined))
+  await until('the platform is up', () => {
+    if (child.exitCode !== null) throw new Error(`the platform ended with exit code ${child.exitCode}`)
+    return printed.includes('Strowger is up') ? true : undefined
+  })
 }
 
 async function until<T>(
