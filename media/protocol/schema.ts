@@ -86,6 +86,11 @@ export const LegStats = Type.Object(
     bytes_sent: Type.Integer(),
     /** RFC 3550 §A.3: expected less received, never below 0. */
     packets_lost: Type.Integer(),
+    packets_duplicate: Type.Integer(),
+    packets_reordered: Type.Integer(),
+    /** Losses of more than one packet in a row, and the longest of them in packets. */
+    loss_bursts: Type.Integer(),
+    longest_burst: Type.Integer(),
     /** RFC 3550 §A.8, of what we receive. */
     jitter_ms: Type.Number(),
     jitter_max_ms: Type.Number(),

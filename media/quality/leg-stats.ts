@@ -26,6 +26,10 @@ export function legStats(stats: StreamStats | null, { settled, latched, voip_met
     bytes_received: stats?.bytes_received ?? 0,
     bytes_sent: stats?.bytes_sent ?? 0,
     packets_lost: stats?.packets_lost ?? 0,
+    packets_duplicate: stats?.packets_duplicate ?? 0,
+    packets_reordered: stats?.packets_reordered ?? 0,
+    loss_bursts: stats?.loss_bursts ?? 0,
+    longest_burst: stats?.longest_burst ?? 0,
     jitter_ms: round(stats?.jitter_ms ?? 0, 2),
     jitter_max_ms: round(stats?.jitter_max_ms ?? 0, 2),
     remote_packets_lost: stats?.remote_packets_lost ?? null,
@@ -52,11 +56,14 @@ function rating(stats: StreamStats, settled: Settled): number | null {
   if (stats.packets_received === 0) return null
   const expected = stats.packets_received + stats.packets_lost
   const buffer_ms = Math.max(stats.jitter_buffer_ms, 20, 2 * stats.jitter_ms)
-  const mean_burst = stats.loss_bursts > 0 ? stats.packets_lost / stats.loss_bursts : 1
+  // Bursts are counted with the longest of them only: taking all to be as long gives the least number of losses there was.
+  const events = stats.packets_lost - stats.loss_bursts * Math.max(0, stats.longest_burst - 1)
+  const mean_burst = stats.packets_lost / Math.max(events, stats.loss_bursts, 1)
+  const random_burst = 1 / (1 - stats.packets_lost / expected)
   return rFactor({
     codec: settled.codec,
     loss: (stats.packets_lost + stats.late_frames) / expected,
-    burst_ratio: mean_burst,
+    burst_ratio: mean_burst / random_burst,
     delay_ms: (stats.rtt_ms ?? 0) / 2 + buffer_ms + settled.ptime_ms,
   })
 }

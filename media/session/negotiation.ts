@@ -96,6 +96,7 @@ export class Negotiation {
       { ...this.#side, direction: wish },
       this.#state.continuity,
       this.#order(related, decodable),
+      this.#state.settled,
     )
     this.#localOffer = { local, continuity, wish }
     this.#before = this.#state

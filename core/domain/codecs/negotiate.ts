@@ -136,7 +136,10 @@ export interface Answered {
   readonly continuity: Continuity
 }
 
-/** The answer to an offer: one codec, the first of `order` that is offered (see `codecOrder`), else the policy's first. */
+/**
+ * The answer to an offer: one codec, the first of `order` that is offered (see `codecOrder`), else the policy's
+ * first.
+ */
 export function answerOffer(
   offer: Offer,
   own: LocalSide,
@@ -189,11 +192,15 @@ export function answerOffer(
   return { local, settled, continuity: remember(continuity, local, offer.audio, line.payloads) }
 }
 
-/** What we would offer: the codecs of `order`, or all of the policy, on the m= lines that the dialog already has. */
+/**
+ * What we would offer: the codecs of `order`, or all of the policy, on the m= lines that the dialog already has. What is
+ * secured stays so, in the suite that is in use: a re-offer is no occasion to change keys, let alone to drop them.
+ */
 export function makeOffer(
   own: LocalSide,
   continuity: Continuity,
   order: readonly CodecName[],
+  current: Settled | null = null,
 ): { readonly local: OwnSdp; readonly continuity: Continuity } {
   const codecs = (order.length > 0 ? order : own.policy.codecs).map(codecByName)
   const types = new PayloadTypes(continuity.payload_types)
@@ -203,17 +210,22 @@ export function makeOffer(
     clock,
     payload_type: types.of(eventKey(clock), telephoneEvent.payloadType(clock)),
   }))
-  const secured = own.policy.security === 'sdes_srtp_required'
+  const suite = current?.srtp?.suite ?? null
+  const secured = suite !== null || own.policy.security === 'sdes_srtp_required'
+  const suites = SRTP_SUITES.map((known, index) => ({ tag: index + 1, suite: known.suite }))
+  const before = continuity.lines[continuity.audio]?.protocol ?? ''
   const mid = own.browser ? '0' : null
   const ours: OwnLine = {
     kind: 'audio',
     port: own.rtp_port,
-    protocol: own.browser ? 'UDP/TLS/RTP/SAVPF' : secured ? 'RTP/SAVP' : (plainProtocol(continuity) ?? 'RTP/AVP'),
+    protocol: own.browser ? 'UDP/TLS/RTP/SAVPF' : profile(secured ? 'RTP/SAVP' : 'RTP/AVP', before),
     formats: [...audio, ...events].map(({ payload_type }) => String(payload_type)),
     attributes: [
       ...audio.flatMap(({ codec, payload_type }) => codecAttributes(codec, payload_type)),
       ...events.flatMap(({ clock, payload_type }) => eventAttributes(payload_type, clock)),
-      ...(secured ? SRTP_SUITES.map(({ suite }, index) => cryptoAttribute(index + 1, suite, own.keys[suite])) : []),
+      ...suites
+        .filter(offered => secured && (suite === null || offered.suite === suite))
+        .map(offered => cryptoAttribute(offered.tag, offered.suite, own.keys[offered.suite])),
       'ptime:20',
       ...rtcpAttributes(own),
       ...(own.browser ? ['rtcp-mux', ...browserAttributes(own.browser, own, mid, 'actpass')] : []),
@@ -274,9 +286,9 @@ export function readAnswer(
 }
 
 /**
- * In which order a leg's codecs are wanted: those that the other leg has, so that the bridge is a relay; then those that
- * can be decoded here. What can be neither relayed nor decoded would be silence and is left out.
- * `related`: the other leg's settled codec, or what its pending offer allows; for a leg that talks to us, its own codec.
+ * In which order a leg's codecs are wanted: those that the other leg has, so that the bridge is a relay; then those
+ * that can be decoded here. What can be neither relayed nor decoded would be silence and is left out. `related`: the
+ * other leg's settled codec, or what its pending offer allows; for a leg that talks to us, its own codec.
  */
 export function codecOrder(
   policy: MediaPolicy,
@@ -407,11 +419,8 @@ function refusedLine(line: MediaLine): OwnLine {
   return { kind: line.kind, port: 0, protocol: line.protocol, formats: line.formats, attributes: [] }
 }
 
-/** A re-offer keeps the profile that the peer chose (RTP/AVPF). */
-function plainProtocol(continuity: Continuity): string | null {
-  const protocol = continuity.lines[continuity.audio]?.protocol
-  return protocol?.startsWith('RTP/AVP') ? protocol : null
-}
+/** A re-offer keeps the feedback profile that the peer chose (RTP/AVPF, RTP/SAVPF). */
+const profile = (plain: string, before: string) => (before === `${plain}F` ? before : plain)
 
 /** The same description keeps its version, a changed one raises it by one (RFC 3264 §8). */
 function nextDescription(

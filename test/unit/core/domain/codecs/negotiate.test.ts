@@ -275,6 +275,26 @@ t.test('a secured offer holds every suite, and its answer must name one by its t
   t.match(answer('', 'RTP/AVP'), { refused: 'srtp_required' })
 })
 
+t.test(
+  'a secured leg stays secured in our re-offers, in its suite and with its key, whatever the policy asks',
+  async t => {
+    const text = readFileSync(new URL('good/srtp-sdes.sdp', FIXTURES), 'utf8')
+    const first = answered(text)
+    const { local, continuity } = makeOffer(own({ direction: 'sendonly' }), first.continuity, ['PCMU'], first.settled)
+    const written = writeSdp(local)
+    t.match(written, /m=audio 20000 RTP\/SAVP /)
+    t.strictSame(written.match(/^a=crypto:.*$/gm), [
+      `a=crypto:3 AES_CM_128_HMAC_SHA1_80 inline:${keys(7).AES_CM_128_HMAC_SHA1_80}`,
+    ])
+    const answer = offerText('0', [`crypto:3 AES_CM_128_HMAC_SHA1_80 inline:${keys(4).AES_CM_128_HMAC_SHA1_80}`], {
+      proto: 'RTP/SAVP',
+    })
+    t.match(readAnswer(parsed(answer), local, own(), continuity), {
+      srtp: { send_key: first.settled.srtp?.send_key, receive_key: keys(4).AES_CM_128_HMAC_SHA1_80 },
+    })
+  },
+)
+
 t.test('versions rise by one when something changes and stay when nothing does', async t => {
   const first = answered(offerText('0 101', EVENTS))
   t.equal(first.local.version, 1)
