@@ -5,6 +5,8 @@ import { callCommand } from './call.ts'
 import { carriersCommand } from './carriers.ts'
 import { doctorCommand } from './doctor.ts'
 import { ladderCommand } from './ladder.ts'
+import { limitsCommand } from './limits.ts'
+import { rateCommand } from './rate.ts'
 import { ratesCommand } from './rates.ts'
 import { replayCommand } from './replay.ts'
 import { scriptCommand } from './script.ts'
@@ -20,6 +22,8 @@ const COMMANDS = [
   scriptCommand,
   carriersCommand,
   ratesCommand,
+  rateCommand,
+  limitsCommand,
   backupCommand,
   restoreCommand,
 ]

@@ -175,7 +175,7 @@ function readCalled(query: Query, { called, project_id }: AdmissionRequest, coun
   if (code === undefined || code.length > 6) return parseCalled(called, country)
   const rows = query(
     `select code, sends_to from short_code where code = ? and (project_id = ? or project_id is null)
-    order by project_id`,
+    order by (project_id is null) desc`,
     code,
     project_id,
   )

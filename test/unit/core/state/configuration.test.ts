@@ -33,6 +33,13 @@ import {
   lookupRate,
   putBillingAccount,
 } from '../../../../core/state/rates.ts'
+import {
+  findCeilings,
+  listShortCodes,
+  putCeilings,
+  putShortCode,
+  putTrunkSetting,
+} from '../../../../core/state/settings.ts'
 import { busiestDay, peakOf, refusalsOf, usageOf } from '../../../../core/state/subaccounts.ts'
 import {
   blockSize,
@@ -269,4 +276,34 @@ t.test('a block is given away once, and what is delegated finds its subtrunk', a
   t.equal((await listDelegations(w.state.db, subtrunk)).length, 2)
   t.match(await subtrunkOfNumber(w.state.db, w.trunk_id, '+2342010000055'), { id: subtrunk })
   t.equal(await subtrunkOfNumber(w.state.db, w.trunk_id, '+2342010000061'), undefined)
+})
+
+t.test('what the operator sets counts for the next call: project ceilings, number formats, short codes', async t => {
+  const w = await world(t)
+  const { db } = w.state
+  const decide = (changes = {}) => takeAdmission(db, w.request(changes), { dry_run: true })
+  const put = (changes: Parameters<typeof putCeilings>[2]) =>
+    w.state.transaction(trx => putCeilings(trx, w.project_id, changes, NOW))
+  await put({ concurrency: 0, cps: 5 })
+  t.match(await decide(), { admitted: false, reason: 'concurrency_exceeded', sentence: /project "Project" is 0/ })
+  await put({ concurrency: null })
+  t.match(await decide(), { admitted: true })
+  t.match(await findCeilings(db, w.project_id), { concurrency: null, cps: 5, revision: 2 })
+  await put({ max_destination_rate_minor: 59 })
+  t.match(await decide(), { reason: 'rate_above_ceiling' })
+  await put({ max_destination_rate_minor: 60 })
+
+  t.match(await decide({ called: '020 7946 0123' }), { called: { country: 'NG' } })
+  await w.state.transaction(trx => putTrunkSetting(trx, { trunk_id: w.trunk_id, country: 'GB', default_caller: null }))
+  t.match(await decide({ called: '020 7946 0123' }), { called: { e164: '+442079460123' }, reason: 'no_rate' })
+
+  const code = { project_id: null, code: '112' }
+  t.match(await decide({ called: '112' }), { reason: 'number_invalid' })
+  await w.state.transaction(trx => putShortCode(trx, { ...code, sends_to: '+2342010000112' }))
+  t.match(await decide({ called: '112' }), { admitted: true, called: { e164: '+2342010000112' } })
+  const own = { ...code, project_id: w.project_id }
+  await w.state.transaction(trx => putShortCode(trx, { ...own, sends_to: '+2342010000113' }))
+  t.match(await decide({ called: '112' }), { called: { e164: '+2342010000113' } }, 'the own one of the project')
+  await w.state.transaction(trx => putShortCode(trx, { ...own, sends_to: null }))
+  t.equal((await listShortCodes(db)).length, 1)
 })
