@@ -3,7 +3,7 @@ import { newId } from '../../core/runtime/ids.ts'
 import { type CallRow, findAccountCall } from '../../core/state/calls.ts'
 import { firstHeldNumber, listGeneralCalls } from '../../core/state/simulated-calls.ts'
 import { isVoiceRefusal } from '../voice/errors.ts'
-import { placeCall } from '../voice/place.ts'
+import { place } from '../voice/place.ts'
 import { type Environment, errorOfVoice, type GeneralCall } from './environment.ts'
 
 /** Production: a call from the project's first number that speaks the message. Its id is its CallSid as a UUID. */
@@ -23,7 +23,7 @@ export const live: Environment = {
       timeout_seconds: 60,
     }
     const placing = { sid: sidOf(id), account, to, from: number.e164, number, request, now_ms }
-    const row = await services.state.transaction(trx => placeCall(trx, placing))
+    const row = await place(services.state.db, placing)
     if (isVoiceRefusal(row)) return errorOfVoice(row)
     services.bus.ring('commands', row.sid)
     return present(row)

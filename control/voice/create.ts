@@ -1,17 +1,24 @@
 import type { CallRequest, RecordRequest } from '../../core/domain/calls/request.ts'
 import { iso } from '../../core/runtime/clock.ts'
 import { newId } from '../../core/runtime/ids.ts'
+import type { Db, Trx } from '../../core/state/index.ts'
 import { findOwnedNumber, type NumberRow } from '../../core/state/numbers.ts'
 import { findRecordingConsent } from '../../core/state/recording-consent.ts'
-import { earlierOutcome, idempotencyKeyOf, idempotentRequest, keepOutcome } from '../http/idempotency.ts'
+import {
+  earlierOutcome,
+  type IdempotentRequest,
+  idempotencyKeyOf,
+  idempotentRequest,
+  keepOutcome,
+} from '../http/idempotency.ts'
 import { isRefusal } from '../http/reply.ts'
 import type { Static } from '../http/schema.ts'
-import { VoiceRefused } from './dispatch.ts'
+import type { Services } from '../http/services.ts'
 import { forReason, isVoiceRefusal, numbered, type VoiceRefusal } from './errors.ts'
 import { inlineMarkup, methodOf, namesOf, urlOf, wholeNumber } from './fields.ts'
 import type { Form } from './form.ts'
 import { readMachineDetection } from './machine-detection.ts'
-import { placeCall } from './place.ts'
+import { type Placing, place } from './place.ts'
 import { type Call, presentCall } from './present.ts'
 import type { VoiceContext } from './route.ts'
 
@@ -30,7 +37,7 @@ export async function createCall(context: VoiceContext & { readonly form: Form }
   if (isVoiceRefusal(parties)) return parties
   const request = await readRequest(context, parties)
   if (isVoiceRefusal(request)) return request
-  return place(context, parties, request)
+  return placed(context, parties, request)
 }
 
 interface Parties {
@@ -152,32 +159,44 @@ async function readRecord({
   }
 }
 
-/** One transaction: a repeat with the same Idempotency-Key finds the first one's outcome, and dials nothing. */
-async function place(
+async function placed(
   { account, services, now_ms, request, form, path }: VoiceContext & { readonly form: Form },
   { number, to, from }: Parties,
   wanted: CallRequest,
 ): Promise<Created | VoiceRefusal> {
   const key = idempotencyKeyOf(request.headers['idempotency-key'] as string | undefined, false)
   if (isRefusal(key)) return numbered(20001, 'Idempotency-Key is nonblank and at most 128 characters.')
+  const placing = { sid: newId.call(), account, to, from, number, request: wanted, now_ms }
   const { account_sid: caller_id, project_id } = account
   const said = { method: 'POST', path, search: '', body: [...form.entries] }
-  const identity = key === undefined ? null : idempotentRequest({ key, caller_id, project_id, ...said })
-  const sid = newId.call()
-  const answer = await services.state.transaction(async (trx): Promise<Created> => {
-    const earlier = identity ? await earlierOutcome(trx, identity, iso(now_ms)) : undefined
-    if (isRefusal(earlier)) throw new VoiceRefused(forReason(earlier.refused))
-    if (earlier)
-      return { status: 201, body: earlier.body as Static<typeof Call>, headers: { 'Idempotent-Replayed': 'true' } }
-    const row = await placeCall(trx, { sid, account, to, from, number, request: wanted, now_ms })
-    // A refused request does not use its key up.
-    if (isVoiceRefusal(row)) throw new VoiceRefused(row)
-    const body = presentCall(row)
-    if (identity) await keepOutcome(trx, identity, { status: 201, body, headers: {} }, now_ms)
-    return { status: 201, body }
-  })
-  if (answer.body.sid === sid) services.bus.ring('commands', sid)
+  const answer =
+    key === undefined
+      ? await once(services.state.db, placing)
+      : await repeatable(services, placing, idempotentRequest({ key, caller_id, project_id, ...said }))
+  if (!isVoiceRefusal(answer) && answer.body.sid === placing.sid) services.bus.ring('commands', placing.sid)
   return answer
 }
+
+async function once(db: Db | Trx, placing: Placing): Promise<Created | VoiceRefusal> {
+  const row = await place(db, placing)
+  return isVoiceRefusal(row) ? row : { status: 201, body: presentCall(row) }
+}
+
+/** One transaction: a repeat with the same Idempotency-Key finds the first one's outcome, and dials nothing. */
+const repeatable = (
+  { state }: Services,
+  placing: Placing,
+  identity: IdempotentRequest,
+): Promise<Created | VoiceRefusal> =>
+  state.transaction(async (trx): Promise<Created | VoiceRefusal> => {
+    const earlier = await earlierOutcome(trx, identity, iso(placing.now_ms))
+    if (isRefusal(earlier)) return forReason(earlier.refused)
+    if (earlier)
+      return { status: 201, body: earlier.body as Static<typeof Call>, headers: { 'Idempotent-Replayed': 'true' } }
+    const answer = await once(trx, placing)
+    // A refused request wrote nothing, and does not use its key up.
+    if (!isVoiceRefusal(answer)) await keepOutcome(trx, identity, { ...answer, headers: {} }, placing.now_ms)
+    return answer
+  })
 
 const shown = (text: string): string => text.slice(0, 60)

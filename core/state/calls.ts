@@ -3,6 +3,8 @@ import type { CallRequest } from '../domain/calls/request.ts'
 import { iso } from '../runtime/clock.ts'
 import { addCallEvent } from './call-events.ts'
 import type { CallCommandTable, CallEventTable, CallStatus, CallTable, Db, RecordingTable, Trx } from './index.ts'
+import type { Placed, PlaceInput } from './place-call.ts'
+import { callProcedure } from './procedures.ts'
 
 /** What the APIs need of calls: making, listing and fetching them, and telling the node that runs one what to do. */
 
@@ -10,52 +12,9 @@ export type CallRow = Selectable<CallTable>
 export type RecordingRow = Selectable<RecordingTable>
 export type CallEventRow = Selectable<CallEventTable>
 
-export interface QueuedCall {
-  readonly sid: string
-  readonly project_id: string
-  readonly account_sid: string
-  readonly from_number: string
-  readonly to_number: string
-  readonly number_id: string
-  /** Trunk that the From number is routed to: the call leaves by its targets. */
-  readonly trunk_id: string | null
-  /** Voice application that the From number is routed to: its policy applies. */
-  readonly application_id: string | null
-  /** JSON of core/domain/calls/request.ts. */
-  readonly request: string
-}
-
-/** A call of the API, queued, and the command that makes a signaling node place it: both or neither. */
-export async function queueCall(trx: Trx, call: QueuedCall, now_ms: number): Promise<CallRow> {
-  const at = iso(now_ms)
-  const row = await trx
-    .insertInto('call')
-    .values({
-      ...call,
-      parent_call_sid: null,
-      origin: 'rest',
-      direction: 'outbound-api',
-      status: 'queued',
-      carrier_id: null,
-      sip_call_id: null,
-      node_id: null,
-      queued_at: at,
-      initiated_at: null,
-      ringing_at: null,
-      answered_at: null,
-      ended_at: null,
-      duration_seconds: null,
-      sip_code: null,
-      reason: null,
-      ended_by: null,
-      decision_trace: null,
-      updated_at: at,
-    })
-    .returningAll()
-    .executeTakeFirstOrThrow()
-  await insertCommand(trx, call.sid, 'originate', {}, now_ms)
-  return row
-}
+/** Queues a call of the API, or says why it is refused now; in one message to the state's thread. */
+export const placeCall = (db: Db | Trx, input: PlaceInput): Promise<Placed> =>
+  callProcedure<Placed>(db, 'place_call', input)
 
 /** One command for the node that runs the call, or that will. */
 export async function insertCommand(

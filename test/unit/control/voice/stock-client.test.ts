@@ -12,10 +12,15 @@ import { ending } from '../../../../core/domain/calls/endings.ts'
 import { iso } from '../../../../core/runtime/clock.ts'
 import { newId } from '../../../../core/runtime/ids.ts'
 import { ensureDemo, putSandboxCarrier } from '../../../../core/state/bootstrap.ts'
-import { queueCall } from '../../../../core/state/calls.ts'
 import { openState, type State } from '../../../../core/state/index.ts'
 import { insertRecording, updateRecording } from '../../../../core/state/recordings.ts'
-import { callAnswered, callInitiated, callRinging, finishCall } from '../../../../core/state/running-calls.ts'
+import {
+  callAnswered,
+  callInitiated,
+  callRinging,
+  finishCall,
+  insertCall,
+} from '../../../../core/state/running-calls.ts'
 import { freePort } from '../../../support/ports.ts'
 import { until } from '../../../support/wait.ts'
 
@@ -150,10 +155,10 @@ t.test('the stock client walks every page of 120 calls, and its filters hold', a
     for (let at = 0; at < 120; at++) {
       const sid = newId.call()
       sids.unshift(sid)
-      const ids = { number_id: number.id, trunk_id: null, application_id: null }
-      const account = { project_id: p.project_id, account_sid: p.account_sid }
+      const account = { project_id: p.project_id, account_sid: p.account_sid, number_id: number.id }
       const numbers = { from_number: FROM, to_number: at % 2 === 0 ? TO : '+2348030000002' }
-      await queueCall(trx, { sid, ...account, ...numbers, ...ids, request: '{}' }, Date.now())
+      const kind = { origin: 'rest', direction: 'outbound-api', status: 'queued' } as const
+      await insertCall(trx, { sid, ...account, ...numbers, ...kind, queued_at: iso(Date.now()) }, Date.now())
     }
   })
   const all = await p.client.calls.list({ limit: 1000 })
