@@ -1,6 +1,7 @@
 // What the compiler and the linter cannot see: who imports whom, files that nobody needs, leftovers, overlong lines.
-import { readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
+import { generatedDocuments } from './documents.ts'
 import { ARROWS, HOMES, type Source } from './rules.ts'
 
 const ROOTS = ['core', 'signaling', 'media', 'control', 'markup', 'native', 'bin', 'bench', 'test']
@@ -59,6 +60,10 @@ function lineFindings(path: string, line: string, number: number): string[] {
   return found
 }
 
-const found = findings(sources())
+const outOfDate = generatedDocuments()
+  .filter(({ path, text }) => !existsSync(path) || readFileSync(path, 'utf8') !== text)
+  .map(({ path }) => `${path} is out of date: npm run documents`)
+
+const found = [...findings(sources()), ...outOfDate]
 for (const finding of found) process.stderr.write(`tidy: ${finding}\n`)
 if (found.length > 0) process.exitCode = 1

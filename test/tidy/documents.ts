@@ -1,0 +1,86 @@
+import { V1_ROUTES } from '../../control/v1/index.ts'
+import { REASONS } from '../../core/domain/reasons/table.ts'
+import { VARIABLES } from '../../core/runtime/config.ts'
+import { markdownTable } from '../../markup/verbs/table.ts'
+import { testTexts } from '../conformance/markup/fixtures.ts'
+
+/** A document that is made from the code; `npm run documents` writes them, tidy fails when one is out of date. */
+export interface Generated {
+  readonly path: string
+  readonly text: string
+}
+
+const NOTICE = '<!-- Made from the code by `npm run documents`; do not edit. -->'
+
+const cell = (value: string | number | null): string => (value === null ? '–' : String(value).replaceAll('|', '\\|'))
+const table = (head: readonly string[], rows: readonly (readonly (string | number | null)[])[]): string =>
+  [head, head.map(() => '---'), ...rows].map(row => `| ${row.map(cell).join(' | ')} |`).join('\n')
+
+const errors = (): string =>
+  [
+    '# Reasons',
+    '',
+    'Every refusal and every ending has one of these reasons. It is the `code` of problem documents, the text of the SIP',
+    '`Reason` header, and what call records and traces show. `{…}` in a sentence is the offending value.',
+    '',
+    table(
+      ['reason', 'SIP', 'HTTP', 'number', 'whose', 'sentence', 'what to do'],
+      Object.entries(REASONS).map(([name, entry]) => [
+        `\`${name}\``,
+        entry.sip,
+        entry.http,
+        entry.voice ?? entry.sip_number,
+        entry.blame,
+        entry.sentence,
+        entry.mend,
+      ]),
+    ),
+  ].join('\n')
+
+const endpoints = (): string =>
+  [
+    '# The management API',
+    '',
+    'Served below `/v1`; `/docs` of a running platform is the reference with all schemas, `/v1/openapi.json` the document.',
+    '',
+    table(
+      ['method', 'path', 'scope', 'what'],
+      V1_ROUTES.map(route => [
+        route.method.toUpperCase(),
+        `\`${route.path}\``,
+        route.scope === null ? 'any key' : `\`${route.scope}\``,
+        route.summary,
+      ]),
+    ),
+  ].join('\n')
+
+const configuration = (): string =>
+  [
+    '# Configuration',
+    '',
+    table(
+      ['variable', 'default', 'meaning'],
+      Object.values(VARIABLES).map(variable => [
+        `\`${variable.name}\``,
+        variable.default === '' ? '' : `\`${variable.default}\``,
+        variable.meaning,
+      ]),
+    ),
+  ].join('\n')
+
+const markup = (): string =>
+  [
+    '# Markup: verbs and attributes',
+    '',
+    'Each element with its attributes, the fault number of a bad value, and the tests in which it is written.',
+    '',
+    markdownTable(testTexts()),
+  ].join('\n')
+
+export const generatedDocuments = (): Generated[] =>
+  [
+    { path: 'docs/errors.md', text: errors() },
+    { path: 'docs/api.md', text: endpoints() },
+    { path: 'docs/configuration.md', text: configuration() },
+    { path: 'docs/markup.md', text: markup() },
+  ].map(({ path, text }) => ({ path, text: `${NOTICE}\n\n${text.trimEnd()}\n` }))
