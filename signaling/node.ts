@@ -25,6 +25,7 @@ import { MediaHub } from './b2bua/media.ts'
 import { CallRegistry } from './b2bua/registry.ts'
 import { CommandTaker } from './commands.ts'
 import type { InboundRequest, SipStack } from './drachtio/types.ts'
+import { finishLeftRecordings } from './leftovers.ts'
 import { createNodeMetrics } from './metrics.ts'
 import { Queues } from './scripts/queues.ts'
 import { Rooms } from './scripts/rooms.ts'
@@ -133,10 +134,11 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
     void keepAlive(options, id)
     links.write()
   })
-  const sweep = clock.every(
-    SWEEP_MS,
-    () => void endLost(options, gate, {}).catch(err => log.error({ err }, 'sweep failed')),
-  )
+  const sweep = clock.every(SWEEP_MS, () => {
+    endLost(options, gate, {})
+      .then(() => finishLeftRecordings(ctx))
+      .catch(err => log.error({ err }, 'sweep failed'))
+  })
   metrics.gauge('strowger_live_calls', 'Calls that run on this node', () => calls.size)
   metrics.gauge('strowger_dialogs', 'SIP dialogs of this node', () => sip.counts().dialogs)
   metrics.gauge(

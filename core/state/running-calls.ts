@@ -3,6 +3,7 @@ import { type Ending, ending } from '../domain/calls/endings.ts'
 import { iso } from '../runtime/clock.ts'
 import type { CallAttemptTable, CallTable, Db, State, Trx } from './index.ts'
 import { enqueueStatusCallback } from './outbox.ts'
+import { queueEvent } from './webhook-endpoints.ts'
 
 /** The rows of calls while signaling runs them, up to their end with CDR. */
 
@@ -110,6 +111,23 @@ export async function finishCall(trx: Trx, sid: string, facts: FinalFacts): Prom
       media: facts.media,
     })
     .execute()
+  await queueEvent(
+    trx,
+    {
+      project_id: row.project_id,
+      kind: 'call.ended',
+      data: {
+        sid,
+        status,
+        direction: row.direction,
+        from: row.from_number,
+        to: row.to_number,
+        duration_seconds,
+        ended_at,
+      },
+    },
+    facts.ended_ms,
+  )
   await trx
     .updateTable('call_attempt')
     .set({ ended_at, result: 'canceled' })

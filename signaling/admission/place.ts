@@ -94,6 +94,7 @@ export const limitsOf = (outcome: AdmissionOutcome, own_seconds: number | null) 
     max_duration_seconds: own ? own_seconds : given,
     max_duration_reason: own ? ('max_duration' as const) : (admitted?.max_duration_reason ?? null),
     paid_until_seconds: outcome.paid_until_seconds,
+    recording: outcome.recording?.mode === 'all' && outcome.recording.consented ? outcome.recording : null,
   }
 }
 

@@ -1,6 +1,6 @@
 import type { CallRequest } from '../../core/domain/calls/request.ts'
 import { readSdp } from '../../core/domain/codecs/sdp.ts'
-import { identifyBySource, readCaller } from '../../core/domain/identity/index.ts'
+import { holdsAddress, identifyBySource, readCaller } from '../../core/domain/identity/index.ts'
 import { parseNumber } from '../../core/domain/numbers/parse.ts'
 import { type Reason, type ReasonFacts, sipRefusal } from '../../core/domain/reasons/index.ts'
 import { iso } from '../../core/runtime/clock.ts'
@@ -102,7 +102,11 @@ function identify(ctx: Context, digest: DigestAuthenticator, invite: InboundInvi
   const outcome = digest.check(invite)
   if (outcome.kind === 'authenticated') {
     const trunk = snapshot.trunks.get(outcome.trunk_id)
-    if (trunk) return { kind: 'trunk', trunk }
+    // A strict trunk's password is good from its own addresses only (design section 4).
+    if (trunk && (trunk.source_validation !== 'strict' || holdsAddress(trunk.source_index, address)))
+      return { kind: 'trunk', trunk }
+    refuse(ctx, invite, 'source_not_allowed', { value: address })
+    return null
   }
   if (outcome.kind === 'challenge') invite.refuse(401, { challenges: outcome.challenges })
   else {

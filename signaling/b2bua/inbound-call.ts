@@ -2,6 +2,7 @@ import type { Ending } from '../../core/domain/calls/endings.ts'
 import { sipRefusal } from '../../core/domain/reasons/index.ts'
 import type { CallRow } from '../../core/state/running-calls.ts'
 import { Cancelled, type InboundInvite, type InboundRequest, type SipResponse } from '../drachtio/types.ts'
+import { recordByPolicy } from '../scripts/recorder.ts'
 import { Script, type ScriptEntry } from '../scripts/script.ts'
 import { Call, passedReason } from './call.ts'
 import type { Context } from './context.ts'
@@ -12,7 +13,15 @@ import { type LegPolicy, MediaRefusal, type MediaSession } from './media.ts'
 import type { OutboundLeg } from './outbound-leg.ts'
 import { causeOfLeg, legSummary } from './summary.ts'
 
+/** What the outbound policy says of recording an admitted call. */
+export interface PolicyRecording {
+  readonly channels: number
+  readonly retention_days: number
+}
+
 export interface Limits {
+  /** Null: the policy asks for none, or nobody has consented. */
+  readonly recording?: PolicyRecording | null
   readonly max_duration_seconds: number | null
   readonly max_duration_reason: 'max_duration' | 'spend_exhausted' | null
   readonly paid_until_seconds: number | null
@@ -180,6 +189,8 @@ export class InboundCall extends Call {
       if (this.ended) return
       this.#answeredNow()
       await this.#join(leg)
+      const { recording } = this.#limits
+      if (recording) recordByPolicy({ call: this, leg: this.#a }, leg, recording)
     } catch (error) {
       if (this.ended) return
       if (error instanceof Cancelled) await this.end({ cause: 'caller_hung_up' })

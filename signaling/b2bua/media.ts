@@ -71,6 +71,10 @@ export class MediaHub {
     this.#listeners.delete(id)
   }
 
+  listens(id: string): boolean {
+    return this.#listeners.has(id)
+  }
+
   get listening(): number {
     return this.#listeners.size
   }

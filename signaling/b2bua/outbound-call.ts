@@ -1,6 +1,7 @@
 import type { Ending } from '../../core/domain/calls/endings.ts'
 import type { CallRow } from '../../core/state/running-calls.ts'
 import type { Headers, InboundRequest } from '../drachtio/types.ts'
+import { recordByPolicy } from '../scripts/recorder.ts'
 import type { Script } from '../scripts/script.ts'
 import { Call, passedReason } from './call.ts'
 import type { Context } from './context.ts'
@@ -129,6 +130,8 @@ export class OutboundCall extends Call {
     const { max_duration_seconds, max_duration_reason, paid_until_seconds } = this.#limits
     this.answeredNow({ seconds: max_duration_seconds, reason: max_duration_reason })
     this.payAsItRuns(paid_until_seconds)
+    const { recording } = this.#limits
+    if (recording) recordByPolicy({ call: this, leg }, null, recording)
     this.#watcher.answered(leg)
   }
 

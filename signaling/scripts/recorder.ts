@@ -31,6 +31,7 @@ interface Recording {
 
 /** Shorter than this is nothing (voice-compat.md §10, 16101). */
 const LEAST_MS = 100
+const DAY_MS = 86_400_000
 
 /** Recordings of one script: rows, files, callbacks. Their ends come from the media worker, also after the leg's. */
 export class Recorder {
@@ -82,7 +83,12 @@ export class Recorder {
   }
 
   /** A recording in the background: of this leg's call, or of it and a child. */
-  start(command: StartRecording, child: Leg | null, source: string = command.source): void {
+  start(
+    command: StartRecording,
+    child: Leg | null,
+    source: string = command.source,
+    retention_days: number | null = null,
+  ): void {
     const { leg } = this.#host
     const one_way = command.track !== 'both'
     const left = command.track === 'outbound' && child ? child.id : leg.id
@@ -90,6 +96,7 @@ export class Recorder {
     void this.#begin({
       id: command.id,
       source,
+      retention_days,
       channels,
       track: command.track,
       callback: command.callback,
@@ -124,6 +131,7 @@ export class Recorder {
   async #begin(wanted: {
     readonly id: string
     readonly source: string
+    readonly retention_days?: number | null
     readonly channels: 1 | 2
     readonly track: Recording['track']
     readonly callback: RecordingCallback | null
@@ -157,6 +165,10 @@ export class Recorder {
             channels: wanted.channels,
             track: wanted.track,
             file,
+            expires_at:
+              wanted.retention_days == null
+                ? null
+                : new Date(started_ms + wanted.retention_days * DAY_MS).toISOString(),
           },
           started_ms,
         ),
@@ -243,4 +255,28 @@ function reasonOf(event: Ended): RecordEnded['reason'] {
     default:
       return event.reason
   }
+}
+
+/** Records an admitted call because its outbound policy says so: caller left, called right (design section 5). */
+export function recordByPolicy(
+  host: Pick<ScriptHost, 'call' | 'leg'>,
+  other: Leg | null,
+  policy: { readonly channels: number; readonly retention_days: number },
+): void {
+  new Recorder(host, () => undefined).start(
+    {
+      type: 'start_recording',
+      id: 'policy',
+      source: 'StartCallRecordingAPI',
+      name: null,
+      child: null,
+      channels: policy.channels === 2 ? 2 : 1,
+      track: 'both',
+      trim: false,
+      callback: null,
+    },
+    other,
+    'OutboundPolicy',
+    policy.retention_days,
+  )
 }

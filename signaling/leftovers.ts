@@ -1,0 +1,30 @@
+import { join } from 'node:path'
+import { unfinishedRecordings, updateRecording } from '../core/state/recordings.ts'
+import type { Context } from './b2bua/context.ts'
+import { MediaRefusal } from './b2bua/media.ts'
+
+/**
+ * Recordings whose end nobody told: their worker or node was killed. The worker mends the file's header and says what is
+ * in it; a file that is not there makes the recording absent (design section 8, "recordings finalised").
+ */
+export async function finishLeftRecordings(ctx: Context): Promise<number> {
+  if (!ctx.media.connected) return 0
+  const rows = await unfinishedRecordings(ctx.state.db)
+  let finished = 0
+  for (const row of rows) {
+    // A recording of a call that has just ended is still being closed by its own worker.
+    if (ctx.calls.get(row.call_sid) || ctx.media.listens(row.sid)) continue
+    try {
+      const file = join(ctx.config.data_dir, row.file)
+      const found = await ctx.media.request('record.inspect', { file })
+      const { duration_ms, bytes, sha256 } = found
+      await updateRecording(ctx.state.db, row.sid, { status: 'completed', duration_ms, bytes, sha256 }, ctx.clock.now())
+    } catch (error) {
+      if (!(error instanceof MediaRefusal) || error.reason === 'media_unavailable') throw error
+      await updateRecording(ctx.state.db, row.sid, { status: 'absent' }, ctx.clock.now())
+    }
+    finished++
+  }
+  if (finished > 0) ctx.log.info({ recordings: finished }, 'recordings left by a crash were finished')
+  return finished
+}

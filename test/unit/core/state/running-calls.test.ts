@@ -1,0 +1,186 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { ending } from '../../../../core/domain/calls/endings.ts'
+import { ensureDemo } from '../../../../core/state/bootstrap.ts'
+import { claimCommands, finishCommand } from '../../../../core/state/call-commands.ts'
+import { openState, type State } from '../../../../core/state/index.ts'
+import { endCallsOfLostNodes, heartbeat, registerNode, tellLink } from '../../../../core/state/nodes.ts'
+import {
+  callAnswered,
+  callInitiated,
+  callRinging,
+  findCall,
+  finishCall,
+  insertCall,
+  type NewCall,
+} from '../../../../core/state/running-calls.ts'
+
+const NOW = Date.UTC(2026, 10, 21, 12, 0, 0)
+const at = (ms: number): string => new Date(NOW + ms).toISOString()
+
+async function open(t: Test): Promise<{ state: State; project_id: string }> {
+  const data_dir = mkdtempSync(join(tmpdir(), 'strowger-calls-'))
+  const state = await openState({ data_dir })
+  t.teardown(async () => {
+    await state.close()
+    rmSync(data_dir, { recursive: true, force: true })
+  })
+  const master_key = Buffer.alloc(32, 7)
+  const { project_id } = await ensureDemo(state, { master_key, now: at(0), console_password: 'x' })
+  return { state, project_id }
+}
+
+const newCall = (project_id: string, sid: string, over: Partial<NewCall> = {}): NewCall => ({
+  sid,
+  project_id,
+  account_sid: 'AC1',
+  parent_call_sid: null,
+  origin: 'rest',
+  direction: 'outbound-api',
+  from_number: '+2342010000001',
+  to_number: '+2348030000001',
+  status: 'queued',
+  trunk_id: null,
+  carrier_id: null,
+  number_id: null,
+  application_id: null,
+  sip_call_id: null,
+  request: JSON.stringify({
+    status_callback: 'http://customer.example/status',
+    status_callback_events: ['initiated', 'ringing', 'answered', 'completed'],
+  }),
+  node_id: 'node_1',
+  queued_at: at(0),
+  initiated_at: null,
+  ringing_at: null,
+  answered_at: null,
+  ended_at: null,
+  duration_seconds: null,
+  sip_code: null,
+  reason: null,
+  ended_by: null,
+  decision_trace: null,
+  ...over,
+})
+
+const callbacks = async (state: State, sid: string) => {
+  const rows = await state.db.selectFrom('outbox').selectAll().where('call_sid', '=', sid).orderBy('id').execute()
+  return rows.map(row => JSON.parse(row.parameters) as Record<string, string>)
+}
+
+t.test('a call from its creation to its CDR, with its callbacks counted in order', async t => {
+  const { state, project_id } = await open(t)
+  await state.transaction(async trx => {
+    await insertCall(trx, newCall(project_id, 'CA1'), NOW)
+    await callInitiated(trx, 'CA1', { sip_call_id: 'abc' }, NOW + 100)
+    await callRinging(trx, 'CA1', NOW + 200)
+    await callAnswered(trx, 'CA1', NOW + 1000)
+    const end = ending({ cause: 'called_hung_up', answered: true })
+    await finishCall(trx, 'CA1', { ending: end, ended_ms: NOW + 4999, pdd_ms: 42, media: null })
+  })
+  t.match(await findCall(state.db, 'CA1'), {
+    status: 'completed',
+    duration_seconds: 3,
+    ended_by: 'called',
+    ended_at: at(4999),
+  })
+  t.match(await state.db.selectFrom('cdr').selectAll().execute(), [
+    {
+      call_sid: 'CA1',
+      status: 'completed',
+      duration_seconds: 3,
+      pdd_ms: 42,
+      started_at: at(100),
+      answered_at: at(1000),
+    },
+  ])
+  t.match(await callbacks(state, 'CA1'), [
+    { CallStatus: 'initiated', SequenceNumber: '0' },
+    { CallStatus: 'ringing', SequenceNumber: '1' },
+    { CallStatus: 'in-progress', SequenceNumber: '2' },
+    { CallStatus: 'completed', SequenceNumber: '3', CallDuration: '3', SipCallId: 'abc' },
+  ])
+})
+
+t.test('a call ends once, and a clock that jumped back makes no negative duration', async t => {
+  const { state, project_id } = await open(t)
+  const finish = (ended_ms: number) =>
+    state.transaction(trx =>
+      finishCall(trx, 'CA1', { ending: ending({ cause: 'api', answered: true }), ended_ms, pdd_ms: null, media: null }),
+    )
+  await state.transaction(async trx => {
+    await insertCall(trx, newCall(project_id, 'CA1'), NOW)
+    await callAnswered(trx, 'CA1', NOW)
+  })
+  t.match(await finish(NOW - 3_600_000), { duration_seconds: 0, ended_at: at(0) })
+  t.equal(await finish(NOW + 1000), undefined)
+  t.equal((await state.db.selectFrom('cdr').selectAll().execute()).length, 1)
+  t.equal(await state.transaction(trx => callRinging(trx, 'CA1', NOW)), undefined, 'nothing changes after the end')
+})
+
+t.test('calls of a node without a heartbeat end as lost, those of a live one go on', async t => {
+  const { state, project_id } = await open(t)
+  await registerNode(state.db, { id: 'node_1', kind: 'signaling', pid: 1 }, NOW)
+  await registerNode(state.db, { id: 'node_2', kind: 'signaling', pid: 2 }, NOW)
+  await tellLink(state.db, { id: 'node_1-edge', kind: 'edge', pid: 1 }, true, NOW)
+  await state.transaction(async trx => {
+    await insertCall(trx, newCall(project_id, 'CA1'), NOW)
+    await callAnswered(trx, 'CA1', NOW - 5000)
+    await insertCall(trx, newCall(project_id, 'CA2', { node_id: 'node_2' }), NOW)
+    await insertCall(trx, newCall(project_id, 'CA3'), NOW)
+  })
+  await heartbeat(state.db, 'node_2', NOW + 20_000)
+  const told: string[] = []
+  const also = async (_trx: unknown, row: { sid: string }): Promise<void> => {
+    told.push(row.sid)
+  }
+  const ended = await endCallsOfLostNodes(state, NOW + 20_000, { also })
+  t.same(ended.sort(), ['CA1', 'CA3'])
+  t.same(told.sort(), ['CA1', 'CA3'])
+  t.match(await findCall(state.db, 'CA1'), { status: 'completed', reason: 'node_lost', duration_seconds: 5 })
+  t.match(await findCall(state.db, 'CA3'), { status: 'failed', reason: 'node_lost', sip_code: 503 })
+  t.equal((await findCall(state.db, 'CA2'))?.ended_at, null)
+  const nodes = await state.db.selectFrom('node').select('id').execute()
+  t.same(nodes, [{ id: 'node_2' }], 'the lost node and its links are forgotten')
+  t.same(await endCallsOfLostNodes(state, NOW + 21_000, { dead: row => row.id === 'node_2' }), ['CA2'])
+})
+
+t.test('commands are taken once, in order, by the node that runs the call', async t => {
+  const { state, project_id } = await open(t)
+  await state.transaction(async trx => {
+    for (const [sid, node_id] of [
+      ['CA1', null],
+      ['CA2', null],
+      ['CA3', 'node_2'],
+    ] as const)
+      await insertCall(trx, newCall(project_id, sid, { node_id }), NOW)
+    const command = { payload: '{}', created_at: at(0), taken_by: null, done_at: null, outcome: null }
+    for (const [call_sid, kind] of [
+      ['CA1', 'originate'],
+      ['CA1', 'cancel'],
+      ['CA2', 'originate'],
+      ['CA3', 'hangup'],
+    ] as const)
+      await trx
+        .insertInto('call_command')
+        .values({ ...command, call_sid, kind })
+        .execute()
+  })
+  const taken = await claimCommands(state, 'node_1', { originates: 1, limit: 10 })
+  t.same(
+    taken.map(command => [command.call_sid, command.kind]),
+    [['CA1', 'originate']],
+  )
+  t.equal((await findCall(state.db, 'CA1'))?.node_id, 'node_1')
+  const next = await claimCommands(state, 'node_1', { originates: 0, limit: 10 })
+  t.same(
+    next.map(command => [command.call_sid, command.kind]),
+    [['CA1', 'cancel']],
+    'the cancel of a call that is ours now; no further call',
+  )
+  for (const command of [...taken, ...next]) await finishCommand(state.db, command.id, 'done', NOW)
+  t.same(await claimCommands(state, 'node_1', { originates: 0, limit: 10 }), [])
+  t.match(await claimCommands(state, 'node_2', { originates: 0, limit: 10 }), [{ call_sid: 'CA3', kind: 'hangup' }])
+})

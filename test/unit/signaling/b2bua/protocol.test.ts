@@ -1,0 +1,136 @@
+import t from 'tap'
+import { userOf } from '../../../../signaling/admission/receive.ts'
+import { passedReason } from '../../../../signaling/b2bua/call.ts'
+import { keyOfInfo } from '../../../../signaling/b2bua/dtmf-info.ts'
+import { type OfferEvent, type OfferState, offerStep } from '../../../../signaling/b2bua/offer-answer.ts'
+import { hostOf } from '../../../../signaling/b2bua/routes.ts'
+import {
+  answerHeaders,
+  intervalTooSmall,
+  offerHeaders,
+  readSessionExpires,
+} from '../../../../signaling/b2bua/session-timer.ts'
+import { contactUri, outgoing, sendableStatus, tagOf } from '../../../../signaling/drachtio/messages.ts'
+import type { SipRequest } from '../../../../signaling/drachtio/types.ts'
+import { orderUris } from '../../../../signaling/scripts/children.ts'
+import { targetUri } from '../../../../signaling/trunks/health.ts'
+
+const request = (headers: Record<string, string>, body = ''): SipRequest => ({
+  method: 'INVITE',
+  uri: 'sip:x',
+  call_id: 'c',
+  headers,
+  header: name => headers[name.toLowerCase()] ?? null,
+  body,
+  source: { address: '10.0.0.1', port: 5060, transport: 'udp' },
+})
+
+t.test('one offer at a time: glare is 491, an overlapping second one of theirs is 500', async t => {
+  const table: [OfferState, OfferEvent, OfferState, number | null][] = [
+    ['stable', 'remote_offer', 'theirs', null],
+    ['stable', 'remote_empty', 'theirs', null],
+    ['stable', 'local_offer', 'ours', null],
+    ['ours', 'remote_offer', 'ours', 491],
+    ['ours', 'local_offer', 'ours', 491],
+    ['theirs', 'remote_offer', 'theirs', 500],
+    ['theirs', 'local_offer', 'theirs', 491],
+    ['awaiting_ack', 'remote_empty', 'awaiting_ack', 500],
+    ['awaiting_ack', 'ack', 'stable', null],
+    ['theirs', 'answered', 'stable', null],
+    ['theirs', 'refused', 'stable', null],
+  ]
+  for (const [state, event, next, code] of table) {
+    const step = offerStep(state, event)
+    t.equal(step.state, next, `${state} ${event}`)
+    t.equal(step.allowed ? null : step.sip_code, code)
+  }
+})
+
+t.test('session timers: what our 2xx says of what was asked', async t => {
+  t.same(answerHeaders(request({})), {}, 'a peer without the extension is told nothing')
+  t.same(answerHeaders(request({ supported: 'timer, 100rel', 'session-expires': '600;refresher=uas' })), {
+    'Session-Expires': '600;refresher=uas',
+  })
+  t.same(answerHeaders(request({ supported: 'timer', 'session-expires': '600' })), {
+    'Session-Expires': '600;refresher=uac',
+    Require: 'timer',
+  })
+  t.equal(intervalTooSmall(request({ supported: 'timer', 'session-expires': '30' })), '90')
+  t.equal(intervalTooSmall(request({ 'session-expires': '30' })), null, 'without the extension it means nothing')
+  t.equal(intervalTooSmall(request({ supported: 'timer', 'session-expires': '90' })), null)
+  t.match(offerHeaders(1800, 3600), { 'Session-Expires': '3600', 'Min-SE': '3600' })
+  for (const bad of [null, '', 'x', '-1', '1e3', '99999999999']) t.equal(readSessionExpires(bad), null, String(bad))
+})
+
+t.test('a key of an INFO is read from both bodies, and nothing else is a key', async t => {
+  const info = (type: string, body: string) => keyOfInfo(request({ 'content-type': type }, body))
+  t.equal(info('application/dtmf-relay', 'Signal=5\r\nDuration=160'), '5')
+  t.equal(info('application/dtmf-relay', 'Duration=1\r\nSignal= *'), '*')
+  t.equal(info('application/dtmf-relay; charset=x', 'signal=11'), '#')
+  t.equal(info('application/dtmf', 'a'), 'A')
+  for (const [type, body] of [
+    ['application/dtmf-relay', 'Signal=55'],
+    ['application/dtmf-relay', ''],
+    ['application/dtmf', '12345'],
+    ['text/plain', 'Signal=5'],
+  ] as const)
+    t.equal(info(type, body), null, `${type} ${body}`)
+})
+
+t.test('the causes of a Reason header pass, its text does not', async t => {
+  t.equal(passedReason({ reason: 'Q.850;cause=17;text="at 10.0.0.1"' }), 'Q.850;cause=17')
+  t.equal(passedReason({ reason: 'SIP ;cause=486, q.850; cause=17' }), 'SIP;cause=486, Q.850;cause=17')
+  t.equal(passedReason({ reason: 'X-Evil;cause=1' }), null)
+  t.equal(passedReason({}), null)
+})
+
+t.test('what we let into a message has no line break and sets no header of the dialog', async t => {
+  const headers = {
+    'X-A': 'one\r\nEvil: 1',
+    'Bad Name': 'x',
+    'Call-ID': 'mine',
+    From: '<sip:a@b>',
+    'Content-Length': '9',
+  }
+  t.same(outgoing(headers, { initial: false }), { 'X-A': 'one Evil: 1' })
+  t.same(outgoing(headers, { initial: true }), { 'X-A': 'one Evil: 1', 'Call-ID': 'mine', From: '<sip:a@b>' })
+  t.equal(sendableStatus(486), 486)
+  t.equal(sendableStatus(607), 600)
+  t.equal(sendableStatus(499), 400)
+})
+
+t.test('parts of headers and URIs', async t => {
+  t.equal(tagOf('"x" <sip:a@b;tag=no>;tag=yes'), 'no', 'the first one: a tag in a URI is nobody else’s')
+  t.equal(tagOf('<sip:a@b>'), '')
+  t.equal(contactUri('"n" <sip:a@b:5060;transport=tcp>;q=1, <sip:c@d>'), 'sip:a@b:5060;transport=tcp')
+  t.equal(contactUri('sip:a@b;expires=3'), 'sip:a@b')
+  t.equal(userOf('sip:%2B2348030000001;x=y@host:5060'), '+2348030000001')
+  t.equal(userOf('sip:a%0d%0ab@host'), 'ab')
+  t.equal(userOf('sip:%ZZ@host'), '%ZZ')
+  t.equal(userOf('tel:+234-803;phone-context=x'), '+234-803')
+  t.equal(userOf('sip:host'), 'host')
+  t.equal(hostOf('sip:u@[::1]:5060;lr'), '::1')
+  t.equal(hostOf('sips:example.org?x=y'), 'example.org')
+  t.equal(targetUri('sip:a.example', 'tcp'), 'sip:a.example;transport=tcp')
+  t.equal(targetUri('sip:a.example;transport=udp', 'tcp'), 'sip:a.example;transport=udp')
+  t.equal(targetUri('sip:a.example?X-A=1', 'tls'), 'sip:a.example;transport=tls?X-A=1')
+})
+
+t.test('URIs of a Sip noun: lower priority first, weights share', async t => {
+  const uri = (name: string, priority: number, weight: number) => ({
+    uri: name,
+    username: null,
+    password: null,
+    priority,
+    weight,
+  })
+  const uris = [uri('c', 2, 1), uri('a', 1, 3), uri('b', 1, 1)]
+  t.same(
+    orderUris(uris, () => 0).map(one => one.uri),
+    ['a', 'b', 'c'],
+  )
+  t.same(
+    orderUris(uris, () => 0.99).map(one => one.uri),
+    ['b', 'a', 'c'],
+  )
+})

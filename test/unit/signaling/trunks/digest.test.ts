@@ -1,0 +1,110 @@
+import t from 'tap'
+import { digestHa1 } from '../../../../core/runtime/secrets.ts'
+import { DigestAuthenticator, type DigestOutcome } from '../../../../signaling/trunks/digest.ts'
+import { EMPTY_SNAPSHOT, type Snapshot } from '../../../../signaling/trunks/snapshot.ts'
+import { digestAnswer } from '../../../support/phone.ts'
+
+const URI = 'sip:+2348030000001@pbx.example'
+const secret = { username: 'pbx', realm: 'example.org', password: 'hello' }
+
+function desk() {
+  let now_ms = 1_000_000
+  const credential = {
+    id: 'dig_1',
+    trunk_id: 'trk_1',
+    realm: secret.realm,
+    username: secret.username,
+    ha1_md5: digestHa1('md5', secret.username, secret.realm, secret.password),
+    ha1_sha256: digestHa1('sha256', secret.username, secret.realm, secret.password),
+    valid_until_ms: null as number | null,
+  }
+  let snapshot: Snapshot = { ...EMPTY_SNAPSHOT, credentials: new Map([['pbx', [credential]]]) }
+  const clock = {
+    now: () => now_ms,
+    monotonic_ms: () => now_ms,
+    after: () => ({ cancel: () => undefined }),
+    every: () => ({ cancel: () => undefined }),
+  }
+  const authenticator = new DigestAuthenticator({ clock, realm: 'fallback.example', snapshot: () => snapshot })
+  const check = (authorization: string | null, uri = URI, address = '10.0.0.1'): DigestOutcome =>
+    authenticator.check({
+      method: 'INVITE',
+      uri,
+      call_id: 'c',
+      headers: {},
+      header: name => (name === 'authorization' ? authorization : null),
+      body: '',
+      source: { address, port: 5060, transport: 'udp' },
+    })
+  const challenge = (address?: string): string => {
+    const outcome = check(null, URI, address)
+    if (outcome.kind !== 'challenge') throw new Error(outcome.kind)
+    return /nonce="([^"]+)"/.exec(outcome.challenges[0] ?? '')?.[1] ?? ''
+  }
+  const answer = (over: Partial<Parameters<typeof digestAnswer>[0]> = {}): string =>
+    digestAnswer({ algorithm: 'SHA-256', ...secret, nonce: '', nc: '00000001', uri: URI, ...over })
+  return {
+    check,
+    challenge,
+    answer,
+    later: (ms: number) => {
+      now_ms += ms
+    },
+    retire: () => {
+      snapshot = { ...snapshot, credentials: new Map([['pbx', [{ ...credential, valid_until_ms: now_ms - 1 }]]]) }
+    },
+    empty: () => {
+      snapshot = EMPTY_SNAPSHOT
+    },
+  }
+}
+
+t.test('both algorithms are let in, once for each count', async t => {
+  const d = desk()
+  const nonce = d.challenge()
+  t.match(d.check(d.answer({ nonce })), { kind: 'authenticated', trunk_id: 'trk_1' })
+  t.match(d.check(d.answer({ nonce })), { kind: 'challenge', challenges: [/stale=true/] }, 'a repeat')
+  t.match(d.check(d.answer({ nonce, nc: '00000002', algorithm: 'MD5' })), { kind: 'authenticated' })
+  t.match(d.check(d.answer({ nonce, nc: '00000001' })), { kind: 'challenge' }, 'a count that falls')
+})
+
+t.test('wrong user, wrong password, another URI and a made-up nonce look the same', async t => {
+  const d = desk()
+  const nonce = d.challenge()
+  for (const over of [
+    { username: 'other' },
+    { password: 'wrong' },
+    { realm: 'other' },
+    { uri: 'sip:+234900@pbx.example' },
+    { nonce: 'made-up' },
+    { nonce: `${nonce}x` },
+    { nc: 'zz' },
+  ]) {
+    const outcome = d.check(d.answer({ nonce, ...over }))
+    t.equal(outcome.kind, 'challenge', JSON.stringify(over))
+  }
+})
+
+t.test('an old nonce is stale, a retired credential is none', async t => {
+  const d = desk()
+  const nonce = d.challenge()
+  d.later(5 * 60_000 + 1)
+  t.match(d.check(d.answer({ nonce })), { kind: 'challenge', challenges: [/stale=true/] })
+  d.retire()
+  t.equal(d.check(d.answer({ nonce: d.challenge() })).kind, 'challenge')
+})
+
+t.test('who guesses is refused for a while, and others are not', async t => {
+  const d = desk()
+  for (let guess = 0; guess < 10; guess++) d.check(d.answer({ nonce: d.challenge(), password: `${guess}` }))
+  t.equal(d.check(d.answer({ nonce: d.challenge('10.0.0.2') })).kind, 'refused')
+  t.equal(d.check(d.answer({ nonce: d.challenge('10.0.0.2') }), URI, '10.0.0.2').kind, 'authenticated')
+  d.later(61_000)
+  t.equal(d.check(d.answer({ nonce: d.challenge() })).kind, 'authenticated')
+})
+
+t.test('without any credential there is nothing to answer a challenge with', async t => {
+  const d = desk()
+  d.empty()
+  t.same(d.check(null), { kind: 'refused' })
+})
