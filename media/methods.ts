@@ -144,11 +144,13 @@ export const methods: { readonly [M in MethodName]: Method<M> } = {
     const missing = [first.codec, second.codec].find(codec => mode === 'transcode' && !transcode.includes(codec))
     if (missing) return refuse('transcode_unavailable', `${missing} can only be relayed on this machine`)
     native.bridge(left.stream, right.stream)
+    left.link(right)
     return { mode, codecs: [first.codec, second.codec] }
   },
 
   unbridge: withLeg((leg, _params, { sessions }) => {
     sessions.nativeSession(leg.session_id)?.unbridge(leg.stream)
+    leg.unlink()
     return {}
   }),
 
@@ -176,7 +178,7 @@ export const methods: { readonly [M in MethodName]: Method<M> } = {
   }),
 
   'inband.detect': withLeg((leg, { enabled }: MethodParams<'inband.detect'>) => {
-    leg.stream.detect({ inband_keys: enabled })
+    leg.detectInband(enabled)
     return {}
   }),
 
@@ -213,6 +215,7 @@ export const methods: { readonly [M in MethodName]: Method<M> } = {
     if (refusal) return refusal
     const { muted, deaf } = params
     const participants = context.conferences.join(params.conference_id, leg, { muted, deaf })
+    leg.unlink()
     if (participants === null) return refuse('conference_full', `${params.conference_id} has its 32 participants`)
     return { participants }
   }),

@@ -50,18 +50,23 @@ export function createPrompts({ data_dir, speech, urls, mp3 }: PromptOptions): P
         case 'speech':
           return atRate(await speech.speak(source), rate_hz)
         case 'url':
-          return atRate(await urls.get(source.url), rate_hz)
+          return atRate(await urls.get(source.url), rate_hz, source.from_ms)
         case 'file':
-          return atRate(await file(source.path), rate_hz)
+          return atRate(await file(source.path), rate_hz, source.from_ms)
       }
     },
   }
 }
 
-function atRate(audio: { pcm: Pcm } | { refused: FailureReason; detail: string }, rate_hz: SampleRate): Loaded {
+function atRate(
+  audio: { pcm: Pcm } | { refused: FailureReason; detail: string },
+  rate_hz: SampleRate,
+  from_ms = 0,
+): Loaded {
   if ('refused' in audio) return audio
-  const samples = resample(audio.pcm.samples, audio.pcm.rate_hz, rate_hz)
-  return { pieces: [{ kind: 'pcm', samples, rate_hz }], endless: false }
+  const { pcm } = audio
+  const rest = pcm.samples.subarray(Math.round((from_ms * pcm.rate_hz) / 1000))
+  return { pieces: [{ kind: 'pcm', samples: resample(rest, pcm.rate_hz, rate_hz), rate_hz }], endless: false }
 }
 
 /** The real path of a file inside `folder`, links followed; null when it is elsewhere, missing, or too large. */

@@ -43,9 +43,24 @@ export const LegPolicy = Type.Object(
 export type LegPolicy = Static<typeof LegPolicy>
 
 export const PlaySource = Type.Union([
-  Type.Object({ kind: Type.Literal('url'), url: Type.String({ minLength: 1, maxLength: 4096 }) }, closed),
+  Type.Object(
+    {
+      kind: Type.Literal('url'),
+      url: Type.String({ minLength: 1, maxLength: 4096 }),
+      /** Begins so far into the audio. */
+      from_ms: Type.Optional(Type.Integer({ minimum: 0, maximum: 86_400_000 })),
+    },
+    closed,
+  ),
   /** A prompt inside the data folder; a path outside it is refused. */
-  Type.Object({ kind: Type.Literal('file'), path: Type.String({ minLength: 1, maxLength: 4096 }) }, closed),
+  Type.Object(
+    {
+      kind: Type.Literal('file'),
+      path: Type.String({ minLength: 1, maxLength: 4096 }),
+      from_ms: Type.Optional(Type.Integer({ minimum: 0, maximum: 86_400_000 })),
+    },
+    closed,
+  ),
   Type.Object(
     {
       kind: Type.Literal('speech'),
@@ -258,7 +273,10 @@ export const METHODS = {
   ),
   /** Whether keys pass through a bridge (from the start: yes). */
   'dtmf.relay': method(Type.Object({ leg_id: Id, enabled: Type.Boolean() }, closed), Empty, ['leg_unknown']),
-  /** In-band detection; key events then have source `inband`. */
+  /**
+   * In-band detection; key events then have source `inband`. Without a word it is on for legs whose peer takes no
+   * telephone-event while they are not bridged.
+   */
   'inband.detect': method(Type.Object({ leg_id: Id, enabled: Type.Boolean() }, closed), Empty, ['leg_unknown']),
 
   'record.start': method(

@@ -52,6 +52,10 @@ export class Leg {
   readonly #sends = new Map<string, string>()
   #next_send = 1
   #lastKey: { digit: string; source: string; at_ms: number } | null = null
+  /** Asked for; null: whenever keys can come in no other way. */
+  #inband: boolean | null = null
+  #listening = false
+  #linked: Leg | null = null
   #latched: { address: string; port: number } | null = null
   #voipMetrics: VoipMetrics | null = null
 
@@ -76,12 +80,38 @@ export class Leg {
   /** Puts what was settled into effect; an address that changed unlatches the stream. */
   apply(settled: Settled | null): void {
     if (!settled) return
+    this.#listen()
     if (!this.#browser) {
       this.stream.describe(streamDescription(settled))
       return
     }
     if (settled.dtls) this.#browser.setRemote(settled.dtls)
     this.stream.describe(browserStreamDescription(settled, this.#browserState))
+  }
+
+  /** The leg that this one is bridged with; earlier bridges of both end. */
+  link(other: Leg): void {
+    this.unlink()
+    other.unlink()
+    this.#linked = other
+    other.#linked = this
+    this.#listen()
+    other.#listen()
+  }
+
+  unlink(): void {
+    const other = this.#linked
+    this.#linked = null
+    if (other) {
+      other.#linked = null
+      other.#listen()
+    }
+    this.#listen()
+  }
+
+  detectInband(enabled: boolean): void {
+    this.#inband = enabled
+    this.#listen()
   }
 
   sendDigits(send_id: string, digits: string): void {
@@ -164,12 +194,26 @@ export class Leg {
 
   close(): LegStats {
     this.player.stop()
+    this.unlink()
     this.#detection?.stop()
     this.#browser?.close()
     for (const fork of [...this.#forks.values()]) fork.stop('leg_closed')
     const stats = this.stats()
     this.stream.close()
     return stats
+  }
+
+  /**
+   * In-band keys are looked for when they were asked for, or when the peer has no telephone-event and talks to us alone
+   * (voice-compat.md §12.2); in a bridge they are the other side's business, and looking costs decoding.
+   */
+  #listen(): void {
+    const { settled } = this.negotiation
+    const alone = settled !== null && settled.telephone_event === null && this.#linked === null
+    const wanted = this.#inband ?? alone
+    if (wanted === this.#listening || this.stream.closed) return
+    this.#listening = wanted
+    this.stream.detect({ inband_keys: wanted })
   }
 
   #openBrowser({ browser, stream }: LegOptions): BrowserTransport | null {

@@ -144,6 +144,7 @@ t.test('tones, prompts, speech and silence are played one after the other, and t
       { kind: 'file', path: '../../etc/passwd' },
       { kind: 'speech', text: 'Good morning', voice: 'woman', language: 'en-GB' },
       { kind: 'silence', ms: 100 },
+      { kind: 'file', path: 'prompts/welcome.wav', from_ms: 500 },
     ],
   })
   const ended = await w.event('play.ended', ({ play_id }) => play_id === 'list')
@@ -154,7 +155,9 @@ t.test('tones, prompts, speech and silence are played one after the other, and t
   const prompt = heard.subarray(4800, 8000)
   t.equal(strongestHz(prompt), 1200)
   t.ok(Math.abs(toneLevelDbm0(prompt, 1200) + 10) < 1, 'at the level of the file')
-  const speech = heard.subarray(10_000)
+  const last = heard.subarray(-640)
+  t.equal(strongestHz(last), 1200, 'the last tenth of a second of a prompt')
+  const speech = heard.subarray(10_000, -1600)
   t.ok(levelDbm0(speech) > -35, 'speech can be heard')
   t.ok((heardSpan(heard)?.to_ms ?? 0) > 1500)
   t.equal(w.events('play.ended').filter(({ play_id }) => play_id === 'list').length, 1)
@@ -302,18 +305,31 @@ t.test('digits are sent as RFC 4733 events in order with their pauses, in-band w
   await client.request('session.close', { session_id })
 })
 
-t.test('in-band keys are detected on request', async t => {
+t.test('in-band keys are heard from a peer without telephone-event while it talks to us, else on request', async t => {
   const session_id = await w.session()
-  const peer = await w.peer()
+  const [peer, other] = [await w.peer(), await w.peer()]
   const { leg_id } = await w.answeredLeg(session_id, peer, { telephone_event: false })
+  const far = await w.answeredLeg(session_id, other)
+  const press = async (low_hz: number, high_hz: number) => {
+    const high = tone(high_hz, 120, 8000, -9)
+    await peer.send(new Int16Array(800))
+    await peer.send(tone(low_hz, 120, 8000, -9).map((sample, index) => sample + (high[index] ?? 0)))
+    await peer.send(new Int16Array(1600))
+  }
+  const keys = () => w.events('dtmf').filter(event => event.leg_id === leg_id)
+  const heard = (digit: string) => w.event('dtmf', event => event.leg_id === leg_id && event.digit === digit)
+  await press(852, 1477)
+  t.match(await heard('9'), { source: 'inband' })
+  await client.request('bridge', { a: leg_id, b: far.leg_id })
+  await press(697, 1209)
   await client.request('inband.detect', { leg_id, enabled: true })
-  const low = tone(852, 120, 8000, -9)
-  const high = tone(1477, 120, 8000, -9)
-  await peer.send(new Int16Array(800))
-  await peer.send(low.map((sample, index) => sample + (high[index] ?? 0)))
-  await peer.send(new Int16Array(1600))
-  const key = await w.event('dtmf', event => event.leg_id === leg_id)
-  t.match(key, { digit: '9', source: 'inband' })
+  await press(770, 1336)
+  await heard('5')
+  t.strictSame(
+    keys().map(({ digit }) => digit),
+    ['9', '5'],
+    'in the bridge 1 was not looked for, 5 was',
+  )
   await client.request('session.close', { session_id })
 })
 
