@@ -56,7 +56,7 @@ struct Sender {
       payload[i] = g711().to_ulaw[static_cast<uint16_t>(static_cast<int16_t>(click ? 8000 : 0))];
     }
     // A click that is lost cannot be measured; everything around it can be lost.
-    if ((!lost || clicks) && !quiet) r.packet_audio(track, seq, ts, 8000, CodecId::pcmu, payload, 160, now_us);
+    if ((!lost || clicks) && !quiet) r.packet_audio(track, 1, seq, ts, 8000, CodecId::pcmu, payload, 160, now_us);
     ++seq;
     ts += 160;
     ++sent;
@@ -128,7 +128,7 @@ void ends() {
     Event e;
     for (int ms = 0; ms < total_ms; ms += 20) {
       const uint64_t now = start + static_cast<uint64_t>(ms) * 1000;
-      r.packet_audio(0, static_cast<uint16_t>(ms / 20), static_cast<uint32_t>(ms * 8), 8000, CodecId::pcmu, ms < speech_ms ? loud : quiet, 160, now);
+      r.packet_audio(0, ms < total_ms / 2 ? 1 : 2, static_cast<uint16_t>((ms < total_ms / 2 ? 40'000 : 100) + ms / 20), static_cast<uint32_t>(ms * 8), 8000, CodecId::pcmu, ms < speech_ms ? loud : quiet, 160, now);
       if (at) at(r, static_cast<uint64_t>(ms));
       if (ms % 240 == 0 && r.writer_advance(now)) break;
     }

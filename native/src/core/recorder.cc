@@ -26,26 +26,26 @@ constexpr int kFrames = 5;  // frames of a second's fraction that the line holds
 Recording::Recording(RecordConfig config)
     : config_(std::move(config)), ring_(128 * 1024), decoded_(2 * kMaxFrameSamples), converted_(2 * kMaxFrameSamples) {}
 
-void Recording::packet_audio(int track, uint16_t seq, uint32_t ts, uint32_t clock_rate, CodecId codec, const uint8_t* payload, size_t bytes,
+void Recording::packet_audio(int track, uint32_t ssrc, uint16_t seq, uint32_t ts, uint32_t clock_rate, CodecId codec, const uint8_t* payload, size_t bytes,
                              uint64_t now_us) {
-  const Head h{kAudio, static_cast<uint8_t>(track), static_cast<uint8_t>(codec), 0, seq, ts, clock_rate, now_us};
+  const Head h{kAudio, static_cast<uint8_t>(track), static_cast<uint8_t>(codec), 0, seq, ssrc, ts, clock_rate, now_us};
   if (!ring_.push(&h, sizeof h, payload, bytes)) ++dropped_;
 }
 
 void Recording::packet_pause(bool paused, uint64_t now_us) {
-  const Head h{paused ? kPause : kResume, 0, 0, 0, 0, 0, 0, now_us};
+  const Head h{paused ? kPause : kResume, 0, 0, 0, 0, 0, 0, 0, now_us};
   if (!ring_.push(&h, sizeof h, &h, 0)) ++dropped_;
 }
 
 bool Recording::packet_key(char digit, uint64_t now_us) {
   if (config_.finish_keys.find(digit) == std::string::npos) return false;
-  const Head h{kKey, 0, 0, static_cast<uint8_t>(digit), 0, 0, 0, now_us};
+  const Head h{kKey, 0, 0, static_cast<uint8_t>(digit), 0, 0, 0, 0, now_us};
   if (!ring_.push(&h, sizeof h, &h, 0)) lost_end_ = static_cast<uint8_t>(RecordEnd::key);
   return true;
 }
 
 void Recording::packet_end(RecordEnd reason, uint64_t now_us) {
-  const Head h{kEnd, static_cast<uint8_t>(reason), 0, 0, 0, 0, 0, now_us};
+  const Head h{kEnd, static_cast<uint8_t>(reason), 0, 0, 0, 0, 0, 0, now_us};
   if (!ring_.push(&h, sizeof h, &h, 0)) lost_end_ = static_cast<uint8_t>(reason);
 }
 
@@ -89,7 +89,10 @@ void Recording::take(const std::vector<uint8_t>& record) {
     end(static_cast<RecordEnd>(h.track), position(paused_since_us_ ? paused_since_us_ : h.at_us));
   } else if (!paused_since_us_ && h.track < kTracks) {
     Track& t = tracks_[h.track];
-    const int64_t order = t.any ? t.last_order + static_cast<int16_t>(h.seq - static_cast<uint16_t>(t.last_order)) : h.seq;
+    int64_t order = t.any ? t.last_order + static_cast<int16_t>(h.seq - static_cast<uint16_t>(t.last_order)) : h.seq;
+    // Another source, or one that began its numbering anew: its packets come after all others, whatever their numbers.
+    if (t.any && (h.ssrc != t.ssrc || order < t.last_order - 1000)) order = (t.last_order / 65536 + 2) * 65536 + h.seq;
+    t.ssrc = h.ssrc;
     if (!t.any || order > t.last_order) t.last_order = order;
     t.any = true;
     Packet p{order, h.ts, h.clock_rate, static_cast<CodecId>(h.codec), h.at_us, {record.begin() + sizeof h, record.end()}};

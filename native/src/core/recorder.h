@@ -33,7 +33,7 @@ class Recording {
 
   /** Opens the file; an error is told by the end event. */
   void writer_open(uint64_t now_us);
-  void packet_audio(int track, uint16_t seq, uint32_t ts, uint32_t clock_rate, CodecId codec, const uint8_t* payload, size_t bytes, uint64_t now_us);
+  void packet_audio(int track, uint32_t ssrc, uint16_t seq, uint32_t ts, uint32_t clock_rate, CodecId codec, const uint8_t* payload, size_t bytes, uint64_t now_us);
   void packet_pause(bool paused, uint64_t now_us);
   /** True when the key ends the recording. */
   bool packet_key(char digit, uint64_t now_us);
@@ -54,7 +54,7 @@ class Recording {
   struct Head {
     uint8_t kind, track, codec, digit;
     uint16_t seq;
-    uint32_t ts, clock_rate;
+    uint32_t ssrc, ts, clock_rate;
     uint64_t at_us;
   };
   struct Packet {
@@ -67,6 +67,7 @@ class Recording {
   struct Track {
     int channel = 0;
     bool any = false, based = false;
+    uint32_t ssrc = 0;
     int64_t last_order = 0;
     std::vector<Packet> pending;
     CodecId codec = CodecId::other;

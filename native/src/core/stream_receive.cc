@@ -198,7 +198,7 @@ void Stream::on_audio(uint8_t* packet, const RtpView& v, const PayloadFacts& fac
   uint8_t* payload = packet + v.header;
   const bool noise = facts.kind == PayloadKind::comfort_noise;
   if (!noise)
-    for (auto& r : record_received_) r.recording->packet_audio(r.track, v.seq, v.ts, facts.clock_rate, facts.codec, payload, v.payload, now_us);
+    for (auto& r : record_received_) r.recording->packet_audio(r.track, v.ssrc, v.seq, v.ts, facts.clock_rate, facts.codec, payload, v.payload, now_us);
   const bool relays = peer_ && peer_->config_.sends && (noise ? !transcoding_ && peer_->config_.comfort_noise_pt >= 0 : relayable(facts, peer_->config_.send));
   if (!noise) transcoding_ = !relays;
   if (decode_ && (!relays || detector_ || conference_ || !taps_.empty()))

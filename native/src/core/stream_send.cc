@@ -36,7 +36,7 @@ void Stream::emit(uint8_t* packet, size_t payload, uint8_t pt, bool marker, uint
   size_t n = kRtpHeader + payload;
   if (pt == config_.send.payload_type) {
     for (auto& r : record_sent_)
-      r.recording->packet_audio(r.track, seq, ts, config_.send.clock_rate, config_.send.codec, packet + kRtpHeader, payload, now_us);
+      r.recording->packet_audio(r.track, ssrc_, seq, ts, config_.send.clock_rate, config_.send.codec, packet + kRtpHeader, payload, now_us);
     if (wants_sent_pcm()) {
       if (!sent_decoder_ || sent_codec_ != config_.send.codec) {
         const Codec* codec = find_codec(config_.send.codec);

@@ -27,16 +27,20 @@ struct Worker::Leg final : Wire {
     const int fd = socket(own.family == 4 ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0) return;
     sockaddr_in6 sa;
-    socklen_t n = own.to(sa);
+    const socklen_t n = own.to(sa);
     // Only for the moment of binding do both allow company: afterwards nobody else can bind the port.
     setsockopt(sockets.rtp_fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
     if (own.family == 6) setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof one);
-    const bool bound = ::bind(fd, reinterpret_cast<sockaddr*>(&sa), n) == 0;
+    sockaddr_in6 to;
+    const socklen_t to_size = peer.to(to);
+    // Connected before the guard is there: otherwise a packet of the peer could go to the guard and overtake those that wait here.
+    const bool joined = ::connect(sockets.rtp_fd, reinterpret_cast<sockaddr*>(&to), to_size) == 0;
+    const bool bound = joined && ::bind(fd, reinterpret_cast<sockaddr*>(&sa), n) == 0;
     setsockopt(sockets.rtp_fd, SOL_SOCKET, SO_REUSEADDR, &zero, sizeof zero);
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &zero, sizeof zero);
-    n = peer.to(sa);
-    if (!bound || ::connect(sockets.rtp_fd, reinterpret_cast<sockaddr*>(&sa), n) != 0) {
+    if (!bound) {
+      if (joined) disconnect();
       ::close(fd);
       return;
     }
@@ -52,12 +56,16 @@ struct Worker::Leg final : Wire {
 
   void dissolve() {
     if (guard_fd < 0) return;
-    sockaddr none{};
-    none.sa_family = AF_UNSPEC;
-    ::connect(sockets.rtp_fd, &none, sizeof none);
+    disconnect();
     ::close(guard_fd);
     guard_fd = -1;
     connected = Address{};
+  }
+
+  void disconnect() {
+    sockaddr none{};
+    none.sa_family = AF_UNSPEC;
+    ::connect(sockets.rtp_fd, &none, sizeof none);
   }
 
   bool send(int fd, const uint8_t* p, size_t n, const Address& to, Address& cached, sockaddr_in6& sa, socklen_t& size) {
