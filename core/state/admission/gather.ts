@@ -27,13 +27,14 @@ export interface Gathered {
 }
 
 const DEFAULT_COUNTRY = 'NG'
+const NO_PRICE = { price_book: null, rate: null } as const
 
 /** Reads the facts. Everything is read now, so that a change is in effect for the next call. */
 export function gather(query: Query, given: AdmissionRequest, steady_ms: number): Gathered {
   const project = readProject(query, given.project_id)
   const named = readTrunks(query, given)
   const { trunk } = named
-  const subtrunk = named.subtrunk ?? (trunk ? shareOf(query, given, trunk) : null)
+  const subtrunk = named.subtrunk ?? (trunk && number(trunk, 'shared') === 1 ? shareOf(query, given, trunk) : null)
   // A peer authenticates as its trunk; whose share of it a call uses, its number tells.
   const request: AdmissionRequest =
     subtrunk && !named.subtrunk ? { ...given, service: { type: 'subtrunk', id: text(subtrunk, 'id') } } : given
@@ -45,12 +46,10 @@ export function gather(query: Query, given: AdmissionRequest, steady_ms: number)
   const called = readCalled(query, request, country)
   const { caller, egress_trunk_id } = readCaller(query, request, country, trunk, subtrunk)
   const digits = outbound ? (called.number?.digits ?? null) : null
-  const price_book = outbound ? readPriceBook(query, request) : null
-  const rate = price_book && digits ? readRate(query, text(price_book, 'id'), digits) : null
+  const { price_book, rate } = outbound ? readPrice(query, request, digits) : NO_PRICE
   const day = dayOf(request.now_ms, text(project, 'time_zone'))
   const limits = levelLimits({ project, subaccount, trunk, subtrunk, policies })
   const { levels, used } = readLevels(query, limits, { day, steady_ms, outbound })
-  const account = outbound ? readAccount(query, project) : null
   const facts: AdmissionFacts = {
     direction: request.part,
     service: { ...request.service, name: text(subtrunk ?? trunk ?? project, 'name') },
@@ -67,9 +66,9 @@ export function gather(query: Query, given: AdmissionRequest, steady_ms: number)
     rate,
     routes: digits ? countRoutes(query, request, egress_trunk_id, project, digits) : 0,
     levels,
-    balance: balanceOf(project, account),
+    balance: balanceOf(project, outbound),
   }
-  const has_account = account !== null
+  const has_account = textOrNull(project, 'account_id') !== null
   return {
     facts,
     project,
@@ -91,8 +90,10 @@ function readProject(query: Query, project_id: string): Row {
   const project = one(
     query(
       `select p.id, p.name, p.status, p.currency, p.sandbox, p.billing_account_id, o.time_zone, c.concurrency, c.cps,
-        c.daily_spend_cap_minor, c.velocity_cap_minor, c.max_call_duration_seconds, c.max_destination_rate_minor
+        c.daily_spend_cap_minor, c.velocity_cap_minor, c.max_call_duration_seconds, c.max_destination_rate_minor,
+        b.id as account_id, b.name as account_name, b.prepaid, b.balance_minor, b.credit_minor, b.held_minor
       from project p join organization o on o.id = p.organization_id left join project_ceiling c on c.project_id = p.id
+      left join billing_account b on b.id = p.billing_account_id
       where p.id = ?`,
       project_id,
     ),
@@ -118,7 +119,8 @@ function readTrunks(
       : one(
           query(
             `select t.id, t.name, t.status, t.subaccount_id, t.direction, t.require_tls, t.media_security, t.codecs,
-              t.concurrency, t.cps, t.max_call_duration_seconds, t.revision, s.country, s.default_caller
+              t.concurrency, t.cps, t.max_call_duration_seconds, t.revision, s.country, s.default_caller,
+              exists (select 1 from subtrunk b where b.trunk_id = t.id) as shared
             from trunk t left join trunk_setting s on s.trunk_id = t.id
             where t.id = ? and t.project_id = ?`,
             trunk_id,
@@ -144,11 +146,14 @@ function shareOf(query: Query, request: AdmissionRequest, trunk: Row): Row | nul
 // A service that was deleted between the INVITE and now: its row is gone, and a gone service refuses new calls.
 const gone = (id: string): Row => ({ id, name: id, status: 'released', codecs: '[]', direction: 'both', revision: 0 })
 
+const POLICY = `p.id, p.name, p.revision, p.concurrency, p.cps, p.daily_spend_limit_minor, p.max_call_duration_seconds,
+    p.max_destination_rate_minor, p.recording_mode, p.recording_retention_days`
+
 function readPolicies(query: Query, request: AdmissionRequest, trunk: Row | null, subtrunk: Row | null): Row[] {
   // Voice services without an application are attached by their project.
   const ids = subtrunk && trunk ? [text(subtrunk, 'id'), text(trunk, 'id')] : [request.service.id, request.project_id]
   const attached = query(
-    `select p.*, a.service_type, a.service_id from policy_attachment a join outbound_policy p on p.id = a.policy_id
+    `select ${POLICY}, a.service_type, a.service_id from policy_attachment a join outbound_policy p on p.id = a.policy_id
     where a.service_id in (?, ?) and p.status = 'active' and p.project_id = ?`,
     ids[0] ?? '',
     ids[1] ?? '',
@@ -162,7 +167,8 @@ function readPolicies(query: Query, request: AdmissionRequest, trunk: Row | null
   if (parent || (own && !subtrunk)) return found
   const standard = one(
     query(
-      "select * from outbound_policy where project_id = ? and system_default = 1 and status = 'active'",
+      `select ${POLICY} from outbound_policy p
+      where p.project_id = ? and p.system_default = 1 and p.status = 'active'`,
       request.project_id,
     ),
   )
@@ -312,28 +318,29 @@ function readContainments(
   return rows.map(row => ({ id: text(row, 'id'), prefix: text(row, 'prefix'), case_ref: text(row, 'case_ref') }))
 }
 
-function readPriceBook(query: Query, { project_id, now_ms }: AdmissionRequest): Row | null {
-  // The project's own book before the operator's; of several in force the newest.
-  return one(
-    query(
-      `select * from price_book where (project_id = ? or project_id is null) and direction = 'outbound'
-      and effective_from <= ? order by (project_id is null), effective_from desc, id desc limit 1`,
-      project_id,
-      new Date(now_ms).toISOString(),
-    ),
-  )
-}
+// The project's own book before the operator's; of several in force the newest.
+const PRICES = sized(
+  count => `select b.id, b.name, b.revision, r.id as rate_id, r.prefix, r.label, r.rate_micro, r.rate_unit,
+      r.increment_initial_seconds, r.increment_additional_seconds
+    from price_book b left join rate r on r.price_book_id = b.id and r.prefix in (${marks(count)})
+    where b.id = (select id from price_book where (project_id = ? or project_id is null) and direction = 'outbound'
+      and effective_from <= ? order by (project_id is null), effective_from desc, id desc limit 1)`,
+)
 
-const RATES = sized(count => `select * from rate where price_book_id = ? and prefix in (${marks(count)})`)
-
-function readRate(query: Query, price_book_id: string, digits: string): Rate | null {
-  const prefixes = prefixesOf(digits)
-  const rows = query(RATES(prefixes.length), price_book_id, ...prefixes)
+function readPrice(
+  query: Query,
+  { project_id, now_ms }: AdmissionRequest,
+  digits: string | null,
+): { price_book: Row | null; rate: Rate | null } {
+  const prefixes = digits === null ? ['none'] : prefixesOf(digits)
+  const rows = query(PRICES(prefixes.length), ...prefixes, project_id, new Date(now_ms).toISOString())
   let row: Row | null = null
-  for (const each of rows) if (!row || text(each, 'prefix').length > text(row, 'prefix').length) row = each
-  return row
+  for (const each of rows)
+    if (textOrNull(each, 'rate_id') !== null && (!row || text(each, 'prefix').length > text(row, 'prefix').length))
+      row = each
+  const rate: Rate | null = row
     ? {
-        id: text(row, 'id'),
+        id: text(row, 'rate_id'),
         prefix: text(row, 'prefix'),
         label: text(row, 'label'),
         rate_micro: number(row, 'rate_micro'),
@@ -342,6 +349,7 @@ function readRate(query: Query, price_book_id: string, digits: string): Rate | n
         increment_additional_seconds: number(row, 'increment_additional_seconds'),
       }
     : null
+  return { price_book: one(rows), rate }
 }
 
 const CARRIER_ROUTES = sized(
@@ -372,9 +380,10 @@ function countRoutes(
   return number(carriers[0] ?? {}, 'n')
 }
 
-const LEVEL_USES = sized(count => `select * from level_use where subject_id in (${marks(count)})`)
-const SPEND_DAYS = sized(
-  count => `select level, subject_id, spent_minor from spend_day where subject_id in (${marks(count)}) and day = ?`,
+const LEVEL_USES = sized(
+  count => `select u.level, u.subject_id, u.live, u.recent, d.spent_minor from level_use u
+    left join spend_day d on d.subject_id = u.subject_id and d.level = u.level and d.day = ?
+    where u.subject_id in (${marks(count)})`,
 )
 const SPEND_HOURS = sized(
   count => `select level, subject_id, sum(spent_minor) as spent_minor from spend_minute
@@ -393,25 +402,20 @@ function readLevels(
   { day, steady_ms, outbound }: LevelTimes,
 ): { levels: LevelFacts[]; used: Row[] } {
   const ids = limits.map(({ id }) => id)
-  const used = query(LEVEL_USES(ids.length), ...ids)
-  const spent = outbound ? query(SPEND_DAYS(ids.length), ...ids, day) : []
+  const used = query(LEVEL_USES(ids.length), day, ...ids)
   const capped = outbound ? limits.filter(limit => limit.velocity_cap_minor !== null).map(({ id }) => id) : []
   // 61 buckets, so that none of the rolling hour is missed; those beyond now are from before the machine was restarted.
   const minute = Math.floor(steady_ms / 60_000)
   const hour = capped.length === 0 ? [] : query(SPEND_HOURS(capped.length), ...capped, minute - 60, minute)
-  return { levels: limits.map(limit => levelFacts(limit, used, spent, hour, steady_ms)), used }
+  return { levels: limits.map(limit => levelFacts(limit, used, hour, steady_ms)), used }
 }
 
-function readAccount(query: Query, project: Row): Row | null {
-  return one(query('select * from billing_account where id = ?', text(project, 'billing_account_id')))
-}
-
-function balanceOf(project: Row, account: Row | null): AdmissionFacts['balance'] {
-  if (!account || number(account, 'prepaid') === 0)
+function balanceOf(project: Row, outbound: boolean): AdmissionFacts['balance'] {
+  if (!outbound || number(project, 'prepaid') === 0)
     return { name: text(project, 'billing_account_id'), available_minor: null }
   const available_minor =
-    number(account, 'balance_minor') + number(account, 'credit_minor') - number(account, 'held_minor')
-  return { name: text(account, 'name'), available_minor }
+    number(project, 'balance_minor') + number(project, 'credit_minor') - number(project, 'held_minor')
+  return { name: text(project, 'account_name'), available_minor }
 }
 
 function holdersOf(project: Row, subaccount: Row | null, trunk: Row | null, subtrunk: Row | null): HolderFacts[] {

@@ -55,7 +55,6 @@ function limitsOf(level: Level, row: Row): LevelLimits {
 export function levelFacts(
   limits: LevelLimits,
   used: readonly Row[],
-  spent: readonly Row[],
   hour: readonly Row[],
   steady_ms: number,
 ): LevelFacts {
@@ -68,7 +67,7 @@ export function levelFacts(
     name: limits.name,
     concurrency: { limit: limits.concurrency, used: use ? number(use, 'live') : 0 },
     cps: { limit: limits.cps, used: use ? recentOf(use, steady_ms).length : 0 },
-    daily_spend: { limit: limits.daily_spend_cap_minor, used: money(spent) },
+    daily_spend: { limit: limits.daily_spend_cap_minor, used: money(used) },
     velocity: { limit: limits.velocity_cap_minor, used: money(hour) },
     max_destination_rate_minor: limits.max_destination_rate_minor,
     max_call_duration_seconds: limits.max_call_duration_seconds,
