@@ -33,6 +33,8 @@ interface Asked {
   readonly called: string
   readonly called_e164: string | null
   readonly caller: string
+  /** As the peer wrote it: the trunk's country decides what a national number is. */
+  readonly caller_given: string
   readonly caller_name: string | null
   readonly restricted: boolean
   readonly max_forwards: number
@@ -135,6 +137,7 @@ function read(peer: Peer, invite: InboundInvite): Asked {
     called,
     called_e164: parseNumber(called, COUNTRY)?.e164 ?? null,
     caller: caller.number?.e164 ?? caller.given,
+    caller_given: caller.given,
     caller_name: /^\s*"([^"]{1,64})"/.exec(from)?.[1] ?? null,
     restricted: caller.restricted,
     max_forwards: hops !== null && /^\s*\d{1,3}\s*$/.test(hops) ? Number(hops) : DEFAULT_MAX_FORWARDS,
@@ -277,7 +280,13 @@ function requests(
   offer: AdmissionRequest['offer'],
   destination: Destination,
 ): Omit<AdmissionRequest, 'node_id' | 'now_ms'>[] {
-  const common = { call_sid, called: asked.called, caller: asked.caller, transport: invite.source.transport, offer }
+  const common = {
+    call_sid,
+    called: asked.called,
+    caller: asked.caller_given,
+    transport: invite.source.transport,
+    offer,
+  }
   const { peer } = asked
   const asks: Omit<AdmissionRequest, 'node_id' | 'now_ms'>[] = []
   if (peer.kind === 'trunk')

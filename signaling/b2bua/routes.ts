@@ -1,5 +1,5 @@
 import { holdsAddress, parseAddress, presentedCaller } from '../../core/domain/identity/index.ts'
-import { delivery, egress, type Hop } from '../../core/domain/routing/index.ts'
+import { delivery, egress, evenRandom, type Hop } from '../../core/domain/routing/index.ts'
 import type { Headers } from '../drachtio/types.ts'
 import { targetUri } from '../trunks/health.ts'
 import type { CarrierConfig, ProjectConfig, Target, TrunkConfig } from '../trunks/snapshot.ts'
@@ -46,7 +46,7 @@ export function egressHops(
       ),
       digits: outgoing.called_e164.slice(1),
     },
-    Math.random,
+    nextShare(project.id),
   )
   return hops.map(hop => huntHop(ctx, hop, trunk, outgoing))
 }
@@ -57,7 +57,22 @@ export const ownTargets = (ctx: Context, trunk: TrunkConfig): number =>
 
 /** Where a call to a number routed to this trunk goes. */
 export const deliveryHops = (ctx: Context, trunk: TrunkConfig, outgoing: Outgoing): HuntHop[] =>
-  delivery<Routable>(routable(ctx, trunk.targets, null), Math.random).map(hop => huntHop(ctx, hop, trunk, outgoing))
+  delivery<Routable>(routable(ctx, trunk.targets, null), nextShare(trunk.id)).map(hop =>
+    huntHop(ctx, hop, trunk, outgoing),
+  )
+
+/** Shares by weight follow an even sequence for each trunk or project (decision 0504). */
+const shares = new Map<string, { readonly start: number; count: number }>()
+const MAX_SHARES = 10_000
+
+function nextShare(key: string): () => number {
+  const known = shares.get(key) ?? { start: Math.random(), count: 0 }
+  shares.delete(key)
+  shares.set(key, known)
+  const oldest = shares.keys().next().value
+  if (shares.size > MAX_SHARES && oldest !== undefined) shares.delete(oldest)
+  return evenRandom(known.start, known.count++)
+}
 
 const routable = (ctx: Context, targets: readonly Target[], carrier: CarrierConfig | null): Routable[] =>
   targets.map(target => ({ ...target, carrier, degraded: ctx.health.degraded(target.id) }))
