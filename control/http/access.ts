@@ -1,25 +1,7 @@
+import { SCOPES, type Scope } from '../../core/domain/access/scopes.ts'
 import type { Role } from '../../core/state/index.ts'
 
-/** What a key may be allowed to do (spec, "Scopes"). */
-export const SCOPES = [
-  'organization:read',
-  'call_history:read',
-  'live_calls:read',
-  'call_diagnostics:read',
-  'service_configuration:read',
-  'service_configuration:write',
-  'numbers:manage',
-  'numbers:order',
-  'billing:read',
-  'recordings:manage',
-  'developers:manage',
-  'tests:manage',
-  'subaccounts:read',
-  'subaccounts:write',
-  'audit:read',
-] as const
-
-export type Scope = (typeof SCOPES)[number]
+export { SCOPES, type Scope }
 
 const BILLING: readonly Scope[] = ['billing:read', 'organization:read', 'call_history:read']
 const WITHHELD_FROM_ENGINEERS: readonly Scope[] = ['billing:read', 'subaccounts:write', 'audit:read']

@@ -1,3 +1,4 @@
+import { SCOPES } from '../domain/access/scopes.ts'
 import { newId } from '../runtime/ids.ts'
 import { hashPassword, hashSecret, seal, unseal } from '../runtime/secrets.ts'
 import type { Db, State, Trx } from './index.ts'
@@ -15,25 +16,6 @@ export interface Demo {
 
 const DEMO_EMAIL = 'admin@strowger.local'
 const DEMO_NUMBERS = Array.from({ length: 10 }, (_, index) => `+23420100000${String(index + 1).padStart(2, '0')}`)
-
-/** Every scope of spec.md, "API keys": what an administrator's key may do. */
-export const ALL_SCOPES = [
-  'organization:read',
-  'call_history:read',
-  'live_calls:read',
-  'call_diagnostics:read',
-  'service_configuration:read',
-  'service_configuration:write',
-  'numbers:manage',
-  'numbers:order',
-  'billing:read',
-  'recordings:manage',
-  'developers:manage',
-  'tests:manage',
-  'subaccounts:read',
-  'subaccounts:write',
-  'audit:read',
-] as const
 
 export interface BootstrapOptions {
   readonly master_key: Buffer
@@ -161,7 +143,7 @@ export async function addAdminKey(db: Db, project_id: string, now: string): Prom
       secret_hash: hashSecret(secret),
       name: `bootstrap ${now}`,
       role: 'org:admin',
-      scopes: JSON.stringify(ALL_SCOPES),
+      scopes: JSON.stringify(SCOPES),
       subaccount_id: null,
       expires_at: null,
       retires_at: null,

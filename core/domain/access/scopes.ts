@@ -1,0 +1,20 @@
+/** What a key may be allowed to do (spec, "Scopes"). */
+export const SCOPES = [
+  'organization:read',
+  'call_history:read',
+  'live_calls:read',
+  'call_diagnostics:read',
+  'service_configuration:read',
+  'service_configuration:write',
+  'numbers:manage',
+  'numbers:order',
+  'billing:read',
+  'recordings:manage',
+  'developers:manage',
+  'tests:manage',
+  'subaccounts:read',
+  'subaccounts:write',
+  'audit:read',
+] as const
+
+export type Scope = (typeof SCOPES)[number]
