@@ -445,9 +445,11 @@ function trunkFacts(trunk: Row): TrunkFacts {
   }
 }
 
-export const revisionsOf = ({ trunk, subtrunk, subaccount, policies, price_book }: Gathered): Record<string, number> =>
-  Object.fromEntries(
-    [trunk, subtrunk, subaccount, ...policies, price_book]
-      .filter(row => row !== null)
-      .map(row => [text(row, 'id'), number(row, 'revision')]),
-  )
+export function revisionsOf(gathered: Gathered): Record<string, number> {
+  const { trunk, subtrunk, subaccount, policies, price_book } = gathered
+  // Without prototype it is a dictionary from the start: ids as ordinary properties would make a new shape per trunk.
+  const revisions: Record<string, number> = Object.create(null)
+  for (const row of [trunk, subtrunk, subaccount, ...policies, price_book])
+    if (row) revisions[text(row, 'id')] = number(row, 'revision')
+  return revisions
+}
