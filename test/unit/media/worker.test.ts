@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, connect } from 'node:net'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
@@ -525,3 +525,32 @@ t.test('requests that make no sense are refused by name', async t => {
   t.equal(await reasonOf(client.request('record.stop', { recording_id: 'none' })), 'recording_unknown')
   await client.request('session.close', { session_id })
 })
+
+t.test(
+  'a connection that speaks nonsense is closed, an unknown method is refused, and the worker lives on',
+  async t => {
+    const junk = connect(w.socket_path)
+    await once(junk, 'connect')
+    junk.write('GET / HTTP/1.1\r\n\r\n')
+    await once(junk, 'close')
+    const raw = connect(w.socket_path)
+    await once(raw, 'connect')
+    raw.write('{"id":1,"method":"dance","params":{}}\n{"id":2,"method":"leg.stats"}\n{"id":')
+    raw.write('3,"method":"session.open","params":{"session_id":"x","more":1}}\n')
+    let text = ''
+    raw.on('data', chunk => {
+      text += String(chunk)
+    })
+    while (text.split('\n').length < 4) await once(raw, 'data')
+    const reasons = text
+      .trim()
+      .split('\n')
+      .map(line => JSON.parse(line) as { id: number; error: { reason: string } })
+    t.strictSame(
+      reasons.map(({ id, error }) => `${id} ${error.reason}`),
+      ['1 method_unknown', '2 params_invalid', '3 params_invalid'],
+    )
+    raw.destroy()
+    t.equal(await reasonOf(client.request('session.close', { session_id: await w.session() })), 'not refused')
+  },
+)
