@@ -1,7 +1,10 @@
 import type { IncomingMessage } from 'node:http'
 import { type Refusal, refuse } from './reply.ts'
 
-/** The bytes of a request's body, or why they were not taken. Content codings are refused: what is limited is what is read. */
+/**
+ * The bytes of a request's body, or why they were not taken. Content codings are refused: what is limited is what is
+ * read.
+ */
 export async function readBody(request: IncomingMessage, limit_bytes: number): Promise<Buffer | Refusal> {
   const encoding = request.headers['content-encoding']
   if (encoding !== undefined && encoding.toLowerCase() !== 'identity')

@@ -126,7 +126,9 @@ function access(route: Route, caller: Caller): Refusal | null {
   return null
 }
 
-/** What belongs to no subaccount is out of reach of a key that is restricted to one, unless the route sees to it itself. */
+/**
+ * What belongs to no subaccount is out of reach of a key that is restricted to one, unless the route sees to it itself.
+ */
 const reachableFromSubaccount = (route: Route): boolean =>
   route.restricted_keys === true ||
   Object.entries(route.loaders).some(
@@ -187,7 +189,9 @@ interface Run extends Handling {
   readonly prepared: unknown
 }
 
-/** Runs a write in one transaction: its idempotent outcome, its audit event and its revision are all in it or none is. */
+/**
+ * Runs a write in one transaction: its idempotent outcome, its audit event and its revision are all in it or none is.
+ */
 async function written(ctx: Context, run: Run): Promise<Answer | Refusal> {
   const { services, route, caller, request, project } = run
   const identity: IdempotentRequest | null =
@@ -306,7 +310,10 @@ function checkReply(route: Route, answer: Answer): void {
   if (errors.length > 0) throw new Error(`${where} does not fit its schema: ${JSON.stringify(errors)}`)
 }
 
-/** What an exception is answered with; the ones that nobody expected are logged with the request's id and nothing is told. */
+/**
+ * What an exception is answered with; the ones that nobody expected are logged with the request's id and nothing is
+ * told.
+ */
 export function refusalOf(error: unknown, services: Services, request_id: string): Refusal {
   if (error instanceof Refused) return error.refusal
   if (error instanceof StateError && /^SQLITE_(BUSY|FULL|IOERR|READONLY|CANTOPEN)/.test(error.code)) {

@@ -13,7 +13,9 @@ export interface Readiness {
   readonly checks: Readonly<Record<string, boolean>>
 }
 
-/** Whether calls can be placed: signaling runs, its edge link and the media worker are up, and the state can be written. */
+/**
+ * Whether calls can be placed: signaling runs, its edge link and the media worker are up, and the state can be written.
+ */
 export async function readiness({ state, clock, log }: Services): Promise<Readiness> {
   const state_writable = await state.probe().then(
     () => true,

@@ -2,7 +2,10 @@ import { type Refusal, refuse } from './reply.ts'
 import type { TObject, TSchema } from './schema.ts'
 import { fieldErrors } from './validate.ts'
 
-/** Query parameters by the route's schema: texts become the numbers and flags that it names; unknown and repeated ones are refused. */
+/**
+ * Query parameters by the route's schema: texts become the numbers and flags that it names; unknown and repeated ones
+ * are refused.
+ */
 export function queryOf(search: string, schema: TObject | undefined): Record<string, unknown> | Refusal {
   const given = new URLSearchParams(search)
   const query: Record<string, unknown> = {}

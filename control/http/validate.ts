@@ -2,7 +2,10 @@ import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.
 import addFormatsModule from 'ajv-formats'
 import type { TSchema } from './schema.ts'
 
-/** One thing wrong with a request: `pointer` is a JSON pointer (RFC 6901) into the body, or the name of a query parameter. */
+/**
+ * One thing wrong with a request: `pointer` is a JSON pointer (RFC 6901) into the body, or the name of a query
+ * parameter.
+ */
 export interface FieldError {
   readonly pointer: string
   readonly message: string

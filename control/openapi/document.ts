@@ -64,7 +64,10 @@ function operation(route: Route, schemas: Json): Json {
   }
 }
 
-/** `post /trunks/{trunk_id}/suspend` is `postTrunksByIdSuspend`: one name for each, which no renaming of a summary changes. */
+/**
+ * `post /trunks/{trunk_id}/suspend` is `postTrunksByIdSuspend`: one name for each, which no renaming of a summary
+ * changes.
+ */
 function operationId(route: Route): string {
   const words = route.path
     .split('/')

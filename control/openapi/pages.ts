@@ -45,7 +45,8 @@ const page = (title: string, body: string): string => `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <title>${escaped(title)}</title>
 <style>body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#1c2330}
-code{background:#eef1f5;padding:.1em .3em;border-radius:3px}table{border-collapse:collapse}td,th{padding:.3em .8em .3em 0;text-align:left;vertical-align:top}</style>
+code{background:#eef1f5;padding:.1em .3em;border-radius:3px}
+table{border-collapse:collapse}td,th{padding:.3em .8em .3em 0;text-align:left;vertical-align:top}</style>
 </head><body><h1>${escaped(title)}</h1>
 ${body}
 </body></html>

@@ -5,7 +5,9 @@ import type { Reconciler } from './reconciler.ts'
 
 const BATCH = 500
 
-/** Counts a changed policy as applied on each attached service, a trunk once every live node runs the trunk as saved. */
+/**
+ * Counts a changed policy as applied on each attached service, a trunk once every live node runs the trunk as saved.
+ */
 export const policyApplies: Reconciler = {
   name: 'policy-applies',
   period_ms: 1000,

@@ -4,8 +4,8 @@ import type { Counter } from '../../core/runtime/metrics.ts'
 import type { Services } from '../http/services.ts'
 
 /**
- * A background task that makes the world fit the rows (design section 8). It takes no input: a wake-up by the bus and one
- * by the timer run the same code, so that a lost wake-up costs time and nothing else.
+ * A background task that makes the world fit the rows (design section 8). It takes no input: a wake-up by the bus and
+ * one by the timer run the same code, so that a lost wake-up costs time and nothing else.
  */
 export interface Reconciler {
   readonly name: string
@@ -21,7 +21,10 @@ export interface RunningReconciler {
   stop(): Promise<void>
 }
 
-/** Runs a reconciler by its timer and topics, never twice at once; a failure is logged, counted, and tried again next time. */
+/**
+ * Runs a reconciler by its timer and topics, never twice at once; a failure is logged, counted, and tried again next
+ * time.
+ */
 export function runReconciler(
   reconciler: Reconciler,
   services: Services,

@@ -19,8 +19,9 @@ const MAX_DELAY_MS = 60 * 60 * 1000
 const KEPT_MS = 30 * 24 * 60 * 60 * 1000
 
 /**
- * Delivers events to webhook endpoints: in order within an endpoint, signed, at least once, retried with a growing delay
- * for 24 hours. An endpoint that hangs holds up nobody else; a delivery whose process died is taken up by the next one.
+ * Delivers events to webhook endpoints: in order within an endpoint, signed, at least once, retried with a growing
+ * delay for 24 hours. An endpoint that hangs holds up nobody else; a delivery whose process died is taken up by the
+ * next one.
  */
 export const webhookDeliveries = (http: Pick<HttpClient, 'request' | 'close'>): Reconciler => {
   const busy = new Map<string, Promise<void>>()

@@ -17,8 +17,8 @@ const wrong = (): Refusal =>
 const nobodysHash = hashPassword('no member has this password')
 
 /**
- * Checks a sign-in. Five failures lock the member for 15 minutes; the count outlives the refused request, which is why it
- * is written beside its transaction. All failures look the same.
+ * Checks a sign-in. Five failures lock the member for 15 minutes; the count outlives the refused request, which is why
+ * it is written beside its transaction. All failures look the same.
  */
 export async function checkSignIn(
   services: Services,

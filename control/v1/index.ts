@@ -1,5 +1,6 @@
 import { admission } from './admission.ts'
 import { audit } from './audit.ts'
+import { calls } from './calls.ts'
 import { digestCredentials } from './digest-credentials.ts'
 import { ipCredentials } from './ip-credentials.ts'
 import { numberBlocks } from './number-blocks.ts'
@@ -12,6 +13,7 @@ import { rates } from './rates.ts'
 import { subaccounts } from './subaccounts.ts'
 import { subtrunks } from './subtrunks.ts'
 import { terminationUris } from './termination-uris.ts'
+import { trunkMetrics } from './trunk-metrics.ts'
 import { trunks } from './trunks.ts'
 import { voiceAccount } from './voice-account.ts'
 import { voiceApplications } from './voice-applications.ts'
@@ -22,6 +24,7 @@ export const V1_ROUTES = [
   ...projects,
   ...organization,
   ...trunks,
+  ...trunkMetrics,
   ...ipCredentials,
   ...digestCredentials,
   ...terminationUris,
@@ -34,6 +37,7 @@ export const V1_ROUTES = [
   ...subaccounts,
   ...rates,
   ...admission,
+  ...calls,
   ...audit,
   ...webhookEndpoints,
   ...platform,

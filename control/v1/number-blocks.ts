@@ -85,7 +85,10 @@ export interface DelegationWish {
   readonly end?: string
 }
 
-/** Gives a range of a block, the whole of it by default, to a subtrunk: it may present the numbers, and gets their calls. */
+/**
+ * Gives a range of a block, the whole of it by default, to a subtrunk: it may present the numbers, and gets their
+ * calls.
+ */
 export async function delegateTo(
   trx: Trx,
   subtrunk: SubtrunkRow,

@@ -1,7 +1,14 @@
+import { conflictOf } from '../../core/domain/identity/index.ts'
 import { newId } from '../../core/runtime/ids.ts'
 import { digestHa1 } from '../../core/runtime/secrets.ts'
 import type { Db } from '../../core/state/index.ts'
-import { ambiguousSource, type CredentialRow, type SourceRow, type TargetRow } from '../../core/state/trunks.ts'
+import {
+  ambiguousSource,
+  type CredentialRow,
+  foreignSources,
+  type SourceRow,
+  type TargetRow,
+} from '../../core/state/trunks.ts'
 import { invalid, type Refusal, refuse } from '../http/reply.ts'
 import { readCidr, readSipUri } from './sip-uri.ts'
 
@@ -31,7 +38,11 @@ export async function sourceConflict(
   trunk: { readonly id: string; readonly project_id: string; readonly auth_mode: string },
 ): Promise<Refusal<'source_conflict'> | null> {
   if (trunk.auth_mode !== 'ip_allow_list') return null
+  const claims = await foreignSources(db, trunk.project_id)
   for (const source of sources) {
+    // Inside another customer's range the longer prefix would take their calls (decision 0502).
+    if (conflictOf({ cidr: source.cidr, project_id: trunk.project_id }, claims))
+      return refuse('source_conflict', { value: source.cidr, name: 'of another organization' })
     const other = await ambiguousSource(db, source, trunk.id)
     if (!other) continue
     const name = other.project_id === trunk.project_id ? other.name : 'of another organization'

@@ -35,8 +35,8 @@ export const releasing = (trunk: TrunkRow): Refusal<'trunk_releasing'> | null =>
     : null
 
 /**
- * A write at or below a trunk: `work` changes rows, the trunk gets its next revision, and the audit trail what differs in
- * the trunk as a whole.
+ * A write at or below a trunk: `work` changes rows, the trunk gets its next revision, and the audit trail what differs
+ * in the trunk as a whole.
  */
 export async function writeTrunk(
   trx: Trx,

@@ -79,7 +79,9 @@ export async function appendAudit(trx: Trx, event: NewAuditEvent): Promise<void>
     .execute()
 }
 
-/** Columns that the hash covers, in order. Lengths are part of it, so that no text can move from one column to the next. */
+/**
+ * Columns that the hash covers, in order. Lengths are part of it, so that no text can move from one column to the next.
+ */
 const HASHED = [
   'previous_hash',
   'id',
@@ -123,8 +125,8 @@ export type ChainCheck =
 const BATCH = 500
 
 /**
- * Walks an organization's chain from its first event. Finds a changed, removed, inserted or reordered event. Cutting off
- * the newest events leaves a shorter chain that fits; keep the last hash elsewhere to notice that too.
+ * Walks an organization's chain from its first event. Finds a changed, removed, inserted or reordered event. Cutting
+ * off the newest events leaves a shorter chain that fits; keep the last hash elsewhere to notice that too.
  */
 export async function verifyChain(db: Db, organization_id: string): Promise<ChainCheck> {
   let previous = FIRST_HASH

@@ -177,8 +177,8 @@ export async function credentialNameTaken(db: Db, username: string, realm: strin
 }
 
 /**
- * A trunk of another customer or the same that the source could not be told apart from: it authenticates by address, has
- * the same range, and the same precedence.
+ * A trunk of another customer or the same that the source could not be told apart from: it authenticates by address,
+ * has the same range, and the same precedence.
  */
 export const ambiguousSource = (
   db: Db,
@@ -195,6 +195,18 @@ export const ambiguousSource = (
     .where('trunk.auth_mode', '=', 'ip_allow_list')
     .where('trunk.status', 'not in', ['releasing', 'released'])
     .executeTakeFirst()
+
+/** Ranges that trunks of other projects authenticate by: a call from there is theirs. */
+export const foreignSources = (db: Db, project_id: string): Promise<{ cidr: string; project_id: string }[]> =>
+  db
+    .selectFrom('trunk_source')
+    .innerJoin('trunk', 'trunk.id', 'trunk_source.trunk_id')
+    .select(['trunk_source.cidr', 'trunk.project_id'])
+    .where('trunk_source.enabled', '=', 1)
+    .where('trunk.project_id', '!=', project_id)
+    .where('trunk.auth_mode', '=', 'ip_allow_list')
+    .where('trunk.status', 'not in', ['releasing', 'released'])
+    .execute()
 
 /** Figures of trunks, in a handful of reads however many trunks there are. */
 export async function trunkFigures(db: Db, trunk_ids: readonly string[]): Promise<Map<string, TrunkFigures>> {

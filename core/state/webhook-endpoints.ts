@@ -45,8 +45,8 @@ export async function saveEndpoint(
 const DELIVERY_LIFE_MS = 24 * 60 * 60 * 1000
 
 /**
- * Queues an event for every enabled endpoint of the project that asked for its kind, in the transaction of what it tells.
- * Returns how many endpoints will hear of it.
+ * Queues an event for every enabled endpoint of the project that asked for its kind, in the transaction of what it
+ * tells. Returns how many endpoints will hear of it.
  */
 export async function queueEvent(
   trx: Trx,
@@ -119,8 +119,8 @@ export const findDelivery = (db: Db, endpoint_id: string, id: string): Promise<W
     .executeTakeFirst()
 
 /**
- * The next delivery of each endpoint that has one due, with a lease: order holds within an endpoint, and an endpoint that
- * hangs holds up nobody else. A lease that ran out belonged to a process that is gone.
+ * The next delivery of each endpoint that has one due, with a lease: order holds within an endpoint, and an endpoint
+ * that hangs holds up nobody else. A lease that ran out belonged to a process that is gone.
  */
 export async function claimDeliveries(trx: Trx, now_ms: number, limit: number): Promise<WebhookDeliveryRow[]> {
   const now = iso(now_ms)

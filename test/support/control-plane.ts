@@ -11,7 +11,7 @@ import { newId } from '../../core/runtime/ids.ts'
 import { createLog, type Log } from '../../core/runtime/log.ts'
 import { hashSecret } from '../../core/runtime/secrets.ts'
 import { type ApiKeyRow, insertKey } from '../../core/state/api-keys.ts'
-import { addAdminKey, type Demo, ensureDemo } from '../../core/state/bootstrap.ts'
+import { addAdminKey, type Demo, ensureDemo, putSandboxCarrier } from '../../core/state/bootstrap.ts'
 import { openState, type State } from '../../core/state/index.ts'
 
 /** A real control plane on a port of its own, with real SQLite in a fresh folder and the demo project in it. */
@@ -177,6 +177,10 @@ async function newKey(state: State, project_id: string, changes: Partial<ApiKeyR
   )
   return `sk_live_${public_id}_${secret}`
 }
+
+/** A route for every number, so that calls are accepted; nobody listens there. */
+export const openSandbox = (w: Pick<ControlPlane, 'state'>): Promise<void> =>
+  putSandboxCarrier(w.state, { host: '127.0.0.1', port: 9, now: iso(Date.now()) })
 
 let keys = 0
 /** An Idempotency-Key that no other request of this process has. */

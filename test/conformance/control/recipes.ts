@@ -1,5 +1,5 @@
 import { newId } from '../../../core/runtime/ids.ts'
-import { type ControlPlane, freshKey } from '../../support/control-plane.ts'
+import { type ControlPlane, freshKey, openSandbox } from '../../support/control-plane.ts'
 
 /** What one successful request to a route needs, made afresh at each call. */
 export interface Made {
@@ -102,6 +102,14 @@ export const RECIPES: Readonly<Record<string, Recipe>> = {
     const { trunk: made, etag } = await trunk(w)
     return { params: { trunk_id: made.id, target_id: made.routes[0].id }, etag }
   },
+  'get /trunks/{trunk_id}/metrics': async w => ({ ...(await onTrunk()(w)), query: 'window=7d' }),
+  'get /trunks/{trunk_id}/diagnostics': onTrunk(),
+  'get /calls': async () => ({ query: 'limit=2&direction=outbound-api' }),
+  'get /calls/{call_id}': onCall,
+  'get /calls/{call_id}/decision': onCall,
+  'get /calls/{call_id}/media': onCall,
+  'get /live-calls': async () => ({}),
+  'post /live-calls/{call_id}/hang-up': onCall,
   'get /organization': async () => ({}),
   'get /trunks/{trunk_id}/subtrunks': onTrunk(),
   'post /trunks/{trunk_id}/subtrunks': async w => {
@@ -291,4 +299,12 @@ function onNumber(body?: Record<string, unknown>): Recipe {
 async function block(w: ControlPlane): Promise<{ id: string }> {
   const { e164 } = await insertNumber(w, w.demo.project_id)
   return (await post(w, '/v1/number-blocks', { start: e164, end: e164 })).body
+}
+
+async function onCall(w: ControlPlane): Promise<Made> {
+  await openSandbox(w)
+  const form = { To: '+2348030000001', From: w.demo.numbers[0] ?? '', Twiml: '<Response/>' }
+  const { body, status, text } = await w.voice('POST', '/Calls.json', form)
+  if (status !== 201) throw new Error(text)
+  return { params: { call_id: body.sid } }
 }

@@ -1,0 +1,82 @@
+import { readFileSync } from 'node:fs'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import t from 'tap'
+import type { Route } from '../../../control/http/route.ts'
+import { fieldErrors } from '../../../control/http/validate.ts'
+import { openApiDocument } from '../../../control/openapi/document.ts'
+import { CONSOLE_ROUTES } from '../../../control/session/index.ts'
+import { V1_ROUTES } from '../../../control/v1/index.ts'
+
+type Json = Record<string, unknown>
+
+const document = openApiDocument(V1_ROUTES, { base_url: 'https://strowger.test', version: '1.0.0' }) as Json & {
+  paths: Record<string, Record<string, Json>>
+  components: { schemas: Record<string, Json> }
+}
+
+t.test("none of the specification's endpoints is missing, but those that are said to be", async t => {
+  const file = new URL('../../../../fixtures/api/management-endpoints.json', import.meta.url)
+  const { endpoints, missing } = JSON.parse(readFileSync(file, 'utf8')) as { endpoints: string[]; missing: string[] }
+  const served = new Set(V1_ROUTES.map(route => `${route.method.toUpperCase()} ${route.path}`))
+  t.same(
+    endpoints.filter(endpoint => !served.has(endpoint)),
+    missing,
+  )
+})
+
+t.test('every operation has a name of its own, a summary, its parameters and its answers', async t => {
+  const ids: unknown[] = []
+  for (const [path, operations] of Object.entries(document.paths))
+    for (const [method, operation] of Object.entries(operations)) {
+      const where = `${method} ${path}`
+      ids.push(operation['operationId'])
+      t.match(operation['summary'], /^[A-Z].{5,}/, where)
+      const named = (operation['parameters'] as { name: string; in: string }[]).filter(one => one.in === 'path')
+      t.same(
+        named.map(one => `{${one.name}}`),
+        path.match(/\{\w+\}/g) ?? [],
+        where,
+      )
+      const statuses = Object.keys(operation['responses'] as object)
+      t.ok(statuses.includes('401') && statuses.some(status => status.startsWith('2')), where)
+    }
+  t.equal(new Set(ids).size, V1_ROUTES.length)
+})
+
+t.test('every reference leads somewhere, and no two schemas share a name', async t => {
+  for (const [, name] of JSON.stringify(document).matchAll(/"#\/components\/schemas\/([^"]+)"/g))
+    t.ok(name !== undefined && name in document.components.schemas, String(name))
+  const shapes = new Map<string, string>()
+  const look = (value: unknown): void => {
+    if (Array.isArray(value)) for (const item of value) look(item)
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) return
+    const { title } = value as { title?: string }
+    if (typeof title === 'string' && (value as Json)['type'] === 'object') {
+      const shape = JSON.stringify(value)
+      t.equal(shapes.get(title) ?? shape, shape, `one ${title}`)
+      shapes.set(title, shape)
+    }
+    for (const item of Object.values(value)) look(item)
+  }
+  const routes: readonly Route[] = [...V1_ROUTES, ...CONSOLE_ROUTES]
+  for (const route of routes) look(JSON.parse(JSON.stringify([route.body ?? null, ...Object.values(route.replies)])))
+})
+
+t.test('every schema of the document is JSON Schema 2020-12', async t => {
+  const ajv = new Ajv2020({ strict: false, validateFormats: false })
+  ajv.addSchema({ $id: 'https://strowger.test/openapi', ...document })
+  for (const name of Object.keys(document.components.schemas))
+    t.doesNotThrow(() => ajv.compile({ $ref: `https://strowger.test/openapi#/components/schemas/${name}` }), name)
+})
+
+t.test('every example fits its schema', async t => {
+  for (const route of V1_ROUTES)
+    if (route.example !== undefined && route.body) t.same(fieldErrors(route.body, route.example), [], route.path)
+})
+
+t.test('every route that changes something tells the audit trail', async t => {
+  // A dry run changes nothing, and who signs in or out changes nobody's configuration.
+  const silent = ['/admission/dry-run', '/session', '/session/totp']
+  for (const route of [...V1_ROUTES, ...CONSOLE_ROUTES] as readonly Route[])
+    if (route.method !== 'get' && !silent.includes(route.path)) t.ok(route.audit, `${route.method} ${route.path}`)
+})
