@@ -290,6 +290,9 @@ class EngineSkin : public Napi::ObjectWrap<EngineSkin> {
     deliver_.Unref(info.Env());
     engine_ = std::make_unique<media::Engine>(options);
     engine_->events().on_wake([this] { deliver_.NonBlockingCall(); });
+    // A process that ends without `close`: the threads stop before what they would call is taken down.
+    env_ = info.Env();
+    napi_add_env_cleanup_hook(env_, &EngineSkin::at_exit, this);
   }
 
   ~EngineSkin() override { shut(); }
@@ -321,8 +324,15 @@ class EngineSkin : public Napi::ObjectWrap<EngineSkin> {
   void shut() {
     if (!engine_ || closed_) return;
     closed_ = true;
+    napi_remove_env_cleanup_hook(env_, &EngineSkin::at_exit, this);
     engine_->close();
     deliver_.Abort();
+  }
+
+  static void at_exit(void* skin) {
+    auto* self = static_cast<EngineSkin*>(skin);
+    self->closed_ = true;
+    self->engine_->close();
   }
 
   media::Engine& core(Napi::Env env) {
@@ -525,6 +535,7 @@ class EngineSkin : public Napi::ObjectWrap<EngineSkin> {
   using Tsfn = Napi::TypedThreadSafeFunction<EngineSkin, void, &EngineSkin::on_events>;
   Tsfn deliver_;
   std::unique_ptr<media::Engine> engine_;
+  napi_env env_ = nullptr;
   uint64_t lost_told_ = 0;
   bool closed_ = false;
 };
