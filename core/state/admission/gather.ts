@@ -1,9 +1,8 @@
-import type { AdmissionFacts, HolderFacts, LevelFacts, PolicyFacts, TrunkFacts } from '../../domain/admission/index.ts'
+import type { AdmissionFacts, HolderFacts, LevelFacts, TrunkFacts } from '../../domain/admission/index.ts'
 import { type CallerFacts, type CallerOwnership, ownershipOf } from '../../domain/identity/caller.ts'
 import { type CalledNumber, normalizeNumber, parseCalled, parseNumber } from '../../domain/numbers/parse.ts'
-import { prefixesOf } from '../../domain/policies/destinations.ts'
 import { dayOf } from '../../domain/rating/day.ts'
-import type { Rate } from '../../domain/rating/types.ts'
+import { countRoutes, NO_PRICE, readContainments, readPrice, readRules } from './destination.ts'
 import { type LevelLimits, levelFacts, levelLimits } from './levels.ts'
 import type { AdmissionRequest } from './request.ts'
 import { marks, number, type Query, type Row, sized, text, textOrNull } from './steps.ts'
@@ -27,7 +26,6 @@ export interface Gathered {
 }
 
 const DEFAULT_COUNTRY = 'NG'
-const NO_PRICE = { price_book: null, rate: null } as const
 
 /** Reads the facts. Everything is read now, so that a change is in effect for the next call. */
 export function gather(query: Query, given: AdmissionRequest, steady_ms: number): Gathered {
@@ -135,7 +133,9 @@ const SHARES = `select s.* from subtrunk s where s.trunk_id = ? and s.status <> 
       and d."start" <= ? and d."end" >= ? and length(d."start") = length(?))
     or exists (select 1 from number n where n.e164 = ? and n.route_kind = 'subtrunk' and n.route_id = s.id)) limit 1`
 
-/** The subtrunk that the trunk's own number is delegated or routed to: the caller's outwards, the called one inwards. */
+/**
+ * The subtrunk that the trunk's own number is delegated or routed to: the caller's outwards, the called one inwards.
+ */
 function shareOf(query: Query, request: AdmissionRequest, trunk: Row): Row | null {
   const own = request.part === 'inbound' ? request.called : request.caller
   const country = textOrNull(trunk, 'country') ?? DEFAULT_COUNTRY
@@ -153,7 +153,8 @@ function readPolicies(query: Query, request: AdmissionRequest, trunk: Row | null
   // Voice services without an application are attached by their project.
   const ids = subtrunk && trunk ? [text(subtrunk, 'id'), text(trunk, 'id')] : [request.service.id, request.project_id]
   const attached = query(
-    `select ${POLICY}, a.service_type, a.service_id from policy_attachment a join outbound_policy p on p.id = a.policy_id
+    `select ${POLICY}, a.service_type, a.service_id
+    from policy_attachment a join outbound_policy p on p.id = a.policy_id
     where a.service_id in (?, ?) and p.status = 'active' and p.project_id = ?`,
     ids[0] ?? '',
     ids[1] ?? '',
@@ -269,115 +270,6 @@ function trunkOfNumber(query: Query, row: Row): string | null {
         ),
   )
   return trunk ? text(trunk, 'id') : null
-}
-
-const RULES = sized(
-  count => `select op, kind, value, prefix, label from policy_rule where policy_id = ? and prefix in (${marks(count)})`,
-)
-
-function readRules(query: Query, policies: readonly Row[], digits: string): PolicyFacts[] {
-  const prefixes = prefixesOf(digits)
-  const result: PolicyFacts[] = []
-  for (const policy of policies) {
-    const id = text(policy, 'id')
-    const rules = query(RULES(prefixes.length), id, ...prefixes)
-    // Among matching rules an allow answers the question already.
-    const allow =
-      rules.some(rule => text(rule, 'op') === 'allow') ||
-      query("select 1 as one from policy_rule where policy_id = ? and op = 'allow' limit 1", id).length > 0
-    result.push({
-      id,
-      name: text(policy, 'name'),
-      has_allow: allow,
-      rules: rules.map(rule => ({
-        op: text(rule, 'op') === 'allow' ? 'allow' : 'deny',
-        kind: text(rule, 'kind') === 'country' ? 'country' : 'prefix',
-        value: text(rule, 'value'),
-        prefix: text(rule, 'prefix'),
-        label: textOrNull(rule, 'label'),
-      })),
-    })
-  }
-  return result
-}
-
-const CONTAINMENTS = sized(
-  count => `select id, prefix, case_ref from containment where project_id = ? and prefix in (${marks(count)})
-    and released_at is null and starts_at <= ? and expires_at > ? and (trunk_id is null or trunk_id = ?)`,
-)
-
-function readContainments(
-  query: Query,
-  { project_id, now_ms }: AdmissionRequest,
-  trunk_id: string | null,
-  digits: string,
-) {
-  const prefixes = prefixesOf(digits)
-  const now = new Date(now_ms).toISOString()
-  const rows = query(CONTAINMENTS(prefixes.length), project_id, ...prefixes, now, now, trunk_id)
-  return rows.map(row => ({ id: text(row, 'id'), prefix: text(row, 'prefix'), case_ref: text(row, 'case_ref') }))
-}
-
-// The project's own book before the operator's; of several in force the newest.
-const PRICES = sized(
-  count => `select b.id, b.name, b.revision, r.id as rate_id, r.prefix, r.label, r.rate_micro, r.rate_unit,
-      r.increment_initial_seconds, r.increment_additional_seconds
-    from price_book b left join rate r on r.price_book_id = b.id and r.prefix in (${marks(count)})
-    where b.id = (select id from price_book where (project_id = ? or project_id is null) and direction = 'outbound'
-      and effective_from <= ? order by (project_id is null), effective_from desc, id desc limit 1)`,
-)
-
-function readPrice(
-  query: Query,
-  { project_id, now_ms }: AdmissionRequest,
-  digits: string | null,
-): { price_book: Row | null; rate: Rate | null } {
-  const prefixes = digits === null ? ['none'] : prefixesOf(digits)
-  const rows = query(PRICES(prefixes.length), ...prefixes, project_id, new Date(now_ms).toISOString())
-  let row: Row | null = null
-  for (const each of rows)
-    if (textOrNull(each, 'rate_id') !== null && (!row || text(each, 'prefix').length > text(row, 'prefix').length))
-      row = each
-  const rate: Rate | null = row
-    ? {
-        id: text(row, 'rate_id'),
-        prefix: text(row, 'prefix'),
-        label: text(row, 'label'),
-        rate_micro: number(row, 'rate_micro'),
-        rate_unit: text(row, 'rate_unit') === 'second' ? 'second' : 'minute',
-        increment_initial_seconds: number(row, 'increment_initial_seconds'),
-        increment_additional_seconds: number(row, 'increment_additional_seconds'),
-      }
-    : null
-  return { price_book: one(rows), rate }
-}
-
-const CARRIER_ROUTES = sized(
-  count => `select count(*) as n from carrier_route r join carrier c on c.id = r.carrier_id
-    where r.prefix in (${marks(count)}) and c.enabled = 1 and c.sandbox = ?
-    and exists (select 1 from carrier_target t where t.carrier_id = c.id and t.enabled = 1)`,
-)
-
-function countRoutes(
-  query: Query,
-  request: AdmissionRequest,
-  trunk_id: string | null,
-  project: Row,
-  digits: string,
-): number {
-  const known = request.own_targets ?? null
-  const own =
-    known ??
-    (trunk_id === null
-      ? 0
-      : number(
-          query('select count(*) as n from termination_target where trunk_id = ? and enabled = 1', trunk_id)[0] ?? {},
-          'n',
-        ))
-  if (own > 0) return own
-  const prefixes = prefixesOf(digits)
-  const carriers = query(CARRIER_ROUTES(prefixes.length), ...prefixes, number(project, 'sandbox'))
-  return number(carriers[0] ?? {}, 'n')
 }
 
 const LEVEL_USES = sized(
