@@ -32,6 +32,8 @@ import { Rooms } from './scripts/rooms.ts'
 import { Configuration } from './trunks/configuration.ts'
 import { DigestAuthenticator } from './trunks/digest.ts'
 import { TargetHealth } from './trunks/health.ts'
+import { Registrar } from './trunks/registrar.ts'
+import type { Snapshot } from './trunks/snapshot.ts'
 
 export interface NodeOptions {
   readonly config: Config
@@ -71,6 +73,10 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
   const media = new MediaHub(options.media, log)
   const configuration = new Configuration({ state, node_id: id, clock, bus, log })
   const health = new TargetHealth({ sip, state, clock, log, node_id: id, random: Math.random })
+  const snapshot = (): Snapshot => configuration.current
+  const digest = new DigestAuthenticator({ clock, realm: config.domain, snapshot })
+  const registrar = new Registrar({ digest, state, clock, log, snapshot })
+  await registrar.load()
   const tokens = new Map<string, string>()
   let draining = false
   const ctx: Context = {
@@ -87,9 +93,10 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
     metrics,
     calls,
     health,
+    registrar,
     rooms: new Rooms(),
     queues: new Queues(),
-    snapshot: () => configuration.current,
+    snapshot,
     draining: () => draining,
     authToken: project_id => {
       const account = configuration.current.accounts.get(project_id)
@@ -106,14 +113,16 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
   })
   await configuration.refresh()
 
-  const digest = new DigestAuthenticator({ clock, realm: config.domain, snapshot: ctx.snapshot })
   sip.onInvite(invite => {
     receiveInvite(ctx, digest, invite).catch(err => {
       log.error({ err, sip_call_id: invite.call_id }, 'an INVITE could not be handled')
       invite.refuse(500)
     })
   })
-  sip.onRequest(request => outsideDialog(request))
+  sip.onRequest(request => {
+    if (request.method === 'REGISTER') void registrar.handle(request)
+    else outsideDialog(request)
+  })
   const originator = new Originator(ctx)
   const commands = new CommandTaker(ctx, originator)
 
@@ -147,6 +156,7 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
     () => sip.counts().transactions,
   )
   metrics.gauge('strowger_media_listeners', 'Legs and recordings that this node listens to', () => media.listening)
+  metrics.gauge('strowger_registrations', 'Contacts registered by digest users', () => registrar.size)
   metrics.gauge('strowger_conferences', 'Conferences of this node', () => ctx.rooms.size)
   metrics.gauge('strowger_queued_callers', 'Callers that wait in queues of this node', () => ctx.queues.waiting)
   metrics.gauge('strowger_calls_waiting', 'API calls that wait for their turn', () => originator.waiting)
@@ -242,7 +252,6 @@ function endAll(calls: CallRegistry, cause: 'node_lost', log: Log): void {
 /** OPTIONS says that we are there; the rest has no place outside a dialog. */
 function outsideDialog(request: InboundRequest): void {
   if (request.method === 'OPTIONS') request.respond(200, { headers: { Allow: ALLOW, Accept: 'application/sdp' } })
-  else if (request.method === 'REGISTER') request.respond(403)
   else request.respond(405, { headers: { Allow: ALLOW } })
 }
 

@@ -10,6 +10,7 @@ import type { NodeMetrics } from '../metrics.ts'
 import type { Queues } from '../scripts/queues.ts'
 import type { Rooms } from '../scripts/rooms.ts'
 import type { TargetHealth } from '../trunks/health.ts'
+import type { Registrar } from '../trunks/registrar.ts'
 import type { Snapshot } from '../trunks/snapshot.ts'
 import type { MediaHub } from './media.ts'
 import type { CallRegistry } from './registry.ts'
@@ -29,6 +30,7 @@ export interface Context {
   readonly metrics: NodeMetrics
   readonly calls: CallRegistry
   readonly health: TargetHealth
+  readonly registrar: Registrar
   readonly rooms: Rooms
   readonly queues: Queues
   snapshot(): Snapshot

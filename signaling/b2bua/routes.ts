@@ -55,11 +55,26 @@ export function egressHops(
 export const ownTargets = (ctx: Context, trunk: TrunkConfig): number =>
   trunk.targets.filter(target => target.enabled && !isOwn(ctx, trunk, target)).length
 
-/** Where a call to a number routed to this trunk goes. */
-export const deliveryHops = (ctx: Context, trunk: TrunkConfig, outgoing: Outgoing): HuntHop[] =>
-  delivery<Routable>(routable(ctx, trunk.targets, null), nextShare(trunk.id)).map(hop =>
+/** Where a call to a number routed to this trunk goes: its targets, and then where its users have registered. */
+export const deliveryHops = (ctx: Context, trunk: TrunkConfig, outgoing: Outgoing): HuntHop[] => [
+  ...delivery<Routable>(routable(ctx, trunk.targets, null), nextShare(trunk.id)).map(hop =>
     huntHop(ctx, hop, trunk, outgoing),
-  )
+  ),
+  ...ctx.registrar.contacts(trunk.id).map(({ uri, proxy, transport }) => ({
+    uri,
+    ...(proxy === null ? {} : { proxy }),
+    target: uri,
+    target_id: null,
+    carrier_id: null,
+    transport,
+    headers: {
+      ...invitationHeaders(ctx, outgoing, 'customer'),
+      To: `<sip:${outgoing.called_e164}@${ctx.config.domain}>`,
+    },
+    policy: trunkPolicy(trunk, literal(hostOf(proxy ?? uri))),
+    redirect_hosts: [],
+  })),
+]
 
 /** Shares by weight follow an even sequence for each trunk or project (decision 0504). */
 const shares = new Map<string, { readonly start: number; count: number }>()

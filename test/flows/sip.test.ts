@@ -412,6 +412,64 @@ t.test('between two legs', async t => {
     )
   })
 
+  t.test('a digest user registers, and is called as a target of its trunk', async t => {
+    await trunk(w, [])
+    const { body } = await w.manage(
+      'POST',
+      '/trunks',
+      {
+        name: 'Desk phones',
+        direction: 'both',
+        auth_mode: 'digest',
+        sources: [],
+        codecs: ['PCMU', 'PCMA'],
+        media_security: 'rtp',
+        require_tls: false,
+        source_validation: 'relaxed',
+        targets: [],
+      },
+      { 'idempotency-key': 'desk' },
+    )
+    const given = JSON.stringify(body)
+    const username = /"username":"([^"]+)"/.exec(given)?.[1] ?? ''
+    const password = /"digest_password":"([^"]+)"/.exec(given)?.[1] ?? ''
+    const listening = await waiting(t, untilBye, RTP_PORT + 2, 1)
+    const phone = await openPhone(t, { ...w.sip, local_ip: TARGET })
+    const contact = `sip:desk@${TARGET}:${listening.port}`
+    const challenge = await until('a REGISTER is challenged', async () => {
+      const answer = await phone.register({ cseq: 1, contact })
+      return answer.status === 401 && answer
+    })
+    const offered = challenge.headers.find(line => /^www-authenticate:/i.test(line)) ?? ''
+    const nonce = /nonce="([^"]+)"/.exec(offered)?.[1] ?? ''
+    const realm = /realm="([^"]+)"/.exec(offered)?.[1] ?? ''
+    const uri = `sip:${w.sip.host}:${w.sip.port}`
+    const facts = { algorithm: 'SHA-256', username, realm, nonce, uri, method: 'REGISTER' } as const
+    const authorize = (word: string, nc: string): string => digestAnswer({ ...facts, password: word, nc })
+    t.equal((await phone.register({ cseq: 2, contact, authorization: authorize('wrong', '00000001') })).status, 401)
+    const bound = await until('the trunk is applied', async () => {
+      const answer = await phone.register({ cseq: 3, contact, authorization: authorize(password, '00000002') })
+      return answer.status === 200 && answer
+    })
+    t.match(
+      bound.headers.find(line => /^contact:/i.test(line)),
+      new RegExp(`<${contact}>;expires=1[12]\\d`),
+    )
+
+    const own = w.numbers[5] ?? ''
+    await w.state.db
+      .updateTable('number')
+      .set({ route_kind: 'trunk', route_id: body.trunk.id })
+      .where('e164', '=', own)
+      .execute()
+    await trunk(w, [])
+    await story(t, w, [caller.invite(), ...answered, ...hangUp(2)], RTP_PORT, own)
+    const { ok, messages } = await listening.done
+    t.ok(ok)
+    t.match(messages, new RegExp(`INVITE ${contact} SIP`))
+    t.match(messages, new RegExp(`To: <sip:\\${own}@`), 'the number that was called is told')
+  })
+
   t.test('afterwards nothing is left', async t => {
     const metrics = async (): Promise<string> => (await fetch(`${w.base_url}/metrics`)).text()
     await until('no call and no dialog', async () => {

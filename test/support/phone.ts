@@ -8,6 +8,7 @@ import type { Test } from 'tap'
 export interface Phone {
   uri(called: string): string
   invite(options: { called: string; caller: string; cseq: number; authorization?: string }): Promise<Answer>
+  register(options: { cseq: number; contact: string; authorization?: string }): Promise<Answer>
   bye(cseq: number): Promise<Answer>
   /** The same phone with another call. */
   anew(): Phone
@@ -56,7 +57,7 @@ export async function openPhone(t: Test, at: { host: string; port: number; local
         `To: ${to}`,
         `Call-ID: ${call_id}`,
         `CSeq: ${cseq} ${method}`,
-        `Contact: <sip:phone@${local}>`,
+        ...(method === 'REGISTER' ? [] : [`Contact: <sip:phone@${local}>`]),
         'Max-Forwards: 70',
         ...more,
         `Content-Length: ${body.length}`,
@@ -98,6 +99,15 @@ export async function openPhone(t: Test, at: { host: string; port: number; local
         ]
         return request('INVITE', uri(options.called), options.cseq, more, sdpOf(at.local_ip))
       },
+      register({ cseq, contact, authorization }) {
+        caller = 'phone'
+        to = `<sip:phone@${at.host}>`
+        const more = [
+          `Contact: <${contact}>;expires=120`,
+          ...(authorization ? [`Authorization: ${authorization}`] : []),
+        ]
+        return request('REGISTER', `sip:${at.host}:${at.port}`, cseq, more)
+      },
       bye: cseq => request('BYE', target, cseq, []),
       anew: call,
     }
@@ -119,13 +129,14 @@ export function digestAnswer(facts: {
   nonce: string
   nc: string
   uri: string
+  method?: 'INVITE' | 'REGISTER'
 }): string {
   const hash = (text: string): string =>
     createHash(facts.algorithm === 'MD5' ? 'md5' : 'sha256')
       .update(text)
       .digest('hex')
   const ha1 = hash(`${facts.username}:${facts.realm}:${facts.password}`)
-  const ha2 = hash(`INVITE:${facts.uri}`)
+  const ha2 = hash(`${facts.method ?? 'INVITE'}:${facts.uri}`)
   const response = hash(`${ha1}:${facts.nonce}:${facts.nc}:cnonce:auth:${ha2}`)
   return `Digest username="${facts.username}", realm="${facts.realm}", nonce="${facts.nonce}", uri="${facts.uri}", response="${response}", algorithm=${facts.algorithm}, qop=auth, nc=${facts.nc}, cnonce="cnonce"`
 }

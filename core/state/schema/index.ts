@@ -2,6 +2,7 @@ import type * as calls from './calls.ts'
 import type * as configuration from './configuration.ts'
 import type * as control from './control.ts'
 import type * as ladder from './ladder.ts'
+import type * as metrics from './metrics.ts'
 import type * as policies from './policies.ts'
 import type * as rating from './rating.ts'
 import type * as signaling from './signaling.ts'
@@ -36,6 +37,8 @@ export interface Schema {
   recording: calls.RecordingTable
   outbox: calls.OutboxTable
   sip_message: ladder.SipMessageTable
+  trunk_step: metrics.TrunkStepTable
+  trunk_step_failure: metrics.TrunkStepFailureTable
   outbound_policy: policies.OutboundPolicyTable
   policy_rule: policies.PolicyRuleTable
   policy_attachment: policies.PolicyAttachmentTable
@@ -66,6 +69,7 @@ export interface Schema {
   recording_consent: control.RecordingConsentTable
   target_evidence: signaling.TargetEvidenceTable
   media_quality: signaling.MediaQualityTable
+  registration: signaling.RegistrationTable
   simulated_call: voice.SimulatedCallTable
 }
 
@@ -74,6 +78,7 @@ export { FINAL_STATUSES } from './calls.ts'
 export type * from './configuration.ts'
 export type * from './control.ts'
 export type * from './ladder.ts'
+export type * from './metrics.ts'
 export type * from './policies.ts'
 export type * from './rating.ts'
 export type * from './signaling.ts'

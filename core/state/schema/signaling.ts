@@ -23,3 +23,17 @@ export interface MediaQualityTable {
   /** LegStats of the media protocol. */
   stats: Json
 }
+
+/** A contact of a digest user, while it lasts. */
+export interface RegistrationTable {
+  credential_id: string
+  contact: string
+  trunk_id: string
+  /** Where the REGISTER came from. */
+  source_address: string
+  source_port: number
+  transport: string
+  user_agent: string | null
+  registered_at: Instant
+  expires_at: Instant
+}
