@@ -26,4 +26,6 @@ export interface Settings {
   readonly tls_cert_file: string | null
   readonly master_key: Buffer
   readonly allow_private_webhooks: readonly string[]
+  /** Bytes of recordings that a project may keep; null is no limit. */
+  readonly recordings_quota_bytes: number | null
 }

@@ -4,6 +4,7 @@ import { newId } from '../../core/runtime/ids.ts'
 import type { Db, Trx } from '../../core/state/index.ts'
 import { findOwnedNumber, type NumberRow } from '../../core/state/numbers.ts'
 import { findRecordingConsent } from '../../core/state/recording-consent.ts'
+import { hasRoomForRecording } from '../../core/state/recording-storage.ts'
 import {
   earlierOutcome,
   type IdempotentRequest,
@@ -147,6 +148,11 @@ async function readRecord({
   if (isVoiceRefusal(status_callback)) return status_callback
   const consent = await findRecordingConsent(services.state.db, account.project_id)
   if (!consent) return forReason('recording_consent_required', { name: account.project_name })
+  const { recordings_quota_bytes } = services.settings
+  if (!(await hasRoomForRecording(services.state.db, account.project_id, recordings_quota_bytes)))
+    return numbered(20403, 'The recordings of the project have reached their quota: delete some of them.', {
+      details: { reason: 'limit_reached' },
+    })
   const events = namesOf(form, 'RecordingStatusCallbackEvent')
   const track = form.text('RecordingTrack')
   return {

@@ -37,6 +37,8 @@ export interface Config {
   readonly redis_url: string | null
   /** Threads of the media data plane. */
   readonly media_threads: number
+  /** Bytes of recordings that a project may keep; null is no limit. */
+  readonly recordings_quota_bytes: number | null
   /** Own certificate and key for SIP over TLS and WSS; null makes one in `data_dir` on first start. */
   readonly tls: { readonly cert_file: string; readonly key_file: string } | null
 }
@@ -118,6 +120,11 @@ const threads = (value: string, name: string): number => {
   return Number(value)
 }
 
+const gigabytes = (value: string, name: string): number | null => {
+  if (!/^\d{1,6}$/.test(value)) refuse(name, value, 'expected whole gigabytes, 0 for no limit')
+  return value === '0' ? null : Number(value) * 1_000_000_000
+}
+
 const httpUrl = (value: string, name: string): string | null => {
   if (value === '') return null
   if (!URL.canParse(value) || !/^https?:$/.test(new URL(value).protocol)) refuse(name, value, 'expected an http(s) URL')
@@ -156,6 +163,7 @@ export const VARIABLES = {
   log: variable('STROWGER_LOG', 'info', `log level: ${LEVELS.join(', ')}`, level),
   g729: variable('STROWGER_G729', 'on', 'use libbcg729 for G.729 when the machine has it', flag),
   media_threads: variable('STROWGER_MEDIA_THREADS', '1', 'threads of the media data plane', threads),
+  recordings: variable('STROWGER_RECORDINGS_GB', '100', 'gigabytes of recordings of a project; 0: no limit', gigabytes),
   tls_cert: variable(
     'STROWGER_TLS_CERT',
     '',
@@ -198,6 +206,7 @@ export function loadConfig(env: Environment): Config {
     database_url: read(env, v.database_url),
     redis_url: read(env, v.redis_url),
     media_threads: read(env, v.media_threads),
+    recordings_quota_bytes: read(env, v.recordings),
     tls: tlsFiles(read(env, v.tls_cert), read(env, v.tls_key)),
   }
   refuseSharedPorts(config)

@@ -113,3 +113,7 @@ export async function storedBytes(db: Db, project_id: string): Promise<number> {
     .executeTakeFirstOrThrow()
   return Number(bytes ?? 0)
 }
+
+/** Whether another recording of the project may begin; what runs already is never cut for space. */
+export const hasRoomForRecording = async (db: Db, project_id: string, quota_bytes: number | null): Promise<boolean> =>
+  quota_bytes === null || (await storedBytes(db, project_id)) < quota_bytes

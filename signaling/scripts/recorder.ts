@@ -2,6 +2,7 @@ import { mkdir, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { newId } from '../../core/runtime/ids.ts'
 import { enqueueRecordingCallback } from '../../core/state/outbox.ts'
+import { hasRoomForRecording } from '../../core/state/recording-storage.ts'
 import { insertRecording, updateRecording } from '../../core/state/recordings.ts'
 import type {
   Event,
@@ -153,6 +154,8 @@ export class Recorder {
       if (event.event === 'record.ended') void this.#ended(wanted.id, recording, event)
     })
     try {
+      if (!(await hasRoomForRecording(ctx.state.db, call.project_id, ctx.config.recordings_quota_bytes)))
+        throw new MediaRefusal('quota', 'the recordings of the project have reached their quota')
       await mkdir(dirname(path), { recursive: true })
       await call.persist(trx =>
         insertRecording(

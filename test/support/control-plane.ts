@@ -78,6 +78,7 @@ export async function controlPlane(t: Teardown, options: ControlPlaneOptions = {
     tls_cert_file: null,
     master_key: Buffer.alloc(32, 7),
     allow_private_webhooks: ['loopback'],
+    recordings_quota_bytes: 1_000_000,
   }
   const now = iso(clock.now())
   const demo = await ensureDemo(state, { master_key: settings.master_key, now, console_password: CONSOLE_PASSWORD })

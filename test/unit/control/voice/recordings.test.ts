@@ -8,8 +8,10 @@ import { openRecording } from '../../../../control/voice/recording-file.ts'
 import { iso } from '../../../../core/runtime/clock.ts'
 import { newId } from '../../../../core/runtime/ids.ts'
 import { openSealed, sealFile } from '../../../../core/runtime/sealed-file.ts'
+import { putSandboxCarrier } from '../../../../core/state/bootstrap.ts'
 import { insertPolicy } from '../../../../core/state/policies.ts'
-import { storedBytes } from '../../../../core/state/recording-storage.ts'
+import { acceptRecordingConsent } from '../../../../core/state/recording-consent.ts'
+import { hasRoomForRecording, storedBytes } from '../../../../core/state/recording-storage.ts'
 import { insertRecording, updateRecording } from '../../../../core/state/recordings.ts'
 import { type ControlPlane, controlPlane } from '../../../support/control-plane.ts'
 
@@ -113,6 +115,24 @@ t.test('a finished recording is encrypted on disk and downloads as before', asyn
   await recordingRetention.run(w)
   t.notOk(existsSync(path), 'a plain twin that outlived a crash is removed')
   t.equal(await storedBytes(w.state.db, w.demo.project_id), audio.length)
+})
+
+t.test('a project that has reached its quota starts no recording, and a call without one is placed', async t => {
+  const w = await controlPlane(t)
+  const now = iso(Date.now())
+  await putSandboxCarrier(w.state, { host: '127.0.0.1', port: 5999, now })
+  const consent = { project_id: w.demo.project_id, accepted_at: now, accepted_by: 'mem_x', terms_version: '1' }
+  await w.state.transaction(trx => acceptRecordingConsent(trx, consent))
+  const form = { To: '+2348030000001', From: w.demo.numbers[0] ?? '', Twiml: '<Response/>' }
+  const { sid } = await recorded(w)
+  t.equal((await w.voice('POST', '/Calls.json', { ...form, Record: 'true' })).status, 201)
+  await w.state.db.updateTable('recording').set({ bytes: 1_000_000 }).where('sid', '=', sid).execute()
+  t.match(await w.voice('POST', '/Calls.json', { ...form, Record: 'true' }), {
+    status: 403,
+    body: { code: 20403, details: { reason: 'limit_reached' } },
+  })
+  t.equal((await w.voice('POST', '/Calls.json', form)).status, 201)
+  t.ok(await hasRoomForRecording(w.state.db, w.demo.project_id, null), 'no quota')
 })
 
 t.test('one recording that cannot be encrypted keeps no other from it', async t => {
