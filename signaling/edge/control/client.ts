@@ -70,10 +70,10 @@ export class ControlClient {
     return `${this.#socket.remoteAddress ?? '?'}:${this.#socket.remotePort ?? 0}`
   }
 
-  /** Sends a payload at the end of this turn of the event loop, together with others. */
+  /** Sends a payload at the end of this turn of the event loop, in one write with others of it. */
   send(payload: string): void {
     if (!this.#open) return
-    if (this.#out === '') queueMicrotask(() => this.#flush())
+    if (this.#out === '') setImmediate(() => this.#flush())
     this.#out += frame(payload)
   }
 
