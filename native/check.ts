@@ -1,7 +1,7 @@
 // Argument checks of the native door: what passes here may be converted by the add-on without a second look.
 import { isIP } from 'node:net'
 import { isAbsolute } from 'node:path'
-import type { PayloadType, PlayOptions, RecordOptions, SampleRate, StreamDescription } from './index.ts'
+import type { PayloadType, PlayOptions, RecordOptions, SampleRate, StreamDescription } from './types.ts'
 
 const KEY_BYTES = {
   AES_CM_128_HMAC_SHA1_80: 30,

@@ -1,4 +1,5 @@
-// `npm run bench -- media`: what a forwarded packet costs in CPU time, beside a minimal epoll forwarder and rtpengine under the
+// `npm run bench -- media`: what a forwarded packet costs in CPU time, beside a minimal epoll forwarder and
+// rtpengine under the
 // same load in the same run. All on 127.0.0.1. Only ratios of one run count; the machine's noise is told with them.
 //   --quick (200 calls, one repetition)  --calls 200,500,1000  --modes relay,pcma  --reps 3  --seconds 4
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'

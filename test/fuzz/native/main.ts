@@ -1,4 +1,5 @@
-// Fuzzes the C++ core under AddressSanitizer and UBSan: RTP, RTCP, SRTP, RFC 4733. `npm run fuzz -- native --count N --seed N`
+// Fuzzes the C++ core under AddressSanitizer and UBSan: RTP, RTCP, SRTP, RFC 4733. `npm run fuzz -- native --count
+// N --seed N`
 import { spawnSync } from 'node:child_process'
 import { copyFileSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -19,7 +19,10 @@ async function run(command: string, args: readonly string[]) {
   return { code, output, errors }
 }
 
-/** Builds the C++ core without Node, with a sanitizer of g++ or 'none', runs its own tests and reports each that fails. */
+/**
+ * Builds the C++ core without Node, with a sanitizer of g++ or 'none', runs its own tests and reports each that
+ * fails.
+ */
 export async function coreTests(
   t: Test,
   sanitizer: 'none' | 'address' | 'thread',
