@@ -1,0 +1,201 @@
+import t from 'tap'
+import { countersAdrift, liveCalls } from '../../core/state/leases.ts'
+import { openPhone } from '../support/phone.ts'
+import { until } from '../support/wait.ts'
+import { type World, world } from '../support/world.ts'
+
+// What admission refuses, as a peer sees it on the wire. Rows are changed under the running platform: a decision reads
+// them, so every change is in effect for the next INVITE.
+
+const PEER = '127.0.0.2'
+const WORLD = '+2348030004711'
+const NOW = '2026-01-01T00:00:00.000Z'
+
+async function addTrunk(w: World): Promise<string> {
+  const { status, body } = await w.manage(
+    'POST',
+    '/trunks',
+    {
+      name: 'PBX',
+      direction: 'both',
+      auth_mode: 'ip_allow_list',
+      sources: [`${PEER}/32`],
+      codecs: ['PCMU', 'PCMA'],
+      media_security: 'rtp',
+      require_tls: false,
+      source_validation: 'relaxed',
+      targets: [],
+    },
+    { 'idempotency-key': 'trunk' },
+  )
+  if (status !== 201) throw new Error(`trunk refused: ${JSON.stringify(body)}`)
+  const { id } = body.trunk
+  await until('the trunk is applied', async () => {
+    const { body: detail } = await w.manage('GET', `/trunks/${id}`)
+    return detail.apply.state === 'applied' && detail.apply.effective_revision === detail.revision
+  })
+  return id
+}
+
+t.test('admission on the wire', async t => {
+  const w = await world(t)
+  const { db } = w.state
+  const trunk_id = await addTrunk(w)
+  const phone = await openPhone(t, { ...w.sip, local_ip: PEER })
+  const own = w.numbers[1] ?? ''
+  const invite = (over: { called?: string; caller?: string } = {}, as = phone.anew()) =>
+    as.invite({ called: WORLD, caller: own, cseq: 1, ...over })
+  const trunk = (changes: object) => db.updateTable('trunk').set(changes).where('id', '=', trunk_id).execute()
+  const project = (changes: object) => db.updateTable('project').set(changes).execute()
+
+  await db
+    .insertInto('subaccount')
+    .values({
+      id: 'sub_1',
+      project_id: w.project_id,
+      name: 'North',
+      status: 'enabled',
+      currency: 'NGN',
+      max_concurrent: null,
+      max_cps: null,
+      daily_spend_cap_minor: null,
+      max_call_duration_seconds: null,
+      max_destination_rate_minor: null,
+      revision: 1,
+      created_at: NOW,
+      updated_at: NOW,
+    })
+    .execute()
+  await trunk({ subaccount_id: 'sub_1' })
+  const subaccount = (changes: object) => db.updateTable('subaccount').set(changes).execute()
+  await db
+    .insertInto('containment')
+    .values({
+      id: 'con_1',
+      project_id: w.project_id,
+      trunk_id,
+      prefix: '234803',
+      case_ref: 'CASE-7',
+      reason_category: 'destination_risk',
+      reason_detail: 'test',
+      rejection_count: 0,
+      source_alert_id: null,
+      starts_at: NOW,
+      expires_at: NOW,
+      released_at: null,
+      released_by: null,
+      notified_at: null,
+      notified_event: null,
+    })
+    .execute()
+
+  interface Refusal {
+    readonly reason: string
+    readonly code: number
+    /** Something of the offending value, in the Warning. */
+    readonly shows: string
+    readonly check: string
+    readonly set?: () => Promise<unknown>
+    readonly reset?: () => Promise<unknown>
+    readonly over?: { called?: string; caller?: string }
+  }
+  const onTrunk = (name: string, bad: unknown, good: unknown) => ({
+    set: () => trunk({ [name]: bad }),
+    reset: () => trunk({ [name]: good }),
+  })
+  const onSubaccount = (name: string, bad: unknown, good: unknown = null) => ({
+    set: () => subaccount({ [name]: bad }),
+    reset: () => subaccount({ [name]: good }),
+  })
+  const REFUSALS: readonly Refusal[] = [
+    {
+      ...{ reason: 'subaccount_suspended', code: 403, shows: 'North', check: 'enabled' },
+      ...onSubaccount('status', 'suspended', 'enabled'),
+    },
+    {
+      ...{ reason: 'trunk_disabled', code: 403, shows: 'PBX', check: 'enabled' },
+      ...onTrunk('status', 'disabled', 'enabled'),
+    },
+    {
+      ...{ reason: 'direction_not_allowed', code: 403, shows: 'inbound', check: 'direction' },
+      ...onTrunk('direction', 'inbound', 'both'),
+    },
+    {
+      ...{ reason: 'tls_required', code: 403, shows: 'udp', check: 'transport_security' },
+      ...onTrunk('require_tls', 1, 0),
+    },
+    {
+      ...{ reason: 'srtp_required', code: 488, shows: 'plain RTP', check: 'media' },
+      ...onTrunk('media_security', 'sdes_srtp_required', 'rtp'),
+    },
+    {
+      ...{ reason: 'no_common_codec', code: 488, shows: 'PCMU', check: 'media' },
+      ...onTrunk('codecs', '["OPUS"]', '["PCMU","PCMA"]'),
+    },
+    { reason: 'number_invalid', code: 404, shows: '12', check: 'called_number', over: { called: '12' } },
+    {
+      ...{ reason: 'caller_not_owned', code: 403, shows: '2348039999999', check: 'caller_number' },
+      over: { caller: '+2348039999999' },
+    },
+    {
+      ...{ reason: 'DESTINATION_CONTAINED', code: 403, shows: 'CASE-7', check: 'containment' },
+      set: () => db.updateTable('containment').set({ expires_at: '2999-01-01T00:00:00.000Z' }).execute(),
+      reset: () => db.updateTable('containment').set({ expires_at: NOW }).execute(),
+    },
+    {
+      ...{ reason: 'no_rate', code: 404, shows: '2348030004711', check: 'rate_and_route' },
+      set: () => project({ sandbox: 0 }),
+      reset: () => project({ sandbox: 1 }),
+    },
+    {
+      ...{ reason: 'rate_above_ceiling', code: 403, shows: 'North', check: 'rate_ceiling' },
+      ...onSubaccount('max_destination_rate_minor', 0),
+    },
+    {
+      ...{ reason: 'concurrency_exceeded', code: 503, shows: 'North', check: 'concurrency' },
+      ...onSubaccount('max_concurrent', 0),
+    },
+    { ...{ reason: 'cps_exceeded', code: 503, shows: 'North', check: 'cps' }, ...onSubaccount('max_cps', 0) },
+    {
+      ...{ reason: 'daily_spend_exceeded', code: 403, shows: 'North', check: 'spend' },
+      ...onSubaccount('daily_spend_cap_minor', 0),
+    },
+  ]
+  for (const { reason, code, shows, check, set, reset, over } of REFUSALS)
+    t.test(`${reason} is told with its value, and kept with the call`, async t => {
+      await set?.()
+      const answer = await invite(over)
+      await reset?.()
+      t.equal(answer.status, code)
+      const header = (name: string) => answer.headers.find(line => line.toLowerCase().startsWith(`${name}:`)) ?? ''
+      t.match(header('reason'), `X-Strowger;cause=${code};text="${reason}"`)
+      t.match(header('warning'), /399 strowger ".*"/)
+      t.ok(header('warning').includes(shows), header('warning'))
+      t.equal(/\d+/.exec(header('retry-after'))?.[0], reason === 'cps_exceeded' ? '1' : undefined)
+      const call = await db.selectFrom('call').selectAll().orderBy('position', 'desc').executeTakeFirstOrThrow()
+      t.match(call, { status: 'failed', reason, sip_code: code })
+      const { checks } = JSON.parse(call.decision_trace ?? '{}')
+      t.match(checks.at(-1), { check, result: 'refused', reason })
+    })
+
+  t.test('of a burst of five times N calls exactly N are admitted, and all slots come back', async t => {
+    const N = 3
+    await trunk({ concurrency: N })
+    const phones = Array.from({ length: 5 * N }, () => phone.anew())
+    const answers = await Promise.all(phones.map(each => invite({}, each)))
+    const admitted = phones.filter((_, index) => answers[index]?.status === 200)
+    t.equal(admitted.length, N)
+    for (const { status, headers } of answers.filter(answer => answer.status !== 200)) {
+      t.equal(status, 503)
+      t.ok(headers.some(line => line.includes('concurrency_exceeded')))
+    }
+    t.equal((await invite()).status, 503, 'and none more while they last')
+    for (const each of admitted) t.equal((await each.bye(2)).status, 200)
+    await until('the slots are back', async () => (await liveCalls(db, 'trunk', [trunk_id])).get(trunk_id) === 0)
+    const next = phone.anew()
+    t.equal((await invite({}, next)).status, 200)
+    t.equal((await next.bye(2)).status, 200)
+    await until('the last slot is back', async () => (await liveCalls(db, 'trunk', [trunk_id])).get(trunk_id) === 0)
+    t.same(await countersAdrift(db), [])
+  })
+})
