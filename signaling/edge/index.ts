@@ -170,7 +170,8 @@ export async function createEdge(options: EdgeOptions): Promise<Edge> {
     handler: transaction => outbound?.takes(transaction) ?? false,
     relay: (message, received, transaction) => proxies.relay(message, received, transaction),
     cancel: invite => proxies.cancel(invite),
-    answered: (host, status) => guard.answered(host, status),
+    identified: (host, call_id) => guard.identified(host, call_id),
+    answered: (host, answer) => guard.answered(host, answer),
     bind: (request, received, response) => bindings.bind(request, received, response),
   })
   server = server_side

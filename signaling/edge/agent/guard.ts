@@ -2,12 +2,15 @@ import type { Clock } from '../../../core/runtime/clock.ts'
 
 // Budget of each source address (design §4, threats §2.4, §3): who sends garbage or fails to identify itself again and
 // again is dropped in silence for a while. Configured sources never are.
+//
+// A challenge alone is no failure, for every digest user is challenged first: it becomes one when no credentials follow in
+// time. Credentials that are refused, and 403, are failures at once.
 
 export interface GuardOptions {
   readonly clock: Clock
   /** Sources that are never dropped. */
   readonly isConfiguredSource: (host: string) => boolean
-  /** Failures (401, 403 finals to new requests) in the window that lead to a block. */
+  /** Failures in the window that lead to a block. */
   readonly failures: number
   readonly window_ms: number
   readonly block_ms: number
@@ -22,7 +25,22 @@ export interface BlockedSource {
   readonly reason: 'failures' | 'malformed' | 'operator'
 }
 
+const CHALLENGE_MS = 5_000
+const MAX_CHALLENGES = 64
+
+/** A final answer to a request outside dialogs. */
+export interface AnsweredRequest {
+  readonly status: number
+  readonly call_id: string
+  /** The request carried Authorization or Proxy-Authorization. */
+  readonly credentials: boolean
+  /** The challenge says that only the nonce was old (RFC 7616 §3.3). */
+  readonly stale: boolean
+}
+
 type Record = {
+  /** Challenges that wait for credentials: Call-ID, and since when. */
+  challenges: Map<string, number> | undefined
   failures: number
   failures_since: number
   malformed: number
@@ -66,21 +84,39 @@ export class SourceGuard {
     return true
   }
 
-  /** A final answer to a request outside dialogs. */
-  answered(host: string, status: number): void {
-    if (status !== 401 && status !== 403 && status !== 407) {
-      // Success clears the record: a phone that answers its challenge is no scanner.
-      if (status < 300) this.#sources.delete(host)
+  /** Credentials arrived in a new request: its challenge was answered. */
+  identified(host: string, call_id: string): void {
+    this.#sources.get(host)?.challenges?.delete(call_id)
+  }
+
+  /** A final answer was given to a request outside dialogs. */
+  answered(host: string, answer: AnsweredRequest): void {
+    const { status } = answer
+    const challenge = status === 401 || status === 407
+    if (!challenge && status !== 403) {
+      // Whoever gets further than this has identified himself, however his call ends.
+      this.#sources.delete(host)
       return
     }
     if (this.#options.isConfiguredSource(host)) return
     const now = this.#options.clock.monotonic_ms()
     const record = this.#record(host, now)
+    let failures = challenge && (!answer.credentials || answer.stale) ? 0 : 1
+    if (failures === 0) {
+      record.challenges ??= new Map()
+      record.challenges.set(answer.call_id, now)
+    }
+    for (const [call_id, since] of record.challenges ?? []) {
+      const full = (record.challenges?.size ?? 0) > MAX_CHALLENGES
+      if (!full && now - since < CHALLENGE_MS) break
+      record.challenges?.delete(call_id)
+      failures++
+    }
     if (now - record.failures_since > this.#options.window_ms) {
       record.failures = 0
       record.failures_since = now
     }
-    record.failures++
+    record.failures += failures
     if (record.failures >= this.#options.failures) this.#block(host, record, 'failures')
   }
 
@@ -127,7 +163,11 @@ export class SourceGuard {
 
   #record(host: string, now: number): Record {
     const found = this.#sources.get(host)
-    if (found) return found
+    if (found) {
+      this.#sources.delete(host)
+      this.#sources.set(host, found)
+      return found
+    }
     if (this.#sources.size >= MAX_SOURCES) {
       const oldest = this.#sources.keys().next().value
       if (oldest !== undefined) {
@@ -136,6 +176,7 @@ export class SourceGuard {
       }
     }
     const record: Record = {
+      challenges: undefined,
       failures: 0,
       failures_since: now,
       malformed: 0,

@@ -10,6 +10,7 @@ import type { ServerTransaction } from '../transaction/server.ts'
 import { isReliable, type Received } from '../transport/types.ts'
 import { addBody, addContacts, addOwnHeaders } from './compose.ts'
 import type { AgentCore } from './core.ts'
+import type { AnsweredRequest } from './guard.ts'
 import { dialogId, Leg, type PendingServer } from './leg.ts'
 import { armAfterAnswer, refreshedByPeer, sessionTooSmall } from './session-timer.ts'
 
@@ -42,8 +43,9 @@ export interface NewRequestRoutes {
   readonly relay: (message: SipMessage, received: Received, transaction: ServerTransaction | undefined) => boolean
   /** A CANCEL of an INVITE that is being proxied. */
   readonly cancel: (invite: ServerTransaction) => boolean
-  /** A final answer to a request outside dialogs was sent: status and source, for the budget of strangers. */
-  readonly answered: (host: string, status: number) => void
+  /** Credentials came, or a final answer was sent, to a request outside dialogs: for the budget of strangers. */
+  readonly identified: (host: string, call_id: string) => void
+  readonly answered: (host: string, answer: AnsweredRequest) => void
   /** REGISTER or SUBSCRIBE was accepted: its contact is reached over the connection it came by. */
   readonly bind: (request: SipMessage, received: Received, response: Draft) => void
 }
@@ -70,6 +72,7 @@ export class ServerSide {
       return
     }
     if (request.method === 'INVITE') this.#trying(transaction)
+    if (hasCredentials(request)) this.#routes.identified(received.source.host, request.callId)
     const refusal = this.#refusal(request)
     if (refusal) {
       this.refuse(transaction, refusal.status, undefined, refusal.headers)
@@ -305,7 +308,13 @@ export class ServerSide {
       leg.state = 'confirmed'
       subscribed(this.#core, leg, draft.get('expires') ?? request.get('expires'))
     }
-    if (request.toTag === '') this.#routes.answered(received.source.host, status)
+    if (request.toTag !== '') return
+    this.#routes.answered(received.source.host, {
+      status,
+      call_id: request.callId,
+      credentials: hasCredentials(request),
+      stale: /\bstale\s*=\s*"?true/i.test(draft.get('www-authenticate') ?? draft.get('proxy-authenticate') ?? ''),
+    })
   }
 
   #confirm(pending: PendingServer, leg: Leg, draft: Draft, text: string): void {
@@ -589,6 +598,10 @@ export class ServerSide {
 }
 
 const UNREGISTERED_405 = new Set(['REFER'])
+
+function hasCredentials(request: SipMessage): boolean {
+  return request.has('authorization') || request.has('proxy-authorization')
+}
 
 /** The message as the application gets it: as it came, with the packet's source in the topmost Via. */
 export function textFor(message: SipMessage): string {

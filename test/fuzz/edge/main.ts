@@ -152,6 +152,7 @@ async function openEdge() {
     handler: () => false,
     relay: (message, received, transaction) => proxies.relay(message, received, transaction),
     cancel: invite => proxies.cancel(invite),
+    identified: () => undefined,
     answered: () => undefined,
     bind: () => undefined,
   })

@@ -47,8 +47,14 @@ t.test('a source is blocked by failures in a window, for a while, and success cl
     block_ms: 900_000,
     malformed_per_second: 10,
   })
+  const answer = (status: number, call_id: string, credentials: boolean, stale = false) => ({
+    status,
+    call_id,
+    credentials,
+    stale,
+  })
   const fail = (host: string, times: number): void => {
-    for (let i = 0; i < times; i++) guard.answered(host, i % 2 === 0 ? 401 : 403)
+    for (let i = 0; i < times; i++) guard.answered(host, i % 2 === 0 ? answer(401, 'x', true) : answer(403, 'x', false))
   }
   fail('192.0.2.1', 4)
   clock.advance(61_000)
@@ -61,11 +67,27 @@ t.test('a source is blocked by failures in a window, for a while, and success cl
   clock.advance(2_000)
   t.equal(guard.drops('192.0.2.1'), false, 'after 15 minutes it may try again')
   fail('192.0.2.2', 4)
-  guard.answered('192.0.2.2', 200)
+  guard.answered('192.0.2.2', answer(486, 'x', true))
   fail('192.0.2.2', 4)
-  t.equal(guard.drops('192.0.2.2'), false, 'a phone that answers its challenge is no scanner')
+  t.equal(guard.drops('192.0.2.2'), false, 'whoever gets a call through, however it ends, begins anew')
   fail('192.0.2.9', 50)
   t.equal(guard.drops('192.0.2.9'), false, 'a configured source never')
+
+  for (let i = 0; i < 50; i++) {
+    guard.answered('192.0.2.5', answer(401, `busy-${i}`, false))
+    guard.identified('192.0.2.5', `busy-${i}`)
+    guard.answered('192.0.2.5', answer(401, `busy-${i}`, true, true))
+    guard.identified('192.0.2.5', `busy-${i}`)
+    clock.advance(1_000)
+  }
+  t.equal(guard.drops('192.0.2.5'), false, 'a busy digest trunk is challenged for every call, and answers')
+  for (let i = 0; i < 6; i++) {
+    guard.answered('192.0.2.6', answer(401, `scan-${i}`, false))
+    t.equal(guard.drops('192.0.2.6'), false)
+    clock.advance(3_000)
+  }
+  guard.answered('192.0.2.6', answer(401, 'scan-7', false))
+  t.equal(guard.drops('192.0.2.6'), true, 'a scanner never answers its challenges')
   for (let i = 0; i < 10; i++) guard.malformed('192.0.2.3')
   t.equal(guard.drops('192.0.2.3'), true)
   guard.block('192.0.2.4', 1_000)
