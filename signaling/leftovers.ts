@@ -1,11 +1,14 @@
+import { readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { pruneMediaQuality } from '../core/state/media-quality.ts'
 import { unfinishedRecordings, updateRecording } from '../core/state/recordings.ts'
+import { pruneRegistrations } from '../core/state/registrations.ts'
 import type { Context } from './b2bua/context.ts'
 import { MediaRefusal } from './b2bua/media.ts'
 
 /**
- * Recordings whose end nobody told: their worker or node was killed. The worker mends the file's header and says what is
- * in it; a file that is not there makes the recording absent (design section 8, "recordings finalised").
+ * Recordings whose end nobody told: their worker or node was killed. The worker mends the file's header and says what
+ * is in it; a file that is not there makes the recording absent (design section 8, "recordings finalised").
  */
 export async function finishLeftRecordings(ctx: Context): Promise<number> {
   if (!ctx.media.connected) return 0
@@ -27,4 +30,19 @@ export async function finishLeftRecordings(ctx: Context): Promise<number> {
   }
   if (finished > 0) ctx.log.info({ recordings: finished }, 'recordings left by a crash were finished')
   return finished
+}
+
+const KEPT_MS = 30 * 86_400_000
+
+/** Removes logs of runs and samples of media quality that are older than 30 days, and registrations that have ended. */
+export async function prune(ctx: Context): Promise<void> {
+  const before_ms = ctx.clock.now() - KEPT_MS
+  await pruneRegistrations(ctx.state.db, ctx.clock.now())
+  await pruneMediaQuality(ctx.state.db, before_ms)
+  const folder = join(ctx.config.data_dir, 'runs')
+  for (const name of await readdir(folder).catch(() => [])) {
+    const file = join(folder, name)
+    const { mtimeMs } = await stat(file).catch(() => ({ mtimeMs: Number.POSITIVE_INFINITY }))
+    if (mtimeMs < before_ms) await rm(file, { force: true })
+  }
 }

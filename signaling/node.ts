@@ -25,7 +25,7 @@ import { MediaHub } from './b2bua/media.ts'
 import { CallRegistry } from './b2bua/registry.ts'
 import { CommandTaker } from './commands.ts'
 import type { InboundRequest, SipStack } from './drachtio/types.ts'
-import { finishLeftRecordings } from './leftovers.ts'
+import { finishLeftRecordings, prune } from './leftovers.ts'
 import { createNodeMetrics } from './metrics.ts'
 import { Queues } from './scripts/queues.ts'
 import { Rooms } from './scripts/rooms.ts'
@@ -58,6 +58,7 @@ export interface SignalingNode {
 /** How long calls may go on after SIGTERM; the supervisor waits a little longer. */
 const STOP_DRAIN_MS = 3000
 const SWEEP_MS = 5000
+const PRUNE_MS = 3_600_000
 const READY_LIMIT_MS = 10_000
 const ALLOW = 'INVITE, ACK, CANCEL, BYE, OPTIONS, INFO, UPDATE, PRACK, REFER, NOTIFY'
 
@@ -148,6 +149,9 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
       .then(() => finishLeftRecordings(ctx))
       .catch(err => log.error({ err }, 'sweep failed'))
   })
+  const housekeeping = clock.every(PRUNE_MS, () => {
+    prune(ctx).catch(err => log.error({ err }, 'old rows and logs were not removed'))
+  })
   metrics.gauge('strowger_live_calls', 'Calls that run on this node', () => calls.size)
   metrics.gauge('strowger_dialogs', 'SIP dialogs of this node', () => sip.counts().dialogs)
   metrics.gauge(
@@ -188,6 +192,7 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
       await Promise.all(calls.all().map(call => call.end({ cause: 'draining' })))
       beat.cancel()
       sweep.cancel()
+      housekeeping.cancel()
       unlink()
       for (const off of relinked) off()
       await links.stop()

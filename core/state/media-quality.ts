@@ -24,3 +24,13 @@ export async function addMediaQuality(
 
 export const mediaQualityOf = (db: Db | Trx, call_sid: string): Promise<Selectable<MediaQualityTable>[]> =>
   db.selectFrom('media_quality').selectAll().where('call_sid', '=', call_sid).orderBy('id').execute()
+
+/** A bounded number of rows at a time. */
+export const pruneMediaQuality = async (db: Db, before_ms: number, limit = 5000): Promise<void> => {
+  await db
+    .deleteFrom('media_quality')
+    .where('id', 'in', eb =>
+      eb.selectFrom('media_quality').select('id').where('at', '<', iso(before_ms)).orderBy('id').limit(limit),
+    )
+    .execute()
+}

@@ -59,6 +59,10 @@ export async function receiveInvite(ctx: Context, digest: DigestAuthenticator, i
   if (!ctx.media.connected) return refuse(ctx, invite, 'media_unavailable')
   const asked = read(peer, invite)
   if (asked.max_forwards <= 0) return refuse(ctx, invite, 'too_many_hops')
+  if (comesBack(ctx, invite, asked)) {
+    refuse(ctx, invite, 'loop_detected', { value: asked.called })
+    return
+  }
   const min_se = intervalTooSmall(invite)
   if (min_se !== null) {
     invite.refuse(422, { headers: { 'Min-SE': min_se } })
@@ -143,6 +147,13 @@ function read(peer: Peer, invite: InboundInvite): Asked {
     max_forwards: hops !== null && /^\s*\d{1,3}\s*$/.test(hops) ? Number(hops) : DEFAULT_MAX_FORWARDS,
     diversion: diverted(invite),
   }
+}
+
+/** A call of ours that its target sent straight back: the same number, while the first still runs. */
+function comesBack(ctx: Context, invite: InboundInvite, asked: Asked): boolean {
+  const sid = invite.header('x-strowger-callsid')
+  const running = sid === null ? undefined : ctx.calls.get(sid)
+  return running !== undefined && running.row_now.to_number === (asked.called_e164 ?? asked.called)
 }
 
 /** The number that was called first, from Diversion or History-Info. */

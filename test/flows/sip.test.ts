@@ -272,6 +272,23 @@ t.test('between two legs', async t => {
     ])
   })
 
+  t.test('a call that its target sends straight back is refused as a loop', async t => {
+    const target = await waiting(t, untilBye)
+    await trunk(w, [targetOf(target)])
+    const going = story(t, w, [caller.invite(), ...answered, pause(2500), ...hangUp(2)])
+    const sid = await until(
+      'our INVITE is at the target',
+      () => /X-Strowger-CallSid: (CA[0-9a-f]{32})/.exec(target.messages())?.[1],
+    )
+    await story(t, w, [
+      caller.invite({ headers: `X-Strowger-CallSid: ${sid}` }),
+      receive.response(100, { optional: true }),
+      receive.response(482),
+      caller.ackOfFailure,
+    ])
+    await going
+  })
+
   t.test('the cause of a hang-up passes to the other leg; a transfer that nobody asked for is refused', async t => {
     const target = await waiting(t, [...answers, receive.request('BYE'), callee.ok])
     await trunk(w, [targetOf(target)])
