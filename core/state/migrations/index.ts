@@ -7,6 +7,7 @@ import * as voice from './0005-voice.ts'
 import * as ladder from './0006-ladder.ts'
 import * as outboxDue from './0007-outbox-due.ts'
 import * as recordingBytes from './0008-recording-bytes.ts'
+import * as metrics from './0010-metrics.ts'
 import * as registrations from './0011-registrations.ts'
 
 /** In order of name; a migration that has landed is never edited. */
@@ -18,7 +19,7 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0005-voice': voice,
   '0006-ladder': ladder,
   '0007-outbox-due': outboxDue,
-  '0011-registrations': registrations,
   '0008-recording-bytes': recordingBytes,
   '0010-metrics': metrics,
+  '0011-registrations': registrations,
 }
