@@ -3,6 +3,7 @@ import { type Ending, ending } from '../domain/calls/endings.ts'
 import { iso } from '../runtime/clock.ts'
 import type { CallAttemptTable, CallTable, Db, State, Trx } from './index.ts'
 import { enqueueStatusCallback } from './outbox.ts'
+import { countEndedCall } from './trunk-steps.ts'
 import { queueEvent } from './webhook-endpoints.ts'
 
 /** The rows of calls while signaling runs them, up to their end with CDR. */
@@ -88,29 +89,28 @@ export async function finishCall(trx: Trx, sid: string, facts: FinalFacts): Prom
     facts.ended_ms,
   )
   if (!row) return undefined
-  await trx
-    .insertInto('cdr')
-    .values({
-      call_sid: sid,
-      project_id: row.project_id,
-      trunk_id: row.trunk_id,
-      carrier_id: row.carrier_id,
-      origin: row.origin,
-      direction: row.direction,
-      from_number: row.from_number,
-      to_number: row.to_number,
-      status,
-      sip_code,
-      reason,
-      ended_by,
-      started_at: row.initiated_at ?? row.queued_at,
-      answered_at: row.answered_at,
-      ended_at,
-      duration_seconds,
-      pdd_ms: facts.pdd_ms,
-      media: facts.media,
-    })
-    .execute()
+  const record = {
+    call_sid: sid,
+    project_id: row.project_id,
+    trunk_id: row.trunk_id,
+    carrier_id: row.carrier_id,
+    origin: row.origin,
+    direction: row.direction,
+    from_number: row.from_number,
+    to_number: row.to_number,
+    status,
+    sip_code,
+    reason,
+    ended_by,
+    started_at: row.initiated_at ?? row.queued_at,
+    answered_at: row.answered_at,
+    ended_at,
+    duration_seconds,
+    pdd_ms: facts.pdd_ms,
+    media: facts.media,
+  }
+  await trx.insertInto('cdr').values(record).execute()
+  await countEndedCall(trx, record)
   await queueEvent(
     trx,
     {

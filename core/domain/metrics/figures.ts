@@ -1,0 +1,82 @@
+import { mediaFigures } from './media.ts'
+
+/** What a call that ended adds to the metrics of its trunk; the columns of a step are the same, summed. */
+export interface Figures {
+  readonly attempts: number
+  readonly answered: number
+  /** Whole seconds of answered calls. */
+  readonly answered_seconds: number
+  /** Calls whose post-dial delay is known, and the sum of their delays. */
+  readonly pdd_calls: number
+  readonly pdd_ms: number
+  /** Answered calls with statistics of their media. */
+  readonly measured_calls: number
+  readonly no_media_calls: number
+  readonly one_way_calls: number
+  readonly transcoded_calls: number
+  readonly packets_received: number
+  readonly packets_lost: number
+  /** Legs with a jitter, and the sum in microseconds: sums of whole numbers are exact in any order. */
+  readonly jitter_legs: number
+  readonly jitter_us: number
+  /** Legs with a MOS, and the sum in thousandths. */
+  readonly mos_legs: number
+  readonly mos_thousandths: number
+}
+
+export const NO_FIGURES: Figures = {
+  attempts: 0,
+  answered: 0,
+  answered_seconds: 0,
+  pdd_calls: 0,
+  pdd_ms: 0,
+  measured_calls: 0,
+  no_media_calls: 0,
+  one_way_calls: 0,
+  transcoded_calls: 0,
+  packets_received: 0,
+  packets_lost: 0,
+  jitter_legs: 0,
+  jitter_us: 0,
+  mos_legs: 0,
+  mos_thousandths: 0,
+}
+
+export const FIGURE_NAMES = Object.keys(NO_FIGURES) as readonly (keyof Figures)[]
+
+/** What metrics need of a call detail record. */
+export interface EndedCall {
+  readonly answered_at: string | null
+  readonly duration_seconds: number
+  readonly pdd_ms: number | null
+  readonly status: string
+  readonly reason: string | null
+  readonly sip_code: number | null
+  /** JSON of the legs' summaries; null when there was no media. */
+  readonly media: string | null
+}
+
+export function figuresOfCall(call: EndedCall): Figures {
+  const answered = call.answered_at !== null
+  return {
+    ...NO_FIGURES,
+    attempts: 1,
+    ...(answered ? { answered: 1, answered_seconds: call.duration_seconds, ...mediaFigures(call) } : {}),
+    ...(call.pdd_ms === null ? {} : { pdd_calls: 1, pdd_ms: call.pdd_ms }),
+  }
+}
+
+/** Why a call was not answered: our reason, else the final status; null for one that was. */
+export function failureOfCall(call: EndedCall): FailureKind | null {
+  if (call.answered_at !== null) return null
+  return { platform_reason: call.reason ?? call.status, sip_code: call.sip_code }
+}
+
+export interface FailureKind {
+  readonly platform_reason: string
+  readonly sip_code: number | null
+}
+
+export interface FailureCount extends FailureKind {
+  readonly calls: number
+}

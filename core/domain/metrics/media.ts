@@ -1,0 +1,73 @@
+import type { EndedCall, Figures } from './figures.ts'
+
+/** What the record of a call keeps of one leg, as far as metrics need it. */
+interface LegSummary {
+  readonly packets_received: number
+  readonly packets_lost: number
+  readonly jitter_ms: number | null
+  readonly mos: number | null
+}
+
+/** Packets one way only for as long as this count a call as one-way (design section 4). */
+export const ONE_WAY_SECONDS = 4
+
+type MediaFigures = Pick<
+  Figures,
+  | 'measured_calls'
+  | 'no_media_calls'
+  | 'one_way_calls'
+  | 'transcoded_calls'
+  | 'packets_received'
+  | 'packets_lost'
+  | 'jitter_legs'
+  | 'jitter_us'
+  | 'mos_legs'
+  | 'mos_thousandths'
+>
+
+/** What the media of an answered call adds: nothing when no leg was measured. */
+export function mediaFigures(call: Pick<EndedCall, 'media' | 'duration_seconds'>): Partial<MediaFigures> {
+  const { legs, transcoded } = readMedia(call.media)
+  if (legs.length === 0) return {}
+  const silent = legs.filter(leg => leg.packets_received === 0).length
+  const one_way = legs.length > 1 && silent > 0 && silent < legs.length && call.duration_seconds >= ONE_WAY_SECONDS
+  const jitters = legs.flatMap(leg => leg.jitter_ms ?? [])
+  const scores = legs.flatMap(leg => leg.mos ?? [])
+  return {
+    measured_calls: 1,
+    no_media_calls: silent === legs.length ? 1 : 0,
+    one_way_calls: one_way ? 1 : 0,
+    transcoded_calls: transcoded ? 1 : 0,
+    packets_received: sum(legs.map(leg => leg.packets_received)),
+    packets_lost: sum(legs.map(leg => leg.packets_lost)),
+    jitter_legs: jitters.length,
+    jitter_us: sum(jitters.map(jitter => Math.round(jitter * 1000))),
+    mos_legs: scores.length,
+    mos_thousandths: sum(scores.map(mos => Math.round(mos * 1000))),
+  }
+}
+
+const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0)
+
+/** A record's media: the legs' summaries under their names, and how the two were joined. */
+function readMedia(json: string | null): { readonly legs: readonly LegSummary[]; readonly transcoded: boolean } {
+  const media: unknown = json === null ? null : JSON.parse(json)
+  if (typeof media !== 'object' || media === null) return { legs: [], transcoded: false }
+  const legs = Object.values(media).flatMap(value => legOf(value) ?? [])
+  return { legs, transcoded: 'mode' in media && media.mode === 'transcode' }
+}
+
+function legOf(value: unknown): LegSummary | null {
+  if (typeof value !== 'object' || value === null || !('packets_received' in value)) return null
+  const leg = value as Readonly<Record<string, unknown>>
+  // A leg that heard nothing has no quality: its jitter and MOS would only dilute those of the others.
+  const heard = number(leg['packets_received']) ?? 0
+  return {
+    packets_received: heard,
+    packets_lost: number(leg['packets_lost']) ?? 0,
+    jitter_ms: heard === 0 ? null : number(leg['jitter_ms']),
+    mos: heard === 0 ? null : number(leg['mos']),
+  }
+}
+
+const number = (value: unknown): number | null => (typeof value === 'number' && Number.isFinite(value) ? value : null)

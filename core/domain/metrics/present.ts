@@ -1,0 +1,80 @@
+import type { FailureCount, Figures } from './figures.ts'
+
+/** Metrics of a window as the API tells them (spec, "Trunk metrics and diagnostics"). */
+export interface Metrics {
+  readonly attempts: number
+  readonly answered: number
+  readonly failed: number
+  /** Per cent with one decimal, always of seven days; null without attempts. */
+  readonly asr_7d_pct: string | null
+  readonly acd_seconds: number | null
+  readonly acd_reason: string | null
+  readonly pdd_ms: number | null
+  readonly pdd_reason: string | null
+  readonly top_failures: readonly (FailureCount & { readonly share_pct: string })[]
+}
+
+export const TOP_FAILURES = 10
+
+/** `failures` are those of the window, each kind once; `week` are the figures of the last seven days. */
+export function metricsOf(window: Figures, week: Figures, failures: readonly FailureCount[]): Metrics {
+  const { attempts, answered } = window
+  const failed = attempts - answered
+  return {
+    attempts,
+    answered,
+    failed,
+    asr_7d_pct: week.attempts === 0 ? null : percent(week.answered, week.attempts, 1),
+    acd_seconds: answered === 0 ? null : Math.round(window.answered_seconds / answered),
+    acd_reason: answered > 0 ? null : without(attempts, 'no call was answered'),
+    pdd_ms: window.pdd_calls === 0 ? null : Math.round(window.pdd_ms / window.pdd_calls),
+    pdd_reason: window.pdd_calls > 0 ? null : without(attempts, 'no call was rung or answered by the other side'),
+    top_failures: [...failures]
+      .sort(byFrequency)
+      .slice(0, TOP_FAILURES)
+      .map(failure => ({ ...failure, share_pct: percent(failure.calls, failed, 1) })),
+  }
+}
+
+const without = (attempts: number, what: string): string =>
+  attempts === 0 ? 'There was no call in this window.' : `In this window ${what}.`
+
+/** Most calls first; ties by name and code, so that the order is always the same. */
+const byFrequency = (a: FailureCount, b: FailureCount): number =>
+  b.calls - a.calls ||
+  (a.platform_reason < b.platform_reason ? -1 : a.platform_reason > b.platform_reason ? 1 : 0) ||
+  (a.sip_code ?? 0) - (b.sip_code ?? 0)
+
+export interface MediaMetrics {
+  /** Mean over legs. */
+  readonly jitter_ms: number | null
+  readonly mos: number | null
+  /** Of all packets that were sent to us: per cent with two decimals. */
+  readonly packet_loss_pct: string | null
+  readonly no_media_calls: number
+  readonly one_way_calls: number
+  readonly transcoded_calls: number
+  readonly unavailable_reason: string | null
+}
+
+export function mediaMetricsOf(window: Figures): MediaMetrics {
+  const expected = window.packets_received + window.packets_lost
+  return {
+    jitter_ms: window.jitter_legs === 0 ? null : hundredths(window.jitter_us / window.jitter_legs / 1000),
+    mos: window.mos_legs === 0 ? null : hundredths(window.mos_thousandths / window.mos_legs / 1000),
+    packet_loss_pct: expected === 0 ? null : percent(window.packets_lost, expected, 2),
+    no_media_calls: window.no_media_calls,
+    one_way_calls: window.one_way_calls,
+    transcoded_calls: window.transcoded_calls,
+    unavailable_reason: window.measured_calls > 0 ? null : unavailable(window),
+  }
+}
+
+function unavailable({ attempts, answered }: Figures): string {
+  if (attempts === 0) return 'There was no call in this window.'
+  if (answered === 0) return 'In this window no call was answered, so there was no media to measure.'
+  return 'The calls of this window ended without statistics of their media.'
+}
+
+const percent = (part: number, whole: number, decimals: number): string => ((part / whole) * 100).toFixed(decimals)
+const hundredths = (value: number): number => Math.round(value * 100) / 100

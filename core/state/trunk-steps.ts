@@ -1,0 +1,103 @@
+import { sql } from 'kysely'
+import {
+  beginOf,
+  type EndedCall,
+  type FailureCount,
+  FIGURE_NAMES,
+  type Figures,
+  failureOfCall,
+  figuresOfCall,
+  KEPT_MS,
+  STEPS_MS,
+  stepOf,
+  TOP_FAILURES,
+  type Window,
+  windowBegin,
+} from '../domain/metrics/index.ts'
+import type { CdrTable, Db, Trx } from './index.ts'
+
+/** What a trunk's calls came to, by minute and by hour: written as each call ends, read without looking at any call. */
+
+type Ended = EndedCall & Pick<CdrTable, 'trunk_id' | 'origin' | 'ended_at'>
+
+/** Adds an ended call to its trunk's steps, in the transaction that writes its record. Test calls do not count. */
+export async function countEndedCall(trx: Trx, call: Ended): Promise<void> {
+  const { trunk_id } = call
+  if (trunk_id === null || call.origin === 'test') return
+  const ended_ms = Date.parse(call.ended_at)
+  const steps = STEPS_MS.map(step_ms => ({ trunk_id, step_ms, begin_ms: beginOf(ended_ms, step_ms) }))
+  const figures = figuresOfCall(call)
+  await trx
+    .insertInto('trunk_step')
+    .values(steps.map(step => ({ ...step, ...figures })))
+    .onConflict(conflict =>
+      conflict
+        .columns(['trunk_id', 'step_ms', 'begin_ms'])
+        .doUpdateSet(
+          Object.fromEntries(
+            FIGURE_NAMES.filter(name => figures[name] !== 0).map(name => [
+              name,
+              sql`${sql.ref(`trunk_step.${name}`)} + ${sql.ref(`excluded.${name}`)}`,
+            ]),
+          ),
+        ),
+    )
+    .execute()
+  const failure = failureOfCall(call)
+  if (!failure) return
+  const { platform_reason, sip_code } = failure
+  await trx
+    .insertInto('trunk_step_failure')
+    .values(steps.map(step => ({ ...step, platform_reason, sip_code: sip_code ?? 0, calls: 1 })))
+    .onConflict(conflict =>
+      conflict
+        .columns(['trunk_id', 'step_ms', 'begin_ms', 'platform_reason', 'sip_code'])
+        .doUpdateSet({ calls: sql<number>`trunk_step_failure.calls + 1` }),
+    )
+    .execute()
+}
+
+/** Sums of a window that ends now; it begins with a whole minute (1h) or hour. */
+export async function figuresOfWindow(db: Db, trunk_id: string, window: Window, now_ms: number): Promise<Figures> {
+  const row = await db
+    .selectFrom('trunk_step')
+    .select(FIGURE_NAMES.map(name => sql<number>`coalesce(sum(${sql.ref(name)}), 0)`.as(name)))
+    .where('trunk_id', '=', trunk_id)
+    .where('step_ms', '=', stepOf(window))
+    .where('begin_ms', '>=', windowBegin(now_ms, window))
+    .executeTakeFirstOrThrow()
+  return Object.fromEntries(FIGURE_NAMES.map(name => [name, Number(row[name])])) as unknown as Figures
+}
+
+/** The most frequent reasons of a window. */
+export async function failuresOfWindow(
+  db: Db,
+  trunk_id: string,
+  window: Window,
+  now_ms: number,
+): Promise<FailureCount[]> {
+  const rows = await db
+    .selectFrom('trunk_step_failure')
+    .select(['platform_reason', 'sip_code', eb => eb.fn.sum<number>('calls').as('calls')])
+    .where('trunk_id', '=', trunk_id)
+    .where('step_ms', '=', stepOf(window))
+    .where('begin_ms', '>=', windowBegin(now_ms, window))
+    .groupBy(['platform_reason', 'sip_code'])
+    .orderBy('calls', 'desc')
+    .orderBy('platform_reason')
+    .orderBy('sip_code')
+    .limit(TOP_FAILURES)
+    .execute()
+  return rows.map(row => ({ ...row, sip_code: row.sip_code === 0 ? null : row.sip_code, calls: Number(row.calls) }))
+}
+
+/** Forgets steps that no window reads any more; a bounded number at a time. */
+export async function forgetOldSteps(db: Db, now_ms: number, limit = 5000): Promise<void> {
+  for (const step_ms of STEPS_MS)
+    for (const name of ['trunk_step', 'trunk_step_failure'] as const) {
+      const table = sql.table(name)
+      const before = beginOf(now_ms - KEPT_MS[step_ms], step_ms)
+      await sql`delete from ${table} where rowid in (
+        select rowid from ${table} where step_ms = ${step_ms} and begin_ms < ${before} limit ${limit})`.execute(db)
+    }
+}

@@ -1,0 +1,207 @@
+import t from 'tap'
+import { ending } from '../../../core/domain/calls/endings.ts'
+import { iso } from '../../../core/runtime/clock.ts'
+import { newId } from '../../../core/runtime/ids.ts'
+import { callAnswered, finishCall, insertCall, type NewCall } from '../../../core/state/running-calls.ts'
+import { forgetOldSteps } from '../../../core/state/trunk-steps.ts'
+import { type ControlPlane, controlPlane, freshKey, openSandbox } from '../../support/control-plane.ts'
+
+const HOUR_MS = 3_600_000
+
+async function trunkOf(w: ControlPlane, name: string): Promise<string> {
+  const made = await w.ask('POST', '/v1/trunks', {
+    headers: { 'Idempotency-Key': freshKey() },
+    body: {
+      name,
+      direction: 'both',
+      auth_mode: 'ip_allow_list',
+      sources: [],
+      targets: [],
+      codecs: ['PCMA'],
+      media_security: 'rtp',
+      require_tls: false,
+      source_validation: 'relaxed',
+    },
+  })
+  return made.body.trunk.id
+}
+
+interface Story {
+  readonly hours_ago?: number
+  readonly seconds?: number | null
+  readonly pdd_ms?: number | null
+  readonly media?: object | null
+  readonly cause?: Parameters<typeof ending>[0]['cause']
+  readonly sip_code?: number
+  readonly call?: Partial<NewCall>
+}
+
+/** A call that ran and ended, by the functions with which signaling writes it. */
+async function ranCall(w: ControlPlane, story: Story): Promise<string> {
+  const { hours_ago = 0, seconds = null, pdd_ms = null, media = null, cause = 'caller_hung_up' } = story
+  const ended_ms = Date.now() - hours_ago * HOUR_MS
+  const begin_ms = ended_ms - ((seconds ?? 0) * 1000 + 500)
+  const sid = newId.call()
+  await w.state.transaction(async trx => {
+    await insertCall(
+      trx,
+      {
+        sid,
+        project_id: w.demo.project_id,
+        account_sid: null,
+        parent_call_sid: null,
+        origin: 'trunk',
+        direction: 'outbound',
+        from_number: '+2342010000001',
+        to_number: '+2348030000001',
+        status: 'queued',
+        trunk_id: null,
+        carrier_id: null,
+        number_id: null,
+        application_id: null,
+        sip_call_id: null,
+        request: null,
+        node_id: 'node_1',
+        queued_at: iso(begin_ms),
+        initiated_at: null,
+        ringing_at: null,
+        answered_at: null,
+        ended_at: null,
+        duration_seconds: null,
+        sip_code: null,
+        reason: null,
+        ended_by: null,
+        decision_trace: null,
+        ...story.call,
+      },
+      begin_ms,
+    )
+    const answered = seconds !== null
+    if (answered) await callAnswered(trx, sid, ended_ms - seconds * 1000)
+    const facts = story.sip_code === undefined ? { cause } : { cause, sip_code: story.sip_code }
+    await finishCall(trx, sid, {
+      ending: ending({ ...facts, answered }),
+      ended_ms,
+      pdd_ms,
+      media: media === null ? null : JSON.stringify(media),
+    })
+  })
+  return sid
+}
+
+t.test('trunk metrics and diagnostics are those of the calls that ended in the window', async t => {
+  const w = await controlPlane(t)
+  const trunk_id = await trunkOf(w, 'Measured')
+  const other = await trunkOf(w, 'Other')
+  const metrics = `/v1/trunks/${trunk_id}/metrics`
+  const diagnostics = `/v1/trunks/${trunk_id}/diagnostics`
+  const read = async (path: string) => (await w.ask('GET', path)).body
+  t.match(await read(metrics), {
+    attempts: 0,
+    asr_7d_pct: null,
+    acd_seconds: null,
+    acd_reason: /no call/,
+    pdd_ms: null,
+    pdd_reason: /no call/,
+    top_failures: [],
+    window_hours: 24,
+  })
+  t.match(await read(diagnostics), { media: { mos: null, unavailable_reason: /no call/, window_hours: 24 } })
+
+  const call = { trunk_id }
+  const leg = (packets_received: number, more: object = {}) => ({
+    packets_received,
+    packets_lost: 0,
+    jitter_ms: 4,
+    mos: 4.4,
+    ...more,
+  })
+  const media = { a: leg(990, { packets_lost: 10, jitter_ms: 2, mos: 4.2 }), b: leg(1000), mode: 'transcode' }
+  await ranCall(w, { call, hours_ago: 0.5, seconds: 60, pdd_ms: 1000, media })
+  const deaf = { a: leg(1000), b: leg(0), mode: 'relay' }
+  await ranCall(w, { call, hours_ago: 2, seconds: 31, pdd_ms: 2001, media: deaf })
+  await ranCall(w, { call, hours_ago: 3, cause: 'refused', sip_code: 486 })
+  await ranCall(w, { call, hours_ago: 3, cause: 'refused', sip_code: 503 })
+  await ranCall(w, { call, hours_ago: 4, cause: 'refused', sip_code: 503 })
+  await ranCall(w, { call, hours_ago: 30, cause: 'refused', sip_code: 404 })
+  await ranCall(w, { call, hours_ago: 24 * 20, seconds: 10, media: { a: leg(0), b: leg(0), mode: 'relay' } })
+  await ranCall(w, { call: { ...call, origin: 'test' }, seconds: 5 })
+  await ranCall(w, { call: { trunk_id: other }, seconds: 5 })
+  await ranCall(w, { seconds: 5 })
+
+  const day = await read(`${metrics}?window=24h`)
+  t.match(day, { attempts: 5, answered: 2, failed: 3, acd_seconds: 46, pdd_ms: 1501, asr_7d_pct: '33.3' })
+  t.match(day.top_failures, [
+    { calls: 2, share_pct: '66.7', sip_code: 503 },
+    { calls: 1, share_pct: '33.3', sip_code: 486 },
+  ])
+  t.match(await read(`${metrics}?window=1h`), {
+    attempts: 1,
+    answered: 1,
+    failed: 0,
+    top_failures: [],
+    window_hours: 1,
+  })
+  t.match(await read(`${metrics}?window=7d`), { attempts: 6, answered: 2, failed: 4, window_hours: 168 })
+  t.match(await read(`${metrics}?window=30d`), { attempts: 7, answered: 3, asr_7d_pct: '33.3', window_hours: 720 })
+  t.match(await read(diagnostics), {
+    media: {
+      // The leg that heard nothing has no jitter and no MOS.
+      jitter_ms: 3.33,
+      mos: 4.33,
+      packet_loss_pct: '0.33',
+      no_media_calls: 0,
+      one_way_calls: 1,
+      transcoded_calls: 1,
+      unavailable_reason: null,
+      window_hours: 24,
+    },
+  })
+  t.match(await read(`${diagnostics}?window=30d`), { media: { no_media_calls: 1, window_hours: 720 } })
+  t.match(await read(`${diagnostics}?window=1h`), { media: { one_way_calls: 0, transcoded_calls: 1 } })
+  for (const path of [metrics, diagnostics]) {
+    const wrong = await w.ask('GET', `${path}?window=2h`)
+    t.match([wrong.status, wrong.body.code], [422, 'validation_failed'])
+  }
+
+  const before = await read(`${metrics}?window=30d`)
+  await forgetOldSteps(w.state.db, Date.now())
+  t.same(
+    { ...(await read(`${metrics}?window=30d`)), as_of: before.as_of },
+    before,
+    'nothing that a window reads is lost',
+  )
+  await forgetOldSteps(w.state.db, Date.now() + 32 * 24 * HOUR_MS)
+  const left = await w.state.db.selectFrom('trunk_step').select('trunk_id').execute()
+  t.same(left, [], 'and old steps go')
+})
+
+t.test('call history is filtered and paged, and a call that nobody has begun to place ends at once', async t => {
+  const w = await controlPlane(t)
+  await openSandbox(w)
+  const sids: string[] = []
+  for (let at = 0; at < 5; at += 1) {
+    const form = { To: `+23480300000${at}0`, From: w.demo.numbers[0] ?? '', Twiml: '<Response/>' }
+    const { body, status, text } = await w.voice('POST', '/Calls.json', form)
+    t.equal(status, 201, text)
+    sids.push(body.sid)
+  }
+  const seen: string[] = []
+  let cursor = ''
+  do {
+    const { body } = await w.ask('GET', `/v1/calls?limit=2${cursor}`)
+    seen.push(...body.data.map((call: { id: string }) => call.id))
+    cursor = body.next_cursor ? `&cursor=${body.next_cursor}` : ''
+  } while (cursor !== '')
+  t.same(seen, [...sids].reverse())
+  t.same(
+    (await w.ask('GET', '/v1/calls?number=%2B2348030000030')).body.data.map((call: { id: string }) => call.id),
+    [sids[3]],
+  )
+  t.equal((await w.ask('GET', '/v1/live-calls')).body.data.length, 5)
+  const ended = await w.ask('POST', `/v1/live-calls/${sids[0]}/hang-up`)
+  t.match(ended.body, { status: 'canceled' })
+  t.equal((await w.ask('POST', `/v1/live-calls/${sids[0]}/hang-up`)).body.code, 'call_not_live')
+  t.equal((await w.ask('GET', '/v1/live-calls')).body.data.length, 4)
+  t.match((await w.ask('GET', `/v1/calls/${sids[0]}`)).body, { status: 'canceled', attempts: [] })
+})
