@@ -30,6 +30,8 @@ export class Leg implements Hold {
   expiry: WheelTimer | undefined = undefined
   /** Last SDP that we sent, kept while a session timer may need it. */
   sdp = ''
+  /** Tags of all early dialogs of an outgoing INVITE, when there are several (forks). */
+  forks: Set<string> | undefined = undefined
   /** BYE was sent or received: nothing new may start. */
   ending = false
   cdr: { start: boolean; stop: boolean } | undefined = undefined
@@ -114,5 +116,6 @@ export function dialogId(call_id: string, tag: string): string {
 /** Whether a message from the peer belongs to a leg, by both tags (RFC 3261 §12.2.2). */
 export function fits(leg: Leg, request: SipMessage): boolean {
   const { dialog } = leg
-  return dialog.localTag === request.toTag && (dialog.remoteTag === request.fromTag || dialog.remoteTag === '')
+  if (dialog.localTag !== request.toTag) return false
+  return dialog.remoteTag === request.fromTag || dialog.remoteTag === '' || (leg.forks?.has(request.fromTag) ?? false)
 }

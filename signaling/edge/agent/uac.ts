@@ -501,6 +501,10 @@ export class ClientSide {
   #legFor(pending: PendingClient, response: SipMessage, from: { host: string; port: number }, sent: Sent): Leg {
     const known = pending.leg
     if (known) {
+      if (known.dialog.remoteTag !== response.toTag && response.status < 200) {
+        known.forks ??= new Set([known.dialog.remoteTag])
+        if (known.forks.size < 64) known.forks.add(response.toTag)
+      } else if (response.status >= 200) known.forks = undefined
       // Forks share the leg; the latest early dialog, and finally the one that answers, is the one that it speaks to.
       known.dialog.establish(response, from, this.#flow(sent))
       return known

@@ -406,12 +406,13 @@ export class ServerSide {
   #inDialog(transaction: ServerTransaction, leg: Leg): void {
     const { request, received } = transaction
     const { method } = request
-    if (request.cseq.seq < leg.dialog.remoteSeq) {
+    const other_fork = leg.forks !== undefined && leg.dialog.remoteTag !== request.fromTag
+    if (!other_fork && request.cseq.seq < leg.dialog.remoteSeq) {
       // RFC 3261 §12.2.2
       this.refuse(transaction, 500, undefined, method === 'INVITE' ? [['Retry-After', '1']] : [])
       return
     }
-    leg.dialog.remoteSeq = request.cseq.seq
+    if (!other_fork) leg.dialog.remoteSeq = request.cseq.seq
     if (leg.dialog.remoteTag === '') leg.dialog.remoteTag = request.fromTag
     if (method === 'INVITE') this.#trying(transaction)
     if (!leg.app.open) {

@@ -134,6 +134,8 @@ export class Dialog {
     from: Address,
     via: { protocol: Protocol; connection: StreamConnection | undefined },
   ): void {
+    // Another fork counts its requests by itself.
+    if (this.remoteTag !== response.toTag) this.remoteSeq = -1
     this.remoteTag = response.toTag
     this.remote = response.get('to') ?? this.remote
     this.routes = response.list('record-route').reverse()

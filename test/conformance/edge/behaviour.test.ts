@@ -445,6 +445,28 @@ t.test('a second fork that answers is acknowledged with its own tag and hung up'
   t.equal(robot.seen.filter(s => s.text.startsWith('SIP/2.0 200')).length, 1, 'the application heard of one')
 })
 
+t.test('each of several early dialogs may send requests, until one of them answers', async t => {
+  const { robot, port } = await world(t)
+  const peer = await Peer.open(t)
+  robot.command(`e1|sip||\r\nINVITE sip:bob@127.0.0.1:${peer.port} SIP/2.0\r\nCall-ID: forks\r\n\r\n${SDP}`)
+  const invite = await peer.next(starts('INVITE'))
+  const ours = /From: [^\r]*;tag=([^;\r]+)/.exec(invite)?.[1] ?? ''
+  for (const tag of ['one', 'two']) peer.send(reply(invite, 183, tag, SDP, peer.port), port)
+  while (robot.seen.length < 2) await pause(5)
+  const info = (from_tag: string, cseq: number): void =>
+    peer.send(request('INFO', peer.port, { call_id: 'forks', from_tag, to_tag: ours, cseq }), port)
+  for (const tag of ['one', 'two']) {
+    info(tag, tag === 'one' ? 50 : 7)
+    t.ok(await peer.next(text => status(200, 'INFO')(text) && text.includes(`tag=${tag}`)), `${tag} is heard`)
+  }
+  peer.send(reply(invite, 200, 'one', SDP, peer.port), port)
+  while (!robot.seen.some(s => s.text.startsWith('SIP/2.0 200'))) await pause(5)
+  peer.send(request('BYE', peer.port, { call_id: 'forks', from_tag: 'two', to_tag: ours, cseq: 8 }), port)
+  t.ok(await peer.next(status(481, 'BYE')), 'the one that lost is not')
+  robot.command(`e2|sip||forks;from-tag=${ours}\r\nACK sip:placeholder SIP/2.0\r\n\r\n`)
+  t.match(await peer.next(starts('ACK')), /;tag=one/, 'the ACK goes to the one that answered')
+})
+
 t.test('a taken port is reported with its number and transport', async t => {
   const { edge, port } = await world(t)
   const again = (protocol: 'udp' | 'tcp') =>
