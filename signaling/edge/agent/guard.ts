@@ -3,8 +3,8 @@ import type { Clock } from '../../../core/runtime/clock.ts'
 // Budget of each source address (design §4, threats §2.4, §3): who sends garbage or fails to identify itself again and
 // again is dropped in silence for a while. Configured sources never are.
 //
-// A challenge alone is no failure, for every digest user is challenged first: it becomes one when no credentials follow in
-// time. Credentials that are refused, and 403, are failures at once.
+// A challenge alone is no failure, for every digest user is challenged first: it becomes one when no credentials
+// follow in time. Credentials that are refused, and 403, are failures at once.
 
 export interface GuardOptions {
   readonly clock: Clock

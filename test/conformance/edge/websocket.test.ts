@@ -15,8 +15,8 @@ import { createEdge } from '../../../signaling/edge/index.ts'
 import { newUuid } from '../../../signaling/edge/sip/ids.ts'
 import { startRobot } from './robot.ts'
 
-// sip.js, the library of the console's telephone, over WebSocket: it registers, calls, and is called over the connection
-// by which it registered. Media is not part of this.
+// sip.js, the library of the console's telephone, over WebSocket: it registers, calls, and is called over the
+// connection by which it registered. Media is not part of this.
 
 const SDP = 'v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r\nm=audio 4000 RTP/AVP 0\r\n'
 
