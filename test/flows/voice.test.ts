@@ -1,4 +1,6 @@
+import type { AddressInfo } from 'node:net'
 import t from 'tap'
+import { WebSocketServer } from 'ws'
 import { until } from '../support/wait.ts'
 import { webServer } from '../support/web.ts'
 import { type World, world } from '../support/world.ts'
@@ -151,6 +153,69 @@ t.test('documents that join calls', async t => {
     await w.voice('POST', `/Calls/${sid}.json`, { Url: `${web.url}/next` })
     t.match(Object.fromEntries((await web.seen('/next')).fields), { CallSid: sid, CallStatus: 'in-progress' })
     t.match(await w.ended(sid), { status: 'completed' })
+  })
+
+  t.test('Record on a create keeps the whole call, and tells its callback', async t => {
+    const consent = {
+      project_id: w.project_id,
+      accepted_at: new Date().toISOString(),
+      accepted_by: 'x',
+      terms_version: '1',
+    }
+    await w.state.db.insertInto('recording_consent').values(consent).execute()
+    const web = await webServer(t, { '/recorded': '' })
+    const sid = await create(`${SANDBOX}4711`, {
+      InlineMarkup: '<Response><Pause length="2"/></Response>',
+      Record: 'true',
+      RecordingChannels: 'dual',
+      RecordingStatusCallback: `${web.url}/recorded`,
+    })
+    await w.ended(sid)
+    const told = Object.fromEntries((await web.seen('/recorded')).fields)
+    t.match(told, {
+      CallSid: sid,
+      RecordingStatus: 'completed',
+      RecordingChannels: '2',
+      RecordingSource: 'OutboundAPI',
+    })
+    t.equal((await w.voice('GET', `/Recordings/${told['RecordingSid']}.wav`)).status, 200)
+  })
+
+  t.test('machine detection is done before the document is asked for, which is told what answered', async t => {
+    const web = await webServer(t, { '/voice': '<Response><Hangup/></Response>' })
+    const sid = await create(QUIET, {
+      Url: `${web.url}/voice`,
+      MachineDetection: 'Enable',
+      MachineDetectionSilenceTimeout: '2000',
+    })
+    const asked = Object.fromEntries((await web.seen('/voice')).fields)
+    t.match(asked, { CallSid: sid, AnsweredBy: 'unknown', MachineDetectionDuration: /^\d+$/ })
+    await w.ended(sid)
+  })
+
+  t.test('a media stream carries what the far end says, and tells its beginning and end', async t => {
+    const frames: { event: string; media?: { payload: string } }[] = []
+    const server = new WebSocketServer({ port: 0, host: '127.0.0.1' })
+    t.teardown(() => server.close())
+    server.on('connection', socket => socket.on('message', data => frames.push(JSON.parse(String(data)))))
+    await new Promise<void>(resolve => server.once('listening', resolve))
+    const { port } = server.address() as AddressInfo
+    const web = await webServer(t, { '/stream': '' })
+    const stream = `<Stream url="ws://127.0.0.1:${port}/" statusCallback="${web.url}/stream"/>`
+    const markup = `<Response><Start>${stream}</Start><Pause length="1"/></Response>`
+    const sid = await create(`${SANDBOX}4711`, { InlineMarkup: markup })
+    await w.ended(sid)
+    await until('the stream has stopped', () => frames.some(frame => frame.event === 'stop'))
+    t.same(
+      frames.slice(0, 2).map(frame => frame.event),
+      ['connected', 'start'],
+    )
+    t.ok(frames.filter(frame => frame.event === 'media').length >= 20, 'media came')
+    await until('both callbacks', () => web.requests.length >= 2)
+    t.same(
+      web.requests.map(request => request.fields.get('StreamEvent')),
+      ['stream-started', 'stream-stopped'],
+    )
   })
 
   t.test('afterwards nothing is left', async t => {
