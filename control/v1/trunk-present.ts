@@ -2,6 +2,7 @@ import { appliedState } from '../../core/state/apply.ts'
 import type { Db } from '../../core/state/index.ts'
 import { evidenceOf } from '../../core/state/target-evidence.ts'
 import {
+  figuresOfTrunk,
   listCredentials,
   listSources,
   listTargets,
@@ -10,7 +11,6 @@ import {
   type TrunkNumbers,
   type TrunkRow,
   trunkFigures,
-  trunkNumbers,
 } from '../../core/state/trunks.ts'
 import type { Static } from '../http/schema.ts'
 import type { Codec, TrunkDetail, TrunkSummary } from './trunk-schemas.ts'
@@ -56,7 +56,7 @@ export async function presentTrunk(db: Db, trunk: TrunkRow, now: string): Promis
   const sources = await listSources(db, trunk.id)
   const targets = await listTargets(db, trunk.id)
   const credentials = await listCredentials(db, trunk.id)
-  const figures = (await trunkFigures(db, [trunk.id])).get(trunk.id) ?? NO_FIGURES
+  const figures = { ...(await figuresOfTrunk(db, trunk)), targets: targets.length }
   const seen = await evidenceOf(
     db,
     targets.map(target => target.id),
@@ -87,7 +87,7 @@ export async function presentTrunk(db: Db, trunk: TrunkRow, now: string): Promis
       max_call_duration: { configured: trunk.max_call_duration_seconds, unit: 'seconds' },
     },
     media: { codecs: JSON.parse(trunk.codecs) as Static<typeof Codec>[], security: trunk.media_security },
-    number_inventory: inventory(await trunkNumbers(db, trunk.id)),
+    number_inventory: inventory(figures.numbers_of),
     outbound_policy: policy && { id: policy.id, name: policy.name, revision: policy.revision },
     routes: targets.map(({ id, sip_uri, transport, priority, weight, enabled }) => ({
       id,

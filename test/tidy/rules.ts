@@ -52,7 +52,7 @@ export const ARROWS: readonly Rule[] = [
 
 /** A package has one home (style). */
 export const HOMES: readonly (readonly [string, RegExp])[] = [
-  ['koa', /^control\//],
+  ['koa', /^(control|bench\/api)\//],
   ['@koa/router', /^control\//],
   ['koa-body', /^control\//],
   ['kysely', /^core\/state\//],
