@@ -1,4 +1,5 @@
-// What a packet costs without the kernel: relay, conversion, SRTP. Prints nanoseconds for each; no bar, a tool for the profiler.
+// What a packet costs without the kernel: relay, conversion, SRTP. Prints nanoseconds for each; no bar, a tool for the
+// profiler.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -80,7 +81,10 @@ static double run(bool alaw, const char* suite, int calls) {
 
 int main() {
   for (const int calls : {1, 1000}) {
-    std::printf("%4d calls: relay %.0f ns, PCMU to PCMA %.0f ns, to AES_CM_128_HMAC_SHA1_80 %.0f ns, to AEAD_AES_128_GCM %.0f ns\n", calls,
-                run(false, nullptr, calls), run(true, nullptr, calls), run(false, "AES_CM_128_HMAC_SHA1_80", calls), run(false, "AEAD_AES_128_GCM", calls));
+    std::printf(
+        "%4d calls: relay %.0f ns, PCMU to PCMA %.0f ns, to AES_CM_128_HMAC_SHA1_80 %.0f ns, to AEAD_AES_128_GCM %.0f "
+        "ns\n",
+        calls, run(false, nullptr, calls), run(true, nullptr, calls), run(false, "AES_CM_128_HMAC_SHA1_80", calls),
+        run(false, "AEAD_AES_128_GCM", calls));
   }
 }

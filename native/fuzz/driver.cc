@@ -1,5 +1,7 @@
-// Runs a fuzz target without libFuzzer (Debian's g++ has none): every file of the corpus, then mutations of them from a seed.
-//   fuzz_rtp --corpus DIR --count N --seed N [--file CRASH]     A finding ends by the sanitizer's abort; what was tried last is in --last.
+// Runs a fuzz target without libFuzzer (Debian's g++ has none): every file of the corpus, then mutations of them from a
+// seed.
+//   fuzz_rtp --corpus DIR --count N --seed N [--file CRASH]     A finding ends by the sanitizer's abort; what was tried
+//   last is in --last.
 #include <dirent.h>
 
 #include <cstdint>
@@ -89,6 +91,7 @@ int main(int argc, char** argv) {
     mutate(b);
     attempt(b);
   }
-  std::printf("%s inputs from seed %s and %zu of the corpus: nothing found\n", o["--count"].c_str(), o["--seed"].c_str(), corpus.size());
+  std::printf("%s inputs from seed %s and %zu of the corpus: nothing found\n", o["--count"].c_str(),
+              o["--seed"].c_str(), corpus.size());
   return 0;
 }

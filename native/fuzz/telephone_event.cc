@@ -1,6 +1,6 @@
 // Keys from strangers: no input makes more keys than it has packets.
-#include "../src/core/bytes.h"
 #include "../src/core/telephone_event.h"
+#include "../src/core/bytes.h"
 
 using namespace media;
 

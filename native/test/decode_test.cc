@@ -37,7 +37,9 @@ Result cross(const Codec& codec, int rate, double loss, int jitter_ms) {
     const bool lost = i > 5 && (random >> 8) % 1000 < loss * 1000;
     random = random * 1664525u + 1013904223u;
     const uint64_t delay = jitter_ms ? (random >> 8) % static_cast<unsigned>(jitter_ms * 1000) : 0;
-    if (!lost) network.emplace(static_cast<uint64_t>(i) * 20'000 + delay, std::make_pair(static_cast<uint16_t>(i + 65400), payload));
+    if (!lost)
+      network.emplace(static_cast<uint64_t>(i) * 20'000 + delay,
+                      std::make_pair(static_cast<uint16_t>(i + 65400), payload));
   }
   StreamCounters counters;
   DecodePath path(rate, counters);
@@ -46,8 +48,11 @@ Result cross(const Codec& codec, int rate, double loss, int jitter_ms) {
   for (uint64_t now = 10'000; now < static_cast<uint64_t>((seconds + 1) * 1e6); now += 20'000) {
     while (!network.empty() && network.begin()->first <= now) {
       const auto& [seq, payload] = network.begin()->second;
-      path.insert(seq, static_cast<uint32_t>(static_cast<uint16_t>(seq - 65400)) * static_cast<uint32_t>(codec.clock_rate / 50) + 0xfffffff0u, codec.id, false,
-                  payload.data(), payload.size(), network.begin()->first);
+      path.insert(
+          seq,
+          static_cast<uint32_t>(static_cast<uint16_t>(seq - 65400)) * static_cast<uint32_t>(codec.clock_rate / 50) +
+              0xfffffff0u,
+          codec.id, false, payload.data(), payload.size(), network.begin()->first);
       network.erase(network.begin());
     }
     int16_t pcm[960];
@@ -79,7 +84,8 @@ void pairs() {
       check::within(clean.heard_ms, 5960, 6100, name + ": its length stays within the concealment at its end");
       const Result rough = cross(codec, rate, 0.05, 40);
       // G.729's own concealment fades a tone sooner than the others'.
-      check::within(rough.level_db, codec.id == CodecId::g729 ? -2 : -1.5, 1, name + ": with 5 % loss and 40 ms of jitter the level stays");
+      check::within(rough.level_db, codec.id == CodecId::g729 ? -2 : -1.5, 1,
+                    name + ": with 5 % loss and 40 ms of jitter the level stays");
       check::within(rough.purity, codec.id == CodecId::g729 ? 0.8 : 0.85, 1.01, name + ": and the tone");
       check::within(rough.heard_ms, 5850, 6250, name + ": and the length");
     }
@@ -87,21 +93,32 @@ void pairs() {
 }
 
 void resampling() {
-  for (const auto& [from, to] : std::vector<std::pair<int, int>>{{8000, 16000}, {16000, 8000}, {8000, 48000}, {48000, 8000}, {16000, 48000}, {48000, 16000}, {24000, 16000}, {24000, 8000}}) {
+  for (const auto& [from, to] : std::vector<std::pair<int, int>>{{8000, 16000},
+                                                                 {16000, 8000},
+                                                                 {8000, 48000},
+                                                                 {48000, 8000},
+                                                                 {16000, 48000},
+                                                                 {48000, 16000},
+                                                                 {24000, 16000},
+                                                                 {24000, 8000}}) {
     Resampler r(from, to);
     const auto in = signal::tone(1000, from, 1);
     std::vector<int16_t> out(static_cast<size_t>(to) + 10);
     size_t made = 0;
-    for (size_t at = 0; at + static_cast<size_t>(from / 50) <= in.size(); at += static_cast<size_t>(from / 50)) made += static_cast<size_t>(r.run(&in[at], from / 50, &out[made]));
+    for (size_t at = 0; at + static_cast<size_t>(from / 50) <= in.size(); at += static_cast<size_t>(from / 50))
+      made += static_cast<size_t>(r.run(&in[at], from / 50, &out[made]));
     const std::string name = std::to_string(from) + " to " + std::to_string(to);
     check::equal(made, static_cast<size_t>(to), name + ": no sample is lost or won");
-    check::within(signal::decibels(signal::rms(&out[static_cast<size_t>(to / 10)], static_cast<size_t>(to / 2)) / (8000 / std::sqrt(2.0))), -0.2, 0.2, name + ": level");
+    check::within(signal::decibels(signal::rms(&out[static_cast<size_t>(to / 10)], static_cast<size_t>(to / 2)) /
+                                   (8000 / std::sqrt(2.0))),
+                  -0.2, 0.2, name + ": level");
     if (from > to) {
       Resampler alias(from, to);
       const auto high = signal::tone(to * 0.7, from, 0.5);
       std::vector<int16_t> low(static_cast<size_t>(to));
       const int n = alias.run(high.data(), static_cast<int>(high.size()), low.data());
-      check::ok(signal::rms(&low[static_cast<size_t>(n / 4)], static_cast<size_t>(n / 2)) < 60, name + ": what cannot be carried is not folded down");
+      check::ok(signal::rms(&low[static_cast<size_t>(n / 4)], static_cast<size_t>(n / 2)) < 60,
+                name + ": what cannot be carried is not folded down");
     }
   }
 }
@@ -119,12 +136,15 @@ void pauses() {
   for (uint64_t now = 0; now < 6'000'000; now += 20'000) {
     const uint64_t i = now / 20'000;
     // One second of speech, comfort noise for three, speech again: the numbering goes on, the clock as well (RFC 3389).
-    if (i < 50) path.insert(static_cast<uint16_t>(i), static_cast<uint32_t>(i * 160), CodecId::pcmu, false, payload, 160, now);
+    if (i < 50)
+      path.insert(static_cast<uint16_t>(i), static_cast<uint32_t>(i * 160), CodecId::pcmu, false, payload, 160, now);
     if (i == 50) {
       const uint8_t level = 50;
       path.insert(50, 50 * 160, CodecId::other, true, &level, 1, now);
     }
-    if (i >= 200 && i < 250) path.insert(static_cast<uint16_t>(i - 149), static_cast<uint32_t>(i * 160), CodecId::pcmu, false, payload, 160, now);
+    if (i >= 200 && i < 250)
+      path.insert(static_cast<uint16_t>(i - 149), static_cast<uint32_t>(i * 160), CodecId::pcmu, false, payload, 160,
+                  now);
     path.pull(pcm, now);
     levels.push_back(signal::rms(pcm, 160));
   }
@@ -148,7 +168,8 @@ void hearing() {
   feed(false, 1000);
   check::ok(changes == 0 && !v.speaking(), "noise is no speech");
   feed(true, 1500);
-  check::ok(changes == 1 && v.speaking() && v.lasted_ms() == 1000, "speech begins, and the silence before it had its length");
+  check::ok(changes == 1 && v.speaking() && v.lasted_ms() == 1000,
+            "speech begins, and the silence before it had its length");
   feed(false, 1000);
   check::ok(changes == 2 && !v.speaking() && v.lasted_ms() == 1500, "speech ends, and it had its length");
   Detector d;
@@ -176,7 +197,8 @@ void tones() {
   }
   check::equal(out.size(), size_t{6400}, "a tone of 400 ms played twice is 800 ms");
   const double full = 32767 * std::pow(10.0, -3.14 / 20) / std::sqrt(2.0);
-  check::within(signal::decibels(signal::rms(&out[80], 640) / full), -10.2, -9.8, "its level is the one that was asked for");
+  check::within(signal::decibels(signal::rms(&out[80], 640) / full), -10.2, -9.8,
+                "its level is the one that was asked for");
   check::ok(signal::rms(&out[840], 640) == 0, "its pause is silent");
 }
 

@@ -35,7 +35,8 @@ std::vector<int16_t> samples_of(const std::string& file) {
   return out;
 }
 
-/** A sender whose crystal is off by that many parts per million. What it hears is a click of 20 ms at each full second of the wall's clock. */
+/** A sender whose crystal is off by that many parts per million. What it hears is a click of 20 ms at each full second
+ * of the wall's clock. */
 struct Sender {
   double ppm;
   int track;
@@ -46,7 +47,9 @@ struct Sender {
 
   double sample_us(double sample) const { return sample * 125 * (1 - ppm / 1e6); }
   /** A packet leaves when its last sample was taken. */
-  uint64_t due_us(uint64_t start) const { return start + static_cast<uint64_t>(sample_us(static_cast<double>(sent + 1) * 160)); }
+  uint64_t due_us(uint64_t start) const {
+    return start + static_cast<uint64_t>(sample_us(static_cast<double>(sent + 1) * 160));
+  }
   void send(Recording& r, uint64_t now_us, bool lost) {
     uint8_t payload[160];
     bool clicks = false;
@@ -80,7 +83,8 @@ void drift() {
     for (Sender* s : {&left, &right}) {
       while (s->due_us(start) <= now) {
         random = random * 1664525u + 1013904223u;
-        // A pause of the right party (DTX) from minute 10 to 12, its numbering stopped, and a hold of the left from 20 to 25.
+        // A pause of the right party (DTX) from minute 10 to 12, its numbering stopped, and a hold of the left from 20
+        // to 25.
         const uint64_t t = (now - start) / 1'000'000;
         s->quiet = (s == &left && t >= 1200 && t < 1500) || (s == &right && t >= 600 && t < 720);
         s->send(r, now, (random >> 16) % 100 < 3);
@@ -110,7 +114,8 @@ void drift() {
     worst = std::max(worst, std::abs(at[0] - at[1]) / 8);
   }
   check::ok(seen > 2500, "most clicks of the hour are found on both channels");
-  check::within(worst, 0, 20, "with ±100 ppm, loss, pauses and a hold the channels stay within 20 ms of each other for an hour");
+  check::within(worst, 0, 20,
+                "with ±100 ppm, loss, pauses and a hold the channels stay within 20 ms of each other for an hour");
   std::printf("# farthest apart: %.2f ms\n", worst);
   std::remove(file.c_str());
   rmdir(dir.c_str());
@@ -120,15 +125,18 @@ void ends() {
   const std::string dir = folder();
   uint8_t quiet[160], loud[160];
   std::memset(quiet, 0xff, sizeof quiet);
-  for (int i = 0; i < 160; ++i) loud[i] = g711().to_ulaw[static_cast<uint16_t>(static_cast<int16_t>(i % 8 < 4 ? 6000 : -6000))];
-  const auto run = [&](RecordConfig c, int speech_ms, int total_ms, const std::function<void(Recording&, uint64_t)>& at) {
+  for (int i = 0; i < 160; ++i)
+    loud[i] = g711().to_ulaw[static_cast<uint16_t>(static_cast<int16_t>(i % 8 < 4 ? 6000 : -6000))];
+  const auto run = [&](RecordConfig c, int speech_ms, int total_ms,
+                       const std::function<void(Recording&, uint64_t)>& at) {
     Recording r(c);
     const uint64_t start = 5'000'000;
     r.writer_open(start);
     Event e;
     for (int ms = 0; ms < total_ms; ms += 20) {
       const uint64_t now = start + static_cast<uint64_t>(ms) * 1000;
-      r.packet_audio(0, ms < total_ms / 2 ? 1 : 2, static_cast<uint16_t>((ms < total_ms / 2 ? 40'000 : 100) + ms / 20), static_cast<uint32_t>(ms * 8), 8000, CodecId::pcmu, ms < speech_ms ? loud : quiet, 160, now);
+      r.packet_audio(0, ms < total_ms / 2 ? 1 : 2, static_cast<uint16_t>((ms < total_ms / 2 ? 40'000 : 100) + ms / 20),
+                     static_cast<uint32_t>(ms * 8), 8000, CodecId::pcmu, ms < speech_ms ? loud : quiet, 160, now);
       if (at) at(r, static_cast<uint64_t>(ms));
       if (ms % 240 == 0 && r.writer_advance(now)) break;
     }

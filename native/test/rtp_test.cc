@@ -1,7 +1,7 @@
 // Reading RTP, RTCP and keys from strangers; what a receiver keeps about a source; the timer wheel; the port pool.
+#include <unistd.h>
 #include <cstring>
 #include <set>
-#include <unistd.h>
 #include <vector>
 
 #include "../src/core/bytes.h"
@@ -18,7 +18,8 @@ static void parsing() {
   uint8_t p[64] = {};
   write_rtp_header(p, 101, true, 0xffee, 0x12345678, 0x9abcdef0);
   RtpView v;
-  check::ok(parse_rtp(p, 16, v) && v.payload_type == 101 && v.marker && v.seq == 0xffee && v.ts == 0x12345678 && v.ssrc == 0x9abcdef0 && v.payload == 4,
+  check::ok(parse_rtp(p, 16, v) && v.payload_type == 101 && v.marker && v.seq == 0xffee && v.ts == 0x12345678 &&
+                v.ssrc == 0x9abcdef0 && v.payload == 4,
             "a header reads as it was written");
   check::ok(!parse_rtp(p, 11, v), "eleven bytes are no RTP");
   p[0] = 0x40;
@@ -63,15 +64,18 @@ static void statistics() {
   check::ok(s.take(1, static_cast<uint16_t>(top + 1), ts, 8000, now, true) == V::reordered, "the one that it overtook");
   check::equal(s.lost(), lost, "which then is not lost");
   check::ok(s.take(1, static_cast<uint16_t>(top + 20000), ts, 8000, now, true) == V::doubtful, "a leap is doubted");
-  check::ok(s.take(1, static_cast<uint16_t>(top + 20001), ts, 8000, now, true) == V::fresh, "two in a row after a leap are believed");
+  check::ok(s.take(1, static_cast<uint16_t>(top + 20001), ts, 8000, now, true) == V::fresh,
+            "two in a row after a leap are believed");
   check::equal(s.lost(), lost, "and the leap is no loss");
   check::ok(s.take(2, 5, ts, 8000, now, true) == V::fresh && s.ssrc_changes() == 1, "another SSRC begins anew");
   ReceiveStats edge;
   edge.take(1, 1000, 0, 8000, 0, true);
-  check::ok(edge.take(1, 937, 0, 8000, 0, true) == V::reordered && edge.take(1, 936, 0, 8000, 0, true) == V::doubtful, "63 behind is late, 64 behind is doubted");
+  check::ok(edge.take(1, 937, 0, 8000, 0, true) == V::reordered && edge.take(1, 936, 0, 8000, 0, true) == V::doubtful,
+            "63 behind is late, 64 behind is doubted");
   ReceiveStats j;
   now = 0;
-  for (uint32_t i = 0; i < 1000; ++i) j.take(1, static_cast<uint16_t>(i), i * 160, 8000, now + i * 20'000 + (i % 2) * 10'000, true);
+  for (uint32_t i = 0; i < 1000; ++i)
+    j.take(1, static_cast<uint16_t>(i), i * 160, 8000, now + i * 20'000 + (i % 2) * 10'000, true);
   check::within(j.jitter_ms(), 9.5, 10.5, "packets that alternate by 10 ms have 10 ms of jitter (RFC 3550 A.8)");
 }
 
@@ -93,7 +97,8 @@ static void reports() {
   const size_t n = write_rtcp(p, r, "0123456789abcdef");
   check::ok(n % 4 == 0 && n <= 128, "a report is whole words");
   PeerReport in;
-  check::ok(parse_rtcp(p, n, 9, in) && in.sender_info && in.block && in.cumulative_lost == -2 && in.fraction_lost == 128 && in.last_sr == 0x01020304,
+  check::ok(parse_rtcp(p, n, 9, in) && in.sender_info && in.block && in.cumulative_lost == -2 &&
+                in.fraction_lost == 128 && in.last_sr == 0x01020304,
             "a report reads as it was written");
   check::equal(in.middle_ntp, middle_ntp(r.wall_us), "the middle of the NTP time is the one of the report");
   bool refused = true;
@@ -110,7 +115,8 @@ static void keys() {
   uint64_t now = 1'000'000;
   int told = 0;
   // Lost marker, lost first packets, three ends: one key.
-  for (uint16_t d = 480; d <= 800; d = static_cast<uint16_t>(d + 160)) told += k.take({5, false, 10, d}, 1000, 8000, now += 20'000, out);
+  for (uint16_t d = 480; d <= 800; d = static_cast<uint16_t>(d + 160))
+    told += k.take({5, false, 10, d}, 1000, 8000, now += 20'000, out);
   for (int i = 0; i < 3; ++i) told += k.take({5, true, 10, 960}, 1000, 8000, now += 20'000, out);
   check::ok(told == 1 && out.digit == '5' && out.duration_ms == 120, "a key is told once, at its first end");
   told = k.take({5, true, 10, 960}, 1000, 8000, now += 20'000, out);
@@ -121,7 +127,8 @@ static void keys() {
   k.take({1, false, 10, 160}, 5000, 8000, now += 20'000, out);
   const bool by_next = k.take({2, false, 10, 160}, 6000, 8000, now += 20'000, out);
   check::ok(by_next && out.digit == '1', "a key without an end is told when the next begins");
-  check::ok(!k.expire(now + 100'000, out) && k.expire(now + 200'000, out) && out.digit == '2', "or when nothing more comes");
+  check::ok(!k.expire(now + 100'000, out) && k.expire(now + 200'000, out) && out.digit == '2',
+            "or when nothing more comes");
   bool long_once = !k.take({3, false, 10, 0xffff}, 100'000, 8000, now, out);
   long_once = long_once && !k.take({3, false, 10, 800}, 100'000 + 0xffff, 8000, now, out);
   long_once = long_once && k.take({3, true, 10, 1600}, 100'000 + 0xffff, 8000, now, out);

@@ -79,9 +79,13 @@ void against_libsrtp(const SrtpSuiteFacts& facts) {
     srtp_protect(out.session, b.data(), &m);
     if (n != static_cast<size_t>(m) || std::memcmp(a.data(), b.data(), n) != 0) same = false;
     int got = static_cast<int>(n);
-    if (srtp_unprotect(in.session, a.data(), &got) != srtp_err_status_ok || std::memcmp(a.data(), plain.data(), kRtpHeader + 160) != 0) theirs_read = false;
+    if (srtp_unprotect(in.session, a.data(), &got) != srtp_err_status_ok ||
+        std::memcmp(a.data(), plain.data(), kRtpHeader + 160) != 0)
+      theirs_read = false;
     size_t back = static_cast<size_t>(m);
-    if (ours_in->unprotect(b.data(), back) != SrtpResult::ok || back != kRtpHeader + 160 || std::memcmp(b.data(), plain.data(), back) != 0) ours_read = false;
+    if (ours_in->unprotect(b.data(), back) != SrtpResult::ok || back != kRtpHeader + 160 ||
+        std::memcmp(b.data(), plain.data(), back) != 0)
+      ours_read = false;
   }
   check::ok(same, name + ": every byte is libsrtp2's, across a wrap of the sequence number");
   check::ok(theirs_read, name + ": libsrtp2 reads what we send");
@@ -96,15 +100,18 @@ void against_libsrtp(const SrtpSuiteFacts& facts) {
   std::memcpy(plain, report, 28);
   const size_t n = ours_out->protect_rtcp(report, 28);
   int m = static_cast<int>(n);
-  check::ok(srtp_unprotect_rtcp(in.session, report, &m) == srtp_err_status_ok && m == 28 && std::memcmp(report, plain, 28) == 0,
+  check::ok(srtp_unprotect_rtcp(in.session, report, &m) == srtp_err_status_ok && m == 28 &&
+                std::memcmp(report, plain, 28) == 0,
             name + ": libsrtp2 reads our SRTCP");
   m = 28;
   srtp_protect_rtcp(out.session, theirs, &m);
   auto again = std::vector<uint8_t>(theirs, theirs + m);
   size_t k = static_cast<size_t>(m);
-  check::ok(ours_in->unprotect_rtcp(theirs, k) == SrtpResult::ok && k == 28 && std::memcmp(theirs, plain, 28) == 0, name + ": we read libsrtp2's SRTCP");
+  check::ok(ours_in->unprotect_rtcp(theirs, k) == SrtpResult::ok && k == 28 && std::memcmp(theirs, plain, 28) == 0,
+            name + ": we read libsrtp2's SRTCP");
   k = again.size();
-  check::ok(ours_in->unprotect_rtcp(again.data(), k) == SrtpResult::replayed, name + ": the same SRTCP again is refused");
+  check::ok(ours_in->unprotect_rtcp(again.data(), k) == SrtpResult::replayed,
+            name + ": the same SRTCP again is refused");
 }
 
 void refusals(const SrtpSuiteFacts& facts) {
@@ -130,8 +137,10 @@ void refusals(const SrtpSuiteFacts& facts) {
   m = n;
   check::ok(in->unprotect(copy.data(), m) == SrtpResult::replayed, name + ": a packet twice is refused");
   auto twice = rtp(100);
-  check::ok(out->protect(twice.data(), kRtpHeader + 160) == 0, name + ": the same number is never encrypted twice under one key");
-  check::ok(SrtpContext::make(facts.suite, key.data(), key.size() - 1) == nullptr, name + ": a key of another length makes nothing");
+  check::ok(out->protect(twice.data(), kRtpHeader + 160) == 0,
+            name + ": the same number is never encrypted twice under one key");
+  check::ok(SrtpContext::make(facts.suite, key.data(), key.size() - 1) == nullptr,
+            name + ": a key of another length makes nothing");
 }
 
 void reordering() {
@@ -155,7 +164,9 @@ void reordering() {
       burst.emplace_back(std::move(p), n);
     }
     for (const int i : {1, 0, 5, 4, 3, 2, 7, 6})
-      if (in->unprotect(burst[static_cast<size_t>(i)].first.data(), burst[static_cast<size_t>(i)].second) != SrtpResult::ok) all = false;
+      if (in->unprotect(burst[static_cast<size_t>(i)].first.data(), burst[static_cast<size_t>(i)].second) !=
+          SrtpResult::ok)
+        all = false;
   }
   check::ok(all, "the roll-over counter survives 66 wraps, each crossed out of order");
 }

@@ -66,7 +66,8 @@ void TestLeg::receive(const std::vector<uint8_t>& packet, const Address& from) {
   stream->on_rtp(room.data() + kHeadRoom, packet.size(), from, world.now);
 }
 
-PayloadFacts payload(uint8_t pt, const char* name, CodecId codec, uint32_t clock, PayloadKind kind = PayloadKind::audio) {
+PayloadFacts payload(uint8_t pt, const char* name, CodecId codec, uint32_t clock,
+                     PayloadKind kind = PayloadKind::audio) {
   PayloadFacts f;
   f.kind = kind;
   f.payload_type = pt;
@@ -97,23 +98,30 @@ std::vector<uint8_t> rtp(uint8_t pt, uint16_t seq, uint32_t ts, uint32_t ssrc, s
   return p;
 }
 
-uint16_t seq_of(const std::vector<uint8_t>& p) { return get16(p.data() + 2); }
-uint32_t ts_of(const std::vector<uint8_t>& p) { return get32(p.data() + 4); }
+uint16_t seq_of(const std::vector<uint8_t>& p) {
+  return get16(p.data() + 2);
+}
+uint32_t ts_of(const std::vector<uint8_t>& p) {
+  return get32(p.data() + 4);
+}
 
 void latching() {
-  const Address signalled = address("192.0.2.1", 4000), nat = address("198.51.100.7", 6000), stranger = address("203.0.113.9", 7000);
+  const Address signalled = address("192.0.2.1", 4000), nat = address("198.51.100.7", 6000),
+                stranger = address("203.0.113.9", 7000);
   {
     World w;
     TestLeg leg(w, 1, {});
     leg.stream->describe(config(signalled, kUlaw), w.now);
     leg.receive(rtp(0, 1, 0, 1), stranger);
     leg.receive(rtp(0, 1, 0, 1), signalled);
-    check::ok(leg.counters->latched && leg.counters->packets_received == 1 && leg.counters->strangers == 1, "the signalled address is latched at once, a stranger is not");
+    check::ok(leg.counters->latched && leg.counters->packets_received == 1 && leg.counters->strangers == 1,
+              "the signalled address is latched at once, a stranger is not");
     for (uint16_t i = 0; i < 500; ++i) {
       w.run(20);
       leg.receive(rtp(0, i, i * 160u, 99), stranger);
     }
-    check::ok(leg.counters->strangers == 501 && leg.counters->packets_received == 1, "a stranger never takes over a latched stream, whatever it sends");
+    check::ok(leg.counters->strangers == 501 && leg.counters->packets_received == 1,
+              "a stranger never takes over a latched stream, whatever it sends");
     leg.stream->describe(config(nat, kUlaw), w.now);
     leg.receive(rtp(0, 2, 160, 1), signalled);
     leg.receive(rtp(0, 3, 320, 1), nat);
@@ -140,7 +148,8 @@ void latching() {
     for (uint16_t i = 0; i < 20; ++i) leg.receive(rtp(0, static_cast<uint16_t>(i * 7), 0, 5), nat);
     check::ok(!leg.counters->latched, "packets out of order do not make three in a row");
     for (uint16_t i = 0; i < 20; ++i) leg.receive(rtp(77, i, 0, 5), nat);
-    check::ok(!leg.counters->latched && leg.counters->unexpected == 20, "nor do payload types that were not negotiated");
+    check::ok(!leg.counters->latched && leg.counters->unexpected == 20,
+              "nor do payload types that were not negotiated");
   }
   {
     World w;
@@ -163,7 +172,8 @@ void latching() {
     leg.stream->describe(config(signalled, kUlaw), w.now);
     w.run(3000);
     for (uint16_t i = 0; i < 10; ++i) leg.receive(rtp(0, i, 0, 5), nat);
-    check::ok(!leg.counters->latched && leg.counters->strangers == 10, "strict: neither symmetric RTP nor the address of the SIP");
+    check::ok(!leg.counters->latched && leg.counters->strangers == 10,
+              "strict: neither symmetric RTP nor the address of the SIP");
     leg.receive(rtp(0, 1, 0, 5), stranger);
     check::ok(leg.counters->latched, "strict: but the configured sources");
   }
@@ -184,7 +194,9 @@ struct Pair {
 /** Whether the numbering is without a gap and the clock runs with the time between packets. */
 bool continuous(const std::vector<std::vector<uint8_t>>& sent, size_t from = 1) {
   for (size_t i = from; i < sent.size(); ++i)
-    if (static_cast<uint16_t>(seq_of(sent[i]) - seq_of(sent[i - 1])) != 1 || get32(sent[i].data() + 8) != get32(sent[0].data() + 8)) return false;
+    if (static_cast<uint16_t>(seq_of(sent[i]) - seq_of(sent[i - 1])) != 1 ||
+        get32(sent[i].data() + 8) != get32(sent[0].data() + 8))
+      return false;
   return true;
 }
 
@@ -214,7 +226,8 @@ void relaying() {
   const auto base = seq_of(p.b.sent.back());
   for (const uint16_t s : {20, 18, 19}) p.a.receive(rtp(0, s, 5000 + (s - 7u) * 160, 12), p.ra);
   const size_t n = p.b.sent.size();
-  check::ok(static_cast<uint16_t>(seq_of(p.b.sent[n - 3]) - base) == 4 && static_cast<uint16_t>(seq_of(p.b.sent[n - 2]) - base) == 2,
+  check::ok(static_cast<uint16_t>(seq_of(p.b.sent[n - 3]) - base) == 4 &&
+                static_cast<uint16_t>(seq_of(p.b.sent[n - 2]) - base) == 2,
             "loss and disorder are passed on as they are");
   p.a.receive(rtp(0, 19, 5000 + 12 * 160, 12), p.ra);
   check::ok(p.b.sent.size() == n && p.a.counters->duplicate == 1, "a duplicate is not");
@@ -237,7 +250,8 @@ void relaying() {
     p.a.receive(rtp(0, static_cast<uint16_t>(31 + i), 5000 + static_cast<uint32_t>(24 + i) * 160, 12), p.ra);
     p.w.run(20);
   }
-  check::ok(continuous(p.b.sent, played_from + 1) && p.b.sent.size() >= played_from + 15, "also when the bridge is back");
+  check::ok(continuous(p.b.sent, played_from + 1) && p.b.sent.size() >= played_from + 15,
+            "also when the bridge is back");
   check::equal(p.w.count(EventType::play_ended), 1, "the end of the play is told once");
   // Hold.
   StreamConfig held = config(p.rb, kUlaw);
@@ -251,14 +265,16 @@ void relaying() {
   check::equal(p.b.sent.size(), at_hold, "a stream on hold sends nothing");
   p.b.stream->describe(config(p.rb, kUlaw), p.w.now);
   p.a.receive(rtp(0, 86, 5000 + 79 * 160, 12), p.ra);
-  check::ok(p.b.sent.size() == at_hold + 1 && continuous(p.b.sent, at_hold), "and goes on after it, its numbering without a gap");
+  check::ok(p.b.sent.size() == at_hold + 1 && continuous(p.b.sent, at_hold),
+            "and goes on after it, its numbering without a gap");
   // A flood.
   const uint64_t had = p.a.counters->packets_received;
   for (int i = 0; i < 5000; ++i) {
     p.a.receive(rtp(0, static_cast<uint16_t>(87 + i), 5000 + static_cast<uint32_t>(80 + i) * 160, 12), p.ra);
     if (i % 5 == 0) p.w.run(1);
   }
-  check::within(static_cast<double>(p.a.counters->packets_received - had), 150, 400, "a hundred times the rate is policed to three times (and half a second's burst)");
+  check::within(static_cast<double>(p.a.counters->packets_received - had), 150, 400,
+                "a hundred times the rate is policed to three times (and half a second's burst)");
   check::ok(p.a.counters->policed > 4500, "and the rest is counted");
 }
 
@@ -276,7 +292,8 @@ void converting() {
   put16(with_extras.data() + 22, 1);
   with_extras.back() = 4;
   p.a.receive(with_extras, p.ra);
-  check::ok(p.b.sent.size() == 2 && p.b.sent[1].size() == 172 && p.b.sent[1][0] == 0x80, "CSRCs, extension and padding end here");
+  check::ok(p.b.sent.size() == 2 && p.b.sent[1].size() == 172 && p.b.sent[1][0] == 0x80,
+            "CSRCs, extension and padding end here");
 }
 
 void keys() {
@@ -334,7 +351,8 @@ void secured() {
   auto peer_out = SrtpContext::make(SrtpSuite::aes128_sha1_80, ca.receive_key.data(), 30);
   auto peer_in = SrtpContext::make(SrtpSuite::aes128_sha1_80, ca.send_key.data(), 30);
   a.receive(rtp(0, 1, 0, 1), ra);
-  check::ok(b.sent.empty() && a.counters->srtp_auth_failed == 1 && !a.counters->latched, "plain RTP on a secured stream is dropped and does not latch");
+  check::ok(b.sent.empty() && a.counters->srtp_auth_failed == 1 && !a.counters->latched,
+            "plain RTP on a secured stream is dropped and does not latch");
   const auto sealed = [&](SrtpContext& c, uint16_t seq) {
     auto p = rtp(0, seq, seq * 160u, 1);
     p.resize(p.size() + 64);
@@ -353,7 +371,8 @@ void secured() {
   a.receive(sealed(*peer_out, 3), ra);
   a.receive(sealed(*fresh, 4), ra);
   a.receive(sealed(*peer_out, 5), ra);
-  check::ok(b.sent.size() == 3 && a.counters->srtp_auth_failed == 2, "after re-keying the old key is good until the new one was heard");
+  check::ok(b.sent.size() == 3 && a.counters->srtp_auth_failed == 2,
+            "after re-keying the old key is good until the new one was heard");
   auto wrong = SrtpContext::make(SrtpSuite::aes128_sha1_80, ca.send_key.data(), 30);
   w.count(EventType::none);
   for (uint16_t i = 0; i < 400; ++i) {
@@ -370,7 +389,8 @@ void transcoding() {
     p.b.receive(rtp(9, static_cast<uint16_t>(i), static_cast<uint32_t>(i) * 160, 2), p.rb);
     p.w.run(20);
   }
-  check::ok(p.b.sent.size() >= 95 && continuous(p.b.sent) && p.b.sent[0].size() == 172 && (p.b.sent[0][1] & 0x7f) == 9, "PCMU leaves as G722 in frames of 20 ms");
+  check::ok(p.b.sent.size() >= 95 && continuous(p.b.sent) && p.b.sent[0].size() == 172 && (p.b.sent[0][1] & 0x7f) == 9,
+            "PCMU leaves as G722 in frames of 20 ms");
   check::ok(p.a.sent.size() >= 95 && continuous(p.a.sent), "and G722 as PCMU");
   bool steady = true;
   for (size_t i = 1; i < p.b.sent.size(); ++i)
@@ -389,9 +409,11 @@ void reporting() {
   }
   check::ok(p.a.reports.size() >= 2 && p.b.reports.size() >= 2, "each leg reports every five seconds or so");
   PeerReport r;
-  check::ok(parse_rtcp(p.a.reports.back().data(), p.a.reports.back().size(), 11, r) && r.block && !r.sender_info && r.fraction_lost >= 20 && r.fraction_lost <= 32,
+  check::ok(parse_rtcp(p.a.reports.back().data(), p.a.reports.back().size(), 11, r) && r.block && !r.sender_info &&
+                r.fraction_lost >= 20 && r.fraction_lost <= 32,
             "a leg that only receives sends a receiver report, with one packet in ten lost");
-  check::ok(parse_rtcp(p.b.reports.back().data(), p.b.reports.back().size(), 0, r) && r.sender_info, "a leg that sends, a sender report");
+  check::ok(parse_rtcp(p.b.reports.back().data(), p.b.reports.back().size(), 0, r) && r.sender_info,
+            "a leg that sends, a sender report");
   p.b.stream->close(p.w.now);
   check::ok(parse_rtcp(p.b.reports.back().data(), p.b.reports.back().size(), 0, r) && r.bye, "and BYE at its end");
   p.w.count(EventType::silent);

@@ -1,5 +1,5 @@
-// The least that a relay can do: epoll, recvfrom, sendto, nothing looked at. The floor that other engines are compared with.
-// Follows the engine contract: --calls N --load-base P --load-socks K --engine-base E --legs-out FILE
+// The least that a relay can do: epoll, recvfrom, sendto, nothing looked at. The floor that other engines are compared
+// with. Follows the engine contract: --calls N --load-base P --load-socks K --engine-base E --legs-out FILE
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/epoll.h>
@@ -22,7 +22,8 @@ struct Side {
 int main(int argc, char** argv) {
   std::map<std::string, std::string> o;
   for (int i = 1; i + 1 < argc; i += 2) o[argv[i]] = argv[i + 1];
-  const int calls = std::atoi(o["--calls"].c_str()), base = std::atoi(o["--load-base"].c_str()), socks = std::atoi(o["--load-socks"].c_str());
+  const int calls = std::atoi(o["--calls"].c_str()), base = std::atoi(o["--load-base"].c_str()),
+            socks = std::atoi(o["--load-socks"].c_str());
   int port = std::atoi(o["--engine-base"].c_str());
   FILE* legs = std::fopen(o["--legs-out"].c_str(), "w");
   if (calls < 1 || socks < 1 || !legs) {
@@ -67,7 +68,9 @@ int main(int argc, char** argv) {
       sockaddr_in from;
       socklen_t size = sizeof from;
       const ssize_t got = recvfrom(s->fd, packet, sizeof packet, 0, reinterpret_cast<sockaddr*>(&from), &size);
-      if (got > 0) sendto(s->peer->fd, packet, static_cast<size_t>(got), 0, reinterpret_cast<const sockaddr*>(&s->peer->to), sizeof s->peer->to);
+      if (got > 0)
+        sendto(s->peer->fd, packet, static_cast<size_t>(got), 0, reinterpret_cast<const sockaddr*>(&s->peer->to),
+               sizeof s->peer->to);
     }
   }
 }

@@ -1,4 +1,5 @@
-// Load generator and meter: N bidirectional streams of 50 packets a second each way, and what the engine spends on them.
+// Load generator and meter: N bidirectional streams of 50 packets a second each way, and what the engine spends on
+// them.
 //   load --legs legs.csv --payloads DIR --warmup-ms 2000 --duration-ms 5000 --tick-us 1000 --pid PID[,PID]
 // DIR/<CODEC>.pay: frames of 20 ms, each after its length in two bytes. Prints one JSON object.
 #include <arpa/inet.h>
@@ -53,7 +54,12 @@ Bytes base64(const std::string& text) {
   uint32_t bits = 0;
   int count = 0;
   for (const char c : text) {
-    int v = c >= 'A' && c <= 'Z' ? c - 'A' : c >= 'a' && c <= 'z' ? c - 'a' + 26 : c >= '0' && c <= '9' ? c - '0' + 52 : c == '+' ? 62 : c == '/' ? 63 : -1;
+    int v = c >= 'A' && c <= 'Z'   ? c - 'A'
+            : c >= 'a' && c <= 'z' ? c - 'a' + 26
+            : c >= '0' && c <= '9' ? c - '0' + 52
+            : c == '+'             ? 62
+            : c == '/'             ? 63
+                                   : -1;
     if (v < 0) continue;
     bits = bits << 6 | static_cast<uint32_t>(v);
     count += 6;
@@ -146,7 +152,9 @@ int main(int argc, char** argv) {
       for (size_t at = 0; at + 2 <= all.size();) {
         const size_t n = static_cast<size_t>(all[at]) << 8 | all[at + 1];
         if (at + 2 + n > all.size()) break;
-        if (n) frames.emplace_back(all.begin() + static_cast<std::ptrdiff_t>(at) + 2, all.begin() + static_cast<std::ptrdiff_t>(at + 2 + n));
+        if (n)
+          frames.emplace_back(all.begin() + static_cast<std::ptrdiff_t>(at) + 2,
+                              all.begin() + static_cast<std::ptrdiff_t>(at + 2 + n));
         at += 2 + n;
       }
     }
@@ -298,7 +306,8 @@ int main(int argc, char** argv) {
               if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SO_TIMESTAMPNS) continue;
               timespec t;
               std::memcpy(&t, CMSG_DATA(c), sizeof t);
-              const uint64_t arrived = static_cast<uint64_t>(t.tv_sec) * 1'000'000 + static_cast<uint64_t>(t.tv_nsec) / 1000;
+              const uint64_t arrived =
+                  static_cast<uint64_t>(t.tv_sec) * 1'000'000 + static_cast<uint64_t>(t.tv_nsec) / 1000;
               latency.push_back(arrived > at ? static_cast<uint32_t>(arrived - at) : 0);
             }
           }
@@ -339,7 +348,8 @@ int main(int argc, char** argv) {
       leg.ts += leg.clock_step;
       int size = static_cast<int>(12 + frame.size());
       if (leg.tx) srtp_protect(leg.tx, packet, &size);
-      if (sendto(leg.socket, packet, static_cast<size_t>(size), MSG_DONTWAIT, reinterpret_cast<sockaddr*>(&leg.to), sizeof leg.to) > 0) {
+      if (sendto(leg.socket, packet, static_cast<size_t>(size), MSG_DONTWAIT, reinterpret_cast<sockaddr*>(&leg.to),
+                 sizeof leg.to) > 0) {
         ++leg.sent;
         if (measuring) {
           ++sent;
@@ -364,10 +374,16 @@ int main(int argc, char** argv) {
   uint64_t silent = 0;
   for (const auto& leg : legs) silent += leg.received == 0;
   std::printf(
-      "{\"sent\":%lu,\"received\":%lu,\"loss_pct\":%.4f,\"bad\":%lu,\"strangers\":%lu,\"silent_legs\":%lu,\"seconds\":%.3f,\"cpu_us_per_packet\":%.3f,"
-      "\"core_pct\":%.2f,\"rss_kb\":%ld,\"latency_us\":{\"p50\":%u,\"p99\":%u},\"send_late_us_p99\":%u,\"other_core_pct\":%.1f}\n",
-      sent, received, sent ? std::max(0.0, 100.0 * (static_cast<double>(sent) - static_cast<double>(received)) / static_cast<double>(sent)) : 0.0, bad,
-      strangers, silent, seconds, received ? cpu / static_cast<double>(received) : 0.0, cpu / seconds / 1e4, rss, percentile(latency, 0.5),
-      percentile(latency, 0.99), percentile(late, 0.99), std::max(0.0, other / seconds / 1e4));
+      "{\"sent\":%lu,\"received\":%lu,\"loss_pct\":%.4f,\"bad\":%lu,\"strangers\":%lu,\"silent_legs\":%lu,\"seconds\":%"
+      ".3f,\"cpu_us_per_packet\":%.3f,"
+      "\"core_pct\":%.2f,\"rss_kb\":%ld,\"latency_us\":{\"p50\":%u,\"p99\":%u},\"send_late_us_p99\":%u,\"other_core_"
+      "pct\":%.1f}\n",
+      sent, received,
+      sent ? std::max(0.0,
+                      100.0 * (static_cast<double>(sent) - static_cast<double>(received)) / static_cast<double>(sent))
+           : 0.0,
+      bad, strangers, silent, seconds, received ? cpu / static_cast<double>(received) : 0.0, cpu / seconds / 1e4, rss,
+      percentile(latency, 0.5), percentile(latency, 0.99), percentile(late, 0.99),
+      std::max(0.0, other / seconds / 1e4));
   return 0;
 }

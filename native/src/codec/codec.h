@@ -1,4 +1,5 @@
-// The samples' face of a codec. Its SDP face is core/domain/codecs/<name>.ts. Adding one: a file here and a line in registry.cc.
+// The samples' face of a codec. Its SDP face is core/domain/codecs/<name>.ts. Adding one: a file here and a line in
+// registry.cc.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -26,7 +27,8 @@ class Encoder {
   virtual ~Encoder() = default;
   /** Of the PCM that it takes, Hz. */
   virtual int sample_rate() const = 0;
-  /** Bytes written; 0: nothing to be sent for this frame (DTX); negative: a frame length that the codec does not have. */
+  /** Bytes written; 0: nothing to be sent for this frame (DTX); negative: a frame length that the codec does not have.
+   */
   virtual int encode(const int16_t* pcm, int samples, uint8_t* out, int room) = 0;
 };
 
@@ -38,7 +40,8 @@ class Decoder {
   virtual int decode(const uint8_t* payload, int bytes, int16_t* out, int room) = 0;
   /** Samples that the payload holds, known without decoding; negative when it cannot be decoded. */
   virtual int length(const uint8_t* payload, int bytes) const = 0;
-  /** Fills a loss of so many samples. `next` is the packet after it, for codecs that carry the lost one in it (Opus FEC). */
+  /** Fills a loss of so many samples. `next` is the packet after it, for codecs that carry the lost one in it (Opus
+   * FEC). */
   virtual void conceal(int16_t* out, int samples, const uint8_t* next, int next_bytes) = 0;
 };
 

@@ -1,4 +1,5 @@
-// Filling losses for codecs that have no means of their own: the last pitch period is repeated and fades (after G.711 Appendix I).
+// Filling losses for codecs that have no means of their own: the last pitch period is repeated and fades (after G.711
+// Appendix I).
 #pragma once
 #include <algorithm>
 #include <cstdint>
@@ -18,7 +19,8 @@ class Concealer {
       std::vector<int16_t>& tail = scratch_;
       tail.resize(static_cast<size_t>(blend));
       fill(tail.data(), blend);
-      for (int i = 0; i < blend; ++i) pcm[i] = static_cast<int16_t>((pcm[i] * (i + 1) + tail[static_cast<size_t>(i)] * (blend - i - 1)) / blend);
+      for (int i = 0; i < blend; ++i)
+        pcm[i] = static_cast<int16_t>((pcm[i] * (i + 1) + tail[static_cast<size_t>(i)] * (blend - i - 1)) / blend);
       lost_ = 0;
     }
     remember(pcm, samples);

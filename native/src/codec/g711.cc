@@ -94,7 +94,9 @@ class G711Decoder final : public Decoder {
   Concealer concealer_{8000};
 };
 
-bool always() { return true; }
+bool always() {
+  return true;
+}
 
 }  // namespace
 
@@ -103,11 +105,21 @@ const G711Tables& g711() {
   return tables;
 }
 
-const Codec kPcmu{CodecId::pcmu, "PCMU", 8000, 8000, always,
-                  [](const EncoderOptions&) -> std::unique_ptr<Encoder> { return std::make_unique<G711Encoder>(g711().to_ulaw); },
-                  [](int) -> std::unique_ptr<Decoder> { return std::make_unique<G711Decoder>(g711().from_ulaw); }};
-const Codec kPcma{CodecId::pcma, "PCMA", 8000, 8000, always,
-                  [](const EncoderOptions&) -> std::unique_ptr<Encoder> { return std::make_unique<G711Encoder>(g711().to_alaw); },
-                  [](int) -> std::unique_ptr<Decoder> { return std::make_unique<G711Decoder>(g711().from_alaw); }};
+const Codec kPcmu{
+    CodecId::pcmu,
+    "PCMU",
+    8000,
+    8000,
+    always,
+    [](const EncoderOptions&) -> std::unique_ptr<Encoder> { return std::make_unique<G711Encoder>(g711().to_ulaw); },
+    [](int) -> std::unique_ptr<Decoder> { return std::make_unique<G711Decoder>(g711().from_ulaw); }};
+const Codec kPcma{
+    CodecId::pcma,
+    "PCMA",
+    8000,
+    8000,
+    always,
+    [](const EncoderOptions&) -> std::unique_ptr<Encoder> { return std::make_unique<G711Encoder>(g711().to_alaw); },
+    [](int) -> std::unique_ptr<Decoder> { return std::make_unique<G711Decoder>(g711().from_alaw); }};
 
 }  // namespace media

@@ -42,7 +42,11 @@ class G722Decoder final : public Decoder {
 
 }  // namespace
 
-const Codec kG722{CodecId::g722, "G722", 8000, 16000, [] { return true; },
+const Codec kG722{CodecId::g722,
+                  "G722",
+                  8000,
+                  16000,
+                  [] { return true; },
                   [](const EncoderOptions&) -> std::unique_ptr<Encoder> { return std::make_unique<G722Encoder>(); },
                   [](int) -> std::unique_ptr<Decoder> { return std::make_unique<G722Decoder>(); }};
 

@@ -1,5 +1,5 @@
-// G729 (Annexes A and B) by libbcg729, which is GPL-3: never linked and never shipped, only opened at run time where the operator's
-// machine has it. The declarations below are our own description of the few functions that are called.
+// G729 (Annexes A and B) by libbcg729, which is GPL-3: never linked and never shipped, only opened at run time where
+// the operator's machine has it. The declarations below are our own description of the few functions that are called.
 #include <dlfcn.h>
 
 #include <atomic>
@@ -15,7 +15,8 @@ struct Library {
   void (*encode)(void*, const int16_t in[80], uint8_t out[10], uint8_t* out_bytes);
   void* (*decoder_open)();
   void (*decoder_close)(void*);
-  void (*decode)(void*, const uint8_t* in, uint8_t in_bytes, uint8_t erased, uint8_t sid, uint8_t rfc3389, int16_t out[80]);
+  void (*decode)(void*, const uint8_t* in, uint8_t in_bytes, uint8_t erased, uint8_t sid, uint8_t rfc3389,
+                 int16_t out[80]);
 };
 
 Library library;
@@ -33,7 +34,8 @@ class G729Encoder final : public Encoder {
       uint8_t n = 0;
       library.encode(state_, pcm + at, out + bytes, &n);
       bytes += n;
-      // RFC 3551 §4.5.6: a silence frame of two bytes is the last of its packet; what follows it in the packet's time is not sent.
+      // RFC 3551 §4.5.6: a silence frame of two bytes is the last of its packet; what follows it in the packet's time
+      // is not sent.
       if (n < 10 && bytes > 0) {
         for (at += 80; at < samples; at += 80) {
           uint8_t rest[10], m = 0;
@@ -91,14 +93,20 @@ bool open_g729(bool wanted) {
   if (usable) return true;
   void* lib = dlopen("libbcg729.so.0", RTLD_NOW | RTLD_LOCAL);
   if (!lib) return false;
-  usable = find(lib, "initBcg729EncoderChannel", library.encoder_open) && find(lib, "closeBcg729EncoderChannel", library.encoder_close) &&
+  usable = find(lib, "initBcg729EncoderChannel", library.encoder_open) &&
+           find(lib, "closeBcg729EncoderChannel", library.encoder_close) &&
            find(lib, "bcg729Encoder", library.encode) && find(lib, "initBcg729DecoderChannel", library.decoder_open) &&
            find(lib, "closeBcg729DecoderChannel", library.decoder_close) && find(lib, "bcg729Decoder", library.decode);
   return usable;
 }
 
-const Codec kG729{CodecId::g729, "G729", 8000, 8000, [] { return usable.load(); },
-                  [](const EncoderOptions& o) -> std::unique_ptr<Encoder> { return std::make_unique<G729Encoder>(o.annexb); },
-                  [](int) -> std::unique_ptr<Decoder> { return std::make_unique<G729Decoder>(); }};
+const Codec kG729{
+    CodecId::g729,
+    "G729",
+    8000,
+    8000,
+    [] { return usable.load(); },
+    [](const EncoderOptions& o) -> std::unique_ptr<Encoder> { return std::make_unique<G729Encoder>(o.annexb); },
+    [](int) -> std::unique_ptr<Decoder> { return std::make_unique<G729Decoder>(); }};
 
 }  // namespace media

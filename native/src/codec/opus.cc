@@ -13,7 +13,10 @@ class OpusOut final : public Encoder {
     state_ = opus_encoder_create(rate_, 1, OPUS_APPLICATION_VOIP, &error);
     if (!state_) return;
     opus_encoder_ctl(state_, OPUS_SET_COMPLEXITY(o.complexity));
-    opus_encoder_ctl(state_, OPUS_SET_BITRATE(o.bitrate ? o.bitrate : rate_ > 16000 ? 32000 : rate_ > 8000 ? 24000 : 16000));
+    opus_encoder_ctl(state_, OPUS_SET_BITRATE(o.bitrate       ? o.bitrate
+                                              : rate_ > 16000 ? 32000
+                                              : rate_ > 8000  ? 24000
+                                                              : 16000));
     opus_encoder_ctl(state_, OPUS_SET_SIGNAL(OPUS_SIGNAL_VOICE));
     opus_encoder_ctl(state_, OPUS_SET_INBAND_FEC(o.fec ? 1 : 0));
     opus_encoder_ctl(state_, OPUS_SET_PACKET_LOSS_PERC(o.fec ? 10 : 0));
@@ -46,7 +49,9 @@ class OpusIn final : public Decoder {
     if (state_) opus_decoder_destroy(state_);
   }
   int sample_rate() const override { return rate_; }
-  int length(const uint8_t* payload, int bytes) const override { return bytes < 1 ? -1 : opus_packet_get_nb_samples(payload, bytes, rate_); }
+  int length(const uint8_t* payload, int bytes) const override {
+    return bytes < 1 ? -1 : opus_packet_get_nb_samples(payload, bytes, rate_);
+  }
   int decode(const uint8_t* payload, int bytes, int16_t* out, int room) override {
     if (!state_ || bytes < 1) return -1;
     return opus_decode(state_, payload, bytes, out, room, 0);
@@ -65,7 +70,11 @@ class OpusIn final : public Decoder {
 
 }  // namespace
 
-const Codec kOpus{CodecId::opus, "OPUS", 48000, 48000, [] { return true; },
+const Codec kOpus{CodecId::opus,
+                  "OPUS",
+                  48000,
+                  48000,
+                  [] { return true; },
                   [](const EncoderOptions& o) -> std::unique_ptr<Encoder> { return std::make_unique<OpusOut>(o); },
                   [](int rate) -> std::unique_ptr<Decoder> { return std::make_unique<OpusIn>(rate); }};
 

@@ -47,7 +47,8 @@ void Conference::tick() {
   for (size_t k = 0; k < ports_.size(); ++k) {
     ConferencePort& p = *ports_[k];
     const bool deaf = p.deaf.load(std::memory_order_relaxed);
-    for (size_t i = 0; i < n; ++i) mix[i] = deaf ? int16_t{0} : static_cast<int16_t>(std::clamp(sum[i] - (any[k] ? heard[k][i] : 0), -32768, 32767));
+    for (size_t i = 0; i < n; ++i)
+      mix[i] = deaf ? int16_t{0} : static_cast<int16_t>(std::clamp(sum[i] - (any[k] ? heard[k][i] : 0), -32768, 32767));
     p.out.write(mix, n);
   }
 }

@@ -1,4 +1,5 @@
-// A mix of streams that may live on different packet threads: each has a port, and one thread mixes what comes in on all.
+// A mix of streams that may live on different packet threads: each has a port, and one thread mixes what comes in on
+// all.
 #pragma once
 #include <atomic>
 #include <cstddef>

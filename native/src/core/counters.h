@@ -23,7 +23,8 @@ using Count = Cell<uint64_t>;
 struct StreamCounters {
   Count packets_received, bytes_received, packets_sent, bytes_sent;
   Count lost, duplicate, reordered, bursts, longest_burst;
-  Count strangers, malformed, policed, unexpected, srtp_auth_failed, srtp_replayed, ssrc_changes, keys_received, send_failed;
+  Count strangers, malformed, policed, unexpected, srtp_auth_failed, srtp_replayed, ssrc_changes, keys_received,
+      send_failed;
   Count rtcp_received, rtcp_sent, concealed, late;
   Cell<double> jitter_ms, jitter_max_ms, rtt_ms, remote_fraction_lost, remote_jitter_ms, jitter_buffer_ms;
   Cell<int64_t> remote_lost;

@@ -7,8 +7,8 @@
 namespace media {
 
 void ComfortNoise::fill(int16_t* out, int samples) {
-  // The level is in -dBov: 0 is a square wave of full scale. Uniform noise of amplitude a has a / sqrt 3 as its root mean square.
-  // Nobody's quiet room is louder than -20 dBov: a peer that asks for more does not get to shout.
+  // The level is in -dBov: 0 is a square wave of full scale. Uniform noise of amplitude a has a / sqrt 3 as its root
+  // mean square. Nobody's quiet room is louder than -20 dBov: a peer that asks for more does not get to shout.
   const int amplitude = static_cast<int>(32767 * std::pow(10.0, -std::max(level_, 20) / 20.0) * 1.73);
   for (int i = 0; i < samples; ++i) {
     random_ = random_ * 1664525u + 1013904223u;
@@ -17,7 +17,12 @@ void ComfortNoise::fill(int16_t* out, int samples) {
 }
 
 DecodePath::DecodePath(int rate_hz, StreamCounters& counters)
-    : rate_(rate_hz), counters_(counters), slots_(kSlots), bytes_(kSlots * kSlotBytes), decoded_(kMaxFrameSamples), converted_(kMaxFrameSamples) {
+    : rate_(rate_hz),
+      counters_(counters),
+      slots_(kSlots),
+      bytes_(kSlots * kSlotBytes),
+      decoded_(kMaxFrameSamples),
+      converted_(kMaxFrameSamples) {
   fifo_.reserve(2 * kMaxFrameSamples);
 }
 
@@ -40,12 +45,14 @@ bool DecodePath::use_codec(CodecId id) {
   return true;
 }
 
-void DecodePath::insert(uint16_t seq, uint32_t ts, CodecId codec, bool comfort_noise, const uint8_t* payload, size_t bytes, uint64_t now_us) {
+void DecodePath::insert(uint16_t seq, uint32_t ts, CodecId codec, bool comfort_noise, const uint8_t* payload,
+                        size_t bytes, uint64_t now_us) {
   if (bytes > kSlotBytes || bytes == 0) return;
   if (any_) {
     const auto ahead = static_cast<int16_t>(seq - next_);
     if (ahead < 0 && ahead > -200) {
-      if (!playing_ && static_cast<int16_t>(seq - newest_) > -kSlots && held_ < kSlots - 1 && static_cast<uint16_t>(newest_ - seq) < kSlots) {
+      if (!playing_ && static_cast<int16_t>(seq - newest_) > -kSlots && held_ < kSlots - 1 &&
+          static_cast<uint16_t>(newest_ - seq) < kSlots) {
         next_ = seq;  // not yet begun: an earlier packet may still come in front
       } else {
         ++counters_.late;
@@ -136,7 +143,8 @@ void DecodePath::play(Slot& s) {
   // A G.729 packet that ends in a silence frame, or an Opus frame of next to nothing, announces a pause.
   dtx_ = (s.codec == CodecId::g729 && s.bytes % 10 == 2) || (s.codec == CodecId::opus && s.bytes <= 2);
   frame_ms_ = std::max(1, samples * 1000 / decoder_->sample_rate());
-  expected_ts_ = s.ts + static_cast<uint32_t>(static_cast<int64_t>(samples) * codec_->clock_rate / decoder_->sample_rate());
+  expected_ts_ =
+      s.ts + static_cast<uint32_t>(static_cast<int64_t>(samples) * codec_->clock_rate / decoder_->sample_rate());
   append(decoded_.data(), samples);
 }
 
@@ -196,8 +204,10 @@ bool DecodePath::pull(int16_t* out, uint64_t now_us) {
     least_ahead_ms_ = std::min(least_ahead_ms_, ahead_ms());
     observed_ms_ += 20;
     if (observed_ms_ >= 1000) {
-      // More is waiting than the target asks for, all the time (a burst after a stall, a fast clock): one frame is let go.
-      if (least_ahead_ms_ > target_ms_ + 2 * frame_ms_ && fifo_.size() >= 2 * frame) fifo_.erase(fifo_.begin(), fifo_.begin() + static_cast<std::ptrdiff_t>(frame));
+      // More is waiting than the target asks for, all the time (a burst after a stall, a fast clock): one frame is let
+      // go.
+      if (least_ahead_ms_ > target_ms_ + 2 * frame_ms_ && fifo_.size() >= 2 * frame)
+        fifo_.erase(fifo_.begin(), fifo_.begin() + static_cast<std::ptrdiff_t>(frame));
       else if (least_ahead_ms_ > target_ms_ + 2 * frame_ms_ && slot(next_).used) {
         play(slot(next_));
         if (fifo_.size() >= 2 * frame) fifo_.erase(fifo_.begin(), fifo_.begin() + static_cast<std::ptrdiff_t>(frame));

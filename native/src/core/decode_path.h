@@ -34,7 +34,8 @@ class DecodePath {
 
   /** Of the PCM that `pull` gives. */
   int rate() const { return rate_; }
-  void insert(uint16_t seq, uint32_t ts, CodecId codec, bool comfort_noise, const uint8_t* payload, size_t bytes, uint64_t now_us);
+  void insert(uint16_t seq, uint32_t ts, CodecId codec, bool comfort_noise, const uint8_t* payload, size_t bytes,
+              uint64_t now_us);
   /** The source has changed: what is held belongs to the past. */
   void reset();
   /** 20 ms of audio; false when it is silence because nothing is received. */

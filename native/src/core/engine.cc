@@ -7,11 +7,17 @@
 namespace media {
 
 Engine::Engine(EngineOptions o)
-    : denied_(std::move(o.denied)), events_(o.event_queue), ports_(o.bind, o.port_min, o.port_max, o.quarantine_ms * 1000), recorder_(events_) {
-  for (int i = 0; i < o.threads; ++i) workers_.push_back(std::make_unique<Worker>(i, o.worker, events_, recorder_, denied_, ports_));
+    : denied_(std::move(o.denied)),
+      events_(o.event_queue),
+      ports_(o.bind, o.port_min, o.port_max, o.quarantine_ms * 1000),
+      recorder_(events_) {
+  for (int i = 0; i < o.threads; ++i)
+    workers_.push_back(std::make_unique<Worker>(i, o.worker, events_, recorder_, denied_, ports_));
 }
 
-Engine::~Engine() { close(); }
+Engine::~Engine() {
+  close();
+}
 
 void Engine::close() {
   for (auto& w : workers_) w->stop();
@@ -44,7 +50,9 @@ bool Engine::open_stream(uint32_t session, Policy policy, Opened& out) {
   const uint32_t id = next_id_++;
   auto counters = std::make_shared<StreamCounters>();
   streams_[id] = {worker, session, counters, 0, nullptr};
-  worker->post([=, policy = std::move(policy), cname = at->second.cname](uint64_t now) { worker->open(id, policy, pair, counters, cname, now); });
+  worker->post([=, policy = std::move(policy), cname = at->second.cname](uint64_t now) {
+    worker->open(id, policy, pair, counters, cname, now);
+  });
   out = {id, pair.rtp_port, pair.rtcp_port};
   return true;
 }

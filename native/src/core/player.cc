@@ -26,7 +26,8 @@ int Player::pull_pcm(const Piece& p, int16_t* out, int samples, int rate_hz) {
     at_ += n;
     return static_cast<int>(n);
   }
-  if (!resampler_ || resampler_->from() != p.rate_hz || resampler_->to() != rate_hz) resampler_ = std::make_unique<Resampler>(p.rate_hz, rate_hz);
+  if (!resampler_ || resampler_->from() != p.rate_hz || resampler_->to() != rate_hz)
+    resampler_ = std::make_unique<Resampler>(p.rate_hz, rate_hz);
   // Ten milliseconds at a time keep every ratio whole; the last block is filled up with silence.
   const size_t block = static_cast<size_t>(p.rate_hz / 100);
   while (fifo_.size() < static_cast<size_t>(samples) && at_ < pcm.size()) {
@@ -46,7 +47,8 @@ int Player::pull_pcm(const Piece& p, int16_t* out, int samples, int rate_hz) {
 int Player::pull_tone(const Piece& p, int16_t* out, int samples, int rate_hz) {
   const auto per_ms = static_cast<uint64_t>(rate_hz / 1000);
   const uint64_t period = (p.on_ms + p.off_ms) * per_ms;
-  const uint64_t left = p.total_ms ? p.total_ms * per_ms - std::min(at_, p.total_ms * per_ms) : static_cast<uint64_t>(samples);
+  const uint64_t left =
+      p.total_ms ? p.total_ms * per_ms - std::min(at_, p.total_ms * per_ms) : static_cast<uint64_t>(samples);
   const int n = static_cast<int>(std::min<uint64_t>(left, static_cast<uint64_t>(samples)));
   // 0 dBm0 is a sine 3.14 dB below full scale (ITU-T G.711 table 5).
   const double amplitude = 32767.0 * std::pow(10.0, (p.level_dbm0 - 3.14) / 20.0);
@@ -68,7 +70,8 @@ int Player::pull(int16_t* out, int samples, int rate_hz) {
   int made = 0;
   while (made < samples && piece_ < pieces_.size()) {
     const Piece& p = pieces_[piece_];
-    const int got = p.kind == Piece::Kind::pcm ? pull_pcm(p, out + made, samples - made, rate_hz) : pull_tone(p, out + made, samples - made, rate_hz);
+    const int got = p.kind == Piece::Kind::pcm ? pull_pcm(p, out + made, samples - made, rate_hz)
+                                               : pull_tone(p, out + made, samples - made, rate_hz);
     made += got;
     if (got > 0) advanced_ = true;
     if (made < samples && !next_piece()) {
@@ -104,7 +107,8 @@ void Feed::pull(int16_t* out, int samples, int rate_hz, std::vector<std::string>
     std::memcpy(in, c.samples->data() + c.at, n * 2);
     c.at += n;
     held_ -= n;
-    if (!resampler_ || resampler_->from() != c.rate_hz || resampler_->to() != rate_hz) resampler_ = std::make_unique<Resampler>(c.rate_hz, rate_hz);
+    if (!resampler_ || resampler_->from() != c.rate_hz || resampler_->to() != rate_hz)
+      resampler_ = std::make_unique<Resampler>(c.rate_hz, rate_hz);
     const int got = resampler_->run(in, static_cast<int>(block), made);
     fifo_.insert(fifo_.end(), made, made + got * static_cast<int>(n) / static_cast<int>(block));
     if (c.at >= c.samples->size()) chunks_.pop_front();

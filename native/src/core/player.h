@@ -22,7 +22,8 @@ struct Piece {
 
 class Player {
  public:
-  Player(std::string id, std::vector<Piece> pieces, uint32_t loops) : id_(std::move(id)), pieces_(std::move(pieces)), loops_(loops) {}
+  Player(std::string id, std::vector<Piece> pieces, uint32_t loops)
+      : id_(std::move(id)), pieces_(std::move(pieces)), loops_(loops) {}
 
   const std::string& id() const { return id_; }
   /** Fills up to `samples` at this rate; fewer means that the play has ended. */

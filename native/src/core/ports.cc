@@ -11,7 +11,8 @@ namespace media {
 PortPool::PortPool(const Address& bind, uint16_t first, uint16_t last, uint64_t quarantine_us)
     : bind_(bind), quarantine_us_(quarantine_us), system_chooses_(last == 0) {
   std::vector<uint16_t> ports;
-  for (uint32_t p = first + (first & 1u); !system_chooses_ && p + 1 <= last; p += 2) ports.push_back(static_cast<uint16_t>(p));
+  for (uint32_t p = first + (first & 1u); !system_chooses_ && p + 1 <= last; p += 2)
+    ports.push_back(static_cast<uint16_t>(p));
   // In random order: a stranger cannot guess the next call's port from the last one's.
   std::shuffle(ports.begin(), ports.end(), std::mt19937(std::random_device{}()));
   free_.assign(ports.begin(), ports.end());
@@ -29,7 +30,8 @@ int PortPool::bind_one(uint16_t port) const {
   const int room = 128 * 1024;
   setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &room, sizeof room);
   const int expedited = 0xb8;  // DSCP EF, RFC 4594 §4.1
-  setsockopt(fd, bind_.family == 4 ? IPPROTO_IP : IPPROTO_IPV6, bind_.family == 4 ? IP_TOS : IPV6_TCLASS, &expedited, sizeof expedited);
+  setsockopt(fd, bind_.family == 4 ? IPPROTO_IP : IPPROTO_IPV6, bind_.family == 4 ? IP_TOS : IPV6_TCLASS, &expedited,
+             sizeof expedited);
   Address at = bind_;
   at.port = port;
   sockaddr_in6 sa;

@@ -26,8 +26,8 @@ constexpr int kFrames = 5;  // frames of a second's fraction that the line holds
 Recording::Recording(RecordConfig config)
     : config_(std::move(config)), ring_(128 * 1024), decoded_(2 * kMaxFrameSamples), converted_(2 * kMaxFrameSamples) {}
 
-void Recording::packet_audio(int track, uint32_t ssrc, uint16_t seq, uint32_t ts, uint32_t clock_rate, CodecId codec, const uint8_t* payload, size_t bytes,
-                             uint64_t now_us) {
+void Recording::packet_audio(int track, uint32_t ssrc, uint16_t seq, uint32_t ts, uint32_t clock_rate, CodecId codec,
+                             const uint8_t* payload, size_t bytes, uint64_t now_us) {
   const Head h{kAudio, static_cast<uint8_t>(track), static_cast<uint8_t>(codec), 0, seq, ssrc, ts, clock_rate, now_us};
   if (!ring_.push(&h, sizeof h, payload, bytes)) ++dropped_;
 }
@@ -95,7 +95,8 @@ void Recording::take(const std::vector<uint8_t>& record) {
     t.ssrc = h.ssrc;
     if (!t.any || order > t.last_order) t.last_order = order;
     t.any = true;
-    Packet p{order, h.ts, h.clock_rate, static_cast<CodecId>(h.codec), h.at_us, {record.begin() + sizeof h, record.end()}};
+    Packet p{
+        order, h.ts, h.clock_rate, static_cast<CodecId>(h.codec), h.at_us, {record.begin() + sizeof h, record.end()}};
     auto at = t.pending.end();
     while (at != t.pending.begin() && (at - 1)->order > order) --at;
     t.pending.insert(at, std::move(p));
@@ -110,7 +111,8 @@ void Recording::rebase(Track& t, const Packet& p) {
   t.window_us = p.at_us;
 }
 
-/** Keeps the sender's clock on the wall's: what arrives earliest in each two seconds is taken to have come without delay. */
+/** Keeps the sender's clock on the wall's: what arrives earliest in each two seconds is taken to have come without
+ * delay. */
 void Recording::steer(Track& t, const Packet& p, int64_t pos) {
   t.least_late = std::min(t.least_late, position(p.at_us) - pos);
   if (p.at_us - t.window_us < 2'000'000) return;
@@ -137,11 +139,15 @@ void Recording::place(Track& t, Packet& p) {
     t.codec = p.codec;
     t.clock_rate = p.clock_rate;
     t.decoder = codec && codec->available() ? codec->decoder(p.codec == CodecId::opus ? config_.rate_hz : 0) : nullptr;
-    t.resampler = t.decoder && t.decoder->sample_rate() != config_.rate_hz ? std::make_unique<Resampler>(t.decoder->sample_rate(), config_.rate_hz) : nullptr;
+    t.resampler = t.decoder && t.decoder->sample_rate() != config_.rate_hz
+                      ? std::make_unique<Resampler>(t.decoder->sample_rate(), config_.rate_hz)
+                      : nullptr;
     t.based = false;
   }
   if (!t.decoder || p.clock_rate == 0) return;
-  const auto at = [&] { return t.base + static_cast<int64_t>(static_cast<int32_t>(p.ts - t.base_ts)) * config_.rate_hz / p.clock_rate; };
+  const auto at = [&] {
+    return t.base + static_cast<int64_t>(static_cast<int32_t>(p.ts - t.base_ts)) * config_.rate_hz / p.clock_rate;
+  };
   const bool continued = t.based && p.order == t.done_order + 1;
   if (!t.based) rebase(t, p);
   int64_t pos = at();
@@ -172,7 +178,8 @@ void Recording::place(Track& t, Packet& p) {
     const auto [pcm, n] = convert(samples);
     put(t, t.next, pcm, static_cast<int>(std::min<int64_t>(n, gap)));
   }
-  const int samples = t.decoder->decode(p.payload.data(), static_cast<int>(p.payload.size()), decoded_.data(), kMaxFrameSamples);
+  const int samples =
+      t.decoder->decode(p.payload.data(), static_cast<int>(p.payload.size()), decoded_.data(), kMaxFrameSamples);
   t.done_order = p.order;
   if (samples <= 0) return;
   const auto [pcm, n] = convert(samples);
@@ -263,7 +270,8 @@ void Recording::trim() {
 }
 
 void Recording::writer_finish(Event& e) {
-  static const char* const kNames[] = {"", "stopped", "silence", "key", "max_length", "leg_closed", "disk_full", "failed"};
+  static const char* const kNames[] = {"",           "stopped",    "silence",   "key",
+                                       "max_length", "leg_closed", "disk_full", "failed"};
   const bool open = !(broken_ && flushed_ == 0 && file_.frames() == 0 && reason_ == RecordEnd::failed);
   if (config_.trim && !broken_) trim();
   e.type = EventType::record_ended;

@@ -33,7 +33,8 @@ class Recording {
 
   /** Opens the file; an error is told by the end event. */
   void writer_open(uint64_t now_us);
-  void packet_audio(int track, uint32_t ssrc, uint16_t seq, uint32_t ts, uint32_t clock_rate, CodecId codec, const uint8_t* payload, size_t bytes, uint64_t now_us);
+  void packet_audio(int track, uint32_t ssrc, uint16_t seq, uint32_t ts, uint32_t clock_rate, CodecId codec,
+                    const uint8_t* payload, size_t bytes, uint64_t now_us);
   void packet_pause(bool paused, uint64_t now_us);
   /** True when the key ends the recording. */
   bool packet_key(char digit, uint64_t now_us);
@@ -75,8 +76,8 @@ class Recording {
     std::unique_ptr<Decoder> decoder;
     std::unique_ptr<Resampler> resampler;
     uint32_t base_ts = 0;
-    int64_t base = 0;   // position of base_ts
-    int64_t next = 0;   // where the audio so far ends
+    int64_t base = 0;  // position of base_ts
+    int64_t next = 0;  // where the audio so far ends
     int64_t done_order = 0;
     int64_t least_late = INT64_MAX;
     uint64_t window_us = 0, last_us = 0;

@@ -23,7 +23,8 @@ Resampler::Resampler(int from_hz, int to_hz) : from_(from_hz), to_(to_hz) {
     float* row = &phases_[static_cast<size_t>(p * taps_)];
     for (int t = 0; t < taps_; ++t) {
       const double x = t - half + 1 - static_cast<double>(p) / up_;
-      const double w = std::abs(x) < half ? 0.42 + 0.5 * std::cos(M_PI * x / half) + 0.08 * std::cos(2 * M_PI * x / half) : 0;
+      const double w =
+          std::abs(x) < half ? 0.42 + 0.5 * std::cos(M_PI * x / half) + 0.08 * std::cos(2 * M_PI * x / half) : 0;
       const double sinc = std::abs(x) < 1e-9 ? 1 : std::sin(M_PI * x * cutoff) / (M_PI * x * cutoff);
       row[t] = static_cast<float>(w * sinc);
       sum += row[t];
@@ -66,7 +67,9 @@ std::vector<int16_t> resample_all(const int16_t* in, size_t samples, double from
   const soxr_quality_spec_t quality = soxr_quality_spec(SOXR_HQ, 0);
   const soxr_runtime_spec_t one = soxr_runtime_spec(1);
   size_t used = 0, made = 0;
-  if (soxr_oneshot(from_hz, to_hz, 1, in, samples, &used, out.data(), out.size(), &made, &io, &quality, &one) != nullptr) made = 0;
+  if (soxr_oneshot(from_hz, to_hz, 1, in, samples, &used, out.data(), out.size(), &made, &io, &quality, &one) !=
+      nullptr)
+    made = 0;
   out.resize(made);
   return out;
 }

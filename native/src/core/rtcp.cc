@@ -49,7 +49,9 @@ static uint64_t ntp(uint64_t wall_us) {
   return seconds << 32 | ((wall_us % 1'000'000) << 32) / 1'000'000;
 }
 
-uint32_t middle_ntp(uint64_t wall_us) { return static_cast<uint32_t>(ntp(wall_us) >> 16); }
+uint32_t middle_ntp(uint64_t wall_us) {
+  return static_cast<uint32_t>(ntp(wall_us) >> 16);
+}
 
 size_t write_rtcp(uint8_t* p, const OurReport& r, const std::string& cname) {
   uint8_t* at = p;

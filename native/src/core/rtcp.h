@@ -1,4 +1,5 @@
-// RTCP (RFC 3550 §6): our reports, and what of the peer's reports the data plane itself needs. The rest goes to the slow path.
+// RTCP (RFC 3550 §6): our reports, and what of the peer's reports the data plane itself needs. The rest goes to the
+// slow path.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -13,7 +14,7 @@ struct PeerReport {
   bool sender_info = false;  // a sender report was in it
   uint32_t sender_ssrc = 0;
   uint32_t middle_ntp = 0;
-  bool block = false;        // a report block about our SSRC was in it
+  bool block = false;  // a report block about our SSRC was in it
   uint8_t fraction_lost = 0;
   int32_t cumulative_lost = 0;
   uint32_t jitter = 0, last_sr = 0, delay = 0;

@@ -60,7 +60,8 @@ void ReceiveStats::restart(uint32_t ssrc, uint16_t seq) {
   timed_ = false;
 }
 
-ReceiveStats::Verdict ReceiveStats::take(uint32_t ssrc, uint16_t seq, uint32_t ts, uint32_t clock_rate, uint64_t now_us, bool audio) {
+ReceiveStats::Verdict ReceiveStats::take(uint32_t ssrc, uint16_t seq, uint32_t ts, uint32_t clock_rate, uint64_t now_us,
+                                         bool audio) {
   Verdict verdict = Verdict::fresh;
   if (!started_ || ssrc != ssrc_) {
     restart(ssrc, seq);

@@ -24,11 +24,16 @@ struct RtpView {
 };
 
 /** Whether the bytes could be RTP or RTCP at all; keeps STUN and DTLS (RFC 7983) away. */
-inline bool looks_like_rtp(const uint8_t* p, size_t n) { return n >= kRtpHeader && (p[0] & 0xc0) == 0x80; }
+inline bool looks_like_rtp(const uint8_t* p, size_t n) {
+  return n >= kRtpHeader && (p[0] & 0xc0) == 0x80;
+}
 /** RFC 5761 §4: with rtcp-mux, packet types 192 to 223 are RTCP. */
-inline bool looks_like_rtcp(const uint8_t* p, size_t n) { return n >= 8 && (p[0] & 0xc0) == 0x80 && p[1] >= 192 && p[1] <= 223; }
+inline bool looks_like_rtcp(const uint8_t* p, size_t n) {
+  return n >= 8 && (p[0] & 0xc0) == 0x80 && p[1] >= 192 && p[1] <= 223;
+}
 
-/** Header alone (CSRC and extension lengths checked against n); padding is not looked at, since in SRTP it is encrypted. */
+/** Header alone (CSRC and extension lengths checked against n); padding is not looked at, since in SRTP it is
+ * encrypted. */
 bool parse_rtp_header(const uint8_t* p, size_t n, RtpView& out);
 /** Header and padding. */
 bool parse_rtp(const uint8_t* p, size_t n, RtpView& out);

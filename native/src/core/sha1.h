@@ -1,7 +1,7 @@
 // HMAC-SHA1 with the key's two blocks hashed once: what is left per packet is the packet.
 #pragma once
-// The low-level calls are the only ones that let a half-done hash be kept and copied without an allocation; the build says
-// OPENSSL_SUPPRESS_DEPRECATED for them.
+// The low-level calls are the only ones that let a half-done hash be kept and copied without an allocation; the build
+// says OPENSSL_SUPPRESS_DEPRECATED for them.
 #include <openssl/sha.h>
 
 #include <cstddef>

@@ -69,7 +69,8 @@ void SrtpContext::derive(Keys& keys, uint8_t first_label, const uint8_t* master_
   EVP_CIPHER_CTX_free(c);
   keys.cipher = EVP_CIPHER_CTX_new();
   if (facts_->gcm)
-    EVP_CipherInit_ex(keys.cipher, facts_->key_bytes == 16 ? EVP_aes_128_gcm() : EVP_aes_256_gcm(), nullptr, key, nullptr, 1);
+    EVP_CipherInit_ex(keys.cipher, facts_->key_bytes == 16 ? EVP_aes_128_gcm() : EVP_aes_256_gcm(), nullptr, key,
+                      nullptr, 1);
   else
     EVP_EncryptInit_ex(keys.cipher, prf, nullptr, key, nullptr);
   keys.hmac.set_key(auth, 20);
@@ -121,11 +122,12 @@ bool SrtpContext::ctr(Keys& k, uint32_t ssrc, uint64_t index, uint8_t* data, siz
   put32(mix + 6, static_cast<uint32_t>(index));
   for (size_t i = 0; i < 10; ++i) iv[4 + i] ^= mix[i];
   int made = 0;
-  return EVP_EncryptInit_ex(k.cipher, nullptr, nullptr, nullptr, iv) == 1 && EVP_EncryptUpdate(k.cipher, data, &made, data, static_cast<int>(n)) == 1;
+  return EVP_EncryptInit_ex(k.cipher, nullptr, nullptr, nullptr, iv) == 1 &&
+         EVP_EncryptUpdate(k.cipher, data, &made, data, static_cast<int>(n)) == 1;
 }
 
-bool SrtpContext::gcm(Keys& k, const uint8_t iv[12], const uint8_t* aad, size_t aad_bytes, const uint8_t* aad2, size_t aad2_bytes, uint8_t* data,
-                      size_t n, uint8_t* tag, bool seal) {
+bool SrtpContext::gcm(Keys& k, const uint8_t iv[12], const uint8_t* aad, size_t aad_bytes, const uint8_t* aad2,
+                      size_t aad2_bytes, uint8_t* data, size_t n, uint8_t* tag, bool seal) {
   int made = 0;
   EVP_CIPHER_CTX* c = k.cipher;
   if (EVP_CipherInit_ex(c, nullptr, nullptr, nullptr, iv, seal ? 1 : 0) != 1) return false;
@@ -192,7 +194,8 @@ SrtpResult SrtpContext::unprotect(uint8_t* packet, size_t& n) {
   if (facts_->gcm) {
     uint8_t iv[12];
     gcm_rtp_iv(rtp_.salt, v.ssrc, index, iv);
-    if (!gcm(rtp_, iv, packet, v.header, nullptr, 0, packet + v.header, plain - v.header, packet + plain, false)) return SrtpResult::auth_failed;
+    if (!gcm(rtp_, iv, packet, v.header, nullptr, 0, packet + v.header, plain - v.header, packet + plain, false))
+      return SrtpResult::auth_failed;
   } else {
     uint8_t roc[4], tag[20];
     put32(roc, static_cast<uint32_t>(index >> 16));

@@ -1,4 +1,5 @@
-// SRTP and SRTCP (RFC 3711, RFC 6188, RFC 7714) on OpenSSL's primitives: several times cheaper than libsrtp2 for packets of this size.
+// SRTP and SRTCP (RFC 3711, RFC 6188, RFC 7714) on OpenSSL's primitives: several times cheaper than libsrtp2 for
+// packets of this size.
 #pragma once
 #include <openssl/evp.h>
 
@@ -93,8 +94,8 @@ class SrtpContext {
   Source& replace(uint32_t ssrc);
   static uint64_t estimate(const Source* s, uint16_t seq);
   bool ctr(Keys& k, uint32_t ssrc, uint64_t index, uint8_t* data, size_t n);
-  bool gcm(Keys& k, const uint8_t iv[12], const uint8_t* aad, size_t aad_bytes, const uint8_t* aad2, size_t aad2_bytes, uint8_t* data, size_t n,
-           uint8_t* tag, bool seal);
+  bool gcm(Keys& k, const uint8_t iv[12], const uint8_t* aad, size_t aad_bytes, const uint8_t* aad2, size_t aad2_bytes,
+           uint8_t* data, size_t n, uint8_t* tag, bool seal);
 
   const SrtpSuiteFacts* facts_ = nullptr;
   std::vector<uint8_t> master_;

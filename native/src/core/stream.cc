@@ -1,4 +1,5 @@
-// The life of a stream: its settled state, what hangs on it, its housekeeping. Receiving and sending are files of their own.
+// The life of a stream: its settled state, what hangs on it, its housekeeping. Receiving and sending are files of their
+// own.
 #include "stream.h"
 
 #include <sys/random.h>
@@ -27,9 +28,14 @@ const char* intern(const std::string& name) {
   return names.insert(name).first->c_str();
 }
 
-Stream::Stream(uint32_t id, Policy policy, ThreadContext& context, Wire& wire, std::shared_ptr<StreamCounters> counters, std::string cname,
-               uint64_t now_us)
-    : id_(id), policy_(std::move(policy)), context_(context), wire_(wire), counters_(std::move(counters)), cname_(std::move(cname)) {
+Stream::Stream(uint32_t id, Policy policy, ThreadContext& context, Wire& wire, std::shared_ptr<StreamCounters> counters,
+               std::string cname, uint64_t now_us)
+    : id_(id),
+      policy_(std::move(policy)),
+      context_(context),
+      wire_(wire),
+      counters_(std::move(counters)),
+      cname_(std::move(cname)) {
   std::memset(payload_index_, 0xff, sizeof payload_index_);
   ssrc_ = random32();
   // Below half, so that a receiver can tell the first roll-over (RFC 3711 §3.3.1) even when packets are lost before it.
@@ -87,8 +93,9 @@ void Stream::describe(StreamConfig next, uint64_t now_us) {
     if (!srtp_tx_ || !srtp_tx_->same_key(next.suite, next.send_key.data(), next.send_key.size()))
       srtp_tx_ = SrtpContext::make(next.suite, next.send_key.data(), next.send_key.size());
   }
-  const bool other_format = !next.sends || !config_.sends || !next.send.same_format(config_.send) || next.ptime_ms != config_.ptime_ms ||
-                            next.bitrate != config_.bitrate || next.fec != config_.fec || next.dtx != config_.dtx || next.annexb != config_.annexb;
+  const bool other_format = !next.sends || !config_.sends || !next.send.same_format(config_.send) ||
+                            next.ptime_ms != config_.ptime_ms || next.bitrate != config_.bitrate ||
+                            next.fec != config_.fec || next.dtx != config_.dtx || next.annexb != config_.annexb;
   if (other_format) {
     encoder_.reset();
     outgoing_.clear();
@@ -99,7 +106,8 @@ void Stream::describe(StreamConfig next, uint64_t now_us) {
   if (next.may_receive && !config_.may_receive) silent_since_us_ = now_us;
   config_ = std::move(next);
   std::memset(payload_index_, 0xff, sizeof payload_index_);
-  for (size_t i = 0; i < config_.receive.size() && i < 0xff; ++i) payload_index_[config_.receive[i].payload_type & 0x7f] = static_cast<uint8_t>(i);
+  for (size_t i = 0; i < config_.receive.size() && i < 0xff; ++i)
+    payload_index_[config_.receive[i].payload_type & 0x7f] = static_cast<uint8_t>(i);
   update_decoding(now_us);
   for (auto* s : sources_) s->update_decoding(now_us);
 }
@@ -192,7 +200,8 @@ void Stream::second_tick(uint64_t now_us) {
   context_.wheel.set(second_timer_, now_us + 1'000'000);
   KeyReceiver::Key key;
   if (keys_in_.expire(now_us, key)) told_key(key, false, now_us);
-  if (last_received_us_) counters_->last_packet_ms = wall_ms() - static_cast<int64_t>((now_us - last_received_us_) / 1000);
+  if (last_received_us_)
+    counters_->last_packet_ms = wall_ms() - static_cast<int64_t>((now_us - last_received_us_) / 1000);
   if (config_.may_receive && config_.remote_rtp.known()) {
     const uint64_t since = std::max(last_received_us_, silent_since_us_), silent_s = (now_us - since) / 1'000'000;
     if (silent_s / 10 > silent_told_) {
@@ -242,7 +251,8 @@ void Stream::send_report(bool bye, uint64_t now_us) {
 void Stream::send_rtcp(uint8_t* packet, size_t n) {
   if (config_.secured) n = srtp_tx_ ? srtp_tx_->protect_rtcp(packet, n) : 0;
   if (n == 0 || !rtcp_address_.known()) return;
-  const bool ok = config_.rtcp_mux ? wire_.send_rtp(packet, n, send_address_) : wire_.send_rtcp(packet, n, rtcp_address_);
+  const bool ok =
+      config_.rtcp_mux ? wire_.send_rtp(packet, n, send_address_) : wire_.send_rtcp(packet, n, rtcp_address_);
   ++(ok ? counters_->rtcp_sent : counters_->send_failed);
 }
 

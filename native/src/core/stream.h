@@ -1,5 +1,5 @@
-// One RTP stream of a leg, as its packet thread sees it. No socket here: packets come by on_rtp and leave by the Wire, so that
-// tests can run it with a clock of their own.
+// One RTP stream of a leg, as its packet thread sees it. No socket here: packets come by on_rtp and leave by the Wire,
+// so that tests can run it with a clock of their own.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -48,7 +48,8 @@ constexpr size_t kHeadRoom = 32, kTailRoom = 64;
 
 class Stream {
  public:
-  Stream(uint32_t id, Policy policy, ThreadContext& context, Wire& wire, std::shared_ptr<StreamCounters> counters, std::string cname, uint64_t now_us);
+  Stream(uint32_t id, Policy policy, ThreadContext& context, Wire& wire, std::shared_ptr<StreamCounters> counters,
+         std::string cname, uint64_t now_us);
   ~Stream();
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;

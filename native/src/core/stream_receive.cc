@@ -10,7 +10,9 @@
 namespace media {
 
 namespace {
-bool is_g711(CodecId c) { return c == CodecId::pcmu || c == CodecId::pcma; }
+bool is_g711(CodecId c) {
+  return c == CodecId::pcmu || c == CodecId::pcma;
+}
 
 /** Whether packets of one format pass as those of the other without being decoded. */
 bool relayable(const PayloadFacts& in, const PayloadFacts& out) {
@@ -41,7 +43,8 @@ void Stream::latch(const Address& from) {
   event(EventType::latched, from.port, 0, from.text().c_str());
 }
 
-/** Design section 4: the signalled address; then where the SIP came from; then, when those are silent, who sends three in a row. */
+/** Design section 4: the signalled address; then where the SIP came from; then, when those are silent, who sends three
+ * in a row. */
 bool Stream::admit(const Address& from, const RtpView& v, bool authenticated, uint64_t now_us) {
   if (latched_.known()) return from == latched_;
   if (!config_.remote_rtp.known() || (context_.denied && any_holds(*context_.denied, from))) return false;
@@ -77,7 +80,8 @@ bool Stream::policed(uint64_t now_us) {
 
 SrtpResult Stream::unprotect(uint8_t* packet, size_t& n, uint64_t now_us) {
   if (srtp_rx_old_) {
-    // Just re-keyed: the peer may still use the key before, until it has our answer. AEAD destroys what it refuses, so on a copy.
+    // Just re-keyed: the peer may still use the key before, until it has our answer. AEAD destroys what it refuses, so
+    // on a copy.
     uint8_t copy[kMaxPacket];
     std::memcpy(copy, packet, n);
     size_t size = n;
@@ -115,7 +119,8 @@ void Stream::on_raw(const uint8_t* packet, size_t n, const Address& from, uint64
 
 void Stream::on_rtp(uint8_t* packet, size_t n, const Address& from, uint64_t now_us) {
   StreamCounters& c = *counters_;
-  if (takes_raw_ && n > 0 && (packet[0] < 4 || (packet[0] >= 20 && packet[0] < 64))) return on_raw(packet, n, from, now_us);
+  if (takes_raw_ && n > 0 && (packet[0] < 4 || (packet[0] >= 20 && packet[0] < 64)))
+    return on_raw(packet, n, from, now_us);
   if (config_.rtcp_mux && looks_like_rtcp(packet, n)) return on_rtcp(packet, n, from, now_us, true);
   if (latched_.known() && !(from == latched_)) {
     ++c.strangers;
@@ -198,8 +203,12 @@ void Stream::on_audio(uint8_t* packet, const RtpView& v, const PayloadFacts& fac
   uint8_t* payload = packet + v.header;
   const bool noise = facts.kind == PayloadKind::comfort_noise;
   if (!noise)
-    for (auto& r : record_received_) r.recording->packet_audio(r.track, v.ssrc, v.seq, v.ts, facts.clock_rate, facts.codec, payload, v.payload, now_us);
-  const bool relays = peer_ && peer_->config_.sends && (noise ? !transcoding_ && peer_->config_.comfort_noise_pt >= 0 : relayable(facts, peer_->config_.send));
+    for (auto& r : record_received_)
+      r.recording->packet_audio(r.track, v.ssrc, v.seq, v.ts, facts.clock_rate, facts.codec, payload, v.payload,
+                                now_us);
+  const bool relays =
+      peer_ && peer_->config_.sends &&
+      (noise ? !transcoding_ && peer_->config_.comfort_noise_pt >= 0 : relayable(facts, peer_->config_.send));
   if (!noise) transcoding_ = !relays;
   if (decode_ && (!relays || detector_ || conference_ || !taps_.empty()))
     decode_->insert(v.seq, v.ts, facts.codec, noise, payload, v.payload, now_us);

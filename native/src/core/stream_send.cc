@@ -22,7 +22,8 @@ void Stream::splice(Source source, uint64_t now_us) {
   made_ts_ = present_ts(now_us);
 }
 
-void Stream::emit(uint8_t* packet, size_t payload, uint8_t pt, bool marker, uint16_t seq, uint32_t ts, uint64_t now_us) {
+void Stream::emit(uint8_t* packet, size_t payload, uint8_t pt, bool marker, uint16_t seq, uint32_t ts,
+                  uint64_t now_us) {
   StreamCounters& c = *counters_;
   write_rtp_header(packet, pt, marker || marker_next_, seq, ts, ssrc_);
   marker_next_ = false;
@@ -36,7 +37,8 @@ void Stream::emit(uint8_t* packet, size_t payload, uint8_t pt, bool marker, uint
   size_t n = kRtpHeader + payload;
   if (pt == config_.send.payload_type) {
     for (auto& r : record_sent_)
-      r.recording->packet_audio(r.track, ssrc_, seq, ts, config_.send.clock_rate, config_.send.codec, packet + kRtpHeader, payload, now_us);
+      r.recording->packet_audio(r.track, ssrc_, seq, ts, config_.send.clock_rate, config_.send.codec,
+                                packet + kRtpHeader, payload, now_us);
     if (wants_sent_pcm()) {
       if (!sent_decoder_ || sent_codec_ != config_.send.codec) {
         const Codec* codec = find_codec(config_.send.codec);
@@ -44,7 +46,9 @@ void Stream::emit(uint8_t* packet, size_t payload, uint8_t pt, bool marker, uint
         sent_decoder_ = codec && codec->available() ? codec->decoder(codec->id == CodecId::opus ? 16000 : 0) : nullptr;
       }
       int16_t pcm[kMaxFrameSamples];
-      const int samples = sent_decoder_ ? sent_decoder_->decode(packet + kRtpHeader, static_cast<int>(payload), pcm, kMaxFrameSamples) : 0;
+      const int samples =
+          sent_decoder_ ? sent_decoder_->decode(packet + kRtpHeader, static_cast<int>(payload), pcm, kMaxFrameSamples)
+                        : 0;
       const int block = sent_decoder_ ? sent_decoder_->sample_rate() / 100 : 1;
       if (samples > 0) give_taps(true, pcm, samples / block * block, sent_decoder_->sample_rate());
     }
@@ -141,7 +145,8 @@ void Stream::relay_event(const RtpView& v, const TelephoneEvent& in, const Paylo
     event_out_ts_ = present_ts(now_us);
   }
   TelephoneEvent e = in;
-  e.duration = static_cast<uint16_t>(std::min<uint64_t>(0xffff, uint64_t{in.duration} * config_.event.clock_rate / std::max(1u, facts.clock_rate)));
+  e.duration = static_cast<uint16_t>(
+      std::min<uint64_t>(0xffff, uint64_t{in.duration} * config_.event.clock_rate / std::max(1u, facts.clock_rate)));
   uint8_t packet[kRtpHeader + 4 + kTailRoom];
   write_telephone_event(packet + kRtpHeader, e);
   emit(packet, 4, config_.event.payload_type, fresh, next_seq_++, event_out_ts_, now_us);
@@ -154,7 +159,8 @@ bool Stream::use_encoder() {
   const Codec* codec = find_codec(config_.send.codec);
   if (!codec || !codec->available()) return false;
   encoder_codec_ = codec->id;
-  encoder_options_ = {rate, config_.ptime_ms, config_.bitrate, context_.opus_complexity, config_.fec, config_.dtx, config_.annexb};
+  encoder_options_ = {rate,        config_.ptime_ms, config_.bitrate, context_.opus_complexity,
+                      config_.fec, config_.dtx,      config_.annexb};
   encoder_ = codec->encoder(encoder_options_);
   outgoing_.clear();
   outgoing_.reserve(static_cast<size_t>(encoder_->sample_rate() / 1000 * 80));
@@ -181,7 +187,9 @@ void Stream::packetise(const int16_t* pcm, int samples, uint64_t now_us) {
   }
   outgoing_.insert(outgoing_.end(), pcm, pcm + samples);
   // Opus has frames of 10, 20, 40 and 60 ms; the two lengths in between are sent as the next shorter one.
-  const int ptime = config_.send.codec == CodecId::opus && (config_.ptime_ms == 30 || config_.ptime_ms == 50) ? config_.ptime_ms - 10 : config_.ptime_ms;
+  const int ptime = config_.send.codec == CodecId::opus && (config_.ptime_ms == 30 || config_.ptime_ms == 50)
+                        ? config_.ptime_ms - 10
+                        : config_.ptime_ms;
   const auto frame = static_cast<size_t>(encoder_->sample_rate() / 1000 * ptime);
   const uint32_t step = config_.send.clock_rate / 1000 * static_cast<uint32_t>(ptime);
   while (outgoing_.size() >= frame) {
@@ -300,7 +308,8 @@ bool Stream::keys_tick(uint64_t now_us) {
     return true;
   }
   static const double kLow[] = {941, 697, 697, 697, 770, 770, 770, 852, 852, 852, 941, 941, 697, 770, 852, 941};
-  static const double kHigh[] = {1336, 1209, 1336, 1477, 1209, 1336, 1477, 1209, 1336, 1477, 1209, 1477, 1633, 1633, 1633, 1633};
+  static const double kHigh[] = {1336, 1209, 1336, 1477, 1209, 1336, 1477, 1209,
+                                 1336, 1477, 1209, 1477, 1633, 1633, 1633, 1633};
   int16_t pcm[160];
   for (auto& sample : pcm) {
     sample = static_cast<int16_t>(6000 * std::sin(key_phase_[0]) + 7500 * std::sin(key_phase_[1]));

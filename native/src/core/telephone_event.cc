@@ -25,7 +25,9 @@ void write_telephone_event(uint8_t* p, const TelephoneEvent& e) {
   put16(p + 2, e.duration);
 }
 
-char key_of_event(uint8_t event) { return event < 16 ? kKeys[event] : 0; }
+char key_of_event(uint8_t event) {
+  return event < 16 ? kKeys[event] : 0;
+}
 
 int event_of_key(char key) {
   const char* at = std::strchr(kKeys, std::toupper(static_cast<unsigned char>(key)));

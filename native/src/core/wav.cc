@@ -23,7 +23,9 @@ static int write_all(int fd, const void* data, size_t n, uint64_t at) {
   return 0;
 }
 
-WavFile::~WavFile() { close(); }
+WavFile::~WavFile() {
+  close();
+}
 
 int WavFile::open(const std::string& path, int channels, int rate_hz) {
   fd_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0640);
@@ -75,7 +77,8 @@ int WavFile::keep(uint64_t from, uint64_t to) {
   std::vector<uint8_t> block(256 * 1024);
   if (from > 0) {
     for (uint64_t at = from * unit, end = to * unit; at < end;) {
-      const ssize_t n = pread(fd_, block.data(), std::min<uint64_t>(block.size(), end - at), static_cast<off_t>(44 + at));
+      const ssize_t n =
+          pread(fd_, block.data(), std::min<uint64_t>(block.size(), end - at), static_cast<off_t>(44 + at));
       if (n <= 0) return n < 0 ? errno : EIO;
       if (const int error = write_all(fd_, block.data(), static_cast<size_t>(n), 44 + at - from * unit)) return error;
       at += static_cast<uint64_t>(n);

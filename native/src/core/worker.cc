@@ -15,11 +15,13 @@ namespace media {
 
 /** A stream with its sockets. */
 struct Worker::Leg final : Wire {
-  Leg(PortPair pair, const Address& bind, int epoll) : sockets(pair), own(bind), epoll_fd(epoll) { own.port = pair.rtp_port; }
+  Leg(PortPair pair, const Address& bind, int epoll) : sockets(pair), own(bind), epoll_fd(epoll) {
+    own.port = pair.rtp_port;
+  }
   ~Leg() override { dissolve(); }
 
-  /** Sends and receives cost a tenth less on a connected socket. Strangers are then met by a second socket on the same port, so
-      that they are still counted, and get no ICMP error that would tell them that somebody is here. */
+  /** Sends and receives cost a tenth less on a connected socket. Strangers are then met by a second socket on the same
+     port, so that they are still counted, and get no ICMP error that would tell them that somebody is here. */
   void settled(const Address& peer) override {
     dissolve();
     if (!peer.known()) return;
@@ -34,7 +36,8 @@ struct Worker::Leg final : Wire {
     if (own.family == 6) setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof one);
     sockaddr_in6 to;
     const socklen_t to_size = peer.to(to);
-    // Connected before the guard is there: otherwise a packet of the peer could go to the guard and overtake those that wait here.
+    // Connected before the guard is there: otherwise a packet of the peer could go to the guard and overtake those that
+    // wait here.
     const bool joined = ::connect(sockets.rtp_fd, reinterpret_cast<sockaddr*>(&to), to_size) == 0;
     const bool bound = joined && ::bind(fd, reinterpret_cast<sockaddr*>(&sa), n) == 0;
     setsockopt(sockets.rtp_fd, SOL_SOCKET, SO_REUSEADDR, &zero, sizeof zero);
@@ -78,10 +81,14 @@ struct Worker::Leg final : Wire {
     return errno == ECONNREFUSED && ::sendto(fd, p, n, MSG_DONTWAIT, reinterpret_cast<const sockaddr*>(&sa), size) >= 0;
   }
   bool send_rtp(const uint8_t* p, size_t n, const Address& to) override {
-    if (guard_fd >= 0 && to == connected) return ::send(sockets.rtp_fd, p, n, MSG_DONTWAIT) >= 0 || (errno == ECONNREFUSED && ::send(sockets.rtp_fd, p, n, MSG_DONTWAIT) >= 0);
+    if (guard_fd >= 0 && to == connected)
+      return ::send(sockets.rtp_fd, p, n, MSG_DONTWAIT) >= 0 ||
+             (errno == ECONNREFUSED && ::send(sockets.rtp_fd, p, n, MSG_DONTWAIT) >= 0);
     return send(sockets.rtp_fd, p, n, to, rtp_to, rtp_sa, rtp_size);
   }
-  bool send_rtcp(const uint8_t* p, size_t n, const Address& to) override { return send(sockets.rtcp_fd, p, n, to, rtcp_to, rtcp_sa, rtcp_size); }
+  bool send_rtcp(const uint8_t* p, size_t n, const Address& to) override {
+    return send(sockets.rtcp_fd, p, n, to, rtcp_to, rtcp_sa, rtcp_size);
+  }
 
   PortPair sockets;
   Address own, connected;
@@ -96,7 +103,8 @@ struct Worker::Leg final : Wire {
   std::unique_ptr<Stream> stream;
 };
 
-Worker::Worker(int index, WorkerOptions options, EventQueue& events, Recorder& recorder, const std::vector<Network>& denied, PortPool& ports)
+Worker::Worker(int index, WorkerOptions options, EventQueue& events, Recorder& recorder,
+               const std::vector<Network>& denied, PortPool& ports)
     : index_(index),
       options_(options),
       ports_(ports),
@@ -137,9 +145,11 @@ double Worker::cpu_seconds() const {
   return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) / 1e9;
 }
 
-void Worker::open(uint32_t id, Policy policy, PortPair sockets, std::shared_ptr<StreamCounters> counters, std::string cname, uint64_t now_us) {
+void Worker::open(uint32_t id, Policy policy, PortPair sockets, std::shared_ptr<StreamCounters> counters,
+                  std::string cname, uint64_t now_us) {
   auto leg = std::make_unique<Leg>(sockets, ports_.bind_address(), epoll_fd_);
-  leg->stream = std::make_unique<Stream>(id, std::move(policy), context_, *leg, std::move(counters), std::move(cname), now_us);
+  leg->stream =
+      std::make_unique<Stream>(id, std::move(policy), context_, *leg, std::move(counters), std::move(cname), now_us);
   epoll_event e{};
   e.events = EPOLLIN;
   e.data.ptr = &leg->rtp;
@@ -185,7 +195,9 @@ void Worker::open_conference(uint32_t id, int rate_hz) {
   mixers_[id] = std::move(mixer);
 }
 
-void Worker::close_conference(uint32_t id) { mixers_.erase(id); }
+void Worker::close_conference(uint32_t id) {
+  mixers_.erase(id);
+}
 
 Conference* Worker::find_conference(uint32_t id) {
   const auto at = mixers_.find(id);
@@ -196,7 +208,9 @@ void Worker::read(Socket& s, uint64_t now_us) {
   uint8_t* packet = buffer_ + kHeadRoom;
   sockaddr_in6 from;
   socklen_t size = sizeof from;
-  const int fd = s.which == Which::rtp ? s.leg->sockets.rtp_fd : s.which == Which::rtcp ? s.leg->sockets.rtcp_fd : s.leg->guard_fd;
+  const int fd = s.which == Which::rtp    ? s.leg->sockets.rtp_fd
+                 : s.which == Which::rtcp ? s.leg->sockets.rtcp_fd
+                                          : s.leg->guard_fd;
   const ssize_t n = ::recvfrom(fd, packet, 2048, MSG_DONTWAIT, reinterpret_cast<sockaddr*>(&from), &size);
   if (n < 0) return;
   Leg& leg = *s.leg;
@@ -233,7 +247,8 @@ void Worker::run() {
     }
     int n = epoll_wait(epoll_fd_, ready, 512, commands_.empty() ? wheel_.wait_ms(now, 1000) : 0);
     if (!commands_.empty()) {
-      // What was asked before a packet came holds for that packet. A command may close sockets, so what is ready is asked anew.
+      // What was asked before a packet came holds for that packet. A command may close sockets, so what is ready is
+      // asked anew.
       commands_.run_all();
       if (stopping_) return;
       n = epoll_wait(epoll_fd_, ready, 512, 0);

@@ -21,7 +21,8 @@ struct WorkerOptions {
 
 class Worker {
  public:
-  Worker(int index, WorkerOptions options, EventQueue& events, Recorder& recorder, const std::vector<Network>& denied, PortPool& ports);
+  Worker(int index, WorkerOptions options, EventQueue& events, Recorder& recorder, const std::vector<Network>& denied,
+         PortPool& ports);
   ~Worker();
 
   /** Runs on the packet thread, in order. */
@@ -29,7 +30,8 @@ class Worker {
   void stop();
 
   // On the packet thread only.
-  void open(uint32_t id, Policy policy, PortPair sockets, std::shared_ptr<StreamCounters> counters, std::string cname, uint64_t now_us);
+  void open(uint32_t id, Policy policy, PortPair sockets, std::shared_ptr<StreamCounters> counters, std::string cname,
+            uint64_t now_us);
   void close(uint32_t id, uint64_t now_us);
   Stream* find(uint32_t id);
   void open_conference(uint32_t id, int rate_hz);

@@ -15,14 +15,22 @@ using media::Address;
 using media::Event;
 using media::EventType;
 
-std::string text(const Napi::Object& o, const char* key) { return o.Get(key).ToString().Utf8Value(); }
+std::string text(const Napi::Object& o, const char* key) {
+  return o.Get(key).ToString().Utf8Value();
+}
 double number(const Napi::Object& o, const char* key, double otherwise = 0) {
   const Napi::Value v = o.Get(key);
   return v.IsNumber() ? v.ToNumber().DoubleValue() : otherwise;
 }
-bool flag(const Napi::Object& o, const char* key) { return o.Get(key).ToBoolean(); }
-uint32_t id_of(const Napi::CallbackInfo& info, size_t at = 0) { return info[at].ToNumber().Uint32Value(); }
-bool present(const Napi::Value& v) { return !v.IsNull() && !v.IsUndefined(); }
+bool flag(const Napi::Object& o, const char* key) {
+  return o.Get(key).ToBoolean();
+}
+uint32_t id_of(const Napi::CallbackInfo& info, size_t at = 0) {
+  return info[at].ToNumber().Uint32Value();
+}
+bool present(const Napi::Value& v) {
+  return !v.IsNull() && !v.IsUndefined();
+}
 
 std::vector<media::Network> networks(const Napi::Value& v) {
   std::vector<media::Network> out;
@@ -340,7 +348,9 @@ class EngineSkin : public Napi::ObjectWrap<EngineSkin> {
     return *engine_;
   }
 
-  Napi::Value open_session(const Napi::CallbackInfo& i) { return Napi::Number::New(i.Env(), core(i.Env()).open_session()); }
+  Napi::Value open_session(const Napi::CallbackInfo& i) {
+    return Napi::Number::New(i.Env(), core(i.Env()).open_session());
+  }
   void close_session(const Napi::CallbackInfo& i) {
     if (!closed_) engine_->close_session(id_of(i));
   }
@@ -377,7 +387,8 @@ class EngineSkin : public Napi::ObjectWrap<EngineSkin> {
     });
   }
   void stop_play(const Napi::CallbackInfo& i) {
-    core(i.Env()).with(id_of(i), [id = i[1].ToString().Utf8Value()](media::Stream& s, uint64_t now) { s.stop_play(id, now); });
+    core(i.Env()).with(id_of(i),
+                       [id = i[1].ToString().Utf8Value()](media::Stream& s, uint64_t now) { s.stop_play(id, now); });
   }
   Napi::Value feed(const Napi::CallbackInfo& i) {
     auto pcm = samples(i[1]);
@@ -386,13 +397,15 @@ class EngineSkin : public Napi::ObjectWrap<EngineSkin> {
     return Napi::Number::New(i.Env(), static_cast<double>(pcm->size()));
   }
   void feed_mark(const Napi::CallbackInfo& i) {
-    core(i.Env()).with(id_of(i), [name = i[1].ToString().Utf8Value()](media::Stream& s, uint64_t now) { s.feed_mark(name, now); });
+    core(i.Env()).with(
+        id_of(i), [name = i[1].ToString().Utf8Value()](media::Stream& s, uint64_t now) { s.feed_mark(name, now); });
   }
   void feed_clear(const Napi::CallbackInfo& i) {
     core(i.Env()).with(id_of(i), [](media::Stream& s, uint64_t) { s.feed_clear(); });
   }
   void send_keys(const Napi::CallbackInfo& i) {
-    media::KeySender::Request r{i[1].ToString().Utf8Value(), i[2].ToString().Utf8Value(), i[3].ToNumber().Uint32Value(), i[4].ToNumber().Uint32Value()};
+    media::KeySender::Request r{i[1].ToString().Utf8Value(), i[2].ToString().Utf8Value(), i[3].ToNumber().Uint32Value(),
+                                i[4].ToNumber().Uint32Value()};
     core(i.Env()).with(id_of(i), [r](media::Stream& s, uint64_t now) { s.send_keys(r, now); });
   }
   void detect(const Napi::CallbackInfo& i) {
@@ -402,10 +415,13 @@ class EngineSkin : public Napi::ObjectWrap<EngineSkin> {
   void tap(const Napi::CallbackInfo& i) {
     const bool sent = i[2].ToBoolean();
     const int rate = i[3].ToNumber().Int32Value(), chunk = i[4].ToNumber().Int32Value();
-    core(i.Env()).with(id_of(i), [=, id = i[1].ToString().Utf8Value()](media::Stream& s, uint64_t now) { s.tap(id, sent, rate, chunk, now); });
+    core(i.Env()).with(id_of(i), [=, id = i[1].ToString().Utf8Value()](media::Stream& s, uint64_t now) {
+      s.tap(id, sent, rate, chunk, now);
+    });
   }
   void untap(const Napi::CallbackInfo& i) {
-    core(i.Env()).with(id_of(i), [id = i[1].ToString().Utf8Value()](media::Stream& s, uint64_t now) { s.untap(id, now); });
+    core(i.Env()).with(id_of(i),
+                       [id = i[1].ToString().Utf8Value()](media::Stream& s, uint64_t now) { s.untap(id, now); });
   }
   void record(const Napi::CallbackInfo& i) {
     const auto o = i[0].As<Napi::Object>();
@@ -424,19 +440,25 @@ class EngineSkin : public Napi::ObjectWrap<EngineSkin> {
     core(i.Env()).record(std::move(r));
   }
   void stop_record(const Napi::CallbackInfo& i) { core(i.Env()).stop_record(i[0].ToString().Utf8Value()); }
-  void pause_record(const Napi::CallbackInfo& i) { core(i.Env()).pause_record(i[0].ToString().Utf8Value(), i[1].ToBoolean()); }
+  void pause_record(const Napi::CallbackInfo& i) {
+    core(i.Env()).pause_record(i[0].ToString().Utf8Value(), i[1].ToBoolean());
+  }
   Napi::Value open_conference(const Napi::CallbackInfo& i) {
     return Napi::Number::New(i.Env(), core(i.Env()).open_conference(i[0].ToNumber().Int32Value()));
   }
   void close_conference(const Napi::CallbackInfo& i) {
     if (!closed_) engine_->close_conference(id_of(i));
   }
-  void join(const Napi::CallbackInfo& i) { core(i.Env()).join(id_of(i), id_of(i, 1), i[2].ToBoolean(), i[3].ToBoolean()); }
+  void join(const Napi::CallbackInfo& i) {
+    core(i.Env()).join(id_of(i), id_of(i, 1), i[2].ToBoolean(), i[3].ToBoolean());
+  }
   void leave(const Napi::CallbackInfo& i) {
     if (!closed_) engine_->leave(id_of(i));
   }
   void send_rtcp(const Napi::CallbackInfo& i) {
-    core(i.Env()).with(id_of(i), [packet = bytes(i[1])](media::Stream& s, uint64_t) { s.send_rtcp_packet(packet.data(), packet.size()); });
+    core(i.Env()).with(id_of(i), [packet = bytes(i[1])](media::Stream& s, uint64_t) {
+      s.send_rtcp_packet(packet.data(), packet.size());
+    });
   }
 
   void take_raw(const Napi::CallbackInfo& i) {
@@ -446,7 +468,9 @@ class EngineSkin : public Napi::ObjectWrap<EngineSkin> {
   void send_raw(const Napi::CallbackInfo& i) {
     Address to;
     Address::parse(i[2].ToString().Utf8Value(), static_cast<uint16_t>(id_of(i, 3)), to);
-    core(i.Env()).with(id_of(i), [packet = bytes(i[1]), to](media::Stream& s, uint64_t) { s.send_raw(packet.data(), packet.size(), to); });
+    core(i.Env()).with(id_of(i), [packet = bytes(i[1]), to](media::Stream& s, uint64_t) {
+      s.send_raw(packet.data(), packet.size(), to);
+    });
   }
 
   Napi::Value stream_stats(const Napi::CallbackInfo& i) {
@@ -557,7 +581,8 @@ Napi::Value features(const Napi::CallbackInfo& i) {
 
 Napi::Value resample(const Napi::CallbackInfo& i) {
   const auto in = i[0].As<Napi::Int16Array>();
-  return int16s(i.Env(), media::resample_all(in.Data(), in.ElementLength(), i[1].ToNumber().DoubleValue(), i[2].ToNumber().DoubleValue()));
+  return int16s(i.Env(), media::resample_all(in.Data(), in.ElementLength(), i[1].ToNumber().DoubleValue(),
+                                             i[2].ToNumber().DoubleValue()));
 }
 
 const media::Codec& codec_named(const Napi::CallbackInfo& i) {
