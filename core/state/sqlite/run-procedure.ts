@@ -1,25 +1,23 @@
 import type { Database, Statement } from 'better-sqlite3'
 import { PROCEDURES } from '../admission/procedures.ts'
-import type { Row } from '../admission/steps.ts'
+import type { Query, Row } from '../admission/steps.ts'
 
-/** Runs a procedure to its end on this thread, in a transaction: nobody else writes between its statements. */
-export function runProcedure(
-  database: Database,
-  prepared: (sql: string) => Statement,
-  name: string,
-  input: unknown,
-): unknown {
-  const procedure = Object.hasOwn(PROCEDURES, name) ? PROCEDURES[name] : undefined
-  if (!procedure) throw new Error(`there is no procedure ${name}`)
-  // Within a transaction of the caller this is a savepoint, so that a failure leaves nothing half-written.
-  return database
-    .transaction(() =>
-      procedure((sql, ...parameters) => {
-        const statement = prepared(sql)
-        if (statement.reader) return statement.all(...parameters) as Row[]
-        statement.run(...parameters)
-        return []
-      }, input as never),
-    )
-    .immediate()
+/**
+ * Runs procedures to their end on this thread, each in a transaction: nobody else writes between its statements. Within a
+ * transaction of the caller it is a savepoint, so that a failure leaves nothing half-written.
+ */
+export function procedureRunner(database: Database, prepared: (sql: string) => Statement) {
+  const query: Query = (sql, ...parameters) => {
+    const statement = prepared(sql)
+    if (statement.reader) return statement.all(...parameters) as Row[]
+    statement.run(...parameters)
+    return []
+  }
+  // Made once: making the wrapper costs as much as some of the statements in it.
+  const { immediate } = database.transaction((name: string, input: unknown): unknown => {
+    const procedure = Object.hasOwn(PROCEDURES, name) ? PROCEDURES[name] : undefined
+    if (!procedure) throw new Error(`there is no procedure ${name}`)
+    return procedure(query, input as never)
+  })
+  return immediate
 }

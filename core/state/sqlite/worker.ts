@@ -1,7 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import Database from 'better-sqlite3'
 import { PROCEDURE_PREFIX, type WorkerReply, type WorkerRequest, type WorkerSettings } from './protocol.ts'
-import { runProcedure } from './run-procedure.ts'
+import { procedureRunner } from './run-procedure.ts'
 
 /**
  * The thread that owns the SQLite connection. SQLite blocks while another process writes or the disk is slow; here that
@@ -31,12 +31,14 @@ function prepared(sql: string): Database.Statement {
   return statement
 }
 
+const runProcedure = procedureRunner(database, prepared)
+
 function answer(request: WorkerRequest): WorkerReply {
   try {
     if (request.sql.startsWith(PROCEDURE_PREFIX)) {
       const name = request.sql.slice(PROCEDURE_PREFIX.length)
       // As text: a nested value is written and read in half the time that cloning it for the other thread would take.
-      const result = JSON.stringify(runProcedure(database, prepared, name, request.parameters[0]) ?? null)
+      const result = JSON.stringify(runProcedure(name, request.parameters[0]) ?? null)
       return { id: request.id, rows: [{ result }] }
     }
     const statement = prepared(request.sql)
