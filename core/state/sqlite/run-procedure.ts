@@ -3,8 +3,8 @@ import { PROCEDURES } from '../admission/procedures.ts'
 import type { Query, Row } from '../admission/steps.ts'
 
 /**
- * Runs procedures to their end on this thread, each in a transaction: nobody else writes between its statements. Within a
- * transaction of the caller it is a savepoint, so that a failure leaves nothing half-written.
+ * Runs procedures to their end on this thread, each in a transaction: nobody else writes between its statements.
+ * Within a transaction of the caller it is a savepoint, so that a failure leaves nothing half-written.
  */
 export function procedureRunner(database: Database, prepared: (sql: string) => Statement) {
   const query: Query = (sql, ...parameters) => {
