@@ -20,6 +20,7 @@ const bad_keys = {
   'rotated out': await w.newKey({ retires_at: past }),
 }
 const foreign = await foreignKey(w)
+const confined = await w.newKey({ subaccount_id: 'sub_of_somebody_else' })
 let checks = 0
 
 t.test('every route has a recipe and every recipe a route', async t => {
@@ -61,6 +62,7 @@ for (const route of V1_ROUTES)
         const key = await w.newKey({ role })
         await refused(ask(good, { key }), 403, 'role_forbidden', `a key of role ${role}`)
       }
+    await restricted(t, route, good, ask)
     if (loads(route)) await refused(ask(good, { key: foreign }), 404, 'not_found', "another tenant's key")
     if (loads(route)) {
       const params = Object.fromEntries(Object.keys(good.params ?? {}).map(name => [name, 'nothing']))
@@ -142,6 +144,24 @@ function headersOf(route: Route, made: Made): Record<string, string> {
 function unserved(route: Route): string {
   const has = new Set(V1_ROUTES.filter(other => other.path === route.path).map(other => other.method))
   return (['put', 'patch', 'delete', 'post'] as const).find(method => !has.has(method))?.toUpperCase() ?? 'OPTIONS'
+}
+
+/** A key that is restricted to another subaccount finds nothing of the project, or may not look. */
+async function restricted(
+  t: Pick<Tap, 'equal' | 'ok'>,
+  route: Route,
+  good: Made,
+  ask: (made: Made, change?: Request) => Promise<Answer>,
+): Promise<void> {
+  const answer = await ask(good, { key: confined })
+  checks += 1
+  const owned = /\{(trunk|subaccount)_id\}/.test(route.path)
+  if (owned) t.equal(answer.status, 404, 'a trunk or subaccount of the project is not there for a restricted key')
+  else if (route.restricted_keys !== true)
+    t.ok([403, 404].includes(answer.status), `a restricted key does not reach the project: ${answer.status}`)
+  else if (route.path === '/trunks' && route.method === 'get') t.equal(answer.body.data.length, 0, 'it sees no trunk')
+  else if (/^\/(subaccounts|calls|live-calls)$/.test(route.path)) t.equal(answer.body.data.length, 0, 'it sees nothing')
+  else if (route.path.includes('{')) t.equal(answer.status, 404, 'what belongs to no trunk of it is not there')
 }
 
 async function bodies(
