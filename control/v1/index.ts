@@ -1,8 +1,11 @@
 import { admission } from './admission.ts'
 import { audit } from './audit.ts'
+import { explainedCalls } from './call-explained.ts'
 import { calls } from './calls.ts'
 import { digestCredentials } from './digest-credentials.ts'
 import { ipCredentials } from './ip-credentials.ts'
+import { liveCalls } from './live-calls.ts'
+import { markup } from './markup.ts'
 import { numberBlocks } from './number-blocks.ts'
 import { numbers } from './numbers.ts'
 import { organization } from './organization.ts'
@@ -38,6 +41,9 @@ export const V1_ROUTES = [
   ...rates,
   ...admission,
   ...calls,
+  ...explainedCalls,
+  ...liveCalls,
+  ...markup,
   ...audit,
   ...webhookEndpoints,
   ...platform,

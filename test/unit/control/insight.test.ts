@@ -1,8 +1,20 @@
 import t from 'tap'
+import { seriesOf } from '../../../control/v1/call-words.ts'
 import { ending } from '../../../core/domain/calls/endings.ts'
 import { iso } from '../../../core/runtime/clock.ts'
 import { newId } from '../../../core/runtime/ids.ts'
-import { callAnswered, finishCall, insertCall, type NewCall } from '../../../core/state/running-calls.ts'
+import { addCallEvent } from '../../../core/state/call-events.ts'
+import { recordExchange } from '../../../core/state/calls.ts'
+import { insertMessages } from '../../../core/state/ladder.ts'
+import { addMediaQuality } from '../../../core/state/media-quality.ts'
+import {
+  callAnswered,
+  finishCall,
+  insertAttempt,
+  insertCall,
+  type NewCall,
+  updateAttempt,
+} from '../../../core/state/running-calls.ts'
 import { forgetOldSteps } from '../../../core/state/trunk-steps.ts'
 import { type ControlPlane, controlPlane, freshKey, openSandbox } from '../../support/control-plane.ts'
 
@@ -204,4 +216,130 @@ t.test('call history is filtered and paged, and a call that nobody has begun to 
   t.equal((await w.ask('POST', `/v1/live-calls/${sids[0]}/hang-up`)).body.code, 'call_not_live')
   t.equal((await w.ask('GET', '/v1/live-calls')).body.data.length, 4)
   t.match((await w.ask('GET', `/v1/calls/${sids[0]}`)).body, { status: 'canceled', attempts: [] })
+})
+
+t.test('a call is explained: its messages, its decision in words, its media, its record', async t => {
+  const w = await controlPlane(t)
+  const trunk_id = await trunkOf(w, 'Explained')
+  const decision_trace = JSON.stringify({
+    admitted: true,
+    max_duration_seconds: 3600,
+    checks: [{ check: 'concurrency', result: 'passed', limit: 10, used: 1, sentence: 'trunk "Explained" has room.' }],
+    revisions: { trunk: 1 },
+  })
+  const leg = { packets_received: 500, packets_lost: 0, jitter_ms: 2, mos: 4.4 }
+  const sid = await ranCall(w, {
+    call: { trunk_id, sip_call_id: 'a@test', decision_trace },
+    seconds: 20,
+    pdd_ms: 700,
+    media: { a: leg, b: leg, mode: 'relay' },
+  })
+  const at = iso(Date.now())
+  const attempt = await w.state.transaction(trx =>
+    insertAttempt(trx, { call_sid: sid, sequence: 1, target: 'sip:192.0.2.1', transport: 'udp' }, Date.now() - 1000),
+  )
+  const outcome = {
+    sip_call_id: 'b@test',
+    address: '192.0.2.1:5060',
+    ended_at: at,
+    sip_code: 200,
+    result: 'answered' as const,
+  }
+  await w.state.transaction(trx => updateAttempt(trx, attempt.id, outcome))
+  const message = { at_ms: Date.now(), protocol: 'udp', local: '127.0.0.1:5060', retransmission: 0 as const }
+  const invite = (call: string) => `INVITE sip:x@test SIP/2.0\r\nCall-ID: ${call}\r\nCSeq: 1 INVITE\r\n\r\n`
+  await insertMessages(w.state.db, [
+    { ...message, sip_call_id: 'a@test', direction: 'in', remote: '198.51.100.7:5060', text: invite('a@test') },
+    { ...message, sip_call_id: 'b@test', direction: 'out', remote: '192.0.2.1:5060', text: invite('b@test') },
+    { ...message, sip_call_id: 'c@test', direction: 'in', remote: '192.0.2.9:5060', text: invite('c@test') },
+  ])
+  for (let at = 0; at < 3; at += 1)
+    for (const leg_id of ['a', 'b'])
+      await addMediaQuality(
+        w.state.db,
+        { call_sid: sid, leg_id, stats: { mos: 4 + at / 10 } },
+        Date.now() + at * 10_000,
+      )
+  const warning = { call_sid: sid, kind: 'warning' as const, number: 13_520, detail: { message: 'text too long' } }
+  await addCallEvent(w.state.db, warning, Date.now())
+  const exchange = {
+    call_sid: sid,
+    method: 'POST' as const,
+    url: 'https://app.example.com/',
+    parameters: { Digits: '7' },
+  }
+  await recordExchange(w.state.db, { ...exchange, reply: { ok: true, status: 200, duration_ms: 12 } }, Date.now())
+
+  const read = async (path: string) => (await w.ask('GET', `/v1/calls/${sid}${path}`)).body
+  const call = await read('')
+  t.match(call, {
+    id: sid,
+    status: 'completed',
+    attempts: [{ sequence: 1, address: '192.0.2.1:5060', result: 'answered', sip_call_id: 'b@test' }],
+    record: { duration_seconds: 20, pdd_ms: 700, media: { mode: 'relay' } },
+    events: [
+      { kind: 'warning', number: 13_520 },
+      { kind: 'http', detail: { request: { method: 'POST', parameters: { digits: '7' } } } },
+    ],
+    recordings: [],
+  })
+  const key = await w.newKey({ role: 'org:billing' })
+  const seen = await w.ask('GET', `/v1/calls/${sid}`, { key })
+  t.same([seen.status, seen.body.events.length], [200, 1], 'without call_diagnostics:read no exchange is shown')
+  const ladder = await read('/ladder')
+  t.equal(ladder.messages.length, 2, 'of both legs and of no other call')
+  t.match(ladder.text, /INVITE -+>.*\n.*<-+ INVITE/)
+  const decision = await read('/decision')
+  t.match(decision, { decision: { admitted: true, revisions: { trunk: 1 } }, attempts: [{ sequence: 1 }], price: null })
+  t.match(decision.words, [
+    'Admitted, for at most 3600 s.',
+    'Check concurrency passed: trunk "Explained" has room.',
+    /^Attempt 1: sip:192\.0\.2\.1 over udp at 192\.0\.2\.1:5060: answered with 200 after \d+ ms\.$/,
+    'Ended as completed by the caller side, SIP 200.',
+  ])
+  const media = await read('/media')
+  t.same(
+    media.legs.map((leg: { leg_id: string; samples: { stats: { mos: number } }[] }) => [
+      leg.leg_id,
+      ...leg.samples.map(sample => sample.stats.mos),
+    ]),
+    [
+      ['a', 4, 4.1, 4.2],
+      ['b', 4, 4.1, 4.2],
+    ],
+  )
+  const rows = Array.from({ length: 2000 }, (_, at) => ({ leg_id: 'a', at: String(at), stats: '{}' }))
+  const [thin] = seriesOf(rows)
+  t.same([thin?.samples.length, thin?.samples[0]?.at, thin?.samples.at(-1)?.at], [720, '0', '1999'])
+
+  const stranger = await w.ask('GET', '/v1/calls/CA00000000000000000000000000000000')
+  t.match([stranger.status, stranger.body.code], [404, 'not_found'])
+  const restricted = await w.newKey({ subaccount_id: 'sub_other' })
+  for (const path of ['', '/ladder', '/decision', '/media']) {
+    const hidden = await w.ask('GET', `/v1/calls/${sid}${path}`, { key: restricted })
+    t.match([hidden.status, hidden.body.code], [404, 'not_found'], `${path} is not there for another subaccount's key`)
+  }
+  const ids = async (query: string) =>
+    (await w.ask('GET', `/v1/calls?${query}`)).body.data.map((call: { id: string }) => call.id)
+  t.same(await ids(`trunk_id=${trunk_id}&status=completed&from=2342010000001&to=%2B2348030000001`), [sid])
+  t.same(await ids('to=2342010000001'), [])
+  t.same(await ids(`since=${encodeURIComponent(iso(Date.now() - HOUR_MS))}`), [sid])
+  t.same(await ids(`before=${encodeURIComponent(iso(Date.now() - HOUR_MS))}`), [])
+  for (const query of ['cursor=x', 'since=yesterday', 'status=gone', 'from=+x', 'limit=0', 'nothing=1'])
+    t.match((await w.ask('GET', `/v1/calls?${query}`)).status, 422, query)
+})
+
+t.test('a document is checked before a call runs it', async t => {
+  const w = await controlPlane(t)
+  const ask = (body: object) => w.ask('POST', '/v1/markup/check', { body })
+  t.match(await ask({ markup: '<Response><Say>Hello</Say></Response>' }), {
+    status: 200,
+    body: { ok: true, advice: [] },
+  })
+  const wrong = await ask({ markup: '<Response>\n  <Sya>Hello</Sya>\n</Response>' })
+  t.match(wrong.body, { advice: [{ line: 2, rule: 'unknown_element', detail: /Sya/ }] })
+  t.match((await ask({ markup: '<Response' })).body, { ok: false, advice: [{ level: 'error', rule: 'syntax' }] })
+  t.match((await ask({ markup: 7 })).body, { code: 'validation_failed', errors: [{ pointer: '/markup' }] })
+  const long = await ask({ markup: 'x'.repeat(100_001) })
+  t.match(long.body, { code: 'validation_failed' })
 })

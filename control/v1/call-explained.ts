@@ -1,0 +1,195 @@
+import { renderLadder } from '../../core/domain/ladder/render.ts'
+import { iso } from '../../core/runtime/clock.ts'
+import { attemptsOf, cdrOf, eventsOf } from '../../core/state/call-history.ts'
+import { listCallRecordings } from '../../core/state/calls.ts'
+import { LADDER_DAYS, ladderOf } from '../../core/state/ladder.ts'
+import { mediaQualityOf } from '../../core/state/media-quality.ts'
+import { explainCall, findReservation } from '../../core/state/reservations.ts'
+import { ROLE_SCOPES } from '../http/access.ts'
+import { Count64, Flag, Instant, Int32, list, nullable, oneOf, resource, type Static, Type } from '../http/schema.ts'
+import { callFields, noCall, presentCall, seenCall } from './call-present.ts'
+import { type Decision, inWords, seriesOf } from './call-words.ts'
+import { presentRecording, Recording } from './recording-present.ts'
+import { route } from './route.ts'
+
+const Text = Type.String()
+const TextOrNull = nullable(Text)
+const InstantOrNull = nullable(Instant)
+/** What a script, a peer or the media worker said: its members depend on what it is. */
+const Facts = Type.Record(Text, Type.Unknown())
+
+const Attempt = resource('CallAttempt', {
+  sequence: Type.Integer(),
+  target: Text,
+  sip_call_id: TextOrNull,
+  address: TextOrNull,
+  transport: Text,
+  started_at: Instant,
+  provisional_at: InstantOrNull,
+  ended_at: InstantOrNull,
+  sip_code: nullable(Int32),
+  result: nullable(oneOf('answered', 'refused', 'failed', 'canceled', 'no_answer')),
+  reason: TextOrNull,
+})
+
+const CallDetail = resource('CallDetail', {
+  ...callFields,
+  attempts: list(Attempt),
+  carrier_id: TextOrNull,
+  events: list(
+    resource('CallEvent', {
+      at: Instant,
+      detail: Facts,
+      kind: oneOf('http', 'warning', 'error', 'state', 'script'),
+      number: nullable(Type.Integer()),
+    }),
+  ),
+  initiated_at: InstantOrNull,
+  price_explanation: nullable(list(Text)),
+  record: nullable(
+    resource('CallRecord', {
+      duration_seconds: Count64,
+      ended_at: Instant,
+      media: nullable(Facts),
+      pdd_ms: nullable(Count64),
+      started_at: Instant,
+    }),
+  ),
+  recordings: list(Recording),
+  ringing_at: InstantOrNull,
+  sip_call_id: TextOrNull,
+})
+
+const CallLadder = resource('CallLadder', {
+  messages: list(
+    resource('SipMessage', {
+      at: Instant,
+      direction: oneOf('in', 'out'),
+      local: Text,
+      protocol: Text,
+      remote: Text,
+      retransmission: Flag,
+      sip_call_id: Text,
+      text: Text,
+    }),
+  ),
+  retention_days: Int32,
+  text: Text,
+})
+
+const CallDecision = resource('CallDecision', {
+  attempts: list(Attempt),
+  /** The kept trace as it is: checks with limits and used values, revisions; null when nothing was to be decided. */
+  decision: nullable(Facts),
+  price: nullable(Facts),
+  words: list(Text),
+})
+
+const CallMedia = resource('CallMedia', {
+  legs: list(
+    resource('LegQuality', {
+      leg_id: Text,
+      samples: list(resource('QualitySample', { at: Instant, stats: Facts })),
+      samples_kept: Count64,
+    }),
+  ),
+  unavailable_reason: TextOrNull,
+})
+
+export const explainedCalls = [
+  route({
+    method: 'get',
+    path: '/calls/{call_id}',
+    summary: 'Read a call with its record, attempts, events, recordings and what its price is made of',
+    description:
+      'What scripts were asked and answered (events of kind `http`) is shown to keys that also have `call_diagnostics:read`.',
+    scope: 'call_history:read',
+    restricted_keys: true,
+    replies: { 200: CallDetail },
+    async run({ db, project, caller, params }) {
+      const row = await seenCall(db, project.id, caller, params.call_id)
+      if (!row) return noCall(params.call_id)
+      const record = await cdrOf(db, row.sid)
+      const diagnoses =
+        caller.scopes.has('call_diagnostics:read') && ROLE_SCOPES[caller.role].has('call_diagnostics:read')
+      const events = (await eventsOf(db, row.sid)).filter(({ kind }) => diagnoses || kind !== 'http')
+      const body: Static<typeof CallDetail> = {
+        ...presentCall(row),
+        attempts: await presentAttempts(attemptsOf(db, row.sid)),
+        carrier_id: row.carrier_id,
+        events: events.map(({ at, kind, number, detail }) => ({ at, kind, number, detail: JSON.parse(detail) })),
+        initiated_at: row.initiated_at,
+        price_explanation: await explainCall(db, row.sid),
+        record: record
+          ? {
+              duration_seconds: record.duration_seconds,
+              ended_at: record.ended_at,
+              media: record.media === null ? null : JSON.parse(record.media),
+              pdd_ms: record.pdd_ms,
+              started_at: record.started_at,
+            }
+          : null,
+        recordings: (await listCallRecordings(db, row.sid)).map(presentRecording),
+        ringing_at: row.ringing_at,
+        sip_call_id: row.sip_call_id,
+      }
+      return { status: 200, body }
+    },
+  }),
+
+  route({
+    method: 'get',
+    path: '/calls/{call_id}/ladder',
+    summary: 'The SIP messages of all legs of a call, and drawn as text',
+    description: 'Secrets are taken out before messages are kept. Messages appear within some seconds.',
+    scope: 'call_diagnostics:read',
+    restricted_keys: true,
+    replies: { 200: CallLadder },
+    async run({ db, project, caller, params }) {
+      const row = await seenCall(db, project.id, caller, params.call_id)
+      if (!row) return noCall(params.call_id)
+      const kept = (await ladderOf(db, row.sid)) ?? []
+      const messages = kept.map(({ id: _id, at_ms, ...message }) => ({ ...message, at: iso(at_ms) }))
+      return { status: 200, body: { messages, retention_days: LADDER_DAYS, text: renderLadder(kept) } }
+    },
+  }),
+
+  route({
+    method: 'get',
+    path: '/calls/{call_id}/decision',
+    summary: 'Why a call was admitted or refused, what was tried, and what it cost: check by check and in words',
+    scope: 'call_diagnostics:read',
+    restricted_keys: true,
+    replies: { 200: CallDecision },
+    async run({ db, project, caller, params }) {
+      const row = await seenCall(db, project.id, caller, params.call_id)
+      if (!row) return noCall(params.call_id)
+      const decision = row.decision_trace === null ? null : (JSON.parse(row.decision_trace) as Decision)
+      const attempts = await presentAttempts(attemptsOf(db, row.sid))
+      const reservation = await findReservation(db, row.sid)
+      const words = inWords({ call: row, decision, attempts, price: await explainCall(db, row.sid) })
+      return { status: 200, body: { attempts, decision, price: reservation ? { ...reservation } : null, words } }
+    },
+  }),
+
+  route({
+    method: 'get',
+    path: '/calls/{call_id}/media',
+    summary: 'Media quality of each leg of a call over its time',
+    description: 'A sample each ten seconds and one at the end; of a very long call evenly thinned out to 720 a leg.',
+    scope: 'call_diagnostics:read',
+    restricted_keys: true,
+    replies: { 200: CallMedia },
+    async run({ db, project, caller, params }) {
+      const row = await seenCall(db, project.id, caller, params.call_id)
+      if (!row) return noCall(params.call_id)
+      const legs = seriesOf(await mediaQualityOf(db, row.sid))
+      const unavailable_reason = legs.length > 0 ? null : 'No media of this call was measured.'
+      return { status: 200, body: { legs, unavailable_reason } }
+    },
+  }),
+]
+
+async function presentAttempts(rows: ReturnType<typeof attemptsOf>): Promise<Static<typeof Attempt>[]> {
+  return (await rows).map(({ id: _id, call_sid: _sid, ...attempt }) => attempt)
+}

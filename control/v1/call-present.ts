@@ -1,0 +1,71 @@
+import { findProjectCall, type HistoryRow } from '../../core/state/call-history.ts'
+import type { Db } from '../../core/state/index.ts'
+import { findTrunk } from '../../core/state/trunks.ts'
+import type { Caller } from '../http/caller.ts'
+import { notFound } from '../http/reply.ts'
+import { Count64, Instant, nullable, oneOf, resource, type Static, Type } from '../http/schema.ts'
+
+const Text = Type.String()
+const TextOrNull = nullable(Text)
+const InstantOrNull = nullable(Instant)
+export const Status = oneOf('queued', 'ringing', 'in-progress', 'completed', 'busy', 'no-answer', 'canceled', 'failed')
+export const Direction = oneOf('inbound', 'outbound-api', 'outbound-dial', 'outbound')
+
+/** What every form of a call tells. */
+export const callFields = {
+  id: Text,
+  account_sid: TextOrNull,
+  application_id: TextOrNull,
+  direction: Direction,
+  duration_seconds: nullable(Count64),
+  ended_at: InstantOrNull,
+  ended_by: nullable(oneOf('caller', 'called', 'platform', 'api')),
+  from: Text,
+  number_id: TextOrNull,
+  origin: oneOf('carrier', 'trunk', 'rest', 'dial', 'test'),
+  parent_call_id: TextOrNull,
+  queued_at: Instant,
+  reason: TextOrNull,
+  sip_code: nullable(Type.Integer()),
+  start_time: InstantOrNull,
+  status: Status,
+  to: Text,
+  trunk_id: TextOrNull,
+}
+
+export const CallSummary = resource('CallSummary', callFields)
+export const presentCall = (row: HistoryRow): Static<typeof CallSummary> => ({
+  id: row.sid,
+  account_sid: row.account_sid,
+  application_id: row.application_id,
+  direction: row.direction,
+  duration_seconds: row.ended_at === null ? null : row.duration_seconds,
+  ended_at: row.ended_at,
+  ended_by: row.ended_by,
+  from: row.from_number,
+  number_id: row.number_id,
+  origin: row.origin,
+  parent_call_id: row.parent_call_sid,
+  queued_at: row.queued_at,
+  reason: row.reason,
+  sip_code: row.sip_code,
+  start_time: row.answered_at,
+  status: row.status,
+  to: row.to_number,
+  trunk_id: row.trunk_id,
+})
+
+/** A call that the caller may see: within a restricted key's subaccount, those of its trunks. */
+export async function seenCall(
+  db: Db,
+  project_id: string,
+  caller: Caller,
+  sid: string,
+): Promise<HistoryRow | undefined> {
+  const row = await findProjectCall(db, project_id, sid)
+  if (!row || caller.subaccount_id === null) return row
+  const trunk = row.trunk_id === null ? undefined : await findTrunk(db, project_id, row.trunk_id)
+  return trunk?.subaccount_id === caller.subaccount_id ? row : undefined
+}
+
+export const noCall = (sid: string) => notFound(`call ${sid.slice(0, 60)}`)

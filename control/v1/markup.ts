@@ -1,0 +1,44 @@
+import { check } from '../../markup/check.ts'
+import { Flag, input, list, nullable, oneOf, optional, resource, Type } from '../http/schema.ts'
+import { route } from './route.ts'
+
+/** Larger than the largest document that a call would read: longer ones get that very fault. */
+const MAX_CHARACTERS = 100_000
+
+const Advice = resource('MarkupAdvice', {
+  column: Type.Integer(),
+  detail: Type.String(),
+  level: oneOf('error', 'warning'),
+  line: Type.Integer(),
+  number: nullable(Type.Integer(), { description: 'Of the fault as a call would note it; null for advice alone.' }),
+  rule: Type.String(),
+  suggestion: nullable(Type.String()),
+})
+
+export const markup = [
+  route({
+    method: 'post',
+    path: '/markup/check',
+    summary: 'Check a document before a call runs it',
+    description:
+      'Answers 200 whatever the document is worth: `ok` is false when there is an error in it. Nothing is fetched and nothing is kept.',
+    scope: 'service_configuration:read',
+    restricted_keys: true,
+    body: input('CheckMarkupRequest', {
+      markup: Type.String({ maxLength: MAX_CHARACTERS }),
+      url: optional(
+        Type.String({
+          format: 'uri',
+          maxLength: 2048,
+          description: 'Where it will be served from; without it, inline.',
+        }),
+      ),
+    }),
+    replies: { 200: resource('MarkupCheck', { advice: list(Advice), ok: Flag }) },
+    example: { markup: '<Response><Say>Hello</Say></Response>' },
+    async run({ body }) {
+      const { ok, advice } = check(body.markup, { url: body.url ?? null })
+      return { status: 200, body: { ok, advice: [...advice] }, change: null }
+    },
+  }),
+]

@@ -1,0 +1,41 @@
+import type { RecordingRow } from '../../core/state/calls.ts'
+import { Count64, Instant, nullable, oneOf, resource, type Static, Type } from '../http/schema.ts'
+
+const Text = Type.String()
+
+export const RecordingStatus = oneOf('in-progress', 'paused', 'stopped', 'processing', 'completed', 'absent')
+
+export const Recording = resource('Recording', {
+  audio_href: nullable(Text, { description: 'Where the audio can be read; null while there is none.' }),
+  bytes: nullable(Count64),
+  call_id: Text,
+  channels: Type.Integer(),
+  created_at: Instant,
+  duration_ms: nullable(Count64),
+  error_number: nullable(Type.Integer()),
+  expires_at: nullable(Instant),
+  id: Text,
+  sha256: nullable(Text),
+  source: Text,
+  started_at: Instant,
+  status: RecordingStatus,
+  track: oneOf('both', 'inbound', 'outbound'),
+})
+
+/** Deleted ones are not shown: there is nothing left of them. */
+export const presentRecording = (row: RecordingRow): Static<typeof Recording> => ({
+  audio_href: row.status === 'completed' ? `/v1/recordings/${row.sid}.wav` : null,
+  bytes: row.bytes,
+  call_id: row.call_sid,
+  channels: row.channels,
+  created_at: row.created_at,
+  duration_ms: row.duration_ms,
+  error_number: row.error_number,
+  expires_at: row.expires_at,
+  id: row.sid,
+  sha256: row.sha256,
+  source: row.source,
+  started_at: row.started_at,
+  status: row.status === 'deleted' ? 'absent' : row.status,
+  track: row.track,
+})
