@@ -1,4 +1,5 @@
 import t, { type Test } from 'tap'
+import { tone } from '../support/audio.ts'
 import { digestAnswer, openPhone } from '../support/phone.ts'
 import { openRtpPeer } from '../support/rtp-peer.ts'
 import {
@@ -485,6 +486,71 @@ t.test('between two legs', async t => {
     t.ok(ok)
     t.match(messages, new RegExp(`INVITE ${contact} SIP`))
     t.match(messages, new RegExp(`To: <sip:\\${own}@`), 'the number that was called is told')
+  })
+
+  t.test('a policy that records all keeps both sides of a call, caller left, once somebody has consented', async t => {
+    const rtp = { peer: await openRtpPeer({ address: PEER }), target: await openRtpPeer({ address: TARGET }) }
+    t.teardown(() => {
+      rtp.peer.close()
+      rtp.target.close()
+    })
+    const target = await waiting(t, untilBye, rtp.target.port)
+    const trunk_id = await trunk(w, [targetOf(target)])
+    const at = new Date().toISOString()
+    const { project_id } = w
+    const policy = await w.manage(
+      'POST',
+      '/outbound-policies',
+      { name: 'Recorded', recording_channels: 2, recording_mode: 'all', recording_retention_days: 30 },
+      { 'idempotency-key': 'policy' },
+    )
+    t.equal(policy.status, 201, JSON.stringify(policy.body))
+    await w.state.db
+      .insertInto('policy_attachment')
+      .values({
+        id: 'att_1',
+        policy_id: policy.body.id,
+        project_id,
+        service_type: 'trunk',
+        service_id: trunk_id,
+        note: null,
+        outbound_enabled: 1,
+        attached_at: at,
+        applied_at: at,
+      })
+      .execute()
+    await w.state.db
+      .insertInto('recording_consent')
+      .values({ project_id, accepted_at: at, accepted_by: 'x', terms_version: '1' })
+      .execute()
+    const peer = await sipp(t, {
+      steps: [caller.invite(), ...answered, pause(2000), ...hangUp(2)],
+      to: w.sip,
+      service: WORLD,
+      local_ip: PEER,
+      keys: { rtp_port: rtp.peer.port, from: w.numbers[1] ?? '' },
+    })
+    const own = await until('our answer', () => {
+      const answer = peer
+        .messages()
+        .split(/^-{5,}.*$/m)
+        .find(part => /SIP\/2\.0 200/.test(part) && /m=audio/.test(part))
+      return Number(/m=audio (\d+)/.exec(answer ?? '')?.[1]) || undefined
+    })
+    rtp.peer.sendTo(own)
+    await rtp.peer.send(tone(700, 1000))
+    t.ok((await peer.done).ok)
+    const { sid } = await lastCall(w)
+    const row = await until('the recording is complete', () =>
+      w.state.db
+        .selectFrom('recording')
+        .selectAll()
+        .where('call_sid', '=', sid)
+        .where('status', '=', 'completed')
+        .executeTakeFirst(),
+    )
+    t.match(row, { channels: 2, source: 'OutboundPolicy', track: 'both' })
+    t.ok(row.expires_at && Date.parse(row.expires_at) - Date.parse(row.started_at) === 30 * 86_400_000)
   })
 
   t.test('afterwards nothing is left', async t => {
