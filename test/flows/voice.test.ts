@@ -128,9 +128,8 @@ t.test('documents that join calls', async t => {
       '/left': '<Response><Hangup/></Response>',
       '/agent-done': '<Response><Hangup/></Response>',
     })
-    const caller = await create(QUIET, {
-      InlineMarkup: `<Response><Enqueue waitUrl="${web.url}/wait" action="${web.url}/left">support</Enqueue></Response>`,
-    })
+    const enqueue = `<Enqueue waitUrl="${web.url}/wait" action="${web.url}/left">support</Enqueue>`
+    const caller = await create(QUIET, { InlineMarkup: `<Response>${enqueue}</Response>` })
     t.match(Object.fromEntries((await web.seen('/wait')).fields), {
       QueuePosition: '1',
       CurrentQueueSize: '1',
