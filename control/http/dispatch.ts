@@ -107,7 +107,7 @@ async function handle(ctx: Context, handling: Handling): Promise<Answer | Refusa
   const request = await requestOf(ctx, route)
   if (isRefusal(request)) return request
   const prepared = await route.prepare?.({ body: request.body, services, caller })
-  const run = { ...handling, project, request, prepared }
+  const run = { ...handling, project, request, prepared, incoming: ctx.req }
   if (route.method === 'get') return answered(run, services.state.db)
   if (project && project.status !== 'active')
     return refuse('project_disabled', { name: project.name, value: project.status })
@@ -187,6 +187,7 @@ interface Run extends Handling {
   readonly project: ProjectRow | null
   readonly request: ReadRequest
   readonly prepared: unknown
+  readonly incoming: IncomingMessage
 }
 
 /**
@@ -273,6 +274,7 @@ async function answered(run: Run, db: Db): Promise<Answer | Refusal> {
     now: iso(services.clock.now()),
     request_id,
     services,
+    request: run.incoming,
     ...loaded,
   })
   if (api.check_replies && !isRefusal(answer)) checkReply(route, answer)
@@ -326,11 +328,14 @@ export function refusalOf(error: unknown, services: Services, request_id: string
 
 function send(ctx: Context, answer: Answer): void {
   ctx.status = answer.status
-  if (answer.headers) ctx.set({ ...answer.headers })
   if (answer.body === undefined) {
-    ctx.body = null
+    ctx.body = answer.stream ?? null
+    ctx.status = answer.status
+    // Last, because Koa takes type and length away with an empty body, and HEAD wants them.
+    if (answer.headers) ctx.set({ ...answer.headers })
     return
   }
+  if (answer.headers) ctx.set({ ...answer.headers })
   ctx.type = 'application/json; charset=utf-8'
   ctx.body = JSON.stringify(answer.body)
 }

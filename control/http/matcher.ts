@@ -13,10 +13,17 @@ export interface Matcher<T> {
 interface Node<T> {
   readonly literals: Map<string, Node<T>>
   parameter: { readonly name: string; readonly node: Node<T> } | null
+  /** Parameters with an ending of their own, such as `{id}.wav`, by ending; they win over the plain one. */
+  readonly endings: Map<string, { readonly name: string; readonly node: Node<T> }>
   readonly methods: Map<string, T>
 }
 
-const emptyNode = <T>(): Node<T> => ({ literals: new Map(), parameter: null, methods: new Map() })
+const emptyNode = <T>(): Node<T> => ({
+  literals: new Map(),
+  parameter: null,
+  endings: new Map(),
+  methods: new Map(),
+})
 
 export function createMatcher<T>(): Matcher<T> {
   const root = emptyNode<T>()
@@ -41,6 +48,12 @@ export function createMatcher<T>(): Matcher<T> {
 const segmentsOf = (path: string): string[] => path.split('/').slice(1)
 
 function childFor<T>(node: Node<T>, segment: string, template: string): Node<T> {
+  const [, ended, ending] = /^\{(\w+)\}(\.\w+)$/.exec(segment) ?? []
+  if (ended !== undefined && ending !== undefined) {
+    const known = node.endings.get(ending) ?? { name: ended, node: emptyNode<T>() }
+    node.endings.set(ending, known)
+    return known.node
+  }
   const name = /^\{(\w+)\}$/.exec(segment)?.[1]
   if (name === undefined) {
     const child = node.literals.get(segment) ?? emptyNode<T>()
@@ -58,6 +71,13 @@ function walk<T>(node: Node<T>, path: readonly string[], at: number, params: Rec
   const literal = node.literals.get(segment)
   const found = literal && walk(literal, path, at + 1, params)
   if (found) return found
+  for (const [ending, { name, node: child }] of node.endings) {
+    if (!segment.endsWith(ending) || segment.length === ending.length) continue
+    const beyond = walk(child, path, at + 1, params)
+    if (!beyond) continue
+    params[name] = decoded(segment.slice(0, -ending.length))
+    return beyond
+  }
   const { parameter } = node
   if (!parameter || segment === '') return null
   const beyond = walk(parameter.node, path, at + 1, params)

@@ -1,3 +1,5 @@
+import type { IncomingMessage } from 'node:http'
+import type { Readable } from 'node:stream'
 import type { Reason } from '../../core/domain/reasons/index.ts'
 import type { AuditKind, Db, ProjectTable, Trx } from '../../core/state/index.ts'
 import type { Scope } from './access.ts'
@@ -52,6 +54,8 @@ type Answers<R extends Replies, M extends Method> = {
     /** Sent as ETag. */
     readonly revision?: number
     readonly headers?: Readonly<Record<string, string>>
+    /** In place of a JSON body; `headers` say its type and length. */
+    readonly stream?: Readable
   } & (R[S] extends TSchema ? { readonly body: Static<R[S]> } : { readonly body?: undefined }) &
     (M extends 'get' ? unknown : Written)
 }[keyof R & number]
@@ -63,6 +67,8 @@ export interface RunContext {
   readonly now: string
   readonly request_id: string
   readonly services: Services
+  /** For the headers that only an audio answer looks at: ranges. */
+  readonly request: IncomingMessage
 }
 
 /** Reasons that any route may answer with; the others are declared in `refusals`. */
@@ -162,6 +168,7 @@ export interface Route {
 export interface Answer {
   readonly status: number
   readonly body?: unknown
+  readonly stream?: Readable
   readonly revision?: number
   readonly headers?: Readonly<Record<string, string>>
   readonly change?: Change | readonly Change[] | null

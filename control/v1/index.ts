@@ -13,6 +13,7 @@ import { outboundPolicies } from './outbound-policies.ts'
 import { platform } from './platform.ts'
 import { projects } from './projects.ts'
 import { rates } from './rates.ts'
+import { recordings } from './recordings.ts'
 import { subaccounts } from './subaccounts.ts'
 import { subtrunks } from './subtrunks.ts'
 import { terminationUris } from './termination-uris.ts'
@@ -43,6 +44,7 @@ export const V1_ROUTES = [
   ...calls,
   ...explainedCalls,
   ...liveCalls,
+  ...recordings,
   ...markup,
   ...audit,
   ...webhookEndpoints,

@@ -1,5 +1,6 @@
 import { newId } from '../../../core/runtime/ids.ts'
 import { type ControlPlane, freshKey, openSandbox } from '../../support/control-plane.ts'
+import { addRecording } from '../../support/recordings.ts'
 
 /** What one successful request to a route needs, made afresh at each call. */
 export interface Made {
@@ -110,6 +111,9 @@ export const RECIPES: Readonly<Record<string, Recipe>> = {
   'get /calls/{call_id}/decision': onCall,
   'get /calls/{call_id}/media': onCall,
   'get /live-calls': async () => ({}),
+  'get /recordings': async () => ({ query: 'limit=2&status=completed' }),
+  'get /recordings/{recording_id}.wav': onRecording,
+  'delete /recordings/{recording_id}': onRecording,
   'post /markup/check': async () => ({ body: { markup: `<Response><Say>${unique()}</Say></Response>` } }),
   'post /live-calls/{call_id}/hang-up': onCall,
   'get /organization': async () => ({}),
@@ -309,4 +313,9 @@ async function onCall(w: ControlPlane): Promise<Made> {
   const { body, status, text } = await w.voice('POST', '/Calls.json', form)
   if (status !== 201) throw new Error(text)
   return { params: { call_id: body.sid } }
+}
+
+async function onRecording(w: ControlPlane): Promise<Made> {
+  const { params = {} } = await onCall(w)
+  return { params: { recording_id: await addRecording(w, params['call_id'] ?? '') } }
 }

@@ -17,6 +17,7 @@ import {
 } from '../../../core/state/running-calls.ts'
 import { forgetOldSteps } from '../../../core/state/trunk-steps.ts'
 import { type ControlPlane, controlPlane, freshKey, openSandbox } from '../../support/control-plane.ts'
+import { addRecording, WAV } from '../../support/recordings.ts'
 
 const HOUR_MS = 3_600_000
 
@@ -342,4 +343,46 @@ t.test('a document is checked before a call runs it', async t => {
   t.match((await ask({ markup: 7 })).body, { code: 'validation_failed', errors: [{ pointer: '/markup' }] })
   const long = await ask({ markup: 'x'.repeat(100_001) })
   t.match(long.body, { code: 'validation_failed' })
+})
+
+t.test('recordings are listed, downloaded whole and in part, and deleted', async t => {
+  const w = await controlPlane(t)
+  const call = await ranCall(w, { seconds: 2 })
+  const sids = [await addRecording(w, call), await addRecording(w, call), await addRecording(w, call)]
+  const seen: string[] = []
+  let cursor = ''
+  do {
+    const { body } = await w.ask('GET', `/v1/recordings?limit=2&call_id=${call}${cursor}`)
+    seen.push(...body.data.map((row: { id: string }) => row.id))
+    cursor = body.next_cursor ? `&cursor=${body.next_cursor}` : ''
+  } while (cursor !== '')
+  t.same([...seen].sort(), [...sids].sort(), 'every one, once')
+  const sid = seen[0] ?? ''
+  const path = `/v1/recordings/${sid}.wav`
+  const whole = await fetch(`${w.base_url}${path}`, { headers: { Authorization: `Bearer ${w.key}` } })
+  const audio = Buffer.from(await whole.arrayBuffer())
+  t.match([whole.status, whole.headers.get('content-type')], [200, 'audio/wav'])
+  t.same(audio, WAV)
+  const part = await fetch(`${w.base_url}${path}`, {
+    headers: { Authorization: `Bearer ${w.key}`, Range: 'bytes=4-7' },
+  })
+  t.match([part.status, part.headers.get('content-range')], [206, `bytes 4-7/${WAV.length}`])
+  t.same(Buffer.from(await part.arrayBuffer()), WAV.subarray(4, 8))
+  const beyond = await w.ask('GET', path, { headers: { Range: 'bytes=99999-' } })
+  t.equal(beyond.status, 416)
+  const head = await fetch(`${w.base_url}${path}`, { method: 'HEAD', headers: { Authorization: `Bearer ${w.key}` } })
+  t.match([head.status, head.headers.get('content-length')], [200, String(WAV.length)])
+  t.match((await w.ask('GET', `/v1/calls/${call}`)).body.recordings.length, 3)
+
+  const restricted = await w.newKey({ subaccount_id: 'sub_other' })
+  t.equal((await w.ask('GET', path, { key: restricted })).status, 404)
+  t.same((await w.ask('GET', '/v1/recordings', { key: restricted })).body.data, [])
+  t.equal((await w.ask('DELETE', `/v1/recordings/${sid}`)).status, 204)
+  t.equal((await w.ask('DELETE', `/v1/recordings/${sid}`)).status, 404)
+  t.equal((await w.ask('GET', path)).status, 404)
+  t.equal((await w.ask('GET', '/v1/recordings')).body.data.length, 2)
+  const running = await addRecording(w, call, 'in-progress')
+  t.match((await w.ask('DELETE', `/v1/recordings/${running}`)).body, { code: 'state_conflict' })
+  t.equal((await w.ask('GET', `/v1/recordings/${running}.wav`)).status, 404)
+  t.equal((await w.ask('GET', '/v1/recordings?cursor=x')).status, 422)
 })

@@ -1,0 +1,53 @@
+import { createHash } from 'node:crypto'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { newId } from '../../core/runtime/ids.ts'
+import type { RecordingTable } from '../../core/state/index.ts'
+import { insertRecording } from '../../core/state/recordings.ts'
+import type { ControlPlane } from './control-plane.ts'
+
+/** A tenth of a second of silence, 8 kHz mono PCM. */
+export const WAV = wav(Buffer.alloc(1600))
+
+function wav(samples: Buffer): Buffer {
+  const head = Buffer.alloc(44)
+  head.write('RIFF', 0)
+  head.writeUInt32LE(36 + samples.length, 4)
+  head.write('WAVEfmt ', 8)
+  head.writeUInt32LE(16, 16)
+  head.writeUInt16LE(1, 20)
+  head.writeUInt16LE(1, 22)
+  head.writeUInt32LE(8000, 24)
+  head.writeUInt32LE(16_000, 28)
+  head.writeUInt16LE(2, 32)
+  head.writeUInt16LE(16, 34)
+  head.write('data', 36)
+  head.writeUInt32LE(samples.length, 40)
+  return Buffer.concat([head, samples])
+}
+
+/** A recording of a call with its file, as the media worker leaves it. */
+export async function addRecording(
+  w: ControlPlane,
+  call_sid: string,
+  status: RecordingTable['status'] = 'completed',
+): Promise<string> {
+  const sid = newId.recording()
+  const file = `recordings/${sid}.wav`
+  mkdirSync(join(w.settings.data_dir, 'recordings'), { recursive: true })
+  writeFileSync(join(w.settings.data_dir, file), WAV)
+  const now_ms = w.clock.now()
+  const row = {
+    sid,
+    call_sid,
+    project_id: w.demo.project_id,
+    source: 'OutboundAPI',
+    channels: 1,
+    track: 'both' as const,
+  }
+  await insertRecording(w.state.db, { ...row, file, expires_at: null }, now_ms)
+  const sha256 = createHash('sha256').update(WAV).digest('hex')
+  const ended = { status, duration_ms: 100, bytes: WAV.length, sha256 }
+  if (status !== 'in-progress') await w.state.db.updateTable('recording').set(ended).where('sid', '=', sid).execute()
+  return sid
+}
