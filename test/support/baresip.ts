@@ -1,0 +1,92 @@
+import { spawn } from 'node:child_process'
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Test } from 'tap'
+import { readWavFile, tone, wavBytes } from './audio.ts'
+import { freePort } from './ports.ts'
+import { until } from './wait.ts'
+
+/** A softphone that nobody here wrote: Debian's baresip, with files for microphone and loudspeaker. */
+export interface Baresip {
+  readonly port: number
+  printed(): string
+  /** Waits for a line of its output. */
+  says(pattern: RegExp, limit_ms?: number): Promise<void>
+  /** Ends it, and gives what its loudspeaker played (8 kHz). */
+  heard(): Promise<Int16Array>
+}
+
+export async function baresip(
+  t: Test,
+  options: {
+    readonly host: string
+    readonly user: string
+    /** Frequency of the tone that its microphone picks up. */
+    readonly tone_hz: number
+    readonly dial?: string
+    readonly transport?: 'udp' | 'tcp'
+    /** Parameters of its account, such as `;answermode=auto`. */
+    readonly account?: string
+  },
+): Promise<Baresip> {
+  const folder = mkdtempSync(join(tmpdir(), 'strowger-baresip-'))
+  const port = await freePort()
+  const microphone = join(folder, 'microphone.wav')
+  writeFileSync(microphone, wavBytes(8000, tone(options.tone_hz, 30_000)))
+  writeFileSync(join(folder, 'config'), configuration(options.host, port, folder, microphone))
+  const account = `<sip:${options.user}@${options.host};transport=${options.transport ?? 'udp'}>`
+  writeFileSync(join(folder, 'accounts'), `${account};regint=0;audio_codecs=pcmu/8000/1${options.account ?? ''}\n`)
+  writeFileSync(join(folder, 'contacts'), '')
+  const dial = options.dial === undefined ? [] : ['-e', `/dial ${options.dial}`]
+  const child = spawn('baresip', ['-f', folder, '-v', ...dial], { stdio: ['pipe', 'pipe', 'pipe'] })
+  let printed = ''
+  for (const stream of [child.stdout, child.stderr])
+    stream.on('data', chunk => {
+      printed += chunk
+    })
+  const exited = new Promise<void>(resolve => child.once('exit', () => resolve()))
+  const stop = async (): Promise<void> => {
+    if (child.exitCode === null && child.signalCode === null) child.kill('SIGTERM')
+    await exited
+  }
+  t.teardown(async () => {
+    await stop()
+    rmSync(folder, { recursive: true, force: true })
+  })
+  const says = async (pattern: RegExp, limit_ms?: number): Promise<void> => {
+    await until(`baresip says ${pattern}`, () => pattern.test(printed), limit_ms)
+  }
+  await says(/baresip is ready|ready\./i)
+  return {
+    port,
+    printed: () => printed,
+    says,
+    async heard() {
+      await stop()
+      const file = loudspeaker(folder)
+      return (file && readWavFile(file).channels[0]) || new Int16Array(0)
+    },
+  }
+}
+
+const loudspeaker = (folder: string): string | undefined => {
+  const name = readdirSync(folder).find(entry => entry.endsWith('-dec.wav'))
+  return name && join(folder, name)
+}
+
+const configuration = (host: string, port: number, folder: string, microphone: string): string =>
+  [
+    `sip_listen ${host}:${port}`,
+    `net_interface ${host}`,
+    `audio_source aufile,${microphone}`,
+    'audio_player aubridge,loudspeaker',
+    'audio_alert aubridge,alert',
+    'ausrc_srate 8000',
+    'auplay_srate 8000',
+    'module_path /usr/lib/baresip/modules',
+    ...['g711', 'aufile', 'aubridge', 'sndfile'].map(name => `module ${name}.so`),
+    ...['account', 'menu'].map(name => `module_app ${name}.so`),
+    `snd_path ${folder}`,
+    '',
+  ].join('\n')
