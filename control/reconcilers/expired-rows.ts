@@ -4,7 +4,7 @@ import { dropExpiredOutcomes } from '../../core/state/idempotency.ts'
 import { forgetOldSteps } from '../../core/state/trunk-steps.ts'
 import type { Reconciler } from './reconciler.ts'
 
-/** Forgets what is kept for a time only: outcomes of idempotent requests after 24 hours, ended console sessions, metrics. */
+/** Forgets what is kept for a time: outcomes of idempotent requests (24 hours), ended console sessions, old metrics. */
 export const expiredRows: Reconciler = {
   name: 'expired-rows',
   period_ms: 60_000,

@@ -75,8 +75,8 @@ t.test('every example fits its schema', async t => {
 })
 
 t.test('every route that changes something tells the audit trail', async t => {
-  // A dry run changes nothing, and who signs in or out changes nobody's configuration.
-  const silent = ['/admission/dry-run', '/session', '/session/totp']
+  // A dry run or a check changes nothing, and who signs in or out changes nobody's configuration.
+  const silent = ['/admission/dry-run', '/markup/check', '/session', '/session/totp']
   for (const route of [...V1_ROUTES, ...CONSOLE_ROUTES] as readonly Route[])
     if (route.method !== 'get' && !silent.includes(route.path)) t.ok(route.audit, `${route.method} ${route.path}`)
 })
