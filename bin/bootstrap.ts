@@ -20,7 +20,10 @@ export interface Bootstrapped {
   readonly sip: { host: string; udp: number; tcp: number; tls: number; ws: number }
 }
 
-/** The demo project, made if missing; the first password of its member is kept in the data folder for its owner to read. */
+/**
+ * The demo project, made if missing; the first password of its member is kept in the data folder for its owner to
+ * read.
+ */
 export async function seedDemo(config: Config, state: State): Promise<Demo & { console_password: string }> {
   const console_password = consolePassword(config.data_dir)
   const demo = await ensureDemo(state, { master_key: config.master_key, now: iso(Date.now()), console_password })

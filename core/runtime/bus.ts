@@ -6,11 +6,17 @@ import { createInterface } from 'node:readline'
 import { type Clock, systemClock } from './clock.ts'
 import type { Log } from './log.ts'
 
-/** What a wake-up may be about. Losing one costs latency, never state: every listener also looks by itself now and then. */
+/**
+ * What a wake-up may be about. Losing one costs latency, never state: every listener also looks by itself now and
+ * then.
+ */
 export type Topic = 'configuration' | 'calls' | 'commands' | 'outbox' | 'jobs'
 
 export interface Bus {
-  /** Tells every process, this one included, that rows of `topic` changed; `key` names what (an id), for listeners that can use it. */
+  /**
+   * Tells every process, this one included, that rows of `topic` changed; `key` names what (an id), for listeners
+   * that can use it.
+   */
   ring(topic: Topic, key: string): void
   on(topic: Topic, listener: (key: string) => void): () => void
   close(): void

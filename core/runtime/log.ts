@@ -24,7 +24,10 @@ const SECRET_NAMES = [
   'inline_key',
 ] as const
 
-/** Structured logger of one process. Every line about a call, trunk or request carries its id: use `log.child({ call_id })`. */
+/**
+ * Structured logger of one process. Every line about a call, trunk or request carries its id: use `log.child({
+ * call_id })`.
+ */
 export function createLog(
   process_name: string,
   options: { log_level: LogLevel },

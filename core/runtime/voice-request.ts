@@ -29,7 +29,10 @@ export interface VoiceRequest {
   /** `document` keeps the body of a 2xx (64 KiB), `ignored` keeps none. */
   readonly reply: 'document' | 'ignored'
   readonly cookies?: CookieJar
-  /** Given when this request repeats an earlier one (an outbox); default a new UUID. The same over retries and redirects. */
+  /**
+   * Given when this request repeats an earlier one (an outbox); default a new UUID. The same over retries and
+   * redirects.
+   */
   readonly idempotency_token?: string
   /** Default 64 KiB. */
   readonly max_bytes?: number
@@ -150,7 +153,10 @@ function prepare(request: VoiceRequest, policy: RequestPolicy, idempotency_token
 
 const cookieHeader = (cookie: string | null | undefined): Record<string, string> => (cookie ? { Cookie: cookie } : {})
 
-/** Both signatures of one hop, over what this hop sends: a redirect that dropped the parameters is signed without them. */
+/**
+ * Both signatures of one hop, over what this hop sends: a redirect that dropped the parameters is signed without
+ * them.
+ */
 function signatures(auth_token: string, hop: Hop, form: Parameters, clock: Clock): Record<string, string> {
   const sent = hop.body === null ? '' : hop.body.toString()
   const timestamp = Math.floor(clock.now() / 1000)

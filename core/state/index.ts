@@ -23,7 +23,10 @@ export interface State {
 
 const BUSY_TIMEOUT_MS = 5000
 
-/** Opens the state below `data_dir`, bringing the schema up to this version first. Any number of processes may do so at once. */
+/**
+ * Opens the state below `data_dir`, bringing the schema up to this version first. Any number of processes may do so
+ * at once.
+ */
 export async function openState(options: { readonly data_dir: string }): Promise<State> {
   mkdirSync(options.data_dir, { recursive: true })
   const file = join(options.data_dir, 'strowger.sqlite')

@@ -16,7 +16,9 @@ export async function insertMessages(db: Db, messages: readonly NewMessage[]): P
       .execute()
 }
 
-/** The messages of all legs of a call, those of every attempt and of the calls that it dialled, in the order of time. */
+/**
+ * The messages of all legs of a call, those of every attempt and of the calls that it dialled, in the order of time.
+ */
 export async function ladderOf(db: Db, call_sid: string) {
   const family = await db
     .selectFrom('call')

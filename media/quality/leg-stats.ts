@@ -56,7 +56,8 @@ function rating(stats: StreamStats, settled: Settled): number | null {
   if (stats.packets_received === 0) return null
   const expected = stats.packets_received + stats.packets_lost
   const buffer_ms = Math.max(stats.jitter_buffer_ms, 20, 2 * stats.jitter_ms)
-  // Bursts are counted with the longest of them only: taking all to be as long gives the least number of losses there was.
+  // Bursts are counted with the longest of them only: taking all to be as long gives the least number of losses there
+  // was.
   const events = stats.packets_lost - stats.loss_bursts * Math.max(0, stats.longest_burst - 1)
   const mean_burst = stats.packets_lost / Math.max(events, stats.loss_bursts, 1)
   const random_burst = 1 / (1 - stats.packets_lost / expected)

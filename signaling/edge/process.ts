@@ -9,7 +9,9 @@ import { type LadderWriter, writeLadder } from './ladder.ts'
 
 const SOURCES_PERIOD_MS = 1000
 
-/** The process of the embedded edge: the configuration's listening points, and its control link at STROWGER_DRACHTIO. */
+/**
+ * The process of the embedded edge: the configuration's listening points, and its control link at STROWGER_DRACHTIO.
+ */
 async function start({ config, log, metrics }: ProcessContext): Promise<RunningProcess> {
   if (!config.drachtio) throw new ConfigError('STROWGER_DRACHTIO: the supervisor must say where the control link is')
   const state = await openState(config)

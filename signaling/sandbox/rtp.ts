@@ -24,7 +24,8 @@ type Mode =
   | { kind: 'play'; bytes: Buffer; at: number; loop: boolean; done: () => void }
 
 /**
- * One RTP session of the sandbox (RFC 3550): sends a packet each 20 ms from the moment a remote is known, whatever there
+ * One RTP session of the sandbox (RFC 3550): sends a packet each 20 ms from the moment a remote is known, whatever
+ * there
  * is to send. Echo sends back the last payload that came in.
  */
 export class RtpSession {

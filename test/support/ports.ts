@@ -30,7 +30,10 @@ export async function freePort(): Promise<number> {
   throw new Error('no free port')
 }
 
-/** A block of `count` UDP ports, the first one even, below the machine's ephemeral ports so that nobody else gets one by chance. */
+/**
+ * A block of `count` UDP ports, the first one even, below the machine's ephemeral ports so that nobody else gets one
+ * by chance.
+ */
 export async function freeBlock(count: number): Promise<{ first: number; last: number }> {
   for (let tries = 0; tries < 50; tries++) {
     const first = 10_000 + 2 * Math.floor(Math.random() * ((32_000 - 10_000 - count) / 2))

@@ -193,7 +193,8 @@ export function answerOffer(
 }
 
 /**
- * What we would offer: the codecs of `order`, or all of the policy, on the m= lines that the dialog already has. What is
+ * What we would offer: the codecs of `order`, or all of the policy, on the m= lines that the dialog already has. What
+ * is
  * secured stays so, in the suite that is in use: a re-offer is no occasion to change keys, let alone to drop them.
  */
 export function makeOffer(

@@ -18,7 +18,10 @@ const MAX_ORIGINS = 20
 const MAX_PER_ORIGIN = 50
 const MAX_COOKIE_CHARACTERS = 4096
 
-/** RFC 6265, narrower: every cookie is host-only and bound to its origin, so Domain and Secure need no rule of their own. */
+/**
+ * RFC 6265, narrower: every cookie is host-only and bound to its origin, so Domain and Secure need no rule of their
+ * own.
+ */
 export function createCookieJar(): CookieJar {
   const origins = new Map<string, Map<string, Cookie>>()
   return {

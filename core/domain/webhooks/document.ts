@@ -35,7 +35,10 @@ function charsetOf(parameters: readonly string[]): string | null {
   return null
 }
 
-/** Encoding of the XML declaration, which is ASCII in every encoding that a declaration can name without a byte order mark. */
+/**
+ * Encoding of the XML declaration, which is ASCII in every encoding that a declaration can name without a byte order
+ * mark.
+ */
 function declaredEncoding(body: Uint8Array): string | null {
   const head = new TextDecoder('latin1').decode(body.subarray(0, 200))
   return /^(?:\xef\xbb\xbf)?<\?xml[^>]{0,150}?encoding\s*=\s*["']([A-Za-z0-9_.:-]{1,40})["']/.exec(head)?.[1] ?? null

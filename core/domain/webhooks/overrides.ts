@@ -28,7 +28,8 @@ export const DEFAULT_POLICY: RequestPolicy = {
 }
 
 /**
- * Reads the overrides of a URL's fragment (without `#`), as in `rc=2&rp=4xx,5xx,ct,rt`: `ct`, `rt`, `tt` in milliseconds,
+ * Reads the overrides of a URL's fragment (without `#`), as in `rc=2&rp=4xx,5xx,ct,rt`: `ct`, `rt`, `tt` in
+ * milliseconds,
  * `rc` retries, `rp` what to retry. Values out of range are clamped, unknown keys ignored (`sni` and `e` among them:
  * certificates are always checked), values that make no sense ignored with a warning. Any other fragment is an anchor.
  */

@@ -8,7 +8,8 @@ export const encodeParameters = (parameters: Parameters): string =>
   new URLSearchParams(parameters.map(([name, value]): [string, string] => [name, value])).toString()
 
 /**
- * Text that `X-Twilio-Signature` is the base64 HMAC-SHA1 of (key: the auth token): the URL as it leaves, then every form
+ * Text that `X-Twilio-Signature` is the base64 HMAC-SHA1 of (key: the auth token): the URL as it leaves, then every
+ * form
  * parameter in ascending order, name and decoded value without separators; a repeated name counts each distinct value
  * once. For a GET and for a JSON body the list is empty. Receivers' libraries sort by UTF-16 unit, so we do too.
  */

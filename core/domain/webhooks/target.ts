@@ -25,7 +25,8 @@ export const MAX_URL_CHARACTERS = 16 * 1024
 
 /**
  * Reads an http(s) URL, relative ones against `base`. The path gets the encoding every HTTP client applies; the query
- * stays as it was written (only what cannot travel, such as a space, is encoded), because receivers sign what they wrote.
+ * stays as it was written (only what cannot travel, such as a space, is encoded), because receivers sign what they
+ * wrote.
  */
 export function parseTarget(text: string, base?: string): ParsedTarget {
   const cleaned = stripped(text)

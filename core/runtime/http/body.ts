@@ -52,7 +52,10 @@ function counter(max_bytes: number, touched: () => void): Transform {
   })
 }
 
-/** Decodes one content coding (RFC 9110 §8.4.1); its output is pulled in pieces, so a bomb is cut by the counter behind. */
+/**
+ * Decodes one content coding (RFC 9110 §8.4.1); its output is pulled in pieces, so a bomb is cut by the counter
+ * behind.
+ */
 function decoder(coding: string): Transform {
   if (coding === 'gzip' || coding === 'x-gzip') return createGunzip()
   if (coding === 'br') return createBrotliDecompress()

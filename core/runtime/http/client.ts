@@ -84,7 +84,10 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
   }
 }
 
-/** One exchange from URL to value; the only place where failures become values, and where timers and slots are returned. */
+/**
+ * One exchange from URL to value; the only place where failures become values, and where timers and slots are
+ * returned.
+ */
 async function exchange<T>(
   shared: Shared,
   request: HttpRequest,

@@ -15,7 +15,9 @@ export interface ConnectOptions {
   readonly signal: AbortSignal
 }
 
-/** A connected socket to one of `addresses`, with TLS done for https; rejects with Failure, and then leaves no socket. */
+/**
+ * A connected socket to one of `addresses`, with TLS done for https; rejects with Failure, and then leaves no socket.
+ */
 export async function connectSocket(options: ConnectOptions, guard: AddressGuard): Promise<Socket> {
   const tcp = openTcp(options)
   await settled(tcp, 'connect', 'connect', options.signal)

@@ -31,7 +31,10 @@ const TLS_UNTRUSTED = new Set([
 
 export type Phase = 'connect' | 'tls' | 'exchange'
 
-/** Names what Node, OpenSSL, undici and zlib report. `phase` says what was under way, for codes that mean several things. */
+/**
+ * Names what Node, OpenSSL, undici and zlib report. `phase` says what was under way, for codes that mean several
+ * things.
+ */
 export function asFailure(cause: unknown, phase: Phase): Failure {
   if (cause instanceof Failure) return cause
   const {

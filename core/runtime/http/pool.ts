@@ -74,7 +74,9 @@ export function createIdleConnections(): IdleConnections {
   }
 }
 
-/** undici reports the end of the requests that were in flight to their callers; `destroy` itself has nothing to tell. */
+/**
+ * undici reports the end of the requests that were in flight to their callers; `destroy` itself has nothing to tell.
+ */
 export const end = (client: Client): void => {
   client.destroy().catch(() => undefined)
 }

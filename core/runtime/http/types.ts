@@ -14,7 +14,10 @@ export interface HttpClientOptions {
   readonly clock?: Clock
   /** Trusted roots in PEM in place of the system's. */
   readonly ca?: string
-  /** Exchanges at once in all (1000) and to one origin (100); more to one origin wait their turn within their total time. */
+  /**
+   * Exchanges at once in all (1000) and to one origin (100); more to one origin wait their turn within their total
+   * time.
+   */
   readonly max_in_flight?: number
   readonly max_in_flight_per_origin?: number
   /** How long a connection waits for its next exchange; default 4000, 0 closes it after each. */
@@ -55,7 +58,10 @@ export interface HttpRequest extends Partial<HttpLimits> {
   readonly hop_headers?: (hop: Hop) => Readonly<Record<string, string>>
   /** Told of every answer, redirects included; for cookies. */
   readonly hop_answered?: (hop: Hop, answer: { status: number; set_cookie: readonly string[] }) => void
-  /** Bodies that are wanted: all (default), those of 2xx, none. One that is not wanted is neither waited for nor limited. */
+  /**
+   * Bodies that are wanted: all (default), those of 2xx, none. One that is not wanted is neither waited for nor
+   * limited.
+   */
   readonly keep_body?: 'always' | 'success' | 'never'
   /** The far end can tell a repeat (idempotency token), so a kept connection may be used; GET and HEAD always may. */
   readonly replayable?: boolean
@@ -114,7 +120,9 @@ export interface HttpClient {
   request(request: HttpRequest): Promise<HttpResult>
   /** GET into a file. Default limits: 32 MiB, 60 s in total. */
   download(request: DownloadRequest): Promise<DownloadResult>
-  /** Addresses of a host name or literal, each allowed: for connections of other kinds, which must go to one of these. */
+  /**
+   * Addresses of a host name or literal, each allowed: for connections of other kinds, which must go to one of these.
+   */
   resolve(hostname: string, timeout_ms?: number): Promise<ResolvedHost>
   stats(): { readonly in_flight: number; readonly waiting: number; readonly idle_connections: number }
   /** Ends what is in flight (`aborted`) and every socket. */

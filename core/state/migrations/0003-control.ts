@@ -63,9 +63,8 @@ export async function up(db: AnyDb): Promise<void> {
     .on('webhook_delivery')
     .columns(['endpoint_id', 'position'])
     .execute()
-  await sql`create index webhook_delivery_waiting on webhook_delivery (next_attempt_at) where state = 'pending'`.execute(
-    db,
-  )
+  await sql`create index webhook_delivery_waiting
+    on webhook_delivery (next_attempt_at) where state = 'pending'`.execute(db)
 
   await createTable(db, 'console_session', {
     key: 'id_hash',

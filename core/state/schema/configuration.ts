@@ -194,7 +194,9 @@ export interface NumberTable {
   updated_at: Instant
 }
 
-/** One row: grows with every change that a signaling node must apply, so that a node sees at a glance whether to look. */
+/**
+ * One row: grows with every change that a signaling node must apply, so that a node sees at a glance whether to look.
+ */
 export interface ConfigurationTable {
   id: Generated<number>
   revision: number

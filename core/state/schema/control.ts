@@ -86,7 +86,10 @@ export interface ConsoleSessionTable {
   address: string
 }
 
-/** What a member's sign-in needs beyond the password. A member without a row has never failed and has no second factor. */
+/**
+ * What a member's sign-in needs beyond the password. A member without a row has never failed and has no second
+ * factor.
+ */
 export interface MemberSecurityTable {
   member_id: string
   totp_sealed: string | null

@@ -11,7 +11,10 @@ import {
 } from 'kysely'
 import type { WorkerReply, WorkerSettings } from './protocol.ts'
 
-/** A statement that SQLite refused; `code` is SQLite's, such as `SQLITE_CONSTRAINT_UNIQUE`, `SQLITE_BUSY`, `SQLITE_FULL`. */
+/**
+ * A statement that SQLite refused; `code` is SQLite's, such as `SQLITE_CONSTRAINT_UNIQUE`, `SQLITE_BUSY`,
+ * `SQLITE_FULL`.
+ */
 export class StateError extends Error {
   override readonly name = 'StateError'
   readonly code: string
@@ -24,7 +27,10 @@ export class StateError extends Error {
 export const isUniqueViolation = (error: unknown): boolean =>
   error instanceof StateError && /^SQLITE_CONSTRAINT_(UNIQUE|PRIMARYKEY)$/.test(error.code)
 
-/** Kysely on better-sqlite3 in a worker thread (decision 0002). One connection: statements queue, transactions exclude. */
+/**
+ * Kysely on better-sqlite3 in a worker thread (decision 0002). One connection: statements queue, transactions
+ * exclude.
+ */
 export const workerSqliteDialect = (settings: WorkerSettings): Dialect => ({
   createAdapter: () => new TransactionalAdapter(),
   createDriver: () => new WorkerDriver(settings),
