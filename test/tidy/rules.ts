@@ -54,7 +54,6 @@ export const ARROWS: readonly Rule[] = [
 export const HOMES: readonly (readonly [string, RegExp])[] = [
   ['koa', /^(control|bench\/api)\//],
   ['@koa/router', /^control\//],
-  ['koa-body', /^control\//],
   ['kysely', /^core\/state\//],
   ['better-sqlite3', /^(core\/state|bench|test)\//],
   ['drachtio-srf', /^(signaling\/(?!edge|sandbox)|test|bench)/],
