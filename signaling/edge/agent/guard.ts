@@ -74,7 +74,9 @@ export class SourceGuard {
     if (this.#blocked.size === 0) return false
     const record = this.#blocked.get(host)
     if (!record) return false
-    if (record.blocked_until < this.#options.clock.monotonic_ms()) {
+    // A stranger that became a peer meanwhile (its trunk was made) must not wait for the block to end.
+    const pardoned = this.#options.isConfiguredSource(host)
+    if (pardoned || record.blocked_until < this.#options.clock.monotonic_ms()) {
       this.#blocked.delete(host)
       this.#sources.delete(host)
       return false
