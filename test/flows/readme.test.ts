@@ -21,7 +21,10 @@ t.test('the first call and the first trunk of the README work as written', async
     'set -e',
     `ln -s ${process.cwd()}/bin ${process.cwd()}/fixtures .`,
     ...[load, create, wait, fetchCall, download, `${trunk?.trimEnd()} > trunk.json`],
-    'sleep 1.5 # a new trunk is applied in the background',
+    `TRUNK=$(node -p 'JSON.parse(require("fs").readFileSync("trunk.json")).trunk.id')`,
+    'applied() { curl -s "$STROWGER_URL/v1/trunks/$TRUNK" -H "Authorization: Bearer $STROWGER_API_KEY" |',
+    `  grep -q '"apply":{"state":"applied"'; }`,
+    'for i in $(seq 100); do applied && break; sleep 0.1; done; applied',
     pbx,
     'echo through',
   ].join('\n')
