@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { join, resolve } from 'node:path'
@@ -264,6 +264,3 @@ function masterKey(given: string, data_dir: string): Buffer {
   if (key.length !== 32) throw new ConfigError(`${file}: expected 64 hexadecimal characters`)
   return key
 }
-
-/** A short, stable name of this installation's key, safe to log. */
-export const keyFingerprint = (key: Buffer): string => createHash('sha256').update(key).digest('hex').slice(0, 8)

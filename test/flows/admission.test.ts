@@ -2,7 +2,7 @@ import t from 'tap'
 import { countersAdrift, liveCalls } from '../../core/state/leases.ts'
 import { openPhone } from '../support/phone.ts'
 import { until } from '../support/wait.ts'
-import { type World, world } from '../support/world.ts'
+import { world } from '../support/world.ts'
 
 // What admission refuses, as a peer sees it on the wire. Rows are changed under the running platform: a decision reads
 // them, so every change is in effect for the next INVITE.
@@ -11,36 +11,10 @@ const PEER = '127.0.0.2'
 const WORLD = '+2348030004711'
 const NOW = '2026-01-01T00:00:00.000Z'
 
-async function addTrunk(w: World): Promise<string> {
-  const { status, body } = await w.manage(
-    'POST',
-    '/trunks',
-    {
-      name: 'PBX',
-      direction: 'both',
-      auth_mode: 'ip_allow_list',
-      sources: [`${PEER}/32`],
-      codecs: ['PCMU', 'PCMA'],
-      media_security: 'rtp',
-      require_tls: false,
-      source_validation: 'relaxed',
-      targets: [],
-    },
-    { 'idempotency-key': 'trunk' },
-  )
-  if (status !== 201) throw new Error(`trunk refused: ${JSON.stringify(body)}`)
-  const { id } = body.trunk
-  await until('the trunk is applied', async () => {
-    const { body: detail } = await w.manage('GET', `/trunks/${id}`)
-    return detail.apply.state === 'applied' && detail.apply.effective_revision === detail.revision
-  })
-  return id
-}
-
 t.test('admission on the wire', async t => {
   const w = await world(t)
   const { db } = w.state
-  const trunk_id = await addTrunk(w)
+  const trunk_id = await w.addTrunk(PEER)
   const phone = await openPhone(t, { ...w.sip, local_ip: PEER })
   const own = w.numbers[1] ?? ''
   const invite = (over: { called?: string; caller?: string } = {}, as = phone.anew()) =>

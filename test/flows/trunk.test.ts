@@ -17,33 +17,6 @@ const TARGET = '127.0.0.3'
 const STRANGER = '127.0.0.9'
 const WORLD = '+2348030004711'
 
-async function addTrunk(w: World, over: Record<string, unknown> = {}): Promise<string> {
-  const { status, body } = await w.manage(
-    'POST',
-    '/trunks',
-    {
-      name: 'PBX',
-      direction: 'both',
-      auth_mode: 'ip_allow_list',
-      sources: [`${PEER}/32`],
-      codecs: ['PCMU', 'PCMA'],
-      media_security: 'rtp',
-      require_tls: false,
-      source_validation: 'relaxed',
-      targets: [],
-      ...over,
-    },
-    { 'idempotency-key': `trunk-${Math.random()}` },
-  )
-  if (status !== 201) throw new Error(`trunk refused: ${JSON.stringify(body)}`)
-  const { id } = body.trunk
-  await until('the trunk is applied', async () => {
-    const { body: detail } = await w.manage('GET', `/trunks/${id}`)
-    return detail.apply.state === 'applied' && detail.apply.effective_revision === detail.revision
-  })
-  return id
-}
-
 const audioPort = (messages: string): number | undefined => {
   const answer = messages.split(/^-{5,}.*$/m).find(text => /SIP\/2\.0 200/.test(text) && /m=audio/.test(text))
   const port = answer && /m=audio (\d+)/.exec(answer)?.[1]
@@ -61,7 +34,7 @@ const cdrOf = (w: World, call_sid: string) =>
 t.test('calls through a trunk', async t => {
   const w = await world(t)
   const own = w.numbers[1] ?? ''
-  const trunk_id = await addTrunk(w)
+  const trunk_id = await w.addTrunk(PEER)
 
   t.test('a peer calls a number: its application answers, and the tone that it plays is heard', async t => {
     const web = await webServer(t, {
@@ -254,7 +227,7 @@ t.test('peer to peer through two legs of ours', async t => {
     keys: { rtp_port: rtp.target.port },
     calls: 2,
   })
-  const trunk_id = await addTrunk(w, {
+  const trunk_id = await w.addTrunk(PEER, {
     targets: [{ sip_uri: `sip:${TARGET}:${target.port}`, transport: 'udp', priority: 1, weight: 1 }],
   })
   await until('the target has answered OPTIONS', async () => {
@@ -293,7 +266,7 @@ t.test('peer to peer through two legs of ours', async t => {
 
 t.test('the ladder of a call shows every message of both legs', async t => {
   const w = await world(t)
-  await addTrunk(w)
+  await w.addTrunk(PEER)
   const peer = await sipp(t, {
     steps: [caller.invite(), ...provisionals, receive.response(486), caller.ackOfFailure],
     to: w.sip,

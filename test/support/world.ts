@@ -43,6 +43,8 @@ export interface World {
   voice(method: string, path: string, form?: Record<string, string | readonly string[]>): Promise<Reply>
   /** The call's row when it has ended. */
   ended(sid: string, limit_ms?: number): Promise<Reply['body']>
+  /** A trunk whose peer calls from `source`, both directions, G.711; resolves with its id when it is applied. */
+  addTrunk(source: string, over?: Readonly<Record<string, unknown>>): Promise<string>
   /** Points a number at a voice application that fetches `voice_url`. */
   routeToApplication(e164: string, voice_url: string): Promise<void>
   pid(name: ProcessName): number
@@ -143,6 +145,16 @@ function present(parts: {
       headers: { authorization: basic },
       ...(form ? { body: formOf(form) } : {}),
     })
+  const manage: World['manage'] = (method, path, body, headers = {}) =>
+    ask(`${made.base_url}/v1${path}`, {
+      method,
+      headers: {
+        authorization: `Bearer ${made.api_key}`,
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    })
   return {
     base_url: made.base_url,
     sip: { host: made.sip.host, port: made.sip.udp },
@@ -154,16 +166,7 @@ function present(parts: {
     numbers: made.numbers,
     data_dir,
     state,
-    manage: (method, path, body, headers = {}) =>
-      ask(`${made.base_url}/v1${path}`, {
-        method,
-        headers: {
-          authorization: `Bearer ${made.api_key}`,
-          ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-          ...headers,
-        },
-        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      }),
+    manage,
     voice,
     ended: (sid, limit_ms = 30_000) =>
       until(
@@ -174,6 +177,7 @@ function present(parts: {
         },
         limit_ms,
       ),
+    addTrunk: (source, over = {}) => addTrunk(manage, source, over),
     routeToApplication: (e164, voice_url) => routeToApplication(state, made.project_id, e164, voice_url),
     pid,
     async kill(name) {
@@ -201,6 +205,29 @@ async function ask(url: string, init: RequestInit): Promise<Reply> {
     body: json && bytes.length > 0 ? JSON.parse(bytes.toString('utf8')) : bytes.toString('latin1'),
     bytes,
   }
+}
+
+async function addTrunk(manage: World['manage'], source: string, over: Readonly<Record<string, unknown>>) {
+  const trunk = {
+    name: 'PBX',
+    direction: 'both',
+    auth_mode: 'ip_allow_list',
+    sources: [`${source}/32`],
+    codecs: ['PCMU', 'PCMA'],
+    media_security: 'rtp',
+    require_tls: false,
+    source_validation: 'relaxed',
+    targets: [],
+    ...over,
+  }
+  const { status, body } = await manage('POST', '/trunks', trunk, { 'idempotency-key': `trunk-${Math.random()}` })
+  if (status !== 201) throw new Error(`trunk refused: ${JSON.stringify(body)}`)
+  const id: string = body.trunk.id
+  await until('the trunk is applied', async () => {
+    const { body: detail } = await manage('GET', `/trunks/${id}`)
+    return detail.apply.state === 'applied' && detail.apply.effective_revision === detail.revision
+  })
+  return id
 }
 
 async function routeToApplication(state: State, project_id: string, e164: string, voice_url: string): Promise<void> {

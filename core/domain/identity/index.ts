@@ -1,6 +1,5 @@
 export * from './address.ts'
 export * from './caller.ts'
 export * from './digest.ts'
-export * from './guard.ts'
 export * from './identify.ts'
 export * from './sources.ts'

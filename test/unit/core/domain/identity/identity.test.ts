@@ -8,21 +8,16 @@ import {
   challenges,
   compileSources,
   conflictOf,
-  createGuard,
   createReplayTable,
   type DigestCrypto,
   digestResponse,
   forgetExpired,
-  GUARD,
   ha1,
   holdsAddress,
   identifyBySource,
-  isBlocked,
   makeNonce,
   matchSources,
   NONCE_LIFETIME_MS,
-  noteFailure,
-  noteSuccess,
   ownershipOf,
   parseAddress,
   parseAuthorization,
@@ -292,22 +287,6 @@ t.test('nonce counts: each works once in any order, old nonces are forgotten wit
   t.equal(table.used.size, 0)
   t.equal(acceptCount(table, 'a', NOW, 1), 'forgotten')
   t.equal(readNonce(crypto, makeNonce(crypto, NOW, 'ab'.repeat(8)), NOW).state, 'valid')
-})
-
-t.test('a stranger who fails five times within a minute is dropped for a quarter of an hour', async t => {
-  const guard = createGuard()
-  for (let failure = 1; failure < GUARD.failures; failure++) t.equal(noteFailure(guard, 'x', failure * 1000), false)
-  t.equal(isBlocked(guard, 'x', 4001), false)
-  t.equal(noteFailure(guard, 'x', 5000), true)
-  t.equal(isBlocked(guard, 'x', 5001), true)
-  t.equal(isBlocked(guard, 'y', 5001), false)
-  t.equal(isBlocked(guard, 'x', 5000 + GUARD.blocked_ms), false)
-  for (let failure = 0; failure < 20; failure++) t.equal(noteFailure(guard, 'slow', failure * 20_000), false)
-  noteFailure(guard, 'good', 0)
-  noteSuccess(guard, 'good')
-  t.equal(guard.sources.has('good'), false)
-  for (let each = 0; each < GUARD.max_sources + 10; each++) noteFailure(guard, `s${each}`, 0)
-  t.equal(guard.sources.size, GUARD.max_sources)
 })
 
 t.test('the caller is the asserted identity, else From, else the default of the trunk', async t => {
