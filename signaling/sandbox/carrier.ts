@@ -45,10 +45,8 @@ export async function openCarrier(options: {
   }
 
   const agent = await UserAgent.open({
-    listeners: [
-      { protocol: 'udp', host, port },
-      { protocol: 'tcp', host, port },
-    ],
+    // UDP alone, as its carrier row says: the supervisor has looked for a free UDP port.
+    listeners: [{ protocol: 'udp', host, port }],
     log,
     user: 'sandbox',
     incoming(call) {
