@@ -39,8 +39,32 @@ export interface Config {
   readonly media_threads: number
   /** Bytes of recordings that a project may keep; null is no limit. */
   readonly recordings_quota_bytes: number | null
+  /** Text to speech over HTTP in place of espeak-ng; null is espeak-ng. */
+  readonly speech_url: string | null
+  /** Speech recognition of live calls, ws(s) or http(s); null: there is none. */
+  readonly recognizer_url: string | null
+  /** Transcription of recordings, http(s); null: there is none. */
+  readonly transcriber_url: string | null
+  /** SIP recording servers by the name that a document's connectorName gives. */
+  readonly siprec: readonly SiprecConnector[]
+  /** S3-compatible storage of finished recordings; null keeps them in `data_dir`. */
+  readonly s3: S3Config | null
   /** Own certificate and key for SIP over TLS and WSS; null makes one in `data_dir` on first start. */
   readonly tls: { readonly cert_file: string; readonly key_file: string } | null
+}
+
+export interface SiprecConnector {
+  readonly name: string
+  readonly uri: string
+}
+
+export interface S3Config {
+  /** Without a trailing slash; buckets are addressed by path. */
+  readonly endpoint: string
+  readonly bucket: string
+  readonly region: string
+  readonly access_key: string
+  readonly secret_key: string
 }
 
 export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent'
@@ -131,6 +155,19 @@ const httpUrl = (value: string, name: string): string | null => {
   return value.replace(/\/+$/, '')
 }
 
+const recognizerUrl = (value: string, name: string): string | null => {
+  if (value === '') return null
+  if (!URL.canParse(value) || !/^(https?|wss?):$/.test(new URL(value).protocol))
+    refuse(name, value, 'expected a ws(s) or http(s) URL')
+  return value
+}
+
+const connectors = (value: string, name: string): SiprecConnector[] =>
+  list(value).map(item => {
+    const match = /^([A-Za-z0-9_-]{1,64})=(sips?:[^\s<>]{1,255})$/.exec(item)
+    return match ? { name: match[1] ?? '', uri: match[2] ?? '' } : refuse(name, item, 'expected NAME=SIP-URI, …')
+  })
+
 const list = (value: string): string[] => value.split(/[\s,]+/).filter(item => item !== '')
 
 /** Every variable, with its meaning; `strowger doctor` prints this table and .env.example mirrors it. */
@@ -164,6 +201,25 @@ export const VARIABLES = {
   g729: variable('STROWGER_G729', 'on', 'use libbcg729 for G.729 when the machine has it', flag),
   media_threads: variable('STROWGER_MEDIA_THREADS', '1', 'threads of the media data plane', threads),
   recordings: variable('STROWGER_RECORDINGS_GB', '100', 'gigabytes of recordings of a project; 0: no limit', gigabytes),
+  speech_url: variable('STROWGER_SPEECH_URL', '', 'text to speech over HTTP; unset: espeak-ng', httpUrl),
+  recognizer_url: variable(
+    'STROWGER_RECOGNIZER_URL',
+    '',
+    'speech recognition of live calls, ws(s) or http(s) (docs/operations.md); unset: none',
+    recognizerUrl,
+  ),
+  transcriber_url: variable(
+    'STROWGER_TRANSCRIBER_URL',
+    '',
+    'transcription of recordings, http(s); unset: STROWGER_RECOGNIZER_URL when that is http(s)',
+    httpUrl,
+  ),
+  siprec: variable('STROWGER_SIPREC', '', 'SIP recording servers for <Siprec>: NAME=SIP-URI, …', connectors),
+  s3_endpoint: variable('STROWGER_S3_ENDPOINT', '', 'S3-compatible storage of recordings; unset: data folder', httpUrl),
+  s3_bucket: variable('STROWGER_S3_BUCKET', '', 'its bucket', optional),
+  s3_region: variable('STROWGER_S3_REGION', 'us-east-1', 'its region', text),
+  s3_access_key: variable('STROWGER_S3_ACCESS_KEY', '', 'its access key', optional),
+  s3_secret_key: variable('STROWGER_S3_SECRET_KEY', '', 'its secret key', optional),
   tls_cert: variable(
     'STROWGER_TLS_CERT',
     '',
@@ -207,6 +263,10 @@ export function loadConfig(env: Environment): Config {
     redis_url: read(env, v.redis_url),
     media_threads: read(env, v.media_threads),
     recordings_quota_bytes: read(env, v.recordings),
+    speech_url: read(env, v.speech_url),
+    ...recognition(read(env, v.recognizer_url), read(env, v.transcriber_url)),
+    siprec: read(env, v.siprec),
+    s3: storage(env),
     tls: tlsFiles(read(env, v.tls_cert), read(env, v.tls_key)),
   }
   refuseSharedPorts(config)
@@ -215,6 +275,29 @@ export function loadConfig(env: Environment): Config {
   const base_url = read(env, v.base_url) ?? `http://${host.includes(':') ? `[${host}]` : host}:${config.http_port}`
   mkdirSync(config.run_dir, { recursive: true })
   return Object.freeze({ ...config, base_url, master_key: masterKey(read(env, v.master_key), data_dir) })
+}
+
+const recognition = (recognizer_url: string | null, transcriber_url: string | null) => ({
+  recognizer_url,
+  transcriber_url: transcriber_url ?? (recognizer_url?.startsWith('http') ? recognizer_url : null),
+})
+
+function storage(env: Environment): S3Config | null {
+  const v = VARIABLES
+  const endpoint = read(env, v.s3_endpoint)
+  if (endpoint === null) return null
+  const needed = (wanted: Variable<string | null>): string => {
+    const value = read(env, wanted)
+    if (value === null) throw new ConfigError(`${wanted.name}: missing; STROWGER_S3_ENDPOINT needs it`)
+    return value
+  }
+  return {
+    endpoint,
+    bucket: needed(v.s3_bucket),
+    region: read(env, v.s3_region),
+    access_key: needed(v.s3_access_key),
+    secret_key: needed(v.s3_secret_key),
+  }
 }
 
 function tlsFiles(cert_file: string | null, key_file: string | null): Config['tls'] {
