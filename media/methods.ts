@@ -6,6 +6,7 @@ import type { Conferences } from './session/conferences.ts'
 import type { Leg } from './session/leg.ts'
 import type { OpenFiles } from './session/open-files.ts'
 import { promptRate } from './session/plan.ts'
+import type { Recognizer } from './speech/recognizer.ts'
 import type { BrowserTransports } from './webrtc/browser-transports.ts'
 
 /** The worker as a method sees it. */
@@ -19,6 +20,8 @@ export interface MethodContext {
   readonly conferences: Conferences
   readonly files: OpenFiles
   readonly browsers: BrowserTransports
+  /** Null: none is configured. */
+  readonly recognizer: Recognizer | null
   /** Ports of our own servers: media sent to them would be an attack on ourselves. */
   readonly reserved: { readonly address: string; readonly ports: readonly number[] }
   greeted(client: string): void
@@ -138,8 +141,12 @@ export const methods: { readonly [M in MethodName]: Method<M> } = {
     const second = right.negotiation.settled
     if (!first || !second) return notReady(first ? b : a)
     const native = sessions.nativeSession(left.session_id)
-    if (!native || left === right || left.session_id !== right.session_id)
-      return refuse('session_mismatch', 'the legs of a bridge are two legs of one session')
+    if (!native || left.session_id !== right.session_id)
+      return refuse('session_mismatch', 'the legs of a bridge belong to one session')
+    if (left === right) {
+      native.echo(left.stream)
+      return { mode: 'relay', codecs: [first.codec, second.codec] }
+    }
     const mode = bridgeMode(first, second)
     const missing = [first.codec, second.codec].find(codec => mode === 'transcode' && !transcode.includes(codec))
     if (missing) return refuse('transcode_unavailable', `${missing} can only be relayed on this machine`)
@@ -236,6 +243,21 @@ export const methods: { readonly [M in MethodName]: Method<M> } = {
 
   'fork.stop': withLeg((leg, { fork_id }: MethodParams<'fork.stop'>) => {
     leg.stopFork(fork_id)
+    return {}
+  }),
+
+  'recognize.start': withLeg((leg, params: MethodParams<'recognize.start'>, context) => {
+    const refusal = refuseAudio(leg, context)
+    if (refusal) return refusal
+    if (!context.recognizer) return refuse('recognizer_unavailable', 'no speech recognizer is configured')
+    if (leg.recognitions.has(params.recognize_id) || leg.recognitions.size >= MAX_FORKS)
+      return refuse('recognition_exists', `${params.recognize_id} is running, or ${MAX_FORKS} others are`)
+    leg.recognize(params, context.recognizer)
+    return {}
+  }),
+
+  'recognize.stop': withLeg((leg, { recognize_id }: MethodParams<'recognize.stop'>) => {
+    leg.recognitions.get(recognize_id)?.stop()
     return {}
   }),
 

@@ -5,9 +5,13 @@ import { runProcess } from '../core/runtime/lifecycle.ts'
 import { createConnectWebSocket } from './forks/connect.ts'
 import { createMediaWorker } from './worker.ts'
 
+const EVERYWHERE = ['0.0.0.0/0', '::/0']
+
 /** The media worker process: the native data plane and its Unix socket. */
 await runProcess('media', async ({ config, log, metrics }) => {
   const http = createHttpClient({ allow_private: config.allow_private_webhooks, user_agent: 'Strowger-Media/1.0', log })
+  // Engines of the operator's own choice may well live in a private network.
+  const engineHttp = createHttpClient({ allow_private: EVERYWHERE, user_agent: 'Strowger-Media/1.0', log })
   const worker = await createMediaWorker({
     socket_path: join(config.run_dir, 'media.sock'),
     data_dir: config.data_dir,
@@ -19,6 +23,10 @@ await runProcess('media', async ({ config, log, metrics }) => {
     reserved_ports: [config.sip_port, config.sips_port, config.ws_port, config.http_port],
     http,
     connectWebSocket: createConnectWebSocket(config.allow_private_webhooks),
+    speech_url: config.speech_url,
+    recognizer_url: config.recognizer_url,
+    engineHttp,
+    connectEngine: createConnectWebSocket(EVERYWHERE),
     log,
     clock: systemClock,
     metrics,
@@ -26,7 +34,7 @@ await runProcess('media', async ({ config, log, metrics }) => {
   return {
     async stop() {
       await worker.stop()
-      await http.close()
+      await Promise.all([http.close(), engineHttp.close()])
     },
   }
 })

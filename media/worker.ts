@@ -10,6 +10,7 @@ import { createMp3Decoder } from './files/mp3.ts'
 import { createPrompts } from './files/prompts.ts'
 import { repairRecordings } from './files/repair.ts'
 import { createSpeech } from './files/speech.ts'
+import { httpSpeech } from './files/speech-http.ts'
 import { createUrlAudio } from './files/url-audio.ts'
 import type { ConnectWebSocket } from './forks/connect.ts'
 import { type MethodContext, methods } from './methods.ts'
@@ -19,6 +20,7 @@ import { type Peer, serveProtocol } from './server.ts'
 import { ClientSessions, type Shared } from './session/client-sessions.ts'
 import { Conferences } from './session/conferences.ts'
 import { OpenFiles } from './session/open-files.ts'
+import { createRecognizer } from './speech/index.ts'
 import { createBrowserTransports } from './webrtc/browser-transports.ts'
 
 export interface MediaWorkerOptions {
@@ -37,6 +39,12 @@ export interface MediaWorkerOptions {
   readonly reserved_ports: readonly number[]
   readonly http: HttpClient
   readonly connectWebSocket: ConnectWebSocket
+  /** Engines that the operator chose: in place of espeak-ng, and for recognition. */
+  readonly speech_url?: string | null
+  readonly recognizer_url?: string | null
+  /** To them: their addresses are the operator's, not a customer's. */
+  readonly engineHttp?: HttpClient
+  readonly connectEngine?: ConnectWebSocket
   readonly log: Log
   readonly clock: Clock
   readonly metrics: Registry
@@ -81,13 +89,14 @@ export async function createMediaWorker(options: MediaWorkerOptions): Promise<Me
   if (options.g729 && !codecs.includes('G729')) log.info('libbcg729 is not installed: G.729 is relayed, not transcoded')
 
   const mp3 = createMp3Decoder()
+  const engineHttp = options.engineHttp ?? options.http
   let native_ids = 0
   const shared: Shared = {
     engine,
     prompts: createPrompts({
       data_dir,
       mp3,
-      speech: createSpeech(),
+      speech: options.speech_url ? httpSpeech(options.speech_url, engineHttp, mp3) : createSpeech(),
       urls: createUrlAudio(options.http, mp3, () => clock.now()),
     }),
     data_dir,
@@ -106,6 +115,10 @@ export async function createMediaWorker(options: MediaWorkerOptions): Promise<Me
     conferences: shared.conferences,
     files: shared.files,
     browsers: createBrowserTransports(clock),
+    recognizer: createRecognizer(options.recognizer_url ?? null, {
+      http: engineHttp,
+      connect: options.connectEngine ?? options.connectWebSocket,
+    }),
     reserved: { address: options.host, ports: options.reserved_ports },
   }
 

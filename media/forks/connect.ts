@@ -11,7 +11,11 @@ export type ConnectFailure = 'url_refused' | 'timeout' | 'refused' | 'tls' | 'ha
 export type Connected = { readonly socket: WebSocket } | { readonly refused: ConnectFailure; readonly detail: string }
 
 /** Opens WebSockets to addresses that outbound HTTP may reach too. */
-export type ConnectWebSocket = (url: string, signal: AbortSignal) => Promise<Connected>
+export type ConnectWebSocket = (
+  url: string,
+  signal: AbortSignal,
+  headers?: Readonly<Record<string, string>>,
+) => Promise<Connected>
 
 const CONNECT_TIMEOUT_MS = 5000
 const MAX_FRAME_BYTES = 1 << 20
@@ -22,7 +26,7 @@ export function createConnectWebSocket(
 ): ConnectWebSocket {
   const guard = createAddressGuard(allow_private)
   const resolve = options.resolve ?? createHostResolver()
-  return async (url, signal) => {
+  return async (url, signal, headers = {}) => {
     const parsed = parseTarget(url.replace(/^ws(s?):/i, 'http$1:'))
     if (!/^wss?:/i.test(url) || !parsed.ok)
       return { refused: 'url_refused', detail: parsed.ok ? 'the URL is not ws or wss' : parsed.detail }
@@ -40,7 +44,12 @@ export function createConnectWebSocket(
     try {
       const { ca } = options
       const tcp = await connectSocket({ target, addresses, timeout_ms: CONNECT_TIMEOUT_MS, ca, signal: limit }, guard)
-      return await handshake(`${target.scheme === 'https' ? 'wss' : 'ws'}://${target.url.split('://')[1]}`, tcp, limit)
+      return await handshake(
+        `${target.scheme === 'https' ? 'wss' : 'ws'}://${target.url.split('://')[1]}`,
+        tcp,
+        limit,
+        headers,
+      )
     } catch (error) {
       if (limit.aborted) return { refused: 'timeout', detail: `not connected in ${CONNECT_TIMEOUT_MS} ms` }
       const failure = asFailure(error, 'connect')
@@ -54,11 +63,17 @@ function isPrivate(guard: AddressGuard, address: string): boolean {
   return guard.refusal(address) === null && createAddressGuard([]).refusal(address) !== null
 }
 
-function handshake(url: string, tcp: Duplex, signal: AbortSignal): Promise<Connected> {
+function handshake(
+  url: string,
+  tcp: Duplex,
+  signal: AbortSignal,
+  headers: Readonly<Record<string, string>>,
+): Promise<Connected> {
   return new Promise(resolve => {
     const socket = new WebSocket(url, {
       // ws asks for a socket at once and sends its request on it; ours is connected and checked already.
       createConnection: () => tcp as never,
+      headers,
       perMessageDeflate: false,
       followRedirects: false,
       maxPayload: MAX_FRAME_BYTES,

@@ -52,7 +52,7 @@ export class MediaStream {
     const { tracks } = options.request
     if (tracks !== 'outbound') this.#taps.set(`${options.tap_prefix}i`, 'inbound')
     if (tracks !== 'inbound') this.#taps.set(`${options.tap_prefix}o`, 'outbound')
-    options.connect(options.request.url, this.#abort.signal).then(
+    options.connect(options.request.url, this.#abort.signal, options.request.headers ?? {}).then(
       connected => {
         if ('socket' in connected) this.#connected(connected.socket)
         else this.#end('failed', CODES[connected.refused], connected.detail)

@@ -64,7 +64,8 @@ export const PlaySource = Type.Union([
   Type.Object(
     {
       kind: Type.Literal('speech'),
-      text: Type.String({ maxLength: 4096 }),
+      /** Plain, or SSML when it begins with `<speak`: a document's worth of it. */
+      text: Type.String({ maxLength: 65_536 }),
       voice: Type.String({ maxLength: 64 }),
       language: Type.String({ maxLength: 32 }),
     },
@@ -237,7 +238,8 @@ export const METHODS = {
   'leg.close': method(Leg, LegStats, ['leg_unknown']),
 
   /**
-   * Joins two legs of one session both ways, replacing earlier bridges of either; redone by itself after re-INVITEs.
+   * Joins two legs of one session both ways, replacing earlier bridges of either; redone by itself after re-INVITEs. A
+   * leg joined with itself hears its own echo.
    */
   bridge: method(
     Type.Object({ a: Id, b: Id }, closed),
@@ -353,6 +355,8 @@ export const METHODS = {
         stream_sid: Type.String({ maxLength: 64 }),
         /** The document's Parameter elements. */
         parameters: Type.Record(Type.String({ maxLength: 500 }), Type.String({ maxLength: 500 })),
+        /** Further headers of the handshake: its signature. */
+        headers: Type.Optional(Type.Record(Type.String({ maxLength: 64 }), Type.String({ maxLength: 500 }))),
       },
       closed,
     ),
@@ -360,6 +364,37 @@ export const METHODS = {
     ['leg_unknown', 'leg_not_ready', 'fork_exists', 'fork_limit', 'transcode_unavailable'],
   ),
   'fork.stop': method(Type.Object({ leg_id: Id, fork_id: Id }, closed), Empty, ['leg_unknown']),
+
+  /**
+   * Recognises what is said on a leg, until it is stopped: `recognize.started` at the beginning of speech,
+   * `recognize.result` for each result, and at its end exactly one `recognize.ended`.
+   */
+  'recognize.start': method(
+    Type.Object(
+      {
+        leg_id: Id,
+        recognize_id: Id,
+        /** As of `fork.start`. */
+        tracks: words('inbound', 'outbound', 'both'),
+        account_sid: Type.String({ maxLength: 64 }),
+        call_sid: Type.String({ maxLength: 64 }),
+        language: Type.String({ maxLength: 35 }),
+        hints: Type.Array(Type.String({ maxLength: 100 }), { maxItems: 500 }),
+        model: orNull(Type.String({ maxLength: 100 })),
+        enhanced: Type.Boolean(),
+        profanity_filter: Type.Boolean(),
+        punctuation: Type.Boolean(),
+        partial: Type.Boolean(),
+        /** Silence that ends an utterance; null: the engine decides. */
+        silence_ms: orNull(Type.Integer({ minimum: 0, maximum: 3_600_000 })),
+        max_speech_ms: Type.Integer({ minimum: 1, maximum: 3_600_000 }),
+      },
+      closed,
+    ),
+    Empty,
+    ['leg_unknown', 'leg_not_ready', 'recognition_exists', 'recognizer_unavailable', 'transcode_unavailable'],
+  ),
+  'recognize.stop': method(Type.Object({ leg_id: Id, recognize_id: Id }, closed), Empty, ['leg_unknown']),
 
   /** Answering-machine detection from now on; ends with exactly one `amd.result` unless the leg closes before. */
   'amd.start': method(
@@ -449,6 +484,20 @@ export const EVENTS = {
     error_code: orNull(Type.Integer()),
     detail: Type.String(),
   }),
+  'recognize.started': event({ leg_id: Id, recognize_id: Id, track: words('inbound', 'outbound') }),
+  'recognize.result': event({
+    leg_id: Id,
+    recognize_id: Id,
+    track: words('inbound', 'outbound'),
+    text: Type.String(),
+    /** 0 to 1. */
+    confidence: Type.Number(),
+    /** False: may still change. */
+    final: Type.Boolean(),
+    language: orNull(Type.String()),
+  }),
+  /** `fault`: why it ended by itself; null when it was stopped or the leg is closed. */
+  'recognize.ended': event({ leg_id: Id, recognize_id: Id, fault: orNull(Type.String()) }),
   'amd.result': event({
     leg_id: Id,
     answered_by: words(

@@ -10,6 +10,8 @@ import { type ForkRequest, MediaStream } from '../forks/media-stream.ts'
 import type { LegPolicy, LegStats, MediaEvent as ProtocolEvent } from '../protocol/schema.ts'
 import { legStats } from '../quality/leg-stats.ts'
 import { readVoipMetrics, type VoipMetrics } from '../quality/xr.ts'
+import { Recognition, type RecognizeRequest } from '../speech/recognition.ts'
+import type { Recognizer } from '../speech/recognizer.ts'
 import type { BrowserState, BrowserTransport } from '../webrtc/browser-transport.ts'
 import type { PreparedBrowser } from '../webrtc/browser-transports.ts'
 import type { Negotiation } from './negotiation.ts'
@@ -48,6 +50,7 @@ export class Leg {
   #browserState: BrowserState | null = null
   readonly #emit: (event: ProtocolEvent) => void
   readonly #forks = new Map<string, MediaStream>()
+  readonly #recognitions = new Map<string, Recognition>()
   #detection: Detection | null = null
   readonly #sends = new Map<string, string>()
   #next_send = 1
@@ -146,6 +149,31 @@ export class Leg {
     this.#forks.get(fork_id)?.stop('stopped')
   }
 
+  get recognitions(): ReadonlyMap<string, Recognition> {
+    return this.#recognitions
+  }
+
+  recognize(request: RecognizeRequest, recognizer: Recognizer): void {
+    const about = { leg_id: this.id, recognize_id: request.recognize_id }
+    const { nativeId, clock } = this.#options
+    let over = false
+    const recognition = new Recognition({
+      request,
+      recognizer,
+      clock,
+      stream: this.stream,
+      tap_prefix: nativeId(),
+      started: track => this.#emit({ event: 'recognize.started', ...about, track }),
+      heard: result => this.#emit({ event: 'recognize.result', ...about, ...result }),
+      ended: fault => {
+        over = true
+        this.#recognitions.delete(request.recognize_id)
+        this.#emit({ event: 'recognize.ended', ...about, fault })
+      },
+    })
+    if (!over) this.#recognitions.set(request.recognize_id, recognition)
+  }
+
   get detecting(): boolean {
     return this.#detection !== null
   }
@@ -198,6 +226,7 @@ export class Leg {
     this.#detection?.stop()
     this.#browser?.close()
     for (const fork of [...this.#forks.values()]) fork.stop('leg_closed')
+    for (const recognition of [...this.#recognitions.values()]) recognition.stop()
     const stats = this.stats()
     this.stream.close()
     return stats
@@ -234,6 +263,7 @@ export class Leg {
 
   #tapped(event: Extract<MediaEvent, { type: 'tap' }>): void {
     if (this.#detection?.onTap(event)) return
+    for (const recognition of this.#recognitions.values()) if (recognition.onTap(event)) return
     for (const fork of this.#forks.values()) if (fork.onNative(event)) return
   }
 

@@ -1,0 +1,56 @@
+import { createHash } from 'node:crypto'
+import type { HttpClient } from '../../core/runtime/http/index.ts'
+import { decodeAudio } from './decode.ts'
+import { Lru } from './lru.ts'
+import type { Mp3Decoder } from './mp3.ts'
+import type { Pcm } from './pcm.ts'
+import type { Speech, SpeechRequest, Spoken } from './speech.ts'
+
+const TIMEOUT_MS = 15_000
+const MAX_BYTES = 32 * 1024 * 1024
+const CACHE_BYTES = 32 * 1024 * 1024
+
+/**
+ * Speech by an engine behind HTTP: `POST` of `{"text", "ssml", "voice", "language"}` (`ssml` is null for plain text),
+ * answered with audio of any kind that Play takes. Cached by content; a text that is asked for twice at once is
+ * fetched once.
+ */
+export function httpSpeech(url: string, http: Pick<HttpClient, 'request'>, mp3: Mp3Decoder): Speech {
+  const cache = new Lru<Pcm>(CACHE_BYTES)
+  const running = new Map<string, Promise<Spoken>>()
+
+  const fetchSpeech = async ({ text, voice, language }: SpeechRequest, key: string): Promise<Spoken> => {
+    const ssml = text.trimStart().startsWith('<speak') ? text : null
+    const plain = ssml === null ? text : ssml.replace(/<[^>]*>/g, ' ').trim()
+    const reply = await http.request({
+      url,
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json', Accept: 'audio/wav, audio/*' },
+      body: JSON.stringify({ text: plain, ssml, voice, language }),
+      total_timeout_ms: TIMEOUT_MS,
+      max_bytes: MAX_BYTES,
+    })
+    if (!reply.ok) return { refused: 'speech_failed', detail: `the speech engine: ${reply.detail}` }
+    if (reply.status < 200 || reply.status > 299)
+      return { refused: 'speech_failed', detail: `the speech engine answered ${reply.status}` }
+    const decoded = await decodeAudio(reply.body, reply.headers['content-type'] ?? null, mp3)
+    if (!('pcm' in decoded)) return { refused: 'speech_failed', detail: `the speech engine: ${decoded.detail}` }
+    cache.set(key, decoded.pcm, decoded.pcm.samples.byteLength)
+    return decoded
+  }
+
+  return {
+    speak(request) {
+      const key = createHash('sha256')
+        .update(JSON.stringify([request.voice, request.language, request.text]))
+        .digest('hex')
+      const cached = cache.get(key)
+      if (cached) return Promise.resolve({ pcm: cached })
+      const shared = running.get(key)
+      if (shared) return shared
+      const work = fetchSpeech(request, key).finally(() => running.delete(key))
+      running.set(key, work)
+      return work
+    },
+  }
+}

@@ -1,0 +1,137 @@
+import type { HttpClient } from '../../core/runtime/http/index.ts'
+import {
+  RATE_HZ,
+  type RecognitionListener,
+  type RecognitionSession,
+  type RecognitionSettings,
+  type Recognizer,
+  readResult,
+  type Track,
+} from './recognizer.ts'
+import { Utterances } from './utterances.ts'
+
+/**
+ * An engine behind HTTP: each utterance is found here, by its level, and posted as a WAV file of 8 kHz, 16 bits, with
+ * the settings in the query. The answer is JSON: `{"transcript", "confidence", "language"}`.
+ */
+export function httpRecognizer(url: string, http: Pick<HttpClient, 'request'>): Recognizer {
+  return { open: (settings, listener) => new Listening(url, http, settings, listener) }
+}
+
+const TIMEOUT_MS = 15_000
+/** Silence that ends an utterance when the document leaves it to the engine. */
+const AUTO_SILENCE_MS = 1000
+const MAX_FAILURES = 3
+
+class Listening implements RecognitionSession {
+  readonly #url: string
+  readonly #http: Pick<HttpClient, 'request'>
+  readonly #settings: RecognitionSettings
+  readonly #listener: RecognitionListener
+  readonly #utterances = new Map<Track, Utterances>()
+  readonly #abort = new AbortController()
+  /** One after the other, so that results keep the order of speaking. */
+  #asking: Promise<void> = Promise.resolve()
+  #failures = 0
+  #over = false
+
+  constructor(
+    url: string,
+    http: Pick<HttpClient, 'request'>,
+    settings: RecognitionSettings,
+    listener: RecognitionListener,
+  ) {
+    this.#url = url
+    this.#http = http
+    this.#settings = settings
+    this.#listener = listener
+    const { max_speech_ms: max_ms } = settings
+    // An utterance without a pause at its end would never end: `0` means the shortest pause that is one.
+    const silence_ms = Math.max(200, settings.silence_ms ?? AUTO_SILENCE_MS)
+    for (const track of settings.tracks)
+      this.#utterances.set(
+        track,
+        new Utterances({
+          silence_ms,
+          max_ms,
+          started: () => listener.started(track),
+          ended: samples => this.#ask(track, samples),
+        }),
+      )
+  }
+
+  audio(track: Track, samples: Int16Array): void {
+    if (!this.#over) this.#utterances.get(track)?.take(samples)
+  }
+
+  stop(): void {
+    this.#end(null)
+  }
+
+  #ask(track: Track, samples: Int16Array): void {
+    this.#asking = this.#asking.then(() => this.#post(track, samples))
+  }
+
+  async #post(track: Track, samples: Int16Array): Promise<void> {
+    if (this.#over) return
+    const url = new URL(this.#url)
+    const { language, hints, model, enhanced, profanity_filter, punctuation, call_sid } = this.#settings
+    const options = { language, enhanced, profanity_filter, punctuation, track, call_sid }
+    for (const [name, value] of Object.entries(options)) url.searchParams.set(name, String(value))
+    if (hints.length > 0) url.searchParams.set('hints', hints.join(','))
+    if (model !== null) url.searchParams.set('model', model)
+    const reply = await this.#http.request({
+      url: url.href,
+      method: 'POST',
+      headers: { 'Content-Type': 'audio/wav', Accept: 'application/json' },
+      body: wavFile(samples),
+      total_timeout_ms: TIMEOUT_MS,
+      signal: this.#abort.signal,
+    })
+    if (this.#over) return
+    const result =
+      reply.ok && reply.status >= 200 && reply.status < 300 ? readResult(parsed(reply.body.toString()), track) : null
+    if (result) {
+      this.#failures = 0
+      this.#listener.heard({ ...result, final: true })
+      return
+    }
+    const fault = reply.ok ? `the recognizer answered ${reply.status} without a transcript` : reply.detail
+    // A single utterance may be lost; an engine that fails again and again is gone.
+    if (++this.#failures >= MAX_FAILURES || this.#settings.tracks.length === 1) this.#end(fault)
+  }
+
+  #end(fault: string | null): void {
+    if (this.#over) return
+    this.#over = true
+    this.#abort.abort()
+    this.#listener.ended(fault)
+  }
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return null
+  }
+}
+
+/** 16-bit PCM, one channel. */
+function wavFile(samples: Int16Array): Buffer {
+  const bytes = Buffer.alloc(44 + samples.length * 2)
+  bytes.write('RIFF', 0, 'latin1')
+  bytes.writeUInt32LE(bytes.length - 8, 4)
+  bytes.write('WAVEfmt ', 8, 'latin1')
+  bytes.writeUInt32LE(16, 16)
+  bytes.writeUInt16LE(1, 20)
+  bytes.writeUInt16LE(1, 22)
+  bytes.writeUInt32LE(RATE_HZ, 24)
+  bytes.writeUInt32LE(RATE_HZ * 2, 28)
+  bytes.writeUInt16LE(2, 32)
+  bytes.writeUInt16LE(16, 34)
+  bytes.write('data', 36, 'latin1')
+  bytes.writeUInt32LE(samples.length * 2, 40)
+  for (const [index, sample] of samples.entries()) bytes.writeInt16LE(sample, 44 + index * 2)
+  return bytes
+}

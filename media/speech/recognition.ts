@@ -1,0 +1,91 @@
+import type { Clock, Timer } from '../../core/runtime/clock.ts'
+import type { MediaEvent, Stream } from '../../native/index.ts'
+import type { EventFields, MethodParams } from '../protocol/schema.ts'
+import { RATE_HZ, type RecognitionSession, type Recognizer, type Track } from './recognizer.ts'
+
+export type RecognizeRequest = MethodParams<'recognize.start'>
+
+export interface RecognitionOptions {
+  readonly request: RecognizeRequest
+  readonly stream: Stream
+  readonly tap_prefix: string
+  readonly recognizer: Recognizer
+  readonly clock: Clock
+  readonly started: (track: Track) => void
+  readonly heard: (result: Omit<EventFields<'recognize.result'>, 'leg_id' | 'recognize_id'>) => void
+  readonly ended: (fault: string | null) => void
+}
+
+const CHUNK_MS = 20
+const LOOK_MS = 100
+/** What lags further behind than jitter explains was never sent: the peer is silent. */
+const LATE_MS = 500
+const JITTER_MS = 300
+
+/** Recognition of what a leg says or hears, until it is stopped or the engine gives up. */
+export class Recognition {
+  readonly #options: RecognitionOptions
+  readonly #taps = new Map<string, Track>()
+  readonly #session: RecognitionSession
+  readonly #timer: Timer
+  readonly #began_ms: number
+  /** Milliseconds of the inbound track that the engine has had. */
+  #fed_ms = 0
+  #over = false
+
+  constructor(options: RecognitionOptions) {
+    this.#options = options
+    const { request, stream, tap_prefix } = options
+    const { leg_id, tracks, ...settings } = request
+    if (tracks !== 'outbound') this.#taps.set(`${tap_prefix}i`, 'inbound')
+    if (tracks !== 'inbound') this.#taps.set(`${tap_prefix}o`, 'outbound')
+    this.#began_ms = options.clock.monotonic_ms()
+    this.#timer = options.clock.every(LOOK_MS, () => this.#fillGap())
+    this.#session = options.recognizer.open(
+      { ...settings, tracks: [...this.#taps.values()] },
+      {
+        started: track => !this.#over && options.started(track),
+        heard: result => !this.#over && options.heard(result),
+        ended: fault => this.#end(fault),
+      },
+    )
+    if (this.#over) return
+    for (const [tap_id, track] of this.#taps)
+      stream.tap({ tap_id, what: track === 'inbound' ? 'received' : 'sent', rate_hz: RATE_HZ, chunk_ms: CHUNK_MS })
+  }
+
+  onTap(event: Extract<MediaEvent, { type: 'tap' }>): boolean {
+    const track = this.#taps.get(event.tap_id)
+    if (track === undefined) return false
+    if (!this.#over) this.#audio(track, event.samples, event.offset_ms)
+    return true
+  }
+
+  stop(): void {
+    this.#session.stop()
+  }
+
+  #audio(track: Track, samples: Int16Array, offset_ms: number): void {
+    if (track === 'inbound') this.#fed_ms += (samples.length * 1000) / RATE_HZ
+    this.#session.audio(track, samples, offset_ms)
+  }
+
+  /** A pause ends an utterance also when the peer sends no packets in it. */
+  #fillGap(): void {
+    if (this.#over || this.#options.request.tracks === 'outbound') return
+    const missing_ms = this.#options.clock.monotonic_ms() - this.#began_ms - this.#fed_ms
+    if (missing_ms < LATE_MS) return
+    const frames = Math.floor((missing_ms - JITTER_MS) / CHUNK_MS)
+    for (let frame = 0; frame < frames && !this.#over; frame++)
+      this.#audio('inbound', new Int16Array((RATE_HZ * CHUNK_MS) / 1000), this.#fed_ms)
+  }
+
+  #end(fault: string | null): void {
+    if (this.#over) return
+    this.#over = true
+    this.#timer.cancel()
+    const { stream, ended } = this.#options
+    if (!stream.closed) for (const tap_id of this.#taps.keys()) stream.untap(tap_id)
+    ended(fault)
+  }
+}

@@ -1,0 +1,72 @@
+/** Speech recognition as a port: audio goes in, words come out. Adapters: web-socket.ts, over-http.ts. */
+
+export type Track = 'inbound' | 'outbound'
+
+/** What an engine is told before any audio. */
+export interface RecognitionSettings {
+  readonly recognize_id: string
+  readonly account_sid: string
+  readonly call_sid: string
+  /** BCP 47. */
+  readonly language: string
+  readonly hints: readonly string[]
+  readonly model: string | null
+  readonly enhanced: boolean
+  readonly profanity_filter: boolean
+  readonly punctuation: boolean
+  /** Results that may still change are wanted. */
+  readonly partial: boolean
+  /** Silence that ends an utterance; null leaves it to the engine. */
+  readonly silence_ms: number | null
+  /** An utterance is cut off here. */
+  readonly max_speech_ms: number
+  readonly tracks: readonly Track[]
+}
+
+export interface Heard {
+  readonly track: Track
+  readonly text: string
+  /** 0 to 1. */
+  readonly confidence: number
+  readonly final: boolean
+  readonly language: string | null
+}
+
+export interface RecognitionListener {
+  /** Somebody began to speak. */
+  started(track: Track): void
+  heard(result: Heard): void
+  /** No more comes; null: because it was stopped. */
+  ended(fault: string | null): void
+}
+
+export interface RecognitionSession {
+  /** 16-bit samples at 8 kHz, in order; `offset_ms` since the beginning. */
+  audio(track: Track, samples: Int16Array, offset_ms: number): void
+  stop(): void
+}
+
+export interface Recognizer {
+  open(settings: RecognitionSettings, listener: RecognitionListener): RecognitionSession
+}
+
+export const RATE_HZ = 8000
+
+const MAX_TEXT = 4096
+
+/** A result as an engine writes it in JSON; null when it is none. */
+export function readResult(value: unknown, track: Track): Heard | null {
+  if (typeof value !== 'object' || value === null) return null
+  const fields = value as Record<string, unknown>
+  const text = fields['transcript'] ?? fields['text']
+  if (typeof text !== 'string') return null
+  const confidence = Number(fields['confidence'] ?? 0)
+  const { language } = fields
+  return {
+    track: fields['track'] === 'outbound' ? 'outbound' : track,
+    text: text.trim().slice(0, MAX_TEXT),
+    confidence: Number.isFinite(confidence) ? Math.min(1, Math.max(0, confidence)) : 0,
+    final: fields['final'] !== false,
+    language: typeof language === 'string' ? language.slice(0, 35) : null,
+  }
+}
