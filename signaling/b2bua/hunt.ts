@@ -4,6 +4,7 @@ import type { Log } from '../../core/runtime/log.ts'
 import type { CallAttemptTable, Trx } from '../../core/state/index.ts'
 import { insertAttempt, updateAttempt } from '../../core/state/running-calls.ts'
 import type { Headers, SipResponse } from '../drachtio/types.ts'
+import { kindOfTransport } from './browser.ts'
 import type { Context } from './context.ts'
 import { type Leg, type LegListener, refusalCode } from './leg.ts'
 import type { LegPolicy, MediaSession } from './media.ts'
@@ -187,7 +188,7 @@ export class Hunt {
 
   async #place(leg: OutboundLeg, hop: HuntHop): Promise<LegOutcome> {
     try {
-      await leg.openMedia(hop.policy)
+      await leg.openMedia(hop.policy, kindOfTransport(hop.transport))
       return await leg.place(hop)
     } catch (error) {
       const detail = error instanceof Error ? error.message : String(error)

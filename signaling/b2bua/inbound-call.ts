@@ -4,6 +4,7 @@ import type { CallRow } from '../../core/state/running-calls.ts'
 import { Cancelled, type InboundInvite, type InboundRequest, type SipResponse } from '../drachtio/types.ts'
 import { recordByPolicy } from '../scripts/recorder.ts'
 import { Script, type ScriptEntry } from '../scripts/script.ts'
+import { kindOfCaller } from './browser.ts'
 import { Call, passedReason } from './call.ts'
 import type { Context } from './context.ts'
 import { Hunt, type HuntHop, type HuntListener, type HuntOutcome } from './hunt.ts'
@@ -67,7 +68,7 @@ export class InboundCall extends Call {
   /** Opens the caller's media and begins; every fault ends the call. */
   async begin(policy: LegPolicy, plan: Plan): Promise<void> {
     try {
-      await this.#a.openMedia(policy)
+      await this.#a.openMedia(policy, kindOfCaller(this.#a.invite))
       if (!this.#a.late) await this.#a.takeOffer(this.#a.invite.body)
     } catch (error) {
       await this.#cannot(error)

@@ -2,7 +2,14 @@ import type { Log } from '../../core/runtime/log.ts'
 import type { Dialog, DialogHandler, Headers, InboundRequest } from '../drachtio/types.ts'
 import type { Context } from './context.ts'
 import { keyOfInfo } from './dtmf-info.ts'
-import { type LegPolicy, type LegStats, type MediaEvent, MediaRefusal, type MediaSession } from './media.ts'
+import {
+  type LegPolicy,
+  type LegStats,
+  type MediaEvent,
+  type MediaKind,
+  MediaRefusal,
+  type MediaSession,
+} from './media.ts'
 import { type OfferState, offerStep } from './offer-answer.ts'
 import { answerHeaders, intervalTooSmall } from './session-timer.ts'
 
@@ -44,6 +51,7 @@ export class Leg {
   #silent_ms = 0
   #received = 0
   #mediaOpen = false
+  #closing: Promise<void> | null = null
   /** The leg whose codec ours should follow, so that their bridge is a relay. */
   prefer: Leg | null = null
 
@@ -98,8 +106,8 @@ export class Leg {
   }
 
   /** @throws MediaRefusal */
-  async openMedia(policy: LegPolicy): Promise<void> {
-    await this.session.openLeg(this.id, policy, event => this.#onMedia(event))
+  async openMedia(policy: LegPolicy, kind: MediaKind = 'rtp'): Promise<void> {
+    await this.session.openLeg(this.id, policy, kind, event => this.#onMedia(event))
     this.#mediaOpen = true
     if (this.#ended) await this.#closeMedia()
   }
@@ -149,9 +157,12 @@ export class Leg {
     })
   }
 
-  /** Ends this leg once; `reason` is the value of a Reason header. Subclasses end what is not a dialog yet. */
+  /**
+   * Ends this leg once; `reason` is the value of a Reason header. Subclasses end what is not a dialog yet. Whoever
+   * calls it, even after the far end has hung up, waits until the media is closed and its figures are there.
+   */
   async end(reason: string | null): Promise<void> {
-    if (this.#ended) return
+    if (this.#ended) return this.#closeMedia()
     this.#ended = true
     this.#ackTimer?.cancel()
     const headers = reason === null ? {} : { Reason: reason }
@@ -292,10 +303,12 @@ export class Leg {
     return this.prefer && !this.prefer.ended ? { prefer_leg: this.prefer.id } : {}
   }
 
-  async #closeMedia(): Promise<void> {
-    if (!this.#mediaOpen) return
-    this.#mediaOpen = false
-    this.#stats = await this.session.closeLeg(this.id)
+  #closeMedia(): Promise<void> {
+    if (this.#mediaOpen)
+      this.#closing ??= this.session.closeLeg(this.id).then(stats => {
+        this.#stats = stats
+      })
+    return this.#closing ?? Promise.resolve()
   }
 }
 

@@ -13,6 +13,9 @@ import type {
 export type { LegPolicy, LegStats }
 export { MediaRefusal }
 
+/** `webrtc`: ICE and DTLS-SRTP, as browsers speak it (RFC 8827). */
+export type MediaKind = 'rtp' | 'webrtc'
+
 /** An event of one leg or recording. */
 export type MediaEvent = { [E in EventName]: { readonly event: E } & EventFields<E> }[EventName]
 export type MediaListener = (event: MediaEvent) => void
@@ -30,6 +33,9 @@ const EVENTS = [
   'fork.started',
   'fork.warning',
   'fork.ended',
+  'recognize.started',
+  'recognize.result',
+  'recognize.ended',
   'amd.result',
 ] as const satisfies EventName[]
 
@@ -104,8 +110,8 @@ export class MediaSession {
     this.#holders++
   }
 
-  async openLeg(leg_id: string, policy: LegPolicy, listener: MediaListener): Promise<void> {
-    await this.hub.request('leg.open', { session_id: this.id, leg_id, policy })
+  async openLeg(leg_id: string, policy: LegPolicy, kind: MediaKind, listener: MediaListener): Promise<void> {
+    await this.hub.request('leg.open', { session_id: this.id, leg_id, policy, kind })
     this.#legs.add(leg_id)
     this.hub.listen(leg_id, listener)
   }

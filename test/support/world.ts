@@ -27,7 +27,8 @@ export type ProcessName = 'edge' | 'signaling' | 'media' | 'control' | 'sandbox'
 /** A whole platform in a folder of its own, started as users start it. */
 export interface World {
   readonly base_url: string
-  readonly sip: { readonly host: string; readonly port: number }
+  /** `port` is of UDP and TCP. */
+  readonly sip: { readonly host: string; readonly port: number; readonly tls_port: number; readonly ws_port: number }
   readonly rtp_ports: { readonly first: number; readonly last: number }
   readonly project_id: string
   readonly api_key: string
@@ -157,7 +158,7 @@ function present(parts: {
     })
   return {
     base_url: made.base_url,
-    sip: { host: made.sip.host, port: made.sip.udp },
+    sip: { host: made.sip.host, port: made.sip.udp, tls_port: made.sip.tls, ws_port: made.sip.ws },
     rtp_ports: parts.rtp_ports,
     project_id: made.project_id,
     api_key: made.api_key,
