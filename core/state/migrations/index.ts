@@ -9,6 +9,9 @@ import * as outboxDue from './0007-outbox-due.ts'
 import * as recordingBytes from './0008-recording-bytes.ts'
 import * as metrics from './0010-metrics.ts'
 import * as registrations from './0011-registrations.ts'
+import * as billing from './0012-billing.ts'
+import * as alerts from './0015-alerts.ts'
+import * as trunkTests from './0016-trunk-tests.ts'
 
 /** In order of name; a migration that has landed is never edited. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -22,4 +25,7 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0008-recording-bytes': recordingBytes,
   '0010-metrics': metrics,
   '0011-registrations': registrations,
+  '0015-alerts': alerts,
+  '0016-trunk-tests': trunkTests,
+  '0012-billing': billing,
 }

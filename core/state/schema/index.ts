@@ -1,3 +1,5 @@
+import type * as alerts from './alerts.ts'
+import type * as api from './api.ts'
 import type * as calls from './calls.ts'
 import type * as configuration from './configuration.ts'
 import type * as control from './control.ts'
@@ -6,6 +8,7 @@ import type * as metrics from './metrics.ts'
 import type * as policies from './policies.ts'
 import type * as rating from './rating.ts'
 import type * as signaling from './signaling.ts'
+import type * as trunkTests from './trunk-tests.ts'
 import type * as voice from './voice.ts'
 
 /** All tables. A table's columns are named as the specification names the fields. */
@@ -36,6 +39,15 @@ export interface Schema {
   call_command: calls.CallCommandTable
   recording: calls.RecordingTable
   outbox: calls.OutboxTable
+  alert_policy: alerts.AlertPolicyTable
+  alert: alerts.AlertTable
+  alert_setting: alerts.AlertSettingTable
+  alert_notification: alerts.AlertNotificationTable
+  destination_profile: alerts.DestinationProfileTable
+  trunk_source_seen: alerts.TrunkSourceSeenTable
+  alert_cursor: alerts.AlertCursorTable
+  trunk_test_run: trunkTests.TrunkTestRunTable
+  trunk_test_check: trunkTests.TrunkTestCheckTable
   sip_message: ladder.SipMessageTable
   trunk_step: metrics.TrunkStepTable
   trunk_step_failure: metrics.TrunkStepFailureTable
@@ -71,8 +83,14 @@ export interface Schema {
   media_quality: signaling.MediaQualityTable
   registration: signaling.RegistrationTable
   simulated_call: voice.SimulatedCallTable
+  billing_document: api.BillingDocumentTable
+  number_order: api.NumberOrderTable
+  retention_job: api.RetentionJobTable
+  told_event: api.ToldEventTable
 }
 
+export type * from './alerts.ts'
+export type * from './api.ts'
 export type * from './calls.ts'
 export { FINAL_STATUSES } from './calls.ts'
 export type * from './configuration.ts'
@@ -82,4 +100,5 @@ export type * from './metrics.ts'
 export type * from './policies.ts'
 export type * from './rating.ts'
 export type * from './signaling.ts'
+export type * from './trunk-tests.ts'
 export type * from './voice.ts'

@@ -1,0 +1,261 @@
+import type { ApplyFacts, BalanceFacts, HealthFacts, SpendFacts, TrunkTraffic } from './facts.ts'
+import type { AlertKind, AlertPolicy, AlertSeverity, Evidence, Finding, Look, Scope, SubjectType } from './types.ts'
+
+export type * from './facts.ts'
+
+/** Which conditions hold: pure functions from a policy and measured facts. Amounts are minor units. */
+
+export const alertKey = (kind: AlertKind, ...parts: readonly string[]): string => [kind, ...parts].join(':')
+
+export const amount = (minor: number, currency: string): string => `${currency} ${(minor / 100).toFixed(2)}`
+
+const evidence = (label: string, item: Partial<Evidence>): Evidence => ({
+  amount_minor: null,
+  currency: null,
+  held: false,
+  label,
+  note: null,
+  text: null,
+  ...item,
+})
+const money = (label: string, amount_minor: number, currency: string, held = false): Evidence =>
+  evidence(label, { amount_minor, currency, held })
+
+interface Found {
+  readonly findings: Finding[]
+  readonly well: Map<string, number>
+}
+const nothing = (): Found => ({ findings: [], well: new Map() })
+
+/** Findings outside of the policy's scope do not count. */
+const look = (policy: AlertPolicy, { findings, well }: Found, available = true): Look => ({
+  kind: policy.kind,
+  available,
+  findings: policy.enabled ? findings.filter(finding => inScope(policy.scope, finding)) : [],
+  well,
+})
+
+function inScope(scope: Scope, { subject, trunk_id }: Finding): boolean {
+  if (scope.id === null || scope.type === 'organization') return true
+  return (subject.type === scope.type && subject.id === scope.id) || (scope.type === 'trunk' && trunk_id === scope.id)
+}
+
+/** `open` are the keys of alerts that have not ended: a balance is well again from the resolution's amount on. */
+export function judgeBalance(policy: AlertPolicy, facts: BalanceFacts, open: ReadonlySet<string>): Look {
+  const { account, currency } = facts
+  const found = nothing()
+  const floor = policy.threshold.amount_minor
+  if (!account || floor === null) return look(policy, found)
+  const key = alertKey('balance_low', account.id)
+  const available = account.balance_minor - account.held_minor
+  const bar = open.has(key) ? Math.max(floor, policy.resolution.amount_minor ?? floor) : floor
+  if (available >= bar) return look(policy, found)
+  found.findings.push({
+    kind: 'balance_low',
+    dedupe_key: key,
+    severity: available <= 0 ? 'critical' : 'warning',
+    subject: subject('account', account),
+    trunk_id: null,
+    reason: `The balance of ${account.name} is ${amount(available, currency)}, below ${amount(floor, currency)}.`,
+    remediation: 'Top up the balance: at zero, calls that cost money are refused and those in progress end.',
+    evidence: [
+      money('Available', available, currency),
+      money('Held by calls in progress', account.held_minor, currency, true),
+      money('Threshold', floor, currency),
+    ],
+    suggested_actions: [{ href: '/v1/billing/balance', label: 'See the balance' }],
+    version: null,
+  })
+  return look(policy, found)
+}
+
+export function judgeSpend(policy: AlertPolicy, facts: SpendFacts): Look {
+  const found = nothing()
+  const kind = policy.kind as 'spend_daily' | 'spend_monthly'
+  const period = kind === 'spend_daily' ? 'today' : 'this month'
+  for (const level of facts.levels) {
+    const bar = barOf(policy, level.cap_minor, level.type)
+    if (bar === null || level.spent_minor < bar) continue
+    const { currency } = facts
+    found.findings.push({
+      kind,
+      dedupe_key: alertKey(kind, level.id, facts.period),
+      severity: level.cap_minor !== null && level.spent_minor >= level.cap_minor ? 'critical' : 'warning',
+      subject: subject(level.type, level),
+      trunk_id: level.type === 'trunk' ? level.id : null,
+      reason: `${level.name} spent ${amount(level.spent_minor, currency)} ${period}, at or above ${amount(bar, currency)}.`,
+      remediation: 'Check which destinations the money went to; raise the cap or the threshold when it is all right.',
+      evidence: [
+        money(`Spent ${period}`, level.spent_minor, currency, true),
+        money('Threshold', bar, currency),
+        ...(level.cap_minor === null ? [] : [money('Daily cap', level.cap_minor, currency)]),
+      ],
+      suggested_actions: [{ href: '/v1/calls', label: 'See the calls' }],
+      version: null,
+    })
+  }
+  return look(policy, found)
+}
+
+/** An amount counts for the whole project (or what the scope names); per cent count for every level with a cap. */
+function barOf(policy: AlertPolicy, cap_minor: number | null, type: SubjectType): number | null {
+  const { amount_minor, percent } = policy.threshold
+  if (amount_minor !== null && (type === policy.scope.type || type === 'organization')) return amount_minor
+  return percent === null || cap_minor === null ? null : Math.ceil((cap_minor * Number(percent)) / 100)
+}
+
+export function judgeVelocity(policy: AlertPolicy, trunks: readonly TrunkTraffic[]): Look {
+  const found = nothing()
+  const { amount_minor, min_events } = policy.threshold
+  const { platform_ceiling_minor: ceiling } = policy
+  for (const trunk of trunks) {
+    const over = amount_minor !== null && trunk.spend_minor >= amount_minor && trunk.calls >= (min_events ?? 1)
+    const over_ceiling = ceiling !== null && trunk.ceiling_spend_minor >= ceiling
+    if (!over && !over_ceiling) continue
+    const { currency } = trunk
+    const window_seconds = over_ceiling ? (policy.platform_ceiling_window_seconds ?? 0) : trunk.window_seconds
+    const spent = over_ceiling ? trunk.ceiling_spend_minor : trunk.spend_minor
+    const bar = over_ceiling ? (ceiling ?? 0) : (amount_minor ?? 0)
+    const top = [...trunk.destinations].sort((a, b) => b.spend_minor - a.spend_minor)[0]
+    found.findings.push({
+      ...ofTrunk('spend_velocity', trunk, 'critical'),
+      reason: `Trunk ${trunk.name} spent ${amount(spent, currency)} within ${span(window_seconds)}, at or above ${amount(bar, currency)}.`,
+      remediation:
+        'Look at the destinations. If the calls are not yours, rotate the credential, and ask for a containment.',
+      evidence: [
+        money(`Spent within ${span(window_seconds)}`, spent, currency, true),
+        money('Held by calls in progress', trunk.held_minor, currency, true),
+        money('Threshold', bar, currency),
+        ...(top ? [evidence('Destination', { text: `+${top.rate_prefix} ${top.label}`, ...share(top, trunk) })] : []),
+      ],
+      suggested_actions: [calls(trunk), credentials(trunk)],
+    })
+  }
+  return look(policy, found)
+}
+
+const share = (top: { readonly calls: number; readonly spend_minor: number }, trunk: TrunkTraffic) => ({
+  amount_minor: top.spend_minor,
+  currency: trunk.currency,
+  note: `${top.calls} of ${trunk.calls} calls`,
+})
+
+export function judgeFirstSeen(policy: AlertPolicy, trunks: readonly TrunkTraffic[], now: string): Look {
+  const found = nothing()
+  const bar = policy.threshold.amount_minor
+  if (bar === null) return look(policy, found)
+  for (const trunk of trunks)
+    for (const group of trunk.destinations) {
+      if (group.rate_minor_per_minute < bar || group.calls < (policy.threshold.min_events ?? 1)) continue
+      if (!isNew(group, now)) continue
+      const { currency } = trunk
+      found.findings.push({
+        ...ofTrunk('first_seen_high_cost_destination', trunk, 'warning', group.rate_prefix),
+        reason: `Trunk ${trunk.name} calls +${group.rate_prefix} (${group.label}) for the first time, at ${amount(group.rate_minor_per_minute, currency)} a minute.`,
+        remediation:
+          'If nobody of yours calls there, deny the prefix in the outbound policy and rotate the credential.',
+        evidence: [
+          evidence('Destination', { text: `+${group.rate_prefix} ${group.label}`, note: `${group.calls} calls` }),
+          money('Price of a minute', group.rate_minor_per_minute, currency),
+          money('Spent', group.spend_minor, currency, group.held_minor > 0),
+        ],
+        suggested_actions: [calls(trunk), credentials(trunk)],
+      })
+    }
+  return look(policy, found)
+}
+
+/** A destination stays new for a day: bursts seldom begin with the very first call. */
+const NEW_FOR_MS = 24 * 3_600_000
+export const isNew = (group: { readonly first_seen_at: string | null }, now: string): boolean =>
+  group.first_seen_at === null || Date.parse(now) - Date.parse(group.first_seen_at) < NEW_FOR_MS
+
+export function judgeNewSource(policy: AlertPolicy, trunks: readonly TrunkTraffic[]): Look {
+  const found = nothing()
+  for (const trunk of trunks)
+    for (const source of trunk.new_sources) {
+      if (source.calls < (policy.threshold.min_events ?? 1)) continue
+      found.findings.push({
+        ...ofTrunk('new_source_ip', trunk, source.spend_minor > 0 ? 'warning' : 'info', source.address),
+        reason: `Trunk ${trunk.name} was used from ${source.address}, an address that it had not been used from before.`,
+        remediation: 'If the address is not yours, rotate the credential and set source_validation to strict.',
+        evidence: [
+          evidence('Address', { text: source.address, note: `since ${source.first_seen_at}, ${source.calls} calls` }),
+          money('Spent from there', source.spend_minor, trunk.currency, true),
+        ],
+        suggested_actions: [credentials(trunk), calls(trunk)],
+      })
+    }
+  return look(policy, found)
+}
+
+export function judgeHealth(policy: AlertPolicy, facts: HealthFacts): Look {
+  const found = nothing()
+  for (const target of facts.targets) {
+    const key = alertKey('endpoint_health', target.trunk.id, target.id)
+    if (target.state === 'healthy') found.well.set(key, Date.parse(target.checked_at))
+    if (target.state !== 'degraded' || target.misses < (policy.threshold.min_events ?? 1)) continue
+    const all = target.degraded_targets === target.enabled_targets
+    found.findings.push({
+      ...ofTrunk('endpoint_health', target.trunk, all ? 'critical' : 'warning', target.id),
+      reason: `${target.name} of trunk ${target.trunk.name} left ${target.misses} keep-alives unanswered${all ? '; no other target of the trunk answers' : ''}.`,
+      remediation:
+        'Check that the peer runs, that its firewall lets our OPTIONS in, and that address and port are right.',
+      evidence: [
+        evidence('Target', { text: target.name }),
+        evidence('Last answer', { text: target.last_code === null ? 'none' : String(target.last_code) }),
+        evidence('Asked', { text: target.checked_at }),
+      ],
+      suggested_actions: [
+        { href: `/v1/trunks/${target.trunk.id}/tests`, label: 'Run a configuration test' },
+        { href: `/v1/trunks/${target.trunk.id}/termination-uris`, label: 'See the targets' },
+      ],
+      version: Date.parse(target.checked_at),
+    })
+  }
+  return look(policy, found, facts.available)
+}
+
+export function judgeApply(policy: AlertPolicy, facts: ApplyFacts): Look {
+  const found = nothing()
+  for (const trunk of facts.trunks) {
+    const key = alertKey('trunk_apply_failed', trunk.id)
+    if (!trunk.failed) {
+      found.well.set(key, trunk.effective_revision)
+      continue
+    }
+    found.findings.push({
+      ...ofTrunk('trunk_apply_failed', trunk, 'critical'),
+      reason: `Revision ${trunk.revision} of trunk ${trunk.name} could not be applied; ${trunk.effective_revision === 0 ? 'no revision' : `revision ${trunk.effective_revision}`} runs.`,
+      remediation: 'Correct what the error names and save the trunk again.',
+      evidence: [
+        evidence('Error', { text: trunk.error ?? 'unknown' }),
+        evidence('Revision', { text: String(trunk.revision) }),
+      ],
+      suggested_actions: [{ href: `/v1/trunks/${trunk.id}`, label: 'See the trunk' }],
+      version: trunk.revision,
+    })
+  }
+  return look(policy, found, facts.available)
+}
+
+interface NamedThing {
+  readonly id: string
+  readonly name: string
+}
+const subject = (type: SubjectType, { id, name }: NamedThing) => ({ id, name, type })
+const ofTrunk = (kind: AlertKind, trunk: NamedThing, severity: AlertSeverity, ...rest: readonly string[]) => ({
+  kind,
+  dedupe_key: alertKey(kind, trunk.id, ...rest),
+  severity,
+  subject: subject('trunk', trunk),
+  trunk_id: trunk.id,
+  version: null,
+})
+const calls = ({ id }: NamedThing) => ({ href: `/v1/calls?trunk_id=${id}`, label: "See the trunk's calls" })
+const credentials = ({ id }: NamedThing) => ({
+  href: `/v1/trunks/${id}/digest-credentials`,
+  label: 'Rotate the credential',
+})
+const span = (seconds: number): string =>
+  seconds % 3600 === 0 ? `${seconds / 3600} h` : seconds % 60 === 0 ? `${seconds / 60} min` : `${seconds} s`

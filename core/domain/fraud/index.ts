@@ -1,0 +1,115 @@
+import { type DestinationGroup, isNew, type TrunkTraffic } from '../alerts/judge.ts'
+import type { AlertKind } from '../alerts/types.ts'
+
+/** Which prefixes are to be closed by themselves, from the traffic of a trunk (issue 8, "Containment"). */
+
+export type ReasonCategory = 'spend_velocity' | 'destination_risk' | 'account_compromise'
+
+export interface Proposal {
+  /** Digits after the plus. */
+  readonly prefix: string
+  readonly reason_category: ReasonCategory
+  readonly reason_detail: string
+  /** Kind of the alert that it belongs to, and the rest of that alert's key after kind and trunk. */
+  readonly alert_kind: AlertKind
+  readonly alert_key: readonly string[]
+}
+
+export interface FraudRules {
+  /** A minute that costs as much is dear. */
+  readonly high_cost_minor: number
+  /** Spend of a trunk in the window, from which on it is fast; null: never. */
+  readonly velocity_minor: number | null
+  readonly velocity_min_calls: number
+  readonly ceiling_minor: number | null
+  /** Spend from a new source in the window that makes the account look stolen. */
+  readonly compromise_minor: number
+}
+
+/** Calls in the window to a dear destination that was never called before. */
+const BURST_FIRST_SEEN = 5
+/** Calls in the window to a dear prefix, nearly all of them short: what pays by the call, or tests what works. */
+const BURST_SHORT = 20
+const SHORT_SHARE = 0.8
+const BURST_NIGHT = 5
+/** Longer than the rate's own prefix by at most so much: the next call goes to the number beside. */
+const CLOSER_DIGITS = 3
+
+/** One proposal for each destination, the gravest reason. */
+export function propose(
+  trunk: TrunkTraffic,
+  rules: FraudRules,
+  now: string,
+  isProtected: (prefix: string) => boolean,
+): Proposal[] {
+  return trunk.destinations.flatMap(group => {
+    const why = reasonToClose(trunk, group, rules, now)
+    if (!why) return []
+    const prefix = prefixToClose(group)
+    return isProtected(prefix) ? [] : [{ prefix, ...why }]
+  })
+}
+
+export function prefixToClose({ rate_prefix, common_digits }: DestinationGroup): string {
+  return common_digits.startsWith(rate_prefix)
+    ? common_digits.slice(0, rate_prefix.length + CLOSER_DIGITS)
+    : rate_prefix
+}
+
+function reasonToClose(
+  trunk: TrunkTraffic,
+  group: DestinationGroup,
+  rules: FraudRules,
+  now: string,
+): Omit<Proposal, 'prefix'> | null {
+  const dear = group.rate_minor_per_minute >= rules.high_cost_minor
+  const fresh = isNew(group, now)
+  const leads = group.spend_minor * 2 >= trunk.spend_minor
+  const where = `+${group.rate_prefix} (${group.label})`
+  const stranger = trunk.new_sources.find(source => source.spend_minor >= rules.compromise_minor)
+  if (stranger && dear && leads)
+    return {
+      reason_category: 'account_compromise',
+      reason_detail: `${group.calls} calls to ${where} from the new source ${stranger.address}`,
+      alert_kind: 'new_source_ip',
+      alert_key: [stranger.address],
+    }
+  const over = rules.velocity_minor !== null && trunk.spend_minor >= rules.velocity_minor
+  const over_ceiling = rules.ceiling_minor !== null && trunk.ceiling_spend_minor >= rules.ceiling_minor
+  // Much money to where the trunk has always called is an alert; only what is dear or new as well is closed.
+  if (leads && (over_ceiling || (over && group.calls >= rules.velocity_min_calls)) && (dear || fresh))
+    return {
+      reason_category: 'spend_velocity',
+      reason_detail: `${group.calls} calls to ${where} within ${trunk.window_seconds} s made most of the spend`,
+      alert_kind: 'spend_velocity',
+      alert_key: [],
+    }
+  if (!dear) return null
+  if (fresh && group.calls >= BURST_FIRST_SEEN)
+    return risk(`${group.calls} calls to ${where}, which was never called before`, group)
+  if (group.settled >= BURST_SHORT && group.short >= group.settled * SHORT_SHARE)
+    return risk(`${group.short} of ${group.settled} calls to ${where} were shorter than 6 s`, group)
+  if (trunk.night && group.earlier_night_calls === 0 && group.calls >= BURST_NIGHT)
+    return risk(`${group.calls} calls at night to ${where}, which is not called at night`, group)
+  return null
+}
+
+const risk = (reason_detail: string, group: DestinationGroup) => ({
+  reason_category: 'destination_risk' as const,
+  reason_detail,
+  alert_kind: 'first_seen_high_cost_destination' as const,
+  alert_key: [group.rate_prefix],
+})
+
+/**
+ * A prefix is protected when an emergency or other protected number begins with it, and when it lies within a prefix
+ * that a policy of the project allows by name: what the customer has allowed in so many words stays open.
+ */
+export function protectedBy(
+  prefix: string,
+  facts: { readonly numbers: readonly string[]; readonly allowed_prefixes: readonly string[] },
+): 'emergency' | 'allowed' | null {
+  if (facts.numbers.some(digits => digits.startsWith(prefix))) return 'emergency'
+  if (facts.allowed_prefixes.some(allowed => prefix.startsWith(allowed) || allowed.startsWith(prefix))) return 'allowed'
+  return null
+}

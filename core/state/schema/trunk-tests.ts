@@ -1,0 +1,39 @@
+import type { Flag, Instant } from './configuration.ts'
+
+export type TrunkTestKind = 'config_validation' | 'rtp_reachability' | 'test_call'
+
+/** One run of a test of a trunk, carried out by a signaling node. */
+export interface TrunkTestRunTable {
+  id: string
+  project_id: string
+  trunk_id: string
+  requested_kind: TrunkTestKind
+  /** The trunk's revision when the test was asked for. */
+  requested_revision: number
+  destination: string | null
+  result: 'running' | 'passed' | 'failed'
+  finding: string | null
+  call_sid: string | null
+  call_summary: string | null
+  /** The trunk's revision that ran when it was tested; null before that. */
+  configuration_revision: number | null
+  run_by: string
+  scheduled: Flag
+  /** Node that took it; null while nobody has. */
+  node_id: string | null
+  started_at: Instant
+  finished_at: Instant | null
+}
+
+export interface TrunkTestCheckTable {
+  id: string
+  run_id: string
+  /** Grows with every change of any check of the run. */
+  sequence: number
+  state: 'waiting' | 'passed' | 'failed' | 'skipped'
+  summary: string | null
+  target_ref: string | null
+  node_id: string | null
+  duration_ms: number | null
+  occurred_at: Instant | null
+}
