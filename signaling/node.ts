@@ -76,9 +76,17 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
   const health = new TargetHealth({ sip, state, clock, log, node_id: id, random: Math.random })
   const snapshot = (): Snapshot => configuration.current
   const digest = new DigestAuthenticator({ clock, realm: config.domain, snapshot })
-  const registrar = new Registrar({ digest, state, clock, log, snapshot })
-  await registrar.load()
   const tokens = new Map<string, string>()
+  const authToken = (project_id: string): string | null => {
+    const account = configuration.current.accounts.get(project_id)
+    if (!account?.active) return null
+    const sealed = account.auth_token_sealed
+    const token = tokens.get(sealed) ?? unseal(config.master_key, sealed)
+    tokens.set(sealed, token)
+    return token
+  }
+  const registrar = new Registrar({ digest, state, clock, log, snapshot, domain: config.domain, authToken })
+  await registrar.load()
   let draining = false
   const ctx: Context = {
     node_id: id,
@@ -99,14 +107,7 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
     queues: new Queues(),
     snapshot,
     draining: () => draining,
-    authToken: project_id => {
-      const account = configuration.current.accounts.get(project_id)
-      if (!account?.active) return null
-      const sealed = account.auth_token_sealed
-      const token = tokens.get(sealed) ?? unseal(config.master_key, sealed)
-      tokens.set(sealed, token)
-      return token
-    },
+    authToken,
   }
   configuration.onChange(snapshot => {
     tokens.clear()

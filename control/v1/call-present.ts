@@ -22,7 +22,7 @@ export const callFields = {
   ended_by: nullable(oneOf('caller', 'called', 'platform', 'api')),
   from: Text,
   number_id: TextOrNull,
-  origin: oneOf('carrier', 'trunk', 'rest', 'dial', 'test'),
+  origin: oneOf('carrier', 'trunk', 'client', 'rest', 'dial', 'test'),
   parent_call_id: TextOrNull,
   queued_at: Instant,
   reason: TextOrNull,

@@ -15,6 +15,7 @@ import { OutboundCall, type OutboundWatcher } from '../b2bua/outbound-call.ts'
 import { egressHops, invitationHeaders, type Outgoing, ownTargets, trunkPolicy } from '../b2bua/routes.ts'
 import { orderUris } from '../scripts/children.ts'
 import type { TrunkConfig } from '../trunks/snapshot.ts'
+import { clientHops } from './clients.ts'
 import type { AdmissionOutcome, AdmissionRequest } from './gate.ts'
 
 /** Calls that we place: facts gathered, admitted, and sent on their way. */
@@ -126,9 +127,7 @@ export async function placeChild(
     case 'sip':
       return placeSip(parent, options, command.target)
     case 'client':
-      return {
-        refused: { sip_code: 480, number: null, detail: `no client "${command.target.identity}" is registered` },
-      }
+      return placeClient(parent, options, command.target)
     case 'application':
       return { refused: { sip_code: 480, number: null, detail: 'Application is not available on this platform' } }
   }
@@ -209,6 +208,34 @@ async function placeSip(
       ...(uri.username !== null ? { auth: { username: uri.username, password: uri.password ?? '' } } : {}),
     }),
   )
+  beginChild(parent, options, inserted, null, hops)
+  return null
+}
+
+/** A client's leg leaves the platform by no trunk and costs nothing: there is nothing to admit. */
+async function placeClient(
+  parent: Call,
+  options: ChildOptions,
+  { identity, parameters }: Extract<DialChild['target'], { kind: 'client' }>,
+): Promise<NotPlaced | null> {
+  const { ctx } = parent
+  const { command } = options
+  const caller = command.caller_id.replace(/^client:/i, '').replace(/[^A-Za-z0-9+\-_.]/g, '')
+  const row = childRow(parent, command, `client:${identity}`, null)
+  const outgoing: Outgoing = {
+    call_sid: row.sid,
+    called_e164: '',
+    caller_e164: caller === '' ? 'anonymous' : caller,
+    restricted: false,
+    caller_name: null,
+    max_forwards: HOPS_OF_OUR_OWN,
+    diversion: null,
+    passed: {},
+  }
+  const hops = clientHops(ctx, { project_id: parent.project_id, client: identity, outgoing, parameters })
+  if (hops.length === 0)
+    return { refused: { sip_code: 480, number: null, detail: `no client "${identity}" is registered` } }
+  const inserted = await ctx.state.transaction(trx => insertCall(trx, row, ctx.clock.now()))
   beginChild(parent, options, inserted, null, hops)
   return null
 }

@@ -1,11 +1,12 @@
 import type { CallRequest } from '../../core/domain/calls/request.ts'
 import { readSdp } from '../../core/domain/codecs/sdp.ts'
-import { holdsAddress, identifyBySource, readCaller } from '../../core/domain/identity/index.ts'
+import { holdsAddress, identifyBySource, projectOfClientDomain, readCaller } from '../../core/domain/identity/index.ts'
 import { parseNumber } from '../../core/domain/numbers/parse.ts'
 import { type Reason, type ReasonFacts, sipRefusal } from '../../core/domain/reasons/index.ts'
 import { iso } from '../../core/runtime/clock.ts'
 import { newId } from '../../core/runtime/ids.ts'
 import { insertCall } from '../../core/state/running-calls.ts'
+import { browserPolicy } from '../b2bua/browser.ts'
 import type { Context } from '../b2bua/context.ts'
 import { InboundCall, type Plan } from '../b2bua/inbound-call.ts'
 import type { LegPolicy } from '../b2bua/media.ts'
@@ -17,7 +18,7 @@ import type { DigestAuthenticator } from '../trunks/digest.ts'
 import type { ApplicationConfig, CarrierConfig, NumberConfig, TrunkConfig } from '../trunks/snapshot.ts'
 import type { AdmissionOutcome, AdmissionRequest } from './gate.ts'
 import { endUnplaced } from './originate.ts'
-import { hopsToWorld, keepDecision, limitsOf } from './place.ts'
+import { hopsToWorld, keepDecision, limitsOf, trunkOfCaller } from './place.ts'
 
 /**
  * INVITEs from the network: who sends them, what they ask for, whether it is admitted, and the call that comes of it.
@@ -26,6 +27,8 @@ import { hopsToWorld, keepDecision, limitsOf } from './place.ts'
 type Peer =
   | { readonly kind: 'trunk'; readonly trunk: TrunkConfig }
   | { readonly kind: 'carrier'; readonly carrier: CarrierConfig }
+  /** A browser client: its calls are the project's own, as automation's are. */
+  | { readonly kind: 'client'; readonly project_id: string; readonly client: string; readonly caller: string }
 
 interface Asked {
   readonly peer: Peer
@@ -45,7 +48,7 @@ interface Asked {
 type Destination =
   | { readonly kind: 'application'; readonly number: NumberConfig; readonly application: ApplicationConfig }
   | { readonly kind: 'delivery'; readonly number: NumberConfig; readonly trunk: TrunkConfig; readonly service: Service }
-  | { readonly kind: 'world'; readonly trunk: TrunkConfig }
+  | { readonly kind: 'world'; readonly project_id: string; readonly trunk: TrunkConfig | null }
 
 type Service = AdmissionRequest['service']
 
@@ -94,6 +97,9 @@ function refuse(ctx: Context, invite: InboundInvite, reason: Reason, facts: Reas
 function identify(ctx: Context, digest: DigestAuthenticator, invite: InboundInvite): Peer | null {
   const snapshot = ctx.snapshot()
   const { address } = invite.source
+  // Before the sources: a browser may sit behind the same address as a trunk.
+  const project_id = projectOfClientDomain(hostOf(invite.uri), ctx.config.domain)
+  if (project_id !== null) return identifyClient(ctx, digest, invite, project_id)
   const found = identifyBySource(snapshot.sources, address, [hostOf(invite.uri), hostOfTo(invite)])
   if (found.kind === 'ambiguous') {
     refuse(ctx, invite, 'source_ambiguous', { value: address })
@@ -123,14 +129,49 @@ function identify(ctx: Context, digest: DigestAuthenticator, invite: InboundInvi
   return null
 }
 
+function identifyClient(
+  ctx: Context,
+  digest: DigestAuthenticator,
+  invite: InboundInvite,
+  project_id: string,
+): Peer | null {
+  const outcome = digest.checkClient(invite, { project_id, auth_token: ctx.authToken(project_id) })
+  if (outcome.kind === 'challenge') invite.refuse(401, { challenges: outcome.challenges })
+  else if (outcome.kind === 'refused') {
+    ctx.metrics.refusals.inc({ reason: 'source_not_allowed' })
+    invite.refuse(403)
+  }
+  if (outcome.kind !== 'authenticated') return null
+  const { client, caller } = outcome.token
+  const numbers = ctx.snapshot().numbers
+  const owned = caller === null ? firstNumber(ctx, project_id) : caller
+  const held = owned === null ? undefined : numbers.get(owned)
+  // Whoever has the auth token can write any caller into a token; only the project's own may be presented.
+  if (owned === null || held?.project_id !== project_id || held.status !== 'held') {
+    refuse(ctx, invite, 'caller_not_owned', { value: owned ?? 'anonymous', limit: 'not a number of the project' })
+    return null
+  }
+  return { kind: 'client', project_id, client, caller: owned }
+}
+
+/** What a client presents whose token names no caller. */
+function firstNumber(ctx: Context, project_id: string): string | null {
+  let first: string | null = null
+  for (const number of ctx.snapshot().numbers.values())
+    if (number.project_id === project_id && number.status === 'held' && (first === null || number.e164 < first))
+      first = number.e164
+  return first
+}
+
 function read(peer: Peer, invite: InboundInvite): Asked {
   const called = userOf(invite.uri)
   const from = invite.header('from') ?? ''
   const asserted = invite.header('p-asserted-identity') ?? invite.header('remote-party-id')
+  const client = peer.kind === 'client' ? peer : null
   const caller = readCaller(
     {
-      from: userOf(addressOf(from)),
-      asserted: asserted ? userOf(addressOf(asserted)) : null,
+      from: client?.caller ?? userOf(addressOf(from)),
+      asserted: asserted && !client ? userOf(addressOf(asserted)) : null,
       privacy: (invite.header('privacy') ?? '').split(/[;,]/),
     },
     COUNTRY,
@@ -166,7 +207,10 @@ function destinationOf(ctx: Context, asked: Asked): Destination | { refused: Rea
   const snapshot = ctx.snapshot()
   const number = asked.called_e164 === null ? undefined : snapshot.numbers.get(asked.called_e164)
   if (!number || number.status === 'available') {
-    if (asked.peer.kind === 'trunk') return { kind: 'world', trunk: asked.peer.trunk }
+    const { peer } = asked
+    if (peer.kind === 'trunk') return { kind: 'world', project_id: peer.trunk.project_id, trunk: peer.trunk }
+    if (peer.kind === 'client')
+      return { kind: 'world', project_id: peer.project_id, trunk: trunkOfCaller(ctx, peer.caller) }
     return { refused: 'number_unallocated', facts: { value: asked.called } }
   }
   if (number.status === 'quarantined') return { refused: 'number_quarantined', facts: { value: number.e164 } }
@@ -238,10 +282,11 @@ async function admitAndBegin(
   await call.begin(callerPolicy(asked, invite), planOf(ctx, sid, invite, asked, destination, outcome))
 }
 
-const callerPolicy = ({ peer }: Asked, invite: InboundInvite): LegPolicy =>
-  peer.kind === 'trunk'
-    ? trunkPolicy(peer.trunk, invite.source.address)
-    : carrierPolicy(peer.carrier, invite.source.address)
+function callerPolicy({ peer }: Asked, invite: InboundInvite): LegPolicy {
+  const { address } = invite.source
+  if (peer.kind === 'client') return browserPolicy(address)
+  return peer.kind === 'trunk' ? trunkPolicy(peer.trunk, address) : carrierPolicy(peer.carrier, address)
+}
 
 function planOf(
   ctx: Context,
@@ -277,7 +322,7 @@ function planOf(
   const hops =
     destination.kind === 'delivery'
       ? deliveryHops(ctx, destination.trunk, outgoing)
-      : hopsToWorld(ctx, { project_id: destination.trunk.project_id, trunk: destination.trunk, outgoing })
+      : hopsToWorld(ctx, { project_id: destination.project_id, trunk: destination.trunk, outgoing })
   return { kind: 'bridge', hops }
 }
 
@@ -308,6 +353,17 @@ function requests(
       service: { type: 'trunk', id: peer.trunk.id },
       own_targets: ownTargets(ctx, peer.trunk),
     })
+  if (peer.kind === 'client')
+    asks.push({
+      ...common,
+      part: destination.kind === 'world' ? 'outbound' : 'on_net',
+      project_id: peer.project_id,
+      service: { type: 'automation', id: peer.project_id },
+      // The browser's leg is ours: it is SRTP whatever the trunk wants, and its codecs are transcoded.
+      transport: null,
+      offer: null,
+      own_targets: destination.kind === 'world' && destination.trunk ? ownTargets(ctx, destination.trunk) : 0,
+    })
   if (destination.kind !== 'world')
     asks.push({
       ...common,
@@ -324,7 +380,7 @@ function requests(
 
 function callRow(ctx: Context, sid: string, invite: InboundInvite, asked: Asked, destination: Destination) {
   const { peer } = asked
-  const project_id = destination.kind === 'world' ? destination.trunk.project_id : destination.number.project_id
+  const project_id = destination.kind === 'world' ? destination.project_id : destination.number.project_id
   if (project_id === null) return null
   const application = destination.kind === 'application' ? destination.application : null
   const at = iso(ctx.clock.now())
@@ -352,10 +408,10 @@ function callRow(ctx: Context, sid: string, invite: InboundInvite, asked: Asked,
     parent_call_sid: null,
     origin: peer.kind,
     direction: destination.kind === 'world' ? ('outbound' as const) : ('inbound' as const),
-    from_number: asked.caller,
+    from_number: peer.kind === 'client' && destination.kind === 'application' ? `client:${peer.client}` : asked.caller,
     to_number: asked.called_e164 ?? asked.called,
     status: 'ringing' as const,
-    trunk_id: destination.kind === 'delivery' ? destination.trunk.id : peer.kind === 'trunk' ? peer.trunk.id : null,
+    trunk_id: trunkOf(peer, destination),
     carrier_id: peer.kind === 'carrier' ? peer.carrier.id : null,
     number_id: destination.kind === 'world' ? null : destination.number.id,
     application_id: application?.id ?? null,
@@ -373,6 +429,12 @@ function callRow(ctx: Context, sid: string, invite: InboundInvite, asked: Asked,
     ended_by: null,
     decision_trace: null,
   }
+}
+
+function trunkOf(peer: Peer, destination: Destination): string | null {
+  if (destination.kind === 'delivery') return destination.trunk.id
+  if (peer.kind === 'trunk') return peer.trunk.id
+  return destination.kind === 'world' ? (destination.trunk?.id ?? null) : null
 }
 
 const addressOf = (value: string): string => /<([^>]*)>/.exec(value)?.[1] ?? value.split(';')[0]?.trim() ?? ''

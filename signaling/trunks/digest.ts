@@ -1,7 +1,10 @@
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import {
+  type ClientToken,
   challenges,
+  clientDomain,
   createReplayTable,
+  type DigestAlgorithm,
   type DigestCrypto,
   forgetExpired,
   makeNonce,
@@ -11,7 +14,9 @@ import {
   readNonce,
   verifyDigest,
 } from '../../core/domain/identity/index.ts'
+import { clientPassword, readClientToken } from '../../core/runtime/client-token.ts'
 import type { Clock } from '../../core/runtime/clock.ts'
+import { digestHa1 } from '../../core/runtime/secrets.ts'
 import type { SipRequest } from '../drachtio/types.ts'
 import type { Snapshot } from './snapshot.ts'
 
@@ -26,9 +31,18 @@ export type DigestOutcome =
   /** Nobody could authenticate here: there is no credential at all, or this source has guessed too often. */
   | { readonly kind: 'refused' }
 
+export type ClientOutcome =
+  | { readonly kind: 'authenticated'; readonly token: ClientToken }
+  | { readonly kind: 'challenge'; readonly challenges: readonly string[] }
+  /** The account is closed, the token has run out, or this source has guessed too often. */
+  | { readonly kind: 'refused' }
+
 const MAX_GUESSERS = 10_000
 const GUESSES = 10
 const GUESS_WINDOW_MS = 60_000
+
+/** sip.js reads the first challenge alone and knows MD5 alone, so browsers hear of it first. */
+const FOR_BROWSERS: readonly DigestAlgorithm[] = ['MD5', 'SHA-256']
 
 const HASHES = { MD5: 'md5', 'SHA-256': 'sha256' } as const
 
@@ -76,9 +90,53 @@ export class DigestAuthenticator {
     return this.#challenge(request, false)
   }
 
-  #challenge(request: SipRequest, stale: boolean): DigestOutcome {
+  /**
+   * A browser client of the project, by its token. `auth_token` is that of the project's voice account; null when the
+   * project has none in force.
+   */
+  checkClient(
+    request: SipRequest,
+    { project_id, auth_token }: { readonly project_id: string; readonly auth_token: string | null },
+  ): ClientOutcome {
+    const { address } = request.source
+    if (auth_token === null || this.#guessing(address)) return { kind: 'refused' }
+    const realm = clientDomain(project_id, this.#realm)
+    const authorization = parseAuthorization(request.header('authorization')?.trim() ?? '')
+    if (!authorization) return this.#challenge(request, false, realm)
+    const now_ms = this.#clock.monotonic_ms()
+    this.#sweep(now_ms)
+    const { username } = authorization
+    const token = readClientToken(username)
+    const password = token ? clientPassword(username, auth_token) : ''
+    const credentials =
+      token && authorization.realm === realm
+        ? [
+            {
+              token,
+              ha1_md5: digestHa1('md5', username, realm, password),
+              ha1_sha256: digestHa1('sha256', username, realm, password),
+            },
+          ]
+        : []
+    const { method, uri: request_uri } = request
+    const facts = { authorization, method, request_uri, credentials, now_ms }
+    const outcome = verifyDigest(this.#crypto, this.#replays, facts)
+    if (outcome.kind === 'authenticated') {
+      const { token: known } = outcome.credential
+      // Who held a good token is no guesser: it has run out, and a new challenge would not help.
+      if (known.expires_at_seconds * 1000 <= this.#clock.now()) return { kind: 'refused' }
+      return { kind: 'authenticated', token: known }
+    }
+    if (outcome.kind === 'stale' || outcome.why === 'replayed') return this.#challenge(request, true, realm)
+    if (outcome.why !== 'forged_nonce') this.#guessed(address)
+    return this.#challenge(request, false, realm)
+  }
+
+  #challenge(request: SipRequest, stale: boolean, realm = this.#realmFor(request)) {
     const nonce = makeNonce(this.#crypto, this.#clock.monotonic_ms(), randomBytes(12).toString('hex'))
-    return { kind: 'challenge', challenges: challenges(this.#realmFor(request), nonce, stale) }
+    const { transport } = request.source
+    const algorithms = transport === 'ws' || transport === 'wss' ? FOR_BROWSERS : undefined
+    return { kind: 'challenge', challenges: challenges(realm, nonce, stale, algorithms) } as const
   }
 
   /** That of the trunk whose signaling name is called, else the one that all credentials share, else our domain. */

@@ -1,4 +1,4 @@
-import { holdsAddress } from '../../core/domain/identity/index.ts'
+import { holdsAddress, projectOfClientDomain } from '../../core/domain/identity/index.ts'
 import type { Clock } from '../../core/runtime/clock.ts'
 import { iso } from '../../core/runtime/clock.ts'
 import type { Log } from '../../core/runtime/log.ts'
@@ -14,7 +14,10 @@ import type { InboundRequest } from '../drachtio/types.ts'
 import type { DigestAuthenticator } from './digest.ts'
 import type { Snapshot } from './snapshot.ts'
 
-/** Registrations of digest users (RFC 3261 §10): each contact is one more target of its trunk while it lasts. */
+/**
+ * Registrations (RFC 3261 §10). A contact of a digest user is one more target of its trunk while it lasts; a contact of
+ * a browser client is where `client:<name>` of its project is reached, over the connection by which it registered.
+ */
 
 export interface Contact {
   readonly uri: string
@@ -39,7 +42,23 @@ interface RegistrarOptions {
   readonly clock: Clock
   readonly log: Log
   readonly snapshot: () => Snapshot
+  /** Of the clients' addresses. */
+  readonly domain: string
+  /** The voice account's token in force; null when the project has no active account. */
+  readonly authToken: (project_id: string) => string | null
 }
+
+/** Whose contacts a REGISTER changes. */
+interface Owner {
+  /** The digest credential, or `client:<project>:<name>`. */
+  readonly credential_id: string
+  /** Empty for a client. */
+  readonly trunk_id: string
+  /** Epoch ms at which its right ends. */
+  readonly until_ms: number
+}
+
+const clientKey = (project_id: string, client: string): string => `client:${project_id}:${client}`
 
 export class Registrar {
   readonly #options: RegistrarOptions
@@ -71,28 +90,66 @@ export class Registrar {
     return live
   }
 
+  /** Where a client can be called now, the latest registration first. */
+  clientContacts(project_id: string, client: string): Contact[] {
+    const now = iso(this.#options.clock.now())
+    const key = clientKey(project_id, client)
+    return [...this.#rows.values()]
+      .filter(row => row.credential_id === key && row.expires_at > now)
+      .sort((a, b) => (a.registered_at < b.registered_at ? 1 : -1))
+      .map(contactOf)
+  }
+
   async handle(request: InboundRequest): Promise<void> {
-    const { digest, snapshot, log } = this.#options
+    const { log, domain } = this.#options
+    const project_id = projectOfClientDomain(hostOf(request.uri), domain)
+    const owner = project_id === null ? this.#digestUser(request) : this.#client(request, project_id)
+    if (!owner) return
+    const { credential_id } = owner
+    try {
+      await this.#register(request, owner)
+    } catch (err) {
+      log.error({ err, credential_id }, 'a registration was not saved')
+      request.respond(503, { headers: { 'Retry-After': '5' } })
+    }
+  }
+
+  /** Null when the answer has been given. */
+  #digestUser(request: InboundRequest): Owner | null {
+    const { digest, snapshot } = this.#options
     const outcome = digest.check(request)
     if (outcome.kind === 'challenge') {
       request.respond(401, { challenges: outcome.challenges })
-      return
+      return null
     }
     const trunk = outcome.kind === 'authenticated' ? snapshot().trunks.get(outcome.trunk_id) : undefined
     const strict = trunk?.source_validation === 'strict' && !holdsAddress(trunk.source_index, request.source.address)
     if (outcome.kind !== 'authenticated' || !trunk?.enabled || strict) {
       request.respond(403)
-      return
+      return null
     }
-    try {
-      await this.#register(request, outcome.credential_id, trunk.id)
-    } catch (err) {
-      log.error({ err, trunk_id: trunk.id }, 'a registration was not saved')
-      request.respond(503, { headers: { 'Retry-After': '5' } })
-    }
+    return { credential_id: outcome.credential_id, trunk_id: trunk.id, until_ms: Number.POSITIVE_INFINITY }
   }
 
-  async #register(request: InboundRequest, credential_id: string, trunk_id: string): Promise<void> {
+  #client(request: InboundRequest, project_id: string): Owner | null {
+    const { digest, authToken } = this.#options
+    const outcome = digest.checkClient(request, { project_id, auth_token: authToken(project_id) })
+    if (outcome.kind === 'challenge') {
+      request.respond(401, { challenges: outcome.challenges })
+      return null
+    }
+    const address = /^[^<]*<([^>]*)>|^\s*([^;\s]*)/.exec(request.header('to') ?? '')
+    const registered = /^sips?:([^@;]*)@/i.exec(address?.[1] ?? address?.[2] ?? '')?.[1]
+    // A token is for one name: nobody registers under another's.
+    if (outcome.kind !== 'authenticated' || registered !== outcome.token.client) {
+      request.respond(403)
+      return null
+    }
+    const { client, expires_at_seconds } = outcome.token
+    return { credential_id: clientKey(project_id, client), trunk_id: '', until_ms: expires_at_seconds * 1000 }
+  }
+
+  async #register(request: InboundRequest, { credential_id, trunk_id, until_ms }: Owner): Promise<void> {
     const { state, clock, log } = this.#options
     const header = request.header('contact') ?? request.header('m')
     const default_seconds = seconds(request.header('expires')) ?? DEFAULT_SECONDS
@@ -120,7 +177,7 @@ export class Registrar {
         transport: request.source.transport,
         user_agent: request.header('user-agent')?.slice(0, 200) ?? null,
         registered_at: iso(now_ms),
-        expires_at: iso(now_ms + Math.min(expires_seconds, MOST_SECONDS) * 1000),
+        expires_at: iso(Math.min(until_ms, now_ms + Math.min(expires_seconds, MOST_SECONDS) * 1000)),
       }
       if (expires_seconds === 0) {
         await removeRegistrations(state.db, credential_id, uri)
@@ -130,25 +187,36 @@ export class Registrar {
         this.#rows.set(keyOf(row), row)
       }
     }
-    const bound = [...this.#rows.values()].filter(row => row.credential_id === credential_id)
+    const bound = [...this.#rows.values()]
+      .filter(row => row.credential_id === credential_id)
+      .sort((a, b) => (a.registered_at < b.registered_at ? -1 : 1))
+    // A browser that is reloaded registers anew under another name: the oldest contacts make room.
+    for (const row of bound.splice(0, Math.max(0, bound.length - MAX_CONTACTS))) {
+      await removeRegistrations(state.db, credential_id, row.contact)
+      this.#rows.delete(keyOf(row))
+    }
     const contacts = bound.map(row => {
       const left = Math.max(0, Math.round((Date.parse(row.expires_at) - now_ms) / 1000))
       return `<${row.contact}>;expires=${left}`
     })
-    log.info({ trunk_id, contacts: contacts.length, source: request.source.address }, 'registered')
+    log.info({ credential_id, trunk_id, contacts: contacts.length, source: request.source.address }, 'registered')
     request.respond(200, { headers: contacts.length === 0 ? {} : { Contact: contacts.join(', ') } })
   }
 }
 
 const keyOf = (row: Pick<RegistrationRow, 'credential_id' | 'contact'>): string => `${row.credential_id} ${row.contact}`
 
+const hostOf = (uri: string): string =>
+  /^sips?:(?:[^@]*@)?(\[[^\]]*\]|[^:;?>]+)/i.exec(uri)?.[1]?.replace(/^\[|\]$/g, '') ?? ''
+
 function contactOf(row: RegistrationRow): Contact {
-  const host = /^sips?:(?:[^@]*@)?(\[[^\]]*\]|[^:;?>]+)/i.exec(row.contact)?.[1]?.replace(/^\[|\]$/g, '')
+  const web = row.transport === 'ws' || row.transport === 'wss'
   const address = row.source_address.includes(':') ? `[${row.source_address}]` : row.source_address
   const transport = row.transport === 'udp' ? '' : `;transport=${row.transport}`
   return {
     uri: row.contact,
-    proxy: host === row.source_address ? null : `sip:${address}:${row.source_port}${transport}`,
+    // A WebSocket cannot be opened from here: the SIP server knows the contact's own connection (RFC 7118 §5.5).
+    proxy: web || hostOf(row.contact) === row.source_address ? null : `sip:${address}:${row.source_port}${transport}`,
     transport: row.transport,
   }
 }

@@ -47,8 +47,13 @@ export function readNonce(crypto: DigestCrypto, nonce: string, now_ms: number): 
 }
 
 /** Values of WWW-Authenticate (or Proxy-Authenticate), one header per algorithm, in this order. */
-export const challenges = (realm: string, nonce: string, stale: boolean): string[] =>
-  DIGEST_ALGORITHMS.map(
+export const challenges = (
+  realm: string,
+  nonce: string,
+  stale: boolean,
+  algorithms: readonly DigestAlgorithm[] = DIGEST_ALGORITHMS,
+): string[] =>
+  algorithms.map(
     algorithm =>
       `Digest realm="${quoted(realm)}", nonce="${nonce}", algorithm=${algorithm}, qop="auth"` +
       (stale ? ', stale=true' : ''),

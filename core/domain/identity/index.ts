@@ -1,5 +1,6 @@
 export * from './address.ts'
 export * from './caller.ts'
+export * from './client-token.ts'
 export * from './digest.ts'
 export * from './identify.ts'
 export * from './sources.ts'

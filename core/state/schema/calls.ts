@@ -22,7 +22,7 @@ export interface CallTable {
   account_sid: string | null
   parent_call_sid: string | null
   /** How it reached us (design section 4). */
-  origin: 'carrier' | 'trunk' | 'rest' | 'dial' | 'test'
+  origin: 'carrier' | 'trunk' | 'client' | 'rest' | 'dial' | 'test'
   direction: 'inbound' | 'outbound-api' | 'outbound-dial' | 'outbound'
   from_number: string
   to_number: string

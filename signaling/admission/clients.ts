@@ -1,0 +1,55 @@
+import { clientDomain } from '../../core/domain/identity/index.ts'
+import { browserPolicy } from '../b2bua/browser.ts'
+import type { Context } from '../b2bua/context.ts'
+import type { HuntHop } from '../b2bua/hunt.ts'
+import { hostOf, invitationHeaders, type Outgoing, trunkPolicy } from '../b2bua/routes.ts'
+
+/**
+ * Where `client:<name>` of the project can be called now, the latest registration first; empty when it is nowhere.
+ * `parameters` reach the client as `X-Parameter-<name>` headers, percent-encoded.
+ */
+export function clientHops(
+  ctx: Context,
+  options: {
+    readonly project_id: string
+    readonly client: string
+    readonly outgoing: Outgoing
+    readonly parameters?: Readonly<Record<string, string>>
+  },
+): HuntHop[] {
+  const { project_id, client, outgoing, parameters = {} } = options
+  const domain = clientDomain(project_id, ctx.config.domain)
+  const headers = {
+    ...invitationHeaders(ctx, outgoing, 'customer'),
+    To: `<sip:${client}@${domain}>`,
+    ...parameterHeaders(parameters),
+  }
+  return ctx.registrar.clientContacts(project_id, client).map(({ uri, proxy, transport }) => {
+    const web = transport === 'ws' || transport === 'wss'
+    return {
+      uri,
+      ...(proxy === null ? {} : { proxy }),
+      target: `client:${client}`,
+      target_id: null,
+      carrier_id: null,
+      transport,
+      headers,
+      policy: web
+        ? browserPolicy(null)
+        : { ...trunkPolicy(null, hostOf(proxy ?? uri)), codecs: ['PCMU', 'PCMA', 'G722', 'OPUS'] },
+      redirect_hosts: [],
+    }
+  })
+}
+
+const MAX_PARAMETERS = 32
+const MAX_VALUE = 1000
+
+function parameterHeaders(parameters: Readonly<Record<string, string>>): Record<string, string> {
+  const named = Object.entries(parameters).filter(([name]) => /^[A-Za-z0-9_-]{1,64}$/.test(name))
+  return Object.fromEntries(
+    named
+      .slice(0, MAX_PARAMETERS)
+      .map(([name, value]) => [`X-Parameter-${name}`, encodeURIComponent(value).slice(0, MAX_VALUE)]),
+  )
+}

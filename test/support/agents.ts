@@ -1,0 +1,102 @@
+import type { Test } from 'tap'
+import type { SipMessage } from '../../signaling/edge/sip/message.ts'
+import type { Call } from '../../signaling/edge/useragent/call.ts'
+import { UserAgent } from '../../signaling/edge/useragent/user-agent.ts'
+import { digestAnswer } from './phone.ts'
+
+/** SIP peers in this process, on real sockets: for many calls at once, and for what a peer decides as it goes. */
+
+export interface Agent {
+  readonly ua: UserAgent
+  readonly ip: string
+  readonly port: number
+  /** INVITEs that came, with the machine's steady time in ms. */
+  readonly invites: readonly { readonly at_ms: number; readonly uri: string; readonly call: Call }[]
+}
+
+export const sdpOf = (ip: string): string =>
+  ['v=0', `o=- 1 1 IN IP4 ${ip}`, 's=-', `c=IN IP4 ${ip}`, 't=0 0', 'm=audio 40000 RTP/AVP 0', ''].join('\r\n')
+
+/** Opens a peer that answers OPTIONS, and each call with `take` (default: 200 at once). */
+export async function openAgent(
+  t: Test,
+  options: {
+    readonly ip: string
+    readonly port?: number
+    readonly take?: (call: Call) => void
+    readonly protocols?: readonly ('udp' | 'tcp')[]
+  },
+): Promise<Agent> {
+  const { ip } = options
+  const invites: { at_ms: number; uri: string; call: Call }[] = []
+  const ua = await UserAgent.open({
+    listeners: (options.protocols ?? ['udp']).map(protocol => ({ protocol, host: ip, port: options.port ?? 0 })),
+    user: 'agent',
+    incoming(call) {
+      invites.push({ at_ms: performance.now(), uri: call.invite?.uri ?? '', call })
+      if (options.take) options.take(call)
+      else call.answer({ body: sdpOf(ip) })
+    },
+  })
+  t.teardown(() => ua.close())
+  return { ua, ip, port: ua.port(options.protocols?.[0] ?? 'udp'), invites }
+}
+
+export interface Placed {
+  readonly call: Call
+  /** Of the final answer; 0 when none came. */
+  readonly status: number
+  readonly response: SipMessage | undefined
+  readonly at_ms: number
+}
+
+/** Places a call and waits for its final answer. `to` is where the packet goes. */
+export function place(
+  agent: Agent,
+  uri: string,
+  options: {
+    readonly to: { readonly host: string; readonly port: number }
+    readonly caller: string
+    readonly headers?: Readonly<Record<string, string>>
+    readonly transport?: 'udp' | 'tcp'
+  },
+): Promise<Placed> {
+  return new Promise(resolve => {
+    const at_ms = performance.now()
+    const done = (response: SipMessage | undefined): void =>
+      resolve({ call, status: response?.status ?? 0, response, at_ms })
+    const call: Call = agent.ua.call(uri, {
+      from: `<sip:${options.caller}@${agent.ip}>`,
+      hop: `sip:${options.to.host}:${options.to.port}${options.transport === 'tcp' ? ';transport=tcp' : ''}`,
+      body: sdpOf(agent.ip),
+      headers: options.headers ?? {},
+      events: { answered: done, failed: done },
+    })
+  })
+}
+
+/** An Authorization for the challenges of a 401: the first one of this algorithm. */
+export function authorize(
+  response: SipMessage | undefined,
+  facts: {
+    readonly username: string
+    readonly password: string
+    readonly uri: string
+    readonly method: string
+    readonly algorithm?: 'MD5' | 'SHA-256'
+    readonly nc?: string
+  },
+): string {
+  const { algorithm = 'MD5', nc = '00000001' } = facts
+  const challenge =
+    (response?.lines('www-authenticate') ?? []).find(line => line.includes(`algorithm=${algorithm}`)) ?? ''
+  const value = (name: string): string => new RegExp(`${name}="([^"]*)"`).exec(challenge)?.[1] ?? ''
+  return digestAnswer({
+    ...facts,
+    method: facts.method as 'INVITE',
+    algorithm,
+    nc,
+    realm: value('realm'),
+    nonce: value('nonce'),
+  })
+}
