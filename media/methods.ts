@@ -1,12 +1,13 @@
 import { bridgeMode } from '../core/domain/codecs/negotiate.ts'
 import { inspectRecording } from './files/repair.ts'
-import type { CodecName, MethodName, MethodParams, MethodRefusal, MethodResult } from './protocol/schema.ts'
+import type { CodecName, MediaEvent, MethodName, MethodParams, MethodRefusal, MethodResult } from './protocol/schema.ts'
 import type { ClientSessions } from './session/client-sessions.ts'
 import type { Conferences } from './session/conferences.ts'
 import type { Leg } from './session/leg.ts'
 import type { OpenFiles } from './session/open-files.ts'
 import { promptRate } from './session/plan.ts'
 import type { Recognizer } from './speech/recognizer.ts'
+import type { Transcriber } from './speech/transcriber.ts'
 import type { BrowserTransports } from './webrtc/browser-transports.ts'
 
 /** The worker as a method sees it. */
@@ -22,6 +23,8 @@ export interface MethodContext {
   readonly browsers: BrowserTransports
   /** Null: none is configured. */
   readonly recognizer: Recognizer | null
+  readonly transcriber: Transcriber | null
+  readonly emit: (event: MediaEvent) => void
   /** Ports of our own servers: media sent to them would be an attack on ourselves. */
   readonly reserved: { readonly address: string; readonly ports: readonly number[] }
   greeted(client: string): void
@@ -258,6 +261,19 @@ export const methods: { readonly [M in MethodName]: Method<M> } = {
 
   'recognize.stop': withLeg((leg, { recognize_id }: MethodParams<'recognize.stop'>) => {
     leg.recognitions.get(recognize_id)?.stop()
+    return {}
+  }),
+
+  'recording.transcribe'({ recording_id, file, language }, { sessions, transcriber, emit }) {
+    const outside = sessions.recorder.outside(file)
+    if (outside !== null) return refuse('file_refused', outside)
+    if (!transcriber) return refuse('recognizer_unavailable', 'no transcription engine is configured')
+    void transcriber(file, language).then(result => emit({ event: 'transcription.ended', recording_id, ...result }))
+    return {}
+  },
+
+  'voice.detect': withLeg((leg, { enabled }: MethodParams<'voice.detect'>) => {
+    leg.detectVoice(enabled)
     return {}
   }),
 

@@ -25,6 +25,7 @@ await runProcess('media', async ({ config, log, metrics }) => {
     connectWebSocket: createConnectWebSocket(config.allow_private_webhooks),
     speech_url: config.speech_url,
     recognizer_url: config.recognizer_url,
+    transcriber_url: config.transcriber_url,
     engineHttp,
     connectEngine: createConnectWebSocket(EVERYWHERE),
     log,

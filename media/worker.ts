@@ -21,6 +21,7 @@ import { ClientSessions, type Shared } from './session/client-sessions.ts'
 import { Conferences } from './session/conferences.ts'
 import { OpenFiles } from './session/open-files.ts'
 import { createRecognizer } from './speech/index.ts'
+import { createTranscriber } from './speech/transcriber.ts'
 import { createBrowserTransports } from './webrtc/browser-transports.ts'
 
 export interface MediaWorkerOptions {
@@ -42,6 +43,7 @@ export interface MediaWorkerOptions {
   /** Engines that the operator chose: in place of espeak-ng, and for recognition. */
   readonly speech_url?: string | null
   readonly recognizer_url?: string | null
+  readonly transcriber_url?: string | null
   /** To them: their addresses are the operator's, not a customer's. */
   readonly engineHttp?: HttpClient
   readonly connectEngine?: ConnectWebSocket
@@ -115,6 +117,7 @@ export async function createMediaWorker(options: MediaWorkerOptions): Promise<Me
     conferences: shared.conferences,
     files: shared.files,
     browsers: createBrowserTransports(clock),
+    transcriber: createTranscriber(options.transcriber_url ?? null, engineHttp),
     recognizer: createRecognizer(options.recognizer_url ?? null, {
       http: engineHttp,
       connect: options.connectEngine ?? options.connectWebSocket,
@@ -127,7 +130,7 @@ export async function createMediaWorker(options: MediaWorkerOptions): Promise<Me
     const sessions = new ClientSessions(shared, emit)
     clients.add(sessions)
     return clientPeer(
-      { ...context, sessions, greeted: client => log.info({ client }, 'media client connected') },
+      { ...context, sessions, emit, greeted: client => log.info({ client }, 'media client connected') },
       () => {
         sessions.close()
         // Its recordings still end in the data plane; their events have nobody to go to.

@@ -395,6 +395,21 @@ export const METHODS = {
     ['leg_unknown', 'leg_not_ready', 'recognition_exists', 'recognizer_unavailable', 'transcode_unavailable'],
   ),
   'recognize.stop': method(Type.Object({ leg_id: Id, recognize_id: Id }, closed), Empty, ['leg_unknown']),
+  /** What is said in a finished file: `transcription.ended` follows, exactly once. */
+  'recording.transcribe': method(
+    Type.Object(
+      {
+        recording_id: Id,
+        file: Type.String({ minLength: 1, maxLength: 4096, pattern: '^/.*\\.wav$' }),
+        language: Type.String({ maxLength: 35 }),
+      },
+      closed,
+    ),
+    Empty,
+    ['file_refused', 'recognizer_unavailable'],
+  ),
+  /** Whether `leg.voice` tells when the peer begins and ends to speak (from the start: no). */
+  'voice.detect': method(Type.Object({ leg_id: Id, enabled: Type.Boolean() }, closed), Empty, ['leg_unknown']),
 
   /** Answering-machine detection from now on; ends with exactly one `amd.result` unless the leg closes before. */
   'amd.start': method(
@@ -498,6 +513,14 @@ export const EVENTS = {
   }),
   /** `fault`: why it ended by itself; null when it was stopped or the leg is closed. */
   'recognize.ended': event({ leg_id: Id, recognize_id: Id, fault: orNull(Type.String()) }),
+  'transcription.ended': event({
+    recording_id: Id,
+    /** Null: there is none, for the reason in `fault`. */
+    text: orNull(Type.String()),
+    confidence: Type.Number(),
+    fault: orNull(Type.String()),
+  }),
+  'leg.voice': event({ leg_id: Id, speaking: Type.Boolean() }),
   'amd.result': event({
     leg_id: Id,
     answered_by: words(

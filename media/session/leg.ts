@@ -58,6 +58,7 @@ export class Leg {
   /** Asked for; null: whenever keys can come in no other way. */
   #inband: boolean | null = null
   #listening = false
+  #voice = false
   #linked: Leg | null = null
   #latched: { address: string; port: number } | null = null
   #voipMetrics: VoipMetrics | null = null
@@ -115,6 +116,11 @@ export class Leg {
   detectInband(enabled: boolean): void {
     this.#inband = enabled
     this.#listen()
+  }
+
+  detectVoice(enabled: boolean): void {
+    this.#voice = enabled
+    if (!this.stream.closed) this.stream.detect({ inband_keys: this.#listening, voice: enabled })
   }
 
   sendDigits(send_id: string, digits: string): void {
@@ -206,6 +212,7 @@ export class Leg {
     else if (event.type === 'play_ended') this.player.pieceEnded(event)
     else if (event.type === 'digits_sent') this.#digitsSent(event.send_id)
     else if (event.type === 'raw') this.#browser?.receive(event.packet, { address: event.address, port: event.port })
+    else if (event.type === 'voice') this.#emit({ event: 'leg.voice', leg_id, speaking: event.speaking })
     else if (event.type === 'tap') this.#tapped(event)
     else if (event.type === 'mark') [...this.#forks.values()].some(fork => fork.onNative(event))
     else if (event.type === 'rtcp') this.#voipMetrics = readVoipMetrics(event.packet) ?? this.#voipMetrics
@@ -242,7 +249,7 @@ export class Leg {
     const wanted = this.#inband ?? alone
     if (wanted === this.#listening || this.stream.closed) return
     this.#listening = wanted
-    this.stream.detect({ inband_keys: wanted })
+    this.stream.detect({ inband_keys: wanted, voice: this.#voice })
   }
 
   #openBrowser({ browser, stream }: LegOptions): BrowserTransport | null {

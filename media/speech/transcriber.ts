@@ -1,0 +1,46 @@
+import { readFile, stat } from 'node:fs/promises'
+import type { HttpClient } from '../../core/runtime/http/index.ts'
+import { readResult } from './recognizer.ts'
+
+export interface Transcript {
+  /** Null: there is none, for the reason in `fault`. */
+  readonly text: string | null
+  /** 0 to 1. */
+  readonly confidence: number
+  readonly fault: string | null
+}
+
+/** What is said in a recording. Never rejects. */
+export type Transcriber = (file: string, language: string) => Promise<Transcript>
+
+const TIMEOUT_MS = 120_000
+const MAX_FILE_BYTES = 64 * 1024 * 1024
+
+/** An engine behind HTTP: the WAV file is posted, the answer is JSON: `{"transcript", "confidence"}`. */
+export function createTranscriber(url: string | null, http: Pick<HttpClient, 'request'>): Transcriber | null {
+  if (url === null) return null
+  return async (file, language) => {
+    const failed = (fault: string): Transcript => ({ text: null, confidence: 0, fault })
+    try {
+      if ((await stat(file)).size > MAX_FILE_BYTES) return failed('the recording is too long to transcribe')
+      const target = new URL(url)
+      target.searchParams.set('language', language)
+      const reply = await http.request({
+        url: target.href,
+        method: 'POST',
+        headers: { 'Content-Type': 'audio/wav', Accept: 'application/json' },
+        body: await readFile(file),
+        read_timeout_ms: TIMEOUT_MS,
+        total_timeout_ms: TIMEOUT_MS,
+      })
+      if (!reply.ok) return failed(reply.detail)
+      const body: unknown = reply.status >= 200 && reply.status < 300 ? JSON.parse(reply.body.toString()) : null
+      const result = readResult(body, 'inbound')
+      return result
+        ? { text: result.text, confidence: result.confidence, fault: null }
+        : failed(`the transcription engine answered ${reply.status} without a transcript`)
+    } catch (error) {
+      return failed(error instanceof Error ? error.message : String(error))
+    }
+  }
+}
