@@ -10,7 +10,7 @@ import {
   timedSignatureData,
   withBodyHash,
 } from '../domain/webhooks/signature.ts'
-import { splitFragment, withParameters } from '../domain/webhooks/target.ts'
+import { parseTarget, splitFragment, withParameters } from '../domain/webhooks/target.ts'
 import type { Clock } from './clock.ts'
 import { systemClock } from './clock.ts'
 import type { Hop, HttpClient, HttpRequest, HttpResult } from './http/index.ts'
@@ -196,6 +196,12 @@ function pause(clock: Clock, wait_ms: number, signal: AbortSignal | undefined): 
   })
 }
 
-/** Signature of a WebSocket handshake: `X-Twilio-Signature` over the `wss://` URL alone. */
-export const handshakeSignature = (auth_token: string, url: string): string =>
-  hmac('sha1', auth_token, signatureData(splitFragment(url).head, [])).toString('base64')
+/**
+ * Signature of a WebSocket handshake: `X-Twilio-Signature` over the `ws(s)://` URL alone, as it leaves: without user
+ * info and fragment, a bare host with `/`.
+ */
+export function handshakeSignature(auth_token: string, url: string): string {
+  const parsed = parseTarget(url.replace(/^ws(s?):/i, 'http$1:'))
+  const signed = parsed.ok ? parsed.target.url.replace(/^http/, 'ws') : splitFragment(url).head
+  return hmac('sha1', auth_token, signatureData(signed, [])).toString('base64')
+}

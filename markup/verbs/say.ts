@@ -76,10 +76,15 @@ function chooseVoice(wanted: string | null, language: string | null, turn: Turn)
   const known = languages.length === 0 || languages.some(tag => covers(tag, spoken))
   if (!known) turn.warn(13512, `language "${spoken}" is not available; "${default_language}" is used`)
   const basic = wanted !== null && /^(man|woman|alice)$/i.test(wanted)
-  const usable =
-    wanted === null || basic || voices.length === 0 || voices.some(v => v.toLowerCase() === wanted.toLowerCase())
+  const usable = wanted === null || basic || voices.length === 0 || voices.some(known => coversVoice(known, wanted))
   if (!usable) turn.warn(13511, `voice "${wanted}" is not available; the default voice of the language is used`)
   return { voice: usable ? (wanted ?? default_voice) : default_voice, language: known ? spoken : default_language }
+}
+
+/** `Polly.*` covers every voice of that name's beginning. */
+function coversVoice(known: string, wanted: string): boolean {
+  const [name, voice] = [known.toLowerCase(), wanted.toLowerCase()]
+  return name.endsWith('*') ? voice.startsWith(name.slice(0, -1)) : voice === name
 }
 
 /** `Google.en-GB-Standard-A` names its language; most provider voices do not. */

@@ -1,7 +1,7 @@
-import { enqueue } from '../../core/state/outbox.ts'
 import type { Target } from '../../markup/interpreter/types.ts'
 import type { Call } from '../b2bua/call.ts'
 import type { Leg } from '../b2bua/leg.ts'
+import { tell } from './tell.ts'
 
 /** Answering-machine detection on a leg that has just been answered (voice-compat.md §12.4). */
 
@@ -48,22 +48,8 @@ export function detectMachine(call: Call, leg: Leg, settings: DetectionSettings)
 }
 
 /** Tells the callback of an asynchronous detection. */
-export async function tellDetected(call: Call, detected: Detected, callback: Target): Promise<void> {
-  const now_ms = call.ctx.clock.now()
-  const parameters = { CallSid: call.sid, AccountSid: call.facts.account_sid, ...detected }
-  await call.persist(trx =>
-    enqueue(trx, {
-      kind: 'status_callback',
-      call_sid: call.sid,
-      project_id: call.project_id,
-      url: callback.url,
-      method: callback.method,
-      parameters,
-      now_ms,
-    }),
-  )
-  call.ctx.bus.ring('outbox', call.sid)
-}
+export const tellDetected = (call: Call, detected: Detected, callback: Target): void =>
+  tell(call, callback, { CallSid: call.sid, AccountSid: call.facts.account_sid, ...detected })
 
 /** The settings as the API keeps them in the call's request; null when there are none. */
 export function readDetection(

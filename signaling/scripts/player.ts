@@ -178,5 +178,5 @@ function segmentsOf(items: readonly PlayItem[]): Segment[] {
 function sourceOf(item: PlayItem): PlaySource {
   if (item.kind === 'url') return { kind: 'url', url: item.url }
   if (item.kind === 'silence') return { kind: 'silence', ms: item.ms }
-  return { kind: 'speech', text: item.text.slice(0, 4096), voice: item.voice.slice(0, 64), language: item.language }
+  return { kind: 'speech', text: item.ssml ?? item.text, voice: item.voice.slice(0, 64), language: item.language }
 }

@@ -16,6 +16,7 @@ import type { MethodParams } from '../../media/protocol/schema.ts'
 import type { Leg } from '../b2bua/leg.ts'
 import { type MediaEvent, MediaRefusal } from '../b2bua/media.ts'
 import type { ScriptHost } from './script.ts'
+import { transcribe } from './transcribe.ts'
 
 type Ended = Extract<MediaEvent, { event: 'record.ended' }>
 
@@ -27,7 +28,7 @@ interface Recording {
   readonly track: 'both' | 'inbound' | 'outbound'
   readonly callback: RecordingCallback | null
   readonly started_ms: number
-  readonly ended: (event: Ended, facts: RecordingFacts | null, absent: 16101 | 16102 | null) => void
+  readonly ended: (event: Ended, facts: RecordingFacts | null, absent: 16101 | 16102 | null, file: string) => void
 }
 
 /** Shorter than this is nothing (voice-compat.md §10, 16101). */
@@ -75,9 +76,10 @@ export class Recorder {
         beep: command.beep,
         trim: command.trim,
       },
-      ended: (event, recording, absent) => {
+      ended: (event, recording, absent, file) => {
         const key = event.key ?? null
         this.#emit({ type: 'record_ended', id: command.id, reason: reasonOf(event), key, recording, absent })
+        if (recording && command.transcribe) transcribe(this.#host, recording, file, command.transcribe.callback)
       },
       failed,
     })
@@ -211,7 +213,8 @@ export class Recorder {
     )
     await this.#tell(recording, nothing ? 'absent' : 'completed', duration_seconds, absent)
     if (!nothing) this.#last = { sid: recording.sid, url, duration_seconds }
-    recording.ended(event, nothing ? null : { sid: recording.sid, url, duration_seconds }, absent)
+    const path = join(ctx.config.data_dir, recording.file)
+    recording.ended(event, nothing ? null : { sid: recording.sid, url, duration_seconds }, absent, path)
   }
 
   async #tell(

@@ -1,9 +1,9 @@
 import { rfc2822 } from '../../core/domain/calls/parameters.ts'
 import { newId } from '../../core/runtime/ids.ts'
-import { enqueue } from '../../core/state/outbox.ts'
 import type { Event, JoinConference } from '../../markup/interpreter/types.ts'
 import { hold } from './hold.ts'
 import type { Script, ScriptHost } from './script.ts'
+import { tell } from './tell.ts'
 
 /** Conferences of this node: who is in which room, when it starts, what it tells. Media are mixed by the worker. */
 
@@ -14,6 +14,7 @@ interface Participant {
   readonly emit: (event: Event) => void
   /** In the mix; before the room starts it waits. */
   mixed: boolean
+  speaking: boolean
 }
 
 interface Room {
@@ -55,7 +56,7 @@ export class Rooms {
       return
     }
     this.#rooms.set(key, room)
-    const participant: Participant = { script, host, command, emit, mixed: false }
+    const participant: Participant = { script, host, command, emit, mixed: false, speaking: false }
     room.participants.push(participant)
     room.callback ??= command.status_callback
     emit({ type: 'conference_joined', id: command.id, conference_sid: room.sid })
@@ -72,6 +73,17 @@ export class Rooms {
     for (const room of this.#rooms.values()) {
       const participant = room.participants.find(other => other.script === script)
       if (participant) this.#out(room, participant, reason)
+    }
+  }
+
+  /** A participant began or ended to speak. */
+  voice(script: Script, speaking: boolean): void {
+    for (const room of this.#rooms.values()) {
+      const participant = room.participants.find(other => other.script === script)
+      if (participant?.mixed && !participant.command.muted && participant.speaking !== speaking) {
+        participant.speaking = speaking
+        this.#tell(room, `participant-speech-${speaking ? 'start' : 'stop'}`, 'speaker', participant)
+      }
     }
   }
 
@@ -114,6 +126,7 @@ export class Rooms {
       .then(
         () => {
           participant.mixed = true
+          if (room.callback?.events.includes('speaker')) listen(participant, true)
         },
         err => {
           if (leg.ended) return
@@ -144,10 +157,12 @@ export class Rooms {
     if (at < 0) return
     room.participants.splice(at, 1)
     participant.script.stopWaiting()
-    if (participant.mixed && !leg.ended)
+    if (participant.mixed && !leg.ended) {
+      if (room.callback?.events.includes('speaker')) listen(participant, false)
       leg.session.hub
         .request('conference.leave', { leg_id: leg.id })
         .catch(err => call.log.debug({ err }, 'conference.leave'))
+    }
     this.#tell(room, 'participant-leave', 'leave', participant, {
       ReasonParticipantLeft: leg.ended ? 'participant_hung_up' : reason,
       ParticipantCallStatus: call.facts.status,
@@ -190,34 +205,25 @@ export class Rooms {
     const { callback } = room
     if (!callback?.events.includes(selected) || !by) return
     const { call } = by.host
-    const now_ms = call.ctx.clock.now()
     const parameters = {
       AccountSid: call.facts.account_sid,
       ConferenceSid: room.sid,
       FriendlyName: room.name,
       SequenceNumber: String(room.sequence++),
-      Timestamp: rfc2822(now_ms),
+      Timestamp: rfc2822(call.ctx.clock.now()),
       StatusCallbackEvent: event,
       ...(about ? participantParameters(about) : {}),
       ...extra,
     }
-    const { url, method } = callback
-    void call
-      .persist(trx =>
-        // One order for the room, whoever's call tells.
-        enqueue(trx, {
-          kind: 'status_callback',
-          call_sid: call.sid,
-          ordering: room.sid,
-          project_id: call.project_id,
-          url,
-          method,
-          parameters,
-          now_ms,
-        }),
-      )
-      .then(() => call.ctx.bus.ring('outbox', call.sid))
+    // One order for the room, whoever's call tells.
+    tell(call, callback, parameters, room.sid)
   }
+}
+
+function listen({ host: { leg, call } }: Participant, enabled: boolean): void {
+  leg.session.hub
+    .request('voice.detect', { leg_id: leg.id, enabled })
+    .catch(err => call.log.debug({ err }, 'voice.detect'))
 }
 
 const participantParameters = ({ host, command }: Participant): Record<string, string> => ({

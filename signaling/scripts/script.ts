@@ -20,7 +20,9 @@ import type { MediaEvent } from '../b2bua/media.ts'
 import type { InboundRequest } from '../drachtio/types.ts'
 import { Children } from './children.ts'
 import { fetchDocument, sendCallback } from './documents.ts'
+import { startFacts } from './facts.ts'
 import { Player } from './player.ts'
+import { Recognitions } from './recognitions.ts'
 import { Recorder } from './recorder.ts'
 import { Referrals } from './referrals.ts'
 import { RunLog } from './run-log.ts'
@@ -68,6 +70,7 @@ export class Script {
   readonly #children: Children
   readonly #referrals: Referrals
   readonly #streams: Streams
+  readonly #recognitions: Recognitions
   /** What the leg hears while it waits in a queue or room: a run of its own. */
   #waiting: Script | null = null
   #again: Timer | null = null
@@ -93,6 +96,7 @@ export class Script {
     this.#children = new Children(this, emit)
     this.#referrals = new Referrals(host, emit)
     this.#streams = new Streams(host, emit)
+    this.#recognitions = new Recognitions(host, emit)
   }
 
   get done(): boolean {
@@ -108,26 +112,7 @@ export class Script {
   }
 
   start(): void {
-    const { call, leg, direction } = this.host
-    const { from, to } = call.facts
-    const facts: StartFacts = {
-      kind: this.#entry.kind,
-      entry: this.#entry.entry,
-      fallback: this.#entry.fallback,
-      leg: { answered: leg.answered, direction, sip: true, from, to },
-      account_sid: call.facts.account_sid,
-      call_sid: call.sid,
-      // espeak-ng tells what it knows by itself: an unknown voice or language falls back there.
-      speech: {
-        voices: [],
-        languages: [],
-        default_voice: 'man',
-        default_language: 'en-US',
-        recognizer: false,
-        transcriber: false,
-      },
-      siprec_connectors: [],
-    }
+    const facts = startFacts(this.host, this.#entry)
     this.#take(facts, start(facts))
   }
 
@@ -147,6 +132,8 @@ export class Script {
   media(event: MediaEvent): void {
     this.#player.media(event)
     this.#streams.media(event)
+    this.#recognitions.media(event)
+    if (event.event === 'leg.voice') this.host.call.ctx.rooms.voice(this, event.speaking)
     this.#waiting?.media(event)
   }
 
@@ -214,6 +201,7 @@ export class Script {
     this.#gone = true
     this.#player.drop()
     this.#streams.drop()
+    this.#recognitions.drop()
     this.stopWaiting()
     this.emit({ type: 'hangup' })
     this.#leaveShared()
@@ -404,29 +392,35 @@ export class Script {
       case 'done':
         this.#over(command.outcome)
         return
-      default:
-        this.#absent(command)
+      case 'recognize':
+        this.#recognitions.recognize(command)
+        return
+      case 'stop_recognize':
+        this.#recognitions.stop(command.id)
+        return
+      case 'start_transcription':
+        this.#recognitions.transcribe(command)
+        return
+      case 'stop_transcription':
+        this.#recognitions.stop(command.id)
+        return
+      case 'start_echo':
+        this.#echo()
+        return
+      case 'start_siprec':
+        this.emit({ type: 'activity_ended', id: command.id, number: null, detail: 'not available' })
+        return
+      case 'stop_siprec':
         return
     }
   }
 
-  /** What this version does not carry out is told as its own failure, so that the script takes its failure branch. */
-  #absent(command: Command): void {
-    const note = (): void =>
-      this.host.call.event('warning', null, { detail: `${command.type} is not available on this platform` })
-    switch (command.type) {
-      case 'recognize':
-        note()
-        this.emit({ type: 'speech_failed', id: command.id, detail: 'no speech recognizer is configured' })
-        return
-      case 'start_siprec':
-      case 'start_transcription':
-        note()
-        this.emit({ type: 'activity_ended', id: command.id, number: null, detail: 'not available' })
-        return
-      default:
-        return
-    }
+  #echo(): void {
+    const { leg, call } = this.host
+    leg.session.hub.request('bridge', { a: leg.id, b: leg.id }).catch(err => {
+      if (!leg.ended) call.log.warn({ err }, 'a leg could not be given its echo')
+      this.host.hangup()
+    })
   }
 
   #over(outcome: Extract<Command, { type: 'done' }>['outcome']): void {

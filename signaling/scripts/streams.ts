@@ -1,9 +1,10 @@
 import { iso } from '../../core/runtime/clock.ts'
 import { newId } from '../../core/runtime/ids.ts'
-import { enqueue } from '../../core/state/outbox.ts'
+import { handshakeSignature } from '../../core/runtime/voice-request.ts'
 import type { Event, StartStream } from '../../markup/interpreter/types.ts'
 import { type MediaEvent, MediaRefusal } from '../b2bua/media.ts'
 import type { ScriptHost } from './script.ts'
+import { tell } from './tell.ts'
 
 interface Stream {
   readonly command: StartStream
@@ -28,6 +29,7 @@ export class Streams {
     const stream: Stream = { command, stream_sid: `MZ${newId.uuid().replaceAll('-', '')}` }
     const fork_id = stream.stream_sid
     this.#streams.set(fork_id, stream)
+    const auth_token = call.ctx.authToken(call.project_id)
     leg.session.hub
       .request('fork.start', {
         leg_id: leg.id,
@@ -39,6 +41,7 @@ export class Streams {
         call_sid: call.sid,
         stream_sid: stream.stream_sid,
         parameters: { ...command.parameters },
+        headers: auth_token === null ? {} : { 'X-Twilio-Signature': handshakeSignature(auth_token, command.url) },
       })
       .catch(error => {
         const detail = error instanceof MediaRefusal ? error.detail : String(error)
@@ -85,29 +88,14 @@ export class Streams {
     const callback = stream?.command.status_callback
     if (!stream || !callback) return
     const { call } = this.#host
-    const now_ms = call.ctx.clock.now()
-    const parameters = {
+    tell(call, callback, {
       AccountSid: call.facts.account_sid,
       CallSid: call.sid,
       StreamSid: stream.stream_sid,
       ...(stream.command.name === null ? {} : { StreamName: stream.command.name }),
       StreamEvent: event,
       ...(error === null ? {} : { StreamError: error }),
-      Timestamp: iso(now_ms),
-    }
-    const { url, method } = callback
-    void call
-      .persist(trx =>
-        enqueue(trx, {
-          kind: 'status_callback',
-          call_sid: call.sid,
-          project_id: call.project_id,
-          url,
-          method,
-          parameters,
-          now_ms,
-        }),
-      )
-      .then(() => call.ctx.bus.ring('outbox', call.sid))
+      Timestamp: iso(call.ctx.clock.now()),
+    })
   }
 }

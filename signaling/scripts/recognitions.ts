@@ -1,0 +1,228 @@
+import { iso, type Timer } from '../../core/runtime/clock.ts'
+import { newId } from '../../core/runtime/ids.ts'
+import type { Event, Recognize, StartTranscription } from '../../markup/interpreter/types.ts'
+import type { MethodParams } from '../../media/protocol/schema.ts'
+import { type MediaEvent, MediaRefusal } from '../b2bua/media.ts'
+import type { ScriptHost } from './script.ts'
+import { tell } from './tell.ts'
+
+interface Listening {
+  readonly kind: 'gather'
+  readonly command: Recognize
+  /** The latest that was heard and may still change. */
+  partial: { text: string; confidence: number; language: string | null } | null
+  speaking: boolean
+  limit: Timer | null
+  sequence: number
+}
+
+interface Transcribing {
+  readonly kind: 'transcription'
+  readonly command: StartTranscription
+  sequence: number
+}
+
+type Result = Extract<MediaEvent, { event: 'recognize.result' }>
+
+const TRACKS = { inbound_track: 'inbound', outbound_track: 'outbound', both_tracks: 'both' } as const
+const HOUR_MS = 3_600_000
+
+/** Speech on one leg: what a Gather listens to, and live transcriptions. */
+export class Recognitions {
+  readonly #host: ScriptHost
+  readonly #emit: (event: Event) => void
+  /** By the name that the media worker knows them by. */
+  readonly #live = new Map<string, Listening | Transcribing>()
+
+  constructor(host: ScriptHost, emit: (event: Event) => void) {
+    this.#host = host
+    this.#emit = emit
+  }
+
+  recognize(command: Recognize): void {
+    const { speech_timeout_seconds, max_speech_seconds, language, hints, model, enhanced, profanity_filter } = command
+    const recognize_id = `SR${newId.uuid().replaceAll('-', '')}`
+    this.#live.set(recognize_id, { kind: 'gather', command, partial: null, speaking: false, limit: null, sequence: 0 })
+    this.#begin(recognize_id, {
+      tracks: 'inbound',
+      language,
+      hints: [...hints],
+      model,
+      enhanced,
+      profanity_filter,
+      punctuation: true,
+      partial: command.partial !== null,
+      silence_ms: speech_timeout_seconds === null ? null : Math.min(HOUR_MS, speech_timeout_seconds * 1000),
+      max_speech_ms: max_speech_seconds * 1000,
+    })
+  }
+
+  transcribe(command: StartTranscription): void {
+    const recognize_id = `GT${newId.uuid().replaceAll('-', '')}`
+    this.#live.set(recognize_id, { kind: 'transcription', command, sequence: 0 })
+    const { track, language, hints, model, profanity_filter, punctuation, partial_results } = command
+    const begun = this.#begin(recognize_id, {
+      tracks: TRACKS[track],
+      language,
+      hints: hints.map(hint => hint.slice(0, 100)),
+      model,
+      enhanced: false,
+      profanity_filter,
+      punctuation,
+      partial: partial_results,
+      silence_ms: null,
+      max_speech_ms: 60_000,
+    })
+    void begun.then(ok => ok && this.#tell(recognize_id, 'transcription-started', {}))
+  }
+
+  /** A Gather that has heard enough, or a Stop. */
+  stop(id: string): void {
+    for (const [recognize_id, live] of this.#live) {
+      if (live.command.id !== id) continue
+      if (live.kind === 'gather') this.#forget(recognize_id)
+      this.#stop(recognize_id)
+    }
+  }
+
+  media(event: MediaEvent): void {
+    if (event.event === 'recognize.started') {
+      const live = this.#live.get(event.recognize_id)
+      if (live?.kind === 'gather') this.#speaking(event.recognize_id, live)
+    } else if (event.event === 'recognize.result') this.#heard(event)
+    else if (event.event === 'recognize.ended') this.#ended(event.recognize_id, event.fault)
+  }
+
+  /** The leg is gone. */
+  drop(): void {
+    for (const [recognize_id, live] of [...this.#live]) {
+      if (live.kind === 'transcription') this.#tell(recognize_id, 'transcription-stopped', {})
+      this.#forget(recognize_id)
+    }
+  }
+
+  /** Whether it began. */
+  async #begin(
+    recognize_id: string,
+    settings: Omit<MethodParams<'recognize.start'>, 'leg_id' | 'recognize_id' | 'account_sid' | 'call_sid'>,
+  ): Promise<boolean> {
+    const { call, leg } = this.#host
+    const { account_sid } = call.facts
+    try {
+      const about = { leg_id: leg.id, recognize_id, account_sid, call_sid: call.sid }
+      await leg.session.hub.request('recognize.start', { ...about, ...settings })
+      return true
+    } catch (error) {
+      this.#ended(recognize_id, error instanceof MediaRefusal ? error.detail : String(error))
+      return false
+    }
+  }
+
+  #speaking(recognize_id: string, live: Listening): void {
+    if (live.speaking) return
+    live.speaking = true
+    this.#emit({ type: 'speech_started', id: live.command.id })
+    live.limit = this.#host.call.ctx.clock.after(live.command.max_speech_seconds * 1000, () => {
+      const { text = '', confidence = 0, language = null } = live.partial ?? {}
+      this.#result(recognize_id, live, { text, confidence, language })
+    })
+  }
+
+  #heard(event: Result): void {
+    const live = this.#live.get(event.recognize_id)
+    if (!live) return
+    const { text, confidence, language, final } = event
+    if (live.kind === 'transcription') {
+      if (!final && !live.command.partial_results) return
+      const label = event.track === 'inbound' ? live.command.inbound_label : live.command.outbound_label
+      this.#tell(event.recognize_id, 'transcription-content', {
+        Track: `${event.track}_track`,
+        ...(label === null ? {} : { TrackLabel: label }),
+        Final: String(final),
+        TranscriptionData: JSON.stringify({ transcript: text, confidence }),
+      })
+      return
+    }
+    if (text !== '') this.#speaking(event.recognize_id, live)
+    if (final) this.#result(event.recognize_id, live, { text, confidence, language })
+    else this.#partial(event.recognize_id, live, { text, confidence, language })
+  }
+
+  #result(
+    recognize_id: string,
+    live: Listening,
+    result: { text: string; confidence: number; language: string | null },
+  ): void {
+    this.#forget(recognize_id)
+    this.#stop(recognize_id)
+    this.#emit({ type: 'speech_result', id: live.command.id, ...result })
+  }
+
+  #partial(
+    recognize_id: string,
+    live: Listening,
+    heard: { text: string; confidence: number; language: string | null },
+  ): void {
+    live.partial = heard
+    const { call } = this.#host
+    if (!live.command.partial) return
+    tell(call, live.command.partial, {
+      ...call.parameters(),
+      SequenceNumber: String(live.sequence++),
+      UnstableSpeechResult: heard.text,
+      StableSpeechResult: '',
+      Stability: String(heard.confidence),
+      Language: heard.language ?? live.command.language,
+      SessionId: recognize_id,
+    })
+  }
+
+  #ended(recognize_id: string, fault: string | null): void {
+    const live = this.#live.get(recognize_id)
+    if (!live) return
+    if (live.kind === 'gather') {
+      this.#forget(recognize_id)
+      const detail = fault ?? 'the recognizer ended'
+      this.#emit({ type: 'speech_failed', id: live.command.id, detail })
+      return
+    }
+    if (fault === null) this.#tell(recognize_id, 'transcription-stopped', {})
+    else {
+      this.#tell(recognize_id, 'transcription-error', { TranscriptionError: fault })
+      this.#host.call.event('warning', null, { detail: `transcription ended: ${fault}` })
+    }
+    this.#forget(recognize_id)
+    this.#emit({ type: 'activity_ended', id: live.command.id, number: null, detail: fault ?? 'stopped' })
+  }
+
+  #forget(recognize_id: string): void {
+    const live = this.#live.get(recognize_id)
+    if (live?.kind === 'gather') live.limit?.cancel()
+    this.#live.delete(recognize_id)
+  }
+
+  #stop(recognize_id: string): void {
+    const { leg, call } = this.#host
+    if (leg.ended) return
+    leg.session.hub
+      .request('recognize.stop', { leg_id: leg.id, recognize_id })
+      .catch(err => call.log.debug({ err }, 'recognize.stop'))
+  }
+
+  #tell(recognize_id: string, event: string, parameters: Readonly<Record<string, string>>): void {
+    const live = this.#live.get(recognize_id)
+    if (live?.kind !== 'transcription' || !live.command.status_callback) return
+    const { call } = this.#host
+    tell(call, live.command.status_callback, {
+      AccountSid: call.facts.account_sid,
+      CallSid: call.sid,
+      TranscriptionSid: recognize_id,
+      ...(live.command.name === null ? {} : { TranscriptionName: live.command.name }),
+      TranscriptionEvent: event,
+      LanguageCode: live.command.language,
+      SequenceId: String(++live.sequence),
+      Timestamp: iso(call.ctx.clock.now()),
+      ...parameters,
+    })
+  }
+}

@@ -1,0 +1,29 @@
+import { enqueue } from '../../core/state/outbox.ts'
+import type { Target } from '../../markup/interpreter/types.ts'
+import type { Call } from '../b2bua/call.ts'
+
+/**
+ * A callback about what runs beside a script (a stream, a detection, a room), through the outbox: in order for one call
+ * and URL, or for one `ordering`, and nothing of the call waits for it.
+ */
+export function tell(
+  call: Call,
+  { url, method }: Target,
+  parameters: Readonly<Record<string, string>>,
+  ordering?: string,
+): void {
+  void call
+    .persist(trx =>
+      enqueue(trx, {
+        kind: 'status_callback',
+        call_sid: call.sid,
+        ...(ordering === undefined ? {} : { ordering }),
+        project_id: call.project_id,
+        url,
+        method,
+        parameters,
+        now_ms: call.ctx.clock.now(),
+      }),
+    )
+    .then(() => call.ctx.bus.ring('outbox', call.sid))
+}

@@ -1,0 +1,52 @@
+import { newId } from '../../core/runtime/ids.ts'
+import type { RecordingFacts, Target } from '../../markup/interpreter/types.ts'
+import type { Leg } from '../b2bua/leg.ts'
+import { MediaRefusal } from '../b2bua/media.ts'
+import type { ScriptHost } from './script.ts'
+import { tell } from './tell.ts'
+
+/** Longer than the engine may take. */
+const LIMIT_MS = 150_000
+
+/**
+ * The text of a finished recording, for the transcription callback of Record (voice-compat.md §10). It goes on when the
+ * script and the call are over, and its result is an event of the call as well, which is where `TranscriptionUrl` leads.
+ */
+export function transcribe(
+  { call, leg }: Pick<ScriptHost, 'call' | 'leg'>,
+  recording: RecordingFacts,
+  file: string,
+  callback: Target | null,
+): void {
+  const { hub }: Leg['session'] = leg.session
+  const { ctx } = call
+  const { account_sid } = call.facts
+  const sid = `TR${newId.uuid().replaceAll('-', '')}`
+  let told = false
+  const done = (text: string | null, detail: string | null): void => {
+    if (told) return
+    told = true
+    hub.forget(recording.sid)
+    limit.cancel()
+    const about = { transcription: sid, recording: recording.sid }
+    if (text === null) call.event('warning', 13617, { ...about, detail: `not transcribed: ${detail}` })
+    else call.event('state', null, { ...about, what: 'transcribed', text })
+    if (!callback) return
+    tell(call, callback, {
+      ...call.parameters(),
+      TranscriptionSid: sid,
+      TranscriptionText: text ?? '',
+      TranscriptionStatus: text === null ? 'failed' : 'completed',
+      TranscriptionUrl: `${ctx.config.base_url}/2010-04-01/Accounts/${account_sid}/Calls/${call.sid}/Events.json`,
+      RecordingSid: recording.sid,
+      RecordingUrl: recording.url,
+    })
+  }
+  const limit = ctx.clock.after(LIMIT_MS, () => done(null, 'the engine did not answer'))
+  hub.listen(recording.sid, event => {
+    if (event.event === 'transcription.ended') done(event.text, event.fault)
+  })
+  hub
+    .request('recording.transcribe', { recording_id: recording.sid, file, language: 'en-US' })
+    .catch(error => done(null, error instanceof MediaRefusal ? error.detail : String(error)))
+}
