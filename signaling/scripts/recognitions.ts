@@ -43,7 +43,7 @@ export class Recognitions {
     const { speech_timeout_seconds, max_speech_seconds, language, hints, model, enhanced, profanity_filter } = command
     const recognize_id = `SR${newId.uuid().replaceAll('-', '')}`
     this.#live.set(recognize_id, { kind: 'gather', command, partial: null, speaking: false, limit: null, sequence: 0 })
-    this.#begin(recognize_id, {
+    void this.#begin(recognize_id, {
       tracks: 'inbound',
       language,
       hints: [...hints],
