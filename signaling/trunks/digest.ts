@@ -41,8 +41,8 @@ const MAX_GUESSERS = 10_000
 const GUESSES = 10
 const GUESS_WINDOW_MS = 60_000
 
-/** sip.js reads the first challenge alone and knows MD5 alone, so browsers hear of it first. */
-const FOR_BROWSERS: readonly DigestAlgorithm[] = ['MD5', 'SHA-256']
+/** sip.js reads one challenge, the last, and knows MD5 alone: a second one would lock browsers out. */
+const FOR_BROWSERS: readonly DigestAlgorithm[] = ['MD5']
 
 const HASHES = { MD5: 'md5', 'SHA-256': 'sha256' } as const
 
