@@ -33,3 +33,21 @@ export function readCursor<const K extends readonly ('string' | 'number')[]>(
 type Position<K extends readonly ('string' | 'number')[]> = {
   readonly [N in keyof K]: K[N] extends 'string' ? string : number
 }
+
+/** The position of a list whose cursor is one number, the newest first: where the next page goes on. */
+export function positionOf(cursor: string | undefined): { readonly before?: number } | Refusal<'validation_failed'> {
+  const position = readCursor(cursor, ['number'])
+  if (position === undefined) return {}
+  return 'refused' in position ? position : { before: position[0] }
+}
+
+/** What is shown of rows of which one more than `limit` was read, and the cursor when that one was there. */
+export function pageOf<Row>(
+  rows: readonly Row[],
+  limit: number,
+  position: (row: Row) => readonly (string | number)[],
+): { readonly shown: readonly Row[]; readonly more: { readonly next_cursor?: string } } {
+  const shown = rows.slice(0, limit)
+  const last = shown.at(-1)
+  return { shown, more: last !== undefined && rows.length > limit ? { next_cursor: cursorOf(position(last)) } : {} }
+}

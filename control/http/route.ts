@@ -115,6 +115,8 @@ export interface Definition<
   readonly refusals?: readonly F[]
   /** The answer as a replay repeats it: without its one-time secrets. */
   readonly for_replay?: (body: never) => unknown
+  /** Media type of an answer that is a stream. */
+  readonly produces?: string
   /** An example of the body, checked against the schema by a test. */
   readonly example?: unknown
   /** Slow work that must not hold a transaction, such as hashing a password. */
@@ -159,6 +161,7 @@ export interface Route {
   readonly replies: Replies
   readonly refusals?: readonly Reason[]
   readonly for_replay?: (body: unknown) => unknown
+  readonly produces?: string
   readonly example?: unknown
   readonly prepare?: (context: object) => Promise<unknown>
   readonly run: (context: object) => Promise<Answer | Refusal>

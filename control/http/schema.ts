@@ -17,6 +17,9 @@ export const input = <P extends TProperties>(name: string, properties: P) =>
 
 /** `{ "data": [...] }`, the body of every list of /v1. */
 export const listOf = <T extends TSchema>(item: T) => Type.Object({ data: Type.Array(item) }, CLOSED)
+/** A page of a list that is read by cursor; `next_cursor` is there while there is more. */
+export const pageSchema = <T extends TSchema>(item: T) =>
+  Type.Object({ data: Type.Array(item), next_cursor: Type.Optional(Type.String()) }, CLOSED)
 const CLOSED = { additionalProperties: false } as const
 
 export const nullable = <T extends TSchema>(schema: T, options: { description?: string } = {}) =>
@@ -59,5 +62,7 @@ export const Id = Type.String({ minLength: 1, maxLength: 128, pattern: '^[A-Za-z
 
 export const Role = oneOf('org:admin', 'org:engineer', 'org:billing', 'org:viewer')
 export const Transport = oneOf('udp', 'tcp', 'tls')
+/** A day of the calendar, `YYYY-MM-DD`. */
+export const Day = Type.String({ format: 'date' })
 export const E164 = Type.String({ pattern: '^\\+[1-9][0-9]{6,14}$' })
 export const Currency = oneOf('NGN')

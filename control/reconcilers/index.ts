@@ -1,6 +1,7 @@
 import { createHttpClient } from '../../core/runtime/http/index.ts'
 import { Counter, type Registry } from '../../core/runtime/metrics.ts'
 import type { Services } from '../http/services.ts'
+import { auditEvents } from './audit-events.ts'
 import { expiredRows } from './expired-rows.ts'
 import { oldLeases, orphanedLeases } from './leases.ts'
 import { lostNodes } from './lost-nodes.ts'
@@ -8,6 +9,8 @@ import { policyApplies } from './policy-applies.ts'
 import { quarantines } from './quarantines.ts'
 import { type Reconciler, type RunningReconciler, runReconciler } from './reconciler.ts'
 import { recordingRetention, recordingSealing } from './recordings.ts'
+import { retentionJobs } from './retention-jobs.ts'
+import { statements } from './statements.ts'
 import { trunkProgress } from './trunk-progress.ts'
 import { oldDeliveries, webhookDeliveries } from './webhook-deliveries.ts'
 
@@ -23,6 +26,9 @@ export const RECONCILERS: readonly Reconciler[] = [
   expiredRows,
   recordingSealing,
   recordingRetention,
+  statements,
+  retentionJobs,
+  auditEvents,
 ]
 
 export function startReconcilers(services: Services & { readonly metrics: Registry }): RunningReconciler {

@@ -22,7 +22,7 @@ const DAY_MS = 86_400_000
 export const recordingSealing: Reconciler = {
   name: 'recording-sealing',
   period_ms: 3000,
-  async run({ state, settings, log }) {
+  async run({ state, settings, log, clock }) {
     for (const { sid, file } of await plainRecordings(state.db, BATCH)) {
       const path = pathBelow(settings.data_dir, file)
       try {
@@ -31,10 +31,10 @@ export const recordingSealing: Reconciler = {
         // One file that cannot be read must not keep the others from being encrypted.
         log.warn({ err, recording: sid }, 'a recording could not be encrypted')
         // Gone, or encrypted just before a crash: the row points at the twin from now on, and is not tried again.
-        if ((err as NodeJS.ErrnoException).code === 'ENOENT') await recordingSealed(state.db, sid, file)
+        if ((err as NodeJS.ErrnoException).code === 'ENOENT') await recordingSealed(state, sid, file, clock.now())
         continue
       }
-      if (await recordingSealed(state.db, sid, file)) await rm(path, { force: true })
+      if (await recordingSealed(state, sid, file, clock.now())) await rm(path, { force: true })
       else await rm(path + SEALED, { force: true })
     }
   },
@@ -47,7 +47,7 @@ export const recordingRetention: Reconciler = {
   async run(services) {
     const { state, clock, log } = services
     await dateRecordings(state.db, 1000)
-    const expired = await expireRecordings(state.db, clock.now())
+    const expired = await expireRecordings(state, clock.now())
     if (expired > 0) log.info({ recordings: expired }, 'recordings are deleted: their time is over')
     for (const { sid, file } of await deletedWithFile(state.db, 1000)) {
       await removeBoth(services, file)

@@ -1,17 +1,14 @@
 import { iso } from '../../core/runtime/clock.ts'
 import { type HistoryFilter, listProjectCalls } from '../../core/state/call-history.ts'
-import { cursorOf, pageQuery, readCursor } from '../http/paging.ts'
+import { pageOf, pageQuery, positionOf } from '../http/paging.ts'
 import { isRefusal } from '../http/reply.ts'
-import { Instant, optional, Type } from '../http/schema.ts'
+import { Instant, optional, pageSchema, Type } from '../http/schema.ts'
 import { CallSummary, Direction, presentCall, Status } from './call-present.ts'
 import { route } from './route.ts'
 
 const DEFAULT_PAGE = 50
 const MAX_PAGE = 200
-const CallPage = Type.Object(
-  { data: Type.Array(CallSummary), next_cursor: optional(Type.String()) },
-  { additionalProperties: false },
-)
+const CallPage = pageSchema(CallSummary)
 
 const Dialled = Type.String({ pattern: '^\\+?[0-9]{1,15}$', description: 'Digits, with or without the plus.' })
 
@@ -43,7 +40,7 @@ export const calls = [
     replies: { 200: CallPage },
     async run({ db, project, caller, query: asked }) {
       const { limit = DEFAULT_PAGE, cursor, since, before, ...rest } = asked
-      const position = readCursor(cursor, ['number'])
+      const position = positionOf(cursor)
       if (isRefusal(position)) return position
       const filter: HistoryFilter = {
         ...rest,
@@ -51,11 +48,8 @@ export const calls = [
         ...(before === undefined ? {} : { before: iso(Date.parse(before)) }),
         ...(caller.subaccount_id === null ? {} : { subaccount_id: caller.subaccount_id }),
       }
-      const page = { limit: limit + 1, ...(position ? { before: position[0] } : {}) }
-      const rows = await listProjectCalls(db, project.id, filter, page)
-      const shown = rows.slice(0, limit)
-      const last = shown.at(-1)
-      const more = last && rows.length > limit ? { next_cursor: cursorOf([last.position]) } : {}
+      const rows = await listProjectCalls(db, project.id, filter, { limit: limit + 1, ...position })
+      const { shown, more } = pageOf(rows, limit, row => [row.position])
       return { status: 200, body: { data: shown.map(presentCall), ...more } }
     },
   }),

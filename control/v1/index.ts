@@ -1,5 +1,6 @@
 import { admission } from './admission.ts'
 import { audit } from './audit.ts'
+import { billing } from './billing.ts'
 import { explainedCalls } from './call-explained.ts'
 import { calls } from './calls.ts'
 import { digestCredentials } from './digest-credentials.ts'
@@ -7,6 +8,7 @@ import { ipCredentials } from './ip-credentials.ts'
 import { liveCalls } from './live-calls.ts'
 import { markup } from './markup.ts'
 import { numberBlocks } from './number-blocks.ts'
+import { numberOrders } from './number-orders.ts'
 import { numbers } from './numbers.ts'
 import { organization } from './organization.ts'
 import { outboundPolicies } from './outbound-policies.ts'
@@ -14,6 +16,7 @@ import { platform } from './platform.ts'
 import { projects } from './projects.ts'
 import { rates } from './rates.ts'
 import { recordings } from './recordings.ts'
+import { retention } from './retention.ts'
 import { subaccounts } from './subaccounts.ts'
 import { subtrunks } from './subtrunks.ts'
 import { terminationUris } from './termination-uris.ts'
@@ -37,14 +40,17 @@ export const V1_ROUTES = [
   ...voiceApplications,
   ...voiceAccount,
   ...numbers,
+  ...numberOrders,
   ...numberBlocks,
   ...subaccounts,
   ...rates,
+  ...billing,
   ...admission,
   ...calls,
   ...explainedCalls,
   ...liveCalls,
   ...recordings,
+  ...retention,
   ...markup,
   ...audit,
   ...webhookEndpoints,

@@ -1,28 +1,19 @@
 import { iso } from '../../core/runtime/clock.ts'
-import { newId } from '../../core/runtime/ids.ts'
-import type { Db, ProjectTable, Trx } from '../../core/state/index.ts'
-import {
-  listAvailableNumbers,
-  listNumbers,
-  type NumberRow,
-  saveNumber,
-  takeAvailableNumber,
-} from '../../core/state/numbers.ts'
+import type { Db } from '../../core/state/index.ts'
+import { listAvailableNumbers, listNumbers, type NumberRow, saveNumber } from '../../core/state/numbers.ts'
 import { findSubtrunk } from '../../core/state/subtrunks.ts'
 import { findTrunk } from '../../core/state/trunks.ts'
 import { findApplication } from '../../core/state/voice-applications.ts'
-import { cursorOf, pageQuery, readCursor } from '../http/paging.ts'
+import { pageOf, pageQuery, readCursor } from '../http/paging.ts'
 import { type Change, invalid, isRefusal, type Refusal, refuse } from '../http/reply.ts'
 import {
   Count64,
-  Currency,
-  E164,
   Instant,
   input,
-  list,
   nullable,
   oneOf,
   optional,
+  pageSchema,
   resource,
   type Static,
   Type,
@@ -31,7 +22,7 @@ import { route } from './route.ts'
 
 const RouteKind = oneOf('voice_application', 'trunk', 'subtrunk')
 
-const PhoneNumber = resource('PhoneNumber', {
+export const PhoneNumber = resource('PhoneNumber', {
   id: Type.String(),
   e164: Type.String(),
   status: oneOf('available', 'held', 'quarantined'),
@@ -41,12 +32,12 @@ const PhoneNumber = resource('PhoneNumber', {
   created_at: Instant,
   updated_at: Instant,
 })
-type Shown = Static<typeof PhoneNumber>
+export type ShownNumber = Static<typeof PhoneNumber>
+type Shown = ShownNumber
 
 const DEFAULT_PAGE = 100
 const MAX_PAGE = 1000
 const QUARANTINE_MS = 30 * 24 * 60 * 60 * 1000
-const MAX_ORDER = 100
 
 /** What a number is routed to, by kind: undefined when it is not there any more. */
 async function routeTarget(
@@ -60,7 +51,7 @@ async function routeTarget(
   return findApplication(db, project_id, id)
 }
 
-async function present(db: Db, row: NumberRow): Promise<Shown> {
+export async function presentNumber(db: Db, row: NumberRow): Promise<Shown> {
   const { route_kind: kind, route_id: id, project_id } = row
   const routed = kind && id && project_id ? await routeTarget(db, project_id, kind, id) : undefined
   return {
@@ -75,7 +66,7 @@ async function present(db: Db, row: NumberRow): Promise<Shown> {
   }
 }
 
-const numberChange = (summary: string, row: NumberRow, before: Shown | null, after: Shown | null): Change => ({
+export const numberChange = (summary: string, row: NumberRow, before: Shown | null, after: Shown | null): Change => ({
   resource: { type: 'number', id: row.id, name: row.e164, href: `/v1/numbers/${row.id}` },
   summary,
   before,
@@ -90,13 +81,10 @@ const query = Type.Object(
   { additionalProperties: false },
 )
 
-const NumberPage = Type.Object(
-  { data: Type.Array(PhoneNumber), next_cursor: optional(Type.String()) },
-  { additionalProperties: false },
-)
+const NumberPage = pageSchema(PhoneNumber)
 
 /** A page of either list of numbers. */
-async function pageOf(
+async function numberPage(
   db: Db,
   asked: Static<typeof query>,
   read: (page: Parameters<typeof listNumbers>[2]) => Promise<NumberRow[]>,
@@ -109,11 +97,10 @@ async function pageOf(
     ...(position ? { after: position[0] } : {}),
     ...(asked.prefix === undefined ? {} : { prefix: asked.prefix }),
   })
-  const shown = rows.slice(0, limit)
-  const last = shown.at(-1)
+  const { shown, more } = pageOf(rows, limit, row => [row.e164])
   const data: Shown[] = []
-  for (const row of shown) data.push(await present(db, row))
-  return { data, ...(last && rows.length > limit ? { next_cursor: cursorOf([last.e164]) } : {}) }
+  for (const row of shown) data.push(await presentNumber(db, row))
+  return { data, ...more }
 }
 
 const listRoute = route({
@@ -124,7 +111,7 @@ const listRoute = route({
   query,
   replies: { 200: NumberPage },
   async run({ db, project, query: asked }) {
-    const page = await pageOf(db, asked, wanted => listNumbers(db, project.id, wanted))
+    const page = await numberPage(db, asked, wanted => listNumbers(db, project.id, wanted))
     return isRefusal(page) ? page : { status: 200, body: page }
   },
 })
@@ -137,7 +124,7 @@ const availableRoute = route({
   query,
   replies: { 200: NumberPage },
   async run({ db, query: asked }) {
-    const page = await pageOf(db, asked, wanted => listAvailableNumbers(db, wanted))
+    const page = await numberPage(db, asked, wanted => listAvailableNumbers(db, wanted))
     return isRefusal(page) ? page : { status: 200, body: page }
   },
 })
@@ -149,7 +136,7 @@ const readRoute = route({
   scope: 'service_configuration:read',
   replies: { 200: PhoneNumber },
   async run({ db, number }) {
-    return { status: 200, revision: number.revision, body: await present(db, number) }
+    return { status: 200, revision: number.revision, body: await presentNumber(db, number) }
   },
 })
 
@@ -173,9 +160,9 @@ const routeRoute = route({
       if (!target) return invalid('/id', `is not a ${kind} of the project`)
       if (target.status === 'releasing') return refuse('trunk_releasing', { name: target.name, value: target.status })
     }
-    const before = await present(db, number)
+    const before = await presentNumber(db, number)
     const saved = await saveNumber(db, number, { route_kind: kind, route_id: id }, now)
-    const after = await present(db, saved)
+    const after = await presentNumber(db, saved)
     const summary = after.route ? `Routed ${saved.e164} to ${after.route.name}` : `Unrouted ${saved.e164}`
     return { status: 200, revision: saved.revision, body: after, change: numberChange(summary, saved, before, after) }
   },
@@ -194,11 +181,11 @@ const releaseRoute = route({
   refusals: ['number_in_use'],
   async run({ db, number, now, services }) {
     if (number.status !== 'held') return refuse('number_in_use', { value: number.e164, limit: number.status })
-    const before = await present(db, number)
+    const before = await presentNumber(db, number)
     const quarantined_until = iso(services.clock.now() + QUARANTINE_MS)
     const changes = { status: 'quarantined', route_kind: null, route_id: null, quarantined_until } as const
     const saved = await saveNumber(db, number, changes, now)
-    const after = await present(db, saved)
+    const after = await presentNumber(db, saved)
     return {
       status: 200,
       revision: saved.revision,
@@ -208,59 +195,4 @@ const releaseRoute = route({
   },
 })
 
-const NumberOrder = resource('NumberOrder', {
-  id: Type.String(),
-  status: oneOf('completed'),
-  currency: Currency,
-  created_at: Instant,
-  numbers: list(PhoneNumber),
-})
-
-const orderRoute = route({
-  method: 'post',
-  path: '/number-orders',
-  summary: "Order numbers of the operator's inventory; all of them or none",
-  scope: 'numbers:order',
-  idempotent: true,
-  applies: true,
-  audit: { kind: 'numbers', action: 'number.ordered' },
-  body: input('NumberOrderRequest', {
-    numbers: Type.Array(E164, { minItems: 1, maxItems: MAX_ORDER, uniqueItems: true }),
-  }),
-  replies: {
-    201: NumberOrder,
-  },
-  refusals: ['number_in_use'],
-  example: { numbers: ['+2342010000100'] },
-  async run({ db, project, body, now }) {
-    const taken = await takeAll(db, project, body.numbers, now)
-    if (isRefusal(taken)) return taken
-    const numbers: Shown[] = []
-    for (const row of taken) numbers.push(await present(db, row))
-    const id = `ord_${newId.uuid()}`
-    const order: Static<typeof NumberOrder> = { id, status: 'completed', currency: 'NGN', created_at: now, numbers }
-    return {
-      status: 201,
-      body: order,
-      change: taken.map((row, at) => numberChange(`Ordered ${row.e164}`, row, null, numbers[at] ?? null)),
-    }
-  },
-})
-
-/** Refusing takes the whole transaction back: a number taken before the missing one is in the inventory again. */
-async function takeAll(
-  trx: Trx,
-  project: Pick<ProjectTable, 'id'>,
-  wanted: readonly string[],
-  now: string,
-): Promise<readonly NumberRow[] | Refusal<'number_in_use'>> {
-  const taken: NumberRow[] = []
-  for (const e164 of wanted) {
-    const row = await takeAvailableNumber(trx, e164, project.id, now)
-    if (!row) return refuse('number_in_use', { value: e164, limit: 'not available' })
-    taken.push(row)
-  }
-  return taken
-}
-
-export const numbers = [listRoute, availableRoute, readRoute, routeRoute, releaseRoute, orderRoute]
+export const numbers = [listRoute, availableRoute, readRoute, routeRoute, releaseRoute]

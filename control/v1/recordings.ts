@@ -2,9 +2,9 @@ import { findProjectRecording, type RecordingRow } from '../../core/state/calls.
 import type { Db } from '../../core/state/index.ts'
 import { deleteRecording, listProjectRecordings } from '../../core/state/recording-list.ts'
 import type { Caller } from '../http/caller.ts'
-import { cursorOf, pageQuery, readCursor } from '../http/paging.ts'
+import { pageOf, pageQuery, readCursor } from '../http/paging.ts'
 import { isRefusal, notFound, refuse, wakeJobs } from '../http/reply.ts'
-import { Instant, optional, Type } from '../http/schema.ts'
+import { Instant, optional, pageSchema, Type } from '../http/schema.ts'
 import { recordingAudio } from '../voice/audio.ts'
 import { seenCall } from './call-present.ts'
 import { presentRecording, Recording, RecordingStatus } from './recording-present.ts'
@@ -13,10 +13,7 @@ import { route } from './route.ts'
 const DEFAULT_PAGE = 50
 const MAX_PAGE = 200
 
-const RecordingPage = Type.Object(
-  { data: Type.Array(Recording), next_cursor: optional(Type.String()) },
-  { additionalProperties: false },
-)
+const RecordingPage = pageSchema(Recording)
 
 const query = Type.Object(
   {
@@ -33,13 +30,13 @@ const query = Type.Object(
 const FINISHED: readonly RecordingRow['status'][] = ['completed', 'absent']
 
 /** A recording that the caller may have: a key restricted to a subaccount, those of the calls of its trunks. */
-async function seenRecording(db: Db, project_id: string, caller: Caller, sid: string) {
+export async function seenRecording(db: Db, project_id: string, caller: Caller, sid: string) {
   const row = await findProjectRecording(db, project_id, sid)
   if (!row || caller.subaccount_id === null) return row
   return (await seenCall(db, project_id, caller, row.call_sid)) ? row : undefined
 }
 
-const noRecording = (sid: string) => notFound(`recording ${sid.slice(0, 60)}`)
+export const noRecording = (sid: string) => notFound(`recording ${sid.slice(0, 60)}`)
 
 export const recordings = [
   route({
@@ -63,10 +60,22 @@ export const recordings = [
       }
       const older_than = position ? { older_than: { created_at: position[0], sid: position[1] } } : {}
       const rows = await listProjectRecordings(db, project.id, filter, { limit: limit + 1, ...older_than })
-      const shown = rows.slice(0, limit)
-      const last = shown.at(-1)
-      const more = last && rows.length > limit ? { next_cursor: cursorOf([last.created_at, last.sid]) } : {}
+      const { shown, more } = pageOf(rows, limit, row => [row.created_at, row.sid])
       return { status: 200, body: { data: shown.map(presentRecording), ...more } }
+    },
+  }),
+
+  route({
+    method: 'get',
+    path: '/recordings/{recording_id}',
+    summary: 'Read a recording',
+    scope: 'recordings:manage',
+    restricted_keys: true,
+    replies: { 200: Recording },
+    async run({ db, project, caller, params }) {
+      const row = await seenRecording(db, project.id, caller, params.recording_id)
+      if (!row || row.status === 'deleted') return noRecording(params.recording_id)
+      return { status: 200, body: presentRecording(row) }
     },
   }),
 
@@ -76,6 +85,7 @@ export const recordings = [
     summary: 'Download the audio of a finished recording; one range at a time',
     scope: 'recordings:manage',
     restricted_keys: true,
+    produces: 'audio/wav',
     replies: { 200: null, 206: null, 416: null },
     async run({ db, project, caller, params, services, request }) {
       const row = await seenRecording(db, project.id, caller, params.recording_id)

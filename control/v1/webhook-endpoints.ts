@@ -1,3 +1,4 @@
+import { EVENT_KINDS } from '../../core/domain/webhooks/kinds.ts'
 import { parseTarget } from '../../core/domain/webhooks/target.ts'
 import { newId } from '../../core/runtime/ids.ts'
 import { seal } from '../../core/runtime/secrets.ts'
@@ -11,7 +12,7 @@ import {
   type WebhookDeliveryRow,
   type WebhookEndpointRow,
 } from '../../core/state/webhook-endpoints.ts'
-import { cursorOf, pageQuery, readCursor } from '../http/paging.ts'
+import { pageOf, pageQuery, positionOf } from '../http/paging.ts'
 import { type Change, invalid, isRefusal, notFound, refuse } from '../http/reply.ts'
 import {
   Count64,
@@ -24,14 +25,13 @@ import {
   nullable,
   oneOf,
   optional,
+  pageSchema,
   resource,
   type Static,
   Type,
 } from '../http/schema.ts'
 import { route } from './route.ts'
 
-/** Events that endpoints can ask for. */
-export const EVENT_KINDS = ['call.ended', 'endpoint.test'] as const
 const EventKind = oneOf(...EVENT_KINDS)
 
 const fields = {
@@ -253,20 +253,14 @@ export const webhookEndpoints = [
     scope: 'developers:manage',
     query: Type.Object(pageQuery(MAX_PAGE), { additionalProperties: false }),
     replies: {
-      200: Type.Object(
-        { data: Type.Array(Delivery), next_cursor: optional(Type.String()) },
-        { additionalProperties: false },
-      ),
+      200: pageSchema(Delivery),
     },
     async run({ db, endpoint, query }) {
-      const position = readCursor(query.cursor, ['number'])
-      if (isRefusal(position)) return position
+      const before = positionOf(query.cursor)
+      if (isRefusal(before)) return before
       const limit = query.limit ?? 50
-      const before = position ? { before: position[0] } : {}
       const rows = await listDeliveries(db, endpoint.id, { limit: limit + 1, ...before })
-      const shown = rows.slice(0, limit)
-      const last = shown.at(-1)
-      const more = last && rows.length > limit ? { next_cursor: cursorOf([last.position]) } : {}
+      const { shown, more } = pageOf(rows, limit, row => [row.position])
       return { status: 200, revision: endpoint.revision, body: { data: shown.map(presentDelivery), ...more } }
     },
   }),

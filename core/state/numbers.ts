@@ -80,6 +80,18 @@ export const numbersOfRange = (
     .orderBy('e164')
     .execute()
 
+/** Those of the numbers that the project has, in order. */
+export const numbersNamed = (db: Db, project_id: string, e164: readonly string[]): Promise<NumberRow[]> =>
+  e164.length === 0
+    ? Promise.resolve([])
+    : db
+        .selectFrom('number')
+        .selectAll()
+        .where('project_id', '=', project_id)
+        .where('e164', 'in', [...e164])
+        .orderBy('e164')
+        .execute()
+
 /** Puts numbers whose quarantine is over back into the inventory; returns how many. */
 export async function endQuarantines(db: Db, now: string): Promise<number> {
   const { numUpdatedRows } = await db

@@ -1,6 +1,7 @@
 import { type Selectable, sql } from 'kysely'
 import { iso } from '../runtime/clock.ts'
-import type { Db, RecordingTable } from './index.ts'
+import type { Db, RecordingTable, State } from './index.ts'
+import { queueEvent } from './webhook-endpoints.ts'
 
 /** What becomes of the files of finished recordings: sealed, kept for their time, deleted. */
 
@@ -16,17 +17,26 @@ export async function plainRecordings(db: Db, limit: number): Promise<Pick<Recor
   return rows
 }
 
-/** Points the row at the encrypted file; false when the recording was deleted meanwhile. */
-export async function recordingSealed(db: Db, sid: string, plain: string): Promise<boolean> {
-  const { numUpdatedRows } = await db
-    .updateTable('recording')
-    .set({ file: plain + SEALED })
-    .where('sid', '=', sid)
-    .where('file', '=', plain)
-    .where('status', '=', 'completed')
-    .executeTakeFirst()
-  return numUpdatedRows > 0n
-}
+/**
+ * Points the row at the encrypted file and tells webhook endpoints that the recording is there, once; false when it was
+ * deleted meanwhile.
+ */
+export const recordingSealed = (state: State, sid: string, plain: string, now_ms: number): Promise<boolean> =>
+  state.transaction(async trx => {
+    const row = await trx
+      .updateTable('recording')
+      .set({ file: plain + SEALED })
+      .where('sid', '=', sid)
+      .where('file', '=', plain)
+      .where('status', '=', 'completed')
+      .returning(['project_id', 'call_sid', 'channels', 'duration_ms', 'bytes', 'sha256'])
+      .executeTakeFirst()
+    if (!row) return false
+    const { project_id, call_sid, ...facts } = row
+    const data = { sid, call_sid, ...facts }
+    await queueEvent(trx, { project_id, kind: 'recording.completed', data }, now_ms)
+    return true
+  })
 
 /** Recordings of the last while, whose unencrypted twin may have outlived a crash. */
 export const recentlySealed = (db: Db, since_ms: number): Promise<Pick<RecordingRow, 'file'>[]> =>
@@ -78,16 +88,24 @@ export async function dateRecordings(db: Db, limit: number): Promise<number> {
   return rows.length
 }
 
-/** Deletes recordings whose time is over. Returns how many; their files go in the next step. */
-export async function expireRecordings(db: Db, now_ms: number): Promise<number> {
-  const { numUpdatedRows } = await db
-    .updateTable('recording')
-    .set({ status: 'deleted', updated_at: iso(now_ms) })
-    .where('status', '=', 'completed')
-    .where('expires_at', '<=', iso(now_ms))
-    .executeTakeFirst()
-  return Number(numUpdatedRows)
-}
+/**
+ * Deletes recordings whose time is over and tells webhook endpoints. Returns how many; their files go in the next step.
+ */
+export const expireRecordings = (state: State, now_ms: number): Promise<number> =>
+  state.transaction(async trx => {
+    const rows = await trx
+      .updateTable('recording')
+      .set({ status: 'deleted', updated_at: iso(now_ms) })
+      .where('status', '=', 'completed')
+      .where('expires_at', '<=', iso(now_ms))
+      .returning(['sid', 'project_id', 'call_sid'])
+      .execute()
+    for (const { sid, project_id, call_sid } of rows) {
+      const data = { id: sid, name: `Recording of ${call_sid}`, summary: 'Its time to be kept is over' }
+      await queueEvent(trx, { project_id, kind: 'recording.deleted', data }, now_ms)
+    }
+    return rows.length
+  })
 
 /** Deleted recordings that still have a file. */
 export const deletedWithFile = (db: Db, limit: number): Promise<Pick<RecordingRow, 'sid' | 'file'>[]> =>

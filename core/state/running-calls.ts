@@ -57,7 +57,11 @@ async function progress(
   now_ms: number,
 ): Promise<CallRow | undefined> {
   const row = await updateCall(trx, sid, changes, now_ms)
-  if (row) await enqueueStatusCallback(trx, row, event, { now_ms })
+  if (!row) return row
+  await enqueueStatusCallback(trx, row, event, { now_ms })
+  const { direction, from_number: from, to_number: to, status, project_id } = row
+  const data = { sid, status, direction, from, to, at: iso(now_ms) }
+  await queueEvent(trx, { project_id, kind: `call.${event}`, data }, now_ms)
   return row
 }
 

@@ -50,11 +50,17 @@ const DELIVERY_LIFE_MS = 24 * 60 * 60 * 1000
  */
 export async function queueEvent(
   trx: Trx,
-  event: { readonly project_id: string; readonly kind: string; readonly data: object },
+  event: {
+    readonly project_id: string
+    readonly kind: string
+    readonly data: object
+    /** Where it is told again after a crash it must have the same id; else it gets a fresh one. */
+    readonly id?: string
+  },
   now_ms: number,
 ): Promise<number> {
   const endpoints = await listEndpoints(trx, event.project_id)
-  const event_id = `evt_${newId.uuid()}`
+  const event_id = event.id ?? `evt_${newId.uuid()}`
   const payload = JSON.stringify({ id: event_id, kind: event.kind, created_at: iso(now_ms), data: event.data })
   let queued = 0
   for (const endpoint of endpoints) {

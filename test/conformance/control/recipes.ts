@@ -112,7 +112,15 @@ export const RECIPES: Readonly<Record<string, Recipe>> = {
   'get /calls/{call_id}/media': onCall,
   'get /live-calls': async () => ({}),
   'get /recordings': async () => ({ query: 'limit=2&status=completed' }),
+  'get /recordings/{recording_id}': onRecording,
   'get /recordings/{recording_id}.wav': onRecording,
+  'put /recordings/{recording_id}/retention': async w => ({ ...(await onRecording(w)), body: { retention_days: 90 } }),
+  'get /recordings/retention-jobs': async () => ({ query: 'limit=2' }),
+  'post /recordings/retention-jobs': async () => ({ body: { retention_days: unique() % 2 ? 30 : 90 } }),
+  'get /recordings/retention-jobs/{job_id}': async w => {
+    const { body } = await post(w, '/v1/recordings/retention-jobs', { retention_days: 365 })
+    return { params: { job_id: body.id } }
+  },
   'delete /recordings/{recording_id}': onRecording,
   'post /markup/check': async () => ({ body: { markup: `<Response><Say>${unique()}</Say></Response>` } }),
   'post /live-calls/{call_id}/hang-up': onCall,
@@ -167,6 +175,16 @@ export const RECIPES: Readonly<Record<string, Recipe>> = {
   },
   'post /numbers/{number_id}/release': onNumber(),
   'post /number-orders': async w => ({ body: { numbers: [(await insertNumber(w, null)).e164] } }),
+  'get /number-orders': async () => ({ query: 'limit=2' }),
+  'get /number-orders/{order_id}': async w => {
+    const { body } = await post(w, '/v1/number-orders', { numbers: [(await insertNumber(w, null)).e164] })
+    return { params: { order_id: body.id } }
+  },
+  'get /billing/balance': async () => ({}),
+  'get /billing/usage': async () => ({ query: 'group_by=trunk' }),
+  'get /billing/documents': async () => ({}),
+  'get /billing/documents/{document_id}': onStatement,
+  'get /billing/documents/{document_id}.pdf': onStatement,
   'get /number-blocks': async () => ({}),
   'post /number-blocks': async w => {
     const { e164 } = await insertNumber(w, w.demo.project_id)
@@ -318,4 +336,9 @@ async function onCall(w: ControlPlane): Promise<Made> {
 async function onRecording(w: ControlPlane): Promise<Made> {
   const { params = {} } = await onCall(w)
   return { params: { recording_id: await addRecording(w, params['call_id'] ?? '') } }
+}
+
+async function onStatement(w: ControlPlane): Promise<Made> {
+  const { body } = await w.ask('GET', '/v1/billing/documents')
+  return { params: { document_id: body.data[0].id } }
 }

@@ -1,0 +1,32 @@
+import { daysOf, periodsBefore } from '../../core/domain/billing/statement.ts'
+import { dayOf } from '../../core/domain/rating/index.ts'
+import { iso } from '../../core/runtime/clock.ts'
+import { issueStatement, isUnsettled, listBillingDocuments, readStatement } from '../../core/state/billing.ts'
+import type { Reconciler } from './reconciler.ts'
+
+/** A call that is still not settled by then will not be: its charge shows in the next month's ledger. */
+const PATIENCE_MS = 3 * 86_400_000
+
+/** Issues the statement of every month that is over, once its last calls are settled. */
+export const statements: Reconciler = {
+  name: 'statements',
+  period_ms: 600_000,
+  async run({ state, clock, log }) {
+    const now_ms = clock.now()
+    const organizations = await state.db.selectFrom('organization').selectAll().execute()
+    for (const project of await state.db.selectFrom('project').selectAll().execute()) {
+      const organization = organizations.find(({ id }) => id === project.organization_id)
+      if (!organization) continue
+      const zone = organization.time_zone
+      const first = dayOf(Date.parse(project.created_at), zone)
+      const issued = new Set((await listBillingDocuments(state.db, project.id)).map(({ period }) => period))
+      for (const period of periodsBefore(first, dayOf(now_ms, zone))) {
+        if (issued.has(period)) continue
+        const late = now_ms > Date.parse(daysOf(period).to) + PATIENCE_MS
+        if (!late && (await isUnsettled(state.db, project.id, period))) continue
+        await issueStatement(state.db, await readStatement(state.db, project, organization, period), iso(now_ms))
+        log.info({ project_id: project.id, period }, 'a statement was issued')
+      }
+    }
+  },
+}

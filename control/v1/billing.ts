@@ -1,0 +1,336 @@
+import { Readable } from 'node:stream'
+import { isPeriod, type Statement } from '../../core/domain/billing/statement.ts'
+import { dayOf } from '../../core/domain/rating/index.ts'
+import {
+  findBillingDocument,
+  GROUPS,
+  listBillingDocuments,
+  readStatement,
+  trunkNames,
+  type UsageGroup,
+  type UsageRow,
+  usageBy,
+} from '../../core/state/billing.ts'
+import type { Db, ProjectTable } from '../../core/state/index.ts'
+import { findOrganization } from '../../core/state/organizations.ts'
+import { findBillingAccount } from '../../core/state/rates.ts'
+import { statementPdf } from '../billing/statement-pdf.ts'
+import { invalid, notFound } from '../http/reply.ts'
+import {
+  Count64,
+  Currency,
+  Day,
+  Flag,
+  Instant,
+  Int64,
+  list,
+  listOf,
+  nullable,
+  oneOf,
+  optional,
+  resource,
+  type Static,
+  Type,
+} from '../http/schema.ts'
+import { route } from './route.ts'
+
+const Text = Type.String()
+
+const Balance = resource('Balance', {
+  as_of: Instant,
+  available_minor: nullable(Int64, { description: 'What calls may still hold; null when nothing limits it.' }),
+  balance_minor: Int64,
+  billing_account_id: Text,
+  credit_minor: Count64,
+  currency: Currency,
+  held_minor: Count64,
+  prepaid: Flag,
+})
+
+const usageFigures = {
+  answered_calls: Count64,
+  billed_seconds: Count64,
+  calls: Count64,
+  pending_spend_minor: Int64,
+  settled_spend_minor: Int64,
+}
+
+const UsageLine = resource('UsageLine', {
+  ...usageFigures,
+  day: nullable(Day),
+  destination: nullable(Text),
+  trunk_id: nullable(Text),
+  trunk_name: nullable(Text),
+})
+
+const Usage = resource('Usage', {
+  as_of: Instant,
+  currency: Currency,
+  data: list(UsageLine),
+  from: Day,
+  group_by: oneOf(...GROUPS),
+  to: Day,
+  total: resource('UsageTotal', usageFigures),
+})
+
+const documentFields = {
+  charges_minor: Int64,
+  currency: Currency,
+  from: Day,
+  id: Text,
+  issued_at: nullable(Instant),
+  kind: oneOf('statement'),
+  pdf_href: Text,
+  period: Type.String({ pattern: '^\\d{4}-\\d{2}$' }),
+  status: oneOf('open', 'issued'),
+  to: Day,
+}
+const BillingDocument = resource('BillingDocument', documentFields)
+
+const Line = resource('StatementLine', {
+  billed_seconds: Count64,
+  calls: Count64,
+  charge_minor: Int64,
+  id: nullable(Text),
+  label: Text,
+})
+
+const BillingDocumentDetail = resource('BillingDocumentDetail', {
+  ...documentFields,
+  billed_seconds: Count64,
+  billing_account_id: Text,
+  calls: Count64,
+  closing_balance_minor: nullable(Int64),
+  destinations: list(Line),
+  opening_balance_minor: nullable(Int64),
+  organization_name: Text,
+  payments: list(
+    resource('StatementPayment', {
+      amount_minor: Int64,
+      at: Instant,
+      kind: oneOf('top_up', 'adjustment'),
+      note: nullable(Text),
+    }),
+  ),
+  payments_minor: Int64,
+  project_id: Text,
+  project_name: Text,
+  trunks: list(Line),
+})
+
+const MAX_DAYS = 366
+const DEFAULT_DAYS = 30
+const MAX_GROUPS = 5000
+const DAY_MS = 86_400_000
+
+const PREFIX = 'stm_'
+const documentId = (period: string): string => `${PREFIX}${period}`
+
+const presentDocument = (statement: Statement, issued_at: string | null): Static<typeof BillingDocument> => ({
+  charges_minor: statement.charges_minor,
+  currency: 'NGN',
+  from: statement.from,
+  id: documentId(statement.period),
+  issued_at,
+  kind: 'statement',
+  pdf_href: `/v1/billing/documents/${documentId(statement.period)}.pdf`,
+  period: statement.period,
+  status: issued_at === null ? 'open' : 'issued',
+  to: statement.to,
+})
+
+const presentDetail = (statement: Statement, issued_at: string | null): Static<typeof BillingDocumentDetail> => {
+  const { currency: _currency, destinations, trunks, payments, ...rest } = statement
+  return {
+    ...rest,
+    ...presentDocument(statement, issued_at),
+    destinations: [...destinations],
+    trunks: [...trunks],
+    payments: [...payments],
+  }
+}
+
+async function zoneOf(db: Db, organization_id: string): Promise<string> {
+  return (await findOrganization(db, organization_id))?.time_zone ?? 'UTC'
+}
+
+interface Found {
+  readonly statement: Statement
+  readonly issued_at: string | null
+}
+
+/** An issued statement as it was issued, or the running month's as it stands now. */
+async function findStatement(db: Db, project: ProjectTable, id: string, now: string): Promise<Found | undefined> {
+  const period = id.startsWith(PREFIX) ? id.slice(PREFIX.length) : ''
+  if (!isPeriod(period)) return undefined
+  const row = await findBillingDocument(db, project.id, period)
+  if (row) return { statement: JSON.parse(row.body) as Statement, issued_at: row.issued_at }
+  const organization = await findOrganization(db, project.organization_id)
+  if (!organization || !dayOf(Date.parse(now), organization.time_zone).startsWith(period)) return undefined
+  return { statement: await readStatement(db, project, organization, period), issued_at: null }
+}
+
+const noDocument = (id: string) => notFound(`billing document ${id.slice(0, 60)}`)
+
+async function usageLines(db: Db, group: UsageGroup, rows: readonly UsageRow[]): Promise<Static<typeof UsageLine>[]> {
+  const ids = group === 'trunk' ? rows.flatMap(({ key }) => key ?? []) : []
+  const names = await trunkNames(db, ids)
+  return rows.map(row => ({
+    ...figuresOf(row),
+    day: group === 'day' ? row.key : null,
+    destination: group === 'destination' ? row.key : null,
+    trunk_id: group === 'trunk' ? row.key : null,
+    trunk_name: group === 'trunk' && row.key !== null ? (names.get(row.key) ?? null) : null,
+  }))
+}
+
+const figuresOf = (row: UsageRow) => ({
+  answered_calls: row.answered_calls,
+  billed_seconds: row.billed_seconds,
+  calls: row.calls,
+  pending_spend_minor: row.pending_minor,
+  settled_spend_minor: row.settled_minor,
+})
+
+const NOTHING: UsageRow = {
+  key: null,
+  calls: 0,
+  answered_calls: 0,
+  billed_seconds: 0,
+  settled_minor: 0,
+  pending_minor: 0,
+}
+
+const totalOf = (rows: readonly UsageRow[]): UsageRow =>
+  rows.reduce(
+    (sum, row) => ({
+      key: null,
+      calls: sum.calls + row.calls,
+      answered_calls: sum.answered_calls + row.answered_calls,
+      billed_seconds: sum.billed_seconds + row.billed_seconds,
+      settled_minor: sum.settled_minor + row.settled_minor,
+      pending_minor: sum.pending_minor + row.pending_minor,
+    }),
+    NOTHING,
+  )
+
+export const billing = [
+  route({
+    method: 'get',
+    path: '/billing/balance',
+    summary: 'Read the balance of the account that pays for the project',
+    scope: 'billing:read',
+    replies: { 200: Balance },
+    async run({ db, project, now }) {
+      const account = await findBillingAccount(db, project.billing_account_id)
+      const { balance_minor = 0, credit_minor = 0, held_minor = 0 } = account ?? {}
+      const prepaid = account?.prepaid === 1
+      const body: Static<typeof Balance> = {
+        as_of: now,
+        available_minor: prepaid ? balance_minor + credit_minor - held_minor : null,
+        balance_minor,
+        billing_account_id: project.billing_account_id,
+        credit_minor,
+        currency: 'NGN',
+        held_minor,
+        prepaid,
+      }
+      return { status: 200, body }
+    },
+  }),
+
+  route({
+    method: 'get',
+    path: '/billing/usage',
+    summary: 'Sum up what calls cost, by day, trunk or destination',
+    description:
+      'Days are of the time zone of the organization, both ends included, at most 366; without them the last 30.',
+    scope: 'billing:read',
+    restricted_keys: true,
+    query: Type.Object(
+      {
+        from: optional(Day),
+        to: optional(Day),
+        group_by: optional(oneOf(...GROUPS)),
+        trunk_id: optional(Type.String({ minLength: 1, maxLength: 128 })),
+      },
+      { additionalProperties: false },
+    ),
+    replies: { 200: Usage },
+    async run({ db, project, caller, query, now }) {
+      const to = query.to ?? dayOf(Date.parse(now), await zoneOf(db, project.organization_id))
+      const from = query.from ?? new Date(Date.parse(to) - (DEFAULT_DAYS - 1) * DAY_MS).toISOString().slice(0, 10)
+      if (from > to) return invalid('from', 'is after to')
+      if (Date.parse(to) - Date.parse(from) >= MAX_DAYS * DAY_MS)
+        return invalid('from', `is ${MAX_DAYS} days before to`)
+      const group = query.group_by ?? 'day'
+      const filter = {
+        from,
+        to,
+        ...(query.trunk_id === undefined ? {} : { trunk_id: query.trunk_id }),
+        ...(caller.subaccount_id === null ? {} : { subaccount_id: caller.subaccount_id }),
+      }
+      const rows = await usageBy(db, project.id, group, filter, MAX_GROUPS)
+      const body: Static<typeof Usage> = {
+        as_of: now,
+        currency: 'NGN',
+        data: await usageLines(db, group, rows),
+        from,
+        group_by: group,
+        to,
+        total: figuresOf(totalOf(rows)),
+      }
+      return { status: 200, body }
+    },
+  }),
+
+  route({
+    method: 'get',
+    path: '/billing/documents',
+    summary: 'List the monthly statements, newest first; the running month is open',
+    scope: 'billing:read',
+    replies: { 200: listOf(BillingDocument) },
+    async run({ db, project, now }) {
+      const month = dayOf(Date.parse(now), await zoneOf(db, project.organization_id)).slice(0, 7)
+      const open = await findStatement(db, project, documentId(month), now)
+      const data = open ? [presentDocument(open.statement, open.issued_at)] : []
+      for (const row of await listBillingDocuments(db, project.id))
+        if (row.period !== month) data.push(presentDocument(JSON.parse(row.body) as Statement, row.issued_at))
+      return { status: 200, body: { data } }
+    },
+  }),
+
+  route({
+    method: 'get',
+    path: '/billing/documents/{document_id}',
+    summary: 'Read a monthly statement with its lines',
+    scope: 'billing:read',
+    replies: { 200: BillingDocumentDetail },
+    async run({ db, project, params, now }) {
+      const found = await findStatement(db, project, params.document_id, now)
+      if (!found) return noDocument(params.document_id)
+      return { status: 200, body: presentDetail(found.statement, found.issued_at) }
+    },
+  }),
+
+  route({
+    method: 'get',
+    path: '/billing/documents/{document_id}.pdf',
+    summary: 'Download a monthly statement as a PDF file',
+    scope: 'billing:read',
+    produces: 'application/pdf',
+    replies: { 200: null },
+    async run({ db, project, params, now }) {
+      const found = await findStatement(db, project, params.document_id, now)
+      if (!found) return noDocument(params.document_id)
+      const id = documentId(found.statement.period)
+      const bytes = await statementPdf(found.statement, { id, issued_at: found.issued_at })
+      const headers = {
+        'Content-Type': 'application/pdf',
+        'Content-Length': String(bytes.length),
+        'Content-Disposition': `attachment; filename="${id}.pdf"`,
+      }
+      return { status: 200, headers, stream: Readable.from([bytes]) }
+    },
+  }),
+]

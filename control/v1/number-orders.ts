@@ -1,0 +1,116 @@
+import { newId } from '../../core/runtime/ids.ts'
+import type { Db, ProjectTable, Trx } from '../../core/state/index.ts'
+import { findOrder, insertOrder, listOrders, type NumberOrderRow } from '../../core/state/number-orders.ts'
+import { type NumberRow, numbersNamed, takeAvailableNumber } from '../../core/state/numbers.ts'
+import { pageOf, pageQuery, positionOf } from '../http/paging.ts'
+import { isRefusal, notFound, type Refusal, refuse } from '../http/reply.ts'
+import { Currency, E164, Instant, input, list, oneOf, pageSchema, resource, type Static, Type } from '../http/schema.ts'
+import { numberChange, PhoneNumber, presentNumber, type ShownNumber } from './numbers.ts'
+import { route } from './route.ts'
+
+const MAX_ORDER = 100
+const MAX_PAGE = 200
+const DEFAULT_PAGE = 50
+
+const NumberOrder = resource('NumberOrder', {
+  id: Type.String(),
+  status: oneOf('completed'),
+  currency: Currency,
+  created_at: Instant,
+  ordered: list(Type.String()),
+  numbers: list(PhoneNumber),
+})
+type Order = Static<typeof NumberOrder>
+
+/** An order with those of its numbers that the project still has. */
+async function present(db: Db, row: NumberOrderRow): Promise<Order> {
+  const ordered = JSON.parse(row.numbers) as string[]
+  const numbers: ShownNumber[] = []
+  for (const number of await numbersNamed(db, row.project_id, ordered)) numbers.push(await presentNumber(db, number))
+  return { id: row.id, status: 'completed', currency: 'NGN', created_at: row.created_at, ordered, numbers }
+}
+
+export const numberOrders = [
+  route({
+    method: 'get',
+    path: '/number-orders',
+    summary: 'List the orders of numbers, newest first',
+    scope: 'service_configuration:read',
+    query: Type.Object(pageQuery(MAX_PAGE), { additionalProperties: false }),
+    replies: { 200: pageSchema(NumberOrder) },
+    async run({ db, project, query }) {
+      const before = positionOf(query.cursor)
+      if (isRefusal(before)) return before
+      const limit = query.limit ?? DEFAULT_PAGE
+      const page = pageOf(await listOrders(db, project.id, { limit: limit + 1, ...before }), limit, row => [
+        row.position,
+      ])
+      const data: Order[] = []
+      for (const row of page.shown) data.push(await present(db, row))
+      return { status: 200, body: { data, ...page.more } }
+    },
+  }),
+
+  route({
+    method: 'get',
+    path: '/number-orders/{order_id}',
+    summary: 'Read an order of numbers',
+    scope: 'service_configuration:read',
+    replies: { 200: NumberOrder },
+    async run({ db, project, params }) {
+      const row = await findOrder(db, project.id, params.order_id)
+      if (!row) return notFound(`number order ${params.order_id.slice(0, 60)}`)
+      return { status: 200, body: await present(db, row) }
+    },
+  }),
+
+  route({
+    method: 'post',
+    path: '/number-orders',
+    summary: "Order numbers of the operator's inventory; all of them or none",
+    scope: 'numbers:order',
+    idempotent: true,
+    applies: true,
+    audit: { kind: 'numbers', action: 'number.ordered' },
+    body: input('NumberOrderRequest', {
+      numbers: Type.Array(E164, { minItems: 1, maxItems: MAX_ORDER, uniqueItems: true }),
+    }),
+    replies: { 201: NumberOrder },
+    refusals: ['number_in_use'],
+    example: { numbers: ['+2342010000100'] },
+    async run({ db, project, body, now }) {
+      const taken = await takeAll(db, project, body.numbers, now)
+      if (isRefusal(taken)) return taken
+      const order = {
+        id: `ord_${newId.uuid()}`,
+        project_id: project.id,
+        numbers: JSON.stringify(body.numbers),
+        created_at: now,
+      }
+      const shown = await present(db, await insertOrder(db, order))
+      const after = (row: NumberRow): ShownNumber | null => shown.numbers.find(({ id }) => id === row.id) ?? null
+      return {
+        status: 201,
+        headers: { Location: `/v1/number-orders/${order.id}` },
+        body: shown,
+        change: taken.map(row => numberChange(`Ordered ${row.e164}`, row, null, after(row))),
+      }
+    },
+  }),
+]
+
+/** Refusing takes the whole transaction back: a number taken before the missing one is in the inventory again. */
+async function takeAll(
+  trx: Trx,
+  project: Pick<ProjectTable, 'id'>,
+  wanted: readonly string[],
+  now: string,
+): Promise<readonly NumberRow[] | Refusal<'number_in_use'>> {
+  const taken: NumberRow[] = []
+  for (const e164 of wanted) {
+    const row = await takeAvailableNumber(trx, e164, project.id, now)
+    if (!row) return refuse('number_in_use', { value: e164, limit: 'not available' })
+    taken.push(row)
+  }
+  return taken
+}

@@ -1,0 +1,141 @@
+import { newId } from '../../core/runtime/ids.ts'
+import {
+  countKeptRecordings,
+  findRetentionJob,
+  insertRetentionJob,
+  listRetentionJobs,
+  type RetentionJobRow,
+  setRetention,
+} from '../../core/state/retention-jobs.ts'
+import { pageOf, pageQuery, positionOf } from '../http/paging.ts'
+import { isRefusal, notFound, refuse, wakeJobs } from '../http/reply.ts'
+import { Count64, Instant, input, nullable, oneOf, pageSchema, resource, type Static, Type } from '../http/schema.ts'
+import { presentRecording, Recording } from './recording-present.ts'
+import { noRecording, seenRecording } from './recordings.ts'
+import { route } from './route.ts'
+
+/** RecordingRetentionDays of the specification. */
+const RetentionDays = Type.Unsafe<30 | 90 | 365>({ type: 'integer', enum: [30, 90, 365] })
+
+const RetentionJob = resource('RetentionJob', {
+  id: Type.String(),
+  state: oneOf('running', 'completed'),
+  retention_days: RetentionDays,
+  total: Count64,
+  done: Count64,
+  begun_by: Type.String(),
+  created_at: Instant,
+  updated_at: Instant,
+  finished_at: nullable(Instant),
+})
+
+const present = (row: RetentionJobRow): Static<typeof RetentionJob> => ({
+  id: row.id,
+  state: row.state,
+  retention_days: row.retention_days as 30 | 90 | 365,
+  total: row.total,
+  done: row.done,
+  begun_by: row.begun_by,
+  created_at: row.created_at,
+  updated_at: row.updated_at,
+  finished_at: row.finished_at,
+})
+
+const RetentionRequest = input('RetentionRequest', { retention_days: RetentionDays })
+const MAX_PAGE = 200
+const DEFAULT_PAGE = 50
+
+export const retention = [
+  route({
+    method: 'put',
+    path: '/recordings/{recording_id}/retention',
+    summary: 'Keep a finished recording for a number of days from when it was made',
+    scope: 'recordings:manage',
+    restricted_keys: true,
+    audit: { kind: 'trunks', action: 'recording.retention_changed' },
+    body: RetentionRequest,
+    replies: { 200: Recording },
+    refusals: ['state_conflict'],
+    example: { retention_days: 90 },
+    async run({ db, project, caller, params, body, now }) {
+      const row = await seenRecording(db, project.id, caller, params.recording_id)
+      if (!row || row.status === 'deleted') return noRecording(params.recording_id)
+      if (row.status !== 'completed')
+        return refuse('state_conflict', { name: `recording ${row.sid}`, value: row.status })
+      const expires_at = await setRetention(db, row, body.retention_days, now)
+      const before = presentRecording(row)
+      const after = presentRecording({ ...row, expires_at, updated_at: now })
+      const resource = { type: 'recording', id: row.sid, name: `Recording of ${row.call_sid}`, href: null }
+      const change = { resource, summary: `Keeps ${row.sid} for ${body.retention_days} days`, before, after }
+      return { status: 200, body: after, change, wake: wakeJobs(row.sid) }
+    },
+  }),
+
+  route({
+    method: 'get',
+    path: '/recordings/retention-jobs',
+    summary: 'List the retention jobs of the project, newest first',
+    scope: 'recordings:manage',
+    query: Type.Object(pageQuery(MAX_PAGE), { additionalProperties: false }),
+    replies: { 200: pageSchema(RetentionJob) },
+    async run({ db, project, query }) {
+      const before = positionOf(query.cursor)
+      if (isRefusal(before)) return before
+      const limit = query.limit ?? DEFAULT_PAGE
+      const rows = await listRetentionJobs(db, project.id, { limit: limit + 1, ...before })
+      const { shown, more } = pageOf(rows, limit, row => [row.position])
+      return { status: 200, body: { data: shown.map(present), ...more } }
+    },
+  }),
+
+  route({
+    method: 'post',
+    path: '/recordings/retention-jobs',
+    summary: 'Keep every finished recording of the project for a number of days; it goes on in the background',
+    scope: 'recordings:manage',
+    idempotent: true,
+    audit: { kind: 'trunks', action: 'recording.retention_changed' },
+    body: RetentionRequest,
+    replies: { 201: RetentionJob },
+    example: { retention_days: 30 },
+    async run({ db, project, caller, body, now }) {
+      const row = await insertRetentionJob(db, {
+        id: `ret_${newId.uuid()}`,
+        project_id: project.id,
+        state: 'running',
+        retention_days: body.retention_days,
+        total: await countKeptRecordings(db, project.id),
+        done: 0,
+        begun_by: caller.actor.name,
+        after_created_at: '',
+        after_sid: '',
+        created_at: now,
+        updated_at: now,
+        finished_at: null,
+      })
+      const href = `/v1/recordings/retention-jobs/${row.id}`
+      const resource = { type: 'retention_job', id: row.id, name: 'Retention of recordings', href }
+      const summary = `Keeps recordings for ${body.retention_days} days`
+      const shown = present(row)
+      return {
+        status: 201,
+        headers: { Location: href },
+        body: shown,
+        change: { resource, summary, before: null, after: { retention_days: body.retention_days } },
+        wake: wakeJobs(row.id),
+      }
+    },
+  }),
+
+  route({
+    method: 'get',
+    path: '/recordings/retention-jobs/{job_id}',
+    summary: 'Read how far a retention job is',
+    scope: 'recordings:manage',
+    replies: { 200: RetentionJob },
+    async run({ db, project, params }) {
+      const row = await findRetentionJob(db, project.id, params.job_id)
+      return row ? { status: 200, body: present(row) } : notFound(`retention job ${params.job_id.slice(0, 60)}`)
+    },
+  }),
+]

@@ -1,0 +1,39 @@
+/** Events that webhook endpoints can ask for. */
+export const EVENT_KINDS = [
+  'call.initiated',
+  'call.ringing',
+  'call.answered',
+  'call.ended',
+  'trunk.created',
+  'trunk.updated',
+  'trunk.released',
+  'trunk.applied',
+  'trunk.apply_failed',
+  'number.ordered',
+  'number.routed',
+  'number.released',
+  'recording.completed',
+  'recording.deleted',
+  'alert.fired',
+  'alert.acknowledged',
+  'alert.resolved',
+  'endpoint.test',
+] as const
+
+export type EventKind = (typeof EVENT_KINDS)[number]
+
+/** Events that an entry of the audit trail is told as, by its action. */
+const TOLD: Readonly<Record<string, EventKind>> = {
+  'trunk.created': 'trunk.created',
+  'trunk.updated': 'trunk.updated',
+  'trunk.suspended': 'trunk.updated',
+  'trunk.resumed': 'trunk.updated',
+  'trunk.released': 'trunk.released',
+  'number.ordered': 'number.ordered',
+  'number.routed': 'number.routed',
+  'number.released': 'number.released',
+  'recording.deleted': 'recording.deleted',
+}
+
+export const toldAs = (action: string): EventKind | null =>
+  Object.hasOwn(TOLD, action) ? (TOLD[action] ?? null) : null
