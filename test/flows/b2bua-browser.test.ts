@@ -1,8 +1,10 @@
 import { SessionState } from 'sip.js'
 import t from 'tap'
+import { makeClientCredential } from '../../core/runtime/client-token.ts'
 import { strongestHz, tone } from '../support/audio.ts'
 import { openSoftphone, reached } from '../support/browser.ts'
 import { until } from '../support/wait.ts'
+import { webServer } from '../support/web.ts'
 import { world } from '../support/world.ts'
 
 // Browsers as peers: sip.js over a WebSocket, media by ICE and DTLS-SRTP.
@@ -33,5 +35,53 @@ t.test('browser legs', async t => {
       b: { secured: false },
       mode: 'relay',
     })
+  })
+
+  t.test('a browser client calls a number whose script dials another client: each hears the other', async t => {
+    const own = w.numbers[3] ?? ''
+    const web = await webServer(t, {
+      '/voice': '<Response><Dial><Client>bob</Client></Dial></Response>',
+    })
+    await w.routeToApplication(own, `${web.url}/voice`)
+    const client = async (name: string) => {
+      const made = makeClientCredential(
+        { client: name, caller: w.numbers[1] ?? null, expires_at_seconds: Math.floor(Date.now() / 1000) + 600 },
+        { project_id: w.project_id, domain: 'localhost', auth_token: w.auth_token },
+      )
+      const { username: user, password, sip_uri: uri } = made
+      return { made, phone: await openSoftphone(t, { ...w.sip, user, password, uri }) }
+    }
+    const [alice, bob] = [await client('alice'), await client('bob')]
+    await bob.phone.register()
+    const session = await alice.phone.call(`sip:${own}@${alice.made.domain}`)
+    const invitation = await until('bob is called', () => bob.phone.invitations[0])
+    await invitation.accept()
+    await reached(session, SessionState.Established)
+    const [near, far] = [alice.phone.media[0], bob.phone.media[0]]
+    if (!near || !far) throw new Error('no media')
+    await Promise.all([near.connected(), far.connected()])
+    await until('each hears the other', async () => {
+      const before = [near.packets, far.packets] as const
+      await Promise.all([near.send(tone(500, 600)), far.send(tone(900, 600))])
+      return (
+        near.packets - before[0] > 20 &&
+        far.packets - before[1] > 20 &&
+        strongestHz(near.audio(before[0] + 10)) === 900 &&
+        strongestHz(far.audio(before[1] + 10)) === 500
+      )
+    })
+    await invitation.bye()
+    await reached(session, SessionState.Terminated)
+    const rows = await until('both calls have a CDR', async () => {
+      const found = await w.state.db.selectFrom('cdr').selectAll().where('project_id', '=', w.project_id).execute()
+      return found.length >= 3 && found
+    })
+    t.match(
+      rows
+        .slice(1)
+        .map(row => row.origin)
+        .sort(),
+      ['client', 'dial'],
+    )
   })
 })

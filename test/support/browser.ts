@@ -18,7 +18,7 @@ export class Softphone {
   /** Made by `openSoftphone`. */
   constructor(options: SoftphoneOptions) {
     this.agent = new UserAgent({
-      uri: uriOf(`sip:${options.user}@${options.host}`),
+      uri: uriOf(options.uri ?? `sip:${options.user}@${options.host}`),
       transportConstructor: Web.Transport,
       transportOptions: { server: `ws://${options.host}:${options.ws_port}` },
       sessionDescriptionHandlerFactory: () => this.#newMedia(),
@@ -54,6 +54,8 @@ export interface SoftphoneOptions {
   readonly ws_port: number
   readonly user: string
   readonly password?: string
+  /** Its address of record when that is not `user@host`. */
+  readonly uri?: string
   /** Where its WebSocket comes from. */
   readonly local_ip?: string
 }
