@@ -134,7 +134,7 @@ export class UserAgent {
   async request(
     method: string,
     uri: string,
-    parts: MessageParts & { readonly hop?: string } = {},
+    parts: MessageParts & { readonly hop?: string; readonly to?: string } = {},
   ): Promise<SipMessage | undefined> {
     const tag = newTag()
     const call_id = newCallId()
@@ -149,7 +149,7 @@ export class UserAgent {
           const draft = Draft.request(method, uri)
             .add('Max-Forwards', '70')
             .add('From', `${own};tag=${tag}`)
-            .add('To', `<${uri}>`)
+            .add('To', parts.to ?? `<${uri}>`)
             .add('Call-ID', call_id)
             .add('CSeq', `${seq} ${method}`)
           if (method === 'REGISTER' || method === 'SUBSCRIBE') draft.add('Contact', own)
