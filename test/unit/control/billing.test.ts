@@ -1,0 +1,393 @@
+import { inflateSync } from 'node:zlib'
+import t from 'tap'
+import { statementPdf } from '../../../control/billing/statement-pdf.ts'
+import { auditEvents } from '../../../control/reconcilers/audit-events.ts'
+import { recordingRetention, recordingSealing } from '../../../control/reconcilers/recordings.ts'
+import { retentionJobs } from '../../../control/reconcilers/retention-jobs.ts'
+import { statements } from '../../../control/reconcilers/statements.ts'
+import { daysOf, moneyText, periodsBefore, type Statement } from '../../../core/domain/billing/statement.ts'
+import { EVENT_KINDS } from '../../../core/domain/webhooks/kinds.ts'
+import { iso, systemClock } from '../../../core/runtime/clock.ts'
+import { newId } from '../../../core/runtime/ids.ts'
+import { registerNode } from '../../../core/state/nodes.ts'
+import { adjustBalance, putBillingAccount } from '../../../core/state/rates.ts'
+import { insertCall } from '../../../core/state/running-calls.ts'
+import { reportApplied } from '../../../core/state/snapshot.ts'
+import { type ControlPlane, controlPlane, freshKey, openSandbox } from '../../support/control-plane.ts'
+import { addRecording } from '../../support/recordings.ts'
+
+/** Africa/Lagos is an hour ahead of UTC all year round. */
+const START_MS = Date.parse('2026-03-15T12:00:00.000Z')
+
+t.test('a month has its days, and months follow each other', async t => {
+  t.same(daysOf('2028-02'), { from: '2028-02-01', to: '2028-02-29' })
+  t.same(periodsBefore('2026-11-30', '2027-02-01'), ['2026-11', '2026-12', '2027-01'])
+  t.same(periodsBefore('2026-11-01', '2026-11-30'), [])
+  t.equal(moneyText(123_456_789, 'NGN'), 'NGN 1,234,567.89')
+  t.equal(moneyText(-5, 'NGN'), '-NGN 0.05')
+  t.equal(moneyText(100_000, 'NGN'), 'NGN 1,000.00')
+})
+
+t.test('balance, usage and statements tell what calls cost', async t => {
+  let now_ms = START_MS
+  const w = await controlPlane(t, { clock: { ...systemClock, now: () => now_ms } })
+  const services = { ...w }
+  const project = await w.state.db.selectFrom('project').selectAll().executeTakeFirstOrThrow()
+  const { body: trunk } = await w.ask('POST', '/v1/trunks', {
+    body: trunkBody('Head office'),
+    headers: { 'Idempotency-Key': freshKey() },
+  })
+  const trunk_id = trunk.trunk.id as string
+
+  const bare = await w.ask('GET', '/v1/billing/balance')
+  t.match(bare.body, { prepaid: false, balance_minor: 0, available_minor: null, currency: 'NGN' })
+  await w.state.transaction(async trx => {
+    const account = {
+      id: project.billing_account_id,
+      name: 'Main',
+      currency: 'NGN',
+      prepaid: 1,
+      credit_minor: 500,
+    } as const
+    await putBillingAccount(trx, account)
+    const change = {
+      id: account.id,
+      kind: 'top_up',
+      amount_minor: 100_000,
+      note: 'Bank transfer',
+      now: iso(now_ms),
+    } as const
+    await adjustBalance(trx, change)
+  })
+  const filled = await w.ask('GET', '/v1/billing/balance')
+  t.match(filled.body, { prepaid: true, balance_minor: 100_000, credit_minor: 500, available_minor: 100_500 })
+
+  await addCharge(w, { day: '2026-03-01', trunk_id, label: 'Nigeria mobile', charge_minor: 250, seconds: 60 })
+  await addCharge(w, { day: '2026-03-01', trunk_id, label: 'Nigeria mobile', charge_minor: 50, seconds: 12 })
+  await addCharge(w, { day: '2026-03-10', trunk_id: null, label: 'Ghana', charge_minor: 900, seconds: 120 })
+  await addCharge(w, { day: '2026-03-12', trunk_id, label: 'Ghana', charge_minor: null, seconds: 0 })
+
+  const days = await w.ask('GET', '/v1/billing/usage?from=2026-03-01&to=2026-03-31')
+  t.same(
+    days.body.data.map((line: { day: string; settled_spend_minor: number }) => [line.day, line.settled_spend_minor]),
+    [
+      ['2026-03-01', 300],
+      ['2026-03-10', 900],
+      ['2026-03-12', 0],
+    ],
+  )
+  t.match(days.body.total, { calls: 4, settled_spend_minor: 1200, pending_spend_minor: 77, billed_seconds: 192 })
+  const trunks = await w.ask('GET', '/v1/billing/usage?from=2026-03-01&to=2026-03-31&group_by=trunk')
+  t.same(
+    trunks.body.data.map((line: { trunk_name: string | null; calls: number }) => [line.trunk_name, line.calls]),
+    [
+      [null, 1],
+      ['Head office', 3],
+    ],
+  )
+  const ghana = await w.ask('GET', `/v1/billing/usage?group_by=destination&trunk_id=${trunk_id}&from=2026-03-11`)
+  t.match(ghana.body.data, [{ destination: 'Ghana', calls: 1, pending_spend_minor: 77 }])
+  t.equal(ghana.body.to, '2026-03-15', 'up to today when no end is given')
+  for (const query of [
+    'from=2026-03-02&to=2026-03-01',
+    'from=2020-01-01&to=2026-01-01',
+    'from=2026-02-30',
+    'group_by=x',
+  ])
+    t.equal((await w.ask('GET', `/v1/billing/usage?${query}`)).status, 422, query)
+
+  const open = await w.ask('GET', '/v1/billing/documents')
+  t.match(open.body.data, [{ id: 'stm_2026-03', status: 'open', issued_at: null, charges_minor: 1200 }])
+  await statements.run(services)
+  t.equal(
+    (await w.ask('GET', '/v1/billing/documents')).body.data.length,
+    1,
+    'nothing is issued before the month is over',
+  )
+
+  now_ms = Date.parse('2026-03-31T23:30:00.000Z')
+  await statements.run(services)
+  t.equal(
+    (await w.ask('GET', '/v1/billing/documents/stm_2026-03')).status,
+    404,
+    'it is April in Lagos, and a call of March is not settled yet',
+  )
+  await w.state.db
+    .updateTable('reservation')
+    .set({ settled_at: iso(now_ms), held_minor: 0, charge_minor: 30 })
+    .where('settled_at', 'is', null)
+    .execute()
+  await statements.run(services)
+  const issued = await w.ask('GET', '/v1/billing/documents/stm_2026-03')
+  t.match(issued.body, {
+    status: 'issued',
+    calls: 4,
+    charges_minor: 1230,
+    payments_minor: 100_000,
+    opening_balance_minor: null,
+    closing_balance_minor: 100_000,
+    payments: [{ kind: 'top_up', amount_minor: 100_000, note: 'Bank transfer' }],
+  })
+  await addCharge(w, { day: '2026-03-20', trunk_id, label: 'Ghana', charge_minor: 5, seconds: 6 })
+  await statements.run(services)
+  t.same((await w.ask('GET', '/v1/billing/documents/stm_2026-03')).body, issued.body, 'what is issued stays as it is')
+  const listed = await w.ask('GET', '/v1/billing/documents')
+  t.same(
+    listed.body.data.map((one: { id: string; status: string }) => [one.id, one.status]),
+    [
+      ['stm_2026-04', 'open'],
+      ['stm_2026-03', 'issued'],
+    ],
+  )
+
+  const pdf = await fetch(`${w.base_url}${issued.body.pdf_href}`, { headers: { Authorization: `Bearer ${w.key}` } })
+  t.equal(pdf.status, 200)
+  t.equal(pdf.headers.get('content-type'), 'application/pdf')
+  const bytes = Buffer.from(await pdf.arrayBuffer())
+  t.equal(Number(pdf.headers.get('content-length')), bytes.length)
+  const text = textOfPdf(bytes)
+  for (const part of ['Statement', 'stm_2026-03', 'Nigeria mobile', 'Head office', 'NGN 12.30', 'Bank transfer'])
+    t.ok(text.includes(part), `the page says ${part}`)
+  for (const id of ['stm_2026-02', 'stm_2030-01', 'stm_2026-13', 'x', '%00'])
+    t.equal((await w.ask('GET', `/v1/billing/documents/${id}`)).status, 404, id)
+})
+
+t.test('a statement of many lines takes several pages, and the same one gives the same bytes', async t => {
+  const line = (n: number) => ({
+    id: null,
+    label: `Destination ${n} \u4e2d`,
+    calls: n,
+    billed_seconds: 60,
+    charge_minor: n,
+  })
+  const statement: Statement = {
+    ...daysOf('2026-03'),
+    period: '2026-03',
+    currency: 'NGN',
+    organization_name: 'Émile & Söhne',
+    project_id: 'prj_x',
+    project_name: 'Main',
+    billing_account_id: 'bil_x',
+    destinations: Array.from({ length: 200 }, (_, n) => line(n)),
+    trunks: [],
+    payments: [],
+    calls: 1,
+    billed_seconds: 60,
+    charges_minor: 1,
+    payments_minor: 0,
+    opening_balance_minor: null,
+    closing_balance_minor: -5,
+  }
+  const one = await statementPdf(statement, { id: 'stm_2026-03', issued_at: '2026-04-01T00:00:00.000Z' })
+  const pages = one.toString('latin1').match(/\/Type \/Page\b/g) ?? []
+  t.ok(pages.length >= 4, `${pages.length} pages`)
+  t.ok(textOfPdf(one).includes('Destination 199 ?'), 'a letter that no font has is a question mark')
+  t.same(await statementPdf(statement, { id: 'stm_2026-03', issued_at: '2026-04-01T00:00:00.000Z' }), one)
+})
+
+t.test('recordings are kept as long as is asked, one by one or all of them with progress', async t => {
+  const w = await controlPlane(t)
+  const sids: string[] = []
+  const call = await placeCall(w)
+  for (let n = 0; n < 205; n += 1) sids.push(await addRecording(w, call))
+  const [first = ''] = sids
+  await recordingRetention.run(w)
+  const kept = await w.ask('PUT', `/v1/recordings/${first}/retention`, { body: { retention_days: 90 } })
+  t.equal(kept.status, 200, kept.text)
+  t.equal(Date.parse(kept.body.expires_at) - Date.parse(kept.body.created_at), 90 * 86_400_000)
+  const job = await w.ask('POST', '/v1/recordings/retention-jobs', {
+    body: { retention_days: 30 },
+    headers: { 'Idempotency-Key': freshKey() },
+  })
+  t.match(job.body, { state: 'running', total: 205, done: 0 })
+  await retentionJobs.run(w)
+  const done = await w.ask('GET', `/v1/recordings/retention-jobs/${job.body.id}`)
+  t.match(done.body, { state: 'completed', total: 205, done: 205 })
+  for (const sid of [first, sids.at(-1) ?? '']) {
+    const { body } = await w.ask('GET', `/v1/recordings/${sid}`)
+    t.equal(Date.parse(body.expires_at) - Date.parse(body.created_at), 30 * 86_400_000)
+  }
+  const running = await addRecording(w, call, 'in-progress')
+  const early = await w.ask('PUT', `/v1/recordings/${running}/retention`, { body: { retention_days: 30 } })
+  t.equal(early.body.code, 'state_conflict', 'a recording that is still written has no end to change')
+  const odd = await w.ask('PUT', `/v1/recordings/${first}/retention`, { body: { retention_days: 31 } })
+  t.equal(odd.status, 422)
+})
+
+t.test('webhook endpoints hear of trunks, numbers and recordings', async t => {
+  const w = await controlPlane(t)
+  const write = (method: string, path: string, body: unknown, etag?: string) =>
+    w.ask(method, path, { body, headers: { 'Idempotency-Key': freshKey(), ...(etag ? { 'If-Match': etag } : {}) } })
+  await write('POST', '/v1/trunks', trunkBody('Before'))
+  await auditEvents.run(w)
+  await write('POST', '/v1/webhook-endpoints', {
+    url: 'https://app.example.com/hook',
+    event_kinds: EVENT_KINDS.filter(kind => !kind.startsWith('call.')),
+  })
+  const created = await write('POST', '/v1/trunks', trunkBody('After'))
+  const trunk_id = created.body.trunk.id as string
+  await write('POST', `/v1/trunks/${trunk_id}/suspend`, undefined, created.headers.get('etag') ?? '')
+  const { body: numbers } = await w.ask('GET', '/v1/numbers')
+  const [number] = numbers.data
+  await write('PUT', `/v1/numbers/${number.id}/route`, { kind: 'trunk', id: trunk_id }, `"${number.revision}"`)
+  await auditEvents.run(w)
+  t.same(
+    await kinds(w),
+    ['trunk.created', 'trunk.updated', 'number.routed'],
+    'what was before the endpoint is not told',
+  )
+  await auditEvents.run(w)
+  t.equal((await kinds(w)).length, 3, 'nothing is told twice')
+
+  await registerNode(w.state.db, { id: 'node_1', kind: 'signaling', pid: 1 }, w.clock.now())
+  const applied = { resource_id: trunk_id, revision: 2, state: 'applied', error: null } as const
+  await reportApplied(w.state, 'node_1', [applied], w.clock.now())
+  await auditEvents.run(w)
+  t.same((await kinds(w)).slice(3), ['trunk.applied'], 'once for the newest revision, when it is in force')
+  const update = await write('POST', `/v1/trunks/${trunk_id}/resume`, undefined, '"2"')
+  t.equal(update.status, 200)
+  const failed = { resource_id: trunk_id, revision: 3, state: 'failed', error: 'no such host' } as const
+  await reportApplied(w.state, 'node_1', [failed], w.clock.now())
+  await auditEvents.run(w)
+  await auditEvents.run(w)
+  t.same((await kinds(w)).slice(4), ['trunk.updated', 'trunk.apply_failed'])
+
+  const sid = await addRecording(w, await placeCall(w))
+  await recordingSealing.run(w)
+  await recordingSealing.run(w)
+  await w.ask('DELETE', `/v1/recordings/${sid}`)
+  await auditEvents.run(w)
+  t.same((await kinds(w)).slice(6), ['recording.completed', 'recording.deleted'])
+  const rows = await w.state.db.selectFrom('webhook_delivery').selectAll().execute()
+  t.equal(new Set(rows.map(row => row.event_id)).size, rows.length, 'each with an id of its own')
+  const told = JSON.parse(rows.find(row => row.event_kind === 'trunk.apply_failed')?.payload ?? '{}')
+  t.match(told, { kind: 'trunk.apply_failed', data: { id: trunk_id, error: 'no such host', revision: 3 } })
+})
+
+const kinds = async (w: ControlPlane): Promise<string[]> =>
+  (await w.state.db.selectFrom('webhook_delivery').select('event_kind').orderBy('position').execute()).map(
+    row => row.event_kind,
+  )
+
+async function placeCall(w: ControlPlane): Promise<string> {
+  await openSandbox(w)
+  const form = { To: '+2348030000001', From: w.demo.numbers[0] ?? '', Twiml: '<Response/>' }
+  const { body, status, text } = await w.voice('POST', '/Calls.json', form)
+  if (status !== 201) throw new Error(text)
+  return body.sid
+}
+
+let ranges = 0
+const trunkBody = (name: string) => ({
+  name,
+  direction: 'both',
+  auth_mode: 'ip_allow_list',
+  sources: [`10.9.${++ranges}.0/24`],
+  targets: [],
+  codecs: ['PCMA'],
+  media_security: 'rtp',
+  require_tls: false,
+  source_validation: 'relaxed',
+})
+
+interface Charge {
+  readonly day: string
+  readonly trunk_id: string | null
+  readonly label: string
+  /** Null: the call still runs and holds 77. */
+  readonly charge_minor: number | null
+  readonly seconds: number
+}
+
+async function addCharge(w: ControlPlane, charge: Charge): Promise<void> {
+  const { day, trunk_id, label, charge_minor, seconds } = charge
+  const sid = newId.call()
+  const at = `${day}T09:00:00.000Z`
+  const { project_id } = w.demo
+  await w.state.transaction(async trx => {
+    await insertCall(
+      trx,
+      {
+        sid,
+        project_id,
+        account_sid: null,
+        parent_call_sid: null,
+        origin: 'trunk',
+        direction: 'outbound',
+        from_number: '+2342010000001',
+        to_number: '+2348030000001',
+        status: 'completed',
+        trunk_id,
+        carrier_id: null,
+        number_id: null,
+        application_id: null,
+        sip_call_id: null,
+        request: null,
+        node_id: null,
+        queued_at: at,
+        initiated_at: at,
+        ringing_at: at,
+        answered_at: at,
+        ended_at: at,
+        duration_seconds: seconds,
+        sip_code: 200,
+        reason: null,
+        ended_by: 'caller',
+        decision_trace: null,
+      },
+      Date.parse(at),
+    )
+    const project = await trx.selectFrom('project').select('billing_account_id').executeTakeFirstOrThrow()
+    await trx
+      .insertInto('reservation')
+      .values({
+        call_sid: sid,
+        project_id,
+        billing_account_id: project.billing_account_id,
+        billing: 'rated',
+        destination: '2348030000001',
+        price_book_id: null,
+        price_book_revision: null,
+        rate_id: null,
+        rate_prefix: '234',
+        rate_label: label,
+        rate_micro: 0,
+        rate_unit: 'minute',
+        increment_initial_seconds: 1,
+        increment_additional_seconds: 1,
+        currency: 'NGN',
+        day,
+        held_minute: 0,
+        caps: '[]',
+        held_minor: charge_minor === null ? 77 : 0,
+        paid_until_seconds: null,
+        begun_at: at,
+        settled_at: charge_minor === null ? null : at,
+        duration_seconds: charge_minor === null ? null : seconds,
+        billed_seconds: charge_minor === null ? null : seconds,
+        charge_minor,
+      })
+      .execute()
+  })
+}
+
+/** The words on the pages: pdfkit writes them as hexadecimal strings of one byte a letter. */
+function textOfPdf(bytes: Buffer): string {
+  const latin = bytes.toString('latin1')
+  const words: string[] = []
+  for (const found of latin.matchAll(/stream\r?\n/g)) {
+    const begin = found.index + found[0].length
+    if (latin.slice(found.index - 3, found.index) === 'end') continue
+    let page: string
+    try {
+      page = inflateSync(bytes.subarray(begin, latin.indexOf('endstream', begin))).toString('latin1')
+    } catch {
+      continue
+    }
+    for (const [, line = ''] of page.matchAll(/\[(.*?)\] TJ/g))
+      words.push(
+        [...line.matchAll(/<([0-9a-f]*)>/g)].map(([, hex = '']) => Buffer.from(hex, 'hex').toString('latin1')).join(''),
+      )
+  }
+  return words.join('\n')
+}
