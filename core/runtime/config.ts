@@ -39,6 +39,14 @@ export interface Config {
   readonly media_threads: number
   /** Bytes of recordings that a project may keep; null is no limit. */
   readonly recordings_quota_bytes: number | null
+  /** Mail server for alerts; null: no e-mail is sent. Holds a password: never logged. */
+  readonly smtp_url: string | null
+  readonly smtp_from: string
+  /** Provider of short messages: an HTTP endpoint, and its token; null: none are sent. */
+  readonly sms_url: string | null
+  readonly sms_token: string | null
+  /** Collector of traces (OTLP over HTTP); null: no traces. */
+  readonly otlp_url: string | null
   /** Text to speech over HTTP in place of espeak-ng; null is espeak-ng. */
   readonly speech_url: string | null
   /** Speech recognition of live calls, ws(s) or http(s); null: there is none. */
@@ -168,6 +176,19 @@ const connectors = (value: string, name: string): SiprecConnector[] =>
     return match ? { name: match[1] ?? '', uri: match[2] ?? '' } : refuse(name, item, 'expected NAME=SIP-URI, …')
   })
 
+const smtpUrl = (value: string, name: string): string | null => {
+  if (value === '') return null
+  if (!URL.canParse(value) || !/^smtps?:$/.test(new URL(value).protocol) || new URL(value).hostname === '')
+    // The value may hold a password, so that it is not repeated.
+    refuse(name, '…', 'expected smtp://user:password@host:port or smtps://…')
+  return value
+}
+
+const mailbox = (value: string, name: string): string => {
+  if (!/^[^@\s<>]{1,64}@[A-Za-z0-9.-]{1,189}$/.test(value)) refuse(name, value, 'an e-mail address is expected')
+  return value
+}
+
 const list = (value: string): string[] => value.split(/[\s,]+/).filter(item => item !== '')
 
 /** Every variable, with its meaning; `strowger doctor` prints this table and .env.example mirrors it. */
@@ -220,6 +241,11 @@ export const VARIABLES = {
   s3_region: variable('STROWGER_S3_REGION', 'us-east-1', 'its region', text),
   s3_access_key: variable('STROWGER_S3_ACCESS_KEY', '', 'its access key', optional),
   s3_secret_key: variable('STROWGER_S3_SECRET_KEY', '', 'its secret key', optional),
+  smtp: variable('STROWGER_SMTP_URL', '', 'mail server for alerts, smtp(s)://user:password@host:port', smtpUrl),
+  smtp_from: variable('STROWGER_SMTP_FROM', 'strowger@localhost', 'sender of alert mail', mailbox),
+  sms_url: variable('STROWGER_SMS_URL', '', 'where alert texts are posted as JSON {id, to, text}', httpUrl),
+  sms_token: variable('STROWGER_SMS_TOKEN', '', 'bearer token of that endpoint', optional),
+  otlp_url: variable('STROWGER_OTLP_URL', '', 'OpenTelemetry collector, such as http://127.0.0.1:4318', httpUrl),
   tls_cert: variable(
     'STROWGER_TLS_CERT',
     '',
@@ -263,6 +289,11 @@ export function loadConfig(env: Environment): Config {
     redis_url: read(env, v.redis_url),
     media_threads: read(env, v.media_threads),
     recordings_quota_bytes: read(env, v.recordings),
+    smtp_url: read(env, v.smtp),
+    smtp_from: read(env, v.smtp_from),
+    sms_url: read(env, v.sms_url),
+    sms_token: read(env, v.sms_token),
+    otlp_url: read(env, v.otlp_url),
     speech_url: read(env, v.speech_url),
     ...recognition(read(env, v.recognizer_url), read(env, v.transcriber_url)),
     siprec: read(env, v.siprec),
