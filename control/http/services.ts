@@ -28,4 +28,10 @@ export interface Settings {
   readonly allow_private_webhooks: readonly string[]
   /** Bytes of recordings that a project may keep; null is no limit. */
   readonly recordings_quota_bytes: number | null
+  /** Mail server, `smtp(s)://user:password@host:port`; null: no e-mail is sent. */
+  readonly smtp_url: string | null
+  readonly smtp_from: string
+  /** Provider of short messages; null: none are sent. */
+  readonly sms_url: string | null
+  readonly sms_token: string | null
 }

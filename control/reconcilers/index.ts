@@ -1,5 +1,8 @@
 import { createHttpClient } from '../../core/runtime/http/index.ts'
 import { Counter, type Registry } from '../../core/runtime/metrics.ts'
+import { emailChannel, smsChannel, smtpSettings } from '../alerts/channels.ts'
+import { alerts, fraudWatch } from '../alerts/evaluate.ts'
+import { notifications } from '../alerts/notifications.ts'
 import type { Services } from '../http/services.ts'
 import { auditEvents } from './audit-events.ts'
 import { expiredRows } from './expired-rows.ts'
@@ -12,6 +15,7 @@ import { recordingRetention, recordingSealing } from './recordings.ts'
 import { retentionJobs } from './retention-jobs.ts'
 import { statements } from './statements.ts'
 import { trunkProgress } from './trunk-progress.ts'
+import { trunkTests } from './trunk-tests.ts'
 import { oldDeliveries, webhookDeliveries } from './webhook-deliveries.ts'
 
 /** Every background task of the control plane but the deliveries, which need an HTTP client of their own. */
@@ -29,6 +33,8 @@ export const RECONCILERS: readonly Reconciler[] = [
   statements,
   retentionJobs,
   auditEvents,
+  alerts,
+  trunkTests,
 ]
 
 export function startReconcilers(services: Services & { readonly metrics: Registry }): RunningReconciler {
@@ -43,7 +49,12 @@ export function startReconcilers(services: Services & { readonly metrics: Regist
     user_agent: 'Strowger/0.1',
     log: services.log,
   })
-  const running = [...RECONCILERS, webhookDeliveries(http)].map(reconciler =>
+  const { smtp_url, smtp_from, sms_url, sms_token } = services.settings
+  const channels = {
+    email: smtp_url === null ? null : emailChannel(smtpSettings(smtp_url, smtp_from)),
+    sms: sms_url === null ? null : smsChannel(http, sms_url, sms_token),
+  }
+  const running = [...RECONCILERS, fraudWatch(), notifications(channels), webhookDeliveries(http)].map(reconciler =>
     runReconciler(reconciler, services, failures),
   )
   return {

@@ -1,7 +1,8 @@
 import { apiKeys } from './api-keys.ts'
+import { operatorContainments } from './containments.ts'
 import { members } from './members.ts'
 import { personalSecrets } from './secrets.ts'
 import { sessions } from './sessions.ts'
 
 /** Every endpoint of /console/api: what needs a person. */
-export const CONSOLE_ROUTES = [...sessions, ...apiKeys, ...members, ...personalSecrets]
+export const CONSOLE_ROUTES = [...sessions, ...apiKeys, ...members, ...personalSecrets, ...operatorContainments]

@@ -1,8 +1,10 @@
 import { admission } from './admission.ts'
+import { alerts } from './alerts.ts'
 import { audit } from './audit.ts'
 import { billing } from './billing.ts'
 import { explainedCalls } from './call-explained.ts'
 import { calls } from './calls.ts'
+import { containments } from './containments.ts'
 import { digestCredentials } from './digest-credentials.ts'
 import { ipCredentials } from './ip-credentials.ts'
 import { liveCalls } from './live-calls.ts'
@@ -21,6 +23,7 @@ import { subaccounts } from './subaccounts.ts'
 import { subtrunks } from './subtrunks.ts'
 import { terminationUris } from './termination-uris.ts'
 import { trunkMetrics } from './trunk-metrics.ts'
+import { trunkTests } from './trunk-tests.ts'
 import { trunks } from './trunks.ts'
 import { voiceAccount } from './voice-account.ts'
 import { voiceApplications } from './voice-applications.ts'
@@ -32,6 +35,7 @@ export const V1_ROUTES = [
   ...organization,
   ...trunks,
   ...trunkMetrics,
+  ...trunkTests,
   ...ipCredentials,
   ...digestCredentials,
   ...terminationUris,
@@ -52,6 +56,8 @@ export const V1_ROUTES = [
   ...recordings,
   ...retention,
   ...markup,
+  ...alerts,
+  ...containments,
   ...audit,
   ...webhookEndpoints,
   ...platform,

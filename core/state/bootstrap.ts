@@ -1,6 +1,7 @@
 import { SCOPES } from '../domain/access/scopes.ts'
 import { newId } from '../runtime/ids.ts'
 import { hashPassword, hashSecret, seal, unseal } from '../runtime/secrets.ts'
+import { ensureAlertPolicies } from './alert-policies.ts'
 import type { Db, State, Trx } from './index.ts'
 
 /** The project that a fresh installation starts with: enough for a first call, and no more. */
@@ -71,6 +72,7 @@ async function insertDemo(trx: Trx, { master_key, now }: BootstrapOptions, passw
     .insertInto('organization')
     .values({ id: organization_id, name: 'Demo', time_zone: 'Africa/Lagos', created_at: now })
     .execute()
+  await ensureAlertPolicies(trx, { id: organization_id, name: 'Demo' }, now)
   await trx
     .insertInto('project')
     .values({

@@ -151,3 +151,25 @@ export async function decideRelease(
     })
   return row
 }
+
+/** All requests about a containment, newest first. */
+export const listReleaseRequestsOf = (db: Db | Trx, containment_id: string): Promise<ReleaseRequestRow[]> =>
+  db
+    .selectFrom('containment_release_request')
+    .selectAll()
+    .where('containment_id', '=', containment_id)
+    .orderBy('requested_at', 'desc')
+    .limit(200)
+    .execute()
+
+export const findReleaseRequest = (
+  db: Db | Trx,
+  containment_id: string,
+  id: string,
+): Promise<ReleaseRequestRow | undefined> =>
+  db
+    .selectFrom('containment_release_request')
+    .selectAll()
+    .where('containment_id', '=', containment_id)
+    .where('id', '=', id)
+    .executeTakeFirst()

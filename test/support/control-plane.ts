@@ -79,6 +79,10 @@ export async function controlPlane(t: Teardown, options: ControlPlaneOptions = {
     master_key: Buffer.alloc(32, 7),
     allow_private_webhooks: ['loopback'],
     recordings_quota_bytes: 1_000_000,
+    smtp_url: null,
+    smtp_from: 'strowger@strowger.test',
+    sms_url: null,
+    sms_token: null,
   }
   const now = iso(clock.now())
   const demo = await ensureDemo(state, { master_key: settings.master_key, now, console_password: CONSOLE_PASSWORD })

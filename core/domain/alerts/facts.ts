@@ -42,8 +42,8 @@ export interface DestinationGroup {
   readonly held_minor: number
   /** When the trunk's project called there first; null: in this window. */
   readonly first_seen_at: string | null
-  /** Calls between midnight and five o'clock before this night. */
-  readonly earlier_night_calls: number
+  /** Nights (midnight to five o'clock) before this one with calls there. */
+  readonly earlier_nights: number
 }
 
 export interface SourceSeen {

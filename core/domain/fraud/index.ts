@@ -89,7 +89,7 @@ function reasonToClose(
     return risk(`${group.calls} calls to ${where}, which was never called before`, group)
   if (group.settled >= BURST_SHORT && group.short >= group.settled * SHORT_SHARE)
     return risk(`${group.short} of ${group.settled} calls to ${where} were shorter than 6 s`, group)
-  if (trunk.night && group.earlier_night_calls === 0 && group.calls >= BURST_NIGHT)
+  if (trunk.night && group.earlier_nights === 0 && group.calls >= BURST_NIGHT)
     return risk(`${group.calls} calls at night to ${where}, which is not called at night`, group)
   return null
 }

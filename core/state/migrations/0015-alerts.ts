@@ -65,8 +65,8 @@ export async function up(db: AnyDb): Promise<void> {
     db,
     'destination_profile',
     ['trunk_id', 'prefix'],
-    'trunk_id prefix project_id first_seen_at last_seen_at',
-    'calls night_calls',
+    'trunk_id prefix project_id first_seen_at last_seen_at last_night?',
+    'nights',
   )
   await createTable(
     db,

@@ -98,8 +98,10 @@ export interface DestinationProfileTable {
   project_id: string
   first_seen_at: Instant
   last_seen_at: Instant
-  calls: number
-  night_calls: number
+  /** Day of the organization's time zone in whose first five hours there was a call last. */
+  last_night: string | null
+  /** On how many nights there were calls. */
+  nights: number
 }
 
 /** From where a trunk's calls come. */

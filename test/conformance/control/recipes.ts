@@ -1,4 +1,5 @@
 import { newId } from '../../../core/runtime/ids.ts'
+import { insertTestAlert, insertTestContainment } from '../../support/alerts.ts'
 import { type ControlPlane, freshKey, openSandbox } from '../../support/control-plane.ts'
 import { addRecording } from '../../support/recordings.ts'
 
@@ -209,6 +210,34 @@ export const RECIPES: Readonly<Record<string, Recipe>> = {
       called: '+2348030000001',
       caller: '+2342010000001',
     },
+  }),
+  'get /trunks/{trunk_id}/tests': onTrunk(),
+  'post /trunks/{trunk_id}/tests': onTrunk({ kind: 'config_validation' }),
+  'get /trunks/{trunk_id}/tests/{run_id}': async w => {
+    const { id } = await trunk(w)
+    const { body } = await post(w, `/v1/trunks/${id}/tests`, { kind: 'test_call', destination: '+2348030000001' })
+    return { params: { trunk_id: id, run_id: body.run.id }, query: 'after_sequence=0' }
+  },
+  'get /alerts': async () => ({ query: 'range=7d' }),
+  'get /alerts/policies': async () => ({}),
+  'patch /alerts/policies/{alert_policy_id}': async w => {
+    const { body } = await w.ask('GET', '/v1/alerts/policies')
+    const policy = body.data.find((one: { kind: string }) => one.kind === 'balance_low')
+    const threshold = { amount_minor: 400_000 + unique() }
+    return { params: { alert_policy_id: policy.id }, etag: `"${policy.revision}"`, body: { threshold } }
+  },
+  'get /alerts/settings': async () => ({}),
+  'put /alerts/settings': async () => ({
+    body: { email_recipients: [`a${unique()}@example.com`], sms_recipients: [], quiet_from: null, quiet_to: null },
+  }),
+  'post /alerts/{alert_id}/acknowledge': async w => ({ params: { alert_id: await insertTestAlert(w) } }),
+  'get /containments': async () => ({ query: 'open=true' }),
+  'get /containments/{containment_id}/release-requests': async w => ({
+    params: { containment_id: await insertTestContainment(w) },
+  }),
+  'post /containments/{containment_id}/release-requests': async w => ({
+    params: { containment_id: await insertTestContainment(w) },
+    body: { note: 'It is our own campaign.' },
   }),
   'get /audit': async () => ({ query: 'range=all&limit=5' }),
   'get /audit/{event_id}': async w => {

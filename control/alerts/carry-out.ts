@@ -1,0 +1,95 @@
+import type { AlertPolicy, Finding, Transition } from '../../core/domain/alerts/index.ts'
+import { iso } from '../../core/runtime/clock.ts'
+import { newId } from '../../core/runtime/ids.ts'
+import { type AlertRow, changeAlert, insertAlert, keepAlert, openAlertOf } from '../../core/state/alerts.ts'
+import { appendAudit } from '../../core/state/audit.ts'
+import { isUniqueViolation, type State, type Trx } from '../../core/state/index.ts'
+import type { ProjectRow } from '../../core/state/organizations.ts'
+import { type TellContext, tell } from './tell.ts'
+
+export interface AlertContext extends TellContext {
+  readonly state: State
+  readonly project: ProjectRow
+}
+
+export const SYSTEM = { type: 'system', id: null, name: 'Strowger', detail: null } as const
+
+/** Carries a transition out: rows, messages and the audit event are in one transaction. */
+export async function carryOut(context: AlertContext, policy: AlertPolicy, step: Transition): Promise<void> {
+  const { state, now_ms } = context
+  const now = iso(now_ms)
+  switch (step.do) {
+    case 'fire':
+      await state
+        .transaction(trx => fire(trx, context, policy, step.finding))
+        .catch(error => {
+          // Another process saw the same at the same time: the alert is there, and that was the point.
+          if (!isUniqueViolation(error)) throw error
+        })
+      return
+    case 'keep':
+      await state.transaction(trx => keepAlert(trx, step.alert.id, step.finding, now))
+      return
+    case 'count': {
+      const { below_since, successes, version } = step
+      await state.transaction(trx => changeAlert(trx, step.alert.id, { below_since, successes, version }, now))
+      return
+    }
+    case 'source':
+      await state.transaction(trx => changeAlert(trx, step.alert.id, { source_state: step.source_state }, now))
+      return
+    case 'resolve':
+      await state.transaction(async trx => {
+        const changes = { state: 'resolved' as const, resolved_at: now, resolved_why: step.why }
+        const row = await changeAlert(trx, step.alert.id, changes, now)
+        if (!row) return
+        await recorded(trx, context, row, 'alert.resolved', `Alert resolved: ${step.why}`)
+        await tell(trx, row, 'alert.resolved', context)
+      })
+  }
+}
+
+/** Fires an alert, or gives the one that is open. */
+export async function fire(trx: Trx, context: AlertContext, policy: AlertPolicy, finding: Finding): Promise<AlertRow> {
+  const open = await openAlertOf(trx, finding.dedupe_key)
+  if (open) return open
+  const { project, now_ms } = context
+  const row = await insertAlert(trx, finding, {
+    organization_id: project.organization_id,
+    project_id: project.id,
+    policy_id: policy.id,
+    policy_revision: policy.revision,
+    channels: policy.channels,
+    now: iso(now_ms),
+  })
+  await recorded(trx, context, row, 'alert.fired', `Alert fired: ${finding.reason}`)
+  await tell(trx, row, 'alert.fired', context)
+  return row
+}
+
+export async function recorded(
+  trx: Trx,
+  { project, now_ms }: Pick<AlertContext, 'project' | 'now_ms'>,
+  row: AlertRow,
+  action: string,
+  summary: string,
+): Promise<void> {
+  await appendAudit(trx, {
+    id: `aud_${newId.uuid()}`,
+    organization_id: project.organization_id,
+    project_id: project.id,
+    at: iso(now_ms),
+    actor: SYSTEM,
+    category: 'security',
+    kind: 'alerts',
+    action,
+    summary,
+    detail: null,
+    resource: { type: 'alert', id: row.id, name: row.kind, href: null },
+    trunk_id: row.trunk_id,
+    from_revision: null,
+    to_revision: null,
+    request_id: null,
+    changes: [],
+  })
+}

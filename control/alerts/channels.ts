@@ -1,0 +1,101 @@
+import type { HttpClient } from '../../core/runtime/http/index.ts'
+
+/** How messages leave the house. A port each, so that a site may bring its own. */
+
+export interface Message {
+  readonly recipient: string
+  readonly subject: string
+  readonly body: string
+  /** The same over all attempts. */
+  readonly id: string
+}
+
+/** Sends one message, or throws why it could not. */
+export interface MessageChannel {
+  send(message: Message): Promise<void>
+  close(): void
+}
+
+export interface SmtpSettings {
+  readonly host: string
+  readonly port: number
+  /** TLS from the first byte; else STARTTLS where the server offers it. */
+  readonly secure: boolean
+  readonly username: string | null
+  readonly password: string | null
+  readonly from: string
+}
+
+/** `smtp://user:password@host:587` or `smtps://host`. @throws TypeError for what is no such URL */
+export function smtpSettings(url: string, from: string): SmtpSettings {
+  const { protocol, hostname, port, username, password } = new URL(url)
+  const secure = protocol === 'smtps:'
+  if (!secure && protocol !== 'smtp:') throw new TypeError(`${protocol} is not smtp: or smtps:`)
+  return {
+    host: hostname.replace(/^\[|\]$/g, ''),
+    port: port === '' ? (secure ? 465 : 587) : Number(port),
+    secure,
+    username: username === '' ? null : decodeURIComponent(username),
+    password: password === '' ? null : decodeURIComponent(password),
+    from,
+  }
+}
+
+const SMTP_LIMIT_MS = 15_000
+
+/** E-mail by SMTP. The library is loaded when the first message leaves: most installations never send one. */
+export function emailChannel(settings: SmtpSettings): MessageChannel {
+  let transport: Promise<{ sendMail(mail: object): Promise<unknown>; close(): void }> | null = null
+  const open = () =>
+    import('nodemailer').then(({ createTransport }) =>
+      createTransport({
+        host: settings.host,
+        port: settings.port,
+        secure: settings.secure,
+        ...(settings.username === null ? {} : { auth: { user: settings.username, pass: settings.password ?? '' } }),
+        connectionTimeout: SMTP_LIMIT_MS,
+        greetingTimeout: SMTP_LIMIT_MS,
+        socketTimeout: SMTP_LIMIT_MS,
+        // A message is text of ours: nothing in it may name a file or an address to read from.
+        disableFileAccess: true,
+        disableUrlAccess: true,
+      }),
+    )
+  return {
+    async send({ recipient, subject, body, id }) {
+      transport ??= open()
+      const domain = settings.from.split('@')[1]?.replace(/[^A-Za-z0-9.-]/g, '') || 'strowger.local'
+      await (await transport).sendMail({
+        from: settings.from,
+        to: recipient,
+        subject,
+        text: body,
+        messageId: `<${id}@${domain}>`,
+        headers: { 'Auto-Submitted': 'auto-generated' },
+      })
+    },
+    close() {
+      void transport?.then(open => open.close())
+    },
+  }
+}
+
+/** Short messages by a provider's HTTP endpoint: JSON {id, to, text}, any 2xx is taken. */
+export function smsChannel(http: Pick<HttpClient, 'request'>, url: string, token: string | null): MessageChannel {
+  return {
+    async send({ recipient, body, id }) {
+      const outcome = await http.request({
+        method: 'POST',
+        url,
+        headers: {
+          'Content-Type': 'application/json',
+          ...(token === null ? {} : { Authorization: `Bearer ${token}` }),
+        },
+        body: JSON.stringify({ id, to: recipient, text: body }),
+      })
+      if (!outcome.ok) throw new Error(`the SMS provider could not be reached: ${outcome.error}`)
+      if (outcome.status < 200 || outcome.status > 299) throw new Error(`the SMS provider answered ${outcome.status}`)
+    },
+    close() {},
+  }
+}

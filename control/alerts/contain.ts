@@ -1,0 +1,160 @@
+import type { Proposal } from '../../core/domain/fraud/index.ts'
+import { iso } from '../../core/runtime/clock.ts'
+import { newId } from '../../core/runtime/ids.ts'
+import { changeAlert } from '../../core/state/alerts.ts'
+import { type AuditActor, appendAudit } from '../../core/state/audit.ts'
+import { insertCommand } from '../../core/state/calls.ts'
+import { type ContainmentRow, insertContainment, markNotified } from '../../core/state/containments.ts'
+import type { Trx } from '../../core/state/index.ts'
+import { queueEvent } from '../../core/state/webhook-endpoints.ts'
+import { presentContainments } from '../v1/alert-present.ts'
+import { type AlertContext, SYSTEM } from './carry-out.ts'
+
+/** An automatic containment lasts so long: time for people to look, and no trunk is closed for ever by a rule. */
+export const CONTAINED_FOR_MS = 24 * 3_600_000
+
+export const newCaseRef = (now_ms: number): string =>
+  `SEC-${iso(now_ms).slice(0, 10).replaceAll('-', '')}-${newId.uuid().slice(0, 8).toUpperCase()}`
+
+/** The containment of a trunk and prefix that is in force, or one of a shorter prefix that covers it. */
+export const covering = (trx: Trx, project_id: string, trunk_id: string | null, prefix: string, now: string) =>
+  trx
+    .selectFrom('containment')
+    .selectAll()
+    .where('project_id', '=', project_id)
+    .where(
+      'prefix',
+      'in',
+      [...prefix].map((_, index) => prefix.slice(0, index + 1)),
+    )
+    .where('released_at', 'is', null)
+    .where('expires_at', '>', now)
+    .where(eb => eb.or([eb('trunk_id', 'is', null), eb('trunk_id', '=', trunk_id)]))
+    .executeTakeFirst()
+
+/** A person released the same not long ago: then it stays open, and people are told by the alert alone. */
+const RESPITE_MS = 3_600_000
+const releasedLately = (trx: Trx, project_id: string, trunk_id: string, prefix: string, now_ms: number) =>
+  trx
+    .selectFrom('containment')
+    .select('id')
+    .where('project_id', '=', project_id)
+    .where('trunk_id', '=', trunk_id)
+    .where('prefix', '=', prefix)
+    .where('released_at', '>', iso(now_ms - RESPITE_MS))
+    .executeTakeFirst()
+
+/**
+ * Closes a prefix of a trunk by itself and ends what it is being called with: fraud is paid by the minute (decision
+ * 0455). Undefined when it is closed already, or a person has just opened it.
+ */
+export async function containByItself(
+  trx: Trx,
+  context: AlertContext,
+  trunk_id: string,
+  proposal: Proposal,
+  source_alert_id: string,
+): Promise<ContainmentRow | undefined> {
+  const { project, now_ms } = context
+  const now = iso(now_ms)
+  if (await covering(trx, project.id, trunk_id, proposal.prefix, now)) return undefined
+  if (await releasedLately(trx, project.id, trunk_id, proposal.prefix, now_ms)) return undefined
+  const row = await openContainment(trx, {
+    project,
+    now_ms,
+    actor: SYSTEM,
+    containment: {
+      trunk_id,
+      prefix: proposal.prefix,
+      case_ref: newCaseRef(now_ms),
+      reason_category: proposal.reason_category,
+      reason_detail: proposal.reason_detail,
+      source_alert_id,
+      starts_at: now,
+      expires_at: iso(now_ms + CONTAINED_FOR_MS),
+    },
+  })
+  await changeAlert(trx, source_alert_id, { containment_id: row.id }, now)
+  const live = await trx
+    .selectFrom('call')
+    .select('sid')
+    .where('trunk_id', '=', trunk_id)
+    .where('ended_at', 'is', null)
+    .where('direction', '!=', 'inbound')
+    .where('to_number', 'like', `+${proposal.prefix}%`)
+    .limit(5000)
+    .execute()
+  for (const { sid } of live) await insertCommand(trx, sid, 'hangup', { reason: 'contained' }, now_ms)
+  return row
+}
+
+/** Opens a containment with its notice and its audit event. */
+export async function openContainment(
+  trx: Trx,
+  options: {
+    readonly project: { readonly id: string; readonly organization_id: string }
+    readonly now_ms: number
+    readonly actor: AuditActor
+    readonly containment: Omit<Parameters<typeof insertContainment>[1], 'project_id'>
+  },
+): Promise<ContainmentRow> {
+  const { project, now_ms, actor } = options
+  const now = iso(now_ms)
+  const made = await insertContainment(trx, { ...options.containment, project_id: project.id })
+  const notice = { notified_at: now, notified_event: 'containment.opened' }
+  await markNotified(trx, made.id, notice)
+  const row = { ...made, ...notice }
+  await containmentEvent(trx, row, 'containment.opened', now_ms)
+  await auditContainment(trx, {
+    project,
+    now,
+    actor,
+    row,
+    action: 'containment.opened',
+    summary: `Closed +${row.prefix}`,
+  })
+  return row
+}
+
+/** Tells the project's webhook endpoints of a containment. */
+export async function containmentEvent(
+  trx: Trx,
+  row: ContainmentRow,
+  kind: 'containment.opened' | 'containment.released',
+  now_ms: number,
+): Promise<void> {
+  const [data] = await presentContainments(trx, [row])
+  if (data) await queueEvent(trx, { project_id: row.project_id, kind, data }, now_ms)
+}
+
+export async function auditContainment(
+  trx: Trx,
+  event: {
+    readonly project: { readonly id: string; readonly organization_id: string }
+    readonly now: string
+    readonly actor: AuditActor
+    readonly row: ContainmentRow
+    readonly action: string
+    readonly summary: string
+  },
+): Promise<void> {
+  const { project, row } = event
+  await appendAudit(trx, {
+    id: `aud_${newId.uuid()}`,
+    organization_id: project.organization_id,
+    project_id: project.id,
+    at: event.now,
+    actor: event.actor,
+    category: event.actor.type === 'operator' ? 'operator' : 'security',
+    kind: 'alerts',
+    action: event.action,
+    summary: event.summary,
+    detail: `${row.reason_category}: ${row.reason_detail} (${row.case_ref})`,
+    resource: { type: 'containment', id: row.id, name: `+${row.prefix}`, href: `/v1/containments/${row.id}` },
+    trunk_id: row.trunk_id,
+    from_revision: null,
+    to_revision: null,
+    request_id: null,
+    changes: [],
+  })
+}

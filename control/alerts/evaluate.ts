@@ -1,0 +1,239 @@
+import {
+  type AlertKind,
+  type AlertPolicy,
+  alertKey,
+  judgeApply,
+  judgeBalance,
+  judgeFirstSeen,
+  judgeHealth,
+  judgeNewSource,
+  judgeSpend,
+  judgeVelocity,
+  type Look,
+  type TrunkTraffic,
+  transitions,
+} from '../../core/domain/alerts/index.ts'
+import { type FraudRules, propose, protectedBy } from '../../core/domain/fraud/index.ts'
+import { dayOf } from '../../core/domain/rating/day.ts'
+import { iso } from '../../core/runtime/clock.ts'
+import {
+  applyFacts,
+  balanceFacts,
+  healthFacts,
+  noteSources,
+  protectedFacts,
+  spendFacts,
+  trafficFacts,
+  trunkSpend,
+} from '../../core/state/alert-facts.ts'
+import { ensureAlertPolicies, listAlertPolicies, policyOfRow } from '../../core/state/alert-policies.ts'
+import { forgetOldAlerts, openAlertOf, openAlerts } from '../../core/state/alerts.ts'
+import type { ProjectRow } from '../../core/state/organizations.ts'
+import type { Services } from '../http/services.ts'
+import type { Reconciler } from '../reconcilers/reconciler.ts'
+import { type AlertContext, carryOut, fire } from './carry-out.ts'
+import { containByItself } from './contain.ts'
+
+type Policies = ReadonlyMap<AlertKind, AlertPolicy>
+type Scene = AlertContext & { readonly policies: Policies }
+
+/** Alerts about state that changes slowly: balances, budgets, targets, applies. */
+export const alerts: Reconciler = {
+  name: 'alerts',
+  period_ms: 5000,
+  topics: ['jobs'],
+  async run(services) {
+    for (const scene of await scenes(services)) {
+      await settle(scene, 'balance_low', async (policy, open) =>
+        judgeBalance(policy, await balanceFacts(services.state.db, scene.project), open),
+      )
+      const today = dayOf(scene.now_ms, scene.time_zone)
+      await settle(scene, 'spend_daily', async policy =>
+        judgeSpend(policy, await spendFacts(services.state.db, scene.project, today)),
+      )
+      await settle(scene, 'spend_monthly', async policy =>
+        judgeSpend(policy, await spendFacts(services.state.db, scene.project, today.slice(0, 7))),
+      )
+      await settle(scene, 'endpoint_health', async policy =>
+        judgeHealth(policy, await healthFacts(services.state.db, scene.project.id, scene.now_ms)),
+      )
+      await settle(scene, 'trunk_apply_failed', async (policy, open) =>
+        judgeApply(
+          policy,
+          await applyFacts(
+            services.state.db,
+            scene.project.id,
+            scene.now_ms,
+            [...open].map(key => key.split(':')[1] ?? ''),
+          ),
+        ),
+      )
+    }
+    await forgetOldAlerts(services.state.db, services.clock.now())
+  },
+}
+
+const CEILING_EVERY_MS = 15_000
+
+/**
+ * Watches traffic: alerts about velocity, new destinations and new sources, and the containments that they lead to.
+ * Each second, so that a prefix is closed within five seconds of the evidence.
+ */
+export function fraudWatch(): Reconciler {
+  const ceilings = new Map<string, { readonly at_ms: number; readonly spend: ReadonlyMap<string, number> }>()
+  return {
+    name: 'fraud-watch',
+    period_ms: 1000,
+    async run(services) {
+      while (await noteSources(services.state));
+      for (const scene of await scenes(services)) {
+        const velocity = scene.policies.get('spend_velocity')
+        if (!velocity) continue
+        const trunks = await traffic(services, scene, velocity, ceilings)
+        await settle(scene, 'spend_velocity', async policy => judgeVelocity(policy, trunks))
+        const now = iso(scene.now_ms)
+        await settle(scene, 'first_seen_high_cost_destination', async policy => judgeFirstSeen(policy, trunks, now))
+        await settle(scene, 'new_source_ip', async policy => judgeNewSource(policy, trunks))
+        if (trunks.length > 0 && (await contain(scene, trunks))) services.bus.ring('commands', '')
+      }
+    },
+  }
+}
+
+async function traffic(
+  { state, clock }: Services,
+  { project, policies, now_ms, time_zone }: Scene,
+  velocity: AlertPolicy,
+  ceilings: Map<string, { readonly at_ms: number; readonly spend: ReadonlyMap<string, number> }>,
+): Promise<readonly TrunkTraffic[]> {
+  const steady_ms = clock.monotonic_ms()
+  let ceiling = ceilings.get(project.id)
+  if (!ceiling || steady_ms - ceiling.at_ms > CEILING_EVERY_MS) {
+    const window_ms = (velocity.platform_ceiling_window_seconds ?? 3600) * 1000
+    ceiling = { at_ms: steady_ms, spend: await trunkSpend(state.db, project.id, now_ms - window_ms) }
+    ceilings.set(project.id, ceiling)
+  }
+  return trafficFacts(state, {
+    project: { ...project, time_zone },
+    window_seconds: velocity.threshold.window_seconds ?? 300,
+    new_source_seconds: policies.get('new_source_ip')?.threshold.window_seconds ?? 3600,
+    ceiling_spend: ceiling.spend,
+    now_ms,
+  })
+}
+
+/** Closes what the rules of fraud say. True when something was closed. */
+async function contain(scene: Scene, trunks: readonly TrunkTraffic[]): Promise<boolean> {
+  const rules = rulesOf(scene.policies)
+  const now = iso(scene.now_ms)
+  let facts: Awaited<ReturnType<typeof protectedFacts>> | null = null
+  let closed = false
+  for (const trunk of trunks) {
+    const proposals = propose(trunk, rules, now, () => false)
+    if (proposals.length === 0) continue
+    facts ??= await protectedFacts(scene.state.db, scene.project.id)
+    for (const proposal of proposals) {
+      const policy = scene.policies.get(proposal.alert_kind)
+      if (!policy?.enabled || protectedBy(proposal.prefix, facts) !== null) continue
+      closed =
+        (await scene.state.transaction(async trx => {
+          const dedupe_key = alertKey(proposal.alert_kind, trunk.id, ...proposal.alert_key)
+          const alert =
+            (await openAlertOf(trx, dedupe_key)) ?? (await fire(trx, scene, policy, bare(trunk, proposal, dedupe_key)))
+          return containByItself(trx, scene, trunk.id, proposal, alert.id)
+        })) !== undefined || closed
+    }
+  }
+  return closed
+}
+
+/** The alert of a containment whose own kind had not fired: it says what was closed and why. */
+const bare = (
+  trunk: TrunkTraffic,
+  proposal: { readonly alert_kind: AlertKind; readonly reason_detail: string; readonly prefix: string },
+  dedupe_key: string,
+) => ({
+  kind: proposal.alert_kind,
+  dedupe_key,
+  severity: 'critical' as const,
+  subject: { id: trunk.id, name: trunk.name, type: 'trunk' as const },
+  trunk_id: trunk.id,
+  reason: `Trunk ${trunk.name}: ${proposal.reason_detail}; +${proposal.prefix} is closed.`,
+  remediation: 'If the calls are yours, ask for the release of the containment; if not, rotate the credential.',
+  evidence: [
+    {
+      amount_minor: trunk.spend_minor,
+      currency: trunk.currency,
+      held: trunk.held_minor > 0,
+      label: `Spent within ${trunk.window_seconds} s`,
+      note: `${trunk.calls} calls`,
+      text: null,
+    },
+  ],
+  suggested_actions: [{ href: `/v1/calls?trunk_id=${trunk.id}`, label: "See the trunk's calls" }],
+  version: null,
+})
+
+const DEAR_MINOR = 10_000
+
+function rulesOf(policies: Policies): FraudRules {
+  const velocity = policies.get('spend_velocity')
+  const first_seen = policies.get('first_seen_high_cost_destination')
+  const velocity_minor = velocity?.enabled ? velocity.threshold.amount_minor : null
+  return {
+    high_cost_minor: first_seen?.threshold.amount_minor ?? DEAR_MINOR,
+    velocity_minor,
+    velocity_min_calls: velocity?.threshold.min_events ?? 1,
+    ceiling_minor: velocity?.platform_ceiling_minor ?? null,
+    // A stranger with the password is dealt with at a tenth of what fast spend is for everybody.
+    compromise_minor: Math.ceil((velocity_minor ?? velocity?.platform_ceiling_minor ?? DEAR_MINOR) / 10),
+  }
+}
+
+/** One look at a kind of a project, and what follows from it. */
+async function settle(
+  scene: Scene,
+  kind: AlertKind,
+  see: (policy: AlertPolicy, open: ReadonlySet<string>) => Promise<Look>,
+): Promise<void> {
+  const policy = scene.policies.get(kind)
+  if (!policy) return
+  const open = await openAlerts(scene.state.db, scene.project.id, kind)
+  const look = await see(policy, new Set(open.map(alert => alert.dedupe_key)))
+  const calendar = {
+    now: iso(scene.now_ms),
+    day: (instant: string) => dayOf(Date.parse(instant), scene.time_zone),
+  }
+  for (const step of transitions(look, open, calendar)) await carryOut(scene, policy, step)
+}
+
+/** Each active project with its organization's policies. */
+async function scenes({ state, clock, settings }: Services): Promise<Scene[]> {
+  const now_ms = clock.now()
+  const projects: ProjectRow[] = await state.db
+    .selectFrom('project')
+    .selectAll()
+    .where('status', '=', 'active')
+    .limit(10_000)
+    .execute()
+  const organizations = await state.db.selectFrom('organization').selectAll().execute()
+  const found: Scene[] = []
+  for (const organization of organizations) {
+    let rows = await listAlertPolicies(state.db, organization.id)
+    if (rows.length === 0) {
+      await state.transaction(trx => ensureAlertPolicies(trx, organization, iso(now_ms)))
+      rows = await listAlertPolicies(state.db, organization.id)
+    }
+    const policies = new Map(rows.map(row => [row.kind, policyOfRow(row)]))
+    for (const project of projects.filter(project => project.organization_id === organization.id))
+      found.push({
+        state,
+        project,
+        policies,
+        time_zone: organization.time_zone,
+        now_ms,
+        base_url: settings.base_url,
+      })
+  }
+  return found
+}
