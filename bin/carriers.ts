@@ -1,8 +1,12 @@
 import { Command, InvalidArgumentError, Option } from 'commander'
 import { parseNetwork } from '../core/domain/identity/address.ts'
 import { iso } from '../core/runtime/clock.ts'
+import type { Config } from '../core/runtime/config.ts'
 import { StartRefused } from '../core/runtime/lifecycle.ts'
+import { seal } from '../core/runtime/secrets.ts'
+import { setCarrierRegistration } from '../core/state/carrier-registrations.ts'
 import { addCarrier, enableCarrier, listCarriers, removeCarrier } from '../core/state/carriers.ts'
+import type { State } from '../core/state/index.ts'
 import { ring, withState } from './state.ts'
 
 interface AddOptions {
@@ -11,6 +15,14 @@ interface AddOptions {
   readonly transport: 'udp' | 'tcp' | 'tls'
   readonly route: { prefix: string; priority: number; cost_minor: number }[]
   readonly codecs: string[]
+}
+
+interface RegisterOptions {
+  readonly registrar: string
+  readonly username: string
+  readonly contactUser?: string
+  readonly expires: number
+  readonly transport: 'udp' | 'tcp' | 'tls'
 }
 
 const CODECS = ['PCMU', 'PCMA', 'G722', 'G729', 'OPUS']
@@ -39,6 +51,29 @@ const route = (text: string) => {
     priority: Number(priority),
     cost_minor: Number(cost),
   }
+}
+
+const registrarUri = (text: string): string => {
+  if (!/^sip:[^@\s;?<>"]+$/i.test(text)) throw new InvalidArgumentError('expected sip:HOST[:PORT]')
+  return text
+}
+
+const username = (text: string): string => {
+  if (!/^[^\s@:;<>"]{1,120}$/.test(text)) throw new InvalidArgumentError('expected the user part of a SIP address')
+  return text
+}
+
+const lifetime = (text: string): number => {
+  const seconds = Number(text)
+  if (!/^\d{1,5}$/.test(text) || seconds < 60 || seconds > 86_400)
+    throw new InvalidArgumentError('expected seconds from 60 to 86400')
+  return seconds
+}
+
+async function standardInput(): Promise<string> {
+  const chunks: Buffer[] = []
+  for await (const chunk of process.stdin) chunks.push(chunk as Buffer)
+  return Buffer.concat(chunks).toString('utf8')
 }
 
 const codecList = (text: string): string[] => {
@@ -84,6 +119,36 @@ export function carriersCommand(): Command {
         process.stdout.write(`${id}\n`)
       }),
     )
+  command
+    .command('register')
+    .description('register with a carrier, and keep it up')
+    .argument('<id>')
+    .requiredOption('--registrar <uri>', 'sip:HOST[:PORT], also the domain of the address', registrarUri)
+    .requiredOption('--username <name>', 'user of the address and of the digest', username)
+    .option('--contact-user <name>', 'user part of our contact; default: the user name', username)
+    .option('--expires <seconds>', 'how long a registration is to last, 60 to 86400', lifetime, 3600)
+    .addOption(new Option('--transport <name>').choices(['udp', 'tcp', 'tls']).default('udp'))
+    .addHelpText('after', '\nThe password is read from standard input, so that it stands in no process list.')
+    .action(async (id: string, options: RegisterOptions) => {
+      const password = (await standardInput()).replace(/\r?\n$/, '')
+      if (password === '') throw new StartRefused('expected the password on standard input')
+      await change(id, (state, config) =>
+        setCarrierRegistration(state, id, {
+          registrar: options.registrar,
+          transport: options.transport,
+          username: options.username,
+          password_sealed: seal(config.master_key, password),
+          contact_user: options.contactUser ?? options.username,
+          expires_seconds: options.expires,
+          enabled: 1,
+        }),
+      )
+    })
+  command
+    .command('unregister')
+    .description('end the registration with a carrier')
+    .argument('<id>')
+    .action((id: string) => change(id, state => setCarrierRegistration(state, id, null)))
   for (const [name, enabled] of [
     ['enable', true],
     ['disable', false],
@@ -101,9 +166,11 @@ export function carriersCommand(): Command {
   return command
 }
 
-const change = (id: string, act: (state: Parameters<typeof removeCarrier>[0]) => Promise<boolean>): Promise<void> =>
+type Act = (state: State, config: Config) => Promise<boolean>
+
+const change = (id: string, act: Act): Promise<void> =>
   withState(async (state, config) => {
-    if (!(await act(state))) throw new StartRefused(`there is no carrier ${id}`)
+    if (!(await act(state, config))) throw new StartRefused(`there is no carrier ${id}`)
     await ring(config, 'configuration', id)
   })
 
@@ -113,4 +180,17 @@ const describe = (carrier: Awaited<ReturnType<typeof listCarriers>>[number]): st
     ...carrier.sources.map(cidr => `  from   ${cidr}`),
     ...carrier.targets.map(target => `  to     ${target.sip_uri} ${target.transport} priority ${target.priority}`),
     ...carrier.routes.map(row => `  route  ${row.prefix || 'any'} priority ${row.priority} cost ${row.cost_minor}`),
+    ...(carrier.registration ? [describeRegistration(carrier.registration)] : []),
   ].join('\n')
+
+function describeRegistration(
+  registration: NonNullable<Awaited<ReturnType<typeof listCarriers>>[number]['registration']>,
+): string {
+  const { registrar, username, state } = registration
+  const what = `  register ${username} at ${registrar}: `
+  if (!state) return `${what}not tried yet`
+  if (state.state === 'registered') return `${what}registered until ${state.expires_at}`
+  const why = state.detail === null ? '' : ` (${state.detail})`
+  const next = state.next_try_at === null ? '' : `, next try ${state.next_try_at}`
+  return `${what}${state.state}${why}${next}`
+}

@@ -29,6 +29,7 @@ import { finishLeftRecordings, prune } from './leftovers.ts'
 import { createNodeMetrics } from './metrics.ts'
 import { Queues } from './scripts/queues.ts'
 import { Rooms } from './scripts/rooms.ts'
+import { CarrierRegistrations } from './trunks/carrier-registrations.ts'
 import { Configuration } from './trunks/configuration.ts'
 import { DigestAuthenticator } from './trunks/digest.ts'
 import { TargetHealth } from './trunks/health.ts'
@@ -109,9 +110,15 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
     draining: () => draining,
     authToken,
   }
+  const registrations = new CarrierRegistrations({
+    ...{ sip, state, clock, log, node_id: id, random: Math.random },
+    ...{ host: config.host, sip_port: config.sip_port, sips_port: config.sips_port },
+    unseal: sealed => unseal(config.master_key, sealed),
+  })
   configuration.onChange(snapshot => {
     tokens.clear()
     health.apply(snapshot)
+    registrations.apply(snapshot)
   })
   await configuration.refresh()
 
@@ -162,6 +169,11 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
   )
   metrics.gauge('strowger_media_listeners', 'Legs and recordings that this node listens to', () => media.listening)
   metrics.gauge('strowger_registrations', 'Contacts registered by digest users', () => registrar.size)
+  metrics.gauge(
+    'strowger_carrier_registrations',
+    'Carriers that know us by registration',
+    () => registrations.registered,
+  )
   metrics.gauge('strowger_conferences', 'Conferences of this node', () => ctx.rooms.size)
   metrics.gauge('strowger_queued_callers', 'Callers that wait in queues of this node', () => ctx.queues.waiting)
   metrics.gauge('strowger_calls_waiting', 'API calls that wait for their turn', () => originator.waiting)
@@ -197,7 +209,7 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
       unlink()
       for (const off of relinked) off()
       await links.stop()
-      await health.stop()
+      await Promise.all([health.stop(), registrations.stop()])
       await configuration.stop()
       await state.transaction(trx => removeNode(trx, id))
       sip.close()

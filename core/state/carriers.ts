@@ -1,5 +1,6 @@
 import { newId } from '../runtime/ids.ts'
 import { bumpConfiguration } from './bootstrap.ts'
+import { listCarrierRegistrations } from './carrier-registrations.ts'
 import type { CarrierTargetTable, Db, State } from './index.ts'
 
 export interface NewCarrier {
@@ -51,11 +52,12 @@ export function addCarrier(state: State, carrier: NewCarrier, now: string): Prom
 
 /** Every carrier with its sources, targets and routes, by name. */
 export async function listCarriers(db: Db) {
-  const [carriers, sources, targets, routes] = await Promise.all([
+  const [carriers, sources, targets, routes, registrations] = await Promise.all([
     db.selectFrom('carrier').selectAll().orderBy('name').execute(),
     db.selectFrom('carrier_source').selectAll().orderBy('cidr').execute(),
     db.selectFrom('carrier_target').selectAll().orderBy('priority').execute(),
     db.selectFrom('carrier_route').selectAll().orderBy('prefix').execute(),
+    listCarrierRegistrations(db),
   ])
   return carriers.map(carrier => ({
     ...carrier,
@@ -63,6 +65,7 @@ export async function listCarriers(db: Db) {
     sources: sources.filter(row => row.carrier_id === carrier.id).map(row => row.cidr),
     targets: targets.filter(row => row.carrier_id === carrier.id),
     routes: routes.filter(row => row.carrier_id === carrier.id),
+    registration: registrations.find(row => row.carrier_id === carrier.id) ?? null,
   }))
 }
 
@@ -78,10 +81,12 @@ export const enableCarrier = (state: State, id: string, enabled: boolean): Promi
     return numUpdatedRows === 1n
   })
 
+const BELOW = ['carrier_source', 'carrier_target', 'carrier_route'] as const
+
 /** Removes a carrier; its calls go on. False when there is none of that id. */
 export const removeCarrier = (state: State, id: string): Promise<boolean> =>
   state.transaction(async trx => {
-    for (const table of ['carrier_source', 'carrier_target', 'carrier_route'] as const)
+    for (const table of [...BELOW, 'carrier_registration', 'carrier_registration_state'] as const)
       await trx.deleteFrom(table).where('carrier_id', '=', id).execute()
     const { numDeletedRows } = await trx.deleteFrom('carrier').where('id', '=', id).executeTakeFirst()
     await bumpConfiguration(trx)

@@ -2,6 +2,7 @@ import type { Selectable } from 'kysely'
 import { iso } from '../runtime/clock.ts'
 import type {
   ApplyReportTable,
+  CarrierRegistrationTable,
   CarrierRouteTable,
   CarrierSourceTable,
   CarrierTable,
@@ -32,6 +33,7 @@ export interface ConfigurationRows {
   readonly carrier_sources: readonly Selectable<CarrierSourceTable>[]
   readonly carrier_targets: readonly Selectable<CarrierTargetTable>[]
   readonly carrier_routes: readonly Selectable<CarrierRouteTable>[]
+  readonly carrier_registrations: readonly Selectable<CarrierRegistrationTable>[]
   readonly applications: readonly Selectable<VoiceApplicationTable>[]
   /** Those of a project, and those in quarantine. */
   readonly numbers: readonly Selectable<NumberTable>[]
@@ -56,6 +58,7 @@ export function readConfiguration(state: State): Promise<ConfigurationRows> {
     carrier_sources: await trx.selectFrom('carrier_source').selectAll().execute(),
     carrier_targets: await trx.selectFrom('carrier_target').selectAll().execute(),
     carrier_routes: await trx.selectFrom('carrier_route').selectAll().execute(),
+    carrier_registrations: await trx.selectFrom('carrier_registration').selectAll().execute(),
     applications: await trx.selectFrom('voice_application').selectAll().where('deleted_at', 'is', null).execute(),
     numbers: await trx
       .selectFrom('number')

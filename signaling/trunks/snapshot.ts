@@ -48,6 +48,16 @@ export interface TrunkConfig {
   readonly targets: readonly Target[]
 }
 
+/** How we register with a carrier. */
+export interface CarrierRegistration {
+  readonly registrar: string
+  readonly transport: 'udp' | 'tcp' | 'tls'
+  readonly username: string
+  readonly password_sealed: string
+  readonly contact_user: string
+  readonly expires_seconds: number
+}
+
 export interface CarrierConfig {
   readonly id: string
   readonly name: string
@@ -57,6 +67,8 @@ export interface CarrierConfig {
   readonly sources: readonly string[]
   readonly targets: readonly Target[]
   readonly routes: readonly { readonly prefix: string; readonly priority: number; readonly cost_minor: number }[]
+  /** Null: it knows us by our address. */
+  readonly registration: CarrierRegistration | null
 }
 
 export interface NumberConfig {
@@ -199,6 +211,8 @@ export function compileSnapshot(rows: ConfigurationRows, previous: Snapshot): Co
         priority,
         cost_minor,
       })),
+      registration:
+        rows.carrier_registrations.find(({ carrier_id, enabled }) => carrier_id === row.id && enabled === 1) ?? null,
     }))
     if (carrier) carriers.set(row.id, carrier)
   }

@@ -130,13 +130,15 @@ export function digestAnswer(facts: {
   nc: string
   uri: string
   method?: 'INVITE' | 'REGISTER'
+  cnonce?: string
 }): string {
+  const { cnonce = 'cnonce' } = facts
   const hash = (text: string): string =>
     createHash(facts.algorithm === 'MD5' ? 'md5' : 'sha256')
       .update(text)
       .digest('hex')
   const ha1 = hash(`${facts.username}:${facts.realm}:${facts.password}`)
   const ha2 = hash(`${facts.method ?? 'INVITE'}:${facts.uri}`)
-  const response = hash(`${ha1}:${facts.nonce}:${facts.nc}:cnonce:auth:${ha2}`)
-  return `Digest username="${facts.username}", realm="${facts.realm}", nonce="${facts.nonce}", uri="${facts.uri}", response="${response}", algorithm=${facts.algorithm}, qop=auth, nc=${facts.nc}, cnonce="cnonce"`
+  const response = hash(`${ha1}:${facts.nonce}:${facts.nc}:${cnonce}:auth:${ha2}`)
+  return `Digest username="${facts.username}", realm="${facts.realm}", nonce="${facts.nonce}", uri="${facts.uri}", response="${response}", algorithm=${facts.algorithm}, qop=auth, nc=${facts.nc}, cnonce="${cnonce}"`
 }

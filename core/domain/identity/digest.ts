@@ -94,7 +94,7 @@ export function parseAuthorization(header: string): Authorization | null {
   return { username, realm, nonce, uri, response: response.toLowerCase(), algorithm, cnonce, nc: nc.toLowerCase() }
 }
 
-function readParameters(text: string): Map<string, string> | null {
+export function readParameters(text: string): Map<string, string> | null {
   const parameters = new Map<string, string>()
   PARAMETER.lastIndex = 0
   while (PARAMETER.lastIndex < text.length) {

@@ -12,6 +12,7 @@ import * as registrations from './0011-registrations.ts'
 import * as billing from './0012-billing.ts'
 import * as alerts from './0015-alerts.ts'
 import * as trunkTests from './0016-trunk-tests.ts'
+import * as carrierRegistration from './0019-carrier-registration.ts'
 
 /** In order of name; a migration that has landed is never edited. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -28,4 +29,5 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0015-alerts': alerts,
   '0016-trunk-tests': trunkTests,
   '0012-billing': billing,
+  '0019-carrier-registration': carrierRegistration,
 }

@@ -82,6 +82,8 @@ export interface Schema {
   target_evidence: signaling.TargetEvidenceTable
   media_quality: signaling.MediaQualityTable
   registration: signaling.RegistrationTable
+  carrier_registration: signaling.CarrierRegistrationTable
+  carrier_registration_state: signaling.CarrierRegistrationStateTable
   simulated_call: voice.SimulatedCallTable
   billing_document: api.BillingDocumentTable
   number_order: api.NumberOrderTable

@@ -1,5 +1,5 @@
 import type { Generated } from 'kysely'
-import type { Instant, Json } from './configuration.ts'
+import type { Flag, Instant, Json } from './configuration.ts'
 
 /** What a node knows of a target by its keep-alives. */
 export interface TargetEvidenceTable {
@@ -24,10 +24,12 @@ export interface MediaQualityTable {
   stats: Json
 }
 
-/** A contact of a digest user, while it lasts. */
+/** A contact of a digest user or of a browser client, while it lasts. */
 export interface RegistrationTable {
+  /** Of a client: `client:<project id>:<name>`. */
   credential_id: string
   contact: string
+  /** Empty for a client. */
   trunk_id: string
   /** Where the REGISTER came from. */
   source_address: string
@@ -36,4 +38,34 @@ export interface RegistrationTable {
   user_agent: string | null
   registered_at: Instant
   expires_at: Instant
+}
+
+/** How we register with a carrier. */
+export interface CarrierRegistrationTable {
+  carrier_id: string
+  /** `sip:host[:port]`: where the REGISTER goes, and the domain of the address that is registered. */
+  registrar: string
+  transport: 'udp' | 'tcp' | 'tls'
+  username: string
+  password_sealed: string
+  /** User part of our contact: the carrier may call us by it. */
+  contact_user: string
+  expires_seconds: number
+  enabled: Flag
+}
+
+/** How the registration with a carrier stands; written by the node that keeps it. */
+export interface CarrierRegistrationStateTable {
+  carrier_id: string
+  node_id: string
+  state: 'registering' | 'registered' | 'failed' | 'unregistered'
+  /** Of the registrar's last answer; null when there was none. */
+  last_code: number | null
+  detail: string | null
+  registered_at: Instant | null
+  expires_at: Instant | null
+  next_try_at: Instant | null
+  /** In a row. */
+  failures: number
+  changed_at: Instant
 }

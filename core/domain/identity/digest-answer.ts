@@ -1,0 +1,62 @@
+import { type DigestAlgorithm, type DigestCrypto, ha1, readParameters } from './digest.ts'
+
+/** A challenge of somebody else, as far as it can be answered (RFC 7616 §3.3). */
+export interface Challenge {
+  readonly realm: string
+  readonly nonce: string
+  readonly algorithm: DigestAlgorithm
+  readonly qop: 'auth' | null
+  readonly opaque: string | null
+}
+
+/**
+ * The challenges in the values of WWW-Authenticate or Proxy-Authenticate that we can answer, the strongest first;
+ * several may stand in one value, joined by commas.
+ */
+export function readChallenges(header: string): Challenge[] {
+  const found: Challenge[] = []
+  for (const one of header.slice(0, 8192).split(/,\s*(?=Digest\s)/i)) {
+    const parameters = /^\s*Digest\s/i.test(one) ? readParameters(one.replace(/^\s*Digest\s+/i, '')) : null
+    const [realm, nonce] = [parameters?.get('realm'), parameters?.get('nonce')]
+    const given = (parameters?.get('algorithm') ?? 'MD5').toUpperCase()
+    if (!parameters || realm === undefined || !nonce || (given !== 'MD5' && given !== 'SHA-256')) continue
+    const qops = parameters
+      .get('qop')
+      ?.toLowerCase()
+      .split(/[\s,]+/)
+    // auth-int covers the body, which the SIP server may change on its way out.
+    if (qops && !qops.includes('auth')) continue
+    found.push({ realm, nonce, algorithm: given, qop: qops ? 'auth' : null, opaque: parameters.get('opaque') ?? null })
+  }
+  return found.sort((a, b) => Number(b.algorithm === 'SHA-256') - Number(a.algorithm === 'SHA-256'))
+}
+
+/** The value of Authorization (or Proxy-Authorization) that answers a challenge; its nonce is used once. */
+export function answerChallenge(
+  crypto: Pick<DigestCrypto, 'hash'>,
+  challenge: Challenge,
+  facts: {
+    readonly username: string
+    readonly password: string
+    readonly method: string
+    readonly uri: string
+    /** Hexadecimal. */
+    readonly cnonce: string
+  },
+): string {
+  const { realm, nonce, algorithm, qop, opaque } = challenge
+  const { username, password, method, uri, cnonce } = facts
+  const nc = '00000001'
+  const first = ha1(crypto as DigestCrypto, algorithm, username, realm, password)
+  const second = crypto.hash(algorithm, `${method}:${uri}`)
+  const between = qop ? `${nonce}:${nc}:${cnonce}:${qop}` : nonce
+  const response = crypto.hash(algorithm, `${first}:${between}:${second}`)
+  const quoted = { username, realm, nonce, uri, response, ...(opaque === null ? {} : { opaque }) }
+  return [
+    `Digest ${Object.entries(quoted)
+      .map(([name, value]) => `${name}="${value.replace(/[\\"]/g, '\\$&')}"`)
+      .join(', ')}`,
+    `algorithm=${algorithm}`,
+    ...(qop ? [`qop=${qop}`, `nc=${nc}`, `cnonce="${cnonce}"`] : []),
+  ].join(', ')
+}

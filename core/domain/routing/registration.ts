@@ -1,0 +1,58 @@
+/** When to register again with a carrier (RFC 3261 §10.2.4): pure, so that every case is a line of a table. */
+
+export interface RegistrationAnswer {
+  /** 0: there was none. */
+  readonly code: number
+  /** What the registrar granted for our contact; null when it does not say. */
+  readonly granted_seconds: number | null
+  /** Of a 423. */
+  readonly min_seconds: number | null
+  readonly retry_after_seconds: number | null
+}
+
+export type RegistrationStep =
+  | { readonly state: 'registered'; readonly expires_in_seconds: number; readonly again_in_seconds: number }
+  /** Once more at once, for longer. */
+  | { readonly state: 'registering'; readonly wanted_seconds: number }
+  | { readonly state: 'failed'; readonly again_in_seconds: number }
+
+const FIRST_PAUSE_SECONDS = 5
+const LONGEST_PAUSE_SECONDS = 300
+/** Who is told that the credentials are wrong is locked out by trying often. */
+const REFUSED_PAUSE_SECONDS = 60
+const LONGEST_LIFE_SECONDS = 86_400
+
+/**
+ * `failures` counts those in a row before this answer. `random` in [0, 1) spreads the pauses, so that many trunks of
+ * one carrier do not come back in the same second.
+ */
+export function nextRegistration(
+  answer: RegistrationAnswer,
+  facts: { readonly wanted_seconds: number; readonly failures: number; readonly random: number },
+): RegistrationStep {
+  const { code, granted_seconds, min_seconds, retry_after_seconds } = answer
+  const { wanted_seconds, failures, random } = facts
+  if (code >= 200 && code < 300) {
+    const expires_in_seconds = Math.max(1, Math.min(granted_seconds ?? wanted_seconds, LONGEST_LIFE_SECONDS))
+    // Early enough that two failed tries fit before the end, and never oftener than each second.
+    const again_in_seconds = Math.max(1, Math.floor(expires_in_seconds * (0.7 + 0.1 * random)))
+    return { state: 'registered', expires_in_seconds, again_in_seconds }
+  }
+  if (code === 423 && min_seconds !== null && min_seconds > wanted_seconds && min_seconds <= LONGEST_LIFE_SECONDS)
+    return { state: 'registering', wanted_seconds: min_seconds }
+  const refused = code === 401 || code === 403 || code === 404 || code === 407
+  const first = refused ? REFUSED_PAUSE_SECONDS : FIRST_PAUSE_SECONDS
+  const pause = Math.min(LONGEST_PAUSE_SECONDS, first * 2 ** Math.min(failures, 10))
+  const spread = pause * (0.75 + 0.5 * random)
+  return { state: 'failed', again_in_seconds: Math.max(retry_after_seconds ?? 0, spread) }
+}
+
+/** Seconds that the registrar grants the contact, from a 200's Contact and Expires; null when neither says. */
+export function grantedSeconds(contact: string | null, expires: string | null, own_user: string): number | null {
+  for (const value of (contact ?? '').split(/,(?=[^>]*(?:<|$))/)) {
+    if (!value.toLowerCase().includes(`sip:${own_user.toLowerCase()}@`)) continue
+    const own = /;\s*expires\s*=\s*"?(\d{1,9})/i.exec(value)?.[1]
+    if (own !== undefined) return Number(own)
+  }
+  return expires !== null && /^\s*\d{1,9}\s*$/.test(expires) ? Number(expires) : null
+}

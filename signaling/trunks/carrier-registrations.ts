@@ -1,0 +1,232 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { answerChallenge, readChallenges } from '../../core/domain/identity/index.ts'
+import { grantedSeconds, nextRegistration, type RegistrationAnswer } from '../../core/domain/routing/index.ts'
+import { type Clock, iso, type Timer } from '../../core/runtime/clock.ts'
+import type { Log } from '../../core/runtime/log.ts'
+import { type CarrierRegistrationState, saveRegistrationState } from '../../core/state/carrier-registrations.ts'
+import type { State } from '../../core/state/index.ts'
+import type { SipResponse, SipStack } from '../drachtio/types.ts'
+import type { CarrierRegistration, Snapshot } from './snapshot.ts'
+
+interface Options {
+  readonly sip: SipStack
+  readonly state: State
+  readonly clock: Clock
+  readonly log: Log
+  readonly node_id: string
+  readonly random: () => number
+  /** Our address as carriers see it. */
+  readonly host: string
+  readonly sip_port: number
+  readonly sips_port: number
+  readonly unseal: (sealed: string) => string
+}
+
+/** Settings by which two registrations are the same one. */
+const keyOf = (registration: CarrierRegistration): string => JSON.stringify(registration)
+
+const HASHES = { MD5: 'md5', 'SHA-256': 'sha256' } as const
+const CRYPTO = {
+  hash: (algorithm: keyof typeof HASHES, text: string) => createHash(HASHES[algorithm]).update(text).digest('hex'),
+}
+/** While the link to the SIP server is down nothing can be sent; it comes back within seconds. */
+const LINK_PAUSE_SECONDS = 1
+const STOP_LIMIT_MS = 1500
+
+/** Registers with the carriers that want it, again before each end, and takes the registrations back at the end. */
+export class CarrierRegistrations {
+  readonly #options: Options
+  readonly #kept = new Map<string, Kept>()
+
+  constructor(options: Options) {
+    this.#options = options
+  }
+
+  /** How many carriers know us now. */
+  get registered(): number {
+    return [...this.#kept.values()].filter(kept => kept.registered).length
+  }
+
+  apply(snapshot: Snapshot): void {
+    for (const [id, kept] of this.#kept) {
+      const wanted = snapshot.carriers.get(id)?.registration
+      if (wanted && keyOf(wanted) === kept.key) continue
+      this.#kept.delete(id)
+      void kept.end()
+    }
+    for (const { id, registration } of snapshot.carriers.values()) {
+      if (!registration || this.#kept.has(id)) continue
+      const kept = new Kept(id, registration, this.#options)
+      this.#kept.set(id, kept)
+      kept.begin()
+    }
+  }
+
+  /** Says goodbye to every registrar, but waits for none longer than a second and a half. */
+  async stop(): Promise<void> {
+    const ends = [...this.#kept.values()].map(kept => kept.end())
+    this.#kept.clear()
+    let limit: Timer | null = null
+    const over = new Promise<void>(resolve => {
+      limit = this.#options.clock.after(STOP_LIMIT_MS, resolve)
+    })
+    await Promise.race([Promise.all(ends), over])
+    ;(limit as Timer | null)?.cancel()
+  }
+}
+
+/** The registration with one carrier. */
+class Kept {
+  readonly key: string
+  readonly #id: string
+  readonly #registration: CarrierRegistration
+  readonly #options: Options
+  #timer: Timer | null = null
+  #ended = false
+  #failures = 0
+  #registered_at: string | null = null
+  #expires_ms: number | null = null
+  #asking: Promise<void> = Promise.resolve()
+
+  constructor(id: string, registration: CarrierRegistration, options: Options) {
+    this.key = keyOf(registration)
+    this.#id = id
+    this.#registration = registration
+    this.#options = options
+  }
+
+  get registered(): boolean {
+    return this.#expires_ms !== null && this.#expires_ms > this.#options.clock.now()
+  }
+
+  begin(): void {
+    this.#after(0)
+  }
+
+  async end(): Promise<void> {
+    this.#ended = true
+    this.#timer?.cancel()
+    await this.#asking
+    if (this.#expires_ms === null) return this.#save('unregistered', null, null, null)
+    const answer = await this.#send(0).catch(() => null)
+    this.#expires_ms = null
+    this.#registered_at = null
+    await this.#save('unregistered', answer?.status ?? null, null, null)
+  }
+
+  #after(seconds: number): void {
+    if (this.#ended) return
+    this.#timer = this.#options.clock.after(seconds * 1000, () => {
+      this.#asking = this.#ask(this.#registration.expires_seconds)
+    })
+  }
+
+  async #ask(wanted_seconds: number): Promise<void> {
+    const { sip, clock, random, log } = this.#options
+    if (!sip.connected) return this.#after(LINK_PAUSE_SECONDS)
+    if (this.#registered_at === null && this.#failures === 0) await this.#save('registering', null, null, null)
+    let response: SipResponse | null = null
+    let detail: string | null = null
+    try {
+      response = await this.#send(wanted_seconds)
+      detail = response.status < 300 ? null : `${response.status} ${response.reason}`
+    } catch (error) {
+      detail = error instanceof Error ? error.message : String(error)
+    }
+    const step = nextRegistration(answerOf(response, this.#registration.contact_user), {
+      wanted_seconds,
+      failures: this.#failures,
+      random: random(),
+    })
+    if (step.state === 'registering' && !this.#ended) return this.#ask(step.wanted_seconds)
+    const now_ms = clock.now()
+    const code = response?.status ?? null
+    if (step.state === 'registered') {
+      if (this.#failures > 0 || this.#registered_at === null) log.info({ carrier_id: this.#id }, 'carrier registered')
+      this.#failures = 0
+      this.#registered_at = iso(now_ms)
+      this.#expires_ms = now_ms + step.expires_in_seconds * 1000
+    } else {
+      this.#failures++
+      log.warn({ carrier_id: this.#id, code, detail, failures: this.#failures }, 'carrier registration failed')
+    }
+    const again_in_seconds = step.state === 'registering' ? LINK_PAUSE_SECONDS : step.again_in_seconds
+    await this.#save(step.state === 'registered' ? 'registered' : 'failed', code, detail, again_in_seconds)
+    this.#after(again_in_seconds)
+  }
+
+  /** One REGISTER, and once more with the answer to its challenge. @throws LinkLost, RequestFailed */
+  async #send(expires_seconds: number): Promise<SipResponse> {
+    const { sip, unseal } = this.#options
+    const { registrar, transport, username, password_sealed } = this.#registration
+    const uri = transport === 'udp' ? registrar : `${registrar};transport=${transport}`
+    const request = (more: Readonly<Record<string, string>>) =>
+      sip.request({ method: 'REGISTER', uri, headers: { ...this.#headers(expires_seconds), ...more } })
+    const first = await request({})
+    if (first.status !== 401 && first.status !== 407) return first
+    const proxy = first.status === 407
+    const [challenge] = readChallenges(first.header(proxy ? 'proxy-authenticate' : 'www-authenticate') ?? '')
+    if (!challenge) return first
+    const answer = answerChallenge(CRYPTO, challenge, {
+      username,
+      password: unseal(password_sealed),
+      method: 'REGISTER',
+      uri,
+      cnonce: randomBytes(8).toString('hex'),
+    })
+    return request({ [proxy ? 'Proxy-Authorization' : 'Authorization']: answer })
+  }
+
+  #headers(expires_seconds: number): Record<string, string> {
+    const { host, sip_port, sips_port } = this.#options
+    const { registrar, transport, username, contact_user } = this.#registration
+    const domain = registrar.replace(/^sips?:/i, '').replace(/:\d+$/, '')
+    const own = host.includes(':') ? `[${host}]` : host
+    const at = transport === 'tls' ? `${own}:${sips_port};transport=tls` : `${own}:${sip_port}`
+    return {
+      From: `<sip:${username}@${domain}>`,
+      To: `<sip:${username}@${domain}>`,
+      Contact: `<sip:${contact_user}@${at}${transport === 'tcp' ? ';transport=tcp' : ''}>`,
+      Expires: String(expires_seconds),
+    }
+  }
+
+  async #save(
+    state: CarrierRegistrationState['state'],
+    last_code: number | null,
+    detail: string | null,
+    again_in_seconds: number | null,
+  ): Promise<void> {
+    const { clock, log, node_id } = this.#options
+    const now_ms = clock.now()
+    await saveRegistrationState(this.#options.state.db, {
+      carrier_id: this.#id,
+      node_id,
+      state,
+      last_code,
+      detail: detail?.slice(0, 200) ?? null,
+      registered_at: this.#registered_at,
+      expires_at: this.#expires_ms === null ? null : iso(this.#expires_ms),
+      next_try_at: again_in_seconds === null ? null : iso(now_ms + again_in_seconds * 1000),
+      failures: this.#failures,
+      changed_at: iso(now_ms),
+    }).catch(err => log.warn({ err, carrier_id: this.#id }, 'the state of a registration was not saved'))
+  }
+}
+
+function answerOf(response: SipResponse | null, contact_user: string): RegistrationAnswer {
+  const seconds = (name: string): number | null => {
+    const text = /^\s*(\d{1,9})/.exec(response?.header(name) ?? '')?.[1]
+    return text === undefined ? null : Number(text)
+  }
+  return {
+    code: response?.status ?? 0,
+    granted_seconds: grantedSeconds(
+      response?.header('contact') ?? null,
+      response?.header('expires') ?? null,
+      contact_user,
+    ),
+    min_seconds: seconds('min-expires'),
+    retry_after_seconds: seconds('retry-after'),
+  }
+}

@@ -1,0 +1,139 @@
+import { execFile } from 'node:child_process'
+import t, { type Test } from 'tap'
+import type { IncomingRequest } from '../../signaling/edge/useragent/user-agent.ts'
+import { UserAgent } from '../../signaling/edge/useragent/user-agent.ts'
+import { sdpOf } from '../support/agents.ts'
+import { digestAnswer } from '../support/phone.ts'
+import { until } from '../support/wait.ts'
+import { webServer } from '../support/web.ts'
+import { type World, world } from '../support/world.ts'
+
+// A carrier that wants registration: a registrar of this test's own, on a real socket, with digest.
+
+const REALM = 'carrier.example'
+const PASSWORD = 'S3cret of the carrier'
+const REGISTRAR = '127.0.0.31'
+
+t.test('we register with a carrier, again before the end, and take it back at the end', async t => {
+  const w = await world(t)
+  const registrar = await openRegistrar(t)
+  const uri = `sip:${REGISTRAR}:${registrar.port}`
+  const id = (await strowger(w, ['carriers', 'add', 'Telco', '--source', `${REGISTRAR}/32`])).trim()
+  const setUp = ['carriers', 'register', id, '--registrar', uri, '--username', 'acme', '--expires', '60']
+  const refused = await strowger(w, [...setUp.slice(0, -1), '5'], 'x').catch(error => String(error))
+  t.match(refused, /seconds from 60 to 86400/)
+  registrar.grants(3)
+  await strowger(w, setUp, `${PASSWORD}\n`)
+
+  await until('we are registered', () => registrar.bound().size > 0)
+  const [contact] = registrar.bound()
+  t.equal(contact, `sip:acme@${w.sip.host}:${w.sip.port}`)
+  t.match(await strowger(w, ['carriers', 'list']), /register acme at sip:127\.0\.0\.31:\d+: registered until 2/)
+  const before = registrar.accepted()
+  await until('it is renewed before its end', () => registrar.accepted() > before + 1, 15_000)
+  t.notMatch(w.log(), PASSWORD)
+  t.notMatch(await strowger(w, ['carriers', 'list', '--json']), /password|S3cret/)
+
+  t.test('the carrier calls our contact: the number is in To', async t => {
+    const web = await webServer(t, { '/voice': '<Response><Reject/></Response>' })
+    const number = w.numbers[2] ?? ''
+    await w.routeToApplication(number, `${web.url}/voice`)
+    registrar.ua.call(contact ?? '', {
+      to: `<sip:${number}@${REALM}>`,
+      from: '<sip:+2348030001111@carrier.example>',
+      body: sdpOf(REGISTRAR),
+    })
+    t.equal((await web.seen('/voice')).fields.get('To'), number)
+  })
+
+  t.test('who refuses us is asked again later, and the command says why', async t => {
+    registrar.refuses(403)
+    const text = await until('the refusal is known', async () => {
+      const printed = await strowger(w, ['carriers', 'list'])
+      return /failed \(403 [^)]*\), next try/.test(printed) && printed
+    })
+    t.match(text, /failed \(403 Forbidden\)/)
+    registrar.refuses(null)
+    registrar.grants(60)
+    await strowger(w, [...setUp], PASSWORD)
+    t.pass('set again')
+    const renewed = registrar.accepted()
+    await strowger(w, ['carriers', 'disable', id])
+    await strowger(w, ['carriers', 'enable', id])
+    await until('it is registered again', () => registrar.accepted() > renewed)
+  })
+
+  t.test('the registration is taken back when it is ended', async t => {
+    await until('bound', () => registrar.bound().size === 1)
+    await strowger(w, ['carriers', 'unregister', id])
+    await until('it is taken back', () => registrar.bound().size === 0)
+    t.notMatch(await strowger(w, ['carriers', 'list']), /register acme/)
+    await strowger(w, setUp, PASSWORD)
+    await until('bound again', () => registrar.bound().size === 1)
+    process.kill(w.pid('signaling'), 'SIGTERM')
+    await until('a node that stops takes it back', () => registrar.taken_back() >= 2)
+    await until('its successor registers', () => registrar.bound().size === 1, 15_000)
+    t.pass('as before')
+  })
+})
+
+const strowger = (w: World, args: readonly string[], input = ''): Promise<string> =>
+  new Promise((resolve, reject) => {
+    const env = { PATH: process.env['PATH'] ?? '', STROWGER_DATA: w.data_dir }
+    const child = execFile('bin/strowger', args, { env, timeout: 40_000 }, (error, stdout, stderr) =>
+      error ? reject(new Error(stderr)) : resolve(stdout),
+    )
+    child.stdin?.end(input)
+  })
+
+async function openRegistrar(t: Test) {
+  const bindings = new Set<string>()
+  let granted = 60
+  let refusing: number | null = null
+  let [accepted, taken] = [0, 0]
+  const nonce = 'abcdef0123456789'
+  const answerTo = ({ message }: IncomingRequest): [number, Record<string, string>?] => {
+    if (message.method !== 'REGISTER') return [message.method === 'OPTIONS' ? 200 : 405]
+    const given = message.get('authorization')
+    if (given === undefined)
+      return [401, { 'WWW-Authenticate': `Digest realm="${REALM}", nonce="${nonce}", qop="auth"` }]
+    if (refusing !== null) return [refusing]
+    const { uri } = message
+    const cnonce = /cnonce="([^"]+)"/.exec(given)?.[1] ?? ''
+    const facts = { username: 'acme', password: PASSWORD, realm: REALM, nonce, nc: '00000001', uri, cnonce }
+    const expected = digestAnswer({ ...facts, algorithm: 'MD5', method: 'REGISTER' })
+    const response = (text: string) => /response="([0-9a-f]{32})"/.exec(text)?.[1]
+    if (response(given) !== response(expected)) return [403]
+    const contact = /<([^>]+)>/.exec(message.lines('contact')[0] ?? '')?.[1] ?? ''
+    if (message.get('expires') === '0') {
+      bindings.delete(contact)
+      taken++
+      return [200]
+    }
+    bindings.add(contact)
+    accepted++
+    return [200, { Contact: `<${contact}>;expires=${granted}` }]
+  }
+  const take = (request: IncomingRequest): void => {
+    const [status, headers = {}] = answerTo(request)
+    request.answer(status, { headers })
+  }
+  const ua = await UserAgent.open({
+    listeners: [{ protocol: 'udp', host: REGISTRAR, port: 0 }],
+    request: take,
+  })
+  t.teardown(() => ua.close())
+  return {
+    ua,
+    port: ua.port('udp'),
+    bound: (): ReadonlySet<string> => bindings,
+    accepted: () => accepted,
+    taken_back: () => taken,
+    grants: (seconds: number) => {
+      granted = seconds
+    },
+    refuses: (code: number | null) => {
+      refusing = code
+    },
+  }
+}

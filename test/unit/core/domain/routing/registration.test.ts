@@ -1,0 +1,62 @@
+import { createHash } from 'node:crypto'
+import t from 'tap'
+import { answerChallenge, readChallenges } from '../../../../../core/domain/identity/index.ts'
+import { grantedSeconds, nextRegistration } from '../../../../../core/domain/routing/index.ts'
+
+const answer = (code: number, more: object = {}) => ({
+  ...{ code, granted_seconds: null, min_seconds: null, retry_after_seconds: null },
+  ...more,
+})
+const facts = { wanted_seconds: 3600, failures: 0, random: 0.5 }
+
+t.test('a registration is renewed before its end, and a failure waits longer each time', async t => {
+  const table: [string, object, object, object][] = [
+    ['granted as wanted', answer(200), {}, { state: 'registered', expires_in_seconds: 3600, again_in_seconds: 2700 }],
+    ['granted for less', answer(200, { granted_seconds: 60 }), {}, { expires_in_seconds: 60, again_in_seconds: 45 }],
+    ['never oftener than each second', answer(200, { granted_seconds: 0 }), {}, { again_in_seconds: 1 }],
+    ['too brief', answer(423, { min_seconds: 7200 }), {}, { state: 'registering', wanted_seconds: 7200 }],
+    ['too brief, senseless', answer(423, { min_seconds: 60 }), {}, { state: 'failed', again_in_seconds: 5 }],
+    ['silence', answer(0), {}, { state: 'failed', again_in_seconds: 5 }],
+    ['silence again', answer(0), { failures: 3 }, { state: 'failed', again_in_seconds: 40 }],
+    ['silence for ever', answer(408), { failures: 40 }, { state: 'failed', again_in_seconds: 300 }],
+    ['wrong password', answer(403), {}, { state: 'failed', again_in_seconds: 60 }],
+    ['told when', answer(503, { retry_after_seconds: 600 }), {}, { state: 'failed', again_in_seconds: 600 }],
+  ]
+  for (const [name, given, over, expected] of table)
+    t.match(nextRegistration(given as ReturnType<typeof answer>, { ...facts, ...over }), expected, name)
+})
+
+t.test('the seconds granted are those of our own contact', async t => {
+  t.equal(grantedSeconds('<sip:other@192.0.2.1>;expires=9, <sip:us@192.0.2.2:5060>;expires=120', '60', 'us'), 120)
+  t.equal(grantedSeconds('<sip:us@192.0.2.2>', '60', 'us'), 60)
+  t.equal(grantedSeconds(null, null, 'us'), null)
+})
+
+t.test('challenges are answered as RFC 7616 §3.9.1 does it, SHA-256 before MD5', async t => {
+  const header =
+    'Digest realm="http-auth@example.org", qop="auth, auth-int", algorithm=MD5, nonce="7ypf/xlj9XXwfDPEoM4URrv/xwf94BcCAzFZH4GiTo0v", opaque="FQhe/qaU925kfnzjCev0ciny7QMkPqMAFRtzCUYo5tdS", ' +
+    'Digest realm="http-auth@example.org", qop="auth, auth-int", algorithm=SHA-256, nonce="7ypf/xlj9XXwfDPEoM4URrv/xwf94BcCAzFZH4GiTo0v", opaque="FQhe/qaU925kfnzjCev0ciny7QMkPqMAFRtzCUYo5tdS"'
+  const challenges = readChallenges(header)
+  t.same(
+    challenges.map(({ algorithm }) => algorithm),
+    ['SHA-256', 'MD5'],
+  )
+  const crypto = {
+    hash: (algorithm: 'MD5' | 'SHA-256', text: string) =>
+      createHash(algorithm === 'MD5' ? 'md5' : 'sha256')
+        .update(text)
+        .digest('hex'),
+  }
+  const given = {
+    username: 'Mufasa',
+    password: 'Circle of Life',
+    method: 'GET',
+    uri: '/dir/index.html',
+    cnonce: 'f2/wE4q74E6zIJEtWaHKaf5wv/H5QzzpXusqGemxURZJ',
+  }
+  const answers = challenges.map(challenge => answerChallenge(crypto, challenge, given))
+  t.match(answers[0], 'response="753927fa0e85d155564e2e272a28d1802ca10daf4496794697cf8db5856cb6c1"')
+  t.match(answers[1], 'response="8ca523f5e9506fed4657c9700eebdbec"')
+  t.same(readChallenges('Basic realm="x"'), [])
+  t.same(readChallenges('Digest realm="x", nonce="y", qop="auth-int"'), [], 'a body that is hashed, too')
+})
