@@ -164,7 +164,7 @@ function firstNumber(ctx: Context, project_id: string): string | null {
 }
 
 function read(peer: Peer, invite: InboundInvite): Asked {
-  const called = userOf(invite.uri)
+  const called = calledOf(peer, invite)
   const from = invite.header('from') ?? ''
   const asserted = invite.header('p-asserted-identity') ?? invite.header('remote-party-id')
   const client = peer.kind === 'client' ? peer : null
@@ -188,6 +188,16 @@ function read(peer: Peer, invite: InboundInvite): Asked {
     max_forwards: hops !== null && /^\s*\d{1,3}\s*$/.test(hops) ? Number(hops) : DEFAULT_MAX_FORWARDS,
     diversion: diverted(invite),
   }
+}
+
+/**
+ * The user part of the request-URI; but a carrier that we register with may call our contact, and then the number is in
+ * P-Called-Party-ID (RFC 7315 §4.2) or else in To.
+ */
+function calledOf(peer: Peer, invite: InboundInvite): string {
+  const user = userOf(invite.uri)
+  if (peer.kind !== 'carrier' || peer.carrier.registration?.contact_user !== user) return user
+  return userOf(addressOf(invite.header('p-called-party-id') ?? invite.header('to') ?? '')) || user
 }
 
 /** A call of ours that its target sent straight back: the same number, while the first still runs. */
@@ -274,7 +284,13 @@ async function admitAndBegin(
     await endUnplaced(ctx, inserted, { cause: 'media_unavailable' })
     return refuse(ctx, invite, 'media_unavailable')
   }
-  const call = new InboundCall(ctx, { row: inserted, session, invite, limits: limitsOf(outcome, own_limit || null) })
+  const call = new InboundCall(ctx, {
+    row: inserted,
+    session,
+    invite,
+    limits: limitsOf(outcome, own_limit || null),
+    peer_trunk_id: asked.peer.kind === 'trunk' ? asked.peer.trunk.id : null,
+  })
   ctx.log.info(
     { call_id: sid, trunk_id: row.trunk_id, origin: row.origin, destination: destination.kind },
     'call admitted',
