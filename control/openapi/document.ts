@@ -1,6 +1,7 @@
 import { REASONS, type Reason } from '../../core/domain/reasons/index.ts'
 import type { Route } from '../http/route.ts'
 import type { TSchema } from '../http/schema.ts'
+import { API_EXAMPLES } from './examples.ts'
 
 type Json = Record<string, unknown>
 
@@ -54,7 +55,7 @@ function operation(route: Route, schemas: Json): Json {
             content: {
               'application/json': {
                 schema: named(route.body, schemas),
-                ...(route.example === undefined ? {} : { example: route.example }),
+                ...exampleOf(exampleFor(route)?.body),
               },
             },
           },
@@ -79,20 +80,29 @@ function operationId(route: Route): string {
 const tagOf = (route: Route): string => route.path.split('/')[1] ?? ''
 
 function parametersOf(route: Route): Json[] {
+  const example = exampleFor(route)
   const path = [...route.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
     name,
     in: 'path',
     required: true,
     schema: { type: 'string' },
+    ...exampleOf(example?.params?.[name ?? '']),
   }))
+  const asked = new URLSearchParams(example?.query)
   const required = new Set(route.query?.required ?? [])
   const query = Object.entries(route.query?.properties ?? {}).map(([name, schema]) => ({
     name,
     in: 'query',
     required: required.has(name),
     schema: plain(schema as TSchema),
+    ...exampleOf(queryExample(asked.get(name), schema as TSchema)),
   }))
   return [...path, ...query, ...headersOf(route)]
+}
+
+function queryExample(text: string | null, schema: TSchema): unknown {
+  if (text === null) return undefined
+  return (schema as { type?: string }).type === 'integer' ? Number(text) : text
 }
 
 function headersOf(route: Route): Json[] {
@@ -131,7 +141,7 @@ function responsesOf(route: Route, schemas: Json): Json {
     responses[status] = {
       description: route.summary,
       headers: { 'X-Request-ID': { schema: { type: 'string' } } },
-      ...(schema ? { content: { 'application/json': { schema: named(schema, schemas) } } } : {}),
+      ...contentOf(route, Number(status), schema, schemas),
     }
   for (const [status, reasons] of problemsOf(route))
     responses[status] = {
@@ -140,6 +150,21 @@ function responsesOf(route: Route, schemas: Json): Json {
     }
   return responses
 }
+
+function contentOf(route: Route, status: number, schema: TSchema | null, schemas: Json): Json {
+  if (schema) {
+    const example = exampleFor(route)
+    const shown = example?.status === status ? exampleOf(example.response) : {}
+    return { content: { 'application/json': { schema: named(schema, schemas), ...shown } } }
+  }
+  if (route.produces === undefined || status >= 300) return {}
+  return { content: { [route.produces]: { schema: { type: 'string', format: 'binary' } } } }
+}
+
+const exampleOf = (example: unknown): Json => (example === undefined ? {} : { example })
+
+/** What was asked and answered once, as a test records and repeats it. */
+const exampleFor = (route: Route) => API_EXAMPLES[`${route.method} ${route.path}`]
 
 /** The reasons that a route may answer with, by status. */
 export function problemsOf(route: Route): Map<string, Set<Reason>> {

@@ -4,6 +4,7 @@ import type { Route } from '../http/route.ts'
 import type { Services } from '../http/services.ts'
 import { NUMBERS } from '../voice/errors.ts'
 import { openApiDocument } from './document.ts'
+import { viewerPages } from './viewer.ts'
 
 export const API_VERSION = '1.0.0'
 
@@ -13,13 +14,14 @@ type Page = (ctx: Context) => void
 export function referencePages(routes: readonly Route[], services: Services): Readonly<Record<string, Page>> {
   const { base_url } = services.settings
   const document = JSON.stringify(openApiDocument(routes, { base_url, version: API_VERSION }), null, 1)
-  const contents = page('Strowger reference', contentsOf(routes))
+  const contents = page('Endpoints', contentsOf(routes))
   return {
     '/v1/openapi.json': ctx => {
       ctx.type = 'application/json; charset=utf-8'
       ctx.body = document
     },
-    '/docs': ctx => html(ctx, contents),
+    ...viewerPages(),
+    '/docs/endpoints': ctx => html(ctx, contents),
     '/docs/errors': ctx => html(ctx, page('Errors', errorList())),
     '/docs/errors/:code': ctx => {
       const code = (ctx as unknown as { params: { code: string } }).params.code

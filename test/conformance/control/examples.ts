@@ -1,0 +1,123 @@
+import type { Route } from '../../../control/http/route.ts'
+import type { ApiExample } from '../../../control/openapi/examples.ts'
+import { type Answer, type ControlPlane, freshKey } from '../../support/control-plane.ts'
+import { type Made, RECIPES } from './recipes.ts'
+
+/** Examples of the OpenAPI document: how they are recorded, and how one is asked again. */
+
+export const nameOf = (route: Pick<Route, 'method' | 'path'>): string => `${route.method} ${route.path}`
+
+/** Values that stand for something of the running world: ids, numbers, ranges, times. */
+const LIVING =
+  /^(?:[a-z]{3}_[0-9a-f]{8}-.*|[A-Z]{2}[0-9a-f]{32}|\+?\d{7,15}|[\d.]+\/\d+|(?:Trunk|Policy|App|Branch) \d+|Head office|Branch Kano|https:\/\/app\.example\.com\/hook\/\d+)$/
+
+/** `wanted` with what is living in it taken from the same place of `real`. */
+function revived(wanted: unknown, real: unknown): unknown {
+  if (typeof wanted === 'string') return LIVING.test(wanted) && typeof real === 'string' ? real : wanted
+  if (Array.isArray(wanted)) return wanted.map((item, at) => revived(item, Array.isArray(real) ? real[at] : undefined))
+  if (typeof wanted !== 'object' || wanted === null) return wanted
+  const from = (real ?? {}) as Record<string, unknown>
+  return Object.fromEntries(Object.entries(wanted).map(([name, item]) => [name, revived(item, from[name])]))
+}
+
+/** Asks a route once: what `example` asks for, or without one what the route shows or its recipe makes. */
+export async function askOnce(
+  w: ControlPlane,
+  route: Route,
+  example?: ApiExample,
+): Promise<{ readonly made: Made; readonly answer: Answer }> {
+  const recipe = RECIPES[nameOf(route)]
+  if (!recipe) throw new Error(`${nameOf(route)} has no recipe`)
+  const real = await recipe(w)
+  const wanted = example ? example.body : (route.example ?? real.body)
+  const body = wanted === undefined ? undefined : (revived(wanted, real.body) as Record<string, unknown>)
+  const query = example ? example.query : real.query
+  const made: Made = { ...real, ...(body ? { body } : {}), ...(query === undefined ? {} : { query }) }
+  const path = route.path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(made.params?.[name] ?? name))
+  const answer = await w.ask(route.method.toUpperCase(), `/v1${path}${query ? `?${query}` : ''}`, {
+    ...(body === undefined ? {} : { body }),
+    headers: {
+      ...(route.if_match !== undefined && made.etag !== undefined ? { 'If-Match': made.etag } : {}),
+      ...(route.method === 'get' ? {} : { 'Idempotency-Key': freshKey() }),
+    },
+  })
+  return { made, answer }
+}
+
+/** Records an example: ids, times and secrets become ones that are the same at every recording. */
+export async function record(w: ControlPlane, route: Route): Promise<ApiExample> {
+  const { made, answer } = await askOnce(w, route)
+  if (answer.status >= 300) throw new Error(`${nameOf(route)}: ${answer.status} ${answer.text}`)
+  const tidy = tidier()
+  return {
+    ...(made.params ? { params: tidy(made.params) as Record<string, string> } : {}),
+    ...(made.query === undefined ? {} : { query: made.query }),
+    ...(made.body === undefined ? {} : { body: tidy(made.body) }),
+    status: answer.status,
+    ...(answer.body === undefined ? {} : { response: tidy(shortened(answer.body)) }),
+  }
+}
+
+const MAX_ITEMS = 2
+
+/** A list shows what its items look like, not all of them. */
+function shortened(value: unknown): unknown {
+  if (Array.isArray(value)) return value.slice(0, MAX_ITEMS).map(shortened)
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, shortened(item)]))
+}
+
+const NAMES: Readonly<Record<string, string>> = {
+  Trunk: 'Head office',
+  Policy: 'Local calls',
+  App: 'Reception',
+  Branch: 'Branch Kano',
+}
+const ONE_TIME = /^(digest_password|password|signing_secret)$/
+const FIXED: readonly [RegExp, string][] = [
+  [/\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z\b/g, '2026-11-02T09:30:00.000Z'],
+  [/^\d{4}-\d\d-\d\d$/, '2026-11-02'],
+  [/^\d{4}-\d\d$/, '2026-11'],
+  [/\b10\.\d+\.\d+\.0\/24\b/g, '203.0.113.0/24'],
+  [/\bt[0-9a-f]{15}\b/g, 't0123456789abcde'],
+  [/\b[0-9a-f]{64}\b/g, 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'],
+  [/https:\/\/app\.example\.com\/hook\/\d+/g, 'https://app.example.com/hook'],
+  [/\+?23470\d{8}\b/g, '+2347000000001'],
+  [/sk_live_[A-Z2-7]{12}/g, 'sk_live_ABCDEFGHIJKL'],
+  [/stm_\d{4}-\d\d/g, 'stm_2026-11'],
+]
+
+function tidier(): (value: unknown, name?: string) => unknown {
+  const known = new Map<string, string>()
+  const hex = (found: string): string => {
+    const given = known.get(found) ?? (known.size + 1).toString(16).padStart(12, '0')
+    known.set(found, given)
+    return given
+  }
+  const text = (value: string): string => {
+    let tidy = value
+      .replace(
+        /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g,
+        id => `00000000-0000-4000-8000-${hex(id)}`,
+      )
+      .replace(/(?<=\b(?:[A-Z]{2}|req_))[0-9a-f]{32}\b/g, id => hex(id).padStart(32, '0'))
+      .replace(/\b(Trunk|Policy|App|Branch) \d+\b/g, (_, word: string) => NAMES[word] ?? word)
+    for (const [pattern, fixed] of FIXED) tidy = tidy.replace(pattern, fixed)
+    return tidy
+  }
+  const tidy = (value: unknown, name = ''): unknown => {
+    if (typeof value === 'string') {
+      if (ONE_TIME.test(name)) return 'shown-once-and-never-again'
+      if (/_cursor$/.test(name)) return 'WyJuZXh0Il0'
+      return text(value)
+    }
+    if (Array.isArray(value)) return value.map(item => tidy(item))
+    if (typeof value !== 'object' || value === null) return value
+    return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, tidy(item, key)]))
+  }
+  return tidy
+}
+
+/** Names of the fields of an answer, so that two can be compared that are of different worlds. */
+export const fieldsOf = (value: unknown): string[] =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) ? Object.keys(value).sort() : []
