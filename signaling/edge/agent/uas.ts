@@ -7,7 +7,7 @@ import { Draft, draftResponse, type SipMessage, withTopVia } from '../sip/messag
 import { parseDigits, parseUri, tagOf } from '../sip/uri.ts'
 import type { WheelTimer } from '../timers.ts'
 import type { ServerTransaction } from '../transaction/server.ts'
-import { isReliable, type Received } from '../transport/types.ts'
+import type { Received } from '../transport/types.ts'
 import { addBody, addContacts, addOwnHeaders } from './compose.ts'
 import type { AgentCore } from './core.ts'
 import type { AnsweredRequest } from './guard.ts'
@@ -198,8 +198,9 @@ export class ServerSide {
     }
     const leg = this.#legForAnswer(pending, status)
     const success = status >= 200 && status < 300
+    // RFC 3261 §12.1.1: whatever makes a dialog says where its requests go, an early one too.
     const own_contact =
-      (success && invites) || reliable || (success && request.method === 'UPDATE' && pending.leg)
+      (success && invites) || (leg && status < 200) || (success && request.method === 'UPDATE' && pending.leg)
         ? listenerAddress(received.listener)
         : undefined
     addOwnHeaders(draft, command, 'response', received.listener)
@@ -345,17 +346,15 @@ export class ServerSide {
       }),
     }
     leg.answer = answer
-    // RFC 3261 §13.3.1.4, over UDP alone: a connection does not lose it.
-    if (!isReliable(transaction.received.protocol)) {
-      const again = (delay_ms: number, due_ms: number): void => {
-        answer.resend = wheel.at(due_ms, () => {
-          transaction.repeat(text)
-          const next = Math.min(delay_ms * 2, scale.t2)
-          again(next, due_ms + next)
-        })
-      }
-      again(scale.t1, this.#core.clock.monotonic_ms() + scale.t1)
+    // RFC 3261 §13.3.1.4: over connections too, for a proxy behind them may have lost it.
+    const again = (delay_ms: number, due_ms: number): void => {
+      answer.resend = wheel.at(due_ms, () => {
+        transaction.repeat(text)
+        const next = Math.min(delay_ms * 2, scale.t2)
+        again(next, due_ms + next)
+      })
     }
+    again(scale.t1, this.#core.clock.monotonic_ms() + scale.t1)
   }
 
   // A call that rings may ring for long, but not for ever.
@@ -511,7 +510,9 @@ export class ServerSide {
       this.refuse(transaction, 481)
       return
     }
-    this.offer(transaction, this.#core.apps.pick(method.toLowerCase()))
+    const app = this.#core.apps.pick(method.toLowerCase())
+    if (app) this.offer(transaction, app)
+    else this.refuse(transaction, 481)
   }
 
   // -- Requests outside dialogs

@@ -27,9 +27,9 @@ export class StreamFramer {
     this.#max_bytes = max_bytes
   }
 
-  /** Bytes of an incomplete message. */
+  /** Bytes of an incomplete message; a line break between messages begins none (RFC 3261 §7.5). */
   get pending(): number {
-    return this.#buffer.length
+    return /^[\r\n]{0,3}$/.test(this.#buffer) ? 0 : this.#buffer.length
   }
 
   push(chunk: string): StreamItem[] {

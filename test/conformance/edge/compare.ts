@@ -182,8 +182,8 @@ function textDifference(trial: Trial, recorded: string, actual: string, whole: b
   return r_body === a_body ? undefined : `body "${a_body.slice(0, 60)}" instead of "${r_body.slice(0, 60)}"`
 }
 
-// The reference leaves Contact out of UPDATE and its 2xx (RFC 3311 §5.1 wants it there), and puts one into failures of
-// a re-INVITE, where it means nothing.
+// The reference leaves Contact out of UPDATE and its 2xx (RFC 3311 §5.1 wants it there) and out of 18x (RFC 3261 §12.1.1:
+// they make a dialog), and puts one into failures of a re-INVITE, where it means nothing.
 // Its proxy writes no Max-Forwards into the ACK of a failure (RFC 3261 §8.1.1 wants it in every request).
 function withoutExtras(r: string[], a: string[]): { r: string[]; a: string[] } {
   if (a[0]?.startsWith('ACK ') && !r.some(line => line.startsWith('Max-Forwards: '))) {
@@ -195,8 +195,8 @@ function withoutExtras(r: string[], a: string[]): { r: string[]; a: string[] } {
     return { r: r.map(line => (line === 'Max-Forwards: 70' ? 'Max-Forwards: 69' : line)), a }
   }
   const cseq = r.find(line => line.startsWith('CSeq: ')) ?? ''
-  const failure = /^SIP\/2\.0 [4-6]/.test(r[0] ?? '')
-  if (!cseq.endsWith(' UPDATE') && !(failure && cseq.endsWith(' INVITE'))) return { r, a }
+  const other = /^SIP\/2\.0 (1[89]|[4-6])/.test(r[0] ?? '')
+  if (!cseq.endsWith(' UPDATE') && !(other && cseq.endsWith(' INVITE'))) return { r, a }
   const contact = (line: string): boolean => line.startsWith('Contact: ')
   if (r.some(contact) === a.some(contact)) return { r, a }
   return { r: r.filter(line => !contact(line)), a: a.filter(line => !contact(line)) }

@@ -31,6 +31,7 @@ const NOTIFY = 'a terminating NOTIFY is answered by the application, and ends th
 const LARGE = 'commands of any size up to 4 MiB are carried out (decision 0100)'
 const ORPHAN = 'calls of a lost application are ended after 5 s (decision 0105)'
 const REFUSED = 'unknown and misplaced methods get 405, 501 or 481 instead of silence (decision 0106)'
+const NO_DIALOG = 'a request of an unknown dialog that no application takes gets 481 (decision 0106)'
 
 export const FLOWS: Readonly<Record<string, ReplayOptions>> = {
   '05-no-app-503.txt': {
@@ -51,6 +52,10 @@ export const FLOWS: Readonly<Record<string, ReplayOptions>> = {
     ],
   },
   '10b-uas-duplicate-ack.txt': { omitted: [['CSeq: 1 ACK', DUPLICATE_ACK, 2]] },
+  '20-uas-indialog-requests.txt': {
+    omitted: [['SIP/2.0 503 Service Unavailable', NO_DIALOG]],
+    added: [['SIP/2.0 481 Call', NO_DIALOG]],
+  },
   '21-uas-reinvite-from-network.txt': {
     omitted: [
       ['ACK sip:127.0.0.1:26144 SIP/2.0\r\nVia: SIP/2.0/UDP 127.0.0.1:26147;branch=z9hG4bK-qp5ov8u0iw', DUPLICATE_ACK],

@@ -1,0 +1,245 @@
+import { spawn } from 'node:child_process'
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { createEdge, type Edge, type TracedMessage } from '../../../signaling/edge/index.ts'
+import { freePort } from '../../support/ports.ts'
+import { until } from '../../support/wait.ts'
+import { fastClock } from './fast-clock.ts'
+import { type ScenarioApp, startApp } from './scenario-app.ts'
+import { answerTls, callOver, readScenario } from './scenario-peer.ts'
+import { testTls } from './test-tls.ts'
+
+// Every scenario of fixtures/sipp/edge against the edge with a drachtio-srf application behind it: SIPp plays them over
+// UDP and TCP, our own player over TLS and WebSocket (Debian's SIPp has neither).
+
+type Transport = 'udp' | 'tcp' | 'tls' | 'ws'
+
+interface Scenario {
+  readonly name: string
+  /** What the peer is; the caller by default. */
+  readonly peer?: 'callee'
+  readonly over: readonly Transport[]
+  /** On an edge whose clock runs ten times as fast. */
+  readonly fast?: true
+  /** Every repetition is a step of the scenario: SIPp must not absorb any, nor make its own. */
+  readonly each?: true
+  /** Requests that the application sees of a run; default 1. */
+  readonly seen?: number
+  /** The steps are repeated for each of these. */
+  readonly codes?: readonly string[]
+}
+
+const ALL: readonly Transport[] = ['udp', 'tcp', 'tls', 'ws']
+// RFC 7118 §5: a WebSocket server never connects, so nobody is called there who has not come by himself.
+const CALLEE: readonly Transport[] = ['udp', 'tcp', 'tls']
+
+const FINAL_CODES = (
+  '300 301 302 305 380 400 401 402 403 404 405 406 407 408 410 412 413 414 415 416 417 420 421 422 423 424 428 429 ' +
+  '430 433 436 437 438 439 440 469 470 480 481 482 483 484 485 486 487 488 489 491 493 494 500 501 502 503 504 505 ' +
+  '513 555 580 600 603 604 606 607 608'
+).split(' ')
+
+const SCENARIOS: readonly Scenario[] = [
+  { name: 'invite-repeated', over: ALL, each: true },
+  { name: 'options-repeated', over: ['udp'], each: true },
+  { name: 'cancel', over: ALL },
+  { name: 'bye-before-answer', over: ALL },
+  { name: 'merged-request', over: ALL },
+  { name: 'refusals', over: ALL, seen: 0 },
+  { name: 'outside-dialogs', over: ALL, seen: 0 },
+  { name: 'lost-ack', over: ALL, fast: true, each: true },
+  { name: 'final-unacknowledged', over: ['udp'], fast: true, each: true },
+  { name: 'final-on-a-connection', over: ['tcp', 'tls', 'ws'] },
+  { name: 'route-set', over: CALLEE },
+  { name: 'target-refresh', over: ALL },
+  { name: 'cseq', over: ALL },
+  { name: 'glare', over: ALL },
+  { name: 'reliable-provisional', over: ALL },
+  { name: 'lost-prack', over: ALL, fast: true, each: true },
+  { name: 'update', over: ALL },
+  { name: 'session-refreshed-by-us', over: ALL, fast: true },
+  { name: 'session-refreshed-by-peer', over: ALL, fast: true },
+  { name: 'session-too-small', over: ['udp', 'tcp'] },
+  { name: 'refer-to-us', over: ALL },
+  { name: 'replaces', over: ['udp', 'tcp'] },
+  { name: 'requests-of-the-peer', over: ALL, seen: 3 },
+  { name: 'requests-of-ours', over: ALL },
+  { name: 'session-id', over: ['udp', 'tcp'] },
+  { name: 'final-codes', peer: 'callee', over: CALLEE, codes: FINAL_CODES },
+  { name: 'final-repeated', peer: 'callee', over: ['udp'], each: true },
+  { name: 'answer-repeated', peer: 'callee', over: CALLEE, each: true },
+  { name: 'loose-routes', peer: 'callee', over: CALLEE },
+  { name: 'strict-route', peer: 'callee', over: CALLEE },
+  { name: 'forks', peer: 'callee', over: CALLEE },
+  { name: 'reliable-from-peer', peer: 'callee', over: CALLEE, each: true },
+  { name: 'cancelled-by-us', peer: 'callee', over: CALLEE },
+  { name: 'cancel-crosses-answer', peer: 'callee', over: CALLEE },
+  { name: 'update-by-us', peer: 'callee', over: CALLEE },
+  { name: 'session-refreshed-by-caller', peer: 'callee', over: CALLEE, fast: true },
+  { name: 'session-refreshed-by-callee', peer: 'callee', over: CALLEE, fast: true },
+  { name: 'refer-by-us', peer: 'callee', over: CALLEE },
+  { name: 'options-by-us', peer: 'callee', over: CALLEE },
+  { name: 'message-by-us', peer: 'callee', over: CALLEE },
+  { name: 'glare-with-callee', peer: 'callee', over: CALLEE },
+]
+
+interface Ground {
+  readonly edge: Edge
+  readonly app: ScenarioApp
+  readonly traced: TracedMessage[]
+  readonly port: (protocol: string) => number
+}
+
+const tls = await testTls()
+const passed = new Map<string, Set<Transport>>()
+
+async function ground(t: Test, fast: boolean): Promise<Ground> {
+  const traced: TracedMessage[] = []
+  const host = '127.0.0.1'
+  const edge = await createEdge({
+    listeners: [
+      { protocol: 'udp', host, port: 0 },
+      { protocol: 'tcp', host, port: 0, same_port: true },
+      { protocol: 'tls', host, port: 0 },
+      { protocol: 'ws', host, port: 0 },
+    ],
+    tls,
+    control: { host, port: 0, secret: 'cymru' },
+    isConfiguredSource: () => true,
+    onMessage: message => void traced.push(message),
+    ...(fast ? { clock: fastClock(10) } : {}),
+  })
+  const app = await startApp(edge.control.port)
+  t.teardown(() => {
+    app.close()
+    edge.close()
+  })
+  const port = (protocol: string): number => edge.listeners.find(l => l.protocol === protocol)?.port ?? 0
+  return { edge, app, traced, port }
+}
+
+for (const fast of [false, true]) {
+  const title = fast ? 'scenarios that need the timers, ten times as fast' : 'scenarios of transactions and dialogs'
+  t.test(title, { jobs: fast ? 16 : 4, timeout: 120_000 }, async t => {
+    const world = await ground(t, fast)
+    const scenarios = SCENARIOS.filter(s => (s.fast ?? false) === fast)
+    const runs = scenarios.flatMap(scenario => scenario.over.map(transport => ({ scenario, transport })))
+    await Promise.all(
+      runs.map(({ scenario, transport }) =>
+        t.test(`${scenario.name} over ${transport}`, { buffered: true }, async t => {
+          const fault = await play(t, world, scenario, transport)
+          t.equal(fault, undefined, 'the peer saw what the scenario says')
+          if (fault === undefined) passed.set(scenario.name, (passed.get(scenario.name) ?? new Set()).add(transport))
+        }),
+      ),
+    )
+    t.same(world.app.faults, [], 'the application got what it was due')
+    for (const { name, peer, seen = 1, over } of scenarios) {
+      if (peer !== 'callee') t.equal(world.app.calls.get(name) ?? 0, seen * over.length, `${name}: seen once each`)
+    }
+    t.same(unacknowledged(world.traced), [], 'every final answer to an INVITE is acknowledged on its own transaction')
+    await until('the edge has no dialogs left', () => {
+      const { dialogs, pending } = world.edge.stats()
+      return dialogs + pending === 0
+    })
+  })
+}
+
+t.test('the registry of scenarios and transports', async t => {
+  for (const { name, over } of SCENARIOS) {
+    const marks = ALL.map(one => (!over.includes(one) ? '   -' : passed.get(name)?.has(one) ? '  ok' : 'FAIL'))
+    t.comment(`${name.padEnd(30)} ${ALL.map((one, i) => `${one} ${marks[i]}`).join('   ')}`)
+  }
+  t.equal(
+    [...passed.values()].reduce((sum, set) => sum + set.size, 0),
+    SCENARIOS.flatMap(s => s.over).length,
+  )
+})
+
+async function play(t: Test, world: Ground, scenario: Scenario, transport: Transport): Promise<string | undefined> {
+  const { name, codes = [] } = scenario
+  const xml = repeated(readFileSync(join('fixtures/sipp/edge', `${name}.xml`), 'utf8'), codes)
+  const uri = (port: number): string => `sip:${name}@127.0.0.1:${port};transport=${transport}`
+  const placed = async (port: number): Promise<string | undefined> => {
+    if (scenario.peer !== 'callee') return undefined
+    return await world.app.call(name, uri(port), codes).then(
+      () => undefined,
+      error => String(error),
+    )
+  }
+  if (transport === 'udp' || transport === 'tcp') {
+    const peer = await sipp(t, world, scenario, transport, xml)
+    const fault = await placed(peer.port)
+    return fault ?? (await peer.done)
+  }
+  const steps = readScenario(xml)
+  const over = transport === 'tls' ? 'TLS' : 'WS'
+  const peer =
+    scenario.peer === 'callee' ? await answerTls(tls, steps) : await callOver(over, steps, name, world.port(transport))
+  t.teardown(() => peer.close())
+  const fault = await placed(peer.port)
+  return fault ?? (await peer.done)
+}
+
+/** The steps once for each status, where a scenario leaves it open. */
+function repeated(xml: string, codes: readonly string[]): string {
+  if (codes.length === 0) return xml
+  const begin = xml.indexOf('>', xml.indexOf('<scenario')) + 1
+  const end = xml.indexOf('</scenario>')
+  const round = xml.slice(begin, end)
+  return xml.slice(0, begin) + codes.map(code => round.replace('CODE', code)).join('') + xml.slice(end)
+}
+
+async function sipp(t: Test, world: Ground, scenario: Scenario, transport: Transport, xml: string) {
+  const folder = mkdtempSync(join(tmpdir(), 'strowger-scenario-'))
+  const port = await freePort()
+  const { name, peer, each } = scenario
+  const file = join(folder, 'scenario.xml')
+  writeFileSync(file, xml)
+  const args = [
+    ...(peer === 'callee' ? [] : [`127.0.0.1:${world.port(transport)}`]),
+    ...['-sf', file, '-s', name, '-i', '127.0.0.1', '-p', String(port), '-nostdin'],
+    ...['-default_behaviors', 'abortunexp'],
+    ...['-m', '1', '-t', transport === 'tcp' ? 't1' : 'u1'],
+    ...['-timeout', '40s', '-timeout_error', '-recv_timeout', '40000'],
+    ...['-trace_err', '-error_file', join(folder, 'errors')],
+    ...(each && transport === 'udp' ? ['-nr'] : []),
+  ]
+  const child = spawn('sipp', args, { cwd: folder, stdio: ['ignore', 'ignore', 'pipe'] })
+  let stderr = ''
+  child.stderr.on('data', chunk => {
+    stderr += chunk
+  })
+  const exited = new Promise<number | null>(resolve => child.once('exit', resolve))
+  t.teardown(async () => {
+    if (child.exitCode === null) child.kill('SIGKILL')
+    await exited
+    rmSync(folder, { recursive: true, force: true })
+  })
+  const done = exited.then(code => {
+    if (code === 0) return undefined
+    const errors = join(folder, 'errors')
+    return `exit ${code}: ${existsSync(errors) ? readFileSync(errors, 'utf8') : ''}${stderr}`
+  })
+  const wanted = `:${port.toString(16).toUpperCase().padStart(4, '0')} `
+  if (peer === 'callee') {
+    await until(`sipp listens on ${port}`, () => readFileSync(`/proc/net/${transport}`, 'utf8').includes(wanted))
+  }
+  return { port, done }
+}
+
+/** Final answers above 2xx that came in for our INVITEs, without as many ACKs of the same branch going out. */
+function unacknowledged(traced: readonly TracedMessage[]): string[] {
+  const finals = new Map<string, number>()
+  const acks = new Map<string, number>()
+  for (const { direction, raw } of traced) {
+    const text = raw.toString('latin1')
+    const branch = /\r\nVia:[^\r]*branch=([^;\r]+)/i.exec(text)?.[1] ?? ''
+    if (direction === 'in' && /^SIP\/2\.0 [3-6][\s\S]*\r\nCSeq: *\d+ INVITE/i.test(text)) {
+      finals.set(branch, (finals.get(branch) ?? 0) + 1)
+    } else if (direction === 'out' && text.startsWith('ACK ')) acks.set(branch, (acks.get(branch) ?? 0) + 1)
+  }
+  return [...finals].filter(([branch, count]) => acks.get(branch) !== count).map(([branch]) => branch)
+}
