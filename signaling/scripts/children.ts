@@ -181,6 +181,10 @@ export class Children {
       prefer: host.leg,
       created: call => {
         child.call = call
+        // What this script types on the child's leg ends there.
+        call.watchMedia(event => {
+          if (event.event === 'digits.sent') this.#script.media(event)
+        })
       },
       watcher: {
         initiated: () => this.#emit({ type: 'child_progress', child: name, state: 'initiated', call_sid: call_sid() }),

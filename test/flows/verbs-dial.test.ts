@@ -1,0 +1,255 @@
+import t from 'tap'
+import { tone, wavBytes } from '../support/audio.ts'
+import { voiceTown } from '../support/voice-town.ts'
+import { until } from '../support/wait.ts'
+
+// Dial and what comes close to it, every attribute on a live call: a desk telephone calls the platform, far telephones
+// are dialled, and what is asserted is what they hear, the SIP they see, and what the customer's web server is told.
+
+t.test('verbs that join calls', async t => {
+  const town = await voiceTown(t, { addresses: ['127.0.0.61', '127.0.0.62'] })
+  const { w, far, pages, web, told, all, trunk_number } = town
+  pages['/900.wav'] = { type: 'audio/wav', body: wavBytes(8000, tone(900, 1500)) }
+  const url = web.url
+  /** Calls of this number leave by the trunk that the far telephone belongs to. */
+  const from = `callerId="${trunk_number}"`
+  const doc = (inside: string): string => `<Response>${inside}</Response>`
+
+  await t.test('answerOnBridge: the caller hears early media unanswered, and is answered with the child', async t => {
+    const to = town.someone()
+    const recording = `record="record-from-ringing-dual" recordingTrack="both" trim="do-not-trim" recordingStatusCallback="${url}/rec" recordingStatusCallbackMethod="GET" recordingStatusCallbackEvent="in-progress completed"`
+    const ignored = 'callReason="sale" recordingConfigurationId="x" events="y" passports="z"'
+    const line = await town.callIn(
+      doc(
+        `<Dial answerOnBridge="true" timeout="20" timeLimit="2" ${from} action="${url}/bridged" method="GET" ${recording} ${ignored}>${to}</Dial>`,
+      ),
+    )
+    const child = await far.incoming(to)
+    t.match(child.header('from'), trunk_number, 'the caller id of the document')
+    child.early()
+    const quiet = child.hum(600)
+    await line.hears(600)
+    t.equal(line.final, null, 'not answered yet')
+    await child.answer()
+    await line.answered()
+    const stop = line.hum(1200)
+    await child.hears(1200)
+    const after = await told('/bridged')
+    stop()
+    quiet()
+    t.match(after, { DialCallStatus: 'completed', DialBridged: 'true', RecordingSid: /^RE/ })
+    t.ok(['2', '3'].includes(after['DialCallDuration'] ?? ''), `cut by timeLimit: ${after['DialCallDuration']} s`)
+    t.equal(web.requests.find(request => request.path === '/bridged')?.method, 'GET')
+    t.equal(await child.over(), 'peer')
+    await until('both recording callbacks', () => all('/rec').length === 2)
+    t.same(
+      all('/rec').map(fields => [fields['RecordingStatus'], fields['RecordingChannels'], fields['RecordingTrack']]),
+      [
+        ['in-progress', '2', 'both'],
+        ['completed', '2', 'both'],
+      ],
+    )
+    const wav = await w.voice('GET', `/Recordings/${after['RecordingSid']}.wav`)
+    t.equal(wav.bytes.readUInt16LE(22), 2, 'channels of the file')
+  })
+
+  await t.test('the caller hears the ring tone of a country, and leaves the child with the star key', async t => {
+    const to = town.someone()
+    const line = await town.callIn(
+      doc(
+        `<Dial ${from} ringTone="us" hangupOnStar="true"><Number>${to}</Number></Dial><Redirect method="GET">${url}/next</Redirect>`,
+      ),
+    )
+    const child = await far.incoming(to)
+    child.ring()
+    await line.hears(440)
+    t.ok(line.level(480) > -30, 'ring tone of the United States is 440 and 480 Hz')
+    await child.answer()
+    const stop = child.hum(700)
+    await line.hears(700)
+    stop()
+    await line.press('*')
+    t.equal(await child.over(), 'peer', 'the child is hung up')
+    await told('/next')
+    t.equal(web.requests.find(request => request.path === '/next')?.method, 'GET')
+    await line.over()
+  })
+
+  await t.test(
+    'Number: typed digits, a whisper that only the child hears, callbacks and machine detection',
+    async t => {
+      const to = town.someone()
+      pages['/whisper'] = `<Response><Play>${url}/900.wav</Play></Response>`
+      const detection = `machineDetection="Enable" machineDetectionTimeout="10" machineDetectionSpeechThreshold="2000" machineDetectionSpeechEndThreshold="1000" machineDetectionSilenceTimeout="2000" amdStatusCallback="${url}/amd" amdStatusCallbackMethod="GET"`
+      const callback = `statusCallback="${url}/number" statusCallbackMethod="GET" statusCallbackEvent="initiated ringing answered completed"`
+      const line = await town.callIn(
+        doc(
+          `<Dial ${from}><Number url="${url}/whisper" method="GET" sendDigits="w12#" byoc="x" ${callback} ${detection}>${to}</Number></Dial>`,
+        ),
+      )
+      const child = await far.incoming(to)
+      child.ring()
+      await child.answer()
+      await until(
+        'the digits came',
+        () =>
+          child.rtp
+            .keys()
+            .map(({ key }) => key)
+            .join('') === '12#',
+      )
+      await child.hears(900)
+      t.ok(line.level(900) < -40, 'the caller does not hear the whisper')
+      const whisper = web.requests.find(request => request.path === '/whisper')
+      t.equal(whisper?.method, 'GET')
+      t.equal(whisper?.fields.get('Direction'), 'outbound-dial')
+      const stop = child.hum(500)
+      await line.hears(500)
+      stop()
+      t.match(await told('/amd'), { AnsweredBy: /.+/, MachineDetectionDuration: /^\d+$/ })
+      child.hangUp()
+      await line.over()
+      await until('four callbacks', () => all('/number').length === 4)
+      t.same(
+        all('/number').map(fields => fields['CallStatus']),
+        ['initiated', 'ringing', 'in-progress', 'completed'],
+      )
+      t.ok(web.requests.filter(request => request.path === '/number').every(request => request.method === 'GET'))
+    },
+  )
+
+  await t.test('Sip: URIs by priority, digest credentials, headers of its own, a whisper that hangs up', async t => {
+    const sip = `sip:agent@${far.address}:${far.port}`
+    pages['/turn-down'] = '<Response><Pause length="1"/><Hangup/></Response>'
+    const shared = `url="${url}/turn-down" method="POST" statusCallback="${url}/sip" statusCallbackMethod="POST" statusCallbackEvent="completed"`
+    const detection = `machineDetection="DetectMessageEnd" machineDetectionTimeout="10" machineDetectionSpeechThreshold="2000" machineDetectionSpeechEndThreshold="1000" machineDetectionSilenceTimeout="2000" amdStatusCallback="${url}/sip-amd" amdStatusCallbackMethod="POST"`
+    const uris = `<Uri priority="1" weight="1" username="eve" password="secret">${sip}</Uri><Uri priority="2" weight="1">sip:other@${far.address}:${far.port}</Uri>`
+    const line = await town.callIn(
+      doc(
+        `<Dial ${from} action="${url}/sip-done"><Sip username="unused" password="unused" ${shared} ${detection}>${uris}<Headers><Header name="X-Ticket" value="42"/></Headers></Sip></Dial>`,
+      ),
+    )
+    const challenged = await far.incoming('agent')
+    challenged.call?.reject(401, {
+      headers: { 'WWW-Authenticate': 'Digest realm="far", nonce="abc", algorithm=MD5, qop="auth"' },
+    })
+    const child = await far.incoming('agent')
+    t.match(child.header('authorization'), /username="eve"/)
+    t.equal(child.header('x-ticket'), '42')
+    await child.answer()
+    t.equal(await child.over(), 'peer', 'the whisper hangs up')
+    t.match(await told('/sip-done'), {
+      DialCallStatus: 'completed',
+      DialBridged: 'false',
+      DialSipResponseCode: '200',
+      DialSipCallId: /.+/,
+    })
+    t.match(await told('/sip'), { CallStatus: 'completed', Direction: 'outbound-dial' })
+    await line.over()
+  })
+
+  await t.test('sequential: one after the other, and nouns that have nothing behind them fail', async t => {
+    const [first, second] = [town.someone(), town.someone()]
+    pages['/all-failed'] = doc(
+      `<Dial ${from} sequential="true" action="${url}/second-done"><Number>${first}</Number><Number>${second}</Number></Dial>`,
+    )
+    const line = await town.callIn(
+      doc(`<Dial ${from} action="${url}/all-failed"><Sim>DE1</Sim><WhatsApp>${second}</WhatsApp></Dial>`),
+    )
+    t.match(await told('/all-failed'), { DialCallStatus: 'failed' })
+    const busy = await far.incoming(first)
+    t.notOk(
+      far.calls.some(other => other.call?.invite?.uri.includes(second)),
+      'the second is not called yet',
+    )
+    busy.call?.reject(486)
+    const child = await far.incoming(second)
+    await child.answer()
+    await line.answered()
+    child.hangUp()
+    t.match(await told('/second-done'), { DialCallStatus: 'completed' })
+    await line.over()
+  })
+
+  await t.test('Refer sends the caller elsewhere, and its action is told what came of it', async t => {
+    const line = await town.callIn(
+      doc(`<Refer action="${url}/referred" method="GET"><Sip>sip:sales@example.test?X-Case=7</Sip></Refer>`),
+    )
+    line.onRequest = request => {
+      if (request.message.method !== 'REFER') return request.answer(200)
+      request.answer(202)
+      const notify = (state: string, status: string) =>
+        line.send('NOTIFY', {
+          headers: { Event: 'refer', 'Subscription-State': state },
+          body: `SIP/2.0 ${status}\r\n`,
+          content_type: 'message/sipfrag',
+        })
+      void notify('active;expires=60', '100 Trying').then(() => notify('terminated;reason=noresource', '200 OK'))
+    }
+    t.match(await told('/referred'), {
+      ReferCallStatus: /completed|in-progress/,
+      ReferSipResponseCode: '202',
+      NotifySipResponseCode: '200',
+    })
+    const refer = line.requests.find(request => request.message.method === 'REFER')
+    t.match(refer?.message.get('refer-to'), /sip:sales@example\.test/)
+    t.equal(web.requests.find(request => request.path === '/referred')?.method, 'GET')
+    await line.over()
+  })
+
+  await t.test(
+    'referUrl: a child that asks for a transfer leaves, and the document goes on with the caller',
+    async t => {
+      const to = town.someone()
+      pages['/transfer'] = doc(`<Play loop="2">${url}/900.wav</Play>`)
+      const line = await town.callIn(doc(`<Dial ${from} referUrl="${url}/transfer" referMethod="GET">${to}</Dial>`))
+      const child = await far.incoming(to)
+      await child.answer()
+      const stop = child.hum(500)
+      await line.hears(500)
+      stop()
+      const answer = await child.send('REFER', {
+        headers: { 'Refer-To': '<sip:boss@example.test>', 'X-Reason': 'angry' },
+      })
+      t.equal(answer?.status, 202)
+      const asked = await told('/transfer')
+      t.match(asked, { ReferTransferTarget: '<sip:boss@example.test>', 'SipHeader_X-Reason': 'angry' })
+      await line.hears(900)
+      t.equal(await child.over(), 'peer', 'BYE to the referrer')
+      const frags = child.requests.filter(request => request.message.method === 'NOTIFY').map(request => request.body)
+      t.match(frags, [/^SIP\/2\.0 100/, /^SIP\/2\.0 200/])
+      await line.over()
+    },
+  )
+
+  await t.test('without referUrl a transfer is refused with 603', async t => {
+    const to = town.someone()
+    const line = await town.callIn(doc(`<Dial ${from}>${to}</Dial>`))
+    const child = await far.incoming(to)
+    await child.answer()
+    const stop = child.hum(500)
+    await line.hears(500)
+    stop()
+    t.equal((await child.send('REFER', { headers: { 'Refer-To': '<sip:boss@example.test>' } }))?.status, 603)
+    t.equal(child.ended, null, 'the call goes on')
+    child.hangUp()
+    await line.over()
+  })
+
+  await t.test('Reject refuses an unanswered caller, busy or not', async t => {
+    const busy = await town.callIn(doc('<Reject reason="busy"/>'))
+    await busy.over()
+    t.equal(busy.final, 486)
+    const rejected = await town.callIn(doc('<Reject/>'))
+    await rejected.over()
+    t.equal(rejected.final, 603)
+  })
+
+  await t.test('nothing is left', async t => {
+    await until('idle', async () => {
+      const text = await (await fetch(`${w.base_url}/metrics`)).text()
+      return /^strowger_live_calls\S* 0$/m.test(text) && /^strowger_media_legs\S* 0$/m.test(text)
+    })
+    t.pass('no call and no leg')
+  })
+})

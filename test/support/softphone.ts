@@ -1,0 +1,226 @@
+import pino from 'pino'
+import type { Test } from 'tap'
+import type { Call, CallEvents } from '../../signaling/edge/useragent/call.ts'
+import { type IncomingRequest, type MessageParts, UserAgent } from '../../signaling/edge/useragent/user-agent.ts'
+import { levelDbm0, tone, toneLevelDbm0 } from './audio.ts'
+import { openRtpPeer, type RtpPeer } from './rtp-peer.ts'
+import { until } from './wait.ts'
+
+/**
+ * A telephone of a test: SIP over the user agent that the sandbox carrier uses, G.711 over a socket of its own. What it
+ * hears is measured, what it says are tones.
+ */
+export interface Softphone {
+  readonly address: string
+  readonly port: number
+  /** Calls that reached it, in order. */
+  readonly calls: readonly Line[]
+  /** Places a call; it rings until the far end decides. */
+  dial(uri: string, options?: { from?: string; headers?: Record<string, string> }): Promise<Line>
+  /** The next call for this user, now or later; nothing has been answered yet but 100. */
+  incoming(user: string, limit_ms?: number): Promise<Line>
+}
+
+export type EndedBy = 'peer' | 'us' | 'cancelled' | 'refused' | 'lost'
+
+/** One call of a softphone. */
+export class Line {
+  readonly rtp: RtpPeer
+  /** Requests within the dialog that were not answered by themselves (REFER, NOTIFY, INFO). */
+  readonly requests: IncomingRequest[] = []
+  /** Provisional answers to our INVITE. */
+  readonly progress: number[] = []
+  /** Final answer to our INVITE; 0 when there was none. */
+  final: number | null = null
+  ended: EndedBy | null = null
+  call: Call | null = null
+  /** How requests within the dialog are answered. */
+  onRequest: ((request: IncomingRequest) => void) | null = null
+  #version = 1
+
+  constructor(rtp: RtpPeer) {
+    this.rtp = rtp
+  }
+
+  get events(): CallEvents {
+    return {
+      progress: response => {
+        this.progress.push(response.status)
+        this.#takeSdp(Buffer.from(response.body).toString('latin1'))
+      },
+      answered: response => {
+        this.final = response.status
+        this.#takeSdp(Buffer.from(response.body).toString('latin1'))
+      },
+      failed: response => {
+        this.final = response?.status ?? 0
+        this.ended ??= 'refused'
+      },
+      request: request => this.#within(request),
+      ended: why => {
+        this.ended ??= why
+      },
+    }
+  }
+
+  /** The INVITE that reached us. */
+  header(name: string): string | null {
+    return this.call?.invite?.get(name.toLowerCase()) ?? null
+  }
+
+  take(call: Call): void {
+    this.call = call
+    Object.assign(call.events, this.events)
+    this.#takeSdp(call.offer)
+  }
+
+  ring(): void {
+    this.call?.ring(180)
+  }
+
+  early(): void {
+    this.call?.ring(183, { body: this.sdp() })
+  }
+
+  /** Resolves with the ACK. */
+  answer(): Promise<void> {
+    return new Promise(resolve => {
+      if (this.call) this.call.events.acknowledged = () => resolve()
+      this.call?.answer({ body: this.sdp() })
+    })
+  }
+
+  sdp(): string {
+    return this.rtp.sdp({ version: this.#version++, address: this.rtp.address })
+  }
+
+  hangUp(): void {
+    this.call?.hangUp()
+  }
+
+  send(method: string, parts: MessageParts = {}) {
+    if (!this.call) throw new Error('the line has no call')
+    return this.call.send(method, parts)
+  }
+
+  press(key: string): Promise<void> {
+    return this.rtp.sendKey(key)
+  }
+
+  /** A tone; resolves when its last packet has left. */
+  say(hz: number, ms: number): Promise<void> {
+    return this.rtp.send(tone(hz, ms))
+  }
+
+  /** A tone that goes on until it is stopped or the call ends. */
+  hum(hz: number): () => void {
+    let stopped = false
+    const on = async (): Promise<void> => {
+      while (!stopped && this.ended === null) await this.say(hz, 200)
+    }
+    void on()
+    return () => {
+      stopped = true
+    }
+  }
+
+  /** Waits until a tone is heard in the latest 200 ms, well above all else of that moment. */
+  hears(hz: number, limit_ms = 15_000): Promise<unknown> {
+    return until(
+      `${hz} Hz is heard`,
+      () => this.#recent().length >= 800 && toneLevelDbm0(this.#recent(), hz) > -30,
+      limit_ms,
+    )
+  }
+
+  /** Waits until anything is heard. */
+  hearsSomething(limit_ms = 15_000): Promise<unknown> {
+    return until('sound', () => this.#recent().length >= 800 && levelDbm0(this.#recent()) > -40, limit_ms)
+  }
+
+  /** How loud a tone is in the latest 200 ms; -Infinity when nothing came. */
+  level(hz: number): number {
+    const recent = this.#recent()
+    return recent.length < 800 ? Number.NEGATIVE_INFINITY : toneLevelDbm0(recent, hz)
+  }
+
+  answered(limit_ms = 15_000): Promise<unknown> {
+    return until('the call is answered', () => this.final !== null && this.final < 300, limit_ms)
+  }
+
+  over(limit_ms = 15_000): Promise<EndedBy> {
+    return until('the call is over', () => this.ended ?? undefined, limit_ms)
+  }
+
+  #recent(): Int16Array {
+    return this.rtp.audio(Math.max(0, this.rtp.received.length - 10))
+  }
+
+  #within(request: IncomingRequest): void {
+    const { method } = request.message
+    if (method === 'INVITE') {
+      this.#takeSdp(request.body)
+      request.answer(200, { body: this.sdp() })
+      return
+    }
+    this.requests.push(request)
+    if (this.onRequest) this.onRequest(request)
+    else request.answer(200)
+  }
+
+  #takeSdp(sdp: string): void {
+    const address = /^c=IN IP4 (\S+)/m.exec(sdp)?.[1]
+    const port = /^m=audio (\d+)/m.exec(sdp)?.[1]
+    if (address && port) this.rtp.sendTo(Number(port), address)
+  }
+}
+
+/** Opens a softphone at an address of its own; it is closed at the end of the test. */
+export async function openSoftphone(t: Test, address: string): Promise<Softphone> {
+  const lines: Line[] = []
+  const taken = new Set<Line>()
+  const line = async (): Promise<Line> => {
+    const rtp = await openRtpPeer({ address, codec: 'PCMU', event_payload_type: 101 })
+    t.teardown(() => rtp.close())
+    return new Line(rtp)
+  }
+  const agent = await UserAgent.open({
+    listeners: [{ protocol: 'udp', host: address, port: 0 }],
+    log: pino({ level: 'silent' }),
+    user: 'softphone',
+    incoming(call) {
+      void line().then(made => {
+        made.take(call)
+        lines.push(made)
+      })
+    },
+  })
+  t.teardown(() => {
+    for (const call of agent.calls) call.hangUp()
+    agent.close()
+  })
+  return {
+    address,
+    port: agent.port('udp'),
+    calls: lines,
+    async dial(uri, { from, headers = {} } = {}) {
+      const made = await line()
+      made.call = agent.call(uri, {
+        ...(from === undefined ? {} : { from: `<sip:${from}@${address}>` }),
+        headers,
+        body: made.sdp(),
+        events: made.events,
+      })
+      return made
+    },
+    async incoming(user, limit_ms = 15_000) {
+      const found = await until(
+        `a call for ${user}`,
+        () => lines.find(other => !taken.has(other) && (other.call?.invite?.uri ?? '').includes(user)),
+        limit_ms,
+      )
+      taken.add(found)
+      return found
+    },
+  }
+}

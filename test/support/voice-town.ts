@@ -1,0 +1,115 @@
+import type { Test } from 'tap'
+import { bumpConfiguration } from '../../core/state/bootstrap.ts'
+import { type Line, openSoftphone, type Softphone } from './softphone.ts'
+import { until } from './wait.ts'
+import { type WebAnswer, type WebRequest, type WebServer, webServer } from './web.ts'
+import { type World, world } from './world.ts'
+
+/**
+ * A platform with a customer around it: a desk telephone that calls the customer's numbers, a far telephone that every
+ * call to the world ends at, and a web server with the documents.
+ */
+export interface VoiceTown {
+  readonly w: World
+  readonly desk: Softphone
+  readonly far: Softphone
+  readonly web: WebServer
+  /** Pages by path; a test may set further ones. */
+  readonly pages: Record<string, Page>
+  /** Our number that the trunk with the far telephone belongs to. */
+  readonly trunk_number: string
+  /** Our number whose calls run the document at `/voice`. */
+  readonly own_number: string
+  /** Another number, of the world. */
+  someone(): string
+  /** The desk calls our number, and `markup` is its document. */
+  callIn(markup: string): Promise<Line>
+  /** A call by REST to the far telephone, which answers at once; it runs `markup`. */
+  callOut(markup: string, form?: Record<string, string>): Promise<{ readonly sid: string; readonly line: Line }>
+  /** The sid of the call that is running on the desk's line. */
+  sidOf(line: Line): Promise<string>
+  /** Form fields of the first request to a path, now or later. */
+  told(path: string, limit_ms?: number): Promise<Record<string, string>>
+  /** Form fields of all requests to a path so far. */
+  all(path: string): Record<string, string>[]
+  /** Numbers of the events of a call. */
+  numbers(sid: string): Promise<(number | null)[]>
+}
+
+type Page = WebAnswer | string | ((request: WebRequest) => WebAnswer | string)
+
+const HOST = '127.0.0.1'
+
+export async function voiceTown(
+  t: Test,
+  options: { env?: Record<string, string>; addresses: readonly [desk: string, far: string] },
+): Promise<VoiceTown> {
+  const [desk_address, far_address] = options.addresses
+  const desk = await openSoftphone(t, desk_address)
+  const far = await openSoftphone(t, far_address)
+  const pages: Record<string, Page> = {}
+  const web = await webServer(
+    t,
+    // What is not there is an empty document, and a callback that was taken.
+    new Proxy(pages, { get: (target, path) => target[String(path)] ?? { status: 204 } }),
+  )
+  const w = await world(t, options.env)
+  const [, trunk_number = '', own_number = ''] = w.numbers
+  const trunk_id = await w.addTrunk(desk_address, {
+    targets: [{ sip_uri: `sip:${far_address}:${far.port}`, transport: 'udp', priority: 1, weight: 1 }],
+  })
+  await w.state.transaction(async trx => {
+    await trx
+      .updateTable('number')
+      .set(eb => ({ route_kind: 'trunk', route_id: trunk_id, revision: eb('revision', '+', 1) }))
+      .where('e164', '=', trunk_number)
+      .execute()
+    await bumpConfiguration(trx)
+  })
+  await w.routeToApplication(own_number, `${web.url}/voice`)
+
+  let someone = 0
+  const fields = (request: WebRequest): Record<string, string> => Object.fromEntries(request.fields)
+  const all: VoiceTown['all'] = path => web.requests.filter(request => request.path === path).map(fields)
+  return {
+    w,
+    desk,
+    far,
+    web,
+    pages,
+    trunk_number,
+    own_number,
+    someone: () => `+23480300${String(20_000 + someone++)}`,
+    async callIn(markup) {
+      pages['/voice'] = markup
+      return desk.dial(`sip:${own_number}@${HOST}:${w.sip.port}`, { from: '+2348030009999' })
+    },
+    async callOut(markup, form = {}) {
+      const To = `+23480300${String(20_000 + someone++)}`
+      const made = await w.voice('POST', '/Calls.json', { To, From: trunk_number, InlineMarkup: markup, ...form })
+      if (made.status !== 201) throw new Error(JSON.stringify(made.body))
+      const line = await far.incoming(To)
+      await line.answer()
+      return { sid: made.body.sid, line }
+    },
+    sidOf: async line => {
+      const call_id = line.call?.callId ?? ''
+      return until('the row of the call', async () => {
+        const row = await w.state.db
+          .selectFrom('call')
+          .select('sid')
+          .where('sip_call_id', '=', call_id)
+          .executeTakeFirst()
+        return row?.sid
+      })
+    },
+    told: async (path, limit_ms = 15_000) => fields(await web.seen(path, limit_ms)),
+    all,
+    async numbers(sid) {
+      const { body } = await w.voice('GET', `/Calls/${sid}/Events.json`)
+      const rows = await w.state.db.selectFrom('call_event').select('number').where('call_sid', '=', sid).execute()
+      if (body.events === undefined) throw new Error('no events')
+      return rows.map(row => row.number)
+    },
+  }
+}
