@@ -10,6 +10,7 @@ import { rateCommand } from './rate.ts'
 import { ratesCommand } from './rates.ts'
 import { replayCommand } from './replay.ts'
 import { scriptCommand } from './script.ts'
+import { testCommand } from './test.ts'
 import { upCommand } from './up.ts'
 
 const COMMANDS = [
@@ -18,6 +19,7 @@ const COMMANDS = [
   doctorCommand,
   callCommand,
   ladderCommand,
+  testCommand,
   replayCommand,
   scriptCommand,
   carriersCommand,

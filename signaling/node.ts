@@ -29,12 +29,14 @@ import { finishLeftRecordings, prune } from './leftovers.ts'
 import { createNodeMetrics } from './metrics.ts'
 import { Queues } from './scripts/queues.ts'
 import { Rooms } from './scripts/rooms.ts'
+import { TestRunner } from './tests/runner.ts'
 import { CarrierRegistrations } from './trunks/carrier-registrations.ts'
 import { Configuration } from './trunks/configuration.ts'
 import { DigestAuthenticator } from './trunks/digest.ts'
 import { TargetHealth } from './trunks/health.ts'
 import { Registrar } from './trunks/registrar.ts'
 import type { Snapshot } from './trunks/snapshot.ts'
+import type { Stir } from './trunks/stir.ts'
 
 export interface NodeOptions {
   readonly config: Config
@@ -46,6 +48,7 @@ export interface NodeOptions {
   readonly log: Log
   readonly voice: VoiceRequester
   readonly metrics: Registry
+  readonly stir: Stir
 }
 
 export interface SignalingNode {
@@ -104,6 +107,7 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
     calls,
     health,
     registrar,
+    stir: options.stir,
     rooms: new Rooms(),
     queues: new Queues(),
     snapshot,
@@ -134,6 +138,7 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
   })
   const originator = new Originator(ctx)
   const commands = new CommandTaker(ctx, originator)
+  const tests = new TestRunner(ctx)
 
   // The SIP server has dropped, or will drop, every dialog of a lost link, and the worker every session: their calls
   // end.
@@ -201,6 +206,7 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
     async stop() {
       await drain(STOP_DRAIN_MS)
       await commands.stop()
+      await tests.stop()
       originator.stop()
       await Promise.all(calls.all().map(call => call.end({ cause: 'draining' })))
       beat.cancel()

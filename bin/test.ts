@@ -1,0 +1,91 @@
+import { Command } from 'commander'
+import { iso } from '../core/runtime/clock.ts'
+import { StartRefused } from '../core/runtime/lifecycle.ts'
+import type { TrunkTestKind } from '../core/state/index.ts'
+import {
+  findTestRun,
+  insertTestRun,
+  listChecks,
+  listTestRuns,
+  runningTest,
+  type TestCheckRow,
+} from '../core/state/trunk-tests.ts'
+import { ring, withState } from './state.ts'
+
+const KINDS: readonly TrunkTestKind[] = ['config_validation', 'rtp_reachability', 'test_call']
+const POLL_MS = 300
+const LIMIT_MS = 125_000
+const MARKS = { waiting: '...', passed: 'ok ', failed: 'BAD', skipped: '-  ' } as const
+
+/** Tests a trunk through the running signaling node and prints each check as it comes in. */
+export const testCommand = (): Command =>
+  new Command('test')
+    .description('test a trunk: configuration, media to its targets, or a call; prints the finding')
+    .argument('<trunk>', 'id or name')
+    .argument('[kind]', `${KINDS.join(', ')}; without one: the last tests of the trunk`)
+    .option('--destination <number>', 'number that is called, in E.164; test_call needs one')
+    .action((name: string, kind: string | undefined, options: { readonly destination?: string }) =>
+      withState(async (state, config) => {
+        const trunks = await state.db
+          .selectFrom('trunk')
+          .selectAll()
+          .where(eb => eb.or([eb('id', '=', name), eb('name', '=', name)]))
+          .where('status', 'not in', ['releasing', 'released'])
+          .execute()
+        const [trunk] = trunks
+        if (!trunk || trunks.length > 1)
+          throw new StartRefused(
+            trunk ? `${name} is the name of several trunks: give the id` : `there is no trunk ${name}`,
+          )
+        if (kind === undefined) {
+          for (const run of await listTestRuns(state.db, trunk.id, 20))
+            print(`${run.started_at}  ${run.result.padEnd(7)} ${run.requested_kind.padEnd(17)} ${run.finding ?? ''}`)
+          return
+        }
+        const requested_kind = KINDS.find(known => known === kind)
+        if (!requested_kind) throw new StartRefused(`${kind} is no test; there are ${KINDS.join(', ')}`)
+        const destination = options.destination ?? null
+        if (destination !== null && !/^\+[1-9][0-9]{6,14}$/.test(destination))
+          throw new StartRefused(`${destination} is not a number in E.164, such as +2348030000001`)
+        if (requested_kind === 'test_call' && destination === null)
+          throw new StartRefused('test_call needs --destination, the number that it calls')
+        if (await runningTest(state.db, trunk.id, Date.now())) throw new StartRefused(`${trunk.name} is being tested`)
+        const { id } = await state.transaction(trx =>
+          insertTestRun(
+            trx,
+            {
+              project_id: trunk.project_id,
+              trunk_id: trunk.id,
+              requested_kind,
+              requested_revision: trunk.revision,
+              destination,
+              run_by: 'operator (command line)',
+              scheduled: 0,
+            },
+            iso(Date.now()),
+          ),
+        )
+        await ring(config, 'commands', id)
+        let after = 0
+        for (const deadline = Date.now() + LIMIT_MS; ; ) {
+          const run = await findTestRun(state.db, trunk.id, id)
+          const checks: readonly TestCheckRow[] = (await listChecks(state.db, [id], after)).get(id) ?? []
+          for (const check of checks) {
+            after = check.sequence
+            if (check.state !== 'waiting') print(`${MARKS[check.state]} ${check.summary ?? ''}`)
+          }
+          if (run && run.result !== 'running') {
+            print(`${run.result}: ${run.finding ?? ''}`)
+            if (run.call_sid !== null) print(`bin/strowger ladder ${run.call_sid} shows the messages of the call`)
+            if (run.result === 'failed') process.exitCode = 1
+            return
+          }
+          if (Date.now() > deadline) throw new StartRefused('no signaling node took the test: is the platform running?')
+          await new Promise(resolve => setTimeout(resolve, POLL_MS))
+        }
+      }),
+    )
+
+const print = (line: string): void => {
+  process.stdout.write(`${line}\n`)
+}

@@ -1,0 +1,278 @@
+import type { CodecName } from '../codecs/codec.ts'
+
+/** What the measurements of a trunk test mean: one sentence each, and what to do about it. */
+
+export interface Verdict {
+  readonly state: 'passed' | 'failed' | 'skipped'
+  /** What was found. */
+  readonly summary: string
+  /** For a failure: what to do. */
+  readonly mend?: string
+}
+
+const passed = (summary: string): Verdict => ({ state: 'passed', summary })
+const skipped = (summary: string): Verdict => ({ state: 'skipped', summary })
+const failed = (summary: string, mend: string): Verdict => ({ state: 'failed', summary, mend })
+
+/** The finding of a run: the first failure in the order of the checks, else that all is well. */
+export function findingOf(verdicts: readonly Verdict[], well: string): { passed: boolean; finding: string } {
+  const bad = verdicts.find(verdict => verdict.state === 'failed')
+  return bad ? { passed: false, finding: `${bad.summary} ${bad.mend ?? ''}`.trim() } : { passed: true, finding: well }
+}
+
+export function judgeDns(
+  host: string,
+  outcome: { readonly addresses: readonly string[] } | { readonly error: string },
+): Verdict {
+  if ('addresses' in outcome && outcome.addresses.length > 0)
+    return passed(
+      outcome.addresses.includes(host)
+        ? `${host} is an address.`
+        : `${host} resolves to ${outcome.addresses.slice(0, 4).join(', ')}.`,
+    )
+  const why = 'error' in outcome ? ` (${outcome.error})` : ''
+  return failed(
+    `The name ${host} does not resolve${why}.`,
+    'Correct the host of the target, or its SRV, A or AAAA records.',
+  )
+}
+
+export interface CertificateFacts {
+  readonly subject: string
+  readonly issuer: string
+  readonly valid_from_ms: number
+  readonly valid_to_ms: number
+  readonly matches_host: boolean
+  /** Why the chain is not trusted; null when it is. */
+  readonly untrusted: string | null
+}
+
+const SOON_MS = 14 * 86_400_000
+const date = (ms: number): string => new Date(ms).toISOString().slice(0, 10)
+
+export function judgeTls(
+  host: string,
+  outcome: CertificateFacts | { readonly error: string },
+  now_ms: number,
+): Verdict {
+  if ('error' in outcome)
+    return failed(
+      `TLS with ${host} could not be set up (${outcome.error}).`,
+      'Check that the peer speaks TLS on this port, TLS 1.2 or newer.',
+    )
+  if (outcome.valid_to_ms < now_ms)
+    return failed(
+      `The certificate of ${host} (${outcome.subject}) expired on ${date(outcome.valid_to_ms)}.`,
+      'Renew the certificate at the peer.',
+    )
+  if (outcome.valid_from_ms > now_ms)
+    return failed(
+      `The certificate of ${host} (${outcome.subject}) is valid only from ${date(outcome.valid_from_ms)}.`,
+      "Check the peer's certificate and the clocks of both machines.",
+    )
+  const notes = [
+    ...(outcome.matches_host ? [] : [`it does not name ${host}`]),
+    ...(outcome.untrusted === null ? [] : [`its chain is not one that this machine trusts (${outcome.untrusted})`]),
+    ...(outcome.valid_to_ms - now_ms < SOON_MS ? ['it expires soon'] : []),
+  ]
+  const valid = `The certificate ${outcome.subject}, issued by ${outcome.issuer}, is valid until ${date(outcome.valid_to_ms)}`
+  return passed(notes.length === 0 ? `${valid}.` : `${valid}; ${notes.join('; ')}.`)
+}
+
+/** An answer of a peer to OPTIONS, or why there was none. */
+export type OptionsOutcome =
+  | { readonly status: number; readonly reason: string; readonly duration_ms: number }
+  | { readonly silent_ms: number }
+  | { readonly error: string }
+
+export function judgeOptions(target: string, outcome: OptionsOutcome): Verdict {
+  if ('silent_ms' in outcome)
+    return failed(
+      `${target} did not answer OPTIONS within ${Math.round(outcome.silent_ms / 1000)} s.`,
+      'Check that the peer runs, that address and port are right, and that its firewall lets SIP from us in.',
+    )
+  if ('error' in outcome)
+    return failed(
+      `${target} could not be reached (${outcome.error}).`,
+      'Check that the peer listens on this address, port and transport.',
+    )
+  const { status, reason, duration_ms } = outcome
+  const answer = `${target} answered OPTIONS with ${status} ${reason} after ${duration_ms} ms`
+  // Any other answer shows that somebody is there who speaks SIP: 404, 405 and 401 are common and harmless.
+  if (status === 503 || status === 500 || status === 480)
+    return failed(`${answer}.`, 'The peer says itself that it takes no calls: look at its log and load.')
+  return passed(`${answer}.`)
+}
+
+const NAMES: Readonly<Record<string, CodecName>> = {
+  PCMU: 'PCMU',
+  PCMA: 'PCMA',
+  G722: 'G722',
+  G729: 'G729',
+  OPUS: 'OPUS',
+}
+const STATIC: Readonly<Record<string, CodecName>> = { '0': 'PCMU', '8': 'PCMA', '9': 'G722', '18': 'G729' }
+
+/** Codecs of the audio line of an SDP body (RFC 8866 §5.14, RFC 3551 §6); null when there is none. */
+export function codecsInSdp(sdp: string): CodecName[] | null {
+  const line = /^m=audio \d+ \S+ ([0-9 ]{1,400})\r?$/m.exec(sdp)?.[1]
+  if (line === undefined) return null
+  const named = new Map(
+    [...sdp.matchAll(/^a=rtpmap:(\d{1,3}) ([A-Za-z0-9-]{1,40})\//gm)].map(match => [match[1], match[2]?.toUpperCase()]),
+  )
+  const found = line
+    .trim()
+    .split(/ +/)
+    .flatMap(type => NAMES[named.get(type) ?? ''] ?? STATIC[type] ?? [])
+  return [...new Set(found)]
+}
+
+export function judgeCodecs(
+  target: string,
+  offered: readonly CodecName[] | null,
+  wanted: readonly CodecName[],
+): Verdict {
+  if (offered === null) return skipped(`${target} names no codecs in its answer to OPTIONS.`)
+  const common = wanted.filter(codec => offered.includes(codec))
+  if (common.length > 0) return passed(`${target} has ${common.join(', ')} of the trunk's codecs.`)
+  return failed(
+    `${target} has none of the trunk's codecs: it names ${offered.join(', ') || 'none that we know'}, the trunk has ${wanted.join(', ')}.`,
+    'Add a codec of the peer to the trunk, or switch one of the trunk on at the peer.',
+  )
+}
+
+export function judgeSources(facts: {
+  readonly auth_mode: 'ip_allow_list' | 'digest'
+  readonly direction: 'inbound' | 'outbound' | 'both'
+  readonly sources: readonly string[]
+  /** Sources that another trunk has as well. */
+  readonly shared: readonly { readonly cidr: string; readonly trunk: string }[]
+}): Verdict {
+  const { auth_mode, sources, shared } = facts
+  if (auth_mode === 'ip_allow_list' && sources.length === 0)
+    return failed(
+      'The trunk has no enabled source, so that its peer is not known by its address.',
+      'Add the address that the peer calls from.',
+    )
+  if (shared.length > 0)
+    return passed(
+      `${shared.map(one => `${one.cidr} is a source of trunk ${one.trunk} too`).join('; ')}: calls are told apart by the host they are sent to, then by precedence.`,
+    )
+  if (sources.length === 0) return passed('The peer may call from any address, with its password.')
+  return passed(`The peer is known by ${sources.slice(0, 5).join(', ')}; no other trunk has these.`)
+}
+
+export function judgeDigest(facts: {
+  readonly auth_mode: 'ip_allow_list' | 'digest'
+  readonly usernames: readonly string[]
+  readonly realm: string | null
+}): Verdict {
+  if (facts.auth_mode !== 'digest') return skipped('The trunk is known by address; there is no password.')
+  if (facts.usernames.length === 0)
+    return failed('The trunk has no digest credential in force, so that nobody can call.', 'Add a digest credential.')
+  return passed(`${facts.usernames.join(', ')} may call, realm ${facts.realm ?? ''}.`)
+}
+
+export function judgeApplied(wanted: number, running: number | null): Verdict {
+  if (running === null)
+    return failed(
+      'The signaling node does not run this trunk.',
+      'Resume the trunk; look at its `apply` for an error of its configuration.',
+    )
+  if (running < wanted)
+    return failed(
+      `Revision ${running} runs, revision ${wanted} was saved.`,
+      'Wait a moment, then look at `apply` of the trunk for an error.',
+    )
+  return passed(`Revision ${running} is in force.`)
+}
+
+/** How the signaling of a test call went. */
+export type CallOutcome =
+  | { readonly answered: true; readonly codec: string | null }
+  | {
+      readonly answered: false
+      readonly sip_code: number | null
+      readonly reason: string | null
+      readonly detail: string
+    }
+
+export function judgeCall(where: string, outcome: CallOutcome): Verdict {
+  if (outcome.answered) return passed(`${where} answered, with ${outcome.codec ?? 'no codec'}.`)
+  const { sip_code: code, detail } = outcome
+  if (/codec|SDP|488/i.test(detail) || code === 488)
+    return failed(
+      `${where} and the trunk agreed on no codec (${detail}).`,
+      'Give the trunk and the peer a codec in common, and the same media security.',
+    )
+  if (code === 503 || code === 500)
+    return failed(
+      `${where} refused the call with ${code} (${detail}).`,
+      'The peer takes no calls now: look at its log and load, and at the trunks behind it.',
+    )
+  if (code === 408 || /in time|no_response|timeout/i.test(detail))
+    return failed(
+      `${where} did not answer the call (${detail}).`,
+      'Check address and port of the target and the firewall between; a telephone that only rings does not answer either.',
+    )
+  if (code === 404 || code === 484)
+    return failed(`${where} does not know the number (${detail}).`, 'Give a `destination` that the peer answers.')
+  if (code === 401 || code === 403 || code === 407)
+    return failed(
+      `${where} does not let us in (${detail}).`,
+      'Add our address (GET /v1/platform/endpoints) to what the peer trusts.',
+    )
+  if (code === 486 || code === 600 || code === 603)
+    return failed(`${where} is busy or declined (${detail}).`, 'Give a `destination` that is free and answers.')
+  return failed(`${where} could not be called (${detail}).`, 'Look at the ladder of the call for its messages.')
+}
+
+export interface MediaFacts {
+  readonly seconds: number
+  readonly packets_received: number
+  readonly packets_sent: number
+  readonly packets_lost: number
+  readonly jitter_ms: number
+  readonly mos: number | null
+  /** What the peer says it lost of ours (RTCP); null when it says nothing. */
+  readonly remote_packets_lost: number | null
+  readonly remote: string | null
+  readonly signalled: string | null
+}
+
+/** Packets below this share of what the time asks for are not a stream. */
+const LEAST_SHARE = 0.2
+const PACKETS_PER_SECOND = 50
+
+export function judgeHeard(where: string, media: MediaFacts): Verdict {
+  const least = media.seconds * PACKETS_PER_SECOND * LEAST_SHARE
+  if (media.packets_received === 0)
+    return failed(
+      `One way only: ${media.packets_sent} packets went to ${media.remote ?? 'the peer'} and none came back from ${where}.`,
+      `Check that the peer sends RTP to us, that its firewall lets it out, and the address in its SDP (${media.signalled ?? 'none'}).`,
+    )
+  if (media.packets_received < least)
+    return failed(
+      `Only ${media.packets_received} packets came from ${where} in ${media.seconds} s.`,
+      'Look for loss on the way, and for silence suppression at the peer.',
+    )
+  const lost = media.packets_lost / (media.packets_received + media.packets_lost)
+  const figures = `${media.packets_received} packets in, ${(lost * 100).toFixed(1)} % lost, jitter ${media.jitter_ms.toFixed(1)} ms${media.mos === null ? '' : `, MOS ${media.mos.toFixed(2)}`}`
+  if (lost > 0.1) return failed(`Heard from ${where}: ${figures}.`, 'More than a tenth was lost: look at the network.')
+  return passed(`Heard from ${where}: ${figures}.`)
+}
+
+export function judgeSent(where: string, media: MediaFacts): Verdict {
+  if (media.packets_sent === 0)
+    return failed(`Nothing was sent to ${where}.`, 'The peer asked for no media (hold, or an address of 0.0.0.0).')
+  if (media.remote_packets_lost === null)
+    return skipped(
+      `${media.packets_sent} packets went to ${media.remote ?? where}; the peer sends no RTCP reports, so that it is not known what arrived.`,
+    )
+  if (media.remote_packets_lost >= media.packets_sent * 0.5)
+    return failed(
+      `${where} reports that it lost ${media.remote_packets_lost} of our ${media.packets_sent} packets.`,
+      'Check that the firewall of the peer lets our RTP in (addresses and ports: GET /v1/platform/endpoints).',
+    )
+  return passed(`${where} reports ${media.remote_packets_lost} lost of our ${media.packets_sent} packets.`)
+}

@@ -1,0 +1,278 @@
+import {
+  type CallOutcome,
+  judgeCall,
+  judgeHeard,
+  judgeSent,
+  type MediaFacts,
+} from '../../core/domain/trunk-tests/index.ts'
+import { iso } from '../../core/runtime/clock.ts'
+import { newId } from '../../core/runtime/ids.ts'
+import { takeAdmission } from '../../core/state/leases.ts'
+import { type CallRow, insertCall, type NewCall } from '../../core/state/running-calls.ts'
+import type { TestRunRow } from '../../core/state/trunk-tests.ts'
+import { endUnplaced } from '../admission/originate.ts'
+import type { Context } from '../b2bua/context.ts'
+import type { HuntHop } from '../b2bua/hunt.ts'
+import { OutboundCall } from '../b2bua/outbound-call.ts'
+import type { OutboundLeg } from '../b2bua/outbound-leg.ts'
+import { deliveryHops, egressHops, type Outgoing, ownTargets } from '../b2bua/routes.ts'
+import type { TrunkConfig } from '../trunks/snapshot.ts'
+import type { Report } from './report.ts'
+
+/** Calls that test a trunk: marked, rated at zero, left out of the customer's metrics (design section 4). */
+
+const RING_MS = 20_000
+const LISTEN_MS = 3000
+/** Whatever happens, no test call is longer. */
+const MAX_SECONDS = 30
+const MAX_TARGETS = 10
+
+export interface TestCall {
+  readonly sid: string
+  readonly summary: string
+}
+
+/** A short call to each target, and media measured both ways. */
+export async function probeTargets(
+  ctx: Context,
+  trunk: TrunkConfig,
+  run: TestRunRow,
+  report: Report,
+): Promise<TestCall | null> {
+  const caller = await presented(ctx, trunk)
+  const called = run.destination ?? caller
+  const planned = []
+  for (const target of trunk.targets.filter(target => target.enabled).slice(0, MAX_TARGETS))
+    planned.push({ target, checks: await planCall(report, target.uri, target.id) })
+  let last: TestCall | null = null
+  for (const { target, checks } of planned) {
+    const hops = (outgoing: Outgoing) => deliveryHops(ctx, trunk, outgoing).filter(hop => hop.target_id === target.id)
+    last = await probe(ctx, { trunk, called, caller, hops, where: target.uri, checks })
+  }
+  return last
+}
+
+/** One call to the destination, over the way that any call of the trunk takes to the world. */
+export async function testCall(
+  ctx: Context,
+  trunk: TrunkConfig,
+  run: TestRunRow,
+  report: Report,
+): Promise<TestCall | null> {
+  const admission = await report.plan('the destination may be called', null)
+  const called = run.destination ?? ''
+  const caller = await presented(ctx, trunk)
+  const checks = await planCall(report, called, null)
+  const outcome = await takeAdmission(
+    ctx.state.db,
+    {
+      call_sid: `test-${run.id}`,
+      part: 'outbound',
+      node_id: ctx.node_id,
+      project_id: trunk.project_id,
+      service: { type: 'trunk', id: trunk.id },
+      called,
+      caller,
+      transport: null,
+      offer: null,
+      own_targets: ownTargets(ctx, trunk),
+      now_ms: ctx.clock.now(),
+    },
+    { dry_run: true },
+  )
+  const verdict = await admission(async () =>
+    outcome.admitted
+      ? { state: 'passed', summary: `A call of the trunk to ${called} is admitted.` }
+      : { state: 'failed', summary: `${outcome.sentence} (${outcome.reason}).`, mend: 'Mend that first.' },
+  )
+  const project = ctx.snapshot().projects.get(trunk.project_id)
+  if (verdict.state === 'failed' || !project) {
+    for (const check of Object.values(checks)) await check(async () => NOT_CALLED)
+    return null
+  }
+  const hops = (outgoing: Outgoing) => egressHops(ctx, { project, trunk, outgoing })
+  return probe(ctx, { trunk, called, caller, hops, where: called, checks })
+}
+
+const NOT_CALLED = { state: 'skipped', summary: 'Not called.' } as const
+const NO_MEDIA = { state: 'skipped', summary: 'There was no call to measure.' } as const
+
+const planCall = async (report: Report, where: string, target_ref: string | null) => ({
+  answered: await report.plan(`${where} answers a call`, target_ref),
+  heard: await report.plan(`media from ${where}`, target_ref),
+  sent: await report.plan(`media to ${where}`, target_ref),
+})
+
+/** Number that test calls present: one that the project owns, of the trunk where there is one. */
+async function presented(ctx: Context, trunk: TrunkConfig): Promise<string> {
+  const own = [...ctx.snapshot().numbers.values()].filter(
+    number => number.project_id === trunk.project_id && number.status === 'held',
+  )
+  const setting = await ctx.state.db
+    .selectFrom('trunk_setting')
+    .select('default_caller')
+    .where('trunk_id', '=', trunk.id)
+    .executeTakeFirst()
+  return (
+    setting?.default_caller ??
+    own.find(number => number.route_kind === 'trunk' && number.route_id === trunk.id)?.e164 ??
+    own[0]?.e164 ??
+    '+999'
+  )
+}
+
+async function probe(
+  ctx: Context,
+  options: {
+    readonly trunk: TrunkConfig
+    readonly called: string
+    readonly caller: string
+    readonly hops: (outgoing: Outgoing) => HuntHop[]
+    readonly where: string
+    readonly checks: Awaited<ReturnType<typeof planCall>>
+  },
+): Promise<TestCall> {
+  const { where, checks } = options
+  let media: MediaFacts | null = null
+  let outcome: CallOutcome = { answered: false, sip_code: null, reason: null, detail: 'not called' }
+  const sid = newId.call()
+  await checks.answered(async () => {
+    const done = await place(ctx, sid, options)
+    media = done.media
+    outcome = done.outcome
+    return judgeCall(where, outcome)
+  })
+  const heard = media as MediaFacts | null
+  const first = await checks.heard(async () => (heard ? judgeHeard(where, heard) : NO_MEDIA))
+  await checks.sent(async () => (heard ? judgeSent(where, heard) : NO_MEDIA))
+  const told = outcome as CallOutcome
+  const summary = told.answered
+    ? `Answered with ${told.codec ?? 'no codec'}. ${first.summary}`
+    : judgeCall(where, told).summary
+  return { sid, summary }
+}
+
+interface Done {
+  readonly outcome: CallOutcome
+  readonly media: MediaFacts | null
+}
+
+async function place(
+  ctx: Context,
+  sid: string,
+  options: {
+    readonly trunk: TrunkConfig
+    readonly called: string
+    readonly caller: string
+    readonly hops: (outgoing: Outgoing) => HuntHop[]
+  },
+): Promise<Done> {
+  const { called, caller } = options
+  const row = await insertTestCall(ctx, sid, options)
+  const session = await ctx.media.open(sid).catch(() => null)
+  if (!session) {
+    await endUnplaced(ctx, row, { cause: 'media_unavailable' })
+    const detail = 'our media worker is not there'
+    return { outcome: { answered: false, sip_code: null, reason: 'media_unavailable', detail }, media: null }
+  }
+  const hops = options.hops({
+    call_sid: sid,
+    called_e164: called,
+    caller_e164: caller,
+    restricted: false,
+    caller_name: 'Strowger test',
+    max_forwards: 70,
+    diversion: null,
+    passed: {},
+  })
+  return new Promise(resolve => {
+    let media: MediaFacts | null = null
+    let codec: string | null = null
+    let answered = false
+    const call: OutboundCall = new OutboundCall(ctx, {
+      row,
+      session,
+      limits: { max_duration_seconds: MAX_SECONDS, max_duration_reason: 'max_duration', paid_until_seconds: null },
+      watcher: {
+        answered: leg => {
+          answered = true
+          codec = leg.codec
+          measure(ctx, leg)
+            .then(facts => {
+              media = facts
+            })
+            .catch(err => call.log.info({ err }, 'a test call could not be measured'))
+            .finally(() => void call.end({ cause: 'api' }))
+        },
+        ended: ({ sip_code, reason }) => {
+          const detail = call.detail ?? reason ?? String(sip_code)
+          const outcome = answered ? { answered, codec } : { answered, sip_code, reason, detail }
+          resolve({ outcome: outcome as CallOutcome, media })
+        },
+      },
+    })
+    call.begin(hops, { ring_ms: RING_MS, prefer: null })
+  })
+}
+
+function insertTestCall(
+  ctx: Context,
+  sid: string,
+  { trunk, called, caller }: { readonly trunk: TrunkConfig; readonly called: string; readonly caller: string },
+): Promise<CallRow> {
+  const now_ms = ctx.clock.now()
+  const call: NewCall = {
+    sid,
+    project_id: trunk.project_id,
+    account_sid: ctx.snapshot().accounts.get(trunk.project_id)?.account_sid ?? null,
+    parent_call_sid: null,
+    origin: 'test',
+    direction: 'outbound',
+    from_number: caller,
+    to_number: called,
+    status: 'queued',
+    trunk_id: trunk.id,
+    carrier_id: null,
+    number_id: null,
+    application_id: null,
+    sip_call_id: null,
+    request: '{}',
+    node_id: ctx.node_id,
+    queued_at: iso(now_ms),
+    initiated_at: null,
+    ringing_at: null,
+    answered_at: null,
+    ended_at: null,
+    duration_seconds: null,
+    sip_code: null,
+    reason: null,
+    ended_by: null,
+    decision_trace: null,
+  }
+  return ctx.state.transaction(trx => insertCall(trx, call, now_ms))
+}
+
+/** Plays a tone for a while and counts what comes and goes. */
+async function measure(ctx: Context, leg: OutboundLeg): Promise<MediaFacts> {
+  const begun_ms = ctx.clock.monotonic_ms()
+  await ctx.media.request('play.start', {
+    leg_id: leg.id,
+    play_id: `${leg.id}-test`,
+    sources: [{ kind: 'tone', hz: [440], on_ms: 1000, off_ms: 0, total_ms: LISTEN_MS + 2000 }],
+    loop: 1,
+  })
+  await new Promise<void>(resolve => ctx.clock.after(LISTEN_MS, resolve))
+  const stats = await ctx.media.request('leg.stats', { leg_id: leg.id })
+  const address = (host: string | null, port: number | null) => (host === null ? null : `${host}:${port ?? ''}`)
+  return {
+    seconds: Math.round((ctx.clock.monotonic_ms() - begun_ms) / 1000),
+    packets_received: stats.packets_received,
+    packets_sent: stats.packets_sent,
+    packets_lost: stats.packets_lost,
+    jitter_ms: stats.jitter_ms,
+    mos: stats.mos,
+    remote_packets_lost: stats.remote_packets_lost,
+    remote: address(stats.remote_address, stats.remote_port),
+    signalled: address(stats.signalled_address, stats.signalled_port),
+  }
+}

@@ -1,0 +1,52 @@
+import type { Verdict } from '../../core/domain/trunk-tests/index.ts'
+import { type Clock, iso } from '../../core/runtime/clock.ts'
+import type { State } from '../../core/state/index.ts'
+import { saveCheck } from '../../core/state/trunk-tests.ts'
+
+/** The checks of one run as they are planned and come in. */
+export class Report {
+  readonly #options: {
+    readonly state: State
+    readonly clock: Clock
+    readonly run_id: string
+    readonly node_id: string
+    changed(): void
+  }
+  readonly verdicts: Verdict[] = []
+  #planned = 0
+
+  constructor(options: {
+    readonly state: State
+    readonly clock: Clock
+    readonly run_id: string
+    readonly node_id: string
+    changed(): void
+  }) {
+    this.#options = options
+  }
+
+  /** Shows a check as waiting; `run` gives its verdict once. */
+  async plan(name: string, target_ref: string | null): Promise<(look: () => Promise<Verdict>) => Promise<Verdict>> {
+    const { clock, run_id, node_id } = this.#options
+    const check = { id: `${run_id}.${++this.#planned}`, run_id, target_ref, node_id }
+    await this.#save({ ...check, state: 'waiting', summary: name, duration_ms: null, occurred_at: null })
+    return async look => {
+      const begun_ms = clock.monotonic_ms()
+      const verdict = await look()
+      this.verdicts.push(verdict)
+      await this.#save({
+        ...check,
+        state: verdict.state,
+        summary: verdict.summary,
+        duration_ms: Math.round(clock.monotonic_ms() - begun_ms),
+        occurred_at: iso(clock.now()),
+      })
+      return verdict
+    }
+  }
+
+  async #save(check: Parameters<typeof saveCheck>[1]): Promise<void> {
+    await this.#options.state.transaction(trx => saveCheck(trx, check))
+    this.#options.changed()
+  }
+}

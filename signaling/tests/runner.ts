@@ -1,0 +1,107 @@
+import { findingOf } from '../../core/domain/trunk-tests/index.ts'
+import { iso } from '../../core/runtime/clock.ts'
+import { claimTestRuns, finishTestRun, type TestRunRow, updateTestRun } from '../../core/state/trunk-tests.ts'
+import type { Context } from '../b2bua/context.ts'
+import type { TrunkConfig } from '../trunks/snapshot.ts'
+import { probeTargets, type TestCall, testCall } from './call.ts'
+import { validateConfiguration } from './configuration.ts'
+import { Report } from './report.ts'
+
+const POLL_MS = 1000
+const AT_ONCE = 4
+
+/** Takes trunk tests that wait and carries them out, each in the background of the node's calls. */
+export class TestRunner {
+  readonly #ctx: Context
+  readonly #ends: (() => void)[]
+  readonly #running = new Set<Promise<void>>()
+  #looking: Promise<void> | null = null
+  #stopped = false
+
+  constructor(ctx: Context) {
+    this.#ctx = ctx
+    const poll = ctx.clock.every(POLL_MS, () => this.look())
+    this.#ends = [() => poll.cancel(), ctx.bus.on('commands', () => this.look())]
+  }
+
+  look(): void {
+    const { sip, media } = this.#ctx
+    if (this.#stopped || this.#looking || this.#ctx.draining() || !sip.connected || !media.connected) return
+    this.#looking = this.#take()
+      .catch(err => this.#ctx.log.error({ err }, 'trunk tests could not be taken'))
+      .finally(() => {
+        this.#looking = null
+      })
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true
+    for (const end of this.#ends) end()
+    await this.#looking
+  }
+
+  async #take(): Promise<void> {
+    const { state, node_id, log } = this.#ctx
+    for (const run of await claimTestRuns(state, node_id, AT_ONCE - this.#running.size)) {
+      const work = this.#run(run)
+        .catch(async err => {
+          log.error({ err, run_id: run.id, trunk_id: run.trunk_id }, 'a trunk test failed unexpectedly')
+          await this.#finish(
+            run,
+            false,
+            'The test could not be carried out: an error of the platform; its log says more.',
+          )
+        })
+        .finally(() => this.#running.delete(work))
+      this.#running.add(work)
+    }
+  }
+
+  async #run(run: TestRunRow): Promise<void> {
+    const { state, clock, node_id, bus } = this.#ctx
+    const trunk = this.#ctx.snapshot().trunks.get(run.trunk_id)
+    if (!trunk)
+      return this.#finish(run, false, 'The signaling node does not know this trunk. Look at `apply` of the trunk.')
+    await state.transaction(trx => updateTestRun(trx, run.id, { configuration_revision: trunk.revision }))
+    const report = new Report({ state, clock, run_id: run.id, node_id, changed: () => bus.ring('jobs', run.id) })
+    const call = await this.#carryOut(trunk, run, report)
+    if (call)
+      await state.transaction(trx => updateTestRun(trx, run.id, { call_sid: call.sid, call_summary: call.summary }))
+    if (report.verdicts.length === 0)
+      return this.#finish(run, false, 'The trunk has no enabled target to test. Add one, or enable one.')
+    const { passed, finding } = findingOf(report.verdicts, WELL[run.requested_kind])
+    await this.#finish(run, passed, finding)
+  }
+
+  async #carryOut(trunk: TrunkConfig, run: TestRunRow, report: Report): Promise<TestCall | null> {
+    switch (run.requested_kind) {
+      case 'rtp_reachability':
+        return probeTargets(this.#ctx, trunk, run, report)
+      case 'test_call':
+        return testCall(this.#ctx, trunk, run, report)
+      case 'config_validation': {
+        const row = await this.#ctx.state.db
+          .selectFrom('trunk')
+          .select('direction')
+          .where('id', '=', trunk.id)
+          .executeTakeFirst()
+        const facts = { wanted_revision: run.requested_revision, direction: row?.direction ?? 'both' }
+        await validateConfiguration(this.#ctx, trunk, facts, report)
+        return null
+      }
+    }
+  }
+
+  async #finish(run: TestRunRow, passed: boolean, finding: string): Promise<void> {
+    const { state, clock, bus } = this.#ctx
+    const outcome = { result: passed ? 'passed' : 'failed', finding, finished_at: iso(clock.now()) } as const
+    await state.transaction(trx => finishTestRun(trx, run.id, outcome))
+    bus.ring('jobs', run.id)
+  }
+}
+
+const WELL = {
+  config_validation: 'The trunk is set up well: every check passed.',
+  rtp_reachability: 'Every target answers, and media comes and goes.',
+  test_call: 'The call was answered, and media came and went.',
+} as const
