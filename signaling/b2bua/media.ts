@@ -36,6 +36,8 @@ const EVENTS = [
   'recognize.started',
   'recognize.result',
   'recognize.ended',
+  'transcription.ended',
+  'leg.voice',
   'amd.result',
 ] as const satisfies EventName[]
 
