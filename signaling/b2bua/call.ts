@@ -15,6 +15,7 @@ import {
   findCall,
   finishCall,
 } from '../../core/state/running-calls.ts'
+import type { ScriptEntry } from '../scripts/script.ts'
 import type { Context } from './context.ts'
 import type { Leg } from './leg.ts'
 import type { MediaEvent, MediaSession } from './media.ts'
@@ -27,6 +28,24 @@ const WRITE_RETRIES = 8
 const DEAD_AFTER_MS = 60_000
 /** How much of the paid time must be left when more is bought. */
 const EXTEND_BEFORE_SECONDS = 5
+
+/** A leg and the call that owns it. */
+export interface Party {
+  readonly call: Call
+  readonly leg: Leg
+}
+
+/** The other side of a leg after a transfer, in another call. */
+export interface Partner extends Party {
+  /** Joined by a mixer, which passes no keys: their media are of two sessions. */
+  readonly mixed: boolean
+}
+
+/** Who is told when a leg that it waits for goes away. */
+export interface LegWaiter {
+  /** True: the end of this leg is no end of the call. */
+  gone(leg: Leg): boolean
+}
 
 /**
  * One call and all that it holds: rows, legs, media, timers, slots. It is the owner of all of it, and `end` is the one
@@ -49,6 +68,10 @@ export abstract class Call {
   #money: Timer | null = null
   #ringing = false
   #runs = 0
+  #partner: Partner | null = null
+  /** The transfer that is going on. */
+  transfer: LegWaiter | null = null
+  readonly #departed = new Set<Leg>()
   readonly #mediaWatchers = new Set<(event: MediaEvent) => void>()
   readonly #endListeners: ((ending: Ending) => void)[] = []
 
@@ -67,9 +90,73 @@ export abstract class Call {
   protected abstract legs(): Leg[]
   /** What is not a leg: hunts, scripts, children. */
   protected abstract stop(bye_reason: string | null): void
+  /** How the call ends when this leg's peer hangs up. */
+  protected abstract hungUp(leg: Leg): 'caller_hung_up' | 'called_hung_up'
+  /** From now on a document runs on this leg, whose other side has gone. */
+  abstract runOn(leg: Leg, entry: ScriptEntry): void
   /** Codecs and packets of both legs, for the CDR. */
   protected abstract mediaSummary(): object | null
   protected abstract pddMs(): number | null
+
+  /** Whom this leg's peer talks with; null while nobody, or a script. */
+  peerOf(leg: Leg): Party | null {
+    if (this.#partner) return this.#departed.has(leg) ? null : this.#partner
+    const other = this.legs().find(one => one !== leg)
+    return other?.answered && !other.ended ? { call: this, leg: other } : null
+  }
+
+  /** The answered legs that are still there. */
+  get parties(): Party[] {
+    return this.legs()
+      .filter(leg => leg.answered && !leg.ended)
+      .map(leg => ({ call: this, leg }))
+  }
+
+  /** From now on this call's remaining leg talks with a leg of another call, and the end of one ends both. */
+  pairWith(partner: Partner | null): void {
+    this.#partner = partner
+  }
+
+  /** This leg leaves by transfer: the call goes on with its other one, or ends with its last. */
+  depart(leg: Leg): void {
+    this.#departed.add(leg)
+    const stays = this.legs().some(other => !this.#departed.has(other) && !other.ended)
+    if (stays) {
+      void leg.end(null)
+      return
+    }
+    this.#unpair()
+    void this.end({ cause: this.hungUp(leg) })
+  }
+
+  /** The far end of a leg has gone. */
+  protected legEnded(leg: Leg, facts: Omit<EndFacts, 'answered'>): void {
+    if (this.#departed.has(leg)) return
+    if (this.transfer?.gone(leg)) this.depart(leg)
+    else void this.end(facts)
+  }
+
+  /** Who talked with our remaining leg is gone. */
+  partnerLeft(headers: Readonly<Record<string, string>> = {}): void {
+    this.#partner = null
+    const [last] = this.parties
+    const cause = last && this.hungUp(last.leg) === 'caller_hung_up' ? 'called_hung_up' : 'caller_hung_up'
+    void this.end({ cause, headers })
+  }
+
+  #unpair(): Partner | null {
+    const partner = this.#partner
+    this.#partner = null
+    partner?.call.pairWith(null)
+    return partner
+  }
+
+  /** A key of this leg for its other side, where no bridge has passed it on (RFC 4733 passes by itself). */
+  protected passKey(leg: Leg, digit: string, by: 'media' | 'info'): void {
+    const other = this.peerOf(leg)
+    if (!other || (by === 'media' && !this.#partner?.mixed)) return
+    other.leg.sendDigits(`${other.leg.id}-info`, digit).catch(err => this.log.debug({ err }, 'a key was not passed on'))
+  }
 
   /** Number of the next script run on this call, from 1. */
   nextRun(): number {
@@ -204,7 +291,8 @@ export abstract class Call {
     }
     if (event.event === 'leg.srtp_failed') this.event('warning', null, { reason: 'srtp_failed', leg_id: leg.id })
     if (event.event !== 'leg.silent' || !this.answered) return
-    const legs = this.legs().filter(other => other.answered && !other.ended)
+    const partner = this.#partner ? [this.#partner.leg] : []
+    const legs = [...this.legs(), ...partner].filter(other => other.answered && !other.ended)
     if (legs.length > 0 && legs.every(other => other.silent_ms >= DEAD_AFTER_MS))
       void this.end({ cause: 'media_timeout' })
   }
@@ -230,6 +318,7 @@ export abstract class Call {
     this.refusing(final, headers)
     const legs = this.legs()
     const bye_reason = passedReason(headers) ?? final.bye_reason
+    this.#unpair()?.call.partnerLeft(headers)
     this.stop(bye_reason)
     await Promise.all(legs.map(leg => leg.end(bye_reason)))
     await this.#writes

@@ -12,6 +12,7 @@ import type { Rooms } from '../scripts/rooms.ts'
 import type { TargetHealth } from '../trunks/health.ts'
 import type { Registrar } from '../trunks/registrar.ts'
 import type { Snapshot } from '../trunks/snapshot.ts'
+import type { Stir } from '../trunks/stir.ts'
 import type { MediaHub } from './media.ts'
 import type { CallRegistry } from './registry.ts'
 
@@ -31,6 +32,8 @@ export interface Context {
   readonly calls: CallRegistry
   readonly health: TargetHealth
   readonly registrar: Registrar
+  /** Signs and verifies callers. */
+  readonly stir: Stir
   readonly rooms: Rooms
   readonly queues: Queues
   snapshot(): Snapshot

@@ -16,6 +16,8 @@ export interface HuntHop extends InviteFacts {
   readonly target: string
   readonly target_id: string | null
   readonly carrier_id: string | null
+  /** The customer's trunk that the target belongs to: it may transfer its calls. */
+  readonly trunk_id?: string | null
   readonly transport: string
   readonly policy: LegPolicy
   /** Hosts to which a 3xx of this target may send us: none but its trunk's own. */
@@ -143,6 +145,7 @@ export class Hunt {
       id: `${this.#call_sid}-b${sequence}-${this.#ctx.node_id.slice(-4)}`,
       session: this.#session,
       log: this.#log,
+      trunk_id: hop.trunk_id ?? null,
       listener: {
         ...this.#forward(),
         sent: facts => {

@@ -13,6 +13,7 @@ import { type Leg, type LegListener, refusalCode, warning } from './leg.ts'
 import { type LegPolicy, MediaRefusal, type MediaSession } from './media.ts'
 import type { OutboundLeg } from './outbound-leg.ts'
 import { causeOfLeg, legSummary } from './summary.ts'
+import { transferAsked } from './transfer.ts'
 
 /** What the outbound policy says of recording an admitted call. */
 export interface PolicyRecording {
@@ -42,9 +43,20 @@ export class InboundCall extends Call {
   #hunt: Hunt | null = null
   #b: Leg | null = null
   #script: Script | null = null
+  #scriptLeg: Leg | null = null
   #bridged: 'relay' | 'transcode' | null = null
 
-  constructor(ctx: Context, options: { row: CallRow; session: MediaSession; invite: InboundInvite; limits: Limits }) {
+  constructor(
+    ctx: Context,
+    options: {
+      readonly row: CallRow
+      readonly session: MediaSession
+      readonly invite: InboundInvite
+      readonly limits: Limits
+      /** The trunk whose peer calls; null for carriers and clients. */
+      readonly peer_trunk_id?: string | null
+    },
+  ) {
     super(ctx, options.row, options.session)
     this.#limits = options.limits
     this.#a = new InboundLeg(ctx, {
@@ -53,6 +65,7 @@ export class InboundCall extends Call {
       listener: this.#listener(),
       log: this.log,
       invite: options.invite,
+      trunk_id: options.peer_trunk_id ?? null,
     })
     options.invite.onCancel(headers => void this.end({ cause: 'caller_hung_up', headers: reasonOnly(headers) }))
   }
@@ -90,6 +103,10 @@ export class InboundCall extends Call {
     void this.#hunt?.end(bye_reason)
   }
 
+  protected hungUp(leg: Leg): 'caller_hung_up' | 'called_hung_up' {
+    return leg === this.#a ? 'caller_hung_up' : 'called_hung_up'
+  }
+
   protected mediaSummary(): object | null {
     return { a: legSummary(this.#a), b: this.#b ? legSummary(this.#b) : null, mode: this.#bridged }
   }
@@ -112,6 +129,7 @@ export class InboundCall extends Call {
 
   #runScript(entry: ScriptEntry): void {
     this.#a.ring()
+    this.#scriptLeg = this.#a
     this.#script = new Script(
       {
         call: this,
@@ -125,6 +143,24 @@ export class InboundCall extends Call {
         hangup: () => void this.end({ cause: 'script' }),
         early: () => this.#a.early(),
         ring: () => this.#a.ring(),
+      },
+      entry,
+    )
+    this.#script.start()
+  }
+
+  runOn(leg: Leg, entry: ScriptEntry): void {
+    this.#scriptLeg = leg
+    this.#script = new Script(
+      {
+        call: this,
+        leg,
+        direction: leg === this.#a ? 'inbound' : 'outbound',
+        answer: () => Promise.resolve(),
+        reject: () => void this.end({ cause: 'script' }),
+        hangup: () => void this.end({ cause: 'script' }),
+        early: () => Promise.resolve(false),
+        ring: () => undefined,
       },
       entry,
     )
@@ -232,36 +268,31 @@ export class InboundCall extends Call {
     return {
       ended: (leg, { cause, headers }) => {
         if (leg === this.#a || leg === this.#b)
-          void this.end(causeOfLeg(cause, leg === this.#a ? 'a' : 'b', reasonOnly(headers)))
+          this.legEnded(leg, causeOfLeg(cause, leg === this.#a ? 'a' : 'b', reasonOnly(headers)))
       },
       digit: (leg, digit, by) => this.#digit(leg, digit, by),
       refer: (leg, request) => this.#refer(leg, request),
       notify: (leg, request) => {
-        if (this.#script && leg === this.#a) this.#script.notified(request)
+        if (this.#script && leg === this.#scriptLeg) this.#script.notified(request)
         else request.respond(200)
       },
       held: (leg, held) =>
         this.event('state', null, { what: held ? 'held' : 'resumed', leg: leg === this.#a ? 'a' : 'b' }),
       media: (leg, event) => {
         this.mediaSample(leg, event)
-        if (leg === this.#a) this.#script?.media(event)
+        if (leg === this.#scriptLeg) this.#script?.media(event)
       },
     }
   }
 
   #digit(leg: Leg, digit: string, by: 'media' | 'info'): void {
-    if (this.#script) {
-      this.#script.digit(digit, by)
-      return
-    }
-    const other = leg === this.#a ? this.#b : this.#a
-    // RFC 4733 passes through the bridge by itself; what came by INFO is sent on as RFC 4733.
-    if (by === 'info' && other?.answered)
-      other.sendDigits(`${this.sid}-info`, digit).catch(err => this.log.debug({ err }, 'a key was not passed on'))
+    if (!this.#script) this.passKey(leg, digit, by)
+    else if (leg === this.#scriptLeg) this.#script.digit(digit, by)
   }
 
   #refer(leg: Leg, request: InboundRequest): void {
-    if (this.#script && leg === this.#a) this.#script.referred('self', request)
+    if (!this.#script) transferAsked({ call: this, leg }, request)
+    else if (leg === this.#scriptLeg) this.#script.referred('self', request)
     else request.respond(603)
   }
 

@@ -1,8 +1,6 @@
-import type { Log } from '../../core/runtime/log.ts'
 import { Cancelled, type Headers, type InboundInvite, LinkLost } from '../drachtio/types.ts'
 import type { Context } from './context.ts'
-import { Leg, type LegListener } from './leg.ts'
-import type { MediaSession } from './media.ts'
+import { Leg, type LegOptions } from './leg.ts'
 import { answerHeaders, supports } from './session-timer.ts'
 
 /** How long a 2xx waits for the PRACK of a reliable answer before it: a peer that lost it must not lose the call. */
@@ -20,12 +18,10 @@ export class InboundLeg extends Leg {
   /** Sent with our final refusal, and with an answer. */
   #refusal: { readonly status: number; readonly headers: Headers } = { status: 480, headers: {} }
 
-  constructor(
-    ctx: Context,
-    options: { id: string; session: MediaSession; listener: LegListener; log: Log; invite: InboundInvite },
-  ) {
+  constructor(ctx: Context, options: LegOptions & { readonly invite: InboundInvite }) {
     super(ctx, options)
     this.invite = options.invite
+    this.knownFrom(options.invite.source.address)
     this.#late = options.invite.body === ''
     const { invite } = options
     this.#reliable = supports(invite.header('require'), '100rel')

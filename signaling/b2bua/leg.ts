@@ -1,3 +1,5 @@
+import { mayActInDialog } from '../../core/domain/identity/index.ts'
+import { sipRefusal } from '../../core/domain/reasons/index.ts'
 import type { Log } from '../../core/runtime/log.ts'
 import type { Dialog, DialogHandler, Headers, InboundRequest } from '../drachtio/types.ts'
 import type { Context } from './context.ts'
@@ -31,6 +33,18 @@ export interface LegListener {
 const ALLOW = 'INVITE, ACK, CANCEL, BYE, OPTIONS, INFO, UPDATE, PRACK, REFER, NOTIFY'
 /** 64 x T1: after that the peer has given up its ACK (RFC 3261 §13.3.1.4). */
 const ACK_LIMIT_MS = 32_000
+const GLARE_TRIES = 5
+/** RFC 3261 §14.1: whoever made the Call-ID waits longer, so that one of the two comes through. */
+const GLARE_OF_CALLER_MS = [2100, 4000] as const
+const GLARE_OF_CALLED_MS = [0, 2000] as const
+
+export interface LegOptions {
+  readonly id: string
+  readonly session: MediaSession
+  readonly listener: LegListener
+  readonly log: Log
+  readonly trunk_id?: string | null
+}
 
 /** One side of a call once it has a dialog: what its peer may do in it, and its media. */
 export class Leg {
@@ -51,13 +65,18 @@ export class Leg {
   #silent_ms = 0
   #received = 0
   #mediaOpen = false
+  #policy: LegPolicy | null = null
+  readonly #setUpFrom = new Set<string>()
   #closing: Promise<void> | null = null
   /** The leg whose codec ours should follow, so that their bridge is a relay. */
   prefer: Leg | null = null
+  /** The customer's trunk that this leg's peer belongs to; null for carriers, clients and SIP addresses. */
+  readonly trunk_id: string | null
 
-  constructor(ctx: Context, options: { id: string; session: MediaSession; listener: LegListener; log: Log }) {
+  constructor(ctx: Context, options: LegOptions) {
     this.ctx = ctx
     this.id = options.id
+    this.trunk_id = options.trunk_id ?? null
     this.session = options.session
     this.listener = options.listener
     this.log = options.log.child({ leg_id: options.id })
@@ -107,6 +126,7 @@ export class Leg {
 
   /** @throws MediaRefusal */
   async openMedia(policy: LegPolicy, kind: MediaKind = 'rtp'): Promise<void> {
+    this.#policy = policy
     await this.session.openLeg(this.id, policy, kind, event => this.#onMedia(event))
     this.#mediaOpen = true
     if (this.#ended) await this.#closeMedia()
@@ -174,7 +194,37 @@ export class Leg {
     void this.dialog?.bye(headers)
   }
 
+  /** An address from which the peer set this dialog up. */
+  protected knownFrom(address: string): void {
+    if (address !== '') this.#setUpFrom.add(address)
+  }
+
+  /** Whether a request in the dialog may come from there: as its INVITE might have, or did (design section 4). */
+  #mayAct(address: string): boolean {
+    const { sources = [], source_validation } = this.#policy ?? {}
+    const trunk = this.trunk_id === null ? undefined : this.ctx.snapshot().trunks.get(this.trunk_id)
+    const known_by_address = trunk ? trunk.auth_mode === 'ip_allow_list' : sources.length > 0
+    return mayActInDialog(
+      {
+        set_up_from: [...this.#setUpFrom],
+        sources,
+        target_hosts: trunk?.targets.map(({ uri }) => sipHost(uri)) ?? [],
+        roams: !known_by_address && source_validation !== 'strict',
+      },
+      address,
+    )
+  }
+
   readonly handler: DialogHandler = (request, facts) => {
+    if (!facts.unsolicited && !this.#mayAct(request.source.address)) {
+      this.ctx.metrics.refusals.inc({ reason: 'source_not_allowed' })
+      this.log.warn({ source: request.source.address, method: request.method }, 'a stranger in a dialog is refused')
+      const { code, headers } = sipRefusal('source_not_allowed', {
+        value: request.source.address,
+        name: 'of this call',
+      })
+      return request.respond(code, { headers })
+    }
     if (request.method === 'BYE') {
       request.respond(200)
       return this.#farEnd(causeOf(facts), request.headers)
@@ -245,6 +295,50 @@ export class Leg {
     } catch (error) {
       await this.#rollback()
       request.respond(refusalCode(error), { headers: warning(error) })
+    }
+  }
+
+  /**
+   * A re-INVITE of ours, with the codecs of `prefer` first. False when the peer would not have it: then all is as it
+   * was. Glare is tried again after the pause of RFC 3261 §14.1, by who began the dialog; 408 and 481 end the leg.
+   */
+  async reoffer(): Promise<boolean> {
+    for (let tries = 0; tries < GLARE_TRIES && !this.#ended; tries++) {
+      const code = await this.#reinvite()
+      if (code === 408 || code === 481) this.fail('hung_up')
+      if (code !== 491) return code >= 200 && code < 300
+      const [least, most] = this.callingDialog ? GLARE_OF_CALLER_MS : GLARE_OF_CALLED_MS
+      const pause_ms = least + 10 * Math.floor((Math.random() * (most - least)) / 10)
+      await new Promise<void>(resolve => this.ctx.clock.after(pause_ms, resolve))
+    }
+    return false
+  }
+
+  /** Whether the dialog began with an INVITE of ours. */
+  protected get callingDialog(): boolean {
+    return false
+  }
+
+  /** The final code; 491 too when an offer of theirs is open. */
+  async #reinvite(): Promise<number> {
+    const { dialog } = this
+    const step = offerStep(this.#offers, 'local_offer')
+    if (!dialog || !step.allowed) return 491
+    this.#offers = step.state
+    try {
+      const headers = { Allow: ALLOW, 'Content-Type': 'application/sdp' }
+      const answer = await dialog.request('INVITE', { headers, body: await this.makeOffer() })
+      if (answer.status >= 300 || answer.body === '') {
+        await this.#rollback()
+        return answer.status >= 300 ? answer.status : 488
+      }
+      await this.takeAnswer(answer.body)
+      this.#offers = offerStep(this.#offers, 'answered').state
+      return answer.status
+    } catch (error) {
+      this.log.info({ err: error }, 'our re-INVITE came to nothing')
+      await this.#rollback()
+      return refusalCode(error)
     }
   }
 
@@ -332,3 +426,6 @@ export const warning = (error: unknown): Record<string, string> =>
         Warning: `399 strowger "${`${error.reason}: ${error.detail}`.replace(/["\\]/g, "'").replace(/[^\x20-\x7e]/g, '?')}"`,
       }
     : {}
+
+const sipHost = (uri: string): string =>
+  (/^sips?:(?:[^@]*@)?(\[[^\]]*\]|[^:;?>\s]+)/i.exec(uri)?.[1] ?? '').replace(/^\[|\]$/g, '')

@@ -2,7 +2,7 @@ import type { Ending } from '../../core/domain/calls/endings.ts'
 import type { CallRow } from '../../core/state/running-calls.ts'
 import type { Headers, InboundRequest } from '../drachtio/types.ts'
 import { recordByPolicy } from '../scripts/recorder.ts'
-import type { Script } from '../scripts/script.ts'
+import { Script, type ScriptEntry } from '../scripts/script.ts'
 import { Call, passedReason } from './call.ts'
 import type { Context } from './context.ts'
 import { Hunt, type HuntHop, type HuntOutcome } from './hunt.ts'
@@ -11,6 +11,7 @@ import type { Leg, LegListener } from './leg.ts'
 import type { MediaEvent, MediaSession } from './media.ts'
 import type { OutboundLeg } from './outbound-leg.ts'
 import { causeOfLeg, legSummary } from './summary.ts'
+import { transferAsked } from './transfer.ts'
 
 /** What the one who placed a call is told of it. */
 export interface OutboundWatcher {
@@ -59,6 +60,24 @@ export class OutboundCall extends Call {
   run(script: Script): void {
     this.#script = script
     script.start()
+  }
+
+  runOn(leg: Leg, entry: ScriptEntry): void {
+    this.run(
+      new Script(
+        {
+          call: this,
+          leg,
+          direction: 'outbound',
+          answer: () => Promise.resolve(),
+          reject: () => void this.end({ cause: 'script' }),
+          hangup: () => void this.end({ cause: 'script' }),
+          early: () => Promise.resolve(false),
+          ring: () => undefined,
+        },
+        entry,
+      ),
+    )
   }
 
   /** Headers of the final answer or BYE, for those who may see them. */
@@ -113,6 +132,10 @@ export class OutboundCall extends Call {
     void this.#hunt?.end(bye_reason)
   }
 
+  protected hungUp(): 'called_hung_up' {
+    return 'called_hung_up'
+  }
+
   protected mediaSummary(): object | null {
     return this.#leg ? { a: null, b: legSummary(this.#leg), mode: null } : null
   }
@@ -154,16 +177,17 @@ export class OutboundCall extends Call {
         if (leg !== this.leg) return
         this.#endHeaders = headers
         const reason = passedReason(headers)
-        void this.end(causeOfLeg(cause, 'b', reason ? { reason } : {}))
+        this.legEnded(leg, causeOfLeg(cause, 'b', reason ? { reason } : {}))
       },
-      digit: (_leg, digit, by) => {
+      digit: (leg, digit, by) => {
         if (this.#script && !this.#script.done) this.#script.digit(digit, by)
-        else this.#watcher.digit?.(digit, by)
+        else if (this.#watcher.digit) this.#watcher.digit(digit, by)
+        else this.passKey(leg, digit, by)
       },
-      refer: (_leg, request) => {
+      refer: (leg, request) => {
         if (this.#script && !this.#script.done) this.#script.referred('self', request)
         else if (this.#watcher.refer) this.#watcher.refer(request)
-        else request.respond(603)
+        else transferAsked({ call: this, leg }, request)
       },
       notify: (_leg, request) => {
         if (this.#script) this.#script.notified(request)

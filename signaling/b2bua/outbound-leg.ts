@@ -1,8 +1,6 @@
-import type { Log } from '../../core/runtime/log.ts'
 import type { Headers, InviteResult, OutboundInvite, SipResponse } from '../drachtio/types.ts'
 import type { Context } from './context.ts'
-import { Leg, type LegListener } from './leg.ts'
-import type { MediaSession } from './media.ts'
+import { Leg, type LegListener, type LegOptions } from './leg.ts'
 import { offerHeaders } from './session-timer.ts'
 
 export interface InviteFacts {
@@ -34,13 +32,17 @@ export class OutboundLeg extends Leg {
   /** Provisional answers with SDP are taken one after the other, and the final one after them. */
   #taking: Promise<void> = Promise.resolve()
 
-  constructor(ctx: Context, options: { id: string; session: MediaSession; listener: OutboundListener; log: Log }) {
+  constructor(ctx: Context, options: LegOptions & { readonly listener: OutboundListener }) {
     super(ctx, options)
     this.#listener = options.listener
   }
 
   override get sip_call_id(): string | null {
     return this.#call_id
+  }
+
+  protected override get callingDialog(): boolean {
+    return true
   }
 
   /** Sends the INVITE and waits for the final answer. @throws MediaRefusal before anything is sent */
@@ -84,6 +86,7 @@ export class OutboundLeg extends Leg {
   }
 
   #provisional(response: SipResponse): void {
+    this.knownFrom(response.source.address)
     this.#taking = this.#taking.then(async () => {
       if (this.ended) return
       if (response.body === '') return this.#listener.progress(response, false)
@@ -96,6 +99,7 @@ export class OutboundLeg extends Leg {
     await this.#taking
     if (result.kind === 'failed') return { kind: 'failed', detail: result.detail, link_lost: result.link_lost }
     if (result.kind === 'refused') return { kind: 'refused', response: result.response }
+    this.knownFrom(result.response.source.address)
     if (this.ended) {
       // The 200 crossed our CANCEL.
       void result.dialog.bye()

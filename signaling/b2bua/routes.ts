@@ -1,5 +1,13 @@
-import { holdsAddress, parseAddress, presentedCaller } from '../../core/domain/identity/index.ts'
+import {
+  type Attestation,
+  holdsAddress,
+  parseAddress,
+  presentedCaller,
+  type Verstat,
+  verstatText,
+} from '../../core/domain/identity/index.ts'
 import { delivery, egress, evenRandom, type Hop } from '../../core/domain/routing/index.ts'
+import { unseal } from '../../core/runtime/secrets.ts'
 import type { Headers } from '../drachtio/types.ts'
 import { targetUri } from '../trunks/health.ts'
 import type { CarrierConfig, ProjectConfig, Target, TrunkConfig } from '../trunks/snapshot.ts'
@@ -22,6 +30,10 @@ export interface Outgoing {
   readonly diversion: string | null
   /** X- headers of the call's origin, already chosen by rule; for the customer's own trunks only. */
   readonly passed: Headers
+  /** What we sign of the caller towards carriers; null or absent: nothing. */
+  readonly attest?: Attestation | null
+  /** What a carrier's signature of the caller was worth; told to customers. */
+  readonly verstat?: Verstat | null
 }
 
 type Routable = Target & { readonly degraded: boolean; readonly carrier: CarrierConfig | null }
@@ -66,6 +78,7 @@ export const deliveryHops = (ctx: Context, trunk: TrunkConfig, outgoing: Outgoin
     target: uri,
     target_id: null,
     carrier_id: null,
+    trunk_id: trunk.id,
     transport,
     headers: {
       ...invitationHeaders(ctx, outgoing, 'customer'),
@@ -108,9 +121,19 @@ function huntHop(ctx: Context, hop: Hop<Routable>, trunk: TrunkConfig | null, ou
     target: target.uri,
     target_id: target.id,
     carrier_id: hop.carrier_id,
+    trunk_id: carrier ? null : (trunk?.id ?? null),
     transport: target.transport,
     headers: invitationHeaders(ctx, outgoing, carrier ? 'carrier' : 'customer'),
     policy: carrier ? carrierPolicy(carrier, literal(host)) : trunkPolicy(trunk, literal(host)),
+    // A carrier that we register with may challenge our calls, too.
+    ...(carrier?.registration
+      ? {
+          auth: {
+            username: carrier.registration.username,
+            password: unseal(ctx.config.master_key, carrier.registration.password_sealed),
+          },
+        }
+      : {}),
     redirect_hosts: carrier || !trunk ? [] : trunk.targets.map(other => hostOf(other.uri).toLowerCase()),
   }
 }
@@ -122,10 +145,18 @@ export function invitationHeaders(
   to: 'carrier' | 'customer',
 ): Record<string, string> {
   const { from, asserted, privacy } = presentedCaller(outgoing.caller_e164, outgoing.restricted, ctx.config.domain)
+  const { attest, verstat } = outgoing
+  const identity =
+    to === 'carrier' && attest
+      ? ctx.stir.identity({ caller: outgoing.caller_e164, called: outgoing.called_e164, attest })
+      : null
   const name = outgoing.caller_name?.replace(/["\\]/g, '').replace(/[^\x20-\x7e]/g, '') ?? ''
   return {
     From: name !== '' && !outgoing.restricted ? `"${name.slice(0, 64)}" ${from}` : from,
-    'P-Asserted-Identity': asserted,
+    // ATIS-1000074 §5.3: `verstat` is a parameter of the number.
+    'P-Asserted-Identity':
+      verstat && to === 'customer' ? asserted.replace('@', `;verstat=${verstatText(verstat)}@`) : asserted,
+    ...(identity === null ? {} : { Identity: identity }),
     ...(privacy ? { Privacy: privacy } : {}),
     'Max-Forwards': String(outgoing.max_forwards),
     ...(outgoing.diversion

@@ -25,17 +25,25 @@ const tail = (body: Body | undefined): string =>
   body ? `Content-Type: ${body.type}\nContent-Length: [len]\n\n${body.text}` : 'Content-Length: 0\n'
 
 /** A request of the caller in its dialog; `cseq` must grow. */
-export const inDialog = (method: string, cseq: number, options: { headers?: string; body?: Body } = {}): string =>
+export const inDialog = (
+  method: string,
+  cseq: number,
+  options: { headers?: string; body?: Body; to?: string } = {},
+): string =>
   `<send retrans="500">${cdata(`${method} [next_url] SIP/2.0
 Via: SIP/2.0/[transport] [local_ip]:[local_port];branch=[branch]
 [routes]
 From: <sip:[from]@[local_ip]:[local_port]>;tag=[pid]peer[call_number]
-[last_To:]
+${options.to ?? '[last_To:]'}
 Call-ID: [call_id]
 CSeq: ${cseq} ${method}
 Contact: <sip:peer@[local_ip]:[local_port];transport=[transport]>
 Max-Forwards: 70${options.headers ? `\n${options.headers}` : ''}
 ${tail(options.body)}`)}</send>`
+
+/** Takes the 200 and keeps its To: for callers that are asked something in between, which changes `[last_To:]`. */
+export const answerKeepingTo = `<recv response="200" rrs="true"><action><ereg regexp=".*" search_in="hdr" header="To:" assign_to="to"/></action></recv>`
+export const KEPT_TO = 'To: [$to]'
 
 export const reInvite = (cseq: number, sdp: string, headers?: string): string =>
   inDialog('INVITE', cseq, { ...(headers ? { headers } : {}), body: { type: 'application/sdp', text: sdp } })
@@ -74,3 +82,33 @@ export const prack = (cseq: number): string => inDialog('PRACK', cseq, { headers
 export const answerWith = (status: number, pattern: string, where: 'body' | 'msg' = 'msg'): string =>
   `<recv response="${status}" rrs="true"><action><ereg regexp="${pattern}" search_in="${where}" check_it="true" assign_to="seen"/></action></recv>
 <nop><action><log message="[$seen]"/></action></nop>`
+
+/** Takes the INVITE as a callee that will send requests of its own: keeps both ends' addresses. */
+export const receiveInvite = `<recv request="INVITE" rrs="true"><action>
+<ereg regexp=".*" search_in="hdr" header="From:" assign_to="remote"/>
+<ereg regexp=".*" search_in="hdr" header="To:" assign_to="local"/>
+</action></recv>`
+
+/** A request of the callee in its dialog, after `receiveInvite`. */
+export const ofCallee = (method: string, cseq: number, options: { headers?: string; body?: Body } = {}): string =>
+  `<send retrans="500">${cdata(`${method} [next_url] SIP/2.0
+Via: SIP/2.0/[transport] [local_ip]:[local_port];branch=[branch]
+[routes]
+From: [$local];tag=[pid]callee[call_number]
+To: [$remote]
+Call-ID: [call_id]
+CSeq: ${cseq} ${method}
+Contact: <sip:callee@[local_ip]:[local_port];transport=[transport]>
+Max-Forwards: 70${options.headers ? `\n${options.headers}` : ''}
+${tail(options.body)}`)}</send>`
+
+/** Waits for a BYE, and hangs up itself when none comes in time. */
+export const endsWithin = (ms: number, ok: string): string[] => [
+  `<recv request="BYE" timeout="${ms}" ontimeout="20"/>`,
+  ok,
+  '<nop next="21"/>',
+  '<label id="20"/>',
+  ofCallee('BYE', 1),
+  '<recv response="200"/>',
+  '<label id="21"/>',
+]

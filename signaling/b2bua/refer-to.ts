@@ -1,0 +1,102 @@
+/**
+ * What a REFER asks for (RFC 3515 §2.1): a number to call, or a dialog to take over (RFC 3891). Pure reading; who may
+ * call what is admission's.
+ */
+
+export interface ReplacedDialog {
+  readonly call_id: string
+  /** As its target sees it: the tag that we gave. */
+  readonly to_tag: string
+  readonly from_tag: string
+}
+
+export interface ReferTarget {
+  /** The header's value as it came, byte for byte: what is reported. */
+  readonly raw: string
+  /** User part of a sip: URI or number of a tel: URI, decoded, without visual separators. */
+  readonly number: string
+  readonly replaces: ReplacedDialog | null
+  /** X- headers of the URI, for the new INVITE. */
+  readonly headers: Readonly<Record<string, string>>
+}
+
+export type ReferReading =
+  | { readonly target: ReferTarget }
+  /** 400: not one readable Refer-To (RFC 3515 §2.4.2). 416: neither sip: nor tel:. 501: another method than INVITE. */
+  | { readonly refused: 400 | 416 | 501 }
+
+const MAX_LENGTH = 2048
+const MAX_HEADERS = 16
+
+export function readReferTo(value: string | null): ReferReading {
+  if (value === null || value.length > MAX_LENGTH) return { refused: 400 }
+  const uri = uriOf(value.trim())
+  if (uri === null) return { refused: 400 }
+  const [, scheme = '', rest = ''] = /^([A-Za-z][A-Za-z0-9+.-]*):(.*)$/.exec(uri) ?? []
+  if (scheme === '') return { refused: 400 }
+  if (!/^(sips?|tel)$/i.test(scheme)) return { refused: 416 }
+  const at = rest.indexOf('?')
+  const address = at < 0 ? rest : rest.slice(0, at)
+  const headers = at < 0 ? [] : readHeaders(rest.slice(at + 1))
+  const method = /;\s*method=([^;]+)/i.exec(address)?.[1]?.trim() ?? 'INVITE'
+  if (method.toUpperCase() !== 'INVITE') return { refused: 501 }
+  const replacing = headers.find(([name]) => name.toLowerCase() === 'replaces')
+  const replaces = replacing === undefined ? null : readReplaces(replacing[1])
+  if (replacing !== undefined && replaces === null) return { refused: 400 }
+  const number = /^tel$/i.test(scheme) ? telNumber(address) : sipUser(address)
+  if (number === '' && replaces === null) return { refused: 400 }
+  const passed = headers.filter(([name]) => /^x-[a-z0-9-]{1,60}$/i.test(name) && !/^x-strowger/i.test(name))
+  return { target: { raw: value, number, replaces, headers: Object.fromEntries(passed) } }
+}
+
+/** Value of a Replaces header (RFC 3891 §6.1); null when it names no whole dialog. */
+export function readReplaces(value: string): ReplacedDialog | null {
+  const [call_id = '', ...parameters] = value.split(';').map(part => part.trim())
+  const tag = (name: string): string =>
+    parameters.find(part => part.toLowerCase().startsWith(`${name}=`))?.slice(name.length + 1) ?? ''
+  const [to_tag, from_tag] = [tag('to-tag'), tag('from-tag')]
+  return call_id === '' || to_tag === '' || from_tag === '' ? null : { call_id, to_tag, from_tag }
+}
+
+/** One address, in brackets or bare; null when there are several, or none. */
+function uriOf(value: string): string | null {
+  const bracketed = /^(?:"(?:[^"\\]|\\.)*"\s*|[^<>",]*)<([^<>\s]*)>\s*(?:;[^<>,]*)?$/.exec(value)
+  if (bracketed) return bracketed[1] ?? null
+  // A bare address ends at the first semicolon; a question mark or comma in it wants brackets (RFC 3261 §20.10).
+  return /^[^<>"\s,?]+$/.test(value) ? (value.split(';')[0] ?? null) : null
+}
+
+function readHeaders(text: string): [string, string][] {
+  return text
+    .split('&')
+    .slice(0, MAX_HEADERS)
+    .flatMap(pair => {
+      const at = pair.indexOf('=')
+      const [name, value] = at < 0 ? [pair, ''] : [pair.slice(0, at), pair.slice(at + 1)]
+      return name === '' ? [] : [[decoded(name), decoded(value)] as [string, string]]
+    })
+}
+
+const sipUser = (address: string): string => {
+  const at = address.lastIndexOf('@')
+  const user = at < 0 ? '' : (address.slice(0, at).split(';')[0]?.split(':')[0] ?? '')
+  return decoded(user)
+}
+
+/** A local number takes its context's prefix when that is one (RFC 3966 §5.1.5). */
+function telNumber(address: string): string {
+  const [given = '', ...parameters] = address.split(';')
+  const number = decoded(given).replace(/[-.()]/g, '')
+  const context = parameters.map(part => /^phone-context=(\+[\d.()-]+)$/i.exec(part)?.[1]).find(Boolean)
+  return number.startsWith('+') || context === undefined ? number : `${context.replace(/[-.()]/g, '')}${number}`
+}
+
+function decoded(text: string): string {
+  let plain = text
+  try {
+    plain = decodeURIComponent(text)
+  } catch {
+    // What is not escaped properly is taken as it stands.
+  }
+  return plain.replace(/[\r\n\0]/g, '')
+}

@@ -1,0 +1,298 @@
+import t, { type Test } from 'tap'
+import { strongestHz, tone, wavBytes } from '../support/audio.ts'
+import {
+  addTrunk,
+  answered,
+  answers,
+  answersFor,
+  begin,
+  endOf,
+  lastCall,
+  mediaPort,
+  nothingLeft,
+  offeredPort,
+  story,
+  TARGET,
+  targetOf,
+  trunkOf,
+  untilBye,
+  waiting,
+} from '../support/b2bua-world.ts'
+import { openRtpPeer, type RtpPeer } from '../support/rtp-peer.ts'
+import { answerKeepingTo, inDialog, KEPT_TO } from '../support/sip-steps.ts'
+import { callee, caller, pause, provisionals, receive } from '../support/sipp.ts'
+import { until } from '../support/wait.ts'
+import { webServer } from '../support/web.ts'
+import { type World, world } from '../support/world.ts'
+
+// REFER within a call of two trunk legs (user-asks row 6): consumed by us, told by NOTIFY, and the transferor released.
+
+const connected = [...provisionals, answerKeepingTo, caller.ack]
+const ask = (method: string, cseq: number, headers = ''): string =>
+  inDialog(method, cseq, { to: KEPT_TO, ...(headers === '' ? {} : { headers }) })
+const hangUp = (cseq: number): string[] => [ask('BYE', cseq), receive.response(200)]
+const refer = (cseq: number, to: string, headers = ''): string[] => [
+  ask('REFER', cseq, `Refer-To: ${to}${headers === '' ? '' : `\n${headers}`}`),
+  receive.response(202),
+]
+const notified = (line: string): string[] => [
+  `<recv request="NOTIFY"><action><ereg regexp="SIP/2.0 ${line}" search_in="body" check_it="true" assign_to="seen"/></action></recv>`,
+  '<nop><action><log message="[$seen]"/></action></nop>',
+  callee.ok,
+]
+const released = [receive.request('BYE'), callee.ok]
+/** What the transferor of a transfer that succeeds sees. */
+const transferred = [...notified('100 Trying'), ...notified('200 OK'), ...released]
+
+const calls = async (w: World) => w.state.db.selectFrom('call').selectAll().orderBy('position').execute()
+const eventsOf = async (w: World, sid: string) => {
+  const rows = await w.state.db.selectFrom('call_event').selectAll().where('call_sid', '=', sid).orderBy('id').execute()
+  return rows.map(row => JSON.parse(row.detail))
+}
+
+async function rtpPeer(t: Test, address: string): Promise<RtpPeer> {
+  const peer = await openRtpPeer({ address })
+  t.teardown(() => peer.close())
+  return peer
+}
+
+/** Both send until each has heard the other. */
+async function hearEachOther(near: RtpPeer, far: RtpPeer): Promise<void> {
+  await until('each hears the other', async () => {
+    await Promise.all([near.send(tone(600, 400)), far.send(tone(1000, 400))])
+    const [atNear, atFar] = [near.audio(), far.audio()]
+    return (
+      atNear.length > 8000 &&
+      atFar.length > 8000 &&
+      strongestHz(atNear.subarray(-1600)) === 1000 &&
+      strongestHz(atFar.subarray(-1600)) === 600
+    )
+  })
+}
+
+const routeToTrunk = async (w: World, e164: string, trunk_id: string): Promise<void> => {
+  await w.state.db
+    .updateTable('number')
+    .set({ route_kind: 'trunk', route_id: trunk_id })
+    .where('e164', '=', e164)
+    .execute()
+}
+
+t.test('transfers', async t => {
+  const w = await world(t, { STROWGER_SANDBOX: 'off' })
+
+  t.test('blind, to a number of ours behind another trunk: the two that stay hear each other', async t => {
+    const [stays, comes] = [await rtpPeer(t, TARGET), await rtpPeer(t, '127.0.0.4')]
+    const desk = await waiting(t, untilBye, { rtp_port: comes.port, local_ip: '127.0.0.4' })
+    const desk_trunk = await addTrunk(w, [{ ...targetOf(desk), sip_uri: `sip:127.0.0.4:${desk.port}` }], {
+      sources: ['127.0.0.44/32'],
+    })
+    const own = w.numbers[4] ?? ''
+    await routeToTrunk(w, own, desk_trunk)
+    const target = await waiting(t, answersFor(4500), { rtp_port: stays.port })
+    await trunkOf(w, [targetOf(target)])
+    const raw = `"Desk" <sip:${own}@pbx.example;user=phone?X-Ticket=77>;q=1`
+    const transferor = await begin(t, w, [
+      caller.invite(),
+      ...connected,
+      pause(300),
+      ...refer(2, raw, 'Referred-By: <sip:boss@pbx.example>'),
+      ...transferred,
+    ])
+    stays.sendTo(await offeredPort(target))
+    comes.sendTo(await offeredPort(desk), '127.0.0.1')
+    const { ok, errors, messages } = await transferor.done
+    t.ok(ok, `${errors}\n${messages}`)
+    await hearEachOther(stays, comes)
+    const [first] = (await calls(w)).slice(-2)
+    if (!first) throw new Error('no call')
+    t.match(await eventsOf(w, first.sid), [
+      { what: 'transfer_asked', refer_to: raw, referred_by: '<sip:boss@pbx.example>' },
+      { what: 'transferred', sip_code: 200 },
+    ])
+    t.ok((await target.done).ok)
+    const { ok: desk_ok, messages: at_desk } = await desk.done
+    t.ok(desk_ok, 'the end of one is the end of the other')
+    t.match(at_desk, /X-Ticket: 77/)
+    t.match(at_desk, new RegExp(`Diversion: <sip:\\${w.numbers[1]}@`))
+    t.notMatch(at_desk, /127\.0\.0\.[23]|pbx\.example/)
+    const child = await endOf(w, (await lastCall(w)).sid)
+    t.match(child, { status: 'completed', to_number: own, parent_call_sid: first.sid, direction: 'inbound' })
+    t.match(await endOf(w, first.sid), { status: 'completed', ended_by: 'called' })
+  })
+
+  t.test('to the world, as a tel: number, through the same gate', async t => {
+    const target = await waiting(t, answersFor(1500), { calls: 3 })
+    await trunkOf(w, [targetOf(target)])
+    await story(t, w, [
+      caller.invite(),
+      ...connected,
+      pause(300),
+      ...refer(2, '<tel:0803-000-4712;phone-context=+234>'),
+      ...transferred,
+    ])
+    const child = await lastCall(w)
+    t.match(child, { direction: 'outbound', to_number: '+2348030004712', from_number: w.numbers[1] })
+    t.ok(JSON.parse(child.decision_trace ?? '{}').checks.length > 5, 'with a decision of its own')
+    t.ok((await target.done).ok)
+  })
+
+  t.test('to an application: its document runs on the leg that stays', async t => {
+    const stays = await rtpPeer(t, TARGET)
+    const own = w.numbers[5] ?? ''
+    const web = await webServer(t, {
+      '/voice': '<Response><Play>/tone.wav</Play></Response>',
+      '/tone.wav': { type: 'audio/wav', body: wavBytes(8000, tone(1200, 1500)) },
+    })
+    await w.routeToApplication(own, `${web.url}/voice`)
+    const target = await waiting(t, untilBye, { rtp_port: stays.port })
+    await trunkOf(w, [targetOf(target)])
+    await story(t, w, [
+      caller.invite(),
+      ...connected,
+      pause(300),
+      ...refer(2, `<sip:${own}@pbx.example>`),
+      ...transferred,
+    ])
+    t.ok((await target.done).ok)
+    t.equal(strongestHz(stays.audio().subarray(-4000)), 1200)
+    t.match(await endOf(w, (await lastCall(w)).sid), { status: 'completed', ended_by: 'platform' })
+  })
+
+  t.test('refused: the transferor hears with which code, and the call goes on', async t => {
+    const target = await waiting(t, [...answers, receive.request('BYE'), callee.ok])
+    const busy = await waiting(
+      t,
+      [receive.request('INVITE'), callee.respond(486, 'Busy Here'), receive.request('ACK')],
+      { local_ip: '127.0.0.4' },
+    )
+    const own = w.numbers[6] ?? ''
+    const desk_trunk = await addTrunk(w, [{ ...targetOf(busy), sip_uri: `sip:127.0.0.4:${busy.port}` }], {
+      sources: ['127.0.0.45/32'],
+    })
+    await routeToTrunk(w, own, desk_trunk)
+    await trunkOf(w, [targetOf(target)])
+    await story(t, w, [
+      caller.invite(),
+      ...connected,
+      pause(300),
+      // Nobody may call this; no number at all; no readable address; another scheme; another method; no dialog.
+      ...refer(2, `<sip:${own}@x>`),
+      ...notified('100'),
+      ...notified('486 Busy Here'),
+      ...refer(3, '<sip:nobody@x>'),
+      ...notified('100'),
+      ...notified('404'),
+      ...refer(4, '<sip:x@y?Replaces=a%3Bto-tag%3Db%3Bfrom-tag%3Dc>'),
+      ...notified('100'),
+      ...notified('481'),
+      ask('REFER', 5, 'Refer-To: <sip:a@b>, <sip:c@d>'),
+      receive.response(400),
+      ask('REFER', 6),
+      receive.response(400),
+      ask('REFER', 7, 'Refer-To: <mailto:a@b>'),
+      receive.response(416),
+      ask('REFER', 8, 'Refer-To: <sip:a@b;method=BYE>'),
+      receive.response(501),
+      pause(300),
+      ...hangUp(9),
+    ])
+    t.ok((await target.done).ok)
+  })
+
+  t.test('a transferor that hangs up at once: the one who stays hears it ring, and the transfer goes on', async t => {
+    const [stays, comes] = [await rtpPeer(t, TARGET), await rtpPeer(t, '127.0.0.4')]
+    const desk = await waiting(
+      t,
+      [
+        receive.request('INVITE'),
+        callee.respond(180, 'Ringing'),
+        pause(1500),
+        callee.respond(200, 'OK', { sdp: true }),
+        receive.request('ACK'),
+        receive.request('BYE'),
+        callee.ok,
+      ],
+      { rtp_port: comes.port, local_ip: '127.0.0.4' },
+    )
+    const own = w.numbers[7] ?? ''
+    const desk_trunk = await addTrunk(w, [{ ...targetOf(desk), sip_uri: `sip:127.0.0.4:${desk.port}` }], {
+      sources: ['127.0.0.46/32'],
+    })
+    await routeToTrunk(w, own, desk_trunk)
+    const target = await waiting(t, answersFor(4500), { rtp_port: stays.port })
+    await trunkOf(w, [targetOf(target)])
+    await story(t, w, [
+      caller.invite(),
+      ...connected,
+      pause(300),
+      ...refer(2, `<sip:${own}@x>`, 'Refer-Sub: false'),
+      ...hangUp(3),
+    ])
+    await until(
+      'it rings',
+      () => stays.audio().length > 4000 && [440, 480].includes(strongestHz(stays.audio().subarray(-1600))),
+    )
+    stays.sendTo(await offeredPort(target))
+    comes.sendTo(await offeredPort(desk))
+    await hearEachOther(stays, comes)
+    t.ok((await target.done).ok)
+    t.ok((await desk.done).ok)
+  })
+
+  t.test('a transferor that has gone, and a target that would not: the one who stays is released', async t => {
+    const target = await waiting(t, untilBye)
+    await trunkOf(w, [targetOf(target)])
+    await story(t, w, [
+      caller.invite(),
+      ...connected,
+      pause(300),
+      ...refer(2, '<sip:nobody@x>', 'Refer-Sub: false'),
+      ...hangUp(3),
+    ])
+    t.ok((await target.done).ok)
+  })
+
+  t.test('attended: two calls of the transferor become one between the far ends, and keys pass', async t => {
+    const [stays, comes] = [await rtpPeer(t, TARGET), await rtpPeer(t, '127.0.0.4')]
+    const desk = await waiting(t, untilBye, { rtp_port: comes.port, local_ip: '127.0.0.4' })
+    const desk_trunk = await addTrunk(w, [{ ...targetOf(desk), sip_uri: `sip:127.0.0.4:${desk.port}` }], {
+      sources: ['127.0.0.47/32'],
+    })
+    const own = w.numbers[8] ?? ''
+    await routeToTrunk(w, own, desk_trunk)
+    const target = await waiting(t, answersFor(5000), { rtp_port: stays.port })
+    await trunkOf(w, [targetOf(target)])
+    // The second call first: its dialog is what the first one's REFER names.
+    const second = await begin(t, w, [caller.invite(), ...answered, ...released], { service: own })
+    await mediaPort(second)
+    const answer = second
+      .messages()
+      .split(/^-{5,}.*$/m)
+      .find(text => /SIP\/2\.0 200/.test(text))
+    const [, call_id = ''] = /^Call-ID: (\S+)/im.exec(answer ?? '') ?? []
+    const [, our_tag = ''] = /^To: .*;tag=(\S+)/im.exec(answer ?? '') ?? []
+    const [, peer_tag = ''] = /^From: .*;tag=(\S+)/im.exec(answer ?? '') ?? []
+    const replaces = encodeURIComponent(`${call_id};to-tag=${our_tag};from-tag=${peer_tag}`)
+    const first = await story(t, w, [
+      caller.invite(),
+      ...connected,
+      pause(300),
+      ...refer(2, `<sip:${own}@pbx.example?Replaces=${replaces}>`),
+      ...transferred,
+    ])
+    t.match(first, /NOTIFY/)
+    t.ok((await second.done).ok, 'both dialogs of the transferor are ended')
+    stays.sendTo(await offeredPort(target))
+    comes.sendTo(await offeredPort(desk))
+    await hearEachOther(stays, comes)
+    await stays.sendKey('7')
+    await until('the key is there', () =>
+      comes.received.some(packet => packet.payload_type === 101 && packet.payload[0] === 7),
+    )
+    t.ok((await target.done).ok)
+    t.ok((await desk.done).ok)
+  })
+
+  t.test('afterwards nothing is left', t => nothingLeft(t, w))
+})

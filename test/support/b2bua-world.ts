@@ -1,0 +1,185 @@
+import type { Test } from 'tap'
+import { endsWithin, inDialog, receiveInvite } from './sip-steps.ts'
+import { callee, caller, provisionals, receive, type SippPeer, sipp } from './sipp.ts'
+import { until } from './wait.ts'
+import type { World } from './world.ts'
+
+/**
+ * A trunk's peer at 127.0.0.2 and the targets of its trunk at 127.0.0.3, both SIPp: what the stories of the B2BUA have
+ * in common.
+ */
+
+export const PEER = '127.0.0.2'
+export const TARGET = '127.0.0.3'
+export const WORLD = '+2348030004711'
+export const RTP_PORT = 40_000
+
+export const answered = [...provisionals, receive.response(200, { dialog: true }), caller.ack]
+export const hangUp = (cseq: number): string[] => [inDialog('BYE', cseq), receive.response(200)]
+export const refusedWith = (status: number): string[] => [
+  ...provisionals,
+  receive.response(status),
+  caller.ackOfFailure,
+]
+
+/** A target that answers. */
+export const answers = [
+  receive.request('INVITE'),
+  callee.respond(180, 'Ringing'),
+  callee.respond(200, 'OK', { sdp: true }),
+  receive.request('ACK'),
+]
+/** As `answers`, and hangs up by itself when nobody else has after so long. */
+export const answersFor = (ms: number): string[] => [receiveInvite, ...answers.slice(1), ...endsWithin(ms, callee.ok)]
+export const untilBye = [...answers, receive.request('BYE'), callee.ok]
+
+export interface TargetRow {
+  readonly sip_uri: string
+  readonly transport: string
+  readonly priority: number
+  readonly weight: number
+}
+
+export const targetOf = (peer: SippPeer, priority = 1, transport = 'udp'): TargetRow => ({
+  sip_uri: `sip:${TARGET}:${peer.port}`,
+  transport,
+  priority,
+  weight: 1,
+})
+
+let trunks = 0
+
+/** A trunk of its own for each story: sources and targets are replaced, so that no story sees another's. */
+export async function trunkOf(
+  w: World,
+  targets: readonly TargetRow[],
+  over: Record<string, unknown> = {},
+): Promise<string> {
+  await w.state.db.deleteFrom('trunk_source').where('cidr', '=', `${PEER}/32`).execute()
+  return addTrunk(w, targets, over)
+}
+
+/** One more trunk beside those that are there. */
+export async function addTrunk(w: World, targets: readonly TargetRow[], over: Record<string, unknown> = {}) {
+  const { status, body } = await w.manage(
+    'POST',
+    '/trunks',
+    {
+      name: `PBX ${++trunks}`,
+      direction: 'both',
+      auth_mode: 'ip_allow_list',
+      sources: [`${PEER}/32`],
+      codecs: ['PCMU', 'PCMA'],
+      media_security: 'rtp',
+      require_tls: false,
+      source_validation: 'relaxed',
+      targets,
+      ...over,
+    },
+    { 'idempotency-key': `b2bua-${trunks}-${Math.random()}` },
+  )
+  if (status !== 201) throw new Error(`trunk refused: ${JSON.stringify(body)}`)
+  const id: string = body.trunk.id
+  await until('the trunk is applied', async () => {
+    const { body: detail } = await w.manage('GET', `/trunks/${id}`)
+    return detail.apply.state === 'applied' && detail.apply.effective_revision === detail.revision
+  })
+  await healthy(w, id, targets.length)
+  return id
+}
+
+/** Each target has answered its first OPTIONS: the next thing it sees is the INVITE. */
+export const healthy = (w: World, trunk_id: string, count: number) =>
+  until('the targets have answered OPTIONS', async () => {
+    const rows = await w.state.db
+      .selectFrom('target_evidence')
+      .innerJoin('termination_target', 'termination_target.id', 'target_evidence.target_id')
+      .select('state')
+      .where('trunk_id', '=', trunk_id)
+      .execute()
+    return rows.filter(row => row.state === 'healthy').length === count
+  })
+
+/** A target; of its `calls` one is our OPTIONS. */
+export const waiting = (
+  t: Test,
+  steps: readonly string[],
+  options: { rtp_port?: number; calls?: number; transport?: 'udp' | 'tcp'; local_ip?: string } = {},
+) => {
+  const { rtp_port = RTP_PORT + 2, calls = 2, transport = 'udp', local_ip = TARGET } = options
+  return sipp(t, { steps, local_ip, keys: { rtp_port }, calls, transport })
+}
+
+/** The peer calls, and does as the steps say. */
+export async function story(
+  t: Test,
+  w: World,
+  steps: readonly string[],
+  options: { rtp_port?: number; service?: string; transport?: 'udp' | 'tcp' } = {},
+): Promise<string> {
+  const { ok, errors, messages } = await (await begin(t, w, steps, options)).done
+  t.ok(ok, `${errors}\n${ok ? '' : messages}`)
+  return messages
+}
+
+export function begin(
+  t: Test,
+  w: World,
+  steps: readonly string[],
+  options: { rtp_port?: number; service?: string; transport?: 'udp' | 'tcp'; from?: string } = {},
+): Promise<SippPeer> {
+  const { rtp_port = RTP_PORT, service = WORLD, transport = 'udp', from = w.numbers[1] ?? '' } = options
+  return sipp(t, { steps, to: w.sip, service, local_ip: PEER, keys: { rtp_port, from }, transport })
+}
+
+export const lastCall = async (w: World) =>
+  w.state.db.selectFrom('call').selectAll().orderBy('position', 'desc').executeTakeFirstOrThrow()
+
+export const endOf = (w: World, sid: string) =>
+  until('the call has ended', () =>
+    w.state.db
+      .selectFrom('call')
+      .selectAll()
+      .where('sid', '=', sid)
+      .where('ended_at', 'is not', null)
+      .executeTakeFirst(),
+  )
+
+/** Port of our media in the first answer with SDP that this peer has seen. */
+export const mediaPort = (peer: SippPeer): Promise<number> =>
+  until('an answer with SDP', () => {
+    const answer = peer
+      .messages()
+      .split(/^-{5,}.*$/m)
+      .find(text => /SIP\/2\.0 200/.test(text) && /m=audio/.test(text))
+    return Number(/m=audio (\d+)/.exec(answer ?? '')?.[1]) || undefined
+  })
+
+/** Port of our media in the INVITE that this target has got. */
+export const offeredPort = (peer: SippPeer): Promise<number> =>
+  until('an INVITE with SDP', () => {
+    const offer = peer
+      .messages()
+      .split(/^-{5,}.*$/m)
+      .find(text => /^INVITE /m.test(text) && /m=audio/.test(text))
+    return Number(/m=audio (\d+)/.exec(offer ?? '')?.[1]) || undefined
+  })
+
+/** Nothing is left of all calls: no row open, no dialog, no media leg, no slot. */
+export async function nothingLeft(t: Test, w: World): Promise<void> {
+  const metrics = async (): Promise<string> => (await fetch(`${w.base_url}/metrics`)).text()
+  await until(
+    'no call and no dialog',
+    async () => {
+      const text = await metrics()
+      return (
+        /^strowger_live_calls\S* 0$/m.test(text) &&
+        /^strowger_dialogs\S* 0$/m.test(text) &&
+        /^strowger_media_legs\S* 0$/m.test(text)
+      )
+    },
+    40_000,
+  )
+  t.same(await w.state.db.selectFrom('call').select('sid').where('ended_at', 'is', null).execute(), [])
+  t.same(await w.state.db.selectFrom('lease').select('call_sid').where('ended_at', 'is', null).execute(), [])
+}
