@@ -199,11 +199,12 @@ export class Script {
   legEnded(): void {
     if (this.#gone) return
     this.#gone = true
+    this.stopWaiting()
+    // Before the end of what ran on the leg: a Connect whose stream ends would go on with its action otherwise.
+    this.emit({ type: 'hangup' })
     this.#player.drop()
     this.#streams.drop()
     this.#recognitions.drop()
-    this.stopWaiting()
-    this.emit({ type: 'hangup' })
     this.#leaveShared()
     if (this.#done) return
     this.#afterlife = this.host.call.ctx.clock.after(AFTERLIFE_MS, () => this.#finish())

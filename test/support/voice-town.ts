@@ -42,7 +42,11 @@ const HOST = '127.0.0.1'
 
 export async function voiceTown(
   t: Test,
-  options: { env?: Record<string, string>; addresses: readonly [desk: string, far: string] },
+  options: {
+    /** Settings of the platform; engines may live on the customer's web server. */
+    env?: (web: WebServer) => Record<string, string>
+    addresses: readonly [desk: string, far: string]
+  },
 ): Promise<VoiceTown> {
   const [desk_address, far_address] = options.addresses
   const desk = await openSoftphone(t, desk_address)
@@ -53,7 +57,7 @@ export async function voiceTown(
     // What is not there is an empty document, and a callback that was taken.
     new Proxy(pages, { get: (target, path) => target[String(path)] ?? { status: 204 } }),
   )
-  const w = await world(t, options.env)
+  const w = await world(t, options.env?.(web))
   const [, trunk_number = '', own_number = ''] = w.numbers
   const trunk_id = await w.addTrunk(desk_address, {
     targets: [{ sip_uri: `sip:${far_address}:${far.port}`, transport: 'udp', priority: 1, weight: 1 }],

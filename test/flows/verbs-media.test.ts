@@ -1,0 +1,251 @@
+import { createHmac } from 'node:crypto'
+import t from 'tap'
+import { compressUlaw } from '../../media/files/pcm.ts'
+import { tone, wavBytes } from '../support/audio.ts'
+import { recognizerServer, socketServer } from '../support/recognizer.ts'
+import { voiceTown } from '../support/voice-town.ts'
+import { until } from '../support/wait.ts'
+
+// What is said, played, typed, heard, recorded and streamed, every attribute on a live call. A desk telephone calls the
+// platform; speech recognition is a real WebSocket server, transcription a real HTTP server.
+
+t.test('verbs with media', async t => {
+  const engine = await recognizerServer(t, 'two large pizzas')
+  const town = await voiceTown(t, {
+    addresses: ['127.0.0.63', '127.0.0.64'],
+    env: web => ({
+      STROWGER_RECOGNIZER_URL: engine.url,
+      STROWGER_TRANSCRIBER_URL: `${web.url}/transcribe`,
+    }),
+  })
+  const { w, pages, web, told, all, callIn } = town
+  const url = web.url
+  pages['/900.wav'] = { type: 'audio/wav', body: wavBytes(8000, tone(900, 1500)) }
+  pages['/transcribe'] = { type: 'application/json', body: '{"transcript":"please call me back","confidence":0.92}' }
+  const doc = (inside: string): string => `<Response>${inside}</Response>`
+  const methodOf = (path: string): string | undefined => web.requests.find(request => request.path === path)?.method
+
+  await t.test('Say and Play: voices, languages, SSML, loops and keys; what nobody speaks is warned of', async t => {
+    const line = await callIn(
+      doc(
+        `<Say voice="Polly.Joanna" language="en-GB" loop="2">Good <break time="100ms"/> day.</Say>
+        <Say voice="Robbie" language="xx-XX">Hello.</Say><Play loop="2">${url}/900.wav</Play><Play digits="1w2"/><Pause length="1"/>`,
+      ),
+    )
+    await line.answered()
+    await line.hearsSomething()
+    await line.hears(900)
+    await until(
+      'the keys',
+      () =>
+        line.rtp
+          .keys()
+          .map(({ key }) => key)
+          .join('') === '12',
+    )
+    const sid = await town.sidOf(line)
+    await line.over()
+    const numbers = await town.numbers(sid)
+    t.ok(numbers.includes(13511), 'an unknown voice')
+    t.ok(numbers.includes(13512), 'an unknown language')
+  })
+
+  await t.test('Gather takes keys as its attributes say', async t => {
+    const line = await callIn(
+      doc(
+        `<Gather action="${url}/keys" method="GET" input="dtmf" timeout="10" finishOnKey="*" numDigits="5" debug="true"><Say>Type.</Say></Gather>`,
+      ),
+    )
+    pages['/keys'] = doc(
+      `<Gather action="${url}/none" actionOnEmptyResult="true" timeout="1"><Play>${url}/900.wav</Play></Gather>`,
+    )
+    await line.hearsSomething()
+    for (const key of '12*') await line.press(key)
+    t.match(await told('/keys'), { Digits: '12', FinishedOnKey: '*' })
+    t.equal(methodOf('/keys'), 'GET')
+    await line.hears(900)
+    t.match(await told('/none'), { Digits: '' })
+    await line.over()
+  })
+
+  await t.test('Gather takes speech: the engine hears the caller and is told what the document wants', async t => {
+    const speech = `speechTimeout="2" maxSpeechTime="20" language="en-GB" hints="pizza, pasta" speechModel="phone_call" enhanced="true" profanityFilter="false" bargeIn="true"`
+    const line = await callIn(
+      doc(
+        `<Gather input="speech dtmf" timeout="8" action="${url}/speech" ${speech} partialResultCallback="${url}/partial" partialResultCallbackMethod="GET"><Play loop="20">${url}/900.wav</Play></Gather>`,
+      ),
+    )
+    await line.hears(900)
+    await line.say(600, 1500)
+    t.match(await told('/speech'), { SpeechResult: 'two large pizzas', Confidence: '0.9', Language: 'en-GB' })
+    t.match(await told('/partial'), { UnstableSpeechResult: 'yes', SequenceNumber: '0' })
+    t.equal(methodOf('/partial'), 'GET')
+    await line.over()
+    t.match(engine.connections[0]?.frames[1]?.['start'].recognition, {
+      language: 'en-GB',
+      hints: ['pizza', 'pasta'],
+      model: 'phone_call',
+      enhanced: true,
+      profanity_filter: false,
+      silence_ms: 2000,
+      max_speech_ms: 20_000,
+      partial: true,
+    })
+  })
+
+  await t.test('Record: beep, finish key, callbacks, and a transcription by an engine behind HTTP', async t => {
+    const callback = `recordingStatusCallback="${url}/recorded" recordingStatusCallbackMethod="GET" recordingStatusCallbackEvent="in-progress completed"`
+    const line = await callIn(
+      doc(
+        `<Record action="${url}/left" method="GET" timeout="10" finishOnKey="9" maxLength="30" playBeep="true" trim="do-not-trim" ${callback} transcribe="true" transcribeCallback="${url}/transcribed"/>`,
+      ),
+    )
+    await line.hears(1000)
+    await line.say(600, 1500)
+    await line.press('9')
+    const left = await told('/left')
+    t.match(left, { Digits: '9', RecordingSid: /^RE/, RecordingDuration: /^[12]$/ })
+    t.equal(methodOf('/left'), 'GET')
+    t.match(await told('/transcribed'), {
+      TranscriptionText: 'please call me back',
+      TranscriptionStatus: 'completed',
+      TranscriptionSid: /^TR[0-9a-f]{32}$/,
+      RecordingSid: left['RecordingSid'],
+    })
+    await until('both recording callbacks', () => all('/recorded').length === 2)
+    t.same(
+      all('/recorded').map(fields => fields['RecordingStatus']),
+      ['in-progress', 'completed'],
+    )
+    t.ok(
+      web.requests.some(request => request.path === '/transcribe' && request.headers['content-type'] === 'audio/wav'),
+    )
+    await line.over()
+  })
+
+  await t.test('Connect Stream: audio both ways, a signed handshake, parameters, callbacks', async t => {
+    const payload = Buffer.from(Uint8Array.from(tone(700, 1000), compressUlaw)).toString('base64')
+    const server = await socketServer(t, (frame, socket) => {
+      if (frame.event !== 'start') return
+      const streamSid = frame['streamSid']
+      socket.send(JSON.stringify({ event: 'media', streamSid, media: { payload } }))
+      socket.send(JSON.stringify({ event: 'mark', streamSid, mark: { name: 'played' } }))
+    })
+    const stream = `<Stream url="${server.url}/audio" name="bot" track="inbound_track" statusCallback="${url}/bot" statusCallbackMethod="GET" connectorName="x" audioFormat="y" sampleRate="z"><Parameter name="lang" value="en"/></Stream>`
+    const line = await callIn(doc(`<Connect action="${url}/bot-done" method="GET">${stream}</Connect>`))
+    await line.hears(700)
+    await line.say(600, 600)
+    const connection = server.connections[0]
+    await until('the mark comes back', () => connection?.frames.some(frame => frame.event === 'mark'))
+    t.same(connection?.frames[1]?.['start'].customParameters, { lang: 'en' })
+    const signed = createHmac('sha1', w.auth_token).update(`${server.url}/audio`).digest('base64')
+    t.equal(connection?.headers['x-twilio-signature'], signed)
+    line.hangUp()
+    await until('stop', () => connection?.frames.some(frame => frame.event === 'stop'))
+    await until('both callbacks', () => all('/bot').length === 2)
+    t.match(all('/bot'), [
+      { StreamEvent: 'stream-started', StreamName: 'bot' },
+      { StreamEvent: 'stream-stopped', StreamName: 'bot' },
+    ])
+    t.equal(methodOf('/bot'), 'GET')
+    await told('/bot-done')
+    t.equal(methodOf('/bot-done'), 'GET')
+  })
+
+  await t.test('Connect Stream ends with its socket, and the action is asked for', async t => {
+    const server = await socketServer(t, (frame, socket) => {
+      if (frame.event === 'start') socket.close()
+    })
+    const line = await callIn(doc(`<Connect action="${url}/closed"><Stream url="${server.url}"/></Connect>`))
+    await told('/closed')
+    await line.over()
+  })
+
+  await t.test('Start and Stop: streams, recordings and live transcriptions beside the script', async t => {
+    const server = await socketServer(t)
+    const stream = `<Stream url="${server.url}/fork" name="ears" track="both_tracks" statusCallback="${url}/fork" statusCallbackMethod="POST" connectorName="x" audioFormat="y" sampleRate="z"><Parameter name="a" value="b"/></Stream>`
+    const recording = `<Recording name="tape" channels="mono" track="inbound" trim="do-not-trim" recordingStatusCallback="${url}/tape" recordingStatusCallbackMethod="GET" recordingStatusCallbackEvent="in-progress completed"/>`
+    const words = `<Transcription name="words" track="inbound_track" languageCode="en-GB" inboundTrackLabel="caller" outboundTrackLabel="us" partialResults="true" transcriptionEngine="any" speechModel="m" hints="a,b" profanityFilter="false" enableAutomaticPunctuation="false" statusCallbackUrl="${url}/words" statusCallbackMethod="GET" intelligenceService="x"/>`
+    const first = engine.connections.length
+    const line = await callIn(
+      doc(
+        `<Start action="${url}/never" method="GET">${stream}${recording}${words}</Start><Gather action="${url}/stop" numDigits="1" timeout="20"><Play loop="20">${url}/900.wav</Play></Gather>`,
+      ),
+    )
+    pages['/stop'] = doc(
+      `<Stop action="${url}/never" method="GET">${stream}${recording}${words}</Stop><Pause length="1"/><Play>${url}/900.wav</Play>`,
+    )
+    await line.answered()
+    await until('the engine listens', () => engine.connections.length > first)
+    await line.say(600, 1500)
+    await until('the words', () => all('/words').some(fields => fields['Final'] === 'true'))
+    await line.press('1')
+    await line.hears(900)
+    await line.over()
+    await until(
+      'all have stopped',
+      () => all('/words').length === 4 && all('/tape').length === 2 && all('/fork').length === 2,
+    )
+    t.match(all('/words'), [
+      { TranscriptionEvent: 'transcription-started', TranscriptionName: 'words', LanguageCode: 'en-GB' },
+      { TranscriptionEvent: 'transcription-content', Final: 'false', Track: 'inbound_track', TrackLabel: 'caller' },
+      { TranscriptionEvent: 'transcription-content', Final: 'true', TranscriptionData: /two large pizzas/ },
+      { TranscriptionEvent: 'transcription-stopped' },
+    ])
+    t.same(
+      all('/tape').map(fields => [fields['RecordingStatus'], fields['RecordingTrack'], fields['RecordingChannels']]),
+      [
+        ['in-progress', 'inbound', '1'],
+        ['completed', 'inbound', '1'],
+      ],
+    )
+    await until('the fork has stopped', () => server.connections[0]?.frames.some(frame => frame.event === 'stop'))
+    const tracks = new Set(server.connections[0]?.frames.map(frame => frame['media']?.track).filter(Boolean))
+    t.same([...tracks].sort(), ['inbound', 'outbound'])
+    t.same(
+      all('/fork').map(fields => fields['StreamEvent']),
+      ['stream-started', 'stream-stopped'],
+    )
+    t.equal(methodOf('/tape'), 'GET')
+    t.same(all('/never'), [])
+  })
+
+  await t.test('Echo sends back what the caller says', async t => {
+    const line = await callIn(doc('<Echo/>'))
+    await line.answered()
+    const stop = line.hum(750)
+    await line.hears(750)
+    t.ok(line.level(600) < -40, 'and nothing else')
+    stop()
+    line.hangUp()
+  })
+
+  await t.test('what the platform does not have is skipped, and the script takes its failure branch', async t => {
+    pages['/sms'] = doc(`<Pay action="${url}/pay" method="GET"/>`)
+    pages['/pay'] = doc(`<Prompt action="${url}/prompt" method="GET"/><Redirect>${url}/bots</Redirect>`)
+    pages['/prompt'] = doc(`<Redirect>${url}/bots</Redirect>`)
+    const parameter = '<Parameter name="a" value="b"/>'
+    pages['/bots'] = doc(
+      `<Connect><ConversationRelay>${parameter}</ConversationRelay></Connect><Connect><Room>${parameter}</Room></Connect>
+      <Connect><VirtualAgent>${parameter}</VirtualAgent></Connect><Connect><Conversation>${parameter}</Conversation></Connect>
+      <Connect><Autopilot>${parameter}</Autopilot></Connect><Connect><AiSession>${parameter}</AiSession></Connect>
+      <Connect><ConversationRelaySession>${parameter}</ConversationRelaySession></Connect>
+      <Connect action="${url}/assistant"><Assistant>${parameter}</Assistant></Connect>`,
+    )
+    const line = await callIn(doc(`<Sms action="${url}/sms" method="GET">hi</Sms>`))
+    t.match(await told('/sms'), { SmsStatus: 'failed' })
+    t.match(await told('/pay'), { Result: 'payment-connector-error' })
+    await told('/assistant')
+    await line.over()
+    const numbers = await town.numbers(await town.sidOf(line))
+    t.ok(numbers.filter(number => number === 12200).length >= 9, 'each is warned of')
+  })
+
+  await t.test('nothing is left', async t => {
+    await until('idle', async () => {
+      const text = await (await fetch(`${w.base_url}/metrics`)).text()
+      return /^strowger_live_calls\S* 0$/m.test(text) && /^strowger_media_legs\S* 0$/m.test(text)
+    })
+    t.pass('no call and no leg')
+  })
+})

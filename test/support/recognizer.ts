@@ -1,0 +1,71 @@
+import type { AddressInfo } from 'node:net'
+import type { Test } from 'tap'
+import { type WebSocket, WebSocketServer } from 'ws'
+import { expandUlaw } from '../../media/files/pcm.ts'
+import { levelDbm0 } from './audio.ts'
+
+/** A frame that a WebSocket server of a test received. */
+export interface SocketFrame {
+  readonly event: string
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into frames of every shape.
+  readonly [field: string]: any
+}
+
+export interface SocketServer {
+  readonly url: string
+  readonly connections: readonly { readonly headers: Record<string, unknown>; readonly frames: SocketFrame[] }[]
+}
+
+/** A WebSocket server that keeps every frame, and does with it what the test wants. */
+export async function socketServer(
+  t: Test,
+  onFrame: (frame: SocketFrame, socket: WebSocket, frames: readonly SocketFrame[]) => void = () => undefined,
+): Promise<SocketServer> {
+  const connections: { headers: Record<string, unknown>; frames: SocketFrame[] }[] = []
+  const server = new WebSocketServer({ port: 0, host: '127.0.0.1' })
+  t.teardown(() => {
+    for (const client of server.clients) client.terminate()
+    server.close()
+  })
+  server.on('connection', (socket, request) => {
+    const connection = { headers: request.headers, frames: [] as SocketFrame[] }
+    connections.push(connection)
+    socket.on('message', data => {
+      const frame = JSON.parse(String(data)) as SocketFrame
+      connection.frames.push(frame)
+      onFrame(frame, socket, connection.frames)
+    })
+  })
+  await new Promise<void>(resolve => server.once('listening', resolve))
+  const { port } = server.address() as AddressInfo
+  return { url: `ws://127.0.0.1:${port}`, connections }
+}
+
+/** How loud the media of a frame is, in dBm0. */
+export const loudness = (frame: SocketFrame): number =>
+  levelDbm0(Int16Array.from(Buffer.from(frame['media'].payload, 'base64'), expandUlaw))
+
+/** An engine that takes any sound for the same words: it says what it hears as soon as half a second was loud. */
+export const recognizerServer = (t: Test, words: string): Promise<SocketServer> => {
+  const loud = new WeakMap<object, number>()
+  return socketServer(t, (frame, socket) => {
+    if (frame.event !== 'media' || loudness(frame) < -30) return
+    const count = (loud.get(socket) ?? 0) + 1
+    loud.set(socket, count)
+    const { track } = frame['media']
+    if (count === 1) socket.send(JSON.stringify({ event: 'speech_started', track }))
+    if (count === 10)
+      socket.send(JSON.stringify({ event: 'transcript', track, transcript: 'yes', confidence: 0.5, final: false }))
+    if (count === 25)
+      socket.send(
+        JSON.stringify({
+          event: 'transcript',
+          track,
+          transcript: words,
+          confidence: 0.9,
+          final: true,
+          language: 'en-GB',
+        }),
+      )
+  })
+}
