@@ -36,18 +36,20 @@ export function bearerAuthentication(services: { state: State; clock: Clock; log
     const match = header !== undefined && found.length === 1 && KEY.test(header) ? EXACT.exec(header) : null
     const [, public_id, secret] = match ?? []
     if (public_id === undefined || secret === undefined) return unauthenticated()
-    const key = await findKeyByPublicId(services.state.db, public_id)
+    const found_key = await findKeyByPublicId(services.state.db, public_id)
+    const key = found_key?.key
     const hash = Buffer.from(hashSecret(secret), 'hex')
     const expected = Buffer.from(key?.secret_hash ?? '0'.repeat(64), 'hex')
     const same = expected.length === hash.length && timingSafeEqual(expected, hash)
     const now = iso(services.clock.now())
-    if (!key || !same || keyIsOver(key, now)) return unauthenticated()
+    if (!found_key || !key || !same || keyIsOver(key, now)) return unauthenticated()
     noteUse(key.id, key.last_used_at, now)
     return {
       kind: 'api_key',
       id: key.id,
       organization_id: key.organization_id,
       project_id: key.project_id,
+      projects: found_key.projects,
       role: key.role,
       scopes: new Set(JSON.parse(key.scopes) as Scope[]),
       subaccount_id: key.subaccount_id,

@@ -1,5 +1,6 @@
 import type { AuditActor } from '../../core/state/audit.ts'
 import type { Role } from '../../core/state/index.ts'
+import type { ProjectRow } from '../../core/state/organizations.ts'
 import type { Scope } from './access.ts'
 
 /** Who asks: an API key on /v1, a member signed in on /console/api. */
@@ -9,6 +10,8 @@ export interface Caller {
   readonly organization_id: string
   /** Project that a key belongs to; null for a member, who reaches every project of the organization. */
   readonly project_id: string | null
+  /** Projects of the organization, where the credential came with them. */
+  readonly projects?: readonly ProjectRow[]
   readonly role: Role
   readonly scopes: ReadonlySet<Scope>
   /** A key with a subaccount reaches that subaccount's resources alone. */

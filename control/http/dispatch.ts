@@ -284,10 +284,11 @@ async function answered(run: Run, db: Db): Promise<Answer | Refusal> {
 async function load(run: Run, db: Db): Promise<Record<string, unknown> | Refusal> {
   const { route, caller, project, params } = run
   const loaded: Record<string, unknown> = {}
+  const now_ms = run.services.clock.now()
   for (const [param, id] of Object.entries(params)) {
     const loader = Object.hasOwn(route.loaders, param) ? route.loaders[param] : undefined
     if (!loader) continue
-    const within = { id, project_id: project?.id ?? '', organization_id: caller.organization_id, params }
+    const within = { id, project_id: project?.id ?? '', organization_id: caller.organization_id, params, now_ms }
     const row = await loader.load(db, within)
     const subaccount_id = row === undefined ? null : (loader.subaccount_id?.(row) ?? null)
     const outside = caller.subaccount_id !== null && subaccount_id !== caller.subaccount_id

@@ -11,7 +11,7 @@ const PROJECT_ID = /^prj_[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f
  */
 export async function projectOf(db: Db, caller: Caller, header: string | undefined): Promise<ProjectRow | Refusal> {
   if (header !== undefined && !PROJECT_ID.test(header)) return refuse('project_invalid', { value: header.slice(0, 60) })
-  const projects = await listProjects(db, caller.organization_id)
+  const projects = caller.projects ?? (await listProjects(db, caller.organization_id))
   if (header !== undefined) {
     const named = projects.find(project => project.id === header)
     if (!named || (caller.project_id !== null && caller.project_id !== named.id))

@@ -29,6 +29,7 @@ export interface Within {
   readonly project_id: string
   readonly organization_id: string
   readonly params: Readonly<Record<string, string>>
+  readonly now_ms: number
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: the row's type is known per entry; the table only bounds the keys.

@@ -21,7 +21,7 @@ const PATIENCE_MS = 60 * 60 * 1000
 export const auditEvents: Reconciler = {
   name: 'audit-events',
   period_ms: 1000,
-  topics: ['jobs', 'configuration'],
+  topics: ['jobs'],
   async run(services) {
     await tellChanges(services)
     await tellApplies(services)

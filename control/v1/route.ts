@@ -7,10 +7,11 @@ import { findPolicy, type PolicyRow } from '../../core/state/policies.ts'
 import { findSubaccount, type SubaccountRow } from '../../core/state/subaccounts.ts'
 import { findSubtrunk, type SubtrunkRow } from '../../core/state/subtrunks.ts'
 import { findTestRun, type TestRunRow } from '../../core/state/trunk-tests.ts'
-import { findTrunk, type TrunkRow } from '../../core/state/trunks.ts'
+import type { TrunkRow } from '../../core/state/trunks.ts'
 import { findApplication, type VoiceApplicationRow } from '../../core/state/voice-applications.ts'
 import { findEndpoint, type WebhookEndpointRow } from '../../core/state/webhook-endpoints.ts'
 import { type Loader, routesWith } from '../http/route.ts'
+import { loadTrunk } from './trunk-present.ts'
 
 const revision = (row: { readonly revision: number }): number => row.revision
 /** What belongs to the project as a whole is out of reach of a key that is restricted to a subaccount. */
@@ -18,7 +19,7 @@ const ofTheProject = (): null => null
 
 const trunk: Loader<'trunk', TrunkRow> = {
   name: 'trunk',
-  load: (db, { id, project_id }) => findTrunk(db, project_id, id),
+  load: (db, { id, project_id, now_ms }) => loadTrunk(db, project_id, id, now_ms),
   revision,
   subaccount_id: row => row.subaccount_id,
 }

@@ -1,11 +1,7 @@
-import { appliedState } from '../../core/state/apply.ts'
+import { type Applied, appliedFrom, appliedState } from '../../core/state/apply.ts'
 import type { Db } from '../../core/state/index.ts'
-import { evidenceOf } from '../../core/state/target-evidence.ts'
+import { readTrunkFacts, type TrunkFacts } from '../../core/state/trunk-facts.ts'
 import {
-  figuresOfTrunk,
-  listCredentials,
-  listSources,
-  listTargets,
   type TargetRow,
   type TrunkFigures,
   type TrunkNumbers,
@@ -51,16 +47,37 @@ const summary = (trunk: TrunkRow, figures: TrunkFigures): Summary => ({
   endpoints: { count: figures.targets, state: figures.targets === 0 ? 'none' : 'idle' },
 })
 
+const loaded = new WeakMap<TrunkRow, TrunkFacts>()
+
+/** Finds a trunk for a route; what is told of it comes in the same message, and is kept for as long as the row is. */
+export async function loadTrunk(db: Db, project_id: string, id: string, now_ms: number): Promise<TrunkRow | undefined> {
+  const facts = await readTrunkFacts(db, { id, project_id }, now_ms)
+  if (facts) loaded.set(facts.trunk, facts)
+  return facts?.trunk
+}
+
+/** A trunk with everything below it as it was when its route began: for what has written nothing yet. */
+export async function presentLoaded(db: Db, trunk: TrunkRow, now: string): Promise<Detail> {
+  const facts = loaded.get(trunk)
+  return facts ? detailOf(facts, now) : presentTrunk(db, trunk, now)
+}
+
+/** The same once columns of the trunk itself, and nothing below it, were saved. */
+export async function presentSaved(db: Db, before: TrunkRow, saved: TrunkRow, now: string): Promise<Detail> {
+  const facts = loaded.get(before)
+  const moved = before.subaccount_id !== saved.subaccount_id
+  return facts && !moved ? detailOf({ ...facts, trunk: saved }, now) : presentTrunk(db, saved, now)
+}
+
 /** A trunk with everything below it, as of now. */
 export async function presentTrunk(db: Db, trunk: TrunkRow, now: string): Promise<Detail> {
-  const sources = await listSources(db, trunk.id)
-  const targets = await listTargets(db, trunk.id)
-  const credentials = await listCredentials(db, trunk.id)
-  const figures = { ...(await figuresOfTrunk(db, trunk)), targets: targets.length }
-  const seen = await evidenceOf(
-    db,
-    targets.map(target => target.id),
-  )
+  const facts = await readTrunkFacts(db, trunk, Date.parse(now))
+  if (!facts) throw new Error(`trunk ${trunk.id} is not there`)
+  return detailOf(facts, now)
+}
+
+function detailOf(facts: TrunkFacts, now: string): Detail {
+  const { trunk, sources, targets, credentials, figures, evidence: seen, reports } = facts
   const { policy } = figures
   return {
     ...summary(trunk, figures),
@@ -97,7 +114,7 @@ export async function presentTrunk(db: Db, trunk: TrunkRow, now: string): Promis
       weight,
       enabled: enabled === 1,
     })),
-    apply: await presentApply(db, trunk, now),
+    apply: applyOf(appliedFrom(reports, trunk.revision), trunk.revision),
   }
 }
 
@@ -107,9 +124,16 @@ export async function presentApply(
   resource: { readonly id: string; readonly revision: number },
   now: string,
 ): Promise<Detail['apply']> {
-  const { state, effective_revision, applied_at, error } = await appliedState(db, resource, Date.parse(now))
-  return { state, desired_revision: resource.revision, effective_revision, applied_at, error }
+  return applyOf(await appliedState(db, resource, Date.parse(now)), resource.revision)
 }
+
+const applyOf = (applied: Applied, desired_revision: number): Detail['apply'] => ({
+  state: applied.state,
+  desired_revision,
+  effective_revision: applied.effective_revision,
+  applied_at: applied.applied_at,
+  error: applied.error,
+})
 
 const inventory = (numbers: TrunkNumbers): Detail['number_inventory'] => ({
   delegated: { count: 0, to: null },
@@ -125,7 +149,7 @@ const rangeOf = (first: string | null, last: string | null): string | null =>
 function evidence(
   trunk: TrunkRow,
   target: TargetRow,
-  seen: Awaited<ReturnType<typeof evidenceOf>>,
+  seen: TrunkFacts['evidence'],
 ): Detail['endpoint_evidence'][number] {
   const { sip_uri, priority } = target
   const [first] = [...seen].sort((a, b) => b.misses - a.misses)

@@ -2,7 +2,7 @@ import type { Trx } from '../../core/state/index.ts'
 import { saveTrunk, type TrunkRow } from '../../core/state/trunks.ts'
 import { type Change, type Refusal, refuse } from '../http/reply.ts'
 import type { Static } from '../http/schema.ts'
-import { presentTrunk } from './trunk-present.ts'
+import { presentLoaded, presentSaved, presentTrunk } from './trunk-present.ts'
 import type { TrunkDetail } from './trunk-schemas.ts'
 
 type Detail = Static<typeof TrunkDetail>
@@ -49,9 +49,9 @@ export async function writeTrunk(
     readonly detail?: string
   },
 ): Promise<{ readonly trunk: TrunkRow; readonly detail: Detail; readonly change: Change }> {
-  const before = await presentTrunk(trx, trunk, now)
+  const before = await presentLoaded(trx, trunk, now)
   await write.work?.()
   const saved = await saveTrunk(trx, trunk, write.changes ?? {}, now)
-  const detail = await presentTrunk(trx, saved, now)
+  const detail = write.work ? await presentTrunk(trx, saved, now) : await presentSaved(trx, trunk, saved, now)
   return { trunk: saved, detail, change: trunkChange(write.summary, before, detail, write.detail ?? null) }
 }

@@ -20,7 +20,7 @@ import { invalid, isRefusal, type Refusal, refuse, wakeJobs } from '../http/repl
 import { input, optional, type Static, Type } from '../http/schema.ts'
 import { putPolicy } from './outbound-policies.ts'
 import { route } from './route.ts'
-import { presentSummaries, presentTrunk } from './trunk-present.ts'
+import { presentLoaded, presentSummaries, presentTrunk } from './trunk-present.ts'
 import { newCredential, newUsername, readSources, readTarget, sourceConflict } from './trunk-rules.ts'
 import { CreateTrunkRequest, TrunkCreation, TrunkDetail, TrunkSummary, UpdateTrunkRequest } from './trunk-schemas.ts'
 import { privateRangeWarning, releasing, trunkChange, writeTrunk } from './trunk-writes.ts'
@@ -131,7 +131,7 @@ const readRoute = route({
   scope: 'service_configuration:read',
   replies: { 200: TrunkDetail },
   async run({ db, trunk, now }) {
-    return { status: 200, revision: trunk.revision, body: await presentTrunk(db, trunk, now) }
+    return { status: 200, revision: trunk.revision, body: await presentLoaded(db, trunk, now) }
   },
 })
 
@@ -209,7 +209,7 @@ const admissionRoute = (action: 'suspend' | 'resume') => {
       const gone = releasing(trunk)
       if (gone) return gone
       if (trunk.status === status)
-        return { status: 200, revision: trunk.revision, body: await presentTrunk(db, trunk, now), change: null }
+        return { status: 200, revision: trunk.revision, body: await presentLoaded(db, trunk, now), change: null }
       const summary = `${action === 'suspend' ? 'Suspended' : 'Resumed'} trunk ${trunk.name}`
       const saved = await writeTrunk(db, trunk, now, { summary, changes: { status } })
       return { status: 200, revision: saved.trunk.revision, body: saved.detail, change: saved.change }

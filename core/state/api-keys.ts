@@ -1,20 +1,45 @@
 import type { Selectable } from 'kysely'
+import { readTogether, statement } from './batch.ts'
 import type { ApiKeyTable, Db, Trx } from './index.ts'
+import type { ProjectRow } from './organizations.ts'
 
 export type ApiKeyRow = Selectable<ApiKeyTable>
 
-/** A key with the organization of its project; undefined when no key has this public id. */
-export const findKeyByPublicId = (
-  db: Db,
-  public_id: string,
-): Promise<(ApiKeyRow & { organization_id: string }) | undefined> =>
+const KEY = statement((db, { public_id }: { public_id: string }) =>
   db
     .selectFrom('api_key')
     .innerJoin('project', 'project.id', 'api_key.project_id')
     .selectAll('api_key')
     .select('project.organization_id')
-    .where('api_key.public_id', '=', public_id)
-    .executeTakeFirst()
+    .where('api_key.public_id', '=', public_id),
+)
+
+const PROJECTS = statement((db, { public_id }: { public_id: string }) =>
+  db
+    .selectFrom('project')
+    .selectAll()
+    .where('organization_id', '=', eb =>
+      eb
+        .selectFrom('api_key')
+        .innerJoin('project as own', 'own.id', 'api_key.project_id')
+        .select('own.organization_id')
+        .where('api_key.public_id', '=', public_id),
+    )
+    .orderBy('created_at')
+    .orderBy('id'),
+)
+
+export interface FoundKey {
+  readonly key: ApiKeyRow & { readonly organization_id: string }
+  /** Projects of its organization: every request needs them, and they come in the same message. */
+  readonly projects: readonly ProjectRow[]
+}
+
+/** A key with its organization; undefined when no key has this public id. */
+export async function findKeyByPublicId(db: Db, public_id: string): Promise<FoundKey | undefined> {
+  const [[key], projects] = await readTogether(db, KEY({ public_id }), PROJECTS({ public_id }))
+  return key && { key, projects }
+}
 
 /** Notes the last use, to the minute. */
 export async function touchKey(db: Db, id: string, minute: string): Promise<void> {

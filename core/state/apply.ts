@@ -1,4 +1,5 @@
 import type { Db } from './index.ts'
+import type { NodeReport } from './trunk-facts.ts'
 
 /** How far a resource is in force at the signaling nodes (design section 8). */
 export interface Applied {
@@ -29,12 +30,17 @@ export async function appliedState(
     .where('node.kind', '=', 'signaling')
     .where('node.heartbeat_at', '>=', new Date(now_ms - NODE_SILENCE_MS).toISOString())
     .execute()
-  const failed = rows.find(row => row.state === 'failed' && row.revision !== null && row.revision >= resource.revision)
+  return appliedFrom(rows, resource.revision)
+}
+
+/** The same of what the live nodes reported. */
+export function appliedFrom(rows: readonly NodeReport[], revision: number): Applied {
+  const failed = rows.find(row => row.state === 'failed' && row.revision !== null && row.revision >= revision)
   const effective = rows.map(row => (row.state === 'applied' ? (row.revision ?? 0) : failedFrom(row.revision)))
   const effective_revision = rows.length === 0 ? 0 : Math.min(...effective)
   const applied_at = rows.reduce<string | null>((last, row) => later(last, row.applied_at), null)
   if (failed) return { state: 'failed', effective_revision, applied_at, error: failed.error }
-  const state = effective_revision >= resource.revision ? 'applied' : 'applying'
+  const state = effective_revision >= revision ? 'applied' : 'applying'
   return { state, effective_revision, applied_at, error: null }
 }
 

@@ -1,5 +1,7 @@
-import { createHash } from 'node:crypto'
+import { FIRST_HASH, hashOf, type UnchainedEvent } from './audit-chain.ts'
+import { later } from './batch.ts'
 import type { AuditActorType, AuditEventTable, AuditKind, Db, Trx } from './index.ts'
+import { PROCEDURE_PREFIX } from './sqlite/protocol.ts'
 
 export interface AuditActor {
   readonly type: AuditActorType
@@ -37,86 +39,34 @@ export interface NewAuditEvent {
 
 export type AuditRow = Omit<AuditEventTable, 'position'> & { readonly position: number }
 
-const FIRST_HASH = '0'.repeat(64)
-
 /** Appends an event to its organization's chain, in the transaction of the change that it tells. */
-export async function appendAudit(trx: Trx, event: NewAuditEvent): Promise<void> {
-  const last = await trx
-    .selectFrom('audit_event')
-    .select('hash')
-    .where('organization_id', '=', event.organization_id)
-    .orderBy('position', 'desc')
-    .limit(1)
-    .executeTakeFirst()
-  const row = {
-    id: event.id,
-    organization_id: event.organization_id,
-    project_id: event.project_id,
-    at: event.at,
-    actor_type: event.actor.type,
-    actor_id: event.actor.id,
-    actor_name: event.actor.name,
-    actor_detail: event.actor.detail,
-    category: event.category,
-    kind: event.kind,
-    action: event.action,
-    summary: event.summary,
-    detail: event.detail,
-    resource_type: event.resource.type,
-    resource_id: event.resource.id,
-    resource_name: event.resource.name,
-    resource_href: event.resource.href,
-    trunk_id: event.trunk_id,
-    from_revision: event.from_revision,
-    to_revision: event.to_revision,
-    request_id: event.request_id,
-    changes: JSON.stringify(event.changes),
-    previous_hash: last?.hash ?? FIRST_HASH,
-  }
-  await trx
-    .insertInto('audit_event')
-    .values({ ...row, hash: hashOf(row) })
-    .execute()
-}
+export const appendAudit = (trx: Trx, event: NewAuditEvent): Promise<void> =>
+  later(trx, { sql: `${PROCEDURE_PREFIX}append_audit`, parameters: [unchained(event)] })
 
-/**
- * Columns that the hash covers, in order. Lengths are part of it, so that no text can move from one column to the next.
- */
-const HASHED = [
-  'previous_hash',
-  'id',
-  'organization_id',
-  'project_id',
-  'at',
-  'actor_type',
-  'actor_id',
-  'actor_name',
-  'actor_detail',
-  'category',
-  'kind',
-  'action',
-  'summary',
-  'detail',
-  'resource_type',
-  'resource_id',
-  'resource_name',
-  'resource_href',
-  'trunk_id',
-  'from_revision',
-  'to_revision',
-  'request_id',
-  'changes',
-] as const
-
-function hashOf(row: Omit<AuditEventTable, 'position' | 'hash'>): string {
-  const hash = createHash('sha256')
-  for (const column of HASHED) {
-    const value = row[column]
-    const text = value === null ? 'n' : `${Buffer.byteLength(String(value))}:${value}`
-    hash.update(`${column}=${text};`)
-  }
-  return hash.digest('hex')
-}
+const unchained = (event: NewAuditEvent): UnchainedEvent => ({
+  id: event.id,
+  organization_id: event.organization_id,
+  project_id: event.project_id,
+  at: event.at,
+  actor_type: event.actor.type,
+  actor_id: event.actor.id,
+  actor_name: event.actor.name,
+  actor_detail: event.actor.detail,
+  category: event.category,
+  kind: event.kind,
+  action: event.action,
+  summary: event.summary,
+  detail: event.detail,
+  resource_type: event.resource.type,
+  resource_id: event.resource.id,
+  resource_name: event.resource.name,
+  resource_href: event.resource.href,
+  trunk_id: event.trunk_id,
+  from_revision: event.from_revision,
+  to_revision: event.to_revision,
+  request_id: event.request_id,
+  changes: JSON.stringify(event.changes),
+})
 
 export type ChainCheck =
   | { readonly intact: true; readonly events: number }

@@ -2,6 +2,7 @@ import { SCOPES } from '../domain/access/scopes.ts'
 import { newId } from '../runtime/ids.ts'
 import { hashPassword, hashSecret, seal, unseal } from '../runtime/secrets.ts'
 import { ensureAlertPolicies } from './alert-policies.ts'
+import { later } from './batch.ts'
 import type { Db, State, Trx } from './index.ts'
 
 /** The project that a fresh installation starts with: enough for a first call, and no more. */
@@ -159,13 +160,9 @@ export async function addAdminKey(db: Db, project_id: string, now: string): Prom
 }
 
 /** Tells signaling nodes, in the transaction of the change itself, that there is something to apply. */
-export async function bumpConfiguration(trx: Db): Promise<void> {
-  await trx
-    .updateTable('configuration')
-    .set(eb => ({ revision: eb('revision', '+', 1) }))
-    .where('id', '=', 1)
-    .execute()
-}
+export const bumpConfiguration = (trx: Db): Promise<void> => later(trx, BUMP)
+
+const BUMP = { sql: 'update configuration set revision = revision + 1 where id = 1', parameters: [] } as const
 
 const SANDBOX_CARRIER_ID = 'car_sandbox'
 

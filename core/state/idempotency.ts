@@ -1,3 +1,4 @@
+import { later } from './batch.ts'
 import type { Db, Trx } from './index.ts'
 
 /** What a write answered, to be repeated when the same request comes again. One-time secrets are not in it. */
@@ -32,20 +33,18 @@ export async function storeOutcome(
   outcome: StoredOutcome,
   times: { readonly now: string; readonly expires_at: string },
 ): Promise<void> {
-  await trx.deleteFrom('idempotency').where('scope_hash', '=', scope_hash).execute()
-  await trx
-    .insertInto('idempotency')
-    .values({
-      scope_hash,
-      request_hash: outcome.request_hash,
-      state: 'done',
-      status: outcome.status,
-      body: outcome.body === undefined ? null : JSON.stringify(outcome.body),
-      headers: JSON.stringify(outcome.headers),
-      created_at: times.now,
-      expires_at: times.expires_at,
-    })
-    .execute()
+  await later(trx, trx.deleteFrom('idempotency').where('scope_hash', '=', scope_hash))
+  const query = trx.insertInto('idempotency').values({
+    scope_hash,
+    request_hash: outcome.request_hash,
+    state: 'done',
+    status: outcome.status,
+    body: outcome.body === undefined ? null : JSON.stringify(outcome.body),
+    headers: JSON.stringify(outcome.headers),
+    created_at: times.now,
+    expires_at: times.expires_at,
+  })
+  await later(trx, query)
 }
 
 /** Forgets outcomes whose time is over; returns how many. */

@@ -1,4 +1,5 @@
-import { type Selectable, sql } from 'kysely'
+import type { Selectable } from 'kysely'
+import { later } from './batch.ts'
 import type {
   Db,
   DigestCredentialTable,
@@ -77,7 +78,7 @@ export async function saveTrunk(
   now: string,
 ): Promise<TrunkRow> {
   const saved = { ...changes, revision: trunk.revision + 1, updated_at: now }
-  await trx.updateTable('trunk').set(saved).where('id', '=', trunk.id).execute()
+  await later(trx, trx.updateTable('trunk').set(saved).where('id', '=', trunk.id))
   return { ...trunk, ...saved }
 }
 
@@ -277,66 +278,6 @@ export interface TrunkNumbers {
   readonly last: string | null
   readonly quarantined: number
   readonly quarantined_until: string | null
-}
-
-/** The figures of one trunk in one read: each read is a round trip to the state's thread. */
-export async function figuresOfTrunk(db: Db, trunk: TrunkRow): Promise<TrunkFigures & { numbers_of: TrunkNumbers }> {
-  const row = await db
-    .selectFrom('trunk')
-    .leftJoin('subaccount', 'subaccount.id', 'trunk.subaccount_id')
-    .leftJoin('policy_attachment', join =>
-      join.onRef('policy_attachment.service_id', '=', 'trunk.id').on('policy_attachment.service_type', '=', 'trunk'),
-    )
-    .leftJoin('outbound_policy', 'outbound_policy.id', 'policy_attachment.policy_id')
-    .leftJoin('level_use', join =>
-      join.onRef('level_use.subject_id', '=', 'trunk.id').on('level_use.level', '=', 'trunk'),
-    )
-    .leftJoin('number', join => join.onRef('number.route_id', '=', 'trunk.id').on('number.route_kind', '=', 'trunk'))
-    .select([
-      'subaccount.name as subaccount_name',
-      'outbound_policy.id as policy_id',
-      'outbound_policy.name as policy_name',
-      'outbound_policy.revision as policy_revision',
-      'outbound_policy.daily_spend_limit_minor',
-      'outbound_policy.max_destination_rate_minor',
-      'level_use.live',
-      eb => eb.fn.count<number>('number.id').as('routed'),
-      eb => eb.fn.min('number.e164').as('first'),
-      eb => eb.fn.max('number.e164').as('last'),
-      eb => eb.fn.max('number.quarantined_until').as('quarantined_until'),
-      sql<number>`coalesce(sum(case when number.status = 'quarantined' then 1 else 0 end), 0)`.as('quarantined'),
-    ])
-    .where('trunk.id', '=', trunk.id)
-    .groupBy([
-      'subaccount.name',
-      'outbound_policy.id',
-      'outbound_policy.name',
-      'outbound_policy.revision',
-      'outbound_policy.daily_spend_limit_minor',
-      'outbound_policy.max_destination_rate_minor',
-      'level_use.live',
-    ])
-    .executeTakeFirstOrThrow()
-  const routed = Number(row.routed)
-  const { policy_id: id, policy_name: name, policy_revision: revision } = row
-  const { daily_spend_limit_minor, max_destination_rate_minor } = row
-  return {
-    live_calls: Number(row.live ?? 0),
-    numbers: routed,
-    targets: 0,
-    subaccount_name: row.subaccount_name,
-    policy:
-      id === null || name === null || revision === null
-        ? null
-        : { id, name, revision, daily_spend_limit_minor, max_destination_rate_minor },
-    numbers_of: {
-      routed,
-      first: row.first,
-      last: row.last,
-      quarantined: Number(row.quarantined),
-      quarantined_until: row.quarantined_until,
-    },
-  }
 }
 
 /** What keeps a trunk from being released, in words; null when nothing does. */

@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads'
 import {
-  CompiledQuery,
+  type CompiledQuery,
   type DatabaseConnection,
   type Dialect,
   type Driver,
@@ -9,7 +9,7 @@ import {
   SqliteIntrospector,
   SqliteQueryCompiler,
 } from 'kysely'
-import type { WorkerReply, WorkerSettings } from './protocol.ts'
+import { LATER_PREFIX, type Step, type WorkerReply, type WorkerRequest, type WorkerSettings } from './protocol.ts'
 
 /**
  * A statement that SQLite refused; `code` is SQLite's, such as `SQLITE_CONSTRAINT_UNIQUE`, `SQLITE_BUSY`,
@@ -77,21 +77,26 @@ class WorkerDriver implements Driver {
 
   // IMMEDIATE: a transaction that first reads and then writes must not find its snapshot outdated by another process.
   async beginTransaction(connection: DatabaseConnection): Promise<void> {
-    await connection.executeQuery(CompiledQuery.raw('begin immediate'))
+    own(connection).begin()
   }
 
   async commitTransaction(connection: DatabaseConnection): Promise<void> {
-    await connection.executeQuery(CompiledQuery.raw('commit'))
+    await own(connection).commit()
   }
 
   async rollbackTransaction(connection: DatabaseConnection): Promise<void> {
-    await connection.executeQuery(CompiledQuery.raw('rollback'))
+    await own(connection).rollback()
   }
 
   async destroy(): Promise<void> {
     await this.#connection?.close()
     this.#connection = undefined
   }
+}
+
+function own(connection: DatabaseConnection): WorkerConnection {
+  if (!(connection instanceof WorkerConnection)) throw new Error('this connection is of another dialect')
+  return connection
 }
 
 interface Waiting {
@@ -104,6 +109,9 @@ class WorkerConnection implements DatabaseConnection {
   readonly #waiting = new Map<number, Waiting>()
   #next = 1
   #failure: Error | undefined
+  #transaction: 'wanted' | 'begun' | null = null
+  /** Statements of the transaction that travel with the next one. */
+  readonly #later: Step[] = []
 
   constructor(settings: WorkerSettings) {
     this.#worker = new Worker(new URL('./worker.js', import.meta.url), { workerData: settings })
@@ -117,14 +125,37 @@ class WorkerConnection implements DatabaseConnection {
     this.#worker.unref()
   }
 
-  async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
-    const reply = await this.#ask(query)
-    if (reply.error) throw new StateError(reply.error.message, reply.error.code)
+  async executeQuery<R>({ sql, parameters }: CompiledQuery): Promise<QueryResult<R>> {
+    const wait = !sql.startsWith(LATER_PREFIX)
+    const step = { sql: wait ? sql : sql.slice(LATER_PREFIX.length), parameters }
+    if (!wait && this.#transaction !== null) {
+      this.#later.push(step)
+      return { rows: [] }
+    }
+    const reply = await this.#send([...this.#later.splice(0), step], null)
     return {
       rows: (reply.rows ?? []) as R[],
       ...(reply.changes === undefined ? {} : { numAffectedRows: BigInt(reply.changes) }),
       ...(reply.last_id === undefined ? {} : { insertId: BigInt(reply.last_id) }),
     }
+  }
+
+  /** The transaction begins with its first statement: until then it holds up nobody. */
+  begin(): void {
+    this.#transaction = 'wanted'
+  }
+
+  async commit(): Promise<void> {
+    const steps = this.#later.splice(0)
+    if (this.#transaction === 'begun' || steps.length > 0) await this.#send(steps, 'commit')
+    this.#transaction = null
+  }
+
+  async rollback(): Promise<void> {
+    this.#later.length = 0
+    const begun = this.#transaction === 'begun'
+    this.#transaction = null
+    if (begun) await this.#send([], 'rollback')
   }
 
   // biome-ignore lint/correctness/useYield: Kysely's interface asks for a generator; nothing here streams.
@@ -139,13 +170,21 @@ class WorkerConnection implements DatabaseConnection {
     await ended
   }
 
-  #ask(query: CompiledQuery): Promise<WorkerReply> {
+  async #send(steps: readonly Step[], end: WorkerRequest['end']): Promise<WorkerReply> {
+    const begin = this.#transaction === 'wanted'
+    // Even when the answer is an error: what began must be taken back.
+    if (begin) this.#transaction = 'begun'
+    const reply = await this.#ask({ id: this.#next++, begin, steps, end })
+    if (reply.error) throw new StateError(reply.error.message, reply.error.code)
+    return reply
+  }
+
+  #ask(request: WorkerRequest): Promise<WorkerReply> {
     if (this.#failure) return Promise.reject(this.#failure)
-    const id = this.#next++
     return new Promise((resolve, reject) => {
-      this.#waiting.set(id, { resolve, reject })
+      this.#waiting.set(request.id, { resolve, reject })
       this.#worker.ref()
-      this.#worker.postMessage({ id, sql: query.sql, parameters: query.parameters })
+      this.#worker.postMessage(request)
     })
   }
 

@@ -4,10 +4,22 @@ export interface WorkerSettings {
   readonly busy_timeout_ms: number
 }
 
-export interface WorkerRequest {
-  readonly id: number
+export interface Step {
   readonly sql: string
   readonly parameters: readonly unknown[]
+}
+
+/**
+ * Steps that are run one after the other; the answer is that of the last. What can wait travels with what cannot: a
+ * message to another thread and back costs more than most of the statements in it.
+ */
+export interface WorkerRequest {
+  readonly id: number
+  /** Begins a write transaction before the first step. */
+  readonly begin: boolean
+  readonly steps: readonly Step[]
+  /** Ends the transaction after the last step. */
+  readonly end: 'commit' | 'rollback' | null
 }
 
 export interface WorkerReply {
@@ -23,3 +35,12 @@ export interface WorkerReply {
  * input.
  */
 export const PROCEDURE_PREFIX = 'procedure '
+
+/** A statement that begins so is several; its one parameter is the list of them (core/state/batch.ts). */
+export const BATCH = 'batch'
+
+/**
+ * A statement that begins so has no answer that anybody waits for: within a transaction it travels with the next one,
+ * or with the commit.
+ */
+export const LATER_PREFIX = 'later '

@@ -462,7 +462,9 @@ t.test(
     t.equal((await takeAdmission(w.state.db, w.request())).admitted, true)
     await w.pragma('busy_timeout = 50')
     const other = await openState({ data_dir: w.data_dir })
-    await other.transaction(async () => {
+    await other.transaction(async trx => {
+      // A transaction begins with its first statement.
+      await trx.selectFrom('node').select('id').execute()
       await t.rejects(takeAdmission(w.state.db, w.request()), { code: 'SQLITE_BUSY' })
     })
     await other.close()
