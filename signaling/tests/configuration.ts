@@ -72,11 +72,14 @@ export async function validateConfiguration(
       continue
     }
     await tls?.(async () => judgeTls(host, await certificate(target), ctx.clock.now()))
-    const answer = await askOptions(ctx, target)
-    await options(async () => judgeOptions(target.uri, answer.outcome))
-    await codecs(async () =>
-      judgeCodecs(target.uri, answer.sdp === null ? null : codecsInSdp(answer.sdp), trunk.codecs),
-    )
+    let sdp: string | null = null
+    await options(async () => {
+      const answer = await askOptions(ctx, target)
+      sdp = answer.sdp
+      return judgeOptions(target.uri, answer.outcome)
+    })
+    const offered = sdp === null ? null : codecsInSdp(sdp)
+    await codecs(async () => judgeCodecs(target.uri, offered, trunk.codecs))
   }
 }
 

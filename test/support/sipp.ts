@@ -29,13 +29,17 @@ export interface SippOptions {
   readonly rate?: number
   readonly keys?: Readonly<Record<string, string | number>>
   readonly limit_seconds?: number
+  /** Sends back whatever comes to `[media_port]`. */
+  readonly rtp_echo?: boolean
+  /** How a waiting peer answers our keep-alives, in place of a bare 200. */
+  readonly options_answer?: string
 }
 
 /** Starts a peer and stops it at the end of the test, whatever happened. */
 export async function sipp(t: Test, options: SippOptions): Promise<SippPeer> {
   const folder = mkdtempSync(join(tmpdir(), 'strowger-sipp-'))
   const scenario = join(folder, 'scenario.xml')
-  const steps = options.to ? options.steps : alsoAnswersOptions(options.steps)
+  const steps = options.to ? options.steps : alsoAnswersOptions(options.steps, options.options_answer)
   writeFileSync(scenario, `<?xml version="1.0"?>\n<scenario name="test">\n${steps.join('\n')}\n</scenario>\n`)
   const port = await freePort()
   const { to, service = 'service', calls = 1, rate = 10, limit_seconds = 40, local_ip = '127.0.0.1' } = options
@@ -43,6 +47,7 @@ export async function sipp(t: Test, options: SippOptions): Promise<SippPeer> {
     ...(to ? [`${to.host}:${to.port}`] : []),
     ...['-sf', scenario, '-i', local_ip, '-p', String(port), '-mp', String(await freePort())],
     ...['-m', String(calls), '-r', String(rate), '-s', service, '-nostdin', '-nd'],
+    ...(options.rtp_echo ? ['-rtp_echo'] : []),
     ...['-t', options.transport === 'tcp' ? 't1' : 'u1'],
     ...['-timeout', `${limit_seconds}s`, '-timeout_error', '-recv_timeout', String(limit_seconds * 1000)],
     ...['-trace_msg', '-message_file', join(folder, 'messages'), '-trace_err', '-error_file', join(folder, 'errors')],
@@ -80,12 +85,12 @@ async function listening(child: ChildProcess, port: number): Promise<void> {
 }
 
 /** Our OPTIONS keep-alives reach whoever waits for calls, and each counts as one of its `calls`. */
-const alsoAnswersOptions = (steps: readonly string[]): string[] => [
+const alsoAnswersOptions = (steps: readonly string[], answer = callee.respond(200, 'OK')): string[] => [
   '<recv request="OPTIONS" optional="true" next="1"/>',
   ...steps,
   '<nop next="2"/>',
   '<label id="1"/>',
-  callee.respond(200, 'OK'),
+  answer,
   '<label id="2"/>',
 ]
 
