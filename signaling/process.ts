@@ -8,6 +8,7 @@ import { openState } from '../core/state/index.ts'
 import { connectMedia } from '../media/protocol/client.ts'
 import { connectStack } from './drachtio/stack.ts'
 import { startSignaling } from './node.ts'
+import { Stir } from './trunks/stir.ts'
 
 await runProcess('signaling', async ({ config, log, metrics }) => {
   const { drachtio } = config
@@ -27,6 +28,7 @@ await runProcess('signaling', async ({ config, log, metrics }) => {
     log,
     voice: createVoiceRequester({ http }),
     metrics,
+    stir: new Stir({ config, http, clock: systemClock, log }),
   })
   return {
     async stop() {

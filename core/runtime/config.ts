@@ -57,8 +57,21 @@ export interface Config {
   readonly siprec: readonly SiprecConnector[]
   /** S3-compatible storage of finished recordings; null keeps them in `data_dir`. */
   readonly s3: S3Config | null
+  /** Collector that gets the SIP messages of all calls by HEP v3 over UDP; null sends none. */
+  readonly hep: {
+    readonly host: string
+    readonly port: number
+    /** Capture agent id. */
+    readonly id: number
+    readonly password: string | null
+  } | null
   /** Own certificate and key for SIP over TLS and WSS; null makes one in `data_dir` on first start. */
   readonly tls: { readonly cert_file: string; readonly key_file: string } | null
+  /** Signed caller identity: what we sign with, and whom we trust to have signed; each null when it is not configured. */
+  readonly stir: {
+    readonly signing: { readonly cert_file: string; readonly key_file: string; readonly x5u: string } | null
+    readonly anchors_file: string | null
+  }
 }
 
 export interface SiprecConnector {
@@ -157,6 +170,11 @@ const gigabytes = (value: string, name: string): number | null => {
   return value === '0' ? null : Number(value) * 1_000_000_000
 }
 
+const agentId = (value: string, name: string): number => {
+  if (!/^\d{1,10}$/.test(value) || Number(value) > 0xffff_ffff) refuse(name, value, 'expected 0 to 4294967295')
+  return Number(value)
+}
+
 const httpUrl = (value: string, name: string): string | null => {
   if (value === '') return null
   if (!URL.canParse(value) || !/^https?:$/.test(new URL(value).protocol)) refuse(name, value, 'expected an http(s) URL')
@@ -253,6 +271,23 @@ export const VARIABLES = {
     optional,
   ),
   tls_key: variable('STROWGER_TLS_KEY', '', 'PEM file of its private key', optional),
+  stir_cert: variable(
+    'STROWGER_STIR_CERT',
+    '',
+    'PEM file of the certificate that signs our callers (SHAKEN)',
+    optional,
+  ),
+  stir_key: variable('STROWGER_STIR_KEY', '', 'PEM file of its P-256 private key', optional),
+  stir_x5u: variable('STROWGER_STIR_X5U', '', 'public https address of that certificate', httpUrl),
+  stir_ca: variable(
+    'STROWGER_STIR_CA',
+    '',
+    'PEM file of trust anchors; set: callers signed by carriers are verified',
+    optional,
+  ),
+  hep: variable('STROWGER_HEP', '', 'HOST:PORT of a HEP v3 collector (Homer) for SIP messages; unset: none', endpoint),
+  hep_id: variable('STROWGER_HEP_ID', '1', 'capture agent id in HEP messages', agentId),
+  hep_password: variable('STROWGER_HEP_PASSWORD', '', 'password that the HEP collector wants', optional),
   database_url: variable('STROWGER_DATABASE_URL', '', 'PostgreSQL in place of SQLite', optional),
   redis_url: variable('STROWGER_REDIS_URL', '', 'Redis for ceilings and wake-ups', optional),
 } as const
@@ -299,6 +334,8 @@ export function loadConfig(env: Environment): Config {
     siprec: read(env, v.siprec),
     s3: storage(env),
     tls: tlsFiles(read(env, v.tls_cert), read(env, v.tls_key)),
+    hep: collector(read(env, v.hep), read(env, v.hep_id), read(env, v.hep_password)),
+    stir: stirFiles(env),
   }
   refuseSharedPorts(config)
   refuseUnbuilt(v.database_url.name, config.database_url)
@@ -331,11 +368,25 @@ function storage(env: Environment): S3Config | null {
   }
 }
 
+const collector = (at: { host: string; port: number } | null, id: number, password: string | null): Config['hep'] =>
+  at && { ...at, id, password }
+
 function tlsFiles(cert_file: string | null, key_file: string | null): Config['tls'] {
   if (cert_file === null && key_file === null) return null
   if (cert_file === null || key_file === null)
     throw new ConfigError('STROWGER_TLS_CERT and STROWGER_TLS_KEY go together')
   return { cert_file, key_file }
+}
+
+function stirFiles(env: Environment): Config['stir'] {
+  const v = VARIABLES
+  const [cert_file, key_file, x5u] = [read(env, v.stir_cert), read(env, v.stir_key), read(env, v.stir_x5u)]
+  const anchors_file = read(env, v.stir_ca)
+  if (cert_file === null && key_file === null && x5u === null) return { signing: null, anchors_file }
+  if (cert_file === null || key_file === null || x5u === null)
+    throw new ConfigError('STROWGER_STIR_CERT, STROWGER_STIR_KEY and STROWGER_STIR_X5U go together')
+  if (!x5u.startsWith('https:')) refuse(v.stir_x5u.name, x5u, 'expected an https address (RFC 8225 §4.2)')
+  return { signing: { cert_file, key_file, x5u }, anchors_file }
 }
 
 function refuseSharedPorts(config: Pick<Config, 'http_port' | 'sip_port' | 'sips_port' | 'ws_port' | 'rtp_ports'>) {

@@ -1,5 +1,6 @@
 import { ending } from '../../core/domain/calls/endings.ts'
 import { type RecordRequest, readCallRequest } from '../../core/domain/calls/request.ts'
+import { attestationOf } from '../../core/domain/identity/index.ts'
 import { sipRefusal } from '../../core/domain/reasons/index.ts'
 import type { Timer } from '../../core/runtime/clock.ts'
 import { type CallRow, finishCall } from '../../core/state/running-calls.ts'
@@ -79,6 +80,7 @@ export class Originator {
         max_forwards: 70,
         diversion: null,
         passed: {},
+        attest: attestationOf(outcome.caller_ownership, null),
       },
     })
     call.begin(hops, { ring_ms: (request.timeout_seconds ?? DEFAULT_RING_SECONDS) * 1000, prefer: null })

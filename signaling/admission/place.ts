@@ -1,5 +1,6 @@
 import { ending } from '../../core/domain/calls/endings.ts'
-import type { CallRequest } from '../../core/domain/calls/request.ts'
+import { type CallRequest, readCallRequest } from '../../core/domain/calls/request.ts'
+import { attestationOf, type Verstat, verstatText } from '../../core/domain/identity/index.ts'
 import { parseNumber } from '../../core/domain/numbers/parse.ts'
 import { REASONS, type Reason, sipRefusal } from '../../core/domain/reasons/index.ts'
 import { iso } from '../../core/runtime/clock.ts'
@@ -60,9 +61,15 @@ export function admitRow(
   })
 }
 
-export async function keepDecision(trx: Trx, ctx: Context, sid: string, outcome: AdmissionOutcome): Promise<void> {
+export async function keepDecision(
+  trx: Trx,
+  ctx: Context,
+  sid: string,
+  outcome: AdmissionOutcome,
+  verstat: Verstat | null = null,
+): Promise<void> {
   const now_ms = ctx.clock.now()
-  await updateCall(trx, sid, { decision_trace: JSON.stringify(decisionOf(outcome)) }, now_ms)
+  await updateCall(trx, sid, { decision_trace: JSON.stringify(decisionOf(outcome, verstat)) }, now_ms)
   if (outcome.admitted) return
   ctx.metrics.refusals.inc({ reason: outcome.reason })
   const { code } = sipRefusal(outcome.reason, outcome.facts)
@@ -76,7 +83,7 @@ export async function keepDecision(trx: Trx, ctx: Context, sid: string, outcome:
 }
 
 /** What a call keeps of its decision, admitted or not. */
-export const decisionOf = (outcome: AdmissionOutcome): object => ({
+export const decisionOf = (outcome: AdmissionOutcome, verstat: Verstat | null = null): object => ({
   admitted: outcome.admitted,
   ...(outcome.admitted
     ? { max_duration_seconds: outcome.max_duration_seconds }
@@ -85,6 +92,7 @@ export const decisionOf = (outcome: AdmissionOutcome): object => ({
   revisions: outcome.revisions,
   policy_id: outcome.policy_id,
   price: outcome.price,
+  ...(verstat ? { caller_identity: { verstat: verstatText(verstat, true), detail: verstat.detail } } : {}),
 })
 
 export const limitsOf = (outcome: AdmissionOutcome, own_seconds: number | null) => {
@@ -166,6 +174,7 @@ async function placeNumber(parent: Call, options: ChildOptions, number: string):
     max_forwards: HOPS_OF_OUR_OWN,
     diversion: forwarded_caller ? (parseNumber(parent.row_now.to_number, 'NG')?.e164 ?? null) : null,
     passed: {},
+    attest: attestationOf(outcome.caller_ownership, readCallRequest(parent.row_now.request).sip?.verstat ?? null),
   }
   const hops = hopsToWorld(ctx, { project_id: parent.project_id, trunk, outgoing })
   beginChild(parent, options, inserted, outcome, hops)

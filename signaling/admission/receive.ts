@@ -1,6 +1,13 @@
 import type { CallRequest } from '../../core/domain/calls/request.ts'
 import { readSdp } from '../../core/domain/codecs/sdp.ts'
-import { holdsAddress, identifyBySource, projectOfClientDomain, readCaller } from '../../core/domain/identity/index.ts'
+import {
+  attestationOf,
+  holdsAddress,
+  identifyBySource,
+  projectOfClientDomain,
+  readCaller,
+  type Verstat,
+} from '../../core/domain/identity/index.ts'
 import { parseNumber } from '../../core/domain/numbers/parse.ts'
 import { type Reason, type ReasonFacts, sipRefusal } from '../../core/domain/reasons/index.ts'
 import { iso } from '../../core/runtime/clock.ts'
@@ -42,6 +49,8 @@ interface Asked {
   readonly restricted: boolean
   readonly max_forwards: number
   readonly diversion: string | null
+  /** Of a carrier's signature of the caller; null when none is looked for. */
+  readonly verstat: Verstat | null
 }
 
 /** Where the call goes: our number's application or trunk, or the world. */
@@ -79,7 +88,8 @@ export async function receiveInvite(ctx: Context, digest: DigestAuthenticator, i
   const destination = destinationOf(ctx, asked)
   if ('refused' in destination) return refuse(ctx, invite, destination.refused, destination.facts)
   try {
-    await admitAndBegin(ctx, invite, asked, offer, destination)
+    const verstat = await verstatOf(ctx, invite, asked)
+    await admitAndBegin(ctx, invite, { ...asked, verstat }, offer, destination)
   } catch (err) {
     ctx.log.error({ err, sip_call_id: invite.call_id }, 'an INVITE could not be admitted')
     refuse(ctx, invite, 'state_unavailable')
@@ -187,7 +197,15 @@ function read(peer: Peer, invite: InboundInvite): Asked {
     restricted: caller.restricted,
     max_forwards: hops !== null && /^\s*\d{1,3}\s*$/.test(hops) ? Number(hops) : DEFAULT_MAX_FORWARDS,
     diversion: diverted(invite),
+    verstat: null,
   }
+}
+
+/** Only carriers sign for others; what a customer's PBX may present is decided by its numbers. */
+async function verstatOf(ctx: Context, invite: InboundInvite, asked: Asked): Promise<Verstat | null> {
+  if (asked.peer.kind !== 'carrier') return null
+  const identity = invite.header('identity') ?? invite.header('y')
+  return ctx.stir.verify(identity, { caller: asked.caller, called: asked.called_e164 ?? asked.called })
 }
 
 /**
@@ -268,7 +286,7 @@ async function admitAndBegin(
       if (!outcome.admitted) break
     }
     if (!outcome) throw new Error('a call without an admission request')
-    await keepDecision(trx, ctx, sid, outcome)
+    await keepDecision(trx, ctx, sid, outcome, asked.verstat)
     return { inserted, outcome }
   })
   const { inserted, outcome } = taken
@@ -334,6 +352,8 @@ function planOf(
     max_forwards: asked.max_forwards - 1,
     diversion: asked.diversion,
     passed: asked.peer.kind === 'trunk' ? customHeaders(invite.headers) : {},
+    attest: attestationOf(outcome.caller_ownership, null),
+    verstat: asked.verstat,
   }
   const hops =
     destination.kind === 'delivery'
@@ -414,6 +434,7 @@ function callRow(ctx: Context, sid: string, invite: InboundInvite, asked: Asked,
       call_id: invite.call_id,
       source_ip: invite.source.address,
       headers: customHeaders(invite.headers),
+      ...(asked.verstat ? { verstat: asked.verstat } : {}),
     },
     forwarded_from: asked.diversion,
   }

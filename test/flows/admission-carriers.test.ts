@@ -1,9 +1,15 @@
 import { execFile } from 'node:child_process'
 import t, { type Test } from 'tap'
-import type { IncomingRequest } from '../../signaling/edge/useragent/user-agent.ts'
-import { UserAgent } from '../../signaling/edge/useragent/user-agent.ts'
-import { sdpOf } from '../support/agents.ts'
+import { systemClock } from '../../core/runtime/clock.ts'
+import { createHttpClient } from '../../core/runtime/http/index.ts'
+import { createLog } from '../../core/runtime/log.ts'
+import type { Call } from '../../signaling/edge/useragent/call.ts'
+import { type IncomingRequest, UserAgent } from '../../signaling/edge/useragent/user-agent.ts'
+import { Stir } from '../../signaling/trunks/stir.ts'
+import { openAgent, place, sdpOf } from '../support/agents.ts'
 import { digestAnswer } from '../support/phone.ts'
+import { rated } from '../support/rated.ts'
+import { authority } from '../support/stir.ts'
 import { until } from '../support/wait.ts'
 import { webServer } from '../support/web.ts'
 import { type World, world } from '../support/world.ts'
@@ -13,10 +19,30 @@ import { type World, world } from '../support/world.ts'
 const REALM = 'carrier.example'
 const PASSWORD = 'S3cret of the carrier'
 const REGISTRAR = '127.0.0.31'
+const WORLD = '+2348030004711'
 
 t.test('we register with a carrier, again before the end, and take it back at the end', async t => {
-  const w = await world(t)
+  const ca = await authority(t)
+  const w = await world(t, {
+    STROWGER_STIR_CERT: ca.cert_file,
+    STROWGER_STIR_KEY: ca.key_file,
+    STROWGER_STIR_X5U: ca.x5u('signer'),
+    STROWGER_STIR_CA: ca.ca_file,
+    // The authority's web server is trusted like any other in the system's store.
+    NODE_EXTRA_CA_CERTS: ca.ca_file,
+  })
   const registrar = await openRegistrar(t)
+  const http = createHttpClient({ allow_private: ['loopback'], user_agent: 'test', ca: ca.ca_pem })
+  t.teardown(() => http.close())
+  const stir = new Stir({
+    config: {
+      stir: {
+        signing: { cert_file: ca.cert_file, key_file: ca.key_file, x5u: ca.x5u('signer') },
+        anchors_file: ca.ca_file,
+      },
+    },
+    ...{ http, clock: systemClock, log: createLog('test', { log_level: 'silent' }) },
+  })
   const uri = `sip:${REGISTRAR}:${registrar.port}`
   const id = (await strowger(w, ['carriers', 'add', 'Telco', '--source', `${REGISTRAR}/32`])).trim()
   const setUp = ['carriers', 'register', id, '--registrar', uri, '--username', 'acme', '--expires', '60']
@@ -38,12 +64,51 @@ t.test('we register with a carrier, again before the end, and take it back at th
     const web = await webServer(t, { '/voice': '<Response><Reject/></Response>' })
     const number = w.numbers[2] ?? ''
     await w.routeToApplication(number, `${web.url}/voice`)
-    registrar.ua.call(contact ?? '', {
-      to: `<sip:${number}@${REALM}>`,
-      from: '<sip:+2348030001111@carrier.example>',
-      body: sdpOf(REGISTRAR),
-    })
-    t.equal((await web.seen('/voice')).fields.get('To'), number)
+    const caller = '+2348030001111'
+    const seen = async (headers: Record<string, string>) => {
+      const count = web.requests.length
+      registrar.ua.call(contact ?? '', {
+        to: `<sip:${number}@${REALM}>`,
+        from: `<sip:${caller}@carrier.example>`,
+        body: sdpOf(REGISTRAR),
+        headers,
+      })
+      const { fields } = await until('the application is asked', () => web.requests[count])
+      return [fields.get('To'), fields.get('StirVerstat')]
+    }
+    const Identity = stir.identity({ caller, called: number, attest: 'A' }) ?? ''
+    t.same(await seen({ Identity }), [number, 'TN-Validation-Passed-A'], 'signed by its network')
+    const { decision_trace } = await lastCall(w)
+    t.match(JSON.parse(decision_trace ?? '{}'), { caller_identity: { verstat: 'TN-Validation-Passed-A' } })
+    t.same(await seen({}), [number, 'No-TN-Validation'], 'not signed')
+    const other = stir.identity({ caller: '+2348030002222', called: number, attest: 'A' }) ?? ''
+    t.same(await seen({ Identity: other }), [number, 'TN-Validation-Failed-A'], 'signed for somebody else')
+    t.match(
+      JSON.parse((await lastCall(w)).decision_trace ?? '{}').caller_identity.detail,
+      /signed for the caller 2348030002222/,
+    )
+  })
+
+  t.test('a call to the carrier is signed with attestation A, and its challenge is answered', async t => {
+    await rated(w)
+    await w.state.db.updateTable('carrier').set({ enabled: 0 }).where('sandbox', '=', 1).execute()
+    const route = { id: 'rou_test', carrier_id: id, prefix: '', priority: 1, cost_minor: 0 }
+    await w.state.db.insertInto('carrier_route').values(route).execute()
+    const target = { id: 'tgt_test', carrier_id: id, sip_uri: uri, transport: 'udp' as const }
+    await w.state.db
+      .insertInto('carrier_target')
+      .values({ ...target, priority: 1, weight: 1, enabled: 1 })
+      .execute()
+    await w.addTrunk('127.0.0.32')
+    const peer = await openAgent(t, { ip: '127.0.0.32' })
+    const { status, call } = await place(peer, `sip:${WORLD}@${w.sip.host}`, { to: w.sip, caller: w.numbers[3] ?? '' })
+    t.equal(status, 200)
+    const [challenged, answered] = registrar.invites.map(invite => invite.call.invite)
+    t.equal(challenged?.get('proxy-authorization'), undefined)
+    t.match(answered?.get('proxy-authorization'), /username="acme".*realm="carrier\.example"/)
+    const verdict = await stir.verify(answered?.get('identity') ?? null, { caller: w.numbers[3] ?? '', called: WORLD })
+    t.same(verdict, { result: 'passed', attest: 'A', detail: null })
+    call.hangUp()
   })
 
   t.test('who refuses us is asked again later, and the command says why', async t => {
@@ -86,7 +151,11 @@ const strowger = (w: World, args: readonly string[], input = ''): Promise<string
     child.stdin?.end(input)
   })
 
+const lastCall = (w: World) =>
+  w.state.db.selectFrom('call').selectAll().orderBy('position', 'desc').executeTakeFirstOrThrow()
+
 async function openRegistrar(t: Test) {
+  const invites: { call: Call }[] = []
   const bindings = new Set<string>()
   let granted = 60
   let refusing: number | null = null
@@ -121,10 +190,17 @@ async function openRegistrar(t: Test) {
   const ua = await UserAgent.open({
     listeners: [{ protocol: 'udp', host: REGISTRAR, port: 0 }],
     request: take,
+    incoming(call) {
+      invites.push({ call })
+      const challenge = { 'Proxy-Authenticate': `Digest realm="${REALM}", nonce="${nonce}", qop="auth"` }
+      if (call.invite?.get('proxy-authorization') === undefined) call.reject(407, { headers: challenge })
+      else call.answer({ body: sdpOf(REGISTRAR) })
+    },
   })
   t.teardown(() => ua.close())
   return {
     ua,
+    invites,
     port: ua.port('udp'),
     bound: (): ReadonlySet<string> => bindings,
     accepted: () => accepted,

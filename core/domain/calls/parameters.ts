@@ -1,3 +1,5 @@
+import { type Verstat, verstatText } from '../identity/passport.ts'
+
 /** Parameters of requests about a call (voice-compat.md sections 6 and 7.2). Values are text, names as on the wire. */
 
 export interface CallFacts {
@@ -22,6 +24,7 @@ export interface CallFacts {
     readonly call_id: string
     readonly source_ip: string
     readonly headers: Readonly<Record<string, string>>
+    readonly verstat?: Verstat | null
   } | null
 }
 
@@ -51,6 +54,7 @@ export function standardParameters(call: CallFacts): Record<string, string> {
     SipUsername: call.sip?.username,
     SipCallId: call.sip?.call_id,
     SipSourceIp: call.sip?.source_ip,
+    StirVerstat: call.sip?.verstat ? verstatText(call.sip.verstat, true) : null,
   }
   const parameters: Record<string, string> = {}
   for (const [name, value] of Object.entries(given))

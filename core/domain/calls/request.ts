@@ -1,3 +1,5 @@
+import type { Verstat } from '../identity/passport.ts'
+
 /**
  * What a call was asked to do, as kept in `call.request` (JSON): written by the API for its calls and by signaling for
  * inbound and dialled ones. Fields that a kind of call does not have are absent or null.
@@ -24,6 +26,8 @@ export interface CallRequest {
     readonly call_id: string
     readonly source_ip: string
     readonly headers: Readonly<Record<string, string>>
+    /** What the carrier's signature of the caller was worth; absent when none was looked for. */
+    readonly verstat?: Verstat | null
   } | null
   readonly forwarded_from?: string | null
 }

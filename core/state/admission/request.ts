@@ -1,4 +1,5 @@
 import type { OfferFacts, ServiceType, Transport, Verdict } from '../../domain/admission/index.ts'
+import type { CallerOwnership } from '../../domain/identity/caller.ts'
 import type { ParsedNumber } from '../../domain/numbers/parse.ts'
 
 /** A call that asks to be admitted. */
@@ -39,6 +40,7 @@ export interface AdmissionContext {
   readonly called: ParsedNumber | null
   /** The caller as it may be presented, with plus; null when it is no number. */
   readonly caller_e164: string | null
+  readonly caller_ownership: CallerOwnership
   /** The trunk whose targets the call leaves by: the peer's, or that of the caller's number; null for none. */
   readonly trunk_id: string | null
   readonly subtrunk_id: string | null

@@ -146,6 +146,7 @@ function contextOf(query: Query, gathered: Gathered, verdict: Verdict): Admissio
   return {
     called: facts.called.number,
     caller_e164: facts.caller.e164,
+    caller_ownership: facts.caller.ownership,
     trunk_id: egress_trunk_id ?? (trunk ? textOrNull(trunk, 'id') : null),
     subtrunk_id: subtrunk ? text(subtrunk, 'id') : null,
     subaccount_id: subaccount ? text(subaccount, 'id') : null,

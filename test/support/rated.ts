@@ -1,0 +1,38 @@
+import type { World } from './world.ts'
+
+const SINCE = '2026-01-01T00:00:00.000Z'
+
+/**
+ * Takes the project out of sandbox mode: its calls have a price, and leave by real carriers and targets. `rate_micro`
+ * is millionths of a minor unit a minute.
+ */
+export async function rated(w: World, rate_micro = 60_000_000, increment_seconds = 10): Promise<void> {
+  const { db } = w.state
+  await db
+    .insertInto('price_book')
+    .values({
+      ...{ id: 'pbk_test', project_id: w.project_id, name: 'Test', direction: 'outbound', currency: 'NGN' },
+      ...{ effective_from: SINCE, revision: 1, created_at: SINCE },
+    })
+    .execute()
+  await db
+    .insertInto('rate')
+    .values({
+      ...{
+        id: 'rat_test',
+        price_book_id: 'pbk_test',
+        prefix: '234',
+        label: 'Nigeria',
+        rate_micro,
+        rate_unit: 'minute',
+      },
+      increment_initial_seconds: increment_seconds,
+      increment_additional_seconds: increment_seconds,
+    })
+    .execute()
+  await db.updateTable('project').set({ sandbox: 0 }).execute()
+  await db
+    .updateTable('configuration')
+    .set(eb => ({ revision: eb('revision', '+', 1) }))
+    .execute()
+}

@@ -1,0 +1,109 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import t from 'tap'
+import { attestationOf } from '../../../../core/domain/identity/index.ts'
+import { systemClock } from '../../../../core/runtime/clock.ts'
+import { createHttpClient } from '../../../../core/runtime/http/index.ts'
+import { createLog } from '../../../../core/runtime/log.ts'
+import { Stir } from '../../../../signaling/trunks/stir.ts'
+import { authority } from '../../../support/stir.ts'
+
+const CALL = { caller: '+2342010000001', called: '+2348030004711' }
+const log = createLog('test', { log_level: 'silent' })
+const fromText = (text: string): string => Buffer.from(text, 'base64url').toString('utf8')
+
+t.test('what we say of a caller is what we know of it', async t => {
+  t.equal(attestationOf('owned', null), 'A')
+  t.equal(attestationOf('default', null), 'A')
+  t.equal(attestationOf('forwarded', null), 'B')
+  t.equal(attestationOf('forwarded', { result: 'failed', attest: 'A', detail: '' }), 'C')
+  t.equal(attestationOf('not_owned', null), 'C')
+})
+
+t.test('callers are signed, and signatures verified, by certificates of an authority of our own', async t => {
+  const ca = await authority(t)
+  const http = createHttpClient({ allow_private: ['loopback'], user_agent: 'test', ca: ca.ca_pem })
+  t.teardown(() => http.close())
+  let now_ms = Date.now()
+  const clock = { ...systemClock, now: () => now_ms }
+  const signing = (name: string, x5u = ca.x5u(name)) => ({
+    cert_file: ca.file(`${name}.pem`),
+    key_file: ca.file(`${name}.key`),
+    x5u,
+  })
+  const stir = (over: object = {}) =>
+    new Stir({ config: { stir: { signing: signing('signer'), anchors_file: ca.ca_file, ...over } }, http, clock, log })
+  const signed = (name = 'signer', x5u?: string): string =>
+    stir({ signing: signing(name, x5u) }).identity({ ...CALL, attest: 'A' }) ?? ''
+
+  const us = stir()
+  const identity = us.identity({ ...CALL, attest: 'A' }) ?? ''
+
+  t.test('the token has the form of RFC 8588, and its signature is checked', async t => {
+    t.match(identity, /^[\w-]+\.[\w-]+\.[\w-]{86};info=<https:\/\/127\.0\.0\.1:\d+\/signer>;alg=ES256;ppt="shaken"$/)
+    const [header = '', payload = ''] = identity.split('.')
+    t.equal(fromText(header), `{"alg":"ES256","ppt":"shaken","typ":"passport","x5u":"${ca.x5u('signer')}"}`)
+    t.match(
+      fromText(payload),
+      /^\{"attest":"A","dest":\{"tn":\["2348030004711"\]\},"iat":\d{10},"orig":\{"tn":"2342010000001"\},"origid":"[0-9a-f-]{36}"\}$/,
+    )
+    t.same(await us.verify(identity, CALL), { result: 'passed', attest: 'A', detail: null })
+    await us.verify(identity, CALL)
+    t.equal(ca.asked(), 1, 'the certificate is fetched once')
+  })
+
+  t.test('whatever does not fit is a failed validation that says why', async t => {
+    const failed = async (value: string, call: object, detail: RegExp) =>
+      t.match(await us.verify(value, { ...CALL, ...call }), { result: 'failed', detail })
+    await failed(identity, { caller: '+2342010000002' }, /signed for the caller 2342010000001/)
+    await failed(identity, { called: '+2348030004712' }, /signed for the called number 2348030004711/)
+    const [token = '', ...rest] = identity.split(';')
+    const [header = '', payload = '', signature = ''] = token.split('.')
+    const forged = Buffer.from(fromText(payload).replace('"attest":"A"', '"attest":"B"')).toString('base64url')
+    await failed([`${header}.${forged}.${signature}`, ...rest].join(';'), {}, /signature is not by that certificate/)
+    await failed(`${header}.${payload};ppt=shaken`, {}, /cannot be read/)
+    await failed('garbage', {}, /cannot be read/)
+    await failed(signed('signer', ca.x5u('nowhere')), {}, /could not be fetched \(404\)/)
+    ca.served.set('empty', 'no certificate')
+    await failed(signed('signer', ca.x5u('empty')), {}, /no certificate at x5u/)
+    ca.leaf('stranger', { by: 'other' })
+    ca.served.set('stranger', readFileSync(ca.file('stranger.pem'), 'utf8'))
+    await failed(signed('stranger'), {}, /ends at no trust anchor/)
+    ca.served.set('chained', readFileSync(ca.file('stranger.pem'), 'utf8') + readFileSync(ca.file('other.pem'), 'utf8'))
+    await failed(signed('stranger', ca.x5u('chained')), {}, /ends at no trust anchor/)
+    now_ms += 120_000
+    await failed(identity, {}, /not of this minute/)
+    now_ms += 40 * 86_400_000
+    await failed(signed('signer', ca.x5u('signer?')), {}, /could not be fetched/)
+    ca.served.set('late', readFileSync(ca.file('signer.pem'), 'utf8'))
+    await failed(signed('signer', ca.x5u('late')), {}, /not valid now/)
+    now_ms = Date.now()
+    t.match(await us.verify(null, CALL), { result: 'none' })
+    t.match(await us.verify('a.b.c;ppt=div', CALL), { result: 'none' })
+    t.equal(await stir({ anchors_file: null }).verify(identity, CALL), null, 'without anchors nothing is looked at')
+    t.equal(us.identity({ caller: 'anonymous', called: CALL.called, attest: 'A' }), null)
+  })
+
+  t.test('a certificate of an intermediate authority is found by the chain that is served with it', async t => {
+    ca.leaf('between', { may_issue: true })
+    ca.leaf('below', { by: 'between' })
+    const [below, between] = ['below.pem', 'between.pem'].map(name => readFileSync(ca.file(name), 'utf8'))
+    ca.served.set('alone', below ?? '')
+    ca.served.set('chain', `${below}${between}`)
+    t.match(await us.verify(signed('below', ca.x5u('alone')), CALL), { result: 'failed', detail: /no trust anchor/ })
+    t.match(await us.verify(signed('below', ca.x5u('chain')), CALL), { result: 'passed' })
+  })
+
+  t.test('a key or certificate that cannot sign is refused at start, by name', async t => {
+    writeFileSync(ca.file('empty'), '')
+    t.throws(
+      () => stir({ signing: { ...signing('signer'), key_file: ca.file('web.key') } }),
+      /STROWGER_STIR_KEY=.*not the key/,
+    )
+    t.throws(() => stir({ signing: { ...signing('signer'), key_file: ca.file('empty') } }), /no private key/)
+    t.throws(
+      () => stir({ signing: { ...signing('signer'), cert_file: ca.file('none') } }),
+      /STROWGER_STIR_CERT=.*ENOENT/,
+    )
+    t.throws(() => stir({ anchors_file: ca.file('empty') }), /STROWGER_STIR_CA=.*no certificate/)
+  })
+})
