@@ -224,7 +224,9 @@ export const methods: { readonly [M in MethodName]: Method<M> } = {
     const refusal = refuseAudio(leg, context)
     if (refusal) return refusal
     const { muted, deaf } = params
-    const participants = context.conferences.join(params.conference_id, leg, { muted, deaf })
+    const heard_by = params.heard_by == null ? null : context.sessions.leg(params.heard_by)
+    if (params.heard_by != null && !heard_by) return legUnknown(params.heard_by)
+    const participants = context.conferences.join(params.conference_id, leg, { muted, deaf, heard_by })
     leg.unlink()
     if (participants === null) return refuse('conference_full', `${params.conference_id} has its 32 participants`)
     return { participants }

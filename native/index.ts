@@ -57,7 +57,7 @@ interface NativeEngine {
   pauseRecord(recordingId: string, paused: boolean): void
   openConference(rateHz: number): number
   closeConference(conference: number): void
-  joinConference(conference: number, stream: number, muted: boolean, deaf: boolean): void
+  joinConference(conference: number, stream: number, muted: boolean, deaf: boolean, heardBy: number): void
   leaveConference(stream: number): void
   sendRtcp(stream: number, packet: Uint8Array): void
   takeRaw(stream: number, enabled: boolean): void
@@ -300,9 +300,10 @@ export class Conference {
     this.id = id
   }
 
-  /** Joins, or changes muted and deaf of a stream that is in. */
+  /** Joins, or changes how a stream is in. */
   join(stream: Stream, options: ConferenceJoin = {}): void {
-    this.#engine.joinConference(this.id, stream.id, options.muted ?? false, options.deaf ?? false)
+    const { muted = false, deaf = false, heard_by } = options
+    this.#engine.joinConference(this.id, stream.id, muted, deaf, heard_by?.id ?? 0)
   }
 
   leave(stream: Stream): void {

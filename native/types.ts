@@ -168,6 +168,8 @@ export interface ConferenceJoin {
   readonly muted?: boolean
   /** Hears nothing of the others (hold). */
   readonly deaf?: boolean
+  /** The only one that hears it (a coach); null: all do. */
+  readonly heard_by?: Stream | null
 }
 
 export interface TapOptions {

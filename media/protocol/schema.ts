@@ -328,6 +328,8 @@ export const METHODS = {
         muted: Type.Boolean(),
         /** It does not hear the others (hold). */
         deaf: Type.Boolean(),
+        /** A leg of any session: nobody else hears this one (a coach). */
+        heard_by: Type.Optional(orNull(Id)),
       },
       closed,
     ),

@@ -23,13 +23,13 @@ export class Conferences {
   }
 
   /** How many are in then; null when the conference is full. */
-  join(conference_id: string, leg: Leg, how: { muted: boolean; deaf: boolean }): number | null {
+  join(conference_id: string, leg: Leg, how: { muted: boolean; deaf: boolean; heard_by: Leg | null }): number | null {
     const before = this.#byLeg.get(leg)
     if (before !== undefined && before !== conference_id) this.leave(leg)
     const room = this.#rooms.get(conference_id) ?? { native: this.#engine.openConference(), legs: new Set<Leg>() }
     if (room.legs.size >= MAX_PARTICIPANTS && !room.legs.has(leg)) return null
     this.#rooms.set(conference_id, room)
-    room.native.join(leg.stream, how)
+    room.native.join(leg.stream, { ...how, heard_by: how.heard_by?.stream ?? null })
     room.legs.add(leg)
     this.#byLeg.set(leg, conference_id)
     return room.legs.size

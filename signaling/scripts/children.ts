@@ -227,7 +227,7 @@ export class Children {
     this.#emit({
       type: 'child_ended',
       child: child.name,
-      status: 'failed',
+      status: why.sip_code === 480 ? 'no-answer' : 'failed',
       call_sid: child.call?.sid ?? null,
       duration_seconds: null,
       sip_code: why.sip_code,

@@ -116,12 +116,14 @@ export class Rooms {
     const { leg, call } = participant.host
     participant.script.stopWaiting()
     const { muted, coach } = participant.command
+    const coached = room.participants.find(other => other.host.call.sid === coach)
     leg.session.hub
       .request('conference.join', {
         conference_id: room.sid,
         leg_id: leg.id,
-        muted: muted || coach !== null,
+        muted,
         deaf: false,
+        heard_by: coached?.host.leg.id ?? null,
       })
       .then(
         () => {

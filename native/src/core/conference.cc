@@ -31,6 +31,7 @@ void Conference::tick() {
   const auto n = static_cast<size_t>(rate_hz_ / 50);
   static thread_local int16_t heard[kMost][960];
   static thread_local bool any[kMost];
+  static thread_local uint32_t only[kMost];  // heard by this stream alone, 0: by all
   int32_t sum[960] = {};
   for (size_t k = 0; k < ports_.size(); ++k) {
     ConferencePort& p = *ports_[k];
@@ -40,15 +41,20 @@ void Conference::tick() {
     any[k] = p.started && p.in.read(heard[k], n);
     if (p.started && !any[k]) p.started = false;
     if (p.muted.load(std::memory_order_relaxed)) any[k] = false;
-    if (!any[k]) continue;
+    only[k] = p.heard_by.load(std::memory_order_relaxed);
+    if (!any[k] || only[k]) continue;
     for (size_t i = 0; i < n; ++i) sum[i] += heard[k][i];
   }
   int16_t mix[960];
   for (size_t k = 0; k < ports_.size(); ++k) {
     ConferencePort& p = *ports_[k];
     const bool deaf = p.deaf.load(std::memory_order_relaxed);
-    for (size_t i = 0; i < n; ++i)
-      mix[i] = deaf ? int16_t{0} : static_cast<int16_t>(std::clamp(sum[i] - (any[k] ? heard[k][i] : 0), -32768, 32767));
+    int32_t own[960];
+    for (size_t i = 0; i < n; ++i) own[i] = sum[i] - (any[k] && !only[k] ? heard[k][i] : 0);
+    for (size_t j = 0; j < ports_.size(); ++j)
+      if (any[j] && only[j] && only[j] == p.stream)
+        for (size_t i = 0; i < n; ++i) own[i] += heard[j][i];
+    for (size_t i = 0; i < n; ++i) mix[i] = deaf ? int16_t{0} : static_cast<int16_t>(std::clamp(own[i], -32768, 32767));
     p.out.write(mix, n);
   }
 }

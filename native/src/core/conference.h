@@ -31,6 +31,9 @@ class ConferencePort {
   const int rate_hz;
   PcmRing in, out;  // from the stream, to the stream
   std::atomic<bool> muted{false}, deaf{false}, left{false};
+  uint32_t stream = 0;  // whose port this is
+  /** Only that stream hears this one (a coach); 0: all do. */
+  std::atomic<uint32_t> heard_by{0};
   bool started = false;  // of the mixing thread
 };
 
@@ -40,7 +43,7 @@ class Conference {
   static constexpr size_t kMost = 32;
   explicit Conference(int rate_hz) : rate_hz_(rate_hz) {}
   bool add(std::shared_ptr<ConferencePort> port);
-  /** 20 ms: each port gets the sum of the others. */
+  /** 20 ms: each port gets the sum of the others that it may hear. */
   void tick();
   size_t size() const { return ports_.size(); }
   int rate() const { return rate_hz_; }

@@ -172,18 +172,21 @@ void Engine::close_conference(uint32_t id) {
   worker->post([=](uint64_t) { worker->close_conference(id); });
 }
 
-void Engine::join(uint32_t conference, uint32_t stream, bool muted, bool deaf) {
+void Engine::join(uint32_t conference, uint32_t stream, bool muted, bool deaf, uint32_t heard_by) {
   const auto c = conferences_.find(conference);
   const auto s = streams_.find(stream);
   if (c == conferences_.end() || s == streams_.end()) return;
   if (s->second.conference == conference) {
     s->second.port->muted = muted;
     s->second.port->deaf = deaf;
+    s->second.port->heard_by = heard_by;
     return;
   }
   auto port = std::make_shared<ConferencePort>(c->second.rate_hz);
   port->muted = muted;
   port->deaf = deaf;
+  port->stream = stream;
+  port->heard_by = heard_by;
   s->second.conference = conference;
   s->second.port = port;
   with(stream, [port](Stream& st, uint64_t now) { st.join(port, now); });

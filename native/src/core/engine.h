@@ -54,7 +54,7 @@ class Engine {
   void pause_record(const std::string& id, bool paused);
   uint32_t open_conference(int rate_hz);
   void close_conference(uint32_t id);
-  void join(uint32_t conference, uint32_t stream, bool muted, bool deaf);
+  void join(uint32_t conference, uint32_t stream, bool muted, bool deaf, uint32_t heard_by = 0);
   void leave(uint32_t stream);
 
   std::shared_ptr<StreamCounters> counters(uint32_t id);

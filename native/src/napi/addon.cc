@@ -450,7 +450,7 @@ class EngineSkin : public Napi::ObjectWrap<EngineSkin> {
     if (!closed_) engine_->close_conference(id_of(i));
   }
   void join(const Napi::CallbackInfo& i) {
-    core(i.Env()).join(id_of(i), id_of(i, 1), i[2].ToBoolean(), i[3].ToBoolean());
+    core(i.Env()).join(id_of(i), id_of(i, 1), i[2].ToBoolean(), i[3].ToBoolean(), id_of(i, 4));
   }
   void leave(const Napi::CallbackInfo& i) {
     if (!closed_) engine_->leave(id_of(i));
