@@ -40,6 +40,30 @@ export async function ladderOf(db: Db, call_sid: string) {
   return rows.map(row => ({ ...row, retransmission: row.retransmission === 1 }))
 }
 
+/**
+ * The call that each SIP Call-ID belongs to; of a call that another one dialled, that other one, so that all legs of a
+ * conversation have one name. Call-IDs of no call are left out.
+ */
+export async function callsOfCallIds(db: Db, sip_call_ids: readonly string[]): Promise<Map<string, string>> {
+  const [calls, attempts] = await Promise.all([
+    db
+      .selectFrom('call')
+      .select(['sid', 'parent_call_sid', 'sip_call_id'])
+      .where('sip_call_id', 'in', sip_call_ids)
+      .execute(),
+    db
+      .selectFrom('call_attempt')
+      .innerJoin('call', 'call.sid', 'call_attempt.call_sid')
+      .select(['call.sid', 'call.parent_call_sid', 'call_attempt.sip_call_id'])
+      .where('call_attempt.sip_call_id', 'in', sip_call_ids)
+      .execute(),
+  ])
+  const found = new Map<string, string>()
+  for (const { sid, parent_call_sid, sip_call_id } of [...attempts, ...calls])
+    if (sip_call_id !== null) found.set(sip_call_id, parent_call_sid ?? sid)
+  return found
+}
+
 /** Forgets what is older than its days; a bounded number at a time, so that it never holds the database for long. */
 export async function forgetOldMessages(db: Db, now_ms: number, limit = 5000): Promise<void> {
   await db

@@ -52,6 +52,8 @@ export interface EdgeOptions {
   readonly supported?: readonly string[] | undefined
   /** Refresher of session timers that a peer asks for without naming one; default none: no timer. */
   readonly session_refresher?: 'none' | 'uac' | 'uas' | undefined
+  /** How long an INVITE for a new call may stay without any response (Timer B); default 64×T1 (RFC 3261 §17.1.1.2). */
+  readonly no_response_ms?: number | undefined
   /** Requests above this size go over TCP where UDP was meant (RFC 3261 §18.1.1). Default 1,300. */
   readonly tcp_above_bytes?: number | undefined
 }
@@ -162,6 +164,7 @@ export async function createEdge(options: EdgeOptions): Promise<Edge> {
     session_refresher: options.session_refresher ?? 'none',
     supported: options.supported ? new Set(options.supported.map(tag => tag.toLowerCase())) : DEFAULT_SUPPORTED,
     ringing_ms: limits.ringing_ms ?? 900_000,
+    no_response_ms: options.no_response_ms,
   })
   const proxies = new Proxies(core)
   let outbound: OutboundMode | undefined

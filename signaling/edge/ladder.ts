@@ -8,9 +8,32 @@ const FLUSH_MS = 250
 const FORGET_MS = 60_000
 /** Messages that wait for the database; more are left out and counted, for traffic goes before its record. */
 const MAX_WAITING = 5000
-/** Requests of no call: keep-alives and registrations would drown the calls. */
-const OF_NO_CALL = /^cseq[ \t]*:[ \t]*\d+[ \t]+(OPTIONS|REGISTER)\b/im
 const CALL_ID = /^(?:call-id|i)[ \t]*:[ \t]*(\S+)/im
+const METHOD = /^cseq[ \t]*:[ \t]*\d+[ \t]+(\w+)/im
+const MAX_CALLS = 20_000
+
+/** Tells messages of calls from keep-alives and registrations, which would drown them. */
+export interface CallIds {
+  /** The Call-ID of a message that belongs to a call; an OPTIONS does when an INVITE with its Call-ID came before. */
+  of(text: string): string | undefined
+}
+
+export function callIds(): CallIds {
+  const calls = new Set<string>()
+  return {
+    of(text) {
+      const call_id = CALL_ID.exec(text)?.[1]
+      const method = METHOD.exec(text)?.[1]?.toUpperCase()
+      if (call_id === undefined || method === 'REGISTER') return undefined
+      if (method === 'OPTIONS') return calls.has(call_id) ? call_id : undefined
+      if (method === 'INVITE') {
+        calls.add(call_id)
+        if (calls.size > MAX_CALLS) calls.delete(calls.values().next().value ?? '')
+      }
+      return call_id
+    },
+  }
+}
 
 export interface LadderWriter {
   keep(message: TracedMessage): void
@@ -21,6 +44,7 @@ export interface LadderWriter {
 
 /** Writes the SIP messages of calls to the state in batches, off the path of the messages themselves. */
 export function writeLadder(db: Db, log: Log): LadderWriter {
+  const ids = callIds()
   let waiting: TracedMessage[] = []
   let left_out = 0
   let writing = Promise.resolve()
@@ -28,7 +52,7 @@ export function writeLadder(db: Db, log: Log): LadderWriter {
   const flush = (): void => {
     const batch = waiting
     waiting = []
-    const rows = batch.flatMap(row)
+    const rows = batch.flatMap(message => row(message, ids))
     if (rows.length === 0) return
     writing = writing
       .then(() => insertMessages(db, rows))
@@ -61,10 +85,10 @@ export function writeLadder(db: Db, log: Log): LadderWriter {
   }
 }
 
-function row(message: TracedMessage) {
+function row(message: TracedMessage, ids: CallIds) {
   const text = message.raw.toString('utf8')
-  const sip_call_id = CALL_ID.exec(text)?.[1]
-  if (sip_call_id === undefined || OF_NO_CALL.test(text)) return []
+  const sip_call_id = ids.of(text)
+  if (sip_call_id === undefined) return []
   return [
     {
       sip_call_id,

@@ -4,10 +4,14 @@ import { type Config, ConfigError } from '../../core/runtime/config.ts'
 import { type ProcessContext, portTaken, type RunningProcess, runProcess } from '../../core/runtime/lifecycle.ts'
 import { Gauge, type Registry } from '../../core/runtime/metrics.ts'
 import { openState, type State } from '../../core/state/index.ts'
-import { createEdge, type Edge, ListenError } from './index.ts'
+import { callsOfCallIds } from '../../core/state/ladder.ts'
+import { exportHep, type HepExporter } from './hep.ts'
+import { createEdge, type Edge, ListenError, type TracedMessage } from './index.ts'
 import { type LadderWriter, writeLadder } from './ladder.ts'
 
 const SOURCES_PERIOD_MS = 1000
+/** Design §4: Timer B is 5 s for each target, for the next one waits. */
+const NO_RESPONSE_MS = 5000
 
 /**
  * The process of the embedded edge: the configuration's listening points, and its control link at STROWGER_DRACHTIO.
@@ -17,14 +21,20 @@ async function start({ config, log, metrics }: ProcessContext): Promise<RunningP
   const state = await openState(config)
   const sources = await watchSources(state)
   const ladder = writeLadder(state.db, log)
-  const edge = await open(config, log, sources.covers, ladder)
-  exposeStats(edge, ladder, metrics)
+  const { host: own_address } = config
+  const hep = config.hep && exportHep({ ...config.hep, own_address }, ids => callsOfCallIds(state.db, ids), log)
+  const edge = await open(config, log, sources.covers, message => {
+    ladder.keep(message)
+    hep?.keep(message)
+  })
+  exposeStats(edge, ladder, hep, metrics)
   for (const { protocol, host, port } of edge.listeners) log.info({ protocol, host, port }, 'listening')
   return {
     async stop() {
       sources.stop()
       edge.close()
       await ladder.close()
+      await hep?.close()
       await state.close()
     },
   }
@@ -34,7 +44,7 @@ async function open(
   config: Config,
   log: ProcessContext['log'],
   isConfiguredSource: (host: string) => boolean,
-  ladder: LadderWriter,
+  onMessage: (message: TracedMessage) => void,
 ) {
   const { bind: host, host: advertised_host } = config
   const at = (protocol: 'udp' | 'tcp' | 'tls' | 'ws', port: number) => ({ protocol, host, port, advertised_host })
@@ -52,7 +62,8 @@ async function open(
       control: { ...control, secret: config.drachtio_secret },
       log,
       isConfiguredSource,
-      onMessage: message => ladder.keep(message),
+      onMessage,
+      no_response_ms: NO_RESPONSE_MS,
     })
   } catch (error) {
     if (error instanceof ListenError) throw portTaken(error, error.port, variableOf(error.port, config))
@@ -99,7 +110,7 @@ async function watchSources(state: State): Promise<{ covers(host: string): boole
   }
 }
 
-function exposeStats(edge: Edge, ladder: LadderWriter, metrics: Registry): void {
+function exposeStats(edge: Edge, ladder: LadderWriter, hep: HepExporter | null, metrics: Registry): void {
   const gauge = (name: string, help: string, read: () => number): void => {
     new Gauge({
       name: `strowger_edge_${name}`,
@@ -117,6 +128,8 @@ function exposeStats(edge: Edge, ladder: LadderWriter, metrics: Registry): void 
   gauge('timers', 'SIP timers that run', () => edge.stats().timers)
   gauge('applications', 'Signaling nodes connected to the control link', () => edge.stats().applications)
   gauge('ladder_left_out', 'SIP messages that could not be kept for the ladder', () => ladder.left_out)
+  gauge('hep_sent', 'SIP messages sent to the HEP collector', () => hep?.sent ?? 0)
+  gauge('hep_left_out', 'SIP messages that could not be sent to the HEP collector', () => hep?.left_out ?? 0)
   gauge('blocked_sources', 'Sources that are dropped in silence', () => edge.stats().blocked_sources)
   for (const name of Object.keys(edge.stats().counters) as (keyof ReturnType<Edge['stats']>['counters'])[])
     gauge(`${name}_count`, `SIP messages or events so far: ${name}`, () => edge.stats().counters[name])

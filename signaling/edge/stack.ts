@@ -149,10 +149,17 @@ export class SipStack {
 
   /**
    * Sends a request. `build` makes the message, without Via, for the listening point by which it leaves; it is called
-   * again for each further address that is tried. ACK goes out without a transaction.
+   * again for each further address that is tried. ACK goes out without a transaction. `patience_ms` takes the place of
+   * 64×T1 at the last address, or the only one.
    */
-  request(method: string, hop: Hop, build: (listener: Listener) => Draft, events: RequestEvents): OutgoingRequest {
-    const attempt = new Attempts(this, method, build, events)
+  request(
+    method: string,
+    hop: Hop,
+    build: (listener: Listener) => Draft,
+    events: RequestEvents,
+    patience_ms?: number | undefined,
+  ): OutgoingRequest {
+    const attempt = new Attempts(this, method, build, events, patience_ms)
     if ('destination' in hop) attempt.begin([hop.destination])
     else {
       const uri = parseUri(hop.uri)
@@ -189,12 +196,20 @@ class Attempts implements OutgoingRequest {
   readonly #method: string
   readonly #build: (listener: Listener) => Draft
   readonly #events: RequestEvents
+  readonly #patience_ms: number | undefined
   #left: Destination[] = []
   #settled = false
   #abandoned = false
   #provisional = false
 
-  constructor(stack: SipStack, method: string, build: (listener: Listener) => Draft, events: RequestEvents) {
+  constructor(
+    stack: SipStack,
+    method: string,
+    build: (listener: Listener) => Draft,
+    events: RequestEvents,
+    patience_ms: number | undefined,
+  ) {
+    this.#patience_ms = patience_ms
     this.#stack = stack
     this.#method = method
     this.#build = build
@@ -264,7 +279,7 @@ class Attempts implements OutgoingRequest {
         text,
         destination,
         // With other addresses left, waiting the full 32 s would make failover useless.
-        patience_ms: this.#left.length > 0 ? 10 * t1 : undefined,
+        patience_ms: this.#left.length > 0 ? 10 * t1 : this.#patience_ms,
       },
       {
         response: (response, from) => this.#response(response, from, sent),

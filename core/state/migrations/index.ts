@@ -13,6 +13,7 @@ import * as billing from './0012-billing.ts'
 import * as alerts from './0015-alerts.ts'
 import * as trunkTests from './0016-trunk-tests.ts'
 import * as carrierRegistration from './0019-carrier-registration.ts'
+import * as callIds from './0029-call-ids.ts'
 
 /** In order of name; a migration that has landed is never edited. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -30,4 +31,5 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0016-trunk-tests': trunkTests,
   '0012-billing': billing,
   '0019-carrier-registration': carrierRegistration,
+  '0029-call-ids': callIds,
 }

@@ -21,6 +21,8 @@ export interface AgentSettings {
   readonly supported: ReadonlySet<string>
   /** The longest that a call may ring. */
   readonly ringing_ms: number
+  /** Timer B of INVITEs for new calls; undefined is 64×T1. */
+  readonly no_response_ms: number | undefined
 }
 
 export const DEFAULT_SUPPORTED: ReadonlySet<string> = new Set([

@@ -6,7 +6,7 @@ import { defaultPort, protocolOf } from '../location/locate.ts'
 import { newBranch, newCallId, newSequence, newTag, newUuid } from '../sip/ids.ts'
 import { Draft, parseCSeq, type SipMessage } from '../sip/message.ts'
 import { parseNameAddress, parseUri, type SipUri, tagOf } from '../sip/uri.ts'
-import type { Hop, Sent } from '../stack.ts'
+import type { Hop, RequestEvents, Sent } from '../stack.ts'
 import type { Listener } from '../transport/types.ts'
 import { addBody, addContacts, addOwnHeaders, fromValue, withRealHost } from './compose.ts'
 import type { AgentCore } from './core.ts'
@@ -288,16 +288,19 @@ export class ClientSide {
 
   #send(pending: PendingClient, request_id: string, hop: Hop, build: (listener: Listener) => Draft): void {
     const { app } = pending
-    pending.outgoing = this.#core.stack.request(pending.method, hop, build, {
+    const opens = pending.method === 'INVITE' && !pending.in_dialog
+    const patience_ms = opens ? this.#core.settings.no_response_ms : undefined
+    const events: RequestEvents = {
       sent: sent => {
         app.send(requestSentReply(request_id, this.#core.wireOut(sent), pending.id, sent.text))
         this.#core.introduced(pending.hold)
-        if (pending.method === 'INVITE' && !pending.in_dialog) this.#core.records.attempt('application', sent.text)
+        if (opens) this.#core.records.attempt('application', sent.text)
       },
       response: (response, from, sent) => this.#response(pending, response, from, sent),
       timeout: sent => this.#fabricated(pending, sent, 408, 'Request Timeout'),
       unreachable: (why, sent) => this.#unreachable(pending, request_id, why, sent, build),
-    })
+    }
+    pending.outgoing = this.#core.stack.request(pending.method, hop, build, events, patience_ms)
   }
 
   #unreachable(

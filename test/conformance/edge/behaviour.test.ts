@@ -427,6 +427,29 @@ t.test(
   },
 )
 
+t.test('a target that says nothing is given up after 5 s, and the application sees that nobody said so', async t => {
+  const { robot } = await world(t, { clock: fastClock(10), no_response_ms: 5_000 })
+  const silent = await Peer.open(t)
+  robot.command(`t1|sip||\r\nINVITE sip:bob@127.0.0.1:${silent.port} SIP/2.0\r\nCall-ID: silent\r\n\r\n${SDP}`)
+  while (robot.seen.length === 0) await pause(5)
+  const { fields, text } = robot.seen[0] ?? { fields: [], text: '' }
+  t.match(text, /^SIP\/2\.0 408 /)
+  t.same([fields[5], fields[6]], ['', '0'], 'no address and port 0: made up here')
+  // RFC 3261 §17.1.1.2: at 0, 0.5, 1.5 and 3.5 s; the next would be at 7.5 s.
+  t.ok(silent.arrived.filter(starts('INVITE')).length <= 4, 'it was not asked for longer')
+
+  // One that says "100 Trying" may take its time.
+  robot.seen.length = 0
+  robot.command(`t2|sip||\r\nINVITE sip:bob@127.0.0.1:${silent.port} SIP/2.0\r\nCall-ID: slow\r\n\r\n${SDP}`)
+  const invite = await silent.next(text => starts('INVITE')(text) && text.includes('Call-ID: slow'))
+  silent.send(reply(invite, 100, 'x', '', silent.port), portOf(invite))
+  await pause(800)
+  t.equal(robot.seen.length, 0, 'eight seconds later it is still waited for')
+  silent.send(reply(invite, 486, 'x', '', silent.port), portOf(invite))
+  while (robot.seen.length === 0) await pause(5)
+  t.match(robot.seen[0]?.text, /^SIP\/2\.0 486 /)
+})
+
 t.test('a second fork that answers is acknowledged with its own tag and hung up', async t => {
   const { robot, port } = await world(t)
   const peer = await Peer.open(t)
@@ -635,6 +658,9 @@ function reply(request: string, code: number, tag: string, body: string, port: n
     body,
   ].join('\r\n')
 }
+
+/** Where a request came from, by its Via. */
+const portOf = (request: string): number => Number(/^Via: SIP\/2\.0\/UDP [^:]+:(\d+)/m.exec(request)?.[1])
 
 function pause(ms: number): Promise<void> {
   return new Promise(resolve => setTimeout(resolve, ms))

@@ -146,6 +146,7 @@ async function openEdge() {
     session_refresher: 'none',
     supported: DEFAULT_SUPPORTED,
     ringing_ms: 900_000,
+    no_response_ms: undefined,
   })
   const proxies = new Proxies(core)
   server = new ServerSide(core, {

@@ -1,0 +1,245 @@
+import { createSocket, type Socket } from 'node:dgram'
+import { lookup } from 'node:dns/promises'
+import { isIPv6 } from 'node:net'
+import { redactSip } from '../../core/domain/ladder/redact.ts'
+import { type Clock, systemClock, type Timer } from '../../core/runtime/clock.ts'
+import type { Log } from '../../core/runtime/log.ts'
+import { type CallIds, callIds } from './ladder.ts'
+import type { TracedMessage } from './transport/types.ts'
+
+// Copies of SIP messages for a collector such as Homer, by HEP version 3 over UDP. A call's legs have a Call-ID each;
+// they go out under one correlation id, the call's SID, for which a message waits until the call has its row.
+
+const FLUSH_MS = 250
+/** How long a message waits for a call of its own; those of refused strangers never get one. */
+const PATIENCE_MS = 3_000
+const MAX_WAITING = 5_000
+const MAX_KNOWN = 20_000
+const RETRY_MS = 5_000
+/** Room for the other chunks in a datagram of 65,507 bytes. */
+const MAX_PAYLOAD = 65_000
+
+export interface HepOptions {
+  readonly host: string
+  readonly port: number
+  /** Capture agent id. */
+  readonly id: number
+  readonly password: string | null
+  /** Our address where a socket is bound to none in particular. */
+  readonly own_address: string
+}
+
+export interface HepExporter {
+  keep(message: TracedMessage): void
+  readonly sent: number
+  /** Messages that never left: too many waited, or the collector's name has no address. */
+  readonly left_out: number
+  close(): Promise<void>
+}
+
+/** Finds the calls of SIP Call-IDs; those that belong to none are left out. */
+export type FindCalls = (sip_call_ids: readonly string[]) => Promise<ReadonlyMap<string, string>>
+
+interface Waiting {
+  readonly message: TracedMessage
+  readonly call_id: string
+  readonly until_ms: number
+}
+
+export function exportHep(options: HepOptions, find: FindCalls, log: Log, clock: Clock = systemClock): HepExporter {
+  const link = new CollectorLink(options, log, clock)
+  const known = new Map<string, string>()
+  const ids: CallIds = callIds()
+  let waiting: Waiting[] = []
+  let left_out = 0
+  let busy = Promise.resolve()
+
+  const flush = async (last: boolean): Promise<void> => {
+    const batch = waiting
+    waiting = []
+    const asked = [...new Set(batch.map(one => one.call_id).filter(id => !known.has(id)))]
+    if (asked.length > 0) {
+      try {
+        for (const [id, sid] of await find(asked)) known.set(id, sid)
+      } catch (err) {
+        log.warn({ err }, 'calls of SIP messages could not be looked up')
+      }
+      while (known.size > MAX_KNOWN) known.delete(known.keys().next().value ?? '')
+    }
+    const later: Waiting[] = []
+    for (const one of batch) {
+      const sid = known.get(one.call_id)
+      if (sid === undefined && !last && clock.monotonic_ms() < one.until_ms) later.push(one)
+      else if (!link.send(encodeHep(one.message, sid ?? one.call_id, options))) left_out++
+    }
+    waiting = [...later, ...waiting]
+  }
+  const timer: Timer = clock.every(FLUSH_MS, () => {
+    busy = busy.then(() => flush(false))
+  })
+  return {
+    keep(message) {
+      const call_id = ids.of(message.raw.toString('latin1'))
+      if (call_id === undefined) return
+      if (waiting.length >= MAX_WAITING) left_out++
+      else waiting.push({ message, call_id, until_ms: clock.monotonic_ms() + PATIENCE_MS })
+    },
+    get sent() {
+      return link.sent
+    },
+    get left_out() {
+      return left_out
+    },
+    async close() {
+      timer.cancel()
+      await busy
+      await flush(true)
+      await link.close()
+    },
+  }
+}
+
+/** The socket to the collector; a name that cannot be resolved now is asked for again. */
+class CollectorLink {
+  sent = 0
+  readonly #options: HepOptions
+  readonly #log: Log
+  readonly #clock: Clock
+  #socket: Socket | undefined
+  #address = ''
+  #retry: Timer | undefined
+  #closed = false
+
+  constructor(options: HepOptions, log: Log, clock: Clock) {
+    this.#options = options
+    this.#log = log
+    this.#clock = clock
+    void this.#open()
+  }
+
+  send(packet: Buffer): boolean {
+    if (!this.#socket) return false
+    // UDP: a collector that is away is none of a call's business, so errors of sending are dropped.
+    this.#socket.send(packet, this.#options.port, this.#address, () => undefined)
+    this.sent++
+    return true
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    this.#retry?.cancel()
+    const socket = this.#socket
+    this.#socket = undefined
+    if (socket) await new Promise<void>(resolve => socket.close(resolve))
+  }
+
+  async #open(): Promise<void> {
+    try {
+      const { address, family } = await lookup(this.#options.host)
+      if (this.#closed) return
+      this.#address = address
+      // Resolved above: Node's resolver must not be asked for each datagram.
+      this.#socket = createSocket({
+        type: family === 6 ? 'udp6' : 'udp4',
+        lookup: (host, _options, done) => done(null, host, family),
+      })
+      this.#socket.on('error', err => this.#log.warn({ err }, 'HEP socket'))
+      this.#socket.unref()
+    } catch (err) {
+      this.#log.warn({ err, host: this.#options.host }, 'the HEP collector has no address')
+      if (!this.#closed) this.#retry = this.#clock.after(RETRY_MS, () => void this.#open())
+    }
+  }
+}
+
+// HEP version 3: a header and chunks.
+//
+//  0                   1                   2                   3
+//  0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6 7 8 9 0 1
+// +-------------------------------+-------------------------------+
+// |                        "HEP3"                                 |
+// +-------------------------------+-------------------------------+
+// |  length of all                |  chunk: vendor (0: general)   |
+// +-------------------------------+-------------------------------+
+// |  chunk: type                  |  chunk: length, these 6 too   |
+// +-------------------------------+-------------------------------+
+// |  value ...
+
+const CHUNK = {
+  family: 1,
+  ip_protocol: 2,
+  source_v4: 3,
+  target_v4: 4,
+  source_v6: 5,
+  target_v6: 6,
+  source_port: 7,
+  target_port: 8,
+  seconds: 9,
+  microseconds: 10,
+  kind: 11,
+  agent: 12,
+  password: 14,
+  payload: 15,
+  correlation: 17,
+} as const
+const SIP = 1
+const UDP = 17
+const TCP = 6
+const INET = 2
+const INET6 = 10
+
+/** One SIP message as a HEP datagram; secrets are taken out as for the ladder. */
+export function encodeHep(
+  message: TracedMessage,
+  correlation_id: string,
+  options: Pick<HepOptions, 'id' | 'password' | 'own_address'>,
+): Buffer {
+  const unbound = message.local.host === '0.0.0.0' || message.local.host === '::'
+  const local = unbound ? { host: options.own_address, port: message.local.port } : message.local
+  const [source, target] = message.direction === 'in' ? [message.remote, local] : [local, message.remote]
+  const v6 = isIPv6(source.host)
+  const text = Buffer.from(redactSip(message.raw.toString('latin1')), 'latin1').subarray(0, MAX_PAYLOAD)
+  const chunks = [
+    chunk(CHUNK.family, number(v6 ? INET6 : INET, 1)),
+    chunk(CHUNK.ip_protocol, number(message.protocol === 'udp' ? UDP : TCP, 1)),
+    chunk(v6 ? CHUNK.source_v6 : CHUNK.source_v4, addressBytes(source.host)),
+    chunk(v6 ? CHUNK.target_v6 : CHUNK.target_v4, addressBytes(target.host)),
+    chunk(CHUNK.source_port, number(source.port, 2)),
+    chunk(CHUNK.target_port, number(target.port, 2)),
+    chunk(CHUNK.seconds, number(Math.floor(message.at / 1000), 4)),
+    chunk(CHUNK.microseconds, number(Math.floor((message.at % 1000) * 1000), 4)),
+    chunk(CHUNK.kind, number(SIP, 1)),
+    chunk(CHUNK.agent, number(options.id, 4)),
+    ...(options.password === null ? [] : [chunk(CHUNK.password, Buffer.from(options.password))]),
+    chunk(CHUNK.correlation, Buffer.from(correlation_id, 'latin1')),
+    chunk(CHUNK.payload, text),
+  ]
+  const length = 6 + chunks.reduce((sum, one) => sum + one.length, 0)
+  return Buffer.concat([Buffer.from('HEP3'), number(length, 2), ...chunks])
+}
+
+function chunk(type: number, value: Buffer): Buffer {
+  return Buffer.concat([number(0, 2), number(type, 2), number(6 + value.length, 2), value])
+}
+
+function number(value: number, bytes: 1 | 2 | 4): Buffer {
+  const out = Buffer.alloc(bytes)
+  out.writeUIntBE(value, 0, bytes)
+  return out
+}
+
+/** An IP literal in network order. */
+function addressBytes(host: string): Buffer {
+  if (!isIPv6(host)) return Buffer.from(host.split('.').map(Number))
+  const groups = (text: string): string[] => (text === '' ? [] : text.split(':'))
+  const dotted = /^(.*:)(\d+)\.(\d+)\.(\d+)\.(\d+)$/.exec(host.split('%')[0] ?? '')
+  const pair = (high = '0', low = '0'): string => ((Number(high) << 8) | Number(low)).toString(16)
+  const plain = dotted
+    ? `${dotted[1]}${pair(dotted[2], dotted[3])}:${pair(dotted[4], dotted[5])}`
+    : (host.split('%')[0] ?? '')
+  const [head = '', tail] = plain.split('::')
+  const before = groups(head)
+  const after = tail === undefined ? [] : groups(tail)
+  const all = [...before, ...new Array(8 - before.length - after.length).fill('0'), ...after]
+  return Buffer.concat(all.map(group => number(Number.parseInt(group, 16), 2)))
+}
