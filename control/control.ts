@@ -2,11 +2,14 @@ import type { Bus } from '../core/runtime/bus.ts'
 import type { Clock } from '../core/runtime/clock.ts'
 import type { Log } from '../core/runtime/log.ts'
 import type { State } from '../core/state/index.ts'
+import { consolePages } from './console-pages.ts'
+import { createEventsHub } from './events/hub.ts'
 import { generalHandlers } from './general/index.ts'
 import { bearerAuthentication } from './http/bearer.ts'
 import { apiHandler } from './http/dispatch.ts'
 import { healthPages } from './http/health.ts'
 import type { RateLimit } from './http/rate-limit.ts'
+import type { Route } from './http/route.ts'
 import { type HttpServer, serveHttp } from './http/server.ts'
 import type { Services, Settings } from './http/services.ts'
 import { referencePages } from './openapi/pages.ts'
@@ -48,9 +51,20 @@ export async function startControl(options: ControlOptions): Promise<HttpServer>
   const reference = referencePages(V1_ROUTES, services)
   const v1Handler = apiHandler(v1, services)
   const openApi = reference['/v1/openapi.json']
-  return serveHttp(
+  const console_pages = consolePages(services)
+  const events = createEventsHub(services, {
+    '/v1/events': { authenticate: v1.authenticate, same_origin: false },
+    '/console/api/v1/events': { authenticate: request => session(request, LISTENING), same_origin: true },
+  })
+  const server = await serveHttp(
     {
-      pages: { ...healthPages(services), ...reference },
+      upgrade: events.upgrade,
+      pages: {
+        ...healthPages(services),
+        ...reference,
+        '/': ctx => ctx.redirect('/console/'),
+        '/console': ctx => ctx.redirect('/console/'),
+      },
       below: {
         '/v1': ctx => (openApi && ctx.path === '/v1/openapi.json' ? openApi(ctx as never) : v1Handler(ctx)),
         '/2010-04-01': voiceHandler({ routes: VOICE_ROUTES, rate_limit, check_replies }, services),
@@ -61,9 +75,20 @@ export async function startControl(options: ControlOptions): Promise<HttpServer>
           { ...v1, prefix: '/console/api', routes: CONSOLE_ROUTES, authenticate: session },
           services,
         ),
+        '/console': console_pages,
       },
     },
     services,
     listen,
   )
+  return {
+    port: server.port,
+    async close() {
+      events.close()
+      await server.close()
+    },
+  }
 }
+
+/** What the session's authentication asks of a route: an upgrade is a GET of somebody who is signed in. */
+const LISTENING = { anonymous: false } as Route

@@ -1,5 +1,6 @@
-import { createServer, type Server, STATUS_CODES } from 'node:http'
+import { createServer, type IncomingMessage, type Server, STATUS_CODES } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
 import Router from '@koa/router'
 import Koa from 'koa'
 import { newId } from '../../core/runtime/ids.ts'
@@ -14,6 +15,8 @@ type Handler = (ctx: Koa.ParameterizedContext) => Promise<void> | void
 export interface Mounts {
   readonly pages: Readonly<Record<string, Handler>>
   readonly below: Readonly<Record<string, Handler>>
+  /** WebSockets; without it, an upgrade is not offered. */
+  readonly upgrade?: (request: IncomingMessage, socket: Duplex, head: Buffer) => void
 }
 
 export interface HttpServer {
@@ -43,6 +46,7 @@ export async function serveHttp(
     app.callback(),
   )
   server.maxConnections = MAX_SOCKETS
+  if (mounts.upgrade) server.on('upgrade', mounts.upgrade)
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => refuseBytes(error, socket, services))
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)

@@ -9,6 +9,8 @@ import {
 } from '../../core/state/alert-policies.ts'
 import { changeAlert, listAlerts } from '../../core/state/alerts.ts'
 import { listContainments } from '../../core/state/containments.ts'
+import { findOrganization } from '../../core/state/organizations.ts'
+import { queueEvent } from '../../core/state/webhook-endpoints.ts'
 import { tell } from '../alerts/tell.ts'
 import { invalid, notFound, refuse } from '../http/reply.ts'
 import {
@@ -38,7 +40,7 @@ import {
   Rule,
   SubjectKind,
 } from './alert-present.ts'
-import { route } from './route.ts'
+import { alertRoute, route } from './route.ts'
 import { seenTrunks } from './seen-trunks.ts'
 
 const RANGE_DAYS = { '24h': 1, '7d': 7, '30d': 30, '90d': 90 } as const
@@ -168,9 +170,9 @@ export const alerts = [
     },
   }),
 
-  route({
+  alertRoute({
     method: 'patch',
-    path: '/alerts/policies/{alert_policy_id}',
+    path: '/alerts/policies/{policy_id}',
     summary: 'Save the next revision of an alert policy; alerts that are open keep theirs',
     description:
       'What is absent or null stays as it is; inside `threshold`, null takes a value away. A revision is never changed after it was saved.',
@@ -279,14 +281,15 @@ export const alerts = [
       const ended = { state: 'resolved' as const, resolved_at: now, resolved_why: 'it was acknowledged' }
       const row = await changeAlert(db, alert.id, resolved ? { ...acknowledged, ...ended } : acknowledged, now)
       if (!row) return refuse('state_conflict', { name: `alert ${alert.id}`, value: 'resolved' })
+      await queueEvent(
+        db,
+        { project_id: project.id, kind: 'alert.acknowledged', data: presentAlert(row) },
+        services.clock.now(),
+      )
       if (resolved) {
-        const organization = await db
-          .selectFrom('organization')
-          .select('time_zone')
-          .where('id', '=', project.organization_id)
-          .executeTakeFirstOrThrow()
+        const organization = await findOrganization(db, project.organization_id)
         await tell(db, row, 'alert.resolved', {
-          time_zone: organization.time_zone,
+          time_zone: organization?.time_zone ?? 'UTC',
           now_ms: services.clock.now(),
           base_url: services.settings.base_url,
         })
@@ -301,6 +304,7 @@ export const alerts = [
           after: null,
           trunk_id: row.trunk_id,
         },
+        wake: [['outbox', row.id] as const],
       }
     },
   }),

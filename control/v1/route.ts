@@ -119,10 +119,12 @@ export const LOADERS = {
   subaccount_id: subaccount,
   endpoint_id: endpoint,
   alert_id: alert,
-  alert_policy_id: alertPolicy,
   containment_id: containment,
   run_id: run,
 } as const
 
 /** Declares an endpoint of /v1. */
 export const route = routesWith(LOADERS)
+
+/** The same below /alerts, where a policy is an alert policy. */
+export const alertRoute = routesWith({ policy_id: alertPolicy } as const)

@@ -17,6 +17,8 @@ export const EVENT_KINDS = [
   'alert.fired',
   'alert.acknowledged',
   'alert.resolved',
+  'containment.opened',
+  'containment.released',
   'endpoint.test',
 ] as const
 

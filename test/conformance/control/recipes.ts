@@ -220,11 +220,11 @@ export const RECIPES: Readonly<Record<string, Recipe>> = {
   },
   'get /alerts': async () => ({ query: 'range=7d' }),
   'get /alerts/policies': async () => ({}),
-  'patch /alerts/policies/{alert_policy_id}': async w => {
+  'patch /alerts/policies/{policy_id}': async w => {
     const { body } = await w.ask('GET', '/v1/alerts/policies')
     const policy = body.data.find((one: { kind: string }) => one.kind === 'balance_low')
     const threshold = { amount_minor: 400_000 + unique() }
-    return { params: { alert_policy_id: policy.id }, etag: `"${policy.revision}"`, body: { threshold } }
+    return { params: { policy_id: policy.id }, etag: `"${policy.revision}"`, body: { threshold } }
   },
   'get /alerts/settings': async () => ({}),
   'put /alerts/settings': async () => ({

@@ -1,0 +1,196 @@
+import t from 'tap'
+import { WebSocket } from 'ws'
+import { iso } from '../../../../core/runtime/clock.ts'
+import { newId } from '../../../../core/runtime/ids.ts'
+import { insertCall, updateCall } from '../../../../core/state/running-calls.ts'
+import { insertTestAlert, insertTestContainment } from '../../../support/alerts.ts'
+import { type ControlPlane, controlPlane, freshKey } from '../../../support/control-plane.ts'
+import { until } from '../../../support/wait.ts'
+
+const w = await controlPlane(t)
+
+// biome-ignore lint/suspicious/noExplicitAny: messages of several shapes.
+type Told = any
+
+interface Listener {
+  readonly told: Told[]
+  readonly socket: WebSocket
+  readonly closed: Promise<number>
+}
+
+async function listen(t: { teardown(end: () => void): void }, headers: Record<string, string>, path = '/v1/events') {
+  const socket = new WebSocket(`${w.base_url.replace('http', 'ws')}${path}`, { headers })
+  const told: Told[] = []
+  socket.on('message', data => told.push(JSON.parse(String(data))))
+  const closed = new Promise<number>(resolve => socket.once('close', resolve))
+  t.teardown(() => socket.terminate())
+  await new Promise<void>((resolve, reject) => {
+    socket.once('open', () => resolve())
+    socket.once('unexpected-response', (_request, response) => {
+      let text = ''
+      response.on('data', chunk => {
+        text += chunk
+      })
+      response.on('end', () => reject(Object.assign(new Error(text), { status: response.statusCode })))
+    })
+    socket.once('error', reject)
+  })
+  return { told, socket, closed } satisfies Listener
+}
+
+const bearer = (key: string) => ({ Authorization: `Bearer ${key}` })
+const find = (listener: Listener, what: string, fits: (told: Told) => boolean) =>
+  until(what, () => listener.told.find(fits))
+
+async function addCall(w: ControlPlane, to: string): Promise<string> {
+  const sid = newId.call()
+  const at = iso(Date.now())
+  await w.state.transaction(trx =>
+    insertCall(
+      trx,
+      {
+        sid,
+        project_id: w.demo.project_id,
+        account_sid: null,
+        parent_call_sid: null,
+        origin: 'rest',
+        direction: 'outbound-api',
+        from_number: '+2342010000001',
+        to_number: to,
+        status: 'queued',
+        trunk_id: null,
+        carrier_id: null,
+        number_id: null,
+        application_id: null,
+        sip_call_id: null,
+        request: '{}',
+        node_id: null,
+        queued_at: at,
+        initiated_at: null,
+        ringing_at: null,
+        answered_at: null,
+        ended_at: null,
+        duration_seconds: null,
+        sip_code: null,
+        reason: null,
+        ended_by: null,
+        decision_trace: null,
+      },
+      Date.now(),
+    ),
+  )
+  return sid
+}
+
+t.test('a listener is told what runs, and then every change once', async t => {
+  const before = await addCall(w, '+2348030000001')
+  const listener = await listen(t, bearer(w.key))
+  t.match(await find(listener, 'hello', told => told.type === 'hello'), { project_id: w.demo.project_id })
+  const { calls } = await find(listener, 'calls', told => told.type === 'calls')
+  t.ok(calls.some((call: Told) => call.id === before))
+  const sid = await addCall(w, '+2348030000002')
+  w.bus.ring('calls', sid)
+  const told = await find(listener, 'the new call', told => told.type === 'call' && told.call.id === sid)
+  t.equal(told.call.status, 'queued')
+  await w.state.transaction(trx => updateCall(trx, sid, { status: 'ringing' }, Date.now() + 1))
+  await find(listener, 'it rings', told => told.type === 'call' && told.call.status === 'ringing')
+  await w.state.transaction(trx =>
+    updateCall(trx, sid, { status: 'completed', ended_at: iso(Date.now()) }, Date.now() + 2),
+  )
+  await find(listener, 'it ended', told => told.type === 'call' && told.call.id === sid && told.call.ended_at !== null)
+  t.equal(listener.told.filter(told => told.type === 'call' && told.call.id === sid).length, 3)
+
+  const alert = await insertTestAlert(w)
+  t.match(await find(listener, 'the alert', told => told.type === 'alert'), { alert: { id: alert, state: 'firing' } })
+  await w.ask('POST', `/v1/alerts/${alert}/acknowledge`)
+  await find(listener, 'its acknowledgement', told => told.type === 'alert' && told.alert.state === 'acknowledged')
+  const containment = await insertTestContainment(w)
+  const closed = await find(listener, 'the containment', told => told.type === 'containment')
+  t.equal(closed.containment.id, containment)
+})
+
+t.test('trunks, tests and nodes are told of too', async t => {
+  const listener = await listen(t, bearer(w.key))
+  await find(listener, 'calls', told => told.type === 'calls')
+  const { body } = await w.ask('POST', '/v1/trunks', {
+    body: {
+      name: 'Trunk',
+      direction: 'both',
+      auth_mode: 'digest',
+      sources: [],
+      targets: [],
+      codecs: ['PCMA'],
+      media_security: 'rtp',
+      require_tls: false,
+      source_validation: 'relaxed',
+    },
+    headers: { 'Idempotency-Key': freshKey() },
+  })
+  const applying = await find(listener, 'the trunk', told => told.type === 'trunk_apply')
+  t.match(applying, { trunk_id: body.trunk.id, apply: { state: 'applying', desired_revision: 1 } })
+  const test = await w.ask('POST', `/v1/trunks/${body.trunk.id}/tests`, {
+    body: { kind: 'config_validation' },
+    headers: { 'Idempotency-Key': freshKey() },
+  })
+  const run_id = test.body.run.id
+  await w.state.db
+    .insertInto('trunk_test_check')
+    .values({
+      id: `${run_id}.1`,
+      run_id,
+      sequence: 1,
+      state: 'passed',
+      summary: 'fine',
+      target_ref: null,
+      node_id: null,
+      duration_ms: 1,
+      occurred_at: iso(Date.now()),
+    })
+    .execute()
+  t.match(await find(listener, 'a check', told => told.type === 'trunk_test' && told.check), {
+    run_id,
+    check: { state: 'passed', sequence: 1 },
+  })
+  await w.state.db
+    .updateTable('trunk_test_run')
+    .set({ result: 'passed', finding: 'All is well.', finished_at: iso(Date.now()) })
+    .where('id', '=', run_id)
+    .execute()
+  t.match(await find(listener, 'the end', told => told.type === 'trunk_test' && told.check === null), {
+    result: 'passed',
+    finding: 'All is well.',
+  })
+  const now = iso(Date.now())
+  const node = { id: 'node_x', kind: 'signaling' as const, pid: 1, started_at: now, heartbeat_at: now }
+  await w.state.db.insertInto('node').values(node).execute()
+  t.match(await find(listener, 'a node', told => told.type === 'node'), { node: { id: 'node_x', state: 'up' } })
+  await w.state.db.deleteFrom('node').where('id', '=', 'node_x').execute()
+  await find(listener, 'its loss', told => told.type === 'node' && told.node.state === 'lost')
+})
+
+t.test('who may not listen is told why, in the form of every other refusal', async t => {
+  const status = (headers: Record<string, string>, path?: string) =>
+    listen(t, headers, path).then(
+      () => 101,
+      error => error.status,
+    )
+  t.equal(await status({}), 401)
+  t.equal(await status(bearer('sk_live_AAAAAAAAAAAA_00000000000000000000000000000000')), 401)
+  t.equal(await status(bearer(await w.newKey({ scopes: '["call_history:read"]' }))), 403)
+  t.equal(await status({ ...bearer(w.key), 'X-Project-ID': 'x' }), 400)
+  t.equal(await status({ ...bearer(w.key), 'X-Project-ID': newId.project() }), 404)
+  t.equal(await status(bearer(w.key), '/v1/nothing'), 404)
+  t.equal(await status({ Origin: 'https://evil.example' }, '/console/api/v1/events'), 403)
+  t.equal(await status({ Origin: w.base_url }, '/console/api/v1/events'), 401)
+})
+
+t.test('a key of a subaccount hears of its own trunks alone', async t => {
+  const listener = await listen(t, bearer(await w.newKey({ subaccount_id: 'sub_x' })))
+  const { calls } = await find(listener, 'calls', told => told.type === 'calls')
+  t.same(calls, [])
+  const other = await listen(t, bearer(w.key))
+  await find(other, 'calls', told => told.type === 'calls')
+  const sid = await addCall(w, '+2348030000003')
+  await find(other, 'the call', told => told.type === 'call' && told.call.id === sid)
+  t.notOk(listener.told.some(told => told.type === 'call'))
+})
