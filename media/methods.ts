@@ -279,6 +279,15 @@ export const methods: { readonly [M in MethodName]: Method<M> } = {
     return {}
   }),
 
+  'copy.start': withLeg((leg, { to_leg_id, what }: MethodParams<'copy.start'>, context) => {
+    const to = context.sessions.leg(to_leg_id)
+    if (!to) return legUnknown(to_leg_id)
+    const refusal = refuseAudio(leg, context) ?? refuseAudio(to, context)
+    if (refusal) return refusal
+    leg.copyTo(to, what)
+    return {}
+  }),
+
   'amd.start': withLeg((leg, params: MethodParams<'amd.start'>, context) => {
     const refusal = refuseAudio(leg, context)
     if (refusal) return refusal

@@ -6,6 +6,7 @@ import type { DetectionSettings } from '../detect/answering-machine.ts'
 import { Detection } from '../detect/detection.ts'
 import type { Prompts } from '../files/prompts.ts'
 import type { ConnectWebSocket } from '../forks/connect.ts'
+import { Copy } from '../forks/copy.ts'
 import { type ForkRequest, MediaStream } from '../forks/media-stream.ts'
 import type { LegPolicy, LegStats, MediaEvent as ProtocolEvent } from '../protocol/schema.ts'
 import { legStats } from '../quality/leg-stats.ts'
@@ -50,6 +51,7 @@ export class Leg {
   #browserState: BrowserState | null = null
   readonly #emit: (event: ProtocolEvent) => void
   readonly #forks = new Map<string, MediaStream>()
+  readonly #copies = new Map<Leg, Copy>()
   readonly #recognitions = new Map<string, Recognition>()
   #detection: Detection | null = null
   readonly #sends = new Map<string, string>()
@@ -155,6 +157,11 @@ export class Leg {
     this.#forks.get(fork_id)?.stop('stopped')
   }
 
+  copyTo(other: Leg, what: 'received' | 'sent'): void {
+    this.#copies.get(other)?.stop()
+    this.#copies.set(other, new Copy(this.stream, other.stream, this.#options.nativeId(), what))
+  }
+
   get recognitions(): ReadonlyMap<string, Recognition> {
     return this.#recognitions
   }
@@ -234,6 +241,7 @@ export class Leg {
     this.#browser?.close()
     for (const fork of [...this.#forks.values()]) fork.stop('leg_closed')
     for (const recognition of [...this.#recognitions.values()]) recognition.stop()
+    for (const copy of this.#copies.values()) copy.stop()
     const stats = this.stats()
     this.stream.close()
     return stats
@@ -271,6 +279,7 @@ export class Leg {
   #tapped(event: Extract<MediaEvent, { type: 'tap' }>): void {
     if (this.#detection?.onTap(event)) return
     for (const recognition of this.#recognitions.values()) if (recognition.onTap(event)) return
+    for (const copy of this.#copies.values()) if (copy.onTap(event)) return
     for (const fork of this.#forks.values()) if (fork.onNative(event)) return
   }
 

@@ -265,7 +265,8 @@ function beginChild(
   call.begin(hops, { ring_ms: CHILD_RING_LIMIT_MS, prefer: options.prefer })
 }
 
-function childRow(parent: Call, command: DialChild, to: string, trunk_id: string | null) {
+/** The row of a child of a Dial. */
+export function childRow(parent: Call, command: DialChild, to: string, trunk_id: string | null) {
   const { ctx } = parent
   const request: CallRequest = {
     status_callback: command.status_callback?.url ?? null,

@@ -1,16 +1,19 @@
 import { parseNumber } from '../../core/domain/numbers/parse.ts'
+import { insertCall } from '../../core/state/running-calls.ts'
 import type { DialChild, EndChild, Event, SipUri, TransferChild, Whisper } from '../../markup/interpreter/types.ts'
-import { placeChild } from '../admission/place.ts'
+import { childRow, type NotPlaced, placeChild } from '../admission/place.ts'
+import type { Call } from '../b2bua/call.ts'
+import type { Leg } from '../b2bua/leg.ts'
 import type { OutboundCall } from '../b2bua/outbound-call.ts'
-import type { OutboundLeg } from '../b2bua/outbound-leg.ts'
 import type { InboundRequest } from '../drachtio/types.ts'
+import { ApplicationCall, type ApplicationWatcher } from './application-call.ts'
 import { detectMachine, tellDetected } from './detection.ts'
 import { Script } from './script.ts'
 
 interface Child {
   readonly name: string
   readonly command: DialChild
-  call: OutboundCall | null
+  call: OutboundCall | ApplicationCall | null
   /** Why it is to be ended, when that came before there was a call. */
   wanted: EndChild['cause'] | null
   transferred: boolean
@@ -42,7 +45,7 @@ export class Children {
     return this.#bridged
   }
 
-  leg(name: string): OutboundLeg | null {
+  leg(name: string): Leg | null {
     return this.#children.get(name)?.call?.leg ?? null
   }
 
@@ -176,10 +179,11 @@ export class Children {
     const { host } = this.#script
     const { name } = child
     const call_sid = (): string => child.call?.sid ?? ''
-    const placed = await placeChild(host.call, {
+    const place = child.command.target.kind === 'application' ? placeApplication : placeChild
+    const placed = await place(host.call, {
       command: child.command,
       prefer: host.leg,
-      created: call => {
+      created: (call: OutboundCall | ApplicationCall) => {
         child.call = call
         // What this script types on the child's leg ends there.
         call.watchMedia(event => {
@@ -190,7 +194,7 @@ export class Children {
         initiated: () => this.#emit({ type: 'child_progress', child: name, state: 'initiated', call_sid: call_sid() }),
         ringing: () => this.#emit({ type: 'child_progress', child: name, state: 'ringing', call_sid: call_sid() }),
         early: () => this.#emit({ type: 'child_progress', child: name, state: 'early_media', call_sid: call_sid() }),
-        answered: leg => {
+        answered: (leg: Leg) => {
           this.#detect(child, leg)
           this.#emit({ type: 'child_answered', child: name, call_sid: call_sid() })
         },
@@ -206,7 +210,7 @@ export class Children {
     if (child.wanted !== null) void child.call?.end({ cause: END_CAUSES[child.wanted] })
   }
 
-  #detect({ call, command }: Child, leg: OutboundLeg): void {
+  #detect({ call, command }: Child, leg: Leg): void {
     const { machine_detection } = command
     if (!machine_detection || !call) return
     void detectMachine(call, leg, machine_detection).then(
@@ -259,6 +263,32 @@ export class Children {
       detail: call.detail,
     })
   }
+}
+
+/** A voice application of the same project, by its id, as a call of its own. It stays within: nothing is admitted. */
+async function placeApplication(
+  parent: Call,
+  options: {
+    readonly command: DialChild
+    readonly created: (call: ApplicationCall) => void
+    readonly watcher: ApplicationWatcher
+  },
+): Promise<NotPlaced | null> {
+  const { ctx } = parent
+  const { command } = options
+  if (command.target.kind !== 'application') throw new Error('not an application')
+  const { id, parameters } = command.target
+  const application = ctx.snapshot().applications.get(id)
+  if (application?.project_id !== parent.project_id)
+    return { refused: { sip_code: 404, number: null, detail: `no voice application "${id}" of this project` } }
+  const row = childRow(parent, command, `application:${id}`, null)
+  const inserted = await ctx.state.transaction(trx => insertCall(trx, row, ctx.clock.now()))
+  parent.session.hold()
+  const { session } = parent
+  const call = new ApplicationCall(ctx, { row: inserted, session, application, parameters, watcher: options.watcher })
+  options.created(call)
+  void call.begin()
+  return null
 }
 
 /** X- headers that a script may see (voice-compat.md §12.1). */

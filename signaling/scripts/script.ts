@@ -26,6 +26,7 @@ import { Recognitions } from './recognitions.ts'
 import { Recorder } from './recorder.ts'
 import { Referrals } from './referrals.ts'
 import { RunLog } from './run-log.ts'
+import { Siprec } from './siprec.ts'
 import { Streams } from './streams.ts'
 
 /** What a script begins with. */
@@ -71,6 +72,7 @@ export class Script {
   readonly #referrals: Referrals
   readonly #streams: Streams
   readonly #recognitions: Recognitions
+  readonly #siprec: Siprec
   /** What the leg hears while it waits in a queue or room: a run of its own. */
   #waiting: Script | null = null
   #again: Timer | null = null
@@ -97,6 +99,7 @@ export class Script {
     this.#referrals = new Referrals(host, emit)
     this.#streams = new Streams(host, emit)
     this.#recognitions = new Recognitions(host, emit)
+    this.#siprec = new Siprec(host, emit)
   }
 
   get done(): boolean {
@@ -205,6 +208,7 @@ export class Script {
     this.#player.drop()
     this.#streams.drop()
     this.#recognitions.drop()
+    this.#siprec.drop()
     this.#leaveShared()
     if (this.#done) return
     this.#afterlife = this.host.call.ctx.clock.after(AFTERLIFE_MS, () => this.#finish())
@@ -409,9 +413,10 @@ export class Script {
         this.#echo()
         return
       case 'start_siprec':
-        this.emit({ type: 'activity_ended', id: command.id, number: null, detail: 'not available' })
+        this.#siprec.start(command)
         return
       case 'stop_siprec':
+        this.#siprec.stop(command.id)
         return
     }
   }

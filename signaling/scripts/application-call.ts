@@ -1,0 +1,178 @@
+import type { CallRow } from '../../core/state/running-calls.ts'
+import type { FormParameters } from '../../markup/interpreter/types.ts'
+import { Call } from '../b2bua/call.ts'
+import type { Context } from '../b2bua/context.ts'
+import { Leg, type LegListener } from '../b2bua/leg.ts'
+import type { LegPolicy, MediaSession } from '../b2bua/media.ts'
+import type { OutboundWatcher } from '../b2bua/outbound-call.ts'
+import { legSummary } from '../b2bua/summary.ts'
+import type { ApplicationConfig } from '../trunks/snapshot.ts'
+import { Script, type ScriptEntry, type ScriptHost } from './script.ts'
+
+const POLICY: LegPolicy = {
+  codecs: ['PCMU'],
+  security: 'rtp',
+  source_validation: 'relaxed',
+  sources: [],
+  signalled_from: null,
+  telephone_event: true,
+}
+
+export type ApplicationWatcher = Omit<OutboundWatcher, 'answered'> & { answered(leg: Leg): void }
+
+/** One end of a wire within the media worker: answered from the beginning, and without SIP. */
+class WireLeg extends Leg {
+  override get answered(): boolean {
+    return true
+  }
+}
+
+/**
+ * A child of Dial that is one of the project's own voice applications: its document runs as a call of its own, on the
+ * far end of a wire whose near end is joined with the caller (voice-compat.md §11, Application).
+ */
+export class ApplicationCall extends Call {
+  readonly endHeaders: Readonly<Record<string, string>> = {}
+  readonly detail = null
+  readonly #application: ApplicationConfig
+  readonly #parameters: FormParameters
+  readonly #watcher: ApplicationWatcher
+  readonly #near: WireLeg
+  readonly #far: WireLeg
+  #whisper: Script | null = null
+  #script: Script | null = null
+
+  constructor(
+    ctx: Context,
+    options: {
+      readonly row: CallRow
+      readonly session: MediaSession
+      readonly application: ApplicationConfig
+      readonly parameters: FormParameters
+      readonly watcher: ApplicationWatcher
+    },
+  ) {
+    super(ctx, options.row, options.session)
+    this.#application = options.application
+    this.#parameters = options.parameters
+    this.#watcher = options.watcher
+    const { session } = options
+    this.#near = new WireLeg(ctx, { id: `${this.sid}-near`, session, listener: this.#nearListener(), log: this.log })
+    this.#far = new WireLeg(ctx, { id: `${this.sid}-far`, session, listener: this.#farListener(), log: this.log })
+    this.onEnd(final => options.watcher.ended?.(final))
+  }
+
+  get leg(): Leg {
+    return this.#near
+  }
+
+  /** A whisper is heard by the called side: by the application. */
+  run(script: Script): void {
+    this.#whisper = script
+    script.start()
+  }
+
+  runOn(leg: Leg, entry: ScriptEntry): void {
+    this.run(new Script(this.#host(leg), entry))
+  }
+
+  async begin(): Promise<void> {
+    this.initiated({ application_id: this.#application.id })
+    this.#watcher.initiated?.()
+    try {
+      await this.#near.openMedia(POLICY)
+      await this.#far.openMedia(POLICY)
+      await this.#far.takeOffer(await this.#near.makeOffer())
+      await this.#near.takeAnswer(await this.#far.makeAnswer())
+    } catch (error) {
+      if (!this.ended) this.log.info({ err: error }, 'an application could not be given its media')
+      await this.end({ cause: 'media_unavailable' })
+      return
+    }
+    if (this.ended) return
+    this.ringing()
+    this.#watcher.ringing?.()
+    this.answeredNow({ seconds: null, reason: null })
+    this.#runApplication()
+    this.#watcher.answered(this.#near)
+  }
+
+  protected legs(): Leg[] {
+    return [this.#near, this.#far]
+  }
+
+  protected stop(): void {
+    this.#whisper?.legEnded()
+    this.#script?.legEnded()
+  }
+
+  protected hungUp(): 'called_hung_up' {
+    return 'called_hung_up'
+  }
+
+  protected mediaSummary(): object | null {
+    return { a: legSummary(this.#near), b: legSummary(this.#far), mode: null }
+  }
+
+  protected pddMs(): number | null {
+    return null
+  }
+
+  #runApplication(): void {
+    const { voice_url, voice_method, fallback_url, fallback_method } = this.#application
+    this.#script = new Script(this.#host(this.#far), {
+      kind: 'call',
+      entry: { kind: 'request', url: voice_url, method: voice_method, parameters: this.#parameters },
+      fallback: fallback_url === null ? null : { url: fallback_url, method: fallback_method },
+    })
+    this.#script.start()
+  }
+
+  #host(leg: Leg): ScriptHost {
+    return {
+      call: this,
+      leg,
+      direction: 'outbound',
+      answer: () => Promise.resolve(),
+      reject: () => void this.end({ cause: 'script' }),
+      hangup: () => void this.end({ cause: 'script' }),
+      early: () => Promise.resolve(false),
+      ring: () => undefined,
+    }
+  }
+
+  #nearListener(): LegListener {
+    return {
+      ...this.#ofWire(),
+      digit: (_leg, digit, by) => {
+        if (this.#whisper && !this.#whisper.done) this.#whisper.digit(digit, by)
+        else this.#watcher.digit?.(digit, by)
+      },
+      media: (leg, event) => {
+        this.mediaSample(leg, event)
+        this.#whisper?.media(event)
+      },
+    }
+  }
+
+  #farListener(): LegListener {
+    return {
+      ...this.#ofWire(),
+      digit: (_leg, digit, by) => this.#script?.digit(digit, by),
+      media: (leg, event) => {
+        this.mediaSample(leg, event)
+        this.#script?.media(event)
+      },
+    }
+  }
+
+  /** There is no SIP on a wire: nobody hangs up, holds or transfers. */
+  #ofWire(): Omit<LegListener, 'digit' | 'media'> {
+    return {
+      ended: () => void this.end({ cause: 'media_unavailable' }),
+      refer: (_leg, request) => request.respond(603),
+      notify: (_leg, request) => request.respond(481),
+      held: () => undefined,
+    }
+  }
+}

@@ -1,0 +1,71 @@
+/** What an INVITE to a recording server carries: one SDP of several legs, and the metadata of the session. */
+
+/** Offers of one stream each as one offer; each stream is labelled by its place from 1 (RFC 7866 §7.1.1). */
+export function mergeOffers(offers: readonly string[]): string {
+  const parts = offers.map(offer => splitAt(offer))
+  const head = parts[0]?.head ?? ''
+  return head + parts.map(({ media }, index) => `${media}a=label:${index + 1}\r\n`).join('')
+}
+
+/** An answer of several streams as one for each; a refused stream has none from there on. */
+export function splitAnswer(answer: string): string[] {
+  const text = answer.replace(/\r?\n/g, '\r\n')
+  const [head = '', ...lines] = text.split(/^(?=m=)/m)
+  return lines.filter(line => !/^m=audio 0 /.test(line)).map(line => head + line)
+}
+
+function splitAt(sdp: string): { head: string; media: string } {
+  const at = sdp.search(/^m=/m)
+  const media = sdp.slice(at)
+  return { head: sdp.slice(0, at), media: media.endsWith('\r\n') ? media : `${media}\r\n` }
+}
+
+export interface MetadataFacts {
+  readonly sid: string
+  readonly call_sid: string
+  readonly from: string
+  readonly to: string
+  /** Of each stream: what the leg's peer says, or what it hears. */
+  readonly tracks: readonly ('received' | 'sent')[]
+  /** ISO 8601. */
+  readonly started_at: string
+  readonly parameters: Readonly<Record<string, string>>
+}
+
+/** Recording metadata (RFC 7865): one communication session, two participants, a stream for each track. */
+export function metadata({ sid, call_sid, from, to, tracks, started_at, parameters }: MetadataFacts): string {
+  const id = (name: string): string => Buffer.from(`${sid}-${name}`).toString('base64')
+  const people = [
+    { participant: 'from', aor: from, sends: 'received' },
+    { participant: 'to', aor: to, sends: 'sent' },
+  ]
+  const extension = Object.entries(parameters)
+    .map(([name, value]) => `<parameter name="${xml(name)}" value="${xml(value)}"/>`)
+    .join('')
+  return [
+    '<?xml version="1.0" encoding="UTF-8"?>',
+    '<recording xmlns="urn:ietf:params:xml:ns:recording:1">',
+    '<datamode>complete</datamode>',
+    `<session session_id="${id('session')}"><sipSessionID>${xml(call_sid)}</sipSessionID>${extension}</session>`,
+    ...people.map(
+      ({ participant, aor }) =>
+        `<participant participant_id="${id(participant)}"><nameID aor="${xml(aor)}"/></participant>`,
+    ),
+    ...tracks.map(
+      (_track, index) =>
+        `<stream stream_id="${id(`stream${index}`)}" session_id="${id('session')}"><label>${index + 1}</label></stream>`,
+    ),
+    ...people.map(({ participant, sends }) => {
+      const streams = tracks
+        .map((track, index) => (track === sends ? `<send>${id(`stream${index}`)}</send>` : ''))
+        .join('')
+      return `<participantstreamassoc participant_id="${id(participant)}">${streams}</participantstreamassoc>`
+    }),
+    `<sessionrecordingassoc session_id="${id('session')}"><associate-time>${started_at}</associate-time></sessionrecordingassoc>`,
+    '</recording>',
+    '',
+  ].join('\r\n')
+}
+
+const xml = (text: string): string =>
+  text.replace(/&/g, '&amp;').replace(/</g, '&lt;').replace(/>/g, '&gt;').replace(/"/g, '&quot;')

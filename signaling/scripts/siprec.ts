@@ -1,0 +1,150 @@
+import { iso } from '../../core/runtime/clock.ts'
+import { newId } from '../../core/runtime/ids.ts'
+import type { Event, StartSiprec } from '../../markup/interpreter/types.ts'
+import { type LegPolicy, MediaRefusal } from '../b2bua/media.ts'
+import type { Dialog } from '../drachtio/types.ts'
+import type { ScriptHost } from './script.ts'
+import { metadata, mergeOffers, splitAnswer } from './siprec-body.ts'
+import { tell } from './tell.ts'
+
+interface Session {
+  readonly sid: string
+  readonly command: StartSiprec
+  /** Our media legs to the recording server, one for each track. */
+  readonly legs: readonly { readonly leg_id: string; readonly what: 'received' | 'sent' }[]
+  dialog: Dialog | null
+  cancel: (() => void) | null
+}
+
+const WHAT = {
+  inbound_track: ['received'],
+  outbound_track: ['sent'],
+  both_tracks: ['received', 'sent'],
+} as const
+
+const POLICY: LegPolicy = {
+  codecs: ['PCMU', 'PCMA'],
+  security: 'rtp',
+  source_validation: 'relaxed',
+  sources: [],
+  signalled_from: null,
+  telephone_event: false,
+}
+
+const BOUNDARY = 'strowger-siprec'
+
+/**
+ * The recording client of RFC 7866: each session is an INVITE to a configured recording server with one sendonly stream
+ * for each track and the metadata of RFC 7865; copies of what the leg receives and hears go to it.
+ */
+export class Siprec {
+  readonly #host: ScriptHost
+  readonly #emit: (event: Event) => void
+  readonly #sessions = new Map<string, Session>()
+
+  constructor(host: ScriptHost, emit: (event: Event) => void) {
+    this.#host = host
+    this.#emit = emit
+  }
+
+  start(command: StartSiprec): void {
+    const sid = `SR${newId.uuid().replaceAll('-', '')}`
+    const legs = WHAT[command.track].map((what, index) => ({ leg_id: `${sid}-${index}`, what }))
+    const session: Session = { sid, command, legs, dialog: null, cancel: null }
+    this.#sessions.set(command.id, session)
+    this.#begin(session).catch(error => {
+      const detail = error instanceof MediaRefusal ? error.detail : error instanceof Error ? error.message : String(error)
+      this.#over(session, detail)
+    })
+  }
+
+  stop(id: string): void {
+    const session = this.#sessions.get(id)
+    if (session) this.#over(session, null)
+  }
+
+  /** The leg is gone, and with it what it heard. */
+  drop(): void {
+    for (const session of [...this.#sessions.values()]) this.#over(session, null)
+  }
+
+  async #begin(session: Session): Promise<void> {
+    const { call, leg } = this.#host
+    const { ctx } = call
+    const { hub } = call.session
+    const connector = ctx.config.siprec.find(({ name }) => name === session.command.connector)
+    if (!connector) throw new Error(`no recording server "${session.command.connector}" is configured`)
+    const offers: string[] = []
+    for (const { leg_id } of session.legs) {
+      await call.session.openLeg(leg_id, POLICY, 'rtp', () => undefined)
+      offers.push((await hub.request('leg.local_offer', { leg_id, direction: 'sendonly' })).sdp)
+    }
+    const started_at = iso(ctx.clock.now())
+    const { from, to } = call.facts
+    const body = [
+      `--${BOUNDARY}\r\nContent-Type: application/sdp\r\n\r\n${mergeOffers(offers)}`,
+      `--${BOUNDARY}\r\nContent-Type: application/rs-metadata+xml\r\nContent-Disposition: recording-session\r\n\r\n${metadata({ sid: session.sid, call_sid: call.sid, from, to, tracks: session.legs.map(({ what }) => what), started_at, parameters: session.command.parameters })}`,
+      `--${BOUNDARY}--\r\n`,
+    ].join('\r\n')
+    const invite = ctx.sip.invite(
+      {
+        uri: connector.uri,
+        headers: {
+          Require: 'siprec',
+          'Content-Type': `multipart/mixed;boundary=${BOUNDARY}`,
+          'X-Strowger-Call-Sid': call.sid,
+        },
+        body,
+      },
+      {
+        handler: (request, { unsolicited }) => {
+          if (unsolicited || request.method === 'BYE') {
+            if (!unsolicited) request.respond(200)
+            session.dialog = null
+            this.#over(session, unsolicited ? 'the recording server is gone' : null)
+          } else if (request.method !== 'ACK') request.respond(request.method === 'INVITE' ? 488 : 200)
+        },
+      },
+    )
+    session.cancel = () => invite.cancel()
+    const result = await invite.result
+    session.cancel = null
+    if (result.kind !== 'answered')
+      throw new Error(result.kind === 'refused' ? `the recording server answered ${result.response.status}` : result.detail)
+    session.dialog = result.dialog
+    if (!this.#sessions.has(session.command.id)) return void result.dialog.bye()
+    const answers = splitAnswer(result.response.body)
+    for (const [index, { leg_id, what }] of session.legs.entries()) {
+      const sdp = answers[index]
+      if (sdp === undefined) throw new Error('the recording server does not take every stream')
+      await hub.request('leg.remote_answer', { leg_id, sdp })
+      await hub.request('copy.start', { leg_id: leg.id, to_leg_id: leg_id, what })
+    }
+    this.#tell(session, 'siprec-started', null)
+  }
+
+  #over(session: Session, fault: string | null): void {
+    if (!this.#sessions.delete(session.command.id)) return
+    const { call } = this.#host
+    session.cancel?.()
+    void session.dialog?.bye()
+    for (const { leg_id } of session.legs) void call.session.closeLeg(leg_id)
+    this.#tell(session, fault === null ? 'siprec-stopped' : 'siprec-error', fault)
+    if (fault !== null) call.event('warning', null, { detail: `recording server: ${fault}`, siprec: session.sid })
+    this.#emit({ type: 'activity_ended', id: session.command.id, number: null, detail: fault ?? 'stopped' })
+  }
+
+  #tell({ sid, command }: Session, event: string, error: string | null): void {
+    if (!command.status_callback) return
+    const { call } = this.#host
+    tell(call, command.status_callback, {
+      AccountSid: call.facts.account_sid,
+      CallSid: call.sid,
+      SiprecSid: sid,
+      ...(command.name === null ? {} : { SiprecName: command.name }),
+      SiprecEvent: event,
+      ...(error === null ? {} : { SiprecError: error }),
+      Timestamp: iso(call.ctx.clock.now()),
+    })
+  }
+}
