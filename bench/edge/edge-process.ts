@@ -1,3 +1,4 @@
+import { readdirSync } from 'node:fs'
 import { createEdge } from '../../signaling/edge/index.ts'
 
 // The edge of the benchmark, in a process of its own: it reports its ports, and its CPU time and memory when asked.
@@ -18,7 +19,9 @@ process.on('message', (question: string) => {
     collect?.()
     collect?.()
     const { heapUsed, external, rss } = process.memoryUsage()
-    process.send?.({ cpu_us: user + system, heap_bytes: heapUsed + external, rss_bytes: rss, stats: edge.stats() })
+    const descriptors = readdirSync('/proc/self/fd').length
+    const heap_bytes = heapUsed + external
+    process.send?.({ cpu_us: user + system, heap_bytes, rss_bytes: rss, descriptors, stats: edge.stats() })
   } else if (question === 'stop') process.exit(0)
 })
 process.on('disconnect', () => process.exit(0))
