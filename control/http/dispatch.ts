@@ -1,7 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { ParameterizedContext } from 'koa'
 import { iso } from '../../core/runtime/clock.ts'
-import { newId } from '../../core/runtime/ids.ts'
 import { appendAudit } from '../../core/state/audit.ts'
 import { bumpConfiguration } from '../../core/state/bootstrap.ts'
 import { type Db, StateError, type Trx } from '../../core/state/index.ts'
@@ -51,8 +50,7 @@ export function apiHandler(api: Api, services: Services): (ctx: Context) => Prom
   const limiter = createRateLimiter(api.rate_limit)
   const strangers = createRateLimiter(STRANGERS)
   return async ctx => {
-    const request_id = newId.request()
-    ctx.set('X-Request-ID', request_id)
+    const request_id = ctx.response.get('X-Request-ID')
     ctx.set('Cache-Control', 'no-store')
     const answer = await answerOf().catch((error: unknown) => refusalOf(error, services, request_id))
     if (isRefusal(answer)) sendRefusal(ctx, answer, { base_url: services.settings.base_url, request_id })

@@ -19,6 +19,7 @@ export interface Settings {
   readonly host: string
   readonly sip_port: number
   readonly sips_port: number
+  readonly ws_port: number
   readonly rtp_ports: { readonly first: number; readonly last: number }
   readonly data_dir: string
   readonly run_dir: string

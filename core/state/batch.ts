@@ -1,6 +1,7 @@
 import { CompiledQuery, DummyDriver, Kysely, SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler } from 'kysely'
 import type { Db, Schema, Trx } from './index.ts'
 import { BATCH, LATER_PREFIX, type Step } from './sqlite/protocol.ts'
+import type { Reader } from './sqlite/reader.ts'
 
 /**
  * Statements for the paths that are walked thousands of times a second: compiled once, read together, written without
@@ -56,11 +57,18 @@ type RowsOf<B extends readonly Bound<unknown>[]> = {
   -readonly [K in keyof B]: B[K] extends Bound<infer Row> ? Row[] : never
 }
 
-/** Reads several statements in one message and of one instant. */
+const readers = new WeakMap<object, Reader>()
+
+/** Reads of this database are made on the thread that asks, where they are no part of a transaction. */
+export const readHere = (db: Db, reader: Reader): void => void readers.set(db, reader)
+
+/** Reads several statements at once and of one instant. Nobody may change the rows: they may be shared. */
 export async function readTogether<const B extends readonly Bound<unknown>[]>(
   db: Db | Trx,
   ...bound: B
 ): Promise<RowsOf<B>> {
+  const reader = readers.get(db)
+  if (reader) return reader.read(bound) as RowsOf<B>
   const steps = bound.map(({ sql, parameters }) => ({ sql, parameters }))
   const { rows } = await db.executeQuery<{ readonly result: string }>(CompiledQuery.raw(BATCH, [steps]))
   return JSON.parse(rows[0]?.result ?? '[]') as RowsOf<B>

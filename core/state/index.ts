@@ -1,9 +1,11 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { Kysely, Migrator, type Transaction } from 'kysely'
+import { readHere } from './batch.ts'
 import { MIGRATIONS } from './migrations/index.ts'
 import type { Schema } from './schema/index.ts'
 import { workerSqliteDialect } from './sqlite/dialect.ts'
+import { openReader } from './sqlite/reader.ts'
 
 /** The database, or a transaction on it: what every repository function takes as its first argument. */
 export type Db = Kysely<Schema>
@@ -27,7 +29,11 @@ const BUSY_TIMEOUT_MS = 5000
  * Opens the state below `data_dir`, bringing the schema up to this version first. Any number of processes may do so
  * at once.
  */
-export async function openState(options: { readonly data_dir: string }): Promise<State> {
+export async function openState(options: {
+  readonly data_dir: string
+  /** Makes hot reads on the thread that asks. Not for signaling: its event loop must not wait for a disk. */
+  readonly reads_here?: boolean
+}): Promise<State> {
   mkdirSync(options.data_dir, { recursive: true })
   const file = join(options.data_dir, 'strowger.sqlite')
   const db = new Kysely<Schema>({ dialect: workerSqliteDialect({ file, busy_timeout_ms: BUSY_TIMEOUT_MS }) })
@@ -37,13 +43,18 @@ export async function openState(options: { readonly data_dir: string }): Promise
     await db.destroy()
     throw error
   }
+  const reader = options.reads_here ? openReader(file) : null
+  if (reader) readHere(db, reader)
   return {
     db,
     transaction: work => db.transaction().execute(work),
     async probe() {
       await db.updateTable('configuration').set({ id: 1 }).where('id', '=', 1).execute()
     },
-    close: () => db.destroy(),
+    async close() {
+      reader?.close()
+      await db.destroy()
+    },
   }
 }
 

@@ -103,15 +103,20 @@ const EVIDENCE = statement((db, { id }: One) =>
     .where('termination_target.trunk_id', '=', id),
 )
 
-const REPORTS = statement((db, { id, alive_since }: { id: string; alive_since: string }) =>
+const REPORTS = statement((db, { id }: One) =>
   db
     .selectFrom('node')
     .leftJoin('apply_report', join =>
       join.onRef('apply_report.node_id', '=', 'node.id').on('apply_report.resource_id', '=', id),
     )
-    .select(['apply_report.revision', 'apply_report.state', 'apply_report.error', 'apply_report.applied_at'])
-    .where('node.kind', '=', 'signaling')
-    .where('node.heartbeat_at', '>=', alive_since),
+    .select([
+      'apply_report.revision',
+      'apply_report.state',
+      'apply_report.error',
+      'apply_report.applied_at',
+      'node.heartbeat_at',
+    ])
+    .where('node.kind', '=', 'signaling'),
 )
 
 /** Undefined when the project has no such trunk; a released one is found no more. */
@@ -126,7 +131,7 @@ export async function readTrunkFacts(db: Db | Trx, one: One, now_ms: number): Pr
     FIGURES(one),
     NUMBERS(one),
     EVIDENCE(one),
-    REPORTS({ id: one.id, alive_since }),
+    REPORTS(one),
   )
   const [trunk] = trunks
   const [figure] = figures
@@ -141,7 +146,7 @@ export async function readTrunkFacts(db: Db | Trx, one: One, now_ms: number): Pr
     targets,
     credentials,
     evidence,
-    reports,
+    reports: reports.filter(({ heartbeat_at }) => heartbeat_at >= alive_since),
     figures: {
       live_calls: Number(figure.live ?? 0),
       numbers: routed,

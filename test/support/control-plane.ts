@@ -63,7 +63,7 @@ export async function controlPlane(t: Teardown, options: ControlPlaneOptions = {
   const data_dir = mkdtempSync(join(tmpdir(), 'strowger-control-'))
   const run_dir = join(data_dir, 'run')
   const clock = options.clock ?? systemClock
-  const state = await openState({ data_dir })
+  const state = await openState({ data_dir, reads_here: true })
   const bus = connectBus(run_dir)
   const log = createLog('control', { log_level: (process.env['TEST_LOG'] as 'info' | undefined) ?? 'fatal' })
   const settings: Settings = {
@@ -72,6 +72,7 @@ export async function controlPlane(t: Teardown, options: ControlPlaneOptions = {
     host: '127.0.0.1',
     sip_port: 5060,
     sips_port: 5061,
+    ws_port: 5066,
     rtp_ports: { first: 20000, last: 29999 },
     data_dir,
     run_dir,
