@@ -49,7 +49,7 @@ export function detectMachine(call: Call, leg: Leg, settings: DetectionSettings)
 
 /** Tells the callback of an asynchronous detection. */
 export const tellDetected = (call: Call, detected: Detected, callback: Target): void =>
-  tell(call, callback, { CallSid: call.sid, AccountSid: call.facts.account_sid, ...detected })
+  void tell(call, callback, { CallSid: call.sid, AccountSid: call.facts.account_sid, ...detected })
 
 /** The settings as the API keeps them in the call's request; null when there are none. */
 export function readDetection(

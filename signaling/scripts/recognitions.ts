@@ -166,7 +166,7 @@ export class Recognitions {
     live.partial = heard
     const { call } = this.#host
     if (!live.command.partial) return
-    tell(call, live.command.partial, {
+    void tell(call, live.command.partial, {
       ...call.parameters(),
       SequenceNumber: String(live.sequence++),
       UnstableSpeechResult: heard.text,
@@ -213,7 +213,7 @@ export class Recognitions {
     const live = this.#live.get(recognize_id)
     if (live?.kind !== 'transcription' || !live.command.status_callback) return
     const { call } = this.#host
-    tell(call, live.command.status_callback, {
+    void tell(call, live.command.status_callback, {
       AccountSid: call.facts.account_sid,
       CallSid: call.sid,
       TranscriptionSid: recognize_id,

@@ -2,6 +2,7 @@ import { rfc2822 } from '../../core/domain/calls/parameters.ts'
 import { newId } from '../../core/runtime/ids.ts'
 import type { Event, JoinConference } from '../../markup/interpreter/types.ts'
 import { hold } from './hold.ts'
+import { Recorder } from './recorder.ts'
 import type { Script, ScriptHost } from './script.ts'
 import { tell } from './tell.ts'
 
@@ -26,7 +27,10 @@ interface Room {
   sequence: number
   /** Of the first participant that names one (voice-compat.md §11, Conference). */
   callback: JoinConference['status_callback']
-  recording: { readonly by: Participant; readonly id: string } | null
+  ended_by: { readonly participant: Participant; readonly reason: string } | null
+  recording: { readonly by: Recorder; readonly id: string } | null
+  /** Of the last callback: those of several calls leave in the order of the room. */
+  telling: Promise<void>
 }
 
 export class Rooms {
@@ -48,7 +52,9 @@ export class Rooms {
       started: false,
       sequence: 0,
       callback: null,
+      ended_by: null,
       recording: null,
+      telling: Promise.resolve(),
     }
     const refusal = refusalOf(room, command)
     if (refusal) {
@@ -94,8 +100,10 @@ export class Rooms {
     const recorder = room.participants.find(other => other.command.record)
     if (!recorder) return
     const id = `${recorder.command.id}-recording`
-    room.recording = { by: recorder, id }
-    recorder.script.recorder.start(
+    // Of the room, not of the script: no verb waits for its events.
+    const by = new Recorder(recorder.host, () => undefined)
+    room.recording = { by, id }
+    by.start(
       {
         type: 'start_recording',
         id,
@@ -173,15 +181,18 @@ export class Rooms {
     if (room.started && (participant.command.beep === 'true' || participant.command.beep === 'onExit'))
       beep(room, participant)
     if (participant.command.end_on_exit) {
+      room.ended_by ??= { participant, reason: 'participant-with-end-conference-on-exit-left' }
       for (const other of [...room.participants]) this.#out(room, other, 'moderator_ended_conference')
-      this.#close(room, participant, 'participant-with-end-conference-on-exit-left')
-    } else if (room.participants.length === 0) this.#close(room, participant, 'last-participant-left')
+    }
+    if (room.participants.length > 0) return
+    const { participant: last, reason: why } = room.ended_by ?? { participant, reason: 'last-participant-left' }
+    this.#close(room, last, why)
   }
 
   #close(room: Room, last: Participant, reason: string): void {
     if (this.#rooms.get(room.key) !== room) return
     this.#rooms.delete(room.key)
-    if (room.recording) room.recording.by.script.recorder.stop(room.recording.id)
+    if (room.recording) room.recording.by.stop(room.recording.id)
     if (room.started)
       this.#tell(
         room,
@@ -218,7 +229,7 @@ export class Rooms {
       ...extra,
     }
     // One order for the room, whoever's call tells.
-    tell(call, callback, parameters, room.sid)
+    room.telling = room.telling.then(() => tell(call, callback, parameters, room.sid))
   }
 }
 
@@ -260,7 +271,7 @@ function beep(room: Room, about: Participant): void {
     host.leg.session.hub
       .request('play.start', {
         leg_id: host.leg.id,
-        play_id: `${host.leg.id}-beep-${room.sequence++}`,
+        play_id: `${host.leg.id}-beep-${newId.uuid()}`,
         sources: [BEEP],
         loop: 1,
       })

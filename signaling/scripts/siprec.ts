@@ -4,7 +4,7 @@ import type { Event, StartSiprec } from '../../markup/interpreter/types.ts'
 import { type LegPolicy, MediaRefusal } from '../b2bua/media.ts'
 import type { Dialog } from '../drachtio/types.ts'
 import type { ScriptHost } from './script.ts'
-import { metadata, mergeOffers, splitAnswer } from './siprec-body.ts'
+import { mergeOffers, metadata, splitAnswer } from './siprec-body.ts'
 import { tell } from './tell.ts'
 
 interface Session {
@@ -53,7 +53,8 @@ export class Siprec {
     const session: Session = { sid, command, legs, dialog: null, cancel: null }
     this.#sessions.set(command.id, session)
     this.#begin(session).catch(error => {
-      const detail = error instanceof MediaRefusal ? error.detail : error instanceof Error ? error.message : String(error)
+      const detail =
+        error instanceof MediaRefusal ? error.detail : error instanceof Error ? error.message : String(error)
       this.#over(session, detail)
     })
   }
@@ -110,7 +111,9 @@ export class Siprec {
     const result = await invite.result
     session.cancel = null
     if (result.kind !== 'answered')
-      throw new Error(result.kind === 'refused' ? `the recording server answered ${result.response.status}` : result.detail)
+      throw new Error(
+        result.kind === 'refused' ? `the recording server answered ${result.response.status}` : result.detail,
+      )
     session.dialog = result.dialog
     if (!this.#sessions.has(session.command.id)) return void result.dialog.bye()
     const answers = splitAnswer(result.response.body)
@@ -137,7 +140,7 @@ export class Siprec {
   #tell({ sid, command }: Session, event: string, error: string | null): void {
     if (!command.status_callback) return
     const { call } = this.#host
-    tell(call, command.status_callback, {
+    void tell(call, command.status_callback, {
       AccountSid: call.facts.account_sid,
       CallSid: call.sid,
       SiprecSid: sid,

@@ -88,7 +88,7 @@ export class Streams {
     const callback = stream?.command.status_callback
     if (!stream || !callback) return
     const { call } = this.#host
-    tell(call, callback, {
+    void tell(call, callback, {
       AccountSid: call.facts.account_sid,
       CallSid: call.sid,
       StreamSid: stream.stream_sid,

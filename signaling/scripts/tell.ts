@@ -4,15 +4,16 @@ import type { Call } from '../b2bua/call.ts'
 
 /**
  * A callback about what runs beside a script (a stream, a detection, a room), through the outbox: in order for one call
- * and URL, or for one `ordering`, and nothing of the call waits for it.
+ * and URL, or for one `ordering`, and nothing of the call waits for it. Resolves when
+ * it is kept.
  */
 export function tell(
   call: Call,
   { url, method }: Target,
   parameters: Readonly<Record<string, string>>,
   ordering?: string,
-): void {
-  void call
+): Promise<void> {
+  return call
     .persist(trx =>
       enqueue(trx, {
         kind: 'status_callback',

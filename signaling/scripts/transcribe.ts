@@ -32,7 +32,7 @@ export function transcribe(
     if (text === null) call.event('warning', 13617, { ...about, detail: `not transcribed: ${detail}` })
     else call.event('state', null, { ...about, what: 'transcribed', text })
     if (!callback) return
-    tell(call, callback, {
+    void tell(call, callback, {
       ...call.parameters(),
       TranscriptionSid: sid,
       TranscriptionText: text ?? '',

@@ -1,0 +1,264 @@
+import { createSocket } from 'node:dgram'
+import t from 'tap'
+import { tone, wavBytes } from '../support/audio.ts'
+import { type Line, openSoftphone } from '../support/softphone.ts'
+import { voiceTown } from '../support/voice-town.ts'
+import { until } from '../support/wait.ts'
+
+// Conferences, queues, applications and recording servers, every attribute on live calls of several telephones.
+
+t.test('verbs that bring several together', async t => {
+  // The recording server is a telephone of its own: its address must be known before the platform starts.
+  const recorder_port = await freeUdpPort('127.0.0.67')
+  const town = await voiceTown(t, {
+    addresses: ['127.0.0.65', '127.0.0.66'],
+    env: () => ({ STROWGER_SIPREC: `vault=sip:vault@127.0.0.67:${recorder_port}` }),
+  })
+  const { w, pages, web, told, all, callIn, callOut, far, trunk_number } = town
+  const url = web.url
+  pages['/900.wav'] = { type: 'audio/wav', body: wavBytes(8000, tone(900, 1500)) }
+  const doc = (inside: string): string => `<Response>${inside}</Response>`
+  const methodOf = (path: string): string | undefined => web.requests.find(request => request.path === path)?.method
+  const events = (path: string): string[] => all(path).map(fields => fields['StatusCallbackEvent'] ?? '')
+  const happened = (path: string, event: string, count = 1) =>
+    until(`${count} ${event}`, () => events(path).filter(seen => seen === event).length >= count)
+
+  await t.test('Conference: waiting, muted, coached, recorded, full, labelled, and ended by its host', async t => {
+    pages['/music'] = { type: 'audio/wav', body: wavBytes(8000, tone(480, 1500)) }
+    const callbacks = `statusCallback="${url}/room" statusCallbackMethod="GET" statusCallbackEvent="start end join leave mute hold modify speaker announcement" recordingStatusCallback="${url}/room-tape" recordingStatusCallbackMethod="GET" recordingStatusCallbackEvent="in-progress completed" eventCallbackUrl="${url}/old"`
+    const host = await callOut(
+      doc(
+        `<Dial><Conference startConferenceOnEnter="true" endConferenceOnExit="true" participantLabel="host" beep="false" waitUrl="${url}/wait" waitMethod="GET" maxParticipants="4" record="record-from-start" trim="do-not-trim" jitterBufferSize="small" region="ie1" ${callbacks}>board</Conference></Dial>`,
+      ),
+    )
+    pages['/wait'] = doc(`<Play loop="20">${url}/music</Play>`)
+    await host.line.hears(480)
+    t.equal(methodOf('/wait'), 'GET')
+    const early = await callOut(
+      doc('<Dial><Conference startConferenceOnEnter="false" beep="onExit">board</Conference></Dial>'),
+    )
+    await happened('/room', 'conference-start')
+    const muted = await callOut(doc('<Dial><Conference muted="true" beep="onEnter">board</Conference></Dial>'))
+    const coach = await callOut(
+      doc(`<Dial><Conference coach="${early.sid}" participantLabel="coach" beep="false">board</Conference></Dial>`),
+    )
+    await happened('/room', 'participant-join', 4)
+
+    const speak = async (line: Line, hz: number, hearing: readonly Line[], deaf: readonly Line[]): Promise<void> => {
+      const stop = line.hum(hz)
+      for (const other of hearing) await other.hears(hz)
+      for (const other of deaf) t.ok(other.level(hz) < -40, `${hz} Hz is not for everybody`)
+      stop()
+    }
+    await speak(early.line, 650, [host.line, muted.line, coach.line], [early.line])
+    const hushed = muted.line.hum(1150)
+    await speak(host.line, 750, [early.line, muted.line, coach.line], [])
+    t.ok(host.line.level(1150) < -40, 'the muted one is not heard')
+    hushed()
+    await speak(coach.line, 850, [early.line], [host.line, muted.line])
+    await happened('/room', 'participant-speech-start')
+    await happened('/room', 'participant-speech-stop')
+
+    pages['/full'] = doc(
+      `<Dial action="${url}/label-done"><Conference participantLabel="host">board</Conference></Dial>`,
+    )
+    const fifth = await callOut(doc(`<Dial action="${url}/full"><Conference>board</Conference></Dial>`))
+    t.match(await told('/full'), { DialCallStatus: 'failed' })
+    t.match(await told('/label-done'), { DialCallStatus: 'failed' })
+    await fifth.line.over()
+    const numbers = await town.numbers(fifth.sid)
+    t.ok(numbers.includes(16020), 'full')
+    host.line.hangUp()
+    for (const { line } of [early, muted, coach]) await line.over()
+    await happened('/room', 'conference-end')
+    const end = all('/room').find(fields => fields['StatusCallbackEvent'] === 'conference-end')
+    t.match(end, { ReasonConferenceEnded: 'participant-with-end-conference-on-exit-left', FriendlyName: 'board' })
+    const joins = all('/room').filter(fields => fields['StatusCallbackEvent'] === 'participant-join')
+    t.match(joins, [
+      { ParticipantLabel: 'host', EndConferenceOnExit: 'true', StartConferenceOnEnter: 'true' },
+      { StartConferenceOnEnter: 'false' },
+      { Muted: 'true' },
+      { Coaching: 'true', CallSidToCoach: early.sid, ParticipantLabel: 'coach' },
+    ])
+    t.same(
+      all('/room').map(fields => Number(fields['SequenceNumber'])),
+      all('/room').map((_fields, index) => index),
+    )
+    await until('both recording callbacks', () => all('/room-tape').length === 2)
+    t.match(all('/room-tape')[1], { RecordingStatus: 'completed', RecordingSource: 'Conference' })
+    t.equal(methodOf('/room'), 'GET')
+    t.equal(methodOf('/room-tape'), 'GET')
+    t.same(all('/old'), [])
+  })
+
+  await t.test('a label that is taken, and a coach of nobody', async t => {
+    const first = await callOut(doc('<Dial><Conference participantLabel="one" waitUrl="">pair</Conference></Dial>'))
+    const second = await callOut(
+      doc(
+        `<Dial><Conference participantLabel="one">pair</Conference></Dial><Dial><Conference coach="CA00000000000000000000000000000000">pair</Conference></Dial>`,
+      ),
+    )
+    await second.line.over()
+    const numbers = await town.numbers(second.sid)
+    t.ok(numbers.includes(16025), 'the label is in use')
+    t.ok(numbers.includes(13240), 'nobody of that sid is in the room')
+    first.line.hangUp()
+  })
+
+  await t.test('Enqueue, its wait document, Leave, and a queue that is full', async t => {
+    pages['/wait-queue'] = request =>
+      Number(request.fields.get('QueueTime')) >= 1 ? doc('<Leave/>') : doc(`<Play>${url}/900.wav</Play>`)
+    pages['/left'] = doc('<Hangup/>')
+    const first = await callOut(
+      doc(
+        `<Enqueue action="${url}/left" method="GET" waitUrl="${url}/wait-queue" waitUrlMethod="GET" maxQueueSize="1">small</Enqueue>`,
+      ),
+    )
+    await first.line.hears(900)
+    const second = await callOut(doc(`<Enqueue action="${url}/full-queue" maxQueueSize="1">small</Enqueue>`))
+    t.match(await told('/full-queue'), { QueueResult: 'queue-full', QueueSid: /^QU/ })
+    await second.line.over()
+    t.match(await told('/left'), { QueueResult: 'leave', QueueTime: /^\d+$/ })
+    t.equal(methodOf('/left'), 'GET')
+    t.equal(methodOf('/wait-queue'), 'GET')
+    t.match(all('/wait-queue')[0], { QueuePosition: '1', CurrentQueueSize: '1', MaxQueueSize: '1' })
+    await first.line.over()
+    const tasks = await callOut(
+      doc(`<Enqueue workflowSid="WW1" action="${url}/workflow"><Task>{"a":1}</Task></Enqueue>`),
+    )
+    t.match(await told('/workflow'), { QueueResult: 'error' })
+    await tasks.line.over()
+  })
+
+  await t.test('Dial Queue: a whisper for the caller, then both talk, then both are told', async t => {
+    pages['/agent-here'] = doc(`<Play>${url}/900.wav</Play>`)
+    const caller = await callOut(doc(`<Enqueue action="${url}/served">help</Enqueue>`))
+    await caller.line.hearsSomething()
+    const agent = await callOut(
+      doc(
+        `<Dial action="${url}/agent-done"><Queue url="${url}/agent-here" method="GET" postWorkActivitySid="WA1">help</Queue></Dial>`,
+      ),
+    )
+    await caller.line.hears(900)
+    t.match(await told('/agent-here'), { DequeingCallSid: agent.sid, QueueTime: /^\d+$/ })
+    t.equal(methodOf('/agent-here'), 'GET')
+    const stop = caller.line.hum(550)
+    await agent.line.hears(550)
+    stop()
+    caller.line.hangUp()
+    t.match(await told('/agent-done'), {
+      DialCallStatus: 'completed',
+      DequeueResult: 'bridged',
+      DequeuedCallSid: caller.sid,
+    })
+    await agent.line.over()
+    t.match(await told('/served'), { QueueResult: /hangup|bridged/ })
+    const reserved = await callOut(
+      doc(`<Dial action="${url}/reserved"><Queue reservationSid="WR1">help</Queue></Dial>`),
+    )
+    t.match(await told('/reserved'), { DialCallStatus: 'failed' })
+    await reserved.line.over()
+  })
+
+  await t.test('Client: nobody registered under that name is not answered', async t => {
+    const callback = `url="${url}/never" method="GET" statusCallback="${url}/client" statusCallbackMethod="GET" statusCallbackEvent="initiated ringing answered completed"`
+    const line = await callIn(
+      doc(
+        `<Dial action="${url}/no-client"><Client ${callback}><Identity>nobody</Identity><Parameter name="a" value="b"/></Client></Dial>`,
+      ),
+    )
+    t.match(await told('/no-client'), { DialCallStatus: 'no-answer' })
+    await line.over()
+  })
+
+  await t.test('Application: a document of the project runs as the called side', async t => {
+    const { route_id } = await w.state.db
+      .selectFrom('number')
+      .select('route_id')
+      .where('e164', '=', town.own_number)
+      .executeTakeFirstOrThrow()
+    const callback = `statusCallback="${url}/app" statusCallbackMethod="GET" statusCallbackEvent="initiated answered completed"`
+    const caller = await callOut(
+      doc(
+        `<Dial action="${url}/app-done"><Application url="${url}/app-whisper" method="GET" ${callback} customerId="x" copyParentTo="true"><ApplicationSid>${route_id}</ApplicationSid><Parameter name="topic" value="sales"/></Application></Dial>`,
+      ),
+    )
+    pages['/voice'] = doc(
+      `<Gather action="${url}/app-key" numDigits="1" timeout="15"><Play loop="20">${url}/900.wav</Play></Gather>`,
+    )
+    await caller.line.hears(900)
+    const asked = all('/voice').at(-1)
+    t.match(asked, { topic: 'sales', ParentCallSid: caller.sid, Direction: 'outbound-dial' })
+    await caller.line.press('7')
+    t.match(await told('/app-key'), { Digits: '7' })
+    t.match(await told('/app-done'), { DialCallStatus: 'completed', DialBridged: 'true' })
+    t.equal(methodOf('/app-whisper'), 'GET')
+    await caller.line.over()
+    await until('all callbacks', () => all('/app').length === 3)
+    t.same(
+      all('/app').map(fields => fields['CallStatus']),
+      ['initiated', 'in-progress', 'completed'],
+    )
+    const nobody = await callOut(doc(`<Dial action="${url}/no-app"><Application>AP0</Application></Dial>`))
+    t.match(await told('/no-app'), { DialCallStatus: 'failed' })
+    await nobody.line.over()
+  })
+
+  await t.test('Siprec: a recording server gets both sides of the call and what it is about', async t => {
+    const vault = await openSoftphone(t, '127.0.0.67', recorder_port)
+    const siprec = `<Siprec name="law" connectorName="vault" track="both_tracks" statusCallback="${url}/law" statusCallbackMethod="GET"><Parameter name="case" value="7"/></Siprec>`
+    pages['/law-stop'] = doc(`<Stop>${siprec}</Stop><Pause length="1"/>`)
+    const call = callOut(
+      doc(
+        `<Start>${siprec}</Start><Gather action="${url}/law-stop" numDigits="1" timeout="20"><Play loop="20">${url}/900.wav</Play></Gather>`,
+      ),
+    )
+    const session = await vault.incoming('vault')
+    const offer = session.call?.offer ?? ''
+    t.match(session.header('content-type'), /multipart\/mixed/)
+    t.match(session.header('require'), /siprec/)
+    t.match(offer, /application\/rs-metadata\+xml/)
+    t.match(offer, /<parameter name="case" value="7"\/>/)
+    t.equal(offer.match(/^m=audio .*$/gm)?.length, 2, 'one stream for each side')
+    t.match(offer, /a=label:2/)
+    const second = await session.second()
+    t.teardown(() => second.close())
+    await session.answerAs([session.rtp, second])
+    const { line } = await call
+    const stop = line.hum(620)
+    await session.hears(620)
+    await until('what the caller hears is on the other stream', () => second.received.length > 30)
+    stop()
+    await line.press('1')
+    t.equal(await session.over(), 'peer')
+    await until('both callbacks', () => all('/law').length === 2)
+    t.match(all('/law'), [
+      { SiprecEvent: 'siprec-started', SiprecName: 'law', SiprecSid: /^SR/ },
+      { SiprecEvent: 'siprec-stopped' },
+    ])
+    t.equal(methodOf('/law'), 'GET')
+    await line.over()
+    const none = await callOut(doc(`<Start><Siprec connectorName="other" statusCallback="${url}/no-vault"/></Start>`))
+    t.match(await told('/no-vault'), { SiprecEvent: 'siprec-error' })
+    await none.line.over()
+  })
+
+  await t.test('nothing is left', async t => {
+    for (const line of far.calls) if (line.ended === null) line.hangUp()
+    t.ok(trunk_number, 'the trunk served all calls')
+    await until('idle', async () => {
+      const text = await (await fetch(`${w.base_url}/metrics`)).text()
+      return ['live_calls', 'media_legs', 'conferences', 'queued_callers', 'media_listeners'].every(name =>
+        new RegExp(`^strowger_${name}\\S* 0$`, 'm').test(text),
+      )
+    })
+  })
+})
+
+async function freeUdpPort(address: string): Promise<number> {
+  const socket = createSocket('udp4')
+  await new Promise<void>(resolve => socket.bind(0, address, resolve))
+  const { port } = socket.address()
+  await new Promise<void>(resolve => socket.close(resolve))
+  return port
+}
