@@ -5,6 +5,7 @@ import { existsSync } from 'node:fs'
 const steps = [
   ['format and lint', 'node_modules/.bin/biome', ['check', '--error-on-warnings', '.']],
   ['types', 'node_modules/.bin/tsc', ['-p', '.']],
+  ['types of the console', 'node_modules/.bin/tsc', ['-p', 'control/console']],
 ]
 if (existsSync('test/tidy')) steps.push(['tidy', process.execPath, ['build/test/tidy/main.js']])
 

@@ -37,6 +37,7 @@ const PACKAGES = [
   ['sox', () => hasCommand('sox'), 'sox', 'test'],
   ['tshark', () => hasCommand('tshark'), 'tshark', 'test'],
   ['baresip', () => hasCommand('baresip'), 'baresip-core', 'test'],
+  ['chromium', () => hasCommand('chromium'), 'chromium', 'test'],
 ]
 if (process.env.STROWGER_G729 !== 'off')
   PACKAGES.push(['libbcg729', () => hasFile('libbcg729.so.0'), 'libbcg729-0', 'start'])
@@ -134,6 +135,17 @@ step(
     const gyp = join(npm, 'node_modules/node-gyp/bin/node-gyp.js')
     run(process.execPath, [gyp, 'rebuild', '-C', 'native', '-j', 'max', '--silent'], { ...compilers, ...headers })
   },
+)
+
+// Before TypeScript is compiled: tests of the compiled tree look for the built pages.
+step(
+  'console',
+  {
+    inputs: [...filesBelow('control/console'), 'scripts/console.mjs', 'package-lock.json'],
+    outputs: ['build/console/index.html'],
+    stamp: 'build/.stamp-console',
+  },
+  () => run(process.execPath, ['scripts/console.mjs']),
 )
 
 const SOURCES = ['core', 'signaling', 'media', 'control', 'markup', 'native', 'bin', 'bench', 'test']

@@ -3,6 +3,14 @@ import { operatorContainments } from './containments.ts'
 import { members } from './members.ts'
 import { personalSecrets } from './secrets.ts'
 import { sessions } from './sessions.ts'
+import { telephone } from './telephone.ts'
 
 /** Every endpoint of /console/api: what needs a person. */
-export const CONSOLE_ROUTES = [...sessions, ...apiKeys, ...members, ...personalSecrets, ...operatorContainments]
+export const CONSOLE_ROUTES = [
+  ...sessions,
+  ...apiKeys,
+  ...members,
+  ...personalSecrets,
+  ...operatorContainments,
+  ...telephone,
+]

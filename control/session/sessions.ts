@@ -8,8 +8,9 @@ import {
   securityOf,
 } from '../../core/state/console-sessions.ts'
 import { findOrganization, listProjects, type MemberRow, updateMember } from '../../core/state/organizations.ts'
+import { ROLE_SCOPES, SCOPES } from '../http/access.ts'
 import { type Change, invalid, isRefusal, type Refusal, refuse } from '../http/reply.ts'
-import { Flag, input, list, nullable, optional, Role, resource, type Static, Type } from '../http/schema.ts'
+import { Flag, input, list, nullable, oneOf, optional, Role, resource, type Static, Type } from '../http/schema.ts'
 import { csrfOf, newSessionToken, SESSION_LIFE_MS, sessionCookie, sessionHash } from './cookie.ts'
 import { memberOf, route } from './route.ts'
 import { checkSignIn, codeAccepted, newTotpSecret, totpOf } from './sign-in.ts'
@@ -22,6 +23,7 @@ const Session = resource('ConsoleSession', {
     role: Role,
     operator: Flag,
     totp_enabled: Flag,
+    scopes: list(oneOf(...SCOPES)),
   }),
   organization: resource('SignedInOrganization', { id: Type.String(), name: Type.String(), time_zone: Type.String() }),
   projects: list(resource('SignedInProject', { id: Type.String(), name: Type.String(), status: Type.String() })),
@@ -48,6 +50,7 @@ async function presentSession(
       role: member.role,
       operator: member.operator === 1,
       totp_enabled: (await securityOf(db, member.id)).totp_enabled === 1,
+      scopes: [...ROLE_SCOPES[member.role]],
     },
     organization: { id, name, time_zone },
     projects: projects.map(project => ({ id: project.id, name: project.name, status: project.status })),

@@ -1,0 +1,88 @@
+import type { ComponentType } from 'preact'
+import { useEffect } from 'preact/hooks'
+import { ask } from './lib/api.ts'
+import { ApiError } from './lib/problem.ts'
+import { match, path } from './lib/router.ts'
+import { type Session, session, signedOut } from './lib/session.ts'
+import { SignIn } from './pages/sign-in.tsx'
+import { Shell } from './shell.tsx'
+import { Empty, LinkButton } from './ui/basics.tsx'
+import { Lazy, lazy } from './ui/lazy.tsx'
+import { Toasts } from './ui/toast.tsx'
+
+export interface PageProps {
+  readonly params: Readonly<Record<string, string>>
+}
+
+type Page = ComponentType<PageProps>
+
+/** Every page by its path; each is loaded when it is first opened. */
+const PAGES: readonly (readonly [string, () => Promise<Page>])[] = [
+  ['/', async () => (await import('./pages/overview.tsx')).Overview],
+  ['/welcome', async () => (await import('./pages/welcome.tsx')).Welcome],
+  ['/calls', async () => (await import('./pages/calls.tsx')).Calls],
+  ['/calls/live', async () => (await import('./pages/live-calls.tsx')).LiveCalls],
+  ['/calls/:id', async () => (await import('./pages/call.tsx')).CallPage],
+  ['/calls/:id/:tab', async () => (await import('./pages/call.tsx')).CallPage],
+  ['/recordings', async () => (await import('./pages/recordings.tsx')).Recordings],
+  ['/alerts', async () => (await import('./pages/alerts.tsx')).Alerts],
+  ['/alerts/:tab', async () => (await import('./pages/alerts.tsx')).Alerts],
+  ['/trunks', async () => (await import('./pages/trunks.tsx')).Trunks],
+  ['/trunks/new', async () => (await import('./pages/trunk-create.tsx')).TrunkCreate],
+  ['/trunks/:id', async () => (await import('./pages/trunk.tsx')).TrunkPage],
+  ['/trunks/:id/:tab', async () => (await import('./pages/trunk.tsx')).TrunkPage],
+  ['/trunks/:id/subtrunks/:subtrunk', async () => (await import('./pages/subtrunk.tsx')).SubtrunkPage],
+  ['/numbers', async () => (await import('./pages/numbers.tsx')).Numbers],
+  ['/numbers/:tab', async () => (await import('./pages/numbers.tsx')).Numbers],
+  ['/applications', async () => (await import('./pages/applications.tsx')).Applications],
+  ['/applications/:id', async () => (await import('./pages/application.tsx')).ApplicationPage],
+  ['/editor', async () => (await import('./pages/editor.tsx')).EditorPage],
+  ['/policies', async () => (await import('./pages/policies.tsx')).Policies],
+  ['/policies/:id', async () => (await import('./pages/policy.tsx')).PolicyPage],
+  ['/destinations', async () => (await import('./pages/destinations.tsx')).Destinations],
+  ['/destinations/:tab', async () => (await import('./pages/destinations.tsx')).Destinations],
+  ['/subaccounts', async () => (await import('./pages/subaccounts.tsx')).Subaccounts],
+  ['/subaccounts/:id', async () => (await import('./pages/subaccounts.tsx')).SubaccountPage],
+  ['/billing', async () => (await import('./pages/billing.tsx')).Billing],
+  ['/audit', async () => (await import('./pages/audit.tsx')).Audit],
+  ['/audit/:id', async () => (await import('./pages/audit.tsx')).AuditEvent],
+  ['/keys', async () => (await import('./pages/keys.tsx')).Keys],
+  ['/webhooks', async () => (await import('./pages/webhooks.tsx')).Webhooks],
+  ['/webhooks/:id', async () => (await import('./pages/webhooks.tsx')).WebhookPage],
+  ['/platform', async () => (await import('./pages/platform.tsx')).Platform],
+  ['/members', async () => (await import('./pages/members.tsx')).Members],
+  ['/account', async () => (await import('./pages/account.tsx')).Account],
+]
+
+const LOADED = PAGES.map(([pattern, load]) => ({ pattern, page: lazy(load) }))
+
+export function App() {
+  useEffect(() => {
+    ask<Session>('GET', '/session').then(
+      found => {
+        session.value = found
+      },
+      error => signedOut(error instanceof ApiError && error.problem.status === 0 ? error.problem.detail : ''),
+    )
+  }, [])
+
+  if (session.value === undefined) return <output class="door muted">Loading…</output>
+  return (
+    <>
+      {session.value === null ? <SignIn /> : <Shell>{pageAt(path.value)}</Shell>}
+      <Toasts />
+    </>
+  )
+}
+
+function pageAt(at: string) {
+  for (const { pattern, page } of LOADED) {
+    const params = match(pattern, at)
+    if (params) return <Lazy key={pattern + (params['id'] ?? '')} of={page} params={params} />
+  }
+  return (
+    <Empty title="There is no such page" action={<LinkButton href="/console/">To the overview</LinkButton>}>
+      The address may be misspelt, or the page was moved.
+    </Empty>
+  )
+}

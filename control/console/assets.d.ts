@@ -1,0 +1,5 @@
+declare module '*.svg' {
+  const href: string
+  export default href
+}
+declare module '*.css' {}

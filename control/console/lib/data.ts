@@ -1,0 +1,195 @@
+import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
+import { read } from './api.ts'
+import { type Problem, problemOf } from './problem.ts'
+import { projectId } from './session.ts'
+
+export interface Data<T> {
+  readonly data: T | undefined
+  readonly problem: Problem | null
+  readonly loading: boolean
+  reload(): void
+  /** Puts an answer of a write in the place of what was read. */
+  set(value: T): void
+}
+
+export interface Reading {
+  /** Reads again this often while the page can be seen. */
+  readonly poll_ms?: number
+}
+
+/** What GET `path` answers; null reads nothing. What was read stays while it is read again. */
+export function useData<T>(path: string | null, { poll_ms }: Reading = {}): Data<T> {
+  const [state, setState] = useState<{
+    of: string | null
+    data: T | undefined
+    problem: Problem | null
+    busy: boolean
+  }>({
+    of: path,
+    data: undefined,
+    problem: null,
+    busy: path !== null,
+  })
+  const [turn, setTurn] = useState(0)
+  const project = projectId.value
+  const latest = useRef(0)
+
+  useEffect(() => {
+    if (path === null) return
+    const abort = new AbortController()
+    latest.current += 1
+    const mine = latest.current
+    setState(before => ({ ...before, of: path, data: before.of === path ? before.data : undefined, busy: true }))
+    read<T>(path, abort.signal).then(
+      data => {
+        if (mine === latest.current) setState({ of: path, data, problem: null, busy: false })
+      },
+      error => {
+        if (abort.signal.aborted || mine !== latest.current) return
+        setState(before => ({ ...before, problem: problemOf(error), busy: false }))
+      },
+    )
+    return () => abort.abort()
+  }, [path, turn, project])
+
+  useEffect(() => {
+    if (poll_ms === undefined || path === null) return
+    const timer = setInterval(() => {
+      if (document.visibilityState === 'visible') setTurn(value => value + 1)
+    }, poll_ms)
+    return () => clearInterval(timer)
+  }, [poll_ms, path])
+
+  const reload = useCallback(() => setTurn(value => value + 1), [])
+  const set = useCallback((data: T) => setState({ of: path, data, problem: null, busy: false }), [path])
+  const stale = state.of !== path
+  return {
+    data: stale ? undefined : state.data,
+    problem: stale ? null : state.problem,
+    loading: state.busy || stale,
+    reload,
+    set,
+  }
+}
+
+export interface Action {
+  readonly busy: boolean
+  readonly problem: Problem | null
+  /** Runs `work`; resolves with whether it succeeded. */
+  run(work: () => Promise<unknown>): Promise<boolean>
+  clear(): void
+}
+
+/** A write, with what went wrong kept for the form that asked for it. */
+export function useAction(): Action {
+  const [state, setState] = useState<{ busy: boolean; problem: Problem | null }>({ busy: false, problem: null })
+  const run = useCallback(async (work: () => Promise<unknown>) => {
+    setState({ busy: true, problem: null })
+    try {
+      await work()
+      setState({ busy: false, problem: null })
+      return true
+    } catch (error) {
+      setState({ busy: false, problem: problemOf(error) })
+      return false
+    }
+  }, [])
+  const clear = useCallback(() => setState({ busy: false, problem: null }), [])
+  return { ...state, run, clear }
+}
+
+interface Page<T> {
+  readonly data: readonly T[]
+  readonly next_cursor?: string | null
+}
+
+export interface Pages<T> {
+  readonly rows: readonly T[]
+  readonly problem: Problem | null
+  readonly loading: boolean
+  readonly more: boolean
+  loadMore(): void
+  reload(): void
+}
+
+/** A list that the API gives page by page; later pages are read when they are asked for. */
+export function usePages<T>(path: string, { poll_ms, key }: { poll_ms?: number; key: (row: T) => string }): Pages<T> {
+  const [rows, setRows] = useState<readonly T[]>([])
+  const [cursor, setCursor] = useState<string | null>(null)
+  const [problem, setProblem] = useState<Problem | null>(null)
+  const [loading, setLoading] = useState(true)
+  const [turn, setTurn] = useState(0)
+  const of = useRef('')
+  const busy = useRef(false)
+  const project = projectId.value
+
+  useEffect(() => {
+    const abort = new AbortController()
+    const whole = `${project} ${path} ${turn}`
+    of.current = whole
+    busy.current = true
+    setLoading(true)
+    read<Page<T>>(path, abort.signal).then(
+      page => {
+        if (of.current !== whole) return
+        setRows(page.data)
+        setCursor(page.next_cursor ?? null)
+        setProblem(null)
+        setLoading(false)
+        busy.current = false
+      },
+      error => {
+        if (of.current !== whole || abort.signal.aborted) return
+        setProblem(problemOf(error))
+        setLoading(false)
+        busy.current = false
+      },
+    )
+    return () => abort.abort()
+  }, [path, turn, project])
+
+  // What is new comes to the front and what changed changes in place; pages that were read stay.
+  useEffect(() => {
+    if (poll_ms === undefined) return
+    const timer = setInterval(() => {
+      if (document.visibilityState !== 'visible' || busy.current) return
+      const whole = of.current
+      read<Page<T>>(path).then(
+        page => {
+          if (of.current !== whole) return
+          const fresh = new Map(page.data.map(row => [key(row), row]))
+          setRows(before => {
+            const kept = before.filter(row => !fresh.has(key(row)))
+            return before.length <= page.data.length ? page.data : [...page.data, ...kept]
+          })
+        },
+        () => undefined,
+      )
+    }, poll_ms)
+    return () => clearInterval(timer)
+  }, [path, poll_ms, key])
+
+  const loadMore = useCallback(() => {
+    if (busy.current || cursor === null) return
+    busy.current = true
+    const whole = of.current
+    setLoading(true)
+    read<Page<T>>(`${path}${path.includes('?') ? '&' : '?'}cursor=${encodeURIComponent(cursor)}`).then(
+      page => {
+        if (of.current !== whole) return
+        setRows(before => [...before, ...page.data])
+        setCursor(page.next_cursor ?? null)
+        setLoading(false)
+        busy.current = false
+      },
+      error => {
+        if (of.current !== whole) return
+        setProblem(problemOf(error))
+        setLoading(false)
+        busy.current = false
+      },
+    )
+  }, [path, cursor])
+
+  return { rows, problem, loading, more: cursor !== null, loadMore, reload: () => setTurn(value => value + 1) }
+}

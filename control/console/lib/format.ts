@@ -1,0 +1,60 @@
+const number = new Intl.NumberFormat('en')
+
+export const count = (value: number | null | undefined): string => (value == null ? '–' : number.format(value))
+
+/** Minor units as the currency is written: 12345 NGN → ₦123.45. */
+export function money(minor: number | null | undefined, currency = 'NGN'): string {
+  if (minor == null) return '–'
+  return new Intl.NumberFormat('en-NG', { style: 'currency', currency, currencyDisplay: 'narrowSymbol' }).format(
+    minor / 100,
+  )
+}
+
+export function duration(seconds: number | null | undefined): string {
+  if (seconds == null) return '–'
+  const whole = Math.max(0, Math.round(seconds))
+  const hours = Math.floor(whole / 3600)
+  const minutes = Math.floor((whole % 3600) / 60)
+  const rest = String(whole % 60).padStart(2, '0')
+  return hours > 0 ? `${hours}:${String(minutes).padStart(2, '0')}:${rest}` : `${minutes}:${rest}`
+}
+
+const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto', style: 'short' })
+const UNITS: readonly (readonly [Intl.RelativeTimeFormatUnit, number])[] = [
+  ['day', 86_400],
+  ['hour', 3600],
+  ['minute', 60],
+  ['second', 1],
+]
+
+export function ago(at: string | null | undefined, now_ms = Date.now()): string {
+  if (at == null) return '–'
+  const seconds = (Date.parse(at) - now_ms) / 1000
+  if (Math.abs(seconds) < 5) return 'now'
+  if (Math.abs(seconds) > 30 * 86_400) return at.slice(0, 10)
+  const [unit, size] = UNITS.find(([, size]) => Math.abs(seconds) >= size) ?? ['second', 1]
+  return relative.format(Math.trunc(seconds / size), unit)
+}
+
+const instant = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'medium' })
+export const when = (at: string | null | undefined): string => (at == null ? '–' : instant.format(new Date(at)))
+
+const clock = new Intl.DateTimeFormat('en-GB', {
+  hour: '2-digit',
+  minute: '2-digit',
+  second: '2-digit',
+  fractionalSecondDigits: 3,
+} as Intl.DateTimeFormatOptions)
+export const clockTime = (at: string): string => clock.format(new Date(at))
+
+export const percent = (share: number | null, digits = 1): string =>
+  share === null || Number.isNaN(share) ? '–' : `${(share * 100).toFixed(digits)} %`
+
+export const bytes = (size: number | null): string =>
+  size === null ? '–' : size < 1024 * 1024 ? `${Math.ceil(size / 1024)} KiB` : `${(size / 1024 / 1024).toFixed(1)} MiB`
+
+/** `in-progress` → `In progress`; `sdes_srtp_required` → `Sdes srtp required`. */
+export const words = (name: string): string => {
+  const text = name.replaceAll(/[_-]/g, ' ')
+  return text.charAt(0).toUpperCase() + text.slice(1)
+}

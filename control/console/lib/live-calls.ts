@@ -1,0 +1,52 @@
+import { useEffect, useState } from 'preact/hooks'
+import { useData } from './data.ts'
+import { onLive } from './live.ts'
+import type { CallSummary, ListOf } from './types.ts'
+
+const KEEP_ENDED_MS = 8000
+
+export interface LiveCall extends CallSummary {
+  /** Ended moments ago: shown a little longer, so that one sees how. */
+  readonly over: boolean
+}
+
+/** The calls in progress: read at first, then kept by events; read again now and then for what events missed. */
+export function useLiveCalls(): {
+  calls: readonly LiveCall[]
+  problem: ReturnType<typeof useData>['problem']
+  loading: boolean
+} {
+  const of = useData<ListOf<CallSummary>>('/v1/live-calls', { poll_ms: 4000 })
+  const [ended, setEnded] = useState<readonly CallSummary[]>([])
+  const [started, setStarted] = useState<readonly CallSummary[]>([])
+
+  // What is read is the whole truth; events only bridge the time until it is read again.
+  useEffect(() => setStarted([]), [of.data])
+
+  useEffect(
+    () =>
+      onLive(event => {
+        if (event.type !== 'call') return
+        const call = event['call'] as CallSummary
+        setStarted(before => [
+          ...before.filter(other => other.id !== call.id),
+          ...(call.ended_at === null ? [call] : []),
+        ])
+        if (call.ended_at === null) return
+        setEnded(before => [...before.filter(other => other.id !== call.id), call])
+        setTimeout(() => setEnded(before => before.filter(other => other.id !== call.id)), KEEP_ENDED_MS)
+      }),
+    [],
+  )
+
+  const over = new Set(ended.map(call => call.id))
+  const fresh = new Map(started.map(call => [call.id, call]))
+  const known = (of.data?.data ?? []).filter(call => !over.has(call.id)).map(call => fresh.get(call.id) ?? call)
+  const ids = new Set(known.map(call => call.id))
+  const calls = [
+    ...[...fresh.values()].filter(call => !ids.has(call.id)).map(call => ({ ...call, over: false })),
+    ...known.map(call => ({ ...call, over: false })),
+    ...ended.map(call => ({ ...call, over: true })),
+  ]
+  return { calls, problem: of.problem, loading: of.loading && of.data === undefined }
+}

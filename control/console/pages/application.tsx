@@ -1,0 +1,118 @@
+import { useState } from 'preact/hooks'
+import type { PageProps } from '../app.tsx'
+import { ask } from '../lib/api.ts'
+import { useAction, useData } from '../lib/data.ts'
+import { go, hrefOf } from '../lib/router.ts'
+import { may } from '../lib/session.ts'
+import type { Application, ListOf } from '../lib/types.ts'
+import { RevisionBadge } from '../ui/apply.tsx'
+import { Button, Card, Empty, Id, LinkButton, Loaded, Notice, PageHead, Time } from '../ui/basics.tsx'
+import { ConfirmByName } from '../ui/dialog.tsx'
+import { Form } from '../ui/form.tsx'
+import { Table } from '../ui/table.tsx'
+import { toast } from '../ui/toast.tsx'
+import { ApplicationFields, type ApplicationForm, bodyOf } from './applications.tsx'
+
+export function ApplicationPage({ params }: PageProps) {
+  const path = `/v1/voice/applications/${params['id']}`
+  const of = useData<Application>(path, { poll_ms: 5000 })
+  const numbers = useData<ListOf<{ number_id: string; e164: string; routed_at: string }>>(`${path}/numbers`)
+  const [deleting, setDeleting] = useState(false)
+  const write = may('service_configuration:write')
+  return (
+    <Loaded of={of}>
+      {application => (
+        <>
+          <PageHead
+            title={application.name}
+            back={{ href: hrefOf('/applications'), text: 'Voice applications' }}
+            badges={<RevisionBadge desired={application.desired_revision} effective={application.effective_revision} />}
+            sub={<Id value={application.id} />}
+            actions={
+              <>
+                <LinkButton href={hrefOf(`/editor?url=${encodeURIComponent(application.voice_url)}`)}>
+                  Run it against the sandbox
+                </LinkButton>
+                {write && (
+                  <Button kind="danger" onClick={() => setDeleting(true)}>
+                    Delete
+                  </Button>
+                )}
+              </>
+            }
+          />
+          <div class="columns">
+            <Edit key={application.revision} application={application} path={path} onSaved={of.set} />
+            <Card title="Numbers that ring it" flush>
+              {(numbers.data?.data.length ?? 0) === 0 ? (
+                <Empty title="No number rings it yet" action={<a href={hrefOf('/numbers')}>Route a number to it</a>} />
+              ) : (
+                <Table
+                  label="Numbers that ring it"
+                  rows={numbers.data?.data ?? []}
+                  keyOf={row => row.number_id}
+                  columns={[
+                    { title: 'Number', cell: row => row.e164 },
+                    { title: 'Since', cell: row => <Time at={row.routed_at} /> },
+                  ]}
+                />
+              )}
+            </Card>
+          </div>
+          {deleting && (
+            <ConfirmByName
+              title="Delete the application"
+              name={application.name}
+              verb="Delete"
+              onClose={() => setDeleting(false)}
+              onConfirm={async () => {
+                await ask('DELETE', path, { revision: application.revision })
+                go('/applications')
+              }}
+            >
+              <Notice tone="bad">Numbers that ring it must be routed elsewhere first.</Notice>
+            </ConfirmByName>
+          )}
+        </>
+      )}
+    </Loaded>
+  )
+}
+
+function Edit({
+  application,
+  path,
+  onSaved,
+}: {
+  application: Application
+  path: string
+  onSaved: (value: Application) => void
+}) {
+  const [form, setForm] = useState<ApplicationForm>({
+    name: application.name,
+    voice_url: application.voice_url,
+    voice_method: application.voice_method,
+    fallback_url: application.fallback_url ?? '',
+    status_callback_url: application.status_callback_url ?? '',
+  })
+  const action = useAction()
+  const save = () =>
+    action.run(async () => {
+      onSaved(await ask<Application>('PATCH', path, { body: bodyOf(form), revision: application.revision }))
+      toast('Saved; applying')
+    })
+  return (
+    <Card title="Addresses">
+      <Form
+        onSubmit={() => void save()}
+        submit="Save and apply"
+        busy={action.busy}
+        problem={action.problem}
+        fields={['/name', '/voice_url', '/voice_method', '/fallback_url', '/status_callback_url']}
+        disabled={!may('service_configuration:write')}
+      >
+        <ApplicationFields form={form} set={changes => setForm({ ...form, ...changes })} action={action} />
+      </Form>
+    </Card>
+  )
+}

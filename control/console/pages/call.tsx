@@ -1,0 +1,312 @@
+import { useEffect } from 'preact/hooks'
+import type { PageProps } from '../app.tsx'
+import { ask } from '../lib/api.ts'
+import { useAction, useData } from '../lib/data.ts'
+import { clockTime, duration, when, words } from '../lib/format.ts'
+import { onLive } from '../lib/live.ts'
+import { hrefOf } from '../lib/router.ts'
+import { may } from '../lib/session.ts'
+import type { Attempt, Call, CallEvent, CallSummary } from '../lib/types.ts'
+import {
+  Button,
+  Card,
+  CodeBox,
+  Empty,
+  Facts,
+  Id,
+  Loaded,
+  Notice,
+  PageHead,
+  ProblemBox,
+  Stat,
+  Stats,
+  Status,
+  Tabs,
+  Time,
+} from '../ui/basics.tsx'
+import { Player } from '../ui/player.tsx'
+import { Table } from '../ui/table.tsx'
+import { toast } from '../ui/toast.tsx'
+import { CallMedia } from './call-media.tsx'
+import { Decision } from './decision.tsx'
+import { Ladder } from './ladder.tsx'
+
+const TABS = [
+  ['', 'Summary', 'call_history:read'],
+  ['ladder', 'SIP ladder', 'call_diagnostics:read'],
+  ['decision', 'Decision', 'call_diagnostics:read'],
+  ['media', 'Media', 'call_diagnostics:read'],
+  ['script', 'Script and webhooks', 'call_history:read'],
+  ['recordings', 'Recordings', 'recordings:manage'],
+] as const
+
+export function CallPage({ params }: PageProps) {
+  const id = params['id'] ?? ''
+  const tab = params['tab'] ?? ''
+  const of = useData<Call>(`/v1/calls/${id}`, { poll_ms: 6000 })
+  const { reload } = of
+  const action = useAction()
+  useEffect(
+    () => onLive(event => event.type === 'call' && (event['call'] as CallSummary).id === id && reload()),
+    [id, reload],
+  )
+  return (
+    <Loaded of={of}>
+      {call => {
+        const live = call.ended_at === null
+        const hangUp = () =>
+          action.run(async () => {
+            await ask('POST', `/v1/live-calls/${id}/hang-up`)
+            toast('The call is being ended')
+            reload()
+          })
+        return (
+          <>
+            <PageHead
+              title={`${call.from} → ${call.to}`}
+              back={{ href: hrefOf('/calls'), text: 'Calls' }}
+              badges={<Status of={call.status} />}
+              sub={<Id value={call.id} what="the call's id" />}
+              actions={
+                live &&
+                may('service_configuration:write') && (
+                  <Button kind="danger" onClick={() => void hangUp()} disabled={action.busy}>
+                    Hang up
+                  </Button>
+                )
+              }
+            />
+            <ProblemBox problem={action.problem} />
+            <Tabs
+              items={TABS.filter(([, , scope]) => may(scope)).map(([name, text]) => ({
+                id: name,
+                text:
+                  name === 'recordings' && call.recordings.length > 0 ? `${text} (${call.recordings.length})` : text,
+                href: hrefOf(`/calls/${id}${name === '' ? '' : `/${name}`}`),
+              }))}
+              current={tab}
+            />
+            {tab === '' && <Summary call={call} />}
+            {tab === 'ladder' && <Ladder call_id={id} live={live} />}
+            {tab === 'decision' && <Decision call_id={id} live={live} />}
+            {tab === 'media' && <CallMedia call_id={id} live={live} />}
+            {tab === 'script' && <Script events={call.events} />}
+            {tab === 'recordings' && <Recordings call={call} />}
+          </>
+        )
+      }}
+    </Loaded>
+  )
+}
+
+/** How it went, in one sentence, before anything else. */
+function outcomeOf(call: Call): { readonly tone: 'good' | 'bad' | 'note' | 'warn'; readonly text: string } {
+  if (call.ended_at === null) return { tone: 'note', text: `The call is ${call.status}.` }
+  const by =
+    call.ended_by === null
+      ? ''
+      : call.ended_by === 'caller' || call.ended_by === 'called'
+        ? `, hung up by the ${call.ended_by} side`
+        : `, ended by the ${call.ended_by}`
+  const code = call.sip_code === null ? '' : ` SIP ${call.sip_code}.`
+  const reason = call.reason === null ? '' : ` Reason: ${words(call.reason).toLowerCase()}.`
+  if (call.status === 'completed')
+    return { tone: 'good', text: `Answered and talked ${duration(call.duration_seconds)}${by}.${reason}` }
+  return { tone: call.status === 'failed' ? 'bad' : 'warn', text: `Ended as ${call.status}${by}.${code}${reason}` }
+}
+
+function Summary({ call }: { call: Call }) {
+  const outcome = outcomeOf(call)
+  return (
+    <>
+      <Notice tone={outcome.tone}>
+        <span>
+          {outcome.text}{' '}
+          {call.reason && (
+            <a href={`/docs/errors/${call.reason}`} target="_blank" rel="noreferrer">
+              What this means
+            </a>
+          )}
+        </span>
+      </Notice>
+      <Stats>
+        <Stat name="Duration" value={duration(call.duration_seconds ?? call.record?.duration_seconds)} />
+        <Stat name="Post-dial delay" value={call.record?.pdd_ms == null ? '–' : `${call.record.pdd_ms} ms`} />
+        <Stat name="Attempts at targets" value={call.attempts.length} />
+        <Stat name="Recordings" value={call.recordings.length} />
+      </Stats>
+      <div class="columns">
+        <Card title="Call">
+          <Facts
+            rows={[
+              ['Direction', words(call.direction)],
+              ['Origin', words(call.origin)],
+              ['Queued', when(call.queued_at)],
+              ['Answered', when(call.start_time)],
+              ['Ended', when(call.ended_at)],
+              call.trunk_id
+                ? [
+                    'Trunk',
+                    <a key="t" href={hrefOf(`/trunks/${call.trunk_id}`)}>
+                      {call.trunk_id}
+                    </a>,
+                  ]
+                : null,
+              call.application_id
+                ? [
+                    'Application',
+                    <a key="a" href={hrefOf(`/applications/${call.application_id}`)}>
+                      {call.application_id}
+                    </a>,
+                  ]
+                : null,
+              call.parent_call_id
+                ? [
+                    'Made by',
+                    <a key="p" href={hrefOf(`/calls/${call.parent_call_id}`)}>
+                      {call.parent_call_id}
+                    </a>,
+                  ]
+                : null,
+            ]}
+          />
+        </Card>
+        <Card title="Price">
+          {call.price_explanation && call.price_explanation.length > 0 ? (
+            <ol class="prose">
+              {call.price_explanation.map(line => (
+                <li key={line}>{line}</li>
+              ))}
+            </ol>
+          ) : (
+            <p class="muted">
+              {call.ended_at === null
+                ? 'Settled when the call has ended.'
+                : 'This call has no price: it was not an outbound call of the project, or was not admitted.'}
+            </p>
+          )}
+        </Card>
+      </div>
+      <Attempts attempts={call.attempts} />
+    </>
+  )
+}
+
+export const Attempts = ({ attempts }: { attempts: readonly Attempt[] }) => (
+  <Card title="Attempts at targets" flush>
+    {attempts.length === 0 ? (
+      <Empty title="No target was tried" />
+    ) : (
+      <Table
+        label="Attempts at targets"
+        rows={attempts}
+        keyOf={attempt => String(attempt.sequence)}
+        columns={[
+          { title: 'Target', cell: attempt => <span class="mono">{attempt.target}</span> },
+          {
+            title: 'Address',
+            cell: attempt => `${attempt.address ?? '–'} ${attempt.transport.toUpperCase()}`,
+            wide: true,
+          },
+          {
+            title: 'Result',
+            cell: attempt =>
+              attempt.result ? `${words(attempt.result)}${attempt.sip_code ? ` ${attempt.sip_code}` : ''}` : 'trying',
+          },
+          { title: 'Why', cell: attempt => (attempt.reason ? words(attempt.reason) : '–'), wide: true },
+          {
+            title: 'First answer',
+            right: true,
+            cell: attempt =>
+              attempt.provisional_at
+                ? `${Date.parse(attempt.provisional_at) - Date.parse(attempt.started_at)} ms`
+                : '–',
+          },
+        ]}
+      />
+    )}
+  </Card>
+)
+
+const EVENT_TONE: Readonly<Record<string, string>> = {
+  error: 'bad',
+  warning: 'warn',
+  http: '',
+  state: '',
+  script: 'good',
+}
+
+function Script({ events }: { events: readonly CallEvent[] }) {
+  if (events.length === 0)
+    return (
+      <Card flush>
+        <Empty title="No script ran in this call">
+          A call of a trunk runs none. Calls of the API and calls to a voice application show each step here.
+        </Empty>
+      </Card>
+    )
+  const begin = Date.parse(events[0]?.at ?? '')
+  return (
+    <Card title="Step by step" hint="Every verb, webhook and change of state in its order.">
+      <ol class="timeline">
+        {events.map((event, index) => (
+          <li key={index} class={EVENT_TONE[event.kind]}>
+            <time dateTime={event.at} title={when(event.at)}>
+              {clockTime(event.at)} · +{((Date.parse(event.at) - begin) / 1000).toFixed(2)} s
+            </time>
+            <div>
+              <strong>{headline(event)}</strong>
+            </div>
+            {Object.keys(event.detail).length > 0 && (
+              <details>
+                <summary>Details</summary>
+                <CodeBox text={JSON.stringify(event.detail, null, 2)} what="the details" />
+              </details>
+            )}
+          </li>
+        ))}
+      </ol>
+    </Card>
+  )
+}
+
+/** An event in a few words, from whatever its kind tells. */
+function headline({ kind, number, detail }: CallEvent): string {
+  const text = (name: string): string =>
+    typeof detail[name] === 'string' || typeof detail[name] === 'number' ? String(detail[name]) : ''
+  const what = text('message') || text('detail') || text('sentence')
+  const prefix = number === null ? '' : `${number}: `
+  if (kind === 'http')
+    return `${text('method') || 'Request'} ${text('url')} ${text('status') && `→ ${text('status')}`}`.trim()
+  if (kind === 'state') return words(text('status') || text('state') || text('to') || 'State')
+  if (kind === 'script')
+    return [text('verb') || text('step') || text('kind') || 'Script', text('text') || text('event') || what]
+      .filter(Boolean)
+      .join(': ')
+  return `${prefix}${what || words(kind)}`
+}
+
+const Recordings = ({ call }: { call: Call }) =>
+  call.recordings.length === 0 ? (
+    <Card flush>
+      <Empty title="Nothing was recorded">
+        Calls are recorded by a script's verb, or all calls of an outbound policy by its recording mode.
+      </Empty>
+    </Card>
+  ) : (
+    call.recordings.map(recording => (
+      <Card
+        key={recording.id}
+        title={`Recording of ${duration((recording.duration_ms ?? 0) / 1000)}`}
+        hint={
+          recording.expires_at ? (
+            <>
+              Deleted <Time at={recording.expires_at} />
+            </>
+          ) : undefined
+        }
+      >
+        <Player recording={recording} />
+      </Card>
+    ))
+  )

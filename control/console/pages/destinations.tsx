@@ -1,0 +1,334 @@
+import { useState } from 'preact/hooks'
+import type { PageProps } from '../app.tsx'
+import { ask } from '../lib/api.ts'
+import { useAction, useData } from '../lib/data.ts'
+import { count, duration, money, words } from '../lib/format.ts'
+import { hrefOf, query, setQuery } from '../lib/router.ts'
+import { may, projectId } from '../lib/session.ts'
+import type { ListOf, PhoneNumber, TrunkSummary } from '../lib/types.ts'
+import { Badge, Card, Empty, Facts, Loaded, Notice, PageHead, Tabs } from '../ui/basics.tsx'
+import { Form, SelectField, TextField } from '../ui/form.tsx'
+import { LongTable, Table } from '../ui/table.tsx'
+import { type Finding, Trace } from './decision.tsx'
+
+interface Country {
+  readonly calling_code: string
+  readonly continent: string
+  readonly iso_code: string
+  readonly name: string
+  readonly shared_code: boolean
+}
+
+interface RateRow {
+  readonly match: string
+  readonly label: string
+  readonly rate_minor: number
+  readonly rate_unit: string
+  readonly increment_initial_seconds: number
+  readonly increment_additional_seconds: number
+}
+
+const TABS = [
+  ['', 'Where calls may go', () => may('service_configuration:read')],
+  ['tester', 'Rule tester', () => may('call_diagnostics:read')],
+  ['rates', 'Rates', () => may('billing:read')],
+] as const
+
+export function Destinations({ params }: PageProps) {
+  const shown = TABS.filter(([, , show]) => show())
+  const tab = params['tab'] ?? shown[0]?.[0] ?? ''
+  return (
+    <>
+      <PageHead
+        title="Destinations and rates"
+        sub="Which destinations can be called, what they cost, and what would happen to a call."
+      />
+      <Tabs
+        items={shown.map(([id, text]) => ({ id, text, href: hrefOf(`/destinations${id === '' ? '' : `/${id}`}`) }))}
+        current={tab}
+      />
+      {tab === '' && <Countries />}
+      {tab === 'tester' && <Tester />}
+      {tab === 'rates' && <Rates />}
+    </>
+  )
+}
+
+const CONTINENTS = ['africa', 'americas', 'asia', 'europe', 'oceania']
+const perUnit = (rate: RateRow) => `${money(rate.rate_minor)} a ${rate.rate_unit}`
+
+function Countries() {
+  const countries = useData<ListOf<Country>>('/v1/destination-countries')
+  const coverage = useData<ListOf<RateRow>>(may('billing:read') ? '/v1/rates/coverage?direction=outbound' : null)
+  const [filter, setFilter] = useState('')
+  const rates = coverage.data?.data ?? null
+  const rateOf = (code: string): string => {
+    if (rates === null) return ''
+    const found = rates.filter(rate => rate.match.startsWith(code) || code.startsWith(rate.match))
+    if (found.length === 0) return 'no rate'
+    const amounts = found.map(rate => rate.rate_minor)
+    const [low, high] = [Math.min(...amounts), Math.max(...amounts)]
+    return low === high ? money(low) : `${money(low)} – ${money(high)}`
+  }
+  return (
+    <Loaded of={countries}>
+      {({ data }) => {
+        const wanted = data.filter(country =>
+          `${country.name} ${country.iso_code} ${country.calling_code}`.toLowerCase().includes(filter.toLowerCase()),
+        )
+        return (
+          <>
+            <div class="filters">
+              <TextField label="Country or code" type="search" value={filter} onInput={setFilter} />
+            </div>
+            <div class="columns">
+              {CONTINENTS.map(continent => {
+                const rows = wanted.filter(country => country.continent === continent)
+                return rows.length === 0 ? null : (
+                  <Card key={continent} title={words(continent)} hint={`${count(rows.length)} countries`} flush>
+                    <LongTable
+                      label={words(continent)}
+                      rows={rows}
+                      keyOf={country => country.iso_code}
+                      more={false}
+                      onNearEnd={() => undefined}
+                      columns={[
+                        { title: 'Country', cell: country => country.name, width: '46%' },
+                        {
+                          title: 'Code',
+                          cell: country => `${country.calling_code}${country.shared_code ? ' (shared)' : ''}`,
+                        },
+                        ...(rates === null
+                          ? []
+                          : [
+                              {
+                                title: 'A minute',
+                                cell: (country: Country) => rateOf(country.calling_code),
+                                right: true,
+                              },
+                            ]),
+                      ]}
+                    />
+                  </Card>
+                )
+              })}
+            </div>
+          </>
+        )
+      }}
+    </Loaded>
+  )
+}
+
+interface DryRun {
+  readonly admitted: boolean
+  readonly reason: string | null
+  readonly sentence: string | null
+  readonly called: string | null
+  readonly max_duration_seconds: number | null
+  readonly reserve_minor: number | null
+  readonly price: (RateRow & { readonly currency: string }) | null
+  readonly trace: readonly Finding[]
+}
+
+function Tester() {
+  const trunks = useData<ListOf<TrunkSummary>>('/v1/trunks')
+  const numbers = useData<ListOf<PhoneNumber>>('/v1/numbers?limit=200')
+  const [called, setCalled] = useState('+2348030000001')
+  const [caller, setCaller] = useState('')
+  const [service, setService] = useState('automation')
+  const [verdict, setVerdict] = useState<DryRun | null>(null)
+  const action = useAction()
+  const from = caller || (numbers.data?.data[0]?.e164 ?? '')
+  const test = () =>
+    action.run(async () => {
+      const body = {
+        service_type: service === 'automation' ? 'automation' : 'trunk',
+        service_id: service === 'automation' ? projectId.value : service,
+        called,
+        caller: from,
+      }
+      setVerdict(await ask<DryRun>('POST', '/v1/admission/dry-run', { body }))
+    })
+  return (
+    <div class="columns">
+      <Card title="A call that is not made" hint="Decided by the same rules as a real one; nothing is taken.">
+        <Form
+          onSubmit={() => void test()}
+          submit="What would happen?"
+          busy={action.busy}
+          problem={action.problem}
+          fields={['/called', '/caller', '/service_id']}
+        >
+          <TextField
+            label="Called number"
+            type="tel"
+            value={called}
+            onInput={setCalled}
+            problem={action.problem}
+            at="/called"
+            required
+          />
+          <TextField
+            label="Calling number"
+            type="tel"
+            value={from}
+            onInput={setCaller}
+            problem={action.problem}
+            at="/caller"
+            required
+          />
+          <SelectField
+            label="Made by"
+            value={service}
+            onInput={setService}
+            options={[
+              { value: 'automation', text: 'The API' },
+              ...(trunks.data?.data ?? []).map(({ id, name }) => ({ value: id, text: `Trunk ${name}` })),
+            ]}
+            problem={action.problem}
+            at="/service_id"
+          />
+        </Form>
+      </Card>
+      {verdict && (
+        <Card
+          title="Verdict"
+          actions={<Badge tone={verdict.admitted ? 'good' : 'bad'}>{verdict.admitted ? 'Admitted' : 'Refused'}</Badge>}
+        >
+          {verdict.sentence && <Notice tone="bad">{verdict.sentence}</Notice>}
+          <Facts
+            rows={[
+              ['Called', verdict.called ?? '–'],
+              verdict.price
+                ? ['Rate', `${perUnit(verdict.price)} (${verdict.price.label} ${verdict.price.match})`]
+                : null,
+              verdict.price
+                ? [
+                    'Counted in',
+                    [verdict.price.increment_initial_seconds, verdict.price.increment_additional_seconds]
+                      .map(seconds => `${seconds} s`)
+                      .join(', then '),
+                  ]
+                : null,
+              verdict.admitted ? ['Longest', duration(verdict.max_duration_seconds)] : null,
+              verdict.admitted ? ['Reserved at first', money(verdict.reserve_minor)] : null,
+            ]}
+          />
+          <Trace findings={verdict.trace} />
+        </Card>
+      )}
+    </div>
+  )
+}
+
+interface Lookup {
+  readonly covered: boolean
+  readonly gap: string | null
+  readonly destination_number: string
+  readonly containment: { readonly case_ref: string; readonly prefix: string } | null
+  readonly price_book: { readonly name: string; readonly effective_from: string } | null
+  readonly rate: RateRow | null
+}
+
+function Rates() {
+  const direction = query.value.get('direction') ?? 'outbound'
+  const coverage = useData<ListOf<RateRow> & { effective_from: string | null }>(
+    `/v1/rates/coverage?direction=${direction}`,
+  )
+  const [number, setNumber] = useState('')
+  const [asked, setAsked] = useState('')
+  const found = useData<Lookup>(
+    asked === '' ? null : `/v1/rates/lookup?destination=${encodeURIComponent(asked)}&direction=${direction}`,
+  )
+  return (
+    <>
+      <Card title="What a number costs">
+        <Form onSubmit={() => setAsked(number)} submit="Look up" problem={found.problem}>
+          <div class="grid-2">
+            <TextField
+              label="Number"
+              type="tel"
+              value={number}
+              placeholder="+2348012345678"
+              onInput={value => setNumber(value.trim())}
+              required
+            />
+            <SelectField
+              label="Direction"
+              value={direction}
+              onInput={value => setQuery({ direction: value })}
+              options={[
+                { value: 'outbound', text: 'Outbound' },
+                { value: 'inbound', text: 'Inbound' },
+              ]}
+            />
+          </div>
+        </Form>
+        {found.data && (
+          <Notice tone={found.data.covered ? 'good' : 'bad'} title={found.data.destination_number}>
+            {found.data.rate
+              ? `${perUnit(found.data.rate)}: ${found.data.rate.label} ${found.data.rate.match}, counted in ${found.data.rate.increment_initial_seconds} s, then ${found.data.rate.increment_additional_seconds} s. Price book ${found.data.price_book?.name ?? ''}.`
+              : `Not covered: ${words(found.data.gap ?? 'no rate')}.`}
+            {found.data.containment &&
+              ` Contained: ${found.data.containment.prefix} (${found.data.containment.case_ref}).`}
+          </Notice>
+        )}
+      </Card>
+      <Loaded of={coverage}>
+        {({ data }) => (
+          <Card title="Rates in force" flush>
+            {data.length === 0 ? (
+              <Empty title="No destination is covered" api="bin/strowger rates import rates.csv">
+                The operator imports a price book.
+              </Empty>
+            ) : (
+              <>
+                <LongTable
+                  label="Rates in force"
+                  rows={data}
+                  keyOf={rate => rate.match}
+                  more={false}
+                  onNearEnd={() => undefined}
+                  columns={[
+                    { title: 'Destination', cell: rate => rate.label },
+                    { title: 'Prefix', cell: rate => <span class="mono">{rate.match}</span> },
+                    { title: 'Rate', cell: perUnit, right: true },
+                    { title: 'First', cell: rate => `${rate.increment_initial_seconds} s`, right: true, wide: true },
+                    { title: 'Then', cell: rate => `${rate.increment_additional_seconds} s`, right: true, wide: true },
+                  ]}
+                />
+                <div class="table-foot">{count(data.length)} destinations</div>
+              </>
+            )}
+          </Card>
+        )}
+      </Loaded>
+      <ContainedNow />
+    </>
+  )
+}
+
+function ContainedNow() {
+  const of = useData<
+    ListOf<{ id: string; prefix: string; case_ref: string; trunk_name: string | null; rejection_count: number }>
+  >(may('service_configuration:read') ? '/v1/containments?open=true' : null)
+  const rows = of.data?.data ?? []
+  if (rows.length === 0) return null
+  return (
+    <Card title="Contained at the moment" flush>
+      <Table
+        label="Contained at the moment"
+        rows={rows}
+        keyOf={row => row.id}
+        hrefOf={() => hrefOf('/alerts/containments')}
+        columns={[
+          { title: 'Prefix', cell: row => row.prefix },
+          { title: 'Trunk', cell: row => row.trunk_name ?? 'all' },
+          { title: 'Refused calls', cell: row => count(row.rejection_count), right: true },
+          { title: 'Case', cell: row => row.case_ref, wide: true },
+        ]}
+      />
+    </Card>
+  )
+}

@@ -1,0 +1,253 @@
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { ask } from '../lib/api.ts'
+import { wrongNumber, wrongUrl } from '../lib/checks.ts'
+import { useAction, useData } from '../lib/data.ts'
+import { clockTime, words } from '../lib/format.ts'
+import { hrefOf, query } from '../lib/router.ts'
+import { hasRole } from '../lib/session.ts'
+import type { Call, ListOf, PhoneNumber } from '../lib/types.ts'
+import { Badge, Button, Card, Empty, PageHead, ProblemBox, Status } from '../ui/basics.tsx'
+import { Form, SelectField, TextField } from '../ui/form.tsx'
+
+interface Advice {
+  readonly line: number
+  readonly column: number
+  readonly detail: string
+  readonly level: 'error' | 'warning'
+  readonly rule: string
+  readonly suggestion: string | null
+}
+
+const EXAMPLES: Readonly<Record<string, string>> = {
+  Greeting: `<?xml version="1.0" encoding="UTF-8"?>
+<Response>
+  <Say>Hello. You have reached the head office.</Say>
+  <Pause length="1"/>
+  <Say>Goodbye.</Say>
+</Response>
+`,
+  Menu: `<?xml version="1.0" encoding="UTF-8"?>
+<Response>
+  <Gather numDigits="1" timeout="5">
+    <Say>For sales press 1. For support press 2.</Say>
+  </Gather>
+  <Say>We did not hear a choice.</Say>
+</Response>
+`,
+  'Forward a call': `<?xml version="1.0" encoding="UTF-8"?>
+<Response>
+  <Dial timeout="20">
+    <Number>+2348030000001</Number>
+  </Dial>
+  <Say>Nobody is there at the moment.</Say>
+</Response>
+`,
+  'Take a message': `<?xml version="1.0" encoding="UTF-8"?>
+<Response>
+  <Say>Leave a message after the tone.</Say>
+  <Record maxLength="30" playBeep="true"/>
+</Response>
+`,
+}
+
+const KEY = 'strowger-markup'
+const LINT_MS = 350
+
+export function EditorPage() {
+  const url = query.value.get('url')
+  const [markup, setMarkup] = useState(() => sessionStorage.getItem(KEY) ?? EXAMPLES['Greeting'] ?? '')
+  const change = (text: string) => {
+    sessionStorage.setItem(KEY, text)
+    setMarkup(text)
+  }
+  return (
+    <>
+      <PageHead
+        title={url ? 'Run an application' : 'Markup editor'}
+        back={{ href: hrefOf('/applications'), text: 'Voice applications' }}
+        sub={
+          url
+            ? 'A call to a number of the sandbox fetches the document and runs it.'
+            : 'Checked while you type by the same rules that calls use; run in a real call to a number of the sandbox.'
+        }
+      />
+      <div class="columns">
+        {url === null && <Editor markup={markup} onInput={change} />}
+        <Run markup={markup} url={url} />
+      </div>
+    </>
+  )
+}
+
+function Editor({ markup, onInput }: { markup: string; onInput: (text: string) => void }) {
+  const [advice, setAdvice] = useState<readonly Advice[] | null>(null)
+  const area = useRef<HTMLTextAreaElement>(null)
+  const gutter = useRef<HTMLDivElement>(null)
+  const action = useAction()
+  const { run } = action
+  useEffect(() => {
+    const timer = setTimeout(
+      () =>
+        void run(async () => {
+          const answer = await ask<{ advice: readonly Advice[] }>('POST', '/v1/markup/check', { body: { markup } })
+          setAdvice(answer.advice)
+        }),
+      LINT_MS,
+    )
+    return () => clearTimeout(timer)
+  }, [markup, run])
+
+  const jump = (line: number, column: number) => {
+    const element = area.current
+    if (!element) return
+    const before =
+      markup
+        .split('\n')
+        .slice(0, line - 1)
+        .join('\n').length + (line > 1 ? 1 : 0)
+    element.focus()
+    element.setSelectionRange(before + column - 1, before + column - 1)
+  }
+  const levels = new Map<number, string>()
+  for (const { line, level } of advice ?? [])
+    if (levels.get(line) !== 'bad') levels.set(line, level === 'error' ? 'bad' : 'warn')
+  const errors = (advice ?? []).filter(item => item.level === 'error').length
+  return (
+    <Card
+      title="Document"
+      actions={
+        advice === null ? undefined : advice.length === 0 ? (
+          <Badge tone="good">Nothing to say against it</Badge>
+        ) : (
+          <Badge tone={errors > 0 ? 'bad' : 'warn'}>
+            {errors > 0
+              ? `${errors} ${errors === 1 ? 'error' : 'errors'}`
+              : `${advice.length} ${advice.length === 1 ? 'remark' : 'remarks'}`}
+          </Badge>
+        )
+      }
+    >
+      <div class="filters">
+        <SelectField
+          label="Begin from an example"
+          value=""
+          onInput={name => name !== '' && onInput(EXAMPLES[name] ?? '')}
+          options={[{ value: '', text: 'Choose' }, ...Object.keys(EXAMPLES).map(name => ({ value: name, text: name }))]}
+        />
+      </div>
+      <div class="editor">
+        <div class="gutter" ref={gutter} aria-hidden="true">
+          {markup.split('\n').map((_, index) => (
+            <div key={index} class={levels.get(index + 1)}>
+              {index + 1}
+            </div>
+          ))}
+        </div>
+        <textarea
+          ref={area}
+          aria-label="Markup document"
+          spellcheck={false}
+          value={markup}
+          rows={Math.max(16, markup.split('\n').length + 1)}
+          onInput={event => onInput(event.currentTarget.value)}
+          onScroll={event => {
+            if (gutter.current) gutter.current.scrollTop = event.currentTarget.scrollTop
+          }}
+        />
+      </div>
+      <ProblemBox problem={action.problem} />
+      {advice && advice.length > 0 && (
+        <ul class="timeline" aria-label="What the check found" aria-live="polite" data-advice>
+          {advice.map(item => (
+            <li key={`${item.line}:${item.column}${item.rule}`} class={item.level === 'error' ? 'bad' : 'warn'}>
+              <Button small kind="quiet" onClick={() => jump(item.line, item.column)}>
+                Line {item.line}, column {item.column}
+              </Button>
+              <div>{item.detail}</div>
+              {item.suggestion && <div class="muted small">{item.suggestion}</div>}
+            </li>
+          ))}
+        </ul>
+      )}
+    </Card>
+  )
+}
+
+function Run({ markup, url }: { markup: string; url: string | null }) {
+  const numbers = useData<ListOf<PhoneNumber>>('/v1/numbers?limit=50')
+  const [to, setTo] = useState('+2348030000001')
+  const [from, setFrom] = useState('')
+  const [placed, setPlaced] = useState<string | null>(null)
+  const action = useAction()
+  const caller = from || (numbers.data?.data[0]?.e164 ?? '')
+  const place = () =>
+    action.run(async () => {
+      const body = { to, from: caller, ...(url === null ? { markup } : { url }) }
+      setPlaced((await ask<{ call_id: string }>('POST', '/test-calls', { body })).call_id)
+    })
+  if (!hasRole('org:admin', 'org:engineer')) return null
+  return (
+    <Card title="Run it" hint={url ?? 'Numbers that end in 0001 answer and echo, 0004 sends digits, 0002 is busy.'}>
+      <Form
+        onSubmit={() => void place()}
+        submit="Place the call"
+        busy={action.busy}
+        problem={action.problem}
+        fields={['/to', '/from', '/markup', '/url']}
+      >
+        <div class="grid-2">
+          <TextField
+            label="Call"
+            type="tel"
+            value={to}
+            onInput={value => setTo(value.trim())}
+            wrong={wrongNumber(to) ?? (url ? wrongUrl(url) : null)}
+            problem={action.problem}
+            at="/to"
+            required
+          />
+          <SelectField
+            label="From"
+            value={caller}
+            onInput={setFrom}
+            options={(numbers.data?.data ?? []).map(({ e164 }) => ({ value: e164, text: e164 }))}
+            problem={action.problem}
+            at="/from"
+          />
+        </div>
+      </Form>
+      {placed && <Progress call_id={placed} />}
+    </Card>
+  )
+}
+
+function Progress({ call_id }: { call_id: string }) {
+  const of = useData<Call>(`/v1/calls/${call_id}`, { poll_ms: 800 })
+  const call = of.data
+  if (!call) return <output class="loading">The call is being placed…</output>
+  return (
+    <div class="stack" data-run>
+      <div class="row">
+        <Status of={call.status} />
+        <a href={hrefOf(`/calls/${call_id}/script`)}>The call's page</a>
+      </div>
+      {call.events.length === 0 ? (
+        <Empty title="Waiting for the first step" />
+      ) : (
+        <ol class="timeline">
+          {call.events.slice(-12).map((event, index) => (
+            <li key={index}>
+              <time dateTime={event.at}>{clockTime(event.at)}</time> {words(event.kind)}{' '}
+              <span class="muted">
+                {['verb', 'status', 'message', 'detail', 'text']
+                  .map(name => event.detail[name])
+                  .filter(value => typeof value === 'string')
+                  .join(' ')}
+              </span>
+            </li>
+          ))}
+        </ol>
+      )}
+    </div>
+  )
+}

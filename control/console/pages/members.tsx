@@ -1,0 +1,159 @@
+import { useState } from 'preact/hooks'
+import { ask } from '../lib/api.ts'
+import { useAction, useData } from '../lib/data.ts'
+import { ROLE_NAMES, type Role, session } from '../lib/session.ts'
+import type { ListOf } from '../lib/types.ts'
+import { Badge, Button, Card, Loaded, Notice, PageHead, ProblemBox, Time } from '../ui/basics.tsx'
+import { ConfirmByName, Dialog } from '../ui/dialog.tsx'
+import { Form, SelectField, TextField } from '../ui/form.tsx'
+import { Table } from '../ui/table.tsx'
+import { toast } from '../ui/toast.tsx'
+
+interface Member {
+  readonly id: string
+  readonly email: string
+  readonly role: Role
+  readonly operator: boolean
+  readonly created_at: string
+}
+
+const ROLES = (Object.keys(ROLE_NAMES) as Role[]).map(value => ({ value, text: ROLE_NAMES[value] }))
+
+export function Members() {
+  const members = useData<ListOf<Member>>('/members')
+  const [adding, setAdding] = useState<{ email: string; password: string; role: Role } | null>(null)
+  const [removed, setRemoved] = useState<Member | null>(null)
+  const action = useAction()
+  const change = (member: Member, role: Role) =>
+    action.run(async () => {
+      await ask('PATCH', `/members/${member.id}`, { body: { role } })
+      members.reload()
+      toast(`${member.email} is ${ROLE_NAMES[role]} now`)
+    })
+  const add = async () => {
+    if (!(await action.run(() => ask('POST', '/members', { body: adding })))) return
+    setAdding(null)
+    members.reload()
+  }
+  return (
+    <>
+      <PageHead
+        title="Members"
+        sub="Who may sign in. A changed role ends the member's sessions."
+        actions={
+          <Button
+            kind="main-one"
+            icon="plus"
+            onClick={() => setAdding({ email: '', password: '', role: 'org:viewer' })}
+          >
+            Add a member
+          </Button>
+        }
+      />
+      <ProblemBox problem={adding === null ? action.problem : null} />
+      <Loaded of={members}>
+        {({ data }) => (
+          <Card flush>
+            <Table
+              label="Members"
+              rows={data}
+              keyOf={member => member.id}
+              columns={[
+                {
+                  title: 'Email',
+                  cell: member => (
+                    <>
+                      {member.email} {member.operator && <Badge tone="note">Operator</Badge>}{' '}
+                      {member.id === session.value?.member.id && <span class="muted">you</span>}
+                    </>
+                  ),
+                },
+                {
+                  title: 'Role',
+                  cell: member => (
+                    <select
+                      aria-label={`Role of ${member.email}`}
+                      value={member.role}
+                      onChange={event => void change(member, event.currentTarget.value as Role)}
+                    >
+                      {ROLES.map(role => (
+                        <option key={role.value} value={role.value}>
+                          {role.text}
+                        </option>
+                      ))}
+                    </select>
+                  ),
+                },
+                { title: 'Since', cell: member => <Time at={member.created_at} />, wide: true },
+                {
+                  title: '',
+                  right: true,
+                  cell: member => (
+                    <Button small kind="quiet" label={`Remove ${member.email}`} onClick={() => setRemoved(member)}>
+                      Remove
+                    </Button>
+                  ),
+                },
+              ]}
+            />
+          </Card>
+        )}
+      </Loaded>
+      {adding && (
+        <Dialog title="Add a member" onClose={() => setAdding(null)}>
+          <Form
+            onSubmit={() => void add()}
+            submit="Add"
+            busy={action.busy}
+            problem={action.problem}
+            fields={['/email', '/password', '/role']}
+          >
+            <TextField
+              label="Email"
+              type="email"
+              value={adding.email}
+              onInput={email => setAdding({ ...adding, email })}
+              problem={action.problem}
+              at="/email"
+              required
+              autoFocus
+            />
+            <TextField
+              label="First password"
+              type="password"
+              autoComplete="new-password"
+              value={adding.password}
+              onInput={password => setAdding({ ...adding, password })}
+              hint="At least 12 characters; the member changes it after signing in."
+              problem={action.problem}
+              at="/password"
+              required
+            />
+            <SelectField
+              label="Role"
+              value={adding.role}
+              onInput={role => setAdding({ ...adding, role: role as Role })}
+              options={ROLES}
+              problem={action.problem}
+              at="/role"
+            />
+          </Form>
+        </Dialog>
+      )}
+      {removed && (
+        <ConfirmByName
+          title="Remove the member"
+          name={removed.email}
+          verb="Remove"
+          onClose={() => setRemoved(null)}
+          onConfirm={async () => {
+            await ask('DELETE', `/members/${removed.id}`)
+            members.reload()
+          }}
+        >
+          <Notice tone="warn">Every session of the member ends at once. Keys that the member made stay.</Notice>
+        </ConfirmByName>
+      )}
+    </>
+  )
+}

@@ -1,0 +1,212 @@
+import { useState } from 'preact/hooks'
+import { ask } from '../lib/api.ts'
+import { type Action, useAction, useData } from '../lib/data.ts'
+import { count, money } from '../lib/format.ts'
+import { go, hrefOf } from '../lib/router.ts'
+import { may } from '../lib/session.ts'
+import type { ListOf, Policy, PolicySummary } from '../lib/types.ts'
+import { Badge, Button, Card, Empty, Loaded, PageHead } from '../ui/basics.tsx'
+import { Dialog } from '../ui/dialog.tsx'
+import { Form, MoneyField, NumberField, SelectField, TextField } from '../ui/form.tsx'
+import { Table } from '../ui/table.tsx'
+
+export interface PolicyForm {
+  readonly name: string
+  readonly recording_mode: 'off' | 'all'
+  readonly recording_retention_days: 30 | 90 | 365
+  readonly concurrency: number | null
+  readonly cps: number | null
+  readonly daily_spend_limit_minor: number | null
+  readonly max_call_duration_seconds: number | null
+  readonly max_destination_rate_minor: number | null
+}
+
+export const policyBody = (form: PolicyForm) => ({ ...form, name: form.name.trim(), recording_channels: 2 })
+export const POLICY_FIELDS = [
+  '/name',
+  '/concurrency',
+  '/cps',
+  '/daily_spend_limit_minor',
+  '/max_call_duration_seconds',
+  '/max_destination_rate_minor',
+  '/recording_mode',
+  '/recording_retention_days',
+]
+
+const EMPTY: PolicyForm = {
+  name: '',
+  recording_mode: 'off',
+  recording_retention_days: 30,
+  concurrency: null,
+  cps: null,
+  daily_spend_limit_minor: null,
+  max_call_duration_seconds: null,
+  max_destination_rate_minor: null,
+}
+
+export function PolicyFields({
+  form,
+  set,
+  action,
+}: {
+  form: PolicyForm
+  set: (changes: Partial<PolicyForm>) => void
+  action: Action
+}) {
+  const at = (pointer: string) => ({ problem: action.problem, at: pointer })
+  return (
+    <>
+      <TextField label="Name" value={form.name} onInput={name => set({ name })} required autoFocus {...at('/name')} />
+      <div class="grid-2">
+        <NumberField
+          label="Calls at once"
+          placeholder="no ceiling"
+          value={form.concurrency}
+          onInput={concurrency => set({ concurrency })}
+          {...at('/concurrency')}
+        />
+        <NumberField
+          label="Calls per second"
+          placeholder="no ceiling"
+          value={form.cps}
+          onInput={cps => set({ cps })}
+          {...at('/cps')}
+        />
+        <NumberField
+          label="Longest call, seconds"
+          placeholder="no ceiling"
+          value={form.max_call_duration_seconds}
+          onInput={max_call_duration_seconds => set({ max_call_duration_seconds })}
+          {...at('/max_call_duration_seconds')}
+        />
+        <MoneyField
+          label="Daily spend, ₦"
+          value={form.daily_spend_limit_minor}
+          onInput={daily_spend_limit_minor => set({ daily_spend_limit_minor })}
+          {...at('/daily_spend_limit_minor')}
+        />
+        <MoneyField
+          label="Dearest destination, ₦ a minute"
+          value={form.max_destination_rate_minor}
+          onInput={max_destination_rate_minor => set({ max_destination_rate_minor })}
+          {...at('/max_destination_rate_minor')}
+        />
+        <SelectField
+          label="Recording"
+          value={form.recording_mode}
+          onInput={value => set({ recording_mode: value as PolicyForm['recording_mode'] })}
+          options={[
+            { value: 'off', text: 'Off' },
+            { value: 'all', text: 'All calls, two channels' },
+          ]}
+          {...at('/recording_mode')}
+        />
+        <SelectField
+          label="Recordings are kept"
+          value={String(form.recording_retention_days)}
+          onInput={value => set({ recording_retention_days: Number(value) as PolicyForm['recording_retention_days'] })}
+          options={['30', '90', '365'].map(value => ({ value, text: `${value} days` }))}
+          {...at('/recording_retention_days')}
+        />
+      </div>
+    </>
+  )
+}
+
+const ceiling = (value: number | null) => (value === null ? 'none' : count(value))
+
+export function Policies() {
+  const policies = useData<ListOf<PolicySummary>>('/v1/outbound-policies', { poll_ms: 10_000 })
+  const [adding, setAdding] = useState<PolicyForm | null>(null)
+  const action = useAction()
+  const add = () =>
+    action.run(async () => {
+      if (!adding) return
+      const made = await ask<Policy>('POST', '/v1/outbound-policies', { body: policyBody(adding) })
+      go(`/policies/${made.id}`)
+    })
+  const create = may('service_configuration:write') && (
+    <Button kind="main-one" icon="plus" onClick={() => setAdding(EMPTY)}>
+      Create a policy
+    </Button>
+  )
+  return (
+    <>
+      <PageHead
+        title="Outbound policies"
+        sub="Ceilings, destinations and recording that trunks and applications share."
+        actions={create}
+      />
+      <Loaded of={policies}>
+        {({ data }) => (
+          <Card flush>
+            {data.length === 0 ? (
+              <Empty
+                title="No policy yet"
+                action={create}
+                api={`curl -X POST "$STROWGER_URL/v1/outbound-policies" -H "Authorization: Bearer $STROWGER_API_KEY" \\\n  -H "Idempotency-Key: $(uuidgen)" -H "Content-Type: application/json" \\\n  -d '{"name": "Standard", "recording_channels": 2, "recording_mode": "off", "recording_retention_days": 30}'`}
+              >
+                Without one, only the trunk's own ceilings hold.
+              </Empty>
+            ) : (
+              <Table
+                label="Outbound policies"
+                rows={data}
+                keyOf={row => row.id}
+                hrefOf={row => hrefOf(`/policies/${row.id}`)}
+                columns={[
+                  { title: 'Name', cell: row => row.name },
+                  {
+                    title: 'State',
+                    cell: row =>
+                      row.applied_services === row.attached_services ? (
+                        <Badge tone={row.attached_services === 0 ? 'idle' : 'good'}>
+                          {row.attached_services === 0 ? 'Not attached' : `Applied to ${row.applied_services}`}
+                        </Badge>
+                      ) : (
+                        <Badge tone="warn" busy>
+                          Applied to {row.applied_services} of {row.attached_services}
+                        </Badge>
+                      ),
+                  },
+                  {
+                    title: 'Calls at once',
+                    cell: row => ceiling(row.ceilings.concurrency.configured),
+                    right: true,
+                    wide: true,
+                  },
+                  {
+                    title: 'Spend today',
+                    cell: row =>
+                      `${money(row.ceilings.daily_spend.used_today_minor)}${row.ceilings.daily_spend.configured_minor === null ? '' : ` of ${money(row.ceilings.daily_spend.configured_minor)}`}`,
+                    right: true,
+                  },
+                  {
+                    title: 'Denied',
+                    cell: row => count(row.destination_summary.denied_prefixes),
+                    right: true,
+                    wide: true,
+                  },
+                  { title: 'Recording', cell: row => (row.recording.mode === 'all' ? 'All calls' : 'Off'), wide: true },
+                ]}
+              />
+            )}
+          </Card>
+        )}
+      </Loaded>
+      {adding && (
+        <Dialog title="Create a policy" onClose={() => setAdding(null)}>
+          <Form
+            onSubmit={() => void add()}
+            submit="Create"
+            busy={action.busy}
+            problem={action.problem}
+            fields={POLICY_FIELDS}
+          >
+            <PolicyFields form={adding} set={changes => setAdding({ ...adding, ...changes })} action={action} />
+          </Form>
+        </Dialog>
+      )}
+    </>
+  )
+}

@@ -1,0 +1,336 @@
+import { useState } from 'preact/hooks'
+import type { PageProps } from '../app.tsx'
+import { ask } from '../lib/api.ts'
+import { useAction, useData } from '../lib/data.ts'
+import { count, money, when, words } from '../lib/format.ts'
+import { go, hrefOf } from '../lib/router.ts'
+import { hasRole, may } from '../lib/session.ts'
+import type { ListOf, Policy } from '../lib/types.ts'
+import {
+  Button,
+  Card,
+  Empty,
+  Facts,
+  Id,
+  Loaded,
+  Meter,
+  Notice,
+  PageHead,
+  ProblemBox,
+  Status,
+  Time,
+} from '../ui/basics.tsx'
+import { ConfirmByName } from '../ui/dialog.tsx'
+import { Form, SelectField, TextField } from '../ui/form.tsx'
+import { Table } from '../ui/table.tsx'
+import { toast } from '../ui/toast.tsx'
+import { POLICY_FIELDS, PolicyFields, type PolicyForm, policyBody } from './policies.tsx'
+
+interface Attachment {
+  readonly id: string
+  readonly applied_at: string | null
+  readonly apply_state: 'applied' | 'pending'
+  readonly attached_at: string
+  readonly calls_in_flight: number
+  readonly service_id: string
+  readonly service_name: string
+  readonly service_type: string
+}
+
+export function PolicyPage({ params }: PageProps) {
+  const path = `/v1/outbound-policies/${params['id']}`
+  const of = useData<Policy>(path, { poll_ms: 5000 })
+  const attachments = useData<ListOf<Attachment>>(`${path}/attachments`, { poll_ms: 5000 })
+  const [deleting, setDeleting] = useState(false)
+  const write = may('service_configuration:write')
+  return (
+    <Loaded of={of}>
+      {policy => (
+        <>
+          <PageHead
+            title={policy.name}
+            back={{ href: hrefOf('/policies'), text: 'Outbound policies' }}
+            badges={<Status of={policy.status} />}
+            sub={<Id value={policy.id} />}
+            actions={
+              write &&
+              !policy.system_default && (
+                <Button kind="danger" onClick={() => setDeleting(true)}>
+                  Delete
+                </Button>
+              )
+            }
+          />
+          <div class="columns">
+            <Card title="In use today">
+              <Meter
+                name="Spend"
+                used={policy.ceilings.daily_spend.used_today_minor}
+                limit={policy.ceilings.daily_spend.configured_minor}
+                show={money}
+              />
+              <Facts
+                rows={[
+                  ['Begins anew', <Time key="t" at={policy.ceilings.daily_spend.resets_at} />],
+                  ['Revision', policy.revision],
+                  ['Made', `${when(policy.created_at)}${policy.created_by ? ` by ${policy.created_by}` : ''}`],
+                ]}
+              />
+            </Card>
+            <RecordingConsent policy={policy} onChanged={of.reload} />
+          </div>
+          <Rules policy={policy} path={path} onSaved={of.set} />
+          <Card title="Services that use it" flush>
+            {(attachments.data?.data.length ?? 0) === 0 ? (
+              <Empty title="Nothing uses it yet">Choose it in the settings of a trunk.</Empty>
+            ) : (
+              <Table
+                label="Services that use it"
+                rows={attachments.data?.data ?? []}
+                keyOf={row => row.id}
+                columns={[
+                  {
+                    title: 'Service',
+                    cell: row =>
+                      row.service_type === 'trunk' ? (
+                        <a href={hrefOf(`/trunks/${row.service_id}`)}>{row.service_name}</a>
+                      ) : (
+                        row.service_name
+                      ),
+                  },
+                  { title: 'Kind', cell: row => words(row.service_type) },
+                  { title: 'State', cell: row => <Status of={row.apply_state} /> },
+                  { title: 'Calls now', cell: row => count(row.calls_in_flight), right: true },
+                  { title: 'Applied', cell: row => <Time at={row.applied_at} />, wide: true },
+                ]}
+              />
+            )}
+          </Card>
+          {write && <Edit key={policy.revision} policy={policy} path={path} onSaved={of.set} />}
+          {deleting && (
+            <ConfirmByName
+              title="Delete the policy"
+              name={policy.name}
+              verb="Detach and delete"
+              onClose={() => setDeleting(false)}
+              onConfirm={async () => {
+                await ask('DELETE', `${path}?detach=true`)
+                go('/policies')
+              }}
+            >
+              <Notice tone="bad">
+                It is detached from {count(policy.attached_services)} services, whose calls then have only their own
+                ceilings.
+              </Notice>
+            </ConfirmByName>
+          )}
+        </>
+      )}
+    </Loaded>
+  )
+}
+
+function Edit({ policy, path, onSaved }: { policy: Policy; path: string; onSaved: (value: Policy) => void }) {
+  const { ceilings, recording } = policy
+  const [form, setForm] = useState<PolicyForm>({
+    name: policy.name,
+    recording_mode: recording.mode,
+    recording_retention_days: recording.retention_days,
+    concurrency: ceilings.concurrency.configured,
+    cps: ceilings.cps.configured,
+    daily_spend_limit_minor: ceilings.daily_spend.configured_minor,
+    max_call_duration_seconds: ceilings.max_call_duration.configured,
+    max_destination_rate_minor: ceilings.max_destination_rate.configured_minor,
+  })
+  const action = useAction()
+  const save = () =>
+    action.run(async () => {
+      onSaved(await ask<Policy>('PATCH', path, { body: policyBody(form), revision: policy.revision }))
+      toast('Saved; applying to every service that uses it')
+    })
+  return (
+    <Card title="Ceilings and recording">
+      <Form
+        onSubmit={() => void save()}
+        submit="Save and apply"
+        busy={action.busy}
+        problem={action.problem}
+        fields={POLICY_FIELDS}
+      >
+        <PolicyFields form={form} set={changes => setForm({ ...form, ...changes })} action={action} />
+      </Form>
+    </Card>
+  )
+}
+
+function RecordingConsent({ policy, onChanged }: { policy: Policy; onChanged: () => void }) {
+  const action = useAction()
+  const { consent, mode, applied } = policy.recording
+  const accept = () =>
+    action.run(async () => {
+      await ask('POST', '/recording-consent', { body: { terms_version: consent.terms_version } })
+      onChanged()
+    })
+  return (
+    <Card title="Recording consent">
+      {consent.accepted ? (
+        <p>
+          Accepted by {consent.accepted_by} <Time at={consent.accepted_at} />, terms {consent.terms_version}.{' '}
+          {mode === 'all'
+            ? applied
+              ? 'All calls are recorded.'
+              : 'Recording is being applied.'
+            : 'This policy records nothing.'}
+        </p>
+      ) : (
+        <>
+          <Notice tone="warn">
+            Nothing is recorded before an admin confirms that callers are told of the recording, as the law of their
+            country asks. Terms {consent.terms_version}.
+          </Notice>
+          {hasRole('org:admin') ? (
+            <div>
+              <Button onClick={() => void accept()} disabled={action.busy}>
+                I confirm; accept the terms
+              </Button>
+            </div>
+          ) : (
+            <p class="muted">An admin can accept them.</p>
+          )}
+        </>
+      )}
+      <ProblemBox problem={action.problem} />
+    </Card>
+  )
+}
+
+function Rules({ policy, path, onSaved }: { policy: Policy; path: string; onSaved: (value: Policy) => void }) {
+  const [op, setOp] = useState('deny')
+  const [kind, setKind] = useState('country')
+  const [value, setValue] = useState('')
+  const countries =
+    useData<ListOf<{ calling_code: string; iso_code: string; name: string; shared_code: boolean }>>(
+      '/v1/destination-countries',
+    )
+  const action = useAction()
+  const change = (rules: readonly { kind: string; op: string; value: string }[]) =>
+    action.run(async () => {
+      onSaved(await ask<Policy>('PATCH', `${path}/destination-rules`, { body: { rules }, revision: policy.revision }))
+      setValue('')
+    })
+  const write = may('service_configuration:write')
+  const remove = (given: string, match: string) => (
+    <Button
+      small
+      kind="quiet"
+      label={`Remove the rule for ${match}`}
+      onClick={() => void change([{ kind: given, op: 'remove', value: match }])}
+    >
+      Remove
+    </Button>
+  )
+  return (
+    <Card
+      title="Destinations"
+      hint="The longest matching rule wins; a deny wins a tie. One allow rule turns the policy into an allow list."
+      flush
+    >
+      {policy.destinations.allowed.length + policy.destinations.denied.length === 0 ? (
+        <Empty title="Every destination with a rate is allowed" />
+      ) : (
+        <Table
+          label="Destination rules"
+          rows={[
+            ...policy.destinations.denied.map(rule => ({
+              ...rule,
+              kind: /^[A-Z]{2}$/.test(rule.match) ? 'country' : 'prefix',
+              op: 'Denied',
+              rate_minor: null,
+            })),
+            ...policy.destinations.allowed.map(rule => ({ ...rule, op: 'Allowed', source: 'customer' })),
+          ]}
+          keyOf={rule => rule.op + rule.match}
+          columns={[
+            {
+              title: 'Rule',
+              cell: rule => <span class={`badge ${rule.op === 'Denied' ? 'bad' : 'good'}`}>{rule.op}</span>,
+            },
+            { title: 'Destination', cell: rule => `${rule.label} ${rule.match}` },
+            { title: 'By', cell: rule => words(rule.source), wide: true },
+            {
+              title: 'Rate',
+              cell: rule => (rule.rate_minor === null ? '–' : money(rule.rate_minor)),
+              right: true,
+              wide: true,
+            },
+            {
+              title: '',
+              right: true,
+              cell: rule => write && rule.source === 'customer' && remove(rule.kind, rule.match),
+            },
+          ]}
+        />
+      )}
+      {write && (
+        <div class="body">
+          <Form
+            onSubmit={() => void change([{ kind, op, value }])}
+            submit="Add the rule"
+            busy={action.busy}
+            problem={action.problem}
+            disabled={value === ''}
+            fields={['/rules']}
+          >
+            <div class="grid-2">
+              <SelectField
+                label="Rule"
+                value={op}
+                onInput={setOp}
+                options={[
+                  { value: 'deny', text: 'Deny' },
+                  { value: 'allow', text: 'Allow' },
+                ]}
+              />
+              <SelectField
+                label="Kind"
+                value={kind}
+                onInput={given => {
+                  setKind(given)
+                  setValue('')
+                }}
+                options={[
+                  { value: 'country', text: 'Country' },
+                  { value: 'prefix', text: 'Prefix' },
+                ]}
+              />
+              {kind === 'country' ? (
+                <SelectField
+                  label="Country"
+                  value={value}
+                  onInput={setValue}
+                  options={[
+                    { value: '', text: 'Choose' },
+                    ...(countries.data?.data ?? [])
+                      .filter(country => !country.shared_code)
+                      .map(country => ({ value: country.iso_code, text: `${country.name} ${country.calling_code}` })),
+                  ]}
+                  problem={action.problem}
+                  at="/rules"
+                />
+              ) : (
+                <TextField
+                  label="Prefix"
+                  value={value}
+                  placeholder="+234803"
+                  onInput={given => setValue(given.trim())}
+                  problem={action.problem}
+                  at="/rules"
+                />
+              )}
+            </div>
+          </Form>
+        </div>
+      )}
+    </Card>
+  )
+}

@@ -1,0 +1,111 @@
+import { useState } from 'preact/hooks'
+import { ask } from '../lib/api.ts'
+import { usePages } from '../lib/data.ts'
+import { bytes, count, duration } from '../lib/format.ts'
+import { hrefOf } from '../lib/router.ts'
+import type { Recording } from '../lib/types.ts'
+import { Button, Card, Empty, Notice, PageHead, ProblemBox, Status, Tabs, Time } from '../ui/basics.tsx'
+import { ConfirmByName, Dialog } from '../ui/dialog.tsx'
+import { Player } from '../ui/player.tsx'
+import { LongTable } from '../ui/table.tsx'
+import { CALL_TABS } from './calls.tsx'
+
+const keyOf = (recording: Recording): string => recording.id
+
+export function Recordings() {
+  const recordings = usePages<Recording>('/v1/recordings?limit=100', { poll_ms: 8000, key: keyOf })
+  const [heard, setHeard] = useState<Recording | null>(null)
+  const [deleted, setDeleted] = useState<Recording | null>(null)
+  return (
+    <>
+      <PageHead title="Recordings" sub="Encrypted where they are kept, and deleted when their time is over." />
+      <Tabs items={CALL_TABS()} current="recordings" />
+      <ProblemBox problem={recordings.problem} />
+      <Card flush>
+        {recordings.rows.length === 0 ? (
+          recordings.loading ? (
+            <output class="loading">Loading…</output>
+          ) : (
+            <Empty
+              title="No recording yet"
+              api={'curl "$STROWGER_URL/v1/recordings" -H "Authorization: Bearer $STROWGER_API_KEY"'}
+            >
+              Record all calls of an outbound policy, or with a verb of a script.
+            </Empty>
+          )
+        ) : (
+          <>
+            <LongTable
+              label="Recordings"
+              rows={recordings.rows}
+              keyOf={keyOf}
+              more={recordings.more}
+              onNearEnd={recordings.loadMore}
+              columns={[
+                {
+                  title: 'Call',
+                  cell: row => (
+                    <a class="mono" href={hrefOf(`/calls/${row.call_id}/recordings`)}>
+                      {row.call_id}
+                    </a>
+                  ),
+                },
+                { title: 'Status', cell: row => <Status of={row.status} />, width: '130px' },
+                {
+                  title: 'Length',
+                  cell: row => duration(row.duration_ms === null ? null : row.duration_ms / 1000),
+                  right: true,
+                },
+                { title: 'Size', cell: row => bytes(row.bytes), right: true, wide: true },
+                { title: 'Channels', cell: row => row.channels, right: true, wide: true },
+                { title: 'Made', cell: row => <Time at={row.created_at} />, wide: true },
+                { title: 'Deleted', cell: row => <Time at={row.expires_at} />, wide: true },
+                {
+                  title: '',
+                  right: true,
+                  cell: row => (
+                    <>
+                      {row.status === 'completed' && (
+                        <Button small kind="quiet" icon="play" onClick={() => setHeard(row)}>
+                          Play
+                        </Button>
+                      )}
+                      <Button
+                        small
+                        kind="quiet"
+                        label={`Delete the recording ${row.id}`}
+                        onClick={() => setDeleted(row)}
+                      >
+                        Delete
+                      </Button>
+                    </>
+                  ),
+                },
+              ]}
+            />
+            <div class="table-foot">{count(recordings.rows.length)} recordings</div>
+          </>
+        )}
+      </Card>
+      {heard && (
+        <Dialog title="Recording" wide onClose={() => setHeard(null)}>
+          <Player recording={heard} />
+        </Dialog>
+      )}
+      {deleted && (
+        <ConfirmByName
+          title="Delete the recording"
+          name={deleted.id.slice(-6)}
+          verb="Delete"
+          onClose={() => setDeleted(null)}
+          onConfirm={async () => {
+            await ask('DELETE', `/v1/recordings/${deleted.id}`)
+            recordings.reload()
+          }}
+        >
+          <Notice tone="bad">The audio is gone for good.</Notice>
+        </ConfirmByName>
+      )}
+    </>
+  )
+}

@@ -1,0 +1,74 @@
+import { useState } from 'preact/hooks'
+import logo from '../icon.svg'
+import { ask } from '../lib/api.ts'
+import { useAction } from '../lib/data.ts'
+import { type Session, session, signInNotice } from '../lib/session.ts'
+import { Notice } from '../ui/basics.tsx'
+import { Form, TextField } from '../ui/form.tsx'
+
+export function SignIn() {
+  const [email, setEmail] = useState('')
+  const [password, setPassword] = useState('')
+  const [code, setCode] = useState('')
+  const action = useAction()
+  const signIn = () =>
+    action.run(async () => {
+      const body = { email: email.trim(), password, ...(code.trim() === '' ? {} : { code: code.trim() }) }
+      session.value = await ask<Session>('POST', '/session', { body })
+      signInNotice.value = ''
+    })
+  return (
+    <main class="door">
+      <div class="card">
+        <h1 class="brand">
+          <img src={logo} alt="" />
+          Strowger
+        </h1>
+        {signInNotice.value && <Notice tone="warn">{signInNotice.value}</Notice>}
+        <Form
+          onSubmit={() => void signIn()}
+          submit="Sign in"
+          busy={action.busy}
+          problem={action.problem}
+          fields={['/email', '/password', '/code']}
+        >
+          <TextField
+            label="Email"
+            type="email"
+            value={email}
+            onInput={setEmail}
+            autoComplete="username"
+            required
+            autoFocus
+            problem={action.problem}
+            at="/email"
+          />
+          <TextField
+            label="Password"
+            type="password"
+            value={password}
+            onInput={setPassword}
+            autoComplete="current-password"
+            required
+            problem={action.problem}
+            at="/password"
+          />
+          <TextField
+            label="One-time code"
+            value={code}
+            onInput={setCode}
+            autoComplete="one-time-code"
+            inputMode="numeric"
+            hint="Only if you have turned on two-factor sign-in."
+            problem={action.problem}
+            at="/code"
+          />
+        </Form>
+        <p class="muted small">
+          The first member of a new installation is printed by <code>npm start</code>; its password is in{' '}
+          <code>data/console-password</code>.
+        </p>
+      </div>
+    </main>
+  )
+}

@@ -1,0 +1,270 @@
+import { useState } from 'preact/hooks'
+import type { PageProps } from '../app.tsx'
+import { ask } from '../lib/api.ts'
+import { useAction, useData } from '../lib/data.ts'
+import { count, money, words } from '../lib/format.ts'
+import { go, hrefOf } from '../lib/router.ts'
+import { may } from '../lib/session.ts'
+import type { ListOf, NumberBlock } from '../lib/types.ts'
+import {
+  Button,
+  Card,
+  Empty,
+  Id,
+  Loaded,
+  Notice,
+  PageHead,
+  ProblemBox,
+  Stat,
+  Stats,
+  Status,
+  Time,
+} from '../ui/basics.tsx'
+import { ConfirmByName } from '../ui/dialog.tsx'
+import { Form, SelectField, TextField } from '../ui/form.tsx'
+import { Table } from '../ui/table.tsx'
+import { toast } from '../ui/toast.tsx'
+import { CeilingFields, type Ceilings } from './ceilings.tsx'
+
+interface Subtrunk {
+  readonly id: string
+  readonly name: string
+  readonly status: string
+  readonly revision: number
+  readonly configuration: Ceilings
+  readonly delegations: readonly {
+    readonly id: string
+    readonly block_id: string
+    readonly start: string
+    readonly end: string
+    readonly size: number
+    readonly status: string
+    readonly assigned_at: string
+    readonly assigned_by: string
+  }[]
+  readonly inheritance: {
+    readonly organization_allowed_destinations: readonly string[]
+    readonly parent_limits: {
+      readonly concurrency: number
+      readonly cps: number
+      readonly max_call_duration_seconds: number
+    }
+  }
+  readonly usage: {
+    readonly answered_calls: number
+    readonly call_attempts: number
+    readonly live_calls: number
+    readonly pending_spend_minor: number
+    readonly settled_spend_minor: number
+    readonly refusals: readonly { readonly count: number; readonly reason: string }[]
+    readonly window_from: string
+  }
+}
+
+export function SubtrunkPage({ params }: PageProps) {
+  const path = `/v1/trunks/${params['id']}/subtrunks/${params['subtrunk']}`
+  const of = useData<Subtrunk>(path, { poll_ms: 5000 })
+  const [asking, setAsking] = useState<'suspend' | 'delete' | null>(null)
+  const action = useAction()
+  return (
+    <Loaded of={of}>
+      {subtrunk => {
+        const change = async (verb: 'suspend' | 'resume') =>
+          of.set(await ask<Subtrunk>('POST', `${path}/${verb}`, { revision: subtrunk.revision }))
+        const { usage } = subtrunk
+        return (
+          <>
+            <PageHead
+              title={subtrunk.name}
+              back={{ href: hrefOf(`/trunks/${params['id']}/numbers`), text: 'The trunk' }}
+              badges={<Status of={subtrunk.status} />}
+              sub={<Id value={subtrunk.id} />}
+              actions={
+                may('service_configuration:write') && (
+                  <>
+                    {subtrunk.status === 'disabled' ? (
+                      <Button onClick={() => void action.run(() => change('resume'))}>Resume</Button>
+                    ) : (
+                      <Button kind="danger" onClick={() => setAsking('suspend')}>
+                        Suspend
+                      </Button>
+                    )}
+                    <Button kind="danger" onClick={() => setAsking('delete')}>
+                      Delete
+                    </Button>
+                  </>
+                )
+              }
+            />
+            <ProblemBox problem={action.problem} />
+            <Stats>
+              <Stat name="Calls now" value={count(usage.live_calls)} />
+              <Stat name="Calls" value={count(usage.call_attempts)} hint={`${count(usage.answered_calls)} answered`} />
+              <Stat
+                name="Spend"
+                value={money(usage.settled_spend_minor)}
+                hint={`${money(usage.pending_spend_minor)} reserved`}
+              />
+            </Stats>
+            <div class="columns">
+              <Configuration key={subtrunk.revision} subtrunk={subtrunk} path={path} onSaved={of.set} />
+              <Card
+                title="Refused calls"
+                hint={
+                  <>
+                    Since <Time at={usage.window_from} />
+                  </>
+                }
+                flush
+              >
+                {usage.refusals.length === 0 ? (
+                  <Empty title="No call was refused" />
+                ) : (
+                  <Table
+                    label="Refused calls"
+                    rows={usage.refusals}
+                    keyOf={row => row.reason}
+                    columns={[
+                      { title: 'Reason', cell: row => words(row.reason) },
+                      { title: 'Calls', cell: row => count(row.count), right: true },
+                    ]}
+                  />
+                )}
+              </Card>
+            </div>
+            <Delegations subtrunk={subtrunk} path={path} onChanged={of.reload} />
+            {asking && (
+              <ConfirmByName
+                title={asking === 'delete' ? 'Delete the subtrunk' : 'Suspend the subtrunk'}
+                name={subtrunk.name}
+                verb={asking === 'delete' ? 'Delete' : 'Suspend'}
+                onClose={() => setAsking(null)}
+                onConfirm={async ({ confirm_name }) => {
+                  if (asking === 'suspend') return change('suspend')
+                  await ask('DELETE', path, { body: { confirm_name }, revision: subtrunk.revision })
+                  return go(`/trunks/${params['id']}/numbers`)
+                }}
+              >
+                <Notice tone="warn">
+                  {asking === 'delete' ? 'This cannot be taken back.' : 'New calls are refused until it is resumed.'}
+                </Notice>
+              </ConfirmByName>
+            )}
+          </>
+        )
+      }}
+    </Loaded>
+  )
+}
+
+function Configuration({
+  subtrunk,
+  path,
+  onSaved,
+}: {
+  subtrunk: Subtrunk
+  path: string
+  onSaved: (value: Subtrunk) => void
+}) {
+  const [name, setName] = useState(subtrunk.name)
+  const [configuration, setConfiguration] = useState<Ceilings>(subtrunk.configuration)
+  const action = useAction()
+  const save = () =>
+    action.run(async () => {
+      onSaved(await ask<Subtrunk>('PATCH', path, { body: { name, configuration }, revision: subtrunk.revision }))
+      toast('Saved; applying')
+    })
+  const { parent_limits } = subtrunk.inheritance
+  return (
+    <Card
+      title="Ceilings"
+      hint={`The trunk above: ${parent_limits.concurrency} calls at once, ${parent_limits.cps} per second.`}
+    >
+      <Form
+        onSubmit={() => void save()}
+        submit="Save and apply"
+        busy={action.busy}
+        problem={action.problem}
+        fields={['/name', '/configuration']}
+      >
+        <TextField label="Name" value={name} onInput={setName} problem={action.problem} at="/name" required />
+        <CeilingFields
+          value={configuration}
+          onInput={setConfiguration}
+          problem={action.problem}
+          below="/configuration"
+        />
+      </Form>
+    </Card>
+  )
+}
+
+function Delegations({ subtrunk, path, onChanged }: { subtrunk: Subtrunk; path: string; onChanged: () => void }) {
+  const blocks = useData<ListOf<NumberBlock>>('/v1/number-blocks')
+  const [block_id, setBlock] = useState('')
+  const action = useAction()
+  const add = () =>
+    action.run(async () => {
+      await ask('POST', `${path}/delegations`, { body: { block_id }, revision: subtrunk.revision })
+      setBlock('')
+      onChanged()
+    })
+  const remove = (id: string) =>
+    action.run(async () => {
+      await ask('DELETE', `${path}/delegations/${id}`, { revision: subtrunk.revision })
+      onChanged()
+    })
+  return (
+    <Card title="Numbers delegated to it" flush>
+      {subtrunk.delegations.length === 0 ? (
+        <Empty title="No number block" />
+      ) : (
+        <Table
+          label="Numbers delegated to it"
+          rows={subtrunk.delegations}
+          keyOf={row => row.id}
+          columns={[
+            { title: 'Range', cell: row => `${row.start} – ${row.end}` },
+            { title: 'Numbers', cell: row => count(row.size), right: true },
+            { title: 'Status', cell: row => <Status of={row.status} /> },
+            { title: 'Assigned', cell: row => <Time at={row.assigned_at} />, wide: true },
+            {
+              title: '',
+              right: true,
+              cell: row =>
+                may('numbers:manage') && (
+                  <Button small kind="quiet" onClick={() => void remove(row.id)}>
+                    Take back
+                  </Button>
+                ),
+            },
+          ]}
+        />
+      )}
+      {may('numbers:manage') && (
+        <div class="body">
+          <Form
+            onSubmit={() => void add()}
+            submit="Delegate the block"
+            busy={action.busy}
+            problem={action.problem}
+            disabled={block_id === ''}
+          >
+            <SelectField
+              label="Number block"
+              value={block_id}
+              onInput={setBlock}
+              options={[
+                { value: '', text: 'Choose a block' },
+                ...(blocks.data?.data ?? []).map(block => ({
+                  value: block.id,
+                  text: `${block.start} – ${block.end} (${block.size})`,
+                })),
+              ]}
+            />
+          </Form>
+        </div>
+      )}
+    </Card>
+  )
+}

@@ -1,0 +1,202 @@
+import { useState } from 'preact/hooks'
+import { ask } from '../lib/api.ts'
+import { useAction, useData } from '../lib/data.ts'
+import { messagesAt } from '../lib/problem.ts'
+import { go } from '../lib/router.ts'
+import type { ListOf, PolicySummary, Trunk } from '../lib/types.ts'
+import { Button, Card, Notice, ProblemBox } from '../ui/basics.tsx'
+import { ConfirmByName } from '../ui/dialog.tsx'
+import { CheckField, Chips, Choices, Form, NumberField, SelectField, TextField } from '../ui/form.tsx'
+import { toast } from '../ui/toast.tsx'
+import type { TrunkTab } from './trunk.tsx'
+import { CODECS } from './trunk-create.tsx'
+
+export const TrunkSettings = (props: TrunkTab) => (
+  <>
+    <General key={props.trunk.revision} {...props} />
+    <PolicyChoice {...props} />
+    <Danger {...props} />
+  </>
+)
+
+function General({ trunk, of }: TrunkTab) {
+  const [form, setForm] = useState({
+    name: trunk.name,
+    direction: trunk.direction,
+    auth_mode: trunk.authentication.mode,
+    source_validation: trunk.authentication.source_validation,
+    require_tls: trunk.authentication.require_tls,
+    codecs: trunk.media.codecs,
+    media_security: trunk.media.security,
+    limits: {
+      concurrency: trunk.limits.concurrency.configured,
+      cps: trunk.limits.cps.configured,
+      max_call_duration_seconds: trunk.limits.max_call_duration.configured,
+    },
+  })
+  const action = useAction()
+  const set = (changes: Partial<typeof form>) => setForm(before => ({ ...before, ...changes }))
+  const limit = (name: keyof typeof form.limits) => (value: number | null) =>
+    set({ limits: { ...form.limits, [name]: value ?? 0 } })
+  const save = () =>
+    action.run(async () => {
+      const body = { ...form, ...(trunk.subaccount_id === null ? {} : { subaccount_id: trunk.subaccount_id }) }
+      of.set(await ask<Trunk>('PATCH', `/v1/trunks/${trunk.id}`, { body, revision: trunk.revision }))
+      toast('Saved; applying')
+    })
+  const at = (pointer: string) => ({ problem: action.problem, at: pointer })
+  return (
+    <Card title="General">
+      <Form
+        onSubmit={() => void save()}
+        submit="Save and apply"
+        busy={action.busy}
+        problem={action.problem}
+        fields={['/name', '/codecs', '/limits']}
+      >
+        <TextField label="Name" value={form.name} onInput={name => set({ name })} required {...at('/name')} />
+        <Choices
+          legend="Direction"
+          value={form.direction}
+          onInput={direction => set({ direction })}
+          options={[
+            { value: 'both', text: 'Both', hint: 'Makes and takes calls.' },
+            { value: 'outbound', text: 'Outbound', hint: 'Only makes calls.' },
+            { value: 'inbound', text: 'Inbound', hint: 'Only takes calls.' },
+          ]}
+        />
+        <div class="grid-2">
+          <SelectField
+            label="Authentication"
+            value={form.auth_mode}
+            onInput={value => set({ auth_mode: value as typeof form.auth_mode })}
+            options={[
+              { value: 'digest', text: 'User and password' },
+              { value: 'ip_allow_list', text: 'IP address' },
+            ]}
+          />
+          <SelectField
+            label="Source check"
+            value={form.source_validation}
+            onInput={value => set({ source_validation: value as typeof form.source_validation })}
+            options={[
+              { value: 'relaxed', text: 'Relaxed' },
+              { value: 'strict', text: 'Strict' },
+            ]}
+          />
+          <SelectField
+            label="Media security"
+            value={form.media_security}
+            onInput={value => set({ media_security: value as typeof form.media_security })}
+            options={[
+              { value: 'rtp', text: 'RTP' },
+              { value: 'sdes_srtp_required', text: 'SRTP required' },
+            ]}
+          />
+        </div>
+        <CheckField label="Only over TLS" checked={form.require_tls} onInput={require_tls => set({ require_tls })} />
+        <Chips
+          legend={`Codecs: ${form.codecs.join(', ')}`}
+          values={form.codecs}
+          onInput={codecs => set({ codecs })}
+          options={CODECS}
+          wrong={messagesAt(action.problem, '/codecs')}
+        />
+        <div class="grid-2">
+          <NumberField
+            label="Calls at once"
+            value={form.limits.concurrency}
+            onInput={limit('concurrency')}
+            {...at('/limits/concurrency')}
+          />
+          <NumberField label="Calls per second" value={form.limits.cps} onInput={limit('cps')} {...at('/limits/cps')} />
+          <NumberField
+            label="Longest call, seconds"
+            value={form.limits.max_call_duration_seconds}
+            onInput={limit('max_call_duration_seconds')}
+            {...at('/limits/max_call_duration_seconds')}
+          />
+        </div>
+      </Form>
+    </Card>
+  )
+}
+
+function PolicyChoice({ trunk, of }: TrunkTab) {
+  const policies = useData<ListOf<PolicySummary>>('/v1/outbound-policies')
+  const action = useAction()
+  const choose = (policy_id: string) =>
+    action.run(async () => {
+      const body = { policy_id: policy_id === '' ? null : policy_id }
+      of.set(await ask<Trunk>('PUT', `/v1/trunks/${trunk.id}/outbound-policy`, { body, revision: trunk.revision }))
+      toast('Saved; applying')
+    })
+  return (
+    <Card title="Outbound policy" hint="Spend caps, destinations and recording of the calls that this trunk makes.">
+      <SelectField
+        label="Policy"
+        value={trunk.outbound_policy?.id ?? ''}
+        onInput={value => void choose(value)}
+        options={[
+          { value: '', text: 'None' },
+          ...(policies.data?.data ?? []).map(({ id, name }) => ({ value: id, text: name })),
+        ]}
+      />
+      <ProblemBox problem={action.problem} />
+    </Card>
+  )
+}
+
+function Danger({ trunk, of }: TrunkTab) {
+  const [asking, setAsking] = useState<'suspend' | 'delete' | null>(null)
+  const action = useAction()
+  const change = async (verb: 'suspend' | 'resume') =>
+    of.set(await ask<Trunk>('POST', `/v1/trunks/${trunk.id}/${verb}`, { revision: trunk.revision }))
+  const suspended = trunk.status === 'disabled'
+  return (
+    <Card title="Suspend or delete">
+      <div class="row">
+        {suspended ? (
+          <Button onClick={() => void action.run(() => change('resume'))}>Resume the trunk</Button>
+        ) : (
+          <Button kind="danger" onClick={() => setAsking('suspend')}>
+            Suspend the trunk
+          </Button>
+        )}
+        <Button kind="danger" onClick={() => setAsking('delete')}>
+          Delete the trunk
+        </Button>
+      </div>
+      <ProblemBox problem={action.problem} />
+      {asking === 'suspend' && (
+        <ConfirmByName
+          title="Suspend the trunk"
+          name={trunk.name}
+          verb="Suspend"
+          onClose={() => setAsking(null)}
+          onConfirm={() => change('suspend')}
+        >
+          <Notice tone="warn">New calls are refused until the trunk is resumed. Calls that run go on.</Notice>
+        </ConfirmByName>
+      )}
+      {asking === 'delete' && (
+        <ConfirmByName
+          title="Delete the trunk"
+          name={trunk.name}
+          verb="Delete"
+          onClose={() => setAsking(null)}
+          onConfirm={async ({ confirm_name }) => {
+            await ask('DELETE', `/v1/trunks/${trunk.id}`, { body: { confirm_name }, revision: trunk.revision })
+            toast(`${trunk.name} is being released`)
+            go('/trunks')
+          }}
+        >
+          <Notice tone="bad">
+            This cannot be taken back. The trunk must have no calls, no numbers and no subtrunks. Its calls stay in the
+            history.
+          </Notice>
+        </ConfirmByName>
+      )}
+    </Card>
+  )
+}

@@ -1,0 +1,207 @@
+import { useEffect } from 'preact/hooks'
+import type { PageProps } from '../app.tsx'
+import { type Data, useData } from '../lib/data.ts'
+import { count, duration, money, words } from '../lib/format.ts'
+import { onLive } from '../lib/live.ts'
+import { hrefOf } from '../lib/router.ts'
+import { may } from '../lib/session.ts'
+import type { Trunk, TrunkMetrics } from '../lib/types.ts'
+import { ApplyBadge } from '../ui/apply.tsx'
+import {
+  Card,
+  Empty,
+  Facts,
+  Id,
+  Loaded,
+  Meter,
+  Notice,
+  PageHead,
+  Stat,
+  Stats,
+  Status,
+  Tabs,
+  Time,
+} from '../ui/basics.tsx'
+import { Table } from '../ui/table.tsx'
+import { PbxConfigurations } from './pbx.tsx'
+import { Revisions } from './revisions.tsx'
+import { TrunkAccess } from './trunk-access.tsx'
+import { TrunkNumbers } from './trunk-numbers.tsx'
+import { TrunkQuality } from './trunk-quality.tsx'
+import { TrunkSettings } from './trunk-settings.tsx'
+import { TrunkTests } from './trunk-tests.tsx'
+
+export interface TrunkTab {
+  readonly trunk: Trunk
+  readonly of: Data<Trunk>
+}
+
+const TABS = [
+  ['', 'Overview', 'service_configuration:read'],
+  ['access', 'Access and targets', 'service_configuration:read'],
+  ['numbers', 'Numbers and subtrunks', 'service_configuration:read'],
+  ['tests', 'Tests', 'tests:manage'],
+  ['quality', 'Figures', 'call_diagnostics:read'],
+  ['connect', 'PBX configuration', 'service_configuration:read'],
+  ['revisions', 'Revisions', 'audit:read'],
+  ['settings', 'Settings', 'service_configuration:write'],
+] as const
+
+export function TrunkPage({ params }: PageProps) {
+  const id = params['id'] ?? ''
+  const tab = params['tab'] ?? ''
+  const of = useData<Trunk>(`/v1/trunks/${id}`, { poll_ms: 5000 })
+  const { reload } = of
+  useEffect(() => onLive(event => event.type === 'trunk_apply' && event['trunk_id'] === id && reload()), [id, reload])
+  // A change that is being applied is watched closely; it takes parts of a second.
+  const applying = of.data?.apply.state === 'applying'
+  useEffect(() => {
+    if (!applying) return
+    const timer = setInterval(reload, 700)
+    return () => clearInterval(timer)
+  }, [applying, reload])
+
+  return (
+    <Loaded of={of}>
+      {trunk => (
+        <>
+          <PageHead
+            title={trunk.name}
+            back={{ href: hrefOf('/trunks'), text: 'Trunks' }}
+            badges={
+              <>
+                <Status of={trunk.status} />
+                <ApplyBadge apply={trunk.apply} />
+              </>
+            }
+            sub={<Id value={trunk.id} what="the trunk's id" />}
+          />
+          <Tabs
+            items={TABS.filter(([, , scope]) => may(scope)).map(([name, text]) => ({
+              id: name,
+              text,
+              href: hrefOf(`/trunks/${id}${name === '' ? '' : `/${name}`}`),
+            }))}
+            current={tab}
+          />
+          {trunk.apply.error && (
+            <Notice tone="bad" title="The last change could not be applied">
+              {trunk.apply.error}
+            </Notice>
+          )}
+          {tabOf(tab, trunk, of)}
+        </>
+      )}
+    </Loaded>
+  )
+}
+
+function tabOf(tab: string, trunk: Trunk, of: Data<Trunk>) {
+  if (tab === 'access') return <TrunkAccess trunk={trunk} of={of} />
+  if (tab === 'numbers') return <TrunkNumbers trunk={trunk} of={of} />
+  if (tab === 'tests') return <TrunkTests trunk={trunk} of={of} />
+  if (tab === 'quality') return <TrunkQuality trunk={trunk} of={of} />
+  if (tab === 'connect') return <PbxConfigurations trunk={trunk} password={null} />
+  if (tab === 'revisions') return <Revisions trunk_id={trunk.id} />
+  if (tab === 'settings') return <TrunkSettings trunk={trunk} of={of} />
+  if (tab === '') return <OverviewTab trunk={trunk} />
+  return <Empty title="There is no such part of a trunk" />
+}
+
+function OverviewTab({ trunk }: { trunk: Trunk }) {
+  const metrics = useData<TrunkMetrics>(
+    may('call_diagnostics:read') ? `/v1/trunks/${trunk.id}/metrics?window=24h` : null,
+    { poll_ms: 15_000 },
+  )
+  const { limits, media, authentication } = trunk
+  return (
+    <>
+      {metrics.data && (
+        <Stats>
+          <Stat
+            name="Calls in 24 hours"
+            value={count(metrics.data.attempts)}
+            hint={`${count(metrics.data.failed)} failed`}
+          />
+          <Stat
+            name="Answered"
+            value={count(metrics.data.answered)}
+            hint={`ASR of 7 days ${metrics.data.asr_7d_pct ?? '–'} %`}
+          />
+          <Stat
+            name="Mean duration"
+            value={duration(metrics.data.acd_seconds)}
+            hint={metrics.data.acd_reason ?? undefined}
+          />
+          <Stat
+            name="Post-dial delay"
+            value={metrics.data.pdd_ms === null ? '–' : `${count(metrics.data.pdd_ms)} ms`}
+            hint={metrics.data.pdd_reason ?? undefined}
+          />
+        </Stats>
+      )}
+      <div class="columns">
+        <Card title="Endpoints" hint="What the platform last heard from each target." flush>
+          {trunk.endpoint_evidence.length === 0 ? (
+            <Empty title="No target">
+              Calls to this trunk's numbers ring the PBX that is registered with its user and password. Add a target if
+              the PBX does not register.
+            </Empty>
+          ) : (
+            <Table
+              label="Endpoints"
+              rows={trunk.endpoint_evidence}
+              keyOf={row => row.sip_uri}
+              columns={[
+                { title: 'Target', cell: row => <span class="mono">{row.sip_uri}</span> },
+                { title: 'State', cell: row => <Status of={row.state} /> },
+                { title: 'Last answer', cell: row => (row.last_result ? `${row.last_result.code}` : '–') },
+                { title: 'Asked', cell: row => <Time at={row.last_attempt_at} /> },
+                { title: 'In words', cell: row => <span class="muted small">{row.detail}</span>, wide: true },
+              ]}
+            />
+          )}
+        </Card>
+        <Card title="Ceilings in use">
+          <Meter name="Calls at once" used={trunk.concurrency_used} limit={limits.concurrency.configured} />
+          <Facts
+            rows={[
+              ['Calls per second', limits.cps.configured],
+              ['Longest call', duration(limits.max_call_duration.configured)],
+              ['Daily spend', trunk.daily_spend_cap_minor === null ? 'no ceiling' : money(trunk.daily_spend_cap_minor)],
+              [
+                'Dearest destination',
+                trunk.max_destination_rate_minor === null
+                  ? 'no ceiling'
+                  : `${money(trunk.max_destination_rate_minor)} a minute`,
+              ],
+              [
+                'Outbound policy',
+                trunk.outbound_policy ? (
+                  <a href={hrefOf(`/policies/${trunk.outbound_policy.id}`)}>{trunk.outbound_policy.name}</a>
+                ) : (
+                  'none'
+                ),
+              ],
+            ]}
+          />
+        </Card>
+        <Card title="Settings">
+          <Facts
+            rows={[
+              ['Direction', words(trunk.direction)],
+              ['Authentication', authentication.mode === 'digest' ? 'User and password' : 'IP address'],
+              ['Only over TLS', authentication.require_tls ? 'yes' : 'no'],
+              ['Source check', words(authentication.source_validation)],
+              ['Codecs', media.codecs.join(', ')],
+              ['Media', media.security === 'rtp' ? 'RTP' : 'SRTP required'],
+              ['SIP name', trunk.signaling_fqdn ? <Id value={trunk.signaling_fqdn} what="the SIP name" /> : '–'],
+              ['Subaccount', trunk.subaccount_name ?? 'none'],
+              ['Applied', <Time key="t" at={trunk.apply.applied_at} />],
+            ]}
+          />
+        </Card>
+      </div>
+    </>
+  )
+}

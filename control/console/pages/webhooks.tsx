@@ -1,0 +1,356 @@
+import { useState } from 'preact/hooks'
+import type { PageProps } from '../app.tsx'
+import { ask } from '../lib/api.ts'
+import { wrongUrl } from '../lib/checks.ts'
+import { type Action, useAction, useData, usePages } from '../lib/data.ts'
+import { count } from '../lib/format.ts'
+import { messagesAt } from '../lib/problem.ts'
+import { go, hrefOf } from '../lib/router.ts'
+import { hasRole } from '../lib/session.ts'
+import type { ListOf } from '../lib/types.ts'
+import { Button, Card, Empty, Id, Loaded, Notice, PageHead, ProblemBox, Status, Time } from '../ui/basics.tsx'
+import { ConfirmByName, Dialog, SecretOnce } from '../ui/dialog.tsx'
+import { CheckField, Chips, Form, NumberField, TextField } from '../ui/form.tsx'
+import { Table } from '../ui/table.tsx'
+import { toast } from '../ui/toast.tsx'
+
+interface Endpoint {
+  readonly id: string
+  readonly url: string
+  readonly description: string | null
+  readonly event_kinds: readonly string[]
+  readonly enabled: boolean
+  readonly previous_secret_retires_at: string | null
+  readonly revision: number
+  readonly updated_at: string
+}
+
+interface Delivery {
+  readonly id: string
+  readonly event_kind: string
+  readonly state: string
+  readonly attempts: number
+  readonly last_status: number | null
+  readonly last_error: string | null
+  readonly next_attempt_at: string | null
+  readonly created_at: string
+}
+
+interface EndpointForm {
+  readonly url: string
+  readonly description: string
+  readonly event_kinds: readonly string[]
+  readonly enabled: boolean
+}
+
+/** The kinds of events that can be subscribed to, as the API's own description lists them. */
+function useEventKinds(): readonly string[] {
+  const document = useOpenApi()
+  return document ?? ['call.ended']
+}
+
+let kinds: Promise<readonly string[]> | null = null
+function useOpenApi(): readonly string[] | null {
+  const [found, setFound] = useState<readonly string[] | null>(null)
+  kinds ??= fetch('/v1/openapi.json')
+    .then(response => response.json())
+    .then(findKinds, () => ['call.ended'])
+  if (found === null) void kinds.then(setFound)
+  return found
+}
+
+interface OpenApi {
+  readonly components?: {
+    readonly schemas?: Readonly<
+      Record<string, { properties?: Record<string, { items?: { enum?: readonly string[] } }> }>
+    >
+  }
+}
+
+const findKinds = (document: OpenApi): readonly string[] =>
+  Object.values(document.components?.schemas ?? {})
+    .map(schema => schema.properties?.['event_kinds']?.items?.enum)
+    .find(values => values !== undefined) ?? ['call.ended']
+
+function Fields({
+  form,
+  set,
+  action,
+}: {
+  form: EndpointForm
+  set: (changes: Partial<EndpointForm>) => void
+  action: Action
+}) {
+  const all = useEventKinds()
+  return (
+    <>
+      <TextField
+        label="Address"
+        mono
+        inputMode="url"
+        value={form.url}
+        placeholder="https://app.example.com/events"
+        onInput={url => set({ url })}
+        wrong={wrongUrl(form.url)}
+        problem={action.problem}
+        at="/url"
+        required
+        autoFocus
+      />
+      <TextField
+        label="Description"
+        value={form.description}
+        onInput={description => set({ description })}
+        problem={action.problem}
+        at="/description"
+      />
+      <Chips
+        legend="Events"
+        values={form.event_kinds}
+        onInput={event_kinds => set({ event_kinds })}
+        options={all.map(value => ({ value, text: value }))}
+        wrong={messagesAt(action.problem, '/event_kinds')}
+      />
+      <CheckField label="Enabled" checked={form.enabled} onInput={enabled => set({ enabled })} />
+    </>
+  )
+}
+
+const FIELDS = ['/url', '/description', '/event_kinds']
+const bodyOf = (form: EndpointForm) => ({
+  ...form,
+  url: form.url.trim(),
+  description: form.description === '' ? null : form.description,
+})
+
+export function Webhooks() {
+  const endpoints = useData<ListOf<Endpoint>>('/v1/webhook-endpoints', { poll_ms: 15_000 })
+  const [adding, setAdding] = useState<EndpointForm | null>(null)
+  const [secret, setSecret] = useState<{ id: string; signing_secret: string } | null>(null)
+  const action = useAction()
+  const add = () =>
+    action.run(async () => {
+      if (!adding) return
+      const made = await ask<{ endpoint: Endpoint; signing_secret: string | null }>('POST', '/v1/webhook-endpoints', {
+        body: bodyOf(adding),
+      })
+      setAdding(null)
+      setSecret({ id: made.endpoint.id, signing_secret: made.signing_secret ?? '' })
+    })
+  const create = (
+    <Button
+      kind="main-one"
+      icon="plus"
+      onClick={() => setAdding({ url: '', description: '', event_kinds: ['call.ended'], enabled: true })}
+    >
+      Add an endpoint
+    </Button>
+  )
+  return (
+    <>
+      <PageHead
+        title="Webhooks"
+        sub="Addresses of yours that are told what happens. Each delivery is signed and tried again when it fails."
+        actions={create}
+      />
+      <Loaded of={endpoints}>
+        {({ data }) => (
+          <Card flush>
+            {data.length === 0 ? (
+              <Empty
+                title="No endpoint yet"
+                action={create}
+                api={`curl -X POST "$STROWGER_URL/v1/webhook-endpoints" -H "Authorization: Bearer $STROWGER_API_KEY" \\\n  -H "Idempotency-Key: $(uuidgen)" -H "Content-Type: application/json" \\\n  -d '{"url": "https://app.example.com/events", "event_kinds": ["call.ended"]}'`}
+              />
+            ) : (
+              <Table
+                label="Webhook endpoints"
+                rows={data}
+                keyOf={row => row.id}
+                hrefOf={row => hrefOf(`/webhooks/${row.id}`)}
+                columns={[
+                  { title: 'Address', cell: row => <span class="mono">{row.url}</span> },
+                  { title: 'State', cell: row => <Status of={row.enabled ? 'enabled' : 'disabled'} /> },
+                  { title: 'Events', cell: row => row.event_kinds.join(', '), wide: true },
+                  { title: 'Changed', cell: row => <Time at={row.updated_at} />, wide: true },
+                ]}
+              />
+            )}
+          </Card>
+        )}
+      </Loaded>
+      {adding && (
+        <Dialog title="Add an endpoint" onClose={() => setAdding(null)}>
+          <Form onSubmit={() => void add()} submit="Add" busy={action.busy} problem={action.problem} fields={FIELDS}>
+            <Fields form={adding} set={changes => setAdding({ ...adding, ...changes })} action={action} />
+          </Form>
+        </Dialog>
+      )}
+      {secret && (
+        <Dialog title="Signing secret" onClose={() => go(`/webhooks/${secret.id}`)}>
+          <SecretOnce value={secret.signing_secret} what="the signing secret" />
+        </Dialog>
+      )}
+    </>
+  )
+}
+
+const keyOf = (delivery: Delivery): string => delivery.id
+
+export function WebhookPage({ params }: PageProps) {
+  const path = `/v1/webhook-endpoints/${params['id']}`
+  const of = useData<Endpoint>(path)
+  const deliveries = usePages<Delivery>(`${path}/deliveries?limit=50`, { poll_ms: 4000, key: keyOf })
+  const [asking, setAsking] = useState<'secret' | 'delete' | null>(null)
+  const [hours, setHours] = useState<number | null>(24)
+  const [secret, setSecret] = useState<string | null>(null)
+  const action = useAction()
+  const again = (id: string) =>
+    action.run(async () => {
+      await ask('POST', `${path}/deliveries/${id}/redeliver`)
+      deliveries.reload()
+    })
+  const test = () =>
+    action.run(async () => {
+      await ask('POST', `${path}/test`)
+      deliveries.reload()
+      toast('A test event is on its way')
+    })
+  const rotate = () =>
+    action.run(async () => {
+      const answer = await ask<{ signing_secret: string }>('POST', `/webhook-endpoints/${params['id']}/rotate-secret`, {
+        body: { overlap_hours: hours },
+      })
+      setAsking(null)
+      setSecret(answer.signing_secret)
+      of.reload()
+    })
+  return (
+    <Loaded of={of}>
+      {endpoint => (
+        <>
+          <PageHead
+            title={endpoint.url}
+            back={{ href: hrefOf('/webhooks'), text: 'Webhooks' }}
+            badges={<Status of={endpoint.enabled ? 'enabled' : 'disabled'} />}
+            sub={<Id value={endpoint.id} />}
+            actions={
+              <>
+                <Button onClick={() => void test()}>Send a test event</Button>
+                {hasRole('org:admin', 'org:engineer') && (
+                  <Button onClick={() => setAsking('secret')}>Rotate the secret</Button>
+                )}
+                <Button kind="danger" onClick={() => setAsking('delete')}>
+                  Delete
+                </Button>
+              </>
+            }
+          />
+          <ProblemBox problem={asking === null ? action.problem : null} />
+          {endpoint.previous_secret_retires_at && (
+            <Notice tone="warn">
+              The secret before this one still signs too, until <Time at={endpoint.previous_secret_retires_at} />.
+            </Notice>
+          )}
+          <Edit key={endpoint.revision} endpoint={endpoint} path={path} onSaved={of.set} />
+          <Card title="Deliveries" flush>
+            {deliveries.rows.length === 0 ? (
+              <Empty title="Nothing was sent yet" />
+            ) : (
+              <Table
+                label="Deliveries"
+                rows={deliveries.rows}
+                keyOf={keyOf}
+                columns={[
+                  { title: 'Event', cell: row => row.event_kind },
+                  { title: 'State', cell: row => <Status of={row.state} /> },
+                  { title: 'Answer', cell: row => row.last_status ?? row.last_error ?? '–' },
+                  { title: 'Tries', cell: row => count(row.attempts), right: true, wide: true },
+                  { title: 'Next try', cell: row => <Time at={row.next_attempt_at} />, wide: true },
+                  { title: 'When', cell: row => <Time at={row.created_at} /> },
+                  {
+                    title: '',
+                    right: true,
+                    cell: row => (
+                      <Button small kind="quiet" onClick={() => void again(row.id)}>
+                        Send again
+                      </Button>
+                    ),
+                  },
+                ]}
+              />
+            )}
+            {deliveries.more && (
+              <div class="table-foot">
+                <Button small onClick={deliveries.loadMore}>
+                  Older
+                </Button>
+              </div>
+            )}
+          </Card>
+          {asking === 'secret' && (
+            <Dialog title="Rotate the secret" onClose={() => setAsking(null)}>
+              <Form
+                onSubmit={() => void rotate()}
+                submit="Rotate"
+                busy={action.busy}
+                problem={action.problem}
+                fields={['/overlap_hours']}
+              >
+                <NumberField
+                  label="Hours that the old secret still signs too"
+                  value={hours}
+                  onInput={setHours}
+                  problem={action.problem}
+                  at="/overlap_hours"
+                  required
+                />
+              </Form>
+            </Dialog>
+          )}
+          {asking === 'delete' && (
+            <ConfirmByName
+              title="Delete the endpoint"
+              name={new URL(endpoint.url).host}
+              verb="Delete"
+              onClose={() => setAsking(null)}
+              onConfirm={async () => {
+                await ask('DELETE', path, { revision: endpoint.revision })
+                go('/webhooks')
+              }}
+            >
+              <Notice tone="bad">Nothing more is sent to it.</Notice>
+            </ConfirmByName>
+          )}
+          {secret && (
+            <Dialog title="Signing secret" onClose={() => setSecret(null)}>
+              <SecretOnce value={secret} what="the signing secret" />
+            </Dialog>
+          )}
+        </>
+      )}
+    </Loaded>
+  )
+}
+
+function Edit({ endpoint, path, onSaved }: { endpoint: Endpoint; path: string; onSaved: (value: Endpoint) => void }) {
+  const [form, setForm] = useState<EndpointForm>({
+    url: endpoint.url,
+    description: endpoint.description ?? '',
+    event_kinds: endpoint.event_kinds,
+    enabled: endpoint.enabled,
+  })
+  const action = useAction()
+  const save = () =>
+    action.run(async () => {
+      onSaved(await ask<Endpoint>('PATCH', path, { body: bodyOf(form), revision: endpoint.revision }))
+      toast('Saved')
+    })
+  return (
+    <Card title="Settings">
+      <Form onSubmit={() => void save()} submit="Save" busy={action.busy} problem={action.problem} fields={FIELDS}>
+        <Fields form={form} set={changes => setForm({ ...form, ...changes })} action={action} />
+      </Form>
+    </Card>
+  )
+}

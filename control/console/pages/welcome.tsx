@@ -1,0 +1,96 @@
+import { useData } from '../lib/data.ts'
+import { hrefOf } from '../lib/router.ts'
+import { may } from '../lib/session.ts'
+import type { CallSummary, ListOf, PhoneNumber, TrunkSummary } from '../lib/types.ts'
+import { callFromPhone } from '../softphone/dock.tsx'
+import { Button, Card, LinkButton, PageHead } from '../ui/basics.tsx'
+import { Icon } from '../ui/icons.tsx'
+
+/** The way from an empty project to a first call: each step knows by itself whether it is done. */
+export function Welcome() {
+  const numbers = useData<ListOf<PhoneNumber>>('/v1/numbers?limit=1', { poll_ms: 5000 })
+  const calls = useData<ListOf<CallSummary>>('/v1/calls?limit=1', { poll_ms: 3000 })
+  const trunks = useData<ListOf<TrunkSummary>>('/v1/trunks', { poll_ms: 5000 })
+  const has = (list: { data?: ListOf<unknown> | undefined }) => (list.data?.data.length ?? 0) > 0
+  const last = calls.data?.data[0]
+  return (
+    <>
+      <PageHead
+        title="Your first call"
+        sub="Three steps, about a minute. Nothing to install; nothing is billed in the sandbox."
+      />
+      <Step number={1} title="Have a number" done={has(numbers)}>
+        {has(numbers) ? (
+          <p>
+            Calls show <strong>{numbers.data?.data[0]?.e164}</strong> as the caller.
+          </p>
+        ) : (
+          <LinkButton href={hrefOf('/numbers/order')} kind="main-one">
+            Order a number
+          </LinkButton>
+        )}
+      </Step>
+      <Step number={2} title="Call the sandbox from this page" done={has(calls)}>
+        <p>
+          Your browser becomes the telephone; allow it the microphone. Numbers of the sandbox that end in 0001 say the
+          number that was called and then echo what you say.
+        </p>
+        <div class="row">
+          {may('service_configuration:write') && (
+            <Button
+              kind="main-one"
+              icon="phone"
+              onClick={() => callFromPhone('+2348030000001')}
+              disabled={!has(numbers)}
+            >
+              Call +2348030000001
+            </Button>
+          )}
+          <LinkButton href={hrefOf('/editor')}>Or run a script</LinkButton>
+        </div>
+        {last && (
+          <p>
+            The last call: <a href={hrefOf(`/calls/${last.id}/ladder`)}>its SIP ladder</a>,{' '}
+            <a href={hrefOf(`/calls/${last.id}/decision`)}>why it was admitted</a>,{' '}
+            <a href={hrefOf(`/calls/${last.id}/media`)}>how it sounded</a>.
+          </p>
+        )}
+      </Step>
+      <Step number={3} title="Connect your PBX" done={has(trunks)}>
+        <p>A trunk takes a name and how the PBX proves who it is. Its configuration is then ready to paste.</p>
+        <LinkButton href={hrefOf('/trunks/new')} kind={has(trunks) ? undefined : 'main-one'}>
+          Create a trunk
+        </LinkButton>
+      </Step>
+    </>
+  )
+}
+
+const Step = ({
+  number,
+  title,
+  done,
+  children,
+}: {
+  number: number
+  title: string
+  done: boolean
+  children: preact.ComponentChildren
+}) => (
+  <Card
+    title={
+      <>
+        {number}. {title}
+      </>
+    }
+    actions={
+      done && (
+        <span class="badge good plain">
+          <Icon name="check" /> Done
+        </span>
+      )
+    }
+  >
+    <div class="stack">{children}</div>
+  </Card>
+)

@@ -1,0 +1,218 @@
+import { signal } from '@preact/signals'
+import type { ComponentChildren } from 'preact'
+import { useEffect } from 'preact/hooks'
+import logo from './icon.svg'
+import { ask } from './lib/api.ts'
+import { live } from './lib/live.ts'
+import { hrefOf, path } from './lib/router.ts'
+import { chooseProject, hasRole, may, projectId, ROLE_NAMES, session, signedOut } from './lib/session.ts'
+import { switchTheme, theme } from './lib/theme.ts'
+import { PhoneDock, phoneOpen } from './softphone/dock.tsx'
+import { Icon, type IconName } from './ui/icons.tsx'
+
+interface Item {
+  readonly to: string
+  readonly text: string
+  readonly icon: IconName
+  readonly show: () => boolean
+}
+
+const reads = (scope: string) => () => may(scope)
+const configuration = reads('service_configuration:read')
+
+const MENU: readonly { readonly title: string; readonly items: readonly Item[] }[] = [
+  {
+    title: 'Watch',
+    items: [
+      { to: '/', text: 'Overview', icon: 'overview', show: () => true },
+      { to: '/calls', text: 'Calls', icon: 'calls', show: reads('call_history:read') },
+      { to: '/alerts', text: 'Alerts', icon: 'alerts', show: configuration },
+    ],
+  },
+  {
+    title: 'Connect',
+    items: [
+      { to: '/trunks', text: 'Trunks', icon: 'trunks', show: configuration },
+      { to: '/numbers', text: 'Numbers', icon: 'numbers', show: configuration },
+      { to: '/applications', text: 'Voice applications', icon: 'applications', show: configuration },
+      { to: '/policies', text: 'Outbound policies', icon: 'policies', show: configuration },
+      {
+        to: '/destinations',
+        text: 'Destinations and rates',
+        icon: 'destinations',
+        show: () => configuration() || may('billing:read'),
+      },
+      { to: '/platform', text: 'Connect a PBX', icon: 'platform', show: configuration },
+    ],
+  },
+  {
+    title: 'Organization',
+    items: [
+      { to: '/subaccounts', text: 'Subaccounts', icon: 'subaccounts', show: reads('subaccounts:read') },
+      { to: '/billing', text: 'Billing', icon: 'billing', show: reads('billing:read') },
+      { to: '/audit', text: 'Audit trail', icon: 'audit', show: reads('audit:read') },
+      { to: '/members', text: 'Members', icon: 'members', show: () => hasRole('org:admin') },
+    ],
+  },
+  {
+    title: 'Develop',
+    items: [
+      { to: '/keys', text: 'Keys and credentials', icon: 'keys', show: () => hasRole('org:admin', 'org:engineer') },
+      { to: '/webhooks', text: 'Webhooks', icon: 'webhooks', show: reads('developers:manage') },
+    ],
+  },
+]
+
+const menuOpen = signal(false)
+
+const isCurrent = (to: string): boolean =>
+  to === '/' ? path.value === '/' : path.value === to || path.value.startsWith(`${to}/`)
+
+export function Shell({ children }: { children: ComponentChildren }) {
+  const at = path.value
+  useEffect(() => {
+    menuOpen.value = false
+  }, [at])
+  return (
+    <div class="shell">
+      <a class="skip" href="#main">
+        Skip to the page
+      </a>
+      <Side />
+      <button
+        type="button"
+        class={`veil ${menuOpen.value ? 'open' : ''}`}
+        aria-label="Close the menu"
+        tabIndex={-1}
+        onClick={() => {
+          menuOpen.value = false
+        }}
+      />
+      <div>
+        <Top />
+        <main class="main" id="main" tabIndex={-1}>
+          {children}
+        </main>
+      </div>
+      <PhoneDock />
+    </div>
+  )
+}
+
+const Side = () => (
+  <div class={`side ${menuOpen.value ? 'open' : ''}`}>
+    <a class="brand" href={hrefOf('/')}>
+      <img src={logo} alt="" />
+      Strowger
+    </a>
+    <nav aria-label="Main">
+      {MENU.map(({ title, items }) => {
+        const shown = items.filter(item => item.show())
+        return shown.length === 0 ? null : (
+          <div key={title}>
+            <h2>{title}</h2>
+            <ul>
+              {shown.map(item => (
+                <li key={item.to}>
+                  <a href={hrefOf(item.to)} aria-current={isCurrent(item.to) ? 'page' : undefined}>
+                    <Icon name={item.icon} />
+                    {item.text}
+                    {item.to === '/alerts' && live.value.firing > 0 && (
+                      <span class="tally">
+                        {live.value.firing}
+                        <span class="hidden-visually"> firing</span>
+                      </span>
+                    )}
+                  </a>
+                </li>
+              ))}
+            </ul>
+          </div>
+        )
+      })}
+    </nav>
+  </div>
+)
+
+function Top() {
+  const who = session.value
+  if (!who) return null
+  const signOut = async () => {
+    await ask('DELETE', '/session').catch(() => undefined)
+    signedOut()
+  }
+  return (
+    <header class="top">
+      <button
+        type="button"
+        class="icon-button menu-button"
+        aria-label="Menu"
+        aria-expanded={menuOpen.value}
+        onClick={() => {
+          menuOpen.value = !menuOpen.value
+        }}
+      >
+        <Icon name="menu" />
+      </button>
+      <ProjectSwitch />
+      <div class="grow" />
+      <span class={`live-dot only-wide ${live.value.connected ? 'on' : ''}`}>
+        {live.value.connected ? 'Live' : 'Reconnecting'}
+      </span>
+      {may('service_configuration:write') && (
+        <button
+          type="button"
+          class="button"
+          aria-expanded={phoneOpen.value}
+          onClick={() => {
+            phoneOpen.value = !phoneOpen.value
+          }}
+        >
+          <Icon name="phone" />
+          Phone
+        </button>
+      )}
+      <button
+        type="button"
+        class="icon-button"
+        onClick={switchTheme}
+        aria-label={theme.value === 'dark' ? 'Use light colours' : 'Use dark colours'}
+      >
+        <Icon name={theme.value === 'dark' ? 'sun' : 'moon'} />
+      </button>
+      <a class="button quiet" href={hrefOf('/account')} title={who.member.email}>
+        <Icon name="members" />
+        <span class="only-wide">
+          {who.member.email} · {ROLE_NAMES[who.member.role]}
+        </span>
+        <span class="hidden-visually">Your account</span>
+      </a>
+      <button type="button" class="icon-button" onClick={() => void signOut()} aria-label="Sign out">
+        <Icon name="out" />
+      </button>
+    </header>
+  )
+}
+
+function ProjectSwitch() {
+  const projects = session.value?.projects ?? []
+  if (projects.length <= 1)
+    return (
+      <span>
+        <span class="hidden-visually">Project </span>
+        <strong>{projects[0]?.name}</strong>
+      </span>
+    )
+  return (
+    <label>
+      <span class="hidden-visually">Project</span>
+      <select value={projectId.value} onChange={event => chooseProject(event.currentTarget.value)}>
+        {projects.map(project => (
+          <option key={project.id} value={project.id}>
+            {project.name}
+          </option>
+        ))}
+      </select>
+    </label>
+  )
+}

@@ -1,0 +1,329 @@
+import { signal } from '@preact/signals'
+import {
+  type Invitation,
+  Inviter,
+  Registerer,
+  RegistererState,
+  type Session,
+  SessionState,
+  UserAgent,
+  Web,
+} from 'sip.js'
+import { ask } from '../lib/api.ts'
+
+interface Token {
+  readonly client: string
+  readonly sip_uri: string
+  readonly domain: string
+  readonly username: string
+  readonly password: string
+  readonly ws_port: number
+  readonly caller: string
+  readonly expires_at: string
+}
+
+export interface CallState {
+  readonly number: string
+  readonly incoming: boolean
+  readonly state: 'calling' | 'ringing' | 'talking' | 'ended'
+  readonly since_ms: number
+  readonly muted: boolean
+  readonly held: boolean
+  /** How it ended, in words. */
+  readonly note: string
+}
+
+export interface PhoneState {
+  readonly line: 'off' | 'connecting' | 'ready' | 'lost'
+  readonly client: string
+  readonly caller: string
+  readonly problem: string
+  readonly call: CallState | null
+}
+
+export interface Quality {
+  readonly jitter_ms: number
+  readonly lost_pct: number
+  readonly rtt_ms: number
+  readonly mos: number
+  /** 0 to 1 */
+  readonly heard: number
+  readonly spoken: number
+}
+
+const OFF: PhoneState = { line: 'off', client: '', caller: '', problem: '', call: null }
+
+export const phone = signal<PhoneState>(OFF)
+export const quality = signal<Quality | null>(null)
+
+const RENEW_BEFORE_MS = 120_000
+const QUALITY_EVERY_MS = 1000
+const WAIT_FOR_CANDIDATES_MS = 500
+
+let agent: UserAgent | null = null
+let registerer: Registerer | null = null
+let token: Token | null = null
+let session: Session | null = null
+let renewal: ReturnType<typeof setTimeout> | undefined
+let measuring: ReturnType<typeof setInterval> | undefined
+let sink: HTMLAudioElement | null = null
+
+const set = (changes: Partial<PhoneState>): void => {
+  phone.value = { ...phone.value, ...changes }
+}
+const setCall = (changes: Partial<CallState>): void => {
+  if (phone.value.call) set({ call: { ...phone.value.call, ...changes } })
+}
+
+/** Where the audio of calls is played. */
+export function playInto(element: HTMLAudioElement | null): void {
+  sink = element
+  attachAudio()
+}
+
+/** Takes a token, connects and registers, so that calls to `client:<name>` ring here. */
+export async function connectPhone(): Promise<void> {
+  if (agent) return
+  set({ line: 'connecting', problem: '' })
+  const made = await ask<Token>('POST', '/voice-token', { body: {} })
+  token = made
+  const uri = UserAgent.makeURI(made.sip_uri)
+  if (!uri) throw new Error('the address of the telephone is not one')
+  const secure = location.protocol === 'https:'
+  const mine = new UserAgent({
+    uri,
+    authorizationUsername: made.username,
+    authorizationPassword: made.password,
+    transportConstructor: Web.Transport,
+    transportOptions: { server: `${secure ? 'wss' : 'ws'}://${location.hostname}:${made.ws_port}` },
+    sessionDescriptionHandlerFactory: Web.defaultSessionDescriptionHandlerFactory(),
+    sessionDescriptionHandlerFactoryOptions: {
+      // Nobody outside is asked where we are: the platform is reached directly.
+      peerConnectionConfiguration: { iceServers: [] },
+      iceGatheringTimeout: WAIT_FOR_CANDIDATES_MS,
+    },
+    logBuiltinEnabled: false,
+    delegate: {
+      onInvite: invitation => receive(invitation),
+      onDisconnect: error => {
+        if (error) set({ line: 'lost', problem: 'The line to the platform is lost; connecting again.' })
+        if (error)
+          setTimeout(
+            () =>
+              void mine.reconnect().then(
+                () => registerer?.register(),
+                () => undefined,
+              ),
+            2000,
+          )
+      },
+      onConnect: () => set({ problem: '' }),
+    },
+  })
+  agent = mine
+  try {
+    await mine.start()
+    registerer = new Registerer(mine)
+    registerer.stateChange.addListener(state => {
+      if (agent === mine && state === RegistererState.Registered)
+        set({ line: 'ready', client: made.client, caller: made.caller, problem: '' })
+    })
+    await registerer.register({
+      requestDelegate: {
+        onReject: ({ message }) =>
+          set({
+            line: 'lost',
+            problem: `The platform refused the registration: ${message.statusCode} ${message.reasonPhrase}`,
+          }),
+      },
+    })
+  } catch (error) {
+    await disconnectPhone()
+    throw error
+  }
+  clearTimeout(renewal)
+  renewal = setTimeout(() => void renew(), Math.max(30_000, Date.parse(made.expires_at) - Date.now() - RENEW_BEFORE_MS))
+}
+
+/** A new token before the old one ends; a call that runs is left alone. */
+async function renew(): Promise<void> {
+  if (session) {
+    renewal = setTimeout(() => void renew(), 20_000)
+    return
+  }
+  await disconnectPhone()
+  await connectPhone().catch(error => set({ line: 'lost', problem: String(error) }))
+}
+
+export async function disconnectPhone(): Promise<void> {
+  clearTimeout(renewal)
+  const [old, binding] = [agent, registerer]
+  agent = null
+  registerer = null
+  await binding?.unregister().catch(() => undefined)
+  await old?.stop().catch(() => undefined)
+  set({ line: 'off' })
+}
+
+const targetOf = (number: string): string => {
+  const digits = number.replaceAll(/[^\d+*#A-Za-z._-]/g, '')
+  return `sip:${digits}@${token?.domain ?? ''}`
+}
+
+export async function call(number: string): Promise<void> {
+  if (session) return
+  await connectPhone()
+  const target = UserAgent.makeURI(targetOf(number))
+  if (!agent || !target) throw new Error(`${number} is no number`)
+  const inviter = new Inviter(agent, target, {
+    earlyMedia: true,
+    sessionDescriptionHandlerOptions: { constraints: { audio: true, video: false } },
+  })
+  begin(inviter, {
+    number,
+    incoming: false,
+    state: 'calling',
+    since_ms: Date.now(),
+    muted: false,
+    held: false,
+    note: '',
+  })
+  await inviter.invite({
+    requestDelegate: {
+      onProgress: answer => answer.message.statusCode === 180 && setCall({ state: 'ringing' }),
+      onReject: answer => {
+        const reason = answer.message.getHeader('Warning')?.replace(/^\d+ \S+ "?|"$/g, '')
+        setCall({
+          note: `${answer.message.statusCode} ${answer.message.reasonPhrase ?? ''}${reason ? `: ${reason}` : ''}`,
+        })
+      },
+    },
+  })
+}
+
+function receive(invitation: Invitation): void {
+  if (session) {
+    void invitation.reject({ statusCode: 486 })
+    return
+  }
+  const from = invitation.remoteIdentity.displayName || invitation.remoteIdentity.uri.user || 'unknown'
+  begin(invitation, {
+    number: from,
+    incoming: true,
+    state: 'ringing',
+    since_ms: Date.now(),
+    muted: false,
+    held: false,
+    note: '',
+  })
+}
+
+export async function answer(): Promise<void> {
+  const incoming = session as Invitation | null
+  await incoming?.accept?.({ sessionDescriptionHandlerOptions: { constraints: { audio: true, video: false } } })
+}
+
+function begin(next: Session, state: CallState): void {
+  session = next
+  set({ call: state })
+  next.stateChange.addListener(change => {
+    if (session !== next) return
+    if (change === SessionState.Established) {
+      setCall({ state: 'talking', since_ms: Date.now() })
+      attachAudio()
+      startMeasuring()
+    }
+    if (change === SessionState.Terminated) {
+      session = null
+      clearInterval(measuring)
+      quality.value = null
+      setCall({ state: 'ended' })
+    }
+  })
+}
+
+const handler = (): Web.SessionDescriptionHandler | undefined =>
+  session?.sessionDescriptionHandler as Web.SessionDescriptionHandler | undefined
+
+function attachAudio(): void {
+  const media = handler()?.remoteMediaStream
+  if (!sink || !media || sink.srcObject === media) return
+  sink.srcObject = media
+  void sink.play().catch(() => set({ problem: 'The browser plays no sound before you click into the page.' }))
+}
+
+export async function hangUp(): Promise<void> {
+  const now = session
+  if (!now) {
+    set({ call: null })
+    return
+  }
+  if (now.state === SessionState.Established) await now.bye()
+  else if (now instanceof Inviter) await now.cancel()
+  else await (now as Invitation).reject()
+}
+
+export const clearCall = (): void => set({ call: null })
+
+export function mute(muted: boolean): void {
+  for (const sender of handler()?.peerConnection?.getSenders() ?? []) if (sender.track) sender.track.enabled = !muted
+  setCall({ muted })
+}
+
+export async function hold(held: boolean): Promise<void> {
+  if (!session) return
+  session.sessionDescriptionHandlerOptionsReInvite = { hold: held } as Web.SessionDescriptionHandlerOptions
+  await session.invite({
+    requestDelegate: {
+      onAccept: () => setCall({ held }),
+      onReject: answer => set({ problem: `Hold was refused: ${answer.message.statusCode}` }),
+    },
+  })
+}
+
+export function sendKey(key: string): boolean {
+  return handler()?.sendDtmf(key) ?? false
+}
+
+/** Hands the other party over to another number. */
+export async function transfer(number: string): Promise<void> {
+  const target = UserAgent.makeURI(targetOf(number))
+  if (!session || !target) return
+  await session.refer(target, {
+    requestDelegate: {
+      onAccept: () => setCall({ note: `Transferring to ${number}` }),
+      onReject: answer =>
+        set({ problem: `The transfer was refused: ${answer.message.statusCode} ${answer.message.reasonPhrase ?? ''}` }),
+    },
+  })
+}
+
+function startMeasuring(): void {
+  clearInterval(measuring)
+  measuring = setInterval(() => void measure(), QUALITY_EVERY_MS)
+}
+
+async function measure(): Promise<void> {
+  const stats = await handler()?.peerConnection?.getStats()
+  if (!stats) return
+  const found = { jitter_ms: 0, lost_pct: 0, rtt_ms: 0, heard: 0, spoken: 0 }
+  for (const report of stats.values()) {
+    if (report.type === 'inbound-rtp' && report.kind === 'audio') {
+      found.jitter_ms = (report.jitter ?? 0) * 1000
+      const expected = (report.packetsReceived ?? 0) + (report.packetsLost ?? 0)
+      found.lost_pct = expected === 0 ? 0 : ((report.packetsLost ?? 0) / expected) * 100
+      found.heard = report.audioLevel ?? 0
+    }
+    if (report.type === 'media-source' && report.kind === 'audio') found.spoken = report.audioLevel ?? 0
+    if (report.type === 'candidate-pair' && report.nominated) found.rtt_ms = (report.currentRoundTripTime ?? 0) * 1000
+  }
+  quality.value = { ...found, mos: mosOf(found) }
+}
+
+/** The E-model's rating of what is measured (ITU-T G.107, simplified for a wide-band codec without concealment). */
+function mosOf({ jitter_ms, lost_pct, rtt_ms }: { jitter_ms: number; lost_pct: number; rtt_ms: number }): number {
+  const delay = rtt_ms / 2 + 2 * jitter_ms + 40
+  const r = 93.2 - delay / 40 - (delay > 177 ? (delay - 177) * 0.11 : 0) - 30 * Math.log(1 + 0.15 * lost_pct)
+  const bounded = Math.max(0, Math.min(100, r))
+  return 1 + 0.035 * bounded + 7e-6 * bounded * (bounded - 60) * (100 - bounded)
+}

@@ -1,0 +1,102 @@
+import type { ComponentChildren } from 'preact'
+import { useEffect, useId, useRef, useState } from 'preact/hooks'
+import { useAction } from '../lib/data.ts'
+import { Button, CopyButton, Notice } from './basics.tsx'
+import { Form, TextField } from './form.tsx'
+import { Icon } from './icons.tsx'
+
+/** A modal dialog; the browser keeps the focus in it and Escape closes it. */
+export function Dialog({
+  title,
+  onClose,
+  children,
+  wide,
+}: {
+  title: string
+  onClose: () => void
+  children: ComponentChildren
+  wide?: boolean
+}) {
+  const ref = useRef<HTMLDialogElement>(null)
+  const id = useId()
+  useEffect(() => {
+    const dialog = ref.current
+    dialog?.showModal()
+    return () => dialog?.close()
+  }, [])
+  return (
+    <dialog ref={ref} class={wide ? 'wide' : ''} aria-labelledby={id} onClose={onClose}>
+      <header>
+        <h2 id={id}>{title}</h2>
+        <button type="button" class="icon-button" aria-label="Close" onClick={onClose}>
+          <Icon name="cross" />
+        </button>
+      </header>
+      <div class="body">{children}</div>
+    </dialog>
+  )
+}
+
+/** Asks for the name to be typed before something that cannot be taken back. */
+export function ConfirmByName({
+  title,
+  name,
+  verb,
+  onClose,
+  onConfirm,
+  children,
+  withReason,
+}: {
+  title: string
+  name: string
+  verb: string
+  onClose: () => void
+  onConfirm: (given: { readonly confirm_name: string; readonly reason: string }) => Promise<unknown>
+  children: ComponentChildren
+  withReason?: boolean
+}) {
+  const [typed, setTyped] = useState('')
+  const [reason, setReason] = useState('')
+  const action = useAction()
+  const submit = async () => {
+    if (await action.run(() => onConfirm({ confirm_name: typed, reason }))) onClose()
+  }
+  return (
+    <Dialog title={title} onClose={onClose}>
+      <div class="stack">{children}</div>
+      <Form
+        onSubmit={() => void submit()}
+        submit={verb}
+        busy={action.busy}
+        problem={action.problem}
+        fields={['/confirm_name', '/reason']}
+        danger
+        disabled={typed !== name || (withReason === true && reason.trim() === '')}
+        more={<Button onClick={onClose}>Cancel</Button>}
+      >
+        {withReason && (
+          <TextField label="Reason" value={reason} onInput={setReason} problem={action.problem} at="/reason" />
+        )}
+        <TextField
+          label={`Type “${name}” to confirm`}
+          value={typed}
+          onInput={setTyped}
+          problem={action.problem}
+          at="/confirm_name"
+          autoFocus
+        />
+      </Form>
+    </Dialog>
+  )
+}
+
+/** A secret that is shown this one time. */
+export const SecretOnce = ({ value, what, hint }: { value: string; what: string; hint?: string }) => (
+  <div class="stack">
+    <Notice tone="warn">{hint ?? `This is the only time that ${what} is shown. Copy it now.`}</Notice>
+    <div class="secret">
+      <code data-secret>{value}</code>
+      <CopyButton text={value} what={what} />
+    </div>
+  </div>
+)

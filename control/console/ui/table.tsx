@@ -1,0 +1,143 @@
+import type { ComponentChildren } from 'preact'
+import { useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { ScrollBox } from './basics.tsx'
+
+export interface Column<T> {
+  readonly title: string
+  readonly cell: (row: T) => ComponentChildren
+  readonly right?: boolean
+  /** Left out on narrow screens. */
+  readonly wide?: boolean
+  /** Share or size of the width, in tables of fixed rows. */
+  readonly width?: string
+}
+
+const classOf = <T,>(column: Column<T>): string =>
+  `${column.right ? 'right num' : ''} ${column.wide ? 'wide-only' : ''}`
+
+interface TableProps<T> {
+  readonly label: string
+  readonly columns: readonly Column<T>[]
+  readonly rows: readonly T[]
+  readonly keyOf: (row: T) => string
+  /** Where a row leads; its first cell then holds the link. */
+  readonly hrefOf?: (row: T) => string
+}
+
+const Head = <T,>({ columns }: { columns: readonly Column<T>[] }) => (
+  <thead>
+    <tr>
+      {columns.map(column => (
+        <th
+          key={column.title}
+          scope="col"
+          class={classOf(column)}
+          style={column.width ? { width: column.width } : undefined}
+        >
+          {column.title === '' ? <span class="hidden-visually">Actions</span> : column.title}
+        </th>
+      ))}
+    </tr>
+  </thead>
+)
+
+function Row<T>({
+  row,
+  columns,
+  href,
+  index,
+}: {
+  row: T
+  columns: readonly Column<T>[]
+  href?: string
+  index?: number
+}) {
+  return (
+    <tr class={href ? 'linked' : ''} aria-rowindex={index}>
+      {columns.map((column, at) => (
+        <td key={column.title} class={classOf(column)}>
+          {at === 0 && href ? (
+            <a class="row-link" href={href}>
+              {column.cell(row)}
+            </a>
+          ) : (
+            column.cell(row)
+          )}
+        </td>
+      ))}
+    </tr>
+  )
+}
+
+export const Table = <T,>({ label, columns, rows, keyOf, hrefOf }: TableProps<T>) => (
+  <ScrollBox label={label} kind="table-box">
+    <table class="list wrap" aria-label={label}>
+      <Head columns={columns} />
+      <tbody>
+        {rows.map(row => (
+          <Row key={keyOf(row)} row={row} columns={columns} {...(hrefOf ? { href: hrefOf(row) } : {})} />
+        ))}
+      </tbody>
+    </table>
+  </ScrollBox>
+)
+
+const ROW_PX = 44
+const SPARE_ROWS = 12
+
+/** A table of any length: only the rows in view are in the page. Asks for more when the last rows come near. */
+export function LongTable<T>({
+  label,
+  columns,
+  rows,
+  keyOf,
+  hrefOf,
+  more,
+  onNearEnd,
+}: TableProps<T> & { more: boolean; onNearEnd: () => void }) {
+  const box = useRef<HTMLElement>(null)
+  const [view, setView] = useState({ first: 0, last: 40 })
+
+  const look = () => {
+    const element = box.current
+    if (!element) return
+    // Steps of six rows: fewer renders while scrolling.
+    const first = Math.max(0, Math.floor(element.scrollTop / ROW_PX / 6) * 6 - SPARE_ROWS)
+    const last = Math.ceil((element.scrollTop + element.clientHeight) / ROW_PX / 6) * 6 + SPARE_ROWS
+    setView(before => (before.first === first && before.last === last ? before : { first, last }))
+    if (more && last >= rows.length - SPARE_ROWS) onNearEnd()
+  }
+  useLayoutEffect(look, [rows.length, more])
+
+  const shown = rows.slice(view.first, view.last)
+  const above = Math.min(view.first, rows.length) * ROW_PX
+  const below = Math.max(0, rows.length - view.last) * ROW_PX
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, so the keyboard must reach it.
+    <section class="table-box tall" ref={box} onScroll={look} tabIndex={0} aria-label={label}>
+      <table class="list fixed" aria-label={label} aria-rowcount={more ? -1 : rows.length + 1}>
+        <Head columns={columns} />
+        <tbody>
+          {above > 0 && <Gap px={above} span={columns.length} />}
+          {shown.map((row, at) => (
+            <Row
+              key={keyOf(row)}
+              row={row}
+              columns={columns}
+              index={view.first + at + 2}
+              {...(hrefOf ? { href: hrefOf(row) } : {})}
+            />
+          ))}
+          {below > 0 && <Gap px={below} span={columns.length} />}
+        </tbody>
+      </table>
+    </section>
+  )
+}
+
+const Gap = ({ px, span }: { px: number; span: number }) => (
+  // biome-ignore lint/a11y/noAriaHiddenOnFocusable: nothing in it takes the focus.
+  <tr class="gap" aria-hidden="true">
+    <td colSpan={span} style={{ height: `${px}px` }} />
+  </tr>
+)
