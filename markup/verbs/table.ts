@@ -60,18 +60,30 @@ export function testsOf({ element, attribute }: AttributeRow, tests: readonly Te
   return tests.filter(({ text }) => pattern.test(text) && (outer?.test(text) ?? true)).map(test => test.name)
 }
 
+/** Tests of whole calls: real SIP and audio. */
+export const onLiveCalls = (test: string): boolean => test.startsWith('flows/')
+
 /** The published table: element × attribute × tests, in Markdown. */
 export function markdownTable(tests: readonly TestText[]): string {
   const lines = [
-    '| element | attribute | values | default | fault | support | tests |',
-    '| --- | --- | --- | --- | --- | --- | --- |',
+    '| element | attribute | values | default | fault | support | on live calls | other tests |',
+    '| --- | --- | --- | --- | --- | --- | --- | --- |',
   ]
+  const named = (found: readonly string[]): string =>
+    found.length > 3 ? `${found.slice(0, 3).join(', ')} and ${found.length - 3} more` : found.join(', ')
   for (const row of attributeRows()) {
     const found = testsOf(row, tests)
-    const shownTests =
-      found.length > 3 ? `${found.slice(0, 3).join(', ')} and ${found.length - 3} more` : found.join(', ')
     const attribute = row.attribute === null ? '' : `\`${row.attribute}\``
-    const cells = [`\`${row.element}\``, attribute, row.values, row.default, row.fault, row.support, shownTests]
+    const cells = [
+      `\`${row.element}\``,
+      attribute,
+      row.values,
+      row.default,
+      row.fault,
+      row.support,
+      named(found.filter(onLiveCalls)),
+      named(found.filter(test => !onLiveCalls(test))),
+    ]
     lines.push(`| ${cells.map(cell => cell.replace(/\|/g, '\\|')).join(' | ')} |`)
   }
   return `${lines.join('\n')}\n`

@@ -47,10 +47,18 @@ export function testTexts(): readonly TestText[] {
   const sources = readdirSync('test', { recursive: true, encoding: 'utf8' })
     .filter(name => name.endsWith('.test.ts'))
     .sort()
-    .map(name => ({ name, text: readFileSync(join('test', name), 'utf8') }))
+    .map(name => ({ name, text: withConstants(readFileSync(join('test', name), 'utf8')) }))
     .filter(({ text }) => text.includes('Response>') || text.includes('response('))
   const documents = [...fixtures('good'), ...fixtures('bad')].map(({ name, text }) => ({ name: `${name}.xml`, text }))
   return [...sources, ...documents]
+}
+
+/** Templates with the text constants of the same file in their places, so that markup put together reads as a whole. */
+export function withConstants(source: string): string {
+  let text = source
+  for (const [, name, , value = ''] of source.matchAll(/\bconst (\w+) =\s+(['`])([^\n]*)\2\n/g))
+    text = text.replaceAll(`\${${name}}`, () => value)
+  return text
 }
 
 /** Run a document with the usual answers, until it is done or asks for another one. */

@@ -1,20 +1,30 @@
 import t from 'tap'
-import { attributeRows, markdownTable, testsOf } from '../../../markup/verbs/table.ts'
-import { testTexts } from './fixtures.ts'
+import { attributeRows, markdownTable, onLiveCalls, type TestText, testsOf } from '../../../markup/verbs/table.ts'
+import { testTexts, withConstants } from './fixtures.ts'
 
-t.test('every verb, noun and attribute of the registry is written in some test', async t => {
-  const known = testTexts()
-  const missing = attributeRows().filter(row => testsOf(row, known).length === 0)
-  t.strictSame(
-    missing.map(({ element, attribute }) => `${element} ${attribute ?? ''}`.trim()),
-    [],
-  )
+t.test(
+  'every verb, noun and attribute of the registry is written in a document of a live call and elsewhere',
+  async t => {
+    const known = testTexts()
+    const without = (tests: readonly TestText[]): string[] =>
+      attributeRows()
+        .filter(row => testsOf(row, tests).length === 0)
+        .map(({ element, attribute }) => `${element} ${attribute ?? ''}`.trim())
+    t.strictSame(without(known.filter(({ name }) => onLiveCalls(name))), [])
+    t.strictSame(without(known.filter(({ name }) => !onLiveCalls(name))), [])
+  },
+)
+
+t.test('a constant of the file is read where it is put', async t => {
+  const place = (name: string): string => `<Say $\{${name}}>`
+  const constant = `const a = 'x="1"'\n`
+  t.equal(withConstants(constant + place('a') + place('b')), `${constant}<Say x="1">${place('b')}`)
 })
 
 t.test('the table has a line for each row and nothing that breaks a cell', async t => {
   const lines = markdownTable(testTexts()).trimEnd().split('\n')
   t.equal(lines.length, attributeRows().length + 2)
-  for (const line of lines) t.equal(line.split(/(?<!\\)\|/).length, 9, line)
+  for (const line of lines) t.equal(line.split(/(?<!\\)\|/).length, 10, line)
 })
 
 t.test('a row is matched by its own element only', async t => {
