@@ -171,6 +171,34 @@ t.test('verbs that join calls', async t => {
     await line.over()
   })
 
+  await t.test('several Numbers ring at once: the first to answer talks, the others are cancelled', async t => {
+    const [first, second, third] = [town.someone(), town.someone(), town.someone()]
+    const callback = `statusCallback="${url}/rung" statusCallbackEvent="completed"`
+    const line = await town.callIn(
+      doc(
+        `<Dial ${from} action="${url}/rung-done">${[first, second, third]
+          .map(number => `<Number ${callback}>${number}</Number>`)
+          .join('')}</Dial>`,
+      ),
+    )
+    const [busy, slow, quick] = [await far.incoming(first), await far.incoming(second), await far.incoming(third)]
+    slow.ring()
+    quick.ring()
+    busy.call?.reject(486)
+    await quick.answer()
+    t.equal(await slow.over(), 'cancelled')
+    const stop = quick.hum(500)
+    await line.hears(500)
+    stop()
+    quick.hangUp()
+    const done = await told('/rung-done')
+    t.match(done, { DialCallStatus: 'completed', DialBridged: 'true' })
+    await line.over()
+    await until('three callbacks', () => all('/rung').length === 3)
+    const ends = Object.fromEntries(all('/rung').map(fields => [fields['To'], fields['CallStatus']]))
+    t.same(ends, { [first]: 'busy', [second]: 'canceled', [third]: 'completed' })
+  })
+
   await t.test('Refer sends the caller elsewhere, and its action is told what came of it', async t => {
     const line = await town.callIn(
       doc(`<Refer action="${url}/referred" method="GET"><Sip>sip:sales@example.test?X-Case=7</Sip></Refer>`),

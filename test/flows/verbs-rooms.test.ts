@@ -1,6 +1,8 @@
 import { createSocket } from 'node:dgram'
 import t from 'tap'
-import { tone, wavBytes } from '../support/audio.ts'
+import { makeClientCredential } from '../../core/runtime/client-token.ts'
+import { strongestHz, tone, wavBytes } from '../support/audio.ts'
+import { openSoftphone as openBrowser } from '../support/browser.ts'
 import { type Line, openSoftphone } from '../support/softphone.ts'
 import { voiceTown } from '../support/voice-town.ts'
 import { until } from '../support/wait.ts'
@@ -160,15 +162,47 @@ t.test('verbs that bring several together', async t => {
     await reserved.line.over()
   })
 
-  await t.test('Client: nobody registered under that name is not answered', async t => {
-    const callback = `url="${url}/never" method="GET" statusCallback="${url}/client" statusCallbackMethod="GET" statusCallbackEvent="initiated ringing answered completed"`
-    const line = await callIn(
+  await t.test('Client: a browser is called with its parameters, hears a whisper, and talks', async t => {
+    const callback = `statusCallback="${url}/client" statusCallbackMethod="GET" statusCallbackEvent="initiated ringing answered completed"`
+    const noun = (name: string): string =>
       doc(
-        `<Dial action="${url}/no-client"><Client ${callback}><Identity>nobody</Identity><Parameter name="a" value="b"/></Client></Dial>`,
-      ),
+        `<Dial action="${url}/${name}-done"><Client url="${url}/to-client" method="GET" ${callback}><Identity>${name}</Identity><Parameter name="case" value="7 %"/></Client></Dial>`,
+      )
+    const nobody = await callIn(noun('nobody'))
+    t.match(await told('/nobody-done'), { DialCallStatus: 'no-answer' })
+    await nobody.over()
+    t.same(all('/client'), [], 'nothing was called')
+
+    const { username, password, sip_uri } = makeClientCredential(
+      { client: 'bob', caller: null, expires_at_seconds: Math.floor(Date.now() / 1000) + 600 },
+      { project_id: w.project_id, domain: 'localhost', auth_token: w.auth_token },
     )
-    t.match(await told('/no-client'), { DialCallStatus: 'no-answer' })
+    const bob = await openBrowser(t, { ...w.sip, user: username, password, uri: sip_uri })
+    await bob.register()
+    pages['/to-client'] = doc(`<Play loop="4">${url}/900.wav</Play>`)
+    const line = await callIn(noun('bob'))
+    const invitation = await until('bob is called', () => bob.invitations[0])
+    t.equal(invitation.request.getHeader('X-Parameter-case'), '7%20%25')
+    await invitation.accept()
+    const [media] = bob.media
+    if (!media) throw new Error('no media')
+    await media.connected()
+    const heard = (hz: number): boolean => media.packets > 10 && strongestHz(media.audio(media.packets - 10)) === hz
+    await until('the whisper', () => heard(900))
+    t.equal(methodOf('/to-client'), 'GET')
+    const stop = line.hum(550)
+    await until('the caller is heard', () => heard(550))
+    stop()
+    await Promise.all([line.hears(700), media.send(tone(700, 1500))])
+    await invitation.bye()
+    t.match(await told('/bob-done'), { DialCallStatus: 'completed', DialBridged: 'true' })
     await line.over()
+    await until('four callbacks', () => all('/client').length === 4)
+    t.same(
+      all('/client').map(fields => fields['CallStatus']),
+      ['initiated', 'ringing', 'in-progress', 'completed'],
+    )
+    t.equal(methodOf('/client'), 'GET')
   })
 
   await t.test('Application: a document of the project runs as the called side', async t => {
