@@ -3,6 +3,7 @@ import { backupCommand, restoreCommand } from './backup.ts'
 import { bootstrapCommand } from './bootstrap.ts'
 import { callCommand } from './call.ts'
 import { carriersCommand } from './carriers.ts'
+import { containmentsCommand } from './containments.ts'
 import { doctorCommand } from './doctor.ts'
 import { ladderCommand } from './ladder.ts'
 import { limitsCommand } from './limits.ts'
@@ -26,6 +27,7 @@ const COMMANDS = [
   ratesCommand,
   rateCommand,
   limitsCommand,
+  containmentsCommand,
   backupCommand,
   restoreCommand,
 ]

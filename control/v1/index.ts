@@ -15,6 +15,7 @@ import { numbers } from './numbers.ts'
 import { organization } from './organization.ts'
 import { outboundPolicies } from './outbound-policies.ts'
 import { platform } from './platform.ts'
+import { projectMetrics } from './project-metrics.ts'
 import { projects } from './projects.ts'
 import { rates } from './rates.ts'
 import { recordings } from './recordings.ts'
@@ -33,6 +34,7 @@ import { webhookEndpoints } from './webhook-endpoints.ts'
 export const V1_ROUTES = [
   ...projects,
   ...organization,
+  ...projectMetrics,
   ...trunks,
   ...trunkMetrics,
   ...trunkTests,

@@ -18,12 +18,13 @@ import type { CdrTable, Db, Trx } from './index.ts'
 
 /** What a trunk's calls came to, by minute and by hour: written as each call ends, read without looking at any call. */
 
-type Ended = EndedCall & Pick<CdrTable, 'trunk_id' | 'origin' | 'ended_at'>
+type Ended = EndedCall & Pick<CdrTable, 'project_id' | 'trunk_id' | 'origin' | 'ended_at'>
 
 /** Adds an ended call to its trunk's steps, in the transaction that writes its record. Test calls do not count. */
 export async function countEndedCall(trx: Trx, call: Ended): Promise<void> {
-  const { trunk_id } = call
-  if (trunk_id === null || call.origin === 'test') return
+  if (call.origin === 'test') return
+  // Calls that no trunk carried (of the API, of browsers) are summed under their project's id.
+  const trunk_id = call.trunk_id ?? call.project_id
   const ended_ms = Date.parse(call.ended_at)
   const steps = STEPS_MS.map(step_ms => ({ trunk_id, step_ms, begin_ms: beginOf(ended_ms, step_ms) }))
   const figures = figuresOfCall(call)

@@ -19,17 +19,42 @@ export interface Answer {
   readonly headers: readonly string[]
 }
 
+const T1_MS = 500
+
 export async function openPhone(t: Test, at: { host: string; port: number; local_ip: string }): Promise<Phone> {
   const socket = createSocket('udp4')
   await new Promise<void>(resolve => socket.bind(0, at.local_ip, resolve))
   t.teardown(() => socket.close())
   const finals = new Map<string, (answer: Answer) => void>()
+  /** What is sent again until anything comes back (RFC 3261 §17.1, timers A and E), by branch. */
+  const unanswered = new Map<string, NodeJS.Timeout>()
+  /** ACKs by the branch of their INVITE: a final response that is repeated wants its ACK again. */
+  const acks = new Map<string, string>()
+  t.teardown(() => {
+    for (const timer of unanswered.values()) clearTimeout(timer)
+  })
+  const repeat = (branch: string, text: string, wait_ms: number): void => {
+    socket.send(text, at.port, at.host)
+    unanswered.set(
+      branch,
+      setTimeout(() => repeat(branch, text, Math.min(4000, wait_ms * 2)), wait_ms),
+    )
+  }
   socket.on('message', bytes => {
     const [head = ''] = bytes.toString().split('\r\n\r\n')
     const [first = '', ...headers] = head.split('\r\n')
     const status = Number(/^SIP\/2\.0 (\d{3})/.exec(first)?.[1] ?? 0)
     const branch = /branch=([^;\s]+)/.exec(headers.find(line => /^via:/i.test(line)) ?? '')?.[1] ?? ''
+    // A BYE of the other side is answered: whoever hangs up wants to know.
+    if (first.startsWith('BYE ')) {
+      const kept = headers.filter(line => /^(via|from|to|call-id|cseq):/i.test(line))
+      socket.send(`SIP/2.0 200 OK\r\n${kept.join('\r\n')}\r\nContent-Length: 0\r\n\r\n`, at.port, at.host)
+    }
+    clearTimeout(unanswered.get(branch))
+    unanswered.delete(branch)
     if (status < 200) return
+    const ack = acks.get(branch)
+    if (ack) socket.send(ack, at.port, at.host)
     finals.get(branch)?.({ status, headers })
     finals.delete(branch)
   })
@@ -41,7 +66,6 @@ export async function openPhone(t: Test, at: { host: string; port: number; local
     let to = ''
     let caller = ''
     let target = ''
-    const send = (text: string): void => socket.send(text, at.port, at.host)
     const request = (
       method: string,
       uri: string,
@@ -79,12 +103,14 @@ export async function openPhone(t: Test, at: { host: string; port: number; local
             ack[0] = `ACK ${ok ? target : uri} SIP/2.0`
             if (ok) ack[1] = `Via: SIP/2.0/UDP ${local};branch=z9hG4bKack${count++};rport`
             ack[ack.length - 1] = 'Content-Length: 0'
-            send(`${ack.filter(line => !/^(authorization|content-type):/i.test(line)).join('\r\n')}\r\n\r\n`)
+            const text = `${ack.filter(line => !/^(authorization|content-type):/i.test(line)).join('\r\n')}\r\n\r\n`
+            socket.send(text, at.port, at.host)
+            acks.set(branch, text)
             if (ok) to = answered_to
           }
           resolve(answer)
         })
-        send(`${lines.join('\r\n')}\r\n\r\n${body}`)
+        repeat(branch, `${lines.join('\r\n')}\r\n\r\n${body}`, T1_MS)
       })
     }
     const uri = (called: string): string => `sip:${called}@${at.host}:${at.port}`

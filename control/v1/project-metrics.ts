@@ -1,0 +1,109 @@
+import { WINDOW_HOURS } from '../../core/domain/metrics/index.ts'
+import { dayOf } from '../../core/domain/rating/index.ts'
+import { iso } from '../../core/runtime/clock.ts'
+import type { Db } from '../../core/state/index.ts'
+import { LOST_AFTER_MS } from '../../core/state/nodes.ts'
+import { findOrganization } from '../../core/state/organizations.ts'
+import { listPolicies } from '../../core/state/policies.ts'
+import { callsNow, listNodes, projectSteps } from '../../core/state/project-steps.ts'
+import { spentOn } from '../../core/state/reservations.ts'
+import { Count64, Instant, Int32, Int64, list, oneOf, optional, resource, Type } from '../http/schema.ts'
+import { route } from './route.ts'
+
+const DEFAULT_WINDOW = '24h'
+const MINUTE_MS = 60_000
+
+const ProjectMetrics = resource('ProjectMetrics', {
+  answered: Count64,
+  as_of: Instant,
+  attempts: Count64,
+  nodes: list(
+    resource('NodeHealth', {
+      heartbeat_at: Instant,
+      id: Type.String(),
+      kind: Type.String(),
+      state: oneOf('up', 'lost'),
+    }),
+  ),
+  now: resource('ProjectNow', {
+    calls_last_minute: Count64,
+    live_calls: Count64,
+    spend_caps: list(
+      resource('SpendCap', {
+        cap_minor: Int64,
+        kind: oneOf('outbound_policy'),
+        name: Type.String(),
+        used_minor: Int64,
+      }),
+    ),
+    spend_today_minor: Int64,
+  }),
+  series: list(resource('ProjectStep', { answered: Count64, at: Instant, attempts: Count64, busy_seconds: Count64 })),
+  step_seconds: Int32,
+  window_hours: Int32,
+})
+
+/** What is spent and held today against each cap that a policy sets. */
+async function spendCaps(db: Db, project_id: string, day: string) {
+  const caps: { kind: 'outbound_policy'; name: string; used_minor: number; cap_minor: number }[] = []
+  for (const policy of await listPolicies(db, project_id)) {
+    const cap_minor = policy.daily_spend_limit_minor
+    if (cap_minor === null) continue
+    const used_minor = await spentOn(db, 'policy', policy.id, day)
+    caps.push({ kind: 'outbound_policy', name: policy.name, used_minor, cap_minor })
+  }
+  return caps
+}
+
+export const projectMetrics = [
+  route({
+    method: 'get',
+    path: '/metrics',
+    summary: "The project at this moment, and its calls over a window's steps",
+    description:
+      'A call counts in the step in which it ended: minutes for 1h, hours for the others (UTC); steps without a call are zero. Test calls are left out. `spend_today_minor` is settled and held.',
+    scope: 'live_calls:read',
+    query: Type.Object({ window: optional(oneOf('1h', '24h', '7d', '30d')) }, { additionalProperties: false }),
+    replies: { 200: ProjectMetrics },
+    async run({ db, project, query: { window = DEFAULT_WINDOW }, now, services }) {
+      const now_ms = services.clock.now()
+      const zone = (await findOrganization(db, project.organization_id))?.time_zone ?? 'UTC'
+      const day = dayOf(now_ms, zone)
+      const { step_ms, first_ms, steps } = await projectSteps(db, project.id, window, now_ms)
+      const found = new Map(steps.map(step => [step.begin_ms, step]))
+      const series = []
+      for (let at = first_ms; at <= now_ms; at += step_ms) {
+        const step = found.get(at)
+        series.push({
+          answered: step?.answered ?? 0,
+          at: iso(at),
+          attempts: step?.attempts ?? 0,
+          busy_seconds: step?.answered_seconds ?? 0,
+        })
+      }
+      const { live, recent } = await callsNow(db, project.id, now_ms - MINUTE_MS)
+      const nodes = (await listNodes(db)).map(node => ({
+        ...node,
+        state: now_ms - Date.parse(node.heartbeat_at) > LOST_AFTER_MS ? ('lost' as const) : ('up' as const),
+      }))
+      return {
+        status: 200,
+        body: {
+          answered: series.reduce((sum, step) => sum + step.answered, 0),
+          as_of: now,
+          attempts: series.reduce((sum, step) => sum + step.attempts, 0),
+          nodes,
+          now: {
+            calls_last_minute: recent,
+            live_calls: live,
+            spend_caps: await spendCaps(db, project.id, day),
+            spend_today_minor: await spentOn(db, 'project', project.id, day),
+          },
+          series,
+          step_seconds: step_ms / 1000,
+          window_hours: WINDOW_HOURS[window],
+        },
+      }
+    },
+  }),
+]

@@ -1,0 +1,90 @@
+import { ending } from '../../core/domain/calls/endings.ts'
+import { iso } from '../../core/runtime/clock.ts'
+import { newId } from '../../core/runtime/ids.ts'
+import { callAnswered, finishCall, insertCall, type NewCall } from '../../core/state/running-calls.ts'
+import { type ControlPlane, freshKey } from './control-plane.ts'
+
+export const HOUR_MS = 3_600_000
+
+/** A trunk of the demo project. */
+export async function trunkOf(w: ControlPlane, name: string): Promise<string> {
+  const made = await w.ask('POST', '/v1/trunks', {
+    headers: { 'Idempotency-Key': freshKey() },
+    body: {
+      name,
+      direction: 'both',
+      auth_mode: 'ip_allow_list',
+      sources: [],
+      targets: [],
+      codecs: ['PCMA'],
+      media_security: 'rtp',
+      require_tls: false,
+      source_validation: 'relaxed',
+    },
+  })
+  return made.body.trunk.id
+}
+
+/** What became of a call; without `seconds` it was not answered. */
+export interface Story {
+  readonly hours_ago?: number
+  readonly seconds?: number | null
+  readonly pdd_ms?: number | null
+  readonly media?: object | null
+  readonly cause?: Parameters<typeof ending>[0]['cause']
+  readonly sip_code?: number
+  readonly call?: Partial<NewCall>
+}
+
+/** A call that ran and ended, by the functions with which signaling writes it. */
+export async function ranCall(w: ControlPlane, story: Story): Promise<string> {
+  const { hours_ago = 0, seconds = null, pdd_ms = null, media = null, cause = 'caller_hung_up' } = story
+  const ended_ms = Date.now() - hours_ago * HOUR_MS
+  const begin_ms = ended_ms - ((seconds ?? 0) * 1000 + 500)
+  const sid = newId.call()
+  await w.state.transaction(async trx => {
+    await insertCall(
+      trx,
+      {
+        sid,
+        project_id: w.demo.project_id,
+        account_sid: null,
+        parent_call_sid: null,
+        origin: 'trunk',
+        direction: 'outbound',
+        from_number: '+2342010000001',
+        to_number: '+2348030000001',
+        status: 'queued',
+        trunk_id: null,
+        carrier_id: null,
+        number_id: null,
+        application_id: null,
+        sip_call_id: null,
+        request: null,
+        node_id: 'node_1',
+        queued_at: iso(begin_ms),
+        initiated_at: null,
+        ringing_at: null,
+        answered_at: null,
+        ended_at: null,
+        duration_seconds: null,
+        sip_code: null,
+        reason: null,
+        ended_by: null,
+        decision_trace: null,
+        ...story.call,
+      },
+      begin_ms,
+    )
+    const answered = seconds !== null
+    if (answered) await callAnswered(trx, sid, ended_ms - seconds * 1000)
+    const facts = story.sip_code === undefined ? { cause } : { cause, sip_code: story.sip_code }
+    await finishCall(trx, sid, {
+      ending: ending({ ...facts, answered }),
+      ended_ms,
+      pdd_ms,
+      media: media === null ? null : JSON.stringify(media),
+    })
+  })
+  return sid
+}

@@ -1,0 +1,62 @@
+import t from 'tap'
+import { iso } from '../../../core/runtime/clock.ts'
+import { controlPlane } from '../../support/control-plane.ts'
+import { HOUR_MS, ranCall, trunkOf } from '../../support/ended-calls.ts'
+
+t.test("a project's metrics are those of all its calls, whichever trunk carried them or none", async t => {
+  const w = await controlPlane(t)
+  const one = await trunkOf(w, 'One')
+  const other = await trunkOf(w, 'Other')
+  const read = async (query = '') => (await w.ask('GET', `/v1/metrics${query}`)).body
+  const empty = await read()
+  t.match(empty, { attempts: 0, answered: 0, step_seconds: 3600, window_hours: 24 })
+  t.equal(empty.series.length, 25, 'a window begins with a whole step, and steps without a call are there')
+
+  await ranCall(w, { call: { trunk_id: one }, seconds: 60 })
+  await ranCall(w, { call: { trunk_id: other }, seconds: 31, hours_ago: 2 })
+  await ranCall(w, { call: { trunk_id: one }, hours_ago: 2, cause: 'refused', sip_code: 486 })
+  await ranCall(w, { call: { origin: 'rest' }, seconds: 7, hours_ago: 30 })
+  await ranCall(w, { call: { trunk_id: one, origin: 'test' }, seconds: 5 })
+
+  const day = await read('?window=24h')
+  t.match(day, { attempts: 3, answered: 2 })
+  const at = iso(Math.floor((Date.now() - 2 * HOUR_MS) / HOUR_MS) * HOUR_MS)
+  t.match(
+    day.series.find((step: { at: string }) => step.at === at),
+    { attempts: 2, answered: 1, busy_seconds: 31 },
+  )
+  t.match(await read('?window=1h'), { attempts: 1, answered: 1, step_seconds: 60, window_hours: 1 })
+  t.match(await read('?window=7d'), { attempts: 4, answered: 3 }, 'calls that no trunk carried count too')
+  const lone = (await w.ask('GET', `/v1/trunks/${one}/metrics?window=7d`)).body
+  t.match(lone, { attempts: 2, answered: 1 }, 'and do not count for a trunk')
+})
+
+t.test('the moment: live calls, calls of the last minute, money, nodes', async t => {
+  const w = await controlPlane(t)
+  await ranCall(w, { seconds: 1 })
+  await ranCall(w, { seconds: 1, hours_ago: 1 })
+  const now = iso(Date.now())
+  const lost = iso(Date.now() - HOUR_MS)
+  const node = (id: string, heartbeat_at: string) => ({
+    id,
+    kind: 'signaling' as const,
+    pid: 1,
+    started_at: now,
+    heartbeat_at,
+  })
+  await w.state.db
+    .insertInto('node')
+    .values([node('node_a', now), node('node_b', lost)])
+    .execute()
+  const { body } = await w.ask('GET', '/v1/metrics')
+  t.match(body.now, { live_calls: 0, calls_last_minute: 1, spend_today_minor: 0 })
+  t.same(
+    body.nodes.map((one: { id: string; state: string }) => [one.id, one.state]),
+    [
+      ['node_a', 'up'],
+      ['node_b', 'lost'],
+    ],
+  )
+  const blind = await w.newKey({ scopes: '["call_history:read"]' })
+  t.equal((await w.ask('GET', '/v1/metrics', { key: blind })).status, 403)
+})
