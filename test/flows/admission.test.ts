@@ -1,6 +1,7 @@
 import t from 'tap'
 import { countersAdrift, liveCalls } from '../../core/state/leases.ts'
 import { openPhone } from '../support/phone.ts'
+import { rated } from '../support/rated.ts'
 import { until } from '../support/wait.ts'
 import { world } from '../support/world.ts'
 
@@ -10,6 +11,10 @@ import { world } from '../support/world.ts'
 const PEER = '127.0.0.2'
 const WORLD = '+2348030004711'
 const NOW = '2026-01-01T00:00:00.000Z'
+const NO_CEILING = {
+  ...{ concurrency: null, cps: null, daily_spend_cap_minor: null, velocity_cap_minor: 0 },
+  ...{ max_call_duration_seconds: null, max_destination_rate_minor: null, revision: 1, updated_at: NOW },
+}
 
 t.test('admission on the wire', async t => {
   const w = await world(t)
@@ -81,7 +86,64 @@ t.test('admission on the wire', async t => {
     set: () => subaccount({ [name]: bad }),
     reset: () => subaccount({ [name]: good }),
   })
+  await db
+    .insertInto('outbound_policy')
+    .values({
+      ...{ id: 'pol_1', project_id: w.project_id, name: 'Night', status: 'active', system_default: 0, revision: 1 },
+      ...{ billing_group: 'standard', concurrency: null, cps: null, daily_spend_limit_minor: null },
+      ...{ max_call_duration_seconds: null, max_destination_rate_minor: null, recording_mode: 'off' },
+      ...{ recording_channels: 2, recording_retention_days: 30, created_at: NOW, created_by: null, updated_at: NOW },
+    })
+    .execute()
+  await db
+    .insertInto('policy_attachment')
+    .values({
+      ...{ id: 'pat_1', policy_id: 'pol_1', project_id: w.project_id, service_type: 'trunk', service_id: trunk_id },
+      ...{ note: null, outbound_enabled: 1, attached_at: NOW, applied_at: NOW },
+    })
+    .execute()
+  await db
+    .insertInto('policy_rule')
+    .values({
+      ...{ id: 'rul_1', policy_id: 'pol_1', op: 'deny', kind: 'prefix', value: '+0', prefix: '0', label: 'Premium' },
+      created_at: NOW,
+    })
+    .execute()
+  const { billing_account_id } = await db.selectFrom('project').selectAll().executeTakeFirstOrThrow()
+  await db
+    .insertInto('billing_account')
+    .values({
+      ...{ id: billing_account_id, name: 'Prepaid', currency: 'NGN', prepaid: 0 },
+      ...{ balance_minor: 0, credit_minor: 0, held_minor: 0 },
+    })
+    .onConflict(conflict => conflict.column('id').doUpdateSet({ name: 'Prepaid', prepaid: 0 }))
+    .execute()
+  const account = (changes: object) =>
+    db.updateTable('billing_account').set(changes).where('id', '=', billing_account_id).execute()
+  const route = (route_kind: 'subtrunk' | null, route_id: string | null) =>
+    db.updateTable('number').set({ route_kind, route_id }).where('e164', '=', own).execute()
+  const carriers = (enabled: 0 | 1) => db.updateTable('carrier').set({ enabled }).execute()
+  const priced = async () => {
+    await rated(w)
+    await account({ prepaid: 1, balance_minor: 3 })
+    await db.updateTable('carrier').set({ sandbox: 0 }).execute()
+  }
   const REFUSALS: readonly Refusal[] = [
+    {
+      ...{ reason: 'project_disabled', code: 403, shows: 'disabled', check: 'enabled' },
+      set: () => project({ status: 'disabled' }),
+      reset: () => project({ status: 'active' }),
+    },
+    {
+      ...{ reason: 'destination_denied', code: 403, shows: '+234803', check: 'destination' },
+      set: () => db.updateTable('policy_rule').set({ value: '+234803', prefix: '234803' }).execute(),
+      reset: () => db.updateTable('policy_rule').set({ value: '+0', prefix: '0' }).execute(),
+    },
+    {
+      ...{ reason: 'no_route', code: 404, shows: '2348030004711', check: 'rate_and_route' },
+      set: () => carriers(0),
+      reset: () => carriers(1),
+    },
     {
       ...{ reason: 'subaccount_suspended', code: 403, shows: 'North', check: 'enabled' },
       ...onSubaccount('status', 'suspended', 'enabled'),
@@ -89,6 +151,25 @@ t.test('admission on the wire', async t => {
     {
       ...{ reason: 'trunk_disabled', code: 403, shows: 'PBX', check: 'enabled' },
       ...onTrunk('status', 'disabled', 'enabled'),
+    },
+    {
+      ...{ reason: 'subtrunk_disabled', code: 403, shows: 'Night shift', check: 'enabled' },
+      set: async () => {
+        await db
+          .insertInto('subtrunk')
+          .values({
+            ...{ id: 'stk_1', project_id: w.project_id, trunk_id, name: 'Night shift', status: 'disabled' },
+            ...{ concurrency: null, cps: null, daily_spend_cap_minor: null, velocity_cap_minor: null },
+            ...{ max_call_duration_seconds: null, max_destination_rate_minor: null },
+            ...{ revision: 1, created_at: NOW, updated_at: NOW },
+          })
+          .execute()
+        await route('subtrunk', 'stk_1')
+      },
+      reset: async () => {
+        await route(null, null)
+        await db.deleteFrom('subtrunk').execute()
+      },
     },
     {
       ...{ reason: 'direction_not_allowed', code: 403, shows: 'inbound', check: 'direction' },
@@ -134,6 +215,25 @@ t.test('admission on the wire', async t => {
       ...{ reason: 'daily_spend_exceeded', code: 403, shows: 'North', check: 'spend' },
       ...onSubaccount('daily_spend_cap_minor', 0),
     },
+    {
+      ...{ reason: 'velocity_exceeded', code: 403, shows: 'project', check: 'spend' },
+      set: () =>
+        db
+          .insertInto('project_ceiling')
+          .values({ ...NO_CEILING, project_id: w.project_id })
+          .execute(),
+      reset: () => db.deleteFrom('project_ceiling').execute(),
+    },
+    {
+      ...{ reason: 'max_duration', code: 403, shows: '0', check: 'spend' },
+      set: () => db.updateTable('outbound_policy').set({ max_call_duration_seconds: 0 }).execute(),
+      reset: () => db.updateTable('outbound_policy').set({ max_call_duration_seconds: null }).execute(),
+    },
+    {
+      ...{ reason: 'balance_exhausted', code: 403, shows: 'Prepaid', check: 'spend' },
+      set: priced,
+      reset: () => account({ prepaid: 0 }),
+    },
   ]
   for (const { reason, code, shows, check, set, reset, over } of REFUSALS)
     t.test(`${reason} is told with its value, and kept with the call`, async t => {
@@ -150,7 +250,14 @@ t.test('admission on the wire', async t => {
       t.match(call, { status: 'failed', reason, sip_code: code })
       const { checks } = JSON.parse(call.decision_trace ?? '{}')
       t.match(checks.at(-1), { check, result: 'refused', reason })
+      const { body } = await w.manage('GET', `/calls/${call.sid}/decision`)
+      t.match(body.decision, { admitted: false, reason })
+      t.ok(body.decision.sentence.includes(shows), body.decision.sentence)
     })
+
+  // What follows is about calls that are admitted: the sandbox carrier takes them.
+  await db.updateTable('carrier').set({ sandbox: 1 }).execute()
+  await project({ sandbox: 1 })
 
   t.test('of a burst of five times N calls exactly N are admitted, and all slots come back', async t => {
     const N = 3

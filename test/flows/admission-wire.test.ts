@@ -1,0 +1,348 @@
+import { createSocket } from 'node:dgram'
+import t from 'tap'
+import { countersAdrift } from '../../core/state/leases.ts'
+import type { Call } from '../../signaling/edge/useragent/call.ts'
+import { type Agent, authorize, openAgent, place, sdpOf } from '../support/agents.ts'
+import { freeBlock, freePort } from '../support/ports.ts'
+import { until } from '../support/wait.ts'
+import { world } from '../support/world.ts'
+
+// Where calls go, and how many: what targets and peers see on the wire. Each trunk has a peer address of its own.
+
+const WORLD = '+2348030004711'
+
+t.test('routing and ceilings on the wire', async t => {
+  // Every leg of 1,000 calls has a port pair, and none is used again within half a minute.
+  const ports = await freeBlock(9000)
+  const w = await world(t, { STROWGER_RTP_PORTS: `${ports.first}-${ports.last}` })
+  const { db } = w.state
+  const own = w.numbers[1] ?? ''
+  let address = 50
+  const rejecting = (status: number) => (call: Call) => call.reject(status)
+  const target = (agent: { ip: string; port: number }, over: object = {}) => ({
+    ...{ sip_uri: `sip:${agent.ip}:${agent.port}`, transport: 'udp', priority: 10, weight: 100 },
+    ...over,
+  })
+  const trunk = async (targets: readonly object[], over: object = {}) => {
+    const ip = `127.0.0.${address++}`
+    const id = await w.addTrunk(ip, { targets, ...over })
+    const peer = await openAgent(t, { ip })
+    return {
+      id,
+      peer,
+      call: (called = WORLD) => place(peer, `sip:${called}@${w.sip.host}`, { to: w.sip, caller: own }),
+    }
+  }
+  const attempts = async (status: number) => {
+    const { sid } = await db.selectFrom('call').select('sid').orderBy('position', 'desc').executeTakeFirstOrThrow()
+    const ended = await until('the CDR', () =>
+      db.selectFrom('cdr').selectAll().where('call_sid', '=', sid).executeTakeFirst(),
+    )
+    t.equal(ended.sip_code, status)
+    return db.selectFrom('call_attempt').selectAll().where('call_sid', '=', sid).orderBy('sequence').execute()
+  }
+
+  t.test('the next target is tried after 503, 408, 430, 500, silence and a refused connection', async t => {
+    const good = await openAgent(t, { ip: '127.0.0.41' })
+    const silent = createSocket('udp4')
+    await new Promise<void>(resolve => silent.bind(0, '127.0.0.42', resolve))
+    t.teardown(() => silent.close())
+    let heard = 0
+    silent.on('message', bytes => {
+      if (bytes.toString().startsWith('INVITE')) heard++
+    })
+    const bad = new Map<number, Agent>()
+    for (const status of [503, 408, 430, 500])
+      bad.set(status, await openAgent(t, { ip: '127.0.0.43', take: rejecting(status) }))
+    const cases: [string, object, () => number][] = [
+      ...[...bad].map(([status, agent]): [string, object, () => number] => [
+        String(status),
+        target(agent, { priority: 1 }),
+        () => agent.invites.length,
+      ]),
+      [
+        'a refused connection',
+        target({ ip: '127.0.0.44', port: await freePort() }, { priority: 1, transport: 'tcp' }),
+        () => 1,
+      ],
+      ['silence', target({ ip: '127.0.0.42', port: silent.address().port }, { priority: 1 }), () => Math.min(heard, 1)],
+    ]
+    for (const [name, first, reached] of cases) {
+      const before = good.invites.length
+      const { call } = await trunk([first, target(good, { priority: 2 })])
+      const began_ms = performance.now()
+      const placed = await call()
+      t.equal(placed.status, 200, name)
+      t.equal(good.invites.length, before + 1, `${name}: one INVITE to the second`)
+      t.equal(reached(), 1, `${name}: one to the first`)
+      if (name === 'silence') t.ok(performance.now() - began_ms > 4000, 'after Timer B of five seconds')
+      placed.call.hangUp()
+    }
+  })
+
+  t.test('no other target is tried after 486, 600, 603, 404, or early media', async t => {
+    const good = await openAgent(t, { ip: '127.0.0.41' })
+    for (const status of [486, 600, 603, 404]) {
+      const bad = await openAgent(t, { ip: '127.0.0.45', take: rejecting(status) })
+      const { call } = await trunk([target(bad, { priority: 1 }), target(good, { priority: 2 })])
+      t.equal((await call()).status, status)
+      t.equal(bad.invites.length, 1)
+      t.equal((await attempts(status)).length, 1)
+    }
+    const early = await openAgent(t, {
+      ip: '127.0.0.46',
+      take(call) {
+        call.ring(183, { body: sdpOf('127.0.0.46') })
+        setTimeout(() => call.reject(503), 500)
+      },
+    })
+    const { call } = await trunk([target(early, { priority: 1 }), target(good, { priority: 2 })])
+    t.equal((await call()).status, 503, 'media was passed back')
+    t.equal(good.invites.length, 0)
+  })
+
+  t.test(
+    'a number of ours: unallocated 404, quarantined 410, suspended trunk 403, then trunk and subtrunk',
+    async t => {
+      const carrier_ip = '127.0.0.47'
+      const carrier = await openAgent(t, { ip: carrier_ip })
+      const now = new Date().toISOString()
+      await db
+        .insertInto('carrier')
+        .values({
+          ...{ id: 'car_1', name: 'Telco', codecs: '["PCMU"]', enabled: 1, sandbox: 0, revision: 1 },
+          created_at: now,
+        })
+        .execute()
+      await db
+        .insertInto('carrier_source')
+        .values({ id: 'cs_1', carrier_id: 'car_1', cidr: `${carrier_ip}/32` })
+        .execute()
+      const pbx = await openAgent(t, { ip: '127.0.0.48' })
+      const { id } = await trunk([target(pbx)], { name: 'Inbound PBX' })
+      const [first = '', second = '', third = ''] = w.numbers.slice(5)
+      const number = async (e164: string, changes: object) => {
+        await db.updateTable('number').set(changes).where('e164', '=', e164).execute()
+        await db
+          .updateTable('configuration')
+          .set(eb => ({ revision: eb('revision', '+', 1) }))
+          .execute()
+      }
+      await db
+        .insertInto('subtrunk')
+        .values({
+          ...{ id: 'stk_1', project_id: w.project_id, trunk_id: id, name: 'Share', status: 'enabled' },
+          ...{ concurrency: 0, cps: null, daily_spend_cap_minor: null, velocity_cap_minor: null },
+          ...{ max_call_duration_seconds: null, max_destination_rate_minor: null },
+          ...{ revision: 1, created_at: now, updated_at: now },
+        })
+        .execute()
+      await number(first, { route_kind: 'trunk', route_id: id })
+      await number(second, { route_kind: 'subtrunk', route_id: 'stk_1' })
+      await number(third, { status: 'quarantined', project_id: null, route_kind: null, route_id: null })
+      const calls = (called: string) =>
+        place(carrier, `sip:${called}@${w.sip.host}`, { to: w.sip, caller: '+2348030001111' })
+      const quarantined = await until('the carrier is known', async () => {
+        const answer = await calls(third)
+        return answer.status === 410 && answer
+      })
+      t.match(quarantined.response?.get('reason'), /number_quarantined/)
+      t.ok(quarantined.response?.get('warning')?.includes(third), 'with the number')
+      const unallocated = await calls('+2348039990000')
+      t.equal(unallocated.status, 404)
+      t.match(unallocated.response?.get('warning'), /2348039990000/)
+
+      const delivered = await calls(first)
+      t.equal(delivered.status, 200)
+      t.match(pbx.invites[0]?.uri, new RegExp(`sip:\\${first}@127.0.0.48`))
+      delivered.call.hangUp()
+      const full = await calls(second)
+      t.equal(full.status, 503, 'the ceiling of the subtrunk counts inwards, too')
+      t.match(full.response?.get('warning'), /Share/)
+      await db.updateTable('subtrunk').set({ concurrency: null }).execute()
+      const shared = await calls(second)
+      t.equal(shared.status, 200)
+      shared.call.hangUp()
+      const { trunk_id, reason } = await db
+        .selectFrom('call')
+        .selectAll()
+        .where('to_number', '=', second)
+        .orderBy('position', 'desc')
+        .executeTakeFirstOrThrow()
+      t.same([trunk_id, reason], [id, null])
+      await db.updateTable('trunk').set({ status: 'disabled' }).where('id', '=', id).execute()
+      const suspended = await calls(first)
+      t.equal(suspended.status, 403)
+      t.match(suspended.response?.get('reason'), /trunk_disabled/)
+      t.match(suspended.response?.get('warning'), /Inbound PBX/)
+    },
+  )
+
+  t.test('a stranger in a dialog is refused, and the call goes on', async t => {
+    const pbx = await openAgent(t, { ip: '127.0.0.49' })
+    const { call, peer } = await trunk([target(pbx)])
+    const placed = await call()
+    t.equal(placed.status, 200)
+    const answered = pbx.invites[0]?.call
+    const stolen = placed.call.dialog
+    const response = placed.response
+    const forged = await new Promise<string>((resolve, reject) => {
+      const stranger = createSocket('udp4')
+      t.teardown(() => stranger.close())
+      stranger.once('message', bytes => resolve(bytes.toString()))
+      stranger.once('error', reject)
+      stranger.bind(0, '127.0.0.99', () => {
+        const { port } = stranger.address()
+        const bye = [
+          `BYE sip:${w.sip.host}:${w.sip.port} SIP/2.0`,
+          `Via: SIP/2.0/UDP 127.0.0.99:${port};branch=z9hG4bKstolen;rport`,
+          `From: ${response?.get('from')}`,
+          `To: ${response?.get('to')}`,
+          `Call-ID: ${placed.call.callId}`,
+          `CSeq: ${(stolen?.nextSeq() ?? 0) + 1000} BYE`,
+          'Max-Forwards: 70',
+          'Content-Length: 0',
+        ]
+        stranger.send(`${bye.join('\r\n')}\r\n\r\n`, w.sip.port, w.sip.host)
+      })
+    })
+    t.match(forged, /^SIP\/2\.0 403 /)
+    t.match(forged, /Warning: 399 strowger ".*127\.0\.0\.99/)
+    t.equal(answered?.state, 'answered', 'nobody has hung up')
+    t.equal(peer.ua.calls.length, 1)
+  })
+
+  t.test(
+    'digest: both algorithms, both passwords of a rotation, each answer once, and strictly from its sources',
+    async t => {
+      const pbx = await openAgent(t, { ip: '127.0.0.86', take: rejecting(486) })
+      const { body } = await w.manage(
+        'POST',
+        '/trunks',
+        {
+          ...{ name: 'Strict PBX', direction: 'both', auth_mode: 'digest', sources: ['127.0.0.87/32'] },
+          ...{ codecs: ['PCMU'], media_security: 'rtp', require_tls: false, source_validation: 'strict' },
+          targets: [target(pbx)],
+        },
+        { 'idempotency-key': 'strict' },
+      )
+      const given = JSON.stringify(body)
+      const username = /"username":"([^"]+)"/.exec(given)?.[1] ?? ''
+      const password = /"(?:digest_)?password":"([^"]+)"/.exec(given)?.[1] ?? ''
+      const phone = await openAgent(t, { ip: '127.0.0.87' })
+      const elsewhere = await openAgent(t, { ip: '127.0.0.88' })
+      const uri = `sip:${WORLD}@${body.trunk.signaling_fqdn}`
+      const challenge = async (from = phone) => {
+        const answer = await place(from, uri, { to: w.sip, caller: own })
+        return answer.status === 401 && answer.response
+      }
+      type Algorithm = 'MD5' | 'SHA-256'
+      const answers = async (algorithm: Algorithm, word = password, from = phone) => {
+        const challenged = await until('a challenge', () => challenge(from))
+        const facts = { username, password: word, uri, method: 'INVITE', algorithm }
+        const headers = { Authorization: authorize(challenged, facts) }
+        return { headers, ...(await place(from, uri, { to: w.sip, caller: own, headers })) }
+      }
+      for (const algorithm of ['MD5', 'SHA-256'] as const) {
+        t.equal((await answers(algorithm)).status, 486, `${algorithm}: its target was asked`)
+        t.equal((await answers(algorithm, 'wrong')).status, 401)
+      }
+      const { headers } = await answers('SHA-256')
+      const again = await place(phone, uri, { to: w.sip, caller: own, headers })
+      t.equal(again.status, 401, 'an answer works once')
+      t.match(again.response?.lines('www-authenticate')[0], /stale=true/)
+      const foreign = await answers('MD5', password, elsewhere)
+      t.equal(foreign.status, 403)
+      t.match(foreign.response?.get('warning'), /127\.0\.0\.88/)
+
+      const path = `/trunks/${body.trunk.id}/digest-credentials`
+      const { body: listed, headers: before } = await w.manage('GET', path)
+      const rotated = await w.manage(
+        'POST',
+        `${path}/${listed.data[0].id}/rotate`,
+        {},
+        {
+          'idempotency-key': 'rotate',
+          'if-match': before.get('etag') ?? '',
+        },
+      )
+      t.equal(rotated.status, 201, JSON.stringify(rotated.body))
+      await until('the new password works', async () => (await answers('MD5', rotated.body.password)).status === 486)
+      t.equal((await answers('MD5')).status, 486, 'and the old one still')
+      await db
+        .updateTable('digest_credential')
+        .set({ previous_retires_at: '2026-01-01T00:00:00.000Z' })
+        .where('id', '=', listed.data[0].id)
+        .execute()
+      await db
+        .updateTable('configuration')
+        .set(eb => ({ revision: eb('revision', '+', 1) }))
+        .execute()
+      await until('the old one is retired', async () => (await answers('MD5')).status === 401)
+      t.equal((await answers('SHA-256', rotated.body.password)).status, 486)
+    },
+  )
+
+  t.test('shares follow the weights within 3 % over 1,000 calls', async t => {
+    const weights = [70, 20, 10]
+    const targets = await Promise.all(
+      weights.map((_, index) => openAgent(t, { ip: `127.0.0.${81 + index}`, take: rejecting(486) })),
+    )
+    const { call } = await trunk(
+      targets.map((agent, index) => target(agent, { weight: weights[index] })),
+      { limits: { concurrency: 1000, cps: 1000, max_call_duration_seconds: 3600 } },
+    )
+    let left = 1000
+    const wrong: number[] = []
+    const line = async (): Promise<void> => {
+      while (left-- > 0) {
+        const { status } = await call()
+        if (status !== 486) wrong.push(status)
+      }
+    }
+    await Promise.all(Array.from({ length: 16 }, line))
+    t.same(wrong, [], 'every call was busy')
+    const counts = targets.map(agent => agent.invites.length)
+    t.equal(
+      counts.reduce((sum, count) => sum + count, 0),
+      1000,
+      'each once',
+    )
+    for (const [index, weight] of weights.entries())
+      t.ok(Math.abs((counts[index] ?? 0) - weight * 10) <= 30, `${counts[index]} of 1000 for weight ${weight}`)
+  })
+
+  t.test('calls per second of N: never more than N in a sliding second', async t => {
+    const N = 5
+    const pbx = await openAgent(t, { ip: '127.0.0.85', take: rejecting(486) })
+    const { id, call } = await trunk([target(pbx)])
+    await db.updateTable('trunk').set({ cps: N }).where('id', '=', id).execute()
+    const statuses: number[] = []
+    const began_ms = performance.now()
+    const pending: Promise<void>[] = []
+    // A burst, and then a steady load of twelve times N.
+    for (let count = 0; count < 120; count++) {
+      pending.push(
+        call().then(({ status, response }) => {
+          statuses.push(status)
+          if (status === 503 && !/cps_exceeded/.test(response?.get('reason') ?? '')) statuses.push(-1)
+        }),
+      )
+      if (count >= 3 * N) await new Promise(resolve => setTimeout(resolve, 1000 / (12 * N)))
+    }
+    await Promise.all(pending)
+    const seconds = (performance.now() - began_ms) / 1000
+    const admitted = await db.selectFrom('lease').select('begun_at').where('trunk_id', '=', id).orderBy('id').execute()
+    t.equal(admitted.length, pbx.invites.length, 'whoever was admitted was called')
+    t.equal(statuses.filter(status => status === 486).length, admitted.length)
+    t.equal(statuses.filter(status => status === 503).length, 120 - admitted.length, 'the others were told why')
+    t.ok(admitted.length >= N && admitted.length <= N * (seconds + 1), `${admitted.length} in ${seconds} s`)
+    // The rows have the time of the question, up to some ms before that of the decision.
+    const times = admitted.map(({ begun_at }) => Date.parse(begun_at))
+    for (const [index, at] of times.entries()) {
+      const later = times[index + N]
+      if (later !== undefined) t.ok(later - at > 700, `${N + 1} calls took ${later - at} ms`)
+    }
+    t.same(await countersAdrift(db), [])
+  })
+})
