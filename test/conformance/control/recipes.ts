@@ -111,6 +111,7 @@ export const RECIPES: Readonly<Record<string, Recipe>> = {
   'get /calls/{call_id}/ladder': onCall,
   'get /calls/{call_id}/decision': onCall,
   'get /calls/{call_id}/media': onCall,
+  'get /metrics': async () => ({ query: 'window=1h' }),
   'get /live-calls': async () => ({}),
   'get /recordings': async () => ({ query: 'limit=2&status=completed' }),
   'get /recordings/{recording_id}': onRecording,
