@@ -13,16 +13,18 @@ const edge = await createEdge({
 })
 
 process.on('message', (question: string) => {
-  if (question === 'measure') {
+  if (question === 'stop') process.exit(0)
+  // Only who asks for the memory pays for the collection: it must not count as the cost of calls.
+  if (question === 'collect') {
     const collect = (globalThis as { gc?: () => void }).gc
-    const { user, system } = process.cpuUsage()
     collect?.()
     collect?.()
-    const { heapUsed, external, rss } = process.memoryUsage()
-    const descriptors = readdirSync('/proc/self/fd').length
-    const heap_bytes = heapUsed + external
-    process.send?.({ cpu_us: user + system, heap_bytes, rss_bytes: rss, descriptors, stats: edge.stats() })
-  } else if (question === 'stop') process.exit(0)
+  }
+  const { user, system } = process.cpuUsage()
+  const { heapUsed, external, rss } = process.memoryUsage()
+  const descriptors = readdirSync('/proc/self/fd').length
+  const heap_bytes = heapUsed + external
+  process.send?.({ cpu_us: user + system, heap_bytes, rss_bytes: rss, descriptors, stats: edge.stats() })
 })
 process.on('disconnect', () => process.exit(0))
 process.send?.({ sip_port: edge.listeners[0]?.port, control_port: edge.control.port })

@@ -91,6 +91,7 @@ async function memoryPerDialog(calls: number): Promise<object> {
     await new Promise(resolve => setTimeout(resolve, 1_000))
     open = await world.measureEdge()
   }
+  open = await world.measureMemory()
   const bytes = (open.heap_bytes - before.heap_bytes) / open.stats.dialogs
   await held
   await world.stop()
@@ -159,7 +160,7 @@ async function settled(world: World): Promise<EdgeMeasure> {
     await new Promise(resolve => setTimeout(resolve, 1_000))
     now = await world.measureEdge()
   }
-  return now
+  return await world.measureMemory()
 }
 
 interface World {
@@ -170,6 +171,8 @@ interface World {
     transport?: 'udp' | 'tcp',
   ): Promise<{ failed: number; retransmissions: number }>
   measureEdge(): Promise<EdgeMeasure>
+  /** The same after a collection of garbage. */
+  measureMemory(): Promise<EdgeMeasure>
   measureApp(): Promise<{ cpu_us: number; failed: number }>
   stop(): Promise<void>
 }
@@ -184,14 +187,15 @@ async function start(): Promise<World> {
   const [ports] = (await once(edge, 'message')) as [{ sip_port: number; control_port: number }]
   const app = fork(join(here, 'app-process.js'), [String(ports.control_port), `sip:bench@127.0.0.1:${target_port}`])
   await once(app, 'message')
-  const ask = async (child: ChildProcess): Promise<never> => {
-    child.send('measure')
+  const ask = async (child: ChildProcess, question = 'measure'): Promise<never> => {
+    child.send(question)
     const [answer] = await once(child, 'message')
     return answer as never
   }
   return {
     calls: (rate, calls, hold_ms, transport = 'udp') => runSipp(ports.sip_port, rate, calls, hold_ms, transport),
     measureEdge: () => ask(edge),
+    measureMemory: () => ask(edge, 'collect'),
     measureApp: () => ask(app),
     async stop() {
       uas.kill('SIGKILL')

@@ -72,6 +72,8 @@ export type EdgeLimits = Partial<TransportLimits> & {
   readonly failure_window_ms?: number
   readonly block_ms?: number
   readonly malformed_per_second?: number
+  /** Requests without a dialog that a stranger may send in a second. Default 100. */
+  readonly requests_per_second?: number
 }
 
 export interface EdgeStats {
@@ -133,6 +135,8 @@ export async function createEdge(options: EdgeOptions): Promise<Edge> {
     window_ms: limits.failure_window_ms ?? 60_000,
     block_ms: limits.block_ms ?? 900_000,
     malformed_per_second: limits.malformed_per_second ?? 100,
+    requests_per_second: limits.requests_per_second ?? 100,
+    blocked: ({ host, reason }) => log.warn({ source: host, reason }, 'a source is dropped in silence for a while'),
   })
   const apps = new Apps()
   const bindings = new ContactBindings(clock)
@@ -154,7 +158,7 @@ export async function createEdge(options: EdgeOptions): Promise<Edge> {
       cancel: (cancel, invite) => server?.cancel(cancel, invite),
       malformed: (received, why) => {
         log.debug({ source: received.source, why }, 'malformed SIP message')
-        guard.malformed(received.source.host)
+        return guard.malformed(received.source.host)
       },
     },
   })
@@ -173,6 +177,7 @@ export async function createEdge(options: EdgeOptions): Promise<Edge> {
     handler: transaction => outbound?.takes(transaction) ?? false,
     relay: (message, received, transaction) => proxies.relay(message, received, transaction),
     cancel: invite => proxies.cancel(invite),
+    admits: host => guard.admits(host),
     identified: (host, call_id) => guard.identified(host, call_id),
     answered: (host, answer) => guard.answered(host, answer),
     bind: (request, received, response) => bindings.bind(request, received, response),

@@ -1,7 +1,8 @@
 import type { Clock } from '../../../core/runtime/clock.ts'
 
 // Budget of each source address (design §4, threats §2.4, §3): who sends garbage or fails to identify itself again and
-// again is dropped in silence for a while. Configured sources never are.
+// again is dropped in silence for a while. Configured sources never are. A stranger's requests are few each second, so
+// that a flood of them costs an application nothing; a source that lately proved a password is no stranger.
 //
 // A challenge alone is no failure, for every digest user is challenged first: it becomes one when no credentials
 // follow in time. Credentials that are refused, and 403, are failures at once.
@@ -16,6 +17,10 @@ export interface GuardOptions {
   readonly block_ms: number
   /** Malformed messages that a source may send in a second. */
   readonly malformed_per_second: number
+  /** Requests for which there is no dialog that a stranger may send in a second; further ones are dropped. */
+  readonly requests_per_second: number
+  /** Told once for each block. */
+  readonly blocked?: ((source: BlockedSource) => void) | undefined
 }
 
 export interface BlockedSource {
@@ -27,9 +32,12 @@ export interface BlockedSource {
 
 const CHALLENGE_MS = 5_000
 const MAX_CHALLENGES = 64
+/** How long a source that proved a password is no stranger. */
+const KNOWN_MS = 3_600_000
 
 /** A final answer to a request outside dialogs. */
 export interface AnsweredRequest {
+  readonly method: string
   readonly status: number
   readonly call_id: string
   /** The request carried Authorization or Proxy-Authorization. */
@@ -43,11 +51,22 @@ type Record = {
   challenges: Map<string, number> | undefined
   failures: number
   failures_since: number
-  malformed: number
-  malformed_since: number
+  readonly malformed: Rate
+  readonly requests: Rate
   blocked_until: number
   dropped: number
   reason: BlockedSource['reason']
+}
+
+/** Events of the second that began at `since`. */
+type Rate = { since: number; count: number }
+
+function counted(rate: Rate, now: number): number {
+  if (now - rate.since > 1_000) {
+    rate.since = now
+    rate.count = 0
+  }
+  return ++rate.count
 }
 
 const MAX_SOURCES = 20_000
@@ -58,6 +77,8 @@ export class SourceGuard {
   readonly #sources = new Map<string, Record>()
   /** Sources that are blocked at this moment: nearly always empty, and asked for every packet. */
   readonly #blocked = new Map<string, Record>()
+  /** Sources that proved a password lately, and until when that counts. */
+  readonly #known = new Map<string, number>()
   dropped = 0
   blocks = 0
 
@@ -91,29 +112,33 @@ export class SourceGuard {
     this.#sources.get(host)?.challenges?.delete(call_id)
   }
 
+  /** Whether a request for which there is no dialog may be looked at. */
+  admits(host: string): boolean {
+    if (this.#trusted(host)) return true
+    const now = this.#options.clock.monotonic_ms()
+    if (counted(this.#record(host, now).requests, now) <= this.#options.requests_per_second) return true
+    this.dropped++
+    return false
+  }
+
   /** A final answer was given to a request outside dialogs. */
   answered(host: string, answer: AnsweredRequest): void {
     const { status } = answer
     const challenge = status === 401 || status === 407
     if (!challenge && status !== 403) {
-      // Whoever gets further than this has identified himself, however his call ends.
-      this.#sources.delete(host)
+      // Whose call or registration gets further than this has identified himself, however it ends. Any scanner's
+      // OPTIONS is answered, so that says nothing.
+      const identifies = answer.method === 'INVITE' || (answer.method === 'REGISTER' && status < 300)
+      if (identifies) this.#sources.delete(host)
+      if (identifies && answer.credentials && status < 300) this.#remember(host)
       return
     }
     if (this.#options.isConfiguredSource(host)) return
     const now = this.#options.clock.monotonic_ms()
     const record = this.#record(host, now)
-    let failures = challenge && (!answer.credentials || answer.stale) ? 0 : 1
-    if (failures === 0) {
-      record.challenges ??= new Map()
-      record.challenges.set(answer.call_id, now)
-    }
-    for (const [call_id, since] of record.challenges ?? []) {
-      const full = (record.challenges?.size ?? 0) > MAX_CHALLENGES
-      if (!full && now - since < CHALLENGE_MS) break
-      record.challenges?.delete(call_id)
-      failures++
-    }
+    const unanswered = this.#unanswered(record, now)
+    // A busy address that proved a password may be many telephones behind one NAT.
+    const failures = this.#refused(record, answer, now) + (this.#trusted(host) ? 0 : unanswered)
     if (now - record.failures_since > this.#options.window_ms) {
       record.failures = 0
       record.failures_since = now
@@ -122,18 +147,14 @@ export class SourceGuard {
     if (record.failures >= this.#options.failures) this.#block(host, record, 'failures')
   }
 
-  /** A message that could not be read. */
-  malformed(host: string): void {
+  /** A message that could not be read. False when it should not be answered either: enough was said this second. */
+  malformed(host: string): boolean {
     const now = this.#options.clock.monotonic_ms()
     const record = this.#record(host, now)
-    if (now - record.malformed_since > 1_000) {
-      record.malformed = 0
-      record.malformed_since = now
-    }
-    record.malformed++
-    if (record.malformed >= this.#options.malformed_per_second && !this.#options.isConfiguredSource(host)) {
-      this.#block(host, record, 'malformed')
-    }
+    const over = counted(record.malformed, now) >= this.#options.malformed_per_second
+    // Anybody can put a peer's address on a datagram: that must not silence the peer.
+    if (over && !this.#trusted(host)) this.#block(host, record, 'malformed')
+    return !over
   }
 
   /** Blocks a source on an operator's account. */
@@ -148,12 +169,38 @@ export class SourceGuard {
   }
 
   list(): BlockedSource[] {
-    return [...this.#blocked].map(([host, r]) => ({
-      host,
-      until: r.blocked_until,
-      dropped: r.dropped,
-      reason: r.reason,
-    }))
+    return [...this.#blocked].map(([host, record]) => shown(host, record))
+  }
+
+  /** A challenge that was not answered yet is kept; anything else here is a failure. */
+  #refused(record: Record, answer: AnsweredRequest, now: number): number {
+    if (answer.status === 403 || (answer.credentials && !answer.stale)) return 1
+    record.challenges ??= new Map()
+    record.challenges.set(answer.call_id, now)
+    return 0
+  }
+
+  /** Challenges that no credentials followed in time. */
+  #unanswered(record: Record, now: number): number {
+    let failures = 0
+    for (const [call_id, since] of record.challenges ?? []) {
+      const full = (record.challenges?.size ?? 0) > MAX_CHALLENGES
+      if (!full && now - since < CHALLENGE_MS) break
+      record.challenges?.delete(call_id)
+      failures++
+    }
+    return failures
+  }
+
+  #trusted(host: string): boolean {
+    if (this.#options.isConfiguredSource(host)) return true
+    return (this.#known.get(host) ?? 0) > this.#options.clock.monotonic_ms()
+  }
+
+  #remember(host: string): void {
+    this.#known.delete(host)
+    this.#known.set(host, this.#options.clock.monotonic_ms() + KNOWN_MS)
+    if (this.#known.size > MAX_SOURCES) this.#known.delete(this.#known.keys().next().value ?? '')
   }
 
   #block(host: string, record: Record, reason: BlockedSource['reason'], duration_ms = this.#options.block_ms): void {
@@ -161,6 +208,7 @@ export class SourceGuard {
     record.reason = reason
     this.#blocked.set(host, record)
     this.blocks++
+    this.#options.blocked?.(shown(host, record))
   }
 
   #record(host: string, now: number): Record {
@@ -181,8 +229,8 @@ export class SourceGuard {
       challenges: undefined,
       failures: 0,
       failures_since: now,
-      malformed: 0,
-      malformed_since: now,
+      malformed: { since: now, count: 0 },
+      requests: { since: now, count: 0 },
       blocked_until: 0,
       dropped: 0,
       reason: 'failures',
@@ -190,4 +238,8 @@ export class SourceGuard {
     this.#sources.set(host, record)
     return record
   }
+}
+
+function shown(host: string, { blocked_until, dropped, reason }: Record): BlockedSource {
+  return { host, until: blocked_until, dropped, reason }
 }

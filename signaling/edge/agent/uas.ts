@@ -43,6 +43,8 @@ export interface NewRequestRoutes {
   readonly relay: (message: SipMessage, received: Received, transaction: ServerTransaction | undefined) => boolean
   /** A CANCEL of an INVITE that is being proxied. */
   readonly cancel: (invite: ServerTransaction) => boolean
+  /** False when its source has sent more requests without a dialog than a stranger may. */
+  readonly admits: (host: string) => boolean
   /** Credentials came, or a final answer was sent, to a request outside dialogs: for the budget of strangers. */
   readonly identified: (host: string, call_id: string) => void
   readonly answered: (host: string, answer: AnsweredRequest) => void
@@ -68,7 +70,13 @@ export class ServerSide {
     if (request.toTag !== '') {
       const leg = this.#core.legOf(request)
       if (leg) this.#inDialog(transaction, leg)
-      else if (!this.#routes.relay(request, received, transaction)) this.#unknownDialog(transaction)
+      else if (this.#routes.relay(request, received, transaction)) return
+      else if (this.#routes.admits(received.source.host)) this.#unknownDialog(transaction)
+      else transaction.terminate()
+      return
+    }
+    if (!this.#routes.admits(received.source.host)) {
+      transaction.terminate()
       return
     }
     if (request.method === 'INVITE') this.#trying(transaction)
@@ -118,6 +126,10 @@ export class ServerSide {
   cancel(cancel: ServerTransaction, invite: ServerTransaction | undefined): void {
     if (invite && this.#routes.cancel(invite)) {
       this.refuse(cancel, 200)
+      return
+    }
+    if (!invite && !this.#routes.admits(cancel.received.source.host)) {
+      cancel.terminate()
       return
     }
     if (!invite || invite.answered) {
@@ -311,6 +323,7 @@ export class ServerSide {
     }
     if (request.toTag !== '') return
     this.#routes.answered(received.source.host, {
+      method: request.method,
       status,
       call_id: request.callId,
       credentials: hasCredentials(request),
@@ -591,8 +604,10 @@ export class ServerSide {
     pending.deadline?.cancel()
     this.#stopReliable(pending)
     this.#core.servers.delete(pending.id)
+    this.#byTransaction.delete(pending.transaction)
   }
 
+  // A request that was handed to a proxy is pending no more.
   #pendingOf(transaction: ServerTransaction): PendingServer | undefined {
     const pending = this.#byTransaction.get(transaction)
     return pending && this.#core.servers.has(pending.id) ? pending : undefined

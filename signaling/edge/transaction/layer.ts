@@ -27,8 +27,8 @@ export interface TransactionUser {
   readonly ack: (ack: SipMessage, received: Received) => void
   /** A CANCEL with its own transaction, and the INVITE that it means if that is known (RFC 3261 §9.2). */
   readonly cancel: (cancel: ServerTransaction, invite: ServerTransaction | undefined) => void
-  /** A malformed request was answered or dropped, or a stray message came. */
-  readonly malformed?: ((received: Received, why: string) => void) | undefined
+  /** A message cannot be read. False when a request must not be answered, for its source gets too much already. */
+  readonly malformed?: ((received: Received, why: string) => boolean) | undefined
 }
 
 export interface TransactionCounters {
@@ -138,7 +138,7 @@ export class TransactionLayer {
   refuseBroken(received: Received, status: number, why: string): string | undefined {
     this.counters.malformed++
     this.transport.traceReceived({ ...received, text: received.text.slice(0, 4096) }, false)
-    this.#options.user.malformed?.(received, why)
+    if (this.#options.user.malformed?.(received, why) === false) return undefined
     const parsed = parseMessage(`${received.text}\r\n`, this.#options.limits)
     if (parsed.kind === 'junk' || !canBeAnswered(parsed.message) || parsed.message.method === 'ACK') return undefined
     fixVia(parsed.message, received)
@@ -176,8 +176,9 @@ export class TransactionLayer {
     if (refusal) {
       this.counters.malformed++
       this.transport.traceReceived(received, false)
-      this.#options.user.malformed?.(received, refusal.why)
-      this.#refuse(message, received, refusal.status)
+      if (this.#options.user.malformed?.(received, refusal.why) !== false) {
+        this.#refuse(message, received, refusal.status)
+      }
       return
     }
     this.#request(message, received)

@@ -135,7 +135,10 @@ export class StreamConnection {
 
   #data(text: string): void {
     this.active_at = this.#setup.now()
-    for (const item of this.#framer.push(text)) {
+    const items = this.#framer.push(text)
+    // What is incomplete now began after the last message that was complete.
+    if (items.length > 0) this.incomplete_at = 0
+    for (const item of items) {
       if (item.kind === 'message') this.#setup.events.message(this, item.text)
       else if (item.kind === 'ping') this.#socket?.write('\r\n')
       else this.#setup.events.broken(this, item)

@@ -13,7 +13,7 @@ import { connect as connectTls, createSecureContext, createServer as createTlsSe
 import { type WebSocket, WebSocketServer } from 'ws'
 import type { Clock, Timer } from '../../../core/runtime/clock.ts'
 import { StreamConnection } from './connection.ts'
-import type { Destination, Listener, Protocol, Received, TracedMessage, TransportLimits } from './types.ts'
+import type { Address, Destination, Listener, Protocol, Received, TracedMessage, TransportLimits } from './types.ts'
 
 // All sockets of one SIP stack: listening points, connections and their limits. It knows bytes and addresses, and of
 // SIP only where a message ends.
@@ -87,8 +87,10 @@ export class TransportLayer {
   /** In order of activity: the first is idle for longest. */
   readonly #connections = new Map<number, StreamConnection>()
   readonly #byPeer = new Map<string, StreamConnection>()
+  /** Open inbound connections of each source, handshakes included. */
   readonly #perSource = new Map<string, number>()
-  readonly #halfOpen = new Set<Socket>()
+  /** Sockets in their handshake, by peer and port, the oldest first. */
+  readonly #handshakes = new Map<string, Socket>()
   #sweeper: Timer | undefined
   #closed = false
   refused_connections = 0
@@ -220,7 +222,7 @@ export class TransportLayer {
     this.#sweeper?.cancel()
     for (const { socket } of this.#datagrams) socket.close()
     for (const server of this.#servers) server.close()
-    for (const socket of this.#halfOpen) socket.destroy()
+    for (const socket of this.#handshakes.values()) socket.destroy()
     for (const connection of [...this.#connections.values()]) connection.fail(new Error('stack closed'))
   }
 
@@ -340,32 +342,48 @@ export class TransportLayer {
       server.on('tlsClientError', (_error: Error, socket: Socket) => socket.destroy())
     }
     server.on(ready, (socket: Socket) => {
-      const host = plainHost(socket.remoteAddress ?? '')
-      if (ready === 'connection' && !this.#admits(host)) {
-        socket.destroy()
-        return
-      }
-      const connection = this.#adopt(listener, { host, port: socket.remotePort ?? 0 }, true)
-      connection.attachSocket(socket, false)
+      const remote = remoteOf(socket)
+      if (ready === 'connection') {
+        if (!this.#admits(remote.host)) {
+          socket.destroy()
+          return
+        }
+        this.#count(socket, remote.host)
+      } else this.#handshakes.delete(handshakeKey(remote))
+      this.#adopt(listener, remote, true).attachSocket(socket, false)
     })
   }
 
   // Connections count from their first byte on, so that handshakes that never end fall under the limits too.
   #guardHandshakes(server: Server): void {
     server.on('connection', (socket: Socket) => {
-      if (!this.#admits(plainHost(socket.remoteAddress ?? ''))) {
+      const remote = remoteOf(socket)
+      if (!this.#admits(remote.host)) {
         socket.destroy()
         return
       }
-      this.#halfOpen.add(socket)
+      this.#count(socket, remote.host)
+      const key = handshakeKey(remote)
+      this.#handshakes.set(key, socket)
       socket.on('error', () => undefined)
-      socket.on('close', () => this.#halfOpen.delete(socket))
-      if (this.#halfOpen.size > this.#options.limits.connections) {
-        for (const oldest of this.#halfOpen) {
-          oldest.destroy()
-          break
-        }
+      socket.on('close', () => {
+        if (this.#handshakes.get(key) === socket) this.#handshakes.delete(key)
+      })
+      if (this.#handshakes.size <= this.#options.limits.connections) return
+      for (const oldest of this.#handshakes.values()) {
+        this.refused_connections++
+        oldest.destroy()
+        break
       }
+    })
+  }
+
+  #count(socket: Socket, host: string): void {
+    this.#perSource.set(host, (this.#perSource.get(host) ?? 0) + 1)
+    socket.on('close', () => {
+      const left = (this.#perSource.get(host) ?? 1) - 1
+      if (left > 0) this.#perSource.set(host, left)
+      else this.#perSource.delete(host)
     })
   }
 
@@ -391,11 +409,9 @@ export class TransportLayer {
       verifyClient: (info: { req: IncomingMessage }) => offersSip(info.req.headers['sec-websocket-protocol']),
     })
     web.on('connection', (client: WebSocket, request) => {
-      const socket = request.socket
-      this.#halfOpen.delete(socket)
-      const host = plainHost(socket.remoteAddress ?? '')
-      const connection = this.#adopt(listener, { host, port: socket.remotePort ?? 0 }, true)
-      connection.attachWebSocket(client)
+      const remote = remoteOf(request.socket)
+      this.#handshakes.delete(handshakeKey(remote))
+      this.#adopt(listener, remote, true).attachWebSocket(client)
     })
     this.#servers.push({ close: () => web.close() })
   }
@@ -466,18 +482,12 @@ export class TransportLayer {
     })
     this.#connections.set(connection.id, connection)
     this.#byPeer.set(peerKey(connection.protocol, remote.host, remote.port), connection)
-    if (inbound) this.#perSource.set(remote.host, (this.#perSource.get(remote.host) ?? 0) + 1)
     return connection
   }
 
   #gone(connection: StreamConnection): void {
     this.#connections.delete(connection.id)
     for (const key of this.#keysOf(connection)) this.#byPeer.delete(key)
-    if (connection.inbound) {
-      const left = (this.#perSource.get(connection.remote.host) ?? 1) - 1
-      if (left > 0) this.#perSource.set(connection.remote.host, left)
-      else this.#perSource.delete(connection.remote.host)
-    }
     this.#options.events.closed?.(connection)
   }
 
@@ -536,6 +546,14 @@ async function listenOn(server: Server, wanted: ListenerOptions): Promise<void> 
 function portOf(server: Server): number {
   const address = server.address()
   return typeof address === 'object' && address ? address.port : 0
+}
+
+function handshakeKey({ host, port }: Address): string {
+  return `${host}|${port}`
+}
+
+function remoteOf(socket: Socket): Address {
+  return { host: plainHost(socket.remoteAddress ?? ''), port: socket.remotePort ?? 0 }
 }
 
 function plainHost(address: string): string {

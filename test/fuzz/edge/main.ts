@@ -153,6 +153,7 @@ async function openEdge() {
     handler: () => false,
     relay: (message, received, transaction) => proxies.relay(message, received, transaction),
     cancel: invite => proxies.cancel(invite),
+    admits: () => true,
     identified: () => undefined,
     answered: () => undefined,
     bind: () => undefined,

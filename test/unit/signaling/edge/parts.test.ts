@@ -39,6 +39,7 @@ t.test('the timer wheel fires in order, cancels for nothing and sleeps when it i
 
 t.test('a source is blocked by failures in a window, for a while, and success clears it', async t => {
   const clock = new ManualClock()
+  const told: string[] = []
   const guard = new SourceGuard({
     clock,
     isConfiguredSource: host => host === '192.0.2.9',
@@ -46,8 +47,11 @@ t.test('a source is blocked by failures in a window, for a while, and success cl
     window_ms: 60_000,
     block_ms: 900_000,
     malformed_per_second: 10,
+    requests_per_second: 20,
+    blocked: ({ host }) => void told.push(host),
   })
-  const answer = (status: number, call_id: string, credentials: boolean, stale = false) => ({
+  const answer = (status: number, call_id: string, credentials: boolean, stale = false, method = 'INVITE') => ({
+    method,
     status,
     call_id,
     credentials,
@@ -72,6 +76,11 @@ t.test('a source is blocked by failures in a window, for a while, and success cl
   t.equal(guard.drops('192.0.2.2'), false, 'whoever gets a call through, however it ends, begins anew')
   fail('192.0.2.9', 50)
   t.equal(guard.drops('192.0.2.9'), false, 'a configured source never')
+  t.same(told, ['192.0.2.1'], 'a block is told once')
+  fail('192.0.2.7', 4)
+  guard.answered('192.0.2.7', answer(200, 'x', true, false, 'OPTIONS'))
+  fail('192.0.2.7', 1)
+  t.equal(guard.drops('192.0.2.7'), true, 'an OPTIONS that is answered clears nothing, whatever it carries')
 
   for (let i = 0; i < 50; i++) {
     guard.answered('192.0.2.5', answer(401, `busy-${i}`, false))
@@ -88,6 +97,23 @@ t.test('a source is blocked by failures in a window, for a while, and success cl
   }
   guard.answered('192.0.2.6', answer(401, 'scan-7', false))
   t.equal(guard.drops('192.0.2.6'), true, 'a scanner never answers its challenges')
+  const said = (host: string, what: 'malformed' | 'admits', times: number): number =>
+    Array.from({ length: times }, () => guard[what](host)).filter(yes => yes).length
+  t.equal(said('192.0.2.8', 'admits', 100), 20, 'a stranger has so many requests in a second')
+  t.equal(guard.drops('192.0.2.8'), false, 'and is not blocked for more')
+  clock.advance(1_001)
+  t.equal(said('192.0.2.8', 'admits', 100), 20, 'and as many in the next')
+  t.equal(said('192.0.2.9', 'admits', 100), 100, 'a configured source has as many as it likes')
+  guard.answered('192.0.2.8', answer(200, 'x', true, false, 'REGISTER'))
+  t.equal(said('192.0.2.8', 'admits', 100), 100, 'and so has one that proved a password')
+  t.equal(said('192.0.2.8', 'malformed', 100), 9, 'whose garbage is answered so often in a second')
+  for (let i = 0; i < 200; i++) guard.answered('192.0.2.8', answer(401, `phone-${i}`, false))
+  t.equal(guard.drops('192.0.2.8'), false, 'and who is not blocked by what others may send under its address')
+  t.equal(said('192.0.2.9', 'malformed', 100), 9, 'as a configured source')
+  fail('192.0.2.8', 5)
+  t.equal(guard.drops('192.0.2.8'), true, 'but wrong passwords count')
+  clock.advance(3_601_000)
+  t.equal(said('192.0.2.8', 'admits', 100), 20, 'after an hour it is a stranger again')
   for (let i = 0; i < 10; i++) guard.malformed('192.0.2.3')
   t.equal(guard.drops('192.0.2.3'), true)
   guard.block('192.0.2.4', 1_000)

@@ -1,0 +1,139 @@
+import { once } from 'node:events'
+import { connect as connectTls } from 'node:tls'
+import t, { type Test } from 'tap'
+import { WebSocket } from 'ws'
+import { createEdge, ListenError } from '../../../signaling/edge/index.ts'
+import { UserAgent } from '../../../signaling/edge/useragent/user-agent.ts'
+import { Peer, pause, reply, request, SDP, starts, status, tagOf, world } from './peer.ts'
+import type { Robot } from './robot.ts'
+import { testTls } from './test-tls.ts'
+
+// Sockets of every kind: TCP, TLS, WebSocket, IPv6, and which of them a message takes.
+
+const tls = await testTls()
+
+t.test('a call over TLS, WebSocket and IPv6 is taken and hung up', async t => {
+  const { robot, edge } = await world(t, {
+    listeners: [
+      { protocol: 'udp', host: '127.0.0.1', port: 0 },
+      { protocol: 'tls', host: '127.0.0.1', port: 0 },
+      { protocol: 'ws', host: '127.0.0.1', port: 0 },
+      { protocol: 'wss', host: '127.0.0.1', port: 0 },
+      { protocol: 'udp', host: '::1', port: 0 },
+    ],
+    tls,
+  })
+  const portOf = (protocol: string, ipv6 = false): number =>
+    edge.listeners.find(l => l.protocol === protocol && l.ipv6 === ipv6)?.port ?? 0
+
+  const secure = connectTls({ host: '127.0.0.1', port: portOf('tls'), ca: tls.cert })
+  await once(secure, 'secureConnect')
+  t.teardown(() => secure.destroy())
+  t.equal(secure.authorized, true, 'the certificate that we made verifies')
+  await callOver(t, 'TLS', robot, text => void secure.write(text), secure)
+
+  for (const protocol of ['ws', 'wss'] as const) {
+    const web = new WebSocket(`${protocol}://127.0.0.1:${portOf(protocol)}`, 'sip', { rejectUnauthorized: false })
+    await once(web, 'open')
+    t.teardown(() => web.terminate())
+    await callOver(t, protocol.toUpperCase(), robot, text => web.send(text), web)
+    web.send('\r\n\r\n')
+    const [pong] = (await once(web, 'message')) as [Buffer]
+    t.equal(pong.toString(), '\r\n', 'keep-alive is answered')
+  }
+  const plain = new WebSocket(`ws://127.0.0.1:${portOf('ws')}`)
+  const [refusal] = (await once(plain, 'error')) as [Error]
+  t.match(refusal.message, /401|400/, 'a client that does not speak the sip sub-protocol is refused')
+
+  const six = await Peer.open(t, '::1')
+  six.send(request('OPTIONS', six.port).replace('UDP 127.0.0.1', 'UDP [::1]'), portOf('udp', true), '::1')
+  t.ok(await six.next(status(200)))
+  robot.command(`v6|sip||\r\nOPTIONS sip:x@[::1]:${six.port} SIP/2.0\r\n\r\n`)
+  const sent = await six.next(starts('OPTIONS'))
+  t.match(sent, /Via: SIP\/2\.0\/UDP \[::1\]:\d+;rport/)
+})
+
+// INVITE, 200, ACK, then a BYE from the application on the same connection.
+async function callOver(
+  t: Test,
+  name: string,
+  robot: Robot,
+  send: (text: string) => void,
+  from: {
+    on(event: string, run: (data: Buffer) => void): unknown
+    off(event: string, run: (data: Buffer) => void): unknown
+  },
+): Promise<void> {
+  let text = ''
+  let wake = (): void => undefined
+  const take = (data: Buffer): void => {
+    text += data.toString('latin1')
+    wake()
+  }
+  from.on('data', take)
+  from.on('message', take)
+  const until = async (fits: RegExp): Promise<string> => {
+    while (!fits.test(text)) {
+      await new Promise<void>(resolve => {
+        wake = resolve
+      })
+    }
+    const whole = text
+    text = ''
+    return whole
+  }
+  const call_id = `over-${name}`
+  send(request('INVITE', 9, { call_id, via: `SIP/2.0/${name}`, body: SDP }))
+  const answer = await until(/SIP\/2\.0 200 [\s\S]*\r\n\r\n/)
+  send(
+    request('ACK', 9, { call_id, via: `SIP/2.0/${name}`, to_tag: tagOf(answer.slice(answer.indexOf('SIP/2.0 200'))) }),
+  )
+  while (!robot.seen.some(s => s.method === 'ACK' && s.text.includes(call_id))) await pause(5)
+  robot.command(`bye-${name}|sip||${call_id};from-tag=a\r\nBYE sip:placeholder SIP/2.0\r\n\r\n`)
+  const bye = await until(/^BYE [\s\S]*\r\n\r\n/)
+  t.match(bye, new RegExp(`Via: SIP/2.0/${name} `), `${name}: the BYE comes over the same connection`)
+  send(reply(bye, 200, '', '', 9))
+  while (!robot.seen.some(s => s.fields[9]?.startsWith(call_id) && s.text.startsWith('SIP/2.0 200'))) await pause(5)
+  t.equal(robot.seen.find(s => s.text.includes(call_id))?.fields[4], name.toLowerCase(), 'the protocol is reported')
+  from.off('data', take)
+  from.off('message', take)
+}
+
+t.test('a large request goes over TCP, and over UDP when the peer has no TCP', async t => {
+  const { robot } = await world(t)
+  const big = 'x'.repeat(1_500)
+  const both = await UserAgent.open({
+    listeners: [
+      { protocol: 'udp', host: '127.0.0.1', port: 0 },
+      { protocol: 'tcp', host: '127.0.0.1', port: 0, same_port: true },
+    ],
+    request: incoming => incoming.answer(200, { headers: { 'X-Over': incoming.received.protocol } }),
+  })
+  t.teardown(() => both.close())
+  const udp_only = await Peer.open(t)
+  const message = (id: string, port: number): string =>
+    `${id}|sip||\r\nMESSAGE sip:x@127.0.0.1:${port} SIP/2.0\r\nContent-Type: text/plain\r\n\r\n${big}`
+  robot.command(message('b1', both.port('udp')))
+  while (!robot.seen.some(s => s.text.includes('X-Over: tcp'))) await pause(5)
+  robot.command(message('b2', udp_only.port))
+  t.match(await udp_only.next(starts('MESSAGE')), /Via: SIP\/2\.0\/UDP/, 'UDP is the way that is left')
+})
+
+t.test('a taken port is reported with its number and transport', async t => {
+  const { edge, port } = await world(t)
+  const again = (protocol: 'udp' | 'tcp') =>
+    createEdge({
+      listeners: [{ protocol, host: '127.0.0.1', port }],
+      control: { host: '127.0.0.1', port: 0, secret: 'x' },
+    })
+  for (const protocol of ['udp', 'tcp'] as const) {
+    const error = await again(protocol).catch(caught => caught)
+    t.ok(error instanceof ListenError)
+    t.match(error, { code: 'EADDRINUSE', protocol, port })
+  }
+  const control = { host: '127.0.0.1', port: edge.control.port, secret: 'x' }
+  const error = await createEdge({ listeners: [{ protocol: 'udp', host: '127.0.0.1', port: 0 }], control }).catch(
+    e => e,
+  )
+  t.match(error, { code: 'EADDRINUSE', protocol: 'control', port: edge.control.port })
+})
