@@ -22,6 +22,7 @@ import { Originator } from './admission/originate.ts'
 import { receiveInvite } from './admission/receive.ts'
 import type { Context } from './b2bua/context.ts'
 import { MediaHub } from './b2bua/media.ts'
+import { ALLOW } from './b2bua/methods.ts'
 import { CallRegistry } from './b2bua/registry.ts'
 import { CommandTaker } from './commands.ts'
 import type { InboundRequest, SipStack } from './drachtio/types.ts'
@@ -64,7 +65,6 @@ const STOP_DRAIN_MS = 3000
 const SWEEP_MS = 5000
 const PRUNE_MS = 3_600_000
 const READY_LIMIT_MS = 10_000
-const ALLOW = 'INVITE, ACK, CANCEL, BYE, OPTIONS, INFO, UPDATE, PRACK, REFER, NOTIFY'
 
 export async function startSignaling(options: NodeOptions): Promise<SignalingNode> {
   const { config, state, sip, bus, clock, log } = options

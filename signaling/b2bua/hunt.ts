@@ -6,9 +6,10 @@ import { insertAttempt, updateAttempt } from '../../core/state/running-calls.ts'
 import type { Headers, SipResponse } from '../drachtio/types.ts'
 import { kindOfTransport } from './browser.ts'
 import type { Context } from './context.ts'
-import { type Leg, type LegListener, refusalCode } from './leg.ts'
+import type { Leg, LegListener } from './leg.ts'
 import type { LegPolicy, MediaSession } from './media.ts'
 import { type InviteFacts, type LegOutcome, OutboundLeg } from './outbound-leg.ts'
+import { refusalCode } from './refusal.ts'
 
 /** One target to try. */
 export interface HuntHop extends InviteFacts {

@@ -9,9 +9,10 @@ import { Call, passedReason } from './call.ts'
 import type { Context } from './context.ts'
 import { Hunt, type HuntHop, type HuntListener, type HuntOutcome } from './hunt.ts'
 import { InboundLeg } from './inbound-leg.ts'
-import { type Leg, type LegListener, refusalCode, warning } from './leg.ts'
+import type { Leg, LegListener } from './leg.ts'
 import { type LegPolicy, MediaRefusal, type MediaSession } from './media.ts'
 import type { OutboundLeg } from './outbound-leg.ts'
+import { refusalCode, warning } from './refusal.ts'
 import { causeOfLeg, legSummary } from './summary.ts'
 import { transferAsked } from './transfer.ts'
 
@@ -44,6 +45,7 @@ export class InboundCall extends Call {
   #b: Leg | null = null
   #script: Script | null = null
   #scriptLeg: Leg | null = null
+  #expires = false
   #bridged: 'relay' | 'transcode' | null = null
 
   constructor(
@@ -187,11 +189,18 @@ export class InboundCall extends Call {
       session: this.session,
       listener,
       persist: work => void this.persist(work),
-      ring_ms: SETUP_LIMIT_MS,
+      ring_ms: this.#setupLimit(),
       log: this.log,
       prefer: this.#a,
     })
     this.#hunt.start()
+  }
+
+  /** The caller may give us less time (RFC 3261 §13.3.1). */
+  #setupLimit(): number {
+    const asked = /^\s*(\d{1,6})\s*$/.exec(this.#a.invite.header('expires') ?? '')?.[1]
+    this.#expires = asked !== undefined && Number(asked) > 0 && Number(asked) * 1000 < SETUP_LIMIT_MS
+    return this.#expires ? Number(asked) * 1000 : SETUP_LIMIT_MS
   }
 
   #ringing(response: SipResponse): void {
@@ -249,7 +258,8 @@ export class InboundCall extends Call {
           : outcome.reason === 'no_answer' && outcome.code === 487
             ? 'ring_timeout'
             : 'refused',
-      sip_code: outcome.reason === 'no_answer' && outcome.code === 487 ? 480 : outcome.code,
+      // An invitation that has expired is 487; our own patience is nobody's request, and told as 480.
+      sip_code: outcome.reason === 'no_answer' && outcome.code === 487 && !this.#expires ? 480 : outcome.code,
       status: outcome.status,
       reason: outcome.reason,
       headers: reasonOnly(outcome.headers),

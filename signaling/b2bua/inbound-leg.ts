@@ -1,6 +1,7 @@
-import { Cancelled, type Headers, type InboundInvite, LinkLost } from '../drachtio/types.ts'
+import { Cancelled, type Headers, type InboundInvite, type InboundRequest, LinkLost } from '../drachtio/types.ts'
 import type { Context } from './context.ts'
 import { Leg, type LegOptions } from './leg.ts'
+import { ALLOW } from './methods.ts'
 import { answerHeaders, supports } from './session-timer.ts'
 
 /** How long a 2xx waits for the PRACK of a reliable answer before it: a peer that lost it must not lose the call. */
@@ -14,6 +15,9 @@ export class InboundLeg extends Leg {
   #progress: 'none' | 'ringing' | 'early' = 'none'
   #refused = false
   #answering: Promise<void> | null = null
+  #acknowledged = false
+  /** The BYE that waits for the ACK. */
+  #bye: (() => void) | null = null
   #provisional: Promise<unknown> = Promise.resolve()
   /** Sent with our final refusal, and with an answer. */
   #refusal: { readonly status: number; readonly headers: Headers } = { status: 480, headers: {} }
@@ -55,9 +59,14 @@ export class InboundLeg extends Leg {
   async early(): Promise<boolean> {
     if (this.#late || this.answered || this.ended) return false
     if (this.#progress === 'early') return true
-    const sdp = await this.makeAnswer()
-    if (this.answered || this.ended) return false
+    // From here on a 180 that comes after is not told: what the caller hears says more.
+    const before = this.#progress
     this.#progress = 'early'
+    const sdp = await this.makeAnswer().catch(error => {
+      this.#progress = before
+      throw error
+    })
+    if (this.answered || this.ended) return false
     this.#say(183, { body: sdp, reliable: this.#reliable !== 'no' })
     return true
   }
@@ -78,8 +87,9 @@ export class InboundLeg extends Leg {
       body,
     }
     const dialog = await this.invite.accept(answer, this.handler)
+    this.dialog = dialog
     if (this.ended) {
-      void dialog.bye()
+      this.#hangUp({})
       throw new LinkLost()
     }
     this.confirmed(dialog)
@@ -93,11 +103,23 @@ export class InboundLeg extends Leg {
 
   protected override endSignaling(headers: Headers): void {
     if (this.answered) {
-      super.endSignaling(headers)
+      this.#hangUp(headers)
       return
     }
     this.#refused = true
     this.invite.refuse(this.#refusal.status, { headers: { ...headers, ...this.#refusal.headers } })
+  }
+
+  /** Not before the ACK (RFC 3261 §15); without one the SIP server ends the dialog by itself. */
+  #hangUp(headers: Headers): void {
+    this.#bye = () => super.endSignaling(headers)
+    if (this.#acknowledged) this.#bye()
+  }
+
+  protected override acknowledged(ack: InboundRequest): void {
+    this.#acknowledged = true
+    super.acknowledged(ack)
+    this.#bye?.()
   }
 
   #say(status: number, options: { body?: string; reliable: boolean }): void {
@@ -112,5 +134,3 @@ export class InboundLeg extends Leg {
     ])
   }
 }
-
-const ALLOW = 'INVITE, ACK, CANCEL, BYE, OPTIONS, INFO, UPDATE, PRACK, REFER, NOTIFY'

@@ -4,22 +4,20 @@ import type { Log } from '../../core/runtime/log.ts'
 import type { Dialog, DialogHandler, Headers, InboundRequest } from '../drachtio/types.ts'
 import type { Context } from './context.ts'
 import { keyOfInfo } from './dtmf-info.ts'
-import {
-  type LegPolicy,
-  type LegStats,
-  type MediaEvent,
-  type MediaKind,
-  MediaRefusal,
-  type MediaSession,
-} from './media.ts'
-import { type OfferState, offerStep } from './offer-answer.ts'
-import { answerHeaders, intervalTooSmall } from './session-timer.ts'
+import type { LegPolicy, LegStats, MediaEvent, MediaKind, MediaSession } from './media.ts'
+import { ALLOW } from './methods.ts'
+import { Renegotiation } from './renegotiation.ts'
 
 /** Why a leg ended that we did not end. */
 export type LegCause = 'hung_up' | 'session_expired' | 'no_ack' | 'media_unavailable' | 'internal'
 
+export interface LegEnd {
+  readonly cause: LegCause
+  readonly headers: Headers
+}
+
 export interface LegListener {
-  ended(leg: Leg, facts: { readonly cause: LegCause; readonly headers: Headers }): void
+  ended(leg: Leg, facts: LegEnd): void
   /** `info`: signalled, so that no bridge has passed it on. */
   digit(leg: Leg, digit: string, by: 'media' | 'info'): void
   /** Wants a transfer; answers the request. */
@@ -29,14 +27,6 @@ export interface LegListener {
   held(leg: Leg, held: boolean): void
   media(leg: Leg, event: MediaEvent): void
 }
-
-const ALLOW = 'INVITE, ACK, CANCEL, BYE, OPTIONS, INFO, UPDATE, PRACK, REFER, NOTIFY'
-/** 64 x T1: after that the peer has given up its ACK (RFC 3261 §13.3.1.4). */
-const ACK_LIMIT_MS = 32_000
-const GLARE_TRIES = 5
-/** RFC 3261 §14.1: whoever made the Call-ID waits longer, so that one of the two comes through. */
-const GLARE_OF_CALLER_MS = [2100, 4000] as const
-const GLARE_OF_CALLED_MS = [0, 2000] as const
 
 export interface LegOptions {
   readonly id: string
@@ -57,9 +47,7 @@ export class Leg {
   #answered = false
   #ended = false
   #held = false
-  #offers: OfferState = 'stable'
-  #ackTimer: { cancel(): void } | null = null
-  #onLateAnswer: ((sdp: string) => void) | null = null
+  readonly #exchange: Renegotiation
   #stats: LegStats | null = null
   #codec: string | null = null
   #silent_ms = 0
@@ -80,6 +68,7 @@ export class Leg {
     this.session = options.session
     this.listener = options.listener
     this.log = options.log.child({ leg_id: options.id })
+    this.#exchange = new Renegotiation(this, ctx.clock)
   }
 
   get answered(): boolean {
@@ -171,10 +160,7 @@ export class Leg {
 
   /** Resolves with the answer that the ACK brings. The SIP server ends the dialog when no ACK comes. */
   protected lateAnswer(): Promise<string> {
-    return new Promise(resolve => {
-      this.#offers = 'awaiting_ack'
-      this.#onLateAnswer = resolve
-    })
+    return this.#exchange.lateAnswer()
   }
 
   /**
@@ -184,7 +170,7 @@ export class Leg {
   async end(reason: string | null): Promise<void> {
     if (this.#ended) return this.#closeMedia()
     this.#ended = true
-    this.#ackTimer?.cancel()
+    this.#exchange.stop()
     const headers = reason === null ? {} : { Reason: reason }
     this.endSignaling(headers)
     await this.#closeMedia()
@@ -227,24 +213,26 @@ export class Leg {
     }
     if (request.method === 'BYE') {
       request.respond(200)
-      return this.#farEnd(causeOf(facts), request.headers)
+      return this.farEnd({ cause: causeOf(facts), headers: request.headers })
     }
+    if (request.method === 'ACK') return this.acknowledged(request)
     if (this.#ended) return request.respond(481)
     switch (request.method) {
       case 'INVITE':
       case 'UPDATE':
-        return void this.#reoffered(request)
-      case 'ACK':
-        return this.#acknowledged(request)
+        return void this.#exchange.received(request)
+      case 'PRACK':
+        // RFC 3262 §5: it may bring a new offer.
+        if (request.body !== '') return void this.#exchange.received(request)
+        return request.respond(200)
       case 'INFO':
         return this.#info(request)
       case 'REFER':
         return this.listener.refer(this, request)
       case 'NOTIFY':
         return this.listener.notify(this, request)
-      case 'PRACK':
       case 'OPTIONS':
-        return request.respond(200, { headers: { Allow: ALLOW } })
+        return request.respond(200, { headers: { Allow: ALLOW, Accept: 'application/sdp' } })
       case 'SUBSCRIBE':
         return request.respond(489)
       default:
@@ -252,118 +240,37 @@ export class Leg {
     }
   }
 
-  #farEnd(cause: LegCause, headers: Headers): void {
+  /** The peer has hung up. */
+  protected farEnd(facts: LegEnd): void {
     if (this.#ended) return
     this.#ended = true
-    this.#ackTimer?.cancel()
+    this.#exchange.stop()
     void this.#closeMedia()
-    this.listener.ended(this, { cause, headers })
+    this.listener.ended(this, facts)
+  }
+
+  protected acknowledged(ack: InboundRequest): void {
+    if (!this.#ended) this.#exchange.acknowledged(ack)
   }
 
   /** A fault that makes the leg unusable: it is ended with BYE, and the owner told. */
-  protected fail(cause: LegCause): void {
+  fail(cause: LegCause): void {
     if (this.#ended) return
     void this.end(null)
     this.listener.ended(this, { cause, headers: {} })
   }
 
   /**
-   * Re-INVITE and UPDATE: every offer that we can answer is answered; a refused one leaves all as it was (RFC 3261
-   * §14.2).
-   */
-  async #reoffered(request: InboundRequest): Promise<void> {
-    const min_se = intervalTooSmall(request)
-    if (min_se !== null) return request.respond(422, { headers: { 'Min-SE': min_se } })
-    const timer = answerHeaders(request)
-    if (request.method === 'UPDATE' && request.body === '') return request.respond(200, { headers: timer })
-    const step = offerStep(this.#offers, request.body === '' ? 'remote_empty' : 'remote_offer')
-    if (!step.allowed)
-      return request.respond(step.sip_code, step.sip_code === 500 ? { headers: { 'Retry-After': '2' } } : {})
-    this.#offers = step.state
-    try {
-      if (request.body === '') {
-        const sdp = await this.makeOffer()
-        this.#offers = 'awaiting_ack'
-        this.#onLateAnswer = answer => void this.#lateReanswer(answer)
-        this.#ackTimer = this.ctx.clock.after(ACK_LIMIT_MS, () => void this.#rollback())
-        return request.respond(200, { headers: { ...timer, Allow: ALLOW }, body: sdp })
-      }
-      await this.takeOffer(request.body)
-      const sdp = await this.makeAnswer()
-      this.#offers = offerStep(this.#offers, 'answered').state
-      request.respond(200, { headers: { ...timer, Allow: ALLOW }, body: sdp })
-    } catch (error) {
-      await this.#rollback()
-      request.respond(refusalCode(error), { headers: warning(error) })
-    }
-  }
-
-  /**
    * A re-INVITE of ours, with the codecs of `prefer` first. False when the peer would not have it: then all is as it
-   * was. Glare is tried again after the pause of RFC 3261 §14.1, by who began the dialog; 408 and 481 end the leg.
+   * was. 408 and 481 end the leg.
    */
-  async reoffer(): Promise<boolean> {
-    for (let tries = 0; tries < GLARE_TRIES && !this.#ended; tries++) {
-      const code = await this.#reinvite()
-      if (code === 408 || code === 481) this.fail('hung_up')
-      if (code !== 491) return code >= 200 && code < 300
-      const [least, most] = this.callingDialog ? GLARE_OF_CALLER_MS : GLARE_OF_CALLED_MS
-      const pause_ms = least + 10 * Math.floor((Math.random() * (most - least)) / 10)
-      await new Promise<void>(resolve => this.ctx.clock.after(pause_ms, resolve))
-    }
-    return false
+  reoffer(): Promise<boolean> {
+    return this.#exchange.begin()
   }
 
   /** Whether the dialog began with an INVITE of ours. */
-  protected get callingDialog(): boolean {
+  get callingDialog(): boolean {
     return false
-  }
-
-  /** The final code; 491 too when an offer of theirs is open. */
-  async #reinvite(): Promise<number> {
-    const { dialog } = this
-    const step = offerStep(this.#offers, 'local_offer')
-    if (!dialog || !step.allowed) return 491
-    this.#offers = step.state
-    try {
-      const headers = { Allow: ALLOW, 'Content-Type': 'application/sdp' }
-      const answer = await dialog.request('INVITE', { headers, body: await this.makeOffer() })
-      if (answer.status >= 300 || answer.body === '') {
-        await this.#rollback()
-        return answer.status >= 300 ? answer.status : 488
-      }
-      await this.takeAnswer(answer.body)
-      this.#offers = offerStep(this.#offers, 'answered').state
-      return answer.status
-    } catch (error) {
-      this.log.info({ err: error }, 'our re-INVITE came to nothing')
-      await this.#rollback()
-      return refusalCode(error)
-    }
-  }
-
-  #acknowledged(request: InboundRequest): void {
-    if (this.#offers !== 'awaiting_ack') return
-    this.#ackTimer?.cancel()
-    this.#offers = offerStep(this.#offers, 'ack').state
-    const take = this.#onLateAnswer
-    this.#onLateAnswer = null
-    take?.(request.body)
-  }
-
-  async #lateReanswer(sdp: string): Promise<void> {
-    try {
-      await this.takeAnswer(sdp)
-    } catch (error) {
-      this.log.info({ err: error }, 'the answer in an ACK cannot be used; the media stays as it was')
-      await this.#rollback()
-    }
-  }
-
-  async #rollback(): Promise<void> {
-    this.#offers = offerStep(this.#offers, 'refused').state
-    this.#onLateAnswer = null
-    await this.session.hub.request('leg.rollback', { leg_id: this.id }).catch(() => undefined)
   }
 
   #info(request: InboundRequest): void {
@@ -411,21 +318,6 @@ const causeOf = (facts: { unsolicited: boolean; reason: string | null }): LegCau
   if (/session timer/i.test(facts.reason ?? '')) return 'session_expired'
   return /ack timeout/i.test(facts.reason ?? '') ? 'no_ack' : 'hung_up'
 }
-
-/** SIP code for what the media worker refused. */
-export const refusalCode = (error: unknown): number =>
-  error instanceof MediaRefusal
-    ? error.reason === 'media_unavailable' || error.reason === 'internal'
-      ? 503
-      : 488
-    : 500
-
-export const warning = (error: unknown): Record<string, string> =>
-  error instanceof MediaRefusal
-    ? {
-        Warning: `399 strowger "${`${error.reason}: ${error.detail}`.replace(/["\\]/g, "'").replace(/[^\x20-\x7e]/g, '?')}"`,
-      }
-    : {}
 
 const sipHost = (uri: string): string =>
   (/^sips?:(?:[^@]*@)?(\[[^\]]*\]|[^:;?>\s]+)/i.exec(uri)?.[1] ?? '').replace(/^\[|\]$/g, '')

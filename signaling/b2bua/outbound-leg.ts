@@ -1,6 +1,7 @@
 import type { Headers, InviteResult, OutboundInvite, SipResponse } from '../drachtio/types.ts'
 import type { Context } from './context.ts'
-import { Leg, type LegListener, type LegOptions } from './leg.ts'
+import { Leg, type LegEnd, type LegListener, type LegOptions } from './leg.ts'
+import { ALLOW } from './methods.ts'
 import { offerHeaders } from './session-timer.ts'
 
 export interface InviteFacts {
@@ -31,6 +32,8 @@ export class OutboundLeg extends Leg {
   #earlySdp = ''
   /** Provisional answers with SDP are taken one after the other, and the final one after them. */
   #taking: Promise<void> = Promise.resolve()
+  /** The callee's BYE while its answer is still being taken. */
+  #parting: LegEnd | null = null
 
   constructor(ctx: Context, options: LegOptions & { readonly listener: OutboundListener }) {
     super(ctx, options)
@@ -41,7 +44,7 @@ export class OutboundLeg extends Leg {
     return this.#call_id
   }
 
-  protected override get callingDialog(): boolean {
+  override get callingDialog(): boolean {
     return true
   }
 
@@ -65,7 +68,7 @@ export class OutboundLeg extends Leg {
       {
         ...facts,
         headers: {
-          Allow: 'INVITE, ACK, CANCEL, BYE, OPTIONS, INFO, UPDATE, PRACK, REFER, NOTIFY',
+          Allow: ALLOW,
           Supported: 'timer, 100rel',
           ...offerHeaders(undefined, min_se),
           'Content-Type': 'application/sdp',
@@ -117,7 +120,20 @@ export class OutboundLeg extends Leg {
       return { kind: 'failed', detail: 'ended while it was answered', link_lost: false }
     }
     this.confirmed(result.dialog)
+    const parting = this.#parting
+    // After the owner has been told of the answer.
+    if (parting) setImmediate(() => super.farEnd(parting))
     return { kind: 'answered', response: result.response }
+  }
+
+  protected override farEnd(facts: LegEnd): void {
+    if (this.answered) {
+      super.farEnd(facts)
+      return
+    }
+    this.#parting = facts
+    // A callee that hangs up before any answer has its INVITE cancelled; after one this says nothing.
+    this.#invite?.cancel()
   }
 
   /** Null when the SDP was taken, else what is wrong with it. */

@@ -159,12 +159,16 @@ export function invitationHeaders(
     ...(identity === null ? {} : { Identity: identity }),
     ...(privacy ? { Privacy: privacy } : {}),
     'Max-Forwards': String(outgoing.max_forwards),
-    ...(outgoing.diversion
-      ? { Diversion: `<sip:${outgoing.diversion}@${ctx.config.domain}>;reason=unconditional` }
-      : {}),
+    ...(outgoing.diversion ? diverted(outgoing.diversion, outgoing.called_e164, ctx.config.domain) : {}),
     ...(to === 'customer' ? { ...outgoing.passed, 'X-Strowger-CallSid': outgoing.call_sid } : {}),
   }
 }
+
+/** Where the call has been, in both forms that PBXs read (RFC 5806, RFC 7044). */
+const diverted = (first: string, called: string, domain: string): Record<string, string> => ({
+  Diversion: `<sip:${first}@${domain}>;reason=unconditional`,
+  'History-Info': `<sip:${first}@${domain}>;index=1, <sip:${called}@${domain}>;index=1.1;mp=1`,
+})
 
 export const trunkPolicy = (trunk: TrunkConfig | null, signalled_from: string | null): LegPolicy => ({
   codecs: trunk ? [...trunk.codecs] : ['PCMU', 'PCMA'],

@@ -2,9 +2,10 @@ import type { Ending } from '../../core/domain/calls/endings.ts'
 import { statusText } from '../drachtio/messages.ts'
 import type { Dialog, InboundRequest } from '../drachtio/types.ts'
 import type { Call, LegWaiter, Party } from './call.ts'
-import { type Leg, refusalCode } from './leg.ts'
+import type { Leg } from './leg.ts'
 import { MediaRefusal } from './media.ts'
 import { type ReferTarget, type ReplacedDialog, readReferTo } from './refer-to.ts'
+import { refusalCode } from './refusal.ts'
 import { placeTransferred, type Transferred } from './transfer-target.ts'
 
 /**

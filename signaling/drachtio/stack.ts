@@ -358,12 +358,26 @@ class Stack implements SipStack {
   ) {
     const { handler, auth, ...identity } = facts
     let ended = false
-    this.#dialogs.set(facts.id, (request, answer) => {
+    const deliver = (request: LibraryRequest, answer: LibraryAnswer): void => {
       if (request.method === 'BYE') {
+        // One that crosses ours: the peer is told that it is over, nobody else needs to hear it (RFC 5407 §3.2.1).
+        if (ended) {
+          this.#answerable(request, answer).respond(200)
+          return
+        }
         ended = true
         this.#dialogs.delete(facts.id)
       }
       this.#deliver(request, answer, handler)
+    }
+    // What came in the same read as the answer waits until whoever awaits the dialog has got it.
+    let given = false
+    setImmediate(() => {
+      given = true
+    })
+    this.#dialogs.set(facts.id, (request, answer) => {
+      if (given) deliver(request, answer)
+      else setImmediate(() => deliver(request, answer))
     })
     const request: Dialog['request'] = (method, options = {}) =>
       this.#transaction(
@@ -386,11 +400,12 @@ class Stack implements SipStack {
       bye: async headers => {
         if (ended) return
         ended = true
-        this.#dialogs.delete(facts.id)
         try {
           await request('BYE', headers ? { headers } : {})
         } catch (error) {
           this.#log.debug({ detail: String(error), sip_call_id: facts.call_id }, 'BYE was not answered')
+        } finally {
+          this.#dialogs.delete(facts.id)
         }
       },
       get ended() {

@@ -112,3 +112,22 @@ export const endsWithin = (ms: number, ok: string): string[] => [
   '<recv response="200"/>',
   '<label id="21"/>',
 ]
+
+/** Takes the INVITE and keeps what its final answer needs when other requests come in between. */
+export const inviteToAnswerLater =
+  '<recv request="INVITE" rrs="true"><action><ereg regexp=".*" search_in="hdr" header="Via:" assign_to="via"/><ereg regexp="[0-9]+" search_in="hdr" header="CSeq:" assign_to="cseq"/></action></recv>'
+
+/** The final answer to that INVITE, from the [last_To:] of a request in between; `tagged` when that one had our tag. */
+export const answerInvite = (
+  status: number,
+  reason: string,
+  options: { sdp?: string; tagged?: boolean } = {},
+): string =>
+  `<send${status === 200 ? ' retrans="500"' : ''}>${cdata(`SIP/2.0 ${status} ${reason}
+Via:[$via]
+[last_From:]
+[last_To:]${options.tagged ? '' : ';tag=[pid]callee[call_number]'}
+[last_Call-ID:]
+CSeq: [$cseq] INVITE
+Contact: <sip:callee@[local_ip]:[local_port];transport=[transport]>
+${tail(options.sdp === undefined ? undefined : { type: 'application/sdp', text: options.sdp })}`)}</send>`

@@ -94,6 +94,23 @@ export class Line {
     return this.rtp.sdp({ version: this.#version++, address: this.rtp.address })
   }
 
+  /** A further socket of this line, for an offer of several streams. */
+  second(): Promise<RtpPeer> {
+    return openRtpPeer({ address: this.rtp.address, codec: 'PCMU' })
+  }
+
+  /** Answers an offer of several streams, each to be received on one of the sockets. */
+  answerAs(peers: readonly RtpPeer[]): Promise<void> {
+    const body = peers.map((peer, index) => {
+      const [head = '', media = ''] = peer.sdp({ address: peer.address, direction: 'recvonly' }).split(/^(?=m=)/m)
+      return index === 0 ? head + media : media
+    })
+    return new Promise(resolve => {
+      if (this.call) this.call.events.acknowledged = () => resolve()
+      this.call?.answer({ body: body.join('') })
+    })
+  }
+
   hangUp(): void {
     this.call?.hangUp()
   }
@@ -135,7 +152,13 @@ export class Line {
 
   /** Waits until anything is heard. */
   hearsSomething(limit_ms = 15_000): Promise<unknown> {
-    return until('sound', () => this.#recent().length >= 800 && levelDbm0(this.#recent()) > -40, limit_ms)
+    return until('sound', () => this.loudness() > -40, limit_ms)
+  }
+
+  /** How loud the latest 200 ms were; -Infinity when nothing came. */
+  loudness(): number {
+    const recent = this.#recent()
+    return recent.length < 800 ? Number.NEGATIVE_INFINITY : levelDbm0(recent)
   }
 
   /** How loud a tone is in the latest 200 ms; -Infinity when nothing came. */
@@ -176,7 +199,7 @@ export class Line {
 }
 
 /** Opens a softphone at an address of its own; it is closed at the end of the test. */
-export async function openSoftphone(t: Test, address: string): Promise<Softphone> {
+export async function openSoftphone(t: Test, address: string, port = 0): Promise<Softphone> {
   const lines: Line[] = []
   const taken = new Set<Line>()
   const line = async (): Promise<Line> => {
@@ -185,7 +208,7 @@ export async function openSoftphone(t: Test, address: string): Promise<Softphone
     return new Line(rtp)
   }
   const agent = await UserAgent.open({
-    listeners: [{ protocol: 'udp', host: address, port: 0 }],
+    listeners: [{ protocol: 'udp', host: address, port }],
     log: pino({ level: 'silent' }),
     user: 'softphone',
     incoming(call) {

@@ -1,0 +1,16 @@
+import { MediaRefusal } from './media.ts'
+
+/** SIP code for what the media worker refused. */
+export const refusalCode = (error: unknown): number =>
+  error instanceof MediaRefusal
+    ? error.reason === 'media_unavailable' || error.reason === 'internal'
+      ? 503
+      : 488
+    : 500
+
+export const warning = (error: unknown): Record<string, string> =>
+  error instanceof MediaRefusal
+    ? {
+        Warning: `399 strowger "${`${error.reason}: ${error.detail}`.replace(/["\\]/g, "'").replace(/[^\x20-\x7e]/g, '?')}"`,
+      }
+    : {}

@@ -1,0 +1,133 @@
+import type { Clock, Timer } from '../../core/runtime/clock.ts'
+import type { InboundRequest } from '../drachtio/types.ts'
+import type { Leg } from './leg.ts'
+import { ALLOW } from './methods.ts'
+import { type OfferState, offerStep } from './offer-answer.ts'
+import { refusalCode, warning } from './refusal.ts'
+import { answerHeaders, intervalTooSmall } from './session-timer.ts'
+
+/** 64 x T1: after that the peer has given up its ACK (RFC 3261 §13.3.1.4). */
+const ACK_LIMIT_MS = 32_000
+const GLARE_TRIES = 5
+/** RFC 3261 §14.1: whoever made the Call-ID waits longer, so that one of the two comes through. */
+const GLARE_OF_CALLER_MS = [2100, 4000] as const
+const GLARE_OF_CALLED_MS = [0, 2000] as const
+
+/** Offers and answers in a leg's dialog after the first, one exchange at a time. */
+export class Renegotiation {
+  readonly #leg: Leg
+  readonly #clock: Clock
+  #state: OfferState = 'stable'
+  #ackTimer: Timer | null = null
+  #onLateAnswer: ((sdp: string) => void) | null = null
+
+  constructor(leg: Leg, clock: Clock) {
+    this.#leg = leg
+    this.#clock = clock
+  }
+
+  /** The INVITE had no offer and our 200 has one: resolves with the answer that the ACK brings. */
+  lateAnswer(): Promise<string> {
+    return new Promise(resolve => {
+      this.#state = 'awaiting_ack'
+      this.#onLateAnswer = resolve
+    })
+  }
+
+  /**
+   * Re-INVITE, UPDATE, or PRACK with an offer: every offer that we can answer is answered; a refused one leaves all as
+   * it was (RFC 3261 §14.2).
+   */
+  async received(request: InboundRequest): Promise<void> {
+    const min_se = intervalTooSmall(request)
+    if (min_se !== null) return request.respond(422, { headers: { 'Min-SE': min_se } })
+    const timer = request.method === 'PRACK' ? {} : answerHeaders(request)
+    if (request.method === 'UPDATE' && request.body === '') return request.respond(200, { headers: timer })
+    const step = offerStep(this.#state, request.body === '' ? 'remote_empty' : 'remote_offer')
+    if (!step.allowed)
+      return request.respond(step.sip_code, step.sip_code === 500 ? { headers: { 'Retry-After': '2' } } : {})
+    this.#state = step.state
+    const headers = { ...timer, Allow: ALLOW }
+    try {
+      if (request.body === '') {
+        const sdp = await this.#leg.makeOffer()
+        this.#state = 'awaiting_ack'
+        this.#onLateAnswer = answer => void this.#lateReanswer(answer)
+        this.#ackTimer = this.#clock.after(ACK_LIMIT_MS, () => void this.#rollback())
+        return request.respond(200, { headers, body: sdp })
+      }
+      await this.#leg.takeOffer(request.body)
+      const sdp = await this.#leg.makeAnswer()
+      this.#state = offerStep(this.#state, 'answered').state
+      request.respond(200, { headers, body: sdp })
+    } catch (error) {
+      await this.#rollback()
+      request.respond(refusalCode(error), { headers: warning(error) })
+    }
+  }
+
+  /** A re-INVITE of ours; whether it was accepted. Glare is tried again after the pause of RFC 3261 §14.1. */
+  async begin(): Promise<boolean> {
+    for (let tries = 0; tries < GLARE_TRIES && !this.#leg.ended; tries++) {
+      const code = await this.#reinvite()
+      if (code === 408 || code === 481) this.#leg.fail('hung_up')
+      if (code !== 491) return code >= 200 && code < 300
+      const [least, most] = this.#leg.callingDialog ? GLARE_OF_CALLER_MS : GLARE_OF_CALLED_MS
+      const pause_ms = least + 10 * Math.floor((Math.random() * (most - least)) / 10)
+      await new Promise<void>(resolve => this.#clock.after(pause_ms, resolve))
+    }
+    return false
+  }
+
+  acknowledged(ack: InboundRequest): void {
+    if (this.#state !== 'awaiting_ack') return
+    this.#ackTimer?.cancel()
+    this.#state = offerStep(this.#state, 'ack').state
+    const take = this.#onLateAnswer
+    this.#onLateAnswer = null
+    take?.(ack.body)
+  }
+
+  /** The leg has ended. */
+  stop(): void {
+    this.#ackTimer?.cancel()
+  }
+
+  /** The final code; 491 too when an offer of theirs is open. */
+  async #reinvite(): Promise<number> {
+    const dialog = this.#leg.sipDialog
+    const step = offerStep(this.#state, 'local_offer')
+    if (!dialog || !step.allowed) return 491
+    this.#state = step.state
+    try {
+      const headers = { Allow: ALLOW, 'Content-Type': 'application/sdp' }
+      const answer = await dialog.request('INVITE', { headers, body: await this.#leg.makeOffer() })
+      if (answer.status >= 300 || answer.body === '') {
+        await this.#rollback()
+        return answer.status >= 300 ? answer.status : 488
+      }
+      await this.#leg.takeAnswer(answer.body)
+      this.#state = offerStep(this.#state, 'answered').state
+      return answer.status
+    } catch (error) {
+      this.#leg.log.info({ err: error }, 'our re-INVITE came to nothing')
+      await this.#rollback()
+      return refusalCode(error)
+    }
+  }
+
+  async #lateReanswer(sdp: string): Promise<void> {
+    try {
+      await this.#leg.takeAnswer(sdp)
+    } catch (error) {
+      this.#leg.log.info({ err: error }, 'the answer in an ACK cannot be used; the media stays as it was')
+      await this.#rollback()
+    }
+  }
+
+  async #rollback(): Promise<void> {
+    this.#state = offerStep(this.#state, 'refused').state
+    this.#onLateAnswer = null
+    await this.#leg.session.hub.request('leg.rollback', { leg_id: this.#leg.id }).catch(() => undefined)
+  }
+}

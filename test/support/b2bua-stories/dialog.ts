@@ -1,0 +1,101 @@
+import { answered, answers, hangUp, untilBye } from '../b2bua-world.ts'
+import { ackOf, answerWith, audioSdp, inDialog, ofCallee, receiveInvite, reInvite } from '../sip-steps.ts'
+import { callee, caller, pause, provisionals, receive } from '../sipp.ts'
+import { type Story, sdpOf } from './story.ts'
+
+const ended = [receive.request('BYE'), callee.ok]
+const reinvited = (cseq: number, step: string): string[] => [step, answerWith(200, 'm=audio', 'body'), ackOf(cseq)]
+
+/** Within the dialog: offers from either side, session timers, requests that change nothing. */
+export const DIALOG: readonly Story[] = [
+  {
+    title: 'hold, resume, other codec, other port: each is answered, and the other leg sees none of it',
+    peer: [
+      caller.invite(),
+      ...answered,
+      ...reinvited(2, reInvite(2, audioSdp({ version: 2, direction: 'sendonly' }))),
+      ...reinvited(3, reInvite(3, audioSdp({ version: 3 }))),
+      ...reinvited(4, reInvite(4, audioSdp({ version: 4, payloads: '8', maps: 'a=rtpmap:8 PCMA/8000' }))),
+      ...reinvited(5, reInvite(5, sdpOf(40_040, 5))),
+      ...hangUp(6),
+    ],
+    target: untilBye,
+  },
+  {
+    title: 're-INVITEs from both ends at once are all answered, and the call lives on',
+    peer: [
+      caller.invite(),
+      ...answered,
+      ...[2, 3, 4, 5, 6].flatMap(cseq => reinvited(cseq, reInvite(cseq, audioSdp({ version: cseq })))),
+      pause(300),
+      ...hangUp(7),
+    ],
+    target: [
+      receiveInvite,
+      ...answers.slice(1),
+      ...[1, 2, 3, 4, 5].flatMap(cseq => [
+        ofCallee('INVITE', cseq, { body: { type: 'application/sdp', text: audioSdp({ version: cseq + 1 }) } }),
+        receive.response(100, { optional: true }),
+        answerWith(200, 'm=audio', 'body'),
+        ofCallee('ACK', cseq).replace(' retrans="500"', ''),
+      ]),
+      ...ended,
+    ],
+  },
+  {
+    title: 'session timers: who refreshes is as the caller chose, and never changed by us',
+    peer: [
+      caller.invite({ headers: 'Supported: timer\nSession-Expires: 90;refresher=uas' }),
+      ...provisionals,
+      answerWith(200, 'Session-Expires: 90;refresher=uas'),
+      caller.ack,
+      ...hangUp(2),
+    ],
+    target: untilBye,
+  },
+  {
+    title: 'a target whose least interval is longer is called once more with it',
+    peer: [caller.invite(), ...answered, ...hangUp(2)],
+    target: [
+      '<recv request="INVITE" rrs="true"><action><ereg regexp="3600" search_in="hdr" header="Min-SE:" assign_to="least"/></action></recv>',
+      '<nop next="40" test="least"/>',
+      callee.respond(422, 'Session Interval Too Small', { headers: 'Min-SE: 3600' }),
+      receive.request('ACK'),
+      '<nop next="41"/>',
+      '<label id="40"/>',
+      ...answers.slice(1),
+      ...ended,
+      '<label id="41"/>',
+    ],
+    calls: 3,
+    only: 'udp',
+  },
+  {
+    title: 'OPTIONS, UPDATE, keys by INFO and unknown bodies are answered on both legs, and pass to neither',
+    peer: [
+      caller.invite(),
+      ...answered,
+      inDialog('OPTIONS', 2),
+      answerWith(200, 'Allow: INVITE'),
+      inDialog('UPDATE', 3),
+      receive.response(200),
+      inDialog('INFO', 4, { body: { type: 'application/media_control+xml', text: '<media_control/>' } }),
+      receive.response(415),
+      inDialog('SUBSCRIBE', 5, { headers: 'Event: dialog' }),
+      receive.response(489),
+      pause(1000),
+      ...hangUp(6),
+    ],
+    target: [
+      receiveInvite,
+      ...answers.slice(1),
+      ofCallee('OPTIONS', 1),
+      answerWith(200, 'Allow: INVITE'),
+      ofCallee('UPDATE', 2),
+      receive.response(200),
+      ofCallee('INFO', 3, { body: { type: 'application/dtmf', text: '7' } }),
+      receive.response(200),
+      ...ended,
+    ],
+  },
+]

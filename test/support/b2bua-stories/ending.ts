@@ -1,0 +1,147 @@
+import { answered, answers, hangUp, untilBye } from '../b2bua-world.ts'
+import {
+  answerInvite,
+  answerKeepingTo,
+  audioSdp,
+  inDialog,
+  inviteToAnswerLater,
+  KEPT_TO,
+  ofCallee,
+  receiveInvite,
+} from '../sip-steps.ts'
+import { callee, caller, pause, provisionals, receive } from '../sipp.ts'
+import type { Story } from './story.ts'
+
+const ended = [receive.request('BYE'), callee.ok]
+
+/** Takes our BYE and keeps what its answer needs. */
+const receiveBye = `<recv request="BYE"><action>
+${['Via', 'From', 'To', 'CSeq'].map(name => `<ereg regexp=".*" search_in="hdr" header="${name}:" assign_to="bye_${name}"/>`).join('\n')}
+</action></recv>`
+const answerBye = `<send><![CDATA[
+SIP/2.0 200 OK
+${['Via', 'From', 'To', 'CSeq'].map(name => `${name}: [$bye_${name}]`).join('\n')}
+Call-ID: [call_id]
+Content-Length: 0
+
+]]></send>`
+
+/** How calls end, and what crosses then. */
+export const ENDING: readonly Story[] = [
+  {
+    title: 'an ACK that never comes: the 200 is repeated, then both legs are ended',
+    peer: [caller.invite(), ...provisionals, receive.response(200), '<recv request="BYE" timeout="45000"/>', callee.ok],
+    target: untilBye,
+    row: { status: 'completed', reason: 'no_ack' },
+    only: 'udp',
+    limit_seconds: 60,
+  },
+  {
+    title: 'a BYE of the target that crosses ours: both are answered, and the call ends once',
+    peer: [caller.invite(), ...answered, pause(100), ...hangUp(2)],
+    target: [receiveInvite, ...answers.slice(1), receiveBye, ofCallee('BYE', 1), receive.response(200), answerBye],
+    row: { status: 'completed', ended_by: 'caller' },
+  },
+  {
+    title: 'a BYE of the caller that crosses ours: both are answered, and the call ends once',
+    peer: [
+      caller.invite(),
+      ...provisionals,
+      answerKeepingTo,
+      caller.ack,
+      receiveBye,
+      inDialog('BYE', 2, { to: KEPT_TO }),
+      receive.response(200),
+      answerBye,
+    ],
+    target: [receiveInvite, ...answers.slice(1), pause(100), ofCallee('BYE', 1), receive.response(200)],
+    row: { status: 'completed', ended_by: 'called' },
+  },
+  {
+    title: 'a caller that hangs up without an ACK: the BYE counts, and the target is hung up',
+    peer: [caller.invite(), ...provisionals, receive.response(200, { dialog: true }), ...hangUp(2)],
+    target: untilBye,
+    row: { status: 'completed', ended_by: 'caller', sip_code: 200 },
+  },
+  {
+    title: 'a target that hangs up with its ACK: the caller is answered and hung up, or refused, and no more',
+    peer: [
+      caller.invite(),
+      receive.response(100, { optional: true }),
+      receive.response(180),
+      '<recv response="480" optional="true" next="40"/>',
+      receive.response(200, { dialog: true }),
+      caller.ack,
+      ...ended,
+      '<nop next="41"/>',
+      '<label id="40"/>',
+      caller.ackOfFailure,
+      '<label id="41"/>',
+    ],
+    target: [receiveInvite, ...answers.slice(1), ofCallee('BYE', 1), receive.response(200)],
+    row: { ended_by: 'called' },
+  },
+  {
+    title: 'a target that hangs up while the caller owes its ACK: our BYE waits for it',
+    peer: [caller.invite(), ...provisionals, receive.response(200, { dialog: true }), pause(300), caller.ack, ...ended],
+    target: [receiveInvite, ...answers.slice(1), pause(100), ofCallee('BYE', 1), receive.response(200)],
+    row: { status: 'completed', ended_by: 'called' },
+    only: 'udp',
+  },
+  {
+    title: 'a CANCEL that crosses the answer: the late 200 is acknowledged and hung up',
+    peer: [
+      caller.invite(),
+      receive.response(100, { optional: true }),
+      receive.response(180),
+      caller.cancel,
+      receive.response(200),
+      receive.response(487),
+      caller.ackOfFailure,
+    ],
+    target: [
+      inviteToAnswerLater,
+      callee.respond(180, 'Ringing'),
+      receive.request('CANCEL'),
+      callee.ok,
+      answerInvite(200, 'OK', { sdp: audioSdp() }),
+      receive.request('ACK'),
+      ...ended,
+    ],
+    row: { status: 'canceled', sip_code: 487 },
+  },
+  {
+    title: 'a CANCEL while it rings reaches the target',
+    peer: [
+      caller.invite(),
+      receive.response(100, { optional: true }),
+      receive.response(180),
+      caller.cancel,
+      receive.response(200),
+      receive.response(487),
+      caller.ackOfFailure,
+    ],
+    target: [
+      inviteToAnswerLater,
+      callee.respond(180, 'Ringing'),
+      receive.request('CANCEL'),
+      callee.ok,
+      answerInvite(487, 'Request Terminated'),
+      receive.request('ACK'),
+    ],
+    row: { status: 'canceled', ended_by: 'caller' },
+  },
+  {
+    title: 'the callee hangs up with a cause, and the caller hears the cause',
+    peer: [caller.invite(), ...answered, receive.request('BYE'), callee.ok],
+    target: [
+      receiveInvite,
+      ...answers.slice(1),
+      pause(200),
+      ofCallee('BYE', 1, { headers: 'Reason: Q.850;cause=41;text="by [local_ip]"' }),
+      receive.response(200),
+    ],
+    atPeer: /Reason: Q\.850;cause=41\r?\n/,
+    row: { status: 'completed', ended_by: 'called' },
+  },
+]

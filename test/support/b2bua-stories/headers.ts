@@ -1,0 +1,44 @@
+import { untilBye } from '../b2bua-world.ts'
+import { inDialog } from '../sip-steps.ts'
+import { caller, provisionals, receive } from '../sipp.ts'
+import type { Story } from './story.ts'
+
+/** Who calls, and where the call has been. */
+export const HEADERS: readonly Story[] = [
+  {
+    title: 'a P-Asserted-Identity of the peer is who calls; History-Info says where the call has been',
+    peer: [
+      caller
+        .invite({
+          headers:
+            'P-Asserted-Identity: "Desk" <sip:[from]@[local_ip]>\nHistory-Info: <sip:+2348031112222@x.example>;index=1, <sip:[service]@x.example>;index=1.1',
+        })
+        .replace('From: <sip:[from]@', 'From: "Anonymous" <sip:anonymous@'),
+      ...provisionals,
+      receive.response(200, { dialog: true }),
+      caller.ack.replace('From: <sip:[from]@', 'From: "Anonymous" <sip:anonymous@'),
+      inDialog('BYE', 2).replace('From: <sip:[from]@', 'From: "Anonymous" <sip:anonymous@'),
+      receive.response(200),
+    ],
+    target: untilBye,
+    atTarget:
+      /Diversion: <sip:\+2348031112222@localhost>[\s\S]*History-Info: <sip:\+2348031112222@localhost>;index=1,[\s\S]*P-Asserted-Identity: <sip:\+234201/,
+    notAtTarget: /x\.example/,
+  },
+  {
+    title: 'a Remote-Party-ID of the peer is who calls',
+    peer: [
+      caller
+        .invite({ headers: 'Remote-Party-ID: <sip:[from]@[local_ip]>;party=calling;privacy=off' })
+        .replace('From: <sip:[from]@', 'From: <sip:100@'),
+      ...provisionals,
+      receive.response(200, { dialog: true }),
+      caller.ack.replace('From: <sip:[from]@', 'From: <sip:100@'),
+      inDialog('BYE', 2).replace('From: <sip:[from]@', 'From: <sip:100@'),
+      receive.response(200),
+    ],
+    target: untilBye,
+    atTarget: /From: <sip:\+234201\d+@/,
+    notAtTarget: /Remote-Party-ID/,
+  },
+]

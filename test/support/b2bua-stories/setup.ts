@@ -1,0 +1,215 @@
+import { answered, answers, hangUp, refusedWith, untilBye } from '../b2bua-world.ts'
+import {
+  ackOf,
+  answerInvite,
+  answerWith,
+  audioSdp,
+  inDialog,
+  inviteToAnswerLater,
+  lateInvite,
+  ofCallee,
+  prack,
+  receiveInvite,
+  reliableProvisional,
+} from '../sip-steps.ts'
+import { callee, caller, pause, provisionals, receive } from '../sipp.ts'
+import { finalOf, provisionalOf, type Story, sdpOf } from './story.ts'
+
+const ended = [receive.request('BYE'), callee.ok]
+const sdp = (options: Parameters<typeof audioSdp>[0] = {}) => ({ type: 'application/sdp', text: audioSdp(options) })
+
+/** From the INVITE to the answer: ringing, early media, forks, late offers, reliable answers, expiry. */
+export const SETUP: readonly Story[] = [
+  {
+    title: 'ringing alone is told as 180 without a body',
+    peer: [
+      caller.invite(),
+      receive.response(100, { optional: true }),
+      receive.response(180),
+      ...answered.slice(3),
+      ...hangUp(2),
+    ],
+    target: untilBye,
+    row: { status: 'completed', ended_by: 'caller' },
+    notAtPeer: /SIP\/2\.0 183/,
+  },
+  {
+    title:
+      'early media is passed on as 183 with our SDP, a 180 after it is not told again, and the 200 has the same SDP',
+    peer: [
+      caller.invite(),
+      receive.response(100, { optional: true }),
+      answerWith(183, 'm=audio [0-9]+ RTP/AVP 0', 'body'),
+      receive.response(200, { dialog: true }),
+      caller.ack,
+      ...hangUp(2),
+    ],
+    target: [
+      receive.request('INVITE'),
+      callee.respond(183, 'Session Progress', { sdp: true }),
+      callee.respond(180, 'Ringing'),
+      pause(200),
+      callee.respond(200, 'OK', { sdp: true }),
+      receive.request('ACK'),
+      ...ended,
+    ],
+    notAtPeer: /SIP\/2\.0 180/,
+  },
+  {
+    title: 'a 183 without SDP is told as such',
+    peer: [
+      caller.invite(),
+      receive.response(100, { optional: true }),
+      receive.response(183),
+      ...answered.slice(3),
+      ...hangUp(2),
+    ],
+    target: [
+      receive.request('INVITE'),
+      callee.respond(183, 'Session Progress'),
+      pause(100),
+      ...answers.slice(2),
+      ...ended,
+    ],
+  },
+  {
+    title: 'early media of two forks: the last one is heard, and the one that answers is talked with',
+    peer: [
+      caller.invite(),
+      receive.response(100, { optional: true }),
+      answerWith(183, 'm=audio', 'body'),
+      receive.response(200, { dialog: true }),
+      caller.ack,
+      pause(300),
+      ...hangUp(2),
+    ],
+    target: [
+      receive.request('INVITE'),
+      provisionalOf('one', 183, sdpOf(40_010)),
+      provisionalOf('two', 183, sdpOf(40_020)),
+      pause(200),
+      finalOf('one', sdpOf(40_010)),
+      receive.request('ACK'),
+      ...ended,
+    ],
+  },
+  {
+    title: 'an INVITE without an offer is answered with ours, and its ACK with the answer',
+    peer: [
+      lateInvite(),
+      ...provisionals,
+      answerWith(200, 'm=audio', 'body'),
+      ackOf(1, audioSdp()),
+      pause(200),
+      ...hangUp(2),
+    ],
+    target: untilBye,
+  },
+  {
+    title: 'a caller that supports reliable answers gets early media in one; UPDATE before the answer is answered',
+    peer: [
+      caller.invite({ headers: 'Supported: 100rel' }),
+      receive.response(100, { optional: true }),
+      reliableProvisional(183),
+      prack(2),
+      receive.response(200),
+      inDialog('UPDATE', 3, {
+        body: { type: 'application/sdp', text: audioSdp({ version: 2, direction: 'sendonly' }) },
+      }),
+      answerWith(200, 'a=recvonly|a=inactive', 'body'),
+      receive.response(200, { dialog: true }),
+      ackOf(1),
+      ...hangUp(4),
+    ],
+    target: [
+      receive.request('INVITE'),
+      callee.respond(183, 'Session Progress', { sdp: true }),
+      pause(700),
+      ...answers.slice(2),
+      ...ended,
+    ],
+  },
+  {
+    title: 'a PRACK that never comes does not lose the call',
+    peer: [
+      caller.invite({ headers: 'Require: 100rel' }),
+      receive.response(100, { optional: true }),
+      receive.response(180),
+      '<recv response="180" optional="true"/>',
+      '<recv response="200" rrs="true"/>',
+      ackOf(1),
+      ...hangUp(2),
+    ],
+    target: [...answers, ...ended],
+    only: 'tcp',
+  },
+  {
+    title: 'a target that wants its provisional answers acknowledged gets a PRACK',
+    peer: [caller.invite(), ...answered, ...hangUp(2)],
+    target: [
+      inviteToAnswerLater,
+      callee.respond(180, 'Ringing', { headers: 'Require: 100rel\nRSeq: 17' }),
+      `<recv request="PRACK"><action><ereg regexp="17 [0-9]+ INVITE" search_in="hdr" header="RAck:" check_it="true" assign_to="rack"/></action></recv>`,
+      '<nop><action><log message="[$rack]"/></action></nop>',
+      callee.ok,
+      answerInvite(200, 'OK', { sdp: audioSdp(), tagged: true }),
+      receive.request('ACK'),
+      ...ended,
+    ],
+    only: 'udp',
+  },
+  {
+    title: 'an invitation that expires while it rings is ended by us',
+    peer: [caller.invite({ headers: 'Expires: 1' }), ...refusedWith(487)],
+    target: [
+      inviteToAnswerLater,
+      callee.respond(180, 'Ringing'),
+      receive.request('CANCEL'),
+      callee.ok,
+      answerInvite(487, 'Request Terminated'),
+      receive.request('ACK'),
+    ],
+    row: { status: 'no-answer', reason: 'no_answer', sip_code: 487 },
+  },
+  {
+    title: 'an offer in a PRACK is answered in its 200',
+    peer: [
+      caller.invite({ headers: 'Supported: 100rel' }),
+      receive.response(100, { optional: true }),
+      reliableProvisional(183),
+      inDialog('PRACK', 2, {
+        headers: 'RAck: [$rseq] 1 INVITE',
+        body: sdp({ version: 2, payloads: '8', maps: 'a=rtpmap:8 PCMA/8000' }),
+      }),
+      answerWith(200, 'm=audio [0-9]+ RTP/AVP 8', 'body'),
+      receive.response(200, { dialog: true }),
+      ackOf(1),
+      ...hangUp(3),
+    ],
+    target: [
+      receive.request('INVITE'),
+      callee.respond(183, 'Session Progress', { sdp: true }),
+      pause(700),
+      ...answers.slice(2),
+      ...ended,
+    ],
+  },
+  {
+    title: 'a target whose early media is acknowledged moves it by UPDATE, and answers without SDP',
+    peer: [caller.invite(), ...answered, ...hangUp(2)],
+    target: [
+      inviteToAnswerLater.replace(
+        '</action>',
+        `${receiveInvite.replace(/^<recv[^>]*><action>|<\/action><\/recv>$/g, '')}</action>`,
+      ),
+      callee.respond(183, 'Session Progress', { sdp: true, headers: 'Require: 100rel\nRSeq: 7' }),
+      receive.request('PRACK'),
+      callee.ok,
+      ofCallee('UPDATE', 1, { body: sdp({ version: 2, payloads: '8', maps: 'a=rtpmap:8 PCMA/8000' }) }),
+      answerWith(200, 'm=audio [0-9]+ RTP/AVP 8', 'body'),
+      answerInvite(200, 'OK', { tagged: true }),
+      receive.request('ACK'),
+      ...ended,
+    ],
+  },
+]

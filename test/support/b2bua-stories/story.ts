@@ -1,0 +1,100 @@
+import type { Test } from 'tap'
+import { addTrunk, untilBye } from '../b2bua-world.ts'
+import { audioSdp } from '../sip-steps.ts'
+import { callee, sipp } from '../sipp.ts'
+import { until } from '../wait.ts'
+import type { World } from '../world.ts'
+
+/**
+ * What a B2BUA must do between two legs (issue "Edge", item 7), one story each: a scripted peer of a trunk calls, a
+ * scripted target of the same trunk is called. No message of either side may show an address of the other: that is
+ * looked for in every one.
+ */
+
+export type StoryTransport = 'udp' | 'tcp'
+
+export interface Story {
+  readonly title: string
+  readonly peer: readonly string[]
+  readonly target?: readonly string[]
+  /** Over both unless it says one. */
+  readonly only?: StoryTransport
+  /** How the call's row ends. */
+  readonly row?: Readonly<Record<string, unknown>>
+  /** What the other side's trace shows, or not. */
+  readonly atPeer?: RegExp
+  readonly notAtPeer?: RegExp
+  readonly atTarget?: RegExp
+  readonly notAtTarget?: RegExp
+  readonly limit_seconds?: number
+  /** Dialogs that the target sees, our OPTIONS being one. */
+  readonly calls?: number
+}
+
+export const sdpOf = (port: number, version = 1): string => audioSdp({ version }).replace('[rtp_port]', String(port))
+
+const withBody = (step: string, text: string): string =>
+  step.replace('Content-Length: 0\n', `Content-Type: application/sdp\nContent-Length: [len]\n\n${text}`)
+const tagged = (step: string, tag: string): string =>
+  step.replace(';tag=[pid]callee[call_number]', `;tag=[pid]${tag}[call_number]`)
+
+/** A provisional answer with SDP of the fork that has this tag. */
+export const provisionalOf = (tag: string, status: number, text: string, headers = ''): string =>
+  tagged(withBody(callee.respond(status, 'Progress', headers === '' ? {} : { headers }), text), tag)
+export const finalOf = (tag: string, text: string): string => tagged(withBody(callee.respond(200, 'OK'), text), tag)
+
+let scenes = 0
+
+/** Peer and target have addresses of their own in each story, so that many may run at once. */
+export async function play(t: Test, w: World, story: Story, transport: StoryTransport): Promise<void> {
+  const n = ++scenes
+  const [peer_ip, target_ip] = [`127.0.1.${n}`, `127.0.2.${n}`]
+  const { limit_seconds = 30 } = story
+  const keys = { rtp_port: 40_000 + 2 * n }
+  const target = await sipp(t, {
+    steps: story.target ?? untilBye,
+    local_ip: target_ip,
+    keys,
+    calls: story.calls ?? 2,
+    transport,
+    limit_seconds,
+  })
+  const trunk_id = await addTrunk(
+    w,
+    [{ sip_uri: `sip:${target_ip}:${target.port}`, transport, priority: 1, weight: 1 }],
+    { sources: [`${peer_ip}/32`] },
+  )
+  const peer = await sipp(t, {
+    steps: story.peer,
+    to: w.sip,
+    service: '+2348030004711',
+    local_ip: peer_ip,
+    keys: { ...keys, from: w.numbers[1] ?? '' },
+    transport,
+    limit_seconds,
+  })
+  const [near, far] = await Promise.all([peer.done, target.done])
+  for (const [name, { ok, errors, messages }] of Object.entries({ peer: near, target: far }))
+    t.ok(ok, `the ${name}: ${ok ? '' : `${errors.slice(0, 1500)}\n${messages.slice(-6000)}`}`)
+  t.notOk(near.messages.includes('127.0.2.'), 'the peer sees nothing of the target')
+  t.notOk(far.messages.includes('127.0.1.'), 'the target sees nothing of the peer')
+  if (story.atPeer) t.match(near.messages, story.atPeer)
+  if (story.notAtPeer) t.notMatch(near.messages, story.notAtPeer)
+  if (story.atTarget) t.match(far.messages, story.atTarget)
+  if (story.notAtTarget) t.notMatch(far.messages, story.notAtTarget)
+  const row = await until('the call has ended', () =>
+    w.state.db
+      .selectFrom('call')
+      .selectAll()
+      .where('trunk_id', '=', trunk_id)
+      .where('ended_at', 'is not', null)
+      .executeTakeFirst(),
+  )
+  if (story.row) t.match(row, story.row)
+  const attempts = await w.state.db
+    .selectFrom('call_attempt')
+    .select('target')
+    .where('call_sid', '=', row.sid)
+    .execute()
+  t.equal(attempts.length, 1, 'the target is called once')
+}
