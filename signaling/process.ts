@@ -7,6 +7,7 @@ import { createVoiceRequester } from '../core/runtime/voice-request.ts'
 import { openState } from '../core/state/index.ts'
 import { connectMedia } from '../media/protocol/client.ts'
 import { connectStack } from './drachtio/stack.ts'
+import { startMessages } from './messages.ts'
 import { startSignaling } from './node.ts'
 import { Stir } from './trunks/stir.ts'
 
@@ -30,8 +31,10 @@ await runProcess('signaling', async ({ config, log, metrics }) => {
     metrics,
     stir: new Stir({ config, http, clock: systemClock, log }),
   })
+  const messages = startMessages({ config, state, sip, bus, clock: systemClock, log })
   return {
     async stop() {
+      await messages.stop()
       await node.stop()
       bus.close()
       await http.close()

@@ -1,8 +1,7 @@
-import type { HttpClient } from '../../core/runtime/http/index.ts'
-
 /** How messages leave the house. A port each, so that a site may bring its own. */
 
 export interface Message {
+  readonly project_id: string
   readonly recipient: string
   readonly subject: string
   readonly body: string
@@ -77,25 +76,5 @@ export function emailChannel(settings: SmtpSettings): MessageChannel {
     close() {
       void transport?.then(open => open.close())
     },
-  }
-}
-
-/** Short messages by a provider's HTTP endpoint: JSON {id, to, text}, any 2xx is taken. */
-export function smsChannel(http: Pick<HttpClient, 'request'>, url: string, token: string | null): MessageChannel {
-  return {
-    async send({ recipient, body, id }) {
-      const outcome = await http.request({
-        method: 'POST',
-        url,
-        headers: {
-          'Content-Type': 'application/json',
-          ...(token === null ? {} : { Authorization: `Bearer ${token}` }),
-        },
-        body: JSON.stringify({ id, to: recipient, text: body }),
-      })
-      if (!outcome.ok) throw new Error(`the SMS provider could not be reached: ${outcome.error}`)
-      if (outcome.status < 200 || outcome.status > 299) throw new Error(`the SMS provider answered ${outcome.status}`)
-    },
-    close() {},
   }
 }

@@ -1,7 +1,7 @@
 import type { Proposal } from '../../core/domain/fraud/index.ts'
 import { iso } from '../../core/runtime/clock.ts'
 import { newId } from '../../core/runtime/ids.ts'
-import { changeAlert } from '../../core/state/alerts.ts'
+import { type AlertRow, changeAlert } from '../../core/state/alerts.ts'
 import { type AuditActor, appendAudit } from '../../core/state/audit.ts'
 import { insertCommand } from '../../core/state/calls.ts'
 import { type ContainmentRow, insertContainment, markNotified } from '../../core/state/containments.ts'
@@ -53,12 +53,14 @@ export async function containByItself(
   context: AlertContext,
   trunk_id: string,
   proposal: Proposal,
-  source_alert_id: string,
+  /** The alert that it belongs to, fired when there is none yet. */
+  alerted: () => Promise<AlertRow>,
 ): Promise<ContainmentRow | undefined> {
   const { project, now_ms } = context
   const now = iso(now_ms)
   if (await covering(trx, project.id, trunk_id, proposal.prefix, now)) return undefined
   if (await releasedLately(trx, project.id, trunk_id, proposal.prefix, now_ms)) return undefined
+  const { id: source_alert_id } = await alerted()
   const row = await openContainment(trx, {
     project,
     now_ms,

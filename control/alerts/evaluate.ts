@@ -27,7 +27,7 @@ import {
   trunkSpend,
 } from '../../core/state/alert-facts.ts'
 import { ensureAlertPolicies, listAlertPolicies, policyOfRow } from '../../core/state/alert-policies.ts'
-import { forgetOldAlerts, openAlertOf, openAlerts } from '../../core/state/alerts.ts'
+import { answeredKeys, forgetOldAlerts, openAlerts } from '../../core/state/alerts.ts'
 import type { ProjectRow } from '../../core/state/organizations.ts'
 import type { Services } from '../http/services.ts'
 import type { Reconciler } from '../reconcilers/reconciler.ts'
@@ -129,19 +129,19 @@ async function contain(scene: Scene, trunks: readonly TrunkTraffic[]): Promise<b
   let facts: Awaited<ReturnType<typeof protectedFacts>> | null = null
   let closed = false
   for (const trunk of trunks) {
-    const proposals = propose(trunk, rules, now, () => false)
+    const proposals = propose(trunk, rules, now)
     if (proposals.length === 0) continue
     facts ??= await protectedFacts(scene.state.db, scene.project.id)
     for (const proposal of proposals) {
       const policy = scene.policies.get(proposal.alert_kind)
       if (!policy?.enabled || protectedBy(proposal.prefix, facts) !== null) continue
       closed =
-        (await scene.state.transaction(async trx => {
-          const dedupe_key = alertKey(proposal.alert_kind, trunk.id, ...proposal.alert_key)
-          const alert =
-            (await openAlertOf(trx, dedupe_key)) ?? (await fire(trx, scene, policy, bare(trunk, proposal, dedupe_key)))
-          return containByItself(trx, scene, trunk.id, proposal, alert.id)
-        })) !== undefined || closed
+        (await scene.state.transaction(trx =>
+          containByItself(trx, scene, trunk.id, proposal, async () => {
+            const dedupe_key = alertKey(proposal.alert_kind, trunk.id, ...proposal.alert_key)
+            return fire(trx, scene, policy, bare(trunk, proposal, dedupe_key))
+          }),
+        )) !== undefined || closed
     }
   }
   return closed
@@ -190,6 +190,8 @@ function rulesOf(policies: Policies): FraudRules {
   }
 }
 
+const ANSWERED_FOR_MS = 24 * 3_600_000
+
 /** One look at a kind of a project, and what follows from it. */
 async function settle(
   scene: Scene,
@@ -204,7 +206,8 @@ async function settle(
     now: iso(scene.now_ms),
     day: (instant: string) => dayOf(Date.parse(instant), scene.time_zone),
   }
-  for (const step of transitions(look, open, calendar)) await carryOut(scene, policy, step)
+  const answered = await answeredKeys(scene.state.db, scene.project.id, kind, iso(scene.now_ms - ANSWERED_FOR_MS))
+  for (const step of transitions(look, open, calendar, answered)) await carryOut(scene, policy, step)
 }
 
 /** Each active project with its organization's policies. */

@@ -4,6 +4,7 @@ import { type CallRow, findAccountCall } from '../../core/state/calls.ts'
 import { firstHeldNumber, listGeneralCalls } from '../../core/state/simulated-calls.ts'
 import { isVoiceRefusal } from '../voice/errors.ts'
 import { place } from '../voice/place.ts'
+import { spoken } from '../voice/spoken.ts'
 import { type Environment, errorOfVoice, type GeneralCall } from './environment.ts'
 
 /** Production: a call from the project's first number that speaks the message. Its id is its CallSid as a UUID. */
@@ -19,7 +20,7 @@ export const live: Environment = {
     const id = newId.uuid()
     const request: CallRequest & { readonly api: 'general' } = {
       api: 'general',
-      markup: `<Response><Say>${escaped(message)}</Say></Response>`,
+      markup: spoken(message),
       timeout_seconds: 60,
     }
     const placing = { sid: sidOf(id), account, to, from: number.e164, number, request, now_ms }
@@ -45,5 +46,3 @@ const present = (row: CallRow): GeneralCall => ({
 })
 
 const sidOf = (id: string): string => `CA${id.replaceAll('-', '')}`
-
-const escaped = (text: string): string => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')

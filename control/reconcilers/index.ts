@@ -1,8 +1,9 @@
 import { createHttpClient } from '../../core/runtime/http/index.ts'
 import { Counter, type Registry } from '../../core/runtime/metrics.ts'
-import { emailChannel, smsChannel, smtpSettings } from '../alerts/channels.ts'
+import { emailChannel, smtpSettings } from '../alerts/channels.ts'
 import { alerts, fraudWatch } from '../alerts/evaluate.ts'
 import { notifications } from '../alerts/notifications.ts'
+import { shortMessages } from '../alerts/short-messages.ts'
 import type { Services } from '../http/services.ts'
 import { auditEvents } from './audit-events.ts'
 import { expiredRows } from './expired-rows.ts'
@@ -49,10 +50,10 @@ export function startReconcilers(services: Services & { readonly metrics: Regist
     user_agent: 'Strowger/0.1',
     log: services.log,
   })
-  const { smtp_url, smtp_from, sms_url, sms_token } = services.settings
+  const { smtp_url, smtp_from } = services.settings
   const channels = {
     email: smtp_url === null ? null : emailChannel(smtpSettings(smtp_url, smtp_from)),
-    sms: sms_url === null ? null : smsChannel(http, sms_url, sms_token),
+    ...shortMessages(services, http),
   }
   const running = [...RECONCILERS, fraudWatch(), notifications(channels), webhookDeliveries(http)].map(reconciler =>
     runReconciler(reconciler, services, failures),

@@ -1,4 +1,10 @@
-import { type AlertKind, mayBeSeen, type Resolution, type Threshold } from '../../core/domain/alerts/index.ts'
+import {
+  type AlertKind,
+  mayBeSeen,
+  type Resolution,
+  type Threshold,
+  WHY_ACKNOWLEDGED,
+} from '../../core/domain/alerts/index.ts'
 import { iso } from '../../core/runtime/clock.ts'
 import {
   type AlertSettingRow,
@@ -278,7 +284,7 @@ export const alerts = [
       if (alert.state === 'acknowledged') return { status: 200, body: presentAlert(alert), change: null }
       const acknowledged = { state: 'acknowledged' as const, acknowledged_at: now, acknowledged_by: caller.actor.name }
       const resolved = (await rule(db, alert)) === 'acknowledged_or_24h'
-      const ended = { state: 'resolved' as const, resolved_at: now, resolved_why: 'it was acknowledged' }
+      const ended = { state: 'resolved' as const, resolved_at: now, resolved_why: WHY_ACKNOWLEDGED }
       const row = await changeAlert(db, alert.id, resolved ? { ...acknowledged, ...ended } : acknowledged, now)
       if (!row) return refuse('state_conflict', { name: `alert ${alert.id}`, value: 'resolved' })
       await queueEvent(

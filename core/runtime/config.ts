@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { join, resolve } from 'node:path'
+import { smsRoute } from '../domain/alerts/notices.ts'
 
 /** Everything a process may know of its environment, read once at start and frozen. Nobody else reads `process.env`. */
 export interface Config {
@@ -202,6 +203,12 @@ const smtpUrl = (value: string, name: string): string | null => {
   return value
 }
 
+const smsUrl = (value: string, name: string): string | null => {
+  if (value === '') return null
+  if (smsRoute(value) === null) refuse(name, value, 'expected an http(s) URL, sip:HOST:PORT or voice:')
+  return value.replace(/\/+$/, '')
+}
+
 const mailbox = (value: string, name: string): string => {
   if (!/^[^@\s<>]{1,64}@[A-Za-z0-9.-]{1,189}$/.test(value)) refuse(name, value, 'an e-mail address is expected')
   return value
@@ -261,7 +268,12 @@ export const VARIABLES = {
   s3_secret_key: variable('STROWGER_S3_SECRET_KEY', '', 'its secret key', optional),
   smtp: variable('STROWGER_SMTP_URL', '', 'mail server for alerts, smtp(s)://user:password@host:port', smtpUrl),
   smtp_from: variable('STROWGER_SMTP_FROM', 'strowger@localhost', 'sender of alert mail', mailbox),
-  sms_url: variable('STROWGER_SMS_URL', '', 'where alert texts are posted as JSON {id, to, text}', httpUrl),
+  sms_url: variable(
+    'STROWGER_SMS_URL',
+    '',
+    'alert texts: http(s)://… (JSON {id, to, text}), sip:HOST:PORT (MESSAGE), voice:',
+    smsUrl,
+  ),
   sms_token: variable('STROWGER_SMS_TOKEN', '', 'bearer token of that endpoint', optional),
   otlp_url: variable('STROWGER_OTLP_URL', '', 'OpenTelemetry collector, such as http://127.0.0.1:4318', httpUrl),
   tls_cert: variable(

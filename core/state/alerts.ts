@@ -1,5 +1,5 @@
 import { type Selectable, sql } from 'kysely'
-import type { AlertKind, Finding, OpenAlert } from '../domain/alerts/index.ts'
+import { type AlertKind, attempted, type Finding, type OpenAlert, WHY_ACKNOWLEDGED } from '../domain/alerts/index.ts'
 import { iso } from '../runtime/clock.ts'
 import { newId } from '../runtime/ids.ts'
 import type { AlertNotificationTable, AlertTable, Db, Trx } from './index.ts'
@@ -58,6 +58,24 @@ export async function openAlerts(db: Db | Trx, project_id: string, kind: AlertKi
         '{"rule":"acknowledged_or_24h","amount_minor":null,"count":null,"currency":null,"for_seconds":null,"percent":null}',
     ),
   }))
+}
+
+/** Keys of a kind that a person's acknowledgement resolved, of alerts that fired since `since`. */
+export async function answeredKeys(
+  db: Db | Trx,
+  project_id: string,
+  kind: AlertKind,
+  since: string,
+): Promise<ReadonlySet<string>> {
+  const rows = await db
+    .selectFrom('alert')
+    .select('dedupe_key')
+    .where('project_id', '=', project_id)
+    .where('kind', '=', kind)
+    .where('fired_at', '>=', since)
+    .where('resolved_why', '=', WHY_ACKNOWLEDGED)
+    .execute()
+  return new Set(rows.map(row => row.dedupe_key))
 }
 
 /** The open alert of a key, whatever its project. */
@@ -195,13 +213,19 @@ export async function insertNotification(
 
 const LEASE_MS = 60_000
 
-/** Notifications that are due, each with a lease: one whose process died is taken up again. */
-export async function claimNotifications(trx: Trx, now_ms: number, limit: number): Promise<NotificationRow[]> {
+/** Notifications of channels that are due, each with a lease: one whose process died is taken up again. */
+export async function claimNotifications(
+  trx: Trx,
+  now_ms: number,
+  limit: number,
+  channels: readonly NotificationRow['channel'][],
+): Promise<NotificationRow[]> {
   const now = iso(now_ms)
   const rows = await trx
     .selectFrom('alert_notification')
     .selectAll()
     .where('state', '=', 'pending')
+    .where('channel', 'in', [...channels])
     .where('next_attempt_at', '<=', now)
     .where(eb => eb.or([eb('lease_until', 'is', null), eb('lease_until', '<', now)]))
     .orderBy('next_attempt_at')
@@ -216,15 +240,28 @@ export async function claimNotifications(trx: Trx, now_ms: number, limit: number
   return rows
 }
 
+/** Writes down how an attempt went: `error` null is sent, `final` an error that no later attempt mends. */
 export async function settleNotification(
   db: Db,
-  id: string,
-  outcome: Pick<NotificationRow, 'state' | 'attempts' | 'last_error' | 'next_attempt_at' | 'delivered_at'>,
+  row: NotificationRow,
+  error: { readonly text: string; readonly final: boolean } | null,
+  at: { readonly now_ms: number; readonly jitter: number },
 ): Promise<void> {
+  const attempts = row.attempts + 1
+  const failed = error === null ? false : error.final ? 'final' : 'now'
+  const attempt = { attempts, created_ms: Date.parse(row.created_at), failed } as const
+  const { state, next_attempt_ms } = attempted(attempt, at.now_ms, at.jitter)
   await db
     .updateTable('alert_notification')
-    .set({ ...outcome, lease_until: null })
-    .where('id', '=', id)
+    .set({
+      state,
+      attempts,
+      last_error: error === null ? null : error.text.slice(0, 300),
+      next_attempt_at: iso(next_attempt_ms),
+      delivered_at: state === 'delivered' ? iso(at.now_ms) : null,
+      lease_until: null,
+    })
+    .where('id', '=', row.id)
     .execute()
 }
 

@@ -1,5 +1,6 @@
 export * from './defaults.ts'
 export * from './judge.ts'
+export * from './notices.ts'
 export * from './quiet.ts'
 export * from './transitions.ts'
 export * from './types.ts'

@@ -1,5 +1,8 @@
 import type { Look, OpenAlert, Transition } from './types.ts'
 
+/** `resolved_why` of an alert that a person's acknowledgement ended. */
+export const WHY_ACKNOWLEDGED = 'it was acknowledged'
+
 const DAY_MS = 86_400_000
 
 /** Calendar of the organization's time zone, given as facts: `day` is YYYY-MM-DD of an instant there. */
@@ -10,9 +13,15 @@ export interface Calendar {
 
 /**
  * From one look and the alerts of its kind that are open to what happens to each (alert life: firing, acknowledged,
- * resolved). An alert has one finding by its dedupe key: a condition that goes on holding never fires twice.
+ * resolved). An alert has one finding by its dedupe key: a condition that goes on holding never fires twice. `answered`
+ * are keys that a person has closed by a word within the last day: nobody is asked the same thing again so soon.
  */
-export function transitions(look: Look, open: readonly OpenAlert[], calendar: Calendar): Transition[] {
+export function transitions(
+  look: Look,
+  open: readonly OpenAlert[],
+  calendar: Calendar,
+  answered: ReadonlySet<string>,
+): Transition[] {
   if (!look.available)
     return open
       .filter(alert => alert.source_state !== 'data_unavailable')
@@ -22,8 +31,9 @@ export function transitions(look: Look, open: readonly OpenAlert[], calendar: Ca
   const steps: Transition[] = []
   for (const finding of found.values()) {
     const alert = known.get(finding.dedupe_key)
-    if (!alert) steps.push({ do: 'fire', finding })
-    else if (timed(alert, calendar) === null) steps.push({ do: 'keep', alert, finding })
+    if (!alert) {
+      if (!answered.has(finding.dedupe_key)) steps.push({ do: 'fire', finding })
+    } else if (timed(alert, calendar) === null) steps.push({ do: 'keep', alert, finding })
   }
   for (const alert of open) {
     if (alert.source_state === 'data_unavailable') steps.push({ do: 'source', alert, source_state: 'measured' })
@@ -42,7 +52,7 @@ function timed(alert: OpenAlert, { now, day }: Calendar): string | null {
     case 'month_rollover':
       return day(now).slice(0, 7) > day(alert.fired_at).slice(0, 7) ? 'a new month began' : null
     case 'acknowledged_or_24h':
-      if (alert.state === 'acknowledged') return 'it was acknowledged'
+      if (alert.state === 'acknowledged') return WHY_ACKNOWLEDGED
       return Date.parse(now) - Date.parse(alert.fired_at) >= DAY_MS ? '24 hours have passed' : null
     default:
       return null

@@ -36,17 +36,10 @@ const BURST_NIGHT = 5
 const CLOSER_DIGITS = 3
 
 /** One proposal for each destination, the gravest reason. */
-export function propose(
-  trunk: TrunkTraffic,
-  rules: FraudRules,
-  now: string,
-  isProtected: (prefix: string) => boolean,
-): Proposal[] {
+export function propose(trunk: TrunkTraffic, rules: FraudRules, now: string): Proposal[] {
   return trunk.destinations.flatMap(group => {
     const why = reasonToClose(trunk, group, rules, now)
-    if (!why) return []
-    const prefix = prefixToClose(group)
-    return isProtected(prefix) ? [] : [{ prefix, ...why }]
+    return why ? [{ prefix: prefixToClose(group), ...why }] : []
   })
 }
 

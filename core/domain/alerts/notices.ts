@@ -1,0 +1,53 @@
+/** How messages about alerts leave the house, and what becomes of one that could not leave. */
+
+/**
+ * Where short messages go: a provider's HTTP endpoint, a gateway that takes SIP MESSAGE (RFC 3428), or a call of ours
+ * that speaks them.
+ */
+export type SmsRoute =
+  | { readonly via: 'http'; readonly url: string }
+  | {
+      readonly via: 'sip'
+      readonly scheme: 'sip' | 'sips'
+      readonly host: string
+      /** `;transport=tcp`, or nothing. */
+      readonly parameters: string
+    }
+  | { readonly via: 'voice' }
+
+const SIP_GATEWAY =
+  /^(sips?):((?:[A-Za-z0-9.-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(?::[0-9]{1,5})?)(;transport=(?:udp|tcp|tls))?$/
+
+/** Reads `https://…`, `sip:host:port;transport=tcp` or `voice:`; null for anything else. */
+export function smsRoute(text: string): SmsRoute | null {
+  if (text === 'voice:') return { via: 'voice' }
+  const sip = SIP_GATEWAY.exec(text)
+  if (sip)
+    return { via: 'sip', scheme: sip[1] === 'sips' ? 'sips' : 'sip', host: sip[2] ?? '', parameters: sip[3] ?? '' }
+  return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol) ? { via: 'http', url: text } : null
+}
+
+const FIRST_DELAY_MS = 10_000
+const MAX_DELAY_MS = 3_600_000
+const LIFE_MS = 24 * 3_600_000
+
+export interface Attempted {
+  readonly state: 'pending' | 'delivered' | 'failed'
+  readonly next_attempt_ms: number
+}
+
+/**
+ * After the `attempts`th attempt at a message: sent, tried again after a delay that doubles from 10 s to an hour, or
+ * given up after a day. `final` is a failure that no later attempt mends; `jitter` is 0 to 1.
+ */
+export function attempted(
+  attempt: { readonly attempts: number; readonly created_ms: number; readonly failed: false | 'now' | 'final' },
+  now_ms: number,
+  jitter: number,
+): Attempted {
+  const delay_ms = Math.min(MAX_DELAY_MS, FIRST_DELAY_MS * 2 ** Math.min(20, attempt.attempts - 1))
+  const next_attempt_ms = now_ms + Math.floor(delay_ms * (1 + jitter / 5))
+  if (attempt.failed === false) return { state: 'delivered', next_attempt_ms }
+  const over = attempt.failed === 'final' || next_attempt_ms > attempt.created_ms + LIFE_MS
+  return { state: over ? 'failed' : 'pending', next_attempt_ms }
+}

@@ -1,0 +1,308 @@
+import t from 'tap'
+import { type AlertWorld, alertWorld, pricedCall, report } from '../support/alert-world.ts'
+import { freshKey } from '../support/control-plane.ts'
+
+// Each kind of alert fires by its condition and ends by its rule, from the rows that calls and nodes write. The three
+// kinds about fraud fire through real calls as well: see fraud.test.ts.
+
+const MINUTE_MS = 60_000
+const HOUR_MS = 3_600_000
+const DAY_MS = 24 * HOUR_MS
+
+async function addTrunk(w: AlertWorld, over: object = {}): Promise<string> {
+  const { body, text } = await w.ask('POST', '/v1/trunks', {
+    headers: { 'Idempotency-Key': freshKey() },
+    body: {
+      ...{ name: 'Branch', direction: 'both', auth_mode: 'digest', sources: [], codecs: ['PCMA'] },
+      ...{ media_security: 'rtp', require_tls: false, source_validation: 'relaxed', targets: [] },
+      ...over,
+    },
+  })
+  if (!body.trunk) throw new Error(text)
+  return body.trunk.id
+}
+
+const spend = (w: AlertWorld, day: string, spent_minor: number) =>
+  w.state.db
+    .insertInto('spend_day')
+    .values({ level: 'project', subject_id: w.demo.project_id, day, spent_minor })
+    .onConflict(conflict => conflict.columns(['level', 'subject_id', 'day']).doUpdateSet({ spent_minor }))
+    .execute()
+
+t.test('balance_low: below the amount, and well again only from the amount of the rule on', async t => {
+  const w = await alertWorld(t)
+  const { billing_account_id: id } = await w.state.db
+    .selectFrom('project')
+    .select('billing_account_id')
+    .executeTakeFirstOrThrow()
+  const balance = async (balance_minor: number, held_minor = 0): Promise<void> => {
+    const row = {
+      id,
+      name: 'Prepaid',
+      currency: 'NGN',
+      prepaid: 1 as const,
+      credit_minor: 0,
+      balance_minor,
+      held_minor,
+    }
+    await w.state.db
+      .insertInto('billing_account')
+      .values(row)
+      .onConflict(conflict => conflict.column('id').doUpdateSet(row))
+      .execute()
+    await w.look()
+  }
+  await balance(500_000)
+  t.same(await w.alerts('balance_low'), [], 'at the threshold all is well')
+  await balance(500_000, 1)
+  const [alert] = await w.alerts('balance_low')
+  t.match(alert, {
+    state: 'firing',
+    severity: 'warning',
+    source_state: 'measured',
+    subject: { type: 'account' },
+    reason: /balance of .* is NGN 4999\.99, below NGN 5000\.00/,
+    remediation: /Top up/,
+    policy_revision: 1,
+  })
+  t.match(
+    alert.evidence.map((one: { label: string; amount_minor: number; held: boolean }) => [one.amount_minor, one.held]),
+    [
+      [499_999, false],
+      [1, true],
+      [500_000, false],
+    ],
+  )
+  t.same(alert.suggested_actions, [{ href: '/v1/billing/balance', label: 'See the balance' }])
+  await balance(0)
+  t.match(await w.alerts('balance_low'), [{ severity: 'critical', id: alert.id }], 'one alert, brought up to date')
+  await balance(599_999)
+  t.match(await w.alerts('balance_low'), [{ state: 'firing' }], 'above the threshold is not well yet')
+  await balance(600_000)
+  t.match(await w.alerts('balance_low'), [{ state: 'resolved', resolved_at: '2026-03-11T12:00:00.000Z' }])
+  await balance(1)
+  t.match(await w.alerts('balance_low'), [{ state: 'firing' }, { state: 'resolved' }], 'and it may fire anew')
+})
+
+t.test('spend_daily: a part of the cap, until the day of the organization is over', async t => {
+  const w = await alertWorld(t)
+  await w.state.db
+    .insertInto('project_ceiling')
+    .values({
+      ...{ project_id: w.demo.project_id, concurrency: null, cps: null, daily_spend_cap_minor: 1000 },
+      ...{ velocity_cap_minor: null, max_call_duration_seconds: null, max_destination_rate_minor: null },
+      ...{ revision: 1, updated_at: '2026-03-01T00:00:00.000Z' },
+    })
+    .execute()
+  await spend(w, '2026-03-11', 799)
+  await w.look()
+  t.same(await w.alerts('spend_daily'), [])
+  await spend(w, '2026-03-11', 800)
+  await w.look()
+  t.match(await w.alerts('spend_daily'), [{ state: 'firing', severity: 'warning', subject: { type: 'organization' } }])
+  await spend(w, '2026-03-11', 1000)
+  await w.look()
+  t.match(await w.alerts('spend_daily'), [{ severity: 'critical' }], 'at the cap it is grave')
+  await w.pass(10 * HOUR_MS + 59 * MINUTE_MS)
+  await w.look()
+  t.match(await w.alerts('spend_daily'), [{ state: 'firing' }], 'at 23:59 in Lagos it is still that day')
+  await w.pass(MINUTE_MS)
+  await w.look()
+  t.match(await w.alerts('spend_daily'), [{ state: 'resolved' }], 'at midnight there the alert ends')
+})
+
+t.test('spend_monthly: an amount, until the month is over', async t => {
+  const w = await alertWorld(t)
+  await spend(w, '2026-02-28', 90_000_000)
+  await spend(w, '2026-03-02', 60_000_000)
+  await w.look()
+  t.same(await w.alerts('spend_monthly'), [], 'other months do not count')
+  await spend(w, '2026-03-11', 40_000_000)
+  await w.look()
+  t.match(await w.alerts('spend_monthly'), [{ state: 'firing', reason: /NGN 1000000\.00 this month/ }])
+  await w.pass(15 * DAY_MS)
+  await w.look()
+  t.match(await w.alerts('spend_monthly'), [{ state: 'firing' }])
+  await w.pass(6 * DAY_MS)
+  await w.look()
+  t.match(await w.alerts('spend_monthly'), [{ state: 'resolved' }])
+})
+
+t.test(
+  'spend_velocity: money within the window, calls in progress included; over when it was calm for long',
+  async t => {
+    const w = await alertWorld(t)
+    const trunk_id = await addTrunk(w)
+    const call = { trunk_id, to: '+2348030000001', rate_prefix: '234', minute_minor: 200, charge_minor: 700_000 }
+    await pricedCall(w, call)
+    await pricedCall(w, { ...call, live: true })
+    await w.look()
+    t.same(await w.alerts('spend_velocity'), [], 'two calls are too few')
+    await pricedCall(w, { ...call, live: true })
+    await w.look()
+    const [alert] = await w.alerts('spend_velocity')
+    t.match(alert, { state: 'firing', severity: 'critical', trunk_id, reason: /NGN 21000\.00 within 5 min/ })
+    t.match(alert.evidence[3], { text: '+234 Somewhere', note: '3 of 3 calls' })
+    await w.pass(5 * MINUTE_MS + 1)
+    await w.look()
+    await w.pass(9 * MINUTE_MS)
+    await w.look()
+    t.match(await w.alerts('spend_velocity'), [{ state: 'firing' }], 'calm for nine minutes is not enough')
+    await w.pass(MINUTE_MS)
+    await w.look()
+    t.match(await w.alerts('spend_velocity'), [{ state: 'resolved' }])
+  },
+)
+
+t.test("spend_velocity: the platform's own ceiling counts whatever the policy says", async t => {
+  const w = await alertWorld(t)
+  const trunk_id = await addTrunk(w)
+  const [policy] = (await w.ask('GET', '/v1/alerts/policies')).body.data.filter(
+    (one: { kind: string }) => one.kind === 'spend_velocity',
+  )
+  t.match(policy, { platform_ceiling_minor: 20_000_000, platform_ceiling_window_seconds: 3600 })
+  await w.ask('PATCH', `/v1/alerts/policies/${policy.id}`, {
+    headers: { 'If-Match': '"1"', 'Idempotency-Key': freshKey() },
+    body: { threshold: { amount_minor: 900_000_000 } },
+  })
+  const call = { trunk_id, to: '+2348030000001', rate_prefix: '234', minute_minor: 200, charge_minor: 10_000_000 }
+  await pricedCall(w, call)
+  await w.pass(30 * MINUTE_MS)
+  await pricedCall(w, call)
+  await w.look()
+  t.match(await w.alerts('spend_velocity'), [{ reason: /NGN 200000\.00 within 1 h, at or above NGN 200000\.00/ }])
+})
+
+t.test('first_seen_high_cost_destination: until somebody has seen it, or for a day', async t => {
+  const w = await alertWorld(t)
+  const trunk_id = await addTrunk(w)
+  const call = { trunk_id, to: '+88213555001', rate_prefix: '88213', minute_minor: 60_000, charge_minor: 60_000 }
+  await pricedCall(w, { ...call, to: '+2348030000001', rate_prefix: '234', minute_minor: 200, charge_minor: 200 })
+  await w.look()
+  t.same(await w.alerts('first_seen_high_cost_destination'), [], 'a cheap destination is no news')
+  await pricedCall(w, call)
+  await w.look()
+  const [alert] = await w.alerts('first_seen_high_cost_destination')
+  t.match(alert, { state: 'firing', trunk_id, reason: /\+88213 \(Somewhere\) for the first time, at NGN 600\.00/ })
+  const { body } = await w.ask('POST', `/v1/alerts/${alert.id}/acknowledge`)
+  t.match(body, { state: 'resolved', acknowledged_at: '2026-03-11T12:00:00.000Z', acknowledged_by: String })
+  await pricedCall(w, call)
+  await w.look()
+  t.equal((await w.alerts('first_seen_high_cost_destination')).length, 1, 'nobody is asked the same again that day')
+  t.match((await w.ask('POST', `/v1/alerts/${alert.id}/acknowledge`)).body, { code: 'state_conflict' })
+
+  await pricedCall(w, { ...call, to: '+88216555001', rate_prefix: '88216' })
+  await w.look()
+  await w.pass(DAY_MS)
+  await w.look()
+  t.match(
+    (await w.alerts('first_seen_high_cost_destination')).map((one: { state: string }) => one.state),
+    ['resolved', 'resolved'],
+    'one that nobody acknowledged ends after 24 hours',
+  )
+})
+
+t.test('new_source_ip: an address from which a digest trunk was never used', async t => {
+  const w = await alertWorld(t)
+  const trunk_id = await addTrunk(w)
+  const call = { trunk_id, to: '+2348030000001', rate_prefix: '234', minute_minor: 200, charge_minor: 200 }
+  await pricedCall(w, { ...call, source_ip: '192.0.2.1' })
+  await w.look()
+  t.same(await w.alerts('new_source_ip'), [], 'the first address of a trunk is not suspect')
+  await w.pass(HOUR_MS)
+  await pricedCall(w, { ...call, source_ip: '198.51.100.9' })
+  await pricedCall(w, { ...call, source_ip: '192.0.2.1' })
+  await w.look()
+  const [alert, ...others] = await w.alerts('new_source_ip')
+  t.same(others, [])
+  t.match(alert, { state: 'firing', severity: 'warning', reason: /used from 198\.51\.100\.9/ })
+  t.match(alert.evidence[0], { label: 'Address', text: '198.51.100.9', note: /1 calls/ })
+  t.match(alert.evidence[1], { amount_minor: 200 })
+  await w.ask('POST', `/v1/alerts/${alert.id}/acknowledge`)
+  await w.look()
+  t.match(await w.alerts('new_source_ip'), [{ state: 'resolved' }])
+})
+
+t.test('endpoint_health: misses in a row, until as many good answers in a row; and when nobody can say', async t => {
+  const w = await alertWorld(t)
+  const target = (host: string) => ({ sip_uri: `sip:${host}`, transport: 'udp', priority: 10, weight: 100 })
+  const trunk_id = await addTrunk(w, { targets: [target('a.example.com'), target('b.example.com')] })
+  await w.state.db.updateTable('trunk').set({ status: 'enabled' }).where('id', '=', trunk_id).execute()
+  const targets = await w.state.db.selectFrom('termination_target').select('id').orderBy('sip_uri').execute()
+  const [first = '', second = ''] = targets.map(row => row.id)
+  await report.target(w, first, 'degraded', 1)
+  await report.target(w, second, 'healthy', 0)
+  await w.look()
+  t.same(await w.alerts('endpoint_health'), [])
+  await report.target(w, first, 'degraded', 2)
+  await w.look()
+  const [alert] = await w.alerts('endpoint_health')
+  t.match(alert, {
+    state: 'firing',
+    severity: 'warning',
+    trunk_id,
+    reason: /sip:a\.example\.com .* left 2 keep-alives/,
+  })
+  t.match(alert.suggested_actions[0], { href: `/v1/trunks/${trunk_id}/tests` })
+
+  await w.ask('POST', `/v1/alerts/${alert.id}/acknowledge`)
+  await w.look()
+  t.match(await w.alerts('endpoint_health'), [{ state: 'acknowledged' }], 'a word of a person does not end this one')
+
+  await w.state.db.updateTable('node').set({ heartbeat_at: '2026-03-11T11:00:00.000Z' }).execute()
+  await w.look()
+  t.match(await w.alerts('endpoint_health'), [{ state: 'acknowledged', source_state: 'data_unavailable' }])
+  await w.pass(30_000)
+  await report.target(w, first, 'degraded', 3)
+  await w.look()
+  t.match(await w.alerts('endpoint_health'), [{ state: 'acknowledged', source_state: 'measured' }])
+
+  await w.pass(30_000)
+  await report.target(w, first, 'healthy', 0)
+  await w.look()
+  await w.look()
+  t.match(await w.alerts('endpoint_health'), [{ state: 'acknowledged' }], 'the same answer looked at twice is one')
+  await w.pass(30_000)
+  await report.target(w, first, 'degraded', 1)
+  await w.look()
+  await w.pass(30_000)
+  await report.target(w, first, 'healthy', 0)
+  await w.look()
+  await w.pass(30_000)
+  await report.target(w, first, 'healthy', 0)
+  await w.look()
+  t.match(await w.alerts('endpoint_health'), [{ state: 'resolved', acknowledged_by: String }])
+  await report.target(w, first, 'degraded', 2)
+  await report.target(w, second, 'degraded', 2)
+  await w.look()
+  const open = (await w.alerts('endpoint_health')).filter((one: { state: string }) => one.state === 'firing')
+  t.match(
+    open.map((one: { severity: string }) => one.severity),
+    ['critical', 'critical'],
+    'it is grave when no target is left',
+  )
+})
+
+t.test('trunk_apply_failed: until a later revision is in force', async t => {
+  const w = await alertWorld(t)
+  const trunk_id = await addTrunk(w)
+  await report.applied(w, trunk_id, 1, null)
+  await w.look()
+  t.same(await w.alerts('trunk_apply_failed'), [])
+  await w.state.db.updateTable('trunk').set({ revision: 2 }).where('id', '=', trunk_id).execute()
+  await report.applied(w, trunk_id, 2, 'the certificate cannot be read')
+  await w.look()
+  const [alert] = await w.alerts('trunk_apply_failed')
+  t.match(alert, {
+    state: 'firing',
+    severity: 'critical',
+    reason: /Revision 2 .* could not be applied; revision 1 runs/,
+  })
+  t.match(alert.evidence[0], { label: 'Error', text: 'the certificate cannot be read' })
+  await w.state.db.updateTable('trunk').set({ revision: 3 }).where('id', '=', trunk_id).execute()
+  await w.look()
+  t.match(await w.alerts('trunk_apply_failed'), [{ state: 'firing' }], 'saved is not in force')
+  await report.applied(w, trunk_id, 3, null)
+  await w.look()
+  t.match(await w.alerts('trunk_apply_failed'), [{ state: 'resolved' }])
+})

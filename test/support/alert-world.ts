@@ -1,0 +1,204 @@
+import { createServer, type IncomingHttpHeaders } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { SMTPServer } from 'smtp-server'
+import { alerts, fraudWatch } from '../../control/alerts/evaluate.ts'
+import { type Clock, iso, systemClock } from '../../core/runtime/clock.ts'
+import { newId } from '../../core/runtime/ids.ts'
+import { callAnswered, insertCall } from '../../core/state/running-calls.ts'
+import { type ControlPlane, controlPlane } from './control-plane.ts'
+
+/** A control plane whose clock can be set, and its alert tasks, run when the test says. */
+export interface AlertWorld extends ControlPlane {
+  /** Moves the wall clock on; live nodes go on beating. */
+  pass(ms: number): Promise<void>
+  /** One round of both tasks, as their timers would run them. */
+  look(): Promise<void>
+  /** Alerts of a kind, newest first, as the API shows them. */
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into whatever came.
+  alerts(kind: string): Promise<any[]>
+}
+
+interface Teardown {
+  teardown(end: () => unknown): void
+}
+
+const NODE = 'node_alert'
+
+/** Begins at noon of a day in the middle of a month, UTC. */
+export async function alertWorld(t: Teardown, begin = '2026-03-11T12:00:00.000Z'): Promise<AlertWorld> {
+  let at_ms = Date.parse(begin)
+  const clock: Clock = { ...systemClock, now: () => at_ms }
+  const w = await controlPlane(t, { clock })
+  const watch = fraudWatch()
+  const beat = (): Promise<unknown> =>
+    w.state.db
+      .updateTable('node')
+      .set({ heartbeat_at: iso(at_ms) })
+      .where('id', '=', NODE)
+      .execute()
+  await w.state.db
+    .insertInto('node')
+    .values({ id: NODE, kind: 'signaling', pid: 1, started_at: begin, heartbeat_at: begin })
+    .execute()
+  return {
+    ...w,
+    async pass(ms) {
+      at_ms += ms
+      await beat()
+    },
+    async look() {
+      await alerts.run(w)
+      await watch.run(w)
+    },
+    async alerts(kind) {
+      const { body } = await w.ask('GET', '/v1/alerts?range=90d')
+      return body.alerts.filter((alert: { kind: string }) => alert.kind === kind)
+    },
+  }
+}
+
+/** A call of a trunk to a destination with a price, as signaling and admission write it. */
+export async function pricedCall(
+  w: AlertWorld,
+  call: {
+    readonly trunk_id: string
+    readonly to: string
+    readonly rate_prefix: string
+    /** Price of a minute, and what was charged. */
+    readonly minute_minor: number
+    readonly charge_minor: number
+    readonly seconds?: number
+    readonly source_ip?: string
+    readonly live?: boolean
+  },
+): Promise<string> {
+  const { trunk_id, to, seconds = 60, live = false } = call
+  const now_ms = w.clock.now()
+  const sid = newId.call()
+  const project = await w.state.db
+    .selectFrom('project')
+    .select('billing_account_id')
+    .where('id', '=', w.demo.project_id)
+    .executeTakeFirstOrThrow()
+  const source = {
+    sip: { domain: 'x', username: to, call_id: sid, source_ip: call.source_ip ?? '192.0.2.1', headers: {} },
+  }
+  await w.state.transaction(async trx => {
+    await insertCall(
+      trx,
+      {
+        ...{ sid, project_id: w.demo.project_id, account_sid: null, parent_call_sid: null },
+        ...{ origin: 'trunk', direction: 'outbound', from_number: '+2342010000001', to_number: to, status: 'queued' },
+        ...{ trunk_id, carrier_id: null, number_id: null, application_id: null, sip_call_id: null },
+        ...{ request: JSON.stringify(source), node_id: NODE, queued_at: iso(now_ms), initiated_at: null },
+        ...{ ringing_at: null, answered_at: null, ended_at: null, duration_seconds: null, sip_code: null },
+        ...{ reason: null, ended_by: null, decision_trace: null },
+      },
+      now_ms,
+    )
+    await callAnswered(trx, sid, now_ms)
+    await trx
+      .insertInto('reservation')
+      .values({
+        ...{ call_sid: sid, project_id: w.demo.project_id, billing_account_id: project.billing_account_id },
+        ...{ billing: 'rated', destination: to, price_book_id: null, price_book_revision: null, rate_id: null },
+        ...{ rate_prefix: call.rate_prefix, rate_label: 'Somewhere', rate_micro: call.minute_minor * 1_000_000 },
+        ...{ rate_unit: 'minute', increment_initial_seconds: 60, increment_additional_seconds: 60, currency: 'NGN' },
+        ...{ day: iso(now_ms).slice(0, 10), held_minute: 0, caps: '[]', paid_until_seconds: 60, begun_at: iso(now_ms) },
+        held_minor: live ? call.charge_minor : 0,
+        settled_at: live ? null : iso(now_ms),
+        duration_seconds: live ? null : seconds,
+        billed_seconds: live ? null : seconds,
+        charge_minor: live ? null : call.charge_minor,
+      })
+      .execute()
+  })
+  return sid
+}
+
+/** What signaling nodes report about a target, or about what they applied. */
+export const report = {
+  async target(w: AlertWorld, target_id: string, state: 'healthy' | 'degraded', misses: number): Promise<void> {
+    const row = {
+      ...{ target_id, node_id: NODE, state, misses, last_code: state === 'healthy' ? 200 : 408 },
+      ...{ address: null, checked_at: iso(w.clock.now()) },
+    }
+    await w.state.db
+      .insertInto('target_evidence')
+      .values(row)
+      .onConflict(conflict => conflict.columns(['target_id', 'node_id']).doUpdateSet(row))
+      .execute()
+  },
+  async applied(w: AlertWorld, resource_id: string, revision: number, error: string | null): Promise<void> {
+    const state = error === null ? ('applied' as const) : ('failed' as const)
+    const row = { node_id: NODE, resource_id, revision, state, error, applied_at: iso(w.clock.now()) }
+    await w.state.db
+      .insertInto('apply_report')
+      .values(row)
+      .onConflict(conflict => conflict.columns(['node_id', 'resource_id']).doUpdateSet(row))
+      .execute()
+  },
+}
+
+export interface Mail {
+  readonly from: string
+  readonly to: readonly string[]
+  readonly text: string
+}
+
+/** A mail server that keeps what it is given; `refuse` makes it answer 451. */
+export async function mailServer(t: Teardown) {
+  const mails: Mail[] = []
+  let refusing = false
+  const server = new SMTPServer({
+    authOptional: true,
+    disabledCommands: ['STARTTLS'],
+    onData(stream, session, done) {
+      const chunks: Buffer[] = []
+      stream.on('data', chunk => chunks.push(chunk))
+      stream.on('end', () => {
+        if (refusing) return done(Object.assign(new Error('Try again later'), { responseCode: 451 }))
+        const { mailFrom, rcptTo } = session.envelope
+        mails.push({
+          from: mailFrom ? mailFrom.address : '',
+          to: rcptTo.map(one => one.address),
+          text: Buffer.concat(chunks).toString('utf8'),
+        })
+        done()
+      })
+    },
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => new Promise<void>(resolve => server.close(() => resolve())))
+  return {
+    url: `smtp://127.0.0.1:${(server.server.address() as AddressInfo).port}`,
+    mails,
+    refuse(yes: boolean) {
+      refusing = yes
+    },
+  }
+}
+
+export interface Heard {
+  readonly headers: IncomingHttpHeaders
+  readonly body: string
+}
+
+/** An HTTP server that says 204 to everything and keeps it. */
+export async function httpSink(t: Teardown): Promise<{ readonly url: string; readonly heard: Heard[] }> {
+  const heard: Heard[] = []
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = []
+    request.on('data', chunk => chunks.push(chunk))
+    request.on('end', () => {
+      heard.push({ headers: request.headers, body: Buffer.concat(chunks).toString() })
+      response.writeHead(204).end()
+    })
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => {
+    server.closeAllConnections()
+    return new Promise(resolve => server.close(resolve))
+  })
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`, heard }
+}
