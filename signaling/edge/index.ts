@@ -64,6 +64,8 @@ export type EdgeLimits = Partial<TransportLimits> & {
   readonly header_count?: number
   /** Longest command of an application. Default 4 MiB. */
   readonly command_bytes?: number
+  /** Bytes that may wait for an application that does not read; above it is taken for lost. Default 64 MiB. */
+  readonly application_bytes?: number
   /** Grace for calls whose application is gone. Default 5 s. */
   readonly orphan_grace_ms?: number
   readonly ringing_ms?: number
@@ -254,7 +256,7 @@ async function openControl(
     clock,
     log,
     command_bytes: options.limits?.command_bytes ?? 4 * 1024 * 1024,
-    unsent_bytes: 64 * 1024 * 1024,
+    unsent_bytes: options.limits?.application_bytes ?? 64 * 1024 * 1024,
     handshake_ms: 10_000,
     hostPorts: () => ({
       advertised: hostPorts(stack.transport.listeners, 'advertised'),

@@ -9,7 +9,7 @@ export type StreamItem =
   /** A double CRLF between messages: the peer asks for a single one back (RFC 5626 §3.5.1). */
   | { readonly kind: 'ping' }
   /** The stream cannot be followed any further; what was read of the message is in `text`. */
-  | { readonly kind: 'broken'; readonly text: string; readonly status: 400 | 513; readonly why: string }
+  | { readonly kind: 'broken'; readonly text: string; readonly status: 400 | 413 | 513; readonly why: string }
 
 export class StreamFramer {
   readonly #max_bytes: number
@@ -69,7 +69,8 @@ export class StreamFramer {
       }
       this.#wanted = end + length
       if (this.#wanted > this.#max_bytes) {
-        return { kind: 'broken', text: this.#buffer.slice(0, end), status: 513, why: 'message exceeds the limit' }
+        const status = end > this.#max_bytes ? 513 : 413
+        return { kind: 'broken', text: this.#buffer.slice(0, end), status, why: 'message exceeds the limit' }
       }
     }
     if (this.#buffer.length < this.#wanted) return undefined

@@ -71,6 +71,8 @@ export class StreamConnection {
   attachWebSocket(web: WebSocket): void {
     this.#web = web
     web.on('message', (data: Buffer) => {
+      // Frames that were read before the end are still told.
+      if (!this.#open) return
       this.active_at = this.#setup.now()
       const text = data.toString('latin1')
       if (text === '\r\n\r\n') web.send('\r\n')

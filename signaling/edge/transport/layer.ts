@@ -77,6 +77,9 @@ export class ListenError extends Error {
   }
 }
 
+/** What a host or the network on the way to it says by ICMP. */
+const REFUSALS: ReadonlySet<string> = new Set(['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'EHOSTDOWN'])
+
 type Datagram = { listener: Listener; socket: DatagramSocket }
 
 export class TransportLayer {
@@ -212,8 +215,12 @@ export class TransportLayer {
       socket.close()
       refused()
     }
-    socket.on('error', gone)
-    socket.connect(port, host, () => socket.send('\r\n\r\n', error => error && gone()))
+    const failed = (error: NodeJS.ErrnoException): void => {
+      // Want of descriptors or of memory is our own fault, and says nothing of the peer.
+      if (REFUSALS.has(error.code ?? '')) gone()
+    }
+    socket.on('error', failed)
+    socket.connect(port, host, () => socket.send('\r\n\r\n', error => error && failed(error)))
   }
 
   close(): void {

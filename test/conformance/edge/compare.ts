@@ -182,8 +182,8 @@ function textDifference(trial: Trial, recorded: string, actual: string, whole: b
   return r_body === a_body ? undefined : `body "${a_body.slice(0, 60)}" instead of "${r_body.slice(0, 60)}"`
 }
 
-// The reference leaves Contact out of UPDATE and its 2xx (RFC 3311 §5.1 wants it there) and out of 18x (RFC 3261 §12.1.1:
-// they make a dialog), and puts one into failures of a re-INVITE, where it means nothing.
+// The reference leaves Contact out of UPDATE and its 2xx (RFC 3311 §5.1 wants it there) and out of 18x (RFC 3261
+// §12.1.1: they make a dialog), and puts one into failures of a re-INVITE, where it means nothing.
 // Its proxy writes no Max-Forwards into the ACK of a failure (RFC 3261 §8.1.1 wants it in every request).
 function withoutExtras(r: string[], a: string[]): { r: string[]; a: string[] } {
   if (a[0]?.startsWith('ACK ') && !r.some(line => line.startsWith('Max-Forwards: '))) {

@@ -1,0 +1,210 @@
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { connect as connectTls } from 'node:tls'
+import t, { type Test } from 'tap'
+import { WebSocket } from 'ws'
+import { until } from '../../support/wait.ts'
+import { fastClock } from './fast-clock.ts'
+import { request, type World, world } from './peer.ts'
+import { testTls } from './test-tls.ts'
+
+// Connections that stall, never speak, never read or are too many: memory and sockets stay bounded.
+
+const tls = await testTls()
+
+interface Stream {
+  readonly socket: Socket
+  /** All that arrived so far. */
+  read(): string
+  readonly closed: Promise<unknown>
+}
+
+async function open(t: Test, w: World, protocol = 'tcp', from = '127.0.0.1'): Promise<Stream> {
+  const port = w.edge.listeners.find(l => l.protocol === protocol)?.port ?? 0
+  const socket = connect({ port, host: '127.0.0.1', localAddress: from })
+  let text = ''
+  socket.on('data', data => {
+    text += data.toString('latin1')
+  })
+  socket.on('error', () => undefined)
+  const closed = new Promise(resolve => socket.once('close', resolve))
+  await once(socket, 'connect')
+  t.teardown(() => socket.destroy())
+  return { socket, read: () => text, closed }
+}
+
+const options = (parts: Parameters<typeof request>[2] = {}): string =>
+  request('OPTIONS', 9, { via: 'SIP/2.0/TCP', ...parts })
+const answered = (stream: Stream) => until('it is answered', () => stream.read().includes('SIP/2.0 200'))
+
+t.test('keep-alive is answered, and a message may come byte by byte', async t => {
+  const w = await world(t)
+  const a = await open(t, w)
+  a.socket.write('\r\n\r\n')
+  await until('a line break', () => a.read() === '\r\n')
+  for (const c of options()) a.socket.write(c)
+  await answered(a)
+  a.socket.write(`${options({ call_id: 'p1' })}\r\n\r\n${options({ call_id: 'p2' })}`)
+  await until('both of one chunk', () => a.read().includes('p1') && a.read().includes('p2'))
+  const breaks = a.read().replaceAll(/SIP\/2\.0 200[\s\S]*?\r\n\r\n/g, '')
+  t.equal(breaks, '\r\n\r\n', 'and the keep-alive between them')
+})
+
+t.test('what is too large or cannot be followed is refused, and its connection closes', async t => {
+  const w = await world(t)
+  const begin = 'OPTIONS sip:x SIP/2.0\r\nVia: SIP/2.0/TCP 127.0.0.1;branch=z9hG4bKh\r\n'
+  const cases: readonly (readonly [string, number, string])[] = [
+    ['headers beyond 64 KiB', 513, `${begin}X-Big: ${'y'.repeat(70_000)}`],
+    ['a body that would be', 413, options().replace('Content-Length: 0', 'Content-Length: 70000')],
+    ['one of a terabyte', 413, options().replace('Content-Length: 0', 'Content-Length: 1099511627776')],
+    ['no Content-Length', 400, options().replace(/Content-Length: 0\r\n/, '')],
+    ['a negative Content-Length', 400, options().replace('Content-Length: 0', 'Content-Length: -5')],
+    ['two that differ', 400, options({ headers: ['Content-Length: 7'] })],
+  ]
+  for (const [what, expected, text] of cases) {
+    const stream = await open(t, w)
+    stream.socket.write(text)
+    await stream.closed
+    t.equal(Number(stream.read().slice(8, 11)), expected, `${what}: ${expected}`)
+  }
+  const many = await open(t, w)
+  many.socket.write(options({ headers: Array.from({ length: 300 }, (_, i) => `X-${i}: y`) }))
+  await until('513', () => many.read().startsWith('SIP/2.0 513 '))
+  many.socket.write(options())
+  await answered(many)
+  t.pass('300 header lines get 513 too, but the stream can be followed')
+  t.equal(w.robot.seen.length, 1)
+})
+
+t.test('a message that drips or stops is given up after 30 s, a busy connection is not', async t => {
+  const w = await world(t, { clock: fastClock(20) })
+  const stalled = await open(t, w)
+  stalled.socket.write('OPTIONS sip:x SIP/2.0\r\nVia: SIP')
+  const dripping = await open(t, w)
+  const drips = setInterval(() => dripping.socket.write('x'), 20)
+  t.teardown(() => clearInterval(drips))
+  // Each of its chunks ends in the middle of a message.
+  const busy = await open(t, w)
+  const text = options()
+  busy.socket.write(text.slice(0, 100))
+  const parts = setInterval(() => busy.socket.write(text.slice(100) + text.slice(0, 100)), 20)
+  t.teardown(() => clearInterval(parts))
+  let open_still = true
+  void busy.closed.then(() => {
+    open_still = false
+  })
+  await stalled.closed
+  await dripping.closed
+  t.equal(open_still, true, 'a connection whose chunks all end in the middle of a message')
+  t.match(busy.read(), /SIP\/2\.0 200/)
+})
+
+t.test('beyond the limit the connections that are idle for longest are closed, and at last all of them', async t => {
+  const w = await world(t, { clock: fastClock(20), limits: { connections: 50, idle_ms: 60_000 } })
+  const first = await open(t, w)
+  const idle = await Promise.all(Array.from({ length: 49 }, () => open(t, w)))
+  await until('they are known', () => w.edge.stats().sip_connections === 50)
+  first.socket.write(options())
+  await answered(first)
+  const more = await Promise.all(Array.from({ length: 49 }, () => open(t, w)))
+  await until('as many are closed', () => w.edge.stats().counters.refused_connections === 49)
+  await Promise.all(idle.map(one => one.closed))
+  t.equal(w.edge.stats().sip_connections, 50, 'the one that spoke last is still there')
+  first.socket.write(options({ call_id: 'again' }))
+  await until('it is heard', () => first.read().includes('again'))
+  await Promise.all([first, ...more].map(one => one.closed))
+  t.equal(w.edge.stats().sip_connections, 0, 'idle connections are closed in the end')
+})
+
+t.test('one source has a share of the connections, handshakes included', async t => {
+  const w = await world(t, {
+    listeners: [
+      { protocol: 'tcp', host: '127.0.0.1', port: 0 },
+      { protocol: 'tls', host: '127.0.0.1', port: 0 },
+      { protocol: 'ws', host: '127.0.0.1', port: 0 },
+    ],
+    tls,
+    limits: { connections_per_source: 6 },
+  })
+  const taken = await Promise.all(['tcp', 'tcp', 'tls', 'tls', 'ws', 'ws'].map(protocol => open(t, w, protocol)))
+  for (const protocol of ['tcp', 'tls', 'ws']) await (await open(t, w, protocol)).closed
+  t.pass('the seventh of a source is closed at once')
+  const other = await open(t, w, 'tcp', '127.0.0.2')
+  other.socket.write(options())
+  await answered(other)
+  t.pass('another source is served')
+  for (const one of taken) one.socket.destroy()
+  await until('they are gone', () => w.edge.stats().sip_connections === 1)
+  // Whoever ends his handshake and closes gives his place back.
+  const port = w.edge.listeners.find(l => l.protocol === 'tls')?.port ?? 0
+  for (let i = 0; i < 20; i++) {
+    const secure = connectTls({ host: '127.0.0.1', port, ca: tls.cert })
+    await once(secure, 'secureConnect')
+    await until('it is known', () => w.edge.stats().sip_connections === 2)
+    secure.end()
+    await until('it is gone', () => w.edge.stats().sip_connections === 1)
+  }
+})
+
+t.test('1,000 TLS handshakes that never begin stop no other, close no connection, and are given up', async t => {
+  const w = await world(t, {
+    listeners: [{ protocol: 'tls', host: '127.0.0.1', port: 0 }],
+    tls,
+    limits: { handshake_ms: 3_000, connections: 500 },
+  })
+  const port = w.edge.listeners[0]?.port ?? 0
+  const secure = async (call_id: string) => {
+    const socket = connectTls({ host: '127.0.0.1', port, ca: tls.cert })
+    t.teardown(() => socket.destroy())
+    await once(socket, 'secureConnect')
+    const heard = once(socket, 'data')
+    socket.write(request('OPTIONS', 9, { via: 'SIP/2.0/TLS', call_id }))
+    t.match(String((await heard)[0]), new RegExp(`^SIP/2\\.0 200 [\\s\\S]*${call_id}`))
+    return socket
+  }
+  const before = await secure('before')
+  const half = await Promise.all(Array.from({ length: 1_000 }, () => open(t, w, 'tls')))
+  await secure('during')
+  const heard = once(before, 'data')
+  before.write(request('OPTIONS', 9, { via: 'SIP/2.0/TLS', call_id: 'still' }))
+  t.match(String((await heard)[0]), /still/, 'the connection that was there is still there')
+  await Promise.all(half.map(one => one.closed))
+  t.equal(w.edge.stats().sip_connections, 2)
+})
+
+t.test('a peer that never reads is cut off', async t => {
+  const w = await world(t, {
+    listeners: [
+      { protocol: 'tcp', host: '127.0.0.1', port: 0 },
+      { protocol: 'ws', host: '127.0.0.1', port: 0 },
+    ],
+    isConfiguredSource: () => true,
+    limits: { unsent_bytes: 64 * 1024 },
+  })
+  // The edge refuses it by itself, with all of From, so that many bytes wait for a peer that reads none.
+  const asks = (via: string): string =>
+    request('OPTIONS', 9, { via, headers: ['Require: x'] }).replace('From: ', `From: "${'f'.repeat(30_000)}" `)
+
+  const deaf = await open(t, w)
+  deaf.socket.pause()
+  // A paused socket does not say that it was closed: the edge does.
+  await until('TCP: the edge gives it up', () => {
+    for (let i = 0; i < 20 && deaf.socket.writableLength < 1_000_000; i++) deaf.socket.write(asks('SIP/2.0/TCP'))
+    return w.edge.stats().sip_connections === 0
+  })
+
+  const port = w.edge.listeners.find(l => l.protocol === 'ws')?.port ?? 0
+  const web = new WebSocket(`ws://127.0.0.1:${port}`, 'sip')
+  web.on('error', () => undefined)
+  await once(web, 'open')
+  t.teardown(() => web.terminate())
+  web.pause()
+  await until('WebSocket: the edge gives it up', () => {
+    for (let i = 0; i < 20 && web.bufferedAmount < 1_000_000; i++) web.send(asks('SIP/2.0/WS'))
+    return w.edge.stats().sip_connections === 0
+  })
+  const other = await open(t, w)
+  other.socket.write(options())
+  await answered(other)
+  t.pass('and another is served')
+})
