@@ -47,6 +47,8 @@ export class Leg {
   #answered = false
   #ended = false
   #held = false
+  /** Who hears silence of ours in place of this leg's peer. */
+  #filled: Leg | null = null
   readonly #exchange: Renegotiation
   #stats: LegStats | null = null
   #codec: string | null = null
@@ -124,7 +126,7 @@ export class Leg {
   /** @throws MediaRefusal */
   async takeOffer(sdp: string): Promise<void> {
     const offer = await this.session.hub.request('leg.remote_offer', { leg_id: this.id, sdp })
-    this.setHeld(offer.hold)
+    this.#setHeld(offer.hold, offer.direction === 'recvonly' || offer.direction === 'inactive')
   }
 
   /** @throws MediaRefusal */
@@ -144,7 +146,7 @@ export class Leg {
   async takeAnswer(sdp: string): Promise<void> {
     const answer = await this.session.hub.request('leg.remote_answer', { leg_id: this.id, sdp })
     this.#codec = answer.codec
-    this.setHeld(answer.hold)
+    this.#setHeld(answer.hold, answer.direction === 'sendonly' || answer.direction === 'inactive')
   }
 
   /** DTMF of a peer that sends it by INFO, towards this leg's own far end. */
@@ -171,6 +173,7 @@ export class Leg {
     if (this.#ended) return this.#closeMedia()
     this.#ended = true
     this.#exchange.stop()
+    this.#stopFillingIn()
     const headers = reason === null ? {} : { Reason: reason }
     this.endSignaling(headers)
     await this.#closeMedia()
@@ -245,6 +248,7 @@ export class Leg {
     if (this.#ended) return
     this.#ended = true
     this.#exchange.stop()
+    this.#stopFillingIn()
     void this.#closeMedia()
     this.listener.ended(this, facts)
   }
@@ -293,11 +297,34 @@ export class Leg {
     else this.listener.media(this, event)
   }
 
-  protected setHeld(held: boolean): void {
+  /** `mute`: the peer's SDP says that it sends nothing. */
+  #setHeld(held: boolean, mute: boolean): void {
+    if (mute) this.#fillIn()
+    else this.#stopFillingIn()
     if (held === this.#held) return
     this.#held = held
     this.#silent_ms = 0
     if (this.#answered) this.listener.held(this, held)
+  }
+
+  /** The other leg is not told of a hold, so its line must not go dead: packets of silence go on (decision 0555). */
+  #fillIn(): void {
+    const hearer = this.prefer
+    if (this.#filled || hearer?.prefer !== this || !hearer.answered || hearer.ended) return
+    this.#filled = hearer
+    const sources = [{ kind: 'silence' as const, ms: 1000 }]
+    this.session.hub
+      .request('play.start', { leg_id: hearer.id, play_id: `${this.id}-hold`, sources, loop: 0 })
+      .catch(err => this.log.debug({ err }, 'no silence for the other side of a hold'))
+  }
+
+  #stopFillingIn(): void {
+    const hearer = this.#filled
+    this.#filled = null
+    if (!hearer || hearer.ended) return
+    this.session.hub
+      .request('play.stop', { leg_id: hearer.id, play_id: `${this.id}-hold` })
+      .catch(err => this.log.debug({ err }, 'the silence of a hold was not stopped'))
   }
 
   #preferred(): { prefer_leg?: string } {

@@ -25,7 +25,9 @@ export type EndedBy = 'peer' | 'us' | 'cancelled' | 'refused' | 'lost'
 
 /** One call of a softphone. */
 export class Line {
-  readonly rtp: RtpPeer
+  rtp: RtpPeer
+  /** What our SDP says in place of the socket's address: a telephone behind NAT that does not know of it. */
+  sdpAddress: string | null = null
   /** Requests within the dialog that were not answered by themselves (REFER, NOTIFY, INFO). */
   readonly requests: IncomingRequest[] = []
   /** Provisional answers to our INVITE. */
@@ -90,8 +92,23 @@ export class Line {
     })
   }
 
-  sdp(): string {
-    return this.rtp.sdp({ version: this.#version++, address: this.rtp.address })
+  sdp(direction = 'sendrecv'): string {
+    return this.rtp.sdp({ version: this.#version++, address: this.sdpAddress ?? this.rtp.address, direction })
+  }
+
+  /** From now on media is of this socket: a re-INVITE says so. Resolves with its answer's SDP. */
+  moveTo(rtp: RtpPeer): Promise<string> {
+    this.rtp = rtp
+    return this.reoffer()
+  }
+
+  /** A re-INVITE; resolves with the SDP of its 200. */
+  async reoffer(direction = 'sendrecv'): Promise<string> {
+    const answer = await this.send('INVITE', { body: this.sdp(direction) })
+    if (answer?.status !== 200) throw new Error(`the re-INVITE was answered with ${answer?.status}`)
+    const sdp = Buffer.from(answer.body).toString('latin1')
+    this.#takeSdp(sdp)
+    return sdp
   }
 
   /** A further socket of this line, for an offer of several streams. */
@@ -129,25 +146,25 @@ export class Line {
     return this.rtp.send(tone(hz, ms))
   }
 
-  /** A tone that goes on until it is stopped or the call ends. */
-  hum(hz: number): () => void {
+  /** A tone that goes on until it is stopped or the call ends; stopping resolves when its last packet has left. */
+  hum(hz: number): () => Promise<void> {
     let stopped = false
     const on = async (): Promise<void> => {
       while (!stopped && this.ended === null) await this.say(hz, 200)
     }
-    void on()
+    const humming = on()
     return () => {
       stopped = true
+      return humming
     }
   }
 
-  /** Waits until a tone is heard in the latest 200 ms, well above all else of that moment. */
+  /**
+   * Waits until a tone is what is heard: within 5 dB of all that the latest 200 ms hold, so that one that has just
+   * begun, or is just over, does not count yet, or no longer.
+   */
   hears(hz: number, limit_ms = 15_000): Promise<unknown> {
-    return until(
-      `${hz} Hz is heard`,
-      () => this.#recent().length >= 800 && toneLevelDbm0(this.#recent(), hz) > -30,
-      limit_ms,
-    )
+    return until(`${hz} Hz is heard`, () => this.level(hz) > Math.max(-30, this.loudness() - 5), limit_ms)
   }
 
   /** Waits until anything is heard. */

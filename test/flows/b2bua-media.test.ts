@@ -1,0 +1,180 @@
+import t, { type Test } from 'tap'
+import { addTrunk, nothingLeft } from '../support/b2bua-world.ts'
+import { openRtpPeer } from '../support/rtp-peer.ts'
+import { type Line, openSoftphone, type Softphone } from '../support/softphone.ts'
+import { until } from '../support/wait.ts'
+import { type World, world } from '../support/world.ts'
+
+// What both sides of a call hear while it is set up, held, moved and renegotiated (user-asks rows 2, 4, 9, 10): two
+// softphones, the trunk's peer and its target, measure tones.
+
+const CALLED = '+2348030004711'
+
+interface Town {
+  readonly w: World
+  readonly peer: Softphone
+  readonly target: Softphone
+}
+
+async function town(t: Test): Promise<Town> {
+  const w = await world(t, { STROWGER_SANDBOX: 'off' })
+  const [peer, target] = [await openSoftphone(t, '127.0.0.21'), await openSoftphone(t, '127.0.0.22')]
+  await addTrunk(w, [{ sip_uri: `sip:${target.address}:${target.port}`, transport: 'udp', priority: 1, weight: 1 }], {
+    sources: [`${peer.address}/32`],
+  })
+  return { w, peer, target }
+}
+
+const dial = ({ w, peer }: Town): Promise<Line> =>
+  peer.dial(`sip:${CALLED}@${w.sip.host}:${w.sip.port}`, { from: w.numbers[1] ?? '' })
+
+async function connected(world: Town): Promise<{ near: Line; far: Line }> {
+  const near = await dial(world)
+  const far = await world.target.incoming(CALLED)
+  const acknowledged = far.answer()
+  await near.answered()
+  await acknowledged
+  return { near, far }
+}
+
+const TONES = [500, 600, 700, 900, 1000, 1200, 1350, 1500]
+let talks = 0
+
+/** Each hears the other, by tones that were not heard just before. */
+async function talk(near: Line, far: Line): Promise<void> {
+  const of = (offset: number): number => TONES[(2 * talks + offset) % TONES.length] ?? 0
+  const [ours, theirs] = [of(0), of(1)]
+  talks++
+  const stops = [near.hum(ours), far.hum(theirs)]
+  await Promise.all([near.hears(theirs), far.hears(ours)])
+  await Promise.all(stops.map(stop => stop()))
+}
+
+/** So many packets still come. */
+async function stillReceives(t: Test, line: Line, packets: number): Promise<void> {
+  const wanted = line.rtp.received.length + packets
+  t.ok((await line.rtp.packets(wanted)).length >= wanted, 'the stream goes on')
+}
+
+t.test('media between two legs', async t => {
+  const world = await town(t)
+  const { w } = world
+
+  t.test('hold and resume from either side: the other hears music or silence, and its stream never stops', async t => {
+    const { near, far } = await connected(world)
+    await talk(near, far)
+    for (const [holder, other] of [
+      [near, far],
+      [far, near],
+    ] as const) {
+      t.match(await holder.reoffer('sendonly'), /a=recvonly/)
+      const music = holder.hum(440)
+      await other.hears(440)
+      await music()
+      t.match(await holder.reoffer('inactive'), /a=inactive/)
+      await stillReceives(t, other, 60)
+      t.ok(other.level(440) < -60, 'silence')
+      t.match(await holder.reoffer(), /a=sendrecv/)
+      await talk(near, far)
+      t.equal(other.requests.length, 0, 'the other side is asked nothing')
+    }
+    const ssrcs = new Set(far.rtp.received.map(packet => packet.ssrc))
+    t.equal(ssrcs.size, 1, 'one stream through holds and silence')
+    near.hangUp()
+    await far.over()
+    const events = await w.state.db.selectFrom('call_event').select('detail').where('kind', '=', 'state').execute()
+    const whats = events.map(row => JSON.parse(row.detail)).filter(detail => /held|resumed/.test(detail.what))
+    t.match(whats, [
+      { what: 'held', leg: 'a' },
+      { what: 'resumed', leg: 'a' },
+      { what: 'held', leg: 'b' },
+      { what: 'resumed', leg: 'b' },
+    ])
+  })
+
+  t.test('a re-INVITE to another codec, and back: transcoded while they differ, heard on both sides', async t => {
+    const { near, far } = await connected(world)
+    await talk(near, far)
+    const a_law = await openRtpPeer({ address: world.peer.address, codec: 'PCMA', event_payload_type: 101 })
+    t.teardown(() => a_law.close())
+    t.match(await near.moveTo(a_law), /m=audio \d+ RTP\/AVP 8/)
+    await talk(near, far)
+    const u_law = await openRtpPeer({ address: world.peer.address, codec: 'PCMU', event_payload_type: 101 })
+    t.teardown(() => u_law.close())
+    t.match(await near.moveTo(u_law), /m=audio \d+ RTP\/AVP 0/)
+    await talk(near, far)
+    t.equal(far.requests.length, 0)
+    far.hangUp()
+    await near.over()
+  })
+
+  t.test('media that moves to another port or address goes there, and is taken from there', async t => {
+    const { near, far } = await connected(world)
+    await talk(near, far)
+    for (const [line, address] of [
+      [near, world.peer.address],
+      [far, world.target.address],
+      [near, '127.0.0.23'],
+      [far, '127.0.0.24'],
+    ] as const) {
+      const moved = await openRtpPeer({ address, codec: 'PCMU', event_payload_type: 101 })
+      t.teardown(() => moved.close())
+      await line.moveTo(moved)
+      await talk(near, far)
+    }
+    near.hangUp()
+    await far.over()
+  })
+
+  t.test('early media is heard before the answer, and talked over after it', async t => {
+    const near = await dial(world)
+    const far = await world.target.incoming(CALLED)
+    far.early()
+    const announcement = far.hum(800)
+    await until('183', () => near.progress.includes(183))
+    await near.hears(800)
+    t.equal(near.final, null, 'unanswered')
+    await announcement()
+    const acknowledged = far.answer()
+    await near.answered()
+    await acknowledged
+    await talk(near, far)
+    near.hangUp()
+    await far.over()
+  })
+
+  t.test('keys: RFC 4733 passes once each way, INFO becomes RFC 4733 each way', async t => {
+    const { near, far } = await connected(world)
+    await talk(near, far)
+    for (const [from, to] of [
+      [near, far],
+      [far, near],
+    ] as const) {
+      await from.press('5')
+      await until('the key is heard', () => to.rtp.keys().some(({ key }) => key === '5'))
+      await from.send('INFO', { body: 'Signal=7\r\nDuration=160\r\n', content_type: 'application/dtmf-relay' })
+      await until('the key of the INFO is heard', () => to.rtp.keys().some(({ key }) => key === '7'))
+      t.same(
+        to.rtp.keys().map(({ key }) => key),
+        ['5', '7'],
+      )
+      t.equal(to.requests.length, 0, 'no INFO of ours')
+    }
+    near.hangUp()
+    await far.over()
+  })
+
+  t.test('a private address in the SDP of a peer behind NAT: media goes to where its packets come from', async () => {
+    const near = await dial(world)
+    const far = await world.target.incoming(CALLED)
+    far.sdpAddress = '10.255.0.9'
+    const acknowledged = far.answer()
+    await near.answered()
+    await acknowledged
+    await talk(near, far)
+    near.hangUp()
+    await far.over()
+  })
+
+  t.test('afterwards nothing is left', t => nothingLeft(t, w))
+})
