@@ -67,8 +67,9 @@ export interface WavFile {
 }
 
 /** Reads a 16-bit, µ-law or A-law WAV file, its header taken at its word. */
-export function readWavFile(path: string): WavFile {
-  const bytes = readFileSync(path)
+export const readWavFile = (path: string): WavFile => readWav(readFileSync(path), path)
+
+export function readWav(bytes: Buffer, path = 'this'): WavFile {
   const layout = wavLayout(bytes)
   if (!layout) throw new Error(`${path} is no WAV file`)
   const { channels, rate_hz, format, bits, data_at, data_bytes } = layout

@@ -9,6 +9,7 @@ export interface WebRequest {
   readonly headers: IncomingMessage['headers']
   /** Query and form fields together. */
   readonly fields: URLSearchParams
+  readonly body: Buffer
 }
 
 export interface WebAnswer {
@@ -34,13 +35,14 @@ export async function webServer(
     const chunks: Buffer[] = []
     for await (const chunk of incoming) chunks.push(chunk)
     const url = new URL(incoming.url ?? '/', 'http://test')
-    const fields = new URLSearchParams([...url.searchParams, ...new URLSearchParams(Buffer.concat(chunks).toString())])
-    const request = { method: incoming.method ?? '', path: url.pathname, headers: incoming.headers, fields }
+    const body = Buffer.concat(chunks)
+    const fields = new URLSearchParams([...url.searchParams, ...new URLSearchParams(body.toString())])
+    const request = { method: incoming.method ?? '', path: url.pathname, headers: incoming.headers, fields, body }
     requests.push(request)
     const page = pages[url.pathname] ?? { status: 404 }
     const made = typeof page === 'function' ? page(request) : page
-    const { status = 200, type = 'text/xml', body = '' } = typeof made === 'string' ? { body: made } : made
-    outgoing.writeHead(status, { 'content-type': type }).end(body)
+    const answer: WebAnswer = typeof made === 'string' ? { body: made } : made
+    outgoing.writeHead(answer.status ?? 200, { 'content-type': answer.type ?? 'text/xml' }).end(answer.body)
   })
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   t.teardown(() => new Promise(resolve => server.close(resolve).closeAllConnections()))

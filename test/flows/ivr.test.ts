@@ -1,0 +1,224 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { replay } from '../../markup/replay/replay.ts'
+import { levelDbm0, readWav, strongestHz, tone, wavBytes } from '../support/audio.ts'
+import type { Line } from '../support/softphone.ts'
+import { voiceTown } from '../support/voice-town.ts'
+import { until } from '../support/wait.ts'
+
+// One caller goes through a whole telephone menu: twelve steps on one call, each heard by telephones, with three
+// further ones, a customer's web server that makes the documents, and a transcription engine over HTTP.
+
+/** What the customer's recordings sound like. */
+const SOUNDS = { welcome: 500, menu: 620, wrong: 1100, room: 480, music: 740, whisper: 900, beep: 1400 } as const
+
+t.test('a telephone menu of twelve steps', async t => {
+  const transcribed: Buffer[] = []
+  const town = await voiceTown(t, {
+    addresses: ['127.0.0.68', '127.0.0.69'],
+    env: web => ({ STROWGER_TRANSCRIBER_URL: `${web.url}/transcriber` }),
+  })
+  const { w, pages, web, told, all, callIn, callOut, far, trunk_number } = town
+  const url = web.url
+  const doc = (inside: string): string => `<Response>${inside}</Response>`
+  const play = (sound: keyof typeof SOUNDS, loop = 1): string => `<Play loop="${loop}">${url}/${sound}.wav</Play>`
+  for (const [name, hz] of Object.entries(SOUNDS))
+    pages[`/${name}.wav`] = { type: 'audio/wav', body: wavBytes(8000, tone(hz, 1000)) }
+  pages['/transcriber'] = request => {
+    transcribed.push(request.body)
+    return { type: 'application/json', body: '{"transcript":"please call me back","confidence":0.9}' }
+  }
+
+  const count = (path: string): number => all(path).length
+
+  // The customer's program. Its state is a cookie and what it is told.
+  const menu = (loop: number): string =>
+    doc(`<Gather action="/choice" numDigits="1" timeout="1">${play('menu', loop)}</Gather><Redirect>/again</Redirect>`)
+  // The first time it is over soon: nobody types. Later it goes on until somebody does.
+  pages['/again'] = () => menu(count('/again') === 1 ? 1 : 60)
+  pages['/choice'] = ({ fields }) => {
+    const chosen: Record<string, string> = {
+      1: doc(`<Gather action="/account" finishOnKey="#" timeout="10">${play('menu', 60)}</Gather>`),
+      2: doc(
+        `<Dial action="/after-room" hangupOnStar="true"><Conference waitUrl="/room-wait">sales</Conference></Dial>`,
+      ),
+      3: doc('<Enqueue action="/after-queue" waitUrl="/queue-wait">support</Enqueue>'),
+    }
+    return chosen[fields.get('Digits') ?? ''] ?? doc(`${play('wrong')}<Redirect>/again</Redirect>`)
+  }
+  pages['/account'] = () => doc('<Say language="en-GB">Thank you.</Say><Redirect>/again</Redirect>')
+  pages['/room-wait'] = doc(play('room', 0))
+  pages['/after-room'] = menu(60)
+  pages['/queue-wait'] = doc(play('music', 20))
+  pages['/agent-connects'] = doc(play('whisper'))
+  pages['/accept'] = ({ fields }) => doc(fields.get('Digits') === '1' ? '' : '<Hangup/>')
+  pages['/colleague'] = doc(
+    `<Gather action="/accept" numDigits="1" timeout="15">${play('whisper', 10)}</Gather><Hangup/>`,
+  )
+  pages['/voicemail'] = doc(
+    `${play('beep')}<Record action="/recorded" finishOnKey="#" maxLength="20" timeout="10" playBeep="true"
+       transcribe="true" transcribeCallback="/transcript" recordingStatusCallback="/tape"
+       recordingStatusCallbackEvent="in-progress completed"/>`,
+  )
+  pages['/recorded'] = doc('<Say>Goodbye.</Say><Hangup/>')
+
+  let line!: Line
+  let sid = ''
+  const next = (path: string, before: number) => until(`another request to ${path}`, () => count(path) > before)
+  const bothWays = async (one: Line, other: Line): Promise<void> => {
+    for (const [speaker, listener, hz] of [[one, other, 540] as const, [other, one, 860] as const]) {
+      const stop = speaker.hum(hz)
+      await listener.hears(hz)
+      stop()
+    }
+  }
+
+  await t.test('1: the welcome is heard', async t => {
+    line = await callIn(doc(`${play('welcome')}<Redirect>/again</Redirect>`))
+    await line.hears(SOUNDS.welcome)
+    sid = await town.sidOf(line)
+    t.match(await told('/voice'), { CallSid: sid, To: town.own_number, CallStatus: 'ringing', Direction: 'inbound' })
+  })
+
+  await t.test('2: nobody types, and the menu begins anew', async t => {
+    await line.hears(SOUNDS.menu)
+    await next('/again', 1)
+    await line.hears(SOUNDS.menu)
+    t.equal(count('/choice'), 0)
+  })
+
+  await t.test('3: a wrong key is told, and the menu is back', async t => {
+    await line.press('9')
+    await line.hears(SOUNDS.wrong)
+    t.match(all('/choice')[0], { Digits: '9', CallSid: sid })
+    await line.hears(SOUNDS.menu)
+  })
+
+  await t.test('4: an account number, ended by its key, is thanked for in speech', async t => {
+    await line.press('1')
+    await until('the choice', () => count('/choice') === 2)
+    await line.hears(SOUNDS.menu)
+    for (const key of '2468#') await line.press(key)
+    t.match(await told('/account'), { Digits: '2468', FinishedOnKey: '#' })
+    await until('speech', () => line.level(SOUNDS.menu) < -40 && line.loudness() > -40)
+    await line.hears(SOUNDS.menu)
+  })
+
+  const guests: Line[] = []
+  await t.test('5: a conference begins when the second one comes, and everyone hears the others', async t => {
+    await line.press('2')
+    await line.hears(SOUNDS.room)
+    for (let guest = 0; guest < 2; guest++)
+      guests.push((await callOut(doc('<Dial><Conference beep="false">sales</Conference></Dial>'))).line)
+    const everyone = [line, ...guests]
+    for (const [index, speaker] of everyone.entries()) {
+      const hz = 560 + 140 * index
+      const stop = speaker.hum(hz)
+      for (const listener of everyone) if (listener !== speaker) await listener.hears(hz)
+      t.ok(speaker.level(hz) < -40, 'nobody hears himself')
+      stop()
+    }
+  })
+
+  await t.test('6: the star key leaves the conference, which goes on without the caller', async t => {
+    await line.press('*')
+    t.match(await told('/after-room'), { CallSid: sid, DialCallStatus: 'answered' })
+    await line.hears(SOUNDS.menu)
+    const [one, other] = guests
+    if (!one || !other) throw new Error('nobody is in the room')
+    await bothWays(one, other)
+    t.ok(line.level(860) < -40, 'the caller is out')
+    for (const guest of guests) guest.hangUp()
+  })
+
+  await t.test('7: the caller waits in a queue with its music', async t => {
+    await line.press('3')
+    await line.hears(SOUNDS.music)
+    t.match(await told('/queue-wait'), { QueuePosition: '1', CurrentQueueSize: '1', CallSid: sid })
+  })
+
+  await t.test('8: an agent takes the caller, who hears who it is, and both talk', async t => {
+    const agent = await callOut(doc(`<Dial><Queue url="${url}/agent-connects">support</Queue></Dial>`))
+    await line.hears(SOUNDS.whisper)
+    t.match(await told('/agent-connects'), { DequeingCallSid: agent.sid })
+    await bothWays(line, agent.line)
+    const colleague = town.someone()
+    pages['/after-queue'] = doc(
+      `<Dial callerId="${trunk_number}" action="/after-colleague"><Number url="/colleague">${colleague}</Number></Dial>`,
+    )
+    agent.line.hangUp()
+    t.match(await told('/after-queue'), { QueueResult: 'bridged', CallSid: sid })
+
+    await t.test('9: a colleague hears a whisper alone and takes the call with a key', async t => {
+      const desk = await far.incoming(colleague)
+      desk.ring()
+      await desk.answer()
+      await desk.hears(SOUNDS.whisper)
+      t.ok(line.level(SOUNDS.whisper) < -40, 'the caller does not hear it')
+      await desk.press('1')
+      t.match(await told('/accept'), { Digits: '1', ParentCallSid: sid })
+      await bothWays(line, desk)
+      const busy = town.someone()
+      pages['/after-colleague'] = doc(
+        `<Dial callerId="${trunk_number}" action="/after-manager" timeout="10"><Number>${busy}</Number></Dial>`,
+      )
+      pages['/after-manager'] = ({ fields }) =>
+        doc(fields.get('DialCallStatus') === 'busy' ? '<Redirect>/voicemail</Redirect>' : '<Hangup/>')
+      desk.hangUp()
+      t.match(await told('/after-colleague'), { DialCallStatus: 'completed', DialBridged: 'true' })
+      ;(await far.incoming(busy)).call?.reject(486)
+    })
+  })
+
+  await t.test('10: the manager is busy, and voicemail answers', async t => {
+    t.match(await told('/after-manager'), { DialCallStatus: 'busy' })
+    await line.hears(SOUNDS.beep)
+  })
+
+  await t.test('11: a message is recorded until the key, and is what the caller said', async t => {
+    await told('/voicemail')
+    await until('it records', () => all('/tape').length === 1)
+    await line.say(680, 2000)
+    await line.press('#')
+    const recorded = await told('/recorded')
+    t.match(recorded, { Digits: '#', RecordingSid: /^RE/, RecordingUrl: /\.wav$/ })
+    const { bytes } = await w.voice('GET', `/Recordings/${recorded['RecordingSid']}.wav`)
+    const wav = readWav(bytes)
+    const [heard = new Int16Array()] = wav.channels
+    t.equal(strongestHz(heard), 680)
+    t.ok(Math.abs(wav.duration_ms - 2000) < 700, `trimmed to ${wav.duration_ms} ms`)
+    await until('the recording is told', () => all('/tape').length === 2)
+    t.match(all('/tape')[1], { RecordingStatus: 'completed', RecordingSid: recorded['RecordingSid'] })
+  })
+
+  await t.test('12: goodbye is said, the call ends, and the message comes as text', async t => {
+    await line.hearsSomething()
+    t.equal(await line.over(), 'peer')
+    t.match(await told('/transcript'), {
+      TranscriptionStatus: 'completed',
+      TranscriptionText: 'please call me back',
+      CallSid: sid,
+    })
+    const [sent = Buffer.alloc(44)] = transcribed
+    const samples = new Int16Array(sent.buffer.slice(sent.byteOffset + 44, sent.byteOffset + sent.length))
+    t.ok(levelDbm0(samples) > -40, 'the engine got the message')
+    t.equal((await w.ended(sid)).status, 'completed')
+  })
+
+  await t.test('nothing went wrong on the way, and every script replays byte for byte', async t => {
+    const kinds = await w.state.db
+      .selectFrom('call_event')
+      .select(['kind', 'number'])
+      .where('call_sid', '=', sid)
+      .execute()
+    t.same(
+      kinds.filter(({ kind }) => kind === 'warning' || kind === 'error'),
+      [],
+    )
+    const folder = join(w.data_dir, 'runs')
+    const logs = readdirSync(folder).filter(name => name.startsWith(sid))
+    t.ok(logs.length >= 3, 'the call, the wait in the room, the wait in the queue')
+    for (const name of logs) t.match(replay(readFileSync(join(folder, name), 'utf8')), { same: true }, name)
+  })
+})
