@@ -1,0 +1,105 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import type { Call } from '../../signaling/edge/useragent/call.ts'
+import { type Agent, openAgent, type Placed, place } from '../support/agents.ts'
+import { until } from '../support/wait.ts'
+import { type ProcessName, type World, world } from '../support/world.ts'
+
+// Many calls between a trunk's peer and its target when a process of ours is killed or stands still (threats §7): both
+// sides of each are told, each has its CDR, and every port and slot comes back.
+
+const CALLS = 20
+const CALLED = '+2348030004711'
+
+interface Pair {
+  readonly near: Call
+  readonly far: Call
+}
+
+async function connect(w: World, peer: Agent, target: Agent): Promise<Pair[]> {
+  const before = target.invites.length
+  const placed = await Promise.all(Array.from({ length: CALLS }, () => invite(w, peer)))
+  const statuses = placed.map(({ status }) => status)
+  if (statuses.some(status => status !== 200)) throw new Error(`not all were answered: ${statuses.join(' ')}`)
+  await until('the rows say so', async () => {
+    const rows = await w.state.db.selectFrom('call').select('sid').where('status', '=', 'in-progress').execute()
+    return rows.length === CALLS
+  })
+  const taken = target.invites.slice(before)
+  return placed.map(({ call }, index) => {
+    const far = taken[index]?.call
+    if (!far) throw new Error('a call did not reach the target')
+    return { near: call, far }
+  })
+}
+
+const invite = (w: World, peer: Agent): Promise<Placed> =>
+  place(peer, `sip:${CALLED}@${w.sip.host}`, { to: w.sip, caller: w.numbers[1] ?? '' })
+
+const live = (pairs: readonly Pair[]): number =>
+  pairs.flatMap(({ near, far }) => [near, far]).filter(call => call.state !== 'ended').length
+
+/** Rows, slots, dialogs and media of all calls have come to their end. */
+async function allEnded(t: Test, w: World, reason: string | null): Promise<void> {
+  const { db } = w.state
+  const cdrs = await until(
+    'a CDR each',
+    async () => {
+      const rows = await db.selectFrom('cdr').selectAll().orderBy('call_sid').execute()
+      return rows.length === (await db.selectFrom('call').select('sid').execute()).length && rows
+    },
+    40_000,
+  )
+  const last = cdrs.filter(row => row.reason === reason)
+  t.ok(last.length >= CALLS, `${last.length} CDRs say ${reason}`)
+  t.ok(last.every(row => row.status === 'completed'))
+  t.same(await db.selectFrom('call').select('sid').where('ended_at', 'is', null).execute(), [])
+  t.same(await db.selectFrom('lease').select('call_sid').where('ended_at', 'is', null).execute(), [])
+  await until(
+    'no dialog and no port is left',
+    async () => {
+      const text = await (await fetch(`${w.base_url}/metrics`)).text()
+      return ['live_calls', 'dialogs', 'edge_dialogs', 'media_legs'].every(name =>
+        new RegExp(`^strowger_${name}\\S* 0$`, 'm').test(text),
+      )
+    },
+    40_000,
+  )
+}
+
+t.test('many calls of two legs', async t => {
+  const w = await world(t, { STROWGER_SANDBOX: 'off' })
+  const peer = await openAgent(t, { ip: '127.0.0.61' })
+  const target = await openAgent(t, { ip: '127.0.0.62' })
+  await w.addTrunk(peer.ip, {
+    targets: [{ sip_uri: `sip:${target.ip}:${target.port}`, transport: 'udp', priority: 1, weight: 1 }],
+    limits: { concurrency: 2 * CALLS, cps: 10 * CALLS, max_call_duration_seconds: 3600 },
+  })
+  const ready = () =>
+    until('the platform is ready', async () => (await fetch(`${w.base_url}/readyz`).catch(() => null))?.ok, 30_000)
+
+  for (const victim of ['media', 'signaling'] as const satisfies ProcessName[])
+    t.test(`kill -9 of ${victim}: both sides of every call are told, and as many new ones fit in`, async t => {
+      await ready()
+      const pairs = await connect(w, peer, target)
+      t.equal(live(pairs), 2 * CALLS)
+      await w.kill(victim)
+      await until('everybody is told', () => live(pairs) === 0, 30_000)
+      await allEnded(t, w, 'node_lost')
+      await ready()
+    })
+
+  t.test('all processes of a call stand still for five seconds: it goes on', async t => {
+    const pairs = await connect(w, peer, target)
+    const pids = (['signaling', 'media', 'edge'] as const).map(name => w.pid(name))
+    for (const pid of pids) process.kill(pid, 'SIGSTOP')
+    await pause(5000)
+    for (const pid of pids) process.kill(pid, 'SIGCONT')
+    const answers = await Promise.all(pairs.map(({ near }) => near.send('OPTIONS')))
+    t.ok(answers.every(answer => answer?.status === 200))
+    t.equal(live(pairs), 2 * CALLS)
+    for (const { near } of pairs) near.hangUp()
+    await until('the other sides are hung up', () => live(pairs) === 0)
+    await allEnded(t, w, null)
+  })
+})
