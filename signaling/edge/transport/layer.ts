@@ -432,12 +432,13 @@ export class TransportLayer {
       give_up.cancel()
       connection.connected()
     }
+    // As datagrams do: peers that know us by our address must see the same one over every transport.
+    const from = { host: to.host, port: to.port, ...(isWildcard(listener.host) ? {} : { localAddress: listener.host }) }
     if (to.protocol === 'tls') {
       const tls = this.#options.tls
       const name = to.server_name !== undefined && isIP(to.server_name) === 0 ? to.server_name : undefined
       const socket: TLSSocket = connectTls({
-        host: to.host,
-        port: to.port,
+        ...from,
         rejectUnauthorized: tls?.verify_peers ?? false,
         ...(name === undefined ? {} : { servername: name }),
         ...(tls ? { key: tls.key, cert: tls.cert } : {}),
@@ -446,7 +447,7 @@ export class TransportLayer {
       socket.once('secureConnect', ready)
       connection.attachSocket(socket, true)
     } else {
-      const socket = connectTcp({ host: to.host, port: to.port })
+      const socket = connectTcp(from)
       socket.once('connect', ready)
       connection.attachSocket(socket, true)
     }
@@ -565,6 +566,10 @@ function remoteOf(socket: Socket): Address {
 
 function plainHost(address: string): string {
   return address.startsWith('::ffff:') ? address.slice(7) : address
+}
+
+function isWildcard(host: string): boolean {
+  return host === '0.0.0.0' || host === '::'
 }
 
 function isLoopback(host: string): boolean {

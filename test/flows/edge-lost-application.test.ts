@@ -1,0 +1,126 @@
+import t, { type Test } from 'tap'
+import type { Call } from '../../signaling/edge/useragent/call.ts'
+import { UserAgent } from '../../signaling/edge/useragent/user-agent.ts'
+import { audioSdp } from '../support/sip-steps.ts'
+import { until } from '../support/wait.ts'
+import { type World, world } from '../support/world.ts'
+
+// The signaling node is killed while a trunk's calls are up: the edge refuses new ones at once, both far ends of every
+// call are told after the grace of 5 s, and the node that comes back begins with a clean slate.
+
+const PEER = '127.0.0.2'
+const TARGET = '127.0.0.3'
+const WORLD = '+2348030004711'
+
+/** What became of a call, at the end that placed it or at the one that took it. */
+interface Far {
+  readonly call: Call
+  end: string
+}
+
+async function agent(t: Test, host: string, incoming: (call: Call) => void): Promise<UserAgent> {
+  const opened = await UserAgent.open({
+    listeners: [
+      { protocol: 'udp', host, port: 0 },
+      { protocol: 'tcp', host, port: 0, same_port: true },
+    ],
+    incoming,
+    request: options => options.answer(200),
+  })
+  t.teardown(() => opened.close())
+  return opened
+}
+
+const sdp = (host: string): string =>
+  audioSdp()
+    .replaceAll('[local_ip]', host)
+    .replaceAll('[local_ip_type]', '4')
+    .replaceAll('[media_ip_type]', '4')
+    .replaceAll('[rtp_port]', '40000')
+    .replaceAll('\n', '\r\n')
+
+t.test('kill -9 of the signaling node during the calls of a trunk', async t => {
+  const w = await world(t, { STROWGER_SANDBOX: 'off' })
+  const taken: Far[] = []
+  const target = await agent(t, TARGET, call => {
+    const far: Far = { call, end: '' }
+    taken.push(far)
+    call.events.ended = why => {
+      far.end = why
+    }
+    call.ring(180)
+    if (!call.invite?.uri.includes('4712')) call.answer({ body: sdp(TARGET) })
+  })
+  const peer = await agent(t, PEER, call => call.reject(486))
+  const place = (called: string, over: 'udp' | 'tcp' = 'udp'): Far => {
+    const uri = `sip:${called}@${w.sip.host}:${w.sip.port}${over === 'tcp' ? ';transport=tcp' : ''}`
+    const far: Far = {
+      end: '',
+      call: peer.call(uri, {
+        from: `<sip:${w.numbers[1]}@${PEER}>`,
+        body: sdp(PEER),
+        events: {
+          failed: response => {
+            far.end = `${response?.status}`
+          },
+          ended: why => {
+            far.end = why
+          },
+        },
+      }),
+    }
+    return far
+  }
+  await w.addTrunk(PEER, {
+    targets: [{ sip_uri: `sip:${TARGET}:${target.port('udp')}`, transport: 'udp', priority: 1, weight: 1 }],
+  })
+
+  const up = [place(WORLD), place(WORLD), place(WORLD, 'tcp')]
+  await until('the calls are up', () => up.every(far => far.call.state === 'answered') && taken.length === 3)
+  const ringing = place('+2348030004712')
+  await until('one rings', () => taken.length === 4)
+
+  const back = w.kill('signaling')
+  // Refused by the edge itself, whose answer needs no trunk: between the loss of the link and the node's return.
+  const refused = await until('a new call is refused', () => refusedNow(w))
+  t.equal(refused, 503)
+  await back
+  await until('every end is told', () => [...up, ringing, ...taken].every(far => far.end !== ''), 20_000)
+  t.same(
+    up.map(far => far.end),
+    ['peer', 'peer', 'peer'],
+    'who called gets BYE',
+  )
+  t.same(
+    taken.map(far => far.end),
+    ['peer', 'peer', 'peer', 'cancelled'],
+    'who was called gets BYE, or CANCEL where it rang',
+  )
+  t.equal(ringing.end, '503', 'who heard it ring gets a final answer')
+
+  await until('the platform is ready', async () => (await fetch(`${w.base_url}/readyz`).catch(() => null))?.ok)
+  const next = place(WORLD)
+  await until('a new call is up', () => next.call.state === 'answered')
+  next.call.hangUp()
+  const records = () => w.state.db.selectFrom('cdr').select('reason').execute()
+  await until('five records', async () => (await records()).length === 5, 40_000)
+  t.same((await records()).map(row => row.reason).sort(), [null, ...Array(4).fill('node_lost')].sort())
+  await until('no dialog is left', async () =>
+    /^strowger_edge_dialogs\S* 0$/m.test(await (await fetch(`${w.base_url}/metrics`)).text()),
+  )
+})
+
+/** One try with a call of its own: undefined when it was refused otherwise, by a node that is there still or again. */
+async function refusedNow(w: World): Promise<number | undefined> {
+  const asking = await UserAgent.open({ listeners: [{ protocol: 'udp', host: PEER, port: 0 }] })
+  try {
+    return await new Promise<number | undefined>(resolve => {
+      asking.call(`sip:${WORLD}@${w.sip.host}:${w.sip.port}`, {
+        from: `<sip:nobody@${PEER}>`,
+        events: { failed: response => resolve(response?.status === 503 ? 503 : undefined) },
+      })
+    })
+  } finally {
+    asking.close()
+  }
+}
