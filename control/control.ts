@@ -1,6 +1,7 @@
 import type { Bus } from '../core/runtime/bus.ts'
 import type { Clock } from '../core/runtime/clock.ts'
 import type { Log } from '../core/runtime/log.ts'
+import type { ObjectStore } from '../core/runtime/object-store.ts'
 import type { State } from '../core/state/index.ts'
 import { consolePages } from './console-pages.ts'
 import { createEventsHub } from './events/hub.ts'
@@ -25,6 +26,7 @@ export interface ControlOptions {
   readonly clock: Clock
   readonly log: Log
   readonly settings: Settings
+  readonly objects?: ObjectStore | null
   readonly listen: { readonly host: string; readonly port: number }
   readonly rate_limit?: RateLimit
   /** Checks every answer against its schema, at a price: for tests. */
@@ -37,7 +39,7 @@ const RATE_LIMIT: RateLimit = { burst: 2000, per_second: 1000 }
 /** The control plane's HTTP side: three APIs on one port. */
 export async function startControl(options: ControlOptions): Promise<HttpServer> {
   const { state, bus, clock, log, settings, listen } = options
-  const services: Services = { state, bus, clock, log, settings }
+  const services: Services = { state, bus, clock, log, settings, objects: options.objects ?? null }
   const rate_limit = options.rate_limit ?? RATE_LIMIT
   const check_replies = options.check_replies ?? false
   const v1 = {

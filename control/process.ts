@@ -1,6 +1,7 @@
 import { connectBus } from '../core/runtime/bus.ts'
 import { systemClock } from '../core/runtime/clock.ts'
 import { portTaken, runProcess } from '../core/runtime/lifecycle.ts'
+import { createObjectStore } from '../core/runtime/object-store.ts'
 import { openState } from '../core/state/index.ts'
 import { startControl } from './control.ts'
 import { startReconcilers } from './reconcilers/index.ts'
@@ -15,6 +16,7 @@ await runProcess('control', async ({ config, log, metrics }) => {
     clock: systemClock,
     log,
     settings: { ...config, tls_cert_file: config.tls?.cert_file ?? null },
+    objects: config.s3 && createObjectStore(config.s3, log),
   }
   try {
     const server = await startControl({ ...services, listen: { host: config.bind, port: config.http_port } })
@@ -26,6 +28,7 @@ await runProcess('control', async ({ config, log, metrics }) => {
         await server.close()
         await callbacks.stop()
         await reconcilers.stop()
+        await services.objects?.close()
         bus.close()
         await state.close()
       },

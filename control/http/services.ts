@@ -1,6 +1,7 @@
 import type { Bus } from '../../core/runtime/bus.ts'
 import type { Clock } from '../../core/runtime/clock.ts'
 import type { Log } from '../../core/runtime/log.ts'
+import type { ObjectStore } from '../../core/runtime/object-store.ts'
 import type { State } from '../../core/state/index.ts'
 
 /** What the control plane's routes and reconcilers work with. */
@@ -10,6 +11,8 @@ export interface Services {
   readonly clock: Clock
   readonly log: Log
   readonly settings: Settings
+  /** Where finished recordings go; null keeps them in the data folder. */
+  readonly objects: ObjectStore | null
 }
 
 /** The part of the configuration that answers depend on. */

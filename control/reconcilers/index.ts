@@ -12,7 +12,7 @@ import { lostNodes } from './lost-nodes.ts'
 import { policyApplies } from './policy-applies.ts'
 import { quarantines } from './quarantines.ts'
 import { type Reconciler, type RunningReconciler, runReconciler } from './reconciler.ts'
-import { recordingRetention, recordingSealing } from './recordings.ts'
+import { recordingRetention, recordingSealing, recordingUpload } from './recordings.ts'
 import { retentionJobs } from './retention-jobs.ts'
 import { statements } from './statements.ts'
 import { trunkProgress } from './trunk-progress.ts'
@@ -55,9 +55,13 @@ export function startReconcilers(services: Services & { readonly metrics: Regist
     email: smtp_url === null ? null : emailChannel(smtpSettings(smtp_url, smtp_from)),
     ...shortMessages(services, http),
   }
-  const running = [...RECONCILERS, fraudWatch(), notifications(channels), webhookDeliveries(http)].map(reconciler =>
-    runReconciler(reconciler, services, failures),
-  )
+  const running = [
+    ...RECONCILERS,
+    recordingUpload(),
+    fraudWatch(),
+    notifications(channels),
+    webhookDeliveries(http),
+  ].map(reconciler => runReconciler(reconciler, services, failures))
   return {
     async stop() {
       await Promise.all(running.map(one => one.stop()))

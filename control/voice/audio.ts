@@ -1,6 +1,8 @@
 import type { IncomingMessage } from 'node:http'
 import type { Readable } from 'node:stream'
+import { StoreError } from '../../core/runtime/object-store.ts'
 import type { RecordingRow } from '../../core/state/calls.ts'
+import { Refused, refuse } from '../http/reply.ts'
 import type { Services } from '../http/services.ts'
 import { partOf } from './range.ts'
 import { openRecording } from './recording-file.ts'
@@ -13,14 +15,19 @@ interface Sent<S extends number> {
 
 export type AudioAnswer = Sent<200> | Sent<206> | Sent<416>
 
-/** The audio of a finished recording, whole or one range; null when its file is gone. HEAD gets the headers alone. */
+/**
+ * The audio of a finished recording, whole or one range; null when its file is gone. HEAD gets the headers alone.
+ * @throws Refused when the store that holds it does not answer
+ */
 export async function recordingAudio(
-  { settings, log }: Services,
+  services: Services,
   row: RecordingRow,
   request: IncomingMessage,
 ): Promise<AudioAnswer | null> {
-  const file = await openRecording(settings, row.file).catch((err: unknown) => {
-    log.warn({ err, recording: row.sid }, 'the file of a recording cannot be read')
+  const file = await openRecording(services, row.file).catch((err: unknown) => {
+    services.log.warn({ err, recording: row.sid }, 'the file of a recording cannot be read')
+    if (err instanceof StoreError && err.status !== 404)
+      throw new Refused(refuse('recording_unavailable', { value: row.sid }))
     return null
   })
   if (!file) return null

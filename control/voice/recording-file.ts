@@ -1,8 +1,10 @@
 import { type FileHandle, open } from 'node:fs/promises'
 import { resolve, sep } from 'node:path'
 import { Readable } from 'node:stream'
-import { openSealed } from '../../core/runtime/sealed-file.ts'
-import { SEALED } from '../../core/state/recording-storage.ts'
+import { StoreError } from '../../core/runtime/object-store.ts'
+import { type ByteSource, fileSource, openSealed } from '../../core/runtime/sealed-file.ts'
+import { objectKey, SEALED } from '../../core/state/recording-storage.ts'
+import type { Services } from '../http/services.ts'
 
 /** The content of a recording's file, encrypted or not. */
 export interface RecordingFile {
@@ -22,21 +24,33 @@ export function pathBelow(data_dir: string, file: string): string {
 }
 
 /**
- * Opens a recording. A row that was read just before its file was encrypted names the file that is gone: its twin is
- * there.
+ * Opens a recording, here or in the object store. A row that was read just before its file was encrypted or moved names
+ * a file that is gone: what became of it is there.
+ * @throws StoreError when the store cannot be reached
  */
-export async function openRecording(
-  settings: { readonly data_dir: string; readonly master_key: Buffer },
-  file: string,
-): Promise<RecordingFile> {
-  const path = pathBelow(settings.data_dir, file)
-  if (file.endsWith(SEALED)) return sealed(settings.master_key, path)
-  try {
-    return await plain(await open(path, 'r'))
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
-    return sealed(settings.master_key, path + SEALED)
+export async function openRecording(services: Needed, file: string): Promise<RecordingFile> {
+  const key = objectKey(file)
+  if (key !== null) return stored(services, key)
+  const path = pathBelow(services.settings.data_dir, file)
+  if (!file.endsWith(SEALED)) {
+    const found = await unlessGone(open(path, 'r'))
+    return found ? plain(found) : openRecording(services, file + SEALED)
   }
+  const found = await unlessGone(fileSource(path))
+  return found ? sealed(services.settings.master_key, found) : stored(services, file)
+}
+
+type Needed = Pick<Services, 'settings' | 'objects'>
+
+const unlessGone = <T>(opening: Promise<T>): Promise<T | null> =>
+  opening.catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return null
+    throw error
+  })
+
+function stored({ settings, objects }: Needed, key: string): Promise<RecordingFile> {
+  if (!objects) throw new StoreError(404, `no object store holds ${key}`)
+  return sealed(settings.master_key, objects.source(key))
 }
 
 async function plain(handle: FileHandle): Promise<RecordingFile> {
@@ -48,8 +62,8 @@ async function plain(handle: FileHandle): Promise<RecordingFile> {
   }
 }
 
-async function sealed(key: Buffer, path: string): Promise<RecordingFile> {
-  const file = await openSealed(key, path)
+async function sealed(key: Buffer, source: ByteSource): Promise<RecordingFile> {
+  const file = await openSealed(key, source)
   return {
     bytes: file.bytes,
     stream: (first, last) => Readable.from(file.read(first, last), { objectMode: false }),

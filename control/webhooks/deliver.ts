@@ -17,7 +17,7 @@ import { LONGEST_WAIT_MS, waitAfter } from './ladder.ts'
 
 export type AttemptResult = 'delivered' | 'failed' | 'given_up'
 
-export interface DelivererOptions extends Services {
+export interface DelivererOptions extends Omit<Services, 'objects'> {
   readonly requester: VoiceRequester
   readonly attempted?: (result: AttemptResult) => void
   /** In [0, 1), for the jitter between attempts. */

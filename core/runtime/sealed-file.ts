@@ -66,33 +66,44 @@ async function writeSealed(key: Buffer, source: FileHandle, target: FileHandle):
   return size
 }
 
+/** Where sealed bytes are read from. */
+export interface ByteSource {
+  /** Exactly so many bytes. @throws when there are fewer, or none can be had */
+  read(position: number, length: number): Promise<Buffer>
+  close(): Promise<void>
+}
+
+export async function fileSource(path: string): Promise<ByteSource> {
+  const handle = await open(path, 'r')
+  return { read: (position, length) => readExactly(handle, position, length), close: () => handle.close() }
+}
+
 export interface SealedFile {
   /** Of the content. */
   readonly bytes: number
   /**
-   * The content from `first` to `last`, both included; throws where the file was changed. Closes the file at its end.
+   * The content from `first` to `last`, both included; throws where the file was changed. Closes the source at its end.
    */
   read(first: number, last: number): AsyncGenerator<Buffer>
   close(): Promise<void>
 }
 
-/** Opens a sealed file; throws when it is none, or cannot be opened. */
-export async function openSealed(key: Buffer, path: string): Promise<SealedFile> {
-  const handle = await open(path, 'r')
+/** Reads the head of a sealed file; throws when it is none, and closes the source. */
+export async function openSealed(key: Buffer, source: ByteSource): Promise<SealedFile> {
   try {
-    const header = await readExactly(handle, 0, HEADER_BYTES)
+    const header = await source.read(0, HEADER_BYTES)
     if (!header.subarray(0, 8).equals(MAGIC) || header.readUInt32BE(8) !== 1 || header.readUInt32BE(12) !== CHUNK_BYTES)
       throw new Error('not a sealed file of a known version')
     const bytes = Number(header.readBigUInt64BE(16))
     const own_key = fileKey(key, header.subarray(24))
     return {
       bytes,
-      close: () => handle.close(),
+      close: () => source.close(),
       async *read(first, last) {
         try {
           for (let chunk = Math.floor(first / CHUNK_BYTES); chunk * CHUNK_BYTES <= last; chunk++) {
             const begin = chunk * CHUNK_BYTES
-            const plain = await readChunk(handle, {
+            const plain = await readChunk(source, {
               header,
               own_key,
               chunk,
@@ -101,22 +112,22 @@ export async function openSealed(key: Buffer, path: string): Promise<SealedFile>
             yield plain.subarray(Math.max(0, first - begin), Math.min(plain.length, last - begin + 1))
           }
         } finally {
-          await handle.close()
+          await source.close()
         }
       },
     }
   } catch (error) {
-    await handle.close()
+    await source.close()
     throw error
   }
 }
 
 async function readChunk(
-  handle: FileHandle,
+  source: ByteSource,
   at: { readonly header: Buffer; readonly own_key: Buffer; readonly chunk: number; readonly length: number },
 ): Promise<Buffer> {
   const offset = HEADER_BYTES + at.chunk * (CHUNK_BYTES + TAG_BYTES)
-  const sealed = await readExactly(handle, offset, at.length + TAG_BYTES)
+  const sealed = await source.read(offset, at.length + TAG_BYTES)
   const decipher = createDecipheriv('aes-256-gcm', at.own_key, nonce(at.chunk)).setAAD(at.header)
   decipher.setAuthTag(sealed.subarray(at.length))
   return Buffer.concat([decipher.update(sealed.subarray(0, at.length)), decipher.final()])

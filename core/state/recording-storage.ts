@@ -10,6 +10,33 @@ type RecordingRow = Selectable<RecordingTable>
 /** Ending of the name of a file that is encrypted. */
 export const SEALED = '.sealed'
 
+/** Beginning of the name of a file that is in the object store; the rest is its key. */
+const STORED = 's3:'
+
+/** Key of a recording's file in the object store; null when it is in the data folder. */
+export const objectKey = (file: string): string | null => (file.startsWith(STORED) ? file.slice(STORED.length) : null)
+
+/** Encrypted recordings that are not in the object store yet, the oldest first. */
+export async function unstoredRecordings(db: Db, limit: number): Promise<Pick<RecordingRow, 'sid' | 'file'>[]> {
+  const { rows } = await sql<Pick<RecordingRow, 'sid' | 'file'>>`
+    select sid, file from recording where status = 'completed' and file like 'recordings/%.sealed'
+    order by created_at limit ${limit}`.execute(db)
+  return rows
+}
+
+/** Points the row at the object with the key that is the file's name; false when it was deleted meanwhile. */
+export async function recordingStored(db: Db, sid: string, file: string): Promise<boolean> {
+  const row = await db
+    .updateTable('recording')
+    .set({ file: STORED + file })
+    .where('sid', '=', sid)
+    .where('file', '=', file)
+    .where('status', '=', 'completed')
+    .returning('sid')
+    .executeTakeFirst()
+  return row !== undefined
+}
+
 /** Finished recordings whose file is not encrypted yet. */
 export async function plainRecordings(db: Db, limit: number): Promise<Pick<RecordingRow, 'sid' | 'file'>[]> {
   const { rows } = await sql<Pick<RecordingRow, 'sid' | 'file'>>`

@@ -7,8 +7,10 @@ import type { RateLimit } from '../../control/http/rate-limit.ts'
 import type { Settings } from '../../control/http/services.ts'
 import { type Bus, connectBus } from '../../core/runtime/bus.ts'
 import { type Clock, iso, systemClock } from '../../core/runtime/clock.ts'
+import type { S3Config } from '../../core/runtime/config.ts'
 import { newId } from '../../core/runtime/ids.ts'
 import { createLog, type Log } from '../../core/runtime/log.ts'
+import { createObjectStore, type ObjectStore } from '../../core/runtime/object-store.ts'
 import { hashSecret } from '../../core/runtime/secrets.ts'
 import { type ApiKeyRow, insertKey } from '../../core/state/api-keys.ts'
 import { addAdminKey, type Demo, ensureDemo, putSandboxCarrier } from '../../core/state/bootstrap.ts'
@@ -22,6 +24,7 @@ export interface ControlPlane {
   readonly log: Log
   readonly clock: Clock
   readonly settings: Settings
+  readonly objects: ObjectStore | null
   readonly demo: Demo
   /** An org:admin key of all scopes. */
   readonly key: string
@@ -55,6 +58,8 @@ interface Teardown {
 export interface ControlPlaneOptions {
   readonly clock?: Clock
   readonly rate_limit?: RateLimit
+  /** An object store for the recordings. */
+  readonly s3?: S3Config
 }
 
 export const CONSOLE_PASSWORD = 'correct horse battery staple'
@@ -88,7 +93,9 @@ export async function controlPlane(t: Teardown, options: ControlPlaneOptions = {
   const now = iso(clock.now())
   const demo = await ensureDemo(state, { master_key: settings.master_key, now, console_password: CONSOLE_PASSWORD })
   const key = await addAdminKey(state.db, demo.project_id, now)
+  const objects = options.s3 ? createObjectStore(options.s3, log) : null
   const server = await startControl({
+    objects,
     state,
     bus,
     clock,
@@ -100,6 +107,7 @@ export async function controlPlane(t: Teardown, options: ControlPlaneOptions = {
   })
   t.teardown(async () => {
     await server.close()
+    await objects?.close()
     bus.close()
     await state.close()
     rmSync(data_dir, { recursive: true, force: true })
@@ -114,6 +122,7 @@ export async function controlPlane(t: Teardown, options: ControlPlaneOptions = {
     log,
     clock,
     settings,
+    objects,
     demo,
     key,
     newKey: changes => newKey(state, demo.project_id, changes),

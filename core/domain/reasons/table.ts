@@ -325,6 +325,15 @@ export const REASONS = {
     sentence: 'no media port is available: {value}',
     mend: 'Widen STROWGER_RTP_PORTS, or wait until calls end.',
   }),
+  recording_unavailable: ours({
+    sip: 503,
+    http: 503,
+    voice: 20503,
+    voice_http: 503,
+    retry_after_seconds: 30,
+    sentence: 'the storage that holds the recording does not answer: {value}',
+    mend: 'Look at STROWGER_S3_ENDPOINT and at the log of the control process.',
+  }),
   state_unavailable: ours({
     sip: 503,
     http: 503,

@@ -7,7 +7,7 @@ import { recordingRetention, recordingSealing } from '../../../../control/reconc
 import { openRecording } from '../../../../control/voice/recording-file.ts'
 import { iso } from '../../../../core/runtime/clock.ts'
 import { newId } from '../../../../core/runtime/ids.ts'
-import { openSealed, sealFile } from '../../../../core/runtime/sealed-file.ts'
+import { fileSource, openSealed, sealFile } from '../../../../core/runtime/sealed-file.ts'
 import { putSandboxCarrier } from '../../../../core/state/bootstrap.ts'
 import { insertPolicy } from '../../../../core/state/policies.ts'
 import { acceptRecordingConsent } from '../../../../core/state/recording-consent.ts'
@@ -18,7 +18,7 @@ import { type ControlPlane, controlPlane } from '../../../support/control-plane.
 const KEY = Buffer.alloc(32, 1)
 
 async function content(key: Buffer, path: string, first?: number, last?: number): Promise<Buffer> {
-  const file = await openSealed(key, path)
+  const file = await openSealed(key, await fileSource(path))
   const chunks: Buffer[] = []
   for await (const chunk of file.read(first ?? 0, last ?? file.bytes - 1)) chunks.push(chunk)
   return Buffer.concat(chunks)
@@ -108,7 +108,7 @@ t.test('a finished recording is encrypted on disk and downloads as before', asyn
   const part = await download('bytes=65530-65545')
   t.equal(part.status, 206)
   t.equal(part.text, new TextDecoder().decode(audio.subarray(65_530, 65_546)))
-  const stale = await openRecording(w.settings, file)
+  const stale = await openRecording(w, file)
   t.equal(stale.bytes, audio.length, 'a row that was read before names a file that is gone: its twin is read')
   await stale.close()
   writeFileSync(path, audio)

@@ -1,0 +1,15 @@
+declare module 's3rver' {
+  import type { RequestListener } from 'node:http'
+
+  /** The part of the S3 server that the tests use; it keeps objects below a folder. */
+  export default class S3rver {
+    constructor(options: {
+      readonly silent: boolean
+      readonly directory: string
+      readonly vhostBuckets: boolean
+      readonly configureBuckets: readonly { readonly name: string }[]
+    })
+    configureBuckets(): Promise<void>
+    callback(): RequestListener
+  }
+}
