@@ -12,9 +12,10 @@ import { answerTls, callOver, readScenario } from './scenario-peer.ts'
 import { testTls } from './test-tls.ts'
 
 // Every scenario of fixtures/sipp/edge against the edge with a drachtio-srf application behind it: SIPp plays them over
-// UDP and TCP, our own player over TLS and WebSocket (Debian's SIPp has neither).
+// UDP and TCP, on IPv6 too, our own player over TLS and WebSocket (Debian's SIPp has neither).
 
-type Transport = 'udp' | 'tcp' | 'tls' | 'ws'
+/** `udp6`, `tcp6`: over [::1]. */
+type Transport = 'udp' | 'tcp' | 'tls' | 'ws' | 'udp6' | 'tcp6'
 
 interface Scenario {
   readonly name: string
@@ -32,8 +33,10 @@ interface Scenario {
 }
 
 const ALL: readonly Transport[] = ['udp', 'tcp', 'tls', 'ws']
+const EVERY: readonly Transport[] = [...ALL, 'udp6', 'tcp6']
 // RFC 7118 §5: a WebSocket server never connects, so nobody is called there who has not come by himself.
 const CALLEE: readonly Transport[] = ['udp', 'tcp', 'tls']
+const CALLEE_6: readonly Transport[] = [...CALLEE, 'udp6', 'tcp6']
 
 const FINAL_CODES = (
   '300 301 302 305 380 400 401 402 403 404 405 406 407 408 410 412 413 414 415 416 417 420 421 422 423 424 428 429 ' +
@@ -42,9 +45,9 @@ const FINAL_CODES = (
 ).split(' ')
 
 const SCENARIOS: readonly Scenario[] = [
-  { name: 'invite-repeated', over: ALL, each: true },
+  { name: 'invite-repeated', over: EVERY, each: true },
   { name: 'options-repeated', over: ['udp'], each: true },
-  { name: 'cancel', over: ALL },
+  { name: 'cancel', over: EVERY },
   { name: 'bye-before-answer', over: ALL },
   { name: 'merged-request', over: ALL },
   { name: 'refusals', over: ALL, seen: 0 },
@@ -52,11 +55,11 @@ const SCENARIOS: readonly Scenario[] = [
   { name: 'lost-ack', over: ALL, fast: true, each: true },
   { name: 'final-unacknowledged', over: ['udp'], fast: true, each: true },
   { name: 'final-on-a-connection', over: ['tcp', 'tls', 'ws'] },
-  { name: 'route-set', over: CALLEE },
-  { name: 'target-refresh', over: ALL },
+  { name: 'route-set', over: CALLEE_6 },
+  { name: 'target-refresh', over: EVERY },
   { name: 'cseq', over: ALL },
   { name: 'glare', over: ALL },
-  { name: 'reliable-provisional', over: ALL },
+  { name: 'reliable-provisional', over: EVERY },
   { name: 'lost-prack', over: ALL, fast: true, each: true },
   { name: 'update', over: ALL },
   { name: 'session-refreshed-by-us', over: ALL, fast: true },
@@ -64,23 +67,23 @@ const SCENARIOS: readonly Scenario[] = [
   { name: 'session-too-small', over: ['udp', 'tcp'] },
   { name: 'refer-to-us', over: ALL },
   { name: 'replaces', over: ['udp', 'tcp'] },
-  { name: 'requests-of-the-peer', over: ALL, seen: 3 },
-  { name: 'requests-of-ours', over: ALL },
+  { name: 'requests-of-the-peer', over: EVERY, seen: 3 },
+  { name: 'requests-of-ours', over: EVERY },
   { name: 'session-id', over: ['udp', 'tcp'] },
   { name: 'final-codes', peer: 'callee', over: CALLEE, codes: FINAL_CODES },
   { name: 'final-repeated', peer: 'callee', over: ['udp'], each: true },
-  { name: 'answer-repeated', peer: 'callee', over: CALLEE, each: true },
-  { name: 'loose-routes', peer: 'callee', over: CALLEE },
+  { name: 'answer-repeated', peer: 'callee', over: CALLEE_6, each: true },
+  { name: 'loose-routes', peer: 'callee', over: CALLEE_6 },
   { name: 'strict-route', peer: 'callee', over: CALLEE },
-  { name: 'forks', peer: 'callee', over: CALLEE },
+  { name: 'forks', peer: 'callee', over: CALLEE_6 },
   { name: 'reliable-from-peer', peer: 'callee', over: CALLEE, each: true },
-  { name: 'cancelled-by-us', peer: 'callee', over: CALLEE },
+  { name: 'cancelled-by-us', peer: 'callee', over: CALLEE_6 },
   { name: 'cancel-crosses-answer', peer: 'callee', over: CALLEE },
   { name: 'update-by-us', peer: 'callee', over: CALLEE },
   { name: 'session-refreshed-by-caller', peer: 'callee', over: CALLEE, fast: true },
   { name: 'session-refreshed-by-callee', peer: 'callee', over: CALLEE, fast: true },
-  { name: 'refer-by-us', peer: 'callee', over: CALLEE },
-  { name: 'options-by-us', peer: 'callee', over: CALLEE },
+  { name: 'refer-by-us', peer: 'callee', over: CALLEE_6 },
+  { name: 'options-by-us', peer: 'callee', over: CALLEE_6 },
   { name: 'message-by-us', peer: 'callee', over: CALLEE },
   { name: 'glare-with-callee', peer: 'callee', over: CALLEE },
 ]
@@ -89,8 +92,11 @@ interface Ground {
   readonly edge: Edge
   readonly app: ScenarioApp
   readonly traced: TracedMessage[]
-  readonly port: (protocol: string) => number
+  readonly port: (transport: Transport) => number
 }
+
+const plain = (transport: Transport): string => transport.replace('6', '')
+const hostOf = (transport: Transport): string => (transport.endsWith('6') ? '[::1]' : '127.0.0.1')
 
 const tls = await testTls()
 const passed = new Map<string, Set<Transport>>()
@@ -104,6 +110,8 @@ async function ground(t: Test, fast: boolean): Promise<Ground> {
       { protocol: 'tcp', host, port: 0, same_port: true },
       { protocol: 'tls', host, port: 0 },
       { protocol: 'ws', host, port: 0 },
+      { protocol: 'udp', host: '::1', port: 0 },
+      { protocol: 'tcp', host: '::1', port: 0, same_port: true },
     ],
     tls,
     control: { host, port: 0, secret: 'cymru' },
@@ -116,7 +124,8 @@ async function ground(t: Test, fast: boolean): Promise<Ground> {
     app.close()
     edge.close()
   })
-  const port = (protocol: string): number => edge.listeners.find(l => l.protocol === protocol)?.port ?? 0
+  const port = (transport: Transport): number =>
+    edge.listeners.find(l => l.protocol === plain(transport) && l.ipv6 === (plain(transport) !== transport))?.port ?? 0
   return { edge, app, traced, port }
 }
 
@@ -149,8 +158,8 @@ for (const fast of [false, true]) {
 
 t.test('the registry of scenarios and transports', async t => {
   for (const { name, over } of SCENARIOS) {
-    const marks = ALL.map(one => (!over.includes(one) ? '   -' : passed.get(name)?.has(one) ? '  ok' : 'FAIL'))
-    t.comment(`${name.padEnd(30)} ${ALL.map((one, i) => `${one} ${marks[i]}`).join('   ')}`)
+    const marks = EVERY.map(one => (!over.includes(one) ? '   -' : passed.get(name)?.has(one) ? '  ok' : 'FAIL'))
+    t.comment(`${name.padEnd(30)} ${EVERY.map((one, i) => `${one} ${marks[i]}`).join('   ')}`)
   }
   t.equal(
     [...passed.values()].reduce((sum, set) => sum + set.size, 0),
@@ -160,8 +169,9 @@ t.test('the registry of scenarios and transports', async t => {
 
 async function play(t: Test, world: Ground, scenario: Scenario, transport: Transport): Promise<string | undefined> {
   const { name, codes = [] } = scenario
-  const xml = repeated(readFileSync(join('fixtures/sipp/edge', `${name}.xml`), 'utf8'), codes)
-  const uri = (port: number): string => `sip:${name}@127.0.0.1:${port};transport=${transport}`
+  const steps_of_all = repeated(readFileSync(join('fixtures/sipp/edge', `${name}.xml`), 'utf8'), codes)
+  const xml = plain(transport) === transport ? steps_of_all : steps_of_all.replaceAll('IP4 [local_ip]', 'IP6 ::1')
+  const uri = (port: number): string => `sip:${name}@${hostOf(transport)}:${port};transport=${plain(transport)}`
   const placed = async (port: number): Promise<string | undefined> => {
     if (scenario.peer !== 'callee') return undefined
     return await world.app.call(name, uri(port), codes).then(
@@ -169,7 +179,7 @@ async function play(t: Test, world: Ground, scenario: Scenario, transport: Trans
       error => String(error),
     )
   }
-  if (transport === 'udp' || transport === 'tcp') {
+  if (transport !== 'tls' && transport !== 'ws') {
     const peer = await sipp(t, world, scenario, transport, xml)
     const fault = await placed(peer.port)
     return fault ?? (await peer.done)
@@ -199,13 +209,13 @@ async function sipp(t: Test, world: Ground, scenario: Scenario, transport: Trans
   const file = join(folder, 'scenario.xml')
   writeFileSync(file, xml)
   const args = [
-    ...(peer === 'callee' ? [] : [`127.0.0.1:${world.port(transport)}`]),
-    ...['-sf', file, '-s', name, '-i', '127.0.0.1', '-p', String(port), '-nostdin'],
+    ...(peer === 'callee' ? [] : [`${hostOf(transport)}:${world.port(transport)}`]),
+    ...['-sf', file, '-s', name, '-i', hostOf(transport).replace(/[[\]]/g, ''), '-p', String(port), '-nostdin'],
     ...['-default_behaviors', 'abortunexp'],
-    ...['-m', '1', '-t', transport === 'tcp' ? 't1' : 'u1'],
+    ...['-m', '1', '-t', plain(transport) === 'tcp' ? 't1' : 'u1'],
     ...['-timeout', '40s', '-timeout_error', '-recv_timeout', '40000'],
     ...['-trace_err', '-error_file', join(folder, 'errors')],
-    ...(each && transport === 'udp' ? ['-nr'] : []),
+    ...(each && plain(transport) === 'udp' ? ['-nr'] : []),
   ]
   const child = spawn('sipp', args, { cwd: folder, stdio: ['ignore', 'ignore', 'pipe'] })
   let stderr = ''
