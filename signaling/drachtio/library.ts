@@ -89,5 +89,5 @@ export interface Library {
 
 const require = createRequire(import.meta.url)
 export const createLibrary = (): Library => new (require('drachtio-srf') as new () => Library)()
-/** Status codes that the library can send; others make it throw. */
+/** Status codes that the library can send (its own table: others make it throw). */
 export const statusTexts = createRequire(require.resolve('drachtio-srf'))('sip-status') as Record<number, string>

@@ -56,11 +56,24 @@ export const challengeHeaders = (challenges: readonly string[]): Record<string, 
 const oneLine = (value: string): string => value.replace(/[\r\n\0]+/g, ' ').trim()
 
 /**
- * A code that the library does not know is sent as the x00 of its class, as its receiver would read it (RFC 3261
- * §8.1.3.2).
+ * The library sends only what is in its table, a far end may say anything from 300 to 699, and codes pass as they are:
+ * those that are missing are added. What is no status code at all is sent as 500.
  */
-export const sendableStatus = (status: number): number =>
-  statusTexts[status] ? status : Math.trunc(status / 100) * 100
+export function sendableStatus(status: number): number {
+  if (!Number.isInteger(status) || status < 100 || status > 699) return 500
+  statusTexts[status] ??= REGISTERED[status] ?? 'Unknown'
+  return status
+}
+
+/** Of IANA's registry, what the library does not have. */
+const REGISTERED: Readonly<Record<number, string>> = {
+  425: 'Bad Alert Message',
+  440: 'Max-Breadth Exceeded',
+  469: 'Bad Info Package',
+  555: 'Push Notification Service Not Supported',
+  607: 'Unwanted',
+  608: 'Rejected',
+}
 
 export const statusText = (status: number): string => statusTexts[status] ?? 'Unknown'
 
