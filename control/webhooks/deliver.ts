@@ -7,6 +7,7 @@ import {
   type Attempted,
   callbackAttempted,
   type DueCallback,
+  freeCallbacks,
   mendCallbackTimes,
   pruneCallbacks,
   returnCallbacks,
@@ -94,7 +95,13 @@ export function deliverCallbacks(options: DelivererOptions): Deliverer {
     mendCallbackTimes(state.db, times).catch(err => log.error({ err }, 'times of callbacks were not mended'))
   })
   const unhear = bus.on('outbox', wake)
-  wake()
+  // One process delivers for a state: whoever had taken rows was killed, and they need not wait for the end of its lease.
+  taking = freeCallbacks(state.db)
+    .catch(err => log.error({ err }, 'callbacks of a killed process were not freed'))
+    .then(() => {
+      taking = null
+      wake()
+    })
 
   return {
     async stop() {

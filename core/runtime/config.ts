@@ -34,12 +34,16 @@ export interface Config {
   readonly allow_private_webhooks: readonly string[]
   readonly log_level: LogLevel
   readonly g729: boolean
+  /** Media packets by io_uring where the kernel and the sandbox allow it. */
+  readonly io_uring: boolean
   readonly database_url: string | null
   readonly redis_url: string | null
   /** Threads of the media data plane. */
   readonly media_threads: number
   /** Bytes of recordings that a project may keep; null is no limit. */
   readonly recordings_quota_bytes: number | null
+  /** Days that logs of runs are kept, from which scripts are replayed: they hold documents and typed keys. 0 keeps none. */
+  readonly run_log_days: number
   /** Mail server for alerts; null: no e-mail is sent. Holds a password: never logged. */
   readonly smtp_url: string | null
   readonly smtp_from: string
@@ -171,6 +175,11 @@ const gigabytes = (value: string, name: string): number | null => {
   return value === '0' ? null : Number(value) * 1_000_000_000
 }
 
+const days = (value: string, name: string): number => {
+  if (!/^\d{1,4}$/.test(value)) refuse(name, value, 'expected whole days, 0 to keep none')
+  return Number(value)
+}
+
 const agentId = (value: string, name: string): number => {
   if (!/^\d{1,10}$/.test(value) || Number(value) > 0xffff_ffff) refuse(name, value, 'expected 0 to 4294967295')
   return Number(value)
@@ -245,8 +254,15 @@ export const VARIABLES = {
   ),
   log: variable('STROWGER_LOG', 'info', `log level: ${LEVELS.join(', ')}`, level),
   g729: variable('STROWGER_G729', 'on', 'use libbcg729 for G.729 when the machine has it', flag),
+  io_uring: variable('STROWGER_IO_URING', 'on', 'media packets by io_uring where it is allowed; off: epoll', flag),
   media_threads: variable('STROWGER_MEDIA_THREADS', '1', 'threads of the media data plane', threads),
   recordings: variable('STROWGER_RECORDINGS_GB', '100', 'gigabytes of recordings of a project; 0: no limit', gigabytes),
+  run_log_days: variable(
+    'STROWGER_RUN_LOG_DAYS',
+    '30',
+    'days that logs of scripts are kept for `strowger replay` (documents and typed keys); 0: none',
+    days,
+  ),
   speech_url: variable('STROWGER_SPEECH_URL', '', 'text to speech over HTTP; unset: espeak-ng', httpUrl),
   recognizer_url: variable(
     'STROWGER_RECOGNIZER_URL',
@@ -332,10 +348,12 @@ export function loadConfig(env: Environment): Config {
     allow_private_webhooks: read(env, v.allow_private).filter(item => item !== 'none'),
     log_level: read(env, v.log),
     g729: read(env, v.g729),
+    io_uring: read(env, v.io_uring),
     database_url: read(env, v.database_url),
     redis_url: read(env, v.redis_url),
     media_threads: read(env, v.media_threads),
     recordings_quota_bytes: read(env, v.recordings),
+    run_log_days: read(env, v.run_log_days),
     smtp_url: read(env, v.smtp),
     smtp_from: read(env, v.smtp_from),
     sms_url: read(env, v.sms_url),

@@ -152,6 +152,12 @@ export async function returnCallbacks(db: Db, ids: readonly number[]): Promise<v
     .execute()
 }
 
+/** Frees what another process had taken: for one that starts and knows that its predecessor is gone. */
+export async function freeCallbacks(db: Db): Promise<void> {
+  await sql`update outbox set lease_until = null
+    where delivered = 0 and given_up = 0 and lease_until is not null`.execute(db)
+}
+
 export async function countWaitingCallbacks(db: Db): Promise<number> {
   const { rows } = await sql<{ waiting: number }>`
     select count(*) as waiting from outbox where delivered = 0 and given_up = 0`.execute(db)

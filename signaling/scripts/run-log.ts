@@ -1,5 +1,6 @@
 import { appendFile, mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { Config } from '../../core/runtime/config.ts'
 import type { Log } from '../../core/runtime/log.ts'
 
 /** One call's runs together are cut off here: a script that loops for a day must not fill the disk. */
@@ -7,30 +8,33 @@ const MAX_BYTES = 4 * 1024 * 1024
 
 /**
  * The log of one run, from which `bin/strowger replay` runs it again: `<data>/runs/<call sid>-<n>.jsonl`. It holds
- * documents and typed keys, so it lies beside the recordings, for its owner alone.
+ * documents and typed keys, so it lies beside the recordings, for its owner alone, and is removed after some days.
  */
 export class RunLog {
   readonly #log: Log
-  readonly #file: string
-  readonly #folder: string
+  /** Null: none is kept. */
+  readonly #file: string | null
   #writing: Promise<void>
   #bytes = 0
 
-  constructor(data_dir: string, name: string, log: Log) {
+  constructor({ data_dir, run_log_days }: Pick<Config, 'data_dir' | 'run_log_days'>, name: string, log: Log) {
     this.#log = log
-    this.#folder = join(data_dir, 'runs')
-    this.#file = join(this.#folder, `${name}.jsonl`)
-    this.#writing = mkdir(this.#folder, { recursive: true, mode: 0o700 }).then(
+    const folder = join(data_dir, 'runs')
+    this.#file = run_log_days === 0 ? null : join(folder, `${name}.jsonl`)
+    this.#writing = Promise.resolve()
+    if (this.#file === null) return
+    this.#writing = mkdir(folder, { recursive: true, mode: 0o700 }).then(
       () => undefined,
       err => log.warn({ err }, 'runs cannot be logged'),
     )
   }
 
   add(line: string): void {
-    if (this.#bytes > MAX_BYTES) return
+    const file = this.#file
+    if (file === null || this.#bytes > MAX_BYTES) return
     this.#bytes += line.length + 1
     this.#writing = this.#writing
-      .then(() => appendFile(this.#file, `${line}\n`, { mode: 0o600 }))
+      .then(() => appendFile(file, `${line}\n`, { mode: 0o600 }))
       .catch(err => this.#log.warn({ err }, 'a step of the run was not logged'))
   }
 }

@@ -91,7 +91,7 @@ export class Script {
     this.#entry = entry
     this.cookies = cookies
     const { ctx, sid, log } = host.call
-    this.#log = new RunLog(ctx.config.data_dir, `${sid}-${host.call.nextRun()}`, log)
+    this.#log = new RunLog(ctx.config, `${sid}-${host.call.nextRun()}`, log)
     const emit = (event: Event): void => this.emit(event)
     this.#player = new Player(host, emit)
     this.#recorder = new Recorder(host, emit)

@@ -1,5 +1,6 @@
 import t from 'tap'
 import { until } from '../support/wait.ts'
+import { webServer } from '../support/web.ts'
 import { type ProcessName, world } from '../support/world.ts'
 
 // Any of the four processes may be killed at any moment: the others live on, it comes back, nothing stays half-done.
@@ -9,8 +10,9 @@ const MARKUP = '<Response><Pause length="60"/></Response>'
 
 t.test('kill -9 of a process while a call is up', async t => {
   const w = await world(t)
-  const create = async (InlineMarkup: string): Promise<string> => {
-    const { status, body } = await w.voice('POST', '/Calls.json', { From: w.numbers[0] ?? '', To: TALKS, InlineMarkup })
+  const create = async (InlineMarkup: string, form: Record<string, string> = {}): Promise<string> => {
+    const From = w.numbers[0] ?? ''
+    const { status, body } = await w.voice('POST', '/Calls.json', { From, To: TALKS, InlineMarkup, ...form })
     if (status !== 201) throw new Error(`create: ${status} ${JSON.stringify(body)}`)
     return body.sid
   }
@@ -38,12 +40,22 @@ t.test('kill -9 of a process while a call is up', async t => {
     })
   }
 
-  t.test('control: the call goes on, and the API is back', async t => {
+  t.test('control: the call goes on, the API is back, and a callback under way is delivered again', async t => {
     await ready()
-    const sid = await create(MARKUP)
+    let alive = false
+    // Nobody answers the first request: the process is killed while it waits.
+    const web = await webServer(t, { '/status': () => (alive ? { status: 204 } : new Promise(() => undefined)) })
+    const sid = await create(MARKUP, { StatusCallback: `${web.url}/status#rt=15000`, StatusCallbackEvent: 'answered' })
     await until('the call talks', async () => (await status(sid)) === 'in-progress')
+    const first = await web.seen('/status')
     await w.kill('control')
+    alive = true
     await ready()
+    const again = await until('it is delivered again', () => web.requests[1])
+    t.same(again.fields, first.fields)
+    t.equal(again.headers['i-twilio-idempotency-token'], first.headers['i-twilio-idempotency-token'])
+    const row = () => w.state.db.selectFrom('outbox').selectAll().where('call_sid', '=', sid).executeTakeFirst()
+    t.match(await until('it is settled', async () => ((await row())?.delivered === 1 ? row() : null)), { attempts: 1 })
     t.equal(await status(sid), 'in-progress')
     t.equal((await w.voice('POST', `/Calls/${sid}.json`, { Status: 'completed' })).status, 200)
     t.match(await w.ended(sid), { status: 'completed' })

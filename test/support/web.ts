@@ -18,6 +18,8 @@ export interface WebAnswer {
   readonly body?: string | Buffer
 }
 
+type Answered = WebAnswer | string
+
 export interface WebServer {
   readonly url: string
   readonly requests: readonly WebRequest[]
@@ -28,7 +30,7 @@ export interface WebServer {
 /** A customer's web server on loopback: answers by path with markup, audio, or whatever a test needs. */
 export async function webServer(
   t: Test,
-  pages: Readonly<Record<string, WebAnswer | string | ((request: WebRequest) => WebAnswer | string)>>,
+  pages: Readonly<Record<string, WebAnswer | string | ((request: WebRequest) => Answered | Promise<Answered>)>>,
 ): Promise<WebServer> {
   const requests: WebRequest[] = []
   const server = createServer(async (incoming, outgoing) => {
@@ -40,7 +42,7 @@ export async function webServer(
     const request = { method: incoming.method ?? '', path: url.pathname, headers: incoming.headers, fields, body }
     requests.push(request)
     const page = pages[url.pathname] ?? { status: 404 }
-    const made = typeof page === 'function' ? page(request) : page
+    const made = typeof page === 'function' ? await page(request) : page
     const answer: WebAnswer = typeof made === 'string' ? { body: made } : made
     outgoing.writeHead(answer.status ?? 200, { 'content-type': answer.type ?? 'text/xml' }).end(answer.body)
   })

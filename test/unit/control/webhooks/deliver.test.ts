@@ -196,6 +196,45 @@ t.test('after the last step of the ladder a callback is given up and the next on
   t.ok(waited_ms > 3_600_000, 'a receiver that is down for an hour gets everything afterwards')
 })
 
+t.test('a far end that is down for an hour gets everything afterwards, each call in its order', async t => {
+  const w = await controlPlane(t)
+  const clock = movedClock()
+  const began_ms = clock.now()
+  const down = (): boolean => clock.now() - began_ms < 3_600_000
+  const web = await receiver(t, () => (down() ? 503 : 204))
+  let made = 0
+  deliver(t, w, { clock })
+  const waiting = async () => (await rows(w)).filter(one => one.delivered === 0)
+  // Five calls go on meanwhile: one callback of each in every twelve minutes.
+  for (let minute = 0; minute < 60; minute += 12) {
+    for (let call = 0; call < 5; call++) await put(w, web.url, made, `CA${call}`)
+    made++
+    w.bus.ring('outbox', '')
+    await until('the newest were tried, or wait behind others', async () => {
+      const due = (await waiting()).filter(one => Date.parse(one.next_attempt_at) <= clock.now())
+      return due.every(({ ordering_key, id }, _at, all) => all.some(o => o.ordering_key === ordering_key && o.id < id))
+    })
+    clock.move(12 * 60_000)
+  }
+  const failed = web.requests.length
+  t.ok(failed >= 25, `tried again and again while it was down: ${failed} times`)
+  t.equal((await waiting()).length, 25, 'nothing is lost or given up')
+  await until('everything is delivered', async () => {
+    clock.move(600_000)
+    w.bus.ring('outbox', '')
+    return (await waiting()).length === 0
+  })
+  for (let call = 0; call < 5; call++)
+    t.same(
+      web.requests
+        .slice(failed)
+        .filter(({ fields }) => fields['CallSid'] === `CA${call}`)
+        .map(({ fields }) => Number(fields['SequenceNumber'])),
+      [0, 1, 2, 3, 4],
+      `CA${call} is in order`,
+    )
+})
+
 t.test('what a killed process had taken is taken again when its lease is over, and not before', async t => {
   const w = await controlPlane(t)
   await put(w, 'http://a.test/', 0)
