@@ -38,6 +38,7 @@ import { TargetHealth } from './trunks/health.ts'
 import { Registrar } from './trunks/registrar.ts'
 import type { Snapshot } from './trunks/snapshot.ts'
 import type { Stir } from './trunks/stir.ts'
+import { giveBack, UnownedCalls } from './unowned-calls.ts'
 
 export interface NodeOptions {
   readonly config: Config
@@ -157,9 +158,11 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
     void keepAlive(options, id)
     links.write()
   })
+  const unowned = new UnownedCalls()
   const sweep = clock.every(SWEEP_MS, () => {
     endLost(options, gate, {})
       .then(() => finishLeftRecordings(ctx))
+      .then(() => unowned.sweep(ctx, sid => originator.holds(sid)))
       .catch(err => log.error({ err }, 'sweep failed'))
   })
   const housekeeping = clock.every(PRUNE_MS, () => {
@@ -291,15 +294,9 @@ async function keepAlive({ state, clock, log }: NodeOptions, id: string): Promis
 }
 
 const endLost = (options: NodeOptions, gate: Context['gate'], how: { dead?: (row: NodeRow) => boolean }) =>
-  endCallsOfLostNodes(options.state, options.clock.now(), {
+  endCallsOfLostNodes(options.state, options.clock, {
     ...how,
-    also: async (trx, row) => {
-      await gate.release(trx, {
-        call_sid: row.sid,
-        duration_seconds: row.duration_seconds ?? 0,
-        answered: row.answered_at !== null,
-      })
-    },
+    also: giveBack(gate),
   }).then(ended => {
     if (ended.length > 0) {
       options.log.warn({ calls: ended.length }, 'calls of a lost node were ended')

@@ -7,7 +7,7 @@ export const lostNodes: Reconciler = {
   name: 'lost-nodes',
   period_ms: 5000,
   async run({ state, clock, bus, log }) {
-    const ended = await endCallsOfLostNodes(state, clock.now(), {
+    const ended = await endCallsOfLostNodes(state, clock, {
       // Slots and money go back with the record of the call: both or neither.
       async also(trx, call, now_ms) {
         const duration_seconds = call.duration_seconds ?? 0

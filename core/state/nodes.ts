@@ -1,5 +1,5 @@
 import type { Selectable } from 'kysely'
-import { iso } from '../runtime/clock.ts'
+import { type Clock, iso } from '../runtime/clock.ts'
 import type { Db, NodeTable, State, Trx } from './index.ts'
 import { type AlsoAtEnd, endCallsOfNodes } from './running-calls.ts'
 
@@ -55,21 +55,70 @@ export async function tellLink(
 export const signalingNodes = (db: Db | Trx): Promise<NodeRow[]> =>
   db.selectFrom('node').selectAll().where('kind', '=', 'signaling').execute()
 
+/** What an observer must see unchanged to call a node silent, and since when it does (its own steady clock, ms). */
+interface Seen {
+  readonly heartbeat_at: string
+  readonly since_ms: number
+}
+
 /**
- * Ends the calls of signaling nodes without a heartbeat for 15 s and forgets the nodes. `dead` names nodes that are
- * known
+ * Finds nodes that are silent, by the observer's own steady clock: heartbeats are wall times, and a wall clock that
+ * jumps by an hour must end no call (threats §2.10).
+ */
+export class NodeWatch {
+  readonly #seen = new Map<string, Seen>()
+  #looked_ms: number | null = null
+
+  /** Nodes whose heartbeat has not changed for 15 s of looking. */
+  silent(nodes: readonly NodeRow[], { now, monotonic_ms }: { now: number; monotonic_ms: number }): NodeRow[] {
+    const first = this.#looked_ms === null
+    // Whoever did not look (stopped, or without storage) knows nothing about the silence of others.
+    if (this.#looked_ms !== null && monotonic_ms - this.#looked_ms > LOST_AFTER_MS) this.#seen.clear()
+    this.#looked_ms = monotonic_ms
+    const silent: NodeRow[] = []
+    for (const node of nodes) {
+      const { id, heartbeat_at } = node
+      const known = this.#seen.get(id)
+      if (known?.heartbeat_at === heartbeat_at) {
+        if (monotonic_ms - known.since_ms > LOST_AFTER_MS) silent.push(node)
+        continue
+      }
+      // An observer that has just begun has only the wall clocks to go by.
+      const before_ms = first ? Math.max(0, now - Date.parse(heartbeat_at)) : 0
+      this.#seen.set(id, { heartbeat_at, since_ms: monotonic_ms - before_ms })
+      if (before_ms > LOST_AFTER_MS) silent.push(node)
+    }
+    const ids = new Set(nodes.map(({ id }) => id))
+    for (const id of this.#seen.keys()) if (!ids.has(id)) this.#seen.delete(id)
+    return silent
+  }
+}
+
+/** Each process that has the state open is an observer. */
+const watches = new WeakMap<State, NodeWatch>()
+
+function watchOf(state: State): NodeWatch {
+  const watch = watches.get(state) ?? new NodeWatch()
+  watches.set(state, watch)
+  return watch
+}
+
+/**
+ * Ends the calls of signaling nodes that are silent for 15 s and forgets the nodes. `dead` names nodes that are known
  * to be gone already (a predecessor on this machine whose process is no more). Returns the sids of the calls ended.
  */
 export async function endCallsOfLostNodes(
   state: State,
-  now_ms: number,
+  clock: Pick<Clock, 'now' | 'monotonic_ms'>,
   options: { readonly dead?: (node: NodeRow) => boolean; readonly also?: AlsoAtEnd } = {},
 ): Promise<string[]> {
+  // Where nobody can write, nobody's heartbeat can be seen to stop.
+  await state.probe()
+  const now = clock.now()
   const nodes = await signalingNodes(state.db)
-  const lost = nodes.filter(
-    node => now_ms - Date.parse(node.heartbeat_at) > LOST_AFTER_MS || (options.dead?.(node) ?? false),
-  )
-  const ended = await endCallsOfNodes(state, lost, now_ms, options.also)
+  const silent = new Set(watchOf(state).silent(nodes, { now, monotonic_ms: clock.monotonic_ms() }))
+  const lost = nodes.filter(node => silent.has(node) || (options.dead?.(node) ?? false))
+  const ended = await endCallsOfNodes(state, lost, now, options.also)
   for (const node of lost) await state.transaction(trx => removeNode(trx, node.id))
   return ended
 }

@@ -68,6 +68,11 @@ async function progress(
 export interface FinalFacts {
   readonly ending: Ending
   readonly ended_ms: number
+  /**
+   * Seconds since the answer by the steady clock of the node that ran the call. Left out when that node is gone: then
+   * the wall times tell.
+   */
+  readonly duration_seconds?: number
   /** Of the leg that reached the network: for the last callback. */
   readonly pdd_ms: number | null
   /** JSON of both legs' codecs and quality; null when there was no media. */
@@ -80,11 +85,14 @@ export interface FinalFacts {
 export async function finishCall(trx: Trx, sid: string, facts: FinalFacts): Promise<CallRow | undefined> {
   const known = await findCall(trx, sid)
   if (!known || known.ended_at !== null) return undefined
+  const answered_ms = known.answered_at === null ? null : Date.parse(known.answered_at)
   // Wall time may have jumped while the call ran: an end before its beginning would be nonsense (threats §2.10).
-  const ended_ms = Math.max(facts.ended_ms, Date.parse(known.answered_at ?? known.queued_at))
+  const least_ms =
+    answered_ms === null ? Date.parse(known.queued_at) : answered_ms + (facts.duration_seconds ?? 0) * 1000
+  const ended_ms = Math.max(facts.ended_ms, least_ms)
   const ended_at = iso(ended_ms)
   const duration_seconds =
-    known.answered_at === null ? 0 : Math.max(0, Math.floor((ended_ms - Date.parse(known.answered_at)) / 1000))
+    answered_ms === null ? 0 : (facts.duration_seconds ?? Math.floor((ended_ms - answered_ms) / 1000))
   const { status, sip_code, reason, ended_by } = facts.ending
   const row = await updateCall(
     trx,
@@ -175,6 +183,16 @@ export const insertAttempt = (
 export const updateAttempt = (trx: Trx, id: number, changes: Updateable<CallAttemptTable>) =>
   trx.updateTable('call_attempt').set(changes).where('id', '=', id).execute()
 
+/** Calls of a node that have not ended. Test calls are left out: they end with their run. */
+export const callsOfNode = (db: Db | Trx, node_id: string): Promise<CallRow[]> =>
+  db
+    .selectFrom('call')
+    .selectAll()
+    .where('node_id', '=', node_id)
+    .where('ended_at', 'is', null)
+    .where('origin', '!=', 'test')
+    .execute()
+
 /** How much an `also` may add to the end of each lost call, in its transaction: leases, settlement. */
 export type AlsoAtEnd = (trx: Trx, row: CallRow, ended_ms: number) => Promise<void>
 
@@ -201,18 +219,27 @@ export async function endCallsOfNodes(
         now_ms,
         Math.max(Date.parse(node.heartbeat_at), Date.parse(call.answered_at ?? '') || 0),
       )
-      await state.transaction(async trx => {
-        const row = await finishCall(trx, call.sid, {
-          ending: ending({ cause: 'node_lost', answered: call.answered_at !== null }),
-          ended_ms,
-          pdd_ms: null,
-          media: null,
-        })
-        if (!row) return
-        await also(trx, row, ended_ms)
-        ended.push(row.sid)
-      })
+      if (await endLostCall(state, call, { cause: 'node_lost', ended_ms }, also)) ended.push(call.sid)
     }
   }
   return ended
+}
+
+/** Ends a call that nobody runs any more, in a transaction of its own; false when it had ended already. */
+export function endLostCall(
+  state: State,
+  call: Pick<CallRow, 'sid' | 'answered_at'>,
+  { cause, ended_ms }: { readonly cause: 'node_lost' | 'internal'; readonly ended_ms: number },
+  also: AlsoAtEnd,
+): Promise<boolean> {
+  return state.transaction(async trx => {
+    const row = await finishCall(trx, call.sid, {
+      ending: ending({ cause, answered: call.answered_at !== null }),
+      ended_ms,
+      pdd_ms: null,
+      media: null,
+    })
+    if (row) await also(trx, row, ended_ms)
+    return row !== undefined
+  })
 }

@@ -10,8 +10,21 @@ import { extendReservation } from '../../core/state/reservations.ts'
 
 export type { AdmissionOutcome, AdmissionRequest }
 
+/** An admission has waited for the state for so long that another one would only wait behind it. */
+export class StateStalled extends Error {
+  override readonly name = 'StateStalled'
+  constructor(waited_ms: number) {
+    super(`another admission has waited for ${Math.round(waited_ms)} ms`)
+  }
+}
+
+/** Well below the half minute after which a caller gives up. */
+const STALLED_MS = 2000
+
 /** The node's door to admission: decided and taken in one step, given back with the end of the call. */
 export interface AdmissionGate {
+  /** Runs the transaction of an admission. Throws StateStalled at once while an earlier one waits too long. */
+  decide<T>(transaction: () => Promise<T>): Promise<T>
   take(db: Db | Trx, request: Omit<AdmissionRequest, 'node_id' | 'now_ms'>): Promise<AdmissionOutcome>
   extend(
     db: Db | Trx,
@@ -24,8 +37,23 @@ export interface AdmissionGate {
   ): Promise<unknown>
 }
 
-export const createGate = (node_id: string, clock: Clock): AdmissionGate => ({
-  take: (db, request) => takeAdmission(db, { ...request, node_id, now_ms: clock.now() }),
-  extend: (db, facts) => extendReservation(db, facts),
-  release: (db, facts) => releaseAdmission(db, { ...facts, now_ms: clock.now() }),
-})
+export function createGate(node_id: string, clock: Clock): AdmissionGate {
+  /** When each transaction that runs now began, oldest first. */
+  const running = new Set<{ readonly since_ms: number }>()
+  return {
+    async decide(transaction) {
+      const now_ms = clock.monotonic_ms()
+      for (const { since_ms } of running) if (now_ms - since_ms > STALLED_MS) throw new StateStalled(now_ms - since_ms)
+      const mine = { since_ms: now_ms }
+      running.add(mine)
+      try {
+        return await transaction()
+      } finally {
+        running.delete(mine)
+      }
+    },
+    take: (db, request) => takeAdmission(db, { ...request, node_id, now_ms: clock.now() }),
+    extend: (db, facts) => extendReservation(db, facts),
+    release: (db, facts) => releaseAdmission(db, { ...facts, now_ms: clock.now() }),
+  }
+}

@@ -3,6 +3,7 @@ import { type RecordRequest, readCallRequest } from '../../core/domain/calls/req
 import { attestationOf } from '../../core/domain/identity/index.ts'
 import { sipRefusal } from '../../core/domain/reasons/index.ts'
 import type { Timer } from '../../core/runtime/clock.ts'
+import { isPassing } from '../../core/state/failures.ts'
 import { type CallRow, finishCall } from '../../core/state/running-calls.ts'
 import type { Context } from '../b2bua/context.ts'
 import { OutboundCall } from '../b2bua/outbound-call.ts'
@@ -39,7 +40,7 @@ export class Originator {
     if (!sip.connected || !media.connected) return this.#retry(row, 'media_unavailable')
     const trunk = trunkOfCaller(this.#ctx, row.from_number)
     const request = readCallRequest(row.request)
-    const outcome = await admitRow(
+    const asking = admitRow(
       this.#ctx,
       row,
       {
@@ -54,6 +55,12 @@ export class Originator {
       },
       reason => reason === 'cps_exceeded' && this.#mayWait(row),
     )
+    const outcome = await asking.catch((err: unknown) => {
+      if (!isPassing(err)) throw err
+      this.#ctx.log.error({ err, call_id: row.sid }, 'a call of the API could not be admitted')
+      return null
+    })
+    if (!outcome) return this.#retry(row, 'state_unavailable')
     if (!outcome.admitted) {
       if (outcome.reason === 'cps_exceeded' && this.#mayWait(row)) return this.#wait(row)
       this.#ctx.bus.ring('outbox', row.sid)
@@ -84,6 +91,11 @@ export class Originator {
       },
     })
     call.begin(hops, { ring_ms: (request.timeout_seconds ?? DEFAULT_RING_SECONDS) * 1000, prefer: null })
+  }
+
+  /** Whether a call waits for its turn here. */
+  holds(sid: string): boolean {
+    return this.#waiting.has(sid)
   }
 
   /** Takes a call out that has not begun; false when it is not waiting here. */
@@ -162,12 +174,15 @@ export class Originator {
     this.#waiting.set(row.sid, { row, timer })
   }
 
-  async #retry(row: CallRow, reason: 'media_unavailable'): Promise<void> {
+  async #retry(row: CallRow, reason: 'media_unavailable' | 'state_unavailable'): Promise<void> {
     if (this.#mayWait(row)) this.#wait(row)
     else await this.#refuse(row, reason)
   }
 
-  async #refuse(row: CallRow, reason: 'draining' | 'media_unavailable' | 'number_invalid'): Promise<void> {
+  async #refuse(
+    row: CallRow,
+    reason: 'draining' | 'media_unavailable' | 'state_unavailable' | 'number_invalid',
+  ): Promise<void> {
     await endUnplaced(this.#ctx, row, { cause: 'not_admitted', reason, sip_code: sipRefusal(reason).code })
   }
 }

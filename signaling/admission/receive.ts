@@ -12,6 +12,7 @@ import { parseNumber } from '../../core/domain/numbers/parse.ts'
 import { type Reason, type ReasonFacts, sipRefusal } from '../../core/domain/reasons/index.ts'
 import { iso } from '../../core/runtime/clock.ts'
 import { newId } from '../../core/runtime/ids.ts'
+import type { Trx } from '../../core/state/index.ts'
 import { insertCall } from '../../core/state/running-calls.ts'
 import { browserPolicy } from '../b2bua/browser.ts'
 import type { Context } from '../b2bua/context.ts'
@@ -92,7 +93,7 @@ export async function receiveInvite(ctx: Context, digest: DigestAuthenticator, i
     await admitAndBegin(ctx, invite, { ...asked, verstat }, offer, destination)
   } catch (err) {
     ctx.log.error({ err, sip_call_id: invite.call_id }, 'an INVITE could not be admitted')
-    refuse(ctx, invite, 'state_unavailable')
+    refuse(ctx, invite, 'state_unavailable', { value: err instanceof Error ? err.message : 'unknown' })
   }
 }
 
@@ -278,7 +279,7 @@ async function admitAndBegin(
   if (!row) return refuse(ctx, invite, 'number_unallocated', { value: asked.called })
   const asks = requests(ctx, sid, row.project_id, invite, asked, offer, destination)
   const now_ms = ctx.clock.now()
-  const taken = await ctx.state.transaction(async trx => {
+  const taking = async (trx: Trx) => {
     const inserted = await insertCall(trx, row, now_ms)
     let outcome: AdmissionOutcome | null = null
     for (const ask of asks) {
@@ -288,8 +289,8 @@ async function admitAndBegin(
     if (!outcome) throw new Error('a call without an admission request')
     await keepDecision(trx, ctx, sid, outcome, asked.verstat)
     return { inserted, outcome }
-  })
-  const { inserted, outcome } = taken
+  }
+  const { inserted, outcome } = await ctx.gate.decide(() => ctx.state.transaction(taking))
   if (!outcome.admitted) {
     const { code, headers } = sipRefusal(outcome.reason, outcome.facts, outcome.sentence)
     ctx.log.info({ call_id: sid, trunk_id: row.trunk_id, reason: outcome.reason, code }, 'call not admitted')

@@ -4,6 +4,7 @@ import { type CallRequest, readCallRequest } from '../../core/domain/calls/reque
 import type { Timer } from '../../core/runtime/clock.ts'
 import type { Log } from '../../core/runtime/log.ts'
 import { addCallEvent } from '../../core/state/call-events.ts'
+import { isPassing } from '../../core/state/failures.ts'
 import type { CallEventTable, Trx } from '../../core/state/index.ts'
 import { addMediaQuality } from '../../core/state/media-quality.ts'
 import { callFactsOf } from '../../core/state/outbox.ts'
@@ -20,11 +21,10 @@ import type { Context } from './context.ts'
 import type { Leg } from './leg.ts'
 import type { MediaEvent, MediaSession } from './media.ts'
 
-/**
- * How often an end that the state could not take is tried again: running calls must not depend on storage (threats
- * §2.6).
- */
-const WRITE_RETRIES = 8
+/** A write that the state cannot take is tried again this late at most: calls go on without storage (threats §2.6). */
+const RETRY_MS = 5000
+/** How often a write is tried that fails for another reason than the state. */
+const MAX_TRIES = 3
 const DEAD_AFTER_MS = 60_000
 /** How much of the paid time must be left when more is bought. */
 const EXTEND_BEFORE_SECONDS = 5
@@ -203,6 +203,26 @@ export abstract class Call {
     return settled
   }
 
+  /** As `persist`, for what must not be lost: tried until the state takes it. Later writes wait. */
+  #keep(work: (trx: Trx) => Promise<CallRow | undefined>): void {
+    this.#writes = this.#writes.then(async () => {
+      const row = await this.#untilSaved(work)
+      if (row) this.row = row
+    })
+  }
+
+  async #untilSaved<T>(work: (trx: Trx) => Promise<T>): Promise<T | undefined> {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await this.ctx.state.transaction(work)
+      } catch (err) {
+        this.log.error({ err, tries }, 'a change of the call is not saved yet')
+        if (!isPassing(err) && tries >= MAX_TRIES) return undefined
+        await new Promise<void>(resolve => this.ctx.clock.after(Math.min(RETRY_MS, 50 * 2 ** tries), resolve))
+      }
+    }
+  }
+
   event(kind: CallEventTable['kind'], number: number | null, detail: Readonly<Record<string, unknown>>): void {
     const at_ms = this.ctx.clock.now()
     void this.persist(trx => addCallEvent(trx, { call_sid: this.sid, kind, number, detail }, at_ms))
@@ -211,9 +231,7 @@ export abstract class Call {
   /** The INVITE leaves, or the inbound one was admitted. */
   protected initiated(changes: Parameters<typeof callInitiated>[2]): void {
     const now_ms = this.ctx.clock.now()
-    void this.persist(async trx => {
-      this.#keep(await callInitiated(trx, this.sid, changes, now_ms))
-    })
+    this.#keep(trx => callInitiated(trx, this.sid, changes, now_ms))
   }
 
   protected ringing(): void {
@@ -221,9 +239,7 @@ export abstract class Call {
     this.#ringing = true
     const now_ms = this.ctx.clock.now()
     this.row = { ...this.row, status: 'ringing' }
-    void this.persist(async trx => {
-      this.#keep(await callRinging(trx, this.sid, now_ms))
-    })
+    this.#keep(trx => callRinging(trx, this.sid, now_ms))
   }
 
   /** From here on time counts: `limits` are seconds, null for none. */
@@ -235,9 +251,7 @@ export abstract class Call {
     const now_ms = this.ctx.clock.now()
     this.#answered_ms = this.ctx.clock.monotonic_ms()
     this.row = { ...this.row, status: 'in-progress' }
-    void this.persist(async trx => {
-      this.#keep(await callAnswered(trx, this.sid, now_ms))
-    })
+    this.#keep(trx => callAnswered(trx, this.sid, now_ms))
     this.limitTo(limit.seconds, limit.reason ?? 'max_duration')
   }
 
@@ -335,36 +349,21 @@ export abstract class Call {
     for (const listener of this.#endListeners) listener(final)
   }
 
-  /** Status, CDR, slots, money and last callback in one transaction; tried again while the state cannot take it. */
+  /** Status, CDR, slots, money and last callback in one transaction. */
   async #finish(final: Ending, ended_ms: number, duration_seconds: number): Promise<void> {
     const media = this.mediaSummary()
-    for (let tries = 0; ; tries++) {
-      try {
-        await this.ctx.state.transaction(async trx => {
-          const row = await finishCall(trx, this.sid, {
-            ending: final,
-            ended_ms,
-            pdd_ms: this.pddMs(),
-            media: media === null ? null : JSON.stringify(media),
-          })
-          this.#keep(row ?? (await findCall(trx, this.sid)))
-          const { duration_seconds: billed } = row ?? { duration_seconds }
-          await this.ctx.gate.release(trx, {
-            call_sid: this.sid,
-            duration_seconds: billed ?? duration_seconds,
-            answered: this.answered,
-          })
-        })
-        return
-      } catch (err) {
-        this.log.error({ err, tries }, 'the end of the call was not saved')
-        if (tries >= WRITE_RETRIES) return
-        await new Promise<void>(resolve => this.ctx.clock.after(Math.min(5000, 100 * 2 ** tries), resolve))
-      }
-    }
-  }
-
-  #keep(row: CallRow | undefined): void {
+    const row = await this.#untilSaved(async trx => {
+      const ended = await finishCall(trx, this.sid, {
+        ending: final,
+        ended_ms,
+        duration_seconds,
+        pdd_ms: this.pddMs(),
+        media: media === null ? null : JSON.stringify(media),
+      })
+      const billed = ended?.duration_seconds ?? duration_seconds
+      await this.ctx.gate.release(trx, { call_sid: this.sid, duration_seconds: billed, answered: this.answered })
+      return ended ?? (await findCall(trx, this.sid))
+    })
     if (row) this.row = row
   }
 }

@@ -6,7 +6,7 @@ import { ending } from '../../../../core/domain/calls/endings.ts'
 import { ensureDemo } from '../../../../core/state/bootstrap.ts'
 import { claimCommands, finishCommand } from '../../../../core/state/call-commands.ts'
 import { openState, type State } from '../../../../core/state/index.ts'
-import { endCallsOfLostNodes, heartbeat, registerNode, tellLink } from '../../../../core/state/nodes.ts'
+import { endCallsOfLostNodes, heartbeat, NodeWatch, registerNode, tellLink } from '../../../../core/state/nodes.ts'
 import {
   callAnswered,
   callInitiated,
@@ -136,7 +136,8 @@ t.test('calls of a node without a heartbeat end as lost, those of a live one go 
   const also = async (_trx: unknown, row: { sid: string }): Promise<void> => {
     told.push(row.sid)
   }
-  const ended = await endCallsOfLostNodes(state, NOW + 20_000, { also })
+  const clock = (ms: number) => ({ now: () => NOW + ms, monotonic_ms: () => ms })
+  const ended = await endCallsOfLostNodes(state, clock(20_000), { also })
   t.same(ended.sort(), ['CA1', 'CA3'])
   t.same(told.sort(), ['CA1', 'CA3'])
   t.match(await findCall(state.db, 'CA1'), { status: 'completed', reason: 'node_lost', duration_seconds: 5 })
@@ -144,7 +145,49 @@ t.test('calls of a node without a heartbeat end as lost, those of a live one go 
   t.equal((await findCall(state.db, 'CA2'))?.ended_at, null)
   const nodes = await state.db.selectFrom('node').select('id').execute()
   t.same(nodes, [{ id: 'node_2' }], 'the lost node and its links are forgotten')
-  t.same(await endCallsOfLostNodes(state, NOW + 21_000, { dead: row => row.id === 'node_2' }), ['CA2'])
+  t.same(await endCallsOfLostNodes(state, clock(21_000), { dead: row => row.id === 'node_2' }), ['CA2'])
+})
+
+t.test('a node is silent by the steady clock of who looks, whatever the wall clock does', async t => {
+  const HOUR = 3_600_000
+  const row = (id: string, heartbeat_ms: number) =>
+    ({ id, kind: 'signaling', pid: 1, started_at: at(0), heartbeat_at: at(heartbeat_ms) }) as const
+  const look = (watch: NodeWatch, steady_ms: number, wall_ms: number, nodes: ReturnType<typeof row>[]) =>
+    watch.silent(nodes, { now: NOW + wall_ms, monotonic_ms: steady_ms }).map(({ id }) => id)
+  const watch = new NodeWatch()
+  t.same(look(watch, 0, 0, [row('lives', 0), row('gone', -16_000)]), ['gone'], 'at first the wall clocks tell')
+  t.same(look(watch, 5000, HOUR + 5000, [row('lives', 4000)]), [], 'an hour forward, before its next heartbeat')
+  t.same(look(watch, 10_000, HOUR + 10_000, [row('lives', HOUR + 9000)]), [])
+  t.same(look(watch, 15_000, 15_000, [row('lives', HOUR + 9000)]), [], 'an hour back')
+  for (const steady_ms of [20_000, 25_000]) t.same(look(watch, steady_ms, steady_ms, [row('lives', HOUR + 9000)]), [])
+  t.same(look(watch, 26_000, 26_000, [row('lives', HOUR + 9000)]), ['lives'], 'dead, with a heartbeat of the future')
+  const away = new NodeWatch()
+  t.same(look(away, 0, 0, [row('lives', 0)]), [])
+  t.same(look(away, 60_000, 60_000, [row('lives', 0)]), [], 'who did not look for a minute has seen no silence')
+  t.same(look(away, 70_000, 70_000, [row('lives', 0)]), [])
+  t.same(look(away, 75_100, 75_100, [row('lives', 0)]), ['lives'])
+})
+
+t.test('a call lasts as long as the steady clock says, however the wall clock jumps', async t => {
+  const { state, project_id } = await open(t)
+  for (const [sid, jump_ms] of [
+    ['CA1', 3_600_000],
+    ['CA2', -3_600_000],
+  ] as const) {
+    await state.transaction(async trx => {
+      await insertCall(trx, newCall(project_id, sid), NOW)
+      await callAnswered(trx, sid, NOW)
+    })
+    const end = ending({ cause: 'api', answered: true })
+    const ended_ms = NOW + 90_000 + jump_ms
+    const finished = await state.transaction(trx =>
+      finishCall(trx, sid, { ending: end, ended_ms, duration_seconds: 90, pdd_ms: null, media: null }),
+    )
+    t.equal(finished?.duration_seconds, 90)
+    const cdr = await state.db.selectFrom('cdr').selectAll().where('call_sid', '=', sid).executeTakeFirstOrThrow()
+    t.equal(cdr.duration_seconds, 90)
+    t.ok(Date.parse(cdr.ended_at) - NOW >= 90_000, 'and no end before that')
+  }
 })
 
 t.test('commands are taken once, in order, by the node that runs the call', async t => {

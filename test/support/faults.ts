@@ -1,0 +1,43 @@
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import type { Test } from 'tap'
+import type { World } from './world.ts'
+
+/** Storage that fails, in the way that it fails on real machines. */
+
+const LOCKER = `
+  import Database from 'better-sqlite3'
+  const database = new Database(process.argv[1])
+  database.pragma('busy_timeout = 10000')
+  database.exec('begin immediate')
+  process.stdout.write('locked')
+  setInterval(() => undefined, 1000)
+`
+
+/** Another process takes the write lock of the state and keeps it until `release`, or the end of the test. */
+export async function lockState(t: Test, w: World): Promise<{ release(): Promise<void> }> {
+  const args = ['--input-type=module', '-e', LOCKER, join(w.data_dir, 'strowger.sqlite')]
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
+  const exited = once(child, 'exit')
+  t.teardown(() => child.kill('SIGKILL'))
+  await Promise.race([once(child.stdout, 'data'), exited.then(() => Promise.reject(new Error('nothing was locked')))])
+  return {
+    async release() {
+      child.kill('SIGKILL')
+      await exited
+    },
+  }
+}
+
+/**
+ * No file of the process can grow from now on (RLIMIT_FSIZE; Node.js ignores SIGXFSZ), as on a disk that is full;
+ * `room` lifts it.
+ */
+export function fillDisk(w: World, process_name: 'signaling' | 'control'): { room(): void } {
+  const limit = (soft: string): void => {
+    execFileSync('prlimit', ['--pid', String(w.pid(process_name)), `--fsize=${soft}:`])
+  }
+  limit('1')
+  return { room: () => limit('unlimited') }
+}
