@@ -1,6 +1,7 @@
 import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { Command, Option } from 'commander'
+import { documentText } from '../core/domain/webhooks/document.ts'
 import { loadConfig } from '../core/runtime/config.ts'
 import { createHttpClient } from '../core/runtime/http/index.ts'
 import { createVoiceRequester } from '../core/runtime/voice-request.ts'
@@ -88,10 +89,8 @@ async function run(document: string, options: RunOptions): Promise<void> {
     const { url, method } = command
     const reply = await requester.send({ url, method, parameters, auth_token: options.token, reply: 'document' })
     if (!reply.ok) return { ok: false, number: reply.number, detail: reply.detail }
-    const content_type = (reply.headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase() ?? ''
     const final_url = reply.redirects === 0 ? url : reply.url
-    const body = content_type.startsWith('audio/') ? '' : reply.body.toString('utf8')
-    return { ok: true, text: body, content_type, final_url }
+    return { ok: true, ...documentText({ content_type: reply.headers['content-type'], body: reply.body }), final_url }
   }
   const { log } = options
   if (log !== undefined) writeFileSync(log, '', { mode: 0o600 })

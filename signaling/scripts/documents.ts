@@ -1,4 +1,5 @@
 import type { CookieJar } from '../../core/domain/webhooks/cookies.ts'
+import { documentText } from '../../core/domain/webhooks/document.ts'
 import type { VoiceReply } from '../../core/runtime/voice-request.ts'
 import { recordExchange } from '../../core/state/calls.ts'
 import type { Callback, Fetch, Fetched } from '../../markup/interpreter/types.ts'
@@ -55,24 +56,7 @@ function resultOf(command: Fetch, reply: VoiceReply): Fetched['result'] {
   if (!reply.ok) return { ok: false, number: reply.number, detail: reply.detail }
   // What left has our parameters in its query and no user info; relative URLs start from what the document asked for.
   const final_url = reply.redirects === 0 ? command.url : reply.url
-  const header = reply.headers['content-type'] ?? ''
-  const content_type = header.split(';')[0]?.trim().toLowerCase() ?? ''
-  if (content_type.startsWith('audio/')) return { ok: true, text: '', content_type, final_url }
-  return { ok: true, text: decode(reply.body, header), content_type, final_url }
-}
-
-/** Charset of the header, else of the XML declaration, else UTF-8; bytes that fit none become U+FFFD. */
-function decode(body: Buffer, header: string): string {
-  const declared = /<\?xml[^>]{0,200}encoding\s*=\s*["']([\w.:-]{1,40})["']/i.exec(
-    body.subarray(0, 300).toString('latin1'),
-  )
-  const named = /charset\s*=\s*"?([\w.:-]{1,40})/i.exec(header)?.[1] ?? declared?.[1] ?? 'utf-8'
-  try {
-    return new TextDecoder(named).decode(body)
-  } catch {
-    // A name that nobody knows: UTF-8 is what nearly all of them mean.
-    return new TextDecoder().decode(body)
-  }
+  return { ok: true, ...documentText({ content_type: reply.headers['content-type'], body: reply.body }), final_url }
 }
 
 const parametersOf = ({ call, parameters }: Http, command: Fetch | Callback): Record<string, string> => ({

@@ -1,30 +1,18 @@
-import { CONTENT_TYPE_UNUSABLE } from './errors.ts'
+/** What an answer to a request for a document holds, as the interpreter takes it. */
+export interface DocumentText {
+  /** Media type alone, in lower case; empty when the answer named none. */
+  readonly content_type: string
+  /** Decoded; empty for audio, which is fetched anew where it is played. */
+  readonly text: string
+}
 
-/** What a successful answer to a markup request is. */
-export type Document =
-  /** 204 or no content: no instructions, as an empty `<Response/>`. */
-  | { readonly kind: 'empty' }
-  | { readonly kind: 'markup'; readonly text: string }
-  /** Plain text is spoken; a caller that finds markup in it may run it. */
-  | { readonly kind: 'text'; readonly text: string }
-  | { readonly kind: 'audio'; readonly content_type: string }
-  | { readonly kind: 'unusable'; readonly content_type: string; readonly number: typeof CONTENT_TYPE_UNUSABLE }
-
-const MARKUP_TYPES = ['text/xml', 'application/xml', 'text/html']
-
-/** Reads an answer by its Content-Type; a missing type is tried as markup. */
-export function readDocument(answer: { content_type: string | undefined; body: Uint8Array }): Document {
+/** Reads an answer's body: charset of the header, else of the XML declaration, else UTF-8; a byte order mark wins. */
+export function documentText(answer: { content_type: string | undefined; body: Uint8Array }): DocumentText {
   const [media_type = '', ...parameters] = (answer.content_type ?? '').split(';').map(part => part.trim())
-  const type = media_type.toLowerCase()
-  if (answer.body.length === 0) return { kind: 'empty' }
-  if (type.startsWith('audio/')) return { kind: 'audio', content_type: type }
-  const markup = type === '' || MARKUP_TYPES.includes(type)
-  if (!markup && type !== 'text/plain')
-    return { kind: 'unusable', content_type: type.slice(0, 100), number: CONTENT_TYPE_UNUSABLE }
-  const charset = charsetOf(parameters) ?? (markup ? declaredEncoding(answer.body) : null) ?? 'utf-8'
-  const text = decode(answer.body, charset)
-  if (text.trim() === '') return { kind: 'empty' }
-  return markup ? { kind: 'markup', text } : { kind: 'text', text }
+  const content_type = media_type.toLowerCase()
+  if (content_type.startsWith('audio/')) return { content_type, text: '' }
+  const charset = charsetOf(parameters) ?? declaredEncoding(answer.body) ?? 'utf-8'
+  return { content_type, text: decode(answer.body, charset) }
 }
 
 function charsetOf(parameters: readonly string[]): string | null {

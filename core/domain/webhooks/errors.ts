@@ -53,5 +53,4 @@ export const statusErrorNumber = (status: number): number | null => (status >= 2
 
 /** The other numbers that the fetching of documents and callbacks can raise. */
 export const RETRY_POLICY_INVALID = 11243
-export const CONTENT_TYPE_UNUSABLE = 12300
 export const CALLBACK_ANSWERED_WITH_ERROR = 15003

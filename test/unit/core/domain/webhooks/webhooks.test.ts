@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { createCookieJar } from '../../../../../core/domain/webhooks/cookies.ts'
-import { readDocument } from '../../../../../core/domain/webhooks/document.ts'
+import { documentText } from '../../../../../core/domain/webhooks/document.ts'
 import { FETCH_ERRORS, fetchErrorNumber, statusErrorNumber } from '../../../../../core/domain/webhooks/errors.ts'
 import { DEFAULT_POLICY, parseOverrides, retryDelay } from '../../../../../core/domain/webhooks/overrides.ts'
 import { redirect } from '../../../../../core/domain/webhooks/redirects.ts'
@@ -243,32 +243,22 @@ t.test('a jar holds a bounded number of cookies, the newest', async t => {
   t.equal(jar.header('https://h24.test/', 0), 'x=1')
 })
 
-t.test('an answer is markup, speech, audio or unusable by its content type', async t => {
-  const read = (content_type: string | undefined, body: string | Uint8Array) =>
-    readDocument({ content_type, body: typeof body === 'string' ? new TextEncoder().encode(body) : body })
-  const xml = '<Response/>'
-  for (const type of ['text/xml', 'application/xml; charset=utf-8', 'TEXT/HTML', undefined])
-    t.same(read(type, xml), { kind: 'markup', text: xml }, String(type))
-  t.same(read('text/plain', 'Good morning'), { kind: 'text', text: 'Good morning' })
-  t.same(read('audio/mpeg', 'x'), { kind: 'audio', content_type: 'audio/mpeg' })
-  t.same(read('application/json', '{}'), { kind: 'unusable', content_type: 'application/json', number: 12300 })
-  t.same(read('application/json', ''), { kind: 'empty' }, 'no content needs no type')
-  t.same(read('text/xml', ' \n'), { kind: 'empty' })
-})
-
-t.test('text is decoded by header, then declaration, then as UTF-8', async t => {
+t.test('a document is decoded by byte order mark, header, then declaration, then as UTF-8', async t => {
   const latin1 = (text: string) => Uint8Array.from(text, character => character.charCodeAt(0))
-  const text = (content_type: string, body: Uint8Array) => {
-    const document = readDocument({ content_type, body })
-    return document.kind === 'markup' || document.kind === 'text' ? document.text : document.kind
-  }
+  const utf8 = (text: string) => new TextEncoder().encode(text)
+  const text = (content_type: string | undefined, body: Uint8Array) => documentText({ content_type, body }).text
+  t.same(documentText({ content_type: 'TEXT/XML; charset=utf-8', body: utf8('<R/>') }), {
+    content_type: 'text/xml',
+    text: '<R/>',
+  })
+  t.same(documentText({ content_type: undefined, body: utf8('<R/>') }), { content_type: '', text: '<R/>' })
+  t.same(documentText({ content_type: 'audio/mpeg', body: utf8('x') }), { content_type: 'audio/mpeg', text: '' })
   t.equal(text('text/plain; charset="ISO-8859-1"', latin1('é')), 'é')
   t.equal(text('text/xml', latin1('<?xml version="1.0" encoding="iso-8859-1"?><R>é</R>')).slice(-8), '<R>é</R>')
-  t.equal(
-    text('text/xml; charset=utf-8', new TextEncoder().encode('<?xml version="1.0" encoding="iso-8859-1"?>é')).slice(-1),
-    'é',
-  )
-  t.equal(text('text/xml; charset=nonsense', new TextEncoder().encode('<R>é</R>')), '<R>é</R>')
+  t.equal(text('text/xml; charset=utf-8', utf8('<?xml version="1.0" encoding="iso-8859-1"?>é')).slice(-1), 'é')
+  t.equal(text('text/xml; charset=nonsense', utf8('<R>é</R>')), '<R>é</R>')
   t.equal(text('text/xml', Uint8Array.of(0xff, 0xfe, 0x3c, 0, 0x52, 0)), '<R')
-  t.equal(text('text/xml', new TextEncoder().encode('\ufeff<R/>')), '<R/>')
+  t.equal(text('text/xml; charset=utf-8', Uint8Array.of(0xfe, 0xff, 0, 0x3c, 0, 0x52)), '<R')
+  t.equal(text('text/xml', utf8('\ufeff<R/>')), '<R/>')
+  t.equal(text('text/xml', Uint8Array.of(0x3c, 0xff, 0x3e)), '<\ufffd>', 'bytes that fit nothing')
 })
