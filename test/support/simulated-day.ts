@@ -1,12 +1,12 @@
 import { isMainThread, Worker, workerData } from 'node:worker_threads'
-import type { Insertable } from 'kysely'
+import type { Selectable } from 'kysely'
 import { iso } from '../../core/runtime/clock.ts'
 import { type CdrTable, openState } from '../../core/state/index.ts'
 import { countEndedCall } from '../../core/state/trunk-steps.ts'
 
 /** A day of calls whose truths are known because they were made up, from a seed. */
 
-export type Record = Insertable<CdrTable>
+export type Record = Selectable<CdrTable>
 
 /** mulberry32: small, seeded, good enough to spread calls. */
 export function seeded(seed: number): () => number {
