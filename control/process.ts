@@ -8,7 +8,7 @@ import { startReconcilers } from './reconcilers/index.ts'
 import { startCallbacks } from './webhooks/index.ts'
 
 await runProcess('control', async ({ config, log, metrics }) => {
-  const state = await openState({ data_dir: config.data_dir, reads_here: true })
+  const state = await openState({ data_dir: config.data_dir, local: true })
   const bus = connectBus(config.run_dir)
   const services = {
     state,

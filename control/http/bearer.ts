@@ -4,7 +4,7 @@ import type { Clock } from '../../core/runtime/clock.ts'
 import { iso } from '../../core/runtime/clock.ts'
 import type { Log } from '../../core/runtime/log.ts'
 import { hashSecret } from '../../core/runtime/secrets.ts'
-import { findKeyByPublicId, keyIsOver, touchKey } from '../../core/state/api-keys.ts'
+import { type FoundKey, findKeyByPublicId, keyIsOver, touchKey } from '../../core/state/api-keys.ts'
 import type { State } from '../../core/state/index.ts'
 import type { Scope } from './access.ts'
 import type { Caller } from './caller.ts'
@@ -38,25 +38,45 @@ export function bearerAuthentication(services: { state: State; clock: Clock; log
     if (public_id === undefined || secret === undefined) return unauthenticated()
     const found_key = await findKeyByPublicId(services.state.db, public_id)
     const key = found_key?.key
-    const hash = Buffer.from(hashSecret(secret), 'hex')
-    const expected = Buffer.from(key?.secret_hash ?? '0'.repeat(64), 'hex')
-    const same = expected.length === hash.length && timingSafeEqual(expected, hash)
+    const same = sameHash(hashSecret(secret), key?.secret_hash ?? NO_HASH)
     const now = iso(services.clock.now())
     if (!found_key || !key || !same || keyIsOver(key, now)) return unauthenticated()
     noteUse(key.id, key.last_used_at, now)
-    return {
-      kind: 'api_key',
-      id: key.id,
-      organization_id: key.organization_id,
-      project_id: key.project_id,
-      projects: found_key.projects,
-      role: key.role,
-      scopes: new Set(JSON.parse(key.scopes) as Scope[]),
-      subaccount_id: key.subaccount_id,
-      operator: false,
-      actor: { type: 'api_key', id: key.id, name: key.name, detail: `sk_live_${key.public_id}` },
-    }
+    return callerOf(found_key)
   }
+}
+
+const NO_HASH = '0'.repeat(64)
+
+/** Compares two hashes in hex, in constant time. */
+function sameHash(a: string, b: string): boolean {
+  const [one, other] = [Buffer.from(a, 'latin1'), Buffer.from(b, 'latin1')]
+  return one.length === other.length && timingSafeEqual(one, other)
+}
+
+const callerOf = ({ key, projects }: FoundKey): Caller => ({
+  kind: 'api_key',
+  id: key.id,
+  organization_id: key.organization_id,
+  project_id: key.project_id,
+  projects,
+  role: key.role,
+  scopes: scopesOf(key.scopes),
+  subaccount_id: key.subaccount_id,
+  operator: false,
+  actor: { type: 'api_key', id: key.id, name: key.name, detail: `sk_live_${key.public_id}` },
+})
+
+const scopes_by_text = new Map<string, ReadonlySet<Scope>>()
+const MAX_SCOPE_TEXTS = 1000
+
+/** Most keys have one of a few lists of scopes. */
+function scopesOf(text: string): ReadonlySet<Scope> {
+  const known = scopes_by_text.get(text)
+  if (known) return known
+  const scopes = new Set(JSON.parse(text) as Scope[])
+  if (scopes_by_text.size < MAX_SCOPE_TEXTS) scopes_by_text.set(text, scopes)
+  return scopes
 }
 
 /** Node joins or drops repeated headers; the raw list shows them all. */

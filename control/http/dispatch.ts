@@ -207,7 +207,7 @@ async function written(ctx: Context, run: Run): Promise<Answer | Refusal> {
         })
   const now_ms = services.clock.now()
   let wake: readonly Wake[] = []
-  const answer = await services.state.transaction(async (trx): Promise<Answer> => {
+  const answer = await services.state.briefly(async (trx): Promise<Answer> => {
     if (identity) {
       const earlier = await earlierOutcome(trx, identity, iso(now_ms))
       if (isRefusal(earlier)) throw new Refused(earlier)

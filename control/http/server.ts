@@ -62,12 +62,14 @@ function koaApp(mounts: Mounts, services: Services): Koa {
   const app = new Koa()
   const router = new Router()
   for (const [path, page] of Object.entries(mounts.pages)) router.get(path, ctx => page(ctx))
+  const prefixes = Object.entries(mounts.below).map(([prefix, handler]) => [`${prefix}/`, handler] as const)
   app.use(async (ctx, next) => {
     const request_id = newId.request()
     ctx.set('X-Request-ID', request_id)
     ctx.set('X-Content-Type-Options', 'nosniff')
     try {
-      const below = Object.entries(mounts.below).find(([prefix]) => ctx.path.startsWith(`${prefix}/`))
+      const { path } = ctx
+      const below = prefixes.find(([prefix]) => path.startsWith(prefix))
       if (below) await below[1](ctx)
       else await next()
     } catch (error) {

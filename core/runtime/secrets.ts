@@ -1,10 +1,10 @@
-import { createCipheriv, createDecipheriv, createHash, randomBytes, scrypt, timingSafeEqual } from 'node:crypto'
+import { createCipheriv, createDecipheriv, createHash, hash, randomBytes, scrypt, timingSafeEqual } from 'node:crypto'
 import { promisify } from 'node:util'
 
-const sha256 = (value: string | Buffer): Buffer => createHash('sha256').update(value).digest()
+const sha256 = (value: string | Buffer): Buffer => hash('sha256', value, 'buffer')
 
 /** Hash of a secret that has 128 random bits or more (API keys): no salt or stretching is needed. Hex. */
-export const hashSecret = (secret: string): string => sha256(secret).toString('hex')
+export const hashSecret = (secret: string): string => hash('sha256', secret)
 
 /** Compares two texts in constant time; hashing first makes their lengths equal. */
 export const sameSecret = (a: string, b: string): boolean => timingSafeEqual(sha256(a), sha256(b))

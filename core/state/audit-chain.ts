@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { Query } from './admission/steps.ts'
 import type { AuditEventTable } from './index.ts'
 
@@ -53,11 +53,9 @@ export function chainAudit(query: Query, event: UnchainedEvent): void {
 const HASHED = ['previous_hash', ...COLUMNS] as const
 
 export function hashOf(row: Omit<AuditEventTable, 'position' | 'hash'>): string {
-  const hash = createHash('sha256')
-  for (const column of HASHED) {
+  const texts = HASHED.map(column => {
     const value = row[column]
-    const text = value === null ? 'n' : `${Buffer.byteLength(String(value))}:${value}`
-    hash.update(`${column}=${text};`)
-  }
-  return hash.digest('hex')
+    return `${column}=${value === null ? 'n' : `${Buffer.byteLength(String(value))}:${value}`};`
+  })
+  return hash('sha256', texts.join(''))
 }

@@ -70,8 +70,10 @@ export async function readTogether<const B extends readonly Bound<unknown>[]>(
   const reader = readers.get(db)
   if (reader) return reader.read(bound) as RowsOf<B>
   const steps = bound.map(({ sql, parameters }) => ({ sql, parameters }))
-  const { rows } = await db.executeQuery<{ readonly result: string }>(CompiledQuery.raw(BATCH, [steps]))
-  return JSON.parse(rows[0]?.result ?? '[]') as RowsOf<B>
+  const { rows } = await db.executeQuery<{ readonly result: RowsOf<B> }>(CompiledQuery.raw(BATCH, [steps]))
+  const [row] = rows
+  if (!row) throw new Error('a batch gave no result')
+  return row.result
 }
 
 /**

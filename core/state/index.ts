@@ -1,11 +1,12 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { Kysely, Migrator, type Transaction } from 'kysely'
+import { CompiledQuery, Kysely, Migrator, type Transaction } from 'kysely'
 import { readHere } from './batch.ts'
 import { MIGRATIONS } from './migrations/index.ts'
 import type { Schema } from './schema/index.ts'
 import { workerSqliteDialect } from './sqlite/dialect.ts'
-import { openReader } from './sqlite/reader.ts'
+import { localSqliteDialect, WriterBusy } from './sqlite/local.ts'
+import { openReader, type Reader } from './sqlite/reader.ts'
 
 /** The database, or a transaction on it: what every repository function takes as its first argument. */
 export type Db = Kysely<Schema>
@@ -18,12 +19,16 @@ export interface State {
    * transaction that waits for it.
    */
   transaction<T>(work: (trx: Trx) => Promise<T>): Promise<T>
+  /** The same for work of a few statements that waits for nothing else: on the asking thread where the state is local. */
+  briefly<T>(work: (trx: Trx) => Promise<T>): Promise<T>
   /** Throws when the database cannot be written. */
   probe(): Promise<void>
   close(): Promise<void>
 }
 
 const BUSY_TIMEOUT_MS = 5000
+const COMMITS_A_CHECKPOINT = 200
+const CHECKPOINT = CompiledQuery.raw('pragma wal_checkpoint(passive)')
 
 /**
  * Opens the state below `data_dir`, bringing the schema up to this version first. Any number of processes may do so
@@ -31,8 +36,11 @@ const BUSY_TIMEOUT_MS = 5000
  */
 export async function openState(options: {
   readonly data_dir: string
-  /** Makes hot reads on the thread that asks. Not for signaling: its event loop must not wait for a disk. */
-  readonly reads_here?: boolean
+  /**
+   * Makes hot reads and brief write transactions on the thread that asks (decision 0303). Not for signaling: its event
+   * loop must not wait for a disk.
+   */
+  readonly local?: boolean
 }): Promise<State> {
   mkdirSync(options.data_dir, { recursive: true })
   const file = join(options.data_dir, 'strowger.sqlite')
@@ -43,17 +51,44 @@ export async function openState(options: {
     await db.destroy()
     throw error
   }
-  const reader = options.reads_here ? openReader(file) : null
-  if (reader) readHere(db, reader)
-  return {
+  const state: State = {
     db,
     transaction: work => db.transaction().execute(work),
+    briefly: work => db.transaction().execute(work),
     async probe() {
       await db.updateTable('configuration').set({ id: 1 }).where('id', '=', 1).execute()
     },
+    close: () => db.destroy(),
+  }
+  if (!options.local) return state
+  const reader = openReader(file)
+  readHere(db, reader)
+  return withLocalWrites(state, file, reader)
+}
+
+/** Brief transactions on this thread; while somebody else writes, on the state's thread: there they may wait. */
+function withLocalWrites(state: State, file: string, reader: Reader): State {
+  let commits = 0
+  const committed = () => {
+    commits += 1
+    // What cannot be written back now is written back next time.
+    if (commits % COMMITS_A_CHECKPOINT === 0) state.db.executeQuery(CHECKPOINT).catch(() => undefined)
+  }
+  const local = new Kysely<Schema>({ dialect: localSqliteDialect({ file, committed }) })
+  return {
+    ...state,
+    briefly: work =>
+      local
+        .transaction()
+        .execute(work)
+        .catch((error: unknown) => {
+          if (error instanceof WriterBusy) return state.transaction(work)
+          throw error
+        }),
     async close() {
-      reader?.close()
-      await db.destroy()
+      await local.destroy()
+      reader.close()
+      await state.close()
     },
   }
 }
@@ -69,4 +104,4 @@ async function migrate(db: Db): Promise<void> {
 }
 
 export * from './schema/index.ts'
-export { isUniqueViolation, StateError } from './sqlite/dialect.ts'
+export { isUniqueViolation, StateError } from './sqlite/errors.ts'

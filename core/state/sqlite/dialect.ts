@@ -9,23 +9,17 @@ import {
   SqliteIntrospector,
   SqliteQueryCompiler,
 } from 'kysely'
-import { LATER_PREFIX, type Step, type WorkerReply, type WorkerRequest, type WorkerSettings } from './protocol.ts'
-
-/**
- * A statement that SQLite refused; `code` is SQLite's, such as `SQLITE_CONSTRAINT_UNIQUE`, `SQLITE_BUSY`,
- * `SQLITE_FULL`.
- */
-export class StateError extends Error {
-  override readonly name = 'StateError'
-  readonly code: string
-  constructor(message: string, code: string) {
-    super(message)
-    this.code = code
-  }
-}
-
-export const isUniqueViolation = (error: unknown): boolean =>
-  error instanceof StateError && /^SQLITE_CONSTRAINT_(UNIQUE|PRIMARYKEY)$/.test(error.code)
+import { StateError } from './errors.ts'
+import {
+  LATER_PREFIX,
+  plainSql,
+  type Step,
+  type WorkerReply,
+  type WorkerRequest,
+  type WorkerSettings,
+} from './protocol.ts'
+import { resultOf } from './result.ts'
+import { Turns } from './turns.ts'
 
 /**
  * Kysely on better-sqlite3 in a worker thread (decision 0002). One connection: statements queue, transactions
@@ -48,8 +42,7 @@ class TransactionalAdapter extends SqliteAdapter {
 class WorkerDriver implements Driver {
   readonly #settings: WorkerSettings
   #connection: WorkerConnection | undefined
-  #tail: Promise<void> = Promise.resolve()
-  #release: (() => void) | undefined
+  readonly #turns = new Turns()
 
   constructor(settings: WorkerSettings) {
     this.#settings = settings
@@ -60,19 +53,13 @@ class WorkerDriver implements Driver {
   }
 
   async acquireConnection(): Promise<DatabaseConnection> {
-    const turn = this.#tail
-    let release = (): void => undefined
-    this.#tail = new Promise(resolve => {
-      release = resolve
-    })
-    await turn
-    this.#release = release
+    await this.#turns.take()
     if (!this.#connection) throw new Error('the state is closed')
     return this.#connection
   }
 
   async releaseConnection(): Promise<void> {
-    this.#release?.()
+    this.#turns.letGo()
   }
 
   // IMMEDIATE: a transaction that first reads and then writes must not find its snapshot outdated by another process.
@@ -126,18 +113,13 @@ class WorkerConnection implements DatabaseConnection {
   }
 
   async executeQuery<R>({ sql, parameters }: CompiledQuery): Promise<QueryResult<R>> {
-    const wait = !sql.startsWith(LATER_PREFIX)
-    const step = { sql: wait ? sql : sql.slice(LATER_PREFIX.length), parameters }
-    if (!wait && this.#transaction !== null) {
+    const step = { sql: plainSql(sql), parameters }
+    if (sql.startsWith(LATER_PREFIX) && this.#transaction !== null) {
       this.#later.push(step)
       return { rows: [] }
     }
-    const reply = await this.#send([...this.#later.splice(0), step], null)
-    return {
-      rows: (reply.rows ?? []) as R[],
-      ...(reply.changes === undefined ? {} : { numAffectedRows: BigInt(reply.changes) }),
-      ...(reply.last_id === undefined ? {} : { insertId: BigInt(reply.last_id) }),
-    }
+    const { result, ...plain } = await this.#send([...this.#later.splice(0), step], null)
+    return resultOf<R>({ ...plain, ...(result === undefined ? {} : { result: JSON.parse(result) }) })
   }
 
   /** The transaction begins with its first statement: until then it holds up nobody. */

@@ -27,6 +27,8 @@ export interface WorkerReply {
   readonly rows?: unknown[]
   readonly changes?: number
   readonly last_id?: number
+  /** JSON of what a procedure or a batch gave. */
+  readonly result?: string
   readonly error?: { readonly message: string; readonly code: string }
 }
 
@@ -44,3 +46,5 @@ export const BATCH = 'batch'
  * or with the commit.
  */
 export const LATER_PREFIX = 'later '
+
+export const plainSql = (sql: string): string => (sql.startsWith(LATER_PREFIX) ? sql.slice(LATER_PREFIX.length) : sql)

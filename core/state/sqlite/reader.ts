@@ -14,46 +14,58 @@ export interface Reader {
   close(): void
 }
 
+interface Kept {
+  readonly statement: Statement
+  /** Rows by the statement's values. */
+  readonly rows: Map<string, unknown[]>
+}
+
 export function openReader(file: string): Reader {
   const database = new Database(file, { readonly: true, fileMustExist: true })
   const version = database.prepare('pragma data_version').pluck()
-  const statements = new Map<string, Statement>()
-  const kept = new Map<string, unknown[]>()
+  const statements = new Map<string, Kept>()
+  let kept = 0
   let kept_of: unknown = null
 
-  const prepared = (sql: string): Statement => {
+  const keptOf = (sql: string): Kept => {
     const known = statements.get(sql)
     if (known) return known
-    const made = database.prepare(sql)
+    const made = { statement: database.prepare(sql), rows: new Map() }
     statements.set(sql, made)
     return made
   }
-  const keyOf = ({ sql, parameters }: Step): string => `${parameters.join('\u0000')}\u0000${sql}`
-  const forgetOutdated = (): void => {
+  const keyOf = ({ parameters }: Step): string => {
+    const [only] = parameters
+    return parameters.length === 1 && typeof only === 'string' ? `=${only}` : JSON.stringify(parameters)
+  }
+  const look = (): void => {
     const now_of = version.get()
-    if (now_of === kept_of && kept.size < MAX_KEPT) return
-    kept.clear()
+    if (now_of === kept_of && kept < MAX_KEPT) return
+    for (const { rows } of statements.values()) rows.clear()
+    kept = 0
     kept_of = now_of
   }
   // One read transaction: the version and the rows are of the same instant.
   const readFresh = database.transaction((steps: readonly Step[]): unknown[][] => {
-    forgetOutdated()
+    look()
     return steps.map(step => {
+      const { statement, rows } = keptOf(step.sql)
       const key = keyOf(step)
-      const known = kept.get(key)
+      const known = rows.get(key)
       if (known) return known
-      const rows = prepared(step.sql).all(...step.parameters)
-      kept.set(key, rows)
-      return rows
+      const found = statement.all(...step.parameters)
+      rows.set(key, found)
+      kept += 1
+      return found
     })
   })
 
   return {
     read(steps) {
-      forgetOutdated()
+      look()
       const found: unknown[][] = []
       for (const step of steps) {
-        const known = kept.get(keyOf(step))
+        const known = keptOf(step.sql).rows.get(keyOf(step))
         if (!known) return readFresh(steps)
         found.push(known)
       }

@@ -1,0 +1,91 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import Database from 'better-sqlite3'
+import t, { type Test as Tap } from 'tap'
+import { readTogether, statement } from '../../../../core/state/batch.ts'
+import { bumpConfiguration } from '../../../../core/state/bootstrap.ts'
+import { type Db, isUniqueViolation, openState, type State, type Trx } from '../../../../core/state/index.ts'
+
+// The control plane's way to the state: hot reads and brief writes on its own thread (decisions 0303, 0304).
+
+const REVISION = statement((db, { id }: { id: 1 }) =>
+  db.selectFrom('configuration').select('revision').where('id', '=', id),
+)
+
+async function revisionOf(db: Db | Trx): Promise<number> {
+  const [[row]] = await readTogether(db, REVISION({ id: 1 }))
+  if (!row) throw new Error('there is no configuration')
+  return row.revision
+}
+
+async function opened(t: Pick<Tap, 'teardown'>, local: boolean, data_dir: string): Promise<State> {
+  const state = await openState({ data_dir, local })
+  t.teardown(() => state.close())
+  return state
+}
+
+function folder(t: Pick<Tap, 'teardown'>): string {
+  const data_dir = mkdtempSync(join(tmpdir(), 'strowger-local-'))
+  t.teardown(() => rmSync(data_dir, { recursive: true }))
+  return data_dir
+}
+
+t.test('a hot read shows every write that was answered before it, whoever made it', async t => {
+  const data_dir = folder(t)
+  const state = await opened(t, true, data_dir)
+  const other = await opened(t, false, data_dir)
+  const first = await revisionOf(state.db)
+  await other.transaction(trx => bumpConfiguration(trx))
+  t.equal(await revisionOf(state.db), first + 1, 'of another process')
+  await state.db.updateTable('configuration').set({ revision: 70 }).execute()
+  t.equal(await revisionOf(state.db), 70, "of the state's thread")
+  await state.briefly(async trx => {
+    await bumpConfiguration(trx)
+    t.equal(await revisionOf(trx), 71, 'its own, within the transaction')
+    t.equal(await revisionOf(state.db), 70, 'which nobody else sees')
+  })
+  t.equal(await revisionOf(state.db), 71, 'of a brief transaction')
+})
+
+t.test('a brief transaction that throws leaves nothing behind, and an error of SQLite has its code', async t => {
+  const state = await opened(t, true, folder(t))
+  const first = await revisionOf(state.db)
+  const refused = state.briefly(async trx => {
+    await bumpConfiguration(trx)
+    await trx.insertInto('configuration').values({ id: 1, revision: 9 }).execute()
+  })
+  t.equal(isUniqueViolation(await refused.catch(error => error)), true)
+  t.equal(await revisionOf(state.db), first)
+  await state.briefly(trx => bumpConfiguration(trx))
+  t.equal(await revisionOf(state.db), first + 1)
+})
+
+t.test('while another writes, a brief transaction waits on the other thread, and no increment is lost', async t => {
+  const data_dir = folder(t)
+  const state = await opened(t, true, data_dir)
+  const other = await opened(t, false, data_dir)
+  const first = await revisionOf(state.db)
+  const file = new Database(join(data_dir, 'strowger.sqlite'))
+  file.exec('begin immediate')
+  const waiting = state.briefly(async trx => {
+    t.equal(await revisionOf(trx), first + 1, 'it begins once the lock is free')
+    await bumpConfiguration(trx)
+  })
+  // The event loop goes on: nothing of this process blocks on the lock.
+  await new Promise(resolve => setImmediate(resolve))
+  file.exec('update configuration set revision = revision + 1; commit')
+  await waiting
+  file.close()
+  t.equal(await revisionOf(state.db), first + 2)
+  const increment = async (trx: Trx): Promise<void> => {
+    const revision = await revisionOf(trx)
+    await trx
+      .updateTable('configuration')
+      .set({ revision: revision + 1 })
+      .execute()
+  }
+  const ways = [state.briefly, state.transaction, other.transaction, state.briefly]
+  await Promise.all(Array.from({ length: 80 }, (_, at) => ways[at % ways.length]?.(increment)))
+  t.equal(await revisionOf(state.db), first + 82)
+})
