@@ -14,7 +14,8 @@ import { hostPorts } from './control/wire.ts'
 import type { DnsSource } from './location/locate.ts'
 import { type EdgeLog, SipStack, silentLog } from './stack.ts'
 import type { TimerScale } from './timers.ts'
-import type { ListenerOptions, TlsOptions } from './transport/layer.ts'
+import type { ListenerOptions } from './transport/layer.ts'
+import type { TlsOptions } from './transport/tls.ts'
 import type { Listener, TracedMessage, TransportLimits } from './transport/types.ts'
 
 /**
@@ -119,7 +120,9 @@ export interface Edge {
 
 export type { BlockedSource } from './agent/guard.ts'
 export type { EdgeLog } from './stack.ts'
-export { ListenError, type ListenerOptions, type TlsOptions } from './transport/layer.ts'
+export type { ListenerOptions } from './transport/layer.ts'
+export { ListenError } from './transport/listen.ts'
+export type { TlsOptions } from './transport/tls.ts'
 export type { Listener, Protocol, TracedMessage } from './transport/types.ts'
 
 /** drachtio-srf pings servers whose version is at least v0.8.2, by its own reading of this text. */

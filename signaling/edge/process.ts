@@ -1,10 +1,10 @@
 import { compileSources, holdsAddress } from '../../core/domain/identity/sources.ts'
-import { loadCertificate } from '../../core/runtime/certificate.ts'
 import { type Config, ConfigError } from '../../core/runtime/config.ts'
 import { type ProcessContext, portTaken, type RunningProcess, runProcess } from '../../core/runtime/lifecycle.ts'
 import { Gauge, type Registry } from '../../core/runtime/metrics.ts'
 import { openState, type State } from '../../core/state/index.ts'
 import { callsOfCallIds } from '../../core/state/ladder.ts'
+import { tlsOptions } from './certificates.ts'
 import { exportHep, type HepExporter } from './hep.ts'
 import { createEdge, type Edge, ListenError, type TracedMessage } from './index.ts'
 import { type LadderWriter, writeLadder } from './ladder.ts'
@@ -58,7 +58,7 @@ async function open(
         at('tls', config.sips_port),
         at('ws', config.ws_port),
       ],
-      tls: await loadCertificate(config),
+      tls: await tlsOptions(config),
       control: { ...control, secret: config.drachtio_secret },
       log,
       isConfiguredSource,

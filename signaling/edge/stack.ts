@@ -8,7 +8,8 @@ import { parseUri } from './sip/uri.ts'
 import { DEFAULT_TIMER_SCALE, type TimerScale } from './timers.ts'
 import type { ClientTransaction } from './transaction/client.ts'
 import { TransactionLayer, type TransactionUser } from './transaction/layer.ts'
-import { type ListenerOptions, type TlsOptions, TransportLayer } from './transport/layer.ts'
+import { type ListenerOptions, TransportLayer } from './transport/layer.ts'
+import type { TlsOptions } from './transport/tls.ts'
 import {
   DEFAULT_TRANSPORT_LIMITS,
   type Destination,

@@ -3,7 +3,7 @@ import { createServer as createTcpServer, type Server, type Socket } from 'node:
 import { createServer as createTlsServer } from 'node:tls'
 import type { Clock } from '../../../core/runtime/clock.ts'
 import type { EdgeLog } from '../stack.ts'
-import { ListenError } from '../transport/layer.ts'
+import { ListenError } from '../transport/listen.ts'
 import { ControlClient } from './client.ts'
 import { type CommandMessage, parseCommandMessage, splitPayload } from './command.ts'
 import { plainReply } from './wire.ts'

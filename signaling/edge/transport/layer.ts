@@ -9,14 +9,16 @@ import {
   type Server,
   type Socket,
 } from 'node:net'
-import { connect as connectTls, createSecureContext, createServer as createTlsServer, type TLSSocket } from 'node:tls'
+import { connect as connectTls } from 'node:tls'
 import { type WebSocket, WebSocketServer } from 'ws'
-import type { Clock, Timer } from '../../../core/runtime/clock.ts'
-import { StreamConnection } from './connection.ts'
-import type { Address, Destination, Listener, Protocol, Received, TracedMessage, TransportLimits } from './types.ts'
+import type { Clock } from '../../../core/runtime/clock.ts'
+import type { StreamConnection } from './connection.ts'
+import { ConnectionTable } from './connections.ts'
+import { ListenError, listenOn, portOf } from './listen.ts'
+import { type TlsOptions, tlsServer } from './tls.ts'
+import type { Destination, Listener, Protocol, Received, TransportEvents, TransportLimits } from './types.ts'
 
-// All sockets of one SIP stack: listening points, connections and their limits. It knows bytes and addresses, and of
-// SIP only where a message ends.
+// All sockets of one SIP stack. It knows bytes and addresses, and of SIP only where a message ends.
 
 export interface ListenerOptions {
   readonly protocol: Protocol
@@ -28,53 +30,12 @@ export interface ListenerOptions {
   readonly advertised_host?: string | undefined
 }
 
-export interface TlsOptions {
-  /** PEM. */
-  readonly key: string | Buffer
-  readonly cert: string | Buffer
-  /** Further certificates by server name (SNI). */
-  readonly names?: ReadonlyMap<string, { readonly key: string | Buffer; readonly cert: string | Buffer }> | undefined
-  /** CA certificates for client certificates and for peers that we connect to. */
-  readonly ca?: string | Buffer | undefined
-  /** Ask peers that connect for a certificate signed by `ca`, and refuse others. */
-  readonly require_client_certificate?: boolean | undefined
-  /** Refuse peers that we connect to when their certificate does not verify. */
-  readonly verify_peers?: boolean | undefined
-}
-
 export interface TransportOptions {
   readonly listeners: readonly ListenerOptions[]
   readonly tls?: TlsOptions | undefined
   readonly limits: TransportLimits
   readonly clock: Clock
   readonly events: TransportEvents
-}
-
-export interface TransportEvents {
-  readonly received: (message: Received) => void
-  /** A stream that cannot be followed; the connection closes after `answer`, if there is one, was sent. */
-  readonly broken: (received: Received, status: number, why: string) => string | undefined
-  readonly closed?: ((connection: StreamConnection) => void) | undefined
-  /** Asked before anything else is done with a packet or a new connection from an address. */
-  readonly dropped?: ((host: string) => boolean) | undefined
-  readonly traced?: ((message: TracedMessage) => void) | undefined
-  readonly warn: (facts: object, text: string) => void
-}
-
-/** Thrown by `open` when a listening point cannot be had; `code` is Node's, for example EADDRINUSE. */
-export class ListenError extends Error {
-  readonly code: string
-  readonly protocol: string
-  readonly port: number
-
-  constructor(protocol: string, host: string, port: number, cause: NodeJS.ErrnoException) {
-    const what = cause.code === 'EADDRINUSE' ? 'is in use' : `cannot be opened (${cause.code ?? cause.message})`
-    super(`${protocol} port ${port} on ${host} ${what}`, { cause })
-    this.name = 'ListenError'
-    this.code = cause.code ?? 'ELISTEN'
-    this.protocol = protocol
-    this.port = port
-  }
 }
 
 /** What a host or the network on the way to it says by ICMP. */
@@ -87,19 +48,12 @@ export class TransportLayer {
   readonly #options: TransportOptions
   readonly #datagrams: Datagram[] = []
   readonly #servers: { close(): void }[] = []
-  /** In order of activity: the first is idle for longest. */
-  readonly #connections = new Map<number, StreamConnection>()
-  readonly #byPeer = new Map<string, StreamConnection>()
-  /** Open inbound connections of each source, handshakes included. */
-  readonly #perSource = new Map<string, number>()
-  /** Sockets in their handshake, by peer and port, the oldest first. */
-  readonly #handshakes = new Map<string, Socket>()
-  #sweeper: Timer | undefined
+  readonly #connections: ConnectionTable
   #closed = false
-  refused_connections = 0
 
   private constructor(options: TransportOptions) {
     this.#options = options
+    this.#connections = new ConnectionTable(options.limits, options.clock, options.events)
   }
 
   static async open(options: TransportOptions): Promise<TransportLayer> {
@@ -111,7 +65,6 @@ export class TransportLayer {
       const layer = new TransportLayer(options)
       try {
         await layer.#listenAll()
-        layer.#sweeper = options.clock.every(5_000, () => layer.#sweep())
         return layer
       } catch (error) {
         layer.close()
@@ -129,6 +82,10 @@ export class TransportLayer {
 
   get connectionCount(): number {
     return this.#connections.size
+  }
+
+  get refused_connections(): number {
+    return this.#connections.refused
   }
 
   /** The listening point from which messages to a destination leave. */
@@ -153,16 +110,12 @@ export class TransportLayer {
 
   /** An open connection to a peer, also one that the peer made (RFC 5923). */
   connectionTo(protocol: Protocol, host: string, port: number): StreamConnection | undefined {
-    const found = this.#byPeer.get(peerKey(protocol, host, port))
-    return found?.open ? found : undefined
+    return this.#connections.to(protocol, host, port)
   }
 
   /** Lets requests to an address use a connection that came in from elsewhere (RFC 5923 §9 alias). */
   addAlias(connection: StreamConnection, port: number): void {
-    const key = peerKey(connection.protocol, connection.remote.host, port)
-    if (this.#byPeer.has(key) || connection.alias_ports.length >= 4) return
-    connection.alias_ports.push(port)
-    this.#byPeer.set(key, connection)
+    this.#connections.addAlias(connection, port)
   }
 
   /**
@@ -226,11 +179,9 @@ export class TransportLayer {
   close(): void {
     if (this.#closed) return
     this.#closed = true
-    this.#sweeper?.cancel()
     for (const { socket } of this.#datagrams) socket.close()
     for (const server of this.#servers) server.close()
-    for (const socket of this.#handshakes.values()) socket.destroy()
-    for (const connection of [...this.#connections.values()]) connection.fail(new Error('stack closed'))
+    this.#connections.close()
   }
 
   /** Records a message that came in; the stack calls it, because it knows what is a retransmission. */
@@ -262,9 +213,9 @@ export class TransportLayer {
       case 'udp':
         return await this.#listenUdp(wanted)
       case 'tcp':
-        return await this.#listenStream(wanted, createTcpServer({ noDelay: true }), 'connection')
+        return await this.#listenTcp(wanted)
       case 'tls':
-        return await this.#listenStream(wanted, this.#tlsServer(), 'secureConnection')
+        return await this.#listenTls(wanted)
       default:
         return await this.#listenWeb(wanted)
     }
@@ -320,78 +271,34 @@ export class TransportLayer {
     })
   }
 
-  #tlsServer(): Server {
-    const tls = this.#options.tls
-    if (!tls) throw new Error('a TLS listening point needs a key and a certificate')
-    const names = new Map([...(tls.names ?? [])].map(([name, pair]) => [name.toLowerCase(), createSecureContext(pair)]))
-    return createTlsServer({
-      key: tls.key,
-      cert: tls.cert,
-      ...(tls.ca === undefined ? {} : { ca: tls.ca }),
-      requestCert: tls.require_client_certificate ?? false,
-      rejectUnauthorized: tls.require_client_certificate ?? false,
-      handshakeTimeout: this.#options.limits.handshake_ms,
-      minVersion: 'TLSv1.2',
-      SNICallback: (name, done) => done(null, names.get(name.toLowerCase())),
+  async #listenTcp(wanted: ListenerOptions): Promise<void> {
+    const listener = await this.#opened(createTcpServer({ noDelay: true }), wanted, server => {
+      server.on('connection', (socket: Socket) => {
+        if (this.#connections.admits(socket)) this.#connections.accepted(listener, socket).attachSocket(socket, false)
+      })
     })
   }
 
-  async #listenStream(
-    wanted: ListenerOptions,
-    server: Server,
-    ready: 'connection' | 'secureConnection',
-  ): Promise<void> {
-    await listenOn(server, wanted)
-    const listener = this.#added(wanted, portOf(server))
-    this.#servers.push(server)
-    if (ready === 'secureConnection') {
-      this.#guardHandshakes(server)
-      server.on('tlsClientError', (_error: Error, socket: Socket) => socket.destroy())
-    }
-    server.on(ready, (socket: Socket) => {
-      const remote = remoteOf(socket)
-      if (ready === 'connection') {
-        if (!this.#admits(remote.host)) {
-          socket.destroy()
-          return
-        }
-        this.#count(socket, remote.host)
-      } else this.#handshakes.delete(handshakeKey(remote))
-      this.#adopt(listener, remote, true).attachSocket(socket, false)
+  async #listenTls(wanted: ListenerOptions): Promise<void> {
+    const { tls, limits } = this.#options
+    if (!tls) throw new Error('a TLS listening point needs a key and a certificate')
+    const secure = tlsServer(tls, limits.handshake_ms, socket => {
+      this.#connections.accepted(listener, socket).attachSocket(socket, false)
     })
+    const listener = await this.#opened(secure, wanted, server => this.#guardHandshakes(server))
+  }
+
+  /** Opens a listening point; `serve` is called before the first connection can come. */
+  async #opened(server: Server, wanted: ListenerOptions, serve: (server: Server) => void): Promise<Listener> {
+    serve(server)
+    await listenOn(server, wanted)
+    this.#servers.push(server)
+    return this.#added(wanted, portOf(server))
   }
 
   // Connections count from their first byte on, so that handshakes that never end fall under the limits too.
   #guardHandshakes(server: Server): void {
-    server.on('connection', (socket: Socket) => {
-      const remote = remoteOf(socket)
-      if (!this.#admits(remote.host)) {
-        socket.destroy()
-        return
-      }
-      this.#count(socket, remote.host)
-      const key = handshakeKey(remote)
-      this.#handshakes.set(key, socket)
-      socket.on('error', () => undefined)
-      socket.on('close', () => {
-        if (this.#handshakes.get(key) === socket) this.#handshakes.delete(key)
-      })
-      if (this.#handshakes.size <= this.#options.limits.connections) return
-      for (const oldest of this.#handshakes.values()) {
-        this.refused_connections++
-        oldest.destroy()
-        break
-      }
-    })
-  }
-
-  #count(socket: Socket, host: string): void {
-    this.#perSource.set(host, (this.#perSource.get(host) ?? 0) + 1)
-    socket.on('close', () => {
-      const left = (this.#perSource.get(host) ?? 1) - 1
-      if (left > 0) this.#perSource.set(host, left)
-      else this.#perSource.delete(host)
-    })
+    server.on('connection', (socket: Socket) => void this.#connections.admitsHandshake(socket))
   }
 
   async #listenWeb(wanted: ListenerOptions): Promise<void> {
@@ -404,10 +311,7 @@ export class TransportLayer {
     server.on('request', (_request, response) => {
       response.writeHead(426, { Connection: 'close', Upgrade: 'websocket' }).end()
     })
-    await listenOn(server, wanted)
-    const listener = this.#added(wanted, portOf(server))
-    this.#servers.push(server)
-    this.#guardHandshakes(server)
+    const listener = await this.#opened(server, wanted, opened => this.#guardHandshakes(opened))
     const web = new WebSocketServer({
       server,
       maxPayload: this.#options.limits.message_bytes,
@@ -416,15 +320,13 @@ export class TransportLayer {
       verifyClient: (info: { req: IncomingMessage }) => offersSip(info.req.headers['sec-websocket-protocol']),
     })
     web.on('connection', (client: WebSocket, request) => {
-      const remote = remoteOf(request.socket)
-      this.#handshakes.delete(handshakeKey(remote))
-      this.#adopt(listener, remote, true).attachWebSocket(client)
+      this.#connections.accepted(listener, request.socket).attachWebSocket(client)
     })
     this.#servers.push({ close: () => web.close() })
   }
 
   #connect(to: Destination, listener: Listener): StreamConnection {
-    const connection = this.#adopt(listener, { host: to.host, port: to.port }, false)
+    const connection = this.#connections.add(listener, { host: to.host, port: to.port }, false)
     const give_up = this.#options.clock.after(this.#options.limits.connect_ms, () =>
       connection.fail(Object.assign(new Error('connect timed out'), { code: 'ETIMEDOUT' })),
     )
@@ -437,7 +339,7 @@ export class TransportLayer {
     if (to.protocol === 'tls') {
       const tls = this.#options.tls
       const name = to.server_name !== undefined && isIP(to.server_name) === 0 ? to.server_name : undefined
-      const socket: TLSSocket = connectTls({
+      const socket = connectTls({
         ...from,
         rejectUnauthorized: tls?.verify_peers ?? false,
         ...(name === undefined ? {} : { servername: name }),
@@ -453,119 +355,6 @@ export class TransportLayer {
     }
     return connection
   }
-
-  #adopt(listener: Listener, remote: { host: string; port: number }, inbound: boolean): StreamConnection {
-    const { limits, events, clock } = this.#options
-    if (this.#connections.size >= limits.connections) this.#closeOldest()
-    const connection = new StreamConnection({
-      protocol: listener.protocol,
-      listener,
-      remote,
-      inbound,
-      limits,
-      now: () => clock.monotonic_ms(),
-      events: {
-        message: (from, text) => {
-          // Keeps the map in order of activity.
-          this.#connections.delete(from.id)
-          this.#connections.set(from.id, from)
-          if (events.dropped?.(remote.host)) return
-          events.received({ text, protocol: listener.protocol, source: remote, listener, connection: from })
-        },
-        broken: (from, item) => {
-          const received: Received = {
-            text: item.text,
-            protocol: listener.protocol,
-            source: remote,
-            listener,
-            connection: from,
-          }
-          const answer = events.broken(received, item.status, item.why)
-          if (answer !== undefined) from.send(answer, () => undefined)
-          from.end()
-          clock.after(1_000, () => from.fail(new Error('stream could not be followed')))
-        },
-        closed: from => this.#gone(from),
-      },
-    })
-    this.#connections.set(connection.id, connection)
-    this.#byPeer.set(peerKey(connection.protocol, remote.host, remote.port), connection)
-    return connection
-  }
-
-  #gone(connection: StreamConnection): void {
-    this.#connections.delete(connection.id)
-    for (const key of this.#keysOf(connection)) this.#byPeer.delete(key)
-    this.#options.events.closed?.(connection)
-  }
-
-  #keysOf(connection: StreamConnection): string[] {
-    const keys: string[] = []
-    const own = peerKey(connection.protocol, connection.remote.host, connection.remote.port)
-    if (this.#byPeer.get(own) === connection) keys.push(own)
-    for (const port of connection.alias_ports) {
-      const key = peerKey(connection.protocol, connection.remote.host, port)
-      if (this.#byPeer.get(key) === connection) keys.push(key)
-    }
-    return keys
-  }
-
-  #admits(host: string): boolean {
-    if (this.#options.events.dropped?.(host) || this.#closed) return false
-    if ((this.#perSource.get(host) ?? 0) < this.#options.limits.connections_per_source) return true
-    this.refused_connections++
-    return false
-  }
-
-  #closeOldest(): void {
-    for (const connection of this.#connections.values()) {
-      this.refused_connections++
-      connection.fail(new Error('connection limit reached, this one was idle for longest'))
-      return
-    }
-  }
-
-  #sweep(): void {
-    const now = this.#options.clock.monotonic_ms()
-    const { idle_ms, incomplete_ms } = this.#options.limits
-    for (const connection of [...this.#connections.values()]) {
-      if (connection.incomplete_at !== 0 && now - connection.incomplete_at > incomplete_ms) {
-        connection.fail(new Error('message stayed incomplete'))
-      } else if (now - connection.active_at > idle_ms) connection.fail(new Error('idle'))
-    }
-  }
-}
-
-function peerKey(protocol: Protocol, host: string, port: number): string {
-  return `${protocol}|${host}|${port}`
-}
-
-async function listenOn(server: Server, wanted: ListenerOptions): Promise<void> {
-  await new Promise<void>((resolve, reject) => {
-    const failed = (cause: Error): void => reject(new ListenError(wanted.protocol, wanted.host, wanted.port, cause))
-    server.once('error', failed)
-    server.listen({ port: wanted.port, host: wanted.host, ipv6Only: true }, () => {
-      server.off('error', failed)
-      resolve()
-    })
-  })
-}
-
-function portOf(server: Server): number {
-  const address = server.address()
-  return typeof address === 'object' && address ? address.port : 0
-}
-
-function handshakeKey({ host, port }: Address): string {
-  return `${host}|${port}`
-}
-
-function remoteOf(socket: Socket): Address {
-  return { host: plainHost(socket.remoteAddress ?? ''), port: socket.remotePort ?? 0 }
-}
-
-function plainHost(address: string): string {
-  return address.startsWith('::ffff:') ? address.slice(7) : address
 }
 
 function isWildcard(host: string): boolean {

@@ -80,6 +80,16 @@ export const DEFAULT_TRANSPORT_LIMITS: TransportLimits = {
   handshake_ms: 10_000,
 }
 
+export interface TransportEvents {
+  readonly received: (message: Received) => void
+  /** A stream that cannot be followed; the connection closes after `answer`, if there is one, was sent. */
+  readonly broken: (received: Received, status: number, why: string) => string | undefined
+  /** Asked before anything else is done with a packet or a new connection from an address. */
+  readonly dropped?: ((host: string) => boolean) | undefined
+  readonly traced?: ((message: TracedMessage) => void) | undefined
+  readonly warn: (facts: object, text: string) => void
+}
+
 export function isReliable(protocol: Protocol): boolean {
   return protocol !== 'udp'
 }

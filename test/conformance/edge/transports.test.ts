@@ -1,9 +1,15 @@
 import { once } from 'node:events'
-import { connect as connectTls } from 'node:tls'
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { connect as connectTls, type TLSSocket } from 'node:tls'
 import t, { type Test } from 'tap'
 import { WebSocket } from 'ws'
+import { tlsOptions } from '../../../signaling/edge/certificates.ts'
 import { createEdge, ListenError } from '../../../signaling/edge/index.ts'
 import { UserAgent } from '../../../signaling/edge/useragent/user-agent.ts'
+import { until } from '../../support/wait.ts'
 import { Peer, pause, reply, request, SDP, starts, status, tagOf, world } from './peer.ts'
 import type { Robot } from './robot.ts'
 import { testTls } from './test-tls.ts'
@@ -117,6 +123,78 @@ t.test('a large request goes over TCP, and over UDP when the peer has no TCP', a
   while (!robot.seen.some(s => s.text.includes('X-Over: tcp'))) await pause(5)
   robot.command(message('b2', udp_only.port))
   t.match(await udp_only.next(starts('MESSAGE')), /Via: SIP\/2\.0\/UDP/, 'UDP is the way that is left')
+})
+
+t.test('a peer that offers its connection for requests gets them there (RFC 5923), others do not', async t => {
+  const { robot, port, edge } = await world(t)
+  const own = createServer().listen(0, '127.0.0.1')
+  await once(own, 'listening')
+  t.teardown(() => own.close())
+  const at = (own.address() as AddressInfo).port
+  const socket = connect(port, '127.0.0.1')
+  t.teardown(() => socket.destroy())
+  let text = ''
+  socket.on('data', data => {
+    text += data.toString('latin1')
+  })
+  const register = (alias: string): string =>
+    request('OPTIONS', at, { via: 'SIP/2.0/TCP' }).replace(';rport', `;rport${alias}`)
+  const message = (id: string): void =>
+    robot.command(`${id}|sip||\r\nOPTIONS sip:x@127.0.0.1:${at};transport=tcp SIP/2.0\r\nCall-ID: ${id}\r\n\r\n`)
+
+  socket.write(register(''))
+  await until('it is answered', () => text.includes('SIP/2.0 200'))
+  const dialled = once(own, 'connection')
+  message('without')
+  const [fresh] = (await dialled) as [Socket]
+  const [first] = (await once(fresh, 'data')) as [Buffer]
+  t.match(first.toString(), /^OPTIONS [\s\S]*Call-ID: without/, 'a connection to the port that Via names')
+  fresh.destroy()
+  await until('the edge knows that it is closed', () => edge.stats().sip_connections === 1)
+
+  socket.write(register(';alias'))
+  await until('it is answered', () => text.split('SIP/2.0 200').length === 3)
+  message('with')
+  await until('the request comes by the connection', () => /OPTIONS [\s\S]*Call-ID: with\r/.test(text))
+})
+
+t.test('the certificate fits the name that a peer asks for, and peers may have to show one', async t => {
+  const data_dir = mkdtempSync(join(tmpdir(), 'strowger-edge-names-'))
+  t.teardown(() => rmSync(data_dir, { recursive: true, force: true }))
+  const pem = (name: string): Buffer => readFileSync(join('fixtures/tls', name))
+  const place = { tls: null, data_dir, domain: 'localhost', host: '127.0.0.1' }
+  mkdirSync(join(data_dir, 'tls', 'names'), { recursive: true })
+  writeFileSync(join(data_dir, 'tls', 'names', 'app.example.test.pem'), [pem('good.pem'), pem('leaf.key')].join('\n'))
+  const listeners = [{ protocol: 'tls', host: '127.0.0.1', port: 0 }] as const
+  const shown = await world(t, { listeners, tls: await tlsOptions(place) })
+  const secure = (port: number, options: object): TLSSocket => {
+    const socket = connectTls({ host: '127.0.0.1', port, rejectUnauthorized: false, ...options })
+    t.teardown(() => socket.destroy())
+    return socket
+  }
+  for (const [servername, organization] of [
+    ['app.example.test', 'good'],
+    ['else.example.test', 'own'],
+  ]) {
+    const socket = secure(shown.port, { servername, ca: pem('root.pem') })
+    await once(socket, 'secureConnect')
+    t.equal(socket.authorized ? 'good' : 'own', organization, `${servername}: ${organization}`)
+  }
+
+  copyFileSync('fixtures/tls/root.pem', join(data_dir, 'tls', 'clients.pem'))
+  const asked = await world(t, { listeners, tls: await tlsOptions(place) })
+  const trusted = secure(asked.port, { cert: pem('good.pem'), key: pem('leaf.key') })
+  trusted.write(request('OPTIONS', 9, { via: 'SIP/2.0/TLS' }))
+  const [answer] = (await once(trusted, 'data')) as [Buffer]
+  t.match(answer.toString(), /^SIP\/2\.0 200 /, 'a peer with a certificate of that root is served')
+  const strangers = [{}, { cert: tls.cert, key: tls.key }, { cert: pem('expired.pem'), key: pem('leaf.key') }]
+  for (const identity of strangers) {
+    const socket = secure(asked.port, identity)
+    socket.on('error', () => undefined)
+    socket.write(request('OPTIONS', 9, { via: 'SIP/2.0/TLS' }))
+    await new Promise(resolve => socket.once('close', resolve))
+  }
+  t.equal(asked.robot.seen.length, 1, 'without one, with its own or with one that is over: closed unheard')
 })
 
 t.test('a taken port is reported with its number and transport', async t => {

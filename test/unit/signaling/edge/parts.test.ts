@@ -1,5 +1,6 @@
-import { EventEmitter } from 'node:events'
-import type { Socket } from 'node:net'
+import { EventEmitter, once } from 'node:events'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
+import { connect as connectTls } from 'node:tls'
 import t from 'tap'
 import { SourceGuard } from '../../../../signaling/edge/agent/guard.ts'
 import { FrameReader, frame } from '../../../../signaling/edge/control/framing.ts'
@@ -7,6 +8,7 @@ import { timeOfDay } from '../../../../signaling/edge/control/wire.ts'
 import { selectByWeight } from '../../../../signaling/edge/location/locate.ts'
 import { TimerWheel } from '../../../../signaling/edge/timers.ts'
 import { StreamConnection } from '../../../../signaling/edge/transport/connection.ts'
+import { serverName } from '../../../../signaling/edge/transport/tls.ts'
 import { ManualClock } from '../../../fuzz/edge/manual-clock.ts'
 
 t.test('the timer wheel fires in order, cancels for nothing and sleeps when it is empty', async t => {
@@ -200,4 +202,37 @@ t.test('a peer that does not read is cut off instead of filling memory', async t
   t.equal(socket.destroyed, true)
   t.equal(connection.open, false)
   t.equal(events[0], 'closed')
+})
+
+t.test('the server name of a ClientHello is found however it is cut, and nonsense has none', async t => {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => server.close())
+  const hello = async (servername: string): Promise<Buffer> => {
+    const accepted = once(server, 'connection')
+    const client = connectTls({ host: '127.0.0.1', port: (server.address() as AddressInfo).port, servername })
+    client.on('error', () => undefined)
+    const [socket] = (await accepted) as [Socket]
+    const [bytes] = (await once(socket, 'data')) as [Buffer]
+    client.destroy()
+    socket.destroy()
+    return bytes
+  }
+  const named = await hello('PBX.Example.test')
+  t.equal(serverName(named), 'pbx.example.test')
+  t.equal(serverName(await hello('')), '', 'a peer that asks for none')
+  for (let cut = 0; cut < named.length; cut++) {
+    if (serverName(named.subarray(0, cut)) !== undefined) t.fail(`a guess after ${cut} bytes`)
+  }
+  t.equal(serverName(Buffer.from('GET / HTTP/1.1\r\n\r\n')), '', 'no TLS at all')
+  t.equal(serverName(Buffer.from([22, 3, 1, 255, 255, 1])), '', 'a record that is too long is not waited for')
+  // Every byte of it wrong, one after the other: any name or none, but an end.
+  for (let at = 0; at < named.length; at++) {
+    for (const value of [0, 1, 127, 255]) {
+      const broken = Buffer.from(named)
+      broken[at] = value
+      const name = serverName(broken)
+      if (name !== undefined && name.length > named.length) t.fail(`byte ${at} as ${value}`)
+    }
+  }
 })

@@ -1,0 +1,30 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { loadCertificate } from '../../core/runtime/certificate.ts'
+import type { Config } from '../../core/runtime/config.ts'
+import type { TlsOptions } from './transport/tls.ts'
+
+/**
+ * What the TLS listening point shows and asks for: the configured certificate or our own, and what the operator put into
+ * `tls` in the data folder:
+ *
+ * - `names/<server name>.pem`, a certificate with its chain and its private key: shown to peers that ask for that name
+ *   (SNI, RFC 6066 §3);
+ * - `clients.pem`, CA certificates: peers must then show a certificate that one of these has signed (RFC 5922 §4).
+ */
+export async function tlsOptions(
+  config: Pick<Config, 'tls' | 'data_dir' | 'domain' | 'host'>,
+): Promise<TlsOptions & { readonly names: NonNullable<TlsOptions['names']> }> {
+  const own = await loadCertificate(config)
+  const folder = join(config.data_dir, 'tls', 'names')
+  const files = existsSync(folder) ? readdirSync(folder).filter(file => file.endsWith('.pem')) : []
+  const names = new Map(
+    files.map(file => {
+      const pem = readFileSync(join(folder, file))
+      return [file.slice(0, -'.pem'.length), { key: pem, cert: pem }]
+    }),
+  )
+  const clients = join(config.data_dir, 'tls', 'clients.pem')
+  if (!existsSync(clients)) return { ...own, names }
+  return { ...own, names, ca: readFileSync(clients), require_client_certificate: true }
+}

@@ -1,0 +1,174 @@
+import type { Socket } from 'node:net'
+import type { Clock, Timer } from '../../../core/runtime/clock.ts'
+import { StreamConnection } from './connection.ts'
+import type { Address, Listener, Protocol, Received, TransportEvents, TransportLimits } from './types.ts'
+
+// All connections of a stack and their limits: how many there may be, of one source too, how long they may be idle, and
+// by which addresses they are found again.
+
+export class ConnectionTable {
+  readonly #limits: TransportLimits
+  readonly #clock: Clock
+  readonly #events: TransportEvents
+  /** In order of activity: the first is idle for longest. */
+  readonly #open = new Map<number, StreamConnection>()
+  readonly #byPeer = new Map<string, StreamConnection>()
+  /** Open inbound connections of each source, handshakes included. */
+  readonly #perSource = new Map<string, number>()
+  /** Sockets in their handshake, by peer and port, the oldest first. */
+  readonly #handshakes = new Map<string, Socket>()
+  readonly #sweeper: Timer
+  /** Connections that were refused, or closed to make room. */
+  refused = 0
+
+  constructor(limits: TransportLimits, clock: Clock, events: TransportEvents) {
+    this.#limits = limits
+    this.#clock = clock
+    this.#events = events
+    this.#sweeper = clock.every(5_000, () => this.#sweep())
+  }
+
+  get size(): number {
+    return this.#open.size
+  }
+
+  /** An open connection to a peer, also one that the peer made (RFC 5923). */
+  to(protocol: Protocol, host: string, port: number): StreamConnection | undefined {
+    const found = this.#byPeer.get(peerKey(protocol, host, port))
+    return found?.open ? found : undefined
+  }
+
+  /** Lets requests to an address use a connection that came in from elsewhere (RFC 5923 §9 alias). */
+  addAlias(connection: StreamConnection, port: number): void {
+    const key = peerKey(connection.protocol, connection.remote.host, port)
+    if (this.#byPeer.has(key) || connection.alias_ports.length >= 4) return
+    connection.alias_ports.push(port)
+    this.#byPeer.set(key, connection)
+  }
+
+  /** Whether a socket that was accepted may stay; otherwise it is closed. It counts for its source until it closes. */
+  admits(socket: Socket): boolean {
+    const { host } = remoteOf(socket)
+    const dropped = this.#events.dropped?.(host) ?? false
+    if (dropped || (this.#perSource.get(host) ?? 0) >= this.#limits.connections_per_source) {
+      if (!dropped) this.refused++
+      socket.destroy()
+      return false
+    }
+    this.#perSource.set(host, (this.#perSource.get(host) ?? 0) + 1)
+    socket.on('close', () => {
+      const left = (this.#perSource.get(host) ?? 1) - 1
+      if (left > 0) this.#perSource.set(host, left)
+      else this.#perSource.delete(host)
+    })
+    return true
+  }
+
+  /** As `admits`, for a socket with a handshake before it: the oldest that is not through makes room for it. */
+  admitsHandshake(socket: Socket): boolean {
+    if (!this.admits(socket)) return false
+    const key = handshakeKey(remoteOf(socket))
+    this.#handshakes.set(key, socket)
+    socket.on('error', () => undefined)
+    socket.on('close', () => {
+      if (this.#handshakes.get(key) === socket) this.#handshakes.delete(key)
+    })
+    if (this.#handshakes.size <= this.#limits.connections) return true
+    for (const oldest of this.#handshakes.values()) {
+      this.refused++
+      oldest.destroy()
+      break
+    }
+    return true
+  }
+
+  /** A socket that was accepted and is through its handshake. */
+  accepted(listener: Listener, socket: Socket): StreamConnection {
+    const remote = remoteOf(socket)
+    this.#handshakes.delete(handshakeKey(remote))
+    return this.add(listener, remote, true)
+  }
+
+  add(listener: Listener, remote: Address, inbound: boolean): StreamConnection {
+    if (this.#open.size >= this.#limits.connections) this.#closeOldest()
+    const limits = this.#limits
+    const heard = (text: string, connection: StreamConnection): Received => ({
+      text,
+      protocol: listener.protocol,
+      source: remote,
+      listener,
+      connection,
+    })
+    const connection = new StreamConnection({
+      protocol: listener.protocol,
+      listener,
+      remote,
+      inbound,
+      limits,
+      now: () => this.#clock.monotonic_ms(),
+      events: {
+        message: (from, text) => {
+          // Keeps the map in order of activity.
+          this.#open.delete(from.id)
+          this.#open.set(from.id, from)
+          if (!this.#events.dropped?.(remote.host)) this.#events.received(heard(text, from))
+        },
+        broken: (from, item) => {
+          const answer = this.#events.broken(heard(item.text, from), item.status, item.why)
+          if (answer !== undefined) from.send(answer, () => undefined)
+          from.end()
+          this.#clock.after(1_000, () => from.fail(new Error('stream could not be followed')))
+        },
+        closed: from => this.#gone(from),
+      },
+    })
+    this.#open.set(connection.id, connection)
+    this.#byPeer.set(peerKey(connection.protocol, remote.host, remote.port), connection)
+    return connection
+  }
+
+  close(): void {
+    this.#sweeper.cancel()
+    for (const socket of this.#handshakes.values()) socket.destroy()
+    for (const connection of [...this.#open.values()]) connection.fail(new Error('stack closed'))
+  }
+
+  #gone(connection: StreamConnection): void {
+    this.#open.delete(connection.id)
+    for (const port of [connection.remote.port, ...connection.alias_ports]) {
+      const key = peerKey(connection.protocol, connection.remote.host, port)
+      if (this.#byPeer.get(key) === connection) this.#byPeer.delete(key)
+    }
+  }
+
+  #closeOldest(): void {
+    for (const connection of this.#open.values()) {
+      this.refused++
+      connection.fail(new Error('connection limit reached, this one was idle for longest'))
+      return
+    }
+  }
+
+  #sweep(): void {
+    const now = this.#clock.monotonic_ms()
+    const { idle_ms, incomplete_ms } = this.#limits
+    for (const connection of [...this.#open.values()]) {
+      if (connection.incomplete_at !== 0 && now - connection.incomplete_at > incomplete_ms) {
+        connection.fail(new Error('message stayed incomplete'))
+      } else if (now - connection.active_at > idle_ms) connection.fail(new Error('idle'))
+    }
+  }
+}
+
+function peerKey(protocol: Protocol, host: string, port: number): string {
+  return `${protocol}|${host}|${port}`
+}
+
+function handshakeKey({ host, port }: Address): string {
+  return `${host}|${port}`
+}
+
+function remoteOf(socket: Socket): Address {
+  const address = socket.remoteAddress ?? ''
+  return { host: address.startsWith('::ffff:') ? address.slice(7) : address, port: socket.remotePort ?? 0 }
+}

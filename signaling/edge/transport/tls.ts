@@ -1,0 +1,109 @@
+import { createServer as createTcpServer, type Server, type Socket } from 'node:net'
+import { createServer as createTlsServer, type TlsOptions as NodeTlsOptions, type TLSSocket } from 'node:tls'
+
+// TLS listening points: one certificate, or one for each name that a peer may ask for.
+
+export interface TlsOptions {
+  /** PEM. */
+  readonly key: string | Buffer
+  readonly cert: string | Buffer
+  /** Further certificates by server name (SNI). */
+  readonly names?: ReadonlyMap<string, { readonly key: string | Buffer; readonly cert: string | Buffer }> | undefined
+  /** CA certificates for client certificates and for peers that we connect to. */
+  readonly ca?: string | Buffer | undefined
+  /** Ask peers that connect for a certificate signed by `ca`, and refuse others. */
+  readonly require_client_certificate?: boolean | undefined
+  /** Refuse peers that we connect to when their certificate does not verify. */
+  readonly verify_peers?: boolean | undefined
+}
+
+/**
+ * A server that is yet to listen; `secured` is called after each handshake. Each name has a TLS server of its own behind
+ * it: with Node's SNICallback the default certificate still wins when the two have keys of different kinds.
+ */
+export function tlsServer(tls: TlsOptions, handshake_ms: number, secured: (socket: TLSSocket) => void): Server {
+  const one = (pair: { readonly key: string | Buffer; readonly cert: string | Buffer }): Server => {
+    const options: NodeTlsOptions = {
+      key: pair.key,
+      cert: pair.cert,
+      ...(tls.ca === undefined ? {} : { ca: tls.ca }),
+      requestCert: tls.require_client_certificate ?? false,
+      rejectUnauthorized: tls.require_client_certificate ?? false,
+      handshakeTimeout: handshake_ms,
+      minVersion: 'TLSv1.2',
+    }
+    const server = createTlsServer(options, secured)
+    server.on('tlsClientError', (_error: Error, socket: Socket) => socket.destroy())
+    return server
+  }
+  const standard = one(tls)
+  const named = new Map([...(tls.names ?? [])].map(([name, pair]) => [name.toLowerCase(), one(pair)]))
+  if (named.size === 0) return standard
+  return createTcpServer({ noDelay: true }, socket => {
+    withServerName(socket, handshake_ms, name => (named.get(name) ?? standard).emit('connection', socket))
+  })
+}
+
+/** A ClientHello is one record of at most 2^14 bytes (RFC 8446 §5.1) with a header of 5. */
+const MAX_HELLO_BYTES = 5 + 16_384
+
+/** Looks at the first bytes of a connection, and puts them back. */
+function withServerName(socket: Socket, limit_ms: number, found: (name: string) => void): void {
+  let got: Buffer = Buffer.alloc(0)
+  const look = (): void => {
+    for (let chunk = socket.read() as Buffer | null; chunk; chunk = socket.read() as Buffer | null) {
+      got = Buffer.concat([got, chunk])
+    }
+    const name = serverName(got)
+    if (name === undefined && got.length < MAX_HELLO_BYTES) return
+    socket.off('readable', look)
+    socket.setTimeout(0)
+    socket.off('timeout', late)
+    socket.unshift(got)
+    found(name ?? '')
+  }
+  const late = (): void => void socket.destroy()
+  socket.setTimeout(limit_ms)
+  socket.on('timeout', late)
+  socket.on('error', () => undefined)
+  socket.on('readable', look)
+}
+
+/**
+ * The name in lower case that a ClientHello asks for (RFC 8446 §4.1.2, RFC 6066 §3); '' when it asks for none or the
+ * bytes are no ClientHello, undefined when more bytes are needed.
+ */
+export function serverName(bytes: Buffer): string | undefined {
+  if (bytes.length < 5) return undefined
+  const record_end = 5 + bytes.readUInt16BE(3)
+  // 22: handshake; 1: ClientHello.
+  if (bytes[0] !== 22 || record_end > MAX_HELLO_BYTES) return ''
+  if (bytes.length < record_end) return undefined
+  const hello = bytes.subarray(5, record_end)
+  if (hello[0] !== 1) return ''
+  try {
+    // Type and length (4), version (2), random (32); then three fields with a length before them.
+    let at = 38
+    at += 1 + hello.readUInt8(at)
+    at += 2 + hello.readUInt16BE(at)
+    at += 1 + hello.readUInt8(at)
+    const end = at + 2 + hello.readUInt16BE(at)
+    at += 2
+    while (at + 4 <= end) {
+      const length = hello.readUInt16BE(at + 2)
+      if (hello.readUInt16BE(at) === 0) return nameIn(hello.subarray(at + 4, at + 4 + length))
+      at += 4 + length
+    }
+    return ''
+  } catch (error) {
+    // A length points beyond the record: the handshake will fail and say so.
+    if (error instanceof RangeError) return ''
+    throw error
+  }
+}
+
+// Length of the list (2), kind of name (1, 0 is a host), length of the name (2), the name.
+function nameIn(extension: Buffer): string {
+  if (extension.readUInt8(2) !== 0) return ''
+  return extension.toString('latin1', 5, 5 + extension.readUInt16BE(3)).toLowerCase()
+}
