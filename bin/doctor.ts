@@ -6,12 +6,33 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Command } from 'commander'
 import { type Config, loadConfig, VARIABLES } from '../core/runtime/config.ts'
+import { openState } from '../core/state/index.ts'
+import { countersAdrift } from '../core/state/leases.ts'
 import { orSayWhy } from './say.ts'
 
 interface Finding {
   readonly what: string
   readonly ok: boolean
   readonly mend: string
+}
+
+/** Only where there is a state: examining a machine must not make one. */
+async function counters(config: Config): Promise<Finding[]> {
+  if (!existsSync(join(config.data_dir, 'strowger.sqlite'))) return []
+  const state = await openState(config)
+  try {
+    const adrift = await countersAdrift(state.db)
+    const shown = adrift.slice(0, 3).map(({ level, subject_id }) => `${level} ${subject_id}`)
+    return [
+      {
+        what: 'the counters of ceilings agree with the slots that are held',
+        ok: adrift.length === 0,
+        mend: `${adrift.length} do not (${shown.join(', ')}); run: strowger limits recount, and report it`,
+      },
+    ]
+  } finally {
+    await state.close()
+  }
 }
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..')
@@ -44,6 +65,7 @@ async function examine(config: Config): Promise<Finding[]> {
     },
     { what: 'espeak-ng speaks', ok: commandWorks('espeak-ng', '--version'), mend: 'apt-get install espeak-ng' },
     { what: `data folder ${config.data_dir} is writable`, ok: writable(config.data_dir), mend: 'set STROWGER_DATA' },
+    ...(await counters(config)),
     ...ports,
     {
       what: `SIP over UDP port ${config.sip_port} is free`,

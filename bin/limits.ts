@@ -1,10 +1,11 @@
-import { Command, InvalidArgumentError } from 'commander'
+import { Argument, Command, InvalidArgumentError } from 'commander'
 import { findCountry } from '../core/domain/numbers/countries.ts'
 import { parseNumber } from '../core/domain/numbers/parse.ts'
 import { iso } from '../core/runtime/clock.ts'
 import { StartRefused } from '../core/runtime/lifecycle.ts'
 import type { State } from '../core/state/index.ts'
-import { adjustBalance, findBillingAccount, putBillingAccount } from '../core/state/rates.ts'
+import { holdersAt, recount } from '../core/state/leases.ts'
+import { adjustBalance, findBillingAccount, listLedger, putBillingAccount } from '../core/state/rates.ts'
 import {
   type Ceilings,
   findTrunkSetting,
@@ -14,6 +15,8 @@ import {
   putTrunkSetting,
 } from '../core/state/settings.ts'
 import { withState } from './state.ts'
+
+const LEVELS = ['project', 'subaccount', 'trunk', 'subtrunk', 'policy'] as const
 
 const CEILINGS: Readonly<Record<string, keyof Ceilings>> = {
   concurrency: 'concurrency',
@@ -90,7 +93,60 @@ export function limitsCommand(): Command {
     .option('--top-up <minor>', 'minor units', whole)
     .option('--note <text>', 'for the ledger')
     .action((project_id: string, options: BalanceOptions) => withState(state => balance(state, project_id, options)))
+  for (const add of [addLedger, addHolders, addRecount]) add(command)
   return command
+}
+
+function addLedger(command: Command): void {
+  command
+    .command('ledger')
+    .description('what was put on the account of a project, and what was taken from it, newest first')
+    .argument('<project_id>')
+    .option('--limit <lines>', 'so many lines', whole, 50)
+    .option('--before <position>', 'those before this line', whole)
+    .action((project_id: string, options: { limit: number; before?: number }) =>
+      withState(async state => {
+        const { billing_account_id } = await project(state, project_id)
+        for (const line of await listLedger(state.db, billing_account_id, options))
+          process.stdout.write(
+            `${String(line.position).padStart(8)}  ${line.at}  ${line.kind.padEnd(10)}  ` +
+              `${String(line.amount_minor).padStart(12)}  ${String(line.balance_after_minor).padStart(12)}  ` +
+              `${line.call_sid ?? line.note ?? ''}\n`,
+          )
+      }),
+    )
+}
+
+function addHolders(command: Command): void {
+  command
+    .command('holders')
+    .description('who held the slots of a ceiling at a second of the last 30 days')
+    .addArgument(new Argument('<level>').choices(LEVELS))
+    .argument('<id>', 'of the project, subaccount, trunk, subtrunk or policy')
+    .option('--at <time>', 'ISO 8601; default now', time)
+    .action((level: (typeof LEVELS)[number], id: string, options: { at?: string }) =>
+      withState(async state => {
+        const at = options.at ?? iso(Date.now())
+        const holders = await holdersAt(state.db, level, id, at)
+        process.stdout.write(`${holders.length} held a slot of ${level} ${id} at ${at}\n`)
+        for (const { call_sid, part, node_id, begun_at, ended_at } of holders)
+          process.stdout.write(`${call_sid}  ${part.padEnd(8)}  ${begun_at}  ${ended_at ?? 'still'}  ${node_id}\n`)
+      }),
+    )
+}
+
+function addRecount(command: Command): void {
+  command
+    .command('recount')
+    .description('set the counters of ceilings to the slots that are held; calls may come and go meanwhile')
+    .action(() =>
+      withState(async state => {
+        const adrift = await recount(state)
+        for (const { level, subject_id, live, leases } of adrift)
+          process.stdout.write(`${level} ${subject_id} said ${live}, holds ${leases}\n`)
+        if (adrift.length === 0) process.stdout.write('every counter was right\n')
+      }),
+    )
 }
 
 interface BalanceOptions {
@@ -161,6 +217,12 @@ function country(text: string): string {
   const found = findCountry(text)
   if (!found) throw new InvalidArgumentError('expected an ISO country code such as NG')
   return found.iso_code
+}
+
+function time(text: string): string {
+  const ms = Date.parse(text)
+  if (Number.isNaN(ms)) throw new InvalidArgumentError('expected a time such as 2026-03-02T09:00:00Z')
+  return iso(ms)
 }
 
 function shortCode(text: string): string {

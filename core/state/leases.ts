@@ -106,11 +106,8 @@ export function holdersAt(db: Db | Trx, level: LevelUseTable['level'], id: strin
     : query.where(LEVEL_COLUMN[level], '=', id).execute()
 }
 
-/** Where the counters differ from the leases that they count: empty unless there is a bug. */
-export async function countersAdrift(
-  db: Db | Trx,
-): Promise<{ level: string; subject_id: string; live: number; leases: number }[]> {
-  const { rows } = await sql<{ level: string; subject_id: string; live: number; leases: number }>`
+/** Live calls of each level by its leases: what the counters must say. */
+const COUNTED = sql`
     with held as (
       select 'subtrunk' as level, subtrunk_id as subject_id
       from lease where ended_at is null and subtrunk_id is not null
@@ -119,12 +116,39 @@ export async function countersAdrift(
       union all select 'policy', parent_policy_id from lease where ended_at is null and parent_policy_id is not null
       union all select 'subaccount', subaccount_id from lease where ended_at is null and subaccount_id is not null
       union all select 'project', project_id from lease where ended_at is null
-    ), counted as (select level, subject_id, count(*) as leases from held group by level, subject_id)
+    ), counted as (select level, subject_id, count(*) as leases from held group by level, subject_id)`
+
+export interface AdriftCounter {
+  readonly level: LevelUseTable['level']
+  readonly subject_id: string
+  /** What the counter says. */
+  readonly live: number
+  readonly leases: number
+}
+
+/** Where the counters differ from the leases that they count: empty unless there is a bug. */
+export async function countersAdrift(db: Db | Trx): Promise<AdriftCounter[]> {
+  const { rows } = await sql<AdriftCounter>`${COUNTED}
     select u.level, u.subject_id, u.live, coalesce(c.leases, 0) as leases
     from level_use u left join counted c on c.level = u.level and c.subject_id = u.subject_id
-    where u.live <> coalesce(c.leases, 0)`.execute(db)
+    where u.live <> coalesce(c.leases, 0)
+    order by u.level, u.subject_id`.execute(db)
   return rows
 }
+
+/** Sets the counters to what the leases say, while calls come and go. Returns what was wrong. */
+export const recount = (state: State): Promise<AdriftCounter[]> =>
+  state.transaction(async trx => {
+    const adrift = await countersAdrift(trx)
+    for (const { level, subject_id, leases } of adrift)
+      await trx
+        .updateTable('level_use')
+        .set({ live: leases })
+        .where('level', '=', level)
+        .where('subject_id', '=', subject_id)
+        .execute()
+    return adrift
+  })
 
 const KEPT_DAYS = 30
 

@@ -80,6 +80,37 @@ t.test('the strowger command', async t => {
     t.match(await strowger(['rates', 'import', 'nothing.csv']), { code: 1, stderr: /nothing.csv cannot be read/ })
   })
 
+  t.test('limits: ceilings, money, who held a slot at a moment, and counters that are put right', async t => {
+    const capped = await strowger(['limits', 'project', w.project_id, '--concurrency', '7', '--velocity', '0'])
+    t.match(JSON.parse(capped.stdout), { concurrency: 7, velocity_cap_minor: 0, cps: null }, capped.stderr)
+    const opened = await strowger([
+      ...['limits', 'project', w.project_id],
+      ...['--concurrency', 'none', '--velocity', 'none'],
+    ])
+    t.match(JSON.parse(opened.stdout), { concurrency: null, velocity_cap_minor: null })
+    t.match(await strowger(['limits', 'project', 'prj_x', '--cps', '1']), { code: 1, stderr: /no project prj_x/ })
+    const paid = await strowger([
+      ...['limits', 'balance', w.project_id, '--prepaid', '--top-up', '5000', '--note', 'first'],
+    ])
+    t.match(JSON.parse(paid.stdout), { prepaid: 1, balance_minor: 5000 })
+    t.match((await strowger(['limits', 'ledger', w.project_id])).stdout, /top_up +5000 +5000 +first/)
+    await strowger(['limits', 'balance', w.project_id, '--postpaid'])
+
+    const lease = await w.state.db.selectFrom('lease').selectAll().where('ended_at', 'is not', null).executeTakeFirst()
+    if (!lease) throw new Error('no call has held a slot')
+    const holders = async (at: string) =>
+      (await strowger(['limits', 'holders', 'project', w.project_id, '--at', at])).stdout
+    t.match(await holders(lease.begun_at), lease.call_sid)
+    t.notMatch(await holders(new Date(Date.parse(lease.begun_at) - 1).toISOString()), lease.call_sid)
+    t.match(await strowger(['limits', 'holders', 'sofa', 'x']), { code: 1, stderr: /Allowed choices are/ })
+
+    t.match((await strowger(['doctor'])).stdout, /^ok +the counters of ceilings agree/m)
+    await w.state.db.updateTable('level_use').set({ live: 3 }).where('level', '=', 'project').execute()
+    t.match((await strowger(['doctor'])).stdout, /^MEND +the counters of ceilings .*strowger limits recount/m)
+    t.match((await strowger(['limits', 'recount'])).stdout, /^project prj_\S+ said 3, holds 0$/m)
+    t.match((await strowger(['limits', 'recount'])).stdout, /every counter was right/)
+  })
+
   t.test('a backup of the running platform is restored elsewhere with its keys and accounts', async t => {
     const archive = join(folder, 'backup.tar.gz')
     t.equal((await strowger(['backup', archive])).code, 0)

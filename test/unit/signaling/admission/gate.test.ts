@@ -1,0 +1,81 @@
+import t from 'tap'
+import { takeAdmission } from '../../../../core/state/leases.ts'
+import { insertCall } from '../../../../core/state/running-calls.ts'
+import { createGate, StateStalled } from '../../../../signaling/admission/gate.ts'
+import type { Context } from '../../../../signaling/b2bua/context.ts'
+import { UnownedCalls } from '../../../../signaling/unowned-calls.ts'
+import { admissionWorld, NOW_MS } from '../../../support/admission-world.ts'
+
+const timer = () => ({ cancel: () => undefined })
+
+t.test(
+  'behind an admission that waits too long others are refused at once, and taken again when it is over',
+  async t => {
+    let now_ms = 0
+    const gate = createGate('node_1', { now: () => NOW_MS, monotonic_ms: () => now_ms, after: timer, every: timer })
+    let finish = (): void => undefined
+    const first = gate.decide(() => new Promise<string>(resolve => (finish = () => resolve('first'))))
+    now_ms = 1999
+    t.equal(await gate.decide(async () => 'soon after'), 'soon after')
+    now_ms = 2001
+    let asked = false
+    await t.rejects(
+      gate.decide(async () => {
+        asked = true
+      }),
+      StateStalled,
+    )
+    t.notOk(asked, 'the state was not even asked')
+    finish()
+    t.equal(await first, 'first')
+    t.equal(await gate.decide(async () => 'afterwards'), 'afterwards')
+    await t.rejects(
+      gate.decide(() => Promise.reject(new Error('locked'))),
+      /locked/,
+    )
+    now_ms = 9000
+    t.equal(await gate.decide(async () => 'one that failed waits no more'), 'one that failed waits no more')
+  },
+)
+
+t.test('a call that nobody runs is ended, with what it held, and no other', async t => {
+  const w = await admissionWorld()
+  t.teardown(() => w.close())
+  const { state } = w
+  const gate = createGate('node_1', { now: () => NOW_MS, monotonic_ms: () => 0, after: timer, every: timer })
+  const at = new Date(NOW_MS).toISOString()
+  const rows = ['owned', 'held', 'forgotten', 'elsewhere'] as const
+  const sids = new Map<string, string>()
+  for (const name of rows) {
+    const request = w.request()
+    sids.set(name, request.call_sid)
+    await state.transaction(async trx => {
+      await insertCall(
+        trx,
+        {
+          ...{ sid: request.call_sid, project_id: w.project_id, account_sid: null, parent_call_sid: null },
+          ...{ origin: 'trunk', direction: 'outbound', from_number: request.caller, to_number: request.called },
+          ...{ status: 'ringing', trunk_id: w.trunk_id, carrier_id: null, number_id: null, application_id: null },
+          ...{ sip_call_id: null, request: '{}', node_id: name === 'elsewhere' ? 'node_2' : 'node_1' },
+          ...{ queued_at: at, initiated_at: at, ringing_at: null, answered_at: null, ended_at: null },
+          ...{ duration_seconds: null, sip_code: null, reason: null, ended_by: null, decision_trace: null },
+        },
+        NOW_MS,
+      )
+      await takeAdmission(trx, request)
+    })
+  }
+  const ctx = {
+    ...{ state, gate, node_id: 'node_1', log: { error: () => undefined }, clock: { now: () => NOW_MS } },
+    calls: { get: (sid: string) => (sid === sids.get('owned') ? {} : undefined) },
+  } as unknown as Context
+  const unowned = new UnownedCalls()
+  const sweep = () => unowned.sweep(ctx, sid => sid === sids.get('held'))
+  t.same([await sweep(), await sweep(), await sweep(), await sweep()], [0, 0, 1, 0], 'at the third look')
+  const cdrs = await state.db.selectFrom('cdr').selectAll().execute()
+  t.match(cdrs, [{ call_sid: sids.get('forgotten'), status: 'failed', reason: 'internal' }])
+  const left = await state.db.selectFrom('lease').select('call_sid').where('ended_at', 'is', null).execute()
+  t.equal(left.length, 3)
+  const reserved = await state.db.selectFrom('reservation').selectAll().where('settled_at', 'is not', null).execute()
+  t.match(reserved, [{ call_sid: sids.get('forgotten'), charge_minor: 0 }])
+})
