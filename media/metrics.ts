@@ -45,6 +45,11 @@ const FIGURES: readonly (readonly [name: string, help: string, read: (facts: Wor
     facts => sum(facts.engine.threads.map(thread => thread.cpu_seconds)),
   ],
   [
+    'strowger_media_io_uring_threads',
+    'Packet threads whose packets come and go by io_uring; the others use epoll',
+    facts => facts.engine.threads.filter(thread => thread.io === 'io_uring').length,
+  ],
+  [
     'strowger_media_late_ticks',
     'Ticks of clocked sources that came more than 5 ms late, since start',
     facts => sum(facts.engine.threads.map(thread => thread.late_ticks)),

@@ -36,6 +36,8 @@ export interface MediaWorkerOptions {
   readonly rtp_ports: { readonly first: number; readonly last: number }
   readonly threads: number
   readonly g729: boolean
+  /** Use io_uring where the kernel and the sandbox allow it. */
+  readonly io_uring?: boolean
   /** Ports of our own servers on `host`, to which no media may be sent. */
   readonly reserved_ports: readonly number[]
   readonly http: HttpClient
@@ -171,6 +173,7 @@ function engineOptions(options: MediaWorkerOptions): EngineOptions {
     quarantine_ms: options.quarantine_ms ?? 30_000,
     denied: deniedNetworks(options.host),
     g729: options.g729,
+    io_uring: options.io_uring ?? true,
   }
 }
 

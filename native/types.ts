@@ -33,8 +33,13 @@ export interface EngineOptions {
   readonly quarantine_ms: number
   /** Networks to which nothing is sent and from which nothing is accepted (RTPbleed and loop protection). */
   readonly denied?: readonly string[]
-  /** Least time between two wake-ups of a packet thread, 0 to 1000 microseconds; 1000 halves the CPU at low load. */
+  /**
+   * Longest time between two wake-ups of a packet thread that packets are gathered for, 0 to 1000 microseconds; 1000
+   * halves the CPU at low load. Under heavy load it shortens by itself to what brings some hundred packets.
+   */
   readonly coalesce_us?: number
+  /** Packets by io_uring where the kernel (Linux 6.1) and the sandbox allow it, the default; else by epoll. */
+  readonly io_uring?: boolean
   /** Events that may wait for JavaScript before new ones are dropped and counted. */
   readonly event_queue?: number
   /** Open the G.729 codec at run time when the machine has libbcg729-0 (GPL-3, never linked). */
@@ -292,6 +297,8 @@ export interface ThreadStats {
   readonly packets_sent: number
   readonly wakeups: number
   readonly cpu_seconds: number
+  /** How packets come and go; epoll where io_uring is switched off, too old or forbidden. */
+  readonly io: 'io_uring' | 'epoll'
   /** Times that a tick of a clocked source came more than 5 ms late. */
   readonly late_ticks: number
 }

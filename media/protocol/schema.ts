@@ -414,11 +414,11 @@ export const METHODS = {
   'voice.detect': method(Type.Object({ leg_id: Id, enabled: Type.Boolean() }, closed), Empty, ['leg_unknown']),
 
   /** Sends what a leg receives or sends on another leg as well, until either is closed. */
-  'copy.start': method(
-    Type.Object({ leg_id: Id, to_leg_id: Id, what: words('received', 'sent') }, closed),
-    Empty,
-    ['leg_unknown', 'leg_not_ready', 'transcode_unavailable'],
-  ),
+  'copy.start': method(Type.Object({ leg_id: Id, to_leg_id: Id, what: words('received', 'sent') }, closed), Empty, [
+    'leg_unknown',
+    'leg_not_ready',
+    'transcode_unavailable',
+  ]),
 
   /** Answering-machine detection from now on; ends with exactly one `amd.result` unless the leg closes before. */
   'amd.start': method(

@@ -65,10 +65,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static World w;
   static unsigned round = 0;
   if (size > 2048) return 0;
-  std::vector<uint8_t> room(kHeadRoom + size + kTailRoom);
-  if (size) std::memcpy(room.data() + kHeadRoom, data, size);
+  std::vector<uint8_t> room(size + kTailRoom);
+  if (size) std::memcpy(room.data(), data, size);
   w.now += 20'000;
-  w.a.on_rtp(room.data() + kHeadRoom, size, ++round % 8 ? w.peer : w.stranger, w.now);
+  w.a.on_rtp(room.data(), size, ++round % 8 ? w.peer : w.stranger, w.now);
   w.wheel.advance(w.now);
   Event e;
   w.events.begin_read();

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstring>
+#include <filesystem>
 #include <functional>
 #include <thread>
 
@@ -21,9 +22,13 @@ struct Phone {
   int fd;
   uint16_t port;
   uint16_t seq = 0;
-  Phone() : fd(socket(AF_INET, SOCK_DGRAM, 0)) {
+  Phone() { come_back(0); }
+  void come_back() { come_back(port); }
+  void leave() { ::close(fd); }
+  void come_back(uint16_t on) {
+    fd = socket(AF_INET, SOCK_DGRAM, 0);
     Address a;
-    Address::parse("127.0.0.1", 0, a);
+    Address::parse("127.0.0.1", on, a);
     sockaddr_in6 sa;
     bind(fd, reinterpret_cast<sockaddr*>(&sa), a.to(sa));
     socklen_t n = sizeof sa;
@@ -64,11 +69,85 @@ StreamConfig settled(uint16_t port) {
   return c;
 }
 
-}  // namespace
+int open_files() {
+  int n = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) n += !entry.path().empty();
+  return n;
+}
 
-void engine_tests() {
+/** Calls that end, move and are flooded while their packets are under way. */
+void restless_calls(bool io_uring) {
+  const std::string how = io_uring ? " (io_uring)" : " (epoll)";
+  const int files = open_files();
+  {
+    EngineOptions o;
+    Address::parse("127.0.0.1", 0, o.bind);
+    o.quarantine_ms = 0;
+    o.worker.io_uring = io_uring;
+    Engine engine(o);
+    Phone near, far, moved;
+    const uint32_t session = engine.open_session();
+    Engine::Opened a, b;
+    check::ok(engine.open_stream(session, {}, a) && engine.open_stream(session, {}, b), "a call is opened" + how);
+    engine.describe(a.id, settled(near.port));
+    engine.describe(b.id, settled(far.port));
+    engine.bridge(a.id, b.id);
+    const auto heard = [&](Phone& phone, Phone& ear, uint16_t to) {
+      for (int i = 0; i < 2000; ++i) {
+        phone.send(to);
+        if (ear.drain() > 0) return true;
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      }
+      return false;
+    };
+    check::ok(heard(near, far, a.rtp_port) && heard(far, near, b.rtp_port), "both sides hear" + how);
+    // Many short calls beside it, each with packets on their way when it ends.
+    for (int round = 0; round < 40; ++round) {
+      Phone p, q;
+      const uint32_t other = engine.open_session();
+      Engine::Opened x, y;
+      engine.open_stream(other, {}, x);
+      engine.open_stream(other, {}, y);
+      engine.describe(x.id, settled(p.port));
+      engine.describe(y.id, settled(q.port));
+      engine.bridge(x.id, y.id);
+      for (int i = 0; i < 8; ++i) {
+        p.send(x.rtp_port);
+        q.send(y.rtp_port);
+        if (i % 4 == 3) std::this_thread::sleep_for(std::chrono::microseconds(700));
+      }
+      engine.close_stream(x.id);
+      engine.close_stream(y.id);
+      engine.close_session(other);
+    }
+    check::ok(heard(near, far, a.rtp_port), "calls that end beside it leave it alone" + how);
+    // A flood of its own peer is policed, and the way back stays open all the while.
+    const auto policed = [&] { return uint64_t{engine.counters(a.id)->policed}; };
+    for (int i = 0; i < 20'000 && policed() < 500; ++i) {
+      for (int n = 0; n < 40; ++n) near.send(a.rtp_port);
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    check::ok(policed() >= 500, "a flood is policed" + how);
+    near.drain();
+    check::ok(heard(far, near, b.rtp_port), "the way back stays open" + how);
+    engine.describe(b.id, settled(moved.port));
+    check::ok(heard(moved, near, b.rtp_port), "a side that moved is heard" + how);
+    check::ok(heard(near, moved, a.rtp_port), "and hears, after the flood" + how);
+    // ICMP errors of one that is gone end nothing: it is heard when it is back on the same port.
+    moved.leave();
+    for (int i = 0; i < 50; ++i) near.send(a.rtp_port);
+    moved.come_back();
+    check::ok(heard(moved, near, b.rtp_port) && heard(near, moved, a.rtp_port), "ICMP errors end nothing" + how);
+    engine.close();
+    check::equal(engine.ports().counts(mono_us()).in_use, size_t{0}, "every pair of ports is given back" + how);
+  }
+  check::equal(open_files(), files, "no descriptor is left open" + how);
+}
+
+void busy_engine(bool io_uring) {
   EngineOptions o;
   o.threads = 3;
+  o.worker.io_uring = io_uring;
   Address::parse("127.0.0.1", 0, o.bind);
   o.quarantine_ms = 0;
   Engine engine(o);
@@ -152,4 +231,13 @@ void engine_tests() {
   check::equal(engine.ports().counts(mono_us()).in_use, size_t{0}, "every pair of ports is given back");
   for (int i = 0; i < kCalls; ++i) unlink((std::string(folder) + "/" + std::to_string(i) + ".wav").c_str());
   rmdir(folder);
+}
+
+}  // namespace
+
+void engine_tests() {
+  for (const bool io_uring : {true, false}) {
+    busy_engine(io_uring);
+    restless_calls(io_uring);
+  }
 }

@@ -61,9 +61,9 @@ TestLeg::TestLeg(World& w, uint32_t id, Policy policy) : world(w) {
   stream = std::make_unique<Stream>(id, std::move(policy), w.context, *this, counters, "test", w.now);
 }
 void TestLeg::receive(const std::vector<uint8_t>& packet, const Address& from) {
-  std::vector<uint8_t> room(kHeadRoom + packet.size() + kTailRoom);
-  std::memcpy(room.data() + kHeadRoom, packet.data(), packet.size());
-  stream->on_rtp(room.data() + kHeadRoom, packet.size(), from, world.now);
+  std::vector<uint8_t> room(packet.size() + kTailRoom);
+  std::memcpy(room.data(), packet.data(), packet.size());
+  stream->on_rtp(room.data(), packet.size(), from, world.now);
 }
 
 PayloadFacts payload(uint8_t pt, const char* name, CodecId codec, uint32_t clock,
@@ -126,6 +126,23 @@ void latching() {
     leg.receive(rtp(0, 2, 160, 1), signalled);
     leg.receive(rtp(0, 3, 320, 1), nat);
     check::ok(leg.counters->packets_received == 2 && leg.counters->strangers == 502, "a new SDP moves the latch");
+  }
+  {
+    World w;
+    TestLeg leg(w, 1, {});
+    const Address before = address("192.0.2.1", 4000), after = address("192.0.2.1", 5000),
+                  third = address("192.0.2.1", 6000);
+    leg.stream->describe(config(before, kUlaw), w.now);
+    leg.receive(rtp(0, 1, 160, 1), before);
+    leg.stream->describe(config(after, kUlaw), w.now);
+    leg.receive(rtp(0, 2, 320, 1), before);
+    check::ok(!leg.counters->latched, "a late packet of the port before does not draw a moved stream back");
+    leg.receive(rtp(0, 3, 480, 1), after);
+    check::ok(leg.counters->latched && leg.counters->packets_received == 2, "the new port is latched");
+    leg.stream->describe(config(third, kUlaw), w.now);
+    w.run(2100);
+    leg.receive(rtp(0, 4, 640, 1), after);
+    check::ok(leg.counters->latched, "a peer that stays where it was, though it said otherwise, is taken after 2 s");
   }
   {
     World w;

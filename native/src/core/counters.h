@@ -21,16 +21,20 @@ using Count = Cell<uint64_t>;
 
 /** Of one stream; outlives it, so that the last reading is never a race. */
 struct StreamCounters {
-  Count packets_received, bytes_received, packets_sent, bytes_sent;
-  Count lost, duplicate, reordered, bursts, longest_burst;
-  Count strangers, malformed, policed, unexpected, srtp_auth_failed, srtp_replayed, ssrc_changes, keys_received,
-      send_failed;
+  // A line of memory that each received packet writes, and one that each sent packet writes.
+  alignas(64) Count packets_received;
+  Count bytes_received, lost, bursts, longest_burst, ssrc_changes;
+  Cell<double> jitter_ms, jitter_max_ms;
+  alignas(64) Count packets_sent;
+  Count bytes_sent;
+  Cell<const char*> receive_codec, send_codec;
+  Count duplicate, reordered, strangers, malformed;
+  Count policed, unexpected, srtp_auth_failed, srtp_replayed, keys_received, send_failed;
   Count rtcp_received, rtcp_sent, concealed, late;
-  Cell<double> jitter_ms, jitter_max_ms, rtt_ms, remote_fraction_lost, remote_jitter_ms, jitter_buffer_ms;
+  Cell<double> rtt_ms, remote_fraction_lost, remote_jitter_ms, jitter_buffer_ms;
   Cell<int64_t> remote_lost;
   Cell<bool> remote_known, rtt_known, latched;
   Cell<int64_t> first_packet_ms, last_packet_ms;  // since the epoch, 0 before the first
-  Cell<const char*> receive_codec, send_codec;
 };
 
 struct ThreadCounters {

@@ -30,10 +30,11 @@ const char* intern(const std::string& name) {
 
 Stream::Stream(uint32_t id, Policy policy, ThreadContext& context, Wire& wire, std::shared_ptr<StreamCounters> counters,
                std::string cname, uint64_t now_us)
-    : id_(id),
-      policy_(std::move(policy)),
-      context_(context),
+    : counted_(counters.get()),
       wire_(wire),
+      context_(context),
+      id_(id),
+      policy_(std::move(policy)),
       counters_(std::move(counters)),
       cname_(std::move(cname)) {
   std::memset(payload_index_, 0xff, sizeof payload_index_);
@@ -68,6 +69,7 @@ void Stream::event(EventType type, int64_t a, int64_t b, const char* text) {
 void Stream::describe(StreamConfig next, uint64_t now_us) {
   if (context_.denied && any_holds(*context_.denied, next.remote_rtp)) next.remote_rtp = next.remote_rtcp = Address{};
   if (!(next.remote_rtp == config_.remote_rtp)) {
+    former_ = latched_;
     latched_ = rtcp_seen_ = Address{};
     for (auto& c : candidates_) c = Candidate{};
     counters_->latched = false;
@@ -105,6 +107,15 @@ void Stream::describe(StreamConfig next, uint64_t now_us) {
   if (next.may_send && !config_.may_send) relay_split_ = true;
   if (next.may_receive && !config_.may_receive) silent_since_us_ = now_us;
   config_ = std::move(next);
+  rtcp_mux_ = config_.rtcp_mux;
+  secured_ = config_.secured;
+  may_receive_ = config_.may_receive;
+  may_send_ = config_.may_send;
+  sends_ = config_.sends;
+  send_ = config_.send;
+  // Three times the nominal rate.
+  policing_cost_us_ = static_cast<uint32_t>(config_.ptime_ms) * 1000 / 3;
+  facts_known_ = false;
   std::memset(payload_index_, 0xff, sizeof payload_index_);
   for (size_t i = 0; i < config_.receive.size() && i < 0xff; ++i)
     payload_index_[config_.receive[i].payload_type & 0x7f] = static_cast<uint8_t>(i);

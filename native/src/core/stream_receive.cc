@@ -20,9 +20,13 @@ bool relayable(const PayloadFacts& in, const PayloadFacts& out) {
 }
 }  // namespace
 
-const PayloadFacts* Stream::payload_facts(uint8_t pt) const {
+const PayloadFacts* Stream::payload_facts(uint8_t pt) {
+  if (facts_known_ && facts_.payload_type == pt) return &facts_;
   const uint8_t index = payload_index_[pt];
-  return index == 0xff ? nullptr : &config_.receive[index];
+  if (index == 0xff) return nullptr;
+  facts_ = config_.receive[index];
+  facts_known_ = true;
+  return &facts_;
 }
 
 bool Stream::trusted(const Address& from) const {
@@ -48,6 +52,9 @@ void Stream::latch(const Address& from) {
 bool Stream::admit(const Address& from, const RtpView& v, bool authenticated, uint64_t now_us) {
   if (latched_.known()) return from == latched_;
   if (!config_.remote_rtp.known() || (context_.denied && any_holds(*context_.denied, from))) return false;
+  // Packets still on their way from where the peer was must not draw the stream back there.
+  const bool late = from == former_ && !(from == config_.remote_rtp) && now_us - described_us_ < 2'000'000;
+  if (late) return false;
   if (trusted(from)) {
     latch(from);
     return true;
@@ -69,12 +76,11 @@ bool Stream::admit(const Address& from, const RtpView& v, bool authenticated, ui
   return true;
 }
 
-/** Three times the nominal rate, with half a second's worth at once for what a stalled network lets go together. */
+/** The rate that is allowed, with half a second's worth at once for what a stalled network lets go together. */
 bool Stream::policed(uint64_t now_us) {
-  const uint64_t cost = static_cast<uint64_t>(config_.ptime_ms) * 1000 / 3;
   policing_us_ = std::max(policing_us_, now_us);
   if (policing_us_ - now_us > 500'000) return true;
-  policing_us_ += cost;
+  policing_us_ += policing_cost_us_;
   return false;
 }
 
@@ -118,10 +124,10 @@ void Stream::on_raw(const uint8_t* packet, size_t n, const Address& from, uint64
 }
 
 void Stream::on_rtp(uint8_t* packet, size_t n, const Address& from, uint64_t now_us) {
-  StreamCounters& c = *counters_;
+  StreamCounters& c = *counted_;
   if (takes_raw_ && n > 0 && (packet[0] < 4 || (packet[0] >= 20 && packet[0] < 64)))
     return on_raw(packet, n, from, now_us);
-  if (config_.rtcp_mux && looks_like_rtcp(packet, n)) return on_rtcp(packet, n, from, now_us, true);
+  if (rtcp_mux_ && looks_like_rtcp(packet, n)) return on_rtcp(packet, n, from, now_us, true);
   if (latched_.known() && !(from == latched_)) {
     ++c.strangers;
     return;
@@ -136,7 +142,7 @@ void Stream::on_rtp(uint8_t* packet, size_t n, const Address& from, uint64_t now
     ++c.unexpected;
     return;
   }
-  if (config_.secured) {
+  if (secured_) {
     switch (unprotect(packet, n, now_us)) {
       case SrtpResult::ok:
         failing_since_us_ = 0;
@@ -154,7 +160,7 @@ void Stream::on_rtp(uint8_t* packet, size_t n, const Address& from, uint64_t now
     ++c.malformed;
     return;
   }
-  if (!latched_.known() && !admit(from, v, config_.secured, now_us)) {
+  if (!latched_.known() && !admit(from, v, secured_, now_us)) {
     ++c.strangers;
     return;
   }
@@ -162,7 +168,7 @@ void Stream::on_rtp(uint8_t* packet, size_t n, const Address& from, uint64_t now
     ++c.policed;
     return;
   }
-  if (!config_.may_receive) {
+  if (!may_receive_) {
     ++c.unexpected;
     return;
   }
@@ -207,8 +213,8 @@ void Stream::on_audio(uint8_t* packet, const RtpView& v, const PayloadFacts& fac
       r.recording->packet_audio(r.track, v.ssrc, v.seq, v.ts, facts.clock_rate, facts.codec, payload, v.payload,
                                 now_us);
   const bool relays =
-      peer_ && peer_->config_.sends &&
-      (noise ? !transcoding_ && peer_->config_.comfort_noise_pt >= 0 : relayable(facts, peer_->config_.send));
+      peer_ && peer_->sends_ &&
+      (noise ? !transcoding_ && peer_->config_.comfort_noise_pt >= 0 : relayable(facts, peer_->send_));
   if (!noise) transcoding_ = !relays;
   if (decode_ && (!relays || detector_ || conference_ || !taps_.empty()))
     decode_->insert(v.seq, v.ts, facts.codec, noise, payload, v.payload, now_us);

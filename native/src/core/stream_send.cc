@@ -24,7 +24,7 @@ void Stream::splice(Source source, uint64_t now_us) {
 
 void Stream::emit(uint8_t* packet, size_t payload, uint8_t pt, bool marker, uint16_t seq, uint32_t ts,
                   uint64_t now_us) {
-  StreamCounters& c = *counters_;
+  StreamCounters& c = *counted_;
   write_rtp_header(packet, pt, marker || marker_next_, seq, ts, ssrc_);
   marker_next_ = false;
   sent_any_ = true;
@@ -35,7 +35,7 @@ void Stream::emit(uint8_t* packet, size_t payload, uint8_t pt, bool marker, uint
     last_ts_us_ = now_us;
   }
   size_t n = kRtpHeader + payload;
-  if (pt == config_.send.payload_type) {
+  if (pt == send_.payload_type) {
     for (auto& r : record_sent_)
       r.recording->packet_audio(r.track, ssrc_, seq, ts, config_.send.clock_rate, config_.send.codec,
                                 packet + kRtpHeader, payload, now_us);
@@ -53,7 +53,7 @@ void Stream::emit(uint8_t* packet, size_t payload, uint8_t pt, bool marker, uint
       if (samples > 0) give_taps(true, pcm, samples / block * block, sent_decoder_->sample_rate());
     }
   }
-  if (config_.secured) {
+  if (secured_) {
     n = srtp_tx_ ? srtp_tx_->protect(packet, n) : 0;
     if (n == 0) {
       ++c.send_failed;
@@ -90,6 +90,12 @@ void Stream::relay(uint8_t* packet, const RtpView& v, const PayloadFacts& facts,
   }
   if (again) {
     splice(Source::relay, now_us);
+    if (!sent_any_ && !secured_) {
+      // Nothing was sent yet: the sender's own numbers and clock do, and so captures of both sides can be laid together.
+      // Not in SRTP, where the first number has to be a low one.
+      next_seq_ = v.seq;
+      made_ts_ = last_ts_ = v.ts;
+    }
     relay_split_ = false;
     relay_ssrc_ = v.ssrc;
     relay_seq_off_ = static_cast<uint16_t>(next_seq_ - v.seq);
@@ -105,14 +111,14 @@ void Stream::relay(uint8_t* packet, const RtpView& v, const PayloadFacts& facts,
   const auto seq = static_cast<uint16_t>(v.seq + relay_seq_off_);
   if (static_cast<int16_t>(seq - next_seq_) >= 0) next_seq_ = static_cast<uint16_t>(seq + 1);
   uint8_t* out = packet + v.header - kRtpHeader;
-  uint8_t pt = config_.send.payload_type;
+  uint8_t pt = send_.payload_type;
   if (facts.kind == PayloadKind::telephone_event) {
     pt = config_.event.payload_type;
   } else if (facts.kind == PayloadKind::comfort_noise) {
     pt = static_cast<uint8_t>(config_.comfort_noise_pt);
   } else {
-    counters_->send_codec = config_.send.name;
-    if (facts.codec != config_.send.codec) {
+    counted_->send_codec = send_.name;
+    if (facts.codec != send_.codec) {
       const uint8_t* table = (facts.codec == CodecId::pcmu ? g711().ulaw_to_alaw : g711().alaw_to_ulaw).data();
       uint8_t* payload = packet + v.header;
       uint8_t* const end = payload + v.payload;

@@ -1,4 +1,4 @@
-// A packet thread: sockets by epoll, one wake-up a millisecond at most, timers, commands.
+// A packet thread: sockets by io_uring or epoll, one wake-up a millisecond at most, timers, commands.
 #pragma once
 #include <atomic>
 #include <functional>
@@ -11,12 +11,14 @@
 #include "ports.h"
 #include "queue.h"
 #include "stream.h"
+#include "uring.h"
 
 namespace media {
 
 struct WorkerOptions {
   unsigned coalesce_us = 1000;
   int opus_complexity = 5;
+  bool io_uring = true;  // epoll alone when false, or when the kernel does not allow it
 };
 
 class Worker {
@@ -40,6 +42,8 @@ class Worker {
 
   const ThreadCounters& counters() const { return counters_; }
   double cpu_seconds() const;
+  /** Whether this thread's packets come and go by io_uring. */
+  bool rings() const { return rings_.load(std::memory_order_relaxed); }
   std::atomic<int> load{0};  // sessions, kept by the control thread
 
  private:
@@ -57,7 +61,19 @@ class Worker {
     Worker* worker = nullptr;
   };
 
+  /** Where the ring's completions find their leg. A turn of its own for each owner, so that late ones are known. */
+  struct Place {
+    Leg* leg = nullptr;
+    Stream* stream = nullptr;
+    uint32_t turn = 0;
+  };
+
   void run();
+  void pause();
+  int take_ready(int timeout_ms);
+  void take_completions();
+  void fetch_ahead();
+  void complete(const Uring::Completion& c, uint64_t now_us);
   void read(Socket& s, uint64_t now_us);
 
   const int index_;
@@ -70,10 +86,17 @@ class Worker {
   std::unordered_map<uint32_t, std::unique_ptr<Leg>> legs_;
   std::unordered_map<uint32_t, std::unique_ptr<Mixer>> mixers_;
   int epoll_fd_, wake_fd_;
+  std::unique_ptr<Uring> ring_;  // on the packet thread only
+  std::vector<Place> places_;
+  std::vector<uint32_t> free_places_;
+  bool epoll_watched_ = false;
+  uint64_t now_us_ = 0, woke_us_ = 0;
+  double packets_per_us_ = 0;
+  std::atomic<bool> rings_{false};
   std::atomic<bool> stopping_{false};
   std::atomic<bool> has_clock_{false};
   clockid_t cpu_clock_{};
-  alignas(64) uint8_t buffer_[kHeadRoom + 2048 + kTailRoom];
+  alignas(64) uint8_t buffer_[2048 + kTailRoom];
   std::thread thread_;
 };
 

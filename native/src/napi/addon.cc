@@ -290,6 +290,7 @@ class EngineSkin : public Napi::ObjectWrap<EngineSkin> {
     options.quarantine_ms = static_cast<uint64_t>(number(o, "quarantine_ms"));
     options.denied = networks(o.Get("denied"));
     options.worker.coalesce_us = static_cast<unsigned>(number(o, "coalesce_us"));
+    options.worker.io_uring = flag(o, "io_uring");
     options.worker.opus_complexity = static_cast<int>(number(o, "opus_complexity"));
     options.event_queue = static_cast<size_t>(number(o, "event_queue"));
     media::open_g729(flag(o, "g729"));
@@ -539,6 +540,7 @@ class EngineSkin : public Napi::ObjectWrap<EngineSkin> {
       t.Set("packets_sent", static_cast<double>(c.packets_sent));
       t.Set("wakeups", static_cast<double>(c.wakeups));
       t.Set("cpu_seconds", w->cpu_seconds());
+      t.Set("io", w->rings() ? "io_uring" : "epoll");
       t.Set("late_ticks", static_cast<double>(c.late_ticks));
       threads.Set(n++, t);
     }

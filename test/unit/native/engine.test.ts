@@ -331,6 +331,7 @@ t.test('taps hand over what is received and what is sent; a feed is sent up to i
   await w.event('tap', event => event.tap_id === 'in' && level(event.samples) > -11)
   const out = await w.event('tap', event => event.tap_id === 'out' && level(event.samples) > -11)
   t.equal(out.samples.length, 640, 'chunks have the length that was asked for')
+  await a.peer.packets(20)
   const before = a.peer.received.length
   a.stream.feed(tone(600, 300), 8000)
   a.stream.feedMark('end')
