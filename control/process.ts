@@ -20,7 +20,7 @@ await runProcess('control', async ({ config, log, metrics }) => {
   }
   try {
     const server = await startControl({ ...services, listen: { host: config.bind, port: config.http_port } })
-    const reconcilers = startReconcilers({ ...services, metrics })
+    const reconcilers = startReconcilers({ ...services, metrics, otlp_url: config.otlp_url })
     const callbacks = startCallbacks({ ...services, metrics })
     log.info({ port: server.port }, 'control is up')
     return {

@@ -15,6 +15,7 @@ import { type Reconciler, type RunningReconciler, runReconciler } from './reconc
 import { recordingRetention, recordingSealing, recordingUpload } from './recordings.ts'
 import { retentionJobs } from './retention-jobs.ts'
 import { statements } from './statements.ts'
+import { traces } from './traces.ts'
 import { trunkProgress } from './trunk-progress.ts'
 import { trunkTests } from './trunk-tests.ts'
 import { oldDeliveries, webhookDeliveries } from './webhook-deliveries.ts'
@@ -38,7 +39,13 @@ export const RECONCILERS: readonly Reconciler[] = [
   trunkTests,
 ]
 
-export function startReconcilers(services: Services & { readonly metrics: Registry }): RunningReconciler {
+export function startReconcilers(
+  services: Services & {
+    readonly metrics: Registry
+    /** OpenTelemetry collector; null: no traces are sent. */
+    readonly otlp_url: string | null
+  },
+): RunningReconciler {
   const failures = new Counter({
     name: 'strowger_reconciler_failures_total',
     help: 'Runs of a background task that failed',
@@ -61,6 +68,7 @@ export function startReconcilers(services: Services & { readonly metrics: Regist
     fraudWatch(),
     notifications(channels),
     webhookDeliveries(http),
+    ...(services.otlp_url === null ? [] : [traces(services.otlp_url)]),
   ].map(reconciler => runReconciler(reconciler, services, failures))
   return {
     async stop() {
