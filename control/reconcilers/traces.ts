@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { TracerProvider } from '@opentelemetry/api'
 import type { ReadableSpan } from '@opentelemetry/sdk-trace-base'
-import { type CallTrace, type SpanFacts, traceOf } from '../../core/domain/calls/trace.ts'
+import { type CallTrace, traceOf } from '../../core/domain/calls/trace.ts'
 import { iso } from '../../core/runtime/clock.ts'
 import { attemptsOf, eventsOf } from '../../core/state/call-history.ts'
 import type { Db } from '../../core/state/index.ts'

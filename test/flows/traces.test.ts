@@ -22,7 +22,8 @@ async function collector(t: { teardown(end: () => unknown): void }) {
     request.on('end', () => {
       if (seen.ill || request.url !== '/v1/traces') {
         seen.refused++
-        return response.writeHead(400).end()
+        response.writeHead(400).end()
+        return
       }
       for (const one of JSON.parse(Buffer.concat(chunks).toString()).resourceSpans) {
         seen.service = one.resource.attributes.find((item: Span) => item.key === 'service.name').value.stringValue

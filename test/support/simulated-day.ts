@@ -1,12 +1,12 @@
 import { isMainThread, Worker, workerData } from 'node:worker_threads'
-import type { Selectable } from 'kysely'
 import { iso } from '../../core/runtime/clock.ts'
-import { type CdrTable, openState } from '../../core/state/index.ts'
+import type { cdrOf } from '../../core/state/call-history.ts'
+import { openState } from '../../core/state/index.ts'
 import { countEndedCall } from '../../core/state/trunk-steps.ts'
 
 /** A day of calls whose truths are known because they were made up, from a seed. */
 
-export type Record = Selectable<CdrTable>
+export type Record = NonNullable<Awaited<ReturnType<typeof cdrOf>>>
 
 /** mulberry32: small, seeded, good enough to spread calls. */
 export function seeded(seed: number): () => number {
