@@ -9,7 +9,9 @@ import type { Context } from './context.ts'
 import type { Leg, LegListener } from './leg.ts'
 import type { LegPolicy, MediaSession } from './media.ts'
 import { type InviteFacts, type LegOutcome, OutboundLeg } from './outbound-leg.ts'
+import { redirectUris } from './redirect.ts'
 import { refusalCode } from './refusal.ts'
+import { hostOf } from './routes.ts'
 
 /** One target to try. */
 export interface HuntHop extends InviteFacts {
@@ -212,14 +214,12 @@ export class Hunt {
   /** A 3xx is followed once, to hosts of the same trunk only (threats §3); any other is a failure. */
   #follow(response: SipResponse, hop: HuntHop): void {
     if (response.status < 300 || response.status > 399 || this.#redirected) return
-    for (const contact of (response.header('contact') ?? '').split(',').slice(0, 5)) {
-      const uri = (/<([^>]*)>/.exec(contact)?.[1] ?? contact.trim()).trim()
-      const host = /^sips?:(?:[^@]*@)?(\[[^\]]*\]|[^:;?>]+)/i.exec(uri)?.[1]?.toLowerCase()
-      if (!host || !hop.redirect_hosts.includes(host) || /[\s"<>]/.test(uri)) continue
-      this.#redirected = true
-      this.#hops.unshift({ ...hop, uri: uri.split('?')[0] ?? uri, target: `${hop.target} (redirected)` })
-      return
-    }
+    const uri = redirectUris(response.header('contact') ?? '').find(wanted =>
+      hop.redirect_hosts.includes(hostOf(wanted).toLowerCase()),
+    )
+    if (uri === undefined) return
+    this.#redirected = true
+    this.#hops.unshift({ ...hop, uri, target: `${hop.target} (redirected)` })
   }
 
   async #progress(leg: OutboundLeg, response: SipResponse, early: boolean): Promise<void> {
@@ -242,6 +242,7 @@ export class Hunt {
       refer: (leg, request) => told.refer(leg, request),
       notify: (leg, request) => told.notify(leg, request),
       held: (leg, held) => told.held(leg, held),
+      message: (leg, request) => told.message(leg, request),
       media: (leg, event) => told.media(leg, event),
     }
   }

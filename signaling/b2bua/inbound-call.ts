@@ -1,5 +1,6 @@
 import type { Ending } from '../../core/domain/calls/endings.ts'
 import { sipRefusal } from '../../core/domain/reasons/index.ts'
+import type { Timer } from '../../core/runtime/clock.ts'
 import type { CallRow } from '../../core/state/running-calls.ts'
 import { Cancelled, type InboundInvite, type InboundRequest, type SipResponse } from '../drachtio/types.ts'
 import { recordByPolicy } from '../scripts/recorder.ts'
@@ -11,8 +12,10 @@ import { Hunt, type HuntHop, type HuntListener, type HuntOutcome } from './hunt.
 import { InboundLeg } from './inbound-leg.ts'
 import type { Leg, LegListener } from './leg.ts'
 import { type LegPolicy, MediaRefusal, type MediaSession } from './media.ts'
+import { passMessage } from './message.ts'
 import type { OutboundLeg } from './outbound-leg.ts'
 import { refusalCode, warning } from './refusal.ts'
+import { Ringback } from './ringback.ts'
 import { causeOfLeg, legSummary } from './summary.ts'
 import { transferAsked } from './transfer.ts'
 
@@ -36,6 +39,8 @@ export type Plan =
   | { readonly kind: 'bridge'; readonly hops: readonly HuntHop[] }
 
 const SETUP_LIMIT_MS = 180_000
+/** How long announced early media may be silent before the caller hears it ring. */
+const EARLY_SILENCE_MS = 1000
 
 /** A call that a peer sent us: its A leg, and either a script on it or a B leg bridged to it. */
 export class InboundCall extends Call {
@@ -47,6 +52,8 @@ export class InboundCall extends Call {
   #scriptLeg: Leg | null = null
   #expires = false
   #bridged: 'relay' | 'transcode' | null = null
+  readonly #ringback: Ringback
+  #earlySilence: Timer | null = null
 
   constructor(
     ctx: Context,
@@ -69,6 +76,7 @@ export class InboundCall extends Call {
       invite: options.invite,
       trunk_id: options.peer_trunk_id ?? null,
     })
+    this.#ringback = new Ringback(this.#a)
     options.invite.onCancel(headers => void this.end({ cause: 'caller_hung_up', headers: reasonOnly(headers) }))
   }
 
@@ -102,6 +110,7 @@ export class InboundCall extends Call {
 
   protected stop(bye_reason: string | null): void {
     this.#script?.legEnded()
+    this.#earlySilence?.cancel()
     void this.#hunt?.end(bye_reason)
   }
 
@@ -219,6 +228,7 @@ export class InboundCall extends Call {
         return false
       }
       await this.#join(leg)
+      this.#ringIfSilent(leg)
       return true
     } catch (error) {
       if (!this.ended) this.log.info({ err: error }, 'early media could not be passed on')
@@ -227,9 +237,22 @@ export class InboundCall extends Call {
     }
   }
 
+  /** A far end that announces early media and sends none would leave its caller in silence. */
+  #ringIfSilent(leg: OutboundLeg): void {
+    this.#earlySilence ??= this.ctx.clock.after(EARLY_SILENCE_MS, () => {
+      if (!leg.heard && !leg.ended && !this.answered) this.#ringback.start(this.row.to_number)
+    })
+  }
+
+  #stopRinging(): Promise<void> {
+    this.#earlySilence?.cancel()
+    return this.#ringback.stop()
+  }
+
   async #farAnswered(leg: OutboundLeg): Promise<void> {
     this.#b = leg
     this.#a.prefer = leg
+    void this.#stopRinging()
     try {
       await this.#a.answer()
       if (this.ended) return
@@ -286,10 +309,12 @@ export class InboundCall extends Call {
         if (this.#script && leg === this.#scriptLeg) this.#script.notified(request)
         else request.respond(200)
       },
+      message: (leg, request) => passMessage({ call: this, leg }, request),
       held: (leg, held) =>
         this.event('state', null, { what: held ? 'held' : 'resumed', leg: leg === this.#a ? 'a' : 'b' }),
       media: (leg, event) => {
         this.mediaSample(leg, event)
+        if (event.event === 'leg.first_packet' && leg === this.#b) void this.#stopRinging()
         if (leg === this.#scriptLeg) this.#script?.media(event)
       },
     }

@@ -7,6 +7,7 @@ import { keyOfInfo } from './dtmf-info.ts'
 import type { LegPolicy, LegStats, MediaEvent, MediaKind, MediaSession } from './media.ts'
 import { ALLOW } from './methods.ts'
 import { Renegotiation } from './renegotiation.ts'
+import { hostOf } from './routes.ts'
 
 /** Why a leg ended that we did not end. */
 export type LegCause = 'hung_up' | 'session_expired' | 'no_ack' | 'media_unavailable' | 'internal'
@@ -25,6 +26,8 @@ export interface LegListener {
   /** About a REFER of ours. */
   notify(leg: Leg, request: InboundRequest): void
   held(leg: Leg, held: boolean): void
+  /** A text for the other side; answers the request. */
+  message(leg: Leg, request: InboundRequest): void
   media(leg: Leg, event: MediaEvent): void
 }
 
@@ -54,6 +57,7 @@ export class Leg {
   #codec: string | null = null
   #silent_ms = 0
   #received = 0
+  #heard = false
   #mediaOpen = false
   #policy: LegPolicy | null = null
   readonly #setUpFrom = new Set<string>()
@@ -98,8 +102,9 @@ export class Leg {
     return this.#held ? 0 : this.#silent_ms
   }
 
-  get settled(): boolean {
-    return this.#codec !== null
+  /** Whether any media of the peer has come. */
+  get heard(): boolean {
+    return this.#heard
   }
 
   get sip_call_id(): string | null {
@@ -197,7 +202,7 @@ export class Leg {
       {
         set_up_from: [...this.#setUpFrom],
         sources,
-        target_hosts: trunk?.targets.map(({ uri }) => sipHost(uri)) ?? [],
+        target_hosts: trunk?.targets.map(({ uri }) => hostOf(uri)) ?? [],
         roams: !known_by_address && source_validation !== 'strict',
       },
       address,
@@ -234,6 +239,8 @@ export class Leg {
         return this.listener.refer(this, request)
       case 'NOTIFY':
         return this.listener.notify(this, request)
+      case 'MESSAGE':
+        return this.listener.message(this, request)
       case 'OPTIONS':
         return request.respond(200, { headers: { Allow: ALLOW, Accept: 'application/sdp' } })
       case 'SUBSCRIBE':
@@ -288,8 +295,10 @@ export class Leg {
   #onMedia(event: MediaEvent): void {
     if (this.#ended) return
     if (event.event === 'leg.silent') this.#silent_ms = event.for_ms
-    else if (event.event === 'leg.first_packet') this.#silent_ms = 0
-    else if (event.event === 'leg.stats') {
+    else if (event.event === 'leg.first_packet') {
+      this.#heard = true
+      this.#silent_ms = 0
+    } else if (event.event === 'leg.stats') {
       if (event.stats.packets_received > this.#received) this.#silent_ms = 0
       this.#received = event.stats.packets_received
     }
@@ -345,6 +354,3 @@ const causeOf = (facts: { unsolicited: boolean; reason: string | null }): LegCau
   if (/session timer/i.test(facts.reason ?? '')) return 'session_expired'
   return /ack timeout/i.test(facts.reason ?? '') ? 'no_ack' : 'hung_up'
 }
-
-const sipHost = (uri: string): string =>
-  (/^sips?:(?:[^@]*@)?(\[[^\]]*\]|[^:;?>\s]+)/i.exec(uri)?.[1] ?? '').replace(/^\[|\]$/g, '')

@@ -9,6 +9,7 @@ import { Hunt, type HuntHop, type HuntOutcome } from './hunt.ts'
 import type { Limits } from './inbound-call.ts'
 import type { Leg, LegListener } from './leg.ts'
 import type { MediaEvent, MediaSession } from './media.ts'
+import { passMessage } from './message.ts'
 import type { OutboundLeg } from './outbound-leg.ts'
 import { causeOfLeg, legSummary } from './summary.ts'
 import { transferAsked } from './transfer.ts'
@@ -193,6 +194,7 @@ export class OutboundCall extends Call {
         if (this.#script) this.#script.notified(request)
         else request.respond(200)
       },
+      message: (leg, request) => passMessage({ call: this, leg }, request),
       held: (_leg, held) => this.event('state', null, { what: held ? 'held' : 'resumed', leg: 'b' }),
       media: (leg, event: MediaEvent) => {
         this.mediaSample(leg, event)

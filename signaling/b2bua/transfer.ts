@@ -6,6 +6,7 @@ import type { Leg } from './leg.ts'
 import { MediaRefusal } from './media.ts'
 import { type ReferTarget, type ReplacedDialog, readReferTo } from './refer-to.ts'
 import { refusalCode } from './refusal.ts'
+import { Ringback } from './ringback.ts'
 import { placeTransferred, type Transferred } from './transfer-target.ts'
 
 /**
@@ -16,7 +17,6 @@ import { placeTransferred, type Transferred } from './transfer-target.ts'
 
 /** How long a subscription lives that we tell in the first NOTIFY: longer than any target may ring. */
 const SUBSCRIPTION_SECONDS = 90
-const RINGBACK_COUNTRY = 'us'
 
 /** Answers the REFER, and begins the transfer when it can be one. */
 export function transferAsked(transferor: Party, request: InboundRequest): void {
@@ -58,7 +58,8 @@ class Transfer implements LegWaiter {
   /** The transferor has hung up: nobody is to be told, and nobody to go back to. */
   #left = false
   #over = false
-  #ringback = false
+  readonly #ringback: Ringback
+  #called = ''
   /** One NOTIFY after the other. */
   #telling: Promise<boolean> = Promise.resolve(true)
 
@@ -67,11 +68,13 @@ class Transfer implements LegWaiter {
     this.#transferee = transferee
     this.#trunk_id = trunk_id
     this.#silent = silent
+    this.#ringback = new Ringback(transferee.leg)
     for (const { call } of [transferor, transferee]) call.transfer = this
     transferee.call.onEnd(() => this.#cancelled())
   }
 
   begin(target: ReferTarget): void {
+    this.#called = target.number
     this.#tell('100 Trying', `active;expires=${SUBSCRIPTION_SECONDS}`)
     const work = target.replaces ? this.#takeOver(target.replaces) : this.#call(target)
     work.catch(err => {
@@ -83,7 +86,7 @@ class Transfer implements LegWaiter {
   gone(leg: Leg): boolean {
     if (leg !== this.#transferor.leg || this.#over) return false
     this.#left = true
-    this.#ring()
+    this.#ringback.start(this.#called)
     return true
   }
 
@@ -112,7 +115,7 @@ class Transfer implements LegWaiter {
     }
     if (this.#over || leg.ended) return
     await leg.session.hub.request('unbridge', { leg_id: leg.id }).catch(() => undefined)
-    await this.#stopRing()
+    await this.#ringback.stop()
     this.#succeeded(null)
     call.runOn(leg, placed.entry)
   }
@@ -120,7 +123,7 @@ class Transfer implements LegWaiter {
   /** Early media of the target is for a transferee who hears nobody else. */
   async #early(early: Leg): Promise<void> {
     if (!this.#left || this.#over) return
-    await this.#stopRing()
+    await this.#ringback.stop()
     await this.#join(early).catch(err => this.#transferee.call.log.info({ err }, 'early media could not be passed on'))
   }
 
@@ -154,7 +157,7 @@ class Transfer implements LegWaiter {
   /** The two that remain are joined, paired, and who brought them together leaves. */
   async #finish(newcomer: Party, replaced: Party | null = null): Promise<void> {
     const { leg } = this.#transferee
-    await this.#stopRing()
+    await this.#ringback.stop()
     let mixed: boolean
     try {
       mixed = await this.#join(newcomer.leg)
@@ -240,24 +243,6 @@ class Transfer implements LegWaiter {
     if (this.#silent || this.#left || !dialog) return
     this.#telling = this.#telling.then(async heard => heard && !this.#left && (await notify(dialog, status, state)))
     this.#telling.catch(() => undefined)
-  }
-
-  #ring(): void {
-    const { leg } = this.#transferee
-    this.#ringback = true
-    const sources = [{ kind: 'ringback' as const, country: RINGBACK_COUNTRY }]
-    leg.session.hub
-      .request('play.start', { leg_id: leg.id, play_id: `${leg.id}-ringback`, sources, loop: 1 })
-      .catch(err => leg.log.debug({ err }, 'no ring tone'))
-  }
-
-  async #stopRing(): Promise<void> {
-    if (!this.#ringback) return
-    this.#ringback = false
-    const { leg } = this.#transferee
-    await leg.session.hub
-      .request('play.stop', { leg_id: leg.id, play_id: `${leg.id}-ringback` })
-      .catch(err => leg.log.debug({ err }, 'ring tone'))
   }
 }
 

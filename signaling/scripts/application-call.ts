@@ -173,6 +173,7 @@ export class ApplicationCall extends Call {
       refer: (_leg, request) => request.respond(603),
       notify: (_leg, request) => request.respond(481),
       held: () => undefined,
+      message: (_leg, request) => request.respond(405),
     }
   }
 }

@@ -1,6 +1,10 @@
 import t, { type Test } from 'tap'
-import { addTrunk, nothingLeft } from '../support/b2bua-world.ts'
+import { bumpConfiguration } from '../../core/state/bootstrap.ts'
+import { tone } from '../support/audio.ts'
+import { finalOf, provisionalOf, sdpOf } from '../support/b2bua-stories/story.ts'
+import { addTrunk, nothingLeft, offeredPort } from '../support/b2bua-world.ts'
 import { openRtpPeer } from '../support/rtp-peer.ts'
+import { callee, pause, receive, sipp } from '../support/sipp.ts'
 import { type Line, openSoftphone, type Softphone } from '../support/softphone.ts'
 import { until } from '../support/wait.ts'
 import { type World, world } from '../support/world.ts'
@@ -9,6 +13,8 @@ import { type World, world } from '../support/world.ts'
 // softphones, the trunk's peer and its target, measure tones.
 
 const CALLED = '+2348030004711'
+/** Nigeria's ring tone (ITU-T E.180 Supplement 2). */
+const RINGING_HZ = 425
 
 interface Town {
   readonly w: World
@@ -54,6 +60,36 @@ async function talk(near: Line, far: Line): Promise<void> {
 async function stillReceives(t: Test, line: Line, packets: number): Promise<void> {
   const wanted = line.rtp.received.length + packets
   t.ok((await line.rtp.packets(wanted)).length >= wanted, 'the stream goes on')
+}
+
+/** A carrier with this address, and a number that is routed to a trunk; resolves when calls are handled so. */
+async function carrierToTrunk(w: World, address: string, e164: string, trunk_id: string): Promise<void> {
+  const now = new Date().toISOString()
+  await w.state.transaction(async trx => {
+    await trx
+      .insertInto('carrier')
+      .values({ id: 'car_1', name: 'Telco', codecs: '["PCMU"]', enabled: 1, sandbox: 0, revision: 1, created_at: now })
+      .execute()
+    await trx
+      .insertInto('carrier_source')
+      .values({ id: 'cs_1', carrier_id: 'car_1', cidr: `${address}/32` })
+      .execute()
+    await trx
+      .updateTable('number')
+      .set(eb => ({ route_kind: 'trunk', route_id: trunk_id, revision: eb('revision', '+', 1) }))
+      .where('e164', '=', e164)
+      .execute()
+    await bumpConfiguration(trx)
+  })
+  await until('the signaling node has applied it', () =>
+    w.state.db
+      .selectFrom('apply_report')
+      .innerJoin('number', 'number.id', 'apply_report.resource_id')
+      .select('apply_report.revision')
+      .where('number.e164', '=', e164)
+      .whereRef('apply_report.revision', '=', 'number.revision')
+      .executeTakeFirst(),
+  )
 }
 
 t.test('media between two legs', async t => {
@@ -143,6 +179,60 @@ t.test('media between two legs', async t => {
     await far.over()
   })
 
+  t.test('early media that is announced and silent: the caller hears it ring until there is sound', async () => {
+    const near = await dial(world)
+    const far = await world.target.incoming(CALLED)
+    far.early()
+    await near.hears(RINGING_HZ)
+    const announcement = far.hum(800)
+    await near.hears(800)
+    await until('no ring tone any more', () => near.level(RINGING_HZ) < -40)
+    await announcement()
+    near.hangUp()
+    await far.over()
+  })
+
+  t.test('early media of two forks: the latest is heard, then the one that answers', async t => {
+    const address = '127.0.0.26'
+    const forks = await Promise.all([openRtpPeer({ address }), openRtpPeer({ address })])
+    t.teardown(() => forks.map(fork => fork.close()))
+    const [one, two] = forks
+    const target = await sipp(t, {
+      local_ip: address,
+      calls: 2,
+      steps: [
+        receive.request('INVITE'),
+        provisionalOf('one', 183, sdpOf(one.port)),
+        pause(1500),
+        provisionalOf('two', 183, sdpOf(two.port)),
+        pause(1500),
+        finalOf('one', sdpOf(one.port)),
+        receive.request('ACK'),
+        receive.request('BYE'),
+        callee.ok,
+      ],
+    })
+    const peer = await openSoftphone(t, '127.0.0.27')
+    await addTrunk(w, [{ sip_uri: `sip:${address}:${target.port}`, transport: 'udp', priority: 1, weight: 1 }], {
+      sources: [`${peer.address}/32`],
+    })
+    const near = await dial({ ...world, peer })
+    const port = await offeredPort(target)
+    let over = false
+    const hums = forks.map(async (fork, index) => {
+      fork.sendTo(port)
+      while (!over) await fork.send(tone(index === 0 ? 500 : 1200, 200))
+    })
+    await near.hears(500)
+    await near.hears(1200)
+    await near.answered()
+    await near.hears(500)
+    over = true
+    await Promise.all(hums)
+    near.hangUp()
+    t.ok((await target.done).ok)
+  })
+
   t.test('keys: RFC 4733 passes once each way, INFO becomes RFC 4733 each way', async t => {
     const { near, far } = await connected(world)
     await talk(near, far)
@@ -174,6 +264,33 @@ t.test('media between two legs', async t => {
     await talk(near, far)
     near.hangUp()
     await far.over()
+  })
+
+  t.test("a carrier's call to a number of the trunk: both hear each other, its X- headers stay outside", async t => {
+    const carrier = await openSoftphone(t, '127.0.0.28')
+    const own = w.numbers[6] ?? ''
+    const { trunk_id } = await w.state.db
+      .selectFrom('trunk_source')
+      .select('trunk_id')
+      .where('cidr', '=', `${world.peer.address}/32`)
+      .executeTakeFirstOrThrow()
+    await carrierToTrunk(w, carrier.address, own, trunk_id)
+    const near = await carrier.dial(`sip:${own}@${w.sip.host}:${w.sip.port}`, {
+      from: '+2348030001111',
+      headers: { 'X-Billing': 'gold' },
+    })
+    const far = await world.target.incoming(own)
+    t.equal(far.header('x-billing'), null)
+    t.match(far.header('p-asserted-identity'), /\+2348030001111@/)
+    t.match(far.header('x-strowger-callsid'), /^CA[0-9a-f]{32}$/)
+    const acknowledged = far.answer()
+    await near.answered()
+    await acknowledged
+    await talk(near, far)
+    far.hangUp()
+    t.equal(await near.over(), 'peer')
+    const row = await w.state.db.selectFrom('call').selectAll().where('to_number', '=', own).executeTakeFirstOrThrow()
+    t.match(row, { origin: 'carrier', direction: 'inbound', trunk_id })
   })
 
   t.test('afterwards nothing is left', t => nothingLeft(t, w))

@@ -1,5 +1,5 @@
 import { answered, answers, hangUp, untilBye } from '../b2bua-world.ts'
-import { ackOf, answerWith, audioSdp, inDialog, ofCallee, receiveInvite, reInvite } from '../sip-steps.ts'
+import { ackOf, answerKeepingTo, answerWith, audioSdp, inDialog, KEPT_TO, ofCallee, receiveInvite, reInvite } from '../sip-steps.ts'
 import { callee, caller, pause, provisionals, receive } from '../sipp.ts'
 import { type Story, sdpOf } from './story.ts'
 
@@ -96,6 +96,34 @@ export const DIALOG: readonly Story[] = [
       ofCallee('INFO', 3, { body: { type: 'application/dtmf', text: '7' } }),
       receive.response(200),
       ...ended,
+    ],
+  },
+  {
+    title: 'a MESSAGE goes to the other side, whose answer is passed back; what is no text does not',
+    peer: [
+      caller.invite(),
+      ...provisionals,
+      answerKeepingTo,
+      caller.ack,
+      inDialog('MESSAGE', 2, { to: KEPT_TO, body: { type: 'text/plain', text: 'on my way' } }),
+      receive.response(200),
+      inDialog('MESSAGE', 3, { to: KEPT_TO, body: { type: 'application/octet-stream', text: 'x' } }),
+      receive.response(415),
+      receive.request('MESSAGE'),
+      callee.respond(486, 'Busy Here').replace(';tag=[pid]callee[call_number]', ''),
+      ...ended,
+    ],
+    target: [
+      receiveInvite,
+      ...answers.slice(1),
+      `<recv request="MESSAGE"><action><ereg regexp="on my way" search_in="body" check_it="true" assign_to="text"/></action></recv>`,
+      '<nop><action><log message="[$text]"/></action></nop>',
+      callee.ok,
+      pause(300),
+      ofCallee('MESSAGE', 1, { body: { type: 'text/plain', text: 'wait' } }),
+      receive.response(486),
+      ofCallee('BYE', 2),
+      receive.response(200),
     ],
   },
 ]

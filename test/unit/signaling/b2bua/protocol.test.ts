@@ -3,6 +3,7 @@ import { userOf } from '../../../../signaling/admission/receive.ts'
 import { passedReason } from '../../../../signaling/b2bua/call.ts'
 import { keyOfInfo } from '../../../../signaling/b2bua/dtmf-info.ts'
 import { type OfferEvent, type OfferState, offerStep } from '../../../../signaling/b2bua/offer-answer.ts'
+import { redirectUris } from '../../../../signaling/b2bua/redirect.ts'
 import { hostOf } from '../../../../signaling/b2bua/routes.ts'
 import {
   answerHeaders,
@@ -134,4 +135,15 @@ t.test('URIs of a Sip noun: lower priority first, weights share', async t => {
     orderUris(uris, () => 0.99).map(one => one.uri),
     ['b', 'a', 'c'],
   )
+})
+
+t.test('where a redirect sends us: by q, without the headers of a URI', async t => {
+  t.same(
+    redirectUris('<sip:a@x;transport=tcp>;q=0.2, "Doe, J" <sips:b@[2001:db8::1]:5061?Subject=x>;expires=60;q=0.9'),
+    ['sips:b@[2001:db8::1]:5061', 'sip:a@x;transport=tcp'],
+  )
+  t.same(redirectUris('sip:a@x;q=0.1, sip:b@y'), ['sip:b@y', 'sip:a@x'])
+  t.same(redirectUris('<sip:a,b@x>, <sip:c@y>'), ['sip:a,b@x', 'sip:c@y'])
+  for (const bad of ['', '*', 'tel:+1', '<>', '<sip:>', '<sip:a b@x>', ',,,']) t.same(redirectUris(bad), [], bad)
+  t.same(redirectUris(`${'<'.repeat(100_000)}`), [])
 })

@@ -1,0 +1,37 @@
+import { parseNumber } from '../../core/domain/numbers/parse.ts'
+import type { Leg } from './leg.ts'
+
+const COUNTRY = 'NG'
+/** Heard for what is no telephone number. */
+const ELSEWHERE = 'us'
+
+/** The ring tone of the called number's country, played to a leg whose far end is silent. */
+export class Ringback {
+  readonly #leg: Leg
+  #playing = false
+
+  constructor(leg: Leg) {
+    this.#leg = leg
+  }
+
+  start(called: string): void {
+    if (this.#playing) return
+    this.#playing = true
+    const sources = [{ kind: 'ringback' as const, country: parseNumber(called, COUNTRY)?.country ?? ELSEWHERE }]
+    this.#leg.session.hub
+      .request('play.start', { leg_id: this.#leg.id, play_id: this.#play_id, sources, loop: 1 })
+      .catch(err => this.#leg.log.debug({ err }, 'no ring tone'))
+  }
+
+  async stop(): Promise<void> {
+    if (!this.#playing) return
+    this.#playing = false
+    await this.#leg.session.hub
+      .request('play.stop', { leg_id: this.#leg.id, play_id: this.#play_id })
+      .catch(err => this.#leg.log.debug({ err }, 'ring tone'))
+  }
+
+  get #play_id(): string {
+    return `${this.#leg.id}-ringback`
+  }
+}
