@@ -94,7 +94,12 @@ function withLocalWrites(state: State, file: string, reader: Reader): State {
 }
 
 async function migrate(db: Db): Promise<void> {
-  const migrator = new Migrator({ db, provider: { getMigrations: async () => ({ ...MIGRATIONS }) } })
+  // Migrations of different branches land in any order: one may come before another that has run already.
+  const migrator = new Migrator({
+    db,
+    provider: { getMigrations: async () => ({ ...MIGRATIONS }) },
+    allowUnorderedMigrations: true,
+  })
   const { error, results } = await migrator.migrateToLatest()
   if (!error) return
   const failed = results?.find(result => result.status === 'Error')
