@@ -5,8 +5,8 @@ import type { Config } from '../../core/runtime/config.ts'
 import type { TlsOptions } from './transport/tls.ts'
 
 /**
- * What the TLS listening point shows and asks for: the configured certificate or our own, and what the operator put into
- * `tls` in the data folder:
+ * What the TLS listening point shows and asks for: the configured certificate or our own, and what the operator put
+ * into `tls` in the data folder:
  *
  * - `names/<server name>.pem`, a certificate with its chain and its private key: shown to peers that ask for that name
  *   (SNI, RFC 6066 §3);

@@ -11,8 +11,9 @@ import type { Listener } from '../transport/types.ts'
 import { addBody, addContacts, addOwnHeaders, fromValue, withRealHost } from './compose.ts'
 import type { AgentCore } from './core.ts'
 import { dialogId, Leg, type PendingClient } from './leg.ts'
+import { textFor } from './pending.ts'
 import { armAfterResponse } from './session-timer.ts'
-import { subscribed, textFor } from './uas.ts'
+import { subscribed } from './subscription.ts'
 
 // Requests of applications, and the network's answers to them (drachtio-control-protocol.md §10, §11, §12).
 

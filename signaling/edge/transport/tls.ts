@@ -18,8 +18,8 @@ export interface TlsOptions {
 }
 
 /**
- * A server that is yet to listen; `secured` is called after each handshake. Each name has a TLS server of its own behind
- * it: with Node's SNICallback the default certificate still wins when the two have keys of different kinds.
+ * A server that is yet to listen; `secured` is called after each handshake. Each name has a TLS server of its own
+ * behind it: with Node's SNICallback the default certificate still wins when the two have keys of different kinds.
  */
 export function tlsServer(tls: TlsOptions, handshake_ms: number, secured: (socket: TLSSocket) => void): Server {
   const one = (pair: { readonly key: string | Buffer; readonly cert: string | Buffer }): Server => {

@@ -1,0 +1,249 @@
+import type { ControlClient } from '../control/client.ts'
+import { type CommandMessage, commandHeader } from '../control/command.ts'
+import { plainReply, responseSentReply } from '../control/wire.ts'
+import { Dialog, listenerAddress } from '../dialog/dialog.ts'
+import { newTag, newUuid } from '../sip/ids.ts'
+import { type Draft, draftResponse, type SipMessage } from '../sip/message.ts'
+import { tagOf } from '../sip/uri.ts'
+import type { WheelTimer } from '../timers.ts'
+import type { ServerTransaction } from '../transaction/server.ts'
+import type { Received } from '../transport/types.ts'
+import { addBody, addContacts, addOwnHeaders } from './compose.ts'
+import type { AgentCore } from './core.ts'
+import type { AnsweredRequest } from './guard.ts'
+import { dialogId, Leg, type PendingServer } from './leg.ts'
+import { hasCredentials, type PendingRequests } from './pending.ts'
+import { armAfterAnswer } from './session-timer.ts'
+import { endsSubscription, subscribed } from './subscription.ts'
+
+// Answers of applications to requests from the network (drachtio-control-protocol.md §9, §11).
+
+/** Who hears of answers besides the peer. */
+export interface AnswerWatch {
+  /** A final answer was sent to a request outside dialogs: for the budget of strangers. */
+  readonly answered: (host: string, answer: AnsweredRequest) => void
+  /** REGISTER or SUBSCRIBE was accepted: its contact is reached over the connection it came by. */
+  readonly bind: (request: SipMessage, received: Received, response: Draft) => void
+}
+
+export class Answers {
+  readonly #core: AgentCore
+  readonly #pending: PendingRequests
+  readonly #watch: AnswerWatch
+
+  constructor(core: AgentCore, pending: PendingRequests, watch: AnswerWatch) {
+    this.#core = core
+    this.#pending = pending
+    this.#watch = watch
+  }
+
+  /** A command `sip|<transaction>|` with a response. */
+  respond(app: ControlClient, request_id: string, transaction_id: string, command: CommandMessage): void {
+    const pending = this.#core.servers.get(transaction_id)
+    const method = commandHeader(command, 'cseq')?.split(' ').pop()
+    if (pending?.update && method === 'UPDATE') {
+      this.#respondUpdate(app, request_id, pending, pending.update, command)
+      return
+    }
+    if (!pending || pending.transaction.answered) {
+      app.send(plainReply(request_id, 'NOK', 'Response not sent due to unknown transaction'))
+      return
+    }
+    const { transaction } = pending
+    if (!transaction.reachable) {
+      this.#pending.finish(pending)
+      if (pending.early) this.#core.dropLeg(pending.early)
+      app.send(plainReply(request_id, 'NOK', 'transport for response has been shutdown or closed'))
+      return
+    }
+    const { request, received } = transaction
+    const { status } = command
+    const reliable = request.method === 'INVITE' && status > 100 && status < 200 && requires(command, '100rel')
+    if (reliable && !request.lists('supported', '100rel') && !request.lists('require', '100rel')) {
+      app.send(plainReply(request_id, 'NOK', 'Remote endpoint does not support 100rel'))
+      return
+    }
+    this.#chooseTag(pending, command)
+    const draft = draftResponse(request, status, this.#pending.toTag(pending), command.reason)
+    const invites = request.method === 'INVITE' || request.method === 'SUBSCRIBE'
+    if (invites && status > 100 && status < 300) {
+      for (const value of request.lines('record-route')) draft.add('Record-Route', value)
+    }
+    const leg = this.#legForAnswer(pending, status)
+    const success = status >= 200 && status < 300
+    // RFC 3261 §12.1.1: whatever makes a dialog says where its requests go, an early one too.
+    const own_contact =
+      (success && invites) || (leg && status < 200) || (success && request.method === 'UPDATE' && pending.leg)
+        ? listenerAddress(received.listener)
+        : undefined
+    addOwnHeaders(draft, command, 'response', received.listener)
+    const contact = addContacts(draft, command, received.listener, own_contact)
+    addBody(draft, command)
+    if (leg && contact !== '' && success && !pending.leg) leg.dialog.contact = contact
+    if (success && leg && request.method === 'INVITE') armAfterAnswer(this.#core, leg, request, draft)
+    if (success) this.#watch.bind(request, received, draft)
+    const text = reliable
+      ? this.#pending.sendReliable(pending, draft, status)
+      : (transaction.respond(draft, status) ?? '')
+    const wire = {
+      bytes: text.length,
+      protocol: received.protocol,
+      host: received.source.host,
+      port: received.source.port,
+      at: this.#core.clock.now(),
+    }
+    const shown_id = this.#shownDialogId(pending, leg, status)
+    this.#core.introduced(leg ?? pending.hold)
+    app.send(responseSentReply(request_id, wire, pending.id, shown_id, text))
+    this.#afterAnswer(pending, leg, status, draft, text)
+  }
+
+  #respondUpdate(
+    app: ControlClient,
+    request_id: string,
+    pending: PendingServer,
+    update: ServerTransaction,
+    command: CommandMessage,
+  ): void {
+    const { request, received } = update
+    const leg = pending.early
+    const draft = draftResponse(request, command.status, '', command.reason)
+    addOwnHeaders(draft, command, 'response', received.listener)
+    const success = command.status >= 200 && command.status < 300
+    addContacts(draft, command, received.listener, success ? leg?.dialog.contact : undefined)
+    addBody(draft, command)
+    const text = update.respond(draft, command.status) ?? ''
+    if (command.status >= 200) pending.update = undefined
+    if (success) leg?.dialog.refreshTarget(request, received.source, received.protocol === 'udp')
+    const wire = {
+      bytes: text.length,
+      protocol: received.protocol,
+      host: received.source.host,
+      port: received.source.port,
+      at: this.#core.clock.now(),
+    }
+    app.send(responseSentReply(request_id, wire, pending.id, leg?.id ?? '', text))
+  }
+
+  // The application may choose the To tag with its first response to an INVITE.
+  #chooseTag(pending: PendingServer, command: CommandMessage): void {
+    if (pending.to_tag !== '' || command.status === 100) return
+    const to = commandHeader(command, 'to')
+    pending.to_tag = (to === undefined ? '' : tagOf(to)) || newTag()
+  }
+
+  // An early leg comes to life with the first 1xx above 100, a confirmed one with the 2xx.
+  #legForAnswer(pending: PendingServer, status: number): Leg | undefined {
+    if (pending.leg) return pending.leg
+    if (pending.early) return pending.early
+    const { request, received } = pending.transaction
+    const forms =
+      (request.method === 'INVITE' && status > 100 && status < 300) ||
+      (request.method === 'SUBSCRIBE' && status >= 200 && status < 300)
+    if (!forms) return undefined
+    const id = dialogId(request.callId, request.fromTag)
+    const dialog = Dialog.asServer(request, received, this.#pending.toTag(pending))
+    const leg = new Leg(id, 'uas', request.method === 'INVITE' ? 'invite' : 'subscribe', dialog, pending.app)
+    leg.incoming = request.method === 'INVITE' ? pending : undefined
+    pending.early = leg
+    this.#core.legs.set(id, leg)
+    return leg
+  }
+
+  #shownDialogId(pending: PendingServer, leg: Leg | undefined, status: number): string {
+    const { request } = pending.transaction
+    if (pending.leg) return this.#core.legs.get(pending.leg.id) === pending.leg ? pending.leg.id : ''
+    if (leg) return leg.id
+    return request.method === 'INVITE' && status > 100 ? dialogId(request.callId, request.fromTag) : ''
+  }
+
+  #afterAnswer(pending: PendingServer, leg: Leg | undefined, status: number, draft: Draft, text: string): void {
+    const { request, received } = pending.transaction
+    if (status < 200) {
+      if (status > 100 && request.method === 'INVITE') this.#allowRinging(pending)
+      return
+    }
+    this.#pending.finish(pending)
+    const success = status < 300
+    if (request.method === 'INVITE') {
+      if (leg) leg.incoming = undefined
+      if (success && leg) this.#confirm(pending, leg, draft, text)
+      else if (pending.early) {
+        this.#core.records.stop(pending.early, 'application', 'call-rejected', text)
+        this.#core.dropLeg(pending.early)
+      } else if (!pending.leg) this.#core.records.stop({ cdr: undefined }, 'application', 'call-rejected', text)
+    } else if (success && leg && request.method === 'UPDATE') {
+      leg.dialog.refreshTarget(request, received.source, received.protocol === 'udp')
+    } else if (leg && endsSubscription(request) && leg.kind === 'subscribe') this.#core.dropLeg(leg)
+    else if (success && leg?.kind === 'subscribe' && request.method === 'SUBSCRIBE') {
+      leg.state = 'confirmed'
+      subscribed(this.#core, leg, draft.get('expires') ?? request.get('expires'))
+    }
+    if (request.toTag !== '') return
+    this.#watch.answered(received.source.host, {
+      method: request.method,
+      status,
+      call_id: request.callId,
+      credentials: hasCredentials(request),
+      stale: /\bstale\s*=\s*"?true/i.test(draft.get('www-authenticate') ?? draft.get('proxy-authenticate') ?? ''),
+    })
+  }
+
+  #confirm(pending: PendingServer, leg: Leg, draft: Draft, text: string): void {
+    const { transaction } = pending
+    if (pending.leg) {
+      leg.dialog.refreshTarget(
+        transaction.request,
+        transaction.received.source,
+        transaction.received.protocol === 'udp',
+      )
+    } else {
+      this.#core.records.start(leg, 'application', 'uas', text)
+    }
+    leg.state = 'confirmed'
+    if (leg.session) leg.sdp = draft.body
+    const { wheel, scale } = this.#core.stack.transactions
+    leg.answer?.resend?.cancel()
+    leg.answer?.deadline.cancel()
+    const answer = {
+      transaction,
+      transaction_id: pending.leg ? newUuid() : pending.id,
+      seq: transaction.request.cseq.seq,
+      resend: undefined as WheelTimer | undefined,
+      deadline: wheel.after(this.#core.patience_ms, () => {
+        leg.answer = undefined
+        answer.resend?.cancel()
+        this.#core.hangUp(leg, 'ACK timeout', 'system-initiated-termination')
+      }),
+    }
+    leg.answer = answer
+    // RFC 3261 §13.3.1.4: over connections too, for a proxy behind them may have lost it.
+    const again = (delay_ms: number, due_ms: number): void => {
+      answer.resend = wheel.at(due_ms, () => {
+        transaction.repeat(text)
+        const next = Math.min(delay_ms * 2, scale.t2)
+        again(next, due_ms + next)
+      })
+    }
+    again(scale.t1, this.#core.clock.monotonic_ms() + scale.t1)
+  }
+
+  // A call that rings may ring for long, but not for ever.
+  #allowRinging(pending: PendingServer): void {
+    pending.deadline?.cancel()
+    pending.deadline = this.#core.stack.transactions.wheel.after(this.#core.settings.ringing_ms, () => {
+      this.#pending.abandon(pending, 480)
+    })
+  }
+}
+
+function requires(command: CommandMessage, tag: string): boolean {
+  return command.headers.some(
+    h =>
+      h.id === 'require' &&
+      h.value
+        .toLowerCase()
+        .split(/\s*,\s*/)
+        .includes(tag),
+  )
+}

@@ -1,0 +1,147 @@
+import type { ControlClient } from '../control/client.ts'
+import { newSequence, newTag, newUuid } from '../sip/ids.ts'
+import { type Draft, draftResponse, type SipMessage, withTopVia } from '../sip/message.ts'
+import { parseDigits } from '../sip/uri.ts'
+import type { ServerTransaction } from '../transaction/server.ts'
+import type { AgentCore } from './core.ts'
+import type { Leg, PendingServer } from './leg.ts'
+
+// Requests of the network that wait for an application, and the answers that need none.
+
+export class PendingRequests {
+  readonly #core: AgentCore
+  readonly #byTransaction = new WeakMap<ServerTransaction, PendingServer>()
+
+  constructor(core: AgentCore) {
+    this.#core = core
+  }
+
+  /** A request that an application is to answer; one that it never answers is given up. */
+  add(transaction: ServerTransaction, app: ControlClient, leg: Leg | undefined): PendingServer {
+    const { wheel } = this.#core.stack.transactions
+    const pending: PendingServer = {
+      id: newUuid(),
+      transaction,
+      app,
+      leg,
+      to_tag: transaction.request.toTag,
+      early: undefined,
+      deadline: undefined,
+      update: undefined,
+      reliable: undefined,
+      last_rseq: 0,
+      hold: this.#core.newHold(),
+    }
+    // An application that never answers: an INVITE is given up after 64 s, anything else when the peer has given up.
+    const invite = transaction.method === 'INVITE'
+    pending.deadline = wheel.after(this.#core.patience_ms * (invite ? 2 : 1), () => {
+      this.abandon(pending, invite ? 503 : 500)
+    })
+    this.#core.servers.set(pending.id, pending)
+    this.#byTransaction.set(transaction, pending)
+    return pending
+  }
+
+  /** What is pending of a transaction; a request that was handed to a proxy is pending no more. */
+  of(transaction: ServerTransaction): PendingServer | undefined {
+    const pending = this.#byTransaction.get(transaction)
+    return pending && this.#core.servers.has(pending.id) ? pending : undefined
+  }
+
+  /** Our To tag, chosen now at the latest. */
+  toTag(pending: PendingServer): string {
+    if (pending.to_tag === '') pending.to_tag = newTag()
+    return pending.to_tag
+  }
+
+  /** Ends a request that its application does not answer. */
+  abandon(pending: PendingServer, status: number): void {
+    this.finish(pending)
+    if (pending.leg?.incoming === pending) pending.leg.incoming = undefined
+    if (pending.early) this.#core.dropLeg(pending.early)
+    const reason = status === 500 ? 'Internal Server Error' : undefined
+    const draft = draftResponse(pending.transaction.request, status, this.toTag(pending), reason)
+    pending.transaction.respond(draft, status)
+  }
+
+  /** The request is answered, or will never be. */
+  finish(pending: PendingServer): void {
+    if (pending.update) {
+      // The INVITE ended first; an UPDATE in it can no longer be answered by its transaction id.
+      pending.update.respond(draftResponse(pending.update.request, 500, ''), 500)
+      pending.update = undefined
+    }
+    pending.deadline?.cancel()
+    this.#stopReliable(pending)
+    this.#core.servers.delete(pending.id)
+    this.#byTransaction.delete(pending.transaction)
+  }
+
+  /** Sends a 1xx that is repeated until its PRACK comes (RFC 3262 §3). */
+  sendReliable(pending: PendingServer, draft: Draft, status: number): string {
+    const { wheel, scale } = this.#core.stack.transactions
+    pending.last_rseq = pending.last_rseq === 0 ? newSequence() : pending.last_rseq + 1
+    draft.set('RSeq', String(pending.last_rseq))
+    const text = pending.transaction.respond(draft, status) ?? ''
+    this.#stopReliable(pending)
+    const reliable = {
+      rseq: pending.last_rseq,
+      text,
+      timer: undefined as PendingServer['deadline'],
+      // RFC 3262 §3: without PRACK in 64×T1 the INVITE is refused.
+      deadline: wheel.after(this.#core.patience_ms, () => this.abandon(pending, 504)),
+    }
+    pending.reliable = reliable
+    const again = (delay_ms: number): void => {
+      reliable.timer = wheel.after(delay_ms, () => {
+        if (pending.transaction.answered) return
+        pending.transaction.repeat(text)
+        again(delay_ms * 2)
+      })
+    }
+    again(scale.t1)
+    return text
+  }
+
+  /** Whether a PRACK acknowledges what we repeat; then we stop. */
+  acknowledges(invite: PendingServer, prack: SipMessage): boolean {
+    const [rseq, cseq, method] = (prack.get('rack') ?? '').split(/\s+/, 3)
+    if (method !== 'INVITE' || !invite.reliable) return false
+    if (parseDigits(cseq ?? '', 2 ** 31) !== invite.transaction.request.cseq.seq) return false
+    if (parseDigits(rseq ?? '', 2 ** 32) !== invite.reliable.rseq) return false
+    this.#stopReliable(invite)
+    return true
+  }
+
+  #stopReliable(pending: PendingServer): void {
+    pending.reliable?.timer?.cancel()
+    pending.reliable?.deadline.cancel()
+    pending.reliable = undefined
+  }
+}
+
+/** Answers a request on our own account. */
+export function refuse(
+  transaction: ServerTransaction,
+  status: number,
+  reason?: string,
+  headers: readonly (readonly [string, string])[] = [],
+): void {
+  const draft = draftResponse(transaction.request, status, newTag(), reason)
+  for (const [name, value] of headers) draft.add(name, value)
+  transaction.respond(draft, status)
+}
+
+/** 100, at once (RFC 3261 §17.2.1). */
+export function trying(transaction: ServerTransaction): void {
+  transaction.respond(draftResponse(transaction.request, 100, ''), 100)
+}
+
+/** The message as the application gets it: as it came, with the packet's source in the topmost Via. */
+export function textFor(message: SipMessage): string {
+  return withTopVia(message, message.get('via') ?? '')
+}
+
+export function hasCredentials(request: SipMessage): boolean {
+  return request.has('authorization') || request.has('proxy-authorization')
+}

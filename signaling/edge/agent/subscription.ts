@@ -1,0 +1,19 @@
+import type { SipMessage } from '../sip/message.ts'
+import { parseDigits } from '../sip/uri.ts'
+import type { AgentCore } from './core.ts'
+import type { Leg } from './leg.ts'
+
+// The life of a subscription (RFC 6665), on either side.
+
+/** A subscription without a refresh ends by itself, some time after it has expired (RFC 6665 §4.1.2.4). */
+export function subscribed(core: AgentCore, leg: Leg, expires: string | undefined): void {
+  const { wheel } = core.stack.transactions
+  leg.expiry?.cancel()
+  const seconds = parseDigits(expires ?? '3600', 2 ** 31) ?? 3_600
+  leg.expiry = wheel.after(seconds * 1000 + core.patience_ms, () => core.dropLeg(leg))
+}
+
+/** Whether a NOTIFY says that there will be no other. */
+export function endsSubscription(request: SipMessage): boolean {
+  return request.method === 'NOTIFY' && (request.get('subscription-state') ?? '').toLowerCase().startsWith('terminated')
+}
