@@ -1,8 +1,7 @@
 // The media plane by itself, for any load generator that speaks media-bench's engine contract: opens N calls of two
-// legs on the
-// same native data plane that calls use, writes the legs to a file, prints READY and ends when stdin closes.
-//   node bench/media-engine.js --mode relay --calls 200 --load-base 20000 --load-socks 16 --engine-base 46000
-// --legs-out legs.csv
+// legs on the same native data plane that calls use, writes the legs to a file, prints READY and ends when stdin closes.
+//   node bench/media-engine.js --mode relay --calls 200 --load-base 20000 --load-socks 16 --engine-base 46000 \
+//     --legs-out legs.csv
 // Modes: relay srtp-sdes srtp-gcm pcma g722 g729 opus record. Runs after the set-up (`npm run setup`).
 import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'

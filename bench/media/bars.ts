@@ -1,0 +1,173 @@
+/** One run of one engine under the load, as bench/media/src/load.cc reports it. */
+export interface Row {
+  readonly engine: string
+  readonly mode: string
+  readonly calls: number
+  /** 1000: packets in bursts of a millisecond; 100: spread. */
+  readonly tick_us: number
+  readonly rep: number
+  readonly cpu_us_per_packet: number
+  readonly core_pct: number
+  readonly loss_pct: number
+  readonly rss_kb: number
+  /** From the generator's send call to the arrival of the relayed packet; 0 where codecs differ. */
+  readonly latency_us: { readonly p50: number; readonly p99: number }
+  readonly bad: number
+  readonly silent_legs: number
+  /** How late the generator itself was. */
+  readonly send_late_us_p99: number
+  /** What other processes used of one core meanwhile. */
+  readonly other_core_pct: number
+}
+
+export interface Point {
+  readonly mode: string
+  readonly calls: number
+  readonly tick_us: number
+}
+
+/** What issue "Media" asks for. `value` is null where the runs that it needs were left out. */
+export interface Bar {
+  readonly what: string
+  readonly value: number | null
+  readonly limit: number
+  readonly unit: string
+  readonly passed: boolean | null
+}
+
+/** The cost of a mode as a share of rtpengine's, at most. */
+export const SHARES_OF_RTPENGINE: Readonly<Record<string, number>> = {
+  'srtp-sdes': 0.75,
+  'srtp-gcm': 0.75,
+  pcma: 0.35,
+  g722: 0.6,
+  g729: 0.75,
+  opus: 0.55,
+}
+const MANY = 1000
+const SPREAD = 100
+const BURSTS = 1000
+
+export const manner = (tick_us: number) => (tick_us === SPREAD ? 'spread' : 'bursts')
+
+const at = (rows: readonly Row[], engine: string, point: Point) =>
+  rows.filter(
+    row =>
+      row.engine === engine && row.mode === point.mode && row.calls === point.calls && row.tick_us === point.tick_us,
+  )
+
+/** Median over the repetitions; null when there is none. */
+export function figure(rows: readonly Row[], engine: string, point: Point, read: (row: Row) => number): number | null {
+  return median(at(rows, engine, point).map(read))
+}
+
+export const cost = (rows: readonly Row[], engine: string, point: Point) =>
+  figure(rows, engine, point, row => row.cpu_us_per_packet)
+
+/** Median over the repetitions of one engine's cost as a share of another's in the same repetition. */
+export function ratio(rows: readonly Row[], of: string, to: string, point: Point): number | null {
+  const base = at(rows, to, point)
+  return median(
+    at(rows, of, point).flatMap(row => {
+      const other = base.find(candidate => candidate.rep === row.rep)
+      return other ? [row.cpu_us_per_packet / other.cpu_us_per_packet] : []
+    }),
+  )
+}
+
+function bar(what: string, value: number | null, limit: number, unit = ''): Bar {
+  return { what, value, limit, unit, passed: value === null ? null : value <= limit }
+}
+
+/** Every bar, in the order of the issue. */
+export function bars(rows: readonly Row[]): Bar[] {
+  const relay = (calls: number, tick_us: number): Point => ({ mode: 'relay', calls, tick_us })
+  const both = [BURSTS, SPREAD]
+  const own = (point: Point, read: (row: Row) => number) => figure(rows, 'strowger', point, read)
+  return [
+    ...both.map(tick =>
+      bar(
+        `relay, ${MANY} calls, ${manner(tick)}: cost to the epoll forwarder's`,
+        ratio(rows, 'strowger', 'forwarder', relay(MANY, tick)),
+        1.2,
+      ),
+    ),
+    ...both.map(tick =>
+      bar(
+        `relay, ${MANY} calls, ${manner(tick)}: cost to rtpengine's`,
+        ratio(rows, 'strowger', 'rtpengine', relay(MANY, tick)),
+        0.6,
+      ),
+    ),
+    bar(
+      "relay, 200 calls, spread: cost to the epoll forwarder's",
+      ratio(rows, 'strowger', 'forwarder', relay(200, SPREAD)),
+      1,
+    ),
+    ...Object.entries(SHARES_OF_RTPENGINE).flatMap(([mode, limit]) =>
+      sizes(rows, mode).map(calls =>
+        bar(
+          `${mode}, ${calls} calls: cost to rtpengine's`,
+          ratio(rows, 'strowger', 'rtpengine', { mode, calls, tick_us: BURSTS }),
+          limit,
+        ),
+      ),
+    ),
+    ...sizes(rows, 'record').map(calls => {
+      const recorded = cost(rows, 'strowger', { mode: 'record', calls, tick_us: BURSTS })
+      const relayed = cost(rows, 'strowger', relay(calls, BURSTS))
+      const added = recorded !== null && relayed !== null ? (recorded / relayed - 1) * 100 : null
+      return bar(`recording, ${calls} calls: added to a relay`, added, 15, '%')
+    }),
+    ...both.flatMap(tick => [
+      bar(
+        `relay, ${MANY} calls, ${manner(tick)}: loss`,
+        own(relay(MANY, tick), row => row.loss_pct),
+        0.01,
+        '%',
+      ),
+      bar(
+        `relay, ${MANY} calls, ${manner(tick)}: latency p99`,
+        own(relay(MANY, tick), row => row.latency_us.p99),
+        2000,
+        'us',
+      ),
+      bar(
+        `relay, ${MANY} calls, ${manner(tick)}: CPU`,
+        own(relay(MANY, tick), row => row.core_pct),
+        45,
+        '% of a core',
+      ),
+    ]),
+    ...both.map(tick => {
+      const few = cost(rows, 'strowger', relay(200, tick))
+      const many = cost(rows, 'strowger', relay(MANY, tick))
+      const growth = few !== null && many !== null ? many / few : null
+      return bar(`relay, ${manner(tick)}: cost of a packet at ${MANY} calls to that at 200`, growth, 1)
+    }),
+    bar('relay: memory of a call, JavaScript included', memoryPerCall(rows), 24, 'KiB'),
+  ]
+}
+
+/** Resident memory that the calls beyond the smallest size take, for each of them. */
+function memoryPerCall(rows: readonly Row[]): number | null {
+  const counts = sizes(rows, 'relay')
+  const few = Math.min(...counts)
+  const many = Math.max(...counts)
+  if (counts.length < 2) return null
+  const resident = (calls: number) =>
+    figure(rows, 'strowger', { mode: 'relay', calls, tick_us: BURSTS }, row => row.rss_kb)
+  const low = resident(few)
+  const high = resident(many)
+  return low === null || high === null ? null : (high - low) / (many - few)
+}
+
+function sizes(rows: readonly Row[], mode: string): number[] {
+  return [...new Set(rows.filter(row => row.mode === mode).map(row => row.calls))].sort((a, b) => a - b)
+}
+
+/** The middle one; of an even count the lower. Null of none. */
+export function median(values: readonly number[]): number | null {
+  const sorted = [...values].sort((a, b) => a - b)
+  return sorted[Math.floor((sorted.length - 1) / 2)] ?? null
+}
