@@ -1,21 +1,20 @@
 import type { ControlClient } from '../control/client.ts'
 import { type CommandMessage, commandHeader } from '../control/command.ts'
 import { dialogMessage, plainReply, requestSentReply } from '../control/wire.ts'
-import { Dialog, listenerAddress } from '../dialog/dialog.ts'
+import { listenerAddress } from '../dialog/dialog.ts'
 import { defaultPort, protocolOf } from '../location/locate.ts'
 import { newBranch, newCallId, newSequence, newTag, newUuid } from '../sip/ids.ts'
-import { Draft, parseCSeq, type SipMessage } from '../sip/message.ts'
+import { Draft, parseCSeq } from '../sip/message.ts'
 import { parseNameAddress, parseUri, type SipUri, tagOf } from '../sip/uri.ts'
-import type { Hop, RequestEvents, Sent } from '../stack.ts'
+import type { Hop } from '../stack.ts'
 import type { Listener } from '../transport/types.ts'
 import { addBody, addContacts, addOwnHeaders, fromValue, withRealHost } from './compose.ts'
 import type { AgentCore } from './core.ts'
-import { dialogId, Leg, type PendingClient } from './leg.ts'
-import { textFor } from './pending.ts'
-import { armAfterResponse } from './session-timer.ts'
-import { subscribed } from './subscription.ts'
+import { dialogId, type Leg, type PendingClient } from './leg.ts'
+import { SentRequests } from './requests.ts'
+import { cancelFor, headerOf } from './sent-text.ts'
 
-// Requests of applications, and the network's answers to them (drachtio-control-protocol.md §10, §11, §12).
+// Requests that applications command (drachtio-control-protocol.md §10, §12).
 
 const METHODS = new Set([
   'INVITE',
@@ -42,10 +41,12 @@ export interface Bindings {
 export class ClientSide {
   readonly #core: AgentCore
   readonly #bindings: Bindings
+  readonly #sent: SentRequests
 
   constructor(core: AgentCore, bindings: Bindings) {
     this.#core = core
     this.#bindings = bindings
+    this.#sent = new SentRequests(core)
   }
 
   /** A command `sip||<dialog>[|<next hop>]` with a request. */
@@ -81,7 +82,7 @@ export class ClientSide {
     pending.cancel_text = text
     // RFC 3261 §9.1: a CANCEL must not overtake its INVITE, so it waits for the first provisional response.
     if (held) pending.cancel = 'held'
-    else this.#sendCancel(pending, sent)
+    else this.#sent.sendCancel(pending, sent)
   }
 
   /** The application of a pending request is gone: an INVITE is cancelled, a late 2xx acknowledged and ended. */
@@ -91,12 +92,9 @@ export class ClientSide {
     if (!sent || pending.cancel !== 'none') return
     pending.outgoing?.settle()
     pending.cancel_text = cancelFor(sent, undefined)
-    if (pending.provisional) this.#sendCancel(pending, sent)
+    if (pending.provisional) this.#sent.sendCancel(pending, sent)
     else pending.cancel = 'held'
   }
-
-  // -- New requests
-  // -----------------------------------------------------------------------------------------------------
 
   #new(app: ControlClient, request_id: string, next_hop: string, command: CommandMessage): void {
     const refused = this.#refusal(next_hop, command)
@@ -111,10 +109,10 @@ export class ClientSide {
     const seq = parseCSeq(commandHeader(command, 'cseq'))?.seq ?? newSequence()
     const build = (listener: Listener): Draft => newRequest(command, listener, { tag, call_id, seq })
     const makes_dialog = method === 'INVITE' || method === 'SUBSCRIBE'
-    const pending = this.#pend(app, method, makes_dialog ? dialogId(call_id, tag) : '', undefined)
+    const pending = this.#sent.add(app, method, makes_dialog ? dialogId(call_id, tag) : '', undefined)
     const uri = parseUri(command.uri)
     const bound = next_hop === '' && uri ? this.#bindings.hopFor(uri) : undefined
-    this.#send(pending, request_id, bound ?? { uri: next_hop === '' ? command.uri : bare(next_hop) }, build)
+    this.#sent.send(pending, request_id, bound ?? { uri: next_hop === '' ? command.uri : bare(next_hop) }, build)
   }
 
   #refusal(next_hop: string, command: CommandMessage): string | undefined {
@@ -144,9 +142,6 @@ export class ClientSide {
     return undefined
   }
 
-  // -- Requests inside dialogs
-  // -------------------------------------------------------------------------------------------
-
   #inDialog(app: ControlClient, request_id: string, leg: Leg, command: CommandMessage): void {
     const { method } = command
     if (leg.ending && method !== 'BYE') {
@@ -168,7 +163,7 @@ export class ClientSide {
     const given = parseCSeq(commandHeader(command, 'cseq'))?.seq
     const seq = given !== undefined && given > dialog.localSeq ? given : dialog.nextSeq()
     if (seq > dialog.localSeq) dialog.localSeq = seq
-    const pending = this.#pend(app, method, leg.id, leg)
+    const pending = this.#sent.add(app, method, leg.id, leg)
     if (method === 'INVITE') {
       const busy = leg.outgoing && !leg.outgoing.finished
       if (busy || leg.incoming) {
@@ -188,14 +183,14 @@ export class ClientSide {
       return draft
     }
     if (method === 'BYE') leg.ending = true
-    this.#send(pending, request_id, dialog.nextHop(), build)
+    this.#sent.send(pending, request_id, dialog.nextHop(), build)
   }
 
   // RFC 3261 §14.1: no INVITE while another is open. The application hears what the peer would have said.
   #refuseGlare(pending: PendingClient, request_id: string, command: CommandMessage, seq: number): void {
     const { leg, app } = pending
     const listener = this.#core.stack.transport.listeners[0]
-    this.#finish(pending)
+    this.#sent.finish(pending)
     if (!leg || !listener) return
     const draft = leg.dialog.draft('INVITE', seq).add('Contact', leg.dialog.contact)
     addOwnHeaders(draft, command, 'dialog', listener)
@@ -215,7 +210,7 @@ export class ClientSide {
     const sent = open?.outgoing?.sent
     if (!open || open.finished || !sent) return
     open.cancel_text = cancelFor(sent, undefined)
-    if (open.provisional) this.#sendCancel(open, sent)
+    if (open.provisional) this.#sent.sendCancel(open, sent)
     else open.cancel = 'held'
   }
 
@@ -259,330 +254,6 @@ export class ClientSide {
       unreachable: () => app.send(plainReply(request_id, 'NOK', 'Server error: unable to find route for ACK')),
     })
   }
-
-  // -- Sending and its outcome
-  // -------------------------------------------------------------------------------------------
-
-  #pend(app: ControlClient, method: string, dialog_id: string, leg: Leg | undefined): PendingClient {
-    const pending: PendingClient = {
-      id: newUuid(),
-      method,
-      app,
-      dialog_id,
-      leg,
-      in_dialog: leg !== undefined,
-      hold: leg ?? this.#core.newHold(),
-      outgoing: undefined,
-      provisional: false,
-      finished: false,
-      cancel: 'none',
-      cancel_text: '',
-      ack: undefined,
-      answered_tag: '',
-      rseqs: undefined,
-      deadline: undefined,
-      cdr: undefined,
-    }
-    this.#core.clients.set(pending.id, pending)
-    return pending
-  }
-
-  #send(pending: PendingClient, request_id: string, hop: Hop, build: (listener: Listener) => Draft): void {
-    const { app } = pending
-    const opens = pending.method === 'INVITE' && !pending.in_dialog
-    const patience_ms = opens ? this.#core.settings.no_response_ms : undefined
-    const events: RequestEvents = {
-      sent: sent => {
-        app.send(requestSentReply(request_id, this.#core.wireOut(sent), pending.id, sent.text))
-        this.#core.introduced(pending.hold)
-        if (opens) this.#core.records.attempt('application', sent.text)
-      },
-      response: (response, from, sent) => this.#response(pending, response, from, sent),
-      timeout: sent => this.#fabricated(pending, sent, 408, 'Request Timeout'),
-      unreachable: (why, sent) => this.#unreachable(pending, request_id, why, sent, build),
-    }
-    pending.outgoing = this.#core.stack.request(pending.method, hop, build, events, patience_ms)
-  }
-
-  #unreachable(
-    pending: PendingClient,
-    request_id: string,
-    why: 'dns' | 'scheme' | 'transport' | 'network',
-    sent: Sent | undefined,
-    build: (listener: Listener) => Draft,
-  ): void {
-    if (sent) {
-      this.#fabricated(pending, sent, 503, 'Service Unavailable')
-      return
-    }
-    // Nothing ever left: the application still gets its reply first, with the request as it would have gone out.
-    const listener =
-      this.#core.stack.transport.listeners.find(l => l.protocol === 'udp') ?? this.#core.stack.transport.listeners[0]
-    if (!listener) {
-      this.#finish(pending)
-      pending.app.send(plainReply(request_id, 'NOK', 'requested protocol/transport not available'))
-      return
-    }
-    const draft = build(listener)
-    draft.headers.unshift({
-      rank: 0,
-      id: 'via',
-      name: 'Via',
-      value: `SIP/2.0/${listener.protocol.toUpperCase()} ${listener.advertised_host}:${listener.port};rport;branch=${newBranch()}`,
-    })
-    const text = draft.serialize()
-    const wire = { bytes: 0, protocol: 'unknown', host: '', port: 0, at: this.#core.clock.now() }
-    pending.app.send(requestSentReply(request_id, wire, pending.id, text))
-    this.#core.introduced(pending.hold)
-    const [status, reason] =
-      why === 'scheme' ? [416, 'Unsupported URI Scheme'] : [503, why === 'dns' ? 'DNS Error' : 'Service Unavailable']
-    this.#deliverFabricated(pending, text, status as number, reason as string, 'unknown')
-  }
-
-  #fabricated(pending: PendingClient, sent: Sent, status: number, reason: string): void {
-    if (pending.finished) return
-    this.#deliverFabricated(pending, sent.text, status, reason, sent.destination.protocol)
-  }
-
-  #deliverFabricated(pending: PendingClient, request: string, status: number, reason: string, protocol: string): void {
-    const text = this.#core.fabricate(request, status, reason)
-    const wire = { bytes: 0, protocol, host: '', port: 0, at: this.#core.clock.now() }
-    const { leg } = pending
-    this.#finish(pending)
-    if (leg) {
-      if (!pending.in_dialog || pending.method === 'BYE') {
-        this.#core.records.stop(leg, 'application', status === 408 ? 'no-answer' : 'call-rejected', text)
-        this.#core.dropLeg(leg)
-      } else if (status === 408 && pending.method !== 'BYE' && leg.outgoing === pending) leg.outgoing = undefined
-    }
-    if (pending.app.open) {
-      pending.app.sendHeld(dialogMessage(wire, pending.id, pending.dialog_id, text), pending.hold)
-    }
-  }
-
-  #response(pending: PendingClient, response: SipMessage, from: { host: string; port: number }, sent: Sent): void {
-    const { status } = response
-    if (status < 200) this.#provisional(pending, response, from, sent)
-    else if (pending.method === 'INVITE' && status < 300) this.#answered(pending, response, from, sent)
-    else this.#final(pending, response, from, sent)
-  }
-
-  #provisional(pending: PendingClient, response: SipMessage, from: { host: string; port: number }, sent: Sent): void {
-    if (!pending.provisional) {
-      pending.provisional = true
-      if (pending.method === 'INVITE') {
-        const { wheel } = this.#core.stack.transactions
-        pending.deadline = wheel.after(this.#core.settings.ringing_ms, () => this.#rangTooLong(pending, sent))
-      }
-      if (pending.cancel === 'held') this.#sendCancel(pending, sent)
-    }
-    if (response.status === 100) return
-    const rseq = response.get('rseq')
-    if (rseq !== undefined && response.lists('require', '100rel')) {
-      // A repeated reliable response was acknowledged already, or will be (RFC 3262 §4).
-      const key = `${response.toTag} ${rseq}`
-      pending.rseqs ??= new Set()
-      if (pending.rseqs.has(key) || pending.rseqs.size > 64) return
-      pending.rseqs.add(key)
-    }
-    if (pending.method === 'INVITE' && response.toTag !== '' && !pending.in_dialog) {
-      this.#legFor(pending, response, from, sent)
-    }
-    this.#deliver(pending, response, from, sent)
-  }
-
-  // The first 2xx goes to the application, which acknowledges it; what comes after is between us and the peer.
-  #answered(pending: PendingClient, response: SipMessage, from: { host: string; port: number }, sent: Sent): void {
-    if (pending.answered_tag !== '') {
-      if (pending.answered_tag === response.toTag) pending.ack?.resend()
-      else this.#endFork(pending, response, from, sent)
-      return
-    }
-    pending.answered_tag = response.toTag === '' ? '-' : response.toTag
-    pending.deadline?.cancel()
-    this.#finish(pending)
-    const leg = pending.in_dialog ? pending.leg : this.#legFor(pending, response, from, sent)
-    if (!leg) return
-    if (pending.in_dialog) leg.dialog.refreshTarget(response, from, false)
-    else {
-      this.#core.records.start(leg, 'network', 'uac', textFor(response))
-      leg.outgoing = pending
-    }
-    leg.state = 'confirmed'
-    armAfterResponse(this.#core, leg, response, bodyOf(sent.text))
-    if (!pending.app.open) {
-      this.#acknowledge(leg, pending, sent)
-      this.#core.hangUp(leg, 'application is gone', 'system-initiated-termination')
-      return
-    }
-    this.#deliver(pending, response, from, sent)
-  }
-
-  // A second callee answered the same INVITE (RFC 3261 §13.2.2.4): it is acknowledged and hung up.
-  #endFork(pending: PendingClient, response: SipMessage, from: { host: string; port: number }, sent: Sent): void {
-    const key = `fork ${response.toTag}`
-    pending.rseqs ??= new Set()
-    const known = pending.rseqs.has(key)
-    const dialog = this.#dialogFrom(sent, response, from)
-    const seq = dialog.localSeq
-    const none = { response: () => undefined, timeout: () => undefined, unreachable: () => undefined }
-    this.#core.stack.request('ACK', dialog.nextHop(), () => dialog.draft('ACK', seq), none)
-    if (known || pending.rseqs.size > 64) return
-    pending.rseqs.add(key)
-    const bye = dialog.nextSeq()
-    this.#core.stack.request('BYE', dialog.nextHop(), () => dialog.draft('BYE', bye), none)
-  }
-
-  #acknowledge(leg: Leg, pending: PendingClient, sent: Sent): void {
-    const seq = parseCSeq(headerOf(sent.text, 'CSeq'))?.seq ?? leg.dialog.localSeq
-    this.#core.stack.request('ACK', leg.dialog.nextHop(), () => leg.dialog.draft('ACK', seq), {
-      sent: ack => {
-        pending.ack = {
-          text: ack.text,
-          tag: pending.answered_tag,
-          resend: () => void this.#core.stack.transport.send(ack.destination, ack.text, true, () => undefined),
-        }
-      },
-      response: () => undefined,
-      timeout: () => undefined,
-      unreachable: () => undefined,
-    })
-  }
-
-  #final(pending: PendingClient, response: SipMessage, from: { host: string; port: number }, sent: Sent): void {
-    const { status } = response
-    const { leg } = pending
-    pending.deadline?.cancel()
-    this.#finish(pending)
-    const challenge = status === 401 || status === 407
-    if (pending.method === 'INVITE') {
-      if (pending.in_dialog) {
-        if (leg?.outgoing === pending) leg.outgoing = undefined
-      } else {
-        const why = pending.cancel === 'none' ? 'call-rejected' : 'call-canceled'
-        this.#core.records.stop(leg ?? pending, 'network', why, plainText(response))
-        if (leg) this.#core.dropLeg(leg)
-      }
-    } else if (pending.method === 'BYE') {
-      // A challenged BYE is tried again with credentials, so the dialog stays.
-      if (leg && challenge) leg.ending = false
-      else if (leg) {
-        this.#core.records.stop(leg, 'application', 'normal-release', sent.text)
-        this.#core.dropLeg(leg)
-      }
-    } else if (pending.method === 'SUBSCRIBE' && status < 300 && !pending.in_dialog) {
-      const made = this.#legFor(pending, response, from, sent)
-      made.state = 'confirmed'
-      subscribed(this.#core, made, response.get('expires') ?? headerOf(sent.text, 'Expires'))
-    } else if (leg?.kind === 'subscribe' && pending.method === 'SUBSCRIBE' && status < 300) {
-      subscribed(this.#core, leg, response.get('expires') ?? headerOf(sent.text, 'Expires'))
-    } else if (leg && pending.method === 'UPDATE' && status < 300) leg.dialog.refreshTarget(response, from, false)
-    else if (leg && pending.method === 'NOTIFY' && leg.kind === 'subscribe') {
-      const state = headerOf(sent.text, 'Subscription-State') ?? ''
-      if (state.toLowerCase().startsWith('terminated')) this.#core.dropLeg(leg)
-    }
-    // RFC 3261 §12.2.1.2: 481 and 408 end the dialog in which they were received.
-    if (leg && pending.in_dialog && pending.method === 'INVITE' && (status === 481 || status === 408)) {
-      this.#deliver(pending, response, from, sent)
-      this.#core.hangUp(leg, 'Call does not exist', 'system-initiated-termination')
-      return
-    }
-    this.#deliver(pending, response, from, sent)
-  }
-
-  #deliver(pending: PendingClient, response: SipMessage, from: { host: string; port: number }, sent: Sent): void {
-    if (!pending.app.open) return
-    const wire = {
-      bytes: response.bytes,
-      protocol: sent.destination.protocol,
-      host: from.host,
-      port: from.port,
-      at: this.#core.clock.now(),
-    }
-    pending.app.sendHeld(dialogMessage(wire, pending.id, pending.dialog_id, plainText(response)), pending.hold)
-  }
-
-  #legFor(pending: PendingClient, response: SipMessage, from: { host: string; port: number }, sent: Sent): Leg {
-    const known = pending.leg
-    if (known) {
-      if (known.dialog.remoteTag !== response.toTag && response.status < 200) {
-        known.forks ??= new Set([known.dialog.remoteTag])
-        if (known.forks.size < 64) known.forks.add(response.toTag)
-      } else if (response.status >= 200) known.forks = undefined
-      // Forks share the leg; the latest early dialog, and finally the one that answers, is the one that it speaks to.
-      known.dialog.establish(response, from, this.#flow(sent))
-      return known
-    }
-    const kind = pending.method === 'SUBSCRIBE' ? 'subscribe' : 'invite'
-    const leg = new Leg(pending.dialog_id, 'uac', kind, this.#dialogFrom(sent, response, from), pending.app)
-    leg.ready_at = pending.hold.ready_at
-    leg.outgoing = kind === 'invite' ? pending : undefined
-    pending.leg = leg
-    this.#core.legs.set(leg.id, leg)
-    return leg
-  }
-
-  #dialogFrom(sent: Sent, response: SipMessage, from: { host: string; port: number }): Dialog {
-    const local = headerOf(sent.text, 'From') ?? ''
-    const uri = sent.text.slice(sent.text.indexOf(' ') + 1, sent.text.indexOf(' SIP/2.0'))
-    const dialog = Dialog.asClient({
-      callId: response.callId,
-      localTag: tagOf(local),
-      local,
-      remote: headerOf(sent.text, 'To') ?? '',
-      seq: response.cseq.seq,
-      contact: headerOf(sent.text, 'Contact') ?? listenerAddress(sent.listener),
-      uri,
-    })
-    dialog.establish(response, from, this.#flow(sent))
-    return dialog
-  }
-
-  #flow(sent: Sent) {
-    const { protocol, host, port } = sent.destination
-    const connection =
-      protocol === 'udp'
-        ? undefined
-        : (sent.destination.connection ?? this.#core.stack.transport.connectionTo(protocol, host, port))
-    return { protocol, connection }
-  }
-
-  #sendCancel(pending: PendingClient, sent: Sent): void {
-    pending.cancel = 'sent'
-    const branch = branchOf(sent.text)
-    this.#core.stack.transactions.send(
-      { method: 'CANCEL', branch, text: pending.cancel_text, destination: sent.destination },
-      {
-        response: () => undefined,
-        timeout: () => this.#endCancelled(pending),
-        unreachable: () => this.#endCancelled(pending),
-      },
-    )
-    // RFC 3261 §9.1: without a final response in 64×T1 after the CANCEL the INVITE is over.
-    pending.deadline?.cancel()
-    pending.deadline = this.#core.stack.transactions.wheel.after(this.#core.patience_ms, () =>
-      this.#endCancelled(pending),
-    )
-  }
-
-  #endCancelled(pending: PendingClient): void {
-    if (pending.finished) return
-    const sent = pending.outgoing?.sent
-    pending.outgoing?.abandon()
-    if (sent) this.#fabricated(pending, sent, 487, 'Request Terminated')
-  }
-
-  #rangTooLong(pending: PendingClient, sent: Sent): void {
-    if (pending.finished || pending.cancel !== 'none') return
-    pending.cancel_text = cancelFor(sent, undefined)
-    this.#sendCancel(pending, sent)
-  }
-
-  #finish(pending: PendingClient): void {
-    pending.finished = true
-    pending.deadline?.cancel()
-    this.#core.clients.delete(pending.id)
-  }
 }
 
 const CONTACT_IN_DIALOG = new Set(['INVITE', 'SUBSCRIBE', 'REFER', 'UPDATE'])
@@ -612,48 +283,6 @@ function newRequest(
   return draft
 }
 
-// RFC 3261 §9.1: request-URI, Call-ID, To, From, CSeq number, Route and the single topmost Via of the INVITE.
-function cancelFor(sent: Sent, command: CommandMessage | undefined): string {
-  const head = sent.text.slice(0, sent.text.indexOf('\r\n\r\n')).split('\r\n')
-  const draft = new Draft(`CANCEL${(head[0] ?? '').slice('INVITE'.length)}`)
-  let via = false
-  for (const line of head.slice(1)) {
-    const colon = line.indexOf(':')
-    const name = line.slice(0, colon)
-    const value = line.slice(colon + 2)
-    if (name === 'Via') {
-      if (!via) draft.add('Via', value)
-      via = true
-    } else if (name === 'Max-Forwards') draft.add(name, '70')
-    else if (name === 'Route' || name === 'From' || name === 'To' || name === 'Call-ID') draft.add(name, value)
-    else if (name === 'CSeq') draft.add('CSeq', value.replace('INVITE', 'CANCEL'))
-  }
-  if (command) addOwnHeaders(draft, command, 'cancel', sent.listener)
-  return draft.serialize()
-}
-
 function bare(uri: string): string {
   return parseNameAddress(uri)?.uri ?? uri
-}
-
-/** First value of a header in a message that we wrote. */
-export function headerOf(text: string, name: string): string | undefined {
-  const at = text.indexOf(`\r\n${name}: `)
-  const head_end = text.indexOf('\r\n\r\n')
-  if (at < 0 || at > head_end) return undefined
-  return text.slice(at + name.length + 4, text.indexOf('\r\n', at + 2))
-}
-
-function branchOf(text: string): string {
-  const via = headerOf(text, 'Via') ?? ''
-  return via.slice(via.indexOf('branch=') + 7).split(';')[0] ?? ''
-}
-
-function bodyOf(text: string): string {
-  return text.slice(text.indexOf('\r\n\r\n') + 4)
-}
-
-// A response is shown as it came; one with bare line feeds is written anew.
-function plainText(response: SipMessage): string {
-  return response.regular ? response.raw : textFor(response)
 }

@@ -1,0 +1,45 @@
+import type { CommandMessage } from '../control/command.ts'
+import { Draft } from '../sip/message.ts'
+import type { Sent } from '../stack.ts'
+import { addOwnHeaders } from './compose.ts'
+
+// What is read again from a request that we have sent: its text is all that is kept of it.
+
+/** First value of a header in a message that we wrote. */
+export function headerOf(text: string, name: string): string | undefined {
+  const at = text.indexOf(`\r\n${name}: `)
+  const head_end = text.indexOf('\r\n\r\n')
+  if (at < 0 || at > head_end) return undefined
+  return text.slice(at + name.length + 4, text.indexOf('\r\n', at + 2))
+}
+
+/** Branch of the topmost Via. */
+export function branchOf(text: string): string {
+  const via = headerOf(text, 'Via') ?? ''
+  return via.slice(via.indexOf('branch=') + 7).split(';')[0] ?? ''
+}
+
+export function bodyOf(text: string): string {
+  return text.slice(text.indexOf('\r\n\r\n') + 4)
+}
+
+/** The CANCEL of an INVITE, with the headers that an application wants in it. */
+// RFC 3261 §9.1: request-URI, Call-ID, To, From, CSeq number, Route and the single topmost Via of the INVITE.
+export function cancelFor(sent: Sent, command: CommandMessage | undefined): string {
+  const head = sent.text.slice(0, sent.text.indexOf('\r\n\r\n')).split('\r\n')
+  const draft = new Draft(`CANCEL${(head[0] ?? '').slice('INVITE'.length)}`)
+  let via = false
+  for (const line of head.slice(1)) {
+    const colon = line.indexOf(':')
+    const name = line.slice(0, colon)
+    const value = line.slice(colon + 2)
+    if (name === 'Via') {
+      if (!via) draft.add('Via', value)
+      via = true
+    } else if (name === 'Max-Forwards') draft.add(name, '70')
+    else if (name === 'Route' || name === 'From' || name === 'To' || name === 'Call-ID') draft.add(name, value)
+    else if (name === 'CSeq') draft.add('CSeq', value.replace('INVITE', 'CANCEL'))
+  }
+  if (command) addOwnHeaders(draft, command, 'cancel', sent.listener)
+  return draft.serialize()
+}
