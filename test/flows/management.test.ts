@@ -1,0 +1,162 @@
+import { request } from 'node:http'
+import { join } from 'node:path'
+import Database from 'better-sqlite3'
+import t from 'tap'
+import { openPhone } from '../support/phone.ts'
+import { until } from '../support/wait.ts'
+import { type World, world } from '../support/world.ts'
+
+// What the management API promises, seen from outside while all processes run: a write is in force at the SIP side, what
+// is said of its progress is true, and no kill takes back what was committed.
+
+const CALLED = '+2348030000001'
+const SOURCE = '127.0.0.41'
+
+t.test('the management API of a running platform', async t => {
+  const w = await world(t)
+  const trunk_id = await w.addTrunk('127.0.0.40')
+  const trunk = async () => (await w.manage('GET', `/trunks/${trunk_id}`)).body
+  const write = async (method: string, path: string, body?: unknown) => {
+    const { revision } = await trunk()
+    const headers = { 'if-match': `"${revision}"`, 'idempotency-key': `key-${Math.random()}` }
+    const answer = await w.manage(method, `/trunks/${trunk_id}${path}`, body, headers)
+    if (answer.status >= 300) throw new Error(`${method} ${path}: ${JSON.stringify(answer.body)}`)
+    return answer
+  }
+  const inForce = () => until('the write is in force', async () => (await trunk()).apply.state === 'applied')
+
+  t.test('a source admits an INVITE as soon as its write is said to be applied, and no longer than that', async t => {
+    const phone = await openPhone(t, { ...w.sip, local_ip: SOURCE })
+    const invite = async () => {
+      const call = phone.anew()
+      const { status } = await call.invite({ called: CALLED, caller: w.numbers[0] ?? '', cseq: 1 })
+      if (status === 200) await call.bye(2)
+      return status
+    }
+    t.not(await invite(), 200, 'a stranger')
+    await write('POST', '/ip-credentials', { cidr: `${SOURCE}/32` })
+    await inForce()
+    t.equal(await invite(), 200, 'a source')
+    const { data } = (await w.manage('GET', `/trunks/${trunk_id}/ip-credentials`)).body
+    const { id } = data.find((source: { cidr: string }) => source.cidr === `${SOURCE}/32`)
+    await write('DELETE', `/ip-credentials/${id}`)
+    await inForce()
+    t.not(await invite(), 200, 'a source that was removed')
+  })
+
+  t.test('effective_revision tells the truth while the signaling node stands still', async t => {
+    await inForce()
+    const { apply: before } = await trunk()
+    const pid = w.pid('signaling')
+    process.kill(pid, 'SIGSTOP')
+    t.teardown(() => process.kill(pid, 'SIGCONT'))
+    const { body } = await write('PATCH', '', { ...settings, name: 'Written while it stood still' })
+    t.match(body.apply, { state: 'applying', desired_revision: before.desired_revision + 1 })
+    t.equal(body.apply.effective_revision, before.effective_revision, 'the node runs what it ran before')
+    t.match(await trunk(), { name: 'Written while it stood still', apply: { state: 'applying' } })
+    process.kill(pid, 'SIGCONT')
+    await inForce()
+    t.equal((await trunk()).apply.effective_revision, before.desired_revision + 1)
+  })
+
+  t.test('kill -9 of control between commit and answer: the replay repeats the outcome', async t => {
+    const file = new Database(join(w.data_dir, 'strowger.sqlite'))
+    t.teardown(() => file.close())
+    let between: readonly Cut[] = []
+    for (let round = 0; round < ROUNDS && between.length === 0; round += 1) {
+      const cuts = await killWhileCreating(w, file, round)
+      for (const cut of cuts) {
+        const replay = await w.manage('POST', '/trunks', newTrunk(cut.name), { 'idempotency-key': cut.name })
+        t.equal(replay.status, 201, `${cut.name}: ${JSON.stringify(replay.body).slice(0, 200)}`)
+        t.equal(replay.headers.get('idempotent-replayed'), cut.committed === null ? null : 'true')
+        t.equal(replay.body.trunk.id, cut.committed ?? replay.body.trunk.id, 'the replay tells what was committed')
+        t.equal(cut.answered ?? cut.committed, cut.committed, 'what was answered had been committed')
+        t.equal(made(file, cut.name).length, 1, 'one trunk')
+      }
+      between = cuts.filter(({ committed, answered }) => committed !== null && answered === null)
+      t.comment(`round ${round}: ${between.length} of ${cuts.length} were committed and not answered`)
+    }
+    t.ok(between.length > 0, 'the kill fell between commit and answer')
+  })
+})
+
+const ROUNDS = 20
+const AT_ONCE = 24
+const settings = {
+  direction: 'both',
+  auth_mode: 'ip_allow_list',
+  codecs: ['PCMU', 'PCMA'],
+  media_security: 'rtp',
+  require_tls: false,
+  source_validation: 'relaxed',
+}
+const newTrunk = (name: string) => ({ ...settings, name, sources: [], targets: [] })
+
+/** One create that a kill met; ids of the trunk. */
+interface Cut {
+  readonly name: string
+  readonly committed: string | null
+  readonly answered: string | null
+}
+
+const made = (file: Database.Database, name: string): string[] =>
+  file.prepare<[string], string>('select id from trunk where name = ?').pluck().all(name)
+
+/**
+ * Creates trunks at once, kills control as soon as some of them are seen committed, and waits until it is back. They all
+ * wait for the lock that is held here, so that they are committed one right after the other.
+ */
+async function killWhileCreating(w: World, file: Database.Database, round: number): Promise<Cut[]> {
+  const names = Array.from({ length: AT_ONCE }, (_, at) => `Round ${round}, trunk ${at}`)
+  const count = file.prepare(`select count(*) from trunk where name like 'Round ${round},%'`).pluck()
+  const old = w.pid('control')
+  file.exec('begin immediate')
+  const answers = names.map(name => create(w, name))
+  await Promise.all(answers.map(({ sent }) => sent))
+  // Answered without the state: by then the creates before it are under way.
+  await w.manage('GET', '/openapi.json')
+  file.exec('rollback')
+  await new Promise<void>(resolve => {
+    // Many looks in a row: the kill shall come before the answer does.
+    const look = (): void => {
+      for (let looks = 0; looks < 2000; looks += 1)
+        if (Number(count.get()) >= AT_ONCE / 4) {
+          process.kill(old, 'SIGKILL')
+          resolve()
+          return
+        }
+      setImmediate(look)
+    }
+    look()
+  })
+  const answered = await Promise.all(answers.map(({ answered }) => answered))
+  const cuts = names.map((name, at) => ({
+    name,
+    committed: made(file, name)[0] ?? null,
+    answered: answered[at] ?? null,
+  }))
+  await until('control is back', () => w.pid('control') !== old)
+  await until('it answers', async () => (await fetch(`${w.base_url}/readyz`).catch(() => null))?.ok)
+  return cuts
+}
+
+/** `answered` is the id of the trunk; null when the connection ended before. */
+function create(w: World, name: string): { readonly sent: Promise<void>; readonly answered: Promise<string | null> } {
+  const headers = {
+    authorization: `Bearer ${w.api_key}`,
+    'content-type': 'application/json',
+    'idempotency-key': name,
+  }
+  const asked = request(`${w.base_url}/v1/trunks`, { method: 'POST', headers, agent: false })
+  const answered = new Promise<string | null>(resolve => {
+    asked.on('error', () => resolve(null))
+    asked.on('response', answer => {
+      const chunks: Buffer[] = []
+      answer.on('data', chunk => chunks.push(chunk))
+      answer.on('error', () => resolve(null))
+      answer.on('end', () => resolve(JSON.parse(Buffer.concat(chunks).toString('utf8')).trunk?.id ?? null))
+    })
+  })
+  const sent = new Promise<void>(resolve => asked.end(JSON.stringify(newTrunk(name)), resolve))
+  return { sent, answered }
+}
