@@ -1,6 +1,7 @@
 #include "recorder.h"
 
 #include <poll.h>
+#include <pthread.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -20,7 +21,7 @@ constexpr uint64_t kReorderUs = 150'000, kBehindUs = 250'000;
 constexpr uint64_t kPeriodUs = 250'000;
 /** Root mean square below which a frame is silence: about -40 dBm0. */
 constexpr double kSilence = 230;
-constexpr int kFrames = 5;  // frames of a second's fraction that the line holds beyond the flushed part, in seconds
+constexpr int kLineSeconds = 5;  // what the line holds beyond what is in the file
 }  // namespace
 
 Recording::Recording(RecordConfig config)
@@ -51,7 +52,7 @@ void Recording::packet_end(RecordEnd reason, uint64_t now_us) {
 
 void Recording::writer_open(uint64_t now_us) {
   start_us_ = now_us;
-  capacity_ = static_cast<int64_t>(config_.rate_hz) * kFrames;
+  capacity_ = static_cast<int64_t>(config_.rate_hz) * kLineSeconds;
   line_.assign(static_cast<size_t>(capacity_ * config_.channels), 0);
   const int error = file_.open(config_.file, config_.channels, config_.rate_hz);
   if (error) {
@@ -95,11 +96,12 @@ void Recording::take(const std::vector<uint8_t>& record) {
     t.ssrc = h.ssrc;
     if (!t.any || order > t.last_order) t.last_order = order;
     t.any = true;
-    Packet p{
-        order, h.ts, h.clock_rate, static_cast<CodecId>(h.codec), h.at_us, {record.begin() + sizeof h, record.end()}};
+    const Packet p{order, h.ts, h.clock_rate, static_cast<CodecId>(h.codec), h.at_us};
+    if (t.pending.empty() && t.done_order && order == t.done_order + 1)
+      return place(h.track, p, record.data() + sizeof h, record.size() - sizeof h);
     auto at = t.pending.end();
-    while (at != t.pending.begin() && (at - 1)->order > order) --at;
-    t.pending.insert(at, std::move(p));
+    while (at != t.pending.begin() && (at - 1)->packet.order > order) --at;
+    t.pending.insert(at, Pending{p, {record.begin() + sizeof h, record.end()}});
   }
 }
 
@@ -127,13 +129,28 @@ void Recording::put(Track& t, int64_t pos, const int16_t* pcm, int samples) {
   const int64_t to = std::min(pos + samples, flushed_ + capacity_);
   t.next = std::max(t.next, to);
   const auto channels = config_.channels;
-  for (; from < to; ++from) {
-    int16_t& cell = line_[static_cast<size_t>((from % capacity_) * channels + t.channel)];
-    cell = static_cast<int16_t>(std::clamp(cell + pcm[from - pos], -32768, 32767));
+  while (from < to) {
+    // As far as the end of the ring, in one run.
+    const int64_t at = from % capacity_, n = std::min(to - from, capacity_ - at);
+    int16_t* cell = &line_[static_cast<size_t>(at * channels + t.channel)];
+    const int16_t* source = pcm + (from - pos);
+    for (int64_t i = 0; i < n; ++i, cell += channels)
+      *cell = static_cast<int16_t>(std::clamp(*cell + source[i], -32768, 32767));
+    from += n;
   }
 }
 
-void Recording::place(Track& t, Packet& p) {
+/** Notes until when somebody spoke, for recordings that silence ends. */
+void Recording::measure(Track& t, int64_t pos, const int16_t* pcm, int samples) const {
+  if (!config_.silence_ms || samples <= 0) return;
+  int64_t energy = 0;
+  for (int i = 0; i < samples; ++i) energy += int32_t{pcm[i]} * pcm[i];
+  if (std::sqrt(static_cast<double>(energy) / samples) > kSilence) t.last_voice = pos + samples;
+}
+
+void Recording::place(int track, const Packet& p, const uint8_t* payload, size_t bytes) {
+  Track& t = tracks_[track];
+  if (track < 2) heard_ = true;
   if (t.codec != p.codec || t.clock_rate != p.clock_rate) {
     const Codec* codec = find_codec(p.codec);
     t.codec = p.codec;
@@ -178,14 +195,11 @@ void Recording::place(Track& t, Packet& p) {
     const auto [pcm, n] = convert(samples);
     put(t, t.next, pcm, static_cast<int>(std::min<int64_t>(n, gap)));
   }
-  const int samples =
-      t.decoder->decode(p.payload.data(), static_cast<int>(p.payload.size()), decoded_.data(), kMaxFrameSamples);
+  const int samples = t.decoder->decode(payload, static_cast<int>(bytes), decoded_.data(), kMaxFrameSamples);
   t.done_order = p.order;
   if (samples <= 0) return;
   const auto [pcm, n] = convert(samples);
-  double energy = 0;
-  for (int i = 0; i < n; ++i) energy += static_cast<double>(pcm[i]) * pcm[i];
-  if (n > 0 && std::sqrt(energy / n) > kSilence) t.last_voice = pos + n;
+  measure(t, pos, pcm, n);
   put(t, pos, pcm, n);
 }
 
@@ -194,13 +208,12 @@ void Recording::place_due(uint64_t now_us, bool all) {
     Track& t = tracks_[i];
     size_t done = 0;
     for (; done < t.pending.size(); ++done) {
-      Packet& p = t.pending[done];
+      const auto& [p, payload] = t.pending[done];
       // In order and nothing missing before it: no reason to wait.
       const bool next = t.done_order && p.order == t.done_order + 1;
       if (!all && !next && now_us - p.at_us < kReorderUs) break;
       if (t.done_order && p.order <= t.done_order) continue;
-      if (i < 2) heard_ = true;
-      place(t, p);
+      place(i, p, payload.data(), payload.size());
     }
     t.pending.erase(t.pending.begin(), t.pending.begin() + static_cast<std::ptrdiff_t>(done));
   }
@@ -235,14 +248,15 @@ bool Recording::writer_advance(uint64_t now_us) {
   if (reason_ == RecordEnd::none) {
     const uint64_t present = paused_since_us_ ? paused_since_us_ : now_us;
     const int64_t horizon = position(present - std::min(present - start_us_, kBehindUs));
-    flush(std::min(horizon, max));
-    if (broken_) return true;
+    const int64_t due = std::min(horizon, max);
     if (horizon >= max) {
       end(RecordEnd::max_length, max);
     } else if (config_.silence_ms && !paused_since_us_) {
       const int64_t quiet = horizon - tracks_[0].last_voice;
       if (quiet >= static_cast<int64_t>(config_.silence_ms) * config_.rate_hz / 1000) end(RecordEnd::silence, horizon);
     }
+    // A second at a time: most of what a write costs does not depend on its length.
+    if (reason_ != RecordEnd::none || due - flushed_ >= config_.rate_hz) flush(due);
     return reason_ != RecordEnd::none;
   }
   if (end_at_ >= max) {
@@ -314,6 +328,7 @@ void Recorder::stop() {
 }
 
 void Recorder::run() {
+  pthread_setname_np(pthread_self(), "recorder");
   std::vector<std::shared_ptr<Recording>> active;
   for (;;) {
     const bool last = stopping_;

@@ -63,6 +63,9 @@ class Recording {
     uint32_t ts, clock_rate;
     CodecId codec;
     uint64_t at_us;
+  };
+  struct Pending {
+    Packet packet;
     std::vector<uint8_t> payload;
   };
   struct Track {
@@ -70,7 +73,7 @@ class Recording {
     bool any = false, based = false;
     uint32_t ssrc = 0;
     int64_t last_order = 0;
-    std::vector<Packet> pending;
+    std::vector<Pending> pending;
     CodecId codec = CodecId::other;
     uint32_t clock_rate = 0;
     std::unique_ptr<Decoder> decoder;
@@ -87,7 +90,8 @@ class Recording {
   int64_t position(uint64_t at_us) const;
   void take(const std::vector<uint8_t>& record);
   void place_due(uint64_t now_us, bool all);
-  void place(Track& t, Packet& p);
+  void place(int track, const Packet& p, const uint8_t* payload, size_t bytes);
+  void measure(Track& t, int64_t pos, const int16_t* pcm, int samples) const;
   void rebase(Track& t, const Packet& p);
   void steer(Track& t, const Packet& p, int64_t pos);
   void put(Track& t, int64_t pos, const int16_t* pcm, int samples);
