@@ -7,6 +7,7 @@ import type { LegPolicy, MediaSession } from '../b2bua/media.ts'
 import type { OutboundWatcher } from '../b2bua/outbound-call.ts'
 import { legSummary } from '../b2bua/summary.ts'
 import type { ApplicationConfig } from '../trunks/snapshot.ts'
+import { answeredHost } from './answered-host.ts'
 import { Script, type ScriptEntry, type ScriptHost } from './script.ts'
 
 const POLICY: LegPolicy = {
@@ -129,16 +130,7 @@ export class ApplicationCall extends Call {
   }
 
   #host(leg: Leg): ScriptHost {
-    return {
-      call: this,
-      leg,
-      direction: 'outbound',
-      answer: () => Promise.resolve(),
-      reject: () => void this.end({ cause: 'script' }),
-      hangup: () => void this.end({ cause: 'script' }),
-      early: () => Promise.resolve(false),
-      ring: () => undefined,
-    }
+    return answeredHost(this, leg, () => void this.end({ cause: 'script' }))
   }
 
   #nearListener(): LegListener {

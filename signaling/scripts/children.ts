@@ -6,6 +6,7 @@ import type { Call } from '../b2bua/call.ts'
 import type { Leg } from '../b2bua/leg.ts'
 import type { OutboundCall } from '../b2bua/outbound-call.ts'
 import type { InboundRequest } from '../drachtio/types.ts'
+import { answeredHost } from './answered-host.ts'
 import { ApplicationCall, type ApplicationWatcher } from './application-call.ts'
 import { detectMachine, tellDetected } from './detection.ts'
 import { Script } from './script.ts'
@@ -90,14 +91,7 @@ export class Children {
     const { call } = child
     const script = new Script(
       {
-        call,
-        leg,
-        direction: 'outbound',
-        answer: () => Promise.resolve(),
-        reject: () => undefined,
-        hangup: () => undefined,
-        early: () => Promise.resolve(false),
-        ring: () => undefined,
+        ...answeredHost(call, leg, () => undefined),
         done: outcome =>
           this.#emit({
             type: 'whisper_ended',
@@ -138,16 +132,7 @@ export class Children {
     leg.session.hub.request('unbridge', { leg_id: leg.id }).catch(() => undefined)
     call.run(
       new Script(
-        {
-          call,
-          leg,
-          direction: 'outbound',
-          answer: () => Promise.resolve(),
-          reject: () => undefined,
-          hangup: () => void call.end({ cause: 'script' }),
-          early: () => Promise.resolve(false),
-          ring: () => undefined,
-        },
+        answeredHost(call, leg, () => void call.end({ cause: 'script' })),
         {
           kind: 'call',
           entry: { kind: 'request', url: command.url, method: command.method, parameters: command.parameters },

@@ -26,6 +26,9 @@ interface Playing {
 const RING = 'ring'
 const MAX_SOURCES = 100
 
+/** Error number of each way that a prompt can fail (voice-compat.md §15). */
+const FAULTS = { fetch_failed: 11200, file_refused: 11200, audio_unsupported: 13420, speech_failed: 13512 } as const
+
 /** Plays to one leg, and types on it. */
 export class Player {
   readonly #host: ScriptHost
@@ -106,9 +109,8 @@ export class Player {
     }
     const playing = this.#playing
     if (event.event !== 'play.ended' || !playing || event.play_id !== playing.play_id) return
-    for (const { index, detail } of event.failures) this.#failed(playing, index, detail)
-    if (event.reason === 'failed' && event.failures.length === 0)
-      for (const index of playing.current?.sources.keys() ?? []) this.#failed(playing, index, event.detail ?? 'failed')
+    for (const { index, reason, detail } of event.failures) this.#failed(playing, index, FAULTS[reason], detail)
+    if (event.reason === 'failed' && event.failures.length === 0) this.#allFailed(playing, event.detail ?? 'failed')
     this.#next(playing)
   }
 
@@ -131,16 +133,19 @@ export class Player {
     playing.play_id = `${this.#prefix}-${playing.id}-${this.#counter++}`
     const { sources, loop } = segment
     this.#request({ leg_id: this.#host.leg.id, play_id: playing.play_id, sources, loop }, error => {
-      for (const index of sources.keys()) this.#failed(playing, index, error)
+      this.#allFailed(playing, error)
       this.#next(playing)
     })
   }
 
-  #failed(playing: Playing, index: number, detail: string): void {
+  #allFailed(playing: Playing, detail: string): void {
+    for (const [index, source] of playing.current?.sources.entries() ?? [])
+      this.#failed(playing, index, FAULTS[source.kind === 'speech' ? 'speech_failed' : 'fetch_failed'], detail)
+  }
+
+  #failed(playing: Playing, index: number, number: number, detail: string): void {
     const item = playing.current?.items[index]
-    const source = playing.current?.sources[index]
-    if (item === undefined || !source || playing.failures.some(known => known.item === item)) return
-    const number = source.kind === 'speech' ? 13512 : /type|format|not audio|decod/i.test(detail) ? 13420 : 11200
+    if (item === undefined || playing.failures.some(known => known.item === item)) return
     playing.failures.push({ item, number, detail })
   }
 

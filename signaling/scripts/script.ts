@@ -18,6 +18,7 @@ import type { Call } from '../b2bua/call.ts'
 import type { Leg } from '../b2bua/leg.ts'
 import type { MediaEvent } from '../b2bua/media.ts'
 import type { InboundRequest } from '../drachtio/types.ts'
+import { answeredHost } from './answered-host.ts'
 import { Children } from './children.ts'
 import { fetchDocument, sendCallback } from './documents.ts'
 import { startFacts } from './facts.ts'
@@ -157,14 +158,7 @@ export class Script {
     const { host } = this
     this.#waiting = new Script(
       {
-        call: host.call,
-        leg: host.leg,
-        direction: host.direction,
-        answer: () => Promise.resolve(),
-        reject: () => undefined,
-        hangup: () => undefined,
-        early: () => Promise.resolve(false),
-        ring: () => undefined,
+        ...answeredHost(host.call, host.leg, () => undefined, host.direction),
         parameters: wait.parameters,
         done: outcome => {
           this.#waiting = null

@@ -32,8 +32,8 @@ export interface VoiceTown {
   told(path: string, limit_ms?: number): Promise<Record<string, string>>
   /** Form fields of all requests to a path so far. */
   all(path: string): Record<string, string>[]
-  /** Numbers of the events of a call. */
-  numbers(sid: string): Promise<(number | null)[]>
+  /** Waits until so many events of a call have a number. */
+  noted(sid: string, number: number, count?: number): Promise<unknown>
 }
 
 type Page = WebAnswer | string | ((request: WebRequest) => WebAnswer | string)
@@ -109,11 +109,10 @@ export async function voiceTown(
     },
     told: async (path, limit_ms = 15_000) => fields(await web.seen(path, limit_ms)),
     all,
-    async numbers(sid) {
-      const { body } = await w.voice('GET', `/Calls/${sid}/Events.json`)
-      const rows = await w.state.db.selectFrom('call_event').select('number').where('call_sid', '=', sid).execute()
-      if (body.events === undefined) throw new Error('no events')
-      return rows.map(row => row.number)
-    },
+    noted: (sid, number, count = 1) =>
+      until(`${count} of ${number}`, async () => {
+        const rows = await w.state.db.selectFrom('call_event').select('number').where('call_sid', '=', sid).execute()
+        return rows.filter(row => row.number === number).length >= count
+      }),
   }
 }
