@@ -45,38 +45,46 @@ export function auditEvent(
 
 /** What differs between two presentations of a resource, field by field; labels are paths such as `limits.cps`. */
 export function fieldChanges(before: object | null, after: object | null): FieldChange[] {
-  const was = flattened(before)
-  const is = flattened(after)
   const changes: FieldChange[] = []
-  for (const label of new Set([...was.keys(), ...is.keys()])) {
-    const old = was.get(label) ?? null
-    const current = is.get(label) ?? null
+  compare(before ?? {}, after ?? {}, '', changes)
+  return changes
+}
+
+type Fields = Readonly<Record<string, unknown>>
+
+function compare(before: object, after: object, prefix: string, into: FieldChange[]): void {
+  for (const name of new Set([...Object.keys(before), ...Object.keys(after)])) {
+    if (prefix === '' && OMITTED.has(name)) continue
+    const old = fieldOf(before, name)
+    const current = fieldOf(after, name)
     if (old === current) continue
+    if (isGroup(old) || isGroup(current)) {
+      // A group that came or went is told field by field, like one that changed.
+      compare(isGroup(old) ? old : {}, isGroup(current) ? current : {}, `${prefix}${name}.`, into)
+      if ((isGroup(old) || old === null) && (isGroup(current) || current === null)) continue
+    }
+    const was = isGroup(old) ? null : textOf(old)
+    const is = isGroup(current) ? null : textOf(current)
+    if (was === is) continue
+    const label = `${prefix}${name}`
     const redacted = SECRET_FIELD.test(label)
-    changes.push({
+    into.push({
       label,
-      before: redacted ? null : old,
-      after: redacted ? null : current,
+      before: redacted ? null : shortened(was),
+      after: redacted ? null : shortened(is),
       redacted,
       unchanged: false,
     })
   }
-  return changes
 }
 
-function flattened(value: object | null, prefix = '', into = new Map<string, string>()): Map<string, string> {
-  if (value === null) return into
-  for (const [name, item] of Object.entries(value)) {
-    if (prefix === '' && OMITTED.has(name)) continue
-    const label = prefix === '' ? name : `${prefix}.${name}`
-    if (item === null || item === undefined) continue
-    if (typeof item === 'object' && !Array.isArray(item)) flattened(item, label, into)
-    else into.set(label, textOf(item))
-  }
-  return into
-}
+const fieldOf = (fields: object, name: string): unknown => (fields as Fields)[name] ?? null
+const isGroup = (value: unknown): value is object =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
 
-const textOf = (item: unknown): string => {
-  const text = typeof item === 'string' ? item : (JSON.stringify(item) ?? '')
-  return text.length > MAX_VALUE_CHARACTERS ? `${text.slice(0, MAX_VALUE_CHARACTERS)}...` : text
-}
+/** Null: the field is not there. */
+const textOf = (value: unknown): string | null =>
+  value === null ? null : typeof value === 'string' ? value : JSON.stringify(value)
+
+const shortened = (text: string | null): string | null =>
+  text === null || text.length <= MAX_VALUE_CHARACTERS ? text : `${text.slice(0, MAX_VALUE_CHARACTERS)}...`

@@ -87,6 +87,7 @@ function walk<T>(node: Node<T>, path: readonly string[], at: number, params: Rec
 
 /** An undecodable segment stays as it is: it is the id of nothing. */
 function decoded(segment: string): string {
+  if (!segment.includes('%')) return segment
   try {
     return decodeURIComponent(segment)
   } catch {

@@ -7,6 +7,7 @@ import { fieldErrors } from './validate.ts'
  * are refused.
  */
 export function queryOf(search: string, schema: TObject | undefined): Record<string, unknown> | Refusal {
+  if (search === '' && !schema) return {}
   const given = new URLSearchParams(search)
   const query: Record<string, unknown> = {}
   const properties: Record<string, TSchema> = schema?.properties ?? {}

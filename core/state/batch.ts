@@ -84,3 +84,16 @@ export async function later(trx: Db | Trx, query: Compilable<unknown> | Step): P
   const { sql, parameters } = 'compile' in query ? query.compile() : query
   await trx.executeQuery(CompiledQuery.raw(`${LATER_PREFIX}${sql}`, [...parameters]))
 }
+
+/** An update of one row by its id, for `later`: made without the query builder, which costs more than the statement. */
+export const updateOf = <T extends keyof Schema & string>(
+  table: T,
+  columns: Readonly<Partial<Record<keyof Schema[T] & string, unknown>>>,
+  id: string,
+): Step => {
+  const given = Object.entries(columns).filter(([, value]) => value !== undefined)
+  return {
+    sql: `update "${table}" set ${given.map(([name]) => `"${name}" = ?`).join(', ')} where "id" = ?`,
+    parameters: [...given.map(([, value]) => value), id],
+  }
+}

@@ -1,5 +1,5 @@
 import type { Selectable } from 'kysely'
-import { later } from './batch.ts'
+import { later, updateOf } from './batch.ts'
 import type {
   Db,
   DigestCredentialTable,
@@ -78,7 +78,7 @@ export async function saveTrunk(
   now: string,
 ): Promise<TrunkRow> {
   const saved = { ...changes, revision: trunk.revision + 1, updated_at: now }
-  await later(trx, trx.updateTable('trunk').set(saved).where('id', '=', trunk.id))
+  await later(trx, updateOf('trunk', saved, trunk.id))
   return { ...trunk, ...saved }
 }
 
