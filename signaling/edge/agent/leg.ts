@@ -26,6 +26,8 @@ export class Leg implements Hold {
   /** Our 2xx that waits for its ACK. */
   answer: UnacknowledgedAnswer | undefined = undefined
   session: SessionTimer | undefined = undefined
+  /** The peer's Allow has UPDATE. */
+  peer_updates = false
   /** End of a subscription that is not refreshed. */
   expiry: WheelTimer | undefined = undefined
   /** Last SDP that we sent, kept while a session timer may need it. */
@@ -54,9 +56,15 @@ export interface UnacknowledgedAnswer {
 }
 
 export interface SessionTimer {
-  readonly interval_seconds: number
+  interval_seconds: number
   readonly refresher: 'us' | 'peer'
+  /** Monotonic time at which the session is over unless it was refreshed. */
+  readonly expires_at: number
   timer: WheelTimer
+  /** What the peer has asked for at least; 0 when it has not. */
+  min_se: number
+  /** Our refresh is under way: another exchange would cross it. */
+  refreshing: boolean
 }
 
 /** A request from the network that an application has to answer. */

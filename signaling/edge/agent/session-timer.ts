@@ -1,11 +1,15 @@
 import type { Draft, SipMessage } from '../sip/message.ts'
 import { parseDigits } from '../sip/uri.ts'
+import type { Address } from '../transport/types.ts'
 import type { AgentCore } from './core.ts'
-import type { Leg } from './leg.ts'
+import type { Leg, SessionTimer } from './leg.ts'
 
 // Session timers (RFC 4028), mostly invisible to the application (drachtio-control-protocol.md §13).
 
 const MIN_SE = 90
+/** When to try again after a refresh that something was in the way of. */
+const BUSY_MS = 2_000
+const PASSING: ReadonlySet<number> = new Set([491, 500, 503, 504])
 
 interface SessionExpires {
   readonly seconds: number
@@ -36,6 +40,7 @@ export function sessionTooSmall(request: SipMessage): boolean {
 
 /** Our 2xx to an INVITE goes out: completes its Session-Expires and starts the timer. */
 export function armAfterAnswer(core: AgentCore, leg: Leg, invite: SipMessage, answer: Draft): void {
+  leg.peer_updates = invite.lists('allow', 'update')
   const said = parseSessionExpires(answer.get('session-expires'))
   if (said) {
     arm(core, leg, Math.max(MIN_SE, said.seconds), said.refresher === 'uas' ? 'us' : 'peer', answer.body)
@@ -55,6 +60,7 @@ export function armAfterAnswer(core: AgentCore, leg: Leg, invite: SipMessage, an
 
 /** A 2xx to our INVITE arrived. */
 export function armAfterResponse(core: AgentCore, leg: Leg, response: SipMessage, offer: string): void {
+  leg.peer_updates = response.lists('allow', 'update')
   const said = parseSessionExpires(response.get('session-expires'))
   if (!said || said.seconds === 0) {
     disarm(leg)
@@ -77,62 +83,103 @@ function arm(core: AgentCore, leg: Leg, seconds: number, refresher: 'us' | 'peer
   leg.session?.timer.cancel()
   if (sdp !== '') leg.sdp = sdp
   const { wheel } = core.stack.transactions
-  if (refresher === 'us') {
-    // RFC 4028 §10: at half the interval; a little spread keeps calls of one second apart.
-    const spread = (Math.random() - 0.5) * Math.min(10, seconds / 4)
-    const timer = wheel.after((seconds / 2 + spread) * 1000, () => refresh(core, leg))
-    leg.session = { interval_seconds: seconds, refresher, timer }
-  } else {
-    const timer = wheel.after(seconds * 1000, () => core.hangUp(leg, 'Session timer expired', 'session-expired'))
-    leg.session = { interval_seconds: seconds, refresher, timer }
-  }
+  const expires_at = core.clock.monotonic_ms() + seconds * 1000
+  // RFC 4028 §10: a refresh at half the interval; a little spread keeps calls of one second apart.
+  const spread = (Math.random() - 0.5) * Math.min(10, seconds / 4)
+  const timer =
+    refresher === 'us'
+      ? wheel.after((seconds / 2 + spread) * 1000, () => refresh(core, leg))
+      : wheel.after(seconds * 1000, () => expired(core, leg))
+  const min_se = leg.session?.min_se ?? 0
+  leg.session = { interval_seconds: seconds, refresher, expires_at, timer, min_se, refreshing: false }
 }
 
-function again(core: AgentCore, leg: Leg): void {
-  if (leg.session && !leg.ending) arm(core, leg, leg.session.interval_seconds, leg.session.refresher, '')
+function expired(core: AgentCore, leg: Leg): void {
+  core.hangUp(leg, 'Session timer expired', 'session-expired')
 }
 
+/** Tries again after a while; a session that would be over by then is ended. */
+function later(core: AgentCore, leg: Leg, delay_ms: number): void {
+  const { session } = leg
+  if (!session || leg.ending) return
+  const left_ms = session.expires_at - core.clock.monotonic_ms()
+  const due = (): void => (left_ms > delay_ms ? refresh(core, leg) : expired(core, leg))
+  session.timer = core.stack.transactions.wheel.after(Math.min(delay_ms, Math.max(left_ms, 0)), due)
+}
+
+/**
+ * RFC 4028 §7.4, §10: an UPDATE without a body where the peer takes it, for the media then stays out of it; otherwise a
+ * re-INVITE with the SDP that stands.
+ */
 function refresh(core: AgentCore, leg: Leg): void {
-  const session = leg.session
+  const { session, dialog } = leg
   if (!session || leg.ending) return
   if (leg.incoming || (leg.outgoing && !leg.outgoing.finished)) {
     // An exchange is under way, which refreshes the session if it succeeds.
-    session.timer = core.stack.transactions.wheel.after(2_000, () => refresh(core, leg))
+    later(core, leg, BUSY_MS)
     return
   }
-  const { dialog } = leg
+  const method = leg.peer_updates ? 'UPDATE' : 'INVITE'
   const seq = dialog.nextSeq()
-  const failed = (): void => core.hangUp(leg, 'Session timer expired', 'session-expired')
-  core.stack.request(
-    'INVITE',
-    dialog.nextHop(),
-    () => {
-      const draft = dialog
-        .draft('INVITE', seq)
-        .add('Contact', dialog.contact)
-        .add('Session-Expires', `${session.interval_seconds};refresher=uac`)
-        .add('Min-SE', String(MIN_SE))
-      if (leg.sdp !== '') {
-        draft.add('Content-Type', 'application/sdp')
-        draft.body = leg.sdp
+  session.refreshing = true
+  const over = (): void => {
+    session.refreshing = false
+    expired(core, leg)
+  }
+  const build = (): Draft => {
+    const draft = dialog
+      .draft(method, seq)
+      .add('Contact', dialog.contact)
+      .add('Supported', 'timer')
+      .add('Session-Expires', `${session.interval_seconds};refresher=uac`)
+      .add('Min-SE', String(Math.max(MIN_SE, session.min_se)))
+    if (method === 'INVITE' && leg.sdp !== '') {
+      draft.add('Content-Type', 'application/sdp')
+      draft.body = leg.sdp
+    }
+    return draft
+  }
+  core.stack.request(method, dialog.nextHop(), build, {
+    response: (response, from) => {
+      if (response.status < 200) return
+      session.refreshing = false
+      if (method === 'INVITE' && response.status < 300) {
+        core.stack.request('ACK', dialog.nextHop(), () => dialog.draft('ACK', seq), UNHEARD)
       }
-      return draft
+      if (leg.session !== session || leg.ending) return
+      if (response.status < 300) refreshed(core, leg, session, response, from)
+      else refused(core, leg, session, response)
     },
-    {
-      response: response => {
-        if (response.status < 200 || leg.ending) return
-        if (response.status < 300) {
-          core.stack.request('ACK', dialog.nextHop(), () => dialog.draft('ACK', seq), {
-            response: () => undefined,
-            timeout: () => undefined,
-            unreachable: () => undefined,
-          })
-          again(core, leg)
-        } else if (response.status === 491 || response.status === 500) again(core, leg)
-        else failed()
-      },
-      timeout: failed,
-      unreachable: failed,
-    },
-  )
+    timeout: over,
+    unreachable: over,
+  })
+}
+
+const UNHEARD = { response: () => undefined, timeout: () => undefined, unreachable: () => undefined }
+
+function refreshed(core: AgentCore, leg: Leg, session: SessionTimer, response: SipMessage, from: Address): void {
+  leg.dialog.refreshTarget(response, from, false)
+  const said = parseSessionExpires(response.get('session-expires'))
+  const refresher = said?.refresher === 'uas' ? 'peer' : 'us'
+  arm(core, leg, said?.seconds || session.interval_seconds, refresher, '')
+}
+
+// What is in the way for the moment leaves the session as it was (RFC 3261 §14.1), with time for another try before it
+// is over; who refuses for good, or knows no such call, ends it.
+function refused(core: AgentCore, leg: Leg, session: SessionTimer, response: SipMessage): void {
+  const { status } = response
+  if (status === 422) {
+    const asked = parseDigits((response.get('min-se') ?? '').split(';')[0]?.trim() ?? '', 2 ** 31 - 1) ?? 0
+    // RFC 4028 §7.3: once more with what the peer wants at least, which must be more than what we said.
+    if (asked <= session.interval_seconds) expired(core, leg)
+    else {
+      session.interval_seconds = asked
+      session.min_se = asked
+      refresh(core, leg)
+    }
+  } else if (leg.peer_updates && (status === 405 || status === 501)) {
+    leg.peer_updates = false
+    refresh(core, leg)
+  } else if (PASSING.has(status)) later(core, leg, BUSY_MS)
+  else expired(core, leg)
 }

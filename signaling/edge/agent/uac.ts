@@ -165,7 +165,7 @@ export class ClientSide {
     if (seq > dialog.localSeq) dialog.localSeq = seq
     const pending = this.#sent.add(app, method, leg.id, leg)
     if (method === 'INVITE') {
-      const busy = leg.outgoing && !leg.outgoing.finished
+      const busy = (leg.outgoing && !leg.outgoing.finished) || leg.session?.refreshing
       if (busy || leg.incoming) {
         this.#refuseGlare(pending, request_id, command, seq)
         return

@@ -75,7 +75,7 @@ export class DialogRequests {
       refuse(transaction, 500, undefined, [['Retry-After', '1']])
       return false
     }
-    if (leg.outgoing && !leg.outgoing.finished) {
+    if ((leg.outgoing && !leg.outgoing.finished) || leg.session?.refreshing) {
       refuse(transaction, 491)
       return false
     }

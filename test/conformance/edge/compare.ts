@@ -189,6 +189,9 @@ function withoutExtras(r: string[], a: string[]): { r: string[]; a: string[] } {
   if (a[0]?.startsWith('ACK ') && !r.some(line => line.startsWith('Max-Forwards: '))) {
     return { r, a: a.filter(line => !line.startsWith('Max-Forwards: ')) }
   }
+  // Its session refreshes do not say that they know the timer (RFC 4028 §7.1 wants it in every request).
+  const refresh = r[0]?.startsWith('INVITE ') && r.some(line => line.startsWith('Session-Expires: '))
+  if (refresh && !r.includes('Supported: timer')) return { r, a: a.filter(line => line !== 'Supported: timer') }
   // It also relays requests of proxied dialogs without counting the hop (RFC 3261 §16.6 step 3).
   const relayed = r.filter(line => line.startsWith('Via: ')).length > 1 && r.includes('Max-Forwards: 70')
   if (relayed && a.includes('Max-Forwards: 69')) {

@@ -63,6 +63,7 @@ const SCENARIOS: readonly Scenario[] = [
   { name: 'lost-prack', over: ALL, fast: true, each: true },
   { name: 'update', over: ALL },
   { name: 'session-refreshed-by-us', over: ALL, fast: true },
+  { name: 'session-refreshed-by-update', over: ALL, fast: true },
   { name: 'session-refreshed-by-peer', over: ALL, fast: true },
   { name: 'session-too-small', over: ['udp', 'tcp'] },
   { name: 'refer-to-us', over: ALL },
