@@ -11,6 +11,19 @@ import { queueEvent } from './webhook-endpoints.ts'
 export type CallRow = Selectable<CallTable>
 export type NewCall = Omit<Insertable<CallTable>, 'position' | 'updated_at'>
 
+/** Of a call of which nothing has come yet. */
+export const NOTHING_YET = {
+  initiated_at: null,
+  ringing_at: null,
+  answered_at: null,
+  ended_at: null,
+  duration_seconds: null,
+  sip_code: null,
+  reason: null,
+  ended_by: null,
+  decision_trace: null,
+} as const satisfies Partial<NewCall>
+
 export async function insertCall(trx: Trx, call: NewCall, now_ms: number): Promise<CallRow> {
   return trx
     .insertInto('call')

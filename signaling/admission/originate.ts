@@ -9,6 +9,7 @@ import type { Context } from '../b2bua/context.ts'
 import { OutboundCall } from '../b2bua/outbound-call.ts'
 import type { OutboundLeg } from '../b2bua/outbound-leg.ts'
 import { ownTargets } from '../b2bua/routes.ts'
+import { answeredHost } from '../scripts/answered-host.ts'
 import { detectMachine, readDetection, tellDetected } from '../scripts/detection.ts'
 import { Recorder } from '../scripts/recorder.ts'
 import { Script, type ScriptEntry } from '../scripts/script.ts'
@@ -145,16 +146,7 @@ export class Originator {
     }
     call.run(
       new Script(
-        {
-          call,
-          leg,
-          direction: 'outbound',
-          answer: () => Promise.resolve(),
-          reject: () => void call.end({ cause: 'script' }),
-          hangup: () => void call.end({ cause: 'script' }),
-          early: () => Promise.resolve(false),
-          ring: () => undefined,
-        },
+        answeredHost(call, leg, () => void call.end({ cause: 'script' })),
         entry,
       ),
     )

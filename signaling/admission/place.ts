@@ -6,7 +6,7 @@ import { REASONS, type Reason, sipRefusal } from '../../core/domain/reasons/inde
 import { iso } from '../../core/runtime/clock.ts'
 import { newId } from '../../core/runtime/ids.ts'
 import type { Trx } from '../../core/state/index.ts'
-import { type CallRow, finishCall, insertCall, updateCall } from '../../core/state/running-calls.ts'
+import { type CallRow, finishCall, insertCall, NOTHING_YET, updateCall } from '../../core/state/running-calls.ts'
 import type { DialChild } from '../../markup/interpreter/types.ts'
 import type { Call } from '../b2bua/call.ts'
 import type { Context } from '../b2bua/context.ts'
@@ -291,15 +291,7 @@ export function childRow(parent: Call, command: DialChild, to: string, trunk_id:
     request: JSON.stringify(request),
     node_id: ctx.node_id,
     queued_at: iso(ctx.clock.now()),
-    initiated_at: null,
-    ringing_at: null,
-    answered_at: null,
-    ended_at: null,
-    duration_seconds: null,
-    sip_code: null,
-    reason: null,
-    ended_by: null,
-    decision_trace: null,
+    ...NOTHING_YET,
   }
 }
 

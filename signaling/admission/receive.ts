@@ -13,7 +13,7 @@ import { type Reason, type ReasonFacts, sipRefusal } from '../../core/domain/rea
 import { iso } from '../../core/runtime/clock.ts'
 import { newId } from '../../core/runtime/ids.ts'
 import type { Trx } from '../../core/state/index.ts'
-import { insertCall } from '../../core/state/running-calls.ts'
+import { insertCall, NOTHING_YET } from '../../core/state/running-calls.ts'
 import { browserPolicy } from '../b2bua/browser.ts'
 import type { Context } from '../b2bua/context.ts'
 import { InboundCall, type Plan } from '../b2bua/inbound-call.ts'
@@ -457,15 +457,8 @@ function callRow(ctx: Context, sid: string, invite: InboundInvite, asked: Asked,
     request: JSON.stringify(request),
     node_id: ctx.node_id,
     queued_at: at,
+    ...NOTHING_YET,
     initiated_at: at,
-    ringing_at: null,
-    answered_at: null,
-    ended_at: null,
-    duration_seconds: null,
-    sip_code: null,
-    reason: null,
-    ended_by: null,
-    decision_trace: null,
   }
 }
 

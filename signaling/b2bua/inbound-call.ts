@@ -3,6 +3,7 @@ import { sipRefusal } from '../../core/domain/reasons/index.ts'
 import type { Timer } from '../../core/runtime/clock.ts'
 import type { CallRow } from '../../core/state/running-calls.ts'
 import { Cancelled, type InboundInvite, type InboundRequest, type SipResponse } from '../drachtio/types.ts'
+import { answeredHost } from '../scripts/answered-host.ts'
 import { recordByPolicy } from '../scripts/recorder.ts'
 import { Script, type ScriptEntry } from '../scripts/script.ts'
 import { kindOfCaller } from './browser.ts'
@@ -162,17 +163,9 @@ export class InboundCall extends Call {
 
   runOn(leg: Leg, entry: ScriptEntry): void {
     this.#scriptLeg = leg
+    const direction = leg === this.#a ? 'inbound' : 'outbound'
     this.#script = new Script(
-      {
-        call: this,
-        leg,
-        direction: leg === this.#a ? 'inbound' : 'outbound',
-        answer: () => Promise.resolve(),
-        reject: () => void this.end({ cause: 'script' }),
-        hangup: () => void this.end({ cause: 'script' }),
-        early: () => Promise.resolve(false),
-        ring: () => undefined,
-      },
+      answeredHost(this, leg, () => void this.end({ cause: 'script' }), direction),
       entry,
     )
     this.#script.start()
@@ -309,7 +302,7 @@ export class InboundCall extends Call {
         if (this.#script && leg === this.#scriptLeg) this.#script.notified(request)
         else request.respond(200)
       },
-      message: (leg, request) => passMessage({ call: this, leg }, request),
+      message: (leg, request) => void passMessage({ call: this, leg }, request),
       held: (leg, held) =>
         this.event('state', null, { what: held ? 'held' : 'resumed', leg: leg === this.#a ? 'a' : 'b' }),
       media: (leg, event) => {

@@ -6,20 +6,20 @@ import { ALLOW } from './methods.ts'
 const MAX_BYTES = 1300
 
 /**
- * A MESSAGE within a call (RFC 3428 §4): its text goes to the other side, whose answer is ours. Nobody there to read it,
- * as with a script: 405.
+ * A MESSAGE within a call (RFC 3428 §4): its text goes to the other side, whose answer is ours. Nobody there to read
+ * it, as with a script: 405.
  */
-export function passMessage({ call, leg }: Party, request: InboundRequest): void {
+export async function passMessage({ call, leg }: Party, request: InboundRequest): Promise<void> {
   const dialog = call.peerOf(leg)?.leg.sipDialog
   const type = request.header('content-type') ?? request.header('c') ?? 'text/plain'
   if (!dialog) return request.respond(405, { headers: { Allow: ALLOW } })
   if (!/^text\/plain\b/i.test(type)) return request.respond(415, { headers: { Accept: 'text/plain' } })
   if (Buffer.byteLength(request.body) > MAX_BYTES) return request.respond(413)
-  dialog.request('MESSAGE', { headers: { 'Content-Type': type }, body: request.body }).then(
-    answer => request.respond(answer.status),
-    err => {
-      leg.log.info({ err }, 'a MESSAGE was not passed on')
-      request.respond(500)
-    },
-  )
+  try {
+    const answer = await dialog.request('MESSAGE', { headers: { 'Content-Type': type }, body: request.body })
+    request.respond(answer.status)
+  } catch (err) {
+    leg.log.info({ err }, 'a MESSAGE was not passed on')
+    request.respond(500)
+  }
 }

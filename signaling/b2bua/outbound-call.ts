@@ -1,6 +1,7 @@
 import type { Ending } from '../../core/domain/calls/endings.ts'
 import type { CallRow } from '../../core/state/running-calls.ts'
 import type { Headers, InboundRequest } from '../drachtio/types.ts'
+import { answeredHost } from '../scripts/answered-host.ts'
 import { recordByPolicy } from '../scripts/recorder.ts'
 import { Script, type ScriptEntry } from '../scripts/script.ts'
 import { Call, passedReason } from './call.ts'
@@ -66,16 +67,7 @@ export class OutboundCall extends Call {
   runOn(leg: Leg, entry: ScriptEntry): void {
     this.run(
       new Script(
-        {
-          call: this,
-          leg,
-          direction: 'outbound',
-          answer: () => Promise.resolve(),
-          reject: () => void this.end({ cause: 'script' }),
-          hangup: () => void this.end({ cause: 'script' }),
-          early: () => Promise.resolve(false),
-          ring: () => undefined,
-        },
+        answeredHost(this, leg, () => void this.end({ cause: 'script' })),
         entry,
       ),
     )
@@ -194,7 +186,7 @@ export class OutboundCall extends Call {
         if (this.#script) this.#script.notified(request)
         else request.respond(200)
       },
-      message: (leg, request) => passMessage({ call: this, leg }, request),
+      message: (leg, request) => void passMessage({ call: this, leg }, request),
       held: (_leg, held) => this.event('state', null, { what: held ? 'held' : 'resumed', leg: 'b' }),
       media: (leg, event: MediaEvent) => {
         this.mediaSample(leg, event)

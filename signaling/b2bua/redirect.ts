@@ -1,6 +1,6 @@
 /**
- * Where a 3xx sends us (RFC 3261 §8.1.3.4): the URIs of its contacts, the most wanted first (§20.10, `q`; 1 when there is
- * none), without the headers that a URI may want in the request.
+ * Where a 3xx sends us (RFC 3261 §8.1.3.4): the URIs of its contacts, the most wanted first (§20.10, `q`; 1 when there
+ * is none), without the headers that a URI may want in the request.
  */
 export function redirectUris(contact: string): string[] {
   return values(contact)
@@ -17,4 +17,5 @@ export function redirectUris(contact: string): string[] {
 }
 
 /** The values of a header; commas in quotes and angle brackets part nothing. */
-const values = (header: string): string[] => header.slice(0, 4096).match(/(?:"(?:[^"\\]|\\.)*"|<[^<>]*>|[^,"<])+/g) ?? []
+const VALUES = /(?:"(?:[^"\\]|\\.)*"|<[^<>]*>|[^,"<])+/g
+const values = (header: string): string[] => header.slice(0, 4096).match(VALUES) ?? []

@@ -26,7 +26,7 @@ export const supports = (value: string | null, option: string): boolean =>
 /** An interval below our least: the answer is 422 with this Min-SE (RFC 4028 §6). Null when it is fine. */
 export function intervalTooSmall(request: SipRequest): string | null {
   const wanted = readSessionExpires(header(request, 'session-expires', 'x'))
-  return wanted && wanted.seconds < MIN_SE_SECONDS && supports(request.header('supported'), 'timer')
+  return wanted && wanted.seconds < MIN_SE_SECONDS && supports(header(request, 'supported', 'k'), 'timer')
     ? String(MIN_SE_SECONDS)
     : null
 }
@@ -39,7 +39,7 @@ export function intervalTooSmall(request: SipRequest): string | null {
  */
 export function answerHeaders(request: SipRequest): Record<string, string> {
   const wanted = readSessionExpires(header(request, 'session-expires', 'x'))
-  const able = supports(request.header('supported'), 'timer')
+  const able = supports(header(request, 'supported', 'k'), 'timer')
   if (!able) return {}
   const seconds = Math.max(MIN_SE_SECONDS, wanted?.seconds ?? SESSION_SECONDS)
   const refresher = wanted?.refresher ?? 'uac'

@@ -2,7 +2,7 @@ import { parseNumber } from '../../core/domain/numbers/parse.ts'
 import { type Reason, sipRefusal } from '../../core/domain/reasons/index.ts'
 import { iso } from '../../core/runtime/clock.ts'
 import { newId } from '../../core/runtime/ids.ts'
-import { type CallRow, insertCall } from '../../core/state/running-calls.ts'
+import { type CallRow, insertCall, NOTHING_YET } from '../../core/state/running-calls.ts'
 import type { AdmissionOutcome, AdmissionRequest } from '../admission/gate.ts'
 import { hopsToWorld, keepDecision, limitsOf } from '../admission/place.ts'
 import type { ScriptEntry } from '../scripts/script.ts'
@@ -225,15 +225,7 @@ function rowOf(asked: Asked, trunk: TrunkConfig, direction: 'outbound' | 'inboun
     request: null,
     node_id: ctx.node_id,
     queued_at: at,
-    initiated_at: null,
-    ringing_at: null,
-    answered_at: null,
-    ended_at: null,
-    duration_seconds: null,
-    sip_code: null,
-    reason: null,
-    ended_by: null,
-    decision_trace: null,
+    ...NOTHING_YET,
   } satisfies Omit<CallRow, 'position' | 'updated_at'>
 }
 

@@ -8,7 +8,7 @@ import {
 import { iso } from '../../core/runtime/clock.ts'
 import { newId } from '../../core/runtime/ids.ts'
 import { takeAdmission } from '../../core/state/leases.ts'
-import { type CallRow, insertCall, type NewCall } from '../../core/state/running-calls.ts'
+import { type CallRow, insertCall, type NewCall, NOTHING_YET } from '../../core/state/running-calls.ts'
 import type { TestRunRow } from '../../core/state/trunk-tests.ts'
 import { endUnplaced } from '../admission/originate.ts'
 import type { Context } from '../b2bua/context.ts'
@@ -239,15 +239,7 @@ function insertTestCall(
     request: '{}',
     node_id: ctx.node_id,
     queued_at: iso(now_ms),
-    initiated_at: null,
-    ringing_at: null,
-    answered_at: null,
-    ended_at: null,
-    duration_seconds: null,
-    sip_code: null,
-    reason: null,
-    ended_by: null,
-    decision_trace: null,
+    ...NOTHING_YET,
   }
   return ctx.state.transaction(trx => insertCall(trx, call, now_ms))
 }

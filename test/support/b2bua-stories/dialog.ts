@@ -1,5 +1,15 @@
 import { answered, answers, hangUp, untilBye } from '../b2bua-world.ts'
-import { ackOf, answerKeepingTo, answerWith, audioSdp, inDialog, KEPT_TO, ofCallee, receiveInvite, reInvite } from '../sip-steps.ts'
+import {
+  ackOf,
+  answerKeepingTo,
+  answerWith,
+  audioSdp,
+  inDialog,
+  KEPT_TO,
+  ofCallee,
+  receiveInvite,
+  reInvite,
+} from '../sip-steps.ts'
 import { callee, caller, pause, provisionals, receive } from '../sipp.ts'
 import { type Story, sdpOf } from './story.ts'
 
