@@ -12,6 +12,7 @@ import { ratesCommand } from './rates.ts'
 import { replayCommand } from './replay.ts'
 import { scriptCommand } from './script.ts'
 import { testCommand } from './test.ts'
+import { topCommand } from './top.ts'
 import { upCommand } from './up.ts'
 
 const COMMANDS = [
@@ -19,6 +20,7 @@ const COMMANDS = [
   bootstrapCommand,
   doctorCommand,
   callCommand,
+  topCommand,
   ladderCommand,
   testCommand,
   replayCommand,

@@ -4,6 +4,7 @@ import { portTaken, runProcess } from '../core/runtime/lifecycle.ts'
 import { createObjectStore } from '../core/runtime/object-store.ts'
 import { openState } from '../core/state/index.ts'
 import { startControl } from './control.ts'
+import { exposeControl } from './metrics.ts'
 import { startReconcilers } from './reconcilers/index.ts'
 import { startCallbacks } from './webhooks/index.ts'
 
@@ -22,9 +23,11 @@ await runProcess('control', async ({ config, log, metrics }) => {
     const server = await startControl({ ...services, listen: { host: config.bind, port: config.http_port } })
     const reconcilers = startReconcilers({ ...services, metrics, otlp_url: config.otlp_url })
     const callbacks = startCallbacks({ ...services, metrics })
+    const exposed = exposeControl({ ...services, metrics, data_dir: config.data_dir })
     log.info({ port: server.port }, 'control is up')
     return {
       async stop() {
+        exposed.stop()
         await server.close()
         await callbacks.stop()
         await reconcilers.stop()

@@ -86,3 +86,15 @@ export interface NodeSeen {
 
 export const listNodes = (db: Db): Promise<NodeSeen[]> =>
   db.selectFrom('node').select(['id', 'kind', 'heartbeat_at']).orderBy('kind').orderBy('id').execute()
+
+/** The newest calls that run, of all projects. */
+export const liveCalls = (db: Db, limit: number) =>
+  db
+    .selectFrom('call')
+    .leftJoin('trunk', 'trunk.id', 'call.trunk_id')
+    .selectAll('call')
+    .select('trunk.name as trunk_name')
+    .where('call.ended_at', 'is', null)
+    .orderBy('call.position', 'desc')
+    .limit(limit)
+    .execute()

@@ -88,10 +88,14 @@ export async function failuresOfWindow(
 /** Forgets steps that no window reads any more; a bounded number at a time. */
 export async function forgetOldSteps(db: Db, now_ms: number, limit = 5000): Promise<void> {
   for (const step_ms of STEPS_MS)
-    for (const name of ['trunk_step', 'trunk_step_failure'] as const) {
+    for (const [name, columns] of [
+      ['trunk_step', KEY],
+      ['trunk_step_failure', FAILURE_KEY],
+    ] as const) {
       const table = sql.table(name)
+      const key = sql.join(columns.map(column => sql.ref(column)))
       const before = beginOf(now_ms - KEPT_MS[step_ms], step_ms)
-      await sql`delete from ${table} where rowid in (
-        select rowid from ${table} where step_ms = ${step_ms} and begin_ms < ${before} limit ${limit})`.execute(db)
+      await sql`delete from ${table} where (${key}) in (
+        select ${key} from ${table} where step_ms = ${step_ms} and begin_ms < ${before} limit ${limit})`.execute(db)
     }
 }

@@ -13,6 +13,7 @@ import * as billing from './0012-billing.ts'
 import * as alerts from './0015-alerts.ts'
 import * as trunkTests from './0016-trunk-tests.ts'
 import * as endedCalls from './0017-ended-calls.ts'
+import * as clusteredSteps from './0018-clustered-steps.ts'
 import * as carrierRegistration from './0019-carrier-registration.ts'
 import * as callIds from './0029-call-ids.ts'
 
@@ -32,6 +33,7 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0016-trunk-tests': trunkTests,
   '0012-billing': billing,
   '0017-ended-calls': endedCalls,
+  '0018-clustered-steps': clusteredSteps,
   '0019-carrier-registration': carrierRegistration,
   '0029-call-ids': callIds,
 }

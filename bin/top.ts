@@ -1,0 +1,150 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Command } from 'commander'
+import { dayOf } from '../core/domain/rating/index.ts'
+import { iso } from '../core/runtime/clock.ts'
+import { StartRefused } from '../core/runtime/lifecycle.ts'
+import { backlog } from '../core/state/backlog.ts'
+import type { State } from '../core/state/index.ts'
+import { LOST_AFTER_MS } from '../core/state/nodes.ts'
+import { callsNow, listNodes, liveCalls, projectSteps } from '../core/state/project-steps.ts'
+import { spentOn } from '../core/state/reservations.ts'
+import { withState } from './state.ts'
+
+const SHOWN_CALLS = 20
+
+/** What runs now, of all projects; money in minor units. */
+export interface Top {
+  readonly at: string
+  readonly live_calls: number
+  /** Calls that began in the last second, and in the last minute. */
+  readonly cps: number
+  readonly calls_last_minute: number
+  /** Of the calls that ended within the last hour; null without any. */
+  readonly asr_1h_pct: string | null
+  readonly acd_1h_seconds: number | null
+  readonly projects: readonly {
+    readonly id: string
+    readonly name: string
+    readonly live_calls: number
+    readonly spend_today_minor: number
+    readonly currency: string
+  }[]
+  readonly alerts_open: number
+  readonly containments_open: number
+  readonly nodes: readonly { readonly id: string; readonly kind: string; readonly state: 'up' | 'lost' }[]
+  /** The newest first. */
+  readonly calls: readonly {
+    readonly id: string
+    readonly direction: string
+    readonly from: string
+    readonly to: string
+    readonly status: string
+    readonly trunk: string | null
+    readonly seconds: number
+  }[]
+}
+
+/** Live calls, calls per second, answer ratio and spend, in the terminal. */
+export function topCommand(): Command {
+  return new Command('top')
+    .description('live calls, calls per second, answer ratio and spend, as they are now')
+    .option('--once', 'one look, then end')
+    .option('--json', 'as JSON, a line for each look')
+    .option('--every <seconds>', 'how often to look', '1')
+    .action((options: { once?: true; json?: true; every: string }) =>
+      withState(async state => {
+        const every_ms = Number(options.every) * 1000
+        if (!(every_ms >= 200 && every_ms <= 3_600_000))
+          throw new StartRefused(`--every ${options.every}: expected 0.2 to 3600 seconds`)
+        const screen = process.stdout.isTTY === true && !options.json && !options.once
+        const over = new AbortController()
+        for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => over.abort())
+        // Such as `| head`: nobody reads any more.
+        process.stdout.once('error', () => over.abort())
+        for (;;) {
+          const top = await lookAt(state, Date.now())
+          const text = options.json ? JSON.stringify(top) : render(top, process.stdout.columns ?? 120).join('\n')
+          process.stdout.write(`${screen ? '\u001b[H\u001b[2J' : ''}${text}\n`)
+          if (options.once) return
+          await sleep(every_ms, undefined, { signal: over.signal }).catch(() => undefined)
+          if (over.signal.aborted) return
+        }
+      }),
+    )
+}
+
+async function lookAt({ db }: State, now_ms: number): Promise<Top> {
+  const found = await db
+    .selectFrom('project')
+    .innerJoin('organization', 'organization.id', 'project.organization_id')
+    .select(['project.id', 'project.name', 'project.currency', 'organization.time_zone'])
+    .where('project.status', '=', 'active')
+    .orderBy('project.name')
+    .limit(1000)
+    .execute()
+  const projects = []
+  const sums = { live: 0, second: 0, minute: 0, attempts: 0, answered: 0, busy_seconds: 0 }
+  for (const { id, name, currency, time_zone } of found) {
+    const { live, recent } = await callsNow(db, id, now_ms - 60_000)
+    sums.live += live
+    sums.minute += recent
+    sums.second += (await callsNow(db, id, now_ms - 1000)).recent
+    for (const step of (await projectSteps(db, id, '1h', now_ms)).steps) {
+      sums.attempts += step.attempts
+      sums.answered += step.answered
+      sums.busy_seconds += step.answered_seconds
+    }
+    const spend_today_minor = await spentOn(db, 'project', id, dayOf(now_ms, time_zone))
+    projects.push({ id, name, live_calls: live, spend_today_minor, currency })
+  }
+  const waiting = await backlog(db, iso(now_ms))
+  return {
+    at: iso(now_ms),
+    live_calls: sums.live,
+    cps: sums.second,
+    calls_last_minute: sums.minute,
+    asr_1h_pct: sums.attempts === 0 ? null : ((100 * sums.answered) / sums.attempts).toFixed(1),
+    acd_1h_seconds: sums.answered === 0 ? null : Math.round(sums.busy_seconds / sums.answered),
+    projects,
+    alerts_open: waiting.alerts_open,
+    containments_open: waiting.containments_open,
+    nodes: (await listNodes(db)).map(({ id, kind, heartbeat_at }) => ({
+      id,
+      kind,
+      state: now_ms - Date.parse(heartbeat_at) > LOST_AFTER_MS ? ('lost' as const) : ('up' as const),
+    })),
+    calls: (await liveCalls(db, SHOWN_CALLS)).map(row => ({
+      id: row.sid,
+      direction: row.direction,
+      from: row.from_number,
+      to: row.to_number,
+      status: row.status,
+      trunk: row.trunk_name,
+      seconds: Math.max(0, Math.floor((now_ms - Date.parse(row.answered_at ?? row.queued_at)) / 1000)),
+    })),
+  }
+}
+
+/** The screen, cut to `width` columns. */
+export function render(top: Top, width: number): string[] {
+  const money = top.projects.map(one => `${one.name} ${one.currency} ${(one.spend_today_minor / 100).toFixed(2)}`)
+  const nodes = top.nodes.map(node => `${node.kind} ${node.state}`)
+  return [
+    `strowger top  ${top.at}`,
+    `live ${top.live_calls}   cps ${top.cps}   last minute ${top.calls_last_minute}   ` +
+      `asr 1h ${top.asr_1h_pct === null ? '-' : `${top.asr_1h_pct} %`}   ` +
+      `acd 1h ${top.acd_1h_seconds === null ? '-' : `${top.acd_1h_seconds} s`}`,
+    `alerts ${top.alerts_open}   closed prefixes ${top.containments_open}   nodes ${nodes.join(', ') || 'none'}`,
+    `spent today: ${money.join(', ') || '-'}`,
+    '',
+    row(['CALL', 'DIRECTION', 'FROM', 'TO', 'STATUS', 'TIME', 'TRUNK']),
+    ...top.calls.map(call =>
+      row([call.id, call.direction, call.from, call.to, call.status, clockOf(call.seconds), call.trunk ?? '-']),
+    ),
+  ].map(line => line.slice(0, width))
+}
+
+const WIDTHS = [35, 14, 17, 17, 12, 9, 0]
+const row = (cells: readonly string[]): string => cells.map((cell, at) => cell.padEnd(WIDTHS[at] ?? 0)).join(' ')
+
+const clockOf = (seconds: number): string => `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`

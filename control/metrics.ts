@@ -1,0 +1,111 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { statSync } from 'node:fs'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { join } from 'node:path'
+import { type Clock, iso } from '../core/runtime/clock.ts'
+import type { Log } from '../core/runtime/log.ts'
+import { Counter, Gauge, Histogram, type Registry } from '../core/runtime/metrics.ts'
+import { backlog } from '../core/state/backlog.ts'
+import type { State } from '../core/state/index.ts'
+
+const APIS: readonly (readonly [api: string, begins: RegExp])[] = [
+  ['v1', /^\/v1\b/],
+  ['voice', /^\/2010-04-01\b/],
+  ['general', /^(\/sandbox)?\/api\/v1\b/],
+  ['console', /^\/console\b/],
+  ['operations', /^\/(healthz|readyz|metrics)$/],
+]
+
+const apiOf = (url: string): string => APIS.find(([, begins]) => begins.test(url.replace(/[?#].*/, '')))?.[0] ?? 'other'
+
+/** What the control plane tells Prometheus (docs/metrics.md): its requests, and what waits in the rows of all. */
+export function exposeControl(options: {
+  readonly metrics: Registry
+  readonly state: State
+  readonly data_dir: string
+  readonly clock: Clock
+  readonly log: Log
+}): { stop(): void } {
+  exposeBacklog(options)
+  return exposeRequests(options.metrics, options.clock)
+}
+
+/** Requests as Node's own HTTP server sees them: whatever answers, and whatever the answer is. */
+function exposeRequests(metrics: Registry, clock: Clock): { stop(): void } {
+  const registers = [metrics]
+  const requests = new Counter({
+    name: 'strowger_http_requests_total',
+    help: 'HTTP requests answered, by API, method and status',
+    labelNames: ['api', 'method', 'status'] as const,
+    registers,
+  })
+  const durations = new Histogram({
+    name: 'strowger_http_request_duration_seconds',
+    help: 'From the head of a request to the end of its answer, by API',
+    labelNames: ['api'] as const,
+    buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
+    registers,
+  })
+  const begun = new WeakMap<IncomingMessage, number>()
+  const started = (message: unknown): void => {
+    const { request } = message as { request: IncomingMessage }
+    begun.set(request, clock.monotonic_ms())
+  }
+  const finished = (message: unknown): void => {
+    const { request, response } = message as { request: IncomingMessage; response: ServerResponse }
+    // The collector of metrics asks over a Unix socket, which has no address.
+    if (request.socket.remoteAddress === undefined) return
+    const api = apiOf(request.url ?? '')
+    requests.inc({ api, method: request.method ?? '', status: response.statusCode })
+    const from = begun.get(request)
+    if (from !== undefined) durations.observe({ api }, (clock.monotonic_ms() - from) / 1000)
+  }
+  subscribe('http.server.request.start', started)
+  subscribe('http.server.response.finish', finished)
+  return {
+    stop() {
+      unsubscribe('http.server.request.start', started)
+      unsubscribe('http.server.response.finish', finished)
+    },
+  }
+}
+
+function exposeBacklog(options: {
+  readonly metrics: Registry
+  readonly state: State
+  readonly data_dir: string
+  readonly clock: Clock
+  readonly log: Log
+}): void {
+  const { metrics, state, data_dir, clock, log } = options
+  const gauge = (name: string, help: string): Gauge =>
+    new Gauge({ name: `strowger_${name}`, help, registers: [metrics] })
+  const gauges = {
+    alerts_open: gauge('alerts_open', 'Alerts that are not resolved'),
+    alerts_critical: gauge('alerts_critical', 'Critical alerts that are not resolved'),
+    containments_open: gauge('containments_open', 'Prefixes that are closed now'),
+    notifications_waiting: gauge('notifications_waiting', 'Messages about alerts that wait to be sent'),
+    webhook_deliveries_waiting: gauge('webhook_deliveries_waiting', 'Events that wait for webhook endpoints'),
+    trunks_behind: gauge('trunks_behind', 'Trunks whose saved revision is not in force at every live signaling node'),
+  }
+  // One read for all of them, at each scrape.
+  new Gauge({
+    name: 'strowger_state_bytes',
+    help: 'Size of the database and its log',
+    registers: [metrics],
+    async collect() {
+      const file = join(data_dir, 'strowger.sqlite')
+      this.set(sizeOf(file) + sizeOf(`${file}-wal`))
+      try {
+        const counts = await backlog(state.db, iso(clock.now()))
+        for (const name of Object.keys(gauges) as (keyof typeof gauges)[]) gauges[name].set(counts[name])
+      } catch (err) {
+        // Better no figures of these than none of the whole process.
+        log.warn({ err }, 'what waits in the state could not be counted')
+        for (const one of Object.values(gauges)) one.set(Number.NaN)
+      }
+    },
+  })
+}
+
+const sizeOf = (file: string): number => statSync(file, { throwIfNoEntry: false })?.size ?? 0

@@ -1,0 +1,147 @@
+import { execFile } from 'node:child_process'
+import { createSocket } from 'node:dgram'
+import { readFileSync } from 'node:fs'
+import { promisify } from 'node:util'
+import t from 'tap'
+import { insertNotification } from '../../core/state/alerts.ts'
+import { insertTestAlert } from '../support/alerts.ts'
+import { until } from '../support/wait.ts'
+import { world } from '../support/world.ts'
+
+// What people who run the platform look at: metrics, `strowger top`, the documents and rules that name them, and short
+// messages that leave by SIP.
+
+const ROOT = new URL('../../../', import.meta.url)
+const text = (path: string): string => readFileSync(new URL(path, ROOT), 'utf8')
+const MAIN = new URL('../../bin/main.js', import.meta.url).pathname
+
+/** Families of a Prometheus text that are ours: name to type. */
+const familiesOf = (exposition: string): Map<string, string> =>
+  new Map(
+    [...exposition.matchAll(/^# TYPE (strowger_\w+) (\w+)$/gm)].map(
+      ([, name = '', type = '']) => [name, type] as const,
+    ),
+  )
+
+/** The table of docs/metrics.md: name to type. */
+const documented = (): Map<string, string> =>
+  new Map(
+    [...text('docs/metrics.md').matchAll(/^\| `(strowger_\w+)` \| (\w+) \|/gm)].map(([, a = '', b = '']) => [a, b]),
+  )
+
+t.test('operations', async t => {
+  const gateway = createSocket('udp4')
+  const messages: string[] = []
+  gateway.on('message', (bytes, { port, address }) => {
+    const message = bytes.toString()
+    if (!message.startsWith('MESSAGE ')) return
+    messages.push(message)
+    const kept = message.split('\r\n').filter(line => /^(via|from|to|call-id|cseq):/i.test(line))
+    const status = messages.length === 1 ? '503 Busy' : '202 Accepted'
+    gateway.send(`SIP/2.0 ${status}\r\n${kept.join('\r\n')}\r\nContent-Length: 0\r\n\r\n`, port, address)
+  })
+  await new Promise<void>(resolve => gateway.bind(0, '127.0.0.1', resolve))
+  t.teardown(() => gateway.close())
+  const w = await world(t, { STROWGER_SMS_URL: `sip:127.0.0.1:${gateway.address().port}` })
+  const scrape = async (): Promise<string> => (await fetch(`${w.base_url}/metrics`)).text()
+
+  t.test('every metric is documented, and every documented one is there', async t => {
+    const exposed = familiesOf(await scrape())
+    t.same([...exposed].sort(), [...documented()].sort())
+    for (const name of ['process_cpu_seconds_total', 'nodejs_eventloop_lag_seconds'])
+      t.match(await scrape(), new RegExp(`^${name}\\{.*process="media"`, 'm'), `${name} of each process`)
+  })
+
+  t.test('dashboards and alert rules name nothing that does not exist', async t => {
+    const known = familiesOf(await scrape())
+    const exists = (name: string): boolean =>
+      known.has(name) || known.has(name.replace(/_(bucket|sum|count)$/, '')) || /^(process|nodejs)_/.test(name)
+    const rules = text('docker/prometheus/alerts.yml')
+    const dashboard = JSON.parse(text('docker/grafana/dashboards/strowger.json'))
+    const shown = JSON.stringify(dashboard.panels.map((panel: { targets?: object }) => panel.targets))
+    for (const [where, source] of [
+      ['alert rules', rules],
+      ['dashboard', shown],
+    ] as const) {
+      const names = [...source.matchAll(/\b((?:strowger|process|nodejs)_[a-z_]+)\b/g)].map(([name]) => name)
+      t.ok(names.length > 5, `the ${where} look at metrics`)
+      t.same(
+        names.filter(name => !exists(name)),
+        [],
+        `in the ${where}`,
+      )
+    }
+  })
+
+  t.test('requests and what waits are counted', async t => {
+    t.equal((await w.manage('GET', '/trunks')).status, 200)
+    t.equal((await w.manage('GET', '/nothing')).status, 404)
+    await insertTestAlert({ state: w.state, demo: w }, 'endpoint_health')
+    const told = await until('the alert is counted', async () => {
+      const now = await scrape()
+      return /^strowger_alerts_open\{.*\} 1$/m.test(now) && now
+    })
+    t.match(told, /^strowger_http_requests_total\{.*api="v1",method="GET",status="404".*\} 1$/m)
+    t.match(told, /^strowger_http_request_duration_seconds_count\{.*api="v1".*\} \d+$/m)
+    t.match(told, /^strowger_containments_open\{.*\} 0$/m)
+    t.match(told, /^strowger_state_bytes\{.*\} [1-9]\d+$/m)
+  })
+
+  t.test('`strowger top` shows what runs, as text and as JSON', async t => {
+    const env = { PATH: process.env['PATH'] ?? '', STROWGER_DATA: w.data_dir, STROWGER_SIP_PORT: String(w.sip.port) }
+    const top = async (...words: string[]): Promise<string> =>
+      (await promisify(execFile)(process.execPath, [MAIN, 'top', ...words], { env })).stdout
+    const made = await w.voice('POST', '/Calls.json', {
+      ...{ To: '+2348030000008', From: w.numbers[0] ?? '', Twiml: '<Response><Pause length="60"/></Response>' },
+    })
+    t.equal(made.status, 201)
+    const answered = async () => {
+      const { body } = await w.voice('GET', `/Calls/${made.body.sid}.json`)
+      return body.status === 'in-progress'
+    }
+    await until('the call is answered', answered)
+    const shown = JSON.parse(await top('--once', '--json'))
+    t.match(shown, { live_calls: 1, calls_last_minute: 1, alerts_open: 1, containments_open: 0 })
+    t.match(shown.calls, [{ id: made.body.sid, to: '+2348030000008', status: 'in-progress' }])
+    t.match(shown.projects, [{ id: w.project_id, live_calls: 1, currency: 'NGN', spend_today_minor: 0 }])
+    t.same(
+      shown.nodes.map((node: { kind: string; state: string }) => `${node.kind} ${node.state}`),
+      ['edge up', 'media up', 'signaling up'],
+    )
+    await w.voice('POST', `/Calls/${made.body.sid}.json`, { Status: 'completed' })
+    await w.ended(made.body.sid)
+    const after = await top('--once')
+    t.match(after, /^live 0 {3}cps \d+ {3}last minute 1 {3}asr 1h 100\.0 % {3}acd 1h \d+ s$/m)
+    t.match(after, /^spent today: .* NGN 0\.00$/m)
+    t.notMatch(after, made.body.sid)
+    await t.rejects(top('--every', '0'), /expected 0\.2 to 3600 seconds/)
+  })
+
+  t.test('a short message leaves as SIP MESSAGE, and again when the gateway was busy', async t => {
+    const alert = await w.state.db.selectFrom('alert').selectAll().executeTakeFirstOrThrow()
+    const now = new Date().toISOString()
+    await w.state.transaction(trx =>
+      insertNotification(
+        trx,
+        {
+          ...{ project_id: w.project_id, alert_id: alert.id, event: 'alert.fired', channel: 'sms' },
+          ...{ recipient: '+2348030000009', subject: 'x', body: 'Strowger warning: ₦5 left.', next_attempt_at: now },
+        },
+        now,
+      ),
+    )
+    const row = () => w.state.db.selectFrom('alert_notification').selectAll().executeTakeFirstOrThrow()
+    const busy = await until('the gateway was asked', async () => {
+      const one = await row()
+      return one.attempts === 1 && one
+    })
+    t.match(busy, { state: 'pending', last_error: 'the gateway answered 503 Busy' })
+    await w.state.db.updateTable('alert_notification').set({ next_attempt_at: now }).execute()
+    await until('it is delivered', async () => (await row()).state === 'delivered')
+    const [, message = ''] = messages
+    t.match(message, /^MESSAGE sip:\+2348030000009@127\.0\.0\.1:\d+ SIP\/2\.0\r\n/)
+    t.match(message, /^From: <sip:strowger@[^>]+>;tag=/im)
+    t.match(message, /^Content-Type: text\/plain;charset=UTF-8\r$/im)
+    t.ok(message.endsWith('\r\n\r\nStrowger warning: ₦5 left.'))
+  })
+})
