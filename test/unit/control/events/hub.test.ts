@@ -1,6 +1,6 @@
 import t from 'tap'
 import { WebSocket } from 'ws'
-import { iso } from '../../../../core/runtime/clock.ts'
+import { type Clock, iso, systemClock } from '../../../../core/runtime/clock.ts'
 import { newId } from '../../../../core/runtime/ids.ts'
 import { insertCall, updateCall } from '../../../../core/state/running-calls.ts'
 import { insertTestAlert, insertTestContainment } from '../../../support/alerts.ts'
@@ -193,4 +193,42 @@ t.test('a key of a subaccount hears of its own trunks alone', async t => {
   const sid = await addCall(w, '+2348030000003')
   await find(other, 'the call', told => told.type === 'call' && told.call.id === sid)
   t.notOk(listener.told.some(told => told.type === 'call'))
+})
+
+t.test('a listener that no longer answers pings is let go, one that does stays', async t => {
+  const beats: (() => void)[] = []
+  const clock: Clock = {
+    ...systemClock,
+    every(period_ms, run) {
+      // The pings alone are in the hand of the test.
+      if (period_ms !== 30_000) return systemClock.every(period_ms, run)
+      beats.push(run)
+      return { cancel() {} }
+    },
+  }
+  const other = await controlPlane(t, { clock })
+  const open = (autoPong: boolean) =>
+    new WebSocket(`${other.base_url.replace('http', 'ws')}/v1/events`, { headers: bearer(other.key), autoPong })
+  const deaf = open(false)
+  const well = open(true)
+  t.teardown(() => well.terminate())
+  let closed = false
+  deaf.once('close', () => {
+    closed = true
+  })
+  const heard = (socket: WebSocket, event: 'message' | 'ping') =>
+    new Promise<void>(resolve => socket.once(event, () => resolve()))
+  await Promise.all([heard(deaf, 'message'), heard(well, 'message')])
+  for (let beat = 0; beat < 2; beat += 1) {
+    const pinged = heard(well, 'ping')
+    for (const run of beats) run()
+    await pinged
+    // Its pong is on the way before this answer can be.
+    await new Promise<void>(resolve => {
+      well.ping()
+      well.once('pong', () => resolve())
+    })
+  }
+  await until('the deaf one is let go', () => closed)
+  t.equal(well.readyState, WebSocket.OPEN)
 })

@@ -1,0 +1,59 @@
+import t from 'tap'
+import { trunkTests } from '../../../control/reconcilers/trunk-tests.ts'
+import { iso, systemClock } from '../../../core/runtime/clock.ts'
+import { claimTestRuns, finishTestRun } from '../../../core/state/trunk-tests.ts'
+import { controlPlane, freshKey } from '../../support/control-plane.ts'
+
+const DAY_MS = 86_400_000
+
+t.test('each enabled trunk is checked once a day by itself, and its history is kept for thirty days', async t => {
+  let now_ms = Date.parse('2026-03-11T12:00:00.000Z')
+  const w = await controlPlane(t, { clock: { ...systemClock, now: () => now_ms } })
+  const trunk = async (name: string, targets: readonly object[]): Promise<string> => {
+    const { body } = await w.ask('POST', '/v1/trunks', {
+      headers: { 'Idempotency-Key': freshKey() },
+      body: {
+        ...{ name, direction: 'both', auth_mode: 'digest', sources: [], codecs: ['PCMA'], targets },
+        ...{ media_security: 'rtp', require_tls: false, source_validation: 'relaxed' },
+      },
+    })
+    return body.trunk.id
+  }
+  const target = { sip_uri: 'sip:pbx.example.com', transport: 'udp', priority: 10, weight: 100 }
+  const id = await trunk('Checked', [target])
+  const bare = await trunk('Without a target', [])
+  const history = async (of: string) => (await w.ask('GET', `/v1/trunks/${of}/tests`)).body
+  const pass = async (ms: number): Promise<void> => {
+    now_ms += ms
+    await trunkTests.run(w)
+  }
+  const finishAll = async (): Promise<void> => {
+    for (const run of await claimTestRuns(w.state, 'node_1', 10)) {
+      const outcome = { result: 'passed' as const, finding: 'All is well.', finished_at: iso(now_ms) }
+      await w.state.transaction(trx => finishTestRun(trx, run.id, outcome))
+    }
+  }
+  t.match(await history(id), { data: [], scheduled_check: true, retention_days: 30 })
+  await pass(DAY_MS / 2)
+  t.same((await history(id)).data, [], 'a new trunk is looked at after a day')
+  await pass(DAY_MS / 2 + 1)
+  await pass(1000)
+  const [run, ...more] = (await history(id)).data
+  t.same(more, [], 'once')
+  t.match(run, { scheduled: true, run_by: 'schedule', result: 'running' })
+  t.same((await history(bare)).data, [], 'a trunk without a target has nothing to be checked')
+  await finishAll()
+  await pass(DAY_MS - 2000)
+  t.equal((await history(id)).data.length, 1)
+  await pass(3000)
+  t.equal((await history(id)).data.length, 2, 'the next day it is checked again')
+
+  await pass(121_000)
+  t.match((await history(id)).data[0], { result: 'failed', finding: /signaling node .* is gone/ }, 'nobody took it')
+  await w.state.db.updateTable('trunk').set({ status: 'disabled' }).execute()
+  await pass(29 * DAY_MS)
+  t.equal((await history(id)).data.length, 1, 'what is older than thirty days is forgotten')
+  await pass(DAY_MS)
+  t.same((await history(id)).data, [])
+  t.same(await w.state.db.selectFrom('trunk_test_check').selectAll().execute(), [])
+})
