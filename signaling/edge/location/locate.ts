@@ -1,5 +1,6 @@
 import { lookup, Resolver } from 'node:dns/promises'
 import { isIP } from 'node:net'
+import { setTimeout } from 'node:timers/promises'
 import type { Clock } from '../../../core/runtime/clock.ts'
 import type { SipUri } from '../sip/uri.ts'
 import type { Destination, Protocol } from '../transport/types.ts'
@@ -47,6 +48,9 @@ export interface LocatorOptions {
 
 const DEAD_MS = 60_000
 const STALE_MS = 24 * 3_600_000
+/** How long "there is none" holds, and how long a failing DNS is left alone where an old answer serves. */
+const NEGATIVE_MS = 30_000
+const RETRY_MS = 10_000
 const CACHE_ENTRIES = 2_000
 
 type Cached<T> = { value: T; fresh_until: number; stale_until: number }
@@ -54,6 +58,7 @@ type Cached<T> = { value: T; fresh_until: number; stale_until: number }
 export class Locator {
   readonly #options: LocatorOptions
   readonly #cache = new Map<string, Cached<unknown>>()
+  readonly #asking = new Map<string, Promise<unknown>>()
   readonly #failed = new Map<string, number>()
 
   constructor(options: LocatorOptions) {
@@ -187,25 +192,43 @@ export class Locator {
   }
 
   async #cached<T>(key: string, ttl: number | ((value: T) => number), ask: () => Promise<T>, none: T): Promise<T> {
-    const now = this.#options.clock.monotonic_ms()
     const found = this.#cache.get(key) as Cached<T> | undefined
-    if (found && found.fresh_until > now) return found.value
+    if (found && found.fresh_until > this.#options.clock.monotonic_ms()) return found.value
+    // Calls that come while a question is open wait for its answer.
+    const open = this.#asking.get(key) as Promise<T> | undefined
+    if (open) return await open
+    const asking = this.#ask(key, ttl, ask, none, found).finally(() => this.#asking.delete(key))
+    this.#asking.set(key, asking)
+    return await asking
+  }
+
+  async #ask<T>(
+    key: string,
+    ttl: number | ((value: T) => number),
+    ask: () => Promise<T>,
+    none: T,
+    found: Cached<T> | undefined,
+  ): Promise<T> {
     try {
       const value = await ask()
-      const ttl_ms = typeof ttl === 'number' ? ttl : ttl(value)
-      if (this.#cache.size >= CACHE_ENTRIES) {
-        const oldest = this.#cache.keys().next().value
-        if (oldest !== undefined) this.#cache.delete(oldest)
-      }
-      this.#cache.delete(key)
-      this.#cache.set(key, { value, fresh_until: now + ttl_ms, stale_until: now + STALE_MS })
-      return value
+      return this.#keep(key, value, typeof ttl === 'number' ? ttl : ttl(value))
     } catch (error) {
-      // "No such name" and "no such record" are answers; anything else is a failure of DNS, and an old answer serves.
+      // "No such name" and "no such record" are answers; anything else is a failure of DNS, and an old answer serves,
+      // for a while without asking again: a dead server takes seconds to say nothing.
       const code = (error as NodeJS.ErrnoException).code
-      if (code === 'ENOTFOUND' || code === 'ENODATA') return none
-      return found && found.stale_until > now ? found.value : none
+      if (code === 'ENOTFOUND' || code === 'ENODATA') return this.#keep(key, none, NEGATIVE_MS)
+      if (!found || found.stale_until < this.#options.clock.monotonic_ms()) return none
+      found.fresh_until = this.#options.clock.monotonic_ms() + RETRY_MS
+      return found.value
     }
+  }
+
+  #keep<T>(key: string, value: T, ttl_ms: number): T {
+    const now = this.#options.clock.monotonic_ms()
+    if (this.#cache.size >= CACHE_ENTRIES) this.#cache.delete(this.#cache.keys().next().value ?? '')
+    this.#cache.delete(key)
+    this.#cache.set(key, { value, fresh_until: now + ttl_ms, stale_until: now + STALE_MS })
+    return value
   }
 }
 
@@ -287,9 +310,13 @@ function evidenceKey(d: Destination): string {
   return `${d.protocol}|${d.host}|${d.port}`
 }
 
-/** The machine's resolver, bounded to about four seconds for a question; names of /etc/hosts are known too. */
-export function systemDns(): DnsSource {
+/**
+ * The machine's resolver, or one at `servers` (`address:port`), bounded to about four seconds for a question; names of
+ * /etc/hosts are known too.
+ */
+export function systemDns(servers?: readonly string[]): DnsSource {
   const resolver = new Resolver({ timeout: 1_000, tries: 2 })
+  if (servers) resolver.setServers(servers)
   return {
     naptr: name => resolver.resolveNaptr(name),
     srv: name => resolver.resolveSrv(name),
@@ -302,8 +329,22 @@ export function systemDns(): DnsSource {
       if (records.length > 0) {
         return { hosts: records.map(r => r.address), ttl_seconds: Math.min(...records.map(r => r.ttl)) }
       }
-      const local = await lookup(name, { all: true })
-      return { hosts: local.map(l => l.address), ttl_seconds: 30 }
+      const local = await knownLocally(name)
+      if (local.length > 0) return { hosts: local, ttl_seconds: 30 }
+      throw v4.status === 'rejected' ? v4.reason : new Error(`no address for ${name}`)
     },
   }
+}
+
+/** Addresses of /etc/hosts. The system asks DNS too, for as long as it likes: whatever is not known at once is not. */
+async function knownLocally(name: string): Promise<string[]> {
+  const timer = new AbortController()
+  const late = setTimeout(2_000, [], { signal: timer.signal, ref: false }).catch(() => [])
+  const found = lookup(name, { all: true }).then(
+    all => all.map(({ address }) => address),
+    () => [],
+  )
+  const hosts = await Promise.race([found, late])
+  timer.abort()
+  return hosts
 }

@@ -1,5 +1,10 @@
+import { once } from 'node:events'
+import Srf from 'drachtio-srf'
 import t from 'tap'
+import { systemDns } from '../../../signaling/edge/location/locate.ts'
 import { UserAgent } from '../../../signaling/edge/useragent/user-agent.ts'
+import { until } from '../../support/wait.ts'
+import { dnsServer } from './dns-server.ts'
 import { fastClock } from './fast-clock.ts'
 import { Peer, pause, portOf, reply, SDP, starts, world } from './peer.ts'
 
@@ -61,6 +66,90 @@ t.test(
     t.match(robot.seen[0]?.text, /^SIP\/2\.0 503 DNS Error/)
   },
 )
+
+t.test('what a name server may say: a dead first record, no such name, a refusal, an answer for no time', async t => {
+  const dns = await dnsServer(t)
+  const target = async (host: string): Promise<UserAgent> => {
+    const agent = await UserAgent.open({
+      listeners: [{ protocol: 'udp', host, port: 0 }],
+      request: incoming => incoming.answer(200, { headers: { 'X-Host': host } }),
+      // Each has a nonce of its own, and takes no other.
+      incoming: call => {
+        const credentials = call.invite?.get('authorization')
+        if (credentials?.includes(`nonce="${host}"`)) call.answer({ body: SDP })
+        else
+          call.reject(credentials ? 403 : 401, { headers: { 'WWW-Authenticate': `Digest realm="x", nonce="${host}"` } })
+      },
+    })
+    t.teardown(() => agent.close())
+    return agent
+  }
+  const [one, silent] = [await target('127.0.0.1'), await Peer.open(t, '127.0.0.4')]
+  const { robot, edge } = await world(t, { clock: fastClock(10), dns: systemDns([dns.at]) })
+  let serial = 0
+  const ask = async (uri: string): Promise<string> => {
+    const before = robot.seen.length
+    robot.command(`n${++serial}|sip||\r\nOPTIONS ${uri} SIP/2.0\r\n\r\n`)
+    await until('an answer', () => robot.seen.length > before)
+    return (robot.seen.at(-1)?.text ?? '').split('\r\n')[0]?.slice(8) ?? ''
+  }
+  const a = (address: string, ttl = 60) => ({ type: 'A', ttl, address }) as const
+  const srv = (priority: number, port: number, to: string) =>
+    ({ type: 'SRV', ttl: 60, priority, weight: 0, port, target: to }) as const
+
+  dns.say('NAPTR', 'full.test', [{ type: 'NAPTR', ttl: 60, service: 'SIP+D2U', replacement: '_sip._udp.full.test' }])
+  dns.say('SRV', '_sip._udp.full.test', [srv(1, silent.port, 'dead.test'), srv(2, one.port('udp'), 'alive.test')])
+  dns.say('A', 'dead.test', [a('127.0.0.4')])
+  dns.say('A', 'alive.test', [a('127.0.0.1')])
+  t.equal(await ask('sip:full.test'), '200 OK', 'the second record serves when the first is dead')
+  const asked_first = silent.arrived.length
+  t.ok(asked_first > 0)
+  t.equal(await ask('sip:full.test'), '200 OK')
+  t.equal(silent.arrived.length, asked_first, 'the dead one is then tried last')
+
+  const port = one.port('udp')
+  dns.say('A', 'plain.test', [a('127.0.0.1')])
+  t.equal(await ask(`sip:plain.test:${port}`), '200 OK', 'a port in the URI: addresses alone are asked for')
+  t.same(dns.asked.filter(q => q.includes('plain.test')).sort(), ['A plain.test', 'AAAA plain.test'])
+
+  dns.say('NAPTR', 'half.test', 'REFUSED')
+  dns.say('SRV', '_sip._udp.half.test', [srv(1, port, 'alive.test')])
+  t.equal(await ask('sip:half.test'), '200 OK', 'a refused NAPTR: SRV serves')
+  t.equal(await ask('sip:nowhere.test'), '503 DNS Error', 'no such name')
+  const questions = dns.asked.length
+  t.equal(await ask('sip:nowhere.test'), '503 DNS Error')
+  t.equal(dns.asked.length, questions, 'and it is not asked for again at once')
+
+  // Another address for each question, for no time at all: the answer to a challenge goes where it came from.
+  const two = await UserAgent.open({
+    listeners: [{ protocol: 'udp', host: '127.0.0.3', port }],
+    incoming: call => call.reject(486),
+    request: incoming => incoming.answer(200, { headers: { 'X-Host': '127.0.0.3' } }),
+  })
+  t.teardown(() => two.close())
+  dns.say('A', 'moving.test', [a('127.0.0.1', 0)])
+  const srf = new Srf()
+  srf.on('error', () => undefined)
+  void srf.connect({ host: '127.0.0.1', port: edge.control.port, secret: 'cymru' })
+  await once(srf as unknown as NodeJS.EventEmitter, 'connect')
+  t.teardown(() => srf.disconnect())
+  const dialog = await srf.createUAC(
+    `sip:b@moving.test:${port}`,
+    { localSdp: SDP, auth: { username: 'u', password: 'p' } },
+    { cbRequest: () => dns.say('A', 'moving.test', [a('127.0.0.3', 0)]) },
+  )
+  t.match(dialog.remote.uri, /127\.0\.0\.1/, 'answered by the one that challenged')
+  await ask(`sip:moving.test:${port}`)
+  t.match(robot.seen.at(-1)?.text, /X-Host: 127\.0\.0\.3/, 'a new request asks anew')
+  await dialog.destroy()
+
+  dns.all = 'REFUSED'
+  await pause(6_100)
+  t.equal(await ask(`sip:plain.test:${port}`), '200 OK', 'a minute later DNS refuses: the old answer serves')
+  const refused = dns.asked.length
+  t.equal(await ask(`sip:plain.test:${port}`), '200 OK')
+  t.equal(dns.asked.length, refused, 'and DNS is left alone for a while')
+})
 
 t.test('a target that says nothing is given up after 5 s, and the application sees that nobody said so', async t => {
   const { robot } = await world(t, { clock: fastClock(10), no_response_ms: 5_000 })
