@@ -40,6 +40,8 @@ export interface Config {
   readonly redis_url: string | null
   /** Threads of the media data plane. */
   readonly media_threads: number
+  /** A call on which nobody has been heard for so long, and nobody holds, is ended. */
+  readonly dead_call_seconds: number
   /** Bytes of recordings that a project may keep; null is no limit. */
   readonly recordings_quota_bytes: number | null
   /** Days that logs of runs are kept, from which scripts are replayed: they hold documents and typed keys. 0 keeps none. */
@@ -180,6 +182,12 @@ const days = (value: string, name: string): number => {
   return Number(value)
 }
 
+// The media worker tells of silence every 10 s.
+const deadCall = (value: string, name: string): number => {
+  if (!/^\d{2,4}$/.test(value) || Number(value) < 10) refuse(name, value, 'expected 10 to 9999 seconds')
+  return Number(value)
+}
+
 const agentId = (value: string, name: string): number => {
   if (!/^\d{1,10}$/.test(value) || Number(value) > 0xffff_ffff) refuse(name, value, 'expected 0 to 4294967295')
   return Number(value)
@@ -256,6 +264,12 @@ export const VARIABLES = {
   g729: variable('STROWGER_G729', 'on', 'use libbcg729 for G.729 when the machine has it', flag),
   io_uring: variable('STROWGER_IO_URING', 'on', 'media packets by io_uring where it is allowed; off: epoll', flag),
   media_threads: variable('STROWGER_MEDIA_THREADS', '1', 'threads of the media data plane', threads),
+  dead_call: variable(
+    'STROWGER_DEAD_CALL_SECONDS',
+    '60',
+    'seconds without media from anybody that end a call',
+    deadCall,
+  ),
   recordings: variable('STROWGER_RECORDINGS_GB', '100', 'gigabytes of recordings of a project; 0: no limit', gigabytes),
   run_log_days: variable(
     'STROWGER_RUN_LOG_DAYS',
@@ -353,6 +367,7 @@ export function loadConfig(env: Environment): Config {
     redis_url: read(env, v.redis_url),
     media_threads: read(env, v.media_threads),
     recordings_quota_bytes: read(env, v.recordings),
+    dead_call_seconds: read(env, v.dead_call),
     run_log_days: read(env, v.run_log_days),
     smtp_url: read(env, v.smtp),
     smtp_from: read(env, v.smtp_from),

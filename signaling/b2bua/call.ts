@@ -25,7 +25,6 @@ import type { MediaEvent, MediaSession } from './media.ts'
 const RETRY_MS = 5000
 /** How often a write is tried that fails for another reason than the state. */
 const MAX_TRIES = 3
-const DEAD_AFTER_MS = 60_000
 /** How much of the paid time must be left when more is bought. */
 const EXTEND_BEFORE_SECONDS = 5
 
@@ -259,8 +258,8 @@ export abstract class Call {
   protected limitTo(seconds: number | null, cause: 'max_duration' | 'spend_exhausted'): void {
     if (seconds === null || this.ended) return
     this.#limit?.cancel()
-    // Node's timers hold 24 days; nobody's limit is longer.
-    const ms = Math.min(2 ** 31 - 1, Math.max(0, seconds * 1000 - this.elapsedMs()))
+    // Node's timers hold 24 days, nobody's limit is longer; and they may fire a millisecond early.
+    const ms = Math.min(2 ** 31 - 1, Math.max(0, seconds * 1000 + 5 - this.elapsedMs()))
     this.#limit = this.ctx.clock.after(ms, () => void this.end({ cause }))
   }
 
@@ -307,7 +306,7 @@ export abstract class Call {
     if (event.event !== 'leg.silent' || !this.answered) return
     const partner = this.#partner ? [this.#partner.leg] : []
     const legs = [...this.legs(), ...partner].filter(other => other.answered && !other.ended)
-    if (legs.length > 0 && legs.every(other => other.silent_ms >= DEAD_AFTER_MS))
+    if (legs.length > 0 && legs.every(other => other.silent_ms >= this.ctx.config.dead_call_seconds * 1000))
       void this.end({ cause: 'media_timeout' })
   }
 

@@ -1,7 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import type { Call } from '../../signaling/edge/useragent/call.ts'
-import { type Agent, openAgent, type Placed, place } from '../support/agents.ts'
+import type { MessageParts } from '../../signaling/edge/useragent/user-agent.ts'
+import { type Agent, openAgent, type Placed, place, sdpOf } from '../support/agents.ts'
 import { until } from '../support/wait.ts'
 import { type ProcessName, type World, world } from '../support/world.ts'
 
@@ -68,10 +69,10 @@ async function allEnded(t: Test, w: World, reason: string | null): Promise<void>
 }
 
 t.test('many calls of two legs', async t => {
-  const w = await world(t, { STROWGER_SANDBOX: 'off' })
+  const w = await world(t, { STROWGER_SANDBOX: 'off', STROWGER_DEAD_CALL_SECONDS: '10' })
   const peer = await openAgent(t, { ip: '127.0.0.61' })
   const target = await openAgent(t, { ip: '127.0.0.62' })
-  await w.addTrunk(peer.ip, {
+  const trunk_id = await w.addTrunk(peer.ip, {
     targets: [{ sip_uri: `sip:${target.ip}:${target.port}`, transport: 'udp', priority: 1, weight: 1 }],
     limits: { concurrency: 2 * CALLS, cps: 10 * CALLS, max_call_duration_seconds: 3600 },
   })
@@ -88,6 +89,36 @@ t.test('many calls of two legs', async t => {
       await allEnded(t, w, 'node_lost')
       await ready()
     })
+
+  t.test('nobody is heard on a call any more: it ends, unless somebody holds it', async t => {
+    const calls = [await invite(w, peer), await invite(w, peer)] as const
+    const [dead, held] = calls.map(({ call }, index) => ({ near: call, far: target.invites.at(index - 2)?.call }))
+    const hold: MessageParts = { body: sdpOf(peer.ip).replace(' 1 1 IN', ' 1 2 IN').concat('a=inactive\r\n') }
+    t.equal((await held?.near.send('INVITE', hold))?.status, 200)
+    await until('both sides of the dead call are told', () => dead?.near.state === 'ended', 40_000)
+    t.equal(dead?.far?.state, 'ended')
+    const cdr = await until('its CDR', () =>
+      w.state.db.selectFrom('cdr').selectAll().where('reason', '=', 'media_timeout').executeTakeFirst(),
+    )
+    t.match(cdr, { status: 'completed', ended_by: 'platform' })
+    t.equal(held?.near.state, 'answered', 'the held one goes on')
+    held?.near.hangUp()
+    await until('and ends when it is hung up', () => held?.far?.state === 'ended')
+  })
+
+  t.test("a call is cut at its trunk's longest time, both sides told", async t => {
+    await w.state.transaction(async trx => {
+      await trx.updateTable('trunk').set({ max_call_duration_seconds: 2 }).where('id', '=', trunk_id).execute()
+    })
+    const { call } = await invite(w, peer)
+    const far = target.invites.at(-1)?.call
+    await until('both are hung up', () => call.state === 'ended' && far?.state === 'ended')
+    const cdr = await until('its CDR', () =>
+      w.state.db.selectFrom('cdr').selectAll().where('reason', '=', 'max_duration').executeTakeFirst(),
+    )
+    t.match(cdr, { status: 'completed', duration_seconds: 2 })
+    await w.state.db.updateTable('trunk').set({ max_call_duration_seconds: 3600 }).where('id', '=', trunk_id).execute()
+  })
 
   t.test('all processes of a call stand still for five seconds: it goes on', async t => {
     const pairs = await connect(w, peer, target)
