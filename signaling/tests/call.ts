@@ -16,7 +16,8 @@ import type { HuntHop } from '../b2bua/hunt.ts'
 import { OutboundCall } from '../b2bua/outbound-call.ts'
 import type { OutboundLeg } from '../b2bua/outbound-leg.ts'
 import { deliveryHops, egressHops, type Outgoing, ownTargets } from '../b2bua/routes.ts'
-import type { TrunkConfig } from '../trunks/snapshot.ts'
+import type { Target, TrunkConfig } from '../trunks/snapshot.ts'
+import { faultOfReach } from './reach.ts'
 import type { Report } from './report.ts'
 
 /** Calls that test a trunk: marked, rated at zero, left out of the customer's metrics (design section 4). */
@@ -47,7 +48,7 @@ export async function probeTargets(
   let last: TestCall | null = null
   for (const { target, checks } of planned) {
     const hops = (outgoing: Outgoing) => deliveryHops(ctx, trunk, outgoing).filter(hop => hop.target_id === target.id)
-    last = await probe(ctx, { trunk, called, caller, hops, where: target.uri, checks })
+    last = await probe(ctx, { trunk, called, caller, hops, targets: [target], where: target.uri, checks })
   }
   return last
 }
@@ -91,7 +92,8 @@ export async function testCall(
     return null
   }
   const hops = (outgoing: Outgoing) => egressHops(ctx, { project, trunk, outgoing })
-  return probe(ctx, { trunk, called, caller, hops, where: called, checks })
+  const targets = trunk.targets.filter(target => target.enabled).slice(0, MAX_TARGETS)
+  return probe(ctx, { trunk, called, caller, hops, targets, where: called, checks })
 }
 
 const NOT_CALLED = { state: 'skipped', summary: 'Not called.' } as const
@@ -128,6 +130,8 @@ async function probe(
     readonly called: string
     readonly caller: string
     readonly hops: (outgoing: Outgoing) => HuntHop[]
+    /** Where such a call goes first. */
+    readonly targets: readonly Target[]
     readonly where: string
     readonly checks: Awaited<ReturnType<typeof planCall>>
   },
@@ -136,21 +140,23 @@ async function probe(
   let media: MediaFacts | null = null
   let outcome: CallOutcome = { answered: false, sip_code: null, reason: null, detail: 'not called' }
   const sid = newId.call()
-  await checks.answered(async () => {
+  const signaling = await checks.answered(async () => {
     const done = await place(ctx, sid, options)
     media = done.media
     outcome = done.outcome
-    return judgeCall(where, outcome)
+    // Silence and "unavailable" may be our own side's word for a peer that cannot be reached: then why is the finding.
+    return (mayBeUnreached(outcome) ? await faultOfReach(ctx, options.targets) : null) ?? judgeCall(where, outcome)
   })
   const heard = media as MediaFacts | null
   const first = await checks.heard(async () => (heard ? judgeHeard(where, heard) : NO_MEDIA))
   await checks.sent(async () => (heard ? judgeSent(where, heard) : NO_MEDIA))
   const told = outcome as CallOutcome
-  const summary = told.answered
-    ? `Answered with ${told.codec ?? 'no codec'}. ${first.summary}`
-    : judgeCall(where, told).summary
+  const summary = told.answered ? `Answered with ${told.codec ?? 'no codec'}. ${first.summary}` : signaling.summary
   return { sid, summary }
 }
+
+const mayBeUnreached = (outcome: CallOutcome): boolean =>
+  !outcome.answered && (outcome.sip_code === null || outcome.sip_code === 408 || outcome.sip_code === 503)
 
 interface Done {
   readonly outcome: CallOutcome

@@ -1,8 +1,5 @@
-import { lookup, resolveSrv } from 'node:dns/promises'
-import { checkServerIdentity, connect, type PeerCertificate } from 'node:tls'
-import { holdsAddress, parseAddress } from '../../core/domain/identity/index.ts'
+import { holdsAddress } from '../../core/domain/identity/index.ts'
 import {
-  type CertificateFacts,
   codecsInSdp,
   judgeApplied,
   judgeCodecs,
@@ -17,10 +14,9 @@ import type { Context } from '../b2bua/context.ts'
 import { hostOf } from '../b2bua/routes.ts'
 import { targetUri } from '../trunks/health.ts'
 import type { Target, TrunkConfig } from '../trunks/snapshot.ts'
+import { certificate, codeOf, isTls, resolve, TooLate, within } from './reach.ts'
 import type { Report } from './report.ts'
 
-const DNS_LIMIT_MS = 5000
-const TLS_LIMIT_MS = 5000
 const OPTIONS_LIMIT_MS = 6000
 const MAX_TARGETS = 10
 
@@ -83,13 +79,6 @@ export async function validateConfiguration(
   }
 }
 
-const isTls = (target: Target): boolean => target.transport === 'tls' || /^sips:/i.test(target.uri)
-
-const portOf = (target: Target): number | null => {
-  const text = /^sips?:(?:[^@]*@)?(?:\[[^\]]*\]|[^:;?>\s]+):(\d{1,5})/i.exec(target.uri)?.[1]
-  return text === undefined ? null : Number(text)
-}
-
 function sharedSources(ctx: Context, trunk: TrunkConfig): { cidr: string; trunk: string }[] {
   const found = []
   for (const cidr of trunk.sources) {
@@ -99,65 +88,6 @@ function sharedSources(ctx: Context, trunk: TrunkConfig): { cidr: string; trunk:
         found.push({ cidr, trunk: other.name })
   }
   return found.slice(0, 10)
-}
-
-/** SRV where the URI has no port, then addresses (RFC 3263 §4.2). */
-async function resolve(target: Target): Promise<{ addresses: readonly string[] } | { error: string }> {
-  const host = hostOf(target.uri)
-  if (parseAddress(host)) return { addresses: [host] }
-  try {
-    return await within(DNS_LIMIT_MS, async () => {
-      const service = { udp: '_sip._udp', tcp: '_sip._tcp', tls: '_sips._tcp' }[target.transport]
-      const records = portOf(target) === null ? await resolveSrv(`${service}.${host}`).catch(() => []) : []
-      const names = records.length > 0 ? records.slice(0, 5).map(record => record.name) : [host]
-      const found = await Promise.all(names.map(name => lookup(name, { all: true })))
-      return { addresses: found.flat().map(one => one.address) }
-    })
-  } catch (error) {
-    return { error: codeOf(error) }
-  }
-}
-
-const codeOf = (error: unknown): string => {
-  const { code, message } = error as NodeJS.ErrnoException
-  return code ?? message
-}
-
-/** The certificate is looked at here, so that a bad one is told instead of refused. */
-function certificate(target: Target): Promise<CertificateFacts | { error: string }> {
-  const host = hostOf(target.uri)
-  const port = portOf(target) ?? 5061
-  return new Promise(done => {
-    const socket = connect({
-      host,
-      port,
-      rejectUnauthorized: false,
-      ...(parseAddress(host) ? {} : { servername: host }),
-    })
-    const end = (outcome: CertificateFacts | { error: string }): void => {
-      socket.destroy()
-      done(outcome)
-    }
-    socket.setTimeout(TLS_LIMIT_MS, () => end({ error: 'no answer in time' }))
-    socket.once('error', error => end({ error: codeOf(error) }))
-    socket.once('secureConnect', () => {
-      const peer = socket.getPeerCertificate()
-      if (!peer?.valid_to) return end({ error: 'the peer showed no certificate' })
-      end({
-        subject: nameOf(peer.subject, peer),
-        issuer: nameOf(peer.issuer, peer),
-        valid_from_ms: Date.parse(peer.valid_from),
-        valid_to_ms: Date.parse(peer.valid_to),
-        matches_host: checkServerIdentity(host, peer) === undefined,
-        untrusted: socket.authorized ? null : String(socket.authorizationError ?? 'unknown'),
-      })
-    })
-  })
-}
-
-const nameOf = (name: PeerCertificate['subject'] | undefined, peer: PeerCertificate): string => {
-  const text = name?.CN ?? name?.O ?? peer.fingerprint256 ?? 'unnamed'
-  return (Array.isArray(text) ? text.join(', ') : text).slice(0, 120)
 }
 
 async function askOptions(ctx: Context, target: Target): Promise<{ outcome: OptionsOutcome; sdp: string | null }> {
@@ -183,18 +113,4 @@ async function askOptions(ctx: Context, target: Target): Promise<{ outcome: Opti
     if (error instanceof TooLate) return { outcome: { silent_ms: OPTIONS_LIMIT_MS }, sdp: null }
     return { outcome: { error: codeOf(error) }, sdp: null }
   }
-}
-
-class TooLate extends Error {
-  override readonly name = 'TooLate'
-}
-
-/** @throws TooLate when `work` takes longer; what it does then is nobody's any more */
-function within<T>(limit_ms: number, work: () => Promise<T>): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(new TooLate('no answer in time')), limit_ms)
-    work()
-      .then(resolve, reject)
-      .finally(() => clearTimeout(timer))
-  })
 }

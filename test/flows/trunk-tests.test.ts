@@ -136,18 +136,25 @@ t.test('tests of trunks', async t => {
     for (const one of [dns, expired, silence, codecs, sick]) t.equal(one.result, 'failed')
   })
 
-  t.test('a call that goes wrong says how', async t => {
-    const [one_way, codecs, sick, silence] = await Promise.all([
-      run(w, trunks.mute, 'rtp_reachability'),
-      run(w, trunks.other, 'rtp_reachability'),
-      run(w, trunks.sick, 'test_call', DESTINATION),
-      run(w, trunks.silent, 'rtp_reachability'),
-    ])
-    t.match(one_way.finding, /One way only: \d+ packets went to 127\.0\.0\.1:\d+ and none came back/)
-    t.match(codecs.finding, /agreed on no codec/)
-    t.match(sick.finding, /503/)
-    t.match(silence.finding, /did not answer the call|could not be called/)
-    for (const one of [one_way, codecs, sick, silence]) t.equal(one.result, 'failed')
+  t.test('a call that goes wrong says how, whichever kind of test makes it', async t => {
+    const bad = ['mute', 'other', 'sick', 'silent', 'expired', 'lost'] as const
+    const findings = async (kind: string, destination: string | null) => {
+      const runs = await Promise.all(bad.map(name => run(w, trunks[name], kind, destination)))
+      return runs.map((one, at) => `${bad[at]}: ${one.result}: ${one.finding}`).join('\n')
+    }
+    for (const [kind, destination] of [
+      ['rtp_reachability', null],
+      ['test_call', DESTINATION],
+    ] as const) {
+      const found = await findings(kind, destination)
+      t.comment(found)
+      t.match(found, /^mute: failed: .*One way only: \d+ packets went to 127\.0\.0\.1:\d+ and none came back/m)
+      t.match(found, /^other: failed: .*agreed on no codec/m)
+      t.match(found, /^sick: failed: .*503/m)
+      t.match(found, /^silent: failed: .*(did not answer the call|could not be called)/m)
+      t.match(found, /^expired: failed: .*certificate/m)
+      t.match(found, /^lost: failed: .*does not resolve/m)
+    }
   })
 
   t.test('requests that make no sense are refused', async t => {
