@@ -1,0 +1,210 @@
+import { setImmediate as turn } from 'node:timers/promises'
+import pino from 'pino'
+import t from 'tap'
+import { systemClock } from '../../../../core/runtime/clock.ts'
+import type { Context } from '../../../../signaling/b2bua/context.ts'
+import { InboundLeg } from '../../../../signaling/b2bua/inbound-leg.ts'
+import type { LegListener } from '../../../../signaling/b2bua/leg.ts'
+import type { MediaSession } from '../../../../signaling/b2bua/media.ts'
+import { OutboundLeg } from '../../../../signaling/b2bua/outbound-leg.ts'
+import type {
+  Dialog,
+  DialogHandler,
+  Headers,
+  InboundInvite,
+  InboundRequest,
+  InviteProgress,
+  InviteResult,
+  SipResponse,
+} from '../../../../signaling/drachtio/types.ts'
+
+// Orders of events at a leg that a network brings about only now and then: SIP and media are stand-ins here, the leg is
+// the real one.
+
+const SOURCE = { address: '192.0.2.1', port: 5060, transport: 'udp' } as const
+
+function message(headers: Record<string, string> = {}, body = '') {
+  return { call_id: 'c', headers, header: (name: string) => headers[name] ?? null, body, source: SOURCE }
+}
+
+/** A request, and what it was answered with. */
+function request(method: string, headers: Record<string, string> = {}, body = '') {
+  const answers: number[] = []
+  const made: InboundRequest = {
+    ...message(headers, body),
+    method,
+    uri: 'sip:x',
+    respond: status => void answers.push(status),
+  }
+  return { made, answers }
+}
+
+const response = (status: number, body = ''): SipResponse => ({ ...message({}, body), status, reason: '' })
+const asPeer = { unsolicited: false, reason: null }
+
+function stage() {
+  const log: string[] = []
+  const byes: Headers[] = []
+  const waits = { answer: Promise.resolve() }
+  const hub = {
+    async request(method: string) {
+      if (method === 'leg.remote_answer') await waits.answer
+      return { sdp: 'v=0 ours', codec: 'PCMU', direction: 'sendrecv', hold: false }
+    },
+  }
+  const session = { hub, openLeg: async () => undefined, closeLeg: async () => null } as unknown as MediaSession
+  const dialog = {
+    call_id: 'c',
+    bye: async (headers: Headers) => void byes.push(headers),
+  } as unknown as Dialog
+  const nothing = (): void => undefined
+  const listener: LegListener = {
+    ended: (_leg, { cause }) => void log.push(`ended: ${cause}`),
+    digit: (_leg, digit) => void log.push(`key ${digit}`),
+    ...{ refer: nothing, notify: nothing, held: nothing, message: nothing, media: nothing },
+  }
+  return { log, byes, waits, session, dialog, listener }
+}
+
+function outbound() {
+  const { log, byes, waits, session, dialog, listener } = stage()
+  let settle: (result: InviteResult) => void = () => undefined
+  let progress: InviteProgress | null = null
+  const sip = {
+    invite(_options: unknown, given: InviteProgress) {
+      progress = given
+      const result = new Promise<InviteResult>(resolve => {
+        settle = resolve
+      })
+      return { result, cancel: () => void log.push('CANCEL') }
+    },
+  }
+  const ctx = { sip, clock: systemClock, snapshot: () => ({ trunks: new Map() }) } as unknown as Context
+  const leg = new OutboundLeg(ctx, {
+    id: 'b',
+    session,
+    log: pino({ level: 'silent' }),
+    listener: { ...listener, sent: () => undefined, progress: () => undefined },
+  })
+  const handle: DialogHandler = (made, facts) => progress?.handler(made, facts)
+  const answer = (): void => settle({ kind: 'answered', dialog, response: response(200, 'v=0 theirs') })
+  return { leg, log, byes, waits, handle, answer, refuse: () => settle({ kind: 'refused', response: response(487) }) }
+}
+
+t.test('a callee that hangs up while its answer is being taken: answered first, then ended', async t => {
+  const { leg, log, waits, handle, answer } = outbound()
+  let taken: () => void = () => undefined
+  waits.answer = new Promise(resolve => {
+    taken = resolve
+  })
+  const placed = leg.place({ uri: 'sip:x', headers: {} }).then(outcome => log.push(outcome.kind))
+  await turn()
+  answer()
+  await turn()
+  const bye = request('BYE')
+  handle(bye.made, asPeer)
+  t.same(bye.answers, [200])
+  t.same(log, ['CANCEL'], 'nobody is told before the answer; a CANCEL after a 200 says nothing')
+  taken()
+  await placed
+  await turn()
+  t.same(log, ['CANCEL', 'answered', 'ended: hung_up'])
+})
+
+t.test('a callee that hangs up without any answer has its INVITE cancelled', async t => {
+  const { leg, log, handle, refuse } = outbound()
+  const placed = leg.place({ uri: 'sip:x', headers: {} }).then(outcome => log.push(outcome.kind))
+  await turn()
+  const bye = request('BYE')
+  handle(bye.made, asPeer)
+  t.same(bye.answers, [200])
+  refuse()
+  await placed
+  await turn()
+  t.same(log, ['CANCEL', 'refused'])
+})
+
+t.test('a 200 that crosses our CANCEL is hung up', async t => {
+  const { leg, log, byes, answer } = outbound()
+  const placed = leg.place({ uri: 'sip:x', headers: {} }).then(outcome => log.push(outcome.kind))
+  await turn()
+  await leg.end(null)
+  answer()
+  await placed
+  t.same(log, ['CANCEL', 'failed'])
+  t.equal(byes.length, 1)
+})
+
+async function inbound() {
+  const { log, byes, session, dialog, listener } = stage()
+  let handler: DialogHandler = () => undefined
+  const invite = {
+    ...message({}, 'v=0 theirs'),
+    method: 'INVITE',
+    uri: 'sip:x',
+    onEarly: () => undefined,
+    progress: async () => undefined,
+    refuse: (status: number) => void log.push(`refused ${status}`),
+    async accept(_answer: unknown, given: DialogHandler) {
+      handler = given
+      return dialog
+    },
+  } as unknown as InboundInvite
+  const ctx = { clock: systemClock, snapshot: () => ({ trunks: new Map() }) } as unknown as Context
+  const leg = new InboundLeg(ctx, { id: 'a', session, log: pino({ level: 'silent' }), listener, invite })
+  await leg.answer()
+  return { leg, log, byes, handle: (made: InboundRequest, facts = asPeer) => handler(made, facts) }
+}
+
+t.test('our BYE waits for the ACK of our 200, and goes out once', async t => {
+  const { leg, byes, handle } = await inbound()
+  await leg.end('Q.850;cause=16')
+  t.same(byes, [])
+  handle(request('ACK').made)
+  t.same(byes, [{ Reason: 'Q.850;cause=16' }])
+  const late = request('INVITE', {}, 'v=0')
+  handle(late.made)
+  t.same(late.answers, [481], 'what comes after it belongs to no call')
+})
+
+t.test('after the ACK it goes at once', async t => {
+  const { leg, byes, handle } = await inbound()
+  handle(request('ACK').made)
+  await leg.end(null)
+  t.same(byes, [{}])
+})
+
+t.test('why the SIP server ended a dialog by itself', async t => {
+  for (const [text, cause] of [
+    ['SIP;cause=200;text="Session timer expired"', 'session_expired'],
+    ['SIP;cause=200;text="ACK timeout"', 'no_ack'],
+    ['SIP;cause=200;text="Call does not exist"', 'hung_up'],
+  ] as const) {
+    const { log, handle } = await inbound()
+    handle(request('BYE').made, { unsolicited: true, reason: text } as unknown as typeof asPeer)
+    t.same(log, [`ended: ${cause}`])
+  }
+})
+
+t.test('one offer at a time on a leg: the second of theirs waits, an answer to ours is in the ACK', async t => {
+  const { handle } = await inbound()
+  handle(request('ACK').made)
+  const [first, second] = [request('INVITE', {}, 'v=0 1'), request('UPDATE', {}, 'v=0 2')]
+  handle(first.made)
+  handle(second.made)
+  await turn()
+  t.same([first.answers, second.answers], [[200], [500]])
+  const late = request('INVITE')
+  handle(late.made)
+  await turn()
+  t.same(late.answers, [200])
+  const between = request('UPDATE', {}, 'v=0 3')
+  handle(between.made)
+  t.same(between.answers, [500], 'our offer is still open')
+  handle(request('ACK', {}, 'v=0 4').made)
+  await turn()
+  const after = request('INVITE', {}, 'v=0 5')
+  handle(after.made)
+  await turn()
+  t.same(after.answers, [200])
+})
