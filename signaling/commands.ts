@@ -1,12 +1,13 @@
 import type { Timer } from '../core/runtime/clock.ts'
 import { type CallCommand, claimCommands, finishCommand } from '../core/state/call-commands.ts'
 import { findCall } from '../core/state/running-calls.ts'
-import type { Target } from '../markup/interpreter/types.ts'
+import type { Entry, Target } from '../markup/interpreter/types.ts'
 import type { Originator } from './admission/originate.ts'
 import { endUnplaced } from './admission/originate.ts'
 import type { Context } from './b2bua/context.ts'
 import { InboundCall } from './b2bua/inbound-call.ts'
 import { OutboundCall } from './b2bua/outbound-call.ts'
+import { ApplicationCall } from './scripts/application-call.ts'
 
 const POLL_MS = 500
 /** How many are taken at a time: the rest stays for other nodes, or for the next look. */
@@ -79,17 +80,15 @@ export class CommandTaker {
         return 'done'
       }
       case 'hangup':
-        if (!call) return this.#unplaced(command.call_sid)
-        await call.end({ cause: 'api' })
-        return 'done'
+      // A cancel that was granted ends the call even when the answer was faster (voice-compat.md §4).
       case 'cancel':
         if (!call) return this.#unplaced(command.call_sid)
-        if (call.answered) return 'answered'
         await call.end({ cause: 'api' })
         return 'done'
       case 'redirect':
-        if (!(call instanceof OutboundCall || call instanceof InboundCall)) return 'not_live'
-        return this.#redirect(call, command.payload)
+        if (!(call instanceof OutboundCall || call instanceof InboundCall || call instanceof ApplicationCall))
+          return 'not_live'
+        return redirect(call, command.payload)
     }
   }
 
@@ -101,19 +100,17 @@ export class CommandTaker {
     await endUnplaced(this.#ctx, row, { cause: 'api' })
     return 'done'
   }
+}
 
-  #redirect(call: OutboundCall | InboundCall, json: string): string {
-    const { script } = call
-    if (!script) return 'no_script'
-    const payload = JSON.parse(json) as Redirect
-    const fallback: Target | null = payload.fallback_url
-      ? { url: payload.fallback_url, method: payload.fallback_method ?? 'POST' }
-      : null
-    const taken = payload.url
-      ? script.update({ kind: 'request', url: payload.url, method: payload.method ?? 'POST' }, fallback)
-      : script.update({ kind: 'inline', text: payload.markup ?? '' }, fallback)
-    return taken ? 'done' : 'script_over'
-  }
+function redirect(call: OutboundCall | InboundCall | ApplicationCall, json: string): string {
+  const payload = JSON.parse(json) as Redirect
+  const fallback: Target | null = payload.fallback_url
+    ? { url: payload.fallback_url, method: payload.fallback_method ?? 'POST' }
+    : null
+  const entry: Entry = payload.url
+    ? { kind: 'request', url: payload.url, method: payload.method ?? 'POST' }
+    : { kind: 'inline', text: payload.markup ?? '' }
+  return call.redirect(entry, fallback) ? 'done' : 'no_script'
 }
 
 interface Redirect {

@@ -142,7 +142,8 @@ export class Originator {
         if (detected && entry.entry.kind === 'request')
           entry = { ...entry, entry: { ...entry.entry, parameters: { ...detected } } }
       }
-      if (call.ended) return
+      // It ended meanwhile, or was given another document.
+      if (call.ended || call.script) return
     }
     call.run(
       new Script(

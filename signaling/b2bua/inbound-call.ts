@@ -2,6 +2,7 @@ import type { Ending } from '../../core/domain/calls/endings.ts'
 import { sipRefusal } from '../../core/domain/reasons/index.ts'
 import type { Timer } from '../../core/runtime/clock.ts'
 import type { CallRow } from '../../core/state/running-calls.ts'
+import type { Entry, Target } from '../../markup/interpreter/types.ts'
 import { Cancelled, type InboundInvite, type InboundRequest, type SipResponse } from '../drachtio/types.ts'
 import { answeredHost } from '../scripts/answered-host.ts'
 import { recordByPolicy } from '../scripts/recorder.ts'
@@ -85,8 +86,9 @@ export class InboundCall extends Call {
     return this.#a
   }
 
-  get script(): Script | null {
-    return this.#script
+  /** Another document in place of the one that runs; false when none runs. */
+  redirect(entry: Entry, fallback: Target | null): boolean {
+    return this.#script?.update(entry, fallback) ?? false
   }
 
   /** Opens the caller's media and begins; every fault ends the call. */

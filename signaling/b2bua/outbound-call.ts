@@ -1,5 +1,6 @@
 import type { Ending } from '../../core/domain/calls/endings.ts'
 import type { CallRow } from '../../core/state/running-calls.ts'
+import type { Entry, Target } from '../../markup/interpreter/types.ts'
 import type { Headers, InboundRequest } from '../drachtio/types.ts'
 import { answeredHost } from '../scripts/answered-host.ts'
 import { recordByPolicy } from '../scripts/recorder.ts'
@@ -25,6 +26,8 @@ export interface OutboundWatcher {
   /** A key of the far end, while no script runs on this call. */
   digit?(digit: string, by: 'media' | 'info'): void
   refer?(request: InboundRequest): void
+  /** It has gone its own way with a document of its own, and is none of yours any more. */
+  left?(): void
   ended?(final: Ending): void
 }
 
@@ -71,6 +74,17 @@ export class OutboundCall extends Call {
         entry,
       ),
     )
+  }
+
+  /** Another document in place of the one that runs, or of what it was joined to; false when it can run none now. */
+  redirect(entry: Entry, fallback: Target | null): boolean {
+    if (this.#script?.kind === 'call') return this.#script.update(entry, fallback)
+    const leg = this.#leg
+    if (!leg?.answered || this.ended) return false
+    this.#script?.drop()
+    this.#watcher.left?.()
+    this.runOn(leg, { kind: 'call', entry, fallback })
+    return true
   }
 
   /** Headers of the final answer or BYE, for those who may see them. */

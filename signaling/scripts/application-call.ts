@@ -1,5 +1,5 @@
 import type { CallRow } from '../../core/state/running-calls.ts'
-import type { FormParameters } from '../../markup/interpreter/types.ts'
+import type { Entry, FormParameters, Target } from '../../markup/interpreter/types.ts'
 import { Call } from '../b2bua/call.ts'
 import type { Context } from '../b2bua/context.ts'
 import { Leg, type LegListener } from '../b2bua/leg.ts'
@@ -75,6 +75,11 @@ export class ApplicationCall extends Call {
 
   runOn(leg: Leg, entry: ScriptEntry): void {
     this.run(new Script(this.#host(leg), entry))
+  }
+
+  /** Another document for the application; false when it is over. */
+  redirect(entry: Entry, fallback: Target | null): boolean {
+    return this.#script?.update(entry, fallback) ?? false
   }
 
   async begin(): Promise<void> {

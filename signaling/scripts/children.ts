@@ -126,10 +126,8 @@ export class Children {
     const child = this.#children.get(command.child)
     const leg = child?.call?.leg
     if (!child?.call || !leg || child.ended) return
-    child.transferred = true
-    this.#children.delete(child.name)
     const { call } = child
-    leg.session.hub.request('unbridge', { leg_id: leg.id }).catch(() => undefined)
+    this.#letGo(child, leg)
     call.run(
       new Script(
         answeredHost(call, leg, () => void call.end({ cause: 'script' })),
@@ -141,6 +139,36 @@ export class Children {
         this.#script.cookies,
       ),
     )
+  }
+
+  /** Out of the bridge, and not ended with this script. */
+  #letGo(child: Child, leg: Leg): void {
+    child.transferred = true
+    this.#children.delete(child.name)
+    if (this.#bridged === child.name) this.#bridged = null
+    leg.session.hub
+      .request('unbridge', { leg_id: leg.id })
+      .catch(err => this.#script.host.call.log.debug({ err }, 'unbridge'))
+  }
+
+  /** The API gave the child a document of its own: for this script it has ended. */
+  #left(child: Child): void {
+    const { call } = child
+    const leg = call?.leg
+    if (!call || !leg || child.ended || child.transferred) return
+    this.#letGo(child, leg)
+    this.#emit({
+      type: 'child_ended',
+      child: child.name,
+      status: 'completed',
+      call_sid: call.sid,
+      duration_seconds: Math.floor(call.elapsedMs() / 1000),
+      sip_code: 200,
+      sip_call_id: call.row_now.sip_call_id,
+      headers: {},
+      number: null,
+      detail: 'it was given a document of its own',
+    })
   }
 
   /** A key that came by INFO on this leg, for the child that it is joined to. */
@@ -185,6 +213,7 @@ export class Children {
         },
         digit: (digit, by) => this.#keyOfChild(child, digit, by),
         refer: (request: InboundRequest) => this.#script.referred(name, request),
+        left: () => this.#left(child),
         ended: () => this.#ended(child),
       },
     }).catch(err => {

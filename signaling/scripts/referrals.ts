@@ -1,6 +1,7 @@
 import type { Timer } from '../../core/runtime/clock.ts'
 import type { AnswerRefer, Event, Refer } from '../../markup/interpreter/types.ts'
 import type { Leg } from '../b2bua/leg.ts'
+import { notifyReferrer } from '../b2bua/refer-notify.ts'
 import type { Dialog, InboundRequest } from '../drachtio/types.ts'
 import { customHeaders } from './children.ts'
 import type { ScriptHost } from './script.ts'
@@ -68,7 +69,7 @@ export class Referrals {
     const leg = command.leg === 'self' ? this.#host.leg : legOf(command.leg)
     const dialog = leg?.sipDialog
     if (!leg || !dialog) return
-    void this.#release(leg, dialog)
+    void this.#release(dialog)
   }
 
   drop(): void {
@@ -79,10 +80,10 @@ export class Referrals {
   }
 
   /** The remaining leg has its new script: the referrer hears of it and is released. */
-  async #release(_leg: Leg, dialog: Dialog): Promise<void> {
+  async #release(dialog: Dialog): Promise<void> {
     try {
-      await notify(dialog, '100 Trying', 'active;expires=60')
-      await notify(dialog, '200 OK', 'terminated;reason=noresource')
+      await notifyReferrer(dialog, '100 Trying', 'active;expires=60')
+      await notifyReferrer(dialog, '200 OK', 'terminated;reason=noresource')
     } catch (err) {
       this.#host.call.log.info({ err }, 'the referrer could not be notified')
     }
@@ -120,9 +121,3 @@ export class Referrals {
     this.#emit({ type: 'refer_ended', id: sent.id, sip_code: sent.sip_code, notify_code: sent.notify_code })
   }
 }
-
-const notify = (dialog: Dialog, status: string, state: string) =>
-  dialog.request('NOTIFY', {
-    headers: { Event: 'refer', 'Subscription-State': state, 'Content-Type': 'message/sipfrag;version=2.0' },
-    body: `SIP/2.0 ${status}\r\n`,
-  })

@@ -103,6 +103,10 @@ export class Script {
     this.#siprec = new Siprec(host, emit)
   }
 
+  get kind(): RunKind {
+    return this.#entry.kind
+  }
+
   get done(): boolean {
     return this.#done
   }

@@ -2,7 +2,7 @@ import type { Test } from 'tap'
 import { bumpConfiguration } from '../../core/state/bootstrap.ts'
 import { type Line, openSoftphone, type Softphone } from './softphone.ts'
 import { until } from './wait.ts'
-import { type WebAnswer, type WebRequest, type WebServer, webServer } from './web.ts'
+import { type Page, type WebRequest, type WebServer, webServer } from './web.ts'
 import { type World, world } from './world.ts'
 
 /**
@@ -35,8 +35,6 @@ export interface VoiceTown {
   /** Waits until so many events of a call have a number. */
   noted(sid: string, number: number, count?: number): Promise<unknown>
 }
-
-type Page = WebAnswer | string | ((request: WebRequest) => WebAnswer | string)
 
 const HOST = '127.0.0.1'
 

@@ -20,6 +20,9 @@ export interface WebAnswer {
 
 type Answered = WebAnswer | string
 
+/** What a path is answered with. */
+export type Page = Answered | ((request: WebRequest) => Answered | Promise<Answered>)
+
 export interface WebServer {
   readonly url: string
   readonly requests: readonly WebRequest[]
@@ -28,10 +31,7 @@ export interface WebServer {
 }
 
 /** A customer's web server on loopback: answers by path with markup, audio, or whatever a test needs. */
-export async function webServer(
-  t: Test,
-  pages: Readonly<Record<string, WebAnswer | string | ((request: WebRequest) => Answered | Promise<Answered>)>>,
-): Promise<WebServer> {
+export async function webServer(t: Test, pages: Readonly<Record<string, Page>>): Promise<WebServer> {
   const requests: WebRequest[] = []
   const server = createServer(async (incoming, outgoing) => {
     const chunks: Buffer[] = []
