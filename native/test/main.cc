@@ -5,6 +5,7 @@ void rtp_tests();
 void srtp_tests();
 void stream_tests();
 void decode_tests();
+void crossing_tests();
 void recording_tests();
 void engine_tests();
 
@@ -19,6 +20,7 @@ int main(int argc, char**) {
   srtp_tests();
   stream_tests();
   decode_tests();
+  crossing_tests();
   recording_tests();
   engine_tests();
   std::printf("1..%d\n", check::count);

@@ -255,8 +255,9 @@ bool Recording::writer_advance(uint64_t now_us) {
       const int64_t quiet = horizon - tracks_[0].last_voice;
       if (quiet >= static_cast<int64_t>(config_.silence_ms) * config_.rate_hz / 1000) end(RecordEnd::silence, horizon);
     }
-    // A second at a time: most of what a write costs does not depend on its length.
-    if (reason_ != RecordEnd::none || due - flushed_ >= config_.rate_hz) flush(due);
+    // Half a second at a time: most of what a write costs does not depend on its length, and a killed process may lose
+    // a second at most.
+    if (reason_ != RecordEnd::none || due - flushed_ >= config_.rate_hz / 2) flush(due);
     return reason_ != RecordEnd::none;
   }
   if (end_at_ >= max) {

@@ -2,5 +2,5 @@ import t from 'tap'
 import { coreTests } from './cpp.ts'
 
 t.test('the core passes its own tests', { timeout: 110_000 }, async t => {
-  await coreTests(t, 'none', [], 280)
+  await coreTests(t, 'none', [], 450)
 })

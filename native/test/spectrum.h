@@ -1,0 +1,93 @@
+// How far two pieces of speech are apart to an ear, in the manner of PESQ: the level of each Bark band of each moment,
+// moments aligned piece by piece, because networks delay and jitter buffers correct.
+#pragma once
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+namespace spectrum {
+
+constexpr int kWindow = 256, kHop = 80;
+constexpr std::array<double, 17> kEdges = {100,  200,  300,  400,  510,  630,  770,  920, 1080,
+                                           1270, 1480, 1720, 2000, 2320, 2700, 3150, 3700};
+using Bands = std::array<double, kEdges.size() - 1>;
+
+/** Energy of each Bark band, every 10 ms. */
+inline std::vector<Bands> bands(const std::vector<int16_t>& pcm, int rate) {
+  static std::vector<double> cosines, sines, window;
+  if (cosines.empty()) {
+    for (int i = 0; i < kWindow; ++i) {
+      cosines.push_back(std::cos(2 * M_PI * i / kWindow));
+      sines.push_back(std::sin(2 * M_PI * i / kWindow));
+      window.push_back(0.5 - 0.5 * std::cos(2 * M_PI * i / kWindow));
+    }
+  }
+  std::vector<Bands> out;
+  std::array<double, kWindow> x{};
+  for (size_t at = 0; at + kWindow <= pcm.size(); at += kHop) {
+    for (size_t i = 0; i < kWindow; ++i) x[i] = pcm[at + i] * window[i];
+    Bands energy{};
+    size_t band = 0;
+    for (int bin = 1; bin < kWindow / 2; ++bin) {
+      const double hz = static_cast<double>(bin) * rate / kWindow;
+      while (band < energy.size() && hz >= kEdges[band + 1]) ++band;
+      if (band == energy.size()) break;
+      if (hz < kEdges[0]) continue;
+      double re = 0, im = 0;
+      for (int i = 0; i < kWindow; ++i) {
+        const auto k = static_cast<size_t>(bin * i % kWindow);
+        re += x[static_cast<size_t>(i)] * cosines[k];
+        im -= x[static_cast<size_t>(i)] * sines[k];
+      }
+      energy[band] += re * re + im * im;
+    }
+    out.push_back(energy);
+  }
+  return out;
+}
+
+inline double sum(const Bands& b) {
+  double all = 0;
+  for (const double e : b) all += e;
+  return all;
+}
+
+/** Mean difference of the bands' levels in dB, over the moments in which the first one speaks. */
+inline double distance_db(const std::vector<int16_t>& reference, const std::vector<int16_t>& heard, int rate) {
+  const auto a = bands(reference, rate), b = bands(heard, rate);
+  double loudest = 0;
+  for (const auto& frame : a) loudest = std::max(loudest, sum(frame));
+  // 40 dB below the loudest moment's share nothing is heard any more.
+  const double floor = loudest * 1e-4 / static_cast<double>(kEdges.size());
+  const auto apart = [&](const Bands& x, const Bands& y) {
+    double all = 0;
+    for (size_t i = 0; i < x.size(); ++i) all += std::abs(10 * std::log10((x[i] + floor) / (y[i] + floor)));
+    return all / static_cast<double>(x.size());
+  };
+  // Pieces of half a second, each where it fits best within 400 ms.
+  constexpr size_t kPiece = 50, kReach = 40;
+  double total = 0;
+  size_t frames = 0;
+  for (size_t at = 0; at < a.size(); at += kPiece) {
+    double best = 1e9;
+    size_t spoken = 0;
+    for (size_t shift = 0; shift <= kReach; ++shift) {
+      double all = 0;
+      spoken = 0;
+      for (size_t i = at; i < std::min(at + kPiece, a.size()); ++i) {
+        if (sum(a[i]) < loudest * 1e-3) continue;
+        ++spoken;
+        all += i + shift < b.size() ? apart(a[i], b[i + shift]) : 40;
+      }
+      best = std::min(best, all);
+    }
+    if (spoken == 0) continue;
+    total += best;
+    frames += spoken;
+  }
+  return frames ? total / static_cast<double>(frames) : 0;
+}
+
+}  // namespace spectrum
