@@ -4,6 +4,7 @@ import type { Dialog, InboundRequest } from '../drachtio/types.ts'
 import type { Call, LegWaiter, Party } from './call.ts'
 import type { Leg } from './leg.ts'
 import { MediaRefusal } from './media.ts'
+import { notifyReferrer } from './refer-notify.ts'
 import { type ReferTarget, type ReplacedDialog, readReferTo } from './refer-to.ts'
 import { refusalCode } from './refusal.ts'
 import { Ringback } from './ringback.ts'
@@ -249,11 +250,7 @@ class Transfer implements LegWaiter {
 /** Whether it was heard: a transferor that answers 481 or nothing hears nothing more (RFC 6665 §4.2.2). */
 async function notify(dialog: Dialog, status: string, state: string): Promise<boolean> {
   try {
-    const answer = await dialog.request('NOTIFY', {
-      headers: { Event: 'refer', 'Subscription-State': state, 'Content-Type': 'message/sipfrag;version=2.0' },
-      body: `SIP/2.0 ${status}\r\n`,
-    })
-    return answer.status < 300
+    return (await notifyReferrer(dialog, status, state)).status < 300
   } catch {
     // The link to the SIP server is lost, and the call with it.
     return false

@@ -1,0 +1,8 @@
+import type { Dialog, SipResponse } from '../drachtio/types.ts'
+
+/** What the one who sent a REFER hears of it (RFC 3515 §2.4.5); `state` is the Subscription-State. @throws LinkLost */
+export const notifyReferrer = (dialog: Dialog, status: string, state: string): Promise<SipResponse> =>
+  dialog.request('NOTIFY', {
+    headers: { Event: 'refer', 'Subscription-State': state, 'Content-Type': 'message/sipfrag;version=2.0' },
+    body: `SIP/2.0 ${status}\r\n`,
+  })
