@@ -1,9 +1,11 @@
+import type { Selectable } from 'kysely'
 import type { Db, SipMessageTable } from './index.ts'
 
 /** How long messages are kept. */
 export const LADDER_DAYS = 7
 
 type NewMessage = Omit<SipMessageTable, 'id'>
+export type SipMessageRow = Selectable<SipMessageTable>
 
 /** Rows of a batch stay below SQLite's limit of variables in a statement. */
 const BATCH = 500
@@ -38,6 +40,42 @@ export async function ladderOf(db: Db, call_sid: string) {
     .orderBy('id')
     .execute()
   return rows.map(row => ({ ...row, retransmission: row.retransmission === 1 }))
+}
+
+/**
+ * The messages of all legs of calls that nobody has ended properly: those that still run, and those that were given up as
+ * lost since a moment (ISO), in the order of time.
+ */
+export async function messagesOfLostCalls(db: Db, since: string) {
+  const lost = db.selectFrom('cdr').select('call_sid').where('ended_at', '>=', since).where('reason', '=', 'node_lost')
+  const running = db.selectFrom('call').select('sid as call_sid').where('ended_at', 'is', null)
+  const sids = (await running.unionAll(lost).execute()).map(row => row.call_sid)
+  const messages: SipMessageRow[] = []
+  for (let at = 0; at < sids.length; at += BATCH) {
+    const some = sids.slice(at, at + BATCH)
+    const rows = await db
+      .selectFrom('sip_message')
+      .selectAll()
+      .where('sip_call_id', 'in', eb =>
+        eb
+          .selectFrom('call')
+          .select('sip_call_id')
+          .where('sid', 'in', some)
+          .where('sip_call_id', 'is not', null)
+          .unionAll(
+            eb
+              .selectFrom('call_attempt')
+              .select('sip_call_id')
+              .where('call_sid', 'in', some)
+              .where('sip_call_id', 'is not', null),
+          )
+          .$castTo<{ sip_call_id: string }>(),
+      )
+      .orderBy('id')
+      .execute()
+    messages.push(...rows)
+  }
+  return messages
 }
 
 /**

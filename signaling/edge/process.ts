@@ -3,13 +3,15 @@ import { type Config, ConfigError } from '../../core/runtime/config.ts'
 import { type ProcessContext, portTaken, type RunningProcess, runProcess } from '../../core/runtime/lifecycle.ts'
 import { Gauge, type Registry } from '../../core/runtime/metrics.ts'
 import { openState, type State } from '../../core/state/index.ts'
-import { callsOfCallIds } from '../../core/state/ladder.ts'
+import { callsOfCallIds, messagesOfLostCalls } from '../../core/state/ladder.ts'
 import { tlsOptions } from './certificates.ts'
 import { exportHep, type HepExporter } from './hep.ts'
 import { createEdge, type Edge, ListenError, type TracedMessage } from './index.ts'
 import { type LadderWriter, writeLadder } from './ladder.ts'
 
 const SOURCES_PERIOD_MS = 1000
+/** Calls that were lost with an earlier run are hung up for so long after. */
+const LEFT_MS = 10 * 60_000
 /** Design §4: Timer B is 5 s for each target, for the next one waits. */
 const NO_RESPONSE_MS = 5000
 
@@ -20,6 +22,8 @@ async function start({ config, log, metrics }: ProcessContext): Promise<RunningP
   if (!config.drachtio) throw new ConfigError('STROWGER_DRACHTIO: the supervisor must say where the control link is')
   const state = await openState(config)
   const sources = await watchSources(state)
+  // Before the first message of this run: every dialog of a call that is there by now was the last run's.
+  const left = await messagesOfLostCalls(state.db, new Date(Date.now() - LEFT_MS).toISOString())
   const ladder = writeLadder(state.db, log)
   const { host: own_address } = config
   const hep = config.hep && exportHep({ ...config.hep, own_address }, ids => callsOfCallIds(state.db, ids), log)
@@ -27,6 +31,8 @@ async function start({ config, log, metrics }: ProcessContext): Promise<RunningP
     ladder.keep(message)
     hep?.keep(message)
   })
+  const dialogs = edge.hangUpLeft(left)
+  if (dialogs > 0) log.warn({ dialogs }, 'an earlier run was killed: its calls are hung up')
   exposeStats(edge, ladder, hep, metrics)
   for (const { protocol, host, port } of edge.listeners) log.info({ protocol, host, port }, 'listening')
   return {

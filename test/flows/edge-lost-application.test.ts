@@ -5,8 +5,9 @@ import { audioSdp } from '../support/sip-steps.ts'
 import { until } from '../support/wait.ts'
 import { type World, world } from '../support/world.ts'
 
-// The signaling node is killed while a trunk's calls are up: the edge refuses new ones at once, both far ends of every
-// call are told after the grace of 5 s, and the node that comes back begins with a clean slate.
+// A process is killed while a trunk's calls are up, and nobody is left hanging. Without its signaling node the edge
+// refuses new calls at once and tells both far ends of every call after the grace of 5 s; the node that comes back begins
+// with a clean slate. An edge that comes back hangs up what its last run has left.
 
 const PEER = '127.0.0.2'
 const TARGET = '127.0.0.3'
@@ -39,7 +40,7 @@ const sdp = (host: string): string =>
     .replaceAll('[rtp_port]', '40000')
     .replaceAll('\n', '\r\n')
 
-t.test('kill -9 of the signaling node during the calls of a trunk', async t => {
+t.test('kill -9 of a process during the calls of a trunk', async t => {
   const w = await world(t, { STROWGER_SANDBOX: 'off' })
   const taken: Far[] = []
   const target = await agent(t, TARGET, call => {
@@ -75,39 +76,73 @@ t.test('kill -9 of the signaling node during the calls of a trunk', async t => {
     targets: [{ sip_uri: `sip:${TARGET}:${target.port('udp')}`, transport: 'udp', priority: 1, weight: 1 }],
   })
 
-  const up = [place(WORLD), place(WORLD), place(WORLD, 'tcp')]
-  await until('the calls are up', () => up.every(far => far.call.state === 'answered') && taken.length === 3)
-  const ringing = place('+2348030004712')
-  await until('one rings', () => taken.length === 4)
+  const ready = () =>
+    until('the platform is ready', async () => (await fetch(`${w.base_url}/readyz`).catch(() => null))?.ok)
+  const reasons = async (): Promise<readonly (string | null)[]> =>
+    (await w.state.db.selectFrom('cdr').select('reason').execute()).map(row => row.reason)
 
-  const back = w.kill('signaling')
-  // Refused by the edge itself, whose answer needs no trunk: between the loss of the link and the node's return.
-  const refused = await until('a new call is refused', () => refusedNow(w))
-  t.equal(refused, 503)
-  await back
-  await until('every end is told', () => [...up, ringing, ...taken].every(far => far.end !== ''), 20_000)
-  t.same(
-    up.map(far => far.end),
-    ['peer', 'peer', 'peer'],
-    'who called gets BYE',
-  )
-  t.same(
-    taken.map(far => far.end),
-    ['peer', 'peer', 'peer', 'cancelled'],
-    'who was called gets BYE, or CANCEL where it rang',
-  )
-  t.equal(ringing.end, '503', 'who heard it ring gets a final answer')
+  t.test('of the signaling node', async t => {
+    const up = [place(WORLD), place(WORLD), place(WORLD, 'tcp')]
+    await until('the calls are up', () => up.every(far => far.call.state === 'answered') && taken.length === 3)
+    const ringing = place('+2348030004712')
+    await until('one rings', () => taken.length === 4)
 
-  await until('the platform is ready', async () => (await fetch(`${w.base_url}/readyz`).catch(() => null))?.ok)
-  const next = place(WORLD)
-  await until('a new call is up', () => next.call.state === 'answered')
-  next.call.hangUp()
-  const records = () => w.state.db.selectFrom('cdr').select('reason').execute()
-  await until('five records', async () => (await records()).length === 5, 40_000)
-  t.same((await records()).map(row => row.reason).sort(), [null, ...Array(4).fill('node_lost')].sort())
-  await until('no dialog is left', async () =>
-    /^strowger_edge_dialogs\S* 0$/m.test(await (await fetch(`${w.base_url}/metrics`)).text()),
-  )
+    const back = w.kill('signaling')
+    // Refused by the edge itself, whose answer needs no trunk: between the loss of the link and the node's return.
+    const refused = await until('a new call is refused', () => refusedNow(w))
+    t.equal(refused, 503)
+    await back
+    await until('every end is told', () => [...up, ringing, ...taken].every(far => far.end !== ''), 20_000)
+    t.same(
+      up.map(far => far.end),
+      ['peer', 'peer', 'peer'],
+      'who called gets BYE',
+    )
+    t.same(
+      taken.map(far => far.end),
+      ['peer', 'peer', 'peer', 'cancelled'],
+      'who was called gets BYE, or CANCEL where it rang',
+    )
+    t.equal(ringing.end, '503', 'who heard it ring gets a final answer')
+
+    await ready()
+    const next = place(WORLD)
+    await until('a new call is up', () => next.call.state === 'answered')
+    next.call.hangUp()
+    await until('five records', async () => (await reasons()).length === 5, 40_000)
+    t.same([...(await reasons())].sort(), [null, ...Array(4).fill('node_lost')].sort())
+    await until('no dialog is left', async () =>
+      /^strowger_edge_dialogs\S* 0$/m.test(await (await fetch(`${w.base_url}/metrics`)).text()),
+    )
+  })
+
+  t.test('of the edge', async t => {
+    await ready()
+    taken.length = 0
+    const up = [place(WORLD), place(WORLD), place(WORLD, 'tcp')]
+    await until('the calls are up', () => up.every(far => far.call.state === 'answered') && taken.length === 3)
+    await until('their messages are kept', async () => {
+      const ids = [...up, ...taken].map(far => far.call.callId)
+      const acks = await w.state.db
+        .selectFrom('sip_message')
+        .select('sip_call_id')
+        .where('sip_call_id', 'in', ids)
+        .where('text', 'like', 'ACK %')
+        .execute()
+      return new Set(acks.map(row => row.sip_call_id)).size === ids.length
+    })
+    await w.kill('edge')
+    await until('every end is told', () => [...up, ...taken].every(far => far.end !== ''), 30_000)
+    t.same(
+      [...up, ...taken].map(far => far.end),
+      Array(6).fill('peer'),
+      'both ends of each get BYE',
+    )
+    await ready()
+    const next = place(WORLD)
+    await until('a new call is up', () => next.call.state === 'answered')
+    next.call.hangUp()
+  })
 })
 
 /** One try with a call of its own: undefined when it was refused otherwise, by a node that is there still or again. */

@@ -1,0 +1,96 @@
+import t from 'tap'
+import { type KeptMessage, leftDialogs } from '../../../../signaling/edge/left-dialogs.ts'
+import type { Listener, Protocol } from '../../../../signaling/edge/transport/types.ts'
+
+// What is hung up after a restart, and how, by the messages that were kept.
+
+const listenerOf = (protocol: Protocol): Listener | undefined =>
+  protocol === 'tls'
+    ? undefined
+    : { protocol, host: '192.0.2.1', port: 5060, advertised_host: '192.0.2.1', ipv6: false }
+
+interface Said {
+  readonly start: string
+  readonly direction: 'in' | 'out'
+  readonly cseq: string
+  readonly to_tag?: string
+  readonly headers?: readonly string[]
+}
+
+function kept(call_id: string, protocol: string, said: readonly Said[]): KeptMessage[] {
+  return said.map(({ start, direction, cseq, to_tag, headers = [] }) => ({
+    sip_call_id: call_id,
+    direction,
+    protocol,
+    remote: '198.51.100.7:5070',
+    text: [
+      start,
+      `Via: SIP/2.0/${protocol.toUpperCase()} 198.51.100.7:5070;branch=z9hG4bKx`,
+      'From: <sip:a@198.51.100.7>;tag=a',
+      `To: <sip:b@192.0.2.1>${to_tag === undefined ? '' : `;tag=${to_tag}`}`,
+      `Call-ID: ${call_id}`,
+      `CSeq: ${cseq}`,
+      ...headers,
+      // As long as the body was before something was taken out of it.
+      'Content-Length: 400',
+      '',
+      'a=crypto:1 AES_CM_128_HMAC_SHA1_80 inline:…',
+    ].join('\r\n'),
+  }))
+}
+
+const contact = 'Contact: <sip:peer@198.51.100.7:5070>'
+const routes = ['Record-Route: <sip:p1.test;lr>, <sip:p2.test;lr>']
+
+const called: readonly Said[] = [
+  { start: 'INVITE sip:b@192.0.2.1 SIP/2.0', direction: 'in', cseq: '7 INVITE', headers: [contact, ...routes] },
+  { start: 'SIP/2.0 200 OK', direction: 'out', cseq: '7 INVITE', to_tag: 'ours' },
+  { start: 'ACK sip:b@192.0.2.1 SIP/2.0', direction: 'in', cseq: '7 ACK', to_tag: 'ours' },
+]
+const calling: readonly Said[] = [
+  { start: 'INVITE sip:peer@198.51.100.7 SIP/2.0', direction: 'out', cseq: '20 INVITE', headers: [contact] },
+  { start: 'SIP/2.0 401 Unauthorized', direction: 'in', cseq: '20 INVITE', to_tag: 'x' },
+  { start: 'INVITE sip:peer@198.51.100.7 SIP/2.0', direction: 'out', cseq: '21 INVITE', headers: [contact] },
+  { start: 'SIP/2.0 200 OK', direction: 'in', cseq: '21 INVITE', to_tag: 'theirs', headers: [contact, ...routes] },
+  { start: 'ACK sip:peer@198.51.100.7 SIP/2.0', direction: 'out', cseq: '21 ACK', to_tag: 'theirs' },
+]
+const bye: Said = { start: 'BYE sip:b@192.0.2.1 SIP/2.0', direction: 'in', cseq: '8 BYE', to_tag: 'ours' }
+
+t.test('a dialog that was answered and not hung up gets a BYE that its peer takes', async t => {
+  const [dialog] = leftDialogs(kept('one', 'udp', called), listenerOf)
+  const text = dialog?.draft('BYE', dialog.nextSeq()).serialize() ?? ''
+  t.match(text, /^BYE sip:peer@198\.51\.100\.7:5070 SIP\/2\.0\r\n/, 'to the Contact')
+  t.match(text, /Route: <sip:p1\.test;lr>\r\nRoute: <sip:p2\.test;lr>\r\n/, 'by the route set in its order')
+  t.match(text, /From: <sip:b@192\.0\.2\.1>;tag=ours\r\nTo: <sip:a@198\.51\.100\.7>;tag=a\r\n/, 'with both tags')
+  t.match(text, /CSeq: 18 BYE/, 'with a CSeq above all that may have been sent')
+
+  const [ours] = leftDialogs(kept('two', 'tcp', calling), listenerOf)
+  const back = ours?.draft('BYE', ours.nextSeq()).serialize() ?? ''
+  t.match(back, /Route: <sip:p2\.test;lr>\r\nRoute: <sip:p1\.test;lr>\r\n/, 'where we called, in the other order')
+  t.match(back, /From: <sip:a@198\.51\.100\.7>;tag=a\r\nTo: <sip:b@192\.0\.2\.1>;tag=theirs\r\n/)
+  t.match(back, /CSeq: 32 BYE/)
+})
+
+t.test('the target is the one of the last refresh', async t => {
+  const moved: Said = {
+    start: 'INVITE sip:b@192.0.2.1 SIP/2.0',
+    direction: 'in',
+    cseq: '8 INVITE',
+    to_tag: 'ours',
+    headers: ['Contact: <sip:moved@198.51.100.9>'],
+  }
+  const [dialog] = leftDialogs(kept('one', 'udp', [...called, moved]), listenerOf)
+  t.equal(dialog?.target, 'sip:moved@198.51.100.9')
+})
+
+t.test('others are left alone', async t => {
+  const none: readonly (readonly [string, KeptMessage[]])[] = [
+    ['hung up', kept('one', 'udp', [...called, bye])],
+    ['never answered', kept('one', 'udp', called.slice(0, 1))],
+    ['refused', kept('one', 'udp', calling.slice(0, 2))],
+    ['the beginning was not kept', kept('one', 'udp', called.slice(1))],
+    ['a WebSocket, which only the peer opens', kept('one', 'ws', called)],
+    ['a transport that is served no more', kept('one', 'tls', called)],
+  ]
+  for (const [what, messages] of none) t.same(leftDialogs(messages, listenerOf), [], what)
+})
