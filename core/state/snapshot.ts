@@ -1,5 +1,6 @@
 import type { Selectable } from 'kysely'
 import { iso } from '../runtime/clock.ts'
+import { later, readTogether, statement } from './batch.ts'
 import type {
   ApplyReportTable,
   CarrierRegistrationTable,
@@ -45,28 +46,80 @@ export async function configurationRevision(db: Db | Trx): Promise<number> {
   return row?.revision ?? 0
 }
 
-export function readConfiguration(state: State): Promise<ConfigurationRows> {
-  return state.transaction(async trx => ({
-    revision: await configurationRevision(trx),
-    projects: await trx.selectFrom('project').selectAll().execute(),
-    accounts: await trx.selectFrom('voice_account').selectAll().execute(),
-    trunks: await trx.selectFrom('trunk').selectAll().where('status', '!=', 'released').execute(),
-    sources: await trx.selectFrom('trunk_source').selectAll().execute(),
-    credentials: await trx.selectFrom('digest_credential').selectAll().execute(),
-    targets: await trx.selectFrom('termination_target').selectAll().execute(),
-    carriers: await trx.selectFrom('carrier').selectAll().execute(),
-    carrier_sources: await trx.selectFrom('carrier_source').selectAll().execute(),
-    carrier_targets: await trx.selectFrom('carrier_target').selectAll().execute(),
-    carrier_routes: await trx.selectFrom('carrier_route').selectAll().execute(),
-    carrier_registrations: await trx.selectFrom('carrier_registration').selectAll().execute(),
-    applications: await trx.selectFrom('voice_application').selectAll().where('deleted_at', 'is', null).execute(),
-    numbers: await trx
-      .selectFrom('number')
-      .selectAll()
-      .where(eb => eb.or([eb('project_id', 'is not', null), eb('status', '=', 'quarantined')]))
-      .execute(),
-    subtrunks: await trx.selectFrom('subtrunk').select(['id', 'trunk_id']).execute(),
-  }))
+const REVISION = statement(db => db.selectFrom('configuration').select('revision').where('id', '=', 1))
+const PROJECTS = statement(db => db.selectFrom('project').selectAll())
+const ACCOUNTS = statement(db => db.selectFrom('voice_account').selectAll())
+const TRUNKS = statement(db => db.selectFrom('trunk').selectAll().where('status', '!=', 'released'))
+const SOURCES = statement(db => db.selectFrom('trunk_source').selectAll())
+const CREDENTIALS = statement(db => db.selectFrom('digest_credential').selectAll())
+const TARGETS = statement(db => db.selectFrom('termination_target').selectAll())
+const CARRIERS = statement(db => db.selectFrom('carrier').selectAll())
+const CARRIER_SOURCES = statement(db => db.selectFrom('carrier_source').selectAll())
+const CARRIER_TARGETS = statement(db => db.selectFrom('carrier_target').selectAll())
+const CARRIER_ROUTES = statement(db => db.selectFrom('carrier_route').selectAll())
+const CARRIER_REGISTRATIONS = statement(db => db.selectFrom('carrier_registration').selectAll())
+const APPLICATIONS = statement(db => db.selectFrom('voice_application').selectAll().where('deleted_at', 'is', null))
+const NUMBERS = statement(db =>
+  db
+    .selectFrom('number')
+    .selectAll()
+    .where(eb => eb.or([eb('project_id', 'is not', null), eb('status', '=', 'quarantined')])),
+)
+const SUBTRUNKS = statement(db => db.selectFrom('subtrunk').select(['id', 'trunk_id']))
+
+/** All of it of one instant and in one message, without the write lock: whoever writes meanwhile does not wait. */
+export async function readConfiguration({ db }: State): Promise<ConfigurationRows> {
+  const [
+    [configuration],
+    projects,
+    accounts,
+    trunks,
+    sources,
+    credentials,
+    targets,
+    carriers,
+    carrier_sources,
+    carrier_targets,
+    carrier_routes,
+    carrier_registrations,
+    applications,
+    numbers,
+    subtrunks,
+  ] = await readTogether(
+    db,
+    REVISION({}),
+    PROJECTS({}),
+    ACCOUNTS({}),
+    TRUNKS({}),
+    SOURCES({}),
+    CREDENTIALS({}),
+    TARGETS({}),
+    CARRIERS({}),
+    CARRIER_SOURCES({}),
+    CARRIER_TARGETS({}),
+    CARRIER_ROUTES({}),
+    CARRIER_REGISTRATIONS({}),
+    APPLICATIONS({}),
+    NUMBERS({}),
+    SUBTRUNKS({}),
+  )
+  return {
+    revision: configuration?.revision ?? 0,
+    projects,
+    accounts,
+    trunks,
+    sources,
+    credentials,
+    targets,
+    carriers,
+    carrier_sources,
+    carrier_targets,
+    carrier_routes,
+    carrier_registrations,
+    applications,
+    numbers,
+    subtrunks,
+  }
 }
 
 export interface Applied {
@@ -82,11 +135,11 @@ export async function reportApplied(state: State, node_id: string, reports: read
   await state.transaction(async trx => {
     for (const report of reports) {
       const row = { ...report, node_id, applied_at: iso(now_ms) }
-      await trx
+      const written = trx
         .insertInto('apply_report')
         .values(row)
         .onConflict(conflict => conflict.columns(['node_id', 'resource_id']).doUpdateSet(row))
-        .execute()
+      await later(trx, written)
     }
   })
 }
