@@ -2,6 +2,7 @@
 #include <srtp2/srtp.h>
 
 #include <cstring>
+#include <string>
 #include <vector>
 
 #include "../src/core/bytes.h"
@@ -171,10 +172,52 @@ void reordering() {
   check::ok(all, "the roll-over counter survives 66 wraps, each crossed out of order");
 }
 
+std::vector<uint8_t> bytes(const std::string& hex) {
+  std::vector<uint8_t> out;
+  for (size_t i = 0; i + 1 < hex.size(); i += 2)
+    out.push_back(static_cast<uint8_t>(std::stoi(hex.substr(i, 2), nullptr, 16)));
+  return out;
+}
+
+/** What libsrtp checks itself with (test/srtp_driver.c): one packet for each kind of cipher. */
+void vectors() {
+  struct Vector {
+    const char* name;
+    SrtpSuite suite;
+    const char *key, *secured;
+  };
+  const std::string head = "800f1234decafbadcafebabe";
+  static const Vector kVectors[] = {
+      {"AES_CM_128_HMAC_SHA1_80", SrtpSuite::aes128_sha1_80,
+       "e1f97a0d3e018be0d64fa32c06de41390ec675ad498afeebb6960b3aabe6",
+       "4e55dc4ce79978d88ca4d215949d2402b78d6acc99ea179b8dbb"},
+      {"AES_256_CM_HMAC_SHA1_80", SrtpSuite::aes256_sha1_80,
+       "f0f04914b513f2763a1b1fa130f10e2998f6f6e43e4309d1e622a0e332b9f1b63b04803de51ee7c96423ab5b78d2",
+       "f1d9de17ff251ff1aa007774b0b4b40da08d9d9a5b3a55d8873b"},
+      {"AEAD_AES_128_GCM", SrtpSuite::gcm128, "000102030405060708090a0b0c0d0e0fa0a1a2a3a4a5a6a7a8a9aaab",
+       "c5002ede04cfdd2eb91159e0880aa06ed2976826f796b201df3131a127e8a392"},
+  };
+  for (const auto& v : kVectors) {
+    const auto key = bytes(v.key), wanted = bytes(head + v.secured);
+    std::vector<uint8_t> packet = bytes(head);
+    packet.resize(kRtpHeader + 16 + 64, 0xab);
+    const auto out = SrtpContext::make(v.suite, key.data(), key.size());
+    const size_t n = out->protect(packet.data(), kRtpHeader + 16);
+    check::ok(n == wanted.size() && std::memcmp(packet.data(), wanted.data(), n) == 0,
+              std::string(v.name) + ": libsrtp's own vector");
+    size_t m = wanted.size();
+    auto back = wanted;
+    const auto in = SrtpContext::make(v.suite, key.data(), key.size());
+    check::ok(in->unprotect(back.data(), m) == SrtpResult::ok && m == kRtpHeader + 16 && back[m - 1] == 0xab,
+              std::string(v.name) + ": and back");
+  }
+}
+
 }  // namespace
 
 void srtp_tests() {
   srtp_init();
+  vectors();
   for (const auto& facts : srtp_suites()) {
     against_libsrtp(facts);
     refusals(facts);
