@@ -43,8 +43,8 @@ export async function ladderOf(db: Db, call_sid: string) {
 }
 
 /**
- * The messages of all legs of calls that nobody has ended properly: those that still run, and those that were given up as
- * lost since a moment (ISO), in the order of time.
+ * The messages of all legs of calls that nobody has ended properly: those that still run, and those that were given up
+ * as lost since a moment (ISO), in the order of time.
  */
 export async function messagesOfLostCalls(db: Db, since: string) {
   const lost = db.selectFrom('cdr').select('call_sid').where('ended_at', '>=', since).where('reason', '=', 'node_lost')

@@ -116,8 +116,8 @@ export interface Edge {
   blockSource(host: string, duration_ms: number): void
   unblockSource(host: string): boolean
   /**
-   * Hangs up what an earlier run left behind, by what was kept of its messages (see left-dialogs.ts). Returns the number
-   * of dialogs.
+   * Hangs up what an earlier run left behind, by what was kept of its messages (see left-dialogs.ts). Returns the
+   * number of dialogs.
    */
   hangUpLeft(messages: readonly KeptMessage[]): number
   /** Closes all sockets and forgets all calls, without a word to anybody. */

@@ -20,8 +20,8 @@ export interface KeptMessage {
 const CSEQ_ROOM = 10
 
 /**
- * The dialogs that were answered and not hung up. `listenerOf` tells by which listening point a transport is served; what
- * has none is left out, and so are WebSockets, which only the peer can open again.
+ * The dialogs that were answered and not hung up. `listenerOf` tells by which listening point a transport is served;
+ * what has none is left out, and so are WebSockets, which only the peer can open again.
  */
 export function leftDialogs(
   messages: readonly KeptMessage[],

@@ -6,8 +6,8 @@ import { until } from '../support/wait.ts'
 import { type World, world } from '../support/world.ts'
 
 // A process is killed while a trunk's calls are up, and nobody is left hanging. Without its signaling node the edge
-// refuses new calls at once and tells both far ends of every call after the grace of 5 s; the node that comes back begins
-// with a clean slate. An edge that comes back hangs up what its last run has left.
+// refuses new calls at once and tells both far ends of every call after the grace of 5 s; the node that comes back
+// begins with a clean slate. An edge that comes back hangs up what its last run has left.
 
 const PEER = '127.0.0.2'
 const TARGET = '127.0.0.3'

@@ -134,6 +134,8 @@ export class SourceGuard {
       return
     }
     if (this.#options.isConfiguredSource(host)) return
+    // Its calls were let through with a password before: this one is refused for where it goes, or for what it costs.
+    if (status === 403 && answer.method === 'INVITE' && answer.credentials && this.#trusted(host)) return
     const now = this.#options.clock.monotonic_ms()
     const record = this.#record(host, now)
     const unanswered = this.#unanswered(record, now)
