@@ -6,6 +6,7 @@ import {
   identifyBySource,
   projectOfClientDomain,
   readCaller,
+  readRemoteParty,
   type Verstat,
 } from '../../core/domain/identity/index.ts'
 import { parseNumber } from '../../core/domain/numbers/parse.ts'
@@ -177,13 +178,14 @@ function firstNumber(ctx: Context, project_id: string): string | null {
 function read(peer: Peer, invite: InboundInvite): Asked {
   const called = calledOf(peer, invite)
   const from = invite.header('from') ?? ''
-  const asserted = invite.header('p-asserted-identity') ?? invite.header('remote-party-id')
+  const remote_party = readRemoteParty(invite.header('remote-party-id'))
+  const asserted = invite.header('p-asserted-identity') ?? remote_party?.address
   const client = peer.kind === 'client' ? peer : null
   const caller = readCaller(
     {
       from: client?.caller ?? userOf(addressOf(from)),
       asserted: asserted && !client ? userOf(addressOf(asserted)) : null,
-      privacy: (invite.header('privacy') ?? '').split(/[;,]/),
+      privacy: [...(invite.header('privacy') ?? '').split(/[;,]/), ...(remote_party?.restricted ? ['id'] : [])],
     },
     COUNTRY,
   )

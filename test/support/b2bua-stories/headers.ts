@@ -1,4 +1,4 @@
-import { untilBye } from '../b2bua-world.ts'
+import { answered, hangUp, untilBye } from '../b2bua-world.ts'
 import { inDialog } from '../sip-steps.ts'
 import { caller, provisionals, receive } from '../sipp.ts'
 import type { Story } from './story.ts'
@@ -47,5 +47,20 @@ export const HEADERS: readonly Story[] = [
     target: untilBye,
     atTarget: /From: <sip:\+234201\d+@/,
     notAtTarget: /Remote-Party-ID/,
+  },
+  {
+    title: 'a Remote-Party-ID that asks for privacy is kept private',
+    peer: [
+      caller.invite({
+        headers:
+          'Remote-Party-ID: "Hall" <sip:[service]@[local_ip]>;party=called, ' +
+          '"Desk, 1" <sip:[from]@[local_ip]>;party=calling;privacy=full;screen=yes',
+      }),
+      ...answered,
+      ...hangUp(2),
+    ],
+    target: untilBye,
+    atTarget: headersInOrder('From: "Anonymous" <sip:anonymous@anonymous.invalid>', 'Privacy: id'),
+    notAtTarget: /Remote-Party-ID|Desk/,
   },
 ]

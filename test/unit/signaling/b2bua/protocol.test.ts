@@ -1,4 +1,5 @@
 import t from 'tap'
+import { readRemoteParty } from '../../../../core/domain/identity/index.ts'
 import { userOf } from '../../../../signaling/admission/receive.ts'
 import { passedReason } from '../../../../signaling/b2bua/call.ts'
 import { keyOfInfo } from '../../../../signaling/b2bua/dtmf-info.ts'
@@ -146,4 +147,16 @@ t.test('where a redirect sends us: by q, without the headers of a URI', async t 
   t.same(redirectUris('<sip:a,b@x>, <sip:c@y>'), ['sip:a,b@x', 'sip:c@y'])
   for (const bad of ['', '*', 'tel:+1', '<>', '<sip:>', '<sip:a b@x>', ',,,']) t.same(redirectUris(bad), [], bad)
   t.same(redirectUris(`${'<'.repeat(100_000)}`), [])
+})
+
+t.test('a Remote-Party-ID: the calling party, and whether it may be shown', t => {
+  const of = (header: string | null) => readRemoteParty(header)
+  t.same(of('<sip:1@x>'), { address: '<sip:1@x>', restricted: false })
+  t.same(of('"A, <b>" <sip:1@x>;privacy=off;screen=yes'), { address: '"A, <b>" <sip:1@x>', restricted: false })
+  t.match(of('<sip:2@x>;party=called;privacy=full, <sip:1@x>;party=calling'), { restricted: false })
+  t.match(of('<sip:1@x>; Privacy="full"'), { restricted: true })
+  t.match(of('<sip:1@x>;privacy=uri'), { restricted: true })
+  for (const none of [null, '', 'sip:1@x', '<sip:2@x>;party=called', '<<<']) t.equal(of(none), null, `${none}`)
+  t.equal(of('"'.repeat(100_000)), null)
+  t.end()
 })
