@@ -85,7 +85,7 @@ const configuration = (host: string, port: number, folder: string, microphone: s
     'ausrc_srate 8000',
     'auplay_srate 8000',
     'module_path /usr/lib/baresip/modules',
-    ...['g711', 'aufile', 'aubridge', 'sndfile'].map(name => `module ${name}.so`),
+    ...['g711', 'srtp', 'aufile', 'aubridge', 'sndfile'].map(name => `module ${name}.so`),
     ...['account', 'menu'].map(name => `module_app ${name}.so`),
     `snd_path ${folder}`,
     '',
