@@ -1,12 +1,18 @@
 import { Command } from 'commander'
 import { auditContainment, containmentEvent, newCaseRef, openContainment } from '../control/alerts/contain.ts'
+import { protectedBy } from '../core/domain/fraud/index.ts'
 import { iso } from '../core/runtime/clock.ts'
 import { StartRefused } from '../core/runtime/lifecycle.ts'
+import { protectedFacts } from '../core/state/alert-facts.ts'
 import { type ContainmentRow, decideRelease, releaseContainment } from '../core/state/containments.ts'
 import type { State, Trx } from '../core/state/index.ts'
 import { ring, withState } from './state.ts'
 
 const OPERATOR = { type: 'operator', id: null, name: 'operator', detail: 'command line' } as const
+const PROTECTED = {
+  emergency: 'an emergency number or another protected one begins with it',
+  allowed: 'an outbound policy of the project allows it by name; take that rule away first',
+} as const
 const CATEGORIES = ['spend_velocity', 'destination_risk', 'account_compromise'] as const
 
 /** Closed prefixes: what is closed, closing one, and decisions about requests to open one again. */
@@ -34,6 +40,8 @@ export function containmentsCommand(): Command {
         if (!(hours > 0 && hours <= 2160)) throw new StartRefused(`${options.hours} hours: expected 1 to 2160`)
         const trunk = await state.db.selectFrom('trunk').selectAll().where('id', '=', options.trunk).executeTakeFirst()
         if (!trunk) throw new StartRefused(`there is no trunk ${options.trunk}`)
+        const why = protectedBy(digits, await protectedFacts(state.db, trunk.project_id))
+        if (why !== null) throw new StartRefused(`+${digits} stays open: ${PROTECTED[why]}`)
         const now_ms = Date.now()
         await state.transaction(async trx => {
           const project = await projectOf(trx, trunk.project_id)

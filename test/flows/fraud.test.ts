@@ -206,6 +206,13 @@ t.test('a stolen password is worth little: the prefix is closed by itself', asyn
     const run = (...words: string[]) => promisify(execFile)(process.execPath, [MAIN, 'containments', ...words], { env })
     t.match((await run('list')).stdout, /release asked for by .*The password is rotated/)
     t.match((await run('decide', containment.id, 'approve', '--reason', 'seen')).stdout, /no prefix is closed/)
+    const open = (prefix: string) => run('open', prefix, '--trunk', trunk_id, '--reason', 'seen in the press')
+    await w.state.db
+      .insertInto('short_code')
+      .values({ id: 'sho_1', project_id: null, code: '112', sends_to: '+234112' })
+      .execute()
+    await t.rejects(open('+2341'), /stays open: an emergency number/)
+    t.match((await open('+88216')).stdout, /\+88216 {2}Roaming PBX {2}destination_risk: seen in the press/)
     const { answer, call } = steal(`${PREMIUM}888`)
     t.equal((await answer).status, 200)
     await call.bye(3)
