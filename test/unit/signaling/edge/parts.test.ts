@@ -112,6 +112,7 @@ t.test('a source is blocked by failures in a window, for a while, and success cl
   t.equal(guard.drops('192.0.2.10'), false, 'a source with a password may be refused as often as its calls want')
   fail('192.0.2.10', 9)
   t.equal(guard.drops('192.0.2.10'), true, 'but may not try the passwords of others')
+  guard.unblock('192.0.2.10')
   t.equal(said('192.0.2.8', 'admits', 100), 100, 'and so has one that proved a password')
   t.equal(said('192.0.2.8', 'malformed', 100), 9, 'whose garbage is answered so often in a second')
   for (let i = 0; i < 200; i++) guard.answered('192.0.2.8', answer(401, `phone-${i}`, false))
