@@ -85,9 +85,23 @@ t.test('operations', async t => {
     t.match(told, /^strowger_http_request_duration_seconds_count\{.*api="v1".*\} \d+$/m)
     t.match(told, /^strowger_containments_open\{.*\} 0$/m)
     t.match(told, /^strowger_state_bytes\{.*\} [1-9]\d+$/m)
+    for (const secret of [w.api_key, w.auth_token]) t.notOk(told.includes(secret), 'and no secret is among it')
   })
 
-  t.test('`strowger top` shows what runs, as text and as JSON', async t => {
+  /** Sums over processes of what lives while a call does. Transactions stay for their timers (RFC 3261 §17), 32 s. */
+  const living = async (): Promise<Record<string, number>> => {
+    const now = await scrape()
+    const sum = (name: string): number =>
+      [...now.matchAll(new RegExp(`^strowger_${name}(?:\\{.*\\})? (\\d+)$`, 'gm'))].reduce(
+        (all, [, n]) => all + Number(n),
+        0,
+      )
+    const names = ['live_calls', 'dialogs', 'edge_dialogs', 'media_sessions', 'media_legs', 'media_ports_in_use']
+    return Object.fromEntries([...names, 'media_listeners', 'calls_waiting'].map(name => [name, sum(name)]))
+  }
+
+  t.test('`strowger top` shows what runs, as text and as JSON; what lives with a call goes with it', async t => {
+    const idle = await living()
     const env = { PATH: process.env['PATH'] ?? '', STROWGER_DATA: w.data_dir, STROWGER_SIP_PORT: String(w.sip.port) }
     const top = async (...words: string[]): Promise<string> =>
       (await promisify(execFile)(process.execPath, [MAIN, 'top', ...words], { env })).stdout
@@ -100,6 +114,9 @@ t.test('operations', async t => {
       return body.status === 'in-progress'
     }
     await until('the call is answered', answered)
+    const busy = await living()
+    for (const name of ['live_calls', 'dialogs', 'edge_dialogs', 'media_sessions', 'media_legs', 'media_ports_in_use'])
+      t.ok((busy[name] ?? 0) > (idle[name] ?? 0), `${name}: ${idle[name]}, then ${busy[name]}`)
     const shown = JSON.parse(await top('--once', '--json'))
     t.match(shown, { live_calls: 1, calls_last_minute: 1, alerts_open: 1, containments_open: 0 })
     t.match(shown.calls, [{ id: made.body.sid, to: '+2348030000008', status: 'in-progress' }])
@@ -110,6 +127,11 @@ t.test('operations', async t => {
     )
     await w.voice('POST', `/Calls/${made.body.sid}.json`, { Status: 'completed' })
     await w.ended(made.body.sid)
+    let last: Record<string, number> = {}
+    await until('all of it is gone', async () => {
+      last = await living()
+      return JSON.stringify(last) === JSON.stringify(idle)
+    }).catch(() => t.same(last, idle, 'all of it is gone'))
     const after = await top('--once')
     t.match(after, /^live 0 {3}cps \d+ {3}last minute 1 {3}asr 1h 100\.0 % {3}acd 1h \d+ s$/m)
     t.match(after, /^spent today: .* NGN 0\.00$/m)
