@@ -1,4 +1,5 @@
 import { Command } from 'commander'
+import { auditCommand } from './audit.ts'
 import { backupCommand, restoreCommand } from './backup.ts'
 import { bootstrapCommand } from './bootstrap.ts'
 import { callCommand } from './call.ts'
@@ -30,6 +31,7 @@ const COMMANDS = [
   rateCommand,
   limitsCommand,
   containmentsCommand,
+  auditCommand,
   backupCommand,
   restoreCommand,
 ]

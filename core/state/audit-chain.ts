@@ -1,4 +1,4 @@
-import { hash } from 'node:crypto'
+import { hash as digest } from 'node:crypto'
 import type { Query } from './admission/steps.ts'
 import type { AuditEventTable } from './index.ts'
 
@@ -36,15 +36,17 @@ const COLUMNS = [
 const INSERT = `insert into audit_event (${COLUMNS.join(', ')}, previous_hash, hash)
   values (${COLUMNS.map(() => '?').join(', ')}, ?, ?)`
 
+const MOVE_HEAD = `insert into audit_head (organization_id, hash, events) values (?, ?, 1)
+  on conflict (organization_id) do update set hash = excluded.hash, events = events + 1`
+
 /** Inserts an event behind the last one of its organization. */
 export function chainAudit(query: Query, event: UnchainedEvent): void {
-  const [last] = query(
-    'select hash from audit_event where organization_id = ? order by position desc limit 1',
-    event.organization_id,
-  )
-  const previous_hash = typeof last?.['hash'] === 'string' ? last['hash'] : FIRST_HASH
+  const [head] = query('select hash from audit_head where organization_id = ?', event.organization_id)
+  const previous_hash = typeof head?.['hash'] === 'string' ? head['hash'] : FIRST_HASH
   const values = COLUMNS.map(column => event[column])
-  query(INSERT, ...values, previous_hash, hashOf({ ...event, previous_hash }))
+  const hash = hashOf({ ...event, previous_hash })
+  query(INSERT, ...values, previous_hash, hash)
+  query(MOVE_HEAD, event.organization_id, hash)
 }
 
 /**
@@ -57,5 +59,5 @@ export function hashOf(row: Omit<AuditEventTable, 'position' | 'hash'>): string 
     const value = row[column]
     return `${column}=${value === null ? 'n' : `${Buffer.byteLength(String(value))}:${value}`};`
   })
-  return hash('sha256', texts.join(''))
+  return digest('sha256', texts.join(''))
 }

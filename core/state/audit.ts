@@ -69,39 +69,61 @@ const unchained = (event: NewAuditEvent): UnchainedEvent => ({
 })
 
 export type ChainCheck =
-  | { readonly intact: true; readonly events: number }
-  | { readonly intact: false; readonly events: number; readonly event_id: string; readonly why: string }
+  | { readonly intact: true; readonly events: number; readonly head: string }
+  | { readonly intact: false; readonly events: number; readonly event_id: string | null; readonly why: string }
 
 const BATCH = 500
 
 /**
- * Walks an organization's chain from its first event. Finds a changed, removed, inserted or reordered event. Cutting
- * off the newest events leaves a shorter chain that fits; keep the last hash elsewhere to notice that too.
+ * Walks an organization's chain from its first event to its last. Finds a changed, removed, inserted or moved event, and
+ * events that were cut off at the end. Whoever can write the database can also chain everything anew: keep `head`
+ * elsewhere, and give it as `expected` later, to notice that too.
  */
-export async function verifyChain(db: Db, organization_id: string): Promise<ChainCheck> {
+export async function verifyChain(db: Db, organization_id: string, expected?: string): Promise<ChainCheck> {
+  // Read first: what is appended during the walk comes behind it.
+  const end = await db
+    .selectFrom('audit_head')
+    .selectAll()
+    .where('organization_id', '=', organization_id)
+    .executeTakeFirst()
   let previous = FIRST_HASH
   let position = 0
   let events = 0
+  let met = expected === undefined || expected === FIRST_HASH
+  const broken = (event_id: string | null, why: string) => ({ intact: false, events, event_id, why }) as const
   for (;;) {
-    const rows = await db
-      .selectFrom('audit_event')
-      .selectAll()
-      .where('organization_id', '=', organization_id)
-      .where('position', '>', position)
-      .orderBy('position')
-      .limit(BATCH)
-      .execute()
+    const rows = await eventsAfter(db, organization_id, position)
     for (const row of rows) {
       events += 1
-      if (row.previous_hash !== previous)
-        return { intact: false, events, event_id: row.id, why: 'an event before this one was removed, added or moved' }
-      if (row.hash !== hashOf(row)) return { intact: false, events, event_id: row.id, why: 'this event was changed' }
+      if (row.previous_hash !== previous) return broken(row.id, 'an event before this one was removed, added or moved')
+      if (row.hash !== hashOf(row)) return broken(row.id, 'this event was changed')
+      if (events === end?.events && row.hash !== end.hash) return broken(row.id, 'the chain should end otherwise here')
+      if (row.hash === expected) met = true
       previous = row.hash
       position = row.position
     }
-    if (rows.length < BATCH) return { intact: true, events }
+    if (rows.length === BATCH) continue
+    const missing = (end?.events ?? 0) - events
+    if (missing > 0) return broken(null, `${missing} events after the last one were removed`)
+    if (events > 0 && !end) return broken(null, 'the record of where the chain ends was removed')
+    if (!met) return broken(null, 'the expected hash is not in it: it was chained anew, or is another one')
+    return { intact: true, events, head: previous }
   }
 }
+
+const eventsAfter = (db: Db, organization_id: string, position: number): Promise<AuditRow[]> =>
+  db
+    .selectFrom('audit_event')
+    .selectAll()
+    .where('organization_id', '=', organization_id)
+    .where('position', '>', position)
+    .orderBy('position')
+    .limit(BATCH)
+    .execute()
+
+/** Organizations, each with an audit trail of its own. */
+export const auditedOrganizations = (db: Db): Promise<{ readonly id: string; readonly name: string }[]> =>
+  db.selectFrom('organization').select(['id', 'name']).orderBy('created_at').orderBy('id').execute()
 
 export interface AuditFilter {
   readonly actor_type?: AuditActorType

@@ -10,6 +10,7 @@ import * as recordingBytes from './0008-recording-bytes.ts'
 import * as metrics from './0010-metrics.ts'
 import * as registrations from './0011-registrations.ts'
 import * as billing from './0012-billing.ts'
+import * as auditHead from './0013-audit-head.ts'
 import * as alerts from './0015-alerts.ts'
 import * as trunkTests from './0016-trunk-tests.ts'
 import * as endedCalls from './0017-ended-calls.ts'
@@ -32,6 +33,7 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0015-alerts': alerts,
   '0016-trunk-tests': trunkTests,
   '0012-billing': billing,
+  '0013-audit-head': auditHead,
   '0017-ended-calls': endedCalls,
   '0018-clustered-steps': clusteredSteps,
   '0019-carrier-registration': carrierRegistration,

@@ -5,6 +5,13 @@ export type AuditActorType = 'user' | 'api_key' | 'operator' | 'system'
 export type AuditKind = 'trunks' | 'numbers' | 'credentials' | 'seats' | 'alerts'
 
 /** One change by anyone. Rows are only ever inserted; `hash` chains each to the one before it in its organization. */
+/** Where an organization's audit chain ends. */
+export interface AuditHeadTable {
+  organization_id: string
+  hash: string
+  events: number
+}
+
 export interface AuditEventTable {
   position: Generated<number>
   id: string

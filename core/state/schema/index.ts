@@ -74,6 +74,7 @@ export interface Schema {
   spend_minute: rating.SpendMinuteTable
   refusal_day: rating.RefusalDayTable
   audit_event: control.AuditEventTable
+  audit_head: control.AuditHeadTable
   webhook_endpoint: control.WebhookEndpointTable
   webhook_delivery: control.WebhookDeliveryTable
   console_session: control.ConsoleSessionTable

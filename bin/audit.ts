@@ -1,0 +1,39 @@
+import { Command } from 'commander'
+import { StartRefused } from '../core/runtime/lifecycle.ts'
+import { auditedOrganizations, verifyChain } from '../core/state/audit.ts'
+import { withState } from './state.ts'
+
+interface VerifyOptions {
+  readonly organization?: string
+  readonly expect?: string
+}
+
+export function auditCommand(): Command {
+  const command = new Command('audit').description('the audit trail')
+  command
+    .command('verify')
+    .description(
+      'check the hash chain of every event, while the platform runs or not; exit code 1: it was tampered with',
+    )
+    .option('--organization <id>', 'of this organization alone')
+    .option('--expect <hash>', 'the head that an earlier run printed must be in the chain; needs --organization')
+    .action((options: VerifyOptions) => withState(({ db }) => verify(db, options)))
+  return command
+}
+
+async function verify(db: Parameters<typeof verifyChain>[0], { organization, expect }: VerifyOptions): Promise<void> {
+  if (expect !== undefined && organization === undefined) throw new StartRefused('--expect needs --organization')
+  const all = await auditedOrganizations(db)
+  const chosen = organization === undefined ? all : all.filter(({ id }) => id === organization)
+  if (chosen.length === 0) throw new StartRefused(`there is no organization ${organization ?? ''}`)
+  let broken = 0
+  for (const { id, name } of chosen) {
+    const check = await verifyChain(db, id, expect)
+    const found = check.intact
+      ? `intact, ${check.events} events, head ${check.head}`
+      : `NOT INTACT at ${check.event_id ?? 'its end'} (event ${check.events}): ${check.why}`
+    process.stdout.write(`${id} (${name}): ${found}\n`)
+    if (!check.intact) broken += 1
+  }
+  if (broken > 0) throw new StartRefused(`${broken} of ${chosen.length} audit trails were tampered with`)
+}

@@ -1,0 +1,117 @@
+import { execFile } from 'node:child_process'
+import t, { type Test as Tap } from 'tap'
+import { verifyChain } from '../../../core/state/audit.ts'
+import { hashOf } from '../../../core/state/audit-chain.ts'
+import { type ControlPlane, controlPlane } from '../../support/control-plane.ts'
+
+// The audit trail is append-only and chained by hashes: whatever is done to its rows is found.
+
+const EVENTS = 5
+
+async function trail(t: Pick<Tap, 'teardown'>) {
+  const w = await controlPlane(t)
+  for (let at = 0; at < EVENTS; at += 1) {
+    const body = { url: `https://app.example.com/hook/${at}`, event_kinds: ['call.ended'] }
+    const { status } = await w.ask('POST', '/v1/webhook-endpoints', { body, headers: { 'Idempotency-Key': `k${at}` } })
+    if (status !== 201) throw new Error(`endpoint: ${status}`)
+  }
+  const rows = await w.state.db.selectFrom('audit_event').selectAll().orderBy('position').execute()
+  const organization_id = rows[0]?.organization_id ?? ''
+  const check = (expected?: string) => verifyChain(w.state.db, organization_id, expected)
+  return { w, rows, organization_id, check }
+}
+
+type Rows = Awaited<ReturnType<typeof trail>>['rows']
+
+const put = (w: ControlPlane, row: Rows[number]) => w.state.db.insertInto('audit_event').values(row).execute()
+const drop = (w: ControlPlane, id: string) => w.state.db.deleteFrom('audit_event').where('id', '=', id).execute()
+
+t.test('a change of any column of any event is found, and names the event', async t => {
+  const { w, rows, check } = await trail(t)
+  t.match(await check(), { intact: true, events: EVENTS, head: rows.at(-1)?.hash ?? 'none' })
+  const [, second] = rows
+  if (!second) throw new Error('no second event')
+  for (const [column, value] of Object.entries(second)) {
+    if (column === 'position' || column === 'organization_id') continue
+    const other = typeof value === 'number' ? value + 1 : `${value ?? ''}x`
+    await w.state.db
+      .updateTable('audit_event')
+      .set({ [column]: other })
+      .where('position', '=', second.position)
+      .execute()
+    t.match(await check(), { intact: false, events: 2 }, column)
+    await w.state.db
+      .updateTable('audit_event')
+      .set({ [column]: value })
+      .where('position', '=', second.position)
+      .execute()
+  }
+  t.match(await check(), { intact: true })
+})
+
+t.test('removed, moved, added and cut-off events are found', async t => {
+  const { w, rows, check } = await trail(t)
+  const [first, second, third] = rows
+  const last = rows.at(-1)
+  if (!first || !second || !third || !last) throw new Error('too few events')
+  for (const row of [first, second, third]) {
+    await drop(w, row.id)
+    t.match(await check(), { intact: false, why: /removed, added or moved/ }, 'removed')
+    await put(w, row)
+  }
+  t.match(await check(), { intact: true })
+  await drop(w, last.id)
+  t.match(await check(), { intact: false, event_id: null, why: '1 events after the last one were removed' })
+  await put(w, last)
+
+  await drop(w, second.id)
+  await drop(w, third.id)
+  await put(w, { ...second, position: third.position })
+  await put(w, { ...third, position: second.position })
+  t.match(await check(), { intact: false, event_id: third.id }, 'two that changed places')
+  await drop(w, second.id)
+  await drop(w, third.id)
+  await put(w, second)
+  await put(w, third)
+
+  const forged = { ...last, id: 'aud_forged', position: last.position + 1, previous_hash: last.hash }
+  await put(w, { ...forged, hash: hashOf(forged) })
+  const { body } = await w.ask('GET', '/v1/audit?limit=1')
+  t.equal(body.data.length, 1)
+  const more = { url: 'https://app.example.com/more', event_kinds: ['call.ended'] }
+  await w.ask('POST', '/v1/webhook-endpoints', { body: more, headers: { 'Idempotency-Key': 'more' } })
+  t.match(await check(), { intact: false }, 'an event that was put behind the last one')
+})
+
+t.test('events that were cut off and the end set back are found by the head that was kept elsewhere', async t => {
+  const { w, rows, organization_id, check } = await trail(t)
+  const [, , , fourth, last] = rows
+  if (!fourth || !last) throw new Error('too few events')
+  await drop(w, last.id)
+  const end = { hash: fourth.hash, events: EVENTS - 1 }
+  await w.state.db.updateTable('audit_head').set(end).where('organization_id', '=', organization_id).execute()
+  t.match(await check(), { intact: true }, 'the chain alone cannot tell')
+  t.match(await check(last.hash), { intact: false, why: /the expected hash is not in it/ })
+  t.match(await check(fourth.hash), { intact: true })
+  await w.state.db.deleteFrom('audit_head').execute()
+  t.match(await check(), { intact: false, why: /where the chain ends was removed/ })
+})
+
+t.test('strowger audit verify says so, by its exit code too', async t => {
+  const { w, rows, organization_id } = await trail(t)
+  const strowger = (...args: string[]): Promise<{ code: number | null; printed: string }> =>
+    new Promise(resolve => {
+      const env = { PATH: process.env['PATH'] ?? '', STROWGER_DATA: w.settings.data_dir }
+      const child = execFile('bin/strowger', ['audit', 'verify', ...args], { env }, (_error, stdout, stderr) =>
+        resolve({ code: child.exitCode, printed: stdout + stderr }),
+      )
+    })
+  const head = rows.at(-1)?.hash ?? ''
+  const good = await strowger('--organization', organization_id, '--expect', head)
+  t.equal(good.code, 0, good.printed)
+  t.match(good.printed, `intact, ${EVENTS} events, head ${head}`)
+  await drop(w, rows[1]?.id ?? '')
+  const bad = await strowger()
+  t.equal(bad.code, 1, bad.printed)
+  t.match(bad.printed, `NOT INTACT at ${rows[2]?.id}`)
+})
