@@ -1,19 +1,9 @@
 import type { Log } from '../../core/runtime/log.ts'
+import { answerable, type DialogFacts, deliver, inboundInvite, type Surroundings } from './inbound.ts'
 import { createLibrary, type Library, type LibraryAnswer, type LibraryRequest } from './library.ts'
+import { contactUri, outgoing, requestView, responseView, statusText, tagOf } from './messages.ts'
 import {
-  challengeHeaders,
-  contactUri,
-  outgoing,
-  requestView,
-  responseView,
-  sendableStatus,
-  statusText,
-  tagOf,
-} from './messages.ts'
-import {
-  Cancelled,
   type Dialog,
-  type DialogHandler,
   type Headers,
   type InboundInvite,
   type InboundRequest,
@@ -24,7 +14,6 @@ import {
   type OutboundInvite,
   RequestFailed,
   type RequestOptions,
-  type ResponseOptions,
   type SipResponse,
   type SipStack,
 } from './types.ts'
@@ -64,6 +53,7 @@ class Stack implements SipStack {
   /** What waits for the SIP server; told when the link is lost, because the library would never call back. */
   readonly #pending = new Set<() => void>()
   readonly #linkListeners = new Set<(up: boolean) => void>()
+  readonly #surroundings: Surroundings
   #onInvite: (invite: InboundInvite) => void = invite => invite.refuse(503)
   #onRequest: (request: InboundRequest) => void = request => request.respond(503)
   #connected = false
@@ -71,6 +61,12 @@ class Stack implements SipStack {
 
   constructor(options: ConnectStackOptions) {
     this.#log = options.log
+    this.#surroundings = {
+      log: options.log,
+      dialogs: this.#dialogs,
+      waiting: (lost, work) => this.#waiting(lost, work),
+      dialog: facts => this.#dialog(facts),
+    }
     this.#library.use((request, response) => this.#received(request, response))
     for (const method of METHODS) this.#library.use(method, (request, response) => this.#received(request, response))
     this.#library.on('connect', error => this.#linkUp(error))
@@ -128,13 +124,13 @@ class Stack implements SipStack {
           if (error) return settle({ kind: 'failed', detail: error.message, link_lost: false })
           sent = request
           progress.sent?.({ call_id: request.get('call-id') ?? '', source: requestView(request).source })
-          request.on('update', (update, answer) => this.#deliver(update, answer, progress.handler))
+          request.on('update', (update, answer) => deliver(this.#log, update, answer, progress.handler))
           request.on('response', (response, ack) => {
             const view = responseView(response)
             const { stackDialogId } = response
             if (response.status < 200) {
               if (stackDialogId && view.header('rseq') !== null) {
-                this.#dialogs.set(stackDialogId, (r, a) => this.#deliver(r, a, progress.handler))
+                this.#dialogs.set(stackDialogId, (r, a) => deliver(this.#log, r, a, progress.handler))
                 this.#guard(() => ack())
               }
               return progress.provisional?.(view)
@@ -225,150 +221,31 @@ class Stack implements SipStack {
     const tagged = tagOf(request.get('to') ?? null) !== ''
     if (request.stackDialogId && this.#dialogs.has(request.stackDialogId)) this.#toDialog(request, answer)
     else if (request.source !== 'network' || request.method === 'ACK') return
-    else if (tagged) this.#answerable(request, answer).respond(481)
-    else if (request.method === 'INVITE') this.#onInvite(this.#inbound(request, answer))
-    else this.#onRequest(this.#answerable(request, answer))
+    else if (tagged) answerable(this.#log, request, answer).respond(481)
+    else if (request.method === 'INVITE') this.#onInvite(inboundInvite(this.#surroundings, request, answer))
+    else this.#onRequest(answerable(this.#log, request, answer))
   }
 
   #toDialog(request: LibraryRequest, answer: LibraryAnswer): void {
     const handler = request.stackDialogId ? this.#dialogs.get(request.stackDialogId) : undefined
     if (handler) handler(request, answer)
-    else if (request.method !== 'ACK') this.#answerable(request, answer).respond(481)
+    else if (request.method !== 'ACK') answerable(this.#log, request, answer).respond(481)
   }
 
-  #deliver(request: LibraryRequest, answer: LibraryAnswer, handler: DialogHandler): void {
-    const unsolicited = request.source !== 'network'
-    const reason = request.get('reason')
-    handler(this.#answerable(request, answer), { unsolicited, reason: reason ?? null })
-  }
-
-  #answerable(request: LibraryRequest, answer: LibraryAnswer): InboundRequest {
-    return {
-      ...requestView(request),
-      respond: (status, options = {}) => {
-        if (request.method === 'ACK' || request.source !== 'network') return
-        this.#respond(request, answer, status, options, error => {
-          if (error) this.#log.debug({ detail: String(error), method: request.method, status }, 'answer was not sent')
-        })
-      },
-    }
-  }
-
-  #respond(
-    request: LibraryRequest,
-    answer: LibraryAnswer,
-    status: number,
-    options: ResponseOptions,
-    callback: (error: unknown, dialog_id: string | undefined, to: string | null) => void,
-    acknowledged?: (request: LibraryRequest) => void,
-  ): void {
-    const code = sendableStatus(status)
-    try {
-      answer.send(
-        code,
-        (options.reason ?? statusText(code)).replace(/[\r\n\0]+/g, ' '),
-        {
-          headers: { ...outgoing(options.headers, { initial: false }), ...challengeHeaders(options.challenges ?? []) },
-          ...(options.body ? { body: options.body } : {}),
-        },
-        (error, sent) => callback(error ?? null, answer.stackDialogId, error ? null : (sent?.get('to') ?? null)),
-        acknowledged,
-      )
-    } catch (error) {
-      this.#log.error({ err: error, method: request.method, status }, 'could not answer')
-      callback(error, undefined, null)
-    }
-  }
-
-  #inbound(request: LibraryRequest, answer: LibraryAnswer): InboundInvite {
-    const view = requestView(request)
-    let cancelled: Headers | null = null
-    let early: DialogHandler = incoming => incoming.respond(incoming.method === 'PRACK' ? 200 : 500)
-    const cancelListeners = new Set<(headers: Headers) => void>()
-    const pracks = new Set<() => void>()
-    request.on('cancel', cancel => {
-      cancelled = cancel.headers
-      for (const listener of cancelListeners) listener(cancel.headers)
-    })
-    request.on('update', (update, updateAnswer) => this.#deliver(update, updateAnswer, early))
-    const earlyDialog = (id: string | undefined): void => {
-      if (!id || this.#dialogs.has(id)) return
-      this.#dialogs.set(id, (r, a) => {
-        if (r.method === 'PRACK') {
-          for (const done of pracks) done()
-          pracks.clear()
-        }
-        this.#deliver(r, a, early)
-      })
-    }
-    let early_id: string | undefined
-    return {
-      ...view,
-      progress: (status, options = {}) =>
-        this.#waiting<void>(undefined, settle => {
-          if (cancelled) return settle()
-          const headers = options.reliable ? { ...options.headers, Require: '100rel' } : options.headers
-          const answerOptions = { ...options, ...(headers ? { headers } : {}) }
-          this.#respond(request, answer, status, answerOptions, (error, dialog_id) => {
-            early_id = dialog_id || early_id
-            earlyDialog(dialog_id)
-            if (error || !options.reliable) settle()
-            else pracks.add(settle)
-          })
-        }),
-      refuse: (status, options = {}) => {
-        if (early_id) this.#dialogs.delete(early_id)
-        if (cancelled) return
-        this.#respond(request, answer, status, options, error => {
-          if (error) this.#log.debug({ detail: String(error), status }, 'refusal was not sent')
-        })
-      },
-      accept: (options, handler) =>
-        this.#waiting<Dialog | Error>(new LinkLost(), settle => {
-          if (cancelled) return settle(new Cancelled())
-          this.#respond(request, answer, 200, options, (error, dialog_id, to) => {
-            if (error || !dialog_id) return settle(cancelled ? new Cancelled() : new RequestFailed(String(error)))
-            settle(
-              this.#dialog({
-                id: dialog_id,
-                call_id: view.call_id,
-                local_tag: tagOf(to),
-                remote_tag: tagOf(view.header('from')),
-                remote_target: contactUri(view.header('contact')),
-                handler,
-              }),
-            )
-          })
-        }).then(outcome => {
-          if (outcome instanceof Error) throw outcome
-          return outcome
-        }),
-      onCancel: listener => {
-        if (cancelled) listener(cancelled)
-        cancelListeners.add(listener)
-      },
-      onEarly: handler => {
-        early = handler
-      },
-    }
-  }
-
-  #dialog(
-    facts: Omit<Dialog, 'request' | 'bye' | 'ended'> & { handler: DialogHandler; auth?: RequestOptions['auth'] },
-  ) {
+  #dialog(facts: DialogFacts & { auth?: RequestOptions['auth'] }) {
     const { handler, auth, ...identity } = facts
     let ended = false
-    const deliver = (request: LibraryRequest, answer: LibraryAnswer): void => {
+    const take = (request: LibraryRequest, answer: LibraryAnswer): void => {
       if (request.method === 'BYE') {
         // One that crosses ours: the peer is told that it is over, nobody else needs to hear it (RFC 5407 §3.2.1).
         if (ended) {
-          this.#answerable(request, answer).respond(200)
+          answerable(this.#log, request, answer).respond(200)
           return
         }
         ended = true
         this.#dialogs.delete(facts.id)
       }
-      this.#deliver(request, answer, handler)
+      deliver(this.#log, request, answer, handler)
     }
     // What came in the same read as the answer waits until whoever awaits the dialog has got it.
     let given = false
@@ -376,8 +253,8 @@ class Stack implements SipStack {
       given = true
     })
     this.#dialogs.set(facts.id, (request, answer) => {
-      if (given) deliver(request, answer)
-      else setImmediate(() => deliver(request, answer))
+      if (given) take(request, answer)
+      else setImmediate(() => take(request, answer))
     })
     const request: Dialog['request'] = (method, options = {}) =>
       this.#transaction(

@@ -1,0 +1,151 @@
+import type { Log } from '../../core/runtime/log.ts'
+import type { LibraryAnswer, LibraryRequest } from './library.ts'
+import { challengeHeaders, contactUri, outgoing, requestView, sendableStatus, statusText, tagOf } from './messages.ts'
+import {
+  Cancelled,
+  type Dialog,
+  type DialogHandler,
+  type Headers,
+  type InboundInvite,
+  type InboundRequest,
+  LinkLost,
+  RequestFailed,
+  type ResponseOptions,
+} from './types.ts'
+
+// Requests that the SIP server brings, and the answers to them.
+
+/** Identity of a dialog, and who hears of its requests. */
+export type DialogFacts = Omit<Dialog, 'request' | 'bye' | 'ended'> & { handler: DialogHandler }
+
+/** What an INVITE needs of the stack around it. */
+export interface Surroundings {
+  readonly log: Log
+  /** Takers of requests inside dialogs, by the library's dialog id. */
+  readonly dialogs: Map<string, (request: LibraryRequest, answer: LibraryAnswer) => void>
+  /** A promise that is settled with `lost` when the link goes before `work` has settled it. */
+  waiting<T>(lost: T, work: (settle: (value: T) => void) => void): Promise<T>
+  dialog(facts: DialogFacts): Dialog
+}
+
+/** An INVITE for a new call. */
+export function inboundInvite(around: Surroundings, request: LibraryRequest, answer: LibraryAnswer): InboundInvite {
+  const { log, dialogs } = around
+  const view = requestView(request)
+  let cancelled: Headers | null = null
+  let early: DialogHandler = incoming => incoming.respond(incoming.method === 'PRACK' ? 200 : 500)
+  const cancelListeners = new Set<(headers: Headers) => void>()
+  const pracks = new Set<() => void>()
+  request.on('cancel', cancel => {
+    cancelled = cancel.headers
+    for (const listener of cancelListeners) listener(cancel.headers)
+  })
+  request.on('update', (update, updateAnswer) => deliver(log, update, updateAnswer, early))
+  const earlyDialog = (id: string | undefined): void => {
+    if (!id || dialogs.has(id)) return
+    dialogs.set(id, (r, a) => {
+      if (r.method === 'PRACK') {
+        for (const done of pracks) done()
+        pracks.clear()
+      }
+      deliver(log, r, a, early)
+    })
+  }
+  let early_id: string | undefined
+  return {
+    ...view,
+    progress: (status, options = {}) =>
+      around.waiting<void>(undefined, settle => {
+        if (cancelled) return settle()
+        const headers = options.reliable ? { ...options.headers, Require: '100rel' } : options.headers
+        const answerOptions = { ...options, ...(headers ? { headers } : {}) }
+        respond(log, request, answer, status, answerOptions, (error, dialog_id) => {
+          early_id = dialog_id || early_id
+          earlyDialog(dialog_id)
+          if (error || !options.reliable) settle()
+          else pracks.add(settle)
+        })
+      }),
+    refuse: (status, options = {}) => {
+      if (early_id) dialogs.delete(early_id)
+      if (cancelled) return
+      respond(log, request, answer, status, options, error => {
+        if (error) log.debug({ detail: String(error), status }, 'refusal was not sent')
+      })
+    },
+    accept: (options, handler) =>
+      around
+        .waiting<Dialog | Error>(new LinkLost(), settle => {
+          if (cancelled) return settle(new Cancelled())
+          respond(log, request, answer, 200, options, (error, dialog_id, to) => {
+            if (error || !dialog_id) return settle(cancelled ? new Cancelled() : new RequestFailed(String(error)))
+            settle(
+              around.dialog({
+                id: dialog_id,
+                call_id: view.call_id,
+                local_tag: tagOf(to),
+                remote_tag: tagOf(view.header('from')),
+                remote_target: contactUri(view.header('contact')),
+                handler,
+              }),
+            )
+          })
+        })
+        .then(outcome => {
+          if (outcome instanceof Error) throw outcome
+          return outcome
+        }),
+    onCancel: listener => {
+      if (cancelled) listener(cancelled)
+      cancelListeners.add(listener)
+    },
+    onEarly: handler => {
+      early = handler
+    },
+  }
+}
+
+/** Hands a request inside a dialog to its owner. */
+export function deliver(log: Log, request: LibraryRequest, answer: LibraryAnswer, handler: DialogHandler): void {
+  const unsolicited = request.source !== 'network'
+  const reason = request.get('reason')
+  handler(answerable(log, request, answer), { unsolicited, reason: reason ?? null })
+}
+
+/** A request that wants an answer; an ACK, and what the server sent by itself, gets none. */
+export function answerable(log: Log, request: LibraryRequest, answer: LibraryAnswer): InboundRequest {
+  return {
+    ...requestView(request),
+    respond: (status, options = {}) => {
+      if (request.method === 'ACK' || request.source !== 'network') return
+      respond(log, request, answer, status, options, error => {
+        if (error) log.debug({ detail: String(error), method: request.method, status }, 'answer was not sent')
+      })
+    },
+  }
+}
+
+function respond(
+  log: Log,
+  request: LibraryRequest,
+  answer: LibraryAnswer,
+  status: number,
+  options: ResponseOptions,
+  callback: (error: unknown, dialog_id: string | undefined, to: string | null) => void,
+): void {
+  const code = sendableStatus(status)
+  try {
+    answer.send(
+      code,
+      (options.reason ?? statusText(code)).replace(/[\r\n\0]+/g, ' '),
+      {
+        headers: { ...outgoing(options.headers, { initial: false }), ...challengeHeaders(options.challenges ?? []) },
+        ...(options.body ? { body: options.body } : {}),
+      },
+      (error, sent) => callback(error ?? null, answer.stackDialogId, error ? null : (sent?.get('to') ?? null)),
+    )
+  } catch (error) {
+    log.error({ err: error, method: request.method, status }, 'could not answer')
+    callback(error, undefined, null)
+  }
+}
