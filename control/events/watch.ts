@@ -20,6 +20,8 @@ export class ProjectWatch {
   readonly #project_id: string
   #calls: Map<string, HistoryRow> | null = null
   #alerts_since: string
+  /** What was told of the alerts that changed at that very moment: another may have changed in the same millisecond. */
+  #alerts = new Map<string, string>()
   #containments = new Map<string, string>()
   #trunks = new Map<string, { readonly revision: number; readonly state: string }>()
   #tests = new Map<string, number>()
@@ -81,8 +83,11 @@ export class ProjectWatch {
 
   async #alertEvents(db: Db): Promise<LiveEvent[]> {
     const rows = await alertsChangedSince(db, this.#project_id, this.#alerts_since)
-    this.#alerts_since = rows.at(-1)?.updated_at ?? this.#alerts_since
-    return rows.map(row => ({ type: 'alert', trunk_id: row.trunk_id, alert: presentAlert(row) }))
+    const fresh = rows.filter(row => this.#alerts.get(row.id) !== row.updated_at)
+    const since = rows.at(-1)?.updated_at ?? this.#alerts_since
+    this.#alerts_since = since
+    this.#alerts = new Map(rows.filter(row => row.updated_at === since).map(row => [row.id, row.updated_at]))
+    return fresh.map(row => ({ type: 'alert', trunk_id: row.trunk_id, alert: presentAlert(row) }))
   }
 
   async #containmentEvents(db: Db, now_ms: number): Promise<LiveEvent[]> {

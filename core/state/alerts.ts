@@ -177,13 +177,13 @@ export const changeAlert = (
     .returningAll()
     .executeTakeFirst()
 
-/** Alerts of a project that changed after `after`, for live views. */
-export const alertsChangedSince = (db: Db, project_id: string, after: string): Promise<AlertRow[]> =>
+/** Alerts of a project that changed at `since` or later, for live views. */
+export const alertsChangedSince = (db: Db, project_id: string, since: string): Promise<AlertRow[]> =>
   db
     .selectFrom('alert')
     .selectAll()
     .where('project_id', '=', project_id)
-    .where('updated_at', '>', after)
+    .where('updated_at', '>=', since)
     .orderBy('updated_at')
     .limit(200)
     .execute()
