@@ -73,7 +73,7 @@ export class Queues {
     queue.agents.push(agent)
     const caller = queue.callers.find(waiting => waiting.agent === null)
     if (caller) this.#connect(queue, caller, agent)
-    else script.holdMusic(hold)
+    else script.waiting.hear(hold)
   }
 
   /** This script's leg is out of its queue, or out of the bridge with its agent. */
@@ -94,10 +94,10 @@ export class Queues {
   #wait(queue: Queue, caller: Caller): void {
     const { wait } = caller.command
     if (!wait) {
-      caller.script.holdMusic(hold)
+      caller.script.waiting.hear(hold)
       return
     }
-    caller.script.waitWith({
+    caller.script.waiting.run({
       kind: 'queue_wait',
       target: wait,
       again: true,
@@ -119,8 +119,8 @@ export class Queues {
   #connect(queue: Queue, caller: Caller, agent: Agent): void {
     caller.agent = agent
     agent.caller = caller
-    caller.script.stopWaiting()
-    agent.script.stopWaiting()
+    caller.script.waiting.stop()
+    agent.script.waiting.stop()
     const { whisper } = agent.command
     if (!whisper) {
       void this.#join(queue, caller, agent)
@@ -131,7 +131,7 @@ export class Queues {
       QueueTime: String(waited(caller)),
       DequeingCallSid: agent.script.host.call.sid,
     })
-    caller.script.waitWith({
+    caller.script.waiting.run({
       kind: 'whisper',
       target: whisper,
       again: false,
@@ -167,7 +167,7 @@ export class Queues {
     const at = queue.callers.indexOf(caller)
     if (at < 0) return
     queue.callers.splice(at, 1)
-    caller.script.stopWaiting()
+    caller.script.waiting.stop()
     part(caller.script)
     const { agent } = caller
     const time = caller.bridged_ms === null ? waited(caller) : Math.round((caller.bridged_ms - caller.since_ms) / 1000)
@@ -180,7 +180,7 @@ export class Queues {
     const at = queue.agents.indexOf(agent)
     if (at < 0) return
     queue.agents.splice(at, 1)
-    agent.script.stopWaiting()
+    agent.script.waiting.stop()
     part(agent.script)
     const { caller } = agent
     const { clock } = agent.script.host.call.ctx

@@ -122,7 +122,7 @@ export class Rooms {
 
   #mix(room: Room, participant: Participant): void {
     const { leg, call } = participant.host
-    participant.script.stopWaiting()
+    participant.script.waiting.stop()
     const { muted, coach } = participant.command
     const coached = room.participants.find(other => other.host.call.sid === coach)
     leg.session.hub
@@ -150,9 +150,9 @@ export class Rooms {
     const { wait } = participant.command
     if (wait === 'silence') return
     const parameters = (): Record<string, string> => ({ ConferenceSid: room.sid, FriendlyName: room.name })
-    if (wait === 'default') participant.script.holdMusic(hold)
+    if (wait === 'default') participant.script.waiting.hear(hold)
     else
-      participant.script.waitWith({
+      participant.script.waiting.run({
         kind: 'conference_wait',
         target: wait,
         parameters,
@@ -166,7 +166,7 @@ export class Rooms {
     const at = room.participants.indexOf(participant)
     if (at < 0) return
     room.participants.splice(at, 1)
-    participant.script.stopWaiting()
+    participant.script.waiting.stop()
     if (participant.mixed && !leg.ended) {
       if (room.callback?.events.includes('speaker')) listen(participant, false)
       leg.session.hub

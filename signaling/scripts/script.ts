@@ -13,12 +13,10 @@ import type {
   Target,
 } from '../../markup/interpreter/types.ts'
 import { eventLine, startLine } from '../../markup/replay/replay.ts'
-import type { PlaySource } from '../../media/protocol/schema.ts'
 import type { Call } from '../b2bua/call.ts'
 import type { Leg } from '../b2bua/leg.ts'
 import type { MediaEvent } from '../b2bua/media.ts'
 import type { InboundRequest } from '../drachtio/types.ts'
-import { answeredHost } from './answered-host.ts'
 import { Children } from './children.ts'
 import { fetchDocument, sendCallback } from './documents.ts'
 import { startFacts } from './facts.ts'
@@ -29,6 +27,7 @@ import { Referrals } from './referrals.ts'
 import { RunLog } from './run-log.ts'
 import { Siprec } from './siprec.ts'
 import { Streams } from './streams.ts'
+import { Waiting } from './waiting.ts'
 
 /** What a script begins with. */
 export interface ScriptEntry {
@@ -59,12 +58,13 @@ export type WaitOutcome = 'finished' | 'hangup' | 'leave' | 'failed' | 'gone'
 
 /** How long a script may outlive its leg: for the last request of a Record or Dial. */
 const AFTERLIFE_MS = 30_000
-const WAIT_AGAIN_MS = 500
 
 /** Carries out one run on one leg: commands become media, SIP and HTTP; what comes of them becomes events. */
 export class Script {
   readonly host: ScriptHost
   readonly cookies: CookieJar
+  /** What the leg hears in a queue or room before it talks. */
+  readonly waiting: Waiting
   readonly #entry: ScriptEntry
   readonly #timers = new Map<string, Timer>()
   readonly #player: Player
@@ -74,9 +74,6 @@ export class Script {
   readonly #streams: Streams
   readonly #recognitions: Recognitions
   readonly #siprec: Siprec
-  /** What the leg hears while it waits in a queue or room: a run of its own. */
-  #waiting: Script | null = null
-  #again: Timer | null = null
   readonly #abort = new AbortController()
   readonly #log: RunLog
   readonly #queue: Event[] = []
@@ -95,6 +92,7 @@ export class Script {
     this.#log = new RunLog(ctx.config, `${sid}-${host.call.nextRun()}`, log)
     const emit = (event: Event): void => this.emit(event)
     this.#player = new Player(host, emit)
+    this.waiting = new Waiting(host, this.#player, cookies)
     this.#recorder = new Recorder(host, emit)
     this.#children = new Children(this, emit)
     this.#referrals = new Referrals(host, emit)
@@ -133,7 +131,7 @@ export class Script {
 
   digit(digit: string, by: 'media' | 'info'): void {
     if (this.#collecting || this.#children.bridged !== null) this.emit({ type: 'digit', digit })
-    this.#waiting?.digit(digit, 'media')
+    this.waiting.digit(digit)
     if (by === 'info') this.#children.passKey(digit)
   }
 
@@ -142,49 +140,7 @@ export class Script {
     this.#streams.media(event)
     this.#recognitions.media(event)
     if (event.event === 'leg.voice') this.host.call.ctx.rooms.voice(this, event.speaking)
-    this.#waiting?.media(event)
-  }
-
-  /** Until `stopWaiting`. */
-  holdMusic(sources: PlaySource[]): void {
-    this.#player.loop(sources)
-  }
-
-  /** A document for a leg that waits; `again`: it begins anew at its end. */
-  waitWith(wait: {
-    readonly kind: 'queue_wait' | 'conference_wait' | 'whisper'
-    readonly target: Target
-    readonly again: boolean
-    readonly parameters: () => Readonly<Record<string, string>>
-    readonly done: (outcome: WaitOutcome) => void
-  }): void {
-    if (this.#done || this.#gone) return
-    const { host } = this
-    this.#waiting = new Script(
-      {
-        ...answeredHost(host.call, host.leg, () => undefined, host.direction),
-        parameters: wait.parameters,
-        done: outcome => {
-          this.#waiting = null
-          wait.done(outcome)
-          if (!wait.again || outcome !== 'finished' || this.#done || this.#gone) return
-          // A document that takes no time must not become a storm of requests.
-          this.#again = host.call.ctx.clock.after(WAIT_AGAIN_MS, () => this.waitWith(wait))
-        },
-      },
-      { kind: wait.kind, entry: { kind: 'request', ...wait.target }, fallback: null },
-      this.cookies,
-    )
-    this.#waiting.start()
-  }
-
-  stopWaiting(): void {
-    this.#again?.cancel()
-    this.#again = null
-    const waiting = this.#waiting
-    this.#waiting = null
-    waiting?.drop()
-    if (!this.host.leg.ended) this.#player.stopRing()
+    this.waiting.media(event)
   }
 
   referred(leg: 'self' | string, request: InboundRequest): void {
@@ -200,7 +156,7 @@ export class Script {
   legEnded(): void {
     if (this.#gone) return
     this.#gone = true
-    this.stopWaiting()
+    this.waiting.end()
     // Before the end of what ran on the leg: a Connect whose stream ends would go on with its action otherwise.
     this.emit({ type: 'hangup' })
     this.#player.drop()
@@ -442,7 +398,7 @@ export class Script {
     for (const timer of this.#timers.values()) timer.cancel()
     this.#timers.clear()
     this.#abort.abort()
-    this.stopWaiting()
+    this.waiting.end()
     if (!this.#gone) this.#player.drop()
     this.#leaveShared()
     this.#children.drop()

@@ -215,14 +215,14 @@ t.test('verbs that bring several together', async t => {
       .select('route_id')
       .where('e164', '=', town.own_number)
       .executeTakeFirstOrThrow()
+    pages['/voice'] = doc(
+      `<Gather action="${url}/app-key" numDigits="1" timeout="15"><Play loop="20">${url}/900.wav</Play></Gather>`,
+    )
     const callback = `statusCallback="${url}/app" statusCallbackMethod="GET" statusCallbackEvent="initiated answered completed"`
     const caller = await callOut(
       doc(
         `<Dial action="${url}/app-done"><Application url="${url}/app-whisper" method="GET" ${callback} customerId="x" copyParentTo="true"><ApplicationSid>${route_id}</ApplicationSid><Parameter name="topic" value="sales"/></Application></Dial>`,
       ),
-    )
-    pages['/voice'] = doc(
-      `<Gather action="${url}/app-key" numDigits="1" timeout="15"><Play loop="20">${url}/900.wav</Play></Gather>`,
     )
     await caller.line.hears(900)
     const asked = all('/voice').at(-1)

@@ -1,0 +1,85 @@
+import type { CookieJar } from '../../core/domain/webhooks/cookies.ts'
+import type { Timer } from '../../core/runtime/clock.ts'
+import type { Target } from '../../markup/interpreter/types.ts'
+import type { PlaySource } from '../../media/protocol/schema.ts'
+import type { MediaEvent } from '../b2bua/media.ts'
+import { answeredHost } from './answered-host.ts'
+import type { Player } from './player.ts'
+import { Script, type ScriptHost, type WaitOutcome } from './script.ts'
+
+/** What a leg hears while it waits: a document of its own, or sounds without end. */
+export interface WaitDocument {
+  readonly kind: 'queue_wait' | 'conference_wait' | 'whisper'
+  readonly target: Target
+  /** It begins anew at its end. */
+  readonly again: boolean
+  readonly parameters: () => Readonly<Record<string, string>>
+  readonly done: (outcome: WaitOutcome) => void
+}
+
+const AGAIN_MS = 500
+
+/** The leg of a script in a queue or room before it talks. */
+export class Waiting {
+  readonly #host: ScriptHost
+  readonly #player: Player
+  readonly #cookies: CookieJar
+  #script: Script | null = null
+  #again: Timer | null = null
+  #over = false
+
+  constructor(host: ScriptHost, player: Player, cookies: CookieJar) {
+    this.#host = host
+    this.#player = player
+    this.#cookies = cookies
+  }
+
+  /** Until `stop`. */
+  hear(sources: PlaySource[]): void {
+    this.#player.loop(sources)
+  }
+
+  run(wait: WaitDocument): void {
+    if (this.#over) return
+    const { call, leg, direction } = this.#host
+    this.#script = new Script(
+      {
+        ...answeredHost(call, leg, () => undefined, direction),
+        parameters: wait.parameters,
+        done: outcome => {
+          this.#script = null
+          wait.done(outcome)
+          if (!wait.again || outcome !== 'finished' || this.#over) return
+          // A document that takes no time must not become a storm of requests.
+          this.#again = call.ctx.clock.after(AGAIN_MS, () => this.run(wait))
+        },
+      },
+      { kind: wait.kind, entry: { kind: 'request', ...wait.target }, fallback: null },
+      this.#cookies,
+    )
+    this.#script.start()
+  }
+
+  digit(digit: string): void {
+    this.#script?.digit(digit, 'media')
+  }
+
+  media(event: MediaEvent): void {
+    this.#script?.media(event)
+  }
+
+  stop(): void {
+    this.#again?.cancel()
+    this.#again = null
+    const script = this.#script
+    this.#script = null
+    script?.drop()
+    if (!this.#host.leg.ended) this.#player.stopRing()
+  }
+
+  /** The script or its leg is over: nothing begins any more. */
+  end(): void {
+    this.#over = true
+    this.stop()
+  }
+}
