@@ -16,19 +16,11 @@ import {
 import { type FraudRules, propose, protectedBy } from '../../core/domain/fraud/index.ts'
 import { dayOf } from '../../core/domain/rating/day.ts'
 import { iso } from '../../core/runtime/clock.ts'
-import {
-  applyFacts,
-  balanceFacts,
-  healthFacts,
-  noteSources,
-  protectedFacts,
-  spendFacts,
-  trafficFacts,
-  trunkSpend,
-} from '../../core/state/alert-facts.ts'
+import { applyFacts, balanceFacts, healthFacts, spendFacts } from '../../core/state/alert-facts.ts'
 import { ensureAlertPolicies, listAlertPolicies, policyOfRow } from '../../core/state/alert-policies.ts'
 import { answeredKeys, forgetOldAlerts, openAlerts } from '../../core/state/alerts.ts'
 import type { ProjectRow } from '../../core/state/organizations.ts'
+import { noteSources, protectedFacts, trafficFacts, trunkSpend } from '../../core/state/traffic-facts.ts'
 import type { Services } from '../http/services.ts'
 import type { Reconciler } from '../reconcilers/reconciler.ts'
 import { type AlertContext, carryOut, fire } from './carry-out.ts'

@@ -1,8 +1,8 @@
 import { type Kysely, sql } from 'kysely'
 
 /**
- * The steps of a trunk lie beside each other, in the order in which a window reads them: a table is its primary key. With
- * a row id each of a window's rows was a page of its own once the file had grown.
+ * The steps of a trunk lie beside each other, in the order in which a window reads them: a table is its primary key.
+ * With a row id each of a window's rows was a page of its own once the file had grown.
  */
 // biome-ignore lint/suspicious/noExplicitAny: a migration sees the schema of its own time, not today's.
 export async function up(db: Kysely<any>): Promise<void> {
