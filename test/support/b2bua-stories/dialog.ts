@@ -136,4 +136,26 @@ export const DIALOG: readonly Story[] = [
       receive.response(200),
     ],
   },
+  {
+    title: 'a target that refreshes the session, by UPDATE and by re-INVITE, is answered with what it asked for',
+    peer: [caller.invite(), ...answered, pause(800), ...hangUp(2)],
+    target: [
+      receiveInvite,
+      callee.respond(180, 'Ringing'),
+      callee.respond(200, 'OK', { sdp: true, headers: 'Require: timer\nSession-Expires: 300;refresher=uas' }),
+      receive.request('ACK'),
+      ofCallee('UPDATE', 1, { headers: 'Supported: timer\nSession-Expires: 300;refresher=uac' }),
+      answerWith(200, 'Session-Expires: 300;refresher=uac'),
+      ofCallee('INVITE', 2, {
+        headers: 'Supported: timer\nSession-Expires: 300;refresher=uac',
+        body: { type: 'application/sdp', text: audioSdp() },
+      }),
+      receive.response(100, { optional: true }),
+      answerWith(200, 'Session-Expires: 300;refresher=uac'),
+      ofCallee('ACK', 2).replace(' retrans="500"', ''),
+      ofCallee('UPDATE', 3, { headers: 'Supported: timer\nSession-Expires: 60;refresher=uac' }),
+      answerWith(422, 'Min-SE: 90'),
+      ...ended,
+    ],
+  },
 ]
