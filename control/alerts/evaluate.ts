@@ -41,10 +41,10 @@ export const alerts: Reconciler = {
       )
       const today = dayOf(scene.now_ms, scene.time_zone)
       await settle(scene, 'spend_daily', async policy =>
-        judgeSpend(policy, await spendFacts(services.state.db, scene.project, today)),
+        judgeSpend(policy, await spendFacts(services.state.db, scene.project, today, policy.scope)),
       )
       await settle(scene, 'spend_monthly', async policy =>
-        judgeSpend(policy, await spendFacts(services.state.db, scene.project, today.slice(0, 7))),
+        judgeSpend(policy, await spendFacts(services.state.db, scene.project, today.slice(0, 7), policy.scope)),
       )
       await settle(scene, 'endpoint_health', async policy =>
         judgeHealth(policy, await healthFacts(services.state.db, scene.project.id, scene.now_ms)),

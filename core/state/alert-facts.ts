@@ -1,4 +1,4 @@
-import type { ApplyFacts, BalanceFacts, HealthFacts, SpendFacts } from '../domain/alerts/index.ts'
+import type { ApplyFacts, BalanceFacts, HealthFacts, Scope, SpendFacts } from '../domain/alerts/index.ts'
 import { iso } from '../runtime/clock.ts'
 import { appliedState, NODE_SILENCE_MS } from './apply.ts'
 import type { Db } from './index.ts'
@@ -23,8 +23,11 @@ export async function balanceFacts(db: Db, project: Project): Promise<BalanceFac
   return { account: row ?? null, currency: project.currency }
 }
 
-/** Spend of the project and its subaccounts, of a day (with their caps) or of a month. */
-export async function spendFacts(db: Db, project: Project, period: string): Promise<SpendFacts> {
+/**
+ * Spend of the project and its subaccounts, of a day (with their caps) or of a month; and of the trunk that a policy is
+ * about.
+ */
+export async function spendFacts(db: Db, project: Project, period: string, scope: Scope): Promise<SpendFacts> {
   const ceiling = await db
     .selectFrom('project_ceiling')
     .select('daily_spend_cap_minor')
@@ -35,12 +38,18 @@ export async function spendFacts(db: Db, project: Project, period: string): Prom
     .select(['id', 'name', 'daily_spend_cap_minor'])
     .where('project_id', '=', project.id)
     .execute()
-  const ids = [project.id, ...subaccounts.map(row => row.id)]
+  const trunks = await db
+    .selectFrom('trunk')
+    .select(['id', 'name'])
+    .where('project_id', '=', project.id)
+    .where('id', '=', scope.type === 'trunk' ? (scope.id ?? '') : '')
+    .execute()
+  const ids = [project.id, ...[...subaccounts, ...trunks].map(row => row.id)]
   const rows = await db
     .selectFrom('spend_day')
     .select(['subject_id', eb => eb.fn.sum<number>('spent_minor').as('spent')])
     .where('subject_id', 'in', ids)
-    .where('level', 'in', ['project', 'subaccount'])
+    .where('level', 'in', ['project', 'subaccount', 'trunk'])
     .where('day', '>=', period.length === 7 ? `${period}-01` : period)
     .where('day', '<=', period.length === 7 ? `${period}-31` : period)
     .groupBy('subject_id')
@@ -63,6 +72,13 @@ export async function spendFacts(db: Db, project: Project, period: string): Prom
         type: 'subaccount' as const,
         spent_minor: spent.get(row.id) ?? 0,
         cap_minor: row.daily_spend_cap_minor,
+      })),
+      ...trunks.map(row => ({
+        ...row,
+        type: 'trunk' as const,
+        spent_minor: spent.get(row.id) ?? 0,
+        // A trunk's cap is that of its policy, which others may share.
+        cap_minor: null,
       })),
     ],
   }

@@ -80,6 +80,7 @@ t.test('balance_low: below the amount, and well again only from the amount of th
   t.match(await w.alerts('balance_low'), [{ state: 'firing' }], 'above the threshold is not well yet')
   await balance(600_000)
   t.match(await w.alerts('balance_low'), [{ state: 'resolved', resolved_at: '2026-03-11T12:00:00.000Z' }])
+  await w.pass(1000)
   await balance(1)
   t.match(await w.alerts('balance_low'), [{ state: 'firing' }, { state: 'resolved' }], 'and it may fire anew')
 })
@@ -109,6 +110,27 @@ t.test('spend_daily: a part of the cap, until the day of the organization is ove
   await w.pass(MINUTE_MS)
   await w.look()
   t.match(await w.alerts('spend_daily'), [{ state: 'resolved' }], 'at midnight there the alert ends')
+})
+
+t.test('spend_daily of one trunk: a policy may be about it alone', async t => {
+  const w = await alertWorld(t)
+  const trunk_id = await addTrunk(w)
+  const { data } = (await w.ask('GET', '/v1/alerts/policies')).body
+  const policy = data.find((one: { kind: string }) => one.kind === 'spend_daily')
+  const changed = await w.ask('PATCH', `/v1/alerts/policies/${policy.id}`, {
+    headers: { 'If-Match': '"1"', 'Idempotency-Key': freshKey() },
+    body: { scope: { type: 'trunk', id: trunk_id, label: 'Branch' }, threshold: { amount_minor: 500, percent: null } },
+  })
+  t.equal(changed.status, 200, changed.text)
+  await spend(w, '2026-03-11', 100_000)
+  await w.look()
+  t.same(await w.alerts('spend_daily'), [], 'what others spend does not count')
+  await w.state.db
+    .insertInto('spend_day')
+    .values({ level: 'trunk', subject_id: trunk_id, day: '2026-03-11', spent_minor: 500 })
+    .execute()
+  await w.look()
+  t.match(await w.alerts('spend_daily'), [{ subject: { type: 'trunk', id: trunk_id }, trunk_id, policy_revision: 2 }])
 })
 
 t.test('spend_monthly: an amount, until the month is over', async t => {
