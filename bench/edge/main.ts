@@ -1,9 +1,5 @@
-import { type ChildProcess, fork, spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { type EdgeAlone, type EdgeMeasure, findCeiling, startEdgeAlone } from './world.ts'
 
 // What a call costs in the embedded edge, against what it costs in the application that any edge shares: a minimal
 // drachtio-srf B2BUA under SIPp. performance.md has the same figure for a real drachtio-server: 1.8 to 1.
@@ -17,39 +13,17 @@ import { join } from 'node:path'
 const LIMIT_RATIO = 1.8
 const LIMIT_DIALOG_BYTES = 12 * 1024
 
-const here = import.meta.dirname
 const options = readOptions(process.argv.slice(2))
-const folder = mkdtempSync(join(tmpdir(), 'strowger-bench-edge-'))
-
-interface EdgeMeasure {
-  cpu_us: number
-  heap_bytes: number
-  rss_bytes: number
-  /** Open descriptors of the process: sockets, ports, files. */
-  descriptors: number
-  stats: {
-    dialogs: number
-    client_transactions: number
-    server_transactions: number
-    pending: number
-    timers: number
-    sip_connections: number
-  }
-}
 
 const results: Record<string, unknown> = { at: new Date().toISOString(), limit_ratio: LIMIT_RATIO }
 let bad = false
-try {
-  if (options.only !== 'memory' && !options.soaks_only) results['cpu'] = await cpuPerCall(options.rate, options.seconds)
-  if (options.only !== 'cpu' && !options.soaks_only) results['memory'] = await memoryPerDialog(1_000)
-  const searched = options.ceiling || (options.soak_seconds > 0 && options.soak_rate === 0)
-  const held = searched ? await ceiling() : 0
-  if (searched) results['ceiling_calls_per_second'] = held
-  const soak_rate = options.soak_rate > 0 ? options.soak_rate : Math.max(1, Math.floor(held / 2))
-  if (options.soak_seconds > 0) results['soak'] = await soak(soak_rate, options.soak_seconds)
-} finally {
-  rmSync(folder, { recursive: true, force: true })
-}
+if (options.only !== 'memory' && !options.soaks_only) results['cpu'] = await cpuPerCall(options.rate, options.seconds)
+if (options.only !== 'cpu' && !options.soaks_only) results['memory'] = await memoryPerDialog(1_000)
+const searched = options.ceiling || (options.soak_seconds > 0 && options.soak_rate === 0)
+const held = searched ? await ceiling() : 0
+if (searched) results['ceiling_calls_per_second'] = held
+const soak_rate = options.soak_rate > 0 ? options.soak_rate : Math.max(1, Math.floor(held / 2))
+if (options.soak_seconds > 0) results['soak'] = await soak(soak_rate, options.soak_seconds)
 mkdirSync('bench/results', { recursive: true })
 // What was not measured this time keeps its last figures.
 const RESULTS = 'bench/results/edge.json'
@@ -58,7 +32,7 @@ writeFileSync(RESULTS, `${JSON.stringify({ ...kept, ...results }, null, 2)}\n`)
 process.exit(bad ? 1 : 0)
 
 async function cpuPerCall(rate: number, seconds: number): Promise<object> {
-  const world = await start()
+  const world = await startEdgeAlone()
   // Warm-up: compilation of the hot paths is not part of a call's cost.
   await world.calls(rate, Math.min(300, rate * 6), 0)
   const edge_before = await world.measureEdge()
@@ -80,7 +54,7 @@ async function cpuPerCall(rate: number, seconds: number): Promise<object> {
 }
 
 async function memoryPerDialog(calls: number): Promise<object> {
-  const world = await start()
+  const world = await startEdgeAlone()
   await world.calls(50, 200, 0)
   // Transactions live for 32 s after their end; only what an open dialog keeps is wanted here.
   const before = await settled(world)
@@ -102,29 +76,21 @@ async function memoryPerDialog(calls: number): Promise<object> {
   return { dialogs: open.stats.dialogs, bytes_per_dialog: bytes, transactions_left: open.stats.server_transactions }
 }
 
-/** The most calls per second without a failure or a retransmission, to within 10. */
 async function ceiling(): Promise<number> {
-  let held = 0
-  let failed = 640
-  for (
-    let rate = 40;
-    failed - held > 10;
-    rate = failed < 640 || rate >= 320 ? Math.round((held + failed) / 2) : rate * 2
-  ) {
-    const world = await start()
+  const hold = async (rate: number) => {
+    const world = await startEdgeAlone()
     await world.calls(Math.min(50, rate), 200, 0)
-    const sipp = await world.calls(rate, rate * 8, 0)
+    const load = await world.calls(rate, rate * 8, 0)
     await world.stop()
-    console.log(`${rate} calls/s: ${sipp.failed} failed, ${sipp.retransmissions} retransmissions`)
-    if (sipp.failed > 0 || sipp.retransmissions > 0) failed = rate
-    else held = rate
+    return load
   }
+  const held = await findCeiling(hold, { step: 10, most: 640 })
   console.log(`ceiling: ${held} calls/s with zero retransmissions`)
   return held
 }
 
 async function soak(rate: number, seconds: number): Promise<object> {
-  const world = await start()
+  const world = await startEdgeAlone()
   // What a process opens for its first calls (log, source maps) is no leak.
   await world.calls(rate, rate * 2, 0)
   await world.calls(1, 1, 0, 'tcp')
@@ -154,102 +120,13 @@ async function soak(rate: number, seconds: number): Promise<object> {
   return { rate, seconds, failed, retransmissions, left }
 }
 
-async function settled(world: World): Promise<EdgeMeasure> {
+async function settled(world: EdgeAlone): Promise<EdgeMeasure> {
   let now = await world.measureEdge()
   for (let i = 0; i < 45 && now.stats.timers > 0; i++) {
     await new Promise(resolve => setTimeout(resolve, 1_000))
     now = await world.measureEdge()
   }
   return await world.measureMemory()
-}
-
-interface World {
-  calls(
-    rate: number,
-    calls: number,
-    hold_ms: number,
-    transport?: 'udp' | 'tcp',
-  ): Promise<{ failed: number; retransmissions: number }>
-  measureEdge(): Promise<EdgeMeasure>
-  /** The same after a collection of garbage. */
-  measureMemory(): Promise<EdgeMeasure>
-  measureApp(): Promise<{ cpu_us: number; failed: number }>
-  stop(): Promise<void>
-}
-
-async function start(): Promise<World> {
-  const target_port = await freePort()
-  const uas = spawn('sipp', ['-sn', 'uas', '-i', '127.0.0.1', '-p', String(target_port), '-nostdin'], {
-    cwd: folder,
-    stdio: 'ignore',
-  })
-  const edge = fork(join(here, 'edge-process.js'), [], { execArgv: ['--expose-gc'] })
-  const [ports] = (await once(edge, 'message')) as [{ sip_port: number; control_port: number }]
-  const app = fork(join(here, 'app-process.js'), [String(ports.control_port), `sip:bench@127.0.0.1:${target_port}`])
-  await once(app, 'message')
-  const ask = async (child: ChildProcess, question = 'measure'): Promise<never> => {
-    child.send(question)
-    const [answer] = await once(child, 'message')
-    return answer as never
-  }
-  return {
-    calls: (rate, calls, hold_ms, transport = 'udp') => runSipp(ports.sip_port, rate, calls, hold_ms, transport),
-    measureEdge: () => ask(edge),
-    measureMemory: () => ask(edge, 'collect'),
-    measureApp: () => ask(app),
-    async stop() {
-      uas.kill('SIGKILL')
-      for (const child of [edge, app]) {
-        child.send('stop')
-        await once(child, 'exit')
-      }
-    },
-  }
-}
-
-async function runSipp(
-  port: number,
-  rate: number,
-  calls: number,
-  hold_ms: number,
-  transport: 'udp' | 'tcp',
-): Promise<{ failed: number; retransmissions: number }> {
-  const file = join(folder, `stat-${process.hrtime.bigint()}.csv`)
-  const child = spawn(
-    'sipp',
-    [
-      `127.0.0.1:${port}`,
-      ...[
-        '-sn',
-        'uac',
-        '-i',
-        '127.0.0.1',
-        '-m',
-        String(calls),
-        '-r',
-        String(rate),
-        '-l',
-        '20000',
-        '-d',
-        String(hold_ms),
-      ],
-      ...['-nostdin', '-trace_stat', '-stf', file, '-fd', '1', '-t', transport === 'tcp' ? 't1' : 'u1'],
-    ],
-    { cwd: folder, stdio: 'ignore' },
-  )
-  await once(child, 'exit')
-  const [head = '', ...rows] = readFileSync(file, 'utf8').trim().split('\n')
-  const last = (rows.at(-1) ?? '').split(';')
-  const column = (name: string): number => Number(last[head.split(';').indexOf(name)] ?? 0)
-  return { failed: column('FailedCall(C)'), retransmissions: column('Retransmissions(C)') }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  server.close()
-  return typeof address === 'object' && address ? address.port : 0
 }
 
 interface Options {

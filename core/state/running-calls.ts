@@ -1,7 +1,8 @@
 import type { Insertable, Selectable, Updateable } from 'kysely'
 import { type Ending, ending } from '../domain/calls/endings.ts'
 import { iso } from '../runtime/clock.ts'
-import type { CallAttemptTable, CallTable, Db, State, Trx } from './index.ts'
+import { later, statement } from './batch.ts'
+import type { CallAttemptTable, CallTable, CdrTable, Db, State, Trx } from './index.ts'
 import { enqueueStatusCallback } from './outbox.ts'
 import { countEndedCall } from './trunk-steps.ts'
 import { queueEvent } from './webhook-endpoints.ts'
@@ -94,6 +95,50 @@ export interface FinalFacts {
   readonly extra?: Readonly<Record<string, string>>
 }
 
+interface Closing {
+  readonly sid: string
+  readonly ended_at: string
+}
+
+const INSERT_CDR = statement((db, cdr: Insertable<CdrTable>) =>
+  db.insertInto('cdr').values({
+    call_sid: cdr.call_sid,
+    project_id: cdr.project_id,
+    trunk_id: cdr.trunk_id,
+    carrier_id: cdr.carrier_id,
+    origin: cdr.origin,
+    direction: cdr.direction,
+    from_number: cdr.from_number,
+    to_number: cdr.to_number,
+    status: cdr.status,
+    sip_code: cdr.sip_code,
+    reason: cdr.reason,
+    ended_by: cdr.ended_by,
+    started_at: cdr.started_at,
+    answered_at: cdr.answered_at,
+    ended_at: cdr.ended_at,
+    duration_seconds: cdr.duration_seconds,
+    pdd_ms: cdr.pdd_ms,
+    media: cdr.media,
+  }),
+)
+
+const CANCEL_ATTEMPTS = statement((db, { sid, ended_at }: Closing) =>
+  db
+    .updateTable('call_attempt')
+    .set({ ended_at, result: 'canceled' })
+    .where('call_sid', '=', sid)
+    .where('ended_at', 'is', null),
+)
+
+const CLOSE_COMMANDS = statement((db, { sid, ended_at }: Closing) =>
+  db
+    .updateTable('call_command')
+    .set({ done_at: ended_at, outcome: 'call_ended' })
+    .where('call_sid', '=', sid)
+    .where('done_at', 'is', null),
+)
+
 /** Ends a call once: final status, CDR, last callback. Undefined when it had ended already. */
 export async function finishCall(trx: Trx, sid: string, facts: FinalFacts): Promise<CallRow | undefined> {
   const known = await findCall(trx, sid)
@@ -107,13 +152,9 @@ export async function finishCall(trx: Trx, sid: string, facts: FinalFacts): Prom
   const duration_seconds =
     answered_ms === null ? 0 : (facts.duration_seconds ?? Math.floor((ended_ms - answered_ms) / 1000))
   const { status, sip_code, reason, ended_by } = facts.ending
-  const row = await updateCall(
-    trx,
-    sid,
-    { status, sip_code, reason, ended_by, ended_at, duration_seconds },
-    facts.ended_ms,
-  )
-  if (!row) return undefined
+  const changes = { status, sip_code, reason, ended_by, ended_at, duration_seconds, updated_at: iso(facts.ended_ms) }
+  const row = { ...known, ...changes }
+  await later(trx, trx.updateTable('call').set(changes).where('sid', '=', sid))
   const record = {
     call_sid: sid,
     project_id: row.project_id,
@@ -134,7 +175,7 @@ export async function finishCall(trx: Trx, sid: string, facts: FinalFacts): Prom
     pdd_ms: facts.pdd_ms,
     media: facts.media,
   }
-  await trx.insertInto('cdr').values(record).execute()
+  await later(trx, INSERT_CDR(record))
   await countEndedCall(trx, record)
   await queueEvent(
     trx,
@@ -153,18 +194,8 @@ export async function finishCall(trx: Trx, sid: string, facts: FinalFacts): Prom
     },
     facts.ended_ms,
   )
-  await trx
-    .updateTable('call_attempt')
-    .set({ ended_at, result: 'canceled' })
-    .where('call_sid', '=', sid)
-    .where('ended_at', 'is', null)
-    .execute()
-  await trx
-    .updateTable('call_command')
-    .set({ done_at: ended_at, outcome: 'call_ended' })
-    .where('call_sid', '=', sid)
-    .where('done_at', 'is', null)
-    .execute()
+  await later(trx, CANCEL_ATTEMPTS({ sid, ended_at }))
+  await later(trx, CLOSE_COMMANDS({ sid, ended_at }))
   await enqueueStatusCallback(trx, row, 'completed', {
     now_ms: facts.ended_ms,
     ...(facts.extra ? { extra: facts.extra } : {}),
@@ -193,8 +224,18 @@ export const insertAttempt = (
     .returning('id')
     .executeTakeFirstOrThrow()
 
-export const updateAttempt = (trx: Trx, id: number, changes: Updateable<CallAttemptTable>) =>
-  trx.updateTable('call_attempt').set(changes).where('id', '=', id).execute()
+export const updateAttempt = (trx: Trx, id: number, changes: Updateable<CallAttemptTable>): Promise<void> =>
+  later(trx, trx.updateTable('call_attempt').set(changes).where('id', '=', id))
+
+/** Keeps how a call was decided. */
+export const saveDecision = (trx: Trx, sid: string, decision_trace: string, now_ms: number): Promise<void> =>
+  later(
+    trx,
+    trx
+      .updateTable('call')
+      .set({ decision_trace, updated_at: iso(now_ms) })
+      .where('sid', '=', sid),
+  )
 
 /** Calls of a node that have not ended. Test calls are left out: they end with their run. */
 export const callsOfNode = (db: Db | Trx, node_id: string): Promise<CallRow[]> =>

@@ -19,7 +19,7 @@ export class StateStalled extends Error {
 }
 
 /** Well below the half minute after which a caller gives up. */
-const STALLED_MS = 2000
+const STALLED_MS = 4000
 
 /** The node's door to admission: decided and taken in one step, given back with the end of the call. */
 export interface AdmissionGate {

@@ -6,7 +6,7 @@ import { REASONS, type Reason, sipRefusal } from '../../core/domain/reasons/inde
 import { iso } from '../../core/runtime/clock.ts'
 import { newId } from '../../core/runtime/ids.ts'
 import type { Trx } from '../../core/state/index.ts'
-import { type CallRow, finishCall, insertCall, NOTHING_YET, updateCall } from '../../core/state/running-calls.ts'
+import { type CallRow, finishCall, insertCall, NOTHING_YET, saveDecision } from '../../core/state/running-calls.ts'
 import type { DialChild } from '../../markup/interpreter/types.ts'
 import type { Call } from '../b2bua/call.ts'
 import type { Context } from '../b2bua/context.ts'
@@ -69,7 +69,7 @@ export async function keepDecision(
   verstat: Verstat | null = null,
 ): Promise<void> {
   const now_ms = ctx.clock.now()
-  await updateCall(trx, sid, { decision_trace: JSON.stringify(decisionOf(outcome, verstat)) }, now_ms)
+  await saveDecision(trx, sid, JSON.stringify(decisionOf(outcome, verstat)), now_ms)
   if (outcome.admitted) return
   ctx.metrics.refusals.inc({ reason: outcome.reason })
   const { code } = sipRefusal(outcome.reason, outcome.facts)

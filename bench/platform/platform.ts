@@ -1,0 +1,137 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { bumpConfiguration } from '../../core/state/bootstrap.ts'
+import { openState, type State } from '../../core/state/index.ts'
+import { importPriceBook } from '../../core/state/rates.ts'
+import { putTrunkSetting } from '../../core/state/settings.ts'
+import { freePort, type LoadResult, runSipp } from '../edge/world.ts'
+
+// The platform as users start it, with a trunk between two SIPp: every call is admitted with all its ceilings, priced,
+// has four media ports, and leaves a CDR and a charge.
+
+const MAIN = join(import.meta.dirname, '../../bin/main.js')
+const PEER_IP = '127.0.0.2'
+const TARGET_IP = '127.0.0.3'
+const CALLED = '+2348030004711'
+/** A port rests for half a minute, and each call has two pairs. */
+const RTP_PORTS = '12000-31999'
+const UP_LIMIT_MS = 60_000
+
+export interface Platform {
+  /** Runs a load and waits for its records: a call without CDR, price or an answer counts as failed. */
+  calls(rate: number, calls: number, hold_ms: number): Promise<LoadResult>
+  stop(): Promise<void>
+}
+
+export async function startPlatform(): Promise<Platform> {
+  const folder = mkdtempSync(join(tmpdir(), 'strowger-bench-platform-'))
+  const [http, sip, sips, ws, target_port] = await Promise.all(Array.from({ length: 5 }, freePort))
+  const env = {
+    PATH: process.env['PATH'] ?? '',
+    HOME: folder,
+    STROWGER_DATA: folder,
+    STROWGER_HTTP_PORT: String(http),
+    STROWGER_SIP_PORT: String(sip),
+    STROWGER_SIPS_PORT: String(sips),
+    STROWGER_WS_PORT: String(ws),
+    STROWGER_RTP_PORTS: RTP_PORTS,
+    STROWGER_LOG: 'warn',
+  }
+  const up = spawn(process.execPath, [MAIN, 'up'], { env, stdio: ['ignore', 'pipe', 'inherit'] })
+  await isUp(up)
+  const { stdout } = await promisify(execFile)(process.execPath, [MAIN, 'bootstrap', '--json'], { env })
+  const made = JSON.parse(stdout)
+  const state = await openState({ data_dir: folder })
+  const trunk_id = await addTrunk(made, target_port ?? 0)
+  await priceAll(state, trunk_id, made.numbers[0])
+  // -aa answers our OPTIONS.
+  const target = spawn('sipp', ['-sn', 'uas', '-i', TARGET_IP, '-p', String(target_port), '-aa', '-nostdin'], {
+    cwd: folder,
+    stdio: 'ignore',
+  })
+  return {
+    async calls(rate, calls, hold_ms) {
+      const before = await recorded(state)
+      const load = { folder, port: sip ?? 0, rate, calls, hold_ms, transport: 'udp', local_ip: PEER_IP } as const
+      const { failed, retransmissions } = await runSipp({ ...load, called: CALLED })
+      const wanted = before + calls - failed
+      for (let looks = 0; looks < 50 && (await recorded(state)) < wanted; looks++)
+        await new Promise(resolve => setTimeout(resolve, 100))
+      return { failed: failed + Math.max(0, wanted - (await recorded(state))), retransmissions }
+    },
+    async stop() {
+      target.kill('SIGKILL')
+      await state.close()
+      const ended = once(up, 'exit')
+      up.kill('SIGTERM')
+      await ended
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+async function isUp(up: ChildProcess): Promise<void> {
+  let printed = ''
+  const limit = AbortSignal.timeout(UP_LIMIT_MS)
+  while (!printed.includes('Strowger is up')) {
+    if (!up.stdout) throw new Error('the platform prints nothing')
+    const [chunk] = await once(up.stdout, 'data', { signal: limit })
+    printed += chunk
+  }
+  up.stdout?.resume()
+}
+
+interface Bootstrap {
+  readonly base_url: string
+  readonly api_key: string
+}
+
+async function addTrunk({ base_url, api_key }: Bootstrap, port: number): Promise<string> {
+  const headers = { authorization: `Bearer ${api_key}`, 'content-type': 'application/json', 'idempotency-key': 'bench' }
+  const trunk = {
+    ...{ name: 'Bench', direction: 'both', auth_mode: 'ip_allow_list', sources: [`${PEER_IP}/32`] },
+    ...{ codecs: ['PCMU', 'PCMA'], media_security: 'rtp', require_tls: false, source_validation: 'relaxed' },
+    limits: { concurrency: 10_000, cps: 10_000, max_call_duration_seconds: 3600 },
+    targets: [{ sip_uri: `sip:${TARGET_IP}:${port}`, transport: 'udp', priority: 10, weight: 100 }],
+  }
+  const created = await fetch(`${base_url}/v1/trunks`, { method: 'POST', headers, body: JSON.stringify(trunk) })
+  const answer = (await created.json()) as { trunk?: { id: string } }
+  if (!answer.trunk) throw new Error(`no trunk: ${JSON.stringify(answer)}`)
+  const { id } = answer.trunk
+  for (;;) {
+    const got = await fetch(`${base_url}/v1/trunks/${id}`, { headers })
+    const { apply } = (await got.json()) as { apply: { state: string } }
+    if (apply.state === 'applied') return id
+    await new Promise(resolve => setTimeout(resolve, 50))
+  }
+}
+
+/** SIPp's callers have no number: the trunk's own is presented. */
+async function priceAll(state: State, trunk_id: string, default_caller: string): Promise<void> {
+  const at = new Date(Date.now() - 60_000).toISOString()
+  const book = { project_id: null, name: 'Bench', direction: 'outbound', currency: 'NGN' } as const
+  const increments = { increment_initial_seconds: 10, increment_additional_seconds: 10 }
+  await importPriceBook(state, { ...book, effective_from: at, created_at: at }, [
+    { prefix: '234', label: 'Nigeria', rate_micro: 60_000_000, rate_unit: 'minute', ...increments },
+  ])
+  await state.transaction(async trx => {
+    await putTrunkSetting(trx, { trunk_id, country: 'NG', default_caller })
+    await trx.updateTable('project').set({ sandbox: 0 }).execute()
+    await bumpConfiguration(trx)
+  })
+}
+
+/** Answered calls that have their record and their charge. */
+async function recorded(state: State): Promise<number> {
+  const { n } = await state.db
+    .selectFrom('cdr')
+    .innerJoin('ledger', 'ledger.call_sid', 'cdr.call_sid')
+    .select(eb => eb.fn.countAll<number>().as('n'))
+    .where('cdr.status', '=', 'completed')
+    .executeTakeFirstOrThrow()
+  return Number(n)
+}
