@@ -1,4 +1,4 @@
-import { Gauge, type Registry } from '../core/runtime/metrics.ts'
+import { Counter, Gauge, type Registry } from '../core/runtime/metrics.ts'
 import type { EngineStats } from '../native/index.ts'
 
 export interface WorkerFacts {
@@ -68,4 +68,15 @@ export function registerMetrics(registry: Registry, facts: () => WorkerFacts): v
       },
     })
   }
+}
+
+/** Counts recordings that their disk ended, by reason. */
+export function countRecordingFailures(registry: Registry): (reason: string) => void {
+  const counter = new Counter({
+    name: 'strowger_media_recordings_failed_total',
+    help: 'Recordings that ended early because the disk was full or could not be written',
+    labelNames: ['reason'],
+    registers: [registry],
+  })
+  return reason => counter.inc({ reason })
 }

@@ -14,7 +14,7 @@ import { httpSpeech } from './files/speech-http.ts'
 import { createUrlAudio } from './files/url-audio.ts'
 import type { ConnectWebSocket } from './forks/connect.ts'
 import { type MethodContext, methods } from './methods.ts'
-import { registerMetrics } from './metrics.ts'
+import { countRecordingFailures, registerMetrics } from './metrics.ts'
 import type { MethodName } from './protocol/schema.ts'
 import { type Peer, serveProtocol } from './server.ts'
 import { ClientSessions, type Shared } from './session/client-sessions.ts'
@@ -94,6 +94,7 @@ export async function createMediaWorker(options: MediaWorkerOptions): Promise<Me
 
   const mp3 = createMp3Decoder()
   const engineHttp = options.engineHttp ?? options.http
+  const countFailure = countRecordingFailures(options.metrics)
   let native_ids = 0
   const shared: Shared = {
     engine,
@@ -110,6 +111,10 @@ export async function createMediaWorker(options: MediaWorkerOptions): Promise<Me
     connectWebSocket: options.connectWebSocket,
     conferences: new Conferences(engine),
     files: new OpenFiles(),
+    recordingFailed({ recording_id, reason, detail, duration_ms }) {
+      countFailure(reason)
+      log.error({ recording_id, reason, detail, duration_ms }, 'a recording was ended by its disk; its call goes on')
+    },
   }
   const context = {
     worker_id: `media_${randomBytes(6).toString('hex')}`,

@@ -10,7 +10,7 @@ import type { Conferences } from './conferences.ts'
 import { Leg } from './leg.ts'
 import { Negotiation } from './negotiation.ts'
 import type { OpenFiles } from './open-files.ts'
-import { Recorder } from './recorder.ts'
+import { type RecordEnded, Recorder } from './recorder.ts'
 
 /** What all clients of a worker share. */
 export interface Shared {
@@ -25,6 +25,8 @@ export interface Shared {
   readonly connectWebSocket: ConnectWebSocket
   readonly conferences: Conferences
   readonly files: OpenFiles
+  /** Told of each recording that its disk ended: an operator has to know. */
+  readonly recordingFailed: (ended: RecordEnded) => void
 }
 
 interface CallSession {
@@ -45,7 +47,10 @@ export class ClientSessions {
   constructor(shared: Shared, emit: (event: ProtocolEvent) => void) {
     this.#shared = shared
     this.#emit = emit
-    this.recorder = new Recorder(shared, ended => emit({ event: 'record.ended', ...ended }))
+    this.recorder = new Recorder(shared, ended => {
+      if (ended.reason === 'disk_full' || ended.reason === 'failed') shared.recordingFailed(ended)
+      emit({ event: 'record.ended', ...ended })
+    })
   }
 
   get sessionCount(): number {

@@ -418,6 +418,38 @@ void transcoding() {
   check::ok(p.b.sent.size() < n + 12, "when nothing comes in, nothing is sent");
 }
 
+void late_path() {
+  Piece piece;
+  piece.kind = Piece::Kind::tone;
+  piece.hz[0] = 440;
+  piece.tones = 1;
+  piece.on_ms = piece.total_ms = 400;
+  const Address remote = address("192.0.2.1", 4000);
+  for (const bool browser : {true, false}) {
+    World w;
+    TestLeg leg(w, 1, {});
+    leg.stream->take_raw(browser);
+    StreamConfig pathless = config(Address{}, kUlaw);
+    pathless.may_send = pathless.may_receive = false;
+    leg.stream->describe(pathless, w.now);
+    leg.stream->play(std::make_unique<Player>("x", std::vector<Piece>{piece}, 1), w.now);
+    w.run(3000);
+    leg.stream->describe(config(remote, kUlaw), w.now);
+    w.run(1000);
+    if (browser)
+      check::within(static_cast<double>(leg.sent.size()), 20, 21, "a browser's first prompt waits for its path");
+    else
+      check::ok(leg.sent.empty(), "another leg's prompt does not");
+    check::equal(w.count(EventType::play_ended), 1, "and ends once");
+  }
+  World w;
+  TestLeg leg(w, 1, {});
+  leg.stream->take_raw(true);
+  leg.stream->play(std::make_unique<Player>("x", std::vector<Piece>{piece}, 1), w.now);
+  w.run(11'000);
+  check::equal(w.count(EventType::play_ended), 1, "a path that never comes ends the prompt all the same");
+}
+
 void reporting() {
   Pair p(kUlaw, kUlaw);
   for (int i = 0; i < 1000; ++i) {
@@ -447,5 +479,6 @@ void stream_tests() {
   keys();
   secured();
   transcoding();
+  late_path();
   reporting();
 }

@@ -162,6 +162,7 @@ class Stream {
   int encoder_rate();
   void start_clock(uint64_t now_us);
   void clock_tick(uint64_t now_us);
+  bool waits_for_path(uint64_t now_us) const;
   bool keys_tick(uint64_t now_us);
   void end_play(const char* reason);
   void tell_marks(std::vector<std::string>& marks);
@@ -262,7 +263,7 @@ class Stream {
   uint64_t peer_sr_us_ = 0, next_report_us_ = 0;
 
   Timer second_timer_, decode_timer_, clock_timer_;
-  uint64_t decode_due_us_ = 0, clock_due_us_ = 0;
+  uint64_t decode_due_us_ = 0, clock_due_us_ = 0, clock_since_us_ = 0;
 };
 
 /** Random numbers for SSRCs and first sequence numbers, from the kernel. */

@@ -216,7 +216,7 @@ void Stream::start_clock(uint64_t now_us) {
   if (clocked_ || closed_) return;
   clocked_ = true;
   source_ = Source::none;
-  clock_due_us_ = now_us;
+  clock_due_us_ = clock_since_us_ = now_us;
   context_.wheel.set(clock_timer_, now_us);
 }
 
@@ -326,10 +326,16 @@ bool Stream::keys_tick(uint64_t now_us) {
   return true;
 }
 
+/** A browser's leg has nowhere to send to until ICE and DTLS are done: its first prompt begins then, not before. */
+bool Stream::waits_for_path(uint64_t now_us) const {
+  return takes_raw_ && !sent_any_ && !send_address_.known() && now_us - clock_since_us_ < 10'000'000;
+}
+
 void Stream::clock_tick(uint64_t now_us) {
   if (now_us > clock_due_us_ + 5'000 && context_.counters) ++context_.counters->late_ticks;
   if (now_us > clock_due_us_ + 100'000) clock_due_us_ = now_us;
   clock_due_us_ += 20'000;
+  if (waits_for_path(now_us)) return context_.wheel.set(clock_timer_, clock_due_us_);
   const bool keys = keys_tick(now_us);
   if (!keys) {
     int16_t pcm[960];

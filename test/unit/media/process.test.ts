@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdtempSync, rmSync, statSync } from 'node:fs'
+import { request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -23,8 +24,11 @@ t.teardown(() => {
   rmSync(data_dir, { recursive: true, force: true })
 })
 
-async function start(): Promise<ChildProcess> {
-  const child = spawn(process.execPath, [PROCESS], {
+/** `file_bytes`: no file of the process may grow beyond, as on a disk that is full (write gives EFBIG). */
+async function start(file_bytes: number | null = null): Promise<ChildProcess> {
+  const limited = file_bytes === null ? [] : ['prlimit', `--fsize=${file_bytes}`]
+  const [program = '', ...args] = [...limited, process.execPath, PROCESS]
+  const child = spawn(program, args, {
     env: {
       ...process.env,
       STROWGER_DATA: data_dir,
@@ -133,4 +137,51 @@ t.test('when ports are exhausted a leg is refused and the others go on', async t
   t.match(await client.request('leg.stats', { leg_id: 'm0' }), { packets_received: 0, mos: null })
   await client.request('leg.close', { leg_id: 'm0' })
   t.equal(await reasonOf(open(ports.size)), 'media_unavailable', 'a closed leg’s ports rest')
+})
+
+const metricsOf = (name: string) =>
+  new Promise<string>((resolve, reject) => {
+    request({ socketPath: join(data_dir, 'run', 'metrics', `${name}.sock`), path: '/' }, response => {
+      let text = ''
+      response.on('data', chunk => {
+        text += chunk
+      })
+      response.on('end', () => resolve(text))
+    })
+      .on('error', reject)
+      .end()
+  })
+
+t.test('a full disk ends the recording, never the call, and is told and counted', async t => {
+  const before = running.at(-1)
+  before?.kill('SIGKILL')
+  if (before) await once(before, 'exit')
+  await start(64 * 1024)
+  const client = connectMedia({ path: join(data_dir, 'run', 'media.sock'), log: quiet })
+  t.teardown(() => client.close())
+  await up(client)
+  const file = join(data_dir, 'recordings', 'full.wav')
+  const { peer } = await recordedLeg(client, 'full', file)
+  const other = await openRtpPeer()
+  const { rtp_port } = await client.request('leg.open', { session_id: 'full', leg_id: 'other', policy: POLICY })
+  await client.request('leg.remote_offer', { leg_id: 'other', sdp: other.sdp() })
+  await client.request('leg.local_answer', { leg_id: 'other' })
+  other.sendTo(rtp_port)
+  await client.request('bridge', { a: 'full', b: 'other' })
+  const ended = new Promise<EventFields<'record.ended'>>(resolve => client.once('record.ended', resolve))
+  // 32 kB a second: full after two seconds.
+  await peer.send(tone(1000, 3500))
+  const end = await ended
+  t.match(end, { recording_id: 'full', reason: 'disk_full', empty: false, sha256: /^[0-9a-f]{64}$/ })
+  const wav = readWavFile(file)
+  t.ok(wav.duration_ms > 1400 && wav.duration_ms <= 2047, `${wav.duration_ms} ms that fitted are kept`)
+  t.ok(Math.abs(wav.duration_ms - end.duration_ms) < 1, 'the header says what is there')
+  t.equal(strongestHz(wav.channels[0]?.subarray(1600, 9600) ?? new Int16Array()), 1000)
+  const heard = other.received.length
+  await peer.send(tone(700, 500))
+  await other.packets(heard + 20)
+  t.equal(strongestHz(other.audio().subarray(-2400)), 700, 'the call goes on')
+  t.match(await metricsOf('media'), /strowger_media_recordings_failed_total\{reason="disk_full",process="media"\} 1/)
+  peer.close()
+  other.close()
 })
