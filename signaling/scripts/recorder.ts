@@ -196,7 +196,9 @@ export class Recorder {
     const { ctx } = call
     leg.session.hub.forget(recording.sid)
     this.#live.delete(id)
-    const absent = event.empty ? 16102 : event.duration_ms < LEAST_MS ? 16101 : null
+    // A room is recorded by what one of its participants hears: that he says nothing himself means little.
+    const silent = event.empty && recording.source !== 'Conference'
+    const absent = silent ? 16102 : event.duration_ms < LEAST_MS ? 16101 : null
     const nothing = absent !== null || event.reason === 'failed' || event.sha256 === null
     const duration_seconds = Math.round(event.duration_ms / 1000)
     const url = this.#url(recording.sid)

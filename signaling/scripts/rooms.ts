@@ -18,6 +18,15 @@ interface Participant {
   speaking: boolean
 }
 
+/** Of what one of the participants hears and says, which is the whole room. */
+interface Recording {
+  readonly by: Recorder
+  readonly id: string
+  readonly of: Participant
+  /** Of the participant that wanted it. */
+  readonly wanted: JoinConference
+}
+
 interface Room {
   readonly sid: string
   readonly key: string
@@ -28,7 +37,7 @@ interface Room {
   /** Of the first participant that names one (voice-compat.md §11, Conference). */
   callback: JoinConference['status_callback']
   ended_by: { readonly participant: Participant; readonly reason: string } | null
-  recording: { readonly by: Recorder; readonly id: string } | null
+  recording: Recording | null
   /** Of the last callback: those of several calls leave in the order of the room. */
   telling: Promise<void>
 }
@@ -98,11 +107,14 @@ export class Rooms {
     this.#tell(room, 'conference-start', 'start', null)
     for (const participant of room.participants) this.#mix(room, participant)
     const recorder = room.participants.find(other => other.command.record)
-    if (!recorder) return
-    const id = `${recorder.command.id}-recording`
+    if (recorder) this.#record(room, recorder, recorder.command)
+  }
+
+  #record(room: Room, of: Participant, wanted: JoinConference): void {
+    const id = `${of.command.id}-recording`
     // Of the room, not of the script: no verb waits for its events.
-    const by = new Recorder(recorder.host, () => undefined)
-    room.recording = { by, id }
+    const by = new Recorder(of.host, () => undefined)
+    room.recording = { by, id, of, wanted }
     by.start(
       {
         type: 'start_recording',
@@ -112,12 +124,20 @@ export class Rooms {
         child: null,
         channels: 1,
         track: 'both',
-        trim: recorder.command.trim,
-        callback: recorder.command.recording_callback,
+        trim: wanted.trim,
+        callback: wanted.recording_callback,
       },
       null,
       'Conference',
     )
+  }
+
+  /** Whose ears recorded the room has left: nothing more of him is recorded, and the room goes on in another file. */
+  #recordElsewhere(room: Room, { by, id, wanted }: Recording): void {
+    by.stop(id)
+    room.recording = null
+    const next = room.participants.find(other => other.mixed && !other.host.leg.ended)
+    if (next) this.#record(room, next, wanted)
   }
 
   #mix(room: Room, participant: Participant): void {
@@ -180,6 +200,8 @@ export class Rooms {
     participant.emit({ type: 'conference_left', id: participant.command.id, number: null, detail: null })
     if (room.started && (participant.command.beep === 'true' || participant.command.beep === 'onExit'))
       beep(room, participant)
+    if (room.recording?.of === participant && !participant.command.end_on_exit)
+      this.#recordElsewhere(room, room.recording)
     if (participant.command.end_on_exit) {
       room.ended_by ??= { participant, reason: 'participant-with-end-conference-on-exit-left' }
       for (const other of [...room.participants]) this.#out(room, other, 'moderator_ended_conference')

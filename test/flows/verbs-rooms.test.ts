@@ -1,7 +1,7 @@
 import { createSocket } from 'node:dgram'
 import t from 'tap'
 import { makeClientCredential } from '../../core/runtime/client-token.ts'
-import { strongestHz, tone, wavBytes } from '../support/audio.ts'
+import { readWav, strongestHz, tone, toneLevelDbm0, wavBytes } from '../support/audio.ts'
 import { openSoftphone as openBrowser } from '../support/browser.ts'
 import { type Line, openSoftphone } from '../support/softphone.ts'
 import { voiceTown } from '../support/voice-town.ts'
@@ -90,6 +90,43 @@ t.test('verbs that bring several together', async t => {
     t.equal(methodOf('/room'), 'GET')
     t.equal(methodOf('/room-tape'), 'GET')
     t.same(all('/old'), [])
+  })
+
+  await t.test('a recorded room goes on in another file when the one whose ears it had leaves', async t => {
+    const tape = `record="record-from-start" trim="do-not-trim" recordingStatusCallback="${url}/tapes" recordingStatusCallbackEvent="in-progress completed"`
+    pages['/elsewhere'] = doc(`<Play loop="0">${url}/900.wav</Play>`)
+    const states = (status: string) => all('/tapes').filter(fields => fields['RecordingStatus'] === status)
+    const first = await callOut(
+      doc(
+        `<Dial hangupOnStar="true" action="${url}/elsewhere"><Conference beep="false" ${tape}>taped</Conference></Dial>`,
+      ),
+    )
+    const second = await callOut(doc('<Dial><Conference beep="false">taped</Conference></Dial>'))
+    const third = await callOut(doc('<Dial><Conference beep="false">taped</Conference></Dial>'))
+    await until('it is recorded', () => states('in-progress').length === 1)
+    const said = second.line.hum(620)
+    await Promise.all([first.line.hears(620), third.line.hears(620)])
+    await said()
+    await first.line.press('*')
+    await first.line.hears(900)
+    await until(
+      'the first file is closed, the second begun',
+      () => states('completed').length + states('in-progress').length === 3,
+    )
+    const later = second.line.hum(820)
+    await third.line.hears(820)
+    await later()
+    for (const { line } of [first, second, third]) line.hangUp()
+    await until('both files are there', () => states('completed').length === 2)
+    const wavs = await Promise.all(
+      states('completed').map(async fields =>
+        readWav((await w.voice('GET', `/Recordings/${fields['RecordingSid']}.wav`)).bytes),
+      ),
+    )
+    const has = (hz: number) => wavs.map(({ channels: [samples = new Int16Array()] }) => loudest(samples, hz) > -30)
+    t.same(has(620), [true, false])
+    t.same(has(820), [false, true])
+    t.same(has(900), [false, false], 'what the first one hears outside the room is not recorded')
   })
 
   await t.test('a label that is taken, and a coach of nobody', async t => {
@@ -300,3 +337,11 @@ async function freeUdpPort(address: string): Promise<number> {
   await new Promise<void>(resolve => socket.close(resolve))
   return port
 }
+
+/** The loudest 100 ms of a tone. */
+const loudest = (samples: Int16Array, hz: number): number =>
+  Math.max(
+    ...Array.from({ length: Math.floor(samples.length / 800) }, (_value, at) =>
+      toneLevelDbm0(samples.subarray(at * 800, at * 800 + 800), hz),
+    ),
+  )
