@@ -18,6 +18,7 @@ const LIMITS = { growth: 1.5, query_ms: 20 } as const
 const TRUNKS = 4
 const DAYS = 30
 const NOW_MS = Date.parse('2026-03-11T12:00:00.000Z')
+const SPAN_MS = DAYS * 24 * HOUR_MS
 const CHUNK = 500_000
 const ROUNDS = 200
 
@@ -86,26 +87,29 @@ async function scan({ db }: State): Promise<number> {
     .selectFrom('cdr')
     .select(eb => [eb.fn.countAll().as('attempts'), eb.fn.sum('duration_seconds').as('seconds')])
     .where('trunk_id', '=', 'trk_0')
-    .where('ended_at', '>=', new Date(NOW_MS - DAYS * 24 * HOUR_MS).toISOString())
+    .where('ended_at', '>=', new Date(NOW_MS - SPAN_MS).toISOString())
     .execute()
   return performance.now() - from
 }
 
-/** Records `first` to `last`, spread over trunks and the 30 days; by arithmetic, so that each run has the same. */
-function calls(first: number, last: number): string {
+/**
+ * Records `first` to `last` of `records`, spread over trunks and, in order, over the 30 days; by arithmetic, so that each
+ * run has the same.
+ */
+function calls(first: number, last: number, records: number): string {
   return `
   with recursive n(i) as (select ${first} union all select i + 1 from n where i < ${last - 1}),
   made as (
     select i, 'trk_' || (i % ${TRUNKS}) as trunk_id, (i * 7919) % 100 < 62 as answered, (i * 104729) % 600 as seconds,
       (i * 1299709) % 7 as kind, 200 + (i * 15485863) % 5000 as pdd_ms,
-      ${NOW_MS} - (i * 2654435761) % ${DAYS * 24 * HOUR_MS} as ended_ms
+      ${NOW_MS - SPAN_MS} + i * ${SPAN_MS} / ${records} as ended_ms
     from n)`
 }
 
 async function fill({ db }: State, records: number): Promise<void> {
   const run = (text: string): Promise<void> => later(db, { sql: text, parameters: [] })
   for (let first = 0; first < records; first += CHUNK) {
-    const made = calls(first, Math.min(records, first + CHUNK))
+    const made = calls(first, Math.min(records, first + CHUNK), records)
     await run(`insert into cdr (call_sid, project_id, trunk_id, origin, direction, from_number, to_number, status,
         sip_code, reason, started_at, answered_at, ended_at, duration_seconds, pdd_ms)
       ${made} select 'CA' || printf('%032x', i), 'prj_bench', trunk_id, 'trunk', 'outbound', '+2342010000001',

@@ -12,6 +12,8 @@ const NAME = 'traces'
 /** Calls may be written down later than they ended: those of a lost node by as much as it takes to miss it. */
 const OVERLAP_MS = 45_000
 const BATCH = 100
+/** Far more than ends within the overlap: so much is looked at in a round, the rest in the next. */
+const MOST_AT_ONCE = 20_000
 /** A collector that was away for longer gets no older calls. */
 const PATIENCE_MS = 3_600_000
 const EXPORT_LIMIT_MS = 10_000
@@ -58,6 +60,7 @@ const endedSince = (db: Db, from_ms: number) =>
     .select(['call_sid', 'ended_at'])
     .where('ended_at', '>=', iso(from_ms))
     .orderBy('ended_at')
+    .limit(MOST_AT_ONCE)
     .execute()
 
 interface Traced {
