@@ -32,9 +32,9 @@ export function intervalTooSmall(request: SipRequest): string | null {
 }
 
 /**
- * Headers of our 2xx (RFC 4028 §9): the refresher that the request chose stays; when it chose none the caller refreshes.
- * A peer without the extension is told nothing, and no refresh of ours troubles it: silence on the line and the limits of
- * the call end what a vanished one has left.
+ * Headers of our 2xx (RFC 4028 §9): the refresher that the request chose stays; when it chose none the caller
+ * refreshes. A peer without the extension is told nothing, and no refresh of ours troubles it: silence on the line and
+ * the limits of the call end what a vanished one has left.
  */
 export function answerHeaders(request: SipRequest): Record<string, string> {
   const wanted = readSessionExpires(header(request, 'session-expires', 'x'))

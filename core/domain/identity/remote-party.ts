@@ -1,4 +1,4 @@
-/** What a Remote-Party-ID says of the caller: the older form of P-Asserted-Identity and Privacy in one, still in use. */
+/** What a Remote-Party-ID says of the caller: P-Asserted-Identity and Privacy in one, older and still in use. */
 export interface RemoteParty {
   /** The name-addr. */
   readonly address: string
