@@ -18,8 +18,8 @@ export class StateStalled extends Error {
   }
 }
 
-/** Well below the half minute after which a caller gives up. */
-const STALLED_MS = 4000
+/** Longer than SQLite waits for a lock, and with that still below the half minute after which a caller gives up. */
+const STALLED_MS = 8000
 
 /** The node's door to admission: decided and taken in one step, given back with the end of the call. */
 export interface AdmissionGate {

@@ -15,9 +15,9 @@ t.test(
     const gate = createGate('node_1', { now: () => NOW_MS, monotonic_ms: () => now_ms, after: timer, every: timer })
     let finish = (): void => undefined
     const first = gate.decide(() => new Promise<string>(resolve => (finish = () => resolve('first'))))
-    now_ms = 3999
+    now_ms = 7999
     t.equal(await gate.decide(async () => 'soon after'), 'soon after')
-    now_ms = 4001
+    now_ms = 8001
     let asked = false
     await t.rejects(
       gate.decide(async () => {
@@ -33,7 +33,7 @@ t.test(
       gate.decide(() => Promise.reject(new Error('locked'))),
       /locked/,
     )
-    now_ms = 9000
+    now_ms = 19_000
     t.equal(await gate.decide(async () => 'one that failed waits no more'), 'one that failed waits no more')
   },
 )
