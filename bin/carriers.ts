@@ -1,12 +1,14 @@
 import { Command, InvalidArgumentError, Option } from 'commander'
+import { describePlan } from '../core/domain/carriers/plan.ts'
 import { parseNetwork } from '../core/domain/identity/address.ts'
 import { iso } from '../core/runtime/clock.ts'
 import type { Config } from '../core/runtime/config.ts'
 import { StartRefused } from '../core/runtime/lifecycle.ts'
 import { seal } from '../core/runtime/secrets.ts'
 import { setCarrierRegistration } from '../core/state/carrier-registrations.ts'
-import { addCarrier, enableCarrier, listCarriers, removeCarrier } from '../core/state/carriers.ts'
+import { addCarrier, applyCarriers, enableCarrier, listCarriers, removeCarrier } from '../core/state/carriers.ts'
 import type { State } from '../core/state/index.ts'
+import { readCarriersFile } from './carriers-file.ts'
 import { ring, withState } from './state.ts'
 
 interface AddOptions {
@@ -117,6 +119,23 @@ export function carriersCommand(): Command {
         const id = await addCarrier(state, { name, codecs, sources, targets, routes }, iso(Date.now()))
         await ring(config, 'configuration', id)
         process.stdout.write(`${id}\n`)
+      }),
+    )
+  command
+    .command('apply')
+    .description(
+      'bring the carriers to what a file says (JSON); shows what changes, and with --yes does it, all or nothing',
+    )
+    .argument('<file>')
+    .option('--yes', 'do it')
+    .option('--prune', 'remove carriers that the file does not name')
+    .action((file: string, { yes = false, prune = false }: { yes?: boolean; prune?: boolean }) =>
+      withState(async (state, config) => {
+        const steps = await applyCarriers(state, readCarriersFile(file), { prune, dry: !yes, now: iso(Date.now()) })
+        for (const line of describePlan(steps)) process.stdout.write(`${line}\n`)
+        if (steps.length === 0) process.stdout.write('nothing changes\n')
+        else if (yes) await ring(config, 'configuration', 'carriers')
+        else process.stdout.write('nothing was changed yet; --yes does it\n')
       }),
     )
   command

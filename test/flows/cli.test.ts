@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
@@ -68,6 +68,22 @@ t.test('the strowger command', async t => {
     t.equal((await strowger(['carriers', 'remove', id])).code, 0)
     t.match(await strowger(['carriers', 'remove', id]), { code: 1, stderr: new RegExp(id) })
     t.match(await strowger(['carriers', 'add', 'x', '--source', 'nowhere']), { code: 1, stderr: /CIDR/ })
+  })
+
+  t.test('a file of carriers is shown as a difference, and applied when that is said', async t => {
+    const file = join(folder, 'carriers.json')
+    const routes = [{ prefix: '234', cost_minor: 90 }]
+    const carriers = [{ name: 'Ibadan Link', sources: [], targets: [{ sip_uri: 'sip:198.51.100.7' }], routes }]
+    writeFileSync(file, JSON.stringify({ carriers }))
+    const named = () => w.state.db.selectFrom('carrier').select('id').where('name', '=', 'Ibadan Link').execute()
+    const shown = await strowger(['carriers', 'apply', file])
+    t.match(shown, {
+      code: 0,
+      stdout: /^\+ carrier Ibadan Link[\s\S]*\+ to sip:198.51.100.7 udp[\s\S]*nothing was changed/,
+    })
+    t.same(await named(), [])
+    t.match(await strowger(['carriers', 'apply', file, '--yes']), { code: 0, stdout: /^\+ carrier Ibadan Link/ })
+    t.equal((await named()).length, 1)
   })
 
   t.test('a rate list is imported whole, or refused with every line that is wrong', async t => {

@@ -1,0 +1,111 @@
+/** What a carrier is wished to be, and what changes from what it is: for files that say how all carriers stand. */
+
+export interface CarrierWish {
+  readonly name: string
+  readonly enabled: boolean
+  readonly codecs: readonly string[]
+  /** Networks (CIDR) from which its INVITEs come. */
+  readonly sources: readonly string[]
+  readonly targets: readonly {
+    readonly sip_uri: string
+    readonly transport: 'udp' | 'tcp' | 'tls'
+    readonly priority: number
+    readonly weight: number
+  }[]
+  /** Digits that numbers begin with; empty is every number. Costs in minor units a minute. */
+  readonly routes: readonly { readonly prefix: string; readonly priority: number; readonly cost_minor: number }[]
+}
+
+interface Difference<T> {
+  readonly added: readonly T[]
+  readonly removed: readonly T[]
+}
+
+export type CarrierStep =
+  | { readonly do: 'add'; readonly wish: CarrierWish }
+  | { readonly do: 'remove'; readonly id: string; readonly name: string }
+  | {
+      readonly do: 'change'
+      readonly id: string
+      readonly wish: CarrierWish
+      readonly was: Pick<CarrierWish, 'enabled' | 'codecs'>
+      readonly sources: Difference<string>
+      readonly targets: Difference<CarrierWish['targets'][number]>
+      readonly routes: Difference<CarrierWish['routes'][number]>
+    }
+
+/**
+ * Steps from the carriers that are there to the wished ones, by name; the same file again gives none. Carriers that the
+ * file does not name stay, unless `prune`.
+ */
+export function planCarriers(
+  current: readonly (CarrierWish & { readonly id: string })[],
+  wished: readonly CarrierWish[],
+  { prune }: { readonly prune: boolean },
+): readonly CarrierStep[] {
+  const steps: CarrierStep[] = []
+  for (const wish of wished) {
+    const known = current.find(({ name }) => name === wish.name)
+    if (!known) {
+      steps.push({ do: 'add', wish })
+      continue
+    }
+    const sources = differenceOf(known.sources, wish.sources, cidr => cidr)
+    const targets = differenceOf(known.targets, wish.targets, targetText)
+    const routes = differenceOf(known.routes, wish.routes, routeText)
+    const same = [sources, targets, routes].every(({ added, removed }) => added.length + removed.length === 0)
+    if (same && known.enabled === wish.enabled && known.codecs.join() === wish.codecs.join()) continue
+    steps.push({ do: 'change', id: known.id, wish, was: known, sources, targets, routes })
+  }
+  if (prune)
+    for (const { id, name } of current)
+      if (!wished.some(wish => wish.name === name)) steps.push({ do: 'remove', id, name })
+  return steps
+}
+
+/** The steps for people, a line for each thing that comes (+), goes (-) or changes (~). */
+export function describePlan(steps: readonly CarrierStep[]): readonly string[] {
+  return steps.flatMap(step => {
+    if (step.do === 'remove') return [`- carrier ${step.name}`]
+    const { wish } = step
+    if (step.do === 'add')
+      return [
+        `+ carrier ${wish.name}${wish.enabled ? '' : ' (disabled)'}, ${wish.codecs.join(',')}`,
+        ...lines('+', wish.sources, wish.targets, wish.routes),
+      ]
+    const { was, sources, targets, routes } = step
+    return [
+      `~ carrier ${wish.name}`,
+      ...(was.enabled === wish.enabled ? [] : [`  ~ ${wish.enabled ? 'enabled' : 'disabled'}`]),
+      ...(was.codecs.join() === wish.codecs.join() ? [] : [`  ~ codecs ${was.codecs.join()} to ${wish.codecs.join()}`]),
+      ...lines('-', sources.removed, targets.removed, routes.removed),
+      ...lines('+', sources.added, targets.added, routes.added),
+    ]
+  })
+}
+
+const targetText = (target: CarrierWish['targets'][number]): string =>
+  `${target.sip_uri} ${target.transport} priority ${target.priority} weight ${target.weight}`
+
+const routeText = (route: CarrierWish['routes'][number]): string =>
+  `${route.prefix === '' ? 'any' : route.prefix} priority ${route.priority} cost ${route.cost_minor}`
+
+const lines = (
+  sign: '+' | '-',
+  sources: CarrierWish['sources'],
+  targets: CarrierWish['targets'],
+  routes: CarrierWish['routes'],
+): string[] => [
+  ...sources.map(cidr => `  ${sign} from ${cidr}`),
+  ...targets.map(target => `  ${sign} to ${targetText(target)}`),
+  ...routes.map(route => `  ${sign} route ${routeText(route)}`),
+]
+
+function differenceOf<T>(was: readonly T[], is: readonly T[], textOf: (item: T) => string): Difference<T> {
+  const before = new Set(was.map(textOf))
+  const after = new Set(is.map(textOf))
+  return {
+    added: is.filter(item => !before.has(textOf(item))),
+    removed: was.filter(item => !after.has(textOf(item))),
+  }
+}
