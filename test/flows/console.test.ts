@@ -1,0 +1,230 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Page } from 'playwright-core'
+import t from 'tap'
+import { tone, wavBytes } from '../support/audio.ts'
+import { complaintsOf, openBrowser, signIn } from '../support/console.ts'
+import { callee, receive, sipp } from '../support/sipp.ts'
+import { until } from '../support/wait.ts'
+import { world } from '../support/world.ts'
+
+// What an operator does all day, in a real browser: every step is made by what the page shows.
+
+const ECHO = '+2348030000001'
+const PITCH_HZ = 1000
+
+/** What the telephone in the page plays: the strongest frequency and its share of full scale. */
+const heardIn = (page: Page): Promise<{ hz: number; level: number }> =>
+  page.evaluate(`(async () => {
+    const stream = document.querySelector('.phone audio').srcObject
+    if (!stream) return { hz: 0, level: 0 }
+    window.ear ??= (() => {
+      const context = new AudioContext()
+      const analyser = context.createAnalyser()
+      analyser.fftSize = 4096
+      context.createMediaStreamSource(stream).connect(analyser)
+      return { context, analyser }
+    })()
+    const { context, analyser } = window.ear
+    const bins = new Float32Array(analyser.frequencyBinCount)
+    analyser.getFloatFrequencyData(bins)
+    const wave = new Float32Array(analyser.fftSize)
+    analyser.getFloatTimeDomainData(wave)
+    const best = bins.indexOf(Math.max(...bins))
+    const level = Math.sqrt(wave.reduce((sum, value) => sum + value * value, 0) / wave.length)
+    return { hz: (best * context.sampleRate) / analyser.fftSize, level }
+  })()`)
+
+t.test('the console in a browser', async t => {
+  const folder = mkdtempSync(join(tmpdir(), 'strowger-microphone-'))
+  t.teardown(() => rmSync(folder, { recursive: true, force: true }))
+  // Bursts: a tone without end is noise to what browsers do for a microphone.
+  const beep = tone(PITCH_HZ, 400, 48_000, -8)
+  const pause = new Int16Array(48_000 * 0.3)
+  const microphone = join(folder, 'microphone.wav')
+  writeFileSync(microphone, wavBytes(48_000, Int16Array.from([...beep, ...pause])))
+
+  const [w, browser] = await Promise.all([
+    world(t),
+    openBrowser(t, [`--use-file-for-fake-audio-capture=${microphone}`]),
+  ])
+  const password = readFileSync(join(w.data_dir, 'console-password'), 'utf8').trim()
+  const admin = { base_url: w.base_url, email: 'admin@strowger.local', password }
+  const context = await browser.newContext({ viewport: { width: 1440, height: 900 } })
+  const page = await signIn(context, admin)
+  const complaints = complaintsOf(page)
+  const open = (path: string) => page.goto(`${w.base_url}/console${path}`)
+  const button = (name: string) => page.getByRole('button', { name, exact: true })
+  const seen = (text: string | RegExp) => page.getByText(text).first().waitFor()
+
+  t.test('a wrong password is refused in words', async t => {
+    const stranger = await browser.newContext()
+    const door = await stranger.newPage()
+    await door.goto(`${w.base_url}/console/`)
+    await door.getByLabel('Email').fill(admin.email)
+    await door.getByLabel('Password').fill('not the password')
+    await door.getByRole('button', { name: 'Sign in' }).click()
+    await door.getByRole('alert').first().waitFor()
+    t.equal(await door.getByRole('navigation', { name: 'Main' }).count(), 0)
+    await stranger.close()
+  })
+
+  t.test('a digest trunk is created step by step and seen applied', async t => {
+    const peer = await sipp(t, {
+      ...{ calls: 1000, limit_seconds: 120, keys: { rtp_port: 9 } },
+      steps: [receive.request('INVITE'), callee.respond(486, 'Busy Here'), receive.request('ACK')],
+    })
+    await open('/trunks/new')
+    await page.getByLabel('Name').fill('Head office')
+    await button('Continue').click()
+    await page.getByLabel(/^Addresses/).fill('10.1.2.3/24')
+    await button('Continue').click()
+    await seen(/10\.1\.2\.0\/24|host bits/)
+    await page.getByLabel(/^Addresses/).fill('')
+    await button('Continue').click()
+    await button('Add a target').click()
+    await page.getByLabel('Target 1').fill(`sip:127.0.0.1:${peer.port}`)
+    await button('Continue').click()
+    await button('Continue').click()
+    await button('Create the trunk').click()
+    await seen('User and password of the PBX')
+    await seen(/^Applied · revision 1$/)
+    const row = await w.state.db.selectFrom('trunk').selectAll().where('name', '=', 'Head office').executeTakeFirst()
+    t.match(row, { auth_mode: 'digest', status: 'enabled' })
+
+    await page.getByRole('link', { name: 'Open the trunk' }).click()
+    await page.getByRole('link', { name: 'Tests' }).click()
+    await button('Check the configuration').click()
+    await until('checks arrive in the page', async () => (await page.locator('[data-checks] > li').count()) >= 3)
+    await seen(/no finding|is right|passed/i)
+    const run = await until('the run is kept', async () => {
+      const { body } = await w.manage('GET', `/trunks/${row?.id}/tests`)
+      return body.data[0]?.result === 'running' ? undefined : body.data[0]
+    })
+    const { body } = await w.manage('GET', `/trunks/${row?.id}/tests/${run.id}`)
+    await until('every check is shown', async () => {
+      const shown = await page.locator('[data-checks] > li').count()
+      return shown === body.run.checks.length
+    })
+    t.equal(run.result, 'passed', run.finding)
+  })
+
+  t.test('a call from the page is heard, seen live, drawn as a ladder, and hung up', async t => {
+    await open('/')
+    await button('Phone').click()
+    await page.getByText('Ready', { exact: true }).waitFor()
+    await page.getByLabel('Number', { exact: true }).fill(ECHO)
+    await button('Call').click()
+    await page.locator('[data-phone-state="talking"]').waitFor()
+    const heard = await until(
+      'the tone of the microphone comes back',
+      async () => {
+        const now = await heardIn(page)
+        return now.level > 0.01 && Math.abs(now.hz - PITCH_HZ) < 30 ? now : undefined
+      },
+      30_000,
+    )
+    t.ok(heard.level > 0.01, `energy ${heard.level.toFixed(3)} at ${heard.hz.toFixed(0)} Hz`)
+    await page
+      .locator('[data-quality]')
+      .getByText(/MOS [34]\./)
+      .waitFor()
+
+    await button('Mute').click()
+    await until('a muted microphone is not heard', async () => (await heardIn(page)).level < 0.001)
+    await button('Unmute').click()
+
+    await page.getByRole('link', { name: 'Calls', exact: true }).first().click()
+    await page.getByRole('link', { name: 'Live' }).click()
+    const line = page.getByRole('row').filter({ hasText: ECHO })
+    await line.getByText('In progress').waitFor()
+    await line.getByRole('link').first().click()
+    await page.getByRole('link', { name: 'SIP ladder' }).click()
+    const invite = page.getByRole('button', { name: /^INVITE/ }).first()
+    await invite.waitFor()
+    await invite.click()
+    const text = await page.locator('[data-message]').innerText()
+    t.match(text, /^INVITE sip:/)
+    t.match(text, /a=fingerprint:sha-256/, 'what the browser has sent')
+    const { pathname } = new URL(page.url())
+    const call_id = pathname.split('/').find(part => part.startsWith('CA')) ?? ''
+
+    await button('Hang up').last().click()
+    await page.locator('[data-phone-state="ended"]').waitFor()
+    const ended = await w.ended(call_id)
+    t.match(ended, { status: 'completed', to: ECHO })
+    await page.getByRole('link', { name: 'Decision' }).click()
+    await seen(/admitted/i)
+    await button('Close the telephone').click()
+  })
+
+  t.test('a recording is drawn and played', async t => {
+    const placed = await w.voice('POST', '/Calls.json', {
+      ...{ From: w.numbers[0] ?? '', To: '+2348030004711' },
+      InlineMarkup: '<Response><Record maxLength="2" playBeep="false" trim="do-not-trim"/></Response>',
+    })
+    await w.ended(placed.body.sid)
+    await open(`/calls/${placed.body.sid}/recordings`)
+    await page.locator('[data-player]').waitFor()
+    await button('Play').click()
+    await button('Pause').waitFor()
+    const place = page.getByRole('slider', { name: 'Place in the recording' })
+    await until('the recording plays to its end', async () => (await button('Play').count()) === 1)
+    t.ok(Number(await place.getAttribute('aria-valuemax')) >= 2)
+    const drawn = await page.evaluate<number>(`(() => {
+      const canvas = document.querySelector('canvas.wave')
+      const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height)
+      return data.filter((value, at) => at % 4 === 3 && value > 0).length / (data.length / 4)
+    })()`)
+    t.ok(drawn > 0.05, `the waveform covers ${drawn} of its space`)
+  })
+
+  t.test('the voice token is rotated, and the old one opens nothing', async t => {
+    await open('/keys')
+    await button('Rotate the token').click()
+    await button('Rotate now').click()
+    const token = (await page.locator('[data-token]').innerText()).trim()
+    t.not(token, w.auth_token)
+    t.equal((await w.voice('GET', '/Calls.json')).status, 401)
+    const basic = Buffer.from(`${w.account_sid}:${token}`).toString('base64')
+    const now = await fetch(`${w.base_url}/2010-04-01/Accounts/${w.account_sid}/Calls.json`, {
+      headers: { authorization: `Basic ${basic}` },
+    })
+    t.equal(now.status, 200)
+  })
+
+  t.test('each role sees its own pages and is refused the others', async t => {
+    const may = {
+      'org:engineer': { shown: ['Trunks', 'Keys and credentials'], hidden: ['Members'], refused: '/members' },
+      'org:billing': { shown: ['Billing'], hidden: ['Keys and credentials', 'Members'], refused: '/keys' },
+      'org:viewer': { shown: ['Trunks', 'Calls'], hidden: ['Keys and credentials', 'Webhooks'], refused: '/members' },
+    }
+    for (const [role, { shown, hidden, refused }] of Object.entries(may)) {
+      await open('/members')
+      await button('Add a member').click()
+      const dialog = page.getByRole('dialog')
+      const email = `${role.slice(4)}@strowger.local`
+      await dialog.getByLabel('Email').fill(email)
+      await dialog.getByLabel(/password/i).fill('a long enough password')
+      await dialog.getByLabel('Role').selectOption(role)
+      await dialog.getByRole('button', { name: 'Add' }).click()
+      await dialog.waitFor({ state: 'detached' })
+      const other = await browser.newContext()
+      const theirs = await signIn(other, { base_url: w.base_url, email, password: 'a long enough password' })
+      const menu = theirs.getByRole('navigation', { name: 'Main' })
+      for (const name of shown)
+        t.equal(await menu.getByRole('link', { name, exact: true }).count(), 1, `${role}: ${name}`)
+      for (const name of hidden)
+        t.equal(await menu.getByRole('link', { name, exact: true }).count(), 0, `${role}: no ${name}`)
+      await theirs.goto(`${w.base_url}/console${refused}`)
+      await theirs
+        .getByText(/role|not allowed|may not/i)
+        .first()
+        .waitFor()
+      await other.close()
+    }
+  })
+
+  t.test('no page complained', async t => t.same(complaints, []))
+})

@@ -1,0 +1,97 @@
+import { existsSync, mkdirSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
+import type { Test } from 'tap'
+
+const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/snap/bin/chromium']
+const ARGUMENTS = [
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+  // A call in the page: a microphone that beeps, and addresses instead of mDNS names.
+  '--use-fake-device-for-media-stream',
+  '--use-fake-ui-for-media-stream',
+  '--disable-features=WebRtcHideLocalIpsWithMdns',
+  '--autoplay-policy=no-user-gesture-required',
+]
+
+export const WIDTHS = { narrow: 390, wide: 1440 } as const
+
+/** Debian's Chromium without a window; `more` are further arguments of its command line. */
+export async function openBrowser(t: Pick<Test, 'teardown'>, more: readonly string[] = []): Promise<Browser> {
+  const executablePath = CHROMIUM.find(existsSync)
+  if (executablePath === undefined) throw new Error('chromium is missing: npm test installs it')
+  const browser = await chromium.launch({ executablePath, args: [...ARGUMENTS, ...more], headless: true })
+  t.teardown(() => browser.close())
+  return browser
+}
+
+export interface Signer {
+  readonly base_url: string
+  readonly email: string
+  readonly password: string
+}
+
+/** A page at the sign-in form filled in and sent; errors of the page's own are collected. */
+export async function signIn(context: BrowserContext, { base_url, email, password }: Signer): Promise<Page> {
+  const page = await context.newPage()
+  await page.goto(`${base_url}/console/`)
+  await page.getByLabel('Email').fill(email)
+  await page.getByLabel('Password').fill(password)
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.getByRole('navigation', { name: 'Main' }).waitFor({ state: 'attached' })
+  return page
+}
+
+/** What the page's own programs complained of, content security policy included. */
+export function complaintsOf(page: Page): string[] {
+  const complaints: string[] = []
+  page.on('pageerror', error => complaints.push(String(error)))
+  page.on('console', message => {
+    // A refused request is shown by the page itself; the browser's own line about it says no more.
+    if (message.type() === 'error' && !message.text().startsWith('Failed to load resource'))
+      complaints.push(message.text())
+  })
+  return complaints
+}
+
+const axePath = createRequire(import.meta.url).resolve('axe-core/axe.min.js')
+
+interface AxeResult {
+  readonly violations: readonly {
+    readonly id: string
+    readonly impact: string | null
+    readonly nodes: readonly { readonly html: string; readonly failureSummary?: string }[]
+  }[]
+}
+
+/** Serious and critical findings of axe, one line each. */
+export async function axeFindings(page: Page): Promise<string[]> {
+  // The policy of the page lets no inline script in; the browser's own protocol does.
+  const loaded = await page.evaluate('typeof axe === "object"')
+  if (!loaded) await page.evaluate(await axeSource())
+  const result = (await page.evaluate('axe.run(document, { resultTypes: ["violations"] })')) as AxeResult
+  return result.violations
+    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+    .flatMap(({ id, nodes }) =>
+      nodes.slice(0, 3).map(node => `${id}: ${node.html.slice(0, 160)} ${node.failureSummary ?? ''}`),
+    )
+}
+
+let source: string | undefined
+async function axeSource(): Promise<string> {
+  const { readFile } = await import('node:fs/promises')
+  source ??= await readFile(axePath, 'utf8')
+  return source
+}
+
+/** Keeps what the page looks like as an artefact of the run. */
+export async function screenshot(page: Page, folder: string, name: string): Promise<void> {
+  mkdirSync(folder, { recursive: true })
+  await page.screenshot({ path: join(folder, `${name}.png`), fullPage: true })
+}
