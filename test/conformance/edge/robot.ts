@@ -1,7 +1,7 @@
 import { splitPayload } from '../../../signaling/edge/control/command.ts'
 import { newUuid } from '../../../signaling/edge/sip/ids.ts'
 import { parseMessage } from '../../../signaling/edge/sip/parse.ts'
-import { Control } from './replay.ts'
+import { Control } from './replay-ends.ts'
 
 /** An application on the raw control link: it registers for verbs, and answers what it gets as it is told. */
 export interface Robot {
