@@ -95,7 +95,7 @@ export function deliverCallbacks(options: DelivererOptions): Deliverer {
     mendCallbackTimes(state.db, times).catch(err => log.error({ err }, 'times of callbacks were not mended'))
   })
   const unhear = bus.on('outbox', wake)
-  // One process delivers for a state: whoever had taken rows was killed, and they need not wait for the end of its lease.
+  // One process delivers for a state: whoever had taken rows was killed, and nobody waits for the end of its lease.
   taking = freeCallbacks(state.db)
     .catch(err => log.error({ err }, 'callbacks of a killed process were not freed'))
     .then(() => {

@@ -44,7 +44,7 @@ export interface Config {
   readonly dead_call_seconds: number
   /** Bytes of recordings that a project may keep; null is no limit. */
   readonly recordings_quota_bytes: number | null
-  /** Days that logs of runs are kept, from which scripts are replayed: they hold documents and typed keys. 0 keeps none. */
+  /** Days that logs of scripts are kept for a replay: they hold documents and typed keys. 0 keeps none. */
   readonly run_log_days: number
   /** Mail server for alerts; null: no e-mail is sent. Holds a password: never logged. */
   readonly smtp_url: string | null

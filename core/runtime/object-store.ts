@@ -32,7 +32,7 @@ export class StoreError extends Error {
 
 /** Whoever runs the platform names the store: it may be anywhere, as its own machine. */
 const EVERYWHERE = ['0.0.0.0/0', '::/0']
-/** Files over this are uploaded in parts of it: memory is bounded, and a part is what is lost by a broken connection. */
+/** Files over this are uploaded in parts of it: memory is bounded, and a broken connection costs one part. */
 const PART_BYTES = 8 * 1024 * 1024
 /** What is fetched ahead of a reader: little at first, because many want the head alone. */
 const FIRST_BLOCK_BYTES = 128 * 1024

@@ -55,7 +55,10 @@ export interface StartFacts {
 
 /** What the speech engines can do; an empty `languages` means "do not check". */
 export interface SpeechFacts {
-  /** Provider voices known, matched without case, `*` at the end is any rest; `man`, `woman`, `alice` are always known. Empty: do not check. */
+  /**
+   * Provider voices known, matched without case, `*` at the end is any rest; `man`, `woman`, `alice` are always known.
+   * Empty: do not check.
+   */
   readonly voices: readonly string[]
   /** BCP 47 tags; a tag is also known when its first part is (`en` covers `en-GB`). */
   readonly languages: readonly string[]

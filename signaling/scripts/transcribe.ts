@@ -10,7 +10,7 @@ const LIMIT_MS = 150_000
 
 /**
  * The text of a finished recording, for the transcription callback of Record (voice-compat.md §10). It goes on when the
- * script and the call are over, and its result is an event of the call as well, which is where `TranscriptionUrl` leads.
+ * script and the call are over, and its result is an event of the call as well: there `TranscriptionUrl` leads.
  */
 export function transcribe(
   { call, leg }: Pick<ScriptHost, 'call' | 'leg'>,

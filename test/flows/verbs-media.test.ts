@@ -226,8 +226,10 @@ t.test('verbs with media', async t => {
     pages['/prompt'] = doc(`<Redirect>${url}/bots</Redirect>`)
     const parameter = '<Parameter name="a" value="b"/>'
     pages['/bots'] = doc(
-      `<Connect><ConversationRelay>${parameter}</ConversationRelay></Connect><Connect><Room>${parameter}</Room></Connect>
-      <Connect><VirtualAgent>${parameter}</VirtualAgent></Connect><Connect><Conversation>${parameter}</Conversation></Connect>
+      `<Connect><ConversationRelay>${parameter}</ConversationRelay></Connect>
+      <Connect><Room>${parameter}</Room></Connect>
+      <Connect><VirtualAgent>${parameter}</VirtualAgent></Connect>
+      <Connect><Conversation>${parameter}</Conversation></Connect>
       <Connect><Autopilot>${parameter}</Autopilot></Connect><Connect><AiSession>${parameter}</AiSession></Connect>
       <Connect><ConversationRelaySession>${parameter}</ConversationRelaySession></Connect>
       <Connect action="${url}/assistant"><Assistant>${parameter}</Assistant></Connect>`,

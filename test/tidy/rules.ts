@@ -59,6 +59,6 @@ export const HOMES: readonly (readonly [string, RegExp])[] = [
   ['drachtio-srf', /^(signaling\/(?!edge|sandbox)|test|bench)/],
   ['rtp.js', /^(media\/quality|test)\//],
   ['werift', /^(media\/webrtc|test)\//],
-  ['ws', /^(signaling\/edge|media\/forks|control|test)\//],
+  ['ws', /^(signaling\/edge|media\/(forks|speech)|control|test)\//],
   ['sip.js', /^(control\/console|test)\//],
 ]
