@@ -1,0 +1,97 @@
+import { holdsAddress, identifyBySource, projectOfClientDomain } from '../../core/domain/identity/index.ts'
+import { type Reason, type ReasonFacts, sipRefusal } from '../../core/domain/reasons/index.ts'
+import type { Context } from '../b2bua/context.ts'
+import { hostOf } from '../b2bua/routes.ts'
+import type { InboundInvite } from '../drachtio/types.ts'
+import type { DigestAuthenticator } from '../trunks/digest.ts'
+import type { CarrierConfig, TrunkConfig } from '../trunks/snapshot.ts'
+
+/** Who sends an INVITE. */
+
+export type Peer =
+  | { readonly kind: 'trunk'; readonly trunk: TrunkConfig }
+  | { readonly kind: 'carrier'; readonly carrier: CarrierConfig }
+  /** A browser client: its calls are the project's own, as automation's are. */
+  | { readonly kind: 'client'; readonly project_id: string; readonly client: string; readonly caller: string }
+
+export function refuse(ctx: Context, invite: InboundInvite, reason: Reason, facts: ReasonFacts = {}): void {
+  ctx.metrics.refusals.inc({ reason })
+  const { code, headers } = sipRefusal(reason, facts)
+  ctx.log.info({ reason, code, source: invite.source.address, sip_call_id: invite.call_id }, 'INVITE refused')
+  invite.refuse(code, { headers })
+}
+
+/** Whose call it is; null when the answer has been given. Strangers cost no storage and no log line (threats §2.4). */
+export function identify(ctx: Context, digest: DigestAuthenticator, invite: InboundInvite): Peer | null {
+  const snapshot = ctx.snapshot()
+  const { address } = invite.source
+  // Before the sources: a browser may sit behind the same address as a trunk.
+  const project_id = projectOfClientDomain(hostOf(invite.uri), ctx.config.domain)
+  if (project_id !== null) return identifyClient(ctx, digest, invite, project_id)
+  const found = identifyBySource(snapshot.sources, address, [hostOf(invite.uri), hostOfTo(invite)])
+  if (found.kind === 'ambiguous') {
+    refuse(ctx, invite, 'source_ambiguous', { value: address })
+    return null
+  }
+  if (found.kind === 'identified') {
+    const trunk = found.owner.kind === 'trunk' ? snapshot.trunks.get(found.owner.id) : undefined
+    if (trunk) return { kind: 'trunk', trunk }
+    const carrier = found.owner.kind === 'carrier' ? snapshot.carriers.get(found.owner.id) : undefined
+    if (carrier) return { kind: 'carrier', carrier }
+  }
+  const outcome = digest.check(invite)
+  if (outcome.kind === 'authenticated') {
+    const trunk = snapshot.trunks.get(outcome.trunk_id)
+    // A strict trunk's password is good from its own addresses only (design section 4).
+    if (trunk && (trunk.source_validation !== 'strict' || holdsAddress(trunk.source_index, address)))
+      return { kind: 'trunk', trunk }
+    refuse(ctx, invite, 'source_not_allowed', { value: address })
+    return null
+  }
+  if (outcome.kind === 'challenge') invite.refuse(401, { challenges: outcome.challenges })
+  else {
+    ctx.metrics.refusals.inc({ reason: 'source_not_allowed' })
+    // What we say to strangers is no larger than what they sent.
+    invite.refuse(403)
+  }
+  return null
+}
+
+function identifyClient(
+  ctx: Context,
+  digest: DigestAuthenticator,
+  invite: InboundInvite,
+  project_id: string,
+): Peer | null {
+  const outcome = digest.checkClient(invite, { project_id, auth_token: ctx.authToken(project_id) })
+  if (outcome.kind === 'challenge') invite.refuse(401, { challenges: outcome.challenges })
+  else if (outcome.kind === 'refused') {
+    ctx.metrics.refusals.inc({ reason: 'source_not_allowed' })
+    invite.refuse(403)
+  }
+  if (outcome.kind !== 'authenticated') return null
+  const { client, caller } = outcome.token
+  const numbers = ctx.snapshot().numbers
+  const owned = caller === null ? firstNumber(ctx, project_id) : caller
+  const held = owned === null ? undefined : numbers.get(owned)
+  // Whoever has the auth token can write any caller into a token; only the project's own may be presented.
+  if (owned === null || held?.project_id !== project_id || held.status !== 'held') {
+    refuse(ctx, invite, 'caller_not_owned', { value: owned ?? 'anonymous', limit: 'not a number of the project' })
+    return null
+  }
+  return { kind: 'client', project_id, client, caller: owned }
+}
+
+/** What a client presents whose token names no caller. */
+function firstNumber(ctx: Context, project_id: string): string | null {
+  let first: string | null = null
+  for (const number of ctx.snapshot().numbers.values())
+    if (number.project_id === project_id && number.status === 'held' && (first === null || number.e164 < first))
+      first = number.e164
+  return first
+}
+
+/** The URI of a From, To or asserted identity. */
+export const addressOf = (value: string): string => /<([^>]*)>/.exec(value)?.[1] ?? value.split(';')[0]?.trim() ?? ''
+
+const hostOfTo = (invite: InboundInvite): string => hostOf(addressOf(invite.header('to') ?? ''))
