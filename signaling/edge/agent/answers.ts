@@ -173,6 +173,7 @@ export class Answers {
         this.#core.dropLeg(pending.early)
       } else if (!pending.leg) this.#core.records.stop({ cdr: undefined }, 'application', 'call-rejected', text)
     } else if (success && leg && request.method === 'UPDATE') {
+      if (leg.session && draft.body !== '') leg.sdp = draft.body
       leg.dialog.refreshTarget(request, received.source, received.protocol === 'udp')
     } else if (leg && endsSubscription(request) && leg.kind === 'subscribe') this.#core.dropLeg(leg)
     else if (success && leg?.kind === 'subscribe' && request.method === 'SUBSCRIBE') {

@@ -262,8 +262,10 @@ export class SentRequests {
       subscribed(this.#core, made, response.get('expires') ?? headerOf(sent.text, 'Expires'))
     } else if (leg?.kind === 'subscribe' && pending.method === 'SUBSCRIBE' && status < 300) {
       subscribed(this.#core, leg, response.get('expires') ?? headerOf(sent.text, 'Expires'))
-    } else if (leg && pending.method === 'UPDATE' && status < 300) leg.dialog.refreshTarget(response, from, false)
-    else if (leg && pending.method === 'NOTIFY' && leg.kind === 'subscribe') {
+    } else if (leg && pending.method === 'UPDATE' && status < 300) {
+      if (leg.session) leg.sdp = bodyOf(sent.text) || leg.sdp
+      leg.dialog.refreshTarget(response, from, false)
+    } else if (leg && pending.method === 'NOTIFY' && leg.kind === 'subscribe') {
       const state = headerOf(sent.text, 'Subscription-State') ?? ''
       if (state.toLowerCase().startsWith('terminated')) this.#core.dropLeg(leg)
     }
