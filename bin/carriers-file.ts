@@ -35,7 +35,7 @@ const CarriersFile = input('CarriersFile', {
   ),
 })
 
-/** The carriers of a file, with what it leaves out filled in. Refuses the whole file, naming everything wrong with it. */
+/** The carriers of a file, with what it leaves out filled in; refuses it whole, naming everything wrong with it. */
 export function readCarriersFile(file: string): readonly CarrierWish[] {
   const value = parsed(file)
   const wrong = fieldErrors(CarriersFile, value).map(({ pointer, message }) => `${pointer || '/'} ${message}`)

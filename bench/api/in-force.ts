@@ -1,45 +1,115 @@
-import type { Test } from 'tap'
-import { openPhone } from '../../test/support/phone.ts'
-import { world } from '../../test/support/world.ts'
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { UserAgent } from '../../signaling/edge/useragent/user-agent.ts'
+import { freePort } from '../edge/world.ts'
 
+const MAIN = join(import.meta.dirname, '../../bin/main.js')
 const CALLED = '+2348030000001'
+const UP_LIMIT_MS = 60_000
+/** A stranger that insists is not answered any more. */
+const PAUSE_MS = 20
+
+interface Made {
+  readonly base_url: string
+  readonly api_key: string
+  readonly numbers: readonly string[]
+}
 
 /**
  * Milliseconds from the answer to a write (a trunk's new source) to the 200 of the first INVITE from there that is
  * admitted, the setting-up of that call included, in a platform with all its processes; one figure for each round.
  */
 export async function measureInForce(rounds: number): Promise<readonly number[]> {
-  const endings: (() => unknown)[] = []
-  // What the tests' helpers ask of a test: to be told when it is over.
-  const run = { teardown: (end: () => unknown) => endings.unshift(end), passing: () => true, comment: () => {} }
-  const t = run as unknown as Test
-  try {
-    const w = await world(t, { STROWGER_LOG: 'error' })
-    const trunk_id = await w.addTrunk('127.0.0.61')
-    const figures: number[] = []
-    for (let round = 1; round <= rounds; round += 1) {
-      const local_ip = `127.0.1.${round}`
-      const phone = await openPhone(t, { ...w.sip, local_ip })
-      const { body } = await w.manage('GET', `/trunks/${trunk_id}`)
-      const headers = { 'if-match': `"${body.revision}"`, 'idempotency-key': `source-${round}` }
-      const source = { cidr: `${local_ip}/32` }
-      const { status } = await w.manage('POST', `/trunks/${trunk_id}/ip-credentials`, source, headers)
-      if (status !== 201) throw new Error(`source: ${status}`)
-      const written_at = performance.now()
-      for (let admitted = false; !admitted; ) {
-        const call = phone.anew()
-        const answer = await call.invite({ called: CALLED, caller: w.numbers[0] ?? '', cseq: 1 })
-        admitted = answer.status === 200
-        if (admitted) figures.push(performance.now() - written_at)
-        if (admitted) await call.bye(2)
-        // A stranger that insists is not answered any more.
-        else await new Promise(resolve => setTimeout(resolve, 20))
-      }
-    }
-    return figures
-  } finally {
-    for (const end of endings) await end()
+  const folder = mkdtempSync(join(tmpdir(), 'strowger-bench-in-force-'))
+  const [http, sip, sips, ws] = await Promise.all(Array.from({ length: 4 }, freePort))
+  const env = {
+    PATH: process.env['PATH'] ?? '',
+    HOME: folder,
+    STROWGER_DATA: folder,
+    STROWGER_HTTP_PORT: String(http),
+    STROWGER_SIP_PORT: String(sip),
+    STROWGER_SIPS_PORT: String(sips),
+    STROWGER_WS_PORT: String(ws),
+    STROWGER_LOG: 'error',
   }
+  const up = spawn(process.execPath, [MAIN, 'up'], { env, stdio: ['ignore', 'pipe', 'inherit'] })
+  const ended = once(up, 'exit')
+  try {
+    let printed = ''
+    const limit = AbortSignal.timeout(UP_LIMIT_MS)
+    const gone = ended.then(() => {
+      throw new Error('the platform ended while it started')
+    })
+    while (!printed.includes('Strowger is up'))
+      printed += (await Promise.race([once(up.stdout, 'data', { signal: limit }), gone]))[0]
+    gone.catch(() => undefined)
+    up.stdout.resume()
+    const { stdout } = await promisify(execFile)(process.execPath, [MAIN, 'bootstrap', '--json'], { env })
+    return await measured(JSON.parse(stdout), sip ?? 0, rounds)
+  } finally {
+    up.kill('SIGTERM')
+    await ended
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+async function measured(made: Made, sip_port: number, rounds: number): Promise<readonly number[]> {
+  const trunk = {
+    ...{ name: 'Bench', direction: 'both', auth_mode: 'ip_allow_list', sources: ['127.0.0.61/32'], targets: [] },
+    ...{ codecs: ['PCMU', 'PCMA'], media_security: 'rtp', require_tls: false, source_validation: 'relaxed' },
+  }
+  const created = await ask(made, '/trunks', trunk, { 'idempotency-key': 'trunk' })
+  const path = `/trunks/${created.trunk.id}`
+  const figures: number[] = []
+  for (let round = 1; round <= rounds; round += 1) {
+    const host = `127.0.1.${round}`
+    const agent = await UserAgent.open({ listeners: [{ protocol: 'udp', host, port: 0 }] })
+    const { revision } = await ask(made, path)
+    const headers = { 'if-match': `"${revision}"`, 'idempotency-key': `source-${round}` }
+    await ask(made, `${path}/ip-credentials`, { cidr: `${host}/32` }, headers)
+    const written_at = performance.now()
+    while (!(await admitted(agent, { host, sip_port, caller: made.numbers[0] ?? '' })))
+      await new Promise(resolve => setTimeout(resolve, PAUSE_MS))
+    figures.push(performance.now() - written_at)
+    agent.close()
+  }
+  return figures
+}
+
+/** Whether a call is answered with 200; it is hung up at once. */
+function admitted(
+  agent: UserAgent,
+  { host, sip_port, caller }: { readonly host: string; readonly sip_port: number; readonly caller: string },
+): Promise<boolean> {
+  const body = `v=0\r\no=- 1 1 IN IP4 ${host}\r\ns=-\r\nc=IN IP4 ${host}\r\nt=0 0\r\nm=audio 40000 RTP/AVP 0\r\n`
+  return new Promise(resolve => {
+    const call = agent.call(`sip:${CALLED}@127.0.0.1:${sip_port}`, {
+      from: `<sip:${caller}@${host}>`,
+      body,
+      events: {
+        failed: () => resolve(false),
+        answered() {
+          call.hangUp()
+          resolve(true)
+        },
+      },
+    })
+  })
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: answers of several shapes, of which a field or two are used.
+async function ask(made: Made, path: string, body?: object, headers: Record<string, string> = {}): Promise<any> {
+  const response = await fetch(`${made.base_url}/v1${path}`, {
+    method: body ? 'POST' : 'GET',
+    headers: { authorization: `Bearer ${made.api_key}`, 'content-type': 'application/json', ...headers },
+    ...(body ? { body: JSON.stringify(body) } : {}),
+  })
+  if (!response.ok) throw new Error(`${path}: ${response.status} ${await response.text()}`)
+  return response.json()
 }
 
 export const medianOf = (figures: readonly number[]): number =>

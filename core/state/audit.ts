@@ -75,8 +75,8 @@ export type ChainCheck =
 const BATCH = 500
 
 /**
- * Walks an organization's chain from its first event to its last. Finds a changed, removed, inserted or moved event, and
- * events that were cut off at the end. Whoever can write the database can also chain everything anew: keep `head`
+ * Walks an organization's chain from its first event to its last. Finds a changed, removed, inserted or moved event,
+ * and events that were cut off at the end. Whoever can write the database can also chain everything anew: keep `head`
  * elsewhere, and give it as `expected` later, to notice that too.
  */
 export async function verifyChain(db: Db, organization_id: string, expected?: string): Promise<ChainCheck> {

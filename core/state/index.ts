@@ -19,7 +19,7 @@ export interface State {
    * transaction that waits for it.
    */
   transaction<T>(work: (trx: Trx) => Promise<T>): Promise<T>
-  /** The same for work of a few statements that waits for nothing else: on the asking thread where the state is local. */
+  /** The same for a few statements that wait for nothing else: on the asking thread where the state is local. */
   briefly<T>(work: (trx: Trx) => Promise<T>): Promise<T>
   /** Throws when the database cannot be written. */
   probe(): Promise<void>

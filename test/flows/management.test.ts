@@ -6,8 +6,8 @@ import { openPhone } from '../support/phone.ts'
 import { until } from '../support/wait.ts'
 import { type World, world } from '../support/world.ts'
 
-// What the management API promises, seen from outside while all processes run: a write is in force at the SIP side, what
-// is said of its progress is true, and no kill takes back what was committed.
+// What the management API promises, seen from outside while all processes run: a write is in force at the SIP side,
+// what is said of its progress is true, and no kill takes back what was committed.
 
 const CALLED = '+2348030000001'
 const SOURCE = '127.0.0.41'
@@ -103,8 +103,8 @@ const made = (file: Database.Database, name: string): string[] =>
   file.prepare<[string], string>('select id from trunk where name = ?').pluck().all(name)
 
 /**
- * Creates trunks at once, kills control as soon as some of them are seen committed, and waits until it is back. They all
- * wait for the lock that is held here, so that they are committed one right after the other.
+ * Creates trunks at once, kills control as soon as some of them are seen committed, and waits until it is back. They
+ * all wait for the lock that is held here, so that they are committed one right after the other.
  */
 async function killWhileCreating(w: World, file: Database.Database, round: number): Promise<Cut[]> {
   const names = Array.from({ length: AT_ONCE }, (_, at) => `Round ${round}, trunk ${at}`)

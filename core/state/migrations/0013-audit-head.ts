@@ -7,7 +7,8 @@ export async function up(db: AnyDb): Promise<void> {
   await sql`
     insert into audit_head (organization_id, hash, events)
     select last.organization_id, last.hash, ends.events
-    from (select organization_id, max(position) as position, count(*) as events from audit_event group by organization_id)
-      as ends
+    from (
+      select organization_id, max(position) as position, count(*) as events from audit_event group by organization_id
+    ) as ends
     join audit_event as last on last.position = ends.position`.execute(db)
 }

@@ -4,9 +4,9 @@ import type { Step } from './protocol.ts'
 const MAX_KEPT = 20_000
 
 /**
- * A second connection for reads on the thread that asks (decision 0303): in WAL mode a reader waits for no writer, and a
- * read of a few rows takes less than the message to another thread. What was read is kept for exactly as long as nobody,
- * in no process, has written anything: SQLite counts that (`pragma data_version`).
+ * A second connection for reads on the thread that asks (decision 0303): in WAL mode a reader waits for no writer, and
+ * a read of a few rows takes less than the message to another thread. What was read is kept for exactly as long as
+ * nobody, in no process, has written anything: SQLite counts that (`pragma data_version`).
  */
 export interface Reader {
   /** Rows of each step, of one instant. They are shared by everybody who asks: nobody may change them. */

@@ -124,7 +124,7 @@ interface Compiler {
   ): readonly { readonly messageText: unknown; readonly file?: { fileName: string } }[]
 }
 
-/** The generator brings the compiler that its output is for; the one of this repository has no interface for programs. */
+/** The generator brings the compiler that its output is for; that of this repository has no interface for programs. */
 async function compiled(t: { same(a: unknown, b: unknown, why: string): unknown }, source: string): Promise<Client> {
   const generator = createRequire(join(root, 'node_modules/oazapfts/package.json'))
   const ts = generator('typescript') as Compiler

@@ -201,7 +201,7 @@ async function bodies(
   t.equal(await auditCount(w), before, 'nothing of it changed anything')
 }
 
-/** Values that no field of this schema may have, whatever it means; dates, addresses and numbers have their own tests. */
+/** Values that no field of this schema may have, whatever it means; dates and addresses have tests of their own. */
 function badValues(name: string, schema: TSchema): [what: string, value: unknown][] {
   const allows = (value: unknown): boolean => fieldErrors(schema, value).length === 0
   const bad: [string, unknown][] = [['an object of something else', { odd: 1 }]]
