@@ -3,6 +3,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -330,6 +331,8 @@ void Recorder::stop() {
 
 void Recorder::run() {
   pthread_setname_np(pthread_self(), "recorder");
+  // It has seconds of room, packets have none.
+  setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), 5);
   std::vector<std::shared_ptr<Recording>> active;
   for (;;) {
     const bool last = stopping_;

@@ -64,7 +64,7 @@ int WavFile::append(const int16_t* samples, size_t count) {
     return error;
   }
   data_bytes_ += count * 2;
-  return write_header();
+  return ++pieces_ % 4 ? 0 : write_header();
 }
 
 size_t WavFile::read(uint64_t frame, int16_t* out, size_t count) const {
@@ -89,7 +89,8 @@ int WavFile::keep(uint64_t from, uint64_t to) {
   return write_header();
 }
 
-std::string WavFile::sha256() const {
+std::string WavFile::sha256() {
+  if (write_header() != 0) return "";
   EVP_MD_CTX* md = EVP_MD_CTX_new();
   EVP_DigestInit_ex(md, EVP_sha256(), nullptr);
   std::vector<uint8_t> block(256 * 1024);

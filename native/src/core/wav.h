@@ -1,4 +1,4 @@
-// A WAV file that is playable at every moment: its header is brought up to date after each piece of audio.
+// A WAV file that is playable at every moment: its header is brought up to date after every fourth piece of audio.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -11,7 +11,7 @@ class WavFile {
   ~WavFile();
   /** 0, or the errno. */
   int open(const std::string& path, int channels, int rate_hz);
-  /** Appends interleaved samples and then the header; 0, or the errno, and then the file ends where it ended before. */
+  /** Appends interleaved samples; 0, or the errno, and then the file ends where it ended before. */
   int append(const int16_t* samples, size_t count);
   /** Keeps only samples [from, to) of each channel. */
   int keep(uint64_t from, uint64_t to);
@@ -19,14 +19,15 @@ class WavFile {
   uint64_t bytes() const { return 44 + data_bytes_; }
   /** Reads samples back, for trimming. */
   size_t read(uint64_t frame, int16_t* out, size_t count) const;
-  /** SHA-256 of the whole file, hexadecimal. */
-  std::string sha256() const;
+  /** Brings the header up to date; SHA-256 of the whole file, hexadecimal. */
+  std::string sha256();
   int close();
 
  private:
   int write_header();
   int fd_ = -1, channels_ = 1, rate_hz_ = 8000;
   uint64_t data_bytes_ = 0;
+  unsigned pieces_ = 0;
 };
 
 }  // namespace media
