@@ -5,7 +5,7 @@ import { type Channels, notifications } from '../../control/alerts/notifications
 import { shortMessages } from '../../control/alerts/short-messages.ts'
 import { webhookDeliveries } from '../../control/reconcilers/webhook-deliveries.ts'
 import { createHttpClient } from '../../core/runtime/http/index.ts'
-import { type AlertWorld, alertWorld, httpSink, mailServer } from '../support/alert-world.ts'
+import { type AlertWorld, alertWorld, httpSink, mailServer, setBalance } from '../support/alert-world.ts'
 import { freshKey, openSandbox } from '../support/control-plane.ts'
 import { until } from '../support/wait.ts'
 
@@ -16,29 +16,6 @@ const HOUR_MS = 3_600_000
 const FROM = 'alerts@strowger.test'
 
 type Teardown = { teardown(end: () => unknown): void }
-
-/** Makes the balance low, or well again, and lets the platform see it. */
-async function balance(w: AlertWorld, balance_minor: number): Promise<void> {
-  const { billing_account_id: id } = await w.state.db
-    .selectFrom('project')
-    .select('billing_account_id')
-    .executeTakeFirstOrThrow()
-  const row = {
-    id,
-    name: 'Prepaid',
-    currency: 'NGN',
-    prepaid: 1 as const,
-    credit_minor: 0,
-    balance_minor,
-    held_minor: 0,
-  }
-  await w.state.db
-    .insertInto('billing_account')
-    .values(row)
-    .onConflict(conflict => conflict.column('id').doUpdateSet(row))
-    .execute()
-  await w.look()
-}
 
 const http = (t: Teardown) => {
   const client = createHttpClient({ allow_private: ['loopback'], user_agent: 'test' })
@@ -92,7 +69,7 @@ t.test('an alert is told by mail, by a signed webhook and by a short message, an
     email: emailChannel(smtpSettings(mail.url, FROM)),
     ...shortMessages({ ...w, settings: { ...w.settings, sms_url: provider.url, sms_token: 'tok' } }, client),
   }
-  await balance(w, 1)
+  await setBalance(w, 1)
   const [alert] = await w.alerts('balance_low')
   t.match(alert, { state: 'firing', channels: ['in_app', 'email', 'webhook', 'sms'], policy_revision: 2 })
   await sendAll(t, w, channels)
@@ -116,7 +93,7 @@ t.test('an alert is told by mail, by a signed webhook and by a short message, an
   t.equal(signature, signed, 'the signature is made with the endpoint’s secret')
   t.match(JSON.parse(hook?.body ?? ''), { kind: 'alert.fired', data: { id: alert.id, state: 'firing' } })
 
-  await balance(w, 900_000)
+  await setBalance(w, 900_000)
   await sendAll(t, w, channels)
   t.equal(mail.mails.length, 4)
   t.match(mail.mails.at(-1)?.text, /Subject: \[Strowger warning\] Resolved: /)
@@ -133,14 +110,14 @@ t.test(
   async t => {
     const w = await alertWorld(t)
     const mail = await mailServer(t)
-    await balance(w, 1)
+    await setBalance(w, 1)
     await sendAll(t, w, { email: emailChannel(smtpSettings(mail.url, FROM)), sms: null })
     t.same(
       mail.mails.map(one => one.to),
       [['admin@strowger.local']],
     )
     await w.pass(HOUR_MS)
-    await balance(w, 900_000)
+    await setBalance(w, 900_000)
     await sendAll(t, w, { email: null, sms: null })
     const rows = await w.state.db.selectFrom('alert_notification').selectAll().orderBy('created_at').execute()
     t.match(rows, [{ state: 'delivered' }, { state: 'failed', last_error: 'no email channel is configured' }])
@@ -153,7 +130,7 @@ t.test('a mail server that is ill is tried again later, for a day', async t => {
   const channels: Channels = { email: emailChannel(smtpSettings(mail.url, FROM)), sms: null }
   const row = () => w.state.db.selectFrom('alert_notification').selectAll().executeTakeFirstOrThrow()
   mail.refuse(true)
-  await balance(w, 1)
+  await setBalance(w, 1)
   await sendAll(t, w, channels)
   const tried = await row()
   t.match(tried, { state: 'pending', attempts: 1, last_error: /Try again later/ })
@@ -173,7 +150,7 @@ t.test('in quiet times what is not grave waits for their end, over midnight too'
   const channels: Channels = { email: emailChannel(smtpSettings(mail.url, FROM)), sms: null }
   t.equal((await settings(w, { quiet_from: '22:00' })).status, 422, 'one end alone makes no quiet time')
   await settings(w, { quiet_from: '22:00', quiet_to: '06:30' })
-  await balance(w, 1)
+  await setBalance(w, 1)
   await sendAll(t, w, channels)
   t.same(mail.mails, [])
   const { next_attempt_at } = await w.state.db.selectFrom('alert_notification').selectAll().executeTakeFirstOrThrow()
@@ -183,16 +160,16 @@ t.test('in quiet times what is not grave waits for their end, over midnight too'
   await sendAll(t, w, channels)
   t.equal(mail.mails.length, 1)
 
-  await balance(w, 900_000)
+  await setBalance(w, 900_000)
   await w.pass(17 * HOUR_MS)
-  await balance(w, 0)
+  await setBalance(w, 0)
   await sendAll(t, w, channels)
   t.match(mail.mails.at(-1)?.text, /Strowger critical/, 'what is grave does not wait')
 })
 
 t.test('a change makes a new revision; alerts keep the one under which they fired', async t => {
   const w = await alertWorld(t)
-  await balance(w, 1)
+  await setBalance(w, 1)
   const threshold = { amount_minor: 100 }
   const changed = await patchPolicy(w, 'balance_low', 1, { threshold, resolution: { rule: 'acknowledged_or_24h' } })
   t.match(changed, { status: 200, body: { revision: 2, threshold, resolution: { rule: 'acknowledged_or_24h' } } })
@@ -216,12 +193,12 @@ t.test('a change makes a new revision; alerts keep the one under which they fire
   t.match(old, { policy_revision: 1 })
   await w.ask('POST', `/v1/alerts/${old.id}/acknowledge`)
   t.match(await w.alerts('balance_low'), [{ state: 'acknowledged' }], 'it ends by its own rule, not by the new one')
-  await balance(w, 600_000)
+  await setBalance(w, 600_000)
   t.match(await w.alerts('balance_low'), [{ state: 'resolved', policy_revision: 1 }])
-  await balance(w, 101)
+  await setBalance(w, 101)
   t.equal((await w.alerts('balance_low')).length, 1, 'the new threshold counts for what comes')
   await w.pass(1000)
-  await balance(w, 99)
+  await setBalance(w, 99)
   const [fresh] = await w.alerts('balance_low')
   t.match(fresh, { state: 'firing', policy_revision: 2 })
   t.match((await w.ask('POST', `/v1/alerts/${fresh.id}/acknowledge`)).body, { state: 'resolved' })
@@ -233,7 +210,7 @@ t.test('a change makes a new revision; alerts keep the one under which they fire
 
 t.test('roles see what is theirs: money is for admins and billing', async t => {
   const w = await alertWorld(t)
-  await balance(w, 1)
+  await setBalance(w, 1)
   const seen = async (role: 'org:viewer' | 'org:engineer') => {
     const key = await w.newKey({ role })
     const kinds = (await w.ask('GET', '/v1/alerts/policies', { key })).body.data.map(
@@ -251,7 +228,7 @@ t.test('a short message can be a call of ours that speaks it', async t => {
   await openSandbox(w)
   await settings(w, { sms_recipients: ['+2348030000009'] })
   await patchPolicy(w, 'balance_low', 1, { channels: ['sms'] })
-  await balance(w, 1)
+  await setBalance(w, 1)
   const services = { ...w, settings: { ...w.settings, sms_url: 'voice:' } }
   await sendAll(t, w, shortMessages(services, http(t)))
   const call = await w.state.db.selectFrom('call').selectAll().executeTakeFirstOrThrow()

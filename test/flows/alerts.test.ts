@@ -1,5 +1,5 @@
 import t from 'tap'
-import { type AlertWorld, alertWorld, pricedCall, report } from '../support/alert-world.ts'
+import { type AlertWorld, alertWorld, pricedCall, report, setBalance } from '../support/alert-world.ts'
 import { freshKey } from '../support/control-plane.ts'
 
 // Each kind of alert fires by its condition and ends by its rule, from the rows that calls and nodes write. The three
@@ -31,27 +31,7 @@ const spend = (w: AlertWorld, day: string, spent_minor: number) =>
 
 t.test('balance_low: below the amount, and well again only from the amount of the rule on', async t => {
   const w = await alertWorld(t)
-  const { billing_account_id: id } = await w.state.db
-    .selectFrom('project')
-    .select('billing_account_id')
-    .executeTakeFirstOrThrow()
-  const balance = async (balance_minor: number, held_minor = 0): Promise<void> => {
-    const row = {
-      id,
-      name: 'Prepaid',
-      currency: 'NGN',
-      prepaid: 1 as const,
-      credit_minor: 0,
-      balance_minor,
-      held_minor,
-    }
-    await w.state.db
-      .insertInto('billing_account')
-      .values(row)
-      .onConflict(conflict => conflict.column('id').doUpdateSet(row))
-      .execute()
-    await w.look()
-  }
+  const balance = (minor: number, held_minor = 0) => setBalance(w, minor, held_minor)
   await balance(500_000)
   t.same(await w.alerts('balance_low'), [], 'at the threshold all is well')
   await balance(500_000, 1)

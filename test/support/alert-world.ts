@@ -4,7 +4,7 @@ import { SMTPServer } from 'smtp-server'
 import { alerts, fraudWatch } from '../../control/alerts/evaluate.ts'
 import { type Clock, iso, systemClock } from '../../core/runtime/clock.ts'
 import { newId } from '../../core/runtime/ids.ts'
-import { callAnswered, insertCall } from '../../core/state/running-calls.ts'
+import { callAnswered, insertCall, NOTHING_YET } from '../../core/state/running-calls.ts'
 import { type ControlPlane, controlPlane } from './control-plane.ts'
 
 /** A control plane whose clock can be set, and its alert tasks, run when the test says. */
@@ -90,9 +90,7 @@ export async function pricedCall(
         ...{ sid, project_id: w.demo.project_id, account_sid: null, parent_call_sid: null },
         ...{ origin: 'trunk', direction: 'outbound', from_number: '+2342010000001', to_number: to, status: 'queued' },
         ...{ trunk_id, carrier_id: null, number_id: null, application_id: null, sip_call_id: null },
-        ...{ request: JSON.stringify(source), node_id: NODE, queued_at: iso(now_ms), initiated_at: null },
-        ...{ ringing_at: null, answered_at: null, ended_at: null, duration_seconds: null, sip_code: null },
-        ...{ reason: null, ended_by: null, decision_trace: null },
+        ...{ request: JSON.stringify(source), node_id: NODE, queued_at: iso(now_ms), ...NOTHING_YET },
       },
       now_ms,
     )
@@ -114,6 +112,21 @@ export async function pricedCall(
       .execute()
   })
   return sid
+}
+
+/** Gives the project so much money, paid in advance, and lets the platform see it. */
+export async function setBalance(w: AlertWorld, balance_minor: number, held_minor = 0): Promise<void> {
+  const { billing_account_id: id } = await w.state.db
+    .selectFrom('project')
+    .select('billing_account_id')
+    .executeTakeFirstOrThrow()
+  const row = { id, name: 'Prepaid', currency: 'NGN', prepaid: 1 as const, credit_minor: 0, balance_minor, held_minor }
+  await w.state.db
+    .insertInto('billing_account')
+    .values(row)
+    .onConflict(conflict => conflict.column('id').doUpdateSet(row))
+    .execute()
+  await w.look()
 }
 
 /** What signaling nodes report about a target, or about what they applied. */

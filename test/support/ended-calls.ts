@@ -1,7 +1,7 @@
 import { ending } from '../../core/domain/calls/endings.ts'
 import { iso } from '../../core/runtime/clock.ts'
 import { newId } from '../../core/runtime/ids.ts'
-import { callAnswered, finishCall, insertCall, type NewCall } from '../../core/state/running-calls.ts'
+import { callAnswered, finishCall, insertCall, type NewCall, NOTHING_YET } from '../../core/state/running-calls.ts'
 import { type ControlPlane, freshKey } from './control-plane.ts'
 
 export const HOUR_MS = 3_600_000
@@ -63,15 +63,7 @@ export async function ranCall(w: ControlPlane, story: Story): Promise<string> {
         request: null,
         node_id: 'node_1',
         queued_at: iso(begin_ms),
-        initiated_at: null,
-        ringing_at: null,
-        answered_at: null,
-        ended_at: null,
-        duration_seconds: null,
-        sip_code: null,
-        reason: null,
-        ended_by: null,
-        decision_trace: null,
+        ...NOTHING_YET,
         ...story.call,
       },
       begin_ms,
