@@ -93,8 +93,8 @@ async function scan({ db }: State): Promise<number> {
 }
 
 /**
- * Records `first` to `last` of `records`, spread over trunks and, in order, over the 30 days; by arithmetic, so that each
- * run has the same.
+ * Records `first` to `last` of `records`, spread over trunks and, in order, over the 30 days; by arithmetic, so that
+ * each run has the same.
  */
 function calls(first: number, last: number, records: number): string {
   return `
