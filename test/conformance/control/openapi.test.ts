@@ -19,7 +19,7 @@ import { askOnce, fieldsOf, nameOf } from './examples.ts'
 
 const w = await controlPlane(t)
 const root = fileURLToPath(new URL('../../../../', import.meta.url))
-const AGAIN = 'record them anew: node build/test/conformance/control/write-examples.js'
+const AGAIN = 'record them anew: node build/test/conformance/control/write-examples/main.js'
 
 t.test('the document is valid OpenAPI 3.1', async t => {
   const document = (await w.ask('GET', '/v1/openapi.json', { key: null })).body
