@@ -44,7 +44,7 @@ export async function signIn(context: BrowserContext, { base_url, email, passwor
   await page.getByLabel('Email').fill(email)
   await page.getByLabel('Password').fill(password)
   await page.getByRole('button', { name: 'Sign in' }).click()
-  await page.getByRole('navigation', { name: 'Main' }).waitFor({ state: 'attached' })
+  await page.locator('nav[aria-label="Main"]').waitFor({ state: 'attached' })
   return page
 }
 

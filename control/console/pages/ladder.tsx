@@ -121,9 +121,9 @@ function Drawing({ svg, messages, lanes, opened, other, onChoose }: DrawingProps
     }
   }
   return (
-    <div class="ladder">
+    <ScrollBox label="Ladder of SIP messages" kind="ladder">
       {/* biome-ignore lint/a11y/useSemanticElements: SVG has no element for a group with a name. */}
-      <svg ref={svg} width={width} height={height} role="group" aria-label="Ladder of SIP messages">
+      <svg ref={svg} width={width} height={height} role="group" aria-label="Messages in their order">
         {lanes.map(lane => (
           <g key={lane.id}>
             <text class="lane-name" x={xOf(lane.id)} y={22} text-anchor="middle">
@@ -151,10 +151,10 @@ function Drawing({ svg, messages, lanes, opened, other, onChoose }: DrawingProps
               role="button"
               tabIndex={0}
               aria-pressed={chosen}
-              aria-label={`${label}, ${message.direction === 'in' ? 'from' : 'to'} ${message.remote}, ${clockTime(message.at)}${message.retransmission ? ', sent again' : ''}`}
               onClick={event => onChoose(index, event.shiftKey)}
               onKeyDown={event => onKey(event, index)}
             >
+              <title>{`${label}, ${message.direction === 'in' ? 'from' : 'to'} ${message.remote}, ${clockTime(message.at)}${message.retransmission ? ', sent again' : ''}`}</title>
               <rect x={1} y={y - 23} width={width - 2} height={STEP - 2} rx={4} />
               <text class="time" x={10} y={y - 2}>
                 {index === 0 ? clockTime(message.at) : `+${((Date.parse(message.at) - begin) / 1000).toFixed(3)} s`}
@@ -176,7 +176,7 @@ function Drawing({ svg, messages, lanes, opened, other, onChoose }: DrawingProps
           )
         })}
       </svg>
-    </div>
+    </ScrollBox>
   )
 }
 

@@ -1,0 +1,111 @@
+import { readFileSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import t from 'tap'
+import { axeFindings, complaintsOf, openBrowser, screenshot, signIn, WIDTHS } from '../support/console.ts'
+import { world } from '../support/world.ts'
+
+// Every page of the console with something to show: what axe finds, what does not fit, and how it looks at both widths.
+// The pictures are kept in test-results/console.
+
+const PICTURES = 'test-results/console'
+const LOAD_BUDGET_BYTES = 250 * 1024
+const POLICY = { name: 'Daytime', recording_channels: 2, recording_mode: 'off', recording_retention_days: 30 }
+const APPLICATION = { name: 'Menu', voice_url: 'https://example.com/menu', voice_method: 'POST' }
+
+t.test('pages of the console', async t => {
+  rmSync(PICTURES, { recursive: true, force: true })
+  const [w, browser] = await Promise.all([world(t), openBrowser(t)])
+  const trunk_id = await w.addTrunk('127.0.0.9', {
+    targets: [{ sip_uri: 'sip:127.0.0.1:9', transport: 'udp', priority: 10, weight: 100 }],
+  })
+  const key = () => ({ 'idempotency-key': `page-${Math.random()}` })
+  const policy = await w.manage('POST', '/outbound-policies', POLICY, key())
+  const application = await w.manage('POST', '/voice/applications', APPLICATION, key())
+  t.equal(policy.status, 201, JSON.stringify(policy.body))
+  t.equal(application.status, 201, JSON.stringify(application.body))
+  const placed = await w.voice('POST', '/Calls.json', {
+    ...{ From: w.numbers[0] ?? '', To: '+2348030004711' },
+    InlineMarkup: '<Response><Say>Hello.</Say><Record maxLength="2" playBeep="false" trim="do-not-trim"/></Response>',
+  })
+  await w.ended(placed.body.sid, 90_000)
+  const call = `/calls/${placed.body.sid}`
+  const trunk = `/trunks/${trunk_id}`
+  const pages = [
+    ...['/', '/welcome', '/calls', '/calls/live', '/recordings', '/alerts', '/trunks', '/trunks/new'],
+    ...[call, `${call}/ladder`, `${call}/decision`, `${call}/media`, `${call}/script`, `${call}/recordings`],
+    ...[
+      trunk,
+      ...['access', 'numbers', 'tests', 'quality', 'connect', 'revisions', 'settings'].map(tab => `${trunk}/${tab}`),
+    ],
+    ...['/numbers', '/applications', `/applications/${application.body.id}`],
+    ...['/editor', '/policies', `/policies/${policy.body.id}`, '/destinations', '/subaccounts'],
+    ...['/billing', '/audit', '/keys', '/webhooks', '/platform', '/members', '/account', '/no-such-page'],
+  ]
+  const admin = {
+    base_url: w.base_url,
+    email: 'admin@strowger.local',
+    password: readFileSync(join(w.data_dir, 'console-password'), 'utf8').trim(),
+  }
+
+  for (const [name, width] of Object.entries(WIDTHS))
+    t.test(`at ${width} pixels`, async t => {
+      const context = await browser.newContext({
+        viewport: { width, height: 900 },
+        // Each theme is looked at once.
+        colorScheme: name === 'wide' ? 'light' : 'dark',
+      })
+      const page = await signIn(context, admin)
+      const complaints = complaintsOf(page)
+      for (const path of pages) {
+        await page.goto(`${w.base_url}/console${path}`)
+        await page.locator('main').locator('h1, h3').first().waitFor()
+        await page.waitForFunction('!document.querySelector("main output.loading")')
+        t.same(await axeFindings(page), [], `${path}: nothing serious`)
+        const wider = await page.evaluate<number>('document.documentElement.scrollWidth - window.innerWidth')
+        t.ok(wider <= 0, `${path}: fits (${wider} pixels too wide)`)
+        const file =
+          path === '/' ? 'overview' : path.slice(1).replace(placed.body.sid, 'call').replace(trunk_id, 'trunk')
+        await screenshot(page, PICTURES, `${width}-${file.replaceAll(/[^a-z-]+/g, '-')}`)
+      }
+      t.same(complaints, [], 'no page complained')
+      await context.close()
+    })
+
+  t.test('what the first page loads is small', async t => {
+    const context = await browser.newContext()
+    const page = await context.newPage()
+    let bytes = 0
+    const hosts = new Set<string>()
+    const counted: Promise<void>[] = []
+    page.on('response', response => {
+      hosts.add(new URL(response.url()).host)
+      counted.push(
+        response.body().then(
+          body => {
+            bytes += gzipSync(body).length
+          },
+          () => undefined,
+        ),
+      )
+    })
+    await signInOn(page)
+    await page.waitForLoadState('networkidle')
+    await Promise.all(counted)
+    t.ok(bytes < LOAD_BUDGET_BYTES, `${(bytes / 1024).toFixed(0)} KiB compressed`)
+    t.ok(bytes > 10_000, 'it was counted')
+    t.same([...hosts], [new URL(w.base_url).host], 'from no other host')
+    const policy = (await fetch(`${w.base_url}/console/`)).headers.get('content-security-policy') ?? ''
+    t.match(policy, /default-src '(self|none)'/)
+    t.notMatch(policy, /unsafe-(inline|eval)/)
+    await context.close()
+
+    async function signInOn(to: typeof page): Promise<void> {
+      await to.goto(`${w.base_url}/console/`)
+      await to.getByLabel('Email').fill(admin.email)
+      await to.getByLabel('Password').fill(admin.password)
+      await to.getByRole('button', { name: 'Sign in' }).click()
+      await to.getByRole('navigation', { name: 'Main' }).waitFor({ state: 'attached' })
+    }
+  })
+})
