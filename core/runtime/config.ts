@@ -74,7 +74,7 @@ export interface Config {
   } | null
   /** Own certificate and key for SIP over TLS and WSS; null makes one in `data_dir` on first start. */
   readonly tls: { readonly cert_file: string; readonly key_file: string } | null
-  /** Signed caller identity: what we sign with, and whom we trust to have signed; each null when it is not configured. */
+  /** Signed caller identity: what we sign with, and whom we trust to have signed; null when not configured. */
   readonly stir: {
     readonly signing: { readonly cert_file: string; readonly key_file: string; readonly x5u: string } | null
     readonly anchors_file: string | null

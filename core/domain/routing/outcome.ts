@@ -52,8 +52,8 @@ export function outcomeOf(failure: AttemptFailure, givenUp: GivenUp = null): Att
   if (givenUp === 'ring_timeout') return { status: 'no-answer', code: 487, reason: 'no_answer' }
   if (failure.kind === 'transport') return { status: 'failed', code: 503, reason: 'target_unreachable' }
   if (failure.kind === 'no_response') return { status: 'failed', code: 408, reason: 'target_unreachable' }
-  // A redirect that is not followed is no answer that a caller could use (voice-compat 32219), nor is a challenge that is
-  // not its own to answer (RFC 3261 §21.4.2).
+  // A redirect that is not followed is no answer that a caller could use (voice-compat 32219), nor is a challenge
+  // that is not its own to answer (RFC 3261 §21.4.2).
   const code = failure.code < 400 ? 480 : failure.code === 401 || failure.code === 407 ? 403 : failure.code
   const status = failure.code < 400 ? 'failed' : statusOf(code)
   if (status === 'busy') return { status, code, reason: 'peer_busy' }
