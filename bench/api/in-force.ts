@@ -1,59 +1,20 @@
-import { execFile, spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { promisify } from 'node:util'
 import { UserAgent } from '../../signaling/edge/useragent/user-agent.ts'
-import { freePort } from '../edge/world.ts'
+import { type Made, startUp } from '../up.ts'
 
-const MAIN = join(import.meta.dirname, '../../bin/main.js')
 const CALLED = '+2348030000001'
-const UP_LIMIT_MS = 60_000
 /** A stranger that insists is not answered any more. */
 const PAUSE_MS = 20
-
-interface Made {
-  readonly base_url: string
-  readonly api_key: string
-  readonly numbers: readonly string[]
-}
 
 /**
  * Milliseconds from the answer to a write (a trunk's new source) to the 200 of the first INVITE from there that is
  * admitted, the setting-up of that call included, in a platform with all its processes; one figure for each round.
  */
 export async function measureInForce(rounds: number): Promise<readonly number[]> {
-  const folder = mkdtempSync(join(tmpdir(), 'strowger-bench-in-force-'))
-  const [http, sip, sips, ws] = await Promise.all(Array.from({ length: 4 }, freePort))
-  const env = {
-    PATH: process.env['PATH'] ?? '',
-    HOME: folder,
-    STROWGER_DATA: folder,
-    STROWGER_HTTP_PORT: String(http),
-    STROWGER_SIP_PORT: String(sip),
-    STROWGER_SIPS_PORT: String(sips),
-    STROWGER_WS_PORT: String(ws),
-    STROWGER_LOG: 'error',
-  }
-  const up = spawn(process.execPath, [MAIN, 'up'], { env, stdio: ['ignore', 'pipe', 'inherit'] })
-  const ended = once(up, 'exit')
+  const { made, sip_port, stop } = await startUp('in-force', { STROWGER_LOG: 'error' })
   try {
-    let printed = ''
-    const limit = AbortSignal.timeout(UP_LIMIT_MS)
-    const gone = ended.then(() => {
-      throw new Error('the platform ended while it started')
-    })
-    while (!printed.includes('Strowger is up'))
-      printed += (await Promise.race([once(up.stdout, 'data', { signal: limit }), gone]))[0]
-    gone.catch(() => undefined)
-    up.stdout.resume()
-    const { stdout } = await promisify(execFile)(process.execPath, [MAIN, 'bootstrap', '--json'], { env })
-    return await measured(JSON.parse(stdout), sip ?? 0, rounds)
+    return await measured(made, sip_port, rounds)
   } finally {
-    up.kill('SIGTERM')
-    await ended
-    rmSync(folder, { recursive: true, force: true })
+    await stop()
   }
 }
 

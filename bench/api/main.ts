@@ -5,7 +5,6 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -15,6 +14,7 @@ import { iso } from '../../core/runtime/clock.ts'
 import { newId } from '../../core/runtime/ids.ts'
 import { addAdminKey, ensureDemo } from '../../core/state/bootstrap.ts'
 import { openState, type State } from '../../core/state/index.ts'
+import { freePort } from '../up.ts'
 import { measureInForce, medianOf } from './in-force.ts'
 
 const root = fileURLToPath(new URL('../../../', import.meta.url))
@@ -181,15 +181,6 @@ async function addTrunks(state: State, project_id: string, count: number): Promi
         }),
       )
       .execute()
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as { port: number }
-  server.close()
-  await once(server, 'close')
-  return port
 }
 
 async function startControl(): Promise<Subject> {

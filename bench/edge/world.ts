@@ -1,9 +1,9 @@
 import { type ChildProcess, fork, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { freePort } from '../up.ts'
 
 // The embedded edge with the smallest B2BUA behind it, and SIPp as load: what the benchmarks of the edge and of the
 // whole platform have in common.
@@ -108,14 +108,6 @@ export async function runSipp({ folder, port, rate, calls, hold_ms, transport, .
   const last = (rows.at(-1) ?? '').split(';')
   const column = (name: string): number => Number(last[head.split(';').indexOf(name)] ?? 0)
   return { failed: column('FailedCall(C)'), retransmissions: column('Retransmissions(C)') }
-}
-
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  server.close()
-  return typeof address === 'object' && address ? address.port : 0
 }
 
 /** The most calls per second that `hold` holds without a failure or a retransmission, to within `step`. */

@@ -1,25 +1,19 @@
-import { type ChildProcess, execFile, spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { promisify } from 'node:util'
+import { spawn } from 'node:child_process'
 import { bumpConfiguration } from '../../core/state/bootstrap.ts'
 import { openState, type State } from '../../core/state/index.ts'
 import { importPriceBook } from '../../core/state/rates.ts'
 import { putTrunkSetting } from '../../core/state/settings.ts'
-import { freePort, type LoadResult, runSipp } from '../edge/world.ts'
+import { type LoadResult, runSipp } from '../edge/world.ts'
+import { freePort, type Made, startUp } from '../up.ts'
 
 // The platform as users start it, with a trunk between two SIPp: every call is admitted with all its ceilings, priced,
 // has four media ports, and leaves a CDR and a charge.
 
-const MAIN = join(import.meta.dirname, '../../bin/main.js')
 const PEER_IP = '127.0.0.2'
 const TARGET_IP = '127.0.0.3'
 const CALLED = '+2348030004711'
 /** A port rests for half a minute, and each call has two pairs. */
 const RTP_PORTS = '12000-31999'
-const UP_LIMIT_MS = 60_000
 
 export interface Platform {
   /** Runs a load and waits for its records: a call without CDR, price or an answer counts as failed. */
@@ -28,26 +22,11 @@ export interface Platform {
 }
 
 export async function startPlatform(): Promise<Platform> {
-  const folder = mkdtempSync(join(tmpdir(), 'strowger-bench-platform-'))
-  const [http, sip, sips, ws, target_port] = await Promise.all(Array.from({ length: 5 }, freePort))
-  const env = {
-    PATH: process.env['PATH'] ?? '',
-    HOME: folder,
-    STROWGER_DATA: folder,
-    STROWGER_HTTP_PORT: String(http),
-    STROWGER_SIP_PORT: String(sip),
-    STROWGER_SIPS_PORT: String(sips),
-    STROWGER_WS_PORT: String(ws),
-    STROWGER_RTP_PORTS: RTP_PORTS,
-    STROWGER_LOG: 'warn',
-  }
-  const up = spawn(process.execPath, [MAIN, 'up'], { env, stdio: ['ignore', 'pipe', 'inherit'] })
-  await isUp(up)
-  const { stdout } = await promisify(execFile)(process.execPath, [MAIN, 'bootstrap', '--json'], { env })
-  const made = JSON.parse(stdout)
+  const target_port = await freePort()
+  const { folder, sip_port, made, stop } = await startUp('platform', { STROWGER_RTP_PORTS: RTP_PORTS })
   const state = await openState({ data_dir: folder })
-  const trunk_id = await addTrunk(made, target_port ?? 0)
-  await priceAll(state, trunk_id, made.numbers[0])
+  const trunk_id = await addTrunk(made, target_port)
+  await priceAll(state, trunk_id, made.numbers[0] ?? '')
   // -aa answers our OPTIONS.
   const target = spawn('sipp', ['-sn', 'uas', '-i', TARGET_IP, '-p', String(target_port), '-aa', '-nostdin'], {
     cwd: folder,
@@ -56,7 +35,7 @@ export async function startPlatform(): Promise<Platform> {
   return {
     async calls(rate, calls, hold_ms) {
       const before = await recorded(state)
-      const load = { folder, port: sip ?? 0, rate, calls, hold_ms, transport: 'udp', local_ip: PEER_IP } as const
+      const load = { folder, port: sip_port, rate, calls, hold_ms, transport: 'udp', local_ip: PEER_IP } as const
       const { failed, retransmissions } = await runSipp({ ...load, called: CALLED })
       const wanted = before + calls - failed
       for (let looks = 0; looks < 50 && (await recorded(state)) < wanted; looks++)
@@ -66,31 +45,12 @@ export async function startPlatform(): Promise<Platform> {
     async stop() {
       target.kill('SIGKILL')
       await state.close()
-      const ended = once(up, 'exit')
-      up.kill('SIGTERM')
-      await ended
-      rmSync(folder, { recursive: true, force: true })
+      await stop()
     },
   }
 }
 
-async function isUp(up: ChildProcess): Promise<void> {
-  let printed = ''
-  const limit = AbortSignal.timeout(UP_LIMIT_MS)
-  while (!printed.includes('Strowger is up')) {
-    if (!up.stdout) throw new Error('the platform prints nothing')
-    const [chunk] = await once(up.stdout, 'data', { signal: limit })
-    printed += chunk
-  }
-  up.stdout?.resume()
-}
-
-interface Bootstrap {
-  readonly base_url: string
-  readonly api_key: string
-}
-
-async function addTrunk({ base_url, api_key }: Bootstrap, port: number): Promise<string> {
+async function addTrunk({ base_url, api_key }: Made, port: number): Promise<string> {
   const headers = { authorization: `Bearer ${api_key}`, 'content-type': 'application/json', 'idempotency-key': 'bench' }
   const trunk = {
     ...{ name: 'Bench', direction: 'both', auth_mode: 'ip_allow_list', sources: [`${PEER_IP}/32`] },

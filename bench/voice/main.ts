@@ -1,14 +1,11 @@
-import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import { type AddressInfo, createServer as createTcpServer } from 'node:net'
-import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { parseArgs, promisify } from 'node:util'
+import type { AddressInfo } from 'node:net'
+import { parseArgs } from 'node:util'
 import { bumpConfiguration, putSandboxCarrier } from '../../core/state/bootstrap.ts'
 import { openState } from '../../core/state/index.ts'
+import { type Made, startUp } from '../up.ts'
 import { farEnd } from './far-end.ts'
 
 // What a call of the API costs: calls a second from the create to `completed`, with a document of three verbs fetched
@@ -24,40 +21,12 @@ const RATE = Number(options.rate)
 const LIMITS = { failures: 0, sound_p95_ms: 40 } as const
 const PATIENCE_MS = 30_000
 
-const main = join(dirname(fileURLToPath(import.meta.url)), '..', '..', 'bin', 'main.js')
-const data_dir = mkdtempSync(join(tmpdir(), 'strowger-bench-voice-'))
-const [http_port, sip_port, sips_port, ws_port] = await Promise.all([freePort(), freePort(), freePort(), freePort()])
-const env = {
-  PATH: process.env['PATH'] ?? '',
-  HOME: data_dir,
-  STROWGER_DATA: data_dir,
-  STROWGER_HTTP_PORT: String(http_port),
-  STROWGER_SIP_PORT: String(sip_port),
-  STROWGER_SIPS_PORT: String(sips_port),
-  STROWGER_WS_PORT: String(ws_port),
-  STROWGER_LOG: 'error',
-  // The far end of this benchmark plays the network.
-  STROWGER_SANDBOX: 'off',
-}
-const platform = spawn(process.execPath, [main, 'up'], { env, stdio: ['ignore', 'pipe', 'inherit'] })
+// The far end of this benchmark plays the network.
+const { folder: data_dir, made, stop } = await startUp('voice', { STROWGER_LOG: 'error', STROWGER_SANDBOX: 'off' })
 try {
-  await isUp(platform)
-  const { stdout } = await promisify(execFile)(process.execPath, [main, 'bootstrap', '--json'], { env })
-  report(await measure(JSON.parse(stdout)))
+  report(await measure(made))
 } finally {
-  if (platform.exitCode === null) {
-    const exited = once(platform, 'exit')
-    platform.kill('SIGTERM')
-    await exited
-  }
-  rmSync(data_dir, { recursive: true, force: true })
-}
-
-interface Made {
-  readonly base_url: string
-  readonly account_sid: string
-  readonly auth_token: string
-  readonly numbers: readonly string[]
+  await stop()
 }
 
 interface Measured {
@@ -199,17 +168,6 @@ function toneWav(): Buffer {
   return bytes
 }
 
-async function isUp(child: ChildProcess): Promise<void> {
-  let printed = ''
-  child.stdout?.on('data', chunk => {
-    printed += chunk
-  })
-  await until('the platform is up', () => {
-    if (child.exitCode !== null) throw new Error(`the platform ended with exit code ${child.exitCode}`)
-    return printed.includes('Strowger is up') ? true : undefined
-  })
-}
-
 async function until<T>(
   what: string,
   look: () => T | undefined | null | Promise<T | undefined | null>,
@@ -232,15 +190,6 @@ async function timed(run: () => Promise<unknown>): Promise<number> {
 
 function percentile(values: readonly number[], part: number): number {
   return [...values].sort((a, b) => a - b)[Math.floor(values.length * part)] ?? Number.NaN
-}
-
-async function freePort(): Promise<number> {
-  const server = createTcpServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
 }
 
 function report(measured: Measured): void {

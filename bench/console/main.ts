@@ -1,0 +1,136 @@
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type Browser, chromium, type Page } from 'playwright-core'
+import { later } from '../../core/state/batch.ts'
+import { openState } from '../../core/state/index.ts'
+import { startUp } from '../up.ts'
+
+// What the console feels like: the time to an overview that can be used, on a processor slowed down four times, and the
+// longest time that a table of ten thousand calls keeps the page from answering while it is scrolled to its end. An
+// empty page of the same server is the reference of the first.
+//
+//   npm run bench -- console
+
+const LIMITS = { interactive_ms: 1500, blocked_ms: 100 } as const
+const SLOW_DOWN = 4
+const CALLS = 10_000
+const ROUNDS = 5
+const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/snap/bin/chromium']
+
+const executablePath = CHROMIUM.find(existsSync)
+if (executablePath === undefined) throw new Error('chromium is missing: `npm test` installs it')
+const platform = await startUp('console')
+const browser = await chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-gpu'] })
+try {
+  await fill()
+  report(await measure(browser))
+} finally {
+  await browser.close()
+  await platform.stop()
+}
+
+async function fill(): Promise<void> {
+  const state = await openState({ data_dir: platform.folder })
+  const at = `strftime('%Y-%m-%dT%H:%M:%fZ', ${Date.now() / 1000} - (${CALLS} - i) * 5, 'unixepoch')`
+  await later(state.db, {
+    sql: `with recursive n(i) as (select 1 union all select i + 1 from n where i < ${CALLS})
+      insert into call (sid, project_id, origin, direction, from_number, to_number, status, queued_at, initiated_at,
+        answered_at, ended_at, duration_seconds, sip_code, ended_by, updated_at)
+      select 'CA' || printf('%032x', i), ?, 'trunk', 'outbound', '+2342010000001', '+23480' || printf('%08d', i),
+        iif(i % 3, 'completed', 'failed'), ${at}, ${at}, iif(i % 3, ${at}, null), ${at}, i % 600, iif(i % 3, 200, 503),
+        'caller', ${at} from n`,
+    parameters: [platform.made.project_id],
+  })
+  await state.close()
+}
+
+interface Measured {
+  readonly interactive_ms: number
+  /** Reference: the same browser, slowed down alike, and a page of the same server without any program. */
+  readonly bare_ms: number
+  readonly rows_scrolled: number
+  readonly longest_task_ms: number
+}
+
+async function measure(in_browser: Browser): Promise<Measured> {
+  const context = await in_browser.newContext({ viewport: { width: 1440, height: 900 } })
+  const page = await context.newPage()
+  await signIn(page)
+  const devtools = await context.newCDPSession(page)
+  await devtools.send('Emulation.setCPUThrottlingRate', { rate: SLOW_DOWN })
+  const interactive: number[] = []
+  const bare: number[] = []
+  for (let round = 0; round < ROUNDS; round++) {
+    bare.push(await loaded(page, `${platform.made.base_url}/healthz`, 'document.body !== null'))
+    interactive.push(
+      await loaded(page, `${platform.made.base_url}/console/`, `document.querySelector('main h1') !== null`),
+    )
+  }
+  await devtools.send('Emulation.setCPUThrottlingRate', { rate: 1 })
+  const scrolled = await scroll(page)
+  await context.close()
+  return { interactive_ms: median(interactive), bare_ms: median(bare), ...scrolled }
+}
+
+async function signIn(page: Page): Promise<void> {
+  await page.goto(`${platform.made.base_url}/console/`)
+  await page.getByLabel('Email').fill('admin@strowger.local')
+  await page.getByLabel('Password').fill(readFileSync(join(platform.folder, 'console-password'), 'utf8').trim())
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.locator('main h1').waitFor()
+}
+
+/**
+ * Milliseconds from the start of a navigation until `shown` holds and the page answers: its main thread has come to an
+ * end of what it had to do.
+ */
+async function loaded(page: Page, url: string, shown: string): Promise<number> {
+  await page.goto(url, { waitUntil: 'commit' })
+  return page.evaluate<number>(`new Promise(resolve => {
+    const look = () => (${shown}) ? requestIdleCallback(() => resolve(performance.now())) : requestAnimationFrame(look)
+    look()
+  })`)
+}
+
+async function scroll(page: Page): Promise<Pick<Measured, 'rows_scrolled' | 'longest_task_ms'>> {
+  await page.goto(`${platform.made.base_url}/console/calls`)
+  await page.locator('.table-box.tall tbody tr').nth(5).waitFor()
+  return page.evaluate<{ rows_scrolled: number; longest_task_ms: number }>(`new Promise((resolve, reject) => {
+    let longest = 0
+    new PerformanceObserver(list => {
+      for (const { duration } of list.getEntries()) longest = Math.max(longest, duration)
+    }).observe({ entryTypes: ['longtask'] })
+    const box = document.querySelector('.table-box.tall')
+    const rows = () => Math.round(box.scrollHeight / 44) - 1
+    const begun = performance.now()
+    const step = () => {
+      box.scrollTop += 300
+      if (rows() >= ${CALLS} && box.scrollTop + box.clientHeight >= box.scrollHeight - 1)
+        return setTimeout(() => resolve({ rows_scrolled: rows(), longest_task_ms: longest }), 500)
+      if (performance.now() - begun > 120000) return reject(new Error(rows() + ' rows after two minutes'))
+      requestAnimationFrame(step)
+    }
+    step()
+  })`)
+}
+
+function median(values: readonly number[]): number {
+  return [...values].sort((one, other) => one - other)[Math.floor(values.length / 2)] ?? Number.NaN
+}
+
+function report(measured: Measured): void {
+  const { interactive_ms, bare_ms, rows_scrolled, longest_task_ms } = measured
+  const bad = !(interactive_ms <= LIMITS.interactive_ms) || !(longest_task_ms <= LIMITS.blocked_ms)
+  console.log(
+    `time to interactive, ${SLOW_DOWN} x slower processor: ${interactive_ms.toFixed(0)} ms (limit ${LIMITS.interactive_ms}), ` +
+      `x ${(interactive_ms / bare_ms).toFixed(1)} of a bare page`,
+  )
+  console.log(
+    `${rows_scrolled} calls scrolled to the end: blocked ${longest_task_ms.toFixed(0)} ms at most (limit ${LIMITS.blocked_ms}; ` +
+      'a browser tells nothing below 50)',
+  )
+  mkdirSync('bench/results', { recursive: true })
+  const results = { at: new Date().toISOString(), limits: LIMITS, measured, within_limits: !bad }
+  writeFileSync('bench/results/console.json', `${JSON.stringify(results, null, 2)}\n`)
+  process.exitCode = bad ? 1 : 0
+}

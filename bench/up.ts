@@ -1,0 +1,86 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+
+const MAIN = new URL('../bin/main.js', import.meta.url).pathname
+const UP_LIMIT_MS = 60_000
+
+/** What `bootstrap --json` prints, as far as benchmarks use it. */
+export interface Made {
+  readonly base_url: string
+  readonly api_key: string
+  readonly account_sid: string
+  readonly auth_token: string
+  readonly project_id: string
+  readonly numbers: readonly string[]
+}
+
+export interface Running {
+  /** Its data folder, which goes with it. */
+  readonly folder: string
+  readonly sip_port: number
+  readonly made: Made
+  stop(): Promise<void>
+}
+
+/** A whole platform in a folder and on ports of its own, started as users start it. */
+export async function startUp(subject: string, settings: Readonly<Record<string, string>> = {}): Promise<Running> {
+  const folder = mkdtempSync(join(tmpdir(), `strowger-bench-${subject}-`))
+  const [http, sip_port, sips, ws] = await Promise.all([freePort(), freePort(), freePort(), freePort()])
+  const env = {
+    PATH: process.env['PATH'] ?? '',
+    HOME: folder,
+    STROWGER_DATA: folder,
+    STROWGER_HTTP_PORT: String(http),
+    STROWGER_SIP_PORT: String(sip_port),
+    STROWGER_SIPS_PORT: String(sips),
+    STROWGER_WS_PORT: String(ws),
+    STROWGER_LOG: 'warn',
+    ...settings,
+  }
+  const up = spawn(process.execPath, [MAIN, 'up'], { env, stdio: ['ignore', 'pipe', 'inherit'] })
+  const stop = async (): Promise<void> => {
+    if (up.exitCode === null) {
+      const ended = once(up, 'exit')
+      up.kill('SIGTERM')
+      await ended
+    }
+    rmSync(folder, { recursive: true, force: true })
+  }
+  try {
+    await isUp(up)
+    const { stdout } = await promisify(execFile)(process.execPath, [MAIN, 'bootstrap', '--json'], { env })
+    return { folder, sip_port, made: JSON.parse(stdout), stop }
+  } catch (error) {
+    await stop()
+    throw error
+  }
+}
+
+export async function freePort(): Promise<number> {
+  const server = createServer()
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  await new Promise(resolve => server.close(resolve))
+  return port
+}
+
+async function isUp(up: ChildProcess): Promise<void> {
+  const { stdout } = up
+  if (!stdout) throw new Error('the platform prints nothing')
+  let printed = ''
+  const signal = AbortSignal.timeout(UP_LIMIT_MS)
+  const gone = once(up, 'exit', { signal }).then(([code]) => {
+    throw new Error(`the platform ended with exit code ${code} while it started`)
+  })
+  while (!printed.includes('Strowger is up'))
+    printed += (await Promise.race([once(stdout, 'data', { signal }), gone]))[0]
+  // From here on its end is nobody's surprise.
+  gone.catch(() => undefined)
+  stdout.resume()
+}
