@@ -1,150 +1,37 @@
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { tone } from '../support/audio.ts'
+import {
+  answered,
+  endOf,
+  hangUp,
+  healthy,
+  lastCall,
+  nothingLeft,
+  PEER,
+  story,
+  TARGET,
+  targetOf,
+  trunkOf,
+  untilBye,
+  WORLD,
+  waiting,
+} from '../support/b2bua-world.ts'
 import { digestAnswer, openPhone } from '../support/phone.ts'
 import { openRtpPeer } from '../support/rtp-peer.ts'
-import {
-  ackOf,
-  answerWith,
-  audioSdp,
-  inDialog,
-  lateInvite,
-  prack,
-  reInvite,
-  reliableProvisional,
-} from '../support/sip-steps.ts'
-import { callee, caller, pause, provisionals, receive, type SippPeer, sipp } from '../support/sipp.ts'
+import { ackOf, answerWith, audioSdp, inDialog, reInvite } from '../support/sip-steps.ts'
+import { callee, caller, pause, provisionals, receive, sipp } from '../support/sipp.ts'
 import { until } from '../support/wait.ts'
-import { type World, world } from '../support/world.ts'
+import { world } from '../support/world.ts'
 
-// What a B2BUA must do between two legs (issue "Edge", item 7), with a scripted peer at 127.0.0.2 and targets of its
+// What a trunk may and may not do, and what is done for it between two legs, beside the stories of b2bua-stories: with a scripted peer at 127.0.0.2 and targets of its
 // trunk at 127.0.0.3. Both are SIPp: neither knows our stack.
-
-const PEER = '127.0.0.2'
-const TARGET = '127.0.0.3'
-const WORLD = '+2348030004711'
-const RTP_PORT = 40_000
-
-const answered = [...provisionals, receive.response(200, { dialog: true }), caller.ack]
-const hangUp = (cseq: number): string[] => [inDialog('BYE', cseq), receive.response(200)]
-
-interface TargetRow {
-  readonly sip_uri: string
-  readonly transport: string
-  readonly priority: number
-  readonly weight: number
-}
-
-const targetOf = (peer: SippPeer, priority = 1): TargetRow => ({
-  sip_uri: `sip:${TARGET}:${peer.port}`,
-  transport: 'udp',
-  priority,
-  weight: 1,
-})
-
-let trunks = 0
-
-/** A trunk of its own for each story: sources and targets are replaced, so that no story sees another's. */
-async function trunk(w: World, targets: readonly TargetRow[], over: Record<string, unknown> = {}): Promise<string> {
-  await w.state.db.deleteFrom('trunk_source').execute()
-  const { status, body } = await w.manage(
-    'POST',
-    '/trunks',
-    {
-      name: `PBX ${++trunks}`,
-      direction: 'both',
-      auth_mode: 'ip_allow_list',
-      sources: [`${PEER}/32`],
-      codecs: ['PCMU', 'PCMA'],
-      media_security: 'rtp',
-      require_tls: false,
-      source_validation: 'relaxed',
-      targets,
-      ...over,
-    },
-    { 'idempotency-key': `sip-${trunks}` },
-  )
-  if (status !== 201) throw new Error(`trunk refused: ${JSON.stringify(body)}`)
-  const { id } = body.trunk
-  await until('the trunk is applied', async () => {
-    const { body: detail } = await w.manage('GET', `/trunks/${id}`)
-    return detail.apply.state === 'applied' && detail.apply.effective_revision === detail.revision
-  })
-  await healthy(w, id, targets.length)
-  return id
-}
-
-/** Each target has answered its first OPTIONS: the next thing it sees is the INVITE. */
-const healthy = (w: World, trunk_id: string, count: number) =>
-  until('the targets have answered OPTIONS', async () => {
-    const rows = await w.state.db
-      .selectFrom('target_evidence')
-      .innerJoin('termination_target', 'termination_target.id', 'target_evidence.target_id')
-      .select('state')
-      .where('trunk_id', '=', trunk_id)
-      .execute()
-    return rows.filter(row => row.state === 'healthy').length === count
-  })
-
-const waiting = (t: Test, steps: readonly string[], rtp_port = RTP_PORT + 2, calls = 2) =>
-  sipp(t, { steps, local_ip: TARGET, keys: { rtp_port }, calls })
-
-/** A target that answers, and hangs up when it is told to. */
-const answers = [
-  receive.request('INVITE'),
-  callee.respond(180, 'Ringing'),
-  callee.respond(200, 'OK', { sdp: true }),
-  receive.request('ACK'),
-]
-const untilBye = [...answers, receive.request('BYE'), callee.ok]
-
-async function story(t: Test, w: World, steps: readonly string[], rtp_port = RTP_PORT, service = WORLD) {
-  const keys = { rtp_port, from: w.numbers[1] ?? '' }
-  const peer = await sipp(t, { steps, to: w.sip, service, local_ip: PEER, keys })
-  const { ok, errors, messages } = await peer.done
-  t.ok(ok, `${errors}\n${ok ? '' : messages}`)
-  return messages
-}
-
-const lastCall = async (w: World) =>
-  w.state.db.selectFrom('call').selectAll().orderBy('position', 'desc').executeTakeFirstOrThrow()
-const endOf = (w: World, sid: string) =>
-  until('the call has ended', () =>
-    w.state.db
-      .selectFrom('call')
-      .selectAll()
-      .where('sid', '=', sid)
-      .where('ended_at', 'is not', null)
-      .executeTakeFirst(),
-  )
 
 t.test('between two legs', async t => {
   const w = await world(t, { STROWGER_SANDBOX: 'off' })
 
-  t.test('hold, resume and a change of codec are answered, and end nothing', async t => {
-    const target = await waiting(t, untilBye)
-    await trunk(w, [targetOf(target)])
-    const only_a_law = { version: 4, payloads: '8', maps: 'a=rtpmap:8 PCMA/8000' }
-    await story(t, w, [
-      caller.invite(),
-      ...answered,
-      reInvite(2, audioSdp({ version: 2, direction: 'sendonly' })),
-      answerWith(200, 'a=recvonly|a=inactive', 'body'),
-      ackOf(2),
-      reInvite(3, audioSdp({ version: 3 })),
-      answerWith(200, 'a=sendrecv', 'body'),
-      ackOf(3),
-      reInvite(4, audioSdp(only_a_law)),
-      answerWith(200, 'm=audio [0-9]+ RTP/AVP 8', 'body'),
-      ackOf(4),
-      ...hangUp(5),
-    ])
-    t.ok((await target.done).ok)
-    t.match(await endOf(w, (await lastCall(w)).sid), { status: 'completed', ended_by: 'caller' })
-  })
-
   t.test('an offer that cannot be used is refused, and the call goes on as it was', async t => {
     const target = await waiting(t, untilBye)
-    await trunk(w, [targetOf(target)])
+    await trunkOf(w, [targetOf(target)])
     await story(t, w, [
       caller.invite(),
       ...answered,
@@ -163,64 +50,11 @@ t.test('between two legs', async t => {
     t.ok((await target.done).ok)
   })
 
-  t.test('an INVITE without an offer gets ours in the 200, and its ACK answers it', async t => {
-    const target = await waiting(t, untilBye)
-    await trunk(w, [targetOf(target)])
-    await story(t, w, [
-      lateInvite(),
-      ...provisionals,
-      answerWith(200, 'm=audio', 'body'),
-      ackOf(1, audioSdp()),
-      pause(300),
-      ...hangUp(2),
-    ])
-    t.ok((await target.done).ok)
-    t.match(await endOf(w, (await lastCall(w)).sid), { status: 'completed' })
-  })
-
-  t.test('a key that comes by INFO reaches the other leg as RFC 4733', async t => {
-    const rtp = await openRtpPeer({ address: TARGET })
-    t.teardown(() => rtp.close())
-    const target = await waiting(t, untilBye, rtp.port)
-    await trunk(w, [targetOf(target)])
-    await story(t, w, [
-      caller.invite(),
-      ...answered,
-      pause(300),
-      inDialog('INFO', 2, { body: { type: 'application/dtmf-relay', text: 'Signal=5\nDuration=160' } }),
-      receive.response(200),
-      inDialog('INFO', 3, { body: { type: 'application/unknown', text: 'x' } }),
-      receive.response(415),
-      pause(700),
-      ...hangUp(4),
-    ])
-    t.ok((await target.done).ok)
-    const events = rtp.received.filter(packet => packet.payload_type === 101)
-    t.ok(events.length > 0, 'events came')
-    t.ok(events.every(packet => packet.payload[0] === 5))
-  })
-
-  t.test('a caller that requires reliable provisional answers gets one, and its PRACK is answered', async t => {
-    const target = await waiting(t, untilBye)
-    await trunk(w, [targetOf(target)])
-    await story(t, w, [
-      caller.invite({ headers: 'Require: 100rel' }),
-      receive.response(100, { optional: true }),
-      reliableProvisional(180),
-      prack(2),
-      receive.response(200),
-      receive.response(200, { dialog: true }),
-      ackOf(1),
-      ...hangUp(3),
-    ])
-    t.ok((await target.done).ok)
-  })
-
   t.test(
     'session timers: the refresher that the caller chose stays, and too small an interval is told the least',
     async t => {
       const target = await waiting(t, untilBye)
-      await trunk(w, [targetOf(target)])
+      await trunkOf(w, [targetOf(target)])
       const messages = await story(t, w, [
         caller.invite({ headers: 'Supported: timer\nSession-Expires: 600;refresher=uac' }),
         ...provisionals,
@@ -245,7 +79,7 @@ t.test('between two legs', async t => {
 
   t.test('identity is asserted, X- headers pass to the own trunk, and nothing names the peer', async t => {
     const target = await waiting(t, untilBye)
-    await trunk(w, [targetOf(target)])
+    await trunkOf(w, [targetOf(target)])
     const headers =
       'X-Case: 42\nX-Strowger-Evil: 1\nPrivacy: id\nDiversion: <sip:+2348031112222@x.example>;reason=no-answer'
     await story(t, w, [caller.invite({ headers }), ...answered, ...hangUp(2)])
@@ -264,7 +98,7 @@ t.test('between two legs', async t => {
 
   t.test('an INVITE that has come too far is refused', async t => {
     const target = await waiting(t, untilBye)
-    await trunk(w, [targetOf(target)])
+    await trunkOf(w, [targetOf(target)])
     await story(t, w, [
       caller.invite().replace('Max-Forwards: 70', 'Max-Forwards: 0'),
       receive.response(100, { optional: true }),
@@ -275,7 +109,7 @@ t.test('between two legs', async t => {
 
   t.test('a call that its target sends straight back is refused as a loop', async t => {
     const target = await waiting(t, untilBye)
-    await trunk(w, [targetOf(target)])
+    await trunkOf(w, [targetOf(target)])
     const going = story(t, w, [caller.invite(), ...answered, pause(2500), ...hangUp(2)])
     const sid = await until(
       'our INVITE is at the target',
@@ -290,21 +124,6 @@ t.test('between two legs', async t => {
     await going
   })
 
-  t.test('the cause of a hang-up passes to the other leg, and its words do not', async t => {
-    const target = await waiting(t, [...answers, receive.request('BYE'), callee.ok])
-    await trunk(w, [targetOf(target)])
-    await story(t, w, [
-      caller.invite(),
-      ...answered,
-      inDialog('BYE', 2, { headers: 'Reason: Q.850;cause=27;text="from 10.1.2.3"' }),
-      receive.response(200),
-    ])
-    const { ok, messages } = await target.done
-    t.ok(ok)
-    t.match(messages, /Reason: Q\.850;cause=27/)
-    t.notMatch(messages, /10\.1\.2\.3/)
-  })
-
   t.test('the next target is tried after 503, and none after busy', async t => {
     const failing = await waiting(t, [
       receive.request('INVITE'),
@@ -312,7 +131,7 @@ t.test('between two legs', async t => {
       receive.request('ACK'),
     ])
     const taking = await waiting(t, untilBye)
-    await trunk(w, [targetOf(failing, 1), targetOf(taking, 2)])
+    await trunkOf(w, [targetOf(failing, 1), targetOf(taking, 2)])
     await story(t, w, [caller.invite(), ...answered, ...hangUp(2)])
     t.ok((await failing.done).ok)
     t.ok((await taking.done).ok)
@@ -335,7 +154,7 @@ t.test('between two legs', async t => {
       receive.request('ACK'),
     ])
     const never = await waiting(t, untilBye)
-    await trunk(w, [targetOf(busy, 1), targetOf(never, 2)])
+    await trunkOf(w, [targetOf(busy, 1), targetOf(never, 2)])
     await story(t, w, [
       caller.invite(),
       receive.response(100, { optional: true }),
@@ -347,19 +166,19 @@ t.test('between two legs', async t => {
   })
 
   t.test('a redirect is followed to a target of the trunk, and nowhere else', async t => {
-    const taking = await waiting(t, untilBye, RTP_PORT + 2, 1)
+    const taking = await waiting(t, untilBye, { calls: 1 })
     const moved = (contact: string) => [
       receive.request('INVITE'),
       callee.respond(302, 'Moved').replace(/Contact: .*/, `Contact: <${contact}>`),
       receive.request('ACK'),
     ]
     const near = await waiting(t, moved(`sip:${WORLD}@${TARGET}:${taking.port}`))
-    await trunk(w, [targetOf(near)])
+    await trunkOf(w, [targetOf(near)])
     await story(t, w, [caller.invite(), ...answered, ...hangUp(2)])
     t.ok((await taking.done).ok)
 
     const far = await waiting(t, moved(`sip:${WORLD}@127.0.0.77:5060`))
-    await trunk(w, [targetOf(far)])
+    await trunkOf(w, [targetOf(far)])
     await story(t, w, [
       caller.invite(),
       receive.response(100, { optional: true }),
@@ -370,7 +189,7 @@ t.test('between two legs', async t => {
 
   t.test('a digest trunk: a good password is let in, a bad one and a repeated answer are not', async t => {
     const target = await waiting(t, untilBye)
-    await trunk(w, [])
+    await trunkOf(w, [])
     const { body } = await w.manage(
       'POST',
       '/trunks',
@@ -429,7 +248,7 @@ t.test('between two legs', async t => {
   })
 
   t.test('a digest user registers, and is called as a target of its trunk', async t => {
-    await trunk(w, [])
+    await trunkOf(w, [])
     const { body } = await w.manage(
       'POST',
       '/trunks',
@@ -449,7 +268,7 @@ t.test('between two legs', async t => {
     const given = JSON.stringify(body)
     const username = /"username":"([^"]+)"/.exec(given)?.[1] ?? ''
     const password = /"digest_password":"([^"]+)"/.exec(given)?.[1] ?? ''
-    const listening = await waiting(t, untilBye, RTP_PORT + 2, 1)
+    const listening = await waiting(t, untilBye, { calls: 1 })
     const phone = await openPhone(t, { ...w.sip, local_ip: TARGET })
     const contact = `sip:desk@${TARGET}:${listening.port}`
     const challenge = await until('a REGISTER is challenged', async () => {
@@ -478,8 +297,8 @@ t.test('between two legs', async t => {
       .set({ route_kind: 'trunk', route_id: body.trunk.id })
       .where('e164', '=', own)
       .execute()
-    await trunk(w, [])
-    await story(t, w, [caller.invite(), ...answered, ...hangUp(2)], RTP_PORT, own)
+    await trunkOf(w, [])
+    await story(t, w, [caller.invite(), ...answered, ...hangUp(2)], { service: own })
     const { ok, messages } = await listening.done
     t.ok(ok)
     t.match(messages, new RegExp(`INVITE ${contact} SIP`))
@@ -492,8 +311,8 @@ t.test('between two legs', async t => {
       rtp.peer.close()
       rtp.target.close()
     })
-    const target = await waiting(t, untilBye, rtp.target.port)
-    const trunk_id = await trunk(w, [targetOf(target)])
+    const target = await waiting(t, untilBye, { rtp_port: rtp.target.port })
+    const trunk_id = await trunkOf(w, [targetOf(target)])
     const at = new Date().toISOString()
     const { project_id } = w
     const policy = await w.manage(
@@ -551,17 +370,5 @@ t.test('between two legs', async t => {
     t.ok(row.expires_at && Date.parse(row.expires_at) - Date.parse(row.started_at) === 30 * 86_400_000)
   })
 
-  t.test('afterwards nothing is left', async t => {
-    const metrics = async (): Promise<string> => (await fetch(`${w.base_url}/metrics`)).text()
-    await until('no call and no dialog', async () => {
-      const text = await metrics()
-      return (
-        /^strowger_live_calls\S* 0$/m.test(text) &&
-        /^strowger_dialogs\S* 0$/m.test(text) &&
-        /^strowger_media_legs\S* 0$/m.test(text)
-      )
-    })
-    t.same(await w.state.db.selectFrom('call').select('sid').where('ended_at', 'is', null).execute(), [])
-    t.same(await w.state.db.selectFrom('lease').select('call_sid').where('ended_at', 'is', null).execute(), [])
-  })
+  t.test('afterwards nothing is left', t => nothingLeft(t, w))
 })

@@ -11,6 +11,7 @@ import { ConfirmByName, Dialog } from '../ui/dialog.tsx'
 import { Form, MoneyField, NumberField, TextField } from '../ui/form.tsx'
 import { Table } from '../ui/table.tsx'
 import { toast } from '../ui/toast.tsx'
+import { RefusedCalls } from './refused-calls.tsx'
 
 interface Configuration {
   readonly daily_spend_cap_minor: number | null
@@ -250,21 +251,7 @@ export function SubaccountPage({ params }: PageProps) {
               <Card title="In use">
                 <Meter name="Calls at once" used={subaccount.live_calls} limit={subaccount.max_concurrent} />
               </Card>
-              <Card title="Refused calls" flush>
-                {usage.refusals.length === 0 ? (
-                  <Empty title="No call was refused" />
-                ) : (
-                  <Table
-                    label="Refused calls"
-                    rows={usage.refusals}
-                    keyOf={row => row.reason}
-                    columns={[
-                      { title: 'Reason', cell: row => words(row.reason) },
-                      { title: 'Calls', cell: row => count(row.count), right: true },
-                    ]}
-                  />
-                )}
-              </Card>
+              <RefusedCalls refusals={usage.refusals} />
             </div>
             <Card title="Policies that bind its trunks" flush>
               {subaccount.policy_ceilings.length === 0 ? (

@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks'
 import type { PageProps } from '../app.tsx'
 import { ask } from '../lib/api.ts'
 import { useAction, useData } from '../lib/data.ts'
-import { count, money, words } from '../lib/format.ts'
+import { count, money } from '../lib/format.ts'
 import { go, hrefOf } from '../lib/router.ts'
 import { may } from '../lib/session.ts'
 import type { ListOf, NumberBlock } from '../lib/types.ts'
@@ -25,6 +25,7 @@ import { Form, SelectField, TextField } from '../ui/form.tsx'
 import { Table } from '../ui/table.tsx'
 import { toast } from '../ui/toast.tsx'
 import { CeilingFields, type Ceilings } from './ceilings.tsx'
+import { RefusedCalls } from './refused-calls.tsx'
 
 interface Subtrunk {
   readonly id: string
@@ -108,29 +109,14 @@ export function SubtrunkPage({ params }: PageProps) {
             </Stats>
             <div class="columns">
               <Configuration key={subtrunk.revision} subtrunk={subtrunk} path={path} onSaved={of.set} />
-              <Card
-                title="Refused calls"
+              <RefusedCalls
+                refusals={usage.refusals}
                 hint={
                   <>
                     Since <Time at={usage.window_from} />
                   </>
                 }
-                flush
-              >
-                {usage.refusals.length === 0 ? (
-                  <Empty title="No call was refused" />
-                ) : (
-                  <Table
-                    label="Refused calls"
-                    rows={usage.refusals}
-                    keyOf={row => row.reason}
-                    columns={[
-                      { title: 'Reason', cell: row => words(row.reason) },
-                      { title: 'Calls', cell: row => count(row.count), right: true },
-                    ]}
-                  />
-                )}
-              </Card>
+              />
             </div>
             <Delegations subtrunk={subtrunk} path={path} onChanged={of.reload} />
             {asking && (
