@@ -12,7 +12,8 @@ const LOCKER = `
   database.pragma('busy_timeout = 10000')
   database.exec('begin immediate')
   process.stdout.write('locked')
-  setInterval(() => undefined, 1000)
+  // The timer holds on to the database: one that nobody can reach any more is collected, and its lock is gone.
+  setInterval(() => database.open, 1000)
 `
 
 /** Another process takes the write lock of the state and keeps it until `release`, or the end of the test. */
