@@ -23,8 +23,8 @@ import { callee, caller, pause, provisionals, receive, sipp } from '../support/s
 import { until } from '../support/wait.ts'
 import { world } from '../support/world.ts'
 
-// What a trunk may and may not do, and what is done for it between two legs, beside the stories of b2bua-stories: with a scripted peer at 127.0.0.2 and targets of its
-// trunk at 127.0.0.3. Both are SIPp: neither knows our stack.
+// What a trunk may and may not do, and what is done for it between two legs, beside the stories of b2bua-stories: a
+// scripted peer at 127.0.0.2 and targets of its trunk at 127.0.0.3. Both are SIPp: neither knows our stack.
 
 t.test('between two legs', async t => {
   const w = await world(t, { STROWGER_SANDBOX: 'off' })
