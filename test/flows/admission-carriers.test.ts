@@ -7,6 +7,7 @@ import type { Call } from '../../signaling/edge/useragent/call.ts'
 import { type IncomingRequest, UserAgent } from '../../signaling/edge/useragent/user-agent.ts'
 import { Stir } from '../../signaling/trunks/stir.ts'
 import { openAgent, place, sdpOf } from '../support/agents.ts'
+import { untouched } from '../support/child.ts'
 import { digestAnswer } from '../support/phone.ts'
 import { rated } from '../support/rated.ts'
 import { authority } from '../support/stir.ts'
@@ -145,7 +146,7 @@ t.test('we register with a carrier, again before the end, and take it back at th
 const strowger = (w: World, args: readonly string[], input = ''): Promise<string> =>
   new Promise((resolve, reject) => {
     const env = { PATH: process.env['PATH'] ?? '', STROWGER_DATA: w.data_dir }
-    const child = execFile('bin/strowger', args, { env, timeout: 40_000 }, (error, stdout, stderr) =>
+    const child = execFile(...untouched('bin/strowger', args), { env, timeout: 40_000 }, (error, stdout, stderr) =>
       error ? reject(new Error(stderr)) : resolve(stdout),
     )
     child.stdin?.end(input)

@@ -3,6 +3,7 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
+import { untouched } from '../support/child.ts'
 import { world } from '../support/world.ts'
 
 // The strowger command beside a running platform.
@@ -24,7 +25,7 @@ t.test('the strowger command', async t => {
         STROWGER_DATA: data_dir,
         STROWGER_HTTP_PORT: new URL(w.base_url).port,
       }
-      const child = execFile('bin/strowger', args, { env, timeout: 40_000 }, (_error, stdout, stderr) =>
+      const child = execFile(...untouched('bin/strowger', args), { env, timeout: 40_000 }, (_error, stdout, stderr) =>
         resolve({ code: child.exitCode, stdout, stderr }),
       )
     })

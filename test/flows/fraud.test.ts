@@ -3,6 +3,7 @@ import { promisify } from 'node:util'
 import t from 'tap'
 import { bumpConfiguration } from '../../core/state/bootstrap.ts'
 import { importPriceBook } from '../../core/state/rates.ts'
+import { untouched } from '../support/child.ts'
 import { digestAnswer, openPhone, type Phone } from '../support/phone.ts'
 import { freeBlock } from '../support/ports.ts'
 import { callee, receive, sipp } from '../support/sipp.ts'
@@ -203,7 +204,8 @@ t.test('a stolen password is worth little: the prefix is closed by itself', asyn
     t.match(await ask('The password is rotated.'), { status: 201, body: { state: 'pending' } })
     t.match(await ask('Hello?'), { status: 409, body: { code: 'state_conflict' } })
     const env = { PATH: process.env['PATH'] ?? '', STROWGER_DATA: w.data_dir, STROWGER_SIP_PORT: String(w.sip.port) }
-    const run = (...words: string[]) => promisify(execFile)(process.execPath, [MAIN, 'containments', ...words], { env })
+    const run = (...words: string[]) =>
+      promisify(execFile)(...untouched(process.execPath, [MAIN, 'containments', ...words]), { env })
     t.match((await run('list')).stdout, /release asked for by .*The password is rotated/)
     t.match((await run('decide', containment.id, 'approve', '--reason', 'seen')).stdout, /no prefix is closed/)
     const open = (prefix: string) => run('open', prefix, '--trunk', trunk_id, '--reason', 'seen in the press')

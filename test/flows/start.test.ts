@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
 import { VARIABLES } from '../../core/runtime/config.ts'
+import { untouched } from '../support/child.ts'
 import { freeBlock, freePort } from '../support/ports.ts'
 import { until } from '../support/wait.ts'
 import { world } from '../support/world.ts'
@@ -20,8 +21,10 @@ interface Ended {
 const strowger = (args: string[], env: Record<string, string>): Promise<Ended> =>
   new Promise(resolve => {
     const settings = { PATH: process.env['PATH'] ?? '', ...env }
-    const child = execFile('bin/strowger', args, { env: settings, timeout: 30_000 }, (_error, stdout, stderr) =>
-      resolve({ code: child.exitCode, stdout, stderr }),
+    const child = execFile(
+      ...untouched('bin/strowger', args),
+      { env: settings, timeout: 30_000 },
+      (_error, stdout, stderr) => resolve({ code: child.exitCode, stdout, stderr }),
     )
   })
 
@@ -115,7 +118,7 @@ t.test('a second platform on the same data is refused', async t => {
 
 t.test('health, readiness and metrics are told, and SIGTERM stops every process', async t => {
   const env = await settings(t)
-  const child = spawn('bin/strowger', ['up'], {
+  const child = spawn(...untouched('bin/strowger', ['up']), {
     env: { PATH: process.env['PATH'] ?? '', ...env },
     stdio: ['ignore', 'pipe', 'ignore'],
   })

@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { createServer } from 'node:tls'
 import t from 'tap'
+import { untouched } from '../support/child.ts'
 import { callee, receive, sipp } from '../support/sipp.ts'
 import { until } from '../support/wait.ts'
 import { type World, world } from '../support/world.ts'
@@ -200,8 +201,10 @@ t.test('tests of trunks', async t => {
     t.ok(body.data[0].started_at >= body.data[1].started_at)
     const told = await new Promise<string>(resolve => {
       const env = { PATH: process.env['PATH'] ?? '', STROWGER_DATA: w.data_dir, STROWGER_SIP_PORT: String(w.sip.port) }
-      execFile(process.execPath, [MAIN, 'test', trunks.good, 'config_validation'], { env }, (_error, stdout, stderr) =>
-        resolve(stdout + stderr),
+      execFile(
+        ...untouched(process.execPath, [MAIN, 'test', trunks.good, 'config_validation']),
+        { env },
+        (_error, stdout, stderr) => resolve(stdout + stderr),
       )
     })
     t.match(told, /passed: The trunk is set up well/)

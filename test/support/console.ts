@@ -70,12 +70,14 @@ interface AxeResult {
   }[]
 }
 
-/** Serious and critical findings of axe, one line each. */
-export async function axeFindings(page: Page): Promise<string[]> {
+/** Serious and critical findings of axe, one line each; of the rules in `only` alone when some are given. */
+export async function axeFindings(page: Page, only: readonly string[] = []): Promise<string[]> {
   // The policy of the page lets no inline script in; the browser's own protocol does.
   const loaded = await page.evaluate('typeof axe === "object"')
   if (!loaded) await page.evaluate(await axeSource())
-  const result = (await page.evaluate('axe.run(document, { resultTypes: ["violations"] })')) as AxeResult
+  const result = (await page.evaluate(
+    `axe.run(document, ${JSON.stringify({ resultTypes: ['violations'], ...(only.length > 0 ? { runOnly: only } : {}) })})`,
+  )) as AxeResult
   return result.violations
     .filter(({ impact }) => impact === 'serious' || impact === 'critical')
     .flatMap(({ id, nodes }) =>

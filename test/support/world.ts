@@ -7,6 +7,7 @@ import { promisify } from 'node:util'
 import type { Test } from 'tap'
 import { bumpConfiguration } from '../../core/state/bootstrap.ts'
 import { openState, type State } from '../../core/state/index.ts'
+import { untouched } from './child.ts'
 import { freeBlock, freePort } from './ports.ts'
 import { until } from './wait.ts'
 
@@ -76,21 +77,14 @@ export async function world(t: Test, env: Record<string, string> = {}): Promise<
     if (!t.passing()) t.comment(platform.log())
     rmSync(data_dir, { recursive: true, force: true })
   })
-  const { stdout } = await promisify(execFile)(...untouched([main, 'bootstrap', '--json']), { env: settings })
+  const { stdout } = await promisify(execFile)(...untouched(process.execPath, [main, 'bootstrap', '--json']), {
+    env: settings,
+  })
   const made = JSON.parse(stdout)
   const state = await openState({ data_dir })
   t.teardown(() => state.close())
   return present({ made, state, rtp_ports, data_dir, platform })
 }
-
-/**
- * A Node.js of the platform without what tap loads into each child (by NODE_OPTIONS): its signal handlers change what a
- * process outlives, SIGXFSZ among others.
- */
-const untouched = (args: readonly string[]): [string, string[]] => [
-  'env',
-  ['-u', 'NODE_OPTIONS', process.execPath, ...args],
-]
 
 interface Platform {
   readonly child: ChildProcess
@@ -99,7 +93,7 @@ interface Platform {
 }
 
 async function start(env: Record<string, string>): Promise<Platform> {
-  const child = spawn(...untouched([main, 'up']), { env, stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = spawn(...untouched(process.execPath, [main, 'up']), { env, stdio: ['ignore', 'pipe', 'pipe'] })
   let printed = ''
   const lines: string[] = []
   child.stdout.on('data', chunk => {

@@ -96,6 +96,8 @@ class WorkerConnection implements DatabaseConnection {
   readonly #waiting = new Map<number, Waiting>()
   #next = 1
   #failure: Error | undefined
+  /** An answer that comes while we close must not let the process go before the thread has ended. */
+  #closing = false
   #transaction: 'wanted' | 'begun' | null = null
   /** Statements of the transaction that travel with the next one. */
   readonly #later: Step[] = []
@@ -105,7 +107,7 @@ class WorkerConnection implements DatabaseConnection {
     this.#worker.on('message', (reply: WorkerReply) => {
       this.#waiting.get(reply.id)?.resolve(reply)
       this.#waiting.delete(reply.id)
-      if (this.#waiting.size === 0) this.#worker.unref()
+      if (this.#waiting.size === 0 && !this.#closing) this.#worker.unref()
     })
     this.#worker.on('error', error => this.#fail(error instanceof Error ? error : new Error(String(error))))
     this.#worker.on('exit', () => this.#fail(new StateError('the state is closed', 'CLOSED')))
@@ -147,6 +149,7 @@ class WorkerConnection implements DatabaseConnection {
 
   async close(): Promise<void> {
     const ended = new Promise<void>(resolve => this.#worker.once('exit', () => resolve()))
+    this.#closing = true
     this.#worker.ref()
     this.#worker.postMessage('close')
     await ended

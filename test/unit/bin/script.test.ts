@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { untouched } from '../../support/child.ts'
 
 function folder(t: Test): string {
   const path = mkdtempSync(join(tmpdir(), 'strowger-script-'))
@@ -20,7 +21,9 @@ interface Ran {
 
 /** The strowger command with this input typed at once. */
 function strowger(args: readonly string[], input = '', env: Record<string, string> = {}): Promise<Ran> {
-  const child = spawn(process.execPath, ['build/bin/main.js', ...args], { env: { ...process.env, ...env } })
+  const child = spawn(...untouched(process.execPath, ['build/bin/main.js', ...args]), {
+    env: { ...process.env, ...env },
+  })
   let out = ''
   let err = ''
   child.stdout.on('data', data => {
