@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
 import { levelDbm0, readWavFile } from '../support/audio.ts'
+import { until } from '../support/wait.ts'
 import { world } from '../support/world.ts'
 
 // The commands of the README, as they stand there, one after the other.
@@ -40,6 +41,8 @@ t.test('the first call and the first trunk of the README work as written', async
   const wav = readWavFile(join(folder, 'recording.wav'))
   t.ok(wav.duration_ms > 3000 && levelDbm0(wav.channels[0] ?? new Int16Array(1)) > -40, 'speech can be heard')
   t.match(JSON.parse(readFileSync(join(folder, 'trunk.json'), 'utf8')), { trunk: { id: /^trk_/ } })
-  const cdr = await w.state.db.selectFrom('cdr').selectAll().where('origin', '=', 'trunk').executeTakeFirstOrThrow()
+  const cdr = await until('the record of the trunk call', () =>
+    w.state.db.selectFrom('cdr').selectAll().where('origin', '=', 'trunk').executeTakeFirst(),
+  )
   t.match(cdr, { status: 'completed', to_number: '+2348030000006' })
 })

@@ -21,11 +21,14 @@ const tcp = (port: number): Promise<number | undefined> =>
     })
   })
 
-/** A port that is free for UDP and TCP on loopback now. */
+/**
+ * A port that is free for UDP and TCP on loopback now. Below the machine's ephemeral ports, as the blocks are: there
+ * another socket may get it by chance before who asked has bound it.
+ */
 export async function freePort(): Promise<number> {
   for (let tries = 0; tries < 50; tries++) {
-    const port = await tcp(0)
-    if (port !== undefined && (await udp(port)) === port) return port
+    const port = 2000 + Math.floor(Math.random() * 8000)
+    if ((await tcp(port)) === port && (await udp(port)) === port) return port
   }
   throw new Error('no free port')
 }
