@@ -63,7 +63,7 @@ async function measure(in_browser: Browser): Promise<Measured> {
   for (let round = 0; round < ROUNDS; round++) {
     bare.push(await loaded(page, `${platform.made.base_url}/healthz`, 'document.body !== null'))
     interactive.push(
-      await loaded(page, `${platform.made.base_url}/console/`, `document.querySelector('main h1') !== null`),
+      await loaded(page, `${platform.made.base_url}/console/`, `document.querySelector('.shell main h1') !== null`),
     )
   }
   await devtools.send('Emulation.setCPUThrottlingRate', { rate: 1 })
@@ -77,7 +77,7 @@ async function signIn(page: Page): Promise<void> {
   await page.getByLabel('Email').fill('admin@strowger.local')
   await page.getByLabel('Password').fill(readFileSync(join(platform.folder, 'console-password'), 'utf8').trim())
   await page.getByRole('button', { name: 'Sign in' }).click()
-  await page.locator('main h1').waitFor()
+  await page.locator('.shell main h1').waitFor()
 }
 
 /**
