@@ -1,6 +1,6 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -23,6 +23,8 @@ export interface Running {
   /** Its data folder, which goes with it. */
   readonly folder: string
   readonly sip_port: number
+  /** Processes by name, the supervisor among them. */
+  readonly pids: Readonly<Record<string, number>>
   readonly made: Made
   stop(): Promise<void>
 }
@@ -30,7 +32,7 @@ export interface Running {
 /** A whole platform in a folder and on ports of its own, started as users start it. */
 export async function startUp(subject: string, settings: Readonly<Record<string, string>> = {}): Promise<Running> {
   const folder = mkdtempSync(join(tmpdir(), `strowger-bench-${subject}-`))
-  const [http, sip_port, sips, ws] = await Promise.all([freePort(), freePort(), freePort(), freePort()])
+  const [http, sip_port, sips, ws] = [await lowPort(), await lowPort(), await lowPort(), await lowPort()]
   const env = {
     PATH: process.env['PATH'] ?? '',
     HOME: folder,
@@ -54,20 +56,40 @@ export async function startUp(subject: string, settings: Readonly<Record<string,
   try {
     await isUp(up)
     const { stdout } = await promisify(execFile)(process.execPath, [MAIN, 'bootstrap', '--json'], { env })
-    return { folder, sip_port, made: JSON.parse(stdout), stop }
+    return { folder, sip_port, pids: pidsOf(folder), made: JSON.parse(stdout), stop }
   } catch (error) {
     await stop()
     throw error
   }
 }
 
-export async function freePort(): Promise<number> {
+/** @throws where `wanted` is in use; 0: whichever is free. */
+export async function freePort(wanted = 0): Promise<number> {
   const server = createServer()
-  server.listen(0, '127.0.0.1')
+  server.listen(wanted, '127.0.0.1')
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo
   await new Promise(resolve => server.close(resolve))
   return port
+}
+
+const LOW_PORTS = { first: 1100, last: 1999 }
+let next_low = LOW_PORTS.first + Math.floor(Math.random() * (LOW_PORTS.last - LOW_PORTS.first))
+
+/** A free port below those that benchmarks give to RTP, each time another one. */
+async function lowPort(): Promise<number> {
+  for (let tries = 0; tries < LOW_PORTS.last - LOW_PORTS.first; tries++) {
+    next_low = next_low < LOW_PORTS.last ? next_low + 1 : LOW_PORTS.first
+    if (await freePort(next_low).then(Boolean, () => false)) return next_low
+  }
+  throw new Error('no port is free')
+}
+
+/** As the supervisor writes them down. */
+function pidsOf(folder: string): Record<string, number> {
+  const run = join(folder, 'run')
+  const files = readdirSync(run).filter(name => name.endsWith('.pid'))
+  return Object.fromEntries(files.map(name => [name.slice(0, -4), Number(readFileSync(join(run, name), 'utf8'))]))
 }
 
 async function isUp(up: ChildProcess): Promise<void> {

@@ -3,6 +3,7 @@ import { systemClock } from '../core/runtime/clock.ts'
 import { portTaken, runProcess } from '../core/runtime/lifecycle.ts'
 import { createObjectStore } from '../core/runtime/object-store.ts'
 import { openState } from '../core/state/index.ts'
+import { exposeState } from '../core/state/metrics.ts'
 import { startControl } from './control.ts'
 import { exposeControl } from './metrics.ts'
 import { startReconcilers } from './reconcilers/index.ts'
@@ -10,6 +11,7 @@ import { startCallbacks } from './webhooks/index.ts'
 
 await runProcess('control', async ({ config, log, metrics }) => {
   const state = await openState({ data_dir: config.data_dir, local: true })
+  exposeState(state, metrics)
   const bus = connectBus(config.run_dir)
   const services = {
     state,
@@ -32,12 +34,12 @@ await runProcess('control', async ({ config, log, metrics }) => {
         await callbacks.stop()
         await reconcilers.stop()
         await services.objects?.close()
-        bus.close()
+        await bus.close()
         await state.close()
       },
     }
   } catch (error) {
-    bus.close()
+    await bus.close()
     await state.close()
     throw portTaken(error, config.http_port, 'STROWGER_HTTP_PORT')
   }

@@ -2,7 +2,7 @@ import { rmSync } from 'node:fs'
 import { createServer, type Server, type Socket } from 'node:net'
 import { Compile } from 'typebox/compile'
 import type { Log } from '../core/runtime/log.ts'
-import { frame, frameReader } from './protocol/frames.ts'
+import { frameReader, frameWriter } from './protocol/frames.ts'
 import { METHODS, type MediaEvent, type MethodName } from './protocol/schema.ts'
 
 /** What the worker makes of one client connection. */
@@ -48,11 +48,9 @@ function serveClient(
   connected: (emit: (event: MediaEvent) => void) => Peer,
   gone: () => void,
 ): void {
-  const write = (value: unknown) => {
-    if (socket.destroyed) return
-    socket.write(frame(value))
+  const write = frameWriter(socket, () => {
     if (socket.writableLength > MAX_UNREAD_BYTES) socket.destroy(new Error('the client does not read its events'))
-  }
+  })
   const peer = connected(write)
   socket.on(
     'data',

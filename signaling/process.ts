@@ -5,6 +5,7 @@ import { createHttpClient } from '../core/runtime/http/index.ts'
 import { runProcess, StartRefused } from '../core/runtime/lifecycle.ts'
 import { createVoiceRequester } from '../core/runtime/voice-request.ts'
 import { openState } from '../core/state/index.ts'
+import { exposeState } from '../core/state/metrics.ts'
 import { connectMedia } from '../media/protocol/client.ts'
 import { connectStack } from './drachtio/stack.ts'
 import { startMessages } from './messages.ts'
@@ -15,6 +16,7 @@ await runProcess('signaling', async ({ config, log, metrics }) => {
   const { drachtio } = config
   if (!drachtio) throw new StartRefused('STROWGER_DRACHTIO: the signaling node needs HOST:PORT of a SIP server')
   const state = await openState(config)
+  exposeState(state, metrics)
   const http = createHttpClient({ allow_private: config.allow_private_webhooks, user_agent: 'Strowger', log })
   const bus = connectBus(config.run_dir)
   const media = connectMedia({ path: join(config.run_dir, 'media.sock'), log, client: `signaling-${process.pid}` })
@@ -33,10 +35,11 @@ await runProcess('signaling', async ({ config, log, metrics }) => {
   })
   const messages = startMessages({ config, state, sip, bus, clock: systemClock, log })
   return {
+    drain: node.drain,
     async stop() {
       await messages.stop()
       await node.stop()
-      bus.close()
+      await bus.close()
       await http.close()
       await state.close()
     },

@@ -1,35 +1,39 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { findCeiling, type LoadResult, startEdgeAlone } from '../edge/world.ts'
-import { startPlatform } from './platform.ts'
+import { costOfCalls, printCost } from './cost.ts'
+import { type Platform, startPlatform } from './platform.ts'
 
 // Calls a second that the whole platform holds from a trunk's peer to its target (admission, price, media ports, CDR),
 // against those that its edge holds alone with the smallest B2BUA behind it. Held: no failure and no retransmission.
 //
-//   npm run bench -- platform [--seconds 8] [--most 320] [--step 10] [--hold 0]
+//   npm run bench -- platform [--seconds 8] [--most 1000] [--step 10] [--hold 0]
 
 const LEAST_RATIO = 0.4
 
 const { values: given } = parseArgs({
   options: {
     seconds: { type: 'string', default: '8' },
-    most: { type: 'string', default: '320' },
+    most: { type: 'string', default: '1000' },
     step: { type: 'string', default: '10' },
     /** How long each call talks, ms. */
     hold: { type: 'string', default: '0' },
+    rate: { type: 'string', default: '100' },
+    only: { type: 'string' },
   },
 })
-const [seconds, most, step, hold_ms] = [given.seconds, given.most, given.step, given.hold].map(Number) as [
-  number,
-  number,
-  number,
-  number,
+const [seconds = 0, most = 0, step = 0, hold_ms = 0, rate = 0] = [
+  ...[given.seconds, given.most, given.step, given.hold, given.rate].map(Number),
 ]
 
 interface Subject {
   calls(rate: number, calls: number, hold_ms: number): Promise<LoadResult>
   stop(): Promise<void>
 }
+
+const cost = await withPlatform(platform => costOfCalls(platform, rate, seconds))
+printCost(cost)
+if (given.only === 'cost') process.exit(cost.failed > 0 ? 1 : 0)
 
 const edge_alone = await ceilingOf('edge alone', startEdgeAlone)
 const platform = await ceilingOf('whole platform', startPlatform)
@@ -40,7 +44,7 @@ console.log(
     `(limit ${LEAST_RATIO})${bad ? ' BELOW' : ''}`,
 )
 mkdirSync('bench/results', { recursive: true })
-const results = { at: new Date().toISOString(), limit_ratio: LEAST_RATIO, seconds, edge_alone, platform, ratio }
+const results = { at: new Date().toISOString(), limit_ratio: LEAST_RATIO, seconds, edge_alone, platform, ratio, cost }
 writeFileSync('bench/results/platform.json', `${JSON.stringify(results, null, 2)}\n`)
 process.exit(bad ? 1 : 0)
 
@@ -53,5 +57,15 @@ async function ceilingOf(name: string, start: () => Promise<Subject>): Promise<n
     return await findCeiling(rate => subject.calls(rate, rate * seconds, hold_ms), { step, most })
   } finally {
     await subject.stop()
+  }
+}
+
+async function withPlatform<T>(work: (platform: Platform) => Promise<T>): Promise<T> {
+  const platform = await startPlatform()
+  try {
+    await platform.calls(30, 300, 0)
+    return await work(platform)
+  } finally {
+    await platform.stop()
   }
 }

@@ -9,13 +9,15 @@ import { freePort, type Made, startUp } from '../up.ts'
 // The platform as users start it, with a trunk between two SIPp: every call is admitted with all its ceilings, priced,
 // has four media ports, and leaves a CDR and a charge.
 
-const PEER_IP = '127.0.0.2'
-const TARGET_IP = '127.0.0.3'
+export const PEER_IP = '127.0.0.2'
+export const TARGET_IP = '127.0.0.3'
 const CALLED = '+2348030004711'
-/** A port rests for half a minute, and each call has two pairs. */
-const RTP_PORTS = '12000-31999'
+/** A port rests for half a minute, and each call has two pairs: enough for 500 calls a second. */
+export const RTP_PORTS = '2000-64999'
 
 export interface Platform {
+  readonly pids: Readonly<Record<string, number>>
+  readonly base_url: string
   /** Runs a load and waits for its records: a call without CDR, price or an answer counts as failed. */
   calls(rate: number, calls: number, hold_ms: number): Promise<LoadResult>
   stop(): Promise<void>
@@ -23,7 +25,7 @@ export interface Platform {
 
 export async function startPlatform(): Promise<Platform> {
   const target_port = await freePort()
-  const { folder, sip_port, made, stop } = await startUp('platform', { STROWGER_RTP_PORTS: RTP_PORTS })
+  const { folder, sip_port, pids, made, stop } = await startUp('platform', { STROWGER_RTP_PORTS: RTP_PORTS })
   const state = await openState({ data_dir: folder })
   const trunk_id = await addTrunk(made, target_port)
   await priceAll(state, trunk_id, made.numbers[0] ?? '')
@@ -33,6 +35,8 @@ export async function startPlatform(): Promise<Platform> {
     stdio: 'ignore',
   })
   return {
+    pids,
+    base_url: made.base_url,
     async calls(rate, calls, hold_ms) {
       const before = await recorded(state)
       const load = { folder, port: sip_port, rate, calls, hold_ms, transport: 'udp', local_ip: PEER_IP } as const
@@ -50,7 +54,7 @@ export async function startPlatform(): Promise<Platform> {
   }
 }
 
-async function addTrunk({ base_url, api_key }: Made, port: number): Promise<string> {
+export async function addTrunk({ base_url, api_key }: Made, port: number): Promise<string> {
   const headers = { authorization: `Bearer ${api_key}`, 'content-type': 'application/json', 'idempotency-key': 'bench' }
   const trunk = {
     ...{ name: 'Bench', direction: 'both', auth_mode: 'ip_allow_list', sources: [`${PEER_IP}/32`] },
@@ -71,7 +75,7 @@ async function addTrunk({ base_url, api_key }: Made, port: number): Promise<stri
 }
 
 /** SIPp's callers have no number: the trunk's own is presented. */
-async function priceAll(state: State, trunk_id: string, default_caller: string): Promise<void> {
+export async function priceAll(state: State, trunk_id: string, default_caller: string): Promise<void> {
   const at = new Date(Date.now() - 60_000).toISOString()
   const book = { project_id: null, name: 'Bench', direction: 'outbound', currency: 'NGN' } as const
   const increments = { increment_initial_seconds: 10, increment_additional_seconds: 10 }

@@ -3,10 +3,12 @@ import { join } from 'node:path'
 import { CompiledQuery, Kysely, Migrator, type Transaction } from 'kysely'
 import { readHere } from './batch.ts'
 import { MIGRATIONS } from './migrations/index.ts'
+import { runsProceduresOn } from './procedures.ts'
 import type { Schema } from './schema/index.ts'
 import { workerSqliteDialect } from './sqlite/dialect.ts'
 import { localSqliteDialect, WriterBusy } from './sqlite/local.ts'
 import { openReader, type Reader } from './sqlite/reader.ts'
+import { StateThread } from './sqlite/thread.ts'
 
 /** The database, or a transaction on it: what every repository function takes as its first argument. */
 export type Db = Kysely<Schema>
@@ -15,15 +17,24 @@ export type Trx = Transaction<Schema>
 export interface State {
   readonly db: Db
   /**
-   * Runs `work` in one write transaction. Inside, use `trx` alone: a statement through `db` would wait for the
-   * transaction that waits for it.
+   * Runs `work` in one write transaction. Inside, use `trx` alone: a statement through `db` is no part of it, and may
+   * wait for the transaction that waits for it.
    */
   transaction<T>(work: (trx: Trx) => Promise<T>): Promise<T>
   /** The same for a few statements that wait for nothing else: on the asking thread where the state is local. */
   briefly<T>(work: (trx: Trx) => Promise<T>): Promise<T>
+  /** What was done so far on the thread that writes. */
+  work(): StateWork
   /** Throws when the database cannot be written. */
   probe(): Promise<void>
   close(): Promise<void>
+}
+
+export interface StateWork {
+  /** To the thread. */
+  readonly messages: number
+  readonly statements: number
+  readonly commits: number
 }
 
 const BUSY_TIMEOUT_MS = 5000
@@ -37,14 +48,18 @@ const CHECKPOINT = CompiledQuery.raw('pragma wal_checkpoint(passive)')
 export async function openState(options: {
   readonly data_dir: string
   /**
-   * Makes hot reads and brief write transactions on the thread that asks (decision 0303). Not for signaling: its event
-   * loop must not wait for a disk.
+   * Makes hot reads and brief write transactions on the thread that asks (decision 0303), and other reads beside a
+   * write that waits (decision 0321). Not for signaling: its event loop must not wait for a disk.
    */
   readonly local?: boolean
 }): Promise<State> {
   mkdirSync(options.data_dir, { recursive: true })
   const file = join(options.data_dir, 'strowger.sqlite')
-  const db = new Kysely<Schema>({ dialect: workerSqliteDialect({ file, busy_timeout_ms: BUSY_TIMEOUT_MS }) })
+  const thread = (reads_only: boolean) => new StateThread({ file, busy_timeout_ms: BUSY_TIMEOUT_MS, reads_only })
+  const writing = thread(false)
+  const beside = options.local === true ? () => thread(true) : null
+  const db = new Kysely<Schema>({ dialect: workerSqliteDialect({ writing, beside }) })
+  runsProceduresOn(db, writing)
   try {
     await migrate(db)
   } catch (error) {
@@ -55,6 +70,10 @@ export async function openState(options: {
     db,
     transaction: work => db.transaction().execute(work),
     briefly: work => db.transaction().execute(work),
+    work() {
+      const { messages, counts } = writing
+      return { messages, statements: counts.statements, commits: counts.commits }
+    },
     async probe() {
       await db.updateTable('configuration').set({ id: 1 }).where('id', '=', 1).execute()
     },
@@ -70,6 +89,7 @@ export async function openState(options: {
 function withLocalWrites(state: State, file: string, reader: Reader): State {
   let commits = 0
   const committed = () => {
+    reader.written()
     commits += 1
     // What cannot be written back now is written back next time.
     if (commits % COMMITS_A_CHECKPOINT === 0) state.db.executeQuery(CHECKPOINT).catch(() => undefined)

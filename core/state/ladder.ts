@@ -1,21 +1,46 @@
 import type { Selectable } from 'kysely'
 import type { Db, SipMessageTable } from './index.ts'
+import { callProcedure } from './procedures.ts'
+import type { NewMessage } from './running/messages.ts'
 
 /** How long messages are kept. */
 export const LADDER_DAYS = 7
 
-type NewMessage = Omit<SipMessageTable, 'id'>
 export type SipMessageRow = Selectable<SipMessageTable>
 
-/** Rows of a batch stay below SQLite's limit of variables in a statement. */
+/** Rows that are written together: other writers wait for no more. */
 const BATCH = 500
 
 export async function insertMessages(db: Db, messages: readonly NewMessage[]): Promise<void> {
   for (let at = 0; at < messages.length; at += BATCH)
-    await db
-      .insertInto('sip_message')
-      .values(messages.slice(at, at + BATCH))
-      .execute()
+    await callProcedure<null>(db, 'insert_messages', messages.slice(at, at + BATCH))
+}
+
+/** Those that the state does not have yet: what a killed writer left may have come to it or not. */
+export async function insertMissingMessages(db: Db, messages: readonly NewMessage[]): Promise<void> {
+  const keyOf = ({ sip_call_id, at_ms, direction, text }: NewMessage): string =>
+    JSON.stringify([sip_call_id, at_ms, direction, text])
+  const call_ids = messages.map(({ sip_call_id }) => sip_call_id)
+  const known = new Set((await messagesOf(db, call_ids)).map(keyOf))
+  await insertMessages(
+    db,
+    messages.filter(message => !known.has(keyOf(message))),
+  )
+}
+
+/** In the order in which they were kept. */
+async function messagesOf(db: Db, sip_call_ids: readonly string[]): Promise<SipMessageRow[]> {
+  const wanted = [...new Set(sip_call_ids)]
+  const messages: SipMessageRow[] = []
+  for (let at = 0; at < wanted.length; at += BATCH)
+    messages.push(
+      ...(await db
+        .selectFrom('sip_message')
+        .selectAll()
+        .where('sip_call_id', 'in', wanted.slice(at, at + BATCH))
+        .execute()),
+    )
+  return messages.sort((a, b) => a.id - b.id)
 }
 
 /**
@@ -43,39 +68,26 @@ export async function ladderOf(db: Db, call_sid: string) {
 }
 
 /**
- * The messages of all legs of calls that nobody has ended properly: those that still run, and those that were given up
- * as lost since a moment (ISO), in the order of time.
+ * The messages of all legs of calls that nobody has ended properly: those that still run, those that were given up as
+ * lost since a moment (ISO), and those of further Call-IDs, which the state may not know yet. In the order in which
+ * they were kept.
  */
-export async function messagesOfLostCalls(db: Db, since: string) {
+export async function messagesOfLostCalls(db: Db, since: string, further: readonly string[]) {
   const lost = db.selectFrom('cdr').select('call_sid').where('ended_at', '>=', since).where('reason', '=', 'node_lost')
   const running = db.selectFrom('call').select('sid as call_sid').where('ended_at', 'is', null)
   const sids = (await running.unionAll(lost).execute()).map(row => row.call_sid)
-  const messages: SipMessageRow[] = []
+  const call_ids = [...further]
   for (let at = 0; at < sids.length; at += BATCH) {
     const some = sids.slice(at, at + BATCH)
     const rows = await db
-      .selectFrom('sip_message')
-      .selectAll()
-      .where('sip_call_id', 'in', eb =>
-        eb
-          .selectFrom('call')
-          .select('sip_call_id')
-          .where('sid', 'in', some)
-          .where('sip_call_id', 'is not', null)
-          .unionAll(
-            eb
-              .selectFrom('call_attempt')
-              .select('sip_call_id')
-              .where('call_sid', 'in', some)
-              .where('sip_call_id', 'is not', null),
-          )
-          .$castTo<{ sip_call_id: string }>(),
-      )
-      .orderBy('id')
+      .selectFrom('call')
+      .select('sip_call_id')
+      .where('sid', 'in', some)
+      .unionAll(db.selectFrom('call_attempt').select('sip_call_id').where('call_sid', 'in', some))
       .execute()
-    messages.push(...rows)
+    call_ids.push(...rows.flatMap(row => row.sip_call_id ?? []))
   }
-  return messages
+  return await messagesOf(db, call_ids)
 }
 
 /**
@@ -115,3 +127,5 @@ export async function forgetOldMessages(db: Db, now_ms: number, limit = 5000): P
     )
     .execute()
 }
+
+export type { NewMessage } from './running/messages.ts'

@@ -1,16 +1,15 @@
-import type { Insertable, Selectable, Updateable } from 'kysely'
-import { type Ending, ending } from '../domain/calls/endings.ts'
-import { iso } from '../runtime/clock.ts'
-import { later, statement } from './batch.ts'
-import type { CallAttemptTable, CallTable, CdrTable, Db, State, Trx } from './index.ts'
-import { enqueueStatusCallback } from './outbox.ts'
-import { countEndedCall } from './trunk-steps.ts'
-import { queueEvent } from './webhook-endpoints.ts'
+import { ending } from '../domain/calls/endings.ts'
+import type { Db, State, Trx } from './index.ts'
+import { callProcedure } from './procedures.ts'
+import type { AdmitInput, AdmitRowInput, AdmittedCall } from './running/admit.ts'
+import type { FinalFacts, Finished } from './running/finish.ts'
+import type { CallRow, NewCall } from './running/rows.ts'
+import type { CallStep, CallWritten } from './running/write.ts'
 
-/** The rows of calls while signaling runs them, up to their end with CDR. */
-
-export type CallRow = Selectable<CallTable>
-export type NewCall = Omit<Insertable<CallTable>, 'position' | 'updated_at'>
+/**
+ * The rows of calls while signaling runs them, up to their end with CDR. Each function that writes is one message to the
+ * state's thread, and a transaction of its own unless it is given one (core/state/running, decision 0531).
+ */
 
 /** Of a call of which nothing has come yet. */
 export const NOTHING_YET = {
@@ -25,217 +24,29 @@ export const NOTHING_YET = {
   decision_trace: null,
 } as const satisfies Partial<NewCall>
 
-export async function insertCall(trx: Trx, call: NewCall, now_ms: number): Promise<CallRow> {
-  return trx
-    .insertInto('call')
-    .values({ ...call, updated_at: iso(now_ms) })
-    .returningAll()
-    .executeTakeFirstOrThrow()
-}
+export const insertCall = (db: Db | Trx, call: NewCall, now_ms: number): Promise<CallRow> =>
+  callProcedure<CallRow>(db, 'insert_call', { call, now_ms })
 
 export const findCall = (db: Db | Trx, sid: string): Promise<CallRow | undefined> =>
   db.selectFrom('call').selectAll().where('sid', '=', sid).executeTakeFirst()
 
-/** Changes a call that has not ended; undefined when it has. */
-export async function updateCall(
-  trx: Trx,
-  sid: string,
-  changes: Omit<Updateable<CallTable>, 'sid' | 'position' | 'updated_at'>,
-  now_ms: number,
-): Promise<CallRow | undefined> {
-  return trx
-    .updateTable('call')
-    .set({ ...changes, updated_at: iso(now_ms) })
-    .where('sid', '=', sid)
-    .where('ended_at', 'is', null)
-    .returningAll()
-    .executeTakeFirst()
-}
+/** Decides on a new call and writes it: admitted, with its slots and money; refused, with its end. */
+export const admitCall = (db: Db | Trx, input: AdmitInput): Promise<AdmittedCall> =>
+  callProcedure<AdmittedCall>(db, 'admit_call', input)
 
-/** The INVITE leaves. */
-export const callInitiated = (trx: Trx, sid: string, changes: Updateable<CallTable>, now_ms: number) =>
-  progress(trx, sid, 'initiated', { initiated_at: iso(now_ms), ...changes }, now_ms)
+/** The same for a call that is there and waits. */
+export const admitRow = (db: Db | Trx, input: AdmitRowInput): Promise<Omit<AdmittedCall, 'row'>> =>
+  callProcedure<Omit<AdmittedCall, 'row'>>(db, 'admit_row', input)
 
-/** The first 18x. */
-export const callRinging = (trx: Trx, sid: string, now_ms: number) =>
-  progress(trx, sid, 'ringing', { status: 'ringing', ringing_at: iso(now_ms) }, now_ms)
-
-export const callAnswered = (trx: Trx, sid: string, now_ms: number) =>
-  progress(trx, sid, 'answered', { status: 'in-progress', answered_at: iso(now_ms) }, now_ms)
-
-async function progress(
-  trx: Trx,
-  sid: string,
-  event: 'initiated' | 'ringing' | 'answered',
-  changes: Updateable<CallTable>,
-  now_ms: number,
-): Promise<CallRow | undefined> {
-  const row = await updateCall(trx, sid, changes, now_ms)
-  if (!row) return row
-  await enqueueStatusCallback(trx, row, event, { now_ms })
-  const { direction, from_number: from, to_number: to, status, project_id } = row
-  const data = { sid, status, direction, from, to, at: iso(now_ms) }
-  await queueEvent(trx, { project_id, kind: `call.${event}`, data }, now_ms)
-  return row
-}
-
-export interface FinalFacts {
-  readonly ending: Ending
-  readonly ended_ms: number
-  /**
-   * Seconds since the answer by the steady clock of the node that ran the call. Left out when that node is gone: then
-   * the wall times tell.
-   */
-  readonly duration_seconds?: number
-  /** Of the leg that reached the network: for the last callback. */
-  readonly pdd_ms: number | null
-  /** JSON of both legs' codecs and quality; null when there was no media. */
-  readonly media: string | null
-  /** Further parameters of the last callback. */
-  readonly extra?: Readonly<Record<string, string>>
-}
-
-interface Closing {
-  readonly sid: string
-  readonly ended_at: string
-}
-
-const INSERT_CDR = statement((db, cdr: Insertable<CdrTable>) =>
-  db.insertInto('cdr').values({
-    call_sid: cdr.call_sid,
-    project_id: cdr.project_id,
-    trunk_id: cdr.trunk_id,
-    carrier_id: cdr.carrier_id,
-    origin: cdr.origin,
-    direction: cdr.direction,
-    from_number: cdr.from_number,
-    to_number: cdr.to_number,
-    status: cdr.status,
-    sip_code: cdr.sip_code,
-    reason: cdr.reason,
-    ended_by: cdr.ended_by,
-    started_at: cdr.started_at,
-    answered_at: cdr.answered_at,
-    ended_at: cdr.ended_at,
-    duration_seconds: cdr.duration_seconds,
-    pdd_ms: cdr.pdd_ms,
-    media: cdr.media,
-  }),
-)
-
-const CANCEL_ATTEMPTS = statement((db, { sid, ended_at }: Closing) =>
-  db
-    .updateTable('call_attempt')
-    .set({ ended_at, result: 'canceled' })
-    .where('call_sid', '=', sid)
-    .where('ended_at', 'is', null),
-)
-
-const CLOSE_COMMANDS = statement((db, { sid, ended_at }: Closing) =>
-  db
-    .updateTable('call_command')
-    .set({ done_at: ended_at, outcome: 'call_ended' })
-    .where('call_sid', '=', sid)
-    .where('done_at', 'is', null),
-)
+/** Writes what has happened to a call, all or nothing. */
+export const writeCall = (db: Db | Trx, sid: string, steps: readonly CallStep[]): Promise<CallWritten> =>
+  callProcedure<CallWritten>(db, 'write_call', { sid, steps })
 
 /** Ends a call once: final status, CDR, last callback. Undefined when it had ended already. */
 export async function finishCall(trx: Trx, sid: string, facts: FinalFacts): Promise<CallRow | undefined> {
-  const known = await findCall(trx, sid)
-  if (!known || known.ended_at !== null) return undefined
-  const answered_ms = known.answered_at === null ? null : Date.parse(known.answered_at)
-  // Wall time may have jumped while the call ran: an end before its beginning would be nonsense (threats §2.10).
-  const least_ms =
-    answered_ms === null ? Date.parse(known.queued_at) : answered_ms + (facts.duration_seconds ?? 0) * 1000
-  const ended_ms = Math.max(facts.ended_ms, least_ms)
-  const ended_at = iso(ended_ms)
-  const duration_seconds =
-    answered_ms === null ? 0 : (facts.duration_seconds ?? Math.floor((ended_ms - answered_ms) / 1000))
-  const { status, sip_code, reason, ended_by } = facts.ending
-  const changes = { status, sip_code, reason, ended_by, ended_at, duration_seconds, updated_at: iso(facts.ended_ms) }
-  const row = { ...known, ...changes }
-  await later(trx, trx.updateTable('call').set(changes).where('sid', '=', sid))
-  const record = {
-    call_sid: sid,
-    project_id: row.project_id,
-    trunk_id: row.trunk_id,
-    carrier_id: row.carrier_id,
-    origin: row.origin,
-    direction: row.direction,
-    from_number: row.from_number,
-    to_number: row.to_number,
-    status,
-    sip_code,
-    reason,
-    ended_by,
-    started_at: row.initiated_at ?? row.queued_at,
-    answered_at: row.answered_at,
-    ended_at,
-    duration_seconds,
-    pdd_ms: facts.pdd_ms,
-    media: facts.media,
-  }
-  await later(trx, INSERT_CDR(record))
-  await countEndedCall(trx, record)
-  await queueEvent(
-    trx,
-    {
-      project_id: row.project_id,
-      kind: 'call.ended',
-      data: {
-        sid,
-        status,
-        direction: row.direction,
-        from: row.from_number,
-        to: row.to_number,
-        duration_seconds,
-        ended_at,
-      },
-    },
-    facts.ended_ms,
-  )
-  await later(trx, CANCEL_ATTEMPTS({ sid, ended_at }))
-  await later(trx, CLOSE_COMMANDS({ sid, ended_at }))
-  await enqueueStatusCallback(trx, row, 'completed', {
-    now_ms: facts.ended_ms,
-    ...(facts.extra ? { extra: facts.extra } : {}),
-  })
-  return row
+  const finished = await callProcedure<Finished | null>(trx, 'finish_call', { sid, facts })
+  return finished?.row
 }
-
-export const insertAttempt = (
-  trx: Trx,
-  attempt: Pick<CallAttemptTable, 'call_sid' | 'sequence' | 'target' | 'transport'>,
-  now_ms: number,
-) =>
-  trx
-    .insertInto('call_attempt')
-    .values({
-      ...attempt,
-      sip_call_id: null,
-      address: null,
-      started_at: iso(now_ms),
-      provisional_at: null,
-      ended_at: null,
-      sip_code: null,
-      result: null,
-      reason: null,
-    })
-    .returning('id')
-    .executeTakeFirstOrThrow()
-
-export const updateAttempt = (trx: Trx, id: number, changes: Updateable<CallAttemptTable>): Promise<void> =>
-  later(trx, trx.updateTable('call_attempt').set(changes).where('id', '=', id))
-
-/** Keeps how a call was decided. */
-export const saveDecision = (trx: Trx, sid: string, decision_trace: string, now_ms: number): Promise<void> =>
-  later(
-    trx,
-    trx
-      .updateTable('call')
-      .set({ decision_trace, updated_at: iso(now_ms) })
-      .where('sid', '=', sid),
-  )
 
 /** Calls of a node that have not ended. Test calls are left out: they end with their run. */
 export const callsOfNode = (db: Db | Trx, node_id: string): Promise<CallRow[]> =>
@@ -297,3 +108,7 @@ export function endLostCall(
     return row !== undefined
   })
 }
+
+export type { AdmittedCall, Decided } from './running/admit.ts'
+export type { CallRow, NewCall } from './running/rows.ts'
+export type { CallStep, CallWritten } from './running/write.ts'

@@ -1,7 +1,10 @@
 import type { Selectable } from 'kysely'
 import { iso } from '../runtime/clock.ts'
-import { newId } from '../runtime/ids.ts'
-import type { Db, Trx, WebhookDeliveryTable, WebhookEndpointTable } from './index.ts'
+import { later, updateOf } from './batch.ts'
+import type { Db, State, Trx, WebhookDeliveryTable, WebhookEndpointTable } from './index.ts'
+import { callProcedure } from './procedures.ts'
+import { newDelivery, type ProjectEvent } from './running/events.ts'
+import { PROCEDURE_PREFIX } from './sqlite/protocol.ts'
 
 export type WebhookEndpointRow = Selectable<WebhookEndpointTable>
 export type WebhookDeliveryRow = Selectable<WebhookDeliveryTable>
@@ -41,66 +44,30 @@ export async function saveEndpoint(
   return { ...endpoint, ...saved }
 }
 
-/** An event stops being retried after a day. */
-const DELIVERY_LIFE_MS = 24 * 60 * 60 * 1000
-
 /**
  * Queues an event for every enabled endpoint of the project that asked for its kind, in the transaction of what it
  * tells. Returns how many endpoints will hear of it.
  */
-export async function queueEvent(
-  trx: Trx,
-  event: {
-    readonly project_id: string
-    readonly kind: string
-    readonly data: object
-    /** Where it is told again after a crash it must have the same id; else it gets a fresh one. */
-    readonly id?: string
-  },
-  now_ms: number,
-): Promise<number> {
-  const endpoints = await listEndpoints(trx, event.project_id)
-  const event_id = event.id ?? `evt_${newId.uuid()}`
-  const payload = JSON.stringify({ id: event_id, kind: event.kind, created_at: iso(now_ms), data: event.data })
-  let queued = 0
-  for (const endpoint of endpoints) {
-    const kinds = JSON.parse(endpoint.event_kinds) as string[]
-    if (endpoint.enabled === 0 || !kinds.includes(event.kind)) continue
-    await insertDelivery(trx, endpoint, { event_id, event_kind: event.kind, payload }, now_ms)
-    queued += 1
-  }
-  return queued
+export const queueEvent = (trx: Trx, event: ProjectEvent, now_ms: number): Promise<number> =>
+  callProcedure<number>(trx, 'queue_event', { event, now_ms })
+
+/** The same for many events, in one message to the state's thread: they travel with what the transaction does next. */
+export async function queueEvents(trx: Trx, events: readonly ProjectEvent[], now_ms: number): Promise<void> {
+  for (const event of events)
+    await later(trx, { sql: `${PROCEDURE_PREFIX}queue_event`, parameters: [{ event, now_ms }] })
 }
 
-export async function insertDelivery(
+export const insertDelivery = (
   trx: Trx,
   endpoint: WebhookEndpointRow,
   event: Pick<WebhookDeliveryRow, 'event_id' | 'event_kind' | 'payload'>,
   now_ms: number,
-): Promise<WebhookDeliveryRow> {
-  return trx
+): Promise<WebhookDeliveryRow> =>
+  trx
     .insertInto('webhook_delivery')
-    .values({
-      event_id: event.event_id,
-      event_kind: event.event_kind,
-      payload: event.payload,
-      id: `whd_${newId.uuid()}`,
-      endpoint_id: endpoint.id,
-      project_id: endpoint.project_id,
-      state: 'pending',
-      attempts: 0,
-      next_attempt_at: iso(now_ms),
-      lease_until: null,
-      last_status: null,
-      last_error: null,
-      last_attempt_at: null,
-      delivered_at: null,
-      expires_at: iso(now_ms + DELIVERY_LIFE_MS),
-      created_at: iso(now_ms),
-    })
+    .values(newDelivery(endpoint, event, now_ms))
     .returningAll()
     .executeTakeFirstOrThrow()
-}
 
 export function listDeliveries(
   db: Db,
@@ -124,13 +91,9 @@ export const findDelivery = (db: Db, endpoint_id: string, id: string): Promise<W
     .where('endpoint_id', '=', endpoint_id)
     .executeTakeFirst()
 
-/**
- * The next delivery of each endpoint that has one due, with a lease: order holds within an endpoint, and an endpoint
- * that hangs holds up nobody else. A lease that ran out belonged to a process that is gone.
- */
-export async function claimDeliveries(trx: Trx, now_ms: number, limit: number): Promise<WebhookDeliveryRow[]> {
-  const now = iso(now_ms)
-  const first = await trx
+/** The next delivery of each endpoint that has one due: an endpoint that hangs holds up nobody else. */
+const dueDeliveries = (db: Db, now: string, limit: number): Promise<WebhookDeliveryRow[]> =>
+  db
     .selectFrom('webhook_delivery as first')
     .selectAll()
     .where('state', '=', 'pending')
@@ -150,13 +113,20 @@ export async function claimDeliveries(trx: Trx, now_ms: number, limit: number): 
     .orderBy('next_attempt_at')
     .limit(limit)
     .execute()
-  for (const { id } of first)
-    await trx
-      .updateTable('webhook_delivery')
-      .set({ lease_until: iso(now_ms + LEASE_MS) })
-      .where('id', '=', id)
-      .execute()
-  return first
+
+/**
+ * Takes what is due, with a lease: order holds within an endpoint. A lease that ran out belonged to a process that is
+ * gone. Nothing is locked while nothing is due.
+ */
+export async function claimDeliveries(state: State, now_ms: number, limit: number): Promise<WebhookDeliveryRow[]> {
+  const now = iso(now_ms)
+  if ((await dueDeliveries(state.db, now, 1)).length === 0) return []
+  return state.transaction(async trx => {
+    const first = await dueDeliveries(trx, now, limit)
+    const lease_until = iso(now_ms + LEASE_MS)
+    for (const { id } of first) await later(trx, updateOf('webhook_delivery', { lease_until }, id))
+    return first
+  })
 }
 
 const LEASE_MS = 60_000

@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events'
 import { connect, type Socket } from 'node:net'
-import { frame, frameReader } from './frames.ts'
+import { frameReader, frameWriter } from './frames.ts'
 import {
   EVENTS,
   type EventFields,
@@ -73,6 +73,7 @@ export function connectMedia(options: ConnectOptions): MediaClient {
   emitter.setMaxListeners(0)
   const waiting = new Map<number, Waiting>()
   let socket: Socket | null = null
+  let write: (value: unknown) => void = () => undefined
   let greeted = false
   let closed = false
   let retry: NodeJS.Timeout | null = null
@@ -83,6 +84,7 @@ export function connectMedia(options: ConnectOptions): MediaClient {
     retry = null
     const mine = connect(path)
     socket = mine
+    write = frameWriter(mine)
     let reason = 'the media worker closed the connection'
     mine.on(
       'data',
@@ -147,7 +149,7 @@ export function connectMedia(options: ConnectOptions): MediaClient {
         reject(new MediaRefusal('media_unavailable', `no reply to ${method} within ${request_timeout_ms} ms`))
       }, request_timeout_ms)
       waiting.set(id, { resolve, reject, timer })
-      socket.write(frame({ id, method, params }))
+      write({ id, method, params })
     })
 
   open()

@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net'
 import { StringDecoder } from 'node:string_decoder'
 import { MAX_FRAME_BYTES } from './schema.ts'
 
@@ -30,8 +31,20 @@ export function frameReader(onFrame: (frame: Record<string, unknown>) => void, o
   }
 }
 
-export function frame(value: unknown): string {
-  return `${JSON.stringify(value)}\n`
+/** Writes what is framed in one turn of the event loop with one call to the system. `written` is told after each. */
+export function frameWriter(socket: Socket, written: () => void = () => undefined): (value: unknown) => void {
+  let waiting = ''
+  const write = (): void => {
+    const text = waiting
+    waiting = ''
+    if (socket.destroyed) return
+    socket.write(text)
+    written()
+  }
+  return value => {
+    if (waiting === '') setImmediate(write)
+    waiting += `${JSON.stringify(value)}\n`
+  }
 }
 
 function parseObject(line: string): Record<string, unknown> | null {

@@ -1,3 +1,5 @@
+import type { Verstat } from '../../core/domain/identity/index.ts'
+import type { Reason } from '../../core/domain/reasons/index.ts'
 import type { Clock } from '../../core/runtime/clock.ts'
 import type { Db, Trx } from '../../core/state/index.ts'
 import {
@@ -7,8 +9,10 @@ import {
   takeAdmission,
 } from '../../core/state/leases.ts'
 import { extendReservation } from '../../core/state/reservations.ts'
+import { type AdmittedCall, admitCall, admitRow, type NewCall } from '../../core/state/running-calls.ts'
 
-export type { AdmissionOutcome, AdmissionRequest }
+/** An admission as signaling asks for it: the node and the time are the gate's. */
+export type Ask = Omit<AdmissionRequest, 'node_id' | 'now_ms'>
 
 /** An admission has waited for the state for so long that another one would only wait behind it. */
 export class StateStalled extends Error {
@@ -25,7 +29,14 @@ const STALLED_MS = 8000
 export interface AdmissionGate {
   /** Runs the transaction of an admission. Throws StateStalled at once while an earlier one waits too long. */
   decide<T>(transaction: () => Promise<T>): Promise<T>
-  take(db: Db | Trx, request: Omit<AdmissionRequest, 'node_id' | 'now_ms'>): Promise<AdmissionOutcome>
+  /** A call with its row, its slots, its money and its decision, or with its end: all of it or nothing. */
+  admitCall(
+    db: Db | Trx,
+    wanted: { readonly call: NewCall; readonly asks: readonly Ask[]; readonly verstat?: Verstat | null },
+  ): Promise<AdmittedCall>
+  /** The same for a call that has its row. `waits_for`: refused for this, it stays queued. */
+  admitRow(db: Db | Trx, ask: Ask, waits_for: Reason | null): Promise<Omit<AdmittedCall, 'row'>>
+  take(db: Db | Trx, ask: Ask): Promise<AdmissionOutcome>
   extend(
     db: Db | Trx,
     facts: { readonly call_sid: string; readonly elapsed_seconds: number },
@@ -52,7 +63,15 @@ export function createGate(node_id: string, clock: Clock): AdmissionGate {
         running.delete(mine)
       }
     },
-    take: (db, request) => takeAdmission(db, { ...request, node_id, now_ms: clock.now() }),
+    admitCall(db, { call, asks, verstat = null }) {
+      const now_ms = clock.now()
+      return admitCall(db, { call, requests: asks.map(ask => ({ ...ask, node_id, now_ms })), verstat, now_ms })
+    },
+    admitRow(db, ask, waits_for) {
+      const now_ms = clock.now()
+      return admitRow(db, { request: { ...ask, node_id, now_ms }, waits_for, now_ms })
+    },
+    take: (db, ask) => takeAdmission(db, { ...ask, node_id, now_ms: clock.now() }),
     extend: (db, facts) => extendReservation(db, facts),
     release: (db, facts) => releaseAdmission(db, { ...facts, now_ms: clock.now() }),
   }

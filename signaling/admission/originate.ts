@@ -4,7 +4,7 @@ import { attestationOf } from '../../core/domain/identity/index.ts'
 import { sipRefusal } from '../../core/domain/reasons/index.ts'
 import type { Timer } from '../../core/runtime/clock.ts'
 import { isPassing } from '../../core/state/failures.ts'
-import { type CallRow, finishCall } from '../../core/state/running-calls.ts'
+import { type CallRow, writeCall } from '../../core/state/running-calls.ts'
 import type { Context } from '../b2bua/context.ts'
 import { OutboundCall } from '../b2bua/outbound-call.ts'
 import type { OutboundLeg } from '../b2bua/outbound-leg.ts'
@@ -41,6 +41,7 @@ export class Originator {
     if (!sip.connected || !media.connected) return this.#retry(row, 'media_unavailable')
     const trunk = trunkOfCaller(this.#ctx, row.from_number)
     const request = readCallRequest(row.request)
+    const waits_for = this.#mayWait(row) ? 'cps_exceeded' : null
     const asking = admitRow(
       this.#ctx,
       row,
@@ -54,7 +55,7 @@ export class Originator {
         offer: null,
         own_targets: trunk ? ownTargets(this.#ctx, trunk) : 0,
       },
-      reason => reason === 'cps_exceeded' && this.#mayWait(row),
+      waits_for,
     )
     const outcome = await asking.catch((err: unknown) => {
       if (!isPassing(err)) throw err
@@ -63,8 +64,7 @@ export class Originator {
     })
     if (!outcome) return this.#retry(row, 'state_unavailable')
     if (!outcome.admitted) {
-      if (outcome.reason === 'cps_exceeded' && this.#mayWait(row)) return this.#wait(row)
-      this.#ctx.bus.ring('outbox', row.sid)
+      if (outcome.reason === waits_for) this.#wait(row)
       return
     }
     if (!outcome.called || outcome.caller_e164 === null) return this.#refuse(row, 'number_invalid')
@@ -186,16 +186,10 @@ export async function endUnplaced(
   row: CallRow,
   facts: Omit<Parameters<typeof ending>[0], 'answered'>,
 ): Promise<void> {
-  await ctx.state.transaction(async trx => {
-    await finishCall(trx, row.sid, {
-      ending: ending({ ...facts, answered: false }),
-      ended_ms: ctx.clock.now(),
-      pdd_ms: null,
-      media: null,
-    })
-    await ctx.gate.release(trx, { call_sid: row.sid, duration_seconds: 0, answered: false })
-  })
-  ctx.bus.ring('outbox', row.sid)
+  const final = ending({ ...facts, answered: false })
+  const end = { ending: final, ended_ms: ctx.clock.now(), pdd_ms: null, media: null }
+  const { told } = await writeCall(ctx.state.db, row.sid, [{ step: 'end', facts: end, answered: false }])
+  if (told > 0) ctx.bus.ring('outbox', row.sid)
 }
 
 /** The document of a call by API: inline, else by URL. */

@@ -1,12 +1,10 @@
-import { ending } from '../../core/domain/calls/endings.ts'
 import { type CallRequest, readCallRequest } from '../../core/domain/calls/request.ts'
-import { attestationOf, type Verstat, verstatText } from '../../core/domain/identity/index.ts'
+import { attestationOf } from '../../core/domain/identity/index.ts'
 import { parseNumber } from '../../core/domain/numbers/parse.ts'
 import { REASONS, type Reason, sipRefusal } from '../../core/domain/reasons/index.ts'
 import { iso } from '../../core/runtime/clock.ts'
 import { newId } from '../../core/runtime/ids.ts'
-import type { Trx } from '../../core/state/index.ts'
-import { type CallRow, finishCall, insertCall, NOTHING_YET, saveDecision } from '../../core/state/running-calls.ts'
+import { type CallRow, type Decided, insertCall, NOTHING_YET } from '../../core/state/running-calls.ts'
 import type { DialChild } from '../../markup/interpreter/types.ts'
 import type { Call } from '../b2bua/call.ts'
 import type { Context } from '../b2bua/context.ts'
@@ -17,7 +15,7 @@ import { egressHops, invitationHeaders, type Outgoing, ownTargets, trunkPolicy }
 import { orderUris } from '../scripts/children.ts'
 import type { TrunkConfig } from '../trunks/snapshot.ts'
 import { clientHops } from './clients.ts'
-import type { AdmissionOutcome, AdmissionRequest } from './gate.ts'
+import type { Ask } from './gate.ts'
 
 /** Calls that we place: facts gathered, admitted, and sent on their way. */
 
@@ -43,67 +41,36 @@ export function trunkOfCaller(ctx: Context, caller: string): TrunkConfig | null 
   return (trunk_id ? snapshot.trunks.get(trunk_id) : undefined) ?? null
 }
 
+/** What else follows a refusal that its decision has told already: its count, and the callbacks of its end. */
+export function notAdmitted(ctx: Context, sid: string, reason: Reason, told: number): void {
+  ctx.metrics.refusals.inc({ reason })
+  if (told > 0) ctx.bus.ring('outbox', sid)
+}
+
 /**
- * Admission of a call that has a row, with its trace kept; refused: the call is ended in the same transaction.
- * `waits`: a refusal that passes by itself leaves the call queued.
+ * Admission of a call that has a row; refused: the call has ended. `waits_for`: refused for this, it stays queued, for
+ * it passes by itself.
  */
-export function admitRow(
+export async function admitRow(
   ctx: Context,
   row: CallRow,
-  request: Omit<AdmissionRequest, 'node_id' | 'call_sid' | 'now_ms'>,
-  waits: (reason: Reason) => boolean = () => false,
-): Promise<AdmissionOutcome> {
-  return ctx.state.transaction(async trx => {
-    const outcome = await ctx.gate.take(trx, { ...request, call_sid: row.sid })
-    if (!outcome.admitted && waits(outcome.reason)) return outcome
-    await keepDecision(trx, ctx, row.sid, outcome)
-    return outcome
-  })
+  ask: Omit<Ask, 'call_sid'>,
+  waits_for: Reason | null = null,
+): Promise<Decided> {
+  const { decided, told } = await ctx.gate.admitRow(ctx.state.db, { ...ask, call_sid: row.sid }, waits_for)
+  if (!decided.admitted && decided.reason !== waits_for) notAdmitted(ctx, row.sid, decided.reason, told)
+  return decided
 }
 
-export async function keepDecision(
-  trx: Trx,
-  ctx: Context,
-  sid: string,
-  outcome: AdmissionOutcome,
-  verstat: Verstat | null = null,
-): Promise<void> {
-  const now_ms = ctx.clock.now()
-  await saveDecision(trx, sid, JSON.stringify(decisionOf(outcome, verstat)), now_ms)
-  if (outcome.admitted) return
-  ctx.metrics.refusals.inc({ reason: outcome.reason })
-  const { code } = sipRefusal(outcome.reason, outcome.facts)
-  await finishCall(trx, sid, {
-    ending: ending({ cause: 'not_admitted', answered: false, sip_code: code, reason: outcome.reason }),
-    ended_ms: now_ms,
-    pdd_ms: null,
-    media: null,
-  })
-  await ctx.gate.release(trx, { call_sid: sid, duration_seconds: 0, answered: false })
-}
-
-/** What a call keeps of its decision, admitted or not. */
-export const decisionOf = (outcome: AdmissionOutcome, verstat: Verstat | null = null): object => ({
-  admitted: outcome.admitted,
-  ...(outcome.admitted
-    ? { max_duration_seconds: outcome.max_duration_seconds }
-    : { reason: outcome.reason, sentence: outcome.sentence }),
-  checks: outcome.trace,
-  revisions: outcome.revisions,
-  policy_id: outcome.policy_id,
-  price: outcome.price,
-  ...(verstat ? { caller_identity: { verstat: verstatText(verstat, true), detail: verstat.detail } } : {}),
-})
-
-export const limitsOf = (outcome: AdmissionOutcome, own_seconds: number | null) => {
-  const admitted = outcome.admitted ? outcome : null
+export const limitsOf = (decided: Decided, own_seconds: number | null) => {
+  const admitted = decided.admitted ? decided : null
   const given = admitted?.max_duration_seconds ?? null
   const own = own_seconds !== null && (given === null || own_seconds < given)
   return {
     max_duration_seconds: own ? own_seconds : given,
     max_duration_reason: own ? ('max_duration' as const) : (admitted?.max_duration_reason ?? null),
-    paid_until_seconds: outcome.paid_until_seconds,
-    recording: outcome.recording?.mode === 'all' && outcome.recording.consented ? outcome.recording : null,
+    paid_until_seconds: decided.paid_until_seconds,
+    recording: decided.recording?.mode === 'all' && decided.recording.consented ? decided.recording : null,
   }
 }
 
@@ -150,7 +117,7 @@ async function placeNumber(parent: Call, options: ChildOptions, number: string):
   const trunk =
     trunkOfCaller(ctx, command.caller_id) ?? (forwarded_caller ? trunkOfCaller(ctx, parent.row_now.to_number) : null)
   const row = childRow(parent, command, number, trunk?.id ?? null)
-  const inserted = await ctx.state.transaction(trx => insertCall(trx, row, ctx.clock.now()))
+  const inserted = await insertCall(ctx.state.db, row, ctx.clock.now())
   const { application_id } = parent.row_now
   const outcome = await admitRow(ctx, inserted, {
     part: 'outbound',
@@ -192,7 +159,7 @@ async function placeSip(
   const first = uris[0]
   if (!first) return { refused: { sip_code: 480, number: 13224, detail: 'no SIP URI' } }
   const row = childRow(parent, command, first.uri, null)
-  const inserted = await ctx.state.transaction(trx => insertCall(trx, row, ctx.clock.now()))
+  const inserted = await insertCall(ctx.state.db, row, ctx.clock.now())
   const caller = command.caller_id.replace(/[^A-Za-z0-9+\-_.]/g, '')
   const outgoing: Outgoing = {
     call_sid: inserted.sid,
@@ -244,7 +211,7 @@ async function placeClient(
   const hops = clientHops(ctx, { project_id: parent.project_id, client: identity, outgoing, parameters })
   if (hops.length === 0)
     return { refused: { sip_code: 480, number: null, detail: `no client "${identity}" is registered` } }
-  const inserted = await ctx.state.transaction(trx => insertCall(trx, row, ctx.clock.now()))
+  const inserted = await insertCall(ctx.state.db, row, ctx.clock.now())
   beginChild(parent, options, inserted, null, hops)
   return null
 }
@@ -253,7 +220,7 @@ function beginChild(
   parent: Call,
   options: ChildOptions,
   row: CallRow,
-  outcome: AdmissionOutcome | null,
+  outcome: Decided | null,
   hops: readonly HuntHop[],
 ): void {
   parent.session.hold()

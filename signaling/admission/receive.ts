@@ -5,8 +5,7 @@ import { parseNumber } from '../../core/domain/numbers/parse.ts'
 import { type Reason, type ReasonFacts, sipRefusal } from '../../core/domain/reasons/index.ts'
 import { iso } from '../../core/runtime/clock.ts'
 import { newId } from '../../core/runtime/ids.ts'
-import type { Trx } from '../../core/state/index.ts'
-import { insertCall, NOTHING_YET } from '../../core/state/running-calls.ts'
+import { type Decided, NOTHING_YET } from '../../core/state/running-calls.ts'
 import { browserPolicy } from '../b2bua/browser.ts'
 import type { Context } from '../b2bua/context.ts'
 import { InboundCall, type Plan } from '../b2bua/inbound-call.ts'
@@ -17,10 +16,10 @@ import type { InboundInvite } from '../drachtio/types.ts'
 import { customHeaders } from '../scripts/children.ts'
 import type { DigestAuthenticator } from '../trunks/digest.ts'
 import type { ApplicationConfig, NumberConfig, TrunkConfig } from '../trunks/snapshot.ts'
-import type { AdmissionOutcome, AdmissionRequest } from './gate.ts'
+import type { Ask } from './gate.ts'
 import { endUnplaced } from './originate.ts'
 import { addressOf, identify, type Peer, refuse } from './peer.ts'
-import { hopsToWorld, keepDecision, limitsOf, trunkOfCaller } from './place.ts'
+import { hopsToWorld, limitsOf, notAdmitted, trunkOfCaller } from './place.ts'
 
 /**
  * INVITEs from the network: who sends them, what they ask for, whether it is admitted, and the call that comes of it.
@@ -48,7 +47,7 @@ type Destination =
   | { readonly kind: 'delivery'; readonly number: NumberConfig; readonly trunk: TrunkConfig; readonly service: Service }
   | { readonly kind: 'world'; readonly project_id: string; readonly trunk: TrunkConfig | null }
 
-type Service = AdmissionRequest['service']
+type Service = Ask['service']
 
 const COUNTRY = 'NG'
 const DEFAULT_MAX_FORWARDS = 70
@@ -168,7 +167,7 @@ function destinationOf(ctx: Context, asked: Asked): Destination | { refused: Rea
 }
 
 /** What admission must know of the offer; null for a late one. */
-function offerOf(invite: InboundInvite): AdmissionRequest['offer'] | 'malformed' {
+function offerOf(invite: InboundInvite): Ask['offer'] | 'malformed' {
   if (invite.body === '') return null
   const reading = readSdp(invite.body)
   if ('refused' in reading) return 'malformed'
@@ -183,30 +182,20 @@ async function admitAndBegin(
   ctx: Context,
   invite: InboundInvite,
   asked: Asked,
-  offer: AdmissionRequest['offer'],
+  offer: Ask['offer'],
   destination: Destination,
 ): Promise<void> {
   const sid = newId.call()
   const row = callRow(ctx, sid, invite, asked, destination)
   if (!row) return refuse(ctx, invite, 'number_unallocated', { value: asked.called })
   const asks = requests(ctx, sid, row.project_id, invite, asked, offer, destination)
-  const now_ms = ctx.clock.now()
-  const taking = async (trx: Trx) => {
-    const inserted = await insertCall(trx, row, now_ms)
-    let outcome: AdmissionOutcome | null = null
-    for (const ask of asks) {
-      outcome = await ctx.gate.take(trx, ask)
-      if (!outcome.admitted) break
-    }
-    if (!outcome) throw new Error('a call without an admission request')
-    await keepDecision(trx, ctx, sid, outcome, asked.verstat)
-    return { inserted, outcome }
-  }
-  const { inserted, outcome } = await ctx.gate.decide(() => ctx.state.transaction(taking))
-  if (!outcome.admitted) {
-    const { code, headers } = sipRefusal(outcome.reason, outcome.facts, outcome.sentence)
-    ctx.log.info({ call_id: sid, trunk_id: row.trunk_id, reason: outcome.reason, code }, 'call not admitted')
-    ctx.bus.ring('outbox', sid)
+  const { verstat } = asked
+  const admitting = () => ctx.gate.admitCall(ctx.state.db, { call: row, asks, verstat })
+  const { row: inserted, decided, told } = await ctx.gate.decide(admitting)
+  if (!decided.admitted) {
+    const { code, headers } = sipRefusal(decided.reason, decided.facts, decided.sentence)
+    ctx.log.info({ call_id: sid, trunk_id: row.trunk_id, reason: decided.reason, code }, 'call not admitted')
+    notAdmitted(ctx, sid, decided.reason, told)
     return invite.refuse(code, { headers })
   }
   const session = await ctx.media.open(sid).catch(() => null)
@@ -219,20 +208,23 @@ async function admitAndBegin(
     row: inserted,
     session,
     invite,
-    limits: limitsOf(outcome, own_limit || null),
+    limits: limitsOf(decided, own_limit || null),
     peer_trunk_id: asked.peer.kind === 'trunk' ? asked.peer.trunk.id : null,
   })
   ctx.log.info(
     { call_id: sid, trunk_id: row.trunk_id, origin: row.origin, destination: destination.kind },
     'call admitted',
   )
-  await call.begin(callerPolicy(asked, invite), planOf(ctx, sid, invite, asked, destination, outcome))
+  await call.begin(callerPolicy(asked, invite), planOf(ctx, sid, invite, asked, destination, decided))
 }
 
 function callerPolicy({ peer }: Asked, invite: InboundInvite): LegPolicy {
   const { address } = invite.source
   if (peer.kind === 'client') return browserPolicy(address)
-  return peer.kind === 'trunk' ? trunkPolicy(peer.trunk, address) : carrierPolicy(peer.carrier, address)
+  const policy = peer.kind === 'trunk' ? trunkPolicy(peer.trunk, address) : carrierPolicy(peer.carrier, address)
+  // RFC 6157: the media may be of another family than the SIP that speaks of it.
+  const version = /^c=IN IP([46])/m.exec(invite.body)?.[1]
+  return version === undefined ? policy : { ...policy, family: version === '6' ? 'ipv6' : 'ipv4' }
 }
 
 function planOf(
@@ -241,7 +233,7 @@ function planOf(
   invite: InboundInvite,
   asked: Asked,
   destination: Destination,
-  outcome: AdmissionOutcome,
+  decided: Decided,
 ): Plan {
   if (destination.kind === 'application') {
     const { application } = destination
@@ -258,14 +250,14 @@ function planOf(
   }
   const outgoing: Outgoing = {
     call_sid: sid,
-    called_e164: outcome.called?.e164 ?? asked.called_e164 ?? asked.called,
-    caller_e164: outcome.caller_e164 ?? asked.caller,
+    called_e164: decided.called?.e164 ?? asked.called_e164 ?? asked.called,
+    caller_e164: decided.caller_e164 ?? asked.caller,
     restricted: asked.restricted,
     caller_name: asked.caller_name,
     max_forwards: asked.max_forwards - 1,
     diversion: asked.diversion,
     passed: asked.peer.kind === 'trunk' ? customHeaders(invite.headers) : {},
-    attest: attestationOf(outcome.caller_ownership, null),
+    attest: attestationOf(decided.caller_ownership, null),
     verstat: asked.verstat,
   }
   const hops =
@@ -282,9 +274,9 @@ function requests(
   project_id: string,
   invite: InboundInvite,
   asked: Asked,
-  offer: AdmissionRequest['offer'],
+  offer: Ask['offer'],
   destination: Destination,
-): Omit<AdmissionRequest, 'node_id' | 'now_ms'>[] {
+): Ask[] {
   const common = {
     call_sid,
     called: asked.called,
@@ -293,7 +285,7 @@ function requests(
     offer,
   }
   const { peer } = asked
-  const asks: Omit<AdmissionRequest, 'node_id' | 'now_ms'>[] = []
+  const asks: Ask[] = []
   if (peer.kind === 'trunk')
     asks.push({
       ...common,

@@ -1,21 +1,14 @@
 import { type EndFacts, type Ending, ending } from '../../core/domain/calls/endings.ts'
 import { type CallFacts, standardParameters } from '../../core/domain/calls/parameters.ts'
 import { type CallRequest, readCallRequest } from '../../core/domain/calls/request.ts'
-import type { Timer } from '../../core/runtime/clock.ts'
+import { iso, type Timer } from '../../core/runtime/clock.ts'
 import type { Log } from '../../core/runtime/log.ts'
 import { addCallEvent } from '../../core/state/call-events.ts'
 import { isPassing } from '../../core/state/failures.ts'
 import type { CallEventTable, Trx } from '../../core/state/index.ts'
 import { addMediaQuality } from '../../core/state/media-quality.ts'
 import { callFactsOf } from '../../core/state/outbox.ts'
-import {
-  type CallRow,
-  callAnswered,
-  callInitiated,
-  callRinging,
-  findCall,
-  finishCall,
-} from '../../core/state/running-calls.ts'
+import { type CallRow, type CallStep, type CallWritten, writeCall } from '../../core/state/running-calls.ts'
 import type { ScriptEntry } from '../scripts/script.ts'
 import type { Context } from './context.ts'
 import type { Leg } from './leg.ts'
@@ -25,6 +18,8 @@ import type { MediaEvent, MediaSession } from './media.ts'
 const RETRY_MS = 5000
 /** How often a write is tried that fails for another reason than the state. */
 const MAX_TRIES = 3
+/** How long what nobody waits for (attempts) is kept back, to travel with what comes next. */
+const LAZY_MS = 25
 /** How much of the paid time must be left when more is bought. */
 const EXTEND_BEFORE_SECONDS = 5
 
@@ -60,6 +55,9 @@ export abstract class Call {
   protected row: CallRow
   readonly request: CallRequest
   #writes: Promise<unknown> = Promise.resolve()
+  /** Steps that leave together. */
+  #steps: CallStep[] = []
+  #stepsDue: Timer | 'now' | null = null
   #ending: Promise<void> | null = null
   #final: Ending | null = null
   #answered_ms: number | null = null
@@ -193,6 +191,7 @@ export abstract class Call {
 
   /** Writes in order, one transaction each. A failed write is logged: the call goes on without it. */
   persist(work: (trx: Trx) => Promise<unknown>): Promise<void> {
+    this.#sendSteps()
     const done = this.#writes.then(() => this.ctx.state.transaction(work))
     const settled = done.then(
       () => undefined,
@@ -202,18 +201,36 @@ export abstract class Call {
     return settled
   }
 
-  /** As `persist`, for what must not be lost: tried until the state takes it. Later writes wait. */
-  #keep(work: (trx: Trx) => Promise<CallRow | undefined>): void {
-    this.#writes = this.#writes.then(async () => {
-      const row = await this.#untilSaved(work)
-      if (row) this.row = row
-    })
+  /** Writes of what must not be lost: tried until the state takes them. Later writes wait. */
+  #keep(step: CallStep): void {
+    this.#steps.push(step)
+    if (this.#stepsDue === 'now') return
+    this.#stepsDue?.cancel()
+    this.#stepsDue = 'now'
+    queueMicrotask(() => this.#sendSteps())
   }
 
-  async #untilSaved<T>(work: (trx: Trx) => Promise<T>): Promise<T | undefined> {
+  /** As `#keep`, for what tells of attempts: it travels with the next step, or leaves after a moment. */
+  keepAttempt(step: Extract<CallStep, { readonly step: 'attempt' | 'attempt_changed' }>): void {
+    this.#steps.push(step)
+    this.#stepsDue ??= this.ctx.clock.after(LAZY_MS, () => this.#sendSteps())
+  }
+
+  #sendSteps(): void {
+    if (this.#stepsDue !== 'now') this.#stepsDue?.cancel()
+    this.#stepsDue = null
+    if (this.#steps.length === 0) return
+    const steps = this.#steps
+    this.#steps = []
+    this.#writes = this.#writes.then(() => this.#write(steps))
+  }
+
+  async #write(steps: readonly CallStep[]): Promise<CallWritten | undefined> {
     for (let tries = 1; ; tries++) {
       try {
-        return await this.ctx.state.transaction(work)
+        const written = await writeCall(this.ctx.state.db, this.sid, steps)
+        if (written.told > 0) this.ctx.bus.ring('outbox', this.sid)
+        return written
       } catch (err) {
         this.log.error({ err, tries }, 'a change of the call is not saved yet')
         if (!isPassing(err) && tries >= MAX_TRIES) return undefined
@@ -228,17 +245,18 @@ export abstract class Call {
   }
 
   /** The INVITE leaves, or the inbound one was admitted. */
-  protected initiated(changes: Parameters<typeof callInitiated>[2]): void {
-    const now_ms = this.ctx.clock.now()
-    this.#keep(trx => callInitiated(trx, this.sid, changes, now_ms))
+  protected initiated(changes: Partial<Pick<CallRow, 'sip_call_id' | 'carrier_id' | 'application_id'>>): void {
+    const at_ms = this.ctx.clock.now()
+    this.row = { ...this.row, ...changes, initiated_at: iso(at_ms) }
+    this.#keep({ step: 'initiated', at_ms, changes })
   }
 
   protected ringing(): void {
     if (this.#ringing || this.answered) return
     this.#ringing = true
-    const now_ms = this.ctx.clock.now()
-    this.row = { ...this.row, status: 'ringing' }
-    this.#keep(trx => callRinging(trx, this.sid, now_ms))
+    const at_ms = this.ctx.clock.now()
+    this.row = { ...this.row, status: 'ringing', ringing_at: iso(at_ms) }
+    this.#keep({ step: 'ringing', at_ms })
   }
 
   /** From here on time counts: `limits` are seconds, null for none. */
@@ -247,10 +265,10 @@ export abstract class Call {
     readonly reason: 'max_duration' | 'spend_exhausted' | null
   }) {
     if (this.answered || this.ended) return
-    const now_ms = this.ctx.clock.now()
+    const at_ms = this.ctx.clock.now()
     this.#answered_ms = this.ctx.clock.monotonic_ms()
-    this.row = { ...this.row, status: 'in-progress' }
-    this.#keep(trx => callAnswered(trx, this.sid, now_ms))
+    this.row = { ...this.row, status: 'in-progress', answered_at: iso(at_ms) }
+    this.#keep({ step: 'answered', at_ms })
     this.limitTo(limit.seconds, limit.reason ?? 'max_duration')
   }
 
@@ -334,13 +352,11 @@ export abstract class Call {
     this.#unpair()?.call.partnerLeft(headers)
     this.stop(bye_reason)
     await Promise.all(legs.map(leg => leg.end(bye_reason)))
-    await this.#writes
     await this.#finish(final, ended_ms, duration_seconds)
     await this.session.release()
     this.ctx.calls.remove(this.sid)
     this.ctx.metrics.calls.inc({ origin: this.row.origin, status: final.status })
     this.ctx.bus.ring('calls', this.sid)
-    this.ctx.bus.ring('outbox', this.sid)
     this.log.info(
       { status: final.status, sip_code: final.sip_code, reason: final.reason, duration_seconds },
       'call ended',
@@ -348,22 +364,22 @@ export abstract class Call {
     for (const listener of this.#endListeners) listener(final)
   }
 
-  /** Status, CDR, slots, money and last callback in one transaction. */
+  /** Status, CDR, slots, money and last callback in one transaction, with whatever else has not left yet. */
   async #finish(final: Ending, ended_ms: number, duration_seconds: number): Promise<void> {
     const media = this.mediaSummary()
-    const row = await this.#untilSaved(async trx => {
-      const ended = await finishCall(trx, this.sid, {
-        ending: final,
-        ended_ms,
-        duration_seconds,
-        pdd_ms: this.pddMs(),
-        media: media === null ? null : JSON.stringify(media),
-      })
-      const billed = ended?.duration_seconds ?? duration_seconds
-      await this.ctx.gate.release(trx, { call_sid: this.sid, duration_seconds: billed, answered: this.answered })
-      return ended ?? (await findCall(trx, this.sid))
-    })
-    if (row) this.row = row
+    const facts = {
+      ending: final,
+      ended_ms,
+      duration_seconds,
+      pdd_ms: this.pddMs(),
+      media: media === null ? null : JSON.stringify(media),
+    }
+    // What a persisted write has to say comes before.
+    await this.#writes
+    this.#steps.push({ step: 'end', facts, answered: this.answered })
+    this.#sendSteps()
+    const written = (await this.#writes) as CallWritten | undefined
+    if (written?.end) this.row = { ...this.row, ...written.end }
   }
 }
 

@@ -1,8 +1,8 @@
 import { type AttemptFailure, type AttemptOutcome, mayFailOver, outcomeOf } from '../../core/domain/routing/index.ts'
 import { iso, type Timer } from '../../core/runtime/clock.ts'
 import type { Log } from '../../core/runtime/log.ts'
-import type { CallAttemptTable, Trx } from '../../core/state/index.ts'
-import { insertAttempt, updateAttempt } from '../../core/state/running-calls.ts'
+import type { CallAttemptTable } from '../../core/state/index.ts'
+import type { CallStep } from '../../core/state/running-calls.ts'
 import type { Headers, SipResponse } from '../drachtio/types.ts'
 import { kindOfTransport } from './browser.ts'
 import type { Context } from './context.ts'
@@ -45,6 +45,8 @@ export interface HuntListener extends LegListener {
   failed(outcome: HuntOutcome): void
 }
 
+type AttemptStep = Extract<CallStep, { readonly step: 'attempt' | 'attempt_changed' }>
+
 const MAX_ATTEMPTS = 10
 
 /** Calls the hops one after the other until one is answered, or none may be tried any more (design section 4). */
@@ -55,7 +57,7 @@ export class Hunt {
   readonly #listener: HuntListener
   readonly #session: MediaSession
   readonly #call_sid: string
-  readonly #persist: (work: (trx: Trx) => Promise<unknown>) => void
+  readonly #keep: (step: AttemptStep) => void
   readonly #ring_ms: number
   readonly #prefer: Leg | null
   #leg: OutboundLeg | null = null
@@ -73,7 +75,8 @@ export class Hunt {
       readonly hops: readonly HuntHop[]
       readonly session: MediaSession
       readonly listener: HuntListener
-      readonly persist: (work: (trx: Trx) => Promise<unknown>) => void
+      /** Keeps what becomes of the attempts. */
+      readonly keep: (step: AttemptStep) => void
       readonly ring_ms: number
       readonly log: Log
       /** The leg whose codecs our offers put first. */
@@ -85,7 +88,7 @@ export class Hunt {
     this.#listener = options.listener
     this.#session = options.session
     this.#call_sid = options.call_sid
-    this.#persist = options.persist
+    this.#keep = options.keep
     this.#ring_ms = options.ring_ms
     this.#log = options.log
     this.#prefer = options.prefer
@@ -249,17 +252,11 @@ export class Hunt {
 
   #record(hop: HuntHop, sequence: number) {
     const { clock, metrics } = this.#ctx
-    let id: number | null = null
     let provisional = false
-    const now_ms = clock.now()
-    this.#persist(async trx => {
-      const attempt = { call_sid: this.#call_sid, sequence, target: hop.target, transport: hop.transport }
-      id = (await insertAttempt(trx, attempt, now_ms)).id
-    })
-    const write = (changes: Parameters<typeof updateAttempt>[2]): void =>
-      this.#persist(async trx => {
-        if (id !== null) await updateAttempt(trx, id, changes)
-      })
+    const { target, transport } = hop
+    this.#keep({ step: 'attempt', attempt: { sequence, target, transport }, at_ms: clock.now() })
+    const write = (changes: Extract<AttemptStep, { step: 'attempt_changed' }>['changes']): void =>
+      this.#keep({ step: 'attempt_changed', sequence, changes })
     return {
       sent: (sip_call_id: string): void => write({ sip_call_id }),
       provisional: (response: SipResponse): void => {

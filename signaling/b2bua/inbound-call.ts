@@ -192,7 +192,7 @@ export class InboundCall extends Call {
       hops,
       session: this.session,
       listener,
-      persist: work => void this.persist(work),
+      keep: step => this.keepAttempt(step),
       ring_ms: this.#setupLimit(),
       log: this.log,
       prefer: this.#a,

@@ -101,7 +101,7 @@ export class OutboundCall extends Call {
       call_sid: this.sid,
       hops,
       session: this.session,
-      persist: work => void this.persist(work),
+      keep: step => this.keepAttempt(step),
       ring_ms: options.ring_ms,
       log: this.log,
       prefer: options.prefer,

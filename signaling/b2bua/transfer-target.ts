@@ -2,9 +2,9 @@ import { parseNumber } from '../../core/domain/numbers/parse.ts'
 import { type Reason, sipRefusal } from '../../core/domain/reasons/index.ts'
 import { iso } from '../../core/runtime/clock.ts'
 import { newId } from '../../core/runtime/ids.ts'
-import { type CallRow, insertCall, NOTHING_YET } from '../../core/state/running-calls.ts'
-import type { AdmissionOutcome, AdmissionRequest } from '../admission/gate.ts'
-import { hopsToWorld, keepDecision, limitsOf } from '../admission/place.ts'
+import { type CallRow, type Decided, NOTHING_YET } from '../../core/state/running-calls.ts'
+import type { Ask } from '../admission/gate.ts'
+import { hopsToWorld, limitsOf, notAdmitted } from '../admission/place.ts'
 import type { ScriptEntry } from '../scripts/script.ts'
 import type { NumberConfig, TrunkConfig } from '../trunks/snapshot.ts'
 import type { Party } from './call.ts'
@@ -33,7 +33,7 @@ interface Asked {
   readonly created: (child: OutboundCall) => void
 }
 
-type Ask = Omit<AdmissionRequest, 'node_id' | 'now_ms' | 'call_sid'>
+type TransferAsk = Omit<Ask, 'call_sid'>
 
 const COUNTRY = 'NG'
 const RING_LIMIT_MS = 60_000
@@ -55,7 +55,7 @@ async function toWorld(asked: Asked, trunk: TrunkConfig): Promise<Placed> {
   const { ctx } = asked.transferee.call
   const { target } = asked
   const shown = presented(ctx, asked)
-  const ask: Ask = {
+  const ask: TransferAsk = {
     part: 'outbound',
     project_id: trunk.project_id,
     service: { type: 'trunk', id: trunk.id },
@@ -91,7 +91,7 @@ async function toTrunk(asked: Asked, trunk: TrunkConfig, number: NumberConfig): 
     transport: null,
     offer: null,
   }
-  const asks: Ask[] = [
+  const asks: TransferAsk[] = [
     {
       ...common,
       part: 'on_net',
@@ -112,19 +112,17 @@ async function toApplication(asked: Asked, number: NumberConfig): Promise<Placed
   const { ctx } = call
   const application = number.route_id === null ? undefined : ctx.snapshot().applications.get(number.route_id)
   if (!application) return refused('number_unrouted')
-  const outcome = await ctx.state.transaction(trx =>
-    ctx.gate.take(trx, {
-      call_sid: call.sid,
-      part: 'inbound',
-      project_id: application.project_id,
-      service: { type: 'voice_application', id: application.id },
-      called: number.e164,
-      caller: presented(ctx, asked).caller,
-      transport: null,
-      offer: null,
-      own_targets: null,
-    }),
-  )
+  const outcome = await ctx.gate.take(ctx.state.db, {
+    call_sid: call.sid,
+    part: 'inbound',
+    project_id: application.project_id,
+    service: { type: 'voice_application', id: application.id },
+    called: number.e164,
+    caller: presented(ctx, asked).caller,
+    transport: null,
+    offer: null,
+    own_targets: null,
+  })
   if (!outcome.admitted) return refused(outcome.reason)
   const { voice_url: url, voice_method: method, fallback_url, fallback_method } = application
   const fallback = fallback_url ? { url: fallback_url, method: fallback_method } : null
@@ -135,34 +133,28 @@ async function place(
   asked: Asked,
   trunk: TrunkConfig,
   direction: 'outbound' | 'inbound',
-  asks: readonly Ask[],
-  hopsOf: (sid: string, outcome: AdmissionOutcome) => HuntHop[],
+  asks: readonly TransferAsk[],
+  hopsOf: (sid: string, outcome: Decided) => HuntHop[],
 ): Promise<Placed> {
   const { call, leg } = asked.transferee
   const { ctx } = call
   const row = rowOf(asked, trunk, direction)
-  const { inserted, outcome } = await ctx.state.transaction(async trx => {
-    const inserted = await insertCall(trx, row, ctx.clock.now())
-    let outcome: AdmissionOutcome | null = null
-    for (const ask of asks) {
-      outcome = await ctx.gate.take(trx, { ...ask, call_sid: row.sid })
-      if (!outcome.admitted) break
-    }
-    if (!outcome) throw new Error('a transfer without an admission request')
-    await keepDecision(trx, ctx, row.sid, outcome)
-    return { inserted, outcome }
-  })
-  ctx.bus.ring('outbox', row.sid)
-  if (!outcome.admitted) return refused(outcome.reason)
+  const { sid: call_sid } = row
+  const wanted = { call: row, asks: asks.map(ask => ({ ...ask, call_sid })) }
+  const { row: inserted, decided, told } = await ctx.gate.admitCall(ctx.state.db, wanted)
+  if (!decided.admitted) {
+    notAdmitted(ctx, call_sid, decided.reason, told)
+    return refused(decided.reason)
+  }
   leg.session.hold()
   const child = new OutboundCall(ctx, {
     row: inserted,
     session: leg.session,
-    limits: limitsOf(outcome, trunk.max_call_duration_seconds || null),
+    limits: limitsOf(decided, trunk.max_call_duration_seconds || null),
     watcher: asked.watcher,
   })
   asked.created(child)
-  child.begin(hopsOf(row.sid, outcome), { ring_ms: RING_LIMIT_MS, prefer: leg })
+  child.begin(hopsOf(call_sid, decided), { ring_ms: RING_LIMIT_MS, prefer: leg })
   return { kind: 'placed' }
 }
 
@@ -189,7 +181,7 @@ function presented(ctx: Context, { transferor, transferee, trunk_id }: Asked): P
   return { caller: own, forwarded: false, diversion: isOwn(own) ? own : null }
 }
 
-function outgoing(asked: Asked, sid: string, outcome: AdmissionOutcome, diversion: string | null): Outgoing {
+function outgoing(asked: Asked, sid: string, outcome: Decided, diversion: string | null): Outgoing {
   const { target } = asked
   return {
     call_sid: sid,

@@ -296,7 +296,7 @@ async function placeApplication(
   if (application?.project_id !== parent.project_id)
     return { refused: { sip_code: 404, number: null, detail: `no voice application "${id}" of this project` } }
   const row = childRow(parent, command, `application:${id}`, null)
-  const inserted = await ctx.state.transaction(trx => insertCall(trx, row, ctx.clock.now()))
+  const inserted = await insertCall(ctx.state.db, row, ctx.clock.now())
   parent.session.hold()
   const { session } = parent
   const call = new ApplicationCall(ctx, { row: inserted, session, application, parameters, watcher: options.watcher })

@@ -4,7 +4,7 @@ import t from 'tap'
 import { traces } from '../../control/reconcilers/traces.ts'
 import { iso } from '../../core/runtime/clock.ts'
 import { recordExchange } from '../../core/state/calls.ts'
-import { insertAttempt, updateAttempt } from '../../core/state/running-calls.ts'
+import { writeCall } from '../../core/state/running-calls.ts'
 import { controlPlane } from '../support/control-plane.ts'
 import { ranCall, trunkOf } from '../support/ended-calls.ts'
 import { until } from '../support/wait.ts'
@@ -65,13 +65,17 @@ t.test('an ended call is a trace: admission, INVITEs, fetches, media, under the 
   })
   const begin_ms = Date.now() - 10_500
   await w.state.transaction(async trx => {
-    const target = { call_sid: sid, target: 'sip:+2348030000001@198.51.100.7', transport: 'udp' }
-    const first = await insertAttempt(trx, { ...target, sequence: 1 }, begin_ms + 20)
+    const target = { target: 'sip:+2348030000001@198.51.100.7', transport: 'udp' }
+    const first = { step: 'attempt', attempt: { ...target, sequence: 1 }, at_ms: begin_ms + 20 } as const
     const ended = { ended_at: iso(begin_ms + 120), sip_code: 503, result: 'failed' as const, reason: 'peer_failed' }
-    await updateAttempt(trx, first.id, ended)
-    const second = await insertAttempt(trx, { ...target, sequence: 2 }, begin_ms + 130)
+    const second = { step: 'attempt', attempt: { ...target, sequence: 2 }, at_ms: begin_ms + 130 } as const
     const answered = { ended_at: iso(begin_ms + 500), provisional_at: iso(begin_ms + 200), sip_code: 200 }
-    await updateAttempt(trx, second.id, { ...answered, result: 'answered' as const })
+    await writeCall(trx, sid, [
+      first,
+      { step: 'attempt_changed', sequence: 1, changes: ended },
+      second,
+      { step: 'attempt_changed', sequence: 2, changes: { ...answered, result: 'answered' } },
+    ])
   })
   const url = 'https://app.example.com/hook?token=secret'
   const exchange = { call_sid: sid, method: 'POST' as const, url, parameters: { From: '+2348030000001' } }

@@ -1,7 +1,7 @@
 import { ending } from '../../core/domain/calls/endings.ts'
 import { iso } from '../../core/runtime/clock.ts'
 import { newId } from '../../core/runtime/ids.ts'
-import { callAnswered, finishCall, insertCall, type NewCall, NOTHING_YET } from '../../core/state/running-calls.ts'
+import { finishCall, insertCall, type NewCall, NOTHING_YET, writeCall } from '../../core/state/running-calls.ts'
 import { type ControlPlane, freshKey } from './control-plane.ts'
 
 export const HOUR_MS = 3_600_000
@@ -69,7 +69,7 @@ export async function ranCall(w: ControlPlane, story: Story): Promise<string> {
       begin_ms,
     )
     const answered = seconds !== null
-    if (answered) await callAnswered(trx, sid, ended_ms - seconds * 1000)
+    if (answered) await writeCall(trx, sid, [{ step: 'answered', at_ms: ended_ms - seconds * 1000 }])
     const facts = story.sip_code === undefined ? { cause } : { cause, sip_code: story.sip_code }
     await finishCall(trx, sid, {
       ending: ending({ ...facts, answered }),

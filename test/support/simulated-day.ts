@@ -1,8 +1,9 @@
 import { isMainThread, Worker, workerData } from 'node:worker_threads'
 import { iso } from '../../core/runtime/clock.ts'
+import { later } from '../../core/state/batch.ts'
 import type { cdrOf } from '../../core/state/call-history.ts'
 import { openState } from '../../core/state/index.ts'
-import { countEndedCall } from '../../core/state/trunk-steps.ts'
+import { countsOfEndedCall } from '../../core/state/running/counts.ts'
 
 /** A day of calls whose truths are known because they were made up, from a seed. */
 
@@ -102,7 +103,8 @@ if (!isMainThread && workerData?.day) {
   const calls = [...simulatedCalls(workerData.day)]
   for (let at = 0; at < calls.length; at += TOGETHER)
     await state.transaction(async trx => {
-      for (const call of calls.slice(at, at + TOGETHER)) await countEndedCall(trx, call)
+      for (const call of calls.slice(at, at + TOGETHER))
+        for (const step of countsOfEndedCall(call)) await later(trx, step)
     })
   await state.close()
 }

@@ -30,6 +30,36 @@ export const tuples = (rows: number, columns: number): string =>
     .fill(`(${marks(columns)})`)
     .join(', ')
 
+type Value = string | number | null
+
+const quoted = (columns: readonly string[]): string[] => columns.map(column => `"${column}"`)
+
+/** An insert of one row: null where it has no value. `also` ends the statement. */
+export function inserting<Column extends string>(
+  table: string,
+  columns: readonly Column[],
+  also = '',
+): (query: Query, row: Readonly<Partial<Record<Column, Value>>>) => Row[] {
+  const sql = `insert into "${table}" (${quoted(columns).join(', ')}) values (${marks(columns.length)}) ${also}`
+  return (query, row) => query(sql, ...columns.map(column => row[column] ?? null))
+}
+
+/** An update of the columns that are given, which are named in code alone: a text is made once for each set of them. */
+export function updating(
+  table: string,
+  where: string,
+): (query: Query, changes: Readonly<Record<string, Value | undefined>>, ...keys: readonly Value[]) => Row[] {
+  const made = new Map<string, string>()
+  return (query, changes, ...keys) => {
+    const columns = Object.keys(changes).filter(column => changes[column] !== undefined)
+    if (columns.length === 0) return []
+    const name = columns.join()
+    const sql = made.get(name) ?? `update "${table}" set ${quoted(columns).join(' = ?, ')} = ? where ${where}`
+    made.set(name, sql)
+    return query(sql, ...columns.map(column => changes[column] ?? null), ...keys)
+  }
+}
+
 export const text = (row: Row, column: string): string => String(row[column] ?? '')
 export const textOrNull = (row: Row, column: string): string | null => {
   const value = row[column]

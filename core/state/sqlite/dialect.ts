@@ -1,4 +1,3 @@
-import { Worker } from 'node:worker_threads'
 import {
   type CompiledQuery,
   type DatabaseConnection,
@@ -9,23 +8,22 @@ import {
   SqliteIntrospector,
   SqliteQueryCompiler,
 } from 'kysely'
-import { StateError } from './errors.ts'
-import {
-  LATER_PREFIX,
-  plainSql,
-  type Step,
-  type WorkerReply,
-  type WorkerRequest,
-  type WorkerSettings,
-} from './protocol.ts'
+import { BATCH, LATER_PREFIX, plainSql, type Step, type WorkerReply, type WorkerRequest } from './protocol.ts'
 import { resultOf } from './result.ts'
+import type { StateThread } from './thread.ts'
 import { Turns } from './turns.ts'
 
+interface Settings {
+  readonly writing: StateThread
+  /** Starts a second thread, for reads that would wait for a write (decision 0321); null: they wait. */
+  readonly beside: (() => StateThread) | null
+}
+
 /**
- * Kysely on better-sqlite3 in a worker thread (decision 0002). One connection: statements queue, transactions
+ * Kysely on better-sqlite3 in a worker thread (decision 0002). One connection writes: statements queue, transactions
  * exclude.
  */
-export const workerSqliteDialect = (settings: WorkerSettings): Dialect => ({
+export const workerSqliteDialect = (settings: Settings): Dialect => ({
   createAdapter: () => new TransactionalAdapter(),
   createDriver: () => new WorkerDriver(settings),
   createIntrospector: db => new SqliteIntrospector(db),
@@ -40,31 +38,27 @@ class TransactionalAdapter extends SqliteAdapter {
 }
 
 class WorkerDriver implements Driver {
-  readonly #settings: WorkerSettings
-  #connection: WorkerConnection | undefined
-  readonly #turns = new Turns()
+  readonly #threads: Threads
 
-  constructor(settings: WorkerSettings) {
-    this.#settings = settings
+  constructor(settings: Settings) {
+    this.#threads = new Threads(settings)
   }
 
   async init(): Promise<void> {
-    this.#connection = new WorkerConnection(this.#settings)
+    // The thread has the database open already.
   }
 
   async acquireConnection(): Promise<DatabaseConnection> {
-    await this.#turns.take()
-    if (!this.#connection) throw new Error('the state is closed')
-    return this.#connection
+    return new WorkerConnection(this.#threads)
   }
 
-  async releaseConnection(): Promise<void> {
-    this.#turns.letGo()
+  async releaseConnection(connection: DatabaseConnection): Promise<void> {
+    own(connection).release()
   }
 
   // IMMEDIATE: a transaction that first reads and then writes must not find its snapshot outdated by another process.
   async beginTransaction(connection: DatabaseConnection): Promise<void> {
-    own(connection).begin()
+    await own(connection).begin()
   }
 
   async commitTransaction(connection: DatabaseConnection): Promise<void> {
@@ -76,8 +70,7 @@ class WorkerDriver implements Driver {
   }
 
   async destroy(): Promise<void> {
-    await this.#connection?.close()
-    this.#connection = undefined
+    await this.#threads.close()
   }
 }
 
@@ -86,46 +79,67 @@ function own(connection: DatabaseConnection): WorkerConnection {
   return connection
 }
 
-interface Waiting {
-  readonly resolve: (reply: WorkerReply) => void
-  readonly reject: (error: Error) => void
+/** The thread that writes, whose users take turns, and the one that reads beside it, started when it is first needed. */
+class Threads {
+  readonly turns = new Turns()
+  readonly writing: StateThread
+  readonly #beside: Settings['beside']
+  #reading: StateThread | undefined
+
+  constructor({ writing, beside }: Settings) {
+    this.writing = writing
+    this.#beside = beside
+  }
+
+  /** One statement outside any transaction. */
+  async run(step: Step, reads: boolean): Promise<WorkerReply> {
+    const request = { begin: false, steps: [step], end: null } as const
+    if (reads && this.#beside && this.turns.taken) {
+      this.#reading ??= this.#beside()
+      return this.#reading.run(request)
+    }
+    await this.turns.take()
+    try {
+      return await this.writing.run(request)
+    } finally {
+      this.turns.letGo()
+    }
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.writing.close(), this.#reading?.close()])
+  }
 }
 
+/** Runs single statements, or a transaction: during one the writing thread is its own. */
 class WorkerConnection implements DatabaseConnection {
-  readonly #worker: Worker
-  readonly #waiting = new Map<number, Waiting>()
-  #next = 1
-  #failure: Error | undefined
-  /** An answer that comes while we close must not let the process go before the thread has ended. */
-  #closing = false
+  readonly #threads: Threads
   #transaction: 'wanted' | 'begun' | null = null
+  #has_turn = false
   /** Statements of the transaction that travel with the next one. */
   readonly #later: Step[] = []
 
-  constructor(settings: WorkerSettings) {
-    this.#worker = new Worker(new URL('./worker.js', import.meta.url), { workerData: settings })
-    this.#worker.on('message', (reply: WorkerReply) => {
-      this.#waiting.get(reply.id)?.resolve(reply)
-      this.#waiting.delete(reply.id)
-      if (this.#waiting.size === 0 && !this.#closing) this.#worker.unref()
-    })
-    this.#worker.on('error', error => this.#fail(error instanceof Error ? error : new Error(String(error))))
-    this.#worker.on('exit', () => this.#fail(new StateError('the state is closed', 'CLOSED')))
-    this.#worker.unref()
+  constructor(threads: Threads) {
+    this.#threads = threads
   }
 
-  async executeQuery<R>({ sql, parameters }: CompiledQuery): Promise<QueryResult<R>> {
+  async executeQuery<R>({ sql, parameters, query }: CompiledQuery): Promise<QueryResult<R>> {
     const step = { sql: plainSql(sql), parameters }
-    if (sql.startsWith(LATER_PREFIX) && this.#transaction !== null) {
+    if (this.#transaction === null) {
+      const reads = query.kind === 'SelectQueryNode' || sql === BATCH
+      return replied(await this.#threads.run(step, reads))
+    }
+    if (sql.startsWith(LATER_PREFIX)) {
       this.#later.push(step)
       return { rows: [] }
     }
-    const { result, ...plain } = await this.#send([...this.#later.splice(0), step], null)
-    return resultOf<R>({ ...plain, ...(result === undefined ? {} : { result: JSON.parse(result) }) })
+    return replied(await this.#send([...this.#later.splice(0), step], null))
   }
 
-  /** The transaction begins with its first statement: until then it holds up nobody. */
-  begin(): void {
+  /** The transaction begins with its first statement: until then it holds up nobody of another process. */
+  async begin(): Promise<void> {
+    await this.#threads.turns.take()
+    this.#has_turn = true
     this.#transaction = 'wanted'
   }
 
@@ -142,40 +156,23 @@ class WorkerConnection implements DatabaseConnection {
     if (begun) await this.#send([], 'rollback')
   }
 
+  release(): void {
+    if (this.#has_turn) this.#threads.turns.letGo()
+    this.#has_turn = false
+  }
+
   // biome-ignore lint/correctness/useYield: Kysely's interface asks for a generator; nothing here streams.
   async *streamQuery<R>(): AsyncIterableIterator<QueryResult<R>> {
     throw new Error('streaming queries are not supported')
   }
 
-  async close(): Promise<void> {
-    const ended = new Promise<void>(resolve => this.#worker.once('exit', () => resolve()))
-    this.#closing = true
-    this.#worker.ref()
-    this.#worker.postMessage('close')
-    await ended
-  }
-
-  async #send(steps: readonly Step[], end: WorkerRequest['end']): Promise<WorkerReply> {
+  #send(steps: readonly Step[], end: WorkerRequest['end']): Promise<WorkerReply> {
     const begin = this.#transaction === 'wanted'
     // Even when the answer is an error: what began must be taken back.
     if (begin) this.#transaction = 'begun'
-    const reply = await this.#ask({ id: this.#next++, begin, steps, end })
-    if (reply.error) throw new StateError(reply.error.message, reply.error.code)
-    return reply
-  }
-
-  #ask(request: WorkerRequest): Promise<WorkerReply> {
-    if (this.#failure) return Promise.reject(this.#failure)
-    return new Promise((resolve, reject) => {
-      this.#waiting.set(request.id, { resolve, reject })
-      this.#worker.ref()
-      this.#worker.postMessage(request)
-    })
-  }
-
-  #fail(error: Error): void {
-    this.#failure = error
-    for (const { reject } of this.#waiting.values()) reject(error)
-    this.#waiting.clear()
+    return this.#threads.writing.run({ begin, steps, end })
   }
 }
+
+const replied = <R>({ result, ...plain }: WorkerReply): QueryResult<R> =>
+  resultOf<R>({ ...plain, ...(result === undefined ? {} : { result: JSON.parse(result) }) })

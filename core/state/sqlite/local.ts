@@ -46,7 +46,8 @@ class LocalDriver implements Driver {
   }
 
   async init(): Promise<void> {
-    this.#connection = new LocalConnection(openConnection({ file: this.#settings.file, busy_timeout_ms: 0 }))
+    const { file } = this.#settings
+    this.#connection = new LocalConnection(openConnection({ file, busy_timeout_ms: 0, reads_only: false }))
     // The state's thread writes the log back into the database: that waits for the disk.
     this.#connection.execute({ sql: 'pragma wal_autocheckpoint = 0', parameters: [] })
   }

@@ -2,6 +2,36 @@
 export interface WorkerSettings {
   readonly file: string
   readonly busy_timeout_ms: number
+  /** For reads beside the thread that writes. */
+  readonly reads_only: boolean
+}
+
+/** Work done on a connection so far. Shared memory: the thread that asked looks without asking. */
+export class WorkCounts {
+  readonly shared: SharedArrayBuffer
+  readonly #counts: Float64Array
+
+  constructor(shared = new SharedArrayBuffer(2 * Float64Array.BYTES_PER_ELEMENT)) {
+    this.shared = shared
+    this.#counts = new Float64Array(shared)
+  }
+
+  get statements(): number {
+    return this.#counts[0] ?? 0
+  }
+
+  /** Transactions that were begun and were not taken back. */
+  get commits(): number {
+    return this.#counts[1] ?? 0
+  }
+
+  ran(): void {
+    this.#counts[0] = this.statements + 1
+  }
+
+  committed(): void {
+    this.#counts[1] = this.commits + 1
+  }
 }
 
 export interface Step {
@@ -29,8 +59,39 @@ export interface WorkerReply {
   readonly last_id?: number
   /** JSON of what a procedure or a batch gave. */
   readonly result?: string
-  readonly error?: { readonly message: string; readonly code: string }
+  readonly error?: Failure
 }
+
+/** A procedure in a transaction of its own (core/state/procedures.ts). */
+export interface ProcedureRequest {
+  readonly id: number
+  readonly name: string
+  readonly input: unknown
+}
+
+export interface ProcedureReply {
+  readonly id: number
+  readonly result?: unknown
+  readonly error?: Failure
+}
+
+export interface Failure {
+  readonly message: string
+  readonly code: string
+}
+
+/** What a thread is started with. */
+export interface ThreadData extends WorkerSettings {
+  readonly counts: SharedArrayBuffer
+}
+
+/**
+ * To the thread: a request of the session, or JSON of several procedures. Text, because a nested value is written and
+ * read in half the time that cloning it for the other thread would take.
+ */
+export type ToThread = WorkerRequest | string | 'close'
+/** From it: one reply of the session, or JSON of the replies of several procedures. */
+export type FromThread = WorkerReply | string
 
 /**
  * A statement that begins so names a procedure (core/state/procedures.ts); its one parameter is the procedure's

@@ -1,9 +1,6 @@
 import type { Database, Statement } from 'better-sqlite3'
-import { PROCEDURES as ADMISSION } from '../admission/procedures.ts'
 import type { Query, Row } from '../admission/steps.ts'
-import { chainAudit } from '../audit-chain.ts'
-
-const PROCEDURES: typeof ADMISSION = { ...ADMISSION, append_audit: chainAudit }
+import { PROCEDURES } from '../procedure-table.ts'
 
 /**
  * Runs procedures to their end on this thread, each in a transaction: nobody else writes between its statements.

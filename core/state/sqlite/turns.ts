@@ -2,9 +2,16 @@
 export class Turns {
   #tail: Promise<void> = Promise.resolve()
   #release: (() => void) | undefined
+  #users = 0
+
+  /** Whether somebody has it or waits for it. */
+  get taken(): boolean {
+    return this.#users > 0
+  }
 
   /** Resolves when everybody before has let go. */
   async take(): Promise<void> {
+    this.#users += 1
     const turn = this.#tail
     let release = (): void => undefined
     this.#tail = new Promise(resolve => {
@@ -15,6 +22,7 @@ export class Turns {
   }
 
   letGo(): void {
+    this.#users -= 1
     this.#release?.()
   }
 }

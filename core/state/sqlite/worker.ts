@@ -1,17 +1,60 @@
-import { parentPort, workerData } from 'node:worker_threads'
-import type { WorkerReply, WorkerRequest, WorkerSettings } from './protocol.ts'
+import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
+import {
+  type Failure,
+  type ProcedureReply,
+  type ProcedureRequest,
+  type ThreadData,
+  type ToThread,
+  WorkCounts,
+  type WorkerReply,
+  type WorkerRequest,
+} from './protocol.ts'
 import { type Outcome, openConnection } from './steps.ts'
 
 /**
  * The thread that owns the SQLite connection. SQLite blocks while another process writes or the disk is slow; here that
  * blocks nobody's event loop.
  */
-const port = parentPort
-if (!port) throw new Error('core/state/sqlite/worker is a worker thread')
+if (!parentPort) throw new Error('core/state/sqlite/worker is a worker thread')
+const port: MessagePort = parentPort
 
-const connection = openConnection(workerData as WorkerSettings)
+/** So many procedures at most share a commit: the first of them waits for the last. */
+const MOST_TOGETHER = 64
+
+const { counts, ...settings } = workerData as ThreadData
+const connection = openConnection(settings, new WorkCounts(counts))
+const procedures: ProcedureRequest[] = []
+const session: WorkerRequest[] = []
+/** The session's transaction is open: until it ends nothing else may run. */
+let open = false
+let closing = false
+
+port.on('message', (message: ToThread) => {
+  take(message)
+  work()
+})
+
+function take(message: ToThread): void {
+  if (message === 'close') closing = true
+  else if (typeof message === 'string') procedures.push(...(JSON.parse(message) as ProcedureRequest[]))
+  else session.push(message)
+}
+
+function work(): void {
+  for (;;) {
+    for (let more = receiveMessageOnPort(port); more; more = receiveMessageOnPort(port)) take(more.message as ToThread)
+    const request = session.shift()
+    if (request) port.postMessage(answer(request))
+    else if (open || procedures.length === 0) break
+    else port.postMessage(JSON.stringify(runTogether(procedures.splice(0, MOST_TOGETHER))))
+  }
+  if (!closing) return
+  connection.close()
+  port.close()
+}
 
 function answer(request: WorkerRequest): WorkerReply {
+  open = (open || request.begin) && request.end === null
   try {
     if (request.begin) connection.begin()
     let outcome: Outcome = {}
@@ -19,16 +62,47 @@ function answer(request: WorkerRequest): WorkerReply {
     if (request.end === 'commit') connection.commit()
     if (request.end === 'rollback') connection.rollback()
     const { result, ...plain } = outcome
-    // As text: a nested value is written and read in half the time that cloning it for the other thread would take.
     return { id: request.id, ...plain, ...(result === undefined ? {} : { result: JSON.stringify(result) }) }
   } catch (error) {
-    const { message, code } = error as Error & { code?: string }
-    return { id: request.id, error: { message, code: code ?? 'UNKNOWN' } }
+    // A commit that fails leaves the transaction to the session, which takes it back.
+    if (request.end === 'commit') open = true
+    return { id: request.id, error: failureOf(error) }
   }
 }
 
-port.on('message', (request: WorkerRequest | 'close') => {
-  if (request !== 'close') return port.postMessage(answer(request))
-  connection.close()
-  port.close()
-})
+/**
+ * Each procedure is a savepoint in one transaction: one that fails leaves nothing, and what the others wrote is on disk
+ * before any of them is answered.
+ */
+function runTogether(requests: readonly ProcedureRequest[]): ProcedureReply[] {
+  const [only] = requests
+  if (only && requests.length === 1) return [runOne(only)]
+  try {
+    connection.begin()
+    const replies = requests.map(request => {
+      const reply = runOne(request)
+      // A full disk takes back more than the savepoint: everything before it in this transaction is gone too.
+      if (reply.error && !connection.in_transaction) throw Object.assign(new Error(reply.error.message), reply.error)
+      return reply
+    })
+    connection.commit()
+    return replies
+  } catch (error) {
+    connection.rollback()
+    const failure = failureOf(error)
+    return requests.map(({ id }) => ({ id, error: failure }))
+  }
+}
+
+function runOne({ id, name, input }: ProcedureRequest): ProcedureReply {
+  try {
+    return { id, result: connection.procedure(name, input) ?? null }
+  } catch (error) {
+    return { id, error: failureOf(error) }
+  }
+}
+
+function failureOf(error: unknown): Failure {
+  const { message, code } = error as Error & { code?: string }
+  return { message, code: code ?? 'UNKNOWN' }
+}

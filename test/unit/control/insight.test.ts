@@ -5,7 +5,7 @@ import { addCallEvent } from '../../../core/state/call-events.ts'
 import { recordExchange } from '../../../core/state/calls.ts'
 import { insertMessages } from '../../../core/state/ladder.ts'
 import { addMediaQuality } from '../../../core/state/media-quality.ts'
-import { insertAttempt, updateAttempt } from '../../../core/state/running-calls.ts'
+import { writeCall } from '../../../core/state/running-calls.ts'
 import { forgetOldSteps } from '../../../core/state/trunk-steps.ts'
 import { controlPlane, openSandbox } from '../../support/control-plane.ts'
 import { HOUR_MS, ranCall, trunkOf } from '../../support/ended-calls.ts'
@@ -145,9 +145,7 @@ t.test('a call is explained: its messages, its decision in words, its media, its
     media: { a: leg, b: leg, mode: 'relay' },
   })
   const at = iso(Date.now())
-  const attempt = await w.state.transaction(trx =>
-    insertAttempt(trx, { call_sid: sid, sequence: 1, target: 'sip:192.0.2.1', transport: 'udp' }, Date.now() - 1000),
-  )
+  const attempt = { sequence: 1, target: 'sip:192.0.2.1', transport: 'udp' }
   const outcome = {
     sip_call_id: 'b@test',
     address: '192.0.2.1:5060',
@@ -155,7 +153,10 @@ t.test('a call is explained: its messages, its decision in words, its media, its
     sip_code: 200,
     result: 'answered' as const,
   }
-  await w.state.transaction(trx => updateAttempt(trx, attempt.id, outcome))
+  await writeCall(w.state.db, sid, [
+    { step: 'attempt', attempt, at_ms: Date.now() - 1000 },
+    { step: 'attempt_changed', sequence: 1, changes: outcome },
+  ])
   const message = { at_ms: Date.now(), protocol: 'udp', local: '127.0.0.1:5060', retransmission: 0 as const }
   const invite = (call: string) => `INVITE sip:x@test SIP/2.0\r\nCall-ID: ${call}\r\nCSeq: 1 INVITE\r\n\r\n`
   await insertMessages(w.state.db, [

@@ -1,8 +1,9 @@
 import t from 'tap'
 import { WebSocket } from 'ws'
+import { ending } from '../../../../core/domain/calls/endings.ts'
 import { type Clock, iso, systemClock } from '../../../../core/runtime/clock.ts'
 import { newId } from '../../../../core/runtime/ids.ts'
-import { insertCall, updateCall } from '../../../../core/state/running-calls.ts'
+import { insertCall, writeCall } from '../../../../core/state/running-calls.ts'
 import { insertTestAlert, insertTestContainment } from '../../../support/alerts.ts'
 import { type ControlPlane, controlPlane, freshKey } from '../../../support/control-plane.ts'
 import { until } from '../../../support/wait.ts'
@@ -92,11 +93,11 @@ t.test('a listener is told what runs, and then every change once', async t => {
   w.bus.ring('calls', sid)
   const told = await find(listener, 'the new call', told => told.type === 'call' && told.call.id === sid)
   t.equal(told.call.status, 'queued')
-  await w.state.transaction(trx => updateCall(trx, sid, { status: 'ringing' }, Date.now() + 1))
+  await writeCall(w.state.db, sid, [{ step: 'ringing', at_ms: Date.now() + 1 }])
   await find(listener, 'it rings', told => told.type === 'call' && told.call.status === 'ringing')
-  await w.state.transaction(trx =>
-    updateCall(trx, sid, { status: 'completed', ended_at: iso(Date.now()) }, Date.now() + 2),
-  )
+  const final = ending({ cause: 'called_hung_up', answered: true })
+  const facts = { ending: final, ended_ms: Date.now() + 2, pdd_ms: null, media: null }
+  await writeCall(w.state.db, sid, [{ step: 'end', facts, answered: true }])
   await find(listener, 'it ended', told => told.type === 'call' && told.call.id === sid && told.call.ended_at !== null)
   t.equal(listener.told.filter(told => told.type === 'call' && told.call.id === sid).length, 3)
 
@@ -230,5 +231,38 @@ t.test('a listener that no longer answers pings is let go, one that does stays',
     })
   }
   await until('the deaf one is let go', () => closed)
+  t.equal(well.readyState, WebSocket.OPEN)
+})
+
+t.test('a listener that does not read is closed when it is 4 MiB behind, and delays nobody', async t => {
+  const other = await controlPlane(t)
+  const CALLS = 50
+  const sids: string[] = []
+  for (let at = 0; at < CALLS; at++) sids.push(await addCall(other, `+2348030000002;note=${'x'.repeat(20_000)}`))
+  const open = () => new WebSocket(`${other.base_url.replace('http', 'ws')}/v1/events`, { headers: bearer(other.key) })
+  const first = (socket: WebSocket) => new Promise<void>(resolve => socket.once('message', () => resolve()))
+  const slow = open()
+  const well = open()
+  t.teardown(() => well.terminate())
+  const closed = new Promise<number>(resolve => slow.once('close', resolve))
+  await Promise.all([first(slow), first(well)])
+  slow.pause()
+  let heard = 0
+  well.on('message', data => {
+    if (String(data).slice(0, 40).includes('"type":"call",')) heard++
+  })
+  // About 1 MB a turn: more than the sockets of both sides hold, and 4 MiB beyond that.
+  const TURNS = 14
+  for (let turn = 1; turn <= TURNS; turn++) {
+    await other.state.db
+      .updateTable('call')
+      .set({ updated_at: iso(Date.now() + turn) })
+      .where('sid', 'in', sids)
+      .execute()
+    other.bus.ring('calls', sids[0] ?? '')
+    await until('the one that reads has heard of this turn', () => heard >= turn * CALLS)
+  }
+  slow.resume()
+  t.equal(await closed, 1013, 'try again later (RFC 6455 registry)')
   t.equal(well.readyState, WebSocket.OPEN)
 })

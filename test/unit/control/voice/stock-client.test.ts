@@ -14,13 +14,7 @@ import { newId } from '../../../../core/runtime/ids.ts'
 import { ensureDemo, putSandboxCarrier } from '../../../../core/state/bootstrap.ts'
 import { openState, type State } from '../../../../core/state/index.ts'
 import { insertRecording, updateRecording } from '../../../../core/state/recordings.ts'
-import {
-  callAnswered,
-  callInitiated,
-  callRinging,
-  finishCall,
-  insertCall,
-} from '../../../../core/state/running-calls.ts'
+import { finishCall, insertCall, writeCall } from '../../../../core/state/running-calls.ts'
 import { freePort } from '../../../support/ports.ts'
 import { until } from '../../../support/wait.ts'
 
@@ -90,9 +84,11 @@ async function answer(p: Platform, sid: string): Promise<void> {
   await p.state.transaction(async trx => {
     // Twelve seconds of conversation pass before the test goes on.
     const at = Date.now() - 12_500
-    await callInitiated(trx, sid, { node_id: 'node_test', sip_call_id: 'call-id' }, at)
-    await callRinging(trx, sid, at + 1)
-    await callAnswered(trx, sid, at + 2)
+    await writeCall(trx, sid, [
+      { step: 'initiated', at_ms: at, changes: { node_id: 'node_test', sip_call_id: 'call-id' } },
+      { step: 'ringing', at_ms: at + 1 },
+      { step: 'answered', at_ms: at + 2 },
+    ])
   })
 }
 

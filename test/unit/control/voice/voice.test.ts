@@ -11,7 +11,7 @@ import { newId } from '../../../../core/runtime/ids.ts'
 import { putSandboxCarrier } from '../../../../core/state/bootstrap.ts'
 import { recordExchange } from '../../../../core/state/calls.ts'
 import type { CallTable } from '../../../../core/state/index.ts'
-import { callAnswered, callInitiated, callRinging, finishCall } from '../../../../core/state/running-calls.ts'
+import { finishCall, writeCall } from '../../../../core/state/running-calls.ts'
 import { type ControlPlane, controlPlane, type Form } from '../../../support/control-plane.ts'
 
 const FROM = '+2342010000001'
@@ -53,11 +53,12 @@ async function advance(w: ControlPlane, sid: string, to: CallTable['status']): P
       .set({ taken_by: 'node_x', done_at: iso(now) })
       .where('call_sid', '=', sid)
       .execute()
-    await callInitiated(trx, sid, { node_id: 'node_x' }, now)
+    const initiated = { step: 'initiated', at_ms: now, changes: { node_id: 'node_x' } } as const
+    await writeCall(trx, sid, [initiated])
     if (to === 'queued') return
-    await callRinging(trx, sid, now)
+    await writeCall(trx, sid, [{ step: 'ringing', at_ms: now }])
     if (to === 'ringing') return
-    await callAnswered(trx, sid, now)
+    await writeCall(trx, sid, [{ step: 'answered', at_ms: now }])
     if (to === 'in-progress') return
     const final = ending({ cause: 'called_hung_up', answered: true })
     await finishCall(trx, sid, { ending: final, ended_ms: now + 65_900, pdd_ms: 10, media: null })

@@ -7,15 +7,7 @@ import { ensureDemo } from '../../../../core/state/bootstrap.ts'
 import { claimCommands, finishCommand } from '../../../../core/state/call-commands.ts'
 import { openState, type State } from '../../../../core/state/index.ts'
 import { endCallsOfLostNodes, heartbeat, NodeWatch, registerNode, tellLink } from '../../../../core/state/nodes.ts'
-import {
-  callAnswered,
-  callInitiated,
-  callRinging,
-  findCall,
-  finishCall,
-  insertCall,
-  type NewCall,
-} from '../../../../core/state/running-calls.ts'
+import { findCall, finishCall, insertCall, type NewCall, writeCall } from '../../../../core/state/running-calls.ts'
 
 const NOW = Date.UTC(2026, 10, 21, 12, 0, 0)
 const at = (ms: number): string => new Date(NOW + ms).toISOString()
@@ -74,9 +66,11 @@ t.test('a call from its creation to its CDR, with its callbacks counted in order
   const { state, project_id } = await open(t)
   await state.transaction(async trx => {
     await insertCall(trx, newCall(project_id, 'CA1'), NOW)
-    await callInitiated(trx, 'CA1', { sip_call_id: 'abc' }, NOW + 100)
-    await callRinging(trx, 'CA1', NOW + 200)
-    await callAnswered(trx, 'CA1', NOW + 1000)
+    await writeCall(trx, 'CA1', [
+      { step: 'initiated', at_ms: NOW + 100, changes: { sip_call_id: 'abc' } },
+      { step: 'ringing', at_ms: NOW + 200 },
+      { step: 'answered', at_ms: NOW + 1000 },
+    ])
     const end = ending({ cause: 'called_hung_up', answered: true })
     await finishCall(trx, 'CA1', { ending: end, ended_ms: NOW + 4999, pdd_ms: 42, media: null })
   })
@@ -112,12 +106,13 @@ t.test('a call ends once, and a clock that jumped back makes no negative duratio
     )
   await state.transaction(async trx => {
     await insertCall(trx, newCall(project_id, 'CA1'), NOW)
-    await callAnswered(trx, 'CA1', NOW)
+    await writeCall(trx, 'CA1', [{ step: 'answered', at_ms: NOW }])
   })
   t.match(await finish(NOW - 3_600_000), { duration_seconds: 0, ended_at: at(0) })
   t.equal(await finish(NOW + 1000), undefined)
   t.equal((await state.db.selectFrom('cdr').selectAll().execute()).length, 1)
-  t.equal(await state.transaction(trx => callRinging(trx, 'CA1', NOW)), undefined, 'nothing changes after the end')
+  const late = await writeCall(state.db, 'CA1', [{ step: 'ringing', at_ms: NOW }])
+  t.equal(late.running, false, 'nothing changes after the end')
 })
 
 t.test('calls of a node without a heartbeat end as lost, those of a live one go on', async t => {
@@ -127,7 +122,7 @@ t.test('calls of a node without a heartbeat end as lost, those of a live one go 
   await tellLink(state.db, { id: 'node_1-edge', kind: 'edge', pid: 1 }, true, NOW)
   await state.transaction(async trx => {
     await insertCall(trx, newCall(project_id, 'CA1'), NOW)
-    await callAnswered(trx, 'CA1', NOW - 5000)
+    await writeCall(trx, 'CA1', [{ step: 'answered', at_ms: NOW - 5000 }])
     await insertCall(trx, newCall(project_id, 'CA2', { node_id: 'node_2' }), NOW)
     await insertCall(trx, newCall(project_id, 'CA3'), NOW)
   })
@@ -151,7 +146,7 @@ t.test('calls of a node without a heartbeat end as lost, those of a live one go 
 t.test('a node is silent by the steady clock of who looks, whatever the wall clock does', async t => {
   const HOUR = 3_600_000
   const row = (id: string, heartbeat_ms: number) =>
-    ({ id, kind: 'signaling', pid: 1, started_at: at(0), heartbeat_at: at(heartbeat_ms) }) as const
+    ({ id, kind: 'signaling', pid: 1, started_at: at(0), heartbeat_at: at(heartbeat_ms), draining_at: null }) as const
   const look = (watch: NodeWatch, steady_ms: number, wall_ms: number, nodes: ReturnType<typeof row>[]) =>
     watch.silent(nodes, { now: NOW + wall_ms, monotonic_ms: steady_ms }).map(({ id }) => id)
   const watch = new NodeWatch()
@@ -176,7 +171,7 @@ t.test('a call lasts as long as the steady clock says, however the wall clock ju
   ] as const) {
     await state.transaction(async trx => {
       await insertCall(trx, newCall(project_id, sid), NOW)
-      await callAnswered(trx, sid, NOW)
+      await writeCall(trx, sid, [{ step: 'answered', at_ms: NOW }])
     })
     const end = ending({ cause: 'api', answered: true })
     const ended_ms = NOW + 90_000 + jump_ms

@@ -1,0 +1,114 @@
+import { Worker } from 'node:worker_threads'
+import { StateError } from './errors.ts'
+import {
+  type FromThread,
+  type ProcedureReply,
+  type ProcedureRequest,
+  type ThreadData,
+  type ToThread,
+  WorkCounts,
+  type WorkerReply,
+  type WorkerRequest,
+  type WorkerSettings,
+} from './protocol.ts'
+
+interface Waiting {
+  readonly resolve: (reply: never) => void
+  readonly reject: (error: Error) => void
+}
+
+/**
+ * The asking side of a thread that owns a SQLite connection. A session (Kysely's) asks one thing after the other;
+ * procedures are handed over at once, however many wait, and the thread commits together what waits together (decision
+ * 0531).
+ */
+export class StateThread {
+  readonly #worker: Worker
+  readonly counts = new WorkCounts()
+  /** Messages sent to the thread. */
+  messages = 0
+  readonly #waiting = new Map<number, Waiting>()
+  readonly #ended: Promise<void>
+  #next = 1
+  #failure: Error | undefined
+  /** An answer that comes while we close must not let the process go before the thread has ended. */
+  #closing = false
+  /** JSON of the procedures of this turn of the event loop. */
+  #together: string[] = []
+
+  constructor(settings: WorkerSettings) {
+    this.#worker = new Worker(new URL('./worker.js', import.meta.url), {
+      workerData: { ...settings, counts: this.counts.shared } satisfies ThreadData,
+    })
+    this.#worker.on('message', (message: FromThread) => this.#answered(message))
+    this.#worker.on('error', error => this.#fail(error instanceof Error ? error : new Error(String(error))))
+    this.#ended = new Promise(resolve => {
+      this.#worker.on('exit', () => {
+        this.#fail(new StateError('the state is closed', 'CLOSED'))
+        resolve()
+      })
+    })
+    this.#worker.unref()
+  }
+
+  /** Statements of the session, which waits for the answer before it asks again. @throws StateError */
+  run(request: Omit<WorkerRequest, 'id'>): Promise<WorkerReply> {
+    return this.#wait<WorkerReply>(id => this.#send({ id, ...request }))
+  }
+
+  /** Runs a procedure in a transaction of its own. @throws StateError */
+  async procedure<Result>(name: string, input: unknown): Promise<Result> {
+    const { result } = await this.#wait<ProcedureReply>(id => {
+      this.#together.push(JSON.stringify({ id, name, input } satisfies ProcedureRequest))
+      if (this.#together.length === 1) setImmediate(() => this.#handOver())
+    })
+    return result as Result
+  }
+
+  async close(): Promise<void> {
+    this.#closing = true
+    this.#worker.ref()
+    this.#handOver()
+    this.#send('close')
+    await this.#ended
+  }
+
+  #handOver(): void {
+    if (this.#together.length === 0) return
+    const requests = this.#together
+    this.#together = []
+    this.#send(`[${requests.join(',')}]`)
+  }
+
+  #send(message: ToThread): void {
+    this.messages++
+    this.#worker.postMessage(message)
+  }
+
+  #wait<Reply>(send: (id: number) => void): Promise<Reply> {
+    if (this.#failure) return Promise.reject(this.#failure)
+    return new Promise<Reply>((resolve, reject) => {
+      const id = this.#next++
+      if (this.#waiting.size === 0) this.#worker.ref()
+      this.#waiting.set(id, { resolve, reject })
+      send(id)
+    })
+  }
+
+  #answered(message: FromThread): void {
+    const replies = typeof message === 'string' ? (JSON.parse(message) as ProcedureReply[]) : [message]
+    for (const reply of replies) {
+      const waiting = this.#waiting.get(reply.id)
+      this.#waiting.delete(reply.id)
+      if (reply.error) waiting?.reject(new StateError(reply.error.message, reply.error.code))
+      else waiting?.resolve(reply as never)
+    }
+    if (this.#waiting.size === 0 && !this.#closing) this.#worker.unref()
+  }
+
+  #fail(error: Error): void {
+    this.#failure = error
+    for (const { reject } of this.#waiting.values()) reject(error)
+    this.#waiting.clear()
+  }
+}
