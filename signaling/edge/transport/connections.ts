@@ -15,8 +15,8 @@ export class ConnectionTable {
   readonly #byPeer = new Map<string, StreamConnection>()
   /** Open inbound connections of each source, handshakes included. */
   readonly #perSource = new Map<string, number>()
-  /** Sockets in their handshake, by peer and port, the oldest first. */
-  readonly #handshakes = new Map<string, Socket>()
+  /** Sockets in their handshake, by peer and ports, the oldest first, and what ends them when it takes too long. */
+  readonly #handshakes = new Map<string, { readonly socket: Socket; readonly late: Timer }>()
   readonly #sweeper: Timer
   /** Connections that were refused, or closed to make room. */
   refused = 0
@@ -64,19 +64,24 @@ export class ConnectionTable {
     return true
   }
 
-  /** As `admits`, for a socket with a handshake before it: the oldest that is not through makes room for it. */
+  /**
+   * As `admits`, for a socket with a handshake before it: that must be through in time, whatever drips meanwhile, and
+   * the oldest that is not through makes room for a new one.
+   */
   admitsHandshake(socket: Socket): boolean {
     if (!this.admits(socket)) return false
-    const key = handshakeKey(remoteOf(socket))
-    this.#handshakes.set(key, socket)
+    const key = handshakeKey(socket)
+    const late = this.#clock.after(this.#limits.handshake_ms, () => socket.destroy())
+    this.#handshakes.set(key, { socket, late })
     socket.on('error', () => undefined)
     socket.on('close', () => {
-      if (this.#handshakes.get(key) === socket) this.#handshakes.delete(key)
+      late.cancel()
+      if (this.#handshakes.get(key)?.socket === socket) this.#handshakes.delete(key)
     })
     if (this.#handshakes.size <= this.#limits.connections) return true
     for (const oldest of this.#handshakes.values()) {
       this.refused++
-      oldest.destroy()
+      oldest.socket.destroy()
       break
     }
     return true
@@ -84,9 +89,10 @@ export class ConnectionTable {
 
   /** A socket that was accepted and is through its handshake. */
   accepted(listener: Listener, socket: Socket): StreamConnection {
-    const remote = remoteOf(socket)
-    this.#handshakes.delete(handshakeKey(remote))
-    return this.add(listener, remote, true)
+    const key = handshakeKey(socket)
+    this.#handshakes.get(key)?.late.cancel()
+    this.#handshakes.delete(key)
+    return this.add(listener, remoteOf(socket), true)
   }
 
   add(listener: Listener, remote: Address, inbound: boolean): StreamConnection {
@@ -129,7 +135,7 @@ export class ConnectionTable {
 
   close(): void {
     this.#sweeper.cancel()
-    for (const socket of this.#handshakes.values()) socket.destroy()
+    for (const { socket } of this.#handshakes.values()) socket.destroy()
     for (const connection of [...this.#open.values()]) connection.fail(new Error('stack closed'))
   }
 
@@ -164,8 +170,10 @@ function peerKey(protocol: Protocol, host: string, port: number): string {
   return `${protocol}|${host}|${port}`
 }
 
-function handshakeKey({ host, port }: Address): string {
-  return `${host}|${port}`
+// After a handshake the socket is another object, with the same addresses.
+function handshakeKey(socket: Socket): string {
+  const { host, port } = remoteOf(socket)
+  return `${host}|${port}|${socket.localPort}`
 }
 
 function remoteOf(socket: Socket): Address {

@@ -1,6 +1,4 @@
 import { createSocket, type Socket as DatagramSocket, type RemoteInfo } from 'node:dgram'
-import { createServer as createHttpServer, type IncomingMessage } from 'node:http'
-import { createServer as createHttpsServer } from 'node:https'
 import {
   connect as connectTcp,
   createServer as createTcpServer,
@@ -9,14 +7,14 @@ import {
   type Server,
   type Socket,
 } from 'node:net'
-import { connect as connectTls } from 'node:tls'
-import { type WebSocket, WebSocketServer } from 'ws'
+import { connect as connectTls, createServer as createTlsServer } from 'node:tls'
 import type { Clock } from '../../../core/runtime/clock.ts'
 import type { StreamConnection } from './connection.ts'
 import { ConnectionTable } from './connections.ts'
 import { ListenError, listenOn, portOf } from './listen.ts'
-import { type TlsOptions, tlsServer } from './tls.ts'
+import { secureServer, type TlsOptions } from './tls.ts'
 import type { Destination, Listener, Protocol, Received, TransportEvents, TransportLimits } from './types.ts'
+import { type Opened, WebPort } from './web.ts'
 
 // All sockets of one SIP stack. It knows bytes and addresses, and of SIP only where a message ends.
 
@@ -25,7 +23,10 @@ export interface ListenerOptions {
   readonly host: string
   /** 0 lets the system choose. */
   readonly port: number
-  /** Take the port that the listening point before this one got: UDP and TCP usually share a number. */
+  /**
+   * Take the port that the listening point before this one got: UDP and TCP usually share a number. WS and WSS of one
+   * address and number share the socket too, and are told apart by their first byte.
+   */
   readonly same_port?: boolean | undefined
   readonly advertised_host?: string | undefined
 }
@@ -47,7 +48,8 @@ export class TransportLayer {
   readonly listeners: Listener[] = []
   readonly #options: TransportOptions
   readonly #datagrams: Datagram[] = []
-  readonly #servers: { close(): void }[] = []
+  readonly #servers: Server[] = []
+  readonly #web_ports: { readonly listener: Listener; readonly port: WebPort }[] = []
   readonly #connections: ConnectionTable
   #closed = false
 
@@ -217,7 +219,7 @@ export class TransportLayer {
       case 'tls':
         return await this.#listenTls(wanted)
       default:
-        return await this.#listenWeb(wanted)
+        return await this.#listenWeb(wanted, wanted.protocol)
     }
   }
 
@@ -280,11 +282,13 @@ export class TransportLayer {
   }
 
   async #listenTls(wanted: ListenerOptions): Promise<void> {
-    const { tls, limits } = this.#options
+    const { tls } = this.#options
     if (!tls) throw new Error('a TLS listening point needs a key and a certificate')
-    const secure = tlsServer(tls, limits.handshake_ms, socket => {
-      this.#connections.accepted(listener, socket).attachSocket(socket, false)
-    })
+    const secure = secureServer(tls, options =>
+      createTlsServer(options, socket => {
+        this.#connections.accepted(listener, socket).attachSocket(socket, false)
+      }),
+    )
     const listener = await this.#opened(secure, wanted, server => this.#guardHandshakes(server))
   }
 
@@ -301,28 +305,20 @@ export class TransportLayer {
     server.on('connection', (socket: Socket) => void this.#connections.admitsHandshake(socket))
   }
 
-  async #listenWeb(wanted: ListenerOptions): Promise<void> {
-    const tls = this.#options.tls
-    if (wanted.protocol === 'wss' && !tls) throw new Error('a WSS listening point needs a key and a certificate')
-    const server =
-      wanted.protocol === 'wss' && tls ? createHttpsServer({ key: tls.key, cert: tls.cert }) : createHttpServer()
-    server.headersTimeout = this.#options.limits.handshake_ms
-    server.requestTimeout = this.#options.limits.handshake_ms
-    server.on('request', (_request, response) => {
-      response.writeHead(426, { Connection: 'close', Upgrade: 'websocket' }).end()
-    })
-    const listener = await this.#opened(server, wanted, opened => this.#guardHandshakes(opened))
-    const web = new WebSocketServer({
-      server,
-      maxPayload: this.#options.limits.message_bytes,
-      // RFC 7118 §4.1: the sub-protocol is "sip"; a client that does not offer it is refused below.
-      handleProtocols: offered => (offered.has('sip') ? 'sip' : false),
-      verifyClient: (info: { req: IncomingMessage }) => offersSip(info.req.headers['sec-websocket-protocol']),
-    })
-    web.on('connection', (client: WebSocket, request) => {
-      this.#connections.accepted(listener, request.socket).attachWebSocket(client)
-    })
-    this.#servers.push({ close: () => web.close() })
+  async #listenWeb(wanted: ListenerOptions, protocol: 'ws' | 'wss'): Promise<void> {
+    const { tls, limits } = this.#options
+    const shared = this.#web_ports.find(
+      ({ listener, port }) => listener.host === wanted.host && listener.port === wanted.port && !port.serves(protocol),
+    )?.port
+    const port = shared ?? new WebPort(limits.message_bytes)
+    const opened: Opened = (client, socket) => this.#connections.accepted(listener, socket).attachWebSocket(client)
+    if (protocol === 'ws') port.servePlain(opened)
+    else if (tls) port.serveSecure(tls, opened)
+    else throw new Error('a WSS listening point needs a key and a certificate')
+    const listener = shared
+      ? this.#added(wanted, wanted.port)
+      : await this.#opened(port.server, wanted, server => this.#guardHandshakes(server))
+    if (!shared) this.#web_ports.push({ listener, port })
   }
 
   #connect(to: Destination, listener: Listener): StreamConnection {
@@ -363,10 +359,6 @@ function isWildcard(host: string): boolean {
 
 function isLoopback(host: string): boolean {
   return host === '127.0.0.1' || host === '::1'
-}
-
-function offersSip(header: string | undefined): boolean {
-  return (header ?? '').split(',').some(name => name.trim().toLowerCase() === 'sip')
 }
 
 function leadingBreaks(data: Buffer): number {

@@ -1,5 +1,6 @@
 import { createServer as createTcpServer, type Server, type Socket } from 'node:net'
-import { createServer as createTlsServer, type TlsOptions as NodeTlsOptions, type TLSSocket } from 'node:tls'
+import type { TlsOptions as NodeTlsOptions, Server as TlsServer } from 'node:tls'
+import { peek } from './peek.ts'
 
 // TLS listening points: one certificate, or one for each name that a peer may ask for.
 
@@ -18,21 +19,20 @@ export interface TlsOptions {
 }
 
 /**
- * A server that is yet to listen; `secured` is called after each handshake. Each name has a TLS server of its own
- * behind it: with Node's SNICallback the default certificate still wins when the two have keys of different kinds.
+ * A server that is yet to listen, of the TLS or HTTPS servers that `make` returns. Each name has one of its own: with
+ * Node's SNICallback the default certificate still wins when the two have keys of different kinds. How long a handshake
+ * may take is up to whoever accepts the connections.
  */
-export function tlsServer(tls: TlsOptions, handshake_ms: number, secured: (socket: TLSSocket) => void): Server {
+export function secureServer(tls: TlsOptions, make: (options: NodeTlsOptions) => TlsServer): Server {
   const one = (pair: { readonly key: string | Buffer; readonly cert: string | Buffer }): Server => {
-    const options: NodeTlsOptions = {
+    const server = make({
       key: pair.key,
       cert: pair.cert,
       ...(tls.ca === undefined ? {} : { ca: tls.ca }),
       requestCert: tls.require_client_certificate ?? false,
       rejectUnauthorized: tls.require_client_certificate ?? false,
-      handshakeTimeout: handshake_ms,
       minVersion: 'TLSv1.2',
-    }
-    const server = createTlsServer(options, secured)
+    })
     server.on('tlsClientError', (_error: Error, socket: Socket) => socket.destroy())
     return server
   }
@@ -40,34 +40,12 @@ export function tlsServer(tls: TlsOptions, handshake_ms: number, secured: (socke
   const named = new Map([...(tls.names ?? [])].map(([name, pair]) => [name.toLowerCase(), one(pair)]))
   if (named.size === 0) return standard
   return createTcpServer({ noDelay: true }, socket => {
-    withServerName(socket, handshake_ms, name => (named.get(name) ?? standard).emit('connection', socket))
+    peek(socket, serverName, name => (named.get(name) ?? standard).emit('connection', socket))
   })
 }
 
 /** A ClientHello is one record of at most 2^14 bytes (RFC 8446 §5.1) with a header of 5. */
 const MAX_HELLO_BYTES = 5 + 16_384
-
-/** Looks at the first bytes of a connection, and puts them back. */
-function withServerName(socket: Socket, limit_ms: number, found: (name: string) => void): void {
-  let got: Buffer = Buffer.alloc(0)
-  const look = (): void => {
-    for (let chunk = socket.read() as Buffer | null; chunk; chunk = socket.read() as Buffer | null) {
-      got = Buffer.concat([got, chunk])
-    }
-    const name = serverName(got)
-    if (name === undefined && got.length < MAX_HELLO_BYTES) return
-    socket.off('readable', look)
-    socket.setTimeout(0)
-    socket.off('timeout', late)
-    socket.unshift(got)
-    found(name ?? '')
-  }
-  const late = (): void => void socket.destroy()
-  socket.setTimeout(limit_ms)
-  socket.on('timeout', late)
-  socket.on('error', () => undefined)
-  socket.on('readable', look)
-}
 
 /**
  * The name in lower case that a ClientHello asks for (RFC 8446 §4.1.2, RFC 6066 §3); '' when it asks for none or the

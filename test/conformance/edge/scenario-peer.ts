@@ -55,7 +55,7 @@ export function readScenario(xml: string): readonly Step[] {
 
 /** The way to the edge, and back. */
 interface Carrier {
-  readonly transport: 'TLS' | 'WS'
+  readonly transport: 'TLS' | 'WS' | 'WSS'
   readonly local: { readonly host: string; readonly port: number }
   readonly remote: { readonly host: string; readonly port: number }
   send(text: string): void
@@ -71,14 +71,14 @@ export interface ScenarioCalls {
 
 /** Calls the edge once, as `sipp -sf file -s service -m 1 edge:port` would. */
 export async function callOver(
-  transport: 'TLS' | 'WS',
+  transport: 'TLS' | 'WS' | 'WSS',
   steps: readonly Step[],
   service: string,
   port: number,
 ): Promise<ScenarioCalls> {
   let run: Run | undefined
   const hear = (text: string): void => run?.arrived(text)
-  const carrier = transport === 'TLS' ? await dialTls(port, hear) : await dialWeb(port, hear)
+  const carrier = transport === 'TLS' ? await dialTls(port, hear) : await dialWeb(transport, port, hear)
   run = new Run(steps, carrier, { service, call_id: `${serial + 1}-scenario@127.0.0.1` })
   return { done: run.play(), port: carrier.local.port, close: () => carrier.close() }
 }
@@ -247,14 +247,14 @@ async function dialTls(port: number, hear: (text: string) => void): Promise<Carr
   }
 }
 
-async function dialWeb(port: number, hear: (text: string) => void): Promise<Carrier> {
-  const web = new WebSocket(`ws://127.0.0.1:${port}`, 'sip')
+async function dialWeb(transport: 'WS' | 'WSS', port: number, hear: (text: string) => void): Promise<Carrier> {
+  const web = new WebSocket(`${transport.toLowerCase()}://127.0.0.1:${port}`, 'sip', { rejectUnauthorized: false })
   await once(web, 'open')
   web.on('message', data => hear(data.toString()))
   web.on('error', () => undefined)
   const socket = (web as unknown as { _socket: { localPort?: number } })._socket
   return {
-    transport: 'WS',
+    transport,
     local: { host: '127.0.0.1', port: socket.localPort ?? 0 },
     remote: { host: '127.0.0.1', port },
     send: text => web.send(text),

@@ -15,7 +15,7 @@ import { testTls } from './test-tls.ts'
 // UDP and TCP, on IPv6 too, our own player over TLS and WebSocket (Debian's SIPp has neither).
 
 /** `udp6`, `tcp6`: over [::1]. */
-type Transport = 'udp' | 'tcp' | 'tls' | 'ws' | 'udp6' | 'tcp6'
+type Transport = 'udp' | 'tcp' | 'tls' | 'ws' | 'wss' | 'udp6' | 'tcp6'
 
 interface Scenario {
   readonly name: string
@@ -33,7 +33,7 @@ interface Scenario {
 }
 
 const ALL: readonly Transport[] = ['udp', 'tcp', 'tls', 'ws']
-const EVERY: readonly Transport[] = [...ALL, 'udp6', 'tcp6']
+const EVERY: readonly Transport[] = [...ALL, 'wss', 'udp6', 'tcp6']
 // RFC 7118 §5: a WebSocket server never connects, so nobody is called there who has not come by himself.
 const CALLEE: readonly Transport[] = ['udp', 'tcp', 'tls']
 const CALLEE_6: readonly Transport[] = [...CALLEE, 'udp6', 'tcp6']
@@ -96,6 +96,9 @@ interface Ground {
   readonly port: (transport: Transport) => number
 }
 
+/** What SIPp does not speak, by the name that Via has for it. */
+const OWN_PLAYER: Partial<Record<Transport, 'TLS' | 'WS' | 'WSS'>> = { tls: 'TLS', ws: 'WS', wss: 'WSS' }
+
 const plain = (transport: Transport): string => transport.replace('6', '')
 const hostOf = (transport: Transport): string => (transport.endsWith('6') ? '[::1]' : '127.0.0.1')
 
@@ -111,6 +114,7 @@ async function ground(t: Test, fast: boolean): Promise<Ground> {
       { protocol: 'tcp', host, port: 0, same_port: true },
       { protocol: 'tls', host, port: 0 },
       { protocol: 'ws', host, port: 0 },
+      { protocol: 'wss', host, port: 0, same_port: true },
       { protocol: 'udp', host: '::1', port: 0 },
       { protocol: 'tcp', host: '::1', port: 0, same_port: true },
     ],
@@ -118,7 +122,7 @@ async function ground(t: Test, fast: boolean): Promise<Ground> {
     control: { host, port: 0, secret: 'cymru' },
     isConfiguredSource: () => true,
     onMessage: message => void traced.push(message),
-    ...(fast ? { clock: fastClock(10) } : {}),
+    ...(fast ? { clock: fastClock(10), limits: { handshake_ms: 200_000 } } : {}),
   })
   const app = await startApp(edge.control.port)
   t.teardown(() => {
@@ -180,15 +184,15 @@ async function play(t: Test, world: Ground, scenario: Scenario, transport: Trans
       error => String(error),
     )
   }
-  if (transport !== 'tls' && transport !== 'ws') {
+  const own = OWN_PLAYER[transport]
+  if (!own) {
     const peer = await sipp(t, world, scenario, transport, xml)
     const fault = await placed(peer.port)
     return fault ?? (await peer.done)
   }
   const steps = readScenario(xml)
-  const over = transport === 'tls' ? 'TLS' : 'WS'
   const peer =
-    scenario.peer === 'callee' ? await answerTls(tls, steps) : await callOver(over, steps, name, world.port(transport))
+    scenario.peer === 'callee' ? await answerTls(tls, steps) : await callOver(own, steps, name, world.port(transport))
   t.teardown(() => peer.close())
   const fault = await placed(peer.port)
   return fault ?? (await peer.done)

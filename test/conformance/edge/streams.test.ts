@@ -172,6 +172,37 @@ t.test('1,000 TLS handshakes that never begin stop no other, close no connection
   t.equal(w.edge.stats().sip_connections, 2)
 })
 
+t.test('the handshake of a WebSocket, plain or over TLS, must be through in time', async t => {
+  const w = await world(t, {
+    listeners: [
+      { protocol: 'ws', host: '127.0.0.1', port: 0 },
+      { protocol: 'wss', host: '127.0.0.1', port: 0, same_port: true },
+    ],
+    tls,
+    limits: { handshake_ms: 2_000 },
+  })
+  const port = w.edge.listeners[0]?.port ?? 0
+  const web = new WebSocket(`wss://127.0.0.1:${port}`, 'sip', { ca: tls.cert })
+  t.teardown(() => web.terminate())
+  await once(web, 'open')
+  const silent = await open(t, w, 'ws')
+  const begun = await open(t, w, 'ws')
+  begun.socket.write(Buffer.from([22, 3, 1]))
+  const dripping = await open(t, w, 'ws')
+  dripping.socket.write('GET / HTTP/1.1\r\n')
+  const drips = setInterval(() => dripping.socket.write('X-A: b\r\n'), 50)
+  t.teardown(() => clearInterval(drips))
+  const idle = connectTls({ host: '127.0.0.1', port, ca: tls.cert })
+  t.teardown(() => idle.destroy())
+  idle.on('error', () => undefined)
+  const shut = new Promise(resolve => idle.once('close', resolve))
+  await Promise.all([silent.closed, begun.closed, dripping.closed, shut])
+  t.equal(w.edge.stats().sip_connections, 1, 'the one that was through is still there')
+  web.send(request('OPTIONS', 9, { via: 'SIP/2.0/WSS' }))
+  const [heard] = (await once(web, 'message')) as [Buffer]
+  t.match(heard.toString(), /^SIP\/2\.0 200 /)
+})
+
 t.test('a peer that never reads is cut off', async t => {
   const w = await world(t, {
     listeners: [

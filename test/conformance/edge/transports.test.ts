@@ -24,7 +24,7 @@ t.test('a call over TLS, WebSocket and IPv6 is taken and hung up', async t => {
       { protocol: 'udp', host: '127.0.0.1', port: 0 },
       { protocol: 'tls', host: '127.0.0.1', port: 0 },
       { protocol: 'ws', host: '127.0.0.1', port: 0 },
-      { protocol: 'wss', host: '127.0.0.1', port: 0 },
+      { protocol: 'wss', host: '127.0.0.1', port: 0, same_port: true },
       { protocol: 'udp', host: '::1', port: 0 },
     ],
     tls,
@@ -47,6 +47,7 @@ t.test('a call over TLS, WebSocket and IPv6 is taken and hung up', async t => {
     const [pong] = (await once(web, 'message')) as [Buffer]
     t.equal(pong.toString(), '\r\n', 'keep-alive is answered')
   }
+  t.equal(portOf('wss'), portOf('ws'), 'one port serves both')
   const plain = new WebSocket(`ws://127.0.0.1:${portOf('ws')}`)
   const [refusal] = (await once(plain, 'error')) as [Error]
   t.match(refusal.message, /401|400/, 'a client that does not speak the sip sub-protocol is refused')
@@ -165,7 +166,11 @@ t.test('the certificate fits the name that a peer asks for, and peers may have t
   const place = { tls: null, data_dir, domain: 'localhost', host: '127.0.0.1' }
   mkdirSync(join(data_dir, 'tls', 'names'), { recursive: true })
   writeFileSync(join(data_dir, 'tls', 'names', 'app.example.test.pem'), [pem('good.pem'), pem('leaf.key')].join('\n'))
-  const listeners = [{ protocol: 'tls', host: '127.0.0.1', port: 0 }] as const
+  const listeners = [
+    { protocol: 'tls', host: '127.0.0.1', port: 0 },
+    { protocol: 'ws', host: '127.0.0.1', port: 0 },
+    { protocol: 'wss', host: '127.0.0.1', port: 0, same_port: true },
+  ] as const
   const shown = await world(t, { listeners, tls: await tlsOptions(place) })
   const secure = (port: number, options: object): TLSSocket => {
     const socket = connectTls({ host: '127.0.0.1', port, rejectUnauthorized: false, ...options })
@@ -176,9 +181,11 @@ t.test('the certificate fits the name that a peer asks for, and peers may have t
     ['app.example.test', 'good'],
     ['else.example.test', 'own'],
   ]) {
-    const socket = secure(shown.port, { servername, ca: pem('root.pem') })
-    await once(socket, 'secureConnect')
-    t.equal(socket.authorized ? 'good' : 'own', organization, `${servername}: ${organization}`)
+    for (const { protocol, port } of shown.edge.listeners.filter(l => l.protocol !== 'ws')) {
+      const socket = secure(port, { servername, ca: pem('root.pem') })
+      await once(socket, 'secureConnect')
+      t.equal(socket.authorized ? 'good' : 'own', organization, `${servername} over ${protocol}: ${organization}`)
+    }
   }
 
   copyFileSync('fixtures/tls/root.pem', join(data_dir, 'tls', 'clients.pem'))
@@ -195,6 +202,19 @@ t.test('the certificate fits the name that a peer asks for, and peers may have t
     await new Promise(resolve => socket.once('close', resolve))
   }
   t.equal(asked.robot.seen.length, 1, 'without one, with its own or with one that is over: closed unheard')
+
+  const url = `wss://127.0.0.1:${asked.edge.listeners.find(l => l.protocol === 'wss')?.port}`
+  const web = (identity: object): WebSocket => {
+    const socket = new WebSocket(url, 'sip', { rejectUnauthorized: false, ...identity })
+    t.teardown(() => socket.terminate())
+    return socket
+  }
+  const browser = web({ cert: pem('good.pem'), key: pem('leaf.key') })
+  await once(browser, 'open')
+  browser.send(request('OPTIONS', 9, { via: 'SIP/2.0/WSS' }))
+  const [heard] = (await once(browser, 'message')) as [Buffer]
+  t.match(heard.toString(), /^SIP\/2\.0 200 /, 'the same over WSS')
+  for (const identity of strangers) await once(web(identity), 'error')
 })
 
 t.test('a taken port is reported with its number and transport', async t => {

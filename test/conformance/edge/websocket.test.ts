@@ -9,14 +9,15 @@ import {
   UserAgent,
   Web,
 } from 'sip.js'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { WebSocket } from 'ws'
 import { createEdge } from '../../../signaling/edge/index.ts'
 import { newUuid } from '../../../signaling/edge/sip/ids.ts'
 import { startRobot } from './robot.ts'
+import { testTls } from './test-tls.ts'
 
-// sip.js, the library of the console's telephone, over WebSocket: it registers, calls, and is called over the
-// connection by which it registered. Media is not part of this.
+// sip.js, the library of the console's telephone, over WebSocket with and without TLS: it registers, calls, and is
+// called over the connection by which it registered. Media is not part of this.
 
 const SDP = 'v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r\nm=audio 4000 RTP/AVP 0\r\n'
 
@@ -29,12 +30,27 @@ const sessions = (): SessionDescriptionHandler => ({
   sendDtmf: () => true,
 })
 
-t.test('sip.js registers, calls and is called over WebSocket', async t => {
+const tls = await testTls()
+
+/** A browser that trusts our certificate. */
+class BrowserSocket extends WebSocket {
+  constructor(url: string, protocols: string[]) {
+    super(url, protocols, { ca: tls.cert })
+  }
+}
+
+for (const protocol of ['ws', 'wss'] as const) {
+  t.test(`sip.js registers, calls and is called over ${protocol}`, t => story(t, protocol))
+}
+
+async function story(t: Test, protocol: 'ws' | 'wss'): Promise<void> {
   const edge = await createEdge({
     listeners: [
       { protocol: 'udp', host: '127.0.0.1', port: 0 },
       { protocol: 'ws', host: '127.0.0.1', port: 0 },
+      { protocol: 'wss', host: '127.0.0.1', port: 0, same_port: true },
     ],
+    tls,
     control: { host: '127.0.0.1', port: 0, secret: 'cymru' },
   })
   t.teardown(() => edge.close())
@@ -43,13 +59,13 @@ t.test('sip.js registers, calls and is called over WebSocket', async t => {
   robot.answer = method => (method === 'INVITE' ? 0 : 200)
   // A registrar repeats the contact (RFC 3261 §10.3 step 8).
   robot.headers = (method, text) => (method === 'REGISTER' ? `${/Contact: .*\r\n/.exec(text)?.[0] ?? ''}` : '')
-  const port = edge.listeners.find(l => l.protocol === 'ws')?.port ?? 0
-  Object.assign(globalThis, { WebSocket })
+  const port = edge.listeners.find(l => l.protocol === protocol)?.port ?? 0
+  Object.assign(globalThis, { WebSocket: BrowserSocket })
   let called: ((invitation: Invitation) => void) | undefined
   const phone = new UserAgent({
     uri: uri('sip:alice@example.org'),
     transportConstructor: Web.Transport,
-    transportOptions: { server: `ws://127.0.0.1:${port}` },
+    transportOptions: { server: `${protocol}://127.0.0.1:${port}` },
     sessionDescriptionHandlerFactory: sessions,
     logBuiltinEnabled: false,
     delegate: { onInvite: invitation => called?.(invitation) },
@@ -62,7 +78,7 @@ t.test('sip.js registers, calls and is called over WebSocket', async t => {
   while (registerer.state !== 'Registered') await pause()
   t.equal(edge.stats().bindings, 1, 'the contact is bound to its connection')
   const registration = robot.seen.find(s => s.method === 'REGISTER')
-  t.equal(registration?.fields[4], 'ws')
+  t.equal(registration?.fields[4], protocol, 'the transport is reported')
   const contact = /Contact: <([^>]+)>/.exec(registration?.text ?? '')?.[1] ?? ''
 
   const outgoing = new Inviter(phone, uri('sip:bob@example.org'))
@@ -88,7 +104,7 @@ t.test('sip.js registers, calls and is called over WebSocket', async t => {
   await reached(invitation, SessionState.Terminated)
   while (edge.stats().dialogs > 0) await pause()
   t.ok(invitation instanceof Invitation)
-})
+}
 
 async function reached(session: Session, state: SessionState): Promise<void> {
   while (session.state !== state) await pause()

@@ -1,0 +1,67 @@
+import { createServer as createHttpServer, type IncomingMessage } from 'node:http'
+import { createServer as createHttpsServer } from 'node:https'
+import { createServer as createTcpServer, type Server, type Socket } from 'node:net'
+import { type WebSocket, WebSocketServer } from 'ws'
+import { peek } from './peek.ts'
+import { secureServer, type TlsOptions } from './tls.ts'
+
+/** Told of each WebSocket after its handshake, with the socket below it. */
+export type Opened = (client: WebSocket, socket: Socket) => void
+
+/** The first byte of a TLS connection: a record of type handshake (RFC 8446 §5.1). No HTTP request begins with it. */
+const TLS_HANDSHAKE = 22
+
+/** A port for WebSockets (RFC 7118): plain ones, secure ones, or both, told apart by the first byte. */
+export class WebPort {
+  /** Is yet to listen. */
+  readonly server: Server
+  readonly #handshakes: WebSocketServer
+  #plain: Server | undefined
+  #secure: Server | undefined
+
+  constructor(message_bytes: number) {
+    this.server = createTcpServer({ noDelay: true }, socket => this.#take(socket))
+    this.#handshakes = new WebSocketServer({
+      noServer: true,
+      clientTracking: false,
+      maxPayload: message_bytes,
+      // RFC 7118 §4.1: the sub-protocol is "sip"; a client that does not offer it is refused below.
+      handleProtocols: offered => (offered.has('sip') ? 'sip' : false),
+      verifyClient: (info: { req: IncomingMessage }) => offersSip(info.req.headers['sec-websocket-protocol']),
+    })
+  }
+
+  serves(protocol: 'ws' | 'wss'): boolean {
+    return (protocol === 'ws' ? this.#plain : this.#secure) !== undefined
+  }
+
+  servePlain(opened: Opened): void {
+    this.#plain = this.#upgrading(createHttpServer(), opened)
+  }
+
+  serveSecure(tls: TlsOptions, opened: Opened): void {
+    this.#secure = secureServer(tls, options => this.#upgrading(createHttpsServer(options), opened))
+  }
+
+  #take(socket: Socket): void {
+    const [plain, secure] = [this.#plain, this.#secure]
+    if (plain && secure) {
+      const first = (bytes: Buffer): number | undefined => bytes[0]
+      peek(socket, first, byte => (byte === TLS_HANDSHAKE ? secure : plain).emit('connection', socket))
+    } else (plain ?? secure)?.emit('connection', socket)
+  }
+
+  #upgrading<S extends Server>(server: S, opened: Opened): S {
+    server.on('request', (_request, response) => {
+      response.writeHead(426, { Connection: 'close', Upgrade: 'websocket' }).end()
+    })
+    server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
+      this.#handshakes.handleUpgrade(request, socket, head, client => opened(client, socket))
+    })
+    return server
+  }
+}
+
+function offersSip(header: string | undefined): boolean {
+  return (header ?? '').split(',').some(name => name.trim().toLowerCase() === 'sip')
+}
