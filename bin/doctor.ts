@@ -8,13 +8,8 @@ import { Command } from 'commander'
 import { type Config, loadConfig, VARIABLES } from '../core/runtime/config.ts'
 import { openState } from '../core/state/index.ts'
 import { countersAdrift } from '../core/state/leases.ts'
+import { examineStore, type Finding } from './doctor-store.ts'
 import { orSayWhy } from './say.ts'
-
-interface Finding {
-  readonly what: string
-  readonly ok: boolean
-  readonly mend: string
-}
 
 /** Only where there is a state: examining a machine must not make one. */
 async function counters(config: Config): Promise<Finding[]> {
@@ -45,10 +40,13 @@ async function examine(config: Config): Promise<Finding[]> {
     ['SIP over TLS', config.sips_port, 'STROWGER_SIPS_PORT'],
     ['SIP over WebSocket', config.ws_port, 'STROWGER_WS_PORT'],
   ]
+  const binds = [config.bind, ...(config.second ? [config.second.bind] : [])]
+  const free = async (check: (host: string, port: number) => Promise<boolean>, port: number): Promise<boolean> =>
+    (await Promise.all(binds.map(host => check(host, port)))).every(ok => ok)
   const ports = await Promise.all(
     tcp.map(async ([what, port, variable]) => ({
       what: `${what} port ${port} is free`,
-      ok: await tcpPortFree(config.bind, port),
+      ok: await free(tcpPortFree, port),
       mend: `if Strowger is not what holds it, free it or set ${variable}`,
     })),
   )
@@ -66,15 +64,16 @@ async function examine(config: Config): Promise<Finding[]> {
     { what: 'espeak-ng speaks', ok: commandWorks('espeak-ng', '--version'), mend: 'apt-get install espeak-ng' },
     { what: `data folder ${config.data_dir} is writable`, ok: writable(config.data_dir), mend: 'set STROWGER_DATA' },
     ...(await counters(config)),
+    ...(config.s3 ? [await examineStore(config.s3)] : []),
     ...ports,
     {
       what: `SIP over UDP port ${config.sip_port} is free`,
-      ok: await udpPortFree(config.bind, config.sip_port),
+      ok: await free(udpPortFree, config.sip_port),
       mend: 'if Strowger is not what holds it, free it or set STROWGER_SIP_PORT',
     },
     {
       what: `RTP port ${config.rtp_ports.first} is free`,
-      ok: await udpPortFree(config.bind, config.rtp_ports.first),
+      ok: await free(udpPortFree, config.rtp_ports.first),
       mend: 'if Strowger is not what holds it, free the range or set STROWGER_RTP_PORTS',
     },
   ]
@@ -96,12 +95,12 @@ const tcpPortFree = (host: string, port: number): Promise<boolean> =>
   new Promise(resolve => {
     const server = createServer()
     server.once('error', () => resolve(false))
-    server.listen(port, host, () => server.close(() => resolve(true)))
+    server.listen({ port, host, ipv6Only: true }, () => server.close(() => resolve(true)))
   })
 
 const udpPortFree = (host: string, port: number): Promise<boolean> =>
   new Promise(resolve => {
-    const socket = createSocket(host.includes(':') ? 'udp6' : 'udp4')
+    const socket = createSocket({ type: host.includes(':') ? 'udp6' : 'udp4', ipv6Only: host.includes(':') })
     socket.once('error', () => resolve(false))
     socket.bind(port, host, () => socket.close(() => resolve(true)))
   })

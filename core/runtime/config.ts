@@ -10,10 +10,12 @@ export interface Config {
   readonly data_dir: string
   /** Folder of sockets and pid files of the running processes, inside `data_dir`. */
   readonly run_dir: string
-  /** Address that peers see in SIP and SDP. */
+  /** Address that peers see in SIP and SDP, and of two the one that comes first. */
   readonly host: string
   /** Address that SIP, RTP and HTTP sockets are bound to. */
   readonly bind: string
+  /** The same for SIP and RTP over the other family of addresses; null serves one family. */
+  readonly second: { readonly host: string; readonly bind: string } | null
   readonly http_port: number
   readonly sip_port: number
   readonly sips_port: number
@@ -42,6 +44,8 @@ export interface Config {
   readonly media_threads: number
   /** A call on which nobody has been heard for so long, and nobody holds, is ended. */
   readonly dead_call_seconds: number
+  /** How long calls may go on after the platform is told to stop. */
+  readonly drain_seconds: number
   /** Bytes of recordings that a project may keep; null is no limit. */
   readonly recordings_quota_bytes: number | null
   /** Days that logs of scripts are kept for a replay: they hold documents and typed keys. 0 keeps none. */
@@ -140,9 +144,13 @@ const portRange = (value: string, name: string): { first: number; last: number }
   return { first, last }
 }
 
-const address = (value: string, name: string): string => {
-  if (isIP(value) === 0) refuse(name, value, 'an IPv4 or IPv6 address is expected')
-  return value
+/** One address, or one of each family; none of an empty text. */
+const addresses = (value: string, name: string): readonly string[] => {
+  if (value === '') return []
+  const families = list(value).map(isIP)
+  if (families.length === 0 || families.includes(0) || new Set(families).size < families.length)
+    refuse(name, value, 'an IPv4 or IPv6 address is expected, or one of each')
+  return list(value)
 }
 
 const flag = (value: string, name: string): boolean => {
@@ -185,6 +193,11 @@ const days = (value: string, name: string): number => {
 // The media worker tells of silence every 10 s.
 const deadCall = (value: string, name: string): number => {
   if (!/^\d{2,4}$/.test(value) || Number(value) < 10) refuse(name, value, 'expected 10 to 9999 seconds')
+  return Number(value)
+}
+
+const drainSeconds = (value: string, name: string): number => {
+  if (!/^\d{1,5}$/.test(value)) refuse(name, value, 'expected 0 to 99999 seconds')
   return Number(value)
 }
 
@@ -236,13 +249,23 @@ const list = (value: string): string[] => value.split(/[\s,]+/).filter(item => i
 /** Every variable, with its meaning; `strowger doctor` prints this table and .env.example mirrors it. */
 export const VARIABLES = {
   data: variable('STROWGER_DATA', './data', 'folder of the database, recordings, keys', text),
-  host: variable('STROWGER_HOST', '127.0.0.1', 'address that peers see in SIP and SDP', address),
-  bind: variable('STROWGER_BIND', '', 'address that sockets are bound to; unset: STROWGER_HOST', optional),
+  host: variable(
+    'STROWGER_HOST',
+    '127.0.0.1',
+    'address that peers see in SIP and SDP; with a comma, one IPv4 and one IPv6 address',
+    addresses,
+  ),
+  bind: variable(
+    'STROWGER_BIND',
+    '',
+    'address that sockets are bound to, one of each family; unset: STROWGER_HOST',
+    addresses,
+  ),
   http_port: variable('STROWGER_HTTP_PORT', '8080', 'HTTP port of the APIs and the console', port),
   base_url: variable('STROWGER_BASE_URL', '', 'public address of the HTTP APIs; unset: http://HOST:HTTP_PORT', httpUrl),
   sip_port: variable('STROWGER_SIP_PORT', '5060', 'SIP port, UDP and TCP', port),
   sips_port: variable('STROWGER_SIPS_PORT', '5061', 'SIP port, TLS', port),
-  ws_port: variable('STROWGER_WS_PORT', '5066', 'SIP port, WebSocket', port),
+  ws_port: variable('STROWGER_WS_PORT', '5066', 'SIP port, WebSocket, plain and over TLS', port),
   rtp_ports: variable('STROWGER_RTP_PORTS', '20000-29999', 'UDP ports of RTP (even) and RTCP (odd)', portRange),
   domain: variable('STROWGER_DOMAIN', 'localhost', "domain of the trunks' signaling names", domain),
   drachtio: variable('STROWGER_DRACHTIO', '', 'HOST:PORT of a drachtio-server; unset: the embedded edge', endpoint),
@@ -270,6 +293,7 @@ export const VARIABLES = {
     'seconds without media from anybody that end a call',
     deadCall,
   ),
+  drain: variable('STROWGER_DRAIN_SECONDS', '3', 'seconds that calls may go on after SIGTERM or Ctrl-C', drainSeconds),
   recordings: variable('STROWGER_RECORDINGS_GB', '100', 'gigabytes of recordings of a project; 0: no limit', gigabytes),
   run_log_days: variable(
     'STROWGER_RUN_LOG_DAYS',
@@ -343,13 +367,13 @@ const read = <T>(env: Environment, wanted: Variable<T>): T => {
 export function loadConfig(env: Environment): Config {
   const v = VARIABLES
   const data_dir = resolve(read(env, v.data))
-  const host = read(env, v.host)
-  const bind = read(env, v.bind)
+  const [first, second = null] = bound(read(env, v.host), read(env, v.bind))
+  const { host } = first
   const config = {
     data_dir,
     run_dir: join(data_dir, 'run'),
-    host,
-    bind: bind === null ? host : address(bind, v.bind.name),
+    ...first,
+    second,
     http_port: read(env, v.http_port),
     sip_port: read(env, v.sip_port),
     sips_port: read(env, v.sips_port),
@@ -368,6 +392,7 @@ export function loadConfig(env: Environment): Config {
     media_threads: read(env, v.media_threads),
     recordings_quota_bytes: read(env, v.recordings),
     dead_call_seconds: read(env, v.dead_call),
+    drain_seconds: read(env, v.drain),
     run_log_days: read(env, v.run_log_days),
     smtp_url: read(env, v.smtp),
     smtp_from: read(env, v.smtp_from),
@@ -388,6 +413,19 @@ export function loadConfig(env: Environment): Config {
   const base_url = read(env, v.base_url) ?? `http://${host.includes(':') ? `[${host}]` : host}:${config.http_port}`
   mkdirSync(config.run_dir, { recursive: true })
   return Object.freeze({ ...config, base_url, master_key: masterKey(read(env, v.master_key), data_dir) })
+}
+
+type Bound = NonNullable<Config['second']>
+
+/** The addresses that peers see, each with the one of its family that sockets are bound to. */
+function bound(hosts: readonly string[], binds: readonly string[]): readonly [Bound, Bound?] {
+  const pairs = hosts.map(host => {
+    const bind = binds.length === 0 ? host : binds.find(one => isIP(one) === isIP(host))
+    if (bind === undefined)
+      return refuse(VARIABLES.bind.name, binds.join(), `an address of the family of ${host} is expected`)
+    return { host, bind }
+  })
+  return pairs as [Bound, Bound?]
 }
 
 const recognition = (recognizer_url: string | null, transcriber_url: string | null) => ({

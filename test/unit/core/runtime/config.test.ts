@@ -54,6 +54,25 @@ t.test('a value that makes no sense is refused with the name of its variable', a
   }
 })
 
+t.test('an address of each family is served, the first by HTTP too', async t => {
+  t.equal(load().second, null)
+  const both = load({ STROWGER_HOST: '192.0.2.1, 2001:db8::1' })
+  t.match(both, { host: '192.0.2.1', bind: '192.0.2.1', second: { host: '2001:db8::1', bind: '2001:db8::1' } })
+  const bound = load({ STROWGER_HOST: '2001:db8::1,192.0.2.1', STROWGER_BIND: '0.0.0.0,::' })
+  t.match(bound, { host: '2001:db8::1', bind: '::', second: { host: '192.0.2.1', bind: '0.0.0.0' } })
+  t.equal(bound.base_url, 'http://[2001:db8::1]:8080')
+  for (const env of [
+    { STROWGER_HOST: '192.0.2.1,192.0.2.2' },
+    { STROWGER_HOST: '192.0.2.1,2001:db8::1,::1' },
+    { STROWGER_HOST: ',' },
+    { STROWGER_HOST: '192.0.2.1,2001:db8::1', STROWGER_BIND: '0.0.0.0' },
+    { STROWGER_BIND: '::' },
+  ]) {
+    const [name = ''] = Object.keys(env).slice(-1)
+    t.throws(() => load(env), { name: 'ConfigError', message: new RegExp(name) }, JSON.stringify(env))
+  }
+})
+
 t.test('two services on one port, or SIP inside the RTP ports, are refused', async t => {
   t.throws(() => load({ STROWGER_HTTP_PORT: '5061' }), { message: /STROWGER_HTTP_PORT=5061.*STROWGER_SIPS_PORT/ })
   t.throws(() => load({ STROWGER_SIP_PORT: '20100' }), { message: /STROWGER_SIP_PORT=20100.*STROWGER_RTP_PORTS/ })
