@@ -25,8 +25,8 @@ export interface HepOptions {
   /** Capture agent id. */
   readonly id: number
   readonly password: string | null
-  /** Our address where a socket is bound to none in particular. */
-  readonly own_address: string
+  /** Our addresses, one of each family, where a socket is bound to none in particular. */
+  readonly own_addresses: readonly string[]
 }
 
 export interface HepExporter {
@@ -79,7 +79,7 @@ export function exportHep(options: HepOptions, find: FindCalls, log: Log, clock:
   })
   return {
     keep(message) {
-      const call_id = ids.of(message.raw.toString('latin1'))
+      const call_id = ids.of(message.raw.toString('latin1'))?.call_id
       if (call_id === undefined) return
       if (waiting.length >= MAX_WAITING) left_out++
       else waiting.push({ message, call_id, until_ms: clock.monotonic_ms() + PATIENCE_MS })
@@ -192,10 +192,12 @@ const INET6 = 10
 export function encodeHep(
   message: TracedMessage,
   correlation_id: string,
-  options: Pick<HepOptions, 'id' | 'password' | 'own_address'>,
+  options: Pick<HepOptions, 'id' | 'password' | 'own_addresses'>,
 ): Buffer {
-  const unbound = message.local.host === '0.0.0.0' || message.local.host === '::'
-  const local = unbound ? { host: options.own_address, port: message.local.port } : message.local
+  const { host, port } = message.local
+  const unbound = host === '0.0.0.0' || host === '::'
+  const own = unbound ? options.own_addresses.find(one => isIPv6(one) === isIPv6(host)) : undefined
+  const local = { host: own ?? host, port }
   const [source, target] = message.direction === 'in' ? [message.remote, local] : [local, message.remote]
   const v6 = isIPv6(source.host)
   const text = Buffer.from(redactSip(message.raw.toString('latin1')), 'latin1').subarray(0, MAX_PAYLOAD)

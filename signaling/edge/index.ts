@@ -3,6 +3,7 @@ import { Apps } from './agent/apps.ts'
 import { ContactBindings } from './agent/bindings.ts'
 import { CallRecords } from './agent/cdr.ts'
 import { AgentCore, DEFAULT_SUPPORTED } from './agent/core.ts'
+import { endLeftCall } from './agent/end-left.ts'
 import { type BlockedSource, SourceGuard } from './agent/guard.ts'
 import { endOrphans } from './agent/orphans.ts'
 import { type OutboundHandlers, OutboundMode } from './agent/outbound.ts'
@@ -11,7 +12,7 @@ import { ClientSide } from './agent/uac.ts'
 import { ServerSide } from './agent/uas.ts'
 import { ControlServer } from './control/server.ts'
 import { hostPorts } from './control/wire.ts'
-import { type KeptMessage, leftDialogs } from './left-dialogs.ts'
+import { type KeptMessage, leftCalls } from './left-calls.ts'
 import type { DnsSource } from './location/locate.ts'
 import { type EdgeLog, SipStack, silentLog } from './stack.ts'
 import type { TimerScale } from './timers.ts'
@@ -116,10 +117,10 @@ export interface Edge {
   blockSource(host: string, duration_ms: number): void
   unblockSource(host: string): boolean
   /**
-   * Hangs up what an earlier run left behind, by what was kept of its messages (see left-dialogs.ts). Returns the
-   * number of dialogs.
+   * Ends the calls that an earlier run left behind, by what was kept of its messages (see left-calls.ts). Returns the
+   * number of legs.
    */
-  hangUpLeft(messages: readonly KeptMessage[]): number
+  endLeftCalls(messages: readonly KeptMessage[]): number
   /** Closes all sockets and forgets all calls, without a word to anybody. */
   close(): void
 }
@@ -238,26 +239,16 @@ export async function createEdge(options: EdgeOptions): Promise<Edge> {
     blockedSources: () => guard.list(),
     blockSource: (host, duration_ms) => guard.block(host, duration_ms),
     unblockSource: host => guard.unblock(host),
-    hangUpLeft: messages => hangUpLeft(stack, messages),
+    endLeftCalls: messages => {
+      const left = leftCalls(messages, (protocol, host) => stack.transport.listenerFor(protocol, host))
+      for (const call of left) endLeftCall(stack, call)
+      return left.length
+    },
     close: () => {
       control.close()
       stack.close()
     },
   }
-}
-
-function hangUpLeft(stack: SipStack, messages: readonly KeptMessage[]): number {
-  const dialogs = leftDialogs(messages, (protocol, host) => stack.transport.listenerFor(protocol, host))
-  for (const dialog of dialogs) {
-    const seq = dialog.nextSeq()
-    const build = () => dialog.draft('BYE', seq).add('Reason', 'SIP;cause=503;text="SIP server was restarted"')
-    stack.request('BYE', dialog.nextHop(), build, {
-      response: () => undefined,
-      timeout: () => undefined,
-      unreachable: () => undefined,
-    })
-  }
-  return dialogs.length
 }
 
 async function openControl(

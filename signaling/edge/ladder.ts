@@ -1,8 +1,9 @@
 import { redactSip } from '../../core/domain/ladder/redact.ts'
 import type { Log } from '../../core/runtime/log.ts'
 import type { Db } from '../../core/state/index.ts'
-import { forgetOldMessages, insertMessages } from '../../core/state/ladder.ts'
+import { forgetOldMessages, insertMessages, type NewMessage } from '../../core/state/ladder.ts'
 import type { TracedMessage } from './index.ts'
+import type { Journal } from './journal.ts'
 
 const FLUSH_MS = 250
 const FORGET_MS = 60_000
@@ -10,12 +11,18 @@ const FORGET_MS = 60_000
 const MAX_WAITING = 5000
 const CALL_ID = /^(?:call-id|i)[ \t]*:[ \t]*(\S+)/im
 const METHOD = /^cseq[ \t]*:[ \t]*\d+[ \t]+(\w+)/im
+/** What begins, answers or ends a call; 100 does not. */
+const DECISIVE: ReadonlySet<string> = new Set(['INVITE', 'BYE', 'CANCEL'])
+const TRYING = 'SIP/2.0 100 '
 const MAX_CALLS = 20_000
 
 /** Tells messages of calls from keep-alives and registrations, which would drown them. */
 export interface CallIds {
-  /** The Call-ID of a message that belongs to a call; an OPTIONS does when an INVITE with its Call-ID came before. */
-  of(text: string): string | undefined
+  /**
+   * The Call-ID of a message that belongs to a call, and the method of its CSeq in upper case; an OPTIONS belongs to
+   * one when an INVITE with its Call-ID came before.
+   */
+  of(text: string): { readonly call_id: string; readonly method: string } | undefined
 }
 
 export function callIds(): CallIds {
@@ -23,14 +30,14 @@ export function callIds(): CallIds {
   return {
     of(text) {
       const call_id = CALL_ID.exec(text)?.[1]
-      const method = METHOD.exec(text)?.[1]?.toUpperCase()
+      const method = METHOD.exec(text)?.[1]?.toUpperCase() ?? ''
       if (call_id === undefined || method === 'REGISTER') return undefined
-      if (method === 'OPTIONS') return calls.has(call_id) ? call_id : undefined
+      if (method === 'OPTIONS' && !calls.has(call_id)) return undefined
       if (method === 'INVITE') {
         calls.add(call_id)
         if (calls.size > MAX_CALLS) calls.delete(calls.values().next().value ?? '')
       }
-      return call_id
+      return { call_id, method }
     },
   }
 }
@@ -42,24 +49,28 @@ export interface LadderWriter {
   close(): Promise<void>
 }
 
-/** Writes the SIP messages of calls to the state in batches, off the path of the messages themselves. */
-export function writeLadder(db: Db, log: Log): LadderWriter {
+/**
+ * Writes the SIP messages of calls to the state in batches, off the path of the messages themselves. Until then those
+ * that tell which calls there are stand in the journal.
+ */
+export function writeLadder(db: Db, journal: Journal<NewMessage>, log: Log): LadderWriter {
   const ids = callIds()
-  let waiting: TracedMessage[] = []
+  let waiting: NewMessage[] = []
   let left_out = 0
   let writing = Promise.resolve()
 
   const flush = (): void => {
-    const batch = waiting
-    waiting = []
-    const rows = batch.flatMap(message => row(message, ids))
+    const rows = waiting
     if (rows.length === 0) return
+    waiting = []
+    const settled = journal.settling()
     writing = writing
       .then(() => insertMessages(db, rows))
       .catch(err => {
         left_out += rows.length
         log.warn({ err, messages: rows.length }, 'SIP messages could not be kept')
       })
+      .then(settled)
   }
   const timers = [
     setInterval(flush, FLUSH_MS),
@@ -71,8 +82,16 @@ export function writeLadder(db: Db, log: Log): LadderWriter {
 
   return {
     keep(message) {
-      if (waiting.length < MAX_WAITING) waiting.push(message)
-      else left_out++
+      if (waiting.length >= MAX_WAITING) {
+        left_out++
+        return
+      }
+      const text = message.raw.toString('utf8')
+      const of = ids.of(text)
+      if (!of) return
+      const row = rowOf(message, of.call_id, text)
+      waiting.push(row)
+      if (DECISIVE.has(of.method) && !text.startsWith(TRYING)) journal.append(row)
     },
     get left_out() {
       return left_out
@@ -85,20 +104,15 @@ export function writeLadder(db: Db, log: Log): LadderWriter {
   }
 }
 
-function row(message: TracedMessage, ids: CallIds) {
-  const text = message.raw.toString('utf8')
-  const sip_call_id = ids.of(text)
-  if (sip_call_id === undefined) return []
-  return [
-    {
-      sip_call_id,
-      at_ms: message.at,
-      direction: message.direction,
-      protocol: message.protocol,
-      local: `${message.local.host}:${message.local.port}`,
-      remote: `${message.remote.host}:${message.remote.port}`,
-      retransmission: message.retransmission ? (1 as const) : (0 as const),
-      text: redactSip(text),
-    },
-  ]
+function rowOf(message: TracedMessage, sip_call_id: string, text: string): NewMessage {
+  return {
+    sip_call_id,
+    at_ms: message.at,
+    direction: message.direction,
+    protocol: message.protocol,
+    local: `${message.local.host}:${message.local.port}`,
+    remote: `${message.remote.host}:${message.remote.port}`,
+    retransmission: message.retransmission ? 1 : 0,
+    text: redactSip(text),
+  }
 }

@@ -3,10 +3,12 @@ import { type Config, ConfigError } from '../../core/runtime/config.ts'
 import { type ProcessContext, portTaken, type RunningProcess, runProcess } from '../../core/runtime/lifecycle.ts'
 import { Gauge, type Registry } from '../../core/runtime/metrics.ts'
 import { openState, type State } from '../../core/state/index.ts'
-import { callsOfCallIds, messagesOfLostCalls } from '../../core/state/ladder.ts'
+import { callsOfCallIds, insertMissingMessages, messagesOfLostCalls, type NewMessage } from '../../core/state/ladder.ts'
+import { exposeState } from '../../core/state/metrics.ts'
 import { tlsOptions } from './certificates.ts'
 import { exportHep, type HepExporter } from './hep.ts'
 import { createEdge, type Edge, ListenError, type TracedMessage } from './index.ts'
+import { Journal, readJournal } from './journal.ts'
 import { type LadderWriter, writeLadder } from './ladder.ts'
 
 const SOURCES_PERIOD_MS = 1000
@@ -21,18 +23,22 @@ const NO_RESPONSE_MS = 5000
 async function start({ config, log, metrics }: ProcessContext): Promise<RunningProcess> {
   if (!config.drachtio) throw new ConfigError('STROWGER_DRACHTIO: the supervisor must say where the control link is')
   const state = await openState(config)
+  exposeState(state, metrics)
   const sources = await watchSources(state)
   // Before the first message of this run: every dialog of a call that is there by now was the last run's.
-  const left = await messagesOfLostCalls(state.db, new Date(Date.now() - LEFT_MS).toISOString())
-  const ladder = writeLadder(state.db, log)
-  const { host: own_address } = config
-  const hep = config.hep && exportHep({ ...config.hep, own_address }, ids => callsOfCallIds(state.db, ids), log)
+  const left = await messagesOfLastRun(state, config.run_dir)
+  const journal = new Journal<NewMessage>(config.run_dir, err =>
+    log.warn({ err }, 'the journal of the SIP edge cannot be written: a kill may leave calls up'),
+  )
+  const ladder = writeLadder(state.db, journal, log)
+  const own_addresses = addressesOf(config).map(({ host }) => host)
+  const hep = config.hep && exportHep({ ...config.hep, own_addresses }, ids => callsOfCallIds(state.db, ids), log)
   const edge = await open(config, log, sources.covers, message => {
     ladder.keep(message)
     hep?.keep(message)
   })
-  const dialogs = edge.hangUpLeft(left)
-  if (dialogs > 0) log.warn({ dialogs }, 'an earlier run was killed: its calls are hung up')
+  const legs = edge.endLeftCalls(left)
+  if (legs > 0) log.warn({ legs }, 'an earlier run was killed: its calls are ended')
   exposeStats(edge, ladder, hep, metrics)
   for (const { protocol, host, port } of edge.listeners) log.info({ protocol, host, port }, 'listening')
   return {
@@ -40,11 +46,27 @@ async function start({ config, log, metrics }: ProcessContext): Promise<RunningP
       sources.stop()
       edge.close()
       await ladder.close()
+      journal.close()
       await hep?.close()
       await state.close()
     },
   }
 }
+
+/** Of calls that nobody has ended; what the last run could not write any more is written now. */
+async function messagesOfLastRun({ db }: State, run_dir: string) {
+  const unwritten = readJournal<NewMessage>(run_dir).sort((a, b) => a.at_ms - b.at_ms)
+  await insertMissingMessages(db, unwritten)
+  const since = new Date(Date.now() - LEFT_MS).toISOString()
+  return await messagesOfLostCalls(
+    db,
+    since,
+    unwritten.map(message => message.sip_call_id),
+  )
+}
+
+/** Ours, one of each family that is served. */
+const addressesOf = ({ host, bind, second }: Config) => [{ host, bind }, ...(second ? [second] : [])]
 
 async function open(
   config: Config,
@@ -52,18 +74,20 @@ async function open(
   isConfiguredSource: (host: string) => boolean,
   onMessage: (message: TracedMessage) => void,
 ) {
-  const { bind: host, host: advertised_host } = config
-  const at = (protocol: 'udp' | 'tcp' | 'tls' | 'ws', port: number) => ({ protocol, host, port, advertised_host })
+  const ports = [
+    ['udp', config.sip_port],
+    ['tcp', config.sip_port],
+    ['tls', config.sips_port],
+    ['ws', config.ws_port],
+    ['wss', config.ws_port],
+  ] as const
   const control = config.drachtio
   if (!control) throw new Error('no control link')
   try {
     return await createEdge({
-      listeners: [
-        at('udp', config.sip_port),
-        at('tcp', config.sip_port),
-        at('tls', config.sips_port),
-        at('ws', config.ws_port),
-      ],
+      listeners: addressesOf(config).flatMap(({ bind: host, host: advertised_host }) =>
+        ports.map(([protocol, port]) => ({ protocol, host, port, advertised_host })),
+      ),
       tls: await tlsOptions(config),
       control: { ...control, secret: config.drachtio_secret },
       log,

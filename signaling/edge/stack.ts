@@ -107,6 +107,7 @@ export class SipStack {
       random: options.random ?? Math.random,
       serves: protocol => transport.hasProtocol(protocol),
       servesFamily: (protocol, host) => transport.listenerFor(protocol, host) !== undefined,
+      first_family: transport.listeners[0]?.ipv6 ? 'ipv6' : 'ipv4',
     })
   }
 

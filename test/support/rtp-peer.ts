@@ -1,5 +1,6 @@
 import { createSocket, type RemoteInfo, type Socket } from 'node:dgram'
 import { once } from 'node:events'
+import { isIPv6 } from 'node:net'
 import { decodeG711, encodeG711, type G711 } from './audio.ts'
 
 /**
@@ -22,6 +23,8 @@ export interface PeerOptions {
   readonly codec?: G711
   /** Payload type of the audio; the codec's static one by default. */
   readonly payload_type?: number
+  /** What the SDP says that it is, for codecs that this peer itself does not know. */
+  readonly rtpmap?: string
   readonly event_payload_type?: number
   readonly address?: string
   /** Changes bytes on their way out and in: SRTP. */
@@ -96,14 +99,16 @@ export class RtpPeer {
   /** A minimal SDP of this peer, for offers and answers. */
   sdp(over: { direction?: string; version?: number; attributes?: readonly string[]; address?: string } = {}): string {
     const { codec = 'PCMU', event_payload_type: event, payload_type = STATIC[codec] } = this.#options
+    const { address = '127.0.0.1' } = over
+    const family = isIPv6(address) ? 'IP6' : 'IP4'
     return [
       'v=0',
-      `o=peer 1 ${over.version ?? 1} IN IP4 ${over.address ?? '127.0.0.1'}`,
+      `o=peer 1 ${over.version ?? 1} IN ${family} ${address}`,
       's=-',
-      `c=IN IP4 ${over.address ?? '127.0.0.1'}`,
+      `c=IN ${family} ${address}`,
       't=0 0',
       `m=audio ${this.port} RTP/AVP ${payload_type}${event === undefined ? '' : ` ${event}`}`,
-      `a=rtpmap:${payload_type} ${codec}/8000`,
+      `a=rtpmap:${payload_type} ${this.#options.rtpmap ?? `${codec}/8000`}`,
       ...(event === undefined ? [] : [`a=rtpmap:${event} telephone-event/8000`, `a=fmtp:${event} 0-15`]),
       `a=${over.direction ?? 'sendrecv'}`,
       ...(over.attributes ?? []).map(attribute => `a=${attribute}`),
@@ -266,8 +271,9 @@ export class RtpPeer {
 }
 
 export async function openRtpPeer(options: PeerOptions = {}): Promise<RtpPeer> {
-  const socket = createSocket('udp4')
-  socket.bind(0, options.address ?? '127.0.0.1')
+  const { address = '127.0.0.1' } = options
+  const socket = createSocket(isIPv6(address) ? 'udp6' : 'udp4')
+  socket.bind(0, address)
   await once(socket, 'listening')
   return new RtpPeer(socket, options)
 }

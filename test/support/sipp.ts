@@ -80,7 +80,7 @@ async function listening(child: ChildProcess, port: number): Promise<void> {
   const wanted = `:${port.toString(16).toUpperCase().padStart(4, '0')} `
   await until(`sipp listens on ${port}`, () => {
     if (child.exitCode !== null) throw new Error(`sipp ended with exit code ${child.exitCode}`)
-    return ['udp', 'tcp'].some(kind => readFileSync(`/proc/net/${kind}`, 'utf8').includes(wanted))
+    return ['udp', 'tcp', 'udp6', 'tcp6'].some(kind => readFileSync(`/proc/net/${kind}`, 'utf8').includes(wanted))
   })
 }
 

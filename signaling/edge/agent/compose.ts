@@ -1,7 +1,9 @@
 import type { CommandMessage } from '../control/command.ts'
 import { listenerAddress } from '../dialog/dialog.ts'
 import type { Draft } from '../sip/message.ts'
+import { cancelOf } from '../sip/sent-text.ts'
 import { paramStart, splitList, uriHost } from '../sip/uri.ts'
+import type { Sent } from '../stack.ts'
 import type { Listener } from '../transport/types.ts'
 
 // Rules for the headers of messages that an application asked for: what it may say, what the server supplies.
@@ -56,6 +58,13 @@ export function addContacts(
   if (first !== '' || own === undefined) return first
   draft.add('Contact', own)
   return own
+}
+
+/** The CANCEL of an INVITE, with the headers that an application wants in it. */
+export function cancelFor(sent: Sent, command: CommandMessage | undefined): string {
+  const draft = cancelOf(sent.text)
+  if (command) addOwnHeaders(draft, command, 'cancel', sent.listener)
+  return draft.serialize()
 }
 
 /** Adds the body; SDP is recognised. False when another body has no type. */

@@ -4,6 +4,7 @@ import { plainReply, proxyResponseReply } from '../control/wire.ts'
 import { listenerUri } from '../dialog/dialog.ts'
 import { newTag } from '../sip/ids.ts'
 import { Draft, draftResponse, type SipMessage } from '../sip/message.ts'
+import { branchOf, cancelOf } from '../sip/sent-text.ts'
 import { parseNameAddress, parseUri, splitList } from '../sip/uri.ts'
 import type { OutgoingRequest, Sent } from '../stack.ts'
 import type { WheelTimer } from '../timers.ts'
@@ -312,21 +313,13 @@ class ProxyRun {
   #sendCancel(branch: Branch): void {
     const sent = branch.outgoing?.sent
     if (!sent) return
-    const head = sent.text.slice(0, sent.text.indexOf('\r\n\r\n')).split('\r\n')
-    const draft = new Draft(`CANCEL${(head[0] ?? '').slice('INVITE'.length)}`)
-    let key = ''
-    for (const line of head.slice(1)) {
-      const colon = line.indexOf(':')
-      const name = line.slice(0, colon)
-      const value = line.slice(colon + 2)
-      if (name === 'Via' && key === '') {
-        key = value.slice(value.indexOf('branch=') + 7).split(';')[0] ?? ''
-        draft.add('Via', value)
-      } else if (name === 'CSeq') draft.add('CSeq', value.replace('INVITE', 'CANCEL'))
-      else if (['Route', 'From', 'To', 'Call-ID', 'Max-Forwards'].includes(name)) draft.add(name, value)
-    }
     this.#core.stack.transactions.send(
-      { method: 'CANCEL', branch: key, text: draft.serialize(), destination: sent.destination },
+      {
+        method: 'CANCEL',
+        branch: branchOf(sent.text),
+        text: cancelOf(sent.text).serialize(),
+        destination: sent.destination,
+      },
       { response: () => undefined, timeout: () => undefined, unreachable: () => undefined },
     )
   }

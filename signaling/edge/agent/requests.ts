@@ -1,15 +1,16 @@
 import type { ControlClient } from '../control/client.ts'
 import { dialogMessage, plainReply, requestSentReply } from '../control/wire.ts'
-import { Dialog, listenerAddress } from '../dialog/dialog.ts'
+import { Dialog, listenerAddress, viaFor } from '../dialog/dialog.ts'
 import { newBranch, newUuid } from '../sip/ids.ts'
 import { type Draft, parseCSeq, type SipMessage } from '../sip/message.ts'
+import { bodyOf, branchOf, headerOf } from '../sip/sent-text.ts'
 import { tagOf } from '../sip/uri.ts'
 import type { Hop, RequestEvents, Sent } from '../stack.ts'
 import type { Listener } from '../transport/types.ts'
+import { cancelFor } from './compose.ts'
 import type { AgentCore } from './core.ts'
 import { Leg, type PendingClient } from './leg.ts'
 import { textFor } from './pending.ts'
-import { bodyOf, branchOf, cancelFor, headerOf } from './sent-text.ts'
 import { armAfterResponse } from './session-timer.ts'
 import { subscribed } from './subscription.ts'
 
@@ -110,12 +111,7 @@ export class SentRequests {
       return
     }
     const draft = build(listener)
-    draft.headers.unshift({
-      rank: 0,
-      id: 'via',
-      name: 'Via',
-      value: `SIP/2.0/${listener.protocol.toUpperCase()} ${listener.advertised_host}:${listener.port};rport;branch=${newBranch()}`,
-    })
+    draft.headers.unshift({ rank: 0, id: 'via', name: 'Via', value: viaFor(listener, newBranch()) })
     const text = draft.serialize()
     const wire = { bytes: 0, protocol: 'unknown', host: '', port: 0, at: this.#core.clock.now() }
     pending.app.send(requestSentReply(request_id, wire, pending.id, text))

@@ -5,14 +5,14 @@ import { listenerAddress } from '../dialog/dialog.ts'
 import { defaultPort, protocolOf } from '../location/locate.ts'
 import { newBranch, newCallId, newSequence, newTag, newUuid } from '../sip/ids.ts'
 import { Draft, parseCSeq } from '../sip/message.ts'
+import { headerOf } from '../sip/sent-text.ts'
 import { parseNameAddress, parseUri, type SipUri, tagOf } from '../sip/uri.ts'
 import type { Hop } from '../stack.ts'
 import type { Listener } from '../transport/types.ts'
-import { addBody, addContacts, addOwnHeaders, fromValue, withRealHost } from './compose.ts'
+import { addBody, addContacts, addOwnHeaders, cancelFor, fromValue, withRealHost } from './compose.ts'
 import type { AgentCore } from './core.ts'
 import { dialogId, type Leg, type PendingClient } from './leg.ts'
 import { SentRequests } from './requests.ts'
-import { cancelFor, headerOf } from './sent-text.ts'
 
 // Requests that applications command (drachtio-control-protocol.md §10, §12).
 

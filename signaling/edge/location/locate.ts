@@ -44,6 +44,8 @@ export interface LocatorOptions {
   /** Whether the stack can send over a protocol at all. */
   readonly serves: (protocol: Protocol) => boolean
   readonly servesFamily: (protocol: Protocol, host: string) => boolean
+  /** Of a name with addresses of both families those of this one come first: as in the SDP of whoever calls it. */
+  readonly first_family: 'ipv4' | 'ipv6'
 }
 
 const DEAD_MS = 60_000
@@ -181,7 +183,8 @@ export class Locator {
       () => this.#options.dns.addresses(name),
       { hosts: [], ttl_seconds: 0 },
     )
-    for (const host of hosts) {
+    const first = (host: string): boolean => host.includes(':') === (this.#options.first_family === 'ipv6')
+    for (const host of [...hosts.filter(first), ...hosts.filter(other => !first(other))]) {
       if (this.#options.servesFamily(protocol, host)) out.push({ protocol, host, port, server_name: asked })
     }
   }

@@ -55,6 +55,12 @@ export class InviteClient {
     this.#send(this.#text, false)
   }
 
+  /** In place of `start`, for one that an earlier run has sent; `rang` when a provisional response has come. */
+  resume(rang: boolean): void {
+    if (rang) this.state = 'proceeding'
+    else this.#deadline = this.#layer.wheel.after(64 * this.#layer.scale.t1, () => this.#timedOut())
+  }
+
   received(response: SipMessage, from: { host: string; port: number }): boolean {
     if (response.status < 200) {
       if (this.state !== 'calling' && this.state !== 'proceeding') return true

@@ -51,6 +51,9 @@ export interface TransactionOptions {
   readonly failed: (error: unknown) => void
 }
 
+/** To whoever comes when there is no room: transactions that hold it live some 32 s, most of them far less. */
+const RETRY_AFTER_SECONDS = '5'
+
 export class TransactionLayer {
   readonly wheel: TimerWheel
   readonly scale: TimerScale
@@ -100,6 +103,27 @@ export class TransactionLayer {
       request.method === 'INVITE' ? new InviteClient(this, request, events) : new PlainClient(this, request, events)
     this.#clients.set(transaction.key, transaction)
     transaction.start()
+    return transaction
+  }
+
+  /** An INVITE that an earlier run has sent: its responses are heard again. */
+  resumeInvite(request: ClientRequest, rang: boolean, events: ClientEvents): ClientTransaction {
+    const transaction = new InviteClient(this, request, events)
+    this.#clients.set(transaction.key, transaction)
+    transaction.resume(rang)
+    return transaction
+  }
+
+  /** A request that an earlier run has received: it can be answered. Undefined when it cannot be read, or is known. */
+  resumeServer(received: Received): ServerTransaction | undefined {
+    const parsed = parseMessage(received.text, this.#options.limits)
+    if (parsed.kind === 'junk') return undefined
+    const { message } = parsed
+    const key = serverKey(message)
+    if (this.#servers.has(key)) return undefined
+    fixVia(message, received)
+    const transaction = new ServerTransaction(this, key, '', message, received)
+    this.#servers.set(key, transaction)
     return transaction
   }
 
@@ -254,7 +278,9 @@ export class TransactionLayer {
     if (message.method === 'ACK' || !canBeAnswered(message)) return
     fixVia(message, received)
     const { protocol, source, connection } = received
-    const text = draftResponse(message, status, newTag()).serialize()
+    const answer = draftResponse(message, status, newTag())
+    if (status === 503) answer.add('Retry-After', RETRY_AFTER_SECONDS)
+    const text = answer.serialize()
     this.transport.send({ protocol, host: source.host, port: source.port, connection }, text, false, () => {
       this.counters.unsent_responses++
     })

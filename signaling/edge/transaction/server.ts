@@ -1,3 +1,4 @@
+import { defaultPort } from '../location/locate.ts'
 import type { Draft, SipMessage } from '../sip/message.ts'
 import type { WheelTimer } from '../timers.ts'
 import { type Destination, isReliable, type Received } from '../transport/types.ts'
@@ -47,10 +48,15 @@ export class ServerTransaction {
     return isReliable(this.received.protocol)
   }
 
-  /** Responses go back where the request came from (RFC 3581 §4, RFC 3261 §18.2.2). */
+  /**
+   * Responses go back where the request came from (RFC 3581 §4), and where that connection is gone to the port that
+   * the Via names (RFC 3261 §18.2.2).
+   */
   get destination(): Destination {
     const { protocol, source, connection } = this.received
-    return { protocol, host: source.host, port: source.port, connection }
+    const gone = this.reliable && !connection?.open
+    const port = gone ? (this.request.via?.port ?? defaultPort(protocol)) : source.port
+    return { protocol, host: source.host, port, connection }
   }
 
   /** Whether the connection of a stream peer is still there. */

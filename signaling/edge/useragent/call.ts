@@ -1,5 +1,6 @@
 import { Dialog } from '../dialog/dialog.ts'
-import { Draft, draftResponse, type SipMessage, textOf } from '../sip/message.ts'
+import { type Draft, draftResponse, type SipMessage, textOf } from '../sip/message.ts'
+import { branchOf, cancelOf } from '../sip/sent-text.ts'
 import type { Hop, OutgoingRequest, Sent } from '../stack.ts'
 import type { WheelTimer } from '../timers.ts'
 import type { ServerTransaction } from '../transaction/server.ts'
@@ -321,14 +322,13 @@ export class Call {
   }
 
   #sendCancel(sent: Sent): void {
-    const value = headersOf(sent.text)
-    const draft = new Draft(`CANCEL${sent.text.slice(6, sent.text.indexOf('\r\n'))}`)
-    for (const name of ['Via', 'Max-Forwards', 'From', 'To', 'Call-ID']) draft.add(name, value(name))
-    draft.add('CSeq', value('CSeq').replace('INVITE', 'CANCEL'))
-    const via = value('Via')
-    const branch = via.slice(via.indexOf('branch=') + 7).split(';')[0] ?? ''
     this.#agent.stack.transactions.send(
-      { method: 'CANCEL', branch, text: draft.serialize(), destination: sent.destination },
+      {
+        method: 'CANCEL',
+        branch: branchOf(sent.text),
+        text: cancelOf(sent.text).serialize(),
+        destination: sent.destination,
+      },
       { response: () => undefined, timeout: () => undefined, unreachable: () => undefined },
     )
   }

@@ -126,6 +126,20 @@ async function caller(t: Test, host: string): Promise<{ call(port: number): Prom
   }
 }
 
+t.test('past capacity a request is refused with a time to come again, and then it is taken', async t => {
+  const { port, edge, robot } = await world(t, { limits: { transactions: 2 }, isConfiguredSource: () => true })
+  robot.answer = () => 0
+  const peer = await Peer.open(t)
+  for (const call_id of ['one', 'two']) {
+    peer.send(request('INVITE', peer.port, { call_id, body: SDP, from_tag: call_id }), port)
+    await peer.next(status(100))
+  }
+  peer.send(request('INVITE', peer.port, { call_id: 'third', body: SDP, from_tag: 'third' }), port)
+  t.match(await peer.next(final), /^SIP\/2\.0 503 [\s\S]*\r\nRetry-After: \d+\r\n/)
+  t.equal(edge.stats().counters.refused_busy, 1)
+  t.equal(edge.stats().server_transactions, 2, 'a refusal takes no room')
+})
+
 t.test('an application that does not read is taken for lost', async t => {
   const { port, edge, robot } = await world(t, {
     isConfiguredSource: () => true,

@@ -111,6 +111,18 @@ export const ENDING: readonly Story[] = [
     row: { status: 'canceled', sip_code: 487 },
   },
   {
+    title: 'a target that answers with a codec that nobody offered: acknowledged, hung up, and the caller refused',
+    peer: [caller.invite(), ...provisionals, receive.response(488), caller.ackOfFailure],
+    target: [
+      inviteToAnswerLater,
+      answerInvite(200, 'OK', { sdp: audioSdp({ payloads: '3', maps: 'a=rtpmap:3 GSM/8000' }) }),
+      receive.request('ACK'),
+      ...ended,
+    ],
+    row: { status: 'failed', sip_code: 488 },
+    only: 'udp',
+  },
+  {
     title: 'a CANCEL while it rings reaches the target',
     peer: [
       caller.invite(),

@@ -18,7 +18,7 @@ t.test('a HEP packet says who sent what to whom, without secrets', async t => {
     at: 1_700_000_000_250,
     ...over,
   })
-  const options = { id: 7, password: null, own_address: '2001:db8::1' }
+  const options = { id: 7, password: null, own_addresses: ['192.0.2.1', '2001:db8::1'] }
   const hex = encodeHep(message({}), 'CA1', options).toString('hex')
   t.ok(hex.startsWith(Buffer.from('HEP3').toString('hex')))
   for (const [what, bytes] of [
@@ -64,7 +64,7 @@ t.test('a message waits for its call to be known, but not for ever, and the wait
   const found = new Map<string, string>()
   const asked: number[] = []
   const { port } = collector.address()
-  const options = { host: '127.0.0.1', port, id: 1, password: null, own_address: '127.0.0.1' }
+  const options = { host: '127.0.0.1', port, id: 1, password: null, own_addresses: ['127.0.0.1'] }
   const hep = exportHep(
     options,
     async ids => {

@@ -1,8 +1,9 @@
 import t from 'tap'
-import { type KeptMessage, leftDialogs } from '../../../../signaling/edge/left-dialogs.ts'
+import type { Dialog } from '../../../../signaling/edge/dialog/dialog.ts'
+import { type KeptMessage, leftCalls } from '../../../../signaling/edge/left-calls.ts'
 import type { Listener, Protocol } from '../../../../signaling/edge/transport/types.ts'
 
-// What is hung up after a restart, and how, by the messages that were kept.
+// What is ended after a restart, and how, by the messages that were kept.
 
 const listenerOf = (protocol: Protocol): Listener | undefined =>
   protocol === 'tls'
@@ -14,18 +15,19 @@ interface Said {
   readonly direction: 'in' | 'out'
   readonly cseq: string
   readonly to_tag?: string
+  readonly branch?: string
   readonly headers?: readonly string[]
 }
 
 function kept(call_id: string, protocol: string, said: readonly Said[]): KeptMessage[] {
-  return said.map(({ start, direction, cseq, to_tag, headers = [] }) => ({
+  return said.map(({ start, direction, cseq, to_tag, branch = 'z9hG4bKx', headers = [] }) => ({
     sip_call_id: call_id,
     direction,
     protocol,
     remote: '198.51.100.7:5070',
     text: [
       start,
-      `Via: SIP/2.0/${protocol.toUpperCase()} 198.51.100.7:5070;branch=z9hG4bKx`,
+      `Via: SIP/2.0/${protocol.toUpperCase()} 198.51.100.7:5070;branch=${branch}`,
       'From: <sip:a@198.51.100.7>;tag=a',
       `To: <sip:b@192.0.2.1>${to_tag === undefined ? '' : `;tag=${to_tag}`}`,
       `Call-ID: ${call_id}`,
@@ -37,6 +39,11 @@ function kept(call_id: string, protocol: string, said: readonly Said[]): KeptMes
       'a=crypto:1 AES_CM_128_HMAC_SHA1_80 inline:…',
     ].join('\r\n'),
   }))
+}
+
+const answered = (messages: KeptMessage[]): Dialog | undefined => {
+  const [left] = leftCalls(messages, listenerOf)
+  return left?.kind === 'answered' ? left.dialog : undefined
 }
 
 const contact = 'Contact: <sip:peer@198.51.100.7:5070>'
@@ -57,14 +64,14 @@ const calling: readonly Said[] = [
 const bye: Said = { start: 'BYE sip:b@192.0.2.1 SIP/2.0', direction: 'in', cseq: '8 BYE', to_tag: 'ours' }
 
 t.test('a dialog that was answered and not hung up gets a BYE that its peer takes', async t => {
-  const [dialog] = leftDialogs(kept('one', 'udp', called), listenerOf)
+  const dialog = answered(kept('one', 'udp', called))
   const text = dialog?.draft('BYE', dialog.nextSeq()).serialize() ?? ''
   t.match(text, /^BYE sip:peer@198\.51\.100\.7:5070 SIP\/2\.0\r\n/, 'to the Contact')
   t.match(text, /Route: <sip:p1\.test;lr>\r\nRoute: <sip:p2\.test;lr>\r\n/, 'by the route set in its order')
   t.match(text, /From: <sip:b@192\.0\.2\.1>;tag=ours\r\nTo: <sip:a@198\.51\.100\.7>;tag=a\r\n/, 'with both tags')
   t.match(text, /CSeq: 18 BYE/, 'with a CSeq above all that may have been sent')
 
-  const [ours] = leftDialogs(kept('two', 'tcp', calling), listenerOf)
+  const ours = answered(kept('two', 'tcp', calling))
   const back = ours?.draft('BYE', ours.nextSeq()).serialize() ?? ''
   t.match(back, /Route: <sip:p2\.test;lr>\r\nRoute: <sip:p1\.test;lr>\r\n/, 'where we called, in the other order')
   t.match(back, /From: <sip:a@198\.51\.100\.7>;tag=a\r\nTo: <sip:b@192\.0\.2\.1>;tag=theirs\r\n/)
@@ -79,18 +86,39 @@ t.test('the target is the one of the last refresh', async t => {
     to_tag: 'ours',
     headers: ['Contact: <sip:moved@198.51.100.9>'],
   }
-  const [dialog] = leftDialogs(kept('one', 'udp', [...called, moved]), listenerOf)
+  const dialog = answered(kept('one', 'udp', [...called, moved]))
   t.equal(dialog?.target, 'sip:moved@198.51.100.9')
+})
+
+t.test('a call that was not answered is refused where it came from, and taken back where it went', async t => {
+  const rings: Said = { start: 'SIP/2.0 180 Ringing', direction: 'out', cseq: '7 INVITE', to_tag: 'early' }
+  const [asked] = leftCalls(kept('one', 'udp', called.slice(0, 1)), listenerOf)
+  t.match(asked, { kind: 'called', tag: '', invite: { source: { host: '198.51.100.7', port: 5070 } } })
+  const [heard] = leftCalls(kept('one', 'udp', [...called.slice(0, 1), rings]), listenerOf)
+  t.match(heard, { kind: 'called', tag: 'early' }, 'with the tag that the caller knows')
+
+  const again = calling.slice(0, 3).map((said, i) => (i < 2 ? said : { ...said, branch: 'z9hG4bKy' }))
+  const [silent] = leftCalls(kept('two', 'tcp', again), listenerOf)
+  t.match(silent, { kind: 'calling', rang: false, invite: { destination: { protocol: 'tcp', port: 5070 } } })
+  const ringing: Said = {
+    start: 'SIP/2.0 183 Progress',
+    direction: 'in',
+    cseq: '21 INVITE',
+    to_tag: 'theirs',
+    branch: 'z9hG4bKy',
+  }
+  const [rang] = leftCalls(kept('two', 'tcp', [...again, ringing]), listenerOf)
+  t.match(rang, { kind: 'calling', rang: true })
+  t.match(rang?.kind === 'calling' ? rang.invite.text : '', /CSeq: 21 INVITE/, 'the attempt that was not challenged')
 })
 
 t.test('others are left alone', async t => {
   const none: readonly (readonly [string, KeptMessage[]])[] = [
     ['hung up', kept('one', 'udp', [...called, bye])],
-    ['never answered', kept('one', 'udp', called.slice(0, 1))],
     ['refused', kept('one', 'udp', calling.slice(0, 2))],
     ['the beginning was not kept', kept('one', 'udp', called.slice(1))],
     ['a WebSocket, which only the peer opens', kept('one', 'ws', called)],
     ['a transport that is served no more', kept('one', 'tls', called)],
   ]
-  for (const [what, messages] of none) t.same(leftDialogs(messages, listenerOf), [], what)
+  for (const [what, messages] of none) t.same(leftCalls(messages, listenerOf), [], what)
 })

@@ -1,7 +1,4 @@
-import type { CommandMessage } from '../control/command.ts'
-import { Draft } from '../sip/message.ts'
-import type { Sent } from '../stack.ts'
-import { addOwnHeaders } from './compose.ts'
+import { Draft } from './message.ts'
 
 // What is read again from a request that we have sent: its text is all that is kept of it.
 
@@ -23,10 +20,12 @@ export function bodyOf(text: string): string {
   return text.slice(text.indexOf('\r\n\r\n') + 4)
 }
 
-/** The CANCEL of an INVITE, with the headers that an application wants in it. */
-// RFC 3261 §9.1: request-URI, Call-ID, To, From, CSeq number, Route and the single topmost Via of the INVITE.
-export function cancelFor(sent: Sent, command: CommandMessage | undefined): string {
-  const head = sent.text.slice(0, sent.text.indexOf('\r\n\r\n')).split('\r\n')
+/**
+ * The CANCEL of an INVITE (RFC 3261 §9.1): request-URI, Call-ID, To, From, CSeq number, Route and the topmost Via are
+ * the INVITE's.
+ */
+export function cancelOf(invite: string): Draft {
+  const head = invite.slice(0, invite.indexOf('\r\n\r\n')).split('\r\n')
   const draft = new Draft(`CANCEL${(head[0] ?? '').slice('INVITE'.length)}`)
   let via = false
   for (const line of head.slice(1)) {
@@ -40,6 +39,5 @@ export function cancelFor(sent: Sent, command: CommandMessage | undefined): stri
     else if (name === 'Route' || name === 'From' || name === 'To' || name === 'Call-ID') draft.add(name, value)
     else if (name === 'CSeq') draft.add('CSeq', value.replace('INVITE', 'CANCEL'))
   }
-  if (command) addOwnHeaders(draft, command, 'cancel', sent.listener)
-  return draft.serialize()
+  return draft
 }

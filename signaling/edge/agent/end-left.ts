@@ -1,0 +1,53 @@
+import type { LeftCall } from '../left-calls.ts'
+import { newTag } from '../sip/ids.ts'
+import { draftResponse } from '../sip/message.ts'
+import { branchOf, cancelOf } from '../sip/sent-text.ts'
+import type { SipStack } from '../stack.ts'
+
+// How the calls of a run that was killed are ended: nobody is left talking, ringing or waiting.
+
+const REASON = 'SIP;cause=503;text="SIP server was restarted"'
+const UNHEARD = { response: () => undefined, timeout: () => undefined, unreachable: () => undefined }
+
+/** BYE where it was answered, 503 where we were called, CANCEL where we called. */
+export function endLeftCall(stack: SipStack, left: LeftCall): void {
+  if (left.kind === 'answered') {
+    const seq = left.dialog.nextSeq()
+    stack.request('BYE', left.dialog.nextHop(), () => left.dialog.draft('BYE', seq).add('Reason', REASON), UNHEARD)
+  } else if (left.kind === 'called') {
+    const transaction = stack.transactions.resumeServer(left.invite)
+    const answer = transaction && draftResponse(transaction.request, 503, left.tag === '' ? newTag() : left.tag)
+    if (answer) transaction.respond(answer.add('Reason', REASON), 503)
+  } else cancel(stack, left)
+}
+
+// RFC 3261 §9.1: a CANCEL waits for a provisional response. It may cross the answer, which is acknowledged and ended.
+function cancel(stack: SipStack, { invite, dialog, rang }: LeftCall & { kind: 'calling' }): void {
+  const { transactions } = stack
+  const { destination, text } = invite
+  const branch = branchOf(text)
+  let cancelled = false
+  const cancelOnce = (): void => {
+    if (cancelled) return
+    cancelled = true
+    const request = cancelOf(text).add('Reason', REASON).serialize()
+    transactions.send({ method: 'CANCEL', branch, text: request, destination }, UNHEARD)
+    transactions.wheel.after(64 * transactions.scale.t1, () => resumed.terminate())
+  }
+  let answered = ''
+  const resumed = transactions.resumeInvite({ method: 'INVITE', branch, text, destination }, rang, {
+    ...UNHEARD,
+    response: (response, from) => {
+      if (response.status < 200) cancelOnce()
+      if (response.status < 200 || response.status >= 300) return
+      if (answered !== response.toTag)
+        dialog.establish(response, from, { protocol: destination.protocol, connection: undefined })
+      const seq = response.cseq.seq
+      stack.request('ACK', dialog.nextHop(), () => dialog.draft('ACK', seq), UNHEARD)
+      if (answered === response.toTag) return
+      answered = response.toTag
+      endLeftCall(stack, { kind: 'answered', dialog })
+    },
+  })
+  if (rang) cancelOnce()
+}

@@ -1,0 +1,131 @@
+import { Dialog } from './dialog/dialog.ts'
+import { bytesOf, type SipMessage } from './sip/message.ts'
+import { parseMessage } from './sip/parse.ts'
+import type { Sent } from './stack.ts'
+import type { Address, Listener, Protocol, Received } from './transport/types.ts'
+
+// Calls that an earlier run of the edge left behind when it was killed: their far ends still talk, ring or wait. What
+// was kept of their messages for the ladder is enough to end them.
+
+/** A message as it was kept, in the order of time within its Call-ID. */
+export interface KeptMessage {
+  readonly sip_call_id: string
+  readonly direction: 'in' | 'out'
+  readonly protocol: string
+  /** `host:port` */
+  readonly remote: string
+  readonly text: string
+}
+
+/** Requests of the last moment may not have been kept, so the next CSeq number leaves room for them. */
+const CSEQ_ROOM = 10
+
+/** A leg that has to be ended, by how far it came. */
+export type LeftCall =
+  /** Answered and not hung up. */
+  | { readonly kind: 'answered'; readonly dialog: Dialog }
+  /** We were called, and had not answered finally; `tag` is the one of our provisional responses, or ''. */
+  | { readonly kind: 'called'; readonly invite: Received; readonly tag: string }
+  /** We called, and no final response came; `rang` tells whether a provisional one did. */
+  | { readonly kind: 'calling'; readonly invite: Sent; readonly dialog: Dialog; readonly rang: boolean }
+
+type ListenerOf = (protocol: Protocol, host: string) => Listener | undefined
+
+/**
+ * The legs that were not ended. `listenerOf` tells by which listening point a transport is served; what has none is
+ * left out, and so are WebSockets, which only the peer can open again.
+ */
+export function leftCalls(messages: readonly KeptMessage[], listenerOf: ListenerOf): LeftCall[] {
+  const calls = new Map<string, Heard[]>()
+  for (const kept of messages) {
+    const text = bytesOf(kept.text)
+    const parsed = parseMessage(text)
+    // What was taken out of a body makes it shorter than it says; the headers are whole.
+    if (parsed.kind === 'junk') continue
+    const known = calls.get(kept.sip_call_id) ?? []
+    if (known.length === 0) calls.set(kept.sip_call_id, known)
+    const protocol = kept.protocol as Protocol
+    known.push({ ...kept, protocol, text, message: parsed.message, from: addressOf(kept.remote) })
+  }
+  return [...calls.values()].flatMap(heard => leftCall(heard, listenerOf) ?? [])
+}
+
+interface Heard extends KeptMessage {
+  readonly protocol: Protocol
+  readonly message: SipMessage
+  readonly from: Address
+}
+
+function leftCall(heard: readonly Heard[], listenerOf: ListenerOf): LeftCall | undefined {
+  if (heard.some(({ message }) => message.method === 'BYE')) return undefined
+  const answer = heard.find(({ message }) => message.cseq.method === 'INVITE' && isSuccess(message))
+  // A challenged INVITE was sent again under the same Call-ID: the CSeq of the answer tells which of them it was.
+  const invite = heard.findLast(
+    ({ message }) =>
+      message.method === 'INVITE' &&
+      message.toTag === '' &&
+      (answer === undefined || message.cseq.seq === answer.message.cseq.seq),
+  )
+  if (!invite || invite.protocol === 'ws' || invite.protocol === 'wss') return undefined
+  const listener = listenerOf(invite.protocol, invite.from.host)
+  if (!listener) return undefined
+  if (answer) return { kind: 'answered', dialog: answeredDialog(heard, invite, answer, listener) }
+  const responses = heard.filter(({ message }) => !message.isRequest && message.branch === invite.message.branch)
+  if (responses.some(({ message }) => message.status >= 200 && message.cseq.method === 'INVITE')) return undefined
+  if (invite.direction === 'in') {
+    const tag = responses.find(({ message }) => message.toTag !== '')?.message.toTag ?? ''
+    return { kind: 'called', invite: receivedBy(invite, listener), tag }
+  }
+  const destination = { protocol: invite.protocol, ...invite.from }
+  const dialog = asCaller(invite)
+  leaveRoom(dialog, heard)
+  return { kind: 'calling', invite: { text: invite.text, listener, destination }, dialog, rang: responses.length > 0 }
+}
+
+function answeredDialog(heard: readonly Heard[], invite: Heard, answer: Heard, listener: Listener): Dialog {
+  const { message, from, protocol } = answer
+  const dialog =
+    invite.direction === 'in'
+      ? Dialog.asServer(invite.message, receivedBy(invite, listener), message.toTag)
+      : asCaller(invite)
+  if (invite.direction === 'out') dialog.establish(message, from, { protocol, connection: undefined })
+  leaveRoom(dialog, heard)
+  for (const { direction, message, from } of heard) {
+    const refreshes = message.cseq.method === 'INVITE' || message.cseq.method === 'UPDATE'
+    if (direction !== 'in' || !refreshes || message.toTag === '') continue
+    if (message.isRequest || isSuccess(message)) dialog.refreshTarget(message, from, protocol === 'udp')
+  }
+  return dialog
+}
+
+function leaveRoom(dialog: Dialog, heard: readonly Heard[]): void {
+  const ours = heard.filter(({ direction, message }) => direction === 'out' && message.isRequest)
+  dialog.localSeq = Math.max(dialog.localSeq, ...ours.map(({ message }) => message.cseq.seq)) + CSEQ_ROOM
+}
+
+const receivedBy = ({ text, protocol, from }: Heard, listener: Listener): Received => ({
+  text,
+  protocol,
+  source: from,
+  listener,
+  connection: undefined,
+})
+
+function asCaller({ message }: Heard): Dialog {
+  return Dialog.asClient({
+    callId: message.callId,
+    localTag: message.fromTag,
+    local: message.get('from') ?? '',
+    remote: message.get('to') ?? '',
+    seq: message.cseq.seq,
+    contact: message.get('contact') ?? '',
+    uri: message.uri,
+  })
+}
+
+const isSuccess = (message: SipMessage): boolean => message.status >= 200 && message.status < 300
+
+function addressOf(remote: string): Address {
+  const colon = remote.lastIndexOf(':')
+  return { host: remote.slice(0, colon), port: Number(remote.slice(colon + 1)) }
+}

@@ -1,0 +1,154 @@
+import { once } from 'node:events'
+import t, { type Test } from 'tap'
+import { WebSocket } from 'ws'
+import { strongestHz, tone } from '../support/audio.ts'
+import { openRtpPeer, type RtpPeer } from '../support/rtp-peer.ts'
+import { callee, caller, pause, provisionals, receive, type SippPeer, sipp } from '../support/sipp.ts'
+import { until } from '../support/wait.ts'
+import { type World, world } from '../support/world.ts'
+
+// One platform with an IPv4 and an IPv6 address: each peer sees the one of its own family, in SIP and in SDP, and calls
+// pass from one family to the other. Its WebSocket port takes plain and secure ones.
+
+const SIX = '::1'
+const FOUR = '127.0.0.2'
+const TARGET_4 = '127.0.0.3'
+const WORLD = '+2348030004711'
+
+const sdpOf = (rtp: RtpPeer): string => rtp.sdp({ address: rtp.address }).replaceAll('\r\n', '\n').trimEnd()
+
+/** Who answers calls, and his audio. */
+interface Target {
+  readonly sip: SippPeer
+  readonly rtp: RtpPeer
+}
+
+/** Calls the world, and hangs up after a second of a tone each way. */
+async function talk(t: Test, w: World, how: { from: string; rtp: RtpPeer; target: Target }): Promise<SippPeer> {
+  const { rtp, target } = how
+  const before = target.rtp.received.length
+  const peer = await sipp(t, {
+    steps: [
+      caller.invite({ sdp: sdpOf(rtp) }),
+      ...provisionals,
+      receive.response(200, { dialog: true }),
+      caller.ack,
+      pause(1500),
+      caller.bye,
+      receive.response(200),
+    ],
+    to: { host: how.from.includes(':') ? `[${how.from}]` : w.sip.host, port: w.sip.port },
+    service: WORLD,
+    local_ip: how.from,
+    keys: { from: w.numbers[1] ?? '' },
+  })
+  towards(rtp, await until('the answer', () => lastOf(peer, /SIP\/2\.0 200[\s\S]*m=audio/)))
+  towards(target.rtp, lastOf(target.sip, INVITE) ?? '')
+  await Promise.all([rtp.send(tone(600, 1000)), target.rtp.send(tone(1300, 1000))])
+  const { ok, errors } = await peer.done
+  t.ok(ok, errors)
+  t.equal(strongestHz(rtp.audio()), 1300, 'the caller hears the callee')
+  t.equal(strongestHz(target.rtp.audio(before)), 600, 'the callee hears the caller')
+  return peer
+}
+
+/** A SIPp at an address, which answers every call. */
+async function answering(t: Test, at: string): Promise<Target> {
+  const rtp = await rtpAt(t, at)
+  const plain = callee.respond(200, 'OK', { sdp: true })
+  const answer = `${plain.slice(0, plain.indexOf('v=0'))}${sdpOf(rtp)}\n${plain.slice(plain.indexOf(']]>'))}`
+  const steps = [
+    receive.request('INVITE'),
+    callee.respond(180, 'Ringing'),
+    answer,
+    receive.request('ACK'),
+    receive.request('BYE'),
+    callee.ok,
+  ]
+  return { sip: await sipp(t, { steps, local_ip: at, calls: 1000, limit_seconds: 120 }), rtp }
+}
+
+const INVITE = /INVITE sip:[\s\S]*m=audio/
+
+const messagesOf = (peer: SippPeer): string[] => peer.messages().split(/^-{5,}.*$/m)
+
+const lastOf = (peer: SippPeer, wanted: RegExp): string | undefined =>
+  messagesOf(peer).findLast(text => wanted.test(text))
+
+const towards = (rtp: RtpPeer, message: string): void =>
+  rtp.sendTo(Number(/m=audio (\d+)/.exec(message)?.[1]), /^c=IN IP[46] (\S+)/m.exec(message)?.[1])
+
+/** What the platform wrote: SIPp's log has both directions. */
+const heardBy = (peer: SippPeer): string =>
+  messagesOf(peer)
+    .filter(text => /message received/.test(text))
+    .join('\n')
+
+async function rtpAt(t: Test, address: string): Promise<RtpPeer> {
+  const rtp = await openRtpPeer({ address })
+  t.teardown(() => rtp.close())
+  return rtp
+}
+
+t.test('a platform with an address of each family', async t => {
+  const w = await world(t, { STROWGER_SANDBOX: 'off', STROWGER_HOST: `127.0.0.1,${SIX}` })
+
+  const [four, six] = await Promise.all([answering(t, TARGET_4), answering(t, SIX)])
+  const to = (target: Target, host: string) => ({
+    targets: [{ sip_uri: `sip:${host}:${target.sip.port}`, transport: 'udp', priority: 1, weight: 1 }],
+  })
+  await w.addTrunk(SIX, { sources: [`${SIX}/128`], ...to(four, TARGET_4) })
+  await w.addTrunk(FOUR, to(six, `[${SIX}]`))
+
+  t.test('a peer of IPv6 calls one of IPv4', async t => {
+    const peer = await talk(t, w, { from: SIX, rtp: await rtpAt(t, SIX), target: four })
+    const heard = heardBy(peer)
+    t.match(heard, new RegExp(`^Contact: <sip:[^>]*\\[::1\\]:${w.sip.port}`, 'm'), 'our Contact is of its family')
+    t.match(heard, /^c=IN IP6 ::1/m, 'and so is our address in SDP')
+    t.notMatch(heard, /127\.0\.0\./, 'nothing of the other leg is seen')
+    const invite = lastOf(four.sip, INVITE) ?? ''
+    t.match(invite, new RegExp(`^Via: SIP/2\\.0/UDP 127\\.0\\.0\\.1:${w.sip.port}`, 'm'))
+    t.match(invite, /^c=IN IP4 127\.0\.0\.1/m)
+    t.notMatch(invite, /::1/)
+  })
+
+  t.test('a peer of IPv4 calls one of IPv6', async t => {
+    const peer = await talk(t, w, { from: FOUR, rtp: await rtpAt(t, FOUR), target: six })
+    t.notMatch(heardBy(peer), /::1/, 'nothing of the other leg is seen')
+    const invite = lastOf(six.sip, INVITE) ?? ''
+    t.match(invite, new RegExp(`^Via: SIP/2\\.0/UDP \\[::1\\]:${w.sip.port}`, 'm'))
+    t.match(invite, new RegExp(`^Contact: <sip:[^>]*\\[::1\\]:${w.sip.port}`, 'm'))
+    t.match(invite, /^c=IN IP6 ::1/m)
+    t.notMatch(invite, /127\.0\.0\.[12]/)
+  })
+
+  t.test('a peer whose SIP is of IPv6 and whose media is of IPv4 is heard too', async t => {
+    const peer = await talk(t, w, { from: SIX, rtp: await rtpAt(t, FOUR), target: four })
+    t.match(heardBy(peer), /^c=IN IP4 127\.0\.0\.1/m, 'our address in SDP is of the family of its own')
+  })
+
+  t.test('the WebSocket port takes secure connections, with the certificate of TLS', async t => {
+    for (const host of ['127.0.0.1', `[${SIX}]`]) {
+      for (const scheme of ['ws', 'wss']) {
+        const web = new WebSocket(`${scheme}://${host}:${w.sip.ws_port}`, 'sip', { rejectUnauthorized: false })
+        t.teardown(() => web.terminate())
+        await once(web, 'open')
+        web.send(
+          [
+            `OPTIONS sip:${host} SIP/2.0`,
+            `Via: SIP/2.0/${scheme.toUpperCase()} x.invalid;branch=z9hG4bK${scheme}${host.length}`,
+            'From: <sip:a@x.invalid>;tag=1',
+            `To: <sip:${host}>`,
+            `Call-ID: ${scheme}-${host}`,
+            'CSeq: 1 OPTIONS',
+            'Max-Forwards: 70',
+            'Content-Length: 0',
+            '\r\n',
+          ].join('\r\n'),
+        )
+        const [answer] = (await once(web, 'message')) as [Buffer]
+        t.match(answer.toString(), /^SIP\/2\.0 \d{3} /, `${scheme} at ${host}`)
+      }
+    }
+  })
+})
