@@ -20,7 +20,6 @@ export class Journal<Row> {
   readonly #failed: (error: unknown) => void
   #current: JournalFile
   #other: JournalFile
-  #lines = ''
 
   /** Begins anew: what an earlier run has left is gone. `failed` is told when rows cannot be kept. */
   constructor(folder: string, failed: (error: unknown) => void) {
@@ -35,15 +34,17 @@ export class Journal<Row> {
     this.#failed = failed
   }
 
-  /** Keeps a row: it is in its file before this turn of the event loop is over. */
+  /** Keeps a row: it is in its file on return. */
   append(row: Row): void {
-    if (this.#lines === '') setImmediate(() => this.#write())
-    this.#lines += `${JSON.stringify(row)}\n`
+    const file = this.#current
+    if (file.bytes > MAX_BYTES) return
+    this.#guarded(() => {
+      file.bytes += writeSync(file.fd, `${JSON.stringify(row)}\n`)
+    })
   }
 
   /** All rows so far are about to be written to the state; the function that is returned is called when they are. */
   settling(): () => void {
-    this.#write()
     // An earlier batch is on its way still: these rows stay where they are until the next time.
     if (this.#other.busy) return () => undefined
     const settled = this.#current
@@ -58,19 +59,8 @@ export class Journal<Row> {
   }
 
   close(): void {
-    this.#write()
     closeSync(this.#current.fd)
     closeSync(this.#other.fd)
-  }
-
-  #write(): void {
-    const lines = this.#lines
-    this.#lines = ''
-    const file = this.#current
-    if (lines === '' || file.bytes > MAX_BYTES) return
-    this.#guarded(() => {
-      file.bytes += writeSync(file.fd, lines)
-    })
   }
 
   #guarded(work: () => void): void {

@@ -11,9 +11,6 @@ const FORGET_MS = 60_000
 const MAX_WAITING = 5000
 const CALL_ID = /^(?:call-id|i)[ \t]*:[ \t]*(\S+)/im
 const METHOD = /^cseq[ \t]*:[ \t]*\d+[ \t]+(\w+)/im
-/** What begins, answers or ends a call; 100 does not. */
-const DECISIVE: ReadonlySet<string> = new Set(['INVITE', 'BYE', 'CANCEL'])
-const TRYING = 'SIP/2.0 100 '
 const MAX_CALLS = 20_000
 
 /** Tells messages of calls from keep-alives and registrations, which would drown them. */
@@ -91,7 +88,7 @@ export function writeLadder(db: Db, journal: Journal<NewMessage>, log: Log): Lad
       if (!of) return
       const row = rowOf(message, of.call_id, text)
       waiting.push(row)
-      if (DECISIVE.has(of.method) && !text.startsWith(TRYING)) journal.append(row)
+      if (isDecisive(of.method, text)) journal.append(row)
     },
     get left_out() {
       return left_out
@@ -102,6 +99,12 @@ export function writeLadder(db: Db, journal: Journal<NewMessage>, log: Log): Lad
       await writing
     },
   }
+}
+
+/** Whether a message begins, answers or ends a call: 100 does not, nor what answers a BYE. */
+function isDecisive(method: string, text: string): boolean {
+  if (text.startsWith('SIP/2.0 ')) return method === 'INVITE' && !text.startsWith('SIP/2.0 100 ')
+  return method === 'INVITE' || method === 'BYE' || method === 'CANCEL'
 }
 
 function rowOf(message: TracedMessage, sip_call_id: string, text: string): NewMessage {

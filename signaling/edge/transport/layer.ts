@@ -13,7 +13,7 @@ import type { StreamConnection } from './connection.ts'
 import { ConnectionTable } from './connections.ts'
 import { ListenError, listenOn, portOf } from './listen.ts'
 import { secureServer, type TlsOptions } from './tls.ts'
-import type { Destination, Listener, Protocol, Received, TransportEvents, TransportLimits } from './types.ts'
+import type { Address, Destination, Listener, Protocol, Received, TransportEvents, TransportLimits } from './types.ts'
 import { type Opened, WebPort } from './web.ts'
 
 // All sockets of one SIP stack. It knows bytes and addresses, and of SIP only where a message ends.
@@ -135,26 +135,24 @@ export class TransportLayer {
     const listener = connection?.listener ?? this.listenerFor(to.protocol, to.host)
     if (!listener) return undefined
     if (to.protocol === 'udp') {
+      this.#traceSent(listener, to, text, retransmission)
       const datagram = this.#datagrams.find(d => d.listener === listener)
       datagram?.socket.send(Buffer.from(text, 'latin1'), to.port, to.host, error => {
         if (error) failed(error)
       })
-    } else {
-      connection ??= this.connectionTo(to.protocol, to.host, to.port)
-      if (!connection) {
-        if (to.protocol === 'ws' || to.protocol === 'wss') {
-          // RFC 7118 §5: a server never opens WebSocket connections.
-          queueMicrotask(() => failed(new Error('WebSocket connection is gone')))
-          return { listener, connection: undefined }
-        }
-        connection = this.#connect(to, listener)
+      return { listener, connection }
+    }
+    connection ??= this.connectionTo(to.protocol, to.host, to.port)
+    if (!connection) {
+      if (to.protocol === 'ws' || to.protocol === 'wss') {
+        // RFC 7118 §5: a server never opens WebSocket connections.
+        queueMicrotask(() => failed(new Error('WebSocket connection is gone')))
+        return { listener, connection: undefined }
       }
-      connection.send(text, failed)
+      connection = this.#connect(to, listener)
     }
-    if (this.#options.events.traced) {
-      const remote = connection?.remote ?? { host: to.host, port: to.port }
-      this.#trace('out', listener, remote, text, retransmission)
-    }
+    this.#traceSent(listener, connection.remote, text, retransmission)
+    connection.send(text, failed)
     return { listener, connection }
   }
 
@@ -190,6 +188,11 @@ export class TransportLayer {
   traceReceived(received: Received, retransmission: boolean): void {
     if (!this.#options.events.traced) return
     this.#trace('in', received.listener, received.source, received.text, retransmission)
+  }
+
+  // Before it leaves: who keeps what was sent must have it, whatever becomes of us (see journal.ts).
+  #traceSent(listener: Listener, { host, port }: Address, text: string, retransmission: boolean): void {
+    if (this.#options.events.traced) this.#trace('out', listener, { host, port }, text, retransmission)
   }
 
   #trace(
