@@ -1,8 +1,9 @@
 import type { LeftCall } from '../left-calls.ts'
 import { newTag } from '../sip/ids.ts'
 import { draftResponse } from '../sip/message.ts'
-import { branchOf, cancelOf } from '../sip/sent-text.ts'
+import { branchOf, cancelOf, withoutBody } from '../sip/sent-text.ts'
 import type { SipStack } from '../stack.ts'
+import type { ClientEvents } from '../transaction/client.ts'
 
 // How the calls of a run that was killed are ended: nobody is left talking, ringing or waiting.
 
@@ -18,11 +19,13 @@ export function endLeftCall(stack: SipStack, left: LeftCall): void {
     const transaction = stack.transactions.resumeServer(left.invite)
     const answer = transaction && draftResponse(transaction.request, 503, left.tag === '' ? newTag() : left.tag)
     if (answer) transaction.respond(answer.add('Reason', REASON), 503)
-  } else cancel(stack, left)
+  } else takeBack(stack, left)
 }
 
-// RFC 3261 §9.1: a CANCEL waits for a provisional response. It may cross the answer, which is acknowledged and ended.
-function cancel(stack: SipStack, { invite, dialog, rang }: LeftCall & { kind: 'calling' }): void {
+// RFC 3261 §9.1: a CANCEL waits for a provisional response. Where none was kept, the INVITE is sent again, for which the
+// peer repeats its own; what was kept of the body may lack its secrets, and nobody reads it there. The CANCEL may cross
+// the answer, which is acknowledged and ended.
+function takeBack(stack: SipStack, { invite, dialog, rang }: LeftCall & { kind: 'calling' }): void {
   const { transactions } = stack
   const { destination, text } = invite
   const branch = branchOf(text)
@@ -30,12 +33,13 @@ function cancel(stack: SipStack, { invite, dialog, rang }: LeftCall & { kind: 'c
   const cancelOnce = (): void => {
     if (cancelled) return
     cancelled = true
-    const request = cancelOf(text).add('Reason', REASON).serialize()
-    transactions.send({ method: 'CANCEL', branch, text: request, destination }, UNHEARD)
+    const cancel = cancelOf(text).add('Reason', REASON).serialize()
+    transactions.send({ method: 'CANCEL', branch, text: cancel, destination }, UNHEARD)
     transactions.wheel.after(64 * transactions.scale.t1, () => resumed.terminate())
   }
   let answered = ''
-  const resumed = transactions.resumeInvite({ method: 'INVITE', branch, text, destination }, rang, {
+  const request = { method: 'INVITE', branch, text: withoutBody(text), destination }
+  const events: ClientEvents = {
     ...UNHEARD,
     response: (response, from) => {
       if (response.status < 200) cancelOnce()
@@ -48,6 +52,7 @@ function cancel(stack: SipStack, { invite, dialog, rang }: LeftCall & { kind: 'c
       answered = response.toTag
       endLeftCall(stack, { kind: 'answered', dialog })
     },
-  })
+  }
+  const resumed = rang ? transactions.resumeInvite(request, events) : transactions.send(request, events)
   if (rang) cancelOnce()
 }

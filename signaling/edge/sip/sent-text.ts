@@ -20,6 +20,13 @@ export function bodyOf(text: string): string {
   return text.slice(text.indexOf('\r\n\r\n') + 4)
 }
 
+/** The same request without its body. */
+export function withoutBody(text: string): string {
+  const head = text.slice(0, text.indexOf('\r\n\r\n')).split('\r\n')
+  const kept = head.filter(line => !/^Content-(Length|Type):/i.test(line))
+  return `${[...kept, 'Content-Length: 0'].join('\r\n')}\r\n\r\n`
+}
+
 /**
  * The CANCEL of an INVITE (RFC 3261 §9.1): request-URI, Call-ID, To, From, CSeq number, Route and the topmost Via are
  * the INVITE's.

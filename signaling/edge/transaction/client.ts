@@ -55,10 +55,9 @@ export class InviteClient {
     this.#send(this.#text, false)
   }
 
-  /** In place of `start`, for one that an earlier run has sent; `rang` when a provisional response has come. */
-  resume(rang: boolean): void {
-    if (rang) this.state = 'proceeding'
-    else this.#deadline = this.#layer.wheel.after(64 * this.#layer.scale.t1, () => this.#timedOut())
+  /** In place of `start`, for one that an earlier run has sent, and that has got a provisional response. */
+  resume(): void {
+    this.state = 'proceeding'
   }
 
   received(response: SipMessage, from: { host: string; port: number }): boolean {

@@ -106,11 +106,11 @@ export class TransactionLayer {
     return transaction
   }
 
-  /** An INVITE that an earlier run has sent: its responses are heard again. */
-  resumeInvite(request: ClientRequest, rang: boolean, events: ClientEvents): ClientTransaction {
+  /** An INVITE that an earlier run has sent, and that has got a provisional response: it is heard again. */
+  resumeInvite(request: ClientRequest, events: ClientEvents): ClientTransaction {
     const transaction = new InviteClient(this, request, events)
     this.#clients.set(transaction.key, transaction)
-    transaction.resume(rang)
+    transaction.resume()
     return transaction
   }
 

@@ -126,6 +126,68 @@ async function caller(t: Test, host: string): Promise<{ call(port: number): Prom
   }
 }
 
+t.test('what a killed run has left is ended, by what was kept of it', async t => {
+  const { edge, port } = await world(t)
+  const peer = await Peer.open(t)
+  const at_peer = { protocol: 'udp', remote: `127.0.0.1:${peer.port}` } as const
+  const kept = (direction: 'in' | 'out', text: string) => ({
+    ...at_peer,
+    direction,
+    text,
+    sip_call_id: /Call-ID: (\S+)/.exec(text)?.[1] ?? '',
+  })
+  const sent = (call_id: string) =>
+    request('INVITE', port, { call_id, branch: `z9hG4bK${call_id}`, uri: `sip:bob@127.0.0.1:${peer.port}`, body: SDP })
+  const asked = request('INVITE', peer.port, { call_id: 'asked', body: SDP })
+  const left = [
+    kept('in', asked),
+    kept('out', reply(asked, 180, 'ours', '', port)),
+    kept('out', sent('rang')),
+    kept('in', reply(sent('rang'), 180, 'theirs', '', peer.port)),
+    kept('out', sent('unheard')),
+    // A body that was taken out in part.
+    kept('out', sent('crossed').slice(0, -20)),
+    kept('out', sent('over')),
+    kept('in', reply(sent('over'), 486, 'theirs', '', peer.port)),
+  ]
+  t.equal(edge.endLeftCalls(left), 4)
+  const of = (call_id: string, fits: (text: string) => boolean) =>
+    peer.next(text => fits(text) && text.includes(`Call-ID: ${call_id}\r\n`))
+
+  const refused = await of('asked', final)
+  t.match(refused, /^SIP\/2\.0 503 /)
+  t.equal(tagOf(refused), 'ours', 'the caller knows the dialog that ends')
+  peer.send(request('ACK', peer.port, { call_id: 'asked', to_tag: 'ours', branch: branchIn(asked) }), port)
+
+  const cancel = await of('rang', starts('CANCEL'))
+  t.equal(branchIn(cancel), 'z9hG4bKrang', 'the transaction of the INVITE')
+  peer.send(reply(cancel, 200, 'theirs', '', peer.port), port)
+  peer.send(reply(sent('rang'), 487, 'theirs', '', peer.port), port)
+  t.match(await of('rang', starts('ACK')), /To: [^\r]*;tag=theirs/)
+
+  const again = await of('unheard', starts('INVITE'))
+  t.match(again, /\r\nContent-Length: 0\r\n\r\n$/, 'an INVITE of which nothing was heard is sent again, as it was')
+  t.equal(branchIn(again), 'z9hG4bKunheard')
+  peer.send(reply(again, 180, 'theirs', '', peer.port), port)
+  peer.send(reply(await of('unheard', starts('CANCEL')), 200, 'theirs', '', peer.port), port)
+  peer.send(reply(again, 487, 'theirs', '', peer.port), port)
+  await of('unheard', starts('ACK'))
+
+  const crossed = await of('crossed', starts('INVITE'))
+  for (let repeats = 0; repeats < 2; repeats++) peer.send(reply(crossed, 200, 'theirs', SDP, peer.port), port)
+  t.match(await of('crossed', starts('ACK')), /CSeq: 1 ACK/, 'what was answered meanwhile is acknowledged')
+  await of('crossed', starts('ACK'))
+  const bye = await of('crossed', starts('BYE'))
+  t.match(bye, /Reason: SIP;cause=503/, 'and hung up')
+  peer.send(reply(bye, 200, 'theirs', '', peer.port), port)
+  t.notOk(
+    peer.arrived.some(text => text.includes('Call-ID: over')),
+    'a call that was refused is left alone',
+  )
+})
+
+const branchIn = (text: string): string => /branch=([^;\r]+)/.exec(text)?.[1] ?? ''
+
 t.test('past capacity a request is refused with a time to come again, and then it is taken', async t => {
   const { port, edge, robot } = await world(t, { limits: { transactions: 2 }, isConfiguredSource: () => true })
   robot.answer = () => 0
