@@ -11,7 +11,7 @@ import { apiHandler } from './http/dispatch.ts'
 import { healthPages } from './http/health.ts'
 import type { RateLimit } from './http/rate-limit.ts'
 import type { Route } from './http/route.ts'
-import { type HttpServer, serveHttp } from './http/server.ts'
+import { type HttpPatience, type HttpServer, serveHttp } from './http/server.ts'
 import type { Services, Settings } from './http/services.ts'
 import { referencePages } from './openapi/pages.ts'
 import { sessionAuthentication } from './session/cookie.ts'
@@ -27,7 +27,7 @@ export interface ControlOptions {
   readonly log: Log
   readonly settings: Settings
   readonly objects?: ObjectStore | null
-  readonly listen: { readonly host: string; readonly port: number }
+  readonly listen: { readonly host: string; readonly port: number; readonly patience?: HttpPatience | undefined }
   readonly rate_limit?: RateLimit
   /** Checks every answer against its schema, at a price: for tests. */
   readonly check_replies?: boolean

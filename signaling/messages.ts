@@ -54,8 +54,7 @@ export function startMessages(options: {
   }
   const look = (): void => {
     if (stopped || looking || !sip.connected) return
-    looking = state
-      .transaction(trx => claimNotifications(trx, clock.now(), AT_ONCE, ['sms']))
+    looking = claimNotifications(state, clock.now(), AT_ONCE, ['sms'])
       .then(rows => Promise.all(rows.map(send)))
       .then(() => undefined)
       .catch(err => log.error({ err }, 'short messages could not be sent'))

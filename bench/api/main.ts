@@ -93,7 +93,7 @@ async function main(): Promise<void> {
   await addTrunks(state, project_id, many - 1000)
   const list_many = await measure(control, list)
   await state.close()
-  const in_force_ms = await measureInForce(Number(options.rounds))
+  const { in_force_ms, setup_ms } = await measureInForce(Number(options.rounds))
 
   const ratio = (a: Measured, b: Measured): number => Number((a.cpu_us_per_request / b.cpu_us_per_request).toFixed(2))
   const ratios = {
@@ -108,7 +108,7 @@ async function main(): Promise<void> {
     trunks: many,
     measured: { bare_read, read, bare_patch, patch, list_1000, list_many, list_all },
     ratios,
-    in_force_ms: { median: medianOf(in_force_ms), all: in_force_ms },
+    in_force_ms: { median: medianOf(in_force_ms), all: in_force_ms, setup_median: medianOf(setup_ms) },
     bars: { ...BARS, in_force_ms: IN_FORCE_MS },
   }
   for (const [name, value] of Object.entries(results.measured))
@@ -119,10 +119,10 @@ async function main(): Promise<void> {
     const bar = BARS[name as keyof typeof BARS]
     console.log(`${name.padEnd(12)} ${value} x the reference, at most ${bar}: ${value <= bar ? 'met' : 'MISSED'}`)
   }
-  const { median } = results.in_force_ms
+  const { median, setup_median } = results.in_force_ms
   console.log(
-    `in force     ${median.toFixed(0)} ms from a write's answer to the 200 of an INVITE that it admits (median of ${in_force_ms.length}), ` +
-      `at most ${IN_FORCE_MS}: ${median <= IN_FORCE_MS ? 'met' : 'MISSED'}`,
+    `in force     ${median.toFixed(0)} ms from a write's answer to the 200 of an INVITE that it admits (median of ${in_force_ms.length}, ` +
+      `${setup_median.toFixed(0)} ms of it the call's own set-up), at most ${IN_FORCE_MS}: ${median <= IN_FORCE_MS ? 'met' : 'MISSED'}`,
   )
   mkdirSync(dirname(options.out), { recursive: true })
   writeFileSync(options.out, `${JSON.stringify(results, null, 2)}\n`)

@@ -23,7 +23,7 @@ export const notifications = (channels: Channels): Reconciler => {
       const room = AT_ONCE - busy.size
       if (room <= 0) return
       const { state, clock, log } = services
-      for (const row of await state.transaction(trx => claimNotifications(trx, clock.now(), room, ours))) {
+      for (const row of await claimNotifications(state, clock.now(), room, ours)) {
         const work = deliver(services, channels, row)
           .catch(err => log.error({ err, notification_id: row.id }, 'a notification could not be settled'))
           .finally(() => busy.delete(work))

@@ -65,14 +65,16 @@ export function apiHandler(api: Api, services: Services): (ctx: Context) => Prom
         return refuse('method_not_allowed', { value: ctx.method }, { headers: { Allow: found.allow.join(', ') } })
       const route = found.value
       const caller = await api.authenticate(ctx.req, route)
-      if (isRefusal(caller)) return caller
-      const rate = (route.anonymous ? strangers : limiter).take(
-        caller.id,
-        services.clock.monotonic_ms(),
-        services.clock.now(),
-      )
+      // Who has no good credential is known by address: those behind the same one who have one are not bounded by it.
+      const asker = isRefusal(caller) ? `address ${ctx.req.socket.remoteAddress ?? ''}` : caller.id
+      const { clock } = services
+      const rate = (route.anonymous ? strangers : limiter).take(asker, clock.monotonic_ms(), clock.now())
       ctx.set(rate.headers)
-      if (!rate.allowed) return refuse('rate_limited', { value: 'of this credential' }, { headers: rate.headers })
+      if (!rate.allowed) {
+        const value = isRefusal(caller) ? 'of requests from this address' : 'of this credential'
+        return refuse('rate_limited', { value }, { headers: rate.headers })
+      }
+      if (isRefusal(caller)) return caller
       return handle(ctx, { api, services, route, caller, request_id, params: found.params })
     }
   }

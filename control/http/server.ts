@@ -24,8 +24,14 @@ export interface HttpServer {
   close(): Promise<void>
 }
 
-const HEADERS_TIMEOUT_MS = 30_000
-const BODY_TIMEOUT_MS = 60_000
+/** How long a client may take over its request; `look_ms` is how often that is looked at. */
+export interface HttpPatience {
+  readonly headers_ms: number
+  readonly request_ms: number
+  readonly look_ms: number
+}
+
+const PATIENCE: HttpPatience = { headers_ms: 30_000, request_ms: 60_000, look_ms: 2000 }
 const MAX_HEADER_BYTES = 32 * 1024
 const MAX_SOCKETS = 5000
 
@@ -33,13 +39,15 @@ const MAX_SOCKETS = 5000
 export async function serveHttp(
   mounts: Mounts,
   services: Services,
-  listen: { readonly host: string; readonly port: number },
+  listen: { readonly host: string; readonly port: number; readonly patience?: HttpPatience | undefined },
 ): Promise<HttpServer> {
   const app = koaApp(mounts, services)
+  const { headers_ms, request_ms, look_ms } = listen.patience ?? PATIENCE
   const server = createServer(
     {
-      headersTimeout: HEADERS_TIMEOUT_MS,
-      requestTimeout: BODY_TIMEOUT_MS,
+      headersTimeout: headers_ms,
+      requestTimeout: request_ms,
+      connectionsCheckingInterval: look_ms,
       maxHeaderSize: MAX_HEADER_BYTES,
       insecureHTTPParser: false,
     },

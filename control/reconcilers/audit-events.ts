@@ -1,9 +1,9 @@
 import { toldAs } from '../../core/domain/webhooks/kinds.ts'
 import { iso } from '../../core/runtime/clock.ts'
 import { appliedState } from '../../core/state/apply.ts'
-import type { AuditRow } from '../../core/state/audit.ts'
-import { auditAfter, lastAuditPosition, noteToldUpTo, toldUpTo } from '../../core/state/told-events.ts'
-import { queueEvent } from '../../core/state/webhook-endpoints.ts'
+import type { Db } from '../../core/state/index.ts'
+import { heardAudit, lastAuditPosition, noteToldUpTo, type ToldRow, toldUpTo } from '../../core/state/told-events.ts'
+import { queueEvents } from '../../core/state/webhook-endpoints.ts'
 import type { Services } from '../http/services.ts'
 import type { Reconciler } from './reconciler.ts'
 
@@ -29,31 +29,36 @@ export const auditEvents: Reconciler = {
 }
 
 async function tellChanges({ state, clock, bus }: Services): Promise<void> {
-  for (;;) {
-    const told = await state.transaction(async trx => {
-      const from = await toldUpTo(trx, CHANGES)
-      if (from === undefined) {
-        // What was before endpoints could ask for it is nobody's news.
-        await noteToldUpTo(trx, CHANGES, await lastAuditPosition(trx))
-        return 0
-      }
-      const rows = await auditAfter(trx, from, BATCH)
-      for (const row of rows) {
-        const kind = toldAs(row.action)
-        if (kind !== null && row.project_id !== null)
-          await queueEvent(trx, { ...eventOf(row, kind), project_id: row.project_id }, clock.now())
-      }
-      const last = rows.at(-1)
-      if (last) await noteToldUpTo(trx, CHANGES, last.position)
-      return rows.length
+  const { from, newest } = await span(state.db, CHANGES)
+  for (let told = from; told < newest; ) {
+    const rows = await heardAudit(state.db, told, newest, BATCH)
+    const upto = rows.length < BATCH ? newest : (rows.at(-1)?.position ?? newest)
+    const events = rows.flatMap(row => {
+      const kind = toldAs(row.action)
+      return kind === null ? [] : [eventOf(row, kind)]
     })
-    if (told > 0) bus.ring('outbox', '')
-    if (told < BATCH) return
+    // Read outside, so that no write of the API waits for more than this.
+    await state.briefly(async trx => {
+      await queueEvents(trx, events, clock.now())
+      await noteToldUpTo(trx, CHANGES, upto)
+    })
+    if (events.length > 0) bus.ring('outbox', '')
+    told = upto
   }
 }
 
-const eventOf = (row: AuditRow, kind: string, more: object = {}) => ({
+/** From what was told last to the newest. What was before endpoints could ask for it is nobody's news. */
+async function span(db: Db, name: string): Promise<{ readonly from: number; readonly newest: number }> {
+  const newest = await lastAuditPosition(db)
+  const from = await toldUpTo(db, name)
+  if (from !== undefined) return { from, newest }
+  await noteToldUpTo(db, name, newest)
+  return { from: newest, newest }
+}
+
+const eventOf = (row: ToldRow, kind: string, more: object = {}) => ({
   kind,
+  project_id: row.project_id,
   id: `evt_${row.id.replace(/^aud_/, '')}`,
   data: {
     id: row.resource_id,
@@ -69,33 +74,27 @@ const eventOf = (row: AuditRow, kind: string, more: object = {}) => ({
 
 /** Goes on from the oldest write that is not in force yet; a later write of the same trunk stands for the earlier. */
 async function tellApplies({ state, clock, bus }: Services): Promise<void> {
-  const from = await toldUpTo(state.db, APPLIES)
-  if (from === undefined) return noteToldUpTo(state.db, APPLIES, await lastAuditPosition(state.db))
-  const rows = (await auditAfter(state.db, from, BATCH)).filter(isTrunkWrite)
-  if (rows.length === 0) return noteToldUpTo(state.db, APPLIES, Math.max(from, await lastOf(state.db, from)))
-  const newest = new Map(rows.map(row => [row.resource_id, row]))
+  const { from, newest } = await span(state.db, APPLIES)
+  if (from >= newest) return
+  const heard = await heardAudit(state.db, from, newest, BATCH)
+  const rows = heard.filter(row => row.resource_type === 'trunk' && row.to_revision !== null)
+  const last = new Map(rows.map(row => [row.resource_id, row]))
   let told = from
   let waiting = false
   for (const row of rows) {
-    const done = newest.get(row.resource_id) !== row || (await toldApply({ state, clock, bus }, row))
+    const done = last.get(row.resource_id) !== row || (await toldApply({ state, clock, bus }, row))
     if (!done) waiting = true
     if (!waiting) told = row.position
   }
+  if (!waiting) told = heard.length < BATCH ? newest : (heard.at(-1)?.position ?? newest)
   if (told > from) await noteToldUpTo(state.db, APPLIES, told)
 }
-
-async function lastOf(db: Services['state']['db'], from: number): Promise<number> {
-  return (await auditAfter(db, from, BATCH)).at(-1)?.position ?? from
-}
-
-const isTrunkWrite = (row: AuditRow): boolean =>
-  row.resource_type === 'trunk' && row.to_revision !== null && row.project_id !== null
 
 /** Writes that were told while an earlier one still waits: they must not be told again at every look. */
 const already = new Set<string>()
 const MAX_REMEMBERED = 10_000
 
-async function toldApply({ state, clock, bus }: Pick<Services, 'state' | 'clock' | 'bus'>, row: AuditRow) {
+async function toldApply({ state, clock, bus }: Pick<Services, 'state' | 'clock' | 'bus'>, row: ToldRow) {
   if (already.has(row.id)) return true
   const resource = { id: row.resource_id, revision: row.to_revision ?? 0 }
   const applied = await appliedState(state.db, resource, clock.now())
@@ -104,7 +103,7 @@ async function toldApply({ state, clock, bus }: Pick<Services, 'state' | 'clock'
   const { effective_revision, error } = applied
   const event = eventOf(row, kind, { effective_revision, error, at: iso(clock.now()) })
   const id = `${event.id}-apply`
-  await state.transaction(trx => queueEvent(trx, { ...event, id, project_id: row.project_id ?? '' }, clock.now()))
+  await state.briefly(trx => queueEvents(trx, [{ ...event, id }], clock.now()))
   if (already.size > MAX_REMEMBERED) already.clear()
   already.add(row.id)
   bus.ring('outbox', '')

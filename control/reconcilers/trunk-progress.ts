@@ -2,7 +2,7 @@ import { iso } from '../../core/runtime/clock.ts'
 import { appliedState } from '../../core/state/apply.ts'
 import { bumpConfiguration } from '../../core/state/bootstrap.ts'
 import { liveCalls } from '../../core/state/leases.ts'
-import { saveSubtrunk } from '../../core/state/subtrunks.ts'
+import { releasingSubtrunks, saveSubtrunk } from '../../core/state/subtrunks.ts'
 import {
   releaseTrunk,
   releasingTrunks,
@@ -43,8 +43,7 @@ async function finishReleases({ state, clock, bus, log }: Services): Promise<voi
 
 /** A subtrunk on its way out has no delegations; its last call ends it. */
 async function finishSubtrunks({ state, clock, bus }: Services): Promise<void> {
-  const rows = await state.db.selectFrom('subtrunk').selectAll().where('status', '=', 'releasing').limit(500).execute()
-  for (const subtrunk of rows) {
+  for (const subtrunk of await releasingSubtrunks(state.db)) {
     const live = (await liveCalls(state.db, 'subtrunk', [subtrunk.id])).get(subtrunk.id) ?? 0
     if (live > 0) continue
     await state.transaction(async trx => {

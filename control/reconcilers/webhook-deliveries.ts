@@ -33,8 +33,7 @@ export const webhookDeliveries = (http: Pick<HttpClient, 'request' | 'close'>): 
       const { state, clock, bus, log } = services
       const room = AT_ONCE - busy.size
       if (room <= 0) return
-      const claimed = await state.transaction(trx => claimDeliveries(trx, clock.now(), room))
-      for (const delivery of claimed) {
+      for (const delivery of await claimDeliveries(state, clock.now(), room)) {
         // Not awaited: the slowest endpoint must not hold back the next round for the others.
         const work = deliver(services, http, delivery)
           .catch(err => log.error({ err, delivery_id: delivery.id }, 'a delivery could not be settled'))

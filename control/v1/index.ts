@@ -5,6 +5,7 @@ import { billing } from './billing.ts'
 import { explainedCalls } from './call-explained.ts'
 import { calls } from './calls.ts'
 import { containments } from './containments.ts'
+import { delegations } from './delegations.ts'
 import { digestCredentials } from './digest-credentials.ts'
 import { ipCredentials } from './ip-credentials.ts'
 import { liveCalls } from './live-calls.ts'
@@ -42,6 +43,7 @@ export const V1_ROUTES = [
   ...digestCredentials,
   ...terminationUris,
   ...subtrunks,
+  ...delegations,
   ...outboundPolicies,
   ...voiceApplications,
   ...voiceAccount,

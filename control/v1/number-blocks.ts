@@ -1,54 +1,15 @@
-import type { Db, Trx } from '../../core/state/index.ts'
-import { type NumberRow, numbersOfRange, saveNumber } from '../../core/state/numbers.ts'
+import type { Db } from '../../core/state/index.ts'
+import { consumersOfRange, type NumberRow, numbersOfRange } from '../../core/state/numbers.ts'
 import {
   blockSize,
-  type DelegationRow,
-  delegate,
   delegationsOfBlocks,
-  findBlock,
-  findSubtrunk,
   insertBlock,
   listBlocks,
   type NumberBlockRow,
-  type SubtrunkRow,
 } from '../../core/state/subtrunks.ts'
-import { invalid, isRefusal, notFound, type Refusal, refuse } from '../http/reply.ts'
-import {
-  E164,
-  Instant,
-  Int32,
-  input,
-  list,
-  listOf,
-  oneOf,
-  optional,
-  resource,
-  type Static,
-  Type,
-} from '../http/schema.ts'
+import { invalid, refuse } from '../http/reply.ts'
+import { E164, Instant, Int32, input, list, listOf, oneOf, resource, type Static, Type } from '../http/schema.ts'
 import { route } from './route.ts'
-
-export const Delegation = resource('Delegation', {
-  id: Type.String(),
-  block_id: Type.String(),
-  start: Type.String(),
-  end: Type.String(),
-  size: Int32,
-  status: oneOf('pending', 'applying', 'applied', 'failed', 'detaching'),
-  assigned_at: Instant,
-  assigned_by: Type.String(),
-})
-
-export const presentDelegation = (row: DelegationRow): Static<typeof Delegation> => ({
-  id: row.id,
-  block_id: row.block_id,
-  start: row.start,
-  end: row.end,
-  size: row.size,
-  status: row.status,
-  assigned_at: row.assigned_at,
-  assigned_by: row.assigned_by,
-})
 
 const NumberBlock = resource('NumberBlock', {
   id: Type.String(),
@@ -56,8 +17,16 @@ const NumberBlock = resource('NumberBlock', {
   end: Type.String(),
   size: Int32,
   created_at: Instant,
+  consumers: list(
+    resource('NumberBlockConsumer', {
+      count: Int32,
+      id: Type.String(),
+      name: Type.String(),
+      type: oneOf('trunk', 'subtrunk', 'voice_application'),
+    }),
+  ),
   delegations: list(
-    resource('BlockConsumer', {
+    resource('NumberBlockDelegation', {
       id: Type.String(),
       subtrunk_id: Type.String(),
       start: Type.String(),
@@ -75,45 +44,9 @@ async function present(db: Db, row: NumberBlockRow): Promise<Static<typeof Numbe
     end: row.end,
     size: row.size,
     created_at: row.created_at,
+    consumers: await consumersOfRange(db, row.project_id, row),
     delegations: delegations.map(({ id, subtrunk_id, start, end, size }) => ({ id, subtrunk_id, start, end, size })),
   }
-}
-
-export interface DelegationWish {
-  readonly block_id: string
-  readonly start?: string
-  readonly end?: string
-}
-
-/**
- * Gives a range of a block, the whole of it by default, to a subtrunk: it may present the numbers, and gets their
- * calls.
- */
-export async function delegateTo(
-  trx: Trx,
-  subtrunk: SubtrunkRow,
-  wish: DelegationWish,
-  facts: { readonly now: string; readonly assigned_by: string },
-): Promise<DelegationRow | Refusal<'not_found' | 'validation_failed' | 'number_in_use'>> {
-  const block = await findBlock(trx, subtrunk.project_id, wish.block_id)
-  if (!block) return notFound(`number block ${wish.block_id.slice(0, 60)}`)
-  const start = wish.start ?? block.start
-  const end = wish.end ?? block.end
-  if (blockSize(start, end) === null || start < block.start || end > block.end)
-    return invalid('/start', `and end are no range within ${block.start} to ${block.end}`)
-  const { now: assigned_at, assigned_by } = facts
-  const made = await delegate(trx, {
-    block_id: block.id,
-    subtrunk_id: subtrunk.id,
-    start,
-    end,
-    assigned_at,
-    assigned_by,
-  })
-  if (!made) return refuse('number_in_use', { value: `${start} to ${end}`, limit: 'delegated already' })
-  for (const number of await numbersOfRange(trx, subtrunk.project_id, { start, end }))
-    await saveNumber(trx, number, { route_kind: 'subtrunk', route_id: subtrunk.id }, assigned_at)
-  return made
 }
 
 const missingOf = (numbers: readonly NumberRow[], size: number): boolean =>
@@ -168,42 +101,4 @@ export const numberBlocks = [
       }
     },
   }),
-
-  route({
-    method: 'post',
-    path: '/number-blocks/{block_id}/delegate',
-    summary: 'Delegate a block, or a range of it, to a subtrunk',
-    scope: 'numbers:manage',
-    idempotent: true,
-    applies: true,
-    audit: { kind: 'numbers', action: 'number_block.delegated' },
-    body: input('DelegateRequest', {
-      subtrunk_id: Type.String({ maxLength: 128 }),
-      start: optional(E164),
-      end: optional(E164),
-    }),
-    replies: { 201: Delegation },
-    refusals: ['number_in_use'],
-    async run({ db, project, params, caller, body, now }) {
-      const subtrunk = await findSubtrunk(db, project.id, body.subtrunk_id)
-      if (!subtrunk) return invalid('/subtrunk_id', 'is not a subtrunk of the project')
-      const wish = { ...body, block_id: params.block_id }
-      const made = await delegateTo(db, subtrunk, wish, { now, assigned_by: caller.actor.name })
-      if (isRefusal(made)) return made
-      return { status: 201, body: presentDelegation(made), change: delegationChange(subtrunk, made) }
-    },
-  }),
 ]
-
-export const delegationChange = (subtrunk: SubtrunkRow, made: DelegationRow) => ({
-  resource: {
-    type: 'subtrunk',
-    id: subtrunk.id,
-    name: subtrunk.name,
-    href: `/v1/trunks/${subtrunk.trunk_id}/subtrunks/${subtrunk.id}`,
-  },
-  summary: `Delegated ${made.start} to ${made.end} to subtrunk ${subtrunk.name}`,
-  before: null,
-  after: presentDelegation(made),
-  trunk_id: subtrunk.trunk_id,
-})

@@ -15,9 +15,9 @@ import {
   trunkReferences,
 } from '../../core/state/trunks.ts'
 import type { Caller } from '../http/caller.ts'
-import { cursorOf, pageQuery, readCursor } from '../http/paging.ts'
+import { pageOf, pageQuery, readCursor } from '../http/paging.ts'
 import { invalid, isRefusal, type Refusal, refuse, wakeJobs } from '../http/reply.ts'
-import { input, optional, type Static, Type } from '../http/schema.ts'
+import { input, pageSchema, type Static, Type } from '../http/schema.ts'
 import { putPolicy } from './outbound-policies.ts'
 import { route } from './route.ts'
 import { presentLoaded, presentSummaries, presentTrunk } from './trunk-present.ts'
@@ -37,12 +37,7 @@ const listRoute = route({
   description: 'Every trunk, by name; with `limit`, page by page: `next_cursor` is there while there are more.',
   scope: 'service_configuration:read',
   query: Type.Object(pageQuery(MAX_PAGE), { additionalProperties: false }),
-  replies: {
-    200: Type.Object(
-      { data: Type.Array(TrunkSummary), next_cursor: optional(Type.String()) },
-      { additionalProperties: false },
-    ),
-  },
+  replies: { 200: pageSchema(TrunkSummary) },
   async run({ db, project, caller, query }) {
     const position = readCursor(query.cursor, ['string', 'string'])
     if (isRefusal(position)) return position
@@ -52,9 +47,7 @@ const listRoute = route({
       ...(position ? { after: { name: position[0], id: position[1] } } : {}),
       subaccount_id: caller.subaccount_id,
     })
-    const shown = limit === null ? rows : rows.slice(0, limit)
-    const last = shown.at(-1)
-    const more = last && shown.length < rows.length ? { next_cursor: cursorOf([last.name, last.id]) } : {}
+    const { shown, more } = pageOf(rows, limit ?? rows.length, row => [row.name, row.id])
     return { status: 200, body: { data: await presentSummaries(db, shown), ...more } }
   },
 })

@@ -110,7 +110,7 @@ export const endpointChange = (
   to_revision: row.revision,
 })
 
-/** `whsec_` and 32 random bytes; shown once, kept sealed because it signs. */
+/** `whsec_` and 32 random letters and digits; shown once, kept sealed because it signs. */
 export const newSigningSecret = (): string => `whsec_${newId.password()}${newId.password().slice(0, 8)}`
 
 const settings = {

@@ -2,7 +2,8 @@ import { type Selectable, sql } from 'kysely'
 import { type AlertKind, attempted, type Finding, type OpenAlert, WHY_ACKNOWLEDGED } from '../domain/alerts/index.ts'
 import { iso } from '../runtime/clock.ts'
 import { newId } from '../runtime/ids.ts'
-import type { AlertNotificationTable, AlertTable, Db, Trx } from './index.ts'
+import { later, updateOf } from './batch.ts'
+import type { AlertNotificationTable, AlertTable, Db, State, Trx } from './index.ts'
 
 export type AlertRow = Selectable<AlertTable>
 export type NotificationRow = Selectable<AlertNotificationTable>
@@ -213,31 +214,35 @@ export async function insertNotification(
 
 const LEASE_MS = 60_000
 
-/** Notifications of channels that are due, each with a lease: one whose process died is taken up again. */
+/**
+ * Notifications of channels that are due, each with a lease: one whose process died is taken up again. Nothing is
+ * locked while nothing is due.
+ */
 export async function claimNotifications(
-  trx: Trx,
+  state: State,
   now_ms: number,
   limit: number,
   channels: readonly NotificationRow['channel'][],
 ): Promise<NotificationRow[]> {
   const now = iso(now_ms)
-  const rows = await trx
-    .selectFrom('alert_notification')
-    .selectAll()
-    .where('state', '=', 'pending')
-    .where('channel', 'in', [...channels])
-    .where('next_attempt_at', '<=', now)
-    .where(eb => eb.or([eb('lease_until', 'is', null), eb('lease_until', '<', now)]))
-    .orderBy('next_attempt_at')
-    .limit(limit)
-    .execute()
-  for (const { id } of rows)
-    await trx
-      .updateTable('alert_notification')
-      .set({ lease_until: iso(now_ms + LEASE_MS) })
-      .where('id', '=', id)
+  const due = (db: Db, most: number) =>
+    db
+      .selectFrom('alert_notification')
+      .selectAll()
+      .where('state', '=', 'pending')
+      .where('channel', 'in', [...channels])
+      .where('next_attempt_at', '<=', now)
+      .where(eb => eb.or([eb('lease_until', 'is', null), eb('lease_until', '<', now)]))
+      .orderBy('next_attempt_at')
+      .limit(most)
       .execute()
-  return rows
+  if ((await due(state.db, 1)).length === 0) return []
+  return state.transaction(async trx => {
+    const rows = await due(trx, limit)
+    const lease_until = iso(now_ms + LEASE_MS)
+    for (const { id } of rows) await later(trx, updateOf('alert_notification', { lease_until }, id))
+    return rows
+  })
 }
 
 /** Writes down how an attempt went: `error` null is sent, `final` an error that no later attempt mends. */

@@ -1,5 +1,5 @@
 import type { Selectable } from 'kysely'
-import { readTogether, statement } from './batch.ts'
+import { derivation, statement } from './batch.ts'
 import type { ApiKeyTable, Db, Trx } from './index.ts'
 import type { ProjectRow } from './organizations.ts'
 
@@ -35,11 +35,14 @@ export interface FoundKey {
   readonly projects: readonly ProjectRow[]
 }
 
-/** A key with its organization; undefined when no key has this public id. */
-export async function findKeyByPublicId(db: Db, public_id: string): Promise<FoundKey | undefined> {
-  const [[key], projects] = await readTogether(db, KEY({ public_id }), PROJECTS({ public_id }))
-  return key && { key, projects }
-}
+const FOUND = derivation(
+  ({ public_id }: { readonly public_id: string }) => public_id,
+  values => [KEY(values), PROJECTS(values)],
+  ([[key], projects]): FoundKey | undefined => key && { key, projects },
+)
+
+/** A key with its organization; undefined when no key has this public id. It is shared: nobody may change it. */
+export const findKeyByPublicId = (db: Db, public_id: string): Promise<FoundKey | undefined> => FOUND(db, { public_id })
 
 /** Notes the last use, to the minute. */
 export async function touchKey(db: Db, id: string, minute: string): Promise<void> {

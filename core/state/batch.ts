@@ -77,6 +77,22 @@ export async function readTogether<const B extends readonly Bound<unknown>[]>(
 }
 
 /**
+ * Several reads of one instant, and what is made of them. Where reads are made on the asking thread it is kept with
+ * their rows, by `keyOf`; nobody may change it.
+ */
+export function derivation<Values, const B extends readonly Bound<unknown>[], T>(
+  keyOf: (values: Values) => string,
+  bind: (values: Values) => B,
+  make: (rows: RowsOf<B>) => T,
+): (db: Db | Trx, values: Values) => Promise<T> {
+  return async (db, values) => {
+    const reader = readers.get(db)
+    if (!reader) return make(await readTogether(db, ...bind(values)))
+    return reader.derived(make, keyOf(values), () => make(reader.read(bind(values)) as RowsOf<B>))
+  }
+}
+
+/**
  * A write whose outcome nobody looks at: in a transaction it travels with the next statement or the commit, and its
  * error is theirs.
  */

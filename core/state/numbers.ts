@@ -80,6 +80,34 @@ export const numbersOfRange = (
     .orderBy('e164')
     .execute()
 
+/** Who the numbers of a range are routed to, and how many to each; what is gone keeps its id as its name. */
+export async function consumersOfRange(
+  db: Db,
+  project_id: string,
+  range: { readonly start: string; readonly end: string },
+) {
+  const rows = await db
+    .selectFrom('number')
+    .leftJoin('trunk', 'trunk.id', 'number.route_id')
+    .leftJoin('subtrunk', 'subtrunk.id', 'number.route_id')
+    .leftJoin('voice_application', 'voice_application.id', 'number.route_id')
+    .select(eb => [
+      'number.route_kind as type',
+      'number.route_id as id',
+      eb.fn.coalesce('trunk.name', 'subtrunk.name', 'voice_application.name').as('name'),
+      eb.fn.countAll<number>().as('count'),
+    ])
+    .where('number.project_id', '=', project_id)
+    .where('number.e164', '>=', range.start)
+    .where('number.e164', '<=', range.end)
+    .groupBy(['number.route_kind', 'number.route_id'])
+    .orderBy(eb => eb.fn.min('number.e164'))
+    .execute()
+  return rows.flatMap(({ type, id, name, count }) =>
+    type === null || id === null ? [] : [{ type, id, name: name ?? id, count: Number(count) }],
+  )
+}
+
 /** Those of the numbers that the project has, in order. */
 export const numbersNamed = (db: Db, project_id: string, e164: readonly string[]): Promise<NumberRow[]> =>
   e164.length === 0

@@ -9,10 +9,10 @@ export type RateRow = Selectable<RateTable>
 export type BillingAccountRow = Selectable<BillingAccountTable>
 export type LedgerRow = Selectable<LedgerTable>
 
-/** The book in force: the project's own before the operator's, of several the newest. */
+/** The book in force: the project's own before the operator's, of several the newest. Null: for projects without one. */
 export const effectivePriceBook = (
   db: Db | Trx,
-  project_id: string,
+  project_id: string | null,
   direction: PriceBookTable['direction'],
   now: string,
 ): Promise<PriceBookRow | undefined> =>

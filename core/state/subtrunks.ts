@@ -1,6 +1,7 @@
 import type { Selectable } from 'kysely'
 import { newId } from '../runtime/ids.ts'
 import type { Db, DelegationTable, NumberBlockTable, SubtrunkTable, Trx } from './index.ts'
+import { RELEASING } from './trunks.ts'
 
 export type SubtrunkRow = Selectable<SubtrunkTable>
 export type DelegationRow = Selectable<DelegationTable>
@@ -25,6 +26,10 @@ export const listSubtrunks = (db: Db | Trx, trunk_id: string): Promise<SubtrunkR
     .orderBy('name')
     .orderBy('id')
     .execute()
+
+/** Subtrunks on their way out. */
+export const releasingSubtrunks = (db: Db): Promise<SubtrunkRow[]> =>
+  db.selectFrom('subtrunk').selectAll().where('status', '=', RELEASING).limit(500).execute()
 
 export const newSubtrunkId = (): string => `stk_${newId.uuid()}`
 

@@ -1,6 +1,7 @@
 import { type Selectable, sql } from 'kysely'
+import { iso } from '../runtime/clock.ts'
 import { NODE_SILENCE_MS } from './apply.ts'
-import { readTogether, statement } from './batch.ts'
+import { derivation, statement } from './batch.ts'
 import type { ApplyReportTable, Db, TargetEvidenceTable, Trx } from './index.ts'
 import type { CredentialRow, SourceRow, TargetRow, TrunkFigures, TrunkNumbers, TrunkRow } from './trunks.ts'
 
@@ -119,11 +120,11 @@ const REPORTS = statement((db, { id }: One) =>
     .where('node.kind', '=', 'signaling'),
 )
 
-/** Undefined when the project has no such trunk; a released one is found no more. */
-export async function readTrunkFacts(db: Db | Trx, one: One, now_ms: number): Promise<TrunkFacts | undefined> {
-  const alive_since = new Date(now_ms - NODE_SILENCE_MS).toISOString()
-  const [trunks, sources, targets, credentials, figures, numbers, evidence, reports] = await readTogether(
-    db,
+type Reports = readonly (NodeReport & { readonly heartbeat_at: string })[]
+
+const FACTS = derivation(
+  ({ id, project_id }: One) => `${id} ${project_id}`,
+  one => [
     TRUNK(one),
     SOURCES(one),
     TARGETS(one),
@@ -132,22 +133,13 @@ export async function readTrunkFacts(db: Db | Trx, one: One, now_ms: number): Pr
     NUMBERS(one),
     EVIDENCE(one),
     REPORTS(one),
-  )
-  const [trunk] = trunks
-  const [figure] = figures
-  const [number] = numbers
-  if (!trunk || !figure || !number) return undefined
-  const { policy_id: id, policy_name: name, policy_revision: revision } = figure
-  const { daily_spend_limit_minor, max_destination_rate_minor } = figure
-  const routed = Number(number.routed)
-  return {
-    trunk,
-    sources,
-    targets,
-    credentials,
-    evidence,
-    reports: reports.filter(({ heartbeat_at }) => heartbeat_at >= alive_since),
-    figures: {
+  ],
+  ([[trunk], sources, targets, credentials, [figure], [number], evidence, reports]) => {
+    if (!trunk || !figure || !number) return undefined
+    const { policy_id: id, policy_name: name, policy_revision: revision } = figure
+    const { daily_spend_limit_minor, max_destination_rate_minor } = figure
+    const routed = Number(number.routed)
+    const figures = {
       live_calls: Number(figure.live ?? 0),
       numbers: routed,
       targets: targets.length,
@@ -163,6 +155,15 @@ export async function readTrunkFacts(db: Db | Trx, one: One, now_ms: number): Pr
         quarantined: Number(number.quarantined),
         quarantined_until: number.quarantined_until,
       },
-    },
-  }
+    }
+    return { trunk, sources, targets, credentials, evidence, figures, reports: reports as Reports }
+  },
+)
+
+/** Undefined when the project has no such trunk; a released one is found no more. */
+export async function readTrunkFacts(db: Db | Trx, one: One, now_ms: number): Promise<TrunkFacts | undefined> {
+  const facts = await FACTS(db, one)
+  if (!facts) return undefined
+  const alive_since = iso(now_ms - NODE_SILENCE_MS)
+  return { ...facts, reports: facts.reports.filter(({ heartbeat_at }) => heartbeat_at >= alive_since) }
 }

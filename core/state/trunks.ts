@@ -1,4 +1,4 @@
-import type { Selectable } from 'kysely'
+import { type Selectable, sql } from 'kysely'
 import { later, updateOf } from './batch.ts'
 import type {
   Db,
@@ -300,9 +300,12 @@ export async function trunkReferences(db: Db, trunk_id: string): Promise<string 
   return Number(subtrunks.count) > 0 ? `${subtrunks.count} subtrunks` : null
 }
 
+/** Literally, so that the index of just these rows is used. */
+export const RELEASING = sql.lit<'releasing'>('releasing')
+
 /** Trunks on their way out. */
 export const releasingTrunks = (db: Db): Promise<TrunkRow[]> =>
-  db.selectFrom('trunk').selectAll().where('status', '=', 'releasing').limit(500).execute()
+  db.selectFrom('trunk').selectAll().where('status', '=', RELEASING).limit(500).execute()
 
 /** The last step of a release: the row stays for call records; what the trunk was reached by goes. */
 export async function releaseTrunk(trx: Trx, trunk: TrunkRow, now: string): Promise<void> {

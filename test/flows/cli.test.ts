@@ -88,12 +88,28 @@ t.test('the strowger command', async t => {
   })
 
   t.test('a rate list is imported whole, or refused with every line that is wrong', async t => {
+    const books = () => w.state.db.selectFrom('price_book').select('id').execute()
+    const shown = await strowger(['rates', 'import', 'fixtures/rates/standard.csv', '--dry-run'])
+    t.match(shown, { code: 0, stdout: /^against no prices:\n[+] [+]1 United States[^\n]*1200 a minute, 60\/60\n/ })
+    t.match(shown.stdout, /\n[+] [+]234803 Nigeria, mobile [(]MTN[)]: 11.5 a second, 1\/1\n/)
+    t.match(shown.stdout, /\n5 added, 0 changed, 0 ended, 0 as they were\n$/)
+    t.same(await books(), [], 'a dry run imports nothing')
     const good = await strowger(['rates', 'import', 'fixtures/rates/standard.csv'])
-    t.match(good, { code: 0, stdout: /: 5 rates/ }, good.stderr)
+    t.match(good, { code: 0, stdout: /5 added[^\n]*\npbk_[^:]*: 5 rates/ }, good.stderr)
+    t.match(await strowger(['rates', 'import', 'fixtures/rates/standard.csv', '--yes']), { stdout: /nothing changes/ })
+    const dearer = join(folder, 'dearer.csv')
+    writeFileSync(
+      dearer,
+      'prefix,label,rate,unit,initial,additional\n234,Nigeria,950,minute,1,1\n39,Italy,7,minute,1,1\n',
+    )
+    t.match(await strowger(['rates', 'import', dearer, '--dry-run']), {
+      stdout:
+        /~ [+]234 Nigeria: 900 a minute, 1\/1 to 950 a minute, 1\/1\n[+] [+]39 Italy[^\n]*\n1 added, 1 changed, 4 ended/,
+    })
     const bad = await strowger(['rates', 'import', 'fixtures/rates/broken.csv'])
     t.equal(bad.code, 1)
     for (const line of [3, 4, 5, 6, 7, 8]) t.match(bad.stderr, new RegExp(`^fixtures/rates/broken.csv:${line}: `, 'm'))
-    t.equal((await w.state.db.selectFrom('price_book').select('id').execute()).length, 1)
+    t.equal((await books()).length, 1)
     t.match(await strowger(['rates', 'import', 'nothing.csv']), { code: 1, stderr: /nothing.csv cannot be read/ })
   })
 

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { startControl } from '../../control/control.ts'
 import { SCOPES } from '../../control/http/access.ts'
 import type { RateLimit } from '../../control/http/rate-limit.ts'
+import type { HttpPatience } from '../../control/http/server.ts'
 import type { Settings } from '../../control/http/services.ts'
 import { type Bus, connectBus } from '../../core/runtime/bus.ts'
 import { type Clock, iso, systemClock } from '../../core/runtime/clock.ts'
@@ -58,6 +59,7 @@ interface Teardown {
 export interface ControlPlaneOptions {
   readonly clock?: Clock
   readonly rate_limit?: RateLimit
+  readonly patience?: HttpPatience
   /** An object store for the recordings. */
   readonly s3?: S3Config
 }
@@ -101,14 +103,14 @@ export async function controlPlane(t: Teardown, options: ControlPlaneOptions = {
     clock,
     log,
     settings,
-    listen: { host: '127.0.0.1', port: 0 },
+    listen: { host: '127.0.0.1', port: 0, patience: options.patience },
     check_replies: true,
     ...(options.rate_limit ? { rate_limit: options.rate_limit } : {}),
   })
   t.teardown(async () => {
     await server.close()
     await objects?.close()
-    bus.close()
+    await bus.close()
     await state.close()
     rmSync(data_dir, { recursive: true, force: true })
   })

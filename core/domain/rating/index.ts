@@ -1,6 +1,7 @@
 export * from './day.ts'
 export * from './explain.ts'
 export * from './import.ts'
+export * from './plan.ts'
 export * from './price.ts'
 export * from './rates.ts'
 export * from './types.ts'

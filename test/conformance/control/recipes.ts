@@ -130,10 +130,10 @@ export const RECIPES: Readonly<Record<string, Recipe>> = {
   'get /trunks/{trunk_id}/subtrunks': onTrunk(),
   'post /trunks/{trunk_id}/subtrunks': async w => {
     const { params } = await onTrunk()(w)
-    return { ...(params ? { params } : {}), body: { name: 'Share', status: 'enabled', configuration: { cps: 1 } } }
+    return { ...(params ? { params } : {}), body: { name: 'Share', status: 'enabled', configuration: ceilings(1) } }
   },
   'get /trunks/{trunk_id}/subtrunks/{subtrunk_id}': onSubtrunk(),
-  'patch /trunks/{trunk_id}/subtrunks/{subtrunk_id}': onSubtrunk({ name: 'Other', configuration: { cps: null } }),
+  'patch /trunks/{trunk_id}/subtrunks/{subtrunk_id}': onSubtrunk({ name: 'Other', configuration: ceilings(null) }),
   'delete /trunks/{trunk_id}/subtrunks/{subtrunk_id}': onSubtrunk({ confirm_name: 'Share' }),
   'post /trunks/{trunk_id}/subtrunks/{subtrunk_id}/suspend': onSubtrunk(),
   'post /trunks/{trunk_id}/subtrunks/{subtrunk_id}/resume': onSubtrunk(),
@@ -268,6 +268,18 @@ function onSubtrunk(body?: Record<string, unknown>): Recipe {
     const { id } = await trunk(w)
     const made = await post(w, `/v1/trunks/${id}/subtrunks`, { name: 'Share', status: 'enabled' })
     return { params: { trunk_id: id, subtrunk_id: made.body.id }, etag: made.etag, ...(body ? { body } : {}) }
+  }
+}
+
+/** Of a subtrunk: they are always sent together. */
+function ceilings(cps: number | null): Record<string, unknown> {
+  return {
+    concurrency: null,
+    cps,
+    daily_spend_cap_minor: null,
+    velocity_cap_minor: null,
+    max_call_duration_seconds: null,
+    max_destination_rate_minor: null,
   }
 }
 

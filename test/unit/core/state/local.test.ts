@@ -7,7 +7,8 @@ import { readTogether, statement } from '../../../../core/state/batch.ts'
 import { bumpConfiguration } from '../../../../core/state/bootstrap.ts'
 import { type Db, isUniqueViolation, openState, type State, type Trx } from '../../../../core/state/index.ts'
 
-// The control plane's way to the state: hot reads and brief writes on its own thread (decisions 0303, 0304).
+// The control plane's way to the state: hot reads and brief writes on its own thread (decisions 0303, 0304), other reads
+// beside a write that waits (decision 0321).
 
 const REVISION = statement((db, { id }: { id: 1 }) =>
   db.selectFrom('configuration').select('revision').where('id', '=', id),
@@ -89,3 +90,26 @@ t.test('while another writes, a brief transaction waits on the other thread, and
   await Promise.all(Array.from({ length: 80 }, (_, at) => ways[at % ways.length]?.(increment)))
   t.equal(await revisionOf(state.db), first + 82)
 })
+
+t.test(
+  'a read does not wait behind a write that waits for another process, and sees what was written before',
+  async t => {
+    const data_dir = folder(t)
+    const state = await opened(t, true, data_dir)
+    const read = () => state.db.selectFrom('configuration').select('revision').executeTakeFirstOrThrow()
+    await state.db.updateTable('configuration').set({ revision: 70 }).execute()
+    const file = new Database(join(data_dir, 'strowger.sqlite'))
+    file.exec('begin immediate')
+    const order: string[] = []
+    const waiting = state.transaction(trx => bumpConfiguration(trx)).then(() => order.push('write'))
+    const alone = state.db.updateTable('organization').set({ name: 'x' }).execute()
+    const [first, second] = await Promise.all([read(), read()])
+    order.push('reads')
+    t.same([first.revision, second.revision], [70, 70])
+    file.exec('rollback')
+    file.close()
+    await Promise.all([waiting, alone])
+    t.same(order, ['reads', 'write'])
+    t.equal((await read()).revision, 71)
+  },
+)

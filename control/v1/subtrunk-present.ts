@@ -1,0 +1,188 @@
+import { iso } from '../../core/runtime/clock.ts'
+import type { Db, ProjectTable } from '../../core/state/index.ts'
+import { liveCalls } from '../../core/state/leases.ts'
+import { findAttachment, findPolicy, listRules } from '../../core/state/policies.ts'
+import { usageOf } from '../../core/state/subaccounts.ts'
+import { listDelegations, type SubtrunkRow } from '../../core/state/subtrunks.ts'
+import type { TrunkRow } from '../../core/state/trunks.ts'
+import type { Change } from '../http/reply.ts'
+import {
+  Count64,
+  Currency,
+  Instant,
+  Int32,
+  input,
+  list,
+  Money,
+  nullable,
+  oneOf,
+  resource,
+  type Static,
+  Type,
+} from '../http/schema.ts'
+import { Delegation, presentDelegation } from './delegations.ts'
+import { Refusals } from './subaccounts.ts'
+import { TrunkStatus } from './trunk-schemas.ts'
+
+const ceilings = {
+  concurrency: nullable(Int32),
+  cps: nullable(Int32),
+  daily_spend_cap_minor: nullable(Money),
+  velocity_cap_minor: nullable(Money),
+  max_call_duration_seconds: nullable(Int32),
+  max_destination_rate_minor: nullable(Money),
+}
+
+const Destinations = list(Type.String())
+
+export const SubtrunkSummary = resource('SubtrunkSummary', {
+  currency: Currency,
+  id: Type.String(),
+  limits: resource('SubtrunkLimits', {
+    concurrency: resource('CountPair', { child: Int32, parent: Int32 }),
+    delegated: Int32,
+    destinations: resource('DestinationPair', { child: Destinations, parent: Destinations }),
+    daily_spend_cap: resource('MoneyPair', { child_minor: nullable(Money), parent_minor: nullable(Money) }),
+  }),
+  name: Type.String(),
+  parent_trunk_id: Type.String(),
+  parent_trunk_name: Type.String(),
+  status: oneOf('enabled', 'disabled', 'releasing'),
+})
+
+export const SubtrunkDetail = resource('SubtrunkDetail', {
+  configuration: resource('SubtrunkConfiguration', ceilings),
+  delegations: list(Delegation),
+  id: Type.String(),
+  inheritance: resource('SubtrunkInheritance', {
+    organization_allowed_destinations: Destinations,
+    parent_limits: resource('ParentLimits', { concurrency: Int32, cps: Int32, max_call_duration_seconds: Int32 }),
+  }),
+  name: Type.String(),
+  organization_id: Type.String(),
+  revision: Count64,
+  status: TrunkStatus,
+  trunk_id: Type.String(),
+  usage: resource('SubtrunkUsage', {
+    answered_calls: Int32,
+    as_of: Instant,
+    call_attempts: Int32,
+    currency: Currency,
+    live_calls: Int32,
+    pending_spend_minor: Money,
+    refusals: Refusals,
+    refused_calls: Int32,
+    settled_spend_minor: Money,
+    window_from: Instant,
+  }),
+})
+type Detail = Static<typeof SubtrunkDetail>
+
+/** Every ceiling is sent, so that none is cleared by having been forgotten; null is no ceiling. */
+export const SubtrunkConfigurationInput = input('SubtrunkConfigurationInput', ceilings)
+
+const WINDOW_MS = 30 * 24 * 60 * 60 * 1000
+
+/** Destinations that the policy of a service allows, as the customer wrote them; empty when it restricts none. */
+async function allowedBy(db: Db, project_id: string, type: 'trunk' | 'subtrunk', id: string): Promise<string[]> {
+  const attachment = await findAttachment(db, type, id)
+  const policy = attachment && (await findPolicy(db, project_id, attachment.policy_id))
+  return policy ? (await listRules(db, policy.id, 'allow')).map(rule => rule.value) : []
+}
+
+export async function presentSubtrunkSummary(
+  db: Db,
+  trunk: TrunkRow,
+  row: SubtrunkRow,
+): Promise<Static<typeof SubtrunkSummary>> {
+  const delegations = await listDelegations(db, row.id)
+  const attachment = await findAttachment(db, 'trunk', trunk.id)
+  const policy = attachment && (await findPolicy(db, trunk.project_id, attachment.policy_id))
+  return {
+    currency: 'NGN',
+    id: row.id,
+    limits: {
+      concurrency: { child: row.concurrency ?? trunk.concurrency, parent: trunk.concurrency },
+      delegated: delegations.reduce((sum, { size }) => sum + size, 0),
+      destinations: {
+        child: await allowedBy(db, trunk.project_id, 'subtrunk', row.id),
+        parent: await allowedBy(db, trunk.project_id, 'trunk', trunk.id),
+      },
+      daily_spend_cap: {
+        child_minor: row.daily_spend_cap_minor,
+        parent_minor: policy?.daily_spend_limit_minor ?? null,
+      },
+    },
+    name: row.name,
+    parent_trunk_id: trunk.id,
+    parent_trunk_name: trunk.name,
+    status: row.status === 'released' ? 'releasing' : row.status,
+  }
+}
+
+export async function presentSubtrunk(
+  db: Db,
+  project: Pick<ProjectTable, 'organization_id'>,
+  trunk: TrunkRow,
+  row: SubtrunkRow,
+  now_ms: number,
+): Promise<Detail> {
+  const window_from = iso(now_ms - WINDOW_MS)
+  const usage = await usageOf(db, 'subtrunk', row.id, window_from)
+  const { concurrency, cps, max_call_duration_seconds } = trunk
+  return {
+    configuration: {
+      concurrency: row.concurrency,
+      cps: row.cps,
+      daily_spend_cap_minor: row.daily_spend_cap_minor,
+      velocity_cap_minor: row.velocity_cap_minor,
+      max_call_duration_seconds: row.max_call_duration_seconds,
+      max_destination_rate_minor: row.max_destination_rate_minor,
+    },
+    delegations: (await listDelegations(db, row.id)).map(presentDelegation),
+    id: row.id,
+    inheritance: {
+      organization_allowed_destinations: await allowedBy(db, row.project_id, 'trunk', trunk.id),
+      parent_limits: { concurrency, cps, max_call_duration_seconds },
+    },
+    name: row.name,
+    organization_id: project.organization_id,
+    revision: row.revision,
+    status: row.status,
+    trunk_id: trunk.id,
+    usage: {
+      answered_calls: usage.answered_calls,
+      as_of: iso(now_ms),
+      call_attempts: usage.call_attempts,
+      currency: 'NGN',
+      live_calls: (await liveCalls(db, 'subtrunk', [row.id])).get(row.id) ?? 0,
+      pending_spend_minor: usage.pending_spend_minor,
+      refusals: [...usage.refusals],
+      refused_calls: usage.refused_calls,
+      settled_spend_minor: usage.settled_spend_minor,
+      window_from,
+    },
+  }
+}
+
+export const subtrunkChange = (
+  summary: string,
+  row: SubtrunkRow,
+  before: Detail | null,
+  after: Detail | null,
+): Change => ({
+  resource: {
+    type: 'subtrunk',
+    id: row.id,
+    name: row.name,
+    href: `/v1/trunks/${row.trunk_id}/subtrunks/${row.id}`,
+  },
+  summary,
+  before: before && withoutUsage(before),
+  after: after && withoutUsage(after),
+  from_revision: before?.revision ?? null,
+  to_revision: row.revision,
+  trunk_id: row.trunk_id,
+})
+
+const withoutUsage = ({ usage: _usage, ...rest }: Detail): object => rest

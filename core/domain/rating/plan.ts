@@ -1,0 +1,77 @@
+import type { ImportedRate } from './import.ts'
+import { MICRO_PER_MINOR } from './types.ts'
+
+/** What a rate list changes of the prices that hold now, each part in the order of the prefixes. */
+export interface RatePlan {
+  readonly added: readonly ImportedRate[]
+  readonly changed: readonly { readonly was: ImportedRate; readonly is: ImportedRate }[]
+  /** Prefixes that the list does not name: calls there have no price of their own any more. */
+  readonly ended: readonly ImportedRate[]
+  readonly same: number
+}
+
+export function planRates(current: readonly ImportedRate[], wished: readonly ImportedRate[]): RatePlan {
+  const before = new Map(current.map(rate => [rate.prefix, rate]))
+  const after = new Set(wished.map(rate => rate.prefix))
+  const added: ImportedRate[] = []
+  const changed: { was: ImportedRate; is: ImportedRate }[] = []
+  let same = 0
+  for (const is of byPrefix(wished)) {
+    const was = before.get(is.prefix)
+    if (!was) added.push(is)
+    else if (termsOf(was) !== termsOf(is) || was.label !== is.label) changed.push({ was, is })
+    else same += 1
+  }
+  return { added, changed, ended: byPrefix(current.filter(rate => !after.has(rate.prefix))), same }
+}
+
+export const changesNothing = ({ added, changed, ended }: RatePlan): boolean =>
+  added.length + changed.length + ended.length === 0
+
+/**
+ * A plan for people: at most `most` lines of each kind, for what comes (+), goes (-) or changes (~), and the counts of all.
+ */
+export function describeRatePlan({ added, changed, ended, same }: RatePlan, most: number): readonly string[] {
+  return [
+    ...firstOf(
+      most,
+      ended.map(rate => `- ${nameOf(rate)}: ${termsOf(rate)}`),
+    ),
+    ...firstOf(
+      most,
+      changed.map(({ was, is }) => `~ ${nameOf(is)}: ${changeOf(was, is)}`),
+    ),
+    ...firstOf(
+      most,
+      added.map(rate => `+ ${nameOf(rate)}: ${termsOf(rate)}`),
+    ),
+    `${added.length} added, ${changed.length} changed, ${ended.length} ended, ${same} as they were`,
+  ]
+}
+
+const byPrefix = (rates: readonly ImportedRate[]): readonly ImportedRate[] =>
+  [...rates].sort((a, b) => (a.prefix < b.prefix ? -1 : 1))
+
+const nameOf = ({ prefix, label }: ImportedRate): string => `+${prefix} ${label}`
+
+/** Minor units, their increments in seconds. */
+const termsOf = (rate: ImportedRate): string =>
+  `${minorOf(rate.rate_micro)} a ${rate.rate_unit}, ${rate.increment_initial_seconds}/${rate.increment_additional_seconds}`
+
+function changeOf(was: ImportedRate, is: ImportedRate): string {
+  const terms = termsOf(was) === termsOf(is) ? termsOf(is) : `${termsOf(was)} to ${termsOf(is)}`
+  return was.label === is.label ? terms : `${terms} (was ${was.label})`
+}
+
+const minorOf = (micro: number): string => {
+  const decimals = String(micro % MICRO_PER_MINOR)
+    .padStart(6, '0')
+    .replace(/0+$/, '')
+  return `${Math.floor(micro / MICRO_PER_MINOR)}${decimals === '' ? '' : `.${decimals}`}`
+}
+
+function firstOf(most: number, lines: readonly string[]): readonly string[] {
+  if (lines.length <= most) return lines
+  const sign = lines[0]?.slice(0, 1)
+  return [...lines.slice(0, most), `${sign} and ${lines.length - most} more`]
+}

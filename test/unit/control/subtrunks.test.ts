@@ -1,0 +1,115 @@
+import t from 'tap'
+import { type Answer, type ControlPlane, controlPlane, freshKey } from '../../support/control-plane.ts'
+
+// Subtrunks and the number blocks that are delegated to them.
+
+const TRUNK = {
+  ...{ name: 'Head office', direction: 'both', auth_mode: 'ip_allow_list', sources: [], targets: [], codecs: ['PCMA'] },
+  ...{ media_security: 'rtp', require_tls: false, source_validation: 'relaxed' },
+}
+const CEILINGS = {
+  concurrency: 5,
+  cps: 2,
+  daily_spend_cap_minor: 1_000_000,
+  velocity_cap_minor: null,
+  max_call_duration_seconds: 600,
+  max_destination_rate_minor: null,
+}
+
+interface Family {
+  readonly trunk_id: string
+  /** Path of the subtrunk. */
+  readonly path: string
+  readonly id: string
+}
+
+const post = (w: ControlPlane, path: string, body: object, etag = ''): Promise<Answer> =>
+  w.ask('POST', path, { body, headers: { 'Idempotency-Key': freshKey(), ...(etag ? { 'If-Match': etag } : {}) } })
+
+async function family(w: ControlPlane): Promise<Family> {
+  const trunk_id = (await post(w, '/v1/trunks', TRUNK)).body.trunk.id
+  const body = { name: 'Reseller', status: 'enabled', configuration: CEILINGS }
+  const made = await post(w, `/v1/trunks/${trunk_id}/subtrunks`, body)
+  return { trunk_id, id: made.body.id, path: `/v1/trunks/${trunk_id}/subtrunks/${made.body.id}` }
+}
+
+t.test('ceilings are sent together: one that is left out is asked for, and null is none', async t => {
+  const w = await controlPlane(t)
+  const { path } = await family(w)
+  const patch = (configuration: object, etag: string) =>
+    w.ask('PATCH', path, { body: { configuration }, headers: { 'If-Match': etag } })
+  t.same((await w.ask('GET', path)).body.configuration, CEILINGS)
+  const { concurrency: _, ...rest } = CEILINGS
+  const without = await patch(rest, '"1"')
+  t.match(without, { status: 422, body: { errors: [{ pointer: '/configuration/concurrency' }] } })
+  t.same((await w.ask('GET', path)).body.configuration, CEILINGS, 'nothing was cleared')
+  const all = await patch({ ...CEILINGS, cps: null }, '"1"')
+  t.match(all, { status: 200, body: { revision: 2, configuration: { concurrency: 5, cps: null } } })
+  const renamed = await w.ask('PATCH', path, { body: { name: 'Other' }, headers: { 'If-Match': '"2"' } })
+  t.match(renamed, { status: 200, body: { name: 'Other', configuration: { concurrency: 5 } } })
+})
+
+t.test('refused calls are told by their reason, and counted', async t => {
+  const w = await controlPlane(t)
+  const { path, id } = await family(w)
+  const day = new Date().toISOString().slice(0, 10)
+  const counts = { concurrency_exceeded: 4, cps_exceeded: 3 }
+  for (const [reason, count] of Object.entries(counts))
+    await w.state.db
+      .insertInto('refusal_day')
+      .values({ level: 'subtrunk', subject_id: id, day, reason, count })
+      .execute()
+  const { usage } = (await w.ask('GET', path)).body
+  t.match(usage, { call_attempts: 7, answered_calls: 0, refused_calls: 7 })
+  t.same(usage.refusals, [
+    { reason: 'concurrency_exceeded', count: 4 },
+    { reason: 'cps_exceeded', count: 3 },
+  ])
+})
+
+t.test('a block is delegated from either side, each time a new revision, and tells who has its numbers', async t => {
+  const w = await controlPlane(t)
+  const { path, id, trunk_id } = await family(w)
+  const [start = '', second = '', third = '', end = ''] = w.demo.numbers
+  const block_id = (await post(w, '/v1/number-blocks', { start, end })).body.id
+  const first = await post(w, `${path}/delegations`, { block_id, start, end: second }, '"1"')
+  t.match(first, { status: 201, body: { start, end: second, size: 2, status: 'applied' } })
+  t.equal(first.headers.get('etag'), '"2"')
+  const again = await post(w, `/v1/number-blocks/${block_id}/delegate`, { subtrunk_id: id, start: second, end: third })
+  t.match(again, { status: 409, body: { code: 'number_in_use' } })
+  const other = await post(w, `/v1/number-blocks/${block_id}/delegate`, { subtrunk_id: id, start: third, end })
+  t.match(other, { status: 201, body: { size: 2 } })
+  t.equal(other.headers.get('etag'), '"3"')
+  const blocks = async () => (await w.ask('GET', '/v1/number-blocks')).body.data
+  t.same((await blocks())[0].consumers, [{ count: 4, id, name: 'Reseller', type: 'subtrunk' }])
+  const taken = await w.ask('DELETE', `${path}/delegations/${first.body.id}`, { headers: { 'If-Match': '"3"' } })
+  t.equal(taken.status, 204)
+  t.same((await blocks())[0].consumers, [
+    { count: 2, id: trunk_id, name: 'Head office', type: 'trunk' },
+    { count: 2, id, name: 'Reseller', type: 'subtrunk' },
+  ])
+  t.equal(
+    (await w.ask('DELETE', `${path}/delegations/${other.body.id}`, { headers: { 'If-Match': '"4"' } })).status,
+    204,
+  )
+  const gone = await w.ask('DELETE', path, {
+    body: { confirm_name: 'Reseller' },
+    headers: { 'If-Match': '"5"', 'Idempotency-Key': freshKey() },
+  })
+  t.equal(gone.status, 204, gone.text)
+  const late = await post(w, `/v1/number-blocks/${block_id}/delegate`, { subtrunk_id: id })
+  t.match(late, { status: 409, body: { code: 'state_conflict' } }, 'nothing is given to what is on its way out')
+})
+
+t.test('a URL that nothing could be sent to is refused when it is written', async t => {
+  const w = await controlPlane(t)
+  const urls = ['', 'app.example.com/hook', 'ftp://app.example.com/', 'http://']
+  for (const url of [...urls, 'http://a b.example/', 'https://app.example.com\r\nX: y', 'javascript:alert(1)']) {
+    const endpoint = await post(w, '/v1/webhook-endpoints', { url, event_kinds: ['call.ended'] })
+    t.match(endpoint, { status: 422, body: { errors: [{ pointer: '/url' }] } }, `endpoint ${JSON.stringify(url)}`)
+    const body = { name: 'App', voice_method: 'POST', voice_url: url }
+    const application = await post(w, '/v1/voice/applications', body)
+    const errors = [{ pointer: '/voice_url' }]
+    t.match(application, { status: 422, body: { errors } }, `application ${JSON.stringify(url)}`)
+  }
+})
