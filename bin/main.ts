@@ -6,6 +6,7 @@ import { callCommand } from './call.ts'
 import { carriersCommand } from './carriers.ts'
 import { containmentsCommand } from './containments.ts'
 import { doctorCommand } from './doctor.ts'
+import { drainCommand } from './drain.ts'
 import { ladderCommand } from './ladder.ts'
 import { limitsCommand } from './limits.ts'
 import { rateCommand } from './rate.ts'
@@ -18,6 +19,7 @@ import { upCommand } from './up.ts'
 
 const COMMANDS = [
   upCommand,
+  drainCommand,
   bootstrapCommand,
   doctorCommand,
   callCommand,

@@ -2,7 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { EXIT_REFUSED, StartRefused } from '../core/runtime/lifecycle.ts'
+import { EXIT_REFUSED, StartRefused, type Word } from '../core/runtime/lifecycle.ts'
 import type { Log } from '../core/runtime/log.ts'
 
 /** One process to keep running. `script` is below build/; `env` is added to the supervisor's own. */
@@ -10,10 +10,22 @@ export interface Plan {
   readonly name: string
   readonly script: string
   readonly env: Readonly<Record<string, string>>
+  /** Its work lasts: it is asked to drain before any process stops. When it has drained by itself, all are stopped. */
+  readonly drains?: true
 }
 
 export interface Supervisor {
+  /** Stops all in order, after a drain; when called again, without waiting for it any longer. */
   stop(): void
+}
+
+export interface SuperviseOptions {
+  readonly run_dir: string
+  readonly log: Log
+  /** How long a drain may take when the platform is told to stop. */
+  readonly drain_ms: number
+  /** Called when all have ended. */
+  readonly stopped: () => void
 }
 
 const BACK_OFF = { first_ms: 100, most_ms: 3000, forgotten_after_ms: 20_000 }
@@ -24,32 +36,35 @@ const build = join(dirname(fileURLToPath(import.meta.url)), '..')
 /**
  * Starts the plans in order, each when the one before is ready, then keeps them running: a process that dies is started
  * again with back-off, the others do not notice. Rejects with StartRefused when one of them refuses to start.
- * After `stop`, processes end in the reverse order, so that the ones that need others end first.
+ * After `stop`, and when one has drained by itself, processes end in the reverse order, so that the ones that need
+ * others end first.
  */
-export async function supervise(
-  plans: readonly Plan[],
-  run_dir: string,
-  log: Log,
-  stopped: () => void,
-): Promise<Supervisor> {
-  const kept = plans.map(plan => new KeptProcess(plan, join(run_dir, `${plan.name}.pid`), log))
+export async function supervise(plans: readonly Plan[], options: SuperviseOptions): Promise<Supervisor> {
+  const { run_dir, log, drain_ms, stopped } = options
+  const hurry = new AbortController()
+  let stopping = false
+  const stop = (): void => {
+    if (stopping) {
+      hurry.abort()
+      return
+    }
+    stopping = true
+    const given_up = AbortSignal.any([hurry.signal, AbortSignal.timeout(drain_ms)])
+    void Promise.all(kept.map(process => process.drain(given_up)))
+      .then(() => stopAll(kept))
+      .then(() => {
+        stopped()
+        process.exit(0)
+      })
+  }
+  const kept = plans.map(plan => new KeptProcess(plan, join(run_dir, `${plan.name}.pid`), log, stop))
   try {
     for (const process of kept) await process.start()
   } catch (error) {
     await stopAll(kept)
     throw error
   }
-  let stopping = false
-  return {
-    stop() {
-      if (stopping) return
-      stopping = true
-      void stopAll(kept).then(() => {
-        stopped()
-        process.exit(0)
-      })
-    },
-  }
+  return { stop }
 }
 
 async function stopAll(kept: readonly KeptProcess[]): Promise<void> {
@@ -60,14 +75,17 @@ class KeptProcess {
   readonly #plan: Plan
   readonly #pid_file: string
   readonly #log: Log
+  readonly #on_drained: () => void
+  #drained = false
   #child: ChildProcess | undefined
   #failures = 0
   #stopping = false
   #retry: NodeJS.Timeout | undefined
 
-  constructor(plan: Plan, pid_file: string, log: Log) {
+  constructor(plan: Plan, pid_file: string, log: Log, on_drained: () => void) {
     this.#plan = plan
     this.#pid_file = pid_file
+    this.#on_drained = on_drained
     this.#log = log.child({ child: plan.name })
   }
 
@@ -82,16 +100,32 @@ class KeptProcess {
         clearTimeout(limit)
         act()
       }
-      child.on('message', (message: { ready?: true; refused?: string }) => {
-        if (message.ready) settle(resolve)
-        else if (message.refused !== undefined) {
-          const sentence = message.refused
+      child.on('message', (word: Word) => {
+        if (word.ready) settle(resolve)
+        else if (word.refused !== undefined) {
+          const sentence = word.refused
           settle(() => reject(new StartRefused(sentence)))
         }
       })
       child.once('exit', code =>
         settle(() => reject(new StartRefused(`${this.#plan.name} ended while it started (exit code ${code})`))),
       )
+    })
+  }
+
+  /** Resolves when a process that drains has, when it is gone, or when the wait is given up; at once for the others. */
+  drain(given_up: AbortSignal): Promise<void> {
+    const child = this.#child
+    if (!this.#plan.drains || !child || this.#drained || given_up.aborted) return Promise.resolve()
+    // A successor would have none of the calls that are waited for.
+    this.#stopping = true
+    clearTimeout(this.#retry)
+    if (child.exitCode !== null || child.signalCode !== null) return Promise.resolve()
+    return new Promise(resolve => {
+      given_up.addEventListener('abort', () => resolve(), { once: true })
+      child.once('exit', () => resolve())
+      child.on('message', (word: Word) => word.drained && resolve())
+      child.send({ drain: true } satisfies Word)
     })
   }
 
@@ -117,6 +151,11 @@ class KeptProcess {
     })
     this.#child = child
     writeFileSync(this.#pid_file, `${child.pid}\n`)
+    child.on('message', (word: Word) => {
+      if (!word.drained) return
+      this.#drained = true
+      this.#on_drained()
+    })
     child.once('exit', (code, signal) => {
       if (this.#stopping || code === EXIT_REFUSED) return
       this.#again(code, signal, Date.now() - started)

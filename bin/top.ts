@@ -5,8 +5,7 @@ import { iso } from '../core/runtime/clock.ts'
 import { StartRefused } from '../core/runtime/lifecycle.ts'
 import { backlog } from '../core/state/backlog.ts'
 import type { State } from '../core/state/index.ts'
-import { LOST_AFTER_MS } from '../core/state/nodes.ts'
-import { callsNow, listNodes, liveCalls, projectSteps } from '../core/state/project-steps.ts'
+import { callsNow, listNodes, liveCalls, projectSteps, stateOfNode } from '../core/state/project-steps.ts'
 import { spentOn } from '../core/state/reservations.ts'
 import { withState } from './state.ts'
 
@@ -31,7 +30,11 @@ export interface Top {
   }[]
   readonly alerts_open: number
   readonly containments_open: number
-  readonly nodes: readonly { readonly id: string; readonly kind: string; readonly state: 'up' | 'lost' }[]
+  readonly nodes: readonly {
+    readonly id: string
+    readonly kind: string
+    readonly state: ReturnType<typeof stateOfNode>
+  }[]
   /** The newest first. */
   readonly calls: readonly {
     readonly id: string
@@ -108,11 +111,7 @@ async function lookAt({ db }: State, now_ms: number): Promise<Top> {
     projects,
     alerts_open: waiting.alerts_open,
     containments_open: waiting.containments_open,
-    nodes: (await listNodes(db)).map(({ id, kind, heartbeat_at }) => ({
-      id,
-      kind,
-      state: now_ms - Date.parse(heartbeat_at) > LOST_AFTER_MS ? ('lost' as const) : ('up' as const),
-    })),
+    nodes: (await listNodes(db)).map(node => ({ id: node.id, kind: node.kind, state: stateOfNode(node, now_ms) })),
     calls: (await liveCalls(db, SHOWN_CALLS)).map(row => ({
       id: row.sid,
       direction: row.direction,

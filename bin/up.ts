@@ -11,6 +11,7 @@ import { StartRefused } from '../core/runtime/lifecycle.ts'
 import { createLog } from '../core/runtime/log.ts'
 import { addAdminKey, putSandboxCarrier } from '../core/state/bootstrap.ts'
 import { openState } from '../core/state/index.ts'
+import { askToDrain } from '../core/state/nodes.ts'
 import { seedDemo } from './bootstrap.ts'
 import { orSayWhy } from './say.ts'
 import { type Plan, supervise } from './supervisor.ts'
@@ -31,10 +32,15 @@ async function up(config: Config): Promise<void> {
     unlock()
   }
   try {
-    const supervisor = await supervise(plans(config, ports), config.run_dir, log, release)
+    const supervisor = await supervise(plans(config, ports), {
+      run_dir: config.run_dir,
+      log,
+      drain_ms: config.drain_seconds * 1000,
+      stopped: release,
+    })
     process.stdout.write(`${lines.join('\n')}\n`)
-    process.once('SIGINT', () => supervisor.stop())
-    process.once('SIGTERM', () => supervisor.stop())
+    process.on('SIGINT', () => supervisor.stop())
+    process.on('SIGTERM', () => supervisor.stop())
   } catch (error) {
     release()
     throw error
@@ -73,6 +79,8 @@ async function prepare(config: Config, sandbox_port: number): Promise<string[]> 
   const state = await openState(config)
   try {
     const now = iso(Date.now())
+    // A drain is over when what it asked for has stopped, however that came.
+    await askToDrain(state.db, null)
     const demo = await seedDemo(config, state)
     await putSandboxCarrier(state, { host: config.bind, port: config.sandbox ? sandbox_port : null, now })
     const api_key = demo.created ? await addAdminKey(state.db, demo.project_id, now) : null
@@ -111,7 +119,7 @@ function plans(config: Config, ports: { control_link: number; sandbox: number })
     : {}
   const media: Plan = { name: 'media', script: 'media/process.js', env: {} }
   const edge: Plan = { name: 'edge', script: 'signaling/edge/process.js', env: link }
-  const signaling: Plan = { name: 'signaling', script: 'signaling/process.js', env: link }
+  const signaling: Plan = { name: 'signaling', script: 'signaling/process.js', env: link, drains: true }
   const control: Plan = { name: 'control', script: 'control/process.js', env: {} }
   const sandbox: Plan = {
     name: 'sandbox',

@@ -52,8 +52,8 @@ export class CommandTaker {
   }
 
   async #take(): Promise<void> {
-    // A draining node takes no new call; another node, or its successor, will.
-    const originates = this.#ctx.draining() || !this.#ctx.sip.connected || !this.#ctx.media.connected ? 0 : BATCH
+    // While it drains too: what was accepted a moment before is refused at once, and does not wait in the queue.
+    const originates = !this.#ctx.sip.connected || !this.#ctx.media.connected ? 0 : BATCH
     const commands = await claimCommands(this.#ctx.state, this.#ctx.node_id, { originates, limit: 2 * BATCH })
     for (const command of commands) {
       // Each on its own: one that waits for something holds nobody up.

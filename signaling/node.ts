@@ -1,3 +1,4 @@
+import { sipRefusal } from '../core/domain/reasons/index.ts'
 import type { Bus } from '../core/runtime/bus.ts'
 import type { Clock } from '../core/runtime/clock.ts'
 import type { Config } from '../core/runtime/config.ts'
@@ -14,6 +15,8 @@ import {
   type NodeRow,
   registerNode,
   removeNode,
+  saveDraining,
+  signalingNodes,
   tellLink,
 } from '../core/state/nodes.ts'
 import type { MediaClient } from '../media/protocol/client.ts'
@@ -26,6 +29,7 @@ import { ALLOW } from './b2bua/methods.ts'
 import { CallRegistry } from './b2bua/registry.ts'
 import { CommandTaker } from './commands.ts'
 import type { InboundRequest, SipStack } from './drachtio/types.ts'
+import { Drain } from './drain.ts'
 import { finishLeftRecordings, prune } from './leftovers.ts'
 import { createNodeMetrics } from './metrics.ts'
 import { Queues } from './scripts/queues.ts'
@@ -56,12 +60,12 @@ export interface NodeOptions {
 export interface SignalingNode {
   readonly id: string
   readonly live_calls: number
-  /** New calls are refused; resolves when those that run have ended, or after `limit_ms`. */
-  drain(limit_ms: number): Promise<void>
+  readonly drain: Drain
+  /** Ends the calls that run; a node that was not asked to drain first gives them some seconds. */
   stop(): Promise<void>
 }
 
-/** How long calls may go on after SIGTERM; the supervisor waits a little longer. */
+/** How long calls may go on after a stop that came without a drain before it. */
 const STOP_DRAIN_MS = 3000
 const SWEEP_MS = 5000
 const PRUNE_MS = 3_600_000
@@ -72,6 +76,8 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
   const id = newId.node()
   const gate = createGate(id, clock)
   await registerNode(state.db, { id, kind: 'signaling', pid: process.pid }, clock.now())
+  // Whoever takes the place of a node that drained goes on with that.
+  const inherits = (await signalingNodes(state.db)).some(row => row.draining_at !== null && isDead(row, id))
   await endLost(options, gate, { dead: row => isDead(row, id) })
 
   const calls = new CallRegistry()
@@ -92,7 +98,10 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
   }
   const registrar = new Registrar({ digest, state, clock, log, snapshot, domain: config.domain, authToken })
   await registrar.load()
-  let draining = false
+  if (inherits) await saveDraining(state.db, id, clock.now())
+  let arriving = 0
+  const drain = new Drain({ node_id: id, state, bus, clock, log, calls, arriving: () => arriving }, HEARTBEAT_MS)
+  await drain.look()
   const ctx: Context = {
     node_id: id,
     config,
@@ -112,7 +121,7 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
     rooms: new Rooms(),
     queues: new Queues(),
     snapshot,
-    draining: () => draining,
+    draining: () => drain.on,
     authToken,
   }
   const registrations = new CarrierRegistrations({
@@ -128,14 +137,17 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
   await configuration.refresh()
 
   sip.onInvite(invite => {
-    receiveInvite(ctx, digest, invite).catch(err => {
-      log.error({ err, sip_call_id: invite.call_id }, 'an INVITE could not be handled')
-      invite.refuse(500)
-    })
+    arriving++
+    receiveInvite(ctx, digest, invite)
+      .catch(err => {
+        log.error({ err, sip_call_id: invite.call_id }, 'an INVITE could not be handled')
+        invite.refuse(500)
+      })
+      .finally(() => arriving--)
   })
   sip.onRequest(request => {
     if (request.method === 'REGISTER') void registrar.handle(request)
-    else outsideDialog(request)
+    else outsideDialog(request, drain.on)
   })
   const originator = new Originator(ctx)
   const commands = new CommandTaker(ctx, originator)
@@ -185,21 +197,13 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
   metrics.gauge('strowger_conferences', 'Conferences of this node', () => ctx.rooms.size)
   metrics.gauge('strowger_queued_callers', 'Callers that wait in queues of this node', () => ctx.queues.waiting)
   metrics.gauge('strowger_calls_waiting', 'API calls that wait for their turn', () => originator.waiting)
+  metrics.gauge('strowger_draining', '1 while this node takes no new call', () => Number(drain.on))
   metrics.gauge('strowger_edge_connected', '1 while the link to the SIP server stands', () => Number(sip.connected))
   metrics.gauge('strowger_media_connected', '1 while the media worker is there', () => Number(media.connected))
   await ready(options)
   links.write()
   log.info({ node_id: id, edge: sip.connected, media: media.connected }, 'signaling node started')
 
-  const drain = async (limit_ms: number): Promise<void> => {
-    draining = true
-    let timer: { cancel(): void } | null = null
-    const limit = new Promise<void>(resolve => {
-      timer = clock.after(limit_ms, resolve)
-    })
-    await Promise.race([calls.whenIdle(), limit])
-    ;(timer as { cancel(): void } | null)?.cancel()
-  }
   return {
     id,
     get live_calls() {
@@ -207,7 +211,8 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
     },
     drain,
     async stop() {
-      await drain(STOP_DRAIN_MS)
+      if (!drain.on) await Promise.race([drain.begin().then(() => drain.done), pause(clock, STOP_DRAIN_MS)])
+      drain.stop()
       await commands.stop()
       await tests.stop()
       originator.stop()
@@ -276,11 +281,15 @@ function endAll(calls: CallRegistry, cause: 'node_lost', log: Log): void {
   for (const call of calls.all()) void call.end({ cause })
 }
 
-/** OPTIONS says that we are there; the rest has no place outside a dialog. */
-function outsideDialog(request: InboundRequest): void {
-  if (request.method === 'OPTIONS') request.respond(200, { headers: { Allow: ALLOW, Accept: 'application/sdp' } })
+/** OPTIONS is answered as an INVITE would be (RFC 3261 §11.2); the rest has no place outside a dialog. */
+function outsideDialog(request: InboundRequest, draining: boolean): void {
+  const { code, headers } = sipRefusal('draining')
+  if (request.method === 'OPTIONS' && draining) request.respond(code, { headers })
+  else if (request.method === 'OPTIONS') request.respond(200, { headers: { Allow: ALLOW, Accept: 'application/sdp' } })
   else request.respond(405, { headers: { Allow: ALLOW } })
 }
+
+const pause = (clock: Clock, ms: number): Promise<void> => new Promise(resolve => clock.after(ms, resolve))
 
 async function keepAlive({ state, clock, log }: NodeOptions, id: string): Promise<void> {
   try {

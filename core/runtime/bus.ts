@@ -10,7 +10,7 @@ import type { Log } from './log.ts'
  * What a wake-up may be about. Losing one costs latency, never state: every listener also looks by itself now and
  * then.
  */
-export type Topic = 'configuration' | 'calls' | 'commands' | 'outbox' | 'jobs'
+export type Topic = 'configuration' | 'calls' | 'commands' | 'outbox' | 'jobs' | 'nodes'
 
 export interface Bus {
   /**
@@ -19,7 +19,8 @@ export interface Bus {
    */
   ring(topic: Topic, key: string): void
   on(topic: Topic, listener: (key: string) => void): () => void
-  close(): void
+  /** Resolves when what was said has left. */
+  close(): Promise<void>
 }
 
 const MAX_LINE_BYTES = 1024
@@ -61,9 +62,8 @@ export function connectBus(run_dir: string, clock: Clock = systemClock): Bus {
     if (closed) return
     const attempt = createConnection(busPath(run_dir))
     attempt.unref()
-    attempt.on('connect', () => {
-      socket = attempt
-    })
+    // What is said before the hub has answered waits in the socket.
+    socket = attempt
     // No hub (yet): the next attempt finds it. Sleepers poll meanwhile.
     attempt.on('error', () => undefined)
     attempt.on('close', () => {
@@ -89,8 +89,16 @@ export function connectBus(run_dir: string, clock: Clock = systemClock): Bus {
     },
     close() {
       closed = true
-      socket?.end()
       heard.removeAllListeners()
+      const last = socket
+      if (!last) return Promise.resolve()
+      return new Promise(resolve => {
+        last.once('close', resolve)
+        last.ref().end(() => {
+          last.unref()
+          resolve()
+        })
+      })
     },
   }
 }

@@ -9,6 +9,8 @@ export interface ProcessContext {
 }
 
 export interface RunningProcess {
+  /** Of a process with work that lasts: it takes no new work once `begin` was called, and says when the old is done. */
+  readonly drain?: { begin(): Promise<void>; readonly done: Promise<void> }
   /** Ends in order; what it was responsible for is finished or handed back. */
   stop(): Promise<void>
 }
@@ -40,7 +42,8 @@ export async function runProcess(
     const served = await serveMetrics(config.run_dir, name, metrics)
     const running = await start({ config, log, metrics })
     stopOnSignal(running, log, () => served.close())
-    process.send?.({ ready: true })
+    drainOnWord(running)
+    process.send?.({ ready: true } satisfies Word)
   } catch (error) {
     if (error instanceof StartRefused || error instanceof ConfigError) {
       await tell(error.message)
@@ -55,7 +58,7 @@ export async function runProcess(
 /** Under the supervisor it is the supervisor that says it, once; alone, this process does. */
 function tell(sentence: string): Promise<void> {
   return new Promise(resolve => {
-    if (process.send) process.send({ refused: sentence }, () => resolve())
+    if (process.send) process.send({ refused: sentence } satisfies Word, () => resolve())
     else process.stderr.write(`strowger: ${sentence}\n`, () => resolve())
   })
 }
@@ -97,6 +100,24 @@ function stopOnSignal(running: RunningProcess, log: Log, finished: () => void): 
   process.on('SIGTERM', stop)
   process.on('SIGINT', stop)
   process.on('disconnect', stop)
+}
+
+/** What the supervisor says to a process, and hears from it. */
+export interface Word {
+  readonly ready?: true
+  readonly refused?: string
+  /** To the process: take no new work. */
+  readonly drain?: true
+  /** From the process: it was asked to drain, by whomever, and the last work has ended. */
+  readonly drained?: true
+}
+
+function drainOnWord({ drain }: RunningProcess): void {
+  if (!drain) return
+  process.on('message', (word: Word) => {
+    if (word.drain) void drain.begin()
+  })
+  void drain.done.then(() => process.send?.({ drained: true } satisfies Word))
 }
 
 /** One sentence for a port that somebody else holds, naming the port and the variable that moves it. */

@@ -39,7 +39,7 @@ export interface ProjectMetrics {
   readonly nodes: readonly {
     readonly id: string
     readonly kind: string
-    readonly state: 'up' | 'lost'
+    readonly state: 'up' | 'draining' | 'lost'
     readonly heartbeat_at: string
   }[]
 }
@@ -188,6 +188,8 @@ const Caps = ({ data }: { data: ProjectMetrics }) => (
   </Card>
 )
 
+const NODE_TONES = { up: 'good', draining: 'warn', lost: 'bad' } as const
+
 const Nodes = ({ nodes }: { nodes: ProjectMetrics['nodes'] }) => (
   <Card title="Nodes" flush>
     <Table
@@ -198,9 +200,7 @@ const Nodes = ({ nodes }: { nodes: ProjectMetrics['nodes'] }) => (
         { title: 'Kind', cell: node => words(node.kind) },
         {
           title: 'State',
-          cell: node => (
-            <Badge tone={node.state === 'up' ? 'good' : 'bad'}>{node.state === 'up' ? 'Up' : 'Lost'}</Badge>
-          ),
+          cell: node => <Badge tone={NODE_TONES[node.state]}>{words(node.state)}</Badge>,
         },
         { title: 'Heard', cell: node => <Time at={node.heartbeat_at} /> },
         { title: 'Node', cell: node => <span class="mono">{node.id}</span>, wide: true },

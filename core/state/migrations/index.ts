@@ -17,6 +17,8 @@ import * as endedCalls from './0017-ended-calls.ts'
 import * as clusteredSteps from './0018-clustered-steps.ts'
 import * as carrierRegistration from './0019-carrier-registration.ts'
 import * as callIds from './0029-call-ids.ts'
+import * as onTheirWay from './0031-on-their-way.ts'
+import * as drain from './0039-drain.ts'
 
 /** In order of name; a migration that has landed is never edited. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -38,4 +40,6 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0018-clustered-steps': clusteredSteps,
   '0019-carrier-registration': carrierRegistration,
   '0029-call-ids': callIds,
+  '0031-on-their-way': onTheirWay,
+  '0039-drain': drain,
 }

@@ -37,16 +37,29 @@ t.test('what one process rings, the others hear, also after the hub was gone', a
   hub.close()
   const next = await createBusHub(folder, log)
   t.equal(await ringUntilHeard(a, b, 'CA3'), 'CA3')
-  a.close()
-  b.close()
+  await Promise.all([a.close(), b.close()])
   next.close()
+})
+
+t.test('what is said before the connection stands, and just before the end, arrives', async t => {
+  const hub = await createBusHub(folder, log)
+  const listener = connectBus(folder)
+  const other = connectBus(folder)
+  await ringUntilHeard(other, listener, 'CA5')
+  const answer = heard(listener)
+  const brief = connectBus(folder)
+  brief.ring('calls', 'CA6')
+  await brief.close()
+  t.equal(await answer, 'CA6')
+  await Promise.all([listener.close(), other.close()])
+  hub.close()
 })
 
 t.test('without a hub a process still hears itself', async t => {
   const alone = connectBus(join(folder, 'nobody'))
   t.equal(await ringUntilHeard(alone, alone, 'CA4'), 'CA4')
   t.throws(() => alone.ring('calls', 'two\nlines'))
-  alone.close()
+  await alone.close()
 })
 
 t.test('the metrics of all processes come as one text with each family once', async t => {

@@ -1,0 +1,51 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Command } from 'commander'
+import { StartRefused } from '../core/runtime/lifecycle.ts'
+import type { State } from '../core/state/index.ts'
+import { askToDrain, signalingNodes } from '../core/state/nodes.ts'
+import { callsOfNode } from '../core/state/running-calls.ts'
+import { ring, withState } from './state.ts'
+import { runningSupervisor } from './up.ts'
+
+const LOOK_MS = 500
+
+/** Takes the platform out of service without cutting a call. */
+export function drainCommand(): Command {
+  return new Command('drain')
+    .description('take no new call, let those that run end by themselves, then stop the platform')
+    .option('--wait', 'return when the platform has stopped')
+    .option('--cancel', 'take new calls again')
+    .action((options: { wait?: true; cancel?: true }) =>
+      withState(async (state, config) => {
+        const pid = runningSupervisor(config.run_dir)
+        if (pid === null) throw new StartRefused(`no platform runs on ${config.data_dir}`)
+        if ((await askToDrain(state.db, options.cancel ? null : Date.now())) === 0)
+          throw new StartRefused('no signaling node runs: look at the log of the platform')
+        await ring(config, 'nodes', '')
+        if (options.cancel) return console.log('new calls are taken again')
+        console.log(`no new call is taken; ${await running(state)} go on, the platform stops when the last has ended`)
+        if (options.wait) await ended(state, () => runningSupervisor(config.run_dir) === pid)
+      }),
+    )
+}
+
+/** Says how many calls are left whenever that changes. */
+async function ended(state: State, runs: () => boolean): Promise<void> {
+  let told = ''
+  while (runs()) {
+    const line = await running(state)
+    if (line !== told) console.log(line)
+    told = line
+    await sleep(LOOK_MS)
+    if (runs() && !(await signalingNodes(state.db)).every(node => node.draining_at !== null))
+      throw new StartRefused('the drain was taken back')
+  }
+  console.log('stopped')
+}
+
+async function running(state: State): Promise<string> {
+  const nodes = await signalingNodes(state.db)
+  const calls = await Promise.all(nodes.map(node => callsOfNode(state.db, node.id)))
+  const count = calls.flat().length
+  return count === 1 ? '1 call' : `${count} calls`
+}

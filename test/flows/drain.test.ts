@@ -1,0 +1,166 @@
+import { execFile } from 'node:child_process'
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import type { SipMessage } from '../../signaling/edge/sip/message.ts'
+import type { Call } from '../../signaling/edge/useragent/call.ts'
+import { type Agent, openAgent, place, sdpOf } from '../support/agents.ts'
+import { untouched } from '../support/child.ts'
+import { freeBlock } from '../support/ports.ts'
+import { until } from '../support/wait.ts'
+import { type WebServer, webServer } from '../support/web.ts'
+import { type World, world } from '../support/world.ts'
+
+// A platform that is taken out of service (user-asks 14): no call that runs is cut, nothing new begins by any way in,
+// and the processes end when the last call has.
+
+const CALLS = 50
+const CALLED = '+2348030004711'
+
+interface Town {
+  readonly w: World
+  readonly peer: Agent
+  readonly target: Agent
+  readonly supervisor: number
+  strowger(...words: string[]): Promise<{ readonly code: number | null; readonly stdout: string }>
+  invite(called?: string): ReturnType<typeof place>
+  /** Waits until the node answers OPTIONS so. */
+  answers(status: 200 | 503): Promise<unknown>
+}
+
+async function town(t: Test, subnet: number, env: Record<string, string> = {}): Promise<Town> {
+  const rtp = await freeBlock(6 * CALLS)
+  const STROWGER_RTP_PORTS = `${rtp.first}-${rtp.last}`
+  const w = await world(t, { STROWGER_SANDBOX: 'off', STROWGER_LOG: 'warn', STROWGER_RTP_PORTS, ...env })
+  const peer = await openAgent(t, { ip: `127.0.${subnet}.1` })
+  const target = await openAgent(t, { ip: `127.0.${subnet}.2` })
+  await w.addTrunk(peer.ip, {
+    targets: [{ sip_uri: `sip:${target.ip}:${target.port}`, transport: 'udp', priority: 1, weight: 1 }],
+    limits: { concurrency: 2 * CALLS, cps: 10 * CALLS, max_call_duration_seconds: 3600 },
+  })
+  const settings = { PATH: process.env['PATH'] ?? '', STROWGER_DATA: w.data_dir }
+  return {
+    ...{ w, peer, target },
+    supervisor: Number(readFileSync(join(w.data_dir, 'run', 'supervisor.pid'), 'utf8')),
+    strowger: (...words) =>
+      new Promise(resolve => {
+        const child = execFile(...untouched('bin/strowger', words), { env: settings }, (_error, stdout) =>
+          resolve({ code: child.exitCode, stdout }),
+        )
+      }),
+    answers: status =>
+      until(`OPTIONS is answered ${status}`, async () => {
+        const answer = await peer.ua.request('OPTIONS', `sip:${w.sip.host}`, { hop: `sip:${w.sip.host}:${w.sip.port}` })
+        return answer?.status === status
+      }),
+    invite: (called = CALLED) => place(peer, `sip:${called}@${w.sip.host}`, { to: w.sip, caller: w.numbers[1] ?? '' }),
+  }
+}
+
+const runs = (pid: number): boolean => existsSync(`/proc/${pid}`)
+
+/** Both sides of the calls from trunk to target. */
+const legsOf = ({ target }: Town, near: readonly Call[]): Call[] => [...near, ...target.invites.map(({ call }) => call)]
+
+const sayDraining = (t: Test, response: SipMessage | undefined): void => {
+  t.equal(response?.status, 503)
+  t.match(response?.lines('retry-after')[0], /^\d+$/, 'with Retry-After')
+  t.match(response?.lines('reason')[0], /text="draining"/)
+}
+
+/** Every way in is shut, and says so. */
+async function nothingNewBegins(t: Test, { w, target, invite }: Town): Promise<void> {
+  const before = target.invites.length
+  sayDraining(t, (await invite()).response)
+  sayDraining(t, (await invite(w.numbers[2])).response)
+  const Twiml = '<Response/>'
+  const created = await w.voice('POST', '/Calls.json', { From: w.numbers[0] ?? '', To: CALLED, Twiml })
+  t.match(created, { status: 503, body: { code: 20503 } })
+  t.match(created.headers.get('retry-after'), /^\d+$/)
+  t.equal((await fetch(`${w.base_url}/readyz`)).status, 503)
+  t.equal(target.invites.length, before, 'no INVITE has left')
+}
+
+/** A script on a live call wants to dial: it is told that this failed, and goes on. */
+async function dialIsRefused(t: Test, { w, target }: Town, web: WebServer, sid: string): Promise<void> {
+  const before = target.invites.length
+  const [Url, StatusCallback] = [`${web.url}/dials`, `${web.url}/status`]
+  const asked = await w.voice('POST', `/Calls/${sid}.json`, { Url, StatusCallback })
+  t.equal(asked.status, 200, JSON.stringify(asked.body))
+  t.equal((await web.seen('/dialled')).fields.get('DialCallStatus'), 'failed')
+  t.equal(target.invites.length, before, 'no INVITE has left for Dial')
+}
+
+t.test('`strowger drain` with 50 live calls: none is lost, none begins, the end of the last is the end', async t => {
+  const made = await town(t, 71)
+  const { w, target, strowger, invite, answers, supervisor } = made
+  const talk = '<Response><Gather timeout="600"/></Response>'
+  const web = await webServer(t, {
+    ...{ '/voice': talk, '/dialled': talk, '/status': { status: 204 } },
+    '/dials': `<Response><Dial action="/dialled">${CALLED}</Dial></Response>`,
+  })
+  await w.routeToApplication(w.numbers[2] ?? '', `${web.url}/voice`)
+  const [scripted, ...placed] = await Promise.all([
+    invite(w.numbers[2]),
+    ...Array.from({ length: CALLS - 1 }, () => invite()),
+  ])
+  t.same([...new Set([scripted, ...placed].map(one => one?.status))], [200])
+  const sid = (await web.seen('/voice')).fields.get('CallSid') ?? ''
+  const near = placed.map(({ call }) => call)
+  const legs = legsOf(made, near)
+  t.equal(legs.length, 2 * (CALLS - 1))
+
+  t.match(await strowger('drain'), { code: 0, stdout: /50 calls go on/ })
+  await answers(503)
+  await nothingNewBegins(t, made)
+  await dialIsRefused(t, made, web, sid)
+  t.match((await strowger('top', '--once')).stdout, /signaling draining/)
+
+  t.match(await strowger('drain', '--cancel'), { code: 0, stdout: /new calls are taken again/ })
+  await answers(200)
+  const again = await invite()
+  t.equal(again.status, 200)
+  again.call.hangUp()
+  await until('its other side is hung up', () => target.invites.at(-1)?.call.state === 'ended')
+
+  const waiting = strowger('drain', '--wait')
+  await answers(503)
+  const reinvited = await Promise.all(near.map(call => call.send('INVITE', { body: sdpOf('127.0.71.1') })))
+  t.ok(
+    reinvited.every(answer => answer?.status === 200),
+    'a re-INVITE of a running call is answered',
+  )
+  t.same([...new Set(legs.map(call => call.state))], ['answered'], 'all calls are there')
+  near.slice(0, 25).forEach(call => void call.hangUp())
+  target.invites.slice(25, CALLS - 1).forEach(({ call }) => void call.hangUp())
+  await until('both sides of all have ended', () => legs.every(call => call.state === 'ended'))
+  t.ok(runs(supervisor), 'one call is left, and the platform is there for it')
+  t.equal((await w.voice('POST', `/Calls/${sid}.json`, { Status: 'completed' })).status, 200)
+
+  const { code, stdout } = await waiting
+  t.equal(code, 0, stdout)
+  t.match(stdout, /50 calls\n[\s\S]*stopped\n$/)
+  t.notOk(runs(supervisor), 'the platform has ended')
+  t.match((await web.seen('/status')).fields.get('CallStatus'), 'completed', 'the last callback has left before')
+  const cdrs = await w.state.db.selectFrom('cdr').selectAll().where('status', '=', 'completed').execute()
+  t.equal(cdrs.length, CALLS + 1)
+  t.same([...new Set(cdrs.map(({ reason }) => reason))], [null], 'all ended because one side or the API said so')
+  t.same(await w.state.db.selectFrom('lease').select('call_sid').where('ended_at', 'is', null).execute(), [])
+  t.match(await strowger('drain'), { code: 1 }, 'nothing runs any more')
+})
+
+t.test('SIGTERM drains for as long as is set; a second one ends the calls at once, with a reason', async t => {
+  const made = await town(t, 72, { STROWGER_DRAIN_SECONDS: '600' })
+  const { w, supervisor, invite, answers } = made
+  const { call } = await invite()
+  process.kill(supervisor, 'SIGTERM')
+  await answers(503)
+  await nothingNewBegins(t, made)
+  t.equal((await call.send('OPTIONS'))?.status, 200, 'the call is there')
+  process.kill(supervisor, 'SIGTERM')
+  await until('both sides are told', () => legsOf(made, [call]).every(leg => leg.state === 'ended'))
+  await until('the platform has ended', () => !runs(supervisor))
+  t.match(await w.state.db.selectFrom('cdr').selectAll().where('status', '=', 'completed').execute(), [
+    { reason: 'draining', ended_by: 'platform' },
+  ])
+})

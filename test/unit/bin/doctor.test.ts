@@ -1,0 +1,44 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import t from 'tap'
+import { examineStore } from '../../../bin/doctor-store.ts'
+import { s3Server } from '../../support/object-store.ts'
+
+// What `strowger doctor` says of the object store of recordings, against a real server of the protocol.
+
+t.test('a store that works is told so, and nothing of the probe is left in it', async t => {
+  const server = await s3Server(t)
+  t.match(await examineStore(server.config), { ok: true, what: /recordings can be kept in http.*recordings-bucket/ })
+  t.same(server.keys(), [])
+})
+
+t.test('each thing that can be wrong is named with the variable that mends it', async t => {
+  const server = await s3Server(t)
+  const { config } = server
+  const wrong_key = await examineStore({ ...config, secret_key: 'another' })
+  t.match(wrong_key, { ok: false, mend: /writing failed .*SignatureDoesNotMatch.*STROWGER_S3_SECRET_KEY/ })
+  t.notMatch(JSON.stringify(wrong_key), 'another', 'and the key is not shown')
+  const no_bucket = await examineStore({ ...config, bucket: 'nowhere' })
+  t.match(no_bucket, { ok: false, mend: /NoSuchBucket.*STROWGER_S3_BUCKET/ })
+  await server.stop()
+  t.match(await examineStore(config), { ok: false, mend: /STROWGER_S3_ENDPOINT/ })
+})
+
+t.test('a key that may write but not delete is told which right it lacks', async t => {
+  const objects = new Map<string, Buffer>()
+  const server = createServer(async (request, response) => {
+    const chunks: Buffer[] = []
+    for await (const chunk of request) chunks.push(chunk)
+    if (request.method === 'PUT') objects.set(request.url ?? '', Buffer.concat(chunks))
+    if (request.method === 'DELETE') response.writeHead(403).end('<Error><Code>AccessDenied</Code></Error>')
+    else response.writeHead(request.method === 'GET' ? 206 : 200).end(objects.get(request.url ?? ''))
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => server.close().closeAllConnections())
+  const { port } = server.address() as AddressInfo
+  const config = { bucket: 'b', region: 'us-east-1', access_key: 'k', secret_key: 's' }
+  t.match(await examineStore({ ...config, endpoint: `http://127.0.0.1:${port}` }), {
+    ok: false,
+    mend: /deleting failed .*AccessDenied.*s3:DeleteObject/,
+  })
+})
