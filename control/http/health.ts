@@ -14,7 +14,8 @@ export interface Readiness {
 }
 
 /**
- * Whether calls can be placed: signaling runs, its edge link and the media worker are up, and the state can be written.
+ * Whether calls can be placed: signaling runs and is not draining, its edge link and the media worker are up, and the
+ * state can be written.
  */
 export async function readiness({ state, clock, log }: Services): Promise<Readiness> {
   const state_writable = await state.probe().then(
@@ -34,6 +35,7 @@ async function freshKinds({ state, clock }: Pick<Services, 'state' | 'clock'>): 
     .selectFrom('node')
     .select('kind')
     .where('heartbeat_at', '>=', iso(clock.now() - FRESH_MS))
+    .where('draining_at', 'is', null)
     .execute()
   return new Set(rows.map(row => row.kind))
 }

@@ -2,10 +2,9 @@ import { WINDOW_HOURS } from '../../core/domain/metrics/index.ts'
 import { dayOf } from '../../core/domain/rating/index.ts'
 import { iso } from '../../core/runtime/clock.ts'
 import type { Db } from '../../core/state/index.ts'
-import { LOST_AFTER_MS } from '../../core/state/nodes.ts'
 import { findOrganization } from '../../core/state/organizations.ts'
 import { listPolicies } from '../../core/state/policies.ts'
-import { callsNow, listNodes, projectSteps } from '../../core/state/project-steps.ts'
+import { callsNow, listNodes, projectSteps, stateOfNode } from '../../core/state/project-steps.ts'
 import { spentOn } from '../../core/state/reservations.ts'
 import { Count64, Instant, Int32, Int64, list, oneOf, optional, resource, Type } from '../http/schema.ts'
 import { route } from './route.ts'
@@ -22,7 +21,7 @@ const ProjectMetrics = resource('ProjectMetrics', {
       heartbeat_at: Instant,
       id: Type.String(),
       kind: Type.String(),
-      state: oneOf('up', 'lost'),
+      state: oneOf('up', 'draining', 'lost'),
     }),
   ),
   now: resource('ProjectNow', {
@@ -83,8 +82,10 @@ export const projectMetrics = [
       }
       const { live, recent } = await callsNow(db, project.id, now_ms - MINUTE_MS)
       const nodes = (await listNodes(db)).map(node => ({
-        ...node,
-        state: now_ms - Date.parse(node.heartbeat_at) > LOST_AFTER_MS ? ('lost' as const) : ('up' as const),
+        id: node.id,
+        kind: node.kind,
+        heartbeat_at: node.heartbeat_at,
+        state: stateOfNode(node, now_ms),
       }))
       return {
         status: 200,

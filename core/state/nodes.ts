@@ -94,6 +94,30 @@ export class NodeWatch {
   }
 }
 
+/** Asks all signaling nodes to take no new call from now on, or (null) to take them again; gives how many they are. */
+export async function askToDrain(db: Db | Trx, since_ms: number | null): Promise<number> {
+  const { numUpdatedRows } = await db
+    .updateTable('node')
+    .set(eb => ({ draining_at: since_ms === null ? null : eb.fn.coalesce('draining_at', eb.val(iso(since_ms))) }))
+    .where('kind', '=', 'signaling')
+    .executeTakeFirst()
+  return Number(numUpdatedRows)
+}
+
+export async function saveDraining(db: Db | Trx, id: string, since_ms: number): Promise<void> {
+  await db
+    .updateTable('node')
+    .set({ draining_at: iso(since_ms) })
+    .where('id', '=', id)
+    .where('draining_at', 'is', null)
+    .execute()
+}
+
+export async function isAskedToDrain(db: Db | Trx, id: string): Promise<boolean> {
+  const row = await db.selectFrom('node').select('draining_at').where('id', '=', id).executeTakeFirst()
+  return (row?.draining_at ?? null) !== null
+}
+
 /** Each process that has the state open is an observer. */
 const watches = new WeakMap<State, NodeWatch>()
 

@@ -32,6 +32,13 @@ export interface Taking {
   readonly but_not: readonly string[]
 }
 
+/** Whether some callback has not been tried once. The literal zeros are for the partial index of waiting rows. */
+export const untriedCallbacks = async (db: Db): Promise<boolean> => {
+  const { rows } = await sql`
+    select 1 from outbox where delivered = 0 and given_up = 0 and attempts = 0 limit 1`.execute(db)
+  return rows.length > 0
+}
+
 /**
  * Leases callbacks that are due, in order: none while an earlier one of its ordering key waits. The lease ends by
  * itself, so that what a killed process had taken is taken again.

@@ -1,7 +1,7 @@
 import type { Selectable } from 'kysely'
 import type { Reason, ReasonFacts } from '../domain/reasons/index.ts'
 import type { AdmissionRequest } from './admission/request.ts'
-import { type Query, tuples } from './admission/steps.ts'
+import { number, type Query, tuples } from './admission/steps.ts'
 import { take } from './admission/take.ts'
 import type { CallTable } from './index.ts'
 
@@ -26,12 +26,17 @@ const INSERT_CALL = `insert into call (sid, project_id, account_sid, origin, dir
     trunk_id, number_id, application_id, request, queued_at, updated_at) values ${tuples(1, 14)} returning *`
 const INSERT_COMMAND = `insert into call_command (call_sid, kind, payload, created_at) values ${tuples(1, 4)}`
 
+/** Whether somebody is left who takes calls. That no node is there is another matter: the call waits for one. */
+const DRAINING = `select count(*) as nodes, sum(draining_at is not null) as draining from node where kind = 'signaling'`
+
 /**
  * Asks admission, and queues the call with the command that makes a node place it: all in one step, so that the
  * writers of running calls wait as little as can be. Calls per second do not refuse here, the call waits its turn in
  * the queue (design section 4).
  */
 export function place(query: Query, input: PlaceInput): Placed {
+  const [seen] = query(DRAINING)
+  if (seen && number(seen, 'nodes') > 0 && seen['nodes'] === seen['draining']) return { refused: 'draining', facts: {} }
   const outcome = take(query, { request: input.admission, dry_run: true })
   if (!outcome.admitted && outcome.reason !== 'cps_exceeded') return { refused: outcome.reason, facts: outcome.facts }
   const at = new Date(input.admission.now_ms).toISOString()

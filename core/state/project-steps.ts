@@ -1,6 +1,7 @@
 import { type HOUR_MS, type MINUTE_MS, stepOf, type Window, windowBegin } from '../domain/metrics/index.ts'
 import { iso } from '../runtime/clock.ts'
 import type { Db } from './index.ts'
+import { LOST_AFTER_MS } from './nodes.ts'
 
 /** A project's calls over time: the sums of its trunks, and of the calls that no trunk carried. */
 
@@ -82,10 +83,15 @@ export interface NodeSeen {
   readonly id: string
   readonly kind: string
   readonly heartbeat_at: string
+  /** Since when it takes no new call. */
+  readonly draining_at: string | null
 }
 
+export const stateOfNode = ({ heartbeat_at, draining_at }: NodeSeen, now_ms: number): 'up' | 'draining' | 'lost' =>
+  now_ms - Date.parse(heartbeat_at) > LOST_AFTER_MS ? 'lost' : draining_at === null ? 'up' : 'draining'
+
 export const listNodes = (db: Db): Promise<NodeSeen[]> =>
-  db.selectFrom('node').select(['id', 'kind', 'heartbeat_at']).orderBy('kind').orderBy('id').execute()
+  db.selectFrom('node').select(['id', 'kind', 'heartbeat_at', 'draining_at']).orderBy('kind').orderBy('id').execute()
 
 /** The newest calls that run, of all projects. */
 export const liveCalls = (db: Db, limit: number) =>

@@ -208,6 +208,8 @@ export interface NodeTable {
   pid: number
   started_at: Instant
   heartbeat_at: Instant
+  /** Of a signaling node: since when it takes no new call; null while it does. */
+  draining_at: Instant | null
 }
 
 /** What a node has applied of a resource: the effective revision is the least over live nodes (design section 8). */
