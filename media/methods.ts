@@ -1,4 +1,4 @@
-import { bridgeMode } from '../core/domain/codecs/negotiate.ts'
+import { bridgeMode, type OtherLeg } from '../core/domain/codecs/negotiate.ts'
 import { inspectRecording } from './files/repair.ts'
 import type { CodecName, MediaEvent, MethodName, MethodParams, MethodRefusal, MethodResult } from './protocol/schema.ts'
 import type { ClientSessions } from './session/client-sessions.ts'
@@ -26,7 +26,7 @@ export interface MethodContext {
   readonly transcriber: Transcriber | null
   readonly emit: (event: MediaEvent) => void
   /** Ports of our own servers: media sent to them would be an attack on ourselves. */
-  readonly reserved: { readonly address: string; readonly ports: readonly number[] }
+  readonly reserved: { readonly addresses: readonly string[]; readonly ports: readonly number[] }
   greeted(client: string): void
 }
 
@@ -310,7 +310,7 @@ const MAX_FORKS = 4
 
 const notForMedia = (port: number) => refuse('sdp_malformed', `port ${port} of this host is not for media`)
 const isReserved = (address: string | null, port: number, reserved: MethodContext['reserved']) =>
-  address === reserved.address && reserved.ports.includes(port)
+  address !== null && reserved.addresses.includes(address) && reserved.ports.includes(port)
 
 /** What needs the audio itself needs a settled codec that can be decoded here. */
 function refuseAudio(
@@ -322,7 +322,7 @@ function refuseAudio(
   return refuse('transcode_unavailable', `${leg.codec} can only be relayed on this machine`)
 }
 
-/** Codecs of the leg to be bridged with; null when there is none. */
-function related(prefer_leg: string | undefined, { sessions }: MethodContext): readonly CodecName[] | null {
-  return (prefer_leg === undefined ? null : sessions.leg(prefer_leg))?.negotiation.possible ?? null
+/** The leg to be bridged with as its SDP stands; null when there is none. */
+function related(prefer_leg: string | undefined, { sessions }: MethodContext): OtherLeg | null {
+  return (prefer_leg === undefined ? null : sessions.leg(prefer_leg))?.negotiation.asOther ?? null
 }

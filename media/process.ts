@@ -17,6 +17,7 @@ await runProcess('media', async ({ config, log, metrics }) => {
     data_dir: config.data_dir,
     host: config.host,
     bind: config.bind,
+    second: config.second,
     rtp_ports: config.rtp_ports,
     threads: config.media_threads,
     g729: config.g729,

@@ -32,13 +32,15 @@ export interface MediaWorkerOptions {
   readonly host: string
   /** Address that sockets are bound to. */
   readonly bind: string
+  /** The same of the other family, for peers that have it. */
+  readonly second?: { readonly host: string; readonly bind: string } | null
   /** Both ends included; 0 and 0 let the system choose. */
   readonly rtp_ports: { readonly first: number; readonly last: number }
   readonly threads: number
   readonly g729: boolean
   /** Use io_uring where the kernel and the sandbox allow it. */
   readonly io_uring?: boolean
-  /** Ports of our own servers on `host`, to which no media may be sent. */
+  /** Ports of our own servers on our addresses, to which no media may be sent. */
   readonly reserved_ports: readonly number[]
   readonly http: HttpClient
   readonly connectWebSocket: ConnectWebSocket
@@ -65,10 +67,13 @@ export interface MediaWorker {
 const STATS_PERIOD_MS = 10_000
 const RECORDINGS_LIMIT_MS = 4000
 
+const hostsOf = ({ host, second }: Pick<MediaWorkerOptions, 'host' | 'second'>): string[] =>
+  second ? [host, second.host] : [host]
+
 /** Networks that media is never sent to (threats.md §4); loopback is one of them unless it is where we live. */
-function deniedNetworks(host: string): string[] {
+function deniedNetworks(hosts: readonly string[]): string[] {
   const always = ['0.0.0.0/8', '169.254.0.0/16', '224.0.0.0/4', '240.0.0.0/4', 'fe80::/10', 'ff00::/8']
-  const loopback = host.startsWith('127.') || host === '::1'
+  const loopback = hosts.some(host => host.startsWith('127.') || host === '::1')
   return loopback ? always : [...always, '127.0.0.0/8', '::1/128']
 }
 
@@ -105,7 +110,7 @@ export async function createMediaWorker(options: MediaWorkerOptions): Promise<Me
       urls: createUrlAudio(options.http, mp3, () => clock.now()),
     }),
     data_dir,
-    host: options.host,
+    hosts: hostsOf(options),
     nativeId: () => `n${++native_ids}`,
     clock,
     connectWebSocket: options.connectWebSocket,
@@ -129,7 +134,7 @@ export async function createMediaWorker(options: MediaWorkerOptions): Promise<Me
       http: engineHttp,
       connect: options.connectEngine ?? options.connectWebSocket,
     }),
-    reserved: { address: options.host, ports: options.reserved_ports },
+    reserved: { addresses: hostsOf(options), ports: options.reserved_ports },
   }
 
   mkdirSync(dirname(options.socket_path), { recursive: true })
@@ -173,10 +178,11 @@ function engineOptions(options: MediaWorkerOptions): EngineOptions {
   return {
     threads: options.threads,
     bind_address: options.bind,
+    ...(options.second ? { second_bind_address: options.second.bind } : {}),
     port_min: options.rtp_ports.first,
     port_max: options.rtp_ports.last,
     quarantine_ms: options.quarantine_ms ?? 30_000,
-    denied: deniedNetworks(options.host),
+    denied: deniedNetworks(hostsOf(options)),
     g729: options.g729,
     io_uring: options.io_uring ?? true,
   }

@@ -3,7 +3,7 @@
     {
       "target_name": "media",
       "sources": [
-        "src/napi/addon.cc",
+        "<!@(cd <(module_root_dir) && ls src/napi/*.cc)",
         "<!@(cd <(module_root_dir) && ls src/core/*.cc src/codec/*.cc)"
       ],
       "include_dirs": [

@@ -1,9 +1,7 @@
 // The only door to the C++ media data plane: everything JavaScript may ask of it, typed and argument-checked.
 // No packet of a relayed or transcoded call passes through here; commands go in, events and counters come out.
-import { existsSync } from 'node:fs'
-import { createRequire } from 'node:module'
 import { isIP } from 'node:net'
-import { fileURLToPath } from 'node:url'
+import { load, type NativeEngine } from './addon.ts'
 import {
   checkAddress,
   checkCidrs,
@@ -32,48 +30,6 @@ import type {
 } from './types.ts'
 
 export type * from './types.ts'
-
-/** What the add-on itself offers: numbers and checked values only. Not for use outside this file. */
-interface NativeEngine {
-  openSession(): number
-  closeSession(session: number): void
-  openStream(session: number, policy: StreamPolicy): { id: number; rtp_port: number; rtcp_port: number } | null
-  closeStream(stream: number): void
-  describe(stream: number, description: StreamDescription): void
-  bridge(a: number, b: number): void
-  unbridge(a: number): void
-  relayKeys(stream: number, enabled: boolean): void
-  play(stream: number, play: PlayOptions): void
-  stopPlay(stream: number, playId: string): void
-  feed(stream: number, samples: Int16Array, rateHz: number): number
-  feedMark(stream: number, name: string): void
-  feedClear(stream: number): void
-  sendKeys(stream: number, sendId: string, digits: string, onMs: number, gapMs: number): void
-  detect(stream: number, inband: boolean, voice: boolean, tones: boolean): void
-  tap(stream: number, tapId: string, sent: boolean, rateHz: number, chunkMs: number): void
-  untap(stream: number, tapId: string): void
-  record(options: object): void
-  stopRecord(recordingId: string): void
-  pauseRecord(recordingId: string, paused: boolean): void
-  openConference(rateHz: number): number
-  closeConference(conference: number): void
-  joinConference(conference: number, stream: number, muted: boolean, deaf: boolean, heardBy: number): void
-  leaveConference(stream: number): void
-  sendRtcp(stream: number, packet: Uint8Array): void
-  takeRaw(stream: number, enabled: boolean): void
-  sendRaw(stream: number, packet: Uint8Array, address: string, port: number): void
-  streamStats(stream: number): StreamStats | null
-  stats(): EngineStats
-  close(): void
-}
-
-interface Addon {
-  createEngine(options: Required<EngineOptions>, onEvents: (events: MediaEvent[]) => void): NativeEngine
-  features(g729: boolean): EngineFeatures
-  resample(samples: Int16Array, fromHz: number, toHz: number): Int16Array
-  encodeTest(codec: string, samples: Int16Array): Buffer
-  decodeTest(codec: string, payload: Uint8Array): Int16Array
-}
 
 /**
  * One RTP stream of a leg: a pair of ports, what comes in on them and what goes out. Ends with `close` or its
@@ -345,24 +301,15 @@ export class Engine {
   }
 }
 
-let addon: Addon | null = null
-
-/** Loads the add-on that the set-up built. From build/native/index.js and from native/index.ts alike. */
-function load(): Addon {
-  if (addon) return addon
-  const places = ['../../native/build/Release/media.node', './build/Release/media.node']
-  const file = places.map(place => fileURLToPath(new URL(place, import.meta.url))).find(existsSync)
-  if (!file) throw new Error('native/build/Release/media.node is missing: run `npm run setup`')
-  addon = createRequire(import.meta.url)(file) as Addon
-  return addon
-}
-
 /**
  * Starts the data plane.
  * @param onEvent called for each event, in order; it must not throw.
  */
 export function createEngine(options: EngineOptions, onEvent: (event: MediaEvent) => void): Engine {
-  if (isIP(options.bind_address) === 0) throw new TypeError('bind_address: an IP literal')
+  const { bind_address, second_bind_address } = options
+  if (isIP(bind_address) === 0) throw new TypeError('bind_address: an IP literal')
+  if (second_bind_address !== undefined && isIP(bind_address) + isIP(second_bind_address) !== 10)
+    throw new TypeError('second_bind_address: an IP literal of the other family')
   const port_min = checkInteger('port_min', options.port_min, 0, 65534)
   const port_max = checkInteger('port_max', options.port_max, 0, 65535)
   if (port_max < port_min || (port_min === 0) !== (port_max === 0)) throw new TypeError('port_min, port_max: a range')
@@ -370,7 +317,8 @@ export function createEngine(options: EngineOptions, onEvent: (event: MediaEvent
   const native = load().createEngine(
     {
       threads: checkInteger('threads', options.threads, 1, 64),
-      bind_address: options.bind_address,
+      bind_address,
+      second_bind_address: second_bind_address ?? '',
       port_min,
       port_max,
       quarantine_ms: checkInteger('quarantine_ms', options.quarantine_ms, 0, 3_600_000),

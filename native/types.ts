@@ -23,6 +23,8 @@ export interface EngineOptions {
   readonly threads: number
   /** Address that media sockets are bound to: an IPv4 or IPv6 literal, such as '0.0.0.0'. */
   readonly bind_address: string
+  /** One of the other family, for streams that ask for it; pairs of ports at either come out of one range. */
+  readonly second_bind_address?: string
   /**
    * Even port of the first pair and the last port that may be used, both inclusive; 0,0 lets the system choose
    * pairs.
@@ -65,6 +67,8 @@ export interface StreamPolicy {
   readonly sources: readonly string[]
   /** Address from which the peer's SIP came, or null. */
   readonly signalled_from: string | null
+  /** Family of the address that the stream is bound to, where the engine has one of it; else the first. */
+  readonly family?: 4 | 6
 }
 
 /** One payload type as negotiated. */
@@ -85,12 +89,13 @@ export interface SendCodec extends PayloadType {
   readonly ptime_ms: number
   /** Payload type of comfort noise (RFC 3389) that the peer takes, or null. */
   readonly comfort_noise?: number | null
-  /** Opus: in-band FEC, discontinuous transmission, bits a second. */
-  readonly fec?: boolean
+  /** Discontinuous transmission: our encoder looks for pauses (Opus, G.729 Annex B). */
   readonly dtx?: boolean
+  /** G.729: the peer reads the silence frames of Annex B; else they are taken out of what is relayed to it. */
+  readonly silence_frames?: boolean
+  /** Opus: in-band FEC, bits a second. */
+  readonly fec?: boolean
   readonly bitrate?: number
-  /** G.729: may Annex B silence frames be sent. */
-  readonly annexb?: boolean
 }
 
 export interface SrtpKeys {

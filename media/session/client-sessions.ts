@@ -1,4 +1,5 @@
 import { randomBytes, randomInt } from 'node:crypto'
+import { isIPv6 } from 'node:net'
 import { SRTP_SUITES, type SrtpSuite } from '../../core/domain/codecs/crypto-line.ts'
 import type { Clock } from '../../core/runtime/clock.ts'
 import type { Engine, MediaEvent, Session } from '../../native/index.ts'
@@ -17,8 +18,8 @@ export interface Shared {
   readonly engine: Engine
   readonly prompts: Prompts
   readonly data_dir: string
-  /** Address written into SDP. */
-  readonly host: string
+  /** Addresses written into SDP: the first, and one of the other family where that is served too. */
+  readonly hosts: readonly string[]
   /** Names that the data plane knows; unique over all clients. */
   readonly nativeId: () => string
   readonly clock: Clock
@@ -81,11 +82,13 @@ export class ClientSessions {
   openLeg(session_id: string, leg_id: string, policy: LegPolicy, browser: PreparedBrowser | null = null): Leg | null {
     const session = this.#sessions.get(session_id)
     const { source_validation: validation, sources, signalled_from } = policy
-    const stream = session?.native.openStream({ validation, sources, signalled_from })
+    const address = this.#addressFor(policy)
+    const family = isIPv6(address) ? 6 : 4
+    const stream = session?.native.openStream({ validation, sources, signalled_from, family })
     if (!session || !stream) return null
     const negotiation = new Negotiation({
       session_id: String(randomInt(1, 2 ** 47)),
-      address: this.#shared.host,
+      address,
       rtp_port: stream.rtp_port,
       rtcp_port: stream.rtcp_port,
       policy: browser ? { ...policy, security: 'dtls_srtp' } : policy,
@@ -106,6 +109,13 @@ export class ClientSessions {
     this.#legs.set(leg_id, { leg, session })
     this.#byStream.set(stream.id, leg)
     return leg
+  }
+
+  /** Ours of the peer's family, where we have it. */
+  #addressFor({ family, signalled_from }: LegPolicy): string {
+    const { hosts } = this.#shared
+    const wanted = family ?? (signalled_from === null ? null : isIPv6(signalled_from) ? 'ipv6' : 'ipv4')
+    return hosts.find(host => isIPv6(host) === (wanted === 'ipv6')) ?? hosts[0] ?? ''
   }
 
   closeLeg(leg_id: string): LegStats | null {

@@ -9,6 +9,7 @@ import {
   NO_CONTINUITY,
   type Offer,
   type OfferRefusal,
+  type OtherLeg,
   type Refused,
   readAnswer,
   readOffer,
@@ -51,10 +52,21 @@ export class Negotiation {
     return this.#remoteOffer?.choices.map(({ codec }) => codec.name) ?? []
   }
 
-  /** `related`: codecs of the other leg; without one, of this leg itself. */
-  #order(related: readonly CodecName[] | null, decodable: readonly CodecName[]): CodecName[] {
+  /** This leg as the one that it is to be bridged with sees it. */
+  get asOther(): OtherLeg {
     const { settled } = this.#state
-    return codecOrder(this.#side.policy, related ?? (settled ? [settled.codec] : []), decodable)
+    const pauses = settled ?? this.#remoteOffer
+    return {
+      codecs: this.possible,
+      comfort_noise: Boolean(pauses?.comfort_noise),
+      silence_frames: pauses?.silence_frames ?? false,
+    }
+  }
+
+  /** `other`: the leg to be bridged with; without one, the codec of this leg itself comes first. */
+  #order(other: OtherLeg | null, decodable: readonly CodecName[]): CodecName[] {
+    const { settled } = this.#state
+    return codecOrder(this.#side.policy, other?.codecs ?? (settled ? [settled.codec] : []), decodable)
   }
 
   remoteOffer(text: string): Offer | Refused<OfferRefusal> {
@@ -70,7 +82,7 @@ export class Negotiation {
 
   /** The order applies to a new answer only; `sdp` of a repeat is the same text. */
   localAnswer(
-    related: readonly CodecName[] | null,
+    other: OtherLeg | null,
     decodable: readonly CodecName[],
   ): { sdp: string; settled: Settled; fresh: boolean } | Refused<AnswerRefusal | 'offer_missing'> {
     const { settled } = this.#state
@@ -78,7 +90,7 @@ export class Negotiation {
     if (!this.#remoteOffer) return { refused: 'offer_missing', detail: 'there is no offer to answer' }
     const { continuity, wish } = this.#state
     const side = { ...this.#side, direction: wish }
-    const answer = answerOffer(this.#remoteOffer, side, continuity, this.#order(related, decodable))
+    const answer = answerOffer(this.#remoteOffer, side, continuity, this.#order(other, decodable), other)
     if ('refused' in answer) return answer
     this.#state = { settled: answer.settled, continuity: answer.continuity, wish }
     this.#answered = answer.local
@@ -86,17 +98,14 @@ export class Negotiation {
     return { sdp: writeSdp(answer.local), settled: answer.settled, fresh: true }
   }
 
-  localOffer(
-    related: readonly CodecName[] | null,
-    decodable: readonly CodecName[],
-    direction: Direction | null,
-  ): string {
+  localOffer(other: OtherLeg | null, decodable: readonly CodecName[], direction: Direction | null): string {
     const wish = direction ?? this.#state.wish
     const { local, continuity } = makeOffer(
       { ...this.#side, direction: wish },
       this.#state.continuity,
-      this.#order(related, decodable),
+      this.#order(other, decodable),
       this.#state.settled,
+      other,
     )
     this.#localOffer = { local, continuity, wish }
     this.#before = this.#state

@@ -5,7 +5,7 @@ import type { BrowserState } from '../webrtc/browser-transport.ts'
 
 /** What offer and answer settled, in the words of the data plane. */
 export function streamDescription(settled: Settled): StreamDescription {
-  const { remote, telephone_event: event, srtp, encoder } = settled
+  const { remote, telephone_event: event, comfort_noise: noise, srtp, encoder } = settled
   const eventType = (payload_type: number) => ({
     payload_type,
     codec: 'TELEPHONE-EVENT',
@@ -22,12 +22,14 @@ export function streamDescription(settled: Settled): StreamDescription {
     send: {
       ...payloadType(settled.send),
       ptime_ms: settled.ptime_ms,
+      comfort_noise: noise?.send ?? null,
       ...(encoder.fec === undefined ? {} : { fec: encoder.fec }),
       ...(encoder.dtx === undefined ? {} : { dtx: encoder.dtx }),
       ...(encoder.max_bitrate === undefined ? {} : { bitrate: encoder.max_bitrate }),
-      annexb: settled.codec === 'G729' && encoder.dtx === true,
+      silence_frames: settled.silence_frames,
     },
     ...(event ? { telephone_event: { receive: [eventType(event.receive)], send: eventType(event.send) } } : {}),
+    comfort_noise: noise ? [noise.receive] : [],
     srtp: srtp
       ? {
           suite: srtp.suite,

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <cstring>
 #include <map>
 #include <vector>
 
@@ -14,6 +13,7 @@
 #include "check.h"
 #include "signal.h"
 #include "spectrum.h"
+#include "speech.h"
 
 using namespace media;
 
@@ -161,28 +161,12 @@ void tone(const std::string& name, const std::vector<int16_t>& out) {
   check::within(signal::decibels(*middle / (8000 / std::sqrt(2.0))), -1, 1, name + ": its level stays within 1 dB");
 }
 
-/** Six seconds of speech at 8 kHz. */
-std::vector<int16_t> speech(const char* voice, const char* text) {
-  const std::string command = std::string("espeak-ng -v ") + voice + " -s 150 --stdout '" + text + "'";
-  FILE* f = popen(command.c_str(), "r");
-  std::vector<uint8_t> wav;
-  uint8_t block[4096];
-  for (size_t n; f && (n = fread(block, 1, sizeof block, f)) > 0;) wav.insert(wav.end(), block, block + n);
-  if (f) pclose(f);
-  if (wav.size() < 44) return {};
-  std::vector<int16_t> pcm((wav.size() - 44) / 2);
-  std::memcpy(pcm.data(), wav.data() + 44, pcm.size() * 2);
-  auto out = resample_all(pcm.data(), pcm.size(), 22'050, kHz);
-  out.resize(6 * kHz);
-  return out;
-}
-
 }  // namespace
 
 void crossing_tests() {
   open_g729(true);
-  const auto words = speech("en", "Good morning, this is the support desk. May I have your account number, please?");
-  const auto others = speech("de", "Der Zug nach Hamburg faehrt heute von Gleis sieben ab, zwanzig Minuten spaeter.");
+  const auto words = speech::english();
+  const auto others = speech::spoken("de", "Der Zug nach Hamburg faehrt heute von Gleis sieben ab, zwanzig Minuten spaeter.");
   if (!check::ok(signal::rms(words) > 200 && signal::rms(others) > 200, "there is speech (espeak-ng)")) return;
   const double unlike = spectrum::distance_db(words, others, kHz);
   check::within(unlike, 9, 40, "the measure: other words are far away");

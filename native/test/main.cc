@@ -6,12 +6,16 @@ void srtp_tests();
 void stream_tests();
 void decode_tests();
 void crossing_tests();
+void pause_tests();
+void g711_tests();
 void recording_tests();
 void engine_tests();
+void chunks_tests();
 
 // With the argument `threads` only what has threads: what ThreadSanitizer is for.
 int main(int argc, char**) {
   if (argc > 1) {
+    chunks_tests();
     engine_tests();
     std::printf("1..%d\n", check::count);
     return check::failed ? 1 : 0;
@@ -19,8 +23,11 @@ int main(int argc, char**) {
   rtp_tests();
   srtp_tests();
   stream_tests();
+  g711_tests();
   decode_tests();
+  pause_tests();
   crossing_tests();
+  chunks_tests();
   recording_tests();
   engine_tests();
   std::printf("1..%d\n", check::count);

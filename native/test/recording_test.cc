@@ -1,6 +1,7 @@
 // Recording on a simulated clock: alignment over an hour with drift, loss, pauses of the sender; ends; a full disk.
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -9,7 +10,7 @@
 #include <vector>
 
 #include "../src/codec/g711.h"
-#include "../src/core/recorder.h"
+#include "../src/core/recording.h"
 #include "check.h"
 #include "signal.h"
 
@@ -72,7 +73,8 @@ void drift() {
   config.id = "drift";
   config.file = file;
   config.channels = 2;
-  Recording r(config);
+  Recording r(config, std::make_shared<ChunkPool>());
+  RecordDesk desk;
   r.set_channel(1, 1);
   const uint64_t start = 1'000'000'000;
   r.writer_open(start);
@@ -90,10 +92,10 @@ void drift() {
         s->send(r, now, (random >> 16) % 100 < 3);
       }
     }
-    if (now % 250'000 == 0) r.writer_advance(now);
+    if (now % 250'000 == 0) r.writer_advance(desk, now);
   }
   r.packet_end(RecordEnd::stopped, start + hour);
-  r.writer_advance(start + hour);
+  r.writer_advance(desk, start + hour);
   Event e;
   r.writer_finish(e);
   check::ok(e.text == "stopped" && e.a == 3'600'000, "an hour is recorded to the millisecond");
@@ -129,7 +131,8 @@ void ends() {
     loud[i] = g711().to_ulaw[static_cast<uint16_t>(static_cast<int16_t>(i % 8 < 4 ? 6000 : -6000))];
   const auto run = [&](RecordConfig c, int speech_ms, int total_ms,
                        const std::function<void(Recording&, uint64_t)>& at) {
-    Recording r(c);
+    Recording r(c, std::make_shared<ChunkPool>());
+    RecordDesk desk;
     const uint64_t start = 5'000'000;
     r.writer_open(start);
     Event e;
@@ -138,10 +141,10 @@ void ends() {
       r.packet_audio(0, ms < total_ms / 2 ? 1 : 2, static_cast<uint16_t>((ms < total_ms / 2 ? 40'000 : 100) + ms / 20),
                      static_cast<uint32_t>(ms * 8), 8000, CodecId::pcmu, ms < speech_ms ? loud : quiet, 160, now);
       if (at) at(r, static_cast<uint64_t>(ms));
-      if (ms % 240 == 0 && r.writer_advance(now)) break;
+      if (ms % 240 == 0 && r.writer_advance(desk, now)) break;
     }
     r.packet_end(RecordEnd::leg_closed, start + static_cast<uint64_t>(total_ms) * 1000);
-    r.writer_advance(start + static_cast<uint64_t>(total_ms) * 1000);
+    r.writer_advance(desk, start + static_cast<uint64_t>(total_ms) * 1000);
     r.writer_finish(e);
     return e;
   };
@@ -172,10 +175,11 @@ void ends() {
   });
   check::ok(e.text == "leg_closed" && e.a == 5000, "a pause of five seconds is not in the file");
   check::equal(e.sha256.size(), size_t{64}, "the digest is there");
-  Recording silent(c);
+  Recording silent(c, std::make_shared<ChunkPool>());
+  RecordDesk desk;
   silent.writer_open(0);
   silent.packet_end(RecordEnd::leg_closed, 1'000'000);
-  silent.writer_advance(1'000'000);
+  silent.writer_advance(desk, 1'000'000);
   silent.writer_finish(e);
   check::ok(e.flag && e.a == 1000, "a leg that was never heard leaves silence, and is said to be empty");
   c.file = "/dev/full";
@@ -188,9 +192,60 @@ void ends() {
   rmdir(dir.c_str());
 }
 
+/** Both channels of a call, a tone on each; the writer comes when `comes` says so, and at the end. */
+std::vector<int16_t> conversation(const std::string& file, int total_ms, const std::function<bool(int)>& comes,
+                                  uint64_t& dropped) {
+  RecordConfig c;
+  c.id = "stall";
+  c.file = file;
+  c.channels = 2;
+  Recording r(c, std::make_shared<ChunkPool>());
+  r.set_channel(1, 1);
+  RecordDesk desk;
+  const uint64_t start = 7'000'000;
+  r.writer_open(start);
+  for (int ms = 20; ms <= total_ms; ms += 20) {
+    const uint64_t now = start + static_cast<uint64_t>(ms) * 1000;
+    for (int track = 0; track < 2; ++track) {
+      uint8_t payload[160];
+      for (int i = 0; i < 160; ++i) {
+        const double phase = 2 * M_PI * (track ? 300 : 500) * (ms * 8 + i) / 8000;
+        payload[i] = g711().to_ulaw[static_cast<uint16_t>(static_cast<int16_t>(9000 * std::sin(phase)))];
+      }
+      r.packet_audio(track, 1, static_cast<uint16_t>(ms / 20), static_cast<uint32_t>(ms * 8), 8000, CodecId::pcmu,
+                     payload, 160, now);
+    }
+    if (comes(ms)) r.writer_advance(desk, now);
+  }
+  r.packet_end(RecordEnd::stopped, start + static_cast<uint64_t>(total_ms) * 1000);
+  r.writer_advance(desk, start + static_cast<uint64_t>(total_ms) * 1000);
+  Event e;
+  r.writer_finish(e);
+  dropped = r.dropped();
+  check::ok(std::all_of(desk.line[0].begin(), desk.line[0].end(), [](int16_t s) { return s == 0; }),
+            "nothing of a recording stays on the desk");
+  return samples_of(file);
+}
+
+void stalls() {
+  const std::string dir = folder(), file = dir + "/stall.wav";
+  uint64_t dropped = 0;
+  const auto steady = conversation(file, 8000, [](int ms) { return ms % 500 == 0; }, dropped);
+  check::equal(steady.size(), size_t{8} * 8000 * 2, "eight seconds of both channels");
+  const auto late = conversation(file, 8000, [](int ms) { return ms == 6000; }, dropped);
+  check::ok(dropped == 0 && late == steady, "a writer that was away for six seconds loses nothing");
+  const auto never = conversation(file, 60'000, [](int) { return false; }, dropped);
+  check::equal(never.size(), size_t{60} * 8000 * 2, "one that was away for too long keeps the time");
+  check::ok(dropped > 0 && std::equal(steady.begin(), steady.begin() + 16 * 5000, never.begin()),
+            "and what it had room for; the rest is counted");
+  std::remove(file.c_str());
+  rmdir(dir.c_str());
+}
+
 }  // namespace
 
 void recording_tests() {
   drift();
   ends();
+  stalls();
 }

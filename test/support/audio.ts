@@ -42,13 +42,14 @@ export function strongestHz(samples: Int16Array, rate_hz = 8000, candidates?: re
   )
 }
 
-/** First and last moment, in ms, at which 20 ms windows are louder than a threshold; null when none is. */
+/** First and last moment, in ms, at which windows (of 20 ms) are louder than a threshold; null when none is. */
 export function heardSpan(
   samples: Int16Array,
   rate_hz = 8000,
   threshold_dbm0 = -45,
+  window_ms = 20,
 ): { from_ms: number; to_ms: number } | null {
-  const window = Math.round(rate_hz / 50)
+  const window = Math.round((rate_hz * window_ms) / 1000)
   let from_ms: number | null = null
   let to_ms = 0
   for (let at = 0; at + window <= samples.length; at += window) {

@@ -15,8 +15,12 @@ export interface Codec {
   readonly static_payload_type: number | null
   /** What we write for it in our own offers. */
   readonly payload_type: number
+  /** Its pauses can be told by comfort noise packets (RFC 3389): it has no silence frames of its own. */
+  readonly comfort_noise: boolean
   /** `a=fmtp` of our own offers and answers, null for none. */
   readonly fmtp: string | null
+  /** Silence frames of its own that both sides have to agree on: what their `a=fmtp` allows, and ours when agreed. */
+  readonly silence_frames?: { readonly fmtp: string; allowed(theirs: string | null): boolean }
   /** What their `a=fmtp` (null: no such line) means for what we send to them. */
   settings(theirs: string | null): EncoderSettings
 }

@@ -12,6 +12,7 @@ export const g722: Codec = {
   channels: null,
   static_payload_type: 9,
   payload_type: 9,
+  comfort_noise: true,
   fmtp: null,
   settings: () => ({}),
 }

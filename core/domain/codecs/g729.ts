@@ -1,8 +1,10 @@
-import type { Codec } from './codec.ts'
+import { type Codec, fmtpParameters } from './codec.ts'
+
+const annexb = (fmtp: string | null) => fmtpParameters(fmtp).get('annexb')?.toLowerCase()
 
 /**
- * G.729 with Annex A, RFC 3551 §4.5.6. We say `annexb=no` in offers and answers alike: RFC 4856 §2.1.9 lets either side
- * switch Annex B off, and a relay between a leg with silence frames and one without would lose audio (decision 0252).
+ * G.729 with Annex A, RFC 3551 §4.5.6. Annex B (silence frames) holds when neither side says `annexb=no`, which is
+ * allowed where nothing is said (RFC 7261 §3.2); we agree to it where the other leg can do with it (decision 0252).
  */
 export const g729: Codec = {
   name: 'G729',
@@ -12,6 +14,9 @@ export const g729: Codec = {
   channels: null,
   static_payload_type: 18,
   payload_type: 18,
+  comfort_noise: false,
   fmtp: 'annexb=no',
-  settings: () => ({ dtx: false }),
+  silence_frames: { fmtp: 'annexb=yes', allowed: theirs => annexb(theirs) !== 'no' },
+  // Voice detection of our own only for a peer that asks for it by name.
+  settings: theirs => ({ dtx: annexb(theirs) === 'yes' }),
 }

@@ -1,5 +1,6 @@
 import { type BrowserSide, browserAttributes, browserSessionAttributes, refuseBrowser } from './browser.ts'
 import type { Codec, CodecName, EncoderSettings } from './codec.ts'
+import { comfortNoise } from './comfort-noise.ts'
 import { type CryptoLine, SRTP_SUITES, type SrtpSuite, sameKey } from './crypto-line.ts'
 import { codecByName } from './registry.ts'
 import type { Direction, DtlsLine, MediaLine, OwnLine, OwnSdp, Payload, Sdp } from './sdp.ts'
@@ -27,6 +28,16 @@ export interface LocalSide {
   readonly browser: BrowserSide | null
   /** What we want to do; an answer may allow less. */
   readonly direction: Direction
+}
+
+/** What the other leg of a bridge means for the SDP of this one. */
+export interface OtherLeg {
+  /** Its settled codec, or what its pending offer allows. */
+  readonly codecs: readonly CodecName[]
+  /** Its peer tells pauses by comfort noise, or would. */
+  readonly comfort_noise: boolean
+  /** Its peer knows the silence frames of its codec, or would. */
+  readonly silence_frames: boolean
 }
 
 /** What must stay the same over the re-offers of a dialog. */
@@ -63,6 +74,10 @@ export interface Settled {
     readonly receive: number
     readonly clock_rate_hz: number
   } | null
+  /** Payload types of comfort noise: what they take, and in our numbering what they may send. Null: not agreed. */
+  readonly comfort_noise: { readonly send: number; readonly receive: number } | null
+  /** The codec's own silence frames may be sent both ways. */
+  readonly silence_frames: boolean
   /** As seen from us. */
   readonly direction: Direction
   /** The peer put us on hold. */
@@ -87,6 +102,9 @@ export interface Offer {
   readonly choices: readonly { readonly codec: Codec; readonly payload: Payload }[]
   readonly crypto: CryptoLine | null
   readonly dtls: DtlsLine | null
+  /** The peer would tell its pauses by comfort noise, or by silence frames of a codec in common. */
+  readonly comfort_noise: boolean
+  readonly silence_frames: boolean
   /** Encoding names of all audio lines, as offered. */
   readonly offered: readonly string[]
   /** What the peer asked for, from the peer's side. */
@@ -124,7 +142,11 @@ export function readOffer(
     else {
       const direction = askedDirection(line)
       const hold = direction === 'sendonly' || direction === 'inactive'
-      return { sdp, audio: index, choices, crypto: security.crypto, dtls: security.dtls, offered, direction, hold }
+      const pauses = {
+        comfort_noise: noisePayload(line) !== undefined,
+        silence_frames: choices.some(({ codec, payload }) => codec.silence_frames?.allowed(payload.fmtp)),
+      }
+      return { sdp, audio: index, choices, ...security, ...pauses, offered, direction, hold }
     }
   }
   return refusal
@@ -138,13 +160,14 @@ export interface Answered {
 
 /**
  * The answer to an offer: one codec, the first of `order` that is offered (see `codecOrder`), else the policy's
- * first.
+ * first. Silence frames are agreed when the other leg has them too, or decodes.
  */
 export function answerOffer(
   offer: Offer,
   own: LocalSide,
   continuity: Continuity,
   order: readonly CodecName[],
+  other: OtherLeg | null = null,
 ): Answered | Refused<AnswerRefusal> {
   const line = offer.sdp.lines[offer.audio]
   const wanted = order.find(name => offer.choices.some(({ codec }) => codec.name === name))
@@ -155,14 +178,18 @@ export function answerOffer(
   if (offer.crypto && key && sameKey(offer.crypto.key, key))
     return refuse('srtp_required', 'the offer holds our own key')
   const event = own.policy.telephone_event ? eventPayload(line, codec.clock_rate_hz) : null
+  const noise = codec.comfort_noise ? noisePayload(line) : undefined
+  const useful = other !== null && (other.silence_frames || !other.codecs.includes(codec.name))
+  const silence_frames = useful && (codec.silence_frames?.allowed(payload.fmtp) ?? false)
   const direction = both(reverse(offer.direction), own.direction)
   const ours: OwnLine = {
     kind: 'audio',
     port: own.rtp_port,
     protocol: line.protocol,
-    formats: [payload.payload_type, ...(event ? [event.payload_type] : [])].map(String),
+    formats: [payload, ...(noise ? [noise] : []), ...(event ? [event] : [])].map(used => String(used.payload_type)),
     attributes: [
-      ...codecAttributes(codec, payload.payload_type),
+      ...codecAttributes(codec, payload.payload_type, silence_frames),
+      ...(noise ? [noiseAttribute(noise.payload_type)] : []),
       ...(event ? eventAttributes(event.payload_type, codec.clock_rate_hz) : []),
       ...(offer.crypto ? [cryptoAttribute(offer.crypto.tag, offer.crypto.suite, key ?? '')] : []),
       `ptime:${roundPtime(line.ptime_ms, line.maxptime_ms)}`,
@@ -179,10 +206,12 @@ export function answerOffer(
     send: { codec: codec.name, payload_type: payload.payload_type },
     receive: [{ codec: codec.name, payload_type: payload.payload_type }],
     ...packing(line),
-    encoder: codec.settings(payload.fmtp),
+    encoder: encoderOf(codec, payload, silence_frames),
     telephone_event: event
       ? { send: event.payload_type, receive: event.payload_type, clock_rate_hz: codec.clock_rate_hz }
       : null,
+    comfort_noise: noise ? { send: noise.payload_type, receive: noise.payload_type } : null,
+    silence_frames,
     direction,
     hold: offer.hold,
     remote: remoteOf(line, line.rtcp_mux),
@@ -194,18 +223,25 @@ export function answerOffer(
 
 /**
  * What we would offer: the codecs of `order`, or all of the policy, on the m= lines that the dialog already has. What
- * is
- * secured stays so, in the suite that is in use: a re-offer is no occasion to change keys, let alone to drop them.
+ * is secured stays so, in the suite that is in use: a re-offer is no occasion to change keys, let alone to drop them.
+ * Comfort noise and silence frames are offered where the other leg has them, and stay where they were agreed.
  */
 export function makeOffer(
   own: LocalSide,
   continuity: Continuity,
   order: readonly CodecName[],
   current: Settled | null = null,
+  other: OtherLeg | null = null,
 ): { readonly local: OwnSdp; readonly continuity: Continuity } {
   const codecs = (order.length > 0 ? order : own.policy.codecs).map(codecByName)
   const types = new PayloadTypes(continuity.payload_types)
   const audio = codecs.map(codec => ({ codec, payload_type: types.of(codecKey(codec), codec.payload_type) }))
+  const silence_frames = other?.silence_frames || current?.silence_frames || false
+  const pauses = other?.comfort_noise || current?.comfort_noise
+  const noise =
+    pauses && codecs.some(codec => codec.comfort_noise)
+      ? [{ payload_type: types.of(NOISE_KEY, comfortNoise.payload_type) }]
+      : []
   const clocks = own.policy.telephone_event ? [...new Set(codecs.map(codec => codec.clock_rate_hz))] : []
   const events = clocks.map(clock => ({
     clock,
@@ -220,9 +256,10 @@ export function makeOffer(
     kind: 'audio',
     port: own.rtp_port,
     protocol: own.browser ? 'UDP/TLS/RTP/SAVPF' : profile(secured ? 'RTP/SAVP' : 'RTP/AVP', before),
-    formats: [...audio, ...events].map(({ payload_type }) => String(payload_type)),
+    formats: [...audio, ...noise, ...events].map(({ payload_type }) => String(payload_type)),
     attributes: [
-      ...audio.flatMap(({ codec, payload_type }) => codecAttributes(codec, payload_type)),
+      ...audio.flatMap(({ codec, payload_type }) => codecAttributes(codec, payload_type, silence_frames)),
+      ...noise.map(({ payload_type }) => noiseAttribute(payload_type)),
       ...events.flatMap(({ clock, payload_type }) => eventAttributes(payload_type, clock)),
       ...suites
         .filter(offered => secured && (suite === null || offered.suite === suite))
@@ -268,16 +305,28 @@ export function readAnswer(
   const clock = first.codec.clock_rate_hz
   const event = eventPayload(line, clock)
   const ourEvent = types[eventKey(clock)]
+  const noise = first.codec.comfort_noise ? noisePayload(line) : undefined
+  const ourNoise = types[NOISE_KEY]
+  const frames = first.codec.silence_frames
+  const silence_frames =
+    frames !== undefined &&
+    ours.attributes.includes(`fmtp:${first.ourType} ${frames.fmtp}`) &&
+    frames.allowed(first.payload.fmtp)
   return {
     codec: first.codec.name,
     send: { codec: first.codec.name, payload_type: first.payload.payload_type },
     receive: common.map(({ codec, ourType }) => ({ codec: codec.name, payload_type: ourType })),
     ...packing(line),
-    encoder: first.codec.settings(first.payload.fmtp),
+    encoder: encoderOf(first.codec, first.payload, silence_frames),
     telephone_event:
       event && ourEvent !== undefined && ours.formats.includes(String(ourEvent))
         ? { send: event.payload_type, receive: ourEvent, clock_rate_hz: clock }
         : null,
+    comfort_noise:
+      noise && ourNoise !== undefined && ours.formats.includes(String(ourNoise))
+        ? { send: noise.payload_type, receive: ourNoise }
+        : null,
+    silence_frames,
     direction,
     hold: askedDirection(line) === 'sendonly' || askedDirection(line) === 'inactive',
     remote: remoteOf(line, security.dtls !== null),
@@ -309,6 +358,7 @@ const refuse = <R extends string>(refused: R, detail: string): Refused<R> => ({ 
 const names = (line: MediaLine) => line.payloads.map(payload => payload.encoding).join(' ') || 'nothing known'
 const codecKey = (codec: Codec) => `${codec.encoding.toLowerCase()}/${codec.clock_rate_hz}`
 const eventKey = (clock: number) => `${telephoneEvent.encoding}/${clock}`
+const NOISE_KEY = `${comfortNoise.encoding.toLowerCase()}/${comfortNoise.clock_rate_hz}`
 
 function commonCodecs(line: MediaLine, policy: MediaPolicy): Offer['choices'] {
   return policy.codecs.flatMap(name => {
@@ -384,6 +434,13 @@ function eventPayload(line: MediaLine, clock_rate_hz: number): Payload | undefin
   )
 }
 
+function noisePayload(line: MediaLine): Payload | undefined {
+  const { encoding, clock_rate_hz } = comfortNoise
+  return line.payloads.find(
+    payload => payload.encoding.toUpperCase() === encoding && payload.clock_rate_hz === clock_rate_hz,
+  )
+}
+
 function remoteOf(line: MediaLine, rtcp_mux: boolean): Settled['remote'] {
   const rtcp_port = rtcp_mux ? line.port : (line.rtcp_port ?? Math.min(line.port + 1, 65_535))
   return { address: line.address, rtp_port: line.port, rtcp_port, rtcp_mux }
@@ -399,10 +456,17 @@ function roundPtime(wanted_ms: number | null, most_ms: number | null): number {
   return Math.max(10, Math.floor(ms / 10) * 10)
 }
 
-function codecAttributes(codec: Codec, payload_type: number): string[] {
+/** What the peer asks of our encoder; silence frames that were not agreed are not asked for. */
+function encoderOf(codec: Codec, payload: Payload, silence_frames: boolean): EncoderSettings {
+  const settings = codec.settings(payload.fmtp)
+  return codec.silence_frames && !silence_frames ? { ...settings, dtx: false } : settings
+}
+
+function codecAttributes(codec: Codec, payload_type: number, silence_frames: boolean): string[] {
   const channels = codec.channels === null ? '' : `/${codec.channels}`
   const map = `rtpmap:${payload_type} ${codec.encoding}/${codec.clock_rate_hz}${channels}`
-  return codec.fmtp === null ? [map] : [map, `fmtp:${payload_type} ${codec.fmtp}`]
+  const fmtp = (silence_frames && codec.silence_frames?.fmtp) || codec.fmtp
+  return fmtp === null ? [map] : [map, `fmtp:${payload_type} ${fmtp}`]
 }
 
 function eventAttributes(payload_type: number, clock_rate_hz: number): string[] {
@@ -412,6 +476,8 @@ function eventAttributes(payload_type: number, clock_rate_hz: number): string[] 
   ]
 }
 
+const noiseAttribute = (payload_type: number) =>
+  `rtpmap:${payload_type} ${comfortNoise.encoding}/${comfortNoise.clock_rate_hz}`
 const cryptoAttribute = (tag: number, suite: SrtpSuite, key: string) => `crypto:${tag} ${suite} inline:${key}`
 /** The port after RTP's needs no attribute (RFC 3605 §2.1). */
 const rtcpAttributes = (own: LocalSide) => (own.rtcp_port === own.rtp_port + 1 ? [] : [`rtcp:${own.rtcp_port}`])

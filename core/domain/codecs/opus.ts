@@ -9,6 +9,7 @@ export const opus: Codec = {
   channels: 2,
   static_payload_type: null,
   payload_type: 96,
+  comfort_noise: false,
   fmtp: 'minptime=10;useinbandfec=1',
   settings(theirs) {
     const parameters = fmtpParameters(theirs)

@@ -9,6 +9,7 @@ export const pcma: Codec = {
   channels: null,
   static_payload_type: 8,
   payload_type: 8,
+  comfort_noise: true,
   fmtp: null,
   settings: () => ({}),
 }

@@ -9,6 +9,7 @@ export const pcmu: Codec = {
   channels: null,
   static_payload_type: 0,
   payload_type: 0,
+  comfort_noise: true,
   fmtp: null,
   settings: () => ({}),
 }

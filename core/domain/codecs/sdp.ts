@@ -1,6 +1,7 @@
 import ipaddr from 'ipaddr.js'
 import sdpTransform from 'sdp-transform'
 import type { Codec } from './codec.ts'
+import { comfortNoise } from './comfort-noise.ts'
 import { type CryptoLine, readCryptoLine } from './crypto-line.ts'
 import { codecByRtpmap, codecByStaticType } from './registry.ts'
 
@@ -158,10 +159,11 @@ function readPayloads(raw: RawLine, formats: readonly string[]): Payload[] {
     const map = raw.rtp.find(entry => entry.payload === payload_type)
     const fmtp = raw.fmtp.find(entry => entry.payload === payload_type)
     const fallback = map ? null : codecByStaticType(payload_type)
-    if (!map && !fallback) continue
-    const encoding = map ? String(map.codec ?? '') : (fallback?.encoding ?? '')
-    const clock_rate_hz = map ? Number(map.rate ?? 8000) : (fallback?.clock_rate_hz ?? 0)
-    const channels = map ? (map.encoding === undefined ? null : Number(map.encoding)) : (fallback?.channels ?? null)
+    const known = payload_type === comfortNoise.payload_type ? comfortNoise : fallback
+    if (!map && !known) continue
+    const encoding = map ? String(map.codec ?? '') : (known?.encoding ?? '')
+    const clock_rate_hz = map ? Number(map.rate ?? 8000) : (known?.clock_rate_hz ?? 0)
+    const channels = map ? (map.encoding === undefined ? null : Number(map.encoding)) : (known?.channels ?? null)
     if (encoding === '' || !Number.isInteger(clock_rate_hz) || clock_rate_hz < 1000 || clock_rate_hz > 384_000) continue
     payloads.push({
       payload_type,

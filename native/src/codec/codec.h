@@ -19,7 +19,7 @@ struct EncoderOptions {
   int ptime_ms = 20;
   int bitrate = 0;
   int complexity = 5;
-  bool fec = false, dtx = false, annexb = false;
+  bool fec = false, dtx = false;
 };
 
 class Encoder {
@@ -43,6 +43,10 @@ class Decoder {
   /** Fills a loss of so many samples. `next` is the packet after it, for codecs that carry the lost one in it (Opus
    * FEC). */
   virtual void conceal(int16_t* out, int samples, const uint8_t* next, int next_bytes) = 0;
+  /** Of a packet, for codecs that have silence of their own (DTX): after `no_voice` and `silence` the sender may pause,
+   * and what `conceal` gives is the noise of that pause; `silence` holds nothing else. */
+  enum class Tells : uint8_t { voice, no_voice, silence };
+  virtual Tells tells(const uint8_t*, int) const { return Tells::voice; }
 };
 
 struct Codec {

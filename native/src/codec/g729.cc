@@ -24,7 +24,7 @@ std::atomic<bool> usable{false};
 
 class G729Encoder final : public Encoder {
  public:
-  explicit G729Encoder(bool annexb) : state_(library.encoder_open(annexb ? 1 : 0)) {}
+  explicit G729Encoder(bool dtx) : state_(library.encoder_open(dtx ? 1 : 0)) {}
   ~G729Encoder() override { library.encoder_close(state_); }
   int sample_rate() const override { return 8000; }
   int encode(const int16_t* pcm, int samples, uint8_t* out, int room) override {
@@ -75,6 +75,10 @@ class G729Decoder final : public Decoder {
     for (; made + 80 <= samples; made += 80) library.decode(state_, nullptr, 0, 1, 0, 0, out + made);
     for (; made < samples; ++made) out[made] = 0;
   }
+  // A silence frame of Annex B has two bytes and is the last of its packet.
+  Tells tells(const uint8_t*, int bytes) const override {
+    return bytes % 10 != 2 ? Tells::voice : bytes == 2 ? Tells::silence : Tells::no_voice;
+  }
 
  private:
   void* state_;
@@ -106,7 +110,7 @@ const Codec kG729{
     8000,
     8000,
     [] { return usable.load(); },
-    [](const EncoderOptions& o) -> std::unique_ptr<Encoder> { return std::make_unique<G729Encoder>(o.annexb); },
+    [](const EncoderOptions& o) -> std::unique_ptr<Encoder> { return std::make_unique<G729Encoder>(o.dtx); },
     [](int) -> std::unique_ptr<Decoder> { return std::make_unique<G729Decoder>(); }};
 
 }  // namespace media

@@ -30,13 +30,17 @@ class OpusOut final : public Encoder {
   int encode(const int16_t* pcm, int samples, uint8_t* out, int room) override {
     if (!state_) return -1;
     const int bytes = opus_encode(state_, pcm, samples, out, room);
-    return dtx_ && bytes >= 0 && bytes <= 2 ? 0 : bytes;
+    const bool silence = dtx_ && bytes >= 0 && bytes <= 2;
+    const bool told = silence && silent_;
+    silent_ = silence;
+    // The first empty frame is sent: by it the receiver knows the silence after it from a loss.
+    return told ? 0 : bytes;
   }
 
  private:
   const int rate_;
   OpusEncoder* state_ = nullptr;
-  bool dtx_ = false;
+  bool dtx_ = false, silent_ = false;
 };
 
 class OpusIn final : public Decoder {
@@ -61,6 +65,15 @@ class OpusIn final : public Decoder {
     const int step = rate_ / 400, whole = samples / step * step;
     int made = whole > 0 && state_ ? opus_decode(state_, next, next ? next_bytes : 0, out, whole, next ? 1 : 0) : 0;
     for (made = made < 0 ? 0 : made; made < samples; ++made) out[made] = 0;
+  }
+  /** A frame of next to nothing is DTX (RFC 6716 §3.1); else SILK's first bits tell whether there is voice (§4.2.3). */
+  Tells tells(const uint8_t* payload, int bytes) const override {
+    if (bytes <= 2) return Tells::silence;
+    const bool one_frame = (payload[0] & 3) == 0, celt_only = (payload[0] & 0x80) != 0;
+    if (!one_frame || celt_only) return Tells::voice;
+    // Configurations 2, 3, 6, 7, 10 and 11 are of 40 and 60 ms: two or three flags. Hybrid ones (12 to 15) have one.
+    const int config = payload[0] >> 3, flags = config >= 12 || config % 4 < 2 ? 1 : config % 4;
+    return payload[1] >> (8 - flags) ? Tells::voice : Tells::no_voice;
   }
 
  private:

@@ -17,6 +17,7 @@ struct Policy {
   bool strict = false;
   std::vector<Network> sources;
   Address signalled_from;
+  uint8_t family = 0;  // of the address that the stream is bound to, where it may be either: 4 or 6
 };
 
 enum class PayloadKind : uint8_t { unknown, audio, telephone_event, comfort_noise };
@@ -29,6 +30,11 @@ struct PayloadFacts {
   uint32_t clock_rate = 8000;
 
   bool same_format(const PayloadFacts& o) const { return name == o.name && clock_rate == o.clock_rate; }
+  bool is_g711() const { return codec == CodecId::pcmu || codec == CodecId::pcma; }
+  /** Whether packets of this format pass as those of the other without being decoded: PCMU and PCMA by table. */
+  bool passes_as(const PayloadFacts& o) const {
+    return same_format(o) || (is_g711() && o.is_g711() && clock_rate == o.clock_rate);
+  }
 };
 
 struct StreamConfig {
@@ -40,7 +46,8 @@ struct StreamConfig {
   PayloadFacts send;
   int ptime_ms = 20;
   int comfort_noise_pt = -1;
-  bool fec = false, dtx = false, annexb = false;
+  bool fec = false, dtx = false;
+  bool silence_frames = false;  // the peer reads those of G.729 Annex B
   int bitrate = 0;
   bool sends_events = false;
   PayloadFacts event;

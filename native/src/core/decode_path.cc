@@ -1,20 +1,9 @@
 #include "decode_path.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 
 namespace media {
-
-void ComfortNoise::fill(int16_t* out, int samples) {
-  // The level is in -dBov: 0 is a square wave of full scale. Uniform noise of amplitude a has a / sqrt 3 as its root
-  // mean square. Nobody's quiet room is louder than -20 dBov: a peer that asks for more does not get to shout.
-  const int amplitude = static_cast<int>(32767 * std::pow(10.0, -std::max(level_, 20) / 20.0) * 1.73);
-  for (int i = 0; i < samples; ++i) {
-    random_ = random_ * 1664525u + 1013904223u;
-    out[i] = static_cast<int16_t>((static_cast<int>(random_ >> 16) - 32768) * amplitude / 32768);
-  }
-}
 
 DecodePath::DecodePath(int rate_hz, StreamCounters& counters)
     : rate_(rate_hz),
@@ -29,7 +18,9 @@ DecodePath::DecodePath(int rate_hz, StreamCounters& counters)
 void DecodePath::reset() {
   for (auto& s : slots_) s.used = false;
   held_ = 0;
-  any_ = playing_ = dtx_ = false;
+  any_ = playing_ = may_pause_ = pausing_ = false;
+  pause_tail_ = 0;
+  noise_.off();
   insert_ms_ = 0;
 }
 
@@ -103,23 +94,26 @@ bool DecodePath::start(uint64_t now_us) {
   return true;
 }
 
-void DecodePath::append(const int16_t* pcm, int samples) {
+void DecodePath::append(const int16_t* pcm, int samples, bool pause) {
   if (resampler_) {
     samples = resampler_->run(pcm, samples, converted_.data());
     pcm = converted_.data();
   }
   fifo_.insert(fifo_.end(), pcm, pcm + samples);
+  // The first piece of a pause still holds the end of the sound, out of the resampler.
+  pause_tail_ = pause && pausing_ ? std::min(pause_tail_ + static_cast<size_t>(samples), fifo_.size()) : 0;
+  pausing_ = pause;
 }
 
 void DecodePath::fill(int ms, const Slot* next) {
   const int samples = ms * (decoder_ ? decoder_->sample_rate() : rate_) / 1000;
   if (noise_.on())
-    noise_.fill(decoded_.data(), samples);
+    noise_.fill(decoded_.data(), samples, decoder_ ? decoder_->sample_rate() : rate_, rate_);
   else if (decoder_)
     decoder_->conceal(decoded_.data(), samples, next ? data(next->seq) : nullptr, next ? next->bytes : 0);
   else
     std::memset(decoded_.data(), 0, static_cast<size_t>(samples) * 2);
-  append(decoded_.data(), samples);
+  append(decoded_.data(), samples, noise_.on() || may_pause_);
 }
 
 void DecodePath::play(Slot& s) {
@@ -128,7 +122,7 @@ void DecodePath::play(Slot& s) {
   next_ = static_cast<uint16_t>(s.seq + 1);
   if (s.noise) {
     noise_.set(data(s.seq), s.bytes);
-    dtx_ = true;
+    may_pause_ = true;
     fill(20, nullptr);
     expected_ts_ = s.ts + static_cast<uint32_t>((codec_ ? codec_->clock_rate : 8000) / 50);
     return;
@@ -140,25 +134,28 @@ void DecodePath::play(Slot& s) {
     ++counters_.malformed;
     return;
   }
-  // A G.729 packet that ends in a silence frame, or an Opus frame of next to nothing, announces a pause.
-  dtx_ = (s.codec == CodecId::g729 && s.bytes % 10 == 2) || (s.codec == CodecId::opus && s.bytes <= 2);
+  const auto tells = decoder_->tells(data(s.seq), s.bytes);
+  // Within a pause a packet without voice only renews the noise (Opus sends one every 400 ms).
+  const bool pause = tells == Decoder::Tells::silence || (tells == Decoder::Tells::no_voice && pausing_);
+  may_pause_ = tells != Decoder::Tells::voice;
   frame_ms_ = std::max(1, samples * 1000 / decoder_->sample_rate());
   expected_ts_ =
       s.ts + static_cast<uint32_t>(static_cast<int64_t>(samples) * codec_->clock_rate / decoder_->sample_rate());
-  append(decoded_.data(), samples);
+  append(decoded_.data(), samples, pause);
 }
 
-bool DecodePath::pull(int16_t* out, uint64_t now_us) {
+Heard DecodePath::pull(int16_t* out, uint64_t now_us) {
   const auto frame = static_cast<size_t>(rate_ / 50);
-  bool sounding = true;
+  Heard heard = Heard::sound;
   while (fifo_.size() < frame) {
     if (!playing_ && !start(now_us)) {
       empty_ms_ += 20;
-      sounding = noise_.on();
-      if (dtx_ || noise_.on())
+      if (may_pause_ || noise_.on()) {
         fill(20, nullptr);
-      else
+      } else {
         fifo_.insert(fifo_.end(), frame, 0);
+        heard = Heard::nothing;
+      }
       break;
     }
     if (insert_ms_ >= 20) {
@@ -196,9 +193,9 @@ bool DecodePath::pull(int16_t* out, uint64_t now_us) {
     // Nothing there at all: the sender pauses, or the network does.
     empty_ms_ += 20;
     if (empty_ms_ > 60) playing_ = false;
-    if (!dtx_) ++counters_.concealed;
+    if (!may_pause_) ++counters_.concealed;
     fill(20, nullptr);
-    if (codec_ && !dtx_) insert_ms_ = 0;
+    if (codec_ && !may_pause_) insert_ms_ = 0;
   }
   if (playing_) {
     least_ahead_ms_ = std::min(least_ahead_ms_, ahead_ms());
@@ -221,9 +218,10 @@ bool DecodePath::pull(int16_t* out, uint64_t now_us) {
     }
   }
   counters_.jitter_buffer_ms = target_ms_;
+  if (heard == Heard::sound && pause_tail_ >= fifo_.size()) heard = Heard::pause;
   std::memcpy(out, fifo_.data(), frame * 2);
   fifo_.erase(fifo_.begin(), fifo_.begin() + static_cast<std::ptrdiff_t>(frame));
-  return sounding;
+  return heard;
 }
 
 }  // namespace media

@@ -6,27 +6,14 @@
 #include <vector>
 
 #include "../codec/codec.h"
+#include "comfort_noise.h"
 #include "counters.h"
 #include "resample.h"
 
 namespace media {
 
-/** Noise of the level that a comfort noise packet (RFC 3389) asks for. */
-class ComfortNoise {
- public:
-  void set(const uint8_t* payload, size_t n) {
-    level_ = n > 0 ? payload[0] & 0x7f : 60;
-    on_ = true;
-  }
-  bool on() const { return on_; }
-  void off() { on_ = false; }
-  void fill(int16_t* out, int samples);
-
- private:
-  bool on_ = false;
-  int level_ = 60;
-  uint32_t random_ = 0x12345678;
-};
+/** What some audio is: nothing came; sound; the noise of a pause that the sender has announced. */
+enum class Heard : uint8_t { nothing, sound, pause };
 
 class DecodePath {
  public:
@@ -38,8 +25,8 @@ class DecodePath {
               uint64_t now_us);
   /** The source has changed: what is held belongs to the past. */
   void reset();
-  /** 20 ms of audio; false when it is silence because nothing is received. */
-  bool pull(int16_t* out, uint64_t now_us);
+  /** 20 ms of audio. */
+  Heard pull(int16_t* out, uint64_t now_us);
 
  private:
   static constexpr int kSlots = 64;
@@ -54,7 +41,7 @@ class DecodePath {
   Slot& slot(uint16_t seq) { return slots_[seq % kSlots]; }
   uint8_t* data(uint16_t seq) { return &bytes_[(seq % kSlots) * kSlotBytes]; }
   bool use_codec(CodecId codec);
-  void append(const int16_t* pcm, int samples);
+  void append(const int16_t* pcm, int samples, bool pause);
   void play(Slot& s);
   void fill(int ms, const Slot* next);
   bool start(uint64_t now_us);
@@ -70,7 +57,10 @@ class DecodePath {
   std::vector<int16_t> fifo_;
   std::vector<int16_t> decoded_, converted_;
   ComfortNoise noise_;
-  bool any_ = false, playing_ = false, dtx_ = false;
+  size_t pause_tail_ = 0;  // samples at the end of fifo_ that are the noise of a pause
+  bool any_ = false, playing_ = false;
+  bool may_pause_ = false;  // the last packet said that the sender may fall silent after it
+  bool pausing_ = false;    // what was added to fifo_ last is the noise of a pause
   uint16_t next_ = 0, newest_ = 0;
   uint32_t expected_ts_ = 0, newest_ts_ = 0;
   int held_ = 0, frame_ms_ = 20, empty_ms_ = 0, target_ms_ = 40, insert_ms_ = 0;

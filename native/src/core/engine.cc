@@ -9,7 +9,7 @@ namespace media {
 Engine::Engine(EngineOptions o)
     : denied_(std::move(o.denied)),
       events_(o.event_queue),
-      ports_(o.bind, o.port_min, o.port_max, o.quarantine_ms * 1000),
+      ports_(o.bind, o.port_min, o.port_max, o.quarantine_ms * 1000, o.second_bind),
       recorder_(events_) {
   for (int i = 0; i < o.threads; ++i)
     workers_.push_back(std::make_unique<Worker>(i, o.worker, events_, recorder_, denied_, ports_));
@@ -45,7 +45,7 @@ void Engine::close_session(uint32_t session) {
 bool Engine::open_stream(uint32_t session, Policy policy, Opened& out) {
   const auto at = sessions_.find(session);
   PortPair pair;
-  if (at == sessions_.end() || !ports_.open(pair, mono_us())) return false;
+  if (at == sessions_.end() || !ports_.open(pair, mono_us(), policy.family)) return false;
   Worker* worker = at->second.worker;
   const uint32_t id = next_id_++;
   auto counters = std::make_shared<StreamCounters>();
@@ -104,7 +104,7 @@ void Engine::record(RecordRequest request) {
   const auto at = streams_.find(request.left);
   if (at == streams_.end()) return;
   Worker* worker = at->second.worker;
-  auto recording = std::make_shared<Recording>(request.config);
+  auto recording = std::make_shared<Recording>(request.config, worker->chunks());
   const bool stereo = request.config.channels == 2;
   const bool sent = stereo ? request.right == 0 : request.both;
   recording->set_channel(0, 0);

@@ -14,7 +14,7 @@ namespace media {
 
 struct EngineOptions {
   int threads = 1;
-  Address bind;
+  Address bind, second_bind;
   uint16_t port_min = 0, port_max = 0;
   uint64_t quarantine_ms = 30'000;
   std::vector<Network> denied;

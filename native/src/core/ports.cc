@@ -8,8 +8,8 @@
 
 namespace media {
 
-PortPool::PortPool(const Address& bind, uint16_t first, uint16_t last, uint64_t quarantine_us)
-    : bind_(bind), quarantine_us_(quarantine_us), system_chooses_(last == 0) {
+PortPool::PortPool(const Address& bind, uint16_t first, uint16_t last, uint64_t quarantine_us, const Address& second)
+    : bind_(bind), second_(second), quarantine_us_(quarantine_us), system_chooses_(last == 0) {
   std::vector<uint16_t> ports;
   for (uint32_t p = first + (first & 1u); !system_chooses_ && p + 1 <= last; p += 2)
     ports.push_back(static_cast<uint16_t>(p));
@@ -19,10 +19,10 @@ PortPool::PortPool(const Address& bind, uint16_t first, uint16_t last, uint64_t 
   total_ = ports.size();
 }
 
-int PortPool::bind_one(uint16_t port) const {
-  const int fd = socket(bind_.family == 4 ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+int PortPool::bind_one(Address at, uint16_t port) {
+  const int fd = socket(at.family == 4 ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (fd < 0) return -1;
-  if (bind_.family == 6) {
+  if (at.family == 6) {
     const int one = 1;
     setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof one);
   }
@@ -30,9 +30,8 @@ int PortPool::bind_one(uint16_t port) const {
   const int room = 128 * 1024;
   setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &room, sizeof room);
   const int expedited = 0xb8;  // DSCP EF, RFC 4594 §4.1
-  setsockopt(fd, bind_.family == 4 ? IPPROTO_IP : IPPROTO_IPV6, bind_.family == 4 ? IP_TOS : IPV6_TCLASS, &expedited,
+  setsockopt(fd, at.family == 4 ? IPPROTO_IP : IPPROTO_IPV6, at.family == 4 ? IP_TOS : IPV6_TCLASS, &expedited,
              sizeof expedited);
-  Address at = bind_;
   at.port = port;
   sockaddr_in6 sa;
   const socklen_t n = at.to(sa);
@@ -43,11 +42,12 @@ int PortPool::bind_one(uint16_t port) const {
   return fd;
 }
 
-bool PortPool::bind_pair(uint16_t port, PortPair& out) const {
+bool PortPool::bind_pair(Address at, uint16_t port, PortPair& out) {
   PortPair pair;
-  pair.rtp_fd = bind_one(port);
+  pair.family = at.family;
+  pair.rtp_fd = bind_one(at, port);
   if (pair.rtp_fd < 0) return false;
-  pair.rtcp_fd = bind_one(static_cast<uint16_t>(port + 1));
+  pair.rtcp_fd = bind_one(at, static_cast<uint16_t>(port + 1));
   if (pair.rtcp_fd < 0) {
     ::close(pair.rtp_fd);
     return false;
@@ -65,18 +65,19 @@ void PortPool::wake_rested(uint64_t now_us) {
   }
 }
 
-bool PortPool::open(PortPair& out, uint64_t now_us) {
+bool PortPool::open(PortPair& out, uint64_t now_us, uint8_t family) {
+  const Address& at = bind_address(family);
   std::lock_guard lock(mutex_);
   if (system_chooses_) {
     for (int attempt = 0; attempt < 64; ++attempt) {
-      const int probe = bind_one(0);
+      const int probe = bind_one(at, 0);
       if (probe < 0) return false;
       sockaddr_in6 sa;
       socklen_t n = sizeof sa;
       getsockname(probe, reinterpret_cast<sockaddr*>(&sa), &n);
       const uint16_t port = Address::from(reinterpret_cast<sockaddr*>(&sa)).port & 0xfffe;
       ::close(probe);
-      if (port >= 1024 && bind_pair(port, out)) {
+      if (port >= 1024 && bind_pair(at, port, out)) {
         ++in_use_;
         return true;
       }
@@ -87,7 +88,7 @@ bool PortPool::open(PortPair& out, uint64_t now_us) {
   for (size_t tries = free_.size(); tries > 0; --tries) {
     const uint16_t port = free_.front();
     free_.pop_front();
-    if (bind_pair(port, out)) {
+    if (bind_pair(at, port, out)) {
       ++in_use_;
       return true;
     }

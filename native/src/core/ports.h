@@ -13,19 +13,26 @@ namespace media {
 struct PortPair {
   int rtp_fd = -1, rtcp_fd = -1;
   uint16_t rtp_port = 0, rtcp_port = 0;
+  uint8_t family = 0;  // of the address that they are bound to
 };
 
 /** Taken on the control thread, given back from packet threads; the lock is never taken for a packet. */
 class PortPool {
  public:
-  PortPool(const Address& bind, uint16_t first, uint16_t last, uint64_t quarantine_us);
+  /** `second` is none, or an address of the other family: pairs at either come out of one range. */
+  PortPool(const Address& bind, uint16_t first, uint16_t last, uint64_t quarantine_us, const Address& second = {});
 
-  /** Binds a pair; false when all are in use or resting. Ports that others hold are passed over. */
-  bool open(PortPair& out, uint64_t now_us);
+  /**
+   * Binds a pair at the address of a family, where there is one; false when all are in use or resting. Ports that
+   * others hold are passed over.
+   */
+  bool open(PortPair& out, uint64_t now_us, uint8_t family = 0);
   /** Puts the pair to rest; its sockets are closed already. */
   void give_back(uint16_t rtp_port, uint64_t now_us);
 
-  const Address& bind_address() const { return bind_; }
+  const Address& bind_address(uint8_t family) const {
+    return family != 0 && second_.family == family ? second_ : bind_;
+  }
 
   struct Counts {
     size_t in_use, quarantined, total;
@@ -33,15 +40,15 @@ class PortPool {
   Counts counts(uint64_t now_us);
 
  private:
-  bool bind_pair(uint16_t port, PortPair& out) const;
-  int bind_one(uint16_t port) const;
+  static bool bind_pair(Address at, uint16_t port, PortPair& out);
+  static int bind_one(Address at, uint16_t port);
   void wake_rested(uint64_t now_us);
 
   struct Resting {
     uint64_t until_us;
     uint16_t port;
   };
-  const Address bind_;
+  const Address bind_, second_;
   const uint64_t quarantine_us_;
   const bool system_chooses_;
   std::mutex mutex_;

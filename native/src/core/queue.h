@@ -3,7 +3,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <functional>
 #include <memory>
 #include <utility>
@@ -106,59 +105,6 @@ class BoundedQueue {
   size_t mask_ = 0;
   alignas(64) std::atomic<size_t> tail_{0};
   alignas(64) size_t head_ = 0;
-};
-
-/** Bytes from one thread to another, in records; nothing is allocated after construction. */
-class ByteRing {
- public:
-  explicit ByteRing(size_t capacity) {
-    size_t size = 1024;
-    while (size < capacity) size *= 2;
-    bytes_.resize(size);
-  }
-
-  /** Appends a record made of two parts; false when there is no room. */
-  bool push(const void* head, size_t head_size, const void* body, size_t body_size) {
-    const size_t need = 4 + head_size + body_size;
-    const size_t write = write_.load(std::memory_order_relaxed);
-    if (need > bytes_.size() - (write - read_.load(std::memory_order_acquire))) return false;
-    const auto size = static_cast<uint32_t>(head_size + body_size);
-    put(write, &size, 4);
-    put(write + 4, head, head_size);
-    put(write + 4 + head_size, body, body_size);
-    write_.store(write + need, std::memory_order_release);
-    return true;
-  }
-
-  /** Takes the next record into `out`; false when there is none. */
-  bool pop(std::vector<uint8_t>& out) {
-    const size_t read = read_.load(std::memory_order_relaxed);
-    if (read == write_.load(std::memory_order_acquire)) return false;
-    uint32_t size = 0;
-    get(read, &size, 4);
-    out.resize(size);
-    get(read + 4, out.data(), size);
-    read_.store(read + 4 + size, std::memory_order_release);
-    return true;
-  }
-
-  size_t used() const { return write_.load(std::memory_order_acquire) - read_.load(std::memory_order_acquire); }
-
- private:
-  void put(size_t at, const void* from, size_t n) {
-    const size_t mask = bytes_.size() - 1, first = std::min(n, bytes_.size() - (at & mask));
-    if (first) std::memcpy(&bytes_[at & mask], from, first);
-    if (n > first) std::memcpy(&bytes_[0], static_cast<const uint8_t*>(from) + first, n - first);
-  }
-  void get(size_t at, void* to, size_t n) const {
-    const size_t mask = bytes_.size() - 1, first = std::min(n, bytes_.size() - (at & mask));
-    if (first) std::memcpy(to, &bytes_[at & mask], first);
-    if (n > first) std::memcpy(static_cast<uint8_t*>(to) + first, &bytes_[0], n - first);
-  }
-
-  std::vector<uint8_t> bytes_;
-  alignas(64) std::atomic<size_t> write_{0};
-  alignas(64) std::atomic<size_t> read_{0};
 };
 
 }  // namespace media

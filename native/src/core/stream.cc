@@ -97,7 +97,7 @@ void Stream::describe(StreamConfig next, uint64_t now_us) {
   }
   const bool other_format = !next.sends || !config_.sends || !next.send.same_format(config_.send) ||
                             next.ptime_ms != config_.ptime_ms || next.bitrate != config_.bitrate ||
-                            next.fec != config_.fec || next.dtx != config_.dtx || next.annexb != config_.annexb;
+                            next.fec != config_.fec || next.dtx != config_.dtx;
   if (other_format) {
     encoder_.reset();
     outgoing_.clear();
@@ -124,7 +124,10 @@ void Stream::describe(StreamConfig next, uint64_t now_us) {
 }
 
 void Stream::send_to(Stream* peer, uint64_t now_us) {
-  if (peer_) std::erase(peer_->sources_, this);
+  if (peer_) {
+    std::erase(peer_->sources_, this);
+    peer_->end_pause();
+  }
   peer_ = peer;
   transcoding_ = false;
   if (peer_) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "comfort_noise.h"
 #include "config.h"
 #include "counters.h"
 #include "decode_path.h"
@@ -87,11 +88,13 @@ class Stream {
   void fetch() const { fetch_lines(this, static_cast<size_t>(bytes(&ssrc_) - bytes(this))); }
   void fetch_peer() const {
     __builtin_prefetch(counted_, 1);
+    if (!record_received_.empty()) __builtin_prefetch(record_received_.data());
     if (!peer_) return;
     __builtin_prefetch(peer_, 1);
     fetch_lines(&peer_->ssrc_, static_cast<size_t>(bytes(&id_) - bytes(&ssrc_)));
   }
   void fetch_outlet() const {
+    if (!record_received_.empty()) record_received_[0].recording->fetch();
     if (!peer_) return;
     __builtin_prefetch(&peer_->counted_->packets_sent, 1);
     fetch_lines(&peer_->wire_, 128);
@@ -153,14 +156,18 @@ class Stream {
   void relay(uint8_t* packet, const RtpView& v, const PayloadFacts& facts, uint64_t now_us);
   void skip_relay(const RtpView& v);
   void relay_event(const RtpView& v, const TelephoneEvent& e, const PayloadFacts& facts, uint64_t now_us);
-  void take_pcm(const int16_t* pcm, int samples, int rate_hz, uint64_t now_us);
-  void packetise(const int16_t* pcm, int samples, uint64_t now_us);
+  void take_pcm(const int16_t* pcm, int samples, int rate_hz, uint64_t now_us, Heard heard = Heard::sound);
+  void packetise(const int16_t* pcm, int samples, Heard heard, uint64_t now_us);
+  void tell_pause(const int16_t* pcm, size_t samples, uint64_t now_us);
+  void sound_pause(const uint8_t* payload, size_t n, uint64_t now_us);
+  void end_pause();
   void splice(Source source, uint64_t now_us);
   uint32_t present_ts(uint64_t now_us) const;
   void emit(uint8_t* packet, size_t payload, uint8_t pt, bool marker, uint16_t seq, uint32_t ts, uint64_t now_us);
   bool use_encoder();
   int encoder_rate();
   void start_clock(uint64_t now_us);
+  bool has_clocked_source() const;
   void clock_tick(uint64_t now_us);
   bool waits_for_path(uint64_t now_us) const;
   bool keys_tick(uint64_t now_us);
@@ -249,6 +256,9 @@ class Stream {
   std::unique_ptr<Resampler> to_encoder_;
   std::vector<int16_t> outgoing_;
   uint32_t made_ts_ = 0;
+  size_t pause_samples_ = 0;  // at the end of outgoing_: the noise of a pause
+  PauseReports pause_reports_;
+  ComfortNoise pause_;  // of a relayed sender, for a peer that takes no comfort noise
   std::unique_ptr<Player> player_;
   std::unique_ptr<Feed> feed_;
   std::unique_ptr<KeySender> keys_out_;

@@ -165,15 +165,15 @@ bool Stream::use_encoder() {
   const Codec* codec = find_codec(config_.send.codec);
   if (!codec || !codec->available()) return false;
   encoder_codec_ = codec->id;
-  encoder_options_ = {rate,        config_.ptime_ms, config_.bitrate, context_.opus_complexity,
-                      config_.fec, config_.dtx,      config_.annexb};
+  encoder_options_ = {rate,       config_.ptime_ms, config_.bitrate, context_.opus_complexity,
+                      config_.fec, config_.dtx};
   encoder_ = codec->encoder(encoder_options_);
   outgoing_.clear();
   outgoing_.reserve(static_cast<size_t>(encoder_->sample_rate() / 1000 * 80));
   return true;
 }
 
-void Stream::take_pcm(const int16_t* pcm, int samples, int rate_hz, uint64_t now_us) {
+void Stream::take_pcm(const int16_t* pcm, int samples, int rate_hz, uint64_t now_us, Heard heard) {
   if (!config_.may_send || !config_.sends || !send_address_.known() || !use_encoder()) return;
   int16_t converted[kMaxFrameSamples];
   if (encoder_->sample_rate() != rate_hz) {
@@ -182,16 +182,19 @@ void Stream::take_pcm(const int16_t* pcm, int samples, int rate_hz, uint64_t now
     samples = to_encoder_->run(pcm, samples, converted);
     pcm = converted;
   }
-  packetise(pcm, samples, now_us);
+  packetise(pcm, samples, heard, now_us);
 }
 
-void Stream::packetise(const int16_t* pcm, int samples, uint64_t now_us) {
+void Stream::packetise(const int16_t* pcm, int samples, Heard heard, uint64_t now_us) {
   if (source_ != Source::made) {
     outgoing_.clear();
+    pause_samples_ = 0;
+    pause_reports_.end();
     splice(Source::made, now_us);
     relay_split_ = true;
   }
   outgoing_.insert(outgoing_.end(), pcm, pcm + samples);
+  pause_samples_ = heard == Heard::pause ? pause_samples_ + static_cast<size_t>(samples) : 0;
   // Opus has frames of 10, 20, 40 and 60 ms; the two lengths in between are sent as the next shorter one.
   const int ptime = config_.send.codec == CodecId::opus && (config_.ptime_ms == 30 || config_.ptime_ms == 50)
                         ? config_.ptime_ms - 10
@@ -199,17 +202,50 @@ void Stream::packetise(const int16_t* pcm, int samples, uint64_t now_us) {
   const auto frame = static_cast<size_t>(encoder_->sample_rate() / 1000 * ptime);
   const uint32_t step = config_.send.clock_rate / 1000 * static_cast<uint32_t>(ptime);
   while (outgoing_.size() >= frame) {
-    uint8_t packet[kRtpHeader + 1500 + kTailRoom];
-    const int bytes = encoder_->encode(outgoing_.data(), static_cast<int>(frame), packet + kRtpHeader, 1400);
-    outgoing_.erase(outgoing_.begin(), outgoing_.begin() + static_cast<std::ptrdiff_t>(frame));
-    if (bytes > 0) {
-      counters_->send_codec = config_.send.name;
-      emit(packet, static_cast<size_t>(bytes), config_.send.payload_type, false, next_seq_++, made_ts_, now_us);
+    if (config_.comfort_noise_pt >= 0 && pause_samples_ >= outgoing_.size()) {
+      tell_pause(outgoing_.data(), frame, now_us);
     } else {
-      marker_next_ = true;  // the first packet after a pause (RFC 3551 §4.1)
+      uint8_t packet[kRtpHeader + 1500 + kTailRoom];
+      const int bytes = encoder_->encode(outgoing_.data(), static_cast<int>(frame), packet + kRtpHeader, 1400);
+      pause_reports_.end();
+      if (bytes > 0) {
+        counters_->send_codec = config_.send.name;
+        emit(packet, static_cast<size_t>(bytes), config_.send.payload_type, false, next_seq_++, made_ts_, now_us);
+      } else {
+        marker_next_ = true;  // the first packet after a pause (RFC 3551 §4.1)
+      }
     }
+    outgoing_.erase(outgoing_.begin(), outgoing_.begin() + static_cast<std::ptrdiff_t>(frame));
+    pause_samples_ = std::min(pause_samples_, outgoing_.size());
     made_ts_ += step;
   }
+}
+
+/** A pause of the sender in comfort noise packets (RFC 3389) instead of encoded noise. */
+void Stream::tell_pause(const int16_t* pcm, size_t samples, uint64_t now_us) {
+  const int level = pause_reports_.take(pcm, samples, now_us);
+  if (level >= 0) {
+    uint8_t packet[kRtpHeader + 1 + kTailRoom];
+    packet[kRtpHeader] = static_cast<uint8_t>(level);
+    marker_next_ = false;
+    emit(packet, 1, static_cast<uint8_t>(config_.comfort_noise_pt), false, next_seq_++, made_ts_, now_us);
+  }
+  marker_next_ = true;
+}
+
+/** A relayed sender pauses and the peer takes no comfort noise packets: it is sent the noise itself, until `end_pause`. */
+void Stream::sound_pause(const uint8_t* payload, size_t n, uint64_t now_us) {
+  if (!pause_.on() && !may_take_relay()) return;
+  pause_.set(payload, n);
+  start_clock(now_us);
+}
+
+void Stream::end_pause() {
+  pause_.off();
+  if (!clocked_ || has_clocked_source()) return;
+  clock_timer_.cancel();
+  clocked_ = false;
+  source_ = Source::none;
 }
 
 void Stream::start_clock(uint64_t now_us) {
@@ -218,6 +254,11 @@ void Stream::start_clock(uint64_t now_us) {
   source_ = Source::none;
   clock_due_us_ = clock_since_us_ = now_us;
   context_.wheel.set(clock_timer_, now_us);
+}
+
+/** Anything that takes the place of a relay. */
+bool Stream::has_clocked_source() const {
+  return (keys_out_ && keys_out_->busy()) || player_ || (feed_ && !feed_->empty()) || conference_ || pause_.on();
 }
 
 void Stream::play(std::unique_ptr<Player> player, uint64_t now_us) {
@@ -354,9 +395,12 @@ void Stream::clock_tick(uint64_t now_us) {
       const int m = conference_->rate_hz / 50;
       while (conference_->out.held() > static_cast<size_t>(4 * m)) conference_->out.read(pcm, static_cast<size_t>(m));
       if (conference_->out.read(pcm, static_cast<size_t>(m))) take_pcm(pcm, m, conference_->rate_hz, now_us);
+    } else if (pause_.on()) {
+      pause_.fill(pcm, n);
+      take_pcm(pcm, n, rate, now_us);
     }
   }
-  if ((keys_out_ && keys_out_->busy()) || player_ || (feed_ && !feed_->empty()) || conference_) {
+  if (has_clocked_source()) {
     context_.wheel.set(clock_timer_, clock_due_us_);
     return;
   }

@@ -167,8 +167,10 @@ void Uring::enter(unsigned to_submit, uint64_t wait_us) {
 }
 
 void Uring::submit(uint64_t wait_us) {
+  const unsigned waiting = tail_ - load(sq_head_);
+  if (waiting == 0 && wait_us == 0 && !unfinished()) return;
   store(sq_tail_, tail_);
-  enter(tail_ - load(sq_head_), wait_us);
+  enter(waiting, wait_us);
   copies_ = 0;
   if (load(sq_head_) == tail_) return;
   // Interrupted, or no memory. A send cannot wait, because its bytes are about to be overwritten: it is lost, as with a

@@ -39,7 +39,8 @@ class Uring {
   };
   /** A receive that ended with this result would end so again and again: this kernel or sandbox cannot do it. */
   static bool unusable(int result);
-  /** Hands over what is asked, lets the kernel work off what came in, waits for one completion for `wait_us` at most. */
+  /** Hands over what is asked, lets the kernel work off what came in, waits for one completion for `wait_us` at most.
+   * Costs nothing when there is nothing to do. */
   void submit(uint64_t wait_us = 0);
   bool next(Completion& out);
   /** The tag of the completion after `n` others, for what can be fetched ahead; 0 when there is none. */
@@ -49,11 +50,14 @@ class Uring {
                                                                                   : 0;
   }
   /** The kernel has worked off a part only: another submit brings more. */
-  bool unfinished() const { return __atomic_load_n(sq_flags_, __ATOMIC_ACQUIRE) & IORING_SQ_TASKRUN; }
+  bool unfinished() const {
+    return __atomic_load_n(sq_flags_, __ATOMIC_ACQUIRE) & (IORING_SQ_TASKRUN | IORING_SQ_CQ_OVERFLOW);
+  }
   /** Buffers taken by next() since the last call are the kernel's again. What they held must have been submitted. */
   void give_back();
 
-  static constexpr size_t kBufferSize = 2048, kBuffers = 1024;
+  /** An odd number of cache lines: a power of two would lay the headers of all packets into a few sets of the caches. */
+  static constexpr size_t kBufferSize = 27 * 64, kBuffers = 512;
 
  private:
   Uring() = default;

@@ -41,6 +41,8 @@ class Worker {
   Conference* find_conference(uint32_t id);
 
   const ThreadCounters& counters() const { return counters_; }
+  /** Where this thread's packets wait for the recorder. */
+  const std::shared_ptr<ChunkPool>& chunks() const { return chunks_; }
   double cpu_seconds() const;
   /** Whether this thread's packets come and go by io_uring. */
   bool rings() const { return rings_.load(std::memory_order_relaxed); }
@@ -83,6 +85,7 @@ class Worker {
   ThreadCounters counters_;
   ThreadContext context_;
   CommandQueue commands_;
+  const std::shared_ptr<ChunkPool> chunks_ = std::make_shared<ChunkPool>();
   std::unordered_map<uint32_t, std::unique_ptr<Leg>> legs_;
   std::unordered_map<uint32_t, std::unique_ptr<Mixer>> mixers_;
   int epoll_fd_, wake_fd_;

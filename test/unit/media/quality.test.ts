@@ -129,6 +129,8 @@ t.test('a leg is rated by what it received, and nothing is rated before the firs
     maxptime_ms: null,
     encoder: {},
     telephone_event: null,
+    comfort_noise: null,
+    silence_frames: false,
     direction: 'sendrecv',
     hold: false,
     remote: { address: '10.0.0.9', rtp_port: 4000, rtcp_port: 4001, rtcp_mux: false },

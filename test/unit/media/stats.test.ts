@@ -1,19 +1,12 @@
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
-import {
-  CompoundPacket,
-  ReceiverReportPacket,
-  ReceptionReport,
-  SdesPacket,
-  SenderReportPacket,
-  VmExtendedReport,
-  XrPacket,
-} from 'rtp.js/packets'
-import { dataViewToNodeBuffer, nodeBufferToDataView } from 'rtp.js/utils'
+import { CompoundPacket, SdesPacket, SenderReportPacket } from 'rtp.js/packets'
+import { nodeBufferToDataView } from 'rtp.js/utils'
 import t from 'tap'
 import { type Clock, systemClock } from '../../../core/runtime/clock.ts'
 import { tone } from '../../support/audio.ts'
 import { POLICY, reasonOf, startTestWorker } from '../../support/media-worker.ts'
+import { reportWithVoipMetrics } from '../../support/rtcp.ts'
 
 /** The machine's clock, but for the worker's row of every ten seconds, which the test asks for. */
 const rows: (() => void)[] = []
@@ -65,27 +58,16 @@ t.test('reports are sent and read: loss, jitter, round trip and the peer’s own
     'a report has a name',
   )
 
-  const reception = new ReceptionReport()
-  reception.setSsrc(sender?.getSsrc() ?? 0)
-  reception.setTotalLost(3)
-  reception.setJitter(80)
   const ntp = sender?.getNtpSeconds() ?? 0
-  reception.setLastSRTimestamp((((ntp & 0xffff) << 16) | ((sender?.getNtpFraction() ?? 0) >>> 16)) >>> 0)
-  reception.setDelaySinceLastSR(0)
-  const receiver = new ReceiverReportPacket()
-  receiver.setSsrc(peer.ssrc)
-  receiver.addReport(reception)
-  const metrics = new VmExtendedReport()
-  metrics.setSsrc(sender?.getSsrc() ?? 0)
-  metrics.setMosLQ(39)
-  const extended = new XrPacket()
-  extended.setSsrc(peer.ssrc)
-  extended.addReport(metrics)
-  const compound = new CompoundPacket()
-  compound.addPacket(receiver)
-  compound.addPacket(extended)
-  compound.serialize()
-  rtcp.send(dataViewToNodeBuffer(compound.getView()), port + 1, '127.0.0.1')
+  const report_of_peer = reportWithVoipMetrics({
+    ssrc: peer.ssrc,
+    about: sender?.getSsrc() ?? 0,
+    lost: 3,
+    jitter: 80,
+    last_sr: (((ntp & 0xffff) << 16) | ((sender?.getNtpFraction() ?? 0) >>> 16)) >>> 0,
+    mos_lq: 39,
+  })
+  rtcp.send(report_of_peer, port + 1, '127.0.0.1')
   const stats = async () => client.request('leg.stats', { leg_id: 'rated' })
   while ((await stats()).remote_mos === null) await new Promise(resolve => setTimeout(resolve, 10))
 

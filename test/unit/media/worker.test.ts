@@ -353,7 +353,12 @@ t.test('a dual recording has the caller left and the called right, aligned, with
     trim: false,
   } as const
   await client.request('record.start', { ...base, recording_id: 'RE1', file })
-  await Promise.all([a.send(tone(1000, 1500)), b.send(tone(600, 1500))])
+  const silence = new Int16Array(4000)
+  // The caller alone, both, the called alone.
+  await Promise.all([
+    a.send(Int16Array.from([...tone(1000, 1500), ...silence])),
+    b.send(Int16Array.from([...silence, ...tone(600, 1500)])),
+  ])
   await client.request('record.stop', { recording_id: 'RE1' })
   const ended = await w.event('record.ended', ({ recording_id }) => recording_id === 'RE1')
   t.match(ended, { reason: 'stopped', empty: false })
@@ -362,13 +367,29 @@ t.test('a dual recording has the caller left and the called right, aligned, with
   t.equal(ended.sha256, createHash('sha256').update(bytes).digest('hex'))
   const sox = spawnSync('sox', ['--i', file], { encoding: 'utf8' })
   t.match(sox.stdout, /Channels\s+: 2[\s\S]*Sample Rate\s+: 8000/, 'sox reads it')
+  t.match(sox.stdout, /Precision\s+: 16-bit[\s\S]*Sample Encoding: 16-bit Signed Integer PCM/)
   t.equal(sox.stderr, '', 'and has no complaint')
+  const rmsBySox = (channel: number, from_s: number) => {
+    const args = [file, '-n', 'remix', String(channel), 'trim', String(from_s), '0.3', 'stats']
+    const level = /RMS lev dB\s+(\S+)/.exec(spawnSync('sox', args, { encoding: 'utf8' }).stderr)?.[1] ?? ''
+    return level === '-inf' ? Number.NEGATIVE_INFINITY : Number(level)
+  }
+  for (const [channel, alone_s] of [
+    [1, 0.1],
+    [2, 1.6],
+  ] as const) {
+    // -10 dBm0 is 13.14 dB below full scale, the root mean square of a tone 3.01 dB less.
+    const level = rmsBySox(channel, 0.9)
+    t.ok(Math.abs(level + 16.15) < 0.5, `sox: channel ${channel} has the level that was sent (${level})`)
+    const crossed = rmsBySox(3 - channel, alone_s) - rmsBySox(channel, alone_s)
+    t.ok(crossed < -60, `sox: when channel ${channel} talks alone the other has ${crossed.toFixed(1)} dB of it`)
+  }
   const wav = readWavFile(file)
   t.equal(wav.channels.length, 2)
-  t.ok(Math.abs(wav.duration_ms - 1500) < 120, `1.5 s lasted ${wav.duration_ms} ms`)
+  t.ok(Math.abs(wav.duration_ms - 2000) < 120, `2 s lasted ${wav.duration_ms} ms`)
   t.ok(Math.abs(wav.duration_ms - ended.duration_ms) <= 1)
   const [caller = new Int16Array(), called = new Int16Array()] = wav.channels.map(channel =>
-    channel.subarray(1600, 9600),
+    channel.subarray(5600, 11_200),
   )
   t.equal(strongestHz(caller), 1000)
   t.equal(strongestHz(called), 600)

@@ -14,6 +14,7 @@ import {
   makeOffer,
   NO_CONTINUITY,
   type Offer,
+  type OtherLeg,
   readAnswer,
   readOffer,
 } from '../../../../../core/domain/codecs/negotiate.ts'
@@ -150,9 +151,46 @@ t.test('all m= lines but one audio line are refused with port 0, in their places
   t.match(fax, /m=image 0 udptl t38\r\n/)
 })
 
-t.test('fmtp: Annex B is always switched off, Opus parameters of the peer reach our encoder', async t => {
-  t.match(writeSdp(answered(offerText('18')).local), /a=fmtp:18 annexb=no/)
-  t.match(writeSdp(answered(offerText('18', ['fmtp:18 annexb=yes'])).local), /a=fmtp:18 annexb=no/)
+t.test('Annex B is agreed when nobody says no and the other leg can do with it, and offered for its sake', async t => {
+  const other = (over: Partial<OtherLeg> = {}): OtherLeg => ({
+    ...{ codecs: ['G729'], comfort_noise: false, silence_frames: false },
+    ...over,
+  })
+  const rows: [fmtp: string[], other: OtherLeg | null, agreed: boolean, vad: boolean][] = [
+    [[], null, false, false],
+    [['fmtp:18 annexb=yes'], null, false, false],
+    [[], other({ silence_frames: true }), true, false],
+    [['fmtp:18 annexb=yes'], other({ silence_frames: true }), true, true],
+    [['fmtp:18 AnnexB=YES'], other({ codecs: ['PCMU'] }), true, true],
+    [['fmtp:18 annexb=yes'], other(), false, false],
+    [['fmtp:18 annexb=no'], other({ silence_frames: true }), false, false],
+  ]
+  for (const [attributes, leg, agreed, vad] of rows) {
+    const offer = readOffer(parsed(offerText('18', attributes)), policy())
+    if ('refused' in offer) throw new Error(offer.detail)
+    const answer = answerOffer(offer, own(), NO_CONTINUITY, [], leg)
+    if ('refused' in answer) throw new Error(answer.detail)
+    const title = `${attributes} beside ${JSON.stringify(leg)}`
+    t.match(answer.settled, { silence_frames: agreed, encoder: { dtx: vad } }, title)
+    t.match(writeSdp(answer.local), agreed ? /a=fmtp:18 annexb=yes\r/ : /a=fmtp:18 annexb=no\r/, title)
+  }
+  const side = own({ policy: policy({ codecs: ['G729'] }) })
+  t.match(writeSdp(makeOffer(side, NO_CONTINUITY, []).local), /a=fmtp:18 annexb=no/)
+  const { local, continuity } = makeOffer(side, NO_CONTINUITY, [], null, other({ silence_frames: true }))
+  t.match(writeSdp(local), /a=fmtp:18 annexb=yes/)
+  for (const [attributes, agreed] of [
+    [[], true],
+    [['fmtp:18 annexb=no'], false],
+  ] as const) {
+    const settled = readAnswer(parsed(offerText('18', attributes)), local, side, continuity)
+    t.match(settled, { silence_frames: agreed }, `answered ${attributes}`)
+    if ('refused' in settled) continue
+    const again = makeOffer(side, continuity, [], settled, other())
+    t.match(writeSdp(again.local), agreed ? /annexb=yes/ : /annexb=no/, 'a re-offer keeps what holds')
+  }
+})
+
+t.test('fmtp: Opus parameters of the peer reach our encoder', async t => {
   const fmtp = 'fmtp:111 UseInbandFec=1; usedtx=1;maxaveragebitrate=2000000;maxplaybackrate=16000'
   t.strictSame(answered(offerText('111', [...OPUS, fmtp])).settled.encoder, {
     fec: true,
@@ -161,6 +199,44 @@ t.test('fmtp: Annex B is always switched off, Opus parameters of the peer reach 
     max_playback_hz: 16_000,
   })
   t.strictSame(answered(offerText('111', OPUS)).settled.encoder, { fec: false, dtx: false })
+})
+
+t.test('comfort noise is agreed where it is offered, with codecs that have no silence of their own', async t => {
+  const rows: [formats: string, attributes: string[], codec: CodecName, type: number | null][] = [
+    ['0 13', [], 'PCMU', 13],
+    ['8 13', ['rtpmap:13 CN/8000'], 'PCMA', 13],
+    ['9 100', ['rtpmap:100 cn/8000'], 'G722', 100],
+    ['0 98', ['rtpmap:98 CN/16000'], 'PCMU', null],
+    ['18 13', [], 'G729', null],
+    ['111 13', OPUS, 'OPUS', null],
+    ['0', [], 'PCMU', null],
+  ]
+  for (const [formats, attributes, codec, type] of rows) {
+    const { settled, local } = answered(offerText(formats, attributes), own({ policy: policy({ codecs: [codec] }) }))
+    t.strictSame(settled.comfort_noise, type === null ? null : { send: type, receive: type }, `${codec} of ${formats}`)
+    const answer = writeSdp(local)
+    t.equal(/^a=rtpmap:\d+ CN\/8000\r$/m.test(answer), type !== null)
+    if (type !== null) t.ok(parsed(answer).lines[0]?.formats.includes(String(type)))
+  }
+})
+
+t.test('comfort noise is offered for the sake of the other leg only, and stays in re-offers', async t => {
+  const pcm = own({ policy: policy({ codecs: ['PCMU'] }) })
+  t.notMatch(writeSdp(makeOffer(pcm, NO_CONTINUITY, []).local), /CN/)
+  const opus = own({ policy: policy({ codecs: ['OPUS'] }) })
+  const noisy: OtherLeg = { codecs: ['PCMU'], comfort_noise: true, silence_frames: false }
+  t.notMatch(writeSdp(makeOffer(opus, NO_CONTINUITY, [], null, noisy).local), /CN/, 'it is of no use to Opus')
+  const { local, continuity } = makeOffer(pcm, NO_CONTINUITY, [], null, noisy)
+  t.match(writeSdp(local), /^m=audio \d+ RTP\/AVP 0 13 101\r$/m)
+  const settle = (answer: string) => {
+    const settled = readAnswer(parsed(answer), local, pcm, continuity)
+    if ('refused' in settled) throw new Error(settled.detail)
+    return settled
+  }
+  t.equal(settle(offerText('0')).comfort_noise, null, 'an answer may leave it out')
+  const agreed = settle(offerText('0 13'))
+  t.strictSame(agreed.comfort_noise, { send: 13, receive: 13 })
+  t.match(writeSdp(makeOffer(pcm, continuity, [], agreed).local), /^m=audio \d+ RTP\/AVP 0 13 101\r$/m)
 })
 
 t.test('ptime is rounded into 10 to 60 ms and never beyond maxptime', async t => {
@@ -405,7 +481,7 @@ t.test('our offer to a browser is answered by one that begins DTLS, and by no ot
 
 const anyOffer = fc
   .record({
-    statics: fc.subarray([0, 3, 8, 9, 18]),
+    statics: fc.subarray([0, 3, 8, 9, 13, 18]),
     dynamics: fc.subarray(['opus/48000/2', 'telephone-event/8000', 'telephone-event/48000', 'PCMA/8000', 'iLBC/8000']),
     first: fc.integer({ min: 96, max: 110 }),
     direction: fc.constantFrom('sendrecv', 'sendonly', 'recvonly', 'inactive'),

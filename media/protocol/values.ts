@@ -1,0 +1,140 @@
+// What methods and events of the media worker are made of.
+import Type, { type Static, type TSchema } from 'typebox'
+
+export const closed = { additionalProperties: false }
+export const Id = Type.String({ minLength: 1, maxLength: 128 })
+export const orNull = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()])
+export const words = <const T extends string[]>(...values: T) => Type.Enum<T>([...values])
+export const Empty = Type.Object({}, closed)
+
+/** Names of the specification's TrunkCodec; the SDP encoding names are in core/domain/codecs. */
+export const CodecName = words('PCMA', 'PCMU', 'G729', 'G722', 'OPUS')
+export type CodecName = Static<typeof CodecName>
+
+/**
+ * Direction as the owner of the SDP sees it (RFC 3264 §6.1): `sendonly` in our SDP means that we send and do not
+ * listen.
+ */
+export const Direction = words('sendrecv', 'sendonly', 'recvonly', 'inactive')
+export type Direction = Static<typeof Direction>
+
+export const Security = words('rtp', 'sdes_srtp_required')
+export type Security = Static<typeof Security>
+
+export const LegPolicy = Type.Object(
+  {
+    /** In order of preference; the first that the other side also has wins unless a relay is possible. */
+    codecs: Type.Array(CodecName, { minItems: 1, maxItems: 5 }),
+    security: Security,
+    source_validation: words('relaxed', 'strict'),
+    /** CIDRs from which media may come besides the address in the SDP. */
+    sources: Type.Array(Type.String({ maxLength: 64 }), { maxItems: 256 }),
+    /** Address that the leg's SIP came from: second in the order of trust when latching. */
+    signalled_from: orNull(Type.String({ maxLength: 64 })),
+    /** Of the addresses at which the peer has its media; without it, that of `signalled_from`. */
+    family: Type.Optional(words('ipv4', 'ipv6')),
+    telephone_event: Type.Boolean(),
+  },
+  closed,
+)
+export type LegPolicy = Static<typeof LegPolicy>
+
+export const PlaySource = Type.Union([
+  Type.Object(
+    {
+      kind: Type.Literal('url'),
+      url: Type.String({ minLength: 1, maxLength: 4096 }),
+      /** Begins so far into the audio. */
+      from_ms: Type.Optional(Type.Integer({ minimum: 0, maximum: 86_400_000 })),
+    },
+    closed,
+  ),
+  /** A prompt inside the data folder; a path outside it is refused. */
+  Type.Object(
+    {
+      kind: Type.Literal('file'),
+      path: Type.String({ minLength: 1, maxLength: 4096 }),
+      from_ms: Type.Optional(Type.Integer({ minimum: 0, maximum: 86_400_000 })),
+    },
+    closed,
+  ),
+  Type.Object(
+    {
+      kind: Type.Literal('speech'),
+      /** Plain, or SSML when it begins with `<speak`: a document's worth of it. */
+      text: Type.String({ maxLength: 65_536 }),
+      voice: Type.String({ maxLength: 64 }),
+      language: Type.String({ maxLength: 32 }),
+    },
+    closed,
+  ),
+  Type.Object(
+    {
+      kind: Type.Literal('tone'),
+      hz: Type.Array(Type.Number({ minimum: 20, maximum: 20_000 }), { minItems: 1, maxItems: 4 }),
+      on_ms: Type.Integer({ minimum: 1, maximum: 60_000 }),
+      off_ms: Type.Integer({ minimum: 0, maximum: 60_000 }),
+      /** Null: until stopped. */
+      total_ms: orNull(Type.Integer({ minimum: 1, maximum: 3_600_000 })),
+    },
+    closed,
+  ),
+  Type.Object({ kind: Type.Literal('silence'), ms: Type.Integer({ minimum: 0, maximum: 86_400_000 }) }, closed),
+  /** Ring-back cadence of a country (ISO 3166 alpha-2 in either case, `uk` and `us-old` too); plays until stopped. */
+  Type.Object({ kind: Type.Literal('ringback'), country: Type.String({ minLength: 2, maxLength: 8 }) }, closed),
+])
+export type PlaySource = Static<typeof PlaySource>
+
+/**
+ * What a leg did so far. Counts are of RTP packets unless named otherwise; times are ISO 8601, null before the first
+ * packet.
+ */
+export const LegStats = Type.Object(
+  {
+    codec: orNull(CodecName),
+    secured: Type.Boolean(),
+    packets_received: Type.Integer(),
+    packets_sent: Type.Integer(),
+    bytes_received: Type.Integer(),
+    bytes_sent: Type.Integer(),
+    /** RFC 3550 §A.3: expected less received, never below 0. */
+    packets_lost: Type.Integer(),
+    packets_duplicate: Type.Integer(),
+    packets_reordered: Type.Integer(),
+    /** Losses of more than one packet in a row, and the longest of them in packets. */
+    loss_bursts: Type.Integer(),
+    longest_burst: Type.Integer(),
+    /** RFC 3550 §A.8, of what we receive. */
+    jitter_ms: Type.Number(),
+    jitter_max_ms: Type.Number(),
+    /** From the last RTCP receiver report about what we send; null when none came. */
+    remote_packets_lost: orNull(Type.Integer()),
+    remote_jitter_ms: orNull(Type.Number()),
+    rtt_ms: orNull(Type.Number()),
+    /** E-model (ITU-T G.107) of what we receive; null before there is anything to rate. */
+    mos: orNull(Type.Number()),
+    r_factor: orNull(Type.Number()),
+    /** The peer's own listening quality from RTCP XR VoIP metrics (RFC 3611 §4.7), when it sent any. */
+    remote_mos: orNull(Type.Number()),
+    first_packet_at: orNull(Type.String()),
+    last_packet_at: orNull(Type.String()),
+    /** Packets from addresses that the latching rules refused (design §5, RTPbleed). */
+    strangers_dropped: Type.Integer(),
+    /** Packets that failed SRTP authentication or were replayed. */
+    srtp_dropped: Type.Integer(),
+    /** Packets beyond three times the nominal rate. */
+    policed_dropped: Type.Integer(),
+    malformed_dropped: Type.Integer(),
+    /** Where our packets go now, and where the peer's SDP said they should: different behind NAT. */
+    remote_address: orNull(Type.String()),
+    remote_port: orNull(Type.Integer()),
+    signalled_address: orNull(Type.String()),
+    signalled_port: orNull(Type.Integer()),
+  },
+  closed,
+)
+export type LegStats = Static<typeof LegStats>
+
+export const Leg = Type.Object({ leg_id: Id }, closed)
+export const Recording = Type.Object({ recording_id: Id }, closed)
+export const Sdp = Type.String({ maxLength: 65_536 })

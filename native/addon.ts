@@ -1,0 +1,68 @@
+// The add-on as it is loaded, before its arguments are checked.
+import { existsSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { fileURLToPath } from 'node:url'
+import type {
+  EngineFeatures,
+  EngineOptions,
+  EngineStats,
+  MediaEvent,
+  PlayOptions,
+  StreamDescription,
+  StreamPolicy,
+  StreamStats,
+} from './types.ts'
+
+/** What the add-on itself offers: numbers and checked values only. For index.ts alone. */
+export interface NativeEngine {
+  openSession(): number
+  closeSession(session: number): void
+  openStream(session: number, policy: StreamPolicy): { id: number; rtp_port: number; rtcp_port: number } | null
+  closeStream(stream: number): void
+  describe(stream: number, description: StreamDescription): void
+  bridge(a: number, b: number): void
+  unbridge(a: number): void
+  relayKeys(stream: number, enabled: boolean): void
+  play(stream: number, play: PlayOptions): void
+  stopPlay(stream: number, playId: string): void
+  feed(stream: number, samples: Int16Array, rateHz: number): number
+  feedMark(stream: number, name: string): void
+  feedClear(stream: number): void
+  sendKeys(stream: number, sendId: string, digits: string, onMs: number, gapMs: number): void
+  detect(stream: number, inband: boolean, voice: boolean, tones: boolean): void
+  tap(stream: number, tapId: string, sent: boolean, rateHz: number, chunkMs: number): void
+  untap(stream: number, tapId: string): void
+  record(options: object): void
+  stopRecord(recordingId: string): void
+  pauseRecord(recordingId: string, paused: boolean): void
+  openConference(rateHz: number): number
+  closeConference(conference: number): void
+  joinConference(conference: number, stream: number, muted: boolean, deaf: boolean, heardBy: number): void
+  leaveConference(stream: number): void
+  sendRtcp(stream: number, packet: Uint8Array): void
+  takeRaw(stream: number, enabled: boolean): void
+  sendRaw(stream: number, packet: Uint8Array, address: string, port: number): void
+  streamStats(stream: number): StreamStats | null
+  stats(): EngineStats
+  close(): void
+}
+
+interface Addon {
+  createEngine(options: Required<EngineOptions>, onEvents: (events: MediaEvent[]) => void): NativeEngine
+  features(g729: boolean): EngineFeatures
+  resample(samples: Int16Array, fromHz: number, toHz: number): Int16Array
+  encodeTest(codec: string, samples: Int16Array): Buffer
+  decodeTest(codec: string, payload: Uint8Array): Int16Array
+}
+
+let addon: Addon | null = null
+
+/** Loads the add-on that the set-up built. From build/native/addon.js and from native/addon.ts alike. */
+export function load(): Addon {
+  if (addon) return addon
+  const places = ['../../native/build/Release/media.node', './build/Release/media.node']
+  const file = places.map(place => fileURLToPath(new URL(place, import.meta.url))).find(existsSync)
+  if (!file) throw new Error('native/build/Release/media.node is missing: run `npm run setup`')
+  addon = createRequire(import.meta.url)(file) as Addon
+  return addon
+}

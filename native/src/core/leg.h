@@ -1,0 +1,181 @@
+// A stream's sockets on its packet thread, and how they change between epoll and the ring. Part of worker.cc's class.
+#pragma once
+#include <errno.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "worker.h"
+
+namespace media {
+
+/** What a completion of the ring says it belongs to: kind, place in the table of sockets, that place's turn. */
+enum class Tag : uint8_t { receive = 1, send, epoll };
+
+inline uint64_t tag_of(Tag what, uint32_t place, uint32_t turn) {
+  return static_cast<uint64_t>(turn) << 32 | place << 4 | static_cast<uint32_t>(what);
+}
+inline Tag what_of(uint64_t tag) {
+  return static_cast<Tag>(tag & 15);
+}
+inline uint32_t place_of(uint64_t tag) {
+  return static_cast<uint32_t>(tag) >> 4;
+}
+inline uint32_t turn_of(uint64_t tag) {
+  return static_cast<uint32_t>(tag >> 32);
+}
+
+/** Packets in a second that no negotiated stream brings: such a socket is read once a wake-up instead, and its queue in
+ * the kernel drops the rest. */
+constexpr uint32_t kFlood = 1000;
+
+/** A stream with its sockets. */
+struct Worker::Leg final : Wire {
+  // What each packet touches, in the first lines of memory.
+  Worker& worker;
+  int place = -1, guard_fd = -1;
+  PortPair sockets;
+  Address connected;
+  uint32_t in_second = 0;
+  bool flooded = false;
+  uint64_t second_us = 0;
+  Address from_ring;
+
+  Leg(PortPair pair, const Address& bind, Worker& on) : worker(on), sockets(pair), own(bind) {
+    own.port = pair.rtp_port;
+  }
+  ~Leg() override { dissolve(); }
+
+  /** Sends and receives cost a tenth less on a connected socket. Strangers are then met by a second socket on the same
+     port, so that they are still counted, and get no ICMP error that would tell them that somebody is here. */
+  void settled(const Address& peer) override {
+    dissolve();
+    if (!peer.known()) return;
+    const int one = 1, zero = 0;
+    const int fd = socket(own.family == 4 ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0) return;
+    sockaddr_in6 sa;
+    const socklen_t n = own.to(sa);
+    // Only for the moment of binding do both allow company: afterwards nobody else can bind the port.
+    setsockopt(sockets.rtp_fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+    if (own.family == 6) setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof one);
+    sockaddr_in6 to;
+    const socklen_t to_size = peer.to(to);
+    // Connected before the guard is there: otherwise a packet of the peer could go to the guard and overtake those that
+    // wait here.
+    const bool joined = ::connect(sockets.rtp_fd, reinterpret_cast<sockaddr*>(&to), to_size) == 0;
+    const bool bound = joined && ::bind(fd, reinterpret_cast<sockaddr*>(&sa), n) == 0;
+    setsockopt(sockets.rtp_fd, SOL_SOCKET, SO_REUSEADDR, &zero, sizeof zero);
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &zero, sizeof zero);
+    if (!bound) {
+      if (joined) disconnect();
+      ::close(fd);
+      return;
+    }
+    const int little = 16 * 1024;
+    setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &little, sizeof little);
+    guard_fd = fd;
+    connected = peer;
+    epoll_event e{};
+    e.events = EPOLLIN;
+    e.data.ptr = &guard;
+    epoll_ctl(worker.epoll_fd_, EPOLL_CTL_ADD, fd, &e);
+    to_ring();
+  }
+
+  void dissolve() {
+    if (guard_fd < 0) return;
+    to_epoll();
+    disconnect();
+    ::close(guard_fd);
+    guard_fd = -1;
+    connected = Address{};
+  }
+
+  void disconnect() {
+    sockaddr none{};
+    none.sa_family = AF_UNSPEC;
+    ::connect(sockets.rtp_fd, &none, sizeof none);
+  }
+
+  bool send(int fd, const uint8_t* p, size_t n, const Address& to, Address& cached, sockaddr_in6& sa, socklen_t& size) {
+    if (!(cached == to)) {
+      cached = to;
+      size = to.to(sa);
+    }
+    if (::sendto(fd, p, n, MSG_DONTWAIT, reinterpret_cast<const sockaddr*>(&sa), size) >= 0) return true;
+    // An ICMP error of an earlier packet is reported here once; this packet was not sent for it.
+    return errno == ECONNREFUSED && ::sendto(fd, p, n, MSG_DONTWAIT, reinterpret_cast<const sockaddr*>(&sa), size) >= 0;
+  }
+  /** A connected socket needs no sender's address with each packet, so the ring can read it. */
+  void to_ring() {
+    if (!worker.ring_ || place >= 0 || worker.free_places_.empty()) return;
+    const uint32_t at = worker.free_places_.back();
+    if (!worker.ring_->attach(at, sockets.rtp_fd)) return;
+    worker.free_places_.pop_back();
+    epoll_ctl(worker.epoll_fd_, EPOLL_CTL_DEL, sockets.rtp_fd, nullptr);
+    Place& p = worker.places_[at];
+    p.leg = this;
+    p.stream = stream.get();
+    ++p.turn;
+    place = static_cast<int>(at);
+    from_ring = connected;
+    worker.ring_->receive(at, tag_of(Tag::receive, at, p.turn));
+  }
+
+  void to_epoll() {
+    if (place < 0) return;
+    const auto at = static_cast<uint32_t>(place);
+    worker.ring_->cancel(tag_of(Tag::receive, at, worker.places_[at].turn));
+    worker.ring_->attach(at, -1);
+    worker.places_[at].leg = nullptr;
+    worker.free_places_.push_back(at);
+    place = -1;
+    epoll_event e{};
+    e.events = EPOLLIN;
+    e.data.ptr = &rtp;
+    epoll_ctl(worker.epoll_fd_, EPOLL_CTL_ADD, sockets.rtp_fd, &e);
+  }
+
+  /** Counts a packet of the RTP socket; a flood is moved to where it costs little, and back when it is over. */
+  void count(uint64_t now_us) {
+    if (now_us - second_us > 1'000'000) {
+      if (flooded && in_second < kFlood / 2) {
+        flooded = false;
+        if (guard_fd >= 0) to_ring();
+      }
+      second_us = now_us;
+      in_second = 0;
+    }
+    if (++in_second == kFlood && !flooded) {
+      flooded = true;
+      to_epoll();
+    }
+  }
+
+  bool send_rtp(const uint8_t* p, size_t n, const Address& to) override {
+    if (place >= 0 && to == connected && n <= Uring::kBufferSize) {
+      const auto at = static_cast<uint32_t>(place);
+      worker.ring_->send(at, p, n, tag_of(Tag::send, at, worker.places_[at].turn));
+      return true;
+    }
+    if (guard_fd >= 0 && to == connected)
+      return ::send(sockets.rtp_fd, p, n, MSG_DONTWAIT) >= 0 ||
+             (errno == ECONNREFUSED && ::send(sockets.rtp_fd, p, n, MSG_DONTWAIT) >= 0);
+    return send(sockets.rtp_fd, p, n, to, rtp_to, rtp_sa, rtp_size);
+  }
+  bool send_rtcp(const uint8_t* p, size_t n, const Address& to) override {
+    return send(sockets.rtcp_fd, p, n, to, rtcp_to, rtcp_sa, rtcp_size);
+  }
+
+  Address own;
+  Socket rtp{this, Which::rtp}, rtcp{this, Which::rtcp}, guard{this, Which::guard};
+  Address rtp_to, rtcp_to;
+  sockaddr_in6 rtp_sa, rtcp_sa;
+  socklen_t rtp_size = 0, rtcp_size = 0;
+  sockaddr_in6 last_from{};
+  Address last_address;
+  std::unique_ptr<Stream> stream;
+};
+
+}  // namespace media

@@ -1,0 +1,174 @@
+// The turns of a packet thread: it sleeps, wakes, takes what came, and sends what follows from it.
+#include <pthread.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "clock.h"
+#include "leg.h"
+
+namespace media {
+
+namespace {
+constexpr unsigned kPlaces = 16'384;
+/** So many packets a wake-up share its cost well: with more, waiting buys nothing but delay. */
+constexpr double kGoodBatch = 128;
+}  // namespace
+
+void Worker::read(Socket& s, uint64_t now_us) {
+  uint8_t* packet = buffer_;
+  sockaddr_in6 from;
+  socklen_t size = sizeof from;
+  const int fd = s.which == Which::rtp    ? s.leg->sockets.rtp_fd
+                 : s.which == Which::rtcp ? s.leg->sockets.rtcp_fd
+                                          : s.leg->guard_fd;
+  const ssize_t n = ::recvfrom(fd, packet, 2048, MSG_DONTWAIT, reinterpret_cast<sockaddr*>(&from), &size);
+  if (n < 0) return;
+  Leg& leg = *s.leg;
+  const size_t compared = from.sin6_family == AF_INET ? 8 : sizeof from;
+  if (std::memcmp(&from, &leg.last_from, compared) != 0) {
+    std::memcpy(&leg.last_from, &from, compared);
+    leg.last_address = Address::from(reinterpret_cast<const sockaddr*>(&from));
+  }
+  if (s.which == Which::rtcp) {
+    leg.stream->on_rtcp(packet, static_cast<size_t>(n), leg.last_address, now_us, false);
+    return;
+  }
+  leg.stream->on_rtp(packet, static_cast<size_t>(n), leg.last_address, now_us);
+  if (s.which == Which::rtp && leg.guard_fd >= 0) leg.count(now_us);
+}
+
+/** Reads each socket that epoll reports, once. */
+int Worker::take_ready(int timeout_ms) {
+  epoll_event ready[512];
+  const int n = epoll_wait(epoll_fd_, ready, 512, timeout_ms);
+  if (!commands_.empty()) {
+    // What was asked before a packet came holds for that packet. A command may close sockets, so what is ready is asked
+    // anew.
+    commands_.run_all();
+    return stopping_ ? 0 : take_ready(0);
+  }
+  now_us_ = mono_us();
+  for (int i = 0; i < n; ++i) {
+    if (ready[i].data.ptr) {
+      read(*static_cast<Socket*>(ready[i].data.ptr), now_us_);
+    } else {
+      uint64_t count;
+      if (::read(wake_fd_, &count, 8) < 0) continue;
+    }
+  }
+  return n;
+}
+
+void Worker::complete(const Uring::Completion& c, uint64_t now_us) {
+  const uint32_t at = place_of(c.tag);
+  if (what_of(c.tag) == Tag::epoll) {
+    epoll_watched_ = false;
+    return;
+  }
+  Place& place = places_[at];
+  if (!place.leg || place.turn != turn_of(c.tag)) return;
+  Leg& leg = *place.leg;
+  if (what_of(c.tag) == Tag::send) {
+    leg.stream->sending_failed();
+    return;
+  }
+  if (Uring::unusable(c.result)) return leg.to_epoll();
+  // Out of buffers, or an ICMP error of something sent earlier: neither ends a stream.
+  if (!c.more) ring_->receive(at, c.tag);
+  if (!c.packet || c.result <= 0) return;
+  leg.stream->on_rtp(c.packet, static_cast<size_t>(c.result), leg.from_ring, now_us);
+  leg.count(now_us);
+}
+
+/** Thousands of streams do not fit the caches: what the next packets want is on its way while this one is handled. */
+void Worker::fetch_ahead() {
+  const auto place = [this](unsigned n) -> const Place* {
+    const uint64_t tag = ring_->ahead(n);
+    return tag && what_of(tag) == Tag::receive ? &places_[place_of(tag)] : nullptr;
+  };
+  if (const Place* p = place(4)) __builtin_prefetch(p);
+  if (const Place* p = place(3); p && p->leg) {
+    __builtin_prefetch(p->leg, 1);
+    p->stream->fetch();
+  }
+  if (const Place* p = place(2); p && p->leg) p->stream->fetch_peer();
+  if (const Place* p = place(1); p && p->leg) p->stream->fetch_outlet();
+}
+
+/** Takes what the ring has brought, a few dozen packets at a time: all that they cause to be sent leaves together. */
+void Worker::take_completions() {
+  Uring::Completion c;
+  for (int turn = 0; turn < 128; ++turn) {
+    int n = 0;
+    for (; n < 64 && ring_->next(c); ++n) {
+      fetch_ahead();
+      complete(c, now_us_);
+    }
+    ring_->submit();
+    ring_->give_back();
+    if (n == 0 && !ring_->unfinished()) break;
+  }
+}
+
+/** Packets that come soon after each other share a wake-up; alone, they are taken at once. */
+void Worker::pause() {
+  const double good = packets_per_us_ > 0 ? kGoodBatch / packets_per_us_ : 1e9;
+  const uint64_t until = woke_us_ + static_cast<uint64_t>(std::min(good, static_cast<double>(options_.coalesce_us)));
+  if (now_us_ + 20 >= until) return;
+  const timespec t{static_cast<time_t>(until / 1'000'000), static_cast<long>(until % 1'000'000 * 1000)};
+  clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, nullptr);
+  now_us_ = until;
+}
+
+void Worker::run() {
+  const std::string name = "media-" + std::to_string(index_);
+  pthread_setname_np(pthread_self(), name.c_str());
+  prctl(PR_SET_TIMERSLACK, 1000);
+  if (pthread_getcpuclockid(pthread_self(), &cpu_clock_) == 0) has_clock_ = true;
+  if (options_.io_uring && (ring_ = Uring::open(kPlaces))) {
+    places_.resize(ring_->places());
+    for (uint32_t i = ring_->places(); i > 0; --i) free_places_.push_back(i - 1);
+    rings_ = true;
+  }
+  woke_us_ = now_us_ = mono_us();
+  wheel_.start(woke_us_);
+  for (;;) {
+    commands_.run_all();
+    if (stopping_) break;
+    now_us_ = mono_us();
+    wheel_.advance(now_us_);
+    if (ring_) ring_->submit();
+    pause();
+    const uint64_t before = counters_.packets_received, last_us = woke_us_;
+    const int limit_ms = commands_.empty() ? wheel_.wait_ms(now_us_, 1000) : 0;
+    if (!ring_) {
+      take_ready(limit_ms);
+      woke_us_ = now_us_;
+    } else {
+      if (!epoll_watched_) {
+        ring_->poll_once(epoll_fd_, tag_of(Tag::epoll, 0, 0));
+        epoll_watched_ = true;
+      }
+      ring_->submit(static_cast<uint64_t>(limit_ms) * 1000);
+      commands_.run_all();
+      if (stopping_) break;
+      woke_us_ = now_us_ = mono_us();
+      take_completions();
+      if (!epoll_watched_) {
+        take_ready(0);
+        ring_->submit();
+      }
+    }
+    ++counters_.wakeups;
+    const double span = static_cast<double>(std::max<uint64_t>(woke_us_ - last_us, 1));
+    const double rate = static_cast<double>(counters_.packets_received - before) / span;
+    packets_per_us_ += (rate - packets_per_us_) / 16;
+  }
+  ring_.reset();
+}
+
+}  // namespace media

@@ -1,0 +1,88 @@
+// G.711 against the Recommendation: tables 1a to 2b as their formulas, all code words and all samples.
+#include "../src/codec/g711.h"
+
+#include <string>
+#include <vector>
+
+#include "check.h"
+
+using namespace media;
+
+namespace {
+
+/** One half of a law: the values at the decoder's output, and the decision values between them, from zero up. */
+struct Law {
+  std::vector<int> values, decisions;
+};
+
+/** Tables 1a and 1b: 13-bit samples; steps of 2 up to 64, then 16 steps of double size for each segment. */
+Law a_law() {
+  Law law;
+  int from = 0;
+  for (int segment = 0; segment < 8; ++segment) {
+    const int step = segment < 2 ? 2 : 1 << segment;
+    for (int i = 0; i < 16; ++i, from += step) {
+      law.decisions.push_back(from);
+      law.values.push_back(from + step / 2);
+    }
+  }
+  return law;
+}
+
+/** Tables 2a and 2b: 14-bit samples; the value zero, then steps that double from 2 on, around decisions that are odd. */
+Law u_law() {
+  Law law;
+  law.values.push_back(0);
+  law.decisions.push_back(0);
+  int from = 1;
+  for (int segment = 0; segment < 8; ++segment) {
+    const int step = 2 << segment;
+    for (int i = segment ? 0 : 1; i < 16; ++i, from += step) {
+      law.decisions.push_back(from);
+      law.values.push_back(from + step / 2);
+    }
+  }
+  return law;
+}
+
+size_t interval(const Law& law, int magnitude) {
+  size_t i = 0;
+  while (i + 1 < law.decisions.size() && magnitude >= law.decisions[i + 1]) ++i;
+  return i;
+}
+
+}  // namespace
+
+void g711_tests() {
+  const auto& t = g711();
+  const Law a = a_law(), u = u_law();
+  check::ok(a.values.size() == 128 && a.values.back() == 4032, "table 1a ends at 4032");
+  check::ok(u.values.size() == 128 && u.values.back() == 8031, "table 2a ends at 8031");
+  int wrong_a = 0, wrong_u = 0;
+  for (size_t n = 0; n < 128; ++n) {
+    // The sign is the first bit, 1 for positive; A-law inverts the even bits, µ-law all of the magnitude.
+    const auto code_a = static_cast<uint8_t>(n ^ 0x55), code_u = static_cast<uint8_t>(0x7f - n);
+    if (t.from_alaw[code_a | 0x80] != a.values[n] * 8) ++wrong_a;
+    if (t.from_alaw[code_a] != -a.values[n] * 8) ++wrong_a;
+    if (t.from_ulaw[code_u | 0x80] != u.values[n] * 4) ++wrong_u;
+    if (t.from_ulaw[code_u] != -u.values[n] * 4) ++wrong_u;
+  }
+  check::equal(wrong_a, 0, "all 256 A-law code words have the value of the Recommendation");
+  check::equal(wrong_u, 0, "all 256 µ-law code words have the value of the Recommendation");
+  int encoded_a = 0, encoded_u = 0;
+  for (int s = 0; s <= 32767; ++s) {
+    const auto code_a = t.to_alaw[static_cast<uint16_t>(s)], code_u = t.to_ulaw[static_cast<uint16_t>(s)];
+    if (code_a != ((interval(a, s / 8) ^ 0x55) | 0x80)) ++encoded_a;
+    if (code_u != ((0x7f - interval(u, s / 4)) | 0x80)) ++encoded_u;
+  }
+  check::equal(encoded_a, 0, "every sample from zero up falls into its A-law interval");
+  check::equal(encoded_u, 0, "every sample from zero up falls into its µ-law interval");
+  int unlike = 0;
+  for (int code = 0; code < 256; ++code) {
+    const auto c = static_cast<uint8_t>(code);
+    if (t.to_alaw[static_cast<uint16_t>(t.from_alaw[c])] != c) ++unlike;
+    // Negative zero is sent as positive zero.
+    if (t.to_ulaw[static_cast<uint16_t>(t.from_ulaw[c])] != c && c != 0x7f) ++unlike;
+  }
+  check::equal(unlike, 0, "what was decoded is encoded to the same code word");
+}

@@ -1,0 +1,73 @@
+/**
+ * How far two pieces of speech at 8 kHz are apart to an ear, in the manner of PESQ: the levels of the Bark bands of each
+ * moment, compared piece by piece where it fits best, because networks delay and jitter buffers correct. The measure of
+ * native/test/spectrum.h, for audio that crossed sockets.
+ */
+
+const RATE_HZ = 8000
+const WINDOW = 256
+/** 10 ms. */
+const HOP = 80
+/** Hz; below is what telephones cut off, above what the filters of 8 kHz do. */
+const EDGES = [100, 200, 300, 400, 510, 630, 770, 920, 1080, 1270, 1480, 1720, 2000, 2320, 2700, 3150, 3700]
+/** Half a second, and how far it may have moved. */
+const PIECE = 50
+const REACH = 40
+
+const hann = Float64Array.from({ length: WINDOW }, (_value, at) => 0.5 - 0.5 * Math.cos((2 * Math.PI * at) / WINDOW))
+const cosines = Float64Array.from({ length: WINDOW }, (_value, at) => Math.cos((2 * Math.PI * at) / WINDOW))
+const sines = Float64Array.from({ length: WINDOW }, (_value, at) => Math.sin((2 * Math.PI * at) / WINDOW))
+
+/** Energy of each band, every 10 ms. */
+function bands(samples: Int16Array): Float64Array[] {
+  const frames: Float64Array[] = []
+  for (let at = 0; at + WINDOW <= samples.length; at += HOP) {
+    const windowed = Float64Array.from(hann, (weight, index) => weight * (samples[at + index] ?? 0))
+    const energy = new Float64Array(EDGES.length - 1)
+    for (let bin = 1; bin < WINDOW / 2; bin++) {
+      const hz = (bin * RATE_HZ) / WINDOW
+      const band = EDGES.findIndex((edge, index) => hz >= edge && hz < (EDGES[index + 1] ?? 0))
+      if (band < 0) continue
+      let re = 0
+      let im = 0
+      for (let index = 0; index < WINDOW; index++) {
+        const phase = (bin * index) % WINDOW
+        re += (windowed[index] ?? 0) * (cosines[phase] ?? 0)
+        im -= (windowed[index] ?? 0) * (sines[phase] ?? 0)
+      }
+      energy[band] = (energy[band] ?? 0) + re * re + im * im
+    }
+    frames.push(energy)
+  }
+  return frames
+}
+
+const sum = (energy: Float64Array) => energy.reduce((all, one) => all + one, 0)
+
+/** Mean difference of the bands' levels in dB, over the moments in which the reference speaks. */
+export function spectralDistanceDb(reference: Int16Array, heard: Int16Array): number {
+  const [wanted, got] = [bands(reference), bands(heard)]
+  const loudest = Math.max(0, ...wanted.map(sum))
+  // 40 dB below the loudest moment's share nothing is heard any more.
+  const floor = (loudest * 1e-4) / EDGES.length
+  const levels = (frames: Float64Array[]) => frames.map(energy => energy.map(one => 10 * Math.log10(one + floor)))
+  const [wantedDb, gotDb] = [levels(wanted), levels(got)]
+  const apart = (one: Float64Array, other: Float64Array) =>
+    one.reduce((all, level, band) => all + Math.abs(level - (other[band] ?? 0)), 0) / one.length
+  let total = 0
+  let spoken = 0
+  for (let at = 0; at < wanted.length; at += PIECE) {
+    const moments = [...wanted.keys()]
+      .slice(at, at + PIECE)
+      .filter(moment => sum(wanted[moment] ?? hann) >= loudest * 1e-3)
+    const distances = Array.from({ length: REACH + 1 }, (_value, shift) =>
+      moments.reduce((all, moment) => {
+        const [one, other] = [wantedDb[moment], gotDb[moment + shift]]
+        return all + (one && other ? apart(one, other) : 40)
+      }, 0),
+    )
+    total += Math.min(...distances)
+    spoken += moments.length
+  }
+  return spoken > 0 ? total / spoken : 0
+}
