@@ -32,9 +32,9 @@ export interface AdmissionWorld {
   close(): Promise<void>
 }
 
-export async function admissionWorld(): Promise<AdmissionWorld> {
+export async function admissionWorld(options: { readonly busy_timeout_ms?: number } = {}): Promise<AdmissionWorld> {
   const data_dir = await mkdtemp(join(tmpdir(), 'strowger-admission-'))
-  const opened = await openState({ data_dir })
+  const opened = await openState({ data_dir, ...options })
   const { db } = opened
   const project_id = 'prj_1'
   const trunk_id = 'trk_1'

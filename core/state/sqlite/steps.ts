@@ -10,6 +10,11 @@ const MAX_CACHED_STATEMENTS = 500
 const CHECKPOINT_PAGES = 8000
 /** How long a write waits for other processes after one that waited in vain. */
 const IMPATIENT_MS = 500
+/**
+ * SQLite itself waits for a lock in steps that grow to 100 ms, and a busy process may have taken it again each time it
+ * looks: asked anew after so long, its steps stay short.
+ */
+const LOOKS_FOR_MS = 20
 
 /** What a step came to; `result` of procedures and batches, rows and counts of statements. */
 export interface Outcome {
@@ -46,6 +51,7 @@ export function openConnection(
     database.pragma('journal_size_limit = 67108864')
     database.pragma(`wal_autocheckpoint = ${CHECKPOINT_PAGES}`)
   }
+  database.pragma(`busy_timeout = ${Math.min(busy_timeout_ms, LOOKS_FOR_MS)}`)
 
   const statements = new Map<string, Statement>()
   const prepared = (sql: string): Statement => {
@@ -57,7 +63,7 @@ export function openConnection(
     statements.set(sql, statement)
     return statement
   }
-  const waiting = patience(database, busy_timeout_ms)
+  const waiting = patience(busy_timeout_ms)
   const runProcedure = procedureRunner(database, prepared)
   const procedure = (name: string, input: unknown): unknown => {
     if (database.inTransaction) return runProcedure(name, input)
@@ -67,20 +73,26 @@ export function openConnection(
   }
   const [begin, commit, rollback] = ['begin immediate', 'commit', 'rollback'].map(sql => database.prepare(sql))
   // In one instant: nobody writes between them.
-  const readTogether = database.transaction((steps: readonly Step[]) =>
-    steps.map(({ sql, parameters }) => prepared(sql).all(...parameters)),
-  )
+  const readAll = (steps: readonly Step[]): unknown[][] =>
+    steps.map(({ sql, parameters }) => prepared(sql).all(...parameters))
+  const readTogether = database.transaction(readAll)
+
+  const run = ({ sql, parameters }: Step): Outcome => {
+    if (sql === BATCH)
+      return { result: (database.inTransaction ? readAll : readTogether)(parameters[0] as readonly Step[]) }
+    const statement = prepared(sql)
+    if (statement.reader) return { rows: statement.all(...parameters) }
+    const { changes, lastInsertRowid } = statement.run(...parameters)
+    if (!database.inTransaction) counts.committed()
+    return { rows: [], changes, last_id: Number(lastInsertRowid) }
+  }
 
   return {
-    run({ sql, parameters }) {
-      if (sql === BATCH) return { result: readTogether(parameters[0] as readonly Step[]) }
+    run(step) {
+      const { sql, parameters } = step
       if (sql.startsWith(PROCEDURE_PREFIX))
         return { result: procedure(sql.slice(PROCEDURE_PREFIX.length), parameters[0]) ?? null }
-      const statement = prepared(sql)
-      if (statement.reader) return { rows: statement.all(...parameters) }
-      const { changes, lastInsertRowid } = statement.run(...parameters)
-      if (!database.inTransaction) counts.committed()
-      return { rows: [], changes, last_id: Number(lastInsertRowid) }
+      return database.inTransaction ? run(step) : waiting(() => run(step))
     },
     procedure,
     get in_transaction() {
@@ -102,21 +114,20 @@ export function openConnection(
  * Waits for other writers as long as was said; after a wait in vain only briefly, until one is not: whoever asks while
  * the database is locked for long is told so soon, and does not wait out a whole patience behind all the others.
  */
-function patience(database: Database.Database, busy_timeout_ms: number): <T>(work: () => T) => T {
+function patience(busy_timeout_ms: number): <T>(work: () => T) => T {
   let in_vain = false
-  const wait = (now_in_vain: boolean): void => {
-    if (in_vain === now_in_vain) return
-    in_vain = now_in_vain
-    database.pragma(`busy_timeout = ${in_vain ? Math.min(busy_timeout_ms, IMPATIENT_MS) : busy_timeout_ms}`)
-  }
   return work => {
-    try {
-      const done = work()
-      wait(false)
-      return done
-    } catch (error) {
-      wait((error as { code?: string }).code?.startsWith('SQLITE_BUSY') === true)
-      throw error
-    }
+    const until_ms = performance.now() + (in_vain ? Math.min(busy_timeout_ms, IMPATIENT_MS) : busy_timeout_ms)
+    for (;;)
+      try {
+        const done = work()
+        in_vain = false
+        return done
+      } catch (error) {
+        const busy = (error as { code?: string }).code?.startsWith('SQLITE_BUSY') === true
+        if (busy && performance.now() < until_ms) continue
+        in_vain = busy
+        throw error
+      }
   }
 }

@@ -15,8 +15,8 @@ import {
 import { explainCall, extendReservation, findReservation, spentOn } from '../../../../core/state/reservations.ts'
 import { type AdmissionWorld, admissionWorld, NOW_MS } from '../../../support/admission-world.ts'
 
-async function world(test: Test): Promise<AdmissionWorld> {
-  const made = await admissionWorld()
+async function world(test: Test, options: Parameters<typeof admissionWorld>[0] = {}): Promise<AdmissionWorld> {
+  const made = await admissionWorld(options)
   test.teardown(() => made.close())
   return made
 }
@@ -445,7 +445,7 @@ t.test('a transaction that fails after the take has taken nothing', async t => {
 t.test(
   'a full disk and a locked database refuse, leave nothing half-written, and are over when they are over',
   async t => {
-    const w = await world(t)
+    const w = await world(t, { busy_timeout_ms: 50 })
     const running = w.request()
     await takeAdmission(w.state.db, running)
     const [pages] = (await w.pragma('page_count')) as { page_count: number }[]
@@ -460,7 +460,6 @@ t.test(
     t.same(await countersAdrift(w.state.db), [])
     await w.pragma('max_page_count = 1000000')
     t.equal((await takeAdmission(w.state.db, w.request())).admitted, true)
-    await w.pragma('busy_timeout = 50')
     const other = await openState({ data_dir: w.data_dir })
     await other.transaction(async trx => {
       // A transaction begins with its first statement.
