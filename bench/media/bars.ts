@@ -64,9 +64,12 @@ export function figure(rows: readonly Row[], engine: string, point: Point, read:
 export const cost = (rows: readonly Row[], engine: string, point: Point) =>
   figure(rows, engine, point, row => row.cpu_us_per_packet)
 
-/** Median over the repetitions of one engine's cost as a share of another's in the same repetition. */
-export function ratio(rows: readonly Row[], of: string, to: string, point: Point): number | null {
-  const base = at(rows, to, point)
+/**
+ * Median over the repetitions of one engine's cost as a share of another's in the same repetition, at the same point
+ * or at `against`.
+ */
+export function ratio(rows: readonly Row[], of: string, to: string, point: Point, against = point): number | null {
+  const base = at(rows, to, against)
   return median(
     at(rows, of, point).flatMap(row => {
       const other = base.find(candidate => candidate.rep === row.rep)
@@ -114,9 +117,14 @@ export function bars(rows: readonly Row[]): Bar[] {
       ),
     ),
     ...sizes(rows, 'record').map(calls => {
-      const recorded = cost(rows, 'strowger', { mode: 'record', calls, tick_us: BURSTS })
-      const relayed = cost(rows, 'strowger', relay(calls, BURSTS))
-      const added = recorded !== null && relayed !== null ? (recorded / relayed - 1) * 100 : null
+      const share = ratio(
+        rows,
+        'strowger',
+        'strowger',
+        { mode: 'record', calls, tick_us: BURSTS },
+        relay(calls, BURSTS),
+      )
+      const added = share === null ? null : (share - 1) * 100
       return bar(`recording, ${calls} calls: added to a relay`, added, 15, '%')
     }),
     ...both.flatMap(tick => [
@@ -140,9 +148,7 @@ export function bars(rows: readonly Row[]): Bar[] {
       ),
     ]),
     ...both.map(tick => {
-      const few = cost(rows, 'strowger', relay(200, tick))
-      const many = cost(rows, 'strowger', relay(MANY, tick))
-      const growth = few !== null && many !== null ? many / few : null
+      const growth = ratio(rows, 'strowger', 'strowger', relay(MANY, tick), relay(200, tick))
       return bar(`relay, ${manner(tick)}: cost of a packet at ${MANY} calls to that at 200`, growth, 1)
     }),
     bar('relay: memory of a call, JavaScript included', memoryPerCall(rows), 24, 'KiB'),

@@ -2,34 +2,33 @@
 // under the same load in the same run, and whether that meets the bars. All on 127.0.0.1. Only ratios of one run count;
 // the machine's noise is told with them.
 //   --quick (200 calls, one repetition)  --calls 200,500,1000  --modes relay,pcma  --reps 3  --seconds 4
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
-import { once } from 'node:events'
+//   --against DIR  only asks whether another bench of the same contract says the same (see agreement.ts)
+import { spawnSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { cpus, tmpdir } from 'node:os'
+import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { encodeAll, features } from '../../native/index.ts'
+import { agreement } from './agreement.ts'
 import { bars, cost, manner, type Point, type Row, ratio } from './bars.ts'
+import { command, type Generator, loaded, pinned, root, tools } from './run.ts'
 
 /** What is measured: at how many calls (as many as rtpengine carries on this kind of machine), and beside whom. */
 const PLAN: Record<string, { readonly calls: readonly number[]; readonly beside: readonly string[] }> = {
   relay: { calls: [200, 500, 1000], beside: ['forwarder', 'rtpengine'] },
+  // Right after the relay that it is compared with.
+  record: { calls: [200, 1000], beside: [] },
   'srtp-sdes': { calls: [200, 1000], beside: ['rtpengine'] },
   'srtp-gcm': { calls: [200, 1000], beside: ['rtpengine'] },
   pcma: { calls: [200], beside: ['rtpengine'] },
   g722: { calls: [200], beside: ['rtpengine'] },
   g729: { calls: [200], beside: ['rtpengine'] },
   opus: { calls: [50], beside: ['rtpengine'] },
-  record: { calls: [200, 1000], beside: [] },
 }
 const TICKS: Record<string, readonly number[]> = { relay: [1000, 100] }
 /** A run beside busier neighbours than this tells little of latencies and of CPU; ratios stand. */
 const QUIET_PCT = 20
-const BASES = { load: 20_000, engine: 46_000 }
 
-const root = fileURLToPath(new URL('../../../', import.meta.url))
-const tools = join(root, 'build/bench-media')
 const { values: options } = parseArgs({
   options: {
     quick: { type: 'boolean', default: false },
@@ -38,19 +37,23 @@ const { values: options } = parseArgs({
     reps: { type: 'string' },
     seconds: { type: 'string', default: '3' },
     engines: { type: 'string', default: 'forwarder,rtpengine,strowger' },
+    against: { type: 'string' },
     out: { type: 'string', default: join(root, 'bench/results/media.json') },
   },
 })
 const modes = options.modes?.split(',') ?? Object.keys(PLAN)
 const sizes = options.calls?.split(',').map(Number) ?? (options.quick ? [200] : null)
 const reps = Number(options.reps ?? (options.quick ? 1 : 3))
+const seconds = Number(options.seconds)
 const engines = options.engines.split(',')
 const work = mkdtempSync(join(tmpdir(), 'bench-media-'))
 
 setUp()
 const rows: Row[] = []
-const points = plan()
+const points = options.against === undefined ? plan() : []
+let agreed = true
 try {
+  if (options.against !== undefined) agreed = await agreement(options.against, ownLoad, { reps, seconds, work })
   for (let rep = 1; rep <= reps; rep++) {
     for (const point of points) {
       for (const engine of engines) {
@@ -62,7 +65,8 @@ try {
 } finally {
   rmSync(work, { recursive: true, force: true })
 }
-report()
+if (points.length > 0) report()
+else if (!agreed) process.exitCode = 1
 
 function setUp(): void {
   const make = spawnSync('make', ['-s', '-C', join(root, 'bench/media')], { stdio: 'inherit' })
@@ -113,69 +117,25 @@ function plan(): Point[] {
   })
 }
 
-function command(engine: string): string[] {
-  if (engine === 'forwarder') return [join(tools, 'forward')]
-  if (engine === 'rtpengine') return [process.execPath, join(root, 'build/bench/media/rtpengine.js')]
-  return [process.execPath, join(root, 'bench/media-engine.js')]
-}
-
-/** The engine on the second core, the load on the first. */
-function pinned(core: number, args: readonly string[]): string[] {
-  return cpus().length > 1 ? ['taskset', '-c', String(core), ...args] : [...args]
+function ownLoad({ legs, pids, point }: Parameters<Generator>[0]): string[] {
+  return pinned(0, [
+    join(tools, 'load'),
+    ...['--legs', legs, '--payloads', work, '--warmup-ms', '1000', '--pid', pids],
+    ...['--duration-ms', String(seconds * 1000), '--tick-us', String(point.tick_us)],
+  ])
 }
 
 async function measure(engine: string, point: Point, rep: number): Promise<Row> {
-  const legs = join(work, 'legs.csv')
   const { mode, calls, tick_us } = point
-  // Other ports at each turn: those of the engine before may still be closing.
-  const base = BASES.engine - (rows.length % 2) * 11_000
-  const contract = { mode, calls, 'load-base': BASES.load, 'load-socks': 16, 'engine-base': base, 'legs-out': legs }
-  const flags = Object.entries(contract).flatMap(([name, value]) => [`--${name}`, String(value)])
-  const [program = '', ...args] = pinned(1, [...command(engine), ...flags])
-  const child = spawn(program, args, { stdio: ['pipe', 'pipe', 'inherit'] })
-  try {
-    const pids = await ready(child, engine)
-    const load = pinned(0, [
-      join(tools, 'load'),
-      ...['--legs', legs, '--payloads', work, '--warmup-ms', '1000', '--pid', pids],
-      ...['--duration-ms', String(Number(options.seconds) * 1000), '--tick-us', String(tick_us)],
-    ])
-    const [loader = '', ...loadArgs] = load
-    const run = spawn(loader, loadArgs, { stdio: ['ignore', 'pipe', 'inherit'] })
-    let text = ''
-    run.stdout.on('data', (data: Buffer) => {
-      text += data
-    })
-    await once(run, 'close')
-    const row: Row = { ...JSON.parse(text), engine, mode, calls, tick_us, rep }
-    const { cpu_us_per_packet: cost, loss_pct, latency_us, other_core_pct } = row
-    console.error(
-      `${String(rep).padStart(2)} ${mode.padEnd(9)} ${String(calls).padStart(5)} calls ${manner(tick_us)} ` +
-        `${engine.padEnd(10)} ${cost.toFixed(2).padStart(7)} us/packet  loss ${loss_pct.toFixed(3)} %  ` +
-        `latency ${latency_us.p50}/${latency_us.p99} us  others ${other_core_pct.toFixed(0)} %`,
-    )
-    return row
-  } finally {
-    child.stdin?.end()
-    const killer = setTimeout(() => child.kill('SIGKILL'), 6000)
-    if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
-    clearTimeout(killer)
-  }
-}
-
-async function ready(child: ChildProcess, engine: string): Promise<string> {
-  let text = ''
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(new Error(`${engine} was not ready in 60 s`)), 60_000)
-    child.stdout?.on('data', (data: Buffer) => {
-      text += data
-      const pids = /READY ([\d,]+)/.exec(text)?.[1]
-      if (!pids) return
-      clearTimeout(timer)
-      resolve(pids)
-    })
-    child.on('exit', code => reject(new Error(`${engine} ended (${code}) before it was ready`)))
-  })
+  const measured = (await loaded(command(engine), point, ownLoad, work)) as Row
+  const row: Row = { ...measured, engine, mode, calls, tick_us, rep }
+  const { cpu_us_per_packet: cost, loss_pct, latency_us, other_core_pct } = row
+  console.error(
+    `${String(rep).padStart(2)} ${mode.padEnd(9)} ${String(calls).padStart(5)} calls ${manner(tick_us)} ` +
+      `${engine.padEnd(10)} ${cost.toFixed(2).padStart(7)} us/packet  loss ${loss_pct.toFixed(3)} %  ` +
+      `latency ${latency_us.p50}/${latency_us.p99} us  others ${other_core_pct.toFixed(0)} %`,
+  )
+  return row
 }
 
 function report(): void {

@@ -40,9 +40,13 @@ int main(int argc, char** argv) {
     s.to.sin_port = htons(static_cast<uint16_t>(load_port));
     s.to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     s.fd = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK, 0);
+    const int room = 4 << 20;
+    setsockopt(s.fd, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof room);
     sockaddr_in own = s.to;
-    do own.sin_port = htons(static_cast<uint16_t>(port++));
-    while (bind(s.fd, reinterpret_cast<sockaddr*>(&own), sizeof own) != 0 && port < 65535);
+    do {
+      own.sin_port = htons(static_cast<uint16_t>(port));
+      port += 2;  // even ones, as RTP has them
+    } while (bind(s.fd, reinterpret_cast<sockaddr*>(&own), sizeof own) != 0 && port < 65535);
     epoll_event e{};
     e.events = EPOLLIN;
     e.data.ptr = &s;

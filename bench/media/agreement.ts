@@ -1,0 +1,62 @@
+// Whether this bench and another one of the same engine contract say the same of the same engines: `--against DIR`,
+// where DIR has build/rtpload, build/udpforward and payloads/. Each engine is loaded by both generators in turn.
+import { join } from 'node:path'
+import { manner, median, type Point } from './bars.ts'
+import { command, type Generator, loaded } from './run.ts'
+
+/** At most so far apart. */
+const LIMIT_PCT = 10
+const POINTS: readonly Point[] = [
+  ...[200, 500, 1000].map(calls => ({ mode: 'relay', calls, tick_us: 1000 })),
+  { mode: 'relay', calls: 200, tick_us: 100 },
+  { mode: 'srtp-gcm', calls: 200, tick_us: 1000 },
+]
+
+interface Reading {
+  readonly ours: number
+  readonly theirs: number
+}
+
+/** Prints the comparison; true when all figures agree. */
+export async function agreement(
+  dir: string,
+  own: Generator,
+  { reps, seconds, work }: { readonly reps: number; readonly seconds: number; readonly work: string },
+): Promise<boolean> {
+  const other: Generator = ({ legs, pids, point }) => [
+    join(dir, 'build/rtpload'),
+    ...['--legs', legs, '--payloads', join(dir, 'payloads'), '--pid', pids, '--cpu', '0', '--rt'],
+    ...['--warmup', '1', '--duration', String(seconds), '--tick-us', String(point.tick_us)],
+  ]
+  const readings = new Map<string, Reading[]>()
+  for (let rep = 1; rep <= reps; rep++) {
+    for (const point of POINTS) {
+      for (const engine of point.mode === 'relay'
+        ? ['forwarder', 'rtpengine', 'strowger']
+        : ['rtpengine', 'strowger']) {
+        const ours = (await loaded(command(engine), point, own, work)) as { cpu_us_per_packet: number }
+        const program = engine === 'forwarder' ? [join(dir, 'build/udpforward')] : command(engine)
+        const of = engine === 'forwarder' ? { ...point, mode: 'single' } : point
+        const theirs = (await loaded(program, of, other, work)) as { engine: { cpu_us_per_packet: number } }
+        const name = [point.mode, point.calls, manner(point.tick_us), engine].join(' | ')
+        const reading = { ours: ours.cpu_us_per_packet, theirs: theirs.engine.cpu_us_per_packet }
+        readings.set(name, [...(readings.get(name) ?? []), reading])
+        console.error(`${rep} ${name}: ${reading.ours.toFixed(2)} and ${reading.theirs.toFixed(2)} us/packet`)
+      }
+    }
+  }
+  console.log(
+    '\n| mode | calls | packets | engine | ours us/packet | theirs | apart | |\n|---|---|---|---|---|---|---|---|',
+  )
+  let agreed = 0
+  for (const [name, pairs] of readings) {
+    const apart = ((median(pairs.map(pair => pair.ours / pair.theirs)) ?? Number.NaN) - 1) * 100
+    const middle = (of: (pair: Reading) => number) => (median(pairs.map(of)) ?? Number.NaN).toFixed(2)
+    const agrees = Math.abs(apart) <= LIMIT_PCT
+    if (agrees) agreed++
+    const cells = [name, middle(pair => pair.ours), middle(pair => pair.theirs), `${apart.toFixed(1)} %`]
+    console.log(`| ${cells.join(' | ')} | ${agrees ? 'agree' : 'APART'} |`)
+  }
+  console.log(`\n${agreed} of ${readings.size} figures are within ${LIMIT_PCT} % of those of ${dir}.`)
+  return agreed === readings.size
+}
