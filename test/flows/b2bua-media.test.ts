@@ -281,6 +281,52 @@ t.test('media between two legs', async t => {
     await far.over()
   })
 
+  t.test('quality: rows each ten seconds, what the peer says of it itself, and a call of one direction', async t => {
+    const { near, far } = await connected(world)
+    const call = await lastCall(w)
+    const oneWayCalls = async (trunk_id: string | null): Promise<number> =>
+      (await w.manage('GET', `/trunks/${trunk_id}/diagnostics?window=1h`)).body.media.one_way_calls
+    const before = await oneWayCalls(call.trunk_id)
+    // The caller listens and says nothing, the called talks.
+    const stop = far.hum(800)
+    await near.hears(800)
+    const [heard] = near.rtp.received
+    const rtcp = createSocket('udp4')
+    t.teardown(() => rtcp.close())
+    rtcp.bind(0, near.rtp.address)
+    await once(rtcp, 'listening')
+    const report = { ssrc: near.rtp.ssrc, about: heard?.ssrc ?? 0, lost: 7, jitter: 240, mos_lq: 41 }
+    rtcp.send(reportWithVoipMetrics(report), (heard?.from_port ?? 0) + 1, '127.0.0.1')
+    const rows = await until(
+      'a row of each leg',
+      async () => {
+        const found = (await mediaQualityOf(w.state.db, call.sid)).map(row => JSON.parse(row.stats))
+        return found.length >= 2 ? found : undefined
+      },
+      30_000,
+    )
+    const silent = rows.find(row => row.packets_received === 0)
+    const talking = rows.find(row => row.packets_received > 0)
+    t.match(silent, { remote_mos: 4.1, remote_packets_lost: 7, remote_jitter_ms: 30, mos: null, codec: 'PCMU' })
+    t.match(talking, { remote_mos: null, packets_lost: 0, packets_sent: 0 })
+    t.ok(talking.mos > 4 && talking.jitter_ms >= 0, `MOS ${talking.mos}`)
+    await near.rtp.until(received => received.length > 250, 15_000, 'five seconds of one direction')
+    await stop()
+    near.hangUp()
+    await far.over()
+    const cdr = await until('the CDR', () =>
+      w.state.db.selectFrom('cdr').selectAll().where('call_sid', '=', call.sid).executeTakeFirst(),
+    )
+    const media = JSON.parse(cdr.media ?? '{}')
+    t.match(media, { a: { packets_received: 0 }, mode: 'relay' })
+    t.ok(media.b.packets_received > 250 && media.b.mos > 4, 'the summary of the talking leg')
+    const counted = await until('the call is counted', async () => {
+      const after = await oneWayCalls(call.trunk_id)
+      return after > before ? after : undefined
+    })
+    t.equal(counted, before + 1, 'as a call of one direction')
+  })
+
   t.test("a carrier's call to a number of the trunk: both hear each other, its X- headers stay outside", async t => {
     const carrier = await openSoftphone(t, '127.0.0.28')
     const own = w.numbers[6] ?? ''
@@ -307,55 +353,6 @@ t.test('media between two legs', async t => {
     const row = await w.state.db.selectFrom('call').selectAll().where('to_number', '=', own).executeTakeFirstOrThrow()
     t.match(row, { origin: 'carrier', direction: 'inbound', trunk_id })
   })
-
-  t.test(
-    'quality: rows of every ten seconds, what the peer says of it itself, and a call of one direction',
-    async t => {
-      const { near, far } = await connected(world)
-      const call = await lastCall(w)
-      const oneWayCalls = async (trunk_id: string | null): Promise<number> =>
-        (await w.manage('GET', `/trunks/${trunk_id}/diagnostics?window=1h`)).body.media.one_way_calls
-      const before = await oneWayCalls(call.trunk_id)
-      // The caller listens and says nothing, the called talks.
-      const stop = far.hum(800)
-      await near.hears(800)
-      const [heard] = near.rtp.received
-      const rtcp = createSocket('udp4')
-      t.teardown(() => rtcp.close())
-      rtcp.bind(0, near.rtp.address)
-      await once(rtcp, 'listening')
-      const report = { ssrc: near.rtp.ssrc, about: heard?.ssrc ?? 0, lost: 7, jitter: 240, mos_lq: 41 }
-      rtcp.send(reportWithVoipMetrics(report), (heard?.from_port ?? 0) + 1, '127.0.0.1')
-      const rows = await until(
-        'a row of each leg',
-        async () => {
-          const found = (await mediaQualityOf(w.state.db, call.sid)).map(row => JSON.parse(row.stats))
-          return found.length >= 2 ? found : undefined
-        },
-        30_000,
-      )
-      const silent = rows.find(row => row.packets_received === 0)
-      const talking = rows.find(row => row.packets_received > 0)
-      t.match(silent, { remote_mos: 4.1, remote_packets_lost: 7, remote_jitter_ms: 30, mos: null, codec: 'PCMU' })
-      t.match(talking, { remote_mos: null, packets_lost: 0, packets_sent: 0 })
-      t.ok(talking.mos > 4 && talking.jitter_ms >= 0, `MOS ${talking.mos}`)
-      await near.rtp.until(received => received.length > 250, 15_000, 'five seconds of one direction')
-      await stop()
-      near.hangUp()
-      await far.over()
-      const cdr = await until('the CDR', () =>
-        w.state.db.selectFrom('cdr').selectAll().where('call_sid', '=', call.sid).executeTakeFirst(),
-      )
-      const media = JSON.parse(cdr.media ?? '{}')
-      t.match(media, { a: { packets_received: 0 }, mode: 'relay' })
-      t.ok(media.b.packets_received > 250 && media.b.mos > 4, 'the summary of the talking leg')
-      const counted = await until('the call is counted', async () => {
-        const after = await oneWayCalls(call.trunk_id)
-        return after > before ? after : undefined
-      })
-      t.equal(counted, before + 1, 'as a call of one direction')
-    },
-  )
 
   t.test('afterwards nothing is left', t => nothingLeft(t, w))
 })
