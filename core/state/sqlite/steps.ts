@@ -51,6 +51,8 @@ export function openConnection(
     database.pragma('journal_size_limit = 67108864')
     database.pragma(`wal_autocheckpoint = ${CHECKPOINT_PAGES}`)
   }
+  // Statements that need a place of their own for a moment must not fail for want of a file descriptor.
+  database.pragma('temp_store = MEMORY')
   database.pragma(`busy_timeout = ${Math.min(busy_timeout_ms, LOOKS_FOR_MS)}`)
 
   const statements = new Map<string, Statement>()

@@ -1,0 +1,127 @@
+import { execFileSync } from 'node:child_process'
+import { readdirSync } from 'node:fs'
+import { connect } from 'node:net'
+import t, { type Test } from 'tap'
+import { openAgent, place } from '../support/agents.ts'
+import { until } from '../support/wait.ts'
+import { webServer } from '../support/web.ts'
+import { type ProcessName, world } from '../support/world.ts'
+
+// A process that gets no file descriptor any more (threats §7): what needs one is refused, what runs goes on, and all
+// is well again when there are some.
+
+const CALLED = '+2348030004711'
+
+/** A process gets no descriptor from `most` on while `work` runs. */
+async function limited(pid: number, most: number, work: () => Promise<void>): Promise<void> {
+  const limit = (...words: string[]): string => execFileSync('prlimit', ['--pid', String(pid), ...words]).toString()
+  const before = limit('--nofile', '--noheadings', '--raw', '--output', 'SOFT').trim()
+  limit(`--nofile=${most}:`)
+  try {
+    await work()
+  } finally {
+    limit(`--nofile=${before}:`)
+  }
+}
+
+/** None at all is left to give below three. */
+const without = (pid: number, work: () => Promise<void>): Promise<void> => limited(pid, 3, work)
+
+t.test('out of file descriptors', async t => {
+  const w = await world(t, { STROWGER_SANDBOX: 'off', STROWGER_LOG: 'warn' })
+  const peer = await openAgent(t, { ip: '127.0.0.81', protocols: ['udp', 'tcp'] })
+  const target = await openAgent(t, { ip: '127.0.0.82' })
+  await w.addTrunk(peer.ip, {
+    targets: [{ sip_uri: `sip:${target.ip}:${target.port}`, transport: 'udp', priority: 1, weight: 1 }],
+  })
+  const web = await webServer(t, { '/voice': '<Response><Gather timeout="60"/></Response>' })
+  const number = w.numbers[2] ?? ''
+  await w.routeToApplication(number, `${web.url}/voice`)
+  const invite = (called = CALLED, transport: 'udp' | 'tcp' = 'udp') =>
+    place(peer, `sip:${called}@${w.sip.host}`, { to: w.sip, caller: w.numbers[1] ?? '', transport })
+  const answered = async (...how: Parameters<typeof invite>): Promise<void> => {
+    const { call, status } = await invite(...how)
+    t.equal(status, 200)
+    call.hangUp()
+  }
+  const { call: running, status } = await invite()
+  t.equal(status, 200)
+  const goesOn = async (t: Test): Promise<void> => {
+    t.equal((await running.send('OPTIONS'))?.status, 200, 'the call that runs is there')
+    t.equal(running.state, 'answered')
+  }
+  /** Fills a process up with connections that say nothing, until it closes one. */
+  const filled = async (pid: number, port: number, work: () => Promise<void>): Promise<void> => {
+    const highest = Math.max(...readdirSync(`/proc/${pid}/fd`).map(Number))
+    await limited(pid, highest + 8, async () => {
+      const sockets = Array.from({ length: highest + 64 }, () => connect(port, w.sip.host))
+      try {
+        await Promise.race(
+          sockets.map(socket => new Promise(resolve => socket.once('close', resolve).on('error', () => undefined))),
+        )
+        await work()
+      } finally {
+        for (const socket of sockets) socket.destroy()
+      }
+    })
+  }
+  const lives = (name: ProcessName, pid: number): boolean => w.pid(name) === pid
+
+  t.test('media: a new call is refused by name, and works again', async t => {
+    const pid = w.pid('media')
+    await without(pid, async () => {
+      const { response } = await invite()
+      t.equal(response?.status, 503)
+      t.match(response?.lines('reason')[0], /text="media_unavailable"/)
+      await goesOn(t)
+    })
+    await answered()
+    t.ok(lives('media', pid))
+  })
+
+  t.test('control: its connections are closed, calls are taken, and it answers again', async t => {
+    const pid = w.pid('control')
+    await filled(pid, Number(new URL(w.base_url).port), async () => {
+      await answered()
+      await goesOn(t)
+    })
+    await until('it answers', async () => (await fetch(`${w.base_url}/healthz`).catch(() => null))?.ok)
+    t.ok(lives('control', pid))
+  })
+
+  t.test('signaling: a document cannot be fetched, which refuses its caller; other calls are taken', async t => {
+    const pid = w.pid('signaling')
+    await without(pid, async () => {
+      t.equal((await invite(number)).status, 503)
+      await answered()
+      await goesOn(t)
+    })
+    await answered(number)
+    t.ok(lives('signaling', pid))
+  })
+
+  t.test('edge: no new connection, but calls over UDP; then over TCP again', async t => {
+    const pid = w.pid('edge')
+    await filled(pid, w.sip.port, async () => {
+      await answered()
+      await goesOn(t)
+    })
+    await until('calls come over TCP', async () => {
+      const { call, status } = await invite(CALLED, 'tcp')
+      call.hangUp()
+      return status === 200
+    })
+    t.ok(lives('edge', pid))
+  })
+
+  t.test('afterwards nothing is left', async t => {
+    running.hangUp()
+    await until('nothing lives', async () => {
+      const text = await (await fetch(`${w.base_url}/metrics`)).text()
+      return ['live_calls', 'edge_dialogs', 'media_legs'].every(name =>
+        new RegExp(`^strowger_${name}\\S* 0$`, 'm').test(text),
+      )
+    })
+    t.same(await w.state.db.selectFrom('call').select('sid').where('ended_at', 'is', null).execute(), [])
+  })
+})
