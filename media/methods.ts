@@ -88,7 +88,8 @@ export const methods: { readonly [M in MethodName]: Method<M> } = {
     const offer = leg.negotiation.remoteOffer(sdp)
     if ('refused' in offer) return offer
     const line = offer.sdp.lines[offer.audio]
-    if (line && isReserved(line.address, line.port, reserved)) return notForMedia(line.port)
+    const taken = line && reservedPort(line.address, [line.port, line.rtcp_port], reserved)
+    if (taken) return notForMedia(taken)
     return {
       codecs: offer.choices.map(({ codec }) => codec.name),
       offered: [...offer.offered],
@@ -116,10 +117,11 @@ export const methods: { readonly [M in MethodName]: Method<M> } = {
   'leg.remote_answer': withLeg((leg, { sdp }: MethodParams<'leg.remote_answer'>, { reserved }) => {
     const settled = leg.negotiation.remoteAnswer(sdp)
     if ('refused' in settled) return settled
-    const { address, rtp_port } = settled.remote
-    if (isReserved(address, rtp_port, reserved)) {
+    const { address, rtp_port, rtcp_port } = settled.remote
+    const taken = reservedPort(address, [rtp_port, rtcp_port], reserved)
+    if (taken) {
       leg.negotiation.rollback()
-      return notForMedia(rtp_port)
+      return notForMedia(taken)
     }
     leg.apply(settled)
     return { codec: settled.codec, direction: settled.direction, hold: settled.hold }
@@ -309,8 +311,13 @@ export const methods: { readonly [M in MethodName]: Method<M> } = {
 const MAX_FORKS = 4
 
 const notForMedia = (port: number) => refuse('sdp_malformed', `port ${port} of this host is not for media`)
-const isReserved = (address: string | null, port: number, reserved: MethodContext['reserved']) =>
-  address !== null && reserved.addresses.includes(address) && reserved.ports.includes(port)
+/** The first of the ports that is one of our own servers'; undefined when none is. */
+const reservedPort = (
+  address: string | null,
+  ports: readonly (number | null)[],
+  { addresses, ports: own }: MethodContext['reserved'],
+): number | undefined =>
+  address !== null && addresses.includes(address) ? own.find(port => ports.includes(port)) : undefined
 
 /** What needs the audio itself needs a settled codec that can be decoded here. */
 function refuseAudio(

@@ -92,6 +92,42 @@ t.test('media towards our own servers is refused', async t => {
   t.equal(await reasonOf(client.request('leg.remote_answer', { leg_id, sdp })), 'sdp_malformed')
 })
 
+t.test('RTCP towards our own servers is refused as well', async t => {
+  const session_id = await w.session()
+  const peer = await w.peer()
+  const { leg_id } = await w.answeredLeg(session_id, peer)
+  const sdp = peer.sdp({ version: 2, attributes: ['rtcp:5060'] })
+  t.equal(await reasonOf(client.request('leg.remote_offer', { leg_id, sdp })), 'sdp_malformed')
+})
+
+t.test('nothing is sent to link-local, multicast and broadcast addresses, nor to loopback from elsewhere', async t => {
+  const outside = await startTestWorker({ host: '192.0.2.7' })
+  t.teardown(() => outside.stop())
+  for (const [worker, address, packets] of [
+    [w, '127.0.0.1', 10],
+    [w, '169.254.10.1', 0],
+    [w, '224.0.1.75', 0],
+    [w, '255.255.255.255', 0],
+    [w, '0.0.0.1', 0],
+    [outside, '127.0.0.1', 0],
+  ] as const) {
+    const session_id = await worker.session()
+    const leg_id = `to ${address}`
+    await worker.client.request('leg.open', { session_id, leg_id, policy: POLICY })
+    const peer = await worker.peer()
+    await worker.client.request('leg.remote_offer', { leg_id, sdp: peer.sdp({ address }) })
+    await worker.client.request('leg.local_answer', { leg_id })
+    await worker.client.request('play.start', {
+      leg_id,
+      play_id: 'p',
+      sources: [{ kind: 'tone', hz: [500], on_ms: 200, off_ms: 0, total_ms: 200 }],
+      loop: 1,
+    })
+    await worker.event('play.ended', event => event.leg_id === leg_id)
+    t.equal((await worker.client.request('leg.stats', { leg_id })).packets_sent, packets, address)
+  }
+})
+
 t.test('a peer that sends nothing is told after ten seconds, one with wrong SRTP keys after five', async t => {
   const session_id = await w.session()
   const [mute, stranger] = [await w.peer(), await w.peer()]
