@@ -41,8 +41,14 @@ const MAX_GUESSERS = 10_000
 const GUESSES = 10
 const GUESS_WINDOW_MS = 60_000
 
-/** sip.js reads one challenge, the last, and knows MD5 alone: a second one would lock browsers out. */
-const FOR_BROWSERS: readonly DigestAlgorithm[] = ['MD5']
+/**
+ * RFC 8760 §2.4 lets a client pick from several challenges. Old ones (libre before 2.0, many telephones) fail at the
+ * first algorithm that they do not know: who does not answer in this time gets what everybody knows when it comes again.
+ */
+const ANSWERS_WITHIN_MS = 3000
+const MD5_ALONE: readonly DigestAlgorithm[] = ['MD5']
+/** How long that is remembered of it. */
+const MD5_ALONE_FOR_MS = 24 * 3_600_000
 
 const HASHES = { MD5: 'md5', 'SHA-256': 'sha256' } as const
 
@@ -53,6 +59,8 @@ export class DigestAuthenticator {
   readonly #snapshot: () => Snapshot
   readonly #replays: ReplayTable = createReplayTable()
   readonly #guesses = new Map<string, { count: number; since_ms: number }>()
+  /** Who was challenged, by address and From, since when, and whether it has let two algorithms go unanswered. */
+  readonly #challenged = new Map<string, { since_ms: number; md5_alone: boolean }>()
   #swept_ms = 0
   #realms: Realms = { snapshot: null, by_host: new Map(), common: null }
 
@@ -69,6 +77,7 @@ export class DigestAuthenticator {
     if (this.#guessing(address)) return { kind: 'refused' }
     const authorization = parseAuthorization(request.header('authorization')?.trim() ?? '')
     if (!authorization) return this.#challenge(request, false)
+    this.#answered(request)
     // Nonces are of the clock that never jumps: a jump of the wall clock makes none of them stale.
     const now_ms = this.#clock.monotonic_ms()
     this.#sweep(now_ms)
@@ -135,8 +144,30 @@ export class DigestAuthenticator {
   #challenge(request: SipRequest, stale: boolean, realm = this.#realmFor(request)) {
     const nonce = makeNonce(this.#crypto, this.#clock.monotonic_ms(), randomBytes(12).toString('hex'))
     const { transport } = request.source
-    const algorithms = transport === 'ws' || transport === 'wss' ? FOR_BROWSERS : undefined
-    return { kind: 'challenge', challenges: challenges(realm, nonce, stale, algorithms) } as const
+    // sip.js reads one challenge, the last, and knows MD5 alone: a second one would lock browsers out.
+    const alone = transport === 'ws' || transport === 'wss' || this.#knowsMd5Alone(request)
+    return { kind: 'challenge', challenges: challenges(realm, nonce, stale, alone ? MD5_ALONE : undefined) } as const
+  }
+
+  /** Told of each challenge: the second that comes too long after the first says that the first was not understood. */
+  #knowsMd5Alone(request: SipRequest): boolean {
+    const now_ms = this.#clock.monotonic_ms()
+    const who = clientOf(request)
+    const known = this.#challenged.get(who)
+    if (!known || now_ms - known.since_ms > MD5_ALONE_FOR_MS) {
+      this.#challenged.delete(who)
+      this.#challenged.set(who, { since_ms: now_ms, md5_alone: false })
+      const oldest = this.#challenged.keys().next().value
+      if (this.#challenged.size > MAX_GUESSERS && oldest !== undefined) this.#challenged.delete(oldest)
+      return false
+    }
+    known.md5_alone ||= now_ms - known.since_ms > ANSWERS_WITHIN_MS
+    return known.md5_alone
+  }
+
+  #answered(request: SipRequest): void {
+    const who = clientOf(request)
+    if (this.#challenged.get(who)?.md5_alone === false) this.#challenged.delete(who)
   }
 
   /** That of the trunk whose signaling name is called, else the one that all credentials share, else our domain. */
@@ -168,6 +199,9 @@ export class DigestAuthenticator {
     if (this.#guesses.size > MAX_GUESSERS && oldest !== undefined) this.#guesses.delete(oldest)
   }
 }
+
+const clientOf = (request: SipRequest): string =>
+  `${request.source.address} ${/sips?:[^;?>\s]+/i.exec(request.header('from') ?? '')?.[0] ?? ''}`
 
 interface Realms {
   readonly snapshot: Snapshot | null

@@ -28,6 +28,13 @@ export async function baresip(
     readonly transport?: 'udp' | 'tcp'
     /** Parameters of its account, such as `;answermode=auto`. */
     readonly account?: string
+    /** Where its account lives: it registers there, and answers challenges. */
+    readonly server?: {
+      readonly host: string
+      readonly port: number
+      readonly username: string
+      readonly password: string
+    }
   },
 ): Promise<Baresip> {
   const folder = mkdtempSync(join(tmpdir(), 'strowger-baresip-'))
@@ -35,8 +42,11 @@ export async function baresip(
   const microphone = join(folder, 'microphone.wav')
   writeFileSync(microphone, wavBytes(8000, tone(options.tone_hz, 30_000)))
   writeFileSync(join(folder, 'config'), configuration(options.host, port, folder, microphone))
-  const account = `<sip:${options.user}@${options.host};transport=${options.transport ?? 'udp'}>`
-  writeFileSync(join(folder, 'accounts'), `${account};regint=0;audio_codecs=pcmu/8000/1${options.account ?? ''}\n`)
+  const { server } = options
+  const home = server ? `${server.host}:${server.port}` : options.host
+  const account = `<sip:${options.user}@${home};transport=${options.transport ?? 'udp'}>`
+  const login = server ? `;auth_user=${server.username};auth_pass=${server.password};regint=60` : ';regint=0'
+  writeFileSync(join(folder, 'accounts'), `${account}${login};audio_codecs=pcmu/8000/1${options.account ?? ''}\n`)
   writeFileSync(join(folder, 'contacts'), '')
   const dial = options.dial === undefined ? [] : ['-e', `/dial ${options.dial}`]
   const child = spawn('baresip', ['-f', folder, '-v', ...dial], { stdio: ['pipe', 'pipe', 'pipe'] })

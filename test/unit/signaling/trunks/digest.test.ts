@@ -26,13 +26,18 @@ function desk() {
     every: () => ({ cancel: () => undefined }),
   }
   const authenticator = new DigestAuthenticator({ clock, realm: 'fallback.example', snapshot: () => snapshot })
-  const check = (authorization: string | null, uri = URI, address = '10.0.0.1'): DigestOutcome =>
+  const check = (
+    authorization: string | null,
+    uri = URI,
+    address = '10.0.0.1',
+    from = '<sip:pbx@10.0.0.1>;tag=1',
+  ): DigestOutcome =>
     authenticator.check({
       method: 'INVITE',
       uri,
       call_id: 'c',
       headers: {},
-      header: name => (name === 'authorization' ? authorization : null),
+      header: name => ({ authorization, from })[name] ?? null,
       body: '',
       source: { address, port: 5060, transport: 'udp' },
     })
@@ -83,6 +88,29 @@ t.test('wrong user, wrong password, another URI and a made-up nonce look the sam
     const outcome = d.check(d.answer({ nonce, ...over }))
     t.equal(outcome.kind, 'challenge', JSON.stringify(over))
   }
+})
+
+t.test('a client that lets two algorithms go unanswered is offered MD5 alone from then on', async t => {
+  const d = desk()
+  const algorithms = (from?: string, authorization: string | null = null): string[] => {
+    const outcome = d.check(authorization, URI, '10.0.0.1', from)
+    const challenges = outcome.kind === 'challenge' ? outcome.challenges : []
+    return challenges.map(text => /algorithm=([^,\s]+)/.exec(text)?.[1] ?? '')
+  }
+  t.same(algorithms(), ['SHA-256', 'MD5'])
+  d.later(2000)
+  t.same(algorithms(), ['SHA-256', 'MD5'], 'a second call at once says nothing')
+  const able = d.answer({ nonce: d.challenge() })
+  t.equal(d.check(able).kind, 'authenticated')
+  d.later(60_000)
+  t.same(algorithms(), ['SHA-256', 'MD5'], 'who has answered knows both')
+  d.later(60_000)
+  t.same(algorithms(), ['MD5'], 'who comes again without an answer did not understand')
+  t.same(algorithms('<sip:other@10.0.0.1>;tag=2'), ['SHA-256', 'MD5'], 'another behind the same address is another')
+  const old = d.answer({ nonce: d.challenge(), algorithm: 'MD5' })
+  t.equal(d.check(old).kind, 'authenticated')
+  d.later(3_600_000)
+  t.same(algorithms(undefined, old), ['MD5'], 'it is remembered, also where a nonce is stale')
 })
 
 t.test('an old nonce is stale, a retired credential is none', async t => {
