@@ -42,8 +42,8 @@ const GUESSES = 10
 const GUESS_WINDOW_MS = 60_000
 
 /**
- * RFC 8760 §2.4 lets a client pick from several challenges. Old ones (libre before 2.0, many telephones) fail at the
- * first algorithm that they do not know: who does not answer in this time gets what everybody knows when it comes again.
+ * RFC 8760 §2.4 lets a client pick from several challenges. Old ones (libre 1, many telephones) fail at the first
+ * algorithm that they do not know: who does not answer in this time gets what everybody knows when it comes again.
  */
 const ANSWERS_WITHIN_MS = 3000
 const MD5_ALONE: readonly DigestAlgorithm[] = ['MD5']

@@ -22,9 +22,9 @@ export function endLeftCall(stack: SipStack, left: LeftCall): void {
   } else takeBack(stack, left)
 }
 
-// RFC 3261 §9.1: a CANCEL waits for a provisional response. Where none was kept, the INVITE is sent again, for which the
-// peer repeats its own; what was kept of the body may lack its secrets, and nobody reads it there. The CANCEL may cross
-// the answer, which is acknowledged and ended.
+// RFC 3261 §9.1: a CANCEL waits for a provisional response. Where none was kept, the INVITE is sent again, upon which
+// the peer repeats its own; what was kept of the body may lack its secrets, and nobody reads it there. The CANCEL may
+// cross the answer, which is acknowledged and ended.
 function takeBack(stack: SipStack, { invite, dialog, rang }: LeftCall & { kind: 'calling' }): void {
   const { transactions } = stack
   const { destination, text } = invite
