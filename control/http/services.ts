@@ -20,6 +20,8 @@ export interface Settings {
   readonly base_url: string
   readonly domain: string
   readonly host: string
+  /** Our address of the other family, for SIP and RTP. */
+  readonly second?: { readonly host: string } | null
   readonly sip_port: number
   readonly sips_port: number
   readonly ws_port: number

@@ -57,15 +57,16 @@ export const platform = [
     replies: { 200: PlatformEndpoints },
     async run({ db, now, services }) {
       const { settings } = services
-      const { host, rtp_ports, domain, sip_port, sips_port } = settings
+      const { host, second, rtp_ports, domain, sip_port, sips_port } = settings
+      const hosts = second ? [host, second.host] : [host]
       const body: Static<typeof PlatformEndpoints> = {
         as_of: now,
-        media_anchors: [host],
-        media_cidrs: [`${host}/${host.includes(':') ? 128 : 32}`],
+        media_anchors: hosts,
+        media_cidrs: hosts.map(one => `${one}/${one.includes(':') ? 128 : 32}`),
         rtp_port_range: `${rtp_ports.first}-${rtp_ports.last}`,
         rtp_ports: { start: rtp_ports.first, end: rtp_ports.last },
         signaling_fqdn: `sip.${domain}`,
-        signaling_nodes: [host],
+        signaling_nodes: hosts,
         signaling_port: sip_port,
         transports: [
           { port: sip_port, transport: 'udp' },

@@ -100,6 +100,15 @@ t.test('a platform with an address of each family', async t => {
   await w.addTrunk(SIX, { sources: [`${SIX}/128`], ...to(four, TARGET_4) })
   await w.addTrunk(FOUR, to(six, `[${SIX}]`))
 
+  t.test('peers are told both', async t => {
+    const { body } = await w.manage('GET', '/platform/endpoints')
+    t.match(body, {
+      signaling_nodes: ['127.0.0.1', SIX],
+      media_anchors: ['127.0.0.1', SIX],
+      media_cidrs: ['127.0.0.1/32', `${SIX}/128`],
+    })
+  })
+
   t.test('a peer of IPv6 calls one of IPv4', async t => {
     const peer = await talk(t, w, { from: SIX, rtp: await rtpAt(t, SIX), target: four })
     const heard = heardBy(peer)

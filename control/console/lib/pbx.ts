@@ -45,6 +45,9 @@ export function pbxFacts(platform: PlatformEndpoints, trunk: Trunk | null, passw
   }
 }
 
+/** As it stands in a URI and before a port. */
+const inUri = (host: string): string => (host.includes(':') ? `[${host}]` : host)
+
 const ASTERISK_CODECS: Readonly<Record<string, string>> = {
   PCMA: 'alaw',
   PCMU: 'ulaw',
@@ -56,7 +59,7 @@ const KNOWN_BY_ADDRESS = 'known by its address: no user, no password'
 
 export function asterisk(facts: PbxFacts): string {
   const { host, port, transport, username, password } = facts
-  const server = `sip:${host}:${port}${transport === 'udp' ? '' : `\\;transport=${transport}`}`
+  const server = `sip:${inUri(host)}:${port}${transport === 'udp' ? '' : `\\;transport=${transport}`}`
   const auth =
     username === null
       ? ''
@@ -73,7 +76,7 @@ type=registration
 transport=transport-strowger
 outbound_auth=strowger-auth
 server_uri=${server}
-client_uri=sip:${username}@${host}:${port}
+client_uri=sip:${username}@${inUri(host)}:${port}
 contact_user=${username}
 retry_interval=30
 expiration=300
@@ -123,7 +126,7 @@ export function freeswitch(facts: PbxFacts): string {
   return `<!-- /etc/freeswitch/sip_profiles/external/strowger.xml${username === null ? ` (${KNOWN_BY_ADDRESS})` : ''} -->
 <include>
   <gateway name="strowger">
-    <param name="proxy" value="${host}:${port}"/>
+    <param name="proxy" value="${inUri(host)}:${port}"/>
     <param name="realm" value="${facts.realm}"/>
     <param name="username" value="${username ?? 'strowger'}"/>
     <param name="password" value="${username === null ? 'none' : password}"/>
@@ -177,7 +180,7 @@ export function threeCx(facts: PbxFacts): string {
 
 export function kamailio(facts: PbxFacts): string {
   const { host, port, transport, username, password } = facts
-  const uri = `sip:${host}:${port};transport=${transport}`
+  const uri = `sip:${inUri(host)}:${port};transport=${transport}`
   const uac =
     username === null
       ? ''
