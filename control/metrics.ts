@@ -30,6 +30,10 @@ export function exposeControl(options: {
   return exposeRequests(options.metrics, options.clock)
 }
 
+/** When a request began, on the request itself: a map of all of them would be work for the garbage collector. */
+const BEGUN = Symbol('begun')
+type Timed = IncomingMessage & { [BEGUN]?: number }
+
 /** Requests as Node's own HTTP server sees them: whatever answers, and whatever the answer is. */
 function exposeRequests(metrics: Registry, clock: Clock): { stop(): void } {
   const registers = [metrics]
@@ -46,18 +50,17 @@ function exposeRequests(metrics: Registry, clock: Clock): { stop(): void } {
     buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
     registers,
   })
-  const begun = new WeakMap<IncomingMessage, number>()
   const started = (message: unknown): void => {
-    const { request } = message as { request: IncomingMessage }
-    begun.set(request, clock.monotonic_ms())
+    const { request } = message as { request: Timed }
+    request[BEGUN] = clock.monotonic_ms()
   }
   const finished = (message: unknown): void => {
-    const { request, response } = message as { request: IncomingMessage; response: ServerResponse }
+    const { request, response } = message as { request: Timed; response: ServerResponse }
     // The collector of metrics asks over a Unix socket, which has no address.
     if (request.socket.remoteAddress === undefined) return
     const api = apiOf(request.url ?? '')
     requests.inc({ api, method: request.method ?? '', status: response.statusCode })
-    const from = begun.get(request)
+    const from = request[BEGUN]
     if (from !== undefined) durations.observe({ api }, (clock.monotonic_ms() - from) / 1000)
   }
   subscribe('http.server.request.start', started)

@@ -33,15 +33,13 @@ export function createRateLimiter({ burst, per_second }: RateLimit): RateLimiter
         if (!idlest.done) buckets.delete(idlest.value)
       }
       const full_in_seconds = (burst - left) / per_second
-      return {
-        allowed,
-        headers: {
-          'X-RateLimit-Limit': String(burst),
-          'X-RateLimit-Remaining': String(Math.floor(left)),
-          'X-RateLimit-Reset': String(Math.ceil(epoch_ms / 1000 + full_in_seconds)),
-          ...(allowed ? {} : { 'Retry-After': String(Math.max(1, Math.ceil((1 - left) / per_second))) }),
-        },
+      const headers: Record<string, string> = {
+        'X-RateLimit-Limit': String(burst),
+        'X-RateLimit-Remaining': String(Math.floor(left)),
+        'X-RateLimit-Reset': String(Math.ceil(epoch_ms / 1000 + full_in_seconds)),
       }
+      if (!allowed) headers['Retry-After'] = String(Math.max(1, Math.ceil((1 - left) / per_second)))
+      return { allowed, headers }
     },
   }
 }

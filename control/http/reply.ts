@@ -39,6 +39,14 @@ export const invalid = (pointer: string, message: string): Refusal<'validation_f
 export const isRefusal = (value: unknown): value is Refusal =>
   typeof value === 'object' && value !== null && 'refused' in value
 
+/** JSON of a body that is written already; it is sent as it is. */
+export class WrittenJson {
+  readonly text: string
+  constructor(text: string) {
+    this.text = text
+  }
+}
+
 /** Thrown inside a transaction to take back what it did; the dispatcher answers the refusal. */
 export class Refused extends Error {
   override readonly name = 'Refused'

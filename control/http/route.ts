@@ -4,7 +4,7 @@ import type { Reason } from '../../core/domain/reasons/index.ts'
 import type { AuditKind, Db, ProjectTable, Trx } from '../../core/state/index.ts'
 import type { Scope } from './access.ts'
 import type { Caller } from './caller.ts'
-import type { Change, Refusal, Wake } from './reply.ts'
+import type { Change, Refusal, Wake, WrittenJson } from './reply.ts'
 import type { Static, TObject, TSchema } from './schema.ts'
 import type { Services } from './services.ts'
 
@@ -29,7 +29,6 @@ export interface Within {
   readonly project_id: string
   readonly organization_id: string
   readonly params: Readonly<Record<string, string>>
-  readonly now_ms: number
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: the row's type is known per entry; the table only bounds the keys.
@@ -57,7 +56,9 @@ type Answers<R extends Replies, M extends Method> = {
     readonly headers?: Readonly<Record<string, string>>
     /** In place of a JSON body; `headers` say its type and length. */
     readonly stream?: Readable
-  } & (R[S] extends TSchema ? { readonly body: Static<R[S]> } : { readonly body?: undefined }) &
+  } & (R[S] extends TSchema
+    ? { readonly body: Static<R[S]> | (M extends 'get' ? WrittenJson : never) }
+    : { readonly body?: undefined }) &
     (M extends 'get' ? unknown : Written)
 }[keyof R & number]
 

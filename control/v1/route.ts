@@ -19,7 +19,7 @@ const ofTheProject = (): null => null
 
 const trunk: Loader<'trunk', TrunkRow> = {
   name: 'trunk',
-  load: (db, { id, project_id, now_ms }) => loadTrunk(db, project_id, id, now_ms),
+  load: (db, { id, project_id }) => loadTrunk(db, project_id, id),
   revision,
   subaccount_id: row => row.subaccount_id,
 }

@@ -1,4 +1,5 @@
-import { type Applied, appliedFrom, appliedState } from '../../core/state/apply.ts'
+import { iso } from '../../core/runtime/clock.ts'
+import { type Applied, appliedFrom, appliedState, NODE_SILENCE_MS } from '../../core/state/apply.ts'
 import type { Db } from '../../core/state/index.ts'
 import { readTrunkFacts, type TrunkFacts } from '../../core/state/trunk-facts.ts'
 import {
@@ -8,6 +9,7 @@ import {
   type TrunkRow,
   trunkFigures,
 } from '../../core/state/trunks.ts'
+import { WrittenJson } from '../http/reply.ts'
 import type { Static } from '../http/schema.ts'
 import type { Codec, TrunkDetail, TrunkSummary } from './trunk-schemas.ts'
 
@@ -50,8 +52,8 @@ const summary = (trunk: TrunkRow, figures: TrunkFigures): Summary => ({
 const loaded = new WeakMap<TrunkRow, TrunkFacts>()
 
 /** Finds a trunk for a route; what is told of it comes in the same message, and is kept for as long as the row is. */
-export async function loadTrunk(db: Db, project_id: string, id: string, now_ms: number): Promise<TrunkRow | undefined> {
-  const facts = await readTrunkFacts(db, { id, project_id }, now_ms)
+export async function loadTrunk(db: Db, project_id: string, id: string): Promise<TrunkRow | undefined> {
+  const facts = await readTrunkFacts(db, { id, project_id })
   if (facts) loaded.set(facts.trunk, facts)
   return facts?.trunk
 }
@@ -60,6 +62,43 @@ export async function loadTrunk(db: Db, project_id: string, id: string, now_ms: 
 export async function presentLoaded(db: Db, trunk: TrunkRow, now: string): Promise<Detail> {
   const facts = loaded.get(trunk)
   return facts ? detailOf(facts, now) : presentTrunk(db, trunk, now)
+}
+
+/** The same as JSON, which is written once for as long as the facts stay the same and no node falls silent. */
+export function trunkAsJson(trunk: TrunkRow, now: string): WrittenJson {
+  const facts = loaded.get(trunk)
+  if (!facts) throw new Error(`trunk ${trunk.id} was not loaded`)
+  let text = texts.get(facts)
+  if (!text || now > text.until) {
+    text = textOf(facts, now)
+    texts.set(facts, text)
+  }
+  return new WrittenJson(text.before + now + text.after)
+}
+
+interface Text {
+  readonly before: string
+  readonly after: string
+  /** The last moment at which the same nodes are alive. */
+  readonly until: string
+}
+
+const texts = new WeakMap<TrunkFacts, Text>()
+const AS_OF = '"as_of":"'
+
+function textOf(facts: TrunkFacts, now: string): Text {
+  const text = JSON.stringify(detailOf(facts, now))
+  // Within a string its quotes would be escaped: the first one is the field.
+  const at = text.indexOf(AS_OF) + AS_OF.length
+  const oldest = livingReports(facts, now).reduce(
+    (least, { heartbeat_at }) => (heartbeat_at < least ? heartbeat_at : least),
+    now,
+  )
+  return {
+    before: text.slice(0, at),
+    after: text.slice(at + now.length),
+    until: iso(Date.parse(oldest) + NODE_SILENCE_MS),
+  }
 }
 
 /** The same once columns of the trunk itself, and nothing below it, were saved. */
@@ -71,13 +110,18 @@ export async function presentSaved(db: Db, before: TrunkRow, saved: TrunkRow, no
 
 /** A trunk with everything below it, as of now. */
 export async function presentTrunk(db: Db, trunk: TrunkRow, now: string): Promise<Detail> {
-  const facts = await readTrunkFacts(db, trunk, Date.parse(now))
+  const facts = await readTrunkFacts(db, trunk)
   if (!facts) throw new Error(`trunk ${trunk.id} is not there`)
   return detailOf(facts, now)
 }
 
+function livingReports({ reports }: TrunkFacts, now: string): TrunkFacts['reports'] {
+  const alive_since = iso(Date.parse(now) - NODE_SILENCE_MS)
+  return reports.filter(({ heartbeat_at }) => heartbeat_at >= alive_since)
+}
+
 function detailOf(facts: TrunkFacts, now: string): Detail {
-  const { trunk, sources, targets, credentials, figures, evidence: seen, reports } = facts
+  const { trunk, sources, targets, credentials, figures, evidence: seen } = facts
   const { policy } = figures
   return {
     ...summary(trunk, figures),
@@ -114,7 +158,7 @@ function detailOf(facts: TrunkFacts, now: string): Detail {
       weight,
       enabled: enabled === 1,
     })),
-    apply: applyOf(appliedFrom(reports, trunk.revision), trunk.revision),
+    apply: applyOf(appliedFrom(livingReports(facts, now), trunk.revision), trunk.revision),
   }
 }
 

@@ -20,7 +20,7 @@ import { invalid, isRefusal, type Refusal, refuse, wakeJobs } from '../http/repl
 import { input, pageSchema, type Static, Type } from '../http/schema.ts'
 import { putPolicy } from './outbound-policies.ts'
 import { route } from './route.ts'
-import { presentLoaded, presentSummaries, presentTrunk } from './trunk-present.ts'
+import { presentLoaded, presentSummaries, presentTrunk, trunkAsJson } from './trunk-present.ts'
 import { newCredential, newUsername, readSources, readTarget, sourceConflict } from './trunk-rules.ts'
 import { CreateTrunkRequest, TrunkCreation, TrunkDetail, TrunkSummary, UpdateTrunkRequest } from './trunk-schemas.ts'
 import { privateRangeWarning, releasing, trunkChange, writeTrunk } from './trunk-writes.ts'
@@ -123,8 +123,8 @@ const readRoute = route({
   summary: 'Read a trunk',
   scope: 'service_configuration:read',
   replies: { 200: TrunkDetail },
-  async run({ db, trunk, now }) {
-    return { status: 200, revision: trunk.revision, body: await presentLoaded(db, trunk, now) }
+  async run({ trunk, now }) {
+    return { status: 200, revision: trunk.revision, body: trunkAsJson(trunk, now) }
   },
 })
 

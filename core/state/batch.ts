@@ -2,6 +2,7 @@ import { CompiledQuery, DummyDriver, Kysely, SqliteAdapter, SqliteIntrospector, 
 import type { Db, Schema, Trx } from './index.ts'
 import { BATCH, LATER_PREFIX, type Step } from './sqlite/protocol.ts'
 import type { Reader } from './sqlite/reader.ts'
+import type { Outcome } from './sqlite/steps.ts'
 
 /**
  * Statements for the paths that are walked thousands of times a second: compiled once, read together, written without
@@ -58,9 +59,13 @@ type RowsOf<B extends readonly Bound<unknown>[]> = {
 }
 
 const readers = new WeakMap<object, Reader>()
+const runners = new WeakMap<object, (step: Step) => Outcome>()
 
 /** Reads of this database are made on the thread that asks, where they are no part of a transaction. */
 export const readHere = (db: Db, reader: Reader): void => void readers.set(db, reader)
+
+/** Steps of this transaction are run on the thread that asks, without a message and without Kysely in between. */
+export const runHere = (trx: Trx, run: (step: Step) => Outcome): void => void runners.set(trx, run)
 
 /** Reads several statements at once and of one instant. Nobody may change the rows: they may be shared. */
 export async function readTogether<const B extends readonly Bound<unknown>[]>(
@@ -69,6 +74,8 @@ export async function readTogether<const B extends readonly Bound<unknown>[]>(
 ): Promise<RowsOf<B>> {
   const reader = readers.get(db)
   if (reader) return reader.read(bound) as RowsOf<B>
+  const run = runners.get(db)
+  if (run) return run({ sql: BATCH, parameters: [bound] }).result as RowsOf<B>
   const steps = bound.map(({ sql, parameters }) => ({ sql, parameters }))
   const { rows } = await db.executeQuery<{ readonly result: RowsOf<B> }>(CompiledQuery.raw(BATCH, [steps]))
   const [row] = rows
@@ -98,6 +105,8 @@ export function derivation<Values, const B extends readonly Bound<unknown>[], T>
  */
 export async function later(trx: Db | Trx, query: Compilable<unknown> | Step): Promise<void> {
   const { sql, parameters } = 'compile' in query ? query.compile() : query
+  const run = runners.get(trx)
+  if (run) return void run({ sql, parameters })
   await trx.executeQuery(CompiledQuery.raw(`${LATER_PREFIX}${sql}`, [...parameters]))
 }
 

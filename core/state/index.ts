@@ -1,12 +1,12 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { CompiledQuery, Kysely, Migrator, type Transaction } from 'kysely'
-import { readHere } from './batch.ts'
+import { readHere, runHere } from './batch.ts'
 import { MIGRATIONS } from './migrations/index.ts'
 import { runsProceduresOn } from './procedures.ts'
 import type { Schema } from './schema/index.ts'
 import { workerSqliteDialect } from './sqlite/dialect.ts'
-import { localSqliteDialect, WriterBusy } from './sqlite/local.ts'
+import { LocalWriter, localSqliteDialect, WriterBusy } from './sqlite/local.ts'
 import { openReader, type Reader } from './sqlite/reader.ts'
 import { StateThread } from './sqlite/thread.ts'
 
@@ -52,10 +52,13 @@ export async function openState(options: {
    * write that waits (decision 0321). Not for signaling: its event loop must not wait for a disk.
    */
   readonly local?: boolean
+  /** How long a write waits for other processes before it is refused with SQLITE_BUSY. */
+  readonly busy_timeout_ms?: number
 }): Promise<State> {
   mkdirSync(options.data_dir, { recursive: true })
   const file = join(options.data_dir, 'strowger.sqlite')
-  const thread = (reads_only: boolean) => new StateThread({ file, busy_timeout_ms: BUSY_TIMEOUT_MS, reads_only })
+  const { busy_timeout_ms = BUSY_TIMEOUT_MS } = options
+  const thread = (reads_only: boolean) => new StateThread({ file, busy_timeout_ms, reads_only })
   const writing = thread(false)
   const beside = options.local === true ? () => thread(true) : null
   const db = new Kysely<Schema>({ dialect: workerSqliteDialect({ writing, beside }) })
@@ -94,19 +97,21 @@ function withLocalWrites(state: State, file: string, reader: Reader): State {
     // What cannot be written back now is written back next time.
     if (commits % COMMITS_A_CHECKPOINT === 0) state.db.executeQuery(CHECKPOINT).catch(() => undefined)
   }
-  const local = new Kysely<Schema>({ dialect: localSqliteDialect({ file, committed }) })
+  const writer = new LocalWriter(file, committed)
+  // Each statement of it is one of the transaction that is open: Kysely's own transactions cost as much as the rows.
+  const trx = new Kysely<Schema>({ dialect: localSqliteDialect(writer) }) as Trx
+  runHere(trx, step => writer.run(step))
   return {
     ...state,
     briefly: work =>
-      local
-        .transaction()
-        .execute(work)
+      writer
+        .transaction(() => work(trx))
         .catch((error: unknown) => {
           if (error instanceof WriterBusy) return state.transaction(work)
           throw error
         }),
     async close() {
-      await local.destroy()
+      writer.close()
       reader.close()
       await state.close()
     },

@@ -1,6 +1,4 @@
 import { type Selectable, sql } from 'kysely'
-import { iso } from '../runtime/clock.ts'
-import { NODE_SILENCE_MS } from './apply.ts'
 import { derivation, statement } from './batch.ts'
 import type { ApplyReportTable, Db, TargetEvidenceTable, Trx } from './index.ts'
 import type { CredentialRow, SourceRow, TargetRow, TrunkFigures, TrunkNumbers, TrunkRow } from './trunks.ts'
@@ -13,8 +11,8 @@ export interface TrunkFacts {
   readonly credentials: readonly CredentialRow[]
   readonly figures: TrunkFigures & { readonly numbers_of: TrunkNumbers }
   readonly evidence: readonly Selectable<TargetEvidenceTable>[]
-  /** What each live signaling node runs of it; null columns: it has not reported it. */
-  readonly reports: readonly NodeReport[]
+  /** What each signaling node runs of it, living or not; null columns: it has not reported it. */
+  readonly reports: readonly (NodeReport & { readonly heartbeat_at: string })[]
 }
 
 export type NodeReport = {
@@ -120,8 +118,6 @@ const REPORTS = statement((db, { id }: One) =>
     .where('node.kind', '=', 'signaling'),
 )
 
-type Reports = readonly (NodeReport & { readonly heartbeat_at: string })[]
-
 const FACTS = derivation(
   ({ id, project_id }: One) => `${id} ${project_id}`,
   one => [
@@ -134,7 +130,7 @@ const FACTS = derivation(
     EVIDENCE(one),
     REPORTS(one),
   ],
-  ([[trunk], sources, targets, credentials, [figure], [number], evidence, reports]) => {
+  ([[trunk], sources, targets, credentials, [figure], [number], evidence, reports]): TrunkFacts | undefined => {
     if (!trunk || !figure || !number) return undefined
     const { policy_id: id, policy_name: name, policy_revision: revision } = figure
     const { daily_spend_limit_minor, max_destination_rate_minor } = figure
@@ -156,14 +152,9 @@ const FACTS = derivation(
         quarantined_until: number.quarantined_until,
       },
     }
-    return { trunk, sources, targets, credentials, evidence, figures, reports: reports as Reports }
+    return { trunk, sources, targets, credentials, evidence, figures, reports }
   },
 )
 
-/** Undefined when the project has no such trunk; a released one is found no more. */
-export async function readTrunkFacts(db: Db | Trx, one: One, now_ms: number): Promise<TrunkFacts | undefined> {
-  const facts = await FACTS(db, one)
-  if (!facts) return undefined
-  const alive_since = iso(now_ms - NODE_SILENCE_MS)
-  return { ...facts, reports: facts.reports.filter(({ heartbeat_at }) => heartbeat_at >= alive_since) }
-}
+/** Undefined when the project has no such trunk; a released one is found no more. Shared: nobody may change it. */
+export const readTrunkFacts = (db: Db | Trx, one: One): Promise<TrunkFacts | undefined> => FACTS(db, one)
