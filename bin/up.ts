@@ -124,7 +124,11 @@ function plans(config: Config, ports: { control_link: number; sandbox: number })
   const sandbox: Plan = {
     name: 'sandbox',
     script: 'signaling/sandbox/process.js',
-    env: { STROWGER_SIP_PORT: String(ports.sandbox) },
+    // Its RTP ports are those that the system gives: the range is that of the others, and may hold its SIP port.
+    env: {
+      STROWGER_SIP_PORT: String(ports.sandbox),
+      STROWGER_RTP_PORTS: ports.sandbox < 32_768 ? '65532-65535' : '1024-1027',
+    },
   }
   return [media, ...(embedded ? [edge] : []), ...(config.sandbox ? [sandbox] : []), signaling, control]
 }

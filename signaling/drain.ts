@@ -85,7 +85,7 @@ export class Drain {
     if (this.#on === on) return
     this.#on = on
     const { log, calls } = this.#options
-    log.warn({ calls: calls.size }, on ? 'draining: no new call is taken' : 'no longer draining')
+    log.info({ calls: calls.size }, on ? 'draining: no new call is taken' : 'no longer draining')
     if (on) void this.#finish(++this.#rounds)
   }
 
@@ -99,7 +99,7 @@ export class Drain {
     const deadline_ms = clock.monotonic_ms() + CALLBACKS_LIMIT_MS
     while (lasts() && clock.monotonic_ms() < deadline_ms && (await this.#callbacksWait())) await pause(clock, LOOK_MS)
     if (!lasts()) return
-    log.warn('drained: the last call has ended')
+    log.info('drained: the last call has ended')
     this.#resolve()
   }
 

@@ -13,7 +13,7 @@ export const PEER_IP = '127.0.0.2'
 export const TARGET_IP = '127.0.0.3'
 const CALLED = '+2348030004711'
 /** A port rests for half a minute, and each call has two pairs: enough for 500 calls a second. */
-export const RTP_PORTS = '2000-64999'
+const RTP_PORTS = '2000-64999'
 
 export interface Platform {
   readonly pids: Readonly<Record<string, number>>
@@ -25,7 +25,11 @@ export interface Platform {
 
 export async function startPlatform(): Promise<Platform> {
   const target_port = await freePort()
-  const { folder, sip_port, pids, made, stop } = await startUp('platform', { STROWGER_RTP_PORTS: RTP_PORTS })
+  const { folder, sip_port, pids, made, stop } = await startUp('platform', {
+    STROWGER_RTP_PORTS: RTP_PORTS,
+    // It would take one of those ports.
+    STROWGER_SANDBOX: 'off',
+  })
   const state = await openState({ data_dir: folder })
   const trunk_id = await addTrunk(made, target_port)
   await priceAll(state, trunk_id, made.numbers[0] ?? '')

@@ -1,0 +1,173 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { setTimeout as pause } from 'node:timers/promises'
+import { parseArgs } from 'node:util'
+import type { LoadResult } from '../edge/world.ts'
+import { becomesIdle, type Footprints, footprints, growthOf, livingOf, pidOf, wrongRows } from './checker.ts'
+import { type Fault, faultsOf, hurtsNothing, inject, leavesCalls, leavesSound } from './faults.ts'
+import { alive, type Sound } from './talks.ts'
+import { startTown, type Town } from './town.ts'
+
+// The whole platform under load while its processes are killed and stopped (threats §8). Rounds: calls with sound are
+// connected, short calls and calls of the API run beside them, one fault is injected; then all hang up, and a checker
+// looks from outside (SIP, RTP, HTTP, rows, /metrics, memory, files) at whether everything came back.
+//
+//   npm run bench -- soak [--minutes 2] [--relayed 50] [--rate 5] [--round 15] [--faults none,kill,stop]
+//                         [--seed N]
+//   npm run bench -- soak --relayed 500 --rate 30 --faults none        the gate of load
+//   npm run bench -- soak --minutes 480 --faults none                  the gate of memory
+
+/** New calls after a killed process; a call that ended with it; sound on a machine that is busy; growth of a process. */
+const LIMITS = { back_ms: 5000, loss_pct: 1, kib_per_minute: 64, looks_for_growth: 20 }
+const HOLD_MS = 5000
+const CREATE_EVERY_MS = 1000
+const PROBE_LIMIT_MS = 30_000
+const TOLD_LIMIT_MS = 60_000
+
+const { values: given } = parseArgs({
+  options: {
+    minutes: { type: 'string', default: '2' },
+    /** Calls that talk at the same time. */
+    relayed: { type: 'string', default: '50' },
+    /** Short calls a second beside them. */
+    rate: { type: 'string', default: '5' },
+    /** Seconds that the calls of a round talk. */
+    round: { type: 'string', default: '15' },
+    faults: { type: 'string', default: 'none,kill,stop' },
+    seed: { type: 'string', default: String(Date.now() % 1_000_000) },
+  },
+})
+const [minutes, relayed, rate, round_seconds, seed] = [
+  ...[given.minutes, given.relayed, given.rate],
+  ...[given.round, given.seed],
+].map(Number) as [number, number, number, number, number]
+const kinds = given.faults.split(',').filter((kind): kind is Fault['kind'] => /^(none|kill|stop)$/.test(kind))
+
+interface Round {
+  readonly fault: string
+  readonly connected: number
+  readonly survived: number
+  readonly sound: Sound
+  readonly short: LoadResult & { readonly calls: number }
+  readonly created: number
+  /** From the fault to the first answered call that was placed after it; null without a kill. */
+  readonly back_ms: number | null
+  readonly wrong: readonly string[]
+}
+
+const acknowledged: string[] = []
+const looks: { at_ms: number; seen: Footprints }[] = []
+const rounds: Round[] = []
+const town = await startTown()
+console.log(`seed ${seed}: ${relayed} calls talk, ${rate} short ones a second, faults: ${kinds.join(', ')}`)
+try {
+  const idle = await livingOf(town.made.base_url)
+  const until_ms = performance.now() + minutes * 60_000
+  for (const fault of faultsOf(seed, kinds)) {
+    const round = await carryOut(town, fault)
+    const left = await becomesIdle(town.made.base_url, idle)
+    const rows = await wrongRows(town.state, acknowledged)
+    looks.push({ at_ms: performance.now(), seen: footprints(town.folder) })
+    const whole = { ...round, wrong: [...round.wrong, ...left, ...rows] }
+    rounds.push(whole)
+    tell(whole)
+    if (performance.now() > until_ms) break
+  }
+} finally {
+  const untold = await heardOfAll(town)
+  const growth = growthOf(looks)
+  await town.stop()
+  finish(untold, growth)
+}
+
+async function carryOut(town: Town, fault: Fault): Promise<Round> {
+  const { talks, folder } = town
+  const name = fault.victim === null ? 'none' : `${fault.kind} ${fault.victim}`
+  const talking = await talks.connect(relayed)
+  const calls = Math.max(1, Math.round(rate * round_seconds))
+  const over = new AbortController()
+  const creating = createUntil(town, over.signal)
+  const short = rate > 0 ? town.short(rate, calls, HOLD_MS) : Promise.resolve({ failed: 0, retransmissions: 0 })
+  const sounding = talks.talk(talking, round_seconds * 1000, pidOf(folder, 'media'))
+  await pause(round_seconds * 300)
+  let back_ms: number | null = null
+  if (fault.victim !== null) {
+    const injected = inject(fault, pidOf(folder, fault.victim))
+    if (fault.kind === 'kill') back_ms = (await talks.untilAnswered(PROBE_LIMIT_MS)) ?? Number.POSITIVE_INFINITY
+    await injected
+  }
+  const sound = await sounding
+  const survived = talking.filter(alive).length
+  const load = await short
+  over.abort()
+  const created = await creating
+  await talks.hangUp()
+  const round = {
+    ...{ fault: name, connected: talking.length, survived, sound, created, back_ms },
+    short: { ...load, calls: rate > 0 ? calls : 0 },
+  }
+  return { ...round, wrong: wrongWith(fault, round) }
+}
+
+/** What callers and listeners noticed that they should not have. */
+function wrongWith(fault: Fault, round: Omit<Round, 'wrong'>): string[] {
+  const { connected, survived, sound, short, created, back_ms } = round
+  const wrong = connected < relayed ? [`${relayed - connected} of ${relayed} calls were not connected`] : []
+  if (leavesCalls(fault) && survived < connected) wrong.push(`${connected - survived} calls that talked ended`)
+  if (hurtsNothing(fault) && short.failed > 0) wrong.push(`${short.failed} of ${short.calls} short calls failed`)
+  if (hurtsNothing(fault) && created === 0) wrong.push('no call was created by API')
+  if (leavesSound(fault) && (sound.loss_pct > LIMITS.loss_pct || sound.silent_legs + sound.bad > 0))
+    wrong.push(`sound: ${sound.loss_pct} % lost, ${sound.silent_legs} legs silent, ${sound.bad} bad packets`)
+  if (back_ms !== null && back_ms > LIMITS.back_ms) wrong.push(`new calls only after ${back_ms.toFixed(0)} ms`)
+  return wrong
+}
+
+async function createUntil(town: Town, over: AbortSignal): Promise<number> {
+  let created = 0
+  while (!over.aborted) {
+    const sid = await town.create()
+    if (sid !== null) acknowledged.push(sid)
+    created += sid === null ? 0 : 1
+    await pause(CREATE_EVERY_MS)
+  }
+  return created
+}
+
+/** Callbacks may come late, but they come: those of a killed control plane are delivered again. */
+async function heardOfAll(town: Town): Promise<number> {
+  const untold = (): number => acknowledged.filter(sid => !town.told.has(sid)).length
+  for (const from = performance.now(); untold() > 0 && performance.now() - from < TOLD_LIMIT_MS; ) await pause(500)
+  return untold()
+}
+
+function tell({ fault, connected, survived, sound, short, created, back_ms, wrong }: Round): void {
+  const back = back_ms === null ? '' : `, new calls after ${(back_ms / 1000).toFixed(1)} s`
+  console.log(
+    `${fault.padEnd(14)} ${survived}/${connected} calls lived, ${sound.loss_pct} % of sound lost, ` +
+      `${short.failed}/${short.calls} short calls failed, ${created} by API${back}` +
+      (wrong.length === 0 ? '' : `\n  WRONG: ${wrong.join('\n  WRONG: ')}`),
+  )
+}
+
+function mib(kib: number): string {
+  return (kib / 1024).toFixed(0)
+}
+
+function finish(untold: number, growth: ReturnType<typeof growthOf>): void {
+  let bad = rounds.some(({ wrong }) => wrong.length > 0) || untold > 0 || rounds.length === 0
+  if (untold > 0) console.log(`WRONG: the end of ${untold} of ${acknowledged.length} calls by API was never told`)
+  for (const one of growth) {
+    // A few rounds are warming up: only a long run says something about memory.
+    const grows = one.looks >= LIMITS.looks_for_growth && (one.kib_per_minute ?? 0) > LIMITS.kib_per_minute
+    if (grows) bad = true
+    console.log(
+      `${one.process.padEnd(10)} ${mib(one.first_kib)} MiB, then ${mib(one.last_kib)} MiB ` +
+        `(${one.looks} looks at one process, ${one.kib_per_minute?.toFixed(0) ?? '-'} KiB a minute, ` +
+        `${one.files} more files)${grows ? ' GROWS' : ''}`,
+    )
+  }
+  console.log(`${rounds.length} rounds, seed ${seed}: ${bad ? 'something is WRONG' : 'all came back'}`)
+  mkdirSync('bench/results', { recursive: true })
+  const results = { at: new Date().toISOString(), seed, minutes, relayed, rate, limits: LIMITS, rounds, growth, untold }
+  writeFileSync('bench/results/soak.json', `${JSON.stringify(results, null, 2)}\n`)
+  process.exit(bad ? 1 : 0)
+}
