@@ -126,7 +126,8 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
   }
   const registrations = new CarrierRegistrations({
     ...{ sip, state, clock, log, node_id: id, random: Math.random },
-    ...{ host: config.host, sip_port: config.sip_port, sips_port: config.sips_port },
+    ...{ sip_port: config.sip_port, sips_port: config.sips_port },
+    hosts: [config.host, ...(config.second ? [config.second.host] : [])],
     unseal: sealed => unseal(config.master_key, sealed),
   })
   configuration.onChange(snapshot => {

@@ -1,4 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto'
+import { isIP } from 'node:net'
 import { answerChallenge, readChallenges } from '../../core/domain/identity/index.ts'
 import { grantedSeconds, nextRegistration, type RegistrationAnswer } from '../../core/domain/routing/index.ts'
 import { type Clock, iso, type Timer } from '../../core/runtime/clock.ts'
@@ -15,8 +16,8 @@ interface Options {
   readonly log: Log
   readonly node_id: string
   readonly random: () => number
-  /** Our address as carriers see it. */
-  readonly host: string
+  /** Our addresses as carriers see them: the first, and that of the other family where there is one. */
+  readonly hosts: readonly string[]
   readonly sip_port: number
   readonly sips_port: number
   readonly unseal: (sealed: string) => string
@@ -29,6 +30,13 @@ const HASHES = { MD5: 'md5', 'SHA-256': 'sha256' } as const
 const CRYPTO = {
   hash: (algorithm: keyof typeof HASHES, text: string) => createHash(HASHES[algorithm]).update(text).digest('hex'),
 }
+/** Ours for the Contact at a registrar: of its family where its domain is an address, else the first. */
+export function contactHost(hosts: readonly string[], domain: string): string {
+  const family = isIP(domain.replace(/^\[|\]$/g, ''))
+  const host = hosts.find(one => isIP(one) === family) ?? hosts[0] ?? ''
+  return host.includes(':') ? `[${host}]` : host
+}
+
 /** While the link to the SIP server is down nothing can be sent; it comes back within seconds. */
 const LINK_PAUSE_SECONDS = 1
 const STOP_LIMIT_MS = 1500
@@ -178,10 +186,10 @@ class Kept {
   }
 
   #headers(expires_seconds: number): Record<string, string> {
-    const { host, sip_port, sips_port } = this.#options
+    const { hosts, sip_port, sips_port } = this.#options
     const { registrar, transport, username, contact_user } = this.#registration
     const domain = registrar.replace(/^sips?:/i, '').replace(/:\d+$/, '')
-    const own = host.includes(':') ? `[${host}]` : host
+    const own = contactHost(hosts, domain)
     const at = transport === 'tls' ? `${own}:${sips_port};transport=tls` : `${own}:${sip_port}`
     return {
       From: `<sip:${username}@${domain}>`,
