@@ -22,7 +22,7 @@ export const PROCEDURES: Readonly<Record<string, (query: Query, input: never) =>
   admit_call: admitCall,
   admit_row: admitRow,
   write_call: writeCall,
-  finish_call: (query, { sid, facts }: { sid: string; facts: FinalFacts }) => finish(query, sid, facts),
+  finish_call: (query, { sid, facts }: { sid: string; facts: FinalFacts }) => finish(query, sid, facts) !== null,
   insert_messages: insertMessages,
   enqueue_callback: (query, wanted: Enqueued) => enqueueCallback(query, wanted),
   queue_event: (query, { event, now_ms }: { event: ProjectEvent; now_ms: number }) => queueEvent(query, event, now_ms),

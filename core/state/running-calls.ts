@@ -1,8 +1,9 @@
 import { ending } from '../domain/calls/endings.ts'
+import { iso } from '../runtime/clock.ts'
 import type { Db, State, Trx } from './index.ts'
 import { callProcedure } from './procedures.ts'
-import type { AdmitInput, AdmitRowInput, AdmittedCall } from './running/admit.ts'
-import type { FinalFacts, Finished } from './running/finish.ts'
+import type { Admission, AdmitInput, AdmitRowInput } from './running/admit.ts'
+import type { FinalFacts } from './running/finish.ts'
 import type { CallRow, NewCall } from './running/rows.ts'
 import type { CallStep, CallWritten } from './running/write.ts'
 
@@ -24,15 +25,33 @@ export const NOTHING_YET = {
   decision_trace: null,
 } as const satisfies Partial<NewCall>
 
-export const insertCall = (db: Db | Trx, call: NewCall, now_ms: number): Promise<CallRow> =>
-  callProcedure<CallRow>(db, 'insert_call', { call, now_ms })
+export async function insertCall(db: Db | Trx, call: NewCall, now_ms: number): Promise<CallRow> {
+  const position = await callProcedure<number>(db, 'insert_call', { call, now_ms })
+  return rowOf(call, position, now_ms)
+}
+
+const rowOf = (call: NewCall, position: number, now_ms: number): CallRow => ({
+  ...NOTHING_YET,
+  ...{ account_sid: null, parent_call_sid: null, trunk_id: null, carrier_id: null, number_id: null },
+  ...{ application_id: null, sip_call_id: null, request: null, node_id: null },
+  ...call,
+  position,
+  updated_at: iso(now_ms),
+})
 
 export const findCall = (db: Db | Trx, sid: string): Promise<CallRow | undefined> =>
   db.selectFrom('call').selectAll().where('sid', '=', sid).executeTakeFirst()
 
+export interface AdmittedCall extends Omit<Admission, 'position'> {
+  /** Without its decision. */
+  readonly row: CallRow
+}
+
 /** Decides on a new call and writes it: admitted, with its slots and money; refused, with its end. */
-export const admitCall = (db: Db | Trx, input: AdmitInput): Promise<AdmittedCall> =>
-  callProcedure<AdmittedCall>(db, 'admit_call', input)
+export async function admitCall(db: Db | Trx, input: AdmitInput): Promise<AdmittedCall> {
+  const { position, ...admitted } = await callProcedure<Admission>(db, 'admit_call', input)
+  return { row: rowOf(input.call, position, input.now_ms), ...admitted }
+}
 
 /** The same for a call that is there and waits. */
 export const admitRow = (db: Db | Trx, input: AdmitRowInput): Promise<Omit<AdmittedCall, 'row'>> =>
@@ -43,10 +62,8 @@ export const writeCall = (db: Db | Trx, sid: string, steps: readonly CallStep[])
   callProcedure<CallWritten>(db, 'write_call', { sid, steps })
 
 /** Ends a call once: final status, CDR, last callback. Undefined when it had ended already. */
-export async function finishCall(trx: Trx, sid: string, facts: FinalFacts): Promise<CallRow | undefined> {
-  const finished = await callProcedure<Finished | null>(trx, 'finish_call', { sid, facts })
-  return finished?.row
-}
+export const finishCall = async (trx: Trx, sid: string, facts: FinalFacts): Promise<CallRow | undefined> =>
+  (await callProcedure<boolean>(trx, 'finish_call', { sid, facts })) ? findCall(trx, sid) : undefined
 
 /** Calls of a node that have not ended. Test calls are left out: they end with their run. */
 export const callsOfNode = (db: Db | Trx, node_id: string): Promise<CallRow[]> =>
@@ -109,6 +126,6 @@ export function endLostCall(
   })
 }
 
-export type { AdmittedCall, Decided } from './running/admit.ts'
+export type { Decided } from './running/admit.ts'
 export type { CallRow, NewCall } from './running/rows.ts'
 export type { CallStep, CallWritten } from './running/write.ts'

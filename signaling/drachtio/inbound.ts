@@ -24,7 +24,7 @@ export interface Surroundings {
   /** Takers of requests inside dialogs, by the library's dialog id. */
   readonly dialogs: Map<string, (request: LibraryRequest, answer: LibraryAnswer) => void>
   /** A promise that is settled with `lost` when the link goes before `work` has settled it. */
-  waiting<T>(lost: T, work: (settle: (value: T) => void) => void): Promise<T>
+  waiting<T>(lost: () => T, work: (settle: (value: T) => void) => void): Promise<T>
   dialog(facts: DialogFacts): Dialog
 }
 
@@ -55,17 +55,20 @@ export function inboundInvite(around: Surroundings, request: LibraryRequest, ans
   return {
     ...view,
     progress: (status, options = {}) =>
-      around.waiting<void>(undefined, settle => {
-        if (cancelled) return settle()
-        const headers = options.reliable ? { ...options.headers, Require: '100rel' } : options.headers
-        const answerOptions = { ...options, ...(headers ? { headers } : {}) }
-        respond(log, request, answer, status, answerOptions, (error, dialog_id) => {
-          early_id = dialog_id || early_id
-          earlyDialog(dialog_id)
-          if (error || !options.reliable) settle()
-          else pracks.add(settle)
-        })
-      }),
+      around.waiting<void>(
+        () => undefined,
+        settle => {
+          if (cancelled) return settle()
+          const headers = options.reliable ? { ...options.headers, Require: '100rel' } : options.headers
+          const answerOptions = { ...options, ...(headers ? { headers } : {}) }
+          respond(log, request, answer, status, answerOptions, (error, dialog_id) => {
+            early_id = dialog_id || early_id
+            earlyDialog(dialog_id)
+            if (error || !options.reliable) settle()
+            else pracks.add(settle)
+          })
+        },
+      ),
     refuse: (status, options = {}) => {
       if (early_id) dialogs.delete(early_id)
       if (cancelled) return
@@ -75,22 +78,25 @@ export function inboundInvite(around: Surroundings, request: LibraryRequest, ans
     },
     accept: (options, handler) =>
       around
-        .waiting<Dialog | Error>(new LinkLost(), settle => {
-          if (cancelled) return settle(new Cancelled())
-          respond(log, request, answer, 200, options, (error, dialog_id, to) => {
-            if (error || !dialog_id) return settle(cancelled ? new Cancelled() : new RequestFailed(String(error)))
-            settle(
-              around.dialog({
-                id: dialog_id,
-                call_id: view.call_id,
-                local_tag: tagOf(to),
-                remote_tag: tagOf(view.header('from')),
-                remote_target: contactUri(view.header('contact')),
-                handler,
-              }),
-            )
-          })
-        })
+        .waiting<Dialog | Error>(
+          () => new LinkLost(),
+          settle => {
+            if (cancelled) return settle(new Cancelled())
+            respond(log, request, answer, 200, options, (error, dialog_id, to) => {
+              if (error || !dialog_id) return settle(cancelled ? new Cancelled() : new RequestFailed(String(error)))
+              settle(
+                around.dialog({
+                  id: dialog_id,
+                  call_id: view.call_id,
+                  local_tag: tagOf(to),
+                  remote_tag: tagOf(view.header('from')),
+                  remote_target: contactUri(view.header('contact')),
+                  handler,
+                }),
+              )
+            })
+          },
+        )
         .then(outcome => {
           if (outcome instanceof Error) throw outcome
           return outcome

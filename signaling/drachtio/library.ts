@@ -1,4 +1,5 @@
 import { createRequire } from 'node:module'
+import type { Socket } from 'node:net'
 
 /**
  * Typings of what we use of drachtio-srf 5; its own lack half of it. Only the primitives are used: requests, responses
@@ -88,6 +89,23 @@ export interface Library {
 }
 
 const require = createRequire(import.meta.url)
+const inLibrary = createRequire(require.resolve('drachtio-srf'))
+
+/** The library's end of the link. */
+interface Wire {
+  send(socket: Socket, message: string): string
+}
+
+const { prototype: wire } = inLibrary('./wire-protocol') as { readonly prototype: Wire }
+const { send } = wire
+// The library calls the system for each message: those of one turn of the event loop leave with one call.
+wire.send = function (socket, message) {
+  if (socket.writableCorked === 0) {
+    socket.cork()
+    setImmediate(() => socket.uncork())
+  }
+  return send.call(this, socket, message)
+}
 export const createLibrary = (): Library => new (require('drachtio-srf') as new () => Library)()
 /** Status codes that the library can send (its own table: others make it throw). */
-export const statusTexts = createRequire(require.resolve('drachtio-srf'))('sip-status') as Record<number, string>
+export const statusTexts = inLibrary('sip-status') as Record<number, string>

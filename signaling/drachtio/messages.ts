@@ -11,16 +11,24 @@ const sourceOf = (message: { source_address: string; source_port: number; protoc
   transport: (TRANSPORTS.includes(message.protocol) ? message.protocol : 'udp') as Transport,
 })
 
-const read = (message: LibraryMessage) => ({
-  call_id: message.get('call-id') ?? '',
-  header(name: string): string | null {
-    const wanted = name.toLowerCase()
-    const found = Object.keys(message.headers).find(known => known.toLowerCase() === wanted)
-    return found === undefined ? null : (message.headers[found] ?? null)
-  },
-  headers: message.headers,
-  body: message.body ?? '',
-})
+function read(message: LibraryMessage) {
+  // An INVITE is asked for a dozen headers, most answers for none.
+  let by_name: Map<string, string> | null = null
+  return {
+    call_id: message.get('call-id') ?? '',
+    header(name: string): string | null {
+      // Of two spellings of one name the first counts.
+      by_name ??= new Map(
+        Object.entries(message.headers)
+          .reverse()
+          .map(([known, value]) => [known.toLowerCase(), value]),
+      )
+      return by_name.get(name.toLowerCase()) ?? null
+    },
+    headers: message.headers,
+    body: message.body ?? '',
+  }
+}
 
 export const requestView = (request: LibraryRequest): SipRequest => ({
   ...read(request),

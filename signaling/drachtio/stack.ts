@@ -118,7 +118,7 @@ class Stack implements SipStack {
       this.#guard(() => sent?.cancel({ headers: outgoing(headers, { initial: false }) }, () => undefined))
     }
     const result = this.#waiting<InviteResult>(
-      { kind: 'failed', detail: new LinkLost().message, link_lost: true },
+      () => ({ kind: 'failed', detail: new LinkLost().message, link_lost: true }),
       settle => {
         this.#send({ ...options, method: 'INVITE' }, true, (error, request) => {
           if (error) return settle({ kind: 'failed', detail: error.message, link_lost: false })
@@ -170,17 +170,20 @@ class Stack implements SipStack {
   }
 
   #transaction(options: RequestOptions & { stackDialogId?: string }, initial: boolean): Promise<SipResponse> {
-    return this.#waiting<SipResponse | Error>(new LinkLost(), settle => {
-      this.#send(options, initial, (error, request) => {
-        if (error) return settle(error)
-        request.on('update', (update, answer) => this.#toDialog(update, answer))
-        request.on('response', (response, ack) => {
-          if (response.status < 200) return
-          if (options.method === 'INVITE' && response.status < 300) this.#guard(() => ack())
-          settle(responseView(response))
+    return this.#waiting<SipResponse | Error>(
+      () => new LinkLost(),
+      settle => {
+        this.#send(options, initial, (error, request) => {
+          if (error) return settle(error)
+          request.on('update', (update, answer) => this.#toDialog(update, answer))
+          request.on('response', (response, ack) => {
+            if (response.status < 200) return
+            if (options.method === 'INVITE' && response.status < 300) this.#guard(() => ack())
+            settle(responseView(response))
+          })
         })
-      })
-    }).then(outcome => {
+      },
+    ).then(outcome => {
       if (outcome instanceof Error) throw outcome
       return outcome
     })
@@ -293,13 +296,13 @@ class Stack implements SipStack {
   }
 
   /** A promise that is settled with `lost` when the link goes before `work` has settled it. */
-  #waiting<T>(lost: T, work: (settle: (value: T) => void) => void): Promise<T> {
+  #waiting<T>(lost: () => T, work: (settle: (value: T) => void) => void): Promise<T> {
     return new Promise(resolve => {
       const settle = (value: T): void => {
         this.#pending.delete(onLost)
         resolve(value)
       }
-      const onLost = (): void => settle(lost)
+      const onLost = (): void => settle(lost())
       this.#pending.add(onLost)
       work(settle)
     })

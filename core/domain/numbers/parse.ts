@@ -46,6 +46,21 @@ const GLOBAL_CODES = new Set(['800', '808', '870', '878', '881', '882', '883', '
  * as many PBXs send it. Null when it is neither.
  */
 export function parseNumber(given: string, country: string): ParsedNumber | null {
+  if (given.length > MAX_GIVEN_LENGTH) return null
+  const key = `${country} ${given}`
+  const known = parsed.get(key)
+  if (known !== undefined) return known
+  if (parsed.size >= MAX_KEPT) parsed.clear()
+  const number = parse(given, country)
+  parsed.set(key, number)
+  return number
+}
+
+/** A call's numbers are asked for several times in a row, a peer's own ones again and again. */
+const MAX_KEPT = 2000
+const parsed = new Map<string, ParsedNumber | null>()
+
+function parse(given: string, country: string): ParsedNumber | null {
   const text = normalizeNumber(given)
   if (text === null) return null
   if (text.startsWith('+')) return presented(international(text), text)

@@ -19,9 +19,16 @@ export interface Extension {
   readonly exhausted: boolean
 }
 
+const RESERVED = `select project_id, billing_account_id, billing, destination, price_book_id, price_book_revision,
+    rate_prefix, rate_label, rate_micro, rate_unit, increment_initial_seconds, increment_additional_seconds, currency,
+    day, held_minute, caps, held_minor, paid_until_seconds, settled_at, billed_seconds, charge_minor
+  from reservation where call_sid = ?`
+const OPEN_LEASES = `select id, subtrunk_id, trunk_id, policy_id, parent_policy_id, subaccount_id, project_id
+  from lease where call_sid = ? and ended_at is null`
+
 /** Holds money for the next increments of a running call, as far as caps and balance allow. */
 export function extend(query: Query, { call_sid, elapsed_seconds, ahead_seconds, ...given }: ExtendInput): Extension {
-  const row = query('select * from reservation where call_sid = ? and settled_at is null', call_sid)[0]
+  const row = query(`${RESERVED} and settled_at is null`, call_sid)[0]
   const paid_until = row ? numberOrNull(row, 'paid_until_seconds') : null
   if (!row || paid_until === null) return { paid_until_seconds: paid_until, exhausted: false }
   const wanted = elapsed_seconds + ahead_seconds
@@ -107,7 +114,7 @@ export interface Release {
 /** Gives the slots of a call back and settles its money; safe to repeat. */
 export function release(query: Query, input: ReleaseInput): Release {
   const ended_at = new Date(input.now_ms).toISOString()
-  const leases = query('select * from lease where call_sid = ? and ended_at is null', input.call_sid)
+  const leases = query(OPEN_LEASES, input.call_sid)
   for (const lease of leases) endLease(query, lease, ended_at)
   return { released: leases.length, ...settle(query, input, ended_at) }
 }
@@ -135,7 +142,7 @@ function endLease(query: Query, lease: Row, ended_at: string): void {
 }
 
 function settle(query: Query, input: ReleaseInput, settled_at: string): Omit<Release, 'released'> {
-  const row = query('select * from reservation where call_sid = ?', input.call_sid)[0]
+  const row = query(RESERVED, input.call_sid)[0]
   if (!row) return { charge_minor: null, billed_seconds: null }
   if (textOrNull(row, 'settled_at') !== null)
     return { charge_minor: numberOrNull(row, 'charge_minor'), billed_seconds: numberOrNull(row, 'billed_seconds') }

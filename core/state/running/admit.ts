@@ -7,7 +7,7 @@ import { release } from '../admission/settle.ts'
 import type { Query } from '../admission/steps.ts'
 import { take } from '../admission/take.ts'
 import { finish } from './finish.ts'
-import { type CallRow, changeCall, insertCall, type NewCall } from './rows.ts'
+import { changeCall, insertCall, type NewCall } from './rows.ts'
 
 /** What was decided, without how: that is kept with the call. */
 export type Decided = (Omit<Admitted, 'trace'> | Omit<Refused, 'trace'>) & Omit<AdmissionContext, 'revisions' | 'price'>
@@ -20,15 +20,16 @@ export interface AdmitInput {
   readonly now_ms: number
 }
 
-export interface AdmittedCall {
-  readonly row: CallRow
+export interface Admission {
+  /** Of the call's row. */
+  readonly position: number
   readonly decided: Decided
   /** Callbacks and events that were queued. */
   readonly told: number
 }
 
 /** Decides, takes what is admitted, and writes the call's row with its decision: refused, it has ended with it. */
-export function admitCall(query: Query, { call, requests, verstat, now_ms }: AdmitInput): AdmittedCall {
+export function admitCall(query: Query, { call, requests, verstat, now_ms }: AdmitInput): Admission {
   let outcome: AdmissionOutcome | null = null
   for (const request of requests) {
     outcome = take(query, { request, dry_run: false })
@@ -36,8 +37,8 @@ export function admitCall(query: Query, { call, requests, verstat, now_ms }: Adm
   }
   if (!outcome) throw new Error('a call without an admission request')
   const decision_trace = JSON.stringify(decisionOf(outcome, verstat))
-  const { decision_trace: _kept, ...row } = insertCall(query, { ...call, decision_trace }, now_ms)
-  return { row: { ...row, decision_trace: null }, ...settled(query, call.sid, outcome, now_ms) }
+  const position = insertCall(query, { ...call, decision_trace }, now_ms)
+  return { position, ...settled(query, call.sid, outcome, now_ms) }
 }
 
 export interface AdmitRowInput {
@@ -48,7 +49,7 @@ export interface AdmitRowInput {
 }
 
 /** The same for a call that has its row. */
-export function admitRow(query: Query, { request, waits_for, now_ms }: AdmitRowInput): Omit<AdmittedCall, 'row'> {
+export function admitRow(query: Query, { request, waits_for, now_ms }: AdmitRowInput): Omit<Admission, 'position'> {
   const outcome = take(query, { request, dry_run: false })
   if (!outcome.admitted && outcome.reason === waits_for) return { decided: withoutTrace(outcome), told: 0 }
   const changes = {
@@ -59,7 +60,7 @@ export function admitRow(query: Query, { request, waits_for, now_ms }: AdmitRowI
   return settled(query, request.call_sid, outcome, now_ms)
 }
 
-function settled(query: Query, sid: string, outcome: AdmissionOutcome, now_ms: number): Omit<AdmittedCall, 'row'> {
+function settled(query: Query, sid: string, outcome: AdmissionOutcome, now_ms: number): Omit<Admission, 'position'> {
   const decided = withoutTrace(outcome)
   if (outcome.admitted) return { decided, told: 0 }
   const { code } = sipRefusal(outcome.reason, outcome.facts)

@@ -1,17 +1,14 @@
-import type { Selectable } from 'kysely'
 import { type CallbackEvent, type CallFacts, callbackParameters } from '../../domain/calls/parameters.ts'
 import { type CallRequest, readCallRequest } from '../../domain/calls/request.ts'
 import { iso } from '../../runtime/clock.ts'
 import { newId } from '../../runtime/ids.ts'
 import { inserting, number, type Query } from '../admission/steps.ts'
-import type { CallTable, OutboxTable } from '../index.ts'
+import type { OutboxTable } from '../index.ts'
+import type { ToldCall } from './rows.ts'
 
 /** Rows of the outbox, in the transaction of what they tell of. */
 
-export const callFactsOf = (
-  row: Selectable<CallTable>,
-  request: CallRequest = readCallRequest(row.request),
-): CallFacts => ({
+export const callFactsOf = (row: ToldCall, request: CallRequest = readCallRequest(row.request)): CallFacts => ({
   sid: row.sid,
   account_sid: row.account_sid ?? '',
   parent_call_sid: row.parent_call_sid,
@@ -66,7 +63,7 @@ const SENT = `select count(*) as count from outbox where call_sid = ? and kind =
  */
 export function tellStatus(
   query: Query,
-  row: Selectable<CallTable>,
+  row: ToldCall,
   event: CallbackEvent,
   facts: { readonly now_ms: number; readonly extra?: Readonly<Record<string, string>> },
 ): number {

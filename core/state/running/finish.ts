@@ -4,7 +4,7 @@ import { inserting, type Query } from '../admission/steps.ts'
 import { tellStatus } from './callbacks.ts'
 import { countsOfEndedCall } from './counts.ts'
 import { queueEvent } from './events.ts'
-import { type CallRow, changeCall, findCall } from './rows.ts'
+import { changeCall, findCall, type RecordedCall } from './rows.ts'
 
 export interface FinalFacts {
   readonly ending: Ending
@@ -23,7 +23,7 @@ export interface FinalFacts {
 }
 
 export interface Finished {
-  readonly row: CallRow
+  readonly row: RecordedCall
   /** Callbacks and events that were queued. */
   readonly told: number
 }
@@ -68,7 +68,7 @@ export function finish(query: Query, sid: string, facts: FinalFacts): Finished |
   return { row, told: heard + tellStatus(query, row, 'completed', callback) }
 }
 
-function lengthOf({ answered_at, queued_at }: CallRow, facts: FinalFacts) {
+function lengthOf({ answered_at, queued_at }: RecordedCall, facts: FinalFacts) {
   const answered_ms = answered_at === null ? null : Date.parse(answered_at)
   // Wall time may have jumped while the call ran: an end before its beginning would be nonsense (threats §2.10).
   const least_ms = answered_ms === null ? Date.parse(queued_at) : answered_ms + (facts.duration_seconds ?? 0) * 1000

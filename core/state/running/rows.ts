@@ -1,6 +1,6 @@
 import type { Insertable, Selectable } from 'kysely'
 import { iso } from '../../runtime/clock.ts'
-import { inserting, type Query, updating } from '../admission/steps.ts'
+import { inserting, number, type Query, updating } from '../admission/steps.ts'
 import type { CallTable } from '../index.ts'
 
 /** The rows of calls that run, as the procedures write them (decision 0531). */
@@ -8,29 +8,42 @@ import type { CallTable } from '../index.ts'
 export type CallRow = Selectable<CallTable>
 export type NewCall = Omit<Insertable<CallTable>, 'position' | 'updated_at'>
 
-const insertRow = inserting(
-  'call',
-  [
-    ...(['sid', 'project_id', 'account_sid', 'parent_call_sid', 'origin', 'direction', 'from_number'] as const),
-    ...(['to_number', 'status', 'trunk_id', 'carrier_id', 'number_id', 'application_id', 'sip_call_id'] as const),
-    ...(['request', 'node_id', 'queued_at', 'initiated_at', 'ringing_at', 'answered_at', 'ended_at'] as const),
-    ...(['duration_seconds', 'sip_code', 'reason', 'ended_by', 'decision_trace', 'updated_at'] as const),
-  ],
-  'returning *',
-)
+/** Columns of what a call tells of itself in callbacks and events. */
+const TOLD = [
+  ...(['sid', 'project_id', 'account_sid', 'parent_call_sid', 'direction', 'from_number', 'to_number'] as const),
+  ...(['status', 'number_id', 'request', 'sip_call_id', 'sip_code', 'duration_seconds'] as const),
+] as const
+export type ToldCall = Pick<CallRow, (typeof TOLD)[number]>
 
-export function insertCall(query: Query, call: NewCall, now_ms: number): CallRow {
+// Never the decision, which is longer than all the rest.
+const RECORDED = [
+  ...TOLD,
+  ...(['origin', 'trunk_id', 'carrier_id', 'queued_at', 'initiated_at', 'answered_at', 'ended_at'] as const),
+  ...(['reason', 'ended_by'] as const),
+] as const
+export type RecordedCall = Pick<CallRow, (typeof RECORDED)[number]>
+
+const COLUMNS = [
+  ...RECORDED,
+  ...(['application_id', 'node_id', 'ringing_at', 'decision_trace', 'updated_at'] as const),
+] as const
+const insertRow = inserting('call', COLUMNS, 'returning position')
+
+/** Returns its position. */
+export function insertCall(query: Query, call: NewCall, now_ms: number): number {
   const [row] = insertRow(query, { ...call, updated_at: iso(now_ms) })
-  return row as unknown as CallRow
+  return number(row ?? {}, 'position')
 }
 
-export const findCall = (query: Query, sid: string): CallRow | undefined =>
-  query('select * from call where sid = ?', sid)[0] as unknown as CallRow | undefined
+const FIND = `select ${RECORDED.join(', ')} from call where sid = ?`
+
+export const findCall = (query: Query, sid: string): RecordedCall | undefined =>
+  query(FIND, sid)[0] as unknown as RecordedCall | undefined
 
 /** Changes a call, whether it has ended or not. */
 export const changeCall = updating('call', 'sid = ?')
 
-const changeRunning = updating('call', 'sid = ? and ended_at is null returning *')
+const changeRunning = updating('call', `sid = ? and ended_at is null returning ${TOLD.join(', ')}`)
 
 /** Changes a call that has not ended; undefined when it has. */
 export const changeRunningCall = (
@@ -38,5 +51,5 @@ export const changeRunningCall = (
   sid: string,
   changes: Readonly<Record<string, string | number | null | undefined>>,
   now_ms: number,
-): CallRow | undefined =>
-  changeRunning(query, { ...changes, updated_at: iso(now_ms) }, sid)[0] as unknown as CallRow | undefined
+): ToldCall | undefined =>
+  changeRunning(query, { ...changes, updated_at: iso(now_ms) }, sid)[0] as unknown as ToldCall | undefined

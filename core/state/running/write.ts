@@ -6,7 +6,7 @@ import type { CallAttemptTable, CallTable } from '../index.ts'
 import { tellStatus } from './callbacks.ts'
 import { queueEvent } from './events.ts'
 import { type FinalFacts, finish } from './finish.ts'
-import { type CallRow, changeRunningCall, findCall } from './rows.ts'
+import { changeRunningCall, findCall, type RecordedCall } from './rows.ts'
 
 /** What happens to a call while it runs, as its node writes it: several things at once, in the order they happened. */
 export type CallStep =
@@ -41,7 +41,7 @@ export interface CallWritten {
   readonly told: number
   /** After an `end`: how the call ended, now or before. */
   readonly end: Pick<
-    CallRow,
+    RecordedCall,
     'status' | 'sip_code' | 'reason' | 'ended_by' | 'ended_at' | 'duration_seconds' | 'answered_at'
   > | null
 }
