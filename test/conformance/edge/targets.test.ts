@@ -3,10 +3,11 @@ import Srf from 'drachtio-srf'
 import t from 'tap'
 import { systemDns } from '../../../signaling/edge/location/locate.ts'
 import { UserAgent } from '../../../signaling/edge/useragent/user-agent.ts'
+import { freePort } from '../../support/ports.ts'
 import { until } from '../../support/wait.ts'
 import { dnsServer } from './dns-server.ts'
 import { fastClock } from './fast-clock.ts'
-import { Peer, pause, portOf, reply, SDP, starts, world } from './peer.ts'
+import { Peer, pause, portOf, reply, SDP, starts, type World, world } from './peer.ts'
 
 // Where a request goes: names, dead addresses, silence.
 
@@ -149,6 +150,42 @@ t.test('what a name server may say: a dead first record, no such name, a refusal
   const refused = dns.asked.length
   t.equal(await ask(`sip:plain.test:${port}`), '200 OK')
   t.equal(dns.asked.length, refused, 'and DNS is left alone for a while')
+})
+
+t.test('a name with addresses of both families is called at the first that we serve, then at the other', async t => {
+  const port = await freePort()
+  const answering = async (host: string): Promise<UserAgent> => {
+    const agent = await UserAgent.open({
+      listeners: [{ protocol: 'udp', host, port }],
+      request: incoming => incoming.answer(200, { headers: { 'X-At': host } }),
+    })
+    t.teardown(() => agent.close())
+    return agent
+  }
+  const four = await answering('127.0.0.1')
+  await answering('::1')
+  const edgeOn = (...hosts: string[]) =>
+    world(t, {
+      clock: fastClock(10),
+      listeners: hosts.map(host => ({ protocol: 'udp' as const, host, port: 0 })),
+      dns: {
+        naptr: () => Promise.resolve([]),
+        srv: () => Promise.resolve([]),
+        addresses: () => Promise.resolve({ hosts: ['127.0.0.1', '::1'], ttl_seconds: 60 }),
+      },
+    })
+  const asked = async ({ robot }: World): Promise<string | undefined> => {
+    robot.seen.length = 0
+    robot.command(`f1|sip||\r\nOPTIONS sip:both.example:${port} SIP/2.0\r\n\r\n`)
+    const answer = await until('an answer', () => robot.seen.find(s => s.text.startsWith('SIP/2.0 200')))
+    return /X-At: (\S+)/.exec(answer.text)?.[1]
+  }
+  const both = await edgeOn('127.0.0.1', '::1')
+  t.equal(await asked(both), '127.0.0.1')
+  t.equal(await asked(await edgeOn('::1', '127.0.0.1')), '::1')
+  t.equal(await asked(await edgeOn('::1')), '::1', 'and never at one that we have no address for')
+  four.close()
+  t.equal(await asked(both), '::1', 'a dead one is passed over')
 })
 
 t.test('a target that says nothing is given up after 5 s, and the application sees that nobody said so', async t => {
