@@ -13,10 +13,10 @@ import { startTown, type Town } from './town.ts'
 //
 //   npm run bench -- soak [--minutes 2] [--relayed 50] [--rate 5] [--round 15] [--faults none,kill,stop]
 //                         [--seed N]
-//   npm run bench -- soak --relayed 500 --rate 30 --faults none        the gate of load
-//   npm run bench -- soak --minutes 480 --faults none                  the gate of memory
+//   npm run bench -- soak --relayed 500 --rate 30 --faults none      the gate of load
+//   npm run bench -- soak --minutes 480 --faults none                the gate of memory
 
-/** New calls after a killed process; a call that ended with it; sound on a machine that is busy; growth of a process. */
+/** New calls after a killed process; sound on a machine that is busy; growth of a process that lived for long. */
 const LIMITS = { back_ms: 5000, loss_pct: 1, kib_per_minute: 64, looks_for_growth: 20 }
 const HOLD_MS = 5000
 const CREATE_EVERY_MS = 1000
