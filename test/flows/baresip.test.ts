@@ -54,35 +54,18 @@ async function throughTrunk(t: Test, w: World): Promise<void> {
 
 async function registered(t: Test, w: World): Promise<void> {
   const { body: platform } = await w.manage('GET', '/platform/endpoints')
-  const { status, body } = await w.manage(
-    'POST',
-    '/trunks',
-    {
-      name: 'Desk',
-      direction: 'both',
-      auth_mode: 'digest',
-      sources: [],
-      codecs: ['PCMU', 'PCMA'],
-      media_security: 'rtp',
-      require_tls: false,
-      source_validation: 'relaxed',
-      targets: [],
-    },
-    { 'idempotency-key': 'desk' },
-  )
-  t.equal(status, 201)
-  const given = JSON.stringify(body)
+  const trunk = await w.addDigestTrunk()
   const server = {
     host: platform.signaling_nodes[0],
     port: platform.signaling_port,
-    username: /"username":"([^"]+)"/.exec(given)?.[1] ?? '',
-    password: /"digest_password":"([^"]+)"/.exec(given)?.[1] ?? '',
+    username: trunk.username,
+    password: trunk.password,
   }
   const called = w.numbers[5] ?? ''
   await w.state.transaction(async trx => {
     await trx
       .updateTable('number')
-      .set({ route_kind: 'trunk', route_id: body.trunk.id })
+      .set({ route_kind: 'trunk', route_id: trunk.id })
       .where('e164', '=', called)
       .execute()
     await bumpConfiguration(trx)

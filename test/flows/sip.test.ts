@@ -190,32 +190,13 @@ t.test('between two legs', async t => {
   t.test('a digest trunk: a good password is let in, a bad one and a repeated answer are not', async t => {
     const target = await waiting(t, untilBye)
     await trunkOf(w, [])
-    const { body } = await w.manage(
-      'POST',
-      '/trunks',
-      {
-        name: 'Roaming PBX',
-        direction: 'both',
-        auth_mode: 'digest',
-        sources: [],
-        codecs: ['PCMU', 'PCMA'],
-        media_security: 'rtp',
-        require_tls: false,
-        source_validation: 'relaxed',
-        targets: [targetOf(target)],
-      },
-      { 'idempotency-key': 'digest' },
-    )
-    const given = JSON.stringify(body)
-    const username = /"username":"([^"]+)"/.exec(given)?.[1] ?? ''
-    const password = /"(?:digest_)?password":"([^"]+)"/.exec(given)?.[1] ?? ''
-    t.ok(username && password, given)
+    const { id, username, password } = await w.addDigestTrunk({ name: 'Roaming PBX', targets: [targetOf(target)] })
     await w.state.db.deleteFrom('trunk_source').execute()
     await w.state.db
       .updateTable('configuration')
       .set(eb => ({ revision: eb('revision', '+', 1) }))
       .execute()
-    await healthy(w, body.trunk.id, 1)
+    await healthy(w, id, 1)
     const phone = await openPhone(t, { ...w.sip, local_ip: PEER })
     const invite = (cseq: number, authorization = '') =>
       phone.invite({ called: WORLD, caller: w.numbers[1] ?? '', cseq, authorization })
@@ -249,25 +230,7 @@ t.test('between two legs', async t => {
 
   t.test('a digest user registers, and is called as a target of its trunk', async t => {
     await trunkOf(w, [])
-    const { body } = await w.manage(
-      'POST',
-      '/trunks',
-      {
-        name: 'Desk phones',
-        direction: 'both',
-        auth_mode: 'digest',
-        sources: [],
-        codecs: ['PCMU', 'PCMA'],
-        media_security: 'rtp',
-        require_tls: false,
-        source_validation: 'relaxed',
-        targets: [],
-      },
-      { 'idempotency-key': 'desk' },
-    )
-    const given = JSON.stringify(body)
-    const username = /"username":"([^"]+)"/.exec(given)?.[1] ?? ''
-    const password = /"digest_password":"([^"]+)"/.exec(given)?.[1] ?? ''
+    const { id, username, password } = await w.addDigestTrunk({ name: 'Desk phones' })
     const listening = await waiting(t, untilBye, { calls: 1 })
     const phone = await openPhone(t, { ...w.sip, local_ip: TARGET })
     const contact = `sip:desk@${TARGET}:${listening.port}`
@@ -292,11 +255,7 @@ t.test('between two legs', async t => {
     )
 
     const own = w.numbers[5] ?? ''
-    await w.state.db
-      .updateTable('number')
-      .set({ route_kind: 'trunk', route_id: body.trunk.id })
-      .where('e164', '=', own)
-      .execute()
+    await w.state.db.updateTable('number').set({ route_kind: 'trunk', route_id: id }).where('e164', '=', own).execute()
     await trunkOf(w, [])
     await story(t, w, [caller.invite(), ...answered, ...hangUp(2)], { service: own })
     const { ok, messages } = await listening.done

@@ -47,12 +47,20 @@ export interface World {
   ended(sid: string, limit_ms?: number): Promise<Reply['body']>
   /** A trunk whose peer calls from `source`, both directions, G.711; resolves with its id when it is applied. */
   addTrunk(source: string, over?: Readonly<Record<string, unknown>>): Promise<string>
+  /** A trunk whose peer proves a password, both directions, G.711; it may not be applied yet. */
+  addDigestTrunk(over?: Readonly<Record<string, unknown>>): Promise<DigestTrunk>
   /** Points a number at a voice application that fetches `voice_url`. */
   routeToApplication(e164: string, voice_url: string): Promise<void>
   pid(name: ProcessName): number
   /** kill -9, and the pid of its successor once it runs. */
   kill(name: ProcessName): Promise<number>
   log(): string
+}
+
+export interface DigestTrunk {
+  readonly id: string
+  readonly username: string
+  readonly password: string
 }
 
 /** Starts a platform for this test and stops it at its end; its log is shown when the test failed. */
@@ -182,6 +190,11 @@ function present(parts: {
         limit_ms,
       ),
     addTrunk: (source, over = {}) => addTrunk(manage, source, over),
+    async addDigestTrunk(over = {}) {
+      const body = await createTrunk(manage, { auth_mode: 'digest', sources: [], ...over })
+      const username: string = body.trunk.authentication.digest_identities[0].username
+      return { id: body.trunk.id, username, password: body.digest_password }
+    },
     routeToApplication: (e164, voice_url) => routeToApplication(state, made.project_id, e164, voice_url),
     pid,
     async kill(name) {
@@ -211,12 +224,11 @@ async function ask(url: string, init: RequestInit): Promise<Reply> {
   }
 }
 
-async function addTrunk(manage: World['manage'], source: string, over: Readonly<Record<string, unknown>>) {
+// biome-ignore lint/suspicious/noExplicitAny: the creation as the API answers it.
+async function createTrunk(manage: World['manage'], over: Readonly<Record<string, unknown>>): Promise<any> {
   const trunk = {
     name: 'PBX',
     direction: 'both',
-    auth_mode: 'ip_allow_list',
-    sources: [`${source}/32`],
     codecs: ['PCMU', 'PCMA'],
     media_security: 'rtp',
     require_tls: false,
@@ -226,7 +238,12 @@ async function addTrunk(manage: World['manage'], source: string, over: Readonly<
   }
   const { status, body } = await manage('POST', '/trunks', trunk, { 'idempotency-key': `trunk-${Math.random()}` })
   if (status !== 201) throw new Error(`trunk refused: ${JSON.stringify(body)}`)
-  const id: string = body.trunk.id
+  return body
+}
+
+async function addTrunk(manage: World['manage'], source: string, over: Readonly<Record<string, unknown>>) {
+  const wanted = { auth_mode: 'ip_allow_list', sources: [`${source}/32`], ...over }
+  const id: string = (await createTrunk(manage, wanted)).trunk.id
   await until('the trunk is applied', async () => {
     const { body: detail } = await manage('GET', `/trunks/${id}`)
     return detail.apply.state === 'applied' && detail.apply.effective_revision === detail.revision

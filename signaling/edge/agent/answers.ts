@@ -85,13 +85,7 @@ export class Answers {
     const text = reliable
       ? this.#pending.sendReliable(pending, draft, status)
       : (transaction.respond(draft, status) ?? '')
-    const wire = {
-      bytes: text.length,
-      protocol: received.protocol,
-      host: received.source.host,
-      port: received.source.port,
-      at: this.#core.clock.now(),
-    }
+    const wire = this.#core.wireBack(received, text)
     const shown_id = this.#shownDialogId(pending, leg, status)
     this.#core.introduced(leg ?? pending.hold)
     app.send(responseSentReply(request_id, wire, pending.id, shown_id, text))
@@ -115,13 +109,7 @@ export class Answers {
     const text = update.respond(draft, command.status) ?? ''
     if (command.status >= 200) pending.update = undefined
     if (success) leg?.dialog.refreshTarget(request, received.source, received.protocol === 'udp')
-    const wire = {
-      bytes: text.length,
-      protocol: received.protocol,
-      host: received.source.host,
-      port: received.source.port,
-      at: this.#core.clock.now(),
-    }
+    const wire = this.#core.wireBack(received, text)
     app.send(responseSentReply(request_id, wire, pending.id, leg?.id ?? '', text))
   }
 

@@ -96,6 +96,11 @@ export class AgentCore {
     return { bytes: message.bytes, protocol, host: source.host, port: source.port, at: this.clock.now() }
   }
 
+  /** Of a response: where the request came from. */
+  wireBack({ protocol, source }: Received, text: string): WireFacts {
+    return { bytes: text.length, protocol, host: source.host, port: source.port, at: this.clock.now() }
+  }
+
   /** As the reference shows them: the local address for datagrams, the peer's for connections. */
   wireOut(sent: Sent): WireFacts {
     const { destination, listener, text } = sent

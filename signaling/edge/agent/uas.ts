@@ -1,6 +1,7 @@
 import type { ControlClient } from '../control/client.ts'
 import type { CommandMessage } from '../control/command.ts'
 import { dialogMessage, newRequestMessage } from '../control/wire.ts'
+import { METHODS } from '../sip/headers.ts'
 import { newTag } from '../sip/ids.ts'
 import { draftResponse, type SipMessage } from '../sip/message.ts'
 import { parseUri } from '../sip/uri.ts'
@@ -14,24 +15,8 @@ import { DialogRequests } from './within-dialog.ts'
 
 // Requests from the network (drachtio-control-protocol.md §9, §12): who answers them, we ourselves or an application.
 
-const KNOWN = new Set([
-  'INVITE',
-  'ACK',
-  'CANCEL',
-  'BYE',
-  'OPTIONS',
-  'REGISTER',
-  'INFO',
-  'MESSAGE',
-  'SUBSCRIBE',
-  'NOTIFY',
-  'REFER',
-  'PUBLISH',
-  'UPDATE',
-  'PRACK',
-])
-const ALLOW =
-  'INVITE, ACK, CANCEL, BYE, OPTIONS, REGISTER, INFO, MESSAGE, SUBSCRIBE, NOTIFY, REFER, PUBLISH, UPDATE, PRACK'
+const KNOWN: ReadonlySet<string> = new Set(METHODS)
+const ALLOW = METHODS.join(', ')
 
 /** What takes new requests before the applications that registered for them: outbound connections, proxied dialogs. */
 export interface NewRequestRoutes extends AnswerWatch {

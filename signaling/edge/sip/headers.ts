@@ -216,6 +216,12 @@ const PHRASES: Readonly<Record<number, string>> = {
   606: 'Not Acceptable',
 }
 
+/** The methods that we know, in the order of our Allow. */
+export const METHODS: readonly string[] = [
+  ...['INVITE', 'ACK', 'CANCEL', 'BYE', 'OPTIONS', 'REGISTER', 'INFO', 'MESSAGE', 'SUBSCRIBE', 'NOTIFY', 'REFER'],
+  ...['PUBLISH', 'UPDATE', 'PRACK'],
+]
+
 /** The usual reason phrase of a status code (RFC 3261 §21 and the RFCs that added codes). */
 export function reasonPhrase(status: number): string {
   return PHRASES[status] ?? 'Unknown'
