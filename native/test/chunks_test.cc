@@ -12,10 +12,10 @@ namespace {
 
 void room() {
   auto pool = std::make_shared<ChunkPool>();
-  std::vector<uint8_t> body(1000, 7);
+  std::vector<uint8_t> body(ChunkPool::kBytes, 7);
   const auto fill = [&](ChunkQueue& queue) {
     int n = 0;
-    while (queue.push(&n, sizeof n, body.data(), body.size())) ++n;
+    while (queue.push(&n, sizeof n, body.data(), 1000)) ++n;
     return n;
   };
   const auto count = [](ChunkQueue& queue) {

@@ -230,7 +230,7 @@ std::vector<int16_t> conversation(const std::string& file, int total_ms, const s
 void stalls() {
   const std::string dir = folder(), file = dir + "/stall.wav";
   uint64_t dropped = 0;
-  const auto steady = conversation(file, 8000, [](int ms) { return ms % 500 == 0; }, dropped);
+  const auto steady = conversation(file, 8000, [](int ms) { return ms % 100 == 0; }, dropped);
   check::equal(steady.size(), size_t{8} * 8000 * 2, "eight seconds of both channels");
   const auto late = conversation(file, 8000, [](int ms) { return ms == 6000; }, dropped);
   check::ok(dropped == 0 && late == steady, "a writer that was away for six seconds loses nothing");

@@ -10,10 +10,10 @@
 
 namespace media {
 
+/** Apart from its bytes, so that these stay untouched until they are needed. */
 struct Chunk {
-  Chunk* free = nullptr;             // the next one in the pool
+  Chunk* free = nullptr;              // the next one in the pool
   std::atomic<Chunk*> next{nullptr};  // the next one of its queue
-  std::atomic<uint32_t> filled{0};
   uint8_t* bytes = nullptr;
 };
 
@@ -87,59 +87,67 @@ class ChunkQueue {
   ChunkQueue(const ChunkQueue&) = delete;
   ChunkQueue& operator=(const ChunkQueue&) = delete;
 
-  /** Appends a record made of two parts; false when there is no room, or never will be. */
+  /** Appends a record made of two parts, of a byte at least; false when there is no room, or never will be. */
   bool push(const void* head, size_t head_size, const void* body, size_t body_size) {
     const size_t size = head_size + body_size, need = kPrefix + size;
-    if (!filling_ || filled_ + need > ChunkPool::kBytes) {
+    if (need > room_) {
       Chunk* const fresh = need <= ChunkPool::kBytes ? pool_->take() : nullptr;
       if (!fresh) return false;
+      if (room_ >= kPrefix) std::memset(at_, 0, kPrefix);  // the chunk ends here
       fresh->next.store(nullptr, std::memory_order_relaxed);
-      fresh->filled.store(0, std::memory_order_relaxed);
       (filling_ ? filling_->next : first_).store(fresh, std::memory_order_release);
       filling_ = fresh;
-      filled_ = 0;
+      at_ = fresh->bytes;
+      room_ = ChunkPool::kBytes;
     }
-    uint8_t* const at = filling_->bytes + filled_;
     const auto prefix = static_cast<uint32_t>(size);
-    std::memcpy(at, &prefix, kPrefix);
-    std::memcpy(at + kPrefix, head, head_size);
-    std::memcpy(at + kPrefix + head_size, body, body_size);
-    filled_ += need;
-    filling_->filled.store(static_cast<uint32_t>(filled_), std::memory_order_release);
+    std::memcpy(at_, &prefix, kPrefix);
+    std::memcpy(at_ + kPrefix, head, head_size);
+    if (body_size) std::memcpy(at_ + kPrefix + head_size, body, body_size);
+    at_ += need;
+    room_ -= need;
+    written_.store(written_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
     return true;
   }
 
+  /** What the next record will want of the memory. */
   void fetch() const { __builtin_prefetch(&filling_, 1); }
 
   /** On the reader's thread: hands over each record, `take(bytes, size)`, until that says false or none is left. */
   template <typename Take>
   void read(Take&& take) {
-    if (!reading_ && !(reading_ = first_.load(std::memory_order_acquire))) return;
-    for (;;) {
-      // Whether there is a next one is asked first: only then is what this one holds final.
-      Chunk* const next = reading_->next.load(std::memory_order_acquire);
-      for (const size_t filled = reading_->filled.load(std::memory_order_acquire); read_ < filled;) {
-        const uint8_t* const at = reading_->bytes + read_;
-        uint32_t size;
-        std::memcpy(&size, at, kPrefix);
-        read_ += kPrefix + size;
-        if (!take(at + kPrefix, size_t{size})) return;
+    for (const uint64_t written = written_.load(std::memory_order_acquire); done_ != written;) {
+      uint32_t size = 0;
+      if (left_ >= kPrefix) std::memcpy(&size, from_, kPrefix);
+      if (size == 0) {
+        Chunk* const next = (reading_ ? reading_->next : first_).load(std::memory_order_acquire);
+        if (reading_) pool_->give(reading_);
+        reading_ = next;
+        from_ = next->bytes;
+        left_ = ChunkPool::kBytes;
+        continue;
       }
-      if (!next) return;
-      pool_->give(reading_);
-      reading_ = next;
-      read_ = 0;
+      const uint8_t* const record = from_ + kPrefix;
+      from_ += kPrefix + size;
+      left_ -= kPrefix + size;
+      ++done_;
+      if (!take(record, size_t{size})) return;
     }
   }
 
  private:
   static constexpr size_t kPrefix = 4;
   const std::shared_ptr<ChunkPool> pool_;
+  // The packet thread's line of memory, and the reader's.
   alignas(64) Chunk* filling_ = nullptr;
-  size_t filled_ = 0;
+  uint8_t* at_ = nullptr;
+  size_t room_ = 0;
+  std::atomic<uint64_t> written_{0};
   std::atomic<Chunk*> first_{nullptr};
   alignas(64) Chunk* reading_ = nullptr;
-  size_t read_ = 0;
+  const uint8_t* from_ = nullptr;
+  size_t left_ = 0;
+  uint64_t done_ = 0;
 };
 
 }  // namespace media

@@ -11,9 +11,8 @@
 namespace media {
 
 namespace {
-/** How often the thread looks whose turn it is, and over how many turns recordings that begin together are spread. */
+/** How often the thread looks whose turn it is. */
 constexpr uint64_t kTickUs = 50'000;
-constexpr unsigned kTurns = 10;
 }  // namespace
 
 Recorder::Recorder(EventQueue& events) : events_(events), wake_fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
@@ -46,7 +45,7 @@ void Recorder::stop() {
 void Recorder::take_fresh(std::vector<Entry>& active, uint64_t now_us) {
   std::lock_guard lock(mutex_);
   for (auto& r : fresh_) {
-    const uint64_t due_us = now_us + r->writer_period_us() * (turn_++ % kTurns + 1) / kTurns;
+    const uint64_t due_us = r->writer_due_us(now_us);
     active.push_back({std::move(r), due_us});
   }
   fresh_.clear();
@@ -70,7 +69,7 @@ void Recorder::run() {
         continue;
       }
       if (!r.writer_advance(desk, mono_us())) {
-        active[i++].due_us = now + r.writer_period_us();
+        active[i++].due_us = r.writer_due_us(now);
         continue;
       }
       Event e;

@@ -37,7 +37,6 @@ class Recorder {
   std::atomic<bool> stopping_{false};
   std::atomic<size_t> active_{0};
   std::atomic<uint64_t> dropped_{0};
-  unsigned turn_ = 0;
   int wake_fd_;
   std::thread thread_;
 };

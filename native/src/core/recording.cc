@@ -11,10 +11,14 @@ namespace {
 constexpr uint8_t kAudio = 0, kPause = 1, kResume = 2, kKey = 3, kEnd = 4;
 /** How long a packet may be overtaken by later ones, and how far the file stays behind the present. */
 constexpr uint64_t kReorderUs = 150'000, kBehindUs = 250'000;
-/** How often a recording is looked at: one that has to end by itself more often, since people wait for that. */
-constexpr uint64_t kPeriodUs = 500'000, kShortPeriodUs = 250'000;
+/** A recording that ends by itself is looked at so often, since people wait for that; one that is paused, too. */
+constexpr uint64_t kPeriodUs = 250'000;
 /** Root mean square below which a frame is silence: about -40 dBm0. */
 constexpr double kSilence = 230;
+/** The file is written in blocks of a power of two, at multiples of their size, of this length at most: in the page
+ * cache such a block is one piece, and most of what a write costs is for each piece. With what the file stays behind,
+ * a killed process loses less than a second. */
+constexpr int64_t kBlockMs = 600;
 constexpr int kLineSeconds = 4;  // what the desk holds beyond what is in the file
 }  // namespace
 
@@ -46,13 +50,25 @@ void Recording::packet_end(RecordEnd reason, uint64_t now_us) {
   ending_ = true;
 }
 
-uint64_t Recording::writer_period_us() const {
-  return config_.max_ms || config_.silence_ms ? kShortPeriodUs : kPeriodUs;
+/** The last position up to here at which a block of the file ends. */
+int64_t Recording::whole_blocks(int64_t position) const {
+  const auto header = static_cast<int64_t>(WavFile::kHeader);
+  return ((header + position * frame_bytes_) / block_bytes_ * block_bytes_ - header) / frame_bytes_;
+}
+
+uint64_t Recording::writer_due_us(uint64_t now_us) const {
+  const uint64_t soon = now_us + kPeriodUs;
+  if (paused_since_us_) return soon;
+  const int64_t full = whole_blocks(flushed_ + block_bytes_ / frame_bytes_);
+  const uint64_t due = start_us_ + paused_us_ + static_cast<uint64_t>(full) * 1'000'000 / config_.rate_hz + kBehindUs;
+  return config_.max_ms || config_.silence_ms ? std::min(soon, due) : due;
 }
 
 void Recording::writer_open(uint64_t now_us) {
   start_us_ = now_us;
   capacity_ = static_cast<int64_t>(config_.rate_hz) * kLineSeconds;
+  frame_bytes_ = config_.channels * 2;
+  while (block_bytes_ * 2 <= frame_bytes_ * config_.rate_hz * kBlockMs / 1000) block_bytes_ *= 2;
   const int error = file_.open(config_.file, config_.channels, config_.rate_hz);
   if (error) {
     broken_ = true;
@@ -88,7 +104,7 @@ void Recording::take(RecordDesk& desk, const uint8_t* record, size_t size) {
   // After a stall of the disk much is taken in at once: what the lines cannot hold goes to the file first.
   if (position(h.at_us) > flushed_ + capacity_ - config_.rate_hz) {
     place_due(desk, h.at_us, false);
-    flush(desk, std::min(horizon(h.at_us), longest()));
+    flush(desk, std::min(whole_blocks(horizon(h.at_us)), longest()));
     if (broken_) return;
   }
   if (h.kind == kPause) {
@@ -312,10 +328,7 @@ void Recording::advance(RecordDesk& desk, uint64_t now_us) {
       const int64_t quiet = safe - tracks_[0].last_voice;
       if (quiet >= static_cast<int64_t>(config_.silence_ms) * config_.rate_hz / 1000) end(RecordEnd::silence, safe);
     }
-    // Half a second at a time: most of what a write costs does not depend on its length, and a killed process may lose
-    // a second at most.
-    const int64_t due = std::min(safe, max);
-    if (reason_ != RecordEnd::none || due - flushed_ >= config_.rate_hz * 2 / 5) flush(desk, due);
+    flush(desk, reason_ == RecordEnd::none ? whole_blocks(safe) : std::min(safe, max));
     return;
   }
   if (end_at_ >= max) {

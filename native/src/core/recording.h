@@ -51,8 +51,8 @@ class Recording {
   /** Writes what is due; true when the recording has ended and `writer_finish` is to be called. */
   bool writer_advance(RecordDesk& desk, uint64_t now_us);
   void writer_finish(Event& out);
-  /** How often `writer_advance` is to be called. */
-  uint64_t writer_period_us() const;
+  /** When `writer_advance` has something to do, unless the recording ends before. */
+  uint64_t writer_due_us(uint64_t now_us) const;
 
   /** The memory that the next packet will want. */
   void fetch() const { queue_.fetch(); }
@@ -104,6 +104,7 @@ class Recording {
   int64_t position(uint64_t at_us) const;
   int64_t horizon(uint64_t now_us) const;
   int64_t longest() const;
+  int64_t whole_blocks(int64_t position) const;
   void take_out(RecordDesk& desk);
   void put_away(RecordDesk& desk);
   void advance(RecordDesk& desk, uint64_t now_us);
@@ -128,6 +129,7 @@ class Recording {
   std::vector<int16_t> kept_[2];  // of each channel, what is not in the file yet
   size_t used_[2] = {0, 0};       // samples of the desk's lines that are of this recording
   int64_t capacity_ = 0, flushed_ = 0;
+  int64_t frame_bytes_ = 2, block_bytes_ = 4096;
   uint64_t start_us_ = 0, paused_us_ = 0, paused_since_us_ = 0;
   RecordEnd reason_ = RecordEnd::none;
   int64_t end_at_ = INT64_MAX;

@@ -40,7 +40,7 @@ int WavFile::write_header() {
     for (int i = 0; i < n; ++i) p[i] = static_cast<uint8_t>(v >> (8 * i));
   };
   const uint64_t data = std::min<uint64_t>(data_bytes_, 0xffffffffu - 36);
-  uint8_t h[44];
+  uint8_t h[kHeader];
   std::memcpy(h, "RIFF", 4);
   le(h + 4, data + 36, 4);
   std::memcpy(h + 8, "WAVEfmt ", 8);
@@ -53,14 +53,14 @@ int WavFile::write_header() {
   le(h + 34, 16, 2);
   std::memcpy(h + 36, "data", 4);
   le(h + 40, data, 4);
-  return write_all(fd_, h, 44, 0);
+  return write_all(fd_, h, kHeader, 0);
 }
 
 int WavFile::append(const int16_t* samples, size_t count) {
-  const int error = write_all(fd_, samples, count * 2, 44 + data_bytes_);
+  const int error = write_all(fd_, samples, count * 2, kHeader + data_bytes_);
   if (error) {
     // What the header says stays true; a part of a sample that made it to the disk is cut off where that is possible.
-    if (ftruncate(fd_, static_cast<off_t>(44 + data_bytes_)) != 0) return error;
+    if (ftruncate(fd_, static_cast<off_t>(kHeader + data_bytes_)) != 0) return error;
     return error;
   }
   data_bytes_ += count * 2;
@@ -68,7 +68,7 @@ int WavFile::append(const int16_t* samples, size_t count) {
 }
 
 size_t WavFile::read(uint64_t frame, int16_t* out, size_t count) const {
-  const ssize_t n = pread(fd_, out, count * 2, static_cast<off_t>(44 + frame * 2u * static_cast<unsigned>(channels_)));
+  const ssize_t n = pread(fd_, out, count * 2, static_cast<off_t>(kHeader + frame * 2u * static_cast<unsigned>(channels_)));
   return n < 0 ? 0 : static_cast<size_t>(n) / 2;
 }
 
@@ -78,14 +78,14 @@ int WavFile::keep(uint64_t from, uint64_t to) {
   if (from > 0) {
     for (uint64_t at = from * unit, end = to * unit; at < end;) {
       const ssize_t n =
-          pread(fd_, block.data(), std::min<uint64_t>(block.size(), end - at), static_cast<off_t>(44 + at));
+          pread(fd_, block.data(), std::min<uint64_t>(block.size(), end - at), static_cast<off_t>(kHeader + at));
       if (n <= 0) return n < 0 ? errno : EIO;
-      if (const int error = write_all(fd_, block.data(), static_cast<size_t>(n), 44 + at - from * unit)) return error;
+      if (const int error = write_all(fd_, block.data(), static_cast<size_t>(n), kHeader + at - from * unit)) return error;
       at += static_cast<uint64_t>(n);
     }
   }
   data_bytes_ = (to - from) * unit;
-  if (ftruncate(fd_, static_cast<off_t>(44 + data_bytes_)) != 0) return errno;
+  if (ftruncate(fd_, static_cast<off_t>(kHeader + data_bytes_)) != 0) return errno;
   return write_header();
 }
 

@@ -8,6 +8,8 @@ namespace media {
 
 class WavFile {
  public:
+  static constexpr uint64_t kHeader = 44;  // bytes before the audio
+
   ~WavFile();
   /** 0, or the errno. */
   int open(const std::string& path, int channels, int rate_hz);
@@ -16,7 +18,7 @@ class WavFile {
   /** Keeps only samples [from, to) of each channel. */
   int keep(uint64_t from, uint64_t to);
   uint64_t frames() const { return data_bytes_ / (2u * static_cast<unsigned>(channels_)); }
-  uint64_t bytes() const { return 44 + data_bytes_; }
+  uint64_t bytes() const { return kHeader + data_bytes_; }
   /** Reads samples back, for trimming. */
   size_t read(uint64_t frame, int16_t* out, size_t count) const;
   /** Brings the header up to date; SHA-256 of the whole file, hexadecimal. */
