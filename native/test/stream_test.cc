@@ -234,6 +234,27 @@ void keys() {
   }
   check::ok(ends == 6 && stamps.size() == 2, "two keys are sent: each under one timestamp, each with three ends");
   check::equal(p.w.count(EventType::digits_sent), 1, "and their end is told");
+  p.a.stream->relay_keys(true);
+  p.b.stream->send_keys({"t", "1", 100, 80}, p.w.now);
+  p.w.run(40);
+  const size_t meanwhile = p.b.sent.size();
+  ts += 50'000;
+  for (int i = 1; i <= 6; ++i) {
+    auto pressed = rtp(101, seq++, ts, 1, 4);
+    write_telephone_event(pressed.data() + kRtpHeader, {9, i >= 4, 10, static_cast<uint16_t>(std::min(i, 4) * 160)});
+    p.a.receive(pressed, p.ra);
+    p.w.run(20);
+  }
+  p.w.run(1000);
+  std::string order;
+  for (size_t i = meanwhile; i < p.b.sent.size(); ++i) {
+    TelephoneEvent e;
+    parse_telephone_event(p.b.sent[i].data() + kRtpHeader, 4, e);
+    const char digit = static_cast<char>('0' + e.event);
+    if (order.empty() || order.back() != digit) order += digit;
+  }
+  check::ok(order == "19" && continuous(p.b.sent, meanwhile),
+            "a key that comes while another is sent follows it, and is not lost");
 }
 
 void secured() {

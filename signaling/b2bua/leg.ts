@@ -6,6 +6,7 @@ import type { Context } from './context.ts'
 import { keyOfInfo } from './dtmf-info.ts'
 import type { LegPolicy, LegStats, MediaEvent, MediaKind, MediaSession } from './media.ts'
 import { ALLOW } from './methods.ts'
+import { type KeyWay, Presses } from './presses.ts'
 import { Renegotiation } from './renegotiation.ts'
 import { hostOf } from './routes.ts'
 
@@ -20,7 +21,7 @@ export interface LegEnd {
 export interface LegListener {
   ended(leg: Leg, facts: LegEnd): void
   /** `info`: signalled, so that no bridge has passed it on. */
-  digit(leg: Leg, digit: string, by: 'media' | 'info'): void
+  digit(leg: Leg, digit: string, by: KeyWay): void
   /** Wants a transfer; answers the request. */
   refer(leg: Leg, request: InboundRequest): void
   /** About a REFER of ours. */
@@ -53,6 +54,7 @@ export class Leg {
   /** Who hears silence of ours in place of this leg's peer. */
   #filled: Leg | null = null
   readonly #exchange: Renegotiation
+  readonly #presses = new Presses()
   #stats: LegStats | null = null
   #codec: string | null = null
   #silent_ms = 0
@@ -288,8 +290,12 @@ export class Leg {
     const digit = keyOfInfo(request)
     if (digit !== null) {
       request.respond(200)
-      this.listener.digit(this, digit, 'info')
+      this.#pressed(digit, 'info', 0)
     } else request.respond(request.body === '' ? 200 : 415)
+  }
+
+  #pressed(digit: string, by: KeyWay, held_ms: number): void {
+    if (this.#presses.isNew(digit, by, held_ms, this.ctx.clock.now())) this.listener.digit(this, digit, by)
   }
 
   #onMedia(event: MediaEvent): void {
@@ -302,7 +308,7 @@ export class Leg {
       if (event.stats.packets_received > this.#received) this.#silent_ms = 0
       this.#received = event.stats.packets_received
     }
-    if (event.event === 'dtmf') this.listener.digit(this, event.digit, 'media')
+    if (event.event === 'dtmf') this.#pressed(event.digit, 'media', event.duration_ms)
     else this.listener.media(this, event)
   }
 

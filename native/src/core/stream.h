@@ -144,6 +144,7 @@ class Stream {
   void on_audio(uint8_t* packet, const RtpView& v, const PayloadFacts& facts, uint64_t now_us);
   void pass(uint8_t* packet, const RtpView& v, const PayloadFacts& facts, uint64_t now_us);
   void on_event(uint8_t* packet, const RtpView& v, const PayloadFacts& facts, uint64_t now_us);
+  void begin_key(uint32_t ts);
   void told_key(const KeyReceiver::Key& key, bool inband, uint64_t now_us);
   SrtpResult unprotect(uint8_t* packet, size_t& n, uint64_t now_us);
   bool needs_decoding() const;
@@ -235,6 +236,8 @@ class Stream {
   // receiving
   uint8_t payload_index_[128];
   KeyReceiver keys_in_;
+  uint32_t key_in_ts_ = 0;
+  bool key_any_ = false, key_waits_ = false;
   std::unique_ptr<SrtpContext> srtp_rx_, srtp_rx_old_;
   uint64_t old_key_until_us_ = 0, failing_since_us_ = 0;
   bool srtp_told_ = false;

@@ -233,16 +233,27 @@ void Stream::on_event(uint8_t* packet, const RtpView& v, const PayloadFacts& fac
     ++counters_->malformed;
     return;
   }
+  if (peer_ && peer_->pause_.on()) peer_->end_pause();
+  const bool begins = !key_any_ || v.ts != key_in_ts_;
+  // A key whose end was lost is told by the packet that begins the next one.
+  if (begins && e.end) begin_key(v.ts);
   KeyReceiver::Key key;
   if (keys_in_.take(e, v.ts, facts.clock_rate, now_us, key)) told_key(key, false, now_us);
+  if (begins && !e.end) begin_key(v.ts);
   if (!peer_) return;
-  if (peer_->pause_.on()) peer_->end_pause();
-  if (!relay_keys_ || !peer_->may_take_relay() || !peer_->config_.sends_events) return peer_->skip_relay(v);
+  if (!relay_keys_ || key_waits_ || !peer_->may_take_relay() || !peer_->config_.sends_events) return peer_->skip_relay(v);
   const StreamConfig& out = peer_->config_;
   if (!transcoding_ && facts.clock_rate == out.event.clock_rate && out.event.clock_rate == out.send.clock_rate)
     peer_->relay(packet, v, facts, now_us);
   else
     peer_->relay_event(v, e, facts, now_us);
+}
+
+/** While the peer is sent keys of ours, one that comes waits for its turn. */
+void Stream::begin_key(uint32_t ts) {
+  key_any_ = true;
+  key_in_ts_ = ts;
+  key_waits_ = peer_ && peer_->keys_out_ && peer_->keys_out_->busy();
 }
 
 void Stream::told_key(const KeyReceiver::Key& key, bool inband, uint64_t now_us) {
@@ -263,7 +274,8 @@ void Stream::told_key(const KeyReceiver::Key& key, bool inband, uint64_t now_us)
   for (auto& r : record_received_)
     if (r.track == 0 && r.recording->packet_key(key.digit, now_us) && context_.recorder) context_.recorder->wake();
   // A peer that takes no events hears the key as its tones.
-  if (!inband && peer_ && relay_keys_ && peer_->config_.sends && !peer_->config_.sends_events && peer_ != this)
+  const bool passes = peer_ && peer_->config_.sends_events && !key_waits_;
+  if (!inband && peer_ && relay_keys_ && peer_->config_.sends && !passes && peer_ != this)
     peer_->send_keys({"", std::string(1, key.digit), std::clamp(key.duration_ms, 60u, 1000u), 60}, now_us);
 }
 

@@ -4,6 +4,7 @@ import { userOf } from '../../../../signaling/admission/receive.ts'
 import { passedReason } from '../../../../signaling/b2bua/call.ts'
 import { keyOfInfo } from '../../../../signaling/b2bua/dtmf-info.ts'
 import { type OfferEvent, type OfferState, offerStep } from '../../../../signaling/b2bua/offer-answer.ts'
+import { type KeyWay, Presses } from '../../../../signaling/b2bua/presses.ts'
 import { redirectUris } from '../../../../signaling/b2bua/redirect.ts'
 import { hostOf } from '../../../../signaling/b2bua/routes.ts'
 import {
@@ -159,4 +160,65 @@ t.test('a Remote-Party-ID: the calling party, and whether it may be shown', t =>
   for (const none of [null, '', 'sip:1@x', '<sip:2@x>;party=called', '<<<']) t.equal(of(none), null, `${none}`)
   t.equal(of('"'.repeat(100_000)), null)
   t.end()
+})
+
+t.test('a key that comes by INFO and as RFC 4733 is one press, whichever is first', async t => {
+  // Key, way, how long it was held, when it is told.
+  const rows: [title: string, presses: [string, KeyWay, number, number][], told: string][] = [
+    [
+      'INFO after the event',
+      [
+        ['5', 'media', 100, 1100],
+        ['5', 'info', 0, 1150],
+      ],
+      '5',
+    ],
+    [
+      'INFO when the key goes down, the event when it is let go',
+      [
+        ['5', 'info', 0, 1000],
+        ['5', 'media', 3000, 4010],
+      ],
+      '5',
+    ],
+    [
+      'twice in a row, both ways, out of step',
+      [
+        ['7', 'info', 0, 0],
+        ['7', 'info', 0, 200],
+        ['7', 'media', 100, 210],
+        ['7', 'media', 100, 400],
+      ],
+      '77',
+    ],
+    [
+      'two presses of one way',
+      [
+        ['1', 'info', 0, 0],
+        ['1', 'info', 0, 150],
+      ],
+      '11',
+    ],
+    [
+      'different keys',
+      [
+        ['1', 'info', 0, 0],
+        ['2', 'media', 100, 50],
+      ],
+      '12',
+    ],
+    [
+      'long after each other',
+      [
+        ['1', 'info', 0, 0],
+        ['1', 'media', 100, 900],
+      ],
+      '11',
+    ],
+  ]
+  for (const [title, pressed, told] of rows) {
+    const presses = new Presses()
+    const heard = pressed.filter(([digit, by, held_ms, at_ms]) => presses.isNew(digit, by, held_ms, at_ms))
+    t.equal(heard.map(([digit]) => digit).join(''), told, title)
+  }
 })
