@@ -10,6 +10,7 @@ import { openState } from '../core/state/index.ts'
 import { countersAdrift } from '../core/state/leases.ts'
 import { examineStore, type Finding } from './doctor-store.ts'
 import { orSayWhy } from './say.ts'
+import { runningSupervisor } from './up.ts'
 
 /** Only where there is a state: examining a machine must not make one. */
 async function counters(config: Config): Promise<Finding[]> {
@@ -32,8 +33,11 @@ async function counters(config: Config): Promise<Finding[]> {
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..')
 
-/** Looks at the machine and the configuration, and says for each thing that is not right how to mend it. */
-async function examine(config: Config): Promise<Finding[]> {
+/** Whether each port can be had; while the platform runs they are its own. */
+async function ports(config: Config): Promise<Finding[]> {
+  const running = runningSupervisor(config.run_dir)
+  if (running !== null)
+    return [{ what: `the platform runs (process ${running}) and holds its ports`, ok: true, mend: '' }]
   const tcp: [string, number, string][] = [
     ['HTTP', config.http_port, 'STROWGER_HTTP_PORT'],
     ['SIP over TCP', config.sip_port, 'STROWGER_SIP_PORT'],
@@ -43,13 +47,30 @@ async function examine(config: Config): Promise<Finding[]> {
   const binds = [config.bind, ...(config.second ? [config.second.bind] : [])]
   const free = async (check: (host: string, port: number) => Promise<boolean>, port: number): Promise<boolean> =>
     (await Promise.all(binds.map(host => check(host, port)))).every(ok => ok)
-  const ports = await Promise.all(
+  const over_tcp = await Promise.all(
     tcp.map(async ([what, port, variable]) => ({
       what: `${what} port ${port} is free`,
       ok: await free(tcpPortFree, port),
-      mend: `if Strowger is not what holds it, free it or set ${variable}`,
+      mend: `free it or set ${variable}`,
     })),
   )
+  return [
+    ...over_tcp,
+    {
+      what: `SIP over UDP port ${config.sip_port} is free`,
+      ok: await free(udpPortFree, config.sip_port),
+      mend: 'free it or set STROWGER_SIP_PORT',
+    },
+    {
+      what: `RTP port ${config.rtp_ports.first} is free`,
+      ok: await free(udpPortFree, config.rtp_ports.first),
+      mend: 'free the range or set STROWGER_RTP_PORTS',
+    },
+  ]
+}
+
+/** Looks at the machine and the configuration, and says for each thing that is not right how to mend it. */
+async function examine(config: Config): Promise<Finding[]> {
   return [
     {
       what: `Node.js ${process.versions.node}`,
@@ -65,17 +86,7 @@ async function examine(config: Config): Promise<Finding[]> {
     { what: `data folder ${config.data_dir} is writable`, ok: writable(config.data_dir), mend: 'set STROWGER_DATA' },
     ...(await counters(config)),
     ...(config.s3 ? [await examineStore(config.s3)] : []),
-    ...ports,
-    {
-      what: `SIP over UDP port ${config.sip_port} is free`,
-      ok: await free(udpPortFree, config.sip_port),
-      mend: 'if Strowger is not what holds it, free it or set STROWGER_SIP_PORT',
-    },
-    {
-      what: `RTP port ${config.rtp_ports.first} is free`,
-      ok: await free(udpPortFree, config.rtp_ports.first),
-      mend: 'if Strowger is not what holds it, free the range or set STROWGER_RTP_PORTS',
-    },
+    ...(await ports(config)),
   ]
 }
 

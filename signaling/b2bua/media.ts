@@ -46,6 +46,7 @@ export class MediaHub {
   readonly #client: MediaClient
   readonly #log: Log
   readonly #listeners = new Map<string, MediaListener>()
+  readonly #lost = new Map<string, () => void>()
 
   constructor(client: MediaClient, log: Log) {
     this.#client = client
@@ -55,6 +56,9 @@ export class MediaHub {
         const key = 'leg_id' in fields ? fields.leg_id : fields.recording_id
         this.#listeners.get(key)?.({ event: name, ...fields } as MediaEvent)
       })
+    client.on('down', () => {
+      for (const lost of [...this.#lost.values()]) lost()
+    })
   }
 
   get connected(): boolean {
@@ -70,13 +74,15 @@ export class MediaHub {
     return this.#client.request(method, params)
   }
 
-  /** One listener for each leg or recording. */
-  listen(id: string, listener: MediaListener): void {
+  /** One listener for each leg or recording; `lost` is called when the worker is gone, and with it what would tell. */
+  listen(id: string, listener: MediaListener, lost?: () => void): void {
     this.#listeners.set(id, listener)
+    if (lost) this.#lost.set(id, lost)
   }
 
   forget(id: string): void {
     this.#listeners.delete(id)
+    this.#lost.delete(id)
   }
 
   listens(id: string): boolean {

@@ -1,3 +1,5 @@
+import { statSync } from 'node:fs'
+import { join } from 'node:path'
 import t from 'tap'
 import { until } from '../support/wait.ts'
 import { webServer } from '../support/web.ts'
@@ -5,6 +7,8 @@ import { type ProcessName, world } from '../support/world.ts'
 
 // Any of the four processes may be killed at any moment: the others live on, it comes back, nothing stays half-done.
 
+/** Answers and plays a tone. */
+const TONE = '+2348030004711'
 const TALKS = '+2348030000008'
 const MARKUP = '<Response><Pause length="60"/></Response>'
 
@@ -40,6 +44,29 @@ t.test('kill -9 of a process while a call is up', async t => {
     })
   }
 
+  t.test('media: a recording under way is finished by the next worker, and its callback comes', async t => {
+    await ready()
+    const web = await webServer(t, { '/recorded': { status: 204 } })
+    const sid = await create(`<Response><Record recordingStatusCallback="${web.url}/recorded"/></Response>`, {
+      To: TONE,
+    })
+    const row = () => w.state.db.selectFrom('recording').selectAll().where('call_sid', '=', sid).executeTakeFirst()
+    const written = async (): Promise<boolean> => {
+      const file = (await row())?.file
+      return file !== undefined && (statSync(join(w.data_dir, file), { throwIfNoEntry: false })?.size ?? 0) > 40_000
+    }
+    await until('some seconds are written', written)
+    await w.kill('media')
+    const finished = await until('it is finished', async () => {
+      const now = await row()
+      return now?.status === 'completed' && now
+    })
+    t.ok((finished.duration_ms ?? 0) > 1000)
+    const { fields } = await web.seen('/recorded')
+    t.match(fields.get('RecordingStatus'), 'completed')
+    t.equal((await w.voice('GET', `/Recordings/${finished.sid}.wav`)).status, 200)
+  })
+
   t.test('control: the call goes on, the API is back, and a callback under way is delivered again', async t => {
     await ready()
     let alive = false
@@ -65,6 +92,7 @@ t.test('kill -9 of a process while a call is up', async t => {
   t.test('afterwards no call, dialog or port is left', async t => {
     const metrics = async () => (await fetch(`${w.base_url}/metrics`)).text()
     await until('no dialog is left', async () => /^strowger_edge_dialogs\S* 0$/m.test(await metrics()), 40_000)
+    t.match(await metrics(), /^strowger_media_listeners\S* 0$/m, 'nobody waits for a worker that was killed')
     const open = await w.state.db.selectFrom('call').select('sid').where('ended_at', 'is', null).execute()
     t.same(open, [])
   })

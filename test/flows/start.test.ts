@@ -23,7 +23,7 @@ const strowger = (args: string[], env: Record<string, string>): Promise<Ended> =
     const settings = { PATH: process.env['PATH'] ?? '', ...env }
     const child = execFile(
       ...untouched('bin/strowger', args),
-      { env: settings, timeout: 30_000 },
+      { env: settings, timeout: 90_000 },
       (_error, stdout, stderr) => resolve({ code: child.exitCode, stdout, stderr }),
     )
   })
@@ -114,6 +114,8 @@ t.test('a second platform on the same data is refused', async t => {
   const { code, stderr } = await strowger(['up'], { ...(await settings(t)), STROWGER_DATA: w.data_dir })
   t.equal(code, 1)
   t.match(stderr, /already running on .*STROWGER_DATA/)
+  const doctor = await strowger(['doctor'], { ...(await settings(t)), STROWGER_DATA: w.data_dir })
+  t.match(doctor, { code: 0, stdout: /ok {4}the platform runs \(process \d+\) and holds its ports/ })
 })
 
 t.test('health, readiness and metrics are told, and SIGTERM stops every process', async t => {
@@ -128,7 +130,7 @@ t.test('health, readiness and metrics are told, and SIGTERM stops every process'
   child.stdout.on('data', chunk => {
     printed += chunk
   })
-  await until('Strowger is up', () => printed.includes('Strowger is up'), 40_000)
+  await until('Strowger is up', () => printed.includes('Strowger is up'), 90_000)
   const base = `http://127.0.0.1:${env['STROWGER_HTTP_PORT']}`
   t.equal((await fetch(`${base}/healthz`)).status, 200)
   await until('ready', async () => (await fetch(`${base}/readyz`)).status === 200)
