@@ -58,11 +58,24 @@ type RowsOf<B extends readonly Bound<unknown>[]> = {
   -readonly [K in keyof B]: B[K] extends Bound<infer Row> ? Row[] : never
 }
 
-const readers = new WeakMap<object, Reader>()
+const readers = new WeakMap<object, () => Reader | null>()
 const runners = new WeakMap<object, (step: Step) => Outcome>()
 
-/** Reads of this database are made on the thread that asks, where they are no part of a transaction. */
-export const readHere = (db: Db, reader: Reader): void => void readers.set(db, reader)
+/** Reads of this database are made on the thread that asks, whenever `reader` gives one. */
+export const readHere = (db: Db | Trx, reader: () => Reader | null): void => void readers.set(db, reader)
+
+/** Reads on the asking thread; undefined where they must be made by the one that can wait. */
+function readNow<T>(db: Db | Trx, read: (reader: Reader) => T): { readonly value: T } | undefined {
+  const reader = readers.get(db)?.()
+  if (!reader) return undefined
+  try {
+    return { value: read(reader) }
+  } catch (error) {
+    // A process has died with the log open, and another brings it in order at this moment.
+    if ((error as { code?: string }).code?.startsWith('SQLITE_BUSY')) return undefined
+    throw error
+  }
+}
 
 /** Steps of this transaction are run on the thread that asks, without a message and without Kysely in between. */
 export const runHere = (trx: Trx, run: (step: Step) => Outcome): void => void runners.set(trx, run)
@@ -72,8 +85,8 @@ export async function readTogether<const B extends readonly Bound<unknown>[]>(
   db: Db | Trx,
   ...bound: B
 ): Promise<RowsOf<B>> {
-  const reader = readers.get(db)
-  if (reader) return reader.read(bound) as RowsOf<B>
+  const read = readNow(db, reader => reader.read(bound) as RowsOf<B>)
+  if (read) return read.value
   const run = runners.get(db)
   if (run) return run({ sql: BATCH, parameters: [bound] }).result as RowsOf<B>
   const steps = bound.map(({ sql, parameters }) => ({ sql, parameters }))
@@ -93,9 +106,10 @@ export function derivation<Values, const B extends readonly Bound<unknown>[], T>
   make: (rows: RowsOf<B>) => T,
 ): (db: Db | Trx, values: Values) => Promise<T> {
   return async (db, values) => {
-    const reader = readers.get(db)
-    if (!reader) return make(await readTogether(db, ...bind(values)))
-    return reader.derived(make, keyOf(values), () => make(reader.read(bind(values)) as RowsOf<B>))
+    const read = readNow(db, reader =>
+      reader.derived(make, keyOf(values), () => make(reader.read(bind(values)) as RowsOf<B>)),
+    )
+    return read ? read.value : make(await readTogether(db, ...bind(values)))
   }
 }
 

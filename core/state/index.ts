@@ -6,8 +6,7 @@ import { MIGRATIONS } from './migrations/index.ts'
 import { runsProceduresOn } from './procedures.ts'
 import type { Schema } from './schema/index.ts'
 import { workerSqliteDialect } from './sqlite/dialect.ts'
-import { LocalWriter, localSqliteDialect, WriterBusy } from './sqlite/local.ts'
-import { openReader, type Reader } from './sqlite/reader.ts'
+import { LocalConnection, localSqliteDialect, WriterBusy } from './sqlite/local.ts'
 import { StateThread } from './sqlite/thread.ts'
 
 /** The database, or a transaction on it: what every repository function takes as its first argument. */
@@ -83,36 +82,37 @@ export async function openState(options: {
     close: () => db.destroy(),
   }
   if (!options.local) return state
-  const reader = openReader(file)
-  readHere(db, reader)
-  return withLocalWrites(state, file, reader)
+  return withLocalConnection(state, file)
 }
 
-/** Brief transactions on this thread; while somebody else writes, on the state's thread: there they may wait. */
-function withLocalWrites(state: State, file: string, reader: Reader): State {
+/**
+ * Hot reads and brief transactions on this thread; while somebody else writes, on the state's thread: there they may
+ * wait.
+ */
+function withLocalConnection(state: State, file: string): State {
   let commits = 0
   const committed = () => {
-    reader.written()
     commits += 1
     // What cannot be written back now is written back next time.
     if (commits % COMMITS_A_CHECKPOINT === 0) state.db.executeQuery(CHECKPOINT).catch(() => undefined)
   }
-  const writer = new LocalWriter(file, committed)
+  const local = new LocalConnection(file, committed)
   // Each statement of it is one of the transaction that is open: Kysely's own transactions cost as much as the rows.
-  const trx = new Kysely<Schema>({ dialect: localSqliteDialect(writer) }) as Trx
-  runHere(trx, step => writer.run(step))
+  const trx = new Kysely<Schema>({ dialect: localSqliteDialect(local) }) as Trx
+  readHere(state.db, () => local.reader)
+  readHere(trx, () => local.reader_within)
+  runHere(trx, step => local.run(step))
   return {
     ...state,
     briefly: work =>
-      writer
+      local
         .transaction(() => work(trx))
         .catch((error: unknown) => {
           if (error instanceof WriterBusy) return state.transaction(work)
           throw error
         }),
     async close() {
-      writer.close()
-      reader.close()
+      local.close()
       await state.close()
     },
   }

@@ -10,6 +10,7 @@ import {
 } from 'kysely'
 import { StateError } from './errors.ts'
 import { plainSql, type Step } from './protocol.ts'
+import { createReader, type Reader, tablesOf } from './reader.ts'
 import { resultOf } from './result.ts'
 import { type Connection, type Outcome, openConnection } from './steps.ts'
 import { Turns } from './turns.ts'
@@ -20,20 +21,37 @@ export class WriterBusy extends Error {
 }
 
 /**
- * A connection on the thread that asks (decision 0304), for write transactions of a few statements, one after the
- * other. It never waits for another writer.
+ * A connection on the thread that asks, for reads of a few rows (decision 0303) and for write transactions of a few
+ * statements, one after the other (decision 0304). It never waits for another writer.
  */
-export class LocalWriter {
+export class LocalConnection {
   readonly #connection: Connection
+  readonly #reader: Reader
   readonly #committed: () => void
   readonly #turns = new Turns()
+  /** Tables that the open transaction has written. */
+  readonly #wrote = new Set<string>()
+  readonly #tables = new Map<string, ReadonlySet<string>>()
 
   /** `committed` is called after each commit. */
   constructor(file: string, committed: () => void) {
-    this.#connection = openConnection({ file, busy_timeout_ms: 0, reads_only: false })
+    this.#connection = openConnection({ file, busy_timeout_ms: 0, reads_only: false }, undefined, sql =>
+      this.#note(sql),
+    )
+    this.#reader = createReader(this.#connection.database)
     this.#committed = committed
     // The state's thread writes the log back into the database: that waits for the disk.
-    this.run({ sql: 'pragma wal_autocheckpoint = 0', parameters: [] })
+    this.#connection.database.pragma('wal_autocheckpoint = 0')
+  }
+
+  /** For reads outside of a transaction; null while one is open, whose writes may yet be taken back. */
+  get reader(): Reader | null {
+    return this.#connection.in_transaction ? null : this.#reader
+  }
+
+  /** For reads of the transaction that is open; null once it has written. */
+  get reader_within(): Reader | null {
+    return this.#wrote.size === 0 ? this.#reader : null
   }
 
   /** A statement of the transaction that is open. @throws StateError */
@@ -63,18 +81,31 @@ export class LocalWriter {
       if (error instanceof StateError && error.code.startsWith('SQLITE_BUSY')) throw new WriterBusy()
       throw error
     }
+    this.#reader.begun()
   }
 
   async #within<T>(work: () => Promise<T>): Promise<T> {
     try {
       const done = await work()
       this.#attempt(connection => connection.commit())
+      this.#reader.written(this.#wrote)
       this.#committed()
       return done
     } catch (error) {
       this.#attempt(connection => connection.rollback())
       throw error
+    } finally {
+      this.#wrote.clear()
     }
+  }
+
+  #note(sql: string): void {
+    let tables = this.#tables.get(sql)
+    if (!tables) {
+      tables = tablesOf(sql)
+      this.#tables.set(sql, tables)
+    }
+    for (const table of tables) this.#wrote.add(table)
   }
 
   /** What SQLite throws, as the state's own error. */
@@ -88,25 +119,25 @@ export class LocalWriter {
   }
 }
 
-/** Kysely whose statements are run by a LocalWriter, in the transaction that is open there. */
-export const localSqliteDialect = (writer: LocalWriter): Dialect => ({
+/** Kysely whose statements are run by a connection of this thread, in the transaction that is open there. */
+export const localSqliteDialect = (local: LocalConnection): Dialect => ({
   createAdapter: () => new SqliteAdapter(),
-  createDriver: () => new LocalDriver(writer),
+  createDriver: () => new LocalDriver(local),
   createIntrospector: db => new SqliteIntrospector(db),
   createQueryCompiler: () => new SqliteQueryCompiler(),
 })
 
-const NOT_HERE = 'transactions are those of the writer'
+const NOT_HERE = 'transactions are those of the connection'
 
 class LocalDriver implements Driver {
-  readonly #connection: LocalConnection
+  readonly #connection: KyselyConnection
 
-  constructor(writer: LocalWriter) {
-    this.#connection = new LocalConnection(writer)
+  constructor(local: LocalConnection) {
+    this.#connection = new KyselyConnection(local)
   }
 
   async init(): Promise<void> {
-    // The writer has the database open already.
+    // The database is open already.
   }
 
   async acquireConnection(): Promise<DatabaseConnection> {
@@ -130,19 +161,19 @@ class LocalDriver implements Driver {
   }
 
   async destroy(): Promise<void> {
-    // The writer is closed by its owner.
+    // The connection is closed by its owner.
   }
 }
 
-class LocalConnection implements DatabaseConnection {
-  readonly #writer: LocalWriter
+class KyselyConnection implements DatabaseConnection {
+  readonly #local: LocalConnection
 
-  constructor(writer: LocalWriter) {
-    this.#writer = writer
+  constructor(local: LocalConnection) {
+    this.#local = local
   }
 
   async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
-    return resultOf(this.#writer.run(query))
+    return resultOf(this.#local.run(query))
   }
 
   // biome-ignore lint/correctness/useYield: Kysely's interface asks for a generator; nothing here streams.

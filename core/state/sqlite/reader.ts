@@ -1,34 +1,46 @@
-import Database, { type Statement } from 'better-sqlite3'
+import type { Database, Statement } from 'better-sqlite3'
 import type { Step } from './protocol.ts'
 
 const MAX_KEPT = 20_000
 
 /**
- * A second connection for reads on the thread that asks (decision 0303): in WAL mode a reader waits for no writer, and
- * a read of a few rows takes less than the message to another thread. What was read is kept for exactly as long as
- * nobody, in no process, has written anything: SQLite counts that (`pragma data_version`).
+ * Reads on the thread that asks (decision 0303), by the connection that also makes its brief writes: a read of a few
+ * rows takes less than the message to another thread. What was read is kept until somebody else, in any process, has
+ * written anything (SQLite counts that: `pragma data_version`), or this connection has written to a table of it.
  */
 export interface Reader {
   /** Rows of each step, of one instant. They are shared by everybody who asks: nobody may change them. */
   read(steps: readonly Step[]): unknown[][]
   /** What `make` makes of reads, kept for as long as they are and shared like them; `of` and `key` name it. */
   derived<T>(of: object, key: string, make: () => T): T
-  /** To be called when this thread has written by another connection: what comes next sees it. */
-  written(): void
-  close(): void
+  /** A transaction of this connection has begun: others may have written until then, and will not before it ends. */
+  begun(): void
+  /** This connection has committed writes to these tables. */
+  written(tables: Iterable<string>): void
 }
 
 interface Kept {
   readonly statement: Statement
+  readonly tables: ReadonlySet<string>
   /** Rows by the statement's values. */
   readonly rows: Map<string, unknown[]>
 }
 
-export function openReader(file: string): Reader {
-  const database = new Database(file, { readonly: true, fileMustExist: true })
+interface Derivation {
+  readonly tables: ReadonlySet<string>
+  readonly values: Map<string, unknown>
+}
+
+/** The tables that a statement names: what it reads, and what it writes. */
+export const tablesOf = (sql: string): ReadonlySet<string> =>
+  new Set([...sql.matchAll(/\b(?:from|join|into|update)\s+"?(\w+)/gi)].map(match => match[1] ?? ''))
+
+export function createReader(database: Database): Reader {
   const version = database.prepare('pragma data_version').pluck()
   const statements = new Map<string, Kept>()
-  const derivations = new Map<object, Map<string, unknown>>()
+  const derivations = new Map<object, Derivation>()
+  /** Tables that the derivation which is being made has read. */
+  let noted: Set<string> | null = null
   let kept = 0
   let looked = false
   let kept_of: unknown = null
@@ -36,7 +48,7 @@ export function openReader(file: string): Reader {
   const keptOf = (sql: string): Kept => {
     const known = statements.get(sql)
     if (known) return known
-    const made = { statement: database.prepare(sql), rows: new Map() }
+    const made = { statement: database.prepare(sql), tables: tablesOf(sql), rows: new Map() }
     statements.set(sql, made)
     return made
   }
@@ -62,8 +74,7 @@ export function openReader(file: string): Reader {
     process.nextTick(lookAgain)
     check()
   }
-  // One read transaction: the version and the rows are of the same instant.
-  const readFresh = database.transaction((steps: readonly Step[]): unknown[][] => {
+  const readAll = (steps: readonly Step[]): unknown[][] => {
     check()
     return steps.map(step => {
       const { statement, rows } = keptOf(step.sql)
@@ -75,33 +86,48 @@ export function openReader(file: string): Reader {
       kept += 1
       return found
     })
-  })
+  }
+  // One read transaction: the version and the rows are of the same instant.
+  const readFresh = database.transaction(readAll)
 
   return {
     read(steps) {
       look()
       const found: unknown[][] = []
       for (const step of steps) {
-        const known = keptOf(step.sql).rows.get(keyOf(step))
-        if (!known) return readFresh(steps)
-        found.push(known)
+        const { rows, tables } = keptOf(step.sql)
+        if (noted) for (const table of tables) noted.add(table)
+        const known = rows.get(keyOf(step))
+        if (known) found.push(known)
       }
-      return found
+      if (found.length === steps.length) return found
+      return database.inTransaction ? readAll(steps) : readFresh(steps)
     },
     derived<T>(of: object, key: string, make: () => T): T {
       look()
       const known = derivations.get(of)
-      if (known?.has(key)) return known.get(key) as T
-      const made = make()
+      if (known?.values.has(key)) return known.values.get(key) as T
+      const tables = new Set<string>()
+      noted = tables
+      let made: T
+      try {
+        made = make()
+      } finally {
+        noted = null
+      }
       // Looked up again: making it may have shown that everything was outdated.
-      const values = derivations.get(of) ?? new Map<string, unknown>()
-      derivations.set(of, values.set(key, made))
+      const derivation = derivations.get(of) ?? { tables, values: new Map() }
+      derivations.set(of, derivation)
+      derivation.values.set(key, made)
       kept += 1
       return made
     },
-    written: lookAgain,
-    close() {
-      database.close()
+    begun: lookAgain,
+    written(tables) {
+      for (const table of tables) {
+        for (const one of statements.values()) if (one.tables.has(table)) one.rows.clear()
+        for (const one of derivations.values()) if (one.tables.has(table)) one.values.clear()
+      }
     },
   }
 }

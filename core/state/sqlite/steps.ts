@@ -31,6 +31,7 @@ export interface Connection {
   /** Runs a procedure to its end, in a transaction of its own or as a savepoint of the one that is open. */
   procedure(name: string, input: unknown): unknown
   readonly in_transaction: boolean
+  readonly database: Database.Database
   begin(): void
   commit(): void
   /** Nothing, when SQLite has taken the transaction back by itself: it does when the disk is full or fails. */
@@ -38,10 +39,11 @@ export interface Connection {
   close(): void
 }
 
-/** Opens the database; the text of each statement is compiled once. */
+/** Opens the database; the text of each statement is compiled once. `wrote` hears of each statement that writes. */
 export function openConnection(
   { file, busy_timeout_ms, reads_only }: WorkerSettings,
   counts = new WorkCounts(),
+  wrote: (sql: string) => void = () => undefined,
 ): Connection {
   const database = new Database(file, { timeout: busy_timeout_ms, readonly: reads_only })
   if (!reads_only) {
@@ -58,11 +60,13 @@ export function openConnection(
   const statements = new Map<string, Statement>()
   const prepared = (sql: string): Statement => {
     counts.ran()
-    const known = statements.get(sql)
-    if (known) return known
-    if (statements.size >= MAX_CACHED_STATEMENTS) statements.clear()
-    const statement = database.prepare(sql)
-    statements.set(sql, statement)
+    let statement = statements.get(sql)
+    if (!statement) {
+      if (statements.size >= MAX_CACHED_STATEMENTS) statements.clear()
+      statement = database.prepare(sql)
+      statements.set(sql, statement)
+    }
+    if (!statement.readonly) wrote(sql)
     return statement
   }
   const waiting = patience(busy_timeout_ms)
@@ -97,6 +101,7 @@ export function openConnection(
       return database.inTransaction ? run(step) : waiting(() => run(step))
     },
     procedure,
+    database,
     get in_transaction() {
       return database.inTransaction
     },

@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import t, { type Test as Tap } from 'tap'
-import { readTogether, statement } from '../../../../core/state/batch.ts'
+import { appendAudit, type NewAuditEvent } from '../../../../core/state/audit.ts'
+import { derivation, readTogether, statement } from '../../../../core/state/batch.ts'
 import { bumpConfiguration } from '../../../../core/state/bootstrap.ts'
 import { type Db, isUniqueViolation, openState, type State, type Trx } from '../../../../core/state/index.ts'
 
@@ -13,6 +14,27 @@ import { type Db, isUniqueViolation, openState, type State, type Trx } from '../
 const REVISION = statement((db, { id }: { id: 1 }) =>
   db.selectFrom('configuration').select('revision').where('id', '=', id),
 )
+
+const ORGANIZATIONS = statement((db, _: object) => db.selectFrom('organization').select(['id', 'name']))
+
+const EVENT: NewAuditEvent = {
+  id: 'aud_1',
+  organization_id: 'org_1',
+  project_id: null,
+  at: '2026-01-01T00:00:00.000Z',
+  actor: { type: 'system', id: null, name: 'test', detail: null },
+  category: 'configuration',
+  kind: 'trunks',
+  action: 'test',
+  summary: 'Tested',
+  detail: null,
+  resource: { type: 'organization', id: 'org_1', name: 'One', href: null },
+  trunk_id: null,
+  from_revision: null,
+  to_revision: null,
+  request_id: null,
+  changes: [],
+}
 
 async function revisionOf(db: Db | Trx): Promise<number> {
   const [[row]] = await readTogether(db, REVISION({ id: 1 }))
@@ -47,6 +69,45 @@ t.test('a hot read shows every write that was answered before it, whoever made i
     t.equal(await revisionOf(state.db), 70, 'which nobody else sees')
   })
   t.equal(await revisionOf(state.db), 71, 'of a brief transaction')
+})
+
+t.test('of what is kept only that goes which a brief transaction has written, however it wrote it', async t => {
+  const state = await opened(t, true, folder(t))
+  const ends = statement((db, _: object) => db.selectFrom('audit_head').select('events'))
+  const names = derivation(
+    () => 'all',
+    () => [ORGANIZATIONS({}), REVISION({ id: 1 })],
+    ([rows, [configuration]]) => `${rows.map(({ name }) => name).join()} ${configuration?.revision}`,
+  )
+  const now = new Date().toISOString()
+  await state.briefly(async trx => {
+    await trx
+      .insertInto('organization')
+      .values({ id: 'org_1', name: 'One', time_zone: 'UTC', created_at: now })
+      .execute()
+  })
+  const revision = await revisionOf(state.db)
+  t.equal(await names(state.db, {}), `One ${revision}`)
+  const [kept] = await readTogether(state.db, ORGANIZATIONS({}))
+  await state.briefly(trx => bumpConfiguration(trx))
+  t.equal(await names(state.db, {}), `One ${revision + 1}`)
+  t.equal((await readTogether(state.db, ORGANIZATIONS({})))[0], kept, 'the very same rows: nobody has written there')
+  await state.briefly(async trx => {
+    t.equal(await names(trx, {}), `One ${revision + 1}`)
+    await trx.updateTable('organization').set({ name: 'Two' }).returning('id').executeTakeFirst()
+    t.equal(await names(trx, {}), `Two ${revision + 1}`, 'within')
+    t.equal(await names(state.db, {}), `One ${revision + 1}`, 'and not without')
+  })
+  t.equal(await names(state.db, {}), `Two ${revision + 1}`)
+  const undone = state.briefly(async trx => {
+    await trx.updateTable('organization').set({ name: 'Three' }).execute()
+    throw new Error('taken back')
+  })
+  await t.rejects(undone, /taken back/)
+  t.equal(await names(state.db, {}), `Two ${revision + 1}`)
+  t.same(await readTogether(state.db, ends({})), [[]])
+  await state.briefly(trx => appendAudit(trx, EVENT))
+  t.same(await readTogether(state.db, ends({})), [[{ events: 1 }]], 'a procedure')
 })
 
 t.test('a brief transaction that throws leaves nothing behind, and an error of SQLite has its code', async t => {
