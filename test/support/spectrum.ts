@@ -1,7 +1,7 @@
 /**
- * How far two pieces of speech at 8 kHz are apart to an ear, in the manner of PESQ: the levels of the Bark bands of each
- * moment, compared piece by piece where it fits best, because networks delay and jitter buffers correct. The measure of
- * native/test/spectrum.h, for audio that crossed sockets.
+ * How far two pieces of speech at 8 kHz are apart to an ear, in the manner of PESQ: the levels of the Bark bands of
+ * each moment, compared piece by piece where it fits best, because networks delay and jitter buffers correct. The
+ * measure of native/test/spectrum.h, for audio that crossed sockets.
  */
 
 const RATE_HZ = 8000
