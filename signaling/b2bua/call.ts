@@ -13,6 +13,7 @@ import type { ScriptEntry } from '../scripts/script.ts'
 import type { Context } from './context.ts'
 import type { Leg } from './leg.ts'
 import type { MediaEvent, MediaSession } from './media.ts'
+import type { KeyWay } from './presses.ts'
 
 /** A write that the state cannot take is tried again this late at most: calls go on without storage (threats §2.6). */
 const RETRY_MS = 5000
@@ -149,7 +150,7 @@ export abstract class Call {
   }
 
   /** A key of this leg for its other side, where no bridge has passed it on (RFC 4733 passes by itself). */
-  protected passKey(leg: Leg, digit: string, by: 'media' | 'info'): void {
+  protected passKey(leg: Leg, digit: string, by: KeyWay): void {
     const other = this.peerOf(leg)
     if (!other || (by === 'media' && !this.#partner?.mixed)) return
     other.leg.sendDigits(`${other.leg.id}-info`, digit).catch(err => this.log.debug({ err }, 'a key was not passed on'))

@@ -16,6 +16,7 @@ import type { Leg, LegListener } from './leg.ts'
 import { type LegPolicy, MediaRefusal, type MediaSession } from './media.ts'
 import { passMessage } from './message.ts'
 import type { OutboundLeg } from './outbound-leg.ts'
+import type { KeyWay } from './presses.ts'
 import { refusalCode, warning } from './refusal.ts'
 import { Ringback } from './ringback.ts'
 import { causeOfLeg, legSummary } from './summary.ts'
@@ -315,7 +316,7 @@ export class InboundCall extends Call {
     }
   }
 
-  #digit(leg: Leg, digit: string, by: 'media' | 'info'): void {
+  #digit(leg: Leg, digit: string, by: KeyWay): void {
     if (!this.#script) this.passKey(leg, digit, by)
     else if (leg === this.#scriptLeg) this.#script.digit(digit, by)
   }

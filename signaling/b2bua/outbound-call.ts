@@ -13,6 +13,7 @@ import type { Leg, LegListener } from './leg.ts'
 import type { MediaEvent, MediaSession } from './media.ts'
 import { passMessage } from './message.ts'
 import type { OutboundLeg } from './outbound-leg.ts'
+import type { KeyWay } from './presses.ts'
 import { causeOfLeg, legSummary } from './summary.ts'
 import { transferAsked } from './transfer.ts'
 
@@ -24,7 +25,7 @@ export interface OutboundWatcher {
   early?(leg: OutboundLeg): void
   answered(leg: OutboundLeg): void
   /** A key of the far end, while no script runs on this call. */
-  digit?(digit: string, by: 'media' | 'info'): void
+  digit?(digit: string, by: KeyWay): void
   refer?(request: InboundRequest): void
   /** It has gone its own way with a document of its own, and is none of yours any more. */
   left?(): void

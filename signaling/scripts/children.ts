@@ -5,6 +5,7 @@ import { childRow, type NotPlaced, placeChild } from '../admission/place.ts'
 import type { Call } from '../b2bua/call.ts'
 import type { Leg } from '../b2bua/leg.ts'
 import type { OutboundCall } from '../b2bua/outbound-call.ts'
+import type { KeyWay } from '../b2bua/presses.ts'
 import type { InboundRequest } from '../drachtio/types.ts'
 import { answeredHost } from './answered-host.ts'
 import { ApplicationCall, type ApplicationWatcher } from './application-call.ts'
@@ -233,7 +234,7 @@ export class Children {
   }
 
   /** Keys of the child pass to this leg by themselves when they are RFC 4733. */
-  #keyOfChild(child: Child, digit: string, by: 'media' | 'info'): void {
+  #keyOfChild(child: Child, digit: string, by: KeyWay): void {
     const { leg, call } = this.#script.host
     if (by === 'info' && this.#bridged === child.name && leg.answered)
       leg.sendDigits(`${leg.id}-info`, digit).catch(err => call.log.debug({ err }, 'a key was not passed on'))

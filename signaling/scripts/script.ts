@@ -16,6 +16,7 @@ import { eventLine, startLine } from '../../markup/replay/replay.ts'
 import type { Call } from '../b2bua/call.ts'
 import type { Leg } from '../b2bua/leg.ts'
 import type { MediaEvent } from '../b2bua/media.ts'
+import type { KeyWay } from '../b2bua/presses.ts'
 import type { InboundRequest } from '../drachtio/types.ts'
 import { Children } from './children.ts'
 import { fetchDocument, sendCallback } from './documents.ts'
@@ -129,7 +130,7 @@ export class Script {
     return true
   }
 
-  digit(digit: string, by: 'media' | 'info'): void {
+  digit(digit: string, by: KeyWay): void {
     if (this.#collecting || this.#children.bridged !== null) this.emit({ type: 'digit', digit })
     this.waiting.digit(digit)
     if (by === 'info') this.#children.passKey(digit)
