@@ -58,37 +58,47 @@ export function readContainments(
 }
 
 // The project's own book before the operator's; of several in force the newest.
-const PRICES = sized(
-  count => `select b.id, b.name, b.revision, r.id as rate_id, r.prefix, r.label, r.rate_micro, r.rate_unit,
-      r.increment_initial_seconds, r.increment_additional_seconds
-    from price_book b left join rate r on r.price_book_id = b.id and r.prefix in (${marks(count)})
-    where b.id = (select id from price_book where (project_id = ? or project_id is null) and direction = 'outbound'
-      and effective_from <= ? order by (project_id is null), effective_from desc, id desc limit 1)`,
-)
+const BOOK = `select id, name, revision from price_book where (project_id = ? or project_id is null)
+    and direction = 'outbound' and effective_from <= ? order by (project_id is null), effective_from desc, id desc limit 1`
+const RATE_UP_TO = `select id, prefix, label, rate_micro, rate_unit, increment_initial_seconds,
+      increment_additional_seconds
+    from rate where price_book_id = ? and prefix <= ? order by prefix desc limit 1`
 
 export function readPrice(
   query: Query,
   { project_id, now_ms }: AdmissionRequest,
   digits: string | null,
 ): { price_book: Row | null; rate: Rate | null } {
-  const prefixes = digits === null ? ['none'] : prefixesOf(digits)
-  const rows = query(PRICES(prefixes.length), ...prefixes, project_id, new Date(now_ms).toISOString())
-  let row: Row | null = null
-  for (const each of rows)
-    if (textOrNull(each, 'rate_id') !== null && (!row || text(each, 'prefix').length > text(row, 'prefix').length))
-      row = each
-  const rate: Rate | null = row
-    ? {
-        id: text(row, 'rate_id'),
-        prefix: text(row, 'prefix'),
-        label: text(row, 'label'),
-        rate_micro: number(row, 'rate_micro'),
-        rate_unit: text(row, 'rate_unit') === 'second' ? 'second' : 'minute',
-        increment_initial_seconds: number(row, 'increment_initial_seconds'),
-        increment_additional_seconds: number(row, 'increment_additional_seconds'),
-      }
-    : null
-  return { price_book: rows[0] ?? null, rate }
+  const price_book = query(BOOK, project_id, new Date(now_ms).toISOString())[0] ?? null
+  const row = price_book && digits !== null ? longestRate(query, text(price_book, 'id'), digits) : null
+  const rate: Rate | null = row && {
+    id: text(row, 'id'),
+    prefix: text(row, 'prefix'),
+    label: text(row, 'label'),
+    rate_micro: number(row, 'rate_micro'),
+    rate_unit: text(row, 'rate_unit') === 'second' ? 'second' : 'minute',
+    increment_initial_seconds: number(row, 'increment_initial_seconds'),
+    increment_additional_seconds: number(row, 'increment_additional_seconds'),
+  }
+  return { price_book, rate }
+}
+
+/**
+ * The rate of the longest prefix. The last entry that is not after the digits is it, or else every prefix of the digits
+ * that has an entry is a prefix of what both have in common: two or three steps in an index, not one for each digit.
+ */
+function longestRate(query: Query, price_book_id: string, digits: string): Row | null {
+  let up_to = digits
+  while (up_to !== '') {
+    const [row] = query(RATE_UP_TO, price_book_id, up_to)
+    if (!row) return null
+    const prefix = text(row, 'prefix')
+    if (digits.startsWith(prefix)) return row
+    let common = 0
+    while (prefix[common] === up_to[common]) common++
+    up_to = up_to.slice(0, common)
+  }
+  return null
 }
 
 const CARRIER_ROUTES = sized(

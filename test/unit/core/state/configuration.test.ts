@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import { destinationCountries, findCountry } from '../../../../core/domain/numbers/countries.ts'
 import { readRule } from '../../../../core/domain/policies/rules.ts'
@@ -306,4 +307,26 @@ t.test('what the operator sets counts for the next call: project ceilings, numbe
   t.match(await decide({ called: '112' }), { called: { e164: '+2342010000113' } }, 'the own one of the project')
   await w.state.transaction(trx => putShortCode(trx, { ...own, sends_to: null }))
   t.equal((await listShortCodes(db)).length, 1)
+})
+
+t.test('the rate of a call is that of the longest prefix, whatever other prefixes there are', async t => {
+  const w = await world(t)
+  const digits = fc.array(fc.constantFrom('0', '1', '2', '8'), { maxLength: 4 }).map(list => list.join(''))
+  const book = { project_id: w.project_id, name: 'Own', direction: 'outbound', currency: 'NGN' } as const
+  let taken = 0
+  await fc.assert(
+    fc.asyncProperty(fc.uniqueArray(digits, { minLength: 1, maxLength: 12 }), digits, async (tails, called) => {
+      const prefixes = tails.map(tail => `23480${tail}`)
+      const at = new Date(NOW_MS - 60_000 + taken++).toISOString()
+      const increments = { increment_initial_seconds: 1, increment_additional_seconds: 1 }
+      const rate = { rate_micro: 1_000_000, rate_unit: 'minute' as const, ...increments }
+      const rates = prefixes.map(prefix => ({ ...rate, prefix, label: prefix }))
+      await importPriceBook(w.state, { ...book, effective_from: at, created_at: at }, rates)
+      const number = `23480${called}31234567`.slice(0, 13)
+      const outcome = await takeAdmission(w.state.db, w.request({ called: `+${number}` }), { dry_run: true })
+      const longest = prefixes.filter(prefix => number.startsWith(prefix)).sort((a, b) => b.length - a.length)[0]
+      t.equal(outcome.price?.rate_prefix, longest, `${number} of ${prefixes}`)
+    }),
+    { numRuns: 60 },
+  )
 })
