@@ -33,6 +33,8 @@ export interface Bar {
   readonly limit: number
   readonly unit: string
   readonly passed: boolean | null
+  /** The same figure of the forwarder in this run, where the bar is absolute: what this machine allows today. */
+  readonly floor: number | null
 }
 
 /** The cost of a mode as a share of rtpengine's, at most. */
@@ -78,15 +80,22 @@ export function ratio(rows: readonly Row[], of: string, to: string, point: Point
   )
 }
 
-function bar(what: string, value: number | null, limit: number, unit = ''): Bar {
-  return { what, value, limit, unit, passed: value === null ? null : value <= limit }
+function bar(what: string, value: number | null, limit: number, unit = '', floor: number | null = null): Bar {
+  return { what, value, limit, unit, passed: value === null ? null : value <= limit, floor }
 }
 
 /** Every bar, in the order of the issue. */
 export function bars(rows: readonly Row[]): Bar[] {
   const relay = (calls: number, tick_us: number): Point => ({ mode: 'relay', calls, tick_us })
   const both = [BURSTS, SPREAD]
-  const own = (point: Point, read: (row: Row) => number) => figure(rows, 'strowger', point, read)
+  const absolute = (what: string, point: Point, read: (row: Row) => number, limit: number, unit: string) =>
+    bar(
+      `relay, ${point.calls} calls, ${manner(point.tick_us)}: ${what}`,
+      figure(rows, 'strowger', point, read),
+      limit,
+      unit,
+      figure(rows, 'forwarder', point, read),
+    )
   return [
     ...both.map(tick =>
       bar(
@@ -128,24 +137,9 @@ export function bars(rows: readonly Row[]): Bar[] {
       return bar(`recording, ${calls} calls: added to a relay`, added, 15, '%')
     }),
     ...both.flatMap(tick => [
-      bar(
-        `relay, ${MANY} calls, ${manner(tick)}: loss`,
-        own(relay(MANY, tick), row => row.loss_pct),
-        0.01,
-        '%',
-      ),
-      bar(
-        `relay, ${MANY} calls, ${manner(tick)}: latency p99`,
-        own(relay(MANY, tick), row => row.latency_us.p99),
-        2000,
-        'us',
-      ),
-      bar(
-        `relay, ${MANY} calls, ${manner(tick)}: CPU`,
-        own(relay(MANY, tick), row => row.core_pct),
-        45,
-        '% of a core',
-      ),
+      absolute('loss', relay(MANY, tick), row => row.loss_pct, 0.01, '%'),
+      absolute('latency p99', relay(MANY, tick), row => row.latency_us.p99, 2000, 'us'),
+      absolute('CPU', relay(MANY, tick), row => row.core_pct, 45, '% of a core'),
     ]),
     ...both.map(tick => {
       const growth = ratio(rows, 'strowger', 'strowger', relay(MANY, tick), relay(200, tick))

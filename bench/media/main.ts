@@ -151,10 +151,10 @@ function report(): void {
     return { ...point, to_forwarder, to_rtpengine }
   })
   const results = bars(rows)
-  console.log('\n| bar | measured | at most | |\n|---|---|---|---|')
-  for (const { what, value, limit, unit, passed } of results) {
+  console.log("\n| bar | measured | at most | forwarder's | |\n|---|---|---|---|---|")
+  for (const { what, value, limit, unit, passed, floor } of results) {
     const verdict = passed === null ? 'not measured' : passed ? 'passed' : 'MISSED'
-    console.log(`| ${what} | ${shown(value)} ${unit} | ${limit} ${unit} | ${verdict} |`)
+    console.log(`| ${what} | ${shown(value)} ${unit} | ${limit} ${unit} | ${shown(floor)} | ${verdict} |`)
   }
   const known = results.filter(result => result.passed !== null)
   console.log(`\n${known.filter(result => result.passed).length} of ${known.length} bars passed.`)
