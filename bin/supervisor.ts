@@ -61,6 +61,8 @@ export async function supervise(plans: readonly Plan[], options: SuperviseOption
   try {
     for (const process of kept) await process.start()
   } catch (error) {
+    // Who drains because it is stopped has nothing to tell: the exit code is that of the refusal.
+    stopping = true
     await stopAll(kept)
     throw error
   }
@@ -77,6 +79,8 @@ class KeptProcess {
   readonly #log: Log
   readonly #on_drained: () => void
   #drained = false
+  /** Told when it has drained. */
+  readonly #waiting: (() => void)[] = []
   #child: ChildProcess | undefined
   #failures = 0
   #stopping = false
@@ -113,19 +117,17 @@ class KeptProcess {
     })
   }
 
-  /** Resolves when a process that drains has, when it is gone, or when the wait is given up; at once for the others. */
+  /**
+   * Resolves when a process that drains has, or when the wait is given up; at once for the others. One that is killed
+   * meanwhile is started again: whoever takes its place goes on with the drain.
+   */
   drain(given_up: AbortSignal): Promise<void> {
     const child = this.#child
     if (!this.#plan.drains || !child || this.#drained || given_up.aborted) return Promise.resolve()
-    // A successor would have none of the calls that are waited for.
-    this.#stopping = true
-    clearTimeout(this.#retry)
-    if (child.exitCode !== null || child.signalCode !== null) return Promise.resolve()
     return new Promise(resolve => {
       given_up.addEventListener('abort', () => resolve(), { once: true })
-      child.once('exit', () => resolve())
-      child.on('message', (word: Word) => word.drained && resolve())
-      child.send({ drain: true } satisfies Word)
+      this.#waiting.push(resolve)
+      if (child.connected) child.send({ drain: true } satisfies Word)
     })
   }
 
@@ -154,6 +156,7 @@ class KeptProcess {
     child.on('message', (word: Word) => {
       if (!word.drained) return
       this.#drained = true
+      for (const resolve of this.#waiting) resolve()
       this.#on_drained()
     })
     child.once('exit', (code, signal) => {
