@@ -411,6 +411,30 @@ void reporting() {
   p.w.count(EventType::silent);
   p.w.run(15'000);
   check::equal(p.w.count(EventType::silent), 1, "ten seconds of silence are told, of a stream that is open");
+  Pair paused(kUlaw, kUlaw);
+  StreamConfig c = config(paused.ra, kUlaw);
+  c.receive.push_back(payload(13, "CN", CodecId::other, 8000, PayloadKind::comfort_noise));
+  paused.a.stream->describe(c, paused.w.now);
+  paused.a.receive(rtp(13, 1, 0, 5, 1), paused.ra);
+  OurReport theirs;
+  theirs.ssrc = 5;
+  uint8_t report[256];
+  const size_t n = write_rtcp(report, theirs, "peer");
+  const auto silences = [&](bool reports) {
+    paused.w.count(EventType::silent);
+    for (int second = 0; second < 15; ++second) {
+      if (reports && second % 5 == 0) paused.a.stream->on_rtcp(report, n, paused.ra, paused.w.now, false);
+      paused.w.run(1000);
+    }
+    int of_a = 0;
+    Event e;
+    paused.w.events.begin_read();
+    while (paused.w.events.pop(e))
+      if (e.type == EventType::silent && e.stream == 1) ++of_a;
+    return of_a;
+  };
+  check::equal(silences(true), 0, "who announced a pause is not silent while its reports come");
+  check::ok(silences(false) > 0, "but is when they stay away");
 }
 
 }  // namespace

@@ -217,7 +217,9 @@ void Stream::second_tick(uint64_t now_us) {
   if (last_received_us_)
     counters_->last_packet_ms = wall_ms() - static_cast<int64_t>((now_us - last_received_us_) / 1000);
   if (config_.may_receive && config_.remote_rtp.known()) {
-    const uint64_t since = std::max(last_received_us_, silent_since_us_), silent_s = (now_us - since) / 1'000'000;
+    // One that has announced a pause is there as long as its reports come.
+    const uint64_t since = std::max({last_received_us_, silent_since_us_, told_pause_ ? last_report_us_ : 0});
+    const uint64_t silent_s = (now_us - since) / 1'000'000;
     if (silent_s / 10 > silent_told_) {
       silent_told_ = static_cast<uint32_t>(silent_s / 10);
       event(EventType::silent, static_cast<int64_t>((now_us - since) / 1000));

@@ -193,6 +193,7 @@ class Stream {
   bool takes_raw_ = false, rtcp_mux_ = false, secured_ = false, may_receive_ = false;
   bool transcoding_ = false;  // the last audio that came in cannot be relayed
   bool facts_known_ = false;
+  bool told_pause_ = false;  // the last audio that came announced a pause
   uint32_t silent_told_ = 0, policing_cost_us_ = 0;
   PayloadFacts facts_;  // of the payload type that came last
   uint64_t policing_us_ = 0, last_received_us_ = 0;
@@ -244,7 +245,7 @@ class Stream {
   uint64_t silent_since_us_ = 0;
   std::unique_ptr<Detector> detector_;
   std::unique_ptr<Resampler> to_detector_;
-  uint64_t last_rtcp_us_ = 0;
+  uint64_t last_rtcp_us_ = 0, last_report_us_ = 0;
   bool detect_inband_ = false, detect_voice_ = false, detect_tones_ = false;
   uint64_t inband_key_us_ = 0;
   std::shared_ptr<ConferencePort> conference_;

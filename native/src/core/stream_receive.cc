@@ -203,6 +203,8 @@ void Stream::on_audio(uint8_t* packet, const RtpView& v, const PayloadFacts& fac
   const bool relays =
       peer_ && peer_->sends_ &&
       (noise ? !transcoding_ && peer_->config_.comfort_noise_pt >= 0 : facts.passes_as(peer_->send_));
+  // A silence frame of G.729 (RFC 3551 §4.5.6) has two bytes, and is the last of its packet.
+  told_pause_ = noise || (facts.codec == CodecId::g729 && v.payload % 10 == 2);
   if (!noise) transcoding_ = !relays;
   else if (peer_ && !relays && !transcoding_) peer_->sound_pause(payload, v.payload, now_us);
   if (decode_ && (!relays || detector_ || conference_ || !taps_.empty()))
@@ -218,8 +220,8 @@ void Stream::pass(uint8_t* packet, const RtpView& v, const PayloadFacts& facts, 
     peer_->relay_split_ = true;
     return;
   }
-  if (facts.codec == CodecId::g729 && v.payload % 10 == 2 && !peer_->config_.silence_frames) {
-    // The peer does not read silence frames (RFC 3551 §4.5.6: two bytes, the last of a packet).
+  if (told_pause_ && facts.codec == CodecId::g729 && !peer_->config_.silence_frames) {
+    // The peer does not read silence frames.
     RtpView audio = v;
     audio.payload -= 2;
     return audio.payload ? peer_->relay(packet, audio, facts, now_us) : peer_->skip_relay(v);
@@ -312,6 +314,7 @@ void Stream::on_rtcp(uint8_t* packet, size_t n, const Address& from, uint64_t no
     return;
   }
   ++c.rtcp_received;
+  last_report_us_ = now_us;
   if (!muxed) rtcp_address_ = rtcp_seen_ = from;
   if (r.sender_info) {
     peer_sr_ = r.middle_ntp;
