@@ -20,6 +20,8 @@ export interface DrainOptions {
   readonly calls: CallRegistry
   /** INVITEs that are between their arrival and their row. */
   readonly arriving: () => number
+  /** In the place of a node that was killed while it drained: its own drain is not done before this steady time. */
+  readonly not_before_ms: number
 }
 
 /**
@@ -90,9 +92,9 @@ export class Drain {
   }
 
   async #finish(round: number): Promise<void> {
-    const { calls, clock, log } = this.#options
+    const { calls, clock, log, not_before_ms } = this.#options
     const lasts = (): boolean => this.#on && this.#rounds === round
-    while (lasts() && !(await this.#nothingRuns())) {
+    while (lasts() && (clock.monotonic_ms() < not_before_ms || !(await this.#nothingRuns()))) {
       await calls.whenIdle()
       await pause(clock, LOOK_MS)
     }

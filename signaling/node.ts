@@ -67,6 +67,8 @@ export interface SignalingNode {
 
 /** How long calls may go on after a stop that came without a drain before it. */
 const STOP_DRAIN_MS = 3000
+/** The SIP server ends the dialogs of a node that was killed after 5 s; so long they need somebody to end them. */
+const ORPHANS_MS = 8000
 const SWEEP_MS = 5000
 const PRUNE_MS = 3_600_000
 const READY_LIMIT_MS = 10_000
@@ -100,7 +102,11 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
   await registrar.load()
   if (inherits) await saveDraining(state.db, id, clock.now())
   let arriving = 0
-  const drain = new Drain({ node_id: id, state, bus, clock, log, calls, arriving: () => arriving }, HEARTBEAT_MS)
+  const not_before_ms = inherits ? clock.monotonic_ms() + ORPHANS_MS : 0
+  const drain = new Drain(
+    { node_id: id, state, bus, clock, log, calls, arriving: () => arriving, not_before_ms },
+    HEARTBEAT_MS,
+  )
   await drain.look()
   const ctx: Context = {
     node_id: id,

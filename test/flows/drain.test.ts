@@ -164,3 +164,18 @@ t.test('SIGTERM drains for as long as is set; a second one ends the calls at onc
     { reason: 'draining', ended_by: 'platform' },
   ])
 })
+
+t.test('a node that is killed while it drains: both sides are told, nothing new begins, the platform ends', async t => {
+  const made = await town(t, 73)
+  const { w, supervisor, invite, answers, strowger } = made
+  const { call } = await invite()
+  t.equal((await strowger('drain')).code, 0)
+  await answers(503)
+  process.kill(w.pid('signaling'), 'SIGKILL')
+  await until('both sides are told', () => legsOf(made, [call]).every(leg => leg.state === 'ended'), 40_000)
+  await until('the platform has ended', () => !runs(supervisor), 40_000)
+  t.match(await w.state.db.selectFrom('cdr').selectAll().where('status', '=', 'completed').execute(), [
+    { reason: 'node_lost' },
+  ])
+  t.equal(made.target.invites.length, 1)
+})
