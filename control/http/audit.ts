@@ -53,7 +53,10 @@ export function fieldChanges(before: object | null, after: object | null): Field
 type Fields = Readonly<Record<string, unknown>>
 
 function compare(before: object, after: object, prefix: string, into: FieldChange[]): void {
-  for (const name of new Set([...Object.keys(before), ...Object.keys(after)])) {
+  const names = Object.keys(after)
+  // Those that were and are no more come last.
+  for (const name of Object.keys(before)) if (!Object.hasOwn(after, name)) names.push(name)
+  for (const name of names) {
     if (prefix === '' && OMITTED.has(name)) continue
     const old = fieldOf(before, name)
     const current = fieldOf(after, name)

@@ -105,7 +105,7 @@ function textOf(facts: TrunkFacts, now: string): Text {
 export async function presentSaved(db: Db, before: TrunkRow, saved: TrunkRow, now: string): Promise<Detail> {
   const facts = loaded.get(before)
   const moved = before.subaccount_id !== saved.subaccount_id
-  return facts && !moved ? detailOf({ ...facts, trunk: saved }, now) : presentTrunk(db, saved, now)
+  return facts && !moved ? detailOf(Object.assign({}, facts, { trunk: saved }), now) : presentTrunk(db, saved, now)
 }
 
 /** A trunk with everything below it, as of now. */
@@ -123,8 +123,8 @@ function livingReports({ reports }: TrunkFacts, now: string): TrunkFacts['report
 function detailOf(facts: TrunkFacts, now: string): Detail {
   const { trunk, sources, targets, credentials, figures, evidence: seen } = facts
   const { policy } = figures
-  return {
-    ...summary(trunk, figures),
+  // A literal that spreads twenty fields before its own takes a hundred times as long.
+  return Object.assign(summary(trunk, figures), {
     as_of: now,
     authentication: {
       mode: trunk.auth_mode,
@@ -159,7 +159,7 @@ function detailOf(facts: TrunkFacts, now: string): Detail {
       enabled: enabled === 1,
     })),
     apply: applyOf(appliedFrom(livingReports(facts, now), trunk.revision), trunk.revision),
-  }
+  })
 }
 
 /** How far a resource is in force. */

@@ -153,7 +153,7 @@ const updateRoute = route({
     }
     const saved = await writeTrunk(db, trunk, now, {
       summary: `Saved trunk ${body.name}`,
-      changes: { ...settingsOf(body), subaccount_id, ...body.limits },
+      changes: Object.assign(settingsOf(body), { subaccount_id }, body.limits),
     })
     return { status: 200, revision: saved.trunk.revision, body: saved.detail, change: saved.change }
   },

@@ -44,20 +44,26 @@ export function chainAudit(query: Query, event: UnchainedEvent): void {
   const [head] = query('select hash from audit_head where organization_id = ?', event.organization_id)
   const previous_hash = typeof head?.['hash'] === 'string' ? head['hash'] : FIRST_HASH
   const values = COLUMNS.map(column => event[column])
-  const hash = hashOf({ ...event, previous_hash })
+  const hash = chainedHash(previous_hash, event)
   query(INSERT, ...values, previous_hash, hash)
   query(MOVE_HEAD, event.organization_id, hash)
 }
 
-/**
- * Columns that the hash covers, in order. Lengths are part of it, so that no text can move from one column to the next.
- */
-const HASHED = ['previous_hash', ...COLUMNS] as const
+/** The hash of an event as it stands in the trail. */
+export const hashOf = (row: Omit<AuditEventTable, 'position' | 'hash'>): string => chainedHash(row.previous_hash, row)
 
-export function hashOf(row: Omit<AuditEventTable, 'position' | 'hash'>): string {
-  const texts = HASHED.map(column => {
-    const value = row[column]
-    return `${column}=${value === null ? 'n' : `${Buffer.byteLength(String(value))}:${value}`};`
-  })
-  return digest('sha256', texts.join(''))
+/**
+ * Covers the hash before it and every column, in order. Lengths are part of it, so that no text can move from one column
+ * to the next.
+ */
+function chainedHash(previous_hash: string, event: UnchainedEvent): string {
+  let text = fieldOf('previous_hash', previous_hash)
+  for (const column of COLUMNS) text += fieldOf(column, event[column])
+  return digest('sha256', text)
+}
+
+function fieldOf(name: string, value: string | number | null): string {
+  if (value === null) return `${name}=n;`
+  const text = String(value)
+  return `${name}=${Buffer.byteLength(text)}:${text};`
 }

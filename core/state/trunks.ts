@@ -77,9 +77,9 @@ export async function saveTrunk(
   changes: Partial<Omit<TrunkRow, 'id' | 'project_id' | 'revision' | 'updated_at'>>,
   now: string,
 ): Promise<TrunkRow> {
-  const saved = { ...changes, revision: trunk.revision + 1, updated_at: now }
+  const saved = Object.assign({ revision: trunk.revision + 1, updated_at: now }, changes)
   await later(trx, updateOf('trunk', saved, trunk.id))
-  return { ...trunk, ...saved }
+  return Object.assign({}, trunk, saved)
 }
 
 export const listSources = (db: Db, trunk_id: string): Promise<SourceRow[]> =>
