@@ -179,7 +179,7 @@ t.test('the handshake of a WebSocket, plain or over TLS, must be through in time
       { protocol: 'wss', host: '127.0.0.1', port: 0, same_port: true },
     ],
     tls,
-    limits: { handshake_ms: 2_000 },
+    limits: { handshake_ms: 4_000 },
   })
   const port = w.edge.listeners[0]?.port ?? 0
   const web = new WebSocket(`wss://127.0.0.1:${port}`, 'sip', { ca: tls.cert })
