@@ -1,9 +1,8 @@
-import type { Selectable } from 'kysely'
 import type { Reason, ReasonFacts } from '../domain/reasons/index.ts'
 import type { AdmissionRequest } from './admission/request.ts'
 import { number, type Query, tuples } from './admission/steps.ts'
 import { take } from './admission/take.ts'
-import type { CallTable } from './index.ts'
+import { type CallRow, insertCall, type NewCall, rowOf } from './running/rows.ts'
 
 /** A call of the API that is to be queued. */
 export interface PlaceInput {
@@ -20,10 +19,8 @@ export interface PlaceInput {
   readonly request: string
 }
 
-export type Placed = { readonly row: Selectable<CallTable> } | { readonly refused: Reason; readonly facts: ReasonFacts }
+export type Placed = { readonly row: CallRow } | { readonly refused: Reason; readonly facts: ReasonFacts }
 
-const INSERT_CALL = `insert into call (sid, project_id, account_sid, origin, direction, from_number, to_number, status,
-    trunk_id, number_id, application_id, request, queued_at, updated_at) values ${tuples(1, 14)} returning *`
 const INSERT_COMMAND = `insert into call_command (call_sid, kind, payload, created_at) values ${tuples(1, 4)}`
 
 /** Whether somebody is left who takes calls. That no node is there is another matter: the call waits for one. */
@@ -40,23 +37,13 @@ export function place(query: Query, input: PlaceInput): Placed {
   const outcome = take(query, { request: input.admission, dry_run: true })
   if (!outcome.admitted && outcome.reason !== 'cps_exceeded') return { refused: outcome.reason, facts: outcome.facts }
   const at = new Date(input.admission.now_ms).toISOString()
-  const [row] = query(
-    INSERT_CALL,
-    input.sid,
-    input.admission.project_id,
-    input.account_sid,
-    'rest',
-    'outbound-api',
-    input.from_number,
-    input.to_number,
-    'queued',
-    outcome.trunk_id,
-    input.number_id,
-    input.application_id,
-    input.request,
-    at,
-    at,
-  )
+  const call: NewCall = {
+    ...{ sid: input.sid, project_id: input.admission.project_id, account_sid: input.account_sid },
+    ...{ origin: 'rest', direction: 'outbound-api', from_number: input.from_number, to_number: input.to_number },
+    ...{ status: 'queued', trunk_id: outcome.trunk_id, number_id: input.number_id },
+    ...{ application_id: input.application_id, request: input.request, queued_at: at },
+  }
+  const row = rowOf(call, insertCall(query, call, input.admission.now_ms), input.admission.now_ms)
   query(INSERT_COMMAND, input.sid, 'originate', '{}', at)
-  return { row: row as unknown as Selectable<CallTable> }
+  return { row }
 }

@@ -1,43 +1,20 @@
 import { ending } from '../domain/calls/endings.ts'
-import { iso } from '../runtime/clock.ts'
 import type { Db, State, Trx } from './index.ts'
 import { callProcedure } from './procedures.ts'
 import type { Admission, AdmitInput, AdmitRowInput } from './running/admit.ts'
 import type { FinalFacts } from './running/finish.ts'
-import type { CallRow, NewCall } from './running/rows.ts'
+import { type CallRow, type NewCall, rowOf } from './running/rows.ts'
 import type { CallStep, CallWritten } from './running/write.ts'
 
 /**
- * The rows of calls while signaling runs them, up to their end with CDR. Each function that writes is one message to the
- * state's thread, and a transaction of its own unless it is given one (core/state/running, decision 0531).
+ * The rows of calls while signaling runs them, up to their end with CDR. Each function that writes is one message to
+ * the state's thread, and a transaction of its own unless it is given one (core/state/running, decision 0531).
  */
-
-/** Of a call of which nothing has come yet. */
-export const NOTHING_YET = {
-  initiated_at: null,
-  ringing_at: null,
-  answered_at: null,
-  ended_at: null,
-  duration_seconds: null,
-  sip_code: null,
-  reason: null,
-  ended_by: null,
-  decision_trace: null,
-} as const satisfies Partial<NewCall>
 
 export async function insertCall(db: Db | Trx, call: NewCall, now_ms: number): Promise<CallRow> {
   const position = await callProcedure<number>(db, 'insert_call', { call, now_ms })
   return rowOf(call, position, now_ms)
 }
-
-const rowOf = (call: NewCall, position: number, now_ms: number): CallRow => ({
-  ...NOTHING_YET,
-  ...{ account_sid: null, parent_call_sid: null, trunk_id: null, carrier_id: null, number_id: null },
-  ...{ application_id: null, sip_call_id: null, request: null, node_id: null },
-  ...call,
-  position,
-  updated_at: iso(now_ms),
-})
 
 export const findCall = (db: Db | Trx, sid: string): Promise<CallRow | undefined> =>
   db.selectFrom('call').selectAll().where('sid', '=', sid).executeTakeFirst()
@@ -127,5 +104,5 @@ export function endLostCall(
 }
 
 export type { Decided } from './running/admit.ts'
-export type { CallRow, NewCall } from './running/rows.ts'
+export { type CallRow, type NewCall, NOTHING_YET } from './running/rows.ts'
 export type { CallStep, CallWritten } from './running/write.ts'

@@ -8,6 +8,29 @@ import type { CallTable } from '../index.ts'
 export type CallRow = Selectable<CallTable>
 export type NewCall = Omit<Insertable<CallTable>, 'position' | 'updated_at'>
 
+/** Of a call of which nothing has come yet. */
+export const NOTHING_YET = {
+  initiated_at: null,
+  ringing_at: null,
+  answered_at: null,
+  ended_at: null,
+  duration_seconds: null,
+  sip_code: null,
+  reason: null,
+  ended_by: null,
+  decision_trace: null,
+} as const satisfies Partial<NewCall>
+
+/** The row that an insert makes. */
+export const rowOf = (call: NewCall, position: number, now_ms: number): CallRow => ({
+  ...NOTHING_YET,
+  ...{ account_sid: null, parent_call_sid: null, trunk_id: null, carrier_id: null, number_id: null },
+  ...{ application_id: null, sip_call_id: null, request: null, node_id: null },
+  ...call,
+  position,
+  updated_at: iso(now_ms),
+})
+
 /** Columns of what a call tells of itself in callbacks and events. */
 const TOLD = [
   ...(['sid', 'project_id', 'account_sid', 'parent_call_sid', 'direction', 'from_number', 'to_number'] as const),

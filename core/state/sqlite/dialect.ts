@@ -79,7 +79,7 @@ function own(connection: DatabaseConnection): WorkerConnection {
   return connection
 }
 
-/** The thread that writes, whose users take turns, and the one that reads beside it, started when it is first needed. */
+/** The thread that writes, whose users take turns, and the one that reads beside it, started when first needed. */
 class Threads {
   readonly turns = new Turns()
   readonly writing: StateThread
