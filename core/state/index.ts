@@ -37,7 +37,8 @@ export interface StateWork {
 }
 
 const BUSY_TIMEOUT_MS = 5000
-const COMMITS_A_CHECKPOINT = 200
+/** A commit of the API is some eight pages: as much as the state's thread leaves in the log by itself (steps.ts). */
+const COMMITS_A_CHECKPOINT = 1000
 const CHECKPOINT = CompiledQuery.raw('pragma wal_checkpoint(passive)')
 
 /**
