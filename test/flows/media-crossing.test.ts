@@ -23,6 +23,15 @@ const TONE_AT = 300
 const SPEECH_AT = TONE_AT + TONE_MS + 400
 const SPEECH_MS = 2000
 
+/** How far what comes out may be from what went in. */
+const CLEAN = { level_db: 1, length_ms: 20, distance_db: 4.5 }
+const ROUGH = { level_db: 2, length_ms: 60, distance_db: 6.5 }
+/** The concealment of G.729's own fades a tone soon; native/test/crossing_test.cc looks closer, by a clock of its own. */
+const FADING = { level_db: 6, length_ms: 100, distance_db: 6.5 }
+
+/** A machine that is too busy to send in time makes a network that is not the one meant: what suffered goes again. */
+const ROUNDS = 6
+
 interface Road {
   readonly from: CodecName
   readonly to: CodecName
@@ -126,7 +135,7 @@ function levelOf(heard: Int16Array): number {
 }
 
 /** What is wrong with what came out; nothing when all is well. */
-function faultsOf(heard: Int16Array, words: Int16Array, rough: boolean): string[] {
+function faultsOf(heard: Int16Array, words: Int16Array, { from, rough }: Road): string[] {
   const span = heardSpan(heard.subarray(0, ((SPEECH_AT - 100) * RATE_HZ) / 1000), RATE_HZ, LEVEL_DBM0 - 12, 5)
   if (!span) return ['the tone is not heard']
   const at = (ms: number) => Math.round((ms * RATE_HZ) / 1000)
@@ -134,11 +143,12 @@ function faultsOf(heard: Int16Array, words: Int16Array, rough: boolean): string[
   const level = levelOf(middle)
   const distance = spectralDistanceDb(words, heard.subarray(at(span.to_ms + 350)))
   const length_ms = span.to_ms - span.from_ms
+  const most = !rough ? CLEAN : from === 'G729' ? FADING : ROUGH
   const checks: readonly [string, boolean][] = [
     [`its frequency is ${strongestHz(middle)} Hz`, strongestHz(middle) === HZ],
-    [`its level is ${level.toFixed(2)} dBm0`, Math.abs(level - LEVEL_DBM0) <= (rough ? 2 : 1)],
-    [`its length is ${length_ms} ms`, Math.abs(length_ms - TONE_MS) <= (rough ? 60 : 20)],
-    [`speech is ${distance.toFixed(2)} dB away`, distance <= (rough ? 6.5 : 4.5)],
+    [`its level is ${level.toFixed(2)} dBm0`, Math.abs(level - LEVEL_DBM0) <= most.level_db],
+    [`its length is ${length_ms} ms`, Math.abs(length_ms - TONE_MS) <= most.length_ms],
+    [`speech is ${distance.toFixed(2)} dB away`, distance <= most.distance_db],
   ]
   return checks.filter(([, holds]) => !holds).map(([what]) => what)
 }
@@ -167,8 +177,7 @@ t.test('a tone and speech cross between all pairs of codecs, over sockets', asyn
   }
 
   let open: readonly Road[] = [...clean, ...rough]
-  // A machine that is too busy to send in time makes a network that is not the one meant: what suffered goes again.
-  for (let round = 1; round <= 3 && open.length > 0; round++) {
+  for (let round = 1; round <= ROUNDS && open.length > 0; round++) {
     const calls = await Promise.all(open.map((road, index) => cross(road, 100 * round + index)))
     const latest_ms = await sendAll(calls.flatMap(call => call.packets))
     // The last of what was sent is still in jitter buffers.
@@ -178,9 +187,9 @@ t.test('a tone and speech cross between all pairs of codecs, over sockets', asyn
         return far.until(received => received.length >= frames - 15, 10_000, 'the end of the speech')
       }),
     )
-    const judged = calls.map(({ road, far }) => ({ road, faults: faultsOf(heardBy(far, road.to), words, road.rough) }))
+    const judged = calls.map(({ road, far }) => ({ road, faults: faultsOf(heardBy(far, road.to), words, road) }))
     for (const { session_id } of calls) await w.client.request('session.close', { session_id })
-    const again = latest_ms > 15 && round < 3
+    const again = latest_ms > 15 && round < ROUNDS
     for (const { road, faults } of judged) {
       if (faults.length === 0) t.pass(nameOf(road))
       else if (again) t.comment(`${nameOf(road)} goes again: ${latest_ms.toFixed()} ms late; ${faults.join('; ')}`)
