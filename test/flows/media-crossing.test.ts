@@ -26,7 +26,7 @@ const SPEECH_MS = 2000
 /** How far what comes out may be from what went in. */
 const CLEAN = { level_db: 1, length_ms: 20, distance_db: 4.5 }
 const ROUGH = { level_db: 2, length_ms: 60, distance_db: 6.5 }
-/** The concealment of G.729's own fades a tone soon; native/test/crossing_test.cc looks closer, by a clock of its own. */
+/** G.729's own concealment fades a tone soon; native/test/crossing_test.cc looks closer, by a clock of its own. */
 const FADING = { level_db: 6, length_ms: 100, distance_db: 6.5 }
 
 /** A machine that is too busy to send in time makes a network that is not the one meant: what suffered goes again. */
