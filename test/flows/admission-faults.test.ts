@@ -92,7 +92,7 @@ t.test('admission while things fail', async t => {
         t.match(response?.get('warning'), /the state cannot be written: .*(locked|waited)/)
         t.match(response?.get('retry-after'), /\d/)
       }
-      t.match(w.log(), /an INVITE could not be admitted/)
+      await until('a log line says so', () => /an INVITE could not be admitted/.test(w.log()))
       t.equal(running.state, 'answered', 'the calls that ran go on')
       t.equal(late_call.state, 'answered')
       late_call.hangUp()
