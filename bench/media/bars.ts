@@ -52,10 +52,15 @@ const BURSTS = 1000
 
 export const manner = (tick_us: number) => (tick_us === SPREAD ? 'spread' : 'bursts')
 
-const at = (rows: readonly Row[], engine: string, point: Point) =>
+/** A run beside busier neighbours than this tells little of latencies and of CPU. */
+export const QUIET_PCT = 20
+/** Other processes took the engine's core or the load's: the heaps of packets that follow are lost, and are cheap. */
+export const starved = (row: Row) => row.loss_pct > 0.5 && row.other_core_pct > QUIET_PCT
+
+const at = (rows: readonly Row[], engine: string, { mode, calls, tick_us }: Point) =>
   rows.filter(
     row =>
-      row.engine === engine && row.mode === point.mode && row.calls === point.calls && row.tick_us === point.tick_us,
+      row.engine === engine && row.mode === mode && row.calls === calls && row.tick_us === tick_us && !starved(row),
   )
 
 /** Median over the repetitions; null when there is none. */
