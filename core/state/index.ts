@@ -6,7 +6,7 @@ import { MIGRATIONS } from './migrations/index.ts'
 import { runsProceduresOn } from './procedures.ts'
 import type { Schema } from './schema/index.ts'
 import { workerSqliteDialect } from './sqlite/dialect.ts'
-import { LocalConnection, localSqliteDialect, WriterBusy } from './sqlite/local.ts'
+import { LocalConnection, localSqliteDialect } from './sqlite/local.ts'
 import { StateThread } from './sqlite/thread.ts'
 
 /** The database, or a transaction on it: what every repository function takes as its first argument. */
@@ -87,6 +87,12 @@ export async function openState(options: {
 }
 
 /**
+ * Waits for whoever writes, before a brief transaction goes to the state's thread. Most are done in less; and one that
+ * goes there has the lock for several messages, in which all that come would follow it.
+ */
+const BUSY_WAITS_MS = [1, 2, 4, 8, 16] as const
+
+/**
  * Hot reads and brief transactions on this thread; while somebody else writes, on the state's thread: there they may
  * wait.
  */
@@ -105,13 +111,14 @@ function withLocalConnection(state: State, file: string): State {
   runHere(trx, step => local.run(step))
   return {
     ...state,
-    briefly: work =>
-      local
-        .transaction(() => work(trx))
-        .catch((error: unknown) => {
-          if (error instanceof WriterBusy) return state.transaction(work)
-          throw error
-        }),
+    async briefly(work) {
+      for (const wait_ms of BUSY_WAITS_MS) {
+        const done = await local.attempt(() => work(trx))
+        if (done) return done.value
+        await new Promise(resolve => setTimeout(resolve, wait_ms))
+      }
+      return state.transaction(work)
+    },
     async close() {
       local.close()
       await state.close()

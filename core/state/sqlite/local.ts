@@ -15,11 +15,6 @@ import { resultOf } from './result.ts'
 import { type Connection, type Outcome, openConnection } from './steps.ts'
 import { Turns } from './turns.ts'
 
-/** Somebody else writes at this moment: nothing was begun. */
-export class WriterBusy extends Error {
-  override readonly name = 'WriterBusy'
-}
-
 /**
  * A connection on the thread that asks, for reads of a few rows (decision 0303) and for write transactions of a few
  * statements, one after the other (decision 0304). It never waits for another writer.
@@ -56,43 +51,43 @@ export class LocalConnection {
 
   /** A statement of the transaction that is open. @throws StateError */
   run({ sql, parameters }: Step): Outcome {
-    return this.#attempt(connection => connection.run({ sql: plainSql(sql), parameters }))
+    return this.#guarded(connection => connection.run({ sql: plainSql(sql), parameters }))
   }
 
-  /** All that `work` runs, or nothing of it. @throws WriterBusy */
-  async transaction<T>(work: () => Promise<T>): Promise<T> {
+  /** Runs all of `work` in a transaction, or nothing of it; null when somebody else writes: nothing was begun. */
+  async attempt<T>(work: () => Promise<T>): Promise<{ readonly value: T } | null> {
     await this.#turns.take()
     try {
-      this.#begin()
-      return await this.#within(work)
+      return this.#begin() ? { value: await this.#within(work) } : null
     } finally {
       this.#turns.letGo()
     }
   }
 
   close(): void {
-    this.#attempt(connection => connection.close())
+    this.#guarded(connection => connection.close())
   }
 
-  #begin(): void {
+  #begin(): boolean {
     try {
-      this.#attempt(connection => connection.begin())
+      this.#guarded(connection => connection.begin())
     } catch (error) {
-      if (error instanceof StateError && error.code.startsWith('SQLITE_BUSY')) throw new WriterBusy()
+      if (error instanceof StateError && error.code.startsWith('SQLITE_BUSY')) return false
       throw error
     }
     this.#reader.begun()
+    return true
   }
 
   async #within<T>(work: () => Promise<T>): Promise<T> {
     try {
       const done = await work()
-      this.#attempt(connection => connection.commit())
+      this.#guarded(connection => connection.commit())
       this.#reader.written(this.#wrote)
       this.#committed()
       return done
     } catch (error) {
-      this.#attempt(connection => connection.rollback())
+      this.#guarded(connection => connection.rollback())
       throw error
     } finally {
       this.#wrote.clear()
@@ -109,7 +104,7 @@ export class LocalConnection {
   }
 
   /** What SQLite throws, as the state's own error. */
-  #attempt<T>(work: (connection: Connection) => T): T {
+  #guarded<T>(work: (connection: Connection) => T): T {
     try {
       return work(this.#connection)
     } catch (error) {
