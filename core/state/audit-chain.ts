@@ -53,8 +53,8 @@ export function chainAudit(query: Query, event: UnchainedEvent): void {
 export const hashOf = (row: Omit<AuditEventTable, 'position' | 'hash'>): string => chainedHash(row.previous_hash, row)
 
 /**
- * Covers the hash before it and every column, in order. Lengths are part of it, so that no text can move from one column
- * to the next.
+ * Covers the hash before it and every column, in order. Lengths are part of it, so that no text can move from one
+ * column to the next.
  */
 function chainedHash(previous_hash: string, event: UnchainedEvent): string {
   let text = fieldOf('previous_hash', previous_hash)

@@ -9,7 +9,7 @@ export type RateRow = Selectable<RateTable>
 export type BillingAccountRow = Selectable<BillingAccountTable>
 export type LedgerRow = Selectable<LedgerTable>
 
-/** The book in force: the project's own before the operator's, of several the newest. Null: for projects without one. */
+/** The book in force: the project's own before the operator's, of several the newest. Null: of projects without. */
 export const effectivePriceBook = (
   db: Db | Trx,
   project_id: string | null,

@@ -102,10 +102,9 @@ t.test('the strowger command', async t => {
       dearer,
       'prefix,label,rate,unit,initial,additional\n234,Nigeria,950,minute,1,1\n39,Italy,7,minute,1,1\n',
     )
-    t.match(await strowger(['rates', 'import', dearer, '--dry-run']), {
-      stdout:
-        /~ [+]234 Nigeria: 900 a minute, 1\/1 to 950 a minute, 1\/1\n[+] [+]39 Italy[^\n]*\n1 added, 1 changed, 4 ended/,
-    })
+    const { stdout } = await strowger(['rates', 'import', dearer, '--dry-run'])
+    t.match(stdout, /~ [+]234 Nigeria: 900 a minute, 1\/1 to 950 a minute, 1\/1\n[+] [+]39 Italy/)
+    t.match(stdout, /\n1 added, 1 changed, 4 ended, 0 as they were\n$/)
     const bad = await strowger(['rates', 'import', 'fixtures/rates/broken.csv'])
     t.equal(bad.code, 1)
     for (const line of [3, 4, 5, 6, 7, 8]) t.match(bad.stderr, new RegExp(`^fixtures/rates/broken.csv:${line}: `, 'm'))

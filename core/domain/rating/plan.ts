@@ -29,7 +29,8 @@ export const changesNothing = ({ added, changed, ended }: RatePlan): boolean =>
   added.length + changed.length + ended.length === 0
 
 /**
- * A plan for people: at most `most` lines of each kind, for what comes (+), goes (-) or changes (~), and the counts of all.
+ * A plan for people: at most `most` lines of each kind, for what comes (+), goes (-) or changes (~), and the counts of
+ * all.
  */
 export function describeRatePlan({ added, changed, ended, same }: RatePlan, most: number): readonly string[] {
   return [

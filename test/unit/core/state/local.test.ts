@@ -8,8 +8,8 @@ import { derivation, readTogether, statement } from '../../../../core/state/batc
 import { bumpConfiguration } from '../../../../core/state/bootstrap.ts'
 import { type Db, isUniqueViolation, openState, type State, type Trx } from '../../../../core/state/index.ts'
 
-// The control plane's way to the state: hot reads and brief writes on its own thread (decisions 0303, 0304), other reads
-// beside a write that waits (decision 0321).
+// The control plane's way to the state: hot reads and brief writes on its own thread (decisions 0303, 0304), other
+// reads beside a write that waits (decision 0321).
 
 const REVISION = statement((db, { id }: { id: 1 }) =>
   db.selectFrom('configuration').select('revision').where('id', '=', id),
