@@ -7,6 +7,7 @@ import { parseNumber } from '../../core/domain/numbers/parse.ts'
 import { applicableRules, compileRules, decideDestination } from '../../core/domain/policies/destinations.ts'
 import { compileRates, findRate } from '../../core/domain/rating/index.ts'
 import { openState, type State } from '../../core/state/index.ts'
+import type { AdmissionRequest } from '../../core/state/admission/request.ts'
 import { releaseAdmission, takeAdmission } from '../../core/state/leases.ts'
 import {
   fillState,
@@ -30,6 +31,8 @@ const SMALL: Sizes = { trunks: 100, sources: 1_000, rules: 1_000, rates: 2_000 }
 const LIMITS = { lookup_us: 5, admit_us: 20, state_us: 250, growth: 1.5 } as const
 
 const calls = Number(process.argv[process.argv.indexOf('--calls') + 1]) || 3000
+/** Admissions that a busy node has under way at one time. */
+const AT_ONCE = 16
 const NOW_MS = Date.parse('2026-03-02T09:00:00.000Z')
 
 interface Measure {
@@ -43,7 +46,8 @@ interface Measure {
   /** CPU time of both threads, round trip and release included: what a call costs, however busy the machine is. */
   readonly take_and_release_cpu_us: number
   readonly release_us: number
-  readonly decisions_per_second: number
+  /** Wall time of one of many that a node asks for at once, as under load: what waits together is committed together. */
+  readonly take_among_us: number
   /** Reference of the same run: a statement that does nothing, to the state's thread and back. */
   readonly round_trip_us: number
 }
@@ -106,35 +110,25 @@ async function measureState(state: State, sizes: Sizes) {
   const release: number[] = []
   let cpu = process.cpuUsage()
   // Ten calls a second: the sliding windows of the trunks have something in them, and nobody is refused.
+  const admission = (i: number) => async (): Promise<void> => {
+    const outcome = await takeAdmission(state.db, requestOf(i, sizes))
+    if (!outcome.admitted) throw new Error(`call ${i} was refused: ${outcome.sentence}`)
+  }
+  const settlement = (i: number) => () =>
+    releaseAdmission(state.db, { call_sid: sid(i), answered: true, duration_seconds: 30, now_ms: NOW_MS + i })
   for (let i = 0; i < calls; i++) {
     if (i === Math.floor(calls / 4)) cpu = process.cpuUsage()
-    const call_sid = sid(i)
-    const trunk = (i * 7919) % sizes.trunks
-    const request = {
-      call_sid,
-      part: 'outbound',
-      node_id: 'node_bench',
-      project_id: PROJECT_ID,
-      service: { type: 'trunk', id: `trk_${trunk}` },
-      called: `+${hypotheticalCall(i)}`,
-      caller: `+23420${(10_000_000 + trunk).toString()}`,
-      transport: 'udp',
-      offer: { codecs: ['PCMU', 'PCMA'], sdes_srtp: false },
-      own_targets: 1,
-      now_ms: NOW_MS + i,
-      steady_ms: 1_000_000 + i * 100,
-    } as const
     trip.push(await timed(() => state.db.selectFrom('configuration').select('id').execute()))
-    take.push(
-      await timed(async () => {
-        const outcome = await takeAdmission(state.db, request)
-        if (!outcome.admitted) throw new Error(`call ${i} was refused: ${outcome.sentence}`)
-      }),
-    )
-    const end = { call_sid, answered: true, duration_seconds: 30, now_ms: NOW_MS + i }
-    if (i >= 100) release.push(await timed(() => releaseAdmission(state.db, { ...end, call_sid: sid(i - 100) })))
+    take.push(await timed(admission(i)))
+    if (i >= 100) release.push(await timed(settlement(i - 100)))
   }
   const { user, system } = process.cpuUsage(cpu)
+  const among: number[] = []
+  for (let first = calls; first < 2 * calls; first += AT_ONCE) {
+    const batch = Array.from({ length: AT_ONCE }, (_, k) => first + k)
+    among.push((await timed(() => Promise.all(batch.map(i => admission(i)())))) / AT_ONCE)
+    await Promise.all(batch.map(i => settlement(i)()))
+  }
   const warm = (list: readonly number[]): number[] => list.slice(Math.floor(list.length / 4))
   return {
     round_trip_us: percentile(warm(trip), 0.5),
@@ -142,8 +136,30 @@ async function measureState(state: State, sizes: Sizes) {
     take_p95_us: percentile(warm(take), 0.95),
     take_and_release_cpu_us: (user + system) / (calls - Math.floor(calls / 4)),
     release_us: percentile(warm(release), 0.5),
-    decisions_per_second: Math.round(1_000_000 / percentile(warm(take), 0.5)),
+    take_among_us: percentile(warm(among), 0.5),
   }
+}
+
+function requestOf(i: number, sizes: Sizes): AdmissionRequest {
+  const trunk = (i * 7919) % sizes.trunks
+  return {
+    call_sid: sid(i),
+    part: 'outbound',
+    node_id: 'node_bench',
+    project_id: PROJECT_ID,
+    service: { type: 'trunk', id: `trk_${trunk}` },
+    called: `+${hypotheticalCall(i)}`,
+    caller: `+23420${(10_000_000 + trunk).toString()}`,
+    transport: 'udp',
+    offer: { codecs: ['PCMU', 'PCMA'], sdes_srtp: false },
+    own_targets: 1,
+    now_ms: NOW_MS + i,
+    steady_ms: 1_000_000 + i * 100,
+  }
+}
+
+function perSecond(us: number): number {
+  return Math.round(1_000_000 / us)
 }
 
 function sid(i: number): string {
@@ -169,7 +185,8 @@ function report(): void {
     ['number parsing', 'parse_us', null],
     ['admit, pure', 'admit_us', LIMITS.admit_us, true],
     ['round trip to the state (reference)', 'round_trip_us', null],
-    ['admission with state', 'take_us', LIMITS.state_us, true],
+    ['admission with state, alone', 'take_us', LIMITS.state_us, true],
+    [`admission with state, ${AT_ONCE} at once`, 'take_among_us', LIMITS.state_us, true],
     ['release and settlement', 'release_us', null],
     ['CPU of all three', 'take_and_release_cpu_us', null],
   ]
@@ -189,7 +206,8 @@ function report(): void {
     )
   }
   console.log(
-    `${full.decisions_per_second} admissions a second, one after the other; 95 % within ${full.take_p95_us.toFixed(0)} us`,
+    `${perSecond(full.take_us)} admissions a second one after the other, 95 % within ${full.take_p95_us.toFixed(0)} us; ` +
+      `${perSecond(full.take_among_us)} a second when ${AT_ONCE} are asked for at once`,
   )
   console.log(`admission with state is ${(full.take_us / full.round_trip_us).toFixed(2)} round trips`)
   mkdirSync('bench/results', { recursive: true })
