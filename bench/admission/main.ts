@@ -6,8 +6,8 @@ import { compileSources, identifyBySource } from '../../core/domain/identity/ind
 import { parseNumber } from '../../core/domain/numbers/parse.ts'
 import { applicableRules, compileRules, decideDestination } from '../../core/domain/policies/destinations.ts'
 import { compileRates, findRate } from '../../core/domain/rating/index.ts'
-import { openState, type State } from '../../core/state/index.ts'
 import type { AdmissionRequest } from '../../core/state/admission/request.ts'
+import { openState, type State } from '../../core/state/index.ts'
 import { releaseAdmission, takeAdmission } from '../../core/state/leases.ts'
 import {
   fillState,
