@@ -46,7 +46,7 @@ interface Measure {
   /** CPU time of both threads, round trip and release included: what a call costs, however busy the machine is. */
   readonly take_and_release_cpu_us: number
   readonly release_us: number
-  /** Wall time of one of many that a node asks for at once, as under load: what waits together is committed together. */
+  /** Wall time of one among many that are asked for at once, as under load: they are committed together. */
   readonly take_among_us: number
   /** Reference of the same run: a statement that does nothing, to the state's thread and back. */
   readonly round_trip_us: number

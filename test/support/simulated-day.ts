@@ -4,21 +4,11 @@ import { later } from '../../core/state/batch.ts'
 import type { cdrOf } from '../../core/state/call-history.ts'
 import { openState } from '../../core/state/index.ts'
 import { countsOfEndedCall } from '../../core/state/running/counts.ts'
+import { seeded } from './random.ts'
 
 /** A day of calls whose truths are known because they were made up, from a seed. */
 
 export type Record = NonNullable<Awaited<ReturnType<typeof cdrOf>>>
-
-/** mulberry32: small, seeded, good enough to spread calls. */
-export function seeded(seed: number): () => number {
-  let state = seed >>> 0
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
-  }
-}
 
 const FAILURES = [
   { status: 'busy', sip_code: 486, reason: 'peer_busy' },

@@ -16,15 +16,16 @@ import { SipStack } from '../../../signaling/edge/stack.ts'
 import type { Listener, Received } from '../../../signaling/edge/transport/types.ts'
 import { tortureMessages } from '../../conformance/edge/torture.ts'
 import { readTranscript } from '../../conformance/edge/transcript.ts'
+import { seeded } from '../../support/random.ts'
 import { ManualClock } from './manual-clock.ts'
-import { generator, mutate } from './mutate.ts'
+import { mutate } from './mutate.ts'
 
 // Mutated messages against the whole edge in one process: parser, framer, transactions, dialogs, control link.
 // Nothing may throw, hang, or stay behind. `--count N` messages, `--seed N`; exit 1 on a finding.
 
 const count = option('--count', 1_000_000)
 const seed = option('--seed', Date.now() % 1_000_000_000)
-const random = generator(seed)
+const random = seeded(seed)
 const findings: string[] = []
 const clock = new ManualClock()
 let current = ''

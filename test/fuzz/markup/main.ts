@@ -1,7 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { mutate, pick, randomOf } from './mutate.ts'
+import { seeded } from '../../support/random.ts'
+import { mutate, pick } from './mutate.ts'
 import { trial } from './trial.ts'
 
 /** All fixture documents, the ground that mutations start from. */
@@ -28,7 +29,7 @@ export function fuzz(count: number, seed: number): Seen {
   const documents = corpus().filter(text => text.length < 10_000)
   const seen: Seen = { refused: 0, warned: 0, clean: 0, slowest: { ms: 0, seed } }
   for (let i = 0; i < count; i++) {
-    const random = randomOf(seed + i)
+    const random = seeded(seed + i)
     const text = mutate(pick(random, documents), documents, random)
     const before = process.cpuUsage()
     try {
@@ -49,7 +50,7 @@ function recordRuns(count: number, seed: number): string[] {
   const logs: string[] = []
   for (let i = 0; logs.length < count; i++) {
     const document = documents[i % documents.length]
-    const { came_to, log } = trial(document ?? '', randomOf(seed + i))
+    const { came_to, log } = trial(document ?? '', seeded(seed + i))
     if (came_to !== 'refused' && log.split('\n').length > 3 && log.length < 8000) logs.push(log)
   }
   return logs

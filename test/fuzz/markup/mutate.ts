@@ -1,15 +1,3 @@
-/** A small generator of numbers (mulberry32): the same seed gives the same documents on any machine. */
-export function randomOf(seed: number): () => number {
-  let state = seed >>> 0
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0
-    let z = state
-    z = Math.imul(z ^ (z >>> 15), z | 1)
-    z ^= z + Math.imul(z ^ (z >>> 7), z | 61)
-    return ((z ^ (z >>> 14)) >>> 0) / 4_294_967_296
-  }
-}
-
 export function pick<T>(random: () => number, from: readonly T[]): T {
   const chosen = from[Math.floor(random() * from.length)]
   if (chosen === undefined) throw new Error('nothing to pick from')

@@ -13,6 +13,7 @@ import { readSdp, writeSdp } from '../../../core/domain/codecs/sdp.ts'
 import { decodeAudio } from '../../../media/files/decode.ts'
 import type { Mp3Decoder } from '../../../media/files/mp3.ts'
 import { readVoipMetrics } from '../../../media/quality/xr.ts'
+import { seeded } from '../../support/random.ts'
 
 /**
  * Fuzzes what the media worker reads of strangers in JavaScript: SDP, audio files, RTCP reports.
@@ -44,17 +45,6 @@ const POLICIES: readonly MediaPolicy[] = (['rtp', 'sdes_srtp_required', 'dtls_sr
   security,
   telephone_event: true,
 }))
-
-/** Mulberry32: small, and the same everywhere. */
-function randomOf(seed: number): () => number {
-  let state = seed >>> 0
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0
-    let value = Math.imul(state ^ (state >>> 15), 1 | state)
-    value = (value + Math.imul(value ^ (value >>> 7), 61 | value)) ^ value
-    return ((value ^ (value >>> 14)) >>> 0) / 4_294_967_296
-  }
-}
 
 const folder = (path: string) => readdirSync(path).map(name => readFileSync(`${path}/${name}`))
 
@@ -134,7 +124,7 @@ async function fuzz(count: number, seed: number): Promise<Record<string, number>
   const audio = folder('fixtures/audio').map(bytes => bytes.subarray(0, 600))
   const seen: Record<string, number> = {}
   for (let run = 0; run < count; run++) {
-    const random = randomOf(seed + run)
+    const random = seeded(seed + run)
     const harm = run % 3 === 2 && random() < 0.7 ? reworded : damaged
     const input = harm(run % 3 === 0 ? audio : run % 3 === 1 ? [RTCP] : sdp, random)
     try {

@@ -10,6 +10,7 @@ import {
   type RoutableTarget,
   statusOf,
 } from '../../../../../core/domain/routing/index.ts'
+import { seeded } from '../../../../support/random.ts'
 
 const target = (id: string, changes: Partial<RoutableTarget> = {}): RoutableTarget => ({
   id,
@@ -19,17 +20,6 @@ const target = (id: string, changes: Partial<RoutableTarget> = {}): RoutableTarg
   degraded: false,
   ...changes,
 })
-
-/** mulberry32: the same numbers in every run. */
-function seeded(seed: number): () => number {
-  let state = seed
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296
-  }
-}
 
 t.test(
   'weights share calls within 1 % over a thousand calls, from any start and with other trunks in between',
