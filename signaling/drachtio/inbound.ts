@@ -52,6 +52,7 @@ export function inboundInvite(around: Surroundings, request: LibraryRequest, ans
     })
   }
   let early_id: string | undefined
+  let accepted = false
   return {
     ...view,
     progress: (status, options = {}) =>
@@ -70,6 +71,8 @@ export function inboundInvite(around: Surroundings, request: LibraryRequest, ans
         },
       ),
     refuse: (status, options = {}) => {
+      // The 200 is on its way, or there: whoever awaits its dialog hangs up in it, and needs its ACK.
+      if (accepted) return
       if (early_id) dialogs.delete(early_id)
       if (cancelled) return
       respond(log, request, answer, status, options, error => {
@@ -82,7 +85,9 @@ export function inboundInvite(around: Surroundings, request: LibraryRequest, ans
           () => new LinkLost(),
           settle => {
             if (cancelled) return settle(new Cancelled())
+            accepted = true
             respond(log, request, answer, 200, options, (error, dialog_id, to) => {
+              accepted = !error && Boolean(dialog_id)
               if (error || !dialog_id) return settle(cancelled ? new Cancelled() : new RequestFailed(String(error)))
               settle(
                 around.dialog({

@@ -1,0 +1,75 @@
+import pino from 'pino'
+import t from 'tap'
+import { inboundInvite, type Surroundings } from '../../../../signaling/drachtio/inbound.ts'
+import type { LibraryAnswer, LibraryMessage, LibraryRequest } from '../../../../signaling/drachtio/library.ts'
+import type { Dialog } from '../../../../signaling/drachtio/types.ts'
+
+const HEADERS: Readonly<Record<string, string>> = {
+  'call-id': 'abc@198.51.100.7',
+  from: '<sip:+2348000000001@198.51.100.7>;tag=peer',
+  to: '<sip:+2342010000001@203.0.113.1>',
+  contact: '<sip:peer@198.51.100.7>',
+}
+const message = (to = HEADERS['to'] ?? ''): LibraryMessage => ({
+  headers: { ...HEADERS, to },
+  body: undefined,
+  get: name => ({ ...HEADERS, to })[name],
+  getParsedHeader: () => null,
+})
+
+function anInvite() {
+  const sent: { status: number; done: () => void }[] = []
+  const dialogs: Surroundings['dialogs'] = new Map()
+  const answer: LibraryAnswer = {
+    finalResponseSent: false,
+    stackDialogId: 'dialog-1',
+    send: (status, _reason, _options, callback) =>
+      sent.push({ status, done: () => callback(null, message(`${HEADERS['to']};tag=ours`)) }),
+  }
+  const request: LibraryRequest = {
+    ...message(),
+    ...{ method: 'INVITE', uri: 'sip:+2342010000001@203.0.113.1', source: 'network', protocol: 'udp' },
+    ...{ source_address: '198.51.100.7', source_port: 5060, stackTxnId: 'txn-1', stackDialogId: undefined },
+    on: () => undefined,
+    cancel: () => undefined,
+  }
+  const around: Surroundings = {
+    log: pino({ level: 'silent' }),
+    dialogs,
+    waiting: (_lost, work) => new Promise(work),
+    dialog: facts => {
+      dialogs.set(facts.id, () => undefined)
+      return { ...facts, ended: false } as unknown as Dialog
+    },
+  }
+  return { invite: inboundInvite(around, request, answer), sent, dialogs }
+}
+
+t.test('a refusal after the 200 has left changes nothing: its ACK still finds the dialog', async t => {
+  const { invite, sent, dialogs } = anInvite()
+  void invite.progress(180)
+  sent[0]?.done()
+  const dialog = invite.accept({}, () => undefined)
+  sent[1]?.done()
+  // In the same read the far end has hung up, before anybody who awaits the dialog has it.
+  invite.refuse(480)
+  t.equal((await dialog).call_id, 'abc@198.51.100.7')
+  t.ok(dialogs.has('dialog-1'), 'requests of the dialog are still taken')
+  t.same(
+    sent.map(({ status }) => status),
+    [180, 200],
+  )
+})
+
+t.test('a refusal before any answer forgets the early dialog', async t => {
+  const { invite, sent, dialogs } = anInvite()
+  void invite.progress(180)
+  sent[0]?.done()
+  t.ok(dialogs.has('dialog-1'))
+  invite.refuse(480)
+  t.notOk(dialogs.has('dialog-1'))
+  t.same(
+    sent.map(({ status }) => status),
+    [180, 480],
+  )
+})
