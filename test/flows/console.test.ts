@@ -18,14 +18,17 @@ const PITCH_HZ = 1000
 const heardIn = (page: Page): Promise<{ hz: number; level: number }> =>
   page.evaluate(`(async () => {
     const stream = document.querySelector('.phone audio').srcObject
-    if (!stream) return { hz: 0, level: 0 }
-    window.ear ??= (() => {
+    const [track] = stream?.getAudioTracks() ?? []
+    if (!track) return { hz: 0, level: 0 }
+    // Early media and the answer may be two tracks; a source hears the one that was there when it was made.
+    if (window.ear?.track !== track) {
+      await window.ear?.context.close()
       const context = new AudioContext()
       const analyser = context.createAnalyser()
       analyser.fftSize = 4096
       context.createMediaStreamSource(stream).connect(analyser)
-      return { context, analyser }
-    })()
+      window.ear = { context, analyser, track }
+    }
     const { context, analyser } = window.ear
     const bins = new Float32Array(analyser.frequencyBinCount)
     analyser.getFloatFrequencyData(bins)
