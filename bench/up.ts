@@ -5,6 +5,7 @@ import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { PORTS_REFUSED_BY_BROWSERS } from '../core/runtime/browser-ports.ts'
 
 const MAIN = new URL('../bin/main.js', import.meta.url).pathname
 const UP_LIMIT_MS = 60_000
@@ -80,6 +81,7 @@ let next_low = LOW_PORTS.first + Math.floor(Math.random() * (LOW_PORTS.last - LO
 async function lowPort(): Promise<number> {
   for (let tries = 0; tries < LOW_PORTS.last - LOW_PORTS.first; tries++) {
     next_low = next_low < LOW_PORTS.last ? next_low + 1 : LOW_PORTS.first
+    if (PORTS_REFUSED_BY_BROWSERS.has(next_low)) continue
     if (await freePort(next_low).then(Boolean, () => false)) return next_low
   }
   throw new Error('no port is free')

@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { join, resolve } from 'node:path'
 import { smsRoute } from '../domain/alerts/notices.ts'
+import { PORTS_REFUSED_BY_BROWSERS } from './browser-ports.ts'
 
 /** Everything a process may know of its environment, read once at start and frozen. Nobody else reads `process.env`. */
 export interface Config {
@@ -135,6 +136,13 @@ const port = (value: string, name: string): number => {
   return number
 }
 
+const httpPort = (value: string, name: string): number => {
+  const number = port(value, name)
+  if (PORTS_REFUSED_BY_BROWSERS.has(number))
+    refuse(name, value, 'browsers refuse this port; choose another, such as 8080')
+  return number
+}
+
 const portRange = (value: string, name: string): { first: number; last: number } => {
   const match = /^(\d{1,5})-(\d{1,5})$/.exec(value)
   const first = Number(match?.[1])
@@ -261,7 +269,7 @@ export const VARIABLES = {
     'address that sockets are bound to, one of each family; unset: STROWGER_HOST',
     addresses,
   ),
-  http_port: variable('STROWGER_HTTP_PORT', '8080', 'HTTP port of the APIs and the console', port),
+  http_port: variable('STROWGER_HTTP_PORT', '8080', 'HTTP port of the APIs and the console', httpPort),
   base_url: variable('STROWGER_BASE_URL', '', 'public address of the HTTP APIs; unset: http://HOST:HTTP_PORT', httpUrl),
   sip_port: variable('STROWGER_SIP_PORT', '5060', 'SIP port, UDP and TCP', port),
   sips_port: variable('STROWGER_SIPS_PORT', '5061', 'SIP port, TLS', port),

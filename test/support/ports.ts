@@ -1,5 +1,6 @@
-import { createSocket } from 'node:dgram'
+import { createSocket, type Socket } from 'node:dgram'
 import { createServer } from 'node:net'
+import { PORTS_REFUSED_BY_BROWSERS } from '../../core/runtime/browser-ports.ts'
 
 const udp = (port: number): Promise<number | undefined> =>
   new Promise(resolve => {
@@ -21,25 +22,73 @@ const tcp = (port: number): Promise<number | undefined> =>
     })
   })
 
-/**
- * A port that is free for UDP and TCP on loopback now. Below the machine's ephemeral ports, as the blocks are: there
- * another socket may get it by chance before who asked has bound it.
- */
-export async function freePort(): Promise<number> {
-  for (let tries = 0; tries < 50; tries++) {
-    const port = 2000 + Math.floor(Math.random() * 8000)
-    if ((await tcp(port)) === port && (await udp(port)) === port) return port
-  }
-  throw new Error('no free port')
+interface Slots {
+  readonly first: number
+  /** Ports of a slot. */
+  readonly size: number
+  readonly slots: number
+  /** Port of loopback that whoever holds slot 0 keeps bound; those of the other slots follow. */
+  readonly guards: number
 }
 
-/**
- * A block of `count` UDP ports, the first one even, below the machine's ephemeral ports so that nobody else gets one
- * by chance.
- */
+// Both below the machine's ephemeral ports: there another socket may get a port by chance before who asked has it.
+const SINGLE: Slots = { first: 2000, size: 40, slots: 200, guards: 1200 }
+const BLOCKS: Slots = { first: 10_000, size: 256, slots: 86, guards: 1024 }
+
+/** Holds this slot until the process ends, so that no other test, here or in a process beside us, is given it. */
+const claim = (of: Slots, slot: number): Promise<Socket | undefined> =>
+  new Promise(resolve => {
+    const guard = createSocket('udp4').unref()
+    guard.once('error', () => resolve(undefined))
+    guard.bind({ port: of.guards + slot, address: '127.0.0.1', exclusive: true }, () => resolve(guard))
+  })
+
+/** Claims so many slots in a row; the number of the first. */
+async function claimRow(of: Slots, wanted: number): Promise<number> {
+  const start = Math.floor(Math.random() * of.slots)
+  for (let tried = 0; tried < of.slots; tried++) {
+    const slot = (start + tried) % of.slots
+    if (slot + wanted > of.slots) continue
+    const guards: Socket[] = []
+    while (guards.length < wanted) {
+      const guard = await claim(of, slot + guards.length)
+      if (guard === undefined) break
+      guards.push(guard)
+    }
+    if (guards.length === wanted) return slot
+    for (const guard of guards) guard.close()
+  }
+  throw new Error(`no ${wanted} slots of ports are free`)
+}
+
+let next = 0
+let end = 0
+
+let asked: Promise<unknown> = Promise.resolve()
+
+/** A port that is free for UDP and TCP on loopback now, and that no other test is given. */
+export function freePort(): Promise<number> {
+  const port = asked.then(nextPort)
+  asked = port.catch(() => undefined)
+  return port
+}
+
+async function nextPort(): Promise<number> {
+  for (;;) {
+    if (next === end) {
+      next = SINGLE.first + (await claimRow(SINGLE, 1)) * SINGLE.size
+      end = next + SINGLE.size
+    }
+    const port = next++
+    if (PORTS_REFUSED_BY_BROWSERS.has(port)) continue
+    if ((await tcp(port)) === port && (await udp(port)) === port) return port
+  }
+}
+
+/** A block of `count` UDP ports, the first one even, that no other test is given. */
 export async function freeBlock(count: number): Promise<{ first: number; last: number }> {
   for (let tries = 0; tries < 50; tries++) {
-    const first = 10_000 + 2 * Math.floor(Math.random() * ((32_000 - 10_000 - count) / 2))
+    const first = BLOCKS.first + (await claimRow(BLOCKS, Math.ceil(count / BLOCKS.size))) * BLOCKS.size
     const looked = await Promise.all([0, 1, count >> 1, count - 1].map(offset => udp(first + offset)))
     if (looked.every(port => port !== undefined)) return { first, last: first + count - 1 }
   }

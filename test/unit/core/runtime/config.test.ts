@@ -74,8 +74,12 @@ t.test('an address of each family is served, the first by HTTP too', async t => 
 })
 
 t.test('two services on one port, or SIP inside the RTP ports, are refused', async t => {
-  t.throws(() => load({ STROWGER_HTTP_PORT: '5061' }), { message: /STROWGER_HTTP_PORT=5061.*STROWGER_SIPS_PORT/ })
+  t.throws(() => load({ STROWGER_HTTP_PORT: '5066' }), { message: /STROWGER_HTTP_PORT=5066.*STROWGER_WS_PORT/ })
   t.throws(() => load({ STROWGER_SIP_PORT: '20100' }), { message: /STROWGER_SIP_PORT=20100.*STROWGER_RTP_PORTS/ })
+})
+
+t.test('a port for HTTP that no browser would ask is refused', async t => {
+  t.throws(() => load({ STROWGER_HTTP_PORT: '6000' }), { message: /STROWGER_HTTP_PORT=6000: browsers refuse/ })
 })
 
 t.test('the master key is made once, readable by its owner alone, and read again', async t => {
