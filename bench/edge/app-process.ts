@@ -3,6 +3,7 @@ import { createRequire } from 'node:module'
 // The smallest B2BUA on drachtio-srf, as in the reference measurement of performance.md: no media, no storage.
 
 interface SrfDialog {
+  readonly connected: boolean
   on(event: 'destroy', run: () => void): void
   destroy(): void
 }
@@ -27,8 +28,8 @@ srf.on('connect', () => process.send?.({ connected: true }))
 srf.invite((request, response) => {
   srf.createB2BUA(request, response, target, { localSdpB: request.body }).then(
     ({ uas, uac }) => {
-      uas.on('destroy', () => uac.destroy())
-      uac.on('destroy', () => uas.destroy())
+      endTogether(uas, uac)
+      endTogether(uac, uas)
     },
     () => {
       failed++
@@ -36,6 +37,12 @@ srf.invite((request, response) => {
   )
 })
 srf.connect({ host: '127.0.0.1', port: Number(control_port), secret: 'bench' })
+
+/** A BYE that came in the same read as the ACK has ended its leg before anybody could listen. */
+function endTogether(one: SrfDialog, other: SrfDialog): void {
+  if (one.connected) one.on('destroy', () => other.destroy())
+  else other.destroy()
+}
 
 process.on('message', (question: string) => {
   if (question === 'measure') {
