@@ -84,7 +84,7 @@ async function ceiling(): Promise<number> {
     await world.stop()
     return load
   }
-  const held = await findCeiling(hold, { step: 10, most: 640 })
+  const held = await findCeiling(hold, { step: 10, most: 1280 })
   console.log(`ceiling: ${held} calls/s with zero retransmissions`)
   return held
 }
