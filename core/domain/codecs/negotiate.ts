@@ -1,31 +1,54 @@
-import { type BrowserSide, browserAttributes, browserSessionAttributes, refuseBrowser } from './browser.ts'
+import { browserAttributes, browserSessionAttributes } from './browser.ts'
 import type { Codec, CodecName, EncoderSettings } from './codec.ts'
 import { comfortNoise } from './comfort-noise.ts'
-import { type CryptoLine, SRTP_SUITES, type SrtpSuite, sameKey } from './crypto-line.ts'
+import type { CryptoLine } from './crypto-line.ts'
+import {
+  type Continuity,
+  type Encoding,
+  encodingKey,
+  NO_CONTINUITY,
+  nextDescription,
+  PayloadTypes,
+  payloadAttributes,
+  profile,
+  refusedLine,
+  remember,
+  rtcpAttributes,
+} from './description.ts'
+import { askedDirection, both, isHold, reverse } from './direction.ts'
+import { type Refused, refuse } from './refusal.ts'
 import { codecByName } from './registry.ts'
 import type { Direction, DtlsLine, MediaLine, OwnLine, OwnSdp, Payload, Sdp } from './sdp.ts'
+import {
+  answeredSecurity,
+  cryptoAttribute,
+  type MediaSecurity,
+  type OwnSecrets,
+  offeredCryptos,
+  offeredSecurity,
+  type SrtpKeys,
+  srtpKeys,
+} from './security.ts'
 import { telephoneEvent } from './telephone-event.ts'
+
+export { type Continuity, NO_CONTINUITY, type Refused }
 
 /** Offer and answer (RFC 3264) of one leg as functions from what both sides said to what holds between them. */
 
 export interface MediaPolicy {
   /** In order of preference. */
   readonly codecs: readonly CodecName[]
-  readonly security: 'rtp' | 'sdes_srtp_required' | 'dtls_srtp'
+  readonly security: MediaSecurity
   readonly telephone_event: boolean
 }
 
 /** Our end of the leg. */
-export interface LocalSide {
+export interface LocalSide extends OwnSecrets {
   readonly session_id: string
   readonly address: string
   readonly rtp_port: number
   readonly rtcp_port: number
   readonly policy: MediaPolicy
-  /** Base64 key and salt for each suite, made for this leg alone. */
-  readonly keys: Readonly<Record<SrtpSuite, string>>
-  /** Our end of ICE and DTLS, for policies of `dtls_srtp`. */
-  readonly browser: BrowserSide | null
   /** What we want to do; an answer may allow less. */
   readonly direction: Direction
 }
@@ -40,26 +63,18 @@ export interface OtherLeg {
   readonly silence_frames: boolean
 }
 
-/** What must stay the same over the re-offers of a dialog. */
-export interface Continuity {
-  /** The m= lines so far: later SDP has the same ones in the same order, and maybe more (RFC 3264 §8). */
-  readonly lines: readonly { readonly kind: string; readonly protocol: string; readonly formats: readonly string[] }[]
-  /** Index of the audio line among them. */
-  readonly audio: number
-  /** Payload types once bound to an encoding stay bound to it (RFC 3264 §8.3.2); keys as `opus/48000`. */
-  readonly payload_types: Readonly<Record<string, number>>
-  /** Our last description, whose version the next one raises. */
-  readonly local: OwnSdp | null
-}
-
-export const NO_CONTINUITY: Continuity = { lines: [], audio: 0, payload_types: {}, local: null }
-
 export interface PayloadUse {
   readonly codec: CodecName
   readonly payload_type: number
 }
 
-/** What holds between the two sides until the next offer and answer. */
+/** Payload types of one encoding: what they take, and in our numbering what they may send. */
+export interface PayloadPair {
+  readonly send: number
+  readonly receive: number
+}
+
+/** What holds between the two sides until the next offer and answer; null: not agreed. */
 export interface Settled {
   readonly codec: CodecName
   /** In their numbering. */
@@ -69,13 +84,8 @@ export interface Settled {
   readonly ptime_ms: number
   readonly maxptime_ms: number | null
   readonly encoder: EncoderSettings
-  readonly telephone_event: {
-    readonly send: number
-    readonly receive: number
-    readonly clock_rate_hz: number
-  } | null
-  /** Payload types of comfort noise: what they take, and in our numbering what they may send. Null: not agreed. */
-  readonly comfort_noise: { readonly send: number; readonly receive: number } | null
+  readonly telephone_event: (PayloadPair & { readonly clock_rate_hz: number }) | null
+  readonly comfort_noise: PayloadPair | null
   /** The codec's own silence frames may be sent both ways. */
   readonly silence_frames: boolean
   /** As seen from us. */
@@ -89,7 +99,7 @@ export interface Settled {
     readonly rtcp_port: number
     readonly rtcp_mux: boolean
   }
-  readonly srtp: { readonly suite: SrtpSuite; readonly send_key: string; readonly receive_key: string } | null
+  readonly srtp: SrtpKeys | null
   /** The peer's end of ICE and DTLS, from which address and keys come later. */
   readonly dtls: DtlsLine | null
 }
@@ -114,10 +124,6 @@ export interface Offer {
 
 export type OfferRefusal = 'sdp_malformed' | 'no_common_codec' | 'srtp_required'
 export type AnswerRefusal = 'sdp_malformed' | 'codec_not_offered' | 'srtp_required'
-export interface Refused<R extends string> {
-  readonly refused: R
-  readonly detail: string
-}
 
 /** Whether and how an offer can be answered under a policy. `audio` of an earlier exchange keeps its place. */
 export function readOffer(
@@ -135,18 +141,17 @@ export function readOffer(
     const line = sdp.lines[index]
     if (line?.kind !== 'audio' || line.port === 0) continue
     const choices = commonCodecs(line, policy)
-    const security = lineSecurity(line, policy)
+    const security = offeredSecurity(line, policy.security)
     if (choices.length === 0)
       refusal = refuse('no_common_codec', `offered ${names(line)}, allowed ${policy.codecs.join(' ')}`)
     else if ('refused' in security) refusal = security
     else {
       const direction = askedDirection(line)
-      const hold = direction === 'sendonly' || direction === 'inactive'
       const pauses = {
-        comfort_noise: noisePayload(line) !== undefined,
+        comfort_noise: payloadOf(line, comfortNoise) !== undefined,
         silence_frames: choices.some(({ codec, payload }) => codec.silence_frames?.allowed(payload.fmtp)),
       }
-      return { sdp, audio: index, choices, ...security, ...pauses, offered, direction, hold }
+      return { sdp, audio: index, choices, ...security, ...pauses, offered, direction, hold: isHold(direction) }
     }
   }
   return refusal
@@ -174,11 +179,11 @@ export function answerOffer(
   const choice = offer.choices.find(({ codec }) => codec.name === wanted) ?? offer.choices[0]
   if (!line || !choice) throw new Error('an offer that was read has an audio line and a codec')
   const { codec, payload } = choice
-  const key = offer.crypto ? own.keys[offer.crypto.suite] : null
-  if (offer.crypto && key && sameKey(offer.crypto.key, key))
-    return refuse('srtp_required', 'the offer holds our own key')
-  const event = own.policy.telephone_event ? eventPayload(line, codec.clock_rate_hz) : null
-  const noise = codec.comfort_noise ? noisePayload(line) : undefined
+  const { crypto } = offer
+  const srtp = crypto && srtpKeys(crypto, own)
+  if (srtp && 'refused' in srtp) return srtp
+  const event = own.policy.telephone_event ? payloadOf(line, eventsAt(codec.clock_rate_hz)) : undefined
+  const noise = codec.comfort_noise ? payloadOf(line, comfortNoise) : undefined
   const useful = other !== null && (other.silence_frames || !other.codecs.includes(codec.name))
   const silence_frames = useful && (codec.silence_frames?.allowed(payload.fmtp) ?? false)
   const direction = both(reverse(offer.direction), own.direction)
@@ -189,9 +194,9 @@ export function answerOffer(
     formats: [payload, ...(noise ? [noise] : []), ...(event ? [event] : [])].map(used => String(used.payload_type)),
     attributes: [
       ...codecAttributes(codec, payload.payload_type, silence_frames),
-      ...(noise ? [noiseAttribute(noise.payload_type)] : []),
+      ...(noise ? payloadAttributes(noise.payload_type, comfortNoise, null) : []),
       ...(event ? eventAttributes(event.payload_type, codec.clock_rate_hz) : []),
-      ...(offer.crypto ? [cryptoAttribute(offer.crypto.tag, offer.crypto.suite, key ?? '')] : []),
+      ...(crypto && srtp ? [cryptoAttribute(crypto.tag, srtp.suite, srtp.send_key)] : []),
       `ptime:${roundPtime(line.ptime_ms, line.maxptime_ms)}`,
       ...rtcpAttributes(own),
       ...(line.rtcp_mux ? ['rtcp-mux'] : []),
@@ -215,7 +220,7 @@ export function answerOffer(
     direction,
     hold: offer.hold,
     remote: remoteOf(line, line.rtcp_mux),
-    srtp: offer.crypto && key ? { suite: offer.crypto.suite, send_key: key, receive_key: offer.crypto.key } : null,
+    srtp,
     dtls: offer.dtls,
   }
   return { local, settled, continuity: remember(continuity, local, offer.audio, line.payloads) }
@@ -235,21 +240,20 @@ export function makeOffer(
 ): { readonly local: OwnSdp; readonly continuity: Continuity } {
   const codecs = (order.length > 0 ? order : own.policy.codecs).map(codecByName)
   const types = new PayloadTypes(continuity.payload_types)
-  const audio = codecs.map(codec => ({ codec, payload_type: types.of(codecKey(codec), codec.payload_type) }))
+  const audio = codecs.map(codec => ({ codec, payload_type: types.of(codec, codec.payload_type) }))
   const silence_frames = other?.silence_frames || current?.silence_frames || false
   const pauses = other?.comfort_noise || current?.comfort_noise
   const noise =
     pauses && codecs.some(codec => codec.comfort_noise)
-      ? [{ payload_type: types.of(NOISE_KEY, comfortNoise.payload_type) }]
+      ? [{ payload_type: types.of(comfortNoise, comfortNoise.payload_type) }]
       : []
   const clocks = own.policy.telephone_event ? [...new Set(codecs.map(codec => codec.clock_rate_hz))] : []
   const events = clocks.map(clock => ({
     clock,
-    payload_type: types.of(eventKey(clock), telephoneEvent.payloadType(clock)),
+    payload_type: types.of(eventsAt(clock), telephoneEvent.payloadType(clock)),
   }))
   const suite = current?.srtp?.suite ?? null
   const secured = suite !== null || own.policy.security === 'sdes_srtp_required'
-  const suites = SRTP_SUITES.map((known, index) => ({ tag: index + 1, suite: known.suite }))
   const before = continuity.lines[continuity.audio]?.protocol ?? ''
   const mid = own.browser ? '0' : null
   const ours: OwnLine = {
@@ -259,11 +263,9 @@ export function makeOffer(
     formats: [...audio, ...noise, ...events].map(({ payload_type }) => String(payload_type)),
     attributes: [
       ...audio.flatMap(({ codec, payload_type }) => codecAttributes(codec, payload_type, silence_frames)),
-      ...noise.map(({ payload_type }) => noiseAttribute(payload_type)),
+      ...noise.flatMap(({ payload_type }) => payloadAttributes(payload_type, comfortNoise, null)),
       ...events.flatMap(({ clock, payload_type }) => eventAttributes(payload_type, clock)),
-      ...suites
-        .filter(offered => secured && (suite === null || offered.suite === suite))
-        .map(offered => cryptoAttribute(offered.tag, offered.suite, own.keys[offered.suite])),
+      ...(secured ? offeredCryptos(own, suite) : []),
       'ptime:20',
       ...rtcpAttributes(own),
       ...(own.browser ? ['rtcp-mux', ...browserAttributes(own.browser, own, mid, 'actpass')] : []),
@@ -293,20 +295,24 @@ export function readAnswer(
   if (line.port === 0) return refuse('codec_not_offered', 'audio was refused with port 0')
   const types = continuity.payload_types
   const common = line.payloads.flatMap(payload => {
-    const ourType = payload.codec ? types[codecKey(payload.codec)] : undefined
-    const codec = payload.codec
+    const { codec } = payload
+    const ourType = codec ? types[encodingKey(codec)] : undefined
     return codec && ourType !== undefined && ours.formats.includes(String(ourType)) ? [{ payload, codec, ourType }] : []
   })
   const [first] = common
   if (!first) return refuse('codec_not_offered', `answered ${names(line)}`)
   const security = answeredSecurity(line, ours, own)
   if ('refused' in security) return security
-  const direction = both(reverse(askedDirection(line)), own.direction)
-  const clock = first.codec.clock_rate_hz
-  const event = eventPayload(line, clock)
-  const ourEvent = types[eventKey(clock)]
-  const noise = first.codec.comfort_noise ? noisePayload(line) : undefined
-  const ourNoise = types[NOISE_KEY]
+  const asked = askedDirection(line)
+  const clock_rate_hz = first.codec.clock_rate_hz
+  /** What we offered and they answered. */
+  const agreed = (encoding: Encoding): PayloadPair | null => {
+    const theirs = payloadOf(line, encoding)
+    const receive = types[encodingKey(encoding)]
+    if (!theirs || receive === undefined || !ours.formats.includes(String(receive))) return null
+    return { send: theirs.payload_type, receive }
+  }
+  const event = agreed(eventsAt(clock_rate_hz))
   const frames = first.codec.silence_frames
   const silence_frames =
     frames !== undefined &&
@@ -318,17 +324,11 @@ export function readAnswer(
     receive: common.map(({ codec, ourType }) => ({ codec: codec.name, payload_type: ourType })),
     ...packing(line),
     encoder: encoderOf(first.codec, first.payload, silence_frames),
-    telephone_event:
-      event && ourEvent !== undefined && ours.formats.includes(String(ourEvent))
-        ? { send: event.payload_type, receive: ourEvent, clock_rate_hz: clock }
-        : null,
-    comfort_noise:
-      noise && ourNoise !== undefined && ours.formats.includes(String(ourNoise))
-        ? { send: noise.payload_type, receive: ourNoise }
-        : null,
+    telephone_event: event && { ...event, clock_rate_hz },
+    comfort_noise: first.codec.comfort_noise ? agreed(comfortNoise) : null,
     silence_frames,
-    direction,
-    hold: askedDirection(line) === 'sendonly' || askedDirection(line) === 'inactive',
+    direction: both(reverse(asked), own.direction),
+    hold: isHold(asked),
     remote: remoteOf(line, security.dtls !== null),
     srtp: security.srtp,
     dtls: security.dtls,
@@ -354,11 +354,8 @@ export function bridgeMode(a: Settled, b: Settled): 'relay' | 'transcode' {
   return a.codec === b.codec ? 'relay' : 'transcode'
 }
 
-const refuse = <R extends string>(refused: R, detail: string): Refused<R> => ({ refused, detail })
 const names = (line: MediaLine) => line.payloads.map(payload => payload.encoding).join(' ') || 'nothing known'
-const codecKey = (codec: Codec) => `${codec.encoding.toLowerCase()}/${codec.clock_rate_hz}`
-const eventKey = (clock: number) => `${telephoneEvent.encoding}/${clock}`
-const NOISE_KEY = `${comfortNoise.encoding.toLowerCase()}/${comfortNoise.clock_rate_hz}`
+const eventsAt = (clock_rate_hz: number): Encoding => ({ encoding: telephoneEvent.encoding, clock_rate_hz })
 
 function commonCodecs(line: MediaLine, policy: MediaPolicy): Offer['choices'] {
   return policy.codecs.flatMap(name => {
@@ -367,78 +364,8 @@ function commonCodecs(line: MediaLine, policy: MediaPolicy): Offer['choices'] {
   })
 }
 
-type Secured = { readonly crypto: CryptoLine | null; readonly dtls: DtlsLine | null }
-
-function lineSecurity(line: MediaLine, policy: MediaPolicy): Secured | Refused<OfferRefusal> {
-  if (policy.security === 'dtls_srtp') {
-    const detail = refuseBrowser(line, ['actpass', 'active'])
-    return detail === null ? { crypto: null, dtls: line.dtls } : refuse('srtp_required', detail)
-  }
-  const required = policy.security === 'sdes_srtp_required'
-  if (/^RTP\/SAVPF?$/.test(line.protocol)) {
-    const [crypto] = line.cryptos
-    if (crypto) return { crypto, dtls: null }
-    return refuse(required ? 'srtp_required' : 'no_common_codec', `${line.protocol} without a crypto line we can serve`)
-  }
-  if (!/^RTP\/AVPF?$/.test(line.protocol)) return refuse('no_common_codec', `${line.protocol} is not served here`)
-  return required
-    ? refuse('srtp_required', `${line.protocol} is offered, this trunk requires RTP/SAVP`)
-    : { crypto: null, dtls: null }
-}
-
-/** Their choice among our crypto lines is told by the tag (RFC 4568 §5.1.3). */
-function answeredSecurity(
-  line: MediaLine,
-  ours: OwnLine,
-  own: LocalSide,
-): Pick<Settled, 'srtp' | 'dtls'> | Refused<AnswerRefusal> {
-  if (own.browser) {
-    const detail = refuseBrowser(line, ['active'])
-    return detail === null ? { srtp: null, dtls: line.dtls } : refuse('srtp_required', detail)
-  }
-  if (!ours.protocol.startsWith('RTP/SAVP')) {
-    return line.protocol.startsWith('RTP/AVP')
-      ? { srtp: null, dtls: null }
-      : refuse('sdp_malformed', `${line.protocol} answers an offer of ${ours.protocol}`)
-  }
-  const [crypto] = line.cryptos
-  if (!line.protocol.startsWith('RTP/SAVP') || !crypto)
-    return refuse('srtp_required', 'the answer has no crypto line we can serve')
-  const offered = SRTP_SUITES[crypto.tag - 1]
-  if (offered?.suite !== crypto.suite)
-    return refuse('srtp_required', `crypto tag ${crypto.tag} was not offered as ${crypto.suite}`)
-  const send_key = own.keys[crypto.suite]
-  if (sameKey(send_key, crypto.key)) return refuse('srtp_required', 'the answer holds our own key')
-  return { srtp: { suite: crypto.suite, send_key, receive_key: crypto.key }, dtls: null }
-}
-
-/**
- * What the peer asks for; 0.0.0.0 is the hold of RFC 2543 and means that nothing may be sent to it. A browser writes
- * 0.0.0.0 too, for it does not know its address yet.
- */
-function askedDirection(line: MediaLine): Direction {
-  if (!line.held_by_address || line.dtls) return line.direction
-  return line.direction === 'sendrecv' || line.direction === 'sendonly' ? 'sendonly' : 'inactive'
-}
-
-const sends = (direction: Direction) => direction === 'sendrecv' || direction === 'sendonly'
-const receives = (direction: Direction) => direction === 'sendrecv' || direction === 'recvonly'
-const directionOf = (send: boolean, receive: boolean): Direction =>
-  send ? (receive ? 'sendrecv' : 'sendonly') : receive ? 'recvonly' : 'inactive'
-const reverse = (direction: Direction) => directionOf(receives(direction), sends(direction))
-const both = (a: Direction, b: Direction) => directionOf(sends(a) && sends(b), receives(a) && receives(b))
-
-function eventPayload(line: MediaLine, clock_rate_hz: number): Payload | undefined {
-  return line.payloads.find(
-    payload => payload.encoding.toLowerCase() === telephoneEvent.encoding && payload.clock_rate_hz === clock_rate_hz,
-  )
-}
-
-function noisePayload(line: MediaLine): Payload | undefined {
-  const { encoding, clock_rate_hz } = comfortNoise
-  return line.payloads.find(
-    payload => payload.encoding.toUpperCase() === encoding && payload.clock_rate_hz === clock_rate_hz,
-  )
+function payloadOf(line: MediaLine, encoding: Encoding): Payload | undefined {
+  return line.payloads.find(payload => encodingKey(payload) === encodingKey(encoding))
 }
 
 function remoteOf(line: MediaLine, rtcp_mux: boolean): Settled['remote'] {
@@ -462,71 +389,8 @@ function encoderOf(codec: Codec, payload: Payload, silence_frames: boolean): Enc
   return codec.silence_frames && !silence_frames ? { ...settings, dtx: false } : settings
 }
 
-function codecAttributes(codec: Codec, payload_type: number, silence_frames: boolean): string[] {
-  const channels = codec.channels === null ? '' : `/${codec.channels}`
-  const map = `rtpmap:${payload_type} ${codec.encoding}/${codec.clock_rate_hz}${channels}`
-  const fmtp = (silence_frames && codec.silence_frames?.fmtp) || codec.fmtp
-  return fmtp === null ? [map] : [map, `fmtp:${payload_type} ${fmtp}`]
-}
+const codecAttributes = (codec: Codec, payload_type: number, silence_frames: boolean): string[] =>
+  payloadAttributes(payload_type, codec, (silence_frames && codec.silence_frames?.fmtp) || codec.fmtp)
 
-function eventAttributes(payload_type: number, clock_rate_hz: number): string[] {
-  return [
-    `rtpmap:${payload_type} ${telephoneEvent.encoding}/${clock_rate_hz}`,
-    `fmtp:${payload_type} ${telephoneEvent.fmtp}`,
-  ]
-}
-
-const noiseAttribute = (payload_type: number) =>
-  `rtpmap:${payload_type} ${comfortNoise.encoding}/${comfortNoise.clock_rate_hz}`
-const cryptoAttribute = (tag: number, suite: SrtpSuite, key: string) => `crypto:${tag} ${suite} inline:${key}`
-/** The port after RTP's needs no attribute (RFC 3605 §2.1). */
-const rtcpAttributes = (own: LocalSide) => (own.rtcp_port === own.rtp_port + 1 ? [] : [`rtcp:${own.rtcp_port}`])
-
-function refusedLine(line: MediaLine): OwnLine {
-  return { kind: line.kind, port: 0, protocol: line.protocol, formats: line.formats, attributes: [] }
-}
-
-/** A re-offer keeps the feedback profile that the peer chose (RTP/AVPF, RTP/SAVPF). */
-const profile = (plain: string, before: string) => (before === `${plain}F` ? before : plain)
-
-/** The same description keeps its version, a changed one raises it by one (RFC 3264 §8). */
-function nextDescription(
-  own: LocalSide,
-  continuity: Continuity,
-  lines: readonly OwnLine[],
-  attributes: readonly string[],
-): OwnSdp {
-  const last = continuity.local
-  const { session_id, address } = own
-  const next: OwnSdp = { session_id, version: (last?.version ?? 0) + 1, address, attributes, lines }
-  return last && JSON.stringify({ ...next, version: last.version }) === JSON.stringify(last) ? last : next
-}
-
-function remember(continuity: Continuity, local: OwnSdp, audio: number, payloads: readonly Payload[]): Continuity {
-  const payload_types: Record<string, number> = { ...continuity.payload_types }
-  for (const payload of payloads) {
-    payload_types[`${payload.encoding.toLowerCase()}/${payload.clock_rate_hz}`] ??= payload.payload_type
-  }
-  const lines = local.lines.map(({ kind, protocol, formats }) => ({ kind, protocol, formats }))
-  return { lines, audio, payload_types, local }
-}
-
-/** Gives payload types to encodings: the one already bound, else the usual one, else the next free dynamic one. */
-class PayloadTypes {
-  readonly #bound: Record<string, number>
-  constructor(bound: Readonly<Record<string, number>>) {
-    this.#bound = { ...bound }
-  }
-  of(key: string, usual: number): number {
-    const known = this.#bound[key]
-    if (known !== undefined) return known
-    const taken = new Set(Object.values(this.#bound))
-    let type = usual
-    for (let next = 96; taken.has(type) && next <= 127; next++) type = next
-    this.#bound[key] = type
-    return type
-  }
-  all(): Readonly<Record<string, number>> {
-    return this.#bound
-  }
-}
+const eventAttributes = (payload_type: number, clock_rate_hz: number): string[] =>
+  payloadAttributes(payload_type, eventsAt(clock_rate_hz), telephoneEvent.fmtp)

@@ -1,0 +1,88 @@
+import { type BrowserSide, refuseBrowser } from './browser.ts'
+import { type CryptoLine, SRTP_SUITES, type SrtpSuite, sameKey } from './crypto-line.ts'
+import { type Refused, refuse } from './refusal.ts'
+import type { DtlsLine, MediaLine, OwnLine } from './sdp.ts'
+
+/** What an audio line and its answer agree on to secure the packets: nothing, SDES (RFC 4568) or DTLS-SRTP (RFC 5763). */
+
+export type MediaSecurity = 'rtp' | 'sdes_srtp_required' | 'dtls_srtp'
+
+/** What we have to secure a leg with. */
+export interface OwnSecrets {
+  /** Base64 key and salt for each suite, made for this leg alone. */
+  readonly keys: Readonly<Record<SrtpSuite, string>>
+  /** Our end of ICE and DTLS, for policies of `dtls_srtp`. */
+  readonly browser: BrowserSide | null
+}
+
+export interface SrtpKeys {
+  readonly suite: SrtpSuite
+  readonly send_key: string
+  readonly receive_key: string
+}
+
+interface Secured {
+  readonly crypto: CryptoLine | null
+  readonly dtls: DtlsLine | null
+}
+
+const PLAIN: Secured = { crypto: null, dtls: null }
+
+/** How an offered line is to be answered. */
+export function offeredSecurity(
+  line: MediaLine,
+  policy: MediaSecurity,
+): Secured | Refused<'srtp_required' | 'no_common_codec'> {
+  if (policy === 'dtls_srtp') {
+    const detail = refuseBrowser(line, ['actpass', 'active'])
+    return detail === null ? { crypto: null, dtls: line.dtls } : refuse('srtp_required', detail)
+  }
+  const required = policy === 'sdes_srtp_required'
+  if (/^RTP\/SAVPF?$/.test(line.protocol)) {
+    const [crypto] = line.cryptos
+    if (crypto) return { crypto, dtls: null }
+    return refuse(required ? 'srtp_required' : 'no_common_codec', `${line.protocol} without a crypto line we can serve`)
+  }
+  if (!/^RTP\/AVPF?$/.test(line.protocol)) return refuse('no_common_codec', `${line.protocol} is not served here`)
+  return required ? refuse('srtp_required', `${line.protocol} is offered, this trunk requires RTP/SAVP`) : PLAIN
+}
+
+/** What the answer to `ours` settled. Their choice among our crypto lines is told by the tag (RFC 4568 §5.1.3). */
+export function answeredSecurity(
+  line: MediaLine,
+  ours: OwnLine,
+  own: OwnSecrets,
+): { readonly srtp: SrtpKeys | null; readonly dtls: DtlsLine | null } | Refused<'srtp_required' | 'sdp_malformed'> {
+  if (own.browser) {
+    const detail = refuseBrowser(line, ['active'])
+    return detail === null ? { srtp: null, dtls: line.dtls } : refuse('srtp_required', detail)
+  }
+  if (!ours.protocol.startsWith('RTP/SAVP')) {
+    return line.protocol.startsWith('RTP/AVP')
+      ? { srtp: null, dtls: null }
+      : refuse('sdp_malformed', `${line.protocol} answers an offer of ${ours.protocol}`)
+  }
+  const [crypto] = line.cryptos
+  if (!line.protocol.startsWith('RTP/SAVP') || !crypto)
+    return refuse('srtp_required', 'the answer has no crypto line we can serve')
+  if (SRTP_SUITES[crypto.tag - 1]?.suite !== crypto.suite)
+    return refuse('srtp_required', `crypto tag ${crypto.tag} was not offered as ${crypto.suite}`)
+  const srtp = srtpKeys(crypto, own)
+  return 'refused' in srtp ? srtp : { srtp, dtls: null }
+}
+
+/** The keys of both directions, ours being of the suite that the peer's line names. */
+export function srtpKeys({ suite, key }: CryptoLine, own: OwnSecrets): SrtpKeys | Refused<'srtp_required'> {
+  const send_key = own.keys[suite]
+  if (sameKey(send_key, key)) return refuse('srtp_required', "the peer's crypto line holds our own key")
+  return { suite, send_key, receive_key: key }
+}
+
+/** The crypto lines of an offer: every suite, or the one that is in use. */
+export const offeredCryptos = (own: OwnSecrets, in_use: SrtpSuite | null): string[] =>
+  SRTP_SUITES.flatMap(({ suite }, index) =>
+    in_use === null || in_use === suite ? [cryptoAttribute(index + 1, suite, own.keys[suite])] : [],
+  )
+
+export const cryptoAttribute = (tag: number, suite: SrtpSuite, key: string): string =>
+  `crypto:${tag} ${suite} inline:${key}`
