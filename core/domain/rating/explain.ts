@@ -28,7 +28,7 @@ export function priceOf(inputs: PriceInputs): Price {
 /** The same line by line, as a person would recompute it (`bin/strowger rate CA…`). */
 export function explainPrice(inputs: PriceInputs): string[] {
   const { billed_seconds, charge_minor } = priceOf(inputs)
-  const rate = decimal(BigInt(inputs.rate_micro))
+  const rate = decimal(inputs.rate_micro)
   const exact = exactMinor(inputs, billed_seconds)
   return [
     `destination      ${inputs.destination}`,
@@ -55,7 +55,8 @@ function exactMinor({ rate_micro, rate_unit }: Tariff, billed: number): string {
 }
 
 /** Millionths as a decimal number without needless zeros. */
-function decimal(micro: bigint): string {
-  const fraction = (micro % 1_000_000n).toString().padStart(6, '0').replace(/0+$/, '')
-  return fraction === '' ? String(micro / 1_000_000n) : `${micro / 1_000_000n}.${fraction}`
+export function decimal(micro: bigint | number): string {
+  const [whole, rest] = [BigInt(micro) / 1_000_000n, BigInt(micro) % 1_000_000n]
+  const fraction = rest.toString().padStart(6, '0').replace(/0+$/, '')
+  return fraction === '' ? String(whole) : `${whole}.${fraction}`
 }

@@ -1,5 +1,5 @@
+import { decimal } from './explain.ts'
 import type { ImportedRate } from './import.ts'
-import { MICRO_PER_MINOR } from './types.ts'
 
 /** What a rate list changes of the prices that hold now, each part in the order of the prefixes. */
 export interface RatePlan {
@@ -33,19 +33,14 @@ export const changesNothing = ({ added, changed, ended }: RatePlan): boolean =>
  * all.
  */
 export function describeRatePlan({ added, changed, ended, same }: RatePlan, most: number): readonly string[] {
+  const shown = <T>(sign: '-' | '~' | '+', items: readonly T[], line: (item: T) => string): string[] => [
+    ...items.slice(0, most).map(item => `${sign} ${line(item)}`),
+    ...(items.length > most ? [`${sign} and ${items.length - most} more`] : []),
+  ]
   return [
-    ...firstOf(
-      most,
-      ended.map(rate => `- ${nameOf(rate)}: ${termsOf(rate)}`),
-    ),
-    ...firstOf(
-      most,
-      changed.map(({ was, is }) => `~ ${nameOf(is)}: ${changeOf(was, is)}`),
-    ),
-    ...firstOf(
-      most,
-      added.map(rate => `+ ${nameOf(rate)}: ${termsOf(rate)}`),
-    ),
+    ...shown('-', ended, rate => `${nameOf(rate)}: ${termsOf(rate)}`),
+    ...shown('~', changed, ({ was, is }) => `${nameOf(is)}: ${changeOf(was, is)}`),
+    ...shown('+', added, rate => `${nameOf(rate)}: ${termsOf(rate)}`),
     `${added.length} added, ${changed.length} changed, ${ended.length} ended, ${same} as they were`,
   ]
 }
@@ -57,22 +52,9 @@ const nameOf = ({ prefix, label }: ImportedRate): string => `+${prefix} ${label}
 
 /** Minor units, their increments in seconds. */
 const termsOf = (rate: ImportedRate): string =>
-  `${minorOf(rate.rate_micro)} a ${rate.rate_unit}, ${rate.increment_initial_seconds}/${rate.increment_additional_seconds}`
+  `${decimal(rate.rate_micro)} a ${rate.rate_unit}, ${rate.increment_initial_seconds}/${rate.increment_additional_seconds}`
 
 function changeOf(was: ImportedRate, is: ImportedRate): string {
   const terms = termsOf(was) === termsOf(is) ? termsOf(is) : `${termsOf(was)} to ${termsOf(is)}`
   return was.label === is.label ? terms : `${terms} (was ${was.label})`
-}
-
-const minorOf = (micro: number): string => {
-  const decimals = String(micro % MICRO_PER_MINOR)
-    .padStart(6, '0')
-    .replace(/0+$/, '')
-  return `${Math.floor(micro / MICRO_PER_MINOR)}${decimals === '' ? '' : `.${decimals}`}`
-}
-
-function firstOf(most: number, lines: readonly string[]): readonly string[] {
-  if (lines.length <= most) return lines
-  const sign = lines[0]?.slice(0, 1)
-  return [...lines.slice(0, most), `${sign} and ${lines.length - most} more`]
 }
