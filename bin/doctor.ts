@@ -5,7 +5,7 @@ import { createServer } from 'node:net'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Command } from 'commander'
-import { type Config, loadConfig, VARIABLES } from '../core/runtime/config.ts'
+import { addressesOf, type Config, loadConfig, VARIABLES } from '../core/runtime/config.ts'
 import { openState } from '../core/state/index.ts'
 import { countersAdrift } from '../core/state/leases.ts'
 import { examineStore, type Finding } from './doctor-store.ts'
@@ -44,9 +44,8 @@ async function ports(config: Config): Promise<Finding[]> {
     ['SIP over TLS', config.sips_port, 'STROWGER_SIPS_PORT'],
     ['SIP over WebSocket', config.ws_port, 'STROWGER_WS_PORT'],
   ]
-  const binds = [config.bind, ...(config.second ? [config.second.bind] : [])]
   const free = async (check: (host: string, port: number) => Promise<boolean>, port: number): Promise<boolean> =>
-    (await Promise.all(binds.map(host => check(host, port)))).every(ok => ok)
+    (await Promise.all(addressesOf(config).map(({ bind }) => check(bind, port)))).every(ok => ok)
   const over_tcp = await Promise.all(
     tcp.map(async ([what, port, variable]) => ({
       what: `${what} port ${port} is free`,

@@ -28,3 +28,16 @@ export const systemClock: Clock = {
 
 /** ISO 8601 in UTC with milliseconds, the form of every time column and of the management API. */
 export const iso = (epoch_ms: number): string => new Date(epoch_ms).toISOString()
+
+/** Resolves after `ms`, or at once when `signal` aborts. */
+export function pause(clock: Clock, ms: number, signal?: AbortSignal): Promise<void> {
+  return new Promise(resolve => {
+    const done = (): void => {
+      timer.cancel()
+      signal?.removeEventListener('abort', done)
+      resolve()
+    }
+    const timer = clock.after(ms, done)
+    signal?.addEventListener('abort', done)
+  })
+}

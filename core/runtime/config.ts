@@ -2,8 +2,11 @@ import { randomBytes } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { join, resolve } from 'node:path'
-import { smsRoute } from '../domain/alerts/notices.ts'
-import { PORTS_REFUSED_BY_BROWSERS } from './browser-ports.ts'
+import { uriHost } from '../domain/identity/address.ts'
+import { ConfigError, type LogLevel, refuse, type SiprecConnector } from './variable-values.ts'
+import { type Environment, read, VARIABLES, type Variable } from './variables.ts'
+
+export { ConfigError, type LogLevel, VARIABLES }
 
 /** Everything a process may know of its environment, read once at start and frozen. Nobody else reads `process.env`. */
 export interface Config {
@@ -16,7 +19,7 @@ export interface Config {
   /** Address that SIP, RTP and HTTP sockets are bound to. */
   readonly bind: string
   /** The same for SIP and RTP over the other family of addresses; null serves one family. */
-  readonly second: { readonly host: string; readonly bind: string } | null
+  readonly second: OwnAddress | null
   readonly http_port: number
   readonly sip_port: number
   readonly sips_port: number
@@ -86,9 +89,10 @@ export interface Config {
   }
 }
 
-export interface SiprecConnector {
-  readonly name: string
-  readonly uri: string
+/** An address of ours: as peers see it, and as sockets are bound to it. */
+export interface OwnAddress {
+  readonly host: string
+  readonly bind: string
 }
 
 export interface S3Config {
@@ -98,277 +102,6 @@ export interface S3Config {
   readonly region: string
   readonly access_key: string
   readonly secret_key: string
-}
-
-export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent'
-export type Environment = Readonly<Record<string, string | undefined>>
-
-/** A variable whose value makes no sense; the message names the variable, the value and what is expected. */
-export class ConfigError extends Error {
-  override readonly name = 'ConfigError'
-}
-
-interface Variable<T> {
-  readonly name: string
-  readonly meaning: string
-  readonly default: string
-  readonly parse: (text: string, name: string) => T
-}
-
-const variable = <T>(
-  name: string,
-  fallback: string,
-  meaning: string,
-  parse: (text: string, name: string) => T,
-): Variable<T> => ({ name, meaning, default: fallback, parse })
-
-const refuse = (name: string, value: string, expected: string): never => {
-  throw new ConfigError(`${name}=${value}: ${expected}`)
-}
-
-const text = (value: string): string => value
-const optional = (value: string): string | null => (value === '' ? null : value)
-
-const port = (value: string, name: string): number => {
-  const number = Number(value)
-  if (!/^\d{1,5}$/.test(value) || number < 1 || number > 65535)
-    refuse(name, value, 'a port is a number from 1 to 65535')
-  return number
-}
-
-const httpPort = (value: string, name: string): number => {
-  const number = port(value, name)
-  if (PORTS_REFUSED_BY_BROWSERS.has(number))
-    refuse(name, value, 'browsers refuse this port; choose another, such as 8080')
-  return number
-}
-
-const portRange = (value: string, name: string): { first: number; last: number } => {
-  const match = /^(\d{1,5})-(\d{1,5})$/.exec(value)
-  const first = Number(match?.[1])
-  const last = Number(match?.[2])
-  if (!match || first < 1024 || last > 65535 || last - first < 3 || first % 2 !== 0)
-    refuse(name, value, 'a range is FIRST-LAST within 1024-65535, FIRST even, with at least two port pairs')
-  return { first, last }
-}
-
-/** One address, or one of each family; none of an empty text. */
-const addresses = (value: string, name: string): readonly string[] => {
-  if (value === '') return []
-  const families = list(value).map(isIP)
-  if (families.length === 0 || families.includes(0) || new Set(families).size < families.length)
-    refuse(name, value, 'an IPv4 or IPv6 address is expected, or one of each')
-  return list(value)
-}
-
-const flag = (value: string, name: string): boolean => {
-  if (/^(on|true|yes|1)$/i.test(value)) return true
-  if (/^(off|false|no|0)$/i.test(value)) return false
-  return refuse(name, value, 'expected on or off')
-}
-
-const endpoint = (value: string, name: string): { host: string; port: number } | null => {
-  if (value === '') return null
-  const match = /^(?:\[([0-9a-f:]+)\]|([^:\s]+)):(\d{1,5})$/i.exec(value)
-  if (!match) return refuse(name, value, 'expected HOST:PORT')
-  return { host: match[1] ?? match[2] ?? '', port: port(match[3] ?? '', name) }
-}
-
-const LEVELS: readonly LogLevel[] = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']
-const level = (value: string, name: string): LogLevel =>
-  LEVELS.find(known => known === value) ?? refuse(name, value, `expected one of ${LEVELS.join(', ')}`)
-
-const domain = (value: string, name: string): string => {
-  if (!/^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/i.test(value)) refuse(name, value, 'expected a DNS name')
-  return value.toLowerCase()
-}
-
-const threads = (value: string, name: string): number => {
-  if (!/^\d{1,2}$/.test(value) || Number(value) < 1 || Number(value) > 64) refuse(name, value, 'expected 1 to 64')
-  return Number(value)
-}
-
-const gigabytes = (value: string, name: string): number | null => {
-  if (!/^\d{1,6}$/.test(value)) refuse(name, value, 'expected whole gigabytes, 0 for no limit')
-  return value === '0' ? null : Number(value) * 1_000_000_000
-}
-
-const days = (value: string, name: string): number => {
-  if (!/^\d{1,4}$/.test(value)) refuse(name, value, 'expected whole days, 0 to keep none')
-  return Number(value)
-}
-
-// The media worker tells of silence every 10 s.
-const deadCall = (value: string, name: string): number => {
-  if (!/^\d{2,4}$/.test(value) || Number(value) < 10) refuse(name, value, 'expected 10 to 9999 seconds')
-  return Number(value)
-}
-
-const drainSeconds = (value: string, name: string): number => {
-  if (!/^\d{1,5}$/.test(value)) refuse(name, value, 'expected 0 to 99999 seconds')
-  return Number(value)
-}
-
-const agentId = (value: string, name: string): number => {
-  if (!/^\d{1,10}$/.test(value) || Number(value) > 0xffff_ffff) refuse(name, value, 'expected 0 to 4294967295')
-  return Number(value)
-}
-
-const httpUrl = (value: string, name: string): string | null => {
-  if (value === '') return null
-  if (!URL.canParse(value) || !/^https?:$/.test(new URL(value).protocol)) refuse(name, value, 'expected an http(s) URL')
-  return value.replace(/\/+$/, '')
-}
-
-const recognizerUrl = (value: string, name: string): string | null => {
-  if (value === '') return null
-  if (!URL.canParse(value) || !/^(https?|wss?):$/.test(new URL(value).protocol))
-    refuse(name, value, 'expected a ws(s) or http(s) URL')
-  return value
-}
-
-const connectors = (value: string, name: string): SiprecConnector[] =>
-  list(value).map(item => {
-    const match = /^([A-Za-z0-9_-]{1,64})=(sips?:[^\s<>]{1,255})$/.exec(item)
-    return match ? { name: match[1] ?? '', uri: match[2] ?? '' } : refuse(name, item, 'expected NAME=SIP-URI, …')
-  })
-
-const smtpUrl = (value: string, name: string): string | null => {
-  if (value === '') return null
-  if (!URL.canParse(value) || !/^smtps?:$/.test(new URL(value).protocol) || new URL(value).hostname === '')
-    // The value may hold a password, so that it is not repeated.
-    refuse(name, '…', 'expected smtp://user:password@host:port or smtps://…')
-  return value
-}
-
-const smsUrl = (value: string, name: string): string | null => {
-  if (value === '') return null
-  if (smsRoute(value) === null) refuse(name, value, 'expected an http(s) URL, sip:HOST:PORT or voice:')
-  return value.replace(/\/+$/, '')
-}
-
-const mailbox = (value: string, name: string): string => {
-  if (!/^[^@\s<>]{1,64}@[A-Za-z0-9.-]{1,189}$/.test(value)) refuse(name, value, 'an e-mail address is expected')
-  return value
-}
-
-const list = (value: string): string[] => value.split(/[\s,]+/).filter(item => item !== '')
-
-/** Every variable, with its meaning; `strowger doctor` prints this table and .env.example mirrors it. */
-export const VARIABLES = {
-  data: variable('STROWGER_DATA', './data', 'folder of the database, recordings, keys', text),
-  host: variable(
-    'STROWGER_HOST',
-    '127.0.0.1',
-    'address that peers see in SIP and SDP; with a comma, one IPv4 and one IPv6 address',
-    addresses,
-  ),
-  bind: variable(
-    'STROWGER_BIND',
-    '',
-    'address that sockets are bound to, one of each family; unset: STROWGER_HOST',
-    addresses,
-  ),
-  http_port: variable('STROWGER_HTTP_PORT', '8080', 'HTTP port of the APIs and the console', httpPort),
-  base_url: variable('STROWGER_BASE_URL', '', 'public address of the HTTP APIs; unset: http://HOST:HTTP_PORT', httpUrl),
-  sip_port: variable('STROWGER_SIP_PORT', '5060', 'SIP port, UDP and TCP', port),
-  sips_port: variable('STROWGER_SIPS_PORT', '5061', 'SIP port, TLS', port),
-  ws_port: variable('STROWGER_WS_PORT', '5066', 'SIP port, WebSocket, plain and over TLS', port),
-  rtp_ports: variable('STROWGER_RTP_PORTS', '20000-29999', 'UDP ports of RTP (even) and RTCP (odd)', portRange),
-  domain: variable('STROWGER_DOMAIN', 'localhost', "domain of the trunks' signaling names", domain),
-  drachtio: variable('STROWGER_DRACHTIO', '', 'HOST:PORT of a drachtio-server; unset: the embedded edge', endpoint),
-  drachtio_secret: variable('STROWGER_DRACHTIO_SECRET', '', "secret of drachtio's control link", text),
-  sandbox: variable('STROWGER_SANDBOX', 'on', 'the sandbox carrier plays the telephone network', flag),
-  master_key: variable(
-    'STROWGER_MASTER_KEY',
-    '',
-    '32 bytes as hex or base64; unset: a key file in the data folder',
-    text,
-  ),
-  allow_private: variable(
-    'STROWGER_ALLOW_PRIVATE_WEBHOOKS',
-    'loopback',
-    'private addresses that webhooks may reach: CIDRs, `loopback`, or `none`',
-    list,
-  ),
-  log: variable('STROWGER_LOG', 'info', `log level: ${LEVELS.join(', ')}`, level),
-  g729: variable('STROWGER_G729', 'on', 'use libbcg729 for G.729 when the machine has it', flag),
-  io_uring: variable('STROWGER_IO_URING', 'on', 'media packets by io_uring where it is allowed; off: epoll', flag),
-  media_threads: variable('STROWGER_MEDIA_THREADS', '1', 'threads of the media data plane', threads),
-  dead_call: variable(
-    'STROWGER_DEAD_CALL_SECONDS',
-    '60',
-    'seconds without media from anybody that end a call',
-    deadCall,
-  ),
-  drain: variable('STROWGER_DRAIN_SECONDS', '3', 'seconds that calls may go on after SIGTERM or Ctrl-C', drainSeconds),
-  recordings: variable('STROWGER_RECORDINGS_GB', '100', 'gigabytes of recordings of a project; 0: no limit', gigabytes),
-  run_log_days: variable(
-    'STROWGER_RUN_LOG_DAYS',
-    '30',
-    'days that logs of scripts are kept for `strowger replay` (documents and typed keys); 0: none',
-    days,
-  ),
-  speech_url: variable('STROWGER_SPEECH_URL', '', 'text to speech over HTTP; unset: espeak-ng', httpUrl),
-  recognizer_url: variable(
-    'STROWGER_RECOGNIZER_URL',
-    '',
-    'speech recognition of live calls, ws(s) or http(s) (docs/operations.md); unset: none',
-    recognizerUrl,
-  ),
-  transcriber_url: variable(
-    'STROWGER_TRANSCRIBER_URL',
-    '',
-    'transcription of recordings, http(s); unset: STROWGER_RECOGNIZER_URL when that is http(s)',
-    httpUrl,
-  ),
-  siprec: variable('STROWGER_SIPREC', '', 'SIP recording servers for <Siprec>: NAME=SIP-URI, …', connectors),
-  s3_endpoint: variable('STROWGER_S3_ENDPOINT', '', 'S3-compatible storage of recordings; unset: data folder', httpUrl),
-  s3_bucket: variable('STROWGER_S3_BUCKET', '', 'its bucket', optional),
-  s3_region: variable('STROWGER_S3_REGION', 'us-east-1', 'its region', text),
-  s3_access_key: variable('STROWGER_S3_ACCESS_KEY', '', 'its access key', optional),
-  s3_secret_key: variable('STROWGER_S3_SECRET_KEY', '', 'its secret key', optional),
-  smtp: variable('STROWGER_SMTP_URL', '', 'mail server for alerts, smtp(s)://user:password@host:port', smtpUrl),
-  smtp_from: variable('STROWGER_SMTP_FROM', 'strowger@localhost', 'sender of alert mail', mailbox),
-  sms_url: variable(
-    'STROWGER_SMS_URL',
-    '',
-    'alert texts: http(s)://… (JSON {id, to, text}), sip:HOST:PORT (MESSAGE), voice:',
-    smsUrl,
-  ),
-  sms_token: variable('STROWGER_SMS_TOKEN', '', 'bearer token of that endpoint', optional),
-  otlp_url: variable('STROWGER_OTLP_URL', '', 'OpenTelemetry collector, such as http://127.0.0.1:4318', httpUrl),
-  tls_cert: variable(
-    'STROWGER_TLS_CERT',
-    '',
-    'PEM file of the certificate chain for TLS and WSS; unset: own',
-    optional,
-  ),
-  tls_key: variable('STROWGER_TLS_KEY', '', 'PEM file of its private key', optional),
-  stir_cert: variable(
-    'STROWGER_STIR_CERT',
-    '',
-    'PEM file of the certificate that signs our callers (SHAKEN)',
-    optional,
-  ),
-  stir_key: variable('STROWGER_STIR_KEY', '', 'PEM file of its P-256 private key', optional),
-  stir_x5u: variable('STROWGER_STIR_X5U', '', 'public https address of that certificate', httpUrl),
-  stir_ca: variable(
-    'STROWGER_STIR_CA',
-    '',
-    'PEM file of trust anchors; set: callers signed by carriers are verified',
-    optional,
-  ),
-  hep: variable('STROWGER_HEP', '', 'HOST:PORT of a HEP v3 collector (Homer) for SIP messages; unset: none', endpoint),
-  hep_id: variable('STROWGER_HEP_ID', '1', 'capture agent id in HEP messages', agentId),
-  hep_password: variable('STROWGER_HEP_PASSWORD', '', 'password that the HEP collector wants', optional),
-  database_url: variable('STROWGER_DATABASE_URL', '', 'PostgreSQL in place of SQLite', optional),
-  redis_url: variable('STROWGER_REDIS_URL', '', 'Redis for ceilings and wake-ups', optional),
-} as const
-
-const read = <T>(env: Environment, wanted: Variable<T>): T => {
-  const given = env[wanted.name]?.trim()
-  return wanted.parse(given === undefined || given === '' ? wanted.default : given, wanted.name)
 }
 
 /** Reads the environment; throws ConfigError naming the variable at the first value that makes no sense. */
@@ -418,22 +151,24 @@ export function loadConfig(env: Environment): Config {
   refuseSharedPorts(config)
   refuseUnbuilt(v.database_url.name, config.database_url)
   refuseUnbuilt(v.redis_url.name, config.redis_url)
-  const base_url = read(env, v.base_url) ?? `http://${host.includes(':') ? `[${host}]` : host}:${config.http_port}`
+  const base_url = read(env, v.base_url) ?? `http://${uriHost(host)}:${config.http_port}`
   mkdirSync(config.run_dir, { recursive: true })
   return Object.freeze({ ...config, base_url, master_key: masterKey(read(env, v.master_key), data_dir) })
 }
 
-type Bound = NonNullable<Config['second']>
+/** Ours, one of each family that is served; the first is the one of `config.host`. */
+export const addressesOf = ({ host, bind, second }: Pick<Config, 'host' | 'bind' | 'second'>): readonly OwnAddress[] =>
+  second ? [{ host, bind }, second] : [{ host, bind }]
 
 /** The addresses that peers see, each with the one of its family that sockets are bound to. */
-function bound(hosts: readonly string[], binds: readonly string[]): readonly [Bound, Bound?] {
+function bound(hosts: readonly string[], binds: readonly string[]): readonly [OwnAddress, OwnAddress?] {
   const pairs = hosts.map(host => {
     const bind = binds.length === 0 ? host : binds.find(one => isIP(one) === isIP(host))
     if (bind === undefined)
       return refuse(VARIABLES.bind.name, binds.join(), `an address of the family of ${host} is expected`)
     return { host, bind }
   })
-  return pairs as [Bound, Bound?]
+  return pairs as [OwnAddress, OwnAddress?]
 }
 
 const recognition = (recognizer_url: string | null, transcriber_url: string | null) => ({

@@ -1,5 +1,6 @@
 import { createCipheriv, createDecipheriv, createHash, hash, randomBytes, scrypt, timingSafeEqual } from 'node:crypto'
 import { promisify } from 'node:util'
+import type { DigestAlgorithm } from '../domain/identity/index.ts'
 
 const sha256 = (value: string | Buffer): Buffer => hash('sha256', value, 'buffer')
 
@@ -43,6 +44,11 @@ export async function passwordMatches(password: string, stored: string): Promise
     Buffer.from(hash, 'base64url'),
   )
 }
+
+const DIGEST_HASHES = { MD5: 'md5', 'SHA-256': 'sha256' } as const
+
+/** A hash of digest authentication (RFC 7616 §3.3), hex. */
+export const digestHash = (algorithm: DigestAlgorithm, text: string): string => hash(DIGEST_HASHES[algorithm], text)
 
 /** HA1 of RFC 7616 §3.4.2 per algorithm, hex. */
 export const digestHa1 = (algorithm: 'md5' | 'sha256', username: string, realm: string, password: string): string =>

@@ -11,8 +11,7 @@ import {
   withBodyHash,
 } from '../domain/webhooks/signature.ts'
 import { parseTarget, splitFragment, withParameters } from '../domain/webhooks/target.ts'
-import type { Clock } from './clock.ts'
-import { systemClock } from './clock.ts'
+import { type Clock, pause, systemClock } from './clock.ts'
 import type { Hop, HttpClient, HttpRequest, HttpResult } from './http/index.ts'
 
 /** A request about a call: for a document, or a callback. */
@@ -182,18 +181,6 @@ function conclude(result: HttpResult, told: Omit<Told, 'url'>): VoiceReply {
   const number = statusErrorNumber(status)
   if (number === null) return { ok: true, status, headers, body, redirects, url, ...told }
   return { ok: false, error: 'status', number, status, detail: `answered with status ${status}`, url, ...told }
-}
-
-function pause(clock: Clock, wait_ms: number, signal: AbortSignal | undefined): Promise<void> {
-  return new Promise(resolve => {
-    const done = (): void => {
-      timer.cancel()
-      signal?.removeEventListener('abort', done)
-      resolve()
-    }
-    const timer = clock.after(wait_ms, done)
-    signal?.addEventListener('abort', done)
-  })
 }
 
 /**

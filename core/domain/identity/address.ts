@@ -3,6 +3,9 @@ export interface Address {
   readonly words: readonly number[]
 }
 
+/** A host as it stands in a URI or Via: IPv6 addresses get their brackets. */
+export const uriHost = (host: string): string => (host.includes(':') && !host.startsWith('[') ? `[${host}]` : host)
+
 const V4 = /^(\d{1,3})\.(\d{1,3})\.(\d{1,3})\.(\d{1,3})$/
 
 export function parseAddress(text: string): Address | null {

@@ -1,0 +1,136 @@
+import { isIP } from 'node:net'
+import { smsRoute } from '../domain/alerts/notices.ts'
+import { PORTS_REFUSED_BY_BROWSERS } from './browser-ports.ts'
+
+// What the text of a variable means, by its kind. Parsers get the text and the variable's name, and throw ConfigError
+// where it makes no sense.
+
+export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent'
+
+/** A variable whose value makes no sense; the message names the variable, the value and what is expected. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError'
+}
+
+export interface SiprecConnector {
+  readonly name: string
+  readonly uri: string
+}
+
+export const refuse = (name: string, value: string, expected: string): never => {
+  throw new ConfigError(`${name}=${value}: ${expected}`)
+}
+
+export const text = (value: string): string => value
+export const optional = (value: string): string | null => (value === '' ? null : value)
+
+export const port = (value: string, name: string): number => {
+  const number = Number(value)
+  if (!/^\d{1,5}$/.test(value) || number < 1 || number > 65535)
+    refuse(name, value, 'a port is a number from 1 to 65535')
+  return number
+}
+
+export const httpPort = (value: string, name: string): number => {
+  const number = port(value, name)
+  if (PORTS_REFUSED_BY_BROWSERS.has(number))
+    refuse(name, value, 'browsers refuse this port; choose another, such as 8080')
+  return number
+}
+
+export const portRange = (value: string, name: string): { first: number; last: number } => {
+  const match = /^(\d{1,5})-(\d{1,5})$/.exec(value)
+  const first = Number(match?.[1])
+  const last = Number(match?.[2])
+  if (!match || first < 1024 || last > 65535 || last - first < 3 || first % 2 !== 0)
+    refuse(name, value, 'a range is FIRST-LAST within 1024-65535, FIRST even, with at least two port pairs')
+  return { first, last }
+}
+
+/** One address, or one of each family; none of an empty text. */
+export const addresses = (value: string, name: string): readonly string[] => {
+  if (value === '') return []
+  const found = list(value)
+  const families = found.map(isIP)
+  if (found.length === 0 || families.includes(0) || new Set(families).size < families.length)
+    refuse(name, value, 'an IPv4 or IPv6 address is expected, or one of each')
+  return found
+}
+
+export const flag = (value: string, name: string): boolean => {
+  if (/^(on|true|yes|1)$/i.test(value)) return true
+  if (/^(off|false|no|0)$/i.test(value)) return false
+  return refuse(name, value, 'expected on or off')
+}
+
+export const endpoint = (value: string, name: string): { host: string; port: number } | null => {
+  if (value === '') return null
+  const match = /^(?:\[([0-9a-f:]+)\]|([^:\s]+)):(\d{1,5})$/i.exec(value)
+  if (!match) return refuse(name, value, 'expected HOST:PORT')
+  return { host: match[1] ?? match[2] ?? '', port: port(match[3] ?? '', name) }
+}
+
+export const LEVELS: readonly LogLevel[] = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']
+export const level = (value: string, name: string): LogLevel =>
+  LEVELS.find(known => known === value) ?? refuse(name, value, `expected one of ${LEVELS.join(', ')}`)
+
+export const domain = (value: string, name: string): string => {
+  if (!/^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/i.test(value)) refuse(name, value, 'expected a DNS name')
+  return value.toLowerCase()
+}
+
+/** A whole number within bounds. */
+export const whole =
+  (least: number, most: number, unit = '') =>
+  (value: string, name: string): number => {
+    const number = Number(value)
+    if (!/^\d{1,10}$/.test(value) || number < least || number > most)
+      refuse(name, value, `expected ${least} to ${most}${unit}`)
+    return number
+  }
+
+export const gigabytes = (value: string, name: string): number | null => {
+  if (!/^\d{1,6}$/.test(value)) refuse(name, value, 'expected whole gigabytes, 0 for no limit')
+  return Number(value) === 0 ? null : Number(value) * 1_000_000_000
+}
+
+const isUrl = (value: string, scheme: RegExp): boolean => URL.canParse(value) && scheme.test(new URL(value).protocol)
+
+export const httpUrl = (value: string, name: string): string | null => {
+  if (value === '') return null
+  if (!isUrl(value, /^https?:$/)) refuse(name, value, 'expected an http(s) URL')
+  return value.replace(/\/+$/, '')
+}
+
+export const recognizerUrl = (value: string, name: string): string | null => {
+  if (value === '') return null
+  if (!isUrl(value, /^(https?|wss?):$/)) refuse(name, value, 'expected a ws(s) or http(s) URL')
+  return value
+}
+
+export const connectors = (value: string, name: string): SiprecConnector[] =>
+  list(value).map(item => {
+    const match = /^([A-Za-z0-9_-]{1,64})=(sips?:[^\s<>]{1,255})$/.exec(item)
+    return match ? { name: match[1] ?? '', uri: match[2] ?? '' } : refuse(name, item, 'expected NAME=SIP-URI, …')
+  })
+
+export const smtpUrl = (value: string, name: string): string | null => {
+  if (value === '') return null
+  if (!isUrl(value, /^smtps?:$/) || new URL(value).hostname === '')
+    // The value may hold a password, so that it is not repeated.
+    refuse(name, '…', 'expected smtp://user:password@host:port or smtps://…')
+  return value
+}
+
+export const smsUrl = (value: string, name: string): string | null => {
+  if (value === '') return null
+  if (smsRoute(value) === null) refuse(name, value, 'expected an http(s) URL, sip:HOST:PORT or voice:')
+  return value.replace(/\/+$/, '')
+}
+
+export const mailbox = (value: string, name: string): string => {
+  if (!/^[^@\s<>]{1,64}@[A-Za-z0-9.-]{1,189}$/.test(value)) refuse(name, value, 'an e-mail address is expected')
+  return value
+}
+
+export const list = (value: string): string[] => value.split(/[\s,]+/).filter(item => item !== '')

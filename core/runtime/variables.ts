@@ -1,0 +1,163 @@
+import {
+  addresses,
+  connectors,
+  domain,
+  endpoint,
+  flag,
+  gigabytes,
+  httpPort,
+  httpUrl,
+  LEVELS,
+  level,
+  list,
+  mailbox,
+  optional,
+  port,
+  portRange,
+  recognizerUrl,
+  smsUrl,
+  smtpUrl,
+  text,
+  whole,
+} from './variable-values.ts'
+
+/** A setting that comes from the environment. */
+export interface Variable<T> {
+  readonly name: string
+  readonly meaning: string
+  readonly default: string
+  readonly parse: (text: string, name: string) => T
+}
+
+const variable = <T>(
+  name: string,
+  fallback: string,
+  meaning: string,
+  parse: (text: string, name: string) => T,
+): Variable<T> => ({ name, meaning, default: fallback, parse })
+
+/** Every variable, with its meaning; `strowger doctor` prints this table and .env.example mirrors it. */
+export const VARIABLES = {
+  data: variable('STROWGER_DATA', './data', 'folder of the database, recordings, keys', text),
+  host: variable(
+    'STROWGER_HOST',
+    '127.0.0.1',
+    'address that peers see in SIP and SDP; with a comma, one IPv4 and one IPv6 address',
+    addresses,
+  ),
+  bind: variable(
+    'STROWGER_BIND',
+    '',
+    'address that sockets are bound to, one of each family; unset: STROWGER_HOST',
+    addresses,
+  ),
+  http_port: variable('STROWGER_HTTP_PORT', '8080', 'HTTP port of the APIs and the console', httpPort),
+  base_url: variable('STROWGER_BASE_URL', '', 'public address of the HTTP APIs; unset: http://HOST:HTTP_PORT', httpUrl),
+  sip_port: variable('STROWGER_SIP_PORT', '5060', 'SIP port, UDP and TCP', port),
+  sips_port: variable('STROWGER_SIPS_PORT', '5061', 'SIP port, TLS', port),
+  ws_port: variable('STROWGER_WS_PORT', '5066', 'SIP port, WebSocket, plain and over TLS', port),
+  rtp_ports: variable('STROWGER_RTP_PORTS', '20000-29999', 'UDP ports of RTP (even) and RTCP (odd)', portRange),
+  domain: variable('STROWGER_DOMAIN', 'localhost', "domain of the trunks' signaling names", domain),
+  drachtio: variable('STROWGER_DRACHTIO', '', 'HOST:PORT of a drachtio-server; unset: the embedded edge', endpoint),
+  drachtio_secret: variable('STROWGER_DRACHTIO_SECRET', '', "secret of drachtio's control link", text),
+  sandbox: variable('STROWGER_SANDBOX', 'on', 'the sandbox carrier plays the telephone network', flag),
+  master_key: variable(
+    'STROWGER_MASTER_KEY',
+    '',
+    '32 bytes as hex or base64; unset: a key file in the data folder',
+    text,
+  ),
+  allow_private: variable(
+    'STROWGER_ALLOW_PRIVATE_WEBHOOKS',
+    'loopback',
+    'private addresses that webhooks may reach: CIDRs, `loopback`, or `none`',
+    list,
+  ),
+  log: variable('STROWGER_LOG', 'info', `log level: ${LEVELS.join(', ')}`, level),
+  g729: variable('STROWGER_G729', 'on', 'use libbcg729 for G.729 when the machine has it', flag),
+  io_uring: variable('STROWGER_IO_URING', 'on', 'media packets by io_uring where it is allowed; off: epoll', flag),
+  media_threads: variable('STROWGER_MEDIA_THREADS', '1', 'threads of the media data plane', whole(1, 64)),
+  dead_call: variable(
+    'STROWGER_DEAD_CALL_SECONDS',
+    '60',
+    'seconds without media from anybody that end a call',
+    // The media worker tells of silence every 10 s.
+    whole(10, 9999, ' seconds'),
+  ),
+  drain: variable(
+    'STROWGER_DRAIN_SECONDS',
+    '3',
+    'seconds that calls may go on after SIGTERM or Ctrl-C',
+    whole(0, 99_999, ' seconds'),
+  ),
+  recordings: variable('STROWGER_RECORDINGS_GB', '100', 'gigabytes of recordings of a project; 0: no limit', gigabytes),
+  run_log_days: variable(
+    'STROWGER_RUN_LOG_DAYS',
+    '30',
+    'days that logs of scripts are kept for `strowger replay` (documents and typed keys); 0: none',
+    whole(0, 9999, ' days'),
+  ),
+  speech_url: variable('STROWGER_SPEECH_URL', '', 'text to speech over HTTP; unset: espeak-ng', httpUrl),
+  recognizer_url: variable(
+    'STROWGER_RECOGNIZER_URL',
+    '',
+    'speech recognition of live calls, ws(s) or http(s) (docs/operations.md); unset: none',
+    recognizerUrl,
+  ),
+  transcriber_url: variable(
+    'STROWGER_TRANSCRIBER_URL',
+    '',
+    'transcription of recordings, http(s); unset: STROWGER_RECOGNIZER_URL when that is http(s)',
+    httpUrl,
+  ),
+  siprec: variable('STROWGER_SIPREC', '', 'SIP recording servers for <Siprec>: NAME=SIP-URI, …', connectors),
+  s3_endpoint: variable('STROWGER_S3_ENDPOINT', '', 'S3-compatible storage of recordings; unset: data folder', httpUrl),
+  s3_bucket: variable('STROWGER_S3_BUCKET', '', 'its bucket', optional),
+  s3_region: variable('STROWGER_S3_REGION', 'us-east-1', 'its region', text),
+  s3_access_key: variable('STROWGER_S3_ACCESS_KEY', '', 'its access key', optional),
+  s3_secret_key: variable('STROWGER_S3_SECRET_KEY', '', 'its secret key', optional),
+  smtp: variable('STROWGER_SMTP_URL', '', 'mail server for alerts, smtp(s)://user:password@host:port', smtpUrl),
+  smtp_from: variable('STROWGER_SMTP_FROM', 'strowger@localhost', 'sender of alert mail', mailbox),
+  sms_url: variable(
+    'STROWGER_SMS_URL',
+    '',
+    'alert texts: http(s)://… (JSON {id, to, text}), sip:HOST:PORT (MESSAGE), voice:',
+    smsUrl,
+  ),
+  sms_token: variable('STROWGER_SMS_TOKEN', '', 'bearer token of that endpoint', optional),
+  otlp_url: variable('STROWGER_OTLP_URL', '', 'OpenTelemetry collector, such as http://127.0.0.1:4318', httpUrl),
+  tls_cert: variable(
+    'STROWGER_TLS_CERT',
+    '',
+    'PEM file of the certificate chain for TLS and WSS; unset: own',
+    optional,
+  ),
+  tls_key: variable('STROWGER_TLS_KEY', '', 'PEM file of its private key', optional),
+  stir_cert: variable(
+    'STROWGER_STIR_CERT',
+    '',
+    'PEM file of the certificate that signs our callers (SHAKEN)',
+    optional,
+  ),
+  stir_key: variable('STROWGER_STIR_KEY', '', 'PEM file of its P-256 private key', optional),
+  stir_x5u: variable('STROWGER_STIR_X5U', '', 'public https address of that certificate', httpUrl),
+  stir_ca: variable(
+    'STROWGER_STIR_CA',
+    '',
+    'PEM file of trust anchors; set: callers signed by carriers are verified',
+    optional,
+  ),
+  hep: variable('STROWGER_HEP', '', 'HOST:PORT of a HEP v3 collector (Homer) for SIP messages; unset: none', endpoint),
+  hep_id: variable('STROWGER_HEP_ID', '1', 'capture agent id in HEP messages', whole(0, 0xffff_ffff)),
+  hep_password: variable('STROWGER_HEP_PASSWORD', '', 'password that the HEP collector wants', optional),
+  database_url: variable('STROWGER_DATABASE_URL', '', 'PostgreSQL in place of SQLite', optional),
+  redis_url: variable('STROWGER_REDIS_URL', '', 'Redis for ceilings and wake-ups', optional),
+} as const
+
+export type Environment = Readonly<Record<string, string | undefined>>
+
+/** @throws ConfigError where the text makes no sense */
+export const read = <T>(env: Environment, wanted: Variable<T>): T => {
+  const given = env[wanted.name]?.trim()
+  return wanted.parse(given === undefined || given === '' ? wanted.default : given, wanted.name)
+}
