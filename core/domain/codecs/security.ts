@@ -3,7 +3,7 @@ import { type CryptoLine, SRTP_SUITES, type SrtpSuite, sameKey } from './crypto-
 import { type Refused, refuse } from './refusal.ts'
 import type { DtlsLine, MediaLine, OwnLine } from './sdp.ts'
 
-/** What an audio line and its answer agree on to secure the packets: nothing, SDES (RFC 4568) or DTLS-SRTP (RFC 5763). */
+/** What a line and its answer agree on to secure the packets: nothing, SDES (RFC 4568) or DTLS-SRTP (RFC 5763). */
 
 export type MediaSecurity = 'rtp' | 'sdes_srtp_required' | 'dtls_srtp'
 
