@@ -1,5 +1,5 @@
 import { compileSources, holdsAddress } from '../../core/domain/identity/sources.ts'
-import { type Config, ConfigError } from '../../core/runtime/config.ts'
+import { addressesOf, type Config, ConfigError } from '../../core/runtime/config.ts'
 import { type ProcessContext, portTaken, type RunningProcess, runProcess } from '../../core/runtime/lifecycle.ts'
 import { Gauge, type Registry } from '../../core/runtime/metrics.ts'
 import { openState, type State } from '../../core/state/index.ts'
@@ -64,9 +64,6 @@ async function messagesOfLastRun({ db }: State, run_dir: string) {
     unwritten.map(message => message.sip_call_id),
   )
 }
-
-/** Ours, one of each family that is served. */
-const addressesOf = ({ host, bind, second }: Config) => [{ host, bind }, ...(second ? [second] : [])]
 
 async function open(
   config: Config,

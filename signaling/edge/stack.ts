@@ -4,9 +4,10 @@ import { type DnsSource, type Located, Locator, systemDns } from './location/loc
 import { newBranch } from './sip/ids.ts'
 import type { Draft, SipMessage } from './sip/message.ts'
 import { DEFAULT_MESSAGE_LIMITS } from './sip/parse.ts'
+import { branchOf, cancelOf } from './sip/sent-text.ts'
 import { parseUri } from './sip/uri.ts'
 import { DEFAULT_TIMER_SCALE, type TimerScale } from './timers.ts'
-import type { ClientTransaction } from './transaction/client.ts'
+import { type ClientEvents, type ClientTransaction, UNHEARD } from './transaction/client.ts'
 import { TransactionLayer, type TransactionUser } from './transaction/layer.ts'
 import { type ListenerOptions, TransportLayer } from './transport/layer.ts'
 import type { TlsOptions } from './transport/tls.ts'
@@ -19,7 +20,7 @@ import {
 } from './transport/types.ts'
 
 // The SIP stack without an application: transports, transactions and location put together. The edge is one user of
-// it, the sandbox carrier and test peers (agent/user-agent.ts) are others.
+// it, the sandbox carrier and test peers (useragent/user-agent.ts) are others.
 
 /** What the stack writes about itself; pino fits. */
 export interface EdgeLog {
@@ -174,6 +175,15 @@ export class SipStack {
       }
     }
     return attempt
+  }
+
+  /** Cancels an INVITE that was sent and has got a provisional response (RFC 3261 §9.1). */
+  cancel(
+    { text, destination }: Pick<Sent, 'text' | 'destination'>,
+    cancel = cancelOf(text).serialize(),
+    events: ClientEvents = UNHEARD,
+  ): void {
+    this.transactions.send({ method: 'CANCEL', branch: branchOf(text), text: cancel, destination }, events)
   }
 
   /** RFC 3261 §18.1.1: what is too large for UDP goes over TCP, unless the peer is known to refuse that. */

@@ -1,8 +1,9 @@
+import { uriHost } from '../../../core/domain/identity/address.ts'
 import type { CommandMessage } from '../control/command.ts'
 import { listenerAddress } from '../dialog/dialog.ts'
 import type { Draft } from '../sip/message.ts'
 import { cancelOf } from '../sip/sent-text.ts'
-import { paramStart, splitList, uriHost } from '../sip/uri.ts'
+import { paramStart, splitList } from '../sip/uri.ts'
 import type { Sent } from '../stack.ts'
 import type { Listener } from '../transport/types.ts'
 

@@ -4,6 +4,7 @@ import { unsolicitedMessage, type WireFacts } from '../control/wire.ts'
 import { newTag } from '../sip/ids.ts'
 import { Draft, type SipMessage } from '../sip/message.ts'
 import type { EdgeLog, Sent, SipStack } from '../stack.ts'
+import { UNHEARD } from '../transaction/client.ts'
 import { isReliable, type Received } from '../transport/types.ts'
 import type { Apps } from './apps.ts'
 import type { CallRecords } from './cdr.ts'
@@ -140,15 +141,13 @@ export class AgentCore {
       dialog.nextHop(),
       () => dialog.draft('BYE', seq).add('Reason', `SIP;cause=200;text="${text}"`),
       {
+        ...UNHEARD,
         sent: sent => {
           this.records.stop(leg, 'application', cause, sent.text)
           if (leg.app.open) {
             leg.app.sendHeld(unsolicitedMessage(this.wireOut(sent), leg.id, sent.text), leg)
           }
         },
-        response: () => undefined,
-        timeout: () => undefined,
-        unreachable: () => undefined,
       },
     )
   }

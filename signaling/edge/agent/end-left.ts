@@ -3,12 +3,11 @@ import { newTag } from '../sip/ids.ts'
 import { draftResponse } from '../sip/message.ts'
 import { branchOf, cancelOf, withoutBody } from '../sip/sent-text.ts'
 import type { SipStack } from '../stack.ts'
-import type { ClientEvents } from '../transaction/client.ts'
+import { type ClientEvents, UNHEARD } from '../transaction/client.ts'
 
 // How the calls of a run that was killed are ended: nobody is left talking, ringing or waiting.
 
 const REASON = 'SIP;cause=503;text="SIP server was restarted"'
-const UNHEARD = { response: () => undefined, timeout: () => undefined, unreachable: () => undefined }
 
 /** BYE where it was answered, 503 where we were called, CANCEL where we called. */
 export function endLeftCall(stack: SipStack, left: LeftCall): void {
@@ -28,17 +27,15 @@ export function endLeftCall(stack: SipStack, left: LeftCall): void {
 function takeBack(stack: SipStack, { invite, dialog, rang }: LeftCall & { kind: 'calling' }): void {
   const { transactions } = stack
   const { destination, text } = invite
-  const branch = branchOf(text)
   let cancelled = false
   const cancelOnce = (): void => {
     if (cancelled) return
     cancelled = true
-    const cancel = cancelOf(text).add('Reason', REASON).serialize()
-    transactions.send({ method: 'CANCEL', branch, text: cancel, destination }, UNHEARD)
+    stack.cancel(invite, cancelOf(text).add('Reason', REASON).serialize())
     transactions.wheel.after(64 * transactions.scale.t1, () => resumed.terminate())
   }
   let answered = ''
-  const request = { method: 'INVITE', branch, text: withoutBody(text), destination }
+  const request = { method: 'INVITE', branch: branchOf(text), text: withoutBody(text), destination }
   const events: ClientEvents = {
     ...UNHEARD,
     response: (response, from) => {

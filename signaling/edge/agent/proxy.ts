@@ -4,7 +4,6 @@ import { plainReply, proxyResponseReply } from '../control/wire.ts'
 import { listenerUri } from '../dialog/dialog.ts'
 import { newTag } from '../sip/ids.ts'
 import { Draft, draftResponse, type SipMessage } from '../sip/message.ts'
-import { branchOf, cancelOf } from '../sip/sent-text.ts'
 import { parseNameAddress, parseUri, splitList } from '../sip/uri.ts'
 import type { OutgoingRequest, Sent } from '../stack.ts'
 import type { WheelTimer } from '../timers.ts'
@@ -312,16 +311,7 @@ class ProxyRun {
 
   #sendCancel(branch: Branch): void {
     const sent = branch.outgoing?.sent
-    if (!sent) return
-    this.#core.stack.transactions.send(
-      {
-        method: 'CANCEL',
-        branch: branchOf(sent.text),
-        text: cancelOf(sent.text).serialize(),
-        destination: sent.destination,
-      },
-      { response: () => undefined, timeout: () => undefined, unreachable: () => undefined },
-    )
+    if (sent) this.#core.stack.cancel(sent)
   }
 
   #tell(response: SipMessage, from: { host: string; port: number }, sent: Sent): void {

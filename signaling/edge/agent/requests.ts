@@ -3,9 +3,10 @@ import { dialogMessage, plainReply, requestSentReply } from '../control/wire.ts'
 import { Dialog, listenerAddress, viaFor } from '../dialog/dialog.ts'
 import { newBranch, newUuid } from '../sip/ids.ts'
 import { type Draft, parseCSeq, type SipMessage } from '../sip/message.ts'
-import { bodyOf, branchOf, headerOf } from '../sip/sent-text.ts'
+import { bodyOf, headerOf } from '../sip/sent-text.ts'
 import { tagOf } from '../sip/uri.ts'
 import type { Hop, RequestEvents, Sent } from '../stack.ts'
+import { UNHEARD } from '../transaction/client.ts'
 import type { Listener } from '../transport/types.ts'
 import { cancelFor } from './compose.ts'
 import type { AgentCore } from './core.ts'
@@ -69,19 +70,24 @@ export class SentRequests {
   /** Sends the CANCEL that was kept; without a final answer in 64×T1 the INVITE is over (RFC 3261 §9.1). */
   sendCancel(pending: PendingClient, sent: Sent): void {
     pending.cancel = 'sent'
-    const branch = branchOf(sent.text)
-    this.#core.stack.transactions.send(
-      { method: 'CANCEL', branch, text: pending.cancel_text, destination: sent.destination },
-      {
-        response: () => undefined,
-        timeout: () => this.#endCancelled(pending),
-        unreachable: () => this.#endCancelled(pending),
-      },
-    )
+    const over = (): void => this.#endCancelled(pending)
+    const { stack, patience_ms } = this.#core
+    stack.cancel(sent, pending.cancel_text, { ...UNHEARD, timeout: over, unreachable: over })
     pending.deadline?.cancel()
-    pending.deadline = this.#core.stack.transactions.wheel.after(this.#core.patience_ms, () =>
-      this.#endCancelled(pending),
-    )
+    pending.deadline = stack.transactions.wheel.after(patience_ms, over)
+  }
+
+  /** For each time that the 2xx comes again (RFC 3261 §13.2.2.4). */
+  keepAck(pending: PendingClient, { text, destination }: Sent): void {
+    const { transactions, transport } = this.#core.stack
+    pending.ack = {
+      text,
+      tag: pending.answered_tag,
+      resend: () => {
+        transactions.counters.retransmissions_sent++
+        transport.send(destination, text, true, () => undefined)
+      },
+    }
   }
 
   /** Nothing more is awaited. */
@@ -207,27 +213,18 @@ export class SentRequests {
     const known = pending.rseqs.has(key)
     const dialog = this.#dialogFrom(sent, response, from)
     const seq = dialog.localSeq
-    const none = { response: () => undefined, timeout: () => undefined, unreachable: () => undefined }
-    this.#core.stack.request('ACK', dialog.nextHop(), () => dialog.draft('ACK', seq), none)
+    this.#core.stack.request('ACK', dialog.nextHop(), () => dialog.draft('ACK', seq), UNHEARD)
     if (known || pending.rseqs.size > 64) return
     pending.rseqs.add(key)
     const bye = dialog.nextSeq()
-    this.#core.stack.request('BYE', dialog.nextHop(), () => dialog.draft('BYE', bye), none)
+    this.#core.stack.request('BYE', dialog.nextHop(), () => dialog.draft('BYE', bye), UNHEARD)
   }
 
   #acknowledge(leg: Leg, pending: PendingClient, sent: Sent): void {
     const seq = parseCSeq(headerOf(sent.text, 'CSeq'))?.seq ?? leg.dialog.localSeq
     this.#core.stack.request('ACK', leg.dialog.nextHop(), () => leg.dialog.draft('ACK', seq), {
-      sent: ack => {
-        pending.ack = {
-          text: ack.text,
-          tag: pending.answered_tag,
-          resend: () => void this.#core.stack.transport.send(ack.destination, ack.text, true, () => undefined),
-        }
-      },
-      response: () => undefined,
-      timeout: () => undefined,
-      unreachable: () => undefined,
+      ...UNHEARD,
+      sent: ack => this.keepAck(pending, ack),
     })
   }
 

@@ -1,5 +1,6 @@
 import type { Draft, SipMessage } from '../sip/message.ts'
 import { parseDigits } from '../sip/uri.ts'
+import { UNHEARD } from '../transaction/client.ts'
 import type { Address } from '../transport/types.ts'
 import type { AgentCore } from './core.ts'
 import type { Leg, SessionTimer } from './leg.ts'
@@ -154,8 +155,6 @@ function refresh(core: AgentCore, leg: Leg): void {
     unreachable: over,
   })
 }
-
-const UNHEARD = { response: () => undefined, timeout: () => undefined, unreachable: () => undefined }
 
 function refreshed(core: AgentCore, leg: Leg, session: SessionTimer, response: SipMessage, from: Address): void {
   leg.dialog.refreshTarget(response, from, false)

@@ -9,6 +9,7 @@ import { Draft, parseCSeq } from '../sip/message.ts'
 import { headerOf } from '../sip/sent-text.ts'
 import { parseNameAddress, parseUri, type SipUri, tagOf } from '../sip/uri.ts'
 import type { Hop } from '../stack.ts'
+import { UNHEARD } from '../transaction/client.ts'
 import type { Listener } from '../transport/types.ts'
 import { addBody, addContacts, addOwnHeaders, cancelFor, fromValue, withRealHost } from './compose.ts'
 import type { AgentCore } from './core.ts'
@@ -221,15 +222,9 @@ export class ClientSide {
     }
     pending.deadline?.cancel()
     this.#core.stack.request('ACK', hop, build, {
+      ...UNHEARD,
       sent: ack => {
-        pending.ack = {
-          text: ack.text,
-          tag: pending.answered_tag,
-          resend: () => {
-            this.#core.stack.transactions.counters.retransmissions_sent++
-            this.#core.stack.transport.send(ack.destination, ack.text, true, () => undefined)
-          },
-        }
+        this.#sent.keepAck(pending, ack)
         app.send(requestSentReply(request_id, this.#core.wireOut(ack), newUuid(), ack.text))
         if (leg.outgoing === pending) leg.outgoing = undefined
         // CANCEL and 2xx crossed: the call that nobody wants any more is ended.
@@ -238,8 +233,6 @@ export class ClientSide {
           this.#core.hangUp(leg, 'ACK-BYE due to cancel race condition', 'system-initiated-termination')
         }
       },
-      response: () => undefined,
-      timeout: () => undefined,
       unreachable: () => app.send(plainReply(request_id, 'NOK', 'Server error: unable to find route for ACK')),
     })
   }

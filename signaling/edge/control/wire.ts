@@ -1,5 +1,5 @@
+import { uriHost } from '../../../core/domain/identity/address.ts'
 import { newUuid } from '../sip/ids.ts'
-import { uriHost } from '../sip/uri.ts'
 import type { Listener } from '../transport/types.ts'
 
 // Payloads that the server sends. The positions of the fields are the protocol: see drachtio-control-protocol.md §6.

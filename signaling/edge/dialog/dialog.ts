@@ -1,5 +1,6 @@
+import { uriHost } from '../../../core/domain/identity/address.ts'
 import { Draft, type SipMessage } from '../sip/message.ts'
-import { parseNameAddress, parseUri, uriHost } from '../sip/uri.ts'
+import { parseNameAddress, parseUri } from '../sip/uri.ts'
 import type { StreamConnection } from '../transport/connection.ts'
 import type { Address, Destination, Listener, Protocol, Received } from '../transport/types.ts'
 

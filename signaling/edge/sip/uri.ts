@@ -122,11 +122,6 @@ export function parseDigits(text: string, max: number): number | undefined {
   return n > max ? undefined : n
 }
 
-/** Host for a URI or Via: IPv6 addresses get their brackets. */
-export function uriHost(host: string): string {
-  return host.includes(':') && !host.startsWith('[') ? `[${host}]` : host
-}
-
 /** Reads `"display" <uri>;params`, `display <uri>;params` or `uri;params`; undefined when malformed. */
 export function parseNameAddress(text: string): NameAddress | undefined {
   const s = text.trim()

@@ -15,6 +15,13 @@ export interface ClientEvents {
   readonly unreachable: (error: Error) => void
 }
 
+/** For a request whose outcome changes nothing. */
+export const UNHEARD = {
+  response: () => undefined,
+  timeout: () => undefined,
+  unreachable: () => undefined,
+} satisfies ClientEvents
+
 /** What a client transaction sends, and what it must know of it. */
 export interface ClientRequest {
   readonly method: string

@@ -1,8 +1,9 @@
 import { Dialog } from '../dialog/dialog.ts'
 import { type Draft, draftResponse, type SipMessage, textOf } from '../sip/message.ts'
-import { branchOf, cancelOf } from '../sip/sent-text.ts'
+import { headerOf } from '../sip/sent-text.ts'
 import type { Hop, OutgoingRequest, Sent } from '../stack.ts'
 import type { WheelTimer } from '../timers.ts'
+import { UNHEARD } from '../transaction/client.ts'
 import type { ServerTransaction } from '../transaction/server.ts'
 import { isReliable, type Listener } from '../transport/types.ts'
 import { addParts, IncomingRequest, type MessageParts, type UserAgent } from './user-agent.ts'
@@ -237,7 +238,7 @@ export class Call {
   #response(response: SipMessage, from: { host: string; port: number }, sent: Sent, seq: number): void {
     if (!this.#provisional && response.status < 200) {
       this.#provisional = true
-      if (this.#cancelling) this.#sendCancel(sent)
+      if (this.#cancelling) this.#agent.stack.cancel(sent)
     }
     if (response.status === 100) return
     if (response.toTag !== '' && this.state === 'inviting' && response.status < 300) {
@@ -274,14 +275,14 @@ export class Call {
   #establish(response: SipMessage, from: { host: string; port: number }, sent: Sent): void {
     const { protocol, host, port } = sent.destination
     if (!this.dialog) {
-      const draft = headersOf(sent.text)
+      const said = (name: string): string => headerOf(sent.text, name) ?? ''
       this.dialog = Dialog.asClient({
         callId: this.#ids.call_id,
         localTag: this.#ids.tag,
-        local: draft('From'),
-        remote: draft('To'),
+        local: said('From'),
+        remote: said('To'),
         seq: response.cseq.seq,
-        contact: draft('Contact'),
+        contact: said('Contact'),
         uri: sent.text.slice(7, sent.text.indexOf(' SIP/2.0')),
       })
     }
@@ -300,12 +301,10 @@ export class Call {
         return draft
       },
       {
+        ...UNHEARD,
         sent: sent => {
           this.#ack = sent
         },
-        response: () => undefined,
-        timeout: () => undefined,
-        unreachable: () => undefined,
       },
     )
   }
@@ -318,19 +317,7 @@ export class Call {
     if (this.#cancelling) return
     this.#cancelling = true
     const sent = this.#outgoing?.sent
-    if (sent && this.#provisional) this.#sendCancel(sent)
-  }
-
-  #sendCancel(sent: Sent): void {
-    this.#agent.stack.transactions.send(
-      {
-        method: 'CANCEL',
-        branch: branchOf(sent.text),
-        text: cancelOf(sent.text).serialize(),
-        destination: sent.destination,
-      },
-      { response: () => undefined, timeout: () => undefined, unreachable: () => undefined },
-    )
+    if (sent && this.#provisional) this.#agent.stack.cancel(sent)
   }
 
   #failed(response: SipMessage | undefined): void {
@@ -352,12 +339,5 @@ export class Call {
     this.#resend?.cancel()
     this.#deadline?.cancel()
     this.#agent.remove(this.#ids.call_id, this.#ids.tag)
-  }
-}
-
-function headersOf(text: string): (name: string) => string {
-  return name => {
-    const at = text.indexOf(`\r\n${name}: `)
-    return at < 0 ? '' : text.slice(at + name.length + 4, text.indexOf('\r\n', at + 2))
   }
 }
