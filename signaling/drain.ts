@@ -1,5 +1,5 @@
 import type { Bus } from '../core/runtime/bus.ts'
-import type { Clock } from '../core/runtime/clock.ts'
+import { type Clock, pause } from '../core/runtime/clock.ts'
 import type { Log } from '../core/runtime/log.ts'
 import type { State } from '../core/state/index.ts'
 import { isAskedToDrain, saveDraining } from '../core/state/nodes.ts'
@@ -121,5 +121,3 @@ export class Drain {
     return untriedCallbacks(this.#options.state.db).catch(() => false)
   }
 }
-
-const pause = (clock: Clock, ms: number): Promise<void> => new Promise<void>(resolve => clock.after(ms, resolve))

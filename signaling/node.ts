@@ -1,7 +1,7 @@
 import { sipRefusal } from '../core/domain/reasons/index.ts'
 import type { Bus } from '../core/runtime/bus.ts'
-import type { Clock } from '../core/runtime/clock.ts'
-import type { Config } from '../core/runtime/config.ts'
+import { type Clock, pause } from '../core/runtime/clock.ts'
+import { addressesOf, type Config } from '../core/runtime/config.ts'
 import { newId } from '../core/runtime/ids.ts'
 import type { Log } from '../core/runtime/log.ts'
 import type { Registry } from '../core/runtime/metrics.ts'
@@ -133,7 +133,7 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
   const registrations = new CarrierRegistrations({
     ...{ sip, state, clock, log, node_id: id, random: Math.random },
     ...{ sip_port: config.sip_port, sips_port: config.sips_port },
-    hosts: [config.host, ...(config.second ? [config.second.host] : [])],
+    hosts: addressesOf(config).map(({ host }) => host),
     unseal: sealed => unseal(config.master_key, sealed),
   })
   configuration.onChange(snapshot => {
@@ -244,8 +244,7 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
  */
 async function ready({ sip, media, clock }: NodeOptions): Promise<void> {
   const deadline_ms = clock.monotonic_ms() + READY_LIMIT_MS
-  while ((!sip.connected || !media.connected) && clock.monotonic_ms() < deadline_ms)
-    await new Promise<void>(resolve => clock.after(20, resolve))
+  while ((!sip.connected || !media.connected) && clock.monotonic_ms() < deadline_ms) await pause(clock, 20)
 }
 
 /** The node rows of the links: `<id>-edge` and `<id>-media` are there, and fresh, while the links stand. */
@@ -295,8 +294,6 @@ function outsideDialog(request: InboundRequest, draining: boolean): void {
   else if (request.method === 'OPTIONS') request.respond(200, { headers: { Allow: ALLOW, Accept: 'application/sdp' } })
   else request.respond(405, { headers: { Allow: ALLOW } })
 }
-
-const pause = (clock: Clock, ms: number): Promise<void> => new Promise(resolve => clock.after(ms, resolve))
 
 async function keepAlive({ state, clock, log }: NodeOptions, id: string): Promise<void> {
   try {

@@ -2,7 +2,8 @@ import { clientDomain } from '../../core/domain/identity/index.ts'
 import { browserPolicy } from '../b2bua/browser.ts'
 import type { Context } from '../b2bua/context.ts'
 import type { HuntHop } from '../b2bua/hunt.ts'
-import { hostOf, invitationHeaders, type Outgoing, trunkPolicy } from '../b2bua/routes.ts'
+import { invitationHeaders, type Outgoing, trunkPolicy } from '../b2bua/routes.ts'
+import { hostOf } from '../drachtio/uri.ts'
 
 /**
  * Where `client:<name>` of the project can be called now, the latest registration first; empty when it is nowhere.

@@ -1,8 +1,8 @@
 import { holdsAddress, identifyBySource, projectOfClientDomain } from '../../core/domain/identity/index.ts'
 import { type Reason, type ReasonFacts, sipRefusal } from '../../core/domain/reasons/index.ts'
 import type { Context } from '../b2bua/context.ts'
-import { hostOf } from '../b2bua/routes.ts'
 import type { InboundInvite } from '../drachtio/types.ts'
+import { addressOf, hostOf } from '../drachtio/uri.ts'
 import type { DigestAuthenticator } from '../trunks/digest.ts'
 import type { CarrierConfig, TrunkConfig } from '../trunks/snapshot.ts'
 
@@ -91,7 +91,4 @@ function firstNumber(ctx: Context, project_id: string): string | null {
   return first
 }
 
-/** The URI of a From, To or asserted identity. */
-export const addressOf = (value: string): string => /<([^>]*)>/.exec(value)?.[1] ?? value.split(';')[0]?.trim() ?? ''
-
-const hostOfTo = (invite: InboundInvite): string => hostOf(addressOf(invite.header('to') ?? ''))
+const hostOfTo = (invite: InboundInvite): string => hostOf(addressOf(invite.header('to')))

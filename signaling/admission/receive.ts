@@ -10,15 +10,16 @@ import { browserPolicy } from '../b2bua/browser.ts'
 import type { Context } from '../b2bua/context.ts'
 import { InboundCall, type Plan } from '../b2bua/inbound-call.ts'
 import type { LegPolicy } from '../b2bua/media.ts'
-import { carrierPolicy, deliveryHops, hostOf, type Outgoing, ownTargets, trunkPolicy } from '../b2bua/routes.ts'
+import { carrierPolicy, deliveryHops, type Outgoing, ownTargets, trunkPolicy } from '../b2bua/routes.ts'
 import { intervalTooSmall } from '../b2bua/session-timer.ts'
 import type { InboundInvite } from '../drachtio/types.ts'
+import { addressOf, hostOf, userOf } from '../drachtio/uri.ts'
 import { customHeaders } from '../scripts/children.ts'
 import type { DigestAuthenticator } from '../trunks/digest.ts'
 import type { ApplicationConfig, NumberConfig, TrunkConfig } from '../trunks/snapshot.ts'
 import type { Ask } from './gate.ts'
 import { endUnplaced } from './originate.ts'
-import { addressOf, identify, type Peer, refuse } from './peer.ts'
+import { identify, type Peer, refuse } from './peer.ts'
 import { hopsToWorld, limitsOf, notAdmitted, trunkOfCaller } from './place.ts'
 
 /**
@@ -127,7 +128,7 @@ async function verstatOf(ctx: Context, invite: InboundInvite, asked: Asked): Pro
 function calledOf(peer: Peer, invite: InboundInvite): string {
   const user = userOf(invite.uri)
   if (peer.kind !== 'carrier' || peer.carrier.registration?.contact_user !== user) return user
-  return userOf(addressOf(invite.header('p-called-party-id') ?? invite.header('to') ?? '')) || user
+  return userOf(addressOf(invite.header('p-called-party-id') ?? invite.header('to'))) || user
 }
 
 /** A call of ours that its target sent straight back: the same number, while the first still runs. */
@@ -370,18 +371,4 @@ function trunkOf(peer: Peer, destination: Destination): string | null {
   if (destination.kind === 'delivery') return destination.trunk.id
   if (peer.kind === 'trunk') return peer.trunk.id
   return destination.kind === 'world' ? (destination.trunk?.id ?? null) : null
-}
-
-/** User part of a sip: URI or the number of a tel: URI, decoded, without parameters. */
-export function userOf(uri: string): string {
-  const user =
-    /^sips?:([^@;?]*)@/i.exec(uri)?.[1] ??
-    /^sips?:([^@:;?]*)(?:;|$)/i.exec(uri)?.[1] ??
-    /^tel:([^;?]*)/i.exec(uri)?.[1] ??
-    ''
-  try {
-    return decodeURIComponent(user.split(':')[0] ?? '').replace(/[\r\n\0]/g, '')
-  } catch {
-    return user.replace(/[\r\n\0]/g, '')
-  }
 }

@@ -4,23 +4,17 @@ import { type CallRequest, readCallRequest } from '../../core/domain/calls/reque
 import { iso, type Timer } from '../../core/runtime/clock.ts'
 import type { Log } from '../../core/runtime/log.ts'
 import { addCallEvent } from '../../core/state/call-events.ts'
-import { isPassing } from '../../core/state/failures.ts'
 import type { CallEventTable, Trx } from '../../core/state/index.ts'
 import { addMediaQuality } from '../../core/state/media-quality.ts'
 import { callFactsOf } from '../../core/state/outbox.ts'
-import { type CallRow, type CallStep, type CallWritten, writeCall } from '../../core/state/running-calls.ts'
+import type { CallRow } from '../../core/state/running-calls.ts'
 import type { ScriptEntry } from '../scripts/script.ts'
+import { type AttemptStep, CallWrites } from './call-writes.ts'
 import type { Context } from './context.ts'
 import type { Leg } from './leg.ts'
 import type { MediaEvent, MediaSession } from './media.ts'
 import type { KeyWay } from './presses.ts'
 
-/** A write that the state cannot take is tried again this late at most: calls go on without storage (threats §2.6). */
-const RETRY_MS = 5000
-/** How often a write is tried that fails for another reason than the state. */
-const MAX_TRIES = 3
-/** How long what nobody waits for (attempts) is kept back, to travel with what comes next. */
-const LAZY_MS = 25
 /** How much of the paid time must be left when more is bought. */
 const EXTEND_BEFORE_SECONDS = 5
 
@@ -44,8 +38,7 @@ export interface LegWaiter {
 
 /**
  * One call and all that it holds: rows, legs, media, timers, slots. It is the owner of all of it, and `end` is the one
- * way
- * out: whatever happens, it runs once and leaves nothing behind.
+ * way out: whatever happens, it runs once and leaves nothing behind.
  */
 export abstract class Call {
   readonly sid: string
@@ -55,10 +48,7 @@ export abstract class Call {
   readonly project_id: string
   protected row: CallRow
   readonly request: CallRequest
-  #writes: Promise<unknown> = Promise.resolve()
-  /** Steps that leave together. */
-  #steps: CallStep[] = []
-  #stepsDue: Timer | 'now' | null = null
+  readonly #writes: CallWrites
   #ending: Promise<void> | null = null
   #final: Ending | null = null
   #answered_ms: number | null = null
@@ -81,6 +71,7 @@ export abstract class Call {
     this.session = session
     this.request = readCallRequest(row.request)
     this.log = ctx.log.child({ call_id: row.sid, ...(row.trunk_id ? { trunk_id: row.trunk_id } : {}) })
+    this.#writes = new CallWrites(ctx, row.sid, this.log)
     ctx.calls.add(this)
   }
 
@@ -192,52 +183,11 @@ export abstract class Call {
 
   /** Writes in order, one transaction each. A failed write is logged: the call goes on without it. */
   persist(work: (trx: Trx) => Promise<unknown>): Promise<void> {
-    this.#sendSteps()
-    const done = this.#writes.then(() => this.ctx.state.transaction(work))
-    const settled = done.then(
-      () => undefined,
-      err => this.log.error({ err }, 'a change of the call was not saved'),
-    )
-    this.#writes = settled
-    return settled
+    return this.#writes.transaction(work)
   }
 
-  /** Writes of what must not be lost: tried until the state takes them. Later writes wait. */
-  #keep(step: CallStep): void {
-    this.#steps.push(step)
-    if (this.#stepsDue === 'now') return
-    this.#stepsDue?.cancel()
-    this.#stepsDue = 'now'
-    queueMicrotask(() => this.#sendSteps())
-  }
-
-  /** As `#keep`, for what tells of attempts: it travels with the next step, or leaves after a moment. */
-  keepAttempt(step: Extract<CallStep, { readonly step: 'attempt' | 'attempt_changed' }>): void {
-    this.#steps.push(step)
-    this.#stepsDue ??= this.ctx.clock.after(LAZY_MS, () => this.#sendSteps())
-  }
-
-  #sendSteps(): void {
-    if (this.#stepsDue !== 'now') this.#stepsDue?.cancel()
-    this.#stepsDue = null
-    if (this.#steps.length === 0) return
-    const steps = this.#steps
-    this.#steps = []
-    this.#writes = this.#writes.then(() => this.#write(steps))
-  }
-
-  async #write(steps: readonly CallStep[]): Promise<CallWritten | undefined> {
-    for (let tries = 1; ; tries++) {
-      try {
-        const written = await writeCall(this.ctx.state.db, this.sid, steps)
-        if (written.told > 0) this.ctx.bus.ring('outbox', this.sid)
-        return written
-      } catch (err) {
-        this.log.error({ err, tries }, 'a change of the call is not saved yet')
-        if (!isPassing(err) && tries >= MAX_TRIES) return undefined
-        await new Promise<void>(resolve => this.ctx.clock.after(Math.min(RETRY_MS, 50 * 2 ** tries), resolve))
-      }
-    }
+  keepAttempt(step: AttemptStep): void {
+    this.#writes.attempt(step)
   }
 
   event(kind: CallEventTable['kind'], number: number | null, detail: Readonly<Record<string, unknown>>): void {
@@ -249,7 +199,7 @@ export abstract class Call {
   protected initiated(changes: Partial<Pick<CallRow, 'sip_call_id' | 'carrier_id' | 'application_id'>>): void {
     const at_ms = this.ctx.clock.now()
     this.row = { ...this.row, ...changes, initiated_at: iso(at_ms) }
-    this.#keep({ step: 'initiated', at_ms, changes })
+    this.#writes.step({ step: 'initiated', at_ms, changes })
   }
 
   protected ringing(): void {
@@ -257,7 +207,7 @@ export abstract class Call {
     this.#ringing = true
     const at_ms = this.ctx.clock.now()
     this.row = { ...this.row, status: 'ringing', ringing_at: iso(at_ms) }
-    this.#keep({ step: 'ringing', at_ms })
+    this.#writes.step({ step: 'ringing', at_ms })
   }
 
   /** From here on time counts: `limits` are seconds, null for none. */
@@ -269,7 +219,7 @@ export abstract class Call {
     const at_ms = this.ctx.clock.now()
     this.#answered_ms = this.ctx.clock.monotonic_ms()
     this.row = { ...this.row, status: 'in-progress', answered_at: iso(at_ms) }
-    this.#keep({ step: 'answered', at_ms })
+    this.#writes.step({ step: 'answered', at_ms })
     this.limitTo(limit.seconds, limit.reason ?? 'max_duration')
   }
 
@@ -375,11 +325,7 @@ export abstract class Call {
       pdd_ms: this.pddMs(),
       media: media === null ? null : JSON.stringify(media),
     }
-    // What a persisted write has to say comes before.
-    await this.#writes
-    this.#steps.push({ step: 'end', facts, answered: this.answered })
-    this.#sendSteps()
-    const written = (await this.#writes) as CallWritten | undefined
+    const written = await this.#writes.end({ step: 'end', facts, answered: this.answered })
     if (written?.end) this.row = { ...this.row, ...written.end }
   }
 }

@@ -2,16 +2,16 @@ import { type AttemptFailure, type AttemptOutcome, mayFailOver, outcomeOf } from
 import { iso, type Timer } from '../../core/runtime/clock.ts'
 import type { Log } from '../../core/runtime/log.ts'
 import type { CallAttemptTable } from '../../core/state/index.ts'
-import type { CallStep } from '../../core/state/running-calls.ts'
 import type { Headers, SipResponse } from '../drachtio/types.ts'
+import { hostOf } from '../drachtio/uri.ts'
 import { kindOfTransport } from './browser.ts'
+import type { AttemptStep } from './call-writes.ts'
 import type { Context } from './context.ts'
 import type { Leg, LegListener } from './leg.ts'
 import type { LegPolicy, MediaSession } from './media.ts'
 import { type InviteFacts, type LegOutcome, OutboundLeg } from './outbound-leg.ts'
 import { redirectUris } from './redirect.ts'
 import { refusalCode } from './refusal.ts'
-import { hostOf } from './routes.ts'
 
 /** One target to try. */
 export interface HuntHop extends InviteFacts {
@@ -44,8 +44,6 @@ export interface HuntListener extends LegListener {
   answered(leg: OutboundLeg, response: SipResponse, hop: HuntHop): void
   failed(outcome: HuntOutcome): void
 }
-
-type AttemptStep = Extract<CallStep, { readonly step: 'attempt' | 'attempt_changed' }>
 
 const MAX_ATTEMPTS = 10
 

@@ -1,3 +1,4 @@
+import { pause } from '../../core/runtime/clock.ts'
 import { Cancelled, type Headers, type InboundInvite, type InboundRequest, LinkLost } from '../drachtio/types.ts'
 import type { Context } from './context.ts'
 import { Leg, type LegOptions } from './leg.ts'
@@ -128,9 +129,6 @@ export class InboundLeg extends Leg {
   }
 
   #prackLimit(): Promise<unknown> {
-    return Promise.race([
-      this.#provisional,
-      new Promise<void>(resolve => this.ctx.clock.after(PRACK_LIMIT_MS, resolve)),
-    ])
+    return Promise.race([this.#provisional, pause(this.ctx.clock, PRACK_LIMIT_MS)])
   }
 }

@@ -1,3 +1,4 @@
+import { type Clock, pause } from '../../core/runtime/clock.ts'
 import type { Log } from '../../core/runtime/log.ts'
 import { type MediaClient, MediaRefusal } from '../../media/protocol/client.ts'
 import type {
@@ -74,10 +75,24 @@ export class MediaHub {
     return this.#client.request(method, params)
   }
 
-  /** One listener for each leg or recording; `lost` is called when the worker is gone, and with it what would tell. */
-  listen(id: string, listener: MediaListener, lost?: () => void): void {
+  /** Resolves when a worker is there; false: none came in time. */
+  async whenConnected(clock: Clock, limit_ms: number): Promise<boolean> {
+    const found = new AbortController()
+    const up = (): void => found.abort()
+    this.#client.once('up', up)
+    if (!this.connected) await pause(clock, limit_ms, found.signal)
+    this.#client.off('up', up)
+    return this.connected
+  }
+
+  /** One listener for each leg or recording. */
+  listen(id: string, listener: MediaListener): void {
     this.#listeners.set(id, listener)
-    if (lost) this.#lost.set(id, lost)
+  }
+
+  /** Called when the worker is gone, and with it what would tell whoever listens to this; not when nobody does. */
+  onLost(id: string, lost: () => void): void {
+    if (this.listens(id)) this.#lost.set(id, lost)
   }
 
   forget(id: string): void {

@@ -9,6 +9,7 @@ import {
 import { delivery, egress, evenRandom, type Hop } from '../../core/domain/routing/index.ts'
 import { unseal } from '../../core/runtime/secrets.ts'
 import type { Headers } from '../drachtio/types.ts'
+import { hostOf } from '../drachtio/uri.ts'
 import { targetUri } from '../trunks/health.ts'
 import type { CarrierConfig, ProjectConfig, Target, TrunkConfig } from '../trunks/snapshot.ts'
 import type { Context } from './context.ts'
@@ -187,9 +188,6 @@ export const carrierPolicy = (carrier: CarrierConfig, signalled_from: string | n
   signalled_from,
   telephone_event: true,
 })
-
-export const hostOf = (uri: string): string =>
-  (/^sips?:(?:[^@]*@)?(\[[^\]]*\]|[^:;?>\s]+)/i.exec(uri)?.[1] ?? '').replace(/^\[|\]$/g, '')
 
 const literal = (host: string): string | null => (parseAddress(host) ? host : null)
 

@@ -1,6 +1,6 @@
 import type { Log } from '../../core/runtime/log.ts'
 import type { LibraryAnswer, LibraryRequest } from './library.ts'
-import { challengeHeaders, contactUri, outgoing, requestView, sendableStatus, statusText, tagOf } from './messages.ts'
+import { challengeHeaders, outgoing, requestView, sendableStatus, statusText } from './messages.ts'
 import {
   Cancelled,
   type Dialog,
@@ -12,6 +12,7 @@ import {
   RequestFailed,
   type ResponseOptions,
 } from './types.ts'
+import { addressOf, tagOf } from './uri.ts'
 
 // Requests that the SIP server brings, and the answers to them.
 
@@ -95,7 +96,7 @@ export function inboundInvite(around: Surroundings, request: LibraryRequest, ans
                   call_id: view.call_id,
                   local_tag: tagOf(to),
                   remote_tag: tagOf(view.header('from')),
-                  remote_target: contactUri(view.header('contact')),
+                  remote_target: addressOf(view.header('contact')),
                   handler,
                 }),
               )

@@ -84,13 +84,3 @@ const REGISTERED: Readonly<Record<number, string>> = {
 }
 
 export const statusText = (status: number): string => statusTexts[status] ?? 'Unknown'
-
-/** Tag of a From or To value. */
-export const tagOf = (value: string | null): string => /;\s*tag=([^;,\s>]+)/i.exec(value ?? '')?.[1] ?? ''
-
-/** The URI of the first contact of a Contact value. */
-export function contactUri(value: string | null): string {
-  const text = value ?? ''
-  const bracketed = /<([^>]*)>/.exec(text)
-  return (bracketed?.[1] ?? text.split(/[;,]/)[0] ?? '').trim()
-}

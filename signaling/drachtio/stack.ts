@@ -1,7 +1,7 @@
 import type { Log } from '../../core/runtime/log.ts'
 import { answerable, type DialogFacts, deliver, inboundInvite, type Surroundings } from './inbound.ts'
 import { createLibrary, type Library, type LibraryAnswer, type LibraryRequest } from './library.ts'
-import { contactUri, outgoing, requestView, responseView, statusText, tagOf } from './messages.ts'
+import { outgoing, requestView, responseView, statusText } from './messages.ts'
 import {
   type Dialog,
   type Headers,
@@ -17,6 +17,7 @@ import {
   type SipResponse,
   type SipStack,
 } from './types.ts'
+import { addressOf, tagOf } from './uri.ts'
 
 export interface ConnectStackOptions {
   readonly host: string
@@ -145,7 +146,7 @@ class Stack implements SipStack {
               call_id: view.call_id,
               local_tag: tagOf(view.header('from')),
               remote_tag: tagOf(view.header('to')),
-              remote_target: contactUri(view.header('contact')),
+              remote_target: addressOf(view.header('contact')),
               handler: progress.handler,
               ...(options.auth ? { auth: options.auth } : {}),
             })

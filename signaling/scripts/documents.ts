@@ -5,7 +5,8 @@ import { recordExchange } from '../../core/state/calls.ts'
 import type { Callback, Fetch, Fetched } from '../../markup/interpreter/types.ts'
 import type { Call } from '../b2bua/call.ts'
 
-interface Http {
+/** Whoever asks for documents: a script. */
+export interface DocumentRequester {
   readonly call: Call
   readonly cookies: CookieJar
   readonly signal: AbortSignal
@@ -14,8 +15,8 @@ interface Http {
 }
 
 /** A document, as the event that the interpreter waits for. */
-export async function fetchDocument(http: Http, command: Fetch): Promise<Fetched> {
-  const { call, cookies, signal } = http
+export async function fetchDocument(requester: DocumentRequester, command: Fetch): Promise<Fetched> {
+  const { call, cookies, signal } = requester
   const auth_token = call.ctx.authToken(call.project_id)
   if (auth_token === null)
     return {
@@ -26,30 +27,30 @@ export async function fetchDocument(http: Http, command: Fetch): Promise<Fetched
   const reply = await call.ctx.voice.send({
     url: command.url,
     method: command.method,
-    parameters: Object.entries(parametersOf(http, command)),
+    parameters: Object.entries(parametersOf(requester, command)),
     auth_token,
     reply: 'document',
     cookies,
     signal,
   })
-  remember(http, command, reply)
+  remember(requester, command, reply)
   return { type: 'fetched', id: command.id, result: resultOf(command, reply) }
 }
 
 /** A request whose reply means nothing. It outlives the script: nothing of it is owed to anybody. */
-export async function sendCallback(http: Http, command: Callback): Promise<void> {
-  const { call, cookies } = http
+export async function sendCallback(requester: DocumentRequester, command: Callback): Promise<void> {
+  const { call, cookies } = requester
   const auth_token = call.ctx.authToken(call.project_id)
   if (auth_token === null) return
   const reply = await call.ctx.voice.send({
     url: command.url,
     method: command.method,
-    parameters: Object.entries(parametersOf(http, command)),
+    parameters: Object.entries(parametersOf(requester, command)),
     auth_token,
     reply: 'ignored',
     cookies,
   })
-  remember(http, command, reply)
+  remember(requester, command, reply)
 }
 
 function resultOf(command: Fetch, reply: VoiceReply): Fetched['result'] {
@@ -59,17 +60,17 @@ function resultOf(command: Fetch, reply: VoiceReply): Fetched['result'] {
   return { ok: true, ...documentText({ content_type: reply.headers['content-type'], body: reply.body }), final_url }
 }
 
-const parametersOf = ({ call, parameters }: Http, command: Fetch | Callback): Record<string, string> => ({
+const parametersOf = ({ call, parameters }: DocumentRequester, command: Fetch | Callback): Record<string, string> => ({
   ...call.parameters(),
   ...parameters(),
   ...command.parameters,
 })
 
-function remember(http: Http, command: Fetch | Callback, reply: VoiceReply): void {
-  const { call } = http
+function remember(requester: DocumentRequester, command: Fetch | Callback, reply: VoiceReply): void {
+  const { call } = requester
   const now_ms = call.ctx.clock.now()
   const { method } = command
-  const parameters = parametersOf(http, command)
+  const parameters = parametersOf(requester, command)
   const { ok, status, duration_ms } = reply
   const told = {
     ok,

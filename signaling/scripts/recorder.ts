@@ -14,7 +14,7 @@ import type {
 } from '../../markup/interpreter/types.ts'
 import type { MethodParams } from '../../media/protocol/schema.ts'
 import type { Leg } from '../b2bua/leg.ts'
-import { type MediaEvent, type MediaListener, MediaRefusal } from '../b2bua/media.ts'
+import { type MediaEvent, MediaRefusal } from '../b2bua/media.ts'
 import type { ScriptHost } from './script.ts'
 import { transcribe } from './transcribe.ts'
 
@@ -36,7 +36,6 @@ const LEAST_MS = 100
 const DAY_MS = 86_400_000
 /** How long the end of a recording waits for a worker in place of the one that was killed. */
 const WORKER_LIMIT_MS = 60_000
-const WORKER_LOOK_MS = 500
 
 /** Recordings of one script: rows, files, callbacks. Their ends come from the media worker, also after the leg's. */
 export class Recorder {
@@ -155,10 +154,9 @@ export class Recorder {
     const path = join(ctx.config.data_dir, file)
     const { hub } = leg.session
     this.#live.set(wanted.id, sid)
-    const listener: MediaListener = event => {
+    hub.listen(sid, event => {
       if (event.event === 'record.ended') void this.#ended(wanted.id, recording, event)
-    }
-    hub.listen(sid, listener)
+    })
     try {
       if (!(await hasRoomForRecording(ctx.state.db, call.project_id, ctx.config.recordings_quota_bytes)))
         throw new MediaRefusal('quota', 'the recordings of the project have reached their quota')
@@ -183,7 +181,7 @@ export class Recorder {
         ),
       )
       await hub.request('record.start', { ...wanted.params, session_id: leg.session.id, recording_id: sid, file: path })
-      if (hub.listens(sid)) hub.listen(sid, listener, () => void this.#lost(wanted.id, recording))
+      hub.onLost(sid, () => void this.#lost(wanted.id, recording))
       wanted.started?.(sid)
       await this.#tell(recording, 'in-progress', 0, null)
     } catch (error) {
@@ -198,26 +196,32 @@ export class Recorder {
 
   /** The worker was killed: its successor mends the file and says what is in it (design section 8). */
   async #lost(id: string, recording: Recording): Promise<void> {
+    const found = await this.#inspected(recording)
+    if (found) return await this.#ended(id, recording, { event: 'record.ended', recording_id: recording.sid, ...found })
+    // The sweep for what was left by a crash finishes its row, whenever there is a worker again.
+    this.#host.leg.session.hub.forget(recording.sid)
+    this.#live.delete(id)
+  }
+
+  /** What a worker finds in the file of one that was killed; null when none could look in time. */
+  async #inspected({ sid, file }: Recording): Promise<Omit<Ended, 'event' | 'recording_id'> | null> {
     const { call, leg } = this.#host
     const { clock, config, log } = call.ctx
     const { hub } = leg.session
-    const nothing = { reason: 'failed', duration_ms: 0, bytes: 0, sha256: null, empty: true } as const
-    const told = (what: Omit<Ended, 'event' | 'recording_id'>): Promise<void> =>
-      this.#ended(id, recording, { event: 'record.ended', recording_id: recording.sid, ...what })
-    for (const deadline = clock.monotonic_ms() + WORKER_LIMIT_MS; clock.monotonic_ms() < deadline; ) {
-      await new Promise<void>(resolve => clock.after(WORKER_LOOK_MS, resolve))
-      if (!hub.connected) continue
+    const deadline_ms = clock.monotonic_ms() + WORKER_LIMIT_MS
+    const left_ms = (): number => deadline_ms - clock.monotonic_ms()
+    while (left_ms() > 0 && (await hub.whenConnected(clock, left_ms()))) {
       try {
-        const found = await hub.request('record.inspect', { file: join(config.data_dir, recording.file) })
-        return await told({ ...found, reason: 'leg_closed', empty: false })
-      } catch (error) {
-        if (error instanceof MediaRefusal && error.reason !== 'media_unavailable') return await told(nothing)
-        log.warn({ err: error, call_id: call.sid, recording_id: recording.sid }, 'a left recording was not looked at')
+        const found = await hub.request('record.inspect', { file: join(config.data_dir, file) })
+        return { ...found, reason: 'leg_closed', empty: false }
+      } catch (err) {
+        log.warn({ err, call_id: call.sid, recording_id: sid }, 'a left recording could not be looked at')
+        if (!(err instanceof MediaRefusal)) return null
+        if (err.reason !== 'media_unavailable')
+          return { reason: 'failed', duration_ms: 0, bytes: 0, sha256: null, empty: true }
       }
     }
-    // The sweep for what was left by a crash finishes its row, whenever there is a worker again.
-    hub.forget(recording.sid)
-    this.#live.delete(id)
+    return null
   }
 
   async #ended(id: string, recording: Recording, event: Ended): Promise<void> {

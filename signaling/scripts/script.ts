@@ -1,25 +1,16 @@
 import { type CookieJar, createCookieJar } from '../../core/domain/webhooks/cookies.ts'
 import type { Timer } from '../../core/runtime/clock.ts'
 import { start, step } from '../../markup/interpreter/step.ts'
-import type {
-  Command,
-  Entry,
-  Event,
-  FormParameters,
-  Run,
-  RunKind,
-  StartFacts,
-  Step,
-  Target,
-} from '../../markup/interpreter/types.ts'
+import type { Command, Entry, Event, Run, RunKind, StartFacts, Step, Target } from '../../markup/interpreter/types.ts'
 import { eventLine, startLine } from '../../markup/replay/replay.ts'
 import type { Call } from '../b2bua/call.ts'
 import type { Leg } from '../b2bua/leg.ts'
 import type { MediaEvent } from '../b2bua/media.ts'
 import type { KeyWay } from '../b2bua/presses.ts'
 import type { InboundRequest } from '../drachtio/types.ts'
+import { type CommandHandlers, commandHandlers, Timers } from './carry-out.ts'
 import { Children } from './children.ts'
-import { fetchDocument, sendCallback } from './documents.ts'
+import type { DocumentRequester } from './documents.ts'
 import { startFacts } from './facts.ts'
 import { Player } from './player.ts'
 import { Recognitions } from './recognitions.ts'
@@ -67,7 +58,7 @@ export class Script {
   /** What the leg hears in a queue or room before it talks. */
   readonly waiting: Waiting
   readonly #entry: ScriptEntry
-  readonly #timers = new Map<string, Timer>()
+  readonly #timers: Timers
   readonly #player: Player
   readonly #recorder: Recorder
   readonly #children: Children
@@ -75,6 +66,7 @@ export class Script {
   readonly #streams: Streams
   readonly #recognitions: Recognitions
   readonly #siprec: Siprec
+  readonly #handlers: CommandHandlers
   readonly #abort = new AbortController()
   readonly #log: RunLog
   readonly #queue: Event[] = []
@@ -100,6 +92,17 @@ export class Script {
     this.#streams = new Streams(host, emit)
     this.#recognitions = new Recognitions(host, emit)
     this.#siprec = new Siprec(host, emit)
+    this.#timers = new Timers(ctx.clock)
+    this.#handlers = commandHandlers({
+      ...{ script: this, player: this.#player, recorder: this.#recorder, children: this.#children },
+      ...{ referrals: this.#referrals, streams: this.#streams, recognitions: this.#recognitions },
+      ...{ siprec: this.#siprec, timers: this.#timers },
+      requester: () => this.#requester(),
+      collect: on => {
+        this.#collecting = on
+      },
+      over: outcome => this.#over(outcome),
+    })
   }
 
   get kind(): RunKind {
@@ -212,176 +215,12 @@ export class Script {
   }
 
   #carryOut(command: Command): void {
+    const handler = this.#handlers[command.type] as (command: Command) => void
     try {
-      this.#dispatch(command)
+      handler(command)
     } catch (err) {
       this.host.call.log.error({ err, command: command.type }, 'a command of the script failed')
     }
-  }
-
-  #dispatch(command: Command): void {
-    const { call, leg } = this.host
-    switch (command.type) {
-      case 'fetch':
-        void fetchDocument(this.#http(), command).then(event => this.emit(event))
-        return
-      case 'callback':
-        void sendCallback(this.#http(), command)
-        return
-      case 'answer':
-        this.host.answer().then(
-          () => this.emit({ type: 'answered', id: command.id }),
-          err => {
-            if (!call.ended) call.log.info({ err }, 'the call could not be answered')
-            this.emit({ type: 'hangup' })
-            if (!call.ended) void call.end({ cause: 'media_unavailable' })
-          },
-        )
-        return
-      case 'reject':
-        this.host.reject(command.sip_code, command.status)
-        return
-      case 'hangup':
-        this.host.hangup()
-        return
-      case 'play':
-        this.#player.play(command)
-        return
-      case 'stop_play':
-        this.#player.stop(command.id)
-        return
-      case 'start_timer':
-        this.#timers.set(
-          command.id,
-          call.ctx.clock.after(command.ms, () => {
-            this.#timers.delete(command.id)
-            this.emit({ type: 'timer', id: command.id })
-          }),
-        )
-        return
-      case 'cancel_timer':
-        this.#timers.get(command.id)?.cancel()
-        this.#timers.delete(command.id)
-        return
-      case 'digits_on':
-        this.#collecting = true
-        return
-      case 'digits_off':
-        this.#collecting = false
-        return
-      case 'send_digits': {
-        const target = command.leg === 'self' ? leg : this.#children.leg(command.leg)
-        this.#player.sendDigits(command.id, target, command.digits)
-        return
-      }
-      case 'record':
-        this.#recorder.record(command)
-        return
-      case 'stop_record':
-      case 'stop_recording':
-        this.#recorder.stop(command.id)
-        return
-      case 'start_recording':
-        this.#recorder.start(command, command.child === null ? null : this.#children.leg(command.child))
-        return
-      case 'dial_child':
-        this.#children.dial(command)
-        return
-      case 'end_child':
-        this.#children.end(command.child, command.cause)
-        return
-      case 'ring':
-        if (leg.answered) this.#player.ring(command.country ?? this.#children.country())
-        else this.host.ring()
-        return
-      case 'stop_ring':
-        this.#player.stopRing()
-        return
-      case 'relay_early_media':
-        this.#player.stopRing()
-        this.#children.relayEarly(command.child)
-        return
-      case 'whisper':
-        this.#children.whisper(command)
-        return
-      case 'bridge':
-        this.#player.stopRing()
-        this.#children.bridge(command.child)
-        return
-      case 'transfer_child':
-        this.#children.transfer(command)
-        return
-      case 'refer':
-        this.#referrals.send(command)
-        return
-      case 'answer_refer':
-        this.#referrals.answer(command, child => this.#children.leg(child))
-        return
-      case 'join_conference':
-        call.ctx.rooms.join(this, command, event => this.emit(event))
-        return
-      case 'leave_conference':
-        call.ctx.rooms.leave(this)
-        return
-      case 'enqueue':
-        call.ctx.queues.enqueue(this, command, event => this.emit(event))
-        return
-      case 'leave_queue':
-        call.ctx.queues.leave(this, 'leave')
-        return
-      case 'dequeue':
-        call.ctx.queues.dequeue(this, command, event => this.emit(event))
-        return
-      case 'stop_dequeue':
-        call.ctx.queues.stopDequeue(this)
-        return
-      case 'start_stream':
-        this.#streams.start(command)
-        return
-      case 'stop_stream':
-        this.#streams.stop(command.id)
-        return
-      case 'note':
-        call.event(command.level, command.number, {
-          url: command.url,
-          line: command.line,
-          column: command.column,
-          detail: command.detail,
-        })
-        return
-      case 'done':
-        this.#over(command.outcome)
-        return
-      case 'recognize':
-        this.#recognitions.recognize(command)
-        return
-      case 'stop_recognize':
-        this.#recognitions.stop(command.id)
-        return
-      case 'start_transcription':
-        this.#recognitions.transcribe(command)
-        return
-      case 'stop_transcription':
-        this.#recognitions.stop(command.id)
-        return
-      case 'start_echo':
-        this.#echo()
-        return
-      case 'start_siprec':
-        this.#siprec.start(command)
-        return
-      case 'stop_siprec':
-        this.#siprec.stop(command.id)
-        return
-    }
-  }
-
-  #echo(): void {
-    const { leg, call } = this.host
-    leg.session.hub.request('bridge', { a: leg.id, b: leg.id }).catch(err => {
-      if (!leg.ended) call.log.warn({ err }, 'a leg could not be given its echo')
-      this.host.hangup()
-    })
   }
 
   #over(outcome: Extract<Command, { type: 'done' }>['outcome']): void {
@@ -396,7 +235,6 @@ export class Script {
     if (this.#done) return
     this.#done = true
     this.#afterlife?.cancel()
-    for (const timer of this.#timers.values()) timer.cancel()
     this.#timers.clear()
     this.#abort.abort()
     this.waiting.end()
@@ -414,10 +252,8 @@ export class Script {
     queues.stopDequeue(this)
   }
 
-  #http() {
+  #requester(): DocumentRequester {
     const parameters = (): Readonly<Record<string, string>> => this.host.parameters?.() ?? {}
     return { call: this.host.call, cookies: this.cookies, signal: this.#abort.signal, parameters }
   }
 }
-
-export type { FormParameters }

@@ -5,7 +5,7 @@ import {
   judgeSent,
   type MediaFacts,
 } from '../../core/domain/trunk-tests/index.ts'
-import { iso } from '../../core/runtime/clock.ts'
+import { iso, pause } from '../../core/runtime/clock.ts'
 import { newId } from '../../core/runtime/ids.ts'
 import { takeAdmission } from '../../core/state/leases.ts'
 import { type CallRow, insertCall, type NewCall, NOTHING_YET } from '../../core/state/running-calls.ts'
@@ -259,7 +259,7 @@ async function measure(ctx: Context, leg: OutboundLeg): Promise<MediaFacts> {
     sources: [{ kind: 'tone', hz: [440], on_ms: 1000, off_ms: 0, total_ms: LISTEN_MS + 2000 }],
     loop: 1,
   })
-  await new Promise<void>(resolve => ctx.clock.after(LISTEN_MS, resolve))
+  await pause(ctx.clock, LISTEN_MS)
   const stats = await ctx.media.request('leg.stats', { leg_id: leg.id })
   const address = (host: string | null, port: number | null) => (host === null ? null : `${host}:${port ?? ''}`)
   return {

@@ -11,7 +11,7 @@ import {
   type OptionsOutcome,
 } from '../../core/domain/trunk-tests/index.ts'
 import type { Context } from '../b2bua/context.ts'
-import { hostOf } from '../b2bua/routes.ts'
+import { hostOf } from '../drachtio/uri.ts'
 import { targetUri } from '../trunks/health.ts'
 import type { Target, TrunkConfig } from '../trunks/snapshot.ts'
 import { certificate, codeOf, isTls, resolve, TooLate, within } from './reach.ts'

@@ -3,7 +3,7 @@ import { checkServerIdentity, connect, type PeerCertificate } from 'node:tls'
 import { parseAddress } from '../../core/domain/identity/index.ts'
 import { type CertificateFacts, judgeDns, judgeTls, type Verdict } from '../../core/domain/trunk-tests/index.ts'
 import type { Context } from '../b2bua/context.ts'
-import { hostOf } from '../b2bua/routes.ts'
+import { hostOf } from '../drachtio/uri.ts'
 import type { Target } from '../trunks/snapshot.ts'
 
 /** Whether a target can be reached at all: its name, and its certificate. */

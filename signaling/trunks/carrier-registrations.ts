@@ -1,9 +1,10 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { isIP } from 'node:net'
-import { answerChallenge, readChallenges } from '../../core/domain/identity/index.ts'
+import { answerChallenge, readChallenges, uriHost } from '../../core/domain/identity/index.ts'
 import { grantedSeconds, nextRegistration, type RegistrationAnswer } from '../../core/domain/routing/index.ts'
 import { type Clock, iso, type Timer } from '../../core/runtime/clock.ts'
 import type { Log } from '../../core/runtime/log.ts'
+import { digestHash } from '../../core/runtime/secrets.ts'
 import { type CarrierRegistrationState, saveRegistrationState } from '../../core/state/carrier-registrations.ts'
 import type { State } from '../../core/state/index.ts'
 import type { SipResponse, SipStack } from '../drachtio/types.ts'
@@ -26,20 +27,15 @@ interface Options {
 /** Settings by which two registrations are the same one. */
 const keyOf = (registration: CarrierRegistration): string => JSON.stringify(registration)
 
-const HASHES = { MD5: 'md5', 'SHA-256': 'sha256' } as const
-const CRYPTO = {
-  hash: (algorithm: keyof typeof HASHES, text: string) => createHash(HASHES[algorithm]).update(text).digest('hex'),
-}
-/** Ours for the Contact at a registrar: of its family where its domain is an address, else the first. */
-export function contactHost(hosts: readonly string[], domain: string): string {
-  const family = isIP(domain.replace(/^\[|\]$/g, ''))
-  const host = hosts.find(one => isIP(one) === family) ?? hosts[0] ?? ''
-  return host.includes(':') ? `[${host}]` : host
-}
-
 /** While the link to the SIP server is down nothing can be sent; it comes back within seconds. */
 const LINK_PAUSE_SECONDS = 1
 const STOP_LIMIT_MS = 1500
+
+/** Ours for the Contact at a registrar: of its family where its domain is an address, else the first. */
+export function contactHost(hosts: readonly string[], domain: string): string {
+  const family = isIP(domain.replace(/^\[|\]$/g, ''))
+  return uriHost(hosts.find(one => isIP(one) === family) ?? hosts[0] ?? '')
+}
 
 /** Registers with the carriers that want it, again before each end, and takes the registrations back at the end. */
 export class CarrierRegistrations {
@@ -175,7 +171,7 @@ class Kept {
     const proxy = first.status === 407
     const [challenge] = readChallenges(first.header(proxy ? 'proxy-authenticate' : 'www-authenticate') ?? '')
     if (!challenge) return first
-    const answer = answerChallenge(CRYPTO, challenge, {
+    const answer = answerChallenge({ hash: digestHash }, challenge, {
       username,
       password: unseal(password_sealed),
       method: 'REGISTER',

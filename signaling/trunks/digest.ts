@@ -1,4 +1,4 @@
-import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
+import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import {
   type ClientToken,
   challenges,
@@ -16,8 +16,10 @@ import {
 } from '../../core/domain/identity/index.ts'
 import { clientPassword, readClientToken } from '../../core/runtime/client-token.ts'
 import type { Clock } from '../../core/runtime/clock.ts'
-import { digestHa1 } from '../../core/runtime/secrets.ts'
+import { digestHa1, digestHash } from '../../core/runtime/secrets.ts'
 import type { SipRequest } from '../drachtio/types.ts'
+import { hostOf } from '../drachtio/uri.ts'
+import { Md5Clients } from './md5-clients.ts'
 import type { Snapshot } from './snapshot.ts'
 
 /**
@@ -41,16 +43,7 @@ const MAX_GUESSERS = 10_000
 const GUESSES = 10
 const GUESS_WINDOW_MS = 60_000
 
-/**
- * RFC 8760 §2.4 lets a client pick from several challenges. Old ones (libre 1, many telephones) fail at the first
- * algorithm that they do not know: who does not answer in this time gets what everybody knows when it comes again.
- */
-const ANSWERS_WITHIN_MS = 3000
 const MD5_ALONE: readonly DigestAlgorithm[] = ['MD5']
-/** How long that is remembered of it. */
-const MD5_ALONE_FOR_MS = 24 * 3_600_000
-
-const HASHES = { MD5: 'md5', 'SHA-256': 'sha256' } as const
 
 export class DigestAuthenticator {
   readonly #crypto = cryptoWith(randomBytes(32))
@@ -59,8 +52,7 @@ export class DigestAuthenticator {
   readonly #snapshot: () => Snapshot
   readonly #replays: ReplayTable = createReplayTable()
   readonly #guesses = new Map<string, { count: number; since_ms: number }>()
-  /** Who was challenged, by address and From, since when, and whether it has let two algorithms go unanswered. */
-  readonly #challenged = new Map<string, { since_ms: number; md5_alone: boolean }>()
+  readonly #md5_clients: Md5Clients
   #swept_ms = 0
   #realms: Realms = { snapshot: null, by_host: new Map(), common: null }
 
@@ -68,6 +60,7 @@ export class DigestAuthenticator {
     this.#clock = options.clock
     this.#realm = options.realm
     this.#snapshot = options.snapshot
+    this.#md5_clients = new Md5Clients(options.clock)
   }
 
   check(request: SipRequest): DigestOutcome {
@@ -77,7 +70,7 @@ export class DigestAuthenticator {
     if (this.#guessing(address)) return { kind: 'refused' }
     const authorization = parseAuthorization(request.header('authorization')?.trim() ?? '')
     if (!authorization) return this.#challenge(request, false)
-    this.#answered(request)
+    this.#md5_clients.answered(request)
     // Nonces are of the clock that never jumps: a jump of the wall clock makes none of them stale.
     const now_ms = this.#clock.monotonic_ms()
     this.#sweep(now_ms)
@@ -145,37 +138,16 @@ export class DigestAuthenticator {
     const nonce = makeNonce(this.#crypto, this.#clock.monotonic_ms(), randomBytes(12).toString('hex'))
     const { transport } = request.source
     // sip.js reads one challenge, the last, and knows MD5 alone: a second one would lock browsers out.
-    const alone = transport === 'ws' || transport === 'wss' || this.#knowsMd5Alone(request)
+    const alone = transport === 'ws' || transport === 'wss' || this.#md5_clients.challenged(request)
     return { kind: 'challenge', challenges: challenges(realm, nonce, stale, alone ? MD5_ALONE : undefined) } as const
-  }
-
-  /** Told of each challenge: the second that comes too long after the first says that the first was not understood. */
-  #knowsMd5Alone(request: SipRequest): boolean {
-    const now_ms = this.#clock.monotonic_ms()
-    const who = clientOf(request)
-    const known = this.#challenged.get(who)
-    if (!known || now_ms - known.since_ms > MD5_ALONE_FOR_MS) {
-      this.#challenged.delete(who)
-      this.#challenged.set(who, { since_ms: now_ms, md5_alone: false })
-      const oldest = this.#challenged.keys().next().value
-      if (this.#challenged.size > MAX_GUESSERS && oldest !== undefined) this.#challenged.delete(oldest)
-      return false
-    }
-    known.md5_alone ||= now_ms - known.since_ms > ANSWERS_WITHIN_MS
-    return known.md5_alone
-  }
-
-  #answered(request: SipRequest): void {
-    const who = clientOf(request)
-    if (this.#challenged.get(who)?.md5_alone === false) this.#challenged.delete(who)
   }
 
   /** That of the trunk whose signaling name is called, else the one that all credentials share, else our domain. */
   #realmFor(request: SipRequest): string {
     const snapshot = this.#snapshot()
     if (this.#realms.snapshot !== snapshot) this.#realms = readRealms(snapshot)
-    const host = /^sips?:(?:[^@]*@)?(\[[^\]]*\]|[^:;?>]+)/i.exec(request.uri)?.[1]?.toLowerCase()
-    return this.#realms.by_host.get(host ?? '') ?? this.#realms.common ?? this.#realm
+    const host = hostOf(request.uri).toLowerCase()
+    return this.#realms.by_host.get(host) ?? this.#realms.common ?? this.#realm
   }
 
   #sweep(now_ms: number): void {
@@ -200,9 +172,6 @@ export class DigestAuthenticator {
   }
 }
 
-const clientOf = (request: SipRequest): string =>
-  `${request.source.address} ${/sips?:[^;?>\s]+/i.exec(request.header('from') ?? '')?.[0] ?? ''}`
-
 interface Realms {
   readonly snapshot: Snapshot | null
   readonly by_host: ReadonlyMap<string, string>
@@ -225,7 +194,7 @@ function readRealms(snapshot: Snapshot): Realms {
 }
 
 const cryptoWith = (key: Buffer): DigestCrypto => ({
-  hash: (algorithm, text) => createHash(HASHES[algorithm]).update(text).digest('hex'),
+  hash: digestHash,
   hmac: text => createHmac('sha256', key).update(text).digest('hex'),
   equal(a, b) {
     const [left, right] = [Buffer.from(a), Buffer.from(b)]

@@ -1,6 +1,5 @@
-import { holdsAddress, projectOfClientDomain } from '../../core/domain/identity/index.ts'
-import type { Clock } from '../../core/runtime/clock.ts'
-import { iso } from '../../core/runtime/clock.ts'
+import { holdsAddress, projectOfClientDomain, uriHost } from '../../core/domain/identity/index.ts'
+import { type Clock, iso } from '../../core/runtime/clock.ts'
 import type { Log } from '../../core/runtime/log.ts'
 import type { State } from '../../core/state/index.ts'
 import {
@@ -11,6 +10,7 @@ import {
   saveRegistration,
 } from '../../core/state/registrations.ts'
 import type { InboundRequest } from '../drachtio/types.ts'
+import { hostOf } from '../drachtio/uri.ts'
 import type { DigestAuthenticator } from './digest.ts'
 import type { Snapshot } from './snapshot.ts'
 
@@ -206,17 +206,16 @@ export class Registrar {
 
 const keyOf = (row: Pick<RegistrationRow, 'credential_id' | 'contact'>): string => `${row.credential_id} ${row.contact}`
 
-const hostOf = (uri: string): string =>
-  /^sips?:(?:[^@]*@)?(\[[^\]]*\]|[^:;?>]+)/i.exec(uri)?.[1]?.replace(/^\[|\]$/g, '') ?? ''
-
 function contactOf(row: RegistrationRow): Contact {
   const web = row.transport === 'ws' || row.transport === 'wss'
-  const address = row.source_address.includes(':') ? `[${row.source_address}]` : row.source_address
   const transport = row.transport === 'udp' ? '' : `;transport=${row.transport}`
   return {
     uri: row.contact,
     // A WebSocket cannot be opened from here: the SIP server knows the contact's own connection (RFC 7118 §5.5).
-    proxy: web || hostOf(row.contact) === row.source_address ? null : `sip:${address}:${row.source_port}${transport}`,
+    proxy:
+      web || hostOf(row.contact) === row.source_address
+        ? null
+        : `sip:${uriHost(row.source_address)}:${row.source_port}${transport}`,
     transport: row.transport,
   }
 }

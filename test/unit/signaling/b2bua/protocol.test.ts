@@ -1,20 +1,19 @@
 import t from 'tap'
 import { readRemoteParty } from '../../../../core/domain/identity/index.ts'
-import { userOf } from '../../../../signaling/admission/receive.ts'
 import { passedReason } from '../../../../signaling/b2bua/call.ts'
 import { keyOfInfo } from '../../../../signaling/b2bua/dtmf-info.ts'
 import { type OfferEvent, type OfferState, offerStep } from '../../../../signaling/b2bua/offer-answer.ts'
-import { type KeyWay, Presses } from '../../../../signaling/b2bua/presses.ts'
+import { Presses } from '../../../../signaling/b2bua/presses.ts'
 import { redirectUris } from '../../../../signaling/b2bua/redirect.ts'
-import { hostOf } from '../../../../signaling/b2bua/routes.ts'
 import {
   answerHeaders,
   intervalTooSmall,
   offerHeaders,
   readSessionExpires,
 } from '../../../../signaling/b2bua/session-timer.ts'
-import { contactUri, outgoing, sendableStatus, tagOf } from '../../../../signaling/drachtio/messages.ts'
+import { outgoing, sendableStatus } from '../../../../signaling/drachtio/messages.ts'
 import type { SipRequest } from '../../../../signaling/drachtio/types.ts'
+import { addressOf, hostOf, tagOf, userOf } from '../../../../signaling/drachtio/uri.ts'
 import { orderUris } from '../../../../signaling/scripts/children.ts'
 import { targetUri } from '../../../../signaling/trunks/health.ts'
 
@@ -106,8 +105,8 @@ t.test('what we let into a message has no line break and sets no header of the d
 t.test('parts of headers and URIs', async t => {
   t.equal(tagOf('"x" <sip:a@b;tag=no>;tag=yes'), 'no', 'the first one: a tag in a URI is nobody else’s')
   t.equal(tagOf('<sip:a@b>'), '')
-  t.equal(contactUri('"n" <sip:a@b:5060;transport=tcp>;q=1, <sip:c@d>'), 'sip:a@b:5060;transport=tcp')
-  t.equal(contactUri('sip:a@b;expires=3'), 'sip:a@b')
+  t.equal(addressOf('"n" <sip:a@b:5060;transport=tcp>;q=1, <sip:c@d>'), 'sip:a@b:5060;transport=tcp')
+  t.equal(addressOf('sip:a@b;expires=3'), 'sip:a@b')
   t.equal(userOf('sip:%2B2348030000001;x=y@host:5060'), '+2348030000001')
   t.equal(userOf('sip:a%0d%0ab@host'), 'ab')
   t.equal(userOf('sip:%ZZ@host'), '%ZZ')
@@ -163,62 +162,19 @@ t.test('a Remote-Party-ID: the calling party, and whether it may be shown', t =>
 })
 
 t.test('a key that comes by INFO and as RFC 4733 is one press, whichever is first', async t => {
-  // Key, way, how long it was held, when it is told.
-  const rows: [title: string, presses: [string, KeyWay, number, number][], told: string][] = [
-    [
-      'INFO after the event',
-      [
-        ['5', 'media', 100, 1100],
-        ['5', 'info', 0, 1150],
-      ],
-      '5',
-    ],
-    [
-      'INFO when the key goes down, the event when it is let go',
-      [
-        ['5', 'info', 0, 1000],
-        ['5', 'media', 3000, 4010],
-      ],
-      '5',
-    ],
-    [
-      'twice in a row, both ways, out of step',
-      [
-        ['7', 'info', 0, 0],
-        ['7', 'info', 0, 200],
-        ['7', 'media', 100, 210],
-        ['7', 'media', 100, 400],
-      ],
-      '77',
-    ],
-    [
-      'two presses of one way',
-      [
-        ['1', 'info', 0, 0],
-        ['1', 'info', 0, 150],
-      ],
-      '11',
-    ],
-    [
-      'different keys',
-      [
-        ['1', 'info', 0, 0],
-        ['2', 'media', 100, 50],
-      ],
-      '12',
-    ],
-    [
-      'long after each other',
-      [
-        ['1', 'info', 0, 0],
-        ['1', 'media', 100, 900],
-      ],
-      '11',
-    ],
+  const info = (digit: string, at_ms: number) => ({ digit, by: 'info', held_ms: 0, at_ms }) as const
+  const event = (digit: string, held_ms: number, at_ms: number) => ({ digit, by: 'media', held_ms, at_ms }) as const
+  const rows: [title: string, pressed: ReturnType<typeof info | typeof event>[], told: string][] = [
+    ['INFO after the event', [event('5', 100, 1100), info('5', 1150)], '5'],
+    ['INFO when the key goes down, the event when it is let go', [info('5', 1000), event('5', 3000, 4010)], '5'],
+    ['twice, both ways, out of step', [info('7', 0), info('7', 200), event('7', 100, 210), event('7', 100, 400)], '77'],
+    ['two presses of one way', [info('1', 0), info('1', 150)], '11'],
+    ['different keys', [info('1', 0), event('2', 100, 50)], '12'],
+    ['long after each other', [info('1', 0), event('1', 100, 900)], '11'],
   ]
   for (const [title, pressed, told] of rows) {
     const presses = new Presses()
-    const heard = pressed.filter(([digit, by, held_ms, at_ms]) => presses.isNew(digit, by, held_ms, at_ms))
-    t.equal(heard.map(([digit]) => digit).join(''), told, title)
+    const heard = pressed.filter(({ digit, by, held_ms, at_ms }) => presses.isNew(digit, by, held_ms, at_ms))
+    t.equal(heard.map(({ digit }) => digit).join(''), told, title)
   }
 })

@@ -1,0 +1,137 @@
+import type { Clock, Timer } from '../../core/runtime/clock.ts'
+import type { Command, Event, StartTimer } from '../../markup/interpreter/types.ts'
+import type { Children } from './children.ts'
+import { type DocumentRequester, fetchDocument, sendCallback } from './documents.ts'
+import type { Player } from './player.ts'
+import type { Recognitions } from './recognitions.ts'
+import type { Recorder } from './recorder.ts'
+import type { Referrals } from './referrals.ts'
+import type { Script, ScriptHost } from './script.ts'
+import type { Siprec } from './siprec.ts'
+import type { Streams } from './streams.ts'
+
+/** What each command of the interpreter does, by its type. */
+export type CommandHandlers = {
+  readonly [T in Command['type']]: (command: Extract<Command, { readonly type: T }>) => void
+}
+
+/** A script, and what its commands are carried out with. */
+export interface Executor {
+  readonly script: Script
+  readonly player: Player
+  readonly recorder: Recorder
+  readonly children: Children
+  readonly referrals: Referrals
+  readonly streams: Streams
+  readonly recognitions: Recognitions
+  readonly siprec: Siprec
+  readonly timers: Timers
+  requester(): DocumentRequester
+  /** Whether each key is reported from now on. */
+  collect(on: boolean): void
+  over(outcome: Extract<Command, { readonly type: 'done' }>['outcome']): void
+}
+
+export function commandHandlers(executor: Executor): CommandHandlers {
+  const { script, player, recorder, children, referrals, streams, recognitions, siprec, timers } = executor
+  const { host } = script
+  const { rooms, queues } = host.call.ctx
+  const emit = (event: Event): void => script.emit(event)
+  return {
+    fetch: command => void fetchDocument(executor.requester(), command).then(emit),
+    callback: command => void sendCallback(executor.requester(), command),
+    answer: ({ id }) => answer(host, () => emit({ type: 'answered', id }), emit),
+    reject: ({ sip_code, status }) => host.reject(sip_code, status),
+    hangup: () => host.hangup(),
+    play: command => player.play(command),
+    stop_play: ({ id }) => player.stop(id),
+    start_timer: command => timers.start(command, () => emit({ type: 'timer', id: command.id })),
+    cancel_timer: ({ id }) => timers.cancel(id),
+    digits_on: () => executor.collect(true),
+    digits_off: () => executor.collect(false),
+    send_digits: ({ id, leg, digits }) => player.sendDigits(id, leg === 'self' ? host.leg : children.leg(leg), digits),
+    record: command => recorder.record(command),
+    stop_record: ({ id }) => recorder.stop(id),
+    start_recording: command => recorder.start(command, command.child === null ? null : children.leg(command.child)),
+    stop_recording: ({ id }) => recorder.stop(id),
+    dial_child: command => children.dial(command),
+    end_child: ({ child, cause }) => children.end(child, cause),
+    ring: ({ country }) => (host.leg.answered ? player.ring(country ?? children.country()) : host.ring()),
+    stop_ring: () => player.stopRing(),
+    relay_early_media: ({ child }) => {
+      player.stopRing()
+      children.relayEarly(child)
+    },
+    whisper: command => children.whisper(command),
+    bridge: ({ child }) => {
+      player.stopRing()
+      children.bridge(child)
+    },
+    transfer_child: command => children.transfer(command),
+    refer: command => referrals.send(command),
+    answer_refer: command => referrals.answer(command, child => children.leg(child)),
+    join_conference: command => rooms.join(script, command, emit),
+    leave_conference: () => rooms.leave(script),
+    enqueue: command => queues.enqueue(script, command, emit),
+    leave_queue: () => queues.leave(script, 'leave'),
+    dequeue: command => queues.dequeue(script, command, emit),
+    stop_dequeue: () => queues.stopDequeue(script),
+    start_stream: command => streams.start(command),
+    stop_stream: ({ id }) => streams.stop(id),
+    recognize: command => recognitions.recognize(command),
+    stop_recognize: ({ id }) => recognitions.stop(id),
+    start_transcription: command => recognitions.transcribe(command),
+    stop_transcription: ({ id }) => recognitions.stop(id),
+    start_siprec: command => siprec.start(command),
+    stop_siprec: ({ id }) => siprec.stop(id),
+    start_echo: () => echo(host),
+    note: ({ level, number, url, line, column, detail }) =>
+      host.call.event(level, number, { url, line, column, detail }),
+    done: ({ outcome }) => executor.over(outcome),
+  }
+}
+
+/** The timers of a run, by their ids. */
+export class Timers {
+  readonly #clock: Clock
+  readonly #running = new Map<string, Timer>()
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  start({ id, ms }: StartTimer, due: () => void): void {
+    const timer = this.#clock.after(ms, () => {
+      this.#running.delete(id)
+      due()
+    })
+    this.#running.set(id, timer)
+  }
+
+  cancel(id: string): void {
+    this.#running.get(id)?.cancel()
+    this.#running.delete(id)
+  }
+
+  clear(): void {
+    for (const timer of this.#running.values()) timer.cancel()
+    this.#running.clear()
+  }
+}
+
+function answer(host: ScriptHost, answered: () => void, emit: (event: Event) => void): void {
+  const { call } = host
+  host.answer().then(answered, err => {
+    if (!call.ended) call.log.info({ err }, 'the call could not be answered')
+    emit({ type: 'hangup' })
+    if (!call.ended) void call.end({ cause: 'media_unavailable' })
+  })
+}
+
+function echo(host: ScriptHost): void {
+  const { leg, call } = host
+  leg.session.hub.request('bridge', { a: leg.id, b: leg.id }).catch(err => {
+    if (!leg.ended) call.log.warn({ err }, 'a leg could not be given its echo')
+    host.hangup()
+  })
+}
