@@ -1,5 +1,6 @@
 import { useState } from 'preact/hooks'
 import { ask } from '../lib/api.ts'
+import { CODECS } from '../lib/codecs.ts'
 import { useAction, useData } from '../lib/data.ts'
 import { messagesAt } from '../lib/problem.ts'
 import { go } from '../lib/router.ts'
@@ -9,7 +10,6 @@ import { ConfirmByName } from '../ui/dialog.tsx'
 import { CheckField, Chips, Choices, Form, NumberField, SelectField, TextField } from '../ui/form.tsx'
 import { toast } from '../ui/toast.tsx'
 import type { TrunkTab } from './trunk.tsx'
-import { CODECS } from './trunk-create.tsx'
 
 export const TrunkSettings = (props: TrunkTab) => (
   <>

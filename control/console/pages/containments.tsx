@@ -1,0 +1,222 @@
+import { useState } from 'preact/hooks'
+import { ask } from '../lib/api.ts'
+import { useAction, useData } from '../lib/data.ts'
+import { count, words } from '../lib/format.ts'
+import { may, session } from '../lib/session.ts'
+import type { ListOf } from '../lib/types.ts'
+import { Button, Card, Empty, Loaded, ProblemBox, Status, Time } from '../ui/basics.tsx'
+import { Dialog } from '../ui/dialog.tsx'
+import { AreaField, Form, NumberField, SelectField, TextField } from '../ui/form.tsx'
+import { Table } from '../ui/table.tsx'
+import { toast } from '../ui/toast.tsx'
+
+interface Containment {
+  readonly id: string
+  readonly prefix: string
+  readonly trunk_name: string | null
+  readonly case_ref: string
+  readonly reason_category: string
+  readonly reason_detail: string
+  readonly rejection_count: number
+  readonly starts_at: string
+  readonly expires_at: string
+  readonly released_at: string | null
+  readonly released_by: string | null
+  readonly release_request: {
+    readonly id: string
+    readonly state: string
+    readonly note: string
+    readonly requested_by: string
+  } | null
+}
+
+export function Containments() {
+  const of = useData<ListOf<Containment>>('/v1/containments', { poll_ms: 8000 })
+  const [asked, setAsked] = useState<Containment | null>(null)
+  const [note, setNote] = useState('')
+  const [making, setMaking] = useState(false)
+  const action = useAction()
+  const operator = session.value?.member.operator ?? false
+  const request = async () => {
+    if (!asked) return
+    const done = await action.run(() =>
+      ask('POST', `/v1/containments/${asked.id}/release-requests`, { body: { note } }),
+    )
+    if (!done) return
+    setAsked(null)
+    of.reload()
+    toast('The operator has been asked')
+  }
+  const decide = (containment: Containment, decision: 'approved' | 'rejected') =>
+    action.run(async () => {
+      await ask(
+        'POST',
+        `/containments/${containment.id}/release-requests/${containment.release_request?.id}/decision`,
+        {
+          body: { decision, reason: decision === 'approved' ? 'Released in the console' : 'Refused in the console' },
+        },
+      )
+      of.reload()
+    })
+  return (
+    <Card
+      title="Containments"
+      hint="Destinations that calls are kept from for a while, because they looked like fraud."
+      flush
+      actions={
+        operator && (
+          <Button small icon="plus" onClick={() => setMaking(true)}>
+            Contain a prefix
+          </Button>
+        )
+      }
+    >
+      <Loaded of={of}>
+        {({ data }) =>
+          data.length === 0 ? (
+            <Empty title="Nothing is contained" />
+          ) : (
+            <Table
+              label="Containments"
+              rows={data}
+              keyOf={row => row.id}
+              columns={[
+                { title: 'Prefix', cell: row => <span class="mono">{row.prefix}</span> },
+                { title: 'Trunk', cell: row => row.trunk_name ?? 'all trunks', wide: true },
+                { title: 'Why', cell: row => `${words(row.reason_category)}: ${row.reason_detail}` },
+                { title: 'Refused calls', cell: row => count(row.rejection_count), right: true },
+                {
+                  title: 'Ends',
+                  cell: row =>
+                    row.released_at ? (
+                      <>
+                        released <Time at={row.released_at} />
+                      </>
+                    ) : (
+                      <Time at={row.expires_at} />
+                    ),
+                  wide: true,
+                },
+                {
+                  title: '',
+                  right: true,
+                  cell: row => {
+                    if (row.released_at !== null) return <span class="muted">{row.case_ref}</span>
+                    if (row.release_request?.state === 'pending')
+                      return operator ? (
+                        <span class="row">
+                          <Button small onClick={() => void decide(row, 'approved')}>
+                            Release
+                          </Button>
+                          <Button small kind="quiet" onClick={() => void decide(row, 'rejected')}>
+                            Refuse
+                          </Button>
+                        </span>
+                      ) : (
+                        <Status of="pending" />
+                      )
+                    return (
+                      may('service_configuration:write') && (
+                        <Button small onClick={() => setAsked(row)}>
+                          Ask for release
+                        </Button>
+                      )
+                    )
+                  },
+                },
+              ]}
+            />
+          )
+        }
+      </Loaded>
+      {action.problem && !asked && (
+        <div class="body">
+          <ProblemBox problem={action.problem} />
+        </div>
+      )}
+      {asked && (
+        <Dialog title={`Release of ${asked.prefix}`} onClose={() => setAsked(null)}>
+          <Form
+            onSubmit={() => void request()}
+            submit="Ask the operator"
+            busy={action.busy}
+            problem={action.problem}
+            fields={['/note']}
+          >
+            <AreaField
+              label="Why these calls are yours"
+              value={note}
+              onInput={setNote}
+              problem={action.problem}
+              at="/note"
+            />
+          </Form>
+        </Dialog>
+      )}
+      {making && <Contain onClose={() => setMaking(false)} onDone={of.reload} />}
+    </Card>
+  )
+}
+
+function Contain({ onClose, onDone }: { onClose: () => void; onDone: () => void }) {
+  const [prefix, setPrefix] = useState('')
+  const [reason_category, setCategory] = useState('destination_risk')
+  const [reason_detail, setDetail] = useState('')
+  const [hours, setHours] = useState<number | null>(24)
+  const action = useAction()
+  const make = async () => {
+    const body = { prefix, reason_category, reason_detail, expires_in_seconds: (hours ?? 1) * 3600 }
+    if (!(await action.run(() => ask('POST', '/containments', { body })))) return
+    onDone()
+    onClose()
+  }
+  return (
+    <Dialog title="Contain a prefix" onClose={onClose}>
+      <Form
+        onSubmit={() => void make()}
+        submit="Contain"
+        danger
+        busy={action.busy}
+        problem={action.problem}
+        fields={['/prefix', '/reason_category', '/reason_detail', '/expires_in_seconds']}
+      >
+        <TextField
+          label="Prefix"
+          value={prefix}
+          placeholder="+88213"
+          onInput={value => setPrefix(value.trim())}
+          problem={action.problem}
+          at="/prefix"
+          required
+          autoFocus
+        />
+        <SelectField
+          label="Kind"
+          value={reason_category}
+          onInput={setCategory}
+          options={['destination_risk', 'spend_velocity', 'account_compromise'].map(value => ({
+            value,
+            text: words(value),
+          }))}
+        />
+        <TextField
+          label="Why"
+          value={reason_detail}
+          onInput={setDetail}
+          problem={action.problem}
+          at="/reason_detail"
+          required
+        />
+        <NumberField
+          label="For how many hours"
+          min={1}
+          value={hours}
+          onInput={setHours}
+          problem={action.problem}
+          at="/expires_in_seconds"
+          required
+        />
+      </Form>
+    </Dialog>
+  )
+}
