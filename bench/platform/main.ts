@@ -7,7 +7,8 @@ import { type Platform, startPlatform } from './platform.ts'
 // Calls a second that the whole platform holds from a trunk's peer to its target (admission, price, media ports, CDR),
 // against those that its edge holds alone with the smallest B2BUA behind it. Held: no failure and no retransmission.
 //
-//   npm run bench -- platform [--seconds 8] [--most 1000] [--step 10] [--hold 0]
+//   npm run bench -- platform [--seconds 8] [--most 1000] [--step 10] [--hold 0] [--rate 100]
+//   npm run bench -- platform --only cost      what a call costs at that rate, and no search for the ceilings
 
 const LEAST_RATIO = 0.4
 
@@ -18,13 +19,13 @@ const { values: given } = parseArgs({
     step: { type: 'string', default: '10' },
     /** How long each call talks, ms. */
     hold: { type: 'string', default: '0' },
+    /** Calls a second of the measurement of costs. */
     rate: { type: 'string', default: '100' },
     only: { type: 'string' },
   },
 })
-const [seconds = 0, most = 0, step = 0, hold_ms = 0, rate = 0] = [
-  ...[given.seconds, given.most, given.step, given.hold, given.rate].map(Number),
-]
+const [seconds = 0, most = 0, step = 0, hold_ms = 0] = [given.seconds, given.most, given.step, given.hold].map(Number)
+const rate = Number(given.rate)
 
 interface Subject {
   calls(rate: number, calls: number, hold_ms: number): Promise<LoadResult>

@@ -11,7 +11,8 @@ import { freePort, type Made, startUp } from '../up.ts'
 
 export const PEER_IP = '127.0.0.2'
 export const TARGET_IP = '127.0.0.3'
-const CALLED = '+2348030004711'
+/** Whom the short calls of SIPp call. */
+export const CALLED = '+2348030004711'
 /** A port rests for half a minute, and each call has two pairs: enough for 500 calls a second. */
 const RTP_PORTS = '2000-64999'
 

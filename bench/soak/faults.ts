@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import { seeded } from '../random.ts'
 
 // What is done to the platform while it carries calls (threats §7), and what calls must not notice of it.
 
@@ -15,7 +16,7 @@ export const NO_FAULT: Fault = { kind: 'none', victim: null }
 
 /** All that a seed leads to: each victim is killed and stopped once, in the order of the seed, then all of it again. */
 export function* faultsOf(seed: number, kinds: readonly Fault['kind'][]): Generator<Fault> {
-  const random = mulberry32(seed)
+  const random = seeded(seed)
   for (;;) {
     const turn = kinds.flatMap((kind): Fault[] =>
       kind === 'none' ? [NO_FAULT] : VICTIMS.map(victim => ({ kind, victim })),
@@ -41,15 +42,4 @@ export async function inject({ kind }: Fault, pid: number): Promise<void> {
   process.kill(pid, 'SIGSTOP')
   await pause(STOPPED_MS)
   process.kill(pid, 'SIGCONT')
-}
-
-/** A small generator of random numbers from 0 to 1 that a seed decides wholly (public domain). */
-export function mulberry32(seed: number): () => number {
-  let state = seed >>> 0
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
-  }
 }

@@ -36,10 +36,8 @@ const { values: given } = parseArgs({
     seed: { type: 'string', default: String(Date.now() % 1_000_000) },
   },
 })
-const [minutes, relayed, rate, round_seconds, seed] = [
-  ...[given.minutes, given.relayed, given.rate],
-  ...[given.round, given.seed],
-].map(Number) as [number, number, number, number, number]
+const [minutes = 0, relayed = 0, rate = 0] = [given.minutes, given.relayed, given.rate].map(Number)
+const [round_seconds = 0, seed = 0] = [given.round, given.seed].map(Number)
 const kinds = given.faults.split(',').filter((kind): kind is Fault['kind'] => /^(none|kill|stop)$/.test(kind))
 
 interface Round {

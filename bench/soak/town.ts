@@ -2,7 +2,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { openState, type State } from '../../core/state/index.ts'
 import { type LoadResult, runSipp } from '../edge/world.ts'
-import { addTrunk, PEER_IP, priceAll } from '../platform/platform.ts'
+import { addTrunk, CALLED, PEER_IP, priceAll } from '../platform/platform.ts'
 import { freePort, type Made, startUp } from '../up.ts'
 import { openTalks, type Talks } from './talks.ts'
 
@@ -12,7 +12,6 @@ import { openTalks, type Talks } from './talks.ts'
 /** A port rests for half a minute, and each call has two pairs. The load generator has its own below them. */
 const STROWGER_RTP_PORTS = '16000-31999'
 const SCRIPT = '<Response><Say>Soak.</Say><Record maxLength="2" playBeep="false"/></Response>'
-const SHORT_CALLED = '+2348030004711'
 const API_CALLED = '+2348030004712'
 
 export interface Town {
@@ -54,7 +53,7 @@ export async function startTown(): Promise<Town> {
     short: (rate, calls, hold_ms) =>
       runSipp({
         ...{ folder, port: sip_port, rate, calls, hold_ms, transport: 'udp' },
-        ...{ local_ip: PEER_IP, called: SHORT_CALLED },
+        ...{ local_ip: PEER_IP, called: CALLED },
       }),
     async create() {
       const body = new URLSearchParams({

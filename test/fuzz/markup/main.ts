@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { seeded } from '../../support/random.ts'
+import { seeded } from '../../../bench/random.ts'
 import { mutate, pick } from './mutate.ts'
 import { trial } from './trial.ts'
 

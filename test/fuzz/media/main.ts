@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
+import { seeded } from '../../../bench/random.ts'
 import {
   answerOffer,
   type LocalSide,
@@ -13,7 +14,6 @@ import { readSdp, writeSdp } from '../../../core/domain/codecs/sdp.ts'
 import { decodeAudio } from '../../../media/files/decode.ts'
 import type { Mp3Decoder } from '../../../media/files/mp3.ts'
 import { readVoipMetrics } from '../../../media/quality/xr.ts'
-import { seeded } from '../../support/random.ts'
 
 /**
  * Fuzzes what the media worker reads of strangers in JavaScript: SDP, audio files, RTCP reports.

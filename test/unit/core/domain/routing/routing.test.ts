@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
+import { seeded } from '../../../../../bench/random.ts'
 import {
   delivery,
   egress,
@@ -10,7 +11,6 @@ import {
   type RoutableTarget,
   statusOf,
 } from '../../../../../core/domain/routing/index.ts'
-import { seeded } from '../../../../support/random.ts'
 
 const target = (id: string, changes: Partial<RoutableTarget> = {}): RoutableTarget => ({
   id,

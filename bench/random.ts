@@ -1,4 +1,4 @@
-/** Numbers from 0 to 1 that a seed decides wholly (mulberry32): the same run everywhere. */
+/** Numbers from 0 to 1 that a seed decides wholly (mulberry32): the same run everywhere, of tests too. */
 export function seeded(seed: number): () => number {
   let state = seed >>> 0
   return () => {
