@@ -75,7 +75,7 @@ export async function recorded(
   summary: string,
 ): Promise<void> {
   await appendAudit(trx, {
-    id: `aud_${newId.uuid()}`,
+    id: newId.auditEvent(),
     organization_id: project.organization_id,
     project_id: project.id,
     at: iso(now_ms),

@@ -142,7 +142,7 @@ export async function auditContainment(
 ): Promise<void> {
   const { project, row } = event
   await appendAudit(trx, {
-    id: `aud_${newId.uuid()}`,
+    id: newId.auditEvent(),
     organization_id: project.organization_id,
     project_id: project.id,
     at: event.now,

@@ -24,7 +24,7 @@ export function auditEvent(
 ): NewAuditEvent {
   if (!route.audit) throw new Error(`${route.method} ${route.path} changes things and declares no audit`)
   return {
-    id: `aud_${newId.uuid()}`,
+    id: newId.auditEvent(),
     organization_id: context.organization_id,
     project_id: context.project_id,
     at: context.now,

@@ -109,7 +109,7 @@ async function handle(ctx: Context, handling: Handling): Promise<Answer | Refusa
   const prepared = route.prepare && (await route.prepare({ body: request.body, services, caller }))
   const { api, request_id, params } = handling
   const run = { api, services, route, caller, request_id, params, project, request, prepared, incoming: ctx.req }
-  if (route.method === 'get') return answered(run, services.state.db)
+  if (route.method === 'get') return answered(run, services.state.db, iso(services.clock.now()))
   if (project && project.status !== 'active')
     return refuse('project_disabled', { name: project.name, value: project.status })
   return written(ctx, run)
@@ -208,18 +208,19 @@ async function written(ctx: Context, run: Run): Promise<Answer | Refusal> {
           search: request.search,
           body: request.body,
         })
-  const now_ms = services.clock.now()
   let wake: readonly Wake[] = []
   const answer = await services.state.briefly(async (trx): Promise<Answer> => {
+    const now_ms = services.clock.now()
+    const now = iso(now_ms)
     if (identity) {
-      const earlier = await earlierOutcome(trx, identity, iso(now_ms))
+      const earlier = await earlierOutcome(trx, identity, now)
       if (isRefusal(earlier)) throw new Refused(earlier)
       if (earlier) return { ...earlier, headers: { ...earlier.headers, 'Idempotent-Replayed': 'true' } }
     }
-    const done = await answered(run, trx)
+    const done = await answered(run, trx, now)
     // Throwing takes the transaction back: a refused request neither changes anything nor uses its key up.
     if (isRefusal(done)) throw new Refused(done)
-    wake = await recorded(run, trx, done)
+    wake = await recorded(run, trx, done, now)
     const plain = { status: done.status, body: done.body, headers: headersOf(done) }
     if (identity) {
       const body = route.for_replay && plain.body !== undefined ? route.for_replay(plain.body) : plain.body
@@ -234,15 +235,15 @@ async function written(ctx: Context, run: Run): Promise<Answer | Refusal> {
 const headersOf = ({ revision, headers = {} }: Answer): Readonly<Record<string, string>> =>
   revision === undefined ? headers : { ETag: etag(revision), ...headers }
 
-async function recorded(run: Run, trx: Trx, answer: Answer): Promise<readonly Wake[]> {
-  const { route, caller, project, request_id, services } = run
+async function recorded(run: Run, trx: Trx, answer: Answer, now: string): Promise<readonly Wake[]> {
+  const { route, caller, project, request_id } = run
   const changes = [answer.change ?? []].flat() as readonly Change[]
   for (const change of changes) {
     const event = auditEvent(route, change, {
       caller,
       organization_id: caller.organization_id,
       project_id: project?.id ?? null,
-      now: iso(services.clock.now()),
+      now,
       request_id,
     })
     await appendAudit(trx, event)
@@ -254,10 +255,9 @@ async function recorded(run: Run, trx: Trx, answer: Answer): Promise<readonly Wa
 }
 
 /** Loads what the path names, compares If-Match, runs the route. */
-async function answered(run: Run, db: Db): Promise<Answer | Refusal> {
+async function answered(run: Run, db: Db, now: string): Promise<Answer | Refusal> {
   const { route, caller, project, request, params, services, request_id, prepared, api } = run
   const { query, body } = request
-  const now = iso(services.clock.now())
   // What is loaded is added to it: an object that is spread anew for each request costs more than the loading.
   const context: Record<string, unknown> = {
     db,

@@ -61,7 +61,7 @@ export async function loadTrunk(db: Db, project_id: string, id: string): Promise
 /** A trunk with everything below it as it was when its route began: for what has written nothing yet. */
 export async function presentLoaded(db: Db, trunk: TrunkRow, now: string): Promise<Detail> {
   const facts = loaded.get(trunk)
-  return facts ? detailOf(facts, now) : presentTrunk(db, trunk, now)
+  return facts ? detailOf(facts, trunk, now) : presentTrunk(db, trunk, now)
 }
 
 /** The same as JSON, which is written once for as long as the facts stay the same and no node falls silent. */
@@ -87,7 +87,7 @@ const texts = new WeakMap<TrunkFacts, Text>()
 const AS_OF = '"as_of":"'
 
 function textOf(facts: TrunkFacts, now: string): Text {
-  const text = JSON.stringify(detailOf(facts, now))
+  const text = JSON.stringify(detailOf(facts, facts.trunk, now))
   // Within a string its quotes would be escaped: the first one is the field.
   const at = text.indexOf(AS_OF) + AS_OF.length
   const oldest = livingReports(facts, now).reduce(
@@ -105,14 +105,14 @@ function textOf(facts: TrunkFacts, now: string): Text {
 export async function presentSaved(db: Db, before: TrunkRow, saved: TrunkRow, now: string): Promise<Detail> {
   const facts = loaded.get(before)
   const moved = before.subaccount_id !== saved.subaccount_id
-  return facts && !moved ? detailOf(Object.assign({}, facts, { trunk: saved }), now) : presentTrunk(db, saved, now)
+  return facts && !moved ? detailOf(facts, saved, now) : presentTrunk(db, saved, now)
 }
 
 /** A trunk with everything below it, as of now. */
 export async function presentTrunk(db: Db, trunk: TrunkRow, now: string): Promise<Detail> {
   const facts = await readTrunkFacts(db, trunk)
   if (!facts) throw new Error(`trunk ${trunk.id} is not there`)
-  return detailOf(facts, now)
+  return detailOf(facts, facts.trunk, now)
 }
 
 function livingReports({ reports }: TrunkFacts, now: string): TrunkFacts['reports'] {
@@ -120,9 +120,45 @@ function livingReports({ reports }: TrunkFacts, now: string): TrunkFacts['report
   return reports.filter(({ heartbeat_at }) => heartbeat_at >= alive_since)
 }
 
-function detailOf(facts: TrunkFacts, now: string): Detail {
-  const { trunk, sources, targets, credentials, figures, evidence: seen } = facts
-  const { policy } = figures
+/** What is told of what stands below a trunk, which a write to the trunk's own columns leaves as it is. */
+interface Below {
+  readonly sources: Detail['authentication']['sources']
+  readonly digest_identities: Detail['authentication']['digest_identities']
+  readonly number_inventory: Detail['number_inventory']
+  readonly outbound_policy: Detail['outbound_policy']
+  readonly routes: Detail['routes']
+}
+
+const belows = new WeakMap<TrunkFacts, Below>()
+
+function belowOf(facts: TrunkFacts): Below {
+  const known = belows.get(facts)
+  if (known) return known
+  const { policy, numbers_of } = facts.figures
+  const made = {
+    sources: facts.sources.map(({ id, cidr, enabled }) => ({ id, cidr, enabled: enabled === 1 })),
+    digest_identities: facts.credentials
+      .filter(credential => credential.revoked_at === null)
+      .map(({ enabled, realm, username }) => ({ enabled: enabled === 1, realm, username })),
+    number_inventory: inventory(numbers_of),
+    outbound_policy: policy && { id: policy.id, name: policy.name, revision: policy.revision },
+    routes: facts.targets.map(({ id, sip_uri, transport, priority, weight, enabled }) => ({
+      id,
+      sip_uri,
+      transport,
+      priority,
+      weight,
+      enabled: enabled === 1,
+    })),
+  }
+  belows.set(facts, made)
+  return made
+}
+
+/** `trunk` is the row of the facts, or what was made of it since. */
+function detailOf(facts: TrunkFacts, trunk: TrunkRow, now: string): Detail {
+  const { targets, figures, evidence: seen } = facts
+  const { sources, digest_identities, number_inventory, outbound_policy, routes } = belowOf(facts)
   // A literal that spreads twenty fields before its own takes a hundred times as long.
   return Object.assign(summary(trunk, figures), {
     as_of: now,
@@ -130,10 +166,8 @@ function detailOf(facts: TrunkFacts, now: string): Detail {
       mode: trunk.auth_mode,
       require_tls: trunk.require_tls === 1,
       source_validation: trunk.source_validation,
-      sources: sources.map(({ id, cidr, enabled }) => ({ id, cidr, enabled: enabled === 1 })),
-      digest_identities: credentials
-        .filter(credential => credential.revoked_at === null)
-        .map(({ enabled, realm, username }) => ({ enabled: enabled === 1, realm, username })),
+      sources,
+      digest_identities,
     },
     endpoint_evidence: targets.map(target =>
       evidence(
@@ -148,16 +182,9 @@ function detailOf(facts: TrunkFacts, now: string): Detail {
       max_call_duration: { configured: trunk.max_call_duration_seconds, unit: 'seconds' },
     },
     media: { codecs: JSON.parse(trunk.codecs) as Static<typeof Codec>[], security: trunk.media_security },
-    number_inventory: inventory(figures.numbers_of),
-    outbound_policy: policy && { id: policy.id, name: policy.name, revision: policy.revision },
-    routes: targets.map(({ id, sip_uri, transport, priority, weight, enabled }) => ({
-      id,
-      sip_uri,
-      transport,
-      priority,
-      weight,
-      enabled: enabled === 1,
-    })),
+    number_inventory,
+    outbound_policy,
+    routes,
     apply: applyOf(appliedFrom(livingReports(facts, now), trunk.revision), trunk.revision),
   })
 }

@@ -14,6 +14,17 @@ function hex32(): string {
   return pool.toString('hex', taken - 16, taken)
 }
 
+const VARIANTS = '89ab'
+
+/** A UUID that begins with its time (RFC 9562 §5.7): rows that are made together stand together in an index of it. */
+function timedUuid(): string {
+  const time = Date.now().toString(16).padStart(12, '0')
+  const random = hex32()
+  const variant = VARIANTS[Number.parseInt(random.slice(0, 1), 16) % 4]
+  const [high, low] = [time.slice(0, 8), time.slice(8)]
+  return `${high}-${low}-7${random.slice(1, 4)}-${variant}${random.slice(4, 7)}-${random.slice(7, 19)}`
+}
+
 const characters = (alphabet: string, length: number): string =>
   Array.from({ length }, () => alphabet[randomInt(alphabet.length)]).join('')
 
@@ -38,6 +49,7 @@ export const newId = {
   number: () => `PN${hex32()}`,
   request: () => `req_${hex32()}`,
   node: () => `node_${randomBytes(6).toString('hex')}`,
+  auditEvent: () => `aud_${timedUuid()}`,
   uuid: () => randomUUID(),
   /** `sk_live_<12 of A-Z2-7>_<32 hex>`; only a hash of the secret part is stored. */
   apiKey: () => ({ public_id: characters(BASE32, 12), secret: randomBytes(16).toString('hex') }),

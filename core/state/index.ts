@@ -20,9 +20,12 @@ export interface State {
    * wait for the transaction that waits for it.
    */
   transaction<T>(work: (trx: Trx) => Promise<T>): Promise<T>
-  /** The same for a few statements that wait for nothing else: on the asking thread where the state is local. */
+  /**
+   * The same for a few statements that wait for nothing else: on the asking thread where the state is local, and
+   * committed together with those that are asked for at the same moment; one that fails takes none of the others back.
+   */
   briefly<T>(work: (trx: Trx) => Promise<T>): Promise<T>
-  /** What was done so far on the thread that writes. */
+  /** What was done so far by the connections that write. */
   work(): StateWork
   /** Throws when the database cannot be written. */
   probe(): Promise<void>
@@ -37,8 +40,8 @@ export interface StateWork {
 }
 
 const BUSY_TIMEOUT_MS = 5000
-/** A commit of the API is some eight pages: as much as the state's thread leaves in the log by itself (steps.ts). */
-const COMMITS_A_CHECKPOINT = 1000
+/** A write of the API is some four pages: as much as the state's thread leaves in the log by itself (steps.ts). */
+const WRITES_A_CHECKPOINT = 2000
 const CHECKPOINT = CompiledQuery.raw('pragma wal_checkpoint(passive)')
 
 /**
@@ -97,11 +100,13 @@ const BUSY_WAITS_MS = [1, 2, 4, 8, 16] as const
  * wait.
  */
 function withLocalConnection(state: State, file: string): State {
-  let commits = 0
-  const committed = () => {
-    commits += 1
+  let left_in_log = 0
+  const committed = (writes: number) => {
+    left_in_log += writes
+    if (left_in_log < WRITES_A_CHECKPOINT) return
+    left_in_log = 0
     // What cannot be written back now is written back next time.
-    if (commits % COMMITS_A_CHECKPOINT === 0) state.db.executeQuery(CHECKPOINT).catch(() => undefined)
+    state.db.executeQuery(CHECKPOINT).catch(() => undefined)
   }
   const local = new LocalConnection(file, committed)
   // Each statement of it is one of the transaction that is open: Kysely's own transactions cost as much as the rows.
@@ -111,6 +116,11 @@ function withLocalConnection(state: State, file: string): State {
   runHere(trx, step => local.run(step))
   return {
     ...state,
+    work() {
+      const { messages, statements, commits } = state.work()
+      const { counts } = local
+      return { messages, statements: statements + counts.statements, commits: commits + counts.commits }
+    },
     async briefly(work) {
       for (const wait_ms of BUSY_WAITS_MS) {
         const done = await local.attempt(() => work(trx))

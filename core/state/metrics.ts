@@ -3,8 +3,8 @@ import type { State, StateWork } from './index.ts'
 
 const FIGURES: readonly (readonly [keyof StateWork, string])[] = [
   ['messages', 'Messages to the thread that writes the database'],
-  ['statements', 'SQL statements run on that thread'],
-  ['commits', 'Transactions committed on that thread'],
+  ['statements', 'SQL statements of the connections that write'],
+  ['commits', 'Transactions committed by the connections that write'],
 ]
 
 /** What a process asks of its database; read at each scrape. */

@@ -24,13 +24,16 @@ interface One {
   readonly project_id: string
 }
 
+/** The one read of the trunk's own table: what is kept of the others outlasts a write to it. */
 const TRUNK = statement((db, { id, project_id }: One) =>
   db
     .selectFrom('trunk')
-    .selectAll()
-    .where('id', '=', id)
-    .where('project_id', '=', project_id)
-    .where('status', '!=', 'released'),
+    .leftJoin('subaccount', 'subaccount.id', 'trunk.subaccount_id')
+    .selectAll('trunk')
+    .select('subaccount.name as subaccount_name')
+    .where('trunk.id', '=', id)
+    .where('trunk.project_id', '=', project_id)
+    .where('trunk.status', '!=', 'released'),
 )
 
 const SOURCES = statement((db, { id }: One) =>
@@ -57,27 +60,23 @@ const CREDENTIALS = statement((db, { id }: One) =>
   db.selectFrom('digest_credential').selectAll().where('trunk_id', '=', id).orderBy('created_at').orderBy('id'),
 )
 
-const FIGURES = statement((db, { id }: One) =>
+const POLICY = statement((db, { id }: One) =>
   db
-    .selectFrom('trunk')
-    .leftJoin('subaccount', 'subaccount.id', 'trunk.subaccount_id')
-    .leftJoin('policy_attachment', join =>
-      join.onRef('policy_attachment.service_id', '=', 'trunk.id').on('policy_attachment.service_type', '=', 'trunk'),
-    )
-    .leftJoin('outbound_policy', 'outbound_policy.id', 'policy_attachment.policy_id')
-    .leftJoin('level_use', join =>
-      join.onRef('level_use.subject_id', '=', 'trunk.id').on('level_use.level', '=', 'trunk'),
-    )
+    .selectFrom('policy_attachment')
+    .innerJoin('outbound_policy', 'outbound_policy.id', 'policy_attachment.policy_id')
     .select([
-      'subaccount.name as subaccount_name',
-      'outbound_policy.id as policy_id',
-      'outbound_policy.name as policy_name',
-      'outbound_policy.revision as policy_revision',
+      'outbound_policy.id',
+      'outbound_policy.name',
+      'outbound_policy.revision',
       'outbound_policy.daily_spend_limit_minor',
       'outbound_policy.max_destination_rate_minor',
-      'level_use.live',
     ])
-    .where('trunk.id', '=', id),
+    .where('policy_attachment.service_type', '=', 'trunk')
+    .where('policy_attachment.service_id', '=', id),
+)
+
+const USE = statement((db, { id }: One) =>
+  db.selectFrom('level_use').select('live').where('level', '=', 'trunk').where('subject_id', '=', id),
 )
 
 const NUMBERS = statement((db, { id }: One) =>
@@ -125,25 +124,21 @@ const FACTS = derivation(
     SOURCES(one),
     TARGETS(one),
     CREDENTIALS(one),
-    FIGURES(one),
+    POLICY(one),
+    USE(one),
     NUMBERS(one),
     EVIDENCE(one),
     REPORTS(one),
   ],
-  ([[trunk], sources, targets, credentials, [figure], [number], evidence, reports]): TrunkFacts | undefined => {
-    if (!trunk || !figure || !number) return undefined
-    const { policy_id: id, policy_name: name, policy_revision: revision } = figure
-    const { daily_spend_limit_minor, max_destination_rate_minor } = figure
+  ([[trunk], sources, targets, credentials, [policy], [use], [number], evidence, reports]) => {
+    if (!trunk || !number) return undefined
     const routed = Number(number.routed)
     const figures = {
-      live_calls: Number(figure.live ?? 0),
+      live_calls: Number(use?.live ?? 0),
       numbers: routed,
       targets: targets.length,
-      subaccount_name: figure.subaccount_name,
-      policy:
-        id === null || name === null || revision === null
-          ? null
-          : { id, name, revision, daily_spend_limit_minor, max_destination_rate_minor },
+      subaccount_name: trunk.subaccount_name,
+      policy: policy ?? null,
       numbers_of: {
         routed,
         first: number.first,
@@ -152,7 +147,8 @@ const FACTS = derivation(
         quarantined_until: number.quarantined_until,
       },
     }
-    return { trunk, sources, targets, credentials, evidence, figures, reports }
+    const facts: TrunkFacts = { trunk, sources, targets, credentials, evidence, figures, reports }
+    return facts
   },
 )
 

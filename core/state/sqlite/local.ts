@@ -9,28 +9,40 @@ import {
   SqliteQueryCompiler,
 } from 'kysely'
 import { StateError } from './errors.ts'
-import { plainSql, type Step } from './protocol.ts'
+import { MOST_TOGETHER, plainSql, type Step, WorkCounts } from './protocol.ts'
 import { createReader, type Reader, tablesOf } from './reader.ts'
 import { resultOf } from './result.ts'
 import { type Connection, type Outcome, openConnection } from './steps.ts'
-import { Turns } from './turns.ts'
+
+/** A brief write that waits for its turn. */
+interface Brief {
+  readonly work: () => Promise<unknown>
+  readonly resolve: (done: { readonly value: unknown } | null) => void
+  readonly reject: (error: unknown) => void
+}
 
 /**
- * A connection on the thread that asks, for reads of a few rows (decision 0303) and for write transactions of a few
- * statements, one after the other (decision 0304). It never waits for another writer.
+ * A connection on the thread that asks, for reads of a few rows (decision 0303) and for writes of a few statements
+ * (decision 0304), of which those that wait together are committed together (decision 0322). It never waits for another
+ * writer.
  */
 export class LocalConnection {
+  readonly counts = new WorkCounts()
   readonly #connection: Connection
   readonly #reader: Reader
-  readonly #committed: () => void
-  readonly #turns = new Turns()
-  /** Tables that the open transaction has written. */
+  readonly #committed: (writes: number) => void
+  readonly #waiting: Brief[] = []
+  /** A transaction is open, or begins with the end of this turn of the event loop. */
+  #busy = false
+  /** Tables that the brief write which runs now has written. */
   readonly #wrote = new Set<string>()
+  /** The same of those before it in the open transaction. */
+  readonly #wrote_before = new Set<string>()
   readonly #tables = new Map<string, ReadonlySet<string>>()
 
-  /** `committed` is called after each commit. */
-  constructor(file: string, committed: () => void) {
-    this.#connection = openConnection({ file, busy_timeout_ms: 0, reads_only: false }, undefined, sql =>
+  /** `committed` is called after each commit, with the number of writes in it. */
+  constructor(file: string, committed: (writes: number) => void) {
+    this.#connection = openConnection({ file, busy_timeout_ms: 0, reads_only: false }, this.counts, sql =>
       this.#note(sql),
     )
     this.#reader = createReader(this.#connection.database)
@@ -44,7 +56,7 @@ export class LocalConnection {
     return this.#connection.in_transaction ? null : this.#reader
   }
 
-  /** For reads of the transaction that is open; null once it has written. */
+  /** For reads of the write that runs now; null once it has written something. */
   get reader_within(): Reader | null {
     return this.#wrote.size === 0 ? this.#reader : null
   }
@@ -54,18 +66,42 @@ export class LocalConnection {
     return this.#guarded(connection => connection.run({ sql: plainSql(sql), parameters }))
   }
 
-  /** Runs all of `work` in a transaction, or nothing of it; null when somebody else writes: nothing was begun. */
-  async attempt<T>(work: () => Promise<T>): Promise<{ readonly value: T } | null> {
-    await this.#turns.take()
-    try {
-      return this.#begin() ? { value: await this.#within(work) } : null
-    } finally {
-      this.#turns.letGo()
-    }
+  /**
+   * Runs all of `work`, or nothing of it, and resolves once it is committed; null when somebody else writes: nothing
+   * was begun.
+   */
+  attempt<T>(work: () => Promise<T>): Promise<{ readonly value: T } | null> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ work, resolve: resolve as Brief['resolve'], reject })
+      this.#next()
+    })
   }
 
   close(): void {
     this.#guarded(connection => connection.close())
+  }
+
+  /** Begins when everything that came in this turn of the event loop has been read: it shares the commit. */
+  #next(): void {
+    if (this.#busy || this.#waiting.length === 0) return
+    this.#busy = true
+    setImmediate(async () => {
+      await this.#together(this.#waiting.splice(0, MOST_TOGETHER))
+      this.#busy = false
+      this.#next()
+    })
+  }
+
+  async #together(briefs: readonly Brief[]): Promise<void> {
+    try {
+      if (!this.#begin()) {
+        for (const { resolve } of briefs) resolve(null)
+        return
+      }
+      for (const tell of await this.#within(briefs)) tell()
+    } catch (error) {
+      for (const { reject } of briefs) reject(error)
+    }
   }
 
   #begin(): boolean {
@@ -79,16 +115,38 @@ export class LocalConnection {
     return true
   }
 
-  async #within<T>(work: () => Promise<T>): Promise<T> {
+  /** What each is to be told, all of it committed; throws when nothing of it is. */
+  async #within(briefs: readonly Brief[]): Promise<(() => void)[]> {
     try {
-      const done = await work()
+      const outcomes: (() => void)[] = []
+      for (const brief of briefs) outcomes.push(await this.#alone(brief))
       this.#guarded(connection => connection.commit())
-      this.#reader.written(this.#wrote)
-      this.#committed()
-      return done
+      this.#committed(briefs.length)
+      return outcomes
     } catch (error) {
       this.#guarded(connection => connection.rollback())
+      // The later of them may have read what the earlier wrote.
+      this.#reader.written(this.#wrote_before)
       throw error
+    } finally {
+      this.#wrote_before.clear()
+    }
+  }
+
+  /** One of them is a savepoint: what fails is taken back alone. */
+  async #alone({ work, resolve, reject }: Brief): Promise<() => void> {
+    this.#guarded(connection => connection.savepoint())
+    try {
+      const value = await work()
+      this.#guarded(connection => connection.keep())
+      this.#reader.written(this.#wrote)
+      for (const table of this.#wrote) this.#wrote_before.add(table)
+      return () => resolve({ value })
+    } catch (error) {
+      // A full disk takes back more than the savepoint: what was written before it is gone too.
+      if (!this.#connection.in_transaction) throw error
+      this.#guarded(connection => connection.undo())
+      return () => reject(error)
     } finally {
       this.#wrote.clear()
     }

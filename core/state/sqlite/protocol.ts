@@ -108,4 +108,7 @@ export const BATCH = 'batch'
  */
 export const LATER_PREFIX = 'later '
 
+/** So many writes at most share a commit: the first of them waits for the last. */
+export const MOST_TOGETHER = 64
+
 export const plainSql = (sql: string): string => (sql.startsWith(LATER_PREFIX) ? sql.slice(LATER_PREFIX.length) : sql)

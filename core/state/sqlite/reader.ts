@@ -26,11 +26,6 @@ interface Kept {
   readonly rows: Map<string, unknown[]>
 }
 
-interface Derivation {
-  readonly tables: ReadonlySet<string>
-  readonly values: Map<string, unknown>
-}
-
 /** The tables that a statement names: what it reads, and what it writes. */
 export const tablesOf = (sql: string): ReadonlySet<string> =>
   new Set([...sql.matchAll(/\b(?:from|join|into|update)\s+"?(\w+)/gi)].map(match => match[1] ?? ''))
@@ -38,18 +33,24 @@ export const tablesOf = (sql: string): ReadonlySet<string> =>
 export function createReader(database: Database): Reader {
   const version = database.prepare('pragma data_version').pluck()
   const statements = new Map<string, Kept>()
-  const derivations = new Map<object, Derivation>()
+  const derivations = new Map<object, Map<string, unknown>>()
+  /** Everything that is kept, by each of the tables that it was read from. */
+  const readFrom = new Map<string, Map<string, unknown>[]>()
   /** Tables that the derivation which is being made has read. */
   let noted: Set<string> | null = null
   let kept = 0
   let looked = false
   let kept_of: unknown = null
 
+  const dropsWith = (values: Map<string, unknown>, tables: ReadonlySet<string>): void => {
+    for (const table of tables) readFrom.set(table, [...(readFrom.get(table) ?? []), values])
+  }
   const keptOf = (sql: string): Kept => {
     const known = statements.get(sql)
     if (known) return known
     const made = { statement: database.prepare(sql), tables: tablesOf(sql), rows: new Map() }
     statements.set(sql, made)
+    dropsWith(made.rows, made.tables)
     return made
   }
   const keyOf = ({ parameters }: Step): string => {
@@ -60,7 +61,7 @@ export function createReader(database: Database): Reader {
     const now_of = version.get()
     if (now_of === kept_of && kept < MAX_KEPT) return
     for (const { rows } of statements.values()) rows.clear()
-    derivations.clear()
+    for (const values of derivations.values()) values.clear()
     kept = 0
     kept_of = now_of
   }
@@ -74,9 +75,8 @@ export function createReader(database: Database): Reader {
     process.nextTick(lookAgain)
     check()
   }
-  const readAll = (steps: readonly Step[]): unknown[][] => {
-    check()
-    return steps.map(step => {
+  const readAll = (steps: readonly Step[]): unknown[][] =>
+    steps.map(step => {
       const { statement, rows } = keptOf(step.sql)
       const key = keyOf(step)
       const known = rows.get(key)
@@ -86,9 +86,11 @@ export function createReader(database: Database): Reader {
       kept += 1
       return found
     })
-  }
   // One read transaction: the version and the rows are of the same instant.
-  const readFresh = database.transaction(readAll)
+  const readFresh = database.transaction((steps: readonly Step[]) => {
+    check()
+    return readAll(steps)
+  })
 
   return {
     read(steps) {
@@ -106,7 +108,7 @@ export function createReader(database: Database): Reader {
     derived<T>(of: object, key: string, make: () => T): T {
       look()
       const known = derivations.get(of)
-      if (known?.values.has(key)) return known.values.get(key) as T
+      if (known?.has(key)) return known.get(key) as T
       const tables = new Set<string>()
       noted = tables
       let made: T
@@ -115,19 +117,18 @@ export function createReader(database: Database): Reader {
       } finally {
         noted = null
       }
-      // Looked up again: making it may have shown that everything was outdated.
-      const derivation = derivations.get(of) ?? { tables, values: new Map() }
-      derivations.set(of, derivation)
-      derivation.values.set(key, made)
+      const values = known ?? new Map<string, unknown>()
+      if (!known) {
+        derivations.set(of, values)
+        dropsWith(values, tables)
+      }
+      values.set(key, made)
       kept += 1
       return made
     },
     begun: lookAgain,
     written(tables) {
-      for (const table of tables) {
-        for (const one of statements.values()) if (one.tables.has(table)) one.rows.clear()
-        for (const one of derivations.values()) if (one.tables.has(table)) one.values.clear()
-      }
+      for (const table of tables) for (const values of readFrom.get(table) ?? []) if (values.size > 0) values.clear()
     },
   }
 }

@@ -36,6 +36,10 @@ export interface Connection {
   commit(): void
   /** Nothing, when SQLite has taken the transaction back by itself: it does when the disk is full or fails. */
   rollback(): void
+  /** Marks where the open transaction stands: what follows is kept, or undone alone. */
+  savepoint(): void
+  keep(): void
+  undo(): void
   close(): void
 }
 
@@ -77,7 +81,12 @@ export function openConnection(
     counts.committed()
     return result
   }
-  const [begin, commit, rollback] = ['begin immediate', 'commit', 'rollback'].map(sql => database.prepare(sql))
+  const ready = (sql: string): (() => void) => {
+    const statement = database.prepare(sql)
+    return () => void statement.run()
+  }
+  const [begin, commit, rollback] = [ready('begin immediate'), ready('commit'), ready('rollback')]
+  const [savepoint, keep, back] = [ready('savepoint one'), ready('release one'), ready('rollback to one')]
   // In one instant: nobody writes between them.
   const readAll = (steps: readonly Step[]): unknown[][] =>
     steps.map(({ sql, parameters }) => prepared(sql).all(...parameters))
@@ -105,13 +114,19 @@ export function openConnection(
     get in_transaction() {
       return database.inTransaction
     },
-    begin: () => void waiting(() => begin?.run()),
+    begin: () => waiting(begin),
     commit() {
-      commit?.run()
+      commit()
       counts.committed()
     },
     rollback() {
-      if (database.inTransaction) rollback?.run()
+      if (database.inTransaction) rollback()
+    },
+    savepoint,
+    keep,
+    undo() {
+      back()
+      keep()
     },
     close: () => void database.close(),
   }

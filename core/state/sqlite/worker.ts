@@ -1,6 +1,7 @@
 import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
 import {
   type Failure,
+  MOST_TOGETHER,
   type ProcedureReply,
   type ProcedureRequest,
   type ThreadData,
@@ -17,9 +18,6 @@ import { type Outcome, openConnection } from './steps.ts'
  */
 if (!parentPort) throw new Error('core/state/sqlite/worker is a worker thread')
 const port: MessagePort = parentPort
-
-/** So many procedures at most share a commit: the first of them waits for the last. */
-const MOST_TOGETHER = 64
 
 const { counts, ...settings } = workerData as ThreadData
 const connection = openConnection(settings, new WorkCounts(counts))

@@ -2,14 +2,15 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
+import { sql } from 'kysely'
 import t, { type Test as Tap } from 'tap'
 import { appendAudit, type NewAuditEvent } from '../../../../core/state/audit.ts'
 import { derivation, readTogether, statement } from '../../../../core/state/batch.ts'
 import { bumpConfiguration } from '../../../../core/state/bootstrap.ts'
 import { type Db, isUniqueViolation, openState, type State, type Trx } from '../../../../core/state/index.ts'
 
-// The control plane's way to the state: hot reads and brief writes on its own thread (decisions 0303, 0304), other
-// reads beside a write that waits (decision 0321).
+// The control plane's way to the state: hot reads and brief writes on its own thread (decisions 0303, 0304, 0322),
+// other reads beside a write that waits (decision 0321).
 
 const REVISION = statement((db, { id }: { id: 1 }) =>
   db.selectFrom('configuration').select('revision').where('id', '=', id),
@@ -121,6 +122,83 @@ t.test('a brief transaction that throws leaves nothing behind, and an error of S
   t.equal(await revisionOf(state.db), first)
   await state.briefly(trx => bumpConfiguration(trx))
   t.equal(await revisionOf(state.db), first + 1)
+})
+
+/** Puts an organization there; a name that is there already breaks the write after it has changed something else. */
+const added = (state: State, id: string): Promise<void> =>
+  state.briefly(async trx => {
+    await bumpConfiguration(trx)
+    const organization = { id, name: id, time_zone: 'UTC', created_at: '2026-01-01T00:00:00.000Z' }
+    await trx.insertInto('organization').values(organization).execute()
+  })
+const namesOf = async ({ db }: State): Promise<string[]> => {
+  const [rows] = await readTogether(db, ORGANIZATIONS({}))
+  return rows.map(({ name }) => name).sort()
+}
+
+t.test(
+  'brief transactions of one moment share a commit, and one that fails takes none of the others with it',
+  async t => {
+    const data_dir = folder(t)
+    const state = await opened(t, true, data_dir)
+    const first = await revisionOf(state.db)
+    t.same(await namesOf(state), [])
+    const before = state.work()
+    const done = await Promise.allSettled(['a', 'b', 'a', 'c', 'b'].map(id => added(state, id)))
+    t.equal(state.work().commits - before.commits, 1)
+    t.same(
+      done.map(({ status }) => status),
+      ['fulfilled', 'fulfilled', 'rejected', 'fulfilled', 'rejected'],
+    )
+    for (const one of done) if (one.status === 'rejected') t.ok(isUniqueViolation(one.reason))
+    t.same(await namesOf(state), ['a', 'b', 'c'])
+    t.equal(await revisionOf(state.db), first + 3, 'and what the others did before they failed is taken back')
+  },
+)
+
+t.test('each of them reads what those before it wrote, and nobody else does', async t => {
+  const data_dir = folder(t)
+  const state = await opened(t, true, data_dir)
+  const other = await opened(t, false, data_dir)
+  const first = await revisionOf(state.db)
+  const seen: number[] = []
+  const outside: number[] = []
+  await Promise.all(
+    [1, 2, 3, 4].map(() =>
+      state.briefly(async trx => {
+        seen.push(await revisionOf(trx))
+        await bumpConfiguration(trx)
+        outside.push(await revisionOf(state.db), await revisionOf(other.db))
+      }),
+    ),
+  )
+  t.same(seen, [first, first + 1, first + 2, first + 3])
+  t.same(new Set(outside), new Set([first]))
+  t.equal(await revisionOf(state.db), first + 4)
+})
+
+t.test('on a full disk those of one moment are refused together, and none is half there', async t => {
+  const state = await opened(t, true, folder(t))
+  const first = await revisionOf(state.db)
+  t.same(await namesOf(state), [])
+  const pages = (most: number) =>
+    state.briefly(async trx => void (await sql`pragma max_page_count = ${sql.raw(String(most))}`.execute(trx)))
+  await pages(1)
+  const done = await Promise.allSettled([
+    added(state, 'a'),
+    state.briefly(async trx => {
+      t.equal(await revisionOf(trx), first + 1)
+      const organization = { id: 'b', name: 'b'.repeat(100_000), time_zone: 'UTC', created_at: '' }
+      await trx.insertInto('organization').values(organization).execute()
+    }),
+    added(state, 'c'),
+  ])
+  for (const one of done) t.match(one, { status: 'rejected', reason: { code: 'SQLITE_FULL' } })
+  t.same(await namesOf(state), [])
+  t.equal(await revisionOf(state.db), first, 'what one of them read of another is forgotten')
+  await pages(1_000_000)
+  await added(state, 'a')
+  t.same(await namesOf(state), ['a'])
 })
 
 t.test('while another writes, a brief transaction waits on the other thread, and no increment is lost', async t => {
