@@ -2,10 +2,9 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
-import { sql } from 'kysely'
 import t, { type Test as Tap } from 'tap'
 import { appendAudit, type NewAuditEvent } from '../../../../core/state/audit.ts'
-import { derivation, readTogether, statement } from '../../../../core/state/batch.ts'
+import { derivation, later, readTogether, statement } from '../../../../core/state/batch.ts'
 import { bumpConfiguration } from '../../../../core/state/bootstrap.ts'
 import { type Db, isUniqueViolation, openState, type State, type Trx } from '../../../../core/state/index.ts'
 
@@ -182,7 +181,7 @@ t.test('on a full disk those of one moment are refused together, and none is hal
   const first = await revisionOf(state.db)
   t.same(await namesOf(state), [])
   const pages = (most: number) =>
-    state.briefly(async trx => void (await sql`pragma max_page_count = ${sql.raw(String(most))}`.execute(trx)))
+    state.briefly(trx => later(trx, { sql: `pragma max_page_count = ${most}`, parameters: [] }))
   await pages(1)
   const done = await Promise.allSettled([
     added(state, 'a'),
