@@ -33,13 +33,14 @@ const { values } = parseArgs({
     'coalesce-us': { type: 'string', default: '1000' },
     'opus-complexity': { type: 'string', default: '5' },
     io: { type: 'string', default: 'io_uring' },
+    realtime: { type: 'string', default: 'on' },
     help: { type: 'boolean', default: false },
   },
 })
 if (values.help || !MODES.includes(values.mode) || !values['legs-out']) {
   console.error(`usage: media-engine.js --mode ${MODES.join('|')} --calls N --load-base P --load-socks K`)
   console.error('  --engine-base E --legs-out FILE [--threads 1] [--coalesce-us 1000] [--opus-complexity 5]')
-  console.error('  [--io io_uring|epoll]')
+  console.error('  [--io io_uring|epoll] [--realtime on|off]')
   process.exit(values.help ? 0 : 2)
 }
 
@@ -60,6 +61,7 @@ const engine = createEngine(
     coalesce_us: Number(values['coalesce-us']),
     opus_complexity: Number(values['opus-complexity']),
     io_uring: values.io !== 'epoll',
+    realtime: values.realtime !== 'off',
   },
   event => {
     if (event.type === 'record_ended' && event.detail) console.error(`recording: ${event.reason} ${event.detail}`)

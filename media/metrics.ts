@@ -50,6 +50,11 @@ const FIGURES: readonly (readonly [name: string, help: string, read: (facts: Wor
     facts => facts.engine.threads.filter(thread => thread.io === 'io_uring').length,
   ],
   [
+    'strowger_media_realtime_threads',
+    'Packet threads that run at real-time priority',
+    facts => facts.engine.threads.filter(thread => thread.realtime).length,
+  ],
+  [
     'strowger_media_late_ticks',
     'Ticks of clocked sources that came more than 5 ms late, since start',
     facts => sum(facts.engine.threads.map(thread => thread.late_ticks)),

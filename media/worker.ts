@@ -40,6 +40,8 @@ export interface MediaWorkerOptions {
   readonly g729: boolean
   /** Use io_uring where the kernel and the sandbox allow it. */
   readonly io_uring?: boolean
+  /** Packet threads before all other processes of the machine, where that is allowed. */
+  readonly realtime?: boolean
   /** Ports of our own servers on our addresses, to which no media may be sent. */
   readonly reserved_ports: readonly number[]
   readonly http: HttpClient
@@ -94,6 +96,8 @@ export async function createMediaWorker(options: MediaWorkerOptions): Promise<Me
     }
   }
   const engine = createEngine(engineOptions(options), onNative)
+  if ((options.realtime ?? true) && !engine.stats().threads.every(thread => thread.realtime))
+    log.info('real-time priority is not allowed (CAP_SYS_NICE or RLIMIT_RTPRIO): packet threads run at normal priority')
   const { codecs, srtp_suites } = features({ g729: options.g729 })
   if (options.g729 && !codecs.includes('G729')) log.info('libbcg729 is not installed: G.729 is relayed, not transcoded')
 
@@ -185,6 +189,7 @@ function engineOptions(options: MediaWorkerOptions): EngineOptions {
     denied: deniedNetworks(hostsOf(options)),
     g729: options.g729,
     io_uring: options.io_uring ?? true,
+    realtime: options.realtime ?? true,
   }
 }
 

@@ -42,6 +42,11 @@ export interface EngineOptions {
   readonly coalesce_us?: number
   /** Packets by io_uring where the kernel (Linux 6.1) and the sandbox allow it, the default; else by epoll. */
   readonly io_uring?: boolean
+  /**
+   * Packet threads at real-time priority (SCHED_RR, the lowest) where the process may have it: CAP_SYS_NICE or
+   * RLIMIT_RTPRIO. The default. A thread that is busy nearly all the time gives it back until it is not.
+   */
+  readonly realtime?: boolean
   /** Events that may wait for JavaScript before new ones are dropped and counted. */
   readonly event_queue?: number
   /** Open the G.729 codec at run time when the machine has libbcg729-0 (GPL-3, never linked). */
@@ -304,6 +309,8 @@ export interface ThreadStats {
   readonly cpu_seconds: number
   /** How packets come and go; epoll where io_uring is switched off, too old or forbidden. */
   readonly io: 'io_uring' | 'epoll'
+  /** Whether it was allowed real-time priority. */
+  readonly realtime: boolean
   /** Times that a tick of a clocked source came more than 5 ms late. */
   readonly late_ticks: number
 }

@@ -4,6 +4,7 @@
 void rtp_tests();
 void srtp_tests();
 void stream_tests();
+void secured_stream_tests();
 void decode_tests();
 void crossing_tests();
 void pause_tests();
@@ -11,6 +12,7 @@ void g711_tests();
 void recording_tests();
 void engine_tests();
 void chunks_tests();
+void realtime_tests();
 
 // With the argument `threads` only what has threads: what ThreadSanitizer is for.
 int main(int argc, char**) {
@@ -23,12 +25,14 @@ int main(int argc, char**) {
   rtp_tests();
   srtp_tests();
   stream_tests();
+  secured_stream_tests();
   g711_tests();
   decode_tests();
   pause_tests();
   crossing_tests();
   chunks_tests();
   recording_tests();
+  realtime_tests();
   engine_tests();
   std::printf("1..%d\n", check::count);
   return check::failed ? 1 : 0;

@@ -23,6 +23,7 @@ Worker::Worker(int index, WorkerOptions options, EventQueue& events, Recorder& r
   e.events = EPOLLIN;
   epoll_ctl(epoll_fd_, EPOLL_CTL_ADD, wake_fd_, &e);
   thread_ = std::thread([this] { run(); });
+  running_.wait(false);  // what it was allowed is known from now on
 }
 
 Worker::~Worker() {

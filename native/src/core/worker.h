@@ -10,6 +10,7 @@
 #include "conference.h"
 #include "ports.h"
 #include "queue.h"
+#include "realtime.h"
 #include "stream.h"
 #include "uring.h"
 
@@ -19,6 +20,7 @@ struct WorkerOptions {
   unsigned coalesce_us = 1000;
   int opus_complexity = 5;
   bool io_uring = true;  // epoll alone when false, or when the kernel does not allow it
+  bool realtime = true;  // before all other processes of the machine, where that is allowed
 };
 
 class Worker {
@@ -46,6 +48,8 @@ class Worker {
   double cpu_seconds() const;
   /** Whether this thread's packets come and go by io_uring. */
   bool rings() const { return rings_.load(std::memory_order_relaxed); }
+  /** Whether this thread has real-time priority, unless it has too much to do for that. */
+  bool realtime() const { return realtime_.load(std::memory_order_relaxed); }
   std::atomic<int> load{0};  // sessions, kept by the control thread
 
  private:
@@ -95,7 +99,10 @@ class Worker {
   bool epoll_watched_ = false;
   uint64_t now_us_ = 0, woke_us_ = 0;
   double packets_per_us_ = 0;
+  RealtimePriority priority_;
   std::atomic<bool> rings_{false};
+  std::atomic<bool> realtime_{false};
+  std::atomic<bool> running_{false};
   std::atomic<bool> stopping_{false};
   std::atomic<bool> has_clock_{false};
   clockid_t cpu_clock_{};

@@ -135,11 +135,15 @@ void Worker::run() {
     rings_ = true;
   }
   woke_us_ = now_us_ = mono_us();
+  realtime_ = options_.realtime && priority_.take(now_us_);
+  running_ = true;
+  running_.notify_one();
   wheel_.start(woke_us_);
   for (;;) {
     commands_.run_all();
     if (stopping_) break;
     now_us_ = mono_us();
+    priority_.look(now_us_);
     wheel_.advance(now_us_);
     if (ring_) ring_->submit();
     pause();

@@ -1,0 +1,103 @@
+// Streams whose peer speaks SRTP: what is let in, re-keying, the roll-over counter across re-INVITEs.
+#include <string>
+#include <vector>
+
+#include "check.h"
+#include "legs.h"
+
+using namespace legs;
+
+namespace {
+
+void secured() {
+  World w;
+  TestLeg a(w, 1, {}), b(w, 2, {});
+  const Address ra = address("192.0.2.1", 4000), rb = address("192.0.2.2", 5000);
+  StreamConfig ca = config(ra, kUlaw);
+  ca.secured = true;
+  ca.receive_key.assign(30, 1);
+  ca.send_key.assign(30, 2);
+  a.stream->describe(ca, w.now);
+  b.stream->describe(config(rb, kUlaw), w.now);
+  a.stream->send_to(b.stream.get(), w.now);
+  b.stream->send_to(a.stream.get(), w.now);
+  auto peer_out = SrtpContext::make(SrtpSuite::aes128_sha1_80, ca.receive_key.data(), 30);
+  auto peer_in = SrtpContext::make(SrtpSuite::aes128_sha1_80, ca.send_key.data(), 30);
+  a.receive(rtp(0, 1, 0, 1), ra);
+  check::ok(b.sent.empty() && a.counters->srtp_auth_failed == 1 && !a.counters->latched,
+            "plain RTP on a secured stream is dropped and does not latch");
+  const auto sealed = [&](SrtpContext& c, uint16_t seq) {
+    auto p = rtp(0, seq, seq * 160u, 1);
+    p.resize(p.size() + 64);
+    p.resize(c.protect(p.data(), kRtpHeader + 160));
+    return p;
+  };
+  a.receive(sealed(*peer_out, 2), ra);
+  check::ok(b.sent.size() == 1 && b.sent[0].size() == 172, "SRTP leaves as RTP");
+  b.receive(rtp(0, 9, 0, 2), rb);
+  size_t n = a.sent.empty() ? 0 : a.sent[0].size();
+  check::ok(n == 182 && peer_in->unprotect(a.sent[0].data(), n) == SrtpResult::ok, "RTP leaves as SRTP");
+  // Re-keying: both keys are good until the new one was heard.
+  ca.receive_key.assign(30, 3);
+  a.stream->describe(ca, w.now);
+  auto fresh = SrtpContext::make(SrtpSuite::aes128_sha1_80, ca.receive_key.data(), 30);
+  a.receive(sealed(*peer_out, 3), ra);
+  a.receive(sealed(*fresh, 4), ra);
+  a.receive(sealed(*peer_out, 5), ra);
+  check::ok(b.sent.size() == 3 && a.counters->srtp_auth_failed == 2,
+            "after re-keying the old key is good until the new one was heard");
+  auto wrong = SrtpContext::make(SrtpSuite::aes128_sha1_80, ca.send_key.data(), 30);
+  w.count(EventType::none);
+  for (uint16_t i = 0; i < 400; ++i) {
+    a.receive(sealed(*wrong, static_cast<uint16_t>(10 + i)), ra);
+    w.run(20);
+  }
+  check::equal(w.count(EventType::srtp_failed), 1, "five seconds of packets that do not authenticate are told once");
+}
+
+/** User reports of other products: audio dies when the numbers wrap around a re-INVITE. */
+void secured_wrap(SrtpSuite suite, size_t key_bytes, const char* name) {
+  World w;
+  TestLeg a(w, 1, {}), b(w, 2, {});
+  const Address ra = address("192.0.2.1", 4000), rb = address("192.0.2.2", 5000);
+  StreamConfig ca = config(ra, kUlaw);
+  ca.secured = true;
+  ca.suite = suite;
+  ca.receive_key.assign(key_bytes, 1);
+  ca.send_key.assign(key_bytes, 2);
+  a.stream->describe(ca, w.now);
+  b.stream->describe(config(rb, kUlaw), w.now);
+  a.stream->send_to(b.stream.get(), w.now);
+  auto sender = SrtpContext::make(suite, ca.receive_key.data(), key_bytes);
+  uint16_t seq = 65'000;
+  const auto talk = [&](int packets) {
+    for (int i = 0; i < packets; ++i, ++seq) {
+      auto p = rtp(0, seq, seq * 160u, 1);
+      p.resize(p.size() + 64);
+      p.resize(sender->protect(p.data(), kRtpHeader + 160));
+      a.receive(p, ra);
+      w.run(20);
+    }
+  };
+  talk(535);
+  a.stream->describe(ca, w.now);
+  talk(3);
+  a.stream->describe(ca, w.now);
+  talk(60);
+  const std::string title(name);
+  check::equal(b.sent.size(), size_t{598}, title + ": re-INVITEs around a wrap keep the roll-over counter");
+  ca.receive_key.assign(key_bytes, 3);
+  a.stream->describe(ca, w.now);
+  sender = SrtpContext::make(suite, ca.receive_key.data(), key_bytes);
+  talk(20);
+  check::equal(b.sent.size(), size_t{618}, title + ": new keys after it begin anew");
+  check::ok(continuous(b.sent), title + ": and what leaves is one stream");
+}
+
+}  // namespace
+
+void secured_stream_tests() {
+  secured();
+  secured_wrap(SrtpSuite::aes128_sha1_80, 30, "AES_CM_128_HMAC_SHA1_80");
+  secured_wrap(SrtpSuite::gcm128, 28, "AEAD_AES_128_GCM");
+}
