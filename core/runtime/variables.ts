@@ -76,6 +76,12 @@ export const VARIABLES = {
   log: variable('STROWGER_LOG', 'info', `log level: ${LEVELS.join(', ')}`, level),
   g729: variable('STROWGER_G729', 'on', 'use libbcg729 for G.729 when the machine has it', flag),
   io_uring: variable('STROWGER_IO_URING', 'on', 'media packets by io_uring where it is allowed; off: epoll', flag),
+  media_realtime: variable(
+    'STROWGER_MEDIA_REALTIME',
+    'on',
+    'packet threads at real-time priority where it is allowed (CAP_SYS_NICE or RLIMIT_RTPRIO)',
+    flag,
+  ),
   media_threads: variable('STROWGER_MEDIA_THREADS', '1', 'threads of the media data plane', whole(1, 64)),
   dead_call: variable(
     'STROWGER_DEAD_CALL_SECONDS',
