@@ -69,8 +69,8 @@ export async function receiveInvite(ctx: Context, digest: DigestAuthenticator, i
     invite.refuse(422, { headers: { 'Min-SE': min_se } })
     return
   }
-  const offer = offerOf(invite)
-  if (offer === 'malformed') {
+  const offered = offeredIn(invite)
+  if (offered === 'malformed') {
     ctx.metrics.refusals.inc({ reason: 'no_common_codec' })
     return invite.refuse(488, { headers: { Warning: '399 strowger "the SDP of the offer cannot be read"' } })
   }
@@ -78,7 +78,7 @@ export async function receiveInvite(ctx: Context, digest: DigestAuthenticator, i
   if ('refused' in destination) return refuse(ctx, invite, destination.refused, destination.facts)
   try {
     const verstat = await verstatOf(ctx, invite, asked)
-    await admitAndBegin(ctx, invite, { ...asked, verstat }, offer, destination)
+    await admitAndBegin(ctx, invite, { ...asked, verstat }, offered, destination)
   } catch (err) {
     ctx.log.error({ err, sip_call_id: invite.call_id }, 'an INVITE could not be admitted')
     refuse(ctx, invite, 'state_unavailable', { value: err instanceof Error ? err.message : 'unknown' })
@@ -167,29 +167,38 @@ function destinationOf(ctx: Context, asked: Asked): Destination | { refused: Rea
   return { refused: 'number_unrouted', facts: { value: number.e164 } }
 }
 
-/** What admission must know of the offer; null for a late one. */
-function offerOf(invite: InboundInvite): Ask['offer'] | 'malformed' {
+/** What must be known of an offer before a leg answers it. */
+interface Offered {
+  /** By admission. */
+  readonly offer: NonNullable<Ask['offer']>
+  /** Of the addresses of its media; null where there is no audio. */
+  readonly family: 'ipv4' | 'ipv6' | null
+}
+
+/** Null for a late one. */
+function offeredIn(invite: InboundInvite): Offered | null | 'malformed' {
   if (invite.body === '') return null
   const reading = readSdp(invite.body)
   if ('refused' in reading) return 'malformed'
   const audio = reading.sdp.lines.filter(line => line.kind === 'audio' && line.port !== 0)
-  return {
+  const offer = {
     codecs: [...new Set(audio.flatMap(line => line.payloads.flatMap(payload => payload.codec?.name ?? [])))],
     sdes_srtp: audio.some(line => /SAVPF?$/i.test(line.protocol) && line.cryptos.length > 0),
   }
+  return { offer, family: audio[0]?.family ?? null }
 }
 
 async function admitAndBegin(
   ctx: Context,
   invite: InboundInvite,
   asked: Asked,
-  offer: Ask['offer'],
+  offered: Offered | null,
   destination: Destination,
 ): Promise<void> {
   const sid = newId.call()
   const row = callRow(ctx, sid, invite, asked, destination)
   if (!row) return refuse(ctx, invite, 'number_unallocated', { value: asked.called })
-  const asks = requests(ctx, sid, row.project_id, invite, asked, offer, destination)
+  const asks = requests(ctx, sid, row.project_id, invite, asked, offered?.offer ?? null, destination)
   const { verstat } = asked
   const admitting = () => ctx.gate.admitCall(ctx.state.db, { call: row, asks, verstat })
   const { row: inserted, decided, told } = await ctx.gate.decide(admitting)
@@ -216,16 +225,15 @@ async function admitAndBegin(
     { call_id: sid, trunk_id: row.trunk_id, origin: row.origin, destination: destination.kind },
     'call admitted',
   )
-  await call.begin(callerPolicy(asked, invite), planOf(ctx, sid, invite, asked, destination, decided))
+  const policy = callerPolicy(asked.peer, invite.source.address, offered?.family ?? null)
+  await call.begin(policy, planOf(ctx, sid, invite, asked, destination, decided))
 }
 
-function callerPolicy({ peer }: Asked, invite: InboundInvite): LegPolicy {
-  const { address } = invite.source
+/** RFC 6157: the media may be of another family than the SIP that speaks of it. */
+function callerPolicy(peer: Peer, address: string, family: Offered['family']): LegPolicy {
   if (peer.kind === 'client') return browserPolicy(address)
   const policy = peer.kind === 'trunk' ? trunkPolicy(peer.trunk, address) : carrierPolicy(peer.carrier, address)
-  // RFC 6157: the media may be of another family than the SIP that speaks of it.
-  const version = /^c=IN IP([46])/m.exec(invite.body)?.[1]
-  return version === undefined ? policy : { ...policy, family: version === '6' ? 'ipv6' : 'ipv4' }
+  return family === null ? policy : { ...policy, family }
 }
 
 function planOf(

@@ -43,6 +43,8 @@ export interface MediaLine {
   readonly payloads: readonly Payload[]
   /** Null: not an address that could be sent to (0.0.0.0, the hold of RFC 2543, among them). */
   readonly address: string | null
+  /** Of the address, also where that is 0.0.0.0 or ::. */
+  readonly family: 'ipv4' | 'ipv6'
   /** The address was 0.0.0.0 or ::. */
   readonly held_by_address: boolean
   readonly direction: Direction
@@ -113,6 +115,7 @@ function readLine(session: RawSession, raw: RawLine): MediaLine | ReturnType<typ
     formats,
     payloads: raw.type === 'audio' ? readPayloads(raw, formats) : [],
     address: held_by_address ? null : address,
+    family: address.includes(':') ? 'ipv6' : 'ipv4',
     held_by_address,
     direction: (DIRECTIONS.includes(direction) ? direction : 'sendrecv') as Direction,
     ptime_ms: milliseconds(raw.ptime ?? session.ptime),
