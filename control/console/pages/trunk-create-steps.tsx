@@ -1,6 +1,6 @@
 import { linesOf, wrongSipUri, wrongSources } from '../lib/checks.ts'
-import { CODECS } from '../lib/codecs.ts'
 import { useData } from '../lib/data.ts'
+import { AUTHENTICATIONS, CODECS, DIRECTIONS, MEDIA_SECURITIES, SOURCE_CHECKS } from '../lib/trunk-choices.ts'
 import type { TargetDraft, TrunkDraft } from '../lib/trunk-draft.ts'
 import type { ListOf, NumberBlock, PolicySummary } from '../lib/types.ts'
 import { Button, Facts } from '../ui/basics.tsx'
@@ -27,11 +27,7 @@ export const NameStep = ({ draft, set, at }: StepProps) => (
       legend="Direction"
       value={draft.direction}
       onInput={direction => set({ direction })}
-      options={[
-        { value: 'both', text: 'Both', hint: 'The PBX makes and takes calls.' },
-        { value: 'outbound', text: 'Outbound', hint: 'The PBX only makes calls.' },
-        { value: 'inbound', text: 'Inbound', hint: 'The PBX only takes calls to your numbers.' },
-      ]}
+      options={DIRECTIONS}
     />
   </>
 )
@@ -42,14 +38,7 @@ export const AuthenticationStep = ({ draft, set, at }: StepProps) => (
       legend="How the PBX proves who it is"
       value={draft.auth_mode}
       onInput={auth_mode => set({ auth_mode })}
-      options={[
-        {
-          value: 'digest',
-          text: 'User and password',
-          hint: 'Digest. For a PBX that registers or has no fixed address. The password is made for you.',
-        },
-        { value: 'ip_allow_list', text: 'IP address', hint: 'For a PBX with a fixed public address.' },
-      ]}
+      options={AUTHENTICATIONS}
     />
     <AreaField
       label={draft.auth_mode === 'digest' ? 'Addresses it may come from (may stay empty)' : 'Addresses it comes from'}
@@ -65,14 +54,7 @@ export const AuthenticationStep = ({ draft, set, at }: StepProps) => (
       legend="Source check"
       value={draft.source_validation}
       onInput={source_validation => set({ source_validation })}
-      options={[
-        {
-          value: 'relaxed',
-          text: 'Relaxed',
-          hint: 'Media may come from another port or address than signalled, as behind NAT.',
-        },
-        { value: 'strict', text: 'Strict', hint: 'Signalling and media only from the addresses above.' },
-      ]}
+      options={SOURCE_CHECKS}
     />
     <CheckField
       label="Only over TLS"
@@ -161,10 +143,7 @@ export function MediaStep({ draft, set, at }: StepProps) {
         legend="Media security"
         value={draft.media_security}
         onInput={media_security => set({ media_security })}
-        options={[
-          { value: 'rtp', text: 'RTP', hint: 'Plain, and SRTP when the PBX offers it.' },
-          { value: 'sdes_srtp_required', text: 'SRTP required', hint: 'Calls without encrypted media are refused.' },
-        ]}
+        options={MEDIA_SECURITIES}
       />
       <div class="grid-2">
         <NumberField

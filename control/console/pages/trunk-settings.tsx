@@ -1,9 +1,9 @@
 import { useState } from 'preact/hooks'
 import { ask } from '../lib/api.ts'
-import { CODECS } from '../lib/codecs.ts'
 import { useAction, useData } from '../lib/data.ts'
 import { messagesAt } from '../lib/problem.ts'
 import { go } from '../lib/router.ts'
+import { AUTHENTICATIONS, CODECS, DIRECTIONS, MEDIA_SECURITIES, SOURCE_CHECKS } from '../lib/trunk-choices.ts'
 import type { ListOf, PolicySummary, Trunk } from '../lib/types.ts'
 import { Button, Card, Notice, ProblemBox } from '../ui/basics.tsx'
 import { ConfirmByName } from '../ui/dialog.tsx'
@@ -59,39 +59,26 @@ function General({ trunk, of }: TrunkTab) {
           legend="Direction"
           value={form.direction}
           onInput={direction => set({ direction })}
-          options={[
-            { value: 'both', text: 'Both', hint: 'Makes and takes calls.' },
-            { value: 'outbound', text: 'Outbound', hint: 'Only makes calls.' },
-            { value: 'inbound', text: 'Inbound', hint: 'Only takes calls.' },
-          ]}
+          options={DIRECTIONS}
         />
         <div class="grid-2">
           <SelectField
             label="Authentication"
             value={form.auth_mode}
             onInput={value => set({ auth_mode: value as typeof form.auth_mode })}
-            options={[
-              { value: 'digest', text: 'User and password' },
-              { value: 'ip_allow_list', text: 'IP address' },
-            ]}
+            options={AUTHENTICATIONS}
           />
           <SelectField
             label="Source check"
             value={form.source_validation}
             onInput={value => set({ source_validation: value as typeof form.source_validation })}
-            options={[
-              { value: 'relaxed', text: 'Relaxed' },
-              { value: 'strict', text: 'Strict' },
-            ]}
+            options={SOURCE_CHECKS}
           />
           <SelectField
             label="Media security"
             value={form.media_security}
             onInput={value => set({ media_security: value as typeof form.media_security })}
-            options={[
-              { value: 'rtp', text: 'RTP' },
-              { value: 'sdes_srtp_required', text: 'SRTP required' },
-            ]}
+            options={MEDIA_SECURITIES}
           />
         </div>
         <CheckField label="Only over TLS" checked={form.require_tls} onInput={require_tls => set({ require_tls })} />

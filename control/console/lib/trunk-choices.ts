@@ -1,0 +1,32 @@
+// What a trunk may be set to, as choices of its forms.
+
+export const DIRECTIONS = [
+  { value: 'both', text: 'Both', hint: 'The PBX makes and takes calls.' },
+  { value: 'outbound', text: 'Outbound', hint: 'The PBX only makes calls.' },
+  { value: 'inbound', text: 'Inbound', hint: 'The PBX only takes calls to your numbers.' },
+] as const
+
+export const AUTHENTICATIONS = [
+  {
+    value: 'digest',
+    text: 'User and password',
+    hint: 'Digest. For a PBX that registers or has no fixed address. The password is made for you.',
+  },
+  { value: 'ip_allow_list', text: 'IP address', hint: 'For a PBX with a fixed public address.' },
+] as const
+
+export const SOURCE_CHECKS = [
+  {
+    value: 'relaxed',
+    text: 'Relaxed',
+    hint: 'Media may come from another port or address than signalled, as behind NAT.',
+  },
+  { value: 'strict', text: 'Strict', hint: 'Signalling and media only from the addresses above.' },
+] as const
+
+export const MEDIA_SECURITIES = [
+  { value: 'rtp', text: 'RTP', hint: 'Plain, and SRTP when the PBX offers it.' },
+  { value: 'sdes_srtp_required', text: 'SRTP required', hint: 'Calls without encrypted media are refused.' },
+] as const
+
+export const CODECS = ['PCMA', 'PCMU', 'G722', 'OPUS', 'G729'].map(value => ({ value, text: value }))
