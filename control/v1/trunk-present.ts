@@ -1,7 +1,7 @@
 import { iso } from '../../core/runtime/clock.ts'
 import { type Applied, appliedFrom, appliedState, NODE_SILENCE_MS } from '../../core/state/apply.ts'
 import type { Db } from '../../core/state/index.ts'
-import { readTrunkFacts, type TrunkFacts } from '../../core/state/trunk-facts.ts'
+import { readTrunkFacts, type TrunkBelow, type TrunkFacts } from '../../core/state/trunk-facts.ts'
 import {
   type TargetRow,
   type TrunkFigures,
@@ -90,7 +90,7 @@ function textOf(facts: TrunkFacts, now: string): Text {
   const text = JSON.stringify(detailOf(facts, facts.trunk, now))
   // Within a string its quotes would be escaped: the first one is the field.
   const at = text.indexOf(AS_OF) + AS_OF.length
-  const oldest = livingReports(facts, now).reduce(
+  const oldest = livingReports(facts.below, now).reduce(
     (least, { heartbeat_at }) => (heartbeat_at < least ? heartbeat_at : least),
     now,
   )
@@ -115,13 +115,12 @@ export async function presentTrunk(db: Db, trunk: TrunkRow, now: string): Promis
   return detailOf(facts, facts.trunk, now)
 }
 
-function livingReports({ reports }: TrunkFacts, now: string): TrunkFacts['reports'] {
+function livingReports({ reports }: TrunkBelow, now: string): TrunkBelow['reports'] {
   const alive_since = iso(Date.parse(now) - NODE_SILENCE_MS)
   return reports.filter(({ heartbeat_at }) => heartbeat_at >= alive_since)
 }
 
-/** What is told of what stands below a trunk, which a write to the trunk's own columns leaves as it is. */
-interface Below {
+interface ShownBelow {
   readonly sources: Detail['authentication']['sources']
   readonly digest_identities: Detail['authentication']['digest_identities']
   readonly number_inventory: Detail['number_inventory']
@@ -129,20 +128,21 @@ interface Below {
   readonly routes: Detail['routes']
 }
 
-const belows = new WeakMap<TrunkFacts, Below>()
+const shown_below = new WeakMap<TrunkBelow, ShownBelow>()
 
-function belowOf(facts: TrunkFacts): Below {
-  const known = belows.get(facts)
+/** Made once for as long as nothing below the trunk changes, however often the trunk itself is saved. */
+function shownBelow(below: TrunkBelow): ShownBelow {
+  const known = shown_below.get(below)
   if (known) return known
-  const { policy, numbers_of } = facts.figures
+  const { sources, credentials, targets, policy, numbers } = below
   const made = {
-    sources: facts.sources.map(({ id, cidr, enabled }) => ({ id, cidr, enabled: enabled === 1 })),
-    digest_identities: facts.credentials
+    sources: sources.map(({ id, cidr, enabled }) => ({ id, cidr, enabled: enabled === 1 })),
+    digest_identities: credentials
       .filter(credential => credential.revoked_at === null)
       .map(({ enabled, realm, username }) => ({ enabled: enabled === 1, realm, username })),
-    number_inventory: inventory(numbers_of),
+    number_inventory: inventory(numbers),
     outbound_policy: policy && { id: policy.id, name: policy.name, revision: policy.revision },
-    routes: facts.targets.map(({ id, sip_uri, transport, priority, weight, enabled }) => ({
+    routes: targets.map(({ id, sip_uri, transport, priority, weight, enabled }) => ({
       id,
       sip_uri,
       transport,
@@ -151,14 +151,15 @@ function belowOf(facts: TrunkFacts): Below {
       enabled: enabled === 1,
     })),
   }
-  belows.set(facts, made)
+  shown_below.set(below, made)
   return made
 }
 
 /** `trunk` is the row of the facts, or what was made of it since. */
-function detailOf(facts: TrunkFacts, trunk: TrunkRow, now: string): Detail {
-  const { targets, figures, evidence: seen } = facts
-  const { sources, digest_identities, number_inventory, outbound_policy, routes } = belowOf(facts)
+function detailOf({ trunk: { subaccount_name }, below }: TrunkFacts, trunk: TrunkRow, now: string): Detail {
+  const { targets, live_calls, policy, numbers, evidence: seen } = below
+  const { sources, digest_identities, number_inventory, outbound_policy, routes } = shownBelow(below)
+  const figures = { live_calls, numbers: numbers.routed, targets: targets.length, subaccount_name, policy }
   // A literal that spreads twenty fields before its own takes a hundred times as long.
   return Object.assign(summary(trunk, figures), {
     as_of: now,
@@ -185,7 +186,7 @@ function detailOf(facts: TrunkFacts, trunk: TrunkRow, now: string): Detail {
     number_inventory,
     outbound_policy,
     routes,
-    apply: applyOf(appliedFrom(livingReports(facts, now), trunk.revision), trunk.revision),
+    apply: applyOf(appliedFrom(livingReports(below, now), trunk.revision), trunk.revision),
   })
 }
 
@@ -220,7 +221,7 @@ const rangeOf = (first: string | null, last: string | null): string | null =>
 function evidence(
   trunk: TrunkRow,
   target: TargetRow,
-  seen: TrunkFacts['evidence'],
+  seen: TrunkBelow['evidence'],
 ): Detail['endpoint_evidence'][number] {
   const { sip_uri, priority } = target
   const [first] = [...seen].sort((a, b) => b.misses - a.misses)

@@ -42,7 +42,8 @@ const FOUND = derivation(
 )
 
 /** A key with its organization; undefined when no key has this public id. It is shared: nobody may change it. */
-export const findKeyByPublicId = (db: Db, public_id: string): Promise<FoundKey | undefined> => FOUND(db, { public_id })
+export const findKeyByPublicId = (db: Db, public_id: string): Promise<FoundKey | undefined> =>
+  FOUND.read(db, { public_id })
 
 /** Notes the last use, to the minute. */
 export async function touchKey(db: Db, id: string, minute: string): Promise<void> {

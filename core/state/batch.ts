@@ -96,20 +96,61 @@ export async function readTogether<const B extends readonly Bound<unknown>[]>(
   return row.result
 }
 
-/**
- * Several reads of one instant, and what is made of them. Where reads are made on the asking thread it is kept with
- * their rows, by `keyOf`; nobody may change it.
- */
-export function derivation<Values, const B extends readonly Bound<unknown>[], T>(
+type Reads = readonly Bound<unknown>[]
+
+/** Several reads of one instant, and what is made of their rows. */
+export interface Derivation<Values, T> {
+  readonly bind: (values: Values) => Reads
+  readonly make: (rows: readonly (readonly unknown[])[], values: Values) => T
+  /** On the asking thread, where it is kept with its rows. */
+  readonly here: (reader: Reader, values: Values) => T
+  /** What is kept is shared: nobody may change it. */
+  readonly read: (db: Db | Trx, values: Values) => Promise<T>
+}
+
+/** `keyOf` names what is made of these values among what is made of others. */
+export function derivation<Values, const B extends Reads, T>(
   keyOf: (values: Values) => string,
   bind: (values: Values) => B,
   make: (rows: RowsOf<B>) => T,
-): (db: Db | Trx, values: Values) => Promise<T> {
-  return async (db, values) => {
-    const read = readNow(db, reader =>
-      reader.derived(make, keyOf(values), () => make(reader.read(bind(values)) as RowsOf<B>)),
-    )
-    return read ? read.value : make(await readTogether(db, ...bind(values)))
+): Derivation<Values, T> {
+  const made = make as unknown as (rows: readonly (readonly unknown[])[]) => T
+  return derived(bind, made, (reader, values) =>
+    reader.derived(make, keyOf(values), () => made(reader.read(bind(values)))),
+  )
+}
+
+/** One of two others, each of which is kept by itself: a write to what only one of them reads leaves the other. */
+export function combination<Values, A, B, T>(
+  keyOf: (values: Values) => string,
+  first: Derivation<Values, A>,
+  second: Derivation<Values, B>,
+  make: (first: A, second: B) => T,
+): Derivation<Values, T> {
+  return derived(
+    values => [...first.bind(values), ...second.bind(values)],
+    (rows, values) => {
+      const at = first.bind(values).length
+      return make(first.make(rows.slice(0, at), values), second.make(rows.slice(at), values))
+    },
+    (reader, values) =>
+      reader.derived(make, keyOf(values), () => make(first.here(reader, values), second.here(reader, values))),
+  )
+}
+
+function derived<Values, T>(
+  bind: Derivation<Values, T>['bind'],
+  make: Derivation<Values, T>['make'],
+  here: Derivation<Values, T>['here'],
+): Derivation<Values, T> {
+  return {
+    bind,
+    make,
+    here,
+    async read(db, values) {
+      const read = readNow(db, reader => here(reader, values))
+      return read ? read.value : make(await readTogether(db, ...bind(values)), values)
+    },
   }
 }
 

@@ -1,15 +1,22 @@
 import { type Selectable, sql } from 'kysely'
-import { derivation, statement } from './batch.ts'
+import { combination, derivation, statement } from './batch.ts'
 import type { ApplyReportTable, Db, TargetEvidenceTable, Trx } from './index.ts'
 import type { CredentialRow, SourceRow, TargetRow, TrunkFigures, TrunkNumbers, TrunkRow } from './trunks.ts'
 
 /** A trunk with all that is told of it, read in one message and of one instant. */
 export interface TrunkFacts {
-  readonly trunk: TrunkRow
+  readonly trunk: TrunkRow & { readonly subaccount_name: string | null }
+  readonly below: TrunkBelow
+}
+
+/** What other tables say of it; the same object for as long as they do, whatever is saved of the trunk itself. */
+export interface TrunkBelow {
   readonly sources: readonly SourceRow[]
   readonly targets: readonly TargetRow[]
   readonly credentials: readonly CredentialRow[]
-  readonly figures: TrunkFigures & { readonly numbers_of: TrunkNumbers }
+  readonly live_calls: number
+  readonly policy: TrunkFigures['policy']
+  readonly numbers: TrunkNumbers
   readonly evidence: readonly Selectable<TargetEvidenceTable>[]
   /** What each signaling node runs of it, living or not; null columns: it has not reported it. */
   readonly reports: readonly (NodeReport & { readonly heartbeat_at: string })[]
@@ -24,7 +31,6 @@ interface One {
   readonly project_id: string
 }
 
-/** The one read of the trunk's own table: what is kept of the others outlasts a write to it. */
 const TRUNK = statement((db, { id, project_id }: One) =>
   db
     .selectFrom('trunk')
@@ -117,10 +123,17 @@ const REPORTS = statement((db, { id }: One) =>
     .where('node.kind', '=', 'signaling'),
 )
 
-const FACTS = derivation(
-  ({ id, project_id }: One) => `${id} ${project_id}`,
+const keyOf = ({ id, project_id }: One): string => `${id} ${project_id}`
+
+const OWN = derivation(
+  keyOf,
+  one => [TRUNK(one)],
+  ([[row]]) => row,
+)
+
+const BELOW = derivation(
+  keyOf,
   one => [
-    TRUNK(one),
     SOURCES(one),
     TARGETS(one),
     CREDENTIALS(one),
@@ -130,27 +143,25 @@ const FACTS = derivation(
     EVIDENCE(one),
     REPORTS(one),
   ],
-  ([[trunk], sources, targets, credentials, [policy], [use], [number], evidence, reports]) => {
-    if (!trunk || !number) return undefined
-    const routed = Number(number.routed)
-    const figures = {
-      live_calls: Number(use?.live ?? 0),
-      numbers: routed,
-      targets: targets.length,
-      subaccount_name: trunk.subaccount_name,
-      policy: policy ?? null,
-      numbers_of: {
-        routed,
-        first: number.first,
-        last: number.last,
-        quarantined: Number(number.quarantined),
-        quarantined_until: number.quarantined_until,
-      },
-    }
-    const facts: TrunkFacts = { trunk, sources, targets, credentials, evidence, figures, reports }
-    return facts
-  },
+  ([sources, targets, credentials, [policy], [use], [number], evidence, reports]): TrunkBelow => ({
+    sources,
+    targets,
+    credentials,
+    live_calls: Number(use?.live ?? 0),
+    policy: policy ?? null,
+    numbers: {
+      routed: Number(number?.routed ?? 0),
+      first: number?.first ?? null,
+      last: number?.last ?? null,
+      quarantined: Number(number?.quarantined ?? 0),
+      quarantined_until: number?.quarantined_until ?? null,
+    },
+    evidence,
+    reports,
+  }),
 )
 
+const FACTS = combination(keyOf, OWN, BELOW, (trunk, below): TrunkFacts | undefined => trunk && { trunk, below })
+
 /** Undefined when the project has no such trunk; a released one is found no more. Shared: nobody may change it. */
-export const readTrunkFacts = (db: Db | Trx, one: One): Promise<TrunkFacts | undefined> => FACTS(db, one)
+export const readTrunkFacts = (db: Db | Trx, one: One): Promise<TrunkFacts | undefined> => FACTS.read(db, one)

@@ -1,4 +1,5 @@
-import type { Database, Statement } from 'better-sqlite3'
+import type { Database } from 'better-sqlite3'
+import { type Prepared, prepare } from './prepared.ts'
 import type { Step } from './protocol.ts'
 
 const MAX_KEPT = 20_000
@@ -11,7 +12,10 @@ const MAX_KEPT = 20_000
 export interface Reader {
   /** Rows of each step, of one instant. They are shared by everybody who asks: nobody may change them. */
   read(steps: readonly Step[]): unknown[][]
-  /** What `make` makes of reads, kept for as long as they are and shared like them; `of` and `key` name it. */
+  /**
+   * What `make` makes of reads of one instant, kept for as long as they are and shared like them; `of` and `key` name
+   * it. It may be made of others.
+   */
   derived<T>(of: object, key: string, make: () => T): T
   /** A transaction of this connection has begun: others may have written until then, and will not before it ends. */
   begun(): void
@@ -19,8 +23,13 @@ export interface Reader {
   written(tables: Iterable<string>): void
 }
 
+interface Derived {
+  readonly tables: ReadonlySet<string>
+  readonly values: Map<string, unknown>
+}
+
 interface Kept {
-  readonly statement: Statement
+  readonly statement: Prepared
   readonly tables: ReadonlySet<string>
   /** Rows by the statement's values. */
   readonly rows: Map<string, unknown[]>
@@ -33,7 +42,7 @@ export const tablesOf = (sql: string): ReadonlySet<string> =>
 export function createReader(database: Database): Reader {
   const version = database.prepare('pragma data_version').pluck()
   const statements = new Map<string, Kept>()
-  const derivations = new Map<object, Map<string, unknown>>()
+  const derivations = new Map<object, Derived>()
   /** Everything that is kept, by each of the tables that it was read from. */
   const readFrom = new Map<string, Map<string, unknown>[]>()
   /** Tables that the derivation which is being made has read. */
@@ -48,7 +57,7 @@ export function createReader(database: Database): Reader {
   const keptOf = (sql: string): Kept => {
     const known = statements.get(sql)
     if (known) return known
-    const made = { statement: database.prepare(sql), tables: tablesOf(sql), rows: new Map() }
+    const made = { statement: prepare(database, sql), tables: tablesOf(sql), rows: new Map() }
     statements.set(sql, made)
     dropsWith(made.rows, made.tables)
     return made
@@ -61,7 +70,7 @@ export function createReader(database: Database): Reader {
     const now_of = version.get()
     if (now_of === kept_of && kept < MAX_KEPT) return
     for (const { rows } of statements.values()) rows.clear()
-    for (const values of derivations.values()) values.clear()
+    for (const { values } of derivations.values()) values.clear()
     kept = 0
     kept_of = now_of
   }
@@ -81,16 +90,19 @@ export function createReader(database: Database): Reader {
       const key = keyOf(step)
       const known = rows.get(key)
       if (known) return known
-      const found = statement.all(...step.parameters)
+      const found = statement.all(step.parameters)
       rows.set(key, found)
       kept += 1
       return found
     })
   // One read transaction: the version and the rows are of the same instant.
-  const readFresh = database.transaction((steps: readonly Step[]) => {
+  const afresh = database.transaction((work: () => unknown) => {
     check()
-    return readAll(steps)
+    return work()
   })
+  const note = (tables: ReadonlySet<string>): void => {
+    if (noted) for (const table of tables) noted.add(table)
+  }
 
   return {
     read(steps) {
@@ -98,31 +110,35 @@ export function createReader(database: Database): Reader {
       const found: unknown[][] = []
       for (const step of steps) {
         const { rows, tables } = keptOf(step.sql)
-        if (noted) for (const table of tables) noted.add(table)
+        note(tables)
         const known = rows.get(keyOf(step))
         if (known) found.push(known)
       }
       if (found.length === steps.length) return found
-      return database.inTransaction ? readAll(steps) : readFresh(steps)
+      return database.inTransaction ? readAll(steps) : (afresh(() => readAll(steps)) as unknown[][])
     },
     derived<T>(of: object, key: string, make: () => T): T {
       look()
       const known = derivations.get(of)
-      if (known?.has(key)) return known.get(key) as T
-      const tables = new Set<string>()
+      if (known) note(known.tables)
+      if (known?.values.has(key)) return known.values.get(key) as T
+      const outer = noted
+      // It reads from the same tables every time.
+      const tables = known ? null : new Set<string>()
       noted = tables
       let made: T
       try {
-        made = make()
+        made = database.inTransaction ? make() : (afresh(make) as T)
       } finally {
-        noted = null
+        noted = outer
       }
-      const values = known ?? new Map<string, unknown>()
+      const derived = known ?? { tables: tables ?? new Set(), values: new Map<string, unknown>() }
       if (!known) {
-        derivations.set(of, values)
-        dropsWith(values, tables)
+        derivations.set(of, derived)
+        dropsWith(derived.values, derived.tables)
+        note(derived.tables)
       }
-      values.set(key, made)
+      derived.values.set(key, made)
       kept += 1
       return made
     },

@@ -1,4 +1,5 @@
-import Database, { type Statement } from 'better-sqlite3'
+import Database from 'better-sqlite3'
+import { type Prepared, prepare } from './prepared.ts'
 import { BATCH, PROCEDURE_PREFIX, type Step, WorkCounts, type WorkerSettings } from './protocol.ts'
 import { procedureRunner } from './run-procedure.ts'
 
@@ -61,13 +62,13 @@ export function openConnection(
   database.pragma('temp_store = MEMORY')
   database.pragma(`busy_timeout = ${Math.min(busy_timeout_ms, LOOKS_FOR_MS)}`)
 
-  const statements = new Map<string, Statement>()
-  const prepared = (sql: string): Statement => {
+  const statements = new Map<string, Prepared>()
+  const prepared = (sql: string): Prepared => {
     counts.ran()
     let statement = statements.get(sql)
     if (!statement) {
       if (statements.size >= MAX_CACHED_STATEMENTS) statements.clear()
-      statement = database.prepare(sql)
+      statement = prepare(database, sql)
       statements.set(sql, statement)
     }
     if (!statement.readonly) wrote(sql)
@@ -89,15 +90,15 @@ export function openConnection(
   const [savepoint, keep, back] = [ready('savepoint one'), ready('release one'), ready('rollback to one')]
   // In one instant: nobody writes between them.
   const readAll = (steps: readonly Step[]): unknown[][] =>
-    steps.map(({ sql, parameters }) => prepared(sql).all(...parameters))
+    steps.map(({ sql, parameters }) => prepared(sql).all(parameters))
   const readTogether = database.transaction(readAll)
 
   const run = ({ sql, parameters }: Step): Outcome => {
     if (sql === BATCH)
       return { result: (database.inTransaction ? readAll : readTogether)(parameters[0] as readonly Step[]) }
     const statement = prepared(sql)
-    if (statement.reader) return { rows: statement.all(...parameters) }
-    const { changes, lastInsertRowid } = statement.run(...parameters)
+    if (statement.reader) return { rows: statement.all(parameters) }
+    const { changes, lastInsertRowid } = statement.run(parameters)
     if (!database.inTransaction) counts.committed()
     return { rows: [], changes, last_id: Number(lastInsertRowid) }
   }

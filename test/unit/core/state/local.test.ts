@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import t, { type Test as Tap } from 'tap'
 import { appendAudit, type NewAuditEvent } from '../../../../core/state/audit.ts'
-import { derivation, later, readTogether, statement } from '../../../../core/state/batch.ts'
+import { combination, derivation, later, readTogether, statement } from '../../../../core/state/batch.ts'
 import { bumpConfiguration } from '../../../../core/state/bootstrap.ts'
 import { type Db, isUniqueViolation, openState, type State, type Trx } from '../../../../core/state/index.ts'
 
@@ -41,6 +41,14 @@ async function revisionOf(db: Db | Trx): Promise<number> {
   if (!row) throw new Error('there is no configuration')
   return row.revision
 }
+
+/** Puts an organization there; a name that is there already breaks the write after it has changed something else. */
+const added = (state: State, id: string): Promise<void> =>
+  state.briefly(async trx => {
+    await bumpConfiguration(trx)
+    const organization = { id, name: id, time_zone: 'UTC', created_at: '2026-01-01T00:00:00.000Z' }
+    await trx.insertInto('organization').values(organization).execute()
+  })
 
 async function opened(t: Pick<Tap, 'teardown'>, local: boolean, data_dir: string): Promise<State> {
   const state = await openState({ data_dir, local })
@@ -87,27 +95,64 @@ t.test('of what is kept only that goes which a brief transaction has written, ho
       .execute()
   })
   const revision = await revisionOf(state.db)
-  t.equal(await names(state.db, {}), `One ${revision}`)
+  t.equal(await names.read(state.db, {}), `One ${revision}`)
   const [kept] = await readTogether(state.db, ORGANIZATIONS({}))
   await state.briefly(trx => bumpConfiguration(trx))
-  t.equal(await names(state.db, {}), `One ${revision + 1}`)
+  t.equal(await names.read(state.db, {}), `One ${revision + 1}`)
   t.equal((await readTogether(state.db, ORGANIZATIONS({})))[0], kept, 'the very same rows: nobody has written there')
   await state.briefly(async trx => {
-    t.equal(await names(trx, {}), `One ${revision + 1}`)
+    t.equal(await names.read(trx, {}), `One ${revision + 1}`)
     await trx.updateTable('organization').set({ name: 'Two' }).returning('id').executeTakeFirst()
-    t.equal(await names(trx, {}), `Two ${revision + 1}`, 'within')
-    t.equal(await names(state.db, {}), `One ${revision + 1}`, 'and not without')
+    t.equal(await names.read(trx, {}), `Two ${revision + 1}`, 'within')
+    t.equal(await names.read(state.db, {}), `One ${revision + 1}`, 'and not without')
   })
-  t.equal(await names(state.db, {}), `Two ${revision + 1}`)
+  t.equal(await names.read(state.db, {}), `Two ${revision + 1}`)
   const undone = state.briefly(async trx => {
     await trx.updateTable('organization').set({ name: 'Three' }).execute()
     throw new Error('taken back')
   })
   await t.rejects(undone, /taken back/)
-  t.equal(await names(state.db, {}), `Two ${revision + 1}`)
+  t.equal(await names.read(state.db, {}), `Two ${revision + 1}`)
   t.same(await readTogether(state.db, ends({})), [[]])
   await state.briefly(trx => appendAudit(trx, EVENT))
   t.same(await readTogether(state.db, ends({})), [[{ events: 1 }]], 'a procedure')
+})
+
+t.test('of two that are made into one, each is kept while only the other is written', async t => {
+  const data_dir = folder(t)
+  const state = await opened(t, true, data_dir)
+  const other = await opened(t, false, data_dir)
+  const all = () => 'all'
+  const named = derivation(
+    all,
+    () => [ORGANIZATIONS({})],
+    ([rows]) => rows.map(({ name }) => name),
+  )
+  const revised = derivation(
+    all,
+    () => [REVISION({ id: 1 })],
+    ([[row]]) => ({ revision: row?.revision }),
+  )
+  const both = combination(all, named, revised, (names, configuration) => ({ names, configuration }))
+  const read = (db: Db | Trx) => both.read(db, {})
+  const first = await read(state.db)
+  t.equal(await read(state.db), first, 'the very same')
+  await added(state, 'a')
+  const { revision = 0 } = first.configuration
+  const second = await read(state.db)
+  t.same(second, { names: ['a'], configuration: { revision: revision + 1 } })
+  await state.briefly(trx => bumpConfiguration(trx))
+  const third = await read(state.db)
+  t.equal(third.names, second.names)
+  t.same(third.configuration, { revision: revision + 2 })
+  await other.transaction(trx => bumpConfiguration(trx))
+  t.same(await read(state.db), { names: ['a'], configuration: { revision: revision + 3 } })
+  await state.briefly(async trx => {
+    await bumpConfiguration(trx)
+    t.same(await read(trx), { names: ['a'], configuration: { revision: revision + 4 } }, 'within')
+    t.same(await read(state.db), { names: ['a'], configuration: { revision: revision + 3 } }, 'and without')
+  })
+  t.same(await read(other.db), { names: ['a'], configuration: { revision: revision + 4 } }, 'where nothing is kept')
 })
 
 t.test('a brief transaction that throws leaves nothing behind, and an error of SQLite has its code', async t => {
@@ -123,13 +168,6 @@ t.test('a brief transaction that throws leaves nothing behind, and an error of S
   t.equal(await revisionOf(state.db), first + 1)
 })
 
-/** Puts an organization there; a name that is there already breaks the write after it has changed something else. */
-const added = (state: State, id: string): Promise<void> =>
-  state.briefly(async trx => {
-    await bumpConfiguration(trx)
-    const organization = { id, name: id, time_zone: 'UTC', created_at: '2026-01-01T00:00:00.000Z' }
-    await trx.insertInto('organization').values(organization).execute()
-  })
 const namesOf = async ({ db }: State): Promise<string[]> => {
   const [rows] = await readTogether(db, ORGANIZATIONS({}))
   return rows.map(({ name }) => name).sort()
