@@ -50,16 +50,17 @@ export async function supervise(plans: readonly Plan[], options: SuperviseOption
     }
     stopping = true
     const given_up = AbortSignal.any([hurry.signal, AbortSignal.timeout(drain_ms)])
-    void Promise.all(kept.map(process => process.drain(given_up)))
+    void Promise.all(kept.map(one => one.drain(given_up)))
       .then(() => stopAll(kept))
       .then(() => {
         stopped()
         process.exit(0)
       })
   }
-  const kept = plans.map(plan => new KeptProcess(plan, join(run_dir, `${plan.name}.pid`), log, stop))
+  const kept = plans.map(plan => new KeptProcess(plan, join(run_dir, `${plan.name}.pid`), log))
+  for (const one of kept) void one.drained.then(stop)
   try {
-    for (const process of kept) await process.start()
+    for (const one of kept) await one.start()
   } catch (error) {
     // Who drains because it is stopped has nothing to tell: the exit code is that of the refusal.
     stopping = true
@@ -70,27 +71,28 @@ export async function supervise(plans: readonly Plan[], options: SuperviseOption
 }
 
 async function stopAll(kept: readonly KeptProcess[]): Promise<void> {
-  for (const process of [...kept].reverse()) await process.stop()
+  for (const one of [...kept].reverse()) await one.stop()
 }
 
 class KeptProcess {
   readonly #plan: Plan
   readonly #pid_file: string
   readonly #log: Log
-  readonly #on_drained: () => void
-  #drained = false
-  /** Told when it has drained. */
-  readonly #waiting: (() => void)[] = []
+  /** Resolves when it has drained, whoever asked it to. */
+  readonly drained: Promise<void>
+  #resolve_drained: () => void = () => undefined
   #child: ChildProcess | undefined
   #failures = 0
   #stopping = false
   #retry: NodeJS.Timeout | undefined
 
-  constructor(plan: Plan, pid_file: string, log: Log, on_drained: () => void) {
+  constructor(plan: Plan, pid_file: string, log: Log) {
     this.#plan = plan
     this.#pid_file = pid_file
-    this.#on_drained = on_drained
     this.#log = log.child({ child: plan.name })
+    this.drained = new Promise(resolve => {
+      this.#resolve_drained = resolve
+    })
   }
 
   /** Resolves when the process says that it is ready. */
@@ -121,14 +123,11 @@ class KeptProcess {
    * Resolves when a process that drains has, or when the wait is given up; at once for the others. One that is killed
    * meanwhile is started again: whoever takes its place goes on with the drain.
    */
-  drain(given_up: AbortSignal): Promise<void> {
-    const child = this.#child
-    if (!this.#plan.drains || !child || this.#drained || given_up.aborted) return Promise.resolve()
-    return new Promise(resolve => {
-      given_up.addEventListener('abort', () => resolve(), { once: true })
-      this.#waiting.push(resolve)
-      if (child.connected) child.send({ drain: true } satisfies Word)
-    })
+  async drain(given_up: AbortSignal): Promise<void> {
+    if (!this.#plan.drains || given_up.aborted) return
+    if (this.#child?.connected) this.#child.send({ drain: true } satisfies Word)
+    const abandoned = new Promise(resolve => given_up.addEventListener('abort', resolve, { once: true }))
+    await Promise.race([this.drained, abandoned])
   }
 
   async stop(): Promise<void> {
@@ -154,10 +153,7 @@ class KeptProcess {
     this.#child = child
     writeFileSync(this.#pid_file, `${child.pid}\n`)
     child.on('message', (word: Word) => {
-      if (!word.drained) return
-      this.#drained = true
-      for (const resolve of this.#waiting) resolve()
-      this.#on_drained()
+      if (word.drained) this.#resolve_drained()
     })
     child.once('exit', (code, signal) => {
       if (this.#stopping || code === EXIT_REFUSED) return

@@ -18,10 +18,8 @@ export interface DrainOptions {
   readonly clock: Clock
   readonly log: Log
   readonly calls: CallRegistry
-  /** INVITEs that are between their arrival and their row. */
-  readonly arriving: () => number
-  /** In the place of a node that was killed while it drained: its own drain is not done before this steady time. */
-  readonly not_before_ms: number
+  /** In the place of a node that was killed while it drained: so long its own drain takes at least. */
+  readonly least_ms: number
 }
 
 /**
@@ -32,6 +30,7 @@ export class Drain {
   /** Resolves when the node drains and its last call has ended, with its record written and its callbacks tried. */
   readonly done: Promise<void>
   readonly #options: DrainOptions
+  readonly #not_before_ms: number
   readonly #look: { cancel(): void }
   readonly #unbind: () => void
   #resolve: () => void = () => undefined
@@ -40,9 +39,12 @@ export class Drain {
   /** Begun so often: what waits for the end of an earlier one, that was taken back, is over. */
   #rounds = 0
   #looking = false
+  /** INVITEs that are between their arrival and their row. */
+  #arriving = 0
 
   constructor(options: DrainOptions, every_ms: number) {
     this.#options = options
+    this.#not_before_ms = options.clock.monotonic_ms() + options.least_ms
     this.done = new Promise(resolve => {
       this.#resolve = resolve
     })
@@ -77,6 +79,13 @@ export class Drain {
     }
   }
 
+  /** A call is being taken: until that is done there may be one more. Never rejects. */
+  async arriving(taken: Promise<void>): Promise<void> {
+    this.#arriving++
+    await taken
+    this.#arriving--
+  }
+
   stop(): void {
     this.#for_good = true
     this.#look.cancel()
@@ -92,9 +101,9 @@ export class Drain {
   }
 
   async #finish(round: number): Promise<void> {
-    const { calls, clock, log, not_before_ms } = this.#options
+    const { calls, clock, log } = this.#options
     const lasts = (): boolean => this.#on && this.#rounds === round
-    while (lasts() && (clock.monotonic_ms() < not_before_ms || !(await this.#nothingRuns()))) {
+    while (lasts() && (clock.monotonic_ms() < this.#not_before_ms || !(await this.#nothingRuns()))) {
       await calls.whenIdle()
       await pause(clock, LOOK_MS)
     }
@@ -106,8 +115,8 @@ export class Drain {
   }
 
   async #nothingRuns(): Promise<boolean> {
-    const { state, node_id, calls, arriving, log } = this.#options
-    if (calls.size > 0 || arriving() > 0) return false
+    const { state, node_id, calls, log } = this.#options
+    if (calls.size > 0 || this.#arriving > 0) return false
     try {
       return (await callsOfNode(state.db, node_id)).length === 0
     } catch (err) {

@@ -1,4 +1,7 @@
 import { Counter, Gauge, Histogram, type Registry } from '../core/runtime/metrics.ts'
+import type { Originator } from './admission/originate.ts'
+import type { Context } from './b2bua/context.ts'
+import type { CarrierRegistrations } from './trunks/carrier-registrations.ts'
 
 export interface NodeMetrics {
   readonly attempts: Counter<'result'>
@@ -47,4 +50,28 @@ export function createNodeMetrics(registry: Registry): NodeMetrics {
       })
     },
   }
+}
+
+/** Figures of what a node holds now. */
+export function exposeNode(ctx: Context, originator: Originator, registrations: CarrierRegistrations): void {
+  const { metrics, sip, media, calls, registrar, rooms, queues } = ctx
+  const gauges: readonly (readonly [name: string, help: string, read: () => number])[] = [
+    ['strowger_live_calls', 'Calls that run on this node', () => calls.size],
+    ['strowger_dialogs', 'SIP dialogs of this node', () => sip.counts().dialogs],
+    [
+      'strowger_sip_transactions',
+      'SIP requests and answers that wait for the SIP server',
+      () => sip.counts().transactions,
+    ],
+    ['strowger_media_listeners', 'Legs and recordings that this node listens to', () => media.listening],
+    ['strowger_registrations', 'Contacts registered by digest users', () => registrar.size],
+    ['strowger_carrier_registrations', 'Carriers that know us by registration', () => registrations.registered],
+    ['strowger_conferences', 'Conferences of this node', () => rooms.size],
+    ['strowger_queued_callers', 'Callers that wait in queues of this node', () => queues.waiting],
+    ['strowger_calls_waiting', 'API calls that wait for their turn', () => originator.waiting],
+    ['strowger_draining', '1 while this node takes no new call', () => Number(ctx.draining())],
+    ['strowger_edge_connected', '1 while the link to the SIP server stands', () => Number(sip.connected)],
+    ['strowger_media_connected', '1 while the media worker is there', () => Number(media.connected)],
+  ]
+  for (const [name, help, read] of gauges) metrics.gauge(name, help, read)
 }

@@ -8,17 +8,7 @@ import type { Registry } from '../core/runtime/metrics.ts'
 import { unseal } from '../core/runtime/secrets.ts'
 import type { VoiceRequester } from '../core/runtime/voice-request.ts'
 import type { State } from '../core/state/index.ts'
-import {
-  endCallsOfLostNodes,
-  HEARTBEAT_MS,
-  heartbeat,
-  type NodeRow,
-  registerNode,
-  removeNode,
-  saveDraining,
-  signalingNodes,
-  tellLink,
-} from '../core/state/nodes.ts'
+import { endCallsOfLostNodes, HEARTBEAT_MS, type NodeRow, saveDraining, signalingNodes } from '../core/state/nodes.ts'
 import type { MediaClient } from '../media/protocol/client.ts'
 import { createGate } from './admission/gate.ts'
 import { Originator } from './admission/originate.ts'
@@ -31,10 +21,12 @@ import { CommandTaker } from './commands.ts'
 import type { InboundRequest, SipStack } from './drachtio/types.ts'
 import { Drain } from './drain.ts'
 import { finishLeftRecordings, prune } from './leftovers.ts'
-import { createNodeMetrics } from './metrics.ts'
+import { createNodeMetrics, exposeNode } from './metrics.ts'
+import { isDead, Presence, register } from './presence.ts'
 import { Queues } from './scripts/queues.ts'
 import { Rooms } from './scripts/rooms.ts'
 import { TestRunner } from './tests/runner.ts'
+import { AuthTokens } from './trunks/auth-tokens.ts'
 import { CarrierRegistrations } from './trunks/carrier-registrations.ts'
 import { Configuration } from './trunks/configuration.ts'
 import { DigestAuthenticator } from './trunks/digest.ts'
@@ -77,7 +69,7 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
   const { config, state, sip, bus, clock, log } = options
   const id = newId.node()
   const gate = createGate(id, clock)
-  await registerNode(state.db, { id, kind: 'signaling', pid: process.pid }, clock.now())
+  await register(state, id, clock)
   // Whoever takes the place of a node that drained goes on with that.
   const inherits = (await signalingNodes(state.db)).some(row => row.draining_at !== null && isDead(row, id))
   await endLost(options, gate, { dead: row => isDead(row, id) })
@@ -89,24 +81,13 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
   const health = new TargetHealth({ sip, state, clock, log, node_id: id, random: Math.random })
   const snapshot = (): Snapshot => configuration.current
   const digest = new DigestAuthenticator({ clock, realm: config.domain, snapshot })
-  const tokens = new Map<string, string>()
-  const authToken = (project_id: string): string | null => {
-    const account = configuration.current.accounts.get(project_id)
-    if (!account?.active) return null
-    const sealed = account.auth_token_sealed
-    const token = tokens.get(sealed) ?? unseal(config.master_key, sealed)
-    tokens.set(sealed, token)
-    return token
-  }
+  const tokens = new AuthTokens(config.master_key, snapshot)
+  const authToken = (project_id: string): string | null => tokens.of(project_id)
   const registrar = new Registrar({ digest, state, clock, log, snapshot, domain: config.domain, authToken })
   await registrar.load()
   if (inherits) await saveDraining(state.db, id, clock.now())
-  let arriving = 0
-  const not_before_ms = inherits ? clock.monotonic_ms() + ORPHANS_MS : 0
-  const drain = new Drain(
-    { node_id: id, state, bus, clock, log, calls, arriving: () => arriving, not_before_ms },
-    HEARTBEAT_MS,
-  )
+  const least_ms = inherits ? ORPHANS_MS : 0
+  const drain = new Drain({ node_id: id, state, bus, clock, log, calls, least_ms }, HEARTBEAT_MS)
   await drain.look()
   const ctx: Context = {
     node_id: id,
@@ -137,20 +118,17 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
     unseal: sealed => unseal(config.master_key, sealed),
   })
   configuration.onChange(snapshot => {
-    tokens.clear()
     health.apply(snapshot)
     registrations.apply(snapshot)
   })
   await configuration.refresh()
 
   sip.onInvite(invite => {
-    arriving++
-    receiveInvite(ctx, digest, invite)
-      .catch(err => {
-        log.error({ err, sip_call_id: invite.call_id }, 'an INVITE could not be handled')
-        invite.refuse(500)
-      })
-      .finally(() => arriving--)
+    const taken = receiveInvite(ctx, digest, invite).catch(err => {
+      log.error({ err, sip_call_id: invite.call_id }, 'an INVITE could not be handled')
+      invite.refuse(500)
+    })
+    void drain.arriving(taken)
   })
   sip.onRequest(request => {
     if (request.method === 'REGISTER') void registrar.handle(request)
@@ -169,14 +147,7 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
   media.onDown(() => endAll(calls, 'node_lost', log))
   options.media.on('up', () => commands.look())
 
-  const links = new LinkRows(options, id)
-  const relinked = [sip.onLink(() => links.write())]
-  media.onDown(() => links.write())
-  options.media.on('up', () => links.write())
-  const beat = clock.every(HEARTBEAT_MS, () => {
-    void keepAlive(options, id)
-    links.write()
-  })
+  const presence = new Presence({ node_id: id, state, clock, log, sip, media: options.media })
   const unowned = new UnownedCalls()
   const sweep = clock.every(SWEEP_MS, () => {
     endLost(options, gate, {})
@@ -187,28 +158,9 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
   const housekeeping = clock.every(PRUNE_MS, () => {
     prune(ctx).catch(err => log.error({ err }, 'old rows and logs were not removed'))
   })
-  metrics.gauge('strowger_live_calls', 'Calls that run on this node', () => calls.size)
-  metrics.gauge('strowger_dialogs', 'SIP dialogs of this node', () => sip.counts().dialogs)
-  metrics.gauge(
-    'strowger_sip_transactions',
-    'SIP requests and answers that wait for the SIP server',
-    () => sip.counts().transactions,
-  )
-  metrics.gauge('strowger_media_listeners', 'Legs and recordings that this node listens to', () => media.listening)
-  metrics.gauge('strowger_registrations', 'Contacts registered by digest users', () => registrar.size)
-  metrics.gauge(
-    'strowger_carrier_registrations',
-    'Carriers that know us by registration',
-    () => registrations.registered,
-  )
-  metrics.gauge('strowger_conferences', 'Conferences of this node', () => ctx.rooms.size)
-  metrics.gauge('strowger_queued_callers', 'Callers that wait in queues of this node', () => ctx.queues.waiting)
-  metrics.gauge('strowger_calls_waiting', 'API calls that wait for their turn', () => originator.waiting)
-  metrics.gauge('strowger_draining', '1 while this node takes no new call', () => Number(drain.on))
-  metrics.gauge('strowger_edge_connected', '1 while the link to the SIP server stands', () => Number(sip.connected))
-  metrics.gauge('strowger_media_connected', '1 while the media worker is there', () => Number(media.connected))
+  exposeNode(ctx, originator, registrations)
   await ready(options)
-  links.write()
+  presence.tellLinks()
   log.info({ node_id: id, edge: sip.connected, media: media.connected }, 'signaling node started')
 
   return {
@@ -224,15 +176,12 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
       await tests.stop()
       originator.stop()
       await Promise.all(calls.all().map(call => call.end({ cause: 'draining' })))
-      beat.cancel()
       sweep.cancel()
       housekeeping.cancel()
       unlink()
-      for (const off of relinked) off()
-      await links.stop()
       await Promise.all([health.stop(), registrations.stop()])
       await configuration.stop()
-      await state.transaction(trx => removeNode(trx, id))
+      await presence.stop()
       sip.close()
       options.media.close()
     },
@@ -245,41 +194,6 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
 async function ready({ sip, media, clock }: NodeOptions): Promise<void> {
   const deadline_ms = clock.monotonic_ms() + READY_LIMIT_MS
   while ((!sip.connected || !media.connected) && clock.monotonic_ms() < deadline_ms) await pause(clock, 20)
-}
-
-/** The node rows of the links: `<id>-edge` and `<id>-media` are there, and fresh, while the links stand. */
-class LinkRows {
-  readonly #options: NodeOptions
-  readonly #id: string
-  #writing: Promise<void> = Promise.resolve()
-  #stopped = false
-
-  constructor(options: NodeOptions, id: string) {
-    this.#options = options
-    this.#id = id
-  }
-
-  write(): void {
-    if (this.#stopped) return
-    const { state, clock, sip, media, log } = this.#options
-    this.#writing = this.#writing
-      .then(async () => {
-        for (const [kind, up] of [
-          ['edge', sip.connected],
-          ['media', media.connected],
-        ] as const)
-          await tellLink(state.db, { id: `${this.#id}-${kind}`, kind, pid: process.pid }, up, clock.now())
-      })
-      .catch(err => log.error({ err }, 'the state of the links was not saved'))
-  }
-
-  async stop(): Promise<void> {
-    this.#stopped = true
-    await this.#writing
-    const { state, clock } = this.#options
-    for (const kind of ['edge', 'media'] as const)
-      await tellLink(state.db, { id: `${this.#id}-${kind}`, kind, pid: process.pid }, false, clock.now())
-  }
 }
 
 function endAll(calls: CallRegistry, cause: 'node_lost', log: Log): void {
@@ -295,17 +209,6 @@ function outsideDialog(request: InboundRequest, draining: boolean): void {
   else request.respond(405, { headers: { Allow: ALLOW } })
 }
 
-async function keepAlive({ state, clock, log }: NodeOptions, id: string): Promise<void> {
-  try {
-    if (await heartbeat(state.db, id, clock.now())) return
-    // Others took us for lost (a long stop): our calls have their CDRs already, and we go on under the same name.
-    log.warn({ node_id: id }, 'this node was taken for lost')
-    await registerNode(state.db, { id, kind: 'signaling', pid: process.pid }, clock.now())
-  } catch (err) {
-    log.error({ err }, 'heartbeat failed')
-  }
-}
-
 const endLost = (options: NodeOptions, gate: Context['gate'], how: { dead?: (row: NodeRow) => boolean }) =>
   endCallsOfLostNodes(options.state, options.clock, {
     ...how,
@@ -316,15 +219,3 @@ const endLost = (options: NodeOptions, gate: Context['gate'], how: { dead?: (row
       options.bus.ring('outbox', '')
     }
   })
-
-/** A node of this machine whose process is no more: its calls need not wait for its silence. */
-function isDead(row: NodeRow, own_id: string): boolean {
-  if (row.id === own_id) return false
-  if (row.pid === process.pid) return true
-  try {
-    process.kill(row.pid, 0)
-    return false
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'ESRCH'
-  }
-}

@@ -91,13 +91,19 @@ export interface Library {
 const require = createRequire(import.meta.url)
 const inLibrary = createRequire(require.resolve('drachtio-srf'))
 
-/** The library's end of the link. */
+export const createLibrary = (): Library => new (require('drachtio-srf') as new () => Library)()
+
+/** Status codes that the library can send (its own table: others make it throw). */
+export const statusTexts = inLibrary('sip-status') as Record<number, string>
+
+/** The library's end of the link, as far as it is changed here. */
 interface Wire {
   send(socket: Socket, message: string): string
 }
 
 const { prototype: wire } = inLibrary('./wire-protocol') as { readonly prototype: Wire }
 const { send } = wire
+
 // The library calls the system for each message: those of one turn of the event loop leave with one call.
 wire.send = function (socket, message) {
   if (socket.writableCorked === 0) {
@@ -106,6 +112,3 @@ wire.send = function (socket, message) {
   }
   return send.call(this, socket, message)
 }
-export const createLibrary = (): Library => new (require('drachtio-srf') as new () => Library)()
-/** Status codes that the library can send (its own table: others make it throw). */
-export const statusTexts = inLibrary('sip-status') as Record<number, string>

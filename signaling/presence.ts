@@ -1,0 +1,91 @@
+import type { Clock } from '../core/runtime/clock.ts'
+import type { Log } from '../core/runtime/log.ts'
+import type { State } from '../core/state/index.ts'
+import { HEARTBEAT_MS, heartbeat, type NodeRow, registerNode, removeNode, tellLink } from '../core/state/nodes.ts'
+import type { SipStack } from './drachtio/types.ts'
+
+export interface PresenceOptions {
+  readonly node_id: string
+  readonly state: State
+  readonly clock: Clock
+  readonly log: Log
+  readonly sip: Pick<SipStack, 'connected' | 'onLink'>
+  readonly media: { readonly connected: boolean; on(event: 'up' | 'down', listener: () => void): void }
+}
+
+/**
+ * The rows by which others know that a node is there: its own, which its heartbeats keep fresh, and `<id>-edge` and
+ * `<id>-media`, which are there, and fresh, while its links stand.
+ */
+export class Presence {
+  readonly #options: PresenceOptions
+  readonly #beat: { cancel(): void }
+  readonly #unlink: () => void
+  #writing: Promise<void> = Promise.resolve()
+  #stopped = false
+
+  /** Its own row is written already. */
+  constructor(options: PresenceOptions) {
+    this.#options = options
+    const { clock, sip, media } = options
+    this.#unlink = sip.onLink(() => this.tellLinks())
+    media.on('down', () => this.tellLinks())
+    media.on('up', () => this.tellLinks())
+    this.#beat = clock.every(HEARTBEAT_MS, () => {
+      void this.#keepAlive()
+      this.tellLinks()
+    })
+  }
+
+  tellLinks(): void {
+    if (this.#stopped) return
+    const { sip, media, log } = this.#options
+    this.#writing = this.#writing
+      .then(() => this.#tell({ edge: sip.connected, media: media.connected }))
+      .catch(err => log.error({ err }, 'the state of the links was not saved'))
+  }
+
+  /** Nobody is there any more. */
+  async stop(): Promise<void> {
+    this.#stopped = true
+    this.#beat.cancel()
+    this.#unlink()
+    await this.#writing
+    await this.#tell({ edge: false, media: false })
+    const { state, node_id } = this.#options
+    await state.transaction(trx => removeNode(trx, node_id))
+  }
+
+  async #tell(up: Readonly<Record<'edge' | 'media', boolean>>): Promise<void> {
+    const { state, clock, node_id } = this.#options
+    for (const kind of ['edge', 'media'] as const)
+      await tellLink(state.db, { id: `${node_id}-${kind}`, kind, pid: process.pid }, up[kind], clock.now())
+  }
+
+  async #keepAlive(): Promise<void> {
+    const { state, clock, log, node_id } = this.#options
+    try {
+      if (await heartbeat(state.db, node_id, clock.now())) return
+      // Others took us for lost (a long stop): our calls have their CDRs already, and we go on under the same name.
+      log.warn({ node_id }, 'this node was taken for lost')
+      await register(state, node_id, clock)
+    } catch (err) {
+      log.error({ err }, 'heartbeat failed')
+    }
+  }
+}
+
+export const register = (state: State, node_id: string, clock: Clock): Promise<void> =>
+  registerNode(state.db, { id: node_id, kind: 'signaling', pid: process.pid }, clock.now())
+
+/** A node of this machine whose process is no more: its calls need not wait for its silence. */
+export function isDead(row: NodeRow, own_id: string): boolean {
+  if (row.id === own_id) return false
+  if (row.pid === process.pid) return true
+  try {
+    process.kill(row.pid, 0)
+    return false
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ESRCH'
+  }
+}

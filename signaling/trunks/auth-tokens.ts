@@ -1,0 +1,28 @@
+import { unseal } from '../../core/runtime/secrets.ts'
+import type { Snapshot } from './snapshot.ts'
+
+/** Auth tokens of the projects' voice accounts, each unsealed once for a configuration. */
+export class AuthTokens {
+  readonly #master_key: Buffer
+  readonly #snapshot: () => Snapshot
+  #read: { readonly snapshot: Snapshot | null; readonly tokens: Map<string, string> } = {
+    snapshot: null,
+    tokens: new Map(),
+  }
+
+  constructor(master_key: Buffer, snapshot: () => Snapshot) {
+    this.#master_key = master_key
+    this.#snapshot = snapshot
+  }
+
+  /** Null when the project has no account in force. */
+  of(project_id: string): string | null {
+    const snapshot = this.#snapshot()
+    if (this.#read.snapshot !== snapshot) this.#read = { snapshot, tokens: new Map() }
+    const account = snapshot.accounts.get(project_id)
+    if (!account?.active) return null
+    const token = this.#read.tokens.get(project_id) ?? unseal(this.#master_key, account.auth_token_sealed)
+    this.#read.tokens.set(project_id, token)
+    return token
+  }
+}
