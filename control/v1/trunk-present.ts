@@ -116,8 +116,8 @@ export async function presentTrunk(db: Db, trunk: TrunkRow, now: string): Promis
 }
 
 function livingReports({ reports }: TrunkBelow, now: string): TrunkBelow['reports'] {
-  const alive_since = iso(Date.parse(now) - NODE_SILENCE_MS)
-  return reports.filter(({ heartbeat_at }) => heartbeat_at >= alive_since)
+  const alive_since_ms = Date.parse(now) - NODE_SILENCE_MS
+  return reports.filter(({ heartbeat_at }) => Date.parse(heartbeat_at) >= alive_since_ms)
 }
 
 interface ShownBelow {

@@ -26,8 +26,18 @@ export const systemClock: Clock = {
   },
 }
 
+let last_ms = Number.NaN
+let last_iso = ''
+
 /** ISO 8601 in UTC with milliseconds, the form of every time column and of the management API. */
-export const iso = (epoch_ms: number): string => new Date(epoch_ms).toISOString()
+export function iso(epoch_ms: number): string {
+  // One moment is written many times over, by each of those who meet in it.
+  if (epoch_ms !== last_ms) {
+    last_iso = new Date(epoch_ms).toISOString()
+    last_ms = epoch_ms
+  }
+  return last_iso
+}
 
 /** Resolves after `ms`, or at once when `signal` aborts. */
 export function pause(clock: Clock, ms: number, signal?: AbortSignal): Promise<void> {

@@ -77,9 +77,12 @@ export async function saveTrunk(
   changes: Partial<Omit<TrunkRow, 'id' | 'project_id' | 'revision' | 'updated_at'>>,
   now: string,
 ): Promise<TrunkRow> {
-  const saved = Object.assign({ revision: trunk.revision + 1, updated_at: now }, changes)
-  await later(trx, updateOf('trunk', saved, trunk.id))
-  return Object.assign({}, trunk, saved)
+  const columns: Partial<TrunkRow> = { revision: trunk.revision + 1, updated_at: now }
+  // A column that is set costs its index two pages, whether it changes or not.
+  for (const [name, value] of Object.entries(changes) as [keyof typeof changes, never][])
+    if (value !== trunk[name]) columns[name] = value
+  await later(trx, updateOf('trunk', columns, trunk.id))
+  return Object.assign({}, trunk, columns)
 }
 
 export const listSources = (db: Db, trunk_id: string): Promise<SourceRow[]> =>
