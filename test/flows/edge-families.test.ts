@@ -2,8 +2,9 @@ import { once } from 'node:events'
 import t, { type Test } from 'tap'
 import { WebSocket } from 'ws'
 import { strongestHz, tone } from '../support/audio.ts'
+import { hangsUpOnCue } from '../support/b2bua-world.ts'
 import { openRtpPeer, type RtpPeer } from '../support/rtp-peer.ts'
-import { callee, caller, pause, provisionals, receive, type SippPeer, sipp } from '../support/sipp.ts'
+import { callee, caller, receive, type SippPeer, sipp } from '../support/sipp.ts'
 import { until } from '../support/wait.ts'
 import { type World, world } from '../support/world.ts'
 
@@ -28,15 +29,7 @@ async function talk(t: Test, w: World, how: { from: string; rtp: RtpPeer; target
   const { rtp, target } = how
   const before = target.rtp.received.length
   const peer = await sipp(t, {
-    steps: [
-      caller.invite({ sdp: sdpOf(rtp) }),
-      ...provisionals,
-      receive.response(200, { dialog: true }),
-      caller.ack,
-      pause(1500),
-      caller.bye,
-      receive.response(200),
-    ],
+    steps: [caller.invite({ sdp: sdpOf(rtp) }), ...hangsUpOnCue.slice(1)],
     to: { host: how.from.includes(':') ? `[${how.from}]` : w.sip.host, port: w.sip.port },
     service: WORLD,
     local_ip: how.from,
@@ -45,6 +38,7 @@ async function talk(t: Test, w: World, how: { from: string; rtp: RtpPeer; target
   towards(rtp, await until('the answer', () => lastOf(peer, /SIP\/2\.0 200[\s\S]*m=audio/)))
   towards(target.rtp, lastOf(target.sip, INVITE) ?? '')
   await Promise.all([rtp.send(tone(600, 1000)), target.rtp.send(tone(1300, 1000))])
+  await peer.cue()
   const { ok, errors } = await peer.done
   t.ok(ok, errors)
   t.equal(strongestHz(rtp.audio()), 1300, 'the caller hears the callee')
@@ -65,7 +59,7 @@ async function answering(t: Test, at: string): Promise<Target> {
     receive.request('BYE'),
     callee.ok,
   ]
-  return { sip: await sipp(t, { steps, local_ip: at, calls: 1000, limit_seconds: 120 }), rtp }
+  return { sip: await sipp(t, { steps, local_ip: at, calls: 1000 }), rtp }
 }
 
 const INVITE = /INVITE sip:[\s\S]*m=audio/

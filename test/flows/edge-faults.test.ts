@@ -2,6 +2,7 @@ import t, { type Test } from 'tap'
 import type { Call } from '../../signaling/edge/useragent/call.ts'
 import { UserAgent } from '../../signaling/edge/useragent/user-agent.ts'
 import { openPhone } from '../support/phone.ts'
+import { UNHEARD_PORT } from '../support/ports.ts'
 import { audioSdp } from '../support/sip-steps.ts'
 import { until } from '../support/wait.ts'
 import { type World, world } from '../support/world.ts'
@@ -42,7 +43,7 @@ const sdp = (host: string): string =>
     .replaceAll('[local_ip]', host)
     .replaceAll('[local_ip_type]', '4')
     .replaceAll('[media_ip_type]', '4')
-    .replaceAll('[rtp_port]', '40000')
+    .replaceAll('[rtp_port]', String(UNHEARD_PORT))
     .replaceAll('\n', '\r\n')
 
 t.test('strangers, and processes that are killed during the calls of a trunk', async t => {
@@ -83,10 +84,6 @@ t.test('strangers, and processes that are killed during the calls of a trunk', a
 
   const ready = () =>
     until('the platform is ready', async () => (await fetch(`${w.base_url}/readyz`).catch(() => null))?.ok)
-  const edgeMetric = async (name: string): Promise<number> => {
-    const text = await (await fetch(`${w.base_url}/metrics`)).text()
-    return Number(new RegExp(`^strowger_edge_${name}\\S* (\\d+)$`, 'm').exec(text)?.[1] ?? Number.NaN)
-  }
   const reasons = async (): Promise<readonly (string | null)[]> =>
     (await w.state.db.selectFrom('cdr').select('reason').execute()).map(row => row.reason)
 
@@ -96,8 +93,11 @@ t.test('strangers, and processes that are killed during the calls of a trunk', a
     // No trunk has a password here: there is nothing to be challenged for.
     for (let tried = 1; tried <= 5; tried++) t.equal((await attempt()).status, 403, `attempt ${tried}`)
     void attempt()
-    await until('the next is dropped', async () => (await edgeMetric('dropped_count')) > 0)
-    t.equal(await edgeMetric('blocked_sources'), 1)
+    const told = await until('the next is dropped', async () => {
+      const metric = await w.metrics()
+      return metric('edge_dropped_count') > 0 && metric
+    })
+    t.equal(told('edge_blocked_sources'), 1)
     const heard = place(WORLD)
     await until('the trunk calls', () => heard.call.state === 'answered')
     heard.call.hangUp()
@@ -116,7 +116,7 @@ t.test('strangers, and processes that are killed during the calls of a trunk', a
     const refused = await until('a new call is refused', () => refusedNow(w))
     t.equal(refused, 503)
     await back
-    await until('every end is told', () => [...up, ringing, ...taken].every(far => far.end !== ''), 20_000)
+    await until('every end is told', () => [...up, ringing, ...taken].every(far => far.end !== ''))
     t.same(
       up.map(far => far.end),
       ['peer', 'peer', 'peer'],
@@ -133,12 +133,8 @@ t.test('strangers, and processes that are killed during the calls of a trunk', a
     const next = place(WORLD)
     await until('a new call is up', () => next.call.state === 'answered')
     next.call.hangUp()
-    await until(
-      'the records',
-      async () => (await reasons()).filter(reason => reason === 'node_lost').length === 4,
-      40_000,
-    )
-    await until('no dialog is left', async () => (await edgeMetric('dialogs')) === 0)
+    await until('the records', async () => (await reasons()).filter(reason => reason === 'node_lost').length === 4)
+    await w.untilNone('edge_dialogs')
   })
 
   t.test('kill -9 of the edge', async t => {
@@ -151,7 +147,7 @@ t.test('strangers, and processes that are killed during the calls of a trunk', a
     // In that very moment: the ladder has not written the answers yet.
     await w.kill('edge')
     const all = [...ringing, ...up, ...taken]
-    await until('every end is told', () => all.every(far => far.end !== ''), 30_000)
+    await until('every end is told', () => all.every(far => far.end !== ''))
     const rang = (far: Far): boolean => far.call.invite?.uri.includes(RINGS.slice(1)) ?? false
     t.same(
       { callers: up.map(far => far.end), called: taken.filter(far => !rang(far)).map(far => far.end) },
@@ -167,7 +163,7 @@ t.test('strangers, and processes that are killed during the calls of a trunk', a
     const next = place(WORLD)
     await until('a new call is up', () => next.call.state === 'answered')
     next.call.hangUp()
-    await until('no dialog is left', async () => (await edgeMetric('dialogs')) === 0)
+    await w.untilNone('edge_dialogs')
   })
 })
 

@@ -116,12 +116,7 @@ t.test('out of file descriptors', async t => {
 
   t.test('afterwards nothing is left', async t => {
     running.hangUp()
-    await until('nothing lives', async () => {
-      const text = await (await fetch(`${w.base_url}/metrics`)).text()
-      return ['live_calls', 'edge_dialogs', 'media_legs'].every(name =>
-        new RegExp(`^strowger_${name}\\S* 0$`, 'm').test(text),
-      )
-    })
+    await w.untilNone('live_calls', 'edge_dialogs', 'media_legs')
     t.same(await w.state.db.selectFrom('call').select('sid').where('ended_at', 'is', null).execute(), [])
   })
 })

@@ -150,10 +150,7 @@ t.test('live call control', async t => {
   })
 
   await t.test('nothing is left', async t => {
-    await until('idle', async () => {
-      const page = await (await fetch(`${w.base_url}/metrics`)).text()
-      return ['live_calls', 'media_legs'].every(name => new RegExp(`^strowger_${name}\\S* 0$`, 'm').test(page))
-    })
+    await w.untilNone('live_calls', 'media_legs')
     t.same(
       all('/after-dial').map(({ DialCallStatus }) => DialCallStatus),
       ['completed'],

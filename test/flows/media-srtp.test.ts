@@ -28,16 +28,12 @@ t.test('one baresip calls another with SRTP on both legs, and each hears the oth
   const phone = await baresip(t, { host: PHONE, user: own, tone_hz: 500, dial, account: ENCRYPTED })
   await phone.says(/Call established/)
   await desk.says(/Call established/)
-  const stats = await until(
-    'both legs have received for some seconds',
-    async () => {
-      const rows = await w.state.db.selectFrom('media_quality').selectAll().execute()
-      const late = rows.map(row => ({ leg: row.leg_id, ...JSON.parse(row.stats) }))
-      const heard = late.filter(row => row.packets_received > 150)
-      return new Set(heard.map(row => row.leg)).size === 2 ? heard : undefined
-    },
-    40_000,
-  )
+  const stats = await until('both legs have received for some seconds', async () => {
+    const rows = await w.state.db.selectFrom('media_quality').selectAll().execute()
+    const late = rows.map(row => ({ leg: row.leg_id, ...JSON.parse(row.stats) }))
+    const heard = late.filter(row => row.packets_received > 150)
+    return new Set(heard.map(row => row.leg)).size === 2 ? heard : undefined
+  })
   for (const { secured, srtp_dropped } of stats) t.match({ secured, srtp_dropped }, { secured: true, srtp_dropped: 0 })
 
   const [atPhone, cdr] = [await phone.heard(), () => w.state.db.selectFrom('cdr').selectAll().executeTakeFirst()]

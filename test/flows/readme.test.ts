@@ -17,7 +17,7 @@ t.test('the first call and the first trunk of the README work as written', async
   const w = await world(t)
   const folder = mkdtempSync(join(tmpdir(), 'strowger-readme-'))
   t.teardown(() => rmSync(folder, { recursive: true }))
-  const wait = `for i in $(seq 60); do ${fetchCall} grep -q '"status":"completed"' ended.json && break; sleep 0.5; done`
+  const wait = `for i in $(seq 180); do ${fetchCall} grep -q '"status":"completed"' ended.json && break; sleep 0.5; done`
   const script = [
     'set -e',
     `ln -s ${process.cwd()}/bin ${process.cwd()}/fixtures .`,
@@ -25,7 +25,7 @@ t.test('the first call and the first trunk of the README work as written', async
     `TRUNK=$(node -p 'JSON.parse(require("fs").readFileSync("trunk.json")).trunk.id')`,
     'applied() { curl -s "$STROWGER_URL/v1/trunks/$TRUNK" -H "Authorization: Bearer $STROWGER_API_KEY" |',
     `  grep -q '"apply":{"state":"applied"'; }`,
-    'for i in $(seq 100); do applied && break; sleep 0.1; done; applied',
+    'for i in $(seq 900); do applied && break; sleep 0.1; done; applied',
     pbx,
     'echo through',
   ].join('\n')
@@ -35,7 +35,7 @@ t.test('the first call and the first trunk of the README work as written', async
     STROWGER_HTTP_PORT: new URL(w.base_url).port,
     STROWGER_SIP_PORT: String(w.sip.port),
   }
-  const { stdout } = await promisify(execFile)('bash', ['-c', script], { cwd: folder, env, timeout: 90_000 })
+  const { stdout } = await promisify(execFile)('bash', ['-c', script], { cwd: folder, env, timeout: 240_000 })
   t.match(stdout, /through\n$/)
   t.equal(JSON.parse(readFileSync(join(folder, 'ended.json'), 'utf8')).status, 'completed')
   const wav = readWavFile(join(folder, 'recording.wav'))

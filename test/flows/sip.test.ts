@@ -2,10 +2,13 @@ import t from 'tap'
 import { tone } from '../support/audio.ts'
 import {
   answered,
+  begin,
   endOf,
+  hangsUpOnCue,
   hangUp,
   healthy,
   lastCall,
+  mediaPort,
   nothingLeft,
   PEER,
   story,
@@ -19,7 +22,7 @@ import {
 import { digestAnswer, openPhone } from '../support/phone.ts'
 import { openRtpPeer } from '../support/rtp-peer.ts'
 import { ackOf, answerWith, audioSdp, inDialog, reInvite } from '../support/sip-steps.ts'
-import { callee, caller, pause, provisionals, receive, sipp } from '../support/sipp.ts'
+import { callee, caller, provisionals, receive, sipp } from '../support/sipp.ts'
 import { until } from '../support/wait.ts'
 import { world } from '../support/world.ts'
 
@@ -110,7 +113,8 @@ t.test('between two legs', async t => {
   t.test('a call that its target sends straight back is refused as a loop', async t => {
     const target = await waiting(t, untilBye)
     await trunkOf(w, [targetOf(target)])
-    const going = story(t, w, [caller.invite(), ...answered, pause(2500), ...hangUp(2)])
+    const going = await begin(t, w, hangsUpOnCue)
+    await mediaPort(going)
     const sid = await until(
       'our INVITE is at the target',
       () => /X-Strowger-CallSid: (CA[0-9a-f]{32})/.exec(target.messages())?.[1],
@@ -121,7 +125,8 @@ t.test('between two legs', async t => {
       receive.response(482),
       caller.ackOfFailure,
     ])
-    await going
+    await going.cue()
+    t.ok((await going.done).ok)
   })
 
   t.test('the next target is tried after 503, and none after busy', async t => {
@@ -300,21 +305,15 @@ t.test('between two legs', async t => {
       .values({ project_id, accepted_at: at, accepted_by: 'x', terms_version: '1' })
       .execute()
     const peer = await sipp(t, {
-      steps: [caller.invite(), ...answered, pause(2000), ...hangUp(2)],
+      steps: hangsUpOnCue,
       to: w.sip,
       service: WORLD,
       local_ip: PEER,
       keys: { rtp_port: rtp.peer.port, from: w.numbers[1] ?? '' },
     })
-    const own = await until('our answer', () => {
-      const answer = peer
-        .messages()
-        .split(/^-{5,}.*$/m)
-        .find(part => /SIP\/2\.0 200/.test(part) && /m=audio/.test(part))
-      return Number(/m=audio (\d+)/.exec(answer ?? '')?.[1]) || undefined
-    })
-    rtp.peer.sendTo(own)
+    rtp.peer.sendTo(await mediaPort(peer))
     await rtp.peer.send(tone(700, 1000))
+    await peer.cue()
     t.ok((await peer.done).ok)
     const { sid } = await lastCall(w)
     const row = await until('the recording is complete', () =>

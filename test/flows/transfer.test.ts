@@ -4,7 +4,7 @@ import {
   addTrunk,
   answered,
   answers,
-  answersFor,
+  answersUntilCued,
   begin,
   endOf,
   lastCall,
@@ -97,7 +97,7 @@ t.test('transfers', async t => {
     })
     const own = w.numbers[4] ?? ''
     await routeToTrunk(w, own, desk_trunk)
-    const target = await waiting(t, answersFor(4500), { rtp_port: stays.port })
+    const target = await waiting(t, answersUntilCued, { rtp_port: stays.port })
     await trunkOf(w, [targetOf(target)])
     const raw = `"Desk" <sip:${own}@pbx.example;user=phone?X-Ticket=77>;q=1`
     const transferor = await begin(t, w, [
@@ -118,6 +118,7 @@ t.test('transfers', async t => {
       { what: 'transfer_asked', refer_to: raw, referred_by: '<sip:boss@pbx.example>' },
       { what: 'transferred', sip_code: 200 },
     ])
+    await target.cue()
     t.ok((await target.done).ok)
     const { ok: desk_ok, messages: at_desk } = await desk.done
     t.ok(desk_ok, 'the end of one is the end of the other')
@@ -130,7 +131,7 @@ t.test('transfers', async t => {
   })
 
   t.test('to the world, as a tel: number, through the same gate', async t => {
-    const target = await waiting(t, answersFor(1500), { calls: 3 })
+    const target = await waiting(t, answersUntilCued, { calls: 3 })
     await trunkOf(w, [targetOf(target)])
     await story(t, w, [
       caller.invite(),
@@ -142,6 +143,7 @@ t.test('transfers', async t => {
     const child = await lastCall(w)
     t.match(child, { direction: 'outbound', to_number: '+2348030004712', from_number: w.numbers[1] })
     t.ok(JSON.parse(child.decision_trace ?? '{}').checks.length > 5, 'with a decision of its own')
+    await target.cue()
     t.ok((await target.done).ok)
   })
 
@@ -228,7 +230,7 @@ t.test('transfers', async t => {
       sources: ['127.0.0.46/32'],
     })
     await routeToTrunk(w, own, desk_trunk)
-    const target = await waiting(t, answersFor(4500), { rtp_port: stays.port })
+    const target = await waiting(t, answersUntilCued, { rtp_port: stays.port })
     await trunkOf(w, [targetOf(target)])
     await story(t, w, [
       caller.invite(),
@@ -241,6 +243,7 @@ t.test('transfers', async t => {
     stays.sendTo(await offeredPort(target))
     comes.sendTo(await offeredPort(desk))
     await hearEachOther(stays, comes)
+    await target.cue()
     t.ok((await target.done).ok)
     t.ok((await desk.done).ok)
   })
@@ -266,7 +269,7 @@ t.test('transfers', async t => {
     })
     const own = w.numbers[8] ?? ''
     await routeToTrunk(w, own, desk_trunk)
-    const target = await waiting(t, answersFor(5000), { rtp_port: stays.port })
+    const target = await waiting(t, answersUntilCued, { rtp_port: stays.port })
     await trunkOf(w, [targetOf(target)])
     // The second call first: its dialog is what the first one's REFER names.
     const second = await begin(t, w, [caller.invite(), ...answered, ...released], { service: own })
@@ -295,6 +298,7 @@ t.test('transfers', async t => {
     await until('the key is there', () =>
       comes.received.some(packet => packet.payload_type === 101 && packet.payload[0] === 7),
     )
+    await target.cue()
     t.ok((await target.done).ok)
     t.ok((await desk.done).ok)
   })

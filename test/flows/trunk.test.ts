@@ -3,8 +3,9 @@ import t from 'tap'
 import { title } from '../../core/domain/ladder/render.ts'
 import { ladderOf } from '../../core/state/ladder.ts'
 import { strongestHz, tone, wavBytes } from '../support/audio.ts'
+import { hangsUpOnCue, lastCall, mediaPort } from '../support/b2bua-world.ts'
 import { openRtpPeer } from '../support/rtp-peer.ts'
-import { callee, caller, pause, provisionals, receive, type SippPeer, sipp } from '../support/sipp.ts'
+import { callee, caller, provisionals, receive, sipp } from '../support/sipp.ts'
 import { until } from '../support/wait.ts'
 import { webServer } from '../support/web.ts'
 import { type World, world } from '../support/world.ts'
@@ -16,17 +17,6 @@ const PEER = '127.0.0.2'
 const TARGET = '127.0.0.3'
 const STRANGER = '127.0.0.9'
 const WORLD = '+2348030004711'
-
-const audioPort = (messages: string): number | undefined => {
-  const answer = messages.split(/^-{5,}.*$/m).find(text => /SIP\/2\.0 200/.test(text) && /m=audio/.test(text))
-  const port = answer && /m=audio (\d+)/.exec(answer)?.[1]
-  return port === undefined ? undefined : Number(port)
-}
-
-const mediaPort = (peer: SippPeer): Promise<number> => until('an answer with SDP', () => audioPort(peer.messages()))
-
-const lastCall = async (w: World) =>
-  w.state.db.selectFrom('call').selectAll().orderBy('position', 'desc').executeTakeFirstOrThrow()
 
 const cdrOf = (w: World, call_sid: string) =>
   until('the CDR', () => w.state.db.selectFrom('cdr').selectAll().where('call_sid', '=', call_sid).executeTakeFirst())
@@ -64,7 +54,7 @@ t.test('calls through a trunk', async t => {
     t.equal(strongestHz(heard), 1000)
     t.ok(heard.length / 8 >= 1400, `${heard.length / 8} ms were heard`)
     const call = await lastCall(w)
-    t.match(call, { direction: 'inbound', origin: 'trunk', to_number: own, status: 'completed', trunk_id })
+    t.match(call, { direction: 'inbound', origin: 'trunk', to_number: own, trunk_id })
     t.match(await cdrOf(w, call.sid), { status: 'completed', ended_by: 'platform' })
     t.match(Object.fromEntries((await web.seen('/voice')).fields), { To: own, Direction: 'inbound' })
   })
@@ -72,9 +62,8 @@ t.test('calls through a trunk', async t => {
   t.test('a peer calls the world: the sandbox carrier answers through our ports', async t => {
     const rtp = await openRtpPeer({ address: PEER })
     t.teardown(() => rtp.close())
-    const steps = [caller.invite(), ...provisionals, receive.response(200, { dialog: true }), caller.ack]
     const peer = await sipp(t, {
-      steps: [...steps, pause(2000), caller.bye, receive.response(200)],
+      steps: hangsUpOnCue,
       to: w.sip,
       service: WORLD,
       local_ip: PEER,
@@ -82,6 +71,7 @@ t.test('calls through a trunk', async t => {
     })
     rtp.sendTo(await mediaPort(peer))
     await rtp.send(tone(600, 1000))
+    await peer.cue()
     const { ok, errors } = await peer.done
     t.ok(ok, errors)
     t.equal(strongestHz(rtp.audio()), 440)
@@ -96,7 +86,7 @@ t.test('calls through a trunk', async t => {
       to: w.sip,
       service: WORLD,
       local_ip: STRANGER,
-      keys: { rtp_port: 40000, from: own },
+      keys: { from: own },
     })
     const { ok, errors } = await peer.done
     t.ok(ok, errors)
@@ -109,7 +99,7 @@ t.test('calls through a trunk', async t => {
       to: w.sip,
       service: WORLD,
       local_ip: PEER,
-      keys: { rtp_port: 40000, from: '+2348039999999' },
+      keys: { from: '+2348039999999' },
     })
     const { ok, messages, errors } = await peer.done
     t.ok(ok, errors)
@@ -127,7 +117,7 @@ t.test('calls through a trunk', async t => {
         to: w.sip,
         service: WORLD,
         local_ip: PEER,
-        keys: { rtp_port: 40000, from: own },
+        keys: { from: own },
       })
       const { ok, errors } = await peer.done
       t.ok(ok, errors)
@@ -173,7 +163,7 @@ t.test('calls through a trunk', async t => {
         to: w.sip,
         service,
         local_ip: PEER,
-        keys: { rtp_port: 40000, from: own },
+        keys: { from: own },
       })
       const { ok, errors } = await peer.done
       t.ok(ok, `${service}: ${errors}`)
@@ -195,14 +185,12 @@ t.test('calls through a trunk', async t => {
       to: w.sip,
       service: '+2348030000003',
       local_ip: PEER,
-      keys: { rtp_port: 40000, from: own },
+      keys: { from: own },
     })
     const { ok, errors } = await peer.done
     t.ok(ok, errors)
     t.match(await cdrOf(w, (await lastCall(w)).sid), { status: 'canceled', ended_by: 'caller' })
-    await until('the sandbox carrier has no call', async () =>
-      /^strowger_sandbox_calls\S* 0$/m.test(await (await fetch(`${w.base_url}/metrics`)).text()),
-    )
+    await w.untilNone('sandbox_calls')
   })
 })
 
@@ -235,10 +223,7 @@ t.test('peer to peer through two legs of ours', async t => {
     return body.endpoint_evidence[0]?.state === 'healthy'
   })
   const peer = await sipp(t, {
-    steps: [
-      ...[caller.invite(), ...provisionals, receive.response(200, { dialog: true }), caller.ack],
-      ...[pause(2500), caller.bye, receive.response(200)],
-    ],
+    steps: hangsUpOnCue,
     to: w.sip,
     service: WORLD,
     local_ip: PEER,
@@ -248,6 +233,7 @@ t.test('peer to peer through two legs of ours', async t => {
   const offered = await until('the INVITE at the target', () => /m=audio (\d+)/.exec(target.messages())?.[1])
   rtp.target.sendTo(Number(offered))
   await Promise.all([rtp.peer.send(tone(500, 1500)), rtp.target.send(tone(900, 1500))])
+  await peer.cue()
   const [a, b] = await Promise.all([peer.done, target.done])
   t.ok(a.ok, a.errors)
   t.ok(b.ok, b.errors)
@@ -272,7 +258,7 @@ t.test('the ladder of a call shows every message of both legs', async t => {
     to: w.sip,
     service: '+2348030000002',
     local_ip: PEER,
-    keys: { rtp_port: 40000, from: w.numbers[0] ?? '' },
+    keys: { from: w.numbers[0] ?? '' },
   })
   await peer.done
   const { sid } = await lastCall(w)

@@ -125,10 +125,7 @@ t.test('web servers that do wrong', async t => {
   })
 
   await t.test('nothing is left', async t => {
-    await until('idle', async () => {
-      const page = await (await fetch(`${w.base_url}/metrics`)).text()
-      return ['live_calls', 'media_legs'].every(name => new RegExp(`^strowger_${name}\\S* 0$`, 'm').test(page))
-    })
+    await w.untilNone('live_calls', 'media_legs')
     t.pass('no call and no leg')
   })
 })

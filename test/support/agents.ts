@@ -3,6 +3,7 @@ import type { SipMessage } from '../../signaling/edge/sip/message.ts'
 import type { Call } from '../../signaling/edge/useragent/call.ts'
 import { UserAgent } from '../../signaling/edge/useragent/user-agent.ts'
 import { digestAnswer } from './phone.ts'
+import { UNHEARD_PORT } from './ports.ts'
 
 /** SIP peers in this process, on real sockets: for many calls at once, and for what a peer decides as it goes. */
 
@@ -15,7 +16,10 @@ export interface Agent {
 }
 
 export const sdpOf = (ip: string): string =>
-  ['v=0', `o=- 1 1 IN IP4 ${ip}`, 's=-', `c=IN IP4 ${ip}`, 't=0 0', 'm=audio 40000 RTP/AVP 0', ''].join('\r\n')
+  [
+    ...['v=0', `o=- 1 1 IN IP4 ${ip}`, 's=-', `c=IN IP4 ${ip}`, 't=0 0'],
+    ...[`m=audio ${UNHEARD_PORT} RTP/AVP 0`, ''],
+  ].join('\r\n')
 
 /** Opens a peer that answers OPTIONS, and each call with `take` (default: 200 at once). */
 export async function openAgent(

@@ -1,6 +1,6 @@
 import type { Test } from 'tap'
-import { endsWithin, inDialog, receiveInvite } from './sip-steps.ts'
-import { callee, caller, provisionals, receive, type SippPeer, sipp } from './sipp.ts'
+import { answerKeepingTo, endsWhenCued, inDialog, KEPT_TO, receiveInvite } from './sip-steps.ts'
+import { callee, caller, cued, provisionals, receive, type SippPeer, sipp } from './sipp.ts'
 import { until } from './wait.ts'
 import type { World } from './world.ts'
 
@@ -12,10 +12,19 @@ import type { World } from './world.ts'
 export const PEER = '127.0.0.2'
 export const TARGET = '127.0.0.3'
 export const WORLD = '+2348030004711'
-export const RTP_PORT = 40_000
 
 export const answered = [...provisionals, receive.response(200, { dialog: true }), caller.ack]
 export const hangUp = (cseq: number): string[] => [inDialog('BYE', cseq), receive.response(200)]
+/** A caller that is answered, and hangs up on its cue. */
+export const hangsUpOnCue = [
+  caller.invite(),
+  ...provisionals,
+  answerKeepingTo,
+  caller.ack,
+  cued,
+  inDialog('BYE', 2, { to: KEPT_TO }),
+  receive.response(200),
+]
 export const refusedWith = (status: number): string[] => [
   ...provisionals,
   receive.response(status),
@@ -29,8 +38,8 @@ export const answers = [
   callee.respond(200, 'OK', { sdp: true }),
   receive.request('ACK'),
 ]
-/** As `answers`, and hangs up by itself when nobody else has after so long. */
-export const answersFor = (ms: number): string[] => [receiveInvite, ...answers.slice(1), ...endsWithin(ms, callee.ok)]
+/** As `answers`, and hangs up on its cue when nobody else has. */
+export const answersUntilCued = [receiveInvite, ...answers.slice(1), ...endsWhenCued]
 export const untilBye = [...answers, receive.request('BYE'), callee.ok]
 
 export interface TargetRow {
@@ -106,8 +115,8 @@ export const waiting = (
   steps: readonly string[],
   options: { rtp_port?: number; calls?: number; transport?: 'udp' | 'tcp'; local_ip?: string } = {},
 ) => {
-  const { rtp_port = RTP_PORT + 2, calls = 2, transport = 'udp', local_ip = TARGET } = options
-  return sipp(t, { steps, local_ip, keys: { rtp_port }, calls, transport })
+  const { rtp_port, calls = 2, transport = 'udp', local_ip = TARGET } = options
+  return sipp(t, { steps, local_ip, keys: rtp_port === undefined ? {} : { rtp_port }, calls, transport })
 }
 
 /** The peer calls, and does as the steps say. */
@@ -115,7 +124,7 @@ export async function story(
   t: Test,
   w: World,
   steps: readonly string[],
-  options: { rtp_port?: number; service?: string; transport?: 'udp' | 'tcp' } = {},
+  options: { service?: string; transport?: 'udp' | 'tcp' } = {},
 ): Promise<string> {
   const { ok, errors, messages } = await (await begin(t, w, steps, options)).done
   t.ok(ok, `${errors}\n${ok ? '' : messages}`)
@@ -126,10 +135,10 @@ export function begin(
   t: Test,
   w: World,
   steps: readonly string[],
-  options: { rtp_port?: number; service?: string; transport?: 'udp' | 'tcp'; from?: string } = {},
+  options: { service?: string; transport?: 'udp' | 'tcp'; from?: string } = {},
 ): Promise<SippPeer> {
-  const { rtp_port = RTP_PORT, service = WORLD, transport = 'udp', from = w.numbers[1] ?? '' } = options
-  return sipp(t, { steps, to: w.sip, service, local_ip: PEER, keys: { rtp_port, from }, transport })
+  const { service = WORLD, transport = 'udp', from = w.numbers[1] ?? '' } = options
+  return sipp(t, { steps, to: w.sip, service, local_ip: PEER, keys: { from }, transport })
 }
 
 export const lastCall = async (w: World) =>
@@ -167,19 +176,7 @@ export const offeredPort = (peer: SippPeer): Promise<number> =>
 
 /** Nothing is left of all calls: no row open, no dialog, no media leg, no slot. */
 export async function nothingLeft(t: Test, w: World): Promise<void> {
-  const metrics = async (): Promise<string> => (await fetch(`${w.base_url}/metrics`)).text()
-  await until(
-    'no call and no dialog',
-    async () => {
-      const text = await metrics()
-      return (
-        /^strowger_live_calls\S* 0$/m.test(text) &&
-        /^strowger_dialogs\S* 0$/m.test(text) &&
-        /^strowger_media_legs\S* 0$/m.test(text)
-      )
-    },
-    40_000,
-  )
+  await w.untilNone('live_calls', 'dialogs', 'media_legs')
   t.same(await w.state.db.selectFrom('call').select('sid').where('ended_at', 'is', null).execute(), [])
   t.same(await w.state.db.selectFrom('lease').select('call_sid').where('ended_at', 'is', null).execute(), [])
 }

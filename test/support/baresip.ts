@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import { readWavFile, tone, wavBytes } from './audio.ts'
-import { freePort } from './ports.ts'
+import { freeBlock, freePort } from './ports.ts'
 import { until } from './wait.ts'
 
 /** A softphone that nobody here wrote: Debian's baresip, with files for microphone and loudspeaker. */
@@ -12,7 +12,7 @@ export interface Baresip {
   readonly port: number
   printed(): string
   /** Waits for a line of its output. */
-  says(pattern: RegExp, limit_ms?: number): Promise<void>
+  says(pattern: RegExp): Promise<void>
   /** Ends it, and gives what its loudspeaker played (8 kHz). */
   heard(): Promise<Int16Array>
 }
@@ -41,7 +41,8 @@ export async function baresip(
   const port = await freePort()
   const microphone = join(folder, 'microphone.wav')
   writeFileSync(microphone, wavBytes(8000, tone(options.tone_hz, 30_000)))
-  writeFileSync(join(folder, 'config'), configuration(options.host, port, folder, microphone))
+  const rtp = await freeBlock(32)
+  writeFileSync(join(folder, 'config'), configuration(options.host, port, rtp, folder, microphone))
   const { server } = options
   const home = server ? `${server.host}:${server.port}` : options.host
   const account = `<sip:${options.user}@${home};transport=${options.transport ?? 'udp'}>`
@@ -64,8 +65,8 @@ export async function baresip(
     await stop()
     rmSync(folder, { recursive: true, force: true })
   })
-  const says = async (pattern: RegExp, limit_ms?: number): Promise<void> => {
-    await until(`baresip says ${pattern}`, () => pattern.test(printed), limit_ms)
+  const says = async (pattern: RegExp): Promise<void> => {
+    await until(`baresip says ${pattern}`, () => pattern.test(printed))
   }
   await says(/baresip is ready|ready\./i)
   return {
@@ -85,10 +86,17 @@ const loudspeaker = (folder: string): string | undefined => {
   return name && join(folder, name)
 }
 
-const configuration = (host: string, port: number, folder: string, microphone: string): string =>
+const configuration = (
+  host: string,
+  port: number,
+  rtp: { readonly first: number; readonly last: number },
+  folder: string,
+  microphone: string,
+): string =>
   [
     `sip_listen ${host}:${port}`,
     `net_interface ${host}`,
+    `rtp_ports ${rtp.first}-${rtp.last}`,
     `audio_source aufile,${microphone}`,
     'audio_player aubridge,loudspeaker',
     'audio_alert aubridge,alert',

@@ -3,6 +3,7 @@ import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
 import type { Test } from 'tap'
+import { PATIENCE_MS } from './wait.ts'
 
 const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/snap/bin/chromium']
 const ARGUMENTS = [
@@ -39,6 +40,7 @@ export interface Signer {
 
 /** A page at the sign-in form filled in and sent; errors of the page's own are collected. */
 export async function signIn(context: BrowserContext, { base_url, email, password }: Signer): Promise<Page> {
+  context.setDefaultTimeout(PATIENCE_MS)
   const page = await context.newPage()
   await page.goto(`${base_url}/console/`)
   await page.getByLabel('Email').fill(email)

@@ -10,6 +10,7 @@ import { connectMedia, type MediaClient, type MediaClientEvents, MediaRefusal } 
 import type { LegPolicy } from '../../media/protocol/schema.ts'
 import { createMediaWorker, type MediaWorker, type MediaWorkerOptions } from '../../media/worker.ts'
 import { openRtpPeer, type PeerOptions, type RtpPeer } from './rtp-peer.ts'
+import { PATIENCE_MS } from './wait.ts'
 
 /** A media worker in this process, with its client over the real Unix socket and RTP peers over real UDP. */
 
@@ -72,7 +73,7 @@ export class TestWorker {
   async event<E extends keyof MediaClientEvents>(
     event: E,
     matches: (fields: EventOf<E>) => boolean = () => true,
-    limit_ms = 15_000,
+    limit_ms = PATIENCE_MS,
   ): Promise<EventOf<E>> {
     const deadline_ms = performance.now() + limit_ms
     for (;;) {

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { createSocket } from 'node:dgram'
 import type { Test } from 'tap'
+import { UNHEARD_PORT } from './ports.ts'
 
 /**
  * The least of a SIP phone on a UDP socket, for what SIPp cannot say: it knows one digest algorithm and hides nonces.
@@ -142,9 +143,10 @@ export async function openPhone(t: Test, at: { host: string; port: number; local
 }
 
 const sdpOf = (address: string): string =>
-  ['v=0', `o=phone 1 1 IN IP4 ${address}`, 's=-', `c=IN IP4 ${address}`, 't=0 0', 'm=audio 40000 RTP/AVP 0', ''].join(
-    '\r\n',
-  )
+  [
+    ...['v=0', `o=phone 1 1 IN IP4 ${address}`, 's=-', `c=IN IP4 ${address}`, 't=0 0'],
+    ...[`m=audio ${UNHEARD_PORT} RTP/AVP 0`, ''],
+  ].join('\r\n')
 
 /** The value of an Authorization header (RFC 7616 §3.4), written down here anew so that it proves something. */
 export function digestAnswer(facts: {

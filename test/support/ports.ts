@@ -35,6 +35,12 @@ interface Slots {
 const SINGLE: Slots = { first: 2000, size: 40, slots: 200, guards: 1200 }
 const BLOCKS: Slots = { first: 10_000, size: 256, slots: 86, guards: 1024 }
 
+/**
+ * Where media goes that nobody shall hear: a port below those that are given here and by the system, where it could
+ * reach somebody else's socket.
+ */
+export const UNHEARD_PORT = 1500
+
 /** Holds this slot until the process ends, so that no other test, here or in a process beside us, is given it. */
 const claim = (of: Slots, slot: number): Promise<Socket | undefined> =>
   new Promise(resolve => {
@@ -67,23 +73,30 @@ let end = 0
 let asked: Promise<unknown> = Promise.resolve()
 
 /** A port that is free for UDP and TCP on loopback now, and that no other test is given. */
-export function freePort(): Promise<number> {
-  const port = asked.then(nextPort)
-  asked = port.catch(() => undefined)
-  return port
+export const freePort = (): Promise<number> => freeRow(1)
+
+/** The first of so many such ports in a row, a slot's at most. */
+export function freeRow(count: number): Promise<number> {
+  const first = asked.then(() => nextRow(count))
+  asked = first.catch(() => undefined)
+  return first
 }
 
-async function nextPort(): Promise<number> {
+async function nextRow(count: number): Promise<number> {
   for (;;) {
-    if (next === end) {
+    if (next + count > end) {
       next = SINGLE.first + (await claimRow(SINGLE, 1)) * SINGLE.size
       end = next + SINGLE.size
     }
-    const port = next++
-    if (PORTS_REFUSED_BY_BROWSERS.has(port)) continue
-    if ((await tcp(port)) === port && (await udp(port)) === port) return port
+    const first = next
+    next += count
+    const row = Array.from({ length: count }, (_value, offset) => first + offset)
+    if ((await Promise.all(row.map(isFree))).every(Boolean)) return first
   }
 }
+
+const isFree = async (port: number): Promise<boolean> =>
+  !PORTS_REFUSED_BY_BROWSERS.has(port) && (await tcp(port)) === port && (await udp(port)) === port
 
 /** A block of `count` UDP ports, the first one even, that no other test is given. */
 export async function freeBlock(count: number): Promise<{ first: number; last: number }> {

@@ -2,6 +2,7 @@ import { createSocket, type RemoteInfo, type Socket } from 'node:dgram'
 import { once } from 'node:events'
 import { isIPv6 } from 'node:net'
 import { decodeG711, encodeG711, type G711 } from './audio.ts'
+import { PATIENCE_MS } from './wait.ts'
 
 /**
  * An RTP endpoint for tests: it sends and receives real packets on 127.0.0.1, paced by the clock as a telephone does.
@@ -66,7 +67,7 @@ export class RtpPeer {
   readonly #socket: Socket
   readonly #options: PeerOptions
   readonly #codec: G711
-  readonly #ssrc = 0x5eed0000 + Math.floor(Math.random() * 0xffff)
+  readonly #ssrc = Math.floor(Math.random() * 2 ** 32)
   #target_port = 0
   #target_address = '127.0.0.1'
   #sequence = Math.floor(Math.random() * 0x8000)
@@ -202,14 +203,14 @@ export class RtpPeer {
   }
 
   /** Waits until so many packets in all have come. */
-  async packets(count: number, limit_ms = 10_000): Promise<readonly RtpPacket[]> {
+  async packets(count: number, limit_ms = PATIENCE_MS): Promise<readonly RtpPacket[]> {
     return this.until(received => received.length >= count, limit_ms, `${count} packets`)
   }
 
   /** Waits for a condition on all packets so far, looked at with every packet. */
   async until(
     holds: (received: readonly RtpPacket[]) => boolean,
-    limit_ms = 10_000,
+    limit_ms = PATIENCE_MS,
     what = 'the condition',
   ): Promise<readonly RtpPacket[]> {
     const deadline_ms = performance.now() + limit_ms

@@ -2,6 +2,8 @@
  * Steps of SIPp scenarios within a dialog, beside those of sipp.ts: what a caller sends after its call was answered.
  */
 
+import { callee, cued, receive } from './sipp.ts'
+
 const cdata = (text: string): string => `<![CDATA[\n${text}\n]]>`
 
 export const audioSdp = (
@@ -102,14 +104,15 @@ Contact: <sip:callee@[local_ip]:[local_port];transport=[transport]>
 Max-Forwards: 70${options.headers ? `\n${options.headers}` : ''}
 ${tail(options.body)}`)}</send>`
 
-/** Waits for a BYE, and hangs up itself when none comes in time. */
-export const endsWithin = (ms: number, ok: string): string[] => [
-  `<recv request="BYE" timeout="${ms}" ontimeout="20"/>`,
-  ok,
+/** Waits for a BYE, and hangs up itself on its cue. */
+export const endsWhenCued: readonly string[] = [
+  '<recv request="BYE" optional="true" next="20"/>',
+  cued,
+  ofCallee('BYE', 1),
+  receive.response(200),
   '<nop next="21"/>',
   '<label id="20"/>',
-  ofCallee('BYE', 1),
-  '<recv response="200"/>',
+  callee.ok,
   '<label id="21"/>',
 ]
 

@@ -1,10 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process'
+import { createSocket } from 'node:dgram'
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { isIPv6 } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Test } from 'tap'
-import { freePort } from './ports.ts'
-import { until } from './wait.ts'
+import { freeRow, UNHEARD_PORT } from './ports.ts'
+import { PATIENCE_MS, until } from './wait.ts'
 
 /** A scripted SIP peer: Debian's SIPp, with a scenario put together from the steps below. */
 export interface SippPeer {
@@ -13,6 +15,8 @@ export interface SippPeer {
   readonly done: Promise<{ readonly ok: boolean; readonly messages: string; readonly errors: string }>
   /** All messages so far, as they crossed the wire. */
   messages(): string
+  /** Lets its newest call go on from the step `cued`; for peers over UDP. */
+  cue(): Promise<void>
 }
 
 export interface SippOptions {
@@ -27,13 +31,25 @@ export interface SippOptions {
   readonly calls?: number
   /** Calls a second. */
   readonly rate?: number
+  /** Values of the steps' own [keys]; `rtp_port` is one that nobody listens at, unless it is given. */
   readonly keys?: Readonly<Record<string, string | number>>
-  readonly limit_seconds?: number
   /** Sends back whatever comes to `[media_port]`. */
   readonly rtp_echo?: boolean
   /** How a waiting peer answers our keep-alives, in place of a bare 200. */
   readonly options_answer?: string
 }
+
+/**
+ * Ports of an instance: for SIP; for media at odd distances, which it binds whether there is media or not and does not
+ * live without; for its control, which would else be the first that is free from 8888 on, at all addresses.
+ */
+export async function sippPorts(): Promise<{ readonly port: number; readonly args: readonly string[] }> {
+  const port = await freeRow(6)
+  return { port, args: ['-p', String(port), '-mp', String(port + 1), '-cp', String(port + 2)] }
+}
+
+/** How long a peer may live, from its start: as long as a file of tests. */
+const LIFE_SECONDS = 300
 
 /** Starts a peer and stops it at the end of the test, whatever happened. */
 export async function sipp(t: Test, options: SippOptions): Promise<SippPeer> {
@@ -41,17 +57,21 @@ export async function sipp(t: Test, options: SippOptions): Promise<SippPeer> {
   const scenario = join(folder, 'scenario.xml')
   const steps = options.to ? options.steps : alsoAnswersOptions(options.steps, options.options_answer)
   writeFileSync(scenario, `<?xml version="1.0"?>\n<scenario name="test">\n${steps.join('\n')}\n</scenario>\n`)
-  const port = await freePort()
-  const { to, service = 'service', calls = 1, rate = 10, limit_seconds = 40, local_ip = '127.0.0.1' } = options
+  const { port, args: ports } = await sippPorts()
+  const { to, service = 'service', calls = 1, rate = 10, local_ip = '127.0.0.1' } = options
   const args = [
     ...(to ? [`${to.host}:${to.port}`] : []),
-    ...['-sf', scenario, '-i', local_ip, '-p', String(port), '-mp', String(await freePort())],
+    ...['-sf', scenario, '-i', local_ip, ...ports],
     ...['-m', String(calls), '-r', String(rate), '-s', service, '-nostdin', '-nd'],
     ...(options.rtp_echo ? ['-rtp_echo'] : []),
     ...['-t', options.transport === 'tcp' ? 't1' : 'u1'],
-    ...['-timeout', `${limit_seconds}s`, '-timeout_error', '-recv_timeout', String(limit_seconds * 1000)],
+    ...['-timeout', `${LIFE_SECONDS}s`, '-timeout_error', '-recv_timeout', String(PATIENCE_MS)],
     ...['-trace_msg', '-message_file', join(folder, 'messages'), '-trace_err', '-error_file', join(folder, 'errors')],
-    ...Object.entries(options.keys ?? {}).flatMap(([name, value]) => ['-key', name, String(value)]),
+    ...Object.entries({ rtp_port: UNHEARD_PORT, ...options.keys }).flatMap(([name, value]) => [
+      '-key',
+      name,
+      String(value),
+    ]),
   ]
   const child = spawn('sipp', args, { cwd: folder, stdio: ['ignore', 'ignore', 'pipe'] })
   let stderr = ''
@@ -71,12 +91,34 @@ export async function sipp(t: Test, options: SippOptions): Promise<SippPeer> {
     messages: read('messages'),
     errors: `${read('errors')}${stderr}`,
   }))
-  if (!to) await listening(child, port)
-  return { port, done, messages: () => read('messages') }
+  if (!to) await untilListens(child, port)
+  return {
+    port,
+    done,
+    messages: () => read('messages'),
+    cue: () => cue({ host: local_ip, port }, read('messages')),
+  }
+}
+
+/** SIPp takes a message for the call that its Call-ID names, wherever it comes from. */
+async function cue(at: { readonly host: string; readonly port: number }, messages: string): Promise<void> {
+  const call_ids = [...messages.matchAll(/^INVITE [\s\S]*?^Call-ID: (\S+)/gim)].map(match => match[1])
+  const socket = createSocket(isIPv6(at.host) ? 'udp6' : 'udp4')
+  const text = [
+    'INFO sip:cue@cue.invalid SIP/2.0',
+    'Via: SIP/2.0/UDP cue.invalid;branch=z9hG4bKcue',
+    'From: <sip:cue@cue.invalid>;tag=cue',
+    'To: <sip:cue@cue.invalid>',
+    `Call-ID: ${call_ids.at(-1)}`,
+    'CSeq: 1 INFO',
+    'Content-Length: 0',
+  ]
+  await new Promise(resolve => socket.send(`${text.join('\r\n')}\r\n\r\n`, at.port, at.host, resolve))
+  socket.close()
 }
 
 /** A waiting peer listens when the kernel says so: /proc/net/udp and tcp list local ports in hexadecimal. */
-async function listening(child: ChildProcess, port: number): Promise<void> {
+export async function untilListens(child: ChildProcess, port: number): Promise<void> {
   const wanted = `:${port.toString(16).toUpperCase().padStart(4, '0')} `
   await until(`sipp listens on ${port}`, () => {
     if (child.exitCode !== null) throw new Error(`sipp ended with exit code ${child.exitCode}`)
@@ -191,6 +233,8 @@ export const receive = {
   request: (method: string): string => `<recv request="${method}"${method === 'INVITE' ? ' rrs="true"' : ''}/>`,
 }
 
+/** Waits until the test says so (`SippPeer.cue`). `[last_...]` are those of the cue then: what follows keeps its own. */
+export const cued = receive.request('INFO')
 export const pause = (ms: number): string => `<pause milliseconds="${ms}"/>`
 /** 100 and 18x may come or not. */
 export const provisionals = [100, 180, 183].map(status => receive.response(status, { optional: true }))

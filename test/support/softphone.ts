@@ -18,7 +18,7 @@ export interface Softphone {
   /** Places a call; it rings until the far end decides. */
   dial(uri: string, options?: { from?: string; headers?: Record<string, string> }): Promise<Line>
   /** The next call for this user, now or later; nothing has been answered yet but 100. */
-  incoming(user: string, limit_ms?: number): Promise<Line>
+  incoming(user: string): Promise<Line>
 }
 
 export type EndedBy = 'peer' | 'us' | 'cancelled' | 'refused' | 'lost'
@@ -163,13 +163,13 @@ export class Line {
    * Waits until a tone is what is heard: within 5 dB of all that the latest 200 ms hold, so that one that has just
    * begun, or is just over, does not count yet, or no longer.
    */
-  hears(hz: number, limit_ms = 15_000): Promise<unknown> {
-    return until(`${hz} Hz is heard`, () => this.level(hz) > Math.max(-30, this.loudness() - 5), limit_ms)
+  hears(hz: number): Promise<unknown> {
+    return until(`${hz} Hz is heard`, () => this.level(hz) > Math.max(-30, this.loudness() - 5))
   }
 
   /** Waits until anything is heard. */
-  hearsSomething(limit_ms = 15_000): Promise<unknown> {
-    return until('sound', () => this.loudness() > -40, limit_ms)
+  hearsSomething(): Promise<unknown> {
+    return until('sound', () => this.loudness() > -40)
   }
 
   /** How loud the latest 200 ms were; -Infinity when nothing came. */
@@ -184,12 +184,12 @@ export class Line {
     return recent.length < 800 ? Number.NEGATIVE_INFINITY : toneLevelDbm0(recent, hz)
   }
 
-  answered(limit_ms = 15_000): Promise<unknown> {
-    return until('the call is answered', () => this.final !== null && this.final < 300, limit_ms)
+  answered(): Promise<unknown> {
+    return until('the call is answered', () => this.final !== null && this.final < 300)
   }
 
-  over(limit_ms = 15_000): Promise<EndedBy> {
-    return until('the call is over', () => this.ended ?? undefined, limit_ms)
+  over(): Promise<EndedBy> {
+    return until('the call is over', () => this.ended ?? undefined)
   }
 
   #recent(): Int16Array {
@@ -253,11 +253,9 @@ export async function openSoftphone(t: Test, address: string, port = 0): Promise
       })
       return made
     },
-    async incoming(user, limit_ms = 15_000) {
-      const found = await until(
-        `a call for ${user}`,
-        () => lines.find(other => !taken.has(other) && (other.call?.invite?.uri ?? '').includes(user)),
-        limit_ms,
+    async incoming(user) {
+      const found = await until(`a call for ${user}`, () =>
+        lines.find(other => !taken.has(other) && (other.call?.invite?.uri ?? '').includes(user)),
       )
       taken.add(found)
       return found

@@ -29,7 +29,7 @@ export interface VoiceTown {
   /** The sid of the call that is running on the desk's line. */
   sidOf(line: Line): Promise<string>
   /** Form fields of the first request to a path, now or later. */
-  told(path: string, limit_ms?: number): Promise<Record<string, string>>
+  told(path: string): Promise<Record<string, string>>
   /** Form fields of all requests to a path so far. */
   all(path: string): Record<string, string>[]
   /** Waits until so many events of a call have a number. */
@@ -105,7 +105,7 @@ export async function voiceTown(
         return row?.sid
       })
     },
-    told: async (path, limit_ms = 15_000) => fields(await web.seen(path, limit_ms)),
+    told: async path => fields(await web.seen(path)),
     all,
     noted: (sid, number, count = 1) =>
       until(`${count} of ${number}`, async () => {

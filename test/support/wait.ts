@@ -1,13 +1,16 @@
-/** Waits until `look` gives something other than undefined or false; fails with `what` after `limit_ms`. */
+/** For machines that have much else to do: a limit that is never reached costs nothing. */
+export const PATIENCE_MS = 90_000
+
+/** Waits until `look` gives something other than undefined, null or false; fails with `what` after `limit_ms`. */
 export async function until<T>(
   what: string,
-  look: () => Promise<T | undefined | false> | T | undefined | false,
-  limit_ms = 15_000,
+  look: () => Promise<T | undefined | null | false> | T | undefined | null | false,
+  limit_ms = PATIENCE_MS,
 ): Promise<T> {
   const deadline = performance.now() + limit_ms
   for (;;) {
     const seen = await look()
-    if (seen !== undefined && seen !== false) return seen
+    if (seen !== undefined && seen !== null && seen !== false) return seen
     if (performance.now() > deadline) throw new Error(`waited ${limit_ms} ms in vain: ${what}`)
     await new Promise(resolve => setTimeout(resolve, 50))
   }

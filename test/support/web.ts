@@ -27,7 +27,7 @@ export interface WebServer {
   readonly url: string
   readonly requests: readonly WebRequest[]
   /** The first request to `path`, now or later. */
-  seen(path: string, limit_ms?: number): Promise<WebRequest>
+  seen(path: string): Promise<WebRequest>
 }
 
 /** A customer's web server on loopback: answers by path with markup, audio, or whatever a test needs. */
@@ -52,6 +52,6 @@ export async function webServer(t: Test, pages: Readonly<Record<string, Page>>):
   return {
     url: `http://127.0.0.1:${typeof address === 'object' && address ? address.port : 0}`,
     requests,
-    seen: (path, limit_ms) => until(`a request to ${path}`, () => requests.find(item => item.path === path), limit_ms),
+    seen: path => until(`a request to ${path}`, () => requests.find(item => item.path === path)),
   }
 }

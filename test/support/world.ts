@@ -12,7 +12,6 @@ import { freeBlock, freePort } from './ports.ts'
 import { until } from './wait.ts'
 
 const main = join(dirname(fileURLToPath(import.meta.url)), '..', '..', 'bin', 'main.js')
-const START_LIMIT_MS = 40_000
 const KEPT_LOG_LINES = 400
 
 export interface Reply {
@@ -44,7 +43,11 @@ export interface World {
   /** A request below /2010-04-01/Accounts/{AccountSid}; `form` may hold lists. */
   voice(method: string, path: string, form?: Record<string, string | readonly string[]>): Promise<Reply>
   /** The call's row when it has ended. */
-  ended(sid: string, limit_ms?: number): Promise<Reply['body']>
+  ended(sid: string): Promise<Reply['body']>
+  /** Metrics by their name after `strowger_`, summed; NaN for what nobody tells, as who is busy for a second. */
+  metrics(): Promise<(name: string) => number>
+  /** Waits until none of these metrics counts anything. */
+  untilNone(...names: readonly string[]): Promise<unknown>
   /** A trunk whose peer calls from `source`, both directions, G.711; resolves with its id when it is applied. */
   addTrunk(source: string, over?: Readonly<Record<string, unknown>>): Promise<string>
   /** A trunk whose peer proves a password, both directions, G.711; it may not be applied yet. */
@@ -126,7 +129,7 @@ async function start(env: Record<string, string>): Promise<Platform> {
     },
   }
   try {
-    await until('Strowger is up', () => printed.includes('Strowger is up') || childIsGone(child, log), START_LIMIT_MS)
+    await until('Strowger is up', () => printed.includes('Strowger is up') || childIsGone(child, log))
   } catch (error) {
     await platform.stop()
     throw error
@@ -150,7 +153,22 @@ function present(parts: {
   const { made, state, data_dir } = parts
   const account = `${made.base_url}/2010-04-01/Accounts/${made.account_sid}`
   const basic = `Basic ${Buffer.from(`${made.account_sid}:${made.auth_token}`).toString('base64')}`
-  const pid = (name: ProcessName): number => Number(readFileSync(join(data_dir, 'run', `${name}.pid`), 'utf8'))
+  /** Undefined while the file is being written. */
+  const writtenPid = (name: ProcessName): number | undefined =>
+    Number(readFileSync(join(data_dir, 'run', `${name}.pid`), 'utf8')) || undefined
+  const pid = (name: ProcessName): number => {
+    const written = writtenPid(name)
+    // A signal to 0 would go to all of ourselves.
+    if (written === undefined) throw new Error(`the pid of ${name} is being written`)
+    return written
+  }
+  const metrics: World['metrics'] = async () => {
+    const text = await (await fetch(`${made.base_url}/metrics`)).text()
+    return name => {
+      const values = [...text.matchAll(new RegExp(`^strowger_${name}(?:\\{.*\\})? (\\S+)$`, 'gm'))]
+      return values.length === 0 ? Number.NaN : values.reduce((sum, [, value]) => sum + Number(value), 0)
+    }
+  }
   const voice: World['voice'] = (method, path, form) =>
     ask(`${account}${path}`, {
       method,
@@ -180,15 +198,17 @@ function present(parts: {
     state,
     manage,
     voice,
-    ended: (sid, limit_ms = 30_000) =>
-      until(
-        `call ${sid} ends`,
-        async () => {
-          const { body } = await voice('GET', `/Calls/${sid}.json`)
-          return body.end_time === null ? undefined : body
-        },
-        limit_ms,
-      ),
+    ended: sid =>
+      until(`call ${sid} ends`, async () => {
+        const { body } = await voice('GET', `/Calls/${sid}.json`)
+        return body.end_time === null ? undefined : body
+      }),
+    metrics,
+    untilNone: (...names) =>
+      until(`none of ${names.join(', ')}`, async () => {
+        const value = await metrics()
+        return names.every(name => value(name) === 0)
+      }),
     addTrunk: (source, over = {}) => addTrunk(manage, source, over),
     async addDigestTrunk(over = {}) {
       const body = await createTrunk(manage, { auth_mode: 'digest', sources: [], ...over })
@@ -200,7 +220,10 @@ function present(parts: {
     async kill(name) {
       const old = pid(name)
       process.kill(old, 'SIGKILL')
-      return until(`${name} is started again`, () => (pid(name) === old ? undefined : pid(name)), 5000)
+      return until(`${name} is started again`, () => {
+        const now = writtenPid(name)
+        return now !== old && now
+      })
     },
     log: () => parts.platform.log(),
   }

@@ -47,7 +47,8 @@ export class Peer {
     this.#socket = socket
     socket.on('message', data => {
       const text = data.toString('latin1')
-      if (text.trim() === '') return
+      // Nor is RTP or RTCP meant for us: that of a call whose peer had this port before.
+      if (text.trim() === '' || (data[0] ?? 0) >= 0x80) return
       this.arrived.push(text)
       socket.emit('arrived')
     })

@@ -14,7 +14,7 @@ const files = readdirSync(folder)
   .filter(name => name.endsWith('.txt'))
   .sort()
 
-t.test('the edge says what the reference said, in every transcript', { timeout: 120_000 }, async t => {
+t.test('the edge says what the reference said, in every transcript', { timeout: 280_000 }, async t => {
   t.jobs = Math.max(4, availableParallelism() * 3)
   let passed = 0
   let noted = 0

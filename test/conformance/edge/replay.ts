@@ -3,6 +3,7 @@ import { createServer as createHttpServer, type Server as HttpServer } from 'nod
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 import { createServer as createTlsServer } from 'node:tls'
 import { createEdge, type Edge, type EdgeOptions } from '../../../signaling/edge/index.ts'
+import { PATIENCE_MS, until } from '../../support/wait.ts'
 import { difference, Identifiers } from './compare.ts'
 import { fastClock } from './fast-clock.ts'
 import { Control, Peer } from './replay-ends.ts'
@@ -249,7 +250,7 @@ class Replay {
     const due = start + at_ms / this.#speed
     const wait = due - performance.now()
     if (wait > 2) await pause(wait)
-    const deadline = Math.max(due, performance.now()) + 4_000
+    const deadline = Math.max(due, performance.now()) + PATIENCE_MS / 3
     while (this.#expected.length > 0 && performance.now() < deadline) {
       await Promise.race([
         new Promise<void>(resolve => {
@@ -289,14 +290,13 @@ class Replay {
     const by_server = /^(ctl\d+): control connection opened by the server/.exec(text)
     if (by_server?.[1]) {
       const name = by_server[1]
-      for (let i = 0; i < 200 && this.#accepted.length === 0; i++) await pause(5)
+      await until(`${name} is opened by the server`, () => this.#accepted.length > 0)
       const socket = this.#accepted.shift()
       if (socket) this.#controls.set(name, new Control(socket, payload => this.#arrived('S>C', name, payload)))
-      else this.#faults.push(`${name} was not opened by the server`)
     }
     const asked = /^HTTP GET (\S+) ->/.exec(text)?.[1]
     if (asked !== undefined) {
-      for (let i = 0; i < 200 && this.#asked.length === 0; i++) await pause(5)
+      await until('the HTTP server is asked', () => this.#asked.length > 0)
       const actual = this.#asked.shift() ?? 'nothing'
       if (actual !== this.#translateEncoded(asked)) this.#faults.push(`HTTP GET ${actual} instead of ${asked}`)
     }
@@ -313,7 +313,8 @@ class Replay {
       const junk = this.#options.junk?.[ended[1]]
       if (junk !== undefined) this.#controls.get(ended[1])?.send(junk, true)
       const control = this.#controls.get(ended[1])
-      if (control && !(await control.closedWithin(1_000))) this.#faults.push(`${ended[1]} was not closed by the server`)
+      if (control && !(await control.closedWithin(PATIENCE_MS / 3)))
+        this.#faults.push(`${ended[1]} was not closed by the server`)
     }
     if (/^\w+: SIP tcp connection closed$/.test(text)) this.#peers.get(text.slice(0, text.indexOf(':')))?.closeStreams()
   }

@@ -202,10 +202,10 @@ const CALLING: Readonly<Record<string, Calling>> = {
   async 'final-repeated'(app, uri) {
     await expect(finalOf(app, { uri, method: 'INVITE', body: SDP }), 503)
   },
-  'answer-repeated': callsAndHangsUp(300),
+  'answer-repeated': callsAndHangsUp(1000),
   'loose-routes': callsAndHangsUp(0),
   'strict-route': callsAndHangsUp(0),
-  forks: callsAndHangsUp(300),
+  forks: callsAndHangsUp(1000),
   async 'reliable-from-peer'(app, uri) {
     const dialog = await app.createUAC(uri, { localSdp: SDP, headers: { Supported: '100rel' } })
     await dialog.destroy()

@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { connect as connectTls, createServer as createTlsServer, type TLSSocket } from 'node:tls'
 import { SaxesParser } from 'saxes'
 import { WebSocket } from 'ws'
+import { PATIENCE_MS } from '../../support/wait.ts'
 
 // Plays SIPp scenario files over TLS and WebSocket, which Debian's SIPp is built without, so that one file is tried
 // over every transport. It knows the steps that fixtures/sipp/edge uses: send, recv with ereg, pause, label.
@@ -125,7 +126,6 @@ export async function answerTls(
 }
 
 let serial = 0
-const LIMIT_MS = 40_000
 
 class Run {
   readonly #steps: readonly Step[]
@@ -166,7 +166,7 @@ class Run {
   }
 
   async #next(): Promise<string | undefined> {
-    const deadline = performance.now() + LIMIT_MS
+    const deadline = performance.now() + PATIENCE_MS
     while (this.#inbox.length === 0 && performance.now() < deadline) {
       await new Promise<void>(resolve => {
         const timer = setTimeout(resolve, deadline - performance.now())

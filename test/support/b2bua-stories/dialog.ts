@@ -1,4 +1,5 @@
 import { answered, answers, hangUp, untilBye } from '../b2bua-world.ts'
+import { UNHEARD_PORT } from '../ports.ts'
 import {
   ackOf,
   answerKeepingTo,
@@ -14,6 +15,8 @@ import { callee, caller, pause, provisionals, receive } from '../sipp.ts'
 import { type Story, sdpOf } from './story.ts'
 
 const ended = [receive.request('BYE'), callee.ok]
+/** For the requests of the target, on a machine with much else to do. */
+const untilTargetIsThrough = pause(3000)
 const reinvited = (cseq: number, step: string): string[] => [step, answerWith(200, 'm=audio', 'body'), ackOf(cseq)]
 
 /** Within the dialog: offers from either side, session timers, requests that change nothing. */
@@ -26,7 +29,7 @@ export const DIALOG: readonly Story[] = [
       ...reinvited(2, reInvite(2, audioSdp({ version: 2, direction: 'sendonly' }))),
       ...reinvited(3, reInvite(3, audioSdp({ version: 3 }))),
       ...reinvited(4, reInvite(4, audioSdp({ version: 4, payloads: '8', maps: 'a=rtpmap:8 PCMA/8000' }))),
-      ...reinvited(5, reInvite(5, sdpOf(40_040, 5))),
+      ...reinvited(5, reInvite(5, sdpOf(UNHEARD_PORT + 40, 5))),
       ...hangUp(6),
     ],
     target: untilBye,
@@ -37,7 +40,7 @@ export const DIALOG: readonly Story[] = [
       caller.invite(),
       ...answered,
       ...[2, 3, 4, 5, 6].flatMap(cseq => reinvited(cseq, reInvite(cseq, audioSdp({ version: cseq })))),
-      pause(300),
+      untilTargetIsThrough,
       ...hangUp(7),
     ],
     target: [
@@ -93,7 +96,7 @@ export const DIALOG: readonly Story[] = [
       receive.response(415),
       inDialog('SUBSCRIBE', 5, { headers: 'Event: dialog' }),
       receive.response(489),
-      pause(1000),
+      untilTargetIsThrough,
       ...hangUp(6),
     ],
     target: [
@@ -138,7 +141,7 @@ export const DIALOG: readonly Story[] = [
   },
   {
     title: 'a target that refreshes the session, by UPDATE and by re-INVITE, is answered with what it asked for',
-    peer: [caller.invite(), ...answered, pause(800), ...hangUp(2)],
+    peer: [caller.invite(), ...answered, untilTargetIsThrough, ...hangUp(2)],
     target: [
       receiveInvite,
       callee.respond(180, 'Ringing'),

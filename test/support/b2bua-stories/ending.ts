@@ -13,6 +13,8 @@ import { callee, caller, pause, provisionals, receive } from '../sipp.ts'
 import type { Story } from './story.ts'
 
 const ended = [receive.request('BYE'), callee.ok]
+/** Until the caller has been answered, too, on a machine with much else to do. */
+const untilAnswered = pause(1500)
 
 /** Takes our BYE and keeps what its answer needs. */
 const receiveBye = `<recv request="BYE"><action>
@@ -30,11 +32,10 @@ Content-Length: 0
 export const ENDING: readonly Story[] = [
   {
     title: 'an ACK that never comes: the 200 is repeated, then both legs are ended',
-    peer: [caller.invite(), ...provisionals, receive.response(200), '<recv request="BYE" timeout="45000"/>', callee.ok],
+    peer: [caller.invite(), ...provisionals, receive.response(200), '<recv request="BYE" timeout="90000"/>', callee.ok],
     target: untilBye,
     row: { status: 'completed', reason: 'no_ack' },
     only: 'udp',
-    limit_seconds: 60,
   },
   {
     title: 'a BYE of the target that crosses ours: both are answered, and the call ends once',
@@ -54,7 +55,7 @@ export const ENDING: readonly Story[] = [
       receive.response(200),
       answerBye,
     ],
-    target: [receiveInvite, ...answers.slice(1), pause(100), ofCallee('BYE', 1), receive.response(200)],
+    target: [receiveInvite, ...answers.slice(1), untilAnswered, ofCallee('BYE', 1), receive.response(200)],
     row: { status: 'completed', ended_by: 'called' },
   },
   {
@@ -83,8 +84,15 @@ export const ENDING: readonly Story[] = [
   },
   {
     title: 'a target that hangs up while the caller owes its ACK: our BYE waits for it',
-    peer: [caller.invite(), ...provisionals, receive.response(200, { dialog: true }), pause(300), caller.ack, ...ended],
-    target: [receiveInvite, ...answers.slice(1), pause(100), ofCallee('BYE', 1), receive.response(200)],
+    peer: [
+      caller.invite(),
+      ...provisionals,
+      receive.response(200, { dialog: true }),
+      pause(2500),
+      caller.ack,
+      ...ended,
+    ],
+    target: [receiveInvite, ...answers.slice(1), untilAnswered, ofCallee('BYE', 1), receive.response(200)],
     row: { status: 'completed', ended_by: 'called' },
     only: 'udp',
   },
@@ -149,7 +157,7 @@ export const ENDING: readonly Story[] = [
     target: [
       receiveInvite,
       ...answers.slice(1),
-      pause(200),
+      untilAnswered,
       ofCallee('BYE', 1, { headers: 'Reason: Q.850;cause=41;text="by [local_ip]"' }),
       receive.response(200),
     ],

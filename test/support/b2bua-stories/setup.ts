@@ -1,4 +1,5 @@
 import { answered, answers, hangUp, refusedWith, untilBye } from '../b2bua-world.ts'
+import { UNHEARD_PORT } from '../ports.ts'
 import {
   ackOf,
   answerInvite,
@@ -16,6 +17,8 @@ import { callee, caller, pause, provisionals, receive } from '../sipp.ts'
 import { finalOf, provisionalOf, type Story, sdpOf } from './story.ts'
 
 const ended = [receive.request('BYE'), callee.ok]
+/** For the requests of the peer before the answer, on a machine with much else to do. */
+const untilPeerIsThrough = pause(3000)
 const sdp = (options: Parameters<typeof audioSdp>[0] = {}) => ({ type: 'application/sdp', text: audioSdp(options) })
 
 /** From the INVITE to the answer: ringing, early media, forks, late offers, reliable answers, expiry. */
@@ -85,10 +88,10 @@ export const SETUP: readonly Story[] = [
     ],
     target: [
       receive.request('INVITE'),
-      provisionalOf('one', 183, sdpOf(40_010)),
-      provisionalOf('two', 183, sdpOf(40_020)),
+      provisionalOf('one', 183, sdpOf(UNHEARD_PORT + 10)),
+      provisionalOf('two', 183, sdpOf(UNHEARD_PORT + 20)),
       pause(200),
-      finalOf('one', sdpOf(40_010)),
+      finalOf('one', sdpOf(UNHEARD_PORT + 10)),
       receive.request('ACK'),
       ...ended,
     ],
@@ -124,7 +127,7 @@ export const SETUP: readonly Story[] = [
     target: [
       receive.request('INVITE'),
       callee.respond(183, 'Session Progress', { sdp: true }),
-      pause(700),
+      untilPeerIsThrough,
       ...answers.slice(2),
       ...ended,
     ],
@@ -160,7 +163,7 @@ export const SETUP: readonly Story[] = [
   },
   {
     title: 'an invitation that expires while it rings is ended by us',
-    peer: [caller.invite({ headers: 'Expires: 1' }), ...refusedWith(487)],
+    peer: [caller.invite({ headers: 'Expires: 3' }), ...refusedWith(487)],
     target: [
       inviteToAnswerLater,
       callee.respond(180, 'Ringing'),
@@ -189,7 +192,7 @@ export const SETUP: readonly Story[] = [
     target: [
       receive.request('INVITE'),
       callee.respond(183, 'Session Progress', { sdp: true }),
-      pause(700),
+      untilPeerIsThrough,
       ...answers.slice(2),
       ...ended,
     ],

@@ -26,7 +26,6 @@ export interface Story {
   readonly notAtPeer?: RegExp
   readonly atTarget?: RegExp
   readonly notAtTarget?: RegExp
-  readonly limit_seconds?: number
   /** Dialogs that the target sees, our OPTIONS being one. */
   readonly calls?: number
 }
@@ -49,15 +48,11 @@ let scenes = 0
 export async function play(t: Test, w: World, story: Story, transport: StoryTransport): Promise<void> {
   const n = ++scenes
   const [peer_ip, target_ip] = [`127.0.1.${n}`, `127.0.2.${n}`]
-  const { limit_seconds = 30 } = story
-  const keys = { rtp_port: 40_000 + 2 * n }
   const target = await sipp(t, {
     steps: story.target ?? untilBye,
     local_ip: target_ip,
-    keys,
     calls: story.calls ?? 2,
     transport,
-    limit_seconds,
   })
   const trunk_id = await addTrunk(
     w,
@@ -69,9 +64,8 @@ export async function play(t: Test, w: World, story: Story, transport: StoryTran
     to: w.sip,
     service: '+2348030004711',
     local_ip: peer_ip,
-    keys: { ...keys, from: w.numbers[1] ?? '' },
+    keys: { from: w.numbers[1] ?? '' },
     transport,
-    limit_seconds,
   })
   const [near, far] = await Promise.all([peer.done, target.done])
   for (const [name, { ok, errors, messages }] of Object.entries({ peer: near, target: far }))
