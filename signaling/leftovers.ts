@@ -44,7 +44,7 @@ export async function prune(ctx: Context): Promise<void> {
 }
 
 /** By the time of their last line. */
-export async function pruneRunLogs(folder: string, before_ms: number): Promise<void> {
+async function pruneRunLogs(folder: string, before_ms: number): Promise<void> {
   for (const name of await readdir(folder).catch(() => [])) {
     const file = join(folder, name)
     const { mtimeMs } = await stat(file).catch(() => ({ mtimeMs: Number.POSITIVE_INFINITY }))

@@ -10,9 +10,9 @@ export interface Fault {
   readonly victim: Victim | null
 }
 
-export const STOPPED_MS = 5000
+const STOPPED_MS = 5000
 const VICTIMS: readonly Victim[] = ['signaling', 'media', 'edge', 'control']
-export const NO_FAULT: Fault = { kind: 'none', victim: null }
+const NO_FAULT: Fault = { kind: 'none', victim: null }
 
 /** All that a seed leads to: each victim is killed and stopped once, in the order of the seed, then all of it again. */
 export function* faultsOf(seed: number, kinds: readonly Fault['kind'][]): Generator<Fault> {

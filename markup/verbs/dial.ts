@@ -104,7 +104,7 @@ function answersFirst(node: DialNode): boolean {
 }
 
 /** What is dialled: the nouns (Conference, Queue and Application alone), or the text as a Number. */
-export function nounsOf(node: DialNode): readonly Node[] {
+function nounsOf(node: DialNode): readonly Node[] {
   if (node.nouns.length === 0) return node.text === '' ? [] : [plainNumber(node)]
   const alone = node.nouns.find(noun => isNode(conference, noun) || isNode(queue, noun) || isNode(application, noun))
   return alone ? [alone] : node.nouns.slice(0, MAX_CHILDREN)

@@ -193,7 +193,7 @@ export async function endUnplaced(
 }
 
 /** The document of a call by API: inline, else by URL. */
-export function entryOf(call: OutboundCall): ScriptEntry {
+function entryOf(call: OutboundCall): ScriptEntry {
   const { url, method, markup, fallback_url, fallback_method } = call.request
   return {
     kind: 'call',

@@ -50,7 +50,7 @@ export function readReferTo(value: string | null): ReferReading {
 }
 
 /** Value of a Replaces header (RFC 3891 §6.1); null when it names no whole dialog. */
-export function readReplaces(value: string): ReplacedDialog | null {
+function readReplaces(value: string): ReplacedDialog | null {
   const [call_id = '', ...parameters] = value.split(';').map(part => part.trim())
   const tag = (name: string): string =>
     parameters.find(part => part.toLowerCase().startsWith(`${name}=`))?.slice(name.length + 1) ?? ''

@@ -5,8 +5,8 @@ import type { SipRequest } from '../drachtio/types.ts'
  * headers of the 2xx say.
  */
 
-export const SESSION_SECONDS = 1800
-export const MIN_SE_SECONDS = 90
+const SESSION_SECONDS = 1800
+const MIN_SE_SECONDS = 90
 
 export interface SessionExpires {
   readonly seconds: number

@@ -20,7 +20,7 @@ export interface SandboxCall {
 export type Behaviour = (call: SandboxCall) => Promise<void>
 
 /** The tone of a number without a behaviour of its own; tests measure it. */
-export const TONE_HZ = 440
+const TONE_HZ = 440
 /** CED, the answer tone of a fax machine (ITU-T T.30 §4.1.2). */
 const FAX_HZ = 2100
 

@@ -25,8 +25,7 @@ type Mode =
 
 /**
  * One RTP session of the sandbox (RFC 3550): sends a packet each 20 ms from the moment a remote is known, whatever
- * there
- * is to send. Echo sends back the last payload that came in.
+ * there is to send. Echo sends back the last payload that came in.
  */
 export class RtpSession {
   readonly #socket: Socket

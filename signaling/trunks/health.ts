@@ -20,8 +20,7 @@ const MISSES_UNTIL_DEGRADED = 2
 
 /**
  * OPTIONS keep-alives to every enabled target, each 30 s with jitter (design section 4). A degraded target is tried
- * last,
- * never left out.
+ * last, never left out.
  */
 export class TargetHealth {
   readonly #targets = new Map<string, Evidence>()

@@ -14,7 +14,7 @@ export const CALL_TABS = () => [
   ...(may('recordings:manage') ? [{ id: 'recordings', text: 'Recordings', href: hrefOf('/recordings') }] : []),
 ]
 
-export const CALL_COLUMNS: readonly Column<CallSummary>[] = [
+const CALL_COLUMNS: readonly Column<CallSummary>[] = [
   { title: 'From', cell: call => <span class="num">{call.from}</span>, width: '22%' },
   { title: 'To', cell: call => <span class="num">{call.to}</span>, width: '22%' },
   { title: 'Status', cell: call => <Status of={call.status} />, width: '130px' },

@@ -1,7 +1,6 @@
 import { useState } from 'preact/hooks'
 import { ask } from '../lib/api.ts'
 import { useAction, useData } from '../lib/data.ts'
-import { words } from '../lib/format.ts'
 import { messagesAt } from '../lib/problem.ts'
 import { hasRole, may, ROLE_NAMES, type Role, session } from '../lib/session.ts'
 import type { ListOf } from '../lib/types.ts'
@@ -346,5 +345,3 @@ function VoiceAccountCard() {
     </Loaded>
   )
 }
-
-export const roleWords = (role: string): string => words(role.replace('org:', ''))

@@ -155,7 +155,7 @@ async function renew(): Promise<void> {
   await connectPhone().catch(error => set({ line: 'lost', problem: String(error) }))
 }
 
-export async function disconnectPhone(): Promise<void> {
+async function disconnectPhone(): Promise<void> {
   clearTimeout(renewal)
   const [old, binding] = [agent, registerer]
   agent = null

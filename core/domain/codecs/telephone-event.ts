@@ -8,10 +8,3 @@ export const telephoneEvent = {
   fmtp: '0-15',
   payloadType: (clock_rate_hz: number): number => (clock_rate_hz === 48_000 ? 110 : 101),
 } as const
-
-export const KEYS = '0123456789*#ABCD'
-
-/** Event code of a key (RFC 4733 §3.2 table 3); -1 for what is no key. */
-export function eventOfKey(key: string): number {
-  return key.length === 1 ? KEYS.indexOf(key) : -1
-}

@@ -2,7 +2,7 @@
 export type DigestAlgorithm = 'SHA-256' | 'MD5'
 
 /** RFC 8760 §2.3: the one that we prefer stands first. */
-export const DIGEST_ALGORITHMS: readonly DigestAlgorithm[] = ['SHA-256', 'MD5']
+const DIGEST_ALGORITHMS: readonly DigestAlgorithm[] = ['SHA-256', 'MD5']
 
 export interface DigestCrypto {
   /** Lowercase hexadecimal. */

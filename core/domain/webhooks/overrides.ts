@@ -2,7 +2,7 @@ import type { FetchError } from './errors.ts'
 import { RETRY_POLICY_INVALID } from './errors.ts'
 
 /** What may be tried again: an error status of a class, a connection or TLS that failed, a silent or broken answer. */
-export const RETRY_CAUSES = ['4xx', '5xx', 'ct', 'rt'] as const
+const RETRY_CAUSES = ['4xx', '5xx', 'ct', 'rt'] as const
 export type RetryCause = (typeof RETRY_CAUSES)[number]
 
 /** How one URL wants to be requested. */
@@ -83,7 +83,7 @@ const CONNECT_ERRORS: readonly FetchError[] = [
 ]
 
 /** What kind of failure an attempt was; `other` is retried under `all` only; null is final whatever the policy says. */
-export function retryCause(outcome: AttemptOutcome): RetryCause | 'other' | null {
+function retryCause(outcome: AttemptOutcome): RetryCause | 'other' | null {
   if (outcome.error === null) return outcome.status >= 500 ? '5xx' : outcome.status >= 400 ? '4xx' : null
   if (CONNECT_ERRORS.includes(outcome.error)) return 'ct'
   if (outcome.error === 'read_timeout' || outcome.error === 'network') return 'rt'

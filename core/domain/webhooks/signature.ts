@@ -9,9 +9,8 @@ export const encodeParameters = (parameters: Parameters): string =>
 
 /**
  * Text that `X-Twilio-Signature` is the base64 HMAC-SHA1 of (key: the auth token): the URL as it leaves, then every
- * form
- * parameter in ascending order, name and decoded value without separators; a repeated name counts each distinct value
- * once. For a GET and for a JSON body the list is empty. Receivers' libraries sort by UTF-16 unit, so we do too.
+ * form parameter in ascending order, name and decoded value without separators; a repeated name counts each distinct
+ * value once. For a GET and for a JSON body the list is empty. Receivers' libraries sort by UTF-16 unit, so we do too.
  */
 export function signatureData(url: string, form: Parameters): string {
   const values = new Map<string, Set<string>>()

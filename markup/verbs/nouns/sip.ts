@@ -110,7 +110,7 @@ function allowedHeaders(pairs: readonly (readonly [string, string])[], report: H
 /**
  * `sip:user@host;params?Name=value&…` to the URI and its headers, values percent-decoded once; null when it is none.
  */
-export function splitUri(text: string): { uri: string; headers: [string, string][] } | null {
+function splitUri(text: string): { uri: string; headers: [string, string][] } | null {
   const [uri = '', query] = text.split(/\?(.*)/s)
   if (uri.length > 255) return null
   if (

@@ -18,7 +18,7 @@ interface SessionExpires {
 }
 
 /** Reads Session-Expires. */
-export function parseSessionExpires(value: string | undefined): SessionExpires | undefined {
+function parseSessionExpires(value: string | undefined): SessionExpires | undefined {
   if (value === undefined) return undefined
   const [seconds, ...params] = value.split(';')
   const n = parseDigits((seconds ?? '').trim(), 2 ** 31 - 1)

@@ -85,7 +85,7 @@ export function parseUri(text: string): SipUri | undefined {
 }
 
 /** `host`, `host:port`, `[v6]`, `[v6]:port`; undefined when malformed. */
-export function parseHostPort(text: string): { host: string; port: number | undefined } | undefined {
+function parseHostPort(text: string): { host: string; port: number | undefined } | undefined {
   let host: string
   let after: string
   if (text.startsWith('[')) {
@@ -248,7 +248,7 @@ export function splitList(text: string): string[] {
 }
 
 /** Reads `;name=value;flag` from position `at` of text; undefined when malformed. The first of equal names counts. */
-export function readParams(text: string, at: number): ReadonlyMap<string, string> | undefined {
+function readParams(text: string, at: number): ReadonlyMap<string, string> | undefined {
   const params = new Map<string, string>()
   let i = at
   while (i < text.length) {
@@ -288,24 +288,13 @@ export function readParams(text: string, at: number): ReadonlyMap<string, string
 }
 
 /** Position of the quote that closes the one at `open`, or -1. */
-export function quoteEnd(text: string, open: number): number {
+function quoteEnd(text: string, open: number): number {
   for (let i = open + 1; i < text.length; i++) {
     const c = text.charCodeAt(i)
     if (c === 92) i++
     else if (c === 34) return i
   }
   return -1
-}
-
-/** Text of a quoted-string parameter without its quotes and escapes; other text as it is. */
-export function unquote(text: string): string {
-  if (!text.startsWith('"')) return text
-  let out = ''
-  for (let i = 1; i < text.length - 1; i++) {
-    if (text.charCodeAt(i) === 92) i++
-    out += text[i] ?? ''
-  }
-  return out
 }
 
 function hasForbidden(text: string): boolean {

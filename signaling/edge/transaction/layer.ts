@@ -304,7 +304,7 @@ function inviteKey(cancel_key: string): string {
 }
 
 /** Writes the packet's source into the topmost Via: `rport` always, `received` when the sent-by host is another. */
-export function fixVia(message: SipMessage, received: Received): void {
+function fixVia(message: SipMessage, received: Received): void {
   for (const h of message.headers) {
     if (h.kind.id !== 'via') continue
     const values = splitList(h.value)
