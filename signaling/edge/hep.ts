@@ -79,7 +79,7 @@ export function exportHep(options: HepOptions, find: FindCalls, log: Log, clock:
   })
   return {
     keep(message) {
-      const call_id = ids.of(message.raw.toString('latin1'))?.call_id
+      const call_id = ids.of(message.text)?.call_id
       if (call_id === undefined) return
       if (waiting.length >= MAX_WAITING) left_out++
       else waiting.push({ message, call_id, until_ms: clock.monotonic_ms() + PATIENCE_MS })
@@ -200,7 +200,7 @@ export function encodeHep(
   const local = { host: own ?? host, port }
   const [source, target] = message.direction === 'in' ? [message.remote, local] : [local, message.remote]
   const v6 = isIPv6(source.host)
-  const text = Buffer.from(redactSip(message.raw.toString('latin1')), 'latin1').subarray(0, MAX_PAYLOAD)
+  const text = Buffer.from(redactSip(message.text), 'latin1').subarray(0, MAX_PAYLOAD)
   const chunks = [
     chunk(CHUNK.family, number(v6 ? INET6 : INET, 1)),
     chunk(CHUNK.ip_protocol, number(message.protocol === 'udp' ? UDP : TCP, 1)),

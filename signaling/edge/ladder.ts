@@ -4,6 +4,7 @@ import type { Db } from '../../core/state/index.ts'
 import { forgetOldMessages, insertMessages, type NewMessage } from '../../core/state/ladder.ts'
 import type { TracedMessage } from './index.ts'
 import type { Journal } from './journal.ts'
+import { textOf } from './sip/message.ts'
 
 const FLUSH_MS = 250
 const FORGET_MS = 60_000
@@ -83,12 +84,11 @@ export function writeLadder(db: Db, journal: Journal<NewMessage>, log: Log): Lad
         left_out++
         return
       }
-      const text = message.raw.toString('utf8')
-      const of = ids.of(text)
+      const of = ids.of(message.text)
       if (!of) return
-      const row = rowOf(message, of.call_id, text)
+      const row = rowOf(message, textOf(of.call_id))
       waiting.push(row)
-      if (isDecisive(of.method, text)) journal.append(row)
+      if (isDecisive(of.method, message.text)) journal.append(row)
     },
     get left_out() {
       return left_out
@@ -107,7 +107,7 @@ function isDecisive(method: string, text: string): boolean {
   return method === 'INVITE' || method === 'BYE' || method === 'CANCEL'
 }
 
-function rowOf(message: TracedMessage, sip_call_id: string, text: string): NewMessage {
+function rowOf(message: TracedMessage, sip_call_id: string): NewMessage {
   return {
     sip_call_id,
     at_ms: message.at,
@@ -116,6 +116,6 @@ function rowOf(message: TracedMessage, sip_call_id: string, text: string): NewMe
     local: `${message.local.host}:${message.local.port}`,
     remote: `${message.remote.host}:${message.remote.port}`,
     retransmission: message.retransmission ? 1 : 0,
-    text: redactSip(text),
+    text: redactSip(textOf(message.text)),
   }
 }

@@ -207,7 +207,7 @@ export class TransportLayer {
       protocol: listener.protocol,
       local: { host: listener.host, port: listener.port },
       remote,
-      raw: Buffer.from(text, 'latin1'),
+      text,
       retransmission: again,
       at: this.#options.clock.now(),
     })

@@ -47,8 +47,8 @@ export interface TracedMessage {
   readonly protocol: Protocol
   readonly local: Address
   readonly remote: Address
-  /** The message as bytes of the wire. */
-  readonly raw: Buffer
+  /** As it was on the wire, a byte string. */
+  readonly text: string
   readonly retransmission: boolean
   /** Milliseconds since the epoch. */
   readonly at: number
@@ -92,8 +92,4 @@ export interface TransportEvents {
 
 export function isReliable(protocol: Protocol): boolean {
   return protocol !== 'udp'
-}
-
-export function isSecure(protocol: Protocol): boolean {
-  return protocol === 'tls' || protocol === 'wss'
 }

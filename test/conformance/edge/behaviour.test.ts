@@ -159,7 +159,7 @@ t.test('every message is shown to the ladder, and repetitions are marked', async
   peer.send(text, port)
   await peer.next(status(200))
   t.same(
-    traced.map(m => [m.direction, m.protocol, m.retransmission, m.raw.toString('latin1').split(' ')[0]]),
+    traced.map(m => [m.direction, m.protocol, m.retransmission, m.text.split(' ')[0]]),
     [
       ['in', 'udp', false, 'OPTIONS'],
       ['out', 'udp', false, 'SIP/2.0'],

@@ -13,7 +13,7 @@ t.test('a HEP packet says who sent what to whom, without secrets', async t => {
     protocol: 'tls',
     local: { host: '::', port: 5061 },
     remote: { host: '2001:db8::9', port: 40_000 },
-    raw: Buffer.from('INVITE sip:a SIP/2.0\r\nProxy-Authorization: Digest username="u", response="0123abcd"\r\n\r\n'),
+    text: 'INVITE sip:a SIP/2.0\r\nProxy-Authorization: Digest username="u", response="0123abcd"\r\n\r\n',
     retransmission: false,
     at: 1_700_000_000_250,
     ...over,
@@ -50,7 +50,7 @@ t.test('a HEP packet says who sent what to whom, without secrets', async t => {
     out.includes('00000003000a0a000001') && out.includes('00000004000a0a000002'),
     'what we send has our address first',
   )
-  const huge = encodeHep(message({ raw: Buffer.alloc(70_000, 97) }), 'CA1', options)
+  const huge = encodeHep(message({ text: 'a'.repeat(70_000) }), 'CA1', options)
   t.ok(huge.length <= 65_507, 'a message that fits no datagram is cut')
   t.equal(huge.readUInt16BE(4), huge.length)
 })
@@ -79,7 +79,7 @@ t.test('a message waits for its call to be known, but not for ever, and the wait
     protocol: 'udp',
     local: { host: '127.0.0.1', port: 5060 },
     remote: { host: '127.0.0.1', port: 5070 },
-    raw: Buffer.from(`INVITE sip:a SIP/2.0\r\nCall-ID: ${call_id}\r\nCSeq: 1 INVITE\r\n\r\n`),
+    text: `INVITE sip:a SIP/2.0\r\nCall-ID: ${call_id}\r\nCSeq: 1 INVITE\r\n\r\n`,
     retransmission: false,
     at: 0,
   })
