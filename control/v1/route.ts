@@ -2,14 +2,14 @@ import { type AlertPolicyRow, findAlertPolicy } from '../../core/state/alert-pol
 import { type AlertRow, findAlert } from '../../core/state/alerts.ts'
 import { type ContainmentRow, findContainment } from '../../core/state/containments.ts'
 import type { Db } from '../../core/state/index.ts'
-import { findNumber, type NumberRow } from '../../core/state/numbers.ts'
-import { findPolicy, type PolicyRow } from '../../core/state/policies.ts'
+import { findNumber } from '../../core/state/numbers.ts'
+import { findPolicy } from '../../core/state/policies.ts'
 import { findSubaccount, type SubaccountRow } from '../../core/state/subaccounts.ts'
 import { findSubtrunk, type SubtrunkRow } from '../../core/state/subtrunks.ts'
 import { findTestRun, type TestRunRow } from '../../core/state/trunk-tests.ts'
 import type { TrunkRow } from '../../core/state/trunks.ts'
-import { findApplication, type VoiceApplicationRow } from '../../core/state/voice-applications.ts'
-import { findEndpoint, type WebhookEndpointRow } from '../../core/state/webhook-endpoints.ts'
+import { findApplication } from '../../core/state/voice-applications.ts'
+import { findEndpoint } from '../../core/state/webhook-endpoints.ts'
 import { type Loader, routesWith } from '../http/route.ts'
 import { loadTrunk } from './trunk-present.ts'
 
@@ -33,39 +33,20 @@ const subtrunk: Loader<'subtrunk', SubtrunkRow> = {
   revision,
 }
 
-const policy: Loader<'policy', PolicyRow> = {
-  name: 'policy',
-  load: (db, { id, project_id }) => findPolicy(db, project_id, id),
+/** Loader of what stands directly below the project and has revisions. */
+const ofProject = <N extends string, Row extends { readonly revision: number }>(
+  name: N,
+  find: (db: Db, project_id: string, id: string) => Promise<Row | undefined>,
+): Loader<N, Row> => ({
+  name,
+  load: (db, { id, project_id }) => find(db, project_id, id),
   revision,
   subaccount_id: ofTheProject,
-}
-
-const application: Loader<'application', VoiceApplicationRow> = {
-  name: 'application',
-  load: (db, { id, project_id }) => findApplication(db, project_id, id),
-  revision,
-  subaccount_id: ofTheProject,
-}
-
-const number: Loader<'number', NumberRow> = {
-  name: 'number',
-  load: (db, { id, project_id }) => findNumber(db, project_id, id),
-  revision,
-  subaccount_id: ofTheProject,
-}
+})
 
 const subaccount: Loader<'subaccount', SubaccountRow> = {
-  name: 'subaccount',
-  load: (db, { id, project_id }) => findSubaccount(db, project_id, id),
-  revision,
+  ...ofProject('subaccount', findSubaccount),
   subaccount_id: row => row.id,
-}
-
-const endpoint: Loader<'endpoint', WebhookEndpointRow> = {
-  name: 'endpoint',
-  load: (db, { id, project_id }) => findEndpoint(db, project_id, id),
-  revision,
-  subaccount_id: ofTheProject,
 }
 
 /** What is about a trunk belongs to the trunk's subaccount. */
@@ -113,11 +94,11 @@ const run: Loader<'run', TestRunRow> = {
 export const LOADERS = {
   trunk_id: trunk,
   subtrunk_id: subtrunk,
-  policy_id: policy,
-  application_id: application,
-  number_id: number,
+  policy_id: ofProject('policy', findPolicy),
+  application_id: ofProject('application', findApplication),
+  number_id: ofProject('number', findNumber),
   subaccount_id: subaccount,
-  endpoint_id: endpoint,
+  endpoint_id: ofProject('endpoint', findEndpoint),
   alert_id: alert,
   containment_id: containment,
   run_id: run,

@@ -1,7 +1,5 @@
 import { dayOf } from '../../core/domain/rating/index.ts'
-import { iso } from '../../core/runtime/clock.ts'
 import type { Db, ProjectTable } from '../../core/state/index.ts'
-import { liveCalls } from '../../core/state/leases.ts'
 import { findOrganization } from '../../core/state/organizations.ts'
 import {
   busiestDay,
@@ -11,7 +9,6 @@ import {
   peakOf,
   type SubaccountRow,
   saveSubaccount,
-  usageOf,
 } from '../../core/state/subaccounts.ts'
 import { type Change, refuse } from '../http/reply.ts'
 import {
@@ -32,6 +29,7 @@ import {
   Type,
 } from '../http/schema.ts'
 import { route } from './route.ts'
+import { presentUsage, USAGE_WINDOW_MS, usageFields } from './usage.ts'
 
 const ceilings = {
   daily_spend_cap_minor: nullable(Money),
@@ -40,8 +38,6 @@ const ceilings = {
   max_cps: nullable(Int32),
   max_destination_rate_minor: nullable(Money),
 }
-
-export const Refusals = list(resource('RefusalCount', { count: Count64, reason: Type.String() }))
 
 const Subaccount = resource('Subaccount', {
   created_at: Instant,
@@ -67,20 +63,12 @@ const Subaccount = resource('Subaccount', {
   status: oneOf('enabled', 'suspended'),
   updated_at: Instant,
   usage_30d: resource('SubaccountUsage', {
-    answered_calls: Int32,
-    as_of: Instant,
+    ...usageFields,
     busiest_day: nullable(
       resource('BusiestDay', { date: Type.String({ format: 'date' }), settled_spend_minor: Money }),
     ),
-    call_attempts: Int32,
-    currency: Currency,
-    live_calls: Int32,
     peak_concurrent: Int32,
     peak_concurrent_at: nullable(Instant),
-    pending_spend_minor: Money,
-    refusals: Refusals,
-    settled_spend_minor: Money,
-    window_from: Instant,
   }),
 })
 type Shown = Static<typeof Subaccount>
@@ -93,19 +81,15 @@ const configuration = {
   max_destination_rate_minor: optional(ceilings.max_destination_rate_minor),
 }
 
-const WINDOW_MS = 30 * 24 * 60 * 60 * 1000
-
 async function present(db: Db, project: Pick<ProjectTable, 'organization_id'>, row: SubaccountRow, now_ms: number) {
-  const window_from = iso(now_ms - WINDOW_MS)
   const zone = (await findOrganization(db, project.organization_id))?.time_zone ?? 'UTC'
-  const usage = await usageOf(db, 'subaccount', row.id, window_from)
-  const live_calls = (await liveCalls(db, 'subaccount', [row.id])).get(row.id) ?? 0
+  const { shown: usage } = await presentUsage(db, 'subaccount', row.id, now_ms)
   const shown: Shown = {
     created_at: row.created_at,
     currency: 'NGN',
     daily_spend_cap_minor: row.daily_spend_cap_minor,
     id: row.id,
-    live_calls,
+    live_calls: usage.live_calls,
     max_call_duration_seconds: row.max_call_duration_seconds,
     max_concurrent: row.max_concurrent,
     max_cps: row.max_cps,
@@ -116,17 +100,9 @@ async function present(db: Db, project: Pick<ProjectTable, 'organization_id'>, r
     status: row.status,
     updated_at: row.updated_at,
     usage_30d: {
-      answered_calls: usage.answered_calls,
-      as_of: iso(now_ms),
-      busiest_day: await busiestDay(db, 'subaccount', row.id, dayOf(now_ms - WINDOW_MS, zone)),
-      call_attempts: usage.call_attempts,
-      currency: 'NGN',
-      live_calls,
-      ...(await peakOf(db, 'subaccount', row.id, window_from)),
-      pending_spend_minor: usage.pending_spend_minor,
-      refusals: [...usage.refusals],
-      settled_spend_minor: usage.settled_spend_minor,
-      window_from,
+      ...usage,
+      busiest_day: await busiestDay(db, 'subaccount', row.id, dayOf(now_ms - USAGE_WINDOW_MS, zone)),
+      ...(await peakOf(db, 'subaccount', row.id, usage.window_from)),
     },
   }
   return shown

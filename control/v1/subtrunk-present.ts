@@ -1,15 +1,11 @@
-import { iso } from '../../core/runtime/clock.ts'
 import type { Db, ProjectTable } from '../../core/state/index.ts'
-import { liveCalls } from '../../core/state/leases.ts'
 import { findAttachment, findPolicy, listRules } from '../../core/state/policies.ts'
-import { usageOf } from '../../core/state/subaccounts.ts'
 import { listDelegations, type SubtrunkRow } from '../../core/state/subtrunks.ts'
 import type { TrunkRow } from '../../core/state/trunks.ts'
 import type { Change } from '../http/reply.ts'
 import {
   Count64,
   Currency,
-  Instant,
   Int32,
   input,
   list,
@@ -21,8 +17,8 @@ import {
   Type,
 } from '../http/schema.ts'
 import { Delegation, presentDelegation } from './delegations.ts'
-import { Refusals } from './subaccounts.ts'
 import { TrunkStatus } from './trunk-schemas.ts'
+import { presentUsage, usageFields } from './usage.ts'
 
 const ceilings = {
   concurrency: nullable(Int32),
@@ -63,25 +59,12 @@ export const SubtrunkDetail = resource('SubtrunkDetail', {
   revision: Count64,
   status: TrunkStatus,
   trunk_id: Type.String(),
-  usage: resource('SubtrunkUsage', {
-    answered_calls: Int32,
-    as_of: Instant,
-    call_attempts: Int32,
-    currency: Currency,
-    live_calls: Int32,
-    pending_spend_minor: Money,
-    refusals: Refusals,
-    refused_calls: Int32,
-    settled_spend_minor: Money,
-    window_from: Instant,
-  }),
+  usage: resource('SubtrunkUsage', { ...usageFields, refused_calls: Int32 }),
 })
 type Detail = Static<typeof SubtrunkDetail>
 
 /** Every ceiling is sent, so that none is cleared by having been forgotten; null is no ceiling. */
 export const SubtrunkConfigurationInput = input('SubtrunkConfigurationInput', ceilings)
-
-const WINDOW_MS = 30 * 24 * 60 * 60 * 1000
 
 /** Destinations that the policy of a service allows, as the customer wrote them; empty when it restricts none. */
 async function allowedBy(db: Db, project_id: string, type: 'trunk' | 'subtrunk', id: string): Promise<string[]> {
@@ -127,8 +110,7 @@ export async function presentSubtrunk(
   row: SubtrunkRow,
   now_ms: number,
 ): Promise<Detail> {
-  const window_from = iso(now_ms - WINDOW_MS)
-  const usage = await usageOf(db, 'subtrunk', row.id, window_from)
+  const { shown, usage } = await presentUsage(db, 'subtrunk', row.id, now_ms)
   const { concurrency, cps, max_call_duration_seconds } = trunk
   return {
     configuration: {
@@ -150,18 +132,7 @@ export async function presentSubtrunk(
     revision: row.revision,
     status: row.status,
     trunk_id: trunk.id,
-    usage: {
-      answered_calls: usage.answered_calls,
-      as_of: iso(now_ms),
-      call_attempts: usage.call_attempts,
-      currency: 'NGN',
-      live_calls: (await liveCalls(db, 'subtrunk', [row.id])).get(row.id) ?? 0,
-      pending_spend_minor: usage.pending_spend_minor,
-      refusals: [...usage.refusals],
-      refused_calls: usage.refused_calls,
-      settled_spend_minor: usage.settled_spend_minor,
-      window_from,
-    },
+    usage: { ...shown, refused_calls: usage.refused_calls },
   }
 }
 
