@@ -1,7 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { createSocket } from 'node:dgram'
 import { accessSync, constants, existsSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Command } from 'commander'
@@ -9,6 +7,7 @@ import { addressesOf, type Config, loadConfig, VARIABLES } from '../core/runtime
 import { openState } from '../core/state/index.ts'
 import { countersAdrift } from '../core/state/leases.ts'
 import { examineStore, type Finding } from './doctor-store.ts'
+import { tcpPortFree, udpPortFree } from './ports.ts'
 import { orSayWhy } from './say.ts'
 import { runningSupervisor } from './up.ts'
 
@@ -100,20 +99,6 @@ function writable(folder: string): boolean {
     return false
   }
 }
-
-const tcpPortFree = (host: string, port: number): Promise<boolean> =>
-  new Promise(resolve => {
-    const server = createServer()
-    server.once('error', () => resolve(false))
-    server.listen({ port, host, ipv6Only: true }, () => server.close(() => resolve(true)))
-  })
-
-const udpPortFree = (host: string, port: number): Promise<boolean> =>
-  new Promise(resolve => {
-    const socket = createSocket({ type: host.includes(':') ? 'udp6' : 'udp4', ipv6Only: host.includes(':') })
-    socket.once('error', () => resolve(false))
-    socket.bind(port, host, () => socket.close(() => resolve(true)))
-  })
 
 export const doctorCommand = (): Command =>
   new Command('doctor')

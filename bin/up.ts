@@ -1,7 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { createSocket } from 'node:dgram'
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { Command } from 'commander'
 import { createBusHub } from '../core/runtime/bus.ts'
@@ -13,6 +11,7 @@ import { addAdminKey, putSandboxCarrier } from '../core/state/bootstrap.ts'
 import { openState } from '../core/state/index.ts'
 import { askToDrain } from '../core/state/nodes.ts'
 import { seedDemo } from './bootstrap.ts'
+import { internalPorts } from './ports.ts'
 import { orSayWhy } from './say.ts'
 import { type Plan, supervise } from './supervisor.ts'
 
@@ -25,7 +24,7 @@ async function up(config: Config): Promise<void> {
   const log = createLog('supervisor', config)
   const unlock = lock(config)
   const hub = await createBusHub(config.run_dir, log)
-  const ports = { control_link: await freePort('tcp'), sandbox: await freePort('udp') }
+  const ports = await internalPorts(config)
   const lines = await prepare(config, ports.sandbox)
   const release = (): void => {
     hub.close()
@@ -124,32 +123,8 @@ function plans(config: Config, ports: { control_link: number; sandbox: number })
   const sandbox: Plan = {
     name: 'sandbox',
     script: 'signaling/sandbox/process.js',
-    // Its RTP ports are those that the system gives: the range is that of the others, and may hold its SIP port.
-    env: {
-      STROWGER_SIP_PORT: String(ports.sandbox),
-      STROWGER_RTP_PORTS: ports.sandbox < 32_768 ? '65532-65535' : '1024-1027',
-    },
+    // Its RTP ports are those that the system gives: the range is the media worker's, and says nothing here.
+    env: { STROWGER_SIP_PORT: String(ports.sandbox) },
   }
   return [media, ...(embedded ? [edge] : []), ...(config.sandbox ? [sandbox] : []), signaling, control]
-}
-
-/** A free loopback port. Somebody could take it before its process does; that process then fails and says so. */
-function freePort(kind: 'tcp' | 'udp'): Promise<number> {
-  return new Promise((resolve, reject) => {
-    if (kind === 'udp') {
-      const socket = createSocket('udp4')
-      socket.once('error', reject)
-      socket.bind(0, '127.0.0.1', () => {
-        const { port } = socket.address()
-        socket.close(() => resolve(port))
-      })
-      return
-    }
-    const server = createServer()
-    server.once('error', reject)
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address()
-      server.close(() => resolve(typeof address === 'object' && address ? address.port : 0))
-    })
-  })
 }

@@ -1,0 +1,47 @@
+import { createSocket } from 'node:dgram'
+import { createServer } from 'node:net'
+import type { Config } from '../core/runtime/config.ts'
+import { StartRefused } from '../core/runtime/lifecycle.ts'
+
+/** Whether a TCP server could listen there now. */
+export const tcpPortFree = (host: string, port: number): Promise<boolean> =>
+  new Promise(resolve => {
+    const server = createServer()
+    server.once('error', () => resolve(false))
+    server.listen({ port, host, ipv6Only: true }, () => server.close(() => resolve(true)))
+  })
+
+/** Whether a UDP socket could be bound there now. */
+export const udpPortFree = (host: string, port: number): Promise<boolean> =>
+  new Promise(resolve => {
+    const socket = createSocket({ type: host.includes(':') ? 'udp6' : 'udp4', ipv6Only: host.includes(':') })
+    socket.once('error', () => resolve(false))
+    socket.bind(port, host, () => socket.close(() => resolve(true)))
+  })
+
+/**
+ * Above those that Linux gives to sockets that ask for none in particular (32768-60999): until the process that gets
+ * such a port has bound it, no such socket can take it.
+ */
+const INTERNAL = { first: 61_000, last: 65_535 }
+
+/** The ports between our own processes, which nobody configures: the edge's control link, and the sandbox carrier. */
+export async function internalPorts(config: Config): Promise<{ control_link: number; sandbox: number }> {
+  return {
+    control_link: await internalPort(config, port => tcpPortFree('127.0.0.1', port)),
+    sandbox: await internalPort(config, port => udpPortFree(config.bind, port)),
+  }
+}
+
+/** Each supervisor begins to look somewhere else: two that start at the same time find two. */
+async function internalPort(config: Config, isFree: (port: number) => Promise<boolean>): Promise<number> {
+  const { http_port, sip_port, sips_port, ws_port, rtp_ports } = config
+  const count = INTERNAL.last - INTERNAL.first + 1
+  for (let tries = 0; tries < count; tries++) {
+    const port = INTERNAL.first + ((process.pid + tries) % count)
+    const configured =
+      [http_port, sip_port, sips_port, ws_port].includes(port) || (port >= rtp_ports.first && port <= rtp_ports.last)
+    if (!configured && (await isFree(port))) return port
+  }
+  throw new StartRefused(`no port from ${INTERNAL.first} to ${INTERNAL.last} is free for our own processes`)
+}
