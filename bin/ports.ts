@@ -25,8 +25,10 @@ export const udpPortFree = (host: string, port: number): Promise<boolean> =>
  */
 const INTERNAL = { first: 61_000, last: 65_535 }
 
+type Configured = Pick<Config, 'bind' | 'http_port' | 'sip_port' | 'sips_port' | 'ws_port' | 'rtp_ports'>
+
 /** The ports between our own processes, which nobody configures: the edge's control link, and the sandbox carrier. */
-export async function internalPorts(config: Config): Promise<{ control_link: number; sandbox: number }> {
+export async function internalPorts(config: Configured): Promise<{ control_link: number; sandbox: number }> {
   return {
     control_link: await internalPort(config, port => tcpPortFree('127.0.0.1', port)),
     sandbox: await internalPort(config, port => udpPortFree(config.bind, port)),
@@ -34,7 +36,7 @@ export async function internalPorts(config: Config): Promise<{ control_link: num
 }
 
 /** Each supervisor begins to look somewhere else: two that start at the same time find two. */
-async function internalPort(config: Config, isFree: (port: number) => Promise<boolean>): Promise<number> {
+async function internalPort(config: Configured, isFree: (port: number) => Promise<boolean>): Promise<number> {
   const { http_port, sip_port, sips_port, ws_port, rtp_ports } = config
   const count = INTERNAL.last - INTERNAL.first + 1
   for (let tries = 0; tries < count; tries++) {

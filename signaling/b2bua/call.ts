@@ -186,6 +186,7 @@ export abstract class Call {
     return this.#writes.transaction(work)
   }
 
+  /** What becomes of a target that is tried; nobody waits for it. */
   keepAttempt(step: AttemptStep): void {
     this.#writes.attempt(step)
   }
