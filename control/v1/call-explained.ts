@@ -7,7 +7,7 @@ import { mediaQualityOf } from '../../core/state/media-quality.ts'
 import { explainCall, findReservation } from '../../core/state/reservations.ts'
 import { ROLE_SCOPES } from '../http/access.ts'
 import { Count64, Flag, Instant, Int32, list, nullable, oneOf, resource, type Static, Type } from '../http/schema.ts'
-import { callFields, noCall, presentCall, seenCall } from './call-present.ts'
+import { callFields, presentCall } from './call-present.ts'
 import { type Decision, inWords, seriesOf } from './call-words.ts'
 import { presentRecording, Recording } from './recording-present.ts'
 import { route } from './route.ts'
@@ -104,22 +104,19 @@ export const explainedCalls = [
     description:
       'What scripts were asked and answered (events of kind `http`) is shown to keys that also have `call_diagnostics:read`.',
     scope: 'call_history:read',
-    restricted_keys: true,
     replies: { 200: CallDetail },
-    async run({ db, project, caller, params }) {
-      const row = await seenCall(db, project.id, caller, params.call_id)
-      if (!row) return noCall(params.call_id)
-      const record = await cdrOf(db, row.sid)
+    async run({ db, caller, call }) {
+      const record = await cdrOf(db, call.sid)
       const diagnoses =
         caller.scopes.has('call_diagnostics:read') && ROLE_SCOPES[caller.role].has('call_diagnostics:read')
-      const events = (await eventsOf(db, row.sid)).filter(({ kind }) => diagnoses || kind !== 'http')
+      const events = (await eventsOf(db, call.sid)).filter(({ kind }) => diagnoses || kind !== 'http')
       const body: Static<typeof CallDetail> = {
-        ...presentCall(row),
-        attempts: await presentAttempts(attemptsOf(db, row.sid)),
-        carrier_id: row.carrier_id,
+        ...presentCall(call),
+        attempts: await presentAttempts(attemptsOf(db, call.sid)),
+        carrier_id: call.carrier_id,
         events: events.map(({ at, kind, number, detail }) => ({ at, kind, number, detail: JSON.parse(detail) })),
-        initiated_at: row.initiated_at,
-        price_explanation: await explainCall(db, row.sid),
+        initiated_at: call.initiated_at,
+        price_explanation: await explainCall(db, call.sid),
         record: record
           ? {
               duration_seconds: record.duration_seconds,
@@ -129,9 +126,9 @@ export const explainedCalls = [
               started_at: record.started_at,
             }
           : null,
-        recordings: (await listCallRecordings(db, row.sid)).map(presentRecording),
-        ringing_at: row.ringing_at,
-        sip_call_id: row.sip_call_id,
+        recordings: (await listCallRecordings(db, call.sid)).map(presentRecording),
+        ringing_at: call.ringing_at,
+        sip_call_id: call.sip_call_id,
       }
       return { status: 200, body }
     },
@@ -143,12 +140,9 @@ export const explainedCalls = [
     summary: 'The SIP messages of all legs of a call, and drawn as text',
     description: 'Secrets are taken out before messages are kept. Messages appear within some seconds.',
     scope: 'call_diagnostics:read',
-    restricted_keys: true,
     replies: { 200: CallLadder },
-    async run({ db, project, caller, params }) {
-      const row = await seenCall(db, project.id, caller, params.call_id)
-      if (!row) return noCall(params.call_id)
-      const kept = (await ladderOf(db, row.sid)) ?? []
+    async run({ db, call }) {
+      const kept = (await ladderOf(db, call.sid)) ?? []
       const messages = kept.map(({ id: _id, at_ms, ...message }) => ({ ...message, at: iso(at_ms) }))
       return { status: 200, body: { messages, retention_days: LADDER_DAYS, text: renderLadder(kept) } }
     },
@@ -159,15 +153,12 @@ export const explainedCalls = [
     path: '/calls/{call_id}/decision',
     summary: 'Why a call was admitted or refused, what was tried, and what it cost: check by check and in words',
     scope: 'call_diagnostics:read',
-    restricted_keys: true,
     replies: { 200: CallDecision },
-    async run({ db, project, caller, params }) {
-      const row = await seenCall(db, project.id, caller, params.call_id)
-      if (!row) return noCall(params.call_id)
-      const decision = row.decision_trace === null ? null : (JSON.parse(row.decision_trace) as Decision)
-      const attempts = await presentAttempts(attemptsOf(db, row.sid))
-      const reservation = await findReservation(db, row.sid)
-      const words = inWords({ call: row, decision, attempts, price: await explainCall(db, row.sid) })
+    async run({ db, call }) {
+      const decision = call.decision_trace === null ? null : (JSON.parse(call.decision_trace) as Decision)
+      const attempts = await presentAttempts(attemptsOf(db, call.sid))
+      const reservation = await findReservation(db, call.sid)
+      const words = inWords({ call, decision, attempts, price: await explainCall(db, call.sid) })
       return { status: 200, body: { attempts, decision, price: reservation ? { ...reservation } : null, words } }
     },
   }),
@@ -178,12 +169,9 @@ export const explainedCalls = [
     summary: 'Media quality of each leg of a call over its time',
     description: 'A sample each ten seconds and one at the end; of a very long call evenly thinned out to 720 a leg.',
     scope: 'call_diagnostics:read',
-    restricted_keys: true,
     replies: { 200: CallMedia },
-    async run({ db, project, caller, params }) {
-      const row = await seenCall(db, project.id, caller, params.call_id)
-      if (!row) return noCall(params.call_id)
-      const legs = seriesOf(await mediaQualityOf(db, row.sid))
+    async run({ db, call }) {
+      const legs = seriesOf(await mediaQualityOf(db, call.sid))
       const unavailable_reason = legs.length > 0 ? null : 'No media of this call was measured.'
       return { status: 200, body: { legs, unavailable_reason } }
     },

@@ -1,8 +1,4 @@
-import { findProjectCall, type HistoryRow } from '../../core/state/call-history.ts'
-import type { Db } from '../../core/state/index.ts'
-import { findTrunk } from '../../core/state/trunks.ts'
-import type { Caller } from '../http/caller.ts'
-import { notFound } from '../http/reply.ts'
+import type { HistoryRow } from '../../core/state/call-history.ts'
 import { Count64, Instant, nullable, oneOf, resource, type Static, Type } from '../http/schema.ts'
 
 const Text = Type.String()
@@ -54,18 +50,3 @@ export const presentCall = (row: HistoryRow): Static<typeof CallSummary> => ({
   to: row.to_number,
   trunk_id: row.trunk_id,
 })
-
-/** A call that the caller may see: within a restricted key's subaccount, those of its trunks. */
-export async function seenCall(
-  db: Db,
-  project_id: string,
-  caller: Caller,
-  sid: string,
-): Promise<HistoryRow | undefined> {
-  const row = await findProjectCall(db, project_id, sid)
-  if (!row || caller.subaccount_id === null) return row
-  const trunk = row.trunk_id === null ? undefined : await findTrunk(db, project_id, row.trunk_id)
-  return trunk?.subaccount_id === caller.subaccount_id ? row : undefined
-}
-
-export const noCall = (sid: string) => notFound(`call ${sid.slice(0, 60)}`)

@@ -1,7 +1,7 @@
 import { endOrHangUp, findProjectCall, listProjectCalls } from '../../core/state/call-history.ts'
 import { refuse } from '../http/reply.ts'
 import { listOf } from '../http/schema.ts'
-import { CallSummary, noCall, presentCall, seenCall } from './call-present.ts'
+import { CallSummary, presentCall } from './call-present.ts'
 import { route } from './route.ts'
 
 export const liveCalls = [
@@ -24,24 +24,21 @@ export const liveCalls = [
     path: '/live-calls/{call_id}/hang-up',
     summary: 'Ask for the end of a call in progress; the answer may come before the end',
     scope: 'service_configuration:write',
-    restricted_keys: true,
     audit: { kind: 'trunks', action: 'call.hung_up' },
     replies: { 200: CallSummary },
     refusals: ['call_not_live'],
-    async run({ db, project, caller, params, services }) {
-      const row = await seenCall(db, project.id, caller, params.call_id)
-      if (!row) return noCall(params.call_id)
-      if (row.ended_at !== null) return refuse('call_not_live', { value: row.sid, limit: row.status })
-      await endOrHangUp(db, row, services.clock.now())
-      const shown = presentCall((await findProjectCall(db, project.id, row.sid)) ?? row)
+    async run({ db, project, call, services }) {
+      if (call.ended_at !== null) return refuse('call_not_live', { value: call.sid, limit: call.status })
+      await endOrHangUp(db, call, services.clock.now())
+      const shown = presentCall((await findProjectCall(db, project.id, call.sid)) ?? call)
       const resource = {
         type: 'call',
-        id: row.sid,
-        name: `${row.from_number} to ${row.to_number}`,
-        href: `/v1/calls/${row.sid}`,
+        id: call.sid,
+        name: `${call.from_number} to ${call.to_number}`,
+        href: `/v1/calls/${call.sid}`,
       }
-      const change = { resource, summary: `Hung up ${row.sid}`, before: null, after: null, trunk_id: row.trunk_id }
-      return { status: 200, body: shown, change, wake: [['commands', row.sid] as const] }
+      const change = { resource, summary: `Hung up ${call.sid}`, before: null, after: null, trunk_id: call.trunk_id }
+      return { status: 200, body: shown, change, wake: [['commands', call.sid] as const] }
     },
   }),
 ]

@@ -1,12 +1,9 @@
-import { findProjectRecording, type RecordingRow } from '../../core/state/calls.ts'
-import type { Db } from '../../core/state/index.ts'
+import type { RecordingRow } from '../../core/state/calls.ts'
 import { deleteRecording, listProjectRecordings } from '../../core/state/recording-list.ts'
-import type { Caller } from '../http/caller.ts'
 import { pageOf, pageQuery, readCursor } from '../http/paging.ts'
 import { isRefusal, notFound, refuse, wakeJobs } from '../http/reply.ts'
 import { Instant, optional, pageSchema, Type } from '../http/schema.ts'
 import { recordingAudio } from '../voice/audio.ts'
-import { seenCall } from './call-present.ts'
 import { presentRecording, Recording, RecordingStatus } from './recording-present.ts'
 import { route } from './route.ts'
 
@@ -28,15 +25,6 @@ const query = Type.Object(
 
 /** Recordings whose end has been told: the others are still being written. */
 const FINISHED: readonly RecordingRow['status'][] = ['completed', 'absent']
-
-/** A recording that the caller may have: a key restricted to a subaccount, those of the calls of its trunks. */
-export async function seenRecording(db: Db, project_id: string, caller: Caller, sid: string) {
-  const row = await findProjectRecording(db, project_id, sid)
-  if (!row || caller.subaccount_id === null) return row
-  return (await seenCall(db, project_id, caller, row.call_sid)) ? row : undefined
-}
-
-export const noRecording = (sid: string) => notFound(`recording ${sid.slice(0, 60)}`)
 
 export const recordings = [
   route({
@@ -70,12 +58,9 @@ export const recordings = [
     path: '/recordings/{recording_id}',
     summary: 'Read a recording',
     scope: 'recordings:manage',
-    restricted_keys: true,
     replies: { 200: Recording },
-    async run({ db, project, caller, params }) {
-      const row = await seenRecording(db, project.id, caller, params.recording_id)
-      if (!row || row.status === 'deleted') return noRecording(params.recording_id)
-      return { status: 200, body: presentRecording(row) }
+    async run({ recording }) {
+      return { status: 200, body: presentRecording(recording) }
     },
   }),
 
@@ -84,13 +69,11 @@ export const recordings = [
     path: '/recordings/{recording_id}.wav',
     summary: 'Download the audio of a finished recording; one range at a time',
     scope: 'recordings:manage',
-    restricted_keys: true,
     produces: 'audio/wav',
     replies: { 200: null, 206: null, 416: null },
-    async run({ db, project, caller, params, services, request }) {
-      const row = await seenRecording(db, project.id, caller, params.recording_id)
-      const audio = row?.status === 'completed' ? await recordingAudio(services, row, request) : null
-      return audio ?? noRecording(params.recording_id)
+    async run({ recording, services, request }) {
+      const audio = recording.status === 'completed' ? await recordingAudio(services, recording, request) : null
+      return audio ?? notFound(`recording ${recording.sid}`)
     },
   }),
 
@@ -99,19 +82,16 @@ export const recordings = [
     path: '/recordings/{recording_id}',
     summary: 'Delete a finished recording; its audio is gone for good',
     scope: 'recordings:manage',
-    restricted_keys: true,
     audit: { kind: 'trunks', action: 'recording.deleted' },
     replies: { 204: null },
     refusals: ['state_conflict'],
-    async run({ db, project, caller, params, now }) {
-      const row = await seenRecording(db, project.id, caller, params.recording_id)
-      if (!row) return noRecording(params.recording_id)
-      if (!FINISHED.includes(row.status))
-        return refuse('state_conflict', { name: `recording ${row.sid}`, value: row.status })
-      await deleteRecording(db, row.sid, now)
-      const resource = { type: 'recording', id: row.sid, name: `Recording of ${row.call_sid}`, href: null }
-      const change = { resource, summary: `Deleted ${row.sid}`, before: presentRecording(row), after: null }
-      return { status: 204, change, wake: wakeJobs(row.sid) }
+    async run({ db, recording, now }) {
+      if (!FINISHED.includes(recording.status))
+        return refuse('state_conflict', { name: `recording ${recording.sid}`, value: recording.status })
+      await deleteRecording(db, recording.sid, now)
+      const resource = { type: 'recording', id: recording.sid, name: `Recording of ${recording.call_sid}`, href: null }
+      const change = { resource, summary: `Deleted ${recording.sid}`, before: presentRecording(recording), after: null }
+      return { status: 204, change, wake: wakeJobs(recording.sid) }
     },
   }),
 ]

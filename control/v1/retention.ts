@@ -11,7 +11,6 @@ import { pageOf, pageQuery, positionOf } from '../http/paging.ts'
 import { isRefusal, notFound, refuse, wakeJobs } from '../http/reply.ts'
 import { Count64, Instant, input, nullable, oneOf, pageSchema, resource, type Static, Type } from '../http/schema.ts'
 import { presentRecording, Recording } from './recording-present.ts'
-import { noRecording, seenRecording } from './recordings.ts'
 import { route } from './route.ts'
 
 /** RecordingRetentionDays of the specification. */
@@ -51,23 +50,20 @@ export const retention = [
     path: '/recordings/{recording_id}/retention',
     summary: 'Keep a finished recording for a number of days from when it was made',
     scope: 'recordings:manage',
-    restricted_keys: true,
     audit: { kind: 'trunks', action: 'recording.retention_changed' },
     body: RetentionRequest,
     replies: { 200: Recording },
     refusals: ['state_conflict'],
     example: { retention_days: 90 },
-    async run({ db, project, caller, params, body, now }) {
-      const row = await seenRecording(db, project.id, caller, params.recording_id)
-      if (!row || row.status === 'deleted') return noRecording(params.recording_id)
-      if (row.status !== 'completed')
-        return refuse('state_conflict', { name: `recording ${row.sid}`, value: row.status })
-      const expires_at = await setRetention(db, row, body.retention_days, now)
-      const before = presentRecording(row)
-      const after = presentRecording({ ...row, expires_at, updated_at: now })
-      const resource = { type: 'recording', id: row.sid, name: `Recording of ${row.call_sid}`, href: null }
-      const change = { resource, summary: `Keeps ${row.sid} for ${body.retention_days} days`, before, after }
-      return { status: 200, body: after, change, wake: wakeJobs(row.sid) }
+    async run({ db, recording, body, now }) {
+      if (recording.status !== 'completed')
+        return refuse('state_conflict', { name: `recording ${recording.sid}`, value: recording.status })
+      const expires_at = await setRetention(db, recording, body.retention_days, now)
+      const before = presentRecording(recording)
+      const after = presentRecording({ ...recording, expires_at, updated_at: now })
+      const resource = { type: 'recording', id: recording.sid, name: `Recording of ${recording.call_sid}`, href: null }
+      const change = { resource, summary: `Keeps ${recording.sid} for ${body.retention_days} days`, before, after }
+      return { status: 200, body: after, change, wake: wakeJobs(recording.sid) }
     },
   }),
 

@@ -1,5 +1,7 @@
 import { type AlertPolicyRow, findAlertPolicy } from '../../core/state/alert-policies.ts'
 import { type AlertRow, findAlert } from '../../core/state/alerts.ts'
+import { findProjectCall, type HistoryRow } from '../../core/state/call-history.ts'
+import { findProjectRecording, type RecordingRow } from '../../core/state/calls.ts'
 import { type ContainmentRow, findContainment } from '../../core/state/containments.ts'
 import type { Db } from '../../core/state/index.ts'
 import { findNumber } from '../../core/state/numbers.ts'
@@ -78,6 +80,22 @@ const containment: Loader<'containment', ContainmentRow & OfTrunk> = {
   subaccount_id: row => row.trunk_subaccount_id,
 }
 
+const call: Loader<'call', HistoryRow & OfTrunk> = {
+  name: 'call',
+  load: async (db, { id, project_id }) => withTrunk(db, await findProjectCall(db, project_id, id)),
+  subaccount_id: row => row.trunk_subaccount_id,
+}
+
+const recording: Loader<'recording', RecordingRow & OfTrunk> = {
+  name: 'recording',
+  async load(db, { id, project_id }) {
+    const row = await findProjectRecording(db, project_id, id)
+    const of = row && (await withTrunk(db, await findProjectCall(db, project_id, row.call_sid)))
+    return row && { ...row, trunk_subaccount_id: of?.trunk_subaccount_id ?? null }
+  },
+  subaccount_id: row => row.trunk_subaccount_id,
+}
+
 const alertPolicy: Loader<'alert_policy', AlertPolicyRow> = {
   name: 'alert_policy',
   load: (db, { id, organization_id }) => findAlertPolicy(db, organization_id, id),
@@ -101,6 +119,8 @@ export const LOADERS = {
   endpoint_id: ofProject('endpoint', findEndpoint),
   alert_id: alert,
   containment_id: containment,
+  call_id: call,
+  recording_id: recording,
   run_id: run,
 } as const
 

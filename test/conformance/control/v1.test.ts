@@ -157,8 +157,8 @@ async function restricted(
 ): Promise<void> {
   const answer = await ask(good, { key: confined })
   checks += 1
-  const owned = /\{(trunk|subaccount)_id\}/.test(route.path)
-  if (owned) t.equal(answer.status, 404, 'a trunk or subaccount of the project is not there for a restricted key')
+  const owned = /\{(trunk|subaccount|call|recording)_id\}/.test(route.path)
+  if (owned) t.equal(answer.status, 404, 'what is of another or no subaccount is not there for a restricted key')
   else if (route.restricted_keys !== true)
     t.ok([403, 404].includes(answer.status), `a restricted key does not reach the project: ${answer.status}`)
   else if (route.path === '/trunks' && route.method === 'get') t.equal(answer.body.data.length, 0, 'it sees no trunk')

@@ -230,6 +230,10 @@ t.test('a call is explained: its messages, its decision in words, its media, its
     const hidden = await w.ask('GET', `/v1/calls/${sid}${path}`, { key: restricted })
     t.match([hidden.status, hidden.body.code], [404, 'not_found'], `${path} is not there for another subaccount's key`)
   }
+  await w.state.db.updateTable('trunk').set({ subaccount_id: 'sub_own' }).where('id', '=', trunk_id).execute()
+  const own = await w.newKey({ subaccount_id: 'sub_own' })
+  for (const path of ['', '/ladder', '/decision', '/media'])
+    t.equal((await w.ask('GET', `/v1/calls/${sid}${path}`, { key: own })).status, 200, `${path} is there for its own`)
   const ids = async (query: string) =>
     (await w.ask('GET', `/v1/calls?${query}`)).body.data.map((call: { id: string }) => call.id)
   t.same(await ids(`trunk_id=${trunk_id}&status=completed&from=2342010000001&to=%2B2348030000001`), [sid])
