@@ -29,16 +29,17 @@ inline uint32_t turn_of(uint64_t tag) {
 constexpr uint32_t kFlood = 1000;
 
 /** A stream with its sockets. */
-struct Worker::Leg final : Wire {
-  // What each packet touches, in the first lines of memory.
+struct alignas(64) Worker::Leg final : Wire {
+  // What each sent packet touches, in the first line of memory, and each received one, in the second.
   Worker& worker;
+  uint64_t send_tag = 0;
   int place = -1, guard_fd = -1;
-  PortPair sockets;
   Address connected;
+  alignas(64) uint64_t second_us = 0;
   uint32_t in_second = 0;
   bool flooded = false;
-  uint64_t second_us = 0;
   Address from_ring;
+  PortPair sockets;
 
   Leg(PortPair pair, const Address& bind, Worker& on) : worker(on), sockets(pair), own(bind) {
     own.port = pair.rtp_port;
@@ -119,6 +120,7 @@ struct Worker::Leg final : Wire {
     p.stream = stream.get();
     ++p.turn;
     place = static_cast<int>(at);
+    send_tag = tag_of(Tag::send, at, p.turn);
     from_ring = connected;
     worker.ring_->receive(at, tag_of(Tag::receive, at, p.turn));
   }
@@ -155,8 +157,7 @@ struct Worker::Leg final : Wire {
 
   bool send_rtp(const uint8_t* p, size_t n, const Address& to) override {
     if (place >= 0 && to == connected && n <= Uring::kBufferSize) {
-      const auto at = static_cast<uint32_t>(place);
-      worker.ring_->send(at, p, n, tag_of(Tag::send, at, worker.places_[at].turn));
+      worker.ring_->send(static_cast<uint32_t>(place), p, n, send_tag);
       return true;
     }
     if (guard_fd >= 0 && to == connected)

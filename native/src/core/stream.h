@@ -97,7 +97,7 @@ class Stream {
     if (!record_received_.empty()) record_received_[0].recording->fetch();
     if (!peer_) return;
     __builtin_prefetch(&peer_->counted_->packets_sent, 1);
-    fetch_lines(&peer_->wire_, 128);
+    __builtin_prefetch(&peer_->wire_, 1);
   }
 
   /** Told later, when packets leave many at a time. */
@@ -195,6 +195,7 @@ class Stream {
   bool facts_known_ = false;
   bool told_pause_ = false;  // the last audio that came announced a pause
   uint32_t silent_told_ = 0, policing_cost_us_ = 0;
+  const char* told_codec_ = nullptr;  // of the counters, which are a line of memory of their own
   PayloadFacts facts_;  // of the payload type that came last
   uint64_t policing_us_ = 0, last_received_us_ = 0;
   std::unique_ptr<DecodePath> decode_;

@@ -189,7 +189,7 @@ void Stream::on_rtp(uint8_t* packet, size_t n, const Address& from, uint64_t now
   last_received_us_ = now_us;
   silent_told_ = 0;
   if (facts->kind == PayloadKind::telephone_event) return on_event(packet, v, *facts, now_us);
-  if (audio) c.receive_codec = facts->name;
+  if (audio && told_codec_ != facts->name) c.receive_codec = told_codec_ = facts->name;
   on_audio(packet, v, *facts, now_us);
 }
 

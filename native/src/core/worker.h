@@ -78,7 +78,7 @@ class Worker {
   void pause();
   int take_ready(int timeout_ms);
   void take_completions();
-  void fetch_ahead();
+  void fetch_ahead(int next);
   void complete(const Uring::Completion& c, uint64_t now_us);
   void read(Socket& s, uint64_t now_us);
 

@@ -16,6 +16,8 @@ namespace {
 constexpr unsigned kPlaces = 16'384;
 /** So many packets a wake-up share its cost well: with more, waiting buys nothing but delay. */
 constexpr double kGoodBatch = 128;
+/** So many packets ahead the memory of one is first asked for. */
+constexpr int kAhead = 8;
 }  // namespace
 
 void Worker::read(Socket& s, uint64_t now_us) {
@@ -73,39 +75,41 @@ void Worker::complete(const Uring::Completion& c, uint64_t now_us) {
   if (!place.leg || place.turn != turn_of(c.tag)) return;
   Leg& leg = *place.leg;
   if (what_of(c.tag) == Tag::send) {
-    leg.stream->sending_failed();
+    place.stream->sending_failed();
     return;
   }
   if (Uring::unusable(c.result)) return leg.to_epoll();
   // Out of buffers, or an ICMP error of something sent earlier: neither ends a stream.
   if (!c.more) ring_->receive(at, c.tag);
   if (!c.packet || c.result <= 0) return;
-  leg.stream->on_rtp(c.packet, static_cast<size_t>(c.result), leg.from_ring, now_us);
+  place.stream->on_rtp(c.packet, static_cast<size_t>(c.result), leg.from_ring, now_us);
   leg.count(now_us);
 }
 
-/** Thousands of streams do not fit the caches: what the next packets want is on its way while this one is handled. */
-void Worker::fetch_ahead() {
-  const auto place = [this](unsigned n) -> const Place* {
-    const uint64_t tag = ring_->ahead(n);
+/** Thousands of streams do not fit the caches: what the next packets want is on its way while this one is handled.
+ * `next`: the completion that comes after it, counted from the first one that waits; negative before there is one. */
+void Worker::fetch_ahead(int next) {
+  const auto place = [this](int n) -> const Place* {
+    const uint64_t tag = n < 0 ? 0 : ring_->ahead(static_cast<unsigned>(n));
     return tag && what_of(tag) == Tag::receive ? &places_[place_of(tag)] : nullptr;
   };
-  if (const Place* p = place(4)) __builtin_prefetch(p);
-  if (const Place* p = place(3); p && p->leg) {
-    __builtin_prefetch(p->leg, 1);
+  if (const Place* p = place(next + kAhead)) __builtin_prefetch(p);
+  if (const Place* p = place(next + 6); p && p->leg) {
+    __builtin_prefetch(&p->leg->second_us, 1);
     p->stream->fetch();
   }
-  if (const Place* p = place(2); p && p->leg) p->stream->fetch_peer();
-  if (const Place* p = place(1); p && p->leg) p->stream->fetch_outlet();
+  if (const Place* p = place(next + 4); p && p->leg) p->stream->fetch_peer();
+  if (const Place* p = place(next + 2); p && p->leg) p->stream->fetch_outlet();
 }
 
 /** Takes what the ring has brought, a few dozen packets at a time: all that they cause to be sent leaves together. */
 void Worker::take_completions() {
   Uring::Completion c;
   for (int turn = 0; turn < 128; ++turn) {
+    for (int next = -kAhead; next < 0; ++next) fetch_ahead(next);
     int n = 0;
     for (; n < 64 && ring_->next(c); ++n) {
-      fetch_ahead();
+      fetch_ahead(0);
       complete(c, now_us_);
     }
     ring_->submit();
