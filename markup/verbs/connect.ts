@@ -1,10 +1,9 @@
-import type { Move } from '../interpreter/turn.ts'
 import type { Event } from '../interpreter/types.ts'
 import { method, url } from './attributes.ts'
 import { parameter } from './nouns/parameters.ts'
 import { stream, streamCommand } from './nouns/stream.ts'
-import { isNode, type Node, shape } from './shape.ts'
-import { next, stay, verb } from './verb.ts'
+import { isNode, shape } from './shape.ts'
+import { next, stay, toAction, verb } from './verb.ts'
 
 const ATTRIBUTES = { action: url(), method: method() }
 
@@ -45,7 +44,7 @@ export const connect = verb('Connect', ATTRIBUTES, {
     if (!noun) return next
     const id = turn.id('stream')
     const command = isNode(stream, noun) ? streamCommand(noun, id, true, turn) : null
-    if (!command) return after(node)
+    if (!command) return toAction(node.attributes, {})
     turn.emit(command)
     return stay({ stream: id } satisfies ConnectState)
   },
@@ -53,7 +52,7 @@ export const connect = verb('Connect', ATTRIBUTES, {
   on(node, turn, state: ConnectState, event: Event) {
     if (event.type !== 'stream_ended' || event.id !== state.stream) return undefined
     if (event.number !== null) turn.note('error', event.number, event.detail ?? 'the stream broke off')
-    return after(node)
+    return toAction(node.attributes, {})
   },
 
   cut(_node, turn, state) {
@@ -65,8 +64,3 @@ export const connect = verb('Connect', ATTRIBUTES, {
     return { to: 'done', outcome: 'gone' }
   },
 })
-
-function after({ attributes }: Node<typeof ATTRIBUTES>): Move {
-  const { action, method } = attributes
-  return action === null ? next : { to: 'request', document: 'action', url: action, method, parameters: {} }
-}

@@ -1,8 +1,8 @@
-import type { Move, Turn } from '../interpreter/turn.ts'
+import type { Turn } from '../interpreter/turn.ts'
 import type { Event } from '../interpreter/types.ts'
 import { integer, method, text, url } from './attributes.ts'
 import { isNode, type Node, shape } from './shape.ts'
-import { next, stay, verb } from './verb.ts'
+import { stay, toAction, verb } from './verb.ts'
 
 const task = shape('Task', {}, { content: 'tree', unsupported: '<Task> is not supported; the queue is not entered' })
 
@@ -41,7 +41,7 @@ export const enqueue = verb('Enqueue', ATTRIBUTES, {
 
   begin(node, turn) {
     if (node.attributes.workflowSid !== null || node.nouns.some(noun => isNode(task, noun))) {
-      return leaveWith(node, { QueueResult: 'error', QueueTime: '0' })
+      return toAction(node.attributes, { QueueResult: 'error', QueueTime: '0' })
     }
     const { waitUrl, waitUrlMethod, maxQueueSize } = node.attributes
     const wait = turn.target(waitUrl, waitUrlMethod, 14202)
@@ -58,7 +58,7 @@ export const enqueue = verb('Enqueue', ATTRIBUTES, {
     if (event.result === 'queue-full') turn.warn(14207, `the queue "${node.text}" is full`)
     const sid = event.queue_sid ?? state.sid
     const parameters = { QueueResult: event.result, ...sidOf(sid), QueueTime: String(event.queue_time_seconds) }
-    if (event.result !== 'hangup') return leaveWith(node, parameters)
+    if (event.result !== 'hangup') return toAction(node.attributes, parameters)
     turn.farewell(node.attributes.action, node.attributes.method, parameters)
     return { to: 'done', outcome: 'gone' }
   },
@@ -76,12 +76,6 @@ export const enqueue = verb('Enqueue', ATTRIBUTES, {
 function leaveNow(node: EnqueueNode, turn: Turn, state: EnqueueState, result: string): void {
   turn.emit({ type: 'leave_queue', id: state.queue })
   turn.farewell(node.attributes.action, node.attributes.method, { QueueResult: result, ...sidOf(state.sid) })
-}
-
-function leaveWith(node: EnqueueNode, parameters: Record<string, string>): Move {
-  const { action, method } = node.attributes
-  if (action === null) return next
-  return { to: 'request', document: 'action', url: action, method, parameters }
 }
 
 function sidOf(sid: string | null): Record<string, string> {

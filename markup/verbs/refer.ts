@@ -3,7 +3,7 @@ import type { Event } from '../interpreter/types.ts'
 import { method, url } from './attributes.ts'
 import { referSip, sipTarget } from './nouns/sip.ts'
 import { isNode, type Node } from './shape.ts'
-import { next, stay, verb } from './verb.ts'
+import { next, stay, toAction, verb } from './verb.ts'
 
 /** How long the far end may take to tell the outcome of a transfer. */
 const NOTIFY_LIMIT_MS = 60_000
@@ -88,15 +88,7 @@ function statusOf(sip_code: number | null, notify_code: number | null): Status {
 }
 
 function report(node: ReferNode, status: Status, sip_code: number | null, notify_code: number | null): Move {
-  const { action, method } = node.attributes
-  if (action === null) return next
-  return {
-    to: 'request',
-    document: 'action',
-    url: action,
-    method,
-    parameters: parameters(status, sip_code, notify_code),
-  }
+  return toAction(node.attributes, parameters(status, sip_code, notify_code))
 }
 
 function parameters(status: Status, sip_code: number | null, notify_code: number | null): Record<string, string> {

@@ -1,5 +1,5 @@
 import { method, url } from './attributes.ts'
-import { next, verb } from './verb.ts'
+import { toAction, verb } from './verb.ts'
 
 /**
  * A verb that has nothing behind it here: a warning, and its action is requested with the result that lets the script
@@ -14,9 +14,7 @@ function unsupported(name: string, result: Readonly<Record<string, string>>) {
       unsupported: `<${name}> is not supported; it is skipped`,
       answers: () => false,
       ends: node => node.attributes.action !== null,
-      begin({ attributes: { action, method } }) {
-        return action === null ? next : { to: 'request', document: 'action', url: action, method, parameters: result }
-      },
+      begin: ({ attributes }) => toAction(attributes, result),
     },
   )
 }

@@ -1,5 +1,5 @@
 import type { Move, Turn } from '../interpreter/turn.ts'
-import type { Event, RunKind } from '../interpreter/types.ts'
+import type { Event, FormParameters, Method, RunKind } from '../interpreter/types.ts'
 import { type AttributeTypes, SCHEMA } from './attributes.ts'
 import { type Node, type Shape, shape } from './shape.ts'
 
@@ -36,3 +36,9 @@ export function verb<const A extends AttributeTypes, S = never>(
 
 export const stay = (state: unknown): Move => ({ to: 'stay', state })
 export const next: Move = { to: 'next' }
+
+/** On to the document of the `action` attribute, asked for with these parameters; without one to the next verb. */
+export const toAction = (
+  { action, method }: { readonly action: string | null; readonly method: Method },
+  parameters: FormParameters,
+): Move => (action === null ? next : { to: 'request', document: 'action', url: action, method, parameters })

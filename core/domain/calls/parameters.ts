@@ -1,4 +1,5 @@
-import { type Verstat, verstatText } from '../identity/passport.ts'
+import { verstatText } from '../identity/passport.ts'
+import type { SipOrigin } from './request.ts'
 
 /** Parameters of requests about a call (voice-compat.md sections 6 and 7.2). Values are text, names as on the wire. */
 
@@ -18,14 +19,7 @@ export interface CallFacts {
   readonly forwarded_from?: string | null
   readonly caller_name?: string | null
   /** Facts of a call that came by SIP, and its X- headers. */
-  readonly sip?: {
-    readonly domain: string
-    readonly username: string
-    readonly call_id: string
-    readonly source_ip: string
-    readonly headers: Readonly<Record<string, string>>
-    readonly verstat?: Verstat | null
-  } | null
+  readonly sip?: SipOrigin | null
 }
 
 export const API_VERSION = '2010-04-01'

@@ -20,16 +20,20 @@ export interface CallRequest {
   readonly record?: RecordRequest | null
   readonly machine_detection?: Readonly<Record<string, unknown>> | null
   /** How an inbound call came by SIP: goes into the parameters of requests about it. */
-  readonly sip?: {
-    readonly domain: string
-    readonly username: string
-    readonly call_id: string
-    readonly source_ip: string
-    readonly headers: Readonly<Record<string, string>>
-    /** What the carrier's signature of the caller was worth; absent when none was looked for. */
-    readonly verstat?: Verstat | null
-  } | null
+  readonly sip?: SipOrigin | null
   readonly forwarded_from?: string | null
+}
+
+/** How a call came by SIP. */
+export interface SipOrigin {
+  readonly domain: string
+  readonly username: string
+  readonly call_id: string
+  readonly source_ip: string
+  /** Its X- headers. */
+  readonly headers: Readonly<Record<string, string>>
+  /** What the carrier's signature of the caller was worth; absent when none was looked for. */
+  readonly verstat?: Verstat | null
 }
 
 export interface RecordRequest {

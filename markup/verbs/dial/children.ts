@@ -2,7 +2,7 @@ import type { Move, Turn } from '../../interpreter/turn.ts'
 import type { ChildEnded, EndChild, Event } from '../../interpreter/types.ts'
 import type { DialNode } from '../dial.ts'
 import type { Node } from '../shape.ts'
-import { next, stay } from '../verb.ts'
+import { stay, toAction } from '../verb.ts'
 import { outcomeOf, parameters, refusalOf } from './outcome.ts'
 import { onRecording, startRecording, stopRecording } from './recording.ts'
 import type { ChildrenState, ChildState } from './state.ts'
@@ -265,15 +265,7 @@ function settle(node: DialNode, _nouns: readonly Node[], turn: Turn, state: Chil
   const recording = stopRecording(state.recording, turn)
   if (recording && !recording.ended) return stay({ ...state, recording })
   if (!turn.answered) turn.refusal = refusalOf(state.outcome)
-  const { action, method } = node.attributes
-  if (action === null) return next
-  return {
-    to: 'request',
-    document: 'action',
-    url: action,
-    method,
-    parameters: parameters(state.outcome, recording),
-  }
+  return toAction(node.attributes, parameters(state.outcome, recording))
 }
 
 function settleGone(node: DialNode, turn: Turn, state: ChildrenState): Move {

@@ -3,7 +3,7 @@ import type { Event } from '../../interpreter/types.ts'
 import type { DialNode } from '../dial.ts'
 import type { queue } from '../nouns/queue.ts'
 import type { Node } from '../shape.ts'
-import { next, stay } from '../verb.ts'
+import { stay, toAction } from '../verb.ts'
 import { onRecording, recordingParameters, startRecording, stopRecording } from './recording.ts'
 import type { QueueState } from './state.ts'
 
@@ -95,8 +95,7 @@ function settle(node: DialNode, turn: Turn, state: QueueState): Move {
     turn.farewell(action, method, parameters(state))
     return { to: 'done', outcome: 'gone' }
   }
-  if (action === null) return next
-  return { to: 'request', document: 'action', url: action, method, parameters: parameters(state) }
+  return toAction(node.attributes, parameters(state))
 }
 
 function parameters({ bridged, ended, recording }: QueueState): Record<string, string> {

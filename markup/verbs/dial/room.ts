@@ -2,7 +2,7 @@ import type { Move, Turn } from '../../interpreter/turn.ts'
 import type { Event } from '../../interpreter/types.ts'
 import type { DialNode } from '../dial.ts'
 import { joinCommand } from '../nouns/conference.ts'
-import { next, stay } from '../verb.ts'
+import { stay, toAction } from '../verb.ts'
 import type { RoomState } from './state.ts'
 
 /** Dial Conference: the leg is in the room until it leaves, is put out, or the time limit takes it out. */
@@ -64,7 +64,5 @@ function stopClocks(node: DialNode, turn: Turn, state: RoomState): void {
 }
 
 function end({ attributes }: DialNode, status: 'answered' | 'failed'): Move {
-  const { action, method } = attributes
-  if (action === null) return next
-  return { to: 'request', document: 'action', url: action, method, parameters: { DialCallStatus: status } }
+  return toAction(attributes, { DialCallStatus: status })
 }
