@@ -2,7 +2,7 @@ import { clientDomain } from '../../core/domain/identity/index.ts'
 import { browserPolicy } from '../b2bua/browser.ts'
 import type { Context } from '../b2bua/context.ts'
 import type { HuntHop } from '../b2bua/hunt.ts'
-import { invitationHeaders, type Outgoing, trunkPolicy } from '../b2bua/routes.ts'
+import { invitationHeaders, type Outgoing, openPolicy } from '../b2bua/routes.ts'
 import { hostOf } from '../drachtio/uri.ts'
 
 /**
@@ -35,9 +35,7 @@ export function clientHops(
       carrier_id: null,
       transport,
       headers,
-      policy: web
-        ? browserPolicy(null)
-        : { ...trunkPolicy(null, hostOf(proxy ?? uri)), codecs: ['PCMU', 'PCMA', 'G722', 'OPUS'] },
+      policy: web ? browserPolicy(null) : openPolicy(hostOf(proxy ?? uri)),
       redirect_hosts: [],
     }
   })

@@ -11,7 +11,7 @@ import type { Context } from '../b2bua/context.ts'
 import type { HuntHop } from '../b2bua/hunt.ts'
 import type { Leg } from '../b2bua/leg.ts'
 import { OutboundCall, type OutboundWatcher } from '../b2bua/outbound-call.ts'
-import { egressHops, invitationHeaders, type Outgoing, ownTargets, trunkPolicy } from '../b2bua/routes.ts'
+import { egressHops, invitationHeaders, type Outgoing, openPolicy, ownTargets } from '../b2bua/routes.ts'
 import { orderUris } from '../scripts/children.ts'
 import type { TrunkConfig } from '../trunks/snapshot.ts'
 import { clientHops } from './clients.ts'
@@ -160,17 +160,7 @@ async function placeSip(
   if (!first) return { refused: { sip_code: 480, number: 13224, detail: 'no SIP URI' } }
   const row = childRow(parent, command, first.uri, null)
   const inserted = await insertCall(ctx.state.db, row, ctx.clock.now())
-  const caller = command.caller_id.replace(/[^A-Za-z0-9+\-_.]/g, '')
-  const outgoing: Outgoing = {
-    call_sid: inserted.sid,
-    called_e164: '',
-    caller_e164: caller === '' ? 'anonymous' : caller,
-    restricted: false,
-    caller_name: null,
-    max_forwards: HOPS_OF_OUR_OWN,
-    diversion: null,
-    passed: {},
-  }
+  const outgoing = unnumbered(inserted.sid, command.caller_id)
   const hops = uris.slice(0, 10).map(
     (uri): HuntHop => ({
       uri: uri.uri,
@@ -178,7 +168,7 @@ async function placeSip(
       target_id: null,
       carrier_id: null,
       transport: /transport=tls|^sips:/i.test(uri.uri) ? 'tls' : /transport=tcp/i.test(uri.uri) ? 'tcp' : 'udp',
-      policy: { ...trunkPolicy(null, null), codecs: ['PCMU', 'PCMA', 'G722', 'OPUS'] },
+      policy: openPolicy(null),
       headers: { ...invitationHeaders(ctx, outgoing, 'customer'), ...Object.fromEntries(target.headers) },
       redirect_hosts: [],
       ...(uri.username !== null ? { auth: { username: uri.username, password: uri.password ?? '' } } : {}),
@@ -196,24 +186,28 @@ async function placeClient(
 ): Promise<NotPlaced | null> {
   const { ctx } = parent
   const { command } = options
-  const caller = command.caller_id.replace(/^client:/i, '').replace(/[^A-Za-z0-9+\-_.]/g, '')
   const row = childRow(parent, command, `client:${identity}`, null)
-  const outgoing: Outgoing = {
-    call_sid: row.sid,
-    called_e164: '',
-    caller_e164: caller === '' ? 'anonymous' : caller,
-    restricted: false,
-    caller_name: null,
-    max_forwards: HOPS_OF_OUR_OWN,
-    diversion: null,
-    passed: {},
-  }
+  const outgoing = unnumbered(row.sid, command.caller_id.replace(/^client:/i, ''))
   const hops = clientHops(ctx, { project_id: parent.project_id, client: identity, outgoing, parameters })
   if (hops.length === 0)
     return { refused: { sip_code: 480, number: null, detail: `no client "${identity}" is registered` } }
   const inserted = await insertCall(ctx.state.db, row, ctx.clock.now())
   beginChild(parent, options, inserted, null, hops)
   return null
+}
+
+/** What an INVITE to whom no number leads says of its caller, who may be a name. */
+function unnumbered(call_sid: string, caller_id: string): Outgoing {
+  return {
+    call_sid,
+    called_e164: '',
+    caller_e164: caller_id.replace(/[^A-Za-z0-9+\-_.]/g, '') || 'anonymous',
+    restricted: false,
+    caller_name: null,
+    max_forwards: HOPS_OF_OUR_OWN,
+    diversion: null,
+    passed: {},
+  }
 }
 
 function beginChild(

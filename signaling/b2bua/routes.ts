@@ -180,6 +180,12 @@ export const trunkPolicy = (trunk: TrunkConfig | null, signalled_from: string | 
   telephone_event: true,
 })
 
+/** Of a leg that no trunk carries: to a SIP URI of a document, or to the telephone of a client. */
+export const openPolicy = (signalled_from: string | null): LegPolicy => ({
+  ...trunkPolicy(null, signalled_from),
+  codecs: ['PCMU', 'PCMA', 'G722', 'OPUS'],
+})
+
 export const carrierPolicy = (carrier: CarrierConfig, signalled_from: string | null): LegPolicy => ({
   codecs: [...carrier.codecs],
   security: 'rtp',
