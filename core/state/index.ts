@@ -7,6 +7,7 @@ import { runsProceduresOn } from './procedures.ts'
 import type { Schema } from './schema/index.ts'
 import { workerSqliteDialect } from './sqlite/dialect.ts'
 import { LocalConnection, localSqliteDialect } from './sqlite/local.ts'
+import { CHECKPOINT_PAGES } from './sqlite/steps.ts'
 import { StateThread } from './sqlite/thread.ts'
 
 /** The database, or a transaction on it: what every repository function takes as its first argument. */
@@ -40,8 +41,9 @@ export interface StateWork {
 }
 
 const BUSY_TIMEOUT_MS = 5000
-/** A write of the API is some four pages: as much as the state's thread leaves in the log by itself (steps.ts). */
-const WRITES_A_CHECKPOINT = 2000
+/** Pages that a commit of the API leaves in the log, and each write in it besides: as measured with saves of trunks. */
+const PAGES_A_COMMIT = 8
+const PAGES_A_WRITE = 2
 const CHECKPOINT = CompiledQuery.raw('pragma wal_checkpoint(passive)')
 
 /**
@@ -100,11 +102,11 @@ const BUSY_WAITS_MS = [1, 2, 4, 8, 16] as const
  * wait.
  */
 function withLocalConnection(state: State, file: string): State {
-  let left_in_log = 0
+  let pages = 0
   const committed = (writes: number) => {
-    left_in_log += writes
-    if (left_in_log < WRITES_A_CHECKPOINT) return
-    left_in_log = 0
+    pages += PAGES_A_COMMIT + PAGES_A_WRITE * writes
+    if (pages < CHECKPOINT_PAGES) return
+    pages = 0
     // What cannot be written back now is written back next time.
     state.db.executeQuery(CHECKPOINT).catch(() => undefined)
   }

@@ -8,7 +8,7 @@ const MAX_CACHED_STATEMENTS = 500
  * Pages in the log before a commit writes them back into the database, which waits for the disk. Half of what the log
  * is cut to: at hundreds of calls a second SQLite's own thousand would be there several times a second.
  */
-const CHECKPOINT_PAGES = 8000
+export const CHECKPOINT_PAGES = 8000
 /** How long a write waits for other processes after one that waited in vain. */
 const IMPATIENT_MS = 500
 /**
