@@ -36,7 +36,8 @@ function consolePassword(data_dir: string): string {
   return readFileSync(file, 'utf8').trim()
 }
 
-async function bootstrap(config: Config): Promise<Bootstrapped> {
+/** The demo project with a fresh API key of all scopes. */
+export async function bootstrap(config: Config): Promise<Bootstrapped> {
   const state = await openState(config)
   try {
     const demo = await seedDemo(config, state)

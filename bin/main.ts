@@ -1,47 +1,37 @@
 import { Command } from 'commander'
-import { auditCommand } from './audit.ts'
-import { backupCommand, restoreCommand } from './backup.ts'
-import { bootstrapCommand } from './bootstrap.ts'
-import { callCommand } from './call.ts'
-import { carriersCommand } from './carriers.ts'
-import { containmentsCommand } from './containments.ts'
-import { doctorCommand } from './doctor.ts'
-import { drainCommand } from './drain.ts'
-import { ladderCommand } from './ladder.ts'
-import { limitsCommand } from './limits.ts'
-import { rateCommand } from './rate.ts'
-import { ratesCommand } from './rates.ts'
-import { replayCommand } from './replay.ts'
-import { scriptCommand } from './script.ts'
-import { testCommand } from './test.ts'
-import { topCommand } from './top.ts'
-import { upCommand } from './up.ts'
 
-const COMMANDS = [
-  upCommand,
-  drainCommand,
-  bootstrapCommand,
-  doctorCommand,
-  callCommand,
-  topCommand,
-  ladderCommand,
-  testCommand,
-  replayCommand,
-  scriptCommand,
-  carriersCommand,
-  ratesCommand,
-  rateCommand,
-  limitsCommand,
-  containmentsCommand,
-  auditCommand,
-  backupCommand,
-  restoreCommand,
-]
+/** Commands by name, in the order of the help. */
+const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
+  up: async () => (await import('./up.ts')).upCommand(),
+  drain: async () => (await import('./drain.ts')).drainCommand(),
+  bootstrap: async () => (await import('./bootstrap.ts')).bootstrapCommand(),
+  doctor: async () => (await import('./doctor.ts')).doctorCommand(),
+  call: async () => (await import('./call.ts')).callCommand(),
+  top: async () => (await import('./top.ts')).topCommand(),
+  ladder: async () => (await import('./ladder.ts')).ladderCommand(),
+  test: async () => (await import('./test.ts')).testCommand(),
+  replay: async () => (await import('./replay.ts')).replayCommand(),
+  script: async () => (await import('./script.ts')).scriptCommand(),
+  carriers: async () => (await import('./carriers.ts')).carriersCommand(),
+  rates: async () => (await import('./rates.ts')).ratesCommand(),
+  rate: async () => (await import('./rate.ts')).rateCommand(),
+  limits: async () => (await import('./limits.ts')).limitsCommand(),
+  containments: async () => (await import('./containments.ts')).containmentsCommand(),
+  audit: async () => (await import('./audit.ts')).auditCommand(),
+  backup: async () => (await import('./backup.ts')).backupCommand(),
+  restore: async () => (await import('./backup.ts')).restoreCommand(),
+}
 
 const program = new Command('strowger')
   .description('Self-hosted SIP trunking and programmable voice')
   .showHelpAfterError()
 
-for (const command of COMMANDS) program.addCommand(command())
+// Only the one that is asked for is loaded: the others bring what takes longer to load than most commands to run.
+const [, , name = ''] = process.argv
+const wanted = Object.hasOwn(COMMANDS, name) ? [name] : Object.keys(COMMANDS)
+for (const one of wanted) {
+  const command = await COMMANDS[one]?.()
+  if (command) program.addCommand(command)
+}
 
 await program.parseAsync()

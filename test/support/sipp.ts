@@ -233,7 +233,7 @@ export const receive = {
   request: (method: string): string => `<recv request="${method}"${method === 'INVITE' ? ' rrs="true"' : ''}/>`,
 }
 
-/** Waits until the test says so (`SippPeer.cue`). `[last_...]` are those of the cue then: what follows keeps its own. */
+/** Waits until the test says so (`SippPeer.cue`). `[last_...]` are the cue's then: what follows keeps its own. */
 export const cued = receive.request('INFO')
 export const pause = (ms: number): string => `<pause milliseconds="${ms}"/>`
 /** 100 and 18x may come or not. */

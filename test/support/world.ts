@@ -1,10 +1,11 @@
-import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import type { Test } from 'tap'
+import { type Bootstrapped, bootstrap } from '../../bin/bootstrap.ts'
+import { loadConfig } from '../../core/runtime/config.ts'
 import { bumpConfiguration } from '../../core/state/bootstrap.ts'
 import { openState, type State } from '../../core/state/index.ts'
 import { untouched } from './child.ts'
@@ -88,10 +89,7 @@ export async function world(t: Test, env: Record<string, string> = {}): Promise<
     if (!t.passing()) t.comment(platform.log())
     rmSync(data_dir, { recursive: true, force: true })
   })
-  const { stdout } = await promisify(execFile)(...untouched(process.execPath, [main, 'bootstrap', '--json']), {
-    env: settings,
-  })
-  const made = JSON.parse(stdout)
+  const made = await bootstrap(loadConfig(settings))
   const state = await openState({ data_dir })
   t.teardown(() => state.close())
   return present({ made, state, rtp_ports, data_dir, platform })
@@ -143,8 +141,7 @@ function childIsGone(child: ChildProcess, log: () => string): false {
 }
 
 function present(parts: {
-  // biome-ignore lint/suspicious/noExplicitAny: what bootstrap --json printed.
-  made: any
+  made: Bootstrapped
   state: State
   rtp_ports: World['rtp_ports']
   data_dir: string

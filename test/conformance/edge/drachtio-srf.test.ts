@@ -67,8 +67,8 @@ for (const transport of ['udp', 'tcp'] as const) {
             ended++
             uac.destroy()
           }
-          // A BYE that came in the same read as the ACK has ended the call before anybody could listen (the declarations
-          // of the library leave `connected` out).
+          // A BYE that came in the same read as the ACK has ended the call before anybody could listen. (The library's
+          // declarations leave `connected` out.)
           if ((uas as unknown as { connected: boolean }).connected) uas.on('destroy', end)
           else end()
         })
