@@ -1,4 +1,3 @@
-import { compileSources, holdsAddress } from '../../core/domain/identity/sources.ts'
 import { addressesOf, type Config, ConfigError } from '../../core/runtime/config.ts'
 import { type ProcessContext, portTaken, type RunningProcess, runProcess } from '../../core/runtime/lifecycle.ts'
 import { Gauge, type Registry } from '../../core/runtime/metrics.ts'
@@ -6,12 +5,12 @@ import { openState, type State } from '../../core/state/index.ts'
 import { callsOfCallIds, insertMissingMessages, messagesOfLostCalls, type NewMessage } from '../../core/state/ladder.ts'
 import { exposeState } from '../../core/state/metrics.ts'
 import { tlsOptions } from './certificates.ts'
+import { watchSources } from './configured-sources.ts'
 import { exportHep, type HepExporter } from './hep.ts'
 import { createEdge, type Edge, ListenError, type TracedMessage } from './index.ts'
 import { Journal, readJournal } from './journal.ts'
 import { type LadderWriter, writeLadder } from './ladder.ts'
 
-const SOURCES_PERIOD_MS = 1000
 /** Calls that were lost with an earlier run are hung up for so long after. */
 const LEFT_MS = 10 * 60_000
 /** Design §4: Timer B is 5 s for each target, for the next one waits. */
@@ -24,7 +23,7 @@ async function start({ config, log, metrics }: ProcessContext): Promise<RunningP
   if (!config.drachtio) throw new ConfigError('STROWGER_DRACHTIO: the supervisor must say where the control link is')
   const state = await openState(config)
   exposeState(state, metrics)
-  const sources = await watchSources(state)
+  const sources = await watchSources(state, log)
   // Before the first message of this run: every dialog of a call that is there by now was the last run's.
   const left = await messagesOfLastRun(state, config.run_dir)
   const journal = new Journal<NewMessage>(config.run_dir, err =>
@@ -102,39 +101,6 @@ function variableOf(port: number, config: Config): string {
   if (port === config.sip_port) return 'STROWGER_SIP_PORT'
   if (port === config.sips_port) return 'STROWGER_SIPS_PORT'
   return port === config.ws_port ? 'STROWGER_WS_PORT' : 'STROWGER_DRACHTIO'
-}
-
-/** Addresses of trunks and carriers are never blocked, whatever they send. Kept in memory: asked for each packet. */
-async function watchSources(state: State): Promise<{ covers(host: string): boolean; stop(): void }> {
-  let revision = -1
-  let sources = compileSources<string>([])
-  const known = new Map<string, boolean>()
-
-  const look = async (): Promise<void> => {
-    const row = await state.db.selectFrom('configuration').select('revision').executeTakeFirst()
-    if (!row || row.revision === revision) return
-    revision = row.revision
-    const trunks = await state.db.selectFrom('trunk_source').select('cidr').where('enabled', '=', 1).execute()
-    const carriers = await state.db.selectFrom('carrier_source').select('cidr').execute()
-    sources = compileSources(
-      [...trunks, ...carriers].map(({ cidr }) => ({ cidr, selector_precedence: 0, owner: cidr })),
-    )
-    known.clear()
-  }
-  await look()
-  const timer = setInterval(() => void look().catch(() => undefined), SOURCES_PERIOD_MS)
-  timer.unref()
-  return {
-    covers(host) {
-      const cached = known.get(host)
-      if (cached !== undefined) return cached
-      const covered = holdsAddress(sources, host)
-      if (known.size > 10_000) known.clear()
-      known.set(host, covered)
-      return covered
-    },
-    stop: () => clearInterval(timer),
-  }
 }
 
 function exposeStats(edge: Edge, ladder: LadderWriter, hep: HepExporter | null, metrics: Registry): void {

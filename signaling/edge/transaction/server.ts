@@ -110,8 +110,7 @@ export class ServerTransaction {
   /** The same request came again. */
   retransmitted(): void {
     this.#layer.counters.retransmissions_received++
-    if (this.#last !== '' && this.state !== 'confirmed' && this.state !== 'accepted') this.#send(this.#last, true)
-    else if (this.state === 'accepted' && this.#last !== '') this.#send(this.#last, true)
+    if (this.#last !== '' && this.state !== 'confirmed') this.#send(this.#last, true)
   }
 
   /** An ACK for a response of 300 or above. */
