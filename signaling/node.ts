@@ -22,7 +22,7 @@ import type { InboundRequest, SipStack } from './drachtio/types.ts'
 import { Drain } from './drain.ts'
 import { finishLeftRecordings, prune } from './leftovers.ts'
 import { createNodeMetrics, exposeNode } from './metrics.ts'
-import { isDead, Presence, register } from './presence.ts'
+import { isDead, Presence, registerOwnNode } from './presence.ts'
 import { Queues } from './scripts/queues.ts'
 import { Rooms } from './scripts/rooms.ts'
 import { TestRunner } from './tests/runner.ts'
@@ -69,7 +69,7 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
   const { config, state, sip, bus, clock, log } = options
   const id = newId.node()
   const gate = createGate(id, clock)
-  await register(state, id, clock)
+  await registerOwnNode(state, id, clock)
   // Whoever takes the place of a node that drained goes on with that.
   const inherits = (await signalingNodes(state.db)).some(row => row.draining_at !== null && isDead(row, id))
   await endLost(options, gate, { dead: row => isDead(row, id) })

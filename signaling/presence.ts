@@ -68,14 +68,14 @@ export class Presence {
       if (await heartbeat(state.db, node_id, clock.now())) return
       // Others took us for lost (a long stop): our calls have their CDRs already, and we go on under the same name.
       log.warn({ node_id }, 'this node was taken for lost')
-      await register(state, node_id, clock)
+      await registerOwnNode(state, node_id, clock)
     } catch (err) {
       log.error({ err }, 'heartbeat failed')
     }
   }
 }
 
-export const register = (state: State, node_id: string, clock: Clock): Promise<void> =>
+export const registerOwnNode = (state: State, node_id: string, clock: Clock): Promise<void> =>
   registerNode(state.db, { id: node_id, kind: 'signaling', pid: process.pid }, clock.now())
 
 /** A node of this machine whose process is no more: its calls need not wait for its silence. */

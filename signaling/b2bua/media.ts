@@ -108,9 +108,15 @@ export class MediaHub {
     return this.#listeners.size
   }
 
-  async open(session_id: string): Promise<MediaSession> {
-    await this.request('session.open', { session_id })
-    return new MediaSession(this, session_id, this.#log)
+  /** The session of a call; null when there can be none, for which the call is refused. */
+  async open(call_sid: string): Promise<MediaSession | null> {
+    try {
+      await this.request('session.open', { session_id: call_sid })
+      return new MediaSession(this, call_sid, this.#log)
+    } catch (err) {
+      this.#log.warn({ err, call_id: call_sid }, 'the media worker opens no session')
+      return null
+    }
   }
 }
 

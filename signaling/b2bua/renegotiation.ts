@@ -128,6 +128,9 @@ export class Renegotiation {
   async #rollback(): Promise<void> {
     this.#state = offerStep(this.#state, 'refused').state
     this.#onLateAnswer = null
-    await this.#leg.session.hub.request('leg.rollback', { leg_id: this.#leg.id }).catch(() => undefined)
+    const { session, id, log } = this.#leg
+    await session.hub
+      .request('leg.rollback', { leg_id: id })
+      .catch(err => log.debug({ err, leg_id: id }, 'an offer was not taken back'))
   }
 }

@@ -115,7 +115,9 @@ class Transfer implements LegWaiter {
       return
     }
     if (this.#over || leg.ended) return
-    await leg.session.hub.request('unbridge', { leg_id: leg.id }).catch(() => undefined)
+    await leg.session.hub
+      .request('unbridge', { leg_id: leg.id })
+      .catch(err => call.log.debug({ err, leg_id: leg.id }, 'a leg was not taken out of its bridge'))
     await this.#ringback.stop()
     this.#succeeded(null)
     call.runOn(leg, placed.entry)
