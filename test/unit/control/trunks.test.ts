@@ -2,6 +2,7 @@ import t from 'tap'
 import { lostNodes } from '../../../control/reconcilers/lost-nodes.ts'
 import { trunkProgress } from '../../../control/reconcilers/trunk-progress.ts'
 import { digestHa1 } from '../../../core/runtime/secrets.ts'
+import { verifyChain } from '../../../core/state/audit.ts'
 import { type ControlPlane, controlPlane, freshKey } from '../../support/control-plane.ts'
 
 const TRUNK = {
@@ -48,6 +49,30 @@ async function applied(w: ControlPlane, resource_id: string, revision: number) {
     .onConflict(oc => oc.columns(['node_id', 'resource_id']).doUpdateSet(report))
     .execute()
 }
+
+t.test('of many writes at once each is answered for itself, and the trail tells those that happened', async t => {
+  const w = await controlPlane(t)
+  const trunks = await Promise.all(Array.from({ length: 12 }, () => trunk(w, { sources: [], targets: [] })))
+  const save = (path: string, at: number) => {
+    const body = { ...SETTINGS, name: `Name ${at}` }
+    if (at % 4 === 0) return write(w, 'PATCH', path, 9, body)
+    if (at % 4 === 1) return write(w, 'PATCH', path, 1, { ...body, subaccount_id: 'sub_unknown' })
+    return at % 4 === 2 ? write(w, 'PATCH', path, 1, body) : write(w, 'POST', `${path}/suspend`, 1)
+  }
+  const answers = await Promise.all(trunks.map(({ path }, at) => save(path, at)))
+  for (const [at, { status, headers, body }] of answers.entries()) {
+    t.equal(status, [412, 422, 200, 200][at % 4], JSON.stringify(body))
+    if (status === 200) t.match([headers.get('etag'), body.revision, body.id], ['"2"', 2, trunks[at]?.id])
+    const now = (await w.ask('GET', trunks[at]?.path ?? '')).body
+    const told = [now.name, now.status, now.revision]
+    const kept = [TRUNK.name, 'enabled', 1]
+    t.same(told, [kept, kept, [`Name ${at}`, 'enabled', 2], [TRUNK.name, 'disabled', 2]][at % 4])
+  }
+  const events = await w.state.db.selectFrom('audit_event').select(['action', 'organization_id']).execute()
+  const count = (action: string) => events.filter(event => event.action === action).length
+  t.same([count('trunk.created'), count('trunk.updated'), count('trunk.suspended')], [12, 3, 3])
+  t.match(await verifyChain(w.state.db, events[0]?.organization_id ?? ''), { intact: true, events: 18 })
+})
 
 t.test('fifty concurrent PATCHes with one If-Match: exactly one wins', async t => {
   const w = await controlPlane(t)
