@@ -34,6 +34,7 @@ export class LocalConnection {
   readonly #waiting: Brief[] = []
   /** A transaction is open, or begins with the end of this turn of the event loop. */
   #busy = false
+  #open = false
   /** Tables that the brief write which runs now has written. */
   readonly #wrote = new Set<string>()
   /** The same of those before it in the open transaction. */
@@ -53,7 +54,7 @@ export class LocalConnection {
 
   /** For reads outside of a transaction; null while one is open, whose writes may yet be taken back. */
   get reader(): Reader | null {
-    return this.#connection.in_transaction ? null : this.#reader
+    return this.#open ? null : this.#reader
   }
 
   /** For reads of the write that runs now; null once it has written something. */
@@ -111,6 +112,7 @@ export class LocalConnection {
       if (error instanceof StateError && error.code.startsWith('SQLITE_BUSY')) return false
       throw error
     }
+    this.#open = true
     this.#reader.begun()
     return true
   }
@@ -129,6 +131,7 @@ export class LocalConnection {
       this.#reader.written(this.#wrote_before)
       throw error
     } finally {
+      this.#open = false
       this.#wrote_before.clear()
     }
   }

@@ -99,7 +99,6 @@ export function openConnection(
     const statement = prepared(sql)
     if (statement.reader) return { rows: statement.all(parameters) }
     const { changes, lastInsertRowid } = statement.run(parameters)
-    if (!database.inTransaction) counts.committed()
     return { rows: [], changes, last_id: Number(lastInsertRowid) }
   }
 
@@ -108,7 +107,10 @@ export function openConnection(
       const { sql, parameters } = step
       if (sql.startsWith(PROCEDURE_PREFIX))
         return { result: procedure(sql.slice(PROCEDURE_PREFIX.length), parameters[0]) ?? null }
-      return database.inTransaction ? run(step) : waiting(() => run(step))
+      if (database.inTransaction) return run(step)
+      const outcome = waiting(() => run(step))
+      if (outcome.changes !== undefined) counts.committed()
+      return outcome
     },
     procedure,
     database,
