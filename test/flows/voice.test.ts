@@ -22,6 +22,8 @@ const counted = (w: World, name: string, count: number): Promise<unknown> =>
 
 t.test('documents that join calls', async t => {
   const w = await world(t)
+  // They wait for the most part, each for calls of its own; the last one waits for all.
+  t.jobs = 4
   const create = async (to: string, form: Record<string, string>): Promise<string> => {
     const { status, body } = await w.voice('POST', '/Calls.json', { To: to, From: w.numbers[0] ?? '', ...form })
     if (status !== 201 && status !== 200) throw new Error(JSON.stringify(body))
@@ -30,59 +32,71 @@ t.test('documents that join calls', async t => {
   const childrenOf = (sid: string) =>
     w.state.db.selectFrom('call').selectAll().where('parent_call_sid', '=', sid).orderBy('position').execute()
 
-  t.test('Dial rings several at once: the first to answer wins, the others are canceled', async t => {
-    const web = await webServer(t, { '/after': '<Response><Hangup/></Response>' })
-    const markup = `<Response><Dial action="${web.url}/after"><Number>${RINGS}</Number><Number>${SHORT}</Number></Dial></Response>`
-    const sid = await create(QUIET, { InlineMarkup: markup })
-    const after = await web.seen('/after')
-    t.match(Object.fromEntries(after.fields), { DialCallStatus: 'completed', DialBridged: 'true' })
-    await w.ended(sid)
-    const children = await childrenOf(sid)
-    t.match(
-      children.map(child => [child.to_number, child.status, child.direction]),
-      [
-        [RINGS, 'canceled', 'outbound-dial'],
-        [SHORT, 'completed', 'outbound-dial'],
-      ],
-    )
-  })
+  t.test(
+    'Dial rings several at once: the first to answer wins, the others are canceled',
+    { buffered: true },
+    async t => {
+      const web = await webServer(t, { '/after': '<Response><Hangup/></Response>' })
+      const markup = `<Response><Dial action="${web.url}/after"><Number>${RINGS}</Number><Number>${SHORT}</Number></Dial></Response>`
+      const sid = await create(QUIET, { InlineMarkup: markup })
+      const after = await web.seen('/after')
+      t.match(Object.fromEntries(after.fields), { DialCallStatus: 'completed', DialBridged: 'true' })
+      await w.ended(sid)
+      const children = await childrenOf(sid)
+      t.match(
+        children.map(child => [child.to_number, child.status, child.direction]),
+        [
+          [RINGS, 'canceled', 'outbound-dial'],
+          [SHORT, 'completed', 'outbound-dial'],
+        ],
+      )
+    },
+  )
 
-  t.test('a child that is busy, one that is not answered in time, and one that may not be called', async t => {
-    const web = await webServer(t, {
-      '/busy': `<Response><Dial action="${'/late'}" timeout="5"><Number>${RINGS}</Number></Dial></Response>`,
-      '/late': `<Response><Dial action="${'/bad'}"><Number>12</Number></Dial></Response>`,
-      '/bad': '<Response><Hangup/></Response>',
-    })
-    const markup = `<Response><Dial action="${web.url}/busy"><Number>${BUSY}</Number></Dial></Response>`
-    const sid = await create(QUIET, { InlineMarkup: markup })
-    t.match(Object.fromEntries((await web.seen('/busy')).fields), {
-      DialCallStatus: 'busy',
-      DialSipResponseCode: '486',
-    })
-    t.match(Object.fromEntries((await web.seen('/late')).fields), { DialCallStatus: 'no-answer' })
-    t.match(Object.fromEntries((await web.seen('/bad')).fields), { DialCallStatus: 'failed' })
-    t.match(await w.ended(sid), { status: 'completed' })
-  })
+  t.test(
+    'a child that is busy, one that is not answered in time, and one that may not be called',
+    { buffered: true },
+    async t => {
+      const web = await webServer(t, {
+        '/busy': `<Response><Dial action="${'/late'}" timeout="5"><Number>${RINGS}</Number></Dial></Response>`,
+        '/late': `<Response><Dial action="${'/bad'}"><Number>12</Number></Dial></Response>`,
+        '/bad': '<Response><Hangup/></Response>',
+      })
+      const markup = `<Response><Dial action="${web.url}/busy"><Number>${BUSY}</Number></Dial></Response>`
+      const sid = await create(QUIET, { InlineMarkup: markup })
+      t.match(Object.fromEntries((await web.seen('/busy')).fields), {
+        DialCallStatus: 'busy',
+        DialSipResponseCode: '486',
+      })
+      t.match(Object.fromEntries((await web.seen('/late')).fields), { DialCallStatus: 'no-answer' })
+      t.match(Object.fromEntries((await web.seen('/bad')).fields), { DialCallStatus: 'failed' })
+      t.match(await w.ended(sid), { status: 'completed' })
+    },
+  )
 
-  t.test('a whisper is heard by the called side before the bridge, and may turn the call down', async t => {
-    const web = await webServer(t, {
-      '/whisper': '<Response><Pause length="1"/><Hangup/></Response>',
-      '/after': '<Response><Hangup/></Response>',
-    })
-    const number = `<Number url="${web.url}/whisper">${QUIET}</Number>`
-    const sid = await create(QUIET, {
-      InlineMarkup: `<Response><Dial action="${web.url}/after">${number}</Dial></Response>`,
-    })
-    const whisper = Object.fromEntries((await web.seen('/whisper')).fields)
-    t.match(whisper, { ParentCallSid: sid, Direction: 'outbound-dial', CallStatus: 'in-progress' })
-    t.match(Object.fromEntries((await web.seen('/after')).fields), {
-      DialCallStatus: 'completed',
-      DialBridged: 'false',
-    })
-    await w.ended(sid)
-  })
+  t.test(
+    'a whisper is heard by the called side before the bridge, and may turn the call down',
+    { buffered: true },
+    async t => {
+      const web = await webServer(t, {
+        '/whisper': '<Response><Pause length="1"/><Hangup/></Response>',
+        '/after': '<Response><Hangup/></Response>',
+      })
+      const number = `<Number url="${web.url}/whisper">${QUIET}</Number>`
+      const sid = await create(QUIET, {
+        InlineMarkup: `<Response><Dial action="${web.url}/after">${number}</Dial></Response>`,
+      })
+      const whisper = Object.fromEntries((await web.seen('/whisper')).fields)
+      t.match(whisper, { ParentCallSid: sid, Direction: 'outbound-dial', CallStatus: 'in-progress' })
+      t.match(Object.fromEntries((await web.seen('/after')).fields), {
+        DialCallStatus: 'completed',
+        DialBridged: 'false',
+      })
+      await w.ended(sid)
+    },
+  )
 
-  t.test('a dialled pair is recorded on two channels', async t => {
+  t.test('a dialled pair is recorded on two channels', { buffered: true }, async t => {
     const web = await webServer(t, { '/after': '<Response><Hangup/></Response>' })
     const markup = `<Response><Dial action="${web.url}/after" record="record-from-answer-dual"><Number>${SHORT}</Number></Dial></Response>`
     const sid = await create(QUIET, { InlineMarkup: markup })
@@ -98,53 +112,61 @@ t.test('documents that join calls', async t => {
     t.equal(bytes.readUInt16LE(22), 2, 'channels of the file')
   })
 
-  t.test('a conference of three: it starts with the second, and the host ends it for all', async t => {
-    const web = await webServer(t, { '/events': '', '/wait': say('please wait') })
-    const room = (attributes: string): string =>
-      `<Response><Dial><Conference statusCallback="${web.url}/events" statusCallbackEvent="start end join leave" waitUrl="${web.url}/wait" ${attributes}>room</Conference></Dial></Response>`
-    const events = (): string[] =>
-      web.requests
-        .filter(request => request.path === '/events')
-        .map(request => Object.fromEntries(request.fields)['StatusCallbackEvent'] ?? '')
-    const host = await create(QUIET, { InlineMarkup: room('endConferenceOnExit="true"') })
-    await web.seen('/wait')
-    const guests = [
-      await create(QUIET, { InlineMarkup: room('') }),
-      await create(QUIET, { InlineMarkup: room('muted="true"') }),
-    ]
-    await until('three have joined', () => events().filter(event => event === 'participant-join').length === 3)
-    await counted(w, 'conferences', 1)
-    t.ok(events().includes('conference-start'))
-    await w.voice('POST', `/Calls/${host}.json`, { Status: 'completed' })
-    for (const guest of guests) t.match(await w.ended(guest), { status: 'completed' })
-    await until('the room has ended', () => events().includes('conference-end'))
-    await counted(w, 'conferences', 0)
-  })
+  t.test(
+    'a conference of three: it starts with the second, and the host ends it for all',
+    { buffered: true },
+    async t => {
+      const web = await webServer(t, { '/events': '', '/wait': say('please wait') })
+      const room = (attributes: string): string =>
+        `<Response><Dial><Conference statusCallback="${web.url}/events" statusCallbackEvent="start end join leave" waitUrl="${web.url}/wait" ${attributes}>room</Conference></Dial></Response>`
+      const events = (): string[] =>
+        web.requests
+          .filter(request => request.path === '/events')
+          .map(request => Object.fromEntries(request.fields)['StatusCallbackEvent'] ?? '')
+      const host = await create(QUIET, { InlineMarkup: room('endConferenceOnExit="true"') })
+      await web.seen('/wait')
+      const guests = [
+        await create(QUIET, { InlineMarkup: room('') }),
+        await create(QUIET, { InlineMarkup: room('muted="true"') }),
+      ]
+      await until('three have joined', () => events().filter(event => event === 'participant-join').length === 3)
+      await counted(w, 'conferences', 1)
+      t.ok(events().includes('conference-start'))
+      await w.voice('POST', `/Calls/${host}.json`, { Status: 'completed' })
+      for (const guest of guests) t.match(await w.ended(guest), { status: 'completed' })
+      await until('the room has ended', () => events().includes('conference-end'))
+      await counted(w, 'conferences', 0)
+    },
+  )
 
-  t.test('a caller in a queue hears its place, is taken by an agent, and is told when the agent has gone', async t => {
-    const web = await webServer(t, {
-      '/wait': say('you are next'),
-      '/left': '<Response><Hangup/></Response>',
-      '/agent-done': '<Response><Hangup/></Response>',
-    })
-    const enqueue = `<Enqueue waitUrl="${web.url}/wait" action="${web.url}/left">support</Enqueue>`
-    const caller = await create(QUIET, { InlineMarkup: `<Response>${enqueue}</Response>` })
-    t.match(Object.fromEntries((await web.seen('/wait')).fields), {
-      QueuePosition: '1',
-      CurrentQueueSize: '1',
-      QueueSid: /^QU/,
-    })
-    await counted(w, 'queued_callers', 1)
-    const agent = await create(SHORT, {
-      InlineMarkup: `<Response><Dial action="${web.url}/agent-done"><Queue>support</Queue></Dial></Response>`,
-    })
-    t.match(Object.fromEntries((await web.seen('/left')).fields), { QueueResult: 'bridged' })
-    t.match(await w.ended(caller), { status: 'completed' })
-    t.match(await w.ended(agent), { status: 'completed' })
-    await counted(w, 'queued_callers', 0)
-  })
+  t.test(
+    'a caller in a queue hears its place, is taken by an agent, and is told when the agent has gone',
+    { buffered: true },
+    async t => {
+      const web = await webServer(t, {
+        '/wait': say('you are next'),
+        '/left': '<Response><Hangup/></Response>',
+        '/agent-done': '<Response><Hangup/></Response>',
+      })
+      const enqueue = `<Enqueue waitUrl="${web.url}/wait" action="${web.url}/left">support</Enqueue>`
+      const caller = await create(QUIET, { InlineMarkup: `<Response>${enqueue}</Response>` })
+      t.match(Object.fromEntries((await web.seen('/wait')).fields), {
+        QueuePosition: '1',
+        CurrentQueueSize: '1',
+        QueueSid: /^QU/,
+      })
+      await counted(w, 'queued_callers', 1)
+      const agent = await create(SHORT, {
+        InlineMarkup: `<Response><Dial action="${web.url}/agent-done"><Queue>support</Queue></Dial></Response>`,
+      })
+      t.match(Object.fromEntries((await web.seen('/left')).fields), { QueueResult: 'bridged' })
+      t.match(await w.ended(caller), { status: 'completed' })
+      t.match(await w.ended(agent), { status: 'completed' })
+      await counted(w, 'queued_callers', 0)
+    },
+  )
 
-  t.test('a live call is given another document, and the one that ran is cut', async t => {
+  t.test('a live call is given another document, and the one that ran is cut', { buffered: true }, async t => {
     const web = await webServer(t, { '/next': '<Response><Hangup/></Response>' })
     const sid = await create(QUIET, { InlineMarkup: '<Response><Pause length="60"/></Response>' })
     await until('it talks', async () => (await w.voice('GET', `/Calls/${sid}.json`)).body.status === 'in-progress')
@@ -153,7 +175,7 @@ t.test('documents that join calls', async t => {
     t.match(await w.ended(sid), { status: 'completed' })
   })
 
-  t.test('Record on a create keeps the whole call, and tells its callback', async t => {
+  t.test('Record on a create keeps the whole call, and tells its callback', { buffered: true }, async t => {
     const consent = {
       project_id: w.project_id,
       accepted_at: new Date().toISOString(),
@@ -179,42 +201,50 @@ t.test('documents that join calls', async t => {
     t.equal((await w.voice('GET', `/Recordings/${told['RecordingSid']}.wav`)).status, 200)
   })
 
-  t.test('machine detection is done before the document is asked for, which is told what answered', async t => {
-    const web = await webServer(t, { '/voice': '<Response><Hangup/></Response>' })
-    const sid = await create(QUIET, {
-      Url: `${web.url}/voice`,
-      MachineDetection: 'Enable',
-      MachineDetectionSilenceTimeout: '2000',
-    })
-    const asked = Object.fromEntries((await web.seen('/voice')).fields)
-    t.match(asked, { CallSid: sid, AnsweredBy: 'unknown', MachineDetectionDuration: /^\d+$/ })
-    await w.ended(sid)
-  })
+  t.test(
+    'machine detection is done before the document is asked for, which is told what answered',
+    { buffered: true },
+    async t => {
+      const web = await webServer(t, { '/voice': '<Response><Hangup/></Response>' })
+      const sid = await create(QUIET, {
+        Url: `${web.url}/voice`,
+        MachineDetection: 'Enable',
+        MachineDetectionSilenceTimeout: '2000',
+      })
+      const asked = Object.fromEntries((await web.seen('/voice')).fields)
+      t.match(asked, { CallSid: sid, AnsweredBy: 'unknown', MachineDetectionDuration: /^\d+$/ })
+      await w.ended(sid)
+    },
+  )
 
-  t.test('a media stream carries what the far end says, and tells its beginning and end', async t => {
-    const frames: { event: string; media?: { payload: string } }[] = []
-    const server = new WebSocketServer({ port: 0, host: '127.0.0.1' })
-    t.teardown(() => server.close())
-    server.on('connection', socket => socket.on('message', data => frames.push(JSON.parse(String(data)))))
-    await new Promise<void>(resolve => server.once('listening', resolve))
-    const { port } = server.address() as AddressInfo
-    const web = await webServer(t, { '/stream': '' })
-    const stream = `<Stream url="ws://127.0.0.1:${port}/" statusCallback="${web.url}/stream"/>`
-    const markup = `<Response><Start>${stream}</Start><Pause length="1"/></Response>`
-    const sid = await create(`${SANDBOX}4711`, { InlineMarkup: markup })
-    await w.ended(sid)
-    await until('the stream has stopped', () => frames.some(frame => frame.event === 'stop'))
-    t.same(
-      frames.slice(0, 2).map(frame => frame.event),
-      ['connected', 'start'],
-    )
-    t.ok(frames.filter(frame => frame.event === 'media').length >= 20, 'media came')
-    await until('both callbacks', () => web.requests.length >= 2)
-    t.same(
-      web.requests.map(request => request.fields.get('StreamEvent')),
-      ['stream-started', 'stream-stopped'],
-    )
-  })
+  t.test(
+    'a media stream carries what the far end says, and tells its beginning and end',
+    { buffered: true },
+    async t => {
+      const frames: { event: string; media?: { payload: string } }[] = []
+      const server = new WebSocketServer({ port: 0, host: '127.0.0.1' })
+      t.teardown(() => server.close())
+      server.on('connection', socket => socket.on('message', data => frames.push(JSON.parse(String(data)))))
+      await new Promise<void>(resolve => server.once('listening', resolve))
+      const { port } = server.address() as AddressInfo
+      const web = await webServer(t, { '/stream': '' })
+      const stream = `<Stream url="ws://127.0.0.1:${port}/" statusCallback="${web.url}/stream"/>`
+      const markup = `<Response><Start>${stream}</Start><Pause length="1"/></Response>`
+      const sid = await create(`${SANDBOX}4711`, { InlineMarkup: markup })
+      await w.ended(sid)
+      await until('the stream has stopped', () => frames.some(frame => frame.event === 'stop'))
+      t.same(
+        frames.slice(0, 2).map(frame => frame.event),
+        ['connected', 'start'],
+      )
+      t.ok(frames.filter(frame => frame.event === 'media').length >= 20, 'media came')
+      await until('both callbacks', () => web.requests.length >= 2)
+      t.same(
+        web.requests.map(request => request.fields.get('StreamEvent')),
+        ['stream-started', 'stream-stopped'],
+      )
+    },
+  )
 
   t.test('afterwards nothing is left', async t => {
     await w.untilNone('live_calls', 'media_legs', 'media_listeners')
