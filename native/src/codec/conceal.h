@@ -2,6 +2,7 @@
 // Appendix I).
 #pragma once
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <vector>
@@ -28,6 +29,8 @@ class Concealer {
 
   void conceal(int16_t* out, int samples) {
     if (lost_ == 0) {
+      std::rotate(history_.begin(), history_.begin() + static_cast<std::ptrdiff_t>(oldest_), history_.end());
+      oldest_ = 0;
       pitch_ = find_pitch();
       at_ = 0;
     }
@@ -37,8 +40,11 @@ class Concealer {
  private:
   void remember(const int16_t* pcm, int samples) {
     const size_t size = history_.size(), n = std::min(size, static_cast<size_t>(samples));
-    std::memmove(history_.data(), history_.data() + n, (size - n) * 2);
-    std::memcpy(history_.data() + size - n, pcm + samples - n, n * 2);
+    const int16_t* const last = pcm + samples - n;
+    const size_t first = std::min(n, size - oldest_);
+    std::memcpy(history_.data() + oldest_, last, first * 2);
+    std::memcpy(history_.data(), last + first, (n - first) * 2);
+    oldest_ = first < n ? n - first : (oldest_ + n) % size;
   }
 
   void fill(int16_t* out, int samples) {
@@ -74,7 +80,8 @@ class Concealer {
   }
 
   const int rate_;
-  std::vector<int16_t> history_, scratch_;
+  std::vector<int16_t> history_, scratch_;  // a ring while nothing is lost, in order from then on
+  size_t oldest_ = 0;
   int lost_ = 0, pitch_ = 1, at_ = 0;
 };
 

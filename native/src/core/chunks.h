@@ -63,8 +63,8 @@ class ChunkPool {
 
  private:
   struct Slab {
+    alignas(kBytes) uint8_t bytes[kEach][kBytes];  // a page each
     Chunk chunks[kEach];
-    uint8_t bytes[kEach][kBytes];
   };
   std::atomic<size_t> queues_{0};
   std::vector<std::unique_ptr<Slab>> slabs_;  // the control thread's
@@ -110,8 +110,11 @@ class ChunkQueue {
     return true;
   }
 
-  /** What the next record will want of the memory. */
+  // What the next record will want of the memory: where it goes, and then, when that is here, its bytes there.
   void fetch() const { __builtin_prefetch(&filling_, 1); }
+  void fetch_bytes(size_t n) const {
+    for (size_t at = 0; at < n; at += 64) __builtin_prefetch(at_ + at, 1);
+  }
 
   /** On the reader's thread: hands over each record, `take(bytes, size)`, until that says false or none is left. */
   template <typename Take>

@@ -27,25 +27,25 @@ Recording::Recording(RecordConfig config, std::shared_ptr<ChunkPool> pool)
 
 void Recording::packet_audio(int track, uint32_t ssrc, uint16_t seq, uint32_t ts, uint32_t clock_rate, CodecId codec,
                              const uint8_t* payload, size_t bytes, uint64_t now_us) {
-  const Head h{kAudio, static_cast<uint8_t>(track), static_cast<uint8_t>(codec), 0, seq, ssrc, ts, clock_rate, now_us};
+  const Head h{kAudio, static_cast<uint8_t>(track), static_cast<uint8_t>(codec), 0, seq, 0, ssrc, ts, clock_rate, now_us};
   if (!queue_.push(&h, sizeof h, payload, bytes)) ++dropped_;
 }
 
 void Recording::packet_pause(bool paused, uint64_t now_us) {
-  const Head h{paused ? kPause : kResume, 0, 0, 0, 0, 0, 0, 0, now_us};
+  const Head h{paused ? kPause : kResume, 0, 0, 0, 0, 0, 0, 0, 0, now_us};
   if (!queue_.push(&h, sizeof h, &h, 0)) ++dropped_;
 }
 
 bool Recording::packet_key(char digit, uint64_t now_us) {
   if (config_.finish_keys.find(digit) == std::string::npos) return false;
-  const Head h{kKey, 0, 0, static_cast<uint8_t>(digit), 0, 0, 0, 0, now_us};
+  const Head h{kKey, 0, 0, static_cast<uint8_t>(digit), 0, 0, 0, 0, 0, now_us};
   if (!queue_.push(&h, sizeof h, &h, 0)) lost_end_ = static_cast<uint8_t>(RecordEnd::key);
   ending_ = true;
   return true;
 }
 
 void Recording::packet_end(RecordEnd reason, uint64_t now_us) {
-  const Head h{kEnd, static_cast<uint8_t>(reason), 0, 0, 0, 0, 0, 0, now_us};
+  const Head h{kEnd, static_cast<uint8_t>(reason), 0, 0, 0, 0, 0, 0, 0, now_us};
   if (!queue_.push(&h, sizeof h, &h, 0)) lost_end_ = static_cast<uint8_t>(reason);
   ending_ = true;
 }

@@ -100,6 +100,10 @@ class Stream {
     __builtin_prefetch(&peer_->wire_, 1);
   }
 
+  void fetch_record() const {
+    if (!record_received_.empty()) record_received_[0].recording->fetch_room();
+  }
+
   /** Told later, when packets leave many at a time. */
   void sending_failed() { ++counters_->send_failed; }
 

@@ -100,6 +100,7 @@ void Worker::fetch_ahead(int next) {
   }
   if (const Place* p = place(next + 4); p && p->leg) p->stream->fetch_peer();
   if (const Place* p = place(next + 2); p && p->leg) p->stream->fetch_outlet();
+  if (const Place* p = place(next + 1); p && p->leg) p->stream->fetch_record();
 }
 
 /** Takes what the ring has brought, a few dozen packets at a time: all that they cause to be sent leaves together. */
