@@ -171,6 +171,9 @@ function report(): void {
   }
   const lost = rows.filter(starved)
   if (lost.length > 0) console.log(`${lost.length} runs were starved by other processes, repeated and not counted.`)
+  console.log(
+    "Strowger's packet threads at real-time priority where that is allowed, as in service; all else at nice -10.",
+  )
   console.log('Opus: encoder complexity 5, narrowband between PCMU and OPUS. Engine on one core, load on another.')
   mkdirSync(dirname(options.out), { recursive: true })
   const written = { at: new Date().toISOString(), ratios, bars: results, rows }

@@ -22,6 +22,15 @@ const method = <P extends TSchema, R extends TSchema, const E extends readonly s
   refusals: E,
 ) => ({ params, result, refusals })
 
+/** Which audio of a leg goes elsewhere, and whose call that is. */
+const listened = {
+  leg_id: Id,
+  /** `inbound`: what the leg's peer says; `outbound`: what it hears. */
+  tracks: words('inbound', 'outbound', 'both'),
+  account_sid: Type.String({ maxLength: 64 }),
+  call_sid: Type.String({ maxLength: 64 }),
+}
+
 /** Every method may also be refused with COMMON_REFUSALS. */
 export const METHODS = {
   hello: method(
@@ -219,15 +228,11 @@ export const METHODS = {
   'fork.start': method(
     Type.Object(
       {
-        leg_id: Id,
+        ...listened,
         fork_id: Id,
         url: Type.String({ minLength: 1, maxLength: 4096 }),
-        /** `inbound`: what the leg's peer says; `outbound`: what it hears. */
-        tracks: words('inbound', 'outbound', 'both'),
         /** The server's audio is played to the leg. */
         bidirectional: Type.Boolean(),
-        account_sid: Type.String({ maxLength: 64 }),
-        call_sid: Type.String({ maxLength: 64 }),
         stream_sid: Type.String({ maxLength: 64 }),
         /** The document's Parameter elements. */
         parameters: Type.Record(Type.String({ maxLength: 500 }), Type.String({ maxLength: 500 })),
@@ -248,12 +253,8 @@ export const METHODS = {
   'recognize.start': method(
     Type.Object(
       {
-        leg_id: Id,
+        ...listened,
         recognize_id: Id,
-        /** As of `fork.start`. */
-        tracks: words('inbound', 'outbound', 'both'),
-        account_sid: Type.String({ maxLength: 64 }),
-        call_sid: Type.String({ maxLength: 64 }),
         language: Type.String({ maxLength: 35 }),
         hints: Type.Array(Type.String({ maxLength: 100 }), { maxItems: 500 }),
         model: orNull(Type.String({ maxLength: 100 })),
