@@ -3,6 +3,7 @@ import t, { type Test } from 'tap'
 import type { Call } from '../../signaling/edge/useragent/call.ts'
 import type { MessageParts } from '../../signaling/edge/useragent/user-agent.ts'
 import { type Agent, openAgent, type Placed, place, sdpOf } from '../support/agents.ts'
+import { freeBlock } from '../support/ports.ts'
 import { until } from '../support/wait.ts'
 import { type ProcessName, type World, world } from '../support/world.ts'
 
@@ -61,7 +62,13 @@ async function allEnded(t: Test, w: World, reason: string | null): Promise<void>
 }
 
 t.test('many calls of two legs', async t => {
-  const w = await world(t, { STROWGER_SANDBOX: 'off', STROWGER_DEAD_CALL_SECONDS: '10' })
+  // Ports rest for 30 s after a call: enough that all calls of this test have new ones.
+  const { first, last } = await freeBlock(20 * CALLS)
+  const w = await world(t, {
+    STROWGER_SANDBOX: 'off',
+    STROWGER_DEAD_CALL_SECONDS: '10',
+    STROWGER_RTP_PORTS: `${first}-${last}`,
+  })
   const peer = await openAgent(t, { ip: '127.0.0.61' })
   const target = await openAgent(t, { ip: '127.0.0.62' })
   const trunk_id = await w.addTrunk(peer.ip, {
