@@ -58,7 +58,7 @@ async function allEnded(t: Test, w: World, reason: string | null): Promise<void>
   t.ok(last.every(row => row.status === 'completed'))
   t.same(await db.selectFrom('call').select('sid').where('ended_at', 'is', null).execute(), [])
   t.same(await db.selectFrom('lease').select('call_sid').where('ended_at', 'is', null).execute(), [])
-  await w.untilNone('live_calls', 'dialogs', 'edge_dialogs', 'media_legs')
+  await w.untilNone('live_calls', 'dialogs', 'edge_dialogs', 'media_legs', 'media_ports_in_use')
 }
 
 t.test('many calls of two legs', async t => {
