@@ -1,8 +1,8 @@
 import { type AlertPolicyRow, findAlertPolicy } from '../../core/state/alert-policies.ts'
-import { type AlertRow, findAlert } from '../../core/state/alerts.ts'
-import { findProjectCall, type HistoryRow } from '../../core/state/call-history.ts'
+import { findAlert } from '../../core/state/alerts.ts'
+import { findProjectCall } from '../../core/state/call-history.ts'
 import { findProjectRecording, type RecordingRow } from '../../core/state/calls.ts'
-import { type ContainmentRow, findContainment } from '../../core/state/containments.ts'
+import { findContainment } from '../../core/state/containments.ts'
 import type { Db } from '../../core/state/index.ts'
 import { findNumber } from '../../core/state/numbers.ts'
 import { findPolicy } from '../../core/state/policies.ts'
@@ -68,23 +68,19 @@ async function withTrunk<Row extends { readonly trunk_id: string | null }>(
   return { ...row, trunk_subaccount_id: trunk?.subaccount_id ?? null }
 }
 
-const alert: Loader<'alert', AlertRow & OfTrunk> = {
-  name: 'alert',
-  load: async (db, { id, project_id }) => withTrunk(db, await findAlert(db, project_id, id)),
+/** Loader of what is about a trunk, or about none. */
+const ofTrunk = <N extends string, Row extends { readonly trunk_id: string | null }>(
+  name: N,
+  find: (db: Db, project_id: string, id: string) => Promise<Row | undefined>,
+): Loader<N, Row & OfTrunk> => ({
+  name,
+  load: async (db, { id, project_id }) => withTrunk(db, await find(db, project_id, id)),
   subaccount_id: row => row.trunk_subaccount_id,
-}
+})
 
-const containment: Loader<'containment', ContainmentRow & OfTrunk> = {
-  name: 'containment',
-  load: async (db, { id, project_id }) => withTrunk(db, await findContainment(db, project_id, id)),
-  subaccount_id: row => row.trunk_subaccount_id,
-}
-
-const call: Loader<'call', HistoryRow & OfTrunk> = {
-  name: 'call',
-  load: async (db, { id, project_id }) => withTrunk(db, await findProjectCall(db, project_id, id)),
-  subaccount_id: row => row.trunk_subaccount_id,
-}
+const alert = ofTrunk('alert', findAlert)
+const containment = ofTrunk('containment', findContainment)
+const call = ofTrunk('call', findProjectCall)
 
 const recording: Loader<'recording', RecordingRow & OfTrunk> = {
   name: 'recording',
