@@ -1,21 +1,32 @@
-// tap's own closing line has no `N passed`; CI and people look for one. Prints each file, every failure in full, then the counts.
+// tap's own closing line has no `N passed`; CI and people look for one. Prints each file, every failure in full, then the
+// counts. They are kept by file, so that a second run of some files (scripts/test.mjs) closes with the counts of all.
+import { readFileSync, writeFileSync } from 'node:fs'
 import { Transform } from 'node:stream'
 import { Parser } from 'tap-parser'
 
+/** What the last run counted, by file. */
+export const COUNTS = '.tap/counts.json'
+
 const indent = (text, columns) => String(text).replace(/^/gm, ' '.repeat(columns))
+const sum = (counts, what) => counts.reduce((total, file) => total + file[what], 0)
 
 export default class ClosingReporter extends Transform {
   #parser = new Parser()
-  #count = { pass: 0, fail: 0, skip: 0, todo: 0 }
+  /** By file: `ok`, and how many assertions passed, failed and were skipped. */
+  #files = {}
+  #before = process.env.STROWGER_TEST_AGAIN ? JSON.parse(readFileSync(COUNTS, 'utf8')) : {}
 
   constructor() {
     super()
     this.#watch(this.#parser, [])
     this.#parser.on('complete', result => {
-      const n = this.#count
-      if (!result.ok && n.fail === 0) n.fail = 1
-      const skipped = n.skip + n.todo
-      this.push(`${n.pass} passed, ${n.fail} failed${skipped > 0 ? `, ${skipped} skipped` : ''}\n`)
+      const all = { ...this.#before, ...this.#files }
+      writeFileSync(COUNTS, JSON.stringify(all))
+      const files = Object.values(all)
+      // A run may fail without a failed assertion: a file that was never begun, or a bail-out.
+      const failed = sum(files, 'fail') || (result.ok ? 0 : 1)
+      const skipped = sum(files, 'skip')
+      this.push(`${sum(files, 'pass')} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}\n`)
     })
   }
 
@@ -26,21 +37,36 @@ export default class ClosingReporter extends Transform {
       this.#watch(child, [...path, child.name])
     })
     parser.on('assert', result => {
-      if (path.length === 0)
-        this.push(
-          `${result.ok ? 'ok  ' : 'FAIL'} ${result.name}${result.time ? ` ${Math.round(result.time)} ms` : ''}\n`,
-        )
-      if (subtests.has(result.name)) return // a subtest's own summary line
-      if (result.skip) this.#count.skip++
-      else if (result.todo) this.#count.todo++
-      else if (result.ok) this.#count.pass++
-      else {
-        this.#count.fail++
-        this.push(`  not ok ${[...path, result.name].join(' > ')}\n`)
-        if (result.diag) this.push(`${indent(JSON.stringify(result.diag, null, 2), 4)}\n`)
-      }
+      // A subtest's own line only sums up what was counted.
+      if (!subtests.has(result.name)) this.#take(result, path)
+      if (path.length === 0) this.#close(result)
     })
     parser.on('bailout', reason => this.push(`Bail out! ${reason}\n`))
+  }
+
+  #countOf(file) {
+    this.#files[file] ??= { pass: 0, fail: 0, skip: 0 }
+    return this.#files[file]
+  }
+
+  #take(result, path) {
+    const [file = result.name] = path
+    const count = this.#countOf(file)
+    if (result.skip || result.todo) count.skip++
+    else if (result.ok) count.pass++
+    else {
+      count.fail++
+      this.push(`  not ok ${[...path, result.name].join(' > ')}\n`)
+      if (result.diag) this.push(`${indent(JSON.stringify(result.diag, null, 2), 4)}\n`)
+    }
+  }
+
+  #close({ name, ok, time }) {
+    const timed = time ? ` ${Math.round(time)} ms` : ''
+    this.push(`${ok ? 'ok  ' : 'FAIL'} ${name}${timed}\n`)
+    const count = this.#countOf(name)
+    count.ok = ok
+    if (!ok) count.fail ||= 1
   }
 
   _transform(chunk, _encoding, done) {
