@@ -144,6 +144,47 @@ void restless_calls(bool io_uring) {
   check::equal(open_files(), files, "no descriptor is left open" + how);
 }
 
+/** Two ports of one host send all the time: who comes first is latched, who was named takes over. */
+void two_ports(bool io_uring) {
+  const std::string how = io_uring ? " (io_uring)" : " (epoll)";
+  EngineOptions o;
+  Address::parse("127.0.0.1", 0, o.bind);
+  o.worker.io_uring = io_uring;
+  Engine engine(o);
+  Phone named, other, far;
+  const uint32_t session = engine.open_session();
+  Engine::Opened a, b;
+  engine.open_stream(session, {}, a);
+  engine.open_stream(session, {}, b);
+  engine.describe(a.id, settled(named.port));
+  engine.describe(b.id, settled(far.port));
+  engine.bridge(a.id, b.id);
+  const auto counters = engine.counters(a.id);
+  for (int i = 0; i < 2000 && !counters->latched; ++i) {
+    other.send(a.rtp_port);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  const auto hears = [&](Phone& phone) {
+    for (int i = 0; i < 2000; ++i) {
+      other.send(a.rtp_port);
+      named.send(a.rtp_port);
+      far.send(b.rtp_port);
+      if (phone.drain() > 0) return true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    return false;
+  };
+  check::ok(hears(named), "the named port takes over from one that was quicker" + how);
+  const uint64_t changes = counters->ssrc_changes;
+  far.drain();
+  other.drain();
+  for (int i = 0; i < 100; ++i) {
+    hears(named);
+    other.send(a.rtp_port);
+  }
+  check::ok(other.drain() == 0 && counters->ssrc_changes == changes, "and keeps it, no packet of the other passes" + how);
+}
+
 void busy_engine(bool io_uring) {
   EngineOptions o;
   o.threads = 3;
@@ -239,5 +280,6 @@ void engine_tests() {
   for (const bool io_uring : {true, false}) {
     busy_engine(io_uring);
     restless_calls(io_uring);
+    two_ports(io_uring);
   }
 }

@@ -28,15 +28,16 @@ struct TestLeg final : Wire {
     sent_to.push_back(to);
     return true;
   }
-  bool send_rtcp(const uint8_t* p, size_t n, const Address&) override {
+  bool send_rtcp(const uint8_t* p, size_t n, const Address& to) override {
     reports.emplace_back(p, p + n);
+    reports_to.push_back(to);
     return true;
   }
   void receive(const std::vector<uint8_t>& packet, const Address& from);
 
   World& world;
   std::vector<std::vector<uint8_t>> sent, reports;
-  std::vector<Address> sent_to;
+  std::vector<Address> sent_to, reports_to;
   std::shared_ptr<StreamCounters> counters = std::make_shared<StreamCounters>();
   std::unique_ptr<Stream> stream;
 };

@@ -4,6 +4,7 @@
 void rtp_tests();
 void srtp_tests();
 void stream_tests();
+void latching_tests();
 void secured_stream_tests();
 void decode_tests();
 void crossing_tests();
@@ -25,6 +26,7 @@ int main(int argc, char**) {
   rtp_tests();
   srtp_tests();
   stream_tests();
+  latching_tests();
   secured_stream_tests();
   g711_tests();
   decode_tests();

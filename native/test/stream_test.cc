@@ -1,4 +1,4 @@
-// Streams on a simulated clock and a wire of our own: who may send, what leaves, how sources are spliced.
+// Streams on a simulated clock and a wire of our own: what leaves, how sources are spliced.
 #include <vector>
 
 #include "../src/codec/g711.h"
@@ -8,97 +8,6 @@
 using namespace legs;
 
 namespace {
-
-void latching() {
-  const Address signalled = address("192.0.2.1", 4000), nat = address("198.51.100.7", 6000),
-                stranger = address("203.0.113.9", 7000);
-  {
-    World w;
-    TestLeg leg(w, 1, {});
-    leg.stream->describe(config(signalled, kUlaw), w.now);
-    leg.receive(rtp(0, 1, 0, 1), stranger);
-    leg.receive(rtp(0, 1, 0, 1), signalled);
-    check::ok(leg.counters->latched && leg.counters->packets_received == 1 && leg.counters->strangers == 1,
-              "the signalled address is latched at once, a stranger is not");
-    for (uint16_t i = 0; i < 500; ++i) {
-      w.run(20);
-      leg.receive(rtp(0, i, i * 160u, 99), stranger);
-    }
-    check::ok(leg.counters->strangers == 501 && leg.counters->packets_received == 1,
-              "a stranger never takes over a latched stream, whatever it sends");
-    leg.stream->describe(config(nat, kUlaw), w.now);
-    leg.receive(rtp(0, 2, 160, 1), signalled);
-    leg.receive(rtp(0, 3, 320, 1), nat);
-    check::ok(leg.counters->packets_received == 2 && leg.counters->strangers == 502, "a new SDP moves the latch");
-  }
-  {
-    World w;
-    TestLeg leg(w, 1, {});
-    const Address before = address("192.0.2.1", 4000), after = address("192.0.2.1", 5000),
-                  third = address("192.0.2.1", 6000);
-    leg.stream->describe(config(before, kUlaw), w.now);
-    leg.receive(rtp(0, 1, 160, 1), before);
-    leg.stream->describe(config(after, kUlaw), w.now);
-    leg.receive(rtp(0, 2, 320, 1), before);
-    check::ok(!leg.counters->latched, "a late packet of the port before does not draw a moved stream back");
-    leg.receive(rtp(0, 3, 480, 1), after);
-    check::ok(leg.counters->latched && leg.counters->packets_received == 2, "the new port is latched");
-    leg.stream->describe(config(third, kUlaw), w.now);
-    w.run(2100);
-    leg.receive(rtp(0, 4, 640, 1), after);
-    check::ok(leg.counters->latched, "a peer that stays where it was, though it said otherwise, is taken after 2 s");
-  }
-  {
-    World w;
-    TestLeg leg(w, 1, {});
-    leg.stream->describe(config(signalled, kUlaw), w.now);
-    for (uint16_t i = 0; i < 10; ++i) {
-      leg.receive(rtp(0, i, i * 160u, 5), nat);
-      w.run(20);
-    }
-    check::ok(!leg.counters->latched, "any other address waits while the first second lasts");
-    w.run(1000);
-    leg.receive(rtp(0, 10, 1600, 5), nat);
-    check::ok(leg.counters->latched, "after a second of silence the third in a row is latched");
-  }
-  {
-    World w;
-    TestLeg leg(w, 1, {});
-    leg.stream->describe(config(signalled, kUlaw), w.now);
-    w.run(2000);
-    for (uint16_t i = 0; i < 20; ++i) leg.receive(rtp(0, static_cast<uint16_t>(i * 7), 0, 5), nat);
-    check::ok(!leg.counters->latched, "packets out of order do not make three in a row");
-    for (uint16_t i = 0; i < 20; ++i) leg.receive(rtp(77, i, 0, 5), nat);
-    check::ok(!leg.counters->latched && leg.counters->unexpected == 20,
-              "nor do payload types that were not negotiated");
-  }
-  {
-    World w;
-    Policy p;
-    p.signalled_from = address("198.51.100.7", 0);
-    TestLeg leg(w, 1, p);
-    leg.stream->describe(config(signalled, kUlaw), w.now);
-    leg.receive(rtp(0, 1, 0, 5), nat);
-    check::ok(leg.counters->latched, "where the SIP came from is latched at once");
-  }
-  {
-    World w;
-    Policy p;
-    p.strict = true;
-    p.signalled_from = address("198.51.100.7", 0);
-    Network n;
-    Network::parse("203.0.113.0/24", n);
-    p.sources = {n};
-    TestLeg leg(w, 1, p);
-    leg.stream->describe(config(signalled, kUlaw), w.now);
-    w.run(3000);
-    for (uint16_t i = 0; i < 10; ++i) leg.receive(rtp(0, i, 0, 5), nat);
-    check::ok(!leg.counters->latched && leg.counters->strangers == 10,
-              "strict: neither symmetric RTP nor the address of the SIP");
-    leg.receive(rtp(0, 1, 0, 5), stranger);
-    check::ok(leg.counters->latched, "strict: but the configured sources");
-  }
-}
 
 void relaying() {
   Pair p(kUlaw, kUlaw);
@@ -355,7 +264,6 @@ void reporting() {
 }  // namespace
 
 void stream_tests() {
-  latching();
   relaying();
   converting();
   keys();

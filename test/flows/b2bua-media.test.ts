@@ -231,20 +231,26 @@ t.test('media between two legs', async t => {
     const invite = await target.next(starts('INVITE'))
     const port = Number(/^m=audio (\d+)/m.exec(invite)?.[1])
     let over = false
-    const hums = forks.map(async (fork, index) => {
-      fork.sendTo(port)
-      while (!over) await fork.send(tone(index === 0 ? 500 : 1200, 200))
-    })
-    answer(invite, 183, 'one', one.sdp())
-    await near.hears(500)
-    answer(invite, 183, 'two', two.sdp())
-    await near.hears(1200)
-    answer(invite, 200, 'one', one.sdp())
-    await target.next(starts('ACK'))
-    await near.answered()
-    await near.hears(500)
-    over = true
-    await Promise.all(hums)
+    const hums = Promise.all(
+      forks.map(async (fork, index) => {
+        fork.sendTo(port)
+        while (!over) await fork.send(tone(index === 0 ? 500 : 1200, 200))
+      }),
+    )
+    try {
+      answer(invite, 183, 'one', one.sdp())
+      await near.hears(500)
+      answer(invite, 183, 'two', two.sdp())
+      await near.hears(1200)
+      answer(invite, 200, 'one', one.sdp())
+      await target.next(starts('ACK'))
+      await near.answered()
+      await near.hears(500)
+    } finally {
+      // Before the sockets are closed, also when one of these was not heard.
+      over = true
+      await hums
+    }
     near.hangUp()
     answer(await target.next(starts('BYE')), 200, 'one')
   })

@@ -37,7 +37,7 @@ struct alignas(64) Worker::Leg final : Wire {
   Address connected;
   alignas(64) uint64_t second_us = 0;
   uint32_t in_second = 0;
-  bool flooded = false;
+  bool flooded = false, mixed = false;
   Address from_ring;
   PortPair sockets;
 
@@ -81,7 +81,16 @@ struct alignas(64) Worker::Leg final : Wire {
     e.events = EPOLLIN;
     e.data.ptr = &guard;
     epoll_ctl(worker.epoll_fd_, EPOLL_CTL_ADD, fd, &e);
-    to_ring();
+    mixed = true;
+  }
+
+  /** What came before the socket was connected may be of anybody, and the ring does not tell of whom: it begins when that
+   * is read. */
+  void look_whether_pure() {
+    char first;
+    if (::recv(sockets.rtp_fd, &first, 1, MSG_PEEK | MSG_DONTWAIT) >= 0 || errno != EAGAIN) return;
+    mixed = false;
+    if (!flooded) to_ring();
   }
 
   void dissolve() {
@@ -90,6 +99,7 @@ struct alignas(64) Worker::Leg final : Wire {
     disconnect();
     ::close(guard_fd);
     guard_fd = -1;
+    mixed = false;
     connected = Address{};
   }
 
@@ -144,7 +154,7 @@ struct alignas(64) Worker::Leg final : Wire {
     if (now_us - second_us > 1'000'000) {
       if (flooded && in_second < kFlood / 2) {
         flooded = false;
-        if (guard_fd >= 0) to_ring();
+        if (guard_fd >= 0 && !mixed) to_ring();
       }
       second_us = now_us;
       in_second = 0;

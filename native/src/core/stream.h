@@ -141,6 +141,7 @@ class Stream {
   // receiving
   bool admit(const Address& from, const RtpView& v, bool authenticated, uint64_t now_us);
   bool trusted(const Address& from) const;
+  bool outranks(const Address& from, uint64_t now_us) const;
   void latch(const Address& from);
   bool policed(uint64_t now_us);
   void on_raw(const uint8_t* packet, size_t n, const Address& from, uint64_t now_us);

@@ -8,6 +8,11 @@
 
 namespace media {
 
+namespace {
+/** So long after an SDP packets may still come from where the peer was before, or later than those of another. */
+constexpr uint64_t kSettlingUs = 2'000'000;
+}  // namespace
+
 const PayloadFacts* Stream::payload_facts(uint8_t pt) {
   if (facts_known_ && facts_.payload_type == pt) return &facts_;
   const uint8_t index = payload_index_[pt];
@@ -23,7 +28,15 @@ bool Stream::trusted(const Address& from) const {
   return policy_.signalled_from.known() && from.same_ip(policy_.signalled_from);
 }
 
+/** The signalled address, where another port of its host or the sender of the SIP was quicker: their packets are taken
+ * at once, so that a NAT costs no audio, but until 2 s after the SDP who was named comes first. */
+bool Stream::outranks(const Address& from, uint64_t now_us) const {
+  return from == config_.remote_rtp && now_us - described_us_ < kSettlingUs;
+}
+
 void Stream::latch(const Address& from) {
+  // What was settled for the one before does not hold for this one.
+  if (latched_.known()) rtcp_address_ = config_.rtcp_mux ? from : config_.remote_rtcp;
   latched_ = send_address_ = from;
   if (!config_.remote_rtcp.same_ip(from)) {
     // Behind a NAT: RTCP is where RTP is, one port on, until it shows itself.
@@ -35,13 +48,16 @@ void Stream::latch(const Address& from) {
   event(EventType::latched, from.port, 0, from.text().c_str());
 }
 
-/** Design section 4: the signalled address; then where the SIP came from; then, when those are silent, who sends three
- * in a row. */
+/** Design section 4: the signalled address; then its host, and where the SIP came from; then, when those are silent,
+ * who sends three in a row. */
 bool Stream::admit(const Address& from, const RtpView& v, bool authenticated, uint64_t now_us) {
-  if (latched_.known()) return from == latched_;
+  if (latched_.known()) {  // by another, whom this one outranks
+    latch(from);
+    return true;
+  }
   if (!config_.remote_rtp.known() || (context_.denied && any_holds(*context_.denied, from))) return false;
   // Packets still on their way from where the peer was must not draw the stream back there.
-  const bool late = from == former_ && !(from == config_.remote_rtp) && now_us - described_us_ < 2'000'000;
+  const bool late = from == former_ && !(from == config_.remote_rtp) && now_us - described_us_ < kSettlingUs;
   if (late) return false;
   if (trusted(from)) {
     latch(from);
@@ -116,7 +132,8 @@ void Stream::on_rtp(uint8_t* packet, size_t n, const Address& from, uint64_t now
   if (takes_raw_ && n > 0 && (packet[0] < 4 || (packet[0] >= 20 && packet[0] < 64)))
     return on_raw(packet, n, from, now_us);
   if (rtcp_mux_ && looks_like_rtcp(packet, n)) return on_rtcp(packet, n, from, now_us, true);
-  if (latched_.known() && !(from == latched_)) {
+  const bool latched = from == latched_;
+  if (!latched && latched_.known() && !outranks(from, now_us)) {
     ++c.strangers;
     return;
   }
@@ -148,7 +165,7 @@ void Stream::on_rtp(uint8_t* packet, size_t n, const Address& from, uint64_t now
     ++c.malformed;
     return;
   }
-  if (!latched_.known() && !admit(from, v, secured_, now_us)) {
+  if (!latched && !admit(from, v, secured_, now_us)) {
     ++c.strangers;
     return;
   }

@@ -40,6 +40,7 @@ void Worker::read(Socket& s, uint64_t now_us) {
     return;
   }
   leg.stream->on_rtp(packet, static_cast<size_t>(n), leg.last_address, now_us);
+  if (leg.mixed) leg.look_whether_pure();
   if (s.which == Which::rtp && leg.guard_fd >= 0) leg.count(now_us);
 }
 

@@ -1,0 +1,199 @@
+// Whose packets a stream takes: by its SDP, by where the SIP came from, by who keeps sending.
+#include <vector>
+
+#include "check.h"
+#include "legs.h"
+
+using namespace legs;
+
+namespace {
+
+void latching() {
+  const Address signalled = address("192.0.2.1", 4000), nat = address("198.51.100.7", 6000),
+                stranger = address("203.0.113.9", 7000);
+  {
+    World w;
+    TestLeg leg(w, 1, {});
+    leg.stream->describe(config(signalled, kUlaw), w.now);
+    leg.receive(rtp(0, 1, 0, 1), stranger);
+    leg.receive(rtp(0, 1, 0, 1), signalled);
+    check::ok(leg.counters->latched && leg.counters->packets_received == 1 && leg.counters->strangers == 1,
+              "the signalled address is latched at once, a stranger is not");
+    for (uint16_t i = 0; i < 500; ++i) {
+      w.run(20);
+      leg.receive(rtp(0, i, i * 160u, 99), stranger);
+    }
+    check::ok(leg.counters->strangers == 501 && leg.counters->packets_received == 1,
+              "a stranger never takes over a latched stream, whatever it sends");
+    leg.stream->describe(config(nat, kUlaw), w.now);
+    leg.receive(rtp(0, 2, 160, 1), signalled);
+    leg.receive(rtp(0, 3, 320, 1), nat);
+    check::ok(leg.counters->packets_received == 2 && leg.counters->strangers == 502, "a new SDP moves the latch");
+  }
+  {
+    World w;
+    TestLeg leg(w, 1, {});
+    const Address before = address("192.0.2.1", 4000), after = address("192.0.2.1", 5000),
+                  third = address("192.0.2.1", 6000);
+    leg.stream->describe(config(before, kUlaw), w.now);
+    leg.receive(rtp(0, 1, 160, 1), before);
+    leg.stream->describe(config(after, kUlaw), w.now);
+    leg.receive(rtp(0, 2, 320, 1), before);
+    check::ok(!leg.counters->latched, "a late packet of the port before does not draw a moved stream back");
+    leg.receive(rtp(0, 3, 480, 1), after);
+    check::ok(leg.counters->latched && leg.counters->packets_received == 2, "the new port is latched");
+    leg.stream->describe(config(third, kUlaw), w.now);
+    w.run(2100);
+    leg.receive(rtp(0, 4, 640, 1), after);
+    check::ok(leg.counters->latched, "a peer that stays where it was, though it said otherwise, is taken after 2 s");
+  }
+  {
+    World w;
+    TestLeg leg(w, 1, {});
+    leg.stream->describe(config(signalled, kUlaw), w.now);
+    for (uint16_t i = 0; i < 10; ++i) {
+      leg.receive(rtp(0, i, i * 160u, 5), nat);
+      w.run(20);
+    }
+    check::ok(!leg.counters->latched, "any other address waits while the first second lasts");
+    w.run(1000);
+    leg.receive(rtp(0, 10, 1600, 5), nat);
+    check::ok(leg.counters->latched, "after a second of silence the third in a row is latched");
+  }
+  {
+    World w;
+    TestLeg leg(w, 1, {});
+    leg.stream->describe(config(signalled, kUlaw), w.now);
+    w.run(2000);
+    for (uint16_t i = 0; i < 20; ++i) leg.receive(rtp(0, static_cast<uint16_t>(i * 7), 0, 5), nat);
+    check::ok(!leg.counters->latched, "packets out of order do not make three in a row");
+    for (uint16_t i = 0; i < 20; ++i) leg.receive(rtp(77, i, 0, 5), nat);
+    check::ok(!leg.counters->latched && leg.counters->unexpected == 20,
+              "nor do payload types that were not negotiated");
+  }
+  {
+    World w;
+    Policy p;
+    p.signalled_from = address("198.51.100.7", 0);
+    TestLeg leg(w, 1, p);
+    leg.stream->describe(config(signalled, kUlaw), w.now);
+    leg.receive(rtp(0, 1, 0, 5), nat);
+    check::ok(leg.counters->latched, "where the SIP came from is latched at once");
+  }
+  {
+    World w;
+    Policy p;
+    p.strict = true;
+    p.signalled_from = address("198.51.100.7", 0);
+    Network n;
+    Network::parse("203.0.113.0/24", n);
+    p.sources = {n};
+    TestLeg leg(w, 1, p);
+    leg.stream->describe(config(signalled, kUlaw), w.now);
+    w.run(3000);
+    for (uint16_t i = 0; i < 10; ++i) leg.receive(rtp(0, i, 0, 5), nat);
+    check::ok(!leg.counters->latched && leg.counters->strangers == 10,
+              "strict: neither symmetric RTP nor the address of the SIP");
+    leg.receive(rtp(0, 1, 0, 5), stranger);
+    check::ok(leg.counters->latched, "strict: but the configured sources");
+  }
+}
+
+/** Two ports of one host send, as two forks of a call or a telephone with two calls do; the SDP names one of them. */
+struct TwoPorts {
+  World w;
+  Address named = address("192.0.2.1", 4000), other = address("192.0.2.1", 5000), third = address("192.0.2.1", 6000);
+  TestLeg leg;
+  uint16_t seq = 0;
+  explicit TwoPorts(Policy policy = {}) : leg(w, 1, std::move(policy)) {
+    leg.stream->describe(config(named, kUlaw), w.now);
+  }
+  /** Whether a packet from there is taken. */
+  bool takes(const Address& from) {
+    const uint64_t before = leg.counters->packets_received;
+    ++seq;
+    leg.receive(rtp(0, seq, seq * 160u, from.port), from);
+    return leg.counters->packets_received == before + 1;
+  }
+  std::vector<int64_t> latched_ports() {
+    std::vector<int64_t> ports;
+    Event e;
+    w.events.begin_read();
+    while (w.events.pop(e))
+      if (e.type == EventType::latched) ports.push_back(e.a);
+    return ports;
+  }
+};
+
+void outranking() {
+  {
+    TwoPorts t;
+    check::ok(t.takes(t.other), "another port of the signalled host is taken at once");
+    t.w.run(1900);
+    check::ok(t.takes(t.named), "until 2 s after the SDP the signalled port moves the latch");
+    check::ok(!t.takes(t.other) && !t.takes(t.third) && t.takes(t.named), "which nothing moves back");
+    check::ok(t.latched_ports() == std::vector<int64_t>{5000, 4000}, "and both are told");
+  }
+  {
+    TwoPorts t;
+    t.takes(t.other);
+    check::ok(!t.takes(t.third), "a third port does not move it");
+    t.w.run(2100);
+    check::ok(!t.takes(t.named) && t.takes(t.other), "nor does the signalled one after 2 s");
+    check::equal(uint64_t{t.leg.counters->strangers}, uint64_t{2}, "both are strangers");
+    t.leg.stream->describe(config(t.named, kUlaw), t.w.now);
+    check::ok(!t.takes(t.named), "an SDP that names the same address begins no new 2 s");
+  }
+  {
+    Policy strict;
+    strict.strict = true;
+    Network n;
+    Network::parse("203.0.113.0/24", n);
+    strict.sources = {n};
+    TwoPorts t(strict);
+    check::ok(t.takes(address("203.0.113.9", 7000)) && t.takes(t.named) && !t.takes(address("203.0.113.9", 7000)),
+              "strict: a configured source gives way to the signalled address too");
+  }
+  {
+    TwoPorts t;
+    StreamConfig c = config(t.named, kUlaw);
+    c.remote_rtcp = address("192.0.2.1", 4444);
+    t.leg.stream->describe(c, t.w.now);
+    t.w.run(1100);
+    for (int i = 0; i < 3; ++i) t.takes(address("198.51.100.7", 6000));
+    check::ok(t.latched_ports() == std::vector<int64_t>{6000}, "a stranger that was latched after a second");
+    check::ok(t.takes(t.named), "gives way as well");
+    t.w.run(8000);
+    check::ok(!t.leg.reports_to.empty() && t.leg.reports_to.back() == c.remote_rtcp, "and RTCP goes where the SDP said");
+  }
+}
+
+void outranking_secured() {
+  TwoPorts t;
+  StreamConfig c = config(t.named, kUlaw);
+  c.secured = true;
+  c.receive_key.assign(30, 1);
+  c.send_key.assign(30, 2);
+  t.leg.stream->describe(c, t.w.now);
+  const auto send = [&](const Address& from, uint8_t key) {
+    const std::vector<uint8_t> bytes(30, key);
+    auto p = rtp(0, 1, 160, from.port);
+    p.resize(p.size() + kTailRoom);
+    p.resize(SrtpContext::make(SrtpSuite::aes128_sha1_80, bytes.data(), 30)->protect(p.data(), kRtpHeader + 160));
+    t.leg.receive(p, from);
+  };
+  send(t.other, 1);
+  send(t.named, 9);
+  check::ok(t.latched_ports() == std::vector<int64_t>{5000} && t.leg.counters->srtp_auth_failed == 1,
+            "SRTP: what does not authenticate moves nothing, whatever its address");
+  send(t.named, 1);
+  check::ok(t.latched_ports() == std::vector<int64_t>{4000}, "what does, moves the latch");
+}
+
+}  // namespace
+
+void latching_tests() {
+  latching();
+  outranking();
+  outranking_secured();
+}
