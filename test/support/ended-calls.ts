@@ -39,7 +39,7 @@ export interface Story {
 /** A call that ran and ended, by the functions with which signaling writes it. */
 export async function ranCall(w: ControlPlane, story: Story): Promise<string> {
   const { hours_ago = 0, seconds = null, pdd_ms = null, media = null, cause = 'caller_hung_up' } = story
-  const ended_ms = Date.now() - hours_ago * HOUR_MS
+  const ended_ms = w.clock.now() - hours_ago * HOUR_MS
   const begin_ms = ended_ms - ((seconds ?? 0) * 1000 + 500)
   const sid = newId.call()
   await w.state.transaction(async trx => {

@@ -30,14 +30,24 @@ export interface WebServer {
   seen(path: string): Promise<WebRequest>
 }
 
+/** The whole body of a request; null when its sender went away in the middle, which is no fault of the server's. */
+export async function bodyOf(incoming: IncomingMessage): Promise<Buffer | null> {
+  const chunks: Buffer[] = []
+  try {
+    for await (const chunk of incoming) chunks.push(chunk)
+  } catch {
+    return null
+  }
+  return Buffer.concat(chunks)
+}
+
 /** A customer's web server on loopback: answers by path with markup, audio, or whatever a test needs. */
 export async function webServer(t: Test, pages: Readonly<Record<string, Page>>): Promise<WebServer> {
   const requests: WebRequest[] = []
   const server = createServer(async (incoming, outgoing) => {
-    const chunks: Buffer[] = []
-    for await (const chunk of incoming) chunks.push(chunk)
+    const body = await bodyOf(incoming)
+    if (body === null) return
     const url = new URL(incoming.url ?? '/', 'http://test')
-    const body = Buffer.concat(chunks)
     const fields = new URLSearchParams([...url.searchParams, ...new URLSearchParams(body.toString())])
     const request = { method: incoming.method ?? '', path: url.pathname, headers: incoming.headers, fields, body }
     requests.push(request)

@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net'
 import t from 'tap'
 import { examineStore } from '../../../bin/doctor-store.ts'
 import { s3Server } from '../../support/object-store.ts'
+import { bodyOf } from '../../support/web.ts'
 
 // What `strowger doctor` says of the object store of recordings, against a real server of the protocol.
 
@@ -27,9 +28,9 @@ t.test('each thing that can be wrong is named with the variable that mends it', 
 t.test('a key that may write but not delete is told which right it lacks', async t => {
   const objects = new Map<string, Buffer>()
   const server = createServer(async (request, response) => {
-    const chunks: Buffer[] = []
-    for await (const chunk of request) chunks.push(chunk)
-    if (request.method === 'PUT') objects.set(request.url ?? '', Buffer.concat(chunks))
+    const body = await bodyOf(request)
+    if (body === null) return
+    if (request.method === 'PUT') objects.set(request.url ?? '', body)
     if (request.method === 'DELETE') response.writeHead(403).end('<Error><Code>AccessDenied</Code></Error>')
     else response.writeHead(request.method === 'GET' ? 206 : 200).end(objects.get(request.url ?? ''))
   })

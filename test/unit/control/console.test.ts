@@ -1,5 +1,6 @@
 import t from 'tap'
 import { totpOf } from '../../../control/session/sign-in.ts'
+import { standingClock } from '../../support/clock.ts'
 import { CONSOLE_PASSWORD, type ControlPlane, controlPlane, freshKey } from '../../support/control-plane.ts'
 
 const API = '/console/api'
@@ -83,11 +84,12 @@ t.test('wrong passwords lock the member for a while, known and unknown ones look
 })
 
 t.test('one-time codes: set up, asked for, and never taken twice', async t => {
-  const w = await controlPlane(t)
+  const clock = standingClock()
+  const w = await controlPlane(t, { clock })
   const me = await signIn(w)
   const { secret, uri } = (await me.ask('POST', '/session/totp')).body
   t.match(uri, /^otpauth:\/\/totp\/Strowger:/)
-  const code = (shift = 0) => totpOf(secret).generate({ timestamp: Date.now() + shift * 30_000 })
+  const code = (shift = 0) => totpOf(secret).generate({ timestamp: clock.now() + shift * 30_000 })
   t.equal((await me.ask('PUT', '/session/totp', { enabled: true, code: '000000' })).status, 422)
   t.equal((await me.ask('PUT', '/session/totp', { enabled: true, code: code(-1) })).status, 204)
   t.equal((await attempt(w, w.demo.email, CONSOLE_PASSWORD)).status, 401, 'the password is not enough')

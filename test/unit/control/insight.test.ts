@@ -7,12 +7,13 @@ import { insertMessages } from '../../../core/state/ladder.ts'
 import { addMediaQuality } from '../../../core/state/media-quality.ts'
 import { writeCall } from '../../../core/state/running-calls.ts'
 import { forgetOldSteps } from '../../../core/state/trunk-steps.ts'
+import { standingClock } from '../../support/clock.ts'
 import { controlPlane, openSandbox } from '../../support/control-plane.ts'
 import { HOUR_MS, ranCall, trunkOf } from '../../support/ended-calls.ts'
 import { addRecording, WAV } from '../../support/recordings.ts'
 
 t.test('trunk metrics and diagnostics are those of the calls that ended in the window', async t => {
-  const w = await controlPlane(t)
+  const w = await controlPlane(t, { clock: standingClock() })
   const trunk_id = await trunkOf(w, 'Measured')
   const other = await trunkOf(w, 'Other')
   const metrics = `/v1/trunks/${trunk_id}/metrics`
@@ -87,13 +88,13 @@ t.test('trunk metrics and diagnostics are those of the calls that ended in the w
   }
 
   const before = await read(`${metrics}?window=30d`)
-  await forgetOldSteps(w.state.db, Date.now())
+  await forgetOldSteps(w.state.db, w.clock.now())
   t.same(
     { ...(await read(`${metrics}?window=30d`)), as_of: before.as_of },
     before,
     'nothing that a window reads is lost',
   )
-  await forgetOldSteps(w.state.db, Date.now() + 32 * 24 * HOUR_MS)
+  await forgetOldSteps(w.state.db, w.clock.now() + 32 * 24 * HOUR_MS)
   const left = await w.state.db.selectFrom('trunk_step').select('trunk_id').execute()
   t.same(left, [], 'and old steps go')
 })
@@ -129,7 +130,7 @@ t.test('call history is filtered and paged, and a call that nobody has begun to 
 })
 
 t.test('a call is explained: its messages, its decision in words, its media, its record', async t => {
-  const w = await controlPlane(t)
+  const w = await controlPlane(t, { clock: standingClock() })
   const trunk_id = await trunkOf(w, 'Explained')
   const decision_trace = JSON.stringify({
     admitted: true,
@@ -144,7 +145,7 @@ t.test('a call is explained: its messages, its decision in words, its media, its
     pdd_ms: 700,
     media: { a: leg, b: leg, mode: 'relay' },
   })
-  const at = iso(Date.now())
+  const at = iso(w.clock.now())
   const attempt = { sequence: 1, target: 'sip:192.0.2.1', transport: 'udp' }
   const outcome = {
     sip_call_id: 'b@test',
@@ -154,10 +155,10 @@ t.test('a call is explained: its messages, its decision in words, its media, its
     result: 'answered' as const,
   }
   await writeCall(w.state.db, sid, [
-    { step: 'attempt', attempt, at_ms: Date.now() - 1000 },
+    { step: 'attempt', attempt, at_ms: w.clock.now() - 1000 },
     { step: 'attempt_changed', sequence: 1, changes: outcome },
   ])
-  const message = { at_ms: Date.now(), protocol: 'udp', local: '127.0.0.1:5060', retransmission: 0 as const }
+  const message = { at_ms: w.clock.now(), protocol: 'udp', local: '127.0.0.1:5060', retransmission: 0 as const }
   const invite = (call: string) => `INVITE sip:x@test SIP/2.0\r\nCall-ID: ${call}\r\nCSeq: 1 INVITE\r\n\r\n`
   await insertMessages(w.state.db, [
     { ...message, sip_call_id: 'a@test', direction: 'in', remote: '198.51.100.7:5060', text: invite('a@test') },
@@ -169,17 +170,17 @@ t.test('a call is explained: its messages, its decision in words, its media, its
       await addMediaQuality(
         w.state.db,
         { call_sid: sid, leg_id, stats: { mos: 4 + at / 10 } },
-        Date.now() + at * 10_000,
+        w.clock.now() + at * 10_000,
       )
   const warning = { call_sid: sid, kind: 'warning' as const, number: 13_520, detail: { message: 'text too long' } }
-  await addCallEvent(w.state.db, warning, Date.now())
+  await addCallEvent(w.state.db, warning, w.clock.now())
   const exchange = {
     call_sid: sid,
     method: 'POST' as const,
     url: 'https://app.example.com/',
     parameters: { Digits: '7' },
   }
-  await recordExchange(w.state.db, { ...exchange, reply: { ok: true, status: 200, duration_ms: 12 } }, Date.now())
+  await recordExchange(w.state.db, { ...exchange, reply: { ok: true, status: 200, duration_ms: 12 } }, w.clock.now())
 
   const read = async (path: string) => (await w.ask('GET', `/v1/calls/${sid}${path}`)).body
   const call = await read('')
@@ -238,8 +239,8 @@ t.test('a call is explained: its messages, its decision in words, its media, its
     (await w.ask('GET', `/v1/calls?${query}`)).body.data.map((call: { id: string }) => call.id)
   t.same(await ids(`trunk_id=${trunk_id}&status=completed&from=2342010000001&to=%2B2348030000001`), [sid])
   t.same(await ids('to=2342010000001'), [])
-  t.same(await ids(`since=${encodeURIComponent(iso(Date.now() - HOUR_MS))}`), [sid])
-  t.same(await ids(`before=${encodeURIComponent(iso(Date.now() - HOUR_MS))}`), [])
+  t.same(await ids(`since=${encodeURIComponent(iso(w.clock.now() - HOUR_MS))}`), [sid])
+  t.same(await ids(`before=${encodeURIComponent(iso(w.clock.now() - HOUR_MS))}`), [])
   for (const query of ['cursor=x', 'since=yesterday', 'status=gone', 'from=+x', 'limit=0', 'nothing=1'])
     t.match((await w.ask('GET', `/v1/calls?${query}`)).status, 422, query)
 })

@@ -1,10 +1,11 @@
 import t from 'tap'
 import { iso } from '../../../core/runtime/clock.ts'
+import { standingClock } from '../../support/clock.ts'
 import { controlPlane } from '../../support/control-plane.ts'
 import { HOUR_MS, ranCall, trunkOf } from '../../support/ended-calls.ts'
 
 t.test("a project's metrics are those of all its calls, whichever trunk carried them or none", async t => {
-  const w = await controlPlane(t)
+  const w = await controlPlane(t, { clock: standingClock() })
   const one = await trunkOf(w, 'One')
   const other = await trunkOf(w, 'Other')
   const read = async (query = '') => (await w.ask('GET', `/v1/metrics${query}`)).body
@@ -20,7 +21,7 @@ t.test("a project's metrics are those of all its calls, whichever trunk carried 
 
   const day = await read('?window=24h')
   t.match(day, { attempts: 3, answered: 2 })
-  const at = iso(Math.floor((Date.now() - 2 * HOUR_MS) / HOUR_MS) * HOUR_MS)
+  const at = iso(Math.floor((w.clock.now() - 2 * HOUR_MS) / HOUR_MS) * HOUR_MS)
   t.match(
     day.series.find((step: { at: string }) => step.at === at),
     { attempts: 2, answered: 1, busy_seconds: 31 },
@@ -32,11 +33,11 @@ t.test("a project's metrics are those of all its calls, whichever trunk carried 
 })
 
 t.test('the moment: live calls, calls of the last minute, money, nodes', async t => {
-  const w = await controlPlane(t)
+  const w = await controlPlane(t, { clock: standingClock() })
   await ranCall(w, { seconds: 1 })
   await ranCall(w, { seconds: 1, hours_ago: 1 })
-  const now = iso(Date.now())
-  const lost = iso(Date.now() - HOUR_MS)
+  const now = iso(w.clock.now())
+  const lost = iso(w.clock.now() - HOUR_MS)
   const node = (id: string, heartbeat_at: string) => ({
     id,
     kind: 'signaling' as const,

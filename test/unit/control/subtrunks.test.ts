@@ -1,4 +1,6 @@
 import t from 'tap'
+import { iso } from '../../../core/runtime/clock.ts'
+import { standingClock } from '../../support/clock.ts'
 import { type Answer, type ControlPlane, controlPlane, freshKey } from '../../support/control-plane.ts'
 
 // Subtrunks and the number blocks that are delegated to them.
@@ -50,9 +52,9 @@ t.test('ceilings are sent together: one that is left out is asked for, and null 
 })
 
 t.test('refused calls are told by their reason, and counted', async t => {
-  const w = await controlPlane(t)
+  const w = await controlPlane(t, { clock: standingClock() })
   const { path, id } = await family(w)
-  const day = new Date().toISOString().slice(0, 10)
+  const day = iso(w.clock.now()).slice(0, 10)
   const counts = { concurrency_exceeded: 4, cps_exceeded: 3 }
   for (const [reason, count] of Object.entries(counts))
     await w.state.db

@@ -5,6 +5,7 @@ import t from 'tap'
 import { oldDeliveries, webhookDeliveries } from '../../../control/reconcilers/webhook-deliveries.ts'
 import { createHttpClient } from '../../../core/runtime/http/index.ts'
 import { queueEvent } from '../../../core/state/webhook-endpoints.ts'
+import { standingClock } from '../../support/clock.ts'
 import { type ControlPlane, controlPlane, freshKey } from '../../support/control-plane.ts'
 
 interface Heard {
@@ -54,7 +55,7 @@ const endpoint = async (w: ControlPlane, url: string) => {
   return { id: body.endpoint.id as string, secret: body.signing_secret as string }
 }
 
-const event = (w: ControlPlane, n: number, now_ms = Date.now()) =>
+const event = (w: ControlPlane, n: number, now_ms = w.clock.now()) =>
   w.state.transaction(trx =>
     queueEvent(trx, { project_id: w.demo.project_id, kind: 'call.ended', data: { n } }, now_ms),
   )
@@ -101,7 +102,7 @@ t.test('events arrive in order, signed, each with an id of its own', async t => 
 })
 
 t.test('an endpoint that fails is tried again later, and holds up nobody else', async t => {
-  const w = await controlPlane(t)
+  const w = await controlPlane(t, { clock: standingClock() })
   const broken = await receiver(t, () => 500)
   const well = await receiver(t, () => 200)
   const first = await endpoint(w, broken.url)
@@ -119,7 +120,7 @@ t.test('an endpoint that fails is tried again later, and holds up nobody else', 
     'the ones behind wait for the first',
   )
   t.match(failed[2], { state: 'pending', last_status: 500, last_error: 'answered with 500' })
-  t.ok(Date.parse(failed[2].next_attempt_at) > Date.now() + 5000, 'back-off')
+  t.ok(Date.parse(failed[2].next_attempt_at) > w.clock.now() + 5000, 'back-off')
 })
 
 t.test('an event is given up after a day, can be sent again, and is forgotten after a month', async t => {

@@ -17,6 +17,7 @@ import { insertRecording, updateRecording } from '../../../../core/state/recordi
 import { finishCall, insertCall, writeCall } from '../../../../core/state/running-calls.ts'
 import { freePort } from '../../../support/ports.ts'
 import { until } from '../../../support/wait.ts'
+import { bodyOf } from '../../../support/web.ts'
 
 const script = join(dirname(fileURLToPath(import.meta.url)), '../../../../control/process.js')
 const FROM = '+2342010000001'
@@ -80,10 +81,12 @@ async function ended(child: ChildProcess): Promise<void> {
 const commands = (p: Platform, sid: string) =>
   p.state.db.selectFrom('call_command').selectAll().where('call_sid', '=', sid).orderBy('id').execute()
 
+const TALKED_MS = 12_500
+
+/** The call began so long ago that its conversation can end now. */
 async function answer(p: Platform, sid: string): Promise<void> {
+  const at = Date.now() - TALKED_MS
   await p.state.transaction(async trx => {
-    // Twelve seconds of conversation pass before the test goes on.
-    const at = Date.now() - 12_500
     await writeCall(trx, sid, [
       { step: 'initiated', at_ms: at, changes: { node_id: 'node_test', sip_call_id: 'call-id' } },
       { step: 'ringing', at_ms: at + 1 },
@@ -92,11 +95,16 @@ async function answer(p: Platform, sid: string): Promise<void> {
   })
 }
 
+/** Counted from the answer: however long the test took, they talked for twelve seconds. */
 async function end(p: Platform, sid: string): Promise<void> {
   const final = ending({ cause: 'called_hung_up', answered: true })
-  await p.state.transaction(trx =>
-    finishCall(trx, sid, { ending: final, ended_ms: Date.now(), pdd_ms: 1, media: null }),
-  )
+  const { answered_at } = await p.state.db
+    .selectFrom('call')
+    .select('answered_at')
+    .where('sid', '=', sid)
+    .executeTakeFirstOrThrow()
+  const ended_ms = Date.parse(answered_at ?? '') + TALKED_MS
+  await p.state.transaction(trx => finishCall(trx, sid, { ending: final, ended_ms, pdd_ms: 1, media: null }))
 }
 
 t.test('the stock client creates, fetches, redirects, ends, cancels and removes calls', async t => {
@@ -258,9 +266,9 @@ t.test('the signatures of our callbacks pass the stock validator, in order and a
   const valid: boolean[] = []
   const seen: string[] = []
   const server = createServer(async (request, response) => {
-    const chunks: Buffer[] = []
-    for await (const chunk of request) chunks.push(chunk)
-    const form = Object.fromEntries(new URLSearchParams(Buffer.concat(chunks).toString()))
+    const body = await bodyOf(request)
+    if (body === null) return
+    const form = Object.fromEntries(new URLSearchParams(body.toString()))
     const url = `http://${request.headers.host}${request.url}`
     valid.push(twilio.validateRequest(p.auth_token, String(request.headers['x-twilio-signature']), url, form))
     const query = Object.fromEntries(new URL(url).searchParams)

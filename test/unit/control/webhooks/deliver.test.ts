@@ -4,15 +4,16 @@ import t, { type Test } from 'tap'
 import twilio from 'twilio'
 import { type DelivererOptions, deliverCallbacks } from '../../../../control/webhooks/deliver.ts'
 import { LONGEST_WAIT_MS, waitAfter } from '../../../../control/webhooks/ladder.ts'
-import { type Clock, iso, systemClock } from '../../../../core/runtime/clock.ts'
 import { createHttpClient } from '../../../../core/runtime/http/index.ts'
 import { newId } from '../../../../core/runtime/ids.ts'
 import { seal } from '../../../../core/runtime/secrets.ts'
 import { createVoiceRequester } from '../../../../core/runtime/voice-request.ts'
 import { enqueue } from '../../../../core/state/outbox.ts'
 import { mendCallbackTimes, pruneCallbacks, takeDueCallbacks } from '../../../../core/state/outbox-delivery.ts'
+import { standingClock } from '../../../support/clock.ts'
 import { type ControlPlane, controlPlane } from '../../../support/control-plane.ts'
 import { until } from '../../../support/wait.ts'
+import { bodyOf } from '../../../support/web.ts'
 
 interface Received {
   readonly path: string
@@ -24,10 +25,10 @@ interface Received {
 async function receiver(t: Test, answer: (request: Received, count: number) => number | null = () => 204) {
   const requests: Received[] = []
   const server = createServer(async (incoming, outgoing) => {
-    const chunks: Buffer[] = []
-    for await (const chunk of incoming) chunks.push(chunk)
+    const body = await bodyOf(incoming)
+    if (body === null) return
     const url = new URL(incoming.url ?? '/', 'http://x')
-    const form = new URLSearchParams(Buffer.concat(chunks).toString())
+    const form = new URLSearchParams(body.toString())
     const fields = Object.fromEntries([...url.searchParams, ...form])
     const request = { path: incoming.url ?? '', headers: incoming.headers, fields }
     requests.push(request)
@@ -48,7 +49,7 @@ async function put(w: ControlPlane, url: string, n: number, call_sid = 'CA1', me
       url,
       method,
       parameters: { CallSid: call_sid, SequenceNumber: String(n) },
-      now_ms: Date.now(),
+      now_ms: w.clock.now(),
     }),
   )
 }
@@ -78,24 +79,12 @@ const settled = (w: ControlPlane) =>
     (await rows(w)).every(one => one.delivered === 1 || one.given_up === 1),
   )
 
-/** The machine's clock, moved by hand: back-offs pass without waiting. */
-function movedClock(): Clock & { move(by_ms: number): void } {
-  let offset_ms = 0
-  return {
-    ...systemClock,
-    now: () => systemClock.now() + offset_ms,
-    move: by_ms => {
-      offset_ms += by_ms
-    },
-  }
-}
-
 t.test('a callback is one signed form that says the same event over all attempts', async t => {
-  const w = await controlPlane(t)
+  const clock = standingClock()
+  const w = await controlPlane(t, { clock })
   const web = await receiver(t, (_, count) => (count === 1 ? 500 : 204))
-  const clock = movedClock()
   await put(w, `${web.url}/status?keep=1`, 0)
-  deliver(t, w, { clock })
+  deliver(t, w)
   await until('the first attempt is settled', async () => (await rows(w))[0]?.attempts === 1)
   t.match((await rows(w))[0], { delivered: 0, given_up: 0, last_status: 500, lease_until: null })
   clock.move(3000)
@@ -130,11 +119,11 @@ t.test('the token in force when the request leaves signs it', async t => {
 })
 
 t.test('callbacks of one call and URL arrive in order, whatever happens to one of them', async t => {
-  const w = await controlPlane(t)
+  const clock = standingClock()
+  const w = await controlPlane(t, { clock })
   const web = await receiver(t, ({ fields }, count) => (fields['SequenceNumber'] === '1' && count < 5 ? 503 : 200))
-  const clock = movedClock()
   for (let n = 0; n < 6; n++) await put(w, web.url, n)
-  deliver(t, w, { clock })
+  deliver(t, w)
   await until('the second one failed', async () => (await rows(w))[1]?.attempts === 1)
   await put(w, web.url, 6)
   t.same(
@@ -167,14 +156,14 @@ t.test('an endpoint that never answers, or is not there, delays nobody else', as
 })
 
 t.test('after the last step of the ladder a callback is given up and the next one of its call leaves', async t => {
-  const w = await controlPlane(t)
+  const clock = standingClock()
+  const w = await controlPlane(t, { clock })
   const web = await receiver(t, ({ fields }) => (fields['SequenceNumber'] === '0' ? 500 : 200))
-  const clock = movedClock()
   await put(w, web.url, 0)
   await put(w, web.url, 1)
   await put(w, 'ftp://nowhere/', 0, 'CA9')
   const results: string[] = []
-  deliver(t, w, { clock, attempted: result => results.push(result) })
+  deliver(t, w, { attempted: result => results.push(result) })
   await until('everything is settled', async () => {
     clock.move(LONGEST_WAIT_MS)
     w.bus.ring('outbox', '')
@@ -197,13 +186,13 @@ t.test('after the last step of the ladder a callback is given up and the next on
 })
 
 t.test('a far end that is down for an hour gets everything afterwards, each call in its order', async t => {
-  const w = await controlPlane(t)
-  const clock = movedClock()
+  const clock = standingClock()
+  const w = await controlPlane(t, { clock })
   const began_ms = clock.now()
   const down = (): boolean => clock.now() - began_ms < 3_600_000
   const web = await receiver(t, () => (down() ? 503 : 204))
   let made = 0
-  deliver(t, w, { clock })
+  deliver(t, w)
   const waiting = async () => (await rows(w)).filter(one => one.delivered === 0)
   // Five calls go on meanwhile: one callback of each in every twelve minutes.
   for (let minute = 0; minute < 60; minute += 12) {
@@ -236,10 +225,11 @@ t.test('a far end that is down for an hour gets everything afterwards, each call
 })
 
 t.test('what a killed process had taken is taken again when its lease is over, and not before', async t => {
-  const w = await controlPlane(t)
+  const clock = standingClock()
+  const w = await controlPlane(t, { clock })
   await put(w, 'http://a.test/', 0)
   const take = (now_ms: number) => takeDueCallbacks(w.state.db, { now_ms, lease_ms: 25_000, limit: 10, but_not: [] })
-  const now = Date.now() + 1
+  const now = clock.now()
   t.equal((await take(now)).length, 1)
   t.equal((await take(now + 24_000)).length, 0)
   t.equal((await take(now + 25_000)).length, 1)
@@ -278,11 +268,12 @@ t.test('exchanges are events of the call, with the number of what went wrong', a
 })
 
 t.test('old callbacks are forgotten, waiting ones never', async t => {
-  const w = await controlPlane(t)
+  const clock = standingClock()
+  const w = await controlPlane(t, { clock })
   for (let n = 0; n < 3; n++) await put(w, 'http://a.test/', n)
   await w.state.db.updateTable('outbox').set({ delivered: 1 }).where('id', '=', 1).execute()
   await w.state.db.updateTable('outbox').set({ given_up: 1 }).where('id', '=', 2).execute()
-  t.equal(await pruneCallbacks(w.state.db, Date.parse(iso(Date.now() - 1000))), 0)
-  t.equal(await pruneCallbacks(w.state.db, Date.now() + 1000), 2)
+  t.equal(await pruneCallbacks(w.state.db, clock.now()), 0)
+  t.equal(await pruneCallbacks(w.state.db, clock.now() + 1), 2)
   t.match(await rows(w), [{ id: 3 }])
 })
