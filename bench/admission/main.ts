@@ -6,6 +6,7 @@ import { compileSources, identifyBySource } from '../../core/domain/identity/ind
 import { parseNumber } from '../../core/domain/numbers/parse.ts'
 import { applicableRules, compileRules, decideDestination } from '../../core/domain/policies/destinations.ts'
 import { compileRates, findRate } from '../../core/domain/rating/index.ts'
+import { systemClock } from '../../core/runtime/clock.ts'
 import type { AdmissionRequest } from '../../core/state/admission/request.ts'
 import { openState, type State } from '../../core/state/index.ts'
 import { releaseAdmission, takeAdmission } from '../../core/state/leases.ts'
@@ -59,7 +60,7 @@ report()
 async function measure(sizes: Sizes): Promise<Measure> {
   const pure = measurePure(sizes)
   const folder = mkdtempSync(join(tmpdir(), 'strowger-bench-admission-'))
-  const state = await openState({ data_dir: folder })
+  const state = await openState({ data_dir: folder, lone_here: systemClock })
   try {
     await fillState(state, sizes)
     return { ...pure, ...(await measureState(state, sizes)) }

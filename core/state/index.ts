@@ -1,12 +1,15 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { CompiledQuery, Kysely, Migrator, type Transaction } from 'kysely'
+import type { Clock } from '../runtime/clock.ts'
 import { readHere, runHere } from './batch.ts'
 import { MIGRATIONS } from './migrations/index.ts'
-import { runsProceduresOn } from './procedures.ts'
+import { callsProceduresBy } from './procedures.ts'
 import type { Schema } from './schema/index.ts'
 import { workerSqliteDialect } from './sqlite/dialect.ts'
 import { LocalConnection, localSqliteDialect } from './sqlite/local.ts'
+import { LoneConnection } from './sqlite/lone.ts'
+import { ProcedureCalls } from './sqlite/procedure-calls.ts'
 import { CHECKPOINT_PAGES } from './sqlite/steps.ts'
 import { StateThread } from './sqlite/thread.ts'
 
@@ -41,10 +44,14 @@ export interface StateWork {
 }
 
 const BUSY_TIMEOUT_MS = 5000
+/** Pages that a procedure of a call leaves in the log, as measured with admissions and their ends. */
+const PAGES_A_PROCEDURE = 25
 /** Pages that a commit of the API leaves in the log, and each write in it besides: as measured with saves of trunks. */
 const PAGES_A_COMMIT = 8
 const PAGES_A_WRITE = 2
 const CHECKPOINT = CompiledQuery.raw('pragma wal_checkpoint(passive)')
+/** Changes nothing, and is a write all the same. */
+const TOUCH = CompiledQuery.raw('update configuration set id = 1 where id = 1')
 
 /**
  * Opens the state below `data_dir`, bringing the schema up to this version first. Any number of processes may do so
@@ -57,6 +64,11 @@ export async function openState(options: {
    * write that waits (decision 0321). Not for signaling: its event loop must not wait for a disk.
    */
   readonly local?: boolean
+  /**
+   * Runs procedures that are asked for alone on the thread that asks (decision 0510). For signaling, whose event loop
+   * it holds up for less than messages to another thread take; by this clock it is told when it was longer.
+   */
+  readonly lone_here?: Pick<Clock, 'monotonic_ms'>
   /** How long a write waits for other processes before it is refused with SQLITE_BUSY. */
   readonly busy_timeout_ms?: number
 }): Promise<State> {
@@ -67,28 +79,59 @@ export async function openState(options: {
   const writing = thread(false)
   const beside = options.local === true ? () => thread(true) : null
   const db = new Kysely<Schema>({ dialect: workerSqliteDialect({ writing, beside }) })
-  runsProceduresOn(db, writing)
   try {
     await migrate(db)
   } catch (error) {
     await db.destroy()
     throw error
   }
+  const written = writesBack(db)
+  const { lone_here: clock } = options
+  const lone = clock ? new LoneConnection({ file, clock, committed: () => written(PAGES_A_PROCEDURE) }) : null
+  const calls = new ProcedureCalls(writing, lone)
+  callsProceduresBy(db, calls)
   const state: State = {
     db,
     transaction: work => db.transaction().execute(work),
     briefly: work => db.transaction().execute(work),
     work() {
       const { messages, counts } = writing
-      return { messages, statements: counts.statements, commits: counts.commits }
+      return {
+        messages,
+        statements: counts.statements + (lone?.counts.statements ?? 0),
+        commits: counts.commits + (lone?.counts.commits ?? 0),
+      }
     },
     async probe() {
-      await db.updateTable('configuration').set({ id: 1 }).where('id', '=', 1).execute()
+      await db.executeQuery(TOUCH)
     },
-    close: () => db.destroy(),
+    close() {
+      calls.close()
+      return db.destroy()
+    },
   }
   if (!options.local) return state
-  return withLocalConnection(state, file)
+  return withLocalConnection(state, file, written)
+}
+
+/**
+ * Has the state's thread write the log back into the database when connections of the asking thread have left as many
+ * pages in it as that thread leaves by itself. It writes once more behind that: the first write after it begins the
+ * log anew, which waits for the disk.
+ */
+function writesBack(db: Db): (pages: number) => void {
+  let pages = 0
+  const writeBack = async (): Promise<void> => {
+    await db.executeQuery(CHECKPOINT)
+    await db.executeQuery(TOUCH)
+  }
+  return more => {
+    pages += more
+    if (pages < CHECKPOINT_PAGES) return
+    pages = 0
+    // What cannot be written back now is written back next time.
+    writeBack().catch(() => undefined)
+  }
 }
 
 /**
@@ -101,16 +144,8 @@ const BUSY_WAITS_MS = [1, 2, 4, 8, 16] as const
  * Hot reads and brief transactions on this thread; while somebody else writes, on the state's thread: there they may
  * wait.
  */
-function withLocalConnection(state: State, file: string): State {
-  let pages = 0
-  const committed = (writes: number) => {
-    pages += PAGES_A_COMMIT + PAGES_A_WRITE * writes
-    if (pages < CHECKPOINT_PAGES) return
-    pages = 0
-    // What cannot be written back now is written back next time.
-    state.db.executeQuery(CHECKPOINT).catch(() => undefined)
-  }
-  const local = new LocalConnection(file, committed)
+function withLocalConnection(state: State, file: string, written: (pages: number) => void): State {
+  const local = new LocalConnection(file, writes => written(PAGES_A_COMMIT + PAGES_A_WRITE * writes))
   // Each statement of it is one of the transaction that is open: Kysely's own transactions cost as much as the rows.
   const trx = new Kysely<Schema>({ dialect: localSqliteDialect(local) }) as Trx
   readHere(state.db, () => local.reader)
@@ -120,8 +155,7 @@ function withLocalConnection(state: State, file: string): State {
     ...state,
     work() {
       const { messages, statements, commits } = state.work()
-      const { counts } = local
-      return { messages, statements: statements + counts.statements, commits: commits + counts.commits }
+      return { messages, statements: statements + local.counts.statements, commits: commits + local.counts.commits }
     },
     async briefly(work) {
       for (const wait_ms of BUSY_WAITS_MS) {

@@ -27,3 +27,6 @@ export const PROCEDURES: Readonly<Record<string, (query: Query, input: never) =>
   enqueue_callback: (query, wanted: Enqueued) => enqueueCallback(query, wanted),
   queue_event: (query, { event, now_ms }: { event: ProjectEvent; now_ms: number }) => queueEvent(query, event, now_ms),
 }
+
+/** Of any number of rows: never run on a thread whose event loop must go on. */
+export const LONG_PROCEDURES: ReadonlySet<string> = new Set(['insert_messages'])

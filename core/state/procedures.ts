@@ -1,17 +1,17 @@
 import { CompiledQuery } from 'kysely'
 import type { Db, Trx } from './index.ts'
+import type { ProcedureCalls } from './sqlite/procedure-calls.ts'
 import { PROCEDURE_PREFIX } from './sqlite/protocol.ts'
-import type { StateThread } from './sqlite/thread.ts'
 
-const threads = new WeakMap<object, StateThread>()
+const callers = new WeakMap<object, ProcedureCalls>()
 
-/** Procedures of this database that are no part of a transaction go to the thread without waiting for each other. */
-export const runsProceduresOn = (db: Db, thread: StateThread): void => void threads.set(db, thread)
+/** Procedures of this database that are no part of a transaction do not wait for each other. */
+export const callsProceduresBy = (db: Db, calls: ProcedureCalls): void => void callers.set(db, calls)
 
 /** Runs a procedure in a transaction of its own, or in the one that `db` is. Input and result are plain data. */
 export async function callProcedure<Result>(db: Db | Trx, name: string, input: unknown): Promise<Result> {
-  const thread = threads.get(db)
-  if (thread) return thread.procedure<Result>(name, input)
+  const calls = callers.get(db)
+  if (calls) return calls.call<Result>(name, input)
   const { rows } = await db.executeQuery<{ readonly result: Result }>(
     CompiledQuery.raw(`${PROCEDURE_PREFIX}${name}`, [input]),
   )

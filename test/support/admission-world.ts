@@ -32,7 +32,9 @@ export interface AdmissionWorld {
   close(): Promise<void>
 }
 
-export async function admissionWorld(options: { readonly busy_timeout_ms?: number } = {}): Promise<AdmissionWorld> {
+export async function admissionWorld(
+  options: Omit<Parameters<typeof openState>[0], 'data_dir'> = {},
+): Promise<AdmissionWorld> {
   const data_dir = await mkdtemp(join(tmpdir(), 'strowger-admission-'))
   const opened = await openState({ data_dir, ...options })
   const { db } = opened

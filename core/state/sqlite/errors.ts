@@ -11,5 +11,11 @@ export class StateError extends Error {
   }
 }
 
+/** What a procedure or a statement has thrown; `UNKNOWN` where SQLite has no part in it. */
+export function stateErrorOf(error: unknown): StateError {
+  const { message, code } = error as Error & { code?: string }
+  return new StateError(message, code ?? 'UNKNOWN')
+}
+
 export const isUniqueViolation = (error: unknown): boolean =>
   error instanceof StateError && /^SQLITE_CONSTRAINT_(UNIQUE|PRIMARYKEY)$/.test(error.code)

@@ -17,6 +17,14 @@ interface Waiting {
   readonly reject: (error: Error) => void
 }
 
+/** A procedure that somebody waits for. */
+export interface AskedProcedure {
+  readonly name: string
+  readonly input: unknown
+  readonly resolve: (result: unknown) => void
+  readonly reject: (error: Error) => void
+}
+
 /**
  * The asking side of a thread that owns a SQLite connection. A session (Kysely's) asks one thing after the other;
  * procedures are handed over at once, however many wait, and the thread commits together what waits together (decision
@@ -33,8 +41,6 @@ export class StateThread {
   #failure: Error | undefined
   /** An answer that comes while we close must not let the process go before the thread has ended. */
   #closing = false
-  /** JSON of the procedures of this turn of the event loop. */
-  #together: string[] = []
 
   constructor(settings: WorkerSettings) {
     this.#worker = new Worker(new URL('./worker.js', import.meta.url), {
@@ -56,28 +62,26 @@ export class StateThread {
     return this.#wait<WorkerReply>(id => this.#send({ id, ...request }))
   }
 
-  /** Runs a procedure in a transaction of its own. @throws StateError */
-  async procedure<Result>(name: string, input: unknown): Promise<Result> {
-    const { result } = await this.#wait<ProcedureReply>(id => {
-      this.#together.push(JSON.stringify({ id, name, input } satisfies ProcedureRequest))
-      if (this.#together.length === 1) setImmediate(() => this.#handOver())
-    })
-    return result as Result
+  /** Whether something that was asked of it has not been answered. */
+  get busy(): boolean {
+    return this.#waiting.size > 0
+  }
+
+  /** Runs each procedure in a transaction of its own; all of them are one message. */
+  procedures(asked: readonly AskedProcedure[]): void {
+    const requests: string[] = []
+    for (const { name, input, resolve, reject } of asked)
+      this.#wait<ProcedureReply>(id => {
+        requests.push(JSON.stringify({ id, name, input } satisfies ProcedureRequest))
+      }).then(({ result }) => resolve(result), reject)
+    if (requests.length > 0) this.#send(`[${requests.join(',')}]`)
   }
 
   async close(): Promise<void> {
     this.#closing = true
     this.#worker.ref()
-    this.#handOver()
     this.#send('close')
     await this.#ended
-  }
-
-  #handOver(): void {
-    if (this.#together.length === 0) return
-    const requests = this.#together
-    this.#together = []
-    this.#send(`[${requests.join(',')}]`)
   }
 
   #send(message: ToThread): void {

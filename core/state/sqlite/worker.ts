@@ -1,4 +1,5 @@
 import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
+import { stateErrorOf } from './errors.ts'
 import {
   type Failure,
   MOST_TOGETHER,
@@ -101,6 +102,6 @@ function runOne({ id, name, input }: ProcedureRequest): ProcedureReply {
 }
 
 function failureOf(error: unknown): Failure {
-  const { message, code } = error as Error & { code?: string }
-  return { message, code: code ?? 'UNKNOWN' }
+  const { message, code } = stateErrorOf(error)
+  return { message, code }
 }

@@ -1,0 +1,66 @@
+import type { Clock } from '../../runtime/clock.ts'
+import { LONG_PROCEDURES } from '../procedure-table.ts'
+import { type StateError, stateErrorOf } from './errors.ts'
+import { WorkCounts } from './protocol.ts'
+import { type Connection, openConnection } from './steps.ts'
+
+/** The asking thread may stand still for so long (design section 8). */
+const SLOW_MS = 20
+/** After a procedure that took longer, those that follow are left to the thread that may wait. */
+const REST_MS = 10_000
+
+interface Settings {
+  readonly file: string
+  /** Called after each commit. */
+  readonly committed: () => void
+  readonly clock: Pick<Clock, 'monotonic_ms'>
+}
+
+/**
+ * A connection on the thread that asks, for procedures that are asked for alone (decision 0510): two messages and the
+ * wake-ups of two threads cost as much as the procedure. It waits for nobody: while another process or thread writes,
+ * and for a while after the disk or a busy machine has held it up, it leaves procedures to the state's thread.
+ */
+export class LoneConnection {
+  readonly counts = new WorkCounts()
+  readonly #connection: Connection
+  readonly #committed: () => void
+  readonly #clock: Settings['clock']
+  #rests_until_ms = Number.NEGATIVE_INFINITY
+
+  constructor({ file, committed, clock }: Settings) {
+    this.#connection = openConnection({ file, busy_timeout_ms: 0, reads_only: false }, this.counts)
+    // The state's thread writes the log back into the database: that waits for the disk.
+    this.#connection.database.pragma('wal_autocheckpoint = 0')
+    this.#committed = committed
+    this.#clock = clock
+  }
+
+  /**
+   * Runs a procedure in a transaction of its own; null: nothing was begun, and the state's thread is to run it.
+   * @throws StateError
+   */
+  procedure(name: string, input: unknown): { readonly result: unknown } | null {
+    const begun_ms = this.#clock.monotonic_ms()
+    if (begun_ms < this.#rests_until_ms || LONG_PROCEDURES.has(name)) return null
+    try {
+      const result = this.#connection.procedure(name, input) ?? null
+      this.#committed()
+      return { result }
+    } catch (error) {
+      const failure = stateErrorOf(error)
+      if (isBusy(failure)) return null
+      throw failure
+    } finally {
+      const ended_ms = this.#clock.monotonic_ms()
+      if (ended_ms - begun_ms > SLOW_MS) this.#rests_until_ms = ended_ms + REST_MS
+    }
+  }
+
+  close(): void {
+    this.#connection.close()
+  }
+}
+
+// A transaction that has begun holds the lock already: only its beginning can find it taken.
+const isBusy = ({ code }: StateError): boolean => code.startsWith('SQLITE_BUSY')
