@@ -11,7 +11,8 @@ import t, { type Test } from 'tap'
 import { createAddressGuard } from '../../../../core/runtime/http/guard.ts'
 import { createHttpClient, type HttpClientOptions, type HttpResult } from '../../../../core/runtime/http/index.ts'
 import { parseHosts } from '../../../../core/runtime/http/resolve.ts'
-import { until } from '../../../support/wait.ts'
+import { freePort } from '../../../support/ports.ts'
+import { PATIENCE_MS, until } from '../../../support/wait.ts'
 
 const certificates = new URL('../../../../../fixtures/tls/', import.meta.url)
 const pem = (name: string): string => readFileSync(new URL(name, certificates), 'utf8')
@@ -49,7 +50,9 @@ async function listen(t: Test, server: Server, scheme: string, host = '127.0.0.1
   return { port, url: `${scheme}://${host}:${port}`, sockets, connections: () => connections }
 }
 
-const serve = (t: Test, handler: RequestListener, host?: string) => listen(t, createServer(handler), 'http', host)
+/** Its connections stay open: which ones are kept is the client's to decide. */
+const serve = (t: Test, handler: RequestListener, host?: string) =>
+  listen(t, createServer({ keepAliveTimeout: PATIENCE_MS }, handler), 'http', host)
 const serveTls = (t: Test, certificate: string, handler: RequestListener) =>
   listen(t, createHttpsServer({ cert: pem(certificate), key: pem('leaf.key') }, handler), 'https')
 const serveRaw = (t: Test, handler: (socket: Socket) => void) => listen(t, createTcpServer(handler), 'http')
@@ -430,12 +433,7 @@ t.test('what is not HTTP, breaks off or refuses has its own name', async t => {
   t.equal(await ask('/until-close'), '200 until the end')
   t.equal(await ask('/interim'), '200 ok')
   t.equal(await ask('/proto'), '200 ok')
-  const closed = createTcpServer().listen(0, '127.0.0.1')
-  await once(closed, 'listening')
-  const { port } = closed.address() as AddressInfo
-  closed.close()
-  await once(closed, 'close')
-  t.equal(told(await http.request({ url: `http://127.0.0.1:${port}/` })), 'refused')
+  t.equal(told(await http.request({ url: `http://127.0.0.1:${await freePort()}/` })), 'refused')
 })
 
 t.test('whatever a server sends, every request ends as a value and leaves nothing behind', async t => {
@@ -480,10 +478,12 @@ t.test('whatever a server sends, every request ends as a value and leaves nothin
     })
   }
   const ends = new Set<string>()
-  for (let round = 0; round < 10; round++)
+  const rare = (): boolean => !['200', 'protocol', 'private_address'].every(end => ends.has(end))
+  // On a machine that has much else to do most of them end by their time.
+  for (let round = 0; round < 10 || (round < 500 && rare()); round++)
     for (const result of await Promise.all(Array.from({ length: 40 }, one)))
       ends.add(result.ok ? String(result.status) : result.error)
-  t.ok(ends.has('200') && ends.has('protocol') && ends.has('private_address'), [...ends].join(' '))
+  t.notOk(rare(), [...ends].join(' '))
   t.match(http.stats(), { in_flight: 0, waiting: 0 })
   await http.close()
   // One that was on its way may still be accepted before it is closed.
@@ -515,7 +515,7 @@ t.test('a connection serves again what may be repeated, and a closed one costs n
     requests++
     request.resume().on('end', () => response.end('ok'))
   })
-  const http = client(t)
+  const http = client(t, { idle_ms: PATIENCE_MS })
   const post = { url: server.url, method: 'POST', body: 'x' } as const
   await http.request({ url: server.url })
   await http.request({ ...post, replayable: true })
