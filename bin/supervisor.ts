@@ -1,9 +1,10 @@
 import { type ChildProcess, fork } from 'node:child_process'
-import { rmSync, writeFileSync } from 'node:fs'
+import { rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { EXIT_REFUSED, StartRefused, type Word } from '../core/runtime/lifecycle.ts'
 import type { Log } from '../core/runtime/log.ts'
+import { writePid } from './pid-file.ts'
 
 /** One process to keep running. `script` is below build/; `env` is added to the supervisor's own. */
 export interface Plan {
@@ -151,7 +152,7 @@ class KeptProcess {
       detached: true,
     })
     this.#child = child
-    writeFileSync(this.#pid_file, `${child.pid}\n`)
+    writePid(this.#pid_file, child.pid)
     child.on('message', (word: Word) => {
       if (word.drained) this.#resolve_drained()
     })

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { Command } from 'commander'
 import { createBusHub } from '../core/runtime/bus.ts'
@@ -11,6 +11,7 @@ import { addAdminKey, putSandboxCarrier } from '../core/state/bootstrap.ts'
 import { openState } from '../core/state/index.ts'
 import { askToDrain } from '../core/state/nodes.ts'
 import { seedDemo } from './bootstrap.ts'
+import { writePid } from './pid-file.ts'
 import { internalPorts } from './ports.ts'
 import { orSayWhy } from './say.ts'
 import { type Plan, supervise } from './supervisor.ts'
@@ -51,7 +52,7 @@ function lock({ run_dir, data_dir }: Config): () => void {
   const pid = runningSupervisor(run_dir)
   if (pid !== null)
     throw new StartRefused(`already running on ${data_dir} (process ${pid}): stop it or set STROWGER_DATA`)
-  writeFileSync(pidFile(run_dir), `${process.pid}\n`)
+  writePid(pidFile(run_dir), process.pid)
   return () => rmSync(pidFile(run_dir), { force: true })
 }
 

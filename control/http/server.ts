@@ -31,6 +31,11 @@ export interface HttpPatience {
   readonly look_ms: number
 }
 
+/**
+ * Longer than proxies and clients keep an idle connection (60 s is usual): a server that closes first may do so just as
+ * the next request is under way on it, which then fails.
+ */
+const IDLE_MS = 75_000
 const PATIENCE: HttpPatience = { headers_ms: 30_000, request_ms: 60_000, look_ms: 2000 }
 const MAX_HEADER_BYTES = 32 * 1024
 const MAX_SOCKETS = 5000
@@ -47,6 +52,7 @@ export async function serveHttp(
     {
       headersTimeout: headers_ms,
       requestTimeout: request_ms,
+      keepAliveTimeout: IDLE_MS,
       connectionsCheckingInterval: look_ms,
       maxHeaderSize: MAX_HEADER_BYTES,
       insecureHTTPParser: false,

@@ -150,13 +150,10 @@ function present(parts: {
   const { made, state, data_dir } = parts
   const account = `${made.base_url}/2010-04-01/Accounts/${made.account_sid}`
   const basic = `Basic ${Buffer.from(`${made.account_sid}:${made.auth_token}`).toString('base64')}`
-  /** Undefined while the file is being written. */
-  const writtenPid = (name: ProcessName): number | undefined =>
-    Number(readFileSync(join(data_dir, 'run', `${name}.pid`), 'utf8')) || undefined
   const pid = (name: ProcessName): number => {
-    const written = writtenPid(name)
+    const written = Number(readFileSync(join(data_dir, 'run', `${name}.pid`), 'utf8'))
     // A signal to 0 would go to all of ourselves.
-    if (written === undefined) throw new Error(`the pid of ${name} is being written`)
+    if (!(written > 0)) throw new Error(`${name} has no pid`)
     return written
   }
   const metrics: World['metrics'] = async () => {
@@ -218,7 +215,7 @@ function present(parts: {
       const old = pid(name)
       process.kill(old, 'SIGKILL')
       return until(`${name} is started again`, () => {
-        const now = writtenPid(name)
+        const now = pid(name)
         return now !== old && now
       })
     },
