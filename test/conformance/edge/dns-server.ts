@@ -43,6 +43,7 @@ export async function dnsServer(t: Test): Promise<DnsServer> {
   await once(socket, 'listening')
   t.teardown(() => socket.close())
   const zone = new Map<string, Said>()
+  const known = new Set<string>()
   const server: DnsServer = {
     at: `127.0.0.1:${socket.address().port}`,
     asked: [],
@@ -53,7 +54,10 @@ export async function dnsServer(t: Test): Promise<DnsServer> {
     const end = query.indexOf(0, 12) + 5
     const type = query.readUInt16BE(end - 4)
     const question = `${TYPES.get(type) ?? type} ${readName(query, 12)}`
-    server.asked.push(question)
+    // Who is not answered in time asks again, with the same id: that is one question.
+    const asking = `${from.port} ${query.readUInt16BE(0)} ${question}`
+    if (!known.has(asking)) server.asked.push(question)
+    known.add(asking)
     const said = server.all ?? zone.get(question) ?? 'NXDOMAIN'
     if (said === 'silent') return
     const records = typeof said === 'string' ? [] : said

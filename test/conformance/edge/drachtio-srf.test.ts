@@ -9,6 +9,7 @@ import { createEdge, type Edge } from '../../../signaling/edge/index.ts'
 import { UserAgent } from '../../../signaling/edge/useragent/user-agent.ts'
 import { sippPorts, untilListens } from '../../support/sipp.ts'
 import { until } from '../../support/wait.ts'
+import { testClock } from './test-clock.ts'
 
 // The unmodified client library against the edge, with SIPp and a user agent as peers: what an application would
 // notice.
@@ -20,7 +21,8 @@ const LISTENERS = [
 ] as const
 
 async function connected(t: Test): Promise<{ edge: Edge; srf: Srf; port: number }> {
-  const edge = await createEdge({ listeners: LISTENERS, control: { host: '127.0.0.1', port: 0, secret: 'cymru' } })
+  const control = { host: '127.0.0.1', port: 0, secret: 'cymru' }
+  const edge = await createEdge({ listeners: LISTENERS, control, clock: testClock() })
   const srf = new Srf()
   srf.on('error', () => undefined)
   void srf.connect({ host: '127.0.0.1', port: edge.control.port, secret: 'cymru' })

@@ -2,13 +2,13 @@ import { connect } from 'node:net'
 import t, { type Test } from 'tap'
 import { UserAgent } from '../../../signaling/edge/useragent/user-agent.ts'
 import { until } from '../../support/wait.ts'
-import { fastClock } from './fast-clock.ts'
-import { final, Peer, pause, reply, request, SDP, starts, status, tagOf, world } from './peer.ts'
+import { branchOf, final, finalTo, Peer, pause, reply, request, SDP, starts, status, tagOf, world } from './peer.ts'
+import { testClock } from './test-clock.ts'
 
 // Peers that flood, guess or vanish, and an application that is lost: what must not stop others, and must not stay.
 
 t.test('when the application is lost, new calls get 503 at once and old ones are ended on both sides', async t => {
-  const { port, robot, edge } = await world(t, { clock: fastClock(20) })
+  const { port, robot, edge } = await world(t, { clock: testClock(20) })
   const peer = await Peer.open(t)
   peer.send(request('INVITE', peer.port, { call_id: 'orphan', body: SDP }), port)
   const to_tag = tagOf(await peer.next(status(200)))
@@ -64,7 +64,9 @@ const GARBAGE: readonly ((n: number) => string)[] = [
 ]
 
 t.test('calls are admitted while two other sources send 2,000 malformed messages a second each', async t => {
-  const { port, edge, robot } = await world(t, { isConfiguredSource: host => host !== '127.0.0.1' })
+  const clock = testClock()
+  const { port, edge, robot } = await world(t, { clock, isConfiguredSource: host => host !== '127.0.0.1' })
+  const began_ms = clock.monotonic_ms()
   const stranger = await Peer.open(t)
   const peer = await Peer.open(t, '127.0.0.3')
   let sent = 0
@@ -82,7 +84,8 @@ t.test('calls are admitted while two other sources send 2,000 malformed messages
   t.match(edge.blockedSources(), [{ host: '127.0.0.1', reason: 'malformed' }], 'the stranger is dropped unread')
   t.equal(robot.seen.filter(s => s.method === 'INVITE').length, calls.length, 'no garbage reached the application')
   t.ok(stranger.arrived.length <= 100, 'the stranger got few answers')
-  t.ok(peer.arrived.length < sent / 2, 'the peer is read, but not answered above its budget')
+  const windows = Math.floor((clock.monotonic_ms() - began_ms) / 1_000) + 2
+  t.ok(peer.arrived.length <= windows * 100, 'the peer is read, but not answered above its budget')
   t.ok(edge.stats().server_transactions <= 2 * calls.length, 'garbage leaves no transaction')
 })
 
@@ -157,17 +160,17 @@ t.test('what a killed run has left is ended, by what was kept of it', async t =>
   const refused = await of('asked', final)
   t.match(refused, /^SIP\/2\.0 503 /)
   t.equal(tagOf(refused), 'ours', 'the caller knows the dialog that ends')
-  peer.send(request('ACK', peer.port, { call_id: 'asked', to_tag: 'ours', branch: branchIn(asked) }), port)
+  peer.send(request('ACK', peer.port, { call_id: 'asked', to_tag: 'ours', branch: branchOf(asked) }), port)
 
   const cancel = await of('rang', starts('CANCEL'))
-  t.equal(branchIn(cancel), 'z9hG4bKrang', 'the transaction of the INVITE')
+  t.equal(branchOf(cancel), 'z9hG4bKrang', 'the transaction of the INVITE')
   peer.send(reply(cancel, 200, 'theirs', '', peer.port), port)
   peer.send(reply(sent('rang'), 487, 'theirs', '', peer.port), port)
   t.match(await of('rang', starts('ACK')), /To: [^\r]*;tag=theirs/)
 
   const again = await of('unheard', starts('INVITE'))
   t.match(again, /\r\nContent-Length: 0\r\n\r\n$/, 'an INVITE of which nothing was heard is sent again, as it was')
-  t.equal(branchIn(again), 'z9hG4bKunheard')
+  t.equal(branchOf(again), 'z9hG4bKunheard')
   peer.send(reply(again, 180, 'theirs', '', peer.port), port)
   peer.send(reply(await of('unheard', starts('CANCEL')), 200, 'theirs', '', peer.port), port)
   peer.send(reply(again, 487, 'theirs', '', peer.port), port)
@@ -186,8 +189,6 @@ t.test('what a killed run has left is ended, by what was kept of it', async t =>
   )
 })
 
-const branchIn = (text: string): string => /branch=([^;\r]+)/.exec(text)?.[1] ?? ''
-
 t.test('past capacity a request is refused with a time to come again, and then it is taken', async t => {
   const { port, edge, robot } = await world(t, { limits: { transactions: 2 }, isConfiguredSource: () => true })
   robot.answer = () => 0
@@ -196,8 +197,9 @@ t.test('past capacity a request is refused with a time to come again, and then i
     peer.send(request('INVITE', peer.port, { call_id, body: SDP, from_tag: call_id }), port)
     await peer.next(status(100))
   }
-  peer.send(request('INVITE', peer.port, { call_id: 'third', body: SDP, from_tag: 'third' }), port)
-  t.match(await peer.next(final), /^SIP\/2\.0 503 [\s\S]*\r\nRetry-After: \d+\r\n/)
+  const third = request('INVITE', peer.port, { call_id: 'third', body: SDP, from_tag: 'third' })
+  peer.send(third, port)
+  t.match(await peer.next(finalTo(third)), /^SIP\/2\.0 503 [\s\S]*\r\nRetry-After: \d+\r\n/)
   t.equal(edge.stats().counters.refused_busy, 1)
   t.equal(edge.stats().server_transactions, 2, 'a refusal takes no room')
 })
@@ -221,6 +223,11 @@ t.test('an application that does not read is taken for lost', async t => {
     for (let i = 0; i < 20; i++) peer.send(request('OPTIONS', peer.port, { headers: large }), port)
     return edge.stats().applications === 0
   })
-  peer.send(request('OPTIONS', peer.port, { call_id: 'after' }), port)
-  t.ok(await peer.next(text => status(503)(text) && text.includes('after')), 'who asks then gets 503')
+  // Sent again as a peer does: there may be no room for it behind all that was sent.
+  const after = request('OPTIONS', peer.port, { call_id: 'after' })
+  const refused = await until('who asks then is answered', () => {
+    peer.send(after, port)
+    return peer.arrived.find(finalTo(after))
+  })
+  t.match(refused, /^SIP\/2\.0 503 /)
 })

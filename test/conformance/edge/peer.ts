@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import type { Test } from 'tap'
 import { createEdge, type Edge, type EdgeOptions } from '../../../signaling/edge/index.ts'
 import { ALL_VERBS, type Robot, startRobot } from './robot.ts'
+import { testClock } from './test-clock.ts'
 
 // An edge under test, and peers that send it any bytes over real sockets.
 
@@ -26,6 +27,7 @@ export async function world(t: Test, options: Partial<EdgeOptions> = {}): Promis
       { protocol: 'tcp', host: '127.0.0.1', port: 0, same_port: true },
     ],
     control: { host: '127.0.0.1', port: 0, secret: 'cymru' },
+    clock: testClock(),
     log: { debug: () => 0, info: () => 0, warn: () => 0, error: facts => faults.push(facts) },
     ...options,
   })
@@ -121,6 +123,10 @@ export function request(
 export const status = (code: number, method?: string) => (text: string) =>
   text.startsWith(`SIP/2.0 ${code} `) && (method === undefined || text.includes(` ${method}\r\n`))
 export const final = (text: string): boolean => /^SIP\/2\.0 [2-6]/.test(text)
+/** A final answer to this request. One to an INVITE comes again until its ACK, which answers nothing that came later. */
+export const finalTo = (request: string) => (text: string) =>
+  final(text) && text.includes(`;branch=${branchOf(request)};`)
+export const branchOf = (text: string): string => /\r\nVia:[^\r]*;branch=([^;\r]+)/i.exec(text)?.[1] ?? ''
 export const starts = (method: string) => (text: string) => text.startsWith(`${method} `)
 export const tagOf = (text: string): string => /\r\nTo: [^\r]*;tag=([^;\r]+)/.exec(text)?.[1] ?? ''
 

@@ -5,8 +5,8 @@ import { createServer as createTlsServer } from 'node:tls'
 import { createEdge, type Edge, type EdgeOptions } from '../../../signaling/edge/index.ts'
 import { PATIENCE_MS, until } from '../../support/wait.ts'
 import { difference, Identifiers } from './compare.ts'
-import { fastClock } from './fast-clock.ts'
 import { Control, Peer } from './replay-ends.ts'
+import { testClock } from './test-clock.ts'
 import type { TranscriptEvent } from './transcript.ts'
 
 // Feeds the network's and the client's messages of a transcript to an edge, and compares what the edge sends with
@@ -104,7 +104,7 @@ class Replay {
       tls,
       outbound,
       control: { host: '127.0.0.1', port: 0, secret: 'cymru' },
-      clock: fastClock(this.#speed),
+      clock: testClock(this.#speed),
       tcp_above_bytes: 65_535,
       limits: { failures: 1_000_000 },
       ...this.#options.edge,

@@ -6,9 +6,9 @@ import t, { type Test } from 'tap'
 import { createEdge, type Edge, type TracedMessage } from '../../../signaling/edge/index.ts'
 import { sippPorts, untilListens } from '../../support/sipp.ts'
 import { PATIENCE_MS, until } from '../../support/wait.ts'
-import { fastClock } from './fast-clock.ts'
 import { type ScenarioApp, startApp } from './scenario-app.ts'
 import { answerTls, callOver, readScenario } from './scenario-peer.ts'
+import { testClock } from './test-clock.ts'
 import { testTls } from './test-tls.ts'
 
 // Every scenario of fixtures/sipp/edge against the edge with a drachtio-srf application behind it: SIPp plays them over
@@ -122,7 +122,7 @@ async function ground(t: Test, fast: boolean): Promise<Ground> {
     control: { host, port: 0, secret: 'cymru' },
     isConfiguredSource: () => true,
     onMessage: message => void traced.push(message),
-    ...(fast ? { clock: fastClock(10), limits: { handshake_ms: 200_000 } } : {}),
+    ...(fast ? { clock: testClock(10), limits: { handshake_ms: 200_000 } } : { clock: testClock() }),
   })
   const app = await startApp(edge.control.port)
   t.teardown(() => {

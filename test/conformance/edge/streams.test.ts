@@ -4,8 +4,8 @@ import { connect as connectTls } from 'node:tls'
 import t, { type Test } from 'tap'
 import { WebSocket } from 'ws'
 import { until } from '../../support/wait.ts'
-import { fastClock } from './fast-clock.ts'
 import { request, type World, world } from './peer.ts'
+import { testClock } from './test-clock.ts'
 import { testTls } from './test-tls.ts'
 
 // Connections that stall, never speak, never read or are too many: memory and sockets stay bounded.
@@ -77,7 +77,7 @@ t.test('what is too large or cannot be followed is refused, and its connection c
 })
 
 t.test('a message that drips or stops is given up after 30 s, a busy connection is not', async t => {
-  const w = await world(t, { clock: fastClock(20) })
+  const w = await world(t, { clock: testClock(20) })
   const stalled = await open(t, w)
   stalled.socket.write('OPTIONS sip:x SIP/2.0\r\nVia: SIP')
   const dripping = await open(t, w)
@@ -100,7 +100,7 @@ t.test('a message that drips or stops is given up after 30 s, a busy connection 
 })
 
 t.test('beyond the limit the connections that are idle for longest are closed, and at last all of them', async t => {
-  const w = await world(t, { clock: fastClock(20), limits: { connections: 50, idle_ms: 60_000 } })
+  const w = await world(t, { clock: testClock(20), limits: { connections: 50, idle_ms: 60_000 } })
   const first = await open(t, w)
   const idle = await Promise.all(Array.from({ length: 49 }, () => open(t, w)))
   await until('they are known', () => w.edge.stats().sip_connections === 50)
@@ -147,7 +147,10 @@ t.test('one source has a share of the connections, handshakes included', async t
 })
 
 t.test('1,000 TLS handshakes that never begin stop no other, close no connection, and are given up', async t => {
+  // It stands still until the others have been served beside the thousand, however long that takes.
+  const clock = testClock(0)
   const w = await world(t, {
+    clock,
     listeners: [{ protocol: 'tls', host: '127.0.0.1', port: 0 }],
     tls,
     limits: { handshake_ms: 3_000, connections: 500 },
@@ -168,12 +171,15 @@ t.test('1,000 TLS handshakes that never begin stop no other, close no connection
   const heard = once(before, 'data')
   before.write(request('OPTIONS', 9, { via: 'SIP/2.0/TLS', call_id: 'still' }))
   t.match(String((await heard)[0]), /still/, 'the connection that was there is still there')
+  clock.speed = 10
   await Promise.all(half.map(one => one.closed))
   t.equal(w.edge.stats().sip_connections, 2)
 })
 
 t.test('the handshake of a WebSocket, plain or over TLS, must be through in time', async t => {
+  const clock = testClock(0)
   const w = await world(t, {
+    clock,
     listeners: [
       { protocol: 'ws', host: '127.0.0.1', port: 0 },
       { protocol: 'wss', host: '127.0.0.1', port: 0, same_port: true },
@@ -196,6 +202,7 @@ t.test('the handshake of a WebSocket, plain or over TLS, must be through in time
   t.teardown(() => idle.destroy())
   idle.on('error', () => undefined)
   const shut = new Promise(resolve => idle.once('close', resolve))
+  clock.speed = 4
   await Promise.all([silent.closed, begun.closed, dripping.closed, shut])
   t.equal(w.edge.stats().sip_connections, 1, 'the one that was through is still there')
   web.send(request('OPTIONS', 9, { via: 'SIP/2.0/WSS' }))

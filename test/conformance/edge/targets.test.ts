@@ -6,8 +6,8 @@ import { UserAgent } from '../../../signaling/edge/useragent/user-agent.ts'
 import { freePort } from '../../support/ports.ts'
 import { until } from '../../support/wait.ts'
 import { dnsServer } from './dns-server.ts'
-import { fastClock } from './fast-clock.ts'
 import { Peer, pause, portOf, reply, SDP, starts, type World, world } from './peer.ts'
+import { testClock } from './test-clock.ts'
 
 // Where a request goes: names, dead addresses, silence.
 
@@ -22,7 +22,7 @@ t.test(
     const refusing = await Peer.open(t)
     const dead_port = refusing.port
     let broken = false
-    const clock = fastClock(10)
+    const clock = testClock(10)
     const asked: string[] = []
     const fail = (code: string) => Promise.reject(Object.assign(new Error(code), { code }))
     const { robot } = await world(t, {
@@ -56,7 +56,7 @@ t.test(
     robot.seen.length = 0
     broken = true
     // More than a TTL later DNS is gone.
-    await pause(150)
+    await clock.pass(1_500)
     robot.command('d2|sip||\r\nOPTIONS sip:carrier.example SIP/2.0\r\n\r\n')
     while (!robot.seen.some(s => s.text.startsWith('SIP/2.0 '))) await pause(5)
     t.match(robot.seen[0]?.text, /^SIP\/2\.0 200 /, 'the stale answer serves, and the dead address is tried last')
@@ -88,7 +88,8 @@ t.test('what a name server may say: a dead first record, no such name, a refusal
   }
   await target('127.0.0.1')
   const silent = await Peer.open(t, '127.0.0.4')
-  const { robot, edge } = await world(t, { clock: fastClock(10), dns: systemDns([dns.at]) })
+  const clock = testClock(10)
+  const { robot, edge } = await world(t, { clock, dns: systemDns([dns.at]) })
   let serial = 0
   const ask = async (uri: string): Promise<string> => {
     const before = robot.seen.length
@@ -146,7 +147,7 @@ t.test('what a name server may say: a dead first record, no such name, a refusal
   await dialog.destroy()
 
   dns.all = 'REFUSED'
-  await pause(6_100)
+  await clock.pass(61_000)
   t.equal(await ask(`sip:plain.test:${port}`), '200 OK', 'a minute later DNS refuses: the old answer serves')
   const refused = dns.asked.length
   t.equal(await ask(`sip:plain.test:${port}`), '200 OK')
@@ -167,7 +168,7 @@ t.test('a name with addresses of both families is called at the first that we se
   await answering('::1')
   const edgeOn = (...hosts: string[]) =>
     world(t, {
-      clock: fastClock(10),
+      clock: testClock(10),
       listeners: hosts.map(host => ({ protocol: 'udp' as const, host, port: 0 })),
       dns: {
         naptr: () => Promise.resolve([]),
@@ -190,7 +191,8 @@ t.test('a name with addresses of both families is called at the first that we se
 })
 
 t.test('a target that says nothing is given up after 5 s, and the application sees that nobody said so', async t => {
-  const { robot } = await world(t, { clock: fastClock(10), no_response_ms: 5_000 })
+  const clock = testClock(10)
+  const { robot } = await world(t, { clock, no_response_ms: 5_000 })
   const silent = await Peer.open(t)
   robot.command(`t1|sip||\r\nINVITE sip:bob@127.0.0.1:${silent.port} SIP/2.0\r\nCall-ID: silent\r\n\r\n${SDP}`)
   while (robot.seen.length === 0) await pause(5)
@@ -205,7 +207,7 @@ t.test('a target that says nothing is given up after 5 s, and the application se
   robot.command(`t2|sip||\r\nINVITE sip:bob@127.0.0.1:${silent.port} SIP/2.0\r\nCall-ID: slow\r\n\r\n${SDP}`)
   const invite = await silent.next(text => starts('INVITE')(text) && text.includes('Call-ID: slow'))
   silent.send(reply(invite, 100, 'x', '', silent.port), portOf(invite))
-  await pause(800)
+  await clock.pass(8_000)
   t.equal(robot.seen.length, 0, 'eight seconds later it is still waited for')
   silent.send(reply(invite, 486, 'x', '', silent.port), portOf(invite))
   while (robot.seen.length === 0) await pause(5)

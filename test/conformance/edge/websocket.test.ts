@@ -14,6 +14,7 @@ import { WebSocket } from 'ws'
 import { createEdge } from '../../../signaling/edge/index.ts'
 import { newUuid } from '../../../signaling/edge/sip/ids.ts'
 import { startRobot } from './robot.ts'
+import { testClock } from './test-clock.ts'
 import { testTls } from './test-tls.ts'
 
 // sip.js, the library of the console's telephone, over WebSocket with and without TLS: it registers, calls, and is
@@ -52,6 +53,7 @@ async function story(t: Test, protocol: 'ws' | 'wss'): Promise<void> {
     ],
     tls,
     control: { host: '127.0.0.1', port: 0, secret: 'cymru' },
+    clock: testClock(),
   })
   t.teardown(() => edge.close())
   const robot = await startRobot(edge.control.port, ['invite', 'register'])
