@@ -1,4 +1,4 @@
-import { execFile } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
@@ -16,13 +16,22 @@ import { type World, world } from '../support/world.ts'
 
 const CALLS = 50
 const CALLED = '+2348030004711'
+/** Each call to a number of its own, so that its other side is known by it. */
+const calledOf = (at: number): string => `+23480300${String(10_000 + at)}`
+
+interface Ended {
+  readonly code: number | null
+  readonly stdout: string
+}
 
 interface Town {
   readonly w: World
   readonly peer: Agent
   readonly target: Agent
   readonly supervisor: number
-  strowger(...words: string[]): Promise<{ readonly code: number | null; readonly stdout: string }>
+  strowger(...words: string[]): Promise<Ended>
+  /** The same, with what it has printed so far. */
+  follow(...words: string[]): { readonly ended: Promise<Ended>; printed(): string }
   invite(called?: string): ReturnType<typeof place>
   /** Waits until the node answers OPTIONS so. */
   answers(status: 200 | 503): Promise<unknown>
@@ -39,15 +48,22 @@ async function town(t: Test, subnet: number, env: Record<string, string> = {}): 
     limits: { concurrency: 2 * CALLS, cps: 10 * CALLS, max_call_duration_seconds: 3600 },
   })
   const settings = { PATH: process.env['PATH'] ?? '', STROWGER_DATA: w.data_dir }
+  const follow: Town['follow'] = (...words) => {
+    let printed = ''
+    const child = spawn(...untouched('bin/strowger', words), { env: settings, stdio: ['ignore', 'pipe', 'ignore'] })
+    child.stdout.on('data', chunk => {
+      printed += chunk
+    })
+    return {
+      ended: new Promise(resolve => child.once('close', code => resolve({ code, stdout: printed }))),
+      printed: () => printed,
+    }
+  }
   return {
     ...{ w, peer, target },
     supervisor: Number(readFileSync(join(w.data_dir, 'run', 'supervisor.pid'), 'utf8')),
-    strowger: (...words) =>
-      new Promise(resolve => {
-        const child = execFile(...untouched('bin/strowger', words), { env: settings }, (_error, stdout) =>
-          resolve({ code: child.exitCode, stdout }),
-        )
-      }),
+    follow,
+    strowger: (...words) => follow(...words).ended,
     answers: status =>
       until(`OPTIONS is answered ${status}`, async () => {
         const answer = await peer.ua.request('OPTIONS', `sip:${w.sip.host}`, { hop: `sip:${w.sip.host}:${w.sip.port}` })
@@ -93,7 +109,7 @@ async function dialIsRefused(t: Test, { w, target }: Town, web: WebServer, sid: 
 
 t.test('`strowger drain` with 50 live calls: none is lost, none begins, the end of the last is the end', async t => {
   const made = await town(t, 71)
-  const { w, target, strowger, invite, answers, supervisor } = made
+  const { w, target, strowger, follow, invite, answers, supervisor } = made
   const talk = '<Response><Gather timeout="600"/></Response>'
   const web = await webServer(t, {
     ...{ '/voice': talk, '/dialled': talk, '/status': { status: 204 } },
@@ -102,7 +118,7 @@ t.test('`strowger drain` with 50 live calls: none is lost, none begins, the end 
   await w.routeToApplication(w.numbers[2] ?? '', `${web.url}/voice`)
   const [scripted, ...placed] = await Promise.all([
     invite(w.numbers[2]),
-    ...Array.from({ length: CALLS - 1 }, () => invite()),
+    ...Array.from({ length: CALLS - 1 }, (_value, at) => invite(calledOf(at))),
   ])
   t.same([...new Set([scripted, ...placed].map(one => one?.status))], [200])
   const sid = (await web.seen('/voice')).fields.get('CallSid') ?? ''
@@ -123,8 +139,9 @@ t.test('`strowger drain` with 50 live calls: none is lost, none begins, the end 
   again.call.hangUp()
   await until('its other side is hung up', () => target.invites.at(-1)?.call.state === 'ended')
 
-  const waiting = strowger('drain', '--wait')
+  const waiting = follow('drain', '--wait')
   await answers(503)
+  await until('it has told of all calls', () => /^50 calls$/m.test(waiting.printed()))
   const reinvited = await Promise.all(near.map(call => call.send('INVITE', { body: sdpOf('127.0.71.1') })))
   t.ok(
     reinvited.every(answer => answer?.status === 200),
@@ -132,12 +149,14 @@ t.test('`strowger drain` with 50 live calls: none is lost, none begins, the end 
   )
   t.same([...new Set(legs.map(call => call.state))], ['answered'], 'all calls are there')
   near.slice(0, 25).forEach(call => void call.hangUp())
-  target.invites.slice(25, CALLS - 1).forEach(({ call }) => void call.hangUp())
+  // The others in the order that they were placed in, which need not be the one that they came in.
+  for (let at = 25; at < CALLS - 1; at++)
+    void target.invites.find(({ uri }) => uri.includes(calledOf(at)))?.call.hangUp()
   await until('both sides of all have ended', () => legs.every(call => call.state === 'ended'))
   t.ok(runs(supervisor), 'one call is left, and the platform is there for it')
   t.equal((await w.voice('POST', `/Calls/${sid}.json`, { Status: 'completed' })).status, 200)
 
-  const { code, stdout } = await waiting
+  const { code, stdout } = await waiting.ended
   t.equal(code, 0, stdout)
   t.match(stdout, /50 calls\n[\s\S]*stopped\n$/)
   t.notOk(runs(supervisor), 'the platform has ended')

@@ -115,7 +115,7 @@ t.test('operations', async t => {
     const top = async (...words: string[]): Promise<string> =>
       (await promisify(execFile)(...untouched(process.execPath, [MAIN, 'top', ...words]), { env })).stdout
     const made = await w.voice('POST', '/Calls.json', {
-      ...{ To: '+2348030000008', From: w.numbers[0] ?? '', Twiml: '<Response><Pause length="60"/></Response>' },
+      ...{ To: '+2348030000008', From: w.numbers[0] ?? '', Twiml: '<Response><Pause length="600"/></Response>' },
     })
     t.equal(made.status, 201)
     const answered = async () => {
@@ -127,7 +127,8 @@ t.test('operations', async t => {
     for (const name of ['live_calls', 'dialogs', 'edge_dialogs', 'media_sessions', 'media_legs', 'media_ports_in_use'])
       t.ok((busy[name] ?? 0) > (idle[name] ?? 0), `${name}: ${idle[name]}, then ${busy[name]}`)
     const shown = JSON.parse(await top('--once', '--json'))
-    t.match(shown, { live_calls: 1, calls_last_minute: 1, alerts_open: 1, containments_open: 0 })
+    // By now the call may be older than a minute.
+    t.match(shown, { live_calls: 1, calls_last_minute: Number, alerts_open: 1, containments_open: 0 })
     t.match(shown.calls, [{ id: made.body.sid, to: '+2348030000008', status: 'in-progress' }])
     t.match(shown.projects, [{ id: w.project_id, live_calls: 1, currency: 'NGN', spend_today_minor: 0 }])
     t.same(

@@ -132,9 +132,12 @@ t.test('health, readiness and metrics are told, and SIGTERM stops every process'
   const base = `http://127.0.0.1:${env['STROWGER_HTTP_PORT']}`
   t.equal((await fetch(`${base}/healthz`)).status, 200)
   await until('ready', async () => (await fetch(`${base}/readyz`)).status === 200)
-  const metrics = await (await fetch(`${base}/metrics`)).text()
-  for (const name of ['edge', 'media', 'signaling', 'control', 'sandbox'])
-    t.match(metrics, new RegExp(`process_cpu_seconds_total\\{process="${name}"\\}`), name)
+  await until('all processes are in the metrics', async () => {
+    const metrics = await (await fetch(`${base}/metrics`)).text()
+    return ['edge', 'media', 'signaling', 'control', 'sandbox'].every(name =>
+      metrics.includes(`process_cpu_seconds_total{process="${name}"}`),
+    )
+  })
   const pids = ['edge', 'media', 'signaling', 'control', 'sandbox'].map(name =>
     Number(readFileSync(join(env['STROWGER_DATA'] ?? '', 'run', `${name}.pid`), 'utf8')),
   )

@@ -179,7 +179,8 @@ async function badServer(t: Test): Promise<string> {
 
 /** A server of something else. */
 async function rawServer(t: Test): Promise<string> {
-  const server = createServer(socket => socket.end('SSH-2.0-OpenSSH_9.2\r\n'))
+  // After the request: what is closed before it is a connection that failed.
+  const server = createServer(socket => socket.once('data', () => socket.end('SSH-2.0-OpenSSH_9.2\r\n')))
   return `http://127.0.0.1:${await listening(t, server)}`
 }
 

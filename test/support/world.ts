@@ -81,6 +81,8 @@ export async function world(t: Test, env: Record<string, string> = {}): Promise<
     STROWGER_SIPS_PORT: String(sips_port),
     STROWGER_WS_PORT: String(ws_port),
     STROWGER_RTP_PORTS: `${rtp_ports.first}-${rtp_ports.last}`,
+    // Peers that send no media shall not be hung up on while a slow machine looks at something else.
+    STROWGER_DEAD_CALL_SECONDS: '9999',
     ...env,
   }
   const platform = await start(settings)
