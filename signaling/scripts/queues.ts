@@ -35,8 +35,10 @@ const DEFAULT_SIZE = 100
 export class Queues {
   readonly #queues = new Map<string, Queue>()
 
+  /** Callers that are not joined to an agent yet. */
   get waiting(): number {
-    return [...this.#queues.values()].reduce((sum, queue) => sum + queue.callers.length, 0)
+    return [...this.#queues.values()].flatMap(({ callers }) => callers).filter(caller => caller.bridged_ms === null)
+      .length
   }
 
   enqueue(script: Script, command: Enqueue, emit: (event: Event) => void): void {

@@ -1,42 +1,32 @@
-import { execFile } from 'node:child_process'
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
-import { untouched } from '../support/child.ts'
+import { type Ended, strowger as run } from '../support/child.ts'
+import { until } from '../support/wait.ts'
 import { world } from '../support/world.ts'
 
 // The strowger command beside a running platform.
-
-interface Ended {
-  readonly code: number | null
-  readonly stdout: string
-  readonly stderr: string
-}
 
 t.test('the strowger command', async t => {
   const w = await world(t)
   const folder = mkdtempSync(join(tmpdir(), 'strowger-cli-'))
   t.teardown(() => rmSync(folder, { recursive: true, force: true }))
-  const strowger = (args: string[], data_dir = w.data_dir): Promise<Ended> =>
-    new Promise(resolve => {
-      const env = {
-        PATH: process.env['PATH'] ?? '',
-        STROWGER_DATA: data_dir,
-        STROWGER_HTTP_PORT: new URL(w.base_url).port,
-      }
-      const child = execFile(...untouched('bin/strowger', args), { env }, (_error, stdout, stderr) =>
-        resolve({ code: child.exitCode, stdout, stderr }),
-      )
-    })
+  const follow = (words: readonly string[], data_dir = w.data_dir) =>
+    run(words, { STROWGER_DATA: data_dir, STROWGER_HTTP_PORT: new URL(w.base_url).port })
+  const strowger = (words: readonly string[], data_dir = w.data_dir): Promise<Ended> => follow(words, data_dir).ended
 
   t.test('a call is placed and followed, its ladder is drawn, and its script replays the same', async t => {
-    const placed = await strowger(['call', '+2348030000008', '--markup', '<Response><Pause length="1"/></Response>'])
+    const call = follow(['call', '+2348030000008', '--markup', '<Response><Pause length="600"/></Response>'])
+    const [, sid = ''] = await until('it talks', () => /^(CA[0-9a-f]{32}) {2}in-progress$/m.exec(call.printed()))
+    t.equal((await w.voice('POST', `/Calls/${sid}.json`, { Status: 'completed' })).status, 200)
+    const placed = await call.ended
     t.equal(placed.code, 0, placed.stderr)
     t.match(placed.stdout, /in-progress\n.*completed\n/)
-    const sid = /CA[0-9a-f]{32}/.exec(placed.stdout)?.[0] ?? ''
-    const ladder = await strowger(['ladder', sid])
-    t.match(ladder.stdout, /<-+ INVITE[\s\S]*200 INVITE -+>[\s\S]*<-+ BYE/)
+    await until('the ladder is written to its end', async () => {
+      const { stdout } = await strowger(['ladder', sid])
+      return /<-+ INVITE[\s\S]*200 INVITE -+>[\s\S]*<-+ BYE/.test(stdout)
+    })
     const replayed = await strowger(['replay', sid])
     t.equal(replayed.code, 0, replayed.stdout + replayed.stderr)
     t.match((await strowger(['call', '+2348030000002'])).stdout, /busy/)

@@ -166,11 +166,19 @@ t.test('the console in a browser', async t => {
     await w.ended(placed.body.sid)
     await open(`/calls/${placed.body.sid}/recordings`)
     await page.locator('[data-player]').waitFor()
-    const playing = button('Pause').waitFor()
+    // Two seconds may pass between two looks at the page: what its button said meanwhile is written down.
+    await page.evaluate(`(() => {
+      const player = document.querySelector('[data-player]')
+      window.labels = []
+      const note = () => window.labels.push(player.querySelector('button').textContent.trim())
+      new MutationObserver(note).observe(player, { subtree: true, childList: true, characterData: true })
+    })()`)
     await button('Play').click()
-    await playing
     const place = page.getByRole('slider', { name: 'Place in the recording' })
-    await until('the recording plays to its end', async () => (await button('Play').count()) === 1)
+    await until('the recording plays to its end', async () => {
+      const labels = await page.evaluate<string[]>('window.labels')
+      return labels.includes('Pause') && labels.at(-1) === 'Play'
+    })
     t.ok(Number(await place.getAttribute('aria-valuemax')) >= 2)
     const drawn = await page.evaluate<number>(`(() => {
       const canvas = document.querySelector('canvas.wave')

@@ -1,11 +1,10 @@
-import { spawn } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { SipMessage } from '../../signaling/edge/sip/message.ts'
 import type { Call } from '../../signaling/edge/useragent/call.ts'
 import { type Agent, openAgent, place, sdpOf } from '../support/agents.ts'
-import { untouched } from '../support/child.ts'
+import { type Ended, strowger as run } from '../support/child.ts'
 import { freeBlock } from '../support/ports.ts'
 import { until } from '../support/wait.ts'
 import { type WebServer, webServer } from '../support/web.ts'
@@ -19,11 +18,6 @@ const CALLED = '+2348030004711'
 /** Each call to a number of its own, so that its other side is known by it. */
 const calledOf = (at: number): string => `+23480300${String(10_000 + at)}`
 
-interface Ended {
-  readonly code: number | null
-  readonly stdout: string
-}
-
 interface Town {
   readonly w: World
   readonly peer: Agent
@@ -31,7 +25,7 @@ interface Town {
   readonly supervisor: number
   strowger(...words: string[]): Promise<Ended>
   /** The same, with what it has printed so far. */
-  follow(...words: string[]): { readonly ended: Promise<Ended>; printed(): string }
+  follow(...words: string[]): ReturnType<typeof run>
   invite(called?: string): ReturnType<typeof place>
   /** Waits until the node answers OPTIONS so. */
   answers(status: 200 | 503): Promise<unknown>
@@ -47,18 +41,7 @@ async function town(t: Test, subnet: number, env: Record<string, string> = {}): 
     targets: [{ sip_uri: `sip:${target.ip}:${target.port}`, transport: 'udp', priority: 1, weight: 1 }],
     limits: { concurrency: 2 * CALLS, cps: 10 * CALLS, max_call_duration_seconds: 3600 },
   })
-  const settings = { PATH: process.env['PATH'] ?? '', STROWGER_DATA: w.data_dir }
-  const follow: Town['follow'] = (...words) => {
-    let printed = ''
-    const child = spawn(...untouched('bin/strowger', words), { env: settings, stdio: ['ignore', 'pipe', 'ignore'] })
-    child.stdout.on('data', chunk => {
-      printed += chunk
-    })
-    return {
-      ended: new Promise(resolve => child.once('close', code => resolve({ code, stdout: printed }))),
-      printed: () => printed,
-    }
-  }
+  const follow: Town['follow'] = (...words) => run(words, { STROWGER_DATA: w.data_dir })
   return {
     ...{ w, peer, target },
     supervisor: Number(readFileSync(join(w.data_dir, 'run', 'supervisor.pid'), 'utf8')),

@@ -1,30 +1,18 @@
-import { execFile, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
 import { VARIABLES } from '../../core/runtime/config.ts'
-import { untouched } from '../support/child.ts'
+import { type Ended, strowger as run, untouched } from '../support/child.ts'
 import { freeBlock, freePort } from '../support/ports.ts'
 import { until } from '../support/wait.ts'
 import { world } from '../support/world.ts'
 
 // Starting, refusing to start, and stopping, as an operator meets them.
 
-interface Ended {
-  readonly code: number | null
-  readonly stdout: string
-  readonly stderr: string
-}
-
-const strowger = (args: string[], env: Record<string, string>): Promise<Ended> =>
-  new Promise(resolve => {
-    const settings = { PATH: process.env['PATH'] ?? '', ...env }
-    const child = execFile(...untouched('bin/strowger', args), { env: settings }, (_error, stdout, stderr) =>
-      resolve({ code: child.exitCode, stdout, stderr }),
-    )
-  })
+const strowger = (words: readonly string[], env: Record<string, string>): Promise<Ended> => run(words, env).ended
 
 async function settings(t: { teardown(work: () => void): void }): Promise<Record<string, string>> {
   const data = mkdtempSync(join(tmpdir(), 'strowger-start-'))

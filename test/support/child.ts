@@ -1,3 +1,5 @@
+import { spawn } from 'node:child_process'
+
 /**
  * A command as it runs without tap, which loads itself into every Node.js that a test starts (by NODE_OPTIONS): its
  * signal handlers change what a process outlives, SIGXFSZ among others, and loading it takes as long as we do.
@@ -6,3 +8,35 @@ export const untouched = (command: string, args: readonly string[]): [string, st
   'env',
   ['-u', 'NODE_OPTIONS', command, ...args],
 ]
+
+export interface Ended {
+  readonly code: number | null
+  readonly stdout: string
+  readonly stderr: string
+}
+
+/** Runs `bin/strowger` with nothing of our environment but PATH. */
+export function strowger(
+  words: readonly string[],
+  env: Readonly<Record<string, string>>,
+): { readonly ended: Promise<Ended>; printed(): string } {
+  const child = spawn(...untouched('bin/strowger', words), {
+    env: { PATH: process.env['PATH'] ?? '', ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let stdout = ''
+  let stderr = ''
+  child.stdout.setEncoding('utf8').on('data', text => {
+    stdout += text
+  })
+  child.stderr.setEncoding('utf8').on('data', text => {
+    stderr += text
+  })
+  return {
+    ended: new Promise((resolve, reject) => {
+      child.once('error', reject)
+      child.once('close', code => resolve({ code, stdout, stderr }))
+    }),
+    printed: () => stdout,
+  }
+}

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
-import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
+import { type BrowserContext, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 import type { Test } from 'tap'
 import { PATIENCE_MS } from './wait.ts'
 
@@ -23,13 +23,25 @@ const ARGUMENTS = [
 
 export const WIDTHS = { narrow: 390, wide: 1440 } as const
 
+/** What tests use of a browser: contexts with our patience, and without movement. */
+export interface TestBrowser {
+  newContext(options?: BrowserContextOptions): Promise<BrowserContext>
+}
+
 /** Debian's Chromium without a window; `more` are further arguments of its command line. */
-export async function openBrowser(t: Pick<Test, 'teardown'>, more: readonly string[] = []): Promise<Browser> {
+export async function openBrowser(t: Pick<Test, 'teardown'>, more: readonly string[] = []): Promise<TestBrowser> {
   const executablePath = CHROMIUM.find(existsSync)
   if (executablePath === undefined) throw new Error('chromium is missing: npm test installs it')
-  const browser = await chromium.launch({ executablePath, args: [...ARGUMENTS, ...more], headless: true })
+  const args = [...ARGUMENTS, ...more]
+  const browser = await chromium.launch({ executablePath, args, headless: true, timeout: PATIENCE_MS })
   t.teardown(() => browser.close())
-  return browser
+  return {
+    async newContext(options = {}) {
+      const context = await browser.newContext({ reducedMotion: 'reduce', ...options })
+      context.setDefaultTimeout(PATIENCE_MS)
+      return context
+    },
+  }
 }
 
 export interface Signer {
@@ -40,7 +52,6 @@ export interface Signer {
 
 /** A page at the sign-in form filled in and sent; errors of the page's own are collected. */
 export async function signIn(context: BrowserContext, { base_url, email, password }: Signer): Promise<Page> {
-  context.setDefaultTimeout(PATIENCE_MS)
   const page = await context.newPage()
   await page.goto(`${base_url}/console/`)
   await page.getByLabel('Email').fill(email)
