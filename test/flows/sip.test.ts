@@ -171,7 +171,7 @@ t.test('between two legs', async t => {
   })
 
   t.test('a redirect is followed to a target of the trunk, and nowhere else', async t => {
-    const taking = await waiting(t, untilBye, { calls: 1 })
+    const taking = await waiting(t, untilBye)
     const moved = (contact: string) => [
       receive.request('INVITE'),
       callee.respond(302, 'Moved').replace(/Contact: .*/, `Contact: <${contact}>`),
@@ -236,7 +236,7 @@ t.test('between two legs', async t => {
   t.test('a digest user registers, and is called as a target of its trunk', async t => {
     await trunkOf(w, [])
     const { id, username, password } = await w.addDigestTrunk({ name: 'Desk phones' })
-    const listening = await waiting(t, untilBye, { calls: 1 })
+    const listening = await waiting(t, untilBye)
     const phone = await openPhone(t, { ...w.sip, local_ip: TARGET })
     const contact = `sip:desk@${TARGET}:${listening.port}`
     const challenge = await until('a REGISTER is challenged', async () => {

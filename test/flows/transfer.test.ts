@@ -131,7 +131,7 @@ t.test('transfers', async t => {
   })
 
   t.test('to the world, as a tel: number, through the same gate', async t => {
-    const target = await waiting(t, answersUntilCued, { calls: 3 })
+    const target = await waiting(t, answersUntilCued, { calls: 2 })
     await trunkOf(w, [targetOf(target)])
     await story(t, w, [
       caller.invite(),

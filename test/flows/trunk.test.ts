@@ -213,7 +213,6 @@ t.test('peer to peer through two legs of ours', async t => {
     ],
     local_ip: TARGET,
     keys: { rtp_port: rtp.target.port },
-    calls: 2,
   })
   const trunk_id = await w.addTrunk(PEER, {
     targets: [{ sip_uri: `sip:${TARGET}:${target.port}`, transport: 'udp', priority: 1, weight: 1 }],

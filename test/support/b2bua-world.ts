@@ -1,6 +1,6 @@
 import type { Test } from 'tap'
 import { answerKeepingTo, endsWhenCued, inDialog, KEPT_TO, receiveInvite } from './sip-steps.ts'
-import { callee, caller, cued, provisionals, receive, type SippPeer, sipp } from './sipp.ts'
+import { callee, caller, cued, provisionals, receive, type Signals, type SippPeer, sipp } from './sipp.ts'
 import { until } from './wait.ts'
 import type { World } from './world.ts'
 
@@ -109,14 +109,14 @@ export const healthy = (w: World, trunk_id: string, count: number) =>
     return rows.filter(row => row.state === 'healthy').length === count
   })
 
-/** A target; of its `calls` one is our OPTIONS. */
+/** A target. */
 export const waiting = (
   t: Test,
   steps: readonly string[],
-  options: { rtp_port?: number; calls?: number; transport?: 'udp' | 'tcp'; local_ip?: string } = {},
+  options: { rtp_port?: number; calls?: number; transport?: 'udp' | 'tcp'; local_ip?: string; signals?: Signals } = {},
 ) => {
-  const { rtp_port, calls = 2, transport = 'udp', local_ip = TARGET } = options
-  return sipp(t, { steps, local_ip, keys: rtp_port === undefined ? {} : { rtp_port }, calls, transport })
+  const { rtp_port, local_ip = TARGET, ...others } = options
+  return sipp(t, { ...others, steps, local_ip, keys: rtp_port === undefined ? {} : { rtp_port } })
 }
 
 /** The peer calls, and does as the steps say. */

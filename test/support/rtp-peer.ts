@@ -1,7 +1,7 @@
 import { createSocket, type RemoteInfo, type Socket } from 'node:dgram'
 import { once } from 'node:events'
 import { isIPv6 } from 'node:net'
-import { decodeG711, encodeG711, type G711 } from './audio.ts'
+import { decodeG711, encodeG711, type G711, levelDbm0, toneLevelDbm0 } from './audio.ts'
 import { PATIENCE_MS } from './wait.ts'
 
 /**
@@ -73,6 +73,7 @@ export class RtpPeer {
   #sequence = Math.floor(Math.random() * 0x8000)
   #timestamp = Math.floor(Math.random() * 0x7fff_ffff)
   #arrived: (() => void)[] = []
+  #closed = false
 
   /** Made by `openRtpPeer`. */
   constructor(socket: Socket, options: PeerOptions) {
@@ -198,7 +199,9 @@ export class RtpPeer {
     this.raw(this.#options.protect?.(bytes) ?? bytes)
   }
 
+  /** What would leave after the end of the test, such as the rest of a tone, does not. */
   raw(bytes: Buffer, port = this.#target_port): void {
+    if (this.#closed) return
     this.#socket.send(bytes, port, this.#target_address)
   }
 
@@ -243,6 +246,32 @@ export class RtpPeer {
     return samples
   }
 
+  /**
+   * Waits until a tone is what is heard: within 5 dB of all that the latest 200 ms hold, so that one that has just
+   * begun, or is just over, does not count yet, or no longer. Looks with every packet: however late this process gets
+   * to read them, no tone is over unheard.
+   */
+  async hears(hz: number): Promise<void> {
+    const heard = (): boolean => this.level(hz) > Math.max(-30, this.loudness() - 5)
+    await this.until(heard, PATIENCE_MS, `${hz} Hz`)
+  }
+
+  /** How loud the latest 200 ms were; -Infinity when nothing came. */
+  loudness(): number {
+    const recent = this.#recent()
+    return recent.length < 800 ? Number.NEGATIVE_INFINITY : levelDbm0(recent)
+  }
+
+  /** How loud a tone is in the latest 200 ms; -Infinity when nothing came. */
+  level(hz: number): number {
+    const recent = this.#recent()
+    return recent.length < 800 ? Number.NEGATIVE_INFINITY : toneLevelDbm0(recent, hz)
+  }
+
+  #recent(): Int16Array {
+    return this.audio(Math.max(0, this.received.length - 10))
+  }
+
   /** Keys heard by RFC 4733, each once, told apart by their timestamps. */
   keys(): { key: string; duration: number }[] {
     const payload_type = this.#options.event_payload_type ?? 101
@@ -255,7 +284,13 @@ export class RtpPeer {
     return [...keys.values()]
   }
 
+  get closed(): boolean {
+    return this.#closed
+  }
+
   close(): void {
+    if (this.#closed) return
+    this.#closed = true
     this.#socket.close()
   }
 

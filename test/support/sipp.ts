@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { createSocket } from 'node:dgram'
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { appendFileSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { isIPv6 } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -28,6 +28,7 @@ export interface SippOptions {
   readonly service?: string
   readonly transport?: 'udp' | 'tcp'
   readonly local_ip?: string
+  /** So many are placed, or waited for; our OPTIONS are none. */
   readonly calls?: number
   /** Calls a second. */
   readonly rate?: number
@@ -37,7 +38,24 @@ export interface SippOptions {
   readonly rtp_echo?: boolean
   /** How a waiting peer answers our keep-alives, in place of a bare 200. */
   readonly options_answer?: string
+  /** For `tells` and `awaits`: one for all peers of a story. */
+  readonly signals?: Signals
 }
+
+/** What peers, and the test, tell each other beside SIP: a file each, empty until it is told. */
+export interface Signals {
+  readonly folder: string
+  tell(what: string): void
+}
+
+export function signals(t: Test): Signals {
+  const folder = mkdtempSync(join(tmpdir(), 'strowger-signals-'))
+  t.teardown(() => rmSync(folder, { recursive: true, force: true }))
+  writeFileSync(join(folder, 'told'), TOLD)
+  return { folder, tell: what => writeFileSync(join(folder, what), TOLD) }
+}
+
+const TOLD = 'told'
 
 /**
  * Ports of an instance: for SIP; for media at odd distances, which it binds whether there is media or not and does not
@@ -55,14 +73,18 @@ const LIFE_SECONDS = 300
 export async function sipp(t: Test, options: SippOptions): Promise<SippPeer> {
   const folder = mkdtempSync(join(tmpdir(), 'strowger-sipp-'))
   const scenario = join(folder, 'scenario.xml')
-  const steps = options.to ? options.steps : alsoAnswersOptions(options.steps, options.options_answer)
-  writeFileSync(scenario, `<?xml version="1.0"?>\n<scenario name="test">\n${steps.join('\n')}\n</scenario>\n`)
-  const { port, args: ports } = await sippPorts()
   const { to, service = 'service', calls = 1, rate = 10, local_ip = '127.0.0.1' } = options
+  const steps = withSignals(
+    to ? options.steps : alsoAnswersOptions(options.steps, calls, options.options_answer),
+    options.signals?.folder,
+  )
+  writeFileSync(scenario, `<?xml version="1.0"?>\n<scenario name="test">\n${steps}\n</scenario>\n`)
+  const { port, args: ports } = await sippPorts()
   const args = [
     ...(to ? [`${to.host}:${to.port}`] : []),
     ...['-sf', scenario, '-i', local_ip, ...ports],
-    ...['-m', String(calls), '-r', String(rate), '-s', service, '-nostdin', '-nd'],
+    ...(to ? ['-m', String(calls), '-r', String(rate)] : []),
+    ...['-s', service, '-nostdin', '-nd'],
     ...(options.rtp_echo ? ['-rtp_echo'] : []),
     ...['-t', options.transport === 'tcp' ? 't1' : 'u1'],
     ...['-timeout', `${LIFE_SECONDS}s`, '-timeout_error', '-recv_timeout', String(PATIENCE_MS)],
@@ -81,6 +103,11 @@ export async function sipp(t: Test, options: SippOptions): Promise<SippPeer> {
   const read = (name: string): string =>
     existsSync(join(folder, name)) ? readFileSync(join(folder, name), 'utf8') : ''
   const exited = new Promise<number | null>(resolve => child.once('exit', code => resolve(code)))
+  // Who waits for calls goes on waiting when one has failed, for as long as it may live.
+  const looking = setInterval(() => {
+    if (/Aborting call|timeout/i.test(read('errors'))) child.kill('SIGUSR1')
+  }, 500)
+  void exited.then(() => clearInterval(looking))
   t.teardown(async () => {
     if (child.exitCode === null) child.kill('SIGKILL')
     await exited
@@ -103,6 +130,7 @@ export async function sipp(t: Test, options: SippOptions): Promise<SippPeer> {
 /** SIPp takes a message for the call that its Call-ID names, wherever it comes from. */
 async function cue(at: { readonly host: string; readonly port: number }, messages: string): Promise<void> {
   const call_ids = [...messages.matchAll(/^INVITE [\s\S]*?^Call-ID: (\S+)/gim)].map(match => match[1])
+  if (call_ids.length === 0) throw new Error('a SIPp without a call gets no cue')
   const socket = createSocket(isIPv6(at.host) ? 'udp6' : 'udp4')
   const text = [
     'INFO sip:cue@cue.invalid SIP/2.0',
@@ -126,15 +154,38 @@ export async function untilListens(child: ChildProcess, port: number): Promise<v
   })
 }
 
-/** Our OPTIONS keep-alives reach whoever waits for calls, and each counts as one of its `calls`. */
-const alsoAnswersOptions = (steps: readonly string[], answer = callee.respond(200, 'OK')): string[] => [
+/**
+ * Our OPTIONS keep-alives reach whoever waits for calls, as often as it takes until these come; SIPp's own limit would
+ * count each as a call.
+ */
+const alsoAnswersOptions = (steps: readonly string[], calls: number, answer = callee.respond(200, 'OK')): string[] => [
+  '<Global variables="through"/>',
   '<recv request="OPTIONS" optional="true" next="1"/>',
   ...steps,
-  '<nop next="2"/>',
+  '<nop><action><add assign_to="through" value="1"/>',
+  `<test assign_to="enough" variable="through" compare="greater_than" value="${calls - 1}"/></action></nop>`,
+  '<nop next="2" test="enough"/>',
+  '<nop next="3"/>',
+  '<label id="2"/>',
+  '<nop><action><exec int_cmd="stop_gracefully"/></action></nop>',
+  '<nop next="3"/>',
   '<label id="1"/>',
   answer,
-  '<label id="2"/>',
+  '<label id="3"/>',
 ]
+
+const FOLDER = '{signals}'
+
+function withSignals(steps: readonly string[], folder: string | undefined): string {
+  const text = steps.join('\n')
+  const awaited = [...text.matchAll(/\[file name=\{signals\}\/(\w+)\]/g)].map(([, what = '']) => what)
+  if (folder === undefined) {
+    if (text.includes(FOLDER)) throw new Error('a story with signals needs a folder for them')
+    return text
+  }
+  for (const what of awaited) appendFileSync(join(folder, what), '')
+  return text.replaceAll(FOLDER, folder)
+}
 
 /** The steps of a scenario. Keys in [brackets] are SIPp's; `rtp_port` and `from` come from `keys`. */
 const sdp = `v=0
@@ -235,6 +286,25 @@ export const receive = {
 
 /** Waits until the test says so (`SippPeer.cue`). `[last_...]` are the cue's then: what follows keeps its own. */
 export const cued = receive.request('INFO')
+
+/** Tells whoever stands at `awaits`. */
+export const tells = (what: string): string =>
+  `<nop><action><exec command="cp ${FOLDER}/told ${FOLDER}/${what}"/></action></nop>`
+
+let waits = 0
+
+/** Waits until it is told, here or by the other peer, over any transport; `[last_...]` stay what they are. */
+export const awaits = (what: string): string => {
+  const again = 1000 + 2 * waits++
+  return `<label id="${again}"/>
+<pause milliseconds="50"/>
+<nop><action><assignstr assign_to="sign" value="[file name=${FOLDER}/${what}]"/>
+<ereg regexp="${TOLD}" search_in="var" variable="sign" assign_to="arrived"/></action></nop>
+<nop next="${again + 1}" test="arrived"/>
+<nop next="${again}"/>
+<label id="${again + 1}"/>`
+}
+
 export const pause = (ms: number): string => `<pause milliseconds="${ms}"/>`
 /** 100 and 18x may come or not. */
 export const provisionals = [100, 180, 183].map(status => receive.response(status, { optional: true }))

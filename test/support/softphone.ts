@@ -2,9 +2,9 @@ import pino from 'pino'
 import type { Test } from 'tap'
 import type { Call, CallEvents } from '../../signaling/edge/useragent/call.ts'
 import { type IncomingRequest, type MessageParts, UserAgent } from '../../signaling/edge/useragent/user-agent.ts'
-import { levelDbm0, tone, toneLevelDbm0 } from './audio.ts'
+import { tone } from './audio.ts'
 import { openRtpPeer, type RtpPeer } from './rtp-peer.ts'
-import { until } from './wait.ts'
+import { PATIENCE_MS, until } from './wait.ts'
 
 /**
  * A telephone of a test: SIP over the user agent that the sandbox carrier uses, G.711 over a socket of its own. What it
@@ -150,7 +150,7 @@ export class Line {
   hum(hz: number): () => Promise<void> {
     let stopped = false
     const on = async (): Promise<void> => {
-      while (!stopped && this.ended === null) await this.say(hz, 200)
+      while (!stopped && this.ended === null && !this.rtp.closed) await this.say(hz, 200)
     }
     const humming = on()
     return () => {
@@ -159,29 +159,31 @@ export class Line {
     }
   }
 
-  /**
-   * Waits until a tone is what is heard: within 5 dB of all that the latest 200 ms hold, so that one that has just
-   * begun, or is just over, does not count yet, or no longer.
-   */
-  hears(hz: number): Promise<unknown> {
-    return until(`${hz} Hz is heard`, () => this.level(hz) > Math.max(-30, this.loudness() - 5))
+  /** Waits until a tone is what is heard. */
+  hears(hz: number): Promise<void> {
+    return this.rtp.hears(hz)
   }
 
-  /** Waits until anything is heard. */
-  hearsSomething(): Promise<unknown> {
-    return until('sound', () => this.loudness() > -40)
+  /** Waits until anything is heard, but, when a tone is named, that tone. */
+  async hearsSomething(but_hz?: number): Promise<void> {
+    const heard = (): boolean => this.loudness() > -40 && (but_hz === undefined || this.level(but_hz) < -40)
+    await this.rtp.until(heard, PATIENCE_MS, 'sound')
+  }
+
+  /** Waits until these keys, and no others, came by RFC 4733. */
+  async hearsKeys(keys: string): Promise<void> {
+    const pressed = (): string => Array.from(this.rtp.keys(), ({ key }) => key).join('')
+    await this.rtp.until(() => pressed() === keys, PATIENCE_MS, `the keys ${keys}`)
   }
 
   /** How loud the latest 200 ms were; -Infinity when nothing came. */
   loudness(): number {
-    const recent = this.#recent()
-    return recent.length < 800 ? Number.NEGATIVE_INFINITY : levelDbm0(recent)
+    return this.rtp.loudness()
   }
 
   /** How loud a tone is in the latest 200 ms; -Infinity when nothing came. */
   level(hz: number): number {
-    const recent = this.#recent()
-    return recent.length < 800 ? Number.NEGATIVE_INFINITY : toneLevelDbm0(recent, hz)
+    return this.rtp.level(hz)
   }
 
   answered(): Promise<unknown> {
@@ -190,10 +192,6 @@ export class Line {
 
   over(): Promise<EndedBy> {
     return until('the call is over', () => this.ended ?? undefined)
-  }
-
-  #recent(): Int16Array {
-    return this.rtp.audio(Math.max(0, this.rtp.received.length - 10))
   }
 
   #within(request: IncomingRequest): void {

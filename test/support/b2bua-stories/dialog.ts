@@ -11,12 +11,12 @@ import {
   receiveInvite,
   reInvite,
 } from '../sip-steps.ts'
-import { callee, caller, pause, provisionals, receive } from '../sipp.ts'
+import { awaits, callee, caller, provisionals, receive, tells } from '../sipp.ts'
 import { type Story, sdpOf } from './story.ts'
 
 const ended = [receive.request('BYE'), callee.ok]
-/** For the requests of the target, on a machine with much else to do. */
-const untilTargetIsThrough = pause(3000)
+const untilTargetIsThrough = awaits('target_is_through')
+const targetIsThrough = tells('target_is_through')
 const reinvited = (cseq: number, step: string): string[] => [step, answerWith(200, 'm=audio', 'body'), ackOf(cseq)]
 
 /** Within the dialog: offers from either side, session timers, requests that change nothing. */
@@ -52,6 +52,7 @@ export const DIALOG: readonly Story[] = [
         answerWith(200, 'm=audio', 'body'),
         ofCallee('ACK', cseq).replace(' retrans="500"', ''),
       ]),
+      targetIsThrough,
       ...ended,
     ],
   },
@@ -80,7 +81,7 @@ export const DIALOG: readonly Story[] = [
       ...ended,
       '<label id="41"/>',
     ],
-    calls: 3,
+    calls: 2,
     only: 'udp',
   },
   {
@@ -108,6 +109,7 @@ export const DIALOG: readonly Story[] = [
       receive.response(200),
       ofCallee('INFO', 3, { body: { type: 'application/dtmf', text: '7' } }),
       receive.response(200),
+      targetIsThrough,
       ...ended,
     ],
   },
@@ -122,6 +124,7 @@ export const DIALOG: readonly Story[] = [
       receive.response(200),
       inDialog('MESSAGE', 3, { to: KEPT_TO, body: { type: 'application/octet-stream', text: 'x' } }),
       receive.response(415),
+      tells('peer_is_through'),
       receive.request('MESSAGE'),
       callee.respond(486, 'Busy Here').replace(';tag=[pid]callee[call_number]', ''),
       ...ended,
@@ -132,7 +135,7 @@ export const DIALOG: readonly Story[] = [
       `<recv request="MESSAGE"><action><ereg regexp="on my way" search_in="body" check_it="true" assign_to="text"/></action></recv>`,
       '<nop><action><log message="[$text]"/></action></nop>',
       callee.ok,
-      pause(300),
+      awaits('peer_is_through'),
       ofCallee('MESSAGE', 1, { body: { type: 'text/plain', text: 'wait' } }),
       receive.response(486),
       ofCallee('BYE', 2),
@@ -158,6 +161,7 @@ export const DIALOG: readonly Story[] = [
       ofCallee('ACK', 2).replace(' retrans="500"', ''),
       ofCallee('UPDATE', 3, { headers: 'Supported: timer\nSession-Expires: 60;refresher=uac' }),
       answerWith(422, 'Min-SE: 90'),
+      targetIsThrough,
       ...ended,
     ],
   },

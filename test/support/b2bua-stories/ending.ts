@@ -9,12 +9,13 @@ import {
   ofCallee,
   receiveInvite,
 } from '../sip-steps.ts'
-import { callee, caller, pause, provisionals, receive } from '../sipp.ts'
+import { awaits, callee, caller, pause, provisionals, receive, tells } from '../sipp.ts'
 import type { Story } from './story.ts'
 
 const ended = [receive.request('BYE'), callee.ok]
-/** Until the caller has been answered, too, on a machine with much else to do. */
-const untilAnswered = pause(1500)
+/** Until the caller has been answered, too. */
+const untilAnswered = awaits('caller_is_answered')
+const callerIsAnswered = tells('caller_is_answered')
 
 /** Takes our BYE and keeps what its answer needs. */
 const receiveBye = `<recv request="BYE"><action>
@@ -50,6 +51,7 @@ export const ENDING: readonly Story[] = [
       ...provisionals,
       answerKeepingTo,
       caller.ack,
+      callerIsAnswered,
       receiveBye,
       inDialog('BYE', 2, { to: KEPT_TO }),
       receive.response(200),
@@ -88,11 +90,21 @@ export const ENDING: readonly Story[] = [
       caller.invite(),
       ...provisionals,
       receive.response(200, { dialog: true }),
-      pause(2500),
+      callerIsAnswered,
+      awaits('target_is_gone'),
+      // A BYE that did not wait would have come by now.
+      pause(500),
       caller.ack,
       ...ended,
     ],
-    target: [receiveInvite, ...answers.slice(1), untilAnswered, ofCallee('BYE', 1), receive.response(200)],
+    target: [
+      receiveInvite,
+      ...answers.slice(1),
+      untilAnswered,
+      ofCallee('BYE', 1),
+      receive.response(200),
+      tells('target_is_gone'),
+    ],
     row: { status: 'completed', ended_by: 'called' },
     only: 'udp',
   },
@@ -153,7 +165,7 @@ export const ENDING: readonly Story[] = [
   },
   {
     title: 'the callee hangs up with a cause, and the caller hears the cause',
-    peer: [caller.invite(), ...answered, receive.request('BYE'), callee.ok],
+    peer: [caller.invite(), ...answered, callerIsAnswered, ...ended],
     target: [
       receiveInvite,
       ...answers.slice(1),

@@ -13,12 +13,13 @@ import {
   receiveInvite,
   reliableProvisional,
 } from '../sip-steps.ts'
-import { callee, caller, pause, provisionals, receive } from '../sipp.ts'
+import { awaits, callee, caller, pause, provisionals, receive, tells } from '../sipp.ts'
 import { finalOf, provisionalOf, type Story, sdpOf } from './story.ts'
 
 const ended = [receive.request('BYE'), callee.ok]
-/** For the requests of the peer before the answer, on a machine with much else to do. */
-const untilPeerIsThrough = pause(3000)
+/** The requests of the peer before the answer. */
+const untilPeerIsThrough = awaits('peer_is_through')
+const peerIsThrough = tells('peer_is_through')
 const sdp = (options: Parameters<typeof audioSdp>[0] = {}) => ({ type: 'application/sdp', text: audioSdp(options) })
 
 /** From the INVITE to the answer: ringing, early media, forks, late offers, reliable answers, expiry. */
@@ -120,6 +121,7 @@ export const SETUP: readonly Story[] = [
         body: { type: 'application/sdp', text: audioSdp({ version: 2, direction: 'sendonly' }) },
       }),
       answerWith(200, 'a=recvonly|a=inactive', 'body'),
+      peerIsThrough,
       receive.response(200, { dialog: true }),
       ackOf(1),
       ...hangUp(4),
@@ -185,6 +187,7 @@ export const SETUP: readonly Story[] = [
         body: sdp({ version: 2, payloads: '8', maps: 'a=rtpmap:8 PCMA/8000' }),
       }),
       answerWith(200, 'm=audio [0-9]+ RTP/AVP 8', 'body'),
+      peerIsThrough,
       receive.response(200, { dialog: true }),
       ackOf(1),
       ...hangUp(3),

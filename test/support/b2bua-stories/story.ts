@@ -1,7 +1,7 @@
 import type { Test } from 'tap'
 import { addTrunk, untilBye } from '../b2bua-world.ts'
 import { audioSdp } from '../sip-steps.ts'
-import { callee, sipp } from '../sipp.ts'
+import { callee, signals, sipp } from '../sipp.ts'
 import { until } from '../wait.ts'
 import type { World } from '../world.ts'
 
@@ -26,7 +26,7 @@ export interface Story {
   readonly notAtPeer?: RegExp
   readonly atTarget?: RegExp
   readonly notAtTarget?: RegExp
-  /** Dialogs that the target sees, our OPTIONS being one. */
+  /** Calls that the target sees; default 1. */
   readonly calls?: number
 }
 
@@ -48,11 +48,13 @@ let scenes = 0
 export async function play(t: Test, w: World, story: Story, transport: StoryTransport): Promise<void> {
   const n = ++scenes
   const [peer_ip, target_ip] = [`127.0.1.${n}`, `127.0.2.${n}`]
+  const between = signals(t)
   const target = await sipp(t, {
     steps: story.target ?? untilBye,
     local_ip: target_ip,
-    calls: story.calls ?? 2,
+    ...(story.calls === undefined ? {} : { calls: story.calls }),
     transport,
+    signals: between,
   })
   const trunk_id = await addTrunk(
     w,
@@ -66,6 +68,7 @@ export async function play(t: Test, w: World, story: Story, transport: StoryTran
     local_ip: peer_ip,
     keys: { from: w.numbers[1] ?? '' },
     transport,
+    signals: between,
   })
   const [near, far] = await Promise.all([peer.done, target.done])
   for (const [name, { ok, errors, messages }] of Object.entries({ peer: near, target: far }))
