@@ -33,6 +33,7 @@ const { values } = parseArgs({
     'coalesce-us': { type: 'string', default: '1000' },
     'opus-complexity': { type: 'string', default: '5' },
     io: { type: 'string', default: 'io_uring' },
+    'packet-ring': { type: 'string', default: 'on' },
     realtime: { type: 'string', default: 'on' },
     help: { type: 'boolean', default: false },
   },
@@ -40,7 +41,7 @@ const { values } = parseArgs({
 if (values.help || !MODES.includes(values.mode) || !values['legs-out']) {
   console.error(`usage: media-engine.js --mode ${MODES.join('|')} --calls N --load-base P --load-socks K`)
   console.error('  --engine-base E --legs-out FILE [--threads 1] [--coalesce-us 1000] [--opus-complexity 5]')
-  console.error('  [--io io_uring|epoll] [--realtime on|off]')
+  console.error('  [--io io_uring|epoll] [--packet-ring on|off] [--realtime on|off]')
   process.exit(values.help ? 0 : 2)
 }
 
@@ -61,6 +62,7 @@ const engine = createEngine(
     coalesce_us: Number(values['coalesce-us']),
     opus_complexity: Number(values['opus-complexity']),
     io_uring: values.io !== 'epoll',
+    packet_ring: values['packet-ring'] !== 'off',
     realtime: values.realtime !== 'off',
   },
   event => {

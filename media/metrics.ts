@@ -50,6 +50,21 @@ const FIGURES: readonly (readonly [name: string, help: string, read: (facts: Wor
     facts => facts.engine.threads.filter(thread => thread.io === 'io_uring').length,
   ],
   [
+    'strowger_media_packet_ring_threads',
+    'Packet threads that receive latched streams by a packet ring',
+    facts => facts.engine.threads.filter(thread => thread.packet_ring).length,
+  ],
+  [
+    'strowger_media_packet_ring_streams',
+    'Streams that are received by a packet ring',
+    facts => sum(facts.engine.threads.map(thread => thread.packet_ring_streams)),
+  ],
+  [
+    'strowger_media_packet_ring_drops',
+    'Packets lost because a packet ring was full, since start',
+    facts => sum(facts.engine.threads.map(thread => thread.packet_ring_drops)),
+  ],
+  [
     'strowger_media_realtime_threads',
     'Packet threads that run at real-time priority',
     facts => facts.engine.threads.filter(thread => thread.realtime).length,

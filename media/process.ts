@@ -22,6 +22,7 @@ await runProcess('media', async ({ config, log, metrics }) => {
     threads: config.media_threads,
     g729: config.g729,
     io_uring: config.io_uring,
+    packet_ring: config.media_packet_ring,
     realtime: config.media_realtime,
     reserved_ports: [config.sip_port, config.sips_port, config.ws_port, config.http_port],
     http,

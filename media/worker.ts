@@ -40,6 +40,8 @@ export interface MediaWorkerOptions {
   readonly g729: boolean
   /** Use io_uring where the kernel and the sandbox allow it. */
   readonly io_uring?: boolean
+  /** Latched streams are received by a packet ring, where that is allowed. */
+  readonly packet_ring?: boolean
   /** Packet threads before all other processes of the machine, where that is allowed. */
   readonly realtime?: boolean
   /** Ports of our own servers on our addresses, to which no media may be sent. */
@@ -98,6 +100,10 @@ export async function createMediaWorker(options: MediaWorkerOptions): Promise<Me
   const engine = createEngine(engineOptions(options), onNative)
   if ((options.realtime ?? true) && !engine.stats().threads.every(thread => thread.realtime))
     log.info('real-time priority is not allowed (CAP_SYS_NICE or RLIMIT_RTPRIO): packet threads run at normal priority')
+  if ((options.packet_ring ?? true) && !engine.stats().threads.every(thread => thread.packet_ring))
+    log.info(
+      'raw sockets are not allowed (CAP_NET_RAW): media packets are received by their sockets, not by a packet ring',
+    )
   const { codecs, srtp_suites } = features({ g729: options.g729 })
   if (options.g729 && !codecs.includes('G729')) log.info('libbcg729 is not installed: G.729 is relayed, not transcoded')
 
@@ -189,6 +195,7 @@ function engineOptions(options: MediaWorkerOptions): EngineOptions {
     denied: deniedNetworks(hostsOf(options)),
     g729: options.g729,
     io_uring: options.io_uring ?? true,
+    packet_ring: options.packet_ring ?? true,
     realtime: options.realtime ?? true,
   }
 }

@@ -325,6 +325,7 @@ export function createEngine(options: EngineOptions, onEvent: (event: MediaEvent
       denied: options.denied ?? [],
       coalesce_us: checkInteger('coalesce_us', options.coalesce_us ?? 1000, 0, 1000),
       io_uring: options.io_uring ?? true,
+      packet_ring: options.packet_ring ?? true,
       realtime: options.realtime ?? true,
       event_queue: checkInteger('event_queue', options.event_queue ?? 16_384, 64, 1_048_576),
       g729: options.g729 ?? true,

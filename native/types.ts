@@ -43,6 +43,11 @@ export interface EngineOptions {
   /** Packets by io_uring where the kernel (Linux 6.1) and the sandbox allow it, the default; else by epoll. */
   readonly io_uring?: boolean
   /**
+   * Latched IPv4 streams are received by one ring of frames for each packet thread (packet(7)), where the process may
+   * have it: CAP_NET_RAW. The default.
+   */
+  readonly packet_ring?: boolean
+  /**
    * Packet threads at real-time priority (SCHED_RR, the lowest) where the process may have it: CAP_SYS_NICE or
    * RLIMIT_RTPRIO. The default. A thread that is busy nearly all the time gives it back until it is not.
    */
@@ -309,6 +314,11 @@ export interface ThreadStats {
   readonly cpu_seconds: number
   /** How packets come and go; epoll where io_uring is switched off, too old or forbidden. */
   readonly io: 'io_uring' | 'epoll'
+  /** Whether latched streams are received by a packet ring. */
+  readonly packet_ring: boolean
+  /** Streams that are now, and packets that were lost because the ring was full, since start. */
+  readonly packet_ring_streams: number
+  readonly packet_ring_drops: number
   /** Whether it was allowed real-time priority. */
   readonly realtime: boolean
   /** Times that a tick of a clocked source came more than 5 ms late. */

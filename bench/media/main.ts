@@ -2,6 +2,7 @@
 // under the same load in the same run, and whether that meets the bars. All on 127.0.0.1. Only ratios of one run count;
 // the machine's noise is told with them.
 //   --quick (200 calls, one repetition)  --calls 200,500,1000  --modes relay,pcma  --reps 3  --seconds 4
+//   --engines strowger,sockets  (sockets: Strowger without its packet ring)
 //   --against DIR  only asks whether another bench of the same contract says the same (see agreement.ts)
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -11,7 +12,7 @@ import { parseArgs } from 'node:util'
 import { encodeAll, features } from '../../native/index.ts'
 import { agreement } from './agreement.ts'
 import { bars, cost, manner, type Point, QUIET_PCT, type Row, ratio, starved } from './bars.ts'
-import { command, type Generator, loaded, pinned, root, tools } from './run.ts'
+import { command, type Generator, loaded, pinned, root, tools, WITHOUT_PACKET_RING } from './run.ts'
 
 /** What is measured: at how many calls (as many as rtpengine carries on this kind of machine), and beside whom. */
 const PLAN: Record<string, { readonly calls: readonly number[]; readonly beside: readonly string[] }> = {
@@ -57,7 +58,8 @@ try {
   for (let rep = 1; rep <= reps; rep++) {
     for (const point of points) {
       for (const engine of engines) {
-        if (engine !== 'strowger' && !PLAN[point.mode]?.beside.includes(engine)) continue
+        if (engine !== 'strowger' && engine !== WITHOUT_PACKET_RING && !PLAN[point.mode]?.beside.includes(engine))
+          continue
         for (let run = 0; run <= REPEATS; run++) {
           const row = await measure(engine, point, rep)
           rows.push(row)

@@ -11,6 +11,8 @@ export const tools = join(root, 'build/bench-media')
 /** 1,000 calls take 4,200 ports of an engine. */
 const BASES = { load: 20_000, engine: [23_000, 28_000, 46_000, 35_000] }
 const ATTEMPTS = 4
+/** The name of Strowger as it is where raw sockets are forbidden. */
+export const WITHOUT_PACKET_RING = 'sockets'
 let runs = 0
 
 /** Arguments of a load generator that prints one JSON object when it is done. */
@@ -20,7 +22,8 @@ export type Generator = (load: { readonly legs: string; readonly pids: string; r
 export function command(engine: string): string[] {
   if (engine === 'forwarder') return [join(tools, 'forward')]
   if (engine === 'rtpengine') return [process.execPath, join(root, 'build/bench/media/rtpengine.js')]
-  return [process.execPath, join(root, 'bench/media-engine.js')]
+  const own = [process.execPath, join(root, 'bench/media-engine.js')]
+  return engine === WITHOUT_PACKET_RING ? [...own, '--packet-ring', 'off'] : own
 }
 
 /** The engine on the second core, the load on the first. */

@@ -42,6 +42,8 @@ export interface Config {
   readonly g729: boolean
   /** Media packets by io_uring where the kernel and the sandbox allow it. */
   readonly io_uring: boolean
+  /** Latched media streams received by a packet ring where the process may have it. */
+  readonly media_packet_ring: boolean
   /** Packet threads at real-time priority where the process may have it. */
   readonly media_realtime: boolean
   readonly database_url: string | null
@@ -130,6 +132,7 @@ export function loadConfig(env: Environment): Config {
     log_level: read(env, v.log),
     g729: read(env, v.g729),
     io_uring: read(env, v.io_uring),
+    media_packet_ring: read(env, v.media_packet_ring),
     media_realtime: read(env, v.media_realtime),
     database_url: read(env, v.database_url),
     redis_url: read(env, v.redis_url),

@@ -76,6 +76,12 @@ export const VARIABLES = {
   log: variable('STROWGER_LOG', 'info', `log level: ${LEVELS.join(', ')}`, level),
   g729: variable('STROWGER_G729', 'on', 'use libbcg729 for G.729 when the machine has it', flag),
   io_uring: variable('STROWGER_IO_URING', 'on', 'media packets by io_uring where it is allowed; off: epoll', flag),
+  media_packet_ring: variable(
+    'STROWGER_MEDIA_PACKET_RING',
+    'on',
+    'latched media streams received by one packet ring for each thread, where it is allowed (CAP_NET_RAW)',
+    flag,
+  ),
   media_realtime: variable(
     'STROWGER_MEDIA_REALTIME',
     'on',

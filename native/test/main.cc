@@ -12,6 +12,8 @@ void pause_tests();
 void g711_tests();
 void recording_tests();
 void engine_tests();
+void datagram_tests();
+void packet_ring_tests();
 void chunks_tests();
 void realtime_tests();
 
@@ -20,6 +22,7 @@ int main(int argc, char**) {
   if (argc > 1) {
     chunks_tests();
     engine_tests();
+    packet_ring_tests();
     std::printf("1..%d\n", check::count);
     return check::failed ? 1 : 0;
   }
@@ -27,6 +30,7 @@ int main(int argc, char**) {
   srtp_tests();
   stream_tests();
   latching_tests();
+  datagram_tests();
   secured_stream_tests();
   g711_tests();
   decode_tests();
@@ -36,6 +40,7 @@ int main(int argc, char**) {
   recording_tests();
   realtime_tests();
   engine_tests();
+  packet_ring_tests();
   std::printf("1..%d\n", check::count);
   return check::failed ? 1 : 0;
 }

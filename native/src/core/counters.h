@@ -38,8 +38,8 @@ struct StreamCounters {
 };
 
 struct ThreadCounters {
-  Count packets_received, packets_sent, wakeups, late_ticks;
-  Cell<int64_t> streams;
+  Count packets_received, packets_sent, wakeups, late_ticks, packet_ring_drops;
+  Cell<int64_t> streams, packet_ring_streams;
 };
 
 }  // namespace media

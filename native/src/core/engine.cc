@@ -9,7 +9,7 @@ namespace media {
 Engine::Engine(EngineOptions o)
     : denied_(std::move(o.denied)),
       events_(o.event_queue),
-      ports_(o.bind, o.port_min, o.port_max, o.quarantine_ms * 1000, o.second_bind),
+      ports_(o.bind, o.port_min, o.port_max, o.quarantine_ms * 1000, o.second_bind, static_cast<unsigned>(o.threads)),
       recorder_(events_) {
   for (int i = 0; i < o.threads; ++i)
     workers_.push_back(std::make_unique<Worker>(i, o.worker, events_, recorder_, denied_, ports_));
@@ -45,8 +45,10 @@ void Engine::close_session(uint32_t session) {
 bool Engine::open_stream(uint32_t session, Policy policy, Opened& out) {
   const auto at = sessions_.find(session);
   PortPair pair;
-  if (at == sessions_.end() || !ports_.open(pair, mono_us(), policy.family)) return false;
+  if (at == sessions_.end()) return false;
   Worker* worker = at->second.worker;
+  if (!ports_.open(pair, mono_us(), policy.family, worker->index())) return false;
+  if (pair.family == 4) worker->want_packet_ring();
   const uint32_t id = next_id_++;
   auto counters = std::make_shared<StreamCounters>();
   streams_[id] = {worker, session, counters, 0, nullptr};

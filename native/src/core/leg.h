@@ -1,9 +1,12 @@
-// A stream's sockets on its packet thread, and how they change between epoll and the ring. Part of worker.cc's class.
+// A stream's sockets on its packet thread, and how they change between epoll, io_uring and the packet ring. Part of worker.cc's class.
 #pragma once
 #include <errno.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include <cstring>
+
+#include "datagram.h"
 #include "worker.h"
 
 namespace media {
@@ -28,6 +31,18 @@ inline uint32_t turn_of(uint64_t tag) {
  * the kernel drops the rest. */
 constexpr uint32_t kFlood = 1000;
 
+/** So many packets both the packet ring and the socket must have brought of a stream before the ring alone may. */
+constexpr uint8_t kProof = 8;
+/** Who brought none for so long is read by the socket again: perhaps its packets come another way now. */
+constexpr uint64_t kAwayUs = 500'000;
+
+/** Tells packets of one stream apart: sequence number, timestamp, half the SSRC. */
+inline uint64_t mark_of(const uint8_t* packet) {
+  uint64_t mark;
+  std::memcpy(&mark, packet + 2, sizeof mark);
+  return mark;
+}
+
 /** A stream with its sockets. */
 struct alignas(64) Worker::Leg final : Wire {
   // What each sent packet touches, in the first line of memory, and each received one, in the second.
@@ -37,8 +52,11 @@ struct alignas(64) Worker::Leg final : Wire {
   Address connected;
   alignas(64) uint64_t second_us = 0;
   uint32_t in_second = 0;
-  bool flooded = false, mixed = false;
-  Address from_ring;
+  bool flooded = false, mixed = false, rides = false;  // rides: received by the packet ring
+  uint8_t shown = 0, delivered = 0;                    // by the packet ring, by the socket; counted up to kProof
+  uint64_t socket_mark = 0, frame_us = 0;
+  Address from_ring;  // of packets that come without their sender's address
+  uint64_t frame_mark = 0;
   PortPair sockets;
 
   Leg(PortPair pair, const Address& bind, Worker& on) : worker(on), sockets(pair), own(bind) {
@@ -76,7 +94,7 @@ struct alignas(64) Worker::Leg final : Wire {
     const int little = 16 * 1024;
     setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &little, sizeof little);
     guard_fd = fd;
-    connected = peer;
+    connected = from_ring = peer;
     epoll_event e{};
     e.events = EPOLLIN;
     e.data.ptr = &guard;
@@ -90,7 +108,7 @@ struct alignas(64) Worker::Leg final : Wire {
     char first;
     if (::recv(sockets.rtp_fd, &first, 1, MSG_PEEK | MSG_DONTWAIT) >= 0 || errno != EAGAIN) return;
     mixed = false;
-    if (!flooded) to_ring();
+    if (!flooded) to_rings();
   }
 
   void dissolve() {
@@ -118,6 +136,12 @@ struct alignas(64) Worker::Leg final : Wire {
     // An ICMP error of an earlier packet is reported here once; this packet was not sent for it.
     return errno == ECONNREFUSED && ::sendto(fd, p, n, MSG_DONTWAIT, reinterpret_cast<const sockaddr*>(&sa), size) >= 0;
   }
+
+  void to_rings() {
+    to_ring();
+    show_in_packet_ring();
+  }
+
   /** A connected socket needs no sender's address with each packet, so the ring can read it. */
   void to_ring() {
     if (!worker.ring_ || place >= 0 || worker.free_places_.empty()) return;
@@ -131,11 +155,83 @@ struct alignas(64) Worker::Leg final : Wire {
     ++p.turn;
     place = static_cast<int>(at);
     send_tag = tag_of(Tag::send, at, p.turn);
-    from_ring = connected;
     worker.ring_->receive(at, tag_of(Tag::receive, at, p.turn));
   }
 
+  /** From now on the packet ring's frames of exactly this flow are looked at. They are taken from there when both have
+   * brought the same for a while: a flow that is redirected, or filtered, on its way to the socket never gets so far. */
+  void show_in_packet_ring() {
+    Shown* at = worker.shown_at(sockets.rtp_port);
+    sockaddr_in mine{};
+    socklen_t n = sizeof mine;
+    if (!at || connected.family != 4) return;
+    if (getsockname(sockets.rtp_fd, reinterpret_cast<sockaddr*>(&mine), &n) != 0) return;
+    *at = Shown{this, stream.get(), 0, mine.sin_addr.s_addr, connected.port, 0};
+    std::memcpy(&at->peer_ip, connected.ip, 4);
+    shown = delivered = 0;
+  }
+
+  void leave_packet_ring() {
+    Shown* at = worker.shown_at(sockets.rtp_port);
+    if (!at || at->leg != this) return;
+    *at = Shown{};
+    get_off();
+  }
+
+  /** A packet that the socket has brought, as it came. */
+  void note_delivered(const uint8_t* packet, size_t n) {
+    if (n + kDatagramHeader > PacketRing::kMaxPacketSize) return;
+    socket_mark = mark_of(packet);
+    if (delivered < kProof) ++delivered;
+  }
+
+  /** False: the frame is to be left to the socket. */
+  bool note_frame(Shown& at, const uint8_t* packet, int interface) {
+    const uint64_t mark = mark_of(packet);
+    if (interface != at.interface) {
+      // Another way in, perhaps without the rules of the one before: it has to prove itself.
+      at.interface = interface;
+      shown = 0;
+      if (rides) get_off();
+    }
+    if (rides) {
+      // The last ones before the socket let go came by both.
+      const bool twice = mark == socket_mark;
+      socket_mark = 0;
+      frame_us = worker.now_us_;
+      return !twice;
+    }
+    frame_mark = mark;
+    if (shown < kProof) ++shown;
+    if (shown == kProof && delivered == kProof) worker.changing_.push_back(sockets.rtp_port);
+    return false;
+  }
+
+  /** At the end of a turn, when the packet ring is empty. What it showed last the socket has brought as well, so nothing
+   * of this stream is under way in between, and nothing is lost or taken twice. */
+  void board_or_leave(uint64_t now_us) {
+    if (rides && now_us - frame_us >= kAwayUs) return get_off();
+    if (rides || shown < kProof || delivered < kProof || frame_mark != socket_mark) return;
+    if (!PacketRing::mute(sockets.rtp_fd)) return leave_packet_ring();
+    rides = true;
+    frame_us = now_us;
+    worker.counters_.packet_ring_streams += 1;
+  }
+
+  void get_off() {
+    shown = delivered = 0;
+    if (!rides) return;
+    rides = false;
+    PacketRing::unmute(sockets.rtp_fd);
+    worker.counters_.packet_ring_streams += -1;
+  }
+
+  void look_after(uint64_t now_us) override {
+    if (rides && now_us - frame_us >= kAwayUs) worker.changing_.push_back(sockets.rtp_port);
+  }
+
   void to_epoll() {
+    leave_packet_ring();
     if (place < 0) return;
     const auto at = static_cast<uint32_t>(place);
     worker.ring_->cancel(tag_of(Tag::receive, at, worker.places_[at].turn));
@@ -154,7 +250,7 @@ struct alignas(64) Worker::Leg final : Wire {
     if (now_us - second_us > 1'000'000) {
       if (flooded && in_second < kFlood / 2) {
         flooded = false;
-        if (guard_fd >= 0 && !mixed) to_ring();
+        if (guard_fd >= 0 && !mixed) to_rings();
       }
       second_us = now_us;
       in_second = 0;

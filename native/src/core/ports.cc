@@ -8,14 +8,25 @@
 
 namespace media {
 
-PortPool::PortPool(const Address& bind, uint16_t first, uint16_t last, uint64_t quarantine_us, const Address& second)
-    : bind_(bind), second_(second), quarantine_us_(quarantine_us), system_chooses_(last == 0) {
+namespace {
+constexpr uint16_t kFirstUnprivileged = 1024;
+}  // namespace
+
+PortPool::PortPool(const Address& bind, uint16_t first, uint16_t last, uint64_t quarantine_us, const Address& second,
+                   unsigned classes)
+    : bind_(bind),
+      second_(second),
+      quarantine_us_(quarantine_us),
+      system_chooses_(last == 0),
+      first_(system_chooses_ ? kFirstUnprivileged : first),
+      last_(system_chooses_ ? 0xffff : last),
+      free_(std::max(1u, classes)) {
   std::vector<uint16_t> ports;
   for (uint32_t p = first + (first & 1u); !system_chooses_ && p + 1 <= last; p += 2)
     ports.push_back(static_cast<uint16_t>(p));
   // In random order: a stranger cannot guess the next call's port from the last one's.
   std::shuffle(ports.begin(), ports.end(), std::mt19937(std::random_device{}()));
-  free_.assign(ports.begin(), ports.end());
+  for (const uint16_t port : ports) free_[port / 2u % free_.size()].push_back(port);
   total_ = ports.size();
 }
 
@@ -60,39 +71,48 @@ bool PortPool::bind_pair(Address at, uint16_t port, PortPair& out) {
 
 void PortPool::wake_rested(uint64_t now_us) {
   while (!resting_.empty() && resting_.front().until_us <= now_us) {
-    free_.push_back(resting_.front().port);
+    const uint16_t port = resting_.front().port;
+    free_[port / 2u % free_.size()].push_back(port);
     resting_.pop_front();
   }
 }
 
-bool PortPool::open(PortPair& out, uint64_t now_us, uint8_t family) {
+bool PortPool::open_any(const Address& at, PortPair& out, unsigned index) {
+  constexpr int kTries = 64;
+  for (int attempt = 0; attempt < kTries; ++attempt) {
+    const int probe = bind_one(at, 0);
+    if (probe < 0) return false;
+    sockaddr_in6 sa;
+    socklen_t n = sizeof sa;
+    getsockname(probe, reinterpret_cast<sockaddr*>(&sa), &n);
+    const uint16_t port = Address::from(reinterpret_cast<sockaddr*>(&sa)).port & 0xfffe;
+    ::close(probe);
+    const bool good = port_class(index).holds(port) || (attempt > kTries / 2 && port >= first_);
+    if (good && bind_pair(at, port, out)) return true;
+  }
+  return false;
+}
+
+bool PortPool::open(PortPair& out, uint64_t now_us, uint8_t family, unsigned index) {
   const Address& at = bind_address(family);
   std::lock_guard lock(mutex_);
   if (system_chooses_) {
-    for (int attempt = 0; attempt < 64; ++attempt) {
-      const int probe = bind_one(at, 0);
-      if (probe < 0) return false;
-      sockaddr_in6 sa;
-      socklen_t n = sizeof sa;
-      getsockname(probe, reinterpret_cast<sockaddr*>(&sa), &n);
-      const uint16_t port = Address::from(reinterpret_cast<sockaddr*>(&sa)).port & 0xfffe;
-      ::close(probe);
-      if (port >= 1024 && bind_pair(at, port, out)) {
+    const bool opened = open_any(at, out, index);
+    in_use_ += opened;
+    return opened;
+  }
+  wake_rested(now_us);
+  for (size_t i = 0; i < free_.size(); ++i) {
+    auto& free = free_[(index + i) % free_.size()];
+    for (size_t tries = free.size(); tries > 0; --tries) {
+      const uint16_t port = free.front();
+      free.pop_front();
+      if (bind_pair(at, port, out)) {
         ++in_use_;
         return true;
       }
+      free.push_back(port);
     }
-    return false;
-  }
-  wake_rested(now_us);
-  for (size_t tries = free_.size(); tries > 0; --tries) {
-    const uint16_t port = free_.front();
-    free_.pop_front();
-    if (bind_pair(at, port, out)) {
-      ++in_use_;
-      return true;
-    }
-    free_.push_back(port);
   }
   return false;
 }

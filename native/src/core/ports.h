@@ -16,23 +16,39 @@ struct PortPair {
   uint8_t family = 0;  // of the address that they are bound to
 };
 
+/**
+ * Which pairs are a packet thread's: every `classes`-th of a range. A filter in the kernel can tell by the port alone
+ * which thread a packet is for.
+ */
+struct PortClass {
+  uint16_t first = 0, last = 0;
+  unsigned index = 0, classes = 1;
+
+  bool holds(uint16_t rtp_port) const {
+    return rtp_port >= first && rtp_port <= last && rtp_port % 2 == 0 && rtp_port / 2u % classes == index;
+  }
+};
+
 /** Taken on the control thread, given back from packet threads; the lock is never taken for a packet. */
 class PortPool {
  public:
   /** `second` is none, or an address of the other family: pairs at either come out of one range. */
-  PortPool(const Address& bind, uint16_t first, uint16_t last, uint64_t quarantine_us, const Address& second = {});
+  PortPool(const Address& bind, uint16_t first, uint16_t last, uint64_t quarantine_us, const Address& second = {},
+           unsigned classes = 1);
 
   /**
    * Binds a pair at the address of a family, where there is one; false when all are in use or resting. Ports that
-   * others hold are passed over.
+   * others hold are passed over. Of the class of that index, and of another only when that one is used up.
    */
-  bool open(PortPair& out, uint64_t now_us, uint8_t family = 0);
+  bool open(PortPair& out, uint64_t now_us, uint8_t family = 0, unsigned index = 0);
   /** Puts the pair to rest; its sockets are closed already. */
   void give_back(uint16_t rtp_port, uint64_t now_us);
 
   const Address& bind_address(uint8_t family) const {
     return family != 0 && second_.family == family ? second_ : bind_;
   }
+
+  PortClass port_class(unsigned index) const { return {first_, last_, index, static_cast<unsigned>(free_.size())}; }
 
   struct Counts {
     size_t in_use, quarantined, total;
@@ -43,6 +59,7 @@ class PortPool {
   static bool bind_pair(Address at, uint16_t port, PortPair& out);
   static int bind_one(Address at, uint16_t port);
   void wake_rested(uint64_t now_us);
+  bool open_any(const Address& at, PortPair& out, unsigned index);
 
   struct Resting {
     uint64_t until_us;
@@ -51,8 +68,9 @@ class PortPool {
   const Address bind_, second_;
   const uint64_t quarantine_us_;
   const bool system_chooses_;
+  const uint16_t first_, last_;
   std::mutex mutex_;
-  std::deque<uint16_t> free_;
+  std::vector<std::deque<uint16_t>> free_;  // by class
   std::deque<Resting> resting_;
   size_t total_ = 0, in_use_ = 0;
 };

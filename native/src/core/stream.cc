@@ -212,6 +212,7 @@ void Stream::close(uint64_t now_us) {
 
 void Stream::second_tick(uint64_t now_us) {
   context_.wheel.set(second_timer_, now_us + 1'000'000);
+  wire_.look_after(now_us);
   KeyReceiver::Key key;
   if (keys_in_.expire(now_us, key)) told_key(key, false, now_us);
   if (last_received_us_)

@@ -32,6 +32,8 @@ class Wire {
   virtual bool send_rtcp(const uint8_t* p, size_t n, const Address& to) = 0;
   /** From now on packets of this address only; the socket may be connected. An unknown address: of any. */
   virtual void settled(const Address&) {}
+  /** Once a second. */
+  virtual void look_after(uint64_t) {}
 };
 
 /** What all streams of a packet thread share. */

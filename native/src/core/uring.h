@@ -27,6 +27,11 @@ class Uring {
   /** Bytes of one of our own buffers are sent from where they are, others are copied. A completion tells of failures
    * alone. */
   void send(unsigned place, const uint8_t* p, size_t n, uint64_t tag);
+  /** Memory whose bytes the caller leaves alone until the next submit: they too are sent from where they are. */
+  void trust(const uint8_t* begin, const uint8_t* end) {
+    trusted_begin_ = begin;
+    trusted_end_ = end;
+  }
   void poll_once(int fd, uint64_t tag);
   /** Ends a receive. What it had received already still comes. */
   void cancel(uint64_t tag);
@@ -81,6 +86,7 @@ class Uring {
   uint16_t taken_[kBuffers];
   unsigned taken_count_ = 0;
   unsigned copies_ = 0;
+  const uint8_t *trusted_begin_ = nullptr, *trusted_end_ = nullptr;
 };
 
 }  // namespace media

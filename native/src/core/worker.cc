@@ -23,6 +23,7 @@ Worker::Worker(int index, WorkerOptions options, EventQueue& events, Recorder& r
   e.events = EPOLLIN;
   epoll_ctl(epoll_fd_, EPOLL_CTL_ADD, wake_fd_, &e);
   thread_ = std::thread([this] { run(); });
+  packet_ring_allowed_ = options.packet_ring && ports.bind_address(4).family == 4 && PacketRing::allowed();
   running_.wait(false);  // what it was allowed is known from now on
 }
 
@@ -45,6 +46,21 @@ void Worker::stop() {
     stopping_ = true;
   });
   thread_.join();
+}
+
+void Worker::want_packet_ring() {
+  if (packet_ring_wanted_ || !packet_ring()) return;
+  packet_ring_wanted_ = true;
+  const PortClass mine = ports_.port_class(index());
+  std::shared_ptr<PacketRing> ring = PacketRing::open(ports_.bind_address(4), mine);
+  packet_ring_allowed_ = ring != nullptr;
+  if (!ring) return;
+  post([this, mine, ring = std::move(ring)](uint64_t) {
+    packet_ring_ = ring;
+    ports_shown_ = mine;
+    shown_.resize((mine.last - mine.first) / 2u + 1);
+    if (ring_) ring_->trust(ring->begin(), ring->end());
+  });
 }
 
 double Worker::cpu_seconds() const {

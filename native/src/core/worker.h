@@ -1,4 +1,4 @@
-// A packet thread: sockets by io_uring or epoll, one wake-up a millisecond at most, timers, commands.
+// A packet thread: sockets by io_uring or epoll, received packets by a ring of frames too, one wake-up a millisecond at most, timers, commands.
 #pragma once
 #include <atomic>
 #include <functional>
@@ -6,8 +6,10 @@
 #include <string>
 #include <thread>
 #include <unordered_map>
+#include <vector>
 
 #include "conference.h"
+#include "packet_ring.h"
 #include "ports.h"
 #include "queue.h"
 #include "realtime.h"
@@ -20,6 +22,7 @@ struct WorkerOptions {
   unsigned coalesce_us = 1000;
   int opus_complexity = 5;
   bool io_uring = true;  // epoll alone when false, or when the kernel does not allow it
+  bool packet_ring = true;  // latched streams are received by a PacketRing, where that is allowed
   bool realtime = true;  // before all other processes of the machine, where that is allowed
 };
 
@@ -32,6 +35,10 @@ class Worker {
   /** Runs on the packet thread, in order. */
   void post(std::function<void(uint64_t now_us)> command);
   void stop();
+  /** On the control thread: opens the packet ring before the first stream that it is for, so that an idle thread pays
+   * nothing for it and a busy one does not wait for the kernel. */
+  void want_packet_ring();
+  unsigned index() const { return static_cast<unsigned>(index_); }
 
   // On the packet thread only.
   void open(uint32_t id, Policy policy, PortPair sockets, std::shared_ptr<StreamCounters> counters, std::string cname,
@@ -48,13 +55,15 @@ class Worker {
   double cpu_seconds() const;
   /** Whether this thread's packets come and go by io_uring. */
   bool rings() const { return rings_.load(std::memory_order_relaxed); }
+  /** Whether latched streams are received by a packet ring as soon as there are any. */
+  bool packet_ring() const { return packet_ring_allowed_.load(std::memory_order_relaxed); }
   /** Whether this thread has real-time priority, unless it has too much to do for that. */
   bool realtime() const { return realtime_.load(std::memory_order_relaxed); }
   std::atomic<int> load{0};  // sessions, kept by the control thread
 
  private:
   struct Leg;
-  enum class Which : uint8_t { rtp, rtcp, guard };
+  enum class Which : uint8_t { rtp, rtcp, guard, packet_ring };
   struct Socket {
     Leg* leg;
     Which which;
@@ -74,6 +83,15 @@ class Worker {
     uint32_t turn = 0;
   };
 
+  /** Whose frames the packet ring brings, by the port to which they go. Addresses in network byte order. */
+  struct alignas(32) Shown {
+    Leg* leg = nullptr;
+    Stream* stream = nullptr;
+    uint32_t peer_ip = 0, own_ip = 0;
+    uint16_t peer_port = 0;
+    int interface = 0;
+  };
+
   void run();
   void pause();
   int take_ready(int timeout_ms);
@@ -81,6 +99,11 @@ class Worker {
   void fetch_ahead(int next);
   void complete(const Uring::Completion& c, uint64_t now_us);
   void read(Socket& s, uint64_t now_us);
+  void take_frames();
+  void take_frame(const PacketRing::Frame& frame);
+  void fetch_frames_ahead(int next);
+  void watch_frames(bool watched);
+  Shown* shown_at(uint16_t rtp_port);
 
   const int index_;
   const WorkerOptions options_;
@@ -97,10 +120,19 @@ class Worker {
   std::vector<Place> places_;
   std::vector<uint32_t> free_places_;
   bool epoll_watched_ = false;
+  std::shared_ptr<PacketRing> packet_ring_;  // on the packet thread only
+  PortClass ports_shown_;
+  std::vector<Shown> shown_;
+  std::vector<uint16_t> changing_;  // ports of those that may board the packet ring or leave it
+  bool frames_flow_ = false, frames_watched_ = false;
+  uint64_t drops_looked_us_ = 0;
+  Socket frames_{nullptr, Which::packet_ring};
   uint64_t now_us_ = 0, woke_us_ = 0;
   double packets_per_us_ = 0;
   RealtimePriority priority_;
   std::atomic<bool> rings_{false};
+  std::atomic<bool> packet_ring_allowed_{false};
+  bool packet_ring_wanted_ = false;  // on the control thread only
   std::atomic<bool> realtime_{false};
   std::atomic<bool> running_{false};
   std::atomic<bool> stopping_{false};

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "clock.h"
+#include "datagram.h"
 #include "leg.h"
 
 namespace media {
@@ -18,6 +19,10 @@ constexpr unsigned kPlaces = 16'384;
 constexpr double kGoodBatch = 128;
 /** So many packets ahead the memory of one is first asked for. */
 constexpr int kAhead = 8;
+/** So many frames ahead the frame itself is asked for. */
+constexpr int kFramesAhead = kAhead + 4;
+/** Frames handled before what they cause to be sent leaves: as many as Uring's queue takes at once, less what else goes. */
+constexpr unsigned kFramesAtOnce = 64;
 }  // namespace
 
 void Worker::read(Socket& s, uint64_t now_us) {
@@ -39,6 +44,7 @@ void Worker::read(Socket& s, uint64_t now_us) {
     leg.stream->on_rtcp(packet, static_cast<size_t>(n), leg.last_address, now_us, false);
     return;
   }
+  if (s.which == Which::rtp) leg.note_delivered(packet, static_cast<size_t>(n));
   leg.stream->on_rtp(packet, static_cast<size_t>(n), leg.last_address, now_us);
   if (leg.mixed) leg.look_whether_pure();
   if (s.which == Which::rtp && leg.guard_fd >= 0) leg.count(now_us);
@@ -56,8 +62,11 @@ int Worker::take_ready(int timeout_ms) {
   }
   now_us_ = mono_us();
   for (int i = 0; i < n; ++i) {
-    if (ready[i].data.ptr) {
-      read(*static_cast<Socket*>(ready[i].data.ptr), now_us_);
+    auto* socket = static_cast<Socket*>(ready[i].data.ptr);
+    if (socket == &frames_) {
+      watch_frames(false);
+    } else if (socket) {
+      read(*socket, now_us_);
     } else {
       uint64_t count;
       if (::read(wake_fd_, &count, 8) < 0) continue;
@@ -83,6 +92,7 @@ void Worker::complete(const Uring::Completion& c, uint64_t now_us) {
   // Out of buffers, or an ICMP error of something sent earlier: neither ends a stream.
   if (!c.more) ring_->receive(at, c.tag);
   if (!c.packet || c.result <= 0) return;
+  leg.note_delivered(c.packet, static_cast<size_t>(c.result));
   place.stream->on_rtp(c.packet, static_cast<size_t>(c.result), leg.from_ring, now_us);
   leg.count(now_us);
 }
@@ -120,6 +130,70 @@ void Worker::take_completions() {
   }
 }
 
+Worker::Shown* Worker::shown_at(uint16_t rtp_port) {
+  return packet_ring_ && ports_shown_.holds(rtp_port) ? &shown_[(rtp_port - ports_shown_.first) / 2u] : nullptr;
+}
+
+void Worker::take_frame(const PacketRing::Frame& frame) {
+  Datagram d;
+  if (!read_datagram(frame.packet, frame.size, frame.verified, d)) return;
+  Shown* at = shown_at(d.to_port);
+  if (!at || !at->leg || d.from_ip != at->peer_ip || d.from_port != at->peer_port || d.to_ip != at->own_ip) return;
+  Leg& leg = *at->leg;
+  if (!leg.note_frame(*at, d.payload, frame.interface)) return;
+  at->stream->on_rtp(d.payload, d.size, leg.from_ring, now_us_);
+  leg.count(now_us_);
+}
+
+/** As fetch_ahead, for frames: those lie one after the other, but what they are for does not. */
+void Worker::fetch_frames_ahead(int next) {
+  const auto shown = [&](int n) -> const Shown* {
+    return next + n < 0 ? nullptr : shown_at(packet_ring_->ahead(static_cast<unsigned>(next + n)));
+  };
+  packet_ring_->fetch(static_cast<unsigned>(next + kFramesAhead));
+  if (const Shown* s = shown(kAhead)) __builtin_prefetch(s);
+  if (const Shown* s = shown(6); s && s->leg) {
+    __builtin_prefetch(&s->leg->second_us, 1);
+    s->stream->fetch();
+  }
+  if (const Shown* s = shown(4); s && s->leg) s->stream->fetch_peer();
+  if (const Shown* s = shown(2); s && s->leg) s->stream->fetch_outlet();
+  if (const Shown* s = shown(1); s && s->leg) s->stream->fetch_record();
+}
+
+/** After the sockets: a packet that came before its stream changed over to the frames is there. */
+void Worker::take_frames() {
+  if (!packet_ring_) return;
+  frames_flow_ = packet_ring_->ahead(0) != 0;
+  if (frames_flow_)
+    for (int next = -kFramesAhead; next < 0; ++next) fetch_frames_ahead(next);
+  PacketRing::Frame frame;
+  for (unsigned n = kFramesAtOnce; n == kFramesAtOnce;) {
+    for (n = 0; n < kFramesAtOnce && packet_ring_->next(frame); ++n) {
+      fetch_frames_ahead(0);
+      take_frame(frame);
+    }
+    if (ring_) ring_->submit();
+    packet_ring_->give_back();
+  }
+  for (size_t i = 0; i < changing_.size(); ++i)
+    if (Shown* at = shown_at(changing_[i]); at && at->leg) at->leg->board_or_leave(now_us_);
+  changing_.clear();
+  if (now_us_ - drops_looked_us_ < 1'000'000) return;
+  drops_looked_us_ = now_us_;
+  counters_.packet_ring_drops += packet_ring_->take_drops();
+}
+
+/** A thread that is woken by its clock needs no waking by frames: only when none came is it told of the next. */
+void Worker::watch_frames(bool watched) {
+  if (!packet_ring_ || watched == frames_watched_) return;
+  frames_watched_ = watched;
+  epoll_event e{};
+  e.events = EPOLLIN;
+  e.data.ptr = &frames_;
+  epoll_ctl(epoll_fd_, watched ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, packet_ring_->fd(), &e);
+}
+
 /** Packets that come soon after each other share a wake-up; alone, they are taken at once. */
 void Worker::pause() {
   const double good = packets_per_us_ > 0 ? kGoodBatch / packets_per_us_ : 1e9;
@@ -154,9 +228,11 @@ void Worker::run() {
     if (ring_) ring_->submit();
     pause();
     const uint64_t before = counters_.packets_received, last_us = woke_us_;
-    const int limit_ms = commands_.empty() ? wheel_.wait_ms(now_us_, 1000) : 0;
+    watch_frames(!frames_flow_);
+    const int limit_ms = commands_.empty() && !frames_flow_ ? wheel_.wait_ms(now_us_, 1000) : 0;
     if (!ring_) {
       take_ready(limit_ms);
+      take_frames();
       woke_us_ = now_us_;
     } else {
       if (!epoll_watched_) {
@@ -172,12 +248,14 @@ void Worker::run() {
         take_ready(0);
         ring_->submit();
       }
+      take_frames();
     }
     ++counters_.wakeups;
     const double span = static_cast<double>(std::max<uint64_t>(woke_us_ - last_us, 1));
     const double rate = static_cast<double>(counters_.packets_received - before) / span;
     packets_per_us_ += (rate - packets_per_us_) / 16;
   }
+  packet_ring_.reset();
   ring_.reset();
 }
 

@@ -151,6 +151,7 @@ EngineOptions engine_options(const Napi::Object& o) {
   options.denied = networks(o.Get("denied"));
   options.worker.coalesce_us = static_cast<unsigned>(number(o, "coalesce_us"));
   options.worker.io_uring = flag(o, "io_uring");
+  options.worker.packet_ring = flag(o, "packet_ring");
   options.worker.realtime = flag(o, "realtime");
   options.worker.opus_complexity = static_cast<int>(number(o, "opus_complexity"));
   options.event_queue = static_cast<size_t>(number(o, "event_queue"));

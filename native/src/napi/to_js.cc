@@ -157,6 +157,9 @@ Napi::Value to_js(Napi::Env env, Engine& engine) {
     t.Set("wakeups", static_cast<double>(c.wakeups));
     t.Set("cpu_seconds", w->cpu_seconds());
     t.Set("io", w->rings() ? "io_uring" : "epoll");
+    t.Set("packet_ring", w->packet_ring());
+    t.Set("packet_ring_streams", static_cast<double>(c.packet_ring_streams));
+    t.Set("packet_ring_drops", static_cast<double>(c.packet_ring_drops));
     t.Set("realtime", w->realtime());
     t.Set("late_ticks", static_cast<double>(c.late_ticks));
     threads.Set(n++, t);

@@ -1,0 +1,339 @@
+// Streams that are received by the packet ring: that it brings what the socket brought, neither more nor less, and that
+// they find back to the socket. Real packets over loopback; where raw sockets are forbidden the sockets bring them.
+#include "../src/core/packet_ring.h"
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "../src/core/bytes.h"
+#include "../src/core/clock.h"
+#include "../src/core/datagram.h"
+#include "../src/core/engine.h"
+#include "check.h"
+#include "legs.h"
+
+using namespace media;
+
+namespace {
+
+/** UDP in IPv4 from 10.0.0.1:4000 to 10.0.0.2:5000, with its sums. */
+std::vector<uint8_t> datagram(size_t payload) {
+  std::vector<uint8_t> p(kDatagramHeader + payload);
+  for (size_t i = 0; i < payload; ++i) p[kDatagramHeader + i] = static_cast<uint8_t>(i * 7 + 1);
+  p[0] = 0x45;
+  put16(p.data() + 2, static_cast<uint16_t>(p.size()));
+  p[8] = 64;
+  p[9] = 17;
+  put32(p.data() + 12, 0x0a000001);
+  put32(p.data() + 16, 0x0a000002);
+  put16(p.data() + 20, 4000);
+  put16(p.data() + 22, 5000);
+  put16(p.data() + 24, static_cast<uint16_t>(8 + payload));
+  const auto complement = [](const uint8_t* from, size_t n, uint32_t so_far) {
+    for (size_t i = 0; i < n; ++i) so_far += i % 2 ? from[i] : uint32_t{from[i]} << 8;
+    while (so_far >> 16) so_far = (so_far & 0xffff) + (so_far >> 16);
+    return static_cast<uint16_t>(~so_far);
+  };
+  put16(p.data() + 10, complement(p.data(), 20, 0));
+  put16(p.data() + 26, complement(p.data() + 20, 8 + payload, 0x0a00 + 1 + 0x0a00 + 2 + 17 + 8 + uint32_t(payload)));
+  return p;
+}
+
+void datagrams() {
+  Datagram d;
+  for (const size_t payload : {0u, 1u, 2u, 3u, 172u, 173u}) {
+    auto p = datagram(payload);
+    check::ok(read_datagram(p.data(), p.size(), false, d) && d.size == payload && d.from_port == 4000 &&
+                  d.to_port == 5000 && get32(reinterpret_cast<uint8_t*>(&d.from_ip)) == 0x0a000001,
+              "a datagram of " + std::to_string(payload) + " bytes is read, its sums hold");
+  }
+  const auto reads = [&](const std::function<void(std::vector<uint8_t>&)>& change, bool verified = true) {
+    auto p = datagram(172);
+    change(p);
+    // What is changed in the IP header is summed up anew: it is not for its sum that it is refused.
+    put16(p.data() + 10, 0);
+    uint32_t sum = 0;
+    for (size_t i = 0; i < 20; i += 2) sum += get16(p.data() + i);
+    while (sum >> 16) sum = (sum & 0xffff) + (sum >> 16);
+    put16(p.data() + 10, static_cast<uint16_t>(~sum));
+    return read_datagram(p.data(), p.size(), verified, d);
+  };
+  check::ok(reads([](auto& p) { p.resize(p.size() + 20); }), "padding of the link is left out");
+  check::equal(d.size, size_t{172}, "with the payload as long as it says");
+  check::ok(reads([](auto& p) { put16(p.data() + 24, 108); }) && d.size == 100, "as the socket does with a short length");
+  check::ok(!reads([](auto& p) { put16(p.data() + 24, 181); }), "a length of UDP beyond the packet is refused");
+  check::ok(!reads([](auto& p) { put16(p.data() + 24, 7); }), "one below its header too");
+  check::ok(!reads([](auto& p) { put16(p.data() + 2, 201); }), "a total length beyond the frame");
+  check::ok(!reads([](auto& p) { put16(p.data() + 2, 27); }), "one below both headers");
+  check::ok(!reads([](auto& p) { p[0] = 0x46; }), "IP options");
+  check::ok(!reads([](auto& p) { p[6] = 0x20; }) && !reads([](auto& p) { p[7] = 1; }), "fragments");
+  check::ok(!reads([](auto& p) { p[9] = 6; }), "other protocols");
+  check::ok(!reads([](auto& p) { p[100] ^= 1; }, false), "a wrong sum, where nobody answers for it");
+  check::ok(reads([](auto& p) { p[100] ^= 1; }), "but it is believed where the card has looked");
+  check::ok(reads([](auto& p) { put16(p.data() + 26, 0); }, false), "a sum that was not sent is none to check");
+  auto p = datagram(172);
+  p[10] ^= 1;
+  check::ok(!read_datagram(p.data(), p.size(), true, d), "a wrong sum of the IP header");
+  bool any = false;
+  for (size_t n = 0; n < p.size(); ++n) any |= read_datagram(std::vector<uint8_t>(p.begin(), p.begin() + n).data(), n, true, d);
+  check::ok(!any, "a frame cut short anywhere");
+}
+
+void port_classes() {
+  Address local;
+  Address::parse("127.0.0.1", 0, local);
+  PortPool pool(local, 0, 0, 0, {}, 3);
+  int right = 0;
+  for (unsigned i = 0; i < 30; ++i) {
+    PortPair pair;
+    if (!pool.open(pair, mono_us(), 4, i % 3)) continue;
+    right += pool.port_class(i % 3).holds(pair.rtp_port) && !pool.port_class((i + 1) % 3).holds(pair.rtp_port);
+    ::close(pair.rtp_fd);
+    ::close(pair.rtcp_fd);
+  }
+  check::equal(right, 30, "a port belongs to the thread that asked for it, and to no other");
+}
+
+struct Phone {
+  int fd = -1;
+  Address own;
+  uint16_t seq = 0, heard = 0;
+  size_t got = 0, wrong = 0;
+  bool any = false;
+
+  Phone() : fd(socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK, 0)) {
+    Address::parse("127.0.0.1", 0, own);
+    sockaddr_in6 sa;
+    bind(fd, reinterpret_cast<sockaddr*>(&sa), own.to(sa));
+    socklen_t n = sizeof sa;
+    getsockname(fd, reinterpret_cast<sockaddr*>(&sa), &n);
+    own.port = Address::from(reinterpret_cast<sockaddr*>(&sa)).port;
+    const int room = 4 << 20;
+    setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &room, sizeof room);
+  }
+  Phone(const Phone&) = delete;
+  ~Phone() { ::close(fd); }
+
+  /** The payload tells the number, so that the other end can tell whether it is the right one. */
+  void send(uint16_t to, size_t payload = 160) {
+    std::vector<uint8_t> p(kRtpHeader + payload, static_cast<uint8_t>(seq));
+    write_rtp_header(p.data(), 0, false, seq, seq * 160u, own.port);
+    put16(p.data() + kRtpHeader, seq++);
+    Address a = own;
+    a.port = to;
+    sockaddr_in6 sa;
+    const socklen_t n = a.to(sa);
+    sendto(fd, p.data(), p.size(), 0, reinterpret_cast<sockaddr*>(&sa), n);
+  }
+  /** Counts what came: each number is to be the one after the last, and its payload as it was sent. */
+  void hear() {
+    uint8_t p[2048];
+    for (ssize_t n; (n = recv(fd, p, sizeof p, 0)) > 0;) {
+      const uint16_t seq_in = get16(p + 2), told = get16(p + kRtpHeader);
+      bool right = seq_in == told && (!any || static_cast<uint16_t>(heard + 1) == seq_in);
+      for (ssize_t i = kRtpHeader + 2; right && i < n; ++i) right = p[i] == static_cast<uint8_t>(told);
+      wrong += !right;
+      heard = seq_in;
+      any = true;
+      ++got;
+    }
+  }
+};
+
+struct Call {
+  Engine engine;
+  Phone near, far;
+  Engine::Opened a, b;
+  uint32_t session;
+
+  static EngineOptions options(bool io_uring, int threads, bool packet_ring) {
+    EngineOptions o;
+    Address::parse("127.0.0.1", 0, o.bind);
+    o.quarantine_ms = 0;
+    o.threads = threads;
+    o.worker.io_uring = io_uring;
+    o.worker.packet_ring = packet_ring;
+    return o;
+  }
+  explicit Call(bool io_uring, int threads = 1, bool packet_ring = true)
+      : engine(options(io_uring, threads, packet_ring)), session(engine.open_session()) {
+    engine.open_stream(session, {}, a);
+    engine.open_stream(session, {}, b);
+    engine.describe(a.id, of(near));
+    engine.describe(b.id, of(far));
+    engine.bridge(a.id, b.id);
+  }
+  static StreamConfig of(const Phone& phone) {
+    StreamConfig c = legs::config(phone.own, legs::kUlaw);
+    c.ptime_ms = 1;  // nothing is policed here
+    return c;
+  }
+  /** Until it holds; both talk all the while, at a rate that is no flood. */
+  bool talk_until(const std::function<bool()>& holds, size_t payload = 160) {
+    for (int i = 0; i < 5000 && !holds(); ++i) {
+      near.send(a.rtp_port, payload);
+      far.send(b.rtp_port, payload);
+      rest();
+    }
+    return holds();
+  }
+  void rest() {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    near.hear();
+    far.hear();
+  }
+  bool hears(Phone& phone, size_t packets) {
+    for (int i = 0; i < 5000 && phone.got < packets; ++i) rest();
+    return phone.got == packets;
+  }
+  int64_t riding() const {
+    int64_t n = 0;
+    for (const auto& w : engine.workers()) n += w->counters().packet_ring_streams;
+    return n;
+  }
+};
+
+void changing_over(bool io_uring, bool allowed) {
+  const std::string how = io_uring ? " (io_uring)" : " (epoll)";
+  Call c(io_uring);
+  const auto counters = c.engine.counters(c.a.id);
+  check::ok(c.engine.workers()[0]->packet_ring() == allowed, "the packet ring is there where it is allowed" + how);
+  const int64_t both = allowed ? 2 : 0;
+  check::ok(c.talk_until([&] { return c.far.seq >= 50 && c.riding() == both; }), "both streams ride it after a while" + how);
+  c.talk_until([&, from = c.far.seq] { return c.far.seq >= from + 200; });
+  const bool all = c.hears(c.far, c.near.seq) && c.hears(c.near, c.far.seq);
+  check::ok(all && c.far.wrong == 0 && c.near.wrong == 0, "none is lost, doubled, out of order or changed" + how);
+  check::equal(uint64_t{counters->duplicate}, uint64_t{0}, "nor came one by both ways" + how);
+  // What does not fit a frame still comes by the socket.
+  c.talk_until([&, from = c.far.seq] { return c.far.seq >= from + 20; }, 1000);
+  check::ok(c.hears(c.far, c.near.seq) && c.far.wrong == 0, "big packets pass" + how);
+  c.talk_until([&, from = c.far.seq] { return c.far.seq >= from + 20; });
+  check::ok(c.hears(c.far, c.near.seq) && c.riding() == both, "and the small ones after them" + how);
+  // A stranger, who sends to a port that is received by the ring.
+  Phone stranger;
+  for (int i = 0; i < 2000 && counters->strangers < 5; ++i) {
+    stranger.send(c.a.rtp_port);
+    c.rest();
+  }
+  check::ok(counters->strangers >= 5 && c.far.got == c.near.seq, "a stranger is counted and not heard" + how);
+  // Silence: the first packet after it comes by the socket.
+  for (int i = 0; i < 2000 && c.riding() > 0; ++i) c.rest();
+  check::equal(c.riding(), int64_t{0}, "who is silent leaves it" + how);
+  check::ok(c.talk_until([&] { return c.riding() == both; }) && c.hears(c.far, c.near.seq) && c.far.wrong == 0,
+            "and comes back, with all that was said since" + how);
+  // The peer moves, and the old place is nobody.
+  Phone moved;
+  c.engine.describe(c.b.id, Call::of(moved));
+  const int64_t one = allowed ? 1 : 0;
+  for (int i = 0; i < 5000 && (c.near.got < c.far.seq + 20u || c.riding() != one); ++i) {
+    moved.send(c.b.rtp_port);
+    c.rest();
+  }
+  check::equal(c.riding(), one, "one that moved rides again, while the silent side does not" + how);
+  const size_t heard = c.near.got;
+  for (int i = 0; i < 20; ++i) c.far.send(c.b.rtp_port);
+  for (int i = 0; i < 20; ++i) c.rest();
+  check::ok(c.near.got == heard && heard >= c.far.seq, "it is heard from its new place alone" + how);
+  // Closed while frames wait.
+  for (int i = 0; i < 50; ++i) moved.send(c.b.rtp_port);
+  c.engine.close_stream(c.a.id);
+  c.engine.close_stream(c.b.id);
+  c.engine.close();
+  check::equal(c.riding(), int64_t{0}, "a stream that is closed rides no more" + how);
+}
+
+void two_threads(bool allowed) {
+  Call c(true, 2);
+  const uint32_t second = c.engine.open_session();
+  Engine::Opened x, y;
+  c.engine.open_stream(second, {}, x);
+  c.engine.open_stream(second, {}, y);
+  Phone p, q;
+  c.engine.describe(x.id, Call::of(p));
+  c.engine.describe(y.id, Call::of(q));
+  c.engine.bridge(x.id, y.id);
+  const auto each = [&](int64_t n) {
+    for (const auto& w : c.engine.workers())
+      if (w->counters().packet_ring_streams != n) return false;
+    return true;
+  };
+  for (int i = 0; i < 5000 && !(p.seq > 100 && each(allowed ? 2 : 0)); ++i) {
+    p.send(x.rtp_port);
+    q.send(y.rtp_port);
+    c.near.send(c.a.rtp_port);
+    c.far.send(c.b.rtp_port);
+    c.rest();
+    p.hear();
+    q.hear();
+  }
+  check::ok(each(allowed ? 2 : 0), "each of two threads has its own");
+  for (int i = 0; i < 5000 && q.got < p.seq; ++i) {
+    c.rest();
+    q.hear();
+  }
+  check::ok(q.got == p.seq && q.wrong == 0 && c.hears(c.far, c.near.seq) && c.far.wrong == 0, "and brings what is for it");
+}
+
+void switched_off() {
+  Call c(true, 1, false);
+  c.talk_until([&] { return c.far.seq >= 50; });
+  check::ok(!c.engine.workers()[0]->packet_ring() && c.riding() == 0 && c.hears(c.far, c.near.seq),
+            "switched off, the sockets bring all");
+}
+
+/** More than it holds, while nobody reads: the rest is dropped and counted, and it works on. */
+void overflow() {
+  Address local;
+  Address::parse("127.0.0.1", 0, local);
+  PortPair pair;
+  PortPool pool(local, 0, 0, 0);
+  pool.open(pair, mono_us());
+  const auto ring = PacketRing::open(local, {pair.rtp_port, pair.rtp_port, 0, 1});
+  if (!ring) {
+    check::ok(!PacketRing::allowed(), "no packet ring is opened, because raw sockets are forbidden");
+    return;
+  }
+  Phone phone;
+  const size_t sent = PacketRing::kFrames + 500;
+  for (size_t i = 0; i < sent; ++i) phone.send(pair.rtp_port, 4);
+  PacketRing::Frame frame;
+  Datagram d;
+  size_t got = 0, right = 0;
+  while (ring->next(frame)) {
+    ++got;
+    right += read_datagram(frame.packet, frame.size, frame.verified, d) && d.to_port == pair.rtp_port &&
+             d.from_port == phone.own.port && get16(d.payload + 2) == static_cast<uint16_t>(got - 1);
+  }
+  check::ok(got > PacketRing::kFrames * 9 / 10 && got <= PacketRing::kFrames && right == got, "it holds what it is made for");
+  check::equal(size_t{ring->take_drops()}, sent - got, "and counts what it could not hold");
+  ring->give_back();
+  phone.send(static_cast<uint16_t>(pair.rtp_port + 1));
+  phone.send(pair.rtp_port, 1000);
+  phone.send(pair.rtp_port);
+  check::ok(ring->next(frame) && frame.size == kDatagramHeader + kRtpHeader + 160 && !ring->next(frame),
+            "it goes on when there is room, with its own ports and what fits a frame alone");
+  ::close(pair.rtp_fd);
+  ::close(pair.rtcp_fd);
+}
+
+}  // namespace
+
+void packet_ring_tests() {
+  const bool allowed = PacketRing::allowed();
+  check::ok(true, std::string("packet rings are ") + (allowed ? "allowed" : "refused: streams stay with their sockets"));
+  for (const bool io_uring : {true, false}) changing_over(io_uring, allowed);
+  two_threads(allowed);
+  switched_off();
+  overflow();
+}
+
+void datagram_tests() {
+  datagrams();
+  port_classes();
+}
