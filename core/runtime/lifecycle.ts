@@ -34,6 +34,7 @@ export async function runProcess(
   start: (context: ProcessContext) => Promise<RunningProcess>,
 ): Promise<void> {
   let log: Log | undefined
+  const starting = leaveWithSupervisor()
   try {
     const config = loadConfig(process.env)
     log = createLog(name, config)
@@ -42,6 +43,7 @@ export async function runProcess(
     const served = await serveMetrics(config.run_dir, name, metrics)
     const running = await start({ config, log, metrics })
     stopOnSignal(running, log, () => served.close())
+    starting.over()
     drainOnWord(running)
     process.send?.({ ready: true } satisfies Word)
   } catch (error) {
@@ -61,6 +63,14 @@ function tell(sentence: string): Promise<void> {
     if (process.send) process.send({ refused: sentence } satisfies Word, () => resolve())
     else process.stderr.write(`strowger: ${sentence}\n`, () => resolve())
   })
+}
+
+/** A supervisor may go while we start: there is no work yet to end in order. Alone, nobody is watched. */
+function leaveWithSupervisor(): { over(): void } {
+  const leave = (): void => process.exit(1)
+  if (process.send && !process.connected) leave()
+  process.on('disconnect', leave)
+  return { over: () => void process.off('disconnect', leave) }
 }
 
 function countBugs(metrics: Registry, log: Log): void {

@@ -133,3 +133,22 @@ t.test('health, readiness and metrics are told, and SIGTERM stops every process'
   t.equal(await exited, 0)
   for (const pid of pids) t.notOk(existsSync(`/proc/${pid}`), `process ${pid} is gone`)
 })
+
+t.test('a supervisor that is killed while it starts leaves no process behind', async t => {
+  const env = await settings(t)
+  const pids = ['media', 'edge', 'sandbox', 'signaling'].map(name =>
+    join(env['STROWGER_DATA'] ?? '', 'run', `${name}.pid`),
+  )
+  const child = spawn(...untouched(process.execPath, ['build/bin/main.js', 'up']), {
+    env: { PATH: process.env['PATH'] ?? '', ...env },
+    stdio: 'ignore',
+  })
+  const exited = new Promise(resolve => child.once('exit', resolve))
+  t.teardown(() => child.kill('SIGKILL'))
+  await until('signaling, the last of them, is on its way', () => pids.every(existsSync))
+  const started = pids.map(file => Number(readFileSync(file, 'utf8')))
+  child.kill('SIGKILL')
+  await exited
+  await until('all have ended', () => started.every(pid => !existsSync(`/proc/${pid}`)))
+  t.pass('those that ran, and the one that started')
+})

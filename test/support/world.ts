@@ -56,8 +56,8 @@ export interface World {
   /** Points a number at a voice application that fetches `voice_url`. */
   routeToApplication(e164: string, voice_url: string): Promise<void>
   pid(name: ProcessName): number
-  /** kill -9, and the pid of its successor once it runs. */
-  kill(name: ProcessName): Promise<number>
+  /** kill -9, and the pid of its successor once it runs; that is started after `meanwhile`. */
+  kill(name: ProcessName, meanwhile?: () => Promise<unknown>): Promise<number>
   log(): string
 }
 
@@ -104,7 +104,9 @@ interface Platform {
 }
 
 async function start(env: Record<string, string>): Promise<Platform> {
-  const child = spawn(...untouched(process.execPath, [main, 'up']), { env, stdio: ['ignore', 'pipe', 'pipe'] })
+  // A file that is killed for its time runs no teardown: the platform is told to stop when its test is gone.
+  const command = ['--pdeathsig', 'TERM', process.execPath, main, 'up']
+  const child = spawn(...untouched('setpriv', command), { env, stdio: ['ignore', 'pipe', 'pipe'] })
   let printed = ''
   const lines: string[] = []
   child.stdout.on('data', chunk => {
@@ -213,9 +215,17 @@ function present(parts: {
     },
     routeToApplication: (e164, voice_url) => routeToApplication(state, made.project_id, e164, voice_url),
     pid,
-    async kill(name) {
+    async kill(name, meanwhile) {
       const old = pid(name)
-      process.kill(old, 'SIGKILL')
+      const { child } = parts.platform
+      // Who stands still starts nobody again.
+      if (meanwhile) child.kill('SIGSTOP')
+      try {
+        process.kill(old, 'SIGKILL')
+        await meanwhile?.()
+      } finally {
+        if (meanwhile) child.kill('SIGCONT')
+      }
       return until(`${name} is started again`, () => {
         const now = pid(name)
         return now !== old && now
