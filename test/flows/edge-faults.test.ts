@@ -111,11 +111,11 @@ t.test('strangers, and processes that are killed during the calls of a trunk', a
     const ringing = place(RINGS)
     await until('one rings', () => taken.length === 4)
 
-    const back = w.kill('signaling')
     // Refused by the edge itself, whose answer needs no trunk: between the loss of the link and the node's return.
-    const refused = await until('a new call is refused', () => refusedNow(w))
-    t.equal(refused, 503)
-    await back
+    await w.kill('signaling', async () => {
+      const refused = await until('a new call is refused', () => refusedNow(w))
+      t.equal(refused, 503)
+    })
     await until('every end is told', () => [...up, ringing, ...taken].every(far => far.end !== ''))
     t.same(
       up.map(far => far.end),

@@ -233,8 +233,12 @@ export class RtpPeer {
 
   /** The audio heard from packet `from` on, laid out by RTP timestamp: gaps are silence. */
   audio(from = 0, to = Number.POSITIVE_INFINITY): Int16Array {
+    return this.#laidOut(this.received.slice(from, to))
+  }
+
+  #laidOut(received: readonly RtpPacket[]): Int16Array {
     const payload_type = this.#options.payload_type ?? STATIC[this.#codec]
-    const packets = this.received.slice(from, to).filter(packet => packet.payload_type === payload_type)
+    const packets = received.filter(packet => packet.payload_type === payload_type)
     const first = packets[0]
     const last = packets.at(-1)
     if (!first || !last) return new Int16Array(0)
@@ -269,7 +273,9 @@ export class RtpPeer {
   }
 
   #recent(): Int16Array {
-    return this.audio(Math.max(0, this.received.length - 10))
+    const latest = this.received.slice(-10)
+    // Another source has timestamps of its own.
+    return this.#laidOut(latest.filter(({ ssrc }) => ssrc === latest.at(-1)?.ssrc))
   }
 
   /** Keys heard by RFC 4733, each once, told apart by their timestamps. */

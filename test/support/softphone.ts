@@ -70,8 +70,9 @@ export class Line {
     return this.call?.invite?.get(name.toLowerCase()) ?? null
   }
 
-  take(call: Call): void {
+  take(call: Call, ended: EndedBy | null = null): void {
     this.call = call
+    this.ended = ended
     Object.assign(call.events, this.events)
     this.#takeSdp(call.offer)
   }
@@ -227,8 +228,13 @@ export async function openSoftphone(t: Test, address: string, port = 0): Promise
     log: pino({ level: 'silent' }),
     user: 'softphone',
     incoming(call) {
+      // It may be over before its socket is open.
+      let ended: EndedBy | null = null
+      call.events.ended = why => {
+        ended = why
+      }
       void line().then(made => {
-        made.take(call)
+        made.take(call, ended)
         lines.push(made)
       })
     },
