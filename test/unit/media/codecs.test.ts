@@ -8,6 +8,7 @@ import { features } from '../../../native/index.ts'
 import { levelDbm0, readWavFile, strongestHz, tone, toneLevelDbm0 } from '../../support/audio.ts'
 import { POLICY, startTestWorker } from '../../support/media-worker.ts'
 import type { RtpPeer } from '../../support/rtp-peer.ts'
+import { PATIENCE_MS } from '../../support/wait.ts'
 
 const w = await startTestWorker()
 t.teardown(() => w.stop())
@@ -91,13 +92,17 @@ t.test('a pause is told to a peer that takes comfort noise, and sounded for one 
   t.ok(Math.abs(noise + 38.85) < 2, `it hears noise of ${noise.toFixed(1)} dBm0`)
   t.ok(without.received.every(packet => packet.payload_type === 8))
   await a.send(tone(1000, 300))
-  await without.until(() => toneLevelDbm0(without.audio(without.received.length - 10), 1000) > -12, 5000, 'the tone')
+  await without.until(
+    () => toneLevelDbm0(without.audio(without.received.length - 10), 1000) > -12,
+    PATIENCE_MS,
+    'the tone',
+  )
 
   await client.request('bridge', { a: left, b: await legOf(taking, ['G722'], true) })
   await a.send(tone(1000, 200))
   pause()
   const told = () => taking.received.filter(packet => packet.payload_type === NOISE)
-  await taking.until(() => told().length >= 2, 5000, 'comfort noise')
+  await taking.until(() => told().length >= 2, PATIENCE_MS, 'comfort noise')
   for (const packet of told()) t.ok(Math.abs((packet.payload[0] ?? 0) - 45) <= 2 && !packet.marker)
   const begun = taking.received.findIndex(packet => packet.payload_type === NOISE)
   t.ok(
@@ -105,7 +110,7 @@ t.test('a pause is told to a peer that takes comfort noise, and sounded for one 
     'and no audio in the pause',
   )
   await a.send(tone(1000, 200))
-  await taking.until(received => received.at(-1)?.payload_type === 9, 5000, 'audio again')
+  await taking.until(received => received.at(-1)?.payload_type === 9, PATIENCE_MS, 'audio again')
   t.ok(taking.received.slice(begun).find(packet => packet.payload_type === 9)?.marker, 'its first packet is marked')
   await client.request('session.close', { session_id })
 })
@@ -120,7 +125,7 @@ t.test('payload types differ on both sides of a relay and keys keep the clock of
   await a.send(tone(400, 200))
   await a.sendKey('7')
   await a.send(tone(400, 200))
-  await b.until(() => b.keys().length >= 1, 3000, 'the key')
+  await b.until(() => b.keys().length >= 1, PATIENCE_MS, 'the key')
   t.match(b.keys(), [{ key: '7', duration: 800 }])
   t.ok(b.received.some(packet => packet.payload_type === 120))
   const events = b.received.filter(packet => packet.payload_type === 120)
@@ -265,7 +270,11 @@ t.test('hold, resume and a changed codec splice under one SSRC with no jump of s
   t.match(await client.request('leg.local_answer', { leg_id: right.leg_id }), { codec: 'PCMA' })
   const count = b.received.length
   await a.send(tone(1000, 400))
-  await b.until(packets => packets.slice(count).filter(packet => packet.payload_type === 8).length > 10, 3000, 'PCMA')
+  await b.until(
+    packets => packets.slice(count).filter(packet => packet.payload_type === 8).length > 10,
+    PATIENCE_MS,
+    'PCMA',
+  )
   t.equal(new Set(b.received.map(packet => packet.ssrc)).size, 1)
   await client.request('session.close', { session_id })
 })

@@ -11,10 +11,10 @@ import type { EventFields } from '../../../media/protocol/schema.ts'
 import { readWavFile, strongestHz, tone } from '../../support/audio.ts'
 import { untouched } from '../../support/child.ts'
 import { POLICY, reasonOf } from '../../support/media-worker.ts'
+import { freeBlock } from '../../support/ports.ts'
 import { openRtpPeer } from '../../support/rtp-peer.ts'
 
-/** A hundred ports below those that the system gives to others, another hundred at each run. */
-const FIRST_PORT = 30_000 + 2 * Math.floor(Math.random() * 1300)
+const { first: FIRST_PORT } = await freeBlock(100)
 const PROCESS = fileURLToPath(new URL('../../../media/process.js', import.meta.url))
 const quiet = { info: () => undefined, warn: () => undefined }
 

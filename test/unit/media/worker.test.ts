@@ -11,6 +11,7 @@ import { connectMedia } from '../../../media/protocol/client.ts'
 import type { PlaySource } from '../../../media/protocol/schema.ts'
 import { heardSpan, levelDbm0, readWavFile, strongestHz, tone, toneLevelDbm0, wavBytes } from '../../support/audio.ts'
 import { POLICY, reasonOf, startTestWorker } from '../../support/media-worker.ts'
+import { PATIENCE_MS } from '../../support/wait.ts'
 
 const w = await startTestWorker()
 t.teardown(() => w.stop())
@@ -251,7 +252,7 @@ t.test(
       mine().map(({ digit, source }) => `${digit} ${source}`),
       ['1 rfc4733', '1 rfc4733', '# rfc4733', 'D rfc4733'],
     )
-    await b.until(() => b.keys().length >= 4, 3000, 'four keys')
+    await b.until(() => b.keys().length >= 4, PATIENCE_MS, 'four keys')
     t.strictSame(
       b.keys().map(({ key }) => key),
       ['1', '1', '#', 'D'],
@@ -433,7 +434,7 @@ t.test('a mono recording begins with a beep and ends by key, silence, length or 
   await record('key', { beep: true, finish_keys: '1234567890*#' })
   await peer.packets(15)
   t.equal(strongestHz(peer.audio()), 1000, 'the beep')
-  await peer.until(() => peer.audio().length >= 2400, 3000, 'the whole beep')
+  await peer.until(() => peer.audio().length >= 2400, PATIENCE_MS, 'the whole beep')
   await peer.send(tone(700, 600))
   await peer.sendKey('#')
   t.match(await ended('key'), { reason: 'key', key: '#', empty: false })

@@ -17,6 +17,7 @@ import {
 } from '../../../native/index.ts'
 import { tone } from '../../support/audio.ts'
 import { openRtpPeer, type RtpPeer } from '../../support/rtp-peer.ts'
+import { PATIENCE_MS } from '../../support/wait.ts'
 
 const PCMU = { payload_type: 0, codec: 'PCMU', clock_rate: 8000 }
 const PCMA = { payload_type: 8, codec: 'PCMA', clock_rate: 8000 }
@@ -56,8 +57,8 @@ function world(t: Test, options: Partial<EngineOptions> = {}): World {
       new Promise((resolve, reject) => {
         const timer = setTimeout(() => {
           waiting.delete(look)
-          reject(new Error(`no event ${type} in 15 s`))
-        }, 15_000)
+          reject(new Error(`no event ${type} in ${PATIENCE_MS} ms`))
+        }, PATIENCE_MS)
         const look = () => {
           const found = events.find(event => event.type === type && holds(event as never))
           if (!found) return
@@ -165,7 +166,7 @@ t.test('random bytes and broken headers leave a call running and are counted', a
   }
   for (let n = 0; n < 300; n++) a.peer.raw(Buffer.from(Array.from({ length: n % 90 }, random)))
   await a.peer.send(tone(1000, 600))
-  await b.peer.until(received => received.length >= 30, 10_000, 'the audio after the noise')
+  await b.peer.until(received => received.length >= 30, PATIENCE_MS, 'the audio after the noise')
   const stats = a.stream.stats()
   t.ok((stats?.malformed_dropped ?? 0) + (stats?.unexpected_dropped ?? 0) > 200, 'most of the noise is counted')
 })
@@ -183,7 +184,7 @@ t.test('keys are told once, pass the bridge, and are sent on request', async t =
     'each once, in order',
   )
   t.ok(keys.every(key => key.source === 'rfc4733' && key.duration_ms >= 80 && key.duration_ms <= 120))
-  await b.peer.until(() => b.peer.keys().length === 3, 5000, 'three keys at the other end')
+  await b.peer.until(() => b.peer.keys().length === 3, PATIENCE_MS, 'three keys at the other end')
   t.same(
     b.peer.keys().map(key => key.key),
     ['1', '9', '#'],
