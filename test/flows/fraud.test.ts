@@ -159,9 +159,9 @@ t.test('a stolen password is worth little: the prefix is closed by itself', asyn
         .execute()
       return live.length === 0
     })
-    const { spent } = await w.state.db
+    const { spent, admitted } = await w.state.db
       .selectFrom('reservation')
-      .select(eb => eb.fn.sum<number>('charge_minor').as('spent'))
+      .select(eb => [eb.fn.sum<number>('charge_minor').as('spent'), eb.fn.countAll<number>().as('admitted')])
       .where('destination', 'like', `${PREMIUM}%`)
       .executeTakeFirstOrThrow()
     const answered = stolen.filter(answer => answer.status === 200).length
@@ -169,7 +169,8 @@ t.test('a stolen password is worth little: the prefix is closed by itself', asyn
     t.comment(
       `total spend of the drill: NGN ${(Number(spent) / 100).toFixed(2)}, bound NGN ${(bound / 100).toFixed(2)}`,
     )
-    t.ok(answered > 0, 'the drill was real')
+    // How many are answered before the prefix is closed is for the target and the machine to say.
+    t.ok(Number(admitted) > 0, `the drill was real: ${admitted} calls went out, ${answered} were answered`)
     t.ok(Number(spent) <= bound, `${spent} for ${answered} answered calls`)
   })
 
