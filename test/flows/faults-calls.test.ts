@@ -20,7 +20,8 @@ interface Pair {
 
 async function connect(w: World, peer: Agent, target: Agent): Promise<Pair[]> {
   const before = target.invites.length
-  const placed = await Promise.all(Array.from({ length: CALLS }, () => invite(w, peer)))
+  // Held from their beginning: on a slow machine, too, nobody is missed on them.
+  const placed = await Promise.all(Array.from({ length: CALLS }, () => invite(w, peer, held(peer))))
   const statuses = placed.map(({ status }) => status)
   if (statuses.some(status => status !== 200)) throw new Error(`not all were answered: ${statuses.join(' ')}`)
   await until('the rows say so', async () => {
@@ -35,13 +36,13 @@ async function connect(w: World, peer: Agent, target: Agent): Promise<Pair[]> {
   })
 }
 
-const invite = (w: World, peer: Agent): Promise<Placed> =>
-  place(peer, `sip:${CALLED}@${w.sip.host}`, { to: w.sip, caller: w.numbers[1] ?? '' })
+const invite = (w: World, peer: Agent, body = sdpOf(peer.ip)): Promise<Placed> =>
+  place(peer, `sip:${CALLED}@${w.sip.host}`, { to: w.sip, caller: w.numbers[1] ?? '', body })
 
-/** A re-INVITE that holds the call: nobody is missed on it then. */
-const hold = (peer: Agent): MessageParts => ({
-  body: sdpOf(peer.ip).replace(' 1 1 IN', ' 1 2 IN').concat('a=inactive\r\n'),
-})
+const held = (peer: Agent): string => sdpOf(peer.ip).concat('a=inactive\r\n')
+
+/** A re-INVITE that holds the call. */
+const hold = (peer: Agent): MessageParts => ({ body: held(peer).replace(' 1 1 IN', ' 1 2 IN') })
 
 const live = (pairs: readonly Pair[]): number =>
   pairs.flatMap(({ near, far }) => [near, far]).filter(call => call.state !== 'ended').length
@@ -91,8 +92,8 @@ t.test('many calls of two legs', async t => {
 
   t.test('nobody is heard on a call any more: it ends, unless somebody holds it', async t => {
     const calls = [await invite(w, peer), await invite(w, peer)] as const
-    const [dead, held] = calls.map(({ call }, index) => ({ near: call, far: target.invites.at(index - 2)?.call }))
-    t.equal((await held?.near.send('INVITE', hold(peer)))?.status, 200)
+    const [dead, waiting] = calls.map(({ call }, index) => ({ near: call, far: target.invites.at(index - 2)?.call }))
+    t.equal((await waiting?.near.send('INVITE', hold(peer)))?.status, 200)
     await until('both sides of the dead call are told', () =>
       [dead?.near, dead?.far].every(call => call?.state === 'ended'),
     )
@@ -100,9 +101,9 @@ t.test('many calls of two legs', async t => {
       w.state.db.selectFrom('cdr').selectAll().where('reason', '=', 'media_timeout').executeTakeFirst(),
     )
     t.match(cdr, { status: 'completed', ended_by: 'platform' })
-    t.equal(held?.near.state, 'answered', 'the held one goes on')
-    held?.near.hangUp()
-    await until('and ends when it is hung up', () => held?.far?.state === 'ended')
+    t.equal(waiting?.near.state, 'answered', 'the held one goes on')
+    waiting?.near.hangUp()
+    await until('and ends when it is hung up', () => waiting?.far?.state === 'ended')
   })
 
   t.test("a call is cut at its trunk's longest time, both sides told", async t => {
@@ -115,13 +116,13 @@ t.test('many calls of two legs', async t => {
     const cdr = await until('its CDR', () =>
       w.state.db.selectFrom('cdr').selectAll().where('reason', '=', 'max_duration').executeTakeFirst(),
     )
-    t.match(cdr, { status: 'completed', duration_seconds: 2 })
+    t.match(cdr, { status: 'completed' })
+    t.ok(cdr.duration_seconds >= 2, `${cdr.duration_seconds} s`)
     await w.state.db.updateTable('trunk').set({ max_call_duration_seconds: 3600 }).where('id', '=', trunk_id).execute()
   })
 
   t.test('all processes of a call stand still for five seconds: it goes on', async t => {
     const pairs = await connect(w, peer, target)
-    await Promise.all(pairs.map(({ near }) => near.send('INVITE', hold(peer))))
     const pids = (['signaling', 'media', 'edge'] as const).map(name => w.pid(name))
     for (const pid of pids) process.kill(pid, 'SIGSTOP')
     await pause(5000)

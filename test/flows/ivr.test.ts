@@ -11,7 +11,10 @@ import { until } from '../support/wait.ts'
 // further ones, a customer's web server that makes the documents, and a transcription engine over HTTP.
 
 /** What the customer's recordings sound like. */
-const SOUNDS = { welcome: 500, menu: 620, wrong: 1100, room: 480, music: 740, whisper: 900, beep: 1400 } as const
+const SOUNDS = {
+  ...{ welcome: 500, menu: 620, account: 1250, wrong: 1100 },
+  ...{ room: 480, music: 740, whisper: 900, beep: 1400 },
+} as const
 
 t.test('a telephone menu of twelve steps', async t => {
   const transcribed: Buffer[] = []
@@ -39,7 +42,7 @@ t.test('a telephone menu of twelve steps', async t => {
   pages['/again'] = () => menu(count('/again') === 1 ? 1 : 60)
   pages['/choice'] = ({ fields }) => {
     const chosen: Record<string, string> = {
-      1: doc(`<Gather action="/account" finishOnKey="#" timeout="10">${play('menu', 60)}</Gather>`),
+      1: doc(`<Gather action="/account" finishOnKey="#" timeout="60">${play('account', 60)}</Gather>`),
       2: doc(
         `<Dial action="/after-room" hangupOnStar="true"><Conference waitUrl="/room-wait">sales</Conference></Dial>`,
       ),
@@ -54,7 +57,7 @@ t.test('a telephone menu of twelve steps', async t => {
   pages['/agent-connects'] = doc(play('whisper'))
   pages['/accept'] = ({ fields }) => doc(fields.get('Digits') === '1' ? '' : '<Hangup/>')
   pages['/colleague'] = doc(
-    `<Gather action="/accept" numDigits="1" timeout="15">${play('whisper', 10)}</Gather><Hangup/>`,
+    `<Gather action="/accept" numDigits="1" timeout="60">${play('whisper', 60)}</Gather><Hangup/>`,
   )
   pages['/voicemail'] = doc(
     `${play('beep')}<Record action="/recorded" finishOnKey="#" maxLength="20" timeout="10" playBeep="true"
@@ -97,11 +100,12 @@ t.test('a telephone menu of twelve steps', async t => {
 
   await t.test('4: an account number, ended by its key, is thanked for in speech', async t => {
     await line.press('1')
-    await until('the choice', () => count('/choice') === 2)
-    await line.hears(SOUNDS.menu)
+    // A sound of its own: keys that come before it is asked for them are nobody's.
+    await line.hears(SOUNDS.account)
+    t.equal(count('/choice'), 2)
     for (const key of '2468#') await line.press(key)
     t.match(await told('/account'), { Digits: '2468', FinishedOnKey: '#' })
-    await until('speech', () => line.level(SOUNDS.menu) < -40 && line.loudness() > -40)
+    await line.hearsSomething(SOUNDS.account)
     await line.hears(SOUNDS.menu)
   })
 
@@ -161,7 +165,7 @@ t.test('a telephone menu of twelve steps', async t => {
       await bothWays(line, desk)
       const busy = town.someone()
       pages['/after-colleague'] = doc(
-        `<Dial callerId="${trunk_number}" action="/after-manager" timeout="10"><Number>${busy}</Number></Dial>`,
+        `<Dial callerId="${trunk_number}" action="/after-manager" timeout="60"><Number>${busy}</Number></Dial>`,
       )
       pages['/after-manager'] = ({ fields }) =>
         doc(fields.get('DialCallStatus') === 'busy' ? '<Redirect>/voicemail</Redirect>' : '<Hangup/>')
@@ -179,15 +183,19 @@ t.test('a telephone menu of twelve steps', async t => {
   await t.test('11: a message is recorded until the key, and is what the caller said', async t => {
     await told('/voicemail')
     await until('it records', () => all('/tape').length === 1)
+    const began_ms = performance.now()
     await line.say(680, 2000)
     await line.press('#')
+    const said_ms = performance.now() - began_ms
     const recorded = await told('/recorded')
     t.match(recorded, { Digits: '#', RecordingSid: /^RE/, RecordingUrl: /\.wav$/ })
     const { bytes } = await w.voice('GET', `/Recordings/${recorded['RecordingSid']}.wav`)
     const wav = readWav(bytes)
     const [heard = new Int16Array()] = wav.channels
     t.equal(strongestHz(heard), 680)
-    t.ok(Math.abs(wav.duration_ms - 2000) < 700, `trimmed to ${wav.duration_ms} ms`)
+    // On a slow machine it takes longer to say the same.
+    const fits = wav.duration_ms > 1300 && wav.duration_ms < said_ms + 700
+    t.ok(fits, `trimmed to ${wav.duration_ms} ms of ${Math.round(said_ms)}`)
     await until('the recording is told', () => all('/tape').length === 2)
     t.match(all('/tape')[1], { RecordingStatus: 'completed', RecordingSid: recorded['RecordingSid'] })
   })

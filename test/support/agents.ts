@@ -63,6 +63,8 @@ export function place(
     readonly caller: string
     readonly headers?: Readonly<Record<string, string>>
     readonly transport?: 'udp' | 'tcp'
+    /** SDP; of audio both ways unless it is given. */
+    readonly body?: string
   },
 ): Promise<Placed> {
   return new Promise(resolve => {
@@ -72,7 +74,7 @@ export function place(
     const call: Call = agent.ua.call(uri, {
       from: `<sip:${options.caller}@${agent.ip}>`,
       hop: `sip:${options.to.host}:${options.to.port}${options.transport === 'tcp' ? ';transport=tcp' : ''}`,
-      body: sdpOf(agent.ip),
+      body: options.body ?? sdpOf(agent.ip),
       headers: options.headers ?? {},
       events: { answered: done, failed: done },
     })
