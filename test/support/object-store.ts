@@ -1,11 +1,11 @@
 import { createHash, createHmac } from 'node:crypto'
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { createServer, type IncomingMessage, type Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import S3rver from 's3rver'
 import type { S3Config } from '../../core/runtime/config.ts'
+import { freePort } from './ports.ts'
 
 /** A real server of the S3 protocol with one bucket, behind a door that checks signatures. */
 export interface S3Server {
@@ -26,7 +26,8 @@ export async function s3Server(t: { teardown(end: () => unknown): void }): Promi
   await objects.configureBuckets()
   const serve = objects.callback()
   let door: Server | null = null
-  let port = 0
+  // One that nobody else is given while it is stopped.
+  const port = await freePort()
   const stop = async (): Promise<void> => {
     const open = door
     door = null
@@ -38,7 +39,6 @@ export async function s3Server(t: { teardown(end: () => unknown): void }): Promi
       else response.writeHead(403).end('<Error><Code>SignatureDoesNotMatch</Code></Error>')
     })
     await new Promise<void>(resolve => made.listen(port, '127.0.0.1', resolve))
-    port = (made.address() as AddressInfo).port
     door = made
   }
   await start()
