@@ -3,7 +3,10 @@ import type { SourceEntry } from '../../core/domain/identity/index.ts'
 import { parseCalled } from '../../core/domain/numbers/parse.ts'
 import type { ApplicableRules, DestinationRule } from '../../core/domain/policies/destinations.ts'
 import type { Rate } from '../../core/domain/rating/index.ts'
+import { iso } from '../../core/runtime/clock.ts'
+import type { AdmissionRequest } from '../../core/state/admission/request.ts'
 import type { State, Trx } from '../../core/state/index.ts'
+import { type NewCall, NOTHING_YET } from '../../core/state/running-calls.ts'
 
 /** How much configuration a decision is made among. */
 export interface Sizes {
@@ -55,6 +58,26 @@ const rate = (prefix: string): Rate => ({
 
 /** Digits of a Nigerian mobile number. */
 export const hypotheticalCall = (i: number): string => `234803${(1_000_000 + ((i * 7_919) % 9_000_000)).toString()}`
+
+/** The row of a call from the peer of a trunk, with what signaling keeps of its INVITE. */
+export function callOf({
+  call_sid: sid,
+  project_id,
+  service,
+  caller,
+  called,
+  node_id,
+  now_ms,
+}: AdmissionRequest): NewCall {
+  const at = iso(now_ms)
+  const sip = { domain: 'sip.localhost', username: called, call_id: `${sid}@192.0.2.1`, source_ip: '192.0.2.1' }
+  return {
+    ...NOTHING_YET,
+    ...{ sid, project_id, node_id, origin: 'trunk', direction: 'outbound', status: 'ringing' },
+    ...{ from_number: caller, to_number: called, trunk_id: service.id, sip_call_id: sip.call_id },
+    ...{ request: JSON.stringify({ sip, forwarded_from: null }), queued_at: at, initiated_at: at },
+  }
+}
 
 /** The facts of a call with all five levels and every ceiling set. */
 export function someFacts(digits: string, rules: ApplicableRules, found: Rate | null): AdmissionFacts {

@@ -10,7 +10,9 @@ import { systemClock } from '../../core/runtime/clock.ts'
 import type { AdmissionRequest } from '../../core/state/admission/request.ts'
 import { openState, type State } from '../../core/state/index.ts'
 import { releaseAdmission, takeAdmission } from '../../core/state/leases.ts'
+import { admitCall } from '../../core/state/running-calls.ts'
 import {
+  callOf,
   fillState,
   hypotheticalCall,
   PROJECT_ID,
@@ -44,6 +46,10 @@ interface Measure {
   readonly admit_us: number
   readonly take_us: number
   readonly take_p95_us: number
+  /** The same with the call's row and its decision in it, as signaling asks of a new call. */
+  readonly admit_call_us: number
+  /** The same again when another process has written since: what was read of the database must be read anew. */
+  readonly admit_call_after_us: number
   /** CPU time of both threads, round trip and release included: what a call costs, however busy the machine is. */
   readonly take_and_release_cpu_us: number
   readonly release_us: number
@@ -63,7 +69,7 @@ async function measure(sizes: Sizes): Promise<Measure> {
   const state = await openState({ data_dir: folder, lone_here: systemClock })
   try {
     await fillState(state, sizes)
-    return { ...pure, ...(await measureState(state, sizes)) }
+    return { ...pure, ...(await measureState(state, sizes, folder)) }
   } finally {
     await state.close()
     rmSync(folder, { recursive: true, force: true })
@@ -105,7 +111,7 @@ function perCall(times: number, run: (i: number) => unknown): number {
   return percentile(rounds, 0.5)
 }
 
-async function measureState(state: State, sizes: Sizes) {
+async function measureState(state: State, sizes: Sizes, folder: string) {
   const trip: number[] = []
   const take: number[] = []
   const release: number[] = []
@@ -124,6 +130,7 @@ async function measureState(state: State, sizes: Sizes) {
     if (i >= 100) release.push(await timed(settlement(i - 100)))
   }
   const { user, system } = process.cpuUsage(cpu)
+  const { admit, admit_after } = await measureCalls(state, sizes, folder)
   const among: number[] = []
   for (let first = calls; first < 2 * calls; first += AT_ONCE) {
     const batch = Array.from({ length: AT_ONCE }, (_, k) => first + k)
@@ -135,10 +142,28 @@ async function measureState(state: State, sizes: Sizes) {
     round_trip_us: percentile(warm(trip), 0.5),
     take_us: percentile(warm(take), 0.5),
     take_p95_us: percentile(warm(take), 0.95),
+    admit_call_us: percentile(warm(admit), 0.5),
+    admit_call_after_us: percentile(warm(admit_after), 0.5),
     take_and_release_cpu_us: (user + system) / (calls - Math.floor(calls / 4)),
     release_us: percentile(warm(release), 0.5),
     take_among_us: percentile(warm(among), 0.5),
   }
+}
+
+async function measureCalls(state: State, sizes: Sizes, data_dir: string) {
+  const other = await openState({ data_dir })
+  const admit: number[] = []
+  const admit_after: number[] = []
+  for (let i = 2 * calls; i < 3 * calls; i++) {
+    const request = requestOf(i, sizes)
+    const input = { call: callOf(request), requests: [request], verstat: null, now_ms: request.now_ms }
+    const after = i % 2 === 0
+    if (after) await other.probe()
+    ;(after ? admit_after : admit).push(await timed(() => admitCall(state.db, input)))
+    await releaseAdmission(state.db, { call_sid: sid(i), answered: true, duration_seconds: 30, now_ms: NOW_MS + i })
+  }
+  await other.close()
+  return { admit, admit_after }
 }
 
 function requestOf(i: number, sizes: Sizes): AdmissionRequest {
@@ -188,6 +213,8 @@ function report(): void {
     ['round trip to the state (reference)', 'round_trip_us', null],
     ['admission with state, alone', 'take_us', LIMITS.state_us, true],
     [`admission with state, ${AT_ONCE} at once`, 'take_among_us', LIMITS.state_us, true],
+    ['the same with the row of the call', 'admit_call_us', null],
+    ['... after another process has written', 'admit_call_after_us', null],
     ['release and settlement', 'release_us', null],
     ['CPU of all three', 'take_and_release_cpu_us', null],
   ]

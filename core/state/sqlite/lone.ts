@@ -6,8 +6,11 @@ import { type Connection, openConnection } from './steps.ts'
 
 /** The asking thread may stand still for so long (design section 8). */
 const SLOW_MS = 20
-/** After a procedure that took longer, those that follow are left to the thread that may wait. */
-const REST_MS = 10_000
+/**
+ * After a procedure that took longer, those that follow are left to the thread that may wait, for so many times as long:
+ * the asking thread is held up for a hundredth of its time at most.
+ */
+const RESTS = 100
 
 interface Settings {
   readonly file: string
@@ -30,6 +33,8 @@ export class LoneConnection {
 
   constructor({ file, committed, clock }: Settings) {
     this.#connection = openConnection({ file, busy_timeout_ms: 0, reads_only: false }, this.counts)
+    // SQLite reads the schema with the first statement that names a table: not in the first call.
+    this.#connection.database.prepare('select id from configuration')
     // The state's thread writes the log back into the database: that waits for the disk.
     this.#connection.database.pragma('wal_autocheckpoint = 0')
     this.#committed = committed
@@ -52,8 +57,8 @@ export class LoneConnection {
       if (isBusy(failure)) return null
       throw failure
     } finally {
-      const ended_ms = this.#clock.monotonic_ms()
-      if (ended_ms - begun_ms > SLOW_MS) this.#rests_until_ms = ended_ms + REST_MS
+      const took_ms = this.#clock.monotonic_ms() - begun_ms
+      if (took_ms > SLOW_MS) this.#rests_until_ms = begun_ms + RESTS * took_ms
     }
   }
 

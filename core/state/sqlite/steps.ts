@@ -1,4 +1,5 @@
 import Database from 'better-sqlite3'
+import { type Clock, systemClock } from '../../runtime/clock.ts'
 import { type Prepared, prepare } from './prepared.ts'
 import { BATCH, PROCEDURE_PREFIX, type Step, WorkCounts, type WorkerSettings } from './protocol.ts'
 import { procedureRunner } from './run-procedure.ts'
@@ -139,10 +140,13 @@ export function openConnection(
  * Waits for other writers as long as was said; after a wait in vain only briefly, until one is not: whoever asks while
  * the database is locked for long is told so soon, and does not wait out a whole patience behind all the others.
  */
-function patience(busy_timeout_ms: number): <T>(work: () => T) => T {
+export function patience(
+  busy_timeout_ms: number,
+  clock: Pick<Clock, 'monotonic_ms'> = systemClock,
+): <T>(work: () => T) => T {
   let in_vain = false
   return work => {
-    const until_ms = performance.now() + (in_vain ? Math.min(busy_timeout_ms, IMPATIENT_MS) : busy_timeout_ms)
+    const until_ms = clock.monotonic_ms() + (in_vain ? Math.min(busy_timeout_ms, IMPATIENT_MS) : busy_timeout_ms)
     for (;;)
       try {
         const done = work()
@@ -150,7 +154,7 @@ function patience(busy_timeout_ms: number): <T>(work: () => T) => T {
         return done
       } catch (error) {
         const busy = (error as { code?: string }).code?.startsWith('SQLITE_BUSY') === true
-        if (busy && performance.now() < until_ms) continue
+        if (busy && clock.monotonic_ms() < until_ms) continue
         in_vain = busy
         throw error
       }
