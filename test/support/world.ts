@@ -140,7 +140,8 @@ async function start(env: Record<string, string>): Promise<Platform> {
 }
 
 function childIsGone(child: ChildProcess, log: () => string): false {
-  if (child.exitCode !== null) throw new Error(`the platform ended with exit code ${child.exitCode}:\n${log()}`)
+  const how = child.exitCode ?? child.signalCode
+  if (how !== null) throw new Error(`the platform ended with ${how}:\n${log()}`)
   return false
 }
 

@@ -53,6 +53,13 @@ t.test('a client that is slow over its headers or its body is answered, and let 
   for (const answer of await Promise.all(slow)) t.match(read(answer), { status: 408, problem: { status: 408 } })
 })
 
+t.test('a connection without a request is kept longer than proxies keep theirs, so that they close first', async t => {
+  const w = await controlPlane(t)
+  const { headers } = await w.ask('GET', '/v1/projects')
+  const [, seconds] = /^timeout=(\d+)$/.exec(headers.get('keep-alive') ?? '') ?? []
+  t.ok(Number(seconds) > 60, `${seconds} s`)
+})
+
 t.test('one Authorization header; no answer says what it was made with', async t => {
   const w = await controlPlane(t)
   const twice = `Authorization: Bearer ${w.key}\r\nAuthorization: Bearer ${w.key}\r\n`
