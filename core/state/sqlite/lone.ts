@@ -7,8 +7,8 @@ import { type Connection, openConnection } from './steps.ts'
 /** The asking thread may stand still for so long (design section 8). */
 const SLOW_MS = 20
 /**
- * After a procedure that took longer, those that follow are left to the thread that may wait, for so many times as long:
- * the asking thread is held up for a hundredth of its time at most.
+ * After a procedure that took longer, those that follow are left to the thread that may wait, for so many times as
+ * long: the asking thread is held up for a hundredth of its time at most.
  */
 const RESTS = 100
 
