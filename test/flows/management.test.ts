@@ -1,5 +1,5 @@
 import { request } from 'node:http'
-import { connect } from 'node:net'
+import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import t from 'tap'
@@ -112,12 +112,13 @@ async function killWhileCreating(w: World, file: Database.Database): Promise<Cut
   const old = w.pid('control')
   file.exec('begin immediate')
   const answers = read.map(name => create(w, name))
-  await Promise.all([createUnread(w, unread), ...answers.map(({ sent }) => sent)])
+  const [unread_socket] = await Promise.all([createUnread(w, unread), ...answers.map(({ sent }) => sent)])
   // Answered without the state: by then the creates before it are under way.
   await w.manage('GET', '/openapi.json')
   file.exec('rollback')
   while (made(file, unread).length === 0) await new Promise(resolve => setImmediate(resolve))
   process.kill(old, 'SIGKILL')
+  unread_socket.destroy()
   const answered = [null, ...(await Promise.all(answers.map(({ answered }) => answered)))]
   const cuts = names.map((name, at) => ({
     name,
@@ -133,7 +134,7 @@ async function killWhileCreating(w: World, file: Database.Database): Promise<Cut
  * Resolves when the request has been sent. Its answer stays in control: on a connection answers leave in the order of
  * the requests (RFC 9112 section 9.3.2), and those before it are more than nobody reads.
  */
-function createUnread(w: World, name: string): Promise<void> {
+function createUnread(w: World, name: string): Promise<Socket> {
   const { hostname, port } = new URL(w.base_url)
   const body = JSON.stringify(newTrunk(name))
   const post = [
@@ -142,7 +143,8 @@ function createUnread(w: World, name: string): Promise<void> {
   ].join('\r\n')
   const page = `GET ${LARGE_PAGE} HTTP/1.1\r\nHost: ${hostname}\r\n\r\n`
   return new Promise(resolve => {
-    const socket = connect(Number(port), hostname, () => socket.write(page.repeat(LARGE_PAGES) + post, () => resolve()))
+    const text = page.repeat(LARGE_PAGES) + post
+    const socket = connect(Number(port), hostname, () => socket.write(text, () => resolve(socket)))
     // Control ends in the middle of it.
     socket.on('error', () => undefined)
     socket.pause()
