@@ -7,6 +7,18 @@ import { iso } from '../../core/runtime/clock.ts'
 import type { AdmissionRequest } from '../../core/state/admission/request.ts'
 import type { State, Trx } from '../../core/state/index.ts'
 import { type NewCall, NOTHING_YET } from '../../core/state/running-calls.ts'
+import {
+  accountRow,
+  attachmentRow,
+  numberRow,
+  organizationRow,
+  policyRow,
+  priceBookRow,
+  projectRow,
+  ROWS_AT,
+  targetRow,
+  trunkRow,
+} from './rows.ts'
 
 /** How much configuration a decision is made among. */
 export interface Sizes {
@@ -18,7 +30,6 @@ export interface Sizes {
 
 export const PROJECT_ID = 'prj_bench'
 const POLICY_ID = 'pol_bench'
-const NOW = '2026-03-01T00:00:00.000Z'
 
 /** Spread over the whole of 10.0.0.0/8, a third of them /24 networks. */
 export function* someSources({ sources, trunks }: Sizes): Generator<SourceEntry<{ id: string; signaling_fqdn: null }>> {
@@ -123,10 +134,10 @@ export async function fillState(state: State, sizes: Sizes): Promise<void> {
   await state.transaction(async trx => {
     await fillProject(trx)
     const indexes = Array.from({ length: sizes.trunks }, (_, i) => i)
-    await inBatches(indexes, rows => trx.insertInto('trunk').values(rows.map(trunkRow)).execute())
-    await inBatches(indexes, rows => trx.insertInto('termination_target').values(rows.map(targetRow)).execute())
-    await inBatches(indexes, rows => trx.insertInto('number').values(rows.map(numberRow)).execute())
-    await inBatches(indexes, rows => trx.insertInto('policy_attachment').values(rows.map(attachmentRow)).execute())
+    await inBatches(indexes, rows => trx.insertInto('trunk').values(rows.map(someTrunk)).execute())
+    await inBatches(indexes, rows => trx.insertInto('termination_target').values(rows.map(someTarget)).execute())
+    await inBatches(indexes, rows => trx.insertInto('number').values(rows.map(someNumber)).execute())
+    await inBatches(indexes, rows => trx.insertInto('policy_attachment').values(rows.map(someAttachment)).execute())
     await inBatches([...someSources(sizes)], (rows, at) =>
       trx
         .insertInto('trunk_source')
@@ -137,7 +148,7 @@ export async function fillState(state: State, sizes: Sizes): Promise<void> {
             cidr,
             enabled: 1 as const,
             selector_precedence,
-            created_at: NOW,
+            created_at: ROWS_AT,
           })),
         )
         .execute(),
@@ -145,7 +156,7 @@ export async function fillState(state: State, sizes: Sizes): Promise<void> {
     await inBatches([...someRules(sizes)], (rows, at) =>
       trx
         .insertInto('policy_rule')
-        .values(rows.map((rule, i) => ({ id: `rul_${at + i}`, policy_id: POLICY_ID, created_at: NOW, ...rule })))
+        .values(rows.map((rule, i) => ({ id: `rul_${at + i}`, policy_id: POLICY_ID, created_at: ROWS_AT, ...rule })))
         .execute(),
     )
     await inBatches([...someRates(sizes)], rows =>
@@ -163,129 +174,43 @@ async function inBatches<T>(rows: readonly T[], insert: (batch: T[], at: number)
 }
 
 async function fillProject(trx: Trx): Promise<void> {
-  await trx
-    .insertInto('organization')
-    .values({ id: 'org_bench', name: 'Bench', time_zone: 'Africa/Lagos', created_at: NOW })
-    .execute()
-  await trx
-    .insertInto('project')
-    .values({
-      id: PROJECT_ID,
-      organization_id: 'org_bench',
-      name: 'Bench',
-      status: 'active',
-      currency: 'NGN',
-      sandbox: 0,
-      billing_account_id: 'bil_bench',
-      billing_assignment_revision: 1,
-      billing_effective_from: NOW,
-      created_at: NOW,
-    })
-    .execute()
+  const project = { id: PROJECT_ID, organization_id: 'org_bench', name: 'Bench', billing_account_id: 'bil_bench' }
+  const ceilings = {
+    ...{ concurrency: 5_000, cps: 100, daily_spend_limit_minor: 1_000_000_000 },
+    ...{ max_call_duration_seconds: 3600, max_destination_rate_minor: 10_000 },
+  }
+  await trx.insertInto('organization').values(organizationRow('org_bench', 'Bench')).execute()
+  await trx.insertInto('project').values(projectRow(project)).execute()
   await trx
     .insertInto('billing_account')
-    .values({
-      id: 'bil_bench',
-      name: 'Payer',
-      currency: 'NGN',
-      prepaid: 1,
-      balance_minor: 1_000_000_000,
-      credit_minor: 0,
-      held_minor: 0,
-    })
+    .values(accountRow({ id: 'bil_bench', balance_minor: 1_000_000_000 }))
     .execute()
   await trx
     .insertInto('outbound_policy')
-    .values({
-      id: POLICY_ID,
-      project_id: PROJECT_ID,
-      name: 'Standard',
-      status: 'active',
-      system_default: 0,
-      billing_group: 'standard',
-      concurrency: 5_000,
-      cps: 100,
-      daily_spend_limit_minor: 1_000_000_000,
-      max_call_duration_seconds: 3600,
-      max_destination_rate_minor: 10_000,
-      recording_mode: 'off',
-      recording_channels: 2,
-      recording_retention_days: 30,
-      revision: 1,
-      created_at: NOW,
-      created_by: null,
-      updated_at: NOW,
-    })
+    .values(policyRow({ id: POLICY_ID, project_id: PROJECT_ID, name: 'Standard', ...ceilings }))
     .execute()
   await trx
     .insertInto('price_book')
-    .values({
-      id: 'pbk_bench',
-      project_id: PROJECT_ID,
-      name: 'Standard',
-      direction: 'outbound',
-      currency: 'NGN',
-      effective_from: '2026-01-01T00:00:00.000Z',
-      revision: 1,
-      created_at: NOW,
-    })
+    .values(priceBookRow({ id: 'pbk_bench', project_id: PROJECT_ID }))
     .execute()
 }
 
-const trunkRow = (i: number) => ({
-  id: `trk_${i}`,
-  project_id: PROJECT_ID,
-  subaccount_id: null,
-  name: `Trunk ${i}`,
-  status: 'enabled' as const,
-  direction: 'both' as const,
-  auth_mode: 'ip_allow_list' as const,
-  require_tls: 0 as const,
-  source_validation: 'relaxed' as const,
-  media_security: 'rtp' as const,
-  codecs: '["PCMA","PCMU"]',
-  concurrency: 1000,
-  cps: 50,
-  max_call_duration_seconds: 14_400,
-  signaling_fqdn: `${i}.sip.localhost`,
-  revision: 1,
-  created_at: NOW,
-  updated_at: NOW,
-})
+const someTrunk = (i: number) =>
+  trunkRow({
+    ...{ id: `trk_${i}`, project_id: PROJECT_ID, name: `Trunk ${i}`, signaling_fqdn: `${i}.sip.localhost` },
+    ...{ concurrency: 1000, cps: 50 },
+  })
 
-const targetRow = (i: number) => ({
-  id: `tgt_${i}`,
-  trunk_id: `trk_${i}`,
-  sip_uri: 'sip:192.0.2.1',
-  transport: 'udp' as const,
-  priority: 10,
-  weight: 100,
-  enabled: 1 as const,
-  created_at: NOW,
-  updated_at: NOW,
-})
+const someTarget = (i: number) => targetRow({ id: `tgt_${i}`, trunk_id: `trk_${i}`, sip_uri: 'sip:192.0.2.1' })
 
-const numberRow = (i: number) => ({
-  id: `PN${i}`,
-  e164: `+23420${(10_000_000 + i).toString()}`,
-  project_id: PROJECT_ID,
-  status: 'held' as const,
-  route_kind: 'trunk' as const,
-  route_id: `trk_${i}`,
-  quarantined_until: null,
-  revision: 1,
-  created_at: NOW,
-  updated_at: NOW,
-})
+const someNumber = (i: number) =>
+  numberRow({
+    ...{ id: `PN${i}`, e164: `+23420${(10_000_000 + i).toString()}`, project_id: PROJECT_ID },
+    ...{ route_kind: 'trunk', route_id: `trk_${i}` },
+  })
 
-const attachmentRow = (i: number) => ({
-  id: `pat_${i}`,
-  policy_id: POLICY_ID,
-  project_id: PROJECT_ID,
-  service_type: 'trunk' as const,
-  service_id: `trk_${i}`,
-  note: null,
-  outbound_enabled: 1 as const,
-  attached_at: NOW,
-  applied_at: NOW,
-})
+const someAttachment = (i: number) =>
+  attachmentRow({
+    ...{ id: `pat_${i}`, policy_id: POLICY_ID, project_id: PROJECT_ID },
+    ...{ service_type: 'trunk', service_id: `trk_${i}` },
+  })

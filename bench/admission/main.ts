@@ -154,7 +154,7 @@ async function measureCalls(state: State, sizes: Sizes, data_dir: string) {
   const other = await openState({ data_dir })
   const admit: number[] = []
   const admit_after: number[] = []
-  for (let i = 2 * calls; i < 3 * calls; i++) {
+  for (let i = 3 * calls; i < 4 * calls; i++) {
     const request = requestOf(i, sizes)
     const input = { call: callOf(request), requests: [request], verstat: null, now_ms: request.now_ms }
     const after = i % 2 === 0

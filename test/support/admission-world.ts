@@ -1,6 +1,18 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import {
+  accountRow,
+  attachmentRow,
+  numberRow,
+  organizationRow,
+  policyRow,
+  priceBookRow,
+  projectRow,
+  rateRow,
+  targetRow,
+  trunkRow,
+} from '../../bench/admission/rows.ts'
 import type * as state from '../../core/state/index.ts'
 import { openState, type State } from '../../core/state/index.ts'
 import type { AdmissionRequest } from '../../core/state/leases.ts'
@@ -67,42 +79,20 @@ export async function admissionWorld(
       const id = `pol_${next++}`
       await db
         .insertInto('outbound_policy')
-        .values({
-          id,
-          project_id,
-          name: id,
-          status: 'active',
-          system_default: 0,
-          billing_group: 'standard',
-          concurrency: null,
-          cps: null,
-          daily_spend_limit_minor: null,
-          max_call_duration_seconds: null,
-          max_destination_rate_minor: null,
-          recording_mode: 'off',
-          recording_channels: 2,
-          recording_retention_days: 30,
-          revision: 1,
-          created_at: NOW,
-          created_by: null,
-          updated_at: NOW,
-          ...changes,
-        })
+        .values(policyRow({ id, project_id, name: id, ...changes }))
         .execute()
       if (attach)
         await db
           .insertInto('policy_attachment')
-          .values({
-            id: `pat_${next++}`,
-            policy_id: id,
-            project_id,
-            service_type: attach.type as 'trunk',
-            service_id: attach.id,
-            note: null,
-            outbound_enabled: 1,
-            attached_at: NOW,
-            applied_at: NOW,
-          })
+          .values(
+            attachmentRow({
+              id: `pat_${next++}`,
+              policy_id: id,
+              project_id,
+              service_type: attach.type as 'trunk',
+              service_id: attach.id,
+            }),
+          )
           .execute()
       return id
     },
@@ -172,15 +162,7 @@ export async function admissionWorld(
     prepaid: async balance_minor => {
       await db
         .insertInto('billing_account')
-        .values({
-          id: 'bil_1',
-          name: 'Prepaid',
-          currency: 'NGN',
-          prepaid: 1,
-          balance_minor,
-          credit_minor: 0,
-          held_minor: 0,
-        })
+        .values(accountRow({ id: 'bil_1', balance_minor }))
         .execute()
     },
     number: (e164, changes = {}) => insertNumber(opened, project_id, e164, changes),
@@ -202,107 +184,31 @@ async function insertNumber(
   e164: string,
   changes: Columns<state.NumberTable> = {},
 ): Promise<void> {
-  await db
-    .insertInto('number')
-    .values({
-      id: `PN${e164.slice(1)}`,
-      e164,
-      project_id,
-      status: 'held',
-      route_kind: null,
-      route_id: null,
-      quarantined_until: null,
-      revision: 1,
-      created_at: NOW,
-      updated_at: NOW,
-      ...changes,
-    })
-    .execute()
+  const row = numberRow({ id: `PN${e164.slice(1)}`, e164, project_id, ...changes })
+  await db.insertInto('number').values(row).execute()
 }
 
 async function seed(opened: State, project_id: string, trunk_id: string): Promise<void> {
   const { db } = opened
-  await db
-    .insertInto('organization')
-    .values({ id: 'org_1', name: 'Org', time_zone: 'Africa/Lagos', created_at: NOW })
-    .execute()
-  await db
-    .insertInto('project')
-    .values({
-      id: project_id,
-      organization_id: 'org_1',
-      name: 'Project',
-      status: 'active',
-      currency: 'NGN',
-      sandbox: 0,
-      billing_account_id: 'bil_1',
-      billing_assignment_revision: 1,
-      billing_effective_from: NOW,
-      created_at: NOW,
-    })
-    .execute()
+  const project = { id: project_id, organization_id: 'org_1', name: 'Project', billing_account_id: 'bil_1' }
+  const ceilings = { concurrency: 1000, cps: 1000, signaling_fqdn: '1.sip.localhost' }
+  await db.insertInto('organization').values(organizationRow('org_1', 'Org')).execute()
+  await db.insertInto('project').values(projectRow(project)).execute()
   await db
     .insertInto('trunk')
-    .values({
-      id: trunk_id,
-      project_id,
-      subaccount_id: null,
-      name: 'Lagos office',
-      status: 'enabled',
-      direction: 'both',
-      auth_mode: 'ip_allow_list',
-      require_tls: 0,
-      source_validation: 'relaxed',
-      media_security: 'rtp',
-      codecs: '["PCMA","PCMU"]',
-      concurrency: 1000,
-      cps: 1000,
-      max_call_duration_seconds: 14_400,
-      signaling_fqdn: '1.sip.localhost',
-      revision: 1,
-      created_at: NOW,
-      updated_at: NOW,
-    })
+    .values(trunkRow({ id: trunk_id, project_id, name: 'Lagos office', ...ceilings }))
     .execute()
   await db
     .insertInto('termination_target')
-    .values({
-      id: 'tgt_1',
-      trunk_id,
-      sip_uri: 'sip:127.0.0.1:5090',
-      transport: 'udp',
-      priority: 10,
-      weight: 100,
-      enabled: 1,
-      created_at: NOW,
-      updated_at: NOW,
-    })
+    .values(targetRow({ id: 'tgt_1', trunk_id, sip_uri: 'sip:127.0.0.1:5090' }))
     .execute()
   await insertNumber(opened, project_id, '+2342010000001')
   await db
     .insertInto('price_book')
-    .values({
-      id: 'pbk_1',
-      project_id: null,
-      name: 'Standard',
-      direction: 'outbound',
-      currency: 'NGN',
-      effective_from: '2026-01-01T00:00:00.000Z',
-      revision: 1,
-      created_at: NOW,
-    })
+    .values(priceBookRow({ id: 'pbk_1', project_id: null }))
     .execute()
   await db
     .insertInto('rate')
-    .values({
-      id: 'rat_1',
-      price_book_id: 'pbk_1',
-      prefix: '234',
-      label: 'Nigeria',
-      rate_micro: 60_000_000,
-      rate_unit: 'minute',
-      increment_initial_seconds: 10,
-      increment_additional_seconds: 10,
-    })
+    .values(rateRow({ id: 'rat_1', price_book_id: 'pbk_1' }))
     .execute()
 }
