@@ -35,6 +35,8 @@ const BY_ENDING: Readonly<Record<string, Behaviour>> = {
   '0003': async call => call.ring(),
   '0004': async call => {
     await call.answer()
+    // As a person who is asked for them: keys that come before the document wants any are nobody's.
+    await Promise.race([call.rtp.spokenTo(), call.wait(3000)])
     await call.wait(500)
     call.rtp.sendDigits('1234#')
   },

@@ -41,6 +41,10 @@ export class RtpSession {
   #timer: NodeJS.Timeout | undefined
   #next_at = 0
   #last_heard_at = 0
+  #spokenTo = (): void => undefined
+  readonly #audio = new Promise<void>(resolve => {
+    this.#spokenTo = resolve
+  })
 
   private constructor(socket: Socket) {
     this.#socket = socket
@@ -83,6 +87,11 @@ export class RtpSession {
     })
   }
 
+  /** Resolves with the first audio of the far end, which it sends when it has something to say. */
+  spokenTo(): Promise<void> {
+    return this.#audio
+  }
+
   echo(): void {
     this.#leaveMode()
     this.#heard = []
@@ -109,7 +118,9 @@ export class RtpSession {
     this.#last_heard_at = performance.now()
     const remote = this.#remote
     if (!remote || packet.length < 12 || (packet[0] ?? 0) >> 6 !== 2) return
-    if (((packet[1] ?? 0) & 0x7f) !== remote.payload_type || this.#mode.kind !== 'echo') return
+    if (((packet[1] ?? 0) & 0x7f) !== remote.payload_type) return
+    this.#spokenTo()
+    if (this.#mode.kind !== 'echo') return
     this.#heard.push(packet.subarray(12))
     if (this.#heard.length > 10) this.#heard.shift()
   }

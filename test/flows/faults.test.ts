@@ -10,7 +10,7 @@ import { type ProcessName, world } from '../support/world.ts'
 /** Answers and plays a tone. */
 const TONE = '+2348030004711'
 const TALKS = '+2348030000008'
-const MARKUP = '<Response><Pause length="60"/></Response>'
+const MARKUP = '<Response><Pause length="600"/></Response>'
 
 t.test('kill -9 of a process while a call is up', async t => {
   const w = await world(t)

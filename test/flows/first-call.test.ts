@@ -110,7 +110,8 @@ t.test('first calls by REST', async t => {
     { buffered: true },
     async t => {
       const web = await webServer(t, {
-        '/start': '<Response><Gather action="/digits" timeout="8" finishOnKey="#"/><Say>too late</Say></Response>',
+        '/start': `<Response><Gather action="/digits" timeout="8" finishOnKey="#"><Play loop="20">/tone.wav</Play>
+          </Gather><Say>too late</Say></Response>`,
         '/digits': '<Response><Redirect>/last</Redirect></Response>',
         '/last': '<Response><Play>/tone.wav</Play><Hangup/></Response>',
         '/tone.wav': { type: 'audio/wav', body: wavBytes(8000, tone(700, 500)) },

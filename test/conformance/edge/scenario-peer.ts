@@ -70,17 +70,18 @@ export interface ScenarioCalls {
   close(): void
 }
 
-/** Calls the edge once, as `sipp -sf file -s service -m 1 edge:port` would. */
+/** Calls the edge once, as `sipp -sf file -s service -m 1 edge:port` would, with `-nr` when each repetition is a step. */
 export async function callOver(
   transport: 'TLS' | 'WS' | 'WSS',
   steps: readonly Step[],
   service: string,
   port: number,
+  each = false,
 ): Promise<ScenarioCalls> {
   let run: Run | undefined
   const hear = (text: string): void => run?.arrived(text)
   const carrier = transport === 'TLS' ? await dialTls(port, hear) : await dialWeb(transport, port, hear)
-  run = new Run(steps, carrier, { service, call_id: `${serial + 1}-scenario@127.0.0.1` })
+  run = new Run(steps, carrier, { service, call_id: `${serial + 1}-scenario@127.0.0.1` }, each)
   return { done: run.play(), port: carrier.local.port, close: () => carrier.close() }
 }
 
@@ -88,6 +89,7 @@ export async function callOver(
 export async function answerTls(
   tls: { readonly key: string; readonly cert: string },
   steps: readonly Step[],
+  each = false,
 ): Promise<ScenarioCalls> {
   let run: Run | undefined
   let played = (_fault: Promise<string | undefined>): void => undefined
@@ -107,7 +109,8 @@ export async function answerTls(
     }
     frames(socket, text => {
       if (!run) {
-        run = new Run(steps, carrier, { service: '', call_id: (headerValue(text, 'Call-ID:') ?? '').trim() })
+        const call_id = (headerValue(text, 'Call-ID:') ?? '').trim()
+        run = new Run(steps, carrier, { service: '', call_id }, each)
         played(run.play())
       }
       run.arrived(text)
@@ -134,16 +137,27 @@ class Run {
   readonly #serial = ++serial
   readonly #assigned = new Map<string, string>()
   readonly #inbox: string[] = []
+  /** What has come, of which repetitions are no steps; null when each is one. */
+  readonly #heard: Set<string> | null
   #wake: (() => void) | undefined
   #last = ''
 
-  constructor(steps: readonly Step[], carrier: Carrier, keys: { readonly service: string; readonly call_id: string }) {
+  constructor(
+    steps: readonly Step[],
+    carrier: Carrier,
+    keys: { readonly service: string; readonly call_id: string },
+    each: boolean,
+  ) {
     this.#steps = steps
+    this.#heard = each ? null : new Set()
     this.#carrier = carrier
     this.#keys = keys
   }
 
   arrived(text: string): void {
+    // As SIPp does: on a slow machine a message may come again before it is answered.
+    if (this.#heard?.has(text)) return
+    this.#heard?.add(text)
     this.#inbox.push(text)
     this.#wake?.()
   }

@@ -124,7 +124,9 @@ async function ground(t: Test, fast: boolean): Promise<Ground> {
     onMessage: message => void traced.push(message),
     ...(fast ? { clock: testClock(10), limits: { handshake_ms: 200_000 } } : { clock: testClock() }),
   })
-  const app = await startApp(edge.control.port)
+  const acks = (port: number): number =>
+    traced.filter(one => one.direction === 'out' && one.remote.port === port && one.text.startsWith('ACK ')).length
+  const app = await startApp(edge.control.port, acks)
   t.teardown(() => {
     app.close()
     edge.close()
@@ -192,7 +194,9 @@ async function play(t: Test, world: Ground, scenario: Scenario, transport: Trans
   }
   const steps = readScenario(xml)
   const peer =
-    scenario.peer === 'callee' ? await answerTls(tls, steps) : await callOver(own, steps, name, world.port(transport))
+    scenario.peer === 'callee'
+      ? await answerTls(tls, steps, scenario.each)
+      : await callOver(own, steps, name, world.port(transport), scenario.each)
   t.teardown(() => peer.close())
   const fault = await placed(peer.port)
   return fault ?? (await peer.done)
