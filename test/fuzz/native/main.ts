@@ -1,5 +1,5 @@
-// Fuzzes the C++ core under AddressSanitizer and UBSan: RTP, RTCP, SRTP, RFC 4733. `npm run fuzz -- native --count
-// N --seed N`
+// Fuzzes the C++ core under AddressSanitizer and UBSan: frames, RTP, RTCP, SRTP, RFC 4733.
+// `npm run fuzz -- native --count N --seed N`
 import { spawnSync } from 'node:child_process'
 import { copyFileSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 
-const TARGETS = ['rtp', 'rtcp', 'srtp', 'telephone_event']
+const TARGETS = ['datagram', 'rtp', 'rtcp', 'srtp', 'telephone_event']
 const root = fileURLToPath(new URL('../../../../', import.meta.url))
 const { values } = parseArgs({
   options: {
