@@ -13,7 +13,7 @@ const WORLD = '+2348030004711'
 
 t.test('routing and ceilings on the wire', async t => {
   // Every leg of 1,000 calls has a port pair, and none is used again within half a minute.
-  const ports = await freeBlock(9000)
+  const ports = await freeBlock(5000)
   const w = await world(t, { STROWGER_RTP_PORTS: `${ports.first}-${ports.last}` })
   const { db } = w.state
   const own = w.numbers[1] ?? ''

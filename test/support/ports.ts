@@ -1,6 +1,7 @@
 import { createSocket, type Socket } from 'node:dgram'
 import { createServer } from 'node:net'
 import { PORTS_REFUSED_BY_BROWSERS } from '../../core/runtime/browser-ports.ts'
+import { until } from './wait.ts'
 
 const udp = (port: number): Promise<number | undefined> =>
   new Promise(resolve => {
@@ -49,22 +50,31 @@ const claim = (of: Slots, slot: number): Promise<Socket | undefined> =>
     guard.bind({ port: of.guards + slot, address: '127.0.0.1', exclusive: true }, () => resolve(guard))
   })
 
-/** Claims so many slots in a row; the number of the first. */
+/** Where a row of slots may begin, in the order in which it is tried. */
+function starts(of: Slots, wanted: number): number[] {
+  const all = Array.from({ length: of.slots - wanted + 1 }, (_value, slot) => slot)
+  // Single ones begin anywhere in the lower half, long rows at the top: scattered ones would leave no room for these.
+  if (wanted > 1) return all.reverse()
+  const half = of.slots >> 1
+  const first = Math.floor(Math.random() * half)
+  return [...all.slice(first, half), ...all.slice(0, first), ...all.slice(half)]
+}
+
+/** Claims so many slots in a row; the number of the first. Others that hold them end: they are waited for. */
 async function claimRow(of: Slots, wanted: number): Promise<number> {
-  const start = Math.floor(Math.random() * of.slots)
-  for (let tried = 0; tried < of.slots; tried++) {
-    const slot = (start + tried) % of.slots
-    if (slot + wanted > of.slots) continue
-    const guards: Socket[] = []
-    while (guards.length < wanted) {
-      const guard = await claim(of, slot + guards.length)
-      if (guard === undefined) break
-      guards.push(guard)
+  return until(`${wanted} slots of ports in a row`, async () => {
+    for (const slot of starts(of, wanted)) {
+      const guards: Socket[] = []
+      while (guards.length < wanted) {
+        const guard = await claim(of, slot + guards.length)
+        if (guard === undefined) break
+        guards.push(guard)
+      }
+      if (guards.length === wanted) return { slot }
+      for (const guard of guards) guard.close()
     }
-    if (guards.length === wanted) return slot
-    for (const guard of guards) guard.close()
-  }
-  throw new Error(`no ${wanted} slots of ports are free`)
+    return undefined
+  }).then(({ slot }) => slot)
 }
 
 let next = 0

@@ -123,7 +123,7 @@ export function request(
 export const status = (code: number, method?: string) => (text: string) =>
   text.startsWith(`SIP/2.0 ${code} `) && (method === undefined || text.includes(` ${method}\r\n`))
 export const final = (text: string): boolean => /^SIP\/2\.0 [2-6]/.test(text)
-/** A final answer to this request. One to an INVITE comes again until its ACK, which answers nothing that came later. */
+/** A final answer to this request: one to an INVITE comes again until its ACK, and answers nothing that came later. */
 export const finalTo = (request: string) => (text: string) =>
   final(text) && text.includes(`;branch=${branchOf(request)};`)
 export const branchOf = (text: string): string => /\r\nVia:[^\r]*;branch=([^;\r]+)/i.exec(text)?.[1] ?? ''
