@@ -44,14 +44,10 @@ export interface StateWork {
 }
 
 const BUSY_TIMEOUT_MS = 5000
-/** Pages that a procedure of a call leaves in the log, as measured with admissions and their ends. */
-const PAGES_A_PROCEDURE = 25
 /** Pages that a commit of the API leaves in the log, and each write in it besides: as measured with saves of trunks. */
 const PAGES_A_COMMIT = 8
 const PAGES_A_WRITE = 2
 const CHECKPOINT = CompiledQuery.raw('pragma wal_checkpoint(passive)')
-/** Changes nothing, and is a write all the same. */
-const TOUCH = CompiledQuery.raw('update configuration set id = 1 where id = 1')
 
 /**
  * Opens the state below `data_dir`, bringing the schema up to this version first. Any number of processes may do so
@@ -85,9 +81,8 @@ export async function openState(options: {
     await db.destroy()
     throw error
   }
-  const written = writesBack(db)
   const { lone_here: clock } = options
-  const lone = clock ? new LoneConnection({ file, clock, committed: () => written(PAGES_A_PROCEDURE) }) : null
+  const lone = clock ? new LoneConnection({ file, clock }) : null
   const calls = new ProcedureCalls(writing, lone)
   callsProceduresBy(db, calls)
   const state: State = {
@@ -103,7 +98,7 @@ export async function openState(options: {
       }
     },
     async probe() {
-      await db.executeQuery(TOUCH)
+      await db.updateTable('configuration').set({ id: 1 }).where('id', '=', 1).execute()
     },
     close() {
       calls.close()
@@ -111,27 +106,7 @@ export async function openState(options: {
     },
   }
   if (!options.local) return state
-  return withLocalConnection(state, file, written)
-}
-
-/**
- * Has the state's thread write the log back into the database when connections of the asking thread have left as many
- * pages in it as that thread leaves by itself. It writes once more behind that: the first write after it begins the
- * log anew, which waits for the disk.
- */
-function writesBack(db: Db): (pages: number) => void {
-  let pages = 0
-  const writeBack = async (): Promise<void> => {
-    await db.executeQuery(CHECKPOINT)
-    await db.executeQuery(TOUCH)
-  }
-  return more => {
-    pages += more
-    if (pages < CHECKPOINT_PAGES) return
-    pages = 0
-    // What cannot be written back now is written back next time.
-    writeBack().catch(() => undefined)
-  }
+  return withLocalConnection(state, file)
 }
 
 /**
@@ -144,8 +119,16 @@ const BUSY_WAITS_MS = [1, 2, 4, 8, 16] as const
  * Hot reads and brief transactions on this thread; while somebody else writes, on the state's thread: there they may
  * wait.
  */
-function withLocalConnection(state: State, file: string, written: (pages: number) => void): State {
-  const local = new LocalConnection(file, writes => written(PAGES_A_COMMIT + PAGES_A_WRITE * writes))
+function withLocalConnection(state: State, file: string): State {
+  let pages = 0
+  const committed = (writes: number) => {
+    pages += PAGES_A_COMMIT + PAGES_A_WRITE * writes
+    if (pages < CHECKPOINT_PAGES) return
+    pages = 0
+    // What cannot be written back now is written back next time.
+    state.db.executeQuery(CHECKPOINT).catch(() => undefined)
+  }
+  const local = new LocalConnection(file, committed)
   // Each statement of it is one of the transaction that is open: Kysely's own transactions cost as much as the rows.
   const trx = new Kysely<Schema>({ dialect: localSqliteDialect(local) }) as Trx
   readHere(state.db, () => local.reader)

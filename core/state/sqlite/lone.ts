@@ -1,8 +1,9 @@
 import type { Clock } from '../../runtime/clock.ts'
 import { LONG_PROCEDURES } from '../procedure-table.ts'
 import { type StateError, stateErrorOf } from './errors.ts'
+import { type LogLength, openLogIndex } from './log-index.ts'
 import { WorkCounts } from './protocol.ts'
-import { type Connection, openConnection } from './steps.ts'
+import { CHECKPOINT_PAGES, type Connection, openConnection } from './steps.ts'
 
 /** The asking thread may stand still for so long (design section 8). */
 const SLOW_MS = 20
@@ -14,30 +15,28 @@ const RESTS = 100
 
 interface Settings {
   readonly file: string
-  /** Called after each commit. */
-  readonly committed: () => void
   readonly clock: Pick<Clock, 'monotonic_ms'>
 }
 
 /**
  * A connection on the thread that asks, for procedures that are asked for alone (decision 0510): two messages and the
- * wake-ups of two threads cost as much as the procedure. It waits for nobody: while another process or thread writes,
- * and for a while after the disk or a busy machine has held it up, it leaves procedures to the state's thread.
+ * wake-ups of two threads cost as much as the procedure. It waits for nobody, and for no disk: while another process or
+ * thread writes, when the log is to be written back or begun anew, and for a while after something has held it up, it
+ * leaves procedures to the state's thread.
  */
 export class LoneConnection {
   readonly counts = new WorkCounts()
   readonly #connection: Connection
-  readonly #committed: () => void
+  readonly #log: () => LogLength
   readonly #clock: Settings['clock']
   #rests_until_ms = Number.NEGATIVE_INFINITY
 
-  constructor({ file, committed, clock }: Settings) {
+  constructor({ file, clock }: Settings) {
     this.#connection = openConnection({ file, busy_timeout_ms: 0, reads_only: false }, this.counts)
     // SQLite reads the schema with the first statement that names a table: not in the first call.
     this.#connection.database.prepare('select id from configuration')
-    // The state's thread writes the log back into the database: that waits for the disk.
     this.#connection.database.pragma('wal_autocheckpoint = 0')
-    this.#committed = committed
+    this.#log = openLogIndex(file)
     this.#clock = clock
   }
 
@@ -47,11 +46,9 @@ export class LoneConnection {
    */
   procedure(name: string, input: unknown): { readonly result: unknown } | null {
     const begun_ms = this.#clock.monotonic_ms()
-    if (begun_ms < this.#rests_until_ms || LONG_PROCEDURES.has(name)) return null
+    if (begun_ms < this.#rests_until_ms || LONG_PROCEDURES.has(name) || this.#needsDisk()) return null
     try {
-      const result = this.#connection.procedure(name, input) ?? null
-      this.#committed()
-      return { result }
+      return { result: this.#connection.procedure(name, input) ?? null }
     } catch (error) {
       const failure = stateErrorOf(error)
       if (isBusy(failure)) return null
@@ -60,6 +57,12 @@ export class LoneConnection {
       const took_ms = this.#clock.monotonic_ms() - begun_ms
       if (took_ms > SLOW_MS) this.#rests_until_ms = begun_ms + RESTS * took_ms
     }
+  }
+
+  /** A long log is written back by a commit of the thread; the first one after that syncs it, and begins it anew. */
+  #needsDisk(): boolean {
+    const { written, written_back } = this.#log()
+    return written >= CHECKPOINT_PAGES || written === written_back
   }
 
   close(): void {

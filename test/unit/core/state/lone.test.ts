@@ -1,7 +1,9 @@
 import { join } from 'node:path'
 import { setImmediate as turn } from 'node:timers/promises'
+import Database from 'better-sqlite3'
 import t, { type Test } from 'tap'
 import { openState } from '../../../../core/state/index.ts'
+import { insertMessages } from '../../../../core/state/ladder.ts'
 import { countersAdrift, releaseAdmission, takeAdmission } from '../../../../core/state/leases.ts'
 import { insertCall, type NewCall } from '../../../../core/state/running-calls.ts'
 import { LoneConnection } from '../../../../core/state/sqlite/lone.ts'
@@ -112,10 +114,8 @@ t.test('after one that held its thread up, those that follow are left to the oth
   let now_ms = 0
   /** What a look at the clock costs: the disk is slow while it is more than nothing. */
   let costs_ms = 0
-  let commits = 0
   const lone = new LoneConnection({
     file: join(w.data_dir, 'strowger.sqlite'),
-    committed: () => commits++,
     clock: {
       monotonic_ms: () => {
         now_ms += costs_ms
@@ -130,13 +130,37 @@ t.test('after one that held its thread up, those that follow are left to the oth
   t.match(take(), { result: { admitted: true } }, 'the slow one itself is done')
   costs_ms = 0
   t.equal(take(), null)
-  t.equal(commits, 2, 'nothing was begun')
+  t.equal(lone.counts.commits, 2, 'nothing was begun')
   now_ms += 2900
   t.equal(take(), null, 'a hundred times as long')
   now_ms += 100
   t.match(take(), { result: { admitted: true } })
   t.equal(lone.procedure('insert_messages', []), null, 'long ones never run here')
 })
+
+t.test(
+  'what waits for the disk is left to the thread: a long log, and the first write of one that begins anew',
+  async t => {
+    const w = await world(t)
+    const { db } = w.state
+    const take = () => takeAdmission(db, w.request())
+    t.equal(await messagesOf(w, take), 0)
+    await w.pragma('wal_checkpoint(passive)')
+    t.equal(await messagesOf(w, take), 1, 'the log was written back whole')
+    t.equal(await messagesOf(w, take), 0)
+    const reader = new Database(join(w.data_dir, 'strowger.sqlite'), { readonly: true })
+    t.teardown(() => reader.close())
+    reader.exec('begin')
+    reader.prepare('select id from lease').all()
+    const long = { sip_call_id: 'a', at_ms: NOW_MS, direction: 'in', protocol: 'udp', local: 'b', remote: 'c' } as const
+    await insertMessages(db, [{ ...long, retransmission: 0, text: 'x'.repeat(8000 * 4096) }])
+    t.equal(await messagesOf(w, take), 1, 'the log is long, and somebody reads what is in it')
+    reader.exec('commit')
+    t.equal(await messagesOf(w, take), 1, 'this commit writes it back')
+    t.equal(await messagesOf(w, take), 1, 'and this one begins it anew')
+    t.equal(await messagesOf(w, take), 0)
+  },
+)
 
 t.test('nothing is asked of a state that is closed', async t => {
   const w = await world(t)
