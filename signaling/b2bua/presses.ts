@@ -1,8 +1,11 @@
 /** How a key came: as media (RFC 4733 or its tones), or signalled by INFO. */
 export type KeyWay = 'media' | 'info'
 
-/** The same key by both ways within this time is one press. */
-const SAME_PRESS_MS = 500
+/**
+ * The same key by both ways within this time is one press: packets and SIP take ways of their own, through processes
+ * that may be busy, and no telephone sends some keys by the one and others by the other.
+ */
+const SAME_PRESS_MS = 2000
 
 /** Tells presses from their echoes: some telephones send each key both ways, and it counts by the one that is first. */
 export class Presses {
