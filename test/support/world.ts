@@ -10,7 +10,7 @@ import { bumpConfiguration } from '../../core/state/bootstrap.ts'
 import { openState, type State } from '../../core/state/index.ts'
 import { untouched } from './child.ts'
 import { freeBlock, freePort } from './ports.ts'
-import { until } from './wait.ts'
+import { PATIENCE_MS, until } from './wait.ts'
 
 const main = join(dirname(fileURLToPath(import.meta.url)), '..', '..', 'bin', 'main.js')
 const KEPT_LOG_LINES = 400
@@ -131,17 +131,19 @@ async function start(env: Record<string, string>): Promise<Platform> {
     },
   }
   try {
-    await until('Strowger is up', () => printed.includes('Strowger is up') || childIsGone(child, log))
+    // Five processes start one after the other.
+    const isUp = () => printed.includes('Strowger is up') || childIsGone(child)
+    await until('Strowger is up', isUp, 2 * PATIENCE_MS)
   } catch (error) {
     await platform.stop()
-    throw error
+    throw new Error(`${error instanceof Error ? error.message : error}\n${log()}`)
   }
   return platform
 }
 
-function childIsGone(child: ChildProcess, log: () => string): false {
+function childIsGone(child: ChildProcess): false {
   const how = child.exitCode ?? child.signalCode
-  if (how !== null) throw new Error(`the platform ended with ${how}:\n${log()}`)
+  if (how !== null) throw new Error(`the platform ended with ${how}`)
   return false
 }
 
