@@ -35,10 +35,11 @@ t.test('one baresip calls another with SRTP on both legs, and each hears the oth
     return new Set(heard.map(row => row.leg)).size === 2 ? heard : undefined
   })
   for (const { secured, srtp_dropped } of stats) t.match({ secured, srtp_dropped }, { secured: true, srtp_dropped: 0 })
+  await Promise.all([phone, desk].map(one => one.plays(4000)))
 
   const [atPhone, cdr] = [await phone.heard(), () => w.state.db.selectFrom('cdr').selectAll().executeTakeFirst()]
   t.match(await until('the CDR', cdr), { status: 'completed', ended_by: 'caller', trunk_id })
   const atDesk = await desk.heard()
-  t.equal(strongestHz(atPhone.subarray(8000, 24_000)), 900, 'the phone hears the desk')
-  t.equal(strongestHz(atDesk.subarray(8000, 24_000)), 500, 'the desk hears the phone')
+  t.equal(strongestHz(atPhone.subarray(8000)), 900, 'the phone hears the desk')
+  t.equal(strongestHz(atDesk.subarray(8000)), 500, 'the desk hears the phone')
 })

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Test } from 'tap'
@@ -13,6 +13,8 @@ export interface Baresip {
   printed(): string
   /** Waits for a line of its output. */
   says(pattern: RegExp): Promise<void>
+  /** Waits until its loudspeaker has played so much. */
+  plays(ms: number): Promise<unknown>
   /** Ends it, and gives what its loudspeaker played (8 kHz). */
   heard(): Promise<Int16Array>
 }
@@ -73,6 +75,7 @@ export async function baresip(
     port,
     printed: () => printed,
     says,
+    plays: ms => until(`baresip has played ${ms} ms`, () => played(folder) >= (ms * 8000) / 1000),
     async heard() {
       await stop()
       const file = loudspeaker(folder)
@@ -84,6 +87,12 @@ export async function baresip(
 const loudspeaker = (folder: string): string | undefined => {
   const name = readdirSync(folder).find(entry => entry.endsWith('-dec.wav'))
   return name && join(folder, name)
+}
+
+/** Samples in the file as it grows. */
+function played(folder: string): number {
+  const file = loudspeaker(folder)
+  return file === undefined ? 0 : statSync(file).size / 2
 }
 
 const configuration = (
