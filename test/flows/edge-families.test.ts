@@ -4,7 +4,7 @@ import { WebSocket } from 'ws'
 import { tone } from '../support/audio.ts'
 import { hangsUpOnCue } from '../support/b2bua-world.ts'
 import { openRtpPeer, type RtpPeer } from '../support/rtp-peer.ts'
-import { callee, caller, receive, type SippPeer, sipp } from '../support/sipp.ts'
+import { callee, caller, MANY, receive, type SippPeer, sipp } from '../support/sipp.ts'
 import { until } from '../support/wait.ts'
 import { type World, world } from '../support/world.ts'
 
@@ -68,7 +68,7 @@ async function answering(t: Test, at: string): Promise<Target> {
     receive.request('BYE'),
     callee.ok,
   ]
-  return { sip: await sipp(t, { steps, local_ip: at, calls: 1000 }), rtp }
+  return { sip: await sipp(t, { steps, local_ip: at, calls: MANY }), rtp }
 }
 
 const INVITE = /INVITE sip:[\s\S]*m=audio/

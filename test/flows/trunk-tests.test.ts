@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { createServer } from 'node:tls'
 import t from 'tap'
 import { untouched } from '../support/child.ts'
-import { callee, receive, sipp } from '../support/sipp.ts'
+import { callee, MANY, receive, sipp } from '../support/sipp.ts'
 import { until } from '../support/wait.ts'
 import { type World, world } from '../support/world.ts'
 
@@ -62,7 +62,7 @@ async function run(w: World, trunk_id: string, kind: string, destination: string
 t.test('tests of trunks', async t => {
   const w = await world(t)
   const peer = (options: { steps: readonly string[]; rtp_echo?: boolean; options_answer?: string }) =>
-    sipp(t, { ...options, calls: 1000 })
+    sipp(t, { ...options, calls: MANY })
   const [good, mute, other, sick] = await Promise.all([
     peer({ steps: answering(atMediaPort), rtp_echo: true }),
     peer({ steps: answering(atMediaPort) }),
