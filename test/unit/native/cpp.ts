@@ -21,18 +21,20 @@ async function run(command: string, args: readonly string[]) {
 
 /**
  * Builds the C++ core without Node, with a sanitizer of g++ or 'none', runs its own tests and reports each that
- * fails.
+ * fails. `within`: a command that runs them.
  */
 export async function coreTests(
   t: Test,
   sanitizer: 'none' | 'address' | 'thread',
   args: readonly string[],
   least: number,
+  within: readonly string[] = [],
 ) {
   const built = await run('make', ['-s', '-j2', `SANITIZE=${sanitizer}`])
   t.equal(built.code, 0, `it builds without a warning ${built.errors.slice(-2000)}`)
   if (built.code !== 0) return
-  const { code, output, errors } = await run(`../../build/native-core/${sanitizer}/core_test`, args)
+  const [command = '', ...rest] = [...within, `../../build/native-core/${sanitizer}/core_test`, ...args]
+  const { code, output, errors } = await run(command, rest)
   const lines = output.split('\n')
   for (const line of lines.filter(line => line.startsWith('not ok'))) t.fail(line)
   t.equal(code, 0, errors.slice(-4000) || `exit ${code}`)
