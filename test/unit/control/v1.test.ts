@@ -1,4 +1,5 @@
 import t from 'tap'
+import { iso } from '../../../core/runtime/clock.ts'
 import { newId } from '../../../core/runtime/ids.ts'
 import { standingClock } from '../../support/clock.ts'
 import { type ControlPlane, controlPlane, freshKey } from '../../support/control-plane.ts'
@@ -351,12 +352,12 @@ t.test('every write is told in the audit trail, with its actor, and the chain fi
 })
 
 t.test('health, readiness, errors and the OpenAPI document are there without a credential', async t => {
-  const w = await controlPlane(t)
+  const w = await controlPlane(t, { clock: standingClock() })
   t.equal((await w.ask('GET', '/healthz', { key: null })).status, 200)
   const waiting = await w.ask('GET', '/readyz', { key: null })
   t.equal(waiting.status, 503)
   t.same(waiting.body.checks, { state_writable: true, signaling: false, edge: false, media: false })
-  const now = new Date().toISOString()
+  const now = iso(w.clock.now())
   for (const kind of ['signaling', 'edge', 'media'] as const)
     await w.state.db.insertInto('node').values({ id: kind, kind, pid: 1, started_at: now, heartbeat_at: now }).execute()
   t.equal((await w.ask('GET', '/readyz', { key: null })).status, 200)
