@@ -176,6 +176,10 @@ function report(): void {
   console.log(
     "Strowger's packet threads at real-time priority where that is allowed, as in service; all else at nice -10.",
   )
+  console.log(
+    'Streams come by a packet ring where raw sockets are allowed. On loopback the load pays for laying packets into it, ' +
+      "as it pays for a socket's queue; on a network card the softirq does.",
+  )
   console.log('Opus: encoder complexity 5, narrowband between PCMU and OPUS. Engine on one core, load on another.')
   mkdirSync(dirname(options.out), { recursive: true })
   const written = { at: new Date().toISOString(), ratios, bars: results, rows }
