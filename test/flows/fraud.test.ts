@@ -142,11 +142,13 @@ t.test('a stolen password is worth little: the prefix is closed by itself', asyn
     const took_ms = Date.parse(containment.starts_at) - Date.parse(fifth)
     t.comment(`${CALLS} stolen calls, closed ${took_ms} ms after the fifth`)
     t.ok(took_ms < 5000, `${took_ms} ms`)
-    const { body } = await w.manage('GET', `/alerts?range=24h&trunk_id=${trunk_id}`)
-    const alert = body.alerts.find((one: { id: string }) => one.id === containment.source_alert_id)
+    const alerts = await until('the address and the destination are told of too', async () => {
+      const { body } = await w.manage('GET', `/alerts?range=24h&trunk_id=${trunk_id}`)
+      const kinds = body.alerts.map((one: { kind: string }) => one.kind)
+      return kinds.includes('new_source_ip') && kinds.includes('first_seen_high_cost_destination') && body.alerts
+    })
+    const alert = alerts.find((one: { id: string }) => one.id === containment.source_alert_id)
     t.match(alert, { containment_id: containment.id, state: 'firing', source_state: 'measured' })
-    const kinds = body.alerts.map((one: { kind: string }) => one.kind)
-    t.ok(kinds.includes('new_source_ip') && kinds.includes('first_seen_high_cost_destination'), kinds.join())
   })
 
   t.test('the stolen calls end, and the spend of the drill is bounded', async t => {
