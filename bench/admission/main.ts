@@ -160,7 +160,11 @@ async function measureCalls(state: State, sizes: Sizes, data_dir: string) {
     const input = { call: callOf(request), requests: [request], verstat: null, now_ms: request.now_ms }
     const after = i % 2 === 0
     if (after) await other.probe()
-    ;(after ? admit_after : admit).push(await timed(() => admitCall(state.db, input)))
+    const admitted = async (): Promise<void> => {
+      const { decided } = await admitCall(state.db, input)
+      if (!decided.admitted) throw new Error(`call ${i} was refused: ${decided.sentence}`)
+    }
+    ;(after ? admit_after : admit).push(await timed(admitted))
     await releaseAdmission(state.db, { call_sid: sid(i), answered: true, duration_seconds: 30, now_ms: NOW_MS + i })
   }
   await other.close()
