@@ -17,6 +17,7 @@ void engine_tests();
 void datagram_tests();
 void packet_ring_tests();
 void chunks_tests();
+void uring_tests();
 void realtime_tests();
 
 // With the argument `threads` only what has threads: what ThreadSanitizer is for. With `packet-ring` that alone.
@@ -40,6 +41,7 @@ int main(int argc, char** argv) {
   pause_tests();
   crossing_tests();
   chunks_tests();
+  uring_tests();
   recording_tests();
   realtime_tests();
   engine_tests();

@@ -108,7 +108,7 @@ bool Uring::attach(unsigned place, int fd) {
 }
 
 io_uring_sqe* Uring::entry() {
-  if (tail_ - load(sq_head_) > sq_mask_) submit();
+  if (full()) submit();
   io_uring_sqe* e = &entries_[tail_++ & sq_mask_];
   std::memset(e, 0, sizeof *e);
   return e;
@@ -125,6 +125,8 @@ void Uring::receive(unsigned place, uint64_t tag) {
 }
 
 void Uring::send(unsigned place, const uint8_t* p, size_t n, uint64_t tag) {
+  // Room for it is made before a copy is taken: a submit in between would give the copy's place to the next one.
+  if (full()) submit();
   const bool stays = (p >= buffers_ && p < buffers_ + kBuffers * kBufferSize) ||
                      (p >= trusted_begin_ && p < trusted_end_);
   if (!stays) {

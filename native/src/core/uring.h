@@ -67,6 +67,7 @@ class Uring {
  private:
   Uring() = default;
   bool set_up(unsigned sockets);
+  bool full() const { return tail_ - __atomic_load_n(sq_head_, __ATOMIC_ACQUIRE) > sq_mask_; }
   io_uring_sqe* entry();
   void enter(unsigned to_submit, uint64_t wait_us);
 
