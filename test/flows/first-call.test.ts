@@ -32,7 +32,7 @@ t.test('first calls by REST', async t => {
 
   t.test('a document speaks, gathers and records what the sandbox carrier says', { buffered: true }, async t => {
     const markup = `<Response><Say>Hello from Strowger.</Say><Gather timeout="1" numDigits="4"/>
-      <Record maxLength="4" playBeep="false" timeout="0"/></Response>`
+      <Record maxLength="4" playBeep="false" timeout="0" trim="do-not-trim"/></Response>`
     const sid = await call({ To: `${SANDBOX}0001`, InlineMarkup: markup })
     const ended = await w.ended(sid)
     t.match(ended, { status: 'completed', direction: 'outbound-api', to: `${SANDBOX}0001` })
