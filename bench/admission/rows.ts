@@ -1,13 +1,13 @@
-import type { Insertable } from 'kysely'
 import type * as state from '../../core/state/index.ts'
 
 /** Rows that a call needs to be admitted, of one project, as benchmarks and tests put them there. */
 
 export const ROWS_AT = '2026-03-01T00:00:00.000Z'
 
-type Row<Table, Given extends keyof Insertable<Table>> = Pick<Insertable<Table>, Given> & Partial<Insertable<Table>>
+type Row<Table, Given extends keyof state.NewRow<Table>> = Pick<state.NewRow<Table>, Given> &
+  Partial<state.NewRow<Table>>
 
-export const organizationRow = (id: string, name: string): Insertable<state.OrganizationTable> => ({
+export const organizationRow = (id: string, name: string): state.NewRow<state.OrganizationTable> => ({
   id,
   name,
   time_zone: 'Africa/Lagos',
@@ -16,7 +16,7 @@ export const organizationRow = (id: string, name: string): Insertable<state.Orga
 
 export const projectRow = (
   given: Row<state.ProjectTable, 'id' | 'organization_id' | 'name' | 'billing_account_id'>,
-): Insertable<state.ProjectTable> => ({
+): state.NewRow<state.ProjectTable> => ({
   status: 'active',
   currency: 'NGN',
   sandbox: 0,
@@ -29,7 +29,7 @@ export const projectRow = (
 /** A payer who pays beforehand. */
 export const accountRow = (
   given: Row<state.BillingAccountTable, 'id' | 'balance_minor'>,
-): Insertable<state.BillingAccountTable> => ({
+): state.NewRow<state.BillingAccountTable> => ({
   name: 'Payer',
   currency: 'NGN',
   prepaid: 1,
@@ -41,7 +41,7 @@ export const accountRow = (
 /** Without any ceiling. */
 export const policyRow = (
   given: Row<state.OutboundPolicyTable, 'id' | 'project_id' | 'name'>,
-): Insertable<state.OutboundPolicyTable> => ({
+): state.NewRow<state.OutboundPolicyTable> => ({
   status: 'active',
   system_default: 0,
   billing_group: 'standard',
@@ -62,7 +62,7 @@ export const policyRow = (
 
 export const attachmentRow = (
   given: Row<state.PolicyAttachmentTable, 'id' | 'policy_id' | 'project_id' | 'service_type' | 'service_id'>,
-): Insertable<state.PolicyAttachmentTable> => ({
+): state.NewRow<state.PolicyAttachmentTable> => ({
   note: null,
   outbound_enabled: 1,
   attached_at: ROWS_AT,
@@ -72,7 +72,7 @@ export const attachmentRow = (
 
 export const trunkRow = (
   given: Row<state.TrunkTable, 'id' | 'project_id' | 'name' | 'signaling_fqdn' | 'concurrency' | 'cps'>,
-): Insertable<state.TrunkTable> => ({
+): state.NewRow<state.TrunkTable> => ({
   subaccount_id: null,
   status: 'enabled',
   direction: 'both',
@@ -90,7 +90,7 @@ export const trunkRow = (
 
 export const targetRow = (
   given: Row<state.TerminationTargetTable, 'id' | 'trunk_id' | 'sip_uri'>,
-): Insertable<state.TerminationTargetTable> => ({
+): state.NewRow<state.TerminationTargetTable> => ({
   transport: 'udp',
   priority: 10,
   weight: 100,
@@ -103,7 +103,7 @@ export const targetRow = (
 /** A number that the project holds. */
 export const numberRow = (
   given: Row<state.NumberTable, 'id' | 'e164' | 'project_id'>,
-): Insertable<state.NumberTable> => ({
+): state.NewRow<state.NumberTable> => ({
   status: 'held',
   route_kind: null,
   route_id: null,
@@ -116,7 +116,7 @@ export const numberRow = (
 
 export const priceBookRow = (
   given: Row<state.PriceBookTable, 'id' | 'project_id'>,
-): Insertable<state.PriceBookTable> => ({
+): state.NewRow<state.PriceBookTable> => ({
   name: 'Standard',
   direction: 'outbound',
   currency: 'NGN',
@@ -127,7 +127,7 @@ export const priceBookRow = (
 })
 
 /** One major unit a minute in steps of ten seconds, for every number of Nigeria unless said otherwise. */
-export const rateRow = (given: Row<state.RateTable, 'id' | 'price_book_id'>): Insertable<state.RateTable> => ({
+export const rateRow = (given: Row<state.RateTable, 'id' | 'price_book_id'>): state.NewRow<state.RateTable> => ({
   prefix: '234',
   label: 'Nigeria',
   rate_micro: 60_000_000,

@@ -1,6 +1,6 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { CompiledQuery, Kysely, Migrator, type Transaction } from 'kysely'
+import { CompiledQuery, type Insertable, Kysely, Migrator, type Transaction } from 'kysely'
 import type { Clock } from '../runtime/clock.ts'
 import { readHere, runHere } from './batch.ts'
 import { MIGRATIONS } from './migrations/index.ts'
@@ -16,6 +16,8 @@ import { StateThread } from './sqlite/thread.ts'
 /** The database, or a transaction on it: what every repository function takes as its first argument. */
 export type Db = Kysely<Schema>
 export type Trx = Transaction<Schema>
+/** A row of a table as it is put there. */
+export type NewRow<Table> = Insertable<Table>
 
 export interface State {
   readonly db: Db
