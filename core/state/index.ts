@@ -64,7 +64,7 @@ export async function openState(options: {
   readonly local?: boolean
   /**
    * Runs procedures that are asked for alone on the thread that asks (decision 0510). For signaling, whose event loop
-   * it holds up for less than messages to another thread take; by this clock it is told when it was longer.
+   * stands still for a fraction of a millisecond; by this clock it is told when it was longer.
    */
   readonly lone_here?: Pick<Clock, 'monotonic_ms'>
   /** How long a write waits for other processes before it is refused with SQLITE_BUSY. */
@@ -77,14 +77,15 @@ export async function openState(options: {
   const writing = thread(false)
   const beside = options.local === true ? () => thread(true) : null
   const db = new Kysely<Schema>({ dialect: workerSqliteDialect({ writing, beside }) })
+  const { lone_here: clock } = options
+  let lone: LoneConnection | null = null
   try {
     await migrate(db)
+    if (clock) lone = new LoneConnection({ file, clock })
   } catch (error) {
     await db.destroy()
     throw error
   }
-  const { lone_here: clock } = options
-  const lone = clock ? new LoneConnection({ file, clock }) : null
   const calls = new ProcedureCalls(writing, lone)
   callsProceduresBy(db, calls)
   const state: State = {
