@@ -30,7 +30,7 @@ export interface SuperviseOptions {
 }
 
 const BACK_OFF = { first_ms: 100, most_ms: 3000, forgotten_after_ms: 20_000 }
-/** A process that hangs is told from one on a machine with much else to do: all of them start within a second or two. */
+/** Tells a process that hangs from one on a machine with much else to do: all start within a second or two. */
 const START_LIMIT_MS = 120_000
 const STOP_LIMIT_MS = 10_000
 const build = join(dirname(fileURLToPath(import.meta.url)), '..')
