@@ -15,6 +15,7 @@
 #include "../src/core/clock.h"
 #include "../src/core/datagram.h"
 #include "../src/core/engine.h"
+#include "../src/core/passage.h"
 #include "check.h"
 #include "legs.h"
 
@@ -83,6 +84,25 @@ void datagrams() {
   bool any = false;
   for (size_t n = 0; n < p.size(); ++n) any |= read_datagram(std::vector<uint8_t>(p.begin(), p.begin() + n).data(), n, true, d);
   check::ok(!any, "a frame cut short anywhere");
+}
+
+void passages() {
+  using Seen = Passage::Seen;
+  Passage one;
+  bool here = true;
+  for (uint32_t mark = 1; mark < 20; ++mark) here &= one.see(3, mark) == Seen::here;
+  check::ok(here, "a flow comes by one interface");
+  check::ok(one.see(4, 20) == Seen::elsewhere && one.see(4, 21) == Seen::moved, "two by another: it has moved");
+  check::ok(one.see(4, 22) == Seen::here && one.last() == 22, "and is known there");
+  check::ok(one.see(5, 23) == Seen::elsewhere && one.see(4, 23) == Seen::here && one.see(5, 24) == Seen::elsewhere,
+            "one that shows below on its way up has not");
+  // A VLAN on a bond: each packet shows three times, and counts once, where it is last.
+  Passage stacked;
+  int counted = 0;
+  for (uint32_t mark = 1; mark < 20; ++mark)
+    for (const int interface : {2, 5, 7}) counted += stacked.see(interface, mark) == Seen::here;
+  check::equal(counted, 19, "each packet counts once, however often it shows");
+  check::ok(stacked.see(7, 20) == Seen::here && stacked.see(2, 21) == Seen::elsewhere, "at the topmost interface");
 }
 
 void port_classes() {
@@ -335,5 +355,6 @@ void packet_ring_tests() {
 
 void datagram_tests() {
   datagrams();
+  passages();
   port_classes();
 }

@@ -6,7 +6,9 @@
 
 #include <cstring>
 
+#include "bytes.h"
 #include "datagram.h"
+#include "passage.h"
 #include "worker.h"
 
 namespace media {
@@ -36,11 +38,9 @@ constexpr uint8_t kProof = 8;
 /** Who brought none for so long is read by the socket again: perhaps its packets come another way now. */
 constexpr uint64_t kAwayUs = 500'000;
 
-/** Tells packets of one stream apart: sequence number, timestamp, half the SSRC. */
-inline uint64_t mark_of(const uint8_t* packet) {
-  uint64_t mark;
-  std::memcpy(&mark, packet + 2, sizeof mark);
-  return mark;
+/** Tells packets of one stream apart: sequence number, lower half of the timestamp. */
+inline uint32_t mark_of(const uint8_t* packet) {
+  return static_cast<uint32_t>(get16(packet + 2)) << 16 | get16(packet + 6);
 }
 
 /** A stream with its sockets. */
@@ -51,12 +51,12 @@ struct alignas(64) Worker::Leg final : Wire {
   int place = -1, guard_fd = -1;
   Address connected;
   alignas(64) uint64_t second_us = 0;
-  uint32_t in_second = 0;
+  uint64_t frame_us = 0;
+  uint32_t in_second = 0, socket_mark = 0;
+  Passage passage;
   bool flooded = false, mixed = false, rides = false;  // rides: received by the packet ring
   uint8_t shown = 0, delivered = 0;                    // by the packet ring, by the socket; counted up to kProof
-  uint64_t socket_mark = 0, frame_us = 0;
-  Address from_ring;  // of packets that come without their sender's address
-  uint64_t frame_mark = 0;
+  Address from_ring;                                   // of packets that come without their sender's address
   PortPair sockets;
 
   Leg(PortPair pair, const Address& bind, Worker& on) : worker(on), sockets(pair), own(bind) {
@@ -166,9 +166,10 @@ struct alignas(64) Worker::Leg final : Wire {
     socklen_t n = sizeof mine;
     if (!at || connected.family != 4) return;
     if (getsockname(sockets.rtp_fd, reinterpret_cast<sockaddr*>(&mine), &n) != 0) return;
-    *at = Shown{this, stream.get(), 0, mine.sin_addr.s_addr, connected.port, 0};
+    *at = Shown{this, stream.get(), 0, mine.sin_addr.s_addr, connected.port};
     std::memcpy(&at->peer_ip, connected.ip, 4);
     shown = delivered = 0;
+    passage = Passage{};
   }
 
   void leave_packet_ring() {
@@ -186,13 +187,16 @@ struct alignas(64) Worker::Leg final : Wire {
   }
 
   /** False: the frame is to be left to the socket. */
-  bool note_frame(Shown& at, const uint8_t* packet, int interface) {
-    const uint64_t mark = mark_of(packet);
-    if (interface != at.interface) {
-      // Another way in, perhaps without the rules of the one before: it has to prove itself.
-      at.interface = interface;
-      shown = 0;
-      if (rides) get_off();
+  bool note_frame(const uint8_t* packet, int interface) {
+    const uint32_t mark = mark_of(packet);
+    switch (passage.see(interface, mark)) {
+      case Passage::Seen::elsewhere:
+        return false;
+      case Passage::Seen::moved:
+        get_off();
+        return false;
+      case Passage::Seen::here:
+        break;
     }
     if (rides) {
       // The last ones before the socket let go came by both.
@@ -201,7 +205,6 @@ struct alignas(64) Worker::Leg final : Wire {
       frame_us = worker.now_us_;
       return !twice;
     }
-    frame_mark = mark;
     if (shown < kProof) ++shown;
     if (shown == kProof && delivered == kProof) worker.changing_.push_back(sockets.rtp_port);
     return false;
@@ -211,7 +214,7 @@ struct alignas(64) Worker::Leg final : Wire {
    * of this stream is under way in between, and nothing is lost or taken twice. */
   void board_or_leave(uint64_t now_us) {
     if (rides && now_us - frame_us >= kAwayUs) return get_off();
-    if (rides || shown < kProof || delivered < kProof || frame_mark != socket_mark) return;
+    if (rides || shown < kProof || delivered < kProof || passage.last() != socket_mark) return;
     if (!PacketRing::mute(sockets.rtp_fd)) return leave_packet_ring();
     rides = true;
     frame_us = now_us;

@@ -89,7 +89,6 @@ class Worker {
     Stream* stream = nullptr;
     uint32_t peer_ip = 0, own_ip = 0;
     uint16_t peer_port = 0;
-    int interface = 0;
   };
 
   void run();

@@ -1,0 +1,42 @@
+// By which of the host's interfaces a flow comes.
+#pragma once
+#include <cstdint>
+
+namespace media {
+
+/**
+ * A packet may show several times on its way up: at a bond's member or a bridge's port, at the bond, at a VLAN on it.
+ * The last of them is where it goes on to its socket. Another way in, with perhaps other rules, is another thing: there
+ * the packets do not come by the one that is known.
+ */
+class Passage {
+ public:
+  enum class Seen : uint8_t { here, elsewhere, moved };
+
+  /** `mark` tells packets apart. Moved: the one before was not seen here either. */
+  Seen see(int interface, uint32_t mark) {
+    if (interface == interface_ || interface_ == 0) {
+      interface_ = interface;
+      last_ = mark;
+      pending_ = 0;
+      return Seen::here;
+    }
+    if (mark == last_) {  // the same one, further up
+      interface_ = interface;
+      return Seen::elsewhere;
+    }
+    const bool moved = pending_ != 0 && pending_ != mark;
+    pending_ = mark;
+    if (!moved) return Seen::elsewhere;
+    *this = Passage{};
+    return Seen::moved;
+  }
+
+  uint32_t last() const { return last_; }
+
+ private:
+  int interface_ = 0;
+  uint32_t last_ = 0, pending_ = 0;
+};
+
+}  // namespace media
