@@ -36,7 +36,7 @@ const BY_ENDING: Readonly<Record<string, Behaviour>> = {
   '0004': async call => {
     await call.answer()
     // As a person who is asked for them: keys that come before the document wants any are nobody's.
-    await Promise.race([call.rtp.spokenTo(), call.wait(3000)])
+    await Promise.race([call.rtp.spokenTo(), call.wait(1000)])
     await call.wait(500)
     call.rtp.sendDigits('1234#')
   },
