@@ -30,6 +30,8 @@ export class LoneConnection {
   readonly #log: () => LogLength
   readonly #clock: Settings['clock']
   #rests_until_ms = Number.NEGATIVE_INFINITY
+  /** Names of those that have run: the first of each compiles its statements, and tells nothing of the next. */
+  readonly #compiled = new Set<string>()
 
   constructor({ file, clock }: Settings) {
     this.#connection = openConnection({ file, busy_timeout_ms: 0, reads_only: false }, this.counts)
@@ -55,7 +57,8 @@ export class LoneConnection {
       throw failure
     } finally {
       const took_ms = this.#clock.monotonic_ms() - begun_ms
-      if (took_ms > SLOW_MS) this.#rests_until_ms = begun_ms + RESTS * took_ms
+      if (took_ms > SLOW_MS && this.#compiled.has(name)) this.#rests_until_ms = begun_ms + RESTS * took_ms
+      this.#compiled.add(name)
     }
   }
 
