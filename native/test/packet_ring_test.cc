@@ -320,18 +320,23 @@ void overflow() {
     return;
   }
   Phone phone;
-  const size_t sent = PacketRing::kFrames + 500;
+  // The queue of loopback itself is short: on a busy machine it may lose some before they come here.
+  const size_t sent = PacketRing::kFrames + 3000;
   for (size_t i = 0; i < sent; ++i) phone.send(pair.rtp_port, 4);
   PacketRing::Frame frame;
   Datagram d;
   size_t got = 0, right = 0;
+  uint16_t last = 0xffff;
   while (ring->next(frame)) {
     ++got;
-    right += read_datagram(frame.packet, frame.size, frame.verified, d) && d.to_port == pair.rtp_port &&
-             d.from_port == phone.own.port && get16(d.payload + 2) == static_cast<uint16_t>(got - 1);
+    if (!read_datagram(frame.packet, frame.size, frame.verified, d)) continue;
+    const uint16_t seq = get16(d.payload + 2);
+    right += d.to_port == pair.rtp_port && d.from_port == phone.own.port && static_cast<uint16_t>(seq - last) < 3000;
+    last = seq;
   }
   check::ok(got > PacketRing::kFrames * 9 / 10 && got <= PacketRing::kFrames && right == got, "it holds what it is made for");
-  check::equal(size_t{ring->take_drops()}, sent - got, "and counts what it could not hold");
+  const size_t dropped = ring->take_drops();
+  check::ok(dropped > 0 && dropped <= sent - got, "and counts what it could not hold");
   ring->give_back();
   phone.send(static_cast<uint16_t>(pair.rtp_port + 1));
   phone.send(pair.rtp_port, 1000);
