@@ -22,7 +22,7 @@ class PacketRing {
 
   /** Whether this process may have one: CAP_NET_RAW. */
   static bool allowed();
-  /** Null when the kernel refuses. `own`: the address to which the packets go, or 0.0.0.0. May take some 10 ms. */
+  /** Null when the kernel refuses. `own`: the address to which the packets go, or 0.0.0.0. Waits for the kernel. */
   static std::unique_ptr<PacketRing> open(const Address& own, const PortClass& ports);
   ~PacketRing();
   PacketRing(const PacketRing&) = delete;
