@@ -13,6 +13,9 @@ const SLOW_MS = 20
  */
 const RESTS = 100
 
+/** Where procedures meet, more of them come soon: so long they share commits of the state's thread. */
+const CROWDED_MS = 100
+
 interface Settings {
   readonly file: string
   readonly clock: Pick<Clock, 'monotonic_ms'>
@@ -60,6 +63,11 @@ export class LoneConnection {
       if (took_ms > SLOW_MS && this.#compiled.has(name)) this.#rests_until_ms = begun_ms + RESTS * took_ms
       this.#compiled.add(name)
     }
+  }
+
+  /** Procedures have met: those that follow soon are not alone either. */
+  crowded(): void {
+    this.#rests_until_ms = Math.max(this.#rests_until_ms, this.#clock.monotonic_ms() + CROWDED_MS)
   }
 
   /** A long log is written back by a commit of the thread; the first one after that syncs it, and begins it anew. */

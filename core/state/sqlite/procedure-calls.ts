@@ -30,7 +30,11 @@ export class ProcedureCalls {
     const asked = this.#asked
     this.#asked = []
     const [only] = asked
-    if (only && !(asked.length === 1 && this.#runHere(only))) this.#thread.procedures(asked)
+    if (!only) return
+    // What the thread has begun comes first, and what comes together is committed together.
+    const alone = asked.length === 1 && !this.#thread.busy
+    if (!alone) this.#lone?.crowded()
+    if (!alone || !this.#runHere(only)) this.#thread.procedures(asked)
   }
 
   close(): void {
@@ -40,8 +44,7 @@ export class ProcedureCalls {
   }
 
   #runHere({ name, input, resolve, reject }: AskedProcedure): boolean {
-    // What the thread has begun comes first, and what follows it soon shares its commit.
-    if (!this.#lone || this.#thread.busy) return false
+    if (!this.#lone) return false
     try {
       const done = this.#lone.procedure(name, input)
       if (done) resolve(done.result)
