@@ -1,4 +1,5 @@
-// A stream's sockets on its packet thread, and how they change between epoll, io_uring and the packet ring. Part of worker.cc's class.
+// A stream's sockets on its packet thread, and how they change between epoll, io_uring and the packet ring. Part of
+// worker.cc's class.
 #pragma once
 #include <errno.h>
 #include <sys/epoll.h>

@@ -1,4 +1,5 @@
-// A packet thread: sockets by io_uring or epoll, received packets by a ring of frames too, one wake-up a millisecond at most, timers, commands.
+// A packet thread: sockets by io_uring or epoll, received packets by a ring of frames too, one wake-up a millisecond at
+// most, timers, commands.
 #pragma once
 #include <atomic>
 #include <functional>

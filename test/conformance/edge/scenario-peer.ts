@@ -70,7 +70,10 @@ export interface ScenarioCalls {
   close(): void
 }
 
-/** Calls the edge once, as `sipp -sf file -s service -m 1 edge:port` would, with `-nr` when each repetition is a step. */
+/**
+ * Calls the edge once, as `sipp -sf file -s service -m 1 edge:port` would; `each`: with `-nr`, because each repetition
+ * is a step.
+ */
 export async function callOver(
   transport: 'TLS' | 'WS' | 'WSS',
   steps: readonly Step[],
