@@ -86,6 +86,35 @@ void datagrams() {
   check::ok(!any, "a frame cut short anywhere");
 }
 
+void flows() {
+  Datagram d;
+  const auto reads = [&](std::vector<uint8_t> p) {
+    return read_flow(p.data(), p.size(), d) && d.from_port == 4000 && d.to_port == 5000 &&
+           get32(reinterpret_cast<uint8_t*>(&d.from_ip)) == 0x0a000001;
+  };
+  auto p = datagram(172);
+  check::ok(reads(p) && reads({p.begin(), p.begin() + 28}), "from where to where: a head is enough");
+  auto first = p;
+  first[6] = 0x20;
+  auto later = p;
+  later[7] = 1;
+  check::ok(reads(first) && !reads(later), "the first fragment tells it, the others do not");
+  auto options = p;
+  options[0] = 0x47;
+  options.insert(options.begin() + 20, 8, uint8_t{1});
+  check::ok(reads(options), "it is read behind options");
+  auto other = p;
+  other[9] = 6;
+  auto six = p;
+  six[0] = 0x65;
+  auto short_header = p;
+  short_header[0] = 0x44;
+  check::ok(!reads(other) && !reads(six) && !reads(short_header), "not of other protocols, nor of what lies");
+  bool any = false;
+  for (size_t n = 0; n < 36; ++n) any |= reads({options.begin(), options.begin() + n});
+  check::ok(!any, "nor of what is cut short before it");
+}
+
 void passages() {
   using Seen = Passage::Seen;
   Passage one;
@@ -230,11 +259,18 @@ void changing_over(bool io_uring, bool allowed) {
   const bool all = c.hears(c.far, c.near.seq) && c.hears(c.near, c.far.seq);
   check::ok(all && c.far.wrong == 0 && c.near.wrong == 0, "none is lost, doubled, out of order or changed" + how);
   check::equal(uint64_t{counters->duplicate}, uint64_t{0}, "nor came one by both ways" + how);
-  // What does not fit a frame still comes by the socket.
-  c.talk_until([&, from = c.far.seq] { return c.far.seq >= from + 20; }, 1000);
-  check::ok(c.hears(c.far, c.near.seq) && c.far.wrong == 0, "big packets pass" + how);
+  // What does not fit a frame comes by the socket, and so does what follows it.
+  for (int i = 0; i < 100; ++i) {
+    c.near.send(c.a.rtp_port, i % 7 == 6 ? 1000 : 160);
+    c.far.send(c.b.rtp_port);
+    c.rest();
+  }
+  check::ok(c.hears(c.far, c.near.seq) && c.hears(c.near, c.far.seq) && c.far.wrong == 0 && c.near.wrong == 0,
+            "big packets pass among small ones" + how);
+  check::equal(c.riding(), both / 2, "who sends them leaves it for a while, the other does not" + how);
   const bool again = c.talk_until([&, from = c.far.seq] { return c.far.seq >= from + 20 && c.riding() == both; });
-  check::ok(again && c.hears(c.far, c.near.seq) && c.far.wrong == 0, "and the small ones after them" + how);
+  check::ok(again && c.hears(c.far, c.near.seq) && c.far.wrong == 0, "and comes back, with none lost" + how);
+  check::equal(uint64_t{counters->duplicate}, uint64_t{0}, "nor taken twice" + how);
   // A stranger, who sends to a port that is received by the ring.
   Phone stranger;
   for (int i = 0; i < 2000 && counters->strangers < 5; ++i) {
@@ -341,8 +377,11 @@ void overflow() {
   phone.send(static_cast<uint16_t>(pair.rtp_port + 1));
   phone.send(pair.rtp_port, 1000);
   phone.send(pair.rtp_port);
-  check::ok(ring->next(frame) && frame.size == kDatagramHeader + kRtpHeader + 160 && !ring->next(frame),
-            "it goes on when there is room, with its own ports and what fits a frame alone");
+  check::ok(ring->next(frame) && !frame.carried && read_flow(frame.packet, frame.size, d) &&
+                d.from_port == phone.own.port && d.to_port == pair.rtp_port,
+            "it goes on when there is room, tells of what does not fit a frame");
+  check::ok(ring->next(frame) && frame.carried && frame.size == kDatagramHeader + kRtpHeader + 160 && !ring->next(frame),
+            "brings what does, and nothing of other ports");
   ::close(pair.rtp_fd);
   ::close(pair.rtcp_fd);
 }
@@ -360,6 +399,7 @@ void packet_ring_tests() {
 
 void datagram_tests() {
   datagrams();
+  flows();
   passages();
   port_classes();
 }

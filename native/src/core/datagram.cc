@@ -10,7 +10,7 @@ namespace media {
 
 namespace {
 constexpr size_t kIpHeader = 20, kUdpHeader = 8;
-constexpr uint16_t kFragment = 0x3fff;  // more fragments, or an offset
+constexpr uint16_t kFragment = 0x3fff, kLaterFragment = 0x1fff;  // more fragments, or an offset; an offset
 
 /** RFC 1071, of words as they lie in memory, which works in either byte order; 0xffff when the sum among them is right. */
 uint32_t sum(const uint8_t* p, size_t n, uint32_t so_far) {
@@ -27,6 +27,13 @@ uint32_t sum(const uint8_t* p, size_t n, uint32_t so_far) {
   total = (total & 0xffff) + (total >> 16);
   total = (total & 0xffff) + (total >> 16);
   return static_cast<uint32_t>((total & 0xffff) + (total >> 16));
+}
+
+void read_ends(const uint8_t* packet, const uint8_t* udp, Datagram& out) {
+  std::memcpy(&out.from_ip, packet + 12, 4);
+  std::memcpy(&out.to_ip, packet + 16, 4);
+  out.from_port = get16(udp);
+  out.to_port = get16(udp + 2);
 }
 }  // namespace
 
@@ -45,12 +52,19 @@ bool read_datagram(uint8_t* packet, size_t captured, bool verified, Datagram& ou
     put16(pseudo + 10, static_cast<uint16_t>(size));
     if (sum(udp, size, sum(pseudo, sizeof pseudo, 0)) != 0xffff) return false;
   }
-  std::memcpy(&out.from_ip, packet + 12, 4);
-  std::memcpy(&out.to_ip, packet + 16, 4);
-  out.from_port = get16(udp);
-  out.to_port = get16(udp + 2);
+  read_ends(packet, udp, out);
   out.payload = udp + kUdpHeader;
   out.size = size - kUdpHeader;
+  return true;
+}
+
+bool read_flow(const uint8_t* packet, size_t captured, Datagram& out) {
+  if (captured < kIpHeader || packet[0] >> 4 != 4 || packet[9] != IPPROTO_UDP || get16(packet + 6) & kLaterFragment)
+    return false;
+  const size_t header = (packet[0] & 15u) * 4;
+  if (header < kIpHeader || captured < header + kUdpHeader) return false;
+  out = {};
+  read_ends(packet, packet + header, out);
   return true;
 }
 

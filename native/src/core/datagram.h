@@ -23,4 +23,8 @@ constexpr size_t kDatagramHeader = 28;
  */
 bool read_datagram(uint8_t* packet, size_t captured, bool verified, Datagram& out);
 
+/** Only from where to where, and of any IPv4 packet that begins a datagram of UDP: cut short, with options, the first of
+ * several fragments. No sum is looked at. */
+bool read_flow(const uint8_t* packet, size_t captured, Datagram& out);
+
 }  // namespace media

@@ -38,6 +38,10 @@ constexpr uint32_t kFlood = 1000;
 constexpr uint8_t kProof = 8;
 /** Who brought none for so long is read by the socket again: perhaps its packets come another way now. */
 constexpr uint64_t kAwayUs = 500'000;
+/** Who brought one that the packet ring cannot carry stays with its socket for so long after it. */
+constexpr uint64_t kUncarriedUs = 1'000'000;
+/** So many packets are read at once from a socket that is not waited for any more. */
+constexpr int kLeftover = 64;
 
 /** Tells packets of one stream apart: sequence number, lower half of the timestamp. */
 inline uint32_t mark_of(const uint8_t* packet) {
@@ -55,10 +59,14 @@ struct alignas(64) Worker::Leg final : Wire {
   uint64_t frame_us = 0;
   uint32_t in_second = 0, socket_mark = 0;
   Passage passage;
-  bool flooded = false, mixed = false, rides = false;  // rides: received by the packet ring
-  uint8_t shown = 0, delivered = 0;                    // by the packet ring, by the socket; counted up to kProof
-  Address from_ring;                                   // of packets that come without their sender's address
+  /** Whether the packet ring receives this stream. Leaving: until the socket has brought one, which it may again. */
+  enum class Ride : uint8_t { no, yes, leaving } ride = Ride::no;
+  bool flooded = false, mixed = false;
+  bool listening = true;             // to the RTP socket, by epoll or by a place in the ring
+  uint8_t shown = 0, delivered = 0;  // by the packet ring, by the socket; counted up to kProof
+  Address from_ring;                 // of packets that come without their sender's address
   PortPair sockets;
+  uint64_t uncarried_us = 0;
 
   Leg(PortPair pair, const Address& bind, Worker& on) : worker(on), sockets(pair), own(bind) {
     own.port = pair.rtp_port;
@@ -156,7 +164,38 @@ struct alignas(64) Worker::Leg final : Wire {
     ++p.turn;
     place = static_cast<int>(at);
     send_tag = tag_of(Tag::send, at, p.turn);
-    worker.ring_->receive(at, tag_of(Tag::receive, at, p.turn));
+    worker.ring_->receive(at, receive_tag());
+  }
+
+  uint64_t receive_tag() const {
+    const auto at = static_cast<uint32_t>(place);
+    return tag_of(Tag::receive, at, worker.places_[at].turn);
+  }
+
+  void listen() {
+    if (listening) return;
+    listening = true;
+    if (place >= 0) return worker.ring_->receive(static_cast<uint32_t>(place), receive_tag());
+    epoll_event e{};
+    e.events = EPOLLIN;
+    e.data.ptr = &rtp;
+    epoll_ctl(worker.epoll_fd_, EPOLL_CTL_ADD, sockets.rtp_fd, &e);
+  }
+
+  /** Each packet that is sent would wake in vain who waits for one to come. */
+  void stop_listening(uint64_t now_us) {
+    if (place >= 0) return worker.ring_->cancel(receive_tag());
+    epoll_ctl(worker.epoll_fd_, EPOLL_CTL_DEL, sockets.rtp_fd, nullptr);
+    receive_ended(now_us);
+  }
+
+  void receive_ended(uint64_t now_us) {
+    listening = false;
+    ride == Ride::yes ? read_leftover(now_us) : listen();
+  }
+
+  void read_leftover(uint64_t now_us) {
+    for (int i = 0; i < kLeftover && worker.read(rtp, now_us); ++i) continue;
   }
 
   /** From now on the packet ring's frames of exactly this flow are looked at. They are taken from there when both have
@@ -177,14 +216,26 @@ struct alignas(64) Worker::Leg final : Wire {
     Shown* at = worker.shown_at(sockets.rtp_port);
     if (!at || at->leg != this) return;
     *at = Shown{};
-    get_off();
+    unmute();
+    ride = Ride::no;
   }
 
-  /** A packet that the socket has brought, as it came. */
-  void note_delivered(const uint8_t* packet, size_t n) {
-    if (n + kDatagramHeader > PacketRing::kMaxPacketSize) return;
+  /** A packet that the socket has brought, as it came. False: the packet ring has brought the same one before. */
+  bool note_delivered(const uint8_t* packet, size_t n) {
+    const bool leaves = ride == Ride::leaving;
+    if (leaves) ride = Ride::no;
+    if (n + kDatagramHeader > PacketRing::kMaxPacketSize) return true;
     socket_mark = mark_of(packet);
     if (delivered < kProof) ++delivered;
+    return !leaves || socket_mark != passage.last();
+  }
+
+  /** The socket has a packet of this stream that the packet ring cannot carry: it comes before the next frame. */
+  void note_uncarried() {
+    uncarried_us = worker.now_us_;
+    if (ride != Ride::yes) return;
+    worker.changing_.push_back(sockets.rtp_port);
+    read_leftover(worker.now_us_);
   }
 
   /** False: the frame is to be left to the socket. */
@@ -195,11 +246,12 @@ struct alignas(64) Worker::Leg final : Wire {
         return false;
       case Passage::Seen::moved:
         get_off();
+        ride = Ride::no;  // that way the socket is to prove first
         return false;
       case Passage::Seen::here:
         break;
     }
-    if (rides) {
+    if (ride != Ride::no) {
       // The last ones before the socket let go came by both.
       const bool twice = mark == socket_mark;
       socket_mark = 0;
@@ -214,39 +266,47 @@ struct alignas(64) Worker::Leg final : Wire {
   /** At the end of a turn, when the packet ring is empty. What it showed last the socket has brought as well, so nothing
    * of this stream is under way in between, and nothing is lost or taken twice. */
   void board_or_leave(uint64_t now_us) {
-    if (rides && now_us - frame_us >= kAwayUs) return get_off();
-    if (rides || shown < kProof || delivered < kProof || passage.last() != socket_mark) return;
+    const bool fits = now_us - uncarried_us >= kUncarriedUs;
+    if (ride == Ride::yes && (!fits || away(now_us))) return get_off();
+    if (ride != Ride::no || !fits || shown < kProof || delivered < kProof || passage.last() != socket_mark) return;
     if (!PacketRing::mute(sockets.rtp_fd)) return leave_packet_ring();
-    rides = true;
+    ride = Ride::yes;
     frame_us = now_us;
     worker.counters_.packet_ring_streams += 1;
+    stop_listening(now_us);
   }
 
+  bool away(uint64_t now_us) const { return now_us - frame_us >= kAwayUs; }
+
   void get_off() {
+    unmute();
+    listen();
+  }
+
+  void unmute() {
     shown = delivered = 0;
-    if (!rides) return;
-    rides = false;
+    if (ride != Ride::yes) return;
+    ride = Ride::leaving;
     PacketRing::unmute(sockets.rtp_fd);
     worker.counters_.packet_ring_streams += -1;
   }
 
   void look_after(uint64_t now_us) override {
-    if (rides && now_us - frame_us >= kAwayUs) worker.changing_.push_back(sockets.rtp_port);
+    if (ride == Ride::yes && away(now_us)) worker.changing_.push_back(sockets.rtp_port);
   }
 
   void to_epoll() {
     leave_packet_ring();
-    if (place < 0) return;
-    const auto at = static_cast<uint32_t>(place);
-    worker.ring_->cancel(tag_of(Tag::receive, at, worker.places_[at].turn));
-    worker.ring_->attach(at, -1);
-    worker.places_[at].leg = nullptr;
-    worker.free_places_.push_back(at);
-    place = -1;
-    epoll_event e{};
-    e.events = EPOLLIN;
-    e.data.ptr = &rtp;
-    epoll_ctl(worker.epoll_fd_, EPOLL_CTL_ADD, sockets.rtp_fd, &e);
+    if (place >= 0) {
+      const auto at = static_cast<uint32_t>(place);
+      if (listening) worker.ring_->cancel(receive_tag());
+      worker.ring_->attach(at, -1);
+      worker.places_[at].leg = nullptr;
+      worker.free_places_.push_back(at);
+      place = -1;
+      listening = false;
+    }
+    listen();
   }
 
   /** Counts a packet of the RTP socket; a flood is moved to where it costs little, and back when it is over. */

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "bytes.h"
+#include "datagram.h"
 
 namespace media {
 
@@ -25,6 +26,11 @@ constexpr uint32_t kWhole = 0xffff, kNothing = 0;
 class Conditions {
  public:
   void load(unsigned size, uint32_t at) { code_.push_back({uint16_t(BPF_LD | size | BPF_ABS), 0, 0, at}); }
+  /** Of what lies behind the IP header, whose length is told in its first byte, which is the packet's too. */
+  void load_behind_header(unsigned size, uint32_t at) {
+    code_.push_back({uint16_t(BPF_LDX | BPF_B | BPF_MSH), 0, 0, 0});
+    code_.push_back({uint16_t(BPF_LD | size | BPF_IND), 0, 0, at});
+  }
   void compute(unsigned what, uint32_t by) { code_.push_back({uint16_t(BPF_ALU | what | BPF_K), 0, 0, by}); }
   void must(unsigned what, uint32_t value) { code_.push_back({uint16_t(BPF_JMP | what | BPF_K), 0, kOut, value}); }
   void must_not(unsigned what, uint32_t value) { code_.push_back({uint16_t(BPF_JMP | what | BPF_K), kOut, 0, value}); }
@@ -47,14 +53,22 @@ class Conditions {
   std::vector<sock_filter> code_;
 };
 
-/** What the ring can carry: whole packets without options that fit a frame. The IP header is at `ip`. */
-void carried(Conditions& c, uint32_t ip) {
+// What the ring can carry: whole packets without options that fit a frame. Said twice, of a packet's IP header and as the
+// filter of a socket.
+constexpr uint8_t kNoOptions = 0x45;
+constexpr uint16_t kFragment = 0x3fff, kLaterFragment = 0x1fff;
+
+bool carried(const uint8_t* ip) {
+  return get16(ip + 2) <= PacketRing::kMaxPacketSize && ip[0] == kNoOptions && !(get16(ip + 6) & kFragment);
+}
+void carried(Conditions& c) {
+  constexpr auto ip = static_cast<uint32_t>(SKF_NET_OFF);
   c.load(BPF_H, ip + 2);
   c.must_not(BPF_JGT, PacketRing::kMaxPacketSize);
   c.load(BPF_B, ip);
-  c.must(BPF_JEQ, 0x45);
+  c.must(BPF_JEQ, kNoOptions);
   c.load(BPF_H, ip + 6);
-  c.must_not(BPF_JSET, 0x3fff);
+  c.must_not(BPF_JSET, kFragment);
 }
 
 bool attach_filter(int fd, const Address& own, const PortClass& ports) {
@@ -63,13 +77,14 @@ bool attach_filter(int fd, const Address& own, const PortClass& ports) {
   c.must(BPF_JEQ, ETH_P_IP);
   c.load(BPF_B, 9);
   c.must(BPF_JEQ, IPPROTO_UDP);
-  carried(c, 0);
+  c.load(BPF_H, 6);
+  c.must_not(BPF_JSET, kLaterFragment);
   const uint32_t ip = get32(own.ip);
   if (ip != INADDR_ANY) {
     c.load(BPF_W, 16);
     c.must(BPF_JEQ, ip);
   }
-  c.load(BPF_H, 22);
+  c.load_behind_header(BPF_H, 2);
   c.must_not(BPF_JSET, 1);
   c.must(BPF_JGE, ports.first);
   c.must_not(BPF_JGT, ports.last);
@@ -145,6 +160,7 @@ bool PacketRing::next(Frame& out) {
   const auto& from = *reinterpret_cast<const sockaddr_ll*>(at + TPACKET_ALIGN(sizeof h));
   out.packet = at + kPacketAt;
   out.size = h.tp_net == kPacketAt ? std::min<size_t>(h.tp_snaplen, kMaxPacketSize) : 0;
+  out.carried = out.size >= kDatagramHeader && carried(out.packet);
   out.verified = h.tp_status & (TP_STATUS_CSUM_VALID | TP_STATUS_CSUMNOTREADY);
   out.interface = from.sll_ifindex;
   head_ = head_ + 1 == kFrames ? 0 : head_ + 1;
@@ -181,7 +197,7 @@ unsigned PacketRing::take_drops() {
 
 bool PacketRing::mute(int socket) {
   Conditions c;
-  carried(c, static_cast<uint32_t>(SKF_NET_OFF));
+  carried(c);
   return c.apply(socket, kNothing, kWhole);
 }
 

@@ -34,6 +34,7 @@ class PacketRing {
   struct Frame {
     uint8_t* packet;  // from its IP header on, ours to write, with kTailRoom behind it; valid until give_back
     size_t size;
+    bool carried;   // else its head alone, to tell that the socket has one that the ring cannot carry
     bool verified;  // the sum of UDP
     int interface;
   };

@@ -98,7 +98,7 @@ class Worker {
   void take_completions();
   void fetch_ahead(int next);
   void complete(const Uring::Completion& c, uint64_t now_us);
-  void read(Socket& s, uint64_t now_us);
+  bool read(Socket& s, uint64_t now_us);
   void take_frames();
   void take_frame(const PacketRing::Frame& frame);
   void fetch_frames_ahead(int next);

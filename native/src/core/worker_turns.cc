@@ -25,7 +25,7 @@ constexpr int kFramesAhead = kAhead + 4;
 constexpr unsigned kFramesAtOnce = 64;
 }  // namespace
 
-void Worker::read(Socket& s, uint64_t now_us) {
+bool Worker::read(Socket& s, uint64_t now_us) {
   uint8_t* packet = buffer_;
   sockaddr_in6 from;
   socklen_t size = sizeof from;
@@ -33,7 +33,7 @@ void Worker::read(Socket& s, uint64_t now_us) {
                  : s.which == Which::rtcp ? s.leg->sockets.rtcp_fd
                                           : s.leg->guard_fd;
   const ssize_t n = ::recvfrom(fd, packet, 2048, MSG_DONTWAIT, reinterpret_cast<sockaddr*>(&from), &size);
-  if (n < 0) return;
+  if (n < 0) return false;
   Leg& leg = *s.leg;
   const size_t compared = from.sin6_family == AF_INET ? 8 : sizeof from;
   if (std::memcmp(&from, &leg.last_from, compared) != 0) {
@@ -42,12 +42,13 @@ void Worker::read(Socket& s, uint64_t now_us) {
   }
   if (s.which == Which::rtcp) {
     leg.stream->on_rtcp(packet, static_cast<size_t>(n), leg.last_address, now_us, false);
-    return;
+    return true;
   }
-  if (s.which == Which::rtp) leg.note_delivered(packet, static_cast<size_t>(n));
-  leg.stream->on_rtp(packet, static_cast<size_t>(n), leg.last_address, now_us);
+  if (s.which == Which::guard || leg.note_delivered(packet, static_cast<size_t>(n)))
+    leg.stream->on_rtp(packet, static_cast<size_t>(n), leg.last_address, now_us);
   if (leg.mixed) leg.look_whether_pure();
   if (s.which == Which::rtp && leg.guard_fd >= 0) leg.count(now_us);
+  return true;
 }
 
 /** Reads each socket that epoll reports, once. */
@@ -90,10 +91,10 @@ void Worker::complete(const Uring::Completion& c, uint64_t now_us) {
   }
   if (Uring::unusable(c.result)) return leg.to_epoll();
   // Out of buffers, or an ICMP error of something sent earlier: neither ends a stream.
-  if (!c.more) ring_->receive(at, c.tag);
+  if (!c.more) leg.receive_ended(now_us);
   if (!c.packet || c.result <= 0) return;
-  leg.note_delivered(c.packet, static_cast<size_t>(c.result));
-  place.stream->on_rtp(c.packet, static_cast<size_t>(c.result), leg.from_ring, now_us);
+  if (leg.note_delivered(c.packet, static_cast<size_t>(c.result)))
+    place.stream->on_rtp(c.packet, static_cast<size_t>(c.result), leg.from_ring, now_us);
   leg.count(now_us);
 }
 
@@ -136,10 +137,13 @@ Worker::Shown* Worker::shown_at(uint16_t rtp_port) {
 
 void Worker::take_frame(const PacketRing::Frame& frame) {
   Datagram d;
-  if (!read_datagram(frame.packet, frame.size, frame.verified, d)) return;
+  if (!(frame.carried ? read_datagram(frame.packet, frame.size, frame.verified, d)
+                      : read_flow(frame.packet, frame.size, d)))
+    return;
   Shown* at = shown_at(d.to_port);
   if (!at || !at->leg || d.from_ip != at->peer_ip || d.from_port != at->peer_port || d.to_ip != at->own_ip) return;
   Leg& leg = *at->leg;
+  if (!frame.carried) return leg.note_uncarried();
   if (!leg.note_frame(d.payload, frame.interface)) return;
   at->stream->on_rtp(d.payload, d.size, leg.from_ring, now_us_);
   leg.count(now_us_);
