@@ -45,13 +45,16 @@ inline long rss_kb(const std::vector<int>& pids) {
   return total;
 }
 
-/** Busy time of the whole machine, microseconds. */
+/** Busy time of the whole machine since some moment, microseconds. What is not idle is busy: the kernel counts busy time
+ * by samples, which bursts of a millisecond fool, and idle time by the clock. */
 inline double machine_us() {
   std::ifstream f("/proc/stat");
   std::string name;
-  double user = 0, nice = 0, system = 0, idle = 0, wait = 0, irq = 0, soft = 0;
-  f >> name >> user >> nice >> system >> idle >> wait >> irq >> soft;
-  return (user + nice + system + irq + soft) * 1e6 / static_cast<double>(sysconf(_SC_CLK_TCK));
+  double user = 0, nice = 0, system = 0, idle = 0, wait = 0;
+  f >> name >> user >> nice >> system >> idle >> wait;
+  const auto cores = static_cast<double>(sysconf(_SC_NPROCESSORS_ONLN));
+  return cores * static_cast<double>(now_us(CLOCK_MONOTONIC)) -
+         (idle + wait) * 1e6 / static_cast<double>(sysconf(_SC_CLK_TCK));
 }
 
 inline uint32_t percentile(std::vector<uint32_t>& v, double p) {

@@ -239,7 +239,7 @@ struct alignas(64) Worker::Leg final : Wire {
   }
 
   /** False: the frame is to be left to the socket. */
-  bool note_frame(const uint8_t* packet, int interface) {
+  bool note_frame(const uint8_t* packet, int interface, uint64_t now_us) {
     const uint32_t mark = mark_of(packet);
     switch (passage.see(interface, mark)) {
       case Passage::Seen::elsewhere:
@@ -255,7 +255,7 @@ struct alignas(64) Worker::Leg final : Wire {
       // The last ones before the socket let go came by both.
       const bool twice = mark == socket_mark;
       socket_mark = 0;
-      frame_us = worker.now_us_;
+      frame_us = now_us;
       return !twice;
     }
     if (shown < kProof) ++shown;

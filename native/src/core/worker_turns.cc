@@ -144,7 +144,7 @@ void Worker::take_frame(const PacketRing::Frame& frame) {
   if (!at || !at->leg || d.from_ip != at->peer_ip || d.from_port != at->peer_port || d.to_ip != at->own_ip) return;
   Leg& leg = *at->leg;
   if (!frame.carried) return leg.note_uncarried();
-  if (!leg.note_frame(d.payload, frame.interface)) return;
+  if (!leg.note_frame(d.payload, frame.interface, now_us_)) return;
   at->stream->on_rtp(d.payload, d.size, leg.from_ring, now_us_);
   leg.count(now_us_);
 }
