@@ -17,8 +17,8 @@ constexpr uint64_t kPeriodUs = 250'000;
 constexpr double kSilence = 230;
 /** The file is written in blocks of a power of two, at multiples of their size, of this length at most: in the page
  * cache such a block is one piece, and most of what a write costs is for each piece. With what the file stays behind,
- * a killed process loses less than a second. */
-constexpr int64_t kBlockMs = 600;
+ * a killed process loses 1.3 s at most. */
+constexpr int64_t kBlockMs = 1100;
 constexpr int kLineSeconds = 4;  // what the desk holds beyond what is in the file
 }  // namespace
 

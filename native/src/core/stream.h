@@ -126,7 +126,7 @@ class Stream {
     int count = 0;
   };
   enum class Source : uint8_t { none, relay, made, keys };
-  struct RecordTrack {
+  struct alignas(32) RecordTrack {  // never in two lines of memory
     std::shared_ptr<Recording> recording;
     int track;
   };
