@@ -17,7 +17,6 @@ import { command, type Generator, loaded, pinned, root, tools, WITHOUT_PACKET_RI
 /** What is measured: at how many calls (as many as rtpengine carries on this kind of machine), and beside whom. */
 const PLAN: Record<string, { readonly calls: readonly number[]; readonly beside: readonly string[] }> = {
   relay: { calls: [200, 500, 1000], beside: ['forwarder', 'rtpengine'] },
-  // Right after the relay that it is compared with.
   record: { calls: [200, 1000], beside: [] },
   'srtp-sdes': { calls: [200, 1000], beside: ['rtpengine'] },
   'srtp-gcm': { calls: [200, 1000], beside: ['rtpengine'] },
@@ -26,7 +25,7 @@ const PLAN: Record<string, { readonly calls: readonly number[]; readonly beside:
   g729: { calls: [200], beside: ['rtpengine'] },
   opus: { calls: [50], beside: ['rtpengine'] },
 }
-const TICKS: Record<string, readonly number[]> = { relay: [1000, 100] }
+const TICKS: Record<string, readonly number[]> = { relay: [100, 1000] }
 /** A starved run is repeated so often. */
 const REPEATS = 2
 
@@ -114,13 +113,16 @@ function speech(text: string, rate_hz: number): Int16Array {
 
 /** Sizes that are asked for replace those of the plan, but none is above what the mode is measured at. */
 function plan(): Point[] {
-  return modes.flatMap(mode => {
-    const planned = PLAN[mode]?.calls
-    if (!planned) throw new Error(`--modes: ${Object.keys(PLAN).join(',')}`)
-    const most = Math.max(...planned)
-    const calls = sizes ? [...new Set(sizes.map(size => Math.min(size, most)))] : planned
+  const planned = modes.flatMap(mode => {
+    const measured = PLAN[mode]?.calls
+    if (!measured) throw new Error(`--modes: ${Object.keys(PLAN).join(',')}`)
+    const most = Math.max(...measured)
+    const calls = sizes ? [...new Set(sizes.map(size => Math.min(size, most)))] : measured
     return calls.flatMap(size => (TICKS[mode] ?? [1000]).map(tick_us => ({ mode, calls: size, tick_us })))
   })
+  // Recording comes right after the relay that it is compared with: a minute later this machine is another one.
+  const compared = ({ mode, calls }: Point) => (mode === 'relay' || mode === 'record' ? calls : Number.MAX_SAFE_INTEGER)
+  return planned.sort((a, b) => compared(a) - compared(b))
 }
 
 function ownLoad({ legs, pids, point }: Parameters<Generator>[0]): string[] {
