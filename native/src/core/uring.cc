@@ -158,7 +158,7 @@ void Uring::cancel(uint64_t tag) {
   io_uring_sync_cancel_reg reg{};
   reg.addr = tag;
   reg.fd = -1;
-  reg.timeout.tv_sec = reg.timeout.tv_nsec = -1;
+  reg.timeout.tv_nsec = 20'000'000;  // a packet thread never waits for long; what comes late is known by its tag
   control(fd_, IORING_REGISTER_SYNC_CANCEL, &reg, 1);
 }
 
