@@ -40,7 +40,10 @@ export function createConnectWebSocket(
         refused: 'url_refused',
         detail: `${target.hostname} has no address that may be reached by ${url.split(':')[0]}`,
       }
-    const limit = AbortSignal.any([signal, AbortSignal.timeout(CONNECT_TIMEOUT_MS)])
+    // Not by AbortSignal.timeout: within AbortSignal.any Node 20 collects it as garbage, and it never comes.
+    const late = new AbortController()
+    const timer = setTimeout(() => late.abort(), CONNECT_TIMEOUT_MS)
+    const limit = AbortSignal.any([signal, late.signal])
     try {
       const { ca } = options
       const tcp = await connectSocket({ target, addresses, timeout_ms: CONNECT_TIMEOUT_MS, ca, signal: limit }, guard)
@@ -54,6 +57,8 @@ export function createConnectWebSocket(
       if (limit.aborted) return { refused: 'timeout', detail: `not connected in ${CONNECT_TIMEOUT_MS} ms` }
       const failure = asFailure(error, 'connect')
       return { refused: failure.error.startsWith('tls') ? 'tls' : 'refused', detail: failure.message }
+    } finally {
+      clearTimeout(timer)
     }
   }
 }
