@@ -62,8 +62,6 @@ export function deliverCallbacks(options: DelivererOptions): Deliverer {
   const { state, bus, clock, log } = options
   const limits = { ...LIMITS, ...options.limits }
   const under_way = new Map<number, { readonly origin: string; readonly done: Promise<void> }>()
-  /** Rows that were taken while they were under way: that lease is given back when they are not any more. */
-  const leased_twice = new Set<number>()
   const ending = new AbortController()
   // Every exchange listens to it, and there are more of them than Node expects of one signal.
   setMaxListeners(0, ending.signal)
@@ -121,23 +119,20 @@ export function deliverCallbacks(options: DelivererOptions): Deliverer {
 
   async function take(): Promise<void> {
     for (;;) {
-      await returnCallbacks(state.db, leasedInVain())
       const free = limits.in_flight - under_way.size
       if (free <= 0 || stopped) return
-      const before = new Set(under_way.keys())
       const rows = await takeDueCallbacks(state.db, {
         now_ms: clock.now(),
         lease_ms: limits.lease_ms,
         limit: free,
         but_not: fullOrigins(),
+        under_way: [...under_way.keys()],
       })
       if (rows.length === 0) return
       const surplus: number[] = []
       for (const row of rows) {
         const origin = originOf(row.url)
-        // Taken again although it was under way, and has perhaps ended by now: the clock jumped over its lease.
-        if (before.has(row.id)) leased_twice.add(row.id)
-        else if (stopped || countOf(origin) >= limits.in_flight_per_origin) surplus.push(row.id)
+        if (stopped || countOf(origin) >= limits.in_flight_per_origin) surplus.push(row.id)
         else begin(row, origin)
       }
       await returnCallbacks(state.db, surplus)
@@ -152,12 +147,6 @@ export function deliverCallbacks(options: DelivererOptions): Deliverer {
         wake()
       })
     under_way.set(row.id, { origin, done })
-  }
-
-  function leasedInVain(): number[] {
-    const over = [...leased_twice].filter(id => !under_way.has(id))
-    for (const id of over) leased_twice.delete(id)
-    return over
   }
 
   function countOf(origin: string): number {

@@ -30,6 +30,8 @@ export interface Taking {
   readonly limit: number
   /** Scheme, host and port, as URLs have them, that have their share of deliveries under way. */
   readonly but_not: readonly string[]
+  /** Rows that whoever asks has under way: not taken again, even when the clock has jumped over their lease. */
+  readonly under_way: readonly number[]
 }
 
 /** Whether some callback has not been tried once. The literal zeros are for the partial index of waiting rows. */
@@ -61,6 +63,7 @@ export async function takeDueCallbacks(db: Db, taking: Taking): Promise<DueCallb
         select 1 from outbox e
         where e.delivered = 0 and e.given_up = 0 and e.ordering_key = o.ordering_key and e.id < o.id
       )
+      ${taking.under_way.length > 0 ? sql`and o.id not in (${sql.join([...taking.under_way])})` : sql``}
       ${sql.join(shut, sql` `)}
     order by o.next_attempt_at, o.id limit ${taking.limit}`.execute(db)
   if (due.length === 0) return []

@@ -232,7 +232,8 @@ t.test('what a killed process had taken is taken again when its lease is over, a
   const clock = standingClock()
   const w = await controlPlane(t, { clock })
   await put(w, 'http://a.test/', 0)
-  const take = (now_ms: number) => takeDueCallbacks(w.state.db, { now_ms, lease_ms: 25_000, limit: 10, but_not: [] })
+  const take = (now_ms: number) =>
+    takeDueCallbacks(w.state.db, { now_ms, lease_ms: 25_000, limit: 10, but_not: [], under_way: [] })
   const now = clock.now()
   t.equal((await take(now)).length, 1)
   t.equal((await take(now + 24_000)).length, 0)
