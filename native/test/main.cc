@@ -20,16 +20,15 @@ void chunks_tests();
 void uring_tests();
 void realtime_tests();
 
-// With the argument `threads` only what has threads: what ThreadSanitizer is for. With `packet-ring` that alone.
-int main(int argc, char** argv) {
-  if (argc > 1) {
-    const bool all = std::strcmp(argv[1], "packet-ring") != 0;
-    if (all) chunks_tests();
-    if (all) engine_tests();
-    packet_ring_tests();
-    std::printf("1..%d\n", check::count);
-    return check::failed ? 1 : 0;
-  }
+#ifdef THREADED_ONLY
+// What ThreadSanitizer is for.
+static void all_tests() {
+  chunks_tests();
+  engine_tests();
+  packet_ring_tests();
+}
+#else
+static void all_tests() {
   rtp_tests();
   srtp_tests();
   stream_tests();
@@ -46,6 +45,15 @@ int main(int argc, char** argv) {
   realtime_tests();
   engine_tests();
   packet_ring_tests();
+}
+#endif
+
+// With the argument `packet-ring`, only the tests of the packet ring run.
+int main(int argc, char** argv) {
+  if (argc > 1 && std::strcmp(argv[1], "packet-ring") == 0)
+    packet_ring_tests();
+  else
+    all_tests();
   std::printf("1..%d\n", check::count);
   return check::failed ? 1 : 0;
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <complex>
 #include <cstdint>
 #include <vector>
 
@@ -14,34 +15,46 @@ constexpr std::array<double, 17> kEdges = {100,  200,  300,  400,  510,  630,  7
                                            1270, 1480, 1720, 2000, 2320, 2700, 3150, 3700};
 using Bands = std::array<double, kEdges.size() - 1>;
 
-/** Energy of each Bark band, every 10 ms. */
-inline std::vector<Bands> bands(const std::vector<int16_t>& pcm, int rate) {
-  static std::vector<double> cosines, sines, window;
-  if (cosines.empty()) {
-    for (int i = 0; i < kWindow; ++i) {
-      cosines.push_back(std::cos(2 * M_PI * i / kWindow));
-      sines.push_back(std::sin(2 * M_PI * i / kWindow));
-      window.push_back(0.5 - 0.5 * std::cos(2 * M_PI * i / kWindow));
+/** The discrete Fourier transform of kWindow values, in place: radix 2, decimation in time (Cooley and Tukey, 1965). */
+inline void transform(std::array<std::complex<double>, kWindow>& x) {
+  for (size_t i = 1, j = 0; i < kWindow; ++i) {
+    size_t bit = kWindow >> 1;
+    for (; j & bit; bit >>= 1) j ^= bit;
+    j ^= bit;
+    if (i < j) std::swap(x[i], x[j]);
+  }
+  for (size_t span = 2; span <= kWindow; span <<= 1) {
+    const auto root = std::polar(1.0, -2 * M_PI / static_cast<double>(span));
+    for (size_t at = 0; at < kWindow; at += span) {
+      std::complex<double> turn = 1;
+      for (size_t i = at; i < at + span / 2; ++i, turn *= root) {
+        const auto odd = turn * x[i + span / 2];
+        x[i + span / 2] = x[i] - odd;
+        x[i] += odd;
+      }
     }
   }
+}
+
+/** Energy of each Bark band, every 10 ms. */
+inline std::vector<Bands> bands(const std::vector<int16_t>& pcm, int rate) {
+  static const auto window = [] {
+    std::array<double, kWindow> w{};
+    for (size_t i = 0; i < kWindow; ++i) w[i] = 0.5 - 0.5 * std::cos(2 * M_PI * static_cast<double>(i) / kWindow);
+    return w;
+  }();
   std::vector<Bands> out;
-  std::array<double, kWindow> x{};
+  std::array<std::complex<double>, kWindow> x;
   for (size_t at = 0; at + kWindow <= pcm.size(); at += kHop) {
     for (size_t i = 0; i < kWindow; ++i) x[i] = pcm[at + i] * window[i];
+    transform(x);
     Bands energy{};
     size_t band = 0;
-    for (int bin = 1; bin < kWindow / 2; ++bin) {
+    for (size_t bin = 1; bin < kWindow / 2; ++bin) {
       const double hz = static_cast<double>(bin) * rate / kWindow;
       while (band < energy.size() && hz >= kEdges[band + 1]) ++band;
       if (band == energy.size()) break;
-      if (hz < kEdges[0]) continue;
-      double re = 0, im = 0;
-      for (int i = 0; i < kWindow; ++i) {
-        const auto k = static_cast<size_t>(bin * i % kWindow);
-        re += x[static_cast<size_t>(i)] * cosines[k];
-        im -= x[static_cast<size_t>(i)] * sines[k];
-      }
-      energy[band] += re * re + im * im;
+      if (hz >= kEdges[0]) energy[band] += std::norm(x[bin]);
     }
     out.push_back(energy);
   }

@@ -10,7 +10,6 @@ namespace media {
 
 namespace {
 constexpr size_t kIpHeader = 20, kUdpHeader = 8;
-constexpr uint16_t kFragment = 0x3fff, kLaterFragment = 0x1fff;  // more fragments, or an offset; an offset
 
 /** RFC 1071, of words as they lie in memory, which works in either byte order; 0xffff when the sum among them is right. */
 uint32_t sum(const uint8_t* p, size_t n, uint32_t so_far) {

@@ -16,6 +16,9 @@ struct Datagram {
 /** Of IP and UDP together, before the payload. */
 constexpr size_t kDatagramHeader = 28;
 
+/** Of an IPv4 header's flags and offset: more fragments, or an offset; an offset. */
+constexpr uint16_t kFragment = 0x3fff, kLaterFragment = 0x1fff;
+
 /**
  * A whole IPv4 packet of UDP without options (RFC 791 §3.1, RFC 768); what lies behind its total length is padding of the
  * link. False for all else: fragments, options, lengths that lie, sums that are wrong. `verified`: the network card or

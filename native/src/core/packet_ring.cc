@@ -56,7 +56,6 @@ class Conditions {
 // What the ring can carry: whole packets without options that fit a frame. Said twice, of a packet's IP header and as the
 // filter of a socket.
 constexpr uint8_t kNoOptions = 0x45;
-constexpr uint16_t kFragment = 0x3fff, kLaterFragment = 0x1fff;
 
 bool carried(const uint8_t* ip) {
   return get16(ip + 2) <= PacketRing::kMaxPacketSize && ip[0] == kNoOptions && !(get16(ip + 6) & kFragment);
