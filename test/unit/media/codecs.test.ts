@@ -235,6 +235,7 @@ t.test('hold, resume and a changed codec splice under one SSRC with no jump of s
   t.ok(b.received.length <= held + 2, 'nothing is sent to who put us on hold')
   t.match(await reinvite(b.sdp({ version: 3 })), { direction: 'sendrecv' })
   await a.send(tone(1000, 400))
+  const resumed = b.received.length
   await client.request('play.start', {
     leg_id: right.leg_id,
     play_id: 'splice',
@@ -249,7 +250,6 @@ t.test('hold, resume and a changed codec splice under one SSRC with no jump of s
   const steps = received.slice(1).map((packet, index) => ({
     sequence: (packet.sequence - (received[index]?.sequence ?? 0)) & 0xffff,
     timestamp: (packet.timestamp - (received[index]?.timestamp ?? 0)) >>> 0,
-    ms: packet.at_ms - (received[index]?.at_ms ?? 0),
   }))
   t.strictSame(
     steps.filter(({ sequence }) => sequence !== 1),
@@ -260,10 +260,15 @@ t.test('hold, resume and a changed codec splice under one SSRC with no jump of s
     steps.every(({ timestamp }) => timestamp > 0 && timestamp < 8000),
     'time only goes forward',
   )
-  t.ok(
-    steps.every(({ timestamp, ms }) => Math.abs(timestamp / 8 - ms) < 60),
-    'and as fast as the clock',
-  )
+  // A packet may come late on a machine that is busy, but never early: the least lag of each part is the stream's own.
+  const lag = (from: number, to: number) =>
+    Math.min(
+      ...received
+        .slice(from, to)
+        .map(packet => packet.at_ms - ((packet.timestamp - (received[0]?.timestamp ?? 0)) >>> 0) / 8),
+    )
+  const lags = [lag(0, held), lag(held + 2, resumed), lag(resumed, received.length)]
+  t.ok(Math.max(...lags) - Math.min(...lags) < 100, `and as fast as the clock, the hold (400 ms) included: ${lags}`)
 
   const pcma = b.sdp({ version: 4 }).replace('RTP/AVP 0', 'RTP/AVP 8').replace('rtpmap:0 PCMU', 'rtpmap:8 PCMA')
   t.match(await client.request('leg.remote_offer', { leg_id: right.leg_id, sdp: pcma }), { codecs: ['PCMA'] })
