@@ -5,7 +5,7 @@ import { addressesOf, type Config } from '../core/runtime/config.ts'
 import { newId } from '../core/runtime/ids.ts'
 import type { Log } from '../core/runtime/log.ts'
 import type { Registry } from '../core/runtime/metrics.ts'
-import { unseal } from '../core/runtime/secrets.ts'
+import { digestCrypto, unseal } from '../core/runtime/secrets.ts'
 import type { VoiceRequester } from '../core/runtime/voice-request.ts'
 import type { State } from '../core/state/index.ts'
 import { endCallsOfLostNodes, HEARTBEAT_MS, type NodeRow, saveDraining, signalingNodes } from '../core/state/nodes.ts'
@@ -80,7 +80,10 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
   const configuration = new Configuration({ state, node_id: id, clock, bus, log })
   const health = new TargetHealth({ sip, state, clock, log, node_id: id, random: Math.random })
   const snapshot = (): Snapshot => configuration.current
-  const digest = new DigestAuthenticator({ clock, realm: config.domain, snapshot })
+  const digest = new DigestAuthenticator({
+    ...{ clock, realm: config.domain, snapshot },
+    crypto: digestCrypto(config.drachtio_secret),
+  })
   const tokens = new AuthTokens(config.master_key, snapshot)
   const authToken = (project_id: string): string | null => tokens.of(project_id)
   const registrar = new Registrar({ digest, state, clock, log, snapshot, domain: config.domain, authToken })

@@ -2,7 +2,7 @@
 export interface Clock {
   /** Milliseconds since the epoch, may jump. */
   now(): number
-  /** Milliseconds of a clock that never jumps. */
+  /** Milliseconds of a clock that never jumps; all processes of a machine read the same. */
   monotonic_ms(): number
   after(delay_ms: number, run: () => void): Timer
   every(period_ms: number, run: () => void): Timer
@@ -12,10 +12,13 @@ export interface Timer {
   cancel(): void
 }
 
+/** What `performance.now()` counts from, on the machine's steady clock. */
+const STARTED_MS = Number(process.hrtime.bigint()) / 1e6 - performance.now()
+
 /** The machine's clock. Its timers do not keep a process alive. */
 export const systemClock: Clock = {
   now: () => Date.now(),
-  monotonic_ms: () => performance.now(),
+  monotonic_ms: () => STARTED_MS + performance.now(),
   after(delay_ms, run) {
     const timer = setTimeout(run, delay_ms).unref()
     return { cancel: () => clearTimeout(timer) }

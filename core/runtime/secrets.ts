@@ -1,6 +1,15 @@
-import { createCipheriv, createDecipheriv, createHash, hash, randomBytes, scrypt, timingSafeEqual } from 'node:crypto'
+import {
+  createCipheriv,
+  createDecipheriv,
+  createHash,
+  createHmac,
+  hash,
+  randomBytes,
+  scrypt,
+  timingSafeEqual,
+} from 'node:crypto'
 import { promisify } from 'node:util'
-import type { DigestAlgorithm } from '../domain/identity/index.ts'
+import type { DigestAlgorithm, DigestCrypto } from '../domain/identity/index.ts'
 
 const sha256 = (value: string | Buffer): Buffer => hash('sha256', value, 'buffer')
 
@@ -53,3 +62,20 @@ export const digestHash = (algorithm: DigestAlgorithm, text: string): string => 
 /** HA1 of RFC 7616 §3.4.2 per algorithm, hex. */
 export const digestHa1 = (algorithm: 'md5' | 'sha256', username: string, realm: string, password: string): string =>
   createHash(algorithm).update(`${username}:${realm}:${password}`).digest('hex')
+
+/**
+ * What digest authentication computes. Whoever holds the same secret of the control link reads the same nonces: the
+ * edge challenges strangers, and signaling judges their answers. Without a secret the nonces are this process's own.
+ */
+export function digestCrypto(link_secret: string): DigestCrypto {
+  const key =
+    link_secret === '' ? randomBytes(32) : createHmac('sha256', link_secret).update('strowger digest nonces').digest()
+  return {
+    hash: digestHash,
+    hmac: text => createHmac('sha256', key).update(text).digest('hex'),
+    equal(a, b) {
+      const [left, right] = [Buffer.from(a), Buffer.from(b)]
+      return left.length === right.length && timingSafeEqual(left, right)
+    },
+  }
+}

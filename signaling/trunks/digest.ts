@@ -1,25 +1,28 @@
-import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import {
   type ClientToken,
   challenges,
   clientDomain,
+  compileRealms,
   createReplayTable,
   type DigestAlgorithm,
   type DigestCrypto,
   forgetExpired,
+  Md5Clients,
   makeNonce,
   NONCE_LIFETIME_MS,
   parseAuthorization,
+  type Realms,
   type ReplayTable,
   readNonce,
+  realmFor,
   verifyDigest,
 } from '../../core/domain/identity/index.ts'
 import { clientPassword, readClientToken } from '../../core/runtime/client-token.ts'
 import type { Clock } from '../../core/runtime/clock.ts'
-import { digestHa1, digestHash } from '../../core/runtime/secrets.ts'
+import { digestHa1 } from '../../core/runtime/secrets.ts'
 import type { SipRequest } from '../drachtio/types.ts'
-import { hostOf } from '../drachtio/uri.ts'
-import { Md5Clients } from './md5-clients.ts'
+import { addressOf, hostOf } from '../drachtio/uri.ts'
 import type { Snapshot } from './snapshot.ts'
 
 /**
@@ -42,53 +45,65 @@ export type ClientOutcome =
 const MAX_GUESSERS = 10_000
 const GUESSES = 10
 const GUESS_WINDOW_MS = 60_000
+/** How long a flow that proved a password is let through whatever its neighbours guess. */
+const PROVEN_MS = 2 * 3_600_000
 
 const MD5_ALONE: readonly DigestAlgorithm[] = ['MD5']
 
 export class DigestAuthenticator {
-  readonly #crypto = cryptoWith(randomBytes(32))
+  readonly #crypto: DigestCrypto
   readonly #clock: Clock
   readonly #realm: string
   readonly #snapshot: () => Snapshot
   readonly #replays: ReplayTable = createReplayTable()
   readonly #guesses = new Map<string, { count: number; since_ms: number }>()
-  readonly #md5_clients: Md5Clients
+  /** Flows that have proved a password, and until when that counts: guesses of their neighbours are none of theirs. */
+  readonly #proven = new Map<string, number>()
+  readonly #md5_clients = new Md5Clients()
   #swept_ms = 0
-  #realms: Realms = { snapshot: null, by_host: new Map(), common: null }
+  #realms: { readonly of: Snapshot | null; readonly realms: Realms } = { of: null, realms: compileRealms([]) }
 
-  constructor(options: { readonly clock: Clock; readonly realm: string; readonly snapshot: () => Snapshot }) {
+  constructor(options: {
+    readonly clock: Clock
+    readonly realm: string
+    readonly snapshot: () => Snapshot
+    /** Reads and makes nonces as the embedded edge does. */
+    readonly crypto: DigestCrypto
+  }) {
     this.#clock = options.clock
+    this.#crypto = options.crypto
     this.#realm = options.realm
     this.#snapshot = options.snapshot
-    this.#md5_clients = new Md5Clients(options.clock)
   }
 
   check(request: SipRequest): DigestOutcome {
     const snapshot = this.#snapshot()
     if (snapshot.credentials.size === 0) return { kind: 'refused' }
-    const { address } = request.source
-    if (this.#guessing(address)) return { kind: 'refused' }
+    if (this.#guessing(request)) return { kind: 'refused' }
     const authorization = parseAuthorization(request.header('authorization')?.trim() ?? '')
     if (!authorization) return this.#challenge(request, false)
-    this.#md5_clients.answered(request)
+    this.#md5_clients.answered(clientOf(request))
     // Nonces are of the clock that never jumps: a jump of the wall clock makes none of them stale.
     const now_ms = this.#clock.monotonic_ms()
     this.#sweep(now_ms)
-    if (readNonce(this.#crypto, authorization.nonce, now_ms).state === 'forged') return this.#challenge(request, false)
+    const holder = request.source
+    const { state } = readNonce(this.#crypto, authorization.nonce, now_ms, holder)
+    if (state === 'forged') return this.#challenge(request, false)
     const wall_ms = this.#clock.now()
     const credentials = (snapshot.credentials.get(authorization.username) ?? []).filter(
       known => known.realm === authorization.realm && (known.valid_until_ms === null || known.valid_until_ms > wall_ms),
     )
     const { method, uri: request_uri } = request
-    const facts = { authorization, method, request_uri, credentials, now_ms }
+    const facts = { authorization, method, request_uri, credentials, now_ms, holder }
     const outcome = verifyDigest(this.#crypto, this.#replays, facts)
     if (outcome.kind === 'authenticated') {
+      this.#proved(request, now_ms)
       const { trunk_id, id } = outcome.credential
       return { kind: 'authenticated', trunk_id, credential_id: id }
     }
     // Who knows the password but repeats a count needs a new nonce, no less than who comes too late with one.
     if (outcome.kind === 'stale' || outcome.why === 'replayed') return this.#challenge(request, true)
-    this.#guessed(address)
+    this.#guessed(request)
     return this.#challenge(request, false)
   }
 
@@ -100,8 +115,7 @@ export class DigestAuthenticator {
     request: SipRequest,
     { project_id, auth_token }: { readonly project_id: string; readonly auth_token: string | null },
   ): ClientOutcome {
-    const { address } = request.source
-    if (auth_token === null || this.#guessing(address)) return { kind: 'refused' }
+    if (auth_token === null || this.#guessing(request)) return { kind: 'refused' }
     const realm = clientDomain(project_id, this.#realm)
     const authorization = parseAuthorization(request.header('authorization')?.trim() ?? '')
     if (!authorization) return this.#challenge(request, false, realm)
@@ -121,33 +135,33 @@ export class DigestAuthenticator {
           ]
         : []
     const { method, uri: request_uri } = request
-    const facts = { authorization, method, request_uri, credentials, now_ms }
+    const facts = { authorization, method, request_uri, credentials, now_ms, holder: request.source }
     const outcome = verifyDigest(this.#crypto, this.#replays, facts)
     if (outcome.kind === 'authenticated') {
+      this.#proved(request, now_ms)
       const { token: known } = outcome.credential
       // Who held a good token is no guesser: it has run out, and a new challenge would not help.
       if (known.expires_at_seconds * 1000 <= this.#clock.now()) return { kind: 'refused' }
       return { kind: 'authenticated', token: known }
     }
     if (outcome.kind === 'stale' || outcome.why === 'replayed') return this.#challenge(request, true, realm)
-    if (outcome.why !== 'forged_nonce') this.#guessed(address)
+    if (outcome.why !== 'forged_nonce') this.#guessed(request)
     return this.#challenge(request, false, realm)
   }
 
   #challenge(request: SipRequest, stale: boolean, realm = this.#realmFor(request)) {
-    const nonce = makeNonce(this.#crypto, this.#clock.monotonic_ms(), randomBytes(12).toString('hex'))
+    const now_ms = this.#clock.monotonic_ms()
+    const nonce = makeNonce(this.#crypto, now_ms, randomBytes(4).toString('hex'), request.source)
     const { transport } = request.source
     // sip.js reads one challenge, the last, and knows MD5 alone: a second one would lock browsers out.
-    const alone = transport === 'ws' || transport === 'wss' || this.#md5_clients.challenged(request)
+    const alone = transport === 'ws' || transport === 'wss' || this.#md5_clients.challenged(clientOf(request), now_ms)
     return { kind: 'challenge', challenges: challenges(realm, nonce, stale, alone ? MD5_ALONE : undefined) } as const
   }
 
-  /** That of the trunk whose signaling name is called, else the one that all credentials share, else our domain. */
   #realmFor(request: SipRequest): string {
     const snapshot = this.#snapshot()
-    if (this.#realms.snapshot !== snapshot) this.#realms = readRealms(snapshot)
-    const host = hostOf(request.uri).toLowerCase()
-    return this.#realms.by_host.get(host) ?? this.#realms.common ?? this.#realm
+    if (this.#realms.of !== snapshot) this.#realms = { of: snapshot, realms: compileRealms(entriesOf(snapshot)) }
+    return realmFor(this.#realms.realms, hostOf(request.uri), this.#realm)
   }
 
   #sweep(now_ms: number): void {
@@ -156,48 +170,44 @@ export class DigestAuthenticator {
     forgetExpired(this.#replays, now_ms)
   }
 
-  #guessing(address: string): boolean {
-    const known = this.#guesses.get(address)
+  #guessing({ source }: SipRequest): boolean {
+    const key = holderKey(source)
+    const known = this.#guesses.get(key)
     if (!known) return false
-    if (this.#clock.monotonic_ms() - known.since_ms > GUESS_WINDOW_MS) this.#guesses.delete(address)
-    return known.count >= GUESSES && this.#guesses.has(address)
+    const now_ms = this.#clock.monotonic_ms()
+    if (now_ms - known.since_ms > GUESS_WINDOW_MS) this.#guesses.delete(key)
+    if (known.count < GUESSES || !this.#guesses.has(key)) return false
+    return (this.#proven.get(flowKey(source)) ?? 0) <= now_ms
   }
 
-  #guessed(address: string): void {
-    const known = this.#guesses.get(address) ?? { count: 0, since_ms: this.#clock.monotonic_ms() }
+  #guessed({ source }: SipRequest): void {
+    const key = holderKey(source)
+    const known = this.#guesses.get(key) ?? { count: 0, since_ms: this.#clock.monotonic_ms() }
     known.count++
-    this.#guesses.set(address, known)
-    const oldest = this.#guesses.keys().next().value
-    if (this.#guesses.size > MAX_GUESSERS && oldest !== undefined) this.#guesses.delete(oldest)
+    this.#guesses.set(key, known)
+    forgetFirst(this.#guesses)
+  }
+
+  #proved({ source }: SipRequest, now_ms: number): void {
+    const key = flowKey(source)
+    this.#proven.delete(key)
+    this.#proven.set(key, now_ms + PROVEN_MS)
+    forgetFirst(this.#proven)
   }
 }
 
-interface Realms {
-  readonly snapshot: Snapshot | null
-  readonly by_host: ReadonlyMap<string, string>
-  /** The realm of all credentials; null when they have several. */
-  readonly common: string | null
+type Source = SipRequest['source']
+
+const holderKey = ({ transport, address }: Source): string => `${transport} ${address}`
+const flowKey = ({ transport, address, port }: Source): string => `${transport} ${address} ${port}`
+const clientOf = ({ source, header }: SipRequest): string => `${source.address} ${addressOf(header('from'))}`
+
+function forgetFirst(table: Map<string, unknown>): void {
+  const oldest = table.keys().next().value
+  if (table.size > MAX_GUESSERS && oldest !== undefined) table.delete(oldest)
 }
 
-// Read once for a configuration, because a challenge to a stranger must be cheap.
-function readRealms(snapshot: Snapshot): Realms {
-  const by_host = new Map<string, string>()
-  const realms = new Set<string>()
-  for (const credentials of snapshot.credentials.values())
-    for (const { realm, trunk_id } of credentials) {
-      const host = snapshot.trunks.get(trunk_id)?.signaling_fqdn.toLowerCase()
-      if (host !== undefined && !by_host.has(host)) by_host.set(host, realm)
-      realms.add(realm)
-    }
-  const [only] = realms
-  return { snapshot, by_host, common: realms.size === 1 && only !== undefined ? only : null }
-}
-
-const cryptoWith = (key: Buffer): DigestCrypto => ({
-  hash: digestHash,
-  hmac: text => createHmac('sha256', key).update(text).digest('hex'),
-  equal(a, b) {
-    const [left, right] = [Buffer.from(a), Buffer.from(b)]
-    return left.length === right.length && timingSafeEqual(left, right)
-  },
-})
+const entriesOf = ({ credentials, trunks }: Snapshot) =>
+  [...credentials.values()]
+    .flat()
+    .map(({ realm, trunk_id }) => ({ realm, host: trunks.get(trunk_id)?.signaling_fqdn ?? null }))

@@ -25,21 +25,34 @@ export const ha1 = (crypto: DigestCrypto, algorithm: DigestAlgorithm, user: stri
 /** How long a nonce may be used. */
 export const NONCE_LIFETIME_MS = 5 * 60_000
 
-/** `<issued, base 36>.<random>.<hmac>`: nothing is stored for a nonce that nobody answers. `random` is hexadecimal. */
-export function makeNonce(crypto: DigestCrypto, issued_ms: number, random: string): string {
-  const body = `${Math.floor(issued_ms).toString(36)}.${random}`
-  return `${body}.${crypto.hmac(body).slice(0, 32)}`
+/** To whom a nonce is issued. Anybody can send from another's address, but only its holder gets what is sent there. */
+export interface NonceHolder {
+  readonly transport: string
+  readonly address: string
 }
+
+/**
+ * `<issued, base 36>.<random>.<hmac>`: nothing is stored for a nonce that nobody answers. `random` is hexadecimal. The
+ * holder is in the hmac: from elsewhere, or by another transport, the nonce is a forged one. It is short, because a
+ * challenge may not be much larger than what was asked.
+ */
+export function makeNonce(crypto: DigestCrypto, issued_ms: number, random: string, holder: NonceHolder): string {
+  const body = `${Math.floor(issued_ms).toString(36)}.${random}`
+  return `${body}.${macOf(crypto, body, holder)}`
+}
+
+const macOf = (crypto: DigestCrypto, body: string, { transport, address }: NonceHolder): string =>
+  crypto.hmac(`${body} ${transport} ${address}`).slice(0, 24)
 
 export type NonceState =
   | { readonly state: 'valid' | 'stale'; readonly issued_ms: number }
   | { readonly state: 'forged' }
 
-export function readNonce(crypto: DigestCrypto, nonce: string, now_ms: number): NonceState {
-  const match = /^([0-9a-z]{1,12})\.([0-9a-f]{8,64})\.([0-9a-f]{32})$/.exec(nonce)
+export function readNonce(crypto: DigestCrypto, nonce: string, now_ms: number, holder: NonceHolder): NonceState {
+  const match = /^([0-9a-z]{1,12})\.([0-9a-f]{8,64})\.([0-9a-f]{24})$/.exec(nonce)
   if (!match) return { state: 'forged' }
   const [, issued, random, mac] = match as unknown as [string, string, string, string]
-  if (!crypto.equal(crypto.hmac(`${issued}.${random}`).slice(0, 32), mac)) return { state: 'forged' }
+  if (!crypto.equal(macOf(crypto, `${issued}.${random}`, holder), mac)) return { state: 'forged' }
   const issued_ms = Number.parseInt(issued, 36)
   // A nonce from the future was made before the clock was put back: it has no age that could be trusted.
   const fresh = issued_ms <= now_ms && now_ms - issued_ms <= NONCE_LIFETIME_MS
@@ -119,6 +132,8 @@ export interface DigestFacts<Credential extends DigestSecret> {
   /** Those of this username and realm that are valid now: while a rotation overlaps, the old and the new one. */
   readonly credentials: readonly Credential[]
   readonly now_ms: number
+  /** Who answers. */
+  readonly holder: NonceHolder
 }
 
 export type DigestOutcome<Credential> =
@@ -138,9 +153,9 @@ export function verifyDigest<Credential extends DigestSecret>(
   replays: ReplayTable,
   facts: DigestFacts<Credential>,
 ): DigestOutcome<Credential> {
-  const { authorization, method, request_uri, credentials, now_ms } = facts
+  const { authorization, method, request_uri, credentials, now_ms, holder } = facts
   const right = matching(crypto, authorization, method, credentials)
-  const nonce = readNonce(crypto, authorization.nonce, now_ms)
+  const nonce = readNonce(crypto, authorization.nonce, now_ms, holder)
   if (nonce.state === 'forged') return { kind: 'refused', why: 'forged_nonce' }
   if (!right) return { kind: 'refused', why: 'wrong_password' }
   if (!sameUri(authorization.uri, request_uri)) return { kind: 'refused', why: 'uri_mismatch' }

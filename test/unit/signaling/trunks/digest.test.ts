@@ -1,5 +1,5 @@
 import t from 'tap'
-import { digestHa1 } from '../../../../core/runtime/secrets.ts'
+import { digestCrypto, digestHa1 } from '../../../../core/runtime/secrets.ts'
 import { DigestAuthenticator, type DigestOutcome } from '../../../../signaling/trunks/digest.ts'
 import { EMPTY_SNAPSHOT, type Snapshot } from '../../../../signaling/trunks/snapshot.ts'
 import { digestAnswer } from '../../../support/phone.ts'
@@ -25,12 +25,16 @@ function desk() {
     after: () => ({ cancel: () => undefined }),
     every: () => ({ cancel: () => undefined }),
   }
-  const authenticator = new DigestAuthenticator({ clock, realm: 'fallback.example', snapshot: () => snapshot })
+  const authenticator = new DigestAuthenticator({
+    ...{ clock, realm: 'fallback.example', snapshot: () => snapshot },
+    crypto: digestCrypto(''),
+  })
   const check = (
     authorization: string | null,
     uri = URI,
     address = '10.0.0.1',
     from = '<sip:pbx@10.0.0.1>;tag=1',
+    flow: { port?: number; transport?: 'udp' | 'tcp' } = {},
   ): DigestOutcome =>
     authenticator.check({
       method: 'INVITE',
@@ -39,7 +43,7 @@ function desk() {
       headers: {},
       header: name => ({ authorization, from })[name] ?? null,
       body: '',
-      source: { address, port: 5060, transport: 'udp' },
+      source: { address, port: 5060, transport: 'udp', ...flow },
     })
   const challenge = (address?: string): string => {
     const outcome = check(null, URI, address)
@@ -129,6 +133,29 @@ t.test('who guesses is refused for a while, and others are not', async t => {
   t.equal(d.check(d.answer({ nonce: d.challenge('10.0.0.2') }), URI, '10.0.0.2').kind, 'authenticated')
   d.later(61_000)
   t.equal(d.check(d.answer({ nonce: d.challenge() })).kind, 'authenticated')
+})
+
+t.test('failures count only for a nonce of ours that was issued to that address and transport', async t => {
+  const d = desk()
+  const tcp = { transport: 'tcp', port: 40_000 } as const
+  const over = (authorization: string | null, flow: { port?: number; transport?: 'udp' | 'tcp' }) =>
+    d.check(authorization, URI, '10.0.0.1', undefined, flow)
+  const nonceOf = (outcome: DigestOutcome): string =>
+    /nonce="([^"]+)"/.exec(outcome.kind === 'challenge' ? (outcome.challenges[0] ?? '') : '')?.[1] ?? ''
+  const registered = (): DigestOutcome => over(d.answer({ nonce: nonceOf(over(null, tcp)) }), tcp)
+  t.equal(registered().kind, 'authenticated')
+  const foreign = d.challenge('10.0.0.9')
+  for (let junk = 0; junk < 20; junk++) {
+    over(d.answer({ nonce: 'junk', password: `${junk}` }), {})
+    over(d.answer({ nonce: foreign, password: `${junk}` }), {})
+    over(d.answer({ nonce: nonceOf(over(null, tcp)), password: `${junk}` }), {})
+  }
+  t.equal(d.check(d.answer({ nonce: d.challenge() })).kind, 'authenticated', 'junk from its address is no failure')
+  for (let guess = 0; guess < 10; guess++)
+    over(d.answer({ nonce: nonceOf(over(null, { port: 9 })), password: `${guess}` }), { port: 9 })
+  t.equal(over(null, { port: 9 }).kind, 'refused', 'real guesses are')
+  t.equal(registered().kind, 'authenticated', 'by another transport nothing has happened')
+  t.equal(d.check(d.answer({ nonce: d.challenge() })).kind, 'authenticated', 'nor to a flow that proved a password')
 })
 
 t.test('without any credential there is nothing to answer a challenge with', async t => {

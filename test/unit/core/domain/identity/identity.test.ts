@@ -148,11 +148,13 @@ const credential = (password: string, id = password) => ({
   ha1_sha256: ha1(crypto, 'SHA-256', 'alice', 'example.net', password),
 })
 
+const HOLDER = { transport: 'udp', address: '192.0.2.7' }
+
 function answer(password: string, changes: Partial<Authorization> = {}, method = 'INVITE'): Authorization {
   const base = {
     username: 'alice',
     realm: 'example.net',
-    nonce: makeNonce(crypto, NOW, 'ab'.repeat(16)),
+    nonce: makeNonce(crypto, NOW, 'ab'.repeat(16), HOLDER),
     uri: URI,
     algorithm: 'SHA-256' as const,
     cnonce: 'c1',
@@ -169,6 +171,7 @@ const verify = (authorization: Authorization, replays = createReplayTable(), cha
     request_uri: URI,
     credentials: [credential('secret')],
     now_ms: NOW + 1000,
+    holder: HOLDER,
     ...changes,
   })
 
@@ -203,10 +206,19 @@ t.test('a right answer works once; wrong, forged, replayed, stale and misdirecte
     kind: 'refused',
     why: 'wrong_password',
   })
-  t.match(verify(answer('secret', { nonce: 'mm3.abababab.00000000000000000000000000000000' })), { why: 'forged_nonce' })
+  t.match(verify(answer('secret', { nonce: 'mm3.abababab.000000000000000000000000' })), { why: 'forged_nonce' })
   t.match(verify(answer('secret', { nonce: 'theirs' })), { kind: 'refused', why: 'forged_nonce' })
   t.match(verify(answer('secret', { uri: 'sip:+1900@example.net' })), { kind: 'refused', why: 'uri_mismatch' })
   t.match(verify(answer('secret', { uri: `${URI};transport=tls` })), { kind: 'authenticated' })
+  for (const holder of [
+    { ...HOLDER, address: '192.0.2.8' },
+    { ...HOLDER, transport: 'tcp' },
+  ])
+    t.match(
+      verify(answer('wrong'), createReplayTable(), { holder }),
+      { why: 'forged_nonce' },
+      'a nonce that was issued to another address or transport proves nothing, not even a failure',
+    )
   t.match(verify(answer('secret', {}, 'BYE')), { kind: 'refused', why: 'wrong_password' }, 'for another method')
   const late = { now_ms: NOW + NONCE_LIFETIME_MS + 1 }
   t.match(verify(answer('secret'), createReplayTable(), late), { kind: 'stale' })
@@ -286,7 +298,7 @@ t.test('nonce counts: each works once in any order, old nonces are forgotten wit
   forgetExpired(table, NOW + NONCE_LIFETIME_MS + 1)
   t.equal(table.used.size, 0)
   t.equal(acceptCount(table, 'a', NOW, 1), 'forgotten')
-  t.equal(readNonce(crypto, makeNonce(crypto, NOW, 'ab'.repeat(8)), NOW).state, 'valid')
+  t.equal(readNonce(crypto, makeNonce(crypto, NOW, 'ab'.repeat(8), HOLDER), NOW, HOLDER).state, 'valid')
 })
 
 t.test('the caller is the asserted identity, else From, else the default of the trunk', async t => {

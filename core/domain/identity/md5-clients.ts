@@ -1,7 +1,3 @@
-import type { Clock } from '../../core/runtime/clock.ts'
-import type { SipRequest } from '../drachtio/types.ts'
-import { addressOf } from '../drachtio/uri.ts'
-
 /**
  * RFC 8760 §2.4 lets a client pick from several challenges. Old ones (libre 1, many telephones) fail at the first
  * algorithm that they do not know: who does not answer in this time gets what everybody knows when it comes again.
@@ -11,27 +7,20 @@ const ANSWERS_WITHIN_MS = 3000
 const REMEMBERED_MS = 24 * 3_600_000
 const MAX_CLIENTS = 10_000
 
-/** Which clients know MD5 alone, as far as they have shown it. */
+/** Which clients know MD5 alone, as far as they have shown it. A client is an address and a From. */
 export class Md5Clients {
-  readonly #clock: Clock
-  /** By address and From: since when it is challenged, and whether it has let two algorithms go unanswered. */
+  /** Since when it is challenged, and whether it has let two algorithms go unanswered. */
   readonly #challenged = new Map<string, { since_ms: number; md5_alone: boolean }>()
-
-  constructor(clock: Clock) {
-    this.#clock = clock
-  }
 
   /**
    * Told of each challenge, and whether it may hold MD5 alone: the second that comes too long after the first says that
    * the first was not understood.
    */
-  challenged(request: SipRequest): boolean {
-    const now_ms = this.#clock.monotonic_ms()
-    const who = clientOf(request)
-    const known = this.#challenged.get(who)
+  challenged(client: string, now_ms: number): boolean {
+    const known = this.#challenged.get(client)
     if (!known || now_ms - known.since_ms > REMEMBERED_MS) {
-      this.#challenged.delete(who)
-      this.#challenged.set(who, { since_ms: now_ms, md5_alone: false })
+      this.#challenged.delete(client)
+      this.#challenged.set(client, { since_ms: now_ms, md5_alone: false })
       const oldest = this.#challenged.keys().next().value
       if (this.#challenged.size > MAX_CLIENTS && oldest !== undefined) this.#challenged.delete(oldest)
       return false
@@ -41,10 +30,7 @@ export class Md5Clients {
   }
 
   /** Told of each answer to a challenge. */
-  answered(request: SipRequest): void {
-    const who = clientOf(request)
-    if (this.#challenged.get(who)?.md5_alone === false) this.#challenged.delete(who)
+  answered(client: string): void {
+    if (this.#challenged.get(client)?.md5_alone === false) this.#challenged.delete(client)
   }
 }
-
-const clientOf = ({ source, header }: SipRequest): string => `${source.address} ${addressOf(header('from'))}`
