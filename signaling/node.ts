@@ -34,6 +34,7 @@ import { TargetHealth } from './trunks/health.ts'
 import { Registrar } from './trunks/registrar.ts'
 import type { Snapshot } from './trunks/snapshot.ts'
 import type { Stir } from './trunks/stir.ts'
+import { WaysOut } from './trunks/ways-out.ts'
 import { giveBack, UnownedCalls } from './unowned-calls.ts'
 
 export interface NodeOptions {
@@ -78,8 +79,9 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
   const metrics = createNodeMetrics(options.metrics)
   const media = new MediaHub(options.media, log)
   const configuration = new Configuration({ state, node_id: id, clock, bus, log })
-  const health = new TargetHealth({ sip, state, clock, log, node_id: id, random: Math.random })
   const snapshot = (): Snapshot => configuration.current
+  const ways = new WaysOut({ config, clock, snapshot })
+  const health = new TargetHealth({ sip, state, clock, log, node_id: id, random: Math.random, ways })
   const digest = new DigestAuthenticator({
     ...{ clock, realm: config.domain, snapshot },
     crypto: digestCrypto(config.drachtio_secret),
@@ -107,6 +109,7 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
     calls,
     health,
     registrar,
+    ways,
     stir: options.stir,
     rooms: new Rooms(),
     queues: new Queues(),
@@ -121,6 +124,7 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
     unseal: sealed => unseal(config.master_key, sealed),
   })
   configuration.onChange(snapshot => {
+    void ways.learn()
     health.apply(snapshot)
     registrations.apply(snapshot)
   })
@@ -180,6 +184,7 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
       originator.stop()
       await Promise.all(calls.all().map(call => call.end({ cause: 'draining' })))
       sweep.cancel()
+      ways.stop()
       housekeeping.cancel()
       unlink()
       await Promise.all([health.stop(), registrations.stop()])

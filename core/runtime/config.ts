@@ -38,6 +38,8 @@ export interface Config {
   readonly master_key: Buffer
   /** CIDRs, or the word `loopback`, that outbound HTTP may reach although they are private. */
   readonly allow_private_webhooks: readonly string[]
+  /** The same for addresses that customers want SIP to be sent to. */
+  readonly allow_private_peers: readonly string[]
   readonly log_level: LogLevel
   readonly g729: boolean
   /** Media packets by io_uring where the kernel and the sandbox allow it. */
@@ -129,6 +131,7 @@ export function loadConfig(env: Environment): Config {
     drachtio_secret: read(env, v.drachtio_secret),
     sandbox: read(env, v.sandbox),
     allow_private_webhooks: read(env, v.allow_private).filter(item => item !== 'none'),
+    allow_private_peers: peers(read(env, v.allow_private_peers), host),
     log_level: read(env, v.log),
     g729: read(env, v.g729),
     io_uring: read(env, v.io_uring),
@@ -176,6 +179,10 @@ function bound(hosts: readonly string[], binds: readonly string[]): readonly [Ow
   })
   return pairs as [OwnAddress, OwnAddress?]
 }
+
+/** What is not set suits development: peers on the machine itself, as long as nobody else can reach us either. */
+const peers = (given: readonly string[] | null, host: string): readonly string[] =>
+  given ? given.filter(item => item !== 'none') : /^(127\.|::1$)/.test(host) ? ['loopback'] : []
 
 const recognition = (recognizer_url: string | null, transcriber_url: string | null) => ({
   recognizer_url,

@@ -1,5 +1,6 @@
 import { isIP } from 'node:net'
 import { smsRoute } from '../domain/alerts/notices.ts'
+import { parseNetwork } from '../domain/identity/address.ts'
 import { PORTS_REFUSED_BY_BROWSERS } from './browser-ports.ts'
 
 // What the text of a variable means, by its kind. Parsers get the text and the variable's name, and throw ConfigError
@@ -134,3 +135,11 @@ export const mailbox = (value: string, name: string): string => {
 }
 
 export const list = (value: string): string[] => value.split(/[\s,]+/).filter(item => item !== '')
+
+/** CIDRs, addresses, `loopback` or `none`; null when nothing is said. */
+export const ranges = (value: string, name: string): string[] | null => {
+  const found = list(value)
+  const strange = found.find(item => item !== 'loopback' && item !== 'none' && !parseNetwork(item))
+  if (strange !== undefined) refuse(name, strange, 'expected CIDRs, `loopback`, or `none`')
+  return found.length === 0 ? null : found
+}

@@ -1,9 +1,9 @@
 import type { Duplex } from 'node:stream'
 import { WebSocket } from 'ws'
+import { type AddressGuard, createAddressGuard } from '../../core/domain/network/address-guard.ts'
 import { parseTarget } from '../../core/domain/webhooks/target.ts'
 import { connectSocket } from '../../core/runtime/http/connect.ts'
 import { asFailure } from '../../core/runtime/http/failure.ts'
-import { type AddressGuard, createAddressGuard } from '../../core/runtime/http/guard.ts'
 import { createHostResolver, type ResolveHost } from '../../core/runtime/http/resolve.ts'
 
 export type ConnectFailure = 'url_refused' | 'timeout' | 'refused' | 'tls' | 'handshake'

@@ -25,11 +25,12 @@ export function clientHops(
     To: `<sip:${client}@${domain}>`,
     ...parameterHeaders(parameters),
   }
-  return ctx.registrar.clientContacts(project_id, client).map(({ uri, proxy, transport }) => {
+  return ctx.registrar.clientContacts(project_id, client).map(({ uri, proxy, proven_host, transport }) => {
     const web = transport === 'ws' || transport === 'wss'
     return {
       uri,
       ...(proxy === null ? {} : { proxy }),
+      proven_host,
       target: `client:${client}`,
       target_id: null,
       carrier_id: null,

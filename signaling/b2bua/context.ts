@@ -13,6 +13,7 @@ import type { TargetHealth } from '../trunks/health.ts'
 import type { Registrar } from '../trunks/registrar.ts'
 import type { Snapshot } from '../trunks/snapshot.ts'
 import type { Stir } from '../trunks/stir.ts'
+import type { WaysOut } from '../trunks/ways-out.ts'
 import type { MediaHub } from './media.ts'
 import type { CallRegistry } from './registry.ts'
 
@@ -32,6 +33,8 @@ export interface Context {
   readonly calls: CallRegistry
   readonly health: TargetHealth
   readonly registrar: Registrar
+  /** Resolves and judges whatever address a request of ours goes to. */
+  readonly ways: WaysOut
   /** Signs and verifies callers. */
   readonly stir: Stir
   readonly rooms: Rooms

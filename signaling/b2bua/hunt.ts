@@ -1,9 +1,16 @@
-import { type AttemptFailure, type AttemptOutcome, mayFailOver, outcomeOf } from '../../core/domain/routing/index.ts'
+import {
+  type AttemptFailure,
+  type AttemptOutcome,
+  mayFailOver,
+  outcomeOf,
+  triesNextAddress,
+} from '../../core/domain/routing/index.ts'
 import { iso, type Timer } from '../../core/runtime/clock.ts'
 import type { Log } from '../../core/runtime/log.ts'
 import type { CallAttemptTable } from '../../core/state/index.ts'
 import type { Headers, SipResponse } from '../drachtio/types.ts'
 import { hostOf } from '../drachtio/uri.ts'
+import type { Way } from '../trunks/ways-out.ts'
 import { kindOfTransport } from './browser.ts'
 import type { AttemptStep } from './call-writes.ts'
 import type { Context } from './context.ts'
@@ -25,6 +32,14 @@ export interface HuntHop extends InviteFacts {
   readonly policy: LegPolicy
   /** Hosts to which a 3xx of this target may send us: none but its trunk's own. */
   readonly redirect_hosts: readonly string[]
+  /** The address that a registered contact has proved to be its own. */
+  readonly proven_host?: string
+}
+
+/** One address of a target, which was judged. */
+interface Reach {
+  readonly hop: HuntHop
+  readonly way: Way
 }
 
 export interface HuntOutcome extends AttemptOutcome {
@@ -52,6 +67,8 @@ export class Hunt {
   readonly #ctx: Context
   readonly #log: Log
   readonly #hops: HuntHop[]
+  /** Addresses of the target that is being tried. */
+  #reaches: Reach[] = []
   readonly #listener: HuntListener
   readonly #session: MediaSession
   readonly #call_sid: string
@@ -130,9 +147,10 @@ export class Hunt {
       link_lost: false,
     }
     for (let sequence = 1; !this.#ended; sequence++) {
-      const hop = this.#hops.shift()
-      if (!hop || sequence > MAX_ATTEMPTS) break
-      const tried = await this.#attempt(hop, sequence)
+      const reach = this.#reaches.shift()
+      const hop = reach ? null : this.#hops.shift()
+      if ((!reach && !hop) || sequence > MAX_ATTEMPTS) break
+      const tried = reach ? await this.#attempt(reach, sequence) : hop ? await this.#begin(hop, sequence) : 'done'
       if (tried === 'done' || this.#ended) return
       last = tried.outcome
       if (!tried.next) break
@@ -143,7 +161,26 @@ export class Hunt {
     this.#listener.failed(last)
   }
 
-  async #attempt(hop: HuntHop, sequence: number): Promise<'done' | { outcome: HuntOutcome; next: boolean }> {
+  /** Finds where a target leads, and tries its first address; one that leads nowhere is a failed attempt. */
+  async #begin(hop: HuntHop, sequence: number): Promise<'done' | { outcome: HuntOutcome; next: boolean }> {
+    const found = await this.#ctx.ways.find(hop)
+    if (this.#ended) return 'done'
+    if (found.kind === 'found') {
+      this.#reaches = found.ways.map(way => ({ hop, way }))
+      const first = this.#reaches.shift()
+      if (first) return this.#attempt(first, sequence)
+    }
+    const failure: AttemptFailure = { kind: found.kind === 'refused' ? 'not_allowed' : 'transport' }
+    const detail = found.kind === 'found' ? '' : found.detail
+    const outcome = { ...outcomeOf(failure), detail, headers: {}, link_lost: false }
+    this.#log.info({ target: hop.target, detail }, 'a target cannot be reached')
+    this.#record(hop, sequence).ended('failed', null, outcome.reason, null)
+    this.#ctx.health.attempted(hop.target_id, false)
+    return { outcome, next: mayFailOver(failure, this.#mediaPassed) }
+  }
+
+  async #attempt(reach: Reach, sequence: number): Promise<'done' | { outcome: HuntOutcome; next: boolean }> {
+    const { hop, way } = reach
     const attempt = this.#record(hop, sequence)
     const leg = new OutboundLeg(this.#ctx, {
       id: `${this.#call_sid}-b${sequence}-${this.#ctx.node_id.slice(-4)}`,
@@ -166,10 +203,11 @@ export class Hunt {
     })
     this.#leg = leg
     leg.prefer = this.#prefer
-    const outcome = await this.#place(leg, hop)
+    const outcome = await this.#place(leg, { ...hop, proxy: way.proxy })
     if (outcome.kind === 'answered') {
       this.#firstAnswer()
       attempt.ended('answered', outcome.response.status, null, outcome.response.source.address)
+      this.#ctx.ways.answered(way)
       if (this.#ended) {
         void leg.end(null)
         return 'done'
@@ -184,10 +222,14 @@ export class Hunt {
       canceled ? 'canceled' : outcome.kind === 'refused' ? 'refused' : failed.code === 408 ? 'no_answer' : 'failed',
       outcome.kind === 'refused' ? outcome.response.status : null,
       canceled ? null : failed.reason,
-      outcome.kind === 'refused' ? outcome.response.source.address : null,
+      (outcome.kind === 'refused' && outcome.response.source.address) || way.host,
     )
-    if (!canceled) this.#ctx.health.attempted(hop.target_id, failed.failure.kind === 'response' && failed.code < 500)
     await leg.end(null)
+    if (triesNextAddress(failed.failure)) {
+      if (!canceled) this.#ctx.ways.failedAt(way)
+    } else this.#reaches = []
+    if (!canceled && this.#reaches.length === 0)
+      this.#ctx.health.attempted(hop.target_id, failed.failure.kind === 'response' && failed.code < 500)
     if (outcome.kind === 'refused') this.#follow(outcome.response, hop)
     const followed = this.#redirected && this.#hops[0]?.target.endsWith('(redirected)') === true
     return { outcome: failed, next: followed || mayFailOver(failed.failure, this.#mediaPassed) }
@@ -220,7 +262,8 @@ export class Hunt {
     )
     if (uri === undefined) return
     this.#redirected = true
-    this.#hops.unshift({ ...hop, uri, target: `${hop.target} (redirected)` })
+    const { proxy: _flow, ...target } = hop
+    this.#hops.unshift({ ...target, uri, target: `${hop.target} (redirected)` })
   }
 
   async #progress(leg: OutboundLeg, response: SipResponse, early: boolean): Promise<void> {

@@ -73,9 +73,10 @@ export const deliveryHops = (ctx: Context, trunk: TrunkConfig, outgoing: Outgoin
   ...delivery<Routable>(routable(ctx, trunk.targets, null), nextShare(trunk.id)).map(hop =>
     huntHop(ctx, hop, trunk, outgoing),
   ),
-  ...ctx.registrar.contacts(trunk.id).map(({ uri, proxy, transport }) => ({
+  ...ctx.registrar.contacts(trunk.id).map(({ uri, proxy, proven_host, transport }) => ({
     uri,
     ...(proxy === null ? {} : { proxy }),
+    proven_host,
     target: uri,
     target_id: null,
     carrier_id: null,

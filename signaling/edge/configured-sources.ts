@@ -1,5 +1,13 @@
 import { compileSources, holdsAddress } from '../../core/domain/identity/index.ts'
+import {
+  carrierAt,
+  carrierFacts,
+  type WayOut,
+  type WaysOutFacts,
+  wayOutRefusal,
+} from '../../core/domain/network/ways-out.ts'
 import type { Log } from '../../core/runtime/log.ts'
+import { literalOf } from '../../core/runtime/sip/own-listeners.ts'
 import type { State } from '../../core/state/index.ts'
 
 const PERIOD_MS = 1000
@@ -8,13 +16,20 @@ const MAX_KNOWN = 10_000
 export interface ConfiguredSources {
   /** Whether an address is a trunk's or a carrier's: these are never blocked, whatever they send. */
   covers(host: string): boolean
+  /** Whether a request in a dialog with `peer` may go to the address that the peer named for it. */
+  mayReach(named: WayOut, peer: WayOut): boolean
   stop(): void
 }
 
 /** Follows the sources of trunks and carriers. They are kept in memory: they are asked for each packet. */
-export async function watchSources(state: State, log: Log): Promise<ConfiguredSources> {
+export async function watchSources(
+  state: State,
+  log: Log,
+  ways: Pick<WaysOutFacts, 'own' | 'addresses'>,
+): Promise<ConfiguredSources> {
   let revision = -1
   let sources = compileSources<string>([])
+  let carriers = carrierFacts(ways.own, [])
   let failing = false
   const known = new Map<string, boolean>()
 
@@ -22,9 +37,10 @@ export async function watchSources(state: State, log: Log): Promise<ConfiguredSo
     const row = await state.db.selectFrom('configuration').select('revision').executeTakeFirst()
     if (!row || row.revision === revision) return
     const trunks = await state.db.selectFrom('trunk_source').select('cidr').where('enabled', '=', 1).execute()
-    const carriers = await state.db.selectFrom('carrier_source').select('cidr').execute()
+    const of_carriers = await state.db.selectFrom('carrier_source').select(['cidr', 'carrier_id']).execute()
+    carriers = carrierFacts(ways.own, await carriersOf(state, of_carriers))
     sources = compileSources(
-      [...trunks, ...carriers].map(({ cidr }) => ({ cidr, selector_precedence: 0, owner: cidr })),
+      [...trunks, ...of_carriers].map(({ cidr }) => ({ cidr, selector_precedence: 0, owner: cidr })),
     )
     known.clear()
     revision = row.revision
@@ -50,6 +66,22 @@ export async function watchSources(state: State, log: Log): Promise<ConfiguredSo
       known.set(host, covered)
       return covered
     },
+    mayReach(named, peer) {
+      const facts = { ...ways, ...carriers }
+      // What a carrier names is its own affair, as its targets are.
+      const asked = { carrier_id: carrierAt(facts, peer), proven_host: peer.host }
+      return wayOutRefusal(facts, named, asked) === null
+    },
     stop: () => clearInterval(timer),
   }
+}
+
+/** Names of carriers' targets are left out: signaling resolves those, and here the sources tell enough. */
+async function carriersOf(state: State, sources: readonly { readonly cidr: string; readonly carrier_id: string }[]) {
+  const targets = await state.db.selectFrom('carrier_target').select(['carrier_id', 'sip_uri']).execute()
+  return [...new Set([...sources, ...targets].map(({ carrier_id }) => carrier_id))].map(id => ({
+    id,
+    sources: sources.filter(row => row.carrier_id === id).map(({ cidr }) => cidr),
+    endpoints: targets.filter(row => row.carrier_id === id).flatMap(({ sip_uri }) => literalOf(sip_uri)),
+  }))
 }

@@ -1,4 +1,5 @@
 import { type Clock, systemClock } from '../../core/runtime/clock.ts'
+import type { DnsSource } from '../../core/runtime/sip/locate.ts'
 import { Apps } from './agent/apps.ts'
 import { ContactBindings } from './agent/bindings.ts'
 import { CallRecords } from './agent/cdr.ts'
@@ -13,12 +14,11 @@ import { ServerSide } from './agent/uas.ts'
 import { ControlServer } from './control/server.ts'
 import { hostPorts } from './control/wire.ts'
 import { type KeptMessage, leftCalls } from './left-calls.ts'
-import type { DnsSource } from './location/locate.ts'
 import { type EdgeLog, SipStack, silentLog } from './stack.ts'
 import type { TimerScale } from './timers.ts'
 import type { ListenerOptions } from './transport/layer.ts'
 import type { TlsOptions } from './transport/tls.ts'
-import type { Listener, TracedMessage, TransportLimits } from './transport/types.ts'
+import type { Destination, Listener, TracedMessage, TransportLimits } from './transport/types.ts'
 
 /**
  * The embedded SIP edge: a SIP server behind drachtio's control protocol, so that `drachtio-srf` applications connect
@@ -45,6 +45,8 @@ export interface EdgeOptions {
   readonly timers?: TimerScale | undefined
   readonly dns?: DnsSource | undefined
   readonly limits?: EdgeLimits | undefined
+  /** Whether requests in a dialog with `peer` may go to an address that the peer named; unset: to any. */
+  readonly mayReach?: ((named: Destination, peer: Destination) => boolean) | undefined
   /** Call-record events for applications that ask for them. Off unless true. */
   readonly cdr?: boolean | undefined
   /** Source addresses that are never blocked, whatever they send. */
@@ -162,6 +164,7 @@ export async function createEdge(options: EdgeOptions): Promise<Edge> {
     dns: options.dns,
     limits,
     tcp_above_bytes: options.tcp_above_bytes,
+    mayReach: options.mayReach,
     dropped: host => guard.drops(host),
     onMessage: options.onMessage,
     user: {

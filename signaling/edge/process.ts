@@ -1,11 +1,13 @@
+import { createAddressGuard } from '../../core/domain/network/address-guard.ts'
 import { addressesOf, type Config, ConfigError } from '../../core/runtime/config.ts'
 import { type ProcessContext, portTaken, type RunningProcess, runProcess } from '../../core/runtime/lifecycle.ts'
 import { Gauge, type Registry } from '../../core/runtime/metrics.ts'
+import { ownListeners } from '../../core/runtime/sip/own-listeners.ts'
 import { openState, type State } from '../../core/state/index.ts'
 import { callsOfCallIds, insertMissingMessages, messagesOfLostCalls, type NewMessage } from '../../core/state/ladder.ts'
 import { exposeState } from '../../core/state/metrics.ts'
 import { tlsOptions } from './certificates.ts'
-import { watchSources } from './configured-sources.ts'
+import { type ConfiguredSources, watchSources } from './configured-sources.ts'
 import { exportHep, type HepExporter } from './hep.ts'
 import { createEdge, type Edge, ListenError, type TracedMessage } from './index.ts'
 import { Journal, readJournal } from './journal.ts'
@@ -23,7 +25,10 @@ async function start({ config, log, metrics }: ProcessContext): Promise<RunningP
   if (!config.drachtio) throw new ConfigError('STROWGER_DRACHTIO: the supervisor must say where the control link is')
   const state = await openState(config)
   exposeState(state, metrics)
-  const sources = await watchSources(state, log)
+  const sources = await watchSources(state, log, {
+    own: ownListeners(config),
+    addresses: createAddressGuard(config.allow_private_peers),
+  })
   // Before the first message of this run: every dialog of a call that is there by now was the last run's.
   const left = await messagesOfLastRun(state, config.run_dir)
   const journal = new Journal<NewMessage>(config.run_dir, err =>
@@ -32,7 +37,7 @@ async function start({ config, log, metrics }: ProcessContext): Promise<RunningP
   const ladder = writeLadder(state.db, journal, log)
   const own_addresses = addressesOf(config).map(({ host }) => host)
   const hep = config.hep && exportHep({ ...config.hep, own_addresses }, ids => callsOfCallIds(state.db, ids), log)
-  const edge = await open(config, log, sources.covers, message => {
+  const edge = await open(config, log, sources, message => {
     ladder.keep(message)
     hep?.keep(message)
   })
@@ -67,7 +72,7 @@ async function messagesOfLastRun({ db }: State, run_dir: string) {
 async function open(
   config: Config,
   log: ProcessContext['log'],
-  isConfiguredSource: (host: string) => boolean,
+  sources: ConfiguredSources,
   onMessage: (message: TracedMessage) => void,
 ) {
   const ports = [
@@ -87,7 +92,8 @@ async function open(
       tls: await tlsOptions(config),
       control: { ...control, secret: config.drachtio_secret },
       log,
-      isConfiguredSource,
+      isConfiguredSource: sources.covers,
+      mayReach: sources.mayReach,
       onMessage,
       no_response_ms: NO_RESPONSE_MS,
     })

@@ -1,6 +1,6 @@
 import { type Clock, systemClock } from '../../core/runtime/clock.ts'
+import { type DnsSource, type Located, Locator, systemDns } from '../../core/runtime/sip/locate.ts'
 import { viaFor } from './dialog/dialog.ts'
-import { type DnsSource, type Located, Locator, systemDns } from './location/locate.ts'
 import { newBranch } from './sip/ids.ts'
 import type { Draft, SipMessage } from './sip/message.ts'
 import { DEFAULT_MESSAGE_LIMITS } from './sip/parse.ts'
@@ -55,6 +55,8 @@ export interface StackOptions {
   readonly onMessage?: ((message: TracedMessage) => void) | undefined
   /** A request of this size goes over TCP although UDP was located (RFC 3261 §18.1.1). */
   readonly tcp_above_bytes?: number | undefined
+  /** Whether requests in a dialog with `peer` may go to an address that the peer named; unset: to any. */
+  readonly mayReach?: ((named: Destination, peer: Destination) => boolean) | undefined
 }
 
 /** How a request went out. */
@@ -84,7 +86,15 @@ export interface OutgoingRequest {
   settle(): void
 }
 
-export type Hop = { readonly uri: string } | { readonly destination: Destination }
+export type Hop =
+  | {
+      readonly uri: string
+      /** Name that a TLS peer must prove, where `uri` is the address that it resolved to. */
+      readonly server_name?: string | undefined
+      /** Whom a dialog is with: its requests go where a peer may be reached, else back where it came from. */
+      readonly peer?: Destination | undefined
+    }
+  | { readonly destination: Destination }
 
 export class SipStack {
   readonly transport: TransportLayer
@@ -93,6 +103,7 @@ export class SipStack {
   readonly clock: Clock
   readonly log: EdgeLog
   readonly #tcp_above: number
+  readonly #mayReach: (named: Destination, peer: Destination) => boolean
   /** Peers that refused TCP when a large request was switched to it. */
   readonly #udpOnly = new Map<string, number>()
 
@@ -102,6 +113,7 @@ export class SipStack {
     this.clock = clock
     this.log = options.log ?? silentLog
     this.#tcp_above = options.tcp_above_bytes ?? 1_300
+    this.#mayReach = options.mayReach ?? (() => true)
     this.locator = new Locator({
       clock,
       dns: options.dns ?? systemDns(),
@@ -169,12 +181,22 @@ export class SipStack {
       if (!uri) queueMicrotask(() => events.unreachable('scheme', undefined))
       else {
         this.locator.locate(uri, (located: Located) => {
-          if (located.kind === 'found') attempt.begin(located.destinations)
+          if (located.kind === 'found') attempt.begin(this.#judged(located.destinations, hop))
+          else if (hop.peer) attempt.begin([hop.peer])
           else attempt.fail(located.why)
         })
       }
     }
     return attempt
+  }
+
+  // A peer may name any address in Contact or Record-Route. Where nothing may be sent there, the request goes to the
+  // address that the dialog was made with.
+  #judged(located: readonly Destination[], { server_name, peer }: Extract<Hop, { uri: string }>): Destination[] {
+    const named = located.map(found => (server_name === undefined ? found : { ...found, server_name }))
+    if (!peer) return named
+    const allowed = named.filter(found => found.host === peer.host || this.#mayReach(found, peer))
+    return allowed.length > 0 ? allowed : [peer]
   }
 
   /** Cancels an INVITE that was sent and has got a provisional response (RFC 3261 §9.1). */

@@ -12,7 +12,7 @@ import {
 } from '../../core/domain/trunk-tests/index.ts'
 import type { Context } from '../b2bua/context.ts'
 import { hostOf } from '../drachtio/uri.ts'
-import { targetUri } from '../trunks/health.ts'
+import { askOptions, isMadeUp } from '../trunks/health.ts'
 import type { Target, TrunkConfig } from '../trunks/snapshot.ts'
 import { certificate, codeOf, isTls, resolve, TooLate, within } from './reach.ts'
 import type { Report } from './report.ts'
@@ -59,18 +59,19 @@ export async function validateConfiguration(
   })
   for (const { target, dns, tls, options, codecs } of planned) {
     const host = hostOf(target.uri)
-    const name = await dns(async () => judgeDns(host, await resolve(target)))
+    const found = await resolve(ctx, target)
+    const name = await dns(async () => judgeDns(host, found))
     const skip = async () => ({ state: 'skipped' as const, summary: `${host} does not resolve.` })
-    if (name.state === 'failed') {
+    if (name.state === 'failed' || !('way' in found)) {
       await tls?.(skip)
       await options(skip)
       await codecs(skip)
       continue
     }
-    await tls?.(async () => judgeTls(host, await certificate(target), ctx.clock.now()))
+    await tls?.(async () => judgeTls(host, await certificate(target, found.way), ctx.clock.now()))
     let sdp: string | null = null
     await options(async () => {
-      const answer = await askOptions(ctx, target)
+      const answer = await optionsOf(ctx, target)
       sdp = answer.sdp
       return judgeOptions(target.uri, answer.outcome)
     })
@@ -90,19 +91,12 @@ function sharedSources(ctx: Context, trunk: TrunkConfig): { cidr: string; trunk:
   return found.slice(0, 10)
 }
 
-async function askOptions(ctx: Context, target: Target): Promise<{ outcome: OptionsOutcome; sdp: string | null }> {
+async function optionsOf(ctx: Context, target: Target): Promise<{ outcome: OptionsOutcome; sdp: string | null }> {
   const begun_ms = ctx.clock.monotonic_ms()
   try {
-    const answer = await within(OPTIONS_LIMIT_MS, () =>
-      ctx.sip.request({
-        method: 'OPTIONS',
-        uri: targetUri(target.uri, target.transport),
-        headers: { Accept: 'application/sdp' },
-      }),
-    )
+    const answer = await within(OPTIONS_LIMIT_MS, () => askOptions(ctx, target, null))
     const duration_ms = Math.round(ctx.clock.monotonic_ms() - begun_ms)
-    // Answers that the SIP server makes up for silence and unreachable targets have no source.
-    if (answer.source.port === 0 || answer.source.address === '')
+    if (isMadeUp(answer))
       return {
         outcome: answer.status === 408 ? { silent_ms: duration_ms } : { error: `${answer.status} ${answer.reason}` },
         sdp: null,

@@ -1,24 +1,25 @@
-import { lookup, resolveSrv } from 'node:dns/promises'
 import { checkServerIdentity, connect, type PeerCertificate } from 'node:tls'
 import { parseAddress } from '../../core/domain/identity/index.ts'
 import { type CertificateFacts, judgeDns, judgeTls, type Verdict } from '../../core/domain/trunk-tests/index.ts'
 import type { Context } from '../b2bua/context.ts'
 import { hostOf } from '../drachtio/uri.ts'
+import { targetUri } from '../trunks/health.ts'
 import type { Target } from '../trunks/snapshot.ts'
+import type { Way } from '../trunks/ways-out.ts'
 
 /** Whether a target can be reached at all: its name, and its certificate. */
 
-const DNS_LIMIT_MS = 5000
 const TLS_LIMIT_MS = 5000
 
 /** What keeps calls from reaching the first target that has such a fault; null when it is not that. */
 export async function faultOfReach(ctx: Context, targets: readonly Target[]): Promise<Verdict | null> {
   for (const target of targets) {
     const host = hostOf(target.uri)
-    const name = judgeDns(host, await resolve(target))
+    const found = await resolve(ctx, target)
+    const name = judgeDns(host, found)
     if (name.state === 'failed') return name
-    if (!isTls(target)) continue
-    const tls = judgeTls(host, await certificate(target), ctx.clock.now())
+    if (!isTls(target) || !('way' in found)) continue
+    const tls = judgeTls(host, await certificate(target, found.way), ctx.clock.now())
     if (tls.state === 'failed') return tls
   }
   return null
@@ -26,26 +27,20 @@ export async function faultOfReach(ctx: Context, targets: readonly Target[]): Pr
 
 export const isTls = (target: Target): boolean => target.transport === 'tls' || /^sips:/i.test(target.uri)
 
-const portOf = (target: Target): number | null => {
-  const text = /^sips?:(?:[^@]*@)?(?:\[[^\]]*\]|[^:;?>\s]+):(\d{1,5})/i.exec(target.uri)?.[1]
-  return text === undefined ? null : Number(text)
-}
-
-/** SRV where the URI has no port, then addresses (RFC 3263 §4.2). */
-export async function resolve(target: Target): Promise<{ addresses: readonly string[] } | { error: string }> {
-  const host = hostOf(target.uri)
-  if (parseAddress(host)) return { addresses: [host] }
-  try {
-    return await within(DNS_LIMIT_MS, async () => {
-      const service = { udp: '_sip._udp', tcp: '_sip._tcp', tls: '_sips._tcp' }[target.transport]
-      const records = portOf(target) === null ? await resolveSrv(`${service}.${host}`).catch(() => []) : []
-      const names = records.length > 0 ? records.slice(0, 5).map(record => record.name) : [host]
-      const found = await Promise.all(names.map(name => lookup(name, { all: true })))
-      return { addresses: found.flat().map(one => one.address) }
-    })
-  } catch (error) {
-    return { error: codeOf(error) }
-  }
+/** The addresses of a target that may be reached. */
+export async function resolve(
+  ctx: Context,
+  target: Target,
+): Promise<
+  | { readonly addresses: readonly string[]; readonly way: Way }
+  | { readonly error: string }
+  | { readonly refused: string }
+> {
+  const found = await ctx.ways.find({ uri: targetUri(target.uri, target.transport) })
+  if (found.kind === 'refused') return { refused: found.detail }
+  if (found.kind === 'failed') return { error: found.detail }
+  const [way] = found.ways
+  return way ? { addresses: found.ways.map(({ host }) => host), way } : { error: 'it has no address' }
 }
 
 export const codeOf = (error: unknown): string => {
@@ -54,13 +49,12 @@ export const codeOf = (error: unknown): string => {
 }
 
 /** The certificate is looked at here, so that a bad one is told instead of refused. */
-export function certificate(target: Target): Promise<CertificateFacts | { error: string }> {
+export function certificate(target: Target, way: Way): Promise<CertificateFacts | { error: string }> {
   const host = hostOf(target.uri)
-  const port = portOf(target) ?? 5061
   return new Promise(done => {
     const socket = connect({
-      host,
-      port,
+      host: way.host,
+      port: way.port,
       rejectUnauthorized: false,
       ...(parseAddress(host) ? {} : { servername: host }),
     })

@@ -2,8 +2,9 @@ import type { Clock, Timer } from '../../core/runtime/clock.ts'
 import type { Log } from '../../core/runtime/log.ts'
 import type { State } from '../../core/state/index.ts'
 import { forgetEvidence, saveEvidence } from '../../core/state/target-evidence.ts'
-import type { SipStack } from '../drachtio/types.ts'
+import type { SipResponse, SipStack } from '../drachtio/types.ts'
 import type { Snapshot, Target } from './snapshot.ts'
+import type { WaysOut } from './ways-out.ts'
 
 /** What a target answered last, and how often in a row it did not. */
 interface Evidence {
@@ -31,6 +32,7 @@ export class TargetHealth {
     readonly log: Log
     readonly node_id: string
     readonly random: () => number
+    readonly ways: Pick<WaysOut, 'find'>
   }
   #stopped = false
 
@@ -41,6 +43,7 @@ export class TargetHealth {
     readonly log: Log
     readonly node_id: string
     readonly random: () => number
+    readonly ways: Pick<WaysOut, 'find'>
   }) {
     this.#options = options
   }
@@ -63,18 +66,19 @@ export class TargetHealth {
 
   /** Begins with new targets at a random moment of their first period, and leaves those that are gone. */
   apply(snapshot: Snapshot): void {
-    const wanted = new Map<string, { target: Target; trunk_enabled: boolean }>()
+    const wanted = new Map<string, { target: Target; trunk_enabled: boolean; carrier_id: string | null }>()
     for (const trunk of snapshot.trunks.values())
       for (const target of trunk.targets)
-        if (target.enabled && trunk.enabled) wanted.set(target.id, { target, trunk_enabled: true })
+        if (target.enabled && trunk.enabled) wanted.set(target.id, { target, trunk_enabled: true, carrier_id: null })
     for (const carrier of snapshot.carriers.values())
-      for (const target of carrier.targets) if (target.enabled) wanted.set(target.id, { target, trunk_enabled: true })
+      for (const target of carrier.targets)
+        if (target.enabled) wanted.set(target.id, { target, trunk_enabled: true, carrier_id: carrier.id })
     for (const [id, evidence] of this.#targets) {
       if (wanted.get(id)?.target.uri === evidence.uri) continue
       evidence.timer.cancel()
       this.#targets.delete(id)
     }
-    for (const [id, { target, trunk_enabled }] of wanted) {
+    for (const [id, { target, trunk_enabled, carrier_id }] of wanted) {
       if (this.#targets.has(id) || this.#stopped) continue
       const evidence: Evidence = {
         trunk_enabled,
@@ -82,7 +86,7 @@ export class TargetHealth {
         misses: 0,
         code: null,
         address: null,
-        timer: this.#options.clock.after(this.#options.random() * 2000, () => void this.#ask(id, target)),
+        timer: this.#options.clock.after(this.#options.random() * 2000, () => void this.#ask(id, target, carrier_id)),
       }
       this.#targets.set(id, evidence)
     }
@@ -95,22 +99,19 @@ export class TargetHealth {
     await forgetEvidence(this.#options.state.db, this.#options.node_id)
   }
 
-  async #ask(id: string, target: Target): Promise<void> {
-    const { sip, clock, random, log, state, node_id } = this.#options
+  async #ask(id: string, target: Target, carrier_id: string | null): Promise<void> {
+    const { clock, sip, random, log, state, node_id } = this.#options
     const before = this.#targets.get(id)
     if (!before || this.#stopped) return
     let code: number | null = null
     let address: string | null = null
     if (sip.connected) {
       try {
-        const uri = targetUri(target.uri, target.transport)
-        const answer = await sip.request({ method: 'OPTIONS', uri, headers: { Accept: 'application/sdp' } })
+        const answer = await askOptions(this.#options, target, carrier_id)
+        code = answer.status
         // Answers that the SIP server makes up for silence have no source. Any answer of the target itself means:
         // alive.
-        if (answer.source.port !== 0 && answer.source.address !== '') {
-          code = answer.status
-          address = answer.source.address
-        } else code = answer.status
+        if (!isMadeUp(answer)) address = answer.source.address
       } catch (error) {
         log.debug({ err: error, target_id: id }, 'OPTIONS could not be sent')
       }
@@ -134,8 +135,37 @@ export class TargetHealth {
     }
     const evidence = this.#targets.get(id)
     if (evidence !== before || this.#stopped) return
-    evidence.timer = clock.after(PERIOD_MS * (0.85 + random() * 0.3), () => void this.#ask(id, target))
+    evidence.timer = clock.after(PERIOD_MS * (0.85 + random() * 0.3), () => void this.#ask(id, target, carrier_id))
   }
+}
+
+/** A target that no OPTIONS can be sent to, and why. */
+export class NotReached extends Error {
+  override readonly name = 'NotReached'
+}
+
+/** The SIP server makes up answers for silence and for what cannot be reached: they have no source. */
+export const isMadeUp = ({ source }: SipResponse): boolean => source.port === 0 || source.address === ''
+
+/**
+ * The answer to OPTIONS of the first of a target's addresses that gives one. @throws NotReached, LinkLost,
+ * RequestFailed
+ */
+export async function askOptions(
+  { sip, ways }: { readonly sip: SipStack; readonly ways: Pick<WaysOut, 'find'> },
+  target: Pick<Target, 'uri' | 'transport'>,
+  carrier_id: string | null,
+): Promise<SipResponse> {
+  const uri = targetUri(target.uri, target.transport)
+  const found = await ways.find({ uri, carrier_id })
+  if (found.kind !== 'found') throw new NotReached(found.detail)
+  let last: SipResponse | null = null
+  for (const { proxy } of found.ways) {
+    last = await sip.request({ method: 'OPTIONS', uri, proxy, headers: { Accept: 'application/sdp' } })
+    if (!isMadeUp(last)) break
+  }
+  if (!last) throw new NotReached('it has no address')
+  return last
 }
 
 /** The target's URI with the transport that its row says, unless it names one itself. */

@@ -1,6 +1,7 @@
 import { holdsAddress, projectOfClientDomain, uriHost } from '../../core/domain/identity/index.ts'
 import { type Clock, iso } from '../../core/runtime/clock.ts'
 import type { Log } from '../../core/runtime/log.ts'
+import { parseUri } from '../../core/runtime/sip/uri.ts'
 import type { State } from '../../core/state/index.ts'
 import {
   liveRegistrations,
@@ -21,8 +22,13 @@ import type { Snapshot } from './snapshot.ts'
 
 export interface Contact {
   readonly uri: string
-  /** Where its packets came from, when that is another address than the contact names: it sits behind a NAT. */
+  /**
+   * By which its packets came: the connection, or of datagrams the address when the contact names another, for then it
+   * sits behind a NAT.
+   */
   readonly proxy: string | null
+  /** Where it registered from: this address is its own. */
+  readonly proven_host: string
   readonly transport: string
 }
 
@@ -162,6 +168,11 @@ export class Registrar {
       for (const [key, row] of this.#rows) if (row.credential_id === credential_id) this.#rows.delete(key)
     }
     const asked = header === null || header.trim() === '*' ? [] : readContacts(header, default_seconds)
+    // RFC 3261 §19.1.1 lets `maddr` lead elsewhere than the host says: nobody may (decision 0566).
+    if (asked.some(({ uri }) => parseUri(uri)?.params.has('maddr') !== false)) {
+      request.respond(400, { reason: 'Bad Contact' })
+      return
+    }
     if (asked.some(contact => contact.expires_seconds > 0 && contact.expires_seconds < LEAST_SECONDS)) {
       request.respond(423, { headers: { 'Min-Expires': String(LEAST_SECONDS) } })
       return
@@ -207,15 +218,14 @@ export class Registrar {
 const keyOf = (row: Pick<RegistrationRow, 'credential_id' | 'contact'>): string => `${row.credential_id} ${row.contact}`
 
 function contactOf(row: RegistrationRow): Contact {
-  const web = row.transport === 'ws' || row.transport === 'wss'
   const transport = row.transport === 'udp' ? '' : `;transport=${row.transport}`
   return {
     uri: row.contact,
-    // A WebSocket cannot be opened from here: the SIP server knows the contact's own connection (RFC 7118 §5.5).
     proxy:
-      web || hostOf(row.contact) === row.source_address
+      row.transport === 'udp' && hostOf(row.contact) === row.source_address
         ? null
         : `sip:${uriHost(row.source_address)}:${row.source_port}${transport}`,
+    proven_host: row.source_address,
     transport: row.transport,
   }
 }

@@ -141,6 +141,35 @@ t.test('verbs that join calls', async t => {
     await line.over()
   })
 
+  await t.test('Sip: nothing is sent to a carrier, to ourselves or to an address that is not public', async t => {
+    const carrier = await w.state.db.selectFrom('carrier_target').select('sip_uri').executeTakeFirstOrThrow()
+    const named = [
+      carrier.sip_uri.replace('sip:', 'sip:+2348030000001@'),
+      `sip:+2348030000001@127.0.0.1:${w.sip.port}`,
+      `sip:1@${new URL(w.base_url).host};transport=tcp`,
+      'sip:1@10.255.255.1',
+      `sip:1@10.255.255.1;maddr=${far.address}`,
+    ]
+    const line = await town.callIn(
+      doc(
+        `${named.map(uri => `<Dial ${from}><Sip>${uri}</Sip></Dial>`).join('')}<Redirect>${url}/nobody-asked</Redirect>`,
+      ),
+    )
+    const sid = await town.sidOf(line)
+    await told('/nobody-asked')
+    await line.over()
+    const attempts = await w.state.db
+      .selectFrom('call')
+      .innerJoin('call_attempt', 'call_attempt.call_sid', 'call.sid')
+      .select(['target', 'result', 'call_attempt.reason', 'call_attempt.sip_call_id'])
+      .where('parent_call_sid', '=', sid)
+      .execute()
+    t.same(
+      attempts,
+      named.map(target => ({ target, result: 'failed', reason: 'target_not_allowed', sip_call_id: null })),
+    )
+  })
+
   await t.test('sequential: one after the other, and nouns that have nothing behind them fail', async t => {
     const [first, second] = [town.someone(), town.someone()]
     pages['/all-failed'] = doc(

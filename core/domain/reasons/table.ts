@@ -290,6 +290,12 @@ export const REASONS = {
     sentence: 'no target could be reached: {value}',
     mend: 'Check the address, the transport and the firewall of the targets.',
   }),
+  target_not_allowed: caller({
+    sip: 403,
+    sip_number: 32011,
+    sentence: 'nothing may be sent to the target: {value}',
+    mend: 'Name a public address of your own peer; an operator may list private ones in STROWGER_ALLOW_PRIVATE_PEERS.',
+  }),
   canceled: caller({
     sip: 487,
     sentence: 'the call was canceled before it was answered',

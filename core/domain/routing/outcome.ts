@@ -5,6 +5,8 @@ export type AttemptFailure =
   | { readonly kind: 'no_response' }
   /** DNS, TCP or TLS failed. */
   | { readonly kind: 'transport' }
+  /** Where it leads nothing may be sent (design section 10, "Ways out"). */
+  | { readonly kind: 'not_allowed' }
 
 /**
  * Whether the next target is tried (design section 4): on no response, 408, 430, 5xx and transport failure; never on
@@ -15,6 +17,12 @@ export function mayFailOver(failure: AttemptFailure, mediaPassed: boolean): bool
   if (failure.kind !== 'response') return true
   return failure.code === 408 || failure.code === 430 || (failure.code >= 500 && failure.code <= 599)
 }
+
+/** Whether the target's next address is tried (RFC 3263 §4.3): this one could not be asked, or cannot serve now. */
+export const triesNextAddress = (failure: AttemptFailure): boolean =>
+  failure.kind === 'no_response' ||
+  failure.kind === 'transport' ||
+  (failure.kind === 'response' && failure.code === 503)
 
 export type UnansweredStatus = 'busy' | 'no-answer' | 'canceled' | 'failed'
 
@@ -43,7 +51,14 @@ export interface AttemptOutcome {
   readonly status: UnansweredStatus
   /** The code that the A leg gets and that callbacks tell. */
   readonly code: number
-  readonly reason: 'peer_busy' | 'no_answer' | 'peer_rejected' | 'peer_failed' | 'target_unreachable' | 'canceled'
+  readonly reason:
+    | 'peer_busy'
+    | 'no_answer'
+    | 'peer_rejected'
+    | 'peer_failed'
+    | 'target_unreachable'
+    | 'target_not_allowed'
+    | 'canceled'
 }
 
 /** Outcome of a call whose last attempt failed. Silence on every target is 408, unreachable targets are 503. */
@@ -51,6 +66,7 @@ export function outcomeOf(failure: AttemptFailure, givenUp: GivenUp = null): Att
   if (givenUp === 'canceled') return { status: 'canceled', code: 487, reason: 'canceled' }
   if (givenUp === 'ring_timeout') return { status: 'no-answer', code: 487, reason: 'no_answer' }
   if (failure.kind === 'transport') return { status: 'failed', code: 503, reason: 'target_unreachable' }
+  if (failure.kind === 'not_allowed') return { status: 'failed', code: 403, reason: 'target_not_allowed' }
   if (failure.kind === 'no_response') return { status: 'failed', code: 408, reason: 'target_unreachable' }
   // A redirect that is not followed is no answer that a caller could use (voice-compat 32219), nor is a challenge
   // that is not its own to answer (RFC 3261 §21.4.2).

@@ -1,4 +1,5 @@
 import type { CodecName } from '../codecs/codec.ts'
+import { REASONS } from '../reasons/index.ts'
 
 /** What the measurements of a trunk test mean: one sentence each, and what to do about it. */
 
@@ -22,8 +23,10 @@ export function findingOf(verdicts: readonly Verdict[], well: string): { passed:
 
 export function judgeDns(
   host: string,
-  outcome: { readonly addresses: readonly string[] } | { readonly error: string },
+  outcome: { readonly addresses: readonly string[] } | { readonly error: string } | { readonly refused: string },
 ): Verdict {
+  if ('refused' in outcome)
+    return failed(`Nothing may be sent to ${host}: ${outcome.refused}.`, REASONS.target_not_allowed.mend)
   if ('addresses' in outcome && outcome.addresses.length > 0)
     return passed(
       outcome.addresses.includes(host)

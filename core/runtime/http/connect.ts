@@ -1,9 +1,9 @@
 import { connect as connectTcp, isIP, type LookupFunction, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import { Client } from 'undici'
+import type { AddressGuard } from '../../domain/network/address-guard.ts'
 import type { Target } from '../../domain/webhooks/target.ts'
 import { asFailure, Failure } from './failure.ts'
-import type { AddressGuard } from './guard.ts'
 
 export interface ConnectOptions {
   readonly target: Target

@@ -1,8 +1,8 @@
+import { defaultPort, protocolOf } from '../../../core/runtime/sip/locate.ts'
 import type { ControlClient } from '../control/client.ts'
 import { type CommandMessage, commandHeader } from '../control/command.ts'
 import { dialogMessage, plainReply, requestSentReply } from '../control/wire.ts'
 import { listenerAddress } from '../dialog/dialog.ts'
-import { defaultPort, protocolOf } from '../location/locate.ts'
 import { METHODS } from '../sip/headers.ts'
 import { newBranch, newCallId, newSequence, newTag, newUuid } from '../sip/ids.ts'
 import { Draft, parseCSeq } from '../sip/message.ts'
@@ -102,7 +102,8 @@ export class ClientSide {
     const pending = this.#sent.add(app, method, makes_dialog ? dialogId(call_id, tag) : '', undefined)
     const uri = parseUri(command.uri)
     const bound = next_hop === '' && uri ? this.#bindings.hopFor(uri) : undefined
-    this.#sent.send(pending, request_id, bound ?? { uri: next_hop === '' ? command.uri : bare(next_hop) }, build)
+    const hop = next_hop === '' ? { uri: command.uri } : { uri: bare(next_hop), server_name: uri?.host }
+    this.#sent.send(pending, request_id, bound ?? hop, build)
   }
 
   #refusal(next_hop: string, command: CommandMessage): string | undefined {
@@ -265,6 +266,7 @@ function newRequest(
   return draft
 }
 
-function bare(uri: string): string {
-  return parseNameAddress(uri)?.uri ?? uri
+/** A next hop is a URI with its own parameters, or an address in angle brackets. */
+function bare(hop: string): string {
+  return hop.includes('<') ? (parseNameAddress(hop)?.uri ?? hop) : hop
 }

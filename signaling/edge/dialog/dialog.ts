@@ -49,6 +49,8 @@ export class Dialog {
   connection: StreamConnection | undefined
   /** Packet source that in-dialog requests go to when the peer's Contact does not match it (NAT). */
   source: Address | undefined
+  /** The address that the dialog was made with. */
+  peer: Address | undefined
 
   private constructor(facts: {
     callId: string
@@ -64,6 +66,7 @@ export class Dialog {
     protocol: Protocol
     connection: StreamConnection | undefined
     source: Address | undefined
+    peer: Address | undefined
   }) {
     this.callId = facts.callId
     this.localTag = facts.localTag
@@ -78,6 +81,7 @@ export class Dialog {
     this.protocol = facts.protocol
     this.connection = facts.connection
     this.source = facts.source
+    this.peer = facts.peer
   }
 
   /** Dialog of a request that we answer (RFC 3261 §12.1.1). */
@@ -99,6 +103,7 @@ export class Dialog {
       protocol: received.protocol,
       connection: received.connection,
       source: routes.length === 0 ? natSource(target, received.source, received.protocol === 'udp') : undefined,
+      peer: received.source,
     })
   }
 
@@ -126,6 +131,7 @@ export class Dialog {
       protocol: 'udp',
       connection: undefined,
       source: undefined,
+      peer: undefined,
     })
   }
 
@@ -142,6 +148,7 @@ export class Dialog {
     this.routes = response.list('record-route').reverse()
     this.protocol = via.protocol
     this.connection = via.connection
+    this.peer = from
     const target = response.contact?.uri
     if (target === undefined) return
     this.target = target
@@ -182,7 +189,7 @@ export class Dialog {
   }
 
   /** Where requests go: a known connection or source address, else the URI to locate. */
-  nextHop(): { readonly destination: Destination } | { readonly uri: string } {
+  nextHop(): { readonly destination: Destination } | { readonly uri: string; readonly peer: Destination | undefined } {
     const route = this.routes[0]
     if (route !== undefined) {
       const uri = parseNameAddress(route)?.uri ?? this.target
@@ -190,13 +197,18 @@ export class Dialog {
       if (parsed && this.connection?.open && parsed.host === this.connection.remote.host) {
         return { destination: this.#overConnection(this.connection) }
       }
-      return { uri }
+      return this.#named(uri)
     }
     if (this.connection?.open) return { destination: this.#overConnection(this.connection) }
     if (this.source) {
       return { destination: { protocol: this.protocol, host: this.source.host, port: this.source.port } }
     }
-    return { uri: this.target }
+    return this.#named(this.target)
+  }
+
+  /** What the peer names as the way to it. */
+  #named(uri: string) {
+    return { uri, peer: this.peer && { protocol: this.protocol, ...this.peer } }
   }
 
   #overConnection(connection: StreamConnection): Destination {

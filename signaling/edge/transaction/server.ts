@@ -1,4 +1,4 @@
-import { defaultPort } from '../location/locate.ts'
+import { defaultPort } from '../../../core/runtime/sip/locate.ts'
 import type { Draft, SipMessage } from '../sip/message.ts'
 import type { WheelTimer } from '../timers.ts'
 import { type Destination, isReliable, type Received } from '../transport/types.ts'

@@ -1,7 +1,7 @@
+import type { Destination as Place, Protocol } from '../../../core/runtime/sip/locate.ts'
 import type { StreamConnection } from './connection.ts'
 
-/** The transports of RFC 3261 and RFC 7118. */
-export type Protocol = 'udp' | 'tcp' | 'tls' | 'ws' | 'wss'
+export type { Protocol } from '../../../core/runtime/sip/locate.ts'
 
 export interface Address {
   readonly host: string
@@ -21,15 +21,9 @@ export interface Listener {
 }
 
 /** Where a message is to go: a resolved address, or a connection that exists already. */
-export interface Destination {
-  readonly protocol: Protocol
-  /** IP literal without brackets. */
-  readonly host: string
-  readonly port: number
+export interface Destination extends Place {
   /** Use this connection as long as it is open. */
   readonly connection?: StreamConnection | undefined
-  /** Name for SNI and certificate checks on TLS. */
-  readonly server_name?: string | undefined
 }
 
 /** A framed message as it came from the network; `text` is a byte string. */

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import Srf from 'drachtio-srf'
 import t from 'tap'
-import { systemDns } from '../../../signaling/edge/location/locate.ts'
+import { systemDns } from '../../../core/runtime/sip/locate.ts'
 import { UserAgent } from '../../../signaling/edge/useragent/user-agent.ts'
 import { freePort } from '../../support/ports.ts'
 import { until } from '../../support/wait.ts'
@@ -212,4 +212,67 @@ t.test('a target that says nothing is given up after 5 s, and the application se
   silent.send(reply(invite, 486, 'x', '', silent.port), portOf(invite))
   while (robot.seen.length === 0) await pause(5)
   t.match(robot.seen[0]?.text, /^SIP\/2\.0 486 /)
+})
+
+for (const [what, rewritten] of [
+  ['Contact', (answer: string, to: string) => answer.replace(/Contact: .*/, `Contact: <sip:bob@${to}>`)],
+  [
+    'Record-Route',
+    (answer: string, to: string) => answer.replace('Contact:', `Record-Route: <sip:${to};lr>\r\nContact:`),
+  ],
+  ['maddr', (answer: string, to: string) => answer.replace(/(Contact: <[^>]*)>/, `$1;maddr=${to.split(':')[0]}>`)],
+] as const)
+  t.test(`a callee that names a forbidden address by ${what} is asked where it answered from`, async t => {
+    const peer = await Peer.open(t)
+    const victim = await Peer.open(t, '127.0.0.9')
+    const asked: string[] = []
+    const { robot } = await world(t, {
+      mayReach: (named, from) => {
+        asked.push(`${named.host} ${from.host}:${from.port}`)
+        return named.host !== '127.0.0.9'
+      },
+    })
+    robot.command(
+      `i|sip||\r\nINVITE sip:bob@127.0.0.1:${peer.port} SIP/2.0\r\nContent-Type: application/sdp\r\n\r\n${SDP}`,
+    )
+    const invite = await peer.next(starts('INVITE'))
+    peer.send(rewritten(reply(invite, 200, 'b', SDP, peer.port), `127.0.0.9:${victim.port}`), portOf(invite))
+    const seen = () => robot.seen.find(({ text }) => text.startsWith('SIP/2.0 200'))
+    await until('the answer', () => seen())
+    const dialog = seen()?.fields[9] ?? ''
+    robot.command(`a|sip||${dialog}\r\nACK sip:bob@127.0.0.1 SIP/2.0\r\n\r\n`)
+    robot.command(`b|sip||${dialog}\r\nBYE sip:bob@127.0.0.1 SIP/2.0\r\n\r\n`)
+    await peer.next(starts('ACK'))
+    const bye = await peer.next(starts('BYE'))
+    peer.send(reply(bye, 200, 'b', '', peer.port), portOf(bye))
+    t.same(victim.arrived, [], 'nothing reached the other')
+    // A Contact of another host is a NAT's doing, and not even looked at.
+    if (what === 'Record-Route') t.ok(asked.includes(`127.0.0.9 127.0.0.1:${peer.port}`))
+  })
+
+t.test('a next hop is obeyed with its transport, whatever the request-URI says', async t => {
+  const arrived: string[] = []
+  const callee = await UserAgent.open({
+    listeners: [
+      { protocol: 'udp', host: '127.0.0.1', port: 0 },
+      { protocol: 'tcp', host: '127.0.0.1', port: 0, same_port: true },
+    ],
+    request: incoming => {
+      arrived.push(incoming.message.get('via')?.split(' ')[0] ?? '')
+      incoming.answer(200)
+    },
+  })
+  t.teardown(() => callee.close())
+  const { robot } = await world(t)
+  const hop = `sip:127.0.0.1:${callee.port('udp')}`
+  for (const [id, next] of [
+    ['u', hop],
+    ['t', `${hop};transport=tcp`],
+    ['b', `<${hop};transport=tcp>`],
+  ] as const) {
+    robot.seen.length = 0
+    robot.command(`${id}|sip|||${next}\r\nOPTIONS sip:bob@elsewhere.invalid;transport=udp SIP/2.0\r\n\r\n`)
+    await until('the answer', () => robot.seen.some(({ text }) => text.startsWith('SIP/2.0 200')))
+  }
+  t.same(arrived, ['SIP/2.0/UDP', 'SIP/2.0/TCP', 'SIP/2.0/TCP'])
 })

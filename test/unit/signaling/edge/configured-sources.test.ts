@@ -2,16 +2,26 @@ import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import pino from 'pino'
 import t from 'tap'
+import { compileSources } from '../../../../core/domain/identity/index.ts'
+import { createAddressGuard } from '../../../../core/domain/network/address-guard.ts'
+import { addCarrier } from '../../../../core/state/carriers.ts'
 import { watchSources } from '../../../../signaling/edge/configured-sources.ts'
 import { admissionWorld } from '../../../support/admission-world.ts'
 import { until } from '../../../support/wait.ts'
+
+const OWN = {
+  hosts: compileSources([{ cidr: '198.51.100.1', selector_precedence: 0, owner: 'us' }]),
+  ports: new Set([5060]),
+  rtp_ports: { first: 20_000, last: 20_009 },
+  control: null,
+}
 
 t.test('a change of sources that could not be read is read later, and told once', async t => {
   const w = await admissionWorld()
   t.teardown(() => w.close())
   const told: string[] = []
   const log = pino({ level: 'warn' }, { write: line => void told.push(JSON.parse(line).msg) })
-  const sources = await watchSources(w.state, log)
+  const sources = await watchSources(w.state, log, { own: OWN, addresses: createAddressGuard(['loopback']) })
   t.teardown(() => sources.stop())
   t.notOk(sources.covers('192.0.2.7'))
 
@@ -31,4 +41,31 @@ t.test('a change of sources that could not be read is read later, and told once'
   file.exec('alter table elsewhere rename to trunk_source')
   await until('the new source counts', () => sources.covers('192.0.2.7'))
   t.equal(told.length, 1)
+})
+
+t.test('a peer may not have its dialog led to a carrier, to ourselves or into our network; a carrier may', async t => {
+  const w = await admissionWorld()
+  t.teardown(() => w.close())
+  await addCarrier(
+    w.state,
+    { name: 'A', codecs: ['PCMU'], sources: ['203.0.113.0/24'], targets: [], routes: [] },
+    '2026-01-01T00:00:00.000Z',
+  )
+  const sources = await watchSources(w.state, pino({ level: 'silent' }), {
+    own: OWN,
+    addresses: createAddressGuard([]),
+  })
+  t.teardown(() => sources.stop())
+  const peer = { host: '192.0.2.7', port: 5060 }
+  const led = (host: string, port = 5060, from = peer) => sources.mayReach({ host, port }, from)
+  t.ok(led('8.8.8.8'))
+  t.ok(led('192.0.2.7', 5080), 'its own address')
+  t.notOk(led('203.0.113.9'), 'a carrier')
+  t.notOk(led('198.51.100.1'), 'ourselves')
+  t.notOk(led('198.51.100.1', 20_004), 'our media')
+  t.notOk(led('10.0.0.1'), 'not public')
+  t.notOk(led('127.0.0.1', 6379))
+  t.ok(led('203.0.113.9', 5060, { host: '203.0.113.1', port: 5060 }), "a carrier's own network")
+  t.ok(led('10.0.0.1', 5060, { host: '203.0.113.1', port: 5060 }))
+  t.notOk(led('198.51.100.1', 5060, { host: '203.0.113.1', port: 5060 }))
 })

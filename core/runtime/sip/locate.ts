@@ -1,13 +1,25 @@
 import { lookup, Resolver } from 'node:dns/promises'
 import { isIP } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
-import type { Clock } from '../../../core/runtime/clock.ts'
-import type { SipUri } from '../sip/uri.ts'
-import type { Destination, Protocol } from '../transport/types.ts'
+import type { Clock } from '../clock.ts'
+import type { SipUri } from './uri.ts'
 
 // Where a SIP URI leads: RFC 3263 with NAPTR, SRV, A and AAAA. Literal addresses are found at once. Evidence is kept
 // per resolved address: one that failed is tried last, never left out. Answers are cached; stale ones serve when DNS
-// fails.
+// fails. No `maddr` is obeyed (decision 0566): it would lead where nobody has judged the host.
+
+/** The transports of RFC 3261 and RFC 7118. */
+export type Protocol = 'udp' | 'tcp' | 'tls' | 'ws' | 'wss'
+
+/** A resolved address. */
+export interface Destination {
+  readonly protocol: Protocol
+  /** IP literal without brackets. */
+  readonly host: string
+  readonly port: number
+  /** Name for SNI and certificate checks on TLS. */
+  readonly server_name?: string | undefined
+}
 
 export interface NaptrRecord {
   readonly order: number
@@ -78,7 +90,7 @@ export class Locator {
     }
     const secure = uri.scheme === 'sips'
     const named = protocolOf(uri)
-    const host = uri.params.get('maddr') ?? uri.host
+    const { host } = uri
     if (named === 'unknown') {
       done({ kind: 'failed', why: 'transport' })
       return
@@ -91,7 +103,7 @@ export class Locator {
       else done({ kind: 'found', destinations: [{ protocol, host: literal, port, server_name: uri.host }] })
       return
     }
-    this.#byName(host, uri, named, secure).then(
+    this.#byName(uri, named, secure).then(
       destinations =>
         done(destinations.length === 0 ? { kind: 'failed', why: 'dns' } : { kind: 'found', destinations }),
       () => done({ kind: 'failed', why: 'dns' }),
@@ -119,21 +131,22 @@ export class Locator {
     return this.#options.servesFamily(protocol, '127.0.0.1') ? '127.0.0.1' : '::1'
   }
 
-  async #byName(host: string, uri: SipUri, named: Protocol | undefined, secure: boolean): Promise<Destination[]> {
+  async #byName(uri: SipUri, named: Protocol | undefined, secure: boolean): Promise<Destination[]> {
     const out: Destination[] = []
+    const { host } = uri
     if (uri.port !== undefined) {
       const protocol = named ?? (secure ? 'tls' : 'udp')
-      await this.#addAddresses(out, host, protocol, uri.port, uri.host)
+      await this.#addAddresses(out, host, protocol, uri.port, host)
       return this.#inOrder(out)
     }
     for (const { protocol, name } of await this.#services(host, named, secure)) {
       for (const record of await this.#srv(name)) {
-        await this.#addAddresses(out, record.name, protocol, record.port, uri.host)
+        await this.#addAddresses(out, record.name, protocol, record.port, host)
       }
     }
     if (out.length === 0) {
       const protocol = named ?? (secure ? 'tls' : 'udp')
-      await this.#addAddresses(out, host, protocol, defaultPort(protocol), uri.host)
+      await this.#addAddresses(out, host, protocol, defaultPort(protocol), host)
     }
     return this.#inOrder(out)
   }

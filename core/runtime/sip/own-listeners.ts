@@ -1,0 +1,36 @@
+import { networkInterfaces } from 'node:os'
+import { compileSources, parseAddress } from '../../domain/identity/index.ts'
+import type { OwnListeners, WayOut } from '../../domain/network/ways-out.ts'
+import { addressesOf, type Config } from '../config.ts'
+import { defaultPort, protocolOf } from './locate.ts'
+import { parseUri } from './uri.ts'
+
+/** Where this platform listens itself: no request of a customer's is sent there. */
+export function ownListeners(config: Config): OwnListeners {
+  const hosts = addressesOf(config).flatMap(({ host, bind }) =>
+    isWildcard(bind) ? [host, ...everyHost()] : [host, bind],
+  )
+  return {
+    hosts: compileSources(hosts.map(cidr => ({ cidr, selector_precedence: 0, owner: cidr }))),
+    ports: new Set([config.sip_port, config.sips_port, config.ws_port, config.http_port]),
+    rtp_ports: config.rtp_ports,
+    control: config.drachtio,
+  }
+}
+
+const isWildcard = (bind: string): boolean => bind === '0.0.0.0' || bind === '::'
+
+const everyHost = (): string[] => [
+  '127.0.0.0/8',
+  '::1',
+  ...Object.values(networkInterfaces()).flatMap(addresses => addresses?.map(({ address }) => address) ?? []),
+]
+
+/** The address that a SIP URI names without any look-up; none when it names a host by name. */
+export function literalOf(text: string): WayOut[] {
+  const uri = parseUri(text)
+  if (!uri || !parseAddress(uri.host)) return []
+  const named = protocolOf(uri)
+  const protocol = named === undefined || named === 'unknown' ? (uri.scheme === 'sips' ? 'tls' : 'udp') : named
+  return [{ host: uri.host, port: uri.port ?? defaultPort(protocol) }]
+}

@@ -1,0 +1,172 @@
+import { uriHost } from '../../core/domain/identity/index.ts'
+import { createAddressGuard } from '../../core/domain/network/address-guard.ts'
+import {
+  carrierFacts,
+  type OwnListeners,
+  type WayOut,
+  type WayOutAsked,
+  type WaysOutFacts,
+  wayOutRefusal,
+} from '../../core/domain/network/ways-out.ts'
+import type { Clock, Timer } from '../../core/runtime/clock.ts'
+import { addressesOf, type Config } from '../../core/runtime/config.ts'
+import {
+  type Destination,
+  type DnsSource,
+  type Located,
+  Locator,
+  protocolOf,
+  systemDns,
+} from '../../core/runtime/sip/locate.ts'
+import { literalOf, ownListeners } from '../../core/runtime/sip/own-listeners.ts'
+import { parseUri } from '../../core/runtime/sip/uri.ts'
+import { targetUri } from './health.ts'
+import type { Snapshot } from './snapshot.ts'
+
+/** What somebody wants a request of ours to be sent to. */
+export interface WayAsked extends Partial<WayOutAsked> {
+  readonly uri: string
+  /** Where its packets go when not to `uri`. */
+  readonly proxy?: string
+}
+
+/** An address that was judged: the request goes there, whatever the name resolves to by then. */
+export interface Way extends Destination {
+  /** As the SIP server is told it. */
+  readonly proxy: string
+}
+
+export type Ways =
+  | { readonly kind: 'found'; readonly ways: readonly Way[] }
+  /** Where it leads nothing may be sent; why, for people. */
+  | { readonly kind: 'refused'; readonly detail: string }
+  | { readonly kind: 'failed'; readonly detail: string }
+
+/** Names of carriers' targets are looked up so often: their addresses are carriers' addresses. */
+const LEARN_MS = 30_000
+/** A name may have hundreds of addresses; nobody waits for all of them. */
+const MAX_WAYS = 8
+
+const FAILURES = {
+  dns: 'no record for it',
+  scheme: 'it is no SIP address that can be reached',
+  transport: 'its transport is not served',
+} as const
+
+/**
+ * The one guard of all ways out (design section 10): whatever makes us send a request to an address that a customer
+ * named is resolved here, judged here, and sent to the address that was judged.
+ */
+export class WaysOut {
+  readonly #locator: Locator
+  readonly #snapshot: () => Snapshot
+  readonly #own: OwnListeners
+  readonly #addresses: WaysOutFacts['addresses']
+  readonly #learned = new Map<string, readonly WayOut[]>()
+  readonly #learning: Timer
+  #facts: { readonly of: Snapshot; readonly facts: WaysOutFacts } | null = null
+
+  constructor(options: {
+    readonly config: Config
+    readonly clock: Clock
+    readonly snapshot: () => Snapshot
+    readonly dns?: DnsSource
+  }) {
+    const { config, clock, snapshot, dns = systemDns() } = options
+    const families = addressesOf(config).map(({ host }) => host.includes(':'))
+    this.#snapshot = snapshot
+    this.#own = ownListeners(config)
+    this.#addresses = createAddressGuard(config.allow_private_peers)
+    this.#locator = new Locator({
+      clock,
+      dns,
+      random: Math.random,
+      // The SIP server knows what it serves; what it does not is a failure of the attempt.
+      serves: () => true,
+      servesFamily: (_protocol, host) => families.includes(host.includes(':')),
+      first_family: families[0] ? 'ipv6' : 'ipv4',
+    })
+    this.#learning = clock.every(LEARN_MS, () => void this.learn())
+  }
+
+  /** The addresses of a target in the order in which they are to be tried, those left out that may not be reached. */
+  async find(asked: WayAsked): Promise<Ways> {
+    const located: Destination[] = []
+    for (const uri of hopsOf(asked)) {
+      const found = await this.#locate(uri)
+      if (found.kind === 'found') located.push(...found.destinations)
+      else if (located.length === 0) return { kind: 'failed', detail: FAILURES[found.why] }
+    }
+    const facts = this.#current()
+    const wanted = { carrier_id: asked.carrier_id ?? null, proven_host: asked.proven_host ?? null }
+    const ways: Way[] = []
+    let refusal: string | null = null
+    for (const destination of located) {
+      const why = wayOutRefusal(facts, destination, wanted)
+      if (why === null) ways.push({ ...destination, proxy: proxyOf(destination) })
+      else refusal ??= why
+    }
+    if (ways.length > 0) return { kind: 'found', ways: ways.slice(0, MAX_WAYS) }
+    return { kind: 'refused', detail: refusal ?? FAILURES.dns }
+  }
+
+  answered(way: Destination): void {
+    this.#locator.answered(way)
+  }
+
+  /** It was silent, could not be reached or said 503: for a while it is tried last. */
+  failedAt(way: Destination): void {
+    this.#locator.failedAt(way)
+  }
+
+  /** Looks up the names of carriers' targets; an address that was known stays known when DNS fails. */
+  async learn(): Promise<void> {
+    const before = JSON.stringify([...this.#learned])
+    const wanted = [...this.#snapshot().carriers.values()].flatMap(({ targets }) =>
+      targets.map(target => targetUri(target.uri, target.transport)),
+    )
+    for (const known of this.#learned.keys()) if (!wanted.includes(known)) this.#learned.delete(known)
+    await Promise.all(
+      wanted.map(async uri => {
+        const found = await this.#locate(uri)
+        if (found.kind === 'found') this.#learned.set(uri, found.destinations)
+      }),
+    )
+    if (JSON.stringify([...this.#learned]) !== before) this.#facts = null
+  }
+
+  stop(): void {
+    this.#learning.cancel()
+  }
+
+  #current(): WaysOutFacts {
+    const snapshot = this.#snapshot()
+    if (this.#facts?.of === snapshot) return this.#facts.facts
+    const carriers = [...snapshot.carriers.values()].map(({ id, sources, targets }) => {
+      const uris = targets.map(target => targetUri(target.uri, target.transport))
+      return { id, sources, endpoints: uris.flatMap(uri => this.#learned.get(uri) ?? literalOf(uri)) }
+    })
+    const facts = { own: this.#own, addresses: this.#addresses, ...carrierFacts(this.#own, carriers) }
+    this.#facts = { of: snapshot, facts }
+    return facts
+  }
+
+  #locate(text: string): Promise<Located> {
+    const uri = parseUri(text)
+    if (!uri) return Promise.resolve({ kind: 'failed', why: 'scheme' })
+    return new Promise(resolve => this.#locator.locate(uri, resolve))
+  }
+}
+
+/**
+ * Requests to a registered contact take the connection that it came by, and where that is gone the contact's own
+ * address, if it is of the same host.
+ */
+function hopsOf({ uri, proxy }: WayAsked): string[] {
+  if (proxy === undefined) return [uri]
+  const [by, own] = [parseUri(proxy), parseUri(uri)]
+  const stream = by && ['tcp', 'tls'].includes(protocolOf(by) ?? 'udp')
+  return stream && own?.host === by.host ? [proxy, uri] : [proxy]
+}
+
+const proxyOf = ({ host, port, protocol }: Destination): string => `sip:${uriHost(host)}:${port};transport=${protocol}`

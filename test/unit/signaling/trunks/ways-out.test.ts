@@ -1,0 +1,123 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { systemClock } from '../../../../core/runtime/clock.ts'
+import { loadConfig } from '../../../../core/runtime/config.ts'
+import type { DnsSource } from '../../../../core/runtime/sip/locate.ts'
+import { type CarrierConfig, EMPTY_SNAPSHOT, type Snapshot } from '../../../../signaling/trunks/snapshot.ts'
+import { type WayAsked, WaysOut } from '../../../../signaling/trunks/ways-out.ts'
+
+const data_dir = mkdtempSync(join(tmpdir(), 'strowger-ways-'))
+t.teardown(() => rmSync(data_dir, { recursive: true, force: true }))
+
+const carrier: CarrierConfig = {
+  ...{ id: 'car_a', name: 'A', sandbox: false, revision: 1, codecs: ['PCMU'], sources: ['9.9.9.0/24'] },
+  ...{ routes: [], registration: null },
+  targets: [{ id: 't', uri: 'sip:sbc.carrier.example:5080', transport: 'udp', priority: 1, weight: 1, enabled: true }],
+}
+const snapshot: Snapshot = { ...EMPTY_SNAPSHOT, carriers: new Map([[carrier.id, carrier]]) }
+
+function ways(t: Test, names: Record<string, string[]>, env: Record<string, string> = {}) {
+  const missing = (): Promise<never> => Promise.reject(Object.assign(new Error('none'), { code: 'ENOTFOUND' }))
+  const dns: DnsSource = {
+    naptr: missing,
+    srv: missing,
+    addresses: async name => (names[name] ? { hosts: names[name], ttl_seconds: 0 } : missing()),
+  }
+  const config = loadConfig({ STROWGER_DATA: data_dir, STROWGER_HOST: '8.8.4.4', ...env })
+  const out = new WaysOut({ config, clock: systemClock, snapshot: () => snapshot, dns })
+  t.teardown(() => out.stop())
+  return {
+    out,
+    async proxies(asked: WayAsked) {
+      const found = await out.find(asked)
+      return found.kind === 'found' ? found.ways.map(({ proxy }) => proxy) : found.detail
+    },
+  }
+}
+
+t.test('a name leads to the addresses that were judged, in their order, the others are left out', async t => {
+  const { out, proxies } = ways(t, { 'pbx.example': ['10.0.0.1', '4.4.4.4', '9.9.9.9', '5.5.5.5'] })
+  t.same(await proxies({ uri: 'sip:1@pbx.example:5070;transport=tcp' }), [
+    'sip:4.4.4.4:5070;transport=tcp',
+    'sip:5.5.5.5:5070;transport=tcp',
+  ])
+  out.failedAt({ protocol: 'tcp', host: '4.4.4.4', port: 5070 })
+  t.same(await proxies({ uri: 'sip:1@pbx.example:5070;transport=tcp' }), [
+    'sip:5.5.5.5:5070;transport=tcp',
+    'sip:4.4.4.4:5070;transport=tcp',
+  ])
+  t.match(await proxies({ uri: 'sip:1@gone.example' }), /no record for it/)
+})
+
+t.test('no way of writing an address leads past the guard', async t => {
+  const { proxies } = ways(t, { 'inner.example': ['127.0.0.1'], 'carrier.example': ['9.9.9.9'] })
+  for (const uri of [
+    'sip:1@127.0.0.1',
+    'sip:1@localhost',
+    'sip:1@[::ffff:127.0.0.1]',
+    'sip:1@[::1]',
+    'sip:1@inner.example:5060',
+    'sip:1@carrier.example:5060',
+    'sip:1@9.9.9.1:5999;transport=tcp',
+    'sips:1@9.9.9.1',
+    'sip:1@8.8.4.4',
+    'sip:1@8.8.4.4:8080;transport=tcp',
+    'sip:1@0.0.0.0',
+  ])
+    t.type(await proxies({ uri }), 'string', uri)
+  t.same(
+    await proxies({ uri: 'sip:1@4.4.4.4;maddr=127.0.0.1' }),
+    ['sip:4.4.4.4:5060;transport=udp'],
+    'maddr is not obeyed',
+  )
+  t.type(await proxies({ uri: 'sip:1@127.0.0.1;maddr=4.4.4.4' }), 'string')
+  t.same(await proxies({ uri: 'sips:1@4.4.4.4' }), ['sip:4.4.4.4:5061;transport=tls'])
+})
+
+t.test("what a carrier's name resolves to is the carrier's, and stays it when DNS fails", async t => {
+  const names: Record<string, string[]> = { 'sbc.carrier.example': ['1.1.1.1'] }
+  const { out, proxies } = ways(t, names)
+  await out.learn()
+  t.match(await proxies({ uri: 'sip:1@1.1.1.1' }), /address of a carrier/)
+  t.same(await proxies({ uri: 'sip:1@1.1.1.1', carrier_id: 'car_a' }), ['sip:1.1.1.1:5060;transport=udp'])
+  delete names['sbc.carrier.example']
+  await out.learn()
+  t.match(await proxies({ uri: 'sip:1@1.1.1.1' }), /address of a carrier/)
+})
+
+t.test('a registered contact is reached by its connection, then at its own address, and nowhere else', async t => {
+  const { proxies } = ways(t, {})
+  const proven_host = '192.168.1.7'
+  t.same(
+    await proxies({
+      uri: 'sip:u@192.168.1.7:5060;transport=tcp',
+      proxy: 'sip:192.168.1.7:49152;transport=tcp',
+      proven_host,
+    }),
+    ['sip:192.168.1.7:49152;transport=tcp', 'sip:192.168.1.7:5060;transport=tcp'],
+  )
+  t.same(
+    await proxies({ uri: 'sip:u@10.0.0.9:5060', proxy: 'sip:192.168.1.7:49152;transport=tcp', proven_host }),
+    ['sip:192.168.1.7:49152;transport=tcp'],
+    'a Contact behind a NAT is never asked itself',
+  )
+  t.same(
+    await proxies({ uri: 'sip:u@4.4.4.4', proxy: 'sip:192.168.1.7:4000;transport=ws', proven_host }),
+    ['sip:192.168.1.7:4000;transport=ws'],
+    'a browser is reached over its WebSocket alone',
+  )
+})
+
+t.test('private peers: loopback in development, what is listed elsewhere', async t => {
+  const development = ways(t, {}, { STROWGER_HOST: '127.0.0.1' })
+  t.same(await development.proxies({ uri: 'sip:1@127.0.0.2' }), ['sip:127.0.0.2:5060;transport=udp'])
+  t.type(await development.proxies({ uri: 'sip:1@127.0.0.1:8080' }), 'string')
+  const listed = ways(t, {}, { STROWGER_ALLOW_PRIVATE_PEERS: '10.1.0.0/16, 192.168.7.7' })
+  t.same(await listed.proxies({ uri: 'sip:1@10.1.2.3' }), ['sip:10.1.2.3:5060;transport=udp'])
+  t.type(await listed.proxies({ uri: 'sip:1@10.2.2.3' }), 'string')
+  const none = ways(t, {}, { STROWGER_HOST: '127.0.0.1', STROWGER_ALLOW_PRIVATE_PEERS: 'none' })
+  t.type(await none.proxies({ uri: 'sip:1@127.0.0.2' }), 'string')
+  t.throws(() => ways(t, {}, { STROWGER_ALLOW_PRIVATE_PEERS: 'lan' }), /STROWGER_ALLOW_PRIVATE_PEERS=lan/)
+})
