@@ -65,10 +65,9 @@ function parse(given: string, country: string): ParsedNumber | null {
   if (text === null) return null
   if (text.startsWith('+')) return presented(international(text), text)
   const national = isSupportedCountry(country) ? parsePhoneNumberFromString(text, country as CountryCode) : undefined
-  if (national?.isValid()) return presented(national)
+  if (national?.isValid()) return presented(national, hasCountryCode(national, text) ? `+${text}` : undefined)
   // No country code begins with 0, so such digits can only be national.
   const full = text.startsWith('0') ? undefined : international(`+${text}`)
-  if (full?.isValid()) return presented(full)
   return full?.isPossible() ? presented(full, `+${text}`) : presented(national)
 }
 
@@ -96,12 +95,15 @@ const NONE: ReadonlyMap<string, string> = new Map()
 
 const international = (text: string): PhoneNumber | undefined => parsePhoneNumberFromString(text)
 
+/** Whether digits without plus that were read as a national number begin with the country's own code. */
+const hasCountryCode = ({ countryCallingCode, nationalNumber }: PhoneNumber, text: string): boolean =>
+  text !== nationalNumber && text.startsWith(countryCallingCode) && text.endsWith(nationalNumber)
+
 // Possible, not valid: a range that a country opened after the metadata were made must stay reachable.
 function presented(number: PhoneNumber | undefined, written?: string): ParsedNumber | null {
   if (!number?.isPossible()) return null
-  // A national prefix within an international number is taken out, as in +44 (0)20, only when a known number is left.
   const e164 = written !== undefined && written !== number.number && !number.isValid() ? written : number.number
-  if (!/^\+[1-9][0-9]{6,14}$/.test(e164)) return null
+  if (!/^\+[1-9][0-9]{6,14}$/.test(e164) || hasNationalPrefix(number, written ?? e164)) return null
   const digits = e164.slice(1)
   return {
     e164,
@@ -110,6 +112,21 @@ function presented(number: PhoneNumber | undefined, written?: string): ParsedNum
     calling_code: number.countryCallingCode,
     kind: kindOf(number, digits),
   }
+}
+
+/** Where it is not 0, by calling code (ITU-T E.164, national numbering plans). */
+const NATIONAL_PREFIXES: Readonly<Record<string, string>> = { 1: '1', 7: '8', 375: '8', 692: '1', 993: '8' }
+
+/**
+ * Whether a national prefix stands behind the country code, as in +44 0909. Some networks skip it, but no rule and no
+ * rate of the number it then reaches has that prefix. Plans whose numbers begin with such a digit (+39 06) go by the
+ * numbers that are known.
+ */
+function hasNationalPrefix(number: PhoneNumber, written: string): boolean {
+  const code = number.countryCallingCode
+  const national = written.slice(1 + code.length)
+  if (!national.startsWith('0') && !national.startsWith(NATIONAL_PREFIXES[code] ?? '0')) return false
+  return number.number !== written || !number.isValid()
 }
 
 function kindOf(number: PhoneNumber, digits: string): NumberKind {

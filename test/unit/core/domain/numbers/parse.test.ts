@@ -24,6 +24,63 @@ t.test('the same number in every spelling is one E.164 number', async t => {
     t.equal(parseNumber(given, country)?.e164, e164, `${given} in ${country}`)
 })
 
+t.test('a national prefix behind the country code is refused in every spelling', async t => {
+  const tricks: readonly [given: string, country: string][] = [
+    ['+440909123456', 'NG'],
+    ['+4409091234567', 'NG'],
+    ['+4400909123456', 'NG'],
+    ['+44 (0) 909 123 4567', 'NG'],
+    ['+44-0-909-1234567', 'GB'],
+    ['00440909123456', 'NG'],
+    ['004400909123456', 'NG'],
+    ['440909123456', 'NG'],
+    ['4409091234567', 'NG'],
+    ['0114400909123456', 'US'],
+    ['+23408031234567', 'NG'],
+    ['23408031234567', 'NG'],
+    ['+2340900234567', 'NG'],
+    ['+33 0 899 12 34 56', 'NG'],
+    ['+4901791234567', 'NG'],
+    ['+49001791234567', 'NG'],
+    ['+119005550123', 'NG'],
+    ['+1 1 900 555 012', 'NG'],
+    ['+1 0 900 555 012', 'NG'],
+    ['+784951234567', 'NG'],
+    ['+360613456789', 'NG'],
+    ['+5501511999999999', 'NG'],
+    ['+0440909123456', 'NG'],
+    ['000440909123456', 'NG'],
+  ]
+  for (const [given, country] of tricks) t.equal(parseNumber(given, country), null, `${given} in ${country}`)
+  for (const given of [
+    '+390549123456',
+    '+390666982',
+    '+3780549886377',
+    '+2250123456789',
+    '+24101234567',
+    '+242061234567',
+  ])
+    t.equal(parseNumber(given, 'NG')?.e164, given, `${given}: the plan itself has a 0 there`)
+  for (const given of ['+78001234567', '+12025550123', '+2348031234567'])
+    t.equal(parseNumber(given, 'NG')?.e164, given, given)
+})
+
+t.test('no number keeps a 0 behind the country code unless it is a known one', async () => {
+  const codes = ['44', '234', '49', '33', '1', '7', '39', '86', '91', '27', '55', '61', '358']
+  fc.assert(
+    fc.property(
+      fc.constantFrom(...codes),
+      fc.constantFrom('', '0', '00'),
+      fc.stringMatching(/^[0-9]{5,12}$/),
+      (code, zeros, rest) => {
+        const parsed = parseNumber(`+${code}${zeros}${rest}`, 'NG')
+        return parsed?.digits.slice(parsed.calling_code.length).startsWith('0') !== true || code === '39'
+      },
+    ),
+    { numRuns: 2000 },
+  )
+})
+
 t.test('what is no number is null, and never throws', async t => {
   for (const given of [
     '',
