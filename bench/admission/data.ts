@@ -95,6 +95,7 @@ export function someFacts(digits: string, rules: ApplicableRules, found: Rate | 
   const ceiling = { limit: 1000, used: 10 }
   return {
     direction: 'outbound',
+    over: 'network',
     service: { type: 'subtrunk', id: 'stk_1', name: 'Branch' },
     holders: (['project', 'subaccount', 'trunk', 'subtrunk'] as const).map(kind => ({
       kind,

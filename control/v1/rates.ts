@@ -1,4 +1,5 @@
 import { parseNumber } from '../../core/domain/numbers/parse.ts'
+import { shownPrefix } from '../../core/domain/rating/index.ts'
 import { listContainments } from '../../core/state/containments.ts'
 import type { Db } from '../../core/state/index.ts'
 import { effectivePriceBook, listCoverage, lookupRate, type RateRow } from '../../core/state/rates.ts'
@@ -32,7 +33,7 @@ const Rate = resource('Rate', {
 })
 
 const presentRate = (row: RateRow): Static<typeof Rate> => ({
-  match: `+${row.prefix}`,
+  match: shownPrefix(row.prefix),
   label: row.label,
   rate_minor: rateMinor(row.rate_micro),
   rate_unit: row.rate_unit,

@@ -4,14 +4,16 @@ import { parseNumber } from '../../core/domain/numbers/parse.ts'
 import { REASONS, type Reason, sipRefusal } from '../../core/domain/reasons/index.ts'
 import { iso } from '../../core/runtime/clock.ts'
 import { newId } from '../../core/runtime/ids.ts'
+import { takeAdmission } from '../../core/state/leases.ts'
 import { type CallRow, type Decided, insertCall, NOTHING_YET } from '../../core/state/running-calls.ts'
-import type { DialChild } from '../../markup/interpreter/types.ts'
+import type { DialChild, SipUri } from '../../markup/interpreter/types.ts'
 import type { Call } from '../b2bua/call.ts'
 import type { Context } from '../b2bua/context.ts'
 import type { HuntHop } from '../b2bua/hunt.ts'
 import type { Leg } from '../b2bua/leg.ts'
 import { OutboundCall, type OutboundWatcher } from '../b2bua/outbound-call.ts'
 import { egressHops, invitationHeaders, type Outgoing, openPolicy, ownTargets } from '../b2bua/routes.ts'
+import { userOf } from '../drachtio/uri.ts'
 import { orderUris } from '../scripts/children.ts'
 import type { TrunkConfig } from '../trunks/snapshot.ts'
 import { clientHops } from './clients.ts'
@@ -25,6 +27,8 @@ export interface NotPlaced {
 
 const CHILD_RING_LIMIT_MS = 600_000
 const HOPS_OF_OUR_OWN = 70
+/** Of one Sip noun. */
+const MAX_URIS = 10
 
 /** The trunk whose targets a call of this caller number leaves by (design section 4, "Egress"). */
 export function trunkOfCaller(ctx: Context, caller: string): TrunkConfig | null {
@@ -160,8 +164,10 @@ async function placeSip(
   if (!first) return { refused: { sip_code: 480, number: 13224, detail: 'no SIP URI' } }
   const row = childRow(parent, command, first.uri, null)
   const inserted = await insertCall(ctx.state.db, row, ctx.clock.now())
+  const outcome = await admitRow(ctx, inserted, askUnnumbered(parent, command, 'sip', userOf(first.uri)))
+  if (!outcome.admitted) return refusedBy(outcome.reason, outcome.sentence)
   const outgoing = unnumbered(inserted.sid, command.caller_id)
-  const hops = uris.slice(0, 10).map(
+  const hops = (await allowed(parent, command, uris.slice(0, MAX_URIS))).map(
     (uri): HuntHop => ({
       uri: uri.uri,
       target: uri.uri,
@@ -174,11 +180,44 @@ async function placeSip(
       ...(uri.username !== null ? { auth: { username: uri.username, password: uri.password ?? '' } } : {}),
     }),
   )
-  beginChild(parent, options, inserted, null, hops)
+  beginChild(parent, options, inserted, outcome, hops)
   return null
 }
 
-/** A client's leg leaves the platform by no trunk and costs nothing: there is nothing to admit. */
+/** What a leg asks whom no number leads to: to a SIP URI, or to a client. */
+const askUnnumbered = (
+  parent: Call,
+  command: DialChild,
+  over: 'sip' | 'client',
+  called: string,
+): Omit<Ask, 'call_sid'> => ({
+  part: 'outbound',
+  over,
+  project_id: parent.project_id,
+  service: { type: 'voice_application', id: parent.row_now.application_id ?? parent.project_id },
+  called,
+  caller: command.caller_id,
+  transport: null,
+  offer: null,
+})
+
+/** The URIs without those whose number no policy allows: the first was admitted, and may not stand for the others. */
+async function allowed(parent: Call, command: DialChild, uris: readonly SipUri[]): Promise<SipUri[]> {
+  const { ctx } = parent
+  const [first, ...others] = uris
+  const kept = first ? [first] : []
+  for (const uri of others) {
+    const ask = askUnnumbered(parent, command, 'sip', userOf(uri.uri))
+    const request = { ...ask, call_sid: parent.sid, node_id: ctx.node_id, now_ms: ctx.clock.now() }
+    const outcome = await takeAdmission(ctx.state.db, request, { dry_run: true })
+    if (outcome.admitted || !OF_DESTINATION.includes(outcome.reason)) kept.push(uri)
+  }
+  return kept
+}
+
+const OF_DESTINATION: readonly Reason[] = ['destination_denied', 'DESTINATION_CONTAINED']
+
+/** A client's leg leaves the platform by no trunk and costs nothing, but it takes a slot as any other. */
 async function placeClient(
   parent: Call,
   options: ChildOptions,
@@ -192,7 +231,9 @@ async function placeClient(
   if (hops.length === 0)
     return { refused: { sip_code: 480, number: null, detail: `no client "${identity}" is registered` } }
   const inserted = await insertCall(ctx.state.db, row, ctx.clock.now())
-  beginChild(parent, options, inserted, null, hops)
+  const outcome = await admitRow(ctx, inserted, askUnnumbered(parent, command, 'client', ''))
+  if (!outcome.admitted) return refusedBy(outcome.reason, outcome.sentence)
+  beginChild(parent, options, inserted, outcome, hops)
   return null
 }
 
@@ -214,13 +255,11 @@ function beginChild(
   parent: Call,
   options: ChildOptions,
   row: CallRow,
-  outcome: Decided | null,
+  outcome: Decided,
   hops: readonly HuntHop[],
 ): void {
   parent.session.hold()
-  const limits = outcome
-    ? limitsOf(outcome, null)
-    : { max_duration_seconds: null, max_duration_reason: null, paid_until_seconds: null }
+  const limits = limitsOf(outcome, null)
   const call = new OutboundCall(parent.ctx, { row, session: parent.session, limits, watcher: options.watcher })
   options.created(call)
   call.begin(hops, { ring_ms: CHILD_RING_LIMIT_MS, prefer: options.prefer })

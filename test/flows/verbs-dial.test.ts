@@ -170,6 +170,43 @@ t.test('verbs that join calls', async t => {
     )
   })
 
+  await t.test('Sip: no INVITE leaves without a lease, and not more than the project may have', async t => {
+    const lines = 10
+    const { db } = w.state
+    await db
+      .insertInto('project_ceiling')
+      .values({ project_id: w.project_id, concurrency: 5, revision: 1, updated_at: '2026-01-01T00:00:00.000Z' })
+      .execute()
+    t.teardown(() => db.deleteFrom('project_ceiling').execute())
+    const sip = `<Sip>sip:flooded@${far.address}:${far.port}</Sip>`
+    const line = await town.callIn(doc(`<Dial ${from} timeout="5">${sip.repeat(lines)}</Dial>`))
+    const sid = await town.sidOf(line)
+    const children = () => db.selectFrom('call').selectAll().where('parent_call_sid', '=', sid).execute()
+    const having = async (table: 'lease' | 'call_attempt') => {
+      const rows = await db
+        .selectFrom(table)
+        .innerJoin('call', 'call.sid', `${table}.call_sid`)
+        .select('call.sid')
+        .where('parent_call_sid', '=', sid)
+        .execute()
+      return rows.map(row => row.sid).sort()
+    }
+    await until('every child was decided', async () => {
+      const refused = (await children()).filter(({ status }) => status === 'failed')
+      return refused.length + (await having('call_attempt')).length === lines
+    })
+    const leased = await having('lease')
+    t.same(await having('call_attempt'), leased, 'who is called has a lease')
+    t.ok(leased.length > 0 && leased.length <= 4, `${leased.length} of ${lines} left`)
+    const refused = (await children()).filter(({ status }) => status === 'failed')
+    t.ok(
+      refused.every(({ reason }) => reason === 'concurrency_exceeded'),
+      'the others were refused',
+    )
+    for (let taken = 0; taken < leased.length; taken++) (await far.incoming('flooded')).call?.reject(486)
+    await line.over()
+  })
+
   await t.test('sequential: one after the other, and nouns that have nothing behind them fail', async t => {
     const [first, second] = [town.someone(), town.someone()]
     pages['/all-failed'] = doc(

@@ -15,6 +15,13 @@ export type Transport = 'udp' | 'tcp' | 'tls' | 'ws' | 'wss'
  */
 export type Direction = 'outbound' | 'inbound' | 'on_net'
 
+/**
+ * What an outbound leg goes over. `network`: to a telephone number, by a trunk's targets or a carrier. `sip`: to a SIP
+ * URI that a document names. `client`: to a browser or telephone that is registered with us. Only the network asks for
+ * a number, a route and a caller that is owned; a number in a SIP URI is judged all the same.
+ */
+export type Over = 'network' | 'sip' | 'client'
+
 /** A limit and what is used of it. Null is no ceiling; 0 admits nothing. */
 export interface Ceiling {
   readonly limit: number | null
@@ -74,6 +81,7 @@ export interface ContainmentFacts {
 
 export interface AdmissionFacts {
   readonly direction: Direction
+  readonly over: Over
   readonly service: Readonly<{ type: ServiceType; id: string; name: string }>
   /** In the order project, subaccount, trunk, subtrunk; those that the call has. */
   readonly holders: readonly HolderFacts[]

@@ -1,5 +1,5 @@
 import { billedMinor, billedSeconds } from './price.ts'
-import type { Tariff } from './types.ts'
+import { shownPrefix, type Tariff } from './types.ts'
 
 /** Every input of a call's price, as its record keeps them. */
 export interface PriceInputs extends Tariff {
@@ -34,7 +34,7 @@ export function explainPrice(inputs: PriceInputs): string[] {
     `destination      ${inputs.destination}`,
     inputs.rate_prefix === null
       ? 'rate             none: the call is not billed'
-      : `rate             +${inputs.rate_prefix} ${inputs.rate_label ?? ''} of price book ` +
+      : `rate             ${shownPrefix(inputs.rate_prefix)} ${inputs.rate_label ?? ''} of price book ` +
         `${inputs.price_book_id ?? ''}, revision ${inputs.price_book_revision ?? ''}`,
     `price            ${rate} minor units of ${inputs.currency} a ${inputs.rate_unit}`,
     `increments       first ${inputs.increment_initial_seconds} s, then ${inputs.increment_additional_seconds} s`,

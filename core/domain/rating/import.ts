@@ -1,4 +1,4 @@
-import { MICRO_PER_MINOR, type Tariff } from './types.ts'
+import { MICRO_PER_MINOR, SIP_CLASS, type Tariff } from './types.ts'
 
 /** One line of a rate list. */
 export interface ImportedRate extends Tariff {
@@ -44,8 +44,9 @@ export function readRates(csv: string): RateImport {
 function readRate([prefix = '', label = '', rate = '', unit = '', initial = '', additional = '']: string[]):
   | ImportedRate
   | string {
-  const digits = prefix.replace(/^(\+|00)/, '')
-  if (!/^[0-9]{1,15}$/.test(digits)) return `${prefix || 'nothing'} is not a prefix of digits`
+  const digits = prefix.toLowerCase() === SIP_CLASS ? SIP_CLASS : prefix.replace(/^(\+|00)/, '')
+  if (digits !== SIP_CLASS && !/^[0-9]{1,15}$/.test(digits))
+    return `${prefix || 'nothing'} is not a prefix of digits, nor the class ${SIP_CLASS}`
   if (label === '' || label.length > 200) return 'the label must have 1 to 200 characters'
   const rate_micro = readMicro(rate)
   if (rate_micro === null) return `${rate || 'nothing'} is not a rate of up to six decimals`

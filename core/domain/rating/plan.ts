@@ -1,5 +1,6 @@
 import { decimal } from './explain.ts'
 import type { ImportedRate } from './import.ts'
+import { shownPrefix } from './types.ts'
 
 /** What a rate list changes of the prices that hold now, each part in the order of the prefixes. */
 export interface RatePlan {
@@ -48,7 +49,7 @@ export function describeRatePlan({ added, changed, ended, same }: RatePlan, most
 const byPrefix = (rates: readonly ImportedRate[]): readonly ImportedRate[] =>
   [...rates].sort((a, b) => (a.prefix < b.prefix ? -1 : 1))
 
-const nameOf = ({ prefix, label }: ImportedRate): string => `+${prefix} ${label}`
+const nameOf = ({ prefix, label }: ImportedRate): string => `${shownPrefix(prefix)} ${label}`
 
 /** Minor units, their increments in seconds. */
 const termsOf = (rate: ImportedRate): string =>

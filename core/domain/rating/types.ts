@@ -13,9 +13,15 @@ export interface Tariff {
 
 export interface Rate extends Tariff {
   readonly id: string
-  /** Digits after the plus. */
+  /** Digits after the plus, or a class of legs: `SIP_CLASS`. */
   readonly prefix: string
   readonly label: string
 }
+
+/** The rate of legs to SIP URIs, in place of a prefix; a book without it has them for nothing. */
+export const SIP_CLASS = 'sip'
+
+/** A prefix or a class, for people. */
+export const shownPrefix = (prefix: string): string => (prefix === SIP_CLASS ? prefix : `+${prefix}`)
 
 export const MICRO_PER_MINOR = 1_000_000

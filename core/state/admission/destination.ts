@@ -1,6 +1,6 @@
 import type { PolicyFacts } from '../../domain/admission/index.ts'
 import { prefixesOf } from '../../domain/policies/destinations.ts'
-import type { Rate } from '../../domain/rating/types.ts'
+import { type Rate, SIP_CLASS } from '../../domain/rating/types.ts'
 import type { AdmissionRequest } from './request.ts'
 import { marks, number, type Query, type Row, sized, text, textOrNull } from './steps.ts'
 
@@ -60,17 +60,26 @@ export function readContainments(
 // The project's own book before the operator's; of several in force the newest.
 const BOOK = `select id, name, revision from price_book where (project_id = ? or project_id is null)
     and direction = 'outbound' and effective_from <= ? order by (project_id is null), effective_from desc, id desc limit 1`
-const RATE_UP_TO = `select id, prefix, label, rate_micro, rate_unit, increment_initial_seconds,
-      increment_additional_seconds
+const RATE_COLUMNS = `id, prefix, label, rate_micro, rate_unit, increment_initial_seconds, increment_additional_seconds`
+const RATE_OF_CLASS = `select ${RATE_COLUMNS} from rate where price_book_id = ? and prefix = ?`
+const RATE_UP_TO = `select ${RATE_COLUMNS}
     from rate where price_book_id = ? and prefix <= ? order by prefix desc limit 1`
 
 export function readPrice(
   query: Query,
-  { project_id, now_ms }: AdmissionRequest,
+  { project_id, now_ms, over = 'network' }: AdmissionRequest,
   digits: string | null,
 ): { price_book: Row | null; rate: Rate | null } {
   const price_book = query(BOOK, project_id, new Date(now_ms).toISOString())[0] ?? null
-  const row = price_book && digits !== null ? longestRate(query, text(price_book, 'id'), digits) : null
+  const book_id = price_book && text(price_book, 'id')
+  const row =
+    book_id === null || over === 'client'
+      ? null
+      : over === 'sip'
+        ? (query(RATE_OF_CLASS, book_id, SIP_CLASS)[0] ?? null)
+        : digits !== null
+          ? longestRate(query, book_id, digits)
+          : null
   const rate: Rate | null = row && {
     id: text(row, 'id'),
     prefix: text(row, 'prefix'),

@@ -41,6 +41,7 @@ export function gather(query: Query, given: AdmissionRequest, steady_ms: number)
   const policies = readPolicies(query, request, trunk, subtrunk)
   const country = trunk ? (textOrNull(trunk, 'country') ?? DEFAULT_COUNTRY) : DEFAULT_COUNTRY
   const outbound = request.part === 'outbound'
+  const { over = 'network' } = request
   const called = readCalled(query, request, country)
   const { caller, egress_trunk_id } = readCaller(query, request, country, trunk, subtrunk)
   const digits = outbound ? (called.number?.digits ?? null) : null
@@ -50,6 +51,7 @@ export function gather(query: Query, given: AdmissionRequest, steady_ms: number)
   const { levels, used } = readLevels(query, limits, { day, steady_ms, outbound })
   const facts: AdmissionFacts = {
     direction: request.part,
+    over,
     service: { ...request.service, name: text(subtrunk ?? trunk ?? project, 'name') },
     holders: holdersOf(project, subaccount, trunk, subtrunk),
     trunk: trunk ? trunkFacts(trunk) : null,
@@ -62,7 +64,7 @@ export function gather(query: Query, given: AdmissionRequest, steady_ms: number)
     billing: request.test === true || number(project, 'sandbox') === 1 ? 'free' : 'rated',
     price_book: price_book ? { id: text(price_book, 'id'), name: text(price_book, 'name') } : null,
     rate,
-    routes: digits ? countRoutes(query, request, egress_trunk_id, project, digits) : 0,
+    routes: over === 'network' && digits ? countRoutes(query, request, egress_trunk_id, project, digits) : 0,
     levels,
     balance: balanceOf(project, outbound),
   }
@@ -176,8 +178,14 @@ function readPolicies(query: Query, request: AdmissionRequest, trunk: Row | null
   return standard ? [standard, ...found] : found
 }
 
-function readCalled(query: Query, { called, project_id }: AdmissionRequest, country: string): CalledNumber {
+function readCalled(
+  query: Query,
+  { called, project_id, over = 'network' }: AdmissionRequest,
+  country: string,
+): CalledNumber {
   const code = normalizeNumber(called)?.replace(/^\+/, '')
+  // The user of a SIP URI may be an extension of the peer's; nothing that short is a number of the world.
+  if (over !== 'network' && (code === undefined || code.length <= 6)) return { given: called, country, number: null }
   // Every short code is shorter than the shortest E.164 number.
   if (code === undefined || code.length > 6) return parseCalled(called, country)
   const rows = query(

@@ -1,4 +1,4 @@
-import type { OfferFacts, ServiceType, Transport, Verdict } from '../../domain/admission/index.ts'
+import type { OfferFacts, Over, ServiceType, Transport, Verdict } from '../../domain/admission/index.ts'
 import type { CallerOwnership } from '../../domain/identity/caller.ts'
 import type { ParsedNumber } from '../../domain/numbers/parse.ts'
 
@@ -11,6 +11,8 @@ export interface AdmissionRequest {
    * one of our numbers, as the peer's trunk sees it; the number's side is a request of its own, with part `inbound`.
    */
   readonly part: 'outbound' | 'inbound' | 'on_net'
+  /** What an outbound leg goes over; unset: the network. */
+  readonly over?: Over
   readonly node_id: string
   readonly project_id: string
   /**
@@ -18,7 +20,7 @@ export interface AdmissionRequest {
    * for its subtrunk too: the one that its number (the caller's outwards, the called one inwards) is delegated to.
    */
   readonly service: Readonly<{ type: ServiceType; id: string }>
-  /** As given: national formats of the trunk's country are understood. */
+  /** As given: national formats of the trunk's country are understood. Of a SIP URI its user part. */
   readonly called: string
   readonly caller: string
   /** The caller of the inbound call that a Dial sends on (design section 4). */

@@ -91,7 +91,7 @@ function hold(query: Query, request: AdmissionRequest, gathered: Gathered, verdi
     request.project_id,
     billing_account_id,
     billing,
-    facts.called.number?.e164 ?? '',
+    facts.called.number?.e164 ?? facts.over,
     price_book ? text(price_book, 'id') : null,
     price_book ? number(price_book, 'revision') : null,
     rate?.id ?? null,

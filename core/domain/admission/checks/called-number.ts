@@ -1,11 +1,12 @@
-import { passed, refused } from '../findings.ts'
+import { passed, refused, skipped } from '../findings.ts'
 import type { Check } from '../types.ts'
 
 export const calledNumber: Check = {
   name: 'called_number',
   reasons: ['number_invalid'],
   asked: ['outbound', 'on_net'],
-  decide({ called }) {
+  decide({ called, over }) {
+    if (!called.number && over !== 'network') return skipped(`a ${over} leg needs no number`)
     if (!called.number) return refused('number_invalid', { value: called.given, limit: called.country })
     return passed(`${called.given} is ${called.number.e164}`, 'E.164', called.number.e164)
   },

@@ -1,5 +1,5 @@
 import type { CallerOwnership } from '../../identity/caller.ts'
-import { passed, refused } from '../findings.ts'
+import { passed, refused, skipped } from '../findings.ts'
 import type { Check } from '../types.ts'
 
 const SENTENCE: Readonly<Record<CallerOwnership, string>> = {
@@ -17,7 +17,8 @@ export const callerNumber: Check = {
   // A peer may pass on a caller from anywhere to a number of the platform (decision 0006); towards the world it may
   // not.
   asked: ['outbound'],
-  decide({ caller }) {
+  decide({ caller, over }) {
+    if (over !== 'network') return skipped(`a ${over} leg presents whom its document names`)
     const sentence = SENTENCE[caller.ownership]
     const given = caller.given || 'anonymous'
     switch (caller.ownership) {

@@ -6,8 +6,12 @@ export const rateAndRoute: Check = {
   name: 'rate_and_route',
   reasons: ['no_rate', 'no_route'],
   asked: ['outbound'],
-  decide({ called, price_book, rate, routes, billing }) {
+  decide({ called, over, price_book, rate, routes, billing }) {
     const number = called.number
+    if (over !== 'network') {
+      const price = rate ? `rate of class ${rate.prefix} ${rate.label}` : 'costs nothing'
+      return passed(`${price}; a ${over} leg needs no route`, null, rate ? minuteMinor(rate) : null)
+    }
     if (!number) return skipped('there is no number')
     if (!rate && billing === 'rated')
       return refused('no_rate', { value: number.e164, name: price_book ? `"${price_book.name}"` : 'of the project' })

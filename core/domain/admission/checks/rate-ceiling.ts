@@ -7,8 +7,8 @@ export const rateCeiling: Check = {
   name: 'rate_ceiling',
   reasons: ['rate_above_ceiling'],
   asked: ['outbound'],
-  decide({ rate, levels, called }) {
-    if (!called.number) return skipped('there is no number')
+  decide({ rate, levels, called, over }) {
+    if (!called.number && over === 'network') return skipped('there is no number')
     return withinLevels(levels, {
       reason: 'rate_above_ceiling',
       noun: 'minor units a minute',

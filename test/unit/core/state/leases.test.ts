@@ -539,3 +539,48 @@ t.test('over any history counters equal the leases, never fall below zero, and c
     { numRuns: 40 },
   )
 })
+
+t.test(
+  'a leg to a SIP URI is admitted as any other: slots, calls a second, rules over its number, a price',
+  async t => {
+    const w = await world(t)
+    const { db } = w.state
+    const service = { type: 'voice_application', id: w.project_id } as const
+    const policy = await w.policy({ cps: 5 }, service)
+    await w.rule(policy, 'deny', '23490')
+    const leg = (called: string, more: { over?: 'sip' | 'client'; steady_ms?: number } = {}) =>
+      w.request({ over: 'sip', service, called, caller: 'anybody', transport: null, offer: null, ...more })
+
+    const outcomes: AdmissionOutcome[] = []
+    for (let count = 0; count < 200; count++)
+      outcomes.push(await takeAdmission(db, leg('victim', { steady_ms: 50_000 })))
+    t.equal(admittedOf(outcomes), 5, 'of 200 within a second')
+    t.equal(reasonOf(outcomes[199] as AdmissionOutcome), 'cps_exceeded')
+    t.equal((await db.selectFrom('lease').selectAll().execute()).length, 5, 'each holds a lease')
+
+    const at = (second: number) => ({ steady_ms: 60_000 + second * 2000 })
+    const denied = ['+2349012345678', '002349012345678', '09012345678', '+234-901-234-5678']
+    for (const [second, number] of denied.entries())
+      t.equal(reasonOf(await takeAdmission(db, leg(number, at(second)))), 'destination_denied', number)
+    for (const [second, user] of ['agent', '', '1001', '+2348012345678'].entries())
+      t.ok((await takeAdmission(db, leg(user, at(10 + second)))).admitted, user)
+    t.ok((await takeAdmission(db, leg('', { over: 'client', ...at(20) }))).admitted, 'a client')
+
+    const [known] = await db.selectFrom('rate').selectAll().limit(1).execute()
+    if (!known) throw new Error('no rate')
+    await db
+      .insertInto('rate')
+      .values({ ...known, id: 'rat_sip', prefix: 'sip', label: 'SIP legs' })
+      .execute()
+    const priced = leg('agent', at(30))
+    t.match(await takeAdmission(db, priced), { price: { rate_prefix: 'sip', label: 'SIP legs' } })
+    const ended = { call_sid: priced.call_sid, answered: true, duration_seconds: 60, now_ms: NOW_MS + 60_000 }
+    const { charge_minor } = await releaseAdmission(db, ended)
+    t.ok((charge_minor ?? 0) > 0, 'the class has a price')
+    t.equal((await takeAdmission(db, leg('', { over: 'client', ...at(40) }))).price, null, 'a client costs nothing')
+    t.notMatch(await takeAdmission(db, w.request({ steady_ms: 200_000 })), { price: { rate_prefix: 'sip' } })
+
+    await db.updateTable('project').set({ status: 'disabled' }).execute()
+    t.equal(reasonOf(await takeAdmission(db, leg('agent', at(50)))), 'project_disabled')
+  },
+)

@@ -383,3 +383,25 @@ t.test('an admitted call never goes over any ceiling', async () => {
 t.test('every reason that a check can refuse with has a SIP code', async t => {
   for (const check of CHECKS) for (const reason of check.reasons) t.type(REASONS[reason].sip, 'number', reason)
 })
+
+t.test(
+  'a leg to a SIP URI or a client needs no number, route and owned caller; all other checks are asked',
+  async t => {
+    for (const over of ['sip', 'client'] as const) {
+      const bare = facts({
+        over,
+        called: { given: 'agent', country: 'NG', number: null },
+        caller: { given: 'Bob', e164: null, ownership: 'invalid' },
+        rate: null,
+        routes: 0,
+      })
+      t.match(admit(bare), { admitted: true, reserve_minor: 0 })
+      t.match(admit({ ...bare, over: 'network' }), { admitted: false, reason: 'number_invalid' })
+      const levels = bare.levels.map(each => ({ ...each, cps: { limit: 1, used: 1 } }))
+      t.match(admit({ ...bare, levels }), { reason: 'cps_exceeded' })
+      t.match(admit(disable('project', 'disabled')(bare)), { reason: 'project_disabled' })
+      const number = facts({ over, containments: [{ id: 'con_1', prefix: '23480', case_ref: 'C-1' }] })
+      t.match(admit(number), { reason: 'DESTINATION_CONTAINED' })
+    }
+  },
+)

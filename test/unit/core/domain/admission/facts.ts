@@ -18,6 +18,7 @@ export const level = (changes: Partial<LevelFacts> & Pick<LevelFacts, 'level'>):
 /** A call that every check lets pass, with all five levels and no ceiling. */
 export const facts = (changes: Partial<AdmissionFacts> = {}): AdmissionFacts => ({
   direction: 'outbound',
+  over: 'network',
   service: { type: 'subtrunk', id: 'stk_1', name: 'Branch' },
   holders: [
     { kind: 'project', id: 'prj_1', name: 'Shop', status: 'active', enabled: true },
