@@ -1,8 +1,7 @@
-import { execFile } from 'node:child_process'
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { promisify } from 'node:util'
 import { Command } from 'commander'
+import { runBare } from '../core/runtime/bare-child.ts'
 import { loadConfig } from '../core/runtime/config.ts'
 import { StartRefused } from '../core/runtime/lifecycle.ts'
 import { copyDatabase, faultsOf } from '../core/state/backup.ts'
@@ -15,7 +14,10 @@ const DATABASE = 'strowger.sqlite'
 /** What belongs to an installation beside its database. */
 const KEPT = ['master.key', 'console-password', 'tls', 'recordings', 'runs']
 
-const tar = (...args: string[]) => promisify(execFile)('tar', args, { maxBuffer: 1024 * 1024 })
+async function tar(...args: string[]): Promise<void> {
+  const end = await runBare('tar', args, { max_bytes: 1024 * 1024 })
+  if (!end.ok) throw new Error(end.detail)
+}
 
 export const backupCommand = (): Command =>
   new Command('backup')
@@ -60,7 +62,7 @@ export const restoreCommand = (): Command =>
         }
         mkdirSync(data_dir, { recursive: true })
         await tar('-xzf', resolve(file), '-C', data_dir).catch(error => {
-          throw new StartRefused(`${file} is no backup of ours: ${String(error.stderr ?? error).trim()}`)
+          throw new StartRefused(`${file} is no backup of ours: ${(error as Error).message}`)
         })
         await examine(data_dir)
         process.stdout.write(`${file} is restored in ${data_dir}\n`)

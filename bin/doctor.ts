@@ -1,8 +1,8 @@
-import { spawnSync } from 'node:child_process'
 import { accessSync, constants, existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Command } from 'commander'
+import { runBare } from '../core/runtime/bare-child.ts'
 import { addressesOf, type Config, loadConfig, VARIABLES } from '../core/runtime/config.ts'
 import { openState } from '../core/state/index.ts'
 import { countersAdrift } from '../core/state/leases.ts'
@@ -80,7 +80,7 @@ async function examine(config: Config): Promise<Finding[]> {
       ok: existsSync(join(root, 'native/build/Release/media.node')),
       mend: 'run: npm run setup',
     },
-    { what: 'espeak-ng speaks', ok: commandWorks('espeak-ng', '--version'), mend: 'apt-get install espeak-ng' },
+    { what: 'espeak-ng speaks', ok: await commandWorks('espeak-ng', '--version'), mend: 'apt-get install espeak-ng' },
     { what: `data folder ${config.data_dir} is writable`, ok: writable(config.data_dir), mend: 'set STROWGER_DATA' },
     ...(await counters(config)),
     ...(config.s3 ? [await examineStore(config.s3)] : []),
@@ -88,8 +88,8 @@ async function examine(config: Config): Promise<Finding[]> {
   ]
 }
 
-const commandWorks = (command: string, ...args: string[]): boolean =>
-  spawnSync(command, args, { stdio: 'ignore' }).status === 0
+const commandWorks = async (command: string, ...args: string[]): Promise<boolean> =>
+  (await runBare(command, args, { max_bytes: 64 * 1024 })).ok
 
 function writable(folder: string): boolean {
   try {

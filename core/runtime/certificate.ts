@@ -1,8 +1,7 @@
-import { execFile } from 'node:child_process'
 import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
+import { runBare } from './bare-child.ts'
 import type { Config } from './config.ts'
 
 const VALID_DAYS = '3650'
@@ -23,10 +22,12 @@ async function ownCertificate({ data_dir, domain, host }: Pick<Config, 'data_dir
   const key = `${files.key_file}.new`
   const cert = `${files.cert_file}.new`
   const names = [`DNS:${domain}`, `DNS:*.sip.${domain}`, ...(isIP(host) === 0 ? [] : [`IP:${host}`])].join(',')
-  await promisify(execFile)('openssl', [
+  const words = [
     ...['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', VALID_DAYS],
     ...['-subj', `/CN=${domain}`, '-addext', `subjectAltName=${names}`, '-keyout', key, '-out', cert],
-  ])
+  ]
+  const made = await runBare('openssl', words, { max_bytes: 1024 * 1024 })
+  if (!made.ok) throw new Error(made.detail)
   chmodSync(key, 0o600)
   // A kill between the two leaves the key without its certificate, and both are made anew.
   renameSync(key, files.key_file)

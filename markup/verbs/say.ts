@@ -1,3 +1,4 @@
+import { escapeXml, ssmlAttribute, ssmlRules } from '../../core/domain/speech/ssml.ts'
 import type { Turn } from '../interpreter/turn.ts'
 import type { Element, PlayItem } from '../interpreter/types.ts'
 import { loop, text } from './attributes.ts'
@@ -11,28 +12,6 @@ const ATTRIBUTES = {
   voice: text({ max: 100, number: 13511 }),
   language: text({ max: 35, number: 13512 }),
   loop: loop(13510),
-}
-
-/** Attributes of the SSML elements, with what they may hold (voice-compat.md §10). */
-const SSML: Readonly<Record<string, Readonly<Record<string, RegExp>>>> = {
-  break: { strength: /^(none|x-weak|weak|medium|strong|x-strong)$/, time: /^\d{1,5}(\.\d{1,3})?(ms|s)$/ },
-  emphasis: { level: /^(strong|moderate|reduced)$/ },
-  lang: { 'xml:lang': /^[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})*$/ },
-  p: {},
-  s: {},
-  phoneme: { alphabet: /^[a-z-]{1,20}$/, ph: /^.{1,200}$/ },
-  prosody: {
-    volume: /^(silent|x-soft|soft|medium|loud|x-loud|[+-]\d{1,2}(\.\d)?dB)$/,
-    rate: /^(x-slow|slow|medium|fast|x-fast|\d{1,3}%)$/,
-    pitch: /^(x-low|low|medium|high|x-high|[+-]?\d{1,3}%)$/,
-  },
-  'say-as': {
-    'interpret-as':
-      /^(cardinal|ordinal|digits|characters|spell-out|fraction|unit|date|time|address|expletive|telephone)$/,
-    format: /^[a-z]{1,12}$/,
-  },
-  sub: { alias: /^.{1,200}$/ },
-  w: { role: /^.{1,60}$/ },
 }
 
 export const say = verb('Say', ATTRIBUTES, {
@@ -102,7 +81,7 @@ function inspectSsml(element: Element, report: Report): void {
   for (const child of element.children) {
     if (typeof child === 'string') continue
     const about = { number: 12200, element: child.name }
-    const rules = Object.hasOwn(SSML, child.name) ? SSML[child.name] : undefined
+    const rules = ssmlRules(child.name)
     if (!rules) {
       const detail = `<${child.name}> is not a speech element; its text is spoken`
       report({ ...about, rule: 'unknown_element', detail, place: child })
@@ -138,19 +117,13 @@ function serialise(element: Element): string {
   return element.children
     .map(child => {
       if (typeof child === 'string') return escapeXml(child.replace(/\s+/g, ' '))
-      const rules = Object.hasOwn(SSML, child.name) ? SSML[child.name] : undefined
-      if (!rules) return serialise(child)
+      if (!ssmlRules(child.name)) return serialise(child)
       const attributes = Object.entries(child.attributes)
-        .filter(([name, { value }]) => Object.hasOwn(rules, name) && rules[name]?.test(value))
-        .map(([name, { value }]) => ` ${name}="${escapeXml(value)}"`)
+        .map(([name, { value }]) => ssmlAttribute(child.name, name, value))
         .join('')
       const inside = serialise(child)
       return inside === '' ? `<${child.name}${attributes}/>` : `<${child.name}${attributes}>${inside}</${child.name}>`
     })
     .join('')
     .trim()
-}
-
-function escapeXml(words: string): string {
-  return words.replace(/&/g, '&amp;').replace(/</g, '&lt;').replace(/>/g, '&gt;').replace(/"/g, '&quot;')
 }

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { safeSsml, speakable } from '../../core/domain/speech/ssml.ts'
 import type { HttpClient } from '../../core/runtime/http/index.ts'
 import { decodeAudio } from './decode.ts'
 import { Lru } from './lru.ts'
@@ -19,9 +20,10 @@ export function httpSpeech(url: string, http: Pick<HttpClient, 'request'>, mp3: 
   const cache = new Lru<Pcm>(CACHE_BYTES)
   const running = new Map<string, Promise<Spoken>>()
 
-  const fetchSpeech = async ({ text, voice, language }: SpeechRequest, key: string): Promise<Spoken> => {
-    const ssml = text.trimStart().startsWith('<speak') ? text : null
-    const plain = ssml === null ? text : ssml.replace(/<[^>]*>/g, ' ').trim()
+  const fetchSpeech = async (request: SpeechRequest, key: string): Promise<Spoken> => {
+    const { text, voice, language } = request
+    const ssml = request.ssml ? safeSsml(text) : null
+    const plain = ssml === null ? speakable(text) : ssml.replace(/<[^>]*>/g, ' ').trim()
     const reply = await http.request({
       url,
       method: 'POST',
@@ -42,7 +44,7 @@ export function httpSpeech(url: string, http: Pick<HttpClient, 'request'>, mp3: 
   return {
     speak(request) {
       const key = createHash('sha256')
-        .update(JSON.stringify([request.voice, request.language, request.text]))
+        .update(JSON.stringify([request.voice, request.language, request.ssml === true, request.text]))
         .digest('hex')
       const cached = cache.get(key)
       if (cached) return Promise.resolve({ pcm: cached })

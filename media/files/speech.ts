@@ -1,12 +1,14 @@
-import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
+import { safeSsml, speakable } from '../../core/domain/speech/ssml.ts'
+import { runBare } from '../../core/runtime/bare-child.ts'
 import { Lru } from './lru.ts'
 import type { Pcm } from './pcm.ts'
 import { readWav } from './wav.ts'
 
 export interface SpeechRequest {
-  /** Plain text, or SSML when it begins with `<speak`. */
+  /** Plain text, whatever it looks like, unless `ssml` is set. */
   readonly text: string
+  readonly ssml?: boolean | undefined
   readonly voice: string
   readonly language: string
 }
@@ -48,9 +50,9 @@ export function createSpeech(program = 'espeak-ng'): Speech {
     await turn()
     try {
       const voice = voiceName(request)
-      const spoken = await run(program, voice, request.text)
+      const spoken = await run(program, voice, request)
       // A language that espeak-ng lacks is spoken in English rather than not at all.
-      const best = 'refused' in spoken && voice !== 'en' ? await run(program, 'en', request.text) : spoken
+      const best = 'refused' in spoken && voice !== 'en' ? await run(program, 'en', request) : spoken
       if ('pcm' in best) cache.set(key, best.pcm, best.pcm.samples.byteLength)
       return best
     } finally {
@@ -61,7 +63,7 @@ export function createSpeech(program = 'espeak-ng'): Speech {
   return {
     speak(request) {
       const key = createHash('sha256')
-        .update(JSON.stringify([voiceName(request), request.text]))
+        .update(JSON.stringify([voiceName(request), request.ssml === true, request.text]))
         .digest('hex')
       const cached = cache.get(key)
       if (cached) return Promise.resolve({ pcm: cached })
@@ -110,34 +112,13 @@ const LANGUAGES: Readonly<Record<string, string>> = {
 }
 
 /** The text goes in by stdin: it is a stranger's and may be of any length or begin with a dash. */
-function run(program: string, voice: string, text: string): Promise<Spoken> {
-  return new Promise(resolve => {
-    const markup = text.trimStart().startsWith('<speak') ? ['-m'] : []
-    const child = spawn(program, ['-v', voice, ...markup, '--stdin', '--stdout'], { stdio: ['pipe', 'pipe', 'pipe'] })
-    const chunks: Buffer[] = []
-    let bytes = 0
-    let complaint = ''
-    const timer = setTimeout(() => child.kill('SIGKILL'), TIMEOUT_MS)
-    const finish = (spoken: Spoken) => {
-      clearTimeout(timer)
-      resolve(spoken)
-    }
-    child.stdout.on('data', (chunk: Buffer) => {
-      bytes += chunk.length
-      if (bytes > MAX_BYTES) child.kill('SIGKILL')
-      else chunks.push(chunk)
-    })
-    child.stderr.on('data', (chunk: Buffer) => {
-      complaint = (complaint + chunk.toString()).slice(0, 200)
-    })
-    // The program may end before it has read all of the text; its exit status tells what to think of that.
-    child.stdin.on('error', () => undefined)
-    child.on('error', error => finish(failed(`${program} cannot be run: ${error.message}`)))
-    child.on('close', (code, signal) => {
-      if (code !== 0) return finish(failed(`${program} ended with ${signal ?? code}: ${complaint.trim()}`))
-      const wav = readWav(Buffer.concat(chunks))
-      finish('pcm' in wav ? { pcm: wav.pcm } : failed(wav.detail))
-    })
-    child.stdin.end(text)
+async function run(program: string, voice: string, { text, ssml }: SpeechRequest): Promise<Spoken> {
+  const end = await runBare(program, ['-v', voice, ...(ssml ? ['-m'] : []), '--stdin', '--stdout'], {
+    input: ssml ? safeSsml(text) : speakable(text),
+    limit_ms: TIMEOUT_MS,
+    max_bytes: MAX_BYTES,
   })
+  if (!end.ok) return failed(end.detail)
+  const wav = readWav(end.stdout)
+  return 'pcm' in wav ? { pcm: wav.pcm } : failed(wav.detail)
 }

@@ -61,8 +61,9 @@ export const PlaySource = Type.Union([
   Type.Object(
     {
       kind: Type.Literal('speech'),
-      /** Plain, or SSML when it begins with `<speak`: a document's worth of it. */
+      /** Plain unless `ssml` says otherwise, whatever it looks like: a document's worth of it. */
       text: Type.String({ maxLength: 65_536 }),
+      ssml: Type.Optional(Type.Boolean()),
       voice: Type.String({ maxLength: 64 }),
       language: Type.String({ maxLength: 32 }),
     },

@@ -1,9 +1,10 @@
-import { spawn } from 'node:child_process'
+import { runBare } from '../../core/runtime/bare-child.ts'
 
 /** Sample rate of everything the sandbox plays: G.711's. */
 export const RATE_HZ = 8000
 const SPEECH_RATE_HZ = 22_050
 const SPEECH_LIMIT_MS = 10_000
+const SPEECH_MAX_BYTES = 16 * 1024 * 1024
 
 /** A sine of `ms` milliseconds at −13 dBm0, about a third of full scale. */
 export function tone(hz: number, ms: number): Int16Array {
@@ -15,21 +16,10 @@ export function tone(hz: number, ms: number): Int16Array {
 export const silence = (ms: number): Int16Array => new Int16Array(Math.round((RATE_HZ * ms) / 1000))
 
 /** Speech by espeak-ng at 8 kHz, slow enough to be understood; a beep-beep when the machine has no espeak-ng. */
-export function speak(text: string): Promise<Int16Array> {
-  return new Promise(resolve => {
-    const child = spawn('espeak-ng', ['--stdout', '-s', '110', '--', text], { stdio: ['ignore', 'pipe', 'ignore'] })
-    const chunks: Buffer[] = []
-    const limit = setTimeout(() => child.kill('SIGKILL'), SPEECH_LIMIT_MS)
-    child.stdout.on('data', (chunk: Buffer) => chunks.push(chunk))
-    child.on('error', () => {
-      clearTimeout(limit)
-      resolve(tone(800, 300))
-    })
-    child.on('close', () => {
-      clearTimeout(limit)
-      resolve(resampleTo8k(samplesOfWav(Buffer.concat(chunks)), SPEECH_RATE_HZ))
-    })
-  })
+export async function speak(text: string): Promise<Int16Array> {
+  const limits = { limit_ms: SPEECH_LIMIT_MS, max_bytes: SPEECH_MAX_BYTES }
+  const end = await runBare('espeak-ng', ['--stdout', '-s', '110', '--', text], limits)
+  return end.ok ? resampleTo8k(samplesOfWav(end.stdout), SPEECH_RATE_HZ) : tone(800, 300)
 }
 
 /** espeak-ng streams a WAV whose lengths are unknown: 44 bytes of header, then 16-bit samples. */

@@ -183,5 +183,6 @@ function segmentsOf(items: readonly PlayItem[]): Segment[] {
 function sourceOf(item: PlayItem): PlaySource {
   if (item.kind === 'url') return { kind: 'url', url: item.url }
   if (item.kind === 'silence') return { kind: 'silence', ms: item.ms }
-  return { kind: 'speech', text: item.ssml ?? item.text, voice: item.voice.slice(0, 64), language: item.language }
+  const { ssml, voice, language } = item
+  return { kind: 'speech', text: ssml ?? item.text, ssml: ssml !== null, voice: voice.slice(0, 64), language }
 }

@@ -68,6 +68,11 @@ t.test('Say chooses voice and language among those of the engine, and cuts what 
       { ssml: '<speak><prosody>x</prosody></speak>' },
       ['warning 12200 2:15'],
     ],
+    [
+      '<Say>a<break time="10s"/>b<break time="2900s"/></Say>',
+      { ssml: '<speak>a<break time="10s"/>b<break/></speak>' },
+      ['warning 12200 2:34'],
+    ],
     ['<Say><sub alias="World Wide Web">WWW</sub></Say>', { text: 'World Wide Web' }, []],
   ]
   for (const [verb, expected, notes] of cases) {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -16,7 +16,7 @@ import { inspectRecording, repairRecordings } from '../../../media/files/repair.
 import { ringbackPieces } from '../../../media/files/ringback.ts'
 import { createSpeech, voiceName } from '../../../media/files/speech.ts'
 import { createUrlAudio } from '../../../media/files/url-audio.ts'
-import { levelDbm0, strongestHz, tone, wavBytes } from '../../support/audio.ts'
+import { levelDbm0, strongestHz, tone, toneLevelDbm0, wavBytes } from '../../support/audio.ts'
 
 const FIXTURES = fileURLToPath(new URL('../../../../fixtures/audio/', import.meta.url))
 const fixture = (name: string) => readFileSync(join(FIXTURES, name))
@@ -168,6 +168,55 @@ t.test(
     t.match(await urls.get('http://10.1.2.3/x.wav'), { refused: 'fetch_failed' }, 'a private address')
   },
 )
+
+t.test('text is SSML by its flag alone, and SSML names no file', async t => {
+  const speech = createSpeech()
+  const words = (text: string, ssml: boolean) => speech.speak({ text, ssml, voice: 'man', language: 'en-US' })
+  const heard = async (text: string, ssml: boolean) => {
+    const spoken = await words(text, ssml)
+    if ('refused' in spoken) throw new Error(spoken.detail)
+    return spoken.pcm
+  }
+  const file = join(folder(t), 'RE1.wav')
+  writeFileSync(file, wavBytes(22_050, tone(600, 3000, 22_050)))
+  const audio = `<speak>hi<audio src="${file}"/></speak>`
+  for (const ssml of [true, false]) {
+    const { samples, rate_hz } = await heard(audio, ssml)
+    const [window, pure] = [Math.floor(rate_hz / 4), 3]
+    for (let at = 0; at + window <= samples.length; at += window) {
+      const part = samples.subarray(at, at + window)
+      if (levelDbm0(part) > -40)
+        t.ok(levelDbm0(part) - toneLevelDbm0(part, 600, rate_hz) > pure, 'the tone of the file is not heard')
+    }
+  }
+  const [plain, marked] = [await heard('<speak>hi</speak>', false), await heard('<speak>hi</speak>', true)]
+  t.ok(plain.samples.length > 0 && marked.samples.length > 0)
+  const pause = (await heard('<speak>hi<break time="2s"/></speak>', true)).samples.length - marked.samples.length
+  t.ok(pause > 1.5 * marked.rate_hz, 'with the flag a break is a pause')
+  const long = (await heard('<speak>hi<break time="2900s"/></speak>', true)).samples.length - marked.samples.length
+  t.ok(long < 3 * marked.rate_hz, 'a break of more than ten seconds is one of ordinary length')
+})
+
+t.test('the synthesiser inherits no secret, and its folder goes with it', async t => {
+  const place = folder(t)
+  const program = join(place, 'fake')
+  const wav = join(place, 'said.wav')
+  writeFileSync(wav, wavBytes(8000, tone(600, 100)))
+  writeFileSync(program, `#!/bin/sh\ntouch $HOME/left $TMPDIR/over\nenv > ${place}/env\ncat ${wav}\n`, { mode: 0o755 })
+  process.env['STROWGER_MASTER_KEY'] = 'secret'
+  t.teardown(() => delete process.env['STROWGER_MASTER_KEY'])
+  const spoken = await createSpeech(program).speak({ text: 'hi', voice: 'man', language: 'en-US' })
+  t.match(spoken, { pcm: { rate_hz: 8000 } })
+  const env = Object.fromEntries(
+    readFileSync(join(place, 'env'), 'utf8')
+      .split('\n')
+      .map(line => line.split('=')),
+  )
+  const names = Object.keys(env).filter(name => !['', 'PWD', 'SHLVL', '_', 'OLDPWD'].includes(name))
+  t.strictSame(names.sort(), ['HOME', 'LANG', 'PATH', 'TMPDIR', 'XDG_RUNTIME_DIR'])
+  t.equal(env.HOME, env.TMPDIR)
+  t.notOk(existsSync(env.HOME), 'what it wrote is removed')
+})
 
 t.test('speech is synthesised once for the same words, and a failing synthesiser is told', async t => {
   const speech = createSpeech()

@@ -1,0 +1,67 @@
+import { spawn } from 'node:child_process'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+export interface BareRun {
+  /** Goes in by stdin. */
+  readonly input?: string
+  /** Without it the program may take its time. */
+  readonly limit_ms?: number
+  /** A program that writes more to stdout is killed. */
+  readonly max_bytes: number
+}
+
+export type BareEnd =
+  | { readonly ok: true; readonly stdout: Buffer }
+  /** `too_long`: it wrote more than `max_bytes`. */
+  | { readonly ok: false; readonly too_long: boolean; readonly detail: string }
+
+/** Where programs are looked for: not in our own PATH, because nothing of our environment passes on. */
+const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
+const COMPLAINT_CHARACTERS = 200
+
+/**
+ * Runs another's program, without a shell. It inherits nothing of our environment, which holds the master key and
+ * other secrets; HOME and TMPDIR are a folder of its own, which is removed when it ends.
+ */
+export async function runBare(
+  program: string,
+  args: readonly string[],
+  { input, limit_ms, max_bytes }: BareRun,
+): Promise<BareEnd> {
+  const folder = await mkdtemp(join(tmpdir(), 'strowger-child-'))
+  try {
+    return await new Promise<BareEnd>(resolve => {
+      const env = { PATH, HOME: folder, TMPDIR: folder, XDG_RUNTIME_DIR: folder, LANG: 'C.UTF-8' }
+      const child = spawn(program, args, { env, stdio: 'pipe', shell: false })
+      const chunks: Buffer[] = []
+      let bytes = 0
+      let complaint = ''
+      const timer = limit_ms === undefined ? undefined : setTimeout(() => child.kill('SIGKILL'), limit_ms)
+      const failed = (detail: string) => resolve({ ok: false, too_long: bytes > max_bytes, detail })
+      child.stdout.on('data', (chunk: Buffer) => {
+        bytes += chunk.length
+        if (bytes > max_bytes) child.kill('SIGKILL')
+        else chunks.push(chunk)
+      })
+      child.stderr.on('data', (chunk: Buffer) => {
+        complaint = (complaint + chunk.toString()).slice(0, COMPLAINT_CHARACTERS)
+      })
+      // The program may end before it has read everything; its exit status tells what to think of that.
+      child.stdin.on('error', () => undefined)
+      child.on('error', error => {
+        clearTimeout(timer)
+        failed(`${program} cannot be run: ${error.message}`)
+      })
+      child.on('close', (code, signal) => {
+        clearTimeout(timer)
+        if (code === 0 && bytes <= max_bytes) resolve({ ok: true, stdout: Buffer.concat(chunks) })
+        else failed(`${program} ended with ${signal ?? code}: ${complaint.trim()}`)
+      })
+      child.stdin.end(input ?? '')
+    })
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+}
