@@ -1,5 +1,6 @@
 import { SCOPES, type Scope } from '../../core/domain/access/scopes.ts'
 import type { Role } from '../../core/state/index.ts'
+import { type Refusal, refuse } from './reply.ts'
 
 export { SCOPES, type Scope }
 
@@ -21,4 +22,13 @@ export const GRANTABLE_ROLES: Readonly<Record<Role, readonly Role[]>> = {
   'org:engineer': ['org:engineer', 'org:viewer'],
   'org:billing': [],
   'org:viewer': [],
+}
+
+/** Why `caller` may not do what a scope stands for; null when it may. Also for what a body adds to a route's scope. */
+export function withoutScope(
+  caller: { readonly role: Role; readonly scopes: ReadonlySet<Scope> },
+  scope: Scope,
+): Refusal<'scope_required' | 'role_forbidden'> | null {
+  if (!caller.scopes.has(scope)) return refuse('scope_required', { value: scope }, { extra: { reason: scope } })
+  return ROLE_SCOPES[caller.role].has(scope) ? null : refuse('role_forbidden', { value: caller.role })
 }

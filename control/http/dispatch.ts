@@ -5,7 +5,7 @@ import { appendAudit } from '../../core/state/audit.ts'
 import { bumpConfiguration } from '../../core/state/bootstrap.ts'
 import { type Db, StateError, type Trx } from '../../core/state/index.ts'
 import type { ProjectRow } from '../../core/state/organizations.ts'
-import { ROLE_SCOPES } from './access.ts'
+import { withoutScope } from './access.ts'
 import { auditEvent } from './audit.ts'
 import { jsonObjectOf, readBody } from './body.ts'
 import type { Caller } from './caller.ts'
@@ -120,11 +120,7 @@ function access(route: Route, caller: Caller): Refusal | null {
   if (route.roles && !route.roles.includes(caller.role)) return refuse('role_forbidden', { value: caller.role })
   if (caller.subaccount_id !== null && !reachableFromSubaccount(route))
     return refuse('role_forbidden', { value: caller.role }, { detail: 'This key is restricted to a subaccount.' })
-  const { scope } = route
-  if (scope === null) return null
-  if (!caller.scopes.has(scope)) return refuse('scope_required', { value: scope }, { extra: { reason: scope } })
-  if (!ROLE_SCOPES[caller.role].has(scope)) return refuse('role_forbidden', { value: caller.role })
-  return null
+  return route.scope === null ? null : withoutScope(caller, route.scope)
 }
 
 /**

@@ -11,9 +11,11 @@ import {
   type SubtrunkRow,
   saveSubtrunk,
 } from '../../core/state/subtrunks.ts'
+import type { Caller } from '../http/caller.ts'
 import { type Change, invalid, isRefusal, notFound, type Refusal, refuse } from '../http/reply.ts'
 import { E164, Instant, Int32, input, listOf, oneOf, optional, resource, type Static, Type } from '../http/schema.ts'
 import { route } from './route.ts'
+import { seenNumbers } from './seen-numbers.ts'
 
 export const Delegation = resource('Delegation', {
   id: Type.String(),
@@ -54,7 +56,7 @@ async function delegateTo(
   trx: Trx,
   subtrunk: SubtrunkRow,
   wish: Wish,
-  facts: { readonly now: string; readonly assigned_by: string },
+  facts: { readonly now: string; readonly caller: Caller },
 ) {
   if (subtrunk.status === 'releasing') return refuse('state_conflict', { name: subtrunk.name, value: 'releasing' })
   const made = await delegated(trx, subtrunk, wish, facts)
@@ -72,18 +74,20 @@ async function delegated(
   trx: Trx,
   subtrunk: SubtrunkRow,
   wish: Wish,
-  { now, assigned_by }: { readonly now: string; readonly assigned_by: string },
+  { now, caller }: { readonly now: string; readonly caller: Caller },
 ): Promise<DelegationRow | Refusal<'not_found' | 'validation_failed' | 'number_in_use'>> {
   const block = await findBlock(trx, subtrunk.project_id, wish.block_id)
   if (!block) return notFound(`number block ${wish.block_id.slice(0, 60)}`)
   const { start = block.start, end = block.end } = wish
   if (blockSize(start, end) === null || start < block.start || end > block.end)
     return invalid('/start', `and end are no range within ${block.start} to ${block.end}`)
+  const numbers = await seenNumbers(trx, caller, subtrunk.project_id, { start, end })
+  if (!numbers) return notFound(`number block ${wish.block_id.slice(0, 60)}`)
+  const assigned_by = caller.actor.name
   const given = { block_id: block.id, subtrunk_id: subtrunk.id, start, end, assigned_at: now, assigned_by }
   const made = await delegate(trx, given)
   if (!made) return refuse('number_in_use', { value: `${start} to ${end}`, limit: 'delegated already' })
-  for (const number of await numbersOfRange(trx, subtrunk.project_id, { start, end }))
-    await saveNumber(trx, number, { route_kind: 'subtrunk', route_id: subtrunk.id }, now)
+  for (const number of numbers) await saveNumber(trx, number, { route_kind: 'subtrunk', route_id: subtrunk.id }, now)
   return made
 }
 
@@ -134,7 +138,7 @@ export const delegations = [
     replies: { 201: Delegation },
     refusals: ['number_in_use', 'state_conflict'],
     async run({ db, subtrunk, caller, body, now }) {
-      return delegateTo(db, subtrunk, body, { now, assigned_by: caller.actor.name })
+      return delegateTo(db, subtrunk, body, { now, caller })
     },
   }),
 
@@ -153,7 +157,7 @@ export const delegations = [
       const subtrunk = await findSubtrunk(db, project.id, body.subtrunk_id)
       if (!subtrunk) return invalid('/subtrunk_id', 'is not a subtrunk of the project')
       const { subtrunk_id: _, ...given } = body
-      return delegateTo(db, subtrunk, { ...given, block_id: params.block_id }, { now, assigned_by: caller.actor.name })
+      return delegateTo(db, subtrunk, { ...given, block_id: params.block_id }, { now, caller })
     },
   }),
 

@@ -1,6 +1,6 @@
 import { newId } from '../../core/runtime/ids.ts'
 import type { Db } from '../../core/state/index.ts'
-import { type NumberRow, numbersOfRange, saveNumber } from '../../core/state/numbers.ts'
+import { type NumberRow, saveNumber } from '../../core/state/numbers.ts'
 import { findPolicy } from '../../core/state/policies.ts'
 import { findBlock } from '../../core/state/subtrunks.ts'
 import {
@@ -14,12 +14,14 @@ import {
   type TrunkRow,
   trunkReferences,
 } from '../../core/state/trunks.ts'
+import { withoutScope } from '../http/access.ts'
 import type { Caller } from '../http/caller.ts'
 import { pageOf, pageQuery, readCursor } from '../http/paging.ts'
 import { invalid, isRefusal, type Refusal, refuse, wakeJobs } from '../http/reply.ts'
 import { input, pageSchema, type Static, Type } from '../http/schema.ts'
 import { putPolicy } from './outbound-policies.ts'
 import { route } from './route.ts'
+import { seenNumbers } from './seen-numbers.ts'
 import { presentLoaded, presentSummaries, presentTrunk, trunkAsJson } from './trunk-present.ts'
 import { newCredential, newUsername, readSources, readTarget, sourceConflict } from './trunk-rules.ts'
 import { CreateTrunkRequest, TrunkCreation, TrunkDetail, TrunkSummary, UpdateTrunkRequest } from './trunk-schemas.ts'
@@ -64,7 +66,7 @@ const createRoute = route({
   audit: { kind: 'trunks', action: 'trunk.created' },
   body: CreateTrunkRequest,
   replies: { 201: TrunkCreation },
-  refusals: ['source_conflict', 'number_in_use'],
+  refusals: ['source_conflict', 'number_in_use', 'scope_required', 'role_forbidden'],
   for_replay: (body: Static<typeof TrunkCreation>) => ({ ...body, digest_password: null }),
   example: {
     name: 'Head office',
@@ -84,7 +86,7 @@ const createRoute = route({
     if (policy === undefined) return invalid('/outbound_policy_id', 'is not a live policy of the project')
     const wrong = await wrongSubaccount(db, project.id, caller, trunk.subaccount_id)
     if (wrong) return wrong
-    const blocks = await blocksToRoute(db, project.id, body.number_block_ids ?? [])
+    const blocks = await blocksToRoute(db, caller, project.id, body.number_block_ids ?? [])
     if (isRefusal(blocks)) return blocks
     const sources = readSources(body.sources, trunk.id, now)
     if (isRefusal(sources)) return sources
@@ -233,14 +235,21 @@ const settingsOf = (body: Static<typeof UpdateTrunkRequest>) => ({
 /** The numbers of whole blocks of the project; a number that is routed elsewhere is not taken from there. */
 async function blocksToRoute(
   db: Db,
+  caller: Caller,
   project_id: string,
   block_ids: readonly string[],
-): Promise<readonly NumberRow[] | Refusal<'validation_failed' | 'number_in_use'>> {
+): Promise<
+  readonly NumberRow[] | Refusal<'validation_failed' | 'number_in_use' | 'scope_required' | 'role_forbidden'>
+> {
   const numbers: NumberRow[] = []
+  // To route numbers takes the same scope here as at the number itself.
+  const withheld = block_ids.length === 0 ? null : withoutScope(caller, 'numbers:manage')
+  if (withheld) return withheld
   for (const [at, id] of block_ids.entries()) {
     const block = await findBlock(db, project_id, id)
-    if (!block) return invalid(`/number_block_ids/${at}`, 'is not a number block of the project')
-    for (const number of await numbersOfRange(db, project_id, block)) {
+    const seen = block && (await seenNumbers(db, caller, project_id, block))
+    if (!seen) return invalid(`/number_block_ids/${at}`, 'is not a number block of the project')
+    for (const number of seen) {
       if (number.status !== 'held') return refuse('number_in_use', { value: number.e164, limit: number.status })
       if (number.route_kind !== null) return refuse('number_in_use', { value: number.e164, limit: 'routed already' })
       numbers.push(number)

@@ -103,6 +103,54 @@ t.test('a block is delegated from either side, each time a new revision, and tel
   t.match(late, { status: 409, body: { code: 'state_conflict' } }, 'nothing is given to what is on its way out')
 })
 
+t.test('only a key that may route numbers, and reaches them, gives a block to a trunk or subtrunk', async t => {
+  const w = await controlPlane(t)
+  const [start = '', end = ''] = w.demo.numbers
+  const block_id = (await post(w, '/v1/number-blocks', { start, end })).body.id
+  const ask = (key: string, path: string, body: object, etag = '') =>
+    w.ask('POST', path, {
+      key,
+      body,
+      headers: { 'Idempotency-Key': freshKey(), ...(etag ? { 'If-Match': etag } : {}) },
+    })
+  const routes = async () => {
+    const rows = await w.state.db.selectFrom('number').select(['route_kind', 'route_id']).where('e164', '>=', start)
+    return (await rows.where('e164', '<=', end).execute()).map(row => `${row.route_kind} ${row.route_id}`)
+  }
+  const before = await routes()
+
+  const writer = await w.newKey({ scopes: JSON.stringify(['service_configuration:write']) })
+  const wanted = { ...TRUNK, number_block_ids: [block_id] }
+  t.match(await ask(writer, '/v1/trunks', wanted), {
+    status: 403,
+    body: { code: 'scope_required', reason: 'numbers:manage' },
+  })
+  t.equal((await ask(writer, '/v1/trunks', TRUNK)).status, 201, 'a trunk without numbers is within its scope')
+
+  const subaccount_id = (await post(w, '/v1/subaccounts', { name: 'North', configuration: { currency: 'NGN' } })).body
+    .id
+  const restricted = await w.newKey({ subaccount_id })
+  const theirs = { ...TRUNK, name: 'North office', subaccount_id }
+  const bad = await ask(restricted, '/v1/trunks', { ...theirs, number_block_ids: [block_id] })
+  const unknown = await ask(restricted, '/v1/trunks', { ...theirs, number_block_ids: ['blk_unknown'] })
+  t.equal(bad.status, 422)
+  t.same(bad.body.errors, unknown.body.errors, "the project's block is not there for it, like one that nobody has")
+  const trunk_id = (await ask(restricted, '/v1/trunks', theirs)).body.trunk.id
+  const share = { name: 'Share', status: 'enabled', configuration: CEILINGS }
+  const shares = `/v1/trunks/${trunk_id}/subtrunks`
+  const path = `${shares}/${(await ask(restricted, shares, share)).body.id}/delegations`
+  t.equal((await ask(restricted, path, { block_id }, '"1"')).status, 404)
+  t.same(await routes(), before, 'no number has moved')
+
+  await w.state.db
+    .updateTable('number')
+    .set({ route_kind: 'trunk', route_id: trunk_id })
+    .where('e164', '>=', start)
+    .where('e164', '<=', end)
+    .execute()
+  t.equal((await ask(restricted, path, { block_id }, '"1"')).status, 201, 'numbers that its trunk has it may share')
+})
+
 t.test('a URL that nothing could be sent to is refused when it is written', async t => {
   const w = await controlPlane(t)
   const urls = ['', 'app.example.com/hook', 'ftp://app.example.com/', 'http://']

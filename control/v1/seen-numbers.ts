@@ -1,0 +1,24 @@
+import type { Db } from '../../core/state/index.ts'
+import { type NumberRow, numbersOfRange } from '../../core/state/numbers.ts'
+import type { Caller } from '../http/caller.ts'
+
+/**
+ * The numbers of a range of the project, as far as the caller reaches them: null when one is beyond a key that is
+ * restricted to a subaccount. Numbers belong to the project, except those that it routed to a trunk of the subaccount.
+ */
+export async function seenNumbers(
+  db: Db,
+  caller: Caller,
+  project_id: string,
+  range: { readonly start: string; readonly end: string },
+): Promise<readonly NumberRow[] | null> {
+  const numbers = await numbersOfRange(db, project_id, range)
+  if (caller.subaccount_id === null) return numbers
+  const { subaccount_id } = caller
+  const trunks = await db.selectFrom('trunk').select('id').where('subaccount_id', '=', subaccount_id).execute()
+  const ids = trunks.map(({ id }) => id)
+  const subtrunks =
+    ids.length === 0 ? [] : await db.selectFrom('subtrunk').select('id').where('trunk_id', 'in', ids).execute()
+  const own = new Set([...ids, ...subtrunks.map(({ id }) => id)])
+  return numbers.length > 0 && numbers.every(({ route_id }) => route_id !== null && own.has(route_id)) ? numbers : null
+}
