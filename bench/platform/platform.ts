@@ -19,6 +19,8 @@ const RTP_PORTS = '2000-64999'
 export interface Platform {
   readonly pids: Readonly<Record<string, number>>
   readonly base_url: string
+  readonly folder: string
+  readonly sip_port: number
   /** Runs a load and waits for its records: a call without CDR, price or an answer counts as failed. */
   calls(rate: number, calls: number, hold_ms: number): Promise<LoadResult>
   stop(): Promise<void>
@@ -42,6 +44,8 @@ export async function startPlatform(): Promise<Platform> {
   return {
     pids,
     base_url: made.base_url,
+    folder,
+    sip_port,
     async calls(rate, calls, hold_ms) {
       const before = await recorded(state)
       const load = { folder, port: sip_port, rate, calls, hold_ms, transport: 'udp', local_ip: PEER_IP } as const

@@ -43,8 +43,10 @@ export function identify(ctx: Context, digest: DigestAuthenticator, invite: Inbo
   if (outcome.kind === 'authenticated') {
     const trunk = snapshot.trunks.get(outcome.trunk_id)
     // A strict trunk's password is good from its own addresses only (design section 4).
-    if (trunk && (trunk.source_validation !== 'strict' || holdsAddress(trunk.source_index, address)))
+    if (trunk && (trunk.source_validation !== 'strict' || holdsAddress(trunk.source_index, address))) {
+      greet(invite)
       return { kind: 'trunk', trunk }
+    }
     refuse(ctx, invite, 'source_not_allowed', { value: address })
     return null
   }
@@ -70,6 +72,7 @@ function identifyClient(
     invite.refuse(403)
   }
   if (outcome.kind !== 'authenticated') return null
+  greet(invite)
   const { client, caller } = outcome.token
   const numbers = ctx.snapshot().numbers
   const owned = caller === null ? firstNumber(ctx, project_id) : caller
@@ -80,6 +83,11 @@ function identifyClient(
     return null
   }
   return { kind: 'client', project_id, client, caller: owned }
+}
+
+/** The edge keeps nothing of a stranger's INVITE, and sends no 100, until it hears that the password was good. */
+function greet(invite: InboundInvite): void {
+  void invite.progress(100)
 }
 
 /** What a client presents whose token names no caller. */

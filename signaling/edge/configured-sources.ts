@@ -9,16 +9,15 @@ import {
 import type { Log } from '../../core/runtime/log.ts'
 import { literalOf } from '../../core/runtime/sip/own-listeners.ts'
 import type { State } from '../../core/state/index.ts'
+import { type Following, followConfiguration } from './follow-configuration.ts'
 
-const PERIOD_MS = 1000
 const MAX_KNOWN = 10_000
 
-export interface ConfiguredSources {
+export interface ConfiguredSources extends Following {
   /** Whether an address is a trunk's or a carrier's: these are never blocked, whatever they send. */
   covers(host: string): boolean
   /** Whether a request in a dialog with `peer` may go to the address that the peer named for it. */
   mayReach(named: WayOut, peer: WayOut): boolean
-  stop(): void
 }
 
 /** Follows the sources of trunks and carriers. They are kept in memory: they are asked for each packet. */
@@ -27,15 +26,11 @@ export async function watchSources(
   log: Log,
   ways: Pick<WaysOutFacts, 'own' | 'addresses'>,
 ): Promise<ConfiguredSources> {
-  let revision = -1
   let sources = compileSources<string>([])
   let carriers = carrierFacts(ways.own, [])
-  let failing = false
   const known = new Map<string, boolean>()
 
   const read = async (): Promise<void> => {
-    const row = await state.db.selectFrom('configuration').select('revision').executeTakeFirst()
-    if (!row || row.revision === revision) return
     const trunks = await state.db.selectFrom('trunk_source').select('cidr').where('enabled', '=', 1).execute()
     const of_carriers = await state.db.selectFrom('carrier_source').select(['cidr', 'carrier_id']).execute()
     carriers = carrierFacts(ways.own, await carriersOf(state, of_carriers))
@@ -43,20 +38,9 @@ export async function watchSources(
       [...trunks, ...of_carriers].map(({ cidr }) => ({ cidr, selector_precedence: 0, owner: cidr })),
     )
     known.clear()
-    revision = row.revision
   }
-  const look = async (): Promise<void> => {
-    try {
-      await read()
-      failing = false
-    } catch (err) {
-      if (!failing) log.warn({ err }, 'the sources of trunks and carriers cannot be read: those of before count')
-      failing = true
-    }
-  }
-  await read()
-  const timer = setInterval(() => void look(), PERIOD_MS)
-  timer.unref()
+  const failed = 'the sources of trunks and carriers cannot be read: those of before count'
+  const following = await followConfiguration(state, log, { read, failed })
   return {
     covers(host) {
       const cached = known.get(host)
@@ -72,7 +56,7 @@ export async function watchSources(
       const asked = { carrier_id: carrierAt(facts, peer), proven_host: peer.host }
       return wayOutRefusal(facts, named, asked) === null
     },
-    stop: () => clearInterval(timer),
+    ...following,
   }
 }
 

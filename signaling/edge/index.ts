@@ -8,7 +8,9 @@ import { endLeftCall } from './agent/end-left.ts'
 import { type BlockedSource, SourceGuard } from './agent/guard.ts'
 import { endOrphans } from './agent/orphans.ts'
 import { type OutboundHandlers, OutboundMode } from './agent/outbound.ts'
+import { hasCredentials } from './agent/pending.ts'
 import { Proxies, readPlan } from './agent/proxy.ts'
+import { type StrangerOptions, Strangers } from './agent/strangers.ts'
 import { ClientSide } from './agent/uac.ts'
 import { ServerSide } from './agent/uas.ts'
 import { ControlServer } from './control/server.ts'
@@ -51,7 +53,12 @@ export interface EdgeOptions {
   readonly cdr?: boolean | undefined
   /** Source addresses that are never blocked, whatever they send. */
   readonly isConfiguredSource?: ((host: string) => boolean) | undefined
-  /** Hears every SIP message in both directions, for the ladder. Must not throw, and must not block. */
+  /**
+   * How sources that are not configured are challenged. Without it they are served as a drachtio-server does, and
+   * nothing that they send counts as a failure.
+   */
+  readonly strangers?: Omit<StrangerOptions, 'isConfiguredSource'> | undefined
+  /** Hears the SIP messages of peers in both directions, for the ladder. Must not throw, and must not block. */
   readonly onMessage?: ((message: TracedMessage) => void) | undefined
   /** Option tags that requests may require; others get 420. */
   readonly supported?: readonly string[] | undefined
@@ -105,6 +112,7 @@ export interface EdgeStats {
     readonly retransmissions_sent: number
     readonly unsent_responses: number
     readonly refused_busy: number
+    readonly strangers_answered: number
     readonly refused_connections: number
   }
 }
@@ -141,20 +149,22 @@ const VERSION = 'v0.9.10-strowger'
 export async function createEdge(options: EdgeOptions): Promise<Edge> {
   const clock = options.clock ?? systemClock
   const log = options.log ?? silentLog
-  const { limits = {} } = options
+  const { limits = {}, isConfiguredSource = () => false } = options
   const guard = new SourceGuard({
     clock,
-    isConfiguredSource: options.isConfiguredSource ?? (() => false),
+    isConfiguredSource,
     failures: limits.failures ?? 5,
     window_ms: limits.failure_window_ms ?? 60_000,
     block_ms: limits.block_ms ?? 900_000,
     malformed_per_second: limits.malformed_per_second ?? 100,
     requests_per_second: limits.requests_per_second ?? 100,
-    blocked: ({ host, reason }) => log.warn({ source: host, reason }, 'a source is dropped in silence for a while'),
+    blocked: ({ host, protocol, reason }) =>
+      log.warn({ source: host, protocol, reason }, 'new requests of a source are dropped in silence for a while'),
   })
   const apps = new Apps()
   const bindings = new ContactBindings(clock)
   let server: ServerSide | undefined
+  let strangers: Strangers | undefined
   const stack = await SipStack.open({
     listeners: options.listeners,
     tls: options.tls,
@@ -165,7 +175,8 @@ export async function createEdge(options: EdgeOptions): Promise<Edge> {
     limits,
     tcp_above_bytes: options.tcp_above_bytes,
     mayReach: options.mayReach,
-    dropped: host => guard.drops(host),
+    dropped: (host, connection) =>
+      guard.silences(host) || (connection !== undefined && guard.refuses(host, connection)),
     onMessage: options.onMessage,
     user: {
       request: transaction => server?.request(transaction),
@@ -173,8 +184,11 @@ export async function createEdge(options: EdgeOptions): Promise<Edge> {
       cancel: (cancel, invite) => server?.cancel(cancel, invite),
       malformed: (received, why) => {
         log.debug({ source: received.source, why }, 'malformed SIP message')
-        return guard.malformed(received.source.host)
+        return guard.malformed(received)
       },
+      standing: (request, received) => strangers?.standing(request, received) ?? 'peer',
+      isPeer: received => !strangers || isConfiguredSource(received.source.host),
+      proved: received => guard.proved(received),
     },
   })
   const records = new CallRecords(options.cdr ?? false, apps, clock)
@@ -185,6 +199,7 @@ export async function createEdge(options: EdgeOptions): Promise<Edge> {
     ringing_ms: limits.ringing_ms ?? 900_000,
     no_response_ms: options.no_response_ms,
   })
+  if (options.strangers) strangers = new Strangers(core, guard, { ...options.strangers, isConfiguredSource })
   const proxies = new Proxies(core)
   let outbound: OutboundMode | undefined
   let control_server: ControlServer | undefined
@@ -192,9 +207,19 @@ export async function createEdge(options: EdgeOptions): Promise<Edge> {
     handler: transaction => outbound?.takes(transaction) ?? false,
     relay: (message, received, transaction) => proxies.relay(message, received, transaction),
     cancel: invite => proxies.cancel(invite),
-    admits: host => guard.admits(host),
-    identified: (host, call_id) => guard.identified(host, call_id),
-    answered: (host, answer) => guard.answered(host, answer),
+    // What strangers may send was counted before a transaction was made.
+    admits: received => strangers !== undefined || guard.admits(received),
+    answered: (request, received, status, response) => {
+      if (request.method === 'OPTIONS') strangers?.learn(status, response)
+      const challenge = response.get('www-authenticate') ?? response.get('proxy-authenticate') ?? ''
+      guard.answered(received, {
+        method: request.method,
+        status,
+        credentials: hasCredentials(request),
+        ours: strangers?.answersOurs(request, received) ?? false,
+        stale: /\bstale\s*=\s*"?true/i.test(challenge),
+      })
+    },
     bind: (request, received, response) => bindings.bind(request, received, response),
   })
   server = server_side

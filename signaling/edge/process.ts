@@ -1,13 +1,18 @@
 import { createAddressGuard } from '../../core/domain/network/address-guard.ts'
+import { connectBus } from '../../core/runtime/bus.ts'
+import { systemClock } from '../../core/runtime/clock.ts'
 import { addressesOf, type Config, ConfigError } from '../../core/runtime/config.ts'
 import { type ProcessContext, portTaken, type RunningProcess, runProcess } from '../../core/runtime/lifecycle.ts'
 import { Gauge, type Registry } from '../../core/runtime/metrics.ts'
+import { digestCrypto } from '../../core/runtime/secrets.ts'
 import { ownListeners } from '../../core/runtime/sip/own-listeners.ts'
 import { openState, type State } from '../../core/state/index.ts'
 import { callsOfCallIds, insertMissingMessages, messagesOfLostCalls, type NewMessage } from '../../core/state/ladder.ts'
 import { exposeState } from '../../core/state/metrics.ts'
 import { tlsOptions } from './certificates.ts'
 import { type ConfiguredSources, watchSources } from './configured-sources.ts'
+import { type DigestRealms, watchRealms } from './digest-realms.ts'
+import { giveBackMemory } from './give-back.ts'
 import { exportHep, type HepExporter } from './hep.ts'
 import { createEdge, type Edge, ListenError, type TracedMessage } from './index.ts'
 import { Journal, readJournal } from './journal.ts'
@@ -29,6 +34,12 @@ async function start({ config, log, metrics }: ProcessContext): Promise<RunningP
     own: ownListeners(config),
     addresses: createAddressGuard(config.allow_private_peers),
   })
+  const realms = await watchRealms(state, log)
+  const bus = connectBus(config.run_dir)
+  bus.on('configuration', () => {
+    sources.look()
+    realms.look()
+  })
   // Before the first message of this run: every dialog of a call that is there by now was the last run's.
   const left = await messagesOfLastRun(state, config.run_dir)
   const journal = new Journal<NewMessage>(config.run_dir, err =>
@@ -37,17 +48,21 @@ async function start({ config, log, metrics }: ProcessContext): Promise<RunningP
   const ladder = writeLadder(state.db, journal, log)
   const own_addresses = addressesOf(config).map(({ host }) => host)
   const hep = config.hep && exportHep({ ...config.hep, own_addresses }, ids => callsOfCallIds(state.db, ids), log)
-  const edge = await open(config, log, sources, message => {
+  const edge = await open(config, log, { sources, realms }, message => {
     ladder.keep(message)
     hep?.keep(message)
   })
   const legs = edge.endLeftCalls(left)
   if (legs > 0) log.warn({ legs }, 'an earlier run was killed: its calls are ended')
   exposeStats(edge, ladder, hep, metrics)
+  const giving = giveBackMemory(systemClock, () => edge.stats().counters.received)
   for (const { protocol, host, port } of edge.listeners) log.info({ protocol, host, port }, 'listening')
   return {
     async stop() {
+      giving.cancel()
       sources.stop()
+      realms.stop()
+      await bus.close()
       edge.close()
       await ladder.close()
       journal.close()
@@ -72,7 +87,7 @@ async function messagesOfLastRun({ db }: State, run_dir: string) {
 async function open(
   config: Config,
   log: ProcessContext['log'],
-  sources: ConfiguredSources,
+  { sources, realms }: { readonly sources: ConfiguredSources; readonly realms: DigestRealms },
   onMessage: (message: TracedMessage) => void,
 ) {
   const ports = [
@@ -94,6 +109,11 @@ async function open(
       log,
       isConfiguredSource: sources.covers,
       mayReach: sources.mayReach,
+      strangers: {
+        crypto: digestCrypto(config.drachtio_secret),
+        domain: config.domain,
+        realms: realms.current,
+      },
       onMessage,
       no_response_ms: NO_RESPONSE_MS,
     })

@@ -15,6 +15,7 @@ import {
   DEFAULT_TRANSPORT_LIMITS,
   type Destination,
   type Listener,
+  type Protocol,
   type TracedMessage,
   type TransportLimits,
 } from './transport/types.ts'
@@ -49,8 +50,8 @@ export interface StackOptions {
   readonly limits?:
     | (Partial<TransportLimits> & { readonly transactions?: number; readonly header_count?: number })
     | undefined
-  /** Asked for each packet and connection before it is read: true drops it in silence. */
-  readonly dropped?: ((host: string) => boolean) | undefined
+  /** Asked for each packet, and with its protocol for each connection, before it is read: true drops it in silence. */
+  readonly dropped?: ((host: string, connection?: Protocol) => boolean) | undefined
   /** Hears every message in both directions, for the SIP ladder. */
   readonly onMessage?: ((message: TracedMessage) => void) | undefined
   /** A request of this size goes over TCP although UDP was located (RFC 3261 §18.1.1). */

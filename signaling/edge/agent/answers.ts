@@ -10,9 +10,8 @@ import type { ServerTransaction } from '../transaction/server.ts'
 import type { Received } from '../transport/types.ts'
 import { addBody, addContacts, addOwnHeaders } from './compose.ts'
 import type { AgentCore } from './core.ts'
-import type { AnsweredRequest } from './guard.ts'
 import { dialogId, Leg, type PendingServer } from './leg.ts'
-import { hasCredentials, type PendingRequests } from './pending.ts'
+import type { PendingRequests } from './pending.ts'
 import { armAfterAnswer } from './session-timer.ts'
 import { endsSubscription, subscribed } from './subscription.ts'
 
@@ -21,7 +20,7 @@ import { endsSubscription, subscribed } from './subscription.ts'
 /** Who hears of answers besides the peer. */
 export interface AnswerWatch {
   /** A final answer was sent to a request outside dialogs: for the budget of strangers. */
-  readonly answered: (host: string, answer: AnsweredRequest) => void
+  readonly answered: (request: SipMessage, received: Received, status: number, response: Draft) => void
   /** REGISTER or SUBSCRIBE was accepted: its contact is reached over the connection it came by. */
   readonly bind: (request: SipMessage, received: Received, response: Draft) => void
 }
@@ -169,13 +168,7 @@ export class Answers {
       subscribed(this.#core, leg, draft.get('expires') ?? request.get('expires'))
     }
     if (request.toTag !== '') return
-    this.#watch.answered(received.source.host, {
-      method: request.method,
-      status,
-      call_id: request.callId,
-      credentials: hasCredentials(request),
-      stale: /\bstale\s*=\s*"?true/i.test(draft.get('www-authenticate') ?? draft.get('proxy-authenticate') ?? ''),
-    })
+    this.#watch.answered(request, received, status, draft)
   }
 
   #confirm(pending: PendingServer, leg: Leg, draft: Draft, text: string): void {

@@ -10,7 +10,7 @@ import type { Received } from '../transport/types.ts'
 import { Answers, type AnswerWatch } from './answers.ts'
 import type { AgentCore } from './core.ts'
 import { dialogId, type PendingServer } from './leg.ts'
-import { hasCredentials, PendingRequests, refuse, textFor, trying } from './pending.ts'
+import { PendingRequests, refuse, textFor, trying } from './pending.ts'
 import { DialogRequests } from './within-dialog.ts'
 
 // Requests from the network (drachtio-control-protocol.md §9, §12): who answers them, we ourselves or an application.
@@ -27,9 +27,7 @@ export interface NewRequestRoutes extends AnswerWatch {
   /** A CANCEL of an INVITE that is being proxied. */
   readonly cancel: (invite: ServerTransaction) => boolean
   /** False when its source has sent more requests without a dialog than a stranger may. */
-  readonly admits: (host: string) => boolean
-  /** Credentials came in a request outside dialogs. */
-  readonly identified: (host: string, call_id: string) => void
+  readonly admits: (received: Received) => boolean
 }
 
 export class ServerSide {
@@ -53,16 +51,15 @@ export class ServerSide {
       const leg = this.#core.legOf(request)
       if (leg) this.#dialogs.request(transaction, leg)
       else if (this.#routes.relay(request, received, transaction)) return
-      else if (this.#routes.admits(received.source.host)) this.#unknownDialog(transaction)
+      else if (this.#routes.admits(received)) this.#unknownDialog(transaction)
       else transaction.terminate()
       return
     }
-    if (!this.#routes.admits(received.source.host)) {
+    if (!this.#routes.admits(received)) {
       transaction.terminate()
       return
     }
-    if (request.method === 'INVITE') trying(transaction)
-    if (hasCredentials(request)) this.#routes.identified(received.source.host, request.callId)
+    if (request.method === 'INVITE' && transaction.proven) trying(transaction)
     const refusal = this.#refusal(request)
     if (refusal) {
       refuse(transaction, refusal.status, undefined, refusal.headers)
@@ -110,7 +107,7 @@ export class ServerSide {
       refuse(cancel, 200)
       return
     }
-    if (!invite && !this.#routes.admits(cancel.received.source.host)) {
+    if (!invite && !this.#routes.admits(cancel.received)) {
       cancel.terminate()
       return
     }

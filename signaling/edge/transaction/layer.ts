@@ -2,6 +2,7 @@ import type { Clock } from '../../../core/runtime/clock.ts'
 import { newTag } from '../sip/ids.ts'
 import { draftResponse, type SipMessage } from '../sip/message.ts'
 import { canBeAnswered, checkRequest, checkResponse, type MessageLimits, parseMessage } from '../sip/parse.ts'
+import { smallAnswer } from '../sip/small-answer.ts'
 import { splitList } from '../sip/uri.ts'
 import { type TimerScale, TimerWheel } from '../timers.ts'
 import type { TransportLayer } from '../transport/layer.ts'
@@ -19,6 +20,12 @@ import { ServerTransaction } from './server.ts'
 // Matches messages with transactions (RFC 3261 §17.1.3, §17.2.3) and answers by itself what needs nobody above it:
 // malformed requests, retransmissions, ACK of failures.
 
+/**
+ * Whose request it is: a peer's, one of somebody whose credentials are not judged yet, or one that is done with
+ * already, because its sender is a stranger.
+ */
+export type Standing = 'peer' | 'unproven' | 'done'
+
 /** The user of the transaction layer (RFC 3261's TU). */
 export interface TransactionUser {
   /** A new request, other than ACK and CANCEL. */
@@ -29,6 +36,12 @@ export interface TransactionUser {
   readonly cancel: (cancel: ServerTransaction, invite: ServerTransaction | undefined) => void
   /** A message cannot be read. False when a request must not be answered, for its source gets too much already. */
   readonly malformed?: ((received: Received, why: string) => boolean) | undefined
+  /** Asked for each request that belongs to no transaction, before anything is kept of it. Default: all are peers'. */
+  readonly standing?: ((request: SipMessage, received: Received) => Standing) | undefined
+  /** Whether messages that belong to nothing are a peer's: of strangers nothing is kept, and answers are small. */
+  readonly isPeer?: ((received: Received) => boolean) | undefined
+  /** Credentials that came by this request were found good. */
+  readonly proved?: ((received: Received) => void) | undefined
 }
 
 export interface TransactionCounters {
@@ -39,6 +52,8 @@ export interface TransactionCounters {
   retransmissions_sent: number
   unsent_responses: number
   refused_busy: number
+  /** Requests of strangers that were answered without a transaction. */
+  strangers_answered: number
 }
 
 export interface TransactionOptions {
@@ -50,6 +65,11 @@ export interface TransactionOptions {
   readonly user: TransactionUser
   readonly failed: (error: unknown) => void
 }
+
+/** Transactions of senders whose credentials are not judged yet: that takes milliseconds, so these are very many. */
+const MAX_UNPROVEN = 500
+/** The last tenth of the transactions is for peers. */
+const FOR_STRANGERS = 0.9
 
 /** To whoever comes when there is no room: transactions that hold it live some 32 s, most of them far less. */
 const RETRY_AFTER_SECONDS = '5'
@@ -65,6 +85,7 @@ export class TransactionLayer {
     retransmissions_sent: 0,
     unsent_responses: 0,
     refused_busy: 0,
+    strangers_answered: 0,
   }
   readonly #options: TransactionOptions
   readonly #clients = new Map<string, ClientTransaction>()
@@ -73,6 +94,7 @@ export class TransactionLayer {
   /** Addresses from which something has come lately: these are not probed. */
   readonly #heard = new Map<string, number>()
   #transport: TransportLayer | undefined
+  #unproven = 0
 
   constructor(options: TransactionOptions) {
     this.#options = options
@@ -87,6 +109,10 @@ export class TransactionLayer {
 
   attach(transport: TransportLayer): void {
     this.#transport = transport
+  }
+
+  now(): number {
+    return this.#options.clock.now()
   }
 
   get clientCount(): number {
@@ -122,7 +148,7 @@ export class TransactionLayer {
     const key = serverKey(message)
     if (this.#servers.has(key)) return undefined
     fixVia(message, received)
-    const transaction = new ServerTransaction(this, key, '', message, received)
+    const transaction = new ServerTransaction(this, key, '', message, received, true)
     this.#servers.set(key, transaction)
     return transaction
   }
@@ -134,6 +160,22 @@ export class TransactionLayer {
   forgetServer(transaction: ServerTransaction): void {
     this.#servers.delete(transaction.key)
     if (this.#merge.get(transaction.mergeKey) === transaction) this.#merge.delete(transaction.mergeKey)
+    if (!transaction.proven) this.#unproven--
+  }
+
+  /** What was kept back of an exchange counts now: its credentials are good. */
+  proved(transaction: ServerTransaction): void {
+    this.#unproven--
+    this.#hear(transaction.received)
+    this.transport.traceReceived(transaction.received, false, transaction.arrived_at)
+    this.#options.user.proved?.(transaction.received)
+  }
+
+  /** Sends an answer of which nothing is kept. */
+  answerStranger({ protocol, source, connection }: Received, text: string): void {
+    this.counters.strangers_answered++
+    const to = { protocol, host: source.host, port: source.port, connection }
+    this.transport.send(to, text, false, () => this.counters.unsent_responses++, false)
   }
 
   /**
@@ -161,12 +203,13 @@ export class TransactionLayer {
   /** The answer to a stream that cannot be followed, if it can have one. */
   refuseBroken(received: Received, status: number, why: string): string | undefined {
     this.counters.malformed++
-    this.transport.traceReceived({ ...received, text: received.text.slice(0, 4096) }, false)
+    if (this.#isPeer(received)) this.transport.traceReceived({ ...received, text: received.text.slice(0, 4096) }, false)
     if (this.#options.user.malformed?.(received, why) === false) return undefined
     const parsed = parseMessage(`${received.text}\r\n`, this.#options.limits)
     if (parsed.kind === 'junk' || !canBeAnswered(parsed.message) || parsed.message.method === 'ACK') return undefined
     fixVia(parsed.message, received)
-    return draftResponse(parsed.message, status, newTag()).serialize()
+    const answer = draftResponse(parsed.message, status, newTag())
+    return this.#isPeer(received) ? answer.serialize() : smallAnswer(answer, received.text.length)
   }
 
   close(): void {
@@ -184,12 +227,11 @@ export class TransactionLayer {
       return
     }
     const { message } = parsed
-    if (received.protocol === 'udp') this.#hear(received)
     if (!message.isRequest) {
       const fault = parsed.kind === 'refused' ? parsed.why : checkResponse(message)
       if (fault !== undefined) {
         this.counters.malformed++
-        this.transport.traceReceived(received, false)
+        this.#traceStray(received)
         this.#options.user.malformed?.(received, fault)
         return
       }
@@ -199,7 +241,7 @@ export class TransactionLayer {
     const refusal = parsed.kind === 'refused' ? parsed : checkRequest(message)
     if (refusal) {
       this.counters.malformed++
-      this.transport.traceReceived(received, false)
+      this.#traceStray(received)
       if (this.#options.user.malformed?.(received, refusal.why) !== false) {
         this.#refuse(message, received, refusal.status)
       }
@@ -208,7 +250,16 @@ export class TransactionLayer {
     this.#request(message, received)
   }
 
+  #isPeer(received: Received): boolean {
+    return this.#options.user.isPeer?.(received) ?? true
+  }
+
+  #traceStray(received: Received): void {
+    if (this.#isPeer(received)) this.transport.traceReceived(received, false)
+  }
+
   #hear(received: Received): void {
+    if (received.protocol !== 'udp') return
     if (this.#heard.size > 10_000) this.#heard.clear()
     this.#heard.set(`${received.source.host}|${received.source.port}`, this.#options.clock.monotonic_ms())
   }
@@ -217,9 +268,10 @@ export class TransactionLayer {
     const transaction = this.#clients.get(clientKey(message.branch, message.cseq.method))
     if (!transaction) {
       this.counters.stray++
-      this.transport.traceReceived(received, false)
+      this.#traceStray(received)
       return
     }
+    this.#hear(received)
     const again = transaction.received(message, received.source)
     if (again) this.counters.retransmissions_received++
     this.transport.traceReceived(received, again)
@@ -235,19 +287,34 @@ export class TransactionLayer {
     const method = message.method
     if (method === 'ACK') {
       const invite = this.#servers.get(key)
-      this.transport.traceReceived(received, invite?.state === 'confirmed')
+      if (!invite && this.#standing(message, received) !== 'peer') {
+        this.counters.stray++
+        return
+      }
+      if (invite?.proven !== false) this.transport.traceReceived(received, invite?.state === 'confirmed')
       if (invite && invite.state !== 'accepted') invite.acknowledged()
       else this.#options.user.ack(message, received)
       return
     }
     const known = this.#servers.get(key)
     if (known && known.method === method) {
-      this.transport.traceReceived(received, true)
+      if (known.proven) this.transport.traceReceived(received, true)
       known.retransmitted()
       return
     }
-    this.transport.traceReceived(received, false)
-    if (this.#servers.size >= this.#options.max_transactions) {
+    const cancelled = method === 'CANCEL' ? this.#servers.get(inviteKey(key)) : undefined
+    const standing = this.#standing(message, received, cancelled)
+    if (standing === 'done') return
+    const proven = standing === 'peer'
+    const { max_transactions } = this.#options
+    if (proven) {
+      this.#hear(received)
+      this.transport.traceReceived(received, false)
+    } else if (this.#unproven >= MAX_UNPROVEN || this.#servers.size >= max_transactions * FOR_STRANGERS) {
+      this.counters.refused_busy++
+      return
+    }
+    if (this.#servers.size >= max_transactions) {
       this.counters.refused_busy++
       this.#refuse(message, received, 503)
       return
@@ -256,7 +323,8 @@ export class TransactionLayer {
       message.toTag === '' && method !== 'CANCEL'
         ? `${message.fromTag}|${message.callId}|${message.cseq.seq}|${method}`
         : ''
-    const transaction = new ServerTransaction(this, key, merge_key, message, received)
+    const transaction = new ServerTransaction(this, key, merge_key, message, received, proven)
+    if (!proven) this.#unproven++
     if (merge_key !== '') {
       // RFC 3261 §8.2.2.2: the same request by another path.
       if (this.#merge.has(merge_key)) {
@@ -268,9 +336,13 @@ export class TransactionLayer {
     }
     this.#servers.set(key, transaction)
     if (method === 'CANCEL') {
-      const invite = this.#servers.get(inviteKey(key))
-      this.#options.user.cancel(transaction, invite?.method === 'INVITE' ? invite : undefined)
+      this.#options.user.cancel(transaction, cancelled?.method === 'INVITE' ? cancelled : undefined)
     } else this.#options.user.request(transaction)
+  }
+
+  #standing(message: SipMessage, received: Received, cancelled?: ServerTransaction): Standing {
+    if (cancelled) return cancelled.proven ? 'peer' : 'unproven'
+    return this.#options.user.standing?.(message, received) ?? 'peer'
   }
 
   // Without state: a repeated malformed request is simply answered again.
@@ -280,6 +352,11 @@ export class TransactionLayer {
     const { protocol, source, connection } = received
     const answer = draftResponse(message, status, newTag())
     if (status === 503) answer.add('Retry-After', RETRY_AFTER_SECONDS)
+    if (!this.#isPeer(received)) {
+      const small = smallAnswer(answer, received.text.length)
+      if (small !== undefined) this.answerStranger(received, small)
+      return
+    }
     const text = answer.serialize()
     this.transport.send({ protocol, host: source.host, port: source.port, connection }, text, false, () => {
       this.counters.unsent_responses++

@@ -1,5 +1,6 @@
 import { defaultPort } from '../../../core/runtime/sip/locate.ts'
 import type { Draft, SipMessage } from '../sip/message.ts'
+import { isSmall, smallAnswer } from '../sip/small-answer.ts'
 import type { WheelTimer } from '../timers.ts'
 import { type Destination, isReliable, type Received } from '../transport/types.ts'
 import type { TransactionLayer } from './layer.ts'
@@ -24,14 +25,26 @@ export class ServerTransaction {
   readonly mergeKey: string
   readonly received: Received
   state: ServerState
+  /** False while the credentials of its sender are not judged: until then it is a stranger's, and nothing is kept. */
+  proven: boolean
+  readonly arrived_at: number
   watch: ServerWatch = {}
   readonly #layer: TransactionLayer
   #last = ''
   #resend: WheelTimer | undefined
   #deadline: WheelTimer | undefined
 
-  constructor(layer: TransactionLayer, key: string, merge_key: string, request: SipMessage, received: Received) {
+  constructor(
+    layer: TransactionLayer,
+    key: string,
+    merge_key: string,
+    request: SipMessage,
+    received: Received,
+    proven: boolean,
+  ) {
     this.#layer = layer
+    this.proven = proven
+    this.arrived_at = layer.now()
     this.key = key
     this.mergeKey = merge_key
     this.request = request
@@ -67,6 +80,11 @@ export class ServerTransaction {
   /** Sends a response. Returns its bytes, or undefined when a final response was sent before. */
   respond(draft: Draft, status: number): string | undefined {
     if (this.answered) return undefined
+    if (this.#refusesStranger(status)) {
+      const text = draft.serialize()
+      this.#refuse(smallAnswer(draft, this.received.text.length))
+      return text
+    }
     const text = draft.serialize()
     this.respondText(text, status)
     return text
@@ -75,6 +93,14 @@ export class ServerTransaction {
   /** As `respond`, with bytes that are ready. */
   respondText(text: string, status: number): void {
     if (this.answered) return
+    if (this.#refusesStranger(status)) {
+      this.#refuse(isSmall(text, this.received.text.length) ? text : undefined)
+      return
+    }
+    if (!this.proven) {
+      this.proven = true
+      this.#layer.proved(this)
+    }
     this.#last = text
     this.#send(text, false)
     if (status < 200) {
@@ -136,6 +162,18 @@ export class ServerTransaction {
     this.#last = ''
     this.#layer.forgetServer(this)
     this.watch.terminated?.()
+  }
+
+  /** Whether the answer leaves its receiver a stranger: only who gets on with a call or registers is none. */
+  #refusesStranger(status: number): boolean {
+    if (this.proven) return false
+    return !(this.method === 'INVITE' || (this.method === 'REGISTER' && status >= 200)) || status >= 300
+  }
+
+  // Nothing stays behind: the request that comes again is judged again.
+  #refuse(text: string | undefined): void {
+    if (text !== undefined) this.#layer.answerStranger(this.received, text)
+    this.terminate()
   }
 
   #endAfter(delay_ms: number): void {

@@ -47,9 +47,9 @@ export class ConnectionTable {
   }
 
   /** Whether a socket that was accepted may stay; otherwise it is closed. It counts for its source until it closes. */
-  admits(socket: Socket): boolean {
+  admits(socket: Socket, protocol?: Protocol): boolean {
     const { host } = remoteOf(socket)
-    const dropped = this.#events.dropped?.(host) ?? false
+    const dropped = this.#events.dropped?.(host, protocol) ?? false
     if (dropped || (this.#perSource.get(host) ?? 0) >= this.#limits.connections_per_source) {
       if (!dropped) this.refused++
       socket.destroy()
@@ -68,8 +68,8 @@ export class ConnectionTable {
    * As `admits`, for a socket with a handshake before it: that must be through in time, whatever drips meanwhile, and
    * the oldest that is not through makes room for a new one.
    */
-  admitsHandshake(socket: Socket): boolean {
-    if (!this.admits(socket)) return false
+  admitsHandshake(socket: Socket, protocol?: Protocol): boolean {
+    if (!this.admits(socket, protocol)) return false
     const key = handshakeKey(socket)
     const late = this.#clock.after(this.#limits.handshake_ms, () => socket.destroy())
     this.#handshakes.set(key, { socket, late })

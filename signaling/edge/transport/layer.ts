@@ -121,21 +121,23 @@ export class TransportLayer {
   }
 
   /**
-   * Sends a byte string. `failed` is called later when the network says that it did not arrive (refused, reset, timed
-   * out). Returns how it leaves, or undefined when no listening point serves this kind of destination.
+   * Sends a byte string; what goes to strangers is not traced. `failed` is called later when the network says that it
+   * did not arrive (refused, reset, timed out). Returns how it leaves, or undefined when no listening point serves this
+   * kind of destination.
    */
   send(
     to: Destination,
     text: string,
     retransmission: boolean,
     failed: (error: Error) => void,
+    traced = true,
   ): { listener: Listener; connection: StreamConnection | undefined } | undefined {
     if (this.#closed) return undefined
     let connection = to.connection?.open ? to.connection : undefined
     const listener = connection?.listener ?? this.listenerFor(to.protocol, to.host)
     if (!listener) return undefined
     if (to.protocol === 'udp') {
-      this.#traceSent(listener, to, text, retransmission)
+      if (traced) this.#traceSent(listener, to, text, retransmission)
       const datagram = this.#datagrams.find(d => d.listener === listener)
       datagram?.socket.send(Buffer.from(text, 'latin1'), to.port, to.host, error => {
         if (error) failed(error)
@@ -151,7 +153,7 @@ export class TransportLayer {
       }
       connection = this.#connect(to, listener)
     }
-    this.#traceSent(listener, connection.remote, text, retransmission)
+    if (traced) this.#traceSent(listener, connection.remote, text, retransmission)
     connection.send(text, failed)
     return { listener, connection }
   }
@@ -184,10 +186,10 @@ export class TransportLayer {
     this.#connections.close()
   }
 
-  /** Records a message that came in; the stack calls it, because it knows what is a retransmission. */
-  traceReceived(received: Received, retransmission: boolean): void {
+  /** Records a message that came in; the stack knows what is a retransmission, and whose it is. */
+  traceReceived(received: Received, retransmission: boolean, at = this.#options.clock.now()): void {
     if (!this.#options.events.traced) return
-    this.#trace('in', received.listener, received.source, received.text, retransmission)
+    this.#trace('in', received.listener, received.source, received.text, retransmission, at)
   }
 
   // Before it leaves: who keeps what was sent must have it, whatever becomes of us (see journal.ts).
@@ -201,6 +203,7 @@ export class TransportLayer {
     remote: { host: string; port: number },
     text: string,
     again: boolean,
+    at = this.#options.clock.now(),
   ) {
     this.#options.events.traced?.({
       direction,
@@ -209,7 +212,7 @@ export class TransportLayer {
       remote,
       text,
       retransmission: again,
-      at: this.#options.clock.now(),
+      at,
     })
   }
 
@@ -279,7 +282,8 @@ export class TransportLayer {
   async #listenTcp(wanted: ListenerOptions): Promise<void> {
     const listener = await this.#opened(createTcpServer({ noDelay: true }), wanted, server => {
       server.on('connection', (socket: Socket) => {
-        if (this.#connections.admits(socket)) this.#connections.accepted(listener, socket).attachSocket(socket, false)
+        if (this.#connections.admits(socket, 'tcp'))
+          this.#connections.accepted(listener, socket).attachSocket(socket, false)
       })
     })
   }
@@ -292,7 +296,7 @@ export class TransportLayer {
         this.#connections.accepted(listener, socket).attachSocket(socket, false)
       }),
     )
-    const listener = await this.#opened(secure, wanted, server => this.#guardHandshakes(server))
+    const listener = await this.#opened(secure, wanted, server => this.#guardHandshakes(server, 'tls'))
   }
 
   /** Opens a listening point; `serve` is called before the first connection can come. */
@@ -304,8 +308,8 @@ export class TransportLayer {
   }
 
   // Connections count from their first byte on, so that handshakes that never end fall under the limits too.
-  #guardHandshakes(server: Server): void {
-    server.on('connection', (socket: Socket) => void this.#connections.admitsHandshake(socket))
+  #guardHandshakes(server: Server, protocol?: Protocol): void {
+    server.on('connection', (socket: Socket) => void this.#connections.admitsHandshake(socket, protocol))
   }
 
   async #listenWeb(wanted: ListenerOptions, protocol: 'ws' | 'wss'): Promise<void> {

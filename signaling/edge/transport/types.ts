@@ -78,8 +78,8 @@ export interface TransportEvents {
   readonly received: (message: Received) => void
   /** A stream that cannot be followed; the connection closes after `answer`, if there is one, was sent. */
   readonly broken: (received: Received, status: number, why: string) => string | undefined
-  /** Asked before anything else is done with a packet or a new connection from an address. */
-  readonly dropped?: ((host: string) => boolean) | undefined
+  /** Asked before a packet of an address is read, and with the protocol, where it is known, for a new connection. */
+  readonly dropped?: ((host: string, connection?: Protocol) => boolean) | undefined
   readonly traced?: ((message: TracedMessage) => void) | undefined
   readonly warn: (facts: object, text: string) => void
 }

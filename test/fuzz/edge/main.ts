@@ -155,7 +155,6 @@ async function openEdge() {
     relay: (message, received, transaction) => proxies.relay(message, received, transaction),
     cancel: invite => proxies.cancel(invite),
     admits: () => true,
-    identified: () => undefined,
     answered: () => undefined,
     bind: () => undefined,
   })

@@ -3,12 +3,13 @@ import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import t from 'tap'
 import { selectByWeight } from '../../../../core/runtime/sip/locate.ts'
-import { SourceGuard } from '../../../../signaling/edge/agent/guard.ts'
+import { type AnsweredRequest, type From, SourceGuard } from '../../../../signaling/edge/agent/guard.ts'
 import { FrameReader, frame } from '../../../../signaling/edge/control/framing.ts'
 import { timeOfDay } from '../../../../signaling/edge/control/wire.ts'
 import { TimerWheel } from '../../../../signaling/edge/timers.ts'
 import { StreamConnection } from '../../../../signaling/edge/transport/connection.ts'
 import { serverName } from '../../../../signaling/edge/transport/tls.ts'
+import type { Protocol } from '../../../../signaling/edge/transport/types.ts'
 import { ManualClock } from '../../../fuzz/edge/manual-clock.ts'
 
 t.test('the timer wheel fires in order, cancels for nothing and sleeps when it is empty', async t => {
@@ -39,105 +40,103 @@ t.test('the timer wheel fires in order, cancels for nothing and sleeps when it i
   t.equal(clock.pending, 0, 'no timer of the machine runs')
 })
 
-t.test('a source is blocked by failures in a window, for a while, and success clears it', async t => {
+function guarded(configured: string) {
   const clock = new ManualClock()
   const told: string[] = []
   const guard = new SourceGuard({
     clock,
-    isConfiguredSource: host => host === '192.0.2.9',
+    isConfiguredSource: host => host === configured,
     failures: 5,
     window_ms: 60_000,
     block_ms: 900_000,
     malformed_per_second: 10,
     requests_per_second: 20,
-    blocked: ({ host }) => void told.push(host),
+    blocked: ({ host, protocol }) => void told.push(`${protocol} ${host}`),
   })
-  const answer = (status: number, call_id: string, credentials: boolean, stale = false, method = 'INVITE') => ({
-    method,
-    status,
-    call_id,
-    credentials,
-    stale,
+  const from = (host: string, protocol: Protocol = 'udp', port = 5060): From => ({ protocol, source: { host, port } })
+  const answer = (status: number, over: Partial<AnsweredRequest> = {}): AnsweredRequest => ({
+    ...{ method: 'INVITE', status, credentials: true, ours: true, stale: false },
+    ...over,
   })
-  const fail = (host: string, times: number): void => {
-    for (let i = 0; i < times; i++) guard.answered(host, i % 2 === 0 ? answer(401, 'x', true) : answer(403, 'x', false))
+  const fail = (peer: From, times: number, over: Partial<AnsweredRequest> = {}): void => {
+    for (let i = 0; i < times; i++) guard.answered(peer, answer(i % 2 === 0 ? 401 : 403, over))
   }
-  fail('192.0.2.1', 4)
-  clock.advance(61_000)
-  fail('192.0.2.1', 4)
-  t.equal(guard.drops('192.0.2.1'), false, 'four in each of two windows are no five in one')
-  fail('192.0.2.1', 1)
-  t.equal(guard.drops('192.0.2.1'), true)
-  clock.advance(899_000)
-  t.equal(guard.drops('192.0.2.1'), true)
-  clock.advance(2_000)
-  t.equal(guard.drops('192.0.2.1'), false, 'after 15 minutes it may try again')
-  fail('192.0.2.2', 4)
-  guard.answered('192.0.2.2', answer(486, 'x', true))
-  fail('192.0.2.2', 4)
-  t.equal(guard.drops('192.0.2.2'), false, 'whoever gets a call through, however it ends, begins anew')
-  fail('192.0.2.9', 50)
-  t.equal(guard.drops('192.0.2.9'), false, 'a configured source never')
-  t.same(told, ['192.0.2.1'], 'a block is told once')
-  fail('192.0.2.7', 4)
-  guard.answered('192.0.2.7', answer(200, 'x', true, false, 'OPTIONS'))
-  fail('192.0.2.7', 1)
-  t.equal(guard.drops('192.0.2.7'), true, 'an OPTIONS that is answered clears nothing, whatever it carries')
+  const said = (peer: From, what: 'malformed' | 'admits', times: number): number =>
+    Array.from({ length: times }, () => guard[what](peer)).filter(yes => yes).length
+  return { clock, told, guard, from, answer, fail, said }
+}
 
-  for (let i = 0; i < 50; i++) {
-    guard.answered('192.0.2.5', answer(401, `busy-${i}`, false))
-    guard.identified('192.0.2.5', `busy-${i}`)
-    guard.answered('192.0.2.5', answer(401, `busy-${i}`, true, true))
-    guard.identified('192.0.2.5', `busy-${i}`)
-    clock.advance(1_000)
-  }
-  t.equal(guard.drops('192.0.2.5'), false, 'a busy digest trunk is challenged for every call, and answers')
-  for (let i = 0; i < 6; i++) {
-    guard.answered('192.0.2.6', answer(401, `scan-${i}`, false))
-    t.equal(guard.drops('192.0.2.6'), false)
-    clock.advance(3_000)
-  }
-  guard.answered('192.0.2.6', answer(401, 'scan-7', false))
-  t.equal(guard.drops('192.0.2.6'), true, 'a scanner never answers its challenges')
-  const said = (host: string, what: 'malformed' | 'admits', times: number): number =>
-    Array.from({ length: times }, () => guard[what](host)).filter(yes => yes).length
-  t.equal(said('192.0.2.8', 'admits', 100), 20, 'a stranger has so many requests in a second')
-  t.equal(guard.drops('192.0.2.8'), false, 'and is not blocked for more')
-  clock.advance(1_001)
-  t.equal(said('192.0.2.8', 'admits', 100), 20, 'and as many in the next')
-  t.equal(said('192.0.2.9', 'admits', 100), 100, 'a configured source has as many as it likes')
-  guard.answered('192.0.2.8', answer(200, 'x', true, false, 'REGISTER'))
-  guard.answered('192.0.2.10', answer(200, 'x', true))
-  for (let i = 0; i < 50; i++) guard.answered('192.0.2.10', answer(403, `denied-${i}`, true))
-  t.equal(guard.drops('192.0.2.10'), false, 'a source with a password may be refused as often as its calls want')
-  fail('192.0.2.10', 9)
-  t.equal(guard.drops('192.0.2.10'), true, 'but may not try the passwords of others')
-  guard.unblock('192.0.2.10')
-  t.equal(said('192.0.2.8', 'admits', 100), 100, 'and so has one that proved a password')
-  t.equal(said('192.0.2.8', 'malformed', 100), 9, 'whose garbage is answered so often in a second')
-  for (let i = 0; i < 200; i++) guard.answered('192.0.2.8', answer(401, `phone-${i}`, false))
-  t.equal(guard.drops('192.0.2.8'), false, 'and who is not blocked by what others may send under its address')
-  t.equal(said('192.0.2.9', 'malformed', 100), 9, 'as a configured source')
-  fail('192.0.2.8', 5)
-  t.equal(guard.drops('192.0.2.8'), true, 'but wrong passwords count')
-  clock.advance(3_601_000)
-  t.equal(said('192.0.2.8', 'admits', 100), 20, 'after an hour it is a stranger again')
-  for (let i = 0; i < 10; i++) guard.malformed('192.0.2.3')
-  t.equal(guard.drops('192.0.2.3'), true)
+t.test('a source is blocked by failures in a window, for a while, and a good password clears it', async t => {
+  const { clock, told, guard, from, answer, fail } = guarded('192.0.2.9')
+  const one = from('192.0.2.1')
+  fail(one, 4)
+  clock.advance(61_000)
+  fail(one, 4)
+  t.equal(guard.admits(one), true, 'four in each of two windows are no five in one')
+  fail(one, 1)
+  t.equal(guard.admits(one), false)
+  t.match(guard.list(), [{ host: '192.0.2.1', protocol: 'udp', reason: 'failures', dropped: 1 }])
+  clock.advance(899_000)
+  t.equal(guard.admits(one), false)
+  clock.advance(2_000)
+  t.equal(guard.admits(one), true, 'after 15 minutes it may try again')
+  const two = from('192.0.2.2')
+  fail(two, 4)
+  guard.answered(two, answer(200))
+  fail(two, 4)
+  t.equal(guard.admits(two), true, 'who proves a password begins anew')
+  fail(from('192.0.2.9'), 50)
+  t.equal(guard.admits(from('192.0.2.9')), true, 'a configured source is never blocked')
+  t.same(told, ['udp 192.0.2.1'], 'a block is told once')
+  const seven = from('192.0.2.7')
+  fail(seven, 4)
+  guard.answered(seven, answer(200, { method: 'OPTIONS' }))
+  fail(seven, 1)
+  t.equal(guard.admits(seven), false, 'an OPTIONS that is answered clears nothing, whatever it carries')
   guard.block('192.0.2.4', 1_000)
-  t.match(
-    guard
-      .list()
-      .map(b => [b.host, b.reason])
-      .sort(),
-    [
-      ['192.0.2.3', 'malformed'],
-      ['192.0.2.4', 'operator'],
-    ],
-  )
+  t.equal(guard.silences('192.0.2.4'), true, 'an operator silences a host altogether')
   t.equal(guard.unblock('192.0.2.4'), true)
-  for (let i = 0; i < 50_000; i++) guard.malformed(`10.${i >> 16}.${(i >> 8) & 255}.${i & 255}`)
-  t.equal(guard.blockedCount <= 1, true, 'the list of sources is bounded')
+  t.equal(guard.silences('192.0.2.4'), false)
+})
+
+t.test('what anybody can send under the address of a peer counts against nobody', async t => {
+  const { guard, from, answer, fail, said } = guarded('192.0.2.9')
+  const udp = from('192.0.2.5')
+  fail(udp, 50, { ours: false })
+  fail(udp, 50, { ours: false, credentials: false })
+  for (let i = 0; i < 50; i++) guard.answered(udp, answer(401, { stale: true }))
+  t.equal(said(udp, 'malformed', 100), 9, 'garbage is answered so often in a second')
+  t.equal(guard.admits(udp), true, 'but blocks nobody, where it may come from elsewhere')
+  const tcp = from('192.0.2.5', 'tcp', 40_000)
+  guard.proved(tcp)
+  fail(udp, 5)
+  t.equal(guard.admits(udp), false, 'real guesses over UDP block UDP')
+  t.equal(guard.admits(tcp), true, 'and not TCP')
+  t.equal(guard.refuses('192.0.2.5', 'tcp'), false, 'nor its connections')
+  fail(tcp, 9)
+  t.equal(guard.admits(from('192.0.2.5', 'tcp', 40_001)), false, 'a neighbour that guesses blocks new flows')
+  t.equal(guard.admits(tcp), true, 'but never the one that has proved a password')
+  t.equal(guard.refuses('192.0.2.6', 'tcp'), false)
+  t.equal(said(from('192.0.2.6', 'tcp'), 'malformed', 100), 9)
+  t.equal(guard.refuses('192.0.2.6', 'tcp'), true, 'garbage on a connection blocks: its sender is there')
+})
+
+t.test('a stranger has so many requests in a second, a source with a password as many as it likes', async t => {
+  const { clock, guard, from, answer, said } = guarded('192.0.2.9')
+  const eight = from('192.0.2.8')
+  t.equal(said(eight, 'admits', 100), 20)
+  t.equal(guard.blockedCount, 0, 'who sends more is not blocked for it')
+  clock.advance(1_001)
+  t.equal(said(eight, 'admits', 100), 20, 'and has as many in the next')
+  t.equal(said(from('192.0.2.9'), 'admits', 100), 100, 'a configured source has as many as it likes')
+  guard.answered(eight, answer(200, { method: 'REGISTER' }))
+  for (let i = 0; i < 50; i++) guard.answered(eight, answer(403))
+  t.equal(said(eight, 'admits', 100), 100, 'its calls may be refused as often as they want')
+  clock.advance(7_201_000)
+  t.equal(said(eight, 'admits', 100), 20, 'after two hours it is a stranger again')
+  for (let i = 0; i < 50_000; i++)
+    for (let j = 0; j < 10; j++) guard.malformed(from(`10.${i >> 16}.${(i >> 8) & 255}.${i & 255}`, 'tcp'))
+  t.ok(guard.blockedCount <= 20_000, 'the list of sources is bounded')
 })
 
 t.test('SRV records are taken by priority, and at random by weight within one', async t => {

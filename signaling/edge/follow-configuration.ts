@@ -1,0 +1,51 @@
+import type { Log } from '../../core/runtime/log.ts'
+import type { State } from '../../core/state/index.ts'
+
+const PERIOD_MS = 1000
+
+export interface Following {
+  /** Looks now, for something may have changed. */
+  look(): void
+  stop(): void
+}
+
+/**
+ * Calls `read` now and after each change of the configuration. Where that fails, what was read before stays, `failed` is
+ * written to the log once, and it is tried again.
+ */
+export async function followConfiguration(
+  state: State,
+  log: Log,
+  { read, failed }: { readonly read: () => Promise<void>; readonly failed: string },
+): Promise<Following> {
+  let revision = -1
+  let failing = false
+  let running = false
+  let again = false
+
+  const readChange = async (): Promise<void> => {
+    const row = await state.db.selectFrom('configuration').select('revision').executeTakeFirst()
+    if (!row || row.revision === revision) return
+    await read()
+    revision = row.revision
+  }
+  const look = async (): Promise<void> => {
+    again = running
+    if (running) return
+    running = true
+    try {
+      await readChange()
+      failing = false
+    } catch (err) {
+      if (!failing) log.warn({ err }, failed)
+      failing = true
+    } finally {
+      running = false
+    }
+    if (again) void look()
+  }
+  await readChange()
+  const timer = setInterval(() => void look(), PERIOD_MS)
+  timer.unref()
+  return { look: () => void look(), stop: () => clearInterval(timer) }
+}

@@ -1,0 +1,271 @@
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import t, { type Test } from 'tap'
+import { compileRealms } from '../../../core/domain/identity/index.ts'
+import { digestCrypto } from '../../../core/runtime/secrets.ts'
+import type { TracedMessage } from '../../../signaling/edge/index.ts'
+import { digestAnswer } from '../../support/phone.ts'
+import { until } from '../../support/wait.ts'
+import { final, Peer, request, SDP, starts, status, tagOf, type World, world } from './peer.ts'
+import { testClock } from './test-clock.ts'
+
+// Sources that nobody has configured: what they cost, how they get in, and that nobody speaks for them (0111).
+
+const CONFIGURED = '127.0.0.2'
+const REALM = 'sip.example'
+
+/** An edge that challenges; its application refuses the credentials of `bad`. */
+async function guarded(t: Test, over: Parameters<typeof world>[1] = {}): Promise<World & { kept: TracedMessage[] }> {
+  const kept: TracedMessage[] = []
+  const w = await world(t, {
+    isConfiguredSource: host => host === CONFIGURED,
+    strangers: {
+      crypto: digestCrypto('cymru'),
+      domain: REALM,
+      realms: () => compileRealms([{ realm: REALM, host: null }]),
+      heard_per_second: 0,
+    },
+    onMessage: message => kept.push(message),
+    ...over,
+  })
+  w.robot.answer = (_, text) => (/\r\nAuthorization: .*username="bad"/.test(text) ? 401 : 200)
+  return { ...w, kept }
+}
+
+const nonceOf = (challenge: string): string => /nonce="([^"]+)"/.exec(challenge)?.[1] ?? ''
+const asking = (username: string, challenge: string, nonce = nonceOf(challenge)): string =>
+  `Authorization: ${digestAnswer({
+    ...{ algorithm: 'MD5', username, password: 'x', realm: REALM, nonce, nc: '00000001', uri: 'sip:app@127.0.0.1' },
+  })}`
+
+/** Answers wait for this to come back: what was sent before it has been read. */
+async function read(peer: Peer, port: number): Promise<void> {
+  const last = request('OPTIONS', peer.port)
+  peer.send(last, port)
+  await peer.next(text => final(text) && text.includes(/Call-ID: \S+/.exec(last)?.[0] ?? ''))
+}
+
+t.test('a stranger gets one small answer or none, and nothing of it stays', async t => {
+  const clock = testClock(20)
+  const { port, edge, robot, kept } = await guarded(t, { clock })
+  const peer = await Peer.open(t)
+  await read(peer, port)
+  const tiny = (method: string) =>
+    `${method} sip:1@h SIP/2.0\r\nVia: SIP/2.0/UDP h;branch=z9hG4bK${method}\r\nFrom: <sip:a@b>;tag=1\r\nTo: <sip:c@d>\r\nCall-ID: ${method}\r\nCSeq: 1 ${method}\r\n\r\n`
+  const sent = [
+    request('INVITE', peer.port, { body: SDP, call_id: 'invite' }),
+    request('REGISTER', peer.port, { headers: ['User-Agent: telephone/1.0', 'Expires: 3600'], call_id: 'register' }),
+    request('INVITE', peer.port, { body: SDP, call_id: 'junk', headers: [asking('good', '', 'made-up')] }),
+    request('OPTIONS', peer.port, { call_id: 'options' }),
+    request('MESSAGE', peer.port, { call_id: 'message' }),
+    request('BYE', peer.port, { call_id: 'bye', to_tag: 'x' }),
+    request('CANCEL', peer.port, { call_id: 'cancel' }),
+    request('ACK', peer.port, { call_id: 'ack' }),
+    request('INVITE', peer.port, { call_id: 'broken' }).replace(/CSeq: .*\r\n/, 'CSeq: many INVITE\r\n'),
+    ...['INVITE', 'REGISTER', 'OPTIONS', 'BYE', 'SUBSCRIBE', 'ODD'].map(tiny),
+    'SIP/2.0 200 OK\r\nVia: SIP/2.0/UDP h;branch=z9hG4bKs\r\nFrom: <sip:a@b>;tag=1\r\nTo: <sip:c@d>;tag=2\r\nCall-ID: s\r\nCSeq: 1 INVITE\r\n\r\n',
+  ]
+  const heard = robot.seen.length
+  for (const text of sent) peer.send(text, port)
+  // Longer than anything would be sent again (Timer H).
+  await clock.pass(33_000)
+  await read(peer, port)
+  const size = new Map(sent.map(text => [/Call-ID: (\S+)/.exec(text)?.[1] ?? '', text.length]))
+  const answers = peer.arrived.map(text => ({ text, call_id: /Call-ID: (\S+)/.exec(text)?.[1] ?? '' }))
+  t.equal(new Set(answers.map(({ call_id }) => call_id)).size, answers.length, 'no 100, and nothing is sent twice')
+  for (const { text, call_id } of answers) {
+    const asked = size.get(call_id) ?? 0
+    t.ok(text.length <= 1.5 * asked, `${text.slice(8, 11)} to ${call_id}: ${text.length} for ${asked} bytes`)
+  }
+  const of = (call_id: string) => answers.find(answer => answer.call_id === call_id)?.text.slice(8, 11)
+  t.match(['invite', 'register', 'junk', 'options', 'message', 'bye', 'cancel', 'broken'].map(of), [
+    '401',
+    '401',
+    '401',
+    '200',
+    '405',
+    '481',
+    '481',
+    '400',
+  ])
+  t.same([of('ack'), of('INVITE'), of('REGISTER'), of('s')], [undefined, undefined, undefined, undefined])
+  t.ok(answers.find(answer => answer.call_id === 'register')?.text.includes('algorithm=MD5'))
+  t.equal(edge.stats().server_transactions, 0)
+  t.same(kept, [], 'no message of a stranger, and none to it, is kept')
+  t.ok(
+    robot.seen.slice(heard).every(({ method }) => method === 'OPTIONS'),
+    'the application hears of none but OPTIONS',
+  )
+})
+
+t.test('who answers the challenge is judged, and from then on served as a peer', async t => {
+  const { port, edge, kept, robot } = await guarded(t)
+  const peer = await Peer.open(t)
+  const invite = (call_id: string, headers: readonly string[] = []) =>
+    request('INVITE', peer.port, { body: SDP, call_id, from_tag: call_id, headers, cseq: headers.length + 1 })
+  peer.send(invite('good'), port)
+  const challenge = await peer.next(status(401))
+  peer.send(invite('bad', [asking('bad', challenge)]), port)
+  const refusal = await peer.next(status(401))
+  t.match(refusal, /Call-ID: bad\r\n/)
+  t.equal(edge.stats().server_transactions, 0, 'a wrong password leaves no transaction')
+  t.same(kept, [], 'and no message')
+  robot.answer = () => 180
+  peer.send(invite('good', [asking('good', challenge)]), port)
+  await peer.next(status(180))
+  peer.send(request('CANCEL', peer.port, { call_id: 'other' }), port)
+  t.equal(edge.stats().server_transactions, 1)
+  t.match(
+    kept.map(({ direction, text }) => [direction, text.split(' ')[0], /Call-ID: (\S+)/.exec(text)?.[1]]),
+    [
+      ['in', 'INVITE', 'good'],
+      ['out', 'SIP/2.0', 'good'],
+    ],
+    'its INVITE is kept, with what was answered, in order',
+  )
+  t.match(kept[0]?.text, /Authorization: /, 'from the request that was good')
+})
+
+t.test('a nonce that went elsewhere is no proof: the application does not hear of it', async t => {
+  const { port, robot } = await guarded(t)
+  const [one, other] = [await Peer.open(t), await Peer.open(t, '127.0.0.3')]
+  one.send(request('REGISTER', one.port, { headers: ['Expires: 3600'] }), port)
+  const challenge = await one.next(status(401))
+  other.send(request('REGISTER', other.port, { headers: [asking('good', challenge)] }), port)
+  t.not(nonceOf(await other.next(status(401))), nonceOf(challenge))
+  t.equal(robot.seen.length, 0)
+})
+
+t.test('the application may know a source before the edge does', async t => {
+  const { crypto, domain, realms } = {
+    ...{ crypto: digestCrypto('cymru'), domain: REALM },
+    realms: () => compileRealms([]),
+  }
+  const { port, robot, kept } = await guarded(t, {
+    strangers: { crypto, domain, realms },
+    // All in one second.
+    clock: testClock(0),
+  })
+  const peer = await Peer.open(t)
+  robot.answer = () => 180
+  peer.send(request('INVITE', peer.port, { body: SDP, call_id: 'new' }), port)
+  await peer.next(status(180))
+  t.equal(kept.length, 2, 'from then on it is a peer')
+  robot.answer = () => 403
+  for (let i = 0; i < 40; i++) {
+    peer.send(request('INVITE', peer.port, { body: SDP, call_id: `${i}`, from_tag: `${i}` }), port)
+    await peer.next(status(403))
+  }
+  t.equal(robot.seen.length, 20, 'but it is not asked about each of a flood')
+  t.equal(kept.length, 2)
+})
+
+interface Line {
+  readonly socket: Socket
+  ask(text: string): Promise<string>
+}
+
+async function line(t: Test, port: number): Promise<Line> {
+  const socket = connect(port, '127.0.0.1')
+  let text = ''
+  socket.on('data', data => {
+    text += data.toString('latin1')
+  })
+  await once(socket, 'connect')
+  t.teardown(() => socket.destroy())
+  return {
+    socket,
+    ask: async asked => {
+      text = ''
+      socket.write(asked)
+      return await until('it is answered', () => /^SIP\/2\.0 [2-6][\s\S]*\r\n\r\n/m.exec(text)?.[0])
+    },
+  }
+}
+
+t.test('six junk REGISTERs over UDP silence no TCP registration, no call and no connection', async t => {
+  const { port, edge } = await guarded(t)
+  const tcp = await line(t, port)
+  const over_tcp = { via: 'SIP/2.0/TCP', headers: [] as string[] }
+  const asked = (method: string, parts: Parameters<typeof request>[2] = {}) =>
+    request(method, 9, { ...over_tcp, ...parts })
+  const challenge = await tcp.ask(asked('REGISTER'))
+  const password = { headers: [asking('good', challenge)] }
+  t.match(await tcp.ask(asked('REGISTER', password)), /^SIP\/2\.0 200 /)
+  const answered = await tcp.ask(asked('INVITE', { ...password, call_id: 'tcp', body: SDP }))
+  tcp.socket.write(asked('ACK', { call_id: 'tcp', to_tag: tagOf(answered) }))
+
+  // A call of the same host over UDP, so that its own transport is not forgotten.
+  const peer = await Peer.open(t)
+  const proof = async (from: Peer): Promise<string> => {
+    from.send(request('REGISTER', from.port, { headers: ['Expires: 3600'] }), port)
+    return await from.next(status(401))
+  }
+  const with_udp = [asking('good', await proof(peer))]
+  peer.send(request('INVITE', peer.port, { call_id: 'udp', body: SDP, headers: with_udp }), port)
+  const up = await peer.next(status(200))
+  peer.send(request('ACK', peer.port, { call_id: 'udp', to_tag: tagOf(up) }), port)
+
+  const junk = await Peer.open(t)
+  for (let i = 0; i < 6; i++) {
+    junk.send(request('REGISTER', junk.port, { headers: [asking('bad', '', `junk${i}`)] }), port)
+    junk.send(request('REGISTER', junk.port, { headers: [asking('bad', challenge)] }), port)
+    await junk.next(status(401))
+    await junk.next(status(401))
+  }
+  t.same(edge.blockedSources(), [], 'junk is no failure of the address that is written on it')
+
+  const guessed = await proof(junk)
+  for (let i = 0; i < 5; i++) {
+    junk.send(request('REGISTER', junk.port, { headers: [asking('bad', guessed)] }), port)
+    await junk.next(status(401))
+  }
+  t.match(edge.blockedSources(), [{ host: '127.0.0.1', protocol: 'udp', reason: 'failures' }], 'real guesses are')
+  const { dropped } = edge.stats().counters
+  junk.send(request('REGISTER', junk.port, { headers: ['Expires: 3600'] }), port)
+  await until('it is dropped', () => edge.stats().counters.dropped > dropped)
+
+  t.match(await tcp.ask(asked('REGISTER', password)), /^SIP\/2\.0 200 /, 'the registration over TCP goes on')
+  t.match(await tcp.ask(asked('BYE', { call_id: 'tcp', to_tag: tagOf(answered), cseq: 2 })), /^SIP\/2\.0 200 /)
+  t.match(await (await line(t, port)).ask(asked('REGISTER')), /^SIP\/2\.0 401 /, 'and a new connection is taken')
+  peer.send(request('REGISTER', peer.port, { headers: with_udp }), port)
+  await peer.next(text => status(200)(text) && text.includes('REGISTER'))
+  peer.send(request('BYE', peer.port, { call_id: 'udp', to_tag: tagOf(up), cseq: 2 }), port)
+  t.ok(await peer.next(text => status(200)(text) && text.includes('BYE')), 'a call over UDP can be hung up')
+})
+
+t.test('strangers leave room for the transactions of peers', async t => {
+  const { port, edge, robot } = await guarded(t, { limits: { transactions: 10 } })
+  const stranger = await Peer.open(t)
+  stranger.send(request('REGISTER', stranger.port, { headers: ['Expires: 3600'] }), port)
+  const proof = asking('good', await stranger.next(status(401)))
+  robot.answer = () => 0
+  for (let i = 0; i < 20; i++)
+    stranger.send(request('INVITE', stranger.port, { headers: [proof], from_tag: `${i}` }), port)
+  await until('all are read', () => edge.stats().counters.received === 21)
+  t.equal(edge.stats().server_transactions, 9)
+  robot.answer = () => 180
+  const peer = await Peer.open(t, CONFIGURED)
+  peer.send(request('INVITE', peer.port, { body: SDP }), port)
+  t.ok(await peer.next(status(180)))
+})
+
+t.test('a flood of strangers leaves no state behind, from however many addresses', async t => {
+  const { port, edge, kept, robot } = await guarded(t)
+  const peers: Peer[] = []
+  for (let i = 0; i < 50; i++) peers.push(await Peer.open(t, `127.1.0.${i + 1}`))
+  let bytes = 0
+  for (let round = 0; round < 20; round++) {
+    for (const [i, peer] of peers.entries()) {
+      const text = request(round % 2 ? 'INVITE' : 'REGISTER', peer.port, { call_id: `flood-${round}-${i}`, body: SDP })
+      bytes += text.length
+      peer.send(text, port)
+    }
+    await until('it is read', () => edge.stats().counters.received >= (round + 1) * peers.length)
+  }
+  const answers = peers.flatMap(peer => peer.arrived)
+  t.ok(answers.every(text => starts('SIP/2.0 401')(text)))
+  t.ok(answers.reduce((sum, text) => sum + text.length, 0) <= 1.5 * bytes)
+  const { server_transactions, timers } = edge.stats()
+  t.same([server_transactions, timers, kept.length, robot.seen.length], [0, 0, 0, 0])
+})
