@@ -6,16 +6,18 @@ import type { State } from '../core/state/index.ts'
 import { consolePages } from './console-pages.ts'
 import { createEventsHub } from './events/hub.ts'
 import { generalHandlers } from './general/index.ts'
+import { BAD_CREDENTIALS } from './http/bad-credentials.ts'
 import { bearerAuthentication } from './http/bearer.ts'
 import { apiHandler } from './http/dispatch.ts'
 import { healthPages } from './http/health.ts'
-import type { RateLimit } from './http/rate-limit.ts'
+import { createRateLimiter, type RateLimit } from './http/rate-limit.ts'
 import type { Route } from './http/route.ts'
 import { type HttpPatience, type HttpServer, serveHttp } from './http/server.ts'
-import type { Services, Settings } from './http/services.ts'
+import type { HttpServices, Settings } from './http/services.ts'
 import { referencePages } from './openapi/pages.ts'
 import { sessionAuthentication } from './session/cookie.ts'
 import { CONSOLE_ROUTES } from './session/index.ts'
+import { SIGN_INS } from './session/sign-in.ts'
 import { V1_ROUTES } from './v1/index.ts'
 import { voiceHandler } from './voice/dispatch.ts'
 import { VOICE_ROUTES } from './voice/index.ts'
@@ -29,6 +31,7 @@ export interface ControlOptions {
   readonly objects?: ObjectStore | null
   readonly listen: { readonly host: string; readonly port: number; readonly patience?: HttpPatience | undefined }
   readonly rate_limit?: RateLimit
+  readonly bad_credentials?: RateLimit
   /** Checks every answer against its schema, at a price: for tests. */
   readonly check_replies?: boolean
 }
@@ -39,7 +42,12 @@ const RATE_LIMIT: RateLimit = { burst: 2000, per_second: 1000 }
 /** The control plane's HTTP side: three APIs on one port. */
 export async function startControl(options: ControlOptions): Promise<HttpServer> {
   const { state, bus, clock, log, settings, listen } = options
-  const services: Services = { state, bus, clock, log, settings, objects: options.objects ?? null }
+  const services: HttpServices = {
+    ...{ state, bus, clock, log, settings },
+    objects: options.objects ?? null,
+    sign_ins: createRateLimiter(SIGN_INS),
+    bad_credentials: createRateLimiter(options.bad_credentials ?? BAD_CREDENTIALS),
+  }
   const rate_limit = options.rate_limit ?? RATE_LIMIT
   const check_replies = options.check_replies ?? false
   const v1 = {

@@ -5,12 +5,13 @@ import { mayBeSeen } from '../../core/domain/alerts/index.ts'
 import { iso, type Timer } from '../../core/runtime/clock.ts'
 import { newId } from '../../core/runtime/ids.ts'
 import { ROLE_SCOPES, type Scope } from '../http/access.ts'
+import { countBadCredential } from '../http/bad-credentials.ts'
 import type { Caller } from '../http/caller.ts'
 import { refusalOf } from '../http/dispatch.ts'
 import { PROBLEM_TYPE, problem } from '../http/problem.ts'
 import { projectOf } from '../http/project-context.ts'
 import { isRefusal, notFound, type Refusal, refuse } from '../http/reply.ts'
-import type { Services } from '../http/services.ts'
+import type { HttpServices } from '../http/services.ts'
 import { presentCall } from '../v1/call-present.ts'
 import { seenTrunks } from '../v1/seen-trunks.ts'
 import type { LiveEvent } from './types.ts'
@@ -50,7 +51,7 @@ interface Watched {
 }
 
 export function createEventsHub(
-  services: Services,
+  services: HttpServices,
   paths: Readonly<Record<string, { readonly authenticate: Authenticate; readonly same_origin: boolean }>>,
 ): EventsHub {
   const { state, bus, clock, log } = services
@@ -136,7 +137,10 @@ export function createEventsHub(
     if (path.same_origin && !sameOrigin(request))
       return refuse('role_forbidden', { value: 'another site' }, { detail: 'The Origin is not this host.' })
     const caller = await path.authenticate(request)
-    if (isRefusal(caller)) return caller
+    if (isRefusal(caller)) {
+      const { allowed, headers } = countBadCredential(services, request)
+      return allowed ? caller : refuse('rate_limited', { value: 'of requests from this address' }, { headers })
+    }
     const refused = refusedFor(caller)
     if (refused) return refused
     const header = request.headers['x-project-id']
@@ -248,7 +252,7 @@ function sameOrigin({ headers }: IncomingMessage): boolean {
   return origin !== undefined && URL.canParse(origin) && new URL(origin).host === host
 }
 
-function refuseUpgrade(socket: Duplex, refusal: Refusal, { settings }: Services): void {
+function refuseUpgrade(socket: Duplex, refusal: Refusal, { settings }: HttpServices): void {
   const request_id = newId.request()
   const { body, headers } = problem(refusal, { base_url: settings.base_url, request_id })
   const text = JSON.stringify(body)

@@ -1,9 +1,10 @@
 import type { ParameterizedContext } from 'koa'
 import { newId } from '../../core/runtime/ids.ts'
+import { countBadCredential } from '../http/bad-credentials.ts'
 import { jsonObjectOf, readBody } from '../http/body.ts'
 import { refusalOf } from '../http/dispatch.ts'
 import { isRefusal } from '../http/reply.ts'
-import type { Services } from '../http/services.ts'
+import type { HttpServices } from '../http/services.ts'
 import { authenticate, basicCredentials } from '../voice/basic.ts'
 import { isVoiceRefusal } from '../voice/errors.ts'
 import { type Environment, error, errorOf, type GeneralContext, type GeneralError, isError } from './environment.ts'
@@ -25,14 +26,14 @@ interface Answer {
 
 /** Handlers by prefix: production places calls, the sandbox simulates them. Each has a rate limit of its own. */
 export const generalHandlers = (
-  services: Services,
+  services: HttpServices,
   rate: Window = RATE,
 ): Readonly<Record<string, (ctx: Context) => Promise<void>>> => ({
   '/api/v1': handler('/api/v1', live, services, rate),
   '/sandbox/api/v1': handler('/sandbox/api/v1', sandbox, services, rate),
 })
 
-function handler(prefix: string, environment: Environment, services: Services, rate: Window) {
+function handler(prefix: string, environment: Environment, services: HttpServices, rate: Window) {
   const windows = createWindows(rate)
   return async (ctx: Context): Promise<void> => {
     const request_id = ctx.response.get('X-Request-ID') || newId.request()
@@ -47,11 +48,15 @@ function handler(prefix: string, environment: Environment, services: Services, r
   async function answerOf(ctx: Context): Promise<Answer | GeneralError> {
     const username = basicCredentials(ctx.req)?.username ?? ''
     const account = /^AC[0-9a-f]{32}$/.test(username) ? await authenticate(ctx.req, username, services) : null
-    if (account === null || isVoiceRefusal(account))
+    const { clock } = services
+    if (account === null || isVoiceRefusal(account)) {
+      const { allowed, headers } = countBadCredential(services, ctx.req)
+      if (!allowed) return error(429, 'rate_limited', 'Too many requests without a good credential.', headers)
       return error(401, 'unauthenticated', 'Send the account identifier and its auth token by Basic authentication.', {
         'WWW-Authenticate': 'Basic realm="strowger"',
       })
-    const verdict = windows.take(account.account_sid, services.clock.monotonic_ms(), services.clock.now())
+    }
+    const verdict = windows.take(account.account_sid, clock.monotonic_ms(), clock.now())
     ctx.set({ ...verdict.headers })
     if (!verdict.allowed) return error(429, 'rate_limited', 'Too many requests: wait until the window resets.')
     return route(ctx, { services, account, now_ms: services.clock.now() })

@@ -37,10 +37,40 @@ function bytesOf(request: IncomingMessage, limit_bytes: number): Promise<Buffer 
   })
 }
 
-/** The rest of the body is not read: the connection ends with the answer. */
-function tooLarge(request: IncomingMessage, limit: number): Refusal {
-  request.pause()
-  return refuse('body_too_large', { limit }, { headers: { Connection: 'close' } })
+/** What is read and thrown away of a body that is too large, so that its sender gets to read the answer. */
+const DRAINED = { bytes: 16 * 1024 * 1024, ms: 10_000 }
+
+/**
+ * A connection that closes while bytes of the client are under way is reset, and the client never sees the answer
+ * (RFC 9112 §9.6). So the rest is read first, up to a limit.
+ */
+async function tooLarge(request: IncomingMessage, limit: number): Promise<Refusal> {
+  const drained = await drain(request)
+  if (!drained) request.pause()
+  return refuse('body_too_large', { limit }, drained ? {} : { headers: { Connection: 'close' } })
+}
+
+/** Whether the request came to its end. */
+function drain(request: IncomingMessage): Promise<boolean> {
+  return new Promise(resolve => {
+    if (request.destroyed) return resolve(false)
+    if (Number(request.headers['content-length'] ?? 0) > DRAINED.bytes) return resolve(false)
+    let bytes = 0
+    const settle = (ended: boolean): void => {
+      clearTimeout(timer)
+      request.off('data', drop).off('end', whole).off('error', cut).off('close', cut)
+      resolve(ended)
+    }
+    const drop = (chunk: Buffer): void => {
+      bytes += chunk.length
+      if (bytes > DRAINED.bytes) settle(false)
+    }
+    const whole = (): void => settle(true)
+    const cut = (): void => settle(false)
+    const timer = setTimeout(cut, DRAINED.ms)
+    request.on('data', drop).on('end', whole).on('error', cut).on('close', cut)
+    if (request.readableEnded) settle(true)
+  })
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })

@@ -7,6 +7,7 @@ import { type Db, StateError, type Trx } from '../../core/state/index.ts'
 import type { ProjectRow } from '../../core/state/organizations.ts'
 import { withoutScope } from './access.ts'
 import { auditEvent } from './audit.ts'
+import { countBadCredential } from './bad-credentials.ts'
 import { jsonObjectOf, readBody } from './body.ts'
 import type { Caller } from './caller.ts'
 import {
@@ -24,7 +25,7 @@ import { queryOf } from './query.ts'
 import { createRateLimiter, type RateLimit } from './rate-limit.ts'
 import { type Change, isRefusal, notFound, type Refusal, Refused, refuse, type Wake, WrittenJson } from './reply.ts'
 import type { Answer, Loaders, Route } from './route.ts'
-import type { Services } from './services.ts'
+import type { HttpServices, Services } from './services.ts'
 import { fieldErrors } from './validate.ts'
 
 /** One JSON API: a prefix, its routes, and how its callers prove who they are. */
@@ -45,7 +46,7 @@ const STRANGERS: RateLimit = { burst: 30, per_second: 1 }
 type Context = ParameterizedContext
 
 /** Handles every request below the API's prefix. The order of the steps is a contract: tests walk over it. */
-export function apiHandler(api: Api, services: Services): (ctx: Context) => Promise<void> {
+export function apiHandler(api: Api, services: HttpServices): (ctx: Context) => Promise<void> {
   const matcher = matcherOf(api)
   const limiter = createRateLimiter(api.rate_limit)
   const strangers = createRateLimiter(STRANGERS)
@@ -65,10 +66,10 @@ export function apiHandler(api: Api, services: Services): (ctx: Context) => Prom
         return refuse('method_not_allowed', { value: ctx.method }, { headers: { Allow: found.allow.join(', ') } })
       const route = found.value
       const caller = await api.authenticate(ctx.req, route)
-      // Who has no good credential is known by address: those behind the same one who have one are not bounded by it.
-      const asker = isRefusal(caller) ? `address ${ctx.req.socket.remoteAddress ?? ''}` : caller.id
       const { clock } = services
-      const rate = (route.anonymous ? strangers : limiter).take(asker, clock.monotonic_ms(), clock.now())
+      const rate = isRefusal(caller)
+        ? countBadCredential(services, ctx.req)
+        : (route.anonymous ? strangers : limiter).take(caller.id, clock.monotonic_ms(), clock.now())
       ctx.set(rate.headers)
       if (!rate.allowed) {
         const value = isRefusal(caller) ? 'of requests from this address' : 'of this credential'
@@ -88,7 +89,7 @@ function matcherOf(api: Api): Matcher<Route> {
 
 interface Handling {
   readonly api: Api
-  readonly services: Services
+  readonly services: HttpServices
   readonly route: Route
   readonly caller: Caller
   readonly request_id: string
@@ -197,8 +198,8 @@ async function written(ctx: Context, run: Run): Promise<Answer | Refusal> {
       ? null
       : idempotentRequest({
           key: request.idempotency_key,
-          caller_id: caller.id,
-          project_id: project?.id ?? '',
+          owner_id: project?.id ?? caller.organization_id,
+          subaccount_id: caller.subaccount_id,
           method: ctx.method,
           path: request.path,
           search: request.search,

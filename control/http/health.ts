@@ -1,7 +1,12 @@
+import type { IncomingMessage } from 'node:http'
 import type { Context } from 'koa'
 import { iso } from '../../core/runtime/clock.ts'
 import { collectMetrics } from '../../core/runtime/metrics.ts'
+import { sameSecret } from '../../core/runtime/secrets.ts'
 import type { NodeTable } from '../../core/state/index.ts'
+import { addressGroup, isLocal } from './address.ts'
+import { createRateLimiter, type RateLimit } from './rate-limit.ts'
+import { Refused, refuse } from './reply.ts'
 import type { Services } from './services.ts'
 
 /** Signaling writes its heartbeats every 2 s; one that is older than three of them means that the thing is down. */
@@ -40,20 +45,39 @@ async function freshKinds({ state, clock }: Pick<Services, 'state' | 'clock'>): 
   return new Set(rows.map(row => row.kind))
 }
 
+/** Questions of one address after readiness: each writes to the state. */
+const READINESS: RateLimit = { burst: 20, per_second: 2 }
+
 type Page = (ctx: Context) => Promise<void> | void
 
 /** The pages that tools watch. */
-export const healthPages = (services: Services): Readonly<Record<string, Page>> => ({
-  '/healthz': ctx => {
-    ctx.body = { status: 'up' }
-  },
-  '/readyz': async ctx => {
-    const { ready, checks } = await readiness(services)
-    ctx.status = ready ? 200 : 503
-    ctx.body = { status: ready ? 'ready' : 'not_ready', checks }
-  },
-  '/metrics': async ctx => {
-    ctx.type = 'text/plain; version=0.0.4; charset=utf-8'
-    ctx.body = await collectMetrics(services.settings.run_dir)
-  },
-})
+export function healthPages(services: Services): Readonly<Record<string, Page>> {
+  const { clock, settings } = services
+  const limiter = createRateLimiter(READINESS)
+  return {
+    '/healthz': ctx => {
+      ctx.body = { status: 'up' }
+    },
+    '/readyz': async ctx => {
+      const { allowed, headers } = limiter.take(addressGroup(ctx.req), clock.monotonic_ms(), clock.now())
+      if (!allowed) throw new Refused(refuse('rate_limited', { value: 'of requests from this address' }, { headers }))
+      const { ready, checks } = await readiness(services)
+      ctx.status = ready ? 200 : 503
+      ctx.body = { status: ready ? 'ready' : 'not_ready', checks }
+    },
+    '/metrics': async ctx => {
+      if (!isLocal(ctx.req) && !hasToken(ctx.req, settings.metrics_token)) {
+        const headers = { 'WWW-Authenticate': 'Bearer realm="strowger metrics"' }
+        const detail = 'Metrics are for this machine, and for whoever sends STROWGER_METRICS_TOKEN as a bearer token.'
+        throw new Refused(refuse('unauthenticated', {}, { headers, detail }))
+      }
+      ctx.type = 'text/plain; version=0.0.4; charset=utf-8'
+      ctx.body = await collectMetrics(settings.run_dir)
+    },
+  }
+}
+
+function hasToken(request: IncomingMessage, token: string | null): boolean {
+  const given = /^bearer +(\S+)$/i.exec(request.headers.authorization ?? '')?.[1]
+  return token !== null && given !== undefined && sameSecret(given, token)
+}

@@ -23,16 +23,18 @@ export interface IdempotentRequest {
 
 export function idempotentRequest(request: {
   readonly key: string
-  readonly caller_id: string
-  readonly project_id: string
+  /** Project, or organization where the route is about none. */
+  readonly owner_id: string
+  /** Of a key that is restricted to one: what another subaccount was answered is not for it. */
+  readonly subaccount_id: string | null
   readonly method: string
   readonly path: string
   readonly search: string
   readonly body: unknown
 }): IdempotentRequest {
-  const { key, caller_id, project_id, method, path, search, body } = request
+  const { key, owner_id, subaccount_id, method, path, search, body } = request
   return {
-    scope_hash: hashOf(project_id, method, path, caller_id, key),
+    scope_hash: hashOf(owner_id, subaccount_id ?? '', method, path, key),
     request_hash: hashOf(search, canonicalJson(body ?? null)),
   }
 }

@@ -1,9 +1,9 @@
 import { type Refusal, refuse } from './reply.ts'
 
-/** The revision that If-Match names: one quoted number, as the ETag was sent. */
+/** The revision that If-Match names: one quoted number, digit for digit as the ETag was sent (RFC 9110 §8.8.3.2). */
 export function ifMatchOf(header: string | undefined): number | Refusal {
   if (header === undefined) return refuse('precondition_required')
-  const digits = /^"(\d{1,15})"$/.exec(header.trim())?.[1]
+  const digits = /^"(0|[1-9]\d{0,14})"$/.exec(header.trim())?.[1]
   return digits === undefined ? refuse('if_match_invalid', { value: header.slice(0, 60) }) : Number(digits)
 }
 

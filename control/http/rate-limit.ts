@@ -12,6 +12,8 @@ export interface RateVerdict {
 export interface RateLimiter {
   /** Takes one request of `key`; `now_ms` is monotonic, `epoch_ms` names the reset for people. */
   take(key: string, now_ms: number, epoch_ms: number): RateVerdict
+  /** Takes back what was taken of `key`. */
+  forget(key: string): void
 }
 
 const MAX_KEYS = 20_000
@@ -20,6 +22,9 @@ const MAX_KEYS = 20_000
 export function createRateLimiter({ burst, per_second }: RateLimit): RateLimiter {
   const buckets = new Map<string, { tokens: number; at_ms: number }>()
   return {
+    forget: key => {
+      buckets.delete(key)
+    },
     take(key, now_ms, epoch_ms) {
       const known = buckets.get(key)
       const tokens = known ? Math.min(burst, known.tokens + ((now_ms - known.at_ms) / 1000) * per_second) : burst

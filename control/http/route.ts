@@ -6,7 +6,7 @@ import type { Scope } from './access.ts'
 import type { Caller } from './caller.ts'
 import type { Change, Refusal, Wake, WrittenJson } from './reply.ts'
 import type { Static, TObject, TSchema } from './schema.ts'
-import type { Services } from './services.ts'
+import type { HttpServices } from './services.ts'
 
 export type Method = 'get' | 'post' | 'put' | 'patch' | 'delete'
 
@@ -68,7 +68,7 @@ export interface RunContext {
   /** ISO 8601; the same for everything that one request writes. */
   readonly now: string
   readonly request_id: string
-  readonly services: Services
+  readonly services: HttpServices
   /** For the headers that only an audio answer looks at: ranges. */
   readonly request: IncomingMessage
 }
@@ -124,7 +124,7 @@ export interface Definition<
   /** Slow work that must not hold a transaction, such as hashing a password. */
   prepare?(context: {
     readonly body: B extends TObject ? Static<B> : undefined
-    readonly services: Services
+    readonly services: HttpServices
     readonly caller: Caller
   }): Promise<T>
   run(

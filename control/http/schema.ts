@@ -46,12 +46,22 @@ export const Int64 = Type.Integer({
 export const Count64 = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, format: 'int64' })
 export const Money = Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER, format: 'int64' })
 
+/**
+ * What no text of people may hold: half of a surrogate pair, which no UTF-8 can carry, and characters that turn the
+ * order of what is read (Unicode Standard Annex 9), so that one name passes for another.
+ */
+const DECEIVING = '\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069\\ud800-\\udfff'
+
 /** A name that people give: 1 to 120 characters, not only blanks, no control characters. */
-export const Name = Type.String({ minLength: 1, maxLength: 120, pattern: '^(?=.*\\S)[^\\u0000-\\u001f\\u007f]*$' })
+export const Name = Type.String({
+  minLength: 1,
+  maxLength: 120,
+  pattern: `^(?=.*\\S)[^\\u0000-\\u001f\\u007f\\u2028\\u2029${DECEIVING}]*$`,
+})
 /** Text that people write about a thing. */
 export const Note = Type.String({
   maxLength: 1000,
-  pattern: '^[^\\u0000-\\u0008\\u000b\\u000c\\u000e-\\u001f\\u007f]*$',
+  pattern: `^[^\\u0000-\\u0008\\u000b\\u000c\\u000e-\\u001f\\u007f${DECEIVING}]*$`,
 })
 export const HttpUrl = Type.String({
   format: 'uri',

@@ -3,6 +3,7 @@ import type { Clock } from '../../core/runtime/clock.ts'
 import type { Log } from '../../core/runtime/log.ts'
 import type { ObjectStore } from '../../core/runtime/object-store.ts'
 import type { State } from '../../core/state/index.ts'
+import type { RateLimiter } from './rate-limit.ts'
 
 /** What the control plane's routes and reconcilers work with. */
 export interface Services {
@@ -13,6 +14,14 @@ export interface Services {
   readonly settings: Settings
   /** Where finished recordings go; null keeps them in the data folder. */
   readonly objects: ObjectStore | null
+}
+
+/** The same, with what lives as long as the HTTP server does. */
+export interface HttpServices extends Services {
+  /** Failed sign-ins, by account and address. */
+  readonly sign_ins: RateLimiter
+  /** Requests without a good credential, by address, over all APIs. */
+  readonly bad_credentials: RateLimiter
 }
 
 /** The part of the configuration that answers depend on. */
@@ -40,4 +49,6 @@ export interface Settings {
   /** Provider of short messages; null: none are sent. */
   readonly sms_url: string | null
   readonly sms_token: string | null
+  /** Bearer token of `GET /metrics` from elsewhere than this machine; null: from nowhere else. */
+  readonly metrics_token: string | null
 }

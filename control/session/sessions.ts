@@ -80,7 +80,7 @@ export const sessions = [
     }),
     replies: { 200: Session },
     refusals: ['unauthenticated', 'account_locked'],
-    prepare: ({ body, services }): Promise<MemberRow | Refusal> => checkSignIn(services, body),
+    prepare: ({ body, services, caller }): Promise<MemberRow | Refusal> => checkSignIn(services, body, caller.id),
     async run({ db, caller, prepared: member, now, services }) {
       if (isRefusal(member)) return member as Refusal<'unauthenticated' | 'account_locked'>
       const token = newSessionToken()

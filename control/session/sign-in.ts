@@ -1,13 +1,13 @@
 import { Secret, TOTP } from 'otpauth'
-import { iso } from '../../core/runtime/clock.ts'
 import { hashPassword, passwordMatches, unseal } from '../../core/runtime/secrets.ts'
-import { type MemberSecurityRow, saveSecurity, securityOf, takeTotpStep } from '../../core/state/console-sessions.ts'
+import { type MemberSecurityRow, securityOf, takeTotpStep } from '../../core/state/console-sessions.ts'
 import { findMemberByEmail, type MemberRow } from '../../core/state/organizations.ts'
+import type { RateLimit } from '../http/rate-limit.ts'
 import { type Refusal, refuse } from '../http/reply.ts'
-import type { Services } from '../http/services.ts'
+import type { HttpServices, Services } from '../http/services.ts'
 
-const MAX_FAILURES = 5
-const LOCKED_MS = 15 * 60 * 1000
+/** Failures of one account from one address: five, and then one more every three minutes. */
+export const SIGN_INS: RateLimit = { burst: 5, per_second: 1 / 180 }
 const STEP_SECONDS = 30
 
 const wrong = (): Refusal =>
@@ -17,33 +17,26 @@ const wrong = (): Refusal =>
 const nobodysHash = hashPassword('no member has this password')
 
 /**
- * Checks a sign-in. Five failures lock the member for 15 minutes; the count outlives the refused request, which is why
- * it is written beside its transaction. All failures look the same.
+ * Checks a sign-in from `address`. Failures bound further ones of the same account from the same address: whoever
+ * guesses elsewhere locks nobody out. An account that nobody has is bounded alike, so that no answer tells which exist.
  */
 export async function checkSignIn(
-  services: Services,
+  services: HttpServices,
   given: { readonly email: string; readonly password: string; readonly code?: string | null },
+  address: string,
 ): Promise<MemberRow | Refusal> {
-  const { state, clock } = services
+  const { state, clock, sign_ins } = services
+  const key = `${address} ${given.email.toLowerCase()}`
+  const { allowed, headers } = sign_ins.take(key, clock.monotonic_ms(), clock.now())
+  if (!allowed) return refuse('account_locked', { value: 'from this address' }, { headers })
   const member = await findMemberByEmail(state.db, given.email)
   const right = await passwordMatches(given.password, member?.password_hash ?? (await nobodysHash))
   if (!member) return wrong()
   const security = await securityOf(state.db, member.id)
-  const now_ms = clock.now()
-  if (security.locked_until !== null && security.locked_until > iso(now_ms)) return refuse('account_locked')
   const coded = security.totp_enabled === 0 || (right && (await codeAccepted(services, security, given.code ?? '')))
-  if (right && coded) {
-    if (security.failed_attempts > 0)
-      await saveSecurity(state.db, member.id, { failed_attempts: 0, locked_until: null })
-    return member
-  }
-  const failed_attempts = security.failed_attempts + 1
-  const locked = failed_attempts >= MAX_FAILURES
-  await saveSecurity(state.db, member.id, {
-    failed_attempts: locked ? 0 : failed_attempts,
-    locked_until: locked ? iso(now_ms + LOCKED_MS) : null,
-  })
-  return wrong()
+  if (!right || !coded) return wrong()
+  sign_ins.forget(key)
+  return member
 }
 
 /** Whether a one-time code is right and used for the first time; one step of clock difference either way is allowed. */

@@ -173,12 +173,12 @@ async function placed(
   const key = idempotencyKeyOf(request.headers['idempotency-key'] as string | undefined, false)
   if (isRefusal(key)) return numbered(20001, 'Idempotency-Key is nonblank and at most 128 characters.')
   const placing = { sid: newId.call(), account, to, from, number, request: wanted, now_ms }
-  const { account_sid: caller_id, project_id } = account
+  const owner = { owner_id: account.project_id, subaccount_id: null }
   const said = { method: 'POST', path, search: '', body: [...form.entries] }
   const answer =
     key === undefined
       ? await once(services.state.db, placing)
-      : await repeatable(services, placing, idempotentRequest({ key, caller_id, project_id, ...said }))
+      : await repeatable(services, placing, idempotentRequest({ key, ...owner, ...said }))
   if (!isVoiceRefusal(answer) && answer.body.sid === placing.sid) services.bus.ring('commands', placing.sid)
   return answer
 }

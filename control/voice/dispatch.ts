@@ -1,10 +1,11 @@
 import type { ParameterizedContext } from 'koa'
 import { newId } from '../../core/runtime/ids.ts'
+import { countBadCredential } from '../http/bad-credentials.ts'
 import { refusalOf } from '../http/dispatch.ts'
 import { createMatcher } from '../http/matcher.ts'
 import { createRateLimiter, type RateLimit } from '../http/rate-limit.ts'
 import { Refused } from '../http/reply.ts'
-import type { Services } from '../http/services.ts'
+import type { HttpServices, Services } from '../http/services.ts'
 import { fieldErrors } from '../http/validate.ts'
 import { authenticate } from './basic.ts'
 import { forReason, isVoiceRefusal, notProxied, numbered, type VoiceRefusal, voiceErrorBody } from './errors.ts'
@@ -41,7 +42,7 @@ export class VoiceRefused extends Error {
  * Handles every request below /2010-04-01. The order of the checks is a contract (voice-compat.md section 1): account
  * in the path, credentials, route, method, shape of the sid, body, and then the resource itself.
  */
-export function voiceHandler(api: VoiceApi, services: Services): (ctx: Context) => Promise<void> {
+export function voiceHandler(api: VoiceApi, services: HttpServices): (ctx: Context) => Promise<void> {
   const find = finder(api.routes)
   const limiter = createRateLimiter(api.rate_limit)
   return async ctx => {
@@ -57,8 +58,12 @@ export function voiceHandler(api: VoiceApi, services: Services): (ctx: Context) 
     const [, account_sid, below] = BELOW_ACCOUNT.exec(ctx.path) ?? []
     if (account_sid === undefined || below === undefined) return notProxied('This path is not served.')
     const account = await authenticate(ctx.req, account_sid, services)
-    if (isVoiceRefusal(account)) return account
-    const rate = limiter.take(account.account_sid, services.clock.monotonic_ms(), services.clock.now())
+    const { clock } = services
+    if (isVoiceRefusal(account)) {
+      const { allowed, headers } = countBadCredential(services, ctx.req)
+      return allowed ? account : numbered(20429, 'Too many requests without a good credential.', { headers })
+    }
+    const rate = limiter.take(account.account_sid, clock.monotonic_ms(), clock.now())
     if (!rate.allowed) return numbered(20429, 'Too many requests of this account.', { headers: rate.headers })
     const found = find(ctx.method === 'HEAD' ? 'GET' : ctx.method, below)
     if (isVoiceRefusal(found)) return found

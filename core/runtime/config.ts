@@ -66,6 +66,8 @@ export interface Config {
   /** Provider of short messages: an HTTP endpoint, and its token; null: none are sent. */
   readonly sms_url: string | null
   readonly sms_token: string | null
+  /** Bearer token of `GET /metrics` from other machines; null: from this one alone. */
+  readonly metrics_token: string | null
   /** Collector of traces (OTLP over HTTP); null: no traces. */
   readonly otlp_url: string | null
   /** Text to speech over HTTP in place of espeak-ng; null is espeak-ng. */
@@ -148,6 +150,7 @@ export function loadConfig(env: Environment): Config {
     smtp_from: read(env, v.smtp_from),
     sms_url: read(env, v.sms_url),
     sms_token: read(env, v.sms_token),
+    metrics_token: read(env, v.metrics_token),
     otlp_url: read(env, v.otlp_url),
     speech_url: read(env, v.speech_url),
     ...recognition(read(env, v.recognizer_url), read(env, v.transcriber_url)),

@@ -19,6 +19,8 @@ const SECRET_NAMES = [
   'ha1_sha256',
   'master_key',
   'drachtio_secret',
+  'metrics_token',
+  'sms_token',
   'cookie',
   'crypto_key',
   'inline_key',

@@ -144,6 +144,12 @@ export const VARIABLES = {
     smsUrl,
   ),
   sms_token: variable('STROWGER_SMS_TOKEN', '', 'bearer token of that endpoint', optional),
+  metrics_token: variable(
+    'STROWGER_METRICS_TOKEN',
+    '',
+    'bearer token of GET /metrics from other machines; unset: from this one alone',
+    optional,
+  ),
   otlp_url: variable('STROWGER_OTLP_URL', '', 'OpenTelemetry collector, such as http://127.0.0.1:4318', httpUrl),
   tls_cert: variable(
     'STROWGER_TLS_CERT',

@@ -47,7 +47,7 @@ export async function dropExpiredSessions(db: Db, now: string): Promise<void> {
   await db.deleteFrom('console_session').where('expires_at', '<=', now).execute()
 }
 
-const FRESH = { totp_sealed: null, totp_enabled: 0, totp_last_step: 0, failed_attempts: 0, locked_until: null } as const
+const FRESH = { totp_sealed: null, totp_enabled: 0, totp_last_step: 0 } as const
 
 export async function securityOf(db: Db, member_id: string): Promise<MemberSecurityRow> {
   const row = await db.selectFrom('member_security').selectAll().where('member_id', '=', member_id).executeTakeFirst()

@@ -59,11 +59,13 @@ interface Teardown {
 export interface ControlPlaneOptions {
   readonly clock?: Clock
   readonly rate_limit?: RateLimit
+  readonly bad_credentials?: RateLimit
   readonly patience?: HttpPatience
   /** An object store for the recordings. */
   readonly s3?: S3Config
 }
 
+export const METRICS_TOKEN = 'what-prometheus-sends'
 export const CONSOLE_PASSWORD = 'correct horse battery staple'
 
 export async function controlPlane(t: Teardown, options: ControlPlaneOptions = {}): Promise<ControlPlane> {
@@ -91,6 +93,7 @@ export async function controlPlane(t: Teardown, options: ControlPlaneOptions = {
     smtp_from: 'strowger@strowger.test',
     sms_url: null,
     sms_token: null,
+    metrics_token: METRICS_TOKEN,
   }
   const now = iso(clock.now())
   const demo = await ensureDemo(state, { master_key: settings.master_key, now, console_password: CONSOLE_PASSWORD })
@@ -106,6 +109,7 @@ export async function controlPlane(t: Teardown, options: ControlPlaneOptions = {
     listen: { host: '127.0.0.1', port: 0, patience: options.patience },
     check_replies: true,
     ...(options.rate_limit ? { rate_limit: options.rate_limit } : {}),
+    ...(options.bad_credentials ? { bad_credentials: options.bad_credentials } : {}),
   })
   t.teardown(async () => {
     await server.close()

@@ -223,7 +223,7 @@ export interface ApplyReportTable {
 }
 
 export interface IdempotencyTable {
-  /** SHA-256 of project, method, path, caller and key. */
+  /** SHA-256 of project, subaccount of a restricted key, method, path and key. */
   scope_hash: string
   request_hash: string
   state: 'running' | 'done'

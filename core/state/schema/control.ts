@@ -94,8 +94,7 @@ export interface ConsoleSessionTable {
 }
 
 /**
- * What a member's sign-in needs beyond the password. A member without a row has never failed and has no second
- * factor.
+ * What a member's sign-in needs beyond the password. A member without a row has no second factor.
  */
 export interface MemberSecurityTable {
   member_id: string
@@ -103,8 +102,6 @@ export interface MemberSecurityTable {
   totp_enabled: Flag
   /** Time step of the last accepted code: no code is accepted twice (RFC 6238 §5.2). */
   totp_last_step: number
-  failed_attempts: number
-  locked_until: Instant | null
 }
 
 /** A member accepted that calls of the project are recorded, under the named terms. */

@@ -11,7 +11,8 @@ import { type Made, RECIPES } from './recipes.ts'
 
 /** What every route of /v1 promises, asked of every route: the loop knows none of them by name. */
 
-const w = await controlPlane(t, { rate_limit: { burst: 1_000_000, per_second: 1_000_000 } })
+const boundless = { burst: 1_000_000, per_second: 1_000_000 }
+const w = await controlPlane(t, { rate_limit: boundless, bad_credentials: boundless })
 const past = new Date(Date.now() - 60_000).toISOString()
 const bad_keys = {
   none: null,
@@ -82,6 +83,7 @@ for (const route of V1_ROUTES)
       t.equal(without.status, 400, 'an empty If-Match is malformed')
       await refused(ask({ ...good, etag: '"999999"' }), 412, 'revision_mismatch', 'stale If-Match')
       await refused(ask({ ...good, etag: 'W/"1"' }), 400, 'if_match_invalid', 'weak If-Match')
+      await refused(ask({ ...good, etag: '"01"' }), 400, 'if_match_invalid', 'If-Match with a leading zero')
       await refused(ask({ ...good, etag: '*' }), 400, 'if_match_invalid', 'If-Match of anything')
       const { etag: _, ...bare } = good
       await refused(ask(bare), 428, 'precondition_required', 'no If-Match')

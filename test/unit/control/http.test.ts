@@ -1,6 +1,8 @@
+import { mkdirSync } from 'node:fs'
 import { connect } from 'node:net'
+import { join } from 'node:path'
 import t from 'tap'
-import { type ControlPlane, controlPlane, freshKey } from '../../support/control-plane.ts'
+import { type ControlPlane, controlPlane, freshKey, METRICS_TOKEN } from '../../support/control-plane.ts'
 
 // What the HTTP side does with clients that are broken, slow or hostile, byte by byte.
 
@@ -82,11 +84,56 @@ t.test('bodies of great depth and of many keys are refused as what they are', as
   t.equal((await post('{"name":"a"} {"name":"b"}')).body.code, 'body_malformed', 'one JSON value')
 })
 
-t.test('whoever has no good credential is bounded by address, and nobody else by them', async t => {
-  const w = await controlPlane(t, { rate_limit: { burst: 3, per_second: 0.01 } })
-  const statuses: number[] = []
-  for (let at = 0; at < 5; at += 1)
-    statuses.push((await w.ask('GET', '/v1/projects', { key: at % 2 === 0 ? null : 'sk_live_x' })).status)
-  t.same(statuses, [401, 401, 401, 429, 429])
+t.test('bad credentials of one address are bounded over all APIs, and nobody else by them', async t => {
+  const w = await controlPlane(t, { bad_credentials: { burst: 4, per_second: 0.01 } })
+  const account = `/2010-04-01/Accounts/${w.demo.account_sid}/Calls.json`
+  const wrong = { Authorization: `Basic ${Buffer.from(`${w.demo.account_sid}:wrong`).toString('base64')}` }
+  const asks = {
+    'no key': () => w.ask('GET', '/v1/projects', { key: null }),
+    'a wrong key': () => w.ask('GET', '/v1/projects', { key: 'sk_live_x' }),
+    'a wrong auth token': () => w.ask('GET', account, { key: null, headers: wrong }),
+    'the general API': () => w.ask('GET', '/api/v1/calls', { key: null, headers: wrong }),
+  }
+  for (const [what, ask] of Object.entries(asks)) t.equal((await ask()).status, 401, what)
+  for (const [what, ask] of Object.entries(asks)) {
+    const { status, headers } = await ask()
+    t.equal(status, 429, `${what}: too many`)
+    t.ok(Number(headers.get('retry-after')) > 0, `${what}: when to come again`)
+  }
   t.equal((await w.ask('GET', '/v1/projects')).status, 200, 'a good key from the same address')
+  t.equal((await w.voice('GET', '/Calls.json')).status, 200, 'and a good auth token')
+})
+
+t.test('a client that writes a body far above the limit gets to read its 413', async t => {
+  const w = await controlPlane(t)
+  const body = 'x'.repeat(5 * 1024 * 1024)
+  const head = `POST /v1/trunks HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${w.key}\r\nContent-Type: application/json\r\n`
+  const chunked = `Transfer-Encoding: chunked\r\n\r\n${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`
+  const next = 'GET /v1/projects HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'
+  for (const rest of [`Content-Length: ${body.length}\r\n\r\n${body}`, chunked]) {
+    const answer = await exchange(w, `${head}${rest}${next}`)
+    t.match(answer, /^HTTP\/1\.1 413 [\s\S]*"body_too_large"/, 'the answer')
+    t.match(answer, /HTTP\/1\.1 401 /, 'and the connection goes on')
+  }
+  const form = `Authorization: Basic ${Buffer.from(`${w.demo.account_sid}:${w.demo.auth_token}`).toString('base64')}\r\n`
+  const path = `/2010-04-01/Accounts/${w.demo.account_sid}/Calls.json`
+  const posted = `POST ${path} HTTP/1.1\r\nHost: x\r\n${form}Content-Length: ${body.length}\r\nConnection: close\r\n\r\n${body}`
+  t.match(await exchange(w, posted), /^HTTP\/1\.1 413 [\s\S]*20413/, 'a form too')
+})
+
+t.test('metrics are told to this machine, or for a token; readiness is told so often and no more', async t => {
+  const w = await controlPlane(t)
+  mkdirSync(join(w.settings.run_dir, 'metrics'), { recursive: true })
+  const ask = (headers: Record<string, string>) => w.ask('GET', '/metrics', { key: null, headers })
+  t.equal((await ask({})).status, 200, 'from this machine')
+  const proxied = { 'X-Forwarded-For': '203.0.113.9' }
+  const refused = await ask(proxied)
+  t.match(refused, { status: 401, body: { code: 'unauthenticated', detail: /STROWGER_METRICS_TOKEN/ } }, 'by a proxy')
+  t.equal((await ask({ ...proxied, Authorization: 'Bearer wrong' })).status, 401, 'with another token')
+  t.equal((await ask({ ...proxied, Authorization: `Bearer ${METRICS_TOKEN}` })).status, 200, 'with the token')
+  const statuses = await Promise.all(
+    Array.from({ length: 40 }, async () => (await w.ask('GET', '/readyz', { key: null })).status),
+  )
+  t.ok(statuses.filter(status => status === 429).length >= 10, 'a flood of questions is bounded')
+  t.ok(statuses.filter(status => status === 503).length >= 20, 'what is within the bound is answered')
 })

@@ -182,6 +182,29 @@ t.test('Idempotency-Key: one resource for fifty concurrent creates, and no other
   t.equal((await create(w, { ...TRUNK, sources: ['203.0.113.12'] }, 'once')).status, 201, 'a refusal uses no key up')
 })
 
+t.test(
+  'Idempotency-Key: another key of the project repeats the outcome, one of another subaccount does not',
+  async t => {
+    const w = await controlPlane(t)
+    const idempotency = freshKey()
+    const ask = (key: string, body: object) =>
+      w.ask('POST', '/v1/voice/applications', { key, body, headers: { 'Idempotency-Key': idempotency } })
+    const application = { name: 'IVR', voice_method: 'POST', voice_url: 'https://app.example.com/voice' }
+    const first = await ask(w.key, application)
+    t.equal(first.status, 201)
+    const again = await ask(await w.newKey(), application)
+    t.equal(again.body.id, first.body.id)
+    t.equal(again.headers.get('idempotent-replayed'), 'true')
+    t.equal((await ask(await w.newKey(), { ...application, name: 'Other' })).body.code, 'idempotency_key_reused')
+    const trunk = (key: string) =>
+      w.ask('POST', '/v1/trunks', { key, body: TRUNK, headers: { 'Idempotency-Key': 'one' } })
+    const whole = await trunk(w.key)
+    const confined = await trunk(await w.newKey({ subaccount_id: 'sub_x' }))
+    t.not(confined.headers.get('idempotent-replayed'), 'true', 'a restricted key is not told what others were told')
+    t.notMatch(confined.text, whole.body.trunk.id)
+  },
+)
+
 t.test('what a body may not hold is refused with a pointer, and nothing is kept', async t => {
   const w = await controlPlane(t)
   const cases: [string, object, string][] = [
@@ -193,6 +216,9 @@ t.test('what a body may not hold is refused with a pointer, and nothing is kept'
     ['name too long', { ...TRUNK, name: 'x'.repeat(121) }, '/name'],
     ['blank name', { ...TRUNK, name: '   ' }, '/name'],
     ['line break in a name', { ...TRUNK, name: 'a\r\nb' }, '/name'],
+    ['a name that is read backwards', { ...TRUNK, name: 'Head \u202eeciffo' }, '/name'],
+    ['an isolate in a name', { ...TRUNK, name: '\u2066Head' }, '/name'],
+    ['half a character in a name', { ...TRUNK, name: 'Head \ud83d' }, '/name'],
     ['codec twice', { ...TRUNK, codecs: ['PCMA', 'PCMA'] }, '/codecs'],
     ['no codec', { ...TRUNK, codecs: [] }, '/codecs'],
     ['host bits', { ...TRUNK, sources: ['10.0.0.1/8'] }, '/sources/0'],
