@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 
 const steps = [
+  ['lock file', process.execPath, ['scripts/lock-file.mjs']],
   ['format and lint', 'node_modules/.bin/biome', ['check', '--error-on-warnings', '.']],
   ['types', 'node_modules/.bin/tsc', ['-p', '.']],
   ['types of the console', 'node_modules/.bin/tsc', ['-p', 'control/console']],

@@ -5,6 +5,7 @@ import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { findingsHere } from './lock-file.mjs'
 
 process.chdir(join(dirname(fileURLToPath(import.meta.url)), '..'))
 const purpose = /^--for=(start|test|bench)$/.exec(process.argv[2] ?? '')?.[1] ?? 'start'
@@ -114,7 +115,14 @@ step(
     stamp: 'node_modules/.stamp-npm',
   },
   () => {
-    run('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'], { ...compilers, ...headers })
+    // Before anything of it is installed.
+    const found = findingsHere()
+    if (found.length > 0) fail(`package-lock.json cannot be trusted:\n${found.map(one => `  ${one}\n`).join('')}`)
+    // Not every npm reads allowScripts: none runs scripts by itself, then those that are allowed run by name.
+    run('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'])
+    const allowed = Object.entries(manifest.allowScripts).flatMap(([name, yes]) => (yes ? [name] : []))
+    // Without a name npm would run those of all packages.
+    if (allowed.length > 0) run('npm', ['rebuild', '--loglevel=error', ...allowed], { ...compilers, ...headers })
     // tap rebuilds itself for its plugins; in the run that does so it would still use the old ones.
     run('node_modules/.bin/tap', ['build'])
   },

@@ -1,0 +1,55 @@
+// What package-lock.json may hold. Plain JavaScript without a dependency, because it runs before `npm ci`.
+// `node scripts/lock-file.mjs` looks at the folder that it runs in; `npm run check` and scripts/setup.mjs do so.
+import { readFileSync, realpathSync } from 'node:fs'
+import { pathToFileURL } from 'node:url'
+
+const REGISTRY = 'https://registry.npmjs.org/'
+const SHA512 = /^sha512-[A-Za-z0-9+/]{86}==$/
+
+/** `node_modules/a/node_modules/@b/c` is the package `@b/c`. */
+const nameOf = path => path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length)
+
+function packageFindings(path, entry, allowed) {
+  const name = nameOf(path)
+  const what = `${path} ${entry.version ?? ''}`.trim()
+  const archive = `${REGISTRY}${name}/-/${name.slice(name.lastIndexOf('/') + 1)}-${entry.version}.tgz`
+  const found = []
+  if (entry.link || entry.inBundle || typeof entry.version !== 'string')
+    found.push(`${what} is no package of the registry (a link, a bundled package or one without a version)`)
+  // npm installs an alias under the name that others import: the other package would pass for this one.
+  if (entry.name !== undefined && entry.name !== name) found.push(`${what} is in truth ${entry.name}`)
+  if (!SHA512.test(entry.integrity ?? '')) found.push(`${what} has no integrity hash of SHA-512`)
+  // Without `resolved` npm asks the registry for name and version (omit-lockfile-registry-resolved in .npmrc).
+  if (entry.resolved !== undefined && entry.resolved !== archive)
+    found.push(`${what} comes from ${entry.resolved} and not from ${archive}`)
+  if (entry.hasInstallScript && !Object.hasOwn(allowed, name))
+    found.push(`${what} has an install script and is not in allowScripts of package.json`)
+  return found
+}
+
+/** Sentences about what is wrong; none when all is well. */
+export function lockFindings(manifest, lock) {
+  const allowed = manifest.allowScripts ?? {}
+  const packages = Object.entries(lock.packages ?? {}).filter(([path]) => path !== '')
+  const scripts = packages.filter(([, entry]) => entry.hasInstallScript).map(([path]) => nameOf(path))
+  return [
+    ...(lock.lockfileVersion === 3 ? [] : ['package-lock.json is not of version 3']),
+    ...packages.flatMap(([path, entry]) => packageFindings(path, entry, allowed)),
+    ...Object.keys(allowed)
+      .filter(name => !scripts.includes(name))
+      .map(name => `allowScripts of package.json lists ${name}, which has no install script`),
+  ]
+}
+
+/** Sentences about the lock file of the folder that this runs in. */
+export function findingsHere() {
+  const read = path => JSON.parse(readFileSync(path, 'utf8'))
+  return lockFindings(read('package.json'), read('package-lock.json'))
+}
+
+// A path through a symbolic link is still this file: the check must not pass because it did not run.
+if (import.meta.url === pathToFileURL(realpathSync(process.argv[1] ?? '.')).href) {
+  const found = findingsHere()
+  for (const finding of found) console.error(`lock file: ${finding}`)
+  if (found.length > 0) process.exitCode = 1
+}
