@@ -1,4 +1,4 @@
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { Command } from 'commander'
 import { runBare } from '../core/runtime/bare-child.ts'
@@ -32,7 +32,6 @@ export const backupCommand = (): Command =>
           await copyDatabase(state.db, join(staging, DATABASE))
           const kept = KEPT.filter(name => existsSync(join(config.data_dir, name)))
           await tar('-czf', `${target}.new`, '-C', staging, DATABASE, '-C', config.data_dir, ...kept)
-          chmodSync(`${target}.new`, 0o600)
           renameSync(`${target}.new`, target)
         } finally {
           rmSync(staging, { recursive: true, force: true })
@@ -61,7 +60,8 @@ export const restoreCommand = (): Command =>
           process.stdout.write(`the data so far is in ${aside}\n`)
         }
         mkdirSync(data_dir, { recursive: true })
-        await tar('-xzf', resolve(file), '-C', data_dir).catch(error => {
+        // An archive of an older version says that others may read what is in it.
+        await tar('--no-same-permissions', '-xzf', resolve(file), '-C', data_dir).catch(error => {
           throw new StartRefused(`${file} is no backup of ours: ${(error as Error).message}`)
         })
         await examine(data_dir)

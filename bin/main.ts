@@ -1,4 +1,5 @@
 import { Command } from 'commander'
+import { writePrivately } from '../core/runtime/private-files.ts'
 
 /** Commands by name, in the order of the help. */
 const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
@@ -21,6 +22,8 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   backup: async () => (await import('./backup.ts')).backupCommand(),
   restore: async () => (await import('./backup.ts')).restoreCommand(),
 }
+
+writePrivately()
 
 const program = new Command('strowger')
   .description('Self-hosted SIP trunking and programmable voice')

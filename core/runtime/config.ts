@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto'
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { join, resolve } from 'node:path'
 import { uriHost } from '../domain/identity/address.ts'
+import { makePrivateFolder } from './private-files.ts'
 import { ConfigError, type LogLevel, refuse, type SiprecConnector } from './variable-values.ts'
 import { type Environment, read, VARIABLES, type Variable } from './variables.ts'
 
@@ -164,7 +165,8 @@ export function loadConfig(env: Environment): Config {
   refuseUnbuilt(v.database_url.name, config.database_url)
   refuseUnbuilt(v.redis_url.name, config.redis_url)
   const base_url = read(env, v.base_url) ?? `http://${uriHost(host)}:${config.http_port}`
-  mkdirSync(config.run_dir, { recursive: true })
+  makePrivateFolder(data_dir)
+  makePrivateFolder(config.run_dir)
   return Object.freeze({ ...config, base_url, master_key: masterKey(read(env, v.master_key), data_dir) })
 }
 
@@ -259,7 +261,6 @@ function masterKey(given: string, data_dir: string): Buffer {
   }
   const file = join(data_dir, 'master.key')
   if (!existsSync(file)) {
-    mkdirSync(data_dir, { recursive: true })
     try {
       writeFileSync(file, `${randomBytes(32).toString('hex')}\n`, { mode: 0o600, flag: 'wx' })
     } catch (error) {

@@ -1,6 +1,7 @@
 import { type Config, ConfigError, loadConfig } from './config.ts'
 import { createLog, type Log } from './log.ts'
 import { Counter, createMetrics, type Registry, serveMetrics } from './metrics.ts'
+import { writePrivately } from './private-files.ts'
 
 export interface ProcessContext {
   readonly config: Config
@@ -33,6 +34,7 @@ export async function runProcess(
   name: string,
   start: (context: ProcessContext) => Promise<RunningProcess>,
 ): Promise<void> {
+  writePrivately()
   let log: Log | undefined
   const starting = leaveWithSupervisor()
   try {

@@ -1,7 +1,8 @@
-import { mkdirSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { CompiledQuery, type Insertable, Kysely, Migrator, type Transaction } from 'kysely'
 import type { Clock } from '../runtime/clock.ts'
+import { makePrivateFile, makePrivateFolder } from '../runtime/private-files.ts'
 import { readHere, runHere } from './batch.ts'
 import { MIGRATIONS } from './migrations/index.ts'
 import { callsProceduresBy } from './procedures.ts'
@@ -70,8 +71,10 @@ export async function openState(options: {
   /** How long a write waits for other processes before it is refused with SQLITE_BUSY. */
   readonly busy_timeout_ms?: number
 }): Promise<State> {
-  mkdirSync(options.data_dir, { recursive: true })
+  makePrivateFolder(options.data_dir)
   const file = join(options.data_dir, 'strowger.sqlite')
+  makePrivateFile(file)
+  for (const beside of [`${file}-wal`, `${file}-shm`]) if (existsSync(beside)) makePrivateFile(beside)
   const { busy_timeout_ms = BUSY_TIMEOUT_MS } = options
   const thread = (reads_only: boolean) => new StateThread({ file, busy_timeout_ms, reads_only })
   const writing = thread(false)
