@@ -6,7 +6,7 @@ import { EXIT_REFUSED, StartRefused, type Word } from '../core/runtime/lifecycle
 import type { Log } from '../core/runtime/log.ts'
 import { writePid } from './pid-file.ts'
 
-/** One process to keep running. `script` is below build/; `env` is added to the supervisor's own. */
+/** One process to keep running. `script` is below build/; `env` is its whole environment. */
 export interface Plan {
   readonly name: string
   readonly script: string
@@ -150,7 +150,7 @@ class KeptProcess {
     const started = Date.now()
     // A group of its own: Ctrl-C in the terminal reaches the supervisor alone, which then stops the others in order.
     const child = fork(join(build, this.#plan.script), [], {
-      env: { ...process.env, ...this.#plan.env },
+      env: this.#plan.env,
       detached: true,
     })
     this.#child = child

@@ -7,10 +7,12 @@ import { iso } from '../core/runtime/clock.ts'
 import { type Config, loadConfig } from '../core/runtime/config.ts'
 import { StartRefused } from '../core/runtime/lifecycle.ts'
 import { createLog } from '../core/runtime/log.ts'
+import type { Environment } from '../core/runtime/variables.ts'
 import { addAdminKey, putSandboxCarrier } from '../core/state/bootstrap.ts'
 import { openState } from '../core/state/index.ts'
 import { askToDrain } from '../core/state/nodes.ts'
 import { seedDemo } from './bootstrap.ts'
+import { environmentOf, type ProcessName } from './child-environment.ts'
 import { writePid } from './pid-file.ts'
 import { internalPorts } from './ports.ts'
 import { orSayWhy } from './say.ts'
@@ -19,9 +21,9 @@ import { type Plan, supervise } from './supervisor.ts'
 export const upCommand = (): Command =>
   new Command('up')
     .description('start the platform: edge, signaling, media, control and the sandbox carrier')
-    .action(() => orSayWhy(() => up(loadConfig(process.env))))
+    .action(() => orSayWhy(() => up(loadConfig(process.env), process.env)))
 
-async function up(config: Config): Promise<void> {
+async function up(config: Config, env: Environment): Promise<void> {
   const log = createLog('supervisor', config)
   const unlock = lock(config)
   const hub = await createBusHub(config.run_dir, log)
@@ -32,7 +34,7 @@ async function up(config: Config): Promise<void> {
     unlock()
   }
   try {
-    const supervisor = await supervise(plans(config, ports), {
+    const supervisor = await supervise(plans(config, ports, env), {
       run_dir: config.run_dir,
       log,
       drain_ms: config.drain_seconds * 1000,
@@ -74,6 +76,9 @@ function isSupervisor(pid: number): boolean {
   }
 }
 
+/** A log keeps what is printed: only a newcomer needs it there. */
+const HIDDEN = '(bin/strowger bootstrap --json tells the secrets)'
+
 /** Brings the state up to date, seeds the demo project once, and says what a newcomer needs to know. */
 async function prepare(config: Config, sandbox_port: number): Promise<string[]> {
   const state = await openState(config)
@@ -83,6 +88,7 @@ async function prepare(config: Config, sandbox_port: number): Promise<string[]> 
     await askToDrain(state.db, null)
     const demo = await seedDemo(config, state)
     await putSandboxCarrier(state, { host: config.bind, port: config.sandbox ? sandbox_port : null, now })
+    const shown = demo.created || config.print_secrets
     const api_key = demo.created ? await addAdminKey(state.db, demo.project_id, now) : null
     const { host } = config
     return [
@@ -91,9 +97,9 @@ async function prepare(config: Config, sandbox_port: number): Promise<string[]> 
       `  HTTP       ${config.base_url}  (/v1, /2010-04-01, /healthz, /readyz, /metrics)`,
       `  SIP        ${host}:${config.sip_port} udp, tcp   RTP ${config.rtp_ports.first}-${config.rtp_ports.last}`,
       `  project    ${demo.project_id}`,
-      `  account    ${demo.account_sid}   token ${demo.auth_token}`,
+      `  account    ${demo.account_sid}   ${shown ? `token ${demo.auth_token}` : HIDDEN}`,
       `  numbers    ${demo.numbers[0]} … ${demo.numbers.at(-1)}`,
-      `  console    ${demo.email}   password ${demo.console_password}`,
+      `  console    ${demo.email}   ${shown ? `password ${demo.console_password}` : HIDDEN}`,
       api_key === null
         ? '  API key    shown once, at the first start; a new one: bin/strowger bootstrap --json'
         : `  API key    ${api_key}`,
@@ -108,7 +114,7 @@ async function prepare(config: Config, sandbox_port: number): Promise<string[]> 
   }
 }
 
-function plans(config: Config, ports: { control_link: number; sandbox: number }): Plan[] {
+function plans(config: Config, ports: { control_link: number; sandbox: number }, given: Environment): Plan[] {
   const embedded = config.drachtio === null
   // The signaling node always connects to "a drachtio-server"; which one it is, only the supervisor knows.
   const link = embedded
@@ -117,15 +123,21 @@ function plans(config: Config, ports: { control_link: number; sandbox: number })
         STROWGER_DRACHTIO_SECRET: config.drachtio_secret || randomBytes(16).toString('hex'),
       }
     : {}
-  const media: Plan = { name: 'media', script: 'media/process.js', env: {} }
-  const edge: Plan = { name: 'edge', script: 'signaling/edge/process.js', env: link }
-  const signaling: Plan = { name: 'signaling', script: 'signaling/process.js', env: link, drains: true }
-  const control: Plan = { name: 'control', script: 'control/process.js', env: {} }
+  const env = (name: ProcessName, more: Environment = {}) => environmentOf(name, { ...given, ...more })
+  const media: Plan = { name: 'media', script: 'media/process.js', env: env('media') }
+  const edge: Plan = { name: 'edge', script: 'signaling/edge/process.js', env: env('edge', link) }
+  const signaling: Plan = {
+    name: 'signaling',
+    script: 'signaling/process.js',
+    env: env('signaling', link),
+    drains: true,
+  }
+  const control: Plan = { name: 'control', script: 'control/process.js', env: env('control') }
   const sandbox: Plan = {
     name: 'sandbox',
     script: 'signaling/sandbox/process.js',
     // Its RTP ports are those that the system gives: the range is the media worker's, and says nothing here.
-    env: { STROWGER_SIP_PORT: String(ports.sandbox) },
+    env: env('sandbox', { STROWGER_SIP_PORT: String(ports.sandbox) }),
   }
   return [media, ...(embedded ? [edge] : []), ...(config.sandbox ? [sandbox] : []), signaling, control]
 }

@@ -1,5 +1,6 @@
 import { connectBus } from '../core/runtime/bus.ts'
 import { systemClock } from '../core/runtime/clock.ts'
+import { loadConfig } from '../core/runtime/config.ts'
 import { portTaken, runProcess } from '../core/runtime/lifecycle.ts'
 import { createObjectStore } from '../core/runtime/object-store.ts'
 import { openState } from '../core/state/index.ts'
@@ -9,7 +10,7 @@ import { exposeControl } from './metrics.ts'
 import { startReconcilers } from './reconcilers/index.ts'
 import { startCallbacks } from './webhooks/index.ts'
 
-await runProcess('control', async ({ config, log, metrics }) => {
+await runProcess('control', loadConfig, async ({ config, log, metrics }) => {
   const state = await openState({ data_dir: config.data_dir, local: true })
   exposeState(state, metrics)
   const bus = connectBus(config.run_dir)

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { systemClock } from '../core/runtime/clock.ts'
+import { loadSettings } from '../core/runtime/config.ts'
 import { createHttpClient } from '../core/runtime/http/index.ts'
 import { runProcess } from '../core/runtime/lifecycle.ts'
 import { createConnectWebSocket } from './forks/connect.ts'
@@ -8,7 +9,7 @@ import { createMediaWorker } from './worker.ts'
 const EVERYWHERE = ['0.0.0.0/0', '::/0']
 
 /** The media worker process: the native data plane and its Unix socket. */
-await runProcess('media', async ({ config, log, metrics }) => {
+await runProcess('media', loadSettings, async ({ config, log, metrics }) => {
   const http = createHttpClient({ allow_private: config.allow_private_webhooks, user_agent: 'Strowger-Media/1.0', log })
   // Engines of the operator's own choice may well live in a private network.
   const engineHttp = createHttpClient({ allow_private: EVERYWHERE, user_agent: 'Strowger-Media/1.0', log })

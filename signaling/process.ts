@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { connectBus } from '../core/runtime/bus.ts'
 import { systemClock } from '../core/runtime/clock.ts'
+import { loadConfig } from '../core/runtime/config.ts'
 import { createHttpClient } from '../core/runtime/http/index.ts'
 import { runProcess, StartRefused } from '../core/runtime/lifecycle.ts'
 import { createVoiceRequester } from '../core/runtime/voice-request.ts'
@@ -12,7 +13,7 @@ import { startMessages } from './messages.ts'
 import { startSignaling } from './node.ts'
 import { Stir } from './trunks/stir.ts'
 
-await runProcess('signaling', async ({ config, log, metrics }) => {
+await runProcess('signaling', loadConfig, async ({ config, log, metrics }) => {
   const { drachtio } = config
   if (!drachtio) throw new StartRefused('STROWGER_DRACHTIO: the signaling node needs HOST:PORT of a SIP server')
   const state = await openState({ data_dir: config.data_dir, lone_here: systemClock })

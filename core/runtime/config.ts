@@ -10,7 +10,13 @@ import { type Environment, read, VARIABLES, type Variable } from './variables.ts
 export { ConfigError, type LogLevel, VARIABLES }
 
 /** Everything a process may know of its environment, read once at start and frozen. Nobody else reads `process.env`. */
-export interface Config {
+export interface Config extends Settings {
+  /** Key (32 bytes) of values that must be kept readable: voice tokens, SIP passwords of carriers. */
+  readonly master_key: Buffer
+}
+
+/** What a process knows that unseals nothing. */
+export interface Settings {
   /** Folder of the database, recordings, prompts, certificates and keys. */
   readonly data_dir: string
   /** Folder of sockets and pid files of the running processes, inside `data_dir`. */
@@ -35,8 +41,8 @@ export interface Config {
   readonly drachtio: { readonly host: string; readonly port: number } | null
   readonly drachtio_secret: string
   readonly sandbox: boolean
-  /** Key (32 bytes) of values that must be kept readable: voice tokens, SIP passwords of carriers. */
-  readonly master_key: Buffer
+  /** Each start prints the demo project's secrets; otherwise the first one alone does. */
+  readonly print_secrets: boolean
   /** CIDRs, or the word `loopback`, that outbound HTTP may reach although they are private. */
   readonly allow_private_webhooks: readonly string[]
   /** The same for addresses that customers want SIP to be sent to. */
@@ -113,8 +119,14 @@ export interface S3Config {
   readonly secret_key: string
 }
 
-/** Reads the environment; throws ConfigError naming the variable at the first value that makes no sense. */
+/** The settings and the master key, which is made when there is none. @throws ConfigError */
 export function loadConfig(env: Environment): Config {
+  const settings = loadSettings(env)
+  return Object.freeze({ ...settings, master_key: masterKey(read(env, VARIABLES.master_key), settings.data_dir) })
+}
+
+/** Reads the environment; throws ConfigError naming the variable at the first value that makes no sense. */
+export function loadSettings(env: Environment): Settings {
   const v = VARIABLES
   const data_dir = resolve(read(env, v.data))
   const [first, second = null] = bound(read(env, v.host), read(env, v.bind))
@@ -133,6 +145,7 @@ export function loadConfig(env: Environment): Config {
     drachtio: read(env, v.drachtio),
     drachtio_secret: read(env, v.drachtio_secret),
     sandbox: read(env, v.sandbox),
+    print_secrets: read(env, v.print_secrets),
     allow_private_webhooks: read(env, v.allow_private).filter(item => item !== 'none'),
     allow_private_peers: peers(read(env, v.allow_private_peers), host),
     log_level: read(env, v.log),
@@ -167,7 +180,7 @@ export function loadConfig(env: Environment): Config {
   const base_url = read(env, v.base_url) ?? `http://${uriHost(host)}:${config.http_port}`
   makePrivateFolder(data_dir)
   makePrivateFolder(config.run_dir)
-  return Object.freeze({ ...config, base_url, master_key: masterKey(read(env, v.master_key), data_dir) })
+  return Object.freeze({ ...config, base_url })
 }
 
 /** Ours, one of each family that is served; the first is the one of `config.host`. */

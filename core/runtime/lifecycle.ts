@@ -1,10 +1,11 @@
-import { type Config, ConfigError, loadConfig } from './config.ts'
+import { ConfigError, type Settings } from './config.ts'
 import { createLog, type Log } from './log.ts'
 import { Counter, createMetrics, type Registry, serveMetrics } from './metrics.ts'
 import { writePrivately } from './private-files.ts'
+import type { Environment } from './variables.ts'
 
-export interface ProcessContext {
-  readonly config: Config
+export interface ProcessContext<C extends Settings = Settings> {
+  readonly config: C
   readonly log: Log
   readonly metrics: Registry
 }
@@ -27,18 +28,19 @@ const STOP_LIMIT_MS = 8000
 
 /**
  * The main of a platform process: reads the configuration, starts, tells the supervisor, and stops in order on SIGTERM,
- * SIGINT, or when the supervisor is gone. No unexpected exception ends it: it is logged and counted as a bug, because
+ * SIGINT, or when the supervisor is gone. `load` says whether it may hold the master key. No unexpected exception ends it: it is logged and counted as a bug, because
  * ending the process would end its calls.
  */
-export async function runProcess(
+export async function runProcess<C extends Settings>(
   name: string,
-  start: (context: ProcessContext) => Promise<RunningProcess>,
+  load: (env: Environment) => C,
+  start: (context: ProcessContext<C>) => Promise<RunningProcess>,
 ): Promise<void> {
   writePrivately()
   let log: Log | undefined
   const starting = leaveWithSupervisor()
   try {
-    const config = loadConfig(process.env)
+    const config = load(process.env)
     log = createLog(name, config)
     const metrics = createMetrics(name)
     countBugs(metrics, log)

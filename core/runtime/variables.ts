@@ -62,6 +62,12 @@ export const VARIABLES = {
   drachtio: variable('STROWGER_DRACHTIO', '', 'HOST:PORT of a drachtio-server; unset: the embedded edge', endpoint),
   drachtio_secret: variable('STROWGER_DRACHTIO_SECRET', '', "secret of drachtio's control link", text),
   sandbox: variable('STROWGER_SANDBOX', 'on', 'the sandbox carrier plays the telephone network', flag),
+  print_secrets: variable(
+    'STROWGER_PRINT_SECRETS',
+    'off',
+    'each start prints the voice token and the console password, not the first one alone',
+    flag,
+  ),
   master_key: variable(
     'STROWGER_MASTER_KEY',
     '',

@@ -1,7 +1,7 @@
 import { createAddressGuard } from '../../core/domain/network/address-guard.ts'
 import { connectBus } from '../../core/runtime/bus.ts'
 import { systemClock } from '../../core/runtime/clock.ts'
-import { addressesOf, type Config, ConfigError } from '../../core/runtime/config.ts'
+import { addressesOf, ConfigError, loadSettings, type Settings } from '../../core/runtime/config.ts'
 import { type ProcessContext, portTaken, type RunningProcess, runProcess } from '../../core/runtime/lifecycle.ts'
 import { Gauge, type Registry } from '../../core/runtime/metrics.ts'
 import { digestCrypto } from '../../core/runtime/secrets.ts'
@@ -85,7 +85,7 @@ async function messagesOfLastRun({ db }: State, run_dir: string) {
 }
 
 async function open(
-  config: Config,
+  config: Settings,
   log: ProcessContext['log'],
   { sources, realms }: { readonly sources: ConfiguredSources; readonly realms: DigestRealms },
   onMessage: (message: TracedMessage) => void,
@@ -123,7 +123,7 @@ async function open(
   }
 }
 
-function variableOf(port: number, config: Config): string {
+function variableOf(port: number, config: Settings): string {
   if (port === config.sip_port) return 'STROWGER_SIP_PORT'
   if (port === config.sips_port) return 'STROWGER_SIPS_PORT'
   return port === config.ws_port ? 'STROWGER_WS_PORT' : 'STROWGER_DRACHTIO'
@@ -154,4 +154,4 @@ function exposeStats(edge: Edge, ladder: LadderWriter, hep: HepExporter | null, 
     gauge(`${name}_count`, `SIP messages or events so far: ${name}`, () => edge.stats().counters[name])
 }
 
-await runProcess('edge', start)
+await runProcess('edge', loadSettings, start)

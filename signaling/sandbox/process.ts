@@ -1,3 +1,4 @@
+import { loadSettings } from '../../core/runtime/config.ts'
 import { type ProcessContext, type RunningProcess, runProcess } from '../../core/runtime/lifecycle.ts'
 import { Gauge } from '../../core/runtime/metrics.ts'
 import { openCarrier } from './carrier.ts'
@@ -16,4 +17,4 @@ async function start({ config, log, metrics }: ProcessContext): Promise<RunningP
   return { stop: async () => carrier.close() }
 }
 
-await runProcess('sandbox', start)
+await runProcess('sandbox', loadSettings, start)

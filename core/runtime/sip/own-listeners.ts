@@ -1,12 +1,12 @@
 import { networkInterfaces } from 'node:os'
 import { compileSources, parseAddress } from '../../domain/identity/index.ts'
 import type { OwnListeners, WayOut } from '../../domain/network/ways-out.ts'
-import { addressesOf, type Config } from '../config.ts'
+import { addressesOf, type Settings } from '../config.ts'
 import { defaultPort, protocolOf } from './locate.ts'
 import { parseUri } from './uri.ts'
 
 /** Where this platform listens itself: no request of a customer's is sent there. */
-export function ownListeners(config: Config): OwnListeners {
+export function ownListeners(config: Settings): OwnListeners {
   const hosts = addressesOf(config).flatMap(({ host, bind }) =>
     isWildcard(bind) ? [host, ...everyHost()] : [host, bind],
   )

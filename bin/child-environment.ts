@@ -1,0 +1,83 @@
+import { VARIABLES } from '../core/runtime/config.ts'
+import type { Environment } from '../core/runtime/variables.ts'
+
+type Name = keyof typeof VARIABLES
+export type ProcessName = 'media' | 'edge' | 'sandbox' | 'signaling' | 'control'
+
+/** What the system and Node.js themselves look at. */
+const SYSTEM = [
+  'PATH',
+  'HOME',
+  'TZ',
+  'TMPDIR',
+  'LANG',
+  'LC_ALL',
+  'LD_LIBRARY_PATH',
+  'LD_PRELOAD',
+  'NODE_OPTIONS',
+  'NODE_EXTRA_CA_CERTS',
+  'SSL_CERT_FILE',
+  'SSL_CERT_DIR',
+  'UV_THREADPOOL_SIZE',
+] as const
+
+const ADDRESSES: readonly Name[] = [
+  'data',
+  'host',
+  'bind',
+  'domain',
+  'http_port',
+  'base_url',
+  'sip_port',
+  'sips_port',
+  'ws_port',
+  'rtp_ports',
+  'allow_private',
+  'allow_private_peers',
+  'log',
+]
+const MEDIA: readonly Name[] = ['g729', 'io_uring', 'media_packet_ring', 'media_realtime', 'media_threads']
+const ENGINES: readonly Name[] = ['speech_url', 'recognizer_url', 'transcriber_url']
+const CALLS: readonly Name[] = ['dead_call', 'drain', 'recordings', 'run_log_days', 'siprec', 'sms_url', 'sandbox']
+const STIR: readonly Name[] = ['stir_cert', 'stir_key', 'stir_x5u', 'stir_ca']
+const TLS: readonly Name[] = ['tls_cert', 'tls_key']
+
+/** What each process is told of the configuration: what strangers' packets reach knows no secret but its own. */
+export const TOLD: Readonly<Record<ProcessName, readonly Name[]>> = {
+  media: [...ADDRESSES, ...MEDIA, ...ENGINES],
+  edge: [...ADDRESSES, ...TLS, 'drachtio', 'drachtio_secret', 'hep', 'hep_id', 'hep_password'],
+  sandbox: ADDRESSES,
+  signaling: [...ADDRESSES, ...ENGINES, ...CALLS, ...STIR, ...TLS, 'drachtio', 'drachtio_secret', 'master_key'],
+  control: [
+    ...ADDRESSES,
+    ...MEDIA,
+    ...ENGINES,
+    ...CALLS,
+    ...STIR,
+    ...TLS,
+    'drachtio',
+    'master_key',
+    's3_endpoint',
+    's3_bucket',
+    's3_region',
+    's3_access_key',
+    's3_secret_key',
+    'smtp',
+    'smtp_from',
+    'sms_token',
+    'otlp_url',
+    'hep',
+    'hep_id',
+  ],
+}
+
+/** The environment of a process: an allow list, so that what is not meant for it never gets there. */
+export function environmentOf(process: ProcessName, env: Environment): Record<string, string> {
+  const names = [...SYSTEM, ...TOLD[process].map(name => VARIABLES[name].name)]
+  return Object.fromEntries(
+    names.flatMap(name => {
+      const value = env[name]
+      return value === undefined ? [] : [[name, value]]
+    }),
+  )
+}
