@@ -65,6 +65,7 @@ export const TOLD: Readonly<Record<ProcessName, readonly Name[]>> = {
     'smtp',
     'smtp_from',
     'sms_token',
+    'metrics_token',
     'otlp_url',
     'hep',
     'hep_id',
