@@ -28,8 +28,8 @@ const STOP_LIMIT_MS = 8000
 
 /**
  * The main of a platform process: reads the configuration, starts, tells the supervisor, and stops in order on SIGTERM,
- * SIGINT, or when the supervisor is gone. `load` says whether it may hold the master key. No unexpected exception ends it: it is logged and counted as a bug, because
- * ending the process would end its calls.
+ * SIGINT, or when the supervisor is gone. `load` says whether it may hold the master key. No unexpected exception ends
+ * it: it is logged and counted as a bug, because ending the process would end its calls.
  */
 export async function runProcess<C extends Settings>(
   name: string,
