@@ -3,6 +3,7 @@ import { input, list, oneOf, optional, type Static, Type } from '../control/http
 import { fieldErrors } from '../control/http/validate.ts'
 import type { CarrierWish } from '../core/domain/carriers/plan.ts'
 import { parseNetwork } from '../core/domain/identity/address.ts'
+import { readFingerprint } from '../core/domain/network/tls-verification.ts'
 import { StartRefused } from '../core/runtime/lifecycle.ts'
 
 const MAX_CARRIERS = 1000
@@ -21,6 +22,8 @@ const CarriersFile = input('CarriersFile', {
           transport: optional(oneOf('udp', 'tcp', 'tls')),
           priority: count(1, 65_535),
           weight: count(0, 65_535),
+          tls_verification: optional(oneOf('required', 'pinned', 'off')),
+          tls_fingerprint: optional(Type.String({ maxLength: 95 })),
         }),
       ),
       routes: list(
@@ -41,10 +44,15 @@ export function readCarriersFile(file: string): readonly CarrierWish[] {
   const wrong = fieldErrors(CarriersFile, value).map(({ pointer, message }) => `${pointer || '/'} ${message}`)
   if (wrong.length > 0) throw refusal(file, wrong)
   const { carriers } = value as Static<typeof CarriersFile>
-  const odd = carriers.flatMap(({ name, sources }, at) => [
+  const odd = carriers.flatMap(({ name, sources, targets }, at) => [
     ...(carriers.findIndex(other => other.name === name) < at ? [`/carriers/${at}/name is there twice`] : []),
     ...sources.flatMap((cidr, source) =>
       parseNetwork(cidr) ? [] : [`/carriers/${at}/sources/${source} is not an address or a CIDR`],
+    ),
+    ...targets.flatMap(({ tls_verification, tls_fingerprint }, target) =>
+      (tls_verification === 'pinned') === (readFingerprint(tls_fingerprint ?? '') !== null)
+        ? []
+        : [`/carriers/${at}/targets/${target}/tls_fingerprint is to be a SHA-256 fingerprint where it is pinned`],
     ),
   ])
   if (odd.length > 0) throw refusal(file, odd)
@@ -53,12 +61,16 @@ export function readCarriersFile(file: string): readonly CarrierWish[] {
     enabled,
     codecs,
     sources,
-    targets: targets.map(({ sip_uri, transport = 'udp', priority, weight = 100 }, at) => ({
-      sip_uri,
-      transport,
-      priority: priority ?? at + 1,
-      weight,
-    })),
+    targets: targets.map(
+      ({ sip_uri, transport = 'udp', priority, weight = 100, tls_verification = 'required', tls_fingerprint }, at) => ({
+        sip_uri,
+        transport,
+        priority: priority ?? at + 1,
+        weight,
+        tls_verification,
+        tls_fingerprint: tls_fingerprint === undefined ? null : readFingerprint(tls_fingerprint),
+      }),
+    ),
     routes: routes.map(({ prefix, priority = 10, cost_minor = 0 }) => ({
       prefix: prefix === 'any' ? '' : prefix.replace('+', ''),
       priority,

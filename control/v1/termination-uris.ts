@@ -6,6 +6,7 @@ import {
   Int32,
   input,
   listOf,
+  nullable,
   optional,
   resource,
   type Static,
@@ -14,7 +15,7 @@ import {
 } from '../http/schema.ts'
 import { route } from './route.ts'
 import { readTarget } from './trunk-rules.ts'
-import { MAX_TARGETS, Priority, SipUri } from './trunk-schemas.ts'
+import { Fingerprint, MAX_TARGETS, Priority, SipUri, TlsVerification } from './trunk-schemas.ts'
 import { releasing, writeTrunk } from './trunk-writes.ts'
 
 const TerminationTarget = resource('TerminationTarget', {
@@ -24,6 +25,8 @@ const TerminationTarget = resource('TerminationTarget', {
   priority: Int32,
   weight: Int32,
   enabled: Flag,
+  tls_verification: TlsVerification,
+  tls_fingerprint: nullable(Type.String()),
   created_at: Instant,
   updated_at: Instant,
 })
@@ -34,6 +37,8 @@ const TargetInput = input('TerminationTargetInput', {
   enabled: optional(Flag),
   priority: optional(Priority),
   weight: optional(Priority),
+  tls_verification: optional(TlsVerification),
+  tls_fingerprint: optional(nullable(Fingerprint)),
 })
 
 const DEFAULTS = { priority: 10, weight: 100 }
@@ -45,6 +50,8 @@ const present = (row: TargetRow): Static<typeof TerminationTarget> => ({
   priority: row.priority,
   weight: row.weight,
   enabled: row.enabled === 1,
+  tls_verification: row.tls_verification,
+  tls_fingerprint: row.tls_fingerprint,
   created_at: row.created_at,
   updated_at: row.updated_at,
 })
@@ -110,8 +117,11 @@ export const terminationUris = [
       const known = await listTargets(db, trunk.id)
       const row = known.find(target => target.id === params.target_id)
       if (!row) return notFound(`termination target ${params.target_id.slice(0, 60)}`)
-      const { priority, weight } = row
-      const read = readTarget({ priority, weight, enabled: row.enabled === 1, ...body }, '', trunk.id, now)
+      const { priority, weight, tls_verification } = row
+      // A pin goes with its kind: whoever asks for another drops it.
+      const tls_fingerprint = (body.tls_verification ?? tls_verification) === 'pinned' ? row.tls_fingerprint : null
+      const kept = { priority, weight, enabled: row.enabled === 1, tls_verification, tls_fingerprint }
+      const read = readTarget({ ...kept, ...body }, '', trunk.id, now)
       if (isRefusal(read)) return read
       const changed = { ...read, id: row.id, created_at: row.created_at }
       if (known.some(other => other.id !== row.id && same(other, changed)))

@@ -142,9 +142,11 @@ function shownBelow(below: TrunkBelow): ShownBelow {
       .map(({ enabled, realm, username }) => ({ enabled: enabled === 1, realm, username })),
     number_inventory: inventory(numbers),
     outbound_policy: policy && { id: policy.id, name: policy.name, revision: policy.revision },
-    routes: targets.map(({ id, sip_uri, transport, priority, weight, enabled }) => ({
+    routes: targets.map(({ id, sip_uri, transport, priority, weight, enabled, tls_verification, tls_fingerprint }) => ({
       id,
       sip_uri,
+      tls_fingerprint,
+      tls_verification,
       transport,
       priority,
       weight,

@@ -1,4 +1,5 @@
 import { conflictOf } from '../../core/domain/identity/index.ts'
+import { readFingerprint } from '../../core/domain/network/tls-verification.ts'
 import { newId } from '../../core/runtime/ids.ts'
 import { digestHa1 } from '../../core/runtime/secrets.ts'
 import type { Db } from '../../core/state/index.ts'
@@ -57,6 +58,8 @@ export interface TargetInput {
   readonly priority: number
   readonly weight: number
   readonly enabled?: boolean
+  readonly tls_verification?: 'required' | 'pinned' | 'off'
+  readonly tls_fingerprint?: string | null
 }
 
 export function readTarget(
@@ -67,6 +70,16 @@ export function readTarget(
 ): TargetRow | Refusal<'validation_failed'> {
   const read = readSipUri(given.sip_uri, given.transport)
   if (!read.ok) return invalid(`${pointer}/sip_uri`, read.why)
+  const { tls_verification = 'required' } = given
+  const named = given.tls_fingerprint ?? null
+  const tls_fingerprint = named === null ? null : readFingerprint(named)
+  if (tls_verification === 'pinned' ? tls_fingerprint === null : named !== null)
+    return invalid(
+      `${pointer}/tls_fingerprint`,
+      tls_verification === 'pinned'
+        ? 'must be the SHA-256 fingerprint of the certificate, 64 hexadecimal digits'
+        : `is for tls_verification pinned, and this is ${tls_verification}`,
+    )
   return {
     id: newId.target(),
     trunk_id,
@@ -75,6 +88,8 @@ export function readTarget(
     priority: given.priority,
     weight: given.weight,
     enabled: given.enabled === false ? 0 : 1,
+    tls_verification,
+    tls_fingerprint,
     created_at: now,
     updated_at: now,
   }

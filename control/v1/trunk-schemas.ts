@@ -98,6 +98,8 @@ export const TrunkDetail = resource('TrunkDetail', {
       id: Type.String(),
       priority: Int32,
       sip_uri: Type.String(),
+      tls_fingerprint: nullable(Type.String()),
+      tls_verification: oneOf('required', 'pinned', 'off'),
       transport: Transport,
       weight: Int32,
     }),
@@ -108,6 +110,9 @@ export const TrunkDetail = resource('TrunkDetail', {
 export const TrunkCreation = resource('TrunkCreation', { digest_password: nullable(Type.String()), trunk: TrunkDetail })
 
 export const SipUri = Type.String({ minLength: 5, maxLength: 255 })
+/** How a TLS target proves that it is itself; `pinned` by the SHA-256 fingerprint of its certificate. */
+export const TlsVerification = oneOf('required', 'pinned', 'off')
+export const Fingerprint = Type.String({ minLength: 64, maxLength: 95 })
 export const CidrText = Type.String({ minLength: 2, maxLength: 49 })
 
 export const LimitsInput = input('TrunkDraftLimitsInput', {
@@ -138,7 +143,14 @@ export const CreateTrunkRequest = input('CreateTrunkRequest', {
   ...settings,
   sources: Type.Array(CidrText, { maxItems: MAX_SOURCES }),
   targets: Type.Array(
-    input('TrunkTargetInput', { priority: Priority, sip_uri: SipUri, transport: Transport, weight: Priority }),
+    input('TrunkTargetInput', {
+      priority: Priority,
+      sip_uri: SipUri,
+      tls_fingerprint: optional(nullable(Fingerprint)),
+      tls_verification: optional(TlsVerification),
+      transport: Transport,
+      weight: Priority,
+    }),
     { maxItems: MAX_TARGETS },
   ),
   number_block_ids: optional(Type.Array(Type.String({ maxLength: 128 }), { maxItems: 100, uniqueItems: true })),

@@ -1,6 +1,7 @@
 import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { join } from 'node:path'
+import { rootCertificates } from 'node:tls'
 import { runBare } from './bare-child.ts'
 import type { Config } from './config.ts'
 
@@ -33,4 +34,13 @@ async function ownCertificate({ data_dir, domain, host }: Pick<Config, 'data_dir
   renameSync(key, files.key_file)
   renameSync(cert, files.cert_file)
   return files
+}
+
+/**
+ * Whom we trust to vouch for peers that we connect to: the authorities of the machine, and those that the operator put
+ * into `tls/peers.pem` of the data folder.
+ */
+export function trustedPeers(data_dir: string): { readonly ca?: string[] } {
+  const file = join(data_dir, 'tls', 'peers.pem')
+  return existsSync(file) ? { ca: [...rootCertificates, readFileSync(file, 'utf8')] } : {}
 }

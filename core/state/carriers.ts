@@ -2,14 +2,14 @@ import { type CarrierStep, type CarrierWish, planCarriers } from '../domain/carr
 import { newId } from '../runtime/ids.ts'
 import { bumpConfiguration } from './bootstrap.ts'
 import { listCarrierRegistrations } from './carrier-registrations.ts'
-import type { CarrierTargetTable, Db, State, Trx } from './index.ts'
+import type { Db, State, Trx } from './index.ts'
 
 export interface NewCarrier {
   readonly name: string
   readonly codecs: readonly string[]
   /** Networks from which the carrier's INVITEs come. */
   readonly sources: readonly string[]
-  readonly targets: readonly Pick<CarrierTargetTable, 'sip_uri' | 'transport' | 'priority' | 'weight'>[]
+  readonly targets: CarrierWish['targets']
   readonly routes: readonly { readonly prefix: string; readonly priority: number; readonly cost_minor: number }[]
 }
 

@@ -145,7 +145,10 @@ export async function insertTargets(trx: Trx, rows: readonly TargetRow[]): Promi
 export async function updateTarget(
   trx: Trx,
   id: string,
-  changes: Pick<TargetRow, 'sip_uri' | 'transport' | 'priority' | 'weight' | 'enabled' | 'updated_at'>,
+  changes: Pick<
+    TargetRow,
+    'sip_uri' | 'transport' | 'priority' | 'weight' | 'enabled' | 'tls_verification' | 'tls_fingerprint' | 'updated_at'
+  >,
 ): Promise<void> {
   await trx.updateTable('termination_target').set(changes).where('id', '=', id).execute()
 }

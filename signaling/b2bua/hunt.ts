@@ -1,3 +1,4 @@
+import type { TlsVerification } from '../../core/domain/network/tls-verification.ts'
 import {
   type AttemptFailure,
   type AttemptOutcome,
@@ -34,6 +35,8 @@ export interface HuntHop extends InviteFacts {
   readonly redirect_hosts: readonly string[]
   /** The address that a registered contact has proved to be its own. */
   readonly proven_host?: string
+  /** How the target proves by TLS that it is itself; unset: by chain and name. */
+  readonly tls?: TlsVerification
 }
 
 /** One address of a target, which was judged. */
@@ -262,8 +265,10 @@ export class Hunt {
     )
     if (uri === undefined) return
     this.#redirected = true
-    const { proxy: _flow, ...target } = hop
-    this.#hops.unshift({ ...target, uri, target: `${hop.target} (redirected)` })
+    const { proxy: _flow, tls, ...target } = hop
+    // What was agreed of one host says nothing of another.
+    const same = tls && hostOf(uri).toLowerCase() === hostOf(hop.uri).toLowerCase() ? { tls } : {}
+    this.#hops.unshift({ ...target, ...same, uri, target: `${hop.target} (redirected)` })
   }
 
   async #progress(leg: OutboundLeg, response: SipResponse, early: boolean): Promise<void> {

@@ -125,6 +125,7 @@ function huntHop(ctx: Context, hop: Hop<Routable>, trunk: TrunkConfig | null, ou
     carrier_id: hop.carrier_id,
     trunk_id: carrier ? null : (trunk?.id ?? null),
     transport: target.transport,
+    tls: target.tls,
     headers: invitationHeaders(ctx, outgoing, carrier ? 'carrier' : 'customer'),
     policy: carrier ? carrierPolicy(carrier, literal(host)) : trunkPolicy(trunk, literal(host)),
     // A carrier that we register with may challenge our calls, too.

@@ -10,6 +10,7 @@ import type { TlsOptions } from './transport/tls.ts'
  *
  * - `names/<server name>.pem`, a certificate with its chain and its private key: shown to peers that ask for that name
  *   (SNI, RFC 6066 §3);
+ * - `peers.pem`, CA certificates beside those of the machine: peers that we connect to may have theirs from these;
  * - `clients.pem`, CA certificates: peers must then show a certificate that one of these has signed (RFC 5922 §4).
  */
 export async function tlsOptions(
@@ -25,6 +26,8 @@ export async function tlsOptions(
     }),
   )
   const clients = join(config.data_dir, 'tls', 'clients.pem')
-  if (!existsSync(clients)) return { ...own, names }
-  return { ...own, names, ca: readFileSync(clients), require_client_certificate: true }
+  const peers = join(config.data_dir, 'tls', 'peers.pem')
+  const outbound = { verify_peers: true, ...(existsSync(peers) ? { peers_ca: readFileSync(peers) } : {}) }
+  if (!existsSync(clients)) return { ...own, ...outbound, names }
+  return { ...own, ...outbound, names, ca: readFileSync(clients), require_client_certificate: true }
 }

@@ -1,3 +1,4 @@
+import type { TlsVerification } from '../../core/domain/network/tls-verification.ts'
 import { type Clock, systemClock } from '../../core/runtime/clock.ts'
 import { type DnsSource, type Located, Locator, systemDns } from '../../core/runtime/sip/locate.ts'
 import { viaFor } from './dialog/dialog.ts'
@@ -94,6 +95,8 @@ export type Hop =
       readonly server_name?: string | undefined
       /** Whom a dialog is with: its requests go where a peer may be reached, else back where it came from. */
       readonly peer?: Destination | undefined
+      /** How whoever is there proves by TLS that it is itself; unset: as the stack does by default. */
+      readonly tls?: TlsVerification | undefined
     }
   | { readonly destination: Destination }
 
@@ -193,9 +196,11 @@ export class SipStack {
 
   // A peer may name any address in Contact or Record-Route. Where nothing may be sent there, the request goes to the
   // address that the dialog was made with.
-  #judged(located: readonly Destination[], { server_name, peer }: Extract<Hop, { uri: string }>): Destination[] {
-    const named = located.map(found => (server_name === undefined ? found : { ...found, server_name }))
-    if (!peer) return named
+  #judged(located: readonly Destination[], { server_name, peer, tls }: Extract<Hop, { uri: string }>): Destination[] {
+    if (!peer) return located.map(found => ({ ...found, tls, ...(server_name === undefined ? {} : { server_name }) }))
+    // Whoever the dialog is with proves itself as it did at first.
+    const proved = { tls: peer.tls, server_name: peer.server_name }
+    const named = located.map(found => (found.host === peer.host ? { ...found, ...proved } : found))
     const allowed = named.filter(found => found.host === peer.host || this.#mayReach(found, peer))
     return allowed.length > 0 ? allowed : [peer]
   }

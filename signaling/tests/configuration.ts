@@ -68,7 +68,7 @@ export async function validateConfiguration(
       await codecs(skip)
       continue
     }
-    await tls?.(async () => judgeTls(host, await certificate(target, found.way), ctx.clock.now()))
+    await tls?.(async () => judgeTls(host, await certificate(ctx, target, found.way), ctx.clock.now(), target.tls))
     let sdp: string | null = null
     await options(async () => {
       const answer = await optionsOf(ctx, target)

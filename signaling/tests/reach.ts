@@ -1,6 +1,7 @@
 import { checkServerIdentity, connect, type PeerCertificate } from 'node:tls'
 import { parseAddress } from '../../core/domain/identity/index.ts'
 import { type CertificateFacts, judgeDns, judgeTls, type Verdict } from '../../core/domain/trunk-tests/index.ts'
+import { trustedPeers } from '../../core/runtime/certificate.ts'
 import type { Context } from '../b2bua/context.ts'
 import { hostOf } from '../drachtio/uri.ts'
 import { targetUri } from '../trunks/health.ts'
@@ -19,7 +20,7 @@ export async function faultOfReach(ctx: Context, targets: readonly Target[]): Pr
     const name = judgeDns(host, found)
     if (name.state === 'failed') return name
     if (!isTls(target) || !('way' in found)) continue
-    const tls = judgeTls(host, await certificate(target, found.way), ctx.clock.now())
+    const tls = judgeTls(host, await certificate(ctx, target, found.way), ctx.clock.now(), target.tls)
     if (tls.state === 'failed') return tls
   }
   return null
@@ -36,7 +37,7 @@ export async function resolve(
   | { readonly error: string }
   | { readonly refused: string }
 > {
-  const found = await ctx.ways.find({ uri: targetUri(target.uri, target.transport) })
+  const found = await ctx.ways.find({ uri: targetUri(target.uri, target.transport), tls: target.tls })
   if (found.kind === 'refused') return { refused: found.detail }
   if (found.kind === 'failed') return { error: found.detail }
   const [way] = found.ways
@@ -49,13 +50,14 @@ export const codeOf = (error: unknown): string => {
 }
 
 /** The certificate is looked at here, so that a bad one is told instead of refused. */
-export function certificate(target: Target, way: Way): Promise<CertificateFacts | { error: string }> {
+export function certificate(ctx: Context, target: Target, way: Way): Promise<CertificateFacts | { error: string }> {
   const host = hostOf(target.uri)
   return new Promise(done => {
     const socket = connect({
       host: way.host,
       port: way.port,
       rejectUnauthorized: false,
+      ...trustedPeers(ctx.config.data_dir),
       ...(parseAddress(host) ? {} : { servername: host }),
     })
     const end = (outcome: CertificateFacts | { error: string }): void => {
@@ -72,6 +74,7 @@ export function certificate(target: Target, way: Way): Promise<CertificateFacts 
         issuer: nameOf(peer.issuer, peer),
         valid_from_ms: Date.parse(peer.valid_from),
         valid_to_ms: Date.parse(peer.valid_to),
+        fingerprint: (peer.fingerprint256 ?? '').replaceAll(':', '').toLowerCase(),
         matches_host: checkServerIdentity(host, peer) === undefined,
         untrusted: socket.authorized ? null : String(socket.authorizationError ?? 'unknown'),
       })

@@ -153,11 +153,11 @@ export const isMadeUp = ({ source }: SipResponse): boolean => source.port === 0 
  */
 export async function askOptions(
   { sip, ways }: { readonly sip: SipStack; readonly ways: Pick<WaysOut, 'find'> },
-  target: Pick<Target, 'uri' | 'transport'>,
+  target: Pick<Target, 'uri' | 'transport' | 'tls'>,
   carrier_id: string | null,
 ): Promise<SipResponse> {
   const uri = targetUri(target.uri, target.transport)
-  const found = await ways.find({ uri, carrier_id })
+  const found = await ways.find({ uri, carrier_id, tls: target.tls })
   if (found.kind !== 'found') throw new NotReached(found.detail)
   let last: SipResponse | null = null
   for (const { proxy } of found.ways) {

@@ -1,5 +1,6 @@
 import type { CodecName } from '../../core/domain/codecs/codec.ts'
 import { compileSources, type SourceEntry, type SourceIndex } from '../../core/domain/identity/index.ts'
+import { type TlsVerification, verificationOf } from '../../core/domain/network/tls-verification.ts'
 import type { ConfigurationRows } from '../../core/state/snapshot.ts'
 
 /** What this node knows of the configuration: immutable, replaced as a whole. */
@@ -17,6 +18,7 @@ export interface Target {
   readonly priority: number
   readonly weight: number
   readonly enabled: boolean
+  readonly tls: TlsVerification
 }
 
 export interface DigestCredential {
@@ -290,6 +292,7 @@ const targetOf = (
   priority: row.priority,
   weight: row.weight,
   enabled: row.enabled === 1,
+  tls: verificationOf(row),
 })
 
 const earliest = (...instants: (string | null)[]): number | null => {

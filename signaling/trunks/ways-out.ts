@@ -1,6 +1,11 @@
 import { uriHost } from '../../core/domain/identity/index.ts'
 import { createAddressGuard } from '../../core/domain/network/address-guard.ts'
 import {
+  type TlsVerification,
+  VERIFICATION_PARAMETER,
+  verificationText,
+} from '../../core/domain/network/tls-verification.ts'
+import {
   carrierFacts,
   type OwnListeners,
   type WayOut,
@@ -28,6 +33,7 @@ export interface WayAsked extends Partial<WayOutAsked> {
   readonly uri: string
   /** Where its packets go when not to `uri`. */
   readonly proxy?: string
+  readonly tls?: TlsVerification | undefined
 }
 
 /** An address that was judged: the request goes there, whatever the name resolves to by then. */
@@ -92,9 +98,9 @@ export class WaysOut {
   /** The addresses of a target in the order in which they are to be tried, those left out that may not be reached. */
   async find(asked: WayAsked): Promise<Ways> {
     const located: Destination[] = []
-    for (const uri of hopsOf(asked)) {
+    for (const { uri, tls } of hopsOf(asked)) {
       const found = await this.#locate(uri)
-      if (found.kind === 'found') located.push(...found.destinations)
+      if (found.kind === 'found') located.push(...found.destinations.map(found => ({ ...found, tls })))
       else if (located.length === 0) return { kind: 'failed', detail: FAILURES[found.why] }
     }
     const facts = this.#current()
@@ -162,11 +168,15 @@ export class WaysOut {
  * Requests to a registered contact take the connection that it came by, and where that is gone the contact's own
  * address, if it is of the same host.
  */
-function hopsOf({ uri, proxy }: WayAsked): string[] {
-  if (proxy === undefined) return [uri]
+function hopsOf({ uri, proxy, tls }: WayAsked): { uri: string; tls?: TlsVerification | undefined }[] {
+  if (proxy === undefined) return [{ uri, tls }]
   const [by, own] = [parseUri(proxy), parseUri(uri)]
   const stream = by && ['tcp', 'tls'].includes(protocolOf(by) ?? 'udp')
-  return stream && own?.host === by.host ? [proxy, uri] : [proxy]
+  const flow = { uri: proxy, tls: { mode: 'flow' } } as const
+  return stream && own?.host === by.host ? [flow, { uri }] : [flow]
 }
 
-const proxyOf = ({ host, port, protocol }: Destination): string => `sip:${uriHost(host)}:${port};transport=${protocol}`
+function proxyOf({ host, port, protocol, tls }: Destination): string {
+  const told = protocol === 'tls' && tls ? `;${VERIFICATION_PARAMETER}=${verificationText(tls)}` : ''
+  return `sip:${uriHost(host)}:${port};transport=${protocol}${told}`
+}

@@ -72,6 +72,8 @@ export interface Target {
   readonly priority: number
   readonly weight: number
   readonly enabled: boolean
+  readonly tls_verification: 'required' | 'pinned' | 'off'
+  readonly tls_fingerprint: string | null
 }
 
 export interface DigestCredential {

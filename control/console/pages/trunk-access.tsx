@@ -238,7 +238,22 @@ function Credentials(props: TrunkTab) {
   )
 }
 
-const NEW_TARGET = { sip_uri: '', transport: 'udp', priority: 10, weight: 100, enabled: true } as const
+const NEW_TARGET: Omit<Target, 'id'> = {
+  sip_uri: '',
+  transport: 'udp',
+  priority: 10,
+  weight: 100,
+  enabled: true,
+  tls_verification: 'required',
+  tls_fingerprint: null,
+}
+const VERIFICATIONS = [
+  { value: 'required', text: 'Must be valid and name the target' },
+  { value: 'pinned', text: 'Must be the one with this fingerprint' },
+  { value: 'off', text: 'Is not verified' },
+]
+const isUnverified = ({ transport, tls_verification }: Pick<Target, 'transport' | 'tls_verification'>): boolean =>
+  transport === 'tls' && tls_verification === 'off'
 type TargetForm = Omit<Target, 'id'> & { readonly id?: string }
 
 function Targets(props: TrunkTab) {
@@ -247,8 +262,9 @@ function Targets(props: TrunkTab) {
   const [edited, setEdited] = useState<TargetForm | null>(null)
   const save = async () => {
     if (!edited) return
-    const { id, sip_uri, transport, priority, weight, enabled } = edited
-    const body = { sip_uri, transport, priority, weight, enabled }
+    const { id, sip_uri, transport, priority, weight, enabled, tls_verification } = edited
+    const tls_fingerprint = tls_verification === 'pinned' ? edited.tls_fingerprint : null
+    const body = { sip_uri, transport, priority, weight, enabled, tls_verification, tls_fingerprint }
     const done = await action.run(() =>
       id === undefined ? write('POST', '/termination-uris', body) : write('PATCH', `/termination-uris/${id}`, body),
     )
@@ -276,7 +292,15 @@ function Targets(props: TrunkTab) {
           keyOf={target => target.id}
           columns={[
             { title: 'Address', cell: target => <span class="mono">{target.sip_uri}</span> },
-            { title: 'Transport', cell: target => target.transport.toUpperCase() },
+            {
+              title: 'Transport',
+              cell: target => (
+                <span class="row">
+                  {target.transport.toUpperCase()}
+                  {isUnverified(target) && <Badge tone="warn">certificate not verified</Badge>}
+                </span>
+              ),
+            },
             { title: 'State', cell: target => <Status of={target.enabled ? 'enabled' : 'disabled'} /> },
             { title: 'Priority', cell: target => target.priority, right: true, wide: true },
             { title: 'Weight', cell: target => target.weight, right: true, wide: true },
@@ -310,7 +334,7 @@ function Targets(props: TrunkTab) {
             submit="Save"
             busy={action.busy}
             problem={action.problem}
-            fields={['/sip_uri', '/transport', '/priority', '/weight']}
+            fields={['/sip_uri', '/transport', '/priority', '/weight', '/tls_verification', '/tls_fingerprint']}
           >
             <TextField
               label="Address"
@@ -348,6 +372,33 @@ function Targets(props: TrunkTab) {
                 at="/weight"
               />
             </div>
+            {edited.transport === 'tls' && (
+              <SelectField
+                label="Certificate"
+                value={edited.tls_verification}
+                onInput={value => setEdited({ ...edited, tls_verification: value as Target['tls_verification'] })}
+                options={VERIFICATIONS}
+                problem={action.problem}
+                at="/tls_verification"
+              />
+            )}
+            {edited.transport === 'tls' && edited.tls_verification === 'pinned' && (
+              <TextField
+                label="SHA-256 fingerprint"
+                mono
+                value={edited.tls_fingerprint ?? ''}
+                onInput={tls_fingerprint => setEdited({ ...edited, tls_fingerprint })}
+                problem={action.problem}
+                at="/tls_fingerprint"
+                required
+              />
+            )}
+            {isUnverified(edited) && (
+              <div class="notice warn" role="alert">
+                Anybody between us and this target can pretend to be it, hear its calls and read their keys. Pin its
+                certificate instead.
+              </div>
+            )}
             <CheckField
               label="Enabled"
               checked={edited.enabled}

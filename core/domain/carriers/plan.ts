@@ -11,6 +11,9 @@ export interface CarrierWish {
     readonly transport: 'udp' | 'tcp' | 'tls'
     readonly priority: number
     readonly weight: number
+    /** How it proves by TLS that it is itself; unset: by chain and name. */
+    readonly tls_verification?: 'required' | 'pinned' | 'off'
+    readonly tls_fingerprint?: string | null
   }[]
   /** Digits that numbers begin with; empty is every number. Costs in minor units a minute. */
   readonly routes: readonly { readonly prefix: string; readonly priority: number; readonly cost_minor: number }[]
@@ -85,7 +88,10 @@ export function describePlan(steps: readonly CarrierStep[]): readonly string[] {
 }
 
 const targetText = (target: CarrierWish['targets'][number]): string =>
-  `${target.sip_uri} ${target.transport} priority ${target.priority} weight ${target.weight}`
+  `${target.sip_uri} ${target.transport} priority ${target.priority} weight ${target.weight}${tlsText(target)}`
+
+const tlsText = ({ tls_verification = 'required', tls_fingerprint }: CarrierWish['targets'][number]): string =>
+  tls_verification === 'required' ? '' : ` certificate ${tls_fingerprint ?? 'not verified'}`
 
 const routeText = (route: CarrierWish['routes'][number]): string =>
   `${route.prefix === '' ? 'any' : route.prefix} priority ${route.priority} cost ${route.cost_minor}`

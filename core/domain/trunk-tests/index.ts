@@ -1,4 +1,5 @@
 import type { CodecName } from '../codecs/codec.ts'
+import type { TlsVerification } from '../network/tls-verification.ts'
 import { REASONS } from '../reasons/index.ts'
 
 /** What the measurements of a trunk test mean: one sentence each, and what to do about it. */
@@ -46,6 +47,8 @@ export interface CertificateFacts {
   readonly valid_from_ms: number
   readonly valid_to_ms: number
   readonly matches_host: boolean
+  /** SHA-256, 64 hexadecimal digits. */
+  readonly fingerprint: string
   /** Why the chain is not trusted; null when it is. */
   readonly untrusted: string | null
 }
@@ -57,12 +60,20 @@ export function judgeTls(
   host: string,
   outcome: CertificateFacts | { readonly error: string },
   now_ms: number,
+  verification: TlsVerification = { mode: 'required' },
 ): Verdict {
   if ('error' in outcome)
     return failed(
       `TLS with ${host} could not be set up (${outcome.error}).`,
       'Check that the peer speaks TLS on this port, TLS 1.2 or newer.',
     )
+  if (verification.mode === 'pinned')
+    return outcome.fingerprint === verification.fingerprint
+      ? passed(`The certificate ${outcome.subject} is the pinned one.`)
+      : failed(
+          `${host} shows a certificate with fingerprint ${outcome.fingerprint}, which is not the pinned one.`,
+          'Pin the new fingerprint if the peer renewed its certificate; ask its operator first.',
+        )
   if (outcome.valid_to_ms < now_ms)
     return failed(
       `The certificate of ${host} (${outcome.subject}) expired on ${date(outcome.valid_to_ms)}.`,
@@ -73,7 +84,16 @@ export function judgeTls(
       `The certificate of ${host} (${outcome.subject}) is valid only from ${date(outcome.valid_from_ms)}.`,
       "Check the peer's certificate and the clocks of both machines.",
     )
+  const wrong = outcome.matches_host
+    ? outcome.untrusted && `has a chain that this machine does not trust (${outcome.untrusted})`
+    : `does not name ${host}`
+  if (wrong !== null && verification.mode === 'required')
+    return failed(
+      `The certificate of ${host} (${outcome.subject}) ${wrong}: no call is sent there.`,
+      `Give the peer a certificate that fits, or pin this one: tls_verification pinned, ${outcome.fingerprint}.`,
+    )
   const notes = [
+    ...(verification.mode === 'off' ? ['it is not verified: anybody can pretend to be this peer'] : []),
     ...(outcome.matches_host ? [] : [`it does not name ${host}`]),
     ...(outcome.untrusted === null ? [] : [`its chain is not one that this machine trusts (${outcome.untrusted})`]),
     ...(outcome.valid_to_ms - now_ms < SOON_MS ? ['it expires soon'] : []),

@@ -1,6 +1,7 @@
 import { lookup, Resolver } from 'node:dns/promises'
 import { isIP } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
+import type { TlsVerification } from '../../domain/network/tls-verification.ts'
 import type { Clock } from '../clock.ts'
 import type { SipUri } from './uri.ts'
 
@@ -19,6 +20,8 @@ export interface Destination {
   readonly port: number
   /** Name for SNI and certificate checks on TLS. */
   readonly server_name?: string | undefined
+  /** How it proves by TLS that it is itself; unset: as the stack does by default. */
+  readonly tls?: TlsVerification | undefined
 }
 
 export interface NaptrRecord {

@@ -122,6 +122,9 @@ export interface TerminationTargetTable {
   transport: 'udp' | 'tcp' | 'tls'
   priority: number
   weight: number
+  tls_verification: Generated<'required' | 'pinned' | 'off'>
+  /** SHA-256 of the certificate, for `pinned`. */
+  tls_fingerprint: Generated<string | null>
   enabled: Flag
   created_at: Instant
   updated_at: Instant
@@ -151,6 +154,9 @@ export interface CarrierTargetTable {
   transport: 'udp' | 'tcp' | 'tls'
   priority: number
   weight: number
+  tls_verification: Generated<'required' | 'pinned' | 'off'>
+  /** SHA-256 of the certificate, for `pinned`. */
+  tls_fingerprint: Generated<string | null>
   enabled: Flag
 }
 

@@ -320,12 +320,9 @@ export class SentRequests {
   }
 
   #flow(sent: Sent) {
-    const { protocol, host, port } = sent.destination
-    const connection =
-      protocol === 'udp'
-        ? undefined
-        : (sent.destination.connection ?? this.#core.stack.transport.connectionTo(protocol, host, port))
-    return { protocol, connection }
+    const { protocol, tls, server_name } = sent.destination
+    const connection = this.#core.stack.transport.connectionFor(sent.destination)
+    return { protocol, connection, tls, server_name }
   }
 
   #endCancelled(pending: PendingClient): void {

@@ -1,3 +1,4 @@
+import { readVerification, VERIFICATION_PARAMETER } from '../../../core/domain/network/tls-verification.ts'
 import { defaultPort, protocolOf } from '../../../core/runtime/sip/locate.ts'
 import type { ControlClient } from '../control/client.ts'
 import { type CommandMessage, commandHeader } from '../control/command.ts'
@@ -102,7 +103,7 @@ export class ClientSide {
     const pending = this.#sent.add(app, method, makes_dialog ? dialogId(call_id, tag) : '', undefined)
     const uri = parseUri(command.uri)
     const bound = next_hop === '' && uri ? this.#bindings.hopFor(uri) : undefined
-    const hop = next_hop === '' ? { uri: command.uri } : { uri: bare(next_hop), server_name: uri?.host }
+    const hop = next_hop === '' ? { uri: command.uri } : toldHop(next_hop, uri)
     this.#sent.send(pending, request_id, bound ?? hop, build)
   }
 
@@ -264,6 +265,12 @@ function newRequest(
   )
   addBody(draft, command)
   return draft
+}
+
+/** The request-URI names whom the next hop is to prove to be (RFC 5922 §7.1). */
+function toldHop(next_hop: string, uri: SipUri | undefined): Hop {
+  const to = bare(next_hop)
+  return { uri: to, server_name: uri?.host, tls: readVerification(parseUri(to)?.params.get(VERIFICATION_PARAMETER)) }
 }
 
 /** A next hop is a URI with its own parameters, or an address in angle brackets. */

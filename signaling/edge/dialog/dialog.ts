@@ -27,6 +27,10 @@ export function viaFor(listener: Listener, branch: string): string {
   return `SIP/2.0/${listener.protocol.toUpperCase()} ${sent_by}${rport};branch=${branch}`
 }
 
+/** How a peer proved by TLS that it is itself. */
+type Proved = Pick<Destination, 'tls' | 'server_name'>
+type Peer = Address & Proved
+
 export class Dialog {
   readonly callId: string
   readonly localTag: string
@@ -50,7 +54,7 @@ export class Dialog {
   /** Packet source that in-dialog requests go to when the peer's Contact does not match it (NAT). */
   source: Address | undefined
   /** The address that the dialog was made with. */
-  peer: Address | undefined
+  peer: Peer | undefined
 
   private constructor(facts: {
     callId: string
@@ -66,7 +70,7 @@ export class Dialog {
     protocol: Protocol
     connection: StreamConnection | undefined
     source: Address | undefined
-    peer: Address | undefined
+    peer: Peer | undefined
   }) {
     this.callId = facts.callId
     this.localTag = facts.localTag
@@ -139,7 +143,7 @@ export class Dialog {
   establish(
     response: SipMessage,
     from: Address,
-    via: { protocol: Protocol; connection: StreamConnection | undefined },
+    via: { protocol: Protocol; connection: StreamConnection | undefined } & Proved,
   ): void {
     // Another fork counts its requests by itself.
     if (this.remoteTag !== response.toTag) this.remoteSeq = -1
@@ -148,7 +152,7 @@ export class Dialog {
     this.routes = response.list('record-route').reverse()
     this.protocol = via.protocol
     this.connection = via.connection
-    this.peer = from
+    this.peer = { ...from, tls: via.tls, server_name: via.server_name }
     const target = response.contact?.uri
     if (target === undefined) return
     this.target = target

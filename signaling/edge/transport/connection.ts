@@ -17,6 +17,8 @@ export interface ConnectionSetup {
   readonly listener: Listener
   readonly remote: Address
   readonly inbound: boolean
+  /** Of a TLS connection that we make: what its peer has proved. Only requests that ask for the same may use it. */
+  readonly proved?: string | undefined
   readonly limits: { readonly message_bytes: number; readonly unsent_bytes: number }
   readonly now: () => number
   readonly events: ConnectionEvents
@@ -30,6 +32,7 @@ export class StreamConnection {
   readonly listener: Listener
   readonly remote: Address
   readonly inbound: boolean
+  readonly proved: string
   /** Monotonic time of the last bytes received. */
   active_at: number
   /** Since when a message is incomplete; 0 when none is. */
@@ -50,6 +53,7 @@ export class StreamConnection {
     this.listener = setup.listener
     this.remote = setup.remote
     this.inbound = setup.inbound
+    this.proved = setup.proved ?? ''
     this.active_at = setup.now()
     this.#framer = new StreamFramer(setup.limits.message_bytes)
   }

@@ -33,8 +33,8 @@ export class ConnectionTable {
   }
 
   /** An open connection to a peer, also one that the peer made (RFC 5923). */
-  to(protocol: Protocol, host: string, port: number): StreamConnection | undefined {
-    const found = this.#byPeer.get(peerKey(protocol, host, port))
+  to(protocol: Protocol, host: string, port: number, proved = ''): StreamConnection | undefined {
+    const found = this.#byPeer.get(peerKey(protocol, host, port, proved))
     return found?.open ? found : undefined
   }
 
@@ -95,7 +95,7 @@ export class ConnectionTable {
     return this.add(listener, remoteOf(socket), true)
   }
 
-  add(listener: Listener, remote: Address, inbound: boolean): StreamConnection {
+  add(listener: Listener, remote: Address, inbound: boolean, proved = ''): StreamConnection {
     if (this.#open.size >= this.#limits.connections) this.#closeOldest()
     const limits = this.#limits
     const heard = (text: string, connection: StreamConnection): Received => ({
@@ -110,6 +110,7 @@ export class ConnectionTable {
       listener,
       remote,
       inbound,
+      proved,
       limits,
       now: () => this.#clock.monotonic_ms(),
       events: {
@@ -129,7 +130,7 @@ export class ConnectionTable {
       },
     })
     this.#open.set(connection.id, connection)
-    this.#byPeer.set(peerKey(connection.protocol, remote.host, remote.port), connection)
+    this.#byPeer.set(peerKey(connection.protocol, remote.host, remote.port, proved), connection)
     return connection
   }
 
@@ -142,7 +143,7 @@ export class ConnectionTable {
   #gone(connection: StreamConnection): void {
     this.#open.delete(connection.id)
     for (const port of [connection.remote.port, ...connection.alias_ports]) {
-      const key = peerKey(connection.protocol, connection.remote.host, port)
+      const key = peerKey(connection.protocol, connection.remote.host, port, connection.proved)
       if (this.#byPeer.get(key) === connection) this.#byPeer.delete(key)
     }
   }
@@ -166,8 +167,8 @@ export class ConnectionTable {
   }
 }
 
-function peerKey(protocol: Protocol, host: string, port: number): string {
-  return `${protocol}|${host}|${port}`
+function peerKey(protocol: Protocol, host: string, port: number, proved = ''): string {
+  return `${protocol}|${host}|${port}|${proved}`
 }
 
 // After a handshake the socket is another object, with the same addresses.

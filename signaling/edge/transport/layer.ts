@@ -8,11 +8,12 @@ import {
   type Socket,
 } from 'node:net'
 import { connect as connectTls, createServer as createTlsServer } from 'node:tls'
+import type { TlsVerification } from '../../../core/domain/network/tls-verification.ts'
 import type { Clock } from '../../../core/runtime/clock.ts'
 import type { StreamConnection } from './connection.ts'
 import { ConnectionTable } from './connections.ts'
 import { ListenError, listenOn, portOf } from './listen.ts'
-import { secureServer, type TlsOptions } from './tls.ts'
+import { peerOptions, secureServer, type TlsOptions, wrongPin } from './tls.ts'
 import type { Address, Destination, Listener, Protocol, Received, TransportEvents, TransportLimits } from './types.ts'
 import { type Opened, WebPort } from './web.ts'
 
@@ -110,9 +111,14 @@ export class TransportLayer {
     )
   }
 
-  /** An open connection to a peer, also one that the peer made (RFC 5923). */
-  connectionTo(protocol: Protocol, host: string, port: number): StreamConnection | undefined {
-    return this.#connections.to(protocol, host, port)
+  /**
+   * An open connection to a destination, also one that the peer made (RFC 5923), as long as whoever is there has proved
+   * what the destination asks for.
+   */
+  connectionFor(to: Destination): StreamConnection | undefined {
+    if (to.protocol === 'udp') return undefined
+    if (to.connection?.open) return to.connection
+    return this.#connections.to(to.protocol, to.host, to.port, this.#proofOf(to))
   }
 
   /** Lets requests to an address use a connection that came in from elsewhere (RFC 5923 §9 alias). */
@@ -144,11 +150,11 @@ export class TransportLayer {
       })
       return { listener, connection }
     }
-    connection ??= this.connectionTo(to.protocol, to.host, to.port)
+    connection ??= this.connectionFor(to)
     if (!connection) {
-      if (to.protocol === 'ws' || to.protocol === 'wss') {
-        // RFC 7118 §5: a server never opens WebSocket connections.
-        queueMicrotask(() => failed(new Error('WebSocket connection is gone')))
+      if (to.protocol === 'ws' || to.protocol === 'wss' || to.tls?.mode === 'flow') {
+        // RFC 7118 §5: a server never opens WebSocket connections; nor is any opened in place of a registered one.
+        queueMicrotask(() => failed(new Error('the connection is gone')))
         return { listener, connection: undefined }
       }
       connection = this.#connect(to, listener)
@@ -329,7 +335,7 @@ export class TransportLayer {
   }
 
   #connect(to: Destination, listener: Listener): StreamConnection {
-    const connection = this.#connections.add(listener, { host: to.host, port: to.port }, false)
+    const connection = this.#connections.add(listener, { host: to.host, port: to.port }, false, this.#proofOf(to))
     const give_up = this.#options.clock.after(this.#options.limits.connect_ms, () =>
       connection.fail(Object.assign(new Error('connect timed out'), { code: 'ETIMEDOUT' })),
     )
@@ -340,16 +346,15 @@ export class TransportLayer {
     // As datagrams do: peers that know us by our address must see the same one over every transport.
     const from = { host: to.host, port: to.port, ...(isWildcard(listener.host) ? {} : { localAddress: listener.host }) }
     if (to.protocol === 'tls') {
-      const tls = this.#options.tls
-      const name = to.server_name !== undefined && isIP(to.server_name) === 0 ? to.server_name : undefined
       const socket = connectTls({
         ...from,
-        rejectUnauthorized: tls?.verify_peers ?? false,
-        ...(name === undefined ? {} : { servername: name }),
-        ...(tls ? { key: tls.key, cert: tls.cert } : {}),
-        ...(tls?.ca === undefined ? {} : { ca: tls.ca }),
+        ...peerOptions(this.#options.tls, this.#verificationOf(to), to.server_name),
       })
-      socket.once('secureConnect', ready)
+      socket.once('secureConnect', () => {
+        const wrong = wrongPin(socket, this.#verificationOf(to))
+        if (wrong) connection.fail(wrong)
+        else ready()
+      })
       connection.attachSocket(socket, true)
     } else {
       const socket = connectTcp(from)
@@ -357,6 +362,24 @@ export class TransportLayer {
       connection.attachSocket(socket, true)
     }
     return connection
+  }
+
+  #verificationOf({ tls }: Destination): TlsVerification {
+    return tls ?? { mode: this.#options.tls?.verify_peers ? 'required' : 'off' }
+  }
+
+  /** What a connection must have proved to serve a destination; '' where nothing was asked for. */
+  #proofOf(to: Destination): string {
+    if (to.protocol !== 'tls' || to.tls?.mode === 'flow') return ''
+    const verification = this.#verificationOf(to)
+    switch (verification.mode) {
+      case 'required':
+        return `name ${to.server_name ?? to.host}`
+      case 'pinned':
+        return `pin ${verification.fingerprint}`
+      default:
+        return ''
+    }
   }
 }
 

@@ -1,5 +1,14 @@
-import { createServer as createTcpServer, type Server, type Socket } from 'node:net'
-import type { TlsOptions as NodeTlsOptions, Server as TlsServer } from 'node:tls'
+import { createServer as createTcpServer, isIP, type Server, type Socket } from 'node:net'
+import {
+  type ConnectionOptions,
+  checkServerIdentity,
+  type TlsOptions as NodeTlsOptions,
+  type PeerCertificate,
+  rootCertificates,
+  type TLSSocket,
+  type Server as TlsServer,
+} from 'node:tls'
+import type { TlsVerification } from '../../../core/domain/network/tls-verification.ts'
 import { peek } from './peek.ts'
 
 // TLS listening points: one certificate, or one for each name that a peer may ask for.
@@ -10,11 +19,13 @@ export interface TlsOptions {
   readonly cert: string | Buffer
   /** Further certificates by server name (SNI). */
   readonly names?: ReadonlyMap<string, { readonly key: string | Buffer; readonly cert: string | Buffer }> | undefined
-  /** CA certificates for client certificates and for peers that we connect to. */
+  /** CA certificates for client certificates and, beside those of the machine, for peers that we connect to. */
   readonly ca?: string | Buffer | undefined
   /** Ask peers that connect for a certificate signed by `ca`, and refuse others. */
   readonly require_client_certificate?: boolean | undefined
-  /** Refuse peers that we connect to when their certificate does not verify. */
+  /** Further CA certificates for peers that we connect to. */
+  readonly peers_ca?: string | Buffer | undefined
+  /** Refuse peers that we connect to when their chain or name does not verify, where nothing else is said of them. */
   readonly verify_peers?: boolean | undefined
 }
 
@@ -84,4 +95,38 @@ export function serverName(bytes: Buffer): string | undefined {
 function nameIn(extension: Buffer): string {
   if (extension.readUInt8(2) !== 0) return ''
   return extension.toString('latin1', 5, 5 + extension.readUInt16BE(3)).toLowerCase()
+}
+
+/** How we connect to a peer that is to prove that it is `server_name`. */
+export function peerOptions(
+  tls: TlsOptions | undefined,
+  { mode }: TlsVerification,
+  server_name: string | undefined,
+): ConnectionOptions {
+  const further = [tls?.ca, tls?.peers_ca].filter(ca => ca !== undefined)
+  const name = server_name !== undefined && isIP(server_name) === 0 ? server_name : undefined
+  return {
+    rejectUnauthorized: mode === 'required',
+    checkServerIdentity: (host, certificate) => wrongName(server_name ?? host, certificate),
+    ...(name === undefined ? {} : { servername: name }),
+    ...(tls ? { key: tls.key, cert: tls.cert } : {}),
+    ...(further.length === 0 ? {} : { ca: [...rootCertificates, ...further] }),
+  }
+}
+
+/** RFC 5922 §7.1: a `sip:` URI among the names counts, and where there is one no other does. */
+function wrongName(name: string, certificate: PeerCertificate): Error | undefined {
+  const uris = [...(certificate.subjectaltname ?? '').matchAll(/(?:^|, )URI:sip:([^,@]+)(?=,|$)/gi)].map(uri => uri[1])
+  if (uris.length === 0) return checkServerIdentity(name, certificate)
+  if (uris.some(uri => uri?.toLowerCase() === name.toLowerCase())) return undefined
+  return new Error(`the certificate is of ${uris.join(', ')}, not of ${name}`)
+}
+
+/** Why the certificate is not the one that was pinned; undefined when it is, or when none was. */
+export function wrongPin(socket: TLSSocket, verification: TlsVerification): Error | undefined {
+  if (verification.mode !== 'pinned') return undefined
+  const shown = socket.getPeerCertificate().fingerprint256?.replaceAll(':', '').toLowerCase()
+  return shown === verification.fingerprint
+    ? undefined
+    : new Error(`the certificate ${shown ?? ''} is not the pinned one`)
 }

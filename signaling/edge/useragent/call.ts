@@ -273,7 +273,7 @@ export class Call {
   }
 
   #establish(response: SipMessage, from: { host: string; port: number }, sent: Sent): void {
-    const { protocol, host, port } = sent.destination
+    const { protocol } = sent.destination
     if (!this.dialog) {
       const said = (name: string): string => headerOf(sent.text, name) ?? ''
       this.dialog = Dialog.asClient({
@@ -286,7 +286,7 @@ export class Call {
         uri: sent.text.slice(7, sent.text.indexOf(' SIP/2.0')),
       })
     }
-    const connection = protocol === 'udp' ? undefined : this.#agent.stack.transport.connectionTo(protocol, host, port)
+    const connection = this.#agent.stack.transport.connectionFor(sent.destination)
     this.dialog.establish(response, from, { protocol, connection })
   }
 

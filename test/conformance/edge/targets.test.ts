@@ -1,4 +1,6 @@
+import { X509Certificate } from 'node:crypto'
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import Srf from 'drachtio-srf'
 import t from 'tap'
 import { systemDns } from '../../../core/runtime/sip/locate.ts'
@@ -8,6 +10,7 @@ import { until } from '../../support/wait.ts'
 import { dnsServer } from './dns-server.ts'
 import { Peer, pause, portOf, reply, SDP, starts, type World, world } from './peer.ts'
 import { testClock } from './test-clock.ts'
+import { testTls } from './test-tls.ts'
 
 // Where a request goes: names, dead addresses, silence.
 
@@ -275,4 +278,66 @@ t.test('a next hop is obeyed with its transport, whatever the request-URI says',
     await until('the answer', () => robot.seen.some(({ text }) => text.startsWith('SIP/2.0 200')))
   }
   t.same(arrived, ['SIP/2.0/UDP', 'SIP/2.0/TCP', 'SIP/2.0/TCP'])
+})
+
+t.test('a peer that we connect to by TLS proves itself as its next hop says, by chain and name otherwise', async t => {
+  const pem = (name: string) => readFileSync(new URL(`../../../../fixtures/tls/${name}`, import.meta.url))
+  const key = pem('leaf.key')
+  const own = await testTls()
+  const fingerprint = (cert: string | Buffer) =>
+    new X509Certificate(cert).fingerprint256.replaceAll(':', '').toLowerCase()
+  const certificates = {
+    good: { key, cert: pem('good.pem') },
+    other: { key, cert: pem('other-name.pem') },
+    expired: { key, cert: pem('expired.pem') },
+    own,
+  }
+  let arrived = 0
+  const ports: Record<string, number> = {}
+  for (const [name, tls] of Object.entries(certificates)) {
+    const peer = await UserAgent.open({
+      listeners: [{ protocol: 'tls', host: '127.0.0.1', port: 0 }],
+      tls,
+      request: incoming => {
+        arrived++
+        incoming.answer(200)
+      },
+    })
+    t.teardown(() => peer.close())
+    ports[name] = peer.port('tls')
+  }
+  const { robot } = await world(t, {
+    listeners: [
+      { protocol: 'udp', host: '127.0.0.1', port: 0 },
+      { protocol: 'tls', host: '127.0.0.1', port: 0 },
+    ],
+    tls: { ...certificates.good, verify_peers: true, peers_ca: pem('root.pem') },
+  })
+  const cases: readonly [peer: keyof typeof certificates, asked: string, code: 200 | 503, host?: string][] = [
+    ['good', '', 200],
+    ['good', 'required', 200],
+    ['good', '', 200, 'app.example.test'],
+    ['other', '', 503],
+    ['other', '', 200, 'elsewhere.example.test'],
+    ['other', '', 503, 'app.example.test'],
+    ['expired', '', 503],
+    ['own', '', 503],
+    ['own', `pinned-${fingerprint(certificates.good.cert)}`, 503],
+    ['own', 'pinned-', 503],
+    ['own', 'flow', 503],
+    ['own', 'off', 200],
+    ['own', '', 503],
+    ['own', 'nonsense', 503],
+    ['own', `pinned-${fingerprint(own.cert)}`, 200],
+    ['expired', `pinned-${fingerprint(certificates.expired.cert)}`, 200],
+  ]
+  for (const [at, [peer, asked, code, host = '127.0.0.1']] of cases.entries()) {
+    robot.seen.length = 0
+    const before = arrived
+    const hop = `sip:127.0.0.1:${ports[peer]};transport=tls${asked === '' ? '' : `;x-tls-verification=${asked}`}`
+    robot.command(`v${at}|sip|||${hop}\r\nOPTIONS sip:bob@${host} SIP/2.0\r\n\r\n`)
+    await until('an answer', () => robot.seen.some(({ text }) => /^SIP\/2\.0 [2-6]/.test(text)))
+    t.match(robot.seen[0]?.text, new RegExp(`^SIP/2.0 ${code} `), `${peer} ${asked} as ${host}`)
+    t.equal(arrived - before, code === 200 ? 1 : 0, 'nothing is sent to who does not prove itself')
+  }
 })

@@ -118,6 +118,35 @@ t.test('every write below a trunk makes its next revision', async t => {
   )
 })
 
+t.test(
+  'a target says how it proves itself by TLS: by chain and name unless it is pinned, or that is switched off',
+  async t => {
+    const w = await controlPlane(t)
+    const { path } = await trunk(w)
+    const uri = { sip_uri: 'sip:pbx.example.test', transport: 'tls' }
+    const made = await write(w, 'POST', `${path}/termination-uris`, 1, uri)
+    t.match(made.body, { tls_verification: 'required', tls_fingerprint: null })
+    const at = `${path}/termination-uris/${made.body.id}`
+    const pin = `${'AB:'.repeat(31)}CD`
+    for (const wrong of [
+      { tls_verification: 'pinned' },
+      { tls_verification: 'pinned', tls_fingerprint: 'z'.repeat(64) },
+      { tls_verification: 'off', tls_fingerprint: pin },
+      { tls_fingerprint: pin },
+      { tls_verification: 'maybe' },
+    ])
+      t.equal((await write(w, 'PATCH', at, 2, { ...uri, ...wrong })).status, 422, JSON.stringify(wrong))
+    const pinned = await write(w, 'PATCH', at, 2, { ...uri, tls_verification: 'pinned', tls_fingerprint: pin })
+    t.match(pinned.body, { tls_verification: 'pinned', tls_fingerprint: `${'ab'.repeat(31)}cd` })
+    const kept = await write(w, 'PATCH', at, 3, { ...uri, weight: 7 })
+    t.match(kept.body, { tls_verification: 'pinned', tls_fingerprint: `${'ab'.repeat(31)}cd`, weight: 7 })
+    const [route] = (await w.ask('GET', path)).body.routes.slice(-1)
+    t.match(route, { tls_verification: 'pinned', tls_fingerprint: `${'ab'.repeat(31)}cd` })
+    const off = await write(w, 'PATCH', at, 4, { ...uri, tls_verification: 'off' })
+    t.match(off.body, { tls_verification: 'off', tls_fingerprint: null })
+  },
+)
+
 t.test('suspend and resume move the status; a trunk that is where it should be is left alone', async t => {
   const w = await controlPlane(t)
   const { path } = await trunk(w)

@@ -14,7 +14,17 @@ t.teardown(() => rmSync(data_dir, { recursive: true, force: true }))
 const carrier: CarrierConfig = {
   ...{ id: 'car_a', name: 'A', sandbox: false, revision: 1, codecs: ['PCMU'], sources: ['9.9.9.0/24'] },
   ...{ routes: [], registration: null },
-  targets: [{ id: 't', uri: 'sip:sbc.carrier.example:5080', transport: 'udp', priority: 1, weight: 1, enabled: true }],
+  targets: [
+    {
+      id: 't',
+      uri: 'sip:sbc.carrier.example:5080',
+      transport: 'udp',
+      priority: 1,
+      weight: 1,
+      enabled: true,
+      tls: { mode: 'required' },
+    },
+  ],
 }
 const snapshot: Snapshot = { ...EMPTY_SNAPSHOT, carriers: new Map([[carrier.id, carrier]]) }
 
