@@ -11,6 +11,7 @@ import type { Environment } from '../core/runtime/variables.ts'
 import { addAdminKey, putSandboxCarrier } from '../core/state/bootstrap.ts'
 import { openState } from '../core/state/index.ts'
 import { askToDrain } from '../core/state/nodes.ts'
+import { damageOf } from '../core/state/sqlite/soundness.ts'
 import { seedDemo } from './bootstrap.ts'
 import { environmentOf, type ProcessName } from './child-environment.ts'
 import { writePid } from './pid-file.ts'
@@ -26,6 +27,7 @@ export const upCommand = (): Command =>
 async function up(config: Config, env: Environment): Promise<void> {
   const log = createLog('supervisor', config)
   const unlock = lock(config)
+  refuseDamage(config, unlock)
   const hub = await createBusHub(config.run_dir, log)
   const ports = await internalPorts(config)
   const lines = await prepare(config, ports.sandbox)
@@ -56,6 +58,15 @@ function lock({ run_dir, data_dir }: Config): () => void {
     throw new StartRefused(`already running on ${data_dir} (process ${pid}): stop it or set STROWGER_DATA`)
   writePid(pidFile(run_dir), process.pid)
   return () => rmSync(pidFile(run_dir), { force: true })
+}
+
+/** On a damaged database every write may lose more. */
+function refuseDamage({ data_dir }: Config, unlock: () => void): void {
+  const file = join(data_dir, 'strowger.sqlite')
+  const damage = damageOf(file)
+  if (damage === null) return
+  unlock()
+  throw new StartRefused(`the database ${file} is damaged (${damage}): put a backup in its place with strowger restore`)
 }
 
 const pidFile = (run_dir: string): string => join(run_dir, 'supervisor.pid')

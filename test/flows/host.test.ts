@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { strowger, untouched } from '../support/child.ts'
@@ -104,6 +104,20 @@ t.test('the first start shows what a newcomer needs, later ones and the logs sho
   const logged = first.split('\n').filter(line => line.startsWith('{'))
   for (const secret of [made.auth_token, made.console.password, ...api_keys])
     t.notOk(logged.some(line => line.includes(secret)))
+})
+
+t.test('a damaged database stops the start with a sentence', async t => {
+  for (const [how, damage] of [
+    ['a page in its middle', (bytes: Buffer) => bytes.fill(0xa5, 8 * 4096, 40 * 4096)],
+    ['its header', (bytes: Buffer) => bytes.fill(0xa5, 0, 100)],
+  ] as const) {
+    const folder = t.testdir()
+    const sound = readFileSync(join(data_dir, 'strowger.sqlite'))
+    writeFileSync(join(folder, 'strowger.sqlite'), damage(sound))
+    const { code, stderr } = await strowger(['up'], { ...settings, STROWGER_DATA: folder }).ended
+    t.equal(code, 1, how)
+    t.match(stderr, /^strowger: the database .+strowger\.sqlite is damaged \(.+\): put a backup in its place/)
+  }
 })
 
 t.test('a backup is its owner’s alone from its first byte', async t => {

@@ -1,0 +1,37 @@
+import { existsSync, statSync } from 'node:fs'
+import Database from 'better-sqlite3'
+
+/** A larger database is looked through without the messages of the ladder, which are most of it and no money. */
+const WHOLE_BYTES = 512 * 1024 ** 2
+const LADDER = 'sip_message'
+/** How many findings are asked for: one says enough. */
+const MOST_FINDINGS = 1
+
+/** What SQLite finds wrong with the file, in its words; null when it is sound, or not there yet. */
+export function damageOf(file: string): string | null {
+  if (!existsSync(file)) return null
+  const { size } = statSync(file)
+  if (size === 0) return null
+  try {
+    const database = new Database(file, { readonly: true })
+    try {
+      const parts = size <= WHOLE_BYTES ? [MOST_FINDINGS] : tablesOf(database)
+      for (const part of parts) {
+        const finding = database.pragma(`quick_check(${part})`, { simple: true })
+        if (finding !== 'ok') return String(finding)
+      }
+      return null
+    } finally {
+      database.close()
+    }
+  } catch (error) {
+    const { code, message } = error as Error & { code?: string }
+    if (code?.startsWith('SQLITE_CORRUPT') || code === 'SQLITE_NOTADB') return message
+    throw error
+  }
+}
+
+function tablesOf(database: Database.Database): string[] {
+  const names = database.prepare(`select name from sqlite_schema where type = 'table' and name <> ?`).pluck()
+  return (names.all(LADDER) as string[]).map(name => `'${name}'`)
+}
