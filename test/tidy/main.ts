@@ -3,6 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 import { generatedDocuments } from './documents.ts'
 import { ARROWS, HOMES, type Source } from './rules.ts'
+import { threatFindings } from './threats.ts'
 
 const ROOTS = ['core', 'signaling', 'media', 'control', 'markup', 'native', 'bin', 'bench', 'test']
 /** Files that are started, not imported. */
@@ -64,6 +65,6 @@ const outOfDate = generatedDocuments()
   .filter(({ path, text }) => !existsSync(path) || readFileSync(path, 'utf8') !== text)
   .map(({ path }) => `${path} is out of date: npm run documents`)
 
-const found = [...findings(sources()), ...outOfDate]
+const found = [...findings(sources()), ...outOfDate, ...threatFindings()]
 for (const finding of found) process.stderr.write(`tidy: ${finding}\n`)
 if (found.length > 0) process.exitCode = 1

@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs'
 import t from 'tap'
+import { hasTest, rowFindings, threatFindings, threatRows } from '../../tidy/threats.ts'
 
 // Tables of the documents that name files: what they say of the code is in it.
 
@@ -25,4 +26,23 @@ t.test('each row of docs/proofs.md names tests that are there', async t => {
     t.ok(paths.length > 0, row)
     for (const path of paths) t.ok(existsSync(path), path)
   }
+})
+
+t.test('each row of docs/threats.md names the tests that carry its threat out', async t => {
+  t.ok(threatRows().length > 40)
+  t.same(threatFindings(), [])
+})
+
+t.test('a row without a test, or with one that is not there or is skipped, is found', async t => {
+  const folder = t.testdir({
+    'a.test.ts': "t.test('here', async t => {})\nt.test('skipped', { skip: true }, async t => {})\nt.comment('said')\n",
+  })
+  const path = `${folder}/a.test.ts`
+  const known = ['here', 'skipped', 'said', 'nowhere'].map(name => hasTest(path, name))
+  t.same(known, [true, false, false, false])
+  t.notOk(hasTest(`${path}x`, 'here'))
+  t.match(rowFindings('| somebody | by something | a test somewhere |'), [/names no test/])
+  t.match(rowFindings('| somebody | by something | `test/unit/none.test.ts` “none” |'), [
+    /there is no test `test\/unit\/none/,
+  ])
 })

@@ -1,0 +1,52 @@
+import { parentPort } from 'node:worker_threads'
+import { MPEGDecoder } from 'mpg123-decoder'
+import { MAX_SECONDS } from './pcm.ts'
+
+/** The thread behind mp3.ts: one file at a time, mono 16-bit PCM back. */
+
+const PIECE_BYTES = 64 * 1024
+
+parentPort?.on('message', async ({ id, bytes }: { id: number; bytes: Uint8Array }) => {
+  const decoder = new MPEGDecoder()
+  try {
+    await decoder.ready
+    const decoded = decodeAll(decoder, bytes)
+    if (decoded.rate_hz === 0) parentPort?.postMessage({ id, detail: 'the file holds no MPEG audio' })
+    else parentPort?.postMessage({ id, ...decoded }, [decoded.samples.buffer as ArrayBuffer])
+  } catch (error) {
+    parentPort?.postMessage({ id, detail: `the MPEG audio cannot be decoded: ${(error as Error).message}` })
+  } finally {
+    decoder.free()
+  }
+})
+
+function decodeAll(decoder: MPEGDecoder, bytes: Uint8Array): { samples: Int16Array; rate_hz: number } {
+  const pieces: Int16Array[] = []
+  let length = 0
+  let rate_hz = 0
+  for (let at = 0; at < bytes.length; at += PIECE_BYTES) {
+    const { channelData, samplesDecoded, sampleRate } = decoder.decode(bytes.subarray(at, at + PIECE_BYTES))
+    if (samplesDecoded === 0) continue
+    rate_hz = sampleRate
+    pieces.push(mixed(channelData, samplesDecoded))
+    length += samplesDecoded
+    if (length >= MAX_SECONDS * rate_hz) break
+  }
+  const samples = new Int16Array(length)
+  let at = 0
+  for (const piece of pieces) {
+    samples.set(piece, at)
+    at += piece.length
+  }
+  return { samples, rate_hz }
+}
+
+function mixed(channels: readonly Float32Array[], length: number): Int16Array {
+  const samples = new Int16Array(length)
+  for (let index = 0; index < length; index++) {
+    let sum = 0
+    for (const channel of channels) sum += channel[index] ?? 0
+    samples[index] = Math.max(-32_768, Math.min(32_767, Math.round((sum / channels.length) * 32_767)))
+  }
+  return samples
+}

@@ -1,0 +1,32 @@
+import { existsSync, readFileSync } from 'node:fs'
+
+const DOCUMENT = 'docs/threats.md'
+
+/** Whether a file has a test of that name that is not skipped. */
+export function hasTest(path: string, name: string): boolean {
+  if (!existsSync(path)) return false
+  const text = readFileSync(path, 'utf8')
+  return ["'", '"', '`'].some(quote => {
+    const quoted = `${quote}${name}${quote},`
+    const at = text.indexOf(quoted)
+    const after = text.slice(at + quoted.length).trimStart()
+    return at >= 0 && /\.test\(\s*$/.test(text.slice(0, at)) && !/^\{[^}]*\b(skip|todo)\b/.test(after)
+  })
+}
+
+/** What is wrong with a row of docs/threats.md, whose last cell names files and, behind each, a test in it. */
+export function rowFindings(row: string): string[] {
+  const cells = row.split(' | ')
+  const tests = [...(cells.at(-1) ?? '').matchAll(/`(test\/[\w./-]+\.test\.ts)` “([^”]+)”/g)]
+  if (cells.length !== 3 || tests.length === 0) return [`${DOCUMENT}: a row names no test: ${row.slice(0, 80)}`]
+  return tests.flatMap(([whole, path = '', name = '']) =>
+    hasTest(path, name) ? [] : [`${DOCUMENT}: there is no test ${whole}`],
+  )
+}
+
+export const threatRows = (): string[] =>
+  readFileSync(DOCUMENT, 'utf8')
+    .split('\n')
+    .filter(line => line.startsWith('| ') && !/^\| (---|threat \|)/.test(line))
+
+export const threatFindings = (): string[] => threatRows().flatMap(rowFindings)
