@@ -94,6 +94,11 @@ export class Referrals {
     const { leg, call } = this.#host
     const dialog = leg.sipDialog
     if (!dialog) return this.#emit({ type: 'refer_ended', id: command.id, sip_code: null, notify_code: null })
+    // A carrier would call whoever is named, on our account and admitted by nobody.
+    if (leg.trunk_id === null && call.row_now.carrier_id !== null) {
+      call.event('warning', null, { detail: 'a carrier is never asked to transfer: Refer is for legs of own trunks' })
+      return this.#emit({ type: 'refer_ended', id: command.id, sip_code: 403, notify_code: null })
+    }
     try {
       const answer = await dialog.request('REFER', {
         headers: {

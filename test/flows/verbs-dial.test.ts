@@ -285,6 +285,18 @@ t.test('verbs that join calls', async t => {
     await line.over()
   })
 
+  await t.test('Refer asks no carrier: it would call whoever is named on our account', async t => {
+    const made = await w.voice('POST', '/Calls.json', {
+      To: '+2348030000008',
+      From: w.numbers[3] ?? '',
+      InlineMarkup: doc(`<Refer action="${url}/not-referred"><Sip>sip:+2349011111111@carrier.test</Sip></Refer>`),
+    })
+    t.match(await told('/not-referred'), { ReferSipResponseCode: '403' })
+    await w.ended(made.body.sid)
+    const sent = await w.state.db.selectFrom('sip_message').select('text').where('text', 'like', 'REFER sip%').execute()
+    t.notOk(sent.some(({ text }) => text.includes('carrier.test')))
+  })
+
   await t.test(
     'referUrl: a child that asks for a transfer leaves, and the document goes on with the caller',
     async t => {
