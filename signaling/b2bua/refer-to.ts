@@ -1,3 +1,5 @@
+import { parseNumber } from '../../core/domain/numbers/parse.ts'
+
 /**
  * What a REFER asks for (RFC 3515 §2.1): a number to call, or a dialog to take over (RFC 3891). Pure reading; who may
  * call what is admission's.
@@ -88,7 +90,11 @@ function telNumber(address: string): string {
   const [given = '', ...parameters] = address.split(';')
   const number = decoded(given).replace(/[-.()]/g, '')
   const context = parameters.map(part => /^phone-context=(\+[\d.()-]+)$/i.exec(part)?.[1]).find(Boolean)
-  return number.startsWith('+') || context === undefined ? number : `${context.replace(/[-.()]/g, '')}${number}`
+  if (number.startsWith('+') || context === undefined) return number
+  const prefix = context.replace(/[-.()]/g, '')
+  const full = `${prefix}${number}`
+  // Telephones write the number as it is dialled at home: its national prefix is not part of the international one.
+  return number.startsWith('0') && !parseNumber(full, '') ? `${prefix}${number.slice(1)}` : full
 }
 
 function decoded(text: string): string {

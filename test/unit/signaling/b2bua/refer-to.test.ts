@@ -16,6 +16,8 @@ t.test('a target is a number, however it is written, and its header is kept as i
     ['<sip:user:secret@pbx.example>', 'user'],
     ['<tel:+234-803-000-4711>', '+2348030004711'],
     ['<tel:803.000.4711;phone-context=+234>', '+2348030004711'],
+    ['<tel:0803-000-4711;phone-context=+234>', '+2348030004711'],
+    ['<tel:06-69812345;phone-context=+39>', '+390669812345'],
     ['<tel:911;phone-context=example.com>', '911'],
     ['<SIP:%2B2348030004711@x>', '+2348030004711'],
   ]
