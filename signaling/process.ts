@@ -3,12 +3,14 @@ import { connectBus } from '../core/runtime/bus.ts'
 import { systemClock } from '../core/runtime/clock.ts'
 import { loadConfig } from '../core/runtime/config.ts'
 import { createHttpClient } from '../core/runtime/http/index.ts'
+import { LADDER_SOCKET } from '../core/runtime/ladder-link.ts'
 import { runProcess, StartRefused } from '../core/runtime/lifecycle.ts'
 import { createVoiceRequester } from '../core/runtime/voice-request.ts'
 import { openState } from '../core/state/index.ts'
 import { exposeState } from '../core/state/metrics.ts'
 import { connectMedia } from '../media/protocol/client.ts'
 import { connectStack } from './drachtio/stack.ts'
+import { keepLadder } from './ladder-keeper.ts'
 import { startMessages } from './messages.ts'
 import { startSignaling } from './node.ts'
 import { Stir } from './trunks/stir.ts'
@@ -22,6 +24,7 @@ await runProcess('signaling', loadConfig, async ({ config, log, metrics }) => {
   const bus = connectBus(config.run_dir)
   const media = connectMedia({ path: join(config.run_dir, 'media.sock'), log, client: `signaling-${process.pid}` })
   const sip = connectStack({ ...drachtio, secret: config.drachtio_secret, log })
+  const ladder = keepLadder({ path: join(config.run_dir, LADDER_SOCKET), db: state.db, log, clock: systemClock })
   const node = await startSignaling({
     config,
     state,
@@ -40,6 +43,7 @@ await runProcess('signaling', loadConfig, async ({ config, log, metrics }) => {
     async stop() {
       await messages.stop()
       await node.stop()
+      await ladder.stop()
       await bus.close()
       await http.close()
       await state.close()

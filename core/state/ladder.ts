@@ -18,14 +18,16 @@ export async function insertMessages(db: Db, messages: readonly NewMessage[]): P
 
 /** Those that the state does not have yet: what a killed writer left may have come to it or not. */
 export async function insertMissingMessages(db: Db, messages: readonly NewMessage[]): Promise<void> {
+  const call_ids = messages.map(({ sip_call_id }) => sip_call_id)
+  await insertMessages(db, missingFrom(await messagesOf(db, call_ids), messages))
+}
+
+/** The messages that are not among the known ones. */
+export function missingFrom(known: readonly NewMessage[], messages: readonly NewMessage[]): NewMessage[] {
   const keyOf = ({ sip_call_id, at_ms, direction, text }: NewMessage): string =>
     JSON.stringify([sip_call_id, at_ms, direction, text])
-  const call_ids = messages.map(({ sip_call_id }) => sip_call_id)
-  const known = new Set((await messagesOf(db, call_ids)).map(keyOf))
-  await insertMessages(
-    db,
-    messages.filter(message => !known.has(keyOf(message))),
-  )
+  const keys = new Set(known.map(keyOf))
+  return messages.filter(message => !keys.has(keyOf(message)))
 }
 
 /** In the order in which they were kept. */

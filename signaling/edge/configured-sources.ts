@@ -22,7 +22,7 @@ export interface ConfiguredSources extends Following {
 
 /** Follows the sources of trunks and carriers. They are kept in memory: they are asked for each packet. */
 export async function watchSources(
-  state: State,
+  state: Pick<State, 'db'>,
   log: Log,
   ways: Pick<WaysOutFacts, 'own' | 'addresses'>,
 ): Promise<ConfiguredSources> {
@@ -61,7 +61,10 @@ export async function watchSources(
 }
 
 /** Names of carriers' targets are left out: signaling resolves those, and here the sources tell enough. */
-async function carriersOf(state: State, sources: readonly { readonly cidr: string; readonly carrier_id: string }[]) {
+async function carriersOf(
+  state: Pick<State, 'db'>,
+  sources: readonly { readonly cidr: string; readonly carrier_id: string }[],
+) {
   const targets = await state.db.selectFrom('carrier_target').select(['carrier_id', 'sip_uri']).execute()
   return [...new Set([...sources, ...targets].map(({ carrier_id }) => carrier_id))].map(id => ({
     id,

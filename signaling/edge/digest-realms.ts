@@ -8,7 +8,7 @@ export interface DigestRealms extends Following {
 }
 
 /** Follows the realms of digest credentials, in which strangers are challenged. */
-export async function watchRealms(state: State, log: Log): Promise<DigestRealms> {
+export async function watchRealms(state: Pick<State, 'db'>, log: Log): Promise<DigestRealms> {
   let realms = compileRealms([])
   const following = await followConfiguration(state, log, {
     failed: 'the realms of digest credentials cannot be read: those of before count',

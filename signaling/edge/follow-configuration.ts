@@ -14,7 +14,7 @@ export interface Following {
  * written to the log once, and it is tried again.
  */
 export async function followConfiguration(
-  state: State,
+  state: Pick<State, 'db'>,
   log: Log,
   { read, failed }: { readonly read: () => Promise<void>; readonly failed: string },
 ): Promise<Following> {

@@ -1,14 +1,15 @@
 import { redactSip } from '../../core/domain/ladder/redact.ts'
-import type { Log } from '../../core/runtime/log.ts'
-import type { Db } from '../../core/state/index.ts'
-import { forgetOldMessages, insertMessages, type NewMessage } from '../../core/state/ladder.ts'
+import { type Clock, pause } from '../../core/runtime/clock.ts'
+import type { NewMessage } from '../../core/state/ladder.ts'
 import type { TracedMessage } from './index.ts'
 import type { Journal } from './journal.ts'
+import type { LadderOutlet } from './ladder-outlet.ts'
 import { textOf } from './sip/message.ts'
 
 const FLUSH_MS = 250
-const FORGET_MS = 60_000
-/** Messages that wait for the database; more are left out and counted, for traffic goes before its record. */
+/** How long the end of the process waits for the last rows. */
+const CLOSE_MS = 500
+/** Messages that wait for their writer; more are left out and counted, for traffic goes before its record. */
 const MAX_WAITING = 5000
 const CALL_ID = /^(?:call-id|i)[ \t]*:[ \t]*(\S+)/im
 const METHOD = /^cseq[ \t]*:[ \t]*\d+[ \t]+(\w+)/im
@@ -42,41 +43,47 @@ export function callIds(): CallIds {
 
 export interface LadderWriter {
   keep(message: TracedMessage): void
-  /** Messages that were left out because the database could not follow. */
+  /** Messages that were left out because the writer could not follow. */
   readonly left_out: number
   close(): Promise<void>
 }
 
 /**
- * Writes the SIP messages of calls to the state in batches, off the path of the messages themselves. Until then those
- * that tell which calls there are stand in the journal.
+ * Hands the SIP messages of calls to the node that writes them, in batches, off the path of the messages themselves.
+ * Until they are kept those that tell which calls there are stand in the journal. `left` is what the last run could not
+ * hand over any more.
  */
-export function writeLadder(db: Db, journal: Journal<NewMessage>, log: Log): LadderWriter {
+export function writeLadder(
+  outlet: LadderOutlet,
+  journal: Journal<NewMessage>,
+  left: readonly NewMessage[],
+  clock: Clock,
+): LadderWriter {
   const ids = callIds()
-  let waiting: NewMessage[] = []
+  let waiting: NewMessage[] = [...left]
+  for (const row of left) journal.append(row)
+  let again = left.length > 0
   let left_out = 0
-  let writing = Promise.resolve()
+  let writing: Promise<void> | undefined
 
-  const flush = (): void => {
+  const write = async (): Promise<void> => {
     const rows = waiting
-    if (rows.length === 0) return
     waiting = []
     const settled = journal.settling()
-    writing = writing
-      .then(() => insertMessages(db, rows))
-      .catch(err => {
-        left_out += rows.length
-        log.warn({ err, messages: rows.length }, 'SIP messages could not be kept')
-      })
-      .then(settled)
+    const known_in_part = again
+    again = false
+    if (!(await outlet.give(rows, known_in_part))) left_out += rows.length
+    settled()
+    writing = undefined
   }
-  const timers = [
-    setInterval(flush, FLUSH_MS),
-    setInterval(() => {
-      forgetOldMessages(db, Date.now()).catch(err => log.warn({ err }, 'old SIP messages could not be removed'))
-    }, FORGET_MS),
-  ]
-  for (const timer of timers) timer.unref()
+  const flush = (): void => {
+    if (!writing && waiting.length > 0) writing = write()
+  }
+  const drain = async (): Promise<void> => {
+    for (flush(); writing; flush()) await writing
+  }
+  outlet.drain = drain
+  const timer = clock.every(FLUSH_MS, flush)
 
   return {
     keep(message) {
@@ -93,10 +100,10 @@ export function writeLadder(db: Db, journal: Journal<NewMessage>, log: Log): Lad
     get left_out() {
       return left_out
     },
+    // Who writes has gone before us, and has asked for all that there was; what came after it stays in the journal.
     async close() {
-      for (const timer of timers) clearInterval(timer)
-      flush()
-      await writing
+      timer.cancel()
+      await Promise.race([drain(), pause(clock, CLOSE_MS)])
     },
   }
 }

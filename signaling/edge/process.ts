@@ -1,14 +1,15 @@
+import { join } from 'node:path'
 import { createAddressGuard } from '../../core/domain/network/address-guard.ts'
 import { connectBus } from '../../core/runtime/bus.ts'
 import { systemClock } from '../../core/runtime/clock.ts'
 import { addressesOf, ConfigError, loadSettings, type Settings } from '../../core/runtime/config.ts'
+import { LADDER_SOCKET } from '../../core/runtime/ladder-link.ts'
 import { type ProcessContext, portTaken, type RunningProcess, runProcess } from '../../core/runtime/lifecycle.ts'
 import { Gauge, type Registry } from '../../core/runtime/metrics.ts'
 import { digestCrypto } from '../../core/runtime/secrets.ts'
 import { ownListeners } from '../../core/runtime/sip/own-listeners.ts'
-import { openState, type State } from '../../core/state/index.ts'
-import { callsOfCallIds, insertMissingMessages, messagesOfLostCalls, type NewMessage } from '../../core/state/ladder.ts'
-import { exposeState } from '../../core/state/metrics.ts'
+import { openStateToRead, type State } from '../../core/state/index.ts'
+import { callsOfCallIds, messagesOfLostCalls, missingFrom, type NewMessage } from '../../core/state/ladder.ts'
 import { tlsOptions } from './certificates.ts'
 import { type ConfiguredSources, watchSources } from './configured-sources.ts'
 import { type DigestRealms, watchRealms } from './digest-realms.ts'
@@ -17,6 +18,7 @@ import { exportHep, type HepExporter } from './hep.ts'
 import { createEdge, type Edge, ListenError, type TracedMessage } from './index.ts'
 import { Journal, readJournal } from './journal.ts'
 import { type LadderWriter, writeLadder } from './ladder.ts'
+import { openLadderOutlet } from './ladder-outlet.ts'
 
 /** Calls that were lost with an earlier run are hung up for so long after. */
 const LEFT_MS = 10 * 60_000
@@ -28,8 +30,7 @@ const NO_RESPONSE_MS = 5000
  */
 async function start({ config, log, metrics }: ProcessContext): Promise<RunningProcess> {
   if (!config.drachtio) throw new ConfigError('STROWGER_DRACHTIO: the supervisor must say where the control link is')
-  const state = await openState(config)
-  exposeState(state, metrics)
+  const state = openStateToRead(config)
   const sources = await watchSources(state, log, {
     own: ownListeners(config),
     addresses: createAddressGuard(config.allow_private_peers),
@@ -41,11 +42,12 @@ async function start({ config, log, metrics }: ProcessContext): Promise<RunningP
     realms.look()
   })
   // Before the first message of this run: every dialog of a call that is there by now was the last run's.
-  const left = await messagesOfLastRun(state, config.run_dir)
+  const { unwritten, left } = await messagesOfLastRun(state, config.run_dir)
   const journal = new Journal<NewMessage>(config.run_dir, err =>
     log.warn({ err }, 'the journal of the SIP edge cannot be written: a kill may leave calls up'),
   )
-  const ladder = writeLadder(state.db, journal, log)
+  const outlet = await openLadderOutlet(join(config.run_dir, LADDER_SOCKET), log)
+  const ladder = writeLadder(outlet, journal, unwritten, systemClock)
   const own_addresses = addressesOf(config).map(({ host }) => host)
   const hep = config.hep && exportHep({ ...config.hep, own_addresses }, ids => callsOfCallIds(state.db, ids), log)
   const edge = await open(config, log, { sources, realms }, message => {
@@ -65,6 +67,7 @@ async function start({ config, log, metrics }: ProcessContext): Promise<RunningP
       await bus.close()
       edge.close()
       await ladder.close()
+      outlet.close()
       journal.close()
       await hep?.close()
       await state.close()
@@ -72,16 +75,13 @@ async function start({ config, log, metrics }: ProcessContext): Promise<RunningP
   }
 }
 
-/** Of calls that nobody has ended; what the last run could not write any more is written now. */
-async function messagesOfLastRun({ db }: State, run_dir: string) {
+/** Of calls that nobody has ended, with what the last run could not hand over any more. */
+async function messagesOfLastRun({ db }: Pick<State, 'db'>, run_dir: string) {
   const unwritten = readJournal<NewMessage>(run_dir).sort((a, b) => a.at_ms - b.at_ms)
-  await insertMissingMessages(db, unwritten)
   const since = new Date(Date.now() - LEFT_MS).toISOString()
-  return await messagesOfLostCalls(
-    db,
-    since,
-    unwritten.map(message => message.sip_call_id),
-  )
+  const call_ids = unwritten.map(message => message.sip_call_id)
+  const written = await messagesOfLostCalls(db, since, call_ids)
+  return { unwritten, left: [...written, ...missingFrom(written, unwritten)] }
 }
 
 async function open(
