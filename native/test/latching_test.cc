@@ -168,6 +168,69 @@ void outranking() {
   }
 }
 
+void reports_of_strangers() {
+  OurReport theirs;
+  theirs.ssrc = 5;
+  uint8_t report[256];
+  const size_t n = write_rtcp(report, theirs, "peer");
+  const auto takes = [&](World& w, TestLeg& leg, const Address& from, bool muxed = false) {
+    const uint64_t before = leg.counters->rtcp_received;
+    w.run(20);
+    uint8_t copy[256];
+    std::memcpy(copy, report, n);
+    leg.stream->on_rtcp(copy, n, from, w.now, muxed);
+    return leg.counters->rtcp_received > before;
+  };
+  const Address named = address("192.0.2.1", 4000), nat = address("203.0.113.9", 6000);
+  const auto at = [](Address a, uint16_t port) {
+    a.port = port;
+    return a;
+  };
+  {
+    World w;
+    TestLeg leg(w, 1, {});
+    StreamConfig c = config(named, kUlaw);
+    c.remote_rtcp = at(named, 4444);
+    leg.stream->describe(c, w.now);
+    leg.receive(rtp(0, 1, 160, 1), named);
+    check::ok(takes(w, leg, c.remote_rtcp) && takes(w, leg, at(named, 4001)) && takes(w, leg, named),
+              "reports come from where the SDP says, from the port of RTP, or from the one above");
+    check::ok(!takes(w, leg, at(named, 9999)), "another port of the host is a stranger's");
+    check::ok(!takes(w, leg, c.remote_rtcp, true), "on the port of RTP only where RTP comes from reports");
+  }
+  World w;
+  TestLeg leg(w, 1, {});
+  leg.stream->describe(config(named, kUlaw), w.now);
+  w.run(1100);
+  for (uint16_t i = 1; i < 5; ++i) leg.receive(rtp(0, i, i * 160u, 1), nat);
+  check::ok(leg.counters->latched && !takes(w, leg, at(named, 4001)), "who was not latched reports nothing");
+  check::ok(takes(w, leg, at(nat, 31000)), "behind a NAT the port of RTCP is learnt");
+  check::ok(!takes(w, leg, at(nat, 31002)) && takes(w, leg, at(nat, 31000)), "once");
+}
+
+/** STUN and DTLS of a browser's leg. */
+void raw_shares() {
+  World w;
+  TestLeg leg(w, 1, {});
+  leg.stream->take_raw(true);
+  const Address peer = address("192.0.2.1", 4000);
+  const auto raw = [&](const Address& from) {
+    leg.receive({0, 1, 0, 0}, from);
+    return w.count(EventType::raw);
+  };
+  int stranger = 0;
+  for (int i = 0; i < 1000; ++i) stranger += raw(address("198.51.100.7", 5000));
+  check::within(stranger, 20, 30, "a stranger has a share");
+  int others = 0;
+  for (uint16_t i = 0; i < 16; ++i) others += raw(address("203.0.113.1", static_cast<uint16_t>(6000 + i)));
+  check::ok(others >= 14, "which is not that of the others");
+  leg.stream->describe(config(peer, kUlaw), w.now);
+  for (uint16_t i = 0; i < 1000; ++i) raw(address("198.51.100.7", i));
+  int known = 0;
+  for (int i = 0; i < 40; ++i) known += raw(peer);
+  check::equal(known, 40, "and strangers leave the peer its own");
+}
+
 void outranking_secured() {
   TwoPorts t;
   StreamConfig c = config(t.named, kUlaw);
@@ -195,5 +258,7 @@ void outranking_secured() {
 void latching_tests() {
   latching();
   outranking();
+  reports_of_strangers();
+  raw_shares();
   outranking_secured();
 }

@@ -176,10 +176,31 @@ static void ports() {
   close(pair.rtp_fd);
   close(pair.rtcp_fd);
   pool.give_back(first, 1'000'000);
-  check::ok(!pool.open(none, 30'900'000), "a pair rests for 30 s");
-  check::ok(pool.open(pair, 31'000'000), "and is used again after that");
+  check::ok(!pool.open(none, 2'900'000), "a pair to which nothing comes rests for 2 s");
+  check::ok(pool.open(pair, 3'000'000), "and is used again after that");
   close(pair.rtp_fd);
   close(pair.rtcp_fd);
+
+  const int late = socket(AF_INET, SOCK_DGRAM, 0);
+  const auto send_to = [&](uint16_t port) {
+    Address at = local;
+    at.port = port;
+    sockaddr_in6 sa;
+    const socklen_t n = at.to(sa);
+    sendto(late, "late", 4, 0, reinterpret_cast<sockaddr*>(&sa), n);
+  };
+  pool.give_back(first, 0);
+  for (uint64_t second = 2; second < 30; second += 2) {
+    send_to(second % 4 ? first : static_cast<uint16_t>(first + 1));
+    check::ok(!pool.open(none, second * 1'000'000), "a pair to which packets of the old call come rests on");
+  }
+  send_to(first);
+  check::ok(pool.open(pair, 30'000'000), "but for 30 s at most");
+  char byte;
+  check::ok(recv(pair.rtp_fd, &byte, 1, MSG_DONTWAIT) < 0, "and its next call gets none of them");
+  close(pair.rtp_fd);
+  close(pair.rtcp_fd);
+  close(late);
 }
 
 void rtp_tests() {

@@ -1,6 +1,7 @@
 #include "ports.h"
 
 #include <fcntl.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,6 +11,7 @@ namespace media {
 
 namespace {
 constexpr uint16_t kFirstUnprivileged = 1024;
+constexpr uint64_t kQuietUs = 2'000'000;
 }  // namespace
 
 PortPool::PortPool(const Address& bind, uint16_t first, uint16_t last, uint64_t quarantine_us, const Address& second,
@@ -71,10 +73,45 @@ bool PortPool::bind_pair(Address at, uint16_t port, PortPair& out) {
 
 void PortPool::wake_rested(uint64_t now_us) {
   while (!resting_.empty() && resting_.front().until_us <= now_us) {
-    const uint16_t port = resting_.front().port;
-    free_[port / 2u % free_.size()].push_back(port);
+    Resting r = resting_.front();
     resting_.pop_front();
+    // Who could not listen knows nothing.
+    const bool quiet = r.pair.rtp_fd >= 0 && !heard(r.pair);
+    if (quiet || r.most_us <= now_us) {
+      close_pair(r.pair);
+      free_[r.pair.rtp_port / 2u % free_.size()].push_back(r.pair.rtp_port);
+      continue;
+    }
+    if (r.pair.rtp_fd < 0) listen(r.pair);
+    // In order: every one that is put behind waits for the same time.
+    r.until_us = now_us + std::min(kQuietUs, quarantine_us_);
+    resting_.push_back(r);
   }
+}
+
+PortPool::~PortPool() {
+  for (const Resting& r : resting_) close_pair(r.pair);
+}
+
+void PortPool::listen(PortPair& pair) const {
+  PortPair bound;
+  if (bind_pair(bind_address(pair.family), pair.rtp_port, bound)) pair = bound;
+}
+
+void PortPool::close_pair(const PortPair& pair) {
+  for (const int fd : {pair.rtp_fd, pair.rtcp_fd})
+    if (fd >= 0) ::close(fd);
+}
+
+/** Whether anything came since the last look, which it takes away. */
+bool PortPool::heard(const PortPair& pair) {
+  bool any = false;
+  for (const int fd : {pair.rtp_fd, pair.rtcp_fd}) {
+    char byte;
+    constexpr int kMost = 1000;
+    for (int taken = 0; taken < kMost && recv(fd, &byte, 1, MSG_DONTWAIT | MSG_TRUNC) >= 0; ++taken) any = true;
+  }
+  return any;
 }
 
 bool PortPool::open_any(const Address& at, PortPair& out, unsigned index) {
@@ -117,10 +154,16 @@ bool PortPool::open(PortPair& out, uint64_t now_us, uint8_t family, unsigned ind
   return false;
 }
 
-void PortPool::give_back(uint16_t rtp_port, uint64_t now_us) {
+void PortPool::give_back(uint16_t rtp_port, uint64_t now_us, uint8_t family) {
+  PortPair pair;
+  pair.rtp_port = rtp_port;
+  pair.rtcp_port = static_cast<uint16_t>(rtp_port + 1);
+  pair.family = family;
+  if (!system_chooses_) listen(pair);
   std::lock_guard lock(mutex_);
   --in_use_;
-  if (!system_chooses_) resting_.push_back({now_us + quarantine_us_, rtp_port});
+  if (!system_chooses_)
+    resting_.push_back({now_us + std::min(kQuietUs, quarantine_us_), now_us + quarantine_us_, pair});
 }
 
 PortPool::Counts PortPool::counts(uint64_t now_us) {

@@ -1,4 +1,4 @@
-// Pairs of ports: even for RTP, odd for RTCP, none used again before it has rested.
+// Pairs of ports: even for RTP, odd for RTCP, none used again while packets of the call before may still arrive.
 #pragma once
 #include <cstdint>
 #include <deque>
@@ -35,14 +35,18 @@ class PortPool {
   /** `second` is none, or an address of the other family: pairs at either come out of one range. */
   PortPool(const Address& bind, uint16_t first, uint16_t last, uint64_t quarantine_us, const Address& second = {},
            unsigned classes = 1);
+  ~PortPool();
 
   /**
    * Binds a pair at the address of a family, where there is one; false when all are in use or resting. Ports that
    * others hold are passed over. Of the class of that index, and of another only when that one is used up.
    */
   bool open(PortPair& out, uint64_t now_us, uint8_t family = 0, unsigned index = 0);
-  /** Puts the pair to rest; its sockets are closed already. */
-  void give_back(uint16_t rtp_port, uint64_t now_us);
+  /**
+   * Puts the pair to rest; its sockets are closed already. It rests for two seconds, and longer, up to the whole
+   * quarantine, while packets still arrive: many short calls use few ports up.
+   */
+  void give_back(uint16_t rtp_port, uint64_t now_us, uint8_t family = 0);
 
   const Address& bind_address(uint8_t family) const {
     return family != 0 && second_.family == family ? second_ : bind_;
@@ -62,9 +66,12 @@ class PortPool {
   bool open_any(const Address& at, PortPair& out, unsigned index);
 
   struct Resting {
-    uint64_t until_us;
-    uint16_t port;
+    uint64_t until_us, most_us;
+    PortPair pair;  // its sockets listen for what still arrives; -1 when they could not be bound
   };
+  void listen(PortPair& pair) const;
+  static bool heard(const PortPair& pair);
+  static void close_pair(const PortPair& pair);
   const Address bind_, second_;
   const uint64_t quarantine_us_;
   const bool system_chooses_;

@@ -142,6 +142,7 @@ class Stream {
 
   // receiving
   bool admit(const Address& from, const RtpView& v, bool authenticated, uint64_t now_us);
+  bool reports_from(const Address& from, bool muxed) const;
   bool trusted(const Address& from) const;
   bool outranks(const Address& from, uint64_t now_us) const;
   void latch(const Address& from);
@@ -234,7 +235,8 @@ class Stream {
   StreamConfig config_;
   std::vector<Stream*> sources_;  // streams whose peer this is
   bool relay_keys_ = true, closed_ = false;
-  uint64_t raw_us_ = 0;
+  static constexpr size_t kStrangerShares = 8;
+  uint64_t raw_us_[1 + kStrangerShares] = {};  // the peer's, then those of strangers
 
   // latching
   Address rtcp_address_, rtcp_seen_, former_;

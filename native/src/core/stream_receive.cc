@@ -110,14 +110,19 @@ SrtpResult Stream::unprotect(uint8_t* packet, size_t& n, uint64_t now_us) {
   return srtp_rx_ ? srtp_rx_->unprotect(packet, n) : SrtpResult::auth_failed;
 }
 
-/** 200 a second at most, 50 of them at once. */
+/** Of the peer 200 a second at most, 50 of them at once; of strangers half as many. */
 void Stream::on_raw(const uint8_t* packet, size_t n, const Address& from, uint64_t now_us) {
-  raw_us_ = std::max(raw_us_, now_us);
-  if (raw_us_ - now_us > 250'000) {
+  // A share of its own for whoever is the peer, and one of eight for each stranger: a flood starves itself alone.
+  const bool peer = from == latched_ || from == send_address_;
+  size_t share = 0;
+  for (size_t i = 0; !peer && i < sizeof from.ip; ++i) share = share * 31 + from.ip[i];
+  uint64_t& raw_us = raw_us_[peer ? 0 : 1 + (share * 31 + from.port) % kStrangerShares];
+  raw_us = std::max(raw_us, now_us);
+  if (raw_us - now_us > 250'000) {
     ++counters_->policed;
     return;
   }
-  raw_us_ += 5'000;
+  raw_us += peer ? 5'000 : 10'000;
   Event e;
   e.type = EventType::raw;
   e.stream = id_;
@@ -298,10 +303,26 @@ void Stream::told_key(const KeyReceiver::Key& key, bool inband, uint64_t now_us)
     peer_->send_keys({"", std::string(1, key.digit), std::clamp(key.duration_ms, 60u, 1000u), 60}, now_us);
 }
 
+/**
+ * RTCP comes from where the SDP says, from where RTP comes (RFC 5761, symmetric RTP), or from the port above (RFC 3550
+ * §11). Behind a NAT its port can be any: the first one of the latched host is learnt, and holds.
+ */
+bool Stream::reports_from(const Address& from, bool muxed) const {
+  const Address& expected = latched_.known() ? latched_ : config_.remote_rtp;
+  if (!expected.known()) return false;
+  if (from == expected) return true;
+  if (muxed) return false;
+  if (from == config_.remote_rtcp && (!latched_.known() || from.same_ip(latched_) || config_.remote_rtp == latched_))
+    return true;
+  if (!from.same_ip(expected)) return false;
+  if (from.port == static_cast<uint16_t>(expected.port + 1)) return true;
+  const bool translated = latched_.known() && !(latched_ == config_.remote_rtp);
+  return translated && !policy_.strict && (!rtcp_seen_.known() || rtcp_seen_ == from);
+}
+
 void Stream::on_rtcp(uint8_t* packet, size_t n, const Address& from, uint64_t now_us, bool muxed) {
   StreamCounters& c = *counters_;
-  const Address& expected = latched_.known() ? latched_ : config_.remote_rtp;
-  if (!expected.known() || !(from.same_ip(expected) || from.same_ip(config_.remote_rtcp) || trusted(from))) {
+  if (!reports_from(from, muxed)) {
     ++c.strangers;
     return;
   }

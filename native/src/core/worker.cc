@@ -92,7 +92,7 @@ void Worker::close(uint32_t id, uint64_t now_us) {
   legs_.erase(at);
   ::close(pair.rtp_fd);
   ::close(pair.rtcp_fd);
-  ports_.give_back(pair.rtp_port, now_us);
+  ports_.give_back(pair.rtp_port, now_us, pair.family);
   counters_.streams += -1;
 }
 
