@@ -8,7 +8,6 @@ import type { CallEventTable, Trx } from '../../core/state/index.ts'
 import { addMediaQuality } from '../../core/state/media-quality.ts'
 import { callFactsOf } from '../../core/state/outbox.ts'
 import type { CallRow } from '../../core/state/running-calls.ts'
-import type { ScriptEntry } from '../scripts/script.ts'
 import { type AttemptStep, CallWrites } from './call-writes.ts'
 import type { Context } from './context.ts'
 import type { Leg } from './leg.ts'
@@ -81,8 +80,6 @@ export abstract class Call {
   protected abstract stop(bye_reason: string | null): void
   /** How the call ends when this leg's peer hangs up. */
   protected abstract hungUp(leg: Leg): 'caller_hung_up' | 'called_hung_up'
-  /** From now on a document runs on this leg, whose other side has gone. */
-  abstract runOn(leg: Leg, entry: ScriptEntry): void
   /** Codecs and packets of both legs, for the CDR. */
   protected abstract mediaSummary(): object | null
   protected abstract pddMs(): number | null

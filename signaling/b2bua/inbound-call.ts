@@ -4,7 +4,6 @@ import type { Timer } from '../../core/runtime/clock.ts'
 import type { CallRow } from '../../core/state/running-calls.ts'
 import type { Entry, Target } from '../../markup/interpreter/types.ts'
 import { Cancelled, type InboundInvite, type InboundRequest, type SipResponse } from '../drachtio/types.ts'
-import { answeredHost } from '../scripts/answered-host.ts'
 import { recordByPolicy } from '../scripts/recorder.ts'
 import { Script, type ScriptEntry } from '../scripts/script.ts'
 import { kindOfCaller } from './browser.ts'
@@ -52,7 +51,6 @@ export class InboundCall extends Call {
   #hunt: Hunt | null = null
   #b: Leg | null = null
   #script: Script | null = null
-  #scriptLeg: Leg | null = null
   #expires = false
   #bridged: 'relay' | 'transcode' | null = null
   readonly #ringback: Ringback
@@ -144,7 +142,6 @@ export class InboundCall extends Call {
 
   #runScript(entry: ScriptEntry): void {
     this.#a.ring()
-    this.#scriptLeg = this.#a
     this.#script = new Script(
       {
         call: this,
@@ -159,16 +156,6 @@ export class InboundCall extends Call {
         early: () => this.#a.early(),
         ring: () => this.#a.ring(),
       },
-      entry,
-    )
-    this.#script.start()
-  }
-
-  runOn(leg: Leg, entry: ScriptEntry): void {
-    this.#scriptLeg = leg
-    const direction = leg === this.#a ? 'inbound' : 'outbound'
-    this.#script = new Script(
-      answeredHost(this, leg, () => void this.end({ cause: 'script' }), direction),
       entry,
     )
     this.#script.start()
@@ -302,7 +289,7 @@ export class InboundCall extends Call {
       digit: (leg, digit, by) => this.#digit(leg, digit, by),
       refer: (leg, request) => this.#refer(leg, request),
       notify: (leg, request) => {
-        if (this.#script && leg === this.#scriptLeg) this.#script.notified(request)
+        if (this.#script && leg === this.#a) this.#script.notified(request)
         else request.respond(200)
       },
       message: (leg, request) => void passMessage({ call: this, leg }, request),
@@ -311,19 +298,19 @@ export class InboundCall extends Call {
       media: (leg, event) => {
         this.mediaSample(leg, event)
         if (event.event === 'leg.first_packet' && leg === this.#b) void this.#stopRinging()
-        if (leg === this.#scriptLeg) this.#script?.media(event)
+        if (leg === this.#a) this.#script?.media(event)
       },
     }
   }
 
   #digit(leg: Leg, digit: string, by: KeyWay): void {
     if (!this.#script) this.passKey(leg, digit, by)
-    else if (leg === this.#scriptLeg) this.#script.digit(digit, by)
+    else if (leg === this.#a) this.#script.digit(digit, by)
   }
 
   #refer(leg: Leg, request: InboundRequest): void {
     if (!this.#script) transferAsked({ call: this, leg }, request)
-    else if (leg === this.#scriptLeg) this.#script.referred('self', request)
+    else if (leg === this.#a) this.#script.referred('self', request)
     else request.respond(603)
   }
 

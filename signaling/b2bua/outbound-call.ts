@@ -68,7 +68,7 @@ export class OutboundCall extends Call {
     script.start()
   }
 
-  runOn(leg: Leg, entry: ScriptEntry): void {
+  #runOn(leg: Leg, entry: ScriptEntry): void {
     this.run(
       new Script(
         answeredHost(this, leg, () => void this.end({ cause: 'script' })),
@@ -84,7 +84,7 @@ export class OutboundCall extends Call {
     if (!leg?.answered || this.ended) return false
     this.#script?.drop()
     this.#watcher.left?.()
-    this.runOn(leg, { kind: 'call', entry, fallback })
+    this.#runOn(leg, { kind: 'call', entry, fallback })
     return true
   }
 

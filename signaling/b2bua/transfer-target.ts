@@ -1,3 +1,4 @@
+import type { CallRequest } from '../../core/domain/calls/request.ts'
 import { parseNumber } from '../../core/domain/numbers/parse.ts'
 import { type Reason, sipRefusal } from '../../core/domain/reasons/index.ts'
 import { iso } from '../../core/runtime/clock.ts'
@@ -5,8 +6,8 @@ import { newId } from '../../core/runtime/ids.ts'
 import { type CallRow, type Decided, NOTHING_YET } from '../../core/state/running-calls.ts'
 import type { Ask } from '../admission/gate.ts'
 import { hopsToWorld, limitsOf, notAdmitted } from '../admission/place.ts'
-import type { ScriptEntry } from '../scripts/script.ts'
-import type { NumberConfig, TrunkConfig } from '../trunks/snapshot.ts'
+import { ApplicationCall, type ApplicationWatcher } from '../scripts/application-call.ts'
+import type { ApplicationConfig, NumberConfig, TrunkConfig } from '../trunks/snapshot.ts'
 import type { Party } from './call.ts'
 import type { Context } from './context.ts'
 import type { HuntHop } from './hunt.ts'
@@ -14,14 +15,15 @@ import { OutboundCall, type OutboundWatcher } from './outbound-call.ts'
 import type { ReferTarget } from './refer-to.ts'
 import { deliveryHops, type Outgoing, ownTargets } from './routes.ts'
 
-/** Where a transfer goes: the same ways, and the same gate, as an INVITE of the transferor's trunk. */
+/**
+ * Where a transfer goes: the same ways, and the same gate, as an INVITE of the transferor's trunk. It makes a call of
+ * the project that the number belongs to, to the world of the transferor's: two projects never share one (0574).
+ */
 
-export type Transferred = OutboundCall
+export type Transferred = OutboundCall | ApplicationCall
 
 export type Placed =
   | { readonly kind: 'placed' }
-  /** The number is an application's: its document runs on the leg that stays. */
-  | { readonly kind: 'script'; readonly entry: ScriptEntry }
   | { readonly kind: 'refused'; readonly sip_code: number; readonly reason: Reason }
 
 interface Asked {
@@ -29,8 +31,8 @@ interface Asked {
   readonly transferor: Party
   readonly transferee: Party
   readonly trunk_id: string
-  readonly watcher: OutboundWatcher
-  readonly created: (child: OutboundCall) => void
+  readonly watcher: OutboundWatcher & ApplicationWatcher
+  readonly created: (child: Transferred) => void
 }
 
 type TransferAsk = Omit<Ask, 'call_sid'>
@@ -47,7 +49,7 @@ export async function placeTransferred(asked: Asked): Promise<Placed> {
   const number = e164 === null ? undefined : ctx.snapshot().numbers.get(e164)
   if (!number || number.status === 'available') return toWorld(asked, trunk)
   if (number.status === 'quarantined') return refused('number_quarantined')
-  if (number.route_kind === 'voice_application') return toApplication(asked, number)
+  if (number.route_kind === 'voice_application') return toApplication(asked, trunk, number)
   return toTrunk(asked, trunk, number)
 }
 
@@ -66,7 +68,8 @@ async function toWorld(asked: Asked, trunk: TrunkConfig): Promise<Placed> {
     offer: null,
     own_targets: ownTargets(ctx, trunk),
   }
-  return place(asked, trunk, 'outbound', [ask], (sid, outcome) =>
+  const owner = { project_id: trunk.project_id, trunk_id: trunk.id, number: null, application: null }
+  return dial(asked, trunk, owner, [ask], (sid, outcome) =>
     hopsToWorld(ctx, {
       project_id: trunk.project_id,
       trunk,
@@ -83,6 +86,39 @@ async function toTrunk(asked: Asked, trunk: TrunkConfig, number: NumberConfig): 
     return refused('number_unrouted')
   const to = snapshot.trunks.get(route_kind === 'trunk' ? route_id : (snapshot.trunk_of_subtrunk.get(route_id) ?? ''))
   if (!to) return refused('number_unrouted')
+  const owner = { project_id, trunk_id: to.id, number, application: null }
+  const asks = onNet(asked, trunk, project_id, { type: route_kind, id: route_id })
+  const { diversion } = presented(ctx, asked)
+  return dial(asked, trunk, owner, asks, (sid, outcome) =>
+    deliveryHops(ctx, to, outgoing(asked, sid, outcome, diversion)),
+  )
+}
+
+/** The document runs in a call of its own, on a wire whose other end is joined with the leg that stays. */
+async function toApplication(asked: Asked, trunk: TrunkConfig, number: NumberConfig): Promise<Placed> {
+  const { call, leg } = asked.transferee
+  const { ctx } = call
+  const application = number.route_id === null ? undefined : ctx.snapshot().applications.get(number.route_id)
+  if (!application) return refused('number_unrouted')
+  const { project_id, id } = application
+  const trunk_id = project_id === trunk.project_id ? trunk.id : null
+  const asks = onNet(asked, trunk, project_id, { type: 'voice_application', id })
+  const admitted = await admit(asked, { project_id, trunk_id, number, application }, asks)
+  if ('kind' in admitted) return admitted
+  const { row, decided } = admitted
+  const { session } = leg
+  session.hold()
+  const limits = limitsOf(decided, null)
+  const { watcher } = asked
+  const child = new ApplicationCall(ctx, { row, session, application, parameters: {}, watcher, limits })
+  asked.created(child)
+  void child.begin()
+  return { kind: 'placed' }
+}
+
+/** As the transferor's trunk sees it, then as what the number is routed to does. */
+function onNet(asked: Asked, trunk: TrunkConfig, project_id: string, service: Ask['service']): TransferAsk[] {
+  const { ctx } = asked.transferee.call
   const shown = presented(ctx, asked)
   const common = {
     called: asked.target.number,
@@ -91,7 +127,7 @@ async function toTrunk(asked: Asked, trunk: TrunkConfig, number: NumberConfig): 
     transport: null,
     offer: null,
   }
-  const asks: TransferAsk[] = [
+  return [
     {
       ...common,
       part: 'on_net',
@@ -99,62 +135,54 @@ async function toTrunk(asked: Asked, trunk: TrunkConfig, number: NumberConfig): 
       service: { type: 'trunk', id: trunk.id },
       own_targets: ownTargets(ctx, trunk),
     },
-    { ...common, part: 'inbound', project_id, service: { type: route_kind, id: route_id }, own_targets: null },
+    { ...common, part: 'inbound', project_id, service, own_targets: null },
   ]
-  return place(asked, trunk, 'inbound', asks, (sid, outcome) =>
-    deliveryHops(ctx, to, outgoing(asked, sid, outcome, shown.diversion)),
-  )
 }
 
-/** The application's document for the leg that stays; it counts against the application like a call to it. */
-async function toApplication(asked: Asked, number: NumberConfig): Promise<Placed> {
-  const { call } = asked.transferee
-  const { ctx } = call
-  const application = number.route_id === null ? undefined : ctx.snapshot().applications.get(number.route_id)
-  if (!application) return refused('number_unrouted')
-  const outcome = await ctx.gate.take(ctx.state.db, {
-    call_sid: call.sid,
-    part: 'inbound',
-    project_id: application.project_id,
-    service: { type: 'voice_application', id: application.id },
-    called: number.e164,
-    caller: presented(ctx, asked).caller,
-    transport: null,
-    offer: null,
-    own_targets: null,
-  })
-  if (!outcome.admitted) return refused(outcome.reason)
-  const { voice_url: url, voice_method: method, fallback_url, fallback_method } = application
-  const fallback = fallback_url ? { url: fallback_url, method: fallback_method } : null
-  return { kind: 'script', entry: { kind: 'call', entry: { kind: 'request', url, method }, fallback } }
+/** Whose call it becomes. */
+interface Owner {
+  readonly project_id: string
+  readonly trunk_id: string | null
+  /** Null: the call is to the world. */
+  readonly number: NumberConfig | null
+  readonly application: ApplicationConfig | null
 }
 
-async function place(
+async function admit(
+  asked: Asked,
+  owner: Owner,
+  asks: readonly TransferAsk[],
+): Promise<Placed | { readonly row: CallRow; readonly decided: Decided }> {
+  const { ctx } = asked.transferee.call
+  const call = rowOf(asked, owner)
+  const { sid: call_sid } = call
+  const wanted = { call, asks: asks.map(ask => ({ ...ask, call_sid })) }
+  const { row, decided, told } = await ctx.gate.admitCall(ctx.state.db, wanted)
+  if (decided.admitted) return { row, decided }
+  notAdmitted(ctx, call_sid, decided.reason, told)
+  return refused(decided.reason)
+}
+
+async function dial(
   asked: Asked,
   trunk: TrunkConfig,
-  direction: 'outbound' | 'inbound',
+  owner: Owner,
   asks: readonly TransferAsk[],
   hopsOf: (sid: string, outcome: Decided) => HuntHop[],
 ): Promise<Placed> {
   const { call, leg } = asked.transferee
-  const { ctx } = call
-  const row = rowOf(asked, trunk, direction)
-  const { sid: call_sid } = row
-  const wanted = { call: row, asks: asks.map(ask => ({ ...ask, call_sid })) }
-  const { row: inserted, decided, told } = await ctx.gate.admitCall(ctx.state.db, wanted)
-  if (!decided.admitted) {
-    notAdmitted(ctx, call_sid, decided.reason, told)
-    return refused(decided.reason)
-  }
+  const admitted = await admit(asked, owner, asks)
+  if ('kind' in admitted) return admitted
+  const { row, decided } = admitted
   leg.session.hold()
-  const child = new OutboundCall(ctx, {
-    row: inserted,
+  const child = new OutboundCall(call.ctx, {
+    row,
     session: leg.session,
     limits: limitsOf(decided, trunk.max_call_duration_seconds || null),
     watcher: asked.watcher,
   })
   asked.created(child)
-  child.begin(hopsOf(call_sid, decided), { ring_ms: RING_LIMIT_MS, prefer: leg })
+  child.begin(hopsOf(row.sid, decided), { ring_ms: RING_LIMIT_MS, prefer: leg })
   return { kind: 'placed' }
 }
 
@@ -195,26 +223,31 @@ function outgoing(asked: Asked, sid: string, outcome: Decided, diversion: string
   }
 }
 
-function rowOf(asked: Asked, trunk: TrunkConfig, direction: 'outbound' | 'inbound') {
-  const { call } = asked.transferee
-  const { ctx } = call
+function rowOf(asked: Asked, { project_id, trunk_id, number, application }: Owner) {
+  const { ctx } = asked.transferee.call
   const at = iso(ctx.clock.now())
+  const parent = asked.transferor.call
+  const callback: CallRequest | null = application && {
+    status_callback: application.status_callback_url,
+    status_callback_method: application.status_callback_method,
+    status_callback_events: ['completed'],
+  }
   return {
     sid: newId.call(),
-    project_id: trunk.project_id,
-    account_sid: ctx.snapshot().accounts.get(trunk.project_id)?.account_sid ?? null,
-    parent_call_sid: asked.transferor.call.sid,
+    project_id,
+    account_sid: ctx.snapshot().accounts.get(project_id)?.account_sid ?? null,
+    parent_call_sid: parent.project_id === project_id ? parent.sid : null,
     origin: 'trunk' as const,
-    direction,
+    direction: number === null ? ('outbound' as const) : ('inbound' as const),
     from_number: presented(ctx, asked).caller,
     to_number: parseNumber(asked.target.number, COUNTRY)?.e164 ?? asked.target.number,
     status: 'ringing' as const,
-    trunk_id: trunk.id,
+    trunk_id,
     carrier_id: null,
-    number_id: null,
-    application_id: null,
+    number_id: number?.id ?? null,
+    application_id: application?.id ?? null,
     sip_call_id: null,
-    request: null,
+    request: callback && JSON.stringify(callback),
     node_id: ctx.node_id,
     queued_at: at,
     ...NOTHING_YET,

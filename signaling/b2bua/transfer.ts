@@ -94,7 +94,6 @@ class Transfer implements LegWaiter {
   // ----------------------------------------------------------------------------------------------------------- blind
 
   async #call(target: ReferTarget): Promise<void> {
-    const { call, leg } = this.#transferee
     const placed = await placeTransferred({
       target,
       transferor: this.#transferor,
@@ -110,17 +109,7 @@ class Transfer implements LegWaiter {
       },
     })
     if (placed.kind === 'refused') return this.#failed(placed.sip_code, placed.reason)
-    if (placed.kind === 'placed') {
-      if (this.#over) void this.#child?.end({ cause: 'caller_hung_up' })
-      return
-    }
-    if (this.#over || leg.ended) return
-    await leg.session.hub
-      .request('unbridge', { leg_id: leg.id })
-      .catch(err => call.log.debug({ err, leg_id: leg.id }, 'a leg was not taken out of its bridge'))
-    await this.#ringback.stop()
-    this.#succeeded(null)
-    call.runOn(leg, placed.entry)
+    if (this.#over) void this.#child?.end({ cause: 'caller_hung_up' })
   }
 
   /** Early media of the target is for a transferee who hears nobody else. */
@@ -207,7 +196,8 @@ class Transfer implements LegWaiter {
       what: 'transferred',
       by: this.#transferor.leg.id,
       sip_code: 200,
-      ...(by ? { call_sid: by.sid } : {}),
+      // What belongs to another project is none of this one's.
+      ...(by?.project_id === this.#transferee.call.project_id ? { call_sid: by.sid } : {}),
     })
     this.#tell('200 OK', 'terminated;reason=noresource')
     const { call, leg } = this.#transferor

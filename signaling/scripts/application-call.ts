@@ -2,13 +2,14 @@ import type { CallRow } from '../../core/state/running-calls.ts'
 import type { Entry, FormParameters, Target } from '../../markup/interpreter/types.ts'
 import { Call } from '../b2bua/call.ts'
 import type { Context } from '../b2bua/context.ts'
+import type { Limits } from '../b2bua/inbound-call.ts'
 import { Leg, type LegListener } from '../b2bua/leg.ts'
 import type { LegPolicy, MediaSession } from '../b2bua/media.ts'
 import type { OutboundWatcher } from '../b2bua/outbound-call.ts'
 import { legSummary } from '../b2bua/summary.ts'
 import type { ApplicationConfig } from '../trunks/snapshot.ts'
 import { answeredHost } from './answered-host.ts'
-import { Script, type ScriptEntry, type ScriptHost } from './script.ts'
+import { Script, type ScriptHost } from './script.ts'
 
 const POLICY: LegPolicy = {
   codecs: ['PCMU'],
@@ -29,14 +30,15 @@ class WireLeg extends Leg {
 }
 
 /**
- * A child of Dial that is one of the project's own voice applications: its document runs as a call of its own, on the
- * far end of a wire whose near end is joined with the caller (voice-compat.md §11, Application).
+ * A child that is a voice application: of a Dial of its own project, or of a transfer to its number. Its document runs
+ * as a call of its own, on the far end of a wire whose near end is joined with the caller (voice-compat.md §11).
  */
 export class ApplicationCall extends Call {
   readonly endHeaders: Readonly<Record<string, string>> = {}
   readonly detail = null
   readonly #application: ApplicationConfig
   readonly #parameters: FormParameters
+  readonly #limits: Limits | null
   readonly #watcher: ApplicationWatcher
   readonly #near: WireLeg
   readonly #far: WireLeg
@@ -51,12 +53,15 @@ export class ApplicationCall extends Call {
       readonly application: ApplicationConfig
       readonly parameters: FormParameters
       readonly watcher: ApplicationWatcher
+      /** None where nothing was admitted: a Dial stays within the limits of its parent. */
+      readonly limits?: Limits
     },
   ) {
     super(ctx, options.row, options.session)
     this.#application = options.application
     this.#parameters = options.parameters
     this.#watcher = options.watcher
+    this.#limits = options.limits ?? null
     const { session } = options
     this.#near = new WireLeg(ctx, { id: `${this.sid}-near`, session, listener: this.#nearListener(), log: this.log })
     this.#far = new WireLeg(ctx, { id: `${this.sid}-far`, session, listener: this.#farListener(), log: this.log })
@@ -71,10 +76,6 @@ export class ApplicationCall extends Call {
   run(script: Script): void {
     this.#whisper = script
     script.start()
-  }
-
-  runOn(leg: Leg, entry: ScriptEntry): void {
-    this.run(new Script(this.#host(leg), entry))
   }
 
   /** Another document for the application; false when it is over. */
@@ -98,7 +99,8 @@ export class ApplicationCall extends Call {
     if (this.ended) return
     this.ringing()
     this.#watcher.ringing?.()
-    this.answeredNow({ seconds: null, reason: null })
+    const { max_duration_seconds: seconds = null, max_duration_reason: reason = null } = this.#limits ?? {}
+    this.answeredNow({ seconds, reason })
     this.#runApplication()
     this.#watcher.answered(this.#near)
   }

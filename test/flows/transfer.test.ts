@@ -1,4 +1,5 @@
 import t, { type Test } from 'tap'
+import { newId } from '../../core/runtime/ids.ts'
 import { tone, wavBytes } from '../support/audio.ts'
 import {
   addTrunk,
@@ -51,6 +52,29 @@ const calls = async (w: World) => w.state.db.selectFrom('call').selectAll().orde
 const eventsOf = async (w: World, sid: string) => {
   const rows = await w.state.db.selectFrom('call_event').selectAll().where('call_sid', '=', sid).orderBy('id').execute()
   return rows.map(row => JSON.parse(row.detail))
+}
+
+/** A second customer, whose number this is. */
+async function anotherProject(w: World, e164: string): Promise<{ project_id: string; account_sid: string }> {
+  const { db } = w.state
+  const project = await db.selectFrom('project').selectAll().executeTakeFirstOrThrow()
+  const account = await db.selectFrom('voice_account').selectAll().executeTakeFirstOrThrow()
+  const [project_id, organization_id, account_sid] = [newId.project(), newId.organization(), newId.account()]
+  const { created_at } = project
+  await db
+    .insertInto('organization')
+    .values({ id: organization_id, name: 'Other', time_zone: 'UTC', created_at })
+    .execute()
+  await db
+    .insertInto('project')
+    .values({ ...project, id: project_id, organization_id, billing_account_id: 'bil_other' })
+    .execute()
+  await db
+    .insertInto('voice_account')
+    .values({ ...account, project_id, account_sid, key_id: 'vak_other' })
+    .execute()
+  await db.updateTable('number').set({ project_id }).where('e164', '=', e164).execute()
+  return { project_id, account_sid }
 }
 
 async function rtpPeer(t: Test, address: string): Promise<RtpPeer> {
@@ -139,6 +163,54 @@ t.test('transfers', async t => {
     await target.cue()
     t.ok((await target.done).ok)
   })
+
+  t.test(
+    'to an application of another project: its document runs in a call of its own, and learns of no other',
+    async t => {
+      const stays = await rtpPeer(t, '127.0.0.4')
+      const [own = '', theirs = ''] = [w.numbers[7], w.numbers[8]]
+      const owner = await anotherProject(w, theirs)
+      const web = await webServer(t, {
+        '/voice': '<Response><Play>/tone.wav</Play></Response>',
+        '/tone.wav': { type: 'audio/wav', body: wavBytes(8000, tone(1200, 1500)) },
+      })
+      await w.routeToApplication(theirs, `${web.url}/voice`, owner.project_id)
+      const desk = await waiting(t, untilBye, { rtp_port: stays.port, local_ip: '127.0.0.4' })
+      const desk_trunk = await addTrunk(w, [{ ...targetOf(desk), sip_uri: `sip:127.0.0.4:${desk.port}` }], {
+        sources: ['127.0.0.48/32'],
+      })
+      await routeToTrunk(w, own, desk_trunk)
+      const trunk_id = await trunkOf(w, [])
+      await story(
+        t,
+        w,
+        [caller.invite(), ...connected, pause(300), ...refer(2, `<sip:${theirs}@pbx.example>`), ...transferred],
+        { service: own },
+      )
+      await stays.hears(1200)
+      t.ok((await desk.done).ok)
+      const [first, child] = (await calls(w)).slice(-2)
+      if (!first || !child) throw new Error('no call')
+      await endOf(w, child.sid)
+      await endOf(w, first.sid)
+      t.match(child, { ...owner, to_number: theirs, parent_call_sid: null, trunk_id: null, direction: 'inbound' })
+      t.not(first.project_id, owner.project_id)
+      const form = Object.fromEntries((await web.seen('/voice')).fields)
+      t.match(form, { AccountSid: owner.account_sid, CallSid: child.sid, To: theirs, From: w.numbers[1] })
+      t.notMatch(JSON.stringify(form), new RegExp([first.sid, first.account_sid, own.slice(1), trunk_id].join('|')))
+      const leases = await w.state.db
+        .selectFrom('lease')
+        .select(['project_id', 'part'])
+        .where('call_sid', '=', child.sid)
+        .orderBy('part')
+        .execute()
+      t.same(leases, [
+        { project_id: owner.project_id, part: 'inbound' },
+        { project_id: first.project_id, part: 'on_net' },
+      ])
+      t.notMatch(JSON.stringify(await eventsOf(w, first.sid)), child.sid)
+    },
+  )
 
   t.test('to an application: its document runs on the leg that stays', async t => {
     const stays = await rtpPeer(t, TARGET)

@@ -54,7 +54,8 @@ export interface World {
   /** A trunk whose peer proves a password, both directions, G.711; it may not be applied yet. */
   addDigestTrunk(over?: Readonly<Record<string, unknown>>): Promise<DigestTrunk>
   /** Points a number at a voice application that fetches `voice_url`. */
-  routeToApplication(e164: string, voice_url: string): Promise<void>
+  /** `project_id`: whose number it is, when not the demo project's. */
+  routeToApplication(e164: string, voice_url: string, project_id?: string): Promise<void>
   pid(name: ProcessName): number
   /** kill -9, and the pid of its successor once it runs; that is started after `meanwhile`. */
   kill(name: ProcessName, meanwhile?: () => Promise<unknown>): Promise<number>
@@ -216,7 +217,8 @@ function present(parts: {
       const username: string = body.trunk.authentication.digest_identities[0].username
       return { id: body.trunk.id, username, password: body.digest_password }
     },
-    routeToApplication: (e164, voice_url) => routeToApplication(state, made.project_id, e164, voice_url),
+    routeToApplication: (e164, voice_url, project_id = made.project_id) =>
+      routeToApplication(state, project_id, e164, voice_url),
     pid,
     async kill(name, meanwhile) {
       const old = pid(name)
