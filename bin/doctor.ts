@@ -7,6 +7,7 @@ import { addressesOf, type Config, loadConfig, VARIABLES } from '../core/runtime
 import { openState } from '../core/state/index.ts'
 import { countersAdrift } from '../core/state/leases.ts'
 import { examineStore, type Finding } from './doctor-store.ts'
+import { hindrance, isRoot } from './least-privilege.ts'
 import { tcpPortFree, udpPortFree } from './ports.ts'
 import { orSayWhy } from './say.ts'
 import { runningSupervisor } from './up.ts'
@@ -67,6 +68,18 @@ async function ports(config: Config): Promise<Finding[]> {
   ]
 }
 
+function rights(config: Config): Finding[] {
+  if (!isRoot()) return []
+  const why = hindrance(config)
+  return [
+    {
+      what: "the edge, media and sandbox run without root's rights",
+      ok: why === null,
+      mend: `${why}; chown it to root, or run the platform as its owner`,
+    },
+  ]
+}
+
 /** Looks at the machine and the configuration, and says for each thing that is not right how to mend it. */
 async function examine(config: Config): Promise<Finding[]> {
   return [
@@ -82,6 +95,7 @@ async function examine(config: Config): Promise<Finding[]> {
     },
     { what: 'espeak-ng speaks', ok: await commandWorks('espeak-ng', '--version'), mend: 'apt-get install espeak-ng' },
     { what: `data folder ${config.data_dir} is writable`, ok: writable(config.data_dir), mend: 'set STROWGER_DATA' },
+    ...rights(config),
     ...(await counters(config)),
     ...(config.s3 ? [await examineStore(config.s3)] : []),
     ...(await ports(config)),

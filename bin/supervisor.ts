@@ -11,6 +11,8 @@ export interface Plan {
   readonly name: string
   readonly script: string
   readonly env: Readonly<Record<string, string>>
+  /** The command that starts it with fewer rights than ours; null: it has all of them. */
+  readonly by: readonly string[] | null
   /** Its work lasts: it is asked to drain before any process stops. When it has drained by itself, all are stopped. */
   readonly drains?: true
 }
@@ -149,7 +151,10 @@ class KeptProcess {
   #spawn(): ChildProcess {
     const started = Date.now()
     // A group of its own: Ctrl-C in the terminal reaches the supervisor alone, which then stops the others in order.
+    const { by } = this.#plan
+    const node = [...process.execArgv]
     const child = fork(join(build, this.#plan.script), [], {
+      ...(by?.[0] === undefined ? {} : { execPath: by[0], execArgv: [...by.slice(1), process.execPath, ...node] }),
       env: this.#plan.env,
       detached: true,
     })

@@ -6,7 +6,7 @@ import { createBusHub } from '../core/runtime/bus.ts'
 import { iso } from '../core/runtime/clock.ts'
 import { type Config, loadConfig } from '../core/runtime/config.ts'
 import { StartRefused } from '../core/runtime/lifecycle.ts'
-import { createLog } from '../core/runtime/log.ts'
+import { createLog, type Log } from '../core/runtime/log.ts'
 import type { Environment } from '../core/runtime/variables.ts'
 import { addAdminKey, putSandboxCarrier } from '../core/state/bootstrap.ts'
 import { openState } from '../core/state/index.ts'
@@ -14,6 +14,7 @@ import { askToDrain } from '../core/state/nodes.ts'
 import { damageOf } from '../core/state/sqlite/soundness.ts'
 import { seedDemo } from './bootstrap.ts'
 import { environmentOf, type ProcessName } from './child-environment.ts'
+import { hindrance, isRoot, startedBy } from './least-privilege.ts'
 import { writePid } from './pid-file.ts'
 import { internalPorts } from './ports.ts'
 import { orSayWhy } from './say.ts'
@@ -36,7 +37,7 @@ async function up(config: Config, env: Environment): Promise<void> {
     unlock()
   }
   try {
-    const supervisor = await supervise(plans(config, ports, env), {
+    const supervisor = await supervise(plans(config, ports, env, dropsRights(config, log)), {
       run_dir: config.run_dir,
       log,
       drain_ms: config.drain_seconds * 1000,
@@ -125,7 +126,20 @@ async function prepare(config: Config, sandbox_port: number): Promise<string[]> 
   }
 }
 
-function plans(config: Config, ports: { control_link: number; sandbox: number }, given: Environment): Plan[] {
+/** Whether those that meet strangers are started without root's rights; who is not root has none to drop. */
+function dropsRights(config: Config, log: Log): boolean {
+  if (!isRoot()) return false
+  const why = hindrance(config)
+  if (why !== null) log.warn({ why }, 'the edge, media and sandbox keep the rights of root')
+  return why === null
+}
+
+function plans(
+  config: Config,
+  ports: { control_link: number; sandbox: number },
+  given: Environment,
+  drops: boolean,
+): Plan[] {
   const embedded = config.drachtio === null
   // The signaling node always connects to "a drachtio-server"; which one it is, only the supervisor knows.
   const link = embedded
@@ -134,21 +148,24 @@ function plans(config: Config, ports: { control_link: number; sandbox: number },
         STROWGER_DRACHTIO_SECRET: config.drachtio_secret || randomBytes(16).toString('hex'),
       }
     : {}
+  const by = (name: ProcessName) => (drops ? startedBy(name) : null)
   const env = (name: ProcessName, more: Environment = {}) => environmentOf(name, { ...given, ...more })
-  const media: Plan = { name: 'media', script: 'media/process.js', env: env('media') }
-  const edge: Plan = { name: 'edge', script: 'signaling/edge/process.js', env: env('edge', link) }
+  const media: Plan = { name: 'media', script: 'media/process.js', env: env('media'), by: by('media') }
+  const edge: Plan = { name: 'edge', script: 'signaling/edge/process.js', env: env('edge', link), by: by('edge') }
   const signaling: Plan = {
     name: 'signaling',
     script: 'signaling/process.js',
     env: env('signaling', link),
+    by: null,
     drains: true,
   }
-  const control: Plan = { name: 'control', script: 'control/process.js', env: env('control') }
+  const control: Plan = { name: 'control', script: 'control/process.js', env: env('control'), by: null }
   const sandbox: Plan = {
     name: 'sandbox',
     script: 'signaling/sandbox/process.js',
     // Its RTP ports are those that the system gives: the range is the media worker's, and says nothing here.
     env: env('sandbox', { STROWGER_SIP_PORT: String(ports.sandbox) }),
+    by: by('sandbox'),
   }
   return [media, ...(embedded ? [edge] : []), ...(config.sandbox ? [sandbox] : []), signaling, control]
 }

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, readlinkSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { strowger, untouched } from '../support/child.ts'
@@ -59,15 +59,31 @@ async function platform(whileUp: () => Promise<unknown> | unknown): Promise<stri
   return printed
 }
 
-const fileOf = (name: string, file: string): string => {
-  const pid = Number(readFileSync(join(data_dir, 'run', `${name}.pid`), 'utf8'))
-  return readFileSync(`/proc/${pid}/${file}`, 'latin1')
+const pidOf = (name: string): number => Number(readFileSync(join(data_dir, 'run', `${name}.pid`), 'utf8'))
+const fileOf = (name: string, file: string): string => readFileSync(`/proc/${pidOf(name)}/${file}`, 'latin1')
+
+function filesOf(name: string): string[] {
+  const folder = `/proc/${pidOf(name)}/fd`
+  return readdirSync(folder).flatMap(fd => {
+    try {
+      return [readlinkSync(join(folder, fd))]
+    } catch {
+      // Closed since the folder was read.
+      return []
+    }
+  })
 }
 
 const environments = new Map<string, string>()
+const statuses = new Map<string, string>()
+const files = new Map<string, string[]>()
 const modes = new Map<string, number>()
 const first = await platform(() => {
-  for (const name of PROCESSES) environments.set(name, fileOf(name, 'environ'))
+  for (const name of PROCESSES) {
+    environments.set(name, fileOf(name, 'environ'))
+    statuses.set(name, fileOf(name, 'status'))
+    files.set(name, filesOf(name))
+  }
   modes.set('.', statSync(data_dir).mode)
   for (const path of readdirSync(data_dir, { recursive: true, encoding: 'utf8' }))
     modes.set(path, statSync(join(data_dir, path)).mode)
@@ -88,6 +104,27 @@ t.test('no process that meets strangers has a secret of others in its environmen
   t.same(holders, ['signaling', 'control'])
   for (const name of PROCESSES)
     t.notOk(environments.get(name)?.includes(SECRETS.AWS_SECRET_ACCESS_KEY), `${name} inherits nothing of the shell`)
+})
+
+t.test('those that meet strangers keep no right of root but what their sockets and threads need', async t => {
+  // Bits of linux/capability.h: NET_BIND_SERVICE, NET_RAW, IPC_LOCK, SYS_NICE.
+  const [bind, raw, lock, nice] = [1n << 10n, 1n << 13n, 1n << 14n, 1n << 23n]
+  const kept = { edge: bind, media: bind | raw | lock | nice, sandbox: 0n }
+  for (const [name, most] of Object.entries(kept)) {
+    const status = statuses.get(name) ?? ''
+    for (const set of ['CapInh', 'CapPrm', 'CapEff', 'CapAmb'])
+      t.equal(BigInt(`0x${new RegExp(`^${set}:\\s+(\\w+)$`, 'm').exec(status)?.[1]}`) & ~most, 0n, `${name} ${set}`)
+    if (process.geteuid?.() === 0) t.match(status, /^NoNewPrivs:\s+1$/m, `${name} gains none by a program`)
+    t.notOk(
+      files.get(name)?.some(file => /master\.key|console-password/.test(file)),
+      `${name} has no key open`,
+    )
+  }
+  for (const name of ['media', 'sandbox'])
+    t.notOk(
+      files.get(name)?.some(file => file.includes('strowger.sqlite')),
+      `${name} has no database open`,
+    )
 })
 
 t.test('the first start shows what a newcomer needs, later ones and the logs show no secret', async t => {
