@@ -16,8 +16,12 @@ const KEPT: Readonly<Partial<Record<ProcessName, readonly string[]>>> = {
 }
 const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..')
 
-/** Names the first of $1… up to -- that cannot be read, and of those after it the first that cannot be written. */
+/**
+ * Fails where a right is left: setpriv says nothing when it may not drop one. Names the first of $1… up to -- that
+ * cannot be read, and of those after it the first that cannot be written.
+ */
 const LOOK =
+  'grep -q "^CapEff:[[:space:]]*0*$" /proc/self/status || exit 1; ' +
   'while [ "$1" != -- ]; do [ -r "$1" ] || { echo "$1"; exit 1; }; shift; done; shift; ' +
   'for one; do [ -w "$one" ] || { echo "$one"; exit 1; }; done'
 
