@@ -64,10 +64,10 @@ export const methods: { readonly [M in MethodName]: Method<M> } = {
     }
   },
 
-  'session.open'({ session_id }, { sessions, max_sessions }) {
+  'session.open'({ session_id, owner }, { sessions, max_sessions }) {
     if (sessions.hasSession(session_id)) return refuse('session_exists', `session ${session_id} is open already`)
     if (sessions.sessionCount >= max_sessions) return refuse('media_unavailable', `${max_sessions} sessions are open`)
-    sessions.openSession(session_id)
+    sessions.openSession(session_id, owner ?? session_id)
     return {}
   },
 

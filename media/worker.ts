@@ -6,7 +6,7 @@ import type { HttpClient } from '../core/runtime/http/index.ts'
 import type { Log } from '../core/runtime/log.ts'
 import type { Registry } from '../core/runtime/metrics.ts'
 import { createEngine, type EngineOptions, features, type MediaEvent as NativeEvent } from '../native/index.ts'
-import { createMp3Decoder } from './files/mp3.ts'
+import { createAudioThreads } from './files/audio-threads.ts'
 import { createPrompts } from './files/prompts.ts'
 import { repairRecordings } from './files/repair.ts'
 import { createSpeech } from './files/speech.ts'
@@ -107,7 +107,7 @@ export async function createMediaWorker(options: MediaWorkerOptions): Promise<Me
   const { codecs, srtp_suites } = features({ g729: options.g729 })
   if (options.g729 && !codecs.includes('G729')) log.info('libbcg729 is not installed: G.729 is relayed, not transcoded')
 
-  const mp3 = createMp3Decoder()
+  const audio = createAudioThreads()
   const engineHttp = options.engineHttp ?? options.http
   const countFailure = countRecordingFailures(options.metrics)
   let native_ids = 0
@@ -115,9 +115,9 @@ export async function createMediaWorker(options: MediaWorkerOptions): Promise<Me
     engine,
     prompts: createPrompts({
       data_dir,
-      mp3,
-      speech: options.speech_url ? httpSpeech(options.speech_url, engineHttp, mp3) : createSpeech(),
-      urls: createUrlAudio(options.http, mp3, () => clock.now()),
+      audio,
+      speech: options.speech_url ? httpSpeech(options.speech_url, engineHttp, audio) : createSpeech(audio),
+      urls: createUrlAudio(options.http, audio, () => clock.now()),
     }),
     data_dir,
     hosts: hostsOf(options),
@@ -179,7 +179,7 @@ export async function createMediaWorker(options: MediaWorkerOptions): Promise<Me
       await recordingsEnded(clients, clock)
       await server.close()
       engine.close()
-      await mp3.close()
+      await audio.close()
     },
   }
 }

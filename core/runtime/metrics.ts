@@ -1,6 +1,7 @@
 import { mkdirSync, readdirSync, rmSync } from 'node:fs'
 import { createServer, request } from 'node:http'
 import { join } from 'node:path'
+import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 
 export { Counter, Gauge, Histogram, type Registry }
@@ -13,7 +14,33 @@ export function createMetrics(process_name: string): Registry {
   const registry = new Registry()
   registry.setDefaultLabels({ process: process_name })
   collectDefaultMetrics({ register: registry })
+  watchEventLoop(registry)
   return registry
+}
+
+/** A timer that should fire each so often; what it is late is what every other event waited. */
+const LOOP_STEP_MS = 10
+
+function watchEventLoop(registry: Registry): void {
+  const delays = monitorEventLoopDelay({ resolution: LOOP_STEP_MS })
+  delays.enable()
+  new Gauge({
+    name: 'strowger_event_loop_delay_seconds',
+    help: 'How long events waited for the main loop since the last scrape; quantile 1 is the longest wait',
+    labelNames: ['quantile'],
+    registers: [registry],
+    collect() {
+      const late = (nanoseconds: number): number => Math.max(0, (nanoseconds || 0) / 1e9 - LOOP_STEP_MS / 1000)
+      const max = delays.count === 0 ? 0 : delays.max
+      for (const [quantile, value] of [
+        ['0.5', delays.percentile(50)],
+        ['0.99', delays.percentile(99)],
+        ['1', max],
+      ] as const)
+        this.set({ quantile }, late(value))
+      delays.reset()
+    },
+  })
 }
 
 /** Serves a registry on a Unix socket below `run_dir`, where the control plane's `/metrics` collects it. */

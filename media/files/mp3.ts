@@ -1,71 +1,55 @@
-import { Worker } from 'node:worker_threads'
-import { type Decoded, unsupported } from './pcm.ts'
+import { MPEGDecoder } from 'mpg123-decoder'
+import { type Decoded, MAX_SECONDS, unsupported } from './pcm.ts'
+
+const PIECE_BYTES = 64 * 1024
 
 export interface Mp3Decoder {
-  decode(bytes: Buffer): Promise<Decoded>
-  close(): Promise<void>
+  decode(bytes: Uint8Array): Promise<Decoded>
 }
 
-type Reply = { id: number; samples: Int16Array; rate_hz: number } | { id: number; detail: string }
+/** MPEG audio as mono PCM. A long file takes seconds: only for the threads of audio-threads.ts, and for tests. */
+export const mp3Decoder: Mp3Decoder = {
+  async decode(bytes) {
+    const decoder = new MPEGDecoder()
+    try {
+      await decoder.ready
+      const pcm = decodeAll(decoder, bytes)
+      return pcm.rate_hz === 0 ? unsupported('the file holds no MPEG audio') : { pcm }
+    } catch (error) {
+      return unsupported(`the MPEG audio cannot be decoded: ${(error as Error).message}`)
+    } finally {
+      decoder.free()
+    }
+  },
+}
 
-const MAX_WAITING = 100
-const IDLE_MS = 60_000
-
-/**
- * Decodes MPEG audio on a thread of its own: a long file takes seconds, and requests of other calls must not wait for
- * it. The thread starts with the first file and ends after a minute without one.
- */
-export function createMp3Decoder(): Mp3Decoder {
-  let worker: Worker | null = null
-  let idle: NodeJS.Timeout | null = null
-  let next_id = 1
-  const waiting = new Map<number, (decoded: Decoded) => void>()
-
-  const finish = (id: number, decoded: Decoded) => {
-    waiting.get(id)?.(decoded)
-    waiting.delete(id)
-    if (waiting.size > 0) return
-    worker?.unref()
-    idle = setTimeout(() => void stop(), IDLE_MS).unref()
+function decodeAll(decoder: MPEGDecoder, bytes: Uint8Array): { samples: Int16Array; rate_hz: number } {
+  const pieces: Int16Array[] = []
+  let length = 0
+  let rate_hz = 0
+  for (let at = 0; at < bytes.length; at += PIECE_BYTES) {
+    const { channelData, samplesDecoded, sampleRate } = decoder.decode(bytes.subarray(at, at + PIECE_BYTES))
+    if (samplesDecoded === 0) continue
+    rate_hz = sampleRate
+    pieces.push(mixed(channelData, samplesDecoded))
+    length += samplesDecoded
+    if (length >= MAX_SECONDS * rate_hz) break
   }
-
-  const stop = async () => {
-    if (idle) clearTimeout(idle)
-    idle = null
-    const ending = worker
-    worker = null
-    for (const resolve of waiting.values()) resolve(unsupported('the MP3 decoder was stopped'))
-    waiting.clear()
-    await ending?.terminate()
+  const samples = new Int16Array(length)
+  let at = 0
+  for (const piece of pieces) {
+    samples.set(piece, at)
+    at += piece.length
   }
+  return { samples, rate_hz }
+}
 
-  const start = () => {
-    const started = new Worker(new URL('./mp3-thread.js', import.meta.url))
-    started.on('message', (reply: Reply) => {
-      if ('detail' in reply) finish(reply.id, unsupported(reply.detail))
-      else finish(reply.id, { pcm: { samples: reply.samples, rate_hz: reply.rate_hz } })
-    })
-    started.on('error', error => {
-      worker = null
-      for (const id of [...waiting.keys()]) finish(id, unsupported(`the MP3 decoder failed: ${error.message}`))
-    })
-    return started
+function mixed(channels: readonly Float32Array[], length: number): Int16Array {
+  const samples = new Int16Array(length)
+  for (let index = 0; index < length; index++) {
+    let sum = 0
+    for (const channel of channels) sum += channel[index] ?? 0
+    samples[index] = Math.max(-32_768, Math.min(32_767, Math.round((sum / channels.length) * 32_767)))
   }
-
-  return {
-    decode(bytes) {
-      if (waiting.size >= MAX_WAITING) return Promise.resolve(unsupported('too many MP3 files wait to be decoded'))
-      if (idle) clearTimeout(idle)
-      idle = null
-      worker ??= start()
-      worker.ref()
-      const id = next_id++
-      const running = worker
-      return new Promise(resolve => {
-        waiting.set(id, resolve)
-        running.postMessage({ id, bytes })
-      })
-    },
-    close: stop,
-  }
+  return samples
 }

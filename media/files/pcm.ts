@@ -11,6 +11,11 @@ export const unsupported = (detail: string) => ({ refused: 'audio_unsupported', 
 /** Forty minutes: longer files are cut (voice-compat.md, Play). */
 export const MAX_SECONDS = 2400
 
+/** Of a prompt as it goes to the data plane: forty minutes at 8 kHz, fourteen at 24 kHz. */
+export const MAX_PLAYED_SAMPLES = MAX_SECONDS * 8000
+/** Speech is ten minutes long at most. */
+export const MAX_SPEECH_SECONDS = 600
+
 /** G.711 µ-law byte to sample (ITU-T G.711 table 2a). */
 export function expandUlaw(byte: number): number {
   const value = ~byte & 0xff

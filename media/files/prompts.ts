@@ -1,9 +1,8 @@
 import { readFile, realpath, stat } from 'node:fs/promises'
 import { join, resolve, sep } from 'node:path'
-import { type PlayPiece, resample, type SampleRate } from '../../native/index.ts'
+import type { PlayPiece, SampleRate } from '../../native/index.ts'
 import type { PlaySource } from '../protocol/schema.ts'
-import { decodeAudio } from './decode.ts'
-import type { Mp3Decoder } from './mp3.ts'
+import type { AudioThreads, Owner } from './audio-threads.ts'
 import type { Pcm } from './pcm.ts'
 import { ringbackPieces } from './ringback.ts'
 import type { Speech } from './speech.ts'
@@ -17,27 +16,38 @@ export type Loaded =
 
 export interface Prompts {
   /** What a source sounds like, at a rate that suits the leg. Slow sources are shared and cached below. */
-  load(source: PlaySource, rate_hz: SampleRate): Promise<Loaded>
+  load(source: PlaySource, rate_hz: SampleRate, owner: Owner): Promise<Loaded>
 }
 
 export interface PromptOptions {
   readonly data_dir: string
   readonly speech: Speech
   readonly urls: UrlAudio
-  readonly mp3: Mp3Decoder
+  readonly audio: AudioThreads
 }
+
+type Audio = { readonly pcm: Pcm } | { readonly refused: FailureReason; readonly detail: string }
 
 const MAX_FILE_BYTES = 48 * 1024 * 1024
 
-export function createPrompts({ data_dir, speech, urls, mp3 }: PromptOptions): Prompts {
-  const file = async (path: string): Promise<{ pcm: Pcm } | { refused: FailureReason; detail: string }> => {
+export function createPrompts({ data_dir, speech, urls, audio }: PromptOptions): Prompts {
+  const file = async (path: string, owner: Owner): Promise<Audio> => {
     const found = await insideFolder(data_dir, path)
     if (found === null) return { refused: 'file_refused', detail: 'the prompt is not a file inside the data folder' }
-    return decodeAudio(await readFile(found), null, mp3)
+    return audio.decode(await readFile(found), null, owner)
+  }
+
+  const atRate = async (heard: Audio, rate_hz: SampleRate, owner: Owner, from_ms = 0): Promise<Loaded> => {
+    if ('refused' in heard) return heard
+    const fitted = await audio.fit(heard.pcm, rate_hz, from_ms, owner)
+    if ('refused' in fitted) return fitted
+    // The rate is the one asked for, or a lower one that legs play too.
+    const { samples, rate_hz: played_hz } = fitted.pcm
+    return { pieces: [{ kind: 'pcm', samples, rate_hz: played_hz as SampleRate }], endless: false }
   }
 
   return {
-    async load(source, rate_hz) {
+    async load(source, rate_hz, owner) {
       switch (source.kind) {
         case 'tone': {
           const { hz, on_ms, off_ms, total_ms } = source
@@ -48,25 +58,14 @@ export function createPrompts({ data_dir, speech, urls, mp3 }: PromptOptions): P
         case 'ringback':
           return { pieces: ringbackPieces(source.country), endless: true }
         case 'speech':
-          return atRate(await speech.speak(source), rate_hz)
+          return atRate(await speech.speak({ ...source, owner }), rate_hz, owner)
         case 'url':
-          return atRate(await urls.get(source.url), rate_hz, source.from_ms)
+          return atRate(await urls.get(source.url, owner), rate_hz, owner, source.from_ms)
         case 'file':
-          return atRate(await file(source.path), rate_hz, source.from_ms)
+          return atRate(await file(source.path, owner), rate_hz, owner, source.from_ms)
       }
     },
   }
-}
-
-function atRate(
-  audio: { pcm: Pcm } | { refused: FailureReason; detail: string },
-  rate_hz: SampleRate,
-  from_ms = 0,
-): Loaded {
-  if ('refused' in audio) return audio
-  const { pcm } = audio
-  const rest = pcm.samples.subarray(Math.round((from_ms * pcm.rate_hz) / 1000))
-  return { pieces: [{ kind: 'pcm', samples: resample(rest, pcm.rate_hz, rate_hz), rate_hz }], endless: false }
 }
 
 /** The real path of a file inside `folder`, links followed; null when it is elsewhere, missing, or too large. */

@@ -1,14 +1,15 @@
 import { createHash } from 'node:crypto'
 import { safeSsml, speakable } from '../../core/domain/speech/ssml.ts'
 import type { HttpClient } from '../../core/runtime/http/index.ts'
-import { decodeAudio } from './decode.ts'
+import type { AudioThreads } from './audio-threads.ts'
+import { FairQueue } from './fair-queue.ts'
 import { Lru } from './lru.ts'
-import type { Mp3Decoder } from './mp3.ts'
-import type { Pcm } from './pcm.ts'
-import type { Speech, SpeechRequest, Spoken } from './speech.ts'
+import { MAX_SPEECH_SECONDS, type Pcm } from './pcm.ts'
+import { type Speech, type SpeechRequest, type Spoken, TOO_LONG } from './speech.ts'
 
 const TIMEOUT_MS = 15_000
 const MAX_BYTES = 32 * 1024 * 1024
+const REQUESTS = { at_once: 64, owner_at_once: 8, owner_jobs: 50, owner_bytes: 1024 * 1024 }
 const CACHE_BYTES = 32 * 1024 * 1024
 
 /**
@@ -16,8 +17,13 @@ const CACHE_BYTES = 32 * 1024 * 1024
  * answered with audio of any kind that Play takes. Cached by content; a text that is asked for twice at once is
  * fetched once.
  */
-export function httpSpeech(url: string, http: Pick<HttpClient, 'request'>, mp3: Mp3Decoder): Speech {
+export function httpSpeech(
+  url: string,
+  http: Pick<HttpClient, 'request'>,
+  audio: Pick<AudioThreads, 'decode'>,
+): Speech {
   const cache = new Lru<Pcm>(CACHE_BYTES)
+  const requests = new FairQueue(REQUESTS)
   const running = new Map<string, Promise<Spoken>>()
 
   const fetchSpeech = async (request: SpeechRequest, key: string): Promise<Spoken> => {
@@ -35,8 +41,9 @@ export function httpSpeech(url: string, http: Pick<HttpClient, 'request'>, mp3: 
     if (!reply.ok) return { refused: 'speech_failed', detail: `the speech engine: ${reply.detail}` }
     if (reply.status < 200 || reply.status > 299)
       return { refused: 'speech_failed', detail: `the speech engine answered ${reply.status}` }
-    const decoded = await decodeAudio(reply.body, reply.headers['content-type'] ?? null, mp3)
+    const decoded = await audio.decode(reply.body, reply.headers['content-type'] ?? null, request.owner)
     if (!('pcm' in decoded)) return { refused: 'speech_failed', detail: `the speech engine: ${decoded.detail}` }
+    if (decoded.pcm.samples.length > MAX_SPEECH_SECONDS * decoded.pcm.rate_hz) return TOO_LONG
     cache.set(key, decoded.pcm, decoded.pcm.samples.byteLength)
     return decoded
   }
@@ -50,7 +57,10 @@ export function httpSpeech(url: string, http: Pick<HttpClient, 'request'>, mp3: 
       if (cached) return Promise.resolve({ pcm: cached })
       const shared = running.get(key)
       if (shared) return shared
-      const work = fetchSpeech(request, key).finally(() => running.delete(key))
+      const queued = requests.run(request.owner, request.text.length, () => fetchSpeech(request, key))
+      const detail = 'too many texts of the project wait to be spoken'
+      if (!queued) return Promise.resolve({ refused: 'speech_failed', detail })
+      const work = queued.finally(() => running.delete(key))
       running.set(key, work)
       return work
     },

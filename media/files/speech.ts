@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto'
 import { safeSsml, speakable } from '../../core/domain/speech/ssml.ts'
 import { runBare } from '../../core/runtime/bare-child.ts'
+import type { AudioThreads, Owner } from './audio-threads.ts'
+import { FairQueue } from './fair-queue.ts'
 import { Lru } from './lru.ts'
-import type { Pcm } from './pcm.ts'
-import { readWav } from './wav.ts'
+import { MAX_SPEECH_SECONDS, type Pcm } from './pcm.ts'
 
 export interface SpeechRequest {
   /** Plain text, whatever it looks like, unless `ssml` is set. */
@@ -11,6 +12,7 @@ export interface SpeechRequest {
   readonly ssml?: boolean | undefined
   readonly voice: string
   readonly language: string
+  readonly owner: Owner
 }
 
 export type Spoken = { readonly pcm: Pcm } | { readonly refused: 'speech_failed'; readonly detail: string }
@@ -19,45 +21,30 @@ export interface Speech {
   speak(request: SpeechRequest): Promise<Spoken>
 }
 
-const MAX_AT_ONCE = 2
-const MAX_WAITING = 200
+/** One project leaves a process to the others. */
+const PROCESSES = { at_once: 3, owner_at_once: 2, owner_jobs: 50, owner_bytes: 1024 * 1024 }
 const TIMEOUT_MS = 15_000
-const MAX_BYTES = 256 * 1024 * 1024
+/** What espeak-ng writes: 16 bits at 22,050 Hz behind a header of 44 bytes. */
+const MAX_BYTES = 44 + MAX_SPEECH_SECONDS * 22_050 * 2
 const CACHE_BYTES = 32 * 1024 * 1024
 
 /**
  * Speech by espeak-ng in a process of its own (it is GPL-3, and a crash of it is no crash of ours), cached by
  * content.
  */
-export function createSpeech(program = 'espeak-ng'): Speech {
+export function createSpeech(audio: Pick<AudioThreads, 'decode'>, program = 'espeak-ng'): Speech {
   const cache = new Lru<Pcm>(CACHE_BYTES)
   const running = new Map<string, Promise<Spoken>>()
-  const waiting: (() => void)[] = []
-  let at_once = 0
-
-  const turn = async () => {
-    if (at_once >= MAX_AT_ONCE) await new Promise<void>(resolve => waiting.push(resolve))
-    else at_once++
-  }
-  const done = () => {
-    const next = waiting.shift()
-    if (next) next()
-    else at_once--
-  }
+  const processes = new FairQueue(PROCESSES)
 
   const synthesize = async (request: SpeechRequest, key: string): Promise<Spoken> => {
-    if (waiting.length >= MAX_WAITING) return failed('too many texts wait to be spoken')
-    await turn()
-    try {
-      const voice = voiceName(request)
-      const spoken = await run(program, voice, request)
-      // A language that espeak-ng lacks is spoken in English rather than not at all.
-      const best = 'refused' in spoken && voice !== 'en' ? await run(program, 'en', request) : spoken
-      if ('pcm' in best) cache.set(key, best.pcm, best.pcm.samples.byteLength)
-      return best
-    } finally {
-      done()
-    }
+    const voice = voiceName(request)
+    const spoken = await run(audio, program, voice, request)
+    // A language that espeak-ng lacks is spoken in English rather than not at all.
+    const lacking = 'refused' in spoken && spoken.detail !== TOO_LONG.detail && voice !== 'en'
+    const best = lacking ? await run(audio, program, 'en', request) : spoken
+    if ('pcm' in best) cache.set(key, best.pcm, best.pcm.samples.byteLength)
+    return best
   }
 
   return {
@@ -69,14 +56,18 @@ export function createSpeech(program = 'espeak-ng'): Speech {
       if (cached) return Promise.resolve({ pcm: cached })
       const shared = running.get(key)
       if (shared) return shared
-      const work = synthesize(request, key).finally(() => running.delete(key))
+      const queued = processes.run(request.owner, request.text.length, () => synthesize(request, key))
+      if (!queued) return Promise.resolve(failed('too many texts of the project wait to be spoken'))
+      const work = queued.finally(() => running.delete(key))
       running.set(key, work)
       return work
     },
   }
 }
 
-const failed = (detail: string): Spoken => ({ refused: 'speech_failed', detail })
+const failed = (detail: string) => ({ refused: 'speech_failed', detail }) as const
+
+export const TOO_LONG = failed('the speech is longer than ten minutes')
 
 /** The voices of the compatible form are names of people; espeak-ng has one engine with variants. */
 const WOMEN = new RegExp(
@@ -112,13 +103,18 @@ const LANGUAGES: Readonly<Record<string, string>> = {
 }
 
 /** The text goes in by stdin: it is a stranger's and may be of any length or begin with a dash. */
-async function run(program: string, voice: string, { text, ssml }: SpeechRequest): Promise<Spoken> {
+async function run(
+  audio: Pick<AudioThreads, 'decode'>,
+  program: string,
+  voice: string,
+  { text, ssml, owner }: SpeechRequest,
+): Promise<Spoken> {
   const end = await runBare(program, ['-v', voice, ...(ssml ? ['-m'] : []), '--stdin', '--stdout'], {
     input: ssml ? safeSsml(text) : speakable(text),
     limit_ms: TIMEOUT_MS,
     max_bytes: MAX_BYTES,
   })
-  if (!end.ok) return failed(end.detail)
-  const wav = readWav(end.stdout)
+  if (!end.ok) return end.too_long ? TOO_LONG : failed(end.detail)
+  const wav = await audio.decode(end.stdout, 'audio/wav', owner)
   return 'pcm' in wav ? { pcm: wav.pcm } : failed(wav.detail)
 }

@@ -1,7 +1,7 @@
 import type { HttpClient } from '../../core/runtime/http/index.ts'
-import { decodeAudio } from './decode.ts'
+import type { AudioThreads, Owner } from './audio-threads.ts'
+import { FairQueue } from './fair-queue.ts'
 import { Lru } from './lru.ts'
-import type { Mp3Decoder } from './mp3.ts'
 import type { Pcm } from './pcm.ts'
 
 export type Fetched =
@@ -9,7 +9,7 @@ export type Fetched =
   | { readonly refused: 'fetch_failed' | 'audio_unsupported'; readonly detail: string }
 
 export interface UrlAudio {
-  get(url: string): Promise<Fetched>
+  get(url: string, owner: Owner): Promise<Fetched>
 }
 
 interface Kept {
@@ -22,14 +22,17 @@ interface Kept {
 
 const CACHE_BYTES = 64 * 1024 * 1024
 const MAX_FILE_BYTES = 48 * 1024 * 1024
+/** Of one project, and of all. */
+const DOWNLOADS = { owner_at_once: 8, at_once: 64, owner_jobs: 200, owner_bytes: 200 * MAX_FILE_BYTES }
 const MAX_FRESH_SECONDS = 86_400
 
 /** Audio by URL through the guarded HTTP client, kept decoded and asked for again by its validators. */
-export function createUrlAudio(http: HttpClient, mp3: Mp3Decoder, now: () => number): UrlAudio {
+export function createUrlAudio(http: HttpClient, audio: Pick<AudioThreads, 'decode'>, now: () => number): UrlAudio {
   const cache = new Lru<Kept>(CACHE_BYTES)
+  const downloads = new FairQueue(DOWNLOADS)
   const running = new Map<string, Promise<Fetched>>()
 
-  const fetch = async (url: string): Promise<Fetched> => {
+  const fetch = async (url: string, owner: Owner): Promise<Fetched> => {
     const kept = cache.get(url)
     if (kept && kept.fresh_until_ms > now()) return { pcm: kept.pcm }
     const answer = await http.request({
@@ -49,7 +52,7 @@ export function createUrlAudio(http: HttpClient, mp3: Mp3Decoder, now: () => num
       cache.delete(url)
       return { refused: 'fetch_failed', detail: `the server answered ${answer.status}` }
     }
-    const decoded = await decodeAudio(answer.body, answer.headers['content-type'] ?? null, mp3)
+    const decoded = await audio.decode(answer.body, answer.headers['content-type'] ?? null, owner)
     if ('refused' in decoded) return decoded
     const { headers } = answer
     const validators = { etag: headers['etag'] ?? null, last_modified: headers['last-modified'] ?? null }
@@ -64,10 +67,12 @@ export function createUrlAudio(http: HttpClient, mp3: Mp3Decoder, now: () => num
   }
 
   return {
-    get(url) {
+    get(url, owner) {
       const shared = running.get(url)
       if (shared) return shared
-      const work = fetch(url).finally(() => running.delete(url))
+      const fetched = downloads.run(owner, MAX_FILE_BYTES, () => fetch(url, owner))
+      if (!fetched) return Promise.resolve({ refused: 'fetch_failed', detail: 'the project fetches too much audio' })
+      const work = fetched.finally(() => running.delete(url))
       running.set(url, work)
       return work
     },

@@ -48,7 +48,11 @@ export const METHODS = {
     ),
     [],
   ),
-  'session.open': method(Type.Object({ session_id: Id }, closed), Empty, ['session_exists', 'media_unavailable']),
+  /** `owner` is the project whose share of decoding and speech its prompts take; without it, the session is alone. */
+  'session.open': method(Type.Object({ session_id: Id, owner: Type.Optional(Id) }, closed), Empty, [
+    'session_exists',
+    'media_unavailable',
+  ]),
   /** Closes its legs; recordings end with `leg_closed` (their events come after this reply). */
   'session.close': method(
     Type.Object({ session_id: Id }, closed),

@@ -32,6 +32,7 @@ export interface Shared {
 
 interface CallSession {
   readonly id: string
+  readonly owner: string
   readonly native: Session
   readonly legs: Map<string, Leg>
 }
@@ -74,8 +75,9 @@ export class ClientSessions {
     return this.#legs.get(leg_id)?.leg ?? null
   }
 
-  openSession(session_id: string): void {
-    this.#sessions.set(session_id, { id: session_id, native: this.#shared.engine.openSession(), legs: new Map() })
+  openSession(session_id: string, owner: string): void {
+    const native = this.#shared.engine.openSession()
+    this.#sessions.set(session_id, { id: session_id, owner, native, legs: new Map() })
   }
 
   /** Null when no port is left. */
@@ -100,6 +102,7 @@ export class ClientSessions {
       browser,
       id: leg_id,
       session_id,
+      owner: session.owner,
       stream,
       policy,
       negotiation,

@@ -22,6 +22,8 @@ import { Player } from './player.ts'
 export interface LegOptions {
   readonly id: string
   readonly session_id: string
+  /** The project that its prompts are prepared for. */
+  readonly owner: string
   readonly stream: Stream
   readonly policy: LegPolicy
   readonly negotiation: Negotiation
@@ -74,7 +76,7 @@ export class Leg {
     this.#options = options
     this.#browser = this.#openBrowser(options)
     this.#emit = options.emit
-    this.player = new Player(options.stream, options.prompts, ended =>
+    this.player = new Player(options.stream, options.prompts, options.owner, ended =>
       options.emit({ event: 'play.ended', leg_id: options.id, ...ended }),
     )
   }

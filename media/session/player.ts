@@ -1,4 +1,5 @@
 import type { MediaEvent, PlayPiece, SampleRate, Stream } from '../../native/index.ts'
+import type { Owner } from '../files/audio-threads.ts'
 import type { Loaded, Prompts } from '../files/prompts.ts'
 import type { EventFields, PlaySource } from '../protocol/schema.ts'
 
@@ -27,14 +28,16 @@ type NativeEnd = Extract<MediaEvent, { type: 'play_ended' }>
 export class Player {
   readonly #stream: Stream
   readonly #prompts: Prompts
+  readonly #owner: Owner
   readonly #onEnded: (ended: PlayEnded) => void
   readonly #pieceEnds = new Map<string, (end: NativeEnd) => void>()
   #current: Play | null = null
   #next_piece = 1
 
-  constructor(stream: Stream, prompts: Prompts, onEnded: (ended: PlayEnded) => void) {
+  constructor(stream: Stream, prompts: Prompts, owner: Owner, onEnded: (ended: PlayEnded) => void) {
     this.#stream = stream
     this.#prompts = prompts
+    this.#owner = owner
     this.#onEnded = onEnded
   }
 
@@ -89,7 +92,7 @@ export class Player {
   #load(play: Play, index: number, rate_hz: SampleRate): Promise<Loaded | null> {
     const source = play.sources[index]
     if (!source || play.over) return Promise.resolve(null)
-    return this.#prompts.load(source, rate_hz).catch((error: Error) => ({
+    return this.#prompts.load(source, rate_hz, this.#owner).catch((error: Error) => ({
       refused: 'file_refused' as const,
       detail: error.message,
     }))

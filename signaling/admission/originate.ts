@@ -68,7 +68,7 @@ export class Originator {
       return
     }
     if (!outcome.called || outcome.caller_e164 === null) return this.#refuse(row, 'number_invalid')
-    const session = await this.#ctx.media.open(row.sid)
+    const session = await this.#ctx.media.open(row.sid, row.project_id)
     if (!session) return this.#refuse(row, 'media_unavailable')
     const call: OutboundCall = new OutboundCall(this.#ctx, {
       row,

@@ -208,7 +208,7 @@ async function admitAndBegin(
     notAdmitted(ctx, sid, decided.reason, told)
     return invite.refuse(code, { headers })
   }
-  const session = await ctx.media.open(sid)
+  const session = await ctx.media.open(sid, row.project_id)
   const own_limit = asked.peer.kind === 'trunk' ? asked.peer.trunk.max_call_duration_seconds : null
   if (!session) {
     await endUnplaced(ctx, inserted, { cause: 'media_unavailable' })

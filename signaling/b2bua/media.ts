@@ -109,9 +109,9 @@ export class MediaHub {
   }
 
   /** The session of a call; null when there can be none, for which the call is refused. */
-  async open(call_sid: string): Promise<MediaSession | null> {
+  async open(call_sid: string, project_id: string): Promise<MediaSession | null> {
     try {
-      await this.request('session.open', { session_id: call_sid })
+      await this.request('session.open', { session_id: call_sid, owner: project_id })
       return new MediaSession(this, call_sid, this.#log)
     } catch (err) {
       this.#log.warn({ err, call_id: call_sid }, 'the media worker opens no session')

@@ -175,7 +175,7 @@ async function place(
 ): Promise<Done> {
   const { called, caller } = options
   const row = await insertTestCall(ctx, sid, options)
-  const session = await ctx.media.open(sid)
+  const session = await ctx.media.open(sid, row.project_id)
   if (!session) {
     await endUnplaced(ctx, row, { cause: 'media_unavailable' })
     const detail = 'our media worker is not there'

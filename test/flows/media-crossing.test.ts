@@ -1,5 +1,6 @@
 import t from 'tap'
 import { codecByName } from '../../core/domain/codecs/registry.ts'
+import { createAudioThreads } from '../../media/files/audio-threads.ts'
 import { createSpeech } from '../../media/files/speech.ts'
 import type { CodecName } from '../../media/protocol/schema.ts'
 import { decodeAll, encodeAll, features, resample } from '../../native/index.ts'
@@ -63,13 +64,19 @@ const rough = (
   .map(([from, to]): Road => ({ from, to, rough: true }))
 
 async function spokenWords(): Promise<Int16Array> {
-  const spoken = await createSpeech().speak({
+  const audio = createAudioThreads()
+  const spoken = await createSpeech(audio).speak({
     text: 'Good morning, this is the support desk.',
     voice: '',
     language: 'en-US',
+    owner: 'prj_a',
   })
+  await audio.close()
   if ('refused' in spoken) throw new Error(spoken.detail)
-  return resample(spoken.pcm.samples, spoken.pcm.rate_hz, RATE_HZ).slice(0, (SPEECH_MS * RATE_HZ) / 1000)
+  return resample(new Int16Array(spoken.pcm.samples), spoken.pcm.rate_hz, RATE_HZ).slice(
+    0,
+    (SPEECH_MS * RATE_HZ) / 1000,
+  )
 }
 
 function signalOf(words: Int16Array): Int16Array {

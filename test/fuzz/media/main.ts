@@ -114,7 +114,6 @@ function trySdp(text: string): string {
 
 const noMp3: Mp3Decoder = {
   decode: async () => ({ refused: 'audio_unsupported', detail: 'its thread has its own test' }),
-  close: async () => undefined,
 }
 
 const RTCP = Buffer.from(`80c900010000000780cf000a000000070700000800000007${'40'.repeat(28)}`, 'hex')

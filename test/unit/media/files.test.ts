@@ -8,9 +8,11 @@ import { fileURLToPath } from 'node:url'
 import fc from 'fast-check'
 import t from 'tap'
 import { createHttpClient } from '../../../core/runtime/http/index.ts'
+import { createAudioThreads } from '../../../media/files/audio-threads.ts'
 import { decodeAudio } from '../../../media/files/decode.ts'
+import { FairQueue } from '../../../media/files/fair-queue.ts'
 import { Lru } from '../../../media/files/lru.ts'
-import { createMp3Decoder } from '../../../media/files/mp3.ts'
+import { mp3Decoder as mp3 } from '../../../media/files/mp3.ts'
 import { expandAlaw, expandUlaw } from '../../../media/files/pcm.ts'
 import { inspectRecording, repairRecordings } from '../../../media/files/repair.ts'
 import { ringbackPieces } from '../../../media/files/ringback.ts'
@@ -19,12 +21,28 @@ import { createUrlAudio } from '../../../media/files/url-audio.ts'
 import { levelDbm0, strongestHz, tone, toneLevelDbm0, wavBytes } from '../../support/audio.ts'
 
 const FIXTURES = fileURLToPath(new URL('../../../../fixtures/audio/', import.meta.url))
+const audio = createAudioThreads()
+t.teardown(() => audio.close())
+const owner = 'prj_a'
 const fixture = (name: string) => readFileSync(join(FIXTURES, name))
 
 function folder(t: { teardown(end: () => void): void }): string {
   const made = mkdtempSync(join(tmpdir(), 'strowger-files-'))
   t.teardown(() => rmSync(made, { recursive: true, force: true }))
   return made
+}
+
+/** Makes a µ-law WAV file of the bytes. */
+function wavHeader(file: Buffer, rate_hz: number): void {
+  file.write('RIFF', 0, 'latin1')
+  file.write('WAVEfmt ', 8, 'latin1')
+  file.writeUInt32LE(16, 16)
+  file.writeUInt16LE(7, 20)
+  file.writeUInt16LE(1, 22)
+  file.writeUInt32LE(rate_hz, 24)
+  file.writeUInt16LE(8, 34)
+  file.write('data', 36, 'latin1')
+  file.writeUInt32LE(file.length - 44, 40)
 }
 
 t.test('G.711 bytes expand to the values of the recommendation', async t => {
@@ -34,8 +52,6 @@ t.test('G.711 bytes expand to the values of the recommendation', async t => {
 })
 
 t.test('prompts of every accepted format sound at their own frequency, level and length', async t => {
-  const mp3 = createMp3Decoder()
-  t.teardown(() => mp3.close())
   const files: [name: string, rate_hz: number, hz: number, ms: number, dbm0: number][] = [
     ['tone-600hz-alaw.wav', 8000, 600, 500, -6.9],
     ['tone-600hz-ulaw.wav', 8000, 600, 500, -6.9],
@@ -61,8 +77,6 @@ t.test('prompts of every accepted format sound at their own frequency, level and
 })
 
 t.test('raw µ-law is told by its content type; what is no audio is refused with its type', async t => {
-  const mp3 = createMp3Decoder()
-  t.teardown(() => mp3.close())
   const raw = await decodeAudio(Buffer.alloc(800, 0x7f), 'audio/x-ulaw; rate=8000', mp3)
   t.match(raw, { pcm: { rate_hz: 8000 } })
   t.match(await decodeAudio(Buffer.from('<html>'), 'text/html', mp3), {
@@ -77,8 +91,6 @@ t.test('raw µ-law is told by its content type; what is no audio is refused with
 })
 
 t.test('property: no bytes make the decoders throw', async t => {
-  const mp3 = createMp3Decoder()
-  t.teardown(() => mp3.close())
   const seeds = ['tone-600hz-8bit.wav', 'tone-600hz.aiff', 'tone-600hz.au'].map(name => fixture(name).subarray(0, 400))
   const damaged = fc
     .tuple(fc.constantFrom(...seeds), fc.array(fc.tuple(fc.nat(80), fc.nat(255)), { maxLength: 8 }), fc.nat(400))
@@ -131,47 +143,49 @@ t.test(
     }).listen(0, '127.0.0.1')
     await new Promise(resolve => server.once('listening', resolve))
     const http = createHttpClient({ allow_private: ['loopback'], user_agent: 'test' })
-    const mp3 = createMp3Decoder()
     t.teardown(async () => {
       await http.close()
-      await mp3.close()
+
       server.close()
     })
     const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
     let now_ms = 0
-    const urls = createUrlAudio(http, mp3, () => now_ms)
+    const urls = createUrlAudio(http, audio, () => now_ms)
     const paths = () => requests.splice(0).map(({ path, etag }) => (etag ? `${path} ${etag}` : path))
 
-    const [first, second] = await Promise.all([urls.get(`${base}/tagged.wav`), urls.get(`${base}/tagged.wav`)])
+    const [first, second] = await Promise.all([
+      urls.get(`${base}/tagged.wav`, owner),
+      urls.get(`${base}/tagged.wav`, owner),
+    ])
     t.match(first, { pcm: { rate_hz: 8000 } })
     t.equal(first, second)
     t.strictSame(paths(), ['/tagged.wav'], 'two plays at once share one request')
-    t.match(await urls.get(`${base}/tagged.wav`), { pcm: { rate_hz: 8000 } })
+    t.match(await urls.get(`${base}/tagged.wav`, owner), { pcm: { rate_hz: 8000 } })
     t.strictSame(paths(), ['/tagged.wav "one"'])
 
-    await urls.get(`${base}/fresh.wav`)
-    await urls.get(`${base}/fresh.wav`)
+    await urls.get(`${base}/fresh.wav`, owner)
+    await urls.get(`${base}/fresh.wav`, owner)
     t.strictSame(paths(), ['/fresh.wav'])
     now_ms = 61_000
-    await urls.get(`${base}/fresh.wav`)
-    await urls.get(`${base}/fresh.wav`)
+    await urls.get(`${base}/fresh.wav`, owner)
+    await urls.get(`${base}/fresh.wav`, owner)
     t.strictSame(paths(), ['/fresh.wav "one"'], 'a 304 makes it fresh again')
 
-    await urls.get(`${base}/plain.wav`)
-    await urls.get(`${base}/plain.wav`)
+    await urls.get(`${base}/plain.wav`, owner)
+    await urls.get(`${base}/plain.wav`, owner)
     t.strictSame(paths(), ['/plain.wav', '/plain.wav'], 'nothing to ask by: fetched again')
 
-    t.match(await urls.get(`${base}/missing.wav`), { refused: 'fetch_failed', detail: /404/ })
+    t.match(await urls.get(`${base}/missing.wav`, owner), { refused: 'fetch_failed', detail: /404/ })
     broken = true
-    t.match(await urls.get(`${base}/tagged.wav`), { pcm: { rate_hz: 8000 } }, 'the kept copy plays')
-    t.match(await urls.get(`${base}/plain.wav`), { refused: 'fetch_failed', detail: /503/ })
-    t.match(await urls.get('http://10.1.2.3/x.wav'), { refused: 'fetch_failed' }, 'a private address')
+    t.match(await urls.get(`${base}/tagged.wav`, owner), { pcm: { rate_hz: 8000 } }, 'the kept copy plays')
+    t.match(await urls.get(`${base}/plain.wav`, owner), { refused: 'fetch_failed', detail: /503/ })
+    t.match(await urls.get('http://10.1.2.3/x.wav', owner), { refused: 'fetch_failed' }, 'a private address')
   },
 )
 
 t.test('text is SSML by its flag alone, and SSML names no file', async t => {
-  const speech = createSpeech()
-  const words = (text: string, ssml: boolean) => speech.speak({ text, ssml, voice: 'man', language: 'en-US' })
+  const speech = createSpeech(audio)
+  const words = (text: string, ssml: boolean) => speech.speak({ text, ssml, voice: 'man', language: 'en-US', owner })
   const heard = async (text: string, ssml: boolean) => {
     const spoken = await words(text, ssml)
     if ('refused' in spoken) throw new Error(spoken.detail)
@@ -179,9 +193,9 @@ t.test('text is SSML by its flag alone, and SSML names no file', async t => {
   }
   const file = join(folder(t), 'RE1.wav')
   writeFileSync(file, wavBytes(22_050, tone(600, 3000, 22_050)))
-  const audio = `<speak>hi<audio src="${file}"/></speak>`
+  const told = `<speak>hi<audio src="${file}"/></speak>`
   for (const ssml of [true, false]) {
-    const { samples, rate_hz } = await heard(audio, ssml)
+    const { samples, rate_hz } = await heard(told, ssml)
     const [window, pure] = [Math.floor(rate_hz / 4), 3]
     for (let at = 0; at + window <= samples.length; at += window) {
       const part = samples.subarray(at, at + window)
@@ -205,7 +219,7 @@ t.test('the synthesiser inherits no secret, and its folder goes with it', async 
   writeFileSync(program, `#!/bin/sh\ntouch $HOME/left $TMPDIR/over\nenv > ${place}/env\ncat ${wav}\n`, { mode: 0o755 })
   process.env['STROWGER_MASTER_KEY'] = 'secret'
   t.teardown(() => delete process.env['STROWGER_MASTER_KEY'])
-  const spoken = await createSpeech(program).speak({ text: 'hi', voice: 'man', language: 'en-US' })
+  const spoken = await createSpeech(audio, program).speak({ text: 'hi', voice: 'man', language: 'en-US', owner })
   t.match(spoken, { pcm: { rate_hz: 8000 } })
   const env = Object.fromEntries(
     readFileSync(join(place, 'env'), 'utf8')
@@ -218,9 +232,62 @@ t.test('the synthesiser inherits no secret, and its folder goes with it', async 
   t.notOk(existsSync(env.HOME), 'what it wrote is removed')
 })
 
+t.test('speech is ten minutes long at most', async t => {
+  const program = join(folder(t), 'endless')
+  writeFileSync(program, '#!/bin/sh\nexec head -c 30000000 /dev/zero\n', { mode: 0o755 })
+  const spoken = await createSpeech(audio, program).speak({ text: 'hi', voice: 'man', language: 'en-US', owner })
+  t.match(spoken, { refused: 'speech_failed', detail: 'the speech is longer than ten minutes' })
+})
+
+t.test('the main loop turns while a large file is decoded and fitted', async t => {
+  const bytes = 24 * 1024 * 1024
+  const file = Buffer.alloc(bytes, 0x55)
+  wavHeader(file, 24_000)
+  let turns = 0
+  let on = true
+  const turn = () => {
+    turns++
+    if (on) setImmediate(turn)
+  }
+  turn()
+  const decoded = await audio.decode(file, null, owner)
+  if ('refused' in decoded) throw new Error(decoded.detail)
+  const fitted = await audio.fit(decoded.pcm, 24_000, 60_000, owner)
+  on = false
+  t.ok(turns > 20, `${turns} turns`)
+  t.equal(file.length, 0, 'the bytes were handed over, not copied')
+  t.equal(decoded.pcm.samples.length, bytes - 44)
+  if ('refused' in fitted) throw new Error(fitted.detail)
+  t.equal(fitted.pcm.rate_hz, 16_000, 'what is very long is played at a lower rate')
+  const seconds = decoded.pcm.samples.length / 24_000 - 60
+  t.ok(Math.abs(fitted.pcm.samples.length / 16_000 - seconds) < 1)
+})
+
+t.test('a project with much to do delays another by one job at most, and has a share', async t => {
+  const queue = new FairQueue({ at_once: 2, owner_at_once: 2, owner_jobs: 5, owner_bytes: 100 })
+  const order: string[] = []
+  const ends: (() => void)[] = []
+  const job = (name: string, bytes = 1) =>
+    queue.run(name, bytes, () => {
+      order.push(name)
+      return new Promise<void>(resolve => ends.push(resolve))
+    })
+  const jobs = ['a', 'a', 'a', 'a', 'b', 'b'].map(name => job(name))
+  t.equal(job('b', 100), null, 'bytes beyond the share')
+  t.ok(job('a'))
+  t.equal(job('a'), null, 'jobs beyond the share')
+  await new Promise(setImmediate)
+  t.strictSame(order, ['a', 'a'])
+  for (let ended = 0; ended <= jobs.length; ended++) {
+    ends[ended]?.()
+    await new Promise(setImmediate)
+  }
+  t.strictSame(order, ['a', 'a', 'a', 'b', 'a', 'b', 'a'])
+})
+
 t.test('speech is synthesised once for the same words, and a failing synthesiser is told', async t => {
-  const speech = createSpeech()
-  const request = { text: 'Please hold the line.', voice: 'man', language: 'en-US' }
+  const speech = createSpeech(audio)
+  const request = { text: 'Please hold the line.', voice: 'man', language: 'en-US', owner }
   const [one, two] = await Promise.all([speech.speak(request), speech.speak(request)])
   if ('refused' in one || 'refused' in two) throw new Error('speech failed')
   t.equal(one.pcm, two.pcm)
@@ -231,7 +298,7 @@ t.test('speech is synthesised once for the same words, and a failing synthesiser
   const dashed = await speech.speak({ ...request, text: '--version $(reboot)' })
   t.ok('pcm' in dashed, 'text is never an option or a command')
   t.ok('pcm' in (await speech.speak({ ...request, language: 'xx-XX' })), 'an unknown language is spoken in English')
-  t.match(await createSpeech('/nonexistent/espeak').speak(request), { refused: 'speech_failed' })
+  t.match(await createSpeech(audio, '/nonexistent/espeak').speak(request), { refused: 'speech_failed' })
   t.strictSame(
     [
       ['man', 'en-GB'],

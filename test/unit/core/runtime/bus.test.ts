@@ -83,5 +83,7 @@ t.test('the metrics of all processes come as one text with each family once', as
   t.equal(text.match(/^# TYPE strowger_test_total counter$/gm)?.length, 1)
   t.match(text, /^strowger_test_total\{process="one"\} 1$/m)
   t.match(text, /^strowger_test_total\{process="two"\} 2$/m)
+  for (const name of ['one', 'two'])
+    t.match(text, new RegExp(`^strowger_event_loop_delay_seconds\\{quantile="1",process="${name}"\\} [0-9.e-]+$`, 'm'))
   for (const one of served) one.close()
 })

@@ -1,0 +1,38 @@
+import { parentPort } from 'node:worker_threads'
+import { resample, type SampleRate } from '../../native/index.ts'
+import type { AudioJob, AudioReply } from './audio-threads.ts'
+import { decodeAudio } from './decode.ts'
+import { mp3Decoder } from './mp3.ts'
+import { MAX_PLAYED_SAMPLES } from './pcm.ts'
+
+/** A thread behind audio-threads.ts: one job at a time. */
+
+parentPort?.on('message', async (job: AudioJob) => {
+  try {
+    const reply = 'bytes' in job ? await decode(job) : fit(job)
+    parentPort?.postMessage(reply, 'pcm' in reply && ordinary(reply.pcm.samples) ? [reply.pcm.samples.buffer] : [])
+  } catch (error) {
+    parentPort?.postMessage({ refused: 'audio_unsupported', detail: `the audio failed: ${(error as Error).message}` })
+  }
+})
+
+const ordinary = (samples: Int16Array): samples is Int16Array<ArrayBuffer> => samples.buffer instanceof ArrayBuffer
+
+/** Decoded audio is kept and fitted many times: it lies in memory that all threads see. */
+async function decode({ bytes, content_type }: Extract<AudioJob, { bytes: Uint8Array }>): Promise<AudioReply> {
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  const decoded = await decodeAudio(buffer, content_type, mp3Decoder)
+  if ('refused' in decoded) return decoded
+  const samples = new Int16Array(new SharedArrayBuffer(decoded.pcm.samples.byteLength))
+  samples.set(decoded.pcm.samples)
+  return { pcm: { samples, rate_hz: decoded.pcm.rate_hz } }
+}
+
+/** At the leg's rate; very long audio at a lower one, because handing it to the data plane costs time by its size. */
+function fit({ samples, rate_hz, to_hz, from_ms }: Extract<AudioJob, { samples: Int16Array }>): AudioReply {
+  const rest = samples.slice(Math.round((from_ms * rate_hz) / 1000))
+  const rates: SampleRate[] = [24_000, 16_000, 8000]
+  const seconds = rest.length / rate_hz
+  const best = rates.find(rate => rate <= to_hz && seconds * rate <= MAX_PLAYED_SAMPLES) ?? 8000
+  return { pcm: { samples: resample(rest, rate_hz, best), rate_hz: best } }
+}

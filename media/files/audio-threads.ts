@@ -1,0 +1,110 @@
+import { Worker } from 'node:worker_threads'
+import type { SampleRate } from '../../native/index.ts'
+import { FairQueue } from './fair-queue.ts'
+import { type Decoded, type Pcm, unsupported } from './pcm.ts'
+
+export type AudioJob =
+  | { readonly bytes: Uint8Array; readonly content_type: string | null }
+  | { readonly samples: Int16Array; readonly rate_hz: number; readonly to_hz: SampleRate; readonly from_ms: number }
+
+export type AudioReply = Decoded
+
+/** Whose work it is: a project. */
+export type Owner = string
+
+/**
+ * Decodes and resamples audio on threads of its own: a long file takes seconds, for which no other call may wait.
+ * The threads start with the first job and end after a minute without one.
+ */
+export interface AudioThreads {
+  /** Takes the bytes over: they are of no use to the caller afterwards. */
+  decode(bytes: Uint8Array, content_type: string | null, owner: Owner): Promise<Decoded>
+  /** Audio from a moment on, at a rate that a leg plays. */
+  fit(pcm: Pcm, to_hz: SampleRate, from_ms: number, owner: Owner): Promise<Decoded>
+  close(): Promise<void>
+}
+
+const THREADS = 2
+const IDLE_MS = 60_000
+/** A job that takes longer ends with its thread. */
+const JOB_LIMIT_MS = 60_000
+const OWNER_BYTES = 256 * 1024 * 1024
+
+export function createAudioThreads(): AudioThreads {
+  // One thread stays free of any one project.
+  const queue = new FairQueue({ at_once: THREADS, owner_at_once: 1, owner_jobs: 100, owner_bytes: OWNER_BYTES })
+  const resting: Worker[] = []
+  const all = new Set<Worker>()
+  let idle: NodeJS.Timeout | null = null
+
+  const rest = (worker: Worker) => {
+    if (!all.has(worker)) return
+    worker.unref()
+    resting.push(worker)
+    if (idle) clearTimeout(idle)
+    idle = setTimeout(() => void stop(resting), IDLE_MS).unref()
+  }
+
+  const stop = async (workers: Iterable<Worker>) => {
+    await Promise.all(
+      [...workers].map(worker => {
+        all.delete(worker)
+        const at = resting.indexOf(worker)
+        if (at !== -1) resting.splice(at, 1)
+        return worker.terminate()
+      }),
+    )
+  }
+
+  const start = () => {
+    // Of our environment the thread gets nothing.
+    const worker = new Worker(new URL('./audio-thread.js', import.meta.url), { env: {} })
+    for (const end of ['error', 'exit']) worker.on(end, () => void stop([worker]))
+    all.add(worker)
+    return worker
+  }
+
+  const run = (job: AudioJob): Promise<AudioReply> => {
+    const worker = resting.pop() ?? start()
+    worker.ref()
+    return new Promise(resolve => {
+      const over = (reply: AudioReply) => {
+        clearTimeout(limit)
+        worker.off('message', finish).off('error', broken).off('exit', ended)
+        resolve(reply)
+      }
+      const finish = (reply: AudioReply) => {
+        over(reply)
+        rest(worker)
+      }
+      const failed = (detail: string) => {
+        over(unsupported(detail))
+        void stop([worker])
+      }
+      const broken = (error: Error) => failed(`the audio could not be decoded: ${error.message}`)
+      const ended = () => failed('the audio decoder was stopped')
+      const limit = setTimeout(() => failed('the audio took too long to decode'), JOB_LIMIT_MS)
+      worker.on('message', finish).on('error', broken).on('exit', ended)
+      worker.postMessage(job, 'bytes' in job && whole(job.bytes) ? [job.bytes.buffer] : [])
+    })
+  }
+
+  const refused = unsupported('too much audio of the project waits to be decoded')
+  return {
+    async decode(bytes, content_type, owner) {
+      return (await queue.run(owner, bytes.byteLength, () => run({ bytes, content_type }))) ?? refused
+    },
+    async fit({ samples, rate_hz }, to_hz, from_ms, owner) {
+      const job = { samples, rate_hz, to_hz, from_ms }
+      return (await queue.run(owner, samples.byteLength, () => run(job))) ?? refused
+    },
+    close: () => {
+      if (idle) clearTimeout(idle)
+      return stop([...all])
+    },
+  }
+}
+
+/** Whether the bytes have their memory to themselves, so that it can be handed over without a copy. */
+const whole = (bytes: Uint8Array): bytes is Uint8Array<ArrayBuffer> =>
+  bytes.buffer instanceof ArrayBuffer && bytes.byteLength === bytes.buffer.byteLength
