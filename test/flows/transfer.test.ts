@@ -168,7 +168,7 @@ t.test('transfers', async t => {
     'to an application of another project: its document runs in a call of its own, and learns of no other',
     async t => {
       const stays = await rtpPeer(t, '127.0.0.4')
-      const [own = '', theirs = ''] = [w.numbers[7], w.numbers[8]]
+      const [own = '', theirs = ''] = [w.numbers[7], w.numbers[9]]
       const owner = await anotherProject(w, theirs)
       const web = await webServer(t, {
         '/voice': '<Response><Play>/tone.wav</Play></Response>',
