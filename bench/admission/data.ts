@@ -32,11 +32,11 @@ export const PROJECT_ID = 'prj_bench'
 const POLICY_ID = 'pol_bench'
 
 /** Spread over the whole of 10.0.0.0/8, a third of them /24 networks. */
-export function* someSources({ sources, trunks }: Sizes): Generator<SourceEntry<{ id: string; signaling_fqdn: null }>> {
+export function* someSources({ sources, trunks }: Sizes): Generator<SourceEntry<{ id: string }>> {
   for (let i = 0; i < sources; i++) {
     const address = (i * 2_654_435_761) % 0x1000000
     const octets = `10.${address >>> 16}.${(address >>> 8) & 255}.${address & 255}`
-    const owner = { id: `trk_${i % trunks}`, signaling_fqdn: null }
+    const owner = { id: `trk_${i % trunks}` }
     yield { cidr: i % 3 === 0 ? `${octets}/24` : `${octets}/32`, selector_precedence: i % 5, owner }
   }
 }

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { admit } from '../../core/domain/admission/index.ts'
-import { compileSources, identifyBySource } from '../../core/domain/identity/index.ts'
+import { attribute, compileSources } from '../../core/domain/identity/index.ts'
 import { parseNumber } from '../../core/domain/numbers/parse.ts'
 import { applicableRules, compileRules, decideDestination } from '../../core/domain/policies/destinations.ts'
 import { compileRates, findRate } from '../../core/domain/rating/index.ts'
@@ -77,7 +77,8 @@ async function measure(sizes: Sizes): Promise<Measure> {
 }
 
 function measurePure(sizes: Sizes) {
-  const sources = compileSources(someSources(sizes))
+  const carriers = compileSources<{ readonly id: string }>([])
+  const known = { carriers, trunks: compileSources(someSources(sizes)), named: new Map() }
   const addresses = [...someSources(sizes)].filter((_, i) => i % 97 === 0).map(({ cidr }) => cidr.split('/')[0] ?? '')
   const rules = compileRules(someRules(sizes))
   const rates = compileRates(someRates(sizes))
@@ -85,7 +86,9 @@ function measurePure(sizes: Sizes) {
   const facts = numbers.map(digits => someFacts(digits, applicableRules(rules, digits), findRate(rates, digits)))
   const at = <T>(list: readonly T[], i: number): T => list[i % list.length] as T
   return {
-    identify_us: perCall(50_000, i => identifyBySource(sources, at(addresses, i), [])),
+    identify_us: perCall(50_000, i =>
+      attribute(known, { address: at(addresses, i), hosts: [], has_credentials: false }),
+    ),
     rules_us: perCall(50_000, i => {
       const digits = at(numbers, i)
       return decideDestination(digits, applicableRules(rules, digits))

@@ -1,11 +1,11 @@
 import { newId } from '../../core/runtime/ids.ts'
 import { deleteSource, insertSources, listSources, type SourceRow, updateSource } from '../../core/state/trunks.ts'
-import { invalid, notFound, refuse } from '../http/reply.ts'
+import { invalid, isRefusal, notFound, refuse } from '../http/reply.ts'
 import { Flag, Instant, Int32, input, listOf, optional, resource, type Static, Type } from '../http/schema.ts'
 import { route } from './route.ts'
 import { readCidr } from './sip-uri.ts'
-import { sourceConflict } from './trunk-rules.ts'
-import { CidrText, MAX_SOURCES } from './trunk-schemas.ts'
+import { settleSources } from './trunk-rules.ts'
+import { CidrText, MAX_SOURCES, SourceStanding } from './trunk-schemas.ts'
 import { privateRangeWarning, releasing, writeTrunk } from './trunk-writes.ts'
 
 const IpCredential = resource('IpCredential', {
@@ -13,6 +13,7 @@ const IpCredential = resource('IpCredential', {
   cidr: Type.String(),
   enabled: Flag,
   selector_precedence: Int32,
+  standing: SourceStanding,
   created_at: Instant,
 })
 
@@ -27,6 +28,7 @@ const present = (row: SourceRow): Static<typeof IpCredential> => ({
   cidr: row.cidr,
   enabled: row.enabled === 1,
   selector_precedence: row.selector_precedence,
+  standing: row.standing,
   created_at: row.created_at,
 })
 
@@ -56,7 +58,7 @@ export const ipCredentials = [
     audit: { kind: 'credentials', action: 'ip_credential.created', category: 'security' },
     body: IpCredentialInput,
     replies: { 201: IpCredential },
-    refusals: ['trunk_releasing', 'source_conflict', 'resource_exists', 'limit_reached'],
+    refusals: ['trunk_releasing', 'source_conflict', 'source_of_carrier', 'resource_exists', 'limit_reached'],
     example: { cidr: '198.51.100.0/24', enabled: true, selector_precedence: 0 },
     async run({ db, trunk, body, now }) {
       const gone = releasing(trunk)
@@ -67,16 +69,18 @@ export const ipCredentials = [
       if (known.some(source => source.cidr === read.value.cidr))
         return refuse('resource_exists', { value: `source ${read.value.cidr}` })
       if (known.length >= MAX_SOURCES) return refuse('limit_reached', { value: known.length, limit: MAX_SOURCES })
-      const row: SourceRow = {
+      const given: SourceRow = {
         id: newId.source(),
         trunk_id: trunk.id,
         cidr: read.value.cidr,
         enabled: body.enabled === false ? 0 : 1,
         selector_precedence: body.selector_precedence ?? 0,
+        standing: 'full',
         created_at: now,
       }
-      const conflict = await sourceConflict(db, [row], trunk)
-      if (conflict) return conflict
+      const judged = await settleSources(db, [given], trunk, { trunk, sources: known }, now)
+      if (isRefusal(judged)) return judged
+      const [row = given] = judged
       const saved = await writeTrunk(db, trunk, now, {
         summary: `Added source ${row.cidr} to trunk ${trunk.name}`,
         work: () => insertSources(db, [row]),
@@ -101,7 +105,7 @@ export const ipCredentials = [
     audit: { kind: 'credentials', action: 'ip_credential.updated', category: 'security' },
     body: IpCredentialInput,
     replies: { 200: IpCredential },
-    refusals: ['trunk_releasing', 'source_conflict', 'resource_exists'],
+    refusals: ['trunk_releasing', 'source_conflict', 'source_of_carrier', 'resource_exists'],
     async run({ db, trunk, params, body, now }) {
       const gone = releasing(trunk)
       if (gone) return gone
@@ -112,18 +116,19 @@ export const ipCredentials = [
       if (!read.ok) return invalid('/cidr', read.why)
       if (known.some(source => source.id !== row.id && source.cidr === read.value.cidr))
         return refuse('resource_exists', { value: `source ${read.value.cidr}` })
-      const changed: SourceRow = {
+      const given: SourceRow = {
         ...row,
         cidr: read.value.cidr,
         enabled: body.enabled === undefined ? row.enabled : body.enabled ? 1 : 0,
         selector_precedence: body.selector_precedence ?? row.selector_precedence,
       }
-      const conflict = await sourceConflict(db, [changed], trunk)
-      if (conflict) return conflict
-      const { cidr, enabled, selector_precedence } = changed
+      const judged = await settleSources(db, [given], trunk, { trunk, sources: known }, now)
+      if (isRefusal(judged)) return judged
+      const [changed = given] = judged
+      const { cidr, enabled, selector_precedence, standing } = changed
       const saved = await writeTrunk(db, trunk, now, {
         summary: `Changed source ${row.cidr} of trunk ${trunk.name}`,
-        work: () => updateSource(db, row.id, { cidr, enabled, selector_precedence }),
+        work: () => updateSource(db, row.id, { cidr, enabled, selector_precedence, standing }),
       })
       return {
         status: 200,

@@ -136,7 +136,7 @@ function shownBelow(below: TrunkBelow): ShownBelow {
   if (known) return known
   const { sources, credentials, targets, policy, numbers } = below
   const made = {
-    sources: sources.map(({ id, cidr, enabled }) => ({ id, cidr, enabled: enabled === 1 })),
+    sources: sources.map(({ id, cidr, enabled, standing }) => ({ id, cidr, enabled: enabled === 1, standing })),
     digest_identities: credentials
       .filter(credential => credential.revoked_at === null)
       .map(({ enabled, realm, username }) => ({ enabled: enabled === 1, realm, username })),

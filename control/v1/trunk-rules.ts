@@ -1,14 +1,16 @@
-import { conflictOf } from '../../core/domain/identity/index.ts'
+import { judgeSources } from '../../core/domain/identity/index.ts'
 import { readFingerprint } from '../../core/domain/network/tls-verification.ts'
+
 import { newId } from '../../core/runtime/ids.ts'
 import { digestHa1 } from '../../core/runtime/secrets.ts'
 import type { Db } from '../../core/state/index.ts'
+import { claimFacts } from '../../core/state/sources.ts'
 import {
   ambiguousSource,
   type CredentialRow,
-  foreignSources,
   type SourceRow,
   type TargetRow,
+  type TrunkRow,
 } from '../../core/state/trunks.ts'
 import { invalid, type Refusal, refuse } from '../http/reply.ts'
 import { readCidr, readSipUri } from './sip-uri.ts'
@@ -27,29 +29,39 @@ export function readSources(
     const { cidr } = read.value
     if (rows.some(row => row.cidr === cidr)) return invalid(`/sources/${at}`, 'is there twice')
     if (read.value.private) private_ranges.push(cidr)
-    rows.push({ id: newId.source(), trunk_id, cidr, enabled: 1, selector_precedence: 0, created_at: now })
+    rows.push({
+      id: newId.source(),
+      trunk_id,
+      cidr,
+      enabled: 1,
+      selector_precedence: 0,
+      standing: 'full',
+      created_at: now,
+    })
   }
   return { rows, private_ranges }
 }
 
-/** Refuses a source by which two trunks could not be told apart. The other one is named only to its own project. */
-export async function sourceConflict(
+type Owning = Pick<TrunkRow, 'id' | 'project_id' | 'subaccount_id' | 'auth_mode'>
+
+/**
+ * Sources of one trunk as they are to be written, each with what it counts for beside the claims of others. Refused
+ * where two trunks of one tenant could not be told apart, or where the addresses are a carrier's. `before` is the trunk
+ * and its sources as they are; null for a new trunk.
+ */
+export async function settleSources(
   db: Db,
-  sources: readonly Pick<SourceRow, 'cidr' | 'selector_precedence'>[],
-  trunk: { readonly id: string; readonly project_id: string; readonly auth_mode: string },
-): Promise<Refusal<'source_conflict'> | null> {
-  if (trunk.auth_mode !== 'ip_allow_list') return null
-  const claims = await foreignSources(db, trunk.project_id)
-  for (const source of sources) {
-    // Inside another customer's range the longer prefix would take their calls (decision 0502).
-    if (conflictOf({ cidr: source.cidr, project_id: trunk.project_id }, claims))
-      return refuse('source_conflict', { value: source.cidr, name: 'of another organization' })
-    const other = await ambiguousSource(db, source, trunk.id)
-    if (!other) continue
-    const name = other.project_id === trunk.project_id ? other.name : 'of another organization'
-    return refuse('source_conflict', { value: source.cidr, name })
+  rows: readonly SourceRow[],
+  trunk: Owning,
+  before: { readonly trunk: Owning; readonly sources: readonly SourceRow[] } | null,
+  now: string,
+): Promise<readonly SourceRow[] | Refusal<'source_conflict' | 'source_of_carrier'>> {
+  for (const row of trunk.auth_mode === 'ip_allow_list' ? rows : []) {
+    const twin = await ambiguousSource(db, row, trunk)
+    if (twin) return refuse('source_conflict', { value: row.cidr, name: twin.name })
   }
-  return null
+  const judged = judgeSources(rows, trunk, before, await claimFacts(db, trunk.project_id, rows, now))
+  return judged.kind === 'stand' ? judged.sources : refuse('source_of_carrier', { value: judged.source.cidr })
 }
 
 export interface TargetInput {

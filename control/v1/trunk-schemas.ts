@@ -20,6 +20,7 @@ export const AuthMode = oneOf('ip_allow_list', 'digest')
 export const Codec = oneOf('PCMA', 'PCMU', 'G729', 'G722', 'OPUS')
 export const Direction = oneOf('inbound', 'outbound', 'both')
 export const MediaSecurity = oneOf('rtp', 'sdes_srtp_required')
+export const SourceStanding = oneOf('full', 'name_only', 'pending_approval')
 export const SourceValidation = oneOf('relaxed', 'strict')
 export const TrunkStatus = oneOf('draft', 'enabled', 'disabled', 'releasing', 'released')
 
@@ -70,7 +71,9 @@ export const TrunkDetail = resource('TrunkDetail', {
     mode: AuthMode,
     require_tls: Flag,
     source_validation: SourceValidation,
-    sources: list(resource('TrunkSource', { cidr: Type.String(), enabled: Flag, id: Type.String() })),
+    sources: list(
+      resource('TrunkSource', { cidr: Type.String(), enabled: Flag, id: Type.String(), standing: SourceStanding }),
+    ),
     digest_identities: list(DigestIdentity),
   }),
   endpoint_evidence: list(

@@ -1,5 +1,5 @@
 import { newId } from '../../core/runtime/ids.ts'
-import type { Db } from '../../core/state/index.ts'
+import type { Db, Trx } from '../../core/state/index.ts'
 import { type NumberRow, saveNumber } from '../../core/state/numbers.ts'
 import { findPolicy } from '../../core/state/policies.ts'
 import { findBlock } from '../../core/state/subtrunks.ts'
@@ -13,6 +13,7 @@ import {
   type TargetRow,
   type TrunkRow,
   trunkReferences,
+  updateSource,
 } from '../../core/state/trunks.ts'
 import { withoutScope } from '../http/access.ts'
 import type { Caller } from '../http/caller.ts'
@@ -23,7 +24,7 @@ import { putPolicy } from './outbound-policies.ts'
 import { route } from './route.ts'
 import { seenNumbers } from './seen-numbers.ts'
 import { presentLoaded, presentSummaries, presentTrunk, trunkAsJson } from './trunk-present.ts'
-import { newCredential, newUsername, readSources, readTarget, sourceConflict } from './trunk-rules.ts'
+import { newCredential, newUsername, readSources, readTarget, settleSources } from './trunk-rules.ts'
 import { CreateTrunkRequest, TrunkCreation, TrunkDetail, TrunkSummary, UpdateTrunkRequest } from './trunk-schemas.ts'
 import { privateRangeWarning, releasing, trunkChange, writeTrunk } from './trunk-writes.ts'
 
@@ -66,7 +67,7 @@ const createRoute = route({
   audit: { kind: 'trunks', action: 'trunk.created' },
   body: CreateTrunkRequest,
   replies: { 201: TrunkCreation },
-  refusals: ['source_conflict', 'number_in_use', 'scope_required', 'role_forbidden'],
+  refusals: ['source_conflict', 'source_of_carrier', 'number_in_use', 'scope_required', 'role_forbidden'],
   for_replay: (body: Static<typeof TrunkCreation>) => ({ ...body, digest_password: null }),
   example: {
     name: 'Head office',
@@ -90,8 +91,8 @@ const createRoute = route({
     if (isRefusal(blocks)) return blocks
     const sources = readSources(body.sources, trunk.id, now)
     if (isRefusal(sources)) return sources
-    const conflict = await sourceConflict(db, sources.rows, trunk)
-    if (conflict) return conflict
+    const judged = await settleSources(db, sources.rows, trunk, null, now)
+    if (isRefusal(judged)) return judged
     const targets: TargetRow[] = []
     for (const [at, given] of body.targets.entries()) {
       const target = readTarget(given, `/targets/${at}`, trunk.id, now)
@@ -101,7 +102,7 @@ const createRoute = route({
       targets.push(target)
     }
     await insertTrunk(db, trunk)
-    await insertSources(db, sources.rows)
+    await insertSources(db, judged)
     await insertTargets(db, targets)
     const names = { username: newUsername(), realm: services.settings.domain }
     const credential = trunk.auth_mode === 'digest' ? newCredential(trunk.id, names, now) : null
@@ -141,21 +142,20 @@ const updateRoute = route({
   audit: { kind: 'trunks', action: 'trunk.updated' },
   body: UpdateTrunkRequest,
   replies: { 200: TrunkDetail },
-  refusals: ['trunk_releasing', 'source_conflict'],
+  refusals: ['trunk_releasing', 'source_conflict', 'source_of_carrier'],
   async run({ db, project, caller, trunk, body, now }) {
     const gone = releasing(trunk)
     if (gone) return gone
     const subaccount_id = body.subaccount_id === undefined ? trunk.subaccount_id : body.subaccount_id
     const wrong = await wrongSubaccount(db, project.id, caller, subaccount_id)
     if (wrong) return wrong
-    if (body.auth_mode !== trunk.auth_mode) {
-      const sources = await listSources(db, trunk.id)
-      const conflict = await sourceConflict(db, sources, { ...trunk, auth_mode: body.auth_mode })
-      if (conflict) return conflict
-    }
+    const written = { ...trunk, auth_mode: body.auth_mode, subaccount_id }
+    const work = await sourcesToJudge(db, trunk, written, now)
+    if (isRefusal(work)) return work
     const saved = await writeTrunk(db, trunk, now, {
       summary: `Saved trunk ${body.name}`,
       changes: Object.assign(settingsOf(body), { subaccount_id }, body.limits),
+      ...(work ? { work } : {}),
     })
     return { status: 200, revision: saved.trunk.revision, body: saved.detail, change: saved.change }
   },
@@ -221,6 +221,18 @@ export const trunks = [
   admissionRoute('suspend'),
   admissionRoute('resume'),
 ]
+
+/** Sources that begin to count, or begin to count for another tenant, are judged as new ones are. */
+async function sourcesToJudge(db: Trx, trunk: TrunkRow, written: TrunkRow, now: string) {
+  const begin = written.auth_mode === 'ip_allow_list' && trunk.auth_mode !== 'ip_allow_list'
+  if (!begin && written.subaccount_id === trunk.subaccount_id) return null
+  const sources = await listSources(db, trunk.id)
+  const judged = await settleSources(db, sources, written, { trunk, sources }, now)
+  if (isRefusal(judged)) return judged
+  return async (): Promise<void> => {
+    for (const { id, standing } of judged) await updateSource(db, id, { standing })
+  }
+}
 
 const settingsOf = (body: Static<typeof UpdateTrunkRequest>) => ({
   name: body.name,

@@ -125,7 +125,7 @@ export async function insertSources(trx: Trx, rows: readonly SourceRow[]): Promi
 export async function updateSource(
   trx: Trx,
   id: string,
-  changes: Pick<SourceRow, 'cidr' | 'enabled' | 'selector_precedence'>,
+  changes: Partial<Pick<SourceRow, 'cidr' | 'enabled' | 'selector_precedence' | 'standing'>>,
 ): Promise<void> {
   await trx.updateTable('trunk_source').set(changes).where('id', '=', id).execute()
 }
@@ -184,36 +184,26 @@ export async function credentialNameTaken(db: Db, username: string, realm: strin
 }
 
 /**
- * A trunk of another customer or the same that the source could not be told apart from: it authenticates by address,
- * has the same range, and the same precedence.
+ * A trunk of the same tenant that the source could not be told apart from: it authenticates by address, has the same
+ * range, and the same precedence.
  */
 export const ambiguousSource = (
   db: Db,
   source: { readonly cidr: string; readonly selector_precedence: number },
-  trunk_id: string,
-): Promise<{ id: string; name: string; project_id: string } | undefined> =>
+  trunk: Pick<TrunkRow, 'id' | 'project_id' | 'subaccount_id'>,
+): Promise<{ id: string; name: string } | undefined> =>
   db
     .selectFrom('trunk_source')
     .innerJoin('trunk', 'trunk.id', 'trunk_source.trunk_id')
-    .select(['trunk.id', 'trunk.name', 'trunk.project_id'])
+    .select(['trunk.id', 'trunk.name'])
     .where('trunk_source.cidr', '=', source.cidr)
     .where('trunk_source.selector_precedence', '=', source.selector_precedence)
-    .where('trunk.id', '!=', trunk_id)
+    .where('trunk.id', '!=', trunk.id)
+    .where('trunk.project_id', '=', trunk.project_id)
+    .where('trunk.subaccount_id', trunk.subaccount_id === null ? 'is' : '=', trunk.subaccount_id)
     .where('trunk.auth_mode', '=', 'ip_allow_list')
     .where('trunk.status', 'not in', ['releasing', 'released'])
     .executeTakeFirst()
-
-/** Ranges that trunks of other projects authenticate by: a call from there is theirs. */
-export const foreignSources = (db: Db, project_id: string): Promise<{ cidr: string; project_id: string }[]> =>
-  db
-    .selectFrom('trunk_source')
-    .innerJoin('trunk', 'trunk.id', 'trunk_source.trunk_id')
-    .select(['trunk_source.cidr', 'trunk.project_id'])
-    .where('trunk_source.enabled', '=', 1)
-    .where('trunk.project_id', '!=', project_id)
-    .where('trunk.auth_mode', '=', 'ip_allow_list')
-    .where('trunk.status', 'not in', ['releasing', 'released'])
-    .execute()
 
 /** Figures of trunks, in a handful of reads however many trunks there are. */
 export async function trunkFigures(db: Db, trunk_ids: readonly string[]): Promise<Map<string, TrunkFigures>> {
@@ -319,6 +309,7 @@ export async function releaseTrunk(trx: Trx, trunk: TrunkRow, now: string): Prom
   await trx.deleteFrom('trunk_source').where('trunk_id', '=', trunk.id).execute()
   await trx.deleteFrom('termination_target').where('trunk_id', '=', trunk.id).execute()
   await trx.deleteFrom('digest_credential').where('trunk_id', '=', trunk.id).execute()
+  await trx.deleteFrom('digest_proof').where('trunk_id', '=', trunk.id).execute()
 }
 
 /** Credentials of rotations that the nodes have not all taken up yet. */

@@ -1,4 +1,4 @@
-import { holdsAddress, identifyBySource, projectOfClientDomain } from '../../core/domain/identity/index.ts'
+import { attribute, holdsAddress, projectOfClientDomain } from '../../core/domain/identity/index.ts'
 import { type Reason, type ReasonFacts, sipRefusal } from '../../core/domain/reasons/index.ts'
 import type { Context } from '../b2bua/context.ts'
 import type { InboundInvite } from '../drachtio/types.ts'
@@ -28,7 +28,11 @@ export function identify(ctx: Context, digest: DigestAuthenticator, invite: Inbo
   // Before the sources: a browser may sit behind the same address as a trunk.
   const project_id = projectOfClientDomain(hostOf(invite.uri), ctx.config.domain)
   if (project_id !== null) return identifyClient(ctx, digest, invite, project_id)
-  const found = identifyBySource(snapshot.sources, address, [hostOf(invite.uri), hostOfTo(invite)])
+  const found = attribute(snapshot.attribution, {
+    address,
+    hosts: [hostOf(invite.uri), hostOfTo(invite)],
+    has_credentials: invite.header('authorization') !== null,
+  })
   if (found.kind === 'ambiguous') {
     refuse(ctx, invite, 'source_ambiguous', { value: address })
     return null
@@ -39,9 +43,11 @@ export function identify(ctx: Context, digest: DigestAuthenticator, invite: Inbo
     const carrier = found.owner.kind === 'carrier' ? snapshot.carriers.get(found.owner.id) : undefined
     if (carrier) return { kind: 'carrier', carrier }
   }
+  const named = found.kind === 'challenge' ? found.named : null
   const outcome = digest.check(invite)
   if (outcome.kind === 'authenticated') {
-    const trunk = snapshot.trunks.get(outcome.trunk_id)
+    const known = snapshot.trunks.get(outcome.trunk_id)
+    const trunk = named === null || named.id === known?.id ? known : undefined
     // A strict trunk's password is good from its own addresses only (design section 4).
     if (trunk && (trunk.source_validation !== 'strict' || holdsAddress(trunk.source_index, address))) {
       greet(invite)

@@ -1,6 +1,13 @@
 import type { CodecName } from '../../core/domain/codecs/codec.ts'
-import { compileSources, type SourceEntry, type SourceIndex } from '../../core/domain/identity/index.ts'
+
+import {
+  type Attribution,
+  compileAttribution,
+  compileSources,
+  type SourceIndex,
+} from '../../core/domain/identity/index.ts'
 import { type TlsVerification, verificationOf } from '../../core/domain/network/tls-verification.ts'
+
 import type { ConfigurationRows } from '../../core/state/snapshot.ts'
 
 /** What this node knows of the configuration: immutable, replaced as a whole. */
@@ -8,7 +15,6 @@ import type { ConfigurationRows } from '../../core/state/snapshot.ts'
 export interface SourceOwner {
   readonly id: string
   readonly kind: 'trunk' | 'carrier'
-  readonly signaling_fqdn: string | null
 }
 
 export interface Target {
@@ -44,7 +50,7 @@ export interface TrunkConfig {
   readonly codecs: readonly CodecName[]
   readonly max_call_duration_seconds: number
   readonly signaling_fqdn: string
-  /** Enabled ones. */
+  /** Enabled and approved ones. */
   readonly sources: readonly string[]
   readonly source_index: SourceIndex<string>
   readonly targets: readonly Target[]
@@ -111,7 +117,7 @@ export interface AccountConfig {
 
 export interface Snapshot {
   readonly revision: number
-  readonly sources: SourceIndex<SourceOwner>
+  readonly attribution: Attribution<SourceOwner>
   readonly trunks: ReadonlyMap<string, TrunkConfig>
   readonly carriers: ReadonlyMap<string, CarrierConfig>
   readonly numbers: ReadonlyMap<string, NumberConfig>
@@ -126,7 +132,7 @@ export interface Snapshot {
 
 export const EMPTY_SNAPSHOT: Snapshot = {
   revision: -1,
-  sources: compileSources([]),
+  attribution: compileAttribution([], []),
   trunks: new Map(),
   carriers: new Map(),
   numbers: new Map(),
@@ -174,7 +180,7 @@ export function compileSnapshot(rows: ConfigurationRows, previous: Snapshot): Co
   const trunks = new Map<string, TrunkConfig>()
   for (const row of rows.trunks) {
     const trunk = keep(row.id, previous.trunks.get(row.id), () => {
-      const sources = (grouped.sources.get(row.id) ?? []).filter(source => source.enabled === 1)
+      const sources = usable(grouped.sources.get(row.id))
       return {
         id: row.id,
         name: row.name,
@@ -218,10 +224,11 @@ export function compileSnapshot(rows: ConfigurationRows, previous: Snapshot): Co
     }))
     if (carrier) carriers.set(row.id, carrier)
   }
-  return { failures, snapshot: { ...rest(rows), trunks, carriers, sources: sourceIndex(rows, trunks, carriers) } }
+  const attribution = attributionOf(grouped.sources, trunks, carriers)
+  return { failures, snapshot: { ...rest(rows), trunks, carriers, attribution } }
 }
 
-type Rest = Omit<Snapshot, 'trunks' | 'carriers' | 'sources'>
+type Rest = Omit<Snapshot, 'trunks' | 'carriers' | 'attribution'>
 
 const rest = (rows: ConfigurationRows): Rest => ({
   revision: rows.revision,
@@ -264,23 +271,29 @@ const rest = (rows: ConfigurationRows): Rest => ({
   trunk_of_subtrunk: new Map(rows.subtrunks.map(row => [row.id, row.trunk_id])),
 })
 
-function sourceIndex(
-  rows: ConfigurationRows,
+type SourceRow = ConfigurationRows['sources'][number]
+
+const usable = (rows: readonly SourceRow[] = []): SourceRow[] =>
+  rows.filter(({ enabled, standing }) => enabled === 1 && standing !== 'pending_approval')
+
+function attributionOf(
+  sources: ReadonlyMap<string, readonly SourceRow[]>,
   trunks: ReadonlyMap<string, TrunkConfig>,
   carriers: ReadonlyMap<string, CarrierConfig>,
-): SourceIndex<SourceOwner> {
-  const entries: SourceEntry<SourceOwner>[] = []
-  for (const row of rows.sources) {
-    const trunk = trunks.get(row.trunk_id)
-    if (row.enabled !== 1 || trunk?.auth_mode !== 'ip_allow_list') continue
-    const owner = { id: trunk.id, kind: 'trunk', signaling_fqdn: trunk.signaling_fqdn } as const
-    entries.push({ cidr: row.cidr, selector_precedence: row.selector_precedence, owner })
-  }
-  for (const carrier of carriers.values()) {
-    const owner = { id: carrier.id, kind: 'carrier', signaling_fqdn: null } as const
-    for (const cidr of carrier.sources) entries.push({ cidr, selector_precedence: 0, owner })
-  }
-  return compileSources(entries)
+): Attribution<SourceOwner> {
+  const owner = (kind: SourceOwner['kind'], id: string): SourceOwner => ({ id, kind })
+  const of_trunks = [...trunks.values()].map(({ id, signaling_fqdn, auth_mode, source_index }) => ({
+    owner: owner('trunk', id),
+    signaling_fqdn,
+    auth_mode,
+    sources: usable(sources.get(id)),
+    source_index,
+  }))
+  const of_carriers = [...carriers.values()].map(({ id, sources: own }) => ({
+    owner: owner('carrier', id),
+    sources: own,
+  }))
+  return compileAttribution(of_trunks, of_carriers)
 }
 
 const targetOf = (

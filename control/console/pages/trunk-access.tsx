@@ -16,6 +16,7 @@ interface Source {
   readonly cidr: string
   readonly enabled: boolean
   readonly selector_precedence: number
+  readonly standing: 'full' | 'name_only' | 'pending_approval'
   readonly created_at: string
 }
 
@@ -42,6 +43,12 @@ function useWrite({ trunk, of }: TrunkTab, reload: () => void) {
     return answer
   }
   return { action, write }
+}
+
+const COUNTS: Readonly<Record<Source['standing'], string>> = {
+  full: 'for every call',
+  name_only: "for calls to the trunk's name: the address is somebody else's too",
+  pending_approval: 'once an operator approves of it',
 }
 
 function Sources(props: TrunkTab) {
@@ -83,6 +90,7 @@ function Sources(props: TrunkTab) {
               columns={[
                 { title: 'Network', cell: source => <span class="mono">{source.cidr}</span> },
                 { title: 'State', cell: source => <Status of={source.enabled ? 'enabled' : 'disabled'} /> },
+                { title: 'Counts', cell: source => COUNTS[source.standing], wide: true },
                 { title: 'Precedence', cell: source => source.selector_precedence, right: true, wide: true },
                 { title: 'Added', cell: source => <Time at={source.created_at} />, wide: true },
                 {

@@ -32,6 +32,31 @@ export function parseNetwork(cidr: string): Network | null {
   return length >= 0 && length <= bits ? { ...address, prefix_length: length } : null
 }
 
+const BITS = 32
+
+/** A text for an address that sorts as addresses do; null when it is none. */
+export function addressKey(text: string): string | null {
+  const address = parseAddress(text)
+  return address && keyOf(address.words)
+}
+
+/** The keys of the first and last address of a range. */
+export function keysOfRange(cidr: string): { readonly first: string; readonly last: string } | null {
+  const network = parseNetwork(cidr)
+  if (!network) return null
+  const hosts = network.words.map((_, at) => {
+    const bits = Math.min(BITS, Math.max(0, network.prefix_length - at * BITS))
+    return bits === BITS ? 0 : 0xffffffff >>> bits
+  })
+  return {
+    first: keyOf(network.words.map((word, at) => (word & ~(hosts[at] ?? 0)) >>> 0)),
+    last: keyOf(network.words.map((word, at) => (word | (hosts[at] ?? 0)) >>> 0)),
+  }
+}
+
+const keyOf = (words: readonly number[]): string =>
+  (words.length === 1 ? '4:' : '6:') + words.map(word => word.toString(16).padStart(8, '0')).join('')
+
 function parseV4(text: string): number | null {
   const match = V4.exec(text)
   if (!match) return null

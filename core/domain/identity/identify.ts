@@ -1,75 +1,105 @@
-import { type Network, parseNetwork } from './address.ts'
-import { matchSources, type SourceEntry, type SourceIndex } from './sources.ts'
+import type { Standing } from './claims.ts'
+import { compileSources, holdsAddress, matchSources, type SourceEntry, type SourceIndex } from './sources.ts'
 
-/** The least that an owner of sources must tell: its host, to tell trunks of one source apart. */
-export interface SourceOwner {
-  readonly id: string
-  /** `<trunk id without trk_>.sip.<domain>`; null for owners that have none, such as carriers. */
-  readonly signaling_fqdn: string | null
+/** A trunk as identification sees it. */
+export interface KnownTrunk<Owner> {
+  readonly owner: Owner
+  /** `<trunk id without trk_>.sip.<domain>` */
+  readonly signaling_fqdn: string
+  readonly auth_mode: 'ip_allow_list' | 'digest'
+  /** Enabled and approved ones. */
+  readonly sources: readonly {
+    readonly cidr: string
+    readonly selector_precedence: number
+    readonly standing: Standing
+  }[]
+  /** The same, compiled. */
+  readonly source_index: SourceIndex<unknown>
 }
 
-export type Identified<Owner> =
+export interface KnownCarrier<Owner> {
+  readonly owner: Owner
+  readonly sources: readonly string[]
+}
+
+/** What tells whose a request is: compiled once for each change of the configuration. */
+export interface Attribution<Owner> {
+  readonly carriers: SourceIndex<Owner>
+  /** Sources in full standing. */
+  readonly trunks: SourceIndex<Owner>
+  /** By signaling_fqdn; `sources` is null for a trunk that authenticates by digest. */
+  readonly named: ReadonlyMap<string, Named<Owner>>
+}
+
+interface Named<Owner> {
+  readonly owner: Owner
+  readonly sources: SourceIndex<unknown> | null
+}
+
+export type Attributed<Owner> =
   | { readonly kind: 'identified'; readonly owner: Owner; readonly cidr: string }
   /** Several owners have the same source and precedence, and the request names none of their hosts. */
   | { readonly kind: 'ambiguous'; readonly owners: readonly Owner[] }
-  /** Nobody's source: digest or a stranger. */
-  | { readonly kind: 'unknown' }
+  /** Only a password can tell; where the request names a trunk, only a password of that one (`named`). */
+  | { readonly kind: 'challenge'; readonly named: Owner | null }
+
+export function compileAttribution<Owner>(
+  trunks: Iterable<KnownTrunk<Owner>>,
+  carriers: Iterable<KnownCarrier<Owner>>,
+): Attribution<Owner> {
+  const full: SourceEntry<Owner>[] = []
+  const named = new Map<string, Named<Owner>>()
+  for (const { owner, signaling_fqdn, auth_mode, sources, source_index } of trunks) {
+    const by_address = auth_mode === 'ip_allow_list'
+    named.set(signaling_fqdn.toLowerCase(), { owner, sources: by_address ? source_index : null })
+    if (!by_address) continue
+    for (const { cidr, selector_precedence, standing } of sources)
+      if (standing === 'full') full.push({ cidr, selector_precedence, owner })
+  }
+  const of_carriers = [...carriers].flatMap(({ owner, sources }) =>
+    sources.map(cidr => ({ cidr, selector_precedence: 0, owner })),
+  )
+  return { carriers: compileSources(of_carriers), trunks: compileSources(full), named }
+}
 
 /**
- * Whose call it is by its source (design section 4): of the longest prefix, the owner whose host the request-URI or,
- * failing that, To names; else the one of the lowest selector_precedence. `hosts` are those two, in this order, without
- * port.
+ * Whose a request is (design sections 4 and 10). Credentials are checked, and never outweighed by an address. A request
+ * that names a trunk reaches that trunk or nobody. Else the address tells: carriers first, then the trunk of the
+ * longest prefix and the lowest selector_precedence. `hosts` are those of the request-URI and To, in this order,
+ * without port.
  */
-export function identifyBySource<Owner extends SourceOwner>(
-  index: SourceIndex<Owner>,
-  address: string,
-  hosts: readonly (string | null | undefined)[],
-): Identified<Owner> {
+export function attribute<Owner extends { readonly id: string }>(
+  known: Attribution<Owner>,
+  request: {
+    readonly address: string
+    readonly hosts: readonly (string | null | undefined)[]
+    readonly has_credentials: boolean
+  },
+): Attributed<Owner> {
+  const { address, hosts, has_credentials } = request
+  const named = firstNamed(known, hosts)
+  if (has_credentials) return { kind: 'challenge', named: named?.owner ?? null }
+  if (named) {
+    const entry = named.sources ? matchSources(named.sources, address)[0] : undefined
+    return entry
+      ? { kind: 'identified', owner: named.owner, cidr: entry.cidr }
+      : { kind: 'challenge', named: named.owner }
+  }
+  const index = holdsAddress(known.carriers, address) ? known.carriers : known.trunks
   const entries = matchSources(index, address)
   const first = entries[0]
-  if (!first) return { kind: 'unknown' }
-  for (const host of hosts) {
-    const named = host ? entries.find(({ owner }) => sameHost(owner.signaling_fqdn, host)) : undefined
-    if (named) return found(named)
-  }
+  if (!first) return { kind: 'challenge', named: null }
   const equals = entries.filter(entry => entry.selector_precedence === first.selector_precedence)
   const owners = new Set(equals.map(({ owner }) => owner.id))
   return owners.size === 1 ? found(first) : { kind: 'ambiguous', owners: equals.map(({ owner }) => owner) }
 }
 
-const found = <Owner>({ owner, cidr }: SourceEntry<Owner>): Identified<Owner> => ({ kind: 'identified', owner, cidr })
-
-const sameHost = (fqdn: string | null, host: string): boolean =>
-  fqdn !== null && fqdn.toLowerCase() === host.toLowerCase().replace(/\.$/, '')
-
-/** A source that a trunk has or would have. */
-export interface ClaimedSource {
-  readonly cidr: string
-  readonly project_id: string
-}
-
-/**
- * The source of another project that a new source would take calls from: its network is the same or a part of theirs,
- * so that the longest prefix or a lower precedence would win (decision 0502). Within a project the same source is fine:
- * precedence and host tell its trunks apart.
- */
-export function conflictOf<Claim extends ClaimedSource>(source: ClaimedSource, others: Iterable<Claim>): Claim | null {
-  const network = parseNetwork(source.cidr)
-  if (!network) return null
-  for (const other of others) {
-    if (other.project_id === source.project_id) continue
-    const theirs = parseNetwork(other.cidr)
-    if (theirs && lies(network, theirs)) return other
+function firstNamed<Owner>({ named }: Attribution<Owner>, hosts: readonly (string | null | undefined)[]) {
+  for (const host of hosts) {
+    const trunk = host ? named.get(host.toLowerCase().replace(/\.$/, '')) : undefined
+    if (trunk) return trunk
   }
-  return null
+  return undefined
 }
 
-/** Whether `inner` is the same network as `outer` or a part of it. */
-function lies(inner: Network, outer: Network): boolean {
-  if (inner.words.length !== outer.words.length || inner.prefix_length < outer.prefix_length) return false
-  return outer.words.every((word, index) => {
-    const bits = Math.min(32, Math.max(0, outer.prefix_length - index * 32))
-    const mask = bits === 0 ? 0 : (0xffffffff << (32 - bits)) >>> 0
-    return (word & mask) >>> 0 === ((inner.words[index] ?? 0) & mask) >>> 0
-  })
-}
+const found = <Owner>({ owner, cidr }: SourceEntry<Owner>): Attributed<Owner> => ({ kind: 'identified', owner, cidr })

@@ -1,5 +1,6 @@
 export * from './address.ts'
 export * from './caller.ts'
+export * from './claims.ts'
 export * from './client-token.ts'
 export * from './dialog-source.ts'
 export * from './digest.ts'

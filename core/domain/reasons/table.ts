@@ -562,6 +562,11 @@ export const REASONS = {
     sentence: 'the source {value} would be ambiguous with trunk {name}',
     mend: 'Choose another selector_precedence.',
   }),
+  source_of_carrier: caller({
+    http: 409,
+    sentence: 'the source {value} overlaps the addresses of a carrier',
+    mend: 'Name the address of your own equipment; use digest when it shares an address with a carrier.',
+  }),
   confirm_name_mismatch: caller({
     http: 422,
     sentence: 'confirm_name {value} is not the name of the resource',

@@ -19,6 +19,8 @@ import * as carrierRegistration from './0019-carrier-registration.ts'
 import * as callIds from './0029-call-ids.ts'
 import * as onTheirWay from './0031-on-their-way.ts'
 import * as drain from './0039-drain.ts'
+
+import * as sourceStanding from './0041-source-standing.ts'
 import * as tlsVerification from './0042-tls-verification.ts'
 import * as signIns from './0046-sign-ins.ts'
 
@@ -44,6 +46,7 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0029-call-ids': callIds,
   '0031-on-their-way': onTheirWay,
   '0039-drain': drain,
+  '0041-source-standing': sourceStanding,
   '0042-tls-verification': tlsVerification,
   '0046-sign-ins': signIns,
 }

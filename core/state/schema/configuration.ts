@@ -1,4 +1,5 @@
 import type { Generated } from 'kysely'
+import type { Standing } from '../../domain/identity/claims.ts'
 
 /** Booleans are 0 or 1, lists and objects are JSON text, times are ISO 8601 in UTC: the same on every SQL dialect. */
 export type Flag = 0 | 1
@@ -96,7 +97,19 @@ export interface TrunkSourceTable {
   cidr: string
   enabled: Flag
   selector_precedence: number
+  /** What it counts for beside the claims of other tenants (core/domain/identity/claims.ts). */
+  standing: Generated<Standing>
   created_at: Instant
+}
+
+/** From where a trunk has authenticated by digest. */
+export interface DigestProofTable {
+  trunk_id: string
+  address: string
+  /** Sorts as addresses do. */
+  address_key: string
+  /** The last one, YYYY-MM-DD in UTC. */
+  day: string
 }
 
 export interface DigestCredentialTable {

@@ -20,6 +20,7 @@ export interface Schema {
   voice_account: configuration.VoiceAccountTable
   trunk: configuration.TrunkTable
   trunk_source: configuration.TrunkSourceTable
+  digest_proof: configuration.DigestProofTable
   digest_credential: configuration.DigestCredentialTable
   termination_target: configuration.TerminationTargetTable
   carrier: configuration.CarrierTable

@@ -5,16 +5,16 @@ import t from 'tap'
 import {
   type Authorization,
   acceptCount,
+  attribute,
   challenges,
+  compileAttribution,
   compileSources,
-  conflictOf,
   createReplayTable,
   type DigestCrypto,
   digestResponse,
   forgetExpired,
   ha1,
   holdsAddress,
-  identifyBySource,
   makeNonce,
   matchSources,
   NONCE_LIFETIME_MS,
@@ -27,28 +27,43 @@ import {
   verifyDigest,
 } from '../../../../../core/domain/identity/index.ts'
 
-const owner = (id: string) => ({ id, signaling_fqdn: `${id}.sip.example.net` })
+const owner = (id: string) => ({ id })
 const source = (cidr: string, id: string, selector_precedence = 10) => ({ cidr, selector_precedence, owner: owner(id) })
 
-t.test('the longest prefix wins, then the host that the request names, then the lowest precedence', async t => {
-  const index = compileSources([
-    source('0.0.0.0/0', 'all'),
-    source('10.0.0.0/8', 'ten'),
-    source('10.1.0.0/16', 'wide', 0),
-    source('10.1.2.3', 'one', 99),
-    source('192.0.2.1/32', 'a', 5),
-    source('192.0.2.1/32', 'b', 5),
-    source('192.0.2.1/32', 'c', 6),
-    source('192.0.2.2/32', 'e', 6),
-    source('192.0.2.2/32', 'd', 5),
-    source('2001:db8::/32', 'six'),
-    source('2001:db8:0:1::/64', 'sixty-four'),
-    source('not an address', 'bad'),
-  ])
-  const who = (address: string, ...hosts: string[]) => {
-    const found = identifyBySource(index, address, hosts)
+/** Trunks and carriers by their sources: `[id, cidr, precedence]`. */
+function known(rows: readonly [string, string, number?][], changes: Record<string, object> = {}, carriers = {}) {
+  const ids = [...new Set(rows.map(([id]) => id))]
+  const trunks = ids.map(id => {
+    const sources = rows
+      .filter(([of]) => of === id)
+      .map(([, cidr, selector_precedence = 10]) => ({ cidr, selector_precedence, standing: 'full' as const }))
+    const source_index = compileSources(sources.map(entry => ({ ...entry, owner: id })))
+    const trunk = { owner: owner(id), signaling_fqdn: `${id}.sip.example.net`, auth_mode: 'ip_allow_list' as const }
+    return { ...trunk, sources, source_index, ...changes[id] }
+  })
+  const of_carriers = Object.entries<string[]>(carriers).map(([id, sources]) => ({ owner: owner(id), sources }))
+  const attribution = compileAttribution(trunks, of_carriers)
+  return (address: string, hosts: readonly string[] = [], has_credentials = false) => {
+    const found = attribute(attribution, { address, hosts, has_credentials })
     return found.kind === 'identified' ? found.owner.id : found.kind
   }
+}
+
+t.test('the longest prefix wins, then the lowest precedence', async t => {
+  const who = known([
+    ['all', '0.0.0.0/0'],
+    ['ten', '10.0.0.0/8'],
+    ['wide', '10.1.0.0/16', 0],
+    ['one', '10.1.2.3', 99],
+    ['a', '192.0.2.1/32', 5],
+    ['b', '192.0.2.1/32', 5],
+    ['c', '192.0.2.1/32', 6],
+    ['e', '192.0.2.2/32', 6],
+    ['d', '192.0.2.2/32', 5],
+    ['six', '2001:db8::/32'],
+    ['sixty-four', '2001:db8:0:1::/64'],
+    ['bad', 'not an address'],
+  ])
   t.equal(who('10.1.2.3'), 'one', 'a longer prefix beats any precedence')
   t.equal(who('10.1.2.4'), 'wide')
   t.equal(who('10.2.0.1'), 'ten')
@@ -56,14 +71,40 @@ t.test('the longest prefix wins, then the host that the request names, then the 
   t.equal(who('203.0.113.9'), 'all')
   t.equal(who('2001:db8:0:1::5'), 'sixty-four')
   t.equal(who('2001:DB8:1::5'), 'six')
-  t.equal(who('2001:db9::1'), 'unknown')
+  t.equal(who('2001:db9::1'), 'challenge')
   t.equal(who('192.0.2.1'), 'ambiguous')
-  t.equal(who('192.0.2.1', 'nothing.example.net', 'B.sip.example.net.'), 'b', 'the request-URI, else To')
-  t.equal(who('192.0.2.1', 'c.sip.example.net'), 'c', 'whatever its precedence')
-  t.equal(who('192.0.2.2', '192.0.2.2'), 'd', 'the lowest precedence when nobody is named')
-  t.equal(who('192.0.2.2', 'e.sip.example.net'), 'e')
-  t.equal(who('rubbish'), 'unknown')
-  t.same(index.invalid, ['not an address'])
+  t.equal(who('192.0.2.2'), 'd', 'the lowest precedence when nobody is named')
+  t.equal(who('rubbish'), 'challenge')
+  t.same(compileSources([source('not an address', 'bad')]).invalid, ['not an address'])
+})
+
+t.test('a request that names a trunk reaches that trunk or nobody, whatever its address is to others', async t => {
+  const rows: [string, string, number?][] = [
+    ['a', '192.0.2.1/32', 5],
+    ['b', '192.0.2.1/32', 5],
+    ['wide', '192.0.2.0/24'],
+    ['phones', '198.51.100.0/24'],
+  ]
+  const who = known(rows, { phones: { auth_mode: 'digest' } }, { carrier: ['203.0.113.0/24'] })
+  t.equal(who('192.0.2.1', ['nothing.example.net', 'B.sip.example.net.']), 'b', 'the request-URI, else To')
+  t.equal(who('192.0.2.1', ['a.sip.example.net', 'b.sip.example.net']), 'a')
+  t.equal(who('192.0.2.1', ['wide.sip.example.net']), 'wide', 'whoever has the longer prefix')
+  t.equal(who('192.0.2.9', ['b.sip.example.net']), 'challenge', 'from an address that is not its own')
+  t.equal(who('203.0.113.9', ['b.sip.example.net']), 'challenge', "from a carrier's too")
+  t.equal(who('192.0.2.1', ['phones.sip.example.net']), 'challenge', 'a digest trunk asks for its password')
+  t.equal(who('198.51.100.1'), 'challenge', 'its addresses speak for nobody')
+})
+
+t.test('credentials are checked, never outweighed by an address', async t => {
+  const who = known([['a', '192.0.2.1/32']], {}, { carrier: ['203.0.113.0/24'] })
+  t.equal(who('192.0.2.1', [], true), 'challenge')
+  t.equal(who('192.0.2.1', ['a.sip.example.net'], true), 'challenge')
+  t.equal(who('203.0.113.1', [], true), 'challenge')
+})
+
+t.test("a carrier's address is the carrier's, however narrow a trunk's source", async t => {
+  const who = known([['thief', '203.0.113.9/32', 0]], {}, { carrier: ['203.0.113.0/24'] })
+  t.equal(who('203.0.113.9'), 'carrier')
 })
 
 const anyV4 = fc.tuple(fc.nat(3), fc.nat(3), fc.nat(255), fc.nat(255)).map(bytes => bytes.join('.'))
@@ -115,20 +156,6 @@ t.test('addresses are read as the standard library reads them', async () => {
     }),
   )
   fc.assert(fc.property(fc.string(), text => parseAddress(text) !== undefined))
-})
-
-t.test('nobody can claim a source that would take calls from another project', async t => {
-  const theirs = [
-    { cidr: '198.51.100.0/24', project_id: 'a' },
-    { cidr: '2001:db8::/32', project_id: 'a' },
-  ]
-  const conflict = (cidr: string, project_id = 'b') => conflictOf({ cidr, project_id }, theirs)?.cidr ?? null
-  t.equal(conflict('198.51.100.7/32'), '198.51.100.0/24')
-  t.equal(conflict('198.51.100.9/24'), '198.51.100.0/24', 'host bits do not hide it')
-  t.equal(conflict('198.51.0.0/16'), null, 'a wider one takes nothing away')
-  t.equal(conflict('198.51.100.7/32', 'a'), null, 'within the project precedence and host decide')
-  t.equal(conflict('2001:db8:1::1'), '2001:db8::/32')
-  t.equal(conflict('::/0'), null)
 })
 
 const crypto: DigestCrypto = {
