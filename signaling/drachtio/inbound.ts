@@ -39,11 +39,13 @@ export function inboundInvite(around: Surroundings, request: LibraryRequest, ans
   const pracks = new Set<() => void>()
   request.on('cancel', cancel => {
     cancelled = cancel.headers
+    if (!accepted) endEarly()
     for (const listener of cancelListeners) listener(cancel.headers)
   })
   request.on('update', (update, updateAnswer) => deliver(log, update, updateAnswer, early))
+  // The SIP server tells a dialog's id when the provisional answer has left: the call may be over by then.
   const earlyDialog = (id: string | undefined): void => {
-    if (!id || dialogs.has(id)) return
+    if (!id || over || dialogs.has(id)) return
     dialogs.set(id, (r, a) => {
       if (r.method === 'PRACK') {
         for (const done of pracks) done()
@@ -52,7 +54,12 @@ export function inboundInvite(around: Surroundings, request: LibraryRequest, ans
       deliver(log, r, a, early)
     })
   }
+  const endEarly = (): void => {
+    over = true
+    if (early_id) dialogs.delete(early_id)
+  }
   let early_id: string | undefined
+  let over = false
   let accepted = false
   return {
     ...view,
@@ -74,7 +81,7 @@ export function inboundInvite(around: Surroundings, request: LibraryRequest, ans
     refuse: (status, options = {}) => {
       // The 200 is on its way, or there: whoever awaits its dialog hangs up in it, and needs its ACK.
       if (accepted) return
-      if (early_id) dialogs.delete(early_id)
+      endEarly()
       if (cancelled) return
       respond(log, request, answer, status, options, error => {
         if (error) log.debug({ detail: String(error), status }, 'refusal was not sent')

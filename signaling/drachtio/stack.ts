@@ -114,6 +114,8 @@ class Stack implements SipStack {
   invite(options: InviteOptions, progress: InviteProgress): OutboundInvite {
     let sent: LibraryRequest | null = null
     let cancelled: Headers | null = null
+    /** Of each fork that sent a reliable provisional answer (RFC 3262): they end with the INVITE, but for the one that won. */
+    const early = new Set<string>()
     const cancelNow = (headers: Headers): void => {
       // The answer to a CANCEL says nothing: the INVITE's own final answer does.
       this.#guard(() => sent?.cancel({ headers: outgoing(headers, { initial: false }) }, () => undefined))
@@ -131,13 +133,14 @@ class Stack implements SipStack {
             const { stackDialogId } = response
             if (response.status < 200) {
               if (stackDialogId && view.header('rseq') !== null) {
+                early.add(stackDialogId)
                 this.#dialogs.set(stackDialogId, (r, a) => deliver(this.#log, r, a, progress.handler))
                 this.#guard(() => ack())
               }
               return progress.provisional?.(view)
             }
+            for (const id of early) this.#dialogs.delete(id)
             if (response.status >= 300 || !stackDialogId) {
-              if (stackDialogId) this.#dialogs.delete(stackDialogId)
               return settle({ kind: 'refused', response: view })
             }
             this.#guard(() => ack())

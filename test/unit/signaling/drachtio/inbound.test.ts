@@ -20,6 +20,7 @@ const message = (to = HEADERS['to'] ?? ''): LibraryMessage => ({
 function anInvite() {
   const sent: { status: number; done: () => void }[] = []
   const dialogs: Surroundings['dialogs'] = new Map()
+  let cancel = (): void => undefined
   const answer: LibraryAnswer = {
     finalResponseSent: false,
     stackDialogId: 'dialog-1',
@@ -30,7 +31,9 @@ function anInvite() {
     ...message(),
     ...{ method: 'INVITE', uri: 'sip:+2342010000001@203.0.113.1', source: 'network', protocol: 'udp' },
     ...{ source_address: '198.51.100.7', source_port: 5060, stackTxnId: 'txn-1', stackDialogId: undefined },
-    on: () => undefined,
+    on: (event: string, listener: unknown) => {
+      if (event === 'cancel') cancel = () => (listener as (cancel: LibraryMessage) => void)(message())
+    },
     cancel: () => undefined,
   }
   const around: Surroundings = {
@@ -42,7 +45,7 @@ function anInvite() {
       return { ...facts, ended: false } as unknown as Dialog
     },
   }
-  return { invite: inboundInvite(around, request, answer), sent, dialogs }
+  return { invite: inboundInvite(around, request, answer), sent, dialogs, cancel: () => cancel() }
 }
 
 t.test('a refusal after the 200 has left changes nothing: its ACK still finds the dialog', async t => {
@@ -72,4 +75,22 @@ t.test('a refusal before any answer forgets the early dialog', async t => {
     sent.map(({ status }) => status),
     [180, 480],
   )
+})
+
+t.test('a provisional answer that leaves when the call is over makes no dialog that nobody would end', async t => {
+  const refused = anInvite()
+  void refused.invite.progress(180)
+  refused.invite.refuse(480)
+  refused.sent[0]?.done()
+  t.equal(refused.dialogs.size, 0, 'refused meanwhile')
+  const cancelled = anInvite()
+  void cancelled.invite.progress(180)
+  cancelled.cancel()
+  cancelled.sent[0]?.done()
+  t.equal(cancelled.dialogs.size, 0, 'cancelled meanwhile')
+  const late = anInvite()
+  void late.invite.progress(180)
+  late.sent[0]?.done()
+  late.cancel()
+  t.equal(late.dialogs.size, 0, 'cancelled afterwards')
 })
