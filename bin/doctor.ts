@@ -5,7 +5,7 @@ import { Command } from 'commander'
 import { runBare } from '../core/runtime/bare-child.ts'
 import { addressesOf, type Config, loadConfig, VARIABLES } from '../core/runtime/config.ts'
 import { openState } from '../core/state/index.ts'
-import { countersAdrift } from '../core/state/leases.ts'
+import { brokenInvariants } from '../core/state/invariants.ts'
 import { examineStore, type Finding } from './doctor-store.ts'
 import { hindrance, isRoot } from './least-privilege.ts'
 import { tcpPortFree, udpPortFree } from './ports.ts'
@@ -13,17 +13,16 @@ import { orSayWhy } from './say.ts'
 import { runningSupervisor } from './up.ts'
 
 /** Only where there is a state: examining a machine must not make one. */
-async function counters(config: Config): Promise<Finding[]> {
+async function rows(config: Config): Promise<Finding[]> {
   if (!existsSync(join(config.data_dir, 'strowger.sqlite'))) return []
   const state = await openState(config)
   try {
-    const adrift = await countersAdrift(state.db)
-    const shown = adrift.slice(0, 3).map(({ level, subject_id }) => `${level} ${subject_id}`)
+    const broken = await brokenInvariants(state.db)
     return [
       {
-        what: 'the counters of ceilings agree with the slots that are held',
-        ok: adrift.length === 0,
-        mend: `${adrift.length} do not (${shown.join(', ')}); run: strowger limits recount, and report it`,
+        what: 'calls, slots, money and owners agree in the database',
+        ok: broken.length === 0,
+        mend: `${broken.join('; ')}. For counters run: strowger limits recount. Report it in any case`,
       },
     ]
   } finally {
@@ -96,7 +95,7 @@ async function examine(config: Config): Promise<Finding[]> {
     { what: 'espeak-ng speaks', ok: await commandWorks('espeak-ng', '--version'), mend: 'apt-get install espeak-ng' },
     { what: `data folder ${config.data_dir} is writable`, ok: writable(config.data_dir), mend: 'set STROWGER_DATA' },
     ...rights(config),
-    ...(await counters(config)),
+    ...(await rows(config)),
     ...(config.s3 ? [await examineStore(config.s3)] : []),
     ...(await ports(config)),
   ]

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { State } from '../../core/state/index.ts'
-import { countersAdrift } from '../../core/state/leases.ts'
+import { brokenInvariants } from '../../core/state/invariants.ts'
 
 // Looks at the platform from outside: /metrics, rows, memory and files of its processes. What is returned as a list of
 // sentences is what is wrong.
@@ -45,7 +45,7 @@ const leftOf = (now: Living, idle: Living): string[] =>
   LIVING.filter(name => (now[name] ?? 0) > (idle[name] ?? 0)).map(name => `${name} ${now[name]}, idle ${idle[name]}`)
 
 /** Rows that must not be there, or do not agree, when no call is up. */
-export async function wrongRows({ db }: State, acknowledged: readonly string[]): Promise<string[]> {
+export async function wrongRows({ db }: Pick<State, 'db'>, acknowledged: readonly string[]): Promise<string[]> {
   const count = async (query: { execute(): Promise<unknown[]> }): Promise<number> => (await query.execute()).length
   const found: [string, number][] = [
     ['calls without an end', await count(db.selectFrom('call').select('sid').where('ended_at', 'is', null))],
@@ -64,23 +64,10 @@ export async function wrongRows({ db }: State, acknowledged: readonly string[]):
           .where('cdr.call_sid', 'is', null),
       ),
     ],
-    [
-      'calls that were charged more than once',
-      await count(
-        db
-          .selectFrom('ledger')
-          .select('call_sid')
-          .where('kind', '=', 'charge')
-          .where('call_sid', 'is not', null)
-          .groupBy('call_sid')
-          .having(eb => eb.fn.countAll(), '>', 1),
-      ),
-    ],
-    ['counters that disagree with the slots', (await countersAdrift(db)).length],
   ]
   const sids = new Set((await db.selectFrom('cdr').select('call_sid').execute()).map(({ call_sid }) => call_sid))
   found.push(['creates answered 201 without a record', acknowledged.filter(sid => !sids.has(sid)).length])
-  return found.filter(([, n]) => n > 0).map(([what, n]) => `${n} ${what}`)
+  return [...found.filter(([, n]) => n > 0).map(([what, n]) => `${n} ${what}`), ...(await brokenInvariants(db))]
 }
 
 export interface Footprint {

@@ -1,6 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
+import { brokenInvariants } from '../../core/state/invariants.ts'
 import type { LoadResult } from '../edge/world.ts'
 import { becomesIdle, type Footprints, footprints, growthOf, livingOf, pidOf, wrongRows } from './checker.ts'
 import { type Fault, faultsOf, hurtsNothing, inject, leavesCalls, leavesSound } from './faults.ts'
@@ -20,6 +21,7 @@ import { startTown, type Town } from './town.ts'
 const LIMITS = { back_ms: 5000, loss_pct: 1, kib_per_minute: 64, looks_for_growth: 20 }
 const HOLD_MS = 5000
 const CREATE_EVERY_MS = 1000
+const LOOK_EVERY_MS = 10_000
 const PROBE_LIMIT_MS = 30_000
 const TOLD_LIMIT_MS = 60_000
 
@@ -84,6 +86,7 @@ async function carryOut(town: Town, fault: Fault): Promise<Round> {
   const calls = Math.max(1, Math.round(rate * round_seconds))
   const over = new AbortController()
   const creating = createUntil(town, over.signal)
+  const looking = lookUntil(town, over.signal)
   const short = rate > 0 ? town.short(rate, calls, HOLD_MS) : Promise.resolve({ failed: 0, retransmissions: 0 })
   const sounding = talks.talk(talking, round_seconds * 1000, pidOf(folder, 'media'))
   await pause(round_seconds * 300)
@@ -103,7 +106,7 @@ async function carryOut(town: Town, fault: Fault): Promise<Round> {
     ...{ fault: name, connected: talking.length, survived, sound, created, back_ms },
     short: { ...load, calls: rate > 0 ? calls : 0 },
   }
-  return { ...round, wrong: wrongWith(fault, round) }
+  return { ...round, wrong: [...wrongWith(fault, round), ...(await looking)] }
 }
 
 /** What callers and listeners noticed that they should not have. */
@@ -117,6 +120,17 @@ function wrongWith(fault: Fault, round: Omit<Round, 'wrong'>): string[] {
     wrong.push(`sound: ${sound.loss_pct} % lost, ${sound.silent_legs} legs silent, ${sound.bad} bad packets`)
   if (back_ms !== null && back_ms > LIMITS.back_ms) wrong.push(`new calls only after ${back_ms.toFixed(0)} ms`)
   return wrong
+}
+
+/** What always holds, looked at while calls come and go. */
+async function lookUntil(town: Town, over: AbortSignal): Promise<string[]> {
+  const broken = new Set<string>()
+  for (let next_ms = performance.now() + LOOK_EVERY_MS; !over.aborted; await pause(200)) {
+    if (performance.now() < next_ms) continue
+    next_ms += LOOK_EVERY_MS
+    for (const sentence of await brokenInvariants(town.state.db)) broken.add(sentence)
+  }
+  return [...broken]
 }
 
 async function createUntil(town: Town, over: AbortSignal): Promise<number> {

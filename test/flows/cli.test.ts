@@ -126,9 +126,9 @@ t.test('the strowger command', async t => {
     t.notMatch(await holders(new Date(Date.parse(lease.begun_at) - 1).toISOString()), lease.call_sid)
     t.match(await strowger(['limits', 'holders', 'sofa', 'x']), { code: 1, stderr: /Allowed choices are/ })
 
-    t.match((await strowger(['doctor'])).stdout, /^ok +the counters of ceilings agree/m)
+    t.match((await strowger(['doctor'])).stdout, /^ok +calls, slots, money and owners agree/m)
     await w.state.db.updateTable('level_use').set({ live: 3 }).where('level', '=', 'project').execute()
-    t.match((await strowger(['doctor'])).stdout, /^MEND +the counters of ceilings .*strowger limits recount/m)
+    t.match((await strowger(['doctor'])).stdout, /^MEND +calls, slots.*strowger limits recount/m)
     t.match((await strowger(['limits', 'recount'])).stdout, /^project prj_\S+ said 3, holds 0$/m)
     t.match((await strowger(['limits', 'recount'])).stdout, /every counter was right/)
   })

@@ -5,6 +5,8 @@ import { until } from './wait.ts'
 /** A request that a customer's web server received. */
 export interface WebRequest {
   readonly method: string
+  /** As its sender wrote it. */
+  readonly url: string
   readonly path: string
   readonly headers: IncomingMessage['headers']
   /** Query and form fields together. */
@@ -22,6 +24,9 @@ type Answered = WebAnswer | string
 
 /** What a path is answered with. */
 export type Page = Answered | ((request: WebRequest) => Answered | Promise<Answered>)
+
+/** What all servers of this process have received, for the invariants. */
+export const webRequests: WebRequest[] = []
 
 export interface WebServer {
   readonly url: string
@@ -49,8 +54,16 @@ export async function webServer(t: Test, pages: Readonly<Record<string, Page>>):
     if (body === null) return
     const url = new URL(incoming.url ?? '/', 'http://test')
     const fields = new URLSearchParams([...url.searchParams, ...new URLSearchParams(body.toString())])
-    const request = { method: incoming.method ?? '', path: url.pathname, headers: incoming.headers, fields, body }
+    const request = {
+      method: incoming.method ?? '',
+      url: `http://${incoming.headers.host}${incoming.url}`,
+      path: url.pathname,
+      headers: incoming.headers,
+      fields,
+      body,
+    }
     requests.push(request)
+    webRequests.push(request)
     const page = pages[url.pathname] ?? { status: 404 }
     const made = typeof page === 'function' ? await page(request) : page
     const answer: WebAnswer = typeof made === 'string' ? { body: made } : made

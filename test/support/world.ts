@@ -9,6 +9,7 @@ import { loadConfig } from '../../core/runtime/config.ts'
 import { bumpConfiguration } from '../../core/state/bootstrap.ts'
 import { openState, type State } from '../../core/state/index.ts'
 import { untouched } from './child.ts'
+import { assertInvariants } from './invariants.ts'
 import { freeBlock, freePort } from './ports.ts'
 import { PATIENCE_MS, until } from './wait.ts'
 
@@ -37,6 +38,7 @@ export interface World {
   readonly auth_token: string
   readonly numbers: readonly string[]
   readonly data_dir: string
+  readonly master_key: Buffer
   /** The platform's own rows, for what no API tells. */
   readonly state: State
   /** A request to /v1 with the key of all scopes. */
@@ -87,15 +89,27 @@ export async function world(t: Test, env: Record<string, string> = {}): Promise<
     ...env,
   }
   const platform = await start(settings)
+  let state: State | null = null
+  let holds = async (): Promise<void> => undefined
   t.teardown(async () => {
+    // When a teardown throws, tap runs no other, and the file would hang on what those were to close.
+    await (t.passing() ? holds() : undefined)?.catch(error => {
+      process.exitCode = 1
+      console.error(`BROKEN at the end of ${t.name}:`, error)
+    })
+    await state?.close()
     await platform.stop()
     if (!t.passing()) t.comment(platform.log())
     rmSync(data_dir, { recursive: true, force: true })
   })
-  const made = await bootstrap(loadConfig(settings))
-  const state = await openState({ data_dir })
-  t.teardown(() => state.close())
-  return present({ made, state, rtp_ports, data_dir, platform })
+  const config = loadConfig(settings)
+  const made = await bootstrap(config)
+  const opened = await openState({ data_dir })
+  state = opened
+  const w = present({ made, state: opened, rtp_ports, data_dir, master_key: config.master_key, platform })
+  const runs = () => platform.child.exitCode === null && platform.child.signalCode === null
+  holds = () => assertInvariants({ state: opened, master_key: config.master_key, runs, metrics: w.metrics })
+  return w
 }
 
 interface Platform {
@@ -153,6 +167,7 @@ function present(parts: {
   state: State
   rtp_ports: World['rtp_ports']
   data_dir: string
+  master_key: Buffer
   platform: Platform
 }): World {
   const { made, state, data_dir } = parts
@@ -197,6 +212,7 @@ function present(parts: {
     auth_token: made.auth_token,
     numbers: made.numbers,
     data_dir,
+    master_key: parts.master_key,
     state,
     manage,
     voice,
@@ -217,8 +233,9 @@ function present(parts: {
       const username: string = body.trunk.authentication.digest_identities[0].username
       return { id: body.trunk.id, username, password: body.digest_password }
     },
-    routeToApplication: (e164, voice_url, project_id = made.project_id) =>
-      routeToApplication(state, project_id, e164, voice_url),
+    routeToApplication: async (e164, voice_url, project_id = made.project_id) => {
+      await routeToApplication(state, project_id, e164, voice_url)
+    },
     pid,
     async kill(name, meanwhile) {
       const old = pid(name)
@@ -240,7 +257,7 @@ function present(parts: {
   }
 }
 
-function formOf(form: Record<string, string | readonly string[]>): URLSearchParams {
+export function formOf(form: Record<string, string | readonly string[]>): URLSearchParams {
   const body = new URLSearchParams()
   for (const [name, value] of Object.entries(form)) for (const one of [value].flat()) body.append(name, one)
   return body
@@ -285,7 +302,13 @@ async function addTrunk(manage: World['manage'], source: string, over: Readonly<
   return id
 }
 
-async function routeToApplication(state: State, project_id: string, e164: string, voice_url: string): Promise<void> {
+/** Points a project's number at a new application of it; resolves with the application's id when that is applied. */
+export async function routeToApplication(
+  state: State,
+  project_id: string,
+  e164: string,
+  voice_url: string,
+): Promise<string> {
   const now = new Date().toISOString()
   const id = `AP${Math.random().toString(16).slice(2).padEnd(32, '0').slice(0, 32)}`
   await state.transaction(async trx => {
@@ -323,4 +346,5 @@ async function routeToApplication(state: State, project_id: string, e164: string
       .whereRef('apply_report.revision', '=', 'number.revision')
       .executeTakeFirst(),
   )
+  return id
 }

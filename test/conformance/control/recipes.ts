@@ -204,12 +204,12 @@ export const RECIPES: Readonly<Record<string, Recipe>> = {
   'post /subaccounts/{subaccount_id}/resume': onSubaccount(name => ({ confirm_name: name })),
   'get /rates/coverage': async () => ({}),
   'get /rates/lookup': async () => ({ query: 'destination=%2B2348030000001' }),
-  'post /admission/dry-run': async () => ({
+  'post /admission/dry-run': async w => ({
     body: {
       service_type: 'automation',
       service_id: `x${unique()}`,
       called: '+2348030000001',
-      caller: '+2342010000001',
+      caller: w.demo.numbers[0] ?? '',
     },
   }),
   'get /trunks/{trunk_id}/tests': onTrunk(),
@@ -331,7 +331,11 @@ function endpointBody(): Record<string, unknown> {
 function onEndpoint(body?: Record<string, unknown>): Recipe {
   return async w => {
     // A project has at most twenty.
-    await w.state.db.updateTable('webhook_endpoint').set({ deleted_at: 'x' }).execute()
+    await w.state.db
+      .updateTable('webhook_endpoint')
+      .set({ deleted_at: 'x' })
+      .where('project_id', '=', w.demo.project_id)
+      .execute()
     const made = await post(w, '/v1/webhook-endpoints', endpointBody())
     return { params: { endpoint_id: made.body.endpoint.id }, etag: made.etag, ...(body ? { body } : {}) }
   }

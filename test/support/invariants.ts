@@ -1,0 +1,67 @@
+import twilio from 'twilio'
+import { unseal } from '../../core/runtime/secrets.ts'
+import type { State } from '../../core/state/index.ts'
+import { brokenInvariants } from '../../core/state/invariants.ts'
+import { until } from './wait.ts'
+import { type WebRequest, webRequests } from './web.ts'
+
+/** What is counted while calls live, and must be nothing when none does: ports, sessions, files, dialogs. */
+const OF_CALLS = ['media_sessions', 'media_legs', 'media_ports_in_use', 'media_recordings', 'live_calls', 'dialogs']
+
+/** Longer than a transaction stays (RFC 3261 §17: 32 s). */
+const ON_ITS_WAY_MS = 45_000
+
+/**
+ * Fails unless everything that always holds does hold, at the end of a story: rows, signatures of what customers' web
+ * servers were told, and, when no call is up, that nothing of a call is left.
+ */
+export async function assertInvariants(w: {
+  readonly state: State
+  readonly master_key: Buffer
+  /** Whether the platform runs still, or was stopped by the test. */
+  readonly runs: () => boolean
+  readonly metrics: () => Promise<(name: string) => number>
+}): Promise<void> {
+  let broken: string[] = []
+  const holds = async (): Promise<boolean> => {
+    broken = await brokenInvariants(w.state.db)
+    const calls = await w.state.db.selectFrom('call').select('sid').where('ended_at', 'is', null).execute()
+    if (w.runs() && calls.length === 0) broken.push(...(await w.metrics().then(leftOver, notTold)))
+    return broken.length === 0
+  }
+  // What has just ended is on its way out.
+  await until('the invariants hold', holds, ON_ITS_WAY_MS).catch(error => {
+    throw broken.length === 0 ? error : new Error(broken.join('; '))
+  })
+  const foreign = await wronglySigned(w.state, w.master_key)
+  if (foreign.length > 0) throw new Error(`not signed with its own project’s secret: ${foreign.join(', ')}`)
+}
+
+const leftOver = (value: (name: string) => number): string[] =>
+  OF_CALLS.filter(name => value(name) > 0).map(name => `${value(name)} ${name} without a call`)
+const notTold = (error: Error): string[] => [`/metrics does not answer: ${error.message}`]
+
+/** Requests about a call whose signature is not of the account that they name. */
+async function wronglySigned({ db }: State, master_key: Buffer): Promise<string[]> {
+  const rows = await db.selectFrom('voice_account').select(['account_sid', 'auth_token_sealed']).execute()
+  const tokens = new Map(rows.map(row => [row.account_sid, unseal(master_key, row.auth_token_sealed)]))
+  return webRequests.filter(request => !signedByItsAccount(request, tokens)).map(({ url }) => url)
+}
+
+function signedByItsAccount(request: WebRequest, tokens: ReadonlyMap<string, string>): boolean {
+  const account = request.fields.get('AccountSid')
+  const signature = request.headers['x-twilio-signature']
+  if (account === null || signature === undefined) return true
+  const token = tokens.get(account)
+  // Of another platform of the same test file.
+  if (token === undefined) return true
+  const form = request.headers['content-type']?.includes('urlencoded')
+    ? new URLSearchParams(request.body.toString())
+    : []
+  const fields: Record<string, string | string[]> = {}
+  for (const [name, value] of form) {
+    const so_far = fields[name]
+    fields[name] = so_far === undefined ? value : [so_far, value].flat()
+  }
+  return twilio.validateRequest(token, String(signature), request.url, fields)
+}
