@@ -7,8 +7,9 @@ import {
   insertTestRun,
   listChecks,
   listTestRuns,
-  runningTest,
+  TESTS_A_DAY,
   type TestCheckRow,
+  testHindrance,
 } from '../core/state/trunk-tests.ts'
 import { ring, withState } from './state.ts'
 
@@ -49,9 +50,11 @@ export const testCommand = (): Command =>
           throw new StartRefused(`${destination} is not a number in E.164, such as +2348030000001`)
         if (requested_kind === 'test_call' && destination === null)
           throw new StartRefused('test_call needs --destination, the number that it calls')
-        if (await runningTest(state.db, trunk.id, Date.now())) throw new StartRefused(`${trunk.name} is being tested`)
-        const { id } = await state.transaction(trx =>
-          insertTestRun(
+        const { id } = await state.transaction(async trx => {
+          const hindrance = await testHindrance(trx, trunk.id, Date.now())
+          if (hindrance === 'running') throw new StartRefused(`${trunk.name} is being tested`)
+          if (hindrance === 'used_up') throw new StartRefused(`${trunk.name} had ${TESTS_A_DAY} tests in 24 hours`)
+          return insertTestRun(
             trx,
             {
               project_id: trunk.project_id,
@@ -63,8 +66,8 @@ export const testCommand = (): Command =>
               scheduled: 0,
             },
             iso(Date.now()),
-          ),
-        )
+          )
+        })
         await ring(config, 'commands', id)
         let after = 0
         for (const deadline = Date.now() + LIMIT_MS; ; ) {

@@ -4,10 +4,11 @@ import {
   lastSequence,
   listChecks,
   listTestRuns,
-  runningTest,
   TEST_RETENTION_DAYS,
+  TESTS_A_DAY,
   type TestCheckRow,
   type TestRunRow,
+  testHindrance,
 } from '../../core/state/trunk-tests.ts'
 import { invalid, refuse } from '../http/reply.ts'
 import {
@@ -107,21 +108,23 @@ export const trunkTests = [
     path: '/trunks/{trunk_id}/tests',
     summary: 'Start a test of a trunk; it runs in the background',
     description:
-      '`config_validation` looks at DNS, certificates, codecs, sources and digest set-up; `rtp_reachability` makes a short call to each target and measures media both ways; `test_call` calls `destination` (E.164) over the trunk, with a tone. Test calls cost nothing and are left out of the metrics.',
+      '`config_validation` looks at DNS, certificates, codecs, sources and digest set-up; `rtp_reachability` makes a short call to each target and measures media both ways; `test_call` calls `destination` (E.164) over the trunk, with a tone. A test call takes slots and costs what any call of the trunk costs; it is left out of the metrics. One test of a trunk runs at a time, 20 a day.',
     scope: 'tests:manage',
     idempotent: true,
     audit: { kind: 'trunks', action: 'trunk.test_started' },
     body: input('TrunkTestStart', { destination: optional(nullable(E164)), kind: TestKind }),
     replies: { 201: Detail },
-    refusals: ['state_conflict', 'trunk_releasing'],
+    refusals: ['state_conflict', 'trunk_releasing', 'rate_limited'],
     async run({ db, trunk, body, caller, now, services }) {
       if (trunk.status === 'releasing' || trunk.status === 'released')
         return refuse('trunk_releasing', { name: trunk.name, value: trunk.status })
       const destination = body.destination ?? null
       if (body.kind === 'test_call' && destination === null)
         return invalid('/destination', 'is the number that test_call calls')
-      if (await runningTest(db, trunk.id, services.clock.now()))
+      const hindrance = await testHindrance(db, trunk.id, services.clock.now())
+      if (hindrance === 'running')
         return refuse('state_conflict', { name: `trunk ${trunk.name}`, value: 'being tested' })
+      if (hindrance === 'used_up') return refuse('rate_limited', { value: `${TESTS_A_DAY} tests of a trunk in 24 h` })
       const row = await insertTestRun(
         db,
         {

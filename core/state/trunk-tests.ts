@@ -77,15 +77,32 @@ export async function lastSequence(db: Db | Trx, run_id: string): Promise<number
   return Number(row?.sequence ?? 0)
 }
 
-/** Whether a test of the trunk runs now: one at a time is enough. */
-export const runningTest = (db: Db | Trx, trunk_id: string, now_ms: number): Promise<TestRunRow | undefined> =>
-  db
+/** Tests of one trunk that people ask for within a day: each may call, and ring somebody. */
+export const TESTS_A_DAY = 20
+
+/** Why no test of the trunk may begin now: one runs, or the day's are used up. Asked in the transaction of the insert. */
+export async function testHindrance(trx: Trx, trunk_id: string, now_ms: number): Promise<'running' | 'used_up' | null> {
+  const { asked, running } = await trx
     .selectFrom('trunk_test_run')
-    .selectAll()
+    .select(({ fn, eb }) => [
+      fn.sum<number>(eb.case().when('scheduled', '=', 0).then(1).else(0).end()).as('asked'),
+      fn
+        .sum<number>(
+          eb
+            .case()
+            .when(eb.and([eb('result', '=', 'running'), eb('started_at', '>', iso(now_ms - RUN_LIMIT_MS))]))
+            .then(1)
+            .else(0)
+            .end(),
+        )
+        .as('running'),
+    ])
     .where('trunk_id', '=', trunk_id)
-    .where('result', '=', 'running')
-    .where('started_at', '>', iso(now_ms - RUN_LIMIT_MS))
-    .executeTakeFirst()
+    .where('started_at', '>', iso(now_ms - 86_400_000))
+    .executeTakeFirstOrThrow()
+  if (Number(running) > 0) return 'running'
+  return Number(asked) >= TESTS_A_DAY ? 'used_up' : null
+}
 
 /** Takes runs that no node has taken, in order of their start. */
 export async function claimTestRuns(state: State, node_id: string, limit: number): Promise<TestRunRow[]> {

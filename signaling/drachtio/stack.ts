@@ -114,7 +114,7 @@ class Stack implements SipStack {
   invite(options: InviteOptions, progress: InviteProgress): OutboundInvite {
     let sent: LibraryRequest | null = null
     let cancelled: Headers | null = null
-    /** Of each fork that sent a reliable provisional answer (RFC 3262): they end with the INVITE, but for the one that won. */
+    /** Of forks with a reliable provisional answer (RFC 3262); they end with the INVITE, but for the one that won. */
     const early = new Set<string>()
     const cancelNow = (headers: Headers): void => {
       // The answer to a CANCEL says nothing: the INVITE's own final answer does.

@@ -1,3 +1,4 @@
+import { sipRefusal } from '../../core/domain/reasons/index.ts'
 import {
   type CallOutcome,
   judgeCall,
@@ -10,17 +11,23 @@ import { newId } from '../../core/runtime/ids.ts'
 import { takeAdmission } from '../../core/state/leases.ts'
 import { type CallRow, insertCall, type NewCall, NOTHING_YET } from '../../core/state/running-calls.ts'
 import type { TestRunRow } from '../../core/state/trunk-tests.ts'
+import type { Ask } from '../admission/gate.ts'
 import { endUnplaced } from '../admission/originate.ts'
+import { admitRow, limitsOf } from '../admission/place.ts'
 import type { Context } from '../b2bua/context.ts'
 import type { HuntHop } from '../b2bua/hunt.ts'
 import { OutboundCall } from '../b2bua/outbound-call.ts'
 import type { OutboundLeg } from '../b2bua/outbound-leg.ts'
 import { deliveryHops, egressHops, type Outgoing, ownTargets } from '../b2bua/routes.ts'
+import { userOf } from '../drachtio/uri.ts'
 import type { Target, TrunkConfig } from '../trunks/snapshot.ts'
 import { faultOfReach } from './reach.ts'
 import type { Report } from './report.ts'
 
-/** Calls that test a trunk: marked, rated at zero, left out of the customer's metrics (design section 4). */
+/**
+ * Calls that test a trunk: marked, and left out of the customer's metrics (design section 4). They are admitted like any
+ * other: they take slots and cost what such a call costs, or a trunk's test would be a way around its ceilings.
+ */
 
 const RING_MS = 20_000
 const LISTEN_MS = 3000
@@ -42,13 +49,25 @@ export async function probeTargets(
 ): Promise<TestCall | null> {
   const caller = await presented(ctx, trunk)
   const called = run.destination ?? caller
+  const { direction } = await ctx.state.db
+    .selectFrom('trunk')
+    .select('direction')
+    .where('id', '=', trunk.id)
+    .executeTakeFirstOrThrow()
   const planned = []
   for (const target of trunk.targets.filter(target => target.enabled).slice(0, MAX_TARGETS))
     planned.push({ target, checks: await planCall(report, target.uri, target.id) })
   let last: TestCall | null = null
   for (const { target, checks } of planned) {
     const hops = (outgoing: Outgoing) => deliveryHops(ctx, trunk, outgoing).filter(hop => hop.target_id === target.id)
-    last = await probe(ctx, { trunk, called, caller, hops, targets: [target], where: target.uri, checks })
+    const ask: TestAsk = {
+      part: direction === 'outbound' ? 'outbound' : 'inbound',
+      over: 'sip',
+      called: userOf(target.uri),
+      caller,
+      own_targets: null,
+    }
+    last = await probe(ctx, { trunk, called, caller, hops, ask, targets: [target], where: target.uri, checks })
   }
   return last
 }
@@ -64,23 +83,9 @@ export async function testCall(
   const called = run.destination ?? ''
   const caller = await presented(ctx, trunk)
   const checks = await planCall(report, called, null)
-  const outcome = await takeAdmission(
-    ctx.state.db,
-    {
-      call_sid: `test-${run.id}`,
-      part: 'outbound',
-      node_id: ctx.node_id,
-      project_id: trunk.project_id,
-      service: { type: 'trunk', id: trunk.id },
-      called,
-      caller,
-      transport: null,
-      offer: null,
-      own_targets: ownTargets(ctx, trunk),
-      now_ms: ctx.clock.now(),
-    },
-    { dry_run: true },
-  )
+  const ask: TestAsk = { part: 'outbound', called, caller, own_targets: ownTargets(ctx, trunk) }
+  const request = { ...whole(trunk, ask), call_sid: `test-${run.id}`, node_id: ctx.node_id, now_ms: ctx.clock.now() }
+  const outcome = await takeAdmission(ctx.state.db, request, { dry_run: true })
   const verdict = await admission(async () =>
     outcome.admitted
       ? { state: 'passed', summary: `A call of the trunk to ${called} is admitted.` }
@@ -93,8 +98,19 @@ export async function testCall(
   }
   const hops = (outgoing: Outgoing) => egressHops(ctx, { project, trunk, outgoing })
   const targets = trunk.targets.filter(target => target.enabled).slice(0, MAX_TARGETS)
-  return probe(ctx, { trunk, called, caller, hops, targets, where: called, checks })
+  return probe(ctx, { trunk, called, caller, hops, ask, targets, where: called, checks })
 }
+
+/** What a test call asks of admission, beside its trunk. */
+type TestAsk = Pick<Ask, 'part' | 'over' | 'called' | 'caller' | 'own_targets'>
+
+const whole = (trunk: TrunkConfig, ask: TestAsk): Omit<Ask, 'call_sid'> => ({
+  ...ask,
+  project_id: trunk.project_id,
+  service: { type: 'trunk', id: trunk.id },
+  transport: null,
+  offer: null,
+})
 
 const NOT_CALLED = { state: 'skipped', summary: 'Not called.' } as const
 const NO_MEDIA = { state: 'skipped', summary: 'There was no call to measure.' } as const
@@ -130,6 +146,7 @@ async function probe(
     readonly called: string
     readonly caller: string
     readonly hops: (outgoing: Outgoing) => HuntHop[]
+    readonly ask: TestAsk
     /** Where such a call goes first. */
     readonly targets: readonly Target[]
     readonly where: string
@@ -171,10 +188,16 @@ async function place(
     readonly called: string
     readonly caller: string
     readonly hops: (outgoing: Outgoing) => HuntHop[]
+    readonly ask: TestAsk
   },
 ): Promise<Done> {
   const { called, caller } = options
   const row = await insertTestCall(ctx, sid, options)
+  const decided = await admitRow(ctx, row, whole(options.trunk, options.ask))
+  if (!decided.admitted) {
+    const { reason, sentence: detail } = decided
+    return { outcome: { answered: false, sip_code: sipRefusal(reason).code, reason, detail }, media: null }
+  }
   const session = await ctx.media.open(sid, row.project_id)
   if (!session) {
     await endUnplaced(ctx, row, { cause: 'media_unavailable' })
@@ -198,7 +221,7 @@ async function place(
     const call: OutboundCall = new OutboundCall(ctx, {
       row,
       session,
-      limits: { max_duration_seconds: MAX_SECONDS, max_duration_reason: 'max_duration', paid_until_seconds: null },
+      limits: limitsOf(decided, MAX_SECONDS),
       watcher: {
         answered: leg => {
           answered = true

@@ -117,6 +117,24 @@ t.test('tests of trunks', async t => {
     t.equal(metrics.attempts, 0, 'test calls are left out of the metrics')
   })
 
+  t.test('a test takes slots as any call does, and a ceiling refuses it', async t => {
+    const ceiling = { concurrency: 0, cps: null, daily_spend_cap_minor: null, velocity_cap_minor: null }
+    const rest = { max_call_duration_seconds: null, max_destination_rate_minor: null }
+    const at = new Date().toISOString()
+    await w.state.db
+      .insertInto('project_ceiling')
+      .values({ project_id: w.project_id, ...ceiling, ...rest, revision: 1, updated_at: at })
+      .execute()
+    const refused = await run(w, trunks.good, 'rtp_reachability')
+    t.equal(refused.result, 'failed')
+    t.match(refused.finding, /concurren/)
+    const attempts = async () => (await w.state.db.selectFrom('call_attempt').select('id').execute()).length
+    const before = await attempts()
+    t.equal((await run(w, trunks.good, 'test_call', DESTINATION)).result, 'failed')
+    t.equal(await attempts(), before, 'no INVITE left')
+    await w.state.db.deleteFrom('project_ceiling').execute()
+  })
+
   t.test('what is wrong with a peer is the finding, with what to do', async t => {
     const [dns, expired, silence, codecs, sick] = await Promise.all([
       run(w, trunks.lost, 'config_validation'),
@@ -193,7 +211,7 @@ t.test('tests of trunks', async t => {
   t.test('the history keeps the runs, and the command line shows the same', async t => {
     const { body } = await w.manage('GET', `/trunks/${trunks.good}/tests`)
     t.equal(body.retention_days, 30)
-    t.equal(body.data.length, 4)
+    t.equal(body.data.length, 6)
     t.ok(body.data[0].started_at >= body.data[1].started_at)
     const told = await new Promise<string>(resolve => {
       const env = { PATH: process.env['PATH'] ?? '', STROWGER_DATA: w.data_dir, STROWGER_SIP_PORT: String(w.sip.port) }

@@ -61,7 +61,7 @@ export function gather(query: Query, given: AdmissionRequest, steady_ms: number)
     caller,
     policies: digits ? readRules(query, policies, digits) : [],
     containments: digits ? readContainments(query, request, egress_trunk_id, digits) : [],
-    billing: request.test === true || number(project, 'sandbox') === 1 ? 'free' : 'rated',
+    billing: number(project, 'sandbox') === 1 ? 'free' : 'rated',
     price_book: price_book ? { id: text(price_book, 'id'), name: text(price_book, 'name') } : null,
     rate,
     routes: over === 'network' && digits ? countRoutes(query, request, egress_trunk_id, project, digits) : 0,

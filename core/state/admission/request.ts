@@ -28,8 +28,6 @@ export interface AdmissionRequest {
   /** How the peer's INVITE came; null when no peer sent it. */
   readonly transport: Transport | null
   readonly offer: OfferFacts | null
-  /** A test call: rated at zero. */
-  readonly test?: boolean
   /** Targets of the trunk that are usable, when the caller has left out those that are the peer itself. */
   readonly own_targets?: number | null
   /** Wall time, epoch ms. */

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { trunkTests } from '../../../control/reconcilers/trunk-tests.ts'
 import { iso, systemClock } from '../../../core/runtime/clock.ts'
-import { claimTestRuns, finishTestRun } from '../../../core/state/trunk-tests.ts'
+import { claimTestRuns, finishTestRun, TESTS_A_DAY } from '../../../core/state/trunk-tests.ts'
 import { controlPlane, freshKey } from '../../support/control-plane.ts'
 
 const DAY_MS = 86_400_000
@@ -56,4 +56,26 @@ t.test('each enabled trunk is checked once a day by itself, and its history is k
   await pass(DAY_MS)
   t.same((await history(id)).data, [])
   t.same(await w.state.db.selectFrom('trunk_test_check').selectAll().execute(), [])
+})
+
+t.test('one test of a trunk runs at a time, and so many a day', async t => {
+  let now_ms = Date.parse('2026-03-11T12:00:00.000Z')
+  const w = await controlPlane(t, { clock: { ...systemClock, now: () => now_ms } })
+  const post = (path: string, body: object) => w.ask('POST', path, { headers: { 'Idempotency-Key': freshKey() }, body })
+  const { body } = await post('/v1/trunks', {
+    ...{ name: 'Tested', direction: 'both', auth_mode: 'digest', sources: [], codecs: ['PCMA'], targets: [] },
+    ...{ media_security: 'rtp', require_tls: false, source_validation: 'relaxed' },
+  })
+  const begin = () => post(`/v1/trunks/${body.trunk.id}/tests`, { kind: 'config_validation' })
+  for (let at = 0; at < TESTS_A_DAY; at += 1) {
+    t.equal((await begin()).status, 201)
+    t.equal((await begin()).body.code, 'state_conflict', 'while one runs')
+    for (const run of await claimTestRuns(w.state, 'node_1', 10)) {
+      const outcome = { result: 'passed' as const, finding: 'All is well.', finished_at: iso(now_ms) }
+      await w.state.transaction(trx => finishTestRun(trx, run.id, outcome))
+    }
+  }
+  t.match(await begin(), { status: 429, body: { code: 'rate_limited', detail: /20 tests of a trunk in 24 h/ } })
+  now_ms += DAY_MS
+  t.equal((await begin()).status, 201, 'a day later')
 })
