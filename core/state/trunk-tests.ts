@@ -80,7 +80,7 @@ export async function lastSequence(db: Db | Trx, run_id: string): Promise<number
 /** Tests of one trunk that people ask for within a day: each may call, and ring somebody. */
 export const TESTS_A_DAY = 20
 
-/** Why no test of the trunk may begin now: one runs, or the day's are used up. Asked in the transaction of the insert. */
+/** Why no test of the trunk may begin now: one runs, or the day's are used up. In the transaction of the insert. */
 export async function testHindrance(trx: Trx, trunk_id: string, now_ms: number): Promise<'running' | 'used_up' | null> {
   const { asked, running } = await trx
     .selectFrom('trunk_test_run')

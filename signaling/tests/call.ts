@@ -25,8 +25,8 @@ import { faultOfReach } from './reach.ts'
 import type { Report } from './report.ts'
 
 /**
- * Calls that test a trunk: marked, and left out of the customer's metrics (design section 4). They are admitted like any
- * other: they take slots and cost what such a call costs, or a trunk's test would be a way around its ceilings.
+ * Calls that test a trunk: marked, and left out of the customer's metrics (design section 4). They are admitted like
+ * any other: they take slots and cost what such a call costs, or a trunk's test would be a way around its ceilings.
  */
 
 const RING_MS = 20_000
