@@ -31,7 +31,16 @@ export async function watchSources(
   const known = new Map<string, boolean>()
 
   const read = async (): Promise<void> => {
-    const trunks = await state.db.selectFrom('trunk_source').select('cidr').where('enabled', '=', 1).execute()
+    // Only what identifies a trunk: ranges of digest trunks would let strangers there guess for ever.
+    const trunks = await state.db
+      .selectFrom('trunk_source')
+      .innerJoin('trunk', 'trunk.id', 'trunk_source.trunk_id')
+      .select('trunk_source.cidr')
+      .where('trunk_source.enabled', '=', 1)
+      .where('trunk_source.standing', '!=', 'pending_approval')
+      .where('trunk.auth_mode', '=', 'ip_allow_list')
+      .where('trunk.status', '!=', 'released')
+      .execute()
     const of_carriers = await state.db.selectFrom('carrier_source').select(['cidr', 'carrier_id']).execute()
     carriers = carrierFacts(ways.own, await carriersOf(state, of_carriers))
     sources = compileSources(

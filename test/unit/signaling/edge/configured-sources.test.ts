@@ -41,6 +41,18 @@ t.test('a change of sources that could not be read is read later, and told once'
   file.exec('alter table elsewhere rename to trunk_source')
   await until('the new source counts', () => sources.covers('192.0.2.7'))
   t.equal(told.length, 1)
+
+  const change = async (sql: string, covered: boolean, why: string): Promise<void> => {
+    file.exec(sql)
+    file.exec('update configuration set revision = revision + 1')
+    await until(why, () => sources.covers('192.0.2.7') === covered)
+    t.pass(why)
+  }
+  await change("update trunk set auth_mode = 'digest'", false, 'the ranges of a digest trunk vouch for nobody')
+  await change("update trunk set auth_mode = 'ip_allow_list'", true, 'those of a trunk that is known by address do')
+  await change("update trunk_source set standing = 'pending_approval'", false, 'once an operator approves of them')
+  await change("update trunk_source set standing = 'name_only'", true, 'by name alone is enough')
+  await change('update trunk_source set enabled = 0', false, 'a disabled source vouches for nobody')
 })
 
 t.test('a peer may not have its dialog led to a carrier, to ourselves or into our network; a carrier may', async t => {
