@@ -1,5 +1,5 @@
 import { type CallRequest, readCallRequest } from '../../core/domain/calls/request.ts'
-import { attestationOf } from '../../core/domain/identity/index.ts'
+import { attestationOf, mayBeForwarded } from '../../core/domain/identity/index.ts'
 import { parseNumber } from '../../core/domain/numbers/parse.ts'
 import { REASONS, type Reason, sipRefusal } from '../../core/domain/reasons/index.ts'
 import { iso } from '../../core/runtime/clock.ts'
@@ -117,9 +117,9 @@ type ChildOptions = Parameters<typeof placeChild>[1]
 async function placeNumber(parent: Call, options: ChildOptions, number: string): Promise<NotPlaced | null> {
   const { ctx } = parent
   const { command } = options
-  const forwarded_caller = command.caller_id_source === 'parent' && parent.row_now.direction === 'inbound'
-  const trunk =
-    trunkOfCaller(ctx, command.caller_id) ?? (forwarded_caller ? trunkOfCaller(ctx, parent.row_now.to_number) : null)
+  const sent_on = command.caller_id_source === 'parent' && parent.row_now.direction === 'inbound'
+  const forwarded_caller = sent_on && mayBeForwarded(parent.row_now)
+  const trunk = trunkOfCaller(ctx, command.caller_id) ?? (sent_on ? trunkOfCaller(ctx, parent.row_now.to_number) : null)
   const row = childRow(parent, command, number, trunk?.id ?? null)
   const inserted = await insertCall(ctx.state.db, row, ctx.clock.now())
   const { application_id } = parent.row_now
@@ -143,7 +143,7 @@ async function placeNumber(parent: Call, options: ChildOptions, number: string):
     restricted: false,
     caller_name: null,
     max_forwards: HOPS_OF_OUR_OWN,
-    diversion: forwarded_caller ? (parseNumber(parent.row_now.to_number, 'NG')?.e164 ?? null) : null,
+    diversion: sent_on ? (parseNumber(parent.row_now.to_number, 'NG')?.e164 ?? null) : null,
     passed: {},
     attest: attestationOf(outcome.caller_ownership, readCallRequest(parent.row_now.request).sip?.verstat ?? null),
   }

@@ -1,4 +1,5 @@
 import type { CallRequest } from '../../core/domain/calls/request.ts'
+import { mayBeForwarded } from '../../core/domain/identity/index.ts'
 import { parseNumber } from '../../core/domain/numbers/parse.ts'
 import { type Reason, sipRefusal } from '../../core/domain/reasons/index.ts'
 import { iso } from '../../core/runtime/clock.ts'
@@ -198,13 +199,13 @@ interface Presented {
 function presented(ctx: Context, { transferor, transferee, trunk_id }: Asked): Presented {
   const { numbers, trunks } = ctx.snapshot()
   const project_id = trunks.get(trunk_id)?.project_id
-  const { from_number, to_number, direction } = transferor.call.row_now
+  const { from_number, to_number } = transferor.call.row_now
   const isOwn = (number: string): boolean => {
     const known = numbers.get(parseNumber(number, COUNTRY)?.e164 ?? number)
     return known?.project_id === project_id
   }
-  const inbound = direction === 'inbound' && transferor.call === transferee.call && isOwn(to_number)
-  if (inbound && !isOwn(from_number)) return { caller: from_number, forwarded: true, diversion: to_number }
+  const forwards = mayBeForwarded(transferor.call.row_now) && transferor.call === transferee.call && isOwn(to_number)
+  if (forwards && !isOwn(from_number)) return { caller: from_number, forwarded: true, diversion: to_number }
   const own = [from_number, to_number].find(isOwn) ?? from_number
   return { caller: own, forwarded: false, diversion: isOwn(own) ? own : null }
 }

@@ -124,9 +124,9 @@ t.test('what is another’s, and what is no business of a customer’s, is reach
     'a private WebSocket': `ws://${hidden}/`,
   }
   const documents = Object.entries(targets).flatMap(([what, target]) =>
-    places().map(({ place, document }) => ({ name: `${place}: ${what}`, document: document(target) })),
+    places(target).map(({ place, document }) => ({ name: `${place}: ${what}`, document })),
   )
-  t.ok(documents.length > 300, `${documents.length} documents`)
+  t.ok(documents.length > 200, `${documents.length} documents`)
 
   const [own = '', thief_number = ''] = w.numbers
   const queue = [...documents]
@@ -230,21 +230,19 @@ t.test('what is another’s, and what is no business of a customer’s, is reach
       headers: { authorization: basic },
       body: formOf({ Status: 'completed' }),
     })
-
-  /** Every place of the registry where a target may stand. */
-  function places(): { place: string; document: (target: string) => string }[] {
-    return VERBS.flatMap(verb => [
-      ...textPlaces(verb, []).map(path => ({
-        place: path.join(' '),
-        document: (target: string) => nested(path, target),
-      })),
-      ...urlPlaces(verb).map(({ element, attribute }) => ({
-        place: `${element.join(' ')} ${attribute}`,
-        document: (target: string) => nested(element, harmless(element), ` ${attribute}="${escaped(target)}"`),
-      })),
-    ])
-  }
 })
+
+/** Every place of the registry where a target of this form may stand, as a document. */
+function places(target: string): { place: string; document: string }[] {
+  const is_url = /^(http|ws):/.test(target)
+  return VERBS.flatMap(verb => [
+    ...textPlaces(verb, []).map(path => ({ place: path.join(' '), document: nested(path, target) })),
+    ...(is_url ? urlPlaces(verb) : []).map(({ element, attribute }) => ({
+      place: `${element.join(' ')} ${attribute}`,
+      document: nested(element, harmless(element), ` ${attribute}="${escaped(target)}"`),
+    })),
+  ])
+}
 
 /** Elements that hold text, from the verb inwards. */
 function textPlaces(shape: Shape, above: readonly string[]): string[][] {

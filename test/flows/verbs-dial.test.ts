@@ -53,6 +53,18 @@ t.test('verbs that join calls', async t => {
     t.equal(wav.bytes.readUInt16LE(22), 2, 'channels of the file')
   })
 
+  await t.test('a peer’s own word for its caller is not presented to the network', async t => {
+    const to = town.someone()
+    const line = await town.callIn(doc(`<Dial action="${url}/spoofed"><Number>${to}</Number></Dial>`))
+    t.match(await told('/spoofed'), { DialCallStatus: 'failed' })
+    t.notOk(
+      far.calls.some(call => (call.call?.invite?.uri ?? '').includes(to)),
+      'no INVITE left',
+    )
+    line.hangUp()
+    await line.over()
+  })
+
   await t.test('the caller hears the ring tone of a country, and leaves the child with the star key', async t => {
     const to = town.someone()
     const line = await town.callIn(

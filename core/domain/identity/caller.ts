@@ -60,6 +60,13 @@ export interface NumberStanding {
   readonly forwarded: boolean
 }
 
+/**
+ * Whether a call's caller may be presented to the network when the call is sent on: the network itself told it. What a
+ * trunk's peer writes into From proves nothing, so it would be a way to present any number (decision 0006).
+ */
+export const mayBeForwarded = (call: { readonly direction: string; readonly origin: string }): boolean =>
+  call.direction === 'inbound' && call.origin === 'carrier'
+
 export function ownershipOf(e164: string | null, standing: NumberStanding): CallerOwnership {
   if (e164 === null) return 'invalid'
   if (standing.forwarded) return 'forwarded'
