@@ -17,6 +17,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Command>>> = {
   rates: async () => (await import('./rates.ts')).ratesCommand(),
   rate: async () => (await import('./rate.ts')).rateCommand(),
   limits: async () => (await import('./limits.ts')).limitsCommand(),
+  sources: async () => (await import('./sources.ts')).sourcesCommand(),
   containments: async () => (await import('./containments.ts')).containmentsCommand(),
   audit: async () => (await import('./audit.ts')).auditCommand(),
   backup: async () => (await import('./backup.ts')).backupCommand(),

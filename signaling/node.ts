@@ -30,6 +30,7 @@ import { AuthTokens } from './trunks/auth-tokens.ts'
 import { CarrierRegistrations } from './trunks/carrier-registrations.ts'
 import { Configuration } from './trunks/configuration.ts'
 import { DigestAuthenticator } from './trunks/digest.ts'
+import { digestProofs } from './trunks/digest-proofs.ts'
 import { TargetHealth } from './trunks/health.ts'
 import { Registrar } from './trunks/registrar.ts'
 import type { Snapshot } from './trunks/snapshot.ts'
@@ -85,6 +86,7 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
   const digest = new DigestAuthenticator({
     ...{ clock, realm: config.domain, snapshot },
     crypto: digestCrypto(config.drachtio_secret),
+    proved: digestProofs({ state, clock, log }),
   })
   const tokens = new AuthTokens(config.master_key, snapshot)
   const authToken = (project_id: string): string | null => tokens.of(project_id)

@@ -60,6 +60,7 @@ export class DigestAuthenticator {
   /** Flows that have proved a password, and until when that counts: guesses of their neighbours are none of theirs. */
   readonly #proven = new Map<string, number>()
   readonly #md5_clients = new Md5Clients()
+  readonly #told: (trunk_id: string, address: string) => void
   #swept_ms = 0
   #realms: { readonly of: Snapshot | null; readonly realms: Realms } = { of: null, realms: compileRealms([]) }
 
@@ -69,7 +70,10 @@ export class DigestAuthenticator {
     readonly snapshot: () => Snapshot
     /** Reads and makes nonces as the embedded edge does. */
     readonly crypto: DigestCrypto
+    /** Hears of every password that a trunk's peer proved. */
+    readonly proved: (trunk_id: string, address: string) => void
   }) {
+    this.#told = options.proved
     this.#clock = options.clock
     this.#crypto = options.crypto
     this.#realm = options.realm
@@ -99,6 +103,7 @@ export class DigestAuthenticator {
     if (outcome.kind === 'authenticated') {
       this.#proved(request, now_ms)
       const { trunk_id, id } = outcome.credential
+      this.#told(trunk_id, request.source.address)
       return { kind: 'authenticated', trunk_id, credential_id: id }
     }
     // Who knows the password but repeats a count needs a new nonce, no less than who comes too late with one.

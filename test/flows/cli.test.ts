@@ -61,6 +61,26 @@ t.test('the strowger command', async t => {
     t.match(await strowger(['carriers', 'add', 'x', '--source', 'nowhere']), { code: 1, stderr: /CIDR/ })
   })
 
+  t.test('a wide source waits until an operator approves of it, or takes it away', async t => {
+    const id = (await w.addDigestTrunk({ name: 'Wide', sources: ['10.96.0.0/16', '10.97.0.0/16'] })).id
+    const told = async (): Promise<{ id: string; cidr: string; standing: string }[]> =>
+      (await w.manage('GET', `/trunks/${id}`)).body.authentication.sources
+    const [first, second] = await told()
+    t.same([first?.standing, second?.standing], ['pending_approval', 'pending_approval'])
+    const listed = JSON.parse((await strowger(['sources', '--json'])).stdout)
+    t.match(listed, [{ id: first?.id, cidr: '10.96.0.0/16', trunk_name: 'Wide' }, { id: second?.id }])
+    t.match(await strowger(['sources', 'approve', first?.id ?? '']), { code: 0, stdout: /10\.97\.0\.0\/16 +Wide/ })
+    t.match(await strowger(['sources', 'refuse', second?.id ?? '']), { code: 0, stdout: /every source counts/ })
+    t.match(await told(), [{ cidr: '10.96.0.0/16', standing: 'full' }])
+    t.equal((await told()).length, 1)
+    t.match(await strowger(['sources', 'approve', first?.id ?? '']), { code: 1, stderr: /does not wait/ })
+    const { body } = await w.manage('GET', '/audit?range=all&limit=2')
+    t.match(
+      body.data.map((event: { action: string }) => event.action),
+      ['source.refused', 'source.approved'],
+    )
+  })
+
   t.test('a file of carriers is shown as a difference, and applied when that is said', async t => {
     const file = join(folder, 'carriers.json')
     const routes = [{ prefix: '234', cost_minor: 90 }]

@@ -43,12 +43,13 @@ export async function addTenant(state: State, master_key: Buffer, numbers: reado
       })
       .execute()
     const held = { project_id, status: 'held', route_kind: null, route_id: null, quarantined_until: null } as const
-    await trx
-      .insertInto('number')
-      .values(
-        numbers.map(e164 => ({ id: newId.number(), e164, ...held, revision: 1, created_at: now, updated_at: now })),
-      )
-      .execute()
+    if (numbers.length > 0)
+      await trx
+        .insertInto('number')
+        .values(
+          numbers.map(e164 => ({ id: newId.number(), e164, ...held, revision: 1, created_at: now, updated_at: now })),
+        )
+        .execute()
     await bumpConfiguration(trx)
   })
   const api_key = await addAdminKey(state.db, project_id, now)

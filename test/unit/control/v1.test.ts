@@ -2,8 +2,11 @@ import t from 'tap'
 import { iso } from '../../../core/runtime/clock.ts'
 import { newId } from '../../../core/runtime/ids.ts'
 import { addCarrier } from '../../../core/state/carriers.ts'
+import { digestProofs } from '../../../signaling/trunks/digest-proofs.ts'
 import { standingClock } from '../../support/clock.ts'
 import { type ControlPlane, controlPlane, freshKey } from '../../support/control-plane.ts'
+import { addTenant, asTenant } from '../../support/tenants.ts'
+import { until } from '../../support/wait.ts'
 
 const TRUNK = {
   name: 'Head office',
@@ -313,6 +316,26 @@ t.test("nobody takes a carrier's addresses, or those of another tenant", async t
     { '203.0.113.10/32': 'name_only', '192.0.2.7/32': 'full' },
     'a subaccount of the same project is another tenant',
   )
+})
+
+t.test('an address from which another tenant has proved a password counts by name alone, for ninety days', async t => {
+  const clock = standingClock()
+  const w = await controlPlane(t, { clock })
+  const rival = asTenant(w, await addTenant(w.state, w.settings.master_key, []))
+  const mine = await create(w, { ...TRUNK, auth_mode: 'digest', sources: [] })
+  digestProofs(w)(mine.body.trunk.id, '192.0.2.77')
+  await until('it is noted', () => w.state.db.selectFrom('digest_proof').selectAll().executeTakeFirst())
+  const claim = (sources: readonly string[]) =>
+    rival.ask('POST', '/v1/trunks', {
+      body: { ...TRUNK, name: sources.join(), sources },
+      headers: { 'Idempotency-Key': freshKey() },
+    })
+  t.same(standings(await claim(['192.0.2.77', '192.0.2.78'])), {
+    '192.0.2.77/32': 'name_only',
+    '192.0.2.78/32': 'full',
+  })
+  clock.move(91 * 86_400_000)
+  t.same(standings(await claim(['192.0.2.77'])), { '192.0.2.77/32': 'full' }, 'nobody proved it of late')
 })
 
 type Made = { readonly body: { trunk: { authentication: { sources: { cidr: string; standing: string }[] } } } }

@@ -25,9 +25,11 @@ function desk() {
     after: () => ({ cancel: () => undefined }),
     every: () => ({ cancel: () => undefined }),
   }
+  const proofs: string[] = []
   const authenticator = new DigestAuthenticator({
     ...{ clock, realm: 'fallback.example', snapshot: () => snapshot },
     crypto: digestCrypto(''),
+    proved: (trunk_id, address) => proofs.push(`${trunk_id} ${address}`),
   })
   const check = (
     authorization: string | null,
@@ -54,6 +56,7 @@ function desk() {
     digestAnswer({ algorithm: 'SHA-256', ...secret, nonce: '', nc: '00000001', uri: URI, ...over })
   return {
     check,
+    proofs,
     challenge,
     answer,
     later: (ms: number) => {
@@ -75,6 +78,7 @@ t.test('both algorithms are let in, once for each count', async t => {
   t.match(d.check(d.answer({ nonce })), { kind: 'challenge', challenges: [/stale=true/] }, 'a repeat')
   t.match(d.check(d.answer({ nonce, nc: '00000002', algorithm: 'MD5' })), { kind: 'authenticated' })
   t.match(d.check(d.answer({ nonce, nc: '00000001' })), { kind: 'challenge' }, 'a count that falls')
+  t.same(d.proofs, ['trk_1 10.0.0.1', 'trk_1 10.0.0.1'], 'what was proved is told, and nothing else')
 })
 
 t.test('wrong user, wrong password, another URI and a made-up nonce look the same', async t => {

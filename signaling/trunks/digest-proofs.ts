@@ -1,0 +1,30 @@
+import { addressKey } from '../../core/domain/identity/index.ts'
+import { type Clock, iso } from '../../core/runtime/clock.ts'
+import type { Log } from '../../core/runtime/log.ts'
+import type { State } from '../../core/state/index.ts'
+import { noteDigestProof } from '../../core/state/sources.ts'
+
+const MAX_NOTED = 50_000
+
+/**
+ * Keeps from which addresses a trunk's peers have proved a password, so that no other tenant can claim one of them. A
+ * trunk and address are written once a day, beside the call: it must neither slow it nor fail it.
+ */
+export function digestProofs(around: { readonly state: State; readonly clock: Clock; readonly log: Log }) {
+  const { state, clock, log } = around
+  const noted = new Set<string>()
+  let of_day = ''
+  return (trunk_id: string, address: string): void => {
+    const day = iso(clock.now()).slice(0, 10)
+    if (day !== of_day || noted.size >= MAX_NOTED) noted.clear()
+    of_day = day
+    const key = `${trunk_id} ${address}`
+    const address_key = addressKey(address)
+    if (noted.has(key) || address_key === null) return
+    noted.add(key)
+    noteDigestProof(state.db, { trunk_id, address, address_key, day }).catch(err => {
+      noted.delete(key)
+      log.warn({ err, trunk_id }, 'could not note where a peer proved its password')
+    })
+  }
+}
