@@ -323,8 +323,10 @@ t.test('an address from which another tenant has proved a password counts by nam
   const w = await controlPlane(t, { clock })
   const rival = asTenant(w, await addTenant(w.state, w.settings.master_key, []))
   const mine = await create(w, { ...TRUNK, auth_mode: 'digest', sources: [] })
-  digestProofs(w)(mine.body.trunk.id, '192.0.2.77')
-  await until('it is noted', () => w.state.db.selectFrom('digest_proof').selectAll().executeTakeFirst())
+  const proved = digestProofs(w)
+  for (const address of ['192.0.2.77', '192.0.2.79', '192.0.2.77']) proved(mine.body.trunk.id, address)
+  const noted = () => w.state.db.selectFrom('digest_proof').selectAll().execute()
+  await until('both are noted', async () => (await noted()).length === 2)
   const claim = (sources: readonly string[]) =>
     rival.ask('POST', '/v1/trunks', {
       body: { ...TRUNK, name: sources.join(), sources },
@@ -335,7 +337,7 @@ t.test('an address from which another tenant has proved a password counts by nam
     '192.0.2.78/32': 'full',
   })
   clock.move(91 * 86_400_000)
-  t.same(standings(await claim(['192.0.2.77'])), { '192.0.2.77/32': 'full' }, 'nobody proved it of late')
+  t.same(standings(await claim(['192.0.2.79'])), { '192.0.2.79/32': 'full' }, 'nobody proved it of late')
 })
 
 type Made = { readonly body: { trunk: { authentication: { sources: { cidr: string; standing: string }[] } } } }
