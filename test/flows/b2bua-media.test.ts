@@ -309,7 +309,8 @@ t.test('media between two legs', async t => {
     const [heard] = near.rtp.received
     const rtcp = createSocket('udp4')
     t.teardown(() => rtcp.close())
-    rtcp.bind(0, near.rtp.address)
+    // Where its SDP says that its reports come from (RFC 3550 §11); those of another port are nobody's.
+    rtcp.bind(near.rtp.port + 1, near.rtp.address)
     await once(rtcp, 'listening')
     const report = { ssrc: near.rtp.ssrc, about: heard?.ssrc ?? 0, lost: 7, jitter: 240, mos_lq: 41 }
     rtcp.send(reportWithVoipMetrics(report), (heard?.from_port ?? 0) + 1, '127.0.0.1')
