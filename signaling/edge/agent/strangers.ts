@@ -136,7 +136,7 @@ export class Strangers {
     const tag = this.#options.crypto.hmac(`${request.branch} ${request.callId}`).slice(0, 10)
     const draft = draftResponse(request, status, tag)
     for (const { name, value } of headers) draft.add(name, value)
-    const text = smallAnswer(draft, received.text.length)
+    const text = smallAnswer(draft, received)
     if (text !== undefined) this.#core.stack.transactions.answerStranger(received, text)
     return 'done'
   }

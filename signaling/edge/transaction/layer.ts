@@ -209,7 +209,7 @@ export class TransactionLayer {
     if (parsed.kind === 'junk' || !canBeAnswered(parsed.message) || parsed.message.method === 'ACK') return undefined
     fixVia(parsed.message, received)
     const answer = draftResponse(parsed.message, status, newTag())
-    return this.#isPeer(received) ? answer.serialize() : smallAnswer(answer, received.text.length)
+    return this.#isPeer(received) ? answer.serialize() : smallAnswer(answer, received)
   }
 
   close(): void {
@@ -353,7 +353,7 @@ export class TransactionLayer {
     const answer = draftResponse(message, status, newTag())
     if (status === 503) answer.add('Retry-After', RETRY_AFTER_SECONDS)
     if (!this.#isPeer(received)) {
-      const small = smallAnswer(answer, received.text.length)
+      const small = smallAnswer(answer, received)
       if (small !== undefined) this.answerStranger(received, small)
       return
     }

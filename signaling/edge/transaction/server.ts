@@ -82,7 +82,7 @@ export class ServerTransaction {
     if (this.answered) return undefined
     if (this.#refusesStranger(status)) {
       const text = draft.serialize()
-      this.#refuse(smallAnswer(draft, this.received.text.length))
+      this.#refuse(smallAnswer(draft, this.received))
       return text
     }
     const text = draft.serialize()
@@ -94,7 +94,7 @@ export class ServerTransaction {
   respondText(text: string, status: number): void {
     if (this.answered) return
     if (this.#refusesStranger(status)) {
-      this.#refuse(isSmall(text, this.received.text.length) ? text : undefined)
+      this.#refuse(isSmall(text, this.received) ? text : undefined)
       return
     }
     if (!this.proven) {

@@ -8,6 +8,7 @@ import { digestAnswer } from '../../support/phone.ts'
 import { until } from '../../support/wait.ts'
 import { final, Peer, request, SDP, starts, status, tagOf, type World, world } from './peer.ts'
 import { testClock } from './test-clock.ts'
+import { tortureMessages } from './torture.ts'
 
 // Sources that nobody has configured: what they cost, how they get in, and that nobody speaks for them (0111).
 
@@ -96,6 +97,33 @@ t.test('a stranger gets one small answer or none, and nothing of it stays', asyn
     robot.seen.slice(heard).every(({ method }) => method === 'OPTIONS'),
     'the application hears of none but OPTIONS',
   )
+})
+
+t.test('on a stream both requests of RFC 4475 dblreq are answered whole, however small they are', async t => {
+  const { port } = await guarded(t)
+  const tcp = await line(t, port)
+  let text = ''
+  tcp.socket.on('data', data => {
+    text += data.toString('latin1')
+  })
+  const dblreq =
+    tortureMessages('rfc4475.txt')
+      .find(({ name }) => name === 'dblreq')
+      ?.bytes.toString('latin1') ?? ''
+  // The second request of the RFC is cut off in its body.
+  const second = request('INVITE', 9, { via: 'SIP/2.0/TCP', call_id: 'second', body: SDP })
+  tcp.socket.write(`${dblreq.slice(0, dblreq.indexOf('INVITE '))}${second}`)
+  await until('the second is answered', () => /\r\nCall-ID: second\r\n/.test(text))
+  const answers = text.split(/(?=SIP\/2\.0 )/).map(answer => ({
+    status: answer.slice(8, 11),
+    call_id: /Call-ID: (\S+)/.exec(answer)?.[1],
+    algorithms: [...answer.matchAll(/algorithm=([^,]+)/g)].map(found => found[1]),
+  }))
+  const whole = { status: '401', algorithms: ['SHA-256', 'MD5'] }
+  t.match(answers, [
+    { ...whole, call_id: 'dblreq.0ha0isndaksdj99sdfafnl3lk233412' },
+    { ...whole, call_id: 'second' },
+  ])
 })
 
 t.test('who answers the challenge is judged, and from then on served as a peer', async t => {
