@@ -1,4 +1,4 @@
-import { compileSources, holdsAddress } from '../../core/domain/identity/index.ts'
+import { compileSources, holdsAddress, matchSources } from '../../core/domain/identity/index.ts'
 import {
   carrierAt,
   carrierFacts,
@@ -16,6 +16,8 @@ const MAX_KNOWN = 10_000
 export interface ConfiguredSources extends Following {
   /** Whether an address is a trunk's or a carrier's: these are never blocked, whatever they send. */
   covers(host: string): boolean
+  /** Whether an address belongs to whoever sends from its host: to a carrier, or to a trunk that nobody else claims. */
+  ownsAddress(address: WayOut): boolean
   /** Whether a request in a dialog with `peer` may go to the address that the peer named for it. */
   mayReach(named: WayOut, peer: WayOut): boolean
 }
@@ -27,6 +29,7 @@ export async function watchSources(
   ways: Pick<WaysOutFacts, 'own' | 'addresses'>,
 ): Promise<ConfiguredSources> {
   let sources = compileSources<string>([])
+  let owned = compileSources<string>([])
   let carriers = carrierFacts(ways.own, [])
   const known = new Map<string, boolean>()
 
@@ -35,7 +38,7 @@ export async function watchSources(
     const trunks = await state.db
       .selectFrom('trunk_source')
       .innerJoin('trunk', 'trunk.id', 'trunk_source.trunk_id')
-      .select('trunk_source.cidr')
+      .select(['trunk_source.cidr', 'trunk_source.standing'])
       .where('trunk_source.enabled', '=', 1)
       .where('trunk_source.standing', '!=', 'pending_approval')
       .where('trunk.auth_mode', '=', 'ip_allow_list')
@@ -43,9 +46,8 @@ export async function watchSources(
       .execute()
     const of_carriers = await state.db.selectFrom('carrier_source').select(['cidr', 'carrier_id']).execute()
     carriers = carrierFacts(ways.own, await carriersOf(state, of_carriers))
-    sources = compileSources(
-      [...trunks, ...of_carriers].map(({ cidr }) => ({ cidr, selector_precedence: 0, owner: cidr })),
-    )
+    sources = indexOf([...trunks, ...of_carriers])
+    owned = indexOf(trunks.filter(({ standing }) => standing === 'full'))
     known.clear()
   }
   const failed = 'the sources of trunks and carriers cannot be read: those of before count'
@@ -59,6 +61,11 @@ export async function watchSources(
       known.set(host, covered)
       return covered
     },
+    ownsAddress(address) {
+      const carrier = carrierAt({ ...ways, ...carriers }, address)
+      if (carrier === null) return holdsAddress(owned, address.host)
+      return matchSources(carriers.carrier_sources, address.host).some(({ owner }) => owner === carrier)
+    },
     mayReach(named, peer) {
       const facts = { ...ways, ...carriers }
       // What a carrier names is its own affair, as its targets are.
@@ -68,6 +75,9 @@ export async function watchSources(
     ...following,
   }
 }
+
+const indexOf = (rows: readonly { readonly cidr: string }[]) =>
+  compileSources(rows.map(({ cidr }) => ({ cidr, selector_precedence: 0, owner: cidr })))
 
 /** Names of carriers' targets are left out: signaling resolves those, and here the sources tell enough. */
 async function carriersOf(

@@ -20,7 +20,7 @@ import { type EdgeLog, SipStack, silentLog } from './stack.ts'
 import type { TimerScale } from './timers.ts'
 import type { ListenerOptions } from './transport/layer.ts'
 import type { TlsOptions } from './transport/tls.ts'
-import type { Destination, Listener, TracedMessage, TransportLimits } from './transport/types.ts'
+import type { Address, Destination, Listener, TracedMessage, TransportLimits } from './transport/types.ts'
 
 /**
  * The embedded SIP edge: a SIP server behind drachtio's control protocol, so that `drachtio-srf` applications connect
@@ -53,6 +53,11 @@ export interface EdgeOptions {
   readonly cdr?: boolean | undefined
   /** Source addresses that are never blocked, whatever they send. */
   readonly isConfiguredSource?: ((host: string) => boolean) | undefined
+  /**
+   * Whether whoever sends from this host owns the port too, so that its connection may serve requests to it (RFC 5923).
+   * Unset: nobody does.
+   */
+  readonly ownsAddress?: ((address: Address) => boolean) | undefined
   /**
    * How sources that are not configured are challenged. Without it they are served as a drachtio-server does, and
    * nothing that they send counts as a failure.
@@ -188,6 +193,7 @@ export async function createEdge(options: EdgeOptions): Promise<Edge> {
       },
       standing: (request, received) => strangers?.standing(request, received) ?? 'peer',
       isPeer: received => !strangers || isConfiguredSource(received.source.host),
+      ownsAddress: options.ownsAddress,
       proved: received => guard.proved(received),
     },
   })

@@ -108,6 +108,7 @@ async function open(
       control: { ...control, secret: config.drachtio_secret },
       log,
       isConfiguredSource: sources.covers,
+      ownsAddress: sources.ownsAddress,
       mayReach: sources.mayReach,
       strangers: {
         crypto: digestCrypto(config.drachtio_secret),

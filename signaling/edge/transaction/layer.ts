@@ -1,12 +1,13 @@
 import type { Clock } from '../../../core/runtime/clock.ts'
+import { defaultPort } from '../../../core/runtime/sip/locate.ts'
 import { newTag } from '../sip/ids.ts'
 import { draftResponse, type SipMessage } from '../sip/message.ts'
 import { canBeAnswered, checkRequest, checkResponse, type MessageLimits, parseMessage } from '../sip/parse.ts'
 import { smallAnswer } from '../sip/small-answer.ts'
-import { splitList } from '../sip/uri.ts'
+import { splitList, type Via } from '../sip/uri.ts'
 import { type TimerScale, TimerWheel } from '../timers.ts'
 import type { TransportLayer } from '../transport/layer.ts'
-import type { Destination, Received } from '../transport/types.ts'
+import type { Address, Destination, Received } from '../transport/types.ts'
 import {
   type ClientEvents,
   type ClientRequest,
@@ -40,6 +41,8 @@ export interface TransactionUser {
   readonly standing?: ((request: SipMessage, received: Received) => Standing) | undefined
   /** Whether messages that belong to nothing are a peer's: of strangers nothing is kept, and answers are small. */
   readonly isPeer?: ((received: Received) => boolean) | undefined
+  /** Whether whoever sends from this host owns the port too; unset: nobody does. */
+  readonly ownsAddress?: ((address: Address) => boolean) | undefined
   /** Credentials that came by this request were found good. */
   readonly proved?: ((received: Received) => void) | undefined
 }
@@ -279,10 +282,7 @@ export class TransactionLayer {
 
   #request(message: SipMessage, received: Received): void {
     const key = serverKey(message)
-    // RFC 5923 §4: the peer offers this connection for requests to the port that its Via names.
-    if (received.connection?.inbound && message.via?.params.has('alias')) {
-      this.transport.addAlias(received.connection, message.via.port ?? 5060)
-    }
+    this.#offered(message.via, received)
     fixVia(message, received)
     const method = message.method
     if (method === 'ACK') {
@@ -338,6 +338,17 @@ export class TransactionLayer {
     if (method === 'CANCEL') {
       this.#options.user.cancel(transaction, cancelled?.method === 'INVITE' ? cancelled : undefined)
     } else this.#options.user.request(transaction)
+  }
+
+  // RFC 5923: a peer offers its connection for requests to the port that its Via names. Such requests may be meant for
+  // another behind the same address. So its certificate counts, or that the address, as its Via names it, is its own.
+  #offered(via: Via | undefined, { connection, protocol, source }: Received): void {
+    if (!connection?.inbound || !via?.params.has('alias')) return
+    const { host } = source
+    const port = via.port ?? defaultPort(protocol)
+    for (const proof of connection.certified) this.transport.addAlias(connection, port, proof)
+    if (via.host !== host || !this.#options.user.ownsAddress?.({ host, port })) return
+    this.transport.addAlias(connection, port, '')
   }
 
   #standing(message: SipMessage, received: Received, cancelled?: ServerTransaction): Standing {

@@ -19,6 +19,8 @@ export interface ConnectionSetup {
   readonly inbound: boolean
   /** Of a TLS connection that we make: what its peer has proved. Only requests that ask for the same may use it. */
   readonly proved?: string | undefined
+  /** Of a TLS connection that a peer made: all that its certificate proves. */
+  readonly certified?: readonly string[] | undefined
   readonly limits: { readonly message_bytes: number; readonly unsent_bytes: number }
   readonly now: () => number
   readonly events: ConnectionEvents
@@ -37,8 +39,9 @@ export class StreamConnection {
   active_at: number
   /** Since when a message is incomplete; 0 when none is. */
   incomplete_at = 0
-  /** Ports under which requests to this peer find the connection (RFC 5923). */
-  readonly alias_ports: number[] = []
+  readonly certified: readonly string[]
+  /** Further keys under which requests to this peer find the connection (RFC 5923). */
+  readonly aliases: string[] = []
   #open = true
   #connecting: { text: string; failed: (error: Error) => void }[] | undefined
   #queued_bytes = 0
@@ -54,6 +57,7 @@ export class StreamConnection {
     this.remote = setup.remote
     this.inbound = setup.inbound
     this.proved = setup.proved ?? ''
+    this.certified = setup.certified ?? []
     this.active_at = setup.now()
     this.#framer = new StreamFramer(setup.limits.message_bytes)
   }

@@ -1,10 +1,13 @@
 import type { Socket } from 'node:net'
 import type { Clock, Timer } from '../../../core/runtime/clock.ts'
-import { StreamConnection } from './connection.ts'
+import { type ConnectionSetup, StreamConnection } from './connection.ts'
 import type { Address, Listener, Protocol, Received, TransportEvents, TransportLimits } from './types.ts'
 
 // All connections of a stack and their limits: how many there may be, of one source too, how long they may be idle, and
 // by which addresses they are found again.
+
+/** One for each port that a peer listens at, and for each name in its certificate. */
+const MAX_ALIASES = 16
 
 export class ConnectionTable {
   readonly #limits: TransportLimits
@@ -38,11 +41,11 @@ export class ConnectionTable {
     return found?.open ? found : undefined
   }
 
-  /** Lets requests to an address use a connection that came in from elsewhere (RFC 5923 §9 alias). */
-  addAlias(connection: StreamConnection, port: number): void {
-    const key = peerKey(connection.protocol, connection.remote.host, port)
-    if (this.#byPeer.has(key) || connection.alias_ports.length >= 4) return
-    connection.alias_ports.push(port)
+  /** Lets requests to a port of a peer that ask for this proof use a connection that the peer made (RFC 5923 §9). */
+  addAlias(connection: StreamConnection, port: number, proved: string): void {
+    const key = peerKey(connection.protocol, connection.remote.host, port, proved)
+    if (this.#byPeer.has(key) || connection.aliases.length >= MAX_ALIASES) return
+    connection.aliases.push(key)
     this.#byPeer.set(key, connection)
   }
 
@@ -88,14 +91,23 @@ export class ConnectionTable {
   }
 
   /** A socket that was accepted and is through its handshake. */
-  accepted(listener: Listener, socket: Socket): StreamConnection {
+  accepted(listener: Listener, socket: Socket, certified?: readonly string[]): StreamConnection {
     const key = handshakeKey(socket)
     this.#handshakes.get(key)?.late.cancel()
     this.#handshakes.delete(key)
-    return this.add(listener, remoteOf(socket), true)
+    return this.#add(listener, remoteOf(socket), { inbound: true, certified })
   }
 
-  add(listener: Listener, remote: Address, inbound: boolean, proved = ''): StreamConnection {
+  /** A connection that we make. */
+  dialled(listener: Listener, remote: Address, proved: string): StreamConnection {
+    return this.#add(listener, remote, { inbound: false, proved })
+  }
+
+  #add(
+    listener: Listener,
+    remote: Address,
+    side: Pick<ConnectionSetup, 'inbound' | 'proved' | 'certified'>,
+  ): StreamConnection {
     if (this.#open.size >= this.#limits.connections) this.#closeOldest()
     const limits = this.#limits
     const heard = (text: string, connection: StreamConnection): Received => ({
@@ -109,8 +121,7 @@ export class ConnectionTable {
       protocol: listener.protocol,
       listener,
       remote,
-      inbound,
-      proved,
+      ...side,
       limits,
       now: () => this.#clock.monotonic_ms(),
       events: {
@@ -130,7 +141,7 @@ export class ConnectionTable {
       },
     })
     this.#open.set(connection.id, connection)
-    this.#byPeer.set(peerKey(connection.protocol, remote.host, remote.port, proved), connection)
+    this.#byPeer.set(ownKey(connection), connection)
     return connection
   }
 
@@ -142,8 +153,7 @@ export class ConnectionTable {
 
   #gone(connection: StreamConnection): void {
     this.#open.delete(connection.id)
-    for (const port of [connection.remote.port, ...connection.alias_ports]) {
-      const key = peerKey(connection.protocol, connection.remote.host, port, connection.proved)
+    for (const key of [ownKey(connection), ...connection.aliases]) {
       if (this.#byPeer.get(key) === connection) this.#byPeer.delete(key)
     }
   }
@@ -170,6 +180,9 @@ export class ConnectionTable {
 function peerKey(protocol: Protocol, host: string, port: number, proved = ''): string {
   return `${protocol}|${host}|${port}|${proved}`
 }
+
+const ownKey = ({ protocol, remote, proved }: StreamConnection): string =>
+  peerKey(protocol, remote.host, remote.port, proved)
 
 // After a handshake the socket is another object, with the same addresses.
 function handshakeKey(socket: Socket): string {

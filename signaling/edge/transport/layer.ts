@@ -13,7 +13,7 @@ import type { Clock } from '../../../core/runtime/clock.ts'
 import type { StreamConnection } from './connection.ts'
 import { ConnectionTable } from './connections.ts'
 import { ListenError, listenOn, portOf } from './listen.ts'
-import { peerOptions, secureServer, type TlsOptions, wrongPin } from './tls.ts'
+import { certifiedBy, peerOptions, proofOfName, proofOfPin, secureServer, type TlsOptions, wrongPin } from './tls.ts'
 import type { Address, Destination, Listener, Protocol, Received, TransportEvents, TransportLimits } from './types.ts'
 import { type Opened, WebPort } from './web.ts'
 
@@ -121,9 +121,9 @@ export class TransportLayer {
     return this.#connections.to(to.protocol, to.host, to.port, this.#proofOf(to))
   }
 
-  /** Lets requests to an address use a connection that came in from elsewhere (RFC 5923 §9 alias). */
-  addAlias(connection: StreamConnection, port: number): void {
-    this.#connections.addAlias(connection, port)
+  /** Lets requests to a port of a peer that ask for this proof use a connection that the peer made (RFC 5923 §9). */
+  addAlias(connection: StreamConnection, port: number, proved: string): void {
+    this.#connections.addAlias(connection, port, proved)
   }
 
   /**
@@ -299,7 +299,7 @@ export class TransportLayer {
     if (!tls) throw new Error('a TLS listening point needs a key and a certificate')
     const secure = secureServer(tls, options =>
       createTlsServer(options, socket => {
-        this.#connections.accepted(listener, socket).attachSocket(socket, false)
+        this.#connections.accepted(listener, socket, certifiedBy(socket)).attachSocket(socket, false)
       }),
     )
     const listener = await this.#opened(secure, wanted, server => this.#guardHandshakes(server, 'tls'))
@@ -335,7 +335,7 @@ export class TransportLayer {
   }
 
   #connect(to: Destination, listener: Listener): StreamConnection {
-    const connection = this.#connections.add(listener, { host: to.host, port: to.port }, false, this.#proofOf(to))
+    const connection = this.#connections.dialled(listener, { host: to.host, port: to.port }, this.#proofOf(to))
     const give_up = this.#options.clock.after(this.#options.limits.connect_ms, () =>
       connection.fail(Object.assign(new Error('connect timed out'), { code: 'ETIMEDOUT' })),
     )
@@ -374,9 +374,9 @@ export class TransportLayer {
     const verification = this.#verificationOf(to)
     switch (verification.mode) {
       case 'required':
-        return `name ${to.server_name ?? to.host}`
+        return proofOfName(to.server_name ?? to.host)
       case 'pinned':
-        return `pin ${verification.fingerprint}`
+        return proofOfPin(verification.fingerprint)
       default:
         return ''
     }

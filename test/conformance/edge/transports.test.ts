@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto'
 import { once } from 'node:events'
 import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
@@ -128,37 +129,114 @@ t.test('a large request goes over TCP, and over UDP when the peer has no TCP', a
   t.match(await udp_only.next(starts('MESSAGE')), /Via: SIP\/2\.0\/UDP/, 'UDP is the way that is left')
 })
 
-t.test('a peer that offers its connection for requests gets them there (RFC 5923), others do not', async t => {
-  const { robot, port, edge } = await world(t)
-  const own = createServer().listen(0, '127.0.0.1')
-  await once(own, 'listening')
-  t.teardown(() => own.close())
-  const at = (own.address() as AddressInfo).port
-  const socket = connect(port, '127.0.0.1')
+/** A server that takes connections, and what comes by each. */
+async function dialled(t: Test, host: string) {
+  const arrived: { text: string; socket: Socket }[] = []
+  const server = createServer(socket => {
+    const one = { text: '', socket }
+    arrived.push(one)
+    socket.on('error', () => undefined)
+    socket.on('data', data => {
+      one.text += data.toString('latin1')
+    })
+  }).listen(0, host)
+  await once(server, 'listening')
+  t.teardown(() => {
+    for (const { socket } of arrived) socket.destroy()
+    server.close()
+  })
+  const requests = () => arrived.map(({ text }) => text).join('')
+  return { port: (server.address() as AddressInfo).port, requests, arrived }
+}
+
+/** Offers a connection, as RFC 5923 has it, and tells all that comes by it. */
+async function offers(t: Test, socket: Socket, via: string): Promise<() => string> {
   t.teardown(() => socket.destroy())
   let text = ''
   socket.on('data', data => {
     text += data.toString('latin1')
   })
-  const register = (alias: string): string =>
-    request('OPTIONS', at, { via: 'SIP/2.0/TCP' }).replace(';rport', `;rport${alias}`)
-  const message = (id: string): void =>
-    robot.command(`${id}|sip||\r\nOPTIONS sip:x@127.0.0.1:${at};transport=tcp SIP/2.0\r\nCall-ID: ${id}\r\n\r\n`)
-
-  socket.write(register(''))
+  socket.write(request('OPTIONS', 9).replace(/Via: \S+ [^;]*/, `Via: ${via};alias`))
   await until('it is answered', () => text.includes('SIP/2.0 200'))
-  const dialled = once(own, 'connection')
-  message('without')
-  const [fresh] = (await dialled) as [Socket]
-  const [first] = (await once(fresh, 'data')) as [Buffer]
-  t.match(first.toString(), /^OPTIONS [\s\S]*Call-ID: without/, 'a connection to the port that Via names')
-  fresh.destroy()
-  await until('the edge knows that it is closed', () => edge.stats().sip_connections === 1)
+  return () => text
+}
 
-  socket.write(register(';alias'))
-  await until('it is answered', () => text.split('SIP/2.0 200').length === 3)
-  message('with')
-  await until('the request comes by the connection', () => /OPTIONS [\s\S]*Call-ID: with\r/.test(text))
+t.test('a peer that owns its address gets requests by the connection that it offers (RFC 5923)', async t => {
+  const { robot, port, edge } = await world(t, { ownsAddress: ({ host }) => host === '127.0.0.2' })
+  const own = await dialled(t, '127.0.0.2')
+  const ask = (id: string): void =>
+    robot.command(`${id}|sip||\r\nOPTIONS sip:x@127.0.0.2:${own.port};transport=tcp SIP/2.0\r\nCall-ID: ${id}\r\n\r\n`)
+  ask('before')
+  await until('it is dialled', () => own.requests().includes('Call-ID: before\r'))
+  for (const { socket } of own.arrived) socket.end()
+  await until('the edge knows that it is closed', () => edge.stats().sip_connections === 0)
+  const heard = await offers(
+    t,
+    connect({ port, host: '127.0.0.1', localAddress: '127.0.0.2' }),
+    `SIP/2.0/TCP 127.0.0.2:${own.port}`,
+  )
+  ask('after')
+  await until('it comes by the connection', () => /^OPTIONS [\s\S]*Call-ID: after\r/m.test(heard()))
+  t.equal(own.arrived.length, 1, 'and no other is opened')
+})
+
+t.test("a stranger that offers its connection for a carrier's address gets none of the carrier's requests", async t => {
+  const { robot, port } = await world(t, { ownsAddress: ({ host }) => host === '127.0.0.2' })
+  const carriers = { own: await dialled(t, '127.0.0.1'), other: await dialled(t, '127.0.0.2') }
+  const from = (localAddress: string): Socket => connect({ port, host: '127.0.0.1', localAddress })
+  const offered = [
+    // Behind the carrier's own address, with nothing to show for itself.
+    await offers(t, from('127.0.0.1'), `SIP/2.0/TCP 127.0.0.1:${carriers.own.port}`),
+    await offers(t, from('127.0.0.3'), `SIP/2.0/TCP 127.0.0.2:${carriers.other.port}`),
+    // It owns its address, but names another's, or a name, which could be anybody's.
+    await offers(t, from('127.0.0.2'), `SIP/2.0/TCP 127.0.0.1:${carriers.own.port}`),
+    await offers(t, from('127.0.0.2'), `SIP/2.0/TCP carrier.example:${carriers.other.port}`),
+  ]
+  for (const [host, carrier] of [
+    ['127.0.0.1', carriers.own],
+    ['127.0.0.2', carriers.other],
+  ] as const) {
+    robot.command(`${host}|sip||\r\nINVITE sip:x@${host}:${carrier.port};transport=tcp SIP/2.0\r\n\r\n${SDP}`)
+    await until('the carrier has its request', () => carrier.requests().startsWith('INVITE '))
+  }
+  for (const heard of offered) t.notMatch(heard(), /^INVITE /m)
+})
+
+t.test('a certificate lets its connection serve requests for its names, and for no others', async t => {
+  const pem = (name: string): Buffer => readFileSync(join('fixtures/tls', name))
+  const good = { cert: pem('good.pem'), key: pem('leaf.key') }
+  const { robot, edge } = await world(t, {
+    listeners: [
+      { protocol: 'udp', host: '127.0.0.1', port: 0 },
+      { protocol: 'tls', host: '127.0.0.1', port: 0 },
+    ],
+    tls: { ...good, ca: pem('root.pem'), require_client_certificate: true, verify_peers: true },
+  })
+  const own = await dialled(t, '127.0.0.1')
+  const port = edge.listeners.find(({ protocol }) => protocol === 'tls')?.port ?? 0
+  const socket = connectTls({ host: '127.0.0.1', port, rejectUnauthorized: false, ...good })
+  const heard = await offers(t, socket, `SIP/2.0/TLS app.example.test:${own.port}`)
+  const ask = (id: string, name: string, proof = ''): void =>
+    robot.command(
+      `${id}|sip|||sip:127.0.0.1:${own.port};transport=tls${proof}\r\nOPTIONS sip:x@${name} SIP/2.0\r\nCall-ID: ${id}\r\n\r\n`,
+    )
+  for (const [at, [name, proof]] of [
+    ['elsewhere.example.test', ''],
+    ['app.example.test', ';x-tls-verification=off'],
+    ['app.example.test', `;x-tls-verification=pinned-${'0'.repeat(64)}`],
+  ].entries()) {
+    ask(`no-${at}`, name ?? '', proof)
+    await until('a connection is opened', () => own.arrived.length === at + 1)
+    own.arrived[at]?.socket.destroy()
+  }
+  const pin = new X509Certificate(good.cert).fingerprint256.replaceAll(':', '').toLowerCase()
+  ask('name', 'App.example.test')
+  ask('pin', 'elsewhere.example.test', `;x-tls-verification=pinned-${pin}`)
+  for (const id of ['name', 'pin'])
+    await until('it comes by the connection', () =>
+      new RegExp(`^OPTIONS [\\s\\S]*Call-ID: ${id}\\r`, 'm').test(heard()),
+    )
+  t.notMatch(heard(), /Call-ID: no-/)
 })
 
 t.test('the certificate fits the name that a peer asks for, and peers may have to show one', async t => {

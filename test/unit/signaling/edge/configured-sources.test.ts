@@ -42,17 +42,51 @@ t.test('a change of sources that could not be read is read later, and told once'
   await until('the new source counts', () => sources.covers('192.0.2.7'))
   t.equal(told.length, 1)
 
-  const change = async (sql: string, covered: boolean, why: string): Promise<void> => {
+  const owner = { host: '192.0.2.7', port: 5060 }
+  t.ok(sources.ownsAddress(owner))
+  const change = async (sql: string, covered: boolean, why: string, owned = covered): Promise<void> => {
     file.exec(sql)
     file.exec('update configuration set revision = revision + 1')
-    await until(why, () => sources.covers('192.0.2.7') === covered)
+    await until(why, () => sources.covers('192.0.2.7') === covered && sources.ownsAddress(owner) === owned)
     t.pass(why)
   }
   await change("update trunk set auth_mode = 'digest'", false, 'the ranges of a digest trunk vouch for nobody')
   await change("update trunk set auth_mode = 'ip_allow_list'", true, 'those of a trunk that is known by address do')
   await change("update trunk_source set standing = 'pending_approval'", false, 'once an operator approves of them')
-  await change("update trunk_source set standing = 'name_only'", true, 'by name alone is enough')
+  await change("update trunk_source set standing = 'name_only'", true, 'by name alone is enough', false)
   await change('update trunk_source set enabled = 0', false, 'a disabled source vouches for nobody')
+})
+
+t.test("an address is its sender's where it is a carrier's own source, or a trunk's and no carrier's", async t => {
+  const w = await admissionWorld()
+  t.teardown(() => w.close())
+  const carrier = (name: string, cidr: string, sip_uri: string) => ({
+    ...{ name, codecs: ['PCMU' as const], sources: [cidr], routes: [] },
+    targets: [{ sip_uri, transport: 'udp' as const, priority: 1, weight: 1 }],
+  })
+  for (const facts of [
+    carrier('A', '203.0.113.0/24', 'sip:203.0.113.9:5080'),
+    carrier('B', '198.18.0.1/32', 'sip:192.0.2.20:5060'),
+    carrier('C', '198.18.0.2/32', 'sip:203.0.113.10:5060'),
+  ])
+    await addCarrier(w.state, facts, '2026-01-01T00:00:00.000Z')
+  await w.state.db
+    .insertInto('trunk_source')
+    .values({
+      ...{ id: 'src_1', trunk_id: w.trunk_id, cidr: '192.0.2.0/24', enabled: 1, selector_precedence: 0 },
+      ...{ created_at: '2026-01-01T00:00:00.000Z', standing: 'full' },
+    })
+    .execute()
+  const addresses = createAddressGuard([])
+  const sources = await watchSources(w.state, pino({ level: 'silent' }), { own: OWN, addresses })
+  t.teardown(() => sources.stop())
+  const owns = (host: string, port = 5060) => sources.ownsAddress({ host, port })
+  t.ok(owns('203.0.113.9', 5080), "a carrier's source, where it is also called")
+  t.ok(owns('203.0.113.11'))
+  t.ok(owns('192.0.2.7'), "a trunk's source")
+  t.notOk(owns('192.0.2.20'), 'where a carrier is called, a trunk that sends from there owns nothing')
+  t.notOk(owns('203.0.113.10'), 'nor does another carrier')
+  t.notOk(owns('8.8.8.8'), 'nobody is there')
 })
 
 t.test('a peer may not have its dialog led to a carrier, to ourselves or into our network; a carrier may', async t => {
