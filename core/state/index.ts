@@ -9,6 +9,7 @@ import { callsProceduresBy } from './procedures.ts'
 import type { Schema } from './schema/index.ts'
 import { workerSqliteDialect } from './sqlite/dialect.ts'
 import { LocalConnection, localSqliteDialect } from './sqlite/local.ts'
+import { LogSync, type SyncFile } from './sqlite/log-sync.ts'
 import { LoneConnection } from './sqlite/lone.ts'
 import { ProcedureCalls } from './sqlite/procedure-calls.ts'
 import { CHECKPOINT_PAGES } from './sqlite/steps.ts'
@@ -23,8 +24,8 @@ export type NewRow<Table> = Insertable<Table>
 export interface State {
   readonly db: Db
   /**
-   * Runs `work` in one write transaction. Inside, use `trx` alone: a statement through `db` is no part of it, and may
-   * wait for the transaction that waits for it.
+   * Runs `work` in one write transaction, and resolves when the disk has it (decision 0591). Inside, use `trx` alone: a
+   * statement through `db` is no part of it, and may wait for the transaction that waits for it.
    */
   transaction<T>(work: (trx: Trx) => Promise<T>): Promise<T>
   /**
@@ -70,6 +71,8 @@ export async function openState(options: {
   readonly lone_here?: Pick<Clock, 'monotonic_ms'>
   /** How long a write waits for other processes before it is refused with SQLITE_BUSY. */
   readonly busy_timeout_ms?: number
+  /** Instead of fdatasync(2): a test cuts the power between two syncs. */
+  readonly sync_file?: SyncFile
 }): Promise<State> {
   makePrivateFolder(options.data_dir)
   const file = join(options.data_dir, 'strowger.sqlite')
@@ -79,7 +82,8 @@ export async function openState(options: {
   const thread = (reads_only: boolean) => new StateThread({ file, busy_timeout_ms, reads_only })
   const writing = thread(false)
   const beside = options.local === true ? () => thread(true) : null
-  const db = new Kysely<Schema>({ dialect: workerSqliteDialect({ writing, beside }) })
+  const log = new LogSync(file, options.sync_file)
+  const db = new Kysely<Schema>({ dialect: workerSqliteDialect({ writing, beside, wrote: () => log.synced() }) })
   const { lone_here: clock } = options
   let lone: LoneConnection | null = null
   try {
@@ -87,14 +91,20 @@ export async function openState(options: {
     if (clock) lone = new LoneConnection({ file, clock })
   } catch (error) {
     await db.destroy()
+    await log.close()
     throw error
   }
-  const calls = new ProcedureCalls(writing, lone)
+  const calls = new ProcedureCalls({ thread: writing, lone, log, busy_timeout_ms })
   callsProceduresBy(db, calls)
+  const transaction: State['transaction'] = async work => {
+    const value = await db.transaction().execute(work)
+    await log.synced()
+    return value
+  }
   const state: State = {
     db,
-    transaction: work => db.transaction().execute(work),
-    briefly: work => db.transaction().execute(work),
+    transaction,
+    briefly: transaction,
     work() {
       const { messages, counts } = writing
       return {
@@ -106,13 +116,14 @@ export async function openState(options: {
     async probe() {
       await db.updateTable('configuration').set({ id: 1 }).where('id', '=', 1).execute()
     },
-    close() {
+    async close() {
       calls.close()
-      return db.destroy()
+      await db.destroy()
+      await log.close()
     },
   }
   if (!options.local) return state
-  return withLocalConnection(state, file)
+  return withLocalConnection(state, file, log)
 }
 
 /**
@@ -122,7 +133,7 @@ export async function openState(options: {
 export function openStateToRead({ data_dir }: { readonly data_dir: string }): Pick<State, 'db' | 'close'> {
   const file = join(data_dir, 'strowger.sqlite')
   const reading = new StateThread({ file, busy_timeout_ms: BUSY_TIMEOUT_MS, reads_only: true })
-  const db = new Kysely<Schema>({ dialect: workerSqliteDialect({ writing: reading, beside: null }) })
+  const db = new Kysely<Schema>({ dialect: workerSqliteDialect({ writing: reading, beside: null, wrote: null }) })
   return { db, close: () => db.destroy() }
 }
 
@@ -136,7 +147,7 @@ const BUSY_WAITS_MS = [1, 2, 4, 8, 16] as const
  * Hot reads and brief transactions on this thread; while somebody else writes, on the state's thread: there they may
  * wait.
  */
-function withLocalConnection(state: State, file: string): State {
+function withLocalConnection(state: State, file: string, log: LogSync): State {
   let pages = 0
   const committed = (writes: number) => {
     pages += PAGES_A_COMMIT + PAGES_A_WRITE * writes
@@ -160,7 +171,10 @@ function withLocalConnection(state: State, file: string): State {
     async briefly(work) {
       for (const wait_ms of BUSY_WAITS_MS) {
         const done = await local.attempt(() => work(trx))
-        if (done) return done.value
+        if (done) {
+          await log.synced()
+          return done.value
+        }
         await new Promise(resolve => setTimeout(resolve, wait_ms))
       }
       return state.transaction(work)

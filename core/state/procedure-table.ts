@@ -30,3 +30,20 @@ export const PROCEDURES: Readonly<Record<string, (query: Query, input: never) =>
 
 /** Of any number of rows: never run on a thread whose event loop must go on. */
 export const LONG_PROCEDURES: ReadonlySet<string> = new Set(['insert_messages'])
+
+/**
+ * Procedures that acknowledge nothing to anybody outside: a power cut that takes their commit back takes the calls with
+ * it. Nobody waits until the disk has it (decision 0591).
+ */
+export const SYNCED_SOON: ReadonlySet<string> = new Set([
+  'take_admission',
+  'extend_reservation',
+  'release_admission',
+  'admit_call',
+  'admit_row',
+  'insert_call',
+  'write_call',
+  'insert_messages',
+  'enqueue_callback',
+  'queue_event',
+])

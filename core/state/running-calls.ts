@@ -24,9 +24,12 @@ export interface AdmittedCall extends Omit<Admission, 'position'> {
   readonly row: CallRow
 }
 
-/** Decides on a new call and writes it: admitted, with its slots and money; refused, with its end. */
-export async function admitCall(db: Db | Trx, input: AdmitInput): Promise<AdmittedCall> {
-  const { position, ...admitted } = await callProcedure<Admission>(db, 'admit_call', input)
+/**
+ * Decides on a new call and writes it: admitted, with its slots and money; refused, with its end. What has not begun
+ * within `within_ms` is refused as busy, and leaves nothing.
+ */
+export async function admitCall(db: Db | Trx, input: AdmitInput, within_ms?: number): Promise<AdmittedCall> {
+  const { position, ...admitted } = await callProcedure<Admission>(db, 'admit_call', input, within_ms)
   return { row: rowOf(input.call, position, input.now_ms), ...admitted }
 }
 

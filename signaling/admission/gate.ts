@@ -1,6 +1,6 @@
 import type { Verstat } from '../../core/domain/identity/index.ts'
 import type { Reason } from '../../core/domain/reasons/index.ts'
-import type { Clock } from '../../core/runtime/clock.ts'
+import type { Clock, Timer } from '../../core/runtime/clock.ts'
 import type { Db, Trx } from '../../core/state/index.ts'
 import {
   type AdmissionOutcome,
@@ -14,21 +14,24 @@ import { type AdmittedCall, admitCall, admitRow, type NewCall } from '../../core
 /** An admission as signaling asks for it: the node and the time are the gate's. */
 export type Ask = Omit<AdmissionRequest, 'node_id' | 'now_ms'>
 
-/** An admission has waited for the state for so long that another one would only wait behind it. */
+/** The state has not answered an admission in time, or another one waits so long that it would only wait behind it. */
 export class StateStalled extends Error {
   override readonly name = 'StateStalled'
   constructor(waited_ms: number) {
-    super(`another admission has waited for ${Math.round(waited_ms)} ms`)
+    super(`an admission has waited for ${Math.round(waited_ms)} ms`)
   }
 }
 
-/** Longer than SQLite waits for a lock, and with that still below the half minute after which a caller gives up. */
-const STALLED_MS = 8000
+/** A caller hears within 2 s that the state cannot be written: its peer then tries another way. */
+const DECIDES_WITHIN_MS = 1500
 
 /** The node's door to admission: decided and taken in one step, given back with the end of the call. */
 export interface AdmissionGate {
-  /** Runs the transaction of an admission. Throws StateStalled at once while an earlier one waits too long. */
-  decide<T>(transaction: () => Promise<T>): Promise<T>
+  /**
+   * Runs the transaction of an admission. Throws StateStalled when it takes too long, and at once while an earlier one
+   * does; `undo` gets what it came to after that.
+   */
+  decide<T>(transaction: () => Promise<T>, undo: (late: T) => Promise<void>): Promise<T>
   /** A call with its row, its slots, its money and its decision, or with its end: all of it or nothing. */
   admitCall(
     db: Db | Trx,
@@ -52,20 +55,28 @@ export function createGate(node_id: string, clock: Clock): AdmissionGate {
   /** When each transaction that runs now began, oldest first. */
   const running = new Set<{ readonly since_ms: number }>()
   return {
-    async decide(transaction) {
+    async decide(transaction, undo) {
       const now_ms = clock.monotonic_ms()
-      for (const { since_ms } of running) if (now_ms - since_ms > STALLED_MS) throw new StateStalled(now_ms - since_ms)
+      for (const { since_ms } of running)
+        if (now_ms - since_ms > DECIDES_WITHIN_MS) throw new StateStalled(now_ms - since_ms)
       const mine = { since_ms: now_ms }
       running.add(mine)
-      try {
-        return await transaction()
-      } finally {
-        running.delete(mine)
-      }
+      const decided = transaction().finally(() => running.delete(mine))
+      const stalled = Symbol()
+      let timer: Timer | undefined
+      const deadline = new Promise<typeof stalled>(resolve => {
+        timer = clock.after(DECIDES_WITHIN_MS, () => resolve(stalled))
+      })
+      const first = await Promise.race([decided, deadline]).finally(() => timer?.cancel())
+      if (first !== stalled) return first
+      // One that fails later has left nothing to undo, and its caller has been refused.
+      decided.then(undo, () => undefined)
+      throw new StateStalled(DECIDES_WITHIN_MS)
     },
     admitCall(db, { call, asks, verstat = null }) {
       const now_ms = clock.now()
-      return admitCall(db, { call, requests: asks.map(ask => ({ ...ask, node_id, now_ms })), verstat, now_ms })
+      const requests = asks.map(ask => ({ ...ask, node_id, now_ms }))
+      return admitCall(db, { call, requests, verstat, now_ms }, DECIDES_WITHIN_MS)
     },
     admitRow(db, ask, waits_for) {
       const now_ms = clock.now()

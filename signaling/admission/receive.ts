@@ -5,7 +5,7 @@ import { parseNumber } from '../../core/domain/numbers/parse.ts'
 import { type Reason, type ReasonFacts, sipRefusal } from '../../core/domain/reasons/index.ts'
 import { iso } from '../../core/runtime/clock.ts'
 import { newId } from '../../core/runtime/ids.ts'
-import { type Decided, NOTHING_YET } from '../../core/state/running-calls.ts'
+import { type AdmittedCall, type Decided, NOTHING_YET } from '../../core/state/running-calls.ts'
 import { browserPolicy } from '../b2bua/browser.ts'
 import type { Context } from '../b2bua/context.ts'
 import { InboundCall, type Plan } from '../b2bua/inbound-call.ts'
@@ -201,7 +201,7 @@ async function admitAndBegin(
   const asks = requests(ctx, sid, row.project_id, invite, asked, offered?.offer ?? null, destination)
   const { verstat } = asked
   const admitting = () => ctx.gate.admitCall(ctx.state.db, { call: row, asks, verstat })
-  const { row: inserted, decided, told } = await ctx.gate.decide(admitting)
+  const { row: inserted, decided, told } = await ctx.gate.decide(admitting, late => undoLate(ctx, late))
   if (!decided.admitted) {
     const { code, headers } = sipRefusal(decided.reason, decided.facts, decided.sentence)
     ctx.log.info({ call_id: sid, trunk_id: row.trunk_id, reason: decided.reason, code }, 'call not admitted')
@@ -227,6 +227,14 @@ async function admitAndBegin(
   )
   const policy = callerPolicy(asked.peer, invite.source.address, offered?.family ?? null)
   await call.begin(policy, planOf(ctx, sid, invite, asked, destination, decided))
+}
+
+/** The call was admitted after its caller had been refused: it ends, with what it holds. */
+async function undoLate(ctx: Context, { row, decided }: AdmittedCall): Promise<void> {
+  if (!decided.admitted) return
+  const end = { cause: 'not_admitted', reason: 'state_unavailable', sip_code: 503 } as const
+  // What fails here is ended as a call without an owner.
+  await endUnplaced(ctx, row, end).catch(err => ctx.log.error({ err, call_id: row.sid }, 'a late admission stays'))
 }
 
 /** RFC 6157: the media may be of another family than the SIP that speaks of it. */

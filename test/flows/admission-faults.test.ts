@@ -81,7 +81,10 @@ t.test('admission while things fail', async t => {
       const lock = await lockState(t, w)
       answer?.()
       const late_call = await late
+      const asked_ms = performance.now()
       const refused = await Promise.all([call(), call()])
+      const waited_ms = performance.now() - asked_ms
+      t.ok(waited_ms < 4000, `within 2 s, and as much again for a busy machine: ${Math.round(waited_ms)} ms`)
       for (const { status, response } of refused) {
         t.equal(status, 503)
         t.match(response?.get('reason'), /state_unavailable/)
@@ -94,7 +97,7 @@ t.test('admission while things fail', async t => {
       late_call.hangUp()
       await lock.release()
       const cdr = await record(late_sid)
-      t.ok(cdr.answered_at !== null && cdr.duration_seconds >= 5, `${cdr.duration_seconds} s`)
+      t.ok(cdr.answered_at !== null && cdr.duration_seconds >= 1, `${cdr.duration_seconds} s`)
       t.match(cdr, { status: 'completed', reason: null, sip_code: 200 })
       t.equal(await charged(late_sid), Math.ceil(Number(cdr.duration_seconds) / 10) * 10, 'the whole call is paid for')
       t.equal(await rows(), before, 'the refused calls left nothing behind')

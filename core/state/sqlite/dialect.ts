@@ -17,6 +17,8 @@ interface Settings {
   readonly writing: StateThread
   /** Starts a second thread, for reads that would wait for a write (decision 0321); null: they wait. */
   readonly beside: (() => StateThread) | null
+  /** A statement outside of any transaction may have written: resolves when it may be answered; null: none writes. */
+  readonly wrote: (() => Promise<void>) | null
 }
 
 /**
@@ -84,11 +86,13 @@ class Threads {
   readonly turns = new Turns()
   readonly writing: StateThread
   readonly #beside: Settings['beside']
+  readonly #wrote: Settings['wrote']
   #reading: StateThread | undefined
 
-  constructor({ writing, beside }: Settings) {
+  constructor({ writing, beside, wrote }: Settings) {
     this.writing = writing
     this.#beside = beside
+    this.#wrote = wrote
   }
 
   /** One statement outside any transaction. */
@@ -98,6 +102,12 @@ class Threads {
       this.#reading ??= this.#beside()
       return this.#reading.run(request)
     }
+    const reply = await this.#inTurn(request)
+    if (!reads) await this.#wrote?.()
+    return reply
+  }
+
+  async #inTurn(request: Omit<WorkerRequest, 'id'>): Promise<WorkerReply> {
     await this.turns.take()
     try {
       return await this.writing.run(request)

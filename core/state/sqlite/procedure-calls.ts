@@ -1,5 +1,15 @@
+import { systemClock } from '../../runtime/clock.ts'
+import { SYNCED_SOON } from '../procedure-table.ts'
+import type { LogSync } from './log-sync.ts'
 import type { LoneConnection } from './lone.ts'
 import type { AskedProcedure, StateThread } from './thread.ts'
+
+interface Parts {
+  readonly thread: StateThread
+  readonly lone: LoneConnection | null
+  readonly log: LogSync
+  readonly busy_timeout_ms: number
+}
 
 /**
  * Procedures in transactions of their own. Those that are asked for in one turn of the event loop are handed to the
@@ -9,20 +19,31 @@ import type { AskedProcedure, StateThread } from './thread.ts'
 export class ProcedureCalls {
   readonly #thread: StateThread
   #lone: LoneConnection | null
+  readonly #log: LogSync
+  readonly #busy_timeout_ms: number
   /** Of this turn of the event loop. */
   #asked: AskedProcedure[] = []
 
-  constructor(thread: StateThread, lone: LoneConnection | null) {
+  constructor({ thread, lone, log, busy_timeout_ms }: Parts) {
     this.#thread = thread
     this.#lone = lone
+    this.#log = log
+    this.#busy_timeout_ms = busy_timeout_ms
   }
 
-  /** Input and result are plain data, which nobody changes any more. @throws StateError */
-  call<Result>(name: string, input: unknown): Promise<Result> {
-    return new Promise<Result>((resolve, reject) => {
-      this.#asked.push({ name, input, resolve: resolve as AskedProcedure['resolve'], reject })
+  /**
+   * Input and result are plain data, which nobody changes any more. What has not begun within `within_ms` is not begun
+   * any more, and refused as busy. Resolves when the disk has what it acknowledges. @throws StateError
+   */
+  async call<Result>(name: string, input: unknown, within_ms = this.#busy_timeout_ms): Promise<Result> {
+    const until_ms = systemClock.monotonic_ms() + within_ms
+    const result = await new Promise<Result>((resolve, reject) => {
+      this.#asked.push({ name, input, until_ms, resolve: resolve as AskedProcedure['resolve'], reject })
       if (this.#asked.length === 1) setImmediate(() => this.#begin())
     })
+    if (SYNCED_SOON.has(name)) this.#log.soon()
+    else await this.#log.synced()
+    return result
   }
 
   /** Begins what was asked for until now. */

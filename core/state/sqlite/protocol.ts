@@ -65,6 +65,8 @@ export interface WorkerReply {
 /** A procedure in a transaction of its own (core/state/procedures.ts). */
 export interface ProcedureRequest {
   readonly id: number
+  /** It begins before this moment of the monotonic clock, which all threads share, or not at all. */
+  readonly until_ms: number
   readonly name: string
   readonly input: unknown
 }

@@ -30,11 +30,14 @@ export interface Outcome {
 export interface Connection {
   /** Runs one step to its end. Throws what SQLite throws. */
   run(step: Step): Outcome
-  /** Runs a procedure to its end, in a transaction of its own or as a savepoint of the one that is open. */
-  procedure(name: string, input: unknown): unknown
+  /**
+   * Runs a procedure to its end, in a transaction of its own, which begins before `until_ms` of the monotonic clock, or
+   * as a savepoint of the one that is open.
+   */
+  procedure(name: string, input: unknown, until_ms?: number): unknown
   readonly in_transaction: boolean
   readonly database: Database.Database
-  begin(): void
+  begin(until_ms?: number): void
   commit(): void
   /** Nothing, when SQLite has taken the transaction back by itself: it does when the disk is full or fails. */
   rollback(): void
@@ -77,9 +80,9 @@ export function openConnection(
   }
   const waiting = patience(busy_timeout_ms)
   const runProcedure = procedureRunner(database, prepared)
-  const procedure = (name: string, input: unknown): unknown => {
+  const procedure = (name: string, input: unknown, until_ms?: number): unknown => {
     if (database.inTransaction) return runProcedure(name, input)
-    const result = waiting(() => runProcedure(name, input))
+    const result = waiting(() => runProcedure(name, input), until_ms)
     counts.committed()
     return result
   }
@@ -118,7 +121,7 @@ export function openConnection(
     get in_transaction() {
       return database.inTransaction
     },
-    begin: () => waiting(begin),
+    begin: until_ms => waiting(begin, until_ms),
     commit() {
       commit()
       counts.committed()
@@ -138,15 +141,17 @@ export function openConnection(
 
 /**
  * Waits for other writers as long as was said; after a wait in vain only briefly, until one is not: whoever asks while
- * the database is locked for long is told so soon, and does not wait out a whole patience behind all the others.
+ * the database is locked for long is told so soon, and does not wait out a whole patience behind all the others. It
+ * waits until `until_ms` at most.
  */
 export function patience(
   busy_timeout_ms: number,
   clock: Pick<Clock, 'monotonic_ms'> = systemClock,
-): <T>(work: () => T) => T {
+): <T>(work: () => T, until_ms?: number) => T {
   let in_vain = false
-  return work => {
-    const until_ms = clock.monotonic_ms() + (in_vain ? Math.min(busy_timeout_ms, IMPATIENT_MS) : busy_timeout_ms)
+  return (work, given_up_ms = Number.POSITIVE_INFINITY) => {
+    const patience_ms = in_vain ? Math.min(busy_timeout_ms, IMPATIENT_MS) : busy_timeout_ms
+    const until_ms = Math.min(clock.monotonic_ms() + patience_ms, given_up_ms)
     for (;;)
       try {
         const done = work()

@@ -21,6 +21,7 @@ interface Waiting {
 export interface AskedProcedure {
   readonly name: string
   readonly input: unknown
+  readonly until_ms: number
   readonly resolve: (result: unknown) => void
   readonly reject: (error: Error) => void
 }
@@ -70,9 +71,9 @@ export class StateThread {
   /** Runs each procedure in a transaction of its own; all of them are one message. */
   procedures(asked: readonly AskedProcedure[]): void {
     const requests: string[] = []
-    for (const { name, input, resolve, reject } of asked)
+    for (const { name, input, until_ms, resolve, reject } of asked)
       this.#wait<ProcedureReply>(id => {
-        requests.push(JSON.stringify({ id, name, input } satisfies ProcedureRequest))
+        requests.push(JSON.stringify({ id, name, input, until_ms } satisfies ProcedureRequest))
       }).then(({ result }) => resolve(result), reject)
     if (requests.length > 0) this.#send(`[${requests.join(',')}]`)
   }

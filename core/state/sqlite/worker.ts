@@ -1,4 +1,5 @@
 import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
+import { systemClock } from '../../runtime/clock.ts'
 import { stateErrorOf } from './errors.ts'
 import {
   type Failure,
@@ -69,15 +70,25 @@ function answer(request: WorkerRequest): WorkerReply {
   }
 }
 
+/** Its asker has given up, and must not find out that it was done after all. */
+const TOO_LATE: Failure = { message: 'the state was busy for too long', code: 'SQLITE_BUSY' }
+
 /**
- * Each procedure is a savepoint in one transaction: one that fails leaves nothing, and what the others wrote is on disk
- * before any of them is answered.
+ * Each procedure is a savepoint in one transaction: one that fails leaves nothing, and what the others wrote is
+ * committed before any of them is answered. They wait together for a lock, as long as the least patient of them.
  */
 function runTogether(requests: readonly ProcedureRequest[]): ProcedureReply[] {
-  const [only] = requests
-  if (only && requests.length === 1) return [runOne(only)]
+  const now_ms = systemClock.monotonic_ms()
+  const due = requests.filter(({ until_ms }) => until_ms > now_ms)
+  const refused = requests.filter(request => !due.includes(request)).map(({ id }) => ({ id, error: TOO_LATE }))
+  const [first, ...more] = due
+  if (!first) return refused
+  return [...refused, ...(more.length === 0 ? [runOne(first)] : commitTogether(due))]
+}
+
+function commitTogether(requests: readonly ProcedureRequest[]): ProcedureReply[] {
   try {
-    connection.begin()
+    connection.begin(Math.min(...requests.map(({ until_ms }) => until_ms)))
     const replies = requests.map(request => {
       const reply = runOne(request)
       // A full disk takes back more than the savepoint: everything before it in this transaction is gone too.
@@ -93,9 +104,9 @@ function runTogether(requests: readonly ProcedureRequest[]): ProcedureReply[] {
   }
 }
 
-function runOne({ id, name, input }: ProcedureRequest): ProcedureReply {
+function runOne({ id, name, input, until_ms }: ProcedureRequest): ProcedureReply {
   try {
-    return { id, result: connection.procedure(name, input) ?? null }
+    return { id, result: connection.procedure(name, input, until_ms) ?? null }
   } catch (error) {
     return { id, error: failureOf(error) }
   }

@@ -1,6 +1,7 @@
 import t, { type Test } from 'tap'
 import { openState } from '../../../../core/state/index.ts'
 import { countersAdrift, takeAdmission } from '../../../../core/state/leases.ts'
+import { callProcedure } from '../../../../core/state/procedures.ts'
 import { findCall, insertCall, type NewCall, writeCall } from '../../../../core/state/running-calls.ts'
 import { patience } from '../../../../core/state/sqlite/steps.ts'
 import { type AdmissionWorld, admissionWorld, NOW_MS } from '../../../support/admission-world.ts'
@@ -128,6 +129,25 @@ t.test('a write behind a lock that stays is refused, and the next one behind non
       await t.rejects(insertCall(state.db, call(w, name), NOW_MS), { code: 'SQLITE_BUSY' })
   })
   await insertCall(state.db, call(w, 'CA3'), NOW_MS)
+  t.same(await sids(w), ['CA3'])
+})
+
+/** Its asker gave up before it was asked for. */
+const OVER_MS = -1000
+
+t.test('a procedure that could not begin in time is refused and never done', async t => {
+  const w = await world(t)
+  const { state } = w
+  const other = await openState({ data_dir: w.data_dir })
+  t.teardown(() => other.close())
+  const insert = (name: string, within_ms: number) =>
+    callProcedure(state.db, 'insert_call', { call: call(w, name), now_ms: NOW_MS }, within_ms)
+  await other.transaction(async trx => {
+    await trx.selectFrom('node').select('id').execute()
+    await t.rejects(insert('CA1', 50), { code: 'SQLITE_BUSY' })
+  })
+  const together = await Promise.allSettled([insert('CA2', OVER_MS), insert('CA3', 5000)])
+  t.match(together, [{ status: 'rejected', reason: { code: 'SQLITE_BUSY' } }, { status: 'fulfilled' }])
   t.same(await sids(w), ['CA3'])
 })
 

@@ -8,35 +8,83 @@ import { admissionWorld, NOW_MS } from '../../../support/admission-world.ts'
 
 const timer = () => ({ cancel: () => undefined })
 
-t.test(
-  'behind an admission that waits too long others are refused at once, and taken again when it is over',
-  async t => {
-    let now_ms = 0
-    const gate = createGate('node_1', { now: () => NOW_MS, monotonic_ms: () => now_ms, after: timer, every: timer })
-    let finish = (): void => undefined
-    const first = gate.decide(() => new Promise<string>(resolve => (finish = () => resolve('first'))))
-    now_ms = 7999
-    t.equal(await gate.decide(async () => 'soon after'), 'soon after')
-    now_ms = 8001
-    let asked = false
-    await t.rejects(
-      gate.decide(async () => {
-        asked = true
-      }),
-      StateStalled,
-    )
-    t.notOk(asked, 'the state was not even asked')
-    finish()
-    t.equal(await first, 'first')
-    t.equal(await gate.decide(async () => 'afterwards'), 'afterwards')
-    await t.rejects(
-      gate.decide(() => Promise.reject(new Error('locked'))),
-      /locked/,
-    )
-    now_ms = 19_000
-    t.equal(await gate.decide(async () => 'one that failed waits no more'), 'one that failed waits no more')
-  },
-)
+/** A clock whose timers run when the test says so. */
+function standing() {
+  const timers = new Set<() => void>()
+  const clock = {
+    now_ms: 0,
+    now: () => NOW_MS,
+    monotonic_ms: () => clock.now_ms,
+    after(_delay_ms: number, run: () => void) {
+      timers.add(run)
+      return { cancel: () => void timers.delete(run) }
+    },
+    every: timer,
+    timers,
+  }
+  return clock
+}
+
+const nothing = async () => undefined
+
+t.test('an admission that takes too long is given up, and undone when it is decided after all', async t => {
+  const clock = standing()
+  const gate = createGate('node_1', clock)
+  let decide = (_value: string): void => undefined
+  let undone: string | undefined
+  const first = gate.decide(
+    () => new Promise<string>(resolve => (decide = resolve)),
+    async late => {
+      undone = late
+    },
+  )
+  clock.now_ms = 1500
+  for (const run of clock.timers) run()
+  await t.rejects(first, StateStalled)
+  t.equal(undone, undefined)
+  decide('admitted')
+  await gate.decide(async () => 'next', nothing)
+  t.equal(undone, 'admitted')
+  t.equal(clock.timers.size, 0, 'no timer is left')
+})
+
+t.test('an admission that is decided in time is not undone', async t => {
+  const clock = standing()
+  const gate = createGate('node_1', clock)
+  let undone = false
+  const decided = await gate.decide(
+    async () => 'admitted',
+    async () => {
+      undone = true
+    },
+  )
+  t.equal(decided, 'admitted')
+  t.equal(clock.timers.size, 0)
+  t.notOk(undone)
+})
+
+t.test('behind an admission that waits too long others are refused at once', async t => {
+  const clock = standing()
+  const gate = createGate('node_1', clock)
+  let finish = (): void => undefined
+  const first = gate.decide(() => new Promise<string>(resolve => (finish = () => resolve('first'))), nothing)
+  clock.now_ms = 1499
+  t.equal(await gate.decide(async () => 'soon after', nothing), 'soon after')
+  clock.now_ms = 1501
+  let asked = false
+  const second = gate.decide(async () => {
+    asked = true
+  }, nothing)
+  await t.rejects(second, StateStalled)
+  t.notOk(asked, 'the state was not even asked')
+  finish()
+  t.equal(await first, 'first')
+  t.equal(await gate.decide(async () => 'afterwards', nothing), 'afterwards')
+  const failing = gate.decide(() => Promise.reject(new Error('locked')), nothing)
+  await t.rejects(failing, /locked/)
+  clock.now_ms = 19_000
+  t.equal(await gate.decide(async () => 'next', nothing), 'next', 'one that failed waits no more')
+})
 
 t.test('a call that nobody runs is ended, with what it held, and no other', async t => {
   const w = await admissionWorld()
