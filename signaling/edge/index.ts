@@ -192,7 +192,8 @@ export async function createEdge(options: EdgeOptions): Promise<Edge> {
         return guard.malformed(received)
       },
       standing: (request, received) => strangers?.standing(request, received) ?? 'peer',
-      isPeer: received => !strangers || isConfiguredSource(received.source.host),
+      isPeer: host => !options.strangers || isConfiguredSource(host),
+      hasProved: from => guard.hasProved(from),
       ownsAddress: options.ownsAddress,
       proved: received => guard.proved(received),
     },

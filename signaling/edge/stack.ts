@@ -153,6 +153,8 @@ export class SipStack {
         received: received => transactions.receive(received),
         broken: (received, status, why) => transactions.refuseBroken(received, status, why),
         dropped: options.dropped,
+        isPeer: options.user.isPeer,
+        hasProved: options.user.hasProved,
         traced: options.onMessage,
         warn: (facts, text) => log.warn(facts, text),
       },

@@ -14,6 +14,9 @@ export function parseAddress(text: string): Address | null {
   return text.includes(':') && text.length <= 64 ? parseV6(text) : null
 }
 
+/** Who has an address, as far as limits go: one machine may use all of the /64 of an IPv6 address. */
+export const hostGroup = (text: string): string => parseAddress(text)?.words.slice(0, 2).join(':') ?? text
+
 export interface Network extends Address {
   readonly prefix_length: number
 }

@@ -125,6 +125,11 @@ export class SourceGuard {
     return false
   }
 
+  /** Whether good credentials came by this flow lately. */
+  hasProved(from: From): boolean {
+    return this.#isProven(flowOf(from))
+  }
+
   /** Good credentials came by this flow. */
   proved(from: From): void {
     const until = this.#options.clock.monotonic_ms() + PROVEN_MS

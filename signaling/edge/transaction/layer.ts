@@ -39,8 +39,13 @@ export interface TransactionUser {
   readonly malformed?: ((received: Received, why: string) => boolean) | undefined
   /** Asked for each request that belongs to no transaction, before anything is kept of it. Default: all are peers'. */
   readonly standing?: ((request: SipMessage, received: Received) => Standing) | undefined
-  /** Whether messages that belong to nothing are a peer's: of strangers nothing is kept, and answers are small. */
-  readonly isPeer?: ((received: Received) => boolean) | undefined
+  /**
+   * Whether a host is a configured peer's. Strangers' messages that belong to nothing are not kept, their answers are
+   * small, and they leave places to peers.
+   */
+  readonly isPeer?: ((host: string) => boolean) | undefined
+  /** Whether credentials that came by this flow lately were found good. */
+  readonly hasProved?: ((from: Pick<Received, 'protocol' | 'source'>) => boolean) | undefined
   /** Whether whoever sends from this host owns the port too; unset: nobody does. */
   readonly ownsAddress?: ((address: Address) => boolean) | undefined
   /** Credentials that came by this request were found good. */
@@ -254,7 +259,7 @@ export class TransactionLayer {
   }
 
   #isPeer(received: Received): boolean {
-    return this.#options.user.isPeer?.(received) ?? true
+    return this.#options.user.isPeer?.(received.source.host) ?? true
   }
 
   #traceStray(received: Received): void {

@@ -1,6 +1,8 @@
 import type { Socket } from 'node:net'
+import { hostGroup } from '../../../core/domain/identity/address.ts'
 import type { Clock, Timer } from '../../../core/runtime/clock.ts'
 import { type ConnectionSetup, StreamConnection } from './connection.ts'
+import { type Holder, OpenConnections } from './open-connections.ts'
 import type { Address, Listener, Protocol, Received, TransportEvents, TransportLimits } from './types.ts'
 
 // All connections of a stack and their limits: how many there may be, of one source too, how long they may be idle, and
@@ -13,10 +15,9 @@ export class ConnectionTable {
   readonly #limits: TransportLimits
   readonly #clock: Clock
   readonly #events: TransportEvents
-  /** In order of activity: the first is idle for longest. */
-  readonly #open = new Map<number, StreamConnection>()
+  readonly #open: OpenConnections
   readonly #byPeer = new Map<string, StreamConnection>()
-  /** Open inbound connections of each source, handshakes included. */
+  /** Open inbound connections of each source, handshakes included. A source is a peer's host, or anybody's network. */
   readonly #perSource = new Map<string, number>()
   /** Sockets in their handshake, by peer and ports, the oldest first, and what ends them when it takes too long. */
   readonly #handshakes = new Map<string, { readonly socket: Socket; readonly late: Timer }>()
@@ -28,6 +29,7 @@ export class ConnectionTable {
     this.#limits = limits
     this.#clock = clock
     this.#events = events
+    this.#open = new OpenConnections(limits.connections, connection => this.#holderOf(connection))
     this.#sweeper = clock.every(5_000, () => this.#sweep())
   }
 
@@ -52,24 +54,25 @@ export class ConnectionTable {
   /** Whether a socket that was accepted may stay; otherwise it is closed. It counts for its source until it closes. */
   admits(socket: Socket, protocol?: Protocol): boolean {
     const { host } = remoteOf(socket)
+    const source = this.#isPeer(host) ? host : hostGroup(host)
     const dropped = this.#events.dropped?.(host, protocol) ?? false
-    if (dropped || (this.#perSource.get(host) ?? 0) >= this.#limits.connections_per_source) {
+    if (dropped || (this.#perSource.get(source) ?? 0) >= this.#limits.connections_per_source) {
       if (!dropped) this.refused++
       socket.destroy()
       return false
     }
-    this.#perSource.set(host, (this.#perSource.get(host) ?? 0) + 1)
+    this.#perSource.set(source, (this.#perSource.get(source) ?? 0) + 1)
     socket.on('close', () => {
-      const left = (this.#perSource.get(host) ?? 1) - 1
-      if (left > 0) this.#perSource.set(host, left)
-      else this.#perSource.delete(host)
+      const left = (this.#perSource.get(source) ?? 1) - 1
+      if (left > 0) this.#perSource.set(source, left)
+      else this.#perSource.delete(source)
     })
     return true
   }
 
   /**
    * As `admits`, for a socket with a handshake before it: that must be through in time, whatever drips meanwhile, and
-   * the oldest that is not through makes room for a new one.
+   * the oldest that is not through makes room for a new one, strangers' first.
    */
   admitsHandshake(socket: Socket, protocol?: Protocol): boolean {
     if (!this.admits(socket, protocol)) return false
@@ -81,25 +84,25 @@ export class ConnectionTable {
       late.cancel()
       if (this.#handshakes.get(key)?.socket === socket) this.#handshakes.delete(key)
     })
-    if (this.#handshakes.size <= this.#limits.connections) return true
-    for (const oldest of this.#handshakes.values()) {
-      this.refused++
-      oldest.socket.destroy()
-      break
-    }
+    if (this.#handshakes.size > this.#limits.connections) this.#giveUpHandshake()
     return true
   }
 
-  /** A socket that was accepted and is through its handshake. */
-  accepted(listener: Listener, socket: Socket, certified?: readonly string[]): StreamConnection {
+  /** A socket that was accepted and is through its handshake; where there is no place for it, it is closed. */
+  accepted(listener: Listener, socket: Socket, certified?: readonly string[]): StreamConnection | undefined {
     const key = handshakeKey(socket)
     this.#handshakes.get(key)?.late.cancel()
     this.#handshakes.delete(key)
-    return this.#add(listener, remoteOf(socket), { inbound: true, certified })
+    const remote = remoteOf(socket)
+    if (this.#makeRoom(this.#isPeer(remote.host))) return this.#add(listener, remote, { inbound: true, certified })
+    this.refused++
+    socket.destroy()
+    return undefined
   }
 
   /** A connection that we make. */
   dialled(listener: Listener, remote: Address, proved: string): StreamConnection {
+    this.#makeRoom(true)
     return this.#add(listener, remote, { inbound: false, proved })
   }
 
@@ -108,7 +111,6 @@ export class ConnectionTable {
     remote: Address,
     side: Pick<ConnectionSetup, 'inbound' | 'proved' | 'certified'>,
   ): StreamConnection {
-    if (this.#open.size >= this.#limits.connections) this.#closeOldest()
     const limits = this.#limits
     const heard = (text: string, connection: StreamConnection): Received => ({
       text,
@@ -126,9 +128,7 @@ export class ConnectionTable {
       now: () => this.#clock.monotonic_ms(),
       events: {
         message: (from, text) => {
-          // Keeps the map in order of activity.
-          this.#open.delete(from.id)
-          this.#open.set(from.id, from)
+          this.#open.active(from)
           if (!this.#events.dropped?.(remote.host)) this.#events.received(heard(text, from))
         },
         broken: (from, item) => {
@@ -140,7 +140,7 @@ export class ConnectionTable {
         closed: from => this.#gone(from),
       },
     })
-    this.#open.set(connection.id, connection)
+    this.#open.active(connection)
     this.#byPeer.set(ownKey(connection), connection)
     return connection
   }
@@ -148,28 +148,50 @@ export class ConnectionTable {
   close(): void {
     this.#sweeper.cancel()
     for (const { socket } of this.#handshakes.values()) socket.destroy()
-    for (const connection of [...this.#open.values()]) connection.fail(new Error('stack closed'))
+    for (const connection of this.#open.all()) connection.fail(new Error('stack closed'))
   }
 
   #gone(connection: StreamConnection): void {
-    this.#open.delete(connection.id)
+    this.#open.delete(connection)
     for (const key of [ownKey(connection), ...connection.aliases]) {
       if (this.#byPeer.get(key) === connection) this.#byPeer.delete(key)
     }
   }
 
-  #closeOldest(): void {
-    for (const connection of this.#open.values()) {
-      this.refused++
-      connection.fail(new Error('connection limit reached, this one was idle for longest'))
-      return
+  #isPeer(host: string): boolean {
+    return this.#events.isPeer?.(host) ?? true
+  }
+
+  #holderOf({ inbound, protocol, remote }: StreamConnection): Holder {
+    // We connect to those alone whom we call.
+    if (!inbound || this.#isPeer(remote.host)) return 'peer'
+    return this.#events.hasProved?.({ protocol, source: remote }) ? 'user' : 'stranger'
+  }
+
+  #makeRoom(is_peer: boolean): boolean {
+    const { free, instead } = this.#open.placeFor(is_peer)
+    if (!instead) return free
+    this.refused++
+    instead.fail(new Error('connection limit reached, this one was idle for longest'))
+    return true
+  }
+
+  #giveUpHandshake(): void {
+    const [oldest] = this.#handshakes.values()
+    let given_up = oldest?.socket
+    for (const { socket } of this.#handshakes.values()) {
+      if (this.#isPeer(remoteOf(socket).host)) continue
+      given_up = socket
+      break
     }
+    this.refused++
+    given_up?.destroy()
   }
 
   #sweep(): void {
     const now = this.#clock.monotonic_ms()
     const { idle_ms, incomplete_ms } = this.#limits
-    for (const connection of [...this.#open.values()]) {
+    for (const connection of this.#open.all()) {
       if (connection.incomplete_at !== 0 && now - connection.incomplete_at > incomplete_ms) {
         connection.fail(new Error('message stayed incomplete'))
       } else if (now - connection.active_at > idle_ms) connection.fail(new Error('idle'))

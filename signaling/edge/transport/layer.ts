@@ -289,7 +289,7 @@ export class TransportLayer {
     const listener = await this.#opened(createTcpServer({ noDelay: true }), wanted, server => {
       server.on('connection', (socket: Socket) => {
         if (this.#connections.admits(socket, 'tcp'))
-          this.#connections.accepted(listener, socket).attachSocket(socket, false)
+          this.#connections.accepted(listener, socket)?.attachSocket(socket, false)
       })
     })
   }
@@ -299,7 +299,7 @@ export class TransportLayer {
     if (!tls) throw new Error('a TLS listening point needs a key and a certificate')
     const secure = secureServer(tls, options =>
       createTlsServer(options, socket => {
-        this.#connections.accepted(listener, socket, certifiedBy(socket)).attachSocket(socket, false)
+        this.#connections.accepted(listener, socket, certifiedBy(socket))?.attachSocket(socket, false)
       }),
     )
     const listener = await this.#opened(secure, wanted, server => this.#guardHandshakes(server, 'tls'))
@@ -324,7 +324,7 @@ export class TransportLayer {
       ({ listener, port }) => listener.host === wanted.host && listener.port === wanted.port && !port.serves(protocol),
     )?.port
     const port = shared ?? new WebPort(limits.message_bytes)
-    const opened: Opened = (client, socket) => this.#connections.accepted(listener, socket).attachWebSocket(client)
+    const opened: Opened = (client, socket) => this.#connections.accepted(listener, socket)?.attachWebSocket(client)
     if (protocol === 'ws') port.servePlain(opened)
     else if (tls) port.serveSecure(tls, opened)
     else throw new Error('a WSS listening point needs a key and a certificate')

@@ -80,6 +80,10 @@ export interface TransportEvents {
   readonly broken: (received: Received, status: number, why: string) => string | undefined
   /** Asked before a packet of an address is read, and with the protocol, where it is known, for a new connection. */
   readonly dropped?: ((host: string, connection?: Protocol) => boolean) | undefined
+  /** Whether a host is a configured peer's: these have a reserve of connections. Unset: all are. */
+  readonly isPeer?: ((host: string) => boolean) | undefined
+  /** Whether credentials that came by this connection lately were good. */
+  readonly hasProved?: ((from: Pick<Received, 'protocol' | 'source'>) => boolean) | undefined
   readonly traced?: ((message: TracedMessage) => void) | undefined
   readonly warn: (facts: object, text: string) => void
 }

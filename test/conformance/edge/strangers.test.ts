@@ -1,6 +1,8 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
+import { connect as connectTls } from 'node:tls'
 import t, { type Test } from 'tap'
+import { WebSocket } from 'ws'
 import { compileRealms } from '../../../core/domain/identity/index.ts'
 import { digestCrypto } from '../../../core/runtime/secrets.ts'
 import type { TracedMessage } from '../../../signaling/edge/index.ts'
@@ -8,6 +10,7 @@ import { digestAnswer } from '../../support/phone.ts'
 import { until } from '../../support/wait.ts'
 import { final, Peer, request, SDP, starts, status, tagOf, type World, world } from './peer.ts'
 import { testClock } from './test-clock.ts'
+import { testTls } from './test-tls.ts'
 import { tortureMessages } from './torture.ts'
 
 // Sources that nobody has configured: what they cost, how they get in, and that nobody speaks for them (0111).
@@ -193,12 +196,13 @@ interface Line {
   ask(text: string): Promise<string>
 }
 
-async function line(t: Test, port: number): Promise<Line> {
-  const socket = connect(port, '127.0.0.1')
+async function line(t: Test, port: number, from = '127.0.0.1'): Promise<Line> {
+  const socket = connect({ port, host: '127.0.0.1', localAddress: from })
   let text = ''
   socket.on('data', data => {
     text += data.toString('latin1')
   })
+  socket.on('error', () => undefined)
   await once(socket, 'connect')
   t.teardown(() => socket.destroy())
   return {
@@ -276,6 +280,43 @@ t.test('strangers leave room for the transactions of peers', async t => {
   const peer = await Peer.open(t, CONFIGURED)
   peer.send(request('INVITE', peer.port, { body: SDP }), port)
   t.ok(await peer.next(status(180)))
+})
+
+t.test('strangers leave connections to peers, and those without a password make room first', async t => {
+  const { port, edge } = await guarded(t, {
+    listeners: (['udp', 'tcp', 'tls', 'ws'] as const).map(protocol => ({ protocol, host: '127.0.0.1', port: 0 })),
+    tls: await testTls(),
+    limits: { connections: 10 },
+  })
+  const at = (protocol: string): number => edge.listeners.find(one => one.protocol === protocol)?.port ?? port
+  const asked = (method: string, headers: readonly string[] = []) =>
+    request(method, 9, { via: 'SIP/2.0/TCP', headers, from_tag: 'x' })
+  const idle = await line(t, at('tcp'), CONFIGURED)
+  const telephone = await line(t, at('tcp'))
+  const challenge = await telephone.ask(asked('REGISTER'))
+  await telephone.ask(asked('REGISTER', [asking('good', challenge)]))
+  const strangers: Line[] = []
+  for (let i = 0; i < 30; i++) strangers.push(await line(t, at('tcp')))
+  await until('all but eight are closed', () => edge.stats().counters.refused_connections === 22)
+  t.match(await idle.ask(asked('OPTIONS')), /^SIP\/2\.0 200 /, "a peer's connection stays, however long it was idle")
+  t.match(await telephone.ask(asked('OPTIONS')), /^SIP\/2\.0 200 /, 'so does that of a telephone which has registered')
+
+  const from = { host: '127.0.0.1', localAddress: CONFIGURED }
+  const secure = connectTls({ port: at('tls'), ...from, rejectUnauthorized: false })
+  t.teardown(() => secure.destroy())
+  await once(secure, 'secureConnect')
+  const web = new WebSocket(`ws://127.0.0.1:${at('ws')}`, 'sip', { localAddress: CONFIGURED })
+  t.teardown(() => web.terminate())
+  await once(web, 'open')
+  for (let i = 0; i < 7; i++) {
+    const peer = await line(t, at('tcp'), CONFIGURED)
+    t.match(await peer.ask(asked('OPTIONS')), /^SIP\/2\.0 200 /, 'a peer has the place of a stranger')
+  }
+  t.equal(edge.stats().sip_connections, 10)
+  await until('at last that of the telephone is closed', () => telephone.socket.destroyed)
+  const refused = await line(t, at('tcp'))
+  await until('it is closed', () => refused.socket.destroyed)
+  t.match(await idle.ask(asked('OPTIONS')), /^SIP\/2\.0 200 /, "a stranger never has a peer's")
 })
 
 t.test('a flood of strangers leaves no state behind, from however many addresses', async t => {

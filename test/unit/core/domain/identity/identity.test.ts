@@ -15,6 +15,7 @@ import {
   forgetExpired,
   ha1,
   holdsAddress,
+  hostGroup,
   makeNonce,
   matchSources,
   NONCE_LIFETIME_MS,
@@ -76,6 +77,14 @@ t.test('the longest prefix wins, then the lowest precedence', async t => {
   t.equal(who('192.0.2.2'), 'd', 'the lowest precedence when nobody is named')
   t.equal(who('rubbish'), 'challenge')
   t.same(compileSources([source('not an address', 'bad')]).invalid, ['not an address'])
+})
+
+t.test('limits count one machine as one, though a whole /64 of IPv6 may be its own', async t => {
+  t.equal(hostGroup('2001:db8:0:1::5'), hostGroup('2001:DB8:0:1:ffff::1'))
+  t.not(hostGroup('2001:db8:0:1::5'), hostGroup('2001:db8:0:2::5'))
+  t.equal(hostGroup('192.0.2.1'), hostGroup('::ffff:192.0.2.1'))
+  t.not(hostGroup('192.0.2.1'), hostGroup('192.0.2.2'))
+  t.not(hostGroup('one'), hostGroup('other'))
 })
 
 t.test('a request that names a trunk reaches that trunk or nobody, whatever its address is to others', async t => {
