@@ -16,7 +16,7 @@ export const ladderCommand = (): Command =>
       orSayWhy(async () => {
         const state = await openState(loadConfig(process.env))
         try {
-          const messages = await ladderOf(state.db, sid)
+          const messages = await ladderOf(state.db, sid, 'operator')
           if (messages === null) throw new StartRefused(`there is no call ${sid}`)
           if (options.json) process.stdout.write(`${JSON.stringify(messages)}\n`)
           else process.stdout.write(renderLadder(messages))

@@ -1,3 +1,4 @@
+import { toldCallId } from '../../core/domain/calls/foreign.ts'
 import { renderLadder } from '../../core/domain/ladder/render.ts'
 import { iso } from '../../core/runtime/clock.ts'
 import { attemptsOf, cdrOf, eventsOf } from '../../core/state/call-history.ts'
@@ -128,7 +129,7 @@ export const explainedCalls = [
           : null,
         recordings: (await listCallRecordings(db, call.sid)).map(presentRecording),
         ringing_at: call.ringing_at,
-        sip_call_id: call.sip_call_id,
+        sip_call_id: toldCallId(call),
       }
       return { status: 200, body }
     },
@@ -142,7 +143,7 @@ export const explainedCalls = [
     scope: 'call_diagnostics:read',
     replies: { 200: CallLadder },
     async run({ db, call }) {
-      const kept = (await ladderOf(db, call.sid)) ?? []
+      const kept = (await ladderOf(db, call.sid, 'customer')) ?? []
       const messages = kept.map(({ id: _id, at_ms, ...message }) => ({ ...message, at: iso(at_ms) }))
       return { status: 200, body: { messages, retention_days: LADDER_DAYS, text: renderLadder(kept) } }
     },

@@ -44,6 +44,13 @@ const COUNTED = [
       where r.billing_account_id <> p.billing_account_id and r.begun_at >= p.billing_effective_from ${SHOWN}`,
   ],
   [
+    'numbers routed to what is another project’s',
+    sql<Found>`select n.e164 as id from number n where n.project_id is not null and n.project_id <> coalesce(
+      (select project_id from voice_application where id = n.route_id),
+      (select project_id from trunk where id = n.route_id),
+      (select project_id from subtrunk where id = n.route_id), n.project_id) ${SHOWN}`,
+  ],
+  [
     'ledger entries of another payer than their call’s',
     sql<Found>`select g.call_sid as id from ledger g join reservation r on r.call_sid = g.call_sid
       where g.billing_account_id <> r.billing_account_id or g.project_id <> r.project_id ${SHOWN}`,
@@ -73,6 +80,9 @@ const COUNTED = [
 
 /** Columns that name a row of a table by another name than the table's. */
 const OTHER_NAMES: Readonly<Record<string, string>> = {
+  'call.parent_call_sid': 'call',
+  'call.application_id': 'voice_application',
+  'containment.source_alert_id': 'alert',
   'lease.policy_id': 'outbound_policy',
   'lease.parent_policy_id': 'outbound_policy',
   'policy_attachment.policy_id': 'outbound_policy',
@@ -93,8 +103,10 @@ async function rowsWithTwoOwners(db: Db): Promise<string[]> {
   const found: string[] = []
   for (const [table, names] of columns) {
     const owners = names.flatMap(column => {
-      const of = OTHER_NAMES[`${table}.${column}`] ?? column.replace(/_(id|sid)$/, '')
-      const told = of === column || of === table || of === 'project' || TWO_SIDED.has(`${table}.${column}`)
+      const named = OTHER_NAMES[`${table}.${column}`]
+      const of = named ?? column.replace(/_(id|sid)$/, '')
+      const itself = of === column || (of === table && !named)
+      const told = itself || of === 'project' || TWO_SIDED.has(`${table}.${column}`)
       return !told && hasProject(of) ? [{ column, of }] : []
     })
     const [first, ...others] = owners

@@ -1,4 +1,5 @@
 import type { Selectable } from 'kysely'
+import { toldCallId } from '../domain/calls/foreign.ts'
 import type { Db, SipMessageTable } from './index.ts'
 import { callProcedure } from './procedures.ts'
 import type { NewMessage } from './running/messages.ts'
@@ -47,17 +48,19 @@ async function messagesOf(db: Db, sip_call_ids: readonly string[]): Promise<SipM
 
 /**
  * The messages of all legs of a call, those of every attempt and of the calls that it dialled, in the order of time.
+ * The dialog of another tenant's peer is shown to an operator alone.
  */
-export async function ladderOf(db: Db, call_sid: string) {
+export async function ladderOf(db: Db, call_sid: string, reader: 'customer' | 'operator') {
   const family = await db
     .selectFrom('call')
-    .select(['sid', 'sip_call_id'])
+    .select(['sid', 'sip_call_id', 'foreign_caller'])
     .where(eb => eb.or([eb('sid', '=', call_sid), eb('parent_call_sid', '=', call_sid)]))
     .execute()
   if (family.length === 0) return null
   const sids = family.map(call => call.sid)
   const attempts = await db.selectFrom('call_attempt').select('sip_call_id').where('call_sid', 'in', sids).execute()
-  const call_ids = [...family, ...attempts].flatMap(row => row.sip_call_id ?? [])
+  const callers = family.map(call => (reader === 'operator' ? call.sip_call_id : toldCallId(call)))
+  const call_ids = [...callers, ...attempts.map(attempt => attempt.sip_call_id)].filter(id => id !== null)
   if (call_ids.length === 0) return []
   const rows = await db
     .selectFrom('sip_message')

@@ -1,7 +1,7 @@
 import { ending } from '../domain/calls/endings.ts'
 import type { Db, State, Trx } from './index.ts'
 import { callProcedure } from './procedures.ts'
-import type { Admission, AdmitInput, AdmitRowInput } from './running/admit.ts'
+import { type Admission, type AdmitInput, type AdmitRowInput, keptCall } from './running/admit.ts'
 import type { FinalFacts } from './running/finish.ts'
 import { type CallRow, type NewCall, rowOf } from './running/rows.ts'
 import type { CallStep, CallWritten } from './running/write.ts'
@@ -24,18 +24,20 @@ export interface AdmittedCall extends Omit<Admission, 'position'> {
   readonly row: CallRow
 }
 
+export type AdmittedRow = Pick<Admission, 'decided' | 'told'>
+
 /**
  * Decides on a new call and writes it: admitted, with its slots and money; refused, with its end. What has not begun
  * within `within_ms` is refused as busy, and leaves nothing.
  */
 export async function admitCall(db: Db | Trx, input: AdmitInput, within_ms?: number): Promise<AdmittedCall> {
   const { position, ...admitted } = await callProcedure<Admission>(db, 'admit_call', input, within_ms)
-  return { row: rowOf(input.call, position, input.now_ms), ...admitted }
+  return { row: rowOf(keptCall(input, admitted), position, input.now_ms), ...admitted }
 }
 
 /** The same for a call that is there and waits. */
-export const admitRow = (db: Db | Trx, input: AdmitRowInput): Promise<Omit<AdmittedCall, 'row'>> =>
-  callProcedure<Omit<AdmittedCall, 'row'>>(db, 'admit_row', input)
+export const admitRow = (db: Db | Trx, input: AdmitRowInput): Promise<AdmittedRow> =>
+  callProcedure<AdmittedRow>(db, 'admit_row', input)
 
 /** Writes what has happened to a call, all or nothing. */
 export const writeCall = (db: Db | Trx, sid: string, steps: readonly CallStep[]): Promise<CallWritten> =>

@@ -228,7 +228,7 @@ export async function noteSources(state: State): Promise<boolean> {
     .executeTakeFirst()
   const rows = await state.db
     .selectFrom('call')
-    .select(['position', 'project_id', 'trunk_id', 'origin', 'queued_at', 'request'])
+    .select(['position', 'project_id', 'trunk_id', 'origin', 'direction', 'application_id', 'queued_at', 'request'])
     .where('position', '>', cursor?.position ?? 0)
     .orderBy('position')
     .limit(BATCH)
@@ -237,7 +237,9 @@ export async function noteSources(state: State): Promise<boolean> {
   if (!last) return false
   const seen = new Map<string, { trunk_id: string; address: string; project_id: string; at: string[] }>()
   for (const row of rows) {
-    const address = row.origin === 'trunk' && row.trunk_id !== null ? sourceOf(row.request) : null
+    // A call delivered to a trunk is of that trunk, and comes from another's peer.
+    const called = row.direction === 'inbound' && row.application_id === null
+    const address = row.origin === 'trunk' && !called ? sourceOf(row.request) : null
     if (address === null || row.trunk_id === null) continue
     const key = `${row.trunk_id} ${address}`
     const known = seen.get(key) ?? { trunk_id: row.trunk_id, address, project_id: row.project_id, at: [] }

@@ -9,7 +9,13 @@ import {
   takeAdmission,
 } from '../../core/state/leases.ts'
 import { extendReservation } from '../../core/state/reservations.ts'
-import { type AdmittedCall, admitCall, admitRow, type NewCall } from '../../core/state/running-calls.ts'
+import {
+  type AdmittedCall,
+  type AdmittedRow,
+  admitCall,
+  admitRow,
+  type NewCall,
+} from '../../core/state/running-calls.ts'
 
 /** An admission as signaling asks for it: the node and the time are the gate's. */
 export type Ask = Omit<AdmissionRequest, 'node_id' | 'now_ms'>
@@ -35,10 +41,15 @@ export interface AdmissionGate {
   /** A call with its row, its slots, its money and its decision, or with its end: all of it or nothing. */
   admitCall(
     db: Db | Trx,
-    wanted: { readonly call: NewCall; readonly asks: readonly Ask[]; readonly verstat?: Verstat | null },
+    wanted: {
+      readonly call: NewCall
+      readonly callers?: NewCall | null
+      readonly asks: readonly Ask[]
+      readonly verstat?: Verstat | null
+    },
   ): Promise<AdmittedCall>
   /** The same for a call that has its row. `waits_for`: refused for this, it stays queued. */
-  admitRow(db: Db | Trx, ask: Ask, waits_for: Reason | null): Promise<Omit<AdmittedCall, 'row'>>
+  admitRow(db: Db | Trx, ask: Ask, waits_for: Reason | null): Promise<AdmittedRow>
   take(db: Db | Trx, ask: Ask): Promise<AdmissionOutcome>
   extend(
     db: Db | Trx,
@@ -73,10 +84,10 @@ export function createGate(node_id: string, clock: Clock): AdmissionGate {
       decided.then(undo, () => undefined)
       throw new StateStalled(DECIDES_WITHIN_MS)
     },
-    admitCall(db, { call, asks, verstat = null }) {
+    admitCall(db, { call, callers = null, asks, verstat = null }) {
       const now_ms = clock.now()
       const requests = asks.map(ask => ({ ...ask, node_id, now_ms }))
-      return admitCall(db, { call, requests, verstat, now_ms }, DECIDES_WITHIN_MS)
+      return admitCall(db, { call, callers, requests, verstat, now_ms }, DECIDES_WITHIN_MS)
     },
     admitRow(db, ask, waits_for) {
       const now_ms = clock.now()

@@ -1,11 +1,9 @@
-import type { CallRequest } from '../../core/domain/calls/request.ts'
 import { readSdp } from '../../core/domain/codecs/sdp.ts'
 import { attestationOf, readCaller, readRemoteParty, type Verstat } from '../../core/domain/identity/index.ts'
 import { parseNumber } from '../../core/domain/numbers/parse.ts'
 import { type Reason, type ReasonFacts, sipRefusal } from '../../core/domain/reasons/index.ts'
-import { iso } from '../../core/runtime/clock.ts'
 import { newId } from '../../core/runtime/ids.ts'
-import { type AdmittedCall, type Decided, NOTHING_YET } from '../../core/state/running-calls.ts'
+import type { AdmittedCall, Decided } from '../../core/state/running-calls.ts'
 import { browserPolicy } from '../b2bua/browser.ts'
 import type { Context } from '../b2bua/context.ts'
 import { InboundCall, type Plan } from '../b2bua/inbound-call.ts'
@@ -13,10 +11,10 @@ import type { LegPolicy } from '../b2bua/media.ts'
 import { carrierPolicy, deliveryHops, type Outgoing, ownTargets, trunkPolicy } from '../b2bua/routes.ts'
 import { intervalTooSmall } from '../b2bua/session-timer.ts'
 import type { InboundInvite } from '../drachtio/types.ts'
-import { addressOf, hostOf, userOf } from '../drachtio/uri.ts'
+import { addressOf, userOf } from '../drachtio/uri.ts'
 import { customHeaders } from '../scripts/children.ts'
 import type { DigestAuthenticator } from '../trunks/digest.ts'
-import type { ApplicationConfig, NumberConfig, TrunkConfig } from '../trunks/snapshot.ts'
+import { type Asked, callersOwn, callRow, type Destination, ownerOf } from './call-row.ts'
 import type { Ask } from './gate.ts'
 import { endUnplaced } from './originate.ts'
 import { identify, type Peer, refuse } from './peer.ts'
@@ -25,30 +23,6 @@ import { hopsToWorld, limitsOf, notAdmitted, trunkOfCaller } from './place.ts'
 /**
  * INVITEs from the network: who sends them, what they ask for, whether it is admitted, and the call that comes of it.
  */
-
-interface Asked {
-  readonly peer: Peer
-  /** User part of the request-URI, decoded. */
-  readonly called: string
-  readonly called_e164: string | null
-  readonly caller: string
-  /** As the peer wrote it: the trunk's country decides what a national number is. */
-  readonly caller_given: string
-  readonly caller_name: string | null
-  readonly restricted: boolean
-  readonly max_forwards: number
-  readonly diversion: string | null
-  /** Of a carrier's signature of the caller; null when none is looked for. */
-  readonly verstat: Verstat | null
-}
-
-/** Where the call goes: our number's application or trunk, or the world. */
-type Destination =
-  | { readonly kind: 'application'; readonly number: NumberConfig; readonly application: ApplicationConfig }
-  | { readonly kind: 'delivery'; readonly number: NumberConfig; readonly trunk: TrunkConfig; readonly service: Service }
-  | { readonly kind: 'world'; readonly project_id: string; readonly trunk: TrunkConfig | null }
-
-type Service = Ask['service']
 
 const COUNTRY = 'NG'
 const DEFAULT_MAX_FORWARDS = 70
@@ -196,26 +170,31 @@ async function admitAndBegin(
   destination: Destination,
 ): Promise<void> {
   const sid = newId.call()
-  const row = callRow(ctx, sid, invite, asked, destination)
-  if (!row) return refuse(ctx, invite, 'number_unallocated', { value: asked.called })
-  const asks = requests(ctx, sid, row.project_id, invite, asked, offered?.offer ?? null, destination)
+  const owner = ownerOf(asked.peer, destination)
+  if (!owner) return refuse(ctx, invite, 'number_unallocated', { value: asked.called })
+  const call = callRow(ctx, sid, invite, asked, owner)
+  const callers_own = owner.foreign ? callersOwn(asked.peer) : null
+  const callers = callers_own && callRow(ctx, sid, invite, asked, callers_own)
+  const asks = requests(ctx, sid, owner.project_id, invite, asked, offered?.offer ?? null, destination)
   const { verstat } = asked
-  const admitting = () => ctx.gate.admitCall(ctx.state.db, { call: row, asks, verstat })
-  const { row: inserted, decided, told } = await ctx.gate.decide(admitting, late => undoLate(ctx, late))
+  const admitting = () => ctx.gate.admitCall(ctx.state.db, { call, callers, asks, verstat })
+  const { row, decided, part, told } = await ctx.gate.decide(admitting, late => undoLate(ctx, late))
   if (!decided.admitted) {
     const { code, headers } = sipRefusal(decided.reason, decided.facts, decided.sentence)
     ctx.log.info({ call_id: sid, trunk_id: row.trunk_id, reason: decided.reason, code }, 'call not admitted')
     notAdmitted(ctx, sid, decided.reason, told)
-    return invite.refuse(code, { headers })
+    const { Warning, ...others } = headers
+    // The Warning names what the refusing side has set and has up.
+    return invite.refuse(code, { headers: owner.foreign && part === 'inbound' ? others : { ...others, Warning } })
   }
   const session = await ctx.media.open(sid, row.project_id)
   const own_limit = asked.peer.kind === 'trunk' ? asked.peer.trunk.max_call_duration_seconds : null
   if (!session) {
-    await endUnplaced(ctx, inserted, { cause: 'media_unavailable' })
+    await endUnplaced(ctx, row, { cause: 'media_unavailable' })
     return refuse(ctx, invite, 'media_unavailable')
   }
-  const call = new InboundCall(ctx, {
-    row: inserted,
+  const running = new InboundCall(ctx, {
+    row,
     session,
     invite,
     limits: limitsOf(decided, own_limit || null),
@@ -226,7 +205,7 @@ async function admitAndBegin(
     'call admitted',
   )
   const policy = callerPolicy(asked.peer, invite.source.address, offered?.family ?? null)
-  await call.begin(policy, planOf(ctx, sid, invite, asked, destination, decided))
+  await running.begin(policy, planOf(ctx, sid, invite, asked, destination, decided, owner.foreign))
 }
 
 /** The call was admitted after its caller had been refused: it ends, with what it holds. */
@@ -251,6 +230,7 @@ function planOf(
   asked: Asked,
   destination: Destination,
   decided: Decided,
+  foreign: boolean,
 ): Plan {
   if (destination.kind === 'application') {
     const { application } = destination
@@ -273,7 +253,7 @@ function planOf(
     caller_name: asked.caller_name,
     max_forwards: asked.max_forwards - 1,
     diversion: asked.diversion,
-    passed: asked.peer.kind === 'trunk' ? customHeaders(invite.headers) : {},
+    passed: asked.peer.kind === 'trunk' && !foreign ? customHeaders(invite.headers) : {},
     attest: attestationOf(decided.caller_ownership, null),
     verstat: asked.verstat,
   }
@@ -334,57 +314,4 @@ function requests(
       own_targets: null,
     })
   return asks
-}
-
-function callRow(ctx: Context, sid: string, invite: InboundInvite, asked: Asked, destination: Destination) {
-  const { peer } = asked
-  const project_id = destination.kind === 'world' ? destination.project_id : destination.number.project_id
-  if (project_id === null) return null
-  const application = destination.kind === 'application' ? destination.application : null
-  const at = iso(ctx.clock.now())
-  const request: CallRequest = {
-    ...(application
-      ? {
-          status_callback: application.status_callback_url,
-          status_callback_method: application.status_callback_method,
-          status_callback_events: ['completed'],
-        }
-      : {}),
-    sip: {
-      domain: hostOf(invite.uri),
-      username: asked.called,
-      call_id: invite.call_id,
-      source_ip: invite.source.address,
-      headers: customHeaders(invite.headers),
-      ...(asked.verstat ? { verstat: asked.verstat } : {}),
-    },
-    forwarded_from: asked.diversion,
-  }
-  return {
-    sid,
-    project_id,
-    account_sid: ctx.snapshot().accounts.get(project_id)?.account_sid ?? null,
-    parent_call_sid: null,
-    origin: peer.kind,
-    direction: destination.kind === 'world' ? ('outbound' as const) : ('inbound' as const),
-    from_number: peer.kind === 'client' && destination.kind === 'application' ? `client:${peer.client}` : asked.caller,
-    to_number: asked.called_e164 ?? asked.called,
-    status: 'ringing' as const,
-    trunk_id: trunkOf(peer, destination),
-    carrier_id: peer.kind === 'carrier' ? peer.carrier.id : null,
-    number_id: destination.kind === 'world' ? null : destination.number.id,
-    application_id: application?.id ?? null,
-    sip_call_id: invite.call_id,
-    request: JSON.stringify(request),
-    node_id: ctx.node_id,
-    queued_at: at,
-    ...NOTHING_YET,
-    initiated_at: at,
-  }
-}
-
-function trunkOf(peer: Peer, destination: Destination): string | null {
-  if (destination.kind === 'delivery') return destination.trunk.id
-  if (peer.kind === 'trunk') return peer.trunk.id
-  return destination.kind === 'world' ? (destination.trunk?.id ?? null) : null
 }

@@ -76,6 +76,7 @@ export class InboundCall extends Call {
       log: this.log,
       invite: options.invite,
       trunk_id: options.peer_trunk_id ?? null,
+      foreign: options.row.foreign_caller === 1,
     })
     this.#ringback = new Ringback(this.#a)
     options.invite.onCancel(headers => void this.end({ cause: 'caller_hung_up', headers: reasonOnly(headers) }))

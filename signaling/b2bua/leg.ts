@@ -1,3 +1,4 @@
+import { withoutAddresses } from '../../core/domain/calls/foreign.ts'
 import { mayActInDialog } from '../../core/domain/identity/index.ts'
 import { sipRefusal } from '../../core/domain/reasons/index.ts'
 import type { Log } from '../../core/runtime/log.ts'
@@ -38,6 +39,8 @@ export interface LegOptions {
   readonly listener: LegListener
   readonly log: Log
   readonly trunk_id?: string | null
+  /** Whether its peer is another tenant's: where it is, is told to nobody. */
+  readonly foreign?: boolean
 }
 
 /** One side of a call once it has a dialog: what its peer may do in it, and its media. */
@@ -68,11 +71,13 @@ export class Leg {
   prefer: Leg | null = null
   /** The customer's trunk that this leg's peer belongs to; null for carriers, clients and SIP addresses. */
   readonly trunk_id: string | null
+  readonly foreign: boolean
 
   constructor(ctx: Context, options: LegOptions) {
     this.ctx = ctx
     this.id = options.id
     this.trunk_id = options.trunk_id ?? null
+    this.foreign = options.foreign ?? false
     this.session = options.session
     this.listener = options.listener
     this.log = options.log.child({ leg_id: options.id })
@@ -298,8 +303,10 @@ export class Leg {
     if (this.#presses.isNew(digit, by, held_ms, this.ctx.clock.now())) this.listener.digit(this, digit, by)
   }
 
-  #onMedia(event: MediaEvent): void {
+  #onMedia(heard: MediaEvent): void {
     if (this.#ended) return
+    const event =
+      this.foreign && heard.event === 'leg.stats' ? { ...heard, stats: withoutAddresses(heard.stats) } : heard
     if (event.event === 'leg.silent') this.#silent_ms = event.for_ms
     else if (event.event === 'leg.first_packet') {
       this.#heard = true
@@ -349,7 +356,7 @@ export class Leg {
   #closeMedia(): Promise<void> {
     if (this.#mediaOpen)
       this.#closing ??= this.session.closeLeg(this.id).then(stats => {
-        this.#stats = stats
+        this.#stats = stats && this.foreign ? withoutAddresses(stats) : stats
       })
     return this.#closing ?? Promise.resolve()
   }

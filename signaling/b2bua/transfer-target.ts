@@ -4,7 +4,7 @@ import { parseNumber } from '../../core/domain/numbers/parse.ts'
 import { type Reason, sipRefusal } from '../../core/domain/reasons/index.ts'
 import { iso } from '../../core/runtime/clock.ts'
 import { newId } from '../../core/runtime/ids.ts'
-import { type CallRow, type Decided, NOTHING_YET } from '../../core/state/running-calls.ts'
+import { type CallRow, type Decided, type NewCall, NOTHING_YET } from '../../core/state/running-calls.ts'
 import type { Ask } from '../admission/gate.ts'
 import { hopsToWorld, limitsOf, notAdmitted } from '../admission/place.ts'
 import { ApplicationCall, type ApplicationWatcher } from '../scripts/application-call.ts'
@@ -104,7 +104,7 @@ async function toApplication(asked: Asked, trunk: TrunkConfig, number: NumberCon
   const { project_id, id } = application
   const trunk_id = project_id === trunk.project_id ? trunk.id : null
   const asks = onNet(asked, trunk, project_id, { type: 'voice_application', id })
-  const admitted = await admit(asked, { project_id, trunk_id, number, application }, asks)
+  const admitted = await admit(asked, trunk, { project_id, trunk_id, number, application }, asks)
   if ('kind' in admitted) return admitted
   const { row, decided } = admitted
   const { session } = leg
@@ -151,13 +151,16 @@ interface Owner {
 
 async function admit(
   asked: Asked,
+  trunk: TrunkConfig,
   owner: Owner,
   asks: readonly TransferAsk[],
 ): Promise<Placed | { readonly row: CallRow; readonly decided: Decided }> {
   const { ctx } = asked.transferee.call
   const call = rowOf(asked, owner)
   const { sid: call_sid } = call
-  const wanted = { call, asks: asks.map(ask => ({ ...ask, call_sid })) }
+  const { project_id, id } = trunk
+  const callers = rowOf(asked, { project_id, trunk_id: id, number: null, application: null })
+  const wanted = { call, callers: { ...callers, sid: call_sid }, asks: asks.map(ask => ({ ...ask, call_sid })) }
   const { row, decided, told } = await ctx.gate.admitCall(ctx.state.db, wanted)
   if (decided.admitted) return { row, decided }
   notAdmitted(ctx, call_sid, decided.reason, told)
@@ -172,7 +175,7 @@ async function dial(
   hopsOf: (sid: string, outcome: Decided) => HuntHop[],
 ): Promise<Placed> {
   const { call, leg } = asked.transferee
-  const admitted = await admit(asked, owner, asks)
+  const admitted = await admit(asked, trunk, owner, asks)
   if ('kind' in admitted) return admitted
   const { row, decided } = admitted
   leg.session.hold()
@@ -252,7 +255,7 @@ function rowOf(asked: Asked, { project_id, trunk_id, number, application }: Owne
     node_id: ctx.node_id,
     queued_at: at,
     ...NOTHING_YET,
-  } satisfies Omit<CallRow, 'position' | 'updated_at'>
+  } satisfies NewCall
 }
 
 const refused = (reason: Reason): Placed => ({ kind: 'refused', sip_code: sipRefusal(reason).code, reason })

@@ -1,7 +1,9 @@
 import type { Ending } from '../../core/domain/calls/endings.ts'
+import { sameTenant } from '../../core/domain/identity/index.ts'
 import { statusText } from '../drachtio/messages.ts'
 import type { Dialog, InboundRequest } from '../drachtio/types.ts'
 import type { Call, LegWaiter, Party } from './call.ts'
+import type { Context } from './context.ts'
 import type { Leg } from './leg.ts'
 import { MediaRefusal } from './media.ts'
 import { notifyReferrer } from './refer-notify.ts'
@@ -37,8 +39,9 @@ export function transferAsked(transferor: Party, request: InboundRequest): void 
   transferee.call.event('state', null, {
     what: 'transfer_asked',
     by: leg.id,
-    refer_to: target.raw,
-    ...(by === null ? {} : { referred_by: by }),
+    // Another tenant's peer says whom it knows, and where.
+    ...(leg.foreign ? {} : { refer_to: target.raw }),
+    ...(by === null || leg.foreign ? {} : { referred_by: by }),
   })
   new Transfer(transferor, transferee, leg.trunk_id, silent).begin(target)
 }
@@ -137,7 +140,7 @@ class Transfer implements LegWaiter {
 
   async #takeOver(replaces: ReplacedDialog): Promise<void> {
     const { call } = this.#transferor
-    const replaced = findDialog(call, replaces)
+    const replaced = findDialog(call.ctx, this.#trunk_id, replaces)
     const newcomer = replaced && replaced.leg !== this.#transferor.leg ? replaced.call.peerOf(replaced.leg) : null
     if (!replaced || !newcomer || newcomer.leg === this.#transferee.leg || replaced.call.transfer)
       return this.#failed(481)
@@ -249,11 +252,17 @@ async function notify(dialog: Dialog, status: string, state: string): Promise<bo
   }
 }
 
-/** A dialog of the same project. Some write the tags as they see them themselves, so that either order is one. */
-function findDialog(of: Call, { call_id, to_tag, from_tag }: ReplacedDialog): Party | null {
-  for (const call of of.ctx.calls.all()) {
-    if (call.project_id !== of.project_id) continue
+/**
+ * A dialog of the transferor's tenant, in whosever call. Some write the tags as they see them themselves, so that
+ * either order is one.
+ */
+function findDialog(ctx: Context, trunk_id: string, { call_id, to_tag, from_tag }: ReplacedDialog): Party | null {
+  const { trunks } = ctx.snapshot()
+  const own = trunks.get(trunk_id)
+  for (const call of ctx.calls.all()) {
     for (const party of call.parties) {
+      const trunk = trunks.get(party.leg.trunk_id ?? '')
+      if (!own || !trunk || !sameTenant(trunk, own)) continue
       const dialog = party.leg.sipDialog
       if (dialog?.call_id !== call_id) continue
       const tags = [dialog.local_tag, dialog.remote_tag]

@@ -41,6 +41,7 @@ export interface TrunkConfig {
   readonly id: string
   readonly name: string
   readonly project_id: string
+  readonly subaccount_id: string | null
   readonly revision: number
   readonly enabled: boolean
   readonly auth_mode: 'ip_allow_list' | 'digest'
@@ -185,6 +186,7 @@ export function compileSnapshot(rows: ConfigurationRows, previous: Snapshot): Co
         id: row.id,
         name: row.name,
         project_id: row.project_id,
+        subaccount_id: row.subaccount_id,
         revision: row.revision,
         enabled: row.status === 'enabled',
         auth_mode: row.auth_mode,

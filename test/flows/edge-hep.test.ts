@@ -34,7 +34,7 @@ t.test('all messages of a call and of the call that it dials reach the HEP colle
   await w.ended(body.sid)
 
   const ours = await until('the collector has what the ladder has', async () => {
-    const ladder = await ladderOf(w.state.db, body.sid)
+    const ladder = await ladderOf(w.state.db, body.sid, 'operator')
     const found = captured.filter(one => one.correlation_id === body.sid)
     const ended = found.filter(one => one.text.startsWith('BYE ')).length >= 2
     return ended && ladder?.length === found.length && found

@@ -1,6 +1,7 @@
 import t from 'tap'
 import { tone } from '../support/audio.ts'
 import {
+  addTrunk,
   answered,
   begin,
   endOf,
@@ -11,6 +12,7 @@ import {
   mediaPort,
   nothingLeft,
   PEER,
+  routeToTrunk,
   story,
   TARGET,
   targetOf,
@@ -21,10 +23,12 @@ import {
 } from '../support/b2bua-world.ts'
 import { digestAnswer, openPhone } from '../support/phone.ts'
 import { openRtpPeer } from '../support/rtp-peer.ts'
-import { ackOf, answerWith, audioSdp, inDialog, reInvite } from '../support/sip-steps.ts'
+import { ackOf, answerKeepingTo, answerWith, audioSdp, inDialog, KEPT_TO, reInvite } from '../support/sip-steps.ts'
 import { callee, caller, provisionals, receive, sipp } from '../support/sipp.ts'
+import { addTenant } from '../support/tenants.ts'
 import { until } from '../support/wait.ts'
-import { world } from '../support/world.ts'
+import { webServer } from '../support/web.ts'
+import { routeToApplication, type World, world } from '../support/world.ts'
 
 // What a trunk may and may not do, and what is done for it between two legs, beside the stories of b2bua-stories: a
 // scripted peer at 127.0.0.2 and targets of its trunk at 127.0.0.3. Both are SIPp: neither knows our stack.
@@ -326,6 +330,72 @@ t.test('between two legs', async t => {
     )
     t.match(row, { channels: 2, source: 'OutboundPolicy', track: 'both' })
     t.ok(row.expires_at && Date.parse(row.expires_at) - Date.parse(row.started_at) === 30 * 86_400_000)
+  })
+
+  t.test('another tenant’s peer calls: who is called learns what the network would have told, no more', async t => {
+    const [to_desk, to_application] = ['+2342019999911', '+2342019999912']
+    const called = await addTenant(w.state, w.master_key, [to_desk, to_application])
+    const authorization = `Bearer ${called.api_key}`
+    const asCalled: World = {
+      ...w,
+      manage: (method, path, body, more) => w.manage(method, path, body, { ...more, authorization }),
+    }
+    const web = await webServer(t, { '/voice': '<Response><Pause length="1"/></Response>', '/over': { status: 204 } })
+    await routeToApplication(w.state, called.project_id, to_application, `${web.url}/voice`, `${web.url}/over`)
+    const desk = await waiting(t, untilBye)
+    const desk_trunk = await addTrunk(asCalled, [targetOf(desk)], { sources: ['127.0.0.49/32'] })
+    await routeToTrunk(w, to_desk, desk_trunk)
+    const trunk_id = await trunkOf(w, [])
+    const { body: own } = await w.manage('GET', `/trunks/${trunk_id}`)
+
+    const headers = 'X-Ticket: of-the-caller\nUser-Agent: PBX-of-the-caller'
+    const calling = [caller.invite({ headers }), ...provisionals, answerKeepingTo, caller.ack]
+    const refers = [
+      inDialog('REFER', 2, {
+        to: KEPT_TO,
+        headers: 'Refer-To: <sip:secretary@10.7.7.7>\nReferred-By: <sip:boss@10.7.7.7>',
+      }),
+      receive.response(202),
+      ...Array.from({ length: 2 }, () => [receive.request('NOTIFY'), callee.ok]).flat(),
+    ]
+    const bye = (cseq: number) => [inDialog('BYE', cseq, { to: KEPT_TO }), receive.response(200)]
+    const heard = await story(t, w, [...calling, ...bye(2)], { service: to_application })
+    const crossed = await story(t, w, [...calling, ...refers, ...bye(3)], { service: to_desk })
+    const { ok, messages: at_desk } = await desk.done
+    t.ok(ok)
+    await web.seen('/over')
+    const call_ids = [heard, crossed].flatMap(text => /^Call-ID: (\S+)/im.exec(text)?.[1] ?? [])
+    await until('all messages are kept', async () => {
+      const byes = await w.state.db
+        .selectFrom('sip_message')
+        .select('id')
+        .where('text', 'like', 'BYE %')
+        .where('sip_call_id', 'in', call_ids)
+        .execute()
+      return byes.length === 2
+    })
+
+    const { body } = await asCalled.manage('GET', '/calls')
+    const calls: { id: string; trunk_id: string | null }[] = body.data
+    t.same(
+      calls.map(call => call.trunk_id),
+      [desk_trunk, null],
+    )
+    const paths = calls.flatMap(({ id }) => ['', '/ladder', '/decision', '/media'].map(what => `/calls/${id}${what}`))
+    const told: Record<string, string> = {
+      web: web.requests.map(({ fields }) => fields.toString()).join(),
+      desk: at_desk,
+    }
+    for (const path of paths) told[path] = (await asCalled.manage('GET', path)).bytes.toString()
+    t.match(
+      told[`/calls/${calls[0]?.id}/ladder`],
+      /INVITE sip:\+2342019999911@127\.0\.0\.3/,
+      'the dialog of the called one',
+    )
+    const of_caller = [PEER, '10.7.7.7', 'of-the-caller', trunk_id, own.signaling_fqdn, w.project_id, w.account_sid]
+    for (const [by, text] of Object.entries(told))
+      for (const secret of [...of_caller, ...call_ids])
+        t.notOk(decodeURIComponent(text).includes(secret), `${secret} is told by ${by}`)
   })
 
   t.test('afterwards nothing is left', t => nothingLeft(t, w))

@@ -12,6 +12,7 @@ import {
   mediaPort,
   nothingLeft,
   offeredPort,
+  routeToTrunk,
   story,
   TARGET,
   targetOf,
@@ -93,14 +94,6 @@ async function hearEachOther(near: RtpPeer, far: RtpPeer): Promise<void> {
   await Promise.all([near.hears(1000), far.hears(600)])
   heard = true
   await Promise.all(humming)
-}
-
-const routeToTrunk = async (w: World, e164: string, trunk_id: string): Promise<void> => {
-  await w.state.db
-    .updateTable('number')
-    .set({ route_kind: 'trunk', route_id: trunk_id })
-    .where('e164', '=', e164)
-    .execute()
 }
 
 t.test('transfers', async t => {

@@ -267,7 +267,7 @@ t.test('the ladder of a call shows every message of both legs', async t => {
   await peer.done
   const { sid } = await lastCall(w)
   const messages = await until('both ACKs are kept', async () => {
-    const kept = (await ladderOf(w.state.db, sid)) ?? []
+    const kept = (await ladderOf(w.state.db, sid, 'operator')) ?? []
     return kept.filter(message => title(message.text) === 'ACK').length === 2 && kept
   })
   const arrows = messages.map(message => `${message.direction} ${title(message.text)}`)

@@ -97,6 +97,15 @@ export async function addTrunk(w: World, targets: readonly TargetRow[], over: Re
   return id
 }
 
+/** The next trunk that is applied applies it, too. */
+export const routeToTrunk = async (w: World, e164: string, trunk_id: string): Promise<void> => {
+  await w.state.db
+    .updateTable('number')
+    .set({ route_kind: 'trunk', route_id: trunk_id })
+    .where('e164', '=', e164)
+    .execute()
+}
+
 /** Each target has answered its first OPTIONS: the next thing it sees is the INVITE. */
 export const healthy = (w: World, trunk_id: string, count: number) =>
   until('the targets have answered OPTIONS', async () => {

@@ -308,6 +308,7 @@ export async function routeToApplication(
   project_id: string,
   e164: string,
   voice_url: string,
+  status_callback_url: string | null = null,
 ): Promise<string> {
   const now = new Date().toISOString()
   const id = `AP${Math.random().toString(16).slice(2).padEnd(32, '0').slice(0, 32)}`
@@ -322,7 +323,7 @@ export async function routeToApplication(
         voice_method: 'POST',
         fallback_url: null,
         fallback_method: 'POST',
-        status_callback_url: null,
+        status_callback_url,
         status_callback_method: 'POST',
         revision: 1,
         created_at: now,

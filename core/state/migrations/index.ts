@@ -23,6 +23,7 @@ import * as drain from './0039-drain.ts'
 import * as sourceStanding from './0041-source-standing.ts'
 import * as tlsVerification from './0042-tls-verification.ts'
 import * as signIns from './0046-sign-ins.ts'
+import * as foreignCallers from './0048-foreign-callers.ts'
 
 /** In order of name; a migration that has landed is never edited. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -49,4 +50,5 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0041-source-standing': sourceStanding,
   '0042-tls-verification': tlsVerification,
   '0046-sign-ins': signIns,
+  '0048-foreign-callers': foreignCallers,
 }

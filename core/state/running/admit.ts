@@ -14,6 +14,8 @@ export type Decided = (Omit<Admitted, 'trace'> | Omit<Refused, 'trace'>) & Omit<
 
 export interface AdmitInput {
   readonly call: NewCall
+  /** What is kept instead when the caller's side refuses that is another tenant's: who was called hears of nothing. */
+  readonly callers?: NewCall | null
   /** One for each side of the call: the first that refuses decides. */
   readonly requests: readonly AdmissionRequest[]
   readonly verstat: Verstat | null
@@ -24,22 +26,34 @@ export interface Admission {
   /** Of the call's row. */
   readonly position: number
   readonly decided: Decided
+  /** Of the side that decided. */
+  readonly part: AdmissionRequest['part']
   /** Callbacks and events that were queued. */
   readonly told: number
 }
 
 /** Decides, takes what is admitted, and writes the call's row with its decision: refused, it has ended with it. */
-export function admitCall(query: Query, { call, requests, verstat, now_ms }: AdmitInput): Admission {
+export function admitCall(query: Query, input: AdmitInput): Admission {
+  const { requests, verstat, now_ms } = input
   let outcome: AdmissionOutcome | null = null
+  let part: AdmissionRequest['part'] = 'inbound'
   for (const request of requests) {
     outcome = take(query, { request, dry_run: false })
+    part = request.part
     if (!outcome.admitted) break
   }
   if (!outcome) throw new Error('a call without an admission request')
   const decision_trace = JSON.stringify(decisionOf(outcome, verstat))
+  const call = keptCall(input, { decided: outcome, part })
   const position = insertCall(query, { ...call, decision_trace }, now_ms)
-  return { position, ...settled(query, call.sid, outcome, now_ms) }
+  return { position, part, ...settled(query, call.sid, outcome, now_ms) }
 }
+
+/** The call as it is kept: that of who refuses it. */
+export const keptCall = (
+  { call, callers }: AdmitInput,
+  { decided, part }: { readonly decided: { readonly admitted: boolean }; readonly part: AdmissionRequest['part'] },
+): NewCall => (callers && !decided.admitted && part !== 'inbound' ? callers : call)
 
 export interface AdmitRowInput {
   readonly request: AdmissionRequest
@@ -49,7 +63,7 @@ export interface AdmitRowInput {
 }
 
 /** The same for a call that has its row. */
-export function admitRow(query: Query, { request, waits_for, now_ms }: AdmitRowInput): Omit<Admission, 'position'> {
+export function admitRow(query: Query, { request, waits_for, now_ms }: AdmitRowInput): Settled {
   const outcome = take(query, { request, dry_run: false })
   if (!outcome.admitted && outcome.reason === waits_for) return { decided: withoutTrace(outcome), told: 0 }
   const changes = {
@@ -60,7 +74,9 @@ export function admitRow(query: Query, { request, waits_for, now_ms }: AdmitRowI
   return settled(query, request.call_sid, outcome, now_ms)
 }
 
-function settled(query: Query, sid: string, outcome: AdmissionOutcome, now_ms: number): Omit<Admission, 'position'> {
+type Settled = Pick<Admission, 'decided' | 'told'>
+
+function settled(query: Query, sid: string, outcome: AdmissionOutcome, now_ms: number): Settled {
   const decided = withoutTrace(outcome)
   if (outcome.admitted) return { decided, told: 0 }
   const { code } = sipRefusal(outcome.reason, outcome.facts)

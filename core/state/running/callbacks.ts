@@ -1,3 +1,4 @@
+import { toldCallId } from '../../domain/calls/foreign.ts'
 import { type CallbackEvent, type CallFacts, callbackParameters } from '../../domain/calls/parameters.ts'
 import { type CallRequest, readCallRequest } from '../../domain/calls/request.ts'
 import { iso } from '../../runtime/clock.ts'
@@ -78,7 +79,7 @@ export function tellStatus(
     at_ms: facts.now_ms,
     duration_seconds: row.duration_seconds ?? 0,
     sip_code: row.sip_code,
-    sip_call_id: row.sip_call_id,
+    sip_call_id: toldCallId(row),
   })
   enqueueCallback(query, {
     kind: 'status_callback',

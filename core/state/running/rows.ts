@@ -25,7 +25,7 @@ export const NOTHING_YET = {
 export const rowOf = (call: NewCall, position: number, now_ms: number): CallRow => ({
   ...NOTHING_YET,
   ...{ account_sid: null, parent_call_sid: null, trunk_id: null, carrier_id: null, number_id: null },
-  ...{ application_id: null, sip_call_id: null, request: null, node_id: null },
+  ...{ application_id: null, sip_call_id: null, foreign_caller: null, request: null, node_id: null },
   ...call,
   position,
   updated_at: iso(now_ms),
@@ -34,7 +34,7 @@ export const rowOf = (call: NewCall, position: number, now_ms: number): CallRow 
 /** Columns of what a call tells of itself in callbacks and events. */
 const TOLD = [
   ...(['sid', 'project_id', 'account_sid', 'parent_call_sid', 'direction', 'from_number', 'to_number'] as const),
-  ...(['status', 'number_id', 'request', 'sip_call_id', 'sip_code', 'duration_seconds'] as const),
+  ...(['status', 'number_id', 'request', 'sip_call_id', 'foreign_caller', 'sip_code', 'duration_seconds'] as const),
 ] as const
 export type ToldCall = Pick<CallRow, (typeof TOLD)[number]>
 

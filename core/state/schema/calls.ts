@@ -32,6 +32,8 @@ export interface CallTable {
   number_id: string | null
   application_id: string | null
   sip_call_id: string | null
+  /** 1: another tenant's peer calls, so that nothing of its leg is told (decision 0585). */
+  foreign_caller: Flag | null
   /** JSON of what the REST create asked for (urls, markup, callbacks, time limits); no secrets. */
   request: Json | null
   /** Signaling node that runs it; null while nobody has taken it. */
