@@ -1,5 +1,5 @@
 import type { AdmissionFacts } from '../../core/domain/admission/index.ts'
-import type { SourceEntry } from '../../core/domain/identity/index.ts'
+import { rangeKey, type SourceEntry } from '../../core/domain/identity/index.ts'
 import { parseCalled } from '../../core/domain/numbers/parse.ts'
 import type { ApplicableRules, DestinationRule } from '../../core/domain/policies/destinations.ts'
 import type { Rate } from '../../core/domain/rating/index.ts'
@@ -147,6 +147,7 @@ export async function fillState(state: State, sizes: Sizes): Promise<void> {
             id: `src_${at + i}`,
             trunk_id: owner.id,
             cidr,
+            range_key: rangeKey(cidr) ?? '',
             enabled: 1 as const,
             selector_precedence,
             created_at: ROWS_AT,

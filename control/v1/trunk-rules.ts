@@ -60,7 +60,7 @@ export async function settleSources(
     const twin = await ambiguousSource(db, row, trunk)
     if (twin) return refuse('source_conflict', { value: row.cidr, name: twin.name })
   }
-  const judged = judgeSources(rows, trunk, before, await claimFacts(db, trunk.project_id, rows, now))
+  const judged = judgeSources(rows, trunk, before, await claimFacts(db, trunk, rows, now))
   return judged.kind === 'stand' ? judged.sources : refuse('source_of_carrier', { value: judged.source.cidr })
 }
 

@@ -1,4 +1,5 @@
 import { type Selectable, sql } from 'kysely'
+import { rangeKey } from '../domain/identity/address.ts'
 import { later, updateOf } from './batch.ts'
 import type {
   Db,
@@ -12,7 +13,8 @@ import type {
 import { liveCalls } from './leases.ts'
 
 export type TrunkRow = Selectable<TrunkTable>
-export type SourceRow = Selectable<TrunkSourceTable>
+/** Its `range_key` follows from its `cidr`. */
+export type SourceRow = Omit<Selectable<TrunkSourceTable>, 'range_key'>
 export type CredentialRow = Selectable<DigestCredentialTable>
 export type TargetRow = Selectable<TerminationTargetTable>
 
@@ -118,7 +120,7 @@ export async function insertSources(trx: Trx, rows: readonly SourceRow[]): Promi
   if (rows.length > 0)
     await trx
       .insertInto('trunk_source')
-      .values([...rows])
+      .values(rows.map(row => ({ ...row, range_key: keyOf(row) })))
       .execute()
 }
 
@@ -127,8 +129,13 @@ export async function updateSource(
   id: string,
   changes: Partial<Pick<SourceRow, 'cidr' | 'enabled' | 'selector_precedence' | 'standing'>>,
 ): Promise<void> {
-  await trx.updateTable('trunk_source').set(changes).where('id', '=', id).execute()
+  const { cidr } = changes
+  const columns = cidr === undefined ? changes : { ...changes, range_key: keyOf({ cidr }) }
+  await trx.updateTable('trunk_source').set(columns).where('id', '=', id).execute()
 }
+
+/** What is no range matches nothing. */
+const keyOf = ({ cidr }: Pick<SourceRow, 'cidr'>): string => rangeKey(cidr) ?? ''
 
 export async function deleteSource(trx: Trx, id: string): Promise<void> {
   await trx.deleteFrom('trunk_source').where('id', '=', id).execute()
@@ -196,7 +203,7 @@ export const ambiguousSource = (
     .selectFrom('trunk_source')
     .innerJoin('trunk', 'trunk.id', 'trunk_source.trunk_id')
     .select(['trunk.id', 'trunk.name'])
-    .where('trunk_source.cidr', '=', source.cidr)
+    .where('trunk_source.range_key', '=', keyOf(source))
     .where('trunk_source.selector_precedence', '=', source.selector_precedence)
     .where('trunk.id', '!=', trunk.id)
     .where('trunk.project_id', '=', trunk.project_id)

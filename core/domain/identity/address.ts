@@ -47,14 +47,53 @@ export function addressKey(text: string): string | null {
 export function keysOfRange(cidr: string): { readonly first: string; readonly last: string } | null {
   const network = parseNetwork(cidr)
   if (!network) return null
-  const hosts = network.words.map((_, at) => {
-    const bits = Math.min(BITS, Math.max(0, network.prefix_length - at * BITS))
-    return bits === BITS ? 0 : 0xffffffff >>> bits
-  })
+  const hosts = hostBits(network.words.length, network.prefix_length)
   return {
-    first: keyOf(network.words.map((word, at) => (word & ~(hosts[at] ?? 0)) >>> 0)),
+    first: keyOf(firstWords(network, network.prefix_length)),
     last: keyOf(network.words.map((word, at) => (word | (hosts[at] ?? 0)) >>> 0)),
   }
+}
+
+/**
+ * A text for a range that sorts as the keys of addresses do, and is the same however the range was written; null when
+ * it is none.
+ */
+export function rangeKey(cidr: string): string | null {
+  const network = parseNetwork(cidr)
+  return network && keyOfPrefix(network, network.prefix_length)
+}
+
+/** Which keys ranges have that overlap this one: its parts lie between two of them, those around it are named. */
+export interface OverlapKeys {
+  readonly first: string
+  readonly last: string
+  readonly around: readonly string[]
+}
+
+export function overlapKeys(cidr: string): OverlapKeys | null {
+  const network = parseNetwork(cidr)
+  const ends = keysOfRange(cidr)
+  if (!network || !ends) return null
+  const around = Array.from({ length: network.prefix_length }, (_, length) => keyOfPrefix(network, length))
+  return { first: ends.first, last: `${ends.last}${AFTER_LENGTHS}`, around }
+}
+
+/** Sorts after every `/` and prefix length. */
+const AFTER_LENGTHS = '~'
+
+const keyOfPrefix = (address: Address, length: number): string =>
+  `${keyOf(firstWords(address, length))}/${String(length).padStart(3, '0')}`
+
+/** The bits of each word that a prefix leaves open. */
+const hostBits = (words: number, length: number): number[] =>
+  Array.from({ length: words }, (_, at) => {
+    const bits = Math.min(BITS, Math.max(0, length - at * BITS))
+    return bits === BITS ? 0 : 0xffffffff >>> bits
+  })
+
+const firstWords = ({ words }: Address, length: number): number[] => {
+  const hosts = hostBits(words.length, length)
+  return words.map((word, at) => (word & ~(hosts[at] ?? 0)) >>> 0)
 }
 
 const keyOf = (words: readonly number[]): string =>

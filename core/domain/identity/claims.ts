@@ -1,4 +1,4 @@
-import { type Address, type Network, parseAddress, parseNetwork } from './address.ts'
+import { type Network, parseNetwork } from './address.ts'
 
 /**
  * Who may be known by which address (design section 10, "Sources"). The rule behind the rules: no write of one tenant
@@ -14,14 +14,12 @@ export interface Tenant {
 /** `full`: whatever comes from the source is its trunk's. `name_only`: only what names the trunk's signaling_fqdn. */
 export type Standing = 'full' | 'name_only' | 'pending_approval'
 
-/** An enabled source in full standing, of a trunk that is known by address. */
+/**
+ * What a tenant has of the addresses: an enabled source in full standing of a trunk that is known by address, or an
+ * address from which it has authenticated by digest of late.
+ */
 export interface Claim extends Tenant {
   readonly cidr: string
-}
-
-/** A tenant has authenticated by digest from there of late. */
-export interface ProvenAddress extends Tenant {
-  readonly address: string
 }
 
 export interface SourceWrite extends Tenant {
@@ -37,20 +35,18 @@ export interface SourceWrite extends Tenant {
   readonly approved: boolean
 }
 
+/** What overlaps none of the sources that are written may be left out. */
 export interface ClaimFacts {
-  /** Every source of a carrier. */
+  /** Sources of carriers. */
   readonly carriers: readonly string[]
-  readonly claims: readonly Claim[]
-  readonly proven: readonly ProvenAddress[]
+  readonly taken: readonly Claim[]
   /** Sources that the project has beside this one. */
   readonly others_of_project: number
 }
 
 export type Judgement =
-  /** `cidr` is the carrier's. */
-  | { readonly kind: 'carriers'; readonly cidr: string }
-  /** `overlaps` is the other tenant's source or address that makes it name-only. */
-  | { readonly kind: 'stands'; readonly standing: Standing; readonly overlaps: string | null }
+  /** It overlaps a carrier's source. */
+  { readonly kind: 'carriers' } | { readonly kind: 'stands'; readonly standing: Standing }
 
 /** What a project has without asking: sources, and the width of each. */
 export const UNASKED = { sources: 100, v4_prefix: 24, v6_prefix: 48 } as const
@@ -88,6 +84,7 @@ export function judgeSources<Source extends StandingSource>(
 ): Judged<Source> {
   // What was another tenant's gives no right to this one.
   const kept = before && sameTenant(before.trunk, trunk) ? before : null
+  const read = readFacts(facts)
   const judged: Source[] = []
   for (const [at, source] of sources.entries()) {
     const known = kept?.sources.find(({ id }) => id === source.id)
@@ -95,7 +92,7 @@ export function judgeSources<Source extends StandingSource>(
     const { project_id, subaccount_id } = trunk
     const write = { cidr: source.cidr, project_id, subaccount_id, before: known ? { ...known, in_force } : null }
     const others_of_project = facts.others_of_project + at
-    const judgement = judgeSource({ ...write, approved }, { ...facts, others_of_project })
+    const judgement = judge({ ...write, approved }, { ...read, others_of_project })
     if (judgement.kind === 'carriers') return { kind: 'carriers', source }
     judged.push({ ...source, standing: judgement.standing })
   }
@@ -103,23 +100,36 @@ export function judgeSources<Source extends StandingSource>(
 }
 
 /** How a source stands that is written now. Earlier claims stand; carriers come first. */
-export function judgeSource(write: SourceWrite, facts: ClaimFacts): Judgement {
+export const judgeSource = (write: SourceWrite, facts: ClaimFacts): Judgement => judge(write, readFacts(facts))
+
+/** Facts whose texts have been read, once for all sources that are judged by them. */
+interface ReadFacts extends Pick<ClaimFacts, 'others_of_project'> {
+  readonly carriers: readonly Network[]
+  readonly taken: readonly (Tenant & { readonly network: Network })[]
+}
+
+const readFacts = ({ carriers, taken, others_of_project }: ClaimFacts): ReadFacts => ({
+  carriers: carriers.flatMap(cidr => parseNetwork(cidr) ?? []),
+  taken: taken.flatMap(({ project_id, subaccount_id, cidr }) => {
+    const network = parseNetwork(cidr)
+    return network ? { project_id, subaccount_id, network } : []
+  }),
+  others_of_project,
+})
+
+function judge(write: SourceWrite, facts: ReadFacts): Judgement {
   const network = parseNetwork(write.cidr)
-  if (!network) return { kind: 'stands', standing: 'pending_approval', overlaps: null }
-  const carrier = facts.carriers.find(cidr => overlaps(network, parseNetwork(cidr)))
-  if (carrier !== undefined) return { kind: 'carriers', cidr: carrier }
+  if (!network) return { kind: 'stands', standing: 'pending_approval' }
+  if (facts.carriers.some(carrier => overlaps(network, carrier))) return { kind: 'carriers' }
   const { before } = write
   const earlier = before ? parseNetwork(before.cidr) : null
   const narrowed = before !== null && earlier !== null && contains(earlier, network)
   const approved = write.approved || (narrowed && before.standing !== 'pending_approval')
   if (!approved && (isWide(network) || facts.others_of_project >= UNASKED.sources))
-    return { kind: 'stands', standing: 'pending_approval', overlaps: null }
-  if (narrowed && before.in_force && before.standing === 'full')
-    return { kind: 'stands', standing: 'full', overlaps: null }
-  const claim = facts.claims.find(other => !sameTenant(other, write) && overlaps(network, parseNetwork(other.cidr)))
-  const proven = facts.proven.find(other => !sameTenant(other, write) && holds(network, parseAddress(other.address)))
-  const other = claim?.cidr ?? proven?.address ?? null
-  return { kind: 'stands', standing: other === null ? 'full' : 'name_only', overlaps: other }
+    return { kind: 'stands', standing: 'pending_approval' }
+  if (narrowed && before.in_force && before.standing === 'full') return { kind: 'stands', standing: 'full' }
+  const taken = facts.taken.some(other => !sameTenant(other, write) && overlaps(network, other.network))
+  return { kind: 'stands', standing: taken ? 'name_only' : 'full' }
 }
 
 /** Whether a range is wider than a project may name without asking. */
@@ -130,15 +140,7 @@ export const sameTenant = (a: Tenant, b: Tenant): boolean =>
   a.project_id === b.project_id && a.subaccount_id === b.subaccount_id
 
 /** Whether two ranges have an address in common: one of them lies in the other. */
-export const rangesOverlap = (a: string, b: string): boolean => {
-  const network = parseNetwork(a)
-  return network !== null && overlaps(network, parseNetwork(b))
-}
-
-const overlaps = (a: Network, b: Network | null): boolean => b !== null && (contains(a, b) || contains(b, a))
-
-const holds = (range: Network, address: Address | null): boolean =>
-  address !== null && contains(range, { ...address, prefix_length: address.words.length * 32 })
+const overlaps = (a: Network, b: Network): boolean => contains(a, b) || contains(b, a)
 
 /** Whether `inner` is the same network as `outer` or a part of it. */
 function contains(outer: Network, inner: Network): boolean {

@@ -1,5 +1,5 @@
-import { judgeSource, type Standing } from '../../domain/identity/claims.ts'
 import { type AnyDb, createTable } from './columns.ts'
+import { type FrozenRange, frozenOverlap, frozenRange } from './frozen-ranges.ts'
 
 /**
  * What each source counts for beside the claims of others. The sources that are there already are judged in the order
@@ -21,16 +21,41 @@ export async function up(db: AnyDb): Promise<void> {
     .orderBy('trunk_source.id')
     .execute()
   const carriers = await db.selectFrom('carrier_source').select('cidr').execute()
-  const claims: { cidr: string; project_id: string; subaccount_id: string | null }[] = []
+  const judge = judgeInOrder(carriers.flatMap(({ cidr }) => frozenRange(cidr) ?? []))
+  for (const source of sources) {
+    const standing = judge(source)
+    if (standing !== 'full')
+      await db.updateTable('trunk_source').set({ standing }).where('id', '=', source.id).execute()
+  }
+}
+
+interface Source {
+  readonly cidr: string
+  readonly enabled: 0 | 1
+  readonly auth_mode: string
+  readonly project_id: string
+  readonly subaccount_id: string | null
+}
+
+/** Decision 0560 as it was when this migration landed. */
+function judgeInOrder(carriers: readonly FrozenRange[]): (source: Source) => string {
+  const claims: { readonly range: FrozenRange; readonly source: Source }[] = []
   const counts = new Map<string, number>()
-  for (const { id, enabled, auth_mode, ...source } of sources) {
-    const others_of_project = counts.get(source.project_id) ?? 0
-    counts.set(source.project_id, others_of_project + 1)
-    const write = { ...source, before: null, approved: false }
-    const facts = { carriers: carriers.map(({ cidr }) => cidr), claims, proven: [], others_of_project }
-    const judged = judgeSource(write, facts)
-    const standing: Standing = judged.kind === 'carriers' ? 'name_only' : judged.standing
-    if (standing !== 'full') await db.updateTable('trunk_source').set({ standing }).where('id', '=', id).execute()
-    else if (enabled === 1 && auth_mode === 'ip_allow_list') claims.push(source)
+  return source => {
+    const { project_id, subaccount_id } = source
+    const before = counts.get(project_id) ?? 0
+    counts.set(project_id, before + 1)
+    const range = frozenRange(source.cidr)
+    if (!range) return 'pending_approval'
+    if (carriers.some(carrier => frozenOverlap(carrier, range))) return 'name_only'
+    if (before >= 100 || range.length < (range.bits === 32 ? 24 : 48)) return 'pending_approval'
+    const taken = claims.some(
+      other =>
+        (other.source.project_id !== project_id || other.source.subaccount_id !== subaccount_id) &&
+        frozenOverlap(other.range, range),
+    )
+    if (taken) return 'name_only'
+    if (source.enabled === 1 && source.auth_mode === 'ip_allow_list') claims.push({ range, source })
+    return 'full'
   }
 }

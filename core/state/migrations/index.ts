@@ -24,6 +24,7 @@ import * as sourceStanding from './0041-source-standing.ts'
 import * as tlsVerification from './0042-tls-verification.ts'
 import * as signIns from './0046-sign-ins.ts'
 import * as foreignCallers from './0048-foreign-callers.ts'
+import * as sourceRanges from './0050-source-ranges.ts'
 
 /** In order of name; a migration that has landed is never edited. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -51,4 +52,5 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0042-tls-verification': tlsVerification,
   '0046-sign-ins': signIns,
   '0048-foreign-callers': foreignCallers,
+  '0050-source-ranges': sourceRanges,
 }

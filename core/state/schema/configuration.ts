@@ -95,6 +95,8 @@ export interface TrunkSourceTable {
   id: string
   trunk_id: string
   cidr: string
+  /** Sorts as addresses do, and is the same however the range was written (`rangeKey`). */
+  range_key: string
   enabled: Flag
   selector_precedence: number
   /** What it counts for beside the claims of other tenants (core/domain/identity/claims.ts). */

@@ -5,6 +5,7 @@ import t from 'tap'
 import { compileSources } from '../../../../core/domain/identity/index.ts'
 import { createAddressGuard } from '../../../../core/domain/network/address-guard.ts'
 import { addCarrier } from '../../../../core/state/carriers.ts'
+import { insertSources } from '../../../../core/state/trunks.ts'
 import { watchSources } from '../../../../signaling/edge/configured-sources.ts'
 import { admissionWorld } from '../../../support/admission-world.ts'
 import { until } from '../../../support/wait.ts'
@@ -70,13 +71,14 @@ t.test("an address is its sender's where it is a carrier's own source, or a trun
     carrier('C', '198.18.0.2/32', 'sip:203.0.113.10:5060'),
   ])
     await addCarrier(w.state, facts, '2026-01-01T00:00:00.000Z')
-  await w.state.db
-    .insertInto('trunk_source')
-    .values({
-      ...{ id: 'src_1', trunk_id: w.trunk_id, cidr: '192.0.2.0/24', enabled: 1, selector_precedence: 0 },
-      ...{ created_at: '2026-01-01T00:00:00.000Z', standing: 'full' },
-    })
-    .execute()
+  await w.state.transaction(trx =>
+    insertSources(trx, [
+      {
+        ...{ id: 'src_1', trunk_id: w.trunk_id, cidr: '192.0.2.0/24', enabled: 1, selector_precedence: 0 },
+        ...{ created_at: '2026-01-01T00:00:00.000Z', standing: 'full' },
+      },
+    ]),
+  )
   const addresses = createAddressGuard([])
   const sources = await watchSources(w.state, pino({ level: 'silent' }), { own: OWN, addresses })
   t.teardown(() => sources.stop())
