@@ -1,6 +1,7 @@
 import { Command, InvalidArgumentError, Option } from 'commander'
-import { describePlan } from '../core/domain/carriers/plan.ts'
+import { describePlan, tlsText } from '../core/domain/carriers/plan.ts'
 import { parseNetwork } from '../core/domain/identity/address.ts'
+import { readFingerprint } from '../core/domain/network/tls-verification.ts'
 import { iso } from '../core/runtime/clock.ts'
 import type { Config } from '../core/runtime/config.ts'
 import { StartRefused } from '../core/runtime/lifecycle.ts'
@@ -11,7 +12,12 @@ import type { State } from '../core/state/index.ts'
 import { readCarriersFile } from './carriers-file.ts'
 import { ring, withState } from './state.ts'
 
-interface AddOptions {
+interface TlsOptions {
+  readonly tlsVerification: 'required' | 'pinned' | 'off'
+  readonly tlsFingerprint?: string | null
+}
+
+interface AddOptions extends TlsOptions {
   readonly source: string[]
   readonly target: string[]
   readonly transport: 'udp' | 'tcp' | 'tls'
@@ -19,7 +25,7 @@ interface AddOptions {
   readonly codecs: string[]
 }
 
-interface RegisterOptions {
+interface RegisterOptions extends TlsOptions {
   readonly registrar: string
   readonly username: string
   readonly contactUser?: string
@@ -65,6 +71,28 @@ const username = (text: string): string => {
   return text
 }
 
+const fingerprint = (text: string): string => {
+  const digits = readFingerprint(text)
+  if (digits === null) throw new InvalidArgumentError('expected a SHA-256 fingerprint, 64 hexadecimal digits')
+  return digits
+}
+
+/** How a peer proves by TLS that it is itself. */
+const withTls = (command: Command): Command =>
+  command
+    .addOption(
+      new Option('--tls-verification <how>', 'of its certificate; required: by chain and name')
+        .choices(['required', 'pinned', 'off'])
+        .default('required'),
+    )
+    .option('--tls-fingerprint <sha256>', 'of the certificate that is pinned', fingerprint)
+
+function tlsOf({ tlsVerification: tls_verification, tlsFingerprint: tls_fingerprint = null }: TlsOptions) {
+  if ((tls_verification === 'pinned') !== (tls_fingerprint !== null))
+    throw new StartRefused('--tls-verification pinned and --tls-fingerprint go together')
+  return { tls_verification, tls_fingerprint }
+}
+
 const lifetime = (text: string): number => {
   const seconds = Number(text)
   if (!/^\d{1,5}$/.test(text) || seconds < 60 || seconds > 86_400)
@@ -98,8 +126,7 @@ export function carriersCommand(): Command {
         else for (const carrier of carriers) process.stdout.write(`${describe(carrier)}\n`)
       }),
     )
-  command
-    .command('add')
+  withTls(command.command('add'))
     .description('add a carrier')
     .argument('<name>')
     .option('--source <cidr>', 'network from which its INVITEs come; repeatable', gather(network), [])
@@ -109,11 +136,13 @@ export function carriersCommand(): Command {
     .option('--codecs <list>', 'in order of preference', codecList, ['PCMU', 'PCMA'])
     .action((name: string, options: AddOptions) =>
       withState(async (state, config) => {
+        const tls = tlsOf(options)
         const targets = options.target.map((sip_uri, index) => ({
           sip_uri,
           transport: options.transport,
           priority: index + 1,
           weight: 100,
+          ...tls,
         }))
         const { source: sources, route: routes, codecs } = options
         const id = await addCarrier(state, { name, codecs, sources, targets, routes }, iso(Date.now()))
@@ -138,8 +167,7 @@ export function carriersCommand(): Command {
         else process.stdout.write('nothing was changed yet; --yes does it\n')
       }),
     )
-  command
-    .command('register')
+  withTls(command.command('register'))
     .description('register with a carrier, and keep it up')
     .argument('<id>')
     .requiredOption('--registrar <uri>', 'sip:HOST[:PORT], also the domain of the address', registrarUri)
@@ -149,6 +177,7 @@ export function carriersCommand(): Command {
     .addOption(new Option('--transport <name>').choices(['udp', 'tcp', 'tls']).default('udp'))
     .addHelpText('after', '\nThe password is read from standard input, so that it stands in no process list.')
     .action(async (id: string, options: RegisterOptions) => {
+      const tls = tlsOf(options)
       const password = (await standardInput()).replace(/\r?\n$/, '')
       if (password === '') throw new StartRefused('expected the password on standard input')
       await change(id, (state, config) =>
@@ -160,6 +189,7 @@ export function carriersCommand(): Command {
           contact_user: options.contactUser ?? options.username,
           expires_seconds: options.expires,
           enabled: 1,
+          ...tls,
         }),
       )
     })
@@ -197,7 +227,9 @@ const describe = (carrier: Awaited<ReturnType<typeof listCarriers>>[number]): st
   [
     `${carrier.id}  ${carrier.name}${carrier.enabled ? '' : ' (disabled)'}  ${carrier.codecs.join(',')}`,
     ...carrier.sources.map(cidr => `  from   ${cidr}`),
-    ...carrier.targets.map(target => `  to     ${target.sip_uri} ${target.transport} priority ${target.priority}`),
+    ...carrier.targets.map(
+      target => `  to     ${target.sip_uri} ${target.transport} priority ${target.priority}${tlsText(target)}`,
+    ),
     ...carrier.routes.map(row => `  route  ${row.prefix || 'any'} priority ${row.priority} cost ${row.cost_minor}`),
     ...(carrier.registration ? [describeRegistration(carrier.registration)] : []),
   ].join('\n')
@@ -206,7 +238,7 @@ function describeRegistration(
   registration: NonNullable<Awaited<ReturnType<typeof listCarriers>>[number]['registration']>,
 ): string {
   const { registrar, username, state } = registration
-  const what = `  register ${username} at ${registrar}: `
+  const what = `  register ${username} at ${registrar}${tlsText(registration)}: `
   if (!state) return `${what}not tried yet`
   if (state.state === 'registered') return `${what}registered until ${state.expires_at}`
   const why = state.detail === null ? '' : ` (${state.detail})`

@@ -120,8 +120,8 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
     authToken,
   }
   const registrations = new CarrierRegistrations({
-    ...{ sip, state, clock, log, node_id: id, random: Math.random },
-    ...{ sip_port: config.sip_port, sips_port: config.sips_port },
+    ...{ sip, ways, state, clock, log, node_id: id, random: Math.random },
+    ...{ sip_port: config.sip_port, sips_port: config.sips_port, data_dir: config.data_dir },
     hosts: addressesOf(config).map(({ host }) => host),
     unseal: sealed => unseal(config.master_key, sealed),
   })

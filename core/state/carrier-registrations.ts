@@ -1,15 +1,14 @@
-import type { Selectable } from 'kysely'
+import type { Insertable, Selectable } from 'kysely'
 import { bumpConfiguration } from './bootstrap.ts'
 import type { CarrierRegistrationStateTable, CarrierRegistrationTable, Db, State, Trx } from './index.ts'
 
-export type CarrierRegistrationRow = Selectable<CarrierRegistrationTable>
 export type CarrierRegistrationState = Selectable<CarrierRegistrationStateTable>
 
 /** Sets how we register with the carrier, or ends it with null. False when there is no such carrier. */
 export const setCarrierRegistration = (
   state: State,
   carrier_id: string,
-  registration: Omit<CarrierRegistrationRow, 'carrier_id'> | null,
+  registration: Omit<Insertable<CarrierRegistrationTable>, 'carrier_id'> | null,
 ): Promise<boolean> =>
   state.transaction(async trx => {
     const { numUpdatedRows } = await trx
@@ -42,6 +41,7 @@ export async function listCarrierRegistrations(db: Db) {
     db
       .selectFrom('carrier_registration')
       .select(['carrier_id', 'registrar', 'transport', 'username', 'contact_user', 'expires_seconds', 'enabled'])
+      .select(['tls_verification', 'tls_fingerprint'])
       .execute(),
     db.selectFrom('carrier_registration_state').selectAll().execute(),
   ])

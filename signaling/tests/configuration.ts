@@ -13,8 +13,9 @@ import {
 import type { Context } from '../b2bua/context.ts'
 import { hostOf } from '../drachtio/uri.ts'
 import { askOptions, isMadeUp } from '../trunks/health.ts'
+import { certificateAt, codeOf } from '../trunks/peer-certificate.ts'
 import type { Target, TrunkConfig } from '../trunks/snapshot.ts'
-import { certificate, codeOf, isTls, resolve, TooLate, within } from './reach.ts'
+import { isTls, resolve, TooLate, within } from './reach.ts'
 import type { Report } from './report.ts'
 
 const OPTIONS_LIMIT_MS = 6000
@@ -68,7 +69,8 @@ export async function validateConfiguration(
       await codecs(skip)
       continue
     }
-    await tls?.(async () => judgeTls(host, await certificate(ctx, target, found.way), ctx.clock.now(), target.tls))
+    const shown = () => certificateAt(ctx.config.data_dir, host, found.way)
+    await tls?.(async () => judgeTls(host, await shown(), ctx.clock.now(), target.tls))
     let sdp: string | null = null
     await options(async () => {
       const answer = await optionsOf(ctx, target)

@@ -2,16 +2,22 @@ import { randomBytes } from 'node:crypto'
 import { isIP } from 'node:net'
 import { answerChallenge, readChallenges, uriHost } from '../../core/domain/identity/index.ts'
 import { grantedSeconds, nextRegistration, type RegistrationAnswer } from '../../core/domain/routing/index.ts'
+import { judgeTls } from '../../core/domain/trunk-tests/index.ts'
 import { type Clock, iso, type Timer } from '../../core/runtime/clock.ts'
 import type { Log } from '../../core/runtime/log.ts'
 import { digestHash } from '../../core/runtime/secrets.ts'
 import { type CarrierRegistrationState, saveRegistrationState } from '../../core/state/carrier-registrations.ts'
 import type { State } from '../../core/state/index.ts'
 import type { SipResponse, SipStack } from '../drachtio/types.ts'
+import { hostOf } from '../drachtio/uri.ts'
+import { askFirst, isMadeUp, targetUri } from './health.ts'
+import { certificateAt } from './peer-certificate.ts'
 import type { CarrierRegistration, Snapshot } from './snapshot.ts'
+import type { Way, WaysOut } from './ways-out.ts'
 
 interface Options {
   readonly sip: SipStack
+  readonly ways: Pick<WaysOut, 'find'>
   readonly state: State
   readonly clock: Clock
   readonly log: Log
@@ -21,6 +27,8 @@ interface Options {
   readonly hosts: readonly string[]
   readonly sip_port: number
   readonly sips_port: number
+  /** Where authorities that an operator trusts beside those of the machine are kept. */
+  readonly data_dir: string
   readonly unseal: (sealed: string) => string
 }
 
@@ -112,10 +120,10 @@ class Kept {
     this.#timer?.cancel()
     await this.#asking
     if (this.#expires_ms === null) return this.#save('unregistered', null, null, null)
-    const answer = await this.#send(0).catch(() => null)
+    const sent = await this.#send(0).catch(() => null)
     this.#expires_ms = null
     this.#registered_at = null
-    await this.#save('unregistered', answer?.status ?? null, null, null)
+    await this.#save('unregistered', sent?.answer.status ?? null, null, null)
   }
 
   #after(seconds: number): void {
@@ -132,8 +140,9 @@ class Kept {
     let response: SipResponse | null = null
     let detail: string | null = null
     try {
-      response = await this.#send(wanted_seconds)
-      detail = response.status < 300 ? null : `${response.status} ${response.reason}`
+      const { answer, way } = await this.#send(wanted_seconds)
+      response = answer
+      detail = answer.status < 300 ? null : await this.#refusal(answer, way)
     } catch (error) {
       detail = error instanceof Error ? error.message : String(error)
     }
@@ -159,26 +168,39 @@ class Kept {
     this.#after(again_in_seconds)
   }
 
-  /** One REGISTER, and once more with the answer to its challenge. @throws LinkLost, RequestFailed */
-  async #send(expires_seconds: number): Promise<SipResponse> {
+  /** One REGISTER, and once more with the answer to its challenge. @throws NotReached, LinkLost, RequestFailed */
+  async #send(expires_seconds: number): Promise<{ answer: SipResponse; way: Way }> {
     const { sip, unseal } = this.#options
-    const { registrar, transport, username, password_sealed } = this.#registration
-    const uri = transport === 'udp' ? registrar : `${registrar};transport=${transport}`
-    const request = (more: Readonly<Record<string, string>>) =>
-      sip.request({ method: 'REGISTER', uri, headers: { ...this.#headers(expires_seconds), ...more } })
-    const first = await request({})
-    if (first.status !== 401 && first.status !== 407) return first
-    const proxy = first.status === 407
-    const [challenge] = readChallenges(first.header(proxy ? 'proxy-authenticate' : 'www-authenticate') ?? '')
+    const { registrar, transport, username, password_sealed, tls } = this.#registration
+    const uri = targetUri(registrar, transport)
+    const method = 'REGISTER'
+    const headers = this.#headers(expires_seconds)
+    const first = await askFirst(this.#options, { uri, carrier_id: this.#id, tls }, { method, headers })
+    const { status } = first.answer
+    if (status !== 401 && status !== 407) return first
+    const proxy = status === 407
+    const [challenge] = readChallenges(first.answer.header(proxy ? 'proxy-authenticate' : 'www-authenticate') ?? '')
     if (!challenge) return first
-    const answer = answerChallenge({ hash: digestHash }, challenge, {
+    const credentials = answerChallenge({ hash: digestHash }, challenge, {
       username,
       password: unseal(password_sealed),
-      method: 'REGISTER',
+      method,
       uri,
       cnonce: randomBytes(8).toString('hex'),
     })
-    return request({ [proxy ? 'Proxy-Authorization' : 'Authorization']: answer })
+    const more = { [proxy ? 'Proxy-Authorization' : 'Authorization']: credentials }
+    const { way } = first
+    return { answer: await sip.request({ method, uri, proxy: way.proxy, headers: { ...headers, ...more } }), way }
+  }
+
+  /** Why it was not registered, for people: where nothing was sent by TLS, what is wrong with the certificate. */
+  async #refusal(answer: SipResponse, way: Way): Promise<string> {
+    const said = `${answer.status} ${answer.reason}`
+    if (!isMadeUp(answer) || way.protocol !== 'tls') return said
+    const host = hostOf(this.#registration.registrar)
+    const shown = await certificateAt(this.#options.data_dir, host, way)
+    const { state, summary, mend = '' } = judgeTls(host, shown, this.#options.clock.now(), this.#registration.tls)
+    return state === 'failed' ? `${summary} ${mend}` : said
   }
 
   #headers(expires_seconds: number): Record<string, string> {
@@ -208,7 +230,7 @@ class Kept {
       node_id,
       state,
       last_code,
-      detail: detail?.slice(0, 200) ?? null,
+      detail: detail?.slice(0, 500) ?? null,
       registered_at: this.#registered_at,
       expires_at: this.#expires_ms === null ? null : iso(this.#expires_ms),
       next_try_at: again_in_seconds === null ? null : iso(now_ms + again_in_seconds * 1000),

@@ -2,9 +2,9 @@ import type { Clock, Timer } from '../../core/runtime/clock.ts'
 import type { Log } from '../../core/runtime/log.ts'
 import type { State } from '../../core/state/index.ts'
 import { forgetEvidence, saveEvidence } from '../../core/state/target-evidence.ts'
-import type { SipResponse, SipStack } from '../drachtio/types.ts'
+import type { RequestOptions, SipResponse, SipStack } from '../drachtio/types.ts'
 import type { Snapshot, Target } from './snapshot.ts'
-import type { WaysOut } from './ways-out.ts'
+import type { Way, WayAsked, WaysOut } from './ways-out.ts'
 
 /** What a target answered last, and how often in a row it did not. */
 interface Evidence {
@@ -147,22 +147,36 @@ export class NotReached extends Error {
 /** The SIP server makes up answers for silence and for what cannot be reached: they have no source. */
 export const isMadeUp = ({ source }: SipResponse): boolean => source.port === 0 || source.address === ''
 
-/**
- * The answer to OPTIONS of the first of a target's addresses that gives one. @throws NotReached, LinkLost,
- * RequestFailed
- */
+/** The answer to OPTIONS of the first of a target's addresses that gives one. @throws as `askFirst` */
 export async function askOptions(
-  { sip, ways }: { readonly sip: SipStack; readonly ways: Pick<WaysOut, 'find'> },
+  reach: Reach,
   target: Pick<Target, 'uri' | 'transport' | 'tls'>,
   carrier_id: string | null,
 ): Promise<SipResponse> {
-  const uri = targetUri(target.uri, target.transport)
-  const found = await ways.find({ uri, carrier_id, tls: target.tls })
+  const asked = { uri: targetUri(target.uri, target.transport), carrier_id, tls: target.tls }
+  return (await askFirst(reach, asked, { method: 'OPTIONS', headers: { Accept: 'application/sdp' } })).answer
+}
+
+interface Reach {
+  readonly sip: SipStack
+  readonly ways: Pick<WaysOut, 'find'>
+}
+
+/**
+ * The first of the addresses that gives an answer, with that answer, or the last with one that the SIP server made up.
+ * @throws NotReached, LinkLost, RequestFailed
+ */
+export async function askFirst(
+  { sip, ways }: Reach,
+  asked: WayAsked,
+  request: Pick<RequestOptions, 'method' | 'headers'>,
+): Promise<{ readonly answer: SipResponse; readonly way: Way }> {
+  const found = await ways.find(asked)
   if (found.kind !== 'found') throw new NotReached(found.detail)
-  let last: SipResponse | null = null
-  for (const { proxy } of found.ways) {
-    last = await sip.request({ method: 'OPTIONS', uri, proxy, headers: { Accept: 'application/sdp' } })
-    if (!isMadeUp(last)) break
+  let last: { answer: SipResponse; way: Way } | null = null
+  for (const way of found.ways) {
+    last = { answer: await sip.request({ ...request, uri: asked.uri, proxy: way.proxy }), way }
+    if (!isMadeUp(last.answer)) break
   }
   if (!last) throw new NotReached('it has no address')
   return last

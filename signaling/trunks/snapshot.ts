@@ -65,6 +65,7 @@ export interface CarrierRegistration {
   readonly password_sealed: string
   readonly contact_user: string
   readonly expires_seconds: number
+  readonly tls: TlsVerification
 }
 
 export interface CarrierConfig {
@@ -221,8 +222,9 @@ export function compileSnapshot(rows: ConfigurationRows, previous: Snapshot): Co
         priority,
         cost_minor,
       })),
-      registration:
-        rows.carrier_registrations.find(({ carrier_id, enabled }) => carrier_id === row.id && enabled === 1) ?? null,
+      registration: registrationOf(
+        rows.carrier_registrations.find(({ carrier_id, enabled }) => carrier_id === row.id && enabled === 1),
+      ),
     }))
     if (carrier) carriers.set(row.id, carrier)
   }
@@ -309,6 +311,21 @@ const targetOf = (
   enabled: row.enabled === 1,
   tls: verificationOf(row),
 })
+
+const registrationOf = (
+  row: ConfigurationRows['carrier_registrations'][number] | undefined,
+): CarrierRegistration | null =>
+  row
+    ? {
+        registrar: row.registrar,
+        transport: row.transport,
+        username: row.username,
+        password_sealed: row.password_sealed,
+        contact_user: row.contact_user,
+        expires_seconds: row.expires_seconds,
+        tls: verificationOf(row),
+      }
+    : null
 
 const earliest = (...instants: (string | null)[]): number | null => {
   const known = instants.filter(instant => instant !== null).map(instant => Date.parse(instant))

@@ -1,11 +1,14 @@
 import { execFile } from 'node:child_process'
+import { X509Certificate } from 'node:crypto'
 import t, { type Test } from 'tap'
 import { systemClock } from '../../core/runtime/clock.ts'
 import { createHttpClient } from '../../core/runtime/http/index.ts'
 import { createLog } from '../../core/runtime/log.ts'
+import type { TlsOptions } from '../../signaling/edge/transport/tls.ts'
 import type { Call } from '../../signaling/edge/useragent/call.ts'
 import { type IncomingRequest, UserAgent } from '../../signaling/edge/useragent/user-agent.ts'
 import { Stir } from '../../signaling/trunks/stir.ts'
+import { testTls } from '../conformance/edge/test-tls.ts'
 import { openAgent, place, sdpOf } from '../support/agents.ts'
 import { untouched } from '../support/child.ts'
 import { digestAnswer } from '../support/phone.ts'
@@ -130,6 +133,39 @@ t.test('we register with a carrier, again before the end, and take it back at th
     await until('it is registered again', () => registrar.accepted() > renewed)
   })
 
+  t.test('a registrar over TLS shows the right certificate, or the one that was pinned', async t => {
+    const certificate = await testTls()
+    const secure = await openRegistrar(t, certificate)
+    const fingerprint = new X509Certificate(certificate.cert).fingerprint256
+    const other = (await strowger(w, ['carriers', 'add', 'Secure', '--source', '127.0.0.33/32'])).trim()
+    const pinned = ['--tls-verification', 'pinned', '--tls-fingerprint']
+    const called = ['--target', 'sip:127.0.0.33:9', '--transport', 'tls', ...pinned, fingerprint]
+    await strowger(w, ['carriers', 'add', 'Called', '--source', '127.0.0.34/32', ...called])
+    const by = `sip:${REGISTRAR}:${secure.port}`
+    const wish = ['carriers', 'register', other, '--registrar', by, '--username', 'acme', '--transport', 'tls']
+    const says = (text: RegExp) =>
+      until(`the command says ${text}`, async () => text.test(await strowger(w, ['carriers', 'list'])))
+    await says(/to {5}sip:127\.0\.0\.33:9 tls priority 1 certificate [0-9a-f]{64}\n/)
+    await strowger(w, wish, PASSWORD)
+    await says(
+      /acme at sip:127\.0\.0\.31:\d+: failed \(The certificate of 127\.0\.0\.31 .* does not name 127\.0\.0\.31/,
+    )
+    t.match(await strowger(w, [...wish, ...pinned.slice(0, 2)], 'x').catch(String), /go together/)
+    t.match(await strowger(w, [...wish, ...pinned.slice(2), fingerprint], 'x').catch(String), /go together/)
+    t.match(await strowger(w, [...wish, ...pinned, 'ab:cd'], 'x').catch(String), /64 hexadecimal digits/)
+    await strowger(w, [...wish, ...pinned, '0'.repeat(64)], PASSWORD)
+    await says(/acme at \S+ certificate 0{64}: failed \(127\.0\.0\.31 shows a certificate .* not the pinned one/)
+    t.equal(secure.heard(), 0, 'nothing is sent to a registrar that does not prove itself')
+    await strowger(w, [...wish, ...pinned, fingerprint], PASSWORD)
+    await says(/acme at \S+ certificate [0-9a-f]{64}: registered until 2/)
+    await strowger(w, [...wish, '--tls-verification', 'off'], PASSWORD)
+    await says(/acme at \S+ certificate not verified: registered until 2/)
+    t.match([...secure.bound()], [/;transport=tls$/])
+    await strowger(w, ['carriers', 'remove', other])
+    await until('it is taken back', () => secure.bound().size === 0)
+    t.pass('by the certificate that counted for it')
+  })
+
   t.test('the registration is taken back when it is ended', async t => {
     await until('bound', () => registrar.bound().size === 1)
     await strowger(w, ['carriers', 'unregister', id])
@@ -156,12 +192,12 @@ const strowger = (w: World, args: readonly string[], input = ''): Promise<string
 const lastCall = (w: World) =>
   w.state.db.selectFrom('call').selectAll().orderBy('position', 'desc').executeTakeFirstOrThrow()
 
-async function openRegistrar(t: Test) {
+async function openRegistrar(t: Test, tls?: TlsOptions) {
   const invites: { call: Call }[] = []
   const bindings = new Set<string>()
   let granted = 60
   let refusing: number | null = null
-  let [accepted, taken] = [0, 0]
+  let [accepted, taken, heard] = [0, 0, 0]
   const nonce = 'abcdef0123456789'
   const answerTo = ({ message }: IncomingRequest): [number, Record<string, string>?] => {
     if (message.method !== 'REGISTER') return [message.method === 'OPTIONS' ? 200 : 405]
@@ -186,11 +222,13 @@ async function openRegistrar(t: Test) {
     return [200, { Contact: `<${contact}>;expires=${granted}` }]
   }
   const take = (request: IncomingRequest): void => {
+    heard++
     const [status, headers = {}] = answerTo(request)
     request.answer(status, { headers })
   }
   const ua = await UserAgent.open({
-    listeners: [{ protocol: 'udp', host: REGISTRAR, port: 0 }],
+    listeners: [{ protocol: tls ? 'tls' : 'udp', host: REGISTRAR, port: 0 }],
+    ...(tls ? { tls } : {}),
     request: take,
     incoming(call) {
       invites.push({ call })
@@ -203,10 +241,11 @@ async function openRegistrar(t: Test) {
   return {
     ua,
     invites,
-    port: ua.port('udp'),
+    port: ua.port(tls ? 'tls' : 'udp'),
     bound: (): ReadonlySet<string> => bindings,
     accepted: () => accepted,
     taken_back: () => taken,
+    heard: () => heard,
     grants: (seconds: number) => {
       granted = seconds
     },

@@ -90,7 +90,10 @@ export function describePlan(steps: readonly CarrierStep[]): readonly string[] {
 const targetText = (target: CarrierWish['targets'][number]): string =>
   `${target.sip_uri} ${target.transport} priority ${target.priority} weight ${target.weight}${tlsText(target)}`
 
-const tlsText = ({ tls_verification = 'required', tls_fingerprint }: CarrierWish['targets'][number]): string =>
+export const tlsText = ({
+  tls_verification = 'required',
+  tls_fingerprint,
+}: Pick<CarrierWish['targets'][number], 'tls_verification' | 'tls_fingerprint'>): string =>
   tls_verification === 'required' ? '' : ` certificate ${tls_fingerprint ?? 'not verified'}`
 
 const routeText = (route: CarrierWish['routes'][number]): string =>

@@ -89,7 +89,7 @@ export function judgeTls(
     : `does not name ${host}`
   if (wrong !== null && verification.mode === 'required')
     return failed(
-      `The certificate of ${host} (${outcome.subject}) ${wrong}: no call is sent there.`,
+      `The certificate of ${host} (${outcome.subject}) ${wrong}: nothing is sent there.`,
       `Give the peer a certificate that fits, or pin this one: tls_verification pinned, ${outcome.fingerprint}.`,
     )
   const notes = [

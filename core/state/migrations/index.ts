@@ -25,6 +25,7 @@ import * as tlsVerification from './0042-tls-verification.ts'
 import * as signIns from './0046-sign-ins.ts'
 import * as foreignCallers from './0048-foreign-callers.ts'
 import * as sourceRanges from './0050-source-ranges.ts'
+import * as registrationTls from './0057-registration-tls.ts'
 
 /** In order of name; a migration that has landed is never edited. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -53,4 +54,5 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0046-sign-ins': signIns,
   '0048-foreign-callers': foreignCallers,
   '0050-source-ranges': sourceRanges,
+  '0057-registration-tls': registrationTls,
 }

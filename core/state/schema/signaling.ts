@@ -52,6 +52,10 @@ export interface CarrierRegistrationTable {
   contact_user: string
   expires_seconds: number
   enabled: Flag
+  /** How the registrar proves by TLS that it is itself; by chain and name unless somebody said otherwise. */
+  tls_verification: Generated<'required' | 'pinned' | 'off'>
+  /** SHA-256 of the pinned certificate: 64 hexadecimal digits in lower case. */
+  tls_fingerprint: Generated<string | null>
 }
 
 /** How the registration with a carrier stands; written by the node that keeps it. */
