@@ -7,6 +7,7 @@ import { iso } from '../core/runtime/clock.ts'
 import { type Config, loadConfig } from '../core/runtime/config.ts'
 import { StartRefused } from '../core/runtime/lifecycle.ts'
 import { createLog, type Log } from '../core/runtime/log.ts'
+import { machineOf } from '../core/runtime/machine.ts'
 import type { Environment } from '../core/runtime/variables.ts'
 import { addAdminKey, putSandboxCarrier } from '../core/state/bootstrap.ts'
 import { openState } from '../core/state/index.ts'
@@ -97,7 +98,7 @@ async function prepare(config: Config, sandbox_port: number): Promise<string[]> 
   try {
     const now = iso(Date.now())
     // A drain is over when what it asked for has stopped, however that came.
-    await askToDrain(state.db, null)
+    await askToDrain(state.db, machineOf(config.data_dir).machine_id, null)
     const demo = await seedDemo(config, state)
     await putSandboxCarrier(state, { host: config.bind, port: config.sandbox ? sandbox_port : null, now })
     const shown = demo.created || config.print_secrets

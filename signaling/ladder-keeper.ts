@@ -20,10 +20,12 @@ export interface LadderKeeper {
 export function keepLadder(options: {
   readonly path: string
   readonly db: Db
+  /** Of the edge at the other end. */
+  readonly edge_id: string
   readonly log: Log
   readonly clock: Clock
 }): LadderKeeper {
-  const { path, db, log, clock } = options
+  const { path, db, edge_id, log, clock } = options
   let socket: Socket | undefined
   let retry: Timer | undefined
   let stopping = false
@@ -33,7 +35,8 @@ export function keepLadder(options: {
   const say = (to: Socket, message: ToEdge): void => void to.write(jsonLine(message))
   const write = async (from: Socket, { id, rows, again }: FromEdge<NewMessage> & { kind: 'rows' }): Promise<void> => {
     try {
-      await (again ? insertMissingMessages(db, rows) : insertMessages(db, rows))
+      const messages = { edge_id, messages: rows }
+      await (again ? insertMissingMessages(db, messages) : insertMessages(db, messages))
       say(from, { kind: 'kept', id })
     } catch (err) {
       log.warn({ err, messages: rows.length }, 'SIP messages could not be kept')

@@ -12,7 +12,7 @@ import { MediaRefusal } from './b2bua/media.ts'
  */
 export async function finishLeftRecordings(ctx: Context): Promise<number> {
   if (!ctx.media.connected) return 0
-  const rows = await unfinishedRecordings(ctx.state.db)
+  const rows = await unfinishedRecordings(ctx.state.db, ctx.node_id)
   let finished = 0
   for (const row of rows) {
     // A recording of a call that has just ended is still being closed by its own worker.

@@ -4,6 +4,7 @@ import { type Clock, pause } from '../core/runtime/clock.ts'
 import { addressesOf, type Config } from '../core/runtime/config.ts'
 import { newId } from '../core/runtime/ids.ts'
 import type { Log } from '../core/runtime/log.ts'
+import { machineOf } from '../core/runtime/machine.ts'
 import type { Registry } from '../core/runtime/metrics.ts'
 import { digestCrypto, unseal } from '../core/runtime/secrets.ts'
 import type { VoiceRequester } from '../core/runtime/voice-request.ts'
@@ -71,10 +72,11 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
   const { config, state, sip, bus, clock, log } = options
   const id = newId.node()
   const gate = createGate(id, clock)
-  await registerOwnNode(state, id, clock)
+  const machine = machineOf(config.data_dir)
+  await registerOwnNode(state, id, machine, clock)
   // Whoever takes the place of a node that drained goes on with that.
-  const inherits = (await signalingNodes(state.db)).some(row => row.draining_at !== null && isDead(row, id))
-  await endLost(options, gate, { dead: row => isDead(row, id) })
+  const inherits = (await signalingNodes(state.db)).some(row => row.draining_at !== null && isDead(row, id, machine))
+  await endLost(options, gate, { dead: row => isDead(row, id, machine) })
 
   const calls = new CallRegistry()
   const metrics = createNodeMetrics(options.metrics)
@@ -156,7 +158,7 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
   media.onDown(() => endAll(calls, 'node_lost', log))
   options.media.on('up', () => commands.look())
 
-  const presence = new Presence({ node_id: id, state, clock, log, sip, media: options.media })
+  const presence = new Presence({ node_id: id, machine, state, clock, log, sip, media: options.media })
   const unowned = new UnownedCalls()
   const sweep = clock.every(SWEEP_MS, () => {
     endLost(options, gate, {})

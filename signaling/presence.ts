@@ -1,11 +1,13 @@
 import type { Clock } from '../core/runtime/clock.ts'
 import type { Log } from '../core/runtime/log.ts'
+import { isGone, type Machine } from '../core/runtime/machine.ts'
 import type { State } from '../core/state/index.ts'
 import { HEARTBEAT_MS, heartbeat, type NodeRow, registerNode, removeNode, tellLink } from '../core/state/nodes.ts'
 import type { SipStack } from './drachtio/types.ts'
 
 export interface PresenceOptions {
   readonly node_id: string
+  readonly machine: Machine
   readonly state: State
   readonly clock: Clock
   readonly log: Log
@@ -57,35 +59,27 @@ export class Presence {
   }
 
   async #tell(up: Readonly<Record<'edge' | 'media', boolean>>): Promise<void> {
-    const { state, clock, node_id } = this.#options
+    const { state, clock, node_id, machine } = this.#options
     for (const kind of ['edge', 'media'] as const)
-      await tellLink(state.db, { id: `${node_id}-${kind}`, kind, pid: process.pid }, up[kind], clock.now())
+      await tellLink(state.db, { id: `${node_id}-${kind}`, kind, ...machine, pid: process.pid }, up[kind], clock.now())
   }
 
   async #keepAlive(): Promise<void> {
-    const { state, clock, log, node_id } = this.#options
+    const { state, clock, log, node_id, machine } = this.#options
     try {
       if (await heartbeat(state.db, node_id, clock.now())) return
       // Others took us for lost (a long stop): our calls have their CDRs already, and we go on under the same name.
       log.warn({ node_id }, 'this node was taken for lost')
-      await registerOwnNode(state, node_id, clock)
+      await registerOwnNode(state, node_id, machine, clock)
     } catch (err) {
       log.error({ err }, 'heartbeat failed')
     }
   }
 }
 
-export const registerOwnNode = (state: State, node_id: string, clock: Clock): Promise<void> =>
-  registerNode(state.db, { id: node_id, kind: 'signaling', pid: process.pid }, clock.now())
+export const registerOwnNode = (state: State, id: string, machine: Machine, clock: Clock): Promise<void> =>
+  registerNode(state.db, { id, kind: 'signaling', ...machine, pid: process.pid }, clock.now())
 
 /** A node of this machine whose process is no more: its calls need not wait for its silence. */
-export function isDead(row: NodeRow, own_id: string): boolean {
-  if (row.id === own_id) return false
-  if (row.pid === process.pid) return true
-  try {
-    process.kill(row.pid, 0)
-    return false
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'ESRCH'
-  }
-}
+export const isDead = (row: NodeRow, own_id: string, machine: Machine): boolean =>
+  row.id !== own_id && isGone(row, machine)

@@ -5,6 +5,7 @@ import { loadConfig } from '../core/runtime/config.ts'
 import { createHttpClient } from '../core/runtime/http/index.ts'
 import { LADDER_SOCKET } from '../core/runtime/ladder-link.ts'
 import { runProcess, StartRefused } from '../core/runtime/lifecycle.ts'
+import { machineOf } from '../core/runtime/machine.ts'
 import { createVoiceRequester } from '../core/runtime/voice-request.ts'
 import { openState } from '../core/state/index.ts'
 import { exposeState } from '../core/state/metrics.ts'
@@ -24,7 +25,13 @@ await runProcess('signaling', loadConfig, async ({ config, log, metrics }) => {
   const bus = connectBus(config.run_dir)
   const media = connectMedia({ path: join(config.run_dir, 'media.sock'), log, client: `signaling-${process.pid}` })
   const sip = connectStack({ ...drachtio, secret: config.drachtio_secret, log })
-  const ladder = keepLadder({ path: join(config.run_dir, LADDER_SOCKET), db: state.db, log, clock: systemClock })
+  const ladder = keepLadder({
+    path: join(config.run_dir, LADDER_SOCKET),
+    db: state.db,
+    edge_id: machineOf(config.data_dir).machine_id,
+    log,
+    clock: systemClock,
+  })
   const node = await startSignaling({
     config,
     state,

@@ -1,5 +1,6 @@
 import { setMaxListeners } from 'node:events'
 import { CALLBACK_ANSWERED_WITH_ERROR } from '../../core/domain/webhooks/errors.ts'
+import { isGone, type Machine, processName, processNamed } from '../../core/runtime/machine.ts'
 import { unseal } from '../../core/runtime/secrets.ts'
 import type { VoiceReply, VoiceRequester } from '../../core/runtime/voice-request.ts'
 import { recordExchange } from '../../core/state/calls.ts'
@@ -20,6 +21,7 @@ export type AttemptResult = 'delivered' | 'failed' | 'given_up'
 
 export interface DelivererOptions extends Omit<Services, 'objects'> {
   readonly requester: VoiceRequester
+  readonly machine: Machine
   readonly attempted?: (result: AttemptResult) => void
   /** In [0, 1), for the jitter between attempts. */
   readonly random?: () => number
@@ -59,7 +61,8 @@ export interface Deliverer {
  * settled.
  */
 export function deliverCallbacks(options: DelivererOptions): Deliverer {
-  const { state, bus, clock, log } = options
+  const { state, bus, clock, log, machine } = options
+  const by = processName({ ...machine, pid: process.pid })
   const limits = { ...LIMITS, ...options.limits }
   const under_way = new Map<number, { readonly origin: string; readonly done: Promise<void> }>()
   const ending = new AbortController()
@@ -95,8 +98,7 @@ export function deliverCallbacks(options: DelivererOptions): Deliverer {
     mendCallbackTimes(state.db, times).catch(err => log.error({ err }, 'times of callbacks were not mended'))
   })
   const unhear = bus.on('outbox', wake)
-  // One process delivers for a state: whoever had taken rows was killed, and nobody waits for the end of its lease.
-  taking = freeCallbacks(state.db)
+  taking = freeCallbacks(state.db, name => isGone(processNamed(name), machine))
     .catch(err => log.error({ err }, 'callbacks of a killed process were not freed'))
     .then(() => {
       taking = null
@@ -122,6 +124,7 @@ export function deliverCallbacks(options: DelivererOptions): Deliverer {
       const free = limits.in_flight - under_way.size
       if (free <= 0 || stopped) return
       const rows = await takeDueCallbacks(state.db, {
+        by,
         now_ms: clock.now(),
         lease_ms: limits.lease_ms,
         limit: free,

@@ -1,4 +1,5 @@
 import { createHttpClient, type HttpClient } from '../../core/runtime/http/index.ts'
+import { machineOf } from '../../core/runtime/machine.ts'
 import { Counter, Gauge, type Registry } from '../../core/runtime/metrics.ts'
 import { createVoiceRequester } from '../../core/runtime/voice-request.ts'
 import { countWaitingCallbacks } from '../../core/state/outbox-delivery.ts'
@@ -35,6 +36,7 @@ export function startCallbacks(services: Services & { readonly metrics: Registry
   const deliverer: Deliverer = deliverCallbacks({
     ...services,
     requester: createVoiceRequester({ http }),
+    machine: machineOf(settings.data_dir),
     attempted: result => attempts.inc({ result }),
   })
   return {

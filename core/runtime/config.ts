@@ -1,9 +1,8 @@
 import { randomBytes } from 'node:crypto'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { join, resolve } from 'node:path'
 import { uriHost } from '../domain/identity/address.ts'
-import { makePrivateFolder } from './private-files.ts'
+import { lineOnce, makePrivateFolder } from './private-files.ts'
 import { ConfigError, type LogLevel, refuse, type SiprecConnector } from './variable-values.ts'
 import { type Environment, read, VARIABLES, type Variable } from './variables.ts'
 
@@ -273,15 +272,10 @@ function masterKey(given: string, data_dir: string): Buffer {
     return key
   }
   const file = join(data_dir, 'master.key')
-  if (!existsSync(file)) {
-    try {
-      writeFileSync(file, `${randomBytes(32).toString('hex')}\n`, { mode: 0o600, flag: 'wx' })
-    } catch (error) {
-      // Two processes may start on an empty folder at once; the one that lost reads the winner's key.
-      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-    }
-  }
-  const key = Buffer.from(readFileSync(file, 'utf8').trim(), 'hex')
+  const key = Buffer.from(
+    lineOnce(file, () => randomBytes(32).toString('hex')),
+    'hex',
+  )
   if (key.length !== 32) throw new ConfigError(`${file}: expected 64 hexadecimal characters`)
   return key
 }

@@ -1,4 +1,15 @@
-import { chmodSync, closeSync, existsSync, mkdirSync, openSync, statSync } from 'node:fs'
+import {
+  chmodSync,
+  closeSync,
+  existsSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 
 const FOLDER_MODE = 0o700
 const FILE_MODE = 0o600
@@ -23,4 +34,21 @@ export function makePrivateFile(file: string): void {
   if (!existsSync(file)) closeSync(openSync(file, 'a', FILE_MODE))
   const { mode, uid } = statSync(file)
   if (uid === process.geteuid?.() && (mode & 0o777) !== FILE_MODE) chmodSync(file, FILE_MODE)
+}
+
+/** The one line of a file, which is made when it is not there. Processes that start at once agree on one. */
+export function lineOnce(file: string, make: () => string): string {
+  if (!existsSync(file)) {
+    // Whole before it has its name: nobody reads half of it.
+    const part = `${file}.${process.pid}`
+    writeFileSync(part, `${make()}\n`, { mode: FILE_MODE })
+    try {
+      linkSync(part, file)
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+    } finally {
+      rmSync(part, { force: true })
+    }
+  }
+  return readFileSync(file, 'utf8').trim()
 }

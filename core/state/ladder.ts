@@ -2,7 +2,7 @@ import type { Selectable } from 'kysely'
 import { toldCallId } from '../domain/calls/foreign.ts'
 import type { Db, SipMessageTable } from './index.ts'
 import { callProcedure } from './procedures.ts'
-import type { NewMessage } from './running/messages.ts'
+import type { MessagesOfEdge, NewMessage } from './running/messages.ts'
 
 /** How long messages are kept. */
 export const LADDER_DAYS = 7
@@ -12,15 +12,18 @@ export type SipMessageRow = Selectable<SipMessageTable>
 /** Rows that are written together: other writers wait for no more. */
 const BATCH = 500
 
-export async function insertMessages(db: Db, messages: readonly NewMessage[]): Promise<void> {
-  for (let at = 0; at < messages.length; at += BATCH)
-    await callProcedure<null>(db, 'insert_messages', messages.slice(at, at + BATCH))
+export async function insertMessages(db: Db, { edge_id, messages }: MessagesOfEdge): Promise<void> {
+  for (let at = 0; at < messages.length; at += BATCH) {
+    const batch: MessagesOfEdge = { edge_id, messages: messages.slice(at, at + BATCH) }
+    await callProcedure<null>(db, 'insert_messages', batch)
+  }
 }
 
 /** Those that the state does not have yet: what a killed writer left may have come to it or not. */
-export async function insertMissingMessages(db: Db, messages: readonly NewMessage[]): Promise<void> {
+export async function insertMissingMessages(db: Db, { edge_id, messages }: MessagesOfEdge): Promise<void> {
   const call_ids = messages.map(({ sip_call_id }) => sip_call_id)
-  await insertMessages(db, missingFrom(await messagesOf(db, call_ids), messages))
+  const known = await messagesOf(db, call_ids, edge_id)
+  await insertMessages(db, { edge_id, messages: missingFrom(known, messages) })
 }
 
 /** The messages that are not among the known ones. */
@@ -31,8 +34,8 @@ export function missingFrom(known: readonly NewMessage[], messages: readonly New
   return messages.filter(message => !keys.has(keyOf(message)))
 }
 
-/** In the order in which they were kept. */
-async function messagesOf(db: Db, sip_call_ids: readonly string[]): Promise<SipMessageRow[]> {
+/** Those that crossed an edge, in the order in which they were kept. */
+async function messagesOf(db: Db, sip_call_ids: readonly string[], edge_id: string): Promise<SipMessageRow[]> {
   const wanted = [...new Set(sip_call_ids)]
   const messages: SipMessageRow[] = []
   for (let at = 0; at < wanted.length; at += BATCH)
@@ -41,6 +44,7 @@ async function messagesOf(db: Db, sip_call_ids: readonly string[]): Promise<SipM
         .selectFrom('sip_message')
         .selectAll()
         .where('sip_call_id', 'in', wanted.slice(at, at + BATCH))
+        .where('edge_id', 'in', [edge_id, ''])
         .execute()),
     )
   return messages.sort((a, b) => a.id - b.id)
@@ -64,7 +68,7 @@ export async function ladderOf(db: Db, call_sid: string, reader: 'customer' | 'o
   if (call_ids.length === 0) return []
   const rows = await db
     .selectFrom('sip_message')
-    .selectAll()
+    .select(['id', 'sip_call_id', 'at_ms', 'direction', 'protocol', 'local', 'remote', 'retransmission', 'text'])
     .where('sip_call_id', 'in', [...new Set(call_ids)])
     .orderBy('at_ms')
     .orderBy('id')
@@ -73,11 +77,14 @@ export async function ladderOf(db: Db, call_sid: string, reader: 'customer' | 'o
 }
 
 /**
- * The messages of all legs of calls that nobody has ended properly: those that still run, those that were given up as
- * lost since a moment (ISO), and those of further Call-IDs, which the state may not know yet. In the order in which
- * they were kept.
+ * The messages that crossed an edge, of all legs of calls that nobody has ended properly: those that still run, those
+ * that were given up as lost since a moment (ISO), and those of further Call-IDs, which the state may not know yet. In
+ * the order in which they were kept.
  */
-export async function messagesOfLostCalls(db: Db, since: string, further: readonly string[]) {
+export async function messagesOfLostCalls(
+  db: Db,
+  { edge_id, since, further }: { edge_id: string; since: string; further: readonly string[] },
+) {
   const lost = db.selectFrom('cdr').select('call_sid').where('ended_at', '>=', since).where('reason', '=', 'node_lost')
   const running = db.selectFrom('call').select('sid as call_sid').where('ended_at', 'is', null)
   const sids = (await running.unionAll(lost).execute()).map(row => row.call_sid)
@@ -92,7 +99,7 @@ export async function messagesOfLostCalls(db: Db, since: string, further: readon
       .execute()
     call_ids.push(...rows.flatMap(row => row.sip_call_id ?? []))
   }
-  return await messagesOf(db, call_ids)
+  return await messagesOf(db, call_ids, edge_id)
 }
 
 /**

@@ -1,5 +1,6 @@
 import type { Selectable } from 'kysely'
 import { type Clock, iso } from '../runtime/clock.ts'
+import type { KnownProcess } from '../runtime/machine.ts'
 import type { Db, NodeTable, State, Trx } from './index.ts'
 import { type AlsoAtEnd, endCallsOfNodes } from './running-calls.ts'
 
@@ -11,7 +12,7 @@ export type NodeRow = Selectable<NodeTable>
 
 export async function registerNode(
   db: Db | Trx,
-  node: { readonly id: string; readonly kind: NodeTable['kind']; readonly pid: number },
+  node: KnownProcess & { readonly id: string; readonly kind: NodeTable['kind'] },
   now_ms: number,
 ): Promise<void> {
   const at = iso(now_ms)
@@ -44,7 +45,7 @@ export async function removeNode(trx: Trx, id: string): Promise<void> {
 /** A link of a signaling node, as a row of its own while it is up: fresh means that calls can go over it. */
 export async function tellLink(
   db: Db | Trx,
-  link: { readonly id: string; readonly kind: 'edge' | 'media'; readonly pid: number },
+  link: KnownProcess & { readonly id: string; readonly kind: 'edge' | 'media' },
   up: boolean,
   now_ms: number,
 ): Promise<void> {
@@ -52,8 +53,14 @@ export async function tellLink(
   else if (!(await heartbeat(db, link.id, now_ms))) await registerNode(db, link, now_ms)
 }
 
-export const signalingNodes = (db: Db | Trx): Promise<NodeRow[]> =>
-  db.selectFrom('node').selectAll().where('kind', '=', 'signaling').execute()
+/** Of one machine, or of all. */
+export const signalingNodes = (db: Db | Trx, machine_id?: string): Promise<NodeRow[]> =>
+  db
+    .selectFrom('node')
+    .selectAll()
+    .where('kind', '=', 'signaling')
+    .$if(machine_id !== undefined, query => query.where('machine_id', '=', machine_id ?? ''))
+    .execute()
 
 /** What an observer must see unchanged to call a node silent, and since when it does (its own steady clock, ms). */
 interface Seen {
@@ -70,12 +77,15 @@ export class NodeWatch {
   #looked_ms: number | null = null
 
   /** Nodes whose heartbeat has not changed for 15 s of looking. */
-  silent(nodes: readonly NodeRow[], { now, monotonic_ms }: { now: number; monotonic_ms: number }): NodeRow[] {
+  silent<Node extends Pick<NodeRow, 'id' | 'heartbeat_at'>>(
+    nodes: readonly Node[],
+    { now, monotonic_ms }: { now: number; monotonic_ms: number },
+  ): Node[] {
     const first = this.#looked_ms === null
     // Whoever did not look (stopped, or without storage) knows nothing about the silence of others.
     if (this.#looked_ms !== null && monotonic_ms - this.#looked_ms > LOST_AFTER_MS) this.#seen.clear()
     this.#looked_ms = monotonic_ms
-    const silent: NodeRow[] = []
+    const silent: Node[] = []
     for (const node of nodes) {
       const { id, heartbeat_at } = node
       const known = this.#seen.get(id)
@@ -94,12 +104,16 @@ export class NodeWatch {
   }
 }
 
-/** Asks all signaling nodes to take no new call from now on, or (null) to take them again; gives how many they are. */
-export async function askToDrain(db: Db | Trx, since_ms: number | null): Promise<number> {
+/**
+ * Asks the signaling nodes of a machine to take no new call from now on, or (null) to take them again; gives how many
+ * they are.
+ */
+export async function askToDrain(db: Db | Trx, machine_id: string, since_ms: number | null): Promise<number> {
   const { numUpdatedRows } = await db
     .updateTable('node')
     .set(eb => ({ draining_at: since_ms === null ? null : eb.fn.coalesce('draining_at', eb.val(iso(since_ms))) }))
     .where('kind', '=', 'signaling')
+    .where('machine_id', '=', machine_id)
     .executeTakeFirst()
   return Number(numUpdatedRows)
 }

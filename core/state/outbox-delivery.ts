@@ -25,6 +25,8 @@ export interface DueCallback
 }
 
 export interface Taking {
+  /** Name of the process that takes (core/runtime/machine.ts). */
+  readonly by: string
   readonly now_ms: number
   readonly lease_ms: number
   readonly limit: number
@@ -69,7 +71,7 @@ export async function takeDueCallbacks(db: Db, taking: Taking): Promise<DueCallb
   if (due.length === 0) return []
   const taken = await db
     .updateTable('outbox')
-    .set({ lease_until })
+    .set({ lease_until, lease_by: taking.by })
     .where(
       'id',
       'in',
@@ -162,10 +164,27 @@ export async function returnCallbacks(db: Db, ids: readonly number[]): Promise<v
     .execute()
 }
 
-/** Frees what another process had taken: for one that starts and knows that its predecessor is gone. */
-export async function freeCallbacks(db: Db): Promise<void> {
-  await sql`update outbox set lease_until = null
-    where delivered = 0 and given_up = 0 and lease_until is not null`.execute(db)
+/** Frees what processes had taken that are gone: nobody waits for the end of their leases. */
+export async function freeCallbacks(db: Db, isGone: (by: string) => boolean): Promise<void> {
+  const taken = await db
+    .selectFrom('outbox')
+    .select('lease_by')
+    .distinct()
+    .where('delivered', '=', 0)
+    .where('given_up', '=', 0)
+    .where('lease_until', 'is not', null)
+    .execute()
+  // Before 0060 nobody put a name on a lease, and one process delivered.
+  const gone = taken.flatMap(({ lease_by }) => (lease_by === null || isGone(lease_by) ? (lease_by ?? '') : []))
+  if (gone.length === 0) return
+  await db
+    .updateTable('outbox')
+    .set({ lease_until: null })
+    .where('delivered', '=', 0)
+    .where('given_up', '=', 0)
+    .where('lease_until', 'is not', null)
+    .where(eb => eb(eb.fn.coalesce('lease_by', eb.val('')), 'in', gone))
+    .execute()
 }
 
 export async function countWaitingCallbacks(db: Db): Promise<number> {

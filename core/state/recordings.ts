@@ -45,13 +45,18 @@ export const updateRecording = (
     .returningAll()
     .executeTakeFirst()
 
-/** Recordings whose calls have ended without their own end having been told (a worker or node was lost). */
-export const unfinishedRecordings = (db: Db | Trx): Promise<RecordingRow[]> =>
+/**
+ * Recordings whose calls have ended without their own end having been told (a worker or node was lost). Those of calls
+ * of other nodes that are there are left out: their own workers may be closing them.
+ */
+export const unfinishedRecordings = (db: Db | Trx, node_id: string): Promise<RecordingRow[]> =>
   db
     .selectFrom('recording')
     .innerJoin('call', 'call.sid', 'recording.call_sid')
     .selectAll('recording')
+    .leftJoin('node', 'node.id', 'call.node_id')
     .where('call.ended_at', 'is not', null)
     .where('recording.status', 'in', ['in-progress', 'paused', 'stopped', 'processing'])
+    .where(eb => eb.or([eb('node.id', 'is', null), eb('node.id', '=', node_id)]))
     .limit(1000)
     .execute()

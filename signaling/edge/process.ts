@@ -5,6 +5,7 @@ import { systemClock } from '../../core/runtime/clock.ts'
 import { addressesOf, ConfigError, loadSettings, type Settings } from '../../core/runtime/config.ts'
 import { LADDER_SOCKET } from '../../core/runtime/ladder-link.ts'
 import { type ProcessContext, portTaken, type RunningProcess, runProcess } from '../../core/runtime/lifecycle.ts'
+import { machineOf } from '../../core/runtime/machine.ts'
 import { Gauge, type Registry } from '../../core/runtime/metrics.ts'
 import { digestCrypto } from '../../core/runtime/secrets.ts'
 import { ownListeners } from '../../core/runtime/sip/own-listeners.ts'
@@ -42,7 +43,7 @@ async function start({ config, log, metrics }: ProcessContext): Promise<RunningP
     realms.look()
   })
   // Before the first message of this run: every dialog of a call that is there by now was the last run's.
-  const { unwritten, left } = await messagesOfLastRun(state, config.run_dir)
+  const { unwritten, left } = await messagesOfLastRun(state, config)
   const journal = new Journal<NewMessage>(config.run_dir, err =>
     log.warn({ err }, 'the journal of the SIP edge cannot be written: a kill may leave calls up'),
   )
@@ -76,11 +77,11 @@ async function start({ config, log, metrics }: ProcessContext): Promise<RunningP
 }
 
 /** Of calls that nobody has ended, with what the last run could not hand over any more. */
-async function messagesOfLastRun({ db }: Pick<State, 'db'>, run_dir: string) {
+async function messagesOfLastRun({ db }: Pick<State, 'db'>, { run_dir, data_dir }: Settings) {
   const unwritten = readJournal<NewMessage>(run_dir).sort((a, b) => a.at_ms - b.at_ms)
   const since = new Date(Date.now() - LEFT_MS).toISOString()
-  const call_ids = unwritten.map(message => message.sip_call_id)
-  const written = await messagesOfLostCalls(db, since, call_ids)
+  const further = unwritten.map(message => message.sip_call_id)
+  const written = await messagesOfLostCalls(db, { edge_id: machineOf(data_dir).machine_id, since, further })
   return { unwritten, left: [...written, ...missingFrom(written, unwritten)] }
 }
 

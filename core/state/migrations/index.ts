@@ -26,6 +26,7 @@ import * as signIns from './0046-sign-ins.ts'
 import * as foreignCallers from './0048-foreign-callers.ts'
 import * as sourceRanges from './0050-source-ranges.ts'
 import * as registrationTls from './0057-registration-tls.ts'
+import * as machines from './0060-machines.ts'
 
 /** In order of name; a migration that has landed is never edited. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -55,4 +56,5 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0048-foreign-callers': foreignCallers,
   '0050-source-ranges': sourceRanges,
   '0057-registration-tls': registrationTls,
+  '0060-machines': machines,
 }

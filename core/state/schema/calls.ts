@@ -156,6 +156,8 @@ export interface OutboxTable {
   attempts: number
   next_attempt_at: Instant
   lease_until: Instant | null
+  /** Name of the process that delivers it (core/runtime/machine.ts). */
+  lease_by: Generated<string | null>
   delivered: Flag
   given_up: Flag
   last_status: number | null

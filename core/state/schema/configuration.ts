@@ -226,6 +226,8 @@ export interface ConfigurationTable {
 export interface NodeTable {
   id: string
   kind: 'signaling' | 'media' | 'edge' | 'control'
+  machine_id: Generated<string>
+  boot_id: Generated<string>
   pid: number
   started_at: Instant
   heartbeat_at: Instant

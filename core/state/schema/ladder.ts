@@ -15,4 +15,6 @@ export interface SipMessageTable {
   remote: string
   retransmission: Flag
   text: string
+  /** Whose dialog it is of: the machine of the edge; empty before 0060, when there was one. */
+  edge_id: Generated<string>
 }

@@ -14,6 +14,7 @@ import { adjustBalance, putBillingAccount } from '../../../core/state/rates.ts'
 import { insertCall } from '../../../core/state/running-calls.ts'
 import { reportApplied } from '../../../core/state/snapshot.ts'
 import { type ControlPlane, controlPlane, freshKey, openSandbox } from '../../support/control-plane.ts'
+import { MACHINE } from '../../support/machine.ts'
 import { addRecording } from '../../support/recordings.ts'
 
 /** Africa/Lagos is an hour ahead of UTC all year round. */
@@ -239,7 +240,7 @@ t.test('webhook endpoints hear of trunks, numbers and recordings', async t => {
   await auditEvents.run(w)
   t.equal((await kinds(w)).length, 3, 'nothing is told twice')
 
-  await registerNode(w.state.db, { id: 'node_1', kind: 'signaling', pid: 1 }, w.clock.now())
+  await registerNode(w.state.db, { id: 'node_1', kind: 'signaling', ...MACHINE, pid: 1 }, w.clock.now())
   const applied = { resource_id: trunk_id, revision: 2, state: 'applied', error: null } as const
   await reportApplied(w.state, 'node_1', [applied], w.clock.now())
   await auditEvents.run(w)

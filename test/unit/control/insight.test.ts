@@ -160,11 +160,14 @@ t.test('a call is explained: its messages, its decision in words, its media, its
   ])
   const message = { at_ms: w.clock.now(), protocol: 'udp', local: '127.0.0.1:5060', retransmission: 0 as const }
   const invite = (call: string) => `INVITE sip:x@test SIP/2.0\r\nCall-ID: ${call}\r\nCSeq: 1 INVITE\r\n\r\n`
-  await insertMessages(w.state.db, [
-    { ...message, sip_call_id: 'a@test', direction: 'in', remote: '198.51.100.7:5060', text: invite('a@test') },
-    { ...message, sip_call_id: 'b@test', direction: 'out', remote: '192.0.2.1:5060', text: invite('b@test') },
-    { ...message, sip_call_id: 'c@test', direction: 'in', remote: '192.0.2.9:5060', text: invite('c@test') },
-  ])
+  await insertMessages(w.state.db, {
+    edge_id: 'mac_1',
+    messages: [
+      { ...message, sip_call_id: 'a@test', direction: 'in', remote: '198.51.100.7:5060', text: invite('a@test') },
+      { ...message, sip_call_id: 'b@test', direction: 'out', remote: '192.0.2.1:5060', text: invite('b@test') },
+      { ...message, sip_call_id: 'c@test', direction: 'in', remote: '192.0.2.9:5060', text: invite('c@test') },
+    ],
+  })
   for (let at = 0; at < 3; at += 1)
     for (const leg_id of ['a', 'b'])
       await addMediaQuality(

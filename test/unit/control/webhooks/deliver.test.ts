@@ -7,12 +7,14 @@ import { LONGEST_WAIT_MS, waitAfter } from '../../../../control/webhooks/ladder.
 import { type Clock, systemClock } from '../../../../core/runtime/clock.ts'
 import { createHttpClient } from '../../../../core/runtime/http/index.ts'
 import { newId } from '../../../../core/runtime/ids.ts'
+import { processName } from '../../../../core/runtime/machine.ts'
 import { seal } from '../../../../core/runtime/secrets.ts'
 import { createVoiceRequester } from '../../../../core/runtime/voice-request.ts'
 import { enqueue } from '../../../../core/state/outbox.ts'
 import { mendCallbackTimes, pruneCallbacks, takeDueCallbacks } from '../../../../core/state/outbox-delivery.ts'
 import { standingClock } from '../../../support/clock.ts'
 import { type ControlPlane, controlPlane } from '../../../support/control-plane.ts'
+import { MACHINE } from '../../../support/machine.ts'
 import { PATIENCE_MS, until } from '../../../support/wait.ts'
 import { bodyOf } from '../../../support/web.ts'
 
@@ -66,6 +68,7 @@ function deliver(t: Test, w: ControlPlane, options: Partial<DelivererOptions> = 
     log: w.log,
     settings: w.settings,
     requester: createVoiceRequester({ http }),
+    machine: MACHINE,
     ...options,
     limits: { poll_ms: 50, stop_patience_ms: 200, ...options.limits },
   })
@@ -233,7 +236,14 @@ t.test('what a killed process had taken is taken again when its lease is over, a
   const w = await controlPlane(t, { clock })
   await put(w, 'http://a.test/', 0)
   const take = (now_ms: number) =>
-    takeDueCallbacks(w.state.db, { now_ms, lease_ms: 25_000, limit: 10, but_not: [], under_way: [] })
+    takeDueCallbacks(w.state.db, {
+      by: 'mac_1 boot_1 1',
+      now_ms,
+      lease_ms: 25_000,
+      limit: 10,
+      but_not: [],
+      under_way: [],
+    })
   const now = clock.now()
   t.equal((await take(now)).length, 1)
   t.equal((await take(now + 24_000)).length, 0)
@@ -243,6 +253,34 @@ t.test('what a killed process had taken is taken again when its lease is over, a
   await mendCallbackTimes(w.state.db, { now_ms: yesterday, lease_ms: 25_000, longest_wait_ms: LONGEST_WAIT_MS })
   t.equal((await take(yesterday)).length, 1, 'a clock that jumped back a day holds nothing up')
 })
+
+t.test(
+  'a deliverer that starts leaves what one of another machine has under way, and frees what its predecessor had',
+  async t => {
+    const w = await controlPlane(t, { clock: standingClock() })
+    const other = { machine_id: 'mac_2', boot_id: 'boot_2' }
+    const held = await receiver(t, () => null)
+    const web = await receiver(t)
+    await put(w, `${held.url}/of-another`, 0)
+    deliver(t, w, { machine: other })
+    await until('the other one has sent it', () => held.requests.length === 1)
+    await put(w, `${web.url}/of-a-predecessor`, 1)
+    const before = processName({ ...MACHINE, boot_id: 'boot_0', pid: 1 })
+    const now_ms = w.clock.now()
+    const taking = {
+      by: before,
+      now_ms,
+      lease_ms: 25_000,
+      limit: 1,
+      but_not: [new URL(held.url).origin],
+      under_way: [],
+    }
+    t.equal((await takeDueCallbacks(w.state.db, taking)).length, 1)
+    deliver(t, w)
+    await until('its own is delivered', () => web.requests.length === 1)
+    t.equal(held.requests.length, 1, 'the other is not sent again')
+  },
+)
 
 t.test('stopping hands back what is under way, uncounted', async t => {
   const w = await controlPlane(t)

@@ -161,7 +161,10 @@ t.test(
     reader.exec('begin')
     reader.prepare('select id from lease').all()
     const long = { sip_call_id: 'a', at_ms: NOW_MS, direction: 'in', protocol: 'udp', local: 'b', remote: 'c' } as const
-    await insertMessages(db, [{ ...long, retransmission: 0, text: 'x'.repeat(8000 * 4096) }])
+    await insertMessages(db, {
+      edge_id: 'mac_1',
+      messages: [{ ...long, retransmission: 0, text: 'x'.repeat(8000 * 4096) }],
+    })
     t.equal(await messagesOf(w, take), 1, 'the log is long, and somebody reads what is in it')
     reader.exec('commit')
     t.equal(await messagesOf(w, take), 1, 'this commit writes it back')

@@ -8,6 +8,7 @@ import { claimCommands, finishCommand } from '../../../../core/state/call-comman
 import { openState, type State } from '../../../../core/state/index.ts'
 import { endCallsOfLostNodes, heartbeat, NodeWatch, registerNode, tellLink } from '../../../../core/state/nodes.ts'
 import { findCall, finishCall, insertCall, type NewCall, writeCall } from '../../../../core/state/running-calls.ts'
+import { MACHINE } from '../../../support/machine.ts'
 
 const NOW = Date.UTC(2026, 10, 21, 12, 0, 0)
 const at = (ms: number): string => new Date(NOW + ms).toISOString()
@@ -102,9 +103,9 @@ t.test('a call ends once, and a clock that jumped back makes no negative duratio
 
 t.test('calls of a node without a heartbeat end as lost, those of a live one go on', async t => {
   const { state, project_id } = await open(t)
-  await registerNode(state.db, { id: 'node_1', kind: 'signaling', pid: 1 }, NOW)
-  await registerNode(state.db, { id: 'node_2', kind: 'signaling', pid: 2 }, NOW)
-  await tellLink(state.db, { id: 'node_1-edge', kind: 'edge', pid: 1 }, true, NOW)
+  await registerNode(state.db, { id: 'node_1', kind: 'signaling', ...MACHINE, pid: 1 }, NOW)
+  await registerNode(state.db, { id: 'node_2', kind: 'signaling', ...MACHINE, pid: 2 }, NOW)
+  await tellLink(state.db, { id: 'node_1-edge', kind: 'edge', ...MACHINE, pid: 1 }, true, NOW)
   await state.transaction(async trx => {
     await insertCall(trx, newCall(project_id, 'CA1'), NOW)
     await writeCall(trx, 'CA1', [{ step: 'answered', at_ms: NOW - 5000 }])

@@ -20,7 +20,7 @@ const log = pino({ level: 'silent' })
 async function desk(t: Test, left: readonly NewMessage[] = [], there: readonly NewMessage[] = []) {
   const w = await admissionWorld()
   t.teardown(() => w.close())
-  await insertMessages(w.state.db, there)
+  await insertMessages(w.state.db, { edge_id: 'mac_1', messages: there })
   const path = join(w.data_dir, 'ladder.sock')
   const outlet = await openLadderOutlet(path, log)
   const journal = new Journal<NewMessage>(w.data_dir, error => t.fail(String(error)))
@@ -34,7 +34,7 @@ async function desk(t: Test, left: readonly NewMessage[] = [], there: readonly N
   t.teardown(() => state.close())
   return {
     ...{ path, ladder, state, data_dir: w.data_dir },
-    keeper: () => keepLadder({ path, db: w.state.db, log, clock: systemClock }),
+    keeper: () => keepLadder({ path, db: w.state.db, edge_id: 'mac_1', log, clock: systemClock }),
     kept: async () =>
       (await state.db.selectFrom('sip_message').select('sip_call_id').orderBy('id').execute()).map(
         row => row.sip_call_id,
