@@ -135,7 +135,12 @@ export const VARIABLES = {
     'transcription of recordings, http(s); unset: STROWGER_RECOGNIZER_URL when that is http(s)',
     httpUrl,
   ),
-  siprec: variable('STROWGER_SIPREC', '', 'SIP recording servers for <Siprec>: NAME=SIP-URI, …', connectors),
+  siprec: variable(
+    'STROWGER_SIPREC',
+    '',
+    'SIP recording servers for <Siprec>: NAME=SIP-URI, …; private ones stand in STROWGER_ALLOW_PRIVATE_PEERS too',
+    connectors,
+  ),
   s3_endpoint: variable('STROWGER_S3_ENDPOINT', '', 'S3-compatible storage of recordings; unset: data folder', httpUrl),
   s3_bucket: variable('STROWGER_S3_BUCKET', '', 'its bucket', optional),
   s3_region: variable('STROWGER_S3_REGION', 'us-east-1', 'its region', text),

@@ -2,7 +2,8 @@ import { iso } from '../../core/runtime/clock.ts'
 import { newId } from '../../core/runtime/ids.ts'
 import type { Event, StartSiprec } from '../../markup/interpreter/types.ts'
 import { type LegPolicy, MediaRefusal } from '../b2bua/media.ts'
-import type { Dialog } from '../drachtio/types.ts'
+import type { Dialog, DialogHandler, InviteResult } from '../drachtio/types.ts'
+import { isMadeUp } from '../trunks/health.ts'
 import type { ScriptHost } from './script.ts'
 import { mergeOffers, metadata, splitAnswer } from './siprec-body.ts'
 import { tell } from './tell.ts'
@@ -87,36 +88,10 @@ export class Siprec {
       `--${BOUNDARY}\r\nContent-Type: application/rs-metadata+xml\r\nContent-Disposition: recording-session\r\n\r\n${metadata({ sid: session.sid, call_sid: call.sid, from, to, tracks: session.legs.map(({ what }) => what), started_at, parameters: session.command.parameters })}`,
       `--${BOUNDARY}--\r\n`,
     ].join('\r\n')
-    const invite = ctx.sip.invite(
-      {
-        uri: connector.uri,
-        headers: {
-          Require: 'siprec',
-          'Content-Type': `multipart/mixed;boundary=${BOUNDARY}`,
-          'X-Strowger-Call-Sid': call.sid,
-        },
-        body,
-      },
-      {
-        handler: (request, { unsolicited }) => {
-          if (unsolicited || request.method === 'BYE') {
-            if (!unsolicited) request.respond(200)
-            session.dialog = null
-            this.#over(session, unsolicited ? 'the recording server is gone' : null)
-          } else if (request.method !== 'ACK') request.respond(request.method === 'INVITE' ? 488 : 200)
-        },
-      },
-    )
-    session.cancel = () => invite.cancel()
-    const result = await invite.result
-    session.cancel = null
-    if (result.kind !== 'answered')
-      throw new Error(
-        result.kind === 'refused' ? `the recording server answered ${result.response.status}` : result.detail,
-      )
-    session.dialog = result.dialog
-    if (!this.#sessions.has(session.command.id)) return void result.dialog.bye()
-    const answers = splitAnswer(result.response.body)
+    const { dialog, response } = await this.#place(session, connector.uri, body)
+    session.dialog = dialog
+    if (!this.#sessions.has(session.command.id)) return void dialog.bye()
+    const answers = splitAnswer(response.body)
     for (const [index, { leg_id, what }] of session.legs.entries()) {
       const sdp = answers[index]
       if (sdp === undefined) throw new Error('the recording server does not take every stream')
@@ -124,6 +99,46 @@ export class Siprec {
       await hub.request('copy.start', { leg_id: leg.id, to_leg_id: leg_id, what })
     }
     this.#tell(session, 'siprec-started', null)
+  }
+
+  /** The INVITE to the first address of the recording server that may be reached and gives an answer. */
+  async #place(session: Session, uri: string, body: string): Promise<Extract<InviteResult, { kind: 'answered' }>> {
+    const { call } = this.#host
+    const { sip, ways } = call.ctx
+    const found = await ways.find({ uri })
+    if (found.kind !== 'found') throw new Error(found.detail)
+    let why = ''
+    for (const way of found.ways) {
+      if (!this.#sessions.has(session.command.id)) break
+      const headers = {
+        Require: 'siprec',
+        'Content-Type': `multipart/mixed;boundary=${BOUNDARY}`,
+        'X-Strowger-Call-Sid': call.sid,
+      }
+      const invite = sip.invite({ uri, proxy: way.proxy, headers, body }, { handler: this.#handlerOf(session) })
+      session.cancel = () => invite.cancel()
+      const result = await invite.result
+      session.cancel = null
+      if (result.kind === 'answered') {
+        ways.answered(way)
+        return result
+      }
+      why = result.kind === 'refused' ? `the recording server answered ${result.response.status}` : result.detail
+      const silent = result.kind === 'refused' && (result.response.status === 503 || isMadeUp(result.response))
+      if (!silent) break
+      ways.failedAt(way)
+    }
+    throw new Error(why)
+  }
+
+  #handlerOf(session: Session): DialogHandler {
+    return (request, { unsolicited }) => {
+      if (unsolicited || request.method === 'BYE') {
+        if (!unsolicited) request.respond(200)
+        session.dialog = null
+        this.#over(session, unsolicited ? 'the recording server is gone' : null)
+      } else if (request.method !== 'ACK') request.respond(request.method === 'INVITE' ? 488 : 200)
+    }
   }
 
   #over(session: Session, fault: string | null): void {

@@ -1,5 +1,7 @@
 import t from 'tap'
 import { makeClientCredential } from '../../core/runtime/client-token.ts'
+import { addCarrier } from '../../core/state/carriers.ts'
+import { openTrap } from '../adversary/traps.ts'
 import { readWav, strongestHz, tone, toneLevelDbm0, wavBytes } from '../support/audio.ts'
 import { openSoftphone as openBrowser } from '../support/browser.ts'
 import { freePort } from '../support/ports.ts'
@@ -12,9 +14,23 @@ import { until } from '../support/wait.ts'
 t.test('verbs that bring several together', async t => {
   // The recording server is a telephone of its own: its address must be known before the platform starts.
   const recorder_port = await freePort()
+  const http_port = await freePort()
+  const traps = { carrier: await openTrap(t, '127.0.0.68'), private: await openTrap(t, '127.0.0.69') }
+  const recorders = {
+    vault: `sip:vault@127.0.0.67:${recorder_port}`,
+    carrier: `sip:vault@127.0.0.68:${traps.carrier.port}`,
+    private: `sip:vault@127.0.0.69:${traps.private.port};transport=tcp`,
+    own: `sip:vault@127.0.0.1:${http_port};transport=tcp`,
+  }
   const town = await voiceTown(t, {
     addresses: ['127.0.0.65', '127.0.0.66'],
-    env: () => ({ STROWGER_SIPREC: `vault=sip:vault@127.0.0.67:${recorder_port}` }),
+    env: () => ({
+      STROWGER_HTTP_PORT: String(http_port),
+      STROWGER_ALLOW_PRIVATE_PEERS: '127.0.0.1/32,127.0.0.64/30,127.0.0.68/32',
+      STROWGER_SIPREC: Object.entries(recorders)
+        .map(([name, uri]) => `${name}=${uri}`)
+        .join(),
+    }),
   })
   const { w, pages, web, told, all, callIn, callOut, far, trunk_number } = town
   const url = web.url
@@ -321,6 +337,25 @@ t.test('verbs that bring several together', async t => {
     const none = await callOut(doc(`<Start><Siprec connectorName="other" statusCallback="${url}/no-vault"/></Start>`))
     t.match(await told('/no-vault'), { SiprecEvent: 'siprec-error' })
     await none.line.over()
+  })
+
+  await t.test('Siprec: a recording server is reached only where a call may be sent', async t => {
+    const carrier = { name: 'Far', codecs: ['PCMU'], sources: ['127.0.0.68/32'], targets: [], routes: [] }
+    const carrier_id = await addCarrier(w.state, carrier, new Date().toISOString())
+    const applied = w.state.db.selectFrom('apply_report').selectAll().where('resource_id', '=', carrier_id)
+    await until('the carrier is known', () => applied.executeTakeFirst())
+    const starts = ['carrier', 'private', 'own'].map(
+      name => `<Start><Siprec name="${name}" connectorName="${name}" statusCallback="${url}/refused"/></Start>`,
+    )
+    const { line } = await callOut(doc(`${starts.join('')}<Pause length="20"/>`))
+    await until('each is told', () => all('/refused').length === 3)
+    const errorOf = (name: string) => all('/refused').find(fields => fields['SiprecName'] === name)?.['SiprecError']
+    t.match(errorOf('carrier'), /127\.0\.0\.68 is the address of a carrier/)
+    t.match(errorOf('private'), /127\.0\.0\.69 is not public/)
+    t.match(errorOf('own'), /is a listener of this platform/)
+    t.same([...traps.carrier.caught, ...traps.private.caught], [], 'nothing is sent there')
+    line.hangUp()
+    await line.over()
   })
 
   await t.test('nothing is left', async t => {
