@@ -6,7 +6,7 @@ import { StartRefused } from '../core/runtime/lifecycle.ts'
 import { appendAudit } from '../core/state/audit.ts'
 import { bumpConfiguration } from '../core/state/bootstrap.ts'
 import type { State, Trx } from '../core/state/index.ts'
-import { approveSource, limitedSources, pendingSource } from '../core/state/sources.ts'
+import { approveSource, type LimitedSource, limitedSources, pendingSource } from '../core/state/sources.ts'
 import { deleteSource, type SourceRow, saveTrunk, type TrunkRow } from '../core/state/trunks.ts'
 import { ring, withState } from './state.ts'
 
@@ -94,9 +94,15 @@ async function told(
 }
 
 async function list(state: State, as_json: boolean): Promise<void> {
-  const rows = await limitedSources(state.db)
-  const text = as_json
-    ? JSON.stringify(rows)
-    : rows.map(row => `${row.id}  ${row.standing.padEnd(16)} ${row.cidr.padEnd(18)} ${row.trunk_name}`).join('\n')
+  const rows = await limitedSources(state.db, iso(Date.now()))
+  const text = as_json ? JSON.stringify(rows) : rows.map(described).join('\n')
   process.stdout.write(`${text === '' ? 'every source counts as it was written' : text}\n`)
 }
+
+function described({ id, standing, cidr, overlaps, ...of }: LimitedSource): string {
+  const lines = overlaps.map(other => `  overlaps ${other.cidr} of ${trunkOf(other)}`)
+  return [`${id}  ${standing.padEnd(16)} ${cidr.padEnd(18)} ${trunkOf(of)}`, ...lines].join('\n')
+}
+
+const trunkOf = (of: Pick<LimitedSource, 'trunk_name' | 'project_id' | 'subaccount_id'>): string =>
+  [of.trunk_name, of.project_id, ...(of.subaccount_id === null ? [] : [of.subaccount_id])].join(', ')

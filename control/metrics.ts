@@ -90,6 +90,8 @@ function exposeBacklog(options: {
     notifications_waiting: gauge('notifications_waiting', 'Messages about alerts that wait to be sent'),
     webhook_deliveries_waiting: gauge('webhook_deliveries_waiting', 'Events that wait for webhook endpoints'),
     trunks_behind: gauge('trunks_behind', 'Trunks whose saved revision is not in force at every live signaling node'),
+    sources_waiting: gauge('sources_waiting', 'Sources of trunks that wait for an operator'),
+    sources_name_only: gauge('sources_name_only', "Sources that overlap another tenant's and count by name alone"),
   }
   // One read for all of them, at each scrape.
   new Gauge({

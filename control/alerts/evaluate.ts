@@ -58,6 +58,7 @@ export const alerts: Reconciler = {
             scene.now_ms,
             [...open].map(key => key.split(':')[1] ?? ''),
           ),
+          open,
         ),
       )
     }

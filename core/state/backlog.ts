@@ -10,12 +10,21 @@ export interface Backlog {
   readonly webhook_deliveries_waiting: number
   /** Trunks of which a live signaling node has not applied the saved revision. */
   readonly trunks_behind: number
+  /** Sources of trunks that wait for an operator (`strowger sources`). */
+  readonly sources_waiting: number
+  /** Sources that overlap another tenant's, and so count by their trunk's name alone. */
+  readonly sources_name_only: number
 }
 
 export async function backlog(db: Db, now: string): Promise<Backlog> {
   const alive = new Date(Date.parse(now) - NODE_SILENCE_MS).toISOString()
   const row = await db
     .selectNoFrom(eb => {
+      const sources = eb
+        .selectFrom('trunk_source')
+        .innerJoin('trunk as owner', 'owner.id', 'trunk_source.trunk_id')
+        .select(eb.fn.countAll<number>().as('n'))
+        .where('owner.status', '!=', 'released')
       const alerts = eb.selectFrom('alert').select(eb.fn.countAll<number>().as('n')).where('resolved_at', 'is', null)
       return [
         alerts.as('alerts_open'),
@@ -62,6 +71,8 @@ export async function backlog(db: Db, now: string): Promise<Backlog> {
             ),
           )
           .as('trunks_behind'),
+        sources.where('standing', '=', 'pending_approval').as('sources_waiting'),
+        sources.where('standing', '=', 'name_only').as('sources_name_only'),
       ]
     })
     .executeTakeFirstOrThrow()
@@ -73,5 +84,7 @@ export async function backlog(db: Db, now: string): Promise<Backlog> {
     notifications_waiting: count('notifications_waiting'),
     webhook_deliveries_waiting: count('webhook_deliveries_waiting'),
     trunks_behind: count('trunks_behind'),
+    sources_waiting: count('sources_waiting'),
+    sources_name_only: count('sources_name_only'),
   }
 }

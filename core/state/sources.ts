@@ -66,6 +66,12 @@ const claimsOfOthers = (db: Db, tenant: Tenant) =>
     .where(ofAnother(tenant))
     .limit(1)
 
+/** A source of another tenant, or an address that it has proved. */
+export interface Taken extends Tenant {
+  readonly cidr: string
+  readonly trunk_name: string
+}
+
 interface Keys extends Tenant {
   readonly first: string
   readonly last: string
@@ -91,6 +97,53 @@ const PROVEN_WITHIN = statement((db, keys: Keys & { readonly since: string }) =>
     .limit(1),
 )
 
+/** What a customer claimed and a carrier has: it tells no call of its trunk any more, for carriers come first. */
+export interface OverruledSource {
+  readonly id: string
+  readonly cidr: string
+  readonly trunk: { readonly id: string; readonly name: string; readonly revision: number }
+  readonly signaling_fqdn: string
+}
+
+const claimsOfProject = (db: Db, project_id: string) =>
+  db
+    .selectFrom('trunk_source')
+    .innerJoin('trunk', 'trunk.id', 'trunk_source.trunk_id')
+    .select(['trunk_source.id', 'cidr', 'trunk_id', 'trunk.name', 'trunk.revision', 'trunk.signaling_fqdn'])
+    .where('trunk.project_id', '=', project_id)
+    .where('trunk.status', '!=', 'released')
+    .where('trunk.auth_mode', '=', 'ip_allow_list')
+    .where('trunk_source.enabled', '=', 1)
+    .where('trunk_source.standing', '=', 'full')
+
+const OVERRULED_WITHIN = statement((db, keys: { project_id: string; first: string; last: string }) =>
+  claimsOfProject(db, keys.project_id).where('range_key', '>=', keys.first).where('range_key', '<=', keys.last),
+)
+
+const OVERRULED_AROUND = statement((db, keys: { project_id: string; around: string }) =>
+  claimsOfProject(db, keys.project_id).where(sql<boolean>`range_key in (select value from json_each(${keys.around}))`),
+)
+
+/** Those of a project, whatever came first. */
+export async function overruledSources(db: Db, project_id: string): Promise<OverruledSource[]> {
+  const carriers = await db.selectFrom('carrier_source').select('cidr').distinct().execute()
+  const reads = carriers.flatMap(({ cidr }) => {
+    const keys = overlapKeys(cidr)
+    if (!keys) return []
+    const { first, last } = keys
+    return [
+      OVERRULED_WITHIN({ project_id, first, last }),
+      OVERRULED_AROUND({ project_id, around: JSON.stringify(keys.around) }),
+    ]
+  })
+  const rows = (await readTogether(db, ...reads)).flat()
+  const found = rows.map(({ trunk_id, name, revision, ...row }) => ({
+    ...row,
+    trunk: { id: trunk_id, name, revision },
+  }))
+  return [...new Map(found.map(row => [row.id, row])).values()]
+}
+
 /** A trunk's peer has proved a password from an address; the last day is kept. */
 export async function noteDigestProof(db: Db, proof: DigestProofTable): Promise<void> {
   await db
@@ -100,24 +153,32 @@ export async function noteDigestProof(db: Db, proof: DigestProofTable): Promise<
     .execute()
 }
 
-/** A source that does not count as its owner wrote it, with its trunk. */
+/** A source that does not count as its owner wrote it, with its trunk. For operators: it tells of other tenants. */
 export type LimitedSource = Pick<SourceRow, 'id' | 'cidr' | 'standing' | 'created_at' | 'trunk_id'> & {
   readonly trunk_name: string
   readonly project_id: string
+  readonly subaccount_id: string | null
+  /** What other tenants have of its addresses now: it may have gone since the source was written. */
+  readonly overlaps: readonly Taken[]
 }
 
 /** Sources that wait for an operator, or count by name alone, oldest first. */
-export const limitedSources = (db: Db): Promise<LimitedSource[]> =>
-  db
+export async function limitedSources(db: Db, now: string): Promise<LimitedSource[]> {
+  const rows = await db
     .selectFrom('trunk_source')
     .innerJoin('trunk', 'trunk.id', 'trunk_source.trunk_id')
-    .select(['trunk_source.id', 'cidr', 'standing', 'trunk_source.created_at', 'trunk_id', 'trunk.project_id'])
-    .select('trunk.name as trunk_name')
+    .select(['trunk_source.id', 'cidr', 'standing', 'trunk_source.created_at', 'trunk_id'])
+    .select(['trunk.name as trunk_name', 'trunk.project_id', 'trunk.subaccount_id'])
     .where('standing', '!=', 'full')
     .where('trunk.status', '!=', 'released')
     .orderBy('trunk_source.created_at')
     .orderBy('trunk_source.id')
     .execute()
+  const limited: LimitedSource[] = []
+  for (const row of rows)
+    limited.push({ ...row, overlaps: (await readTogether(db, ...readsOfTaken(row.cidr, row, now))).flat() })
+  return limited
+}
 
 export type Approval =
   | { readonly source: SourceRow; readonly trunk: TrunkRow; readonly from_revision: number }

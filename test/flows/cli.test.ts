@@ -81,6 +81,20 @@ t.test('the strowger command', async t => {
     )
   })
 
+  t.test('operators see whose address a source overlaps', async t => {
+    const wanted = { name: 'Ikeja', configuration: { currency: 'NGN' } }
+    const key = { 'idempotency-key': 'a branch of its own' }
+    const { status, body: subaccount } = await w.manage('POST', '/subaccounts', wanted, key)
+    t.equal(status, 201)
+    await w.addTrunk('192.0.2.7', { name: 'First' })
+    await w.addTrunk('192.0.2.7', { name: 'Second', sources: ['192.0.2.0/24'], subaccount_id: subaccount.id })
+    const { stdout } = await strowger(['sources'])
+    t.match(
+      stdout,
+      /name_only +192\.0\.2\.0\/24 +Second, prj_\S+, sub\S+\n {2}overlaps 192\.0\.2\.7\/32 of First, prj_/,
+    )
+  })
+
   t.test('a file of carriers is shown as a difference, and applied when that is said', async t => {
     const file = join(folder, 'carriers.json')
     const routes = [{ prefix: '234', cost_minor: 90 }]

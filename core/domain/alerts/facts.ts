@@ -94,4 +94,11 @@ export interface ApplyFacts {
     readonly failed: boolean
     readonly error: string | null
   })[]
+  /** Sources of trunks that a carrier overrules (design section 10, "Sources"). */
+  readonly overruled: readonly {
+    readonly id: string
+    readonly cidr: string
+    readonly trunk: Named & { readonly revision: number }
+    readonly signaling_fqdn: string
+  }[]
 }

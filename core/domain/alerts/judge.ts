@@ -216,12 +216,16 @@ export function judgeHealth(policy: AlertPolicy, facts: HealthFacts): Look {
   return look(policy, found, facts.available)
 }
 
-export function judgeApply(policy: AlertPolicy, facts: ApplyFacts): Look {
+/** `open` are the keys of alerts that have not ended: a source that is no longer overruled may be gone. */
+export function judgeApply(policy: AlertPolicy, facts: ApplyFacts, open: ReadonlySet<string>): Look {
   const found = nothing()
+  found.findings.push(...facts.overruled.map(overruled))
+  const still = new Set(found.findings.map(({ dedupe_key }) => dedupe_key))
   for (const trunk of facts.trunks) {
     const key = alertKey('trunk_apply_failed', trunk.id)
     if (!trunk.failed) {
-      found.well.set(key, trunk.effective_revision)
+      const of_sources = [...open].filter(other => other.startsWith(`${key}:`) && !still.has(other))
+      for (const well of [key, ...of_sources]) found.well.set(well, trunk.effective_revision)
       continue
     }
     found.findings.push({
@@ -238,6 +242,16 @@ export function judgeApply(policy: AlertPolicy, facts: ApplyFacts): Look {
   }
   return look(policy, found, facts.available)
 }
+
+/** Told by the customer's own source alone: whose the addresses are is not the customer's business. */
+const overruled = ({ id, cidr, trunk, signaling_fqdn }: ApplyFacts['overruled'][number]): Finding => ({
+  ...ofTrunk('trunk_apply_failed', trunk, 'critical', id),
+  reason: `Source ${cidr} of trunk ${trunk.name} tells the trunk's calls by its name alone: the platform uses addresses of it.`,
+  remediation: `Send calls to ${signaling_fqdn}, or name addresses that are yours alone, or use digest authentication.`,
+  evidence: [evidence('Source', { text: cidr }), evidence('Revision', { text: String(trunk.revision) })],
+  suggested_actions: [{ href: `/v1/trunks/${trunk.id}/ip-credentials`, label: 'See the sources' }],
+  version: trunk.revision,
+})
 
 interface NamedThing {
   readonly id: string
