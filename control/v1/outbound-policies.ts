@@ -6,7 +6,6 @@ import {
   attachPolicy,
   changeRules,
   detachPolicy,
-  findPolicy,
   insertPolicy,
   listAttachments,
   listPolicies,
@@ -27,6 +26,7 @@ import {
   presentPolicyDetail,
 } from './outbound-policy-present.ts'
 import { route } from './route.ts'
+import { policyToAttach } from './seen-policies.ts'
 import { TrunkDetail } from './trunk-schemas.ts'
 import { releasing, writeTrunk } from './trunk-writes.ts'
 
@@ -302,10 +302,10 @@ const attachRoute = route({
   body: input('TrunkPolicyRequest', { policy_id: nullable(Type.String({ maxLength: 128 })) }),
   replies: { 200: TrunkDetail },
   refusals: ['trunk_releasing'],
-  async run({ db, project, trunk, body, now }) {
+  async run({ db, project, caller, trunk, body, now }) {
     const gone = releasing(trunk)
     if (gone) return gone
-    const policy = body.policy_id === null ? null : await findPolicy(db, project.id, body.policy_id)
+    const policy = body.policy_id === null ? null : await policyToAttach(db, caller, project.id, body.policy_id)
     if (policy === undefined) return invalid('/policy_id', 'is not a live policy of the project')
     const saved = await writeTrunk(db, trunk, now, {
       summary: policy

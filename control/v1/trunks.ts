@@ -1,7 +1,6 @@
 import { newId } from '../../core/runtime/ids.ts'
 import type { Db, Trx } from '../../core/state/index.ts'
 import { type NumberRow, saveNumber } from '../../core/state/numbers.ts'
-import { findPolicy } from '../../core/state/policies.ts'
 import { findBlock } from '../../core/state/subtrunks.ts'
 import {
   insertCredential,
@@ -23,6 +22,7 @@ import { input, pageSchema, type Static, Type } from '../http/schema.ts'
 import { putPolicy } from './outbound-policies.ts'
 import { route } from './route.ts'
 import { seenNumbers } from './seen-numbers.ts'
+import { policyToAttach } from './seen-policies.ts'
 import { presentLoaded, presentSummaries, presentTrunk, trunkAsJson } from './trunk-present.ts'
 import { newCredential, newUsername, readSources, readTarget, settleSources } from './trunk-rules.ts'
 import { CreateTrunkRequest, TrunkCreation, TrunkDetail, TrunkSummary, UpdateTrunkRequest } from './trunk-schemas.ts'
@@ -83,7 +83,9 @@ const createRoute = route({
   },
   async run({ db, project, caller, body, now, services }) {
     const trunk = newTrunk(body, { project_id: project.id, now, domain: services.settings.domain })
-    const policy = body.outbound_policy_id ? await findPolicy(db, project.id, body.outbound_policy_id) : null
+    const policy = body.outbound_policy_id
+      ? await policyToAttach(db, caller, project.id, body.outbound_policy_id)
+      : null
     if (policy === undefined) return invalid('/outbound_policy_id', 'is not a live policy of the project')
     const wrong = await wrongSubaccount(db, project.id, caller, trunk.subaccount_id)
     if (wrong) return wrong

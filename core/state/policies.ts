@@ -141,6 +141,23 @@ export const findAttachment = (
     .where('service_id', '=', service_id)
     .executeTakeFirst()
 
+/** Whether the policy is attached to a trunk of the subaccount, or to a subtrunk of one. */
+export async function servesSubaccount(db: Db | Trx, policy_id: string, subaccount_id: string): Promise<boolean> {
+  const row = await db
+    .selectFrom('policy_attachment')
+    .leftJoin('subtrunk', 'subtrunk.id', 'policy_attachment.service_id')
+    .innerJoin('trunk', join =>
+      join.on(eb =>
+        eb.or([eb('trunk.id', '=', eb.ref('subtrunk.trunk_id')), eb('trunk.id', '=', eb.ref('service_id'))]),
+      ),
+    )
+    .select('trunk.id')
+    .where('policy_attachment.policy_id', '=', policy_id)
+    .where('trunk.subaccount_id', '=', subaccount_id)
+    .executeTakeFirst()
+  return row !== undefined
+}
+
 export type Service = Readonly<{ type: PolicyServiceType; id: string }>
 
 /** Attaches a service, in place of the policy that it had. Decisions read the rows, so it is in effect at once. */

@@ -163,3 +163,52 @@ t.test('a URL that nothing could be sent to is refused when it is written', asyn
     t.match(application, { status: 422, body: { errors } }, `application ${JSON.stringify(url)}`)
   }
 })
+
+t.test("a subaccount's key attaches what the project gave its trunks, or the default, and nothing else", async t => {
+  const w = await controlPlane(t)
+  const send = (key: string, method: string, path: string, body: unknown, etag?: string) =>
+    w.ask(method, path, {
+      ...{ key, body },
+      headers: { 'Idempotency-Key': freshKey(), ...(etag === undefined ? {} : { 'If-Match': etag }) },
+    })
+  const subaccount = async (name: string) => {
+    const { body } = await post(w, '/v1/subaccounts', { name, configuration: { currency: 'NGN' } })
+    return { subaccount_id: body.id as string, key: await w.newKey({ subaccount_id: body.id }) }
+  }
+  const [north, south] = [await subaccount('North'), await subaccount('South')]
+  const recorded = { recording_channels: 2, recording_mode: 'off', recording_retention_days: 30 }
+  const policy = async (name: string): Promise<string> =>
+    (await post(w, '/v1/outbound-policies', { name, ...recorded })).body.id
+  const [of_north, of_project] = [await policy('Roomy'), await policy('Of the project')]
+  const trunkOf = ({ subaccount_id }: { subaccount_id: string }, outbound_policy_id: string | null) => ({
+    ...{ ...TRUNK, name: 'Office', subaccount_id },
+    ...(outbound_policy_id === null ? {} : { outbound_policy_id }),
+  })
+  t.equal((await send(w.key, 'POST', '/v1/trunks', trunkOf(north, of_north))).status, 201)
+
+  for (const id of [of_north, of_project]) {
+    const created = await send(south.key, 'POST', '/v1/trunks', trunkOf(south, id))
+    t.match(created, { status: 422, body: { errors: [{ pointer: '/outbound_policy_id' }] } }, 'a new trunk')
+    t.notMatch(created.text, /Roomy|Of the project/)
+  }
+  const { id } = (await send(south.key, 'POST', '/v1/trunks', trunkOf(south, null))).body.trunk
+  const attach = (policy_id: string | null, etag: string, key = south.key) =>
+    send(key, 'PUT', `/v1/trunks/${id}/outbound-policy`, { policy_id }, etag)
+  const unknown = await attach('pol_unknown', '"1"')
+  for (const theirs of [of_north, of_project])
+    t.same((await attach(theirs, '"1"')).body.errors, unknown.body.errors, 'it is not there, like one that nobody has')
+  const attached = await w.state.db
+    .selectFrom('policy_attachment')
+    .select('policy_id')
+    .where('service_id', '=', id)
+    .execute()
+  t.same(attached, [], 'nothing was attached')
+
+  const own = await send(north.key, 'POST', '/v1/trunks', { ...trunkOf(north, of_north), name: 'Second office' })
+  t.match(own, { status: 201, body: { trunk: { outbound_policy: { id: of_north } } } }, 'what its other trunk has')
+  const standard = await policy('Standard')
+  await w.state.db.updateTable('outbound_policy').set({ system_default: 1 }).where('id', '=', standard).execute()
+  t.equal((await attach(standard, '"1"')).status, 200, 'the default')
+  t.equal((await attach(of_project, '"2"', w.key)).status, 200, 'the project gives it a policy')
+  t.equal((await attach(null, '"3"')).status, 200)
+})
