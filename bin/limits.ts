@@ -1,5 +1,6 @@
 import { Argument, Command, InvalidArgumentError } from 'commander'
 import { findCountry } from '../core/domain/numbers/countries.ts'
+import { DEFAULT_COUNTRY } from '../core/domain/numbers/default-country.ts'
 import { parseNumber } from '../core/domain/numbers/parse.ts'
 import { iso } from '../core/runtime/clock.ts'
 import { StartRefused } from '../core/runtime/lifecycle.ts'
@@ -63,7 +64,7 @@ export function limitsCommand(): Command {
         const known = await findTrunkSetting(state.db, trunk_id)
         const setting = {
           trunk_id,
-          country: options.country ?? known?.country ?? 'NG',
+          country: options.country ?? known?.country ?? DEFAULT_COUNTRY,
           default_caller: await defaultCaller(state, trunk_id, options, known?.default_caller ?? null),
         }
         await state.transaction(trx => putTrunkSetting(trx, setting))
@@ -183,7 +184,7 @@ async function defaultCaller(
   if (!trunk) throw new StartRefused(`there is no trunk ${trunk_id}`)
   if (options.defaultCaller === undefined) return known
   if (options.defaultCaller === 'none') return null
-  const number = parseNumber(options.defaultCaller, options.country ?? 'NG')?.e164
+  const number = parseNumber(options.defaultCaller, options.country ?? DEFAULT_COUNTRY)?.e164
   const held = number
     ? await state.db
         .selectFrom('number')
@@ -231,7 +232,7 @@ function shortCode(text: string): string {
 }
 
 function e164(text: string): string {
-  const number = parseNumber(text, 'NG')
+  const number = parseNumber(text, DEFAULT_COUNTRY)
   if (!number) throw new InvalidArgumentError('expected a number such as +2342010000112')
   return number.e164
 }

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { createInterface } from 'node:readline/promises'
 import { Command, Option } from 'commander'
+import { CURRENCY } from '../core/domain/rating/currency.ts'
 import {
   changesNothing,
   describeRatePlan,
@@ -49,7 +50,14 @@ export function ratesCommand(): Command {
         const now = iso(Date.now())
         const effective_from = options.from === undefined ? now : instant(options.from)
         const { direction, project = null, name = file } = options
-        const book = { project_id: project, name, direction, currency: 'NGN', effective_from, created_at: now } as const
+        const book = {
+          project_id: project,
+          name,
+          direction,
+          currency: CURRENCY,
+          effective_from,
+          created_at: now,
+        } as const
         if (!(await showChanges(state, book, rates)) || options.dryRun === true) return
         if (options.yes !== true && !(await confirmed())) {
           process.stdout.write('nothing was imported\n')

@@ -1,4 +1,4 @@
-import type { Timer } from '../core/runtime/clock.ts'
+import { Sleeper } from '../core/runtime/sleeper.ts'
 import { type CallCommand, claimCommands, finishCommand } from '../core/state/call-commands.ts'
 import { findCall } from '../core/state/running-calls.ts'
 import type { Entry, Target } from '../markup/interpreter/types.ts'
@@ -17,38 +17,27 @@ const BATCH = 20
 export class CommandTaker {
   readonly #ctx: Context
   readonly #originator: Originator
-  readonly #ends: (() => void)[]
-  #running: Promise<void> | null = null
-  #again = false
-  #stopped = false
+  readonly #sleeper: Sleeper
+  readonly #unhear: () => void
 
   constructor(ctx: Context, originator: Originator) {
     this.#ctx = ctx
     this.#originator = originator
-    const poll: Timer = ctx.clock.every(POLL_MS, () => this.look())
-    this.#ends = [() => poll.cancel(), ctx.bus.on('commands', () => this.look())]
+    this.#sleeper = new Sleeper({
+      work: () => this.#take(),
+      failed: err => ctx.log.error({ err }, 'commands could not be taken'),
+      every: { clock: ctx.clock, period_ms: POLL_MS },
+    })
+    this.#unhear = ctx.bus.on('commands', () => this.look())
   }
 
   look(): void {
-    if (this.#stopped) return
-    if (this.#running) {
-      this.#again = true
-      return
-    }
-    this.#running = this.#take()
-      .catch(err => this.#ctx.log.error({ err }, 'commands could not be taken'))
-      .finally(() => {
-        this.#running = null
-        if (!this.#again) return
-        this.#again = false
-        this.look()
-      })
+    void this.#sleeper.wake()
   }
 
   async stop(): Promise<void> {
-    this.#stopped = true
-    for (const end of this.#ends) end()
-    await this.#running
+    this.#unhear()
+    await this.#sleeper.stop()
   }
 
   async #take(): Promise<void> {
@@ -67,7 +56,7 @@ export class CommandTaker {
         )
         .catch(err => this.#ctx.log.error({ err, call_id: command.call_sid }, 'the outcome of a command was not saved'))
     }
-    if (commands.length >= BATCH) this.#again = true
+    if (commands.length >= BATCH) this.look()
   }
 
   async #carryOut(command: CallCommand): Promise<string> {

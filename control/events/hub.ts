@@ -4,6 +4,7 @@ import { type WebSocket, WebSocketServer } from 'ws'
 import { mayBeSeen } from '../../core/domain/alerts/index.ts'
 import { iso, type Timer } from '../../core/runtime/clock.ts'
 import { newId } from '../../core/runtime/ids.ts'
+import { Sleeper } from '../../core/runtime/sleeper.ts'
 import { ROLE_SCOPES, type Scope } from '../http/access.ts'
 import { countBadCredential } from '../http/bad-credentials.ts'
 import type { Caller } from '../http/caller.ts'
@@ -57,14 +58,13 @@ export function createEventsHub(
   const { state, bus, clock, log } = services
   const server = new WebSocketServer({ noServer: true, maxPayload: 1024, perMessageDeflate: false })
   const watched = new Map<string, Watched>()
-  let looking = false
-  let again = false
   let last_ms = -LEAST_GAP_MS
   let pending: Timer | null = null
   let closed = false
   let count = 0
 
   const lookAll = async (): Promise<void> => {
+    last_ms = clock.monotonic_ms()
     for (const [project_id, { watch, clients }] of watched) {
       const events = await watch.look(state.db, clock.now())
       if (clients.size === 0) watched.delete(project_id)
@@ -80,10 +80,6 @@ export function createEventsHub(
   }
   const look = (): void => {
     if (closed || watched.size === 0 || pending) return
-    if (looking) {
-      again = true
-      return
-    }
     const wait_ms = last_ms + LEAST_GAP_MS - clock.monotonic_ms()
     if (wait_ms > 0) {
       pending = clock.after(wait_ms, () => {
@@ -92,17 +88,12 @@ export function createEventsHub(
       })
       return
     }
-    looking = true
-    last_ms = clock.monotonic_ms()
-    lookAll()
-      .catch(err => log.error({ err }, 'live events could not be read'))
-      .finally(() => {
-        looking = false
-        if (!again) return
-        again = false
-        look()
-      })
+    void sleeper.wake()
   }
+  const sleeper = new Sleeper({
+    work: lookAll,
+    failed: err => log.error({ err }, 'live events could not be read'),
+  })
 
   const send = (client: Client, text: string): void => {
     if (client.socket.readyState !== client.socket.OPEN) return

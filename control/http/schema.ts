@@ -1,4 +1,5 @@
 import { type Static, type TArray, type TObject, type TProperties, type TSchema, Type } from 'typebox'
+import { CURRENCY } from '../../core/domain/rating/currency.ts'
 
 export { type Static, type TObject, type TProperties, type TSchema, Type }
 
@@ -75,4 +76,4 @@ export const Transport = oneOf('udp', 'tcp', 'tls')
 /** A day of the calendar, `YYYY-MM-DD`. */
 export const Day = Type.String({ format: 'date' })
 export const E164 = Type.String({ pattern: '^\\+[1-9][0-9]{6,14}$' })
-export const Currency = oneOf('NGN')
+export const Currency = oneOf(CURRENCY)

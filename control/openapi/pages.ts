@@ -1,5 +1,6 @@
 import type { Context } from 'koa'
 import { isReason, REASONS, type Reason, type ReasonEntry } from '../../core/domain/reasons/index.ts'
+import { escapeXml } from '../../core/domain/text/xml.ts'
 import type { Route } from '../http/route.ts'
 import type { Services } from '../http/services.ts'
 import { NUMBERS } from '../voice/errors.ts'
@@ -40,16 +41,13 @@ function html(ctx: Context, body: string): void {
   if (status === 404 && body.includes('No such error')) ctx.status = 404
 }
 
-const escaped = (text: string): string =>
-  text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;')
-
 const page = (title: string, body: string): string => `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<title>${escaped(title)}</title>
+<title>${escapeXml(title)}</title>
 <style>body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem;color:#1c2330}
 code{background:#eef1f5;padding:.1em .3em;border-radius:3px}
 table{border-collapse:collapse}td,th{padding:.3em .8em .3em 0;text-align:left;vertical-align:top}</style>
-</head><body><h1>${escaped(title)}</h1>
+</head><body><h1>${escapeXml(title)}</h1>
 ${body}
 </body></html>
 `
@@ -57,8 +55,8 @@ ${body}
 function contentsOf(routes: readonly Route[]): string {
   const rows = routes.map(
     route =>
-      `<tr><td><code>${route.method.toUpperCase()}</code></td><td><code>/v1${escaped(route.path)}</code></td>` +
-      `<td>${escaped(route.summary)}</td><td>${route.scope ? `<code>${escaped(route.scope)}</code>` : ''}</td></tr>`,
+      `<tr><td><code>${route.method.toUpperCase()}</code></td><td><code>/v1${escapeXml(route.path)}</code></td>` +
+      `<td>${escapeXml(route.summary)}</td><td>${route.scope ? `<code>${escapeXml(route.scope)}</code>` : ''}</td></tr>`,
   )
   return (
     `<p>The management API as an OpenAPI 3.1 document: <a href="/v1/openapi.json">/v1/openapi.json</a>. ` +
@@ -100,8 +98,8 @@ function reasonPage(reason: Reason): string {
   ]
   const rows = facts
     .filter(([, value]) => value !== null)
-    .map(([name, value]) => `<tr><th>${name}</th><td>${escaped(String(value))}</td></tr>`)
-  return `<p>${escaped(sentence(entry.sentence))}</p><p><b>What to do:</b> ${escaped(entry.mend)}</p><table>${rows.join('')}</table>`
+    .map(([name, value]) => `<tr><th>${name}</th><td>${escapeXml(String(value))}</td></tr>`)
+  return `<p>${escapeXml(sentence(entry.sentence))}</p><p><b>What to do:</b> ${escapeXml(entry.mend)}</p><table>${rows.join('')}</table>`
 }
 
 /** The table's sentence with its placeholders shown as such. */

@@ -1,6 +1,7 @@
 import type { Topic } from '../../core/runtime/bus.ts'
 import type { Log } from '../../core/runtime/log.ts'
 import type { Counter } from '../../core/runtime/metrics.ts'
+import { Sleeper } from '../../core/runtime/sleeper.ts'
 import type { Services } from '../http/services.ts'
 
 /**
@@ -31,39 +32,20 @@ export function runReconciler(
   failures: Counter<'reconciler'>,
 ): RunningReconciler {
   const log: Log = services.log.child({ reconciler: reconciler.name })
-  let running: Promise<void> | null = null
-  let again = false
-  let stopped = false
-
-  const wake = (): void => {
-    if (stopped) return
-    if (running) {
-      again = true
-      return
-    }
-    running = reconciler
-      .run(services)
-      .catch(err => {
-        failures.inc({ reconciler: reconciler.name })
-        log.error({ err }, 'a reconciler failed')
-      })
-      .then(() => {
-        running = null
-        if (!again) return
-        again = false
-        wake()
-      })
-  }
-
-  const timer = services.clock.every(reconciler.period_ms, wake)
-  const unheard = (reconciler.topics ?? []).map(topic => services.bus.on(topic, wake))
-  wake()
+  const sleeper = new Sleeper({
+    work: () => reconciler.run(services),
+    failed: err => {
+      failures.inc({ reconciler: reconciler.name })
+      log.error({ err }, 'a reconciler failed')
+    },
+    every: { clock: services.clock, period_ms: reconciler.period_ms },
+  })
+  const unheard = (reconciler.topics ?? []).map(topic => services.bus.on(topic, () => void sleeper.wake()))
+  void sleeper.wake()
   return {
     async stop() {
-      stopped = true
-      timer.cancel()
       for (const unhear of unheard) unhear()
-      await running
+      await sleeper.stop()
       await reconciler.stop?.()
     },
   }

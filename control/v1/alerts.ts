@@ -5,6 +5,7 @@ import {
   type Threshold,
   WHY_ACKNOWLEDGED,
 } from '../../core/domain/alerts/index.ts'
+import { CURRENCY } from '../../core/domain/rating/currency.ts'
 import { iso } from '../../core/runtime/clock.ts'
 import {
   type AlertSettingRow,
@@ -56,7 +57,7 @@ const AmountOrNull = optional(nullable(Int64))
 const CountOrNull = optional(nullable(Int32))
 const Percent = Type.String({ pattern: '^(100|[0-9]{1,2}(\\.[0-9]{1,2})?)$' })
 const PercentOrNull = optional(nullable(Percent))
-const CurrencyOrNull = optional(nullable(oneOf('NGN')))
+const CurrencyOrNull = optional(nullable(oneOf(CURRENCY)))
 
 const PolicyChanges = input('AlertPolicyChanges', {
   channels: optional(nullable(list(Channel, { maxItems: 4, uniqueItems: true }))),

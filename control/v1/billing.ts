@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream'
 import { isPeriod, type Statement } from '../../core/domain/billing/statement.ts'
+import { CURRENCY } from '../../core/domain/rating/currency.ts'
 import { dayOf } from '../../core/domain/rating/index.ts'
 import {
   findBillingDocument,
@@ -128,7 +129,7 @@ const documentId = (period: string): string => `${PREFIX}${period}`
 
 const presentDocument = (statement: Statement, issued_at: string | null): Static<typeof BillingDocument> => ({
   charges_minor: statement.charges_minor,
-  currency: 'NGN',
+  currency: CURRENCY,
   from: statement.from,
   id: documentId(statement.period),
   issued_at,
@@ -231,7 +232,7 @@ export const billing = [
         balance_minor,
         billing_account_id: project.billing_account_id,
         credit_minor,
-        currency: 'NGN',
+        currency: CURRENCY,
         held_minor,
         prepaid,
       }
@@ -273,7 +274,7 @@ export const billing = [
       const rows = await usageBy(db, project.id, group, filter, MAX_GROUPS)
       const body: Static<typeof Usage> = {
         as_of: now,
-        currency: 'NGN',
+        currency: CURRENCY,
         data: await usageLines(db, group, rows),
         from,
         group_by: group,

@@ -1,3 +1,4 @@
+import { CURRENCY } from '../../core/domain/rating/currency.ts'
 import { newId } from '../../core/runtime/ids.ts'
 import type { Db, ProjectTable, Trx } from '../../core/state/index.ts'
 import { findOrder, insertOrder, listOrders, type NumberOrderRow } from '../../core/state/number-orders.ts'
@@ -27,7 +28,7 @@ async function present(db: Db, row: NumberOrderRow): Promise<Order> {
   const ordered = JSON.parse(row.numbers) as string[]
   const numbers: ShownNumber[] = []
   for (const number of await numbersNamed(db, row.project_id, ordered)) numbers.push(await presentNumber(db, number))
-  return { id: row.id, status: 'completed', currency: 'NGN', created_at: row.created_at, ordered, numbers }
+  return { id: row.id, status: 'completed', currency: CURRENCY, created_at: row.created_at, ordered, numbers }
 }
 
 export const numberOrders = [

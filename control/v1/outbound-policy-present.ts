@@ -1,3 +1,4 @@
+import { CURRENCY } from '../../core/domain/rating/currency.ts'
 import { dayEnds, dayOf, MICRO_PER_MINOR } from '../../core/domain/rating/index.ts'
 import { iso } from '../../core/runtime/clock.ts'
 import { listContainments } from '../../core/state/containments.ts'
@@ -155,7 +156,7 @@ export async function presentPolicy(
     status: policy.status,
     system_default: policy.system_default === 1,
     revision: policy.revision,
-    currency: 'NGN',
+    currency: CURRENCY,
     applied_services: counted?.applied ?? 0,
     attached_services: counted?.attached ?? 0,
     attachments: shown,
@@ -165,11 +166,11 @@ export async function presentPolicy(
       max_call_duration: { configured: policy.max_call_duration_seconds, unit: 'seconds' },
       daily_spend: {
         configured_minor: policy.daily_spend_limit_minor,
-        currency: 'NGN',
+        currency: CURRENCY,
         resets_at: iso(dayEnds(now_ms, zone)),
         used_today_minor: await spentOn(db, 'policy', policy.id, dayOf(now_ms, zone)),
       },
-      max_destination_rate: { configured_minor: policy.max_destination_rate_minor, currency: 'NGN' },
+      max_destination_rate: { configured_minor: policy.max_destination_rate_minor, currency: CURRENCY },
     },
     destination_summary: (await summarizeRules(db, policy.id)) as Static<typeof PolicySummary>['destination_summary'],
     recording: {

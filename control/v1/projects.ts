@@ -1,3 +1,4 @@
+import { CURRENCY } from '../../core/domain/rating/currency.ts'
 import { listProjects, type ProjectRow } from '../../core/state/organizations.ts'
 import { Count64, Currency, Instant, listOf, nullable, oneOf, resource, type Static, Type } from '../http/schema.ts'
 import { route } from './route.ts'
@@ -23,7 +24,7 @@ const presentProject = (row: ProjectRow): Static<typeof Project> => ({
   id: row.id,
   name: row.name,
   status: row.status,
-  currency: 'NGN',
+  currency: CURRENCY,
   billing_account_id: row.billing_account_id,
   billing_assignment_revision: row.billing_assignment_revision,
   billing_effective_from: row.billing_effective_from,

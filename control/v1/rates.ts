@@ -1,4 +1,6 @@
+import { DEFAULT_COUNTRY } from '../../core/domain/numbers/default-country.ts'
 import { parseNumber } from '../../core/domain/numbers/parse.ts'
+import { CURRENCY } from '../../core/domain/rating/currency.ts'
 import { shownPrefix } from '../../core/domain/rating/index.ts'
 import { listContainments } from '../../core/state/containments.ts'
 import type { Db } from '../../core/state/index.ts'
@@ -87,7 +89,7 @@ export const rates = [
       const rows = book ? await listCoverage(db, project.id, book) : []
       const body: Static<typeof Coverage> = {
         as_of: now,
-        currency: 'NGN',
+        currency: CURRENCY,
         effective_from: book?.effective_from ?? null,
         data: rows.map(presentRate),
       }
@@ -108,7 +110,7 @@ export const rates = [
     replies: { 200: Lookup },
     async run({ db, project, query, now }) {
       // A plus in a query that was not encoded arrives as a space.
-      const number = parseNumber(query.destination.replace(/^ /, '+'), 'NG')
+      const number = parseNumber(query.destination.replace(/^ /, '+'), DEFAULT_COUNTRY)
       if (!number) return invalid('destination', 'is not a telephone number')
       const direction = query.direction ?? 'outbound'
       const book = await effectivePriceBook(db, project.id, direction, now)
@@ -119,7 +121,7 @@ export const rates = [
         as_of: now,
         containment: await containmentOf(db, project.id, number.digits, now),
         covered,
-        currency: 'NGN',
+        currency: CURRENCY,
         destination_number: number.e164,
         direction,
         gap: covered ? null : found ? 'no_route' : 'no_rate',

@@ -1,3 +1,4 @@
+import { CURRENCY } from '../../core/domain/rating/currency.ts'
 import { dayOf } from '../../core/domain/rating/index.ts'
 import type { Db, ProjectTable } from '../../core/state/index.ts'
 import { findOrganization } from '../../core/state/organizations.ts'
@@ -86,7 +87,7 @@ async function present(db: Db, project: Pick<ProjectTable, 'organization_id'>, r
   const { shown: usage } = await presentUsage(db, 'subaccount', row.id, now_ms)
   const shown: Shown = {
     created_at: row.created_at,
-    currency: 'NGN',
+    currency: CURRENCY,
     daily_spend_cap_minor: row.daily_spend_cap_minor,
     id: row.id,
     live_calls: usage.live_calls,
@@ -124,7 +125,7 @@ async function policyCeilings(db: Db, subaccount_id: string): Promise<Shown['pol
     .execute()
   return rows.map(row => ({
     acknowledged_at: row.applied_at,
-    currency: 'NGN',
+    currency: CURRENCY,
     daily_spend_cap_minor: row.daily_spend_limit_minor,
     max_call_duration_seconds: row.max_call_duration_seconds,
     max_concurrent: row.concurrency,
@@ -207,7 +208,7 @@ export const subaccounts = [
       configuration: input('SubaccountConfiguration', { currency: Currency, ...configuration }),
     }),
     replies: { 201: Subaccount },
-    example: { name: 'Lagos branch', configuration: { currency: 'NGN', max_concurrent: 10, max_cps: 2 } },
+    example: { name: 'Lagos branch', configuration: { currency: CURRENCY, max_concurrent: 10, max_cps: 2 } },
     async run({ db, project, body, now, services }) {
       const { currency, ...given } = body.configuration
       const row: SubaccountRow = {

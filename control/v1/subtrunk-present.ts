@@ -1,3 +1,4 @@
+import { CURRENCY } from '../../core/domain/rating/currency.ts'
 import type { Db, ProjectTable } from '../../core/state/index.ts'
 import { findAttachment, findPolicy, listRules } from '../../core/state/policies.ts'
 import { listDelegations, type SubtrunkRow } from '../../core/state/subtrunks.ts'
@@ -82,7 +83,7 @@ export async function presentSubtrunkSummary(
   const attachment = await findAttachment(db, 'trunk', trunk.id)
   const policy = attachment && (await findPolicy(db, trunk.project_id, attachment.policy_id))
   return {
-    currency: 'NGN',
+    currency: CURRENCY,
     id: row.id,
     limits: {
       concurrency: { child: row.concurrency ?? trunk.concurrency, parent: trunk.concurrency },

@@ -1,3 +1,4 @@
+import { CURRENCY } from '../../core/domain/rating/currency.ts'
 import { iso } from '../../core/runtime/clock.ts'
 import { type Applied, appliedFrom, appliedState, NODE_SILENCE_MS } from '../../core/state/apply.ts'
 import type { Db } from '../../core/state/index.ts'
@@ -37,7 +38,7 @@ const summary = (trunk: TrunkRow, figures: TrunkFigures): Summary => ({
   concurrency_limit: trunk.concurrency,
   concurrency_used: figures.live_calls,
   cps: String(trunk.cps),
-  currency: 'NGN',
+  currency: CURRENCY,
   daily_spend_cap_minor: figures.policy?.daily_spend_limit_minor ?? null,
   max_call_duration_seconds: trunk.max_call_duration_seconds,
   max_destination_rate_minor: figures.policy?.max_destination_rate_minor ?? null,

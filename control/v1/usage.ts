@@ -1,3 +1,4 @@
+import { CURRENCY } from '../../core/domain/rating/currency.ts'
 import { iso } from '../../core/runtime/clock.ts'
 import type { Db } from '../../core/state/index.ts'
 import { liveCalls } from '../../core/state/leases.ts'
@@ -33,7 +34,7 @@ export async function presentUsage(
     answered_calls: usage.answered_calls,
     as_of: iso(now_ms),
     call_attempts: usage.call_attempts,
-    currency: 'NGN' as const,
+    currency: CURRENCY,
     live_calls: (await liveCalls(db, level, [id])).get(id) ?? 0,
     pending_spend_minor: usage.pending_spend_minor,
     refusals: [...usage.refusals],

@@ -2,6 +2,7 @@ import { setMaxListeners } from 'node:events'
 import { CALLBACK_ANSWERED_WITH_ERROR } from '../../core/domain/webhooks/errors.ts'
 import { isGone, type Machine, processName, processNamed } from '../../core/runtime/machine.ts'
 import { unseal } from '../../core/runtime/secrets.ts'
+import { Sleeper } from '../../core/runtime/sleeper.ts'
 import type { VoiceReply, VoiceRequester } from '../../core/runtime/voice-request.ts'
 import { recordExchange } from '../../core/state/calls.ts'
 import {
@@ -68,26 +69,17 @@ export function deliverCallbacks(options: DelivererOptions): Deliverer {
   const ending = new AbortController()
   // Every exchange listens to it, and there are more of them than Node expects of one signal.
   setMaxListeners(0, ending.signal)
-  let taking: Promise<void> | null = null
-  let again = false
   let stopped = false
-
-  const wake = (): void => {
-    if (stopped) return
-    if (taking) {
-      again = true
-      return
-    }
-    taking = take()
-      .catch(err => log.error({ err }, 'callbacks could not be taken from the outbox'))
-      .then(() => {
-        taking = null
-        if (!again) return
-        again = false
-        wake()
-      })
-  }
-  const poll = clock.every(limits.poll_ms, wake)
+  let freed = false
+  const sleeper = new Sleeper({
+    async work() {
+      if (!freed) await freeTaken()
+      await take()
+    },
+    failed: err => log.error({ err }, 'callbacks could not be taken from the outbox'),
+    every: { clock, period_ms: limits.poll_ms },
+  })
+  const wake = (): void => void sleeper.wake()
   const prune = clock.every(PRUNE_EVERY_MS, () => {
     pruneCallbacks(state.db, clock.now() - KEPT_MS).catch(err =>
       log.error({ err }, 'old callbacks could not be removed'),
@@ -98,25 +90,25 @@ export function deliverCallbacks(options: DelivererOptions): Deliverer {
     mendCallbackTimes(state.db, times).catch(err => log.error({ err }, 'times of callbacks were not mended'))
   })
   const unhear = bus.on('outbox', wake)
-  taking = freeCallbacks(state.db, name => isGone(processNamed(name), machine))
-    .catch(err => log.error({ err }, 'callbacks of a killed process were not freed'))
-    .then(() => {
-      taking = null
-      wake()
-    })
+  wake()
 
   return {
     async stop() {
       stopped = true
-      poll.cancel()
       prune.cancel()
       mend.cancel()
       unhear()
-      await taking
+      await sleeper.stop()
       const patience = clock.after(limits.stop_patience_ms, () => ending.abort())
       await Promise.all([...under_way.values()].map(({ done }) => done))
       patience.cancel()
     },
+  }
+
+  /** What processes had taken that are gone. */
+  async function freeTaken(): Promise<void> {
+    await freeCallbacks(state.db, name => isGone(processNamed(name), machine))
+    freed = true
   }
 
   async function take(): Promise<void> {

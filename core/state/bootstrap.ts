@@ -1,4 +1,5 @@
 import { SCOPES } from '../domain/access/scopes.ts'
+import { CURRENCY } from '../domain/rating/currency.ts'
 import { newId } from '../runtime/ids.ts'
 import { hashPassword, hashSecret, seal, unseal } from '../runtime/secrets.ts'
 import { ensureAlertPolicies } from './alert-policies.ts'
@@ -81,7 +82,7 @@ async function insertDemo(trx: Trx, { master_key, now }: BootstrapOptions, passw
       organization_id,
       name: 'Demo project',
       status: 'active',
-      currency: 'NGN',
+      currency: CURRENCY,
       sandbox: 1,
       billing_account_id: `bil_${newId.uuid()}`,
       billing_assignment_revision: 1,

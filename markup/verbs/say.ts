@@ -1,4 +1,5 @@
-import { escapeXml, ssmlAttribute, ssmlRules } from '../../core/domain/speech/ssml.ts'
+import { ssmlAttribute, ssmlRules } from '../../core/domain/speech/ssml.ts'
+import { escapeXml } from '../../core/domain/text/xml.ts'
 import type { Turn } from '../interpreter/turn.ts'
 import type { Element, PlayItem } from '../interpreter/types.ts'
 import { loop, text } from './attributes.ts'

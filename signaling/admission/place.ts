@@ -1,5 +1,6 @@
 import { type CallRequest, readCallRequest } from '../../core/domain/calls/request.ts'
 import { attestationOf, mayBeForwarded } from '../../core/domain/identity/index.ts'
+import { DEFAULT_COUNTRY } from '../../core/domain/numbers/default-country.ts'
 import { parseNumber } from '../../core/domain/numbers/parse.ts'
 import { REASONS, type Reason, sipRefusal } from '../../core/domain/reasons/index.ts'
 import { iso } from '../../core/runtime/clock.ts'
@@ -33,7 +34,7 @@ const MAX_URIS = 10
 /** The trunk whose targets a call of this caller number leaves by (design section 4, "Egress"). */
 export function trunkOfCaller(ctx: Context, caller: string): TrunkConfig | null {
   const snapshot = ctx.snapshot()
-  const e164 = parseNumber(caller, 'NG')?.e164
+  const e164 = parseNumber(caller, DEFAULT_COUNTRY)?.e164
   const number = e164 ? snapshot.numbers.get(e164) : undefined
   if (!number?.route_id) return null
   const trunk_id =
@@ -143,7 +144,7 @@ async function placeNumber(parent: Call, options: ChildOptions, number: string):
     restricted: false,
     caller_name: null,
     max_forwards: HOPS_OF_OUR_OWN,
-    diversion: sent_on ? (parseNumber(parent.row_now.to_number, 'NG')?.e164 ?? null) : null,
+    diversion: sent_on ? (parseNumber(parent.row_now.to_number, DEFAULT_COUNTRY)?.e164 ?? null) : null,
     passed: {},
     attest: attestationOf(outcome.caller_ownership, readCallRequest(parent.row_now.request).sip?.verstat ?? null),
   }

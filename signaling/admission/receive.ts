@@ -1,5 +1,6 @@
 import { readSdp } from '../../core/domain/codecs/sdp.ts'
 import { attestationOf, readCaller, readRemoteParty, type Verstat } from '../../core/domain/identity/index.ts'
+import { DEFAULT_COUNTRY } from '../../core/domain/numbers/default-country.ts'
 import { parseNumber } from '../../core/domain/numbers/parse.ts'
 import { type Reason, type ReasonFacts, sipRefusal } from '../../core/domain/reasons/index.ts'
 import { newId } from '../../core/runtime/ids.ts'
@@ -24,7 +25,6 @@ import { hopsToWorld, limitsOf, notAdmitted, trunkOfCaller } from './place.ts'
  * INVITEs from the network: who sends them, what they ask for, whether it is admitted, and the call that comes of it.
  */
 
-const COUNTRY = 'NG'
 const DEFAULT_MAX_FORWARDS = 70
 
 export async function receiveInvite(ctx: Context, digest: DigestAuthenticator, invite: InboundInvite): Promise<void> {
@@ -71,13 +71,13 @@ function read(peer: Peer, invite: InboundInvite): Asked {
       asserted: asserted && !client ? userOf(addressOf(asserted)) : null,
       privacy: [...(invite.header('privacy') ?? '').split(/[;,]/), ...(remote_party?.restricted ? ['id'] : [])],
     },
-    COUNTRY,
+    DEFAULT_COUNTRY,
   )
   const hops = invite.header('max-forwards')
   return {
     peer,
     called,
-    called_e164: parseNumber(called, COUNTRY)?.e164 ?? null,
+    called_e164: parseNumber(called, DEFAULT_COUNTRY)?.e164 ?? null,
     caller: caller.number?.e164 ?? caller.given,
     caller_given: caller.given,
     caller_name: /^\s*"([^"]{1,64})"/.exec(from)?.[1] ?? null,
@@ -115,7 +115,7 @@ function comesBack(ctx: Context, invite: InboundInvite, asked: Asked): boolean {
 /** The number that was called first, from Diversion or History-Info. */
 function diverted(invite: InboundInvite): string | null {
   const given = invite.header('diversion') ?? invite.header('history-info')
-  return given === null ? null : (parseNumber(userOf(addressOf(given)), COUNTRY)?.e164 ?? null)
+  return given === null ? null : (parseNumber(userOf(addressOf(given)), DEFAULT_COUNTRY)?.e164 ?? null)
 }
 
 function destinationOf(ctx: Context, asked: Asked): Destination | { refused: Reason; facts: ReasonFacts } {

@@ -1,7 +1,7 @@
+import { DEFAULT_COUNTRY } from '../../core/domain/numbers/default-country.ts'
 import { parseNumber } from '../../core/domain/numbers/parse.ts'
 import type { Leg } from './leg.ts'
 
-const COUNTRY = 'NG'
 /** Heard for what is no telephone number. */
 const ELSEWHERE = 'us'
 
@@ -17,7 +17,7 @@ export class Ringback {
   start(called: string): void {
     if (this.#playing) return
     this.#playing = true
-    const sources = [{ kind: 'ringback' as const, country: parseNumber(called, COUNTRY)?.country ?? ELSEWHERE }]
+    const sources = [{ kind: 'ringback' as const, country: parseNumber(called, DEFAULT_COUNTRY)?.country ?? ELSEWHERE }]
     this.#leg.session.hub
       .request('play.start', { leg_id: this.#leg.id, play_id: this.#play_id, sources, loop: 1 })
       .catch(err => this.#leg.log.debug({ err }, 'no ring tone'))

@@ -1,5 +1,6 @@
 import type { CallRequest } from '../../core/domain/calls/request.ts'
 import { mayBeForwarded } from '../../core/domain/identity/index.ts'
+import { DEFAULT_COUNTRY } from '../../core/domain/numbers/default-country.ts'
 import { parseNumber } from '../../core/domain/numbers/parse.ts'
 import { type Reason, sipRefusal } from '../../core/domain/reasons/index.ts'
 import { iso } from '../../core/runtime/clock.ts'
@@ -38,7 +39,6 @@ interface Asked {
 
 type TransferAsk = Omit<Ask, 'call_sid'>
 
-const COUNTRY = 'NG'
 const RING_LIMIT_MS = 60_000
 const HOPS_OF_OUR_OWN = 70
 
@@ -46,7 +46,7 @@ export async function placeTransferred(asked: Asked): Promise<Placed> {
   const { ctx } = asked.transferee.call
   const trunk = ctx.snapshot().trunks.get(asked.trunk_id)
   if (!trunk) return refused('trunk_disabled')
-  const e164 = parseNumber(asked.target.number, COUNTRY)?.e164 ?? null
+  const e164 = parseNumber(asked.target.number, DEFAULT_COUNTRY)?.e164 ?? null
   const number = e164 === null ? undefined : ctx.snapshot().numbers.get(e164)
   if (!number || number.status === 'available') return toWorld(asked, trunk)
   if (number.status === 'quarantined') return refused('number_quarantined')
@@ -204,7 +204,7 @@ function presented(ctx: Context, { transferor, transferee, trunk_id }: Asked): P
   const project_id = trunks.get(trunk_id)?.project_id
   const { from_number, to_number } = transferor.call.row_now
   const isOwn = (number: string): boolean => {
-    const known = numbers.get(parseNumber(number, COUNTRY)?.e164 ?? number)
+    const known = numbers.get(parseNumber(number, DEFAULT_COUNTRY)?.e164 ?? number)
     return known?.project_id === project_id
   }
   const forwards = mayBeForwarded(transferor.call.row_now) && transferor.call === transferee.call && isOwn(to_number)
@@ -222,7 +222,7 @@ function outgoing(asked: Asked, sid: string, outcome: Decided, diversion: string
     restricted: false,
     caller_name: null,
     max_forwards: HOPS_OF_OUR_OWN,
-    diversion: diversion === null ? null : (parseNumber(diversion, COUNTRY)?.e164 ?? null),
+    diversion: diversion === null ? null : (parseNumber(diversion, DEFAULT_COUNTRY)?.e164 ?? null),
     passed: target.headers,
   }
 }
@@ -244,7 +244,7 @@ function rowOf(asked: Asked, { project_id, trunk_id, number, application }: Owne
     origin: 'trunk' as const,
     direction: number === null ? ('outbound' as const) : ('inbound' as const),
     from_number: presented(ctx, asked).caller,
-    to_number: parseNumber(asked.target.number, COUNTRY)?.e164 ?? asked.target.number,
+    to_number: parseNumber(asked.target.number, DEFAULT_COUNTRY)?.e164 ?? asked.target.number,
     status: 'ringing' as const,
     trunk_id,
     carrier_id: null,

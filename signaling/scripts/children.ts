@@ -1,3 +1,4 @@
+import { DEFAULT_COUNTRY } from '../../core/domain/numbers/default-country.ts'
 import { parseNumber } from '../../core/domain/numbers/parse.ts'
 import { insertCall } from '../../core/state/running-calls.ts'
 import type { DialChild, EndChild, Event, SipUri, TransferChild, Whisper } from '../../markup/interpreter/types.ts'
@@ -59,7 +60,8 @@ export class Children {
   dial(command: DialChild): void {
     const child: Child = { name: command.child, command, call: null, wanted: null, transferred: false, ended: false }
     this.#children.set(child.name, child)
-    if (command.target.kind === 'number') this.#country = parseNumber(command.target.number, 'NG')?.country ?? null
+    if (command.target.kind === 'number')
+      this.#country = parseNumber(command.target.number, DEFAULT_COUNTRY)?.country ?? null
     void this.#place(child)
   }
 

@@ -1,3 +1,5 @@
+import { escapeXml } from '../../core/domain/text/xml.ts'
+
 /** What an INVITE to a recording server carries: one SDP of several legs, and the metadata of the session. */
 
 /** Offers of one stream each as one offer; each stream is labelled by its place from 1 (RFC 7866 §7.1.1). */
@@ -40,16 +42,16 @@ export function metadata({ sid, call_sid, from, to, tracks, started_at, paramete
     { participant: 'to', aor: to, sends: 'sent' },
   ]
   const extension = Object.entries(parameters)
-    .map(([name, value]) => `<parameter name="${xml(name)}" value="${xml(value)}"/>`)
+    .map(([name, value]) => `<parameter name="${escapeXml(name)}" value="${escapeXml(value)}"/>`)
     .join('')
   return [
     '<?xml version="1.0" encoding="UTF-8"?>',
     '<recording xmlns="urn:ietf:params:xml:ns:recording:1">',
     '<datamode>complete</datamode>',
-    `<session session_id="${id('session')}"><sipSessionID>${xml(call_sid)}</sipSessionID>${extension}</session>`,
+    `<session session_id="${id('session')}"><sipSessionID>${escapeXml(call_sid)}</sipSessionID>${extension}</session>`,
     ...people.map(
       ({ participant, aor }) =>
-        `<participant participant_id="${id(participant)}"><nameID aor="${xml(aor)}"/></participant>`,
+        `<participant participant_id="${id(participant)}"><nameID aor="${escapeXml(aor)}"/></participant>`,
     ),
     ...tracks.map(
       (_track, index) =>
@@ -66,6 +68,3 @@ export function metadata({ sid, call_sid, from, to, tracks, started_at, paramete
     '',
   ].join('\r\n')
 }
-
-const xml = (text: string): string =>
-  text.replace(/&/g, '&amp;').replace(/</g, '&lt;').replace(/>/g, '&gt;').replace(/"/g, '&quot;')

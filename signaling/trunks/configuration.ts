@@ -1,6 +1,7 @@
 import type { Bus } from '../../core/runtime/bus.ts'
-import type { Clock, Timer } from '../../core/runtime/clock.ts'
+import type { Clock } from '../../core/runtime/clock.ts'
 import type { Log } from '../../core/runtime/log.ts'
+import { Sleeper } from '../../core/runtime/sleeper.ts'
 import type { State } from '../../core/state/index.ts'
 import { type Applied, configurationRevision, readConfiguration, reportApplied } from '../../core/state/snapshot.ts'
 import { compileSnapshot, EMPTY_SNAPSHOT, type Snapshot } from './snapshot.ts'
@@ -15,10 +16,9 @@ export class Configuration {
   readonly #log: Log
   readonly #listeners = new Set<(snapshot: Snapshot) => void>()
   readonly #reported = new Map<string, string>()
-  readonly #ends: (() => void)[] = []
+  readonly #sleeper: Sleeper
+  readonly #unhear: () => void
   #snapshot: Snapshot = EMPTY_SNAPSHOT
-  #running: Promise<void> | null = null
-  #again = false
 
   constructor(options: {
     readonly state: State
@@ -31,11 +31,12 @@ export class Configuration {
     this.#node_id = options.node_id
     this.#clock = options.clock
     this.#log = options.log
-    const poll: Timer = options.clock.every(POLL_MS, () => void this.refresh())
-    this.#ends.push(
-      () => poll.cancel(),
-      options.bus.on('configuration', () => void this.refresh()),
-    )
+    this.#sleeper = new Sleeper({
+      work: () => this.#apply(),
+      failed: err => this.#log.error({ err }, 'the configuration could not be read; what runs stays'),
+      every: { clock: options.clock, period_ms: POLL_MS },
+    })
+    this.#unhear = options.bus.on('configuration', () => void this.refresh())
   }
 
   get current(): Snapshot {
@@ -48,24 +49,12 @@ export class Configuration {
 
   /** Looks whether the saved revision is another than the one that runs, and applies it. Never rejects. */
   refresh(): Promise<void> {
-    if (this.#running) {
-      this.#again = true
-      return this.#running
-    }
-    this.#running = this.#apply()
-      .catch(err => this.#log.error({ err }, 'the configuration could not be read; what runs stays'))
-      .finally(() => {
-        this.#running = null
-        if (!this.#again) return
-        this.#again = false
-        void this.refresh()
-      })
-    return this.#running
+    return this.#sleeper.wake()
   }
 
   async stop(): Promise<void> {
-    for (const end of this.#ends) end()
-    await this.#running
+    this.#unhear()
+    await this.#sleeper.stop()
   }
 
   async #apply(): Promise<void> {

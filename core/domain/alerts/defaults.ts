@@ -1,3 +1,4 @@
+import { CURRENCY } from '../rating/currency.ts'
 import type { AlertKind, AlertPolicy, Resolution, Threshold } from './types.ts'
 
 const NO_THRESHOLD: Threshold = {
@@ -19,7 +20,7 @@ const plain = (rule: Resolution['rule'], more: Partial<Resolution> = {}): Resolu
 const money = (amount_minor: number, more: Partial<Threshold> = {}): Threshold => ({
   ...NO_THRESHOLD,
   amount_minor,
-  currency: 'NGN',
+  currency: CURRENCY,
   ...more,
 })
 
@@ -35,7 +36,7 @@ export const DEFAULT_POLICIES: Readonly<Record<AlertKind, Default>> = {
   /** A prepaid balance below 5,000; well again from 6,000 on. */
   balance_low: {
     threshold: money(500_000),
-    resolution: plain('below_threshold', { amount_minor: 600_000, currency: 'NGN' }),
+    resolution: plain('below_threshold', { amount_minor: 600_000, currency: CURRENCY }),
     channels: TOLD,
     ...NO_CEILING,
   },

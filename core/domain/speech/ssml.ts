@@ -1,3 +1,5 @@
+import { escapeXml } from '../text/xml.ts'
+
 /**
  * The SSML that speech engines get: these elements with these attributes, nothing else (voice-compat.md §10). Above
  * all no `audio`, `voice` or `mark`: engines open the files and addresses that those name.
@@ -36,10 +38,6 @@ export function ssmlAttribute(element: string, name: string, value: string): str
   const rules = ssmlRules(element)
   const good = rules !== undefined && Object.hasOwn(rules, name) && rules[name]?.test(value)
   return good ? ` ${name}="${escapeXml(value)}"` : ''
-}
-
-export function escapeXml(words: string): string {
-  return words.replace(/&/g, '&amp;').replace(/</g, '&lt;').replace(/>/g, '&gt;').replace(/"/g, '&quot;')
 }
 
 /** Control characters are commands to espeak-ng ("embedded commands"), and no XML. */

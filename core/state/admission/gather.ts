@@ -1,5 +1,6 @@
 import type { AdmissionFacts, HolderFacts, LevelFacts, TrunkFacts } from '../../domain/admission/index.ts'
 import { type CallerFacts, type CallerOwnership, ownershipOf } from '../../domain/identity/caller.ts'
+import { DEFAULT_COUNTRY } from '../../domain/numbers/default-country.ts'
 import { type CalledNumber, normalizeNumber, parseCalled, parseNumber } from '../../domain/numbers/parse.ts'
 import { dayOf } from '../../domain/rating/day.ts'
 import { countRoutes, NO_PRICE, readContainments, readPrice, readRules } from './destination.ts'
@@ -24,8 +25,6 @@ export interface Gathered {
   /** Whether the payer has an account whose money is held. */
   readonly has_account: boolean
 }
-
-const DEFAULT_COUNTRY = 'NG'
 
 /** Reads the facts. Everything is read now, so that a change is in effect for the next call. */
 export function gather(query: Query, given: AdmissionRequest, steady_ms: number): Gathered {

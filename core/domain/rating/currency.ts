@@ -1,0 +1,2 @@
+/** Of every amount; minor units are its hundredths. */
+export const CURRENCY = 'NGN' as const
