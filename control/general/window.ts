@@ -1,3 +1,5 @@
+import { LRUCache } from 'lru-cache'
+
 /** So many requests in each window of so many seconds. */
 export interface Window {
   readonly requests: number
@@ -13,18 +15,13 @@ const MAX_KEYS = 20_000
 
 /** Counts by key and window, in memory: a restart forgives. Windows begin with the first request of a key. */
 export function createWindows({ requests, seconds }: Window) {
-  const windows = new Map<string, { used: number; readonly ends_ms: number }>()
+  const windows = new LRUCache<string, { used: number; readonly ends_ms: number }>({ max: MAX_KEYS })
   return {
     /** `now_ms` is monotonic; `epoch_ms` names the reset for people. */
     take(key: string, now_ms: number, epoch_ms: number): WindowVerdict {
       const known = windows.get(key)
       const window = known && known.ends_ms > now_ms ? known : { used: 0, ends_ms: now_ms + seconds * 1000 }
-      windows.delete(key)
       windows.set(key, window)
-      if (windows.size > MAX_KEYS) {
-        const idlest = windows.keys().next()
-        if (!idlest.done) windows.delete(idlest.value)
-      }
       const allowed = window.used < requests
       if (allowed) window.used += 1
       const left_seconds = Math.max(1, Math.ceil((window.ends_ms - now_ms) / 1000))

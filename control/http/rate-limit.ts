@@ -1,3 +1,5 @@
+import { LRUCache } from 'lru-cache'
+
 /** A bucket that holds `burst` requests and refills by `per_second`. */
 export interface RateLimit {
   readonly burst: number
@@ -20,7 +22,7 @@ const MAX_KEYS = 20_000
 
 /** Token buckets by key, in memory: a restart forgives. The key that was idle longest is forgotten first. */
 export function createRateLimiter({ burst, per_second }: RateLimit): RateLimiter {
-  const buckets = new Map<string, { tokens: number; at_ms: number }>()
+  const buckets = new LRUCache<string, { readonly tokens: number; readonly at_ms: number }>({ max: MAX_KEYS })
   return {
     forget: key => {
       buckets.delete(key)
@@ -30,13 +32,7 @@ export function createRateLimiter({ burst, per_second }: RateLimit): RateLimiter
       const tokens = known ? Math.min(burst, known.tokens + ((now_ms - known.at_ms) / 1000) * per_second) : burst
       const allowed = tokens >= 1
       const left = allowed ? tokens - 1 : tokens
-      // Taking the key out first puts it at the end of the map's order: the first one is the idlest.
-      buckets.delete(key)
       buckets.set(key, { tokens: left, at_ms: now_ms })
-      if (buckets.size > MAX_KEYS) {
-        const idlest = buckets.keys().next()
-        if (!idlest.done) buckets.delete(idlest.value)
-      }
       const full_in_seconds = (burst - left) / per_second
       const headers: Record<string, string> = {
         'X-RateLimit-Limit': String(burst),

@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import {
   type Attestation,
   holdsAddress,
@@ -92,15 +93,12 @@ export const deliveryHops = (ctx: Context, trunk: TrunkConfig, outgoing: Outgoin
 ]
 
 /** Shares by weight follow an even sequence for each trunk or project (decision 0504). */
-const shares = new Map<string, { readonly start: number; count: number }>()
 const MAX_SHARES = 10_000
+const shares = new LRUCache<string, { readonly start: number; count: number }>({ max: MAX_SHARES })
 
 function nextShare(key: string): () => number {
   const known = shares.get(key) ?? { start: Math.random(), count: 0 }
-  shares.delete(key)
   shares.set(key, known)
-  const oldest = shares.keys().next().value
-  if (shares.size > MAX_SHARES && oldest !== undefined) shares.delete(oldest)
   return evenRandom(known.start, known.count++)
 }
 

@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import { compileSources, holdsAddress, matchSources } from '../../core/domain/identity/index.ts'
 import {
   carrierAt,
@@ -31,7 +32,7 @@ export async function watchSources(
   let sources = compileSources<string>([])
   let owned = compileSources<string>([])
   let carriers = carrierFacts(ways.own, [])
-  const known = new Map<string, boolean>()
+  const known = new LRUCache<string, boolean>({ max: MAX_KNOWN })
 
   const read = async (): Promise<void> => {
     // Only what identifies a trunk: ranges of digest trunks would let strangers there guess for ever.
@@ -57,7 +58,6 @@ export async function watchSources(
       const cached = known.get(host)
       if (cached !== undefined) return cached
       const covered = holdsAddress(sources, host)
-      if (known.size > MAX_KNOWN) known.clear()
       known.set(host, covered)
       return covered
     },

@@ -1,6 +1,7 @@
 import { createSocket, type Socket } from 'node:dgram'
 import { lookup } from 'node:dns/promises'
 import { isIPv6 } from 'node:net'
+import { LRUCache } from 'lru-cache'
 import { redactSip } from '../../core/domain/ladder/redact.ts'
 import { type Clock, systemClock, type Timer } from '../../core/runtime/clock.ts'
 import type { Log } from '../../core/runtime/log.ts'
@@ -48,7 +49,7 @@ interface Waiting {
 
 export function exportHep(options: HepOptions, find: FindCalls, log: Log, clock: Clock = systemClock): HepExporter {
   const link = new CollectorLink(options, log, clock)
-  const known = new Map<string, string>()
+  const known = new LRUCache<string, string>({ max: MAX_KNOWN })
   const ids: CallIds = callIds()
   let waiting: Waiting[] = []
   let left_out = 0
@@ -64,7 +65,6 @@ export function exportHep(options: HepOptions, find: FindCalls, log: Log, clock:
       } catch (err) {
         log.warn({ err }, 'calls of SIP messages could not be looked up')
       }
-      while (known.size > MAX_KNOWN) known.delete(known.keys().next().value ?? '')
     }
     const later: Waiting[] = []
     for (const one of batch) {

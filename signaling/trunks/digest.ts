@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { LRUCache } from 'lru-cache'
 import {
   type ClientToken,
   challenges,
@@ -56,9 +57,9 @@ export class DigestAuthenticator {
   readonly #realm: string
   readonly #snapshot: () => Snapshot
   readonly #replays: ReplayTable = createReplayTable()
-  readonly #guesses = new Map<string, { count: number; since_ms: number }>()
+  readonly #guesses = new LRUCache<string, { count: number; since_ms: number }>({ max: MAX_GUESSERS })
   /** Flows that have proved a password, and until when that counts: guesses of their neighbours are none of theirs. */
-  readonly #proven = new Map<string, number>()
+  readonly #proven = new LRUCache<string, number>({ max: MAX_GUESSERS })
   readonly #md5_clients = new Md5Clients()
   readonly #told: (trunk_id: string, address: string) => void
   #swept_ms = 0
@@ -190,14 +191,11 @@ export class DigestAuthenticator {
     const known = this.#guesses.get(key) ?? { count: 0, since_ms: this.#clock.monotonic_ms() }
     known.count++
     this.#guesses.set(key, known)
-    forgetFirst(this.#guesses)
   }
 
   #proved({ source }: SipRequest, now_ms: number): void {
     const key = flowKey(source)
-    this.#proven.delete(key)
     this.#proven.set(key, now_ms + PROVEN_MS)
-    forgetFirst(this.#proven)
   }
 }
 
@@ -206,11 +204,6 @@ type Source = SipRequest['source']
 const holderKey = ({ transport, address }: Source): string => `${transport} ${address}`
 const flowKey = ({ transport, address, port }: Source): string => `${transport} ${address} ${port}`
 const clientOf = ({ source, header }: SipRequest): string => `${source.address} ${addressOf(header('from'))}`
-
-function forgetFirst(table: Map<string, unknown>): void {
-  const oldest = table.keys().next().value
-  if (table.size > MAX_GUESSERS && oldest !== undefined) table.delete(oldest)
-}
 
 const entriesOf = ({ credentials, trunks }: Snapshot) =>
   [...credentials.values()]

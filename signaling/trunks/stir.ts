@@ -8,6 +8,7 @@ import {
   X509Certificate,
 } from 'node:crypto'
 import { readFileSync } from 'node:fs'
+import { LRUCache } from 'lru-cache'
 import {
   type Attestation,
   claimsFault,
@@ -86,7 +87,9 @@ interface VerifierOptions {
 class Verifier {
   readonly #options: VerifierOptions
   /** By x5u. Concurrent calls of one signer wait for the same answer. */
-  readonly #known = new Map<string, { readonly until_ms: number; readonly certified: Promise<Certified> }>()
+  readonly #known = new LRUCache<string, { readonly until_ms: number; readonly certified: Promise<Certified> }>({
+    max: MAX_CACHED,
+  })
 
   constructor(options: VerifierOptions) {
     this.#options = options
@@ -122,10 +125,7 @@ class Verifier {
         this.#known.set(x5u, { until_ms: this.#options.clock.monotonic_ms() + FAULT_CACHE_MS, certified })
       return found
     })
-    this.#known.delete(x5u)
     this.#known.set(x5u, { until_ms: now_ms + CACHE_MS, certified })
-    const oldest = this.#known.keys().next().value
-    if (this.#known.size > MAX_CACHED && oldest !== undefined) this.#known.delete(oldest)
     return certified
   }
 

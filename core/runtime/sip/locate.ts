@@ -1,6 +1,7 @@
 import { lookup, Resolver } from 'node:dns/promises'
 import { isIP } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
+import { LRUCache } from 'lru-cache'
 import type { TlsVerification } from '../../domain/network/tls-verification.ts'
 import type { Clock } from '../clock.ts'
 import type { SipUri } from './uri.ts'
@@ -74,9 +75,9 @@ type Cached<T> = { value: T; fresh_until: number; stale_until: number }
 
 export class Locator {
   readonly #options: LocatorOptions
-  readonly #cache = new Map<string, Cached<unknown>>()
+  readonly #cache = new LRUCache<string, Cached<unknown>>({ max: CACHE_ENTRIES })
   readonly #asking = new Map<string, Promise<unknown>>()
-  readonly #failed = new Map<string, number>()
+  readonly #failed = new LRUCache<string, number>({ max: CACHE_ENTRIES })
 
   constructor(options: LocatorOptions) {
     this.#options = options
@@ -120,7 +121,6 @@ export class Locator {
 
   /** An address did not answer, refused, or said 503. */
   failedAt(destination: Destination): void {
-    if (this.#failed.size > CACHE_ENTRIES) this.#failed.clear()
     this.#failed.set(evidenceKey(destination), this.#options.clock.monotonic_ms())
   }
 
@@ -244,8 +244,6 @@ export class Locator {
 
   #keep<T>(key: string, value: T, ttl_ms: number): T {
     const now = this.#options.clock.monotonic_ms()
-    if (this.#cache.size >= CACHE_ENTRIES) this.#cache.delete(this.#cache.keys().next().value ?? '')
-    this.#cache.delete(key)
     this.#cache.set(key, { value, fresh_until: now + ttl_ms, stale_until: now + STALE_MS })
     return value
   }

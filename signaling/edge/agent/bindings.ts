@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import type { Clock } from '../../../core/runtime/clock.ts'
 import type { Draft, SipMessage } from '../sip/message.ts'
 import { parseDigits, parseNameAddress, parseUri, type SipUri, splitList, valueParams } from '../sip/uri.ts'
@@ -14,7 +15,7 @@ type Binding = { connection: StreamConnection; until: number }
 
 export class ContactBindings {
   readonly #clock: Clock
-  readonly #byContact = new Map<string, Binding>()
+  readonly #byContact = new LRUCache<string, Binding>({ max: MAX_BINDINGS })
 
   constructor(clock: Clock) {
     this.#clock = clock
@@ -34,13 +35,8 @@ export class ContactBindings {
       const seconds =
         expiresOf(response, uri) ?? parseDigits(valueParams(value).get('expires') ?? '', 2 ** 31) ?? general
       const key = keyOf(uri)
-      this.#byContact.delete(key)
-      if (seconds === 0) continue
-      if (this.#byContact.size >= MAX_BINDINGS) {
-        const oldest = this.#byContact.keys().next().value
-        if (oldest !== undefined) this.#byContact.delete(oldest)
-      }
-      this.#byContact.set(key, { connection, until: this.#clock.monotonic_ms() + seconds * 1000 })
+      if (seconds === 0) this.#byContact.delete(key)
+      else this.#byContact.set(key, { connection, until: this.#clock.monotonic_ms() + seconds * 1000 })
     }
   }
 

@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import type { Clock } from '../../../core/runtime/clock.ts'
 import { isReliable, type Protocol, type Received } from '../transport/types.ts'
 
@@ -85,11 +86,11 @@ class PerSecond {
 
 export class SourceGuard {
   readonly #options: GuardOptions
-  readonly #failures = new Map<string, { count: number; since: number }>()
+  readonly #failures = new LRUCache<string, { count: number; since: number }>({ max: MAX_SOURCES })
   /** Sources that are blocked at this moment: nearly always empty. */
-  readonly #blocks = new Map<string, Block>()
+  readonly #blocks = new LRUCache<string, Block>({ max: MAX_SOURCES })
   /** Sources and flows that proved a password lately, and until when that counts. */
-  readonly #proven = new Map<string, number>()
+  readonly #proven = new LRUCache<string, number>({ max: MAX_SOURCES })
   readonly #requests: PerSecond
   readonly #malformed: PerSecond
   dropped = 0
@@ -136,9 +137,7 @@ export class SourceGuard {
     const source = sourceOf(from.protocol, from.source.host)
     this.#failures.delete(source)
     for (const key of [source, flowOf(from)]) {
-      this.#proven.delete(key)
       this.#proven.set(key, until)
-      forgetFirst(this.#proven)
     }
   }
 
@@ -187,9 +186,7 @@ export class SourceGuard {
     const known = this.#failures.get(key)
     const record = known && now - known.since <= window_ms ? known : { count: 0, since: now }
     record.count++
-    this.#failures.delete(key)
     this.#failures.set(key, record)
-    forgetFirst(this.#failures)
     if (record.count < failures) return
     this.#failures.delete(key)
     this.#block(source.host, protocol, 'failures')
@@ -222,7 +219,6 @@ export class SourceGuard {
     if (this.#blocks.has(key) && reason !== 'operator') return
     const block: Block = { host, protocol, until: this.#options.clock.monotonic_ms() + ms, dropped: 0, reason }
     this.#blocks.set(key, block)
-    forgetFirst(this.#blocks)
     this.blocks++
     this.#options.blocked?.({ ...block })
   }
@@ -230,9 +226,3 @@ export class SourceGuard {
 
 const sourceOf = (protocol: Protocol | 'all', host: string): string => `${protocol}|${host}`
 const flowOf = ({ protocol, source }: From): string => `${protocol}|${source.host}|${source.port}`
-
-function forgetFirst(table: Map<string, unknown>): void {
-  if (table.size <= MAX_SOURCES) return
-  const first = table.keys().next().value
-  if (first !== undefined) table.delete(first)
-}

@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import type { ControlClient } from '../control/client.ts'
 import type { CommandMessage } from '../control/command.ts'
 import { plainReply, proxyResponseReply } from '../control/wire.ts'
@@ -63,7 +64,7 @@ export class Proxies {
   readonly #core: AgentCore
   readonly #runs = new Map<ServerTransaction, ProxyRun>()
   /** Call-IDs of dialogs whose later requests pass through here; others are not relayed. */
-  readonly #dialogs = new Map<string, number>()
+  readonly #dialogs = new LRUCache<string, true>({ max: MAX_DIALOGS })
 
   constructor(core: AgentCore) {
     this.#core = core
@@ -89,13 +90,7 @@ export class Proxies {
   ): void {
     const run = new ProxyRun(this.#core, transaction, plan, report, () => this.#runs.delete(transaction))
     this.#runs.set(transaction, run)
-    if (plan.remain_in_dialog) {
-      if (this.#dialogs.size >= MAX_DIALOGS) {
-        const oldest = this.#dialogs.keys().next().value
-        if (oldest !== undefined) this.#dialogs.delete(oldest)
-      }
-      this.#dialogs.set(transaction.request.callId, this.#core.clock.monotonic_ms())
-    }
+    if (plan.remain_in_dialog) this.#dialogs.set(transaction.request.callId, true)
     run.start()
   }
 
@@ -112,7 +107,7 @@ export class Proxies {
   relay(message: SipMessage, _received: Received, transaction: ServerTransaction | undefined): boolean {
     const routes = message.list('route')
     const first = parseUri(parseNameAddress(routes[0] ?? '')?.uri ?? '')
-    if (!first || !this.#dialogs.has(message.callId)) return false
+    if (!first || !this.#dialogs.get(message.callId)) return false
     if (!this.#core.stack.transport.isOwn(first.host, first.port ?? 5060)) return false
     if (message.maxForwards === 0) {
       transaction?.respond(draftResponse(message, 483, newTag()), 483)
