@@ -1,13 +1,11 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { State } from '../../core/state/index.ts'
 import { brokenInvariants } from '../../core/state/invariants.ts'
+import { PROCESSES, pidOf } from '../descriptors.ts'
 
 // Looks at the platform from outside: /metrics, rows, memory and files of its processes. What is returned as a list of
 // sentences is what is wrong.
-
-const PROCESSES = ['signaling', 'media', 'edge', 'control', 'sandbox'] as const
 
 /** What lives while calls do, and must be back at its idle value when they have ended. */
 const LIVING = [
@@ -27,7 +25,9 @@ export async function livingOf(base_url: string): Promise<Living> {
       (all, [, n]) => all + Number(n),
       0,
     )
-  return Object.fromEntries([...LIVING, 'unexpected_exceptions_total'].map(name => [name, sum(name)]))
+  return Object.fromEntries(
+    [...LIVING, 'unexpected_exceptions_total', 'media_ports_quarantined'].map(name => [name, sum(name)]),
+  )
 }
 
 /** Waits until everything is as it was before the calls; says what is not. */
@@ -77,9 +77,6 @@ export interface Footprint {
 }
 
 export type Footprints = Readonly<Partial<Record<(typeof PROCESSES)[number], Footprint>>>
-
-export const pidOf = (folder: string, name: string): number =>
-  Number(readFileSync(join(folder, 'run', `${name}.pid`), 'utf8'))
 
 export function footprints(folder: string): Footprints {
   const seen = PROCESSES.flatMap(name => {

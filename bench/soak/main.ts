@@ -2,8 +2,9 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { brokenInvariants } from '../../core/state/invariants.ts'
+import { openOf, pidOf, restAfter, stillOpen } from '../descriptors.ts'
 import type { LoadResult } from '../edge/world.ts'
-import { becomesIdle, type Footprints, footprints, growthOf, livingOf, pidOf, wrongRows } from './checker.ts'
+import { becomesIdle, type Footprints, footprints, growthOf, livingOf, wrongRows } from './checker.ts'
 import { type Fault, faultsOf, hurtsNothing, inject, leavesCalls, leavesSound } from './faults.ts'
 import { alive, type Sound } from './talks.ts'
 import { startTown, type Town } from './town.ts'
@@ -61,13 +62,17 @@ const town = await startTown()
 console.log(`seed ${seed}: ${relayed} calls talk, ${rate} short ones a second, faults: ${kinds.join(', ')}`)
 try {
   const idle = await livingOf(town.made.base_url)
+  let rest = openOf(town.folder)
   const until_ms = performance.now() + minutes * 60_000
   for (const fault of faultsOf(seed, kinds)) {
     const round = await carryOut(town, fault)
     const left = await becomesIdle(town.made.base_url, idle)
     const rows = await wrongRows(town.state, acknowledged)
     looks.push({ at_ms: performance.now(), seen: footprints(town.folder) })
-    const whole = { ...round, wrong: [...round.wrong, ...left, ...rows] }
+    const { media_ports_quarantined: ports = 0 } = await livingOf(town.made.base_url)
+    const open = openOf(town.folder)
+    const whole = { ...round, wrong: [...round.wrong, ...left, ...rows, ...stillOpen(rest, open, ports)] }
+    rest = restAfter(rest, open)
     rounds.push(whole)
     tell(whole)
     if (performance.now() > until_ms) break

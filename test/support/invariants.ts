@@ -1,12 +1,20 @@
 import twilio from 'twilio'
+import { type Open, openOf, stillOpen } from '../../bench/descriptors.ts'
 import { unseal } from '../../core/runtime/secrets.ts'
 import type { State } from '../../core/state/index.ts'
 import { brokenInvariants } from '../../core/state/invariants.ts'
 import { until } from './wait.ts'
 import { type WebRequest, webRequests } from './web.ts'
 
-/** What is counted while calls live, and must be nothing when none does: ports, sessions, files, dialogs. */
-const OF_CALLS = ['media_sessions', 'media_legs', 'media_ports_in_use', 'media_recordings', 'live_calls', 'dialogs']
+/** What is counted while calls and their peers live, and must be nothing when none does. */
+const OF_CALLS = [
+  ...['media_sessions', 'media_legs', 'media_ports_in_use', 'media_recordings', 'media_listeners'],
+  ...['live_calls', 'dialogs', 'calls_waiting', 'conferences', 'queued_callers', 'sandbox_calls'],
+  ...['edge_dialogs', 'edge_connections'],
+]
+
+/** A transaction waits for its next try and for its end (RFC 3261 §17), and its user for an answer. */
+const TIMERS_EACH = 3
 
 /** Longer than a transaction stays (RFC 3261 §17: 32 s). */
 const ON_ITS_WAY_MS = 45_000
@@ -21,12 +29,21 @@ export async function assertInvariants(w: {
   /** Whether the platform runs still, or was stopped by the test. */
   readonly runs: () => boolean
   readonly metrics: () => Promise<(name: string) => number>
+  readonly data_dir: string
+  /** What the processes had open before anything was asked of them. */
+  readonly rest: Open
 }): Promise<void> {
   let broken: string[] = []
   const holds = async (): Promise<boolean> => {
     broken = await brokenInvariants(w.state.db)
     const calls = await w.state.db.selectFrom('call').select('sid').where('ended_at', 'is', null).execute()
-    if (w.runs() && calls.length === 0) broken.push(...(await w.metrics().then(leftOver, notTold)))
+    if (w.runs() && calls.length === 0) {
+      const left = (value: (name: string) => number): string[] => {
+        const ports = value('media_ports_in_use') + value('media_ports_quarantined')
+        return [...leftOver(value), ...stillOpen(w.rest, openOf(w.data_dir), ports)]
+      }
+      broken.push(...(await w.metrics().then(left, notTold)))
+    }
     return broken.length === 0
   }
   // What has just ended is on its way out.
@@ -37,8 +54,14 @@ export async function assertInvariants(w: {
   if (foreign.length > 0) throw new Error(`not signed with its own project’s secret: ${foreign.join(', ')}`)
 }
 
-const leftOver = (value: (name: string) => number): string[] =>
-  OF_CALLS.filter(name => value(name) > 0).map(name => `${value(name)} ${name} without a call`)
+function leftOver(value: (name: string) => number): string[] {
+  const transactions = value('edge_client_transactions') + value('edge_server_transactions')
+  const timers = value('edge_timers')
+  return [
+    ...OF_CALLS.filter(name => value(name) > 0).map(name => `${value(name)} ${name} without a call`),
+    ...(timers > TIMERS_EACH * transactions ? [`${timers} timers of ${transactions} transactions`] : []),
+  ]
+}
 const notTold = (error: Error): string[] => [`/metrics does not answer: ${error.message}`]
 
 /** Requests about a call whose signature is not of the account that they name. */

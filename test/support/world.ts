@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
+import { openOf } from '../../bench/descriptors.ts'
 import { type Bootstrapped, bootstrap } from '../../bin/bootstrap.ts'
 import { loadConfig } from '../../core/runtime/config.ts'
 import { bumpConfiguration } from '../../core/state/bootstrap.ts'
@@ -107,8 +108,10 @@ export async function world(t: Test, env: Record<string, string> = {}): Promise<
   const opened = await openState({ data_dir })
   state = opened
   const w = present({ made, state: opened, rtp_ports, data_dir, master_key: config.master_key, platform })
+  const rest = openOf(data_dir)
   const runs = () => platform.child.exitCode === null && platform.child.signalCode === null
-  holds = () => assertInvariants({ state: opened, master_key: config.master_key, runs, metrics: w.metrics })
+  holds = () =>
+    assertInvariants({ state: opened, master_key: config.master_key, runs, metrics: w.metrics, data_dir, rest })
   return w
 }
 
