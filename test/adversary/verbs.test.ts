@@ -184,8 +184,9 @@ t.test('what is another’s, and what is no business of a customer’s, is reach
     const line = await phone.dial(`sip:${ANSWERS}@${w.sip.host}:${w.sip.port}`, { from: own })
     await Promise.race([line.answered(), line.over()])
     t.equal(line.final, 200, `a call to send a REFER to ${what}`)
-    await line.send('REFER', { headers: { 'Refer-To': `<${uri}>` } })
-    await until('the REFER has come to something', () => line.ended !== null || notified(line))
+    const answer = await line.send('REFER', { headers: { 'Refer-To': `<${uri}>` } })
+    const refused = (answer?.status ?? 0) >= 300
+    await until('the REFER has come to something', () => refused || line.ended !== null || notified(line))
     line.hangUp()
     await line.over()
   }
