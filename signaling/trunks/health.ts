@@ -9,12 +9,15 @@ import type { Way, WayAsked, WaysOut } from './ways-out.ts'
 /** What a target answered last, and how often in a row it did not. */
 interface Evidence {
   readonly trunk_enabled: boolean
-  readonly uri: string
+  readonly way: string
   timer: Timer
   misses: number
   code: number | null
   address: string | null
 }
+
+/** What decides how a target is asked. */
+const wayOf = ({ uri, transport, tls }: Target): string => JSON.stringify([uri, transport, tls])
 
 const PERIOD_MS = 30_000
 const MISSES_UNTIL_DEGRADED = 2
@@ -74,7 +77,8 @@ export class TargetHealth {
       for (const target of carrier.targets)
         if (target.enabled) wanted.set(target.id, { target, trunk_enabled: true, carrier_id: carrier.id })
     for (const [id, evidence] of this.#targets) {
-      if (wanted.get(id)?.target.uri === evidence.uri) continue
+      const known = wanted.get(id)
+      if (known && wayOf(known.target) === evidence.way) continue
       evidence.timer.cancel()
       this.#targets.delete(id)
     }
@@ -82,7 +86,7 @@ export class TargetHealth {
       if (this.#targets.has(id) || this.#stopped) continue
       const evidence: Evidence = {
         trunk_enabled,
-        uri: target.uri,
+        way: wayOf(target),
         misses: 0,
         code: null,
         address: null,

@@ -172,6 +172,23 @@ t.test('tests of trunks', async t => {
     }
   })
 
+  t.test('a target whose certificate counts from now on is asked at once', async t => {
+    let heard = ''
+    tls.on('secureConnection', socket => {
+      socket.on('data', data => {
+        heard += data
+      })
+    })
+    const { revision } = (await w.manage('GET', `/trunks/${trunks.expired}`)).body
+    const path = `/trunks/${trunks.expired}/termination-uris`
+    const [target] = (await w.manage('GET', path)).body.data
+    const headers = { 'if-match': `"${revision}"`, 'idempotency-key': 'off' }
+    const { sip_uri, transport } = target
+    const changed = { sip_uri, transport, tls_verification: 'off' }
+    t.equal((await w.manage('PATCH', `${path}/${target.id}`, changed, headers)).status, 200)
+    t.ok(await until('it hears of us', () => heard.startsWith('OPTIONS ')))
+  })
+
   t.test('requests that make no sense are refused', async t => {
     const ask = (body: unknown) =>
       w.manage('POST', `/trunks/${trunks.good}/tests`, body, { 'idempotency-key': `bad-${Math.random()}` })
