@@ -1,4 +1,5 @@
 import { createHttpClient } from '../../core/runtime/http/index.ts'
+import { machineOf } from '../../core/runtime/machine.ts'
 import { Counter, type Registry } from '../../core/runtime/metrics.ts'
 import { emailChannel, smtpSettings } from '../alerts/channels.ts'
 import { alerts, fraudWatch } from '../alerts/evaluate.ts'
@@ -15,6 +16,7 @@ import { type Reconciler, type RunningReconciler, runReconciler } from './reconc
 import { recordingRetention, recordingSealing, recordingUpload } from './recordings.ts'
 import { retentionJobs } from './retention-jobs.ts'
 import { statements } from './statements.ts'
+import { TaskLease } from './task-lease.ts'
 import { traces } from './traces.ts'
 import { trunkProgress } from './trunk-progress.ts'
 import { trunkTests } from './trunk-tests.ts'
@@ -39,13 +41,14 @@ export const RECONCILERS: readonly Reconciler[] = [
   trunkTests,
 ]
 
-export function startReconcilers(
+/** They run in one control process at a time: another takes over when it ends. */
+export async function startReconcilers(
   services: Services & {
     readonly metrics: Registry
     /** OpenTelemetry collector; null: no traces are sent. */
     readonly otlp_url: string | null
   },
-): RunningReconciler {
+): Promise<RunningReconciler> {
   const failures = new Counter({
     name: 'strowger_reconciler_failures_total',
     help: 'Runs of a background task that failed',
@@ -62,6 +65,10 @@ export function startReconcilers(
     email: smtp_url === null ? null : emailChannel(smtpSettings(smtp_url, smtp_from)),
     ...shortMessages(services, http),
   }
+  const { state, clock, log } = services
+  const machine = machineOf(services.settings.data_dir)
+  const lease = new TaskLease({ name: 'reconcilers', machine, state, clock, log })
+  await lease.renew()
   const running = [
     ...RECONCILERS,
     recordingUpload(),
@@ -69,10 +76,11 @@ export function startReconcilers(
     notifications(channels),
     webhookDeliveries(http),
     ...(services.otlp_url === null ? [] : [traces(services.otlp_url)]),
-  ].map(reconciler => runReconciler(reconciler, services, failures))
+  ].map(reconciler => runReconciler(reconciler, services, failures, () => lease.held))
   return {
     async stop() {
       await Promise.all(running.map(one => one.stop()))
+      await lease.stop()
     },
   }
 }

@@ -23,17 +23,20 @@ export interface RunningReconciler {
 }
 
 /**
- * Runs a reconciler by its timer and topics, never twice at once; a failure is logged, counted, and tried again next
- * time.
+ * Runs a reconciler by its timer and topics, never twice at once, while it may run here; a failure is logged, counted,
+ * and tried again next time.
  */
 export function runReconciler(
   reconciler: Reconciler,
   services: Services,
   failures: Counter<'reconciler'>,
+  mayRun: () => boolean,
 ): RunningReconciler {
   const log: Log = services.log.child({ reconciler: reconciler.name })
   const sleeper = new Sleeper({
-    work: () => reconciler.run(services),
+    async work() {
+      if (mayRun()) await reconciler.run(services)
+    },
     failed: err => {
       failures.inc({ reconciler: reconciler.name })
       log.error({ err }, 'a reconciler failed')

@@ -27,6 +27,7 @@ import * as foreignCallers from './0048-foreign-callers.ts'
 import * as sourceRanges from './0050-source-ranges.ts'
 import * as registrationTls from './0057-registration-tls.ts'
 import * as machines from './0060-machines.ts'
+import * as taskLeases from './0061-task-leases.ts'
 
 /** In order of name; a migration that has landed is never edited. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -57,4 +58,5 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   '0050-source-ranges': sourceRanges,
   '0057-registration-tls': registrationTls,
   '0060-machines': machines,
+  '0061-task-leases': taskLeases,
 }

@@ -235,6 +235,14 @@ export interface NodeTable {
   draining_at: Instant | null
 }
 
+/** Which process does what one process does for all. */
+export interface TaskLeaseTable {
+  name: string
+  /** Name of the process (core/runtime/machine.ts). */
+  holder: string
+  until: Instant
+}
+
 /** What a node has applied of a resource: the effective revision is the least over live nodes (design section 8). */
 export interface ApplyReportTable {
   node_id: string

@@ -1,0 +1,66 @@
+import type { Clock, Timer } from '../../core/runtime/clock.ts'
+import type { Log } from '../../core/runtime/log.ts'
+import { isGone, type Machine, processName, processNamed } from '../../core/runtime/machine.ts'
+import type { State } from '../../core/state/index.ts'
+import { holdTask, releaseTask, TASK_LEASE_MS } from '../../core/state/task-leases.ts'
+
+const RENEW_MS = 5000
+/** Before others may take it: a run that begins at the last moment takes a while. */
+const HELD_MS = TASK_LEASE_MS - RENEW_MS
+
+export interface TaskLeaseOptions {
+  readonly name: string
+  readonly machine: Machine
+  readonly state: State
+  readonly clock: Clock
+  readonly log: Log
+}
+
+/** Whether this process does a task that one process does for all. */
+export class TaskLease {
+  readonly #options: TaskLeaseOptions
+  readonly #holder: string
+  readonly #timer: Timer
+  #held_until_ms = Number.NEGATIVE_INFINITY
+  #renewing: Promise<void> = Promise.resolve()
+
+  constructor(options: TaskLeaseOptions) {
+    this.#options = options
+    this.#holder = processName({ ...options.machine, pid: process.pid })
+    this.#timer = options.clock.every(RENEW_MS, () => void this.renew())
+  }
+
+  /** By the steady clock: a process that stood still for long no longer holds it. */
+  get held(): boolean {
+    return this.#options.clock.monotonic_ms() < this.#held_until_ms
+  }
+
+  /** Takes or renews it. Never rejects. */
+  renew(): Promise<void> {
+    this.#renewing = this.#renewing.then(() => this.#hold())
+    return this.#renewing
+  }
+
+  /** Lets another process have it at once. */
+  async stop(): Promise<void> {
+    this.#timer.cancel()
+    await this.#renewing
+    this.#held_until_ms = Number.NEGATIVE_INFINITY
+    const { state, name, log } = this.#options
+    await releaseTask(state.db, name, this.#holder).catch(err =>
+      log.warn({ err, task: name }, 'a task was not given up'),
+    )
+  }
+
+  async #hold(): Promise<void> {
+    const { state, name, machine, clock, log } = this.#options
+    const asked_ms = clock.monotonic_ms()
+    const gone = (holder: string): boolean => holder !== this.#holder && isGone(processNamed(holder), machine)
+    const asked = { name, holder: this.#holder, now_ms: clock.now(), isGone: gone }
+    try {
+      if (await holdTask(state, asked)) this.#held_until_ms = asked_ms + HELD_MS
+    } catch (err) {
+      log.error({ err, task: name }, 'a task could not be taken or kept')
+    }
+  }
+}
