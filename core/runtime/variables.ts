@@ -119,7 +119,7 @@ export const VARIABLES = {
   run_log_days: variable(
     'STROWGER_RUN_LOG_DAYS',
     '30',
-    'days that logs of scripts are kept for `strowger replay` (documents and typed keys); 0: none',
+    'days that logs of scripts are kept for `strowger replay` (documents); 0: none',
     whole(0, 9999, ' days'),
   ),
   speech_url: variable('STROWGER_SPEECH_URL', '', 'text to speech over HTTP; unset: espeak-ng', httpUrl),

@@ -1,5 +1,7 @@
 import type { Selectable } from 'kysely'
 import type { CallRequest } from '../domain/calls/request.ts'
+import { shownParameters, shownUrl } from '../domain/calls/typed.ts'
+import { maskCards } from '../domain/ladder/cards.ts'
 import { iso } from '../runtime/clock.ts'
 import { addCallEvent } from './call-events.ts'
 import type { CallCommandTable, CallEventTable, CallStatus, CallTable, Db, RecordingTable, Trx } from './index.ts'
@@ -198,11 +200,11 @@ export const recordExchange = (db: Db | Trx, exchange: Exchange, now_ms: number)
       detail: {
         request: {
           method: exchange.method,
-          url: exchange.url,
+          url: shownUrl(exchange.url),
           parameters: Object.fromEntries(
-            Object.entries(exchange.parameters).map(([name, value]) => [
+            Object.entries(shownParameters(exchange.parameters, exchange.secret)).map(([name, value]) => [
               snakeCase(name),
-              exchange.secret?.includes(name) ? '[secret]' : value.slice(0, MAX_PARAMETER_CHARACTERS),
+              value.slice(0, MAX_PARAMETER_CHARACTERS),
             ]),
           ),
         },
@@ -210,9 +212,10 @@ export const recordExchange = (db: Db | Trx, exchange: Exchange, now_ms: number)
           response_code: exchange.reply.status,
           request_duration: Math.round(exchange.reply.duration_ms),
           content_type: exchange.reply.headers?.['content-type'] ?? null,
-          response_body: new TextDecoder()
-            .decode(exchange.reply.body ?? new Uint8Array())
-            .slice(0, MAX_BODY_CHARACTERS),
+          response_body: maskCards(new TextDecoder().decode(exchange.reply.body ?? new Uint8Array())).slice(
+            0,
+            MAX_BODY_CHARACTERS,
+          ),
           ...(exchange.reply.detail === undefined ? {} : { error_message: exchange.reply.detail }),
         },
       },

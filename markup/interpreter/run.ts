@@ -78,4 +78,6 @@ export interface Step {
   readonly run: Run
   readonly commands: readonly Command[]
   readonly unexpected: string | null
+  /** The key of the event was obeyed (it ended a Gather or a Dial): no part of what a person enters. */
+  readonly key_obeyed: boolean
 }

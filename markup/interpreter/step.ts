@@ -51,13 +51,13 @@ export function start(facts: StartFacts): Step {
  */
 export function step(run: Run, event: Event): Step {
   const unexpected = strange(run, event)
-  if (run.phase.name === 'done' || unexpected !== null) return { run, commands: [], unexpected }
+  if (run.phase.name === 'done' || unexpected !== null) return { run, commands: [], unexpected, key_obeyed: false }
   const turn = new Turn(run)
   return close(turn, advance(turn, run.phase, event), null)
 }
 
 function close(turn: Turn, phase: Phase, unexpected: string | null): Step {
-  return { run: turn.finish(phase), commands: turn.commands, unexpected }
+  return { run: turn.finish(phase), commands: turn.commands, unexpected, key_obeyed: turn.key_obeyed }
 }
 
 function advance(turn: Turn, phase: Phase, event: Event): Phase {
@@ -96,6 +96,7 @@ function request(
   url: string,
   method: Method,
   parameters: FormParameters,
+  secret: readonly string[] = [],
 ): Phase {
   turn.fetches++
   turn.idle_fetches++
@@ -105,7 +106,7 @@ function request(
     return giveUp(turn)
   }
   const id = turn.id('fetch')
-  turn.emit({ type: 'fetch', id, document, url, method, parameters })
+  turn.emit({ type: 'fetch', id, document, url, method, parameters, ...(secret.length > 0 ? { secret } : {}) })
   return { name: 'fetching', id, document, url }
 }
 
@@ -205,7 +206,7 @@ function follow(turn: Turn, index: number, move: Move): Phase | 'next' {
       return done(turn, move.outcome)
     case 'request': {
       const url = move.url === null ? (turn.document.url ?? undefined) : turn.resolve(move.url)
-      if (url !== undefined) return request(turn, move.document, url, move.method, move.parameters)
+      if (url !== undefined) return request(turn, move.document, url, move.method, move.parameters, move.secret)
       const what = move.url === null ? 'the missing URL means this document' : `"${move.url.slice(0, 80)}" is relative`
       return failed(turn, turn.document.live ? 15004 : 11100, `${what}, which was given inline and has no URL`)
     }

@@ -13,6 +13,7 @@ export type Move =
       readonly url: string | null
       readonly method: Method
       readonly parameters: FormParameters
+      readonly secret?: readonly string[]
     }
   /** End the call, answering first when it is unanswered and nothing refuses it. */
   | { readonly to: 'hangup' }
@@ -34,6 +35,8 @@ export class Turn {
   activities: readonly Activity[]
   private counter: number
   private noted: readonly string[]
+  /** Whether the key of this step was obeyed, and so is no part of what a person enters. */
+  key_obeyed = false
   /** Where the running verb stands, for notes. */
   place: Place | null = null
 

@@ -1,10 +1,11 @@
+import { maskCards } from '../../core/domain/ladder/cards.ts'
 import { start, step } from '../interpreter/step.ts'
 import type { Command, Event, Run, StartFacts, Step } from '../interpreter/types.ts'
 
 /**
  * The log of a run: one JSON object a line. The first has the facts, each other one an event; all have the commands
- * that came of it. It is all that a replay needs. It holds documents and typed keys: keep it as carefully as
- * recordings.
+ * that came of it. It is all that a replay needs. It holds documents: keep it as carefully as recordings. It tells how
+ * many keys were typed and when, and not which: a card number must not be read from one key a line (decision 0580).
  */
 export type Entry =
   | { readonly facts: StartFacts; readonly commands: readonly Command[] }
@@ -12,13 +13,53 @@ export type Entry =
 
 /** First line of a log, without line end. */
 export function startLine(facts: StartFacts, result: Step): string {
-  return JSON.stringify({ facts, commands: result.commands } satisfies Entry)
+  return line({ facts, commands: result.commands })
 }
 
 /** Line of one event, without line end. */
 export function eventLine(event: Event, result: Step): string {
-  return JSON.stringify({ event, commands: result.commands } satisfies Entry)
+  const obeyed = result.key_obeyed
+  const secret = result.commands.some(command => command.type === 'fetch' && command.secret !== undefined)
+  return line({
+    event: anonymous(event, obeyed, secret),
+    commands: result.commands.map(command => withoutEntries(command, secret)),
+  })
 }
+
+/** No telephone has this key, so that no script obeys it in a replay. */
+const SOME_KEY = 'x'
+const SPOKEN = '[secret]'
+const someKeys = (keys: string): string => keys.replace(/[0-9A-D*#]/g, SOME_KEY)
+
+function anonymous(event: Event, obeyed: boolean, secret: boolean): Event {
+  if (event.type === 'digit') return obeyed ? event : { ...event, digit: SOME_KEY }
+  if (event.type === 'record_ended' && event.key !== null) return { ...event, key: SOME_KEY }
+  if (event.type === 'speech_result' && secret && event.text !== '') return { ...event, text: SPOKEN }
+  return event
+}
+
+function withoutEntries(command: Command, secret: boolean): Command {
+  if (command.type !== 'fetch' && command.type !== 'callback') return command
+  const { Digits, SpeechResult } = command.parameters
+  const parameters = {
+    ...command.parameters,
+    ...(Digits === undefined ? {} : { Digits: someKeys(Digits) }),
+    ...(SpeechResult && secret ? { SpeechResult: SPOKEN } : {}),
+  }
+  return { ...command, parameters }
+}
+
+/** A digit stands for each digit of a card number, so that what was a number in a document stays one. */
+function line(entry: Entry): string {
+  return JSON.stringify(entry, (_name, value: unknown) => (typeof value === 'string' ? plain(value) : value))
+}
+
+/** A redirect may repeat the query of a GET, and the URL is the next document's base. */
+const plain = (text: string): string =>
+  maskCards(text, '0').replace(
+    /([?&](?:Digits|SpeechResult)=)[^&#\s"'<]+/g,
+    (_all, name: string) => `${name}${SOME_KEY}`,
+  )
 
 export type Replayed =
   | { readonly same: true; readonly steps: number; readonly run: Run }

@@ -30,6 +30,7 @@ const ATTRIBUTES = {
   enhanced: flag(false, 13334),
   profanityFilter: flag(true, 13333),
   bargeIn: flag(true, 13332),
+  sensitive: flag(false),
   debug: ignored(),
   partialResultCallback: url(13329),
   partialResultCallbackMethod: method(13329),
@@ -61,6 +62,11 @@ export const gather = verb('Gather', ATTRIBUTES, {
     if (written && written.value.trim().length > 1) {
       const detail = 'finishOnKey is one key; "#" is used'
       report({ rule: 'bad_value', number: 13311, detail, place: written, element: 'Gather' })
+    }
+    const partial = node.element.attributes['partialResultCallback']
+    if (node.attributes.sensitive && partial) {
+      const detail = 'partialResultCallback of a sensitive <Gather> is not called'
+      report({ rule: 'no_effect', number: 13329, detail, place: partial, element: 'Gather' })
     }
     for (const noun of node.nouns) {
       if (!noun.given.has('digits')) continue
@@ -149,7 +155,10 @@ function startRecognizer(node: GatherNode, turn: Turn): string {
     profanity_filter: attributes.profanityFilter,
     speech_timeout_seconds: pauseSeconds,
     max_speech_seconds: attributes.maxSpeechTime,
-    partial: turn.target(attributes.partialResultCallback, attributes.partialResultCallbackMethod, 13329),
+    // A partial result waits in the outbox, where it would be kept.
+    partial: attributes.sensitive
+      ? null
+      : turn.target(attributes.partialResultCallback, attributes.partialResultCallbackMethod, 13329),
   }
   turn.emit(command)
   return id
@@ -186,7 +195,10 @@ function onKey(node: GatherNode, turn: Turn, before: GatherState, key: string): 
     turn.emit({ type: 'stop_recognize', id: state.recognize })
     state = { ...state, recognize: null }
   }
-  if (key === node.attributes.finishOnKey) return finish(node, turn, state, key)
+  if (key === node.attributes.finishOnKey) {
+    turn.key_obeyed = true
+    return finish(node, turn, state, key)
+  }
   state = { ...state, digits: state.digits + key }
   if (state.digits.length === node.attributes.numDigits) return finish(node, turn, state, '')
   return stay({ ...state, timer: startClock(node, turn) })
@@ -216,8 +228,9 @@ function finishSpeech(
 }
 
 function request(node: GatherNode, parameters: Record<string, string>): Move {
-  const { action, method } = node.attributes
-  return { to: 'request', document: 'action', url: action, method, parameters }
+  const { action, method, sensitive } = node.attributes
+  const secret = sensitive ? ['Digits', 'SpeechResult'] : []
+  return { to: 'request', document: 'action', url: action, method, parameters, secret }
 }
 
 function readInput(text: string): 'dtmf' | 'speech' | 'both' | undefined {

@@ -70,6 +70,7 @@ function remember(requester: DocumentRequester, command: Fetch | Callback, reply
   const { call } = requester
   const now_ms = call.ctx.clock.now()
   const { method } = command
+  const secret = (command.type === 'fetch' && command.secret) || []
   const parameters = parametersOf(requester, command)
   const { ok, status, duration_ms } = reply
   const told = {
@@ -81,6 +82,6 @@ function remember(requester: DocumentRequester, command: Fetch | Callback, reply
       : { number: reply.number, detail: reply.detail }),
   }
   void call.persist(trx =>
-    recordExchange(trx, { call_sid: call.sid, method, url: reply.url, parameters, reply: told }, now_ms),
+    recordExchange(trx, { call_sid: call.sid, method, url: reply.url, parameters, secret, reply: told }, now_ms),
   )
 }

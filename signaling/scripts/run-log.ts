@@ -8,7 +8,7 @@ const MAX_BYTES = 4 * 1024 * 1024
 
 /**
  * The log of one run, from which `bin/strowger replay` runs it again: `<data>/runs/<call sid>-<n>.jsonl`. It holds
- * documents and typed keys, so it lies beside the recordings, for its owner alone, and is removed after some days.
+ * documents, so it lies beside the recordings, for its owner alone, and is removed after some days.
  */
 export class RunLog {
   readonly #log: Log

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { replay } from '../../markup/replay/replay.ts'
@@ -15,6 +15,10 @@ const SOUNDS = {
   ...{ welcome: 500, menu: 620, account: 1250, wrong: 1100 },
   ...{ room: 480, music: 740, whisper: 900, beep: 1400 },
 } as const
+
+/** Typed into an ordinary Gather, and into a sensitive one. Both are too long to come up by chance. */
+const CARD = '4111111111111111'
+const PIN = '975310864297'
 
 t.test('a telephone menu of twelve steps', async t => {
   const transcribed: Buffer[] = []
@@ -46,11 +50,17 @@ t.test('a telephone menu of twelve steps', async t => {
       2: doc(
         `<Dial action="/after-room" hangupOnStar="true"><Conference waitUrl="/room-wait">sales</Conference></Dial>`,
       ),
+      4: doc(`<Gather action="/card" method="GET" finishOnKey="#" timeout="60">${play('account', 60)}</Gather>`),
       3: doc('<Enqueue action="/after-queue" waitUrl="/queue-wait">support</Enqueue>'),
     }
     return chosen[fields.get('Digits') ?? ''] ?? doc(`${play('wrong')}<Redirect>/again</Redirect>`)
   }
   pages['/account'] = () => doc('<Say language="en-GB">Thank you.</Say><Redirect>/again</Redirect>')
+  pages['/card'] = ({ fields }) =>
+    doc(
+      `<Gather sensitive="true" action="/pin?card=${fields.get('Digits')}" method="GET" timeout="60">${play('wrong', 60)}</Gather>`,
+    )
+  pages['/pin'] = doc('<Redirect>/again</Redirect>')
   pages['/room-wait'] = doc(play('room', 0))
   pages['/after-room'] = menu(60)
   pages['/queue-wait'] = doc(play('music', 20))
@@ -106,6 +116,17 @@ t.test('a telephone menu of twelve steps', async t => {
     for (const key of '2468#') await line.press(key)
     t.match(await told('/account'), { Digits: '2468', FinishedOnKey: '#' })
     await line.hearsSomething(SOUNDS.account)
+    await line.hears(SOUNDS.menu)
+  })
+
+  await t.test('a card number and a PIN reach the pages that asked for them', async t => {
+    await line.press('4')
+    await line.hears(SOUNDS.account)
+    for (const key of `${CARD}#`) await line.press(key)
+    t.match(await told('/card'), { Digits: CARD })
+    await line.hears(SOUNDS.wrong)
+    for (const key of `${PIN}#`) await line.press(key)
+    t.match(await told('/pin'), { Digits: PIN, card: CARD })
     await line.hears(SOUNDS.menu)
   })
 
@@ -228,5 +249,20 @@ t.test('a telephone menu of twelve steps', async t => {
     const logs = readdirSync(folder).filter(name => name.startsWith(sid))
     t.ok(logs.length >= 3, 'the call, the wait in the room, the wait in the queue')
     for (const name of logs) t.match(replay(readFileSync(join(folder, name), 'utf8')), { same: true }, name)
+  })
+  await t.test('neither the card number nor the PIN is in any file of the data folder or in any log', async t => {
+    const { events } = (await w.voice('GET', `/Calls/${sid}/Events.json?PageSize=1000`)).body
+    const asked = (path: string) =>
+      events.find(({ request }: { request: { url: string } }) => request.url.includes(path))
+    t.match(asked('/card?').request.parameters, { digits: '************1111' })
+    t.match(asked('/pin?').request.parameters, { digits: '[secret]' })
+    const files = readdirSync(w.data_dir, { recursive: true, encoding: 'utf8' })
+      .map(name => join(w.data_dir, name))
+      .filter(path => statSync(path).isFile())
+    t.ok(files.length > 3, 'the database and the logs of runs')
+    const holding = (text: string) => files.filter(path => readFileSync(path).includes(text))
+    t.same([...holding(CARD), ...holding(PIN)], [])
+    t.notMatch(w.log(), CARD)
+    t.notMatch(w.log(), PIN)
   })
 })

@@ -1,11 +1,27 @@
-const CARD_LIKE = /(?<![\d])\d(?:[ -]?\d){12,18}(?![\d])/g
+/** Our own ids come first: their digits are not a card's. A plus sign leads a telephone number. */
+const ID = /\b(?:[A-Z]{2}[\da-f]{32}|[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12})\b/
+const CARD_LIKE = /\+?(?<!\d)\d(?:[ -]?\d){12,18}(?!\d)/
+const ID_OR_CARD = new RegExp(`(${ID.source})|${CARD_LIKE.source}`, 'g')
+/** E.164 section 6.2. */
+const LONGEST_TELEPHONE_NUMBER = 15
+const SHOWN = 4
 
-/** Text with all but the last four digits of what may be a card number taken out: 13 to 19 digits that pass Luhn. */
-export function maskCards(text: string): string {
-  return text.replace(CARD_LIKE, found => {
+/**
+ * Text with all but the last four digits of what may be a card number taken out: 13 to 19 digits that pass Luhn. The
+ * text keeps its length, so that places in it stay true.
+ */
+export function maskCards(text: string, mask = '*'): string {
+  return text.replace(ID_OR_CARD, (found, id?: string) => {
     const digits = found.replace(/\D/g, '')
-    return passesLuhn(digits) ? `${'*'.repeat(digits.length - 4)}${digits.slice(-4)}` : found
+    const telephone = found.startsWith('+') && digits.length <= LONGEST_TELEPHONE_NUMBER
+    return id !== undefined || telephone || !passesLuhn(digits) ? found : maskDigits(found, mask)
   })
+}
+
+/** All digits but the last four. */
+export function maskDigits(text: string, mask = '*'): string {
+  let left = text.replace(/\D/g, '').length - SHOWN
+  return text.replace(/\d/g, digit => (left-- > 0 ? mask : digit))
 }
 
 /** ISO/IEC 7812-1 annex B. */

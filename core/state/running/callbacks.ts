@@ -1,6 +1,7 @@
 import { toldCallId } from '../../domain/calls/foreign.ts'
 import { type CallbackEvent, type CallFacts, callbackParameters } from '../../domain/calls/parameters.ts'
 import { type CallRequest, readCallRequest } from '../../domain/calls/request.ts'
+import { shownParameters } from '../../domain/calls/typed.ts'
 import { iso } from '../../runtime/clock.ts'
 import { newId } from '../../runtime/ids.ts'
 import { inserting, number, type Query } from '../admission/steps.ts'
@@ -46,7 +47,7 @@ export function enqueueCallback(query: Query, wanted: Enqueued): void {
   insertOutbox(query, {
     ...{ kind, call_sid, project_id, url, method },
     ordering_key: `${wanted.ordering ?? call_sid} ${url}`,
-    parameters: JSON.stringify(wanted.parameters),
+    parameters: JSON.stringify(shownParameters(wanted.parameters)),
     event_id: newId.uuid(),
     ...{ attempts: 0, delivered: 0, given_up: 0 },
     next_attempt_at: now,

@@ -15,6 +15,8 @@ export interface Fetch {
   readonly url: string
   readonly method: Method
   readonly parameters: FormParameters
+  /** Names of parameters that nobody but the far end may see. Absent: there are none. */
+  readonly secret?: readonly string[]
 }
 
 /**

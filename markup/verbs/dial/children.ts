@@ -57,6 +57,7 @@ export function on(
       return onTimer(turn, state, event.id)
     case 'digit':
       if (event.digit !== '*' || !node.attributes.hangupOnStar || state.outcome) return undefined
+      turn.key_obeyed = true
       return stay(endAll(turn, { ...state, next: nouns.length }, 'canceled'))
     case 'refer_received':
       return onRefer(node, turn, state, event)

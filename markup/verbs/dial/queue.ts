@@ -52,6 +52,7 @@ export function on(node: DialNode, turn: Turn, state: QueueState, event: Event):
       return stay({ ...state, wait_timer: null, limit_timer: null } satisfies QueueState)
     case 'digit':
       if (event.digit !== '*' || !node.attributes.hangupOnStar || state.ended) return undefined
+      turn.key_obeyed = true
       turn.emit({ type: 'stop_dequeue', id: state.id })
       return stay(state)
     case 'dequeue_ended': {

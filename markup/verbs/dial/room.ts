@@ -28,6 +28,7 @@ export function on(node: DialNode, turn: Turn, state: RoomState, event: Event): 
       return stay({ ...state, limit_timer: null })
     case 'digit':
       if (event.digit !== '*' || !node.attributes.hangupOnStar) return undefined
+      turn.key_obeyed = true
       turn.emit({ type: 'leave_conference', id: state.id })
       return stay(state)
     case 'conference_left': {

@@ -42,3 +42,44 @@ t.test('what is no log is said to be none', async t => {
   t.match(replay(second), { same: false, difference: { line: 1, detail: 'the first line has no facts' } })
   t.match(replay(`${first}\n${first}`), { same: false, difference: { line: 2, detail: 'a second start' } })
 })
+
+t.test('a log holds neither the keys that were typed nor a card number that a document repeats', async t => {
+  const card = '4111111111111111'
+  const phone = call(t, response('<Gather method="GET" action="/a"/>')).keys(`${card}#`)
+  phone.fetched(
+    response(
+      `<Say>You typed 4111 1111 1111 1111</Say><Gather sensitive="true" action="/paid?card=${card}" finishOnKey="*"/>`,
+    ),
+    'text/xml',
+    `https://app.example.test/b?Digits=${card}`,
+  )
+  t.match(phone.last('play').items, [{ text: 'You typed 4111 1111 1111 1111' }], 'the call itself goes on with it')
+  phone.played().keys('975310*')
+  t.match(phone.last('fetch'), { parameters: { Digits: '975310' }, secret: ['Digits', 'SpeechResult'] })
+  const log = phone.log()
+  t.notMatch(log.replace(/[ -]/g, ''), card)
+  t.notMatch(log, '975310')
+  const keys = [...log.matchAll(/"digit":"(.)"/g)].map(([, key]) => key)
+  t.equal(keys.join(''), `${'x'.repeat(16)}#${'x'.repeat(6)}*`, 'only a key that ends the input is told')
+})
+
+t.test(
+  'a log holds no key of a bridged call but the one that ended it, nor the key that ended a recording',
+  async t => {
+    const bridge = call(t, response('<Dial hangupOnStar="true">+2348030000001</Dial>')).childAnswered().bridged()
+    bridge.keys('4*')
+    t.match(bridge.log(), /"digit":"x"[\s\S]*"digit":"\*"/)
+    t.notMatch(bridge.log(), '"digit":"4"')
+  },
+)
+
+t.test('a log holds no words that were said in confidence', async t => {
+  const facts = { speech: { recognizer: true } }
+  const document = response('<Gather input="speech" sensitive="true" action="/a" partialResultCallback="/p"/>')
+  const phone = call(t, document, facts)
+  t.equal(phone.last('recognize').partial, null, 'partial results would wait in the outbox')
+  const { id } = phone.last('recognize')
+  phone.send({ type: 'speech_result', id, text: 'nine seven', confidence: 1, language: null })
+  t.match(phone.last('fetch').parameters, { SpeechResult: 'nine seven' })
+  t.notMatch(phone.log(), 'nine seven')
+})
