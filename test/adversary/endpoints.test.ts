@@ -1,8 +1,12 @@
 import t from 'tap'
 import type { Route } from '../../control/http/route.ts'
+import { CONSOLE_ROUTES } from '../../control/session/index.ts'
 import { V1_ROUTES } from '../../control/v1/index.ts'
 import { VOICE_ROUTES } from '../../control/voice/index.ts'
+import { newId } from '../../core/runtime/ids.ts'
+import { hashPassword } from '../../core/runtime/secrets.ts'
 import { brokenInvariants } from '../../core/state/invariants.ts'
+import { insertMember } from '../../core/state/organizations.ts'
 import { type Made, RECIPES } from '../conformance/control/recipes.ts'
 import { type Answer, type ControlPlane, controlPlane, freshKey } from '../support/control-plane.ts'
 import { addTenant, asTenant } from '../support/tenants.ts'
@@ -29,8 +33,13 @@ for (const route of V1_ROUTES) {
   made.set(route, one)
   for (const [name, value] of Object.entries({ ...one.params, ...one.body })) keep(name, value)
 }
+// What exists only once it was asked for.
+for (const [route, one] of made) if (/release-requests$/.test(route.path)) await send(route, one, victim)
 for (const e164 of victim.demo.numbers) keep('e164', e164)
 const rows = await rowsOf(victim)
+
+/** Answers to the thief that told something; looked through once the thief has all that a tenant can have. */
+const heard: [what: string, text: string][] = []
 
 /** Nobody else has these words: they show when an answer tells of what is the victim's. */
 const SECRETS = [
@@ -77,20 +86,32 @@ for (const route of V1_ROUTES)
       if (answer.status >= 300) continue
       const told = SECRETS.filter(word => answer.text.includes(word))
       t.same(told, [], `${what}: the answer tells nothing of the victim's`)
+      heard.push([`${nameOf(route)}, ${what}`, answer.text])
     }
   })
 
 t.test('every endpoint of the voice-calls API answers 404 for what is the victim’s', async t => {
-  for (const route of VOICE_ROUTES.filter(({ path }) => path.includes('{'))) {
-    const path = route.path
-      .replace(/\{call_sid\}/, first('call_id'))
-      .replace(/\{recording_sid\}/, first('recording_id'))
+  const placed = await place(thief)
+  t.equal(placed.status, 201, placed.text)
+  const own = await idsOfKind(thief, 'call')
+  for (const route of VOICE_ROUTES) {
+    const [, param] = /\{(\w+)\}/.exec(route.path) ?? []
     const form = route.method === 'POST' ? { Status: 'completed' } : undefined
-    for (const account of [thief.demo.account_sid, victim.demo.account_sid]) {
-      const at = `/2010-04-01/Accounts/${account}${path}${route.suffix}`
-      const { status, text } = await thief.voice(route.method, at, form)
-      t.ok([401, 403, 404].includes(status), `${route.method} ${at}: ${status} ${text}`)
+    const ask = (account: string, id: string) => {
+      const path = route.path.replace(/\{\w+\}/, id)
+      return thief.voice(route.method, `/2010-04-01/Accounts/${account}${path}${route.suffix}`, form)
     }
+    const ids = param ? await idsOfKind(victim, param.replace(/_sid$/, '')) : []
+    t.equal(ids.length > 0, param !== undefined, `the victim has what ${route.path} names`)
+    for (const id of ids)
+      for (const account of [thief.demo.account_sid, victim.demo.account_sid]) {
+        const { status, text } = await ask(account, id)
+        t.ok([401, 403, 404].includes(status), `${route.method} ${route.path} of ${account}, ${id}: ${status} ${text}`)
+      }
+    if (route.method !== 'GET') continue
+    const { status, text } = await ask(thief.demo.account_sid, own[0] ?? '')
+    if (status === 200) heard.push([`${route.method} ${route.path}`, text])
+    if (!param) t.equal(status, 200, route.path)
   }
   for (const name of ['ApplicationSid', 'From']) {
     const form = { To: '+2348030000001', From: thief.demo.numbers[0] ?? '', Url: 'https://app.example.com/' }
@@ -98,12 +119,43 @@ t.test('every endpoint of the voice-calls API answers 404 for what is the victim
     const { status, text } = await thief.voice('POST', '/Calls.json', { ...form, [name]: value })
     t.ok(status >= 400 && status < 500, `a call with the victim's ${name}: ${status} ${text}`)
   }
-  const { text } = await thief.voice('GET', '/Calls.json')
-  t.same(
-    SECRETS.filter(word => text.includes(word)),
-    [],
-    'the list of calls tells nothing of the victim’s',
-  )
+})
+
+t.test('every endpoint of the console refuses what is the victim’s to a member of another organization', async t => {
+  const headers = await signedIn()
+  for (const route of CONSOLE_ROUTES) {
+    const names = [...route.path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name)
+    if (names.length === 0 && route.method !== 'get') continue
+    let path: string = route.path
+    for (const name of names) {
+      const [id] = await idsOfKind(victim, TABLES[name] ?? name.replace(/_id$/, ''))
+      t.ok(id, `the victim has what {${name}} names`)
+      path = path.replace(`{${name}}`, id ?? '')
+    }
+    const body = route.body ? { body: smallest(route.body) } : {}
+    const more = { 'Idempotency-Key': freshKey(), 'If-Match': '"1"' }
+    const method = route.method.toUpperCase()
+    const { status, text } = await plane.ask(method, `/console/api${path}`, {
+      ...{ key: null, ...body },
+      headers: { ...headers, ...more },
+    })
+    if (names.length > 0) t.ok([403, 404].includes(status), `${nameOf(route)}: ${status} ${text}`)
+    else t.ok(status < 500, `${nameOf(route)}: ${status} ${text}`)
+    if (status < 300) heard.push([`${nameOf(route)} of the console`, text])
+  }
+})
+
+t.test('no answer names anything of the victim’s: no id, name, number, address or text of its rows', async t => {
+  const words = await wordsOf(victim)
+  t.ok(words.size > 300, `${words.size} words`)
+  for (const word of [...victim.demo.numbers, first('call_id'), first('recording_id')]) t.ok(words.has(word), word)
+  t.ok(heard.length > V1_ROUTES.length / 2, `${heard.length} answers`)
+  for (const [what, text] of heard)
+    t.same(
+      [...partsOf(text)].filter(part => words.has(part)),
+      [],
+      what,
+    )
 })
 
 t.test('after all of it every row of the victim is as it was, and no row has two owners', async t => {
@@ -111,7 +163,7 @@ t.test('after all of it every row of the victim is as it was, and no row has two
   t.same(await brokenInvariants(plane.state.db), [])
 })
 
-function nameOf(route: Route): string {
+function nameOf(route: Pick<Route, 'method' | 'path'>): string {
   return `${route.method} ${route.path}`
 }
 
@@ -144,15 +196,132 @@ function idsFor(names: readonly string[]): [name: string, value: string][] {
   })
 }
 
-async function send(route: Route, one: Made): Promise<Answer> {
+async function send(route: Route, one: Made, w = thief): Promise<Answer> {
   const path = route.path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(one.params?.[name] ?? name))
-  return thief.ask(route.method.toUpperCase(), `/v1${path}${one.query ? `?${one.query}` : ''}`, {
+  return w.ask(route.method.toUpperCase(), `/v1${path}${one.query ? `?${one.query}` : ''}`, {
     ...(one.body === undefined ? {} : { body: one.body }),
     headers: {
       ...(route.if_match !== undefined ? { 'If-Match': one.etag ?? '"1"' } : {}),
       ...(route.method === 'get' ? {} : { 'Idempotency-Key': freshKey() }),
     },
   })
+}
+
+/** Where the ids of a path's parameter are not those of the table of its name. */
+const TABLES: Readonly<Record<string, string>> = {
+  key_id: 'api_key',
+  endpoint_id: 'webhook_endpoint',
+  request_id: 'containment_release_request',
+}
+
+/** The thief's own admin signs in. */
+async function signedIn(): Promise<Record<string, string>> {
+  const { state } = plane
+  const { organization_id } = await state.db
+    .selectFrom('project')
+    .select('organization_id')
+    .where('id', '=', thief.demo.project_id)
+    .executeTakeFirstOrThrow()
+  const [email, password, now] = ['thief@rival.test', 'correct horse battery', new Date().toISOString()]
+  const password_hash = await hashPassword(password)
+  const row = { id: newId.member(), organization_id, email, password_hash, role: 'org:admin' as const }
+  await state.transaction(trx => insertMember(trx, { ...row, operator: 0, created_at: now }))
+  const answer = await plane.ask('POST', '/console/api/session', { key: null, body: { email, password } })
+  const cookie = (answer.headers.get('set-cookie') ?? '').split(';', 1)[0] ?? ''
+  return { Cookie: cookie, 'X-CSRF-Token': answer.body.csrf_token }
+}
+
+/** The smallest thing that a schema takes. */
+function smallest(schema: Schema): unknown {
+  if (schema.const !== undefined) return schema.const
+  if (schema.enum) return schema.enum[0]
+  if (schema.anyOf?.[0]) return smallest(schema.anyOf[0])
+  if (schema.type === 'string') return schema.pattern?.includes('@') ? 'a@b.test' : 'a'.repeat(schema.minLength ?? 8)
+  if (schema.type === 'boolean') return false
+  if (schema.type === 'array') return []
+  if (schema.type !== 'object') return schema.minimum ?? 1
+  return Object.fromEntries((schema.required ?? []).map(name => [name, smallest(schema.properties?.[name] ?? {})]))
+}
+
+interface Schema {
+  readonly type?: string
+  readonly const?: unknown
+  readonly enum?: readonly unknown[]
+  readonly anyOf?: readonly Schema[]
+  readonly pattern?: string
+  readonly minLength?: number
+  readonly minimum?: number
+  readonly required?: readonly string[]
+  readonly properties?: Readonly<Record<string, Schema>>
+}
+
+const place = (w: ControlPlane): Promise<Answer> =>
+  w.voice('POST', '/Calls.json', {
+    ...{ To: '+2348030000001', From: w.demo.numbers[0] ?? '' },
+    Url: 'https://app.example.com/',
+  })
+
+/** Ids of a table's rows that are the tenant's. */
+async function idsOfKind(w: ControlPlane, kind: string): Promise<string[]> {
+  const { own } = await rowsByOwner(w)
+  const ids = own.flatMap(({ table, row }) => (table === kind ? [row['sid'] ?? row['id']] : []))
+  return ids.filter(id => typeof id === 'string')
+}
+
+type Row = Readonly<Record<string, unknown>>
+interface OwnedRow {
+  readonly table: string
+  readonly row: Row
+}
+
+/** Every row of the database: the tenant's, with all that hangs below them, and those of everybody else. */
+async function rowsByOwner({ state, demo }: ControlPlane): Promise<{ own: OwnedRow[]; others: OwnedRow[] }> {
+  const tables = await state.db.introspection.getTables()
+  let others: OwnedRow[] = []
+  for (const { name } of tables)
+    for (const row of await state.db
+      .selectFrom(name as 'call')
+      .selectAll()
+      .execute())
+      others.push({ table: name, row: row as unknown as Row })
+  const own: OwnedRow[] = []
+  const project = others.find(({ table, row }) => table === 'project' && row['id'] === demo.project_id)
+  const ids = new Set<unknown>([demo.project_id, project?.row['organization_id']])
+  for (let more = true; more; ) {
+    const [found, rest] = [[] as OwnedRow[], [] as OwnedRow[]]
+    for (const one of others) {
+      const { project_id } = one.row
+      const is_own =
+        project_id === undefined ? Object.values(one.row).some(value => ids.has(value)) : ids.has(project_id)
+      if (is_own) found.push(one)
+      else rest.push(one)
+    }
+    for (const { row } of found) for (const key of [row['id'], row['sid']]) if (typeof key === 'string') ids.add(key)
+    own.push(...found)
+    others = rest
+    more = found.length > 0
+  }
+  return { own, others }
+}
+
+/** What stands in the tenant's rows and in nobody else's. */
+async function wordsOf(w: ControlPlane): Promise<Set<string>> {
+  const { own, others } = await rowsByOwner(w)
+  const texts = (rows: readonly OwnedRow[]) =>
+    rows.flatMap(({ row }) => Object.values(row).filter(value => typeof value === 'string'))
+  const shared = new Set(texts(others))
+  return new Set(texts(own).filter(text => text.length > 5 && !/^\d{4}-\d\d-\d\d/.test(text) && !shared.has(text)))
+}
+
+/** The texts of an answer, and the ids and numbers in them. */
+function partsOf(text: string): Set<string> {
+  const parts = new Set(text.match(/[a-z]{3}_[0-9a-f-]{36}|[A-Z]{2}[0-9a-f]{32}|\+\d{7,15}/g) ?? [])
+  const walk = (value: unknown): void => {
+    if (typeof value === 'string') parts.add(value)
+    else if (value !== null && typeof value === 'object') Object.values(value).forEach(walk)
+  }
+  if (text.startsWith('{') || text.startsWith('[')) walk(JSON.parse(text))
+  return parts
 }
 
 /** Every row of every table that names the tenant's project, as text. */
