@@ -5,10 +5,20 @@ import type { Headers, SipRequest, SipResponse, Source, Transport } from './type
 
 const TRANSPORTS: readonly string[] = ['udp', 'tcp', 'tls', 'ws', 'wss']
 
-const sourceOf = (message: { source_address: string; source_port: number; protocol: string }): Source => ({
+/** drachtio-server says `tcp` for ws and `tls` for wss. */
+const CARRIED_BY: Readonly<Record<string, string>> = { ws: 'tcp', wss: 'tls' }
+
+/** How a message came: as the server says, except where its topmost Via tells a WebSocket from what carries it. */
+function transportOf(protocol: string, via: string): Transport {
+  const named = /^\s*SIP\s*\/\s*2\.0\s*\/\s*(WSS?)\b/i.exec(via)?.[1]?.toLowerCase() ?? ''
+  const transport = CARRIED_BY[named] === protocol ? named : protocol
+  return (TRANSPORTS.includes(transport) ? transport : 'udp') as Transport
+}
+
+const sourceOf = (message: LibraryRequest | LibraryResponse): Source => ({
   address: message.source_address.replace(/^\[|\]$/g, ''),
   port: message.source_port,
-  transport: (TRANSPORTS.includes(message.protocol) ? message.protocol : 'udp') as Transport,
+  transport: transportOf(message.protocol, message.get('via') ?? ''),
 })
 
 function read(message: LibraryMessage) {
