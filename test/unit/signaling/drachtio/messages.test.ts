@@ -28,6 +28,10 @@ t.test('a Via that does not fit what the server says changes nothing', async t =
   t.equal(transport('udp', 'SIP/2.0/WSS 198.51.100.7;branch=z9hG4bK1'), 'udp')
   t.equal(transport('tcp', 'SIP/2.0/WSS 198.51.100.7;branch=z9hG4bK1'), 'tcp', 'nobody makes a link encrypted by word')
   t.equal(transport('tls', 'SIP/2.0/WS 198.51.100.7;branch=z9hG4bK1'), 'tls')
-  t.equal(transport('tcp', 'SIP/2.0/TCP 198.51.100.7;branch=z9hG4bK1, SIP/2.0/WS 192.0.2.1'), 'tcp', 'the topmost counts')
+  t.equal(
+    transport('tcp', 'SIP/2.0/TCP 198.51.100.7;branch=z9hG4bK1, SIP/2.0/WS 192.0.2.1'),
+    'tcp',
+    'the topmost counts',
+  )
   t.equal(transport('tcp', ''), 'tcp')
 })
