@@ -102,7 +102,8 @@ export class ConnectionTable {
 
   /** A connection that we make. */
   dialled(listener: Listener, remote: Address, proved: string): StreamConnection {
-    this.#makeRoom(true)
+    // Where configured peers hold all, one of theirs makes room.
+    if (!this.#makeRoom(this.#isPeer(remote.host))) this.#makeRoom(true)
     return this.#add(listener, remote, { inbound: false, proved })
   }
 
@@ -163,9 +164,9 @@ export class ConnectionTable {
   }
 
   #holderOf({ inbound, protocol, remote }: StreamConnection): Holder {
-    // We connect to those alone whom we call.
-    if (!inbound || this.#isPeer(remote.host)) return 'peer'
-    return this.#events.hasProved?.({ protocol, source: remote }) ? 'user' : 'stranger'
+    if (this.#isPeer(remote.host)) return 'peer'
+    // Customers decide whom we call, and how many.
+    return !inbound || this.#events.hasProved?.({ protocol, source: remote }) ? 'user' : 'stranger'
   }
 
   #makeRoom(is_peer: boolean): boolean {

@@ -2,7 +2,7 @@ import type { StreamConnection } from './connection.ts'
 
 // Which of the open connections makes room for another: a stranger's never takes the place of a configured peer's.
 
-/** Who holds a connection: a stranger, who has proved a password by it, or a configured peer. */
+/** Who holds a connection: a stranger, one who has proved a password by it or whom we called, or a configured peer. */
 export type Holder = 'stranger' | 'user' | 'peer'
 
 /** The last tenth of the connections is for configured peers. */

@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { connect, type Socket } from 'node:net'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import t, { type Test } from 'tap'
 import { WebSocket } from 'ws'
@@ -317,6 +317,25 @@ t.test('strangers leave connections to peers, and those without a password make 
   const refused = await line(t, at('tcp'))
   await until('it is closed', () => refused.socket.destroyed)
   t.match(await idle.ask(asked('OPTIONS')), /^SIP\/2\.0 200 /, "a stranger never has a peer's")
+})
+
+t.test('calls to many addresses close no connection of a configured peer', async t => {
+  const { port, edge, robot } = await guarded(t, { limits: { connections: 10 } })
+  const idle = await line(t, edge.listeners.find(({ protocol }) => protocol === 'tcp')?.port ?? port, CONFIGURED)
+  let dialled = 0
+  for (let i = 0; i < 12; i++) {
+    const server = createServer(socket => {
+      dialled++
+      t.teardown(() => socket.destroy())
+    }).listen(0, '127.0.0.3')
+    await once(server, 'listening')
+    t.teardown(() => server.close())
+    const at = (server.address() as AddressInfo).port
+    robot.command(`${i}|sip||\r\nOPTIONS sip:x@127.0.0.3:${at};transport=tcp SIP/2.0\r\n\r\n`)
+    await until('it is called', () => dialled > i)
+  }
+  t.equal(edge.stats().counters.refused_connections, 3)
+  t.match(await idle.ask(request('OPTIONS', 9, { via: 'SIP/2.0/TCP' })), /^SIP\/2\.0 200 /)
 })
 
 t.test('a flood of strangers leaves no state behind, from however many addresses', async t => {
