@@ -99,8 +99,9 @@ async function list(state: State, as_json: boolean): Promise<void> {
   process.stdout.write(`${text === '' ? 'every source counts as it was written' : text}\n`)
 }
 
-function described({ id, standing, cidr, overlaps, ...of }: LimitedSource): string {
+function described({ id, standing, cidr, overlaps, carrier, ...of }: LimitedSource): string {
   const lines = overlaps.map(other => `  overlaps ${other.cidr} of ${trunkOf(other)}`)
+  if (carrier) lines.push(`  overruled by ${carrier.cidr} of carrier ${carrier.name}`)
   return [`${id}  ${standing.padEnd(16)} ${cidr.padEnd(18)} ${trunkOf(of)}`, ...lines].join('\n')
 }
 

@@ -20,6 +20,7 @@ import { applyFacts, balanceFacts, healthFacts, spendFacts } from '../../core/st
 import { ensureAlertPolicies, listAlertPolicies, policyOfRow } from '../../core/state/alert-policies.ts'
 import { answeredKeys, forgetOldAlerts, openAlerts } from '../../core/state/alerts.ts'
 import type { ProjectRow } from '../../core/state/organizations.ts'
+import { overruledSources } from '../../core/state/sources.ts'
 import { noteSources, protectedFacts, trafficFacts, trunkSpend } from '../../core/state/traffic-facts.ts'
 import type { Services } from '../http/services.ts'
 import type { Reconciler } from '../reconcilers/reconciler.ts'
@@ -35,6 +36,7 @@ export const alerts: Reconciler = {
   period_ms: 5000,
   topics: ['jobs'],
   async run(services) {
+    const overruled = await overruledSources(services.state.db)
     for (const scene of await scenes(services)) {
       await settle(scene, 'balance_low', async (policy, open) =>
         judgeBalance(policy, await balanceFacts(services.state.db, scene.project), open),
@@ -49,18 +51,12 @@ export const alerts: Reconciler = {
       await settle(scene, 'endpoint_health', async policy =>
         judgeHealth(policy, await healthFacts(services.state.db, scene.project.id, scene.now_ms)),
       )
-      await settle(scene, 'trunk_apply_failed', async (policy, open) =>
-        judgeApply(
-          policy,
-          await applyFacts(
-            services.state.db,
-            scene.project.id,
-            scene.now_ms,
-            [...open].map(key => key.split(':')[1] ?? ''),
-          ),
-          open,
-        ),
-      )
+      await settle(scene, 'trunk_apply_failed', async (policy, open) => {
+        const watched = [...open].map(key => key.split(':')[1] ?? '')
+        const facts = await applyFacts(services.state.db, scene.project.id, scene.now_ms, watched)
+        const of_project = overruled.filter(({ project_id }) => project_id === scene.project.id)
+        return judgeApply(policy, { ...facts, overruled: of_project }, open)
+      })
     }
     await forgetOldAlerts(services.state.db, services.clock.now())
   },

@@ -2,7 +2,6 @@ import type { ApplyFacts, BalanceFacts, HealthFacts, Scope, SpendFacts } from '.
 import { iso } from '../runtime/clock.ts'
 import { appliedState, NODE_SILENCE_MS } from './apply.ts'
 import type { Db } from './index.ts'
-import { overruledSources } from './sources.ts'
 import { evidenceOf } from './target-evidence.ts'
 
 /** What alerts are judged by, read from rows that calls and nodes write anyway. */
@@ -134,17 +133,14 @@ export async function healthFacts(db: Db, project_id: string, now_ms: number): P
   }
 }
 
-/**
- * Trunks of which a live node could not apply what was saved, and those that alerts are open about; and sources that
- * tell nothing because a carrier came over them.
- */
+/** Trunks of which a live node could not apply what was saved, and those that alerts are open about. */
 export async function applyFacts(
   db: Db,
   project_id: string,
   now_ms: number,
   watched: readonly string[],
-): Promise<ApplyFacts> {
-  if ((await aliveNodes(db, now_ms)).length === 0) return { available: false, trunks: [], overruled: [] }
+): Promise<Omit<ApplyFacts, 'overruled'>> {
+  if ((await aliveNodes(db, now_ms)).length === 0) return { available: false, trunks: [] }
   const trunks = await db
     .selectFrom('trunk')
     .select(['id', 'name', 'revision'])
@@ -166,7 +162,7 @@ export async function applyFacts(
     const { state, effective_revision, error } = await appliedState(db, trunk, now_ms)
     found.push({ ...trunk, effective_revision, failed: state === 'failed', error })
   }
-  return { available: true, trunks: found, overruled: await overruledSources(db, project_id) }
+  return { available: true, trunks: found }
 }
 
 /** Time of day where the organization is, `HH:MM`. */

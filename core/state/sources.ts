@@ -98,50 +98,52 @@ const PROVEN_WITHIN = statement((db, keys: Keys & { readonly since: string }) =>
 )
 
 /** What a customer claimed and a carrier has: it tells no call of its trunk any more, for carriers come first. */
-export interface OverruledSource {
+export interface OverruledSource extends Tenant {
   readonly id: string
   readonly cidr: string
   readonly trunk: { readonly id: string; readonly name: string; readonly revision: number }
   readonly signaling_fqdn: string
+  readonly created_at: string
+  readonly carrier: { readonly cidr: string; readonly name: string }
 }
 
-const claimsOfProject = (db: Db, project_id: string) =>
+const claimsOfAll = (db: Db) =>
   db
     .selectFrom('trunk_source')
     .innerJoin('trunk', 'trunk.id', 'trunk_source.trunk_id')
-    .select(['trunk_source.id', 'cidr', 'trunk_id', 'trunk.name', 'trunk.revision', 'trunk.signaling_fqdn'])
-    .where('trunk.project_id', '=', project_id)
+    .select(['trunk_source.id', 'cidr', 'trunk_source.created_at', 'trunk_id', 'trunk.name', 'trunk.revision'])
+    .select(['trunk.signaling_fqdn', 'trunk.project_id', 'trunk.subaccount_id'])
     .where('trunk.status', '!=', 'released')
     .where('trunk.auth_mode', '=', 'ip_allow_list')
     .where('trunk_source.enabled', '=', 1)
     .where('trunk_source.standing', '=', 'full')
 
-const OVERRULED_WITHIN = statement((db, keys: { project_id: string; first: string; last: string }) =>
-  claimsOfProject(db, keys.project_id).where('range_key', '>=', keys.first).where('range_key', '<=', keys.last),
+const OVERRULED_WITHIN = statement((db, keys: { first: string; last: string }) =>
+  claimsOfAll(db).where('range_key', '>=', keys.first).where('range_key', '<=', keys.last),
 )
 
-const OVERRULED_AROUND = statement((db, keys: { project_id: string; around: string }) =>
-  claimsOfProject(db, keys.project_id).where(sql<boolean>`range_key in (select value from json_each(${keys.around}))`),
+const OVERRULED_AROUND = statement((db, keys: { around: string }) =>
+  claimsOfAll(db).where(sql<boolean>`range_key in (select value from json_each(${keys.around}))`),
 )
 
-/** Those of a project, whatever came first. */
-export async function overruledSources(db: Db, project_id: string): Promise<OverruledSource[]> {
-  const carriers = await db.selectFrom('carrier_source').select('cidr').distinct().execute()
-  const reads = carriers.flatMap(({ cidr }) => {
-    const keys = overlapKeys(cidr)
-    if (!keys) return []
+/** Those of all projects, whatever came first; each once, with one of the carriers. */
+export async function overruledSources(db: Db): Promise<readonly OverruledSource[]> {
+  const carriers = await db
+    .selectFrom('carrier_source')
+    .innerJoin('carrier', 'carrier.id', 'carrier_source.carrier_id')
+    .select(['carrier_source.cidr', 'carrier.name'])
+    .execute()
+  const found = new Map<string, OverruledSource>()
+  for (const carrier of carriers) {
+    const keys = overlapKeys(carrier.cidr)
+    if (!keys) continue
     const { first, last } = keys
-    return [
-      OVERRULED_WITHIN({ project_id, first, last }),
-      OVERRULED_AROUND({ project_id, around: JSON.stringify(keys.around) }),
-    ]
-  })
-  const rows = (await readTogether(db, ...reads)).flat()
-  const found = rows.map(({ trunk_id, name, revision, ...row }) => ({
-    ...row,
-    trunk: { id: trunk_id, name, revision },
-  }))
-  return [...new Map(found.map(row => [row.id, row])).values()]
+    const around = JSON.stringify(keys.around)
+    const rows = await readTogether(db, OVERRULED_WITHIN({ first, last }), OVERRULED_AROUND({ around }))
+    for (const { trunk_id, name, revision, ...row } of rows.flat())
+      found.set(row.id, { ...row, trunk: { id: trunk_id, name, revision }, carrier })
+  }
+  return [...found.values()]
 }
 
 /** A trunk's peer has proved a password from an address; the last day is kept. */
@@ -160,9 +162,11 @@ export type LimitedSource = Pick<SourceRow, 'id' | 'cidr' | 'standing' | 'create
   readonly subaccount_id: string | null
   /** What other tenants have of its addresses now: it may have gone since the source was written. */
   readonly overlaps: readonly Taken[]
+  /** The carrier that comes before it. */
+  readonly carrier?: OverruledSource['carrier']
 }
 
-/** Sources that wait for an operator, or count by name alone, oldest first. */
+/** Sources that wait for an operator, or count by name alone, oldest first; then those that carriers overrule. */
 export async function limitedSources(db: Db, now: string): Promise<LimitedSource[]> {
   const rows = await db
     .selectFrom('trunk_source')
@@ -177,6 +181,11 @@ export async function limitedSources(db: Db, now: string): Promise<LimitedSource
   const limited: LimitedSource[] = []
   for (const row of rows)
     limited.push({ ...row, overlaps: (await readTogether(db, ...readsOfTaken(row.cidr, row, now))).flat() })
+  for (const { id, cidr, created_at, project_id, subaccount_id, trunk, carrier } of await overruledSources(db))
+    limited.push({
+      ...{ id, cidr, created_at, project_id, subaccount_id, standing: 'full' },
+      ...{ trunk_id: trunk.id, trunk_name: trunk.name, overlaps: [], carrier },
+    })
   return limited
 }
 

@@ -12,7 +12,7 @@ import { type Answer, type ControlPlane, controlPlane, freshKey } from '../suppo
 import { addTenant, asTenant } from '../support/tenants.ts'
 
 /**
- * Two customers who hate each other, and every endpoint of both registries. The thief asks with its own good key, and
+ * Two customers who hate each other, and every endpoint of three registries. The thief asks with its own good key, and
  * with what is the victim's in every place where an id can stand: path, query, body. A new endpoint is covered by its
  * recipe (test/conformance/control/recipes.ts), which it needs anyway.
  */

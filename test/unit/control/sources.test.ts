@@ -66,6 +66,11 @@ t.test('a customer whose source a carrier comes over is told, without the carrie
 
   const carrier = { name: 'Lagos Telecom', codecs: ['PCMA'], targets: [], routes: [] }
   const car = await addCarrier(w.state, { ...carrier, sources: ['203.0.113.9/32', '203.0.113.192/26'] }, now)
+  t.match(
+    await limitedSources(w.state.db, now),
+    ['203.0.113.9/32', '203.0.113.192/26'].map(cidr => ({ carrier: { cidr, name: 'Lagos Telecom' } })),
+    'operators see whom it overrules',
+  )
   await w.look()
   const seen = async (of: ControlPlane) => (await of.ask('GET', '/v1/alerts?range=90d')).body.alerts
   for (const [of, trunk, cidr] of [
