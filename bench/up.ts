@@ -5,7 +5,7 @@ import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { PORTS_REFUSED_BY_BROWSERS } from '../core/runtime/browser-ports.ts'
+import { PORTS_REFUSED_BY_BROWSERS } from '../core/domain/network/browser-ports.ts'
 
 const MAIN = new URL('../bin/main.js', import.meta.url).pathname
 const UP_LIMIT_MS = 60_000

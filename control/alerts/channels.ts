@@ -66,7 +66,8 @@ export function emailChannel(settings: SmtpSettings): MessageChannel {
       const domain = settings.from.split('@')[1]?.replace(/[^A-Za-z0-9.-]/g, '') || 'strowger.local'
       await (await transport).sendMail({
         from: settings.from,
-        to: recipient,
+        // Whatever is written in it, one recipient is one address.
+        to: { name: '', address: recipient },
         subject,
         text: body,
         messageId: `<${id}@${domain}>`,

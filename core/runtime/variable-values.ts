@@ -1,7 +1,7 @@
 import { isIP } from 'node:net'
 import { smsRoute } from '../domain/alerts/notices.ts'
 import { parseNetwork } from '../domain/identity/address.ts'
-import { PORTS_REFUSED_BY_BROWSERS } from './browser-ports.ts'
+import { PORTS_REFUSED_BY_BROWSERS } from '../domain/network/browser-ports.ts'
 
 // What the text of a variable means, by its kind. Parsers get the text and the variable's name, and throw ConfigError
 // where it makes no sense.

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync, readlinkSync, statSync, writeFileSync } from
 import { join } from 'node:path'
 import t from 'tap'
 import { strowger, untouched } from '../support/child.ts'
-import { freeBlock, freePort } from '../support/ports.ts'
+import { freeBlock, freePort, UNHEARD_PORT } from '../support/ports.ts'
 import { until } from '../support/wait.ts'
 
 // What a platform shows to others on its machine: files, output, and the environment of its processes.
@@ -15,7 +15,7 @@ const SECRETS = {
   STROWGER_MASTER_KEY: MASTER_KEY,
   STROWGER_SMTP_URL: 'smtp://user:secret-of-mail@127.0.0.1:2525',
   STROWGER_SMS_TOKEN: 'secret-of-texts',
-  STROWGER_S3_ENDPOINT: 'http://127.0.0.1:9',
+  STROWGER_S3_ENDPOINT: `http://127.0.0.1:${UNHEARD_PORT}`,
   STROWGER_S3_BUCKET: 'bucket',
   STROWGER_S3_ACCESS_KEY: 'secret-of-storage-access',
   STROWGER_S3_SECRET_KEY: 'secret-of-storage-key',

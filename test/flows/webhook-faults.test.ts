@@ -5,6 +5,7 @@ import { createServer as createHttpsServer } from 'node:https'
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 import t, { type Test } from 'tap'
 import { tone, wavBytes } from '../support/audio.ts'
+import { UNHEARD_PORT } from '../support/ports.ts'
 import { voiceTown } from '../support/voice-town.ts'
 import { until } from '../support/wait.ts'
 
@@ -49,7 +50,7 @@ t.test('web servers that do wrong', async t => {
     [`${raw}/garbage`, 11206],
     [`${raw.replace('http', 'https')}/`, 11220],
     [`${tls}/`, 11237],
-    ['http://127.0.0.1:9/', 11202],
+    [`http://127.0.0.1:${UNHEARD_PORT}/`, 11202],
     ['http://10.1.2.3/', 11210],
     ['http://[::ffff:10.1.2.3]/', 11210],
     ['http://169.254.169.254/latest/meta-data/', 11210],

@@ -1,6 +1,6 @@
 import { createSocket, type Socket } from 'node:dgram'
 import { createServer } from 'node:net'
-import { PORTS_REFUSED_BY_BROWSERS } from '../../core/runtime/browser-ports.ts'
+import { PORTS_REFUSED_BY_BROWSERS } from '../../core/domain/network/browser-ports.ts'
 import { until } from './wait.ts'
 
 const udp = (port: number): Promise<number | undefined> =>

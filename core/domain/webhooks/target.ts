@@ -1,3 +1,5 @@
+import { PORTS_REFUSED_BY_BROWSERS } from '../network/browser-ports.ts'
+
 /** Where one HTTP request goes, taken apart once: what is connected to, what is sent, what is signed. */
 export interface Target {
   readonly scheme: 'http' | 'https'
@@ -36,6 +38,8 @@ export function parseTarget(text: string, base?: string): ParsedTarget {
   const scheme = url.protocol.slice(0, -1)
   if (scheme !== 'http' && scheme !== 'https') return refused(`scheme ${scheme} is not http or https`)
   if (url.port === '0') return refused('port 0 cannot be requested')
+  // What listens there may read a body as requests of its own protocol: a carrier knows us by our address alone.
+  if (PORTS_REFUSED_BY_BROWSERS.has(Number(url.port))) return refused(`port ${url.port} is not for HTTP`)
   const credentials = userInfo(url)
   if (credentials === 'malformed') return refused('the user info is not valid percent-encoding')
   const path = url.pathname + rawQuery(cleaned, base)

@@ -15,6 +15,7 @@ import { mendCallbackTimes, pruneCallbacks, takeDueCallbacks } from '../../../..
 import { standingClock } from '../../../support/clock.ts'
 import { type ControlPlane, controlPlane } from '../../../support/control-plane.ts'
 import { MACHINE } from '../../../support/machine.ts'
+import { UNHEARD_PORT } from '../../../support/ports.ts'
 import { PATIENCE_MS, until } from '../../../support/wait.ts'
 import { bodyOf } from '../../../support/web.ts'
 
@@ -152,7 +153,7 @@ t.test('an endpoint that never answers, or is not there, delays nobody else', as
   const silent = await receiver(t, () => null)
   const live = await receiver(t)
   for (let n = 0; n < 40; n++) await put(w, `${silent.url}/#rt=15000`, 0, `CAsilent${n}`)
-  for (let n = 0; n < 20; n++) await put(w, 'http://127.0.0.1:9/', 0, `CAdead${n}`)
+  for (let n = 0; n < 20; n++) await put(w, `http://127.0.0.1:${UNHEARD_PORT}/`, 0, `CAdead${n}`)
   for (let n = 0; n < 30; n++) await put(w, live.url, 0, `CAlive${n}`)
   deliver(t, w, { limits: { in_flight: 16, in_flight_per_origin: 4 } })
   await until('the live endpoint has everything', () => live.requests.length === 30)
@@ -296,7 +297,7 @@ t.test('exchanges are events of the call, with the number of what went wrong', a
   const w = await controlPlane(t)
   const web = await receiver(t, () => 500)
   await put(w, web.url, 0, 'CA7')
-  await put(w, 'http://127.0.0.1:9/', 0, 'CA7')
+  await put(w, `http://127.0.0.1:${UNHEARD_PORT}/`, 0, 'CA7')
   deliver(t, w)
   const events = () =>
     w.state.db.selectFrom('call_event').selectAll().where('call_sid', '=', 'CA7').orderBy('number').execute()

@@ -64,6 +64,17 @@ t.test('a URL that cannot be requested is refused with a reason', async t => {
   t.match(leaves(`http://app.example.test/${'a'.repeat(MAX_URL_CHARACTERS)}`), /^refused: a URL is at most/)
 })
 
+t.test('no request goes to a port where SIP, mail or the like is spoken, however it is written', async t => {
+  const said = (port: number) => `refused: port ${port} is not for HTTP`
+  t.equal(leaves('http://carrier.example.test:5060/'), said(5060))
+  t.equal(leaves('https://carrier.example.test:05061/'), said(5061))
+  t.equal(leaves('//carrier.example.test:5060/x', 'http://app.example.test/'), said(5060))
+  t.equal(leaves('http://mail.example.test:25/'), said(25))
+  const location = 'http://carrier.example.test:5060/'
+  const moved = redirect({ status: 307, location }, { method: 'POST', url: 'http://app.example.test/' })
+  t.match(moved, { kind: 'bad', detail: /port 5060/ })
+})
+
 t.test('user info is decoded once and a host is what will be connected to', async t => {
   const parsed = parseTarget('https://me%40corp:p%3Ass@[2001:db8::1]:8443/x')
   t.match(parsed, {
