@@ -1,6 +1,7 @@
 import { type EndFacts, type Ending, ending } from '../../core/domain/calls/endings.ts'
 import { type CallFacts, standardParameters } from '../../core/domain/calls/parameters.ts'
 import { type CallRequest, readCallRequest } from '../../core/domain/calls/request.ts'
+import { shownFacts } from '../../core/domain/calls/typed.ts'
 import { iso, type Timer } from '../../core/runtime/clock.ts'
 import type { Log } from '../../core/runtime/log.ts'
 import { addCallEvent } from '../../core/state/call-events.ts'
@@ -190,7 +191,7 @@ export abstract class Call {
 
   event(kind: CallEventTable['kind'], number: number | null, detail: Readonly<Record<string, unknown>>): void {
     const at_ms = this.ctx.clock.now()
-    void this.persist(trx => addCallEvent(trx, { call_sid: this.sid, kind, number, detail }, at_ms))
+    void this.persist(trx => addCallEvent(trx, { call_sid: this.sid, kind, number, detail: shownFacts(detail) }, at_ms))
   }
 
   /** The INVITE leaves, or the inbound one was admitted. */

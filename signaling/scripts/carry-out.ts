@@ -1,5 +1,3 @@
-import { shownUrl } from '../../core/domain/calls/typed.ts'
-import { maskCards } from '../../core/domain/ladder/cards.ts'
 import type { Clock, Timer } from '../../core/runtime/clock.ts'
 import type { Command, Event, StartTimer } from '../../markup/interpreter/types.ts'
 import type { Children } from './children.ts'
@@ -88,10 +86,7 @@ export function commandHandlers(executor: Executor): CommandHandlers {
     stop_siprec: ({ id }) => siprec.stop(id),
     start_echo: () => echo(host),
     note: ({ level, number, url, line, column, detail }) =>
-      host.call.event(level, number, {
-        ...{ url: url === null ? null : shownUrl(url), line, column },
-        detail: maskCards(detail),
-      }),
+      host.call.event(level, number, { url, line, column, detail }),
     done: ({ outcome }) => executor.over(outcome),
   }
 }

@@ -19,6 +19,7 @@ const SOUNDS = {
 /** Typed into an ordinary Gather, and into a sensitive one. Both are too long to come up by chance. */
 const CARD = '4111111111111111'
 const PIN = '975310864297'
+const SAID_CARD = '4111 1111 1111 1111'
 
 t.test('a telephone menu of twelve steps', async t => {
   const transcribed: Buffer[] = []
@@ -34,7 +35,7 @@ t.test('a telephone menu of twelve steps', async t => {
     pages[`/${name}.wav`] = { type: 'audio/wav', body: wavBytes(8000, tone(hz, 1000)) }
   pages['/transcriber'] = request => {
     transcribed.push(request.body)
-    return { type: 'application/json', body: '{"transcript":"please call me back","confidence":0.9}' }
+    return { type: 'application/json', body: `{"transcript":"call me back about ${SAID_CARD}","confidence":0.9}` }
   }
 
   const count = (path: string): number => all(path).length
@@ -226,7 +227,7 @@ t.test('a telephone menu of twelve steps', async t => {
     t.equal(await line.over(), 'peer')
     t.match(await told('/transcript'), {
       TranscriptionStatus: 'completed',
-      TranscriptionText: 'please call me back',
+      TranscriptionText: 'call me back about **** **** **** 1111',
       CallSid: sid,
     })
     const [sent = Buffer.alloc(44)] = transcribed
@@ -261,7 +262,7 @@ t.test('a telephone menu of twelve steps', async t => {
       .filter(path => statSync(path).isFile())
     t.ok(files.length > 3, 'the database and the logs of runs')
     const holding = (text: string) => files.filter(path => readFileSync(path).includes(text))
-    t.same([...holding(CARD), ...holding(PIN)], [])
+    t.same([...holding(CARD), ...holding(PIN), ...holding(SAID_CARD)], [])
     t.notMatch(w.log(), CARD)
     t.notMatch(w.log(), PIN)
   })

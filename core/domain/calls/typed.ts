@@ -25,6 +25,17 @@ function shownValue(name: string, value: string, secret: readonly string[]): str
   return long ? maskDigits(value) : maskCards(value)
 }
 
+/** Facts of an event of the call: its sentences and URLs are shown as they may be, its numbers and ids as they are. */
+export function shownFacts(facts: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(facts).map(([name, value]) => [name, shownFact(name, value)]))
+}
+
+function shownFact(name: string, value: unknown): unknown {
+  if (typeof value !== 'string') return value
+  if (name === 'url') return shownUrl(value)
+  return name === 'detail' || name === 'text' ? maskCards(value) : value
+}
+
 /**
  * A URL as it is kept: a GET and its redirects carry parameters in the query, where nothing tells any more whether
  * they were secret. The parameters are kept beside it.

@@ -1,6 +1,6 @@
-/** Our own ids come first: their digits are not a card's. A plus sign leads a telephone number. */
+/** Our own ids come first: their digits are not a card's. A plus sign leads a telephone number, `0.` a confidence. */
 const ID = /\b(?:[A-Z]{2}[\da-f]{32}|[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12})\b/
-const CARD_LIKE = /\+?(?<!\d)\d(?:[ -]?\d){12,18}(?!\d)/
+const CARD_LIKE = /\+?(?<!\d|\b0\.)\d(?:[ -]?\d){12,18}(?!\d)/
 const ID_OR_CARD = new RegExp(`(${ID.source})|${CARD_LIKE.source}`, 'g')
 /** E.164 section 6.2. */
 const LONGEST_TELEPHONE_NUMBER = 15

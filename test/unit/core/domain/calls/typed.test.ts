@@ -1,5 +1,5 @@
 import t from 'tap'
-import { shownParameters, shownUrl } from '../../../../../core/domain/calls/typed.ts'
+import { shownFacts, shownParameters, shownUrl } from '../../../../../core/domain/calls/typed.ts'
 
 const CARD = '4111111111111111'
 
@@ -37,4 +37,11 @@ t.test('URLs are shown without what was typed, and without card numbers in any o
     [`https://a.test/?${CARD}`, 'https://a.test/?************1111'],
   ]
   for (const [given, shown] of cases) t.equal(shownUrl(given), shown === '=' ? given : shown, given)
+})
+
+t.test('facts of an event are shown without card numbers in sentences and URLs; other facts stay', async t => {
+  const kept = { url: null, line: 3, from: CARD, what: 'transcribed' }
+  const given = { ...kept, text: `it is ${CARD}`, detail: `"${CARD}" is not a number` }
+  t.same(shownFacts(given), { ...kept, text: 'it is ************1111', detail: '"************1111" is not a number' })
+  t.same(shownFacts({ url: 'https://a.test/?Digits=1' }), { url: 'https://a.test/?Digits=%5Bsecret%5D' })
 })
