@@ -62,7 +62,10 @@ export function egressHops(
     },
     nextShare(project.id),
   )
-  return hops.map(hop => huntHop(ctx, hop, trunk, outgoing))
+  // Carriers take a diversion for a number that pays or answers for the call: a peer's own word is not sent there.
+  const diverted = outgoing.diversion === null ? undefined : ctx.snapshot().numbers.get(outgoing.diversion)
+  const diversion = diverted?.project_id === project.id ? outgoing.diversion : null
+  return hops.map(hop => huntHop(ctx, hop, trunk, hop.carrier_id === null ? outgoing : { ...outgoing, diversion }))
 }
 
 /** How many targets of its own the trunk has for a call to the world. */

@@ -116,6 +116,21 @@ t.test('we register with a carrier, again before the end, and take it back at th
     call.hangUp()
   })
 
+  t.test('the carrier is told of a diversion from a number of the caller’s project, and of no other', async t => {
+    const peer = await openAgent(t, { ip: '127.0.0.32' })
+    const told = async (first: string) => {
+      const headers = { Diversion: `<sip:${first}@pbx.example>;reason=unconditional` }
+      const to = { to: w.sip, caller: w.numbers[3] ?? '', headers }
+      const { status, call } = await place(peer, `sip:${WORLD}@${w.sip.host}`, to)
+      t.equal(status, 200)
+      call.hangUp()
+      const { invite } = registrar.invites.at(-1)?.call ?? {}
+      return ['diversion', 'history-info'].map(name => invite?.get(name)?.includes(first) ?? false)
+    }
+    t.same(await told(w.numbers[4] ?? ''), [true, true], 'its own')
+    t.same(await told('+2348030009999'), [false, false], 'somebody else’s')
+  })
+
   t.test('who refuses us is asked again later, and the command says why', async t => {
     registrar.refuses(403)
     const text = await until('the refusal is known', async () => {
