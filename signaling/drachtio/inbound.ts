@@ -24,7 +24,7 @@ export interface Surroundings {
   readonly log: Log
   /** Takers of requests inside dialogs, by the library's dialog id. */
   readonly dialogs: Map<string, (request: LibraryRequest, answer: LibraryAnswer) => void>
-  /** A promise that is settled with `lost` when the link goes before `work` has settled it. */
+  /** A promise that is settled with `lost` when the link goes, or stays silent, before `work` has settled it. */
   waiting<T>(lost: () => T, work: (settle: (value: T) => void) => void): Promise<T>
   dialog(facts: DialogFacts): Dialog
 }

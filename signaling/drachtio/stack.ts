@@ -1,3 +1,4 @@
+import type { Clock, Timer } from '../../core/runtime/clock.ts'
 import type { Log } from '../../core/runtime/log.ts'
 import { answerable, type DialogFacts, deliver, inboundInvite, type Surroundings } from './inbound.ts'
 import { createLibrary, type Library, type LibraryAnswer, type LibraryRequest } from './library.ts'
@@ -24,6 +25,7 @@ export interface ConnectStackOptions {
   readonly port: number
   readonly secret: string
   readonly log: Log
+  readonly clock: Clock
 }
 
 /** What we take from outside a dialog; whatever else comes is answered by the SIP server. */
@@ -41,6 +43,11 @@ const METHODS = [
 ]
 const RETRY_MAX_DELAY_MS = 1000
 const PING_INTERVAL_MS = 15_000
+/** A SIP server is patient for 32 s (64*T1), and may then forget without a word: what waits for it ends soon after. */
+const GIVE_UP_MS = 35_000
+/** A re-INVITE may wait for a person. */
+const REINVITE_GIVE_UP_MS = 180_000
+const SILENT = 'the SIP server told of no answer'
 
 /** Connects in the background and for good: after a loss it connects again by itself. */
 export function connectStack(options: ConnectStackOptions): SipStack {
@@ -50,6 +57,7 @@ export function connectStack(options: ConnectStackOptions): SipStack {
 class Stack implements SipStack {
   readonly #library: Library = createLibrary()
   readonly #log: Log
+  readonly #clock: Clock
   readonly #dialogs = new Map<string, (request: LibraryRequest, response: LibraryAnswer) => void>()
   /** What waits for the SIP server; told when the link is lost, because the library would never call back. */
   readonly #pending = new Set<() => void>()
@@ -62,10 +70,11 @@ class Stack implements SipStack {
 
   constructor(options: ConnectStackOptions) {
     this.#log = options.log
+    this.#clock = options.clock
     this.#surroundings = {
       log: options.log,
       dialogs: this.#dialogs,
-      waiting: (lost, work) => this.#waiting(lost, work),
+      waiting: (lost, work) => this.#waiting({ lost, limit: { ms: GIVE_UP_MS, outcome: lost } }, work),
       dialog: facts => this.#dialog(facts),
     }
     this.#library.use((request, response) => this.#received(request, response))
@@ -114,6 +123,9 @@ class Stack implements SipStack {
   invite(options: InviteOptions, progress: InviteProgress): OutboundInvite {
     let sent: LibraryRequest | null = null
     let cancelled: Headers | null = null
+    let limit: Timer | null = null
+    let giveUp = (): void => undefined
+    let given_up = false
     /** Of forks with a reliable provisional answer (RFC 3262); they end with the INVITE, but for the one that won. */
     const early = new Set<string>()
     const cancelNow = (headers: Headers): void => {
@@ -121,9 +133,16 @@ class Stack implements SipStack {
       this.#guard(() => sent?.cancel({ headers: outgoing(headers, { initial: false }) }, () => undefined))
     }
     const result = this.#waiting<InviteResult>(
-      () => ({ kind: 'failed', detail: new LinkLost().message, link_lost: true }),
+      { lost: () => ({ kind: 'failed', detail: new LinkLost().message, link_lost: true }) },
       settle => {
+        giveUp = () => {
+          given_up = true
+          settle({ kind: 'failed', detail: SILENT, link_lost: false })
+        }
+        // It ends when it does not leave, and after our CANCEL; in between it rings as long as its owner likes.
+        limit = this.#clock.after(GIVE_UP_MS, giveUp)
         this.#send({ ...options, method: 'INVITE' }, true, (error, request) => {
+          if (!cancelled) limit?.cancel()
           if (error) return settle({ kind: 'failed', detail: error.message, link_lost: false })
           sent = request
           progress.sent?.({ call_id: request.get('call-id') ?? '', source: requestView(request).source })
@@ -153,17 +172,21 @@ class Stack implements SipStack {
               handler: progress.handler,
               ...(options.auth ? { auth: options.auth } : {}),
             })
-            settle({ kind: 'answered', dialog, response: view })
+            if (given_up) void dialog.bye()
+            else settle({ kind: 'answered', dialog, response: view })
           })
-          if (cancelled) cancelNow(cancelled)
+          if (cancelled || given_up) cancelNow(cancelled ?? {})
         })
       },
     )
+    void result.then(() => limit?.cancel())
     return {
       result,
       cancel: (headers = {}) => {
         if (cancelled) return
         cancelled = headers
+        limit?.cancel()
+        limit = this.#clock.after(GIVE_UP_MS, giveUp)
         if (sent) cancelNow(headers)
       },
     }
@@ -174,8 +197,9 @@ class Stack implements SipStack {
   }
 
   #transaction(options: RequestOptions & { stackDialogId?: string }, initial: boolean): Promise<SipResponse> {
+    const ms = options.method === 'INVITE' ? REINVITE_GIVE_UP_MS : GIVE_UP_MS
     return this.#waiting<SipResponse | Error>(
-      () => new LinkLost(),
+      { lost: () => new LinkLost(), limit: { ms, outcome: () => new RequestFailed(SILENT) } },
       settle => {
         this.#send(options, initial, (error, request) => {
           if (error) return settle(error)
@@ -299,14 +323,20 @@ class Stack implements SipStack {
     return dialog
   }
 
-  /** A promise that is settled with `lost` when the link goes before `work` has settled it. */
-  #waiting<T>(lost: () => T, work: (settle: (value: T) => void) => void): Promise<T> {
+  /** A promise that always settles: by `work`, with `lost` when the link goes before, or at its limit. */
+  #waiting<T>(
+    end: { readonly lost: () => T; readonly limit?: { readonly ms: number; readonly outcome: () => T } },
+    work: (settle: (value: T) => void) => void,
+  ): Promise<T> {
     return new Promise(resolve => {
+      const { lost, limit } = end
       const settle = (value: T): void => {
+        timer?.cancel()
         this.#pending.delete(onLost)
         resolve(value)
       }
       const onLost = (): void => settle(lost())
+      const timer = limit ? this.#clock.after(limit.ms, () => settle(limit.outcome())) : null
       this.#pending.add(onLost)
       work(settle)
     })

@@ -1,6 +1,7 @@
 /**
  * SIP as the signaling node sees it: transactions and dialogs, nothing of how a SIP server is reached. Promises of this
- * interface always settle: with the peer's answer, or with `LinkLost` when the link to the SIP server is gone.
+ * interface always settle: with the peer's answer, or with `LinkLost` when the link to the SIP server is gone,
+ * or with a failure when the SIP server tells of no answer for longer than any transaction lasts.
  */
 
 export type Transport = 'udp' | 'tcp' | 'tls' | 'ws' | 'wss'

@@ -1,0 +1,186 @@
+import { EventEmitter, once } from 'node:events'
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
+import {
+  type CommandMessage,
+  commandHeader,
+  parseCommandMessage,
+  splitPayload,
+} from '../../signaling/edge/control/command.ts'
+import { FrameReader, frame } from '../../signaling/edge/control/framing.ts'
+import {
+  dialogMessage,
+  plainReply,
+  requestSentReply,
+  responseSentReply,
+  type WireFacts,
+} from '../../signaling/edge/control/wire.ts'
+import { newUuid } from '../../signaling/edge/sip/ids.ts'
+
+/** A SIP message that the application has had sent. */
+export interface Sent {
+  readonly transaction_id: string
+  readonly dialog_id: string
+  readonly message: CommandMessage
+  /** As it would have left. */
+  readonly text: string
+}
+
+/**
+ * The control side of a drachtio-server, with a test in the place of the network: it sends nothing by itself, tells
+ * nobody what it forgets, and keeps its dialogs when the application goes. So the defects of the real server can be
+ * brought about one by one.
+ */
+export class DrachtioPeer {
+  readonly #server: Server
+  readonly #secret: string
+  readonly #sent: Sent[] = []
+  readonly #news = new EventEmitter()
+  /** Texts of the requests that were brought, by transaction. */
+  readonly #requests = new Map<string, string>()
+  readonly #sockets = new Set<Socket>()
+  #application: Socket | null = null
+  /** Takes SIP to send, and never says what became of it. */
+  mute = false
+  /** Dialogs outlive the application's connection, as on the real server. */
+  readonly dialogs = new Set<string>()
+
+  private constructor(secret: string) {
+    this.#secret = secret
+    this.#server = createServer(socket => this.#serve(socket))
+  }
+
+  static async open(secret = 'secret'): Promise<DrachtioPeer> {
+    const peer = new DrachtioPeer(secret)
+    peer.#server.listen(0, '127.0.0.1')
+    await once(peer.#server, 'listening')
+    return peer
+  }
+
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port
+  }
+
+  /** The next message that fits, also of those that came before: each is given once. */
+  async next(fits: (message: CommandMessage) => boolean): Promise<Sent> {
+    for (;;) {
+      const at = this.#sent.findIndex(({ message }) => fits(message))
+      const [found] = at < 0 ? [] : this.#sent.splice(at, 1)
+      if (found) return found
+      await once(this.#news, 'sent')
+    }
+  }
+
+  /** A request from the network; `protocol` as the server names it. */
+  bring(protocol: string, text: string, dialog_id = ''): string {
+    const id = newUuid()
+    this.#requests.set(id, text)
+    this.#write(dialogMessage({ ...WIRE, protocol }, id, dialog_id, text))
+    return id
+  }
+
+  /** An answer of the network to a request of the application. */
+  answer(to: Sent, status: number, headers: readonly string[] = [], body = ''): void {
+    const answer = answerText(to.text, `SIP/2.0 ${status} Any`, headers, body)
+    const makes_dialog = to.message.method === 'INVITE'
+    const dialog_id = to.dialog_id || (makes_dialog ? dialogIdOf(to.text) : '')
+    if (makes_dialog && status >= 200 && status < 300) this.dialogs.add(dialog_id)
+    this.#write(dialogMessage(WIRE, to.transaction_id, dialog_id, answer))
+  }
+
+  close(): void {
+    this.#server.close()
+    for (const socket of this.#sockets) socket.destroy()
+  }
+
+  #serve(socket: Socket): void {
+    const reader = new FrameReader(1_000_000)
+    this.#sockets.add(socket)
+    socket.on('data', chunk => {
+      for (const payload of reader.push(chunk.toString('latin1'))) if (payload) this.#command(socket, payload)
+    })
+    socket.on('close', () => this.#sockets.delete(socket))
+    // An application that goes resets its connection now and then: that is what `close` tells.
+    socket.on('error', () => undefined)
+  }
+
+  #command(socket: Socket, payload: string): void {
+    const { fields, text } = splitPayload(payload)
+    const [id = '', type, first = '', second = ''] = fields
+    if (type === 'authenticate') {
+      if (first !== this.#secret) {
+        socket.end(frame(plainReply(id, 'NO', 'incorrect secret')))
+        return
+      }
+      this.#application = socket
+      this.#write(plainReply(id, 'OK', LISTENERS, 'v0.9.10', LISTENERS))
+    } else if (type === 'sip' && this.mute) return
+    else if (type === 'sip') this.#send(id, first, second, text)
+    else this.#write(plainReply(id, 'OK', ...(type === 'ping' ? ['pong'] : [])))
+  }
+
+  #send(id: string, transaction_id: string, dialog_id: string, command: string): void {
+    const message = parseCommandMessage(command)
+    if (!message) throw new Error(`not SIP: ${command}`)
+    if (message.status > 0) {
+      const text = answerText(this.#requests.get(transaction_id) ?? '', message.startLine, [], message.body)
+      const made = dialogIdOf(text)
+      if (message.status >= 200 && message.status < 300) this.dialogs.add(made)
+      this.#write(responseSentReply(id, WIRE, transaction_id, made, text))
+      this.#keep({ transaction_id, dialog_id: made, message, text })
+    } else if (dialog_id !== '' && !this.dialogs.has(dialog_id)) {
+      this.#write(plainReply(id, 'NOK', 'Server error: unable to find dialog for dialog id provided'))
+    } else {
+      const sent = { transaction_id: transaction_id || newUuid(), dialog_id, message, text: requestText(message) }
+      this.#write(requestSentReply(id, WIRE, sent.transaction_id, sent.text))
+      this.#keep(sent)
+    }
+  }
+
+  #keep(sent: Sent): void {
+    this.#sent.push(sent)
+    this.#news.emit('sent')
+  }
+
+  #write(payload: string): void {
+    this.#application?.write(frame(payload), 'latin1')
+  }
+}
+
+const LISTENERS = 'udp/192.0.2.1:5060,tcp/192.0.2.1:5060'
+const WIRE: WireFacts = { bytes: 500, protocol: 'udp', host: '198.51.100.7', port: 5060, at: 0 }
+
+const lineOf = (text: string, name: string): string => new RegExp(`^${name}: (.*)$`, 'im').exec(text)?.[1]?.trim() ?? ''
+
+const dialogIdOf = (text: string): string =>
+  `${lineOf(text, 'call-id')};from-tag=${/;tag=([^;\s]+)/.exec(lineOf(text, 'from'))?.[1] ?? ''}`
+
+function requestText(message: CommandMessage): string {
+  const from = commandHeader(message, 'from') ?? '<sip:192.0.2.1>'
+  return [
+    `${message.method} ${message.uri} SIP/2.0`,
+    `Via: SIP/2.0/UDP 192.0.2.1;branch=z9hG4bK${newUuid()}`,
+    `From: ${from.includes(';tag=') ? from : `${from};tag=${newUuid()}`}`,
+    `To: ${commandHeader(message, 'to') ?? `<${message.uri}>`}`,
+    `Call-ID: ${commandHeader(message, 'call-id') ?? newUuid()}`,
+    `CSeq: ${commandHeader(message, 'cseq') ?? `1 ${message.method}`}`,
+    'Content-Length: 0',
+    '\r\n',
+  ].join('\r\n')
+}
+
+function answerText(request: string, start: string, headers: readonly string[], body: string): string {
+  const to = lineOf(request, 'to')
+  return [
+    start,
+    `Via: ${lineOf(request, 'via')}`,
+    `From: ${lineOf(request, 'from')}`,
+    `To: ${to.includes(';tag=') ? to : `${to};tag=answering`}`,
+    `Call-ID: ${lineOf(request, 'call-id')}`,
+    `CSeq: ${lineOf(request, 'cseq')}`,
+    'Contact: <sip:peer@198.51.100.7>',
+    ...headers,
+    `Content-Length: ${body.length}`,
+    '',
+    body,
+  ].join('\r\n')
+}

@@ -1,0 +1,103 @@
+import pino from 'pino'
+import t, { type Test } from 'tap'
+import { connectStack } from '../../../../signaling/drachtio/stack.ts'
+import type { InboundInvite, SipStack } from '../../../../signaling/drachtio/types.ts'
+import { ManualClock } from '../../../fuzz/edge/manual-clock.ts'
+import { DrachtioPeer } from '../../../support/drachtio-peer.ts'
+
+// What the real drachtio-server does other than the embedded edge, and what becomes of it.
+
+/** A stack whose link to a server stands. */
+async function linked(t: Test): Promise<{ peer: DrachtioPeer; sip: SipStack; clock: ManualClock }> {
+  const clock = new ManualClock()
+  const peer = await DrachtioPeer.open()
+  const log = pino({ level: 'silent' })
+  const sip = connectStack({ host: '127.0.0.1', port: peer.port, secret: 'secret', log, clock })
+  t.teardown(() => {
+    sip.close()
+    peer.close()
+  })
+  await new Promise<void>(resolve => {
+    sip.onLink(up => up && resolve())
+  })
+  return { peer, sip, clock }
+}
+
+const handler = (): void => undefined
+const place = (sip: SipStack, provisional = handler) =>
+  sip.invite({ uri: 'sip:peer@198.51.100.7', headers: {}, body: '' }, { handler, provisional })
+const is = (method: string) => (message: { readonly method: string }) => message.method === method
+
+t.test('a target that never answers our CANCEL is given up, and a late answer of it is hung up', async t => {
+  const { peer, sip, clock } = await linked(t)
+  let rings = (): void => undefined
+  const ringing = new Promise<void>(resolve => {
+    rings = resolve
+  })
+  const { result, cancel } = place(sip, rings)
+  const invite = await peer.next(is('INVITE'))
+  peer.answer(invite, 180)
+  await ringing
+  clock.advance(120_000)
+  t.equal(sip.counts().transactions, 1, 'it may ring as long as its owner likes')
+  cancel()
+  await peer.next(is('CANCEL'))
+  clock.advance(34_999)
+  t.equal(sip.counts().transactions, 1)
+  clock.advance(1)
+  t.match(await result, { kind: 'failed', link_lost: false })
+  t.equal(sip.counts().transactions, 0)
+  peer.answer(invite, 200)
+  await peer.next(is('ACK'))
+  t.equal((await peer.next(is('BYE'))).dialog_id, [...peer.dialogs][0])
+})
+
+t.test('a server that tells of no answer ends nothing for ever', async t => {
+  const { peer, sip, clock } = await linked(t)
+  const placed = place(sip)
+  peer.answer(await peer.next(is('INVITE')), 200)
+  const answered = await placed.result
+  if (answered.kind !== 'answered') throw new Error(answered.kind)
+  await peer.next(is('ACK'))
+  const info = answered.dialog.request('INFO')
+  const reinvite = answered.dialog.request('INVITE', { body: 'v=0' })
+  const options = sip.request({ method: 'OPTIONS', uri: 'sip:peer@198.51.100.7' })
+  for (const method of ['INFO', 'INVITE', 'OPTIONS']) await peer.next(is(method))
+  const failures = [info, reinvite, options].map(request => t.rejects(request, { name: 'RequestFailed' }))
+  clock.advance(35_000)
+  t.equal(sip.counts().transactions, 1, 'a re-INVITE may wait for a person')
+  clock.advance(145_000)
+  const bye = answered.dialog.bye()
+  await peer.next(is('BYE'))
+  clock.advance(35_000)
+  await Promise.all([...failures, bye])
+  t.same(sip.counts(), { dialogs: 0, transactions: 0 })
+})
+
+t.test('a server that does not say whether our INVITE or answer has left is not waited for', async t => {
+  const { peer, sip, clock } = await linked(t)
+  peer.mute = true
+  const placed = place(sip)
+  const came = new Promise<InboundInvite>(resolve => sip.onInvite(resolve))
+  peer.bring('udp', INVITE)
+  const invite = await came
+  const [rung, accepted] = [invite.progress(183, { reliable: true }), invite.accept({}, handler)]
+  const refused = t.rejects(accepted, { name: 'LinkLost' })
+  clock.advance(35_000)
+  t.match(await placed.result, { kind: 'failed', link_lost: false })
+  await Promise.all([rung, refused])
+  t.equal(sip.counts().transactions, 0)
+})
+
+const INVITE = [
+  'INVITE sip:+2342010000001@192.0.2.1 SIP/2.0',
+  'Via: SIP/2.0/UDP 198.51.100.7;branch=z9hG4bKcall',
+  'From: <sip:+2348000000001@198.51.100.7>;tag=peer',
+  'To: <sip:+2342010000001@192.0.2.1>',
+  'Call-ID: call@198.51.100.7',
+  'CSeq: 1 INVITE',
+  'Contact: <sip:peer@198.51.100.7>',
+  'Supported: 100rel',
+  'Content-Length: 0',
+  '\r\n',
+].join('\r\n')
