@@ -7,7 +7,7 @@ import { addressesOf, type Config, loadConfig, VARIABLES } from '../core/runtime
 import { openState } from '../core/state/index.ts'
 import { brokenInvariants } from '../core/state/invariants.ts'
 import { examineStore, type Finding } from './doctor-store.ts'
-import { hindrance, isRoot } from './least-privilege.ts'
+import { standing } from './least-privilege.ts'
 import { tcpPortFree, udpPortFree } from './ports.ts'
 import { orSayWhy } from './say.ts'
 import { runningSupervisor } from './up.ts'
@@ -68,15 +68,16 @@ async function ports(config: Config): Promise<Finding[]> {
 }
 
 function rights(config: Config): Finding[] {
-  if (!isRoot()) return []
-  const why = hindrance(config)
-  return [
-    {
-      what: "the edge, media and sandbox run without root's rights",
-      ok: why === null,
-      mend: `${why}; chown it to root, or run the platform as its owner`,
-    },
-  ]
+  const at = standing(config)
+  if (at.who === 'not_root') return []
+  if (at.who === 'root') {
+    const mend = `${at.why}; chown it to root, or run the platform as its owner`
+    return [{ what: "the edge, media and sandbox run without root's rights", ok: false, mend }]
+  }
+  if (at.who === 'bare_root' && at.why === null)
+    return [{ what: "the edge, media and sandbox run without root's rights, as user 0", ok: true, mend: '' }]
+  const mend = at.who === 'own_users' ? '' : `${at.why}; until then they are user 0 without its rights`
+  return [{ what: 'the edge, media and sandbox run as users of their own', ok: at.who === 'own_users', mend }]
 }
 
 /** Looks at the machine and the configuration, and says for each thing that is not right how to mend it. */

@@ -1,20 +1,37 @@
 import { spawnSync } from 'node:child_process'
-import { readdirSync } from 'node:fs'
+import { chownSync, closeSync, mkdtempSync, openSync, readdirSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Config } from '../core/runtime/config.ts'
+import { giveFolder, lastUser, type UserName, userOf } from '../core/runtime/own-user.ts'
 import type { ProcessName } from './child-environment.ts'
 
+/** How a process is started with fewer rights than ours. */
+export interface Fewer {
+  readonly by: readonly string[]
+  /** Who it becomes once it has started; null: it remains user 0. */
+  readonly user: number | null
+}
+
 /**
- * What those that strangers' packets reach may keep of root's rights (capabilities(7)): ports below 1024; the packet
- * ring, real-time threads and locked buffers of the media plane.
+ * What those that strangers' packets reach may keep of root's rights (capabilities(7)) where they remain user 0: ports
+ * below 1024; the packet ring, real-time threads and locked buffers of the media plane.
  */
-const KEPT: Readonly<Partial<Record<ProcessName, readonly string[]>>> = {
+const KEPT: Readonly<Record<UserName, readonly string[]>> = {
   edge: ['net_bind_service'],
   media: ['net_bind_service', 'net_raw', 'sys_nice', 'ipc_lock'],
   sandbox: [],
 }
+/** What it takes besides to open files of any owner, and to become somebody else; with it all of them go. */
+const TO_CHANGE = ['setuid', 'setgid', 'chown', 'dac_override']
+const UNPRIVILEGED_PORTS = 1024
 const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..')
+/** Loaded by processes that are other users by then. */
+const LATE = [
+  ['build', 'media/files/audio-thread.js'],
+  ['node_modules', 'mpg123-decoder/package.json'],
+  ['native', 'build/Release/media.node'],
+] as const
 
 /**
  * Fails where a right is left: setpriv says nothing when it may not drop one. Names the first of $1… up to -- that
@@ -33,22 +50,108 @@ const dropping = (kept: readonly string[]): string[] => [
   '--no-new-privs',
 ]
 
-/** The command that a process is started by, so that it has only these rights; null where it keeps all of ours. */
-export const startedBy = (name: ProcessName): readonly string[] | null => {
-  const kept = KEPT[name]
-  return kept ? ['setpriv', ...dropping(kept)] : null
+/** How far the processes that strangers reach get from root. */
+export type Standing =
+  /** Started by somebody else: there is nothing to drop. */
+  | { readonly who: 'not_root' }
+  | { readonly who: 'own_users'; readonly first: number }
+  /** Without its rights. `why` not better; null: the operator wants it so. */
+  | { readonly who: 'bare_root'; readonly why: string | null }
+  | { readonly who: 'root'; readonly why: string }
+
+export type Place = Pick<Config, 'data_dir' | 'run_dir' | 'tls' | 'users' | 'rtp_ports'>
+
+export function standing(config: Place): Standing {
+  if (!isRoot()) return { who: 'not_root' }
+  const { users: first } = config
+  const no_users = first === null ? null : hindranceOfUsers(config, first)
+  if (first !== null && no_users === null) return { who: 'own_users', first }
+  const no_drop = hindrance(config)
+  return no_drop === null ? { who: 'bare_root', why: no_users } : { who: 'root', why: no_drop }
+}
+
+/** How a process is started; null where it keeps all of our rights. */
+export function startedWith(name: ProcessName, at: Standing, { media_realtime }: Pick<Config, 'media_realtime'>) {
+  if (!isUserName(name) || at.who === 'not_root' || at.who === 'root') return null
+  if (at.who === 'bare_root') return { by: ['setpriv', ...dropping(KEPT[name])], user: null } satisfies Fewer
+  const drop = ['setpriv', ...dropping([...KEPT[name], ...TO_CHANGE])]
+  const media = name === 'media'
+  return {
+    // Its packet threads give their priority up now and then, and take it again.
+    by: media && media_realtime && mayGrant(RTPRIO) ? [...RTPRIO, ...drop] : drop,
+    user: userOf(name, at.first),
+  } satisfies Fewer
+}
+
+const RTPRIO = ['prlimit', '--rtprio=1:1']
+const mayGrant = ([command = '', ...words]: readonly string[]): boolean =>
+  spawnSync(command, [...words, 'true']).status === 0
+
+const isUserName = (name: ProcessName): name is UserName => name in KEPT
+
+/**
+ * Where a start stands. The recordings belong to whoever writes them then; root may read and remove them in any case.
+ */
+export function stand(config: Place): Standing {
+  const at = standing(config)
+  if (at.who === 'not_root' || at.who === 'root') return at
+  try {
+    giveFolder(join(config.data_dir, 'recordings'), at.who === 'own_users' ? userOf('media', at.first) : 0)
+    return at
+  } catch (error) {
+    return { who: 'root', why: `the recordings cannot be given to another user (${(error as Error).message})` }
+  }
 }
 
 export const isRoot = (): boolean => process.geteuid?.() === 0
 
+/** Why nobody can become a user of his own, or null. */
+export function hindranceOfUsers({ run_dir, rtp_ports }: Place, first: number): string | null {
+  if (rtp_ports.first !== 0 && rtp_ports.first < UNPRIVILEGED_PORTS)
+    return 'STROWGER_RTP_PORTS has ports below 1024, which are opened call by call'
+  const ids = ['--reuid', String(lastUser(first)), '--regid', String(lastUser(first)), '--clear-groups']
+  const folders = [...new Set(LATE.map(([part]) => part))]
+  const doors = folders.map(part => openSync(join(root, part), 'r'))
+  const looked = LATE.map(([part, file]) => `/proc/self/fd/${3 + folders.indexOf(part)}/${file}`)
+  const { status, stdout, error } = spawnSync(
+    'setpriv',
+    [...ids, ...dropping([]), 'sh', '-c', LOOK, 'sh', ...looked, '--'],
+    {
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'pipe', ...doors],
+    },
+  )
+  for (const door of doors) closeSync(door)
+  if (error) return 'setpriv (util-linux) is not installed'
+  if (status === 0) return hindranceOfOwners(run_dir, first)
+  const at = looked.indexOf(stdout.trim())
+  const [part, file] = LATE[at] ?? []
+  return part === undefined
+    ? 'user ids cannot be changed here'
+    : `${join(root, part, file ?? '')} is not readable for others`
+}
+
+function hindranceOfOwners(run_dir: string, user: number): string | null {
+  const folder = mkdtempSync(join(run_dir, 'owner-'))
+  try {
+    chownSync(folder, user, user)
+    return null
+  } catch (error) {
+    return `the data folder takes no other owner (${(error as NodeJS.ErrnoException).code})`
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+}
+
 /**
  * Why root's rights cannot be dropped, or null. Without them root is one user among others: the tree, the keys and the
- * data must be its own or be open to it.
+ * data must be its own or be open to it. The recordings become its own.
  */
 export function hindrance(config: Pick<Config, 'data_dir' | 'run_dir' | 'tls'>): string | null {
   const { data_dir, run_dir, tls } = config
   const read = [process.execPath, join(root, 'build/bin/main.js'), join(root, 'node_modules'), join(root, 'native')]
-  const written = [data_dir, run_dir, ...readdirSync(data_dir).map(name => join(data_dir, name))]
+  const data = readdirSync(data_dir).filter(name => name !== 'recordings')
+  const written = [data_dir, run_dir, ...data.map(name => join(data_dir, name))]
   const looked = [...read, ...(tls ? [tls.cert_file, tls.key_file] : []), '--', ...written]
   const { status, stdout, error } = spawnSync('setpriv', [...dropping([]), 'sh', '-c', LOOK, 'sh', ...looked], {
     encoding: 'utf8',

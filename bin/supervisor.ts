@@ -4,6 +4,8 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { EXIT_REFUSED, StartRefused, type Word } from '../core/runtime/lifecycle.ts'
 import type { Log } from '../core/runtime/log.ts'
+import { becoming } from '../core/runtime/own-user.ts'
+import type { Fewer } from './least-privilege.ts'
 import { writePid } from './pid-file.ts'
 
 /** One process to keep running. `script` is below build/; `env` is its whole environment. */
@@ -11,8 +13,8 @@ export interface Plan {
   readonly name: string
   readonly script: string
   readonly env: Readonly<Record<string, string>>
-  /** The command that starts it with fewer rights than ours; null: it has all of them. */
-  readonly by: readonly string[] | null
+  /** How it is started with fewer rights than ours; null: it has all of them. */
+  readonly fewer: Fewer | null
   /** Its work lasts: it is asked to drain before any process stops. When it has drained by itself, all are stopped. */
   readonly drains?: true
 }
@@ -151,10 +153,11 @@ class KeptProcess {
   #spawn(): ChildProcess {
     const started = Date.now()
     // A group of its own: Ctrl-C in the terminal reaches the supervisor alone, which then stops the others in order.
-    const { by } = this.#plan
-    const node = [...process.execArgv]
-    const child = fork(join(build, this.#plan.script), [], {
-      ...(by?.[0] === undefined ? {} : { execPath: by[0], execArgv: [...by.slice(1), process.execPath, ...node] }),
+    const { by, user } = this.#plan.fewer ?? { by: [], user: null }
+    const [execPath = process.execPath, ...execArgv] = [...by, process.execPath, ...process.execArgv]
+    const child = fork(join(build, this.#plan.script), becoming(user), {
+      execPath,
+      execArgv,
       env: this.#plan.env,
       detached: true,
     })

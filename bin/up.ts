@@ -15,7 +15,7 @@ import { askToDrain } from '../core/state/nodes.ts'
 import { damageOf } from '../core/state/sqlite/soundness.ts'
 import { seedDemo } from './bootstrap.ts'
 import { environmentOf, type ProcessName } from './child-environment.ts'
-import { hindrance, isRoot, startedBy } from './least-privilege.ts'
+import { type Standing, stand, startedWith } from './least-privilege.ts'
 import { writePid } from './pid-file.ts'
 import { internalPorts } from './ports.ts'
 import { orSayWhy } from './say.ts'
@@ -38,7 +38,7 @@ async function up(config: Config, env: Environment): Promise<void> {
     unlock()
   }
   try {
-    const supervisor = await supervise(plans(config, ports, env, dropsRights(config, log)), {
+    const supervisor = await supervise(plans(config, ports, env, dropRights(config, log)), {
       run_dir: config.run_dir,
       log,
       drain_ms: config.drain_seconds * 1000,
@@ -127,19 +127,20 @@ async function prepare(config: Config, sandbox_port: number): Promise<string[]> 
   }
 }
 
-/** Whether those that meet strangers are started without root's rights; who is not root has none to drop. */
-function dropsRights(config: Config, log: Log): boolean {
-  if (!isRoot()) return false
-  const why = hindrance(config)
-  if (why !== null) log.warn({ why }, 'the edge, media and sandbox keep the rights of root')
-  return why === null
+/** What those that meet strangers are started with. */
+function dropRights(config: Config, log: Log): Standing {
+  const at = stand(config)
+  if (at.who === 'root') log.warn({ why: at.why }, 'the edge, media and sandbox keep the rights of root')
+  if (at.who === 'bare_root' && at.why !== null)
+    log.warn({ why: at.why }, 'the edge, media and sandbox remain user 0, without its rights')
+  return at
 }
 
 function plans(
   config: Config,
   ports: { control_link: number; sandbox: number },
   given: Environment,
-  drops: boolean,
+  at: Standing,
 ): Plan[] {
   const embedded = config.drachtio === null
   // The signaling node always connects to "a drachtio-server"; which one it is, only the supervisor knows.
@@ -149,24 +150,26 @@ function plans(
         STROWGER_DRACHTIO_SECRET: config.drachtio_secret || randomBytes(16).toString('hex'),
       }
     : {}
-  const by = (name: ProcessName) => (drops ? startedBy(name) : null)
-  const env = (name: ProcessName, more: Environment = {}) => environmentOf(name, { ...given, ...more })
-  const media: Plan = { name: 'media', script: 'media/process.js', env: env('media'), by: by('media') }
-  const edge: Plan = { name: 'edge', script: 'signaling/edge/process.js', env: env('edge', link), by: by('edge') }
+  const given_to = (name: ProcessName, more: Environment = {}): Pick<Plan, 'env' | 'fewer'> => {
+    const fewer = startedWith(name, at, config)
+    // Our folder for temporary files may be closed to another user.
+    const own = fewer?.user == null ? {} : { TMPDIR: undefined }
+    return { fewer, env: environmentOf(name, { ...given, ...own, ...more }) }
+  }
+  const media: Plan = { name: 'media', script: 'media/process.js', ...given_to('media') }
+  const edge: Plan = { name: 'edge', script: 'signaling/edge/process.js', ...given_to('edge', link) }
   const signaling: Plan = {
     name: 'signaling',
     script: 'signaling/process.js',
-    env: env('signaling', link),
-    by: null,
+    ...given_to('signaling', link),
     drains: true,
   }
-  const control: Plan = { name: 'control', script: 'control/process.js', env: env('control'), by: null }
+  const control: Plan = { name: 'control', script: 'control/process.js', ...given_to('control') }
   const sandbox: Plan = {
     name: 'sandbox',
     script: 'signaling/sandbox/process.js',
     // Its RTP ports are those that the system gives: the range is the media worker's, and says nothing here.
-    env: env('sandbox', { STROWGER_SIP_PORT: String(ports.sandbox) }),
-    by: by('sandbox'),
+    ...given_to('sandbox', { STROWGER_SIP_PORT: String(ports.sandbox) }),
   }
   return [media, ...(embedded ? [edge] : []), ...(config.sandbox ? [sandbox] : []), signaling, control]
 }

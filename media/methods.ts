@@ -272,7 +272,9 @@ export const methods: { readonly [M in MethodName]: Method<M> } = {
     const outside = sessions.recorder.outside(file)
     if (outside !== null) return refuse('file_refused', outside)
     if (!transcriber) return refuse('recognizer_unavailable', 'no transcription engine is configured')
-    void transcriber(file, language).then(result => emit({ event: 'transcription.ended', recording_id, ...result }))
+    void transcriber(sessions.recorder.path(file), language).then(result =>
+      emit({ event: 'transcription.ended', recording_id, ...result }),
+    )
     return {}
   },
 
@@ -304,7 +306,10 @@ export const methods: { readonly [M in MethodName]: Method<M> } = {
     if (sessions.recorder.writes(file)) return refuse('file_refused', 'the file is being written')
     // A recording of a client that is gone may still be on its way to the disk.
     await files.closed(file)
-    return (await inspectRecording(file)) ?? refuse('file_refused', 'the file is missing or no WAV file')
+    return (
+      (await inspectRecording(sessions.recorder.path(file))) ??
+      refuse('file_refused', 'the file is missing or no WAV file')
+    )
   },
 }
 

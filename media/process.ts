@@ -1,15 +1,23 @@
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { systemClock } from '../core/runtime/clock.ts'
 import { loadSettings } from '../core/runtime/config.ts'
-import { createHttpClient } from '../core/runtime/http/index.ts'
+import { isOpenToOthers, keepCode } from '../core/runtime/doors.ts'
+import { createHttpClient, warmUpHttp } from '../core/runtime/http/index.ts'
 import { runProcess } from '../core/runtime/lifecycle.ts'
 import { createConnectWebSocket } from './forks/connect.ts'
+import { loadWerift, weriftModule } from './webrtc/werift.ts'
 import { createMediaWorker } from './worker.ts'
 
 const EVERYWHERE = ['0.0.0.0/0', '::/0']
 
 /** The media worker process: the native data plane and its Unix socket. */
-await runProcess('media', loadSettings, async ({ config, log, metrics }) => {
+await runProcess('media', loadSettings, async ({ config, log, metrics, user }) => {
+  if (user !== null) {
+    keepCode(join(config.run_dir, 'media-code'), user)
+    // What packages load with their first use could not be loaded later.
+    if (!isOpenToOthers(fileURLToPath(weriftModule()))) await Promise.all([loadWerift(), warmUpHttp()])
+  }
   const http = createHttpClient({ allow_private: config.allow_private_webhooks, user_agent: 'Strowger-Media/1.0', log })
   // Engines of the operator's own choice may well live in a private network.
   const engineHttp = createHttpClient({ allow_private: EVERYWHERE, user_agent: 'Strowger-Media/1.0', log })

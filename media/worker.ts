@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { mkdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { Clock } from '../core/runtime/clock.ts'
+import { Door } from '../core/runtime/doors.ts'
 import type { HttpClient } from '../core/runtime/http/index.ts'
 import type { Log } from '../core/runtime/log.ts'
 import type { Registry } from '../core/runtime/metrics.ts'
@@ -85,6 +86,7 @@ function deniedNetworks(hosts: readonly string[]): string[] {
 export async function createMediaWorker(options: MediaWorkerOptions): Promise<MediaWorker> {
   const { log, clock, data_dir } = options
   const recordings_dir = join(data_dir, 'recordings')
+  mkdirSync(recordings_dir, { recursive: true })
   const repaired = repairRecordings(recordings_dir)
   if (repaired.length > 0) log.warn({ repaired: repaired.length }, 'recordings of a killed worker were finished')
 
@@ -120,6 +122,7 @@ export async function createMediaWorker(options: MediaWorkerOptions): Promise<Me
       urls: createUrlAudio(options.http, audio, () => clock.now()),
     }),
     data_dir,
+    recordings: new Door(recordings_dir),
     hosts: hostsOf(options),
     nativeId: () => `n${++native_ids}`,
     clock,
@@ -180,6 +183,7 @@ export async function createMediaWorker(options: MediaWorkerOptions): Promise<Me
       await server.close()
       engine.close()
       await audio.close()
+      shared.recordings.close()
     },
   }
 }

@@ -41,6 +41,8 @@ export interface Settings {
   readonly drachtio_secret: string
   readonly sandbox: boolean
   /** Each start prints the demo project's secrets; otherwise the first one alone does. */
+  /** The first of the ids that processes become users by, when started as root; null: they remain root. */
+  readonly users: number | null
   readonly print_secrets: boolean
   /** CIDRs, or the word `loopback`, that outbound HTTP may reach although they are private. */
   readonly allow_private_webhooks: readonly string[]
@@ -144,6 +146,7 @@ export function loadSettings(env: Environment): Settings {
     drachtio: read(env, v.drachtio),
     drachtio_secret: read(env, v.drachtio_secret),
     sandbox: read(env, v.sandbox),
+    users: read(env, v.users),
     print_secrets: read(env, v.print_secrets),
     allow_private_webhooks: read(env, v.allow_private).filter(item => item !== 'none'),
     allow_private_peers: peers(read(env, v.allow_private_peers), host),

@@ -1,6 +1,8 @@
+import { createSecureContext } from 'node:tls'
 import { ConfigError, type Settings } from './config.ts'
 import { createLog, type Log } from './log.ts'
 import { Counter, createMetrics, type Registry, serveMetrics } from './metrics.ts'
+import { becomeUser, toBecome } from './own-user.ts'
 import { writePrivately } from './private-files.ts'
 import type { Environment } from './variables.ts'
 
@@ -8,6 +10,8 @@ export interface ProcessContext<C extends Settings = Settings> {
   readonly config: C
   readonly log: Log
   readonly metrics: Registry
+  /** Who the process becomes when `start` resolves; null: nobody else. */
+  readonly user: number | null
 }
 
 export interface RunningProcess {
@@ -45,7 +49,14 @@ export async function runProcess<C extends Settings>(
     const metrics = createMetrics(name)
     countBugs(metrics, log)
     const served = await serveMetrics(config.run_dir, name, metrics)
-    const running = await start({ config, log, metrics })
+    const user = toBecome(process.argv)
+    const running = await start({ config, log, metrics, user })
+    if (user !== null) {
+      // Node.js reads this file with the first connection over TLS.
+      if (process.env['NODE_EXTRA_CA_CERTS']) createSecureContext()
+      // Ports, code, keys and database are open.
+      becomeUser(user)
+    }
     stopOnSignal(running, log, () => served.close())
     starting.over()
     drainOnWord(running)

@@ -59,10 +59,8 @@ export function serveMetrics(run_dir: string, process_name: string, registry: Re
     server.listen(path, () => {
       server.unref()
       resolve({
-        close() {
-          server.close()
-          rmSync(path, { force: true })
-        },
+        // It takes its socket away, where the user that we have become may.
+        close: () => void server.close(),
       })
     })
   })

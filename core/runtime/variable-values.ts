@@ -90,6 +90,10 @@ export const whole =
     return number
   }
 
+/** The first of a range; the last ids that fit in 16 bits are the kernel's and nobody's. */
+export const userIds = (value: string, name: string): number | null =>
+  /^(off|false|no|0)$/i.test(value) ? null : whole(1, 65_500)(value, name)
+
 export const gigabytes = (value: string, name: string): number | null => {
   if (!/^\d{1,6}$/.test(value)) refuse(name, value, 'expected whole gigabytes, 0 for no limit')
   return Number(value) === 0 ? null : Number(value) * 1_000_000_000

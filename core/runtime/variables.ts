@@ -19,6 +19,7 @@ import {
   smsUrl,
   smtpUrl,
   text,
+  userIds,
   whole,
 } from './variable-values.ts'
 
@@ -62,6 +63,12 @@ export const VARIABLES = {
   drachtio: variable('STROWGER_DRACHTIO', '', 'HOST:PORT of a drachtio-server; unset: the embedded edge', endpoint),
   drachtio_secret: variable('STROWGER_DRACHTIO_SECRET', '', "secret of drachtio's control link", text),
   sandbox: variable('STROWGER_SANDBOX', 'on', 'the sandbox carrier plays the telephone network', flag),
+  users: variable(
+    'STROWGER_USERS',
+    '60800',
+    'first of the user ids, without account, that the edge, media and sandbox take when started as root; off: none',
+    userIds,
+  ),
   print_secrets: variable(
     'STROWGER_PRINT_SECRETS',
     'off',

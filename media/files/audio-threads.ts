@@ -1,4 +1,5 @@
 import { Worker } from 'node:worker_threads'
+import { lateThread } from '../../core/runtime/doors.ts'
 import type { SampleRate } from '../../native/index.ts'
 import { FairQueue } from './fair-queue.ts'
 import { type Decoded, type Pcm, unsupported } from './pcm.ts'
@@ -58,7 +59,8 @@ export function createAudioThreads(): AudioThreads {
 
   const start = () => {
     // Of our environment the thread gets nothing.
-    const worker = new Worker(new URL('./audio-thread.js', import.meta.url), { env: {} })
+    const { module, execArgv } = lateThread(new URL('./audio-thread.js', import.meta.url).href)
+    const worker = new Worker(module, { env: {}, execArgv })
     for (const end of ['error', 'exit']) worker.on(end, () => void stop([worker]))
     all.add(worker)
     return worker

@@ -2,6 +2,7 @@ import { randomBytes, randomInt } from 'node:crypto'
 import { isIPv6 } from 'node:net'
 import { SRTP_SUITES, type SrtpSuite } from '../../core/domain/codecs/crypto-line.ts'
 import type { Clock } from '../../core/runtime/clock.ts'
+import type { Door } from '../../core/runtime/doors.ts'
 import type { Engine, MediaEvent, Session } from '../../native/index.ts'
 import type { Prompts } from '../files/prompts.ts'
 import type { ConnectWebSocket } from '../forks/connect.ts'
@@ -18,6 +19,7 @@ export interface Shared {
   readonly engine: Engine
   readonly prompts: Prompts
   readonly data_dir: string
+  readonly recordings: Door
   /** Addresses written into SDP: the first, and one of the other family where that is served too. */
   readonly hosts: readonly string[]
   /** Names that the data plane knows; unique over all clients. */

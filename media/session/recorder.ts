@@ -1,7 +1,9 @@
 import { existsSync, mkdirSync } from 'node:fs'
 import { dirname, resolve, sep } from 'node:path'
+import type { Door } from '../../core/runtime/doors.ts'
 import type { MediaEvent, Session } from '../../native/index.ts'
 import type { EventFields, MethodParams } from '../protocol/schema.ts'
+import type { Shared } from './client-sessions.ts'
 import type { Leg } from './leg.ts'
 import type { OpenFiles } from './open-files.ts'
 
@@ -25,6 +27,7 @@ const BEEP = { kind: 'tone', hz: [1000], on_ms: 300, off_ms: 0, total_ms: 300 } 
 /** The recordings of one client: from the request to exactly one `record.ended`. */
 export class Recorder {
   readonly #data_dir: string
+  readonly #recordings: Door
   readonly #onEnded: (ended: RecordEnded) => void
   readonly #byId = new Map<string, Recording>()
   readonly #byNative = new Map<string, Recording>()
@@ -32,10 +35,11 @@ export class Recorder {
   readonly #files: OpenFiles
 
   constructor(
-    shared: { readonly data_dir: string; readonly nativeId: () => string; readonly files: OpenFiles },
+    shared: Pick<Shared, 'data_dir' | 'recordings' | 'nativeId' | 'files'>,
     onEnded: (ended: RecordEnded) => void,
   ) {
     this.#data_dir = shared.data_dir
+    this.#recordings = shared.recordings
     this.#nativeId = shared.nativeId
     this.#files = shared.files
     this.#onEnded = onEnded
@@ -51,7 +55,9 @@ export class Recorder {
 
   /** Why a file may not be written, or null: it must be new, and inside the data folder. */
   refuseFile(file: string): string | null {
-    return this.outside(file) ?? (existsSync(file) || this.#files.has(file) ? 'the file exists already' : null)
+    return (
+      this.outside(file) ?? (existsSync(this.path(file)) || this.#files.has(file) ? 'the file exists already' : null)
+    )
   }
 
   outside(file: string): string | null {
@@ -59,12 +65,17 @@ export class Recorder {
     return inside ? null : 'the file is not inside the data folder'
   }
 
+  /** By which this process reaches a file inside the data folder. */
+  path(file: string): string {
+    return this.#recordings.path(file)
+  }
+
   writes(file: string): boolean {
     return [...this.#byId.values()].some(({ request }) => request.file === file)
   }
 
   start(request: RecordRequest, session: Session, left: Leg, right: Leg | null): void {
-    mkdirSync(dirname(request.file), { recursive: true })
+    mkdirSync(dirname(this.path(request.file)), { recursive: true })
     const recording: Recording = {
       request,
       native_id: this.#nativeId(),
@@ -128,7 +139,7 @@ export class Recorder {
     const { request, session, native_id, left, right } = recording
     session.record({
       recording_id: native_id,
-      file: request.file,
+      file: this.path(request.file),
       channels: request.channels,
       left: left.stream,
       right: right?.stream ?? null,

@@ -8,9 +8,10 @@ import {
   fingerprintOf,
   type Werift,
 } from './browser-transport.ts'
+import { loadWerift } from './werift.ts'
 
 /**
- * Makes the transports of browser legs. werift takes a third of a second to load, so it is loaded with the first one.
+ * Makes the transports of browser legs. werift takes long to load, so it is loaded with the first one.
  */
 export interface BrowserTransports {
   /** Our end for the SDP, and the transport once the stream is there. */
@@ -41,7 +42,7 @@ export function createBrowserTransports(clock: Clock): BrowserTransports {
 
 /** One certificate for the life of the process: it only has to be the one that the SDP names. */
 async function load(): Promise<{ werift: Werift; certificate: Certificate }> {
-  const werift = await import('werift')
+  const werift = await loadWerift()
   const signatureHash = { hash: werift.HashAlgorithm.sha256_4, signature: werift.SignatureAlgorithm.ecdsa_3 }
   const { certPem, keyPem } = await werift.CipherContext.createSelfSignedCertificateWithKey(
     signatureHash,

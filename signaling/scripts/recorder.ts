@@ -1,5 +1,5 @@
-import { mkdir, rm } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
 import { newId } from '../../core/runtime/ids.ts'
 import { enqueueRecordingCallback } from '../../core/state/outbox.ts'
 import { hasRoomForRecording } from '../../core/state/recording-storage.ts'
@@ -160,7 +160,6 @@ export class Recorder {
     try {
       if (!(await hasRoomForRecording(ctx.state.db, call.project_id, ctx.config.recordings_quota_bytes)))
         throw new MediaRefusal('quota', 'the recordings of the project have reached their quota')
-      await mkdir(dirname(path), { recursive: true })
       await call.persist(trx =>
         insertRecording(
           trx,

@@ -5,6 +5,7 @@ import { UserAgent } from '../../signaling/edge/useragent/user-agent.ts'
 import { openPhone } from '../support/phone.ts'
 import { UNHEARD_PORT } from '../support/ports.ts'
 import { audioSdp } from '../support/sip-steps.ts'
+import { TRACEABLE } from '../support/tracing.ts'
 import { until } from '../support/wait.ts'
 import { type World, world } from '../support/world.ts'
 
@@ -48,7 +49,7 @@ const sdp = (host: string): string =>
     .replaceAll('\n', '\r\n')
 
 t.test('strangers, and processes that are killed during the calls of a trunk', async t => {
-  const w = await world(t, { STROWGER_SANDBOX: 'off' })
+  const w = await world(t, { STROWGER_SANDBOX: 'off', ...TRACEABLE })
   const taken: Far[] = []
   const target = await agent(t, TARGET, call => {
     const far: Far = { call, end: '' }

@@ -1,8 +1,8 @@
-import { execFileSync } from 'node:child_process'
 import { readdirSync } from 'node:fs'
 import { connect } from 'node:net'
 import t, { type Test } from 'tap'
 import { openAgent, place } from '../support/agents.ts'
+import { prlimit } from '../support/faults.ts'
 import { until } from '../support/wait.ts'
 import { webServer } from '../support/web.ts'
 import { type ProcessName, world } from '../support/world.ts'
@@ -14,13 +14,12 @@ const CALLED = '+2348030004711'
 
 /** A process gets no descriptor from `most` on while `work` runs. */
 async function limited(pid: number, most: number, work: () => Promise<void>): Promise<void> {
-  const limit = (...words: string[]): string => execFileSync('prlimit', ['--pid', String(pid), ...words]).toString()
-  const before = limit('--nofile', '--noheadings', '--raw', '--output', 'SOFT').trim()
-  limit(`--nofile=${most}:`)
+  const before = prlimit(pid, '--nofile', '--noheadings', '--raw', '--output', 'SOFT').trim()
+  prlimit(pid, `--nofile=${most}:`)
   try {
     await work()
   } finally {
-    limit(`--nofile=${before}:`)
+    prlimit(pid, `--nofile=${before}:`)
   }
 }
 

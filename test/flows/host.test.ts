@@ -1,10 +1,25 @@
-import { spawn } from 'node:child_process'
-import { readdirSync, readFileSync, readlinkSync, statSync, writeFileSync } from 'node:fs'
+import { execFileSync, spawn } from 'node:child_process'
+import {
+  chmodSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { standing } from '../../bin/least-privilege.ts'
+import { loadConfig } from '../../core/runtime/config.ts'
+import { tone, wavBytes } from '../support/audio.ts'
 import { strowger, untouched } from '../support/child.ts'
 import { freeBlock, freePort, UNHEARD_PORT } from '../support/ports.ts'
+import { TRACEABLE } from '../support/tracing.ts'
 import { until } from '../support/wait.ts'
+import { webServer } from '../support/web.ts'
 
 // What a platform shows to others on its machine: files, output, and the environment of its processes.
 
@@ -22,7 +37,28 @@ const SECRETS = {
   AWS_SECRET_ACCESS_KEY: 'secret-of-somebody-else',
 }
 
-const data_dir = t.testdir()
+// Below a folder through which nobody but us may pass, as /root.
+const closed = t.testdir()
+chmodSync(closed, 0o700)
+const data_dir = join(closed, 'data')
+mkdirSync(data_dir)
+const tree = join(closed, 'tree')
+mkdirSync(tree, { mode: 0o700 })
+const { packages } = JSON.parse(readFileSync('package-lock.json', 'utf8')) as {
+  packages: Record<string, { dev?: true }>
+}
+const needed = Object.keys(packages).filter(
+  name => /^node_modules\/(?!.*node_modules)/.test(name) && !packages[name]?.dev,
+)
+execFileSync('cp', [
+  '-al',
+  '--parents',
+  'build',
+  'native',
+  'package.json',
+  ...needed.filter(name => existsSync(name)),
+  tree,
+])
 const rtp = await freeBlock(40)
 const settings = {
   PATH: process.env['PATH'] ?? '',
@@ -34,11 +70,18 @@ const settings = {
   STROWGER_WS_PORT: String(await freePort()),
   STROWGER_RTP_PORTS: `${rtp.first}-${rtp.last}`,
   ...SECRETS,
+  ...TRACEABLE,
 }
 
 /** Runs the platform as a shell with umask 022 would, and resolves with all that it printed. */
 async function platform(whileUp: () => Promise<unknown> | unknown): Promise<string> {
-  const command = ['--pdeathsig', 'TERM', 'sh', '-c', `umask 022; exec ${process.execPath} build/bin/main.js up`]
+  const command = [
+    '--pdeathsig',
+    'TERM',
+    'sh',
+    '-c',
+    `umask 022; exec ${process.execPath} ${tree}/build/bin/main.js up`,
+  ]
   const child = spawn(...untouched('setpriv', command), { env: settings, stdio: ['ignore', 'pipe', 'pipe'] })
   let printed = ''
   for (const stream of [child.stdout, child.stderr])
@@ -62,33 +105,81 @@ async function platform(whileUp: () => Promise<unknown> | unknown): Promise<stri
 const pidOf = (name: string): number => Number(readFileSync(join(data_dir, 'run', `${name}.pid`), 'utf8'))
 const fileOf = (name: string, file: string): string => readFileSync(`/proc/${pidOf(name)}/${file}`, 'latin1')
 
-function filesOf(name: string): string[] {
-  const folder = `/proc/${pidOf(name)}/fd`
-  return readdirSync(folder).flatMap(fd => {
+const web = await webServer(t, { '/tone.wav': { type: 'audio/wav', body: wavBytes(8000, tone(700, 500)) } })
+
+/** A call that hears a text and a file, and leaves a message: audio is made, fetched, decoded, played and written. */
+async function recordedCall(): Promise<Buffer> {
+  const { url } = web
+  const { stdout } = await strowger(['bootstrap', '--json'], settings).ended
+  const { base_url, account_sid, auth_token, numbers } = JSON.parse(stdout)
+  const account = `${base_url}/2010-04-01/Accounts/${account_sid}`
+  const headers = { authorization: `Basic ${Buffer.from(`${account_sid}:${auth_token}`).toString('base64')}` }
+  const record = '<Record maxLength="2" playBeep="false" timeout="0" trim="do-not-trim"/>'
+  const InlineMarkup = `<Response><Say>Hello.</Say><Play>${url}/tone.wav</Play>${record}</Response>`
+  const body = new URLSearchParams({ From: numbers[0], To: '+2348030001234', InlineMarkup })
+  const made = await fetch(`${account}/Calls.json`, { method: 'POST', headers, body })
+  const call = (await made.json()) as { sid: string }
+  const sid = await until('the message is recorded', async () => {
+    const { recordings } = (await (
+      await fetch(`${account}/Calls/${call.sid}/Recordings.json`, { headers })
+    ).json()) as {
+      recordings: { sid: string; status: string }[]
+    }
+    return recordings.find(one => one.status === 'completed')?.sid
+  })
+  return Buffer.from(await (await fetch(`${account}/Recordings/${sid}.wav`, { headers })).arrayBuffer())
+}
+
+/** The process that takes the place of one that is killed, when it has become who it is to be. */
+async function restarted(name: string): Promise<string> {
+  const pid = pidOf(name)
+  const uid = (): string | undefined => /^Uid:.*$/m.exec(fileOf(name, 'status'))?.[0]
+  const before = uid()
+  process.kill(pid, 'SIGKILL')
+  return until(`${name} is ${before} again`, () => (pidOf(name) !== pid && uid() === before ? before : undefined))
+}
+
+const threadsOf = (name: string): string[] =>
+  readdirSync(`/proc/${pidOf(name)}/task`).map(id => fileOf(name, `task/${id}/status`))
+
+/** Files by name with the flags that they were opened with. */
+function waysOpened(name: string): Map<string, number> {
+  const ways = new Map<string, number>()
+  for (const fd of readdirSync(`/proc/${pidOf(name)}/fd`)) {
     try {
-      return [readlinkSync(join(folder, fd))]
+      const flags = /^flags:\s+(\d+)$/m.exec(fileOf(name, `fdinfo/${fd}`))?.[1] ?? ''
+      ways.set(readlinkSync(`/proc/${pidOf(name)}/fd/${fd}`), Number.parseInt(flags, 8))
     } catch {
       // Closed since the folder was read.
-      return []
     }
-  })
+  }
+  return ways
 }
 
 const environments = new Map<string, string>()
 const statuses = new Map<string, string>()
-const files = new Map<string, string[]>()
+const threads = new Map<string, string[]>()
+const opened = new Map<string, Map<string, number>>()
 const modes = new Map<string, number>()
-const first = await platform(() => {
+let message: Buffer = Buffer.alloc(0)
+let owner = -1
+const first = await platform(async () => {
+  message = await recordedCall()
+  const [day = ''] = readdirSync(join(data_dir, 'recordings'))
+  owner = statSync(join(data_dir, 'recordings', day)).uid
   for (const name of PROCESSES) {
     environments.set(name, fileOf(name, 'environ'))
     statuses.set(name, fileOf(name, 'status'))
-    files.set(name, filesOf(name))
+    opened.set(name, waysOpened(name))
+    threads.set(name, threadsOf(name))
   }
   modes.set('.', statSync(data_dir).mode)
   for (const path of readdirSync(data_dir, { recursive: true, encoding: 'utf8' }))
     modes.set(path, statSync(join(data_dir, path)).mode)
 })
-const second = await platform(() => undefined)
+const second = await platform(async () => {
+  for (const name of ['edge', 'media']) await restarted(name)
+})
 
 t.test('no file of a platform that runs is open to others of the machine', async t => {
   t.ok(modes.has('strowger.sqlite-wal') && modes.has('run/media.sock') && modes.has('tls'))
@@ -106,25 +197,49 @@ t.test('no process that meets strangers has a secret of others in its environmen
     t.notOk(environments.get(name)?.includes(SECRETS.AWS_SECRET_ACCESS_KEY), `${name} inherits nothing of the shell`)
 })
 
-t.test('those that meet strangers keep no right of root but what their sockets and threads need', async t => {
-  // Bits of linux/capability.h: NET_BIND_SERVICE, NET_RAW, IPC_LOCK, SYS_NICE.
-  const [bind, raw, lock, nice] = [1n << 10n, 1n << 13n, 1n << 14n, 1n << 23n]
-  const kept = { edge: bind, media: bind | raw | lock | nice, sandbox: 0n }
-  for (const [name, most] of Object.entries(kept)) {
-    const status = statuses.get(name) ?? ''
-    for (const set of ['CapInh', 'CapPrm', 'CapEff', 'CapAmb'])
-      t.equal(BigInt(`0x${new RegExp(`^${set}:\\s+(\\w+)$`, 'm').exec(status)?.[1]}`) & ~most, 0n, `${name} ${set}`)
-    if (process.geteuid?.() === 0) t.match(status, /^NoNewPrivs:\s+1$/m, `${name} gains none by a program`)
-    t.notOk(
-      files.get(name)?.some(file => /master\.key|console-password/.test(file)),
-      `${name} has no key open`,
-    )
+const at = standing(loadConfig(settings))
+
+t.test('those that meet strangers are users of their own without any right, in every thread', async t => {
+  if (at.who !== 'own_users') return t.comment(`not here: ${JSON.stringify(at)}`)
+  const users = Object.entries({ edge: 60_800, media: 60_801, sandbox: 60_802 })
+  const none = ['CapInh', 'CapPrm', 'CapEff', 'CapAmb'].map(set => `${set}:\t${'0'.repeat(16)}`)
+  for (const [name, user] of users) {
+    const ids = ['Uid', 'Gid'].map(what => `${what}:${`\t${user}`.repeat(4)}`)
+    for (const status of threads.get(name) ?? [])
+      t.same(
+        status.split('\n').filter(line => /^(Uid|Gid|Groups|Cap(Inh|Prm|Eff|Amb)|NoNewPrivs):/.test(line)),
+        [...ids, 'Groups:\t ', ...none, 'NoNewPrivs:\t1'],
+        name,
+      )
+    t.ok((threads.get(name)?.length ?? 0) > 1)
   }
+  t.equal(owner, 60_801, 'recordings belong to who writes them')
+})
+
+t.test('calls are heard and recorded below a folder of root alone', async t => {
+  t.same(
+    web.requests.map(({ path }) => path),
+    ['/tone.wav'],
+  )
+  t.equal(message.subarray(0, 4).toString(), 'RIFF')
+  const sound = message.subarray(44)
+  t.ok(sound.length > 16_000 && sound.some(byte => byte !== sound[0]), `${sound.length} bytes`)
+})
+
+t.test('no process that meets strangers has a key, another’s recording, or a database that it may write', async t => {
+  for (const name of ['edge', 'media', 'sandbox'])
+    t.same(
+      [...(opened.get(name)?.keys() ?? ['?'])].filter(file => /master\.key|console-password|key\.pem|\.wav/.test(file)),
+      [],
+      name,
+    )
   for (const name of ['media', 'sandbox'])
     t.notOk(
-      files.get(name)?.some(file => file.includes('strowger.sqlite')),
+      [...(opened.get(name)?.keys() ?? ['strowger.sqlite'])].some(file => file.includes('strowger.sqlite')),
       `${name} has no database open`,
     )
+  const write = constants.O_WRONLY | constants.O_RDWR
+  t.equal((opened.get('edge')?.get(join(data_dir, 'strowger.sqlite')) ?? write) & write, constants.O_RDONLY)
 })
 
 t.test('the first start shows what a newcomer needs, later ones and the logs show no secret', async t => {

@@ -1,5 +1,6 @@
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import type { World } from './world.ts'
@@ -31,13 +32,20 @@ export async function lockState(t: Test, w: World): Promise<{ release(): Promise
   }
 }
 
+/** Limits of another process, which its own user may change without any right of root. */
+export function prlimit(pid: number, ...words: string[]): string {
+  const user = /^Uid:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? ''
+  const as = user === String(process.geteuid?.()) ? [] : ['--reuid', user, '--regid', user, '--clear-groups']
+  return execFileSync('setpriv', [...as, 'prlimit', '--pid', String(pid), ...words]).toString()
+}
+
 /**
  * No file of the process can grow from now on (RLIMIT_FSIZE; Node.js ignores SIGXFSZ), as on a disk that is full;
  * `room` lifts it.
  */
 export function fillDisk(w: World, process_name: 'signaling' | 'control'): { room(): void } {
   const limit = (soft: string): void => {
-    execFileSync('prlimit', ['--pid', String(w.pid(process_name)), `--fsize=${soft}:`])
+    prlimit(w.pid(process_name), `--fsize=${soft}:`)
   }
   limit('1')
   return { room: () => limit('unlimited') }

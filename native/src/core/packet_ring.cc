@@ -114,16 +114,14 @@ bool waits(uint8_t* frame) {
 }
 }  // namespace
 
-bool PacketRing::allowed() {
-  const int fd = socket(AF_PACKET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-  if (fd >= 0) ::close(fd);
-  return fd >= 0;
+int PacketRing::reserve() {
+  // Of no protocol until all is there: then nothing comes in that the filter has not seen.
+  return socket(AF_PACKET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 }
 
-std::unique_ptr<PacketRing> PacketRing::open(const Address& own, const PortClass& ports) {
+std::unique_ptr<PacketRing> PacketRing::open(int reserved, const Address& own, const PortClass& ports) {
   std::unique_ptr<PacketRing> ring(new PacketRing);
-  // Of no protocol until all is there: then nothing comes in that the filter has not seen.
-  const int fd = ring->fd_ = socket(AF_PACKET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  const int fd = ring->fd_ = reserved;
   if (fd < 0 || !attach_filter(fd, own, ports)) return nullptr;
   // Each packet is to be seen at once; the blocks of version 3 are handed over a millisecond late at best.
   const int version = TPACKET_V2;

@@ -20,10 +20,12 @@ class PacketRing {
   /** The longest IP packet that it carries: 60 ms of G.711. Behind it a frame has the room that SRTP wants. */
   static constexpr size_t kMaxPacketSize = kFrameSize - 80 - kTailRoom;
 
-  /** Whether this process may have one: CAP_NET_RAW. */
-  static bool allowed();
-  /** Null when the kernel refuses. `own`: the address to which the packets go, or 0.0.0.0. Waits for the kernel. */
-  static std::unique_ptr<PacketRing> open(const Address& own, const PortClass& ports);
+  /** A descriptor that one can be opened on later, with fewer rights; it hears nothing. -1 where this process may not
+   * have one (CAP_NET_RAW). */
+  static int reserve();
+  /** Takes the descriptor. Null when the kernel refuses. `own`: the address to which the packets go, or 0.0.0.0. Waits
+   * for the kernel. */
+  static std::unique_ptr<PacketRing> open(int reserved, const Address& own, const PortClass& ports);
   ~PacketRing();
   PacketRing(const PacketRing&) = delete;
   PacketRing& operator=(const PacketRing&) = delete;

@@ -5,6 +5,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <utility>
+
 #include "clock.h"
 #include "leg.h"
 
@@ -23,7 +25,8 @@ Worker::Worker(int index, WorkerOptions options, EventQueue& events, Recorder& r
   e.events = EPOLLIN;
   epoll_ctl(epoll_fd_, EPOLL_CTL_ADD, wake_fd_, &e);
   thread_ = std::thread([this] { run(); });
-  packet_ring_allowed_ = options.packet_ring && ports.bind_address(4).family == 4 && PacketRing::allowed();
+  if (options.packet_ring && ports.bind_address(4).family == 4) ring_reserved_ = PacketRing::reserve();
+  packet_ring_allowed_ = ring_reserved_ >= 0;
   running_.wait(false);  // what it was allowed is known from now on
 }
 
@@ -31,6 +34,7 @@ Worker::~Worker() {
   stop();
   ::close(epoll_fd_);
   ::close(wake_fd_);
+  if (ring_reserved_ >= 0) ::close(ring_reserved_);
 }
 
 void Worker::post(std::function<void(uint64_t)> command) {
@@ -52,7 +56,8 @@ void Worker::want_packet_ring() {
   if (packet_ring_wanted_ || !packet_ring()) return;
   packet_ring_wanted_ = true;
   const PortClass mine = ports_.port_class(index());
-  std::shared_ptr<PacketRing> ring = PacketRing::open(ports_.bind_address(4), mine);
+  std::shared_ptr<PacketRing> ring =
+      PacketRing::open(std::exchange(ring_reserved_, -1), ports_.bind_address(4), mine);
   packet_ring_allowed_ = ring != nullptr;
   if (!ring) return;
   post([this, mine, ring = std::move(ring)](uint64_t) {

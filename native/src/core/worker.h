@@ -132,7 +132,8 @@ class Worker {
   RealtimePriority priority_;
   std::atomic<bool> rings_{false};
   std::atomic<bool> packet_ring_allowed_{false};
-  bool packet_ring_wanted_ = false;  // on the control thread only
+  bool packet_ring_wanted_ = false;  // on the control thread only, as what follows
+  int ring_reserved_ = -1;           // opened while the process may
   std::atomic<bool> realtime_{false};
   std::atomic<bool> running_{false};
   std::atomic<bool> stopping_{false};

@@ -3,7 +3,7 @@ import { environmentOf, TOLD } from '../../../bin/child-environment.ts'
 import { VARIABLES } from '../../../core/runtime/config.ts'
 
 /** The supervisor's own: it refuses or carries them out itself. */
-const SUPERVISOR = ['print_secrets', 'database_url', 'redis_url']
+const SUPERVISOR = ['users', 'print_secrets', 'database_url', 'redis_url']
 
 t.test('each variable is told to a process, or is the supervisor’s own', async t => {
   const told = new Set(Object.values(TOLD).flat())

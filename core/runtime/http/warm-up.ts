@@ -1,0 +1,15 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { Client } from 'undici'
+
+/** Makes undici load what it loads with its first connection. */
+export async function warmUpHttp(): Promise<void> {
+  const server = createServer((_request, response) => response.end()).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const client = new Client(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+  const { body } = await client.request({ path: '/', method: 'GET' })
+  await body.dump()
+  await client.close()
+  server.close()
+}

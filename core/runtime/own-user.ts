@@ -1,0 +1,34 @@
+import { chownSync, lchownSync, mkdirSync, readdirSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+
+/** Who become users of their own, each with an id without account: none of them can signal, trace or read another. */
+const USERS = ['edge', 'media', 'sandbox'] as const
+export type UserName = (typeof USERS)[number]
+
+export const userOf = (name: UserName, first: number): number => first + USERS.indexOf(name)
+/** The last id of those that begin with `first`. */
+export const lastUser = (first: number): number => first + USERS.length - 1
+
+/** What the supervisor tells a process in its arguments: the user that it becomes once it has started. */
+export const becoming = (user: number | null): string[] => (user === null ? [] : [String(user)])
+export const toBecome = ([, , user]: readonly string[]): number | null => (user === undefined ? null : Number(user))
+
+/**
+ * Gives root up for good, in every thread: setuid(2) takes all capabilities with it. What is open stays open.
+ * @throws where the kernel refuses
+ */
+export function becomeUser(id: number): void {
+  process.setgroups?.([])
+  process.setgid?.(id)
+  process.setuid?.(id)
+}
+
+/** Makes the folder and all in it the property of a user. It comes last: where it is his, the rest is too. */
+export function giveFolder(folder: string, user: number): void {
+  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  if (statSync(folder).uid === user) return
+  // Links are given, not what they lead to.
+  for (const { parentPath, name } of readdirSync(folder, { withFileTypes: true, recursive: true }))
+    lchownSync(join(parentPath, name), user, user)
+  chownSync(folder, user, user)
+}

@@ -1,0 +1,51 @@
+import { lstatSync, mkdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { loadSettings } from '../../../../core/runtime/config.ts'
+import { Door, isOpenToOthers } from '../../../../core/runtime/doors.ts'
+import { giveFolder, lastUser, userOf } from '../../../../core/runtime/own-user.ts'
+
+t.test('each process has an id of its own, within the range that is named', async t => {
+  const ids = (['edge', 'media', 'sandbox'] as const).map(name => userOf(name, 60_800))
+  t.same(ids, [60_800, 60_801, 60_802])
+  t.equal(lastUser(60_800), 60_802)
+})
+
+t.test('the range is a setting, and can be switched off', async t => {
+  const STROWGER_DATA = t.testdir()
+  t.equal(loadSettings({ STROWGER_DATA }).users, 60_800)
+  t.equal(loadSettings({ STROWGER_DATA, STROWGER_USERS: '7000' }).users, 7000)
+  t.equal(loadSettings({ STROWGER_DATA, STROWGER_USERS: 'off' }).users, null)
+  for (const STROWGER_USERS of ['-1', '65534', 'nobody'])
+    t.throws(() => loadSettings({ STROWGER_DATA, STROWGER_USERS }), /STROWGER_USERS/)
+})
+
+t.test('a folder is given with all in it, but not what its links lead to', async t => {
+  if (process.geteuid?.() !== 0) return t.comment('only root can give a folder away')
+  const home = t.testdir({ 'master.key': 'secret' })
+  const folder = join(home, 'recordings')
+  mkdirSync(join(folder, '2026-01-01'), { recursive: true })
+  writeFileSync(join(folder, '2026-01-01', 'RE1.wav'), 'sound')
+  symlinkSync(join(home, 'master.key'), join(folder, '2026-01-01', 'RE2.wav'))
+  giveFolder(folder, 60_801)
+  for (const name of ['', '2026-01-01', '2026-01-01/RE1.wav', '2026-01-01/RE2.wav'])
+    t.equal(lstatSync(join(folder, name)).uid, 60_801, name)
+  t.equal(statSync(join(home, 'master.key')).uid, 0)
+})
+
+t.test('a door leads to what is in its folder, and to nothing else', async t => {
+  const home = t.testdir({ recordings: { 'a.wav': 'sound' }, 'recordings-of-others': { 'b.wav': 'sound' } })
+  const door = new Door(join(home, 'recordings'))
+  t.teardown(() => door.close())
+  t.equal(statSync(door.path(join(home, 'recordings', 'a.wav'))).ino, statSync(join(home, 'recordings', 'a.wav')).ino)
+  const beside = join(home, 'recordings-of-others', 'b.wav')
+  t.equal(door.path(beside), beside)
+})
+
+t.test('a file is open to others when each folder above it is', async t => {
+  t.ok(isOpenToOthers('/etc/passwd'))
+  const closed = join(t.testdir(), 'closed')
+  mkdirSync(closed, { mode: 0o700 })
+  writeFileSync(join(closed, 'file'), '', { mode: 0o644 })
+  t.notOk(isOpenToOthers(join(closed, 'file')))
+})
