@@ -39,15 +39,16 @@ const ADDRESSES: readonly Name[] = [
 const MEDIA: readonly Name[] = ['g729', 'io_uring', 'media_packet_ring', 'media_realtime', 'media_threads']
 const ENGINES: readonly Name[] = ['speech_url', 'recognizer_url', 'transcriber_url']
 const CALLS: readonly Name[] = ['dead_call', 'drain', 'recordings', 'run_log_days', 'siprec', 'sms_url', 'sandbox']
+const LINK: readonly Name[] = ['drachtio', 'drachtio_secret']
 const STIR: readonly Name[] = ['stir_cert', 'stir_key', 'stir_x5u', 'stir_ca']
 const TLS: readonly Name[] = ['tls_cert', 'tls_key']
 
 /** What each process is told of the configuration: what strangers' packets reach knows no secret but its own. */
 export const TOLD: Readonly<Record<ProcessName, readonly Name[]>> = {
   media: [...ADDRESSES, ...MEDIA, ...ENGINES],
-  edge: [...ADDRESSES, ...TLS, 'drachtio', 'drachtio_secret', 'hep', 'hep_id', 'hep_password'],
+  edge: [...ADDRESSES, ...TLS, ...LINK, 'hep', 'hep_id', 'hep_password'],
   sandbox: ADDRESSES,
-  signaling: [...ADDRESSES, ...ENGINES, ...CALLS, ...STIR, ...TLS, 'drachtio', 'drachtio_secret', 'master_key'],
+  signaling: [...ADDRESSES, ...ENGINES, ...CALLS, ...STIR, ...TLS, ...LINK, 'drachtio_100rel', 'master_key'],
   control: [
     ...ADDRESSES,
     ...MEDIA,

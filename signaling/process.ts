@@ -24,7 +24,8 @@ await runProcess('signaling', loadConfig, async ({ config, log, metrics }) => {
   const http = createHttpClient({ allow_private: config.allow_private_webhooks, user_agent: 'Strowger', log })
   const bus = connectBus(config.run_dir)
   const media = connectMedia({ path: join(config.run_dir, 'media.sock'), log, client: `signaling-${process.pid}` })
-  const sip = connectStack({ ...drachtio, secret: config.drachtio_secret, log, clock: systemClock })
+  const { drachtio_secret: secret, drachtio_100rel: reliable } = config
+  const sip = connectStack({ ...drachtio, secret, log, clock: systemClock, reliable })
   const ladder = keepLadder({
     path: join(config.run_dir, LADDER_SOCKET),
     db: state.db,

@@ -39,6 +39,8 @@ export interface Settings {
   /** drachtio control endpoint; null starts the embedded edge. */
   readonly drachtio: { readonly host: string; readonly port: number } | null
   readonly drachtio_secret: string
+  /** The embedded edge has them always. */
+  readonly drachtio_100rel: boolean
   readonly sandbox: boolean
   /** Each start prints the demo project's secrets; otherwise the first one alone does. */
   /** The first of the ids that processes become users by, when started as root; null: they remain root. */
@@ -145,6 +147,7 @@ export function loadSettings(env: Environment): Settings {
     domain: read(env, v.domain),
     drachtio: read(env, v.drachtio),
     drachtio_secret: read(env, v.drachtio_secret),
+    drachtio_100rel: read(env, v.drachtio_100rel),
     sandbox: read(env, v.sandbox),
     users: read(env, v.users),
     print_secrets: read(env, v.print_secrets),

@@ -62,6 +62,12 @@ export const VARIABLES = {
   domain: variable('STROWGER_DOMAIN', 'localhost', "domain of the trunks' signaling names", domain),
   drachtio: variable('STROWGER_DRACHTIO', '', 'HOST:PORT of a drachtio-server; unset: the embedded edge', endpoint),
   drachtio_secret: variable('STROWGER_DRACHTIO_SECRET', '', "secret of drachtio's control link", text),
+  drachtio_100rel: variable(
+    'STROWGER_DRACHTIO_100REL',
+    'off',
+    'a drachtio-server sends reliable provisional answers; v0.9.10 can crash by them (docs/drachtio.md)',
+    flag,
+  ),
   sandbox: variable('STROWGER_SANDBOX', 'on', 'the sandbox carrier plays the telephone network', flag),
   users: variable(
     'STROWGER_USERS',

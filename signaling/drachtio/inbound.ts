@@ -22,6 +22,8 @@ export type DialogFacts = Omit<Dialog, 'request' | 'bye' | 'ended'> & { handler:
 /** What an INVITE needs of the stack around it. */
 export interface Surroundings {
   readonly log: Log
+  /** Whether the SIP server may be asked for reliable provisional answers. */
+  reliable(): boolean
   /** Takers of requests inside dialogs, by the library's dialog id. */
   readonly dialogs: Map<string, (request: LibraryRequest, answer: LibraryAnswer) => void>
   /** A promise that is settled with `lost` when the link goes, or stays silent, before `work` has settled it. */
@@ -68,12 +70,13 @@ export function inboundInvite(around: Surroundings, request: LibraryRequest, ans
         () => undefined,
         settle => {
           if (cancelled) return settle()
-          const headers = options.reliable ? { ...options.headers, Require: '100rel' } : options.headers
+          const reliable = options.reliable && around.reliable()
+          const headers = reliable ? { ...options.headers, Require: '100rel' } : options.headers
           const answerOptions = { ...options, ...(headers ? { headers } : {}) }
           respond(log, request, answer, status, answerOptions, (error, dialog_id) => {
             early_id = dialog_id || early_id
             earlyDialog(dialog_id)
-            if (error || !options.reliable) settle()
+            if (error || !reliable) settle()
             else pracks.add(settle)
           })
         },

@@ -80,7 +80,7 @@ export interface Library {
   use(handler: (request: LibraryRequest, response: LibraryAnswer, next: () => void) => void): void
   /** Naming a method announces to the SIP server that we take its requests. */
   use(method: string, handler: (request: LibraryRequest, response: LibraryAnswer, next: () => void) => void): void
-  on(event: 'connect', listener: (error: Error | null, hostport: string) => void): void
+  on(event: 'connect', listener: (error: Error | null, hostport?: string, version?: string) => void): void
   on(event: 'error', listener: (error: Error) => void): void
   on(event: 'close', listener: () => void): void
   readonly app: {

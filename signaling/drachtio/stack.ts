@@ -26,6 +26,8 @@ export interface ConnectStackOptions {
   readonly secret: string
   readonly log: Log
   readonly clock: Clock
+  /** Whether a server that is not our own edge keeps its promises about reliable provisional answers. */
+  readonly reliable: boolean
 }
 
 /** What we take from outside a dialog; whatever else comes is answered by the SIP server. */
@@ -47,6 +49,8 @@ const PING_INTERVAL_MS = 15_000
 const GIVE_UP_MS = 35_000
 /** A re-INVITE may wait for a person. */
 const REINVITE_GIVE_UP_MS = 180_000
+/** The embedded edge. A drachtio-server crashes where a final answer follows a reliable one without its PRACK. */
+const OWN_EDGE = /-strowger$/
 const SILENT = 'the SIP server told of no answer'
 
 /** Connects in the background and for good: after a loss it connects again by itself. */
@@ -65,6 +69,8 @@ class Stack implements SipStack {
   readonly #surroundings: Surroundings
   #onInvite: (invite: InboundInvite) => void = invite => invite.refuse(503)
   #onRequest: (request: InboundRequest) => void = request => request.respond(503)
+  /** As the server names itself. */
+  #version = ''
   #connected = false
   #closed = false
 
@@ -73,13 +79,14 @@ class Stack implements SipStack {
     this.#clock = options.clock
     this.#surroundings = {
       log: options.log,
+      reliable: () => options.reliable || OWN_EDGE.test(this.#version),
       dialogs: this.#dialogs,
       waiting: (lost, work) => this.#waiting({ lost, limit: { ms: GIVE_UP_MS, outcome: lost } }, work),
       dialog: facts => this.#dialog(facts),
     }
     this.#library.use((request, response) => this.#received(request, response))
     for (const method of METHODS) this.#library.use(method, (request, response) => this.#received(request, response))
-    this.#library.on('connect', error => this.#linkUp(error))
+    this.#library.on('connect', (error, _listeners, version = '') => this.#linkUp(error, version))
     this.#library.on('error', error => this.#log.debug({ err: error }, 'link to the SIP server failed'))
     this.#library.on('close', () => this.#linkDown())
     this.#library.connect({
@@ -253,8 +260,14 @@ class Stack implements SipStack {
     if (request.stackDialogId && this.#dialogs.has(request.stackDialogId)) this.#toDialog(request, answer)
     else if (request.source !== 'network' || request.method === 'ACK') return
     else if (tagged) answerable(this.#log, request, answer).respond(481)
-    else if (request.method === 'INVITE') this.#onInvite(inboundInvite(this.#surroundings, request, answer))
+    else if (request.method === 'INVITE') this.#invited(request, answer)
     else this.#onRequest(answerable(this.#log, request, answer))
+  }
+
+  #invited(request: LibraryRequest, answer: LibraryAnswer): void {
+    if (this.#surroundings.reliable() || !/(^|[,\s])100rel([,\s]|$)/i.test(request.get('require') ?? ''))
+      this.#onInvite(inboundInvite(this.#surroundings, request, answer))
+    else answerable(this.#log, request, answer).respond(420, { headers: { Unsupported: '100rel' } })
   }
 
   #toDialog(request: LibraryRequest, answer: LibraryAnswer): void {
@@ -342,12 +355,13 @@ class Stack implements SipStack {
     })
   }
 
-  #linkUp(error: Error | null): void {
+  #linkUp(error: Error | null, version: string): void {
     if (error) {
       this.#log.error({ err: error }, 'the SIP server does not accept our secret')
       return
     }
     if (this.#closed) return
+    this.#version = version
     this.#connected = true
     for (const listener of this.#linkListeners) listener(true)
   }

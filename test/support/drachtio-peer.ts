@@ -32,7 +32,7 @@ export interface Sent {
  */
 export class DrachtioPeer {
   readonly #server: Server
-  readonly #secret: string
+  readonly #version: string
   readonly #sent: Sent[] = []
   readonly #news = new EventEmitter()
   /** Texts of the requests that were brought, by transaction. */
@@ -44,13 +44,13 @@ export class DrachtioPeer {
   /** Dialogs outlive the application's connection, as on the real server. */
   readonly dialogs = new Set<string>()
 
-  private constructor(secret: string) {
-    this.#secret = secret
+  private constructor(version: string) {
+    this.#version = version
     this.#server = createServer(socket => this.#serve(socket))
   }
 
-  static async open(secret = 'secret'): Promise<DrachtioPeer> {
-    const peer = new DrachtioPeer(secret)
+  static async open(version = 'v0.9.10-1-g9c2dd4cb6a'): Promise<DrachtioPeer> {
+    const peer = new DrachtioPeer(version)
     peer.#server.listen(0, '127.0.0.1')
     await once(peer.#server, 'listening')
     return peer
@@ -107,12 +107,12 @@ export class DrachtioPeer {
     const { fields, text } = splitPayload(payload)
     const [id = '', type, first = '', second = ''] = fields
     if (type === 'authenticate') {
-      if (first !== this.#secret) {
+      if (first !== SECRET) {
         socket.end(frame(plainReply(id, 'NO', 'incorrect secret')))
         return
       }
       this.#application = socket
-      this.#write(plainReply(id, 'OK', LISTENERS, 'v0.9.10', LISTENERS))
+      this.#write(plainReply(id, 'OK', LISTENERS, this.#version, LISTENERS))
     } else if (type === 'sip' && this.mute) return
     else if (type === 'sip') this.#send(id, first, second, text)
     else this.#write(plainReply(id, 'OK', ...(type === 'ping' ? ['pong'] : [])))
@@ -146,6 +146,7 @@ export class DrachtioPeer {
   }
 }
 
+const SECRET = 'secret'
 const LISTENERS = 'udp/192.0.2.1:5060,tcp/192.0.2.1:5060'
 const WIRE: WireFacts = { bytes: 500, protocol: 'udp', host: '198.51.100.7', port: 5060, at: 0 }
 

@@ -38,6 +38,7 @@ function anInvite() {
   }
   const around: Surroundings = {
     log: pino({ level: 'silent' }),
+    reliable: () => true,
     dialogs,
     waiting: (_lost, work) => new Promise(work),
     dialog: facts => {

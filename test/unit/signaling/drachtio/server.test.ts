@@ -8,11 +8,21 @@ import { DrachtioPeer } from '../../../support/drachtio-peer.ts'
 // What the real drachtio-server does other than the embedded edge, and what becomes of it.
 
 /** A stack whose link to a server stands. */
-async function linked(t: Test): Promise<{ peer: DrachtioPeer; sip: SipStack; clock: ManualClock }> {
+async function linked(
+  t: Test,
+  server?: { readonly version?: string; readonly reliable?: boolean },
+): Promise<{ peer: DrachtioPeer; sip: SipStack; clock: ManualClock }> {
   const clock = new ManualClock()
-  const peer = await DrachtioPeer.open()
+  const peer = await DrachtioPeer.open(server?.version)
   const log = pino({ level: 'silent' })
-  const sip = connectStack({ host: '127.0.0.1', port: peer.port, secret: 'secret', log, clock })
+  const sip = connectStack({
+    host: '127.0.0.1',
+    port: peer.port,
+    secret: 'secret',
+    log,
+    clock,
+    reliable: server?.reliable ?? false,
+  })
   t.teardown(() => {
     sip.close()
     peer.close()
@@ -87,6 +97,32 @@ t.test('a server that does not say whether our INVITE or answer has left is not 
   t.match(await placed.result, { kind: 'failed', link_lost: false })
   await Promise.all([rung, refused])
   t.equal(sip.counts().transactions, 0)
+})
+
+t.test('a drachtio-server, which crashes by them, is sent no reliable provisional answers', async t => {
+  const { peer, sip } = await linked(t)
+  const came = new Promise<InboundInvite>(resolve => sip.onInvite(resolve))
+  peer.bring('udp', INVITE)
+  await (await came).progress(183, { reliable: true, body: 'v=0' })
+  const { message } = await peer.next(is(''))
+  t.equal(message.status, 183, 'sent, and no PRACK is awaited')
+  t.notOk(message.headers.some(({ id }) => id === 'require'))
+  sip.onInvite(() => t.fail('what requires them is no call'))
+  peer.bring('udp', INVITE.replace('Supported: 100rel', 'Require: timer, 100rel').replace('call@', 'second@'))
+  const refused = await peer.next(is(''))
+  t.equal(refused.message.status, 420)
+  t.match(refused.message.headers.find(({ id }) => id === 'unsupported')?.value, '100rel')
+})
+
+t.test('the embedded edge, and a server that is known to be mended, keep them', async t => {
+  for (const server of [{ version: 'v0.9.10-strowger' }, { reliable: true }]) {
+    const { peer, sip } = await linked(t, server)
+    const came = new Promise<InboundInvite>(resolve => sip.onInvite(resolve))
+    peer.bring('udp', INVITE.replace('Supported', 'Require'))
+    void (await came).progress(183, { reliable: true, body: 'v=0' })
+    const { message } = await peer.next(is(''))
+    t.equal(message.headers.find(({ id }) => id === 'require')?.value, '100rel')
+  }
 })
 
 const INVITE = [
