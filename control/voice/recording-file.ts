@@ -1,7 +1,8 @@
-import { type FileHandle, open } from 'node:fs/promises'
+import type { FileHandle } from 'node:fs/promises'
 import { resolve, sep } from 'node:path'
 import { Readable } from 'node:stream'
 import { StoreError } from '../../core/runtime/object-store.ts'
+import { openPlainFile } from '../../core/runtime/plain-file.ts'
 import { type ByteSource, fileSource, openSealed } from '../../core/runtime/sealed-file.ts'
 import { objectKey, SEALED } from '../../core/state/recording-storage.ts'
 import type { Services } from '../http/services.ts'
@@ -33,7 +34,7 @@ export async function openRecording(services: Needed, file: string): Promise<Rec
   if (key !== null) return stored(services, key)
   const path = pathBelow(services.settings.data_dir, file)
   if (!file.endsWith(SEALED)) {
-    const found = await unlessGone(open(path, 'r'))
+    const found = await unlessGone(openPlainFile(path))
     return found ? plain(found) : openRecording(services, file + SEALED)
   }
   const found = await unlessGone(fileSource(path))

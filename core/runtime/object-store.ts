@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
-import { open } from 'node:fs/promises'
 import { AwsV4Signer } from 'aws4fetch'
 import type { S3Config } from './config.ts'
 import { createHttpClient, type HttpAnswer } from './http/index.ts'
 import type { Log } from './log.ts'
+import { openPlainFile } from './plain-file.ts'
 import type { ByteSource } from './sealed-file.ts'
 
 /**
@@ -114,7 +114,7 @@ export function createObjectStore(config: S3Config, log: Log): ObjectStore {
 
   return {
     async put(key, path) {
-      const file = await open(path, 'r')
+      const file = await openPlainFile(path)
       try {
         const { size } = await file.stat()
         const part = async (at: number): Promise<Buffer> => {

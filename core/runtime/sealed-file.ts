@@ -1,5 +1,6 @@
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto'
-import { type FileHandle, open, rename, rm } from 'node:fs/promises'
+import { type FileHandle, rename, rm } from 'node:fs/promises'
+import { newPlainFile, openPlainFile } from './plain-file.ts'
 
 /**
  * Files encrypted at rest, readable from any byte. A header of 40 bytes, then chunks of 64 KiB (the last one
@@ -28,9 +29,9 @@ function nonce(chunk: number): Buffer {
 /** Encrypts `from` into `to`, complete or not at all; `from` stays. Returns the bytes of the content. */
 export async function sealFile(key: Buffer, from: string, to: string): Promise<number> {
   const unfinished = `${to}.part`
-  const source = await open(from, 'r')
+  const source = await openPlainFile(from)
   try {
-    const target = await open(unfinished, 'w', 0o600)
+    const target = await newPlainFile(unfinished)
     try {
       const bytes = await writeSealed(key, source, target)
       await target.sync()
@@ -74,7 +75,7 @@ export interface ByteSource {
 }
 
 export async function fileSource(path: string): Promise<ByteSource> {
-  const handle = await open(path, 'r')
+  const handle = await openPlainFile(path)
   return { read: (position, length) => readExactly(handle, position, length), close: () => handle.close() }
 }
 

@@ -1,4 +1,4 @@
-import { execFileSync, spawn } from 'node:child_process'
+import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import {
   chmodSync,
   constants,
@@ -139,6 +139,12 @@ async function restarted(name: string): Promise<string> {
   return until(`${name} is ${before} again`, () => (pidOf(name) !== pid && uid() === before ? before : undefined))
 }
 
+/** What another program of the media process's user, as espeak-ng is one, prints. */
+function asMedia(...command: string[]): string {
+  const as = ['--reuid', '60801', '--regid', '60801', '--clear-groups']
+  return at.who === 'own_users' ? spawnSync('setpriv', [...as, ...command], { encoding: 'utf8' }).stdout : ''
+}
+
 const threadsOf = (name: string): string[] =>
   readdirSync(`/proc/${pidOf(name)}/task`).map(id => fileOf(name, `task/${id}/status`))
 
@@ -156,6 +162,7 @@ function waysOpened(name: string): Map<string, number> {
   return ways
 }
 
+const at = standing(loadConfig(settings))
 const environments = new Map<string, string>()
 const statuses = new Map<string, string>()
 const threads = new Map<string, string[]>()
@@ -163,10 +170,12 @@ const opened = new Map<string, Map<string, number>>()
 const modes = new Map<string, number>()
 let message: Buffer = Buffer.alloc(0)
 let owner = -1
+let reached = ''
 const first = await platform(async () => {
   message = await recordedCall()
   const [day = ''] = readdirSync(join(data_dir, 'recordings'))
   owner = statSync(join(data_dir, 'recordings', day)).uid
+  reached = asMedia('ls', join(data_dir, 'recordings')) + asMedia('ls', `/proc/${pidOf('media')}/fd`)
   for (const name of PROCESSES) {
     environments.set(name, fileOf(name, 'environ'))
     statuses.set(name, fileOf(name, 'status'))
@@ -197,8 +206,6 @@ t.test('no process that meets strangers has a secret of others in its environmen
     t.notOk(environments.get(name)?.includes(SECRETS.AWS_SECRET_ACCESS_KEY), `${name} inherits nothing of the shell`)
 })
 
-const at = standing(loadConfig(settings))
-
 t.test('those that meet strangers are users of their own without any right, in every thread', async t => {
   if (at.who !== 'own_users') return t.comment(`not here: ${JSON.stringify(at)}`)
   const users = Object.entries({ edge: 60_800, media: 60_801, sandbox: 60_802 })
@@ -214,6 +221,7 @@ t.test('those that meet strangers are users of their own without any right, in e
     t.ok((threads.get(name)?.length ?? 0) > 1)
   }
   t.equal(owner, 60_801, 'recordings belong to who writes them')
+  t.equal(reached, '', 'and nothing else that runs as this user comes to them, or into the process')
 })
 
 t.test('calls are heard and recorded below a folder of root alone', async t => {

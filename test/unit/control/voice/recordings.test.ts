@@ -1,7 +1,8 @@
+import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import t from 'tap'
 import { recordingRetention, recordingSealing } from '../../../../control/reconcilers/recordings.ts'
 import { openRecording } from '../../../../control/voice/recording-file.ts'
@@ -90,6 +91,27 @@ async function recorded(w: ControlPlane, changes: { call_sid?: string; created_m
 
 const rowOf = (w: ControlPlane, sid: string) =>
   w.state.db.selectFrom('recording').selectAll().where('sid', '=', sid).executeTakeFirstOrThrow()
+
+t.test('a link or a pipe in the place of a recording leads nowhere', async t => {
+  const folder = t.testdir({ 'master.key': 'secret', 'other.txt': 'kept' })
+  const [link, pipe, plain] = [join(folder, 'RE1.wav'), join(folder, 'RE2.wav'), join(folder, 'RE3.wav')]
+  symlinkSync(join(folder, 'master.key'), link)
+  execFileSync('mkfifo', [pipe])
+  const services = { settings: { data_dir: folder, master_key: KEY }, objects: null } as never
+  for (const [path, why] of [
+    [link, /ELOOP/],
+    [pipe, /is not a file/],
+  ] as const) {
+    await t.rejects(sealFile(KEY, path, `${path}.sealed`), why, 'not encrypted')
+    await t.rejects(openRecording(services, basename(path)), why, 'not downloaded')
+    t.notOk(existsSync(`${path}.sealed`))
+  }
+  writeFileSync(plain, 'sound')
+  symlinkSync(join(folder, 'other.txt'), `${plain}.sealed.part`)
+  await sealFile(KEY, plain, `${plain}.sealed`)
+  t.equal(readFileSync(join(folder, 'other.txt'), 'utf8'), 'kept', 'nothing is written through a link')
+  t.equal((await content(KEY, `${plain}.sealed`)).toString(), 'sound')
+})
 
 t.test('a finished recording is encrypted on disk and downloads as before', async t => {
   const w = await controlPlane(t)
