@@ -64,6 +64,11 @@ export interface HuntListener extends LegListener {
 }
 
 const MAX_ATTEMPTS = 10
+/** Design section 4: so long a target may stay silent while another can be tried. */
+const SILENCE_MS = 5000
+
+/** `silent`: the leg was given up, whatever becomes of its INVITE. */
+type HopOutcome = LegOutcome | { readonly kind: 'silent' }
 
 /** Calls the hops one after the other until one is answered, or none may be tried any more (design section 4). */
 export class Hunt {
@@ -185,6 +190,7 @@ export class Hunt {
   async #attempt(reach: Reach, sequence: number): Promise<'done' | { outcome: HuntOutcome; next: boolean }> {
     const { hop, way } = reach
     const attempt = this.#record(hop, sequence)
+    const silence = this.#silence(sequence)
     const leg = new OutboundLeg(this.#ctx, {
       id: `${this.#call_sid}-b${sequence}-${this.#ctx.node_id.slice(-4)}`,
       session: this.#session,
@@ -194,10 +200,12 @@ export class Hunt {
         ...this.#forward(),
         sent: facts => {
           this.#started_ms ??= this.#ctx.clock.monotonic_ms()
+          silence.begin()
           attempt.sent(facts.call_id)
           this.#listener.attempt(hop, facts)
         },
         progress: (response, early) => {
+          silence.end()
           this.#firstAnswer()
           attempt.provisional(response)
           void this.#progress(leg, response, early)
@@ -206,7 +214,8 @@ export class Hunt {
     })
     this.#leg = leg
     leg.prefer = this.#prefer
-    const outcome = await this.#place(leg, { ...hop, proxy: way.proxy })
+    const outcome = await Promise.race([this.#place(leg, { ...hop, proxy: way.proxy }), silence.lasted])
+    silence.end()
     if (outcome.kind === 'answered') {
       this.#firstAnswer()
       attempt.ended('answered', outcome.response.status, null, outcome.response.source.address)
@@ -238,6 +247,29 @@ export class Hunt {
     return { outcome: failed, next: followed || mayFailOver(failed.failure, this.#mediaPassed) }
   }
 
+  /** The SIP server's own patience is 32 s where it does not limit silence: the caller need not wait for that. */
+  #silence(sequence: number) {
+    const { clock, sip } = this.#ctx
+    let timer: Timer | null = null
+    let lasts: (outcome: HopOutcome) => void = () => undefined
+    const lasted = new Promise<HopOutcome>(resolve => {
+      lasts = resolve
+    })
+    const another = (): boolean => sequence < MAX_ATTEMPTS && this.#reaches.length + this.#hops.length > 0
+    return {
+      lasted,
+      begin: (): void => {
+        if (sip.limits_silence) return
+        // An INVITE that is sent once more (422) has its own time.
+        timer?.cancel()
+        timer = clock.after(SILENCE_MS, () => {
+          if (another()) lasts({ kind: 'silent' })
+        })
+      },
+      end: (): void => timer?.cancel(),
+    }
+  }
+
   async #place(leg: OutboundLeg, hop: HuntHop): Promise<LegOutcome> {
     try {
       await leg.openMedia(hop.policy, kindOfTransport(hop.transport))
@@ -249,10 +281,10 @@ export class Hunt {
     }
   }
 
-  #failure(outcome: Exclude<LegOutcome, { kind: 'answered' }>): HuntOutcome & { failure: AttemptFailure } {
+  #failure(outcome: Exclude<HopOutcome, { kind: 'answered' }>): HuntOutcome & { failure: AttemptFailure } {
     const failure = failureOf(outcome)
     const headers = outcome.kind === 'refused' ? outcome.response.headers : {}
-    const detail = outcome.kind === 'refused' ? `${outcome.response.status} ${outcome.response.reason}` : outcome.detail
+    const detail = detailOf(outcome)
     const link_lost = outcome.kind === 'failed' && outcome.link_lost
     return { ...outcomeOf(failure), failure, detail, headers, link_lost }
   }
@@ -323,8 +355,14 @@ export class Hunt {
   }
 }
 
+function detailOf(outcome: Exclude<HopOutcome, { kind: 'answered' }>): string {
+  if (outcome.kind === 'refused') return `${outcome.response.status} ${outcome.response.reason}`
+  return outcome.kind === 'silent' ? 'no answer within 5 s' : outcome.detail
+}
+
 /** The SIP server makes up answers of its own for silence (408) and unreachable targets (503): they have no source. */
-function failureOf(outcome: Exclude<LegOutcome, { kind: 'answered' }>): AttemptFailure {
+function failureOf(outcome: Exclude<HopOutcome, { kind: 'answered' }>): AttemptFailure {
+  if (outcome.kind === 'silent') return { kind: 'no_response' }
   if (outcome.kind === 'bad_answer') return { kind: 'response', code: 488 }
   if (outcome.kind === 'failed') return { kind: 'transport' }
   const { status, source } = outcome.response

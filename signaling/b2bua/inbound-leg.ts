@@ -1,4 +1,4 @@
-import { pause } from '../../core/runtime/clock.ts'
+import { pause, type Timer } from '../../core/runtime/clock.ts'
 import { Cancelled, type Headers, type InboundInvite, type InboundRequest, LinkLost } from '../drachtio/types.ts'
 import type { Context } from './context.ts'
 import { Leg, type LegOptions } from './leg.ts'
@@ -8,11 +8,15 @@ import { answerHeaders, supports } from './session-timer.ts'
 /** How long a 2xx waits for the PRACK of a reliable answer before it: a peer that lost it must not lose the call. */
 const PRACK_LIMIT_MS = 4000
 
+/** RFC 3261 section 13.3.1.1: whoever takes longer says so within a minute. A drachtio-server forgets after 64 s. */
+const STILL_HERE_MS = 50_000
+
 /** The leg of a caller: from its INVITE to our final answer, and then a dialog. */
 export class InboundLeg extends Leg {
   readonly invite: InboundInvite
   readonly #late: boolean
   readonly #reliable: 'required' | 'supported' | 'no'
+  readonly #stillHere: Timer
   #progress: 'none' | 'ringing' | 'early' = 'none'
   #refused = false
   #answering: Promise<void> | null = null
@@ -35,6 +39,7 @@ export class InboundLeg extends Leg {
         ? 'supported'
         : 'no'
     invite.onEarly(this.handler)
+    this.#stillHere = ctx.clock.after(STILL_HERE_MS, () => this.#say(183, { reliable: this.#must }))
   }
 
   /** The INVITE had no offer: ours goes out with the 200, and no early media is possible. */
@@ -53,7 +58,7 @@ export class InboundLeg extends Leg {
   ring(status: 180 | 181 | 182 | 183 = 180): void {
     if (this.answered || this.ended || this.#progress !== 'none') return
     this.#progress = 'ringing'
-    this.#say(status, { reliable: this.#reliable === 'required' && !this.#late })
+    this.#say(status, { reliable: this.#must })
   }
 
   /** 183 with our answer; false when the caller cannot have early media. @throws MediaRefusal */
@@ -87,6 +92,7 @@ export class InboundLeg extends Leg {
       headers: { ...answerHeaders(this.invite), Allow: ALLOW, Supported: 'timer, 100rel', ...headers },
       body,
     }
+    this.#stillHere.cancel()
     const dialog = await this.invite.accept(answer, this.handler)
     this.dialog = dialog
     if (this.ended) {
@@ -107,6 +113,7 @@ export class InboundLeg extends Leg {
       this.#hangUp(headers)
       return
     }
+    this.#stillHere.cancel()
     this.#refused = true
     this.invite.refuse(this.#refusal.status, { headers: { ...headers, ...this.#refusal.headers } })
   }
@@ -123,7 +130,13 @@ export class InboundLeg extends Leg {
     this.#bye?.()
   }
 
+  /** Every provisional answer has to be reliable. */
+  get #must(): boolean {
+    return this.#reliable === 'required' && !this.#late
+  }
+
   #say(status: number, options: { body?: string; reliable: boolean }): void {
+    this.#stillHere.cancel()
     const sent = this.invite.progress(status, { ...options, headers: { Allow: ALLOW } })
     if (options.reliable) this.#provisional = sent
   }

@@ -69,8 +69,9 @@ class Stack implements SipStack {
   readonly #surroundings: Surroundings
   #onInvite: (invite: InboundInvite) => void = invite => invite.refuse(503)
   #onRequest: (request: InboundRequest) => void = request => request.respond(503)
-  /** As the server names itself. */
-  #version = ''
+  #own_edge = false
+  /** Its refusal has been told: it comes again at each attempt. */
+  #refused = false
   #connected = false
   #closed = false
 
@@ -79,7 +80,7 @@ class Stack implements SipStack {
     this.#clock = options.clock
     this.#surroundings = {
       log: options.log,
-      reliable: () => options.reliable || OWN_EDGE.test(this.#version),
+      reliable: () => options.reliable || this.#own_edge,
       dialogs: this.#dialogs,
       waiting: (lost, work) => this.#waiting({ lost, limit: { ms: GIVE_UP_MS, outcome: lost } }, work),
       dialog: facts => this.#dialog(facts),
@@ -101,6 +102,10 @@ class Stack implements SipStack {
 
   get connected(): boolean {
     return this.#connected
+  }
+
+  get limits_silence(): boolean {
+    return this.#own_edge
   }
 
   onInvite(handler: (invite: InboundInvite) => void): void {
@@ -133,6 +138,7 @@ class Stack implements SipStack {
     let limit: Timer | null = null
     let giveUp = (): void => undefined
     let given_up = false
+    let over = false
     /** Of forks with a reliable provisional answer (RFC 3262); they end with the INVITE, but for the one that won. */
     const early = new Set<string>()
     const cancelNow = (headers: Headers): void => {
@@ -186,11 +192,14 @@ class Stack implements SipStack {
         })
       },
     )
-    void result.then(() => limit?.cancel())
+    void result.then(() => {
+      over = true
+      limit?.cancel()
+    })
     return {
       result,
       cancel: (headers = {}) => {
-        if (cancelled) return
+        if (cancelled || over) return
         cancelled = headers
         limit?.cancel()
         limit = this.#clock.after(GIVE_UP_MS, giveUp)
@@ -357,11 +366,13 @@ class Stack implements SipStack {
 
   #linkUp(error: Error | null, version: string): void {
     if (error) {
-      this.#log.error({ err: error }, 'the SIP server does not accept our secret')
+      if (!this.#refused) this.#log.error('the SIP server does not accept our secret: it is tried again in silence')
+      this.#refused = true
       return
     }
     if (this.#closed) return
-    this.#version = version
+    this.#refused = false
+    this.#own_edge = OWN_EDGE.test(version)
     this.#connected = true
     for (const listener of this.#linkListeners) listener(true)
   }

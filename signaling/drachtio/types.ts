@@ -124,6 +124,11 @@ export interface RequestOptions {
 
 export interface SipStack {
   readonly connected: boolean
+  /**
+   * A target that stays silent is answered for within 5 s. A server that does not, shows no 100 either: there a target
+   * that has said no more than that cannot be told from a silent one.
+   */
+  readonly limits_silence: boolean
   /** New INVITEs. */
   onInvite(handler: (invite: InboundInvite) => void): void
   /** Everything else outside a dialog: OPTIONS, REGISTER, MESSAGE … */

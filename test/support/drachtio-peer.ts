@@ -39,6 +39,7 @@ export class DrachtioPeer {
   readonly #requests = new Map<string, string>()
   readonly #sockets = new Set<Socket>()
   #application: Socket | null = null
+  secret = 'secret'
   /** Takes SIP to send, and never says what became of it. */
   mute = false
   /** Dialogs outlive the application's connection, as on the real server. */
@@ -68,6 +69,11 @@ export class DrachtioPeer {
       if (found) return found
       await once(this.#news, 'sent')
     }
+  }
+
+  /** Until one more application has been refused for its secret. */
+  async refused(): Promise<void> {
+    await once(this.#news, 'refused')
   }
 
   /** A request from the network; `protocol` as the server names it. */
@@ -107,8 +113,9 @@ export class DrachtioPeer {
     const { fields, text } = splitPayload(payload)
     const [id = '', type, first = '', second = ''] = fields
     if (type === 'authenticate') {
-      if (first !== SECRET) {
+      if (first !== this.secret) {
         socket.end(frame(plainReply(id, 'NO', 'incorrect secret')))
+        this.#news.emit('refused')
         return
       }
       this.#application = socket
@@ -146,7 +153,6 @@ export class DrachtioPeer {
   }
 }
 
-const SECRET = 'secret'
 const LISTENERS = 'udp/192.0.2.1:5060,tcp/192.0.2.1:5060'
 const WIRE: WireFacts = { bytes: 500, protocol: 'udp', host: '198.51.100.7', port: 5060, at: 0 }
 

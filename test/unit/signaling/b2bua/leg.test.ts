@@ -17,6 +17,7 @@ import type {
   InviteResult,
   SipResponse,
 } from '../../../../signaling/drachtio/types.ts'
+import { ManualClock } from '../../../fuzz/edge/manual-clock.ts'
 
 // Orders of events at a leg that a network brings about only now and then: SIP and media are stand-ins here, the leg is
 // the real one.
@@ -155,6 +156,26 @@ async function inbound() {
   await leg.answer()
   return { leg, log, byes, handle: (made: InboundRequest, facts = asPeer) => handler(made, facts) }
 }
+
+t.test('a caller who waits long hears that its call goes on, before anybody forgets it', async t => {
+  for (const rings of [false, true]) {
+    const { session, listener } = stage()
+    const said: number[] = []
+    const clock = new ManualClock()
+    const invite = {
+      ...message({}, 'v=0 theirs'),
+      onEarly: () => undefined,
+      progress: async (status: number) => void said.push(status),
+    } as unknown as InboundInvite
+    const ctx = { clock, snapshot: () => ({ trunks: new Map() }) } as unknown as Context
+    const leg = new InboundLeg(ctx, { id: 'a', session, log: pino({ level: 'silent' }), listener, invite })
+    if (rings) leg.ring()
+    clock.advance(59_000)
+    t.same(said, rings ? [180] : [183])
+    leg.ring()
+    t.same(said, rings ? [180] : [183, 180], 'it can still ring')
+  }
+})
 
 t.test('our BYE waits for the ACK of our 200, and goes out once', async t => {
   const { leg, byes, handle } = await inbound()

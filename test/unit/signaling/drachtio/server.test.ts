@@ -7,6 +7,11 @@ import { DrachtioPeer } from '../../../support/drachtio-peer.ts'
 
 // What the real drachtio-server does other than the embedded edge, and what becomes of it.
 
+const up = (sip: SipStack): Promise<void> =>
+  new Promise(resolve => {
+    sip.onLink(now => now && resolve())
+  })
+
 /** A stack whose link to a server stands. */
 async function linked(
   t: Test,
@@ -27,9 +32,7 @@ async function linked(
     sip.close()
     peer.close()
   })
-  await new Promise<void>(resolve => {
-    sip.onLink(up => up && resolve())
-  })
+  await up(sip)
   return { peer, sip, clock }
 }
 
@@ -123,6 +126,22 @@ t.test('the embedded edge, and a server that is known to be mended, keep them', 
     const { message } = await peer.next(is(''))
     t.equal(message.headers.find(({ id }) => id === 'require')?.value, '100rel')
   }
+})
+
+t.test('a secret that is refused again and again is one line of the log', async t => {
+  const peer = await DrachtioPeer.open()
+  const lines: string[] = []
+  const log = pino({ level: 'info' }, { write: line => void lines.push(line) })
+  const clock = new ManualClock()
+  const sip = connectStack({ host: '127.0.0.1', port: peer.port, secret: 'wrong', log, clock, reliable: false })
+  for (let attempts = 0; attempts < 3; attempts++) await peer.refused()
+  peer.secret = 'wrong'
+  await up(sip)
+  sip.close()
+  peer.close()
+  t.equal(lines.length, 1)
+  t.match(lines[0], /does not accept our secret/)
+  t.notMatch(lines[0], /stack/)
 })
 
 const INVITE = [

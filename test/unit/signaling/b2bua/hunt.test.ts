@@ -1,0 +1,130 @@
+import { setImmediate as turn } from 'node:timers/promises'
+import pino from 'pino'
+import t from 'tap'
+import type { Context } from '../../../../signaling/b2bua/context.ts'
+import { Hunt, type HuntHop, type HuntListener } from '../../../../signaling/b2bua/hunt.ts'
+import type { MediaSession } from '../../../../signaling/b2bua/media.ts'
+import type { Dialog, InviteProgress, InviteResult, SipResponse } from '../../../../signaling/drachtio/types.ts'
+import { ManualClock } from '../../../fuzz/edge/manual-clock.ts'
+
+// Targets that stay silent, at a SIP server that waits 32 s for each of them.
+
+const response = (status: number): SipResponse => ({
+  ...{ call_id: 'c', headers: {}, header: () => null, body: '', status, reason: '' },
+  source: { address: '198.51.100.7', port: 5060, transport: 'udp' },
+})
+
+/** A hunt for targets of these names, and what their networks see. */
+function hunt(names: readonly string[], limits_silence = false) {
+  const seen: string[] = []
+  const clock = new ManualClock()
+  const invites = new Map<string, { progress: InviteProgress; settle: (result: InviteResult) => void }>()
+  const sip = {
+    limits_silence,
+    invite({ uri }: { readonly uri: string }, progress: InviteProgress) {
+      seen.push(`INVITE ${uri}`)
+      let over = false
+      const result = new Promise<InviteResult>(resolve => {
+        const settle = (how: InviteResult): void => {
+          over = true
+          resolve(how)
+        }
+        invites.set(uri, { progress, settle })
+      })
+      progress.sent?.({ call_id: uri, source: response(200).source })
+      return { result, cancel: () => void (over || seen.push(`CANCEL ${uri}`)) }
+    },
+  }
+  const nothing = (): void => undefined
+  const ways = {
+    find: async ({ uri }: HuntHop) => ({ kind: 'found', ways: [{ host: uri, proxy: uri }] }),
+    ...{ answered: nothing, failedAt: nothing },
+  }
+  const ctx = {
+    ...{ clock, sip, ways, node_id: 'node', snapshot: () => ({ trunks: new Map() }) },
+    health: { attempted: nothing },
+    metrics: { pdd: { observe: nothing }, attempts: { inc: nothing } },
+  } as unknown as Context
+  const hub = { request: async () => ({ sdp: 'v=0', codec: 'PCMU', direction: 'sendrecv', hold: false }) }
+  const session = { hub, openLeg: async () => undefined, closeLeg: async () => null } as unknown as MediaSession
+  const listener = {
+    ...{ ended: nothing, attempt: nothing, digit: nothing, refer: nothing, notify: nothing, held: nothing },
+    ...{ message: nothing, media: nothing, early: async () => false },
+    ringing: () => void seen.push('ringing'),
+    answered: (_leg, _response, hop) => void seen.push(`answered by ${hop.uri}`),
+    failed: ({ code }) => void seen.push(`failed ${code}`),
+  } as HuntListener
+  const hops = names.map(uri => ({ uri, target: uri, transport: 'udp', headers: {}, policy: {}, redirect_hosts: [] }))
+  const begun = new Hunt(ctx, {
+    ...{ call_sid: 'CA', hops: hops as unknown as HuntHop[], session, listener, keep: nothing, ring_ms: 120_000 },
+    ...{ log: pino({ level: 'silent' }), prefer: null },
+  })
+  begun.start()
+  const of = (uri: string) => {
+    const invite = invites.get(uri)
+    if (!invite) throw new Error(`no INVITE to ${uri}`)
+    return invite
+  }
+  return { seen, clock, of }
+}
+
+/** What is under way in promises comes to rest. */
+const rest = async (): Promise<void> => {
+  for (let turns = 0; turns < 10; turns++) await turn()
+}
+
+t.test(
+  'a silent target is cancelled after 5 s and the next is called; the last has the time of the server',
+  async t => {
+    const { seen, clock, of } = hunt(['a', 'b'])
+    await rest()
+    clock.advance(4999)
+    await rest()
+    t.same(seen, ['INVITE a'])
+    clock.advance(1)
+    await rest()
+    t.same(seen.splice(0), ['INVITE a', 'CANCEL a', 'INVITE b'])
+    clock.advance(31_000)
+    await rest()
+    t.same(seen, [], 'there is no other')
+    const made_up = { ...response(408), source: { address: '', port: 0, transport: 'udp' } } as const
+    of('b').settle({ kind: 'refused', response: made_up })
+    await rest()
+    t.same(seen, ['failed 408'], 'the caller has a final answer within 64 s')
+  },
+)
+
+t.test('one that has rung is not silent', async t => {
+  const { seen, clock, of } = hunt(['a', 'b'])
+  await rest()
+  clock.advance(4000)
+  of('a').progress.provisional?.(response(180))
+  await rest()
+  clock.advance(60_000)
+  await rest()
+  t.same(seen, ['INVITE a', 'ringing'])
+})
+
+t.test('a target that answers after it was given up is hung up, and takes no call away', async t => {
+  const { seen, clock, of } = hunt(['a', 'b'])
+  await rest()
+  clock.advance(5000)
+  await rest()
+  seen.splice(0)
+  const dialog = (of_: string) => ({ call_id: of_, bye: async () => void seen.push(`BYE ${of_}`) }) as unknown as Dialog
+  const ok = { ...response(200), body: 'v=0 theirs' }
+  of('a').settle({ kind: 'answered', dialog: dialog('a'), response: ok })
+  await rest()
+  t.same(seen.splice(0), ['BYE a'])
+  of('b').settle({ kind: 'answered', dialog: dialog('b'), response: ok })
+  await rest()
+  t.same(seen, ['answered by b'])
+})
+
+t.test('a SIP server that limits silence itself, and knows of 100, is left to it', async t => {
+  const { seen, clock } = hunt(['a', 'b'], true)
+  await rest()
+  clock.advance(30_000)
+  await rest()
+  t.same(seen, ['INVITE a'])
+})
