@@ -3,14 +3,14 @@ import { chownSync, closeSync, mkdtempSync, openSync, readdirSync, rmSync } from
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Config } from '../core/runtime/config.ts'
-import { giveFolder, lastUser, type UserName, userOf } from '../core/runtime/own-user.ts'
+import { giveFolder, programsUser, type UserName, type Users, userOf } from '../core/runtime/own-user.ts'
 import type { ProcessName } from './child-environment.ts'
 
 /** How a process is started with fewer rights than ours. */
 export interface Fewer {
   readonly by: readonly string[]
   /** Who it becomes once it has started; null: it remains user 0. */
-  readonly user: number | null
+  readonly users: Users | null
 }
 
 /**
@@ -73,13 +73,13 @@ export function standing(config: Place): Standing {
 /** How a process is started; null where it keeps all of our rights. */
 export function startedWith(name: ProcessName, at: Standing, { media_realtime }: Pick<Config, 'media_realtime'>) {
   if (!isUserName(name) || at.who === 'not_root' || at.who === 'root') return null
-  if (at.who === 'bare_root') return { by: ['setpriv', ...dropping(KEPT[name])], user: null } satisfies Fewer
+  if (at.who === 'bare_root') return { by: ['setpriv', ...dropping(KEPT[name])], users: null } satisfies Fewer
   const drop = ['setpriv', ...dropping([...KEPT[name], ...TO_CHANGE])]
   const media = name === 'media'
   return {
     // Its packet threads give their priority up now and then, and take it again.
     by: media && media_realtime && mayGrant(RTPRIO) ? [...RTPRIO, ...drop] : drop,
-    user: userOf(name, at.first),
+    users: { own: userOf(name, at.first), programs: programsUser(at.first) },
   } satisfies Fewer
 }
 
@@ -109,7 +109,7 @@ export const isRoot = (): boolean => process.geteuid?.() === 0
 export function hindranceOfUsers({ run_dir, rtp_ports }: Place, first: number): string | null {
   if (rtp_ports.first !== 0 && rtp_ports.first < UNPRIVILEGED_PORTS)
     return 'STROWGER_RTP_PORTS has ports below 1024, which are opened call by call'
-  const ids = ['--reuid', String(lastUser(first)), '--regid', String(lastUser(first)), '--clear-groups']
+  const ids = ['--reuid', String(programsUser(first)), '--regid', String(programsUser(first)), '--clear-groups']
   const folders = [...new Set(LATE.map(([part]) => part))]
   const doors = folders.map(part => openSync(join(root, part), 'r'))
   const looked = LATE.map(([part, file]) => `/proc/self/fd/${3 + folders.indexOf(part)}/${file}`)

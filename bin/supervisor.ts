@@ -153,9 +153,9 @@ class KeptProcess {
   #spawn(): ChildProcess {
     const started = Date.now()
     // A group of its own: Ctrl-C in the terminal reaches the supervisor alone, which then stops the others in order.
-    const { by, user } = this.#plan.fewer ?? { by: [], user: null }
+    const { by, users } = this.#plan.fewer ?? { by: [], users: null }
     const [execPath = process.execPath, ...execArgv] = [...by, process.execPath, ...process.execArgv]
-    const child = fork(join(build, this.#plan.script), becoming(user), {
+    const child = fork(join(build, this.#plan.script), becoming(users), {
       execPath,
       execArgv,
       env: this.#plan.env,

@@ -153,7 +153,7 @@ function plans(
   const given_to = (name: ProcessName, more: Environment = {}): Pick<Plan, 'env' | 'fewer'> => {
     const fewer = startedWith(name, at, config)
     // Our folder for temporary files may be closed to another user.
-    const own = fewer?.user == null ? {} : { TMPDIR: undefined }
+    const own = fewer?.users == null ? {} : { TMPDIR: undefined }
     return { fewer, env: environmentOf(name, { ...given, ...own, ...more }) }
   }
   const media: Plan = { name: 'media', script: 'media/process.js', ...given_to('media') }

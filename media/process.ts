@@ -5,6 +5,7 @@ import { loadSettings } from '../core/runtime/config.ts'
 import { isOpenToOthers, keepCode } from '../core/runtime/doors.ts'
 import { createHttpClient, warmUpHttp } from '../core/runtime/http/index.ts'
 import { runProcess } from '../core/runtime/lifecycle.ts'
+import { runProgramsAs } from '../core/runtime/program-runner.ts'
 import { createConnectWebSocket } from './forks/connect.ts'
 import { loadWerift, weriftModule } from './webrtc/werift.ts'
 import { createMediaWorker } from './worker.ts'
@@ -12,9 +13,10 @@ import { createMediaWorker } from './worker.ts'
 const EVERYWHERE = ['0.0.0.0/0', '::/0']
 
 /** The media worker process: the native data plane and its Unix socket. */
-await runProcess('media', loadSettings, async ({ config, log, metrics, user }) => {
-  if (user !== null) {
-    keepCode(join(config.run_dir, 'media-code'), user)
+await runProcess('media', loadSettings, async ({ config, log, metrics, users }) => {
+  if (users !== null) {
+    await runProgramsAs(users.programs, log)
+    keepCode(join(config.run_dir, 'media-code'), users.own)
     // What packages load with their first use could not be loaded later.
     if (!isOpenToOthers(fileURLToPath(weriftModule()))) await Promise.all([loadWerift(), warmUpHttp()])
   }

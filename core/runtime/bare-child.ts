@@ -21,11 +21,24 @@ export type BareEnd =
 const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 const COMPLAINT_CHARACTERS = 200
 
+/** Runs a program as `runBare` says. */
+export type Runner = (program: string, args: readonly string[], run: BareRun) => Promise<BareEnd>
+
+let runner: Runner = runHere
+
+/** From now on programs are run by this runner; null: by this process. */
+export function runBy(other: Runner | null): void {
+  runner = other ?? runHere
+}
+
 /**
  * Runs another's program, without a shell. It inherits nothing of our environment, which holds the master key and
  * other secrets; HOME and TMPDIR are a folder of its own, which is removed when it ends.
  */
-export async function runBare(
+export const runBare: Runner = (program, args, run) => runner(program, args, run)
+
+/** The same by this process itself. */
+export async function runHere(
   program: string,
   args: readonly string[],
   { input, limit_ms, max_bytes }: BareRun,

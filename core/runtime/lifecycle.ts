@@ -2,7 +2,7 @@ import { createSecureContext } from 'node:tls'
 import { ConfigError, type Settings } from './config.ts'
 import { createLog, type Log } from './log.ts'
 import { Counter, createMetrics, type Registry, serveMetrics } from './metrics.ts'
-import { becomeUser, toBecome } from './own-user.ts'
+import { becomeUser, toBecome, type Users } from './own-user.ts'
 import { writePrivately } from './private-files.ts'
 import type { Environment } from './variables.ts'
 
@@ -10,8 +10,8 @@ export interface ProcessContext<C extends Settings = Settings> {
   readonly config: C
   readonly log: Log
   readonly metrics: Registry
-  /** Who the process becomes when `start` resolves; null: nobody else. */
-  readonly user: number | null
+  /** Whom the process becomes when `start` resolves; null: nobody else. */
+  readonly users: Users | null
 }
 
 export interface RunningProcess {
@@ -49,13 +49,13 @@ export async function runProcess<C extends Settings>(
     const metrics = createMetrics(name)
     countBugs(metrics, log)
     const served = await serveMetrics(config.run_dir, name, metrics)
-    const user = toBecome(process.argv)
-    const running = await start({ config, log, metrics, user })
-    if (user !== null) {
+    const users = toBecome(process.argv)
+    const running = await start({ config, log, metrics, users })
+    if (users !== null) {
       // Node.js reads this file with the first connection over TLS.
       if (process.env['NODE_EXTRA_CA_CERTS']) createSecureContext()
       // Ports, code, keys and database are open.
-      becomeUser(user)
+      becomeUser(users.own)
     }
     stopOnSignal(running, log, () => served.close())
     starting.over()

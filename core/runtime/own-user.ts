@@ -6,12 +6,20 @@ const USERS = ['edge', 'media', 'sandbox'] as const
 export type UserName = (typeof USERS)[number]
 
 export const userOf = (name: UserName, first: number): number => first + USERS.indexOf(name)
-/** The last id of those that begin with `first`. */
-export const lastUser = (first: number): number => first + USERS.length - 1
+/** Whom others' programs run as (core/runtime/program-runner.ts): the last id of those that begin with `first`. */
+export const programsUser = (first: number): number => first + USERS.length
 
-/** What the supervisor tells a process in its arguments: the user that it becomes once it has started. */
-export const becoming = (user: number | null): string[] => (user === null ? [] : [String(user)])
-export const toBecome = ([, , user]: readonly string[]): number | null => (user === undefined ? null : Number(user))
+/** Whom a process becomes once it has started, and whom the programs that it runs are run as. */
+export interface Users {
+  readonly own: number
+  readonly programs: number
+}
+
+/** What the supervisor tells a process in its arguments. */
+export const becoming = (users: Users | null): string[] =>
+  users === null ? [] : [String(users.own), String(users.programs)]
+export const toBecome = ([, , own, programs]: readonly string[]): Users | null =>
+  own === undefined ? null : { own: Number(own), programs: Number(programs) }
 
 /**
  * Gives root up for good, in every thread: setuid(2) takes all capabilities with it. What is open stays open.

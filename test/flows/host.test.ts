@@ -3,6 +3,7 @@ import {
   chmodSync,
   constants,
   existsSync,
+  lstatSync,
   mkdirSync,
   readdirSync,
   readFileSync,
@@ -139,9 +140,19 @@ async function restarted(name: string): Promise<string> {
   return until(`${name} is ${before} again`, () => (pidOf(name) !== pid && uid() === before ? before : undefined))
 }
 
-/** What another program of the media process's user, as espeak-ng is one, prints. */
-function asMedia(...command: string[]): string {
-  const as = ['--reuid', '60801', '--regid', '60801', '--clear-groups']
+/** Status and environment of the process by which another runs programs such as espeak-ng. */
+function runnerOf(name: string): { readonly status: string; readonly environment: string } | null {
+  const children = fileOf(name, `task/${pidOf(name)}/children`)
+    .trim()
+    .split(' ')
+  const of = (pid: string, file: string): string => readFileSync(`/proc/${pid}/${file}`, 'latin1')
+  const pid = children.find(one => one !== '' && of(one, 'cmdline').includes('program-runner-process'))
+  return pid === undefined ? null : { status: of(pid, 'status'), environment: of(pid, 'environ') }
+}
+
+/** What a program prints that runs as espeak-ng does. */
+function asProgram(...command: string[]): string {
+  const as = ['--reuid', '60803', '--regid', '60803', '--clear-groups']
   return at.who === 'own_users' ? spawnSync('setpriv', [...as, ...command], { encoding: 'utf8' }).stdout : ''
 }
 
@@ -170,12 +181,14 @@ const opened = new Map<string, Map<string, number>>()
 const modes = new Map<string, number>()
 let message: Buffer = Buffer.alloc(0)
 let owner = -1
+const runners = new Map<string, ReturnType<typeof runnerOf>>()
 let reached = ''
 const first = await platform(async () => {
   message = await recordedCall()
   const [day = ''] = readdirSync(join(data_dir, 'recordings'))
   owner = statSync(join(data_dir, 'recordings', day)).uid
-  reached = asMedia('ls', join(data_dir, 'recordings')) + asMedia('ls', `/proc/${pidOf('media')}/fd`)
+  reached = asProgram('ls', join(data_dir, 'recordings')) + asProgram('ls', `/proc/${pidOf('media')}/fd`)
+  for (const name of ['media', 'sandbox']) runners.set(name, runnerOf(name))
   for (const name of PROCESSES) {
     environments.set(name, fileOf(name, 'environ'))
     statuses.set(name, fileOf(name, 'status'))
@@ -183,8 +196,11 @@ const first = await platform(async () => {
     threads.set(name, threadsOf(name))
   }
   modes.set('.', statSync(data_dir).mode)
-  for (const path of readdirSync(data_dir, { recursive: true, encoding: 'utf8' }))
-    modes.set(path, statSync(join(data_dir, path)).mode)
+  for (const path of readdirSync(data_dir, { recursive: true, encoding: 'utf8' })) {
+    const found = lstatSync(join(data_dir, path))
+    // A link has no mode of its own.
+    if (!found.isSymbolicLink()) modes.set(path, found.mode)
+  }
 })
 const second = await platform(async () => {
   for (const name of ['edge', 'media']) await restarted(name)
@@ -221,7 +237,20 @@ t.test('those that meet strangers are users of their own without any right, in e
     t.ok((threads.get(name)?.length ?? 0) > 1)
   }
   t.equal(owner, 60_801, 'recordings belong to who writes them')
-  t.equal(reached, '', 'and nothing else that runs as this user comes to them, or into the process')
+})
+
+t.test('programs such as espeak-ng run as a user that owns nothing and comes to nothing', async t => {
+  if (at.who !== 'own_users') return t.comment(`not here: ${JSON.stringify(at)}`)
+  for (const name of ['media', 'sandbox']) {
+    const { status = '', environment = '?' } = runners.get(name) ?? {}
+    t.match(status, /^Uid:\t60803\t60803\t60803\t60803$/m, name)
+    t.match(status, /^Groups:\t $/m)
+    t.match(status, /^CapPrm:\t0{16}$/m)
+    t.match(status, /^CapEff:\t0{16}$/m)
+    t.match(status, /^NoNewPrivs:\t1$/m)
+    t.match(environment, /^(NODE_CHANNEL_\w+=\w+\0)+$/, 'it inherits nothing but its channel')
+  }
+  t.equal(reached, '', 'it comes neither to recordings nor into the process that has them made')
 })
 
 t.test('calls are heard and recorded below a folder of root alone', async t => {

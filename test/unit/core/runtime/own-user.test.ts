@@ -3,12 +3,15 @@ import { join } from 'node:path'
 import t from 'tap'
 import { loadSettings } from '../../../../core/runtime/config.ts'
 import { Door, isOpenToOthers } from '../../../../core/runtime/doors.ts'
-import { giveFolder, lastUser, userOf } from '../../../../core/runtime/own-user.ts'
+import { becoming, giveFolder, programsUser, toBecome, userOf } from '../../../../core/runtime/own-user.ts'
 
 t.test('each process has an id of its own, within the range that is named', async t => {
   const ids = (['edge', 'media', 'sandbox'] as const).map(name => userOf(name, 60_800))
   t.same(ids, [60_800, 60_801, 60_802])
-  t.equal(lastUser(60_800), 60_802)
+  t.equal(programsUser(60_800), 60_803)
+  const users = { own: 60_801, programs: 60_803 }
+  t.same(toBecome(['node', 'process.js', ...becoming(users)]), users)
+  t.equal(toBecome(['node', 'process.js', ...becoming(null)]), null)
 })
 
 t.test('the range is a setting, and can be switched off', async t => {
