@@ -1,7 +1,7 @@
 import type { ParameterizedContext } from 'koa'
 import { newId } from '../../core/runtime/ids.ts'
 import { countBadCredential } from '../http/bad-credentials.ts'
-import { jsonObjectOf, readBody } from '../http/body.ts'
+import { createBodyReader, jsonObjectOf } from '../http/body.ts'
 import { refusalOf } from '../http/dispatch.ts'
 import { isRefusal } from '../http/reply.ts'
 import type { HttpServices } from '../http/services.ts'
@@ -13,7 +13,7 @@ import { sandbox } from './sandbox.ts'
 import { createWindows, type Window } from './window.ts'
 
 const RATE: Window = { requests: 600, seconds: 60 }
-const MAX_BODY_BYTES = 64 * 1024
+const readBody = createBodyReader(64 * 1024)
 const MAX_MESSAGE_CHARACTERS = 3000
 const MAX_PAGE_SIZE = 100
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
@@ -90,9 +90,9 @@ function handler(prefix: string, environment: Environment, services: HttpService
   }
 
   async function createCall(ctx: Context, context: GeneralContext): Promise<Answer | GeneralError> {
-    const bytes = await readBody(ctx.req, MAX_BODY_BYTES)
-    if (isRefusal(bytes)) return errorOf(bytes)
-    const body = jsonObjectOf(ctx.req, bytes)
+    const sent = await readBody(ctx)
+    if (isRefusal(sent)) return errorOf(sent)
+    const body = jsonObjectOf(sent)
     if (isRefusal(body)) return errorOf(body)
     const wanted = readWanted(body ?? {})
     if (isError(wanted)) return wanted

@@ -8,7 +8,7 @@ import type { ProjectRow } from '../../core/state/organizations.ts'
 import { withoutScope } from './access.ts'
 import { auditEvent } from './audit.ts'
 import { countBadCredential } from './bad-credentials.ts'
-import { jsonObjectOf, readBody } from './body.ts'
+import { createBodyReader, jsonObjectOf } from './body.ts'
 import type { Caller } from './caller.ts'
 import {
   earlierOutcome,
@@ -39,7 +39,7 @@ export interface Api {
   readonly check_replies?: boolean
 }
 
-export const MAX_JSON_BYTES = 256 * 1024
+const readBody = createBodyReader(256 * 1024)
 /** Attempts to sign in from one address: each costs a password hash. */
 const STRANGERS: RateLimit = { burst: 30, per_second: 1 }
 
@@ -161,10 +161,10 @@ async function requestOf(ctx: Context, route: Route): Promise<ReadRequest | Refu
 const header = (ctx: Context, name: string): string | undefined => ctx.headers[name] as string | undefined
 
 async function bodyOf(ctx: Context, route: Route): Promise<object | undefined | Refusal> {
-  const bytes = await readBody(ctx.req, MAX_JSON_BYTES)
-  if (isRefusal(bytes)) return bytes
-  if (!route.body && bytes.length === 0) return undefined
-  return jsonObjectOf(ctx.req, bytes)
+  const sent = await readBody(ctx)
+  if (isRefusal(sent)) return sent
+  if (!route.body && sent.bytes.length === 0) return undefined
+  return jsonObjectOf(sent)
 }
 
 function bodyErrors(route: Route, body: object | undefined): Refusal | null {

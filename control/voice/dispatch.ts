@@ -70,7 +70,7 @@ export function voiceHandler(api: VoiceApi, services: HttpServices): (ctx: Conte
     const { route, params } = found
     for (const [name, sid] of Object.entries(params))
       if (!SID_SHAPES[name]?.test(sid)) return numbered(20404, `There is no resource ${sid.slice(0, 60)}.`)
-    const form = ctx.method === 'POST' ? await readForm(ctx.req) : formOf(new URLSearchParams())
+    const form = ctx.method === 'POST' ? await readForm(ctx) : formOf(new URLSearchParams())
     if (isVoiceRefusal(form)) return form
     const answer = await route.run({
       account,

@@ -1,9 +1,10 @@
-import type { IncomingMessage } from 'node:http'
-import { mediaType, readBody, textOf } from '../http/body.ts'
+import type { ParameterizedContext } from 'koa'
+import { createBodyReader, mediaType, textOf } from '../http/body.ts'
 import { isRefusal } from '../http/reply.ts'
 import { numbered, type VoiceRefusal } from './errors.ts'
 
-export const MAX_FORM_BYTES = 1024 * 1024
+const MAX_FORM_BYTES = 1024 * 1024
+const readBody = createBodyReader(MAX_FORM_BYTES)
 
 /**
  * A form as sent: names in PascalCase, a list is the same name repeated. Unknown names are ignored by whoever reads
@@ -29,19 +30,20 @@ const MAX_FIELDS = 1000
 /**
  * Reads a form-encoded body. JSON and everything else is refused; no content type with an empty body is an empty form.
  */
-export async function readForm(request: IncomingMessage): Promise<Form | VoiceRefusal> {
-  const type = mediaType(request)
+export async function readForm(ctx: ParameterizedContext): Promise<Form | VoiceRefusal> {
+  const type = mediaType(ctx.req)
   if (type !== '' && type !== 'application/x-www-form-urlencoded')
     return numbered(20422, `The content type ${type} is not supported: send application/x-www-form-urlencoded.`)
-  const bytes = await readBody(request, MAX_FORM_BYTES)
-  if (isRefusal(bytes)) {
-    const more = bytes.headers ? { headers: bytes.headers } : {}
-    if (bytes.refused === 'body_too_large')
+  const sent = await readBody(ctx)
+  if (isRefusal(sent)) {
+    const more = sent.headers ? { headers: sent.headers } : {}
+    if (sent.refused === 'body_too_large')
       return numbered(20413, `The body is larger than ${MAX_FORM_BYTES} bytes.`, more)
-    if (bytes.refused === 'unsupported_media_type')
+    if (sent.refused === 'unsupported_media_type')
       return numbered(20422, 'Content codings of requests are not supported.', more)
     return numbered(20001, 'The body ended early.', more)
   }
+  const { bytes } = sent
   if (bytes.length > 0 && type === '') return numbered(20422, 'The body has no content type.')
   const text = textOf(bytes)
   if (text === null) return numbered(20001, 'The body is not UTF-8.')

@@ -2,13 +2,14 @@ import { mkdirSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import t from 'tap'
+import { CURRENCY } from '../../../core/domain/rating/currency.ts'
 import { standingClock } from '../../support/clock.ts'
 import { type ControlPlane, controlPlane, freshKey, METRICS_TOKEN } from '../../support/control-plane.ts'
 
 // What the HTTP side does with clients that are broken, slow or hostile, byte by byte.
 
 /** Sends bytes as they are, and gives what comes until the server closes the connection. */
-function exchange(w: ControlPlane, bytes: string): Promise<string> {
+function exchange(w: ControlPlane, bytes: string | Buffer): Promise<string> {
   const { hostname, port } = new URL(w.base_url)
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
@@ -120,6 +121,36 @@ t.test('a client that writes a body far above the limit gets to read its 413', a
   const path = `/2010-04-01/Accounts/${w.demo.account_sid}/Calls.json`
   const posted = `POST ${path} HTTP/1.1\r\nHost: x\r\n${form}Content-Length: ${body.length}\r\nConnection: close\r\n\r\n${body}`
   t.match(await exchange(w, posted), /^HTTP\/1\.1 413 [\s\S]*20413/, 'a form too')
+})
+
+t.test('a body is read by what its headers say, and not one byte of it changes', async t => {
+  const w = await controlPlane(t)
+  const post = async (headers: string, body: Buffer) => {
+    const more = `Idempotency-Key: ${freshKey()}\r\nConnection: close\r\n${headers}\r\n`
+    const head = `POST /v1/subaccounts HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${w.key}\r\n${more}`
+    return read(await exchange(w, Buffer.concat([Buffer.from(head), body])))
+  }
+  const name = 'Ẹ káàárọ̀ 🌍'
+  const configuration = { currency: CURRENCY, max_concurrent: 10, max_cps: 2 }
+  const json = Buffer.from(JSON.stringify({ name, configuration }))
+  const length = `Content-Length: ${json.length}\r\n`
+  const chunked = 'Transfer-Encoding: chunked\r\n'
+  // One byte per chunk: characters arrive in parts.
+  const bytes = [...json].map(byte => Buffer.from([0x31, 13, 10, byte, 13, 10]))
+  const good: readonly (readonly [string, Buffer])[] = [
+    [`${length}Content-Type: application/json\r\n`, json],
+    [`${length}Content-Type: APPLICATION/JSON; charset="utf-8"\r\n`, json],
+    [`${length}Content-Type: application/json;\r\n`, json],
+    [`${length}Content-Type: application/json\r\nContent-Encoding: Identity\r\n`, json],
+    [`${chunked}Content-Type: application/json\r\n`, Buffer.concat([...bytes, Buffer.from('0\r\n\r\n')])],
+  ]
+  for (const [headers, body] of good) t.match(await post(headers, body), { status: 201, problem: { name } }, headers)
+  for (const type of ['', 'Content-Type: text/json\r\n', 'Content-Type: json\r\n'])
+    t.match(await post(`${length}${type}`, json), { status: 415, problem: { code: 'unsupported_media_type' } }, type)
+  const empty = Buffer.from('0\r\n\r\n')
+  const missing = { status: 400, problem: { code: 'body_malformed', detail: /it is missing/ } }
+  t.match(await post(chunked, empty), missing, 'an empty body without a type')
+  t.match(await post(`${chunked}Content-Type: application/json\r\n`, empty), missing, 'an empty body of JSON')
 })
 
 t.test('metrics are told to this machine, or for a token; readiness is told so often and no more', async t => {
