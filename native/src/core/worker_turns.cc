@@ -10,6 +10,7 @@
 #include "clock.h"
 #include "datagram.h"
 #include "leg.h"
+#include "ring_tag.h"
 
 namespace media {
 
