@@ -147,6 +147,8 @@ export { ListenError } from './transport/listen.ts'
 export type { TlsOptions } from './transport/tls.ts'
 export type { Listener, Protocol, TracedMessage } from './transport/types.ts'
 
+const STALE = /\bstale\s*=\s*"?true/i
+
 /** drachtio-srf pings servers whose version is at least v0.8.2, by its own reading of this text. */
 const VERSION = 'v0.9.10-strowger'
 
@@ -218,13 +220,12 @@ export async function createEdge(options: EdgeOptions): Promise<Edge> {
     admits: received => strangers !== undefined || guard.admits(received),
     answered: (request, received, status, response) => {
       if (request.method === 'OPTIONS') strangers?.learn(status, response)
-      const challenge = response.get('www-authenticate') ?? response.get('proxy-authenticate') ?? ''
       guard.answered(received, {
         method: request.method,
         status,
         credentials: hasCredentials(request),
-        ours: strangers?.answersOurs(request, received) ?? false,
-        stale: /\bstale\s*=\s*"?true/i.test(challenge),
+        ours: () => strangers?.answersOurs(request, received) ?? false,
+        stale: () => STALE.test(response.get('www-authenticate') ?? response.get('proxy-authenticate') ?? ''),
       })
     },
     bind: (request, received, response) => bindings.bind(request, received, response),

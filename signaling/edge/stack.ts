@@ -198,8 +198,14 @@ export class SipStack {
 
   // A peer may name any address in Contact or Record-Route. Where nothing may be sent there, the request goes to the
   // address that the dialog was made with.
-  #judged(located: readonly Destination[], { server_name, peer, tls }: Extract<Hop, { uri: string }>): Destination[] {
-    if (!peer) return located.map(found => ({ ...found, tls, ...(server_name === undefined ? {} : { server_name }) }))
+  #judged(
+    located: readonly Destination[],
+    { server_name, peer, tls }: Extract<Hop, { uri: string }>,
+  ): readonly Destination[] {
+    if (!peer) {
+      if (server_name === undefined && tls === undefined) return located
+      return located.map(found => ({ ...found, tls, server_name: server_name ?? found.server_name }))
+    }
     // Whoever the dialog is with proves itself as it did at first.
     const proved = { tls: peer.tls, server_name: peer.server_name }
     const named = located.map(found => (found.host === peer.host ? { ...found, ...proved } : found))

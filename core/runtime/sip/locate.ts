@@ -116,7 +116,7 @@ export class Locator {
 
   /** An address answered. */
   answered(destination: Destination): void {
-    this.#failed.delete(evidenceKey(destination))
+    if (this.#failed.size > 0) this.#failed.delete(evidenceKey(destination))
   }
 
   /** An address did not answer, refused, or said 503. */

@@ -45,10 +45,10 @@ export interface AnsweredRequest {
   readonly status: number
   /** The request carried Authorization or Proxy-Authorization. */
   readonly credentials: boolean
-  /** They are for a nonce that we issued to the address and transport that they came from. */
-  readonly ours: boolean
-  /** The challenge says that only the nonce was old (RFC 7616 §3.3). */
-  readonly stale: boolean
+  /** They are for a nonce that we issued to the address and transport that they came from. Asked of refusals alone. */
+  readonly ours: () => boolean
+  /** The challenge says that only the nonce was old (RFC 7616 §3.3). Asked of refusals alone. */
+  readonly stale: () => boolean
 }
 
 type Block = {
@@ -150,7 +150,7 @@ export class SourceGuard {
       if (identifies && credentials) this.proved(from)
       return
     }
-    if (!ours || stale || this.#options.isConfiguredSource(from.source.host)) return
+    if (!ours() || stale() || this.#options.isConfiguredSource(from.source.host)) return
     // Its calls were let through with a password before: this one is refused for where it goes, or for what it costs.
     if (status === 403 && method === 'INVITE' && this.#trusted(from)) return
     this.#failed(from)

@@ -29,7 +29,6 @@ export function viaFor(listener: Listener, branch: string): string {
 
 /** How a peer proved by TLS that it is itself. */
 type Proved = Pick<Destination, 'tls' | 'server_name'>
-type Peer = Address & Proved
 
 export class Dialog {
   readonly callId: string
@@ -54,7 +53,7 @@ export class Dialog {
   /** Packet source that in-dialog requests go to when the peer's Contact does not match it (NAT). */
   source: Address | undefined
   /** The address that the dialog was made with. */
-  peer: Peer | undefined
+  peer: Destination | undefined
 
   private constructor(facts: {
     callId: string
@@ -70,7 +69,7 @@ export class Dialog {
     protocol: Protocol
     connection: StreamConnection | undefined
     source: Address | undefined
-    peer: Peer | undefined
+    peer: Destination | undefined
   }) {
     this.callId = facts.callId
     this.localTag = facts.localTag
@@ -107,7 +106,7 @@ export class Dialog {
       protocol: received.protocol,
       connection: received.connection,
       source: routes.length === 0 ? natSource(target, received.source, received.protocol === 'udp') : undefined,
-      peer: received.source,
+      peer: { protocol: received.protocol, host: received.source.host, port: received.source.port },
     })
   }
 
@@ -152,7 +151,8 @@ export class Dialog {
     this.routes = response.list('record-route').reverse()
     this.protocol = via.protocol
     this.connection = via.connection
-    this.peer = { ...from, tls: via.tls, server_name: via.server_name }
+    const { protocol, tls, server_name } = via
+    this.peer = { protocol, host: from.host, port: from.port, tls, server_name }
     const target = response.contact?.uri
     if (target === undefined) return
     this.target = target
@@ -201,18 +201,13 @@ export class Dialog {
       if (parsed && this.connection?.open && parsed.host === this.connection.remote.host) {
         return { destination: this.#overConnection(this.connection) }
       }
-      return this.#named(uri)
+      return { uri, peer: this.peer }
     }
     if (this.connection?.open) return { destination: this.#overConnection(this.connection) }
     if (this.source) {
       return { destination: { protocol: this.protocol, host: this.source.host, port: this.source.port } }
     }
-    return this.#named(this.target)
-  }
-
-  /** What the peer names as the way to it. */
-  #named(uri: string) {
-    return { uri, peer: this.peer && { protocol: this.protocol, ...this.peer } }
+    return { uri: this.target, peer: this.peer }
   }
 
   #overConnection(connection: StreamConnection): Destination {

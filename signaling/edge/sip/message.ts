@@ -177,6 +177,12 @@ export class Draft {
     return this
   }
 
+  /** Adds a header as it was received, perhaps with another value of one line. */
+  copy({ kind, value }: Header, other = value): this {
+    this.headers.push({ rank: kind.rank, id: kind.id, name: headerSpelling(kind.name), value: other })
+    return this
+  }
+
   get(id: string): string | undefined {
     for (const h of this.headers) if (h.id === id) return h.value
     return undefined
@@ -276,10 +282,10 @@ export function draftResponse(request: SipMessage, status: number, to_tag: strin
       case 'from':
       case 'call-id':
       case 'cseq':
-        draft.add(h.kind.name, h.value)
+        draft.copy(h)
         break
       case 'to':
-        draft.add('To', to_tag === '' || request.toTag !== '' || status === 100 ? h.value : `${h.value};tag=${to_tag}`)
+        draft.copy(h, to_tag === '' || request.toTag !== '' || status === 100 ? h.value : `${h.value};tag=${to_tag}`)
         break
     }
   }

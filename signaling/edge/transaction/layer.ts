@@ -410,18 +410,15 @@ function fixVia(message: SipMessage, received: Received): void {
 
 function viaWithSource(via: string, sent_by: string, received: Received): string {
   const { host, port } = received.source
-  const parts = via.split(';')
   let rport = false
-  const kept: string[] = []
-  for (const [i, part] of parts.entries()) {
-    const name = part.split('=', 1)[0]?.trim().toLowerCase()
-    if (i > 0 && name === 'received') continue
-    if (i > 0 && name === 'rport') {
-      rport = true
-      kept.push(`rport=${port}`)
-    } else kept.push(part)
+  let [out = '', ...params] = via.split(';')
+  for (const param of params) {
+    const equals = param.indexOf('=')
+    const name = (equals < 0 ? param : param.slice(0, equals)).trim().toLowerCase()
+    if (name === 'received') continue
+    if (name === 'rport') rport = true
+    out += name === 'rport' ? `;rport=${port}` : `;${param}`
   }
-  if (sent_by.toLowerCase() !== host.toLowerCase()) kept.push(`received=${host}`)
-  if (!rport) kept.push(`rport=${port}`)
-  return kept.join(';')
+  if (sent_by.toLowerCase() !== host.toLowerCase()) out += `;received=${host}`
+  return rport ? out : `${out};rport=${port}`
 }

@@ -55,7 +55,7 @@ function guarded(configured: string) {
   })
   const from = (host: string, protocol: Protocol = 'udp', port = 5060): From => ({ protocol, source: { host, port } })
   const answer = (status: number, over: Partial<AnsweredRequest> = {}): AnsweredRequest => ({
-    ...{ method: 'INVITE', status, credentials: true, ours: true, stale: false },
+    ...{ method: 'INVITE', status, credentials: true, ours: () => true, stale: () => false },
     ...over,
   })
   const fail = (peer: From, times: number, over: Partial<AnsweredRequest> = {}): void => {
@@ -102,9 +102,9 @@ t.test('a source is blocked by failures in a window, for a while, and a good pas
 t.test('what anybody can send under the address of a peer counts against nobody', async t => {
   const { guard, from, answer, fail, said } = guarded('192.0.2.9')
   const udp = from('192.0.2.5')
-  fail(udp, 50, { ours: false })
-  fail(udp, 50, { ours: false, credentials: false })
-  for (let i = 0; i < 50; i++) guard.answered(udp, answer(401, { stale: true }))
+  fail(udp, 50, { ours: () => false })
+  fail(udp, 50, { ours: () => false, credentials: false })
+  for (let i = 0; i < 50; i++) guard.answered(udp, answer(401, { stale: () => true }))
   t.equal(said(udp, 'malformed', 100), 9, 'garbage is answered so often in a second')
   t.equal(guard.admits(udp), true, 'but blocks nobody, where it may come from elsewhere')
   const tcp = from('192.0.2.5', 'tcp', 40_000)
