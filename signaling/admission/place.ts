@@ -3,6 +3,7 @@ import { attestationOf, mayBeForwarded } from '../../core/domain/identity/index.
 import { DEFAULT_COUNTRY } from '../../core/domain/numbers/default-country.ts'
 import { parseNumber } from '../../core/domain/numbers/parse.ts'
 import { REASONS, type Reason, sipRefusal } from '../../core/domain/reasons/index.ts'
+import { orderByPriority } from '../../core/domain/routing/index.ts'
 import { iso } from '../../core/runtime/clock.ts'
 import { newId } from '../../core/runtime/ids.ts'
 import { takeAdmission } from '../../core/state/leases.ts'
@@ -15,7 +16,6 @@ import type { Leg } from '../b2bua/leg.ts'
 import { OutboundCall, type OutboundWatcher } from '../b2bua/outbound-call.ts'
 import { egressHops, invitationHeaders, type Outgoing, openPolicy, ownTargets } from '../b2bua/routes.ts'
 import { userOf } from '../drachtio/uri.ts'
-import { orderUris } from '../scripts/children.ts'
 import type { TrunkConfig } from '../trunks/snapshot.ts'
 import { clientHops } from './clients.ts'
 import type { Ask } from './gate.ts'
@@ -160,7 +160,7 @@ async function placeSip(
 ): Promise<NotPlaced | null> {
   const { ctx } = parent
   const { command } = options
-  const uris = orderUris(target.uris, Math.random)
+  const uris = orderByPriority(target.uris, Math.random)
   const first = uris[0]
   if (!first) return { refused: { sip_code: 480, number: 13224, detail: 'no SIP URI' } }
   const row = childRow(parent, command, first.uri, null)

@@ -1,3 +1,4 @@
+import { customHeaders } from '../../core/domain/calls/custom-headers.ts'
 import { readSdp } from '../../core/domain/codecs/sdp.ts'
 import { attestationOf, readCaller, readRemoteParty, type Verstat } from '../../core/domain/identity/index.ts'
 import { DEFAULT_COUNTRY } from '../../core/domain/numbers/default-country.ts'
@@ -13,7 +14,6 @@ import { carrierPolicy, deliveryHops, type Outgoing, ownTargets, trunkPolicy } f
 import { intervalTooSmall } from '../b2bua/session-timer.ts'
 import type { InboundInvite } from '../drachtio/types.ts'
 import { addressOf, userOf } from '../drachtio/uri.ts'
-import { customHeaders } from '../scripts/children.ts'
 import type { DigestAuthenticator } from '../trunks/digest.ts'
 import { type Asked, callersOwn, callRow, type Destination, ownerOf } from './call-row.ts'
 import type { Ask } from './gate.ts'

@@ -1,7 +1,8 @@
+import { customHeaders } from '../../core/domain/calls/custom-headers.ts'
 import { DEFAULT_COUNTRY } from '../../core/domain/numbers/default-country.ts'
 import { parseNumber } from '../../core/domain/numbers/parse.ts'
 import { insertCall } from '../../core/state/running-calls.ts'
-import type { DialChild, EndChild, Event, SipUri, TransferChild, Whisper } from '../../markup/interpreter/types.ts'
+import type { DialChild, EndChild, Event, TransferChild, Whisper } from '../../markup/interpreter/types.ts'
 import { childRow, type NotPlaced, placeChild } from '../admission/place.ts'
 import type { Call } from '../b2bua/call.ts'
 import type { Leg } from '../b2bua/leg.ts'
@@ -306,32 +307,4 @@ async function placeApplication(
   options.created(call)
   void call.begin()
   return null
-}
-
-/** X- headers that a script may see (voice-compat.md §12.1). */
-export const customHeaders = (headers: Readonly<Record<string, string>>): Record<string, string> =>
-  Object.fromEntries(
-    Object.entries(headers)
-      .filter(([name]) => /^x-/i.test(name) && !/^x-strowger/i.test(name))
-      .slice(0, 32),
-  )
-
-/** URIs by priority, shares by weight among equals. */
-export function orderUris(uris: readonly SipUri[], random: () => number): SipUri[] {
-  const rest = [...uris].sort((a, b) => a.priority - b.priority)
-  const ordered: SipUri[] = []
-  while (rest.length > 0) {
-    const group = rest.filter(uri => uri.priority === rest[0]?.priority)
-    const total = group.reduce((sum, uri) => sum + Math.max(1, uri.weight), 0)
-    let left = random() * total
-    const chosen =
-      group.find(uri => {
-        left -= Math.max(1, uri.weight)
-        return left < 0
-      }) ?? group[0]
-    if (!chosen) break
-    ordered.push(chosen)
-    rest.splice(rest.indexOf(chosen), 1)
-  }
-  return ordered
 }

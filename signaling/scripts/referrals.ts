@@ -1,9 +1,9 @@
+import { customHeaders } from '../../core/domain/calls/custom-headers.ts'
 import type { Timer } from '../../core/runtime/clock.ts'
 import type { AnswerRefer, Event, Refer } from '../../markup/interpreter/types.ts'
 import type { Leg } from '../b2bua/leg.ts'
 import { notifyReferrer } from '../b2bua/refer-notify.ts'
 import type { Dialog, InboundRequest } from '../drachtio/types.ts'
-import { customHeaders } from './children.ts'
 import type { ScriptHost } from './script.ts'
 
 /** A transfer is waited for no longer than this (voice-compat.md §10, Refer). */

@@ -1,7 +1,5 @@
-export interface RoutableTarget {
+export interface RoutableTarget extends Weighted {
   readonly id: string
-  readonly priority: number
-  readonly weight: number
   readonly enabled: boolean
   /** Two keep-alives in a row were missed: tried last, never left out. */
   readonly degraded: boolean
@@ -10,24 +8,34 @@ export interface RoutableTarget {
 /** A number in [0, 1), passed in: rules know no randomness. */
 export type Random = () => number
 
-/** Lower priority value first, shares by weight among equals (RFC 2782), degraded ones after all others. */
-export function orderTargets<T extends Pick<RoutableTarget, 'priority' | 'weight' | 'degraded'>>(
+/** What SRV records, targets of trunks and URIs of a document have in common. */
+export interface Weighted {
+  readonly priority: number
+  readonly weight: number
+}
+
+/** Lower priority values come first; items of equal priority share by weight (RFC 2782). */
+export function orderByPriority<T extends Weighted>(items: readonly T[], random: Random): T[] {
+  const priorities = [...new Set(items.map(item => item.priority))].sort((a, b) => a - b)
+  return priorities.flatMap(priority =>
+    byWeight(
+      items.filter(item => item.priority === priority),
+      random,
+    ),
+  )
+}
+
+/** As `orderByPriority`, with degraded targets after all others. */
+export const orderTargets = <T extends Weighted & Pick<RoutableTarget, 'degraded'>>(
   targets: readonly T[],
   random: Random,
-): T[] {
-  const ordered: T[] = []
-  for (const degraded of [false, true]) {
-    const group = targets.filter(target => target.degraded === degraded)
-    for (const priority of [...new Set(group.map(target => target.priority))].sort((a, b) => a - b))
-      ordered.push(
-        ...byWeight(
-          group.filter(target => target.priority === priority),
-          random,
-        ),
-      )
-  }
-  return ordered
-}
+): T[] =>
+  [false, true].flatMap(degraded =>
+    orderByPriority(
+      targets.filter(target => target.degraded === degraded),
+      random,
+    ),
+  )
 
 /**
  * RFC 2782: a number up to the sum of weights picks the first whose running sum reaches it; repeated with the rest.

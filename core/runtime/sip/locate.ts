@@ -3,6 +3,7 @@ import { isIP } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
 import { LRUCache } from 'lru-cache'
 import type { TlsVerification } from '../../domain/network/tls-verification.ts'
+import { orderByPriority } from '../../domain/routing/order.ts'
 import type { Clock } from '../clock.ts'
 import type { SipUri } from './uri.ts'
 
@@ -179,7 +180,7 @@ export class Locator {
 
   async #srv(name: string): Promise<SrvRecord[]> {
     const records = await this.#cached(`srv ${name}`, 60_000, () => this.#options.dns.srv(name), [])
-    return selectByWeight(records, this.#options.random)
+    return orderByPriority(records, this.#options.random)
   }
 
   async #addAddresses(
@@ -262,28 +263,6 @@ function srvName(protocol: Protocol, host: string): string {
   if (protocol === 'ws') return `_sip._ws.${host}`
   if (protocol === 'wss') return `_sips._ws.${host}`
   return `_sip._${protocol}.${host}`
-}
-
-/** The order of RFC 2782: by priority, and at random by weight within one priority. */
-export function selectByWeight(records: readonly SrvRecord[], random: () => number): SrvRecord[] {
-  const out: SrvRecord[] = []
-  const priorities = [...new Set(records.map(r => r.priority))].sort((a, b) => a - b)
-  for (const priority of priorities) {
-    // Weight 0 stands first, so that it keeps a small chance.
-    const left = records.filter(r => r.priority === priority).sort((a, b) => a.weight - b.weight)
-    while (left.length > 0) {
-      const total = left.reduce((sum, r) => sum + r.weight, 0)
-      const mark = Math.floor(random() * (total + 1))
-      let sum = 0
-      let index = left.findIndex(r => {
-        sum += r.weight
-        return sum >= mark
-      })
-      if (index < 0) index = left.length - 1
-      out.push(...left.splice(index, 1))
-    }
-  }
-  return out
 }
 
 /** The transport that a URI names; undefined when it leaves the choice. */

@@ -14,7 +14,6 @@ import {
 import { outgoing, sendableStatus } from '../../../../signaling/drachtio/messages.ts'
 import type { SipRequest } from '../../../../signaling/drachtio/types.ts'
 import { addressOf, hostOf, tagOf, userOf } from '../../../../signaling/drachtio/uri.ts'
-import { orderUris } from '../../../../signaling/scripts/children.ts'
 import { targetUri } from '../../../../signaling/trunks/health.ts'
 
 const request = (headers: Record<string, string>, body = ''): SipRequest => ({
@@ -117,25 +116,6 @@ t.test('parts of headers and URIs', async t => {
   t.equal(targetUri('sip:a.example', 'tcp'), 'sip:a.example;transport=tcp')
   t.equal(targetUri('sip:a.example;transport=udp', 'tcp'), 'sip:a.example;transport=udp')
   t.equal(targetUri('sip:a.example?X-A=1', 'tls'), 'sip:a.example;transport=tls?X-A=1')
-})
-
-t.test('URIs of a Sip noun: lower priority first, weights share', async t => {
-  const uri = (name: string, priority: number, weight: number) => ({
-    uri: name,
-    username: null,
-    password: null,
-    priority,
-    weight,
-  })
-  const uris = [uri('c', 2, 1), uri('a', 1, 3), uri('b', 1, 1)]
-  t.same(
-    orderUris(uris, () => 0).map(one => one.uri),
-    ['a', 'b', 'c'],
-  )
-  t.same(
-    orderUris(uris, () => 0.99).map(one => one.uri),
-    ['b', 'a', 'c'],
-  )
 })
 
 t.test('where a redirect sends us: by q, without the headers of a URI', async t => {

@@ -2,7 +2,6 @@ import { EventEmitter, once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import t from 'tap'
-import { selectByWeight } from '../../../../core/runtime/sip/locate.ts'
 import { type AnsweredRequest, type From, SourceGuard } from '../../../../signaling/edge/agent/guard.ts'
 import { FrameReader, frame } from '../../../../signaling/edge/control/framing.ts'
 import { timeOfDay } from '../../../../signaling/edge/control/wire.ts'
@@ -137,25 +136,6 @@ t.test('a stranger has so many requests in a second, a source with a password as
   for (let i = 0; i < 50_000; i++)
     for (let j = 0; j < 10; j++) guard.malformed(from(`10.${i >> 16}.${(i >> 8) & 255}.${i & 255}`, 'tcp'))
   t.ok(guard.blockedCount <= 20_000, 'the list of sources is bounded')
-})
-
-t.test('SRV records are taken by priority, and at random by weight within one', async t => {
-  const record = (name: string, priority: number, weight: number) => ({ name, priority, weight, port: 5060 })
-  const records = [record('c', 2, 0), record('a', 1, 90), record('b', 1, 10)]
-  let seed = 0
-  const random = (): number => {
-    seed = (seed * 1_103_515_245 + 12_345) % 2 ** 31
-    return seed / 2 ** 31
-  }
-  let first = 0
-  let last = 0
-  for (let i = 0; i < 1_000; i++) {
-    const order = selectByWeight(records, random).map(r => r.name)
-    if (order[2] === 'c') last++
-    if (order[0] === 'a') first++
-  }
-  t.equal(last, 1_000, 'the higher priority value is always last')
-  t.ok(first > 840 && first < 960, `the heavier one is first in about nine of ten: ${first} of 1000`)
 })
 
 t.test('frames of the control link are read however they are cut, and nonsense ends the stream', async t => {

@@ -6,6 +6,7 @@ import {
   egress,
   evenRandom,
   mayFailOver,
+  orderByPriority,
   orderTargets,
   outcomeOf,
   type RoutableTarget,
@@ -64,6 +65,26 @@ t.test('targets without weight share evenly, and beside weighted ones come last 
   const zero = Array.from({ length: 2000 }, () => orderTargets(mixed, random)[0]?.id).filter(id => id === 'z').length
   t.ok(zero > 0 && zero < 300, `${zero} of 2000`)
 })
+
+t.test(
+  'SRV records and URIs of a Sip noun: lower priority values first, equals in any order of their weights',
+  async t => {
+    const record = (name: string, priority: number, weight: number) => ({ name, priority, weight })
+    const records = [record('c', 2, 0), record('a', 1, 3), record('b', 1, 1)]
+    t.same(
+      orderByPriority(records, () => 0).map(one => one.name),
+      ['a', 'b', 'c'],
+    )
+    t.same(
+      orderByPriority(records, () => 0.99).map(one => one.name),
+      ['b', 'a', 'c'],
+    )
+    const random = seeded(5)
+    const firsts = Array.from({ length: 20_000 }, () => orderByPriority(records, random)[0]?.name)
+    const share = firsts.filter(name => name === 'a').length / firsts.length
+    t.ok(Math.abs(share - 0.75) < 0.015, `${share}`)
+  },
+)
 
 t.test('lower priority values first, degraded ones after all, none lost', async t => {
   const targets = [

@@ -1,0 +1,9 @@
+const MAX_HEADERS = 32
+
+/** The X- headers that a script may see (voice-compat.md §12.1). */
+export const customHeaders = (headers: Readonly<Record<string, string>>): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(headers)
+      .filter(([name]) => /^x-/i.test(name) && !/^x-strowger/i.test(name))
+      .slice(0, MAX_HEADERS),
+  )

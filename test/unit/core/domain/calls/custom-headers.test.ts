@@ -1,0 +1,11 @@
+import t from 'tap'
+import { customHeaders } from '../../../../../core/domain/calls/custom-headers.ts'
+
+t.test('a script sees X- headers, none of our own, and 32 at most', async t => {
+  t.same(customHeaders({ 'x-order': '7', 'X-Tag': 'a', 'x-strowger-callsid': 'CA1', from: '<sip:a@b>' }), {
+    'x-order': '7',
+    'X-Tag': 'a',
+  })
+  const many = Object.fromEntries(Array.from({ length: 40 }, (_, index) => [`x-${index}`, 'v']))
+  t.equal(Object.keys(customHeaders(many)).length, 32)
+})
