@@ -58,10 +58,6 @@ export async function startControl(options: ControlOptions): Promise<HttpServer>
     authenticate: bearerAuthentication(services),
   }
   const session = sessionAuthentication(services)
-  const reference = referencePages(V1_ROUTES, services)
-  const v1Handler = apiHandler(v1, services)
-  const openApi = reference['/v1/openapi.json']
-  const console_pages = consolePages(services)
   const events = createEventsHub(services, {
     '/v1/events': { authenticate: v1.authenticate, same_origin: false },
     '/console/api/v1/events': { authenticate: request => session(request, LISTENING), same_origin: true },
@@ -71,12 +67,12 @@ export async function startControl(options: ControlOptions): Promise<HttpServer>
       upgrade: events.upgrade,
       pages: {
         ...healthPages(services),
-        ...reference,
+        ...referencePages(V1_ROUTES, services),
         '/': ctx => ctx.redirect('/console/'),
         '/console': ctx => ctx.redirect('/console/'),
       },
       below: {
-        '/v1': ctx => (openApi && ctx.path === '/v1/openapi.json' ? openApi(ctx as never) : v1Handler(ctx)),
+        '/v1': apiHandler(v1, services),
         '/2010-04-01': voiceHandler({ routes: VOICE_ROUTES, rate_limit, check_replies }, services),
         ...generalHandlers(services),
         // The console reads and writes through the same routes, as the member who is signed in.
@@ -85,7 +81,7 @@ export async function startControl(options: ControlOptions): Promise<HttpServer>
           { ...v1, prefix: '/console/api', routes: CONSOLE_ROUTES, authenticate: session },
           services,
         ),
-        '/console': console_pages,
+        '/console': consolePages(services),
       },
     },
     services,

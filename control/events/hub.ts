@@ -8,10 +8,10 @@ import { Sleeper } from '../../core/runtime/sleeper.ts'
 import { ROLE_SCOPES, type Scope } from '../http/access.ts'
 import { countBadCredential } from '../http/bad-credentials.ts'
 import type { Caller } from '../http/caller.ts'
-import { refusalOf } from '../http/dispatch.ts'
 import { PROBLEM_TYPE, problem } from '../http/problem.ts'
 import { projectOf } from '../http/project-context.ts'
 import { isRefusal, notFound, type Refusal, refuse } from '../http/reply.ts'
+import { refusalOf } from '../http/send.ts'
 import type { HttpServices } from '../http/services.ts'
 import { presentCall } from '../v1/call-present.ts'
 import { seenTrunks } from '../v1/seen-trunks.ts'
@@ -173,7 +173,7 @@ export function createEventsHub(
     upgrade(request, socket, head) {
       socket.on('error', () => socket.destroy())
       admit(request)
-        .catch(error => refusalOf(error, services, newId.request()))
+        .catch(error => refusalOf(error, services, { request_id: newId.request() }))
         .then(admitted => {
           if (isRefusal(admitted)) return refuseUpgrade(socket, admitted, services)
           if (closed || socket.destroyed) return void socket.destroy()

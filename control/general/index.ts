@@ -1,9 +1,10 @@
 import type { ParameterizedContext } from 'koa'
-import { newId } from '../../core/runtime/ids.ts'
 import { countBadCredential } from '../http/bad-credentials.ts'
 import { createBodyReader, jsonObjectOf } from '../http/body.ts'
-import { refusalOf } from '../http/dispatch.ts'
+import { createMatcher, type Matcher } from '../http/matcher.ts'
+import { pipeline } from '../http/pipeline.ts'
 import { isRefusal } from '../http/reply.ts'
+import { refusalOf } from '../http/send.ts'
 import type { HttpServices } from '../http/services.ts'
 import { authenticate, basicCredentials } from '../voice/basic.ts'
 import { isVoiceRefusal } from '../voice/errors.ts'
@@ -18,68 +19,62 @@ const MAX_MESSAGE_CHARACTERS = 3000
 const MAX_PAGE_SIZE = 100
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
-type Context = ParameterizedContext
 interface Answer {
   readonly status: number
   readonly body: object
 }
+type Handler = (ctx: ParameterizedContext) => Promise<void>
 
 /** Handlers by prefix: production places calls, the sandbox simulates them. Each has a rate limit of its own. */
-export const generalHandlers = (
-  services: HttpServices,
-  rate: Window = RATE,
-): Readonly<Record<string, (ctx: Context) => Promise<void>>> => ({
+export const generalHandlers = (services: HttpServices, rate: Window = RATE): Readonly<Record<string, Handler>> => ({
   '/api/v1': handler('/api/v1', live, services, rate),
   '/sandbox/api/v1': handler('/sandbox/api/v1', sandbox, services, rate),
 })
 
-function handler(prefix: string, environment: Environment, services: HttpServices, rate: Window) {
+function handler(prefix: string, environment: Environment, services: HttpServices, rate: Window): Handler {
+  const { clock } = services
   const windows = createWindows(rate)
-  return async (ctx: Context): Promise<void> => {
-    const request_id = ctx.response.get('X-Request-ID') || newId.request()
-    ctx.set('X-Request-ID', request_id)
-    ctx.set('Cache-Control', 'no-store')
-    const answer = await answerOf(ctx).catch((thrown: unknown) => errorOf(refusalOf(thrown, services, request_id)))
-    if (!isError(answer)) return send(ctx, answer.status, answer.body)
-    ctx.set({ ...answer.headers })
-    send(ctx, answer.error_status, { error: { code: answer.code, message: answer.message } })
-  }
-
-  async function answerOf(ctx: Context): Promise<Answer | GeneralError> {
-    const username = basicCredentials(ctx.req)?.username ?? ''
-    const account = /^AC[0-9a-f]{32}$/.test(username) ? await authenticate(ctx.req, username, services) : null
-    const { clock } = services
-    if (account === null || isVoiceRefusal(account)) {
+  const matcher = matcherOf(environment)
+  return pipeline<Answer, GeneralError>({
+    isRefusal: isError,
+    failed: (thrown, at) => errorOf(refusalOf(thrown, services, at)),
+    send: (ctx, { status, body }) => send(ctx, status, body),
+    refuse(ctx, { error_status, code, message, headers }) {
+      ctx.set({ ...headers })
+      send(ctx, error_status, { error: { code, message } })
+    },
+  })
+    .gather('credential', async ({ ctx }) => {
+      const username = basicCredentials(ctx.req)?.username ?? ''
+      const account = /^AC[0-9a-f]{32}$/.test(username) ? await authenticate(ctx.req, username, services) : null
+      if (account !== null && !isVoiceRefusal(account)) return { account }
       const { allowed, headers } = countBadCredential(services, ctx.req)
       if (!allowed) return error(429, 'rate_limited', 'Too many requests without a good credential.', headers)
       return error(401, 'unauthenticated', 'Send the account identifier and its auth token by Basic authentication.', {
         'WWW-Authenticate': 'Basic realm="strowger"',
       })
-    }
-    const verdict = windows.take(account.account_sid, clock.monotonic_ms(), clock.now())
-    ctx.set({ ...verdict.headers })
-    if (!verdict.allowed) return error(429, 'rate_limited', 'Too many requests: wait until the window resets.')
-    return route(ctx, { services, account, now_ms: services.clock.now() })
-  }
+    })
+    .check('rate', ({ ctx, account }) => {
+      const { allowed, headers } = windows.take(account.account_sid, clock.monotonic_ms(), clock.now())
+      ctx.set({ ...headers })
+      return allowed ? null : error(429, 'rate_limited', 'Too many requests: wait until the window resets.')
+    })
+    .gather('path and method', ({ ctx }) => {
+      const found = matcher.find(ctx.method === 'HEAD' ? 'GET' : ctx.method, ctx.path.slice(prefix.length))
+      if (!found) return error(404, 'not_found', 'This path is not served.')
+      if (!('allow' in found)) return { run: found.value, id: found.params['call_id'] ?? '' }
+      const Allow = found.allow.flatMap(method => (method === 'GET' ? ['GET', 'HEAD'] : [method])).join(', ')
+      return error(405, 'method_not_allowed', `The method ${ctx.method} is not served here.`, { Allow })
+    })
+    .answer('route', ({ ctx, account, run, id }) => run(ctx, { services, account, now_ms: clock.now() }, id))
+}
 
-  async function route(ctx: Context, context: GeneralContext): Promise<Answer | GeneralError> {
-    const path = ctx.path.slice(prefix.length)
-    const method = ctx.method === 'HEAD' ? 'GET' : ctx.method
-    const id = /^\/calls\/([^/]+)$/.exec(path)?.[1]
-    if (path !== '/calls' && id === undefined) return error(404, 'not_found', 'This path is not served.')
-    if (id !== undefined && method === 'GET') return fetchCall(context, id)
-    if (id === undefined && method === 'GET') return listCalls(context, new URLSearchParams(ctx.querystring))
-    if (id === undefined && method === 'POST') return createCall(ctx, context)
-    const allow = id === undefined ? 'GET, HEAD, POST' : 'GET, HEAD'
-    return error(405, 'method_not_allowed', `The method ${ctx.method} is not served here.`, { Allow: allow })
-  }
+type Run = (ctx: ParameterizedContext, context: GeneralContext, id: string) => Promise<Answer | GeneralError>
 
-  async function fetchCall(context: GeneralContext, id: string): Promise<Answer | GeneralError> {
-    const call = UUID.test(id) ? await environment.find(context, id) : null
-    return call ? { status: 200, body: call } : error(404, 'not_found', `There is no call ${id.slice(0, 60)}.`)
-  }
-
-  async function listCalls(context: GeneralContext, query: URLSearchParams): Promise<Answer | GeneralError> {
+function matcherOf(environment: Environment): Matcher<Run> {
+  const matcher = createMatcher<Run>()
+  matcher.add('GET', '/calls', async (ctx, context) => {
+    const query = new URLSearchParams(ctx.querystring)
     const page = wholeNumber(query.get('page') ?? '0', 0, 1_000_000)
     if (page === null) return error(400, 'invalid_parameter', 'page is a whole number from 0.')
     const page_size = wholeNumber(query.get('page_size') ?? '50', 1, MAX_PAGE_SIZE)
@@ -87,9 +82,8 @@ function handler(prefix: string, environment: Environment, services: HttpService
     const calls = await environment.list(context, { offset: page * page_size, limit: page_size + 1 })
     const has_more = calls.length > page_size
     return { status: 200, body: { data: calls.slice(0, page_size), page, page_size, has_more } }
-  }
-
-  async function createCall(ctx: Context, context: GeneralContext): Promise<Answer | GeneralError> {
+  })
+  matcher.add('POST', '/calls', async (ctx, context) => {
     const sent = await readBody(ctx)
     if (isRefusal(sent)) return errorOf(sent)
     const body = jsonObjectOf(sent)
@@ -98,7 +92,12 @@ function handler(prefix: string, environment: Environment, services: HttpService
     if (isError(wanted)) return wanted
     const call = await environment.create(context, wanted)
     return isError(call) ? call : { status: 201, body: call }
-  }
+  })
+  matcher.add('GET', '/calls/{call_id}', async (_ctx, context, id) => {
+    const call = UUID.test(id) ? await environment.find(context, id) : null
+    return call ? { status: 200, body: call } : error(404, 'not_found', `There is no call ${id.slice(0, 60)}.`)
+  })
+  return matcher
 }
 
 function readWanted(body: object): { readonly to: string; readonly message: string } | GeneralError {
@@ -120,7 +119,7 @@ function readWanted(body: object): { readonly to: string; readonly message: stri
 const wholeNumber = (text: string, least: number, most: number): number | null =>
   /^[0-9]{1,9}$/.test(text) && Number(text) >= least && Number(text) <= most ? Number(text) : null
 
-function send(ctx: Context, status: number, body: object): void {
+function send(ctx: ParameterizedContext, status: number, body: object): void {
   ctx.status = status
   ctx.type = 'application/json; charset=utf-8'
   ctx.body = JSON.stringify(body)

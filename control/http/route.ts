@@ -73,6 +73,20 @@ export interface RunContext {
   readonly request: IncomingMessage
 }
 
+/** What every route is run with. The rows that the path names are beside these, under the names of their loaders. */
+export interface RouteContext extends Omit<RunContext, 'project'> {
+  readonly db: Db
+  /** Null where the route is about no project. */
+  readonly project: ProjectTable | null
+  readonly params: Readonly<Record<string, string>>
+  /** Fits the schema of the route's query. */
+  readonly query: object
+  /** Fits the schema of the route's body. */
+  readonly body: object | undefined
+  /** What `prepare` has given. */
+  readonly prepared: unknown
+}
+
 /** Reasons that any route may answer with; the others are declared in `refusals`. */
 export type CommonReason = 'not_found' | 'validation_failed'
 
@@ -165,8 +179,8 @@ export interface Route {
   readonly for_replay?: (body: unknown) => unknown
   readonly produces?: string
   readonly example?: unknown
-  readonly prepare?: (context: object) => Promise<unknown>
-  readonly run: (context: object) => Promise<Answer | Refusal>
+  readonly prepare?: (context: Pick<RouteContext, 'body' | 'services' | 'caller'>) => Promise<unknown>
+  readonly run: (context: RouteContext) => Promise<Answer | Refusal>
   readonly loaders: Loaders
 }
 

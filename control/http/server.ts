@@ -4,9 +4,9 @@ import type { Duplex } from 'node:stream'
 import Router from '@koa/router'
 import Koa from 'koa'
 import { newId } from '../../core/runtime/ids.ts'
-import { refusalOf, sendRefusal } from './dispatch.ts'
 import { PROBLEM_TYPE } from './problem.ts'
 import { notFound, refuse } from './reply.ts'
+import { refusalOf, sendRefusal } from './send.ts'
 import type { Services } from './services.ts'
 
 type Handler = (ctx: Koa.ParameterizedContext) => Promise<void> | void
@@ -73,6 +73,7 @@ export async function serveHttp(
 }
 
 function koaApp(mounts: Mounts, services: Services): Koa {
+  const { base_url } = services.settings
   const app = new Koa()
   const router = new Router()
   for (const [path, page] of Object.entries(mounts.pages)) router.get(path, ctx => page(ctx))
@@ -83,22 +84,23 @@ function koaApp(mounts: Mounts, services: Services): Koa {
     ctx.set('X-Content-Type-Options', 'nosniff')
     try {
       const { path } = ctx
-      const below = prefixes.find(([prefix]) => path.startsWith(prefix))
+      const below = Object.hasOwn(mounts.pages, path) ? undefined : prefixes.find(([prefix]) => path.startsWith(prefix))
       if (below) await below[1](ctx)
       else await next()
     } catch (error) {
-      sendRefusal(ctx, refusalOf(error, services, request_id), { base_url: services.settings.base_url, request_id })
+      sendRefusal(ctx, refusalOf(error, services, { request_id }), { base_url, request_id })
     }
   })
   app.use(router.routes())
   app.use(ctx => {
-    // The router names what it matched by path; only the method can then be wrong.
-    const known = Object.hasOwn(mounts.pages, ctx.path)
-    const refusal = known
-      ? refuse('method_not_allowed', { value: ctx.method }, { headers: { Allow: 'GET, HEAD' } })
-      : notFound('this path')
-    const request_id = ctx.response.get('X-Request-ID')
-    sendRefusal(ctx, refusal, { base_url: services.settings.base_url, request_id })
+    // The router lists the pages of this path, whatever their method.
+    const { matched = [] } = ctx as { readonly matched?: readonly { readonly methods: readonly string[] }[] }
+    const allow = [...new Set(matched.flatMap(({ methods }) => methods))].sort().join(', ')
+    const refusal =
+      allow === ''
+        ? notFound('this path')
+        : refuse('method_not_allowed', { value: ctx.method }, { headers: { Allow: allow } })
+    sendRefusal(ctx, refusal, { base_url, request_id: ctx.response.get('X-Request-ID') })
   })
   // A client that goes away in the middle of an answer is not an error of ours.
   app.on('error', (err: NodeJS.ErrnoException) => {

@@ -1,10 +1,10 @@
 import type { ParameterizedContext } from 'koa'
-import { newId } from '../../core/runtime/ids.ts'
 import { countBadCredential } from '../http/bad-credentials.ts'
-import { refusalOf } from '../http/dispatch.ts'
 import { createMatcher } from '../http/matcher.ts'
+import { pipeline } from '../http/pipeline.ts'
 import { createRateLimiter, type RateLimit } from '../http/rate-limit.ts'
 import { Refused } from '../http/reply.ts'
+import { refusalOf } from '../http/send.ts'
 import type { HttpServices, Services } from '../http/services.ts'
 import { fieldErrors } from '../http/validate.ts'
 import { authenticate } from './basic.ts'
@@ -19,8 +19,6 @@ export interface VoiceApi {
   /** True in tests: every answer is checked against the route's own schema. */
   readonly check_replies?: boolean
 }
-
-type Context = ParameterizedContext
 
 const BELOW_ACCOUNT = /^\/2010-04-01\/Accounts\/(AC[0-9a-f]{32})(\/.*)$/
 const SID_SHAPES: Readonly<Record<string, RegExp>> = {
@@ -38,55 +36,51 @@ export class VoiceRefused extends Error {
   }
 }
 
-/**
- * Handles every request below /2010-04-01. The order of the checks is a contract (voice-compat.md section 1): account
- * in the path, credentials, route, method, shape of the sid, body, and then the resource itself.
- */
-export function voiceHandler(api: VoiceApi, services: HttpServices): (ctx: Context) => Promise<void> {
+/** Handles every request below /2010-04-01; the order of the steps is that of voice-compat.md section 1. */
+export function voiceHandler(api: VoiceApi, services: HttpServices): (ctx: ParameterizedContext) => Promise<void> {
+  const { clock, bus, settings } = services
   const find = finder(api.routes)
   const limiter = createRateLimiter(api.rate_limit)
-  return async ctx => {
-    const request_id = ctx.response.get('X-Request-ID') || newId.request()
-    ctx.set('X-Request-ID', request_id)
-    ctx.set('Cache-Control', 'no-store')
-    const answer = await answerOf(ctx).catch((error: unknown) => unexpected(error, services, request_id))
-    if (isVoiceRefusal(answer)) refuse(ctx, answer, services.settings.base_url, request_id)
-    else send(ctx, answer)
-  }
-
-  async function answerOf(ctx: Context): Promise<VoiceAnswer | VoiceRefusal> {
-    const [, account_sid, below] = BELOW_ACCOUNT.exec(ctx.path) ?? []
-    if (account_sid === undefined || below === undefined) return notProxied('This path is not served.')
-    const account = await authenticate(ctx.req, account_sid, services)
-    const { clock } = services
-    if (isVoiceRefusal(account)) {
+  return pipeline<VoiceAnswer, VoiceRefusal>({
+    isRefusal: isVoiceRefusal,
+    failed: (error, at) => unexpected(error, services, at),
+    send,
+    refuse: (ctx, refusal, request_id) => refuse(ctx, refusal, settings.base_url, request_id),
+  })
+    .gather('account in the path', ({ ctx }) => {
+      const [, account_sid, below] = BELOW_ACCOUNT.exec(ctx.path) ?? []
+      if (account_sid === undefined || below === undefined) return notProxied('This path is not served.')
+      return { account_sid, below }
+    })
+    .gather('credential', async ({ ctx, account_sid }) => {
+      const account = await authenticate(ctx.req, account_sid, services)
+      if (!isVoiceRefusal(account)) return { account }
       const { allowed, headers } = countBadCredential(services, ctx.req)
       return allowed ? account : numbered(20429, 'Too many requests without a good credential.', { headers })
-    }
-    const rate = limiter.take(account.account_sid, clock.monotonic_ms(), clock.now())
-    if (!rate.allowed) return numbered(20429, 'Too many requests of this account.', { headers: rate.headers })
-    const found = find(ctx.method === 'HEAD' ? 'GET' : ctx.method, below)
-    if (isVoiceRefusal(found)) return found
-    const { route, params } = found
-    for (const [name, sid] of Object.entries(params))
-      if (!SID_SHAPES[name]?.test(sid)) return numbered(20404, `There is no resource ${sid.slice(0, 60)}.`)
-    const form = ctx.method === 'POST' ? await readForm(ctx) : formOf(new URLSearchParams())
-    if (isVoiceRefusal(form)) return form
-    const answer = await route.run({
-      account,
-      services,
-      now_ms: services.clock.now(),
-      request: ctx.req,
-      query: new URLSearchParams(ctx.querystring),
-      path: ctx.path,
-      params,
-      form,
     })
-    if (isVoiceRefusal(answer)) return answer
-    if (api.check_replies) checkReply(route, answer)
-    for (const [topic, key] of answer.wake ?? []) services.bus.ring(topic, key)
-    return answer
-  }
+    .check('rate', ({ account }) => {
+      const { allowed, headers } = limiter.take(account.account_sid, clock.monotonic_ms(), clock.now())
+      return allowed ? null : numbered(20429, 'Too many requests of this account.', { headers })
+    })
+    .gather('path and method', ({ ctx, below }) => find(ctx.method === 'HEAD' ? 'GET' : ctx.method, below))
+    .check('shape of the sids', ({ params }) => {
+      for (const [name, sid] of Object.entries(params))
+        if (!SID_SHAPES[name]?.test(sid)) return numbered(20404, `There is no resource ${sid.slice(0, 60)}.`)
+      return null
+    })
+    .gather('form', async ({ ctx }) => {
+      const form = ctx.method === 'POST' ? await readForm(ctx) : formOf(new URLSearchParams())
+      return isVoiceRefusal(form) ? form : { form }
+    })
+    .answer('route', async ({ ctx, account, route, params, form }) => {
+      const { req: request, path } = ctx
+      const query = new URLSearchParams(ctx.querystring)
+      const answer = await route.run({ account, services, now_ms: clock.now(), request, query, path, params, form })
+      if (isVoiceRefusal(answer)) return answer
+      if (api.check_replies) checkReply(route, answer)
+      for (const [topic, key] of answer.wake ?? []) bus.ring(topic, key)
+      return answer
+    })
 }
 
 interface Found {
@@ -120,13 +114,13 @@ function checkReply(route: VoiceRoute, answer: VoiceAnswer): void {
   if (errors.length > 0) throw new Error(`${where} does not fit its schema: ${JSON.stringify(errors)}`)
 }
 
-function unexpected(error: unknown, services: Services, request_id: string): VoiceRefusal {
+function unexpected(error: unknown, services: Services, at: Parameters<typeof refusalOf>[2]): VoiceRefusal {
   if (error instanceof VoiceRefused) return error.refusal
-  const refusal = refusalOf(error, services, request_id)
+  const refusal = refusalOf(error, services, at)
   return error instanceof Refused ? forReason(refusal.refused, refusal.facts) : forReason(refusal.refused)
 }
 
-function refuse(ctx: Context, refusal: VoiceRefusal, base_url: string, request_id: string): void {
+function refuse(ctx: ParameterizedContext, refusal: VoiceRefusal, base_url: string, request_id: string): void {
   const { status, type, body } = voiceErrorBody(refusal, { base_url, request_id })
   ctx.status = status
   ctx.set({ ...refusal.headers })
@@ -134,7 +128,7 @@ function refuse(ctx: Context, refusal: VoiceRefusal, base_url: string, request_i
   ctx.body = JSON.stringify(body)
 }
 
-function send(ctx: Context, answer: VoiceAnswer): void {
+function send(ctx: ParameterizedContext, answer: VoiceAnswer): void {
   ctx.status = answer.status
   if (answer.stream) ctx.body = answer.stream
   else if (answer.body === undefined) ctx.body = null

@@ -61,7 +61,9 @@ export interface VoiceRoute {
   readonly summary: string
   readonly fields?: Readonly<Record<string, string>>
   readonly replies: Replies
-  readonly run: (context: object) => Promise<VoiceAnswer | VoiceRefusal>
+  readonly run: (
+    context: VoiceContext & { readonly params: Readonly<Record<string, string>>; readonly form: Form },
+  ) => Promise<VoiceAnswer | VoiceRefusal>
 }
 
 export const voiceRoute = <const P extends string, R extends Replies>(definition: Definition<P, R>): VoiceRoute =>

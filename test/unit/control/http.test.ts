@@ -2,6 +2,8 @@ import { mkdirSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import t from 'tap'
+import { pipeline } from '../../../control/http/pipeline.ts'
+import { serveHttp } from '../../../control/http/server.ts'
 import { CURRENCY } from '../../../core/domain/rating/currency.ts'
 import { standingClock } from '../../support/clock.ts'
 import { type ControlPlane, controlPlane, freshKey, METRICS_TOKEN } from '../../support/control-plane.ts'
@@ -151,6 +153,47 @@ t.test('a body is read by what its headers say, and not one byte of it changes',
   const missing = { status: 400, problem: { code: 'body_malformed', detail: /it is missing/ } }
   t.match(await post(chunked, empty), missing, 'an empty body without a type')
   t.match(await post(`${chunked}Content-Type: application/json\r\n`, empty), missing, 'an empty body of JSON')
+})
+
+t.test('a page answers other methods with 405 and the methods that it has', async t => {
+  const w = await controlPlane(t)
+  for (const path of ['/healthz', '/v1/openapi.json', '/docs/errors/not_found']) {
+    t.equal((await fetch(`${w.base_url}${path}`, { method: 'HEAD' })).status, 200, path)
+    const answer = await w.ask('POST', path, { key: null })
+    t.match(answer, { status: 405, body: { code: 'method_not_allowed' } }, path)
+    t.equal(answer.headers.get('allow'), 'GET, HEAD', path)
+  }
+  t.match(await w.ask('GET', '/docs/nothing', { key: null }), { status: 404, body: { code: 'not_found' } })
+})
+
+t.test('the steps of an API run in order, and an exception is answered by the step that it came from', async t => {
+  const handle = pipeline<{ readonly words: readonly string[] }, { readonly no: string }>({
+    isRefusal: (value): value is { readonly no: string } =>
+      typeof value === 'object' && value !== null && 'no' in value,
+    failed: (error, { request_id, step }) => ({ no: `${(error as Error).message} at ${step} of ${request_id}` }),
+    send: (ctx, { words }) => {
+      ctx.body = words.join(' ')
+    },
+    refuse: (ctx, { no }) => {
+      ctx.status = 400
+      ctx.body = no
+    },
+  })
+    .gather('word', ({ ctx }) => (ctx.path === '/say/none' ? { no: 'no word' } : { word: ctx.path.slice(5) }))
+    .check('manners', async ({ word }) => (word === 'rude' ? { no: 'rude' } : null))
+    .gather('length', async ({ word }) => {
+      if (word === 'endless') throw new Error('endless')
+      return { length: word.length }
+    })
+    .answer('say', async ({ word, length }) => ({ words: [word, String(length)] }))
+  const w = await controlPlane(t)
+  const server = await serveHttp({ pages: {}, below: { '/say': handle } }, w, { host: '127.0.0.1', port: 0 })
+  t.teardown(() => server.close())
+  const say = async (word: string) => (await fetch(`http://127.0.0.1:${server.port}/say/${word}`)).text()
+  t.equal(await say('hello'), 'hello 5')
+  t.equal(await say('none'), 'no word')
+  t.equal(await say('rude'), 'rude')
+  t.match(await say('endless'), /^endless at length of req_[0-9a-f]{32}$/)
 })
 
 t.test('metrics are told to this machine, or for a token; readiness is told so often and no more', async t => {

@@ -1,0 +1,85 @@
+import type { ParameterizedContext } from 'koa'
+
+/** What the first step of a request knows. */
+export interface Asked {
+  readonly ctx: ParameterizedContext
+  readonly request_id: string
+}
+
+/** How an API writes its answers and its refusals. */
+export interface Wording<Answer, Refusal> {
+  isRefusal(value: unknown): value is Refusal
+  /** The refusal for an exception. `step` is the name of the step that threw it. */
+  failed(error: unknown, at: { readonly request_id: string; readonly step: string }): Refusal
+  send(ctx: ParameterizedContext, answer: Answer): void
+  refuse(ctx: ParameterizedContext, refusal: Refusal, request_id: string): void
+}
+
+/**
+ * The steps that an API takes with every request. Each refuses the request or passes it on; the order is a contract of
+ * the API, and conformance tests walk over it. `Known` is what the steps so far have gathered.
+ */
+export interface Pipeline<Known extends Asked, Answer, Refusal> {
+  /** Adds facts to what is known. */
+  gather<Facts extends object>(
+    name: string,
+    step: (known: Known) => Facts | Refusal | Promise<Facts | Refusal>,
+  ): Pipeline<Known & Exclude<Facts, Refusal>, Answer, Refusal>
+  /** Refuses, or passes the request on by null. */
+  check(
+    name: string,
+    step: (known: Known) => Refusal | null | Promise<Refusal | null>,
+  ): Pipeline<Known, Answer, Refusal>
+  /** Carries the request out: the last step. */
+  answer(name: string, step: (known: Known) => Promise<Answer | Refusal>): (ctx: ParameterizedContext) => Promise<void>
+}
+
+/** A step with its types erased; the last one gives the answer. */
+interface Step {
+  readonly name: string
+  readonly run: (known: never) => unknown
+}
+
+/** A pipeline without steps. */
+export const pipeline = <Answer extends object, Refusal extends object>(
+  wording: Wording<Answer, Refusal>,
+): Pipeline<Asked, Answer, Refusal> => extended([], wording)
+
+function extended<Known extends Asked, Answer extends object, Refusal extends object>(
+  steps: readonly Step[],
+  wording: Wording<Answer, Refusal>,
+): Pipeline<Known, Answer, Refusal> {
+  return {
+    gather: (name, run) => extended([...steps, { name, run }], wording),
+    check: (name, run) => extended([...steps, { name, run }], wording),
+    answer: (name, run) => handler(steps, { name, run }, wording),
+  }
+}
+
+function handler<Answer extends object, Refusal extends object>(
+  steps: readonly Step[],
+  last: Step,
+  wording: Wording<Answer, Refusal>,
+): (ctx: ParameterizedContext) => Promise<void> {
+  return async ctx => {
+    const request_id = ctx.response.get('X-Request-ID')
+    ctx.set('Cache-Control', 'no-store')
+    const known: Asked = { ctx, request_id }
+    let at = last
+    try {
+      for (at of steps) {
+        const running = at.run(known as never)
+        const outcome = running instanceof Promise ? await running : running
+        if (wording.isRefusal(outcome)) return wording.refuse(ctx, outcome, request_id)
+        // One object for the whole request: spreading it anew at each step costs more than most steps.
+        Object.assign(known, outcome)
+      }
+      at = last
+      const outcome = await last.run(known as never)
+      if (wording.isRefusal(outcome)) wording.refuse(ctx, outcome, request_id)
+      else wording.send(ctx, outcome as Answer)
+    } catch (error) {
+      wording.refuse(ctx, wording.failed(error, { request_id, step: at.name }), request_id)
+    }
+  }
+}

@@ -1,0 +1,51 @@
+import type { ParameterizedContext } from 'koa'
+import { StateError } from '../../core/state/index.ts'
+import { etag } from './if-match.ts'
+import { PROBLEM_TYPE, problem } from './problem.ts'
+import { type Refusal, Refused, refuse, WrittenJson } from './reply.ts'
+import type { Answer } from './route.ts'
+import type { Services } from './services.ts'
+
+/** Sends what a route has answered. */
+export function sendAnswer(ctx: ParameterizedContext, answer: Answer): void {
+  const { status, revision, headers, body } = answer
+  ctx.status = status
+  if (body === undefined) {
+    ctx.body = answer.stream ?? null
+    ctx.status = status
+  }
+  // After an empty body, because Koa takes type and length away with it, and HEAD wants them.
+  if (revision !== undefined) ctx.set('ETag', etag(revision))
+  if (headers) ctx.set(headers)
+  if (body === undefined) return
+  ctx.type = 'application/json; charset=utf-8'
+  ctx.body = body instanceof WrittenJson ? body.text : JSON.stringify(body)
+}
+
+/** Sends a refusal as a problem document. */
+export function sendRefusal(
+  ctx: ParameterizedContext,
+  refusal: Refusal,
+  context: { readonly base_url: string; readonly request_id: string },
+): void {
+  const { body, headers } = problem(refusal, context)
+  ctx.status = body.status
+  ctx.set({ ...headers })
+  ctx.type = PROBLEM_TYPE
+  ctx.body = JSON.stringify(body)
+}
+
+/** The refusal for an exception. An unexpected one is logged with the request's id; the client learns only the id. */
+export function refusalOf(
+  error: unknown,
+  { log }: Pick<Services, 'log'>,
+  at: { readonly request_id: string; readonly step?: string },
+): Refusal {
+  if (error instanceof Refused) return error.refusal
+  if (error instanceof StateError && /^SQLITE_(BUSY|FULL|IOERR|READONLY|CANTOPEN)/.test(error.code)) {
+    log.error({ err: error, ...at }, 'the state could not be used')
+    return refuse('state_unavailable', { value: 'try again' })
+  }
+  log.error({ err: error, ...at }, 'a request failed unexpectedly')
+  return refuse('internal')
+}
