@@ -1,6 +1,6 @@
 import { Command } from 'commander'
 import { StartRefused } from '../core/runtime/lifecycle.ts'
-import { auditedOrganizations, verifyChain } from '../core/state/audit.ts'
+import { auditedOrganizations, verifyChain } from '../core/state/people/audit.ts'
 import { withState } from './state.ts'
 
 interface VerifyOptions {

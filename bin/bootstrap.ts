@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { Command } from 'commander'
 import { iso } from '../core/runtime/clock.ts'
 import { type Config, loadConfig } from '../core/runtime/config.ts'
-import { addAdminKey, type Demo, ensureDemo } from '../core/state/bootstrap.ts'
+import { addAdminKey, type Demo, ensureDemo } from '../core/state/configuration/bootstrap.ts'
 import { openState, type State } from '../core/state/index.ts'
 import { orSayWhy } from './say.ts'
 

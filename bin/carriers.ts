@@ -6,8 +6,14 @@ import { iso } from '../core/runtime/clock.ts'
 import type { Config } from '../core/runtime/config.ts'
 import { StartRefused } from '../core/runtime/lifecycle.ts'
 import { seal } from '../core/runtime/secrets.ts'
-import { setCarrierRegistration } from '../core/state/carrier-registrations.ts'
-import { addCarrier, applyCarriers, enableCarrier, listCarriers, removeCarrier } from '../core/state/carriers.ts'
+import { setCarrierRegistration } from '../core/state/configuration/carrier-registrations.ts'
+import {
+  addCarrier,
+  applyCarriers,
+  enableCarrier,
+  listCarriers,
+  removeCarrier,
+} from '../core/state/configuration/carriers.ts'
 import type { State } from '../core/state/index.ts'
 import { readCarriersFile } from './carriers-file.ts'
 import { ring, withState } from './state.ts'

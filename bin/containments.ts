@@ -3,9 +3,9 @@ import { auditContainment, containmentEvent, newCaseRef, openContainment } from 
 import { protectedBy } from '../core/domain/fraud/index.ts'
 import { iso } from '../core/runtime/clock.ts'
 import { StartRefused } from '../core/runtime/lifecycle.ts'
-import { type ContainmentRow, decideRelease, releaseContainment } from '../core/state/containments.ts'
+import { type ContainmentRow, decideRelease, releaseContainment } from '../core/state/alerts/containments.ts'
+import { protectedFacts } from '../core/state/alerts/traffic-facts.ts'
 import type { State, Trx } from '../core/state/index.ts'
-import { protectedFacts } from '../core/state/traffic-facts.ts'
 import { ring, withState } from './state.ts'
 
 const OPERATOR = { type: 'operator', id: null, name: 'operator', detail: 'command line' } as const

@@ -2,8 +2,8 @@ import { Command } from 'commander'
 import { renderLadder } from '../core/domain/ladder/render.ts'
 import { loadConfig } from '../core/runtime/config.ts'
 import { StartRefused } from '../core/runtime/lifecycle.ts'
+import { ladderOf } from '../core/state/calls/ladder.ts'
 import { openState } from '../core/state/index.ts'
-import { ladderOf } from '../core/state/ladder.ts'
 import { orSayWhy } from './say.ts'
 
 export const ladderCommand = (): Command =>

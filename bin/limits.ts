@@ -4,9 +4,7 @@ import { DEFAULT_COUNTRY } from '../core/domain/numbers/default-country.ts'
 import { parseNumber } from '../core/domain/numbers/parse.ts'
 import { iso } from '../core/runtime/clock.ts'
 import { StartRefused } from '../core/runtime/lifecycle.ts'
-import type { State } from '../core/state/index.ts'
-import { holdersAt, recount } from '../core/state/leases.ts'
-import { adjustBalance, findBillingAccount, listLedger, putBillingAccount } from '../core/state/rates.ts'
+import { holdersAt, recount } from '../core/state/calls/leases.ts'
 import {
   type Ceilings,
   findTrunkSetting,
@@ -14,7 +12,9 @@ import {
   putCeilings,
   putShortCode,
   putTrunkSetting,
-} from '../core/state/settings.ts'
+} from '../core/state/configuration/settings.ts'
+import type { State } from '../core/state/index.ts'
+import { adjustBalance, findBillingAccount, listLedger, putBillingAccount } from '../core/state/money/rates.ts'
 import { withState } from './state.ts'
 
 const LEVELS = ['project', 'subaccount', 'trunk', 'subtrunk', 'policy'] as const

@@ -1,6 +1,6 @@
 import { Command } from 'commander'
 import { StartRefused } from '../core/runtime/lifecycle.ts'
-import { explainCall } from '../core/state/reservations.ts'
+import { explainCall } from '../core/state/money/reservations.ts'
 import { withState } from './state.ts'
 
 /** The price of a call, line by line, so that a person can recompute it. */

@@ -12,7 +12,7 @@ import {
 import { iso } from '../core/runtime/clock.ts'
 import { StartRefused } from '../core/runtime/lifecycle.ts'
 import type { State } from '../core/state/index.ts'
-import { effectivePriceBook, importPriceBook, listRates } from '../core/state/rates.ts'
+import { effectivePriceBook, importPriceBook, listRates } from '../core/state/money/rates.ts'
 import { ring, withState } from './state.ts'
 
 interface ImportOptions {

@@ -3,11 +3,16 @@ import { Command } from 'commander'
 import { iso } from '../core/runtime/clock.ts'
 import { newId } from '../core/runtime/ids.ts'
 import { StartRefused } from '../core/runtime/lifecycle.ts'
-import { appendAudit } from '../core/state/audit.ts'
-import { bumpConfiguration } from '../core/state/bootstrap.ts'
+import { bumpConfiguration } from '../core/state/configuration/bootstrap.ts'
+import {
+  approveSource,
+  type LimitedSource,
+  limitedSources,
+  pendingSource,
+} from '../core/state/configuration/sources.ts'
+import { deleteSource, type SourceRow, saveTrunk, type TrunkRow } from '../core/state/configuration/trunks.ts'
 import type { State, Trx } from '../core/state/index.ts'
-import { approveSource, type LimitedSource, limitedSources, pendingSource } from '../core/state/sources.ts'
-import { deleteSource, type SourceRow, saveTrunk, type TrunkRow } from '../core/state/trunks.ts'
+import { appendAudit } from '../core/state/people/audit.ts'
 import { ring, withState } from './state.ts'
 
 const WHY = {

@@ -1,7 +1,6 @@
 import { Command } from 'commander'
 import { iso } from '../core/runtime/clock.ts'
 import { StartRefused } from '../core/runtime/lifecycle.ts'
-import type { TrunkTestKind } from '../core/state/index.ts'
 import {
   findTestRun,
   insertTestRun,
@@ -10,7 +9,8 @@ import {
   TESTS_A_DAY,
   type TestCheckRow,
   testHindrance,
-} from '../core/state/trunk-tests.ts'
+} from '../core/state/configuration/trunk-tests.ts'
+import type { TrunkTestKind } from '../core/state/index.ts'
 import { ring, withState } from './state.ts'
 
 const KINDS: readonly TrunkTestKind[] = ['config_validation', 'rtp_reachability', 'test_call']

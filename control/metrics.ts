@@ -5,8 +5,8 @@ import { join } from 'node:path'
 import { type Clock, iso } from '../core/runtime/clock.ts'
 import type { Log } from '../core/runtime/log.ts'
 import { Counter, Gauge, Histogram, type Registry } from '../core/runtime/metrics.ts'
-import { backlog } from '../core/state/backlog.ts'
 import type { State } from '../core/state/index.ts'
+import { backlog } from '../core/state/maintenance/backlog.ts'
 
 const APIS: readonly (readonly [api: string, begins: RegExp])[] = [
   ['v1', /^\/v1\b/],

@@ -1,6 +1,6 @@
 import { Sleeper } from '../core/runtime/sleeper.ts'
-import { type CallCommand, claimCommands, finishCommand } from '../core/state/call-commands.ts'
-import { findCall } from '../core/state/running-calls.ts'
+import { type CallCommand, claimCommands, finishCommand } from '../core/state/calls/call-commands.ts'
+import { findCall } from '../core/state/calls/running-calls.ts'
 import type { Entry, Target } from '../markup/interpreter/types.ts'
 import type { Originator } from './admission/originate.ts'
 import { endUnplaced } from './admission/originate.ts'

@@ -1,10 +1,10 @@
 import type { Bus } from '../core/runtime/bus.ts'
 import { type Clock, pause } from '../core/runtime/clock.ts'
 import type { Log } from '../core/runtime/log.ts'
+import { callsOfNode } from '../core/state/calls/running-calls.ts'
+import { untriedCallbacks } from '../core/state/delivery/outbox-delivery.ts'
 import type { State } from '../core/state/index.ts'
-import { isAskedToDrain, saveDraining } from '../core/state/nodes.ts'
-import { untriedCallbacks } from '../core/state/outbox-delivery.ts'
-import { callsOfNode } from '../core/state/running-calls.ts'
+import { isAskedToDrain, saveDraining } from '../core/state/nodes/nodes.ts'
 import type { CallRegistry } from './b2bua/registry.ts'
 
 const LOOK_MS = 200

@@ -3,8 +3,13 @@ import type { Clock, Timer } from '../core/runtime/clock.ts'
 import { jsonLine, readJsonLines } from '../core/runtime/json-lines.ts'
 import type { FromEdge, ToEdge } from '../core/runtime/ladder-link.ts'
 import type { Log } from '../core/runtime/log.ts'
+import {
+  forgetOldMessages,
+  insertMessages,
+  insertMissingMessages,
+  type NewMessage,
+} from '../core/state/calls/ladder.ts'
 import type { Db } from '../core/state/index.ts'
-import { forgetOldMessages, insertMessages, insertMissingMessages, type NewMessage } from '../core/state/ladder.ts'
 
 const RETRY_MS = 250
 const FORGET_MS = 60_000

@@ -1,8 +1,8 @@
 import { readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { pruneMediaQuality } from '../core/state/media-quality.ts'
-import { unfinishedRecordings, updateRecording } from '../core/state/recordings.ts'
-import { pruneRegistrations } from '../core/state/registrations.ts'
+import { pruneMediaQuality } from '../core/state/calls/media-quality.ts'
+import { unfinishedRecordings, updateRecording } from '../core/state/calls/recordings.ts'
+import { pruneRegistrations } from '../core/state/calls/registrations.ts'
 import type { Context } from './b2bua/context.ts'
 import { MediaRefusal } from './b2bua/media.ts'
 

@@ -3,7 +3,7 @@ import type { Bus } from '../core/runtime/bus.ts'
 import type { Clock } from '../core/runtime/clock.ts'
 import type { Config } from '../core/runtime/config.ts'
 import type { Log } from '../core/runtime/log.ts'
-import { claimNotifications, type NotificationRow, settleNotification } from '../core/state/alerts.ts'
+import { claimNotifications, type NotificationRow, settleNotification } from '../core/state/alerts/alerts.ts'
 import type { State } from '../core/state/index.ts'
 import type { SipStack } from './drachtio/types.ts'
 

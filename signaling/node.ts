@@ -9,7 +9,13 @@ import type { Registry } from '../core/runtime/metrics.ts'
 import { digestCrypto, unseal } from '../core/runtime/secrets.ts'
 import type { VoiceRequester } from '../core/runtime/voice-request.ts'
 import type { State } from '../core/state/index.ts'
-import { endCallsOfLostNodes, HEARTBEAT_MS, type NodeRow, saveDraining, signalingNodes } from '../core/state/nodes.ts'
+import {
+  endCallsOfLostNodes,
+  HEARTBEAT_MS,
+  type NodeRow,
+  saveDraining,
+  signalingNodes,
+} from '../core/state/nodes/nodes.ts'
 import type { MediaClient } from '../media/protocol/client.ts'
 import { createGate } from './admission/gate.ts'
 import { Originator } from './admission/originate.ts'

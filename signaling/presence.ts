@@ -2,7 +2,7 @@ import type { Clock } from '../core/runtime/clock.ts'
 import type { Log } from '../core/runtime/log.ts'
 import { isGone, type Machine } from '../core/runtime/machine.ts'
 import type { State } from '../core/state/index.ts'
-import { HEARTBEAT_MS, heartbeat, type NodeRow, registerNode, removeNode, tellLink } from '../core/state/nodes.ts'
+import { HEARTBEAT_MS, heartbeat, type NodeRow, registerNode, removeNode, tellLink } from '../core/state/nodes/nodes.ts'
 import type { SipStack } from './drachtio/types.ts'
 
 export interface PresenceOptions {

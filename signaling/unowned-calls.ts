@@ -1,4 +1,4 @@
-import { type AlsoAtEnd, callsOfNode, endLostCall } from '../core/state/running-calls.ts'
+import { type AlsoAtEnd, callsOfNode, endLostCall } from '../core/state/calls/running-calls.ts'
 import type { AdmissionGate } from './admission/gate.ts'
 import type { Context } from './b2bua/context.ts'
 

@@ -4,9 +4,9 @@ import { parseCalled } from '../../core/domain/numbers/parse.ts'
 import type { ApplicableRules, DestinationRule } from '../../core/domain/policies/destinations.ts'
 import type { Rate } from '../../core/domain/rating/index.ts'
 import { iso } from '../../core/runtime/clock.ts'
-import type { AdmissionRequest } from '../../core/state/admission/request.ts'
+import { type NewCall, NOTHING_YET } from '../../core/state/calls/running-calls.ts'
 import type { State, Trx } from '../../core/state/index.ts'
-import { type NewCall, NOTHING_YET } from '../../core/state/running-calls.ts'
+import type { AdmissionRequest } from '../../core/state/procedures/admission/request.ts'
 import {
   accountRow,
   attachmentRow,

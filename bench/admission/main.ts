@@ -7,10 +7,10 @@ import { parseNumber } from '../../core/domain/numbers/parse.ts'
 import { applicableRules, compileRules, decideDestination } from '../../core/domain/policies/destinations.ts'
 import { compileRates, findRate } from '../../core/domain/rating/index.ts'
 import { systemClock } from '../../core/runtime/clock.ts'
-import type { AdmissionRequest } from '../../core/state/admission/request.ts'
+import { releaseAdmission, takeAdmission } from '../../core/state/calls/leases.ts'
+import { admitCall } from '../../core/state/calls/running-calls.ts'
 import { openState, type State } from '../../core/state/index.ts'
-import { releaseAdmission, takeAdmission } from '../../core/state/leases.ts'
-import { admitCall } from '../../core/state/running-calls.ts'
+import type { AdmissionRequest } from '../../core/state/procedures/admission/request.ts'
 import {
   callOf,
   fillState,

@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process'
-import { bumpConfiguration } from '../../core/state/bootstrap.ts'
+import { bumpConfiguration } from '../../core/state/configuration/bootstrap.ts'
+import { putTrunkSetting } from '../../core/state/configuration/settings.ts'
 import { openState, type State } from '../../core/state/index.ts'
-import { importPriceBook } from '../../core/state/rates.ts'
-import { putTrunkSetting } from '../../core/state/settings.ts'
+import { importPriceBook } from '../../core/state/money/rates.ts'
 import { type LoadResult, runSipp } from '../edge/world.ts'
 import { freePort, type Made, startUp } from '../up.ts'
 

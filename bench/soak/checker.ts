@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { State } from '../../core/state/index.ts'
-import { brokenInvariants } from '../../core/state/invariants.ts'
+import { brokenInvariants } from '../../core/state/maintenance/invariants.ts'
 import { PROCESSES, pidOf } from '../descriptors.ts'
 
 // Looks at the platform from outside: /metrics, rows, memory and files of its processes. What is returned as a list of

@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
-import { brokenInvariants } from '../../core/state/invariants.ts'
+import { brokenInvariants } from '../../core/state/maintenance/invariants.ts'
 import { openOf, pidOf, restAfter, stillOpen } from '../descriptors.ts'
 import type { LoadResult } from '../edge/world.ts'
 import { becomesIdle, type Footprints, footprints, growthOf, livingOf, wrongRows } from './checker.ts'

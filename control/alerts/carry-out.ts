@@ -1,10 +1,10 @@
 import type { AlertPolicy, Finding, Transition } from '../../core/domain/alerts/index.ts'
 import { iso } from '../../core/runtime/clock.ts'
 import { newId } from '../../core/runtime/ids.ts'
-import { type AlertRow, changeAlert, insertAlert, keepAlert, openAlertOf } from '../../core/state/alerts.ts'
-import { appendAudit } from '../../core/state/audit.ts'
+import { type AlertRow, changeAlert, insertAlert, keepAlert, openAlertOf } from '../../core/state/alerts/alerts.ts'
 import { isUniqueViolation, type State, type Trx } from '../../core/state/index.ts'
-import type { ProjectRow } from '../../core/state/organizations.ts'
+import { appendAudit } from '../../core/state/people/audit.ts'
+import type { ProjectRow } from '../../core/state/people/organizations.ts'
 import { type TellContext, tell } from './tell.ts'
 
 export interface AlertContext extends TellContext {

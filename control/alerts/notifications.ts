@@ -1,4 +1,4 @@
-import { claimNotifications, type NotificationRow, settleNotification } from '../../core/state/alerts.ts'
+import { claimNotifications, type NotificationRow, settleNotification } from '../../core/state/alerts/alerts.ts'
 import type { Services } from '../http/services.ts'
 import type { Reconciler } from '../reconcilers/reconciler.ts'
 import type { MessageChannel } from './channels.ts'

@@ -1,11 +1,11 @@
 import { type AlertSeverity, quietFor } from '../../core/domain/alerts/index.ts'
 import { iso } from '../../core/runtime/clock.ts'
-import { clockOf } from '../../core/state/alert-facts.ts'
-import { alertSettings } from '../../core/state/alert-policies.ts'
-import { type AlertRow, insertNotification } from '../../core/state/alerts.ts'
+import { clockOf } from '../../core/state/alerts/alert-facts.ts'
+import { alertSettings } from '../../core/state/alerts/alert-policies.ts'
+import { type AlertRow, insertNotification } from '../../core/state/alerts/alerts.ts'
+import { queueEvent } from '../../core/state/delivery/webhook-endpoints.ts'
 import type { Trx } from '../../core/state/index.ts'
-import { listMembers } from '../../core/state/organizations.ts'
-import { queueEvent } from '../../core/state/webhook-endpoints.ts'
+import { listMembers } from '../../core/state/people/organizations.ts'
 import { presentAlert } from '../v1/alert-present.ts'
 
 /** What a project's people are told by: with the rows of the alert, so that neither is without the other. */

@@ -1,4 +1,4 @@
-import type { Applied } from '../../core/state/apply.ts'
+import type { Applied } from '../../core/state/configuration/apply.ts'
 import type { presentAlert, presentContainments } from '../v1/alert-present.ts'
 import type { presentCall } from '../v1/call-present.ts'
 import type { presentCheck } from '../v1/trunk-tests.ts'

@@ -1,4 +1,4 @@
-import type { VoiceAccountOfProject } from '../../core/state/voice-accounts.ts'
+import type { VoiceAccountOfProject } from '../../core/state/people/voice-accounts.ts'
 import { problem } from '../http/problem.ts'
 import type { Refusal } from '../http/reply.ts'
 import type { Services } from '../http/services.ts'

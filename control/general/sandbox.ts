@@ -4,7 +4,7 @@ import {
   insertSimulatedCall,
   listSimulatedCalls,
   type SimulatedCallRow,
-} from '../../core/state/simulated-calls.ts'
+} from '../../core/state/calls/simulated-calls.ts'
 import type { Environment, GeneralCall } from './environment.ts'
 import { simulatedStatus } from './simulate.ts'
 

@@ -1,5 +1,5 @@
 import { newId } from '../../core/runtime/ids.ts'
-import type { FieldChange, NewAuditEvent } from '../../core/state/audit.ts'
+import type { FieldChange, NewAuditEvent } from '../../core/state/people/audit.ts'
 import type { Caller } from './caller.ts'
 import type { Change } from './reply.ts'
 import type { Route } from './route.ts'

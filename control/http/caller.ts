@@ -1,6 +1,6 @@
-import type { AuditActor } from '../../core/state/audit.ts'
 import type { Role } from '../../core/state/index.ts'
-import type { ProjectRow } from '../../core/state/organizations.ts'
+import type { AuditActor } from '../../core/state/people/audit.ts'
+import type { ProjectRow } from '../../core/state/people/organizations.ts'
 import type { Scope } from './access.ts'
 
 /** Who asks: an API key on /v1, a member signed in on /console/api. */

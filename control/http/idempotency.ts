@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { iso } from '../../core/runtime/clock.ts'
-import { findOutcome, storeOutcome } from '../../core/state/idempotency.ts'
 import type { Trx } from '../../core/state/index.ts'
+import { findOutcome, storeOutcome } from '../../core/state/people/idempotency.ts'
 import { canonicalJson } from './body.ts'
 import { type Refusal, refuse } from './reply.ts'
 

@@ -1,5 +1,5 @@
 import type { Db } from '../../core/state/index.ts'
-import { listProjects, type ProjectRow } from '../../core/state/organizations.ts'
+import { listProjects, type ProjectRow } from '../../core/state/people/organizations.ts'
 import type { Caller } from './caller.ts'
 import { type Refusal, refuse } from './reply.ts'
 

@@ -1,9 +1,15 @@
 import { toldAs } from '../../core/domain/webhooks/kinds.ts'
 import { iso } from '../../core/runtime/clock.ts'
-import { appliedState } from '../../core/state/apply.ts'
+import { appliedState } from '../../core/state/configuration/apply.ts'
+import {
+  heardAudit,
+  lastAuditPosition,
+  noteToldUpTo,
+  type ToldRow,
+  toldUpTo,
+} from '../../core/state/delivery/told-events.ts'
+import { queueEvents } from '../../core/state/delivery/webhook-endpoints.ts'
 import type { Db } from '../../core/state/index.ts'
-import { heardAudit, lastAuditPosition, noteToldUpTo, type ToldRow, toldUpTo } from '../../core/state/told-events.ts'
-import { queueEvents } from '../../core/state/webhook-endpoints.ts'
 import type { Services } from '../http/services.ts'
 import type { Reconciler } from './reconciler.ts'
 

@@ -1,7 +1,7 @@
 import { iso } from '../../core/runtime/clock.ts'
-import { dropExpiredSessions } from '../../core/state/console-sessions.ts'
-import { dropExpiredOutcomes } from '../../core/state/idempotency.ts'
-import { forgetOldSteps } from '../../core/state/trunk-steps.ts'
+import { forgetOldSteps } from '../../core/state/calls/trunk-steps.ts'
+import { dropExpiredSessions } from '../../core/state/people/console-sessions.ts'
+import { dropExpiredOutcomes } from '../../core/state/people/idempotency.ts'
 import type { Reconciler } from './reconciler.ts'
 
 /** Forgets what is kept for a time: outcomes of idempotent requests (24 hours), ended console sessions, old metrics. */

@@ -1,4 +1,4 @@
-import { pruneAdmission, sweepLeases } from '../../core/state/leases.ts'
+import { pruneAdmission, sweepLeases } from '../../core/state/calls/leases.ts'
 import type { Reconciler } from './reconciler.ts'
 
 /** Gives back slots and money held for calls that are no more. */

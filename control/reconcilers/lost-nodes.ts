@@ -1,5 +1,5 @@
-import { releaseAdmission } from '../../core/state/leases.ts'
-import { endCallsOfLostNodes } from '../../core/state/nodes.ts'
+import { releaseAdmission } from '../../core/state/calls/leases.ts'
+import { endCallsOfLostNodes } from '../../core/state/nodes/nodes.ts'
 import type { Reconciler } from './reconciler.ts'
 
 /** Ends the calls of signaling nodes that stopped to heart-beat: nothing stays in progress for more than 30 s. */

@@ -1,6 +1,6 @@
 import { iso } from '../../core/runtime/clock.ts'
-import { appliedState } from '../../core/state/apply.ts'
-import { markApplied, unappliedAttachments } from '../../core/state/policies.ts'
+import { appliedState } from '../../core/state/configuration/apply.ts'
+import { markApplied, unappliedAttachments } from '../../core/state/configuration/policies.ts'
 import type { Reconciler } from './reconciler.ts'
 
 const BATCH = 500

@@ -1,5 +1,5 @@
 import { iso } from '../../core/runtime/clock.ts'
-import { endQuarantines } from '../../core/state/numbers.ts'
+import { endQuarantines } from '../../core/state/configuration/numbers.ts'
 import type { Reconciler } from './reconciler.ts'
 
 /** Puts released numbers back into the operator's inventory when their 30 days are over. */

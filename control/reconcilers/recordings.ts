@@ -12,8 +12,8 @@ import {
   recordingStored,
   SEALED,
   unstoredRecordings,
-} from '../../core/state/recording-storage.ts'
-import { pruneSimulatedCalls } from '../../core/state/simulated-calls.ts'
+} from '../../core/state/calls/recording-storage.ts'
+import { pruneSimulatedCalls } from '../../core/state/calls/simulated-calls.ts'
 import type { Services } from '../http/services.ts'
 import { pathBelow } from '../voice/recording-file.ts'
 import type { Reconciler } from './reconciler.ts'

@@ -1,4 +1,4 @@
-import { runningRetentionJobs, stepRetentionJob } from '../../core/state/retention-jobs.ts'
+import { runningRetentionJobs, stepRetentionJob } from '../../core/state/calls/retention-jobs.ts'
 import type { Reconciler } from './reconciler.ts'
 
 /** Carries retention jobs out, a batch of each in turn, so that a large one holds up nobody. */

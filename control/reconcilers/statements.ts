@@ -1,7 +1,7 @@
 import { daysOf, periodsBefore } from '../../core/domain/billing/statement.ts'
 import { dayOf } from '../../core/domain/rating/index.ts'
 import { iso } from '../../core/runtime/clock.ts'
-import { issueStatement, isUnsettled, listBillingDocuments, readStatement } from '../../core/state/billing.ts'
+import { issueStatement, isUnsettled, listBillingDocuments, readStatement } from '../../core/state/money/billing.ts'
 import type { Reconciler } from './reconciler.ts'
 
 /** A call that is still not settled by then will not be: its charge shows in the next month's ledger. */

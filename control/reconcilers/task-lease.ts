@@ -2,7 +2,7 @@ import type { Clock, Timer } from '../../core/runtime/clock.ts'
 import type { Log } from '../../core/runtime/log.ts'
 import { isGone, type Machine, processName, processNamed } from '../../core/runtime/machine.ts'
 import type { State } from '../../core/state/index.ts'
-import { holdTask, releaseTask, TASK_LEASE_MS } from '../../core/state/task-leases.ts'
+import { holdTask, releaseTask, TASK_LEASE_MS } from '../../core/state/nodes/task-leases.ts'
 
 const RENEW_MS = 5000
 /** Before others may take it: a run that begins at the last moment takes a while. */

@@ -1,15 +1,15 @@
 import { iso } from '../../core/runtime/clock.ts'
-import { appliedState } from '../../core/state/apply.ts'
-import { bumpConfiguration } from '../../core/state/bootstrap.ts'
-import { liveCalls } from '../../core/state/leases.ts'
-import { releasingSubtrunks, saveSubtrunk } from '../../core/state/subtrunks.ts'
+import { liveCalls } from '../../core/state/calls/leases.ts'
+import { appliedState } from '../../core/state/configuration/apply.ts'
+import { bumpConfiguration } from '../../core/state/configuration/bootstrap.ts'
+import { releasingSubtrunks, saveSubtrunk } from '../../core/state/configuration/subtrunks.ts'
 import {
   releaseTrunk,
   releasingTrunks,
   trunkReferences,
   unappliedCredentials,
   updateCredential,
-} from '../../core/state/trunks.ts'
+} from '../../core/state/configuration/trunks.ts'
 import type { Services } from '../http/services.ts'
 import type { Reconciler } from './reconciler.ts'
 

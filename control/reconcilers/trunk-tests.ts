@@ -1,5 +1,10 @@
 import { iso } from '../../core/runtime/clock.ts'
-import { endLostTestRuns, forgetOldTestRuns, insertTestRun, trunksDueForTest } from '../../core/state/trunk-tests.ts'
+import {
+  endLostTestRuns,
+  forgetOldTestRuns,
+  insertTestRun,
+  trunksDueForTest,
+} from '../../core/state/configuration/trunk-tests.ts'
 import type { Reconciler } from './reconciler.ts'
 
 /** How many scheduled tests begin in one round: a thousand trunks spread over the first hours after a start. */

@@ -9,7 +9,7 @@ import {
   settleDelivery,
   type WebhookDeliveryRow,
   type WebhookEndpointRow,
-} from '../../core/state/webhook-endpoints.ts'
+} from '../../core/state/delivery/webhook-endpoints.ts'
 import type { Services } from '../http/services.ts'
 import type { Reconciler } from './reconciler.ts'
 

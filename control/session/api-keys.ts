@@ -1,9 +1,16 @@
 import { iso } from '../../core/runtime/clock.ts'
 import { newId } from '../../core/runtime/ids.ts'
 import { hashSecret } from '../../core/runtime/secrets.ts'
-import { type ApiKeyRow, insertKey, keyIsOver, listKeys, retireKey, revokeKey } from '../../core/state/api-keys.ts'
 import type { Db, Role as RoleName } from '../../core/state/index.ts'
-import { findSubaccount } from '../../core/state/subaccounts.ts'
+import {
+  type ApiKeyRow,
+  insertKey,
+  keyIsOver,
+  listKeys,
+  retireKey,
+  revokeKey,
+} from '../../core/state/people/api-keys.ts'
+import { findSubaccount } from '../../core/state/people/subaccounts.ts'
 import { GRANTABLE_ROLES, ROLE_SCOPES, SCOPES, type Scope } from '../http/access.ts'
 import { type Change, invalid, type Refusal, refuse } from '../http/reply.ts'
 import {

@@ -5,8 +5,8 @@ import {
   findContainment,
   findReleaseRequest,
   releaseContainment,
-} from '../../core/state/containments.ts'
-import { findTrunk } from '../../core/state/trunks.ts'
+} from '../../core/state/alerts/containments.ts'
+import { findTrunk } from '../../core/state/configuration/trunks.ts'
 import { containmentEvent, newCaseRef, openContainment } from '../alerts/contain.ts'
 import type { Caller } from '../http/caller.ts'
 import { type Change, invalid, notFound, refuse } from '../http/reply.ts'

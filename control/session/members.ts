@@ -1,7 +1,7 @@
 import { newId } from '../../core/runtime/ids.ts'
 import { hashPassword } from '../../core/runtime/secrets.ts'
-import { deleteOtherSessions } from '../../core/state/console-sessions.ts'
 import type { Db } from '../../core/state/index.ts'
+import { deleteOtherSessions } from '../../core/state/people/console-sessions.ts'
 import {
   deleteMember,
   findMemberByEmail,
@@ -9,7 +9,7 @@ import {
   listMembers,
   type MemberRow,
   updateMember,
-} from '../../core/state/organizations.ts'
+} from '../../core/state/people/organizations.ts'
 import { type Change, type Refusal, refuse } from '../http/reply.ts'
 import { Flag, Instant, input, listOf, Role, resource, type Static, Type } from '../http/schema.ts'
 import { memberOf, route } from './route.ts'

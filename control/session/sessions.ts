@@ -6,8 +6,8 @@ import {
   insertSession,
   saveSecurity,
   securityOf,
-} from '../../core/state/console-sessions.ts'
-import { findOrganization, listProjects, type MemberRow, updateMember } from '../../core/state/organizations.ts'
+} from '../../core/state/people/console-sessions.ts'
+import { findOrganization, listProjects, type MemberRow, updateMember } from '../../core/state/people/organizations.ts'
 import { ROLE_SCOPES, SCOPES } from '../http/access.ts'
 import { type Change, invalid, isRefusal, type Refusal, refuse } from '../http/reply.ts'
 import { Flag, input, list, nullable, oneOf, optional, Role, resource, type Static, Type } from '../http/schema.ts'

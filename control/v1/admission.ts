@@ -1,5 +1,5 @@
-import { takeAdmission } from '../../core/state/leases.ts'
-import { findTrunk } from '../../core/state/trunks.ts'
+import { takeAdmission } from '../../core/state/calls/leases.ts'
+import { findTrunk } from '../../core/state/configuration/trunks.ts'
 import { invalid } from '../http/reply.ts'
 import {
   Flag,

@@ -1,7 +1,11 @@
 import { ALERT_CHANNELS, ALERT_KINDS, RESOLUTION_RULES, SUBJECT_TYPES } from '../../core/domain/alerts/types.ts'
-import type { AlertPolicyRow } from '../../core/state/alert-policies.ts'
-import type { AlertRow } from '../../core/state/alerts.ts'
-import { type ContainmentRow, listReleaseRequests, type ReleaseRequestRow } from '../../core/state/containments.ts'
+import type { AlertPolicyRow } from '../../core/state/alerts/alert-policies.ts'
+import type { AlertRow } from '../../core/state/alerts/alerts.ts'
+import {
+  type ContainmentRow,
+  listReleaseRequests,
+  type ReleaseRequestRow,
+} from '../../core/state/alerts/containments.ts'
 import type { Db, Trx } from '../../core/state/index.ts'
 import {
   Count64,

@@ -13,11 +13,11 @@ import {
   listAlertPolicies,
   putAlertSettings,
   revisePolicy,
-} from '../../core/state/alert-policies.ts'
-import { changeAlert, listAlerts } from '../../core/state/alerts.ts'
-import { listContainments } from '../../core/state/containments.ts'
-import { findOrganization } from '../../core/state/organizations.ts'
-import { queueEvent } from '../../core/state/webhook-endpoints.ts'
+} from '../../core/state/alerts/alert-policies.ts'
+import { changeAlert, listAlerts } from '../../core/state/alerts/alerts.ts'
+import { listContainments } from '../../core/state/alerts/containments.ts'
+import { queueEvent } from '../../core/state/delivery/webhook-endpoints.ts'
+import { findOrganization } from '../../core/state/people/organizations.ts'
 import { tell } from '../alerts/tell.ts'
 import { invalid, notFound, refuse } from '../http/reply.ts'
 import {

@@ -1,6 +1,7 @@
 import { iso } from '../../core/runtime/clock.ts'
-import { appliedState } from '../../core/state/apply.ts'
-import type { FieldChange } from '../../core/state/audit.ts'
+import { appliedState } from '../../core/state/configuration/apply.ts'
+import type { Db } from '../../core/state/index.ts'
+import type { FieldChange } from '../../core/state/people/audit.ts'
 import {
   type AuditFilter,
   type AuditRow,
@@ -8,8 +9,7 @@ import {
   findAudit,
   listAudit,
   nextAuditOfResource,
-} from '../../core/state/audit.ts'
-import type { Db } from '../../core/state/index.ts'
+} from '../../core/state/people/audit.ts'
 import { cursorOf, readCursor } from '../http/paging.ts'
 import { isRefusal, notFound } from '../http/reply.ts'
 import { Count64, Flag, Instant, list, nullable, oneOf, optional, resource, type Static, Type } from '../http/schema.ts'

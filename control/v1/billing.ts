@@ -2,6 +2,7 @@ import { Readable } from 'node:stream'
 import { isPeriod, type Statement } from '../../core/domain/billing/statement.ts'
 import { CURRENCY } from '../../core/domain/rating/currency.ts'
 import { dayOf } from '../../core/domain/rating/index.ts'
+import type { Db, ProjectTable } from '../../core/state/index.ts'
 import {
   findBillingDocument,
   GROUPS,
@@ -11,10 +12,9 @@ import {
   type UsageGroup,
   type UsageRow,
   usageBy,
-} from '../../core/state/billing.ts'
-import type { Db, ProjectTable } from '../../core/state/index.ts'
-import { findOrganization } from '../../core/state/organizations.ts'
-import { findBillingAccount } from '../../core/state/rates.ts'
+} from '../../core/state/money/billing.ts'
+import { findBillingAccount } from '../../core/state/money/rates.ts'
+import { findOrganization } from '../../core/state/people/organizations.ts'
 import { statementPdf } from '../billing/statement-pdf.ts'
 import { invalid, notFound } from '../http/reply.ts'
 import {

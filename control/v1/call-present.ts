@@ -1,4 +1,4 @@
-import type { HistoryRow } from '../../core/state/call-history.ts'
+import type { HistoryRow } from '../../core/state/calls/call-history.ts'
 import { Count64, Instant, nullable, oneOf, resource, type Static, Type } from '../http/schema.ts'
 
 const Text = Type.String()

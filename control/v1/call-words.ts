@@ -1,5 +1,5 @@
 import type { TracedFinding } from '../../core/domain/admission/types.ts'
-import type { HistoryRow } from '../../core/state/call-history.ts'
+import type { HistoryRow } from '../../core/state/calls/call-history.ts'
 import type { CallAttemptTable, MediaQualityTable } from '../../core/state/index.ts'
 
 /** What signaling keeps of an admission decision, as far as words are made of it. */

@@ -1,5 +1,5 @@
 import { iso } from '../../core/runtime/clock.ts'
-import { type HistoryFilter, listProjectCalls } from '../../core/state/call-history.ts'
+import { type HistoryFilter, listProjectCalls } from '../../core/state/calls/call-history.ts'
 import { pageOf, pageQuery, positionOf } from '../http/paging.ts'
 import { isRefusal } from '../http/reply.ts'
 import { Instant, optional, pageSchema, Type } from '../http/schema.ts'

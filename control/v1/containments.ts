@@ -1,4 +1,4 @@
-import { listContainments, listReleaseRequestsOf, requestRelease } from '../../core/state/containments.ts'
+import { listContainments, listReleaseRequestsOf, requestRelease } from '../../core/state/alerts/containments.ts'
 import { refuse } from '../http/reply.ts'
 import { Flag, input, listOf, optional, Type } from '../http/schema.ts'
 import { Containment, presentContainments, presentRequest, ReleaseRequest } from './alert-present.ts'

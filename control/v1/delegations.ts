@@ -1,5 +1,4 @@
-import type { Trx } from '../../core/state/index.ts'
-import { numbersOfRange, saveNumber } from '../../core/state/numbers.ts'
+import { numbersOfRange, saveNumber } from '../../core/state/configuration/numbers.ts'
 import {
   blockSize,
   type DelegationRow,
@@ -10,7 +9,8 @@ import {
   listDelegations,
   type SubtrunkRow,
   saveSubtrunk,
-} from '../../core/state/subtrunks.ts'
+} from '../../core/state/configuration/subtrunks.ts'
+import type { Trx } from '../../core/state/index.ts'
 import type { Caller } from '../http/caller.ts'
 import { type Change, invalid, isRefusal, notFound, type Refusal, refuse } from '../http/reply.ts'
 import { E164, Instant, Int32, input, listOf, oneOf, optional, resource, type Static, Type } from '../http/schema.ts'

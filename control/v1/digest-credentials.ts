@@ -5,7 +5,7 @@ import {
   insertCredential,
   listCredentials,
   updateCredential,
-} from '../../core/state/trunks.ts'
+} from '../../core/state/configuration/trunks.ts'
 import { notFound, refuse } from '../http/reply.ts'
 import { Flag, Instant, input, listOf, nullable, resource, type Static, Type } from '../http/schema.ts'
 import { route } from './route.ts'

@@ -1,5 +1,11 @@
 import { newId } from '../../core/runtime/ids.ts'
-import { deleteSource, insertSources, listSources, type SourceRow, updateSource } from '../../core/state/trunks.ts'
+import {
+  deleteSource,
+  insertSources,
+  listSources,
+  type SourceRow,
+  updateSource,
+} from '../../core/state/configuration/trunks.ts'
 import { invalid, isRefusal, notFound, refuse } from '../http/reply.ts'
 import { Flag, Instant, Int32, input, listOf, optional, resource, type Static, Type } from '../http/schema.ts'
 import { route } from './route.ts'

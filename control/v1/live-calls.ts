@@ -1,4 +1,4 @@
-import { endOrHangUp, findProjectCall, listProjectCalls } from '../../core/state/call-history.ts'
+import { endOrHangUp, findProjectCall, listProjectCalls } from '../../core/state/calls/call-history.ts'
 import { refuse } from '../http/reply.ts'
 import { listOf } from '../http/schema.ts'
 import { CallSummary, presentCall } from './call-present.ts'

@@ -1,12 +1,12 @@
-import type { Db } from '../../core/state/index.ts'
-import { consumersOfRange, type NumberRow, numbersOfRange } from '../../core/state/numbers.ts'
+import { consumersOfRange, type NumberRow, numbersOfRange } from '../../core/state/configuration/numbers.ts'
 import {
   blockSize,
   delegationsOfBlocks,
   insertBlock,
   listBlocks,
   type NumberBlockRow,
-} from '../../core/state/subtrunks.ts'
+} from '../../core/state/configuration/subtrunks.ts'
+import type { Db } from '../../core/state/index.ts'
 import { invalid, refuse } from '../http/reply.ts'
 import { E164, Instant, Int32, input, list, listOf, oneOf, resource, type Static, Type } from '../http/schema.ts'
 import { route } from './route.ts'

@@ -1,8 +1,13 @@
 import { CURRENCY } from '../../core/domain/rating/currency.ts'
 import { newId } from '../../core/runtime/ids.ts'
+import {
+  findOrder,
+  insertOrder,
+  listOrders,
+  type NumberOrderRow,
+} from '../../core/state/configuration/number-orders.ts'
+import { type NumberRow, numbersNamed, takeAvailableNumber } from '../../core/state/configuration/numbers.ts'
 import type { Db, ProjectTable, Trx } from '../../core/state/index.ts'
-import { findOrder, insertOrder, listOrders, type NumberOrderRow } from '../../core/state/number-orders.ts'
-import { type NumberRow, numbersNamed, takeAvailableNumber } from '../../core/state/numbers.ts'
 import { pageOf, pageQuery, positionOf } from '../http/paging.ts'
 import { isRefusal, notFound, type Refusal, refuse } from '../http/reply.ts'
 import { Currency, E164, Instant, input, list, oneOf, pageSchema, resource, type Static, Type } from '../http/schema.ts'

@@ -1,9 +1,14 @@
 import { iso } from '../../core/runtime/clock.ts'
+import {
+  listAvailableNumbers,
+  listNumbers,
+  type NumberRow,
+  saveNumber,
+} from '../../core/state/configuration/numbers.ts'
+import { findSubtrunk } from '../../core/state/configuration/subtrunks.ts'
+import { findTrunk } from '../../core/state/configuration/trunks.ts'
+import { findApplication } from '../../core/state/configuration/voice-applications.ts'
 import type { Db } from '../../core/state/index.ts'
-import { listAvailableNumbers, listNumbers, type NumberRow, saveNumber } from '../../core/state/numbers.ts'
-import { findSubtrunk } from '../../core/state/subtrunks.ts'
-import { findTrunk } from '../../core/state/trunks.ts'
-import { findApplication } from '../../core/state/voice-applications.ts'
 import { pageOf, pageQuery, readCursor } from '../http/paging.ts'
 import { type Change, invalid, isRefusal, type Refusal, refuse } from '../http/reply.ts'
 import {

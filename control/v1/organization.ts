@@ -1,4 +1,4 @@
-import { findOrganization } from '../../core/state/organizations.ts'
+import { findOrganization } from '../../core/state/people/organizations.ts'
 import { notFound } from '../http/reply.ts'
 import { Instant, resource, Type } from '../http/schema.ts'
 import { route } from './route.ts'

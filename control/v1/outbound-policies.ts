@@ -1,6 +1,5 @@
 import { type ReadRule, readRule } from '../../core/domain/policies/rules.ts'
 import { reasonSentence } from '../../core/domain/reasons/index.ts'
-import type { Trx } from '../../core/state/index.ts'
 import {
   archivePolicy,
   attachPolicy,
@@ -13,8 +12,9 @@ import {
   type PolicyRow,
   reapplyPolicy,
   savePolicy,
-} from '../../core/state/policies.ts'
-import { findTrunk } from '../../core/state/trunks.ts'
+} from '../../core/state/configuration/policies.ts'
+import { findTrunk } from '../../core/state/configuration/trunks.ts'
+import type { Trx } from '../../core/state/index.ts'
 import { type Change, invalid, isRefusal, type Refusal, refuse, wakeJobs } from '../http/reply.ts'
 import { Int32, input, listOf, Money, Name, nullable, oneOf, optional, type Static, Type } from '../http/schema.ts'
 import {

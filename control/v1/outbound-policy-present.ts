@@ -1,10 +1,9 @@
 import { CURRENCY } from '../../core/domain/rating/currency.ts'
 import { dayEnds, dayOf, MICRO_PER_MINOR } from '../../core/domain/rating/index.ts'
 import { iso } from '../../core/runtime/clock.ts'
-import { listContainments } from '../../core/state/containments.ts'
-import type { Db, ProjectTable } from '../../core/state/index.ts'
-import { liveCalls } from '../../core/state/leases.ts'
-import { findOrganization } from '../../core/state/organizations.ts'
+import { listContainments } from '../../core/state/alerts/containments.ts'
+import { liveCalls } from '../../core/state/calls/leases.ts'
+import { findRecordingConsent } from '../../core/state/calls/recording-consent.ts'
 import {
   type AttachmentRow,
   countAttachments,
@@ -12,11 +11,12 @@ import {
   listRules,
   type PolicyRow,
   summarizeRules,
-} from '../../core/state/policies.ts'
-import { effectivePriceBook, lookupRate } from '../../core/state/rates.ts'
-import { findRecordingConsent } from '../../core/state/recording-consent.ts'
-import { spentOn } from '../../core/state/reservations.ts'
-import { findSubtrunk } from '../../core/state/subtrunks.ts'
+} from '../../core/state/configuration/policies.ts'
+import { findSubtrunk } from '../../core/state/configuration/subtrunks.ts'
+import type { Db, ProjectTable } from '../../core/state/index.ts'
+import { effectivePriceBook, lookupRate } from '../../core/state/money/rates.ts'
+import { spentOn } from '../../core/state/money/reservations.ts'
+import { findOrganization } from '../../core/state/people/organizations.ts'
 import {
   Count64,
   Currency,

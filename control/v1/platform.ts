@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { destinationCountries } from '../../core/domain/numbers/countries.ts'
-import { configurationRevision } from '../../core/state/snapshot.ts'
+import { configurationRevision } from '../../core/state/configuration/snapshot.ts'
 import {
   Count64,
   Flag,

@@ -1,5 +1,5 @@
 import { CURRENCY } from '../../core/domain/rating/currency.ts'
-import { listProjects, type ProjectRow } from '../../core/state/organizations.ts'
+import { listProjects, type ProjectRow } from '../../core/state/people/organizations.ts'
 import { Count64, Currency, Instant, listOf, nullable, oneOf, resource, type Static, Type } from '../http/schema.ts'
 import { route } from './route.ts'
 

@@ -2,9 +2,9 @@ import { DEFAULT_COUNTRY } from '../../core/domain/numbers/default-country.ts'
 import { parseNumber } from '../../core/domain/numbers/parse.ts'
 import { CURRENCY } from '../../core/domain/rating/currency.ts'
 import { shownPrefix } from '../../core/domain/rating/index.ts'
-import { listContainments } from '../../core/state/containments.ts'
+import { listContainments } from '../../core/state/alerts/containments.ts'
 import type { Db } from '../../core/state/index.ts'
-import { effectivePriceBook, listCoverage, lookupRate, type RateRow } from '../../core/state/rates.ts'
+import { effectivePriceBook, listCoverage, lookupRate, type RateRow } from '../../core/state/money/rates.ts'
 import { invalid } from '../http/reply.ts'
 import {
   Count64,

@@ -1,4 +1,4 @@
-import type { RecordingRow } from '../../core/state/calls.ts'
+import type { RecordingRow } from '../../core/state/calls/calls.ts'
 import { Count64, Instant, nullable, oneOf, resource, type Static, Type } from '../http/schema.ts'
 
 const Text = Type.String()

@@ -1,5 +1,5 @@
-import type { RecordingRow } from '../../core/state/calls.ts'
-import { deleteRecording, listProjectRecordings } from '../../core/state/recording-list.ts'
+import type { RecordingRow } from '../../core/state/calls/calls.ts'
+import { deleteRecording, listProjectRecordings } from '../../core/state/calls/recording-list.ts'
 import { pageOf, pageQuery, readCursor } from '../http/paging.ts'
 import { isRefusal, notFound, refuse, wakeJobs } from '../http/reply.ts'
 import { Instant, optional, pageSchema, Type } from '../http/schema.ts'

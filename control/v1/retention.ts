@@ -6,7 +6,7 @@ import {
   listRetentionJobs,
   type RetentionJobRow,
   setRetention,
-} from '../../core/state/retention-jobs.ts'
+} from '../../core/state/calls/retention-jobs.ts'
 import { pageOf, pageQuery, positionOf } from '../http/paging.ts'
 import { isRefusal, notFound, refuse, wakeJobs } from '../http/reply.ts'
 import { Count64, Instant, input, nullable, oneOf, pageSchema, resource, type Static, Type } from '../http/schema.ts'

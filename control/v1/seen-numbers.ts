@@ -1,5 +1,5 @@
+import { type NumberRow, numbersOfRange } from '../../core/state/configuration/numbers.ts'
 import type { Db } from '../../core/state/index.ts'
-import { type NumberRow, numbersOfRange } from '../../core/state/numbers.ts'
 import type { Caller } from '../http/caller.ts'
 
 /**

@@ -1,5 +1,5 @@
+import { findPolicy, type PolicyRow, servesSubaccount } from '../../core/state/configuration/policies.ts'
 import type { Db } from '../../core/state/index.ts'
-import { findPolicy, type PolicyRow, servesSubaccount } from '../../core/state/policies.ts'
 import type { Caller } from '../http/caller.ts'
 
 /**

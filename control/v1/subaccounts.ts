@@ -1,7 +1,7 @@
 import { CURRENCY } from '../../core/domain/rating/currency.ts'
 import { dayOf } from '../../core/domain/rating/index.ts'
 import type { Db, ProjectTable } from '../../core/state/index.ts'
-import { findOrganization } from '../../core/state/organizations.ts'
+import { findOrganization } from '../../core/state/people/organizations.ts'
 import {
   busiestDay,
   insertSubaccount,
@@ -10,7 +10,7 @@ import {
   peakOf,
   type SubaccountRow,
   saveSubaccount,
-} from '../../core/state/subaccounts.ts'
+} from '../../core/state/people/subaccounts.ts'
 import { type Change, refuse } from '../http/reply.ts'
 import {
   Count64,

@@ -1,8 +1,8 @@
 import { CURRENCY } from '../../core/domain/rating/currency.ts'
+import { findAttachment, findPolicy, listRules } from '../../core/state/configuration/policies.ts'
+import { listDelegations, type SubtrunkRow } from '../../core/state/configuration/subtrunks.ts'
+import type { TrunkRow } from '../../core/state/configuration/trunks.ts'
 import type { Db, ProjectTable } from '../../core/state/index.ts'
-import { findAttachment, findPolicy, listRules } from '../../core/state/policies.ts'
-import { listDelegations, type SubtrunkRow } from '../../core/state/subtrunks.ts'
-import type { TrunkRow } from '../../core/state/trunks.ts'
 import type { Change } from '../http/reply.ts'
 import {
   Count64,

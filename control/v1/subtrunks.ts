@@ -5,7 +5,7 @@ import {
   newSubtrunkId,
   type SubtrunkRow,
   saveSubtrunk,
-} from '../../core/state/subtrunks.ts'
+} from '../../core/state/configuration/subtrunks.ts'
 import { refuse, wakeJobs } from '../http/reply.ts'
 import { input, listOf, Name, oneOf, optional, type Static, Type } from '../http/schema.ts'
 import { route } from './route.ts'

@@ -1,4 +1,10 @@
-import { deleteTarget, insertTargets, listTargets, type TargetRow, updateTarget } from '../../core/state/trunks.ts'
+import {
+  deleteTarget,
+  insertTargets,
+  listTargets,
+  type TargetRow,
+  updateTarget,
+} from '../../core/state/configuration/trunks.ts'
 import { isRefusal, notFound, refuse } from '../http/reply.ts'
 import {
   Flag,

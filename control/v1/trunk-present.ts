@@ -1,15 +1,15 @@
 import { CURRENCY } from '../../core/domain/rating/currency.ts'
 import { iso } from '../../core/runtime/clock.ts'
-import { type Applied, appliedFrom, appliedState, NODE_SILENCE_MS } from '../../core/state/apply.ts'
-import type { Db } from '../../core/state/index.ts'
-import { readTrunkFacts, type TrunkBelow, type TrunkFacts } from '../../core/state/trunk-facts.ts'
+import { type Applied, appliedFrom, appliedState, NODE_SILENCE_MS } from '../../core/state/configuration/apply.ts'
+import { readTrunkFacts, type TrunkBelow, type TrunkFacts } from '../../core/state/configuration/trunk-facts.ts'
 import {
   type TargetRow,
   type TrunkFigures,
   type TrunkNumbers,
   type TrunkRow,
   trunkFigures,
-} from '../../core/state/trunks.ts'
+} from '../../core/state/configuration/trunks.ts'
+import type { Db } from '../../core/state/index.ts'
 import { WrittenJson } from '../http/reply.ts'
 import type { Static } from '../http/schema.ts'
 import type { Codec, TrunkDetail, TrunkSummary } from './trunk-schemas.ts'

@@ -3,15 +3,15 @@ import { readFingerprint } from '../../core/domain/network/tls-verification.ts'
 
 import { newId } from '../../core/runtime/ids.ts'
 import { digestHa1 } from '../../core/runtime/secrets.ts'
-import type { Db } from '../../core/state/index.ts'
-import { claimFacts } from '../../core/state/sources.ts'
+import { claimFacts } from '../../core/state/configuration/sources.ts'
 import {
   ambiguousSource,
   type CredentialRow,
   type SourceRow,
   type TargetRow,
   type TrunkRow,
-} from '../../core/state/trunks.ts'
+} from '../../core/state/configuration/trunks.ts'
+import type { Db } from '../../core/state/index.ts'
 import { invalid, type Refusal, refuse } from '../http/reply.ts'
 import { readCidr, readSipUri } from './sip-uri.ts'
 

@@ -1,4 +1,3 @@
-import type { Db, Trx } from '../../core/state/index.ts'
 import {
   insertTestRun,
   lastSequence,
@@ -9,7 +8,8 @@ import {
   type TestCheckRow,
   type TestRunRow,
   testHindrance,
-} from '../../core/state/trunk-tests.ts'
+} from '../../core/state/configuration/trunk-tests.ts'
+import type { Db, Trx } from '../../core/state/index.ts'
 import { invalid, refuse } from '../http/reply.ts'
 import {
   Count64,

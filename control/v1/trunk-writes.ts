@@ -1,5 +1,5 @@
+import { saveTrunk, type TrunkRow } from '../../core/state/configuration/trunks.ts'
 import type { Trx } from '../../core/state/index.ts'
-import { saveTrunk, type TrunkRow } from '../../core/state/trunks.ts'
 import { type Change, type Refusal, refuse } from '../http/reply.ts'
 import type { Static } from '../http/schema.ts'
 import { presentLoaded, presentSaved, presentTrunk } from './trunk-present.ts'

@@ -1,7 +1,6 @@
 import { newId } from '../../core/runtime/ids.ts'
-import type { Db, Trx } from '../../core/state/index.ts'
-import { type NumberRow, saveNumber } from '../../core/state/numbers.ts'
-import { findBlock } from '../../core/state/subtrunks.ts'
+import { type NumberRow, saveNumber } from '../../core/state/configuration/numbers.ts'
+import { findBlock } from '../../core/state/configuration/subtrunks.ts'
 import {
   insertCredential,
   insertSources,
@@ -13,7 +12,8 @@ import {
   type TrunkRow,
   trunkReferences,
   updateSource,
-} from '../../core/state/trunks.ts'
+} from '../../core/state/configuration/trunks.ts'
+import type { Db, Trx } from '../../core/state/index.ts'
 import { withoutScope } from '../http/access.ts'
 import type { Caller } from '../http/caller.ts'
 import { pageOf, pageQuery, readCursor } from '../http/paging.ts'

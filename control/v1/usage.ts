@@ -1,8 +1,8 @@
 import { CURRENCY } from '../../core/domain/rating/currency.ts'
 import { iso } from '../../core/runtime/clock.ts'
+import { liveCalls } from '../../core/state/calls/leases.ts'
 import type { Db } from '../../core/state/index.ts'
-import { liveCalls } from '../../core/state/leases.ts'
-import { type Usage, usageOf } from '../../core/state/subaccounts.ts'
+import { type Usage, usageOf } from '../../core/state/people/subaccounts.ts'
 import { Count64, Currency, Instant, Int32, list, Money, resource, type Static, Type } from '../http/schema.ts'
 
 /** What passed through a subaccount or a subtrunk in the last 30 days. */

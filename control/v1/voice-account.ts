@@ -1,6 +1,6 @@
-import { appliedState } from '../../core/state/apply.ts'
+import { appliedState } from '../../core/state/configuration/apply.ts'
 import type { Db } from '../../core/state/index.ts'
-import { findVoiceAccount, type VoiceAccountRow } from '../../core/state/voice-accounts.ts'
+import { findVoiceAccount, type VoiceAccountRow } from '../../core/state/people/voice-accounts.ts'
 import { notFound } from '../http/reply.ts'
 import { Count64, oneOf, resource, type Static, Type } from '../http/schema.ts'
 import { route } from './route.ts'

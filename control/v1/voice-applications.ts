@@ -1,8 +1,7 @@
 import { parseTarget } from '../../core/domain/webhooks/target.ts'
 import { newId } from '../../core/runtime/ids.ts'
-import { appliedState } from '../../core/state/apply.ts'
-import type { Db } from '../../core/state/index.ts'
-import type { NumberRow } from '../../core/state/numbers.ts'
+import { appliedState } from '../../core/state/configuration/apply.ts'
+import type { NumberRow } from '../../core/state/configuration/numbers.ts'
 import {
   countNumbersOf,
   insertApplication,
@@ -10,7 +9,8 @@ import {
   numbersOfApplication,
   saveApplication,
   type VoiceApplicationRow,
-} from '../../core/state/voice-applications.ts'
+} from '../../core/state/configuration/voice-applications.ts'
+import type { Db } from '../../core/state/index.ts'
 import { type Change, invalid, refuse } from '../http/reply.ts'
 import {
   Count64,

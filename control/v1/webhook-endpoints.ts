@@ -11,7 +11,7 @@ import {
   saveEndpoint,
   type WebhookDeliveryRow,
   type WebhookEndpointRow,
-} from '../../core/state/webhook-endpoints.ts'
+} from '../../core/state/delivery/webhook-endpoints.ts'
 import { pageOf, pageQuery, positionOf } from '../http/paging.ts'
 import { type Change, invalid, isRefusal, notFound, refuse } from '../http/reply.ts'
 import {

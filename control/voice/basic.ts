@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { sameSecret, unseal } from '../../core/runtime/secrets.ts'
-import { findVoiceAccountBySid, type VoiceAccountOfProject } from '../../core/state/voice-accounts.ts'
+import { findVoiceAccountBySid, type VoiceAccountOfProject } from '../../core/state/people/voice-accounts.ts'
 import { headersNamed } from '../http/bearer.ts'
 import type { Services } from '../http/services.ts'
 import { notProxied, numbered, type VoiceRefusal } from './errors.ts'

@@ -7,9 +7,9 @@ import {
   findAccountCall,
   insertCommand,
   pendingCommands,
-} from '../../core/state/calls.ts'
+} from '../../core/state/calls/calls.ts'
+import { finishCall } from '../../core/state/calls/running-calls.ts'
 import type { Trx } from '../../core/state/index.ts'
-import { finishCall } from '../../core/state/running-calls.ts'
 import type { Wake } from '../http/reply.ts'
 import { VoiceRefused } from './dispatch.ts'
 import { forReason, isVoiceRefusal, numbered, type VoiceRefusal } from './errors.ts'

@@ -1,4 +1,4 @@
-import { listAccountCalls } from '../../core/state/calls.ts'
+import { listAccountCalls } from '../../core/state/calls/calls.ts'
 import { list, optional, resource, Type } from '../http/schema.ts'
 import { createCall } from './create.ts'
 import { isVoiceRefusal } from './errors.ts'

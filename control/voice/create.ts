@@ -1,10 +1,10 @@
 import type { CallRequest, RecordRequest } from '../../core/domain/calls/request.ts'
 import { iso } from '../../core/runtime/clock.ts'
 import { newId } from '../../core/runtime/ids.ts'
+import { findRecordingConsent } from '../../core/state/calls/recording-consent.ts'
+import { hasRoomForRecording } from '../../core/state/calls/recording-storage.ts'
+import { findOwnedNumber, type NumberRow } from '../../core/state/configuration/numbers.ts'
 import type { Db, Trx } from '../../core/state/index.ts'
-import { findOwnedNumber, type NumberRow } from '../../core/state/numbers.ts'
-import { findRecordingConsent } from '../../core/state/recording-consent.ts'
-import { hasRoomForRecording } from '../../core/state/recording-storage.ts'
 import {
   earlierOutcome,
   type IdempotentRequest,

@@ -1,4 +1,4 @@
-import { type CallEventRow, findAccountCall, listCallEvents } from '../../core/state/calls.ts'
+import { type CallEventRow, findAccountCall, listCallEvents } from '../../core/state/calls/calls.ts'
 import { list, resource, Type } from '../http/schema.ts'
 import { unknownCall } from './call.ts'
 import { voiceRoute } from './route.ts'
@@ -44,7 +44,7 @@ export const events = [
   }),
 ]
 
-/** Rows are written by recordExchange of core/state/calls.ts, in this shape but for the date. */
+/** Rows are written by recordExchange of core/state/calls/calls.ts, in this shape but for the date. */
 function presentExchange(row: CallEventRow) {
   const detail = JSON.parse(row.detail) as {
     readonly request?: { method?: string; url?: string; parameters?: Record<string, string> }

@@ -1,4 +1,4 @@
-import type { CallFilter, CallRow, CallWindow } from '../../core/state/calls.ts'
+import type { CallFilter, CallRow, CallWindow } from '../../core/state/calls/calls.ts'
 import { type CallStatus, FINAL_STATUSES } from '../../core/state/index.ts'
 import { numbered, type VoiceRefusal } from './errors.ts'
 

@@ -1,8 +1,8 @@
 import type { CallRequest } from '../../core/domain/calls/request.ts'
-import { type CallRow, placeCall } from '../../core/state/calls.ts'
+import { type CallRow, placeCall } from '../../core/state/calls/calls.ts'
+import type { NumberRow } from '../../core/state/configuration/numbers.ts'
 import type { Db, Trx } from '../../core/state/index.ts'
-import type { NumberRow } from '../../core/state/numbers.ts'
-import type { VoiceAccountOfProject } from '../../core/state/voice-accounts.ts'
+import type { VoiceAccountOfProject } from '../../core/state/people/voice-accounts.ts'
 import { forReason, type VoiceRefusal } from './errors.ts'
 
 /** A call that a project's program wants, every field of it read and found good. */

@@ -1,4 +1,4 @@
-import type { CallRow, RecordingRow } from '../../core/state/calls.ts'
+import type { CallRow, RecordingRow } from '../../core/state/calls/calls.ts'
 import { nullable, oneOf, optional, resource, type Static, Type } from '../http/schema.ts'
 
 const Text = Type.String()

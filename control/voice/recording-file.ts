@@ -4,7 +4,7 @@ import { Readable } from 'node:stream'
 import { StoreError } from '../../core/runtime/object-store.ts'
 import { openPlainFile } from '../../core/runtime/plain-file.ts'
 import { type ByteSource, fileSource, openSealed } from '../../core/runtime/sealed-file.ts'
-import { objectKey, SEALED } from '../../core/state/recording-storage.ts'
+import { objectKey, SEALED } from '../../core/state/calls/recording-storage.ts'
 import type { Services } from '../http/services.ts'
 
 /** The content of a recording's file, encrypted or not. */

@@ -1,4 +1,4 @@
-import { findAccountCall, findProjectRecording, listCallRecordings } from '../../core/state/calls.ts'
+import { findAccountCall, findProjectRecording, listCallRecordings } from '../../core/state/calls/calls.ts'
 import { list, resource, Type } from '../http/schema.ts'
 import { recordingAudio } from './audio.ts'
 import { unknownCall } from './call.ts'

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { Readable } from 'node:stream'
-import type { VoiceAccountOfProject } from '../../core/state/voice-accounts.ts'
+import type { VoiceAccountOfProject } from '../../core/state/people/voice-accounts.ts'
 import type { Wake } from '../http/reply.ts'
 import type { Static, TSchema } from '../http/schema.ts'
 import type { Services } from '../http/services.ts'

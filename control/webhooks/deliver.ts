@@ -4,7 +4,7 @@ import { isGone, type Machine, processName, processNamed } from '../../core/runt
 import { unseal } from '../../core/runtime/secrets.ts'
 import { Sleeper } from '../../core/runtime/sleeper.ts'
 import type { VoiceReply, VoiceRequester } from '../../core/runtime/voice-request.ts'
-import { recordExchange } from '../../core/state/calls.ts'
+import { recordExchange } from '../../core/state/calls/calls.ts'
 import {
   type Attempted,
   callbackAttempted,
@@ -14,7 +14,7 @@ import {
   pruneCallbacks,
   returnCallbacks,
   takeDueCallbacks,
-} from '../../core/state/outbox-delivery.ts'
+} from '../../core/state/delivery/outbox-delivery.ts'
 import type { Services } from '../http/services.ts'
 import { LONGEST_WAIT_MS, waitAfter } from './ladder.ts'
 

@@ -2,7 +2,7 @@ import { createHttpClient, type HttpClient } from '../../core/runtime/http/index
 import { machineOf } from '../../core/runtime/machine.ts'
 import { Counter, Gauge, type Registry } from '../../core/runtime/metrics.ts'
 import { createVoiceRequester } from '../../core/runtime/voice-request.ts'
-import { countWaitingCallbacks } from '../../core/state/outbox-delivery.ts'
+import { countWaitingCallbacks } from '../../core/state/delivery/outbox-delivery.ts'
 import type { Services } from '../http/services.ts'
 import { type Deliverer, deliverCallbacks } from './deliver.ts'
 

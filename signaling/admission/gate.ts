@@ -1,21 +1,21 @@
 import type { Verstat } from '../../core/domain/identity/index.ts'
 import type { Reason } from '../../core/domain/reasons/index.ts'
 import type { Clock, Timer } from '../../core/runtime/clock.ts'
-import type { Db, Trx } from '../../core/state/index.ts'
 import {
   type AdmissionOutcome,
   type AdmissionRequest,
   releaseAdmission,
   takeAdmission,
-} from '../../core/state/leases.ts'
-import { extendReservation } from '../../core/state/reservations.ts'
+} from '../../core/state/calls/leases.ts'
 import {
   type AdmittedCall,
   type AdmittedRow,
   admitCall,
   admitRow,
   type NewCall,
-} from '../../core/state/running-calls.ts'
+} from '../../core/state/calls/running-calls.ts'
+import type { Db, Trx } from '../../core/state/index.ts'
+import { extendReservation } from '../../core/state/money/reservations.ts'
 
 /** An admission as signaling asks for it: the node and the time are the gate's. */
 export type Ask = Omit<AdmissionRequest, 'node_id' | 'now_ms'>

@@ -1,5 +1,5 @@
 import type { Ending } from '../../core/domain/calls/endings.ts'
-import type { CallRow } from '../../core/state/running-calls.ts'
+import type { CallRow } from '../../core/state/calls/running-calls.ts'
 import type { Entry, Target } from '../../markup/interpreter/types.ts'
 import type { Headers, InboundRequest } from '../drachtio/types.ts'
 import { answeredHost } from '../scripts/answered-host.ts'

@@ -3,7 +3,7 @@ import { createServer, type Socket } from 'node:net'
 import { jsonLine, readJsonLines } from '../../core/runtime/json-lines.ts'
 import type { FromEdge, ToEdge } from '../../core/runtime/ladder-link.ts'
 import type { Log } from '../../core/runtime/log.ts'
-import type { NewMessage } from '../../core/state/ladder.ts'
+import type { NewMessage } from '../../core/state/calls/ladder.ts'
 
 /** Rows that are handed over at once. */
 const BATCH = 500

@@ -1,6 +1,6 @@
 import { redactSip } from '../../core/domain/ladder/redact.ts'
 import { type Clock, pause } from '../../core/runtime/clock.ts'
-import type { NewMessage } from '../../core/state/ladder.ts'
+import type { NewMessage } from '../../core/state/calls/ladder.ts'
 import type { TracedMessage } from './index.ts'
 import type { Journal } from './journal.ts'
 import type { LadderOutlet } from './ladder-outlet.ts'

@@ -1,4 +1,4 @@
-import type { CallRow } from '../../core/state/running-calls.ts'
+import type { CallRow } from '../../core/state/calls/running-calls.ts'
 import type { Entry, FormParameters, Target } from '../../markup/interpreter/types.ts'
 import { Call } from '../b2bua/call.ts'
 import type { Context } from '../b2bua/context.ts'

@@ -1,7 +1,7 @@
 import { customHeaders } from '../../core/domain/calls/custom-headers.ts'
 import { DEFAULT_COUNTRY } from '../../core/domain/numbers/default-country.ts'
 import { parseNumber } from '../../core/domain/numbers/parse.ts'
-import { insertCall } from '../../core/state/running-calls.ts'
+import { insertCall } from '../../core/state/calls/running-calls.ts'
 import type { DialChild, EndChild, Event, TransferChild, Whisper } from '../../markup/interpreter/types.ts'
 import { childRow, type NotPlaced, placeChild } from '../admission/place.ts'
 import type { Call } from '../b2bua/call.ts'

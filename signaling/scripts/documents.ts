@@ -1,7 +1,7 @@
 import type { CookieJar } from '../../core/domain/webhooks/cookies.ts'
 import { documentText } from '../../core/domain/webhooks/document.ts'
 import type { VoiceReply } from '../../core/runtime/voice-request.ts'
-import { recordExchange } from '../../core/state/calls.ts'
+import { recordExchange } from '../../core/state/calls/calls.ts'
 import type { Callback, Fetch, Fetched } from '../../markup/interpreter/types.ts'
 import type { Call } from '../b2bua/call.ts'
 

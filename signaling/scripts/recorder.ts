@@ -1,9 +1,9 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { newId } from '../../core/runtime/ids.ts'
-import { enqueueRecordingCallback } from '../../core/state/outbox.ts'
-import { hasRoomForRecording } from '../../core/state/recording-storage.ts'
-import { insertRecording, updateRecording } from '../../core/state/recordings.ts'
+import { hasRoomForRecording } from '../../core/state/calls/recording-storage.ts'
+import { insertRecording, updateRecording } from '../../core/state/calls/recordings.ts'
+import { enqueueRecordingCallback } from '../../core/state/delivery/outbox.ts'
 import type {
   Event,
   RecordEnded,

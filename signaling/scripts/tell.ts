@@ -1,4 +1,4 @@
-import { enqueue } from '../../core/state/outbox.ts'
+import { enqueue } from '../../core/state/delivery/outbox.ts'
 import type { Target } from '../../markup/interpreter/types.ts'
 import type { Call } from '../b2bua/call.ts'
 

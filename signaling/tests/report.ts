@@ -1,7 +1,7 @@
 import type { Verdict } from '../../core/domain/trunk-tests/index.ts'
 import { type Clock, iso } from '../../core/runtime/clock.ts'
+import { saveCheck } from '../../core/state/configuration/trunk-tests.ts'
 import type { State } from '../../core/state/index.ts'
-import { saveCheck } from '../../core/state/trunk-tests.ts'
 
 /** The checks of one run as they are planned and come in. */
 export class Report {

@@ -1,6 +1,11 @@
 import { findingOf } from '../../core/domain/trunk-tests/index.ts'
 import { iso } from '../../core/runtime/clock.ts'
-import { claimTestRuns, finishTestRun, type TestRunRow, updateTestRun } from '../../core/state/trunk-tests.ts'
+import {
+  claimTestRuns,
+  finishTestRun,
+  type TestRunRow,
+  updateTestRun,
+} from '../../core/state/configuration/trunk-tests.ts'
 import type { Context } from '../b2bua/context.ts'
 import type { TrunkConfig } from '../trunks/snapshot.ts'
 import { probeTargets, type TestCall, testCall } from './call.ts'

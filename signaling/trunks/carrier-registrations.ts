@@ -6,7 +6,10 @@ import { judgeTls } from '../../core/domain/trunk-tests/index.ts'
 import { type Clock, iso, type Timer } from '../../core/runtime/clock.ts'
 import type { Log } from '../../core/runtime/log.ts'
 import { digestHash } from '../../core/runtime/secrets.ts'
-import { type CarrierRegistrationState, saveRegistrationState } from '../../core/state/carrier-registrations.ts'
+import {
+  type CarrierRegistrationState,
+  saveRegistrationState,
+} from '../../core/state/configuration/carrier-registrations.ts'
 import type { State } from '../../core/state/index.ts'
 import type { SipResponse, SipStack } from '../drachtio/types.ts'
 import { hostOf } from '../drachtio/uri.ts'

@@ -2,8 +2,13 @@ import type { Bus } from '../../core/runtime/bus.ts'
 import type { Clock } from '../../core/runtime/clock.ts'
 import type { Log } from '../../core/runtime/log.ts'
 import { Sleeper } from '../../core/runtime/sleeper.ts'
+import {
+  type Applied,
+  configurationRevision,
+  readConfiguration,
+  reportApplied,
+} from '../../core/state/configuration/snapshot.ts'
 import type { State } from '../../core/state/index.ts'
-import { type Applied, configurationRevision, readConfiguration, reportApplied } from '../../core/state/snapshot.ts'
 import { compileSnapshot, EMPTY_SNAPSHOT, type Snapshot } from './snapshot.ts'
 
 const POLL_MS = 1000

@@ -1,8 +1,8 @@
 import { addressKey } from '../../core/domain/identity/index.ts'
 import { type Clock, iso } from '../../core/runtime/clock.ts'
 import type { Log } from '../../core/runtime/log.ts'
+import { noteDigestProof } from '../../core/state/configuration/sources.ts'
 import type { State } from '../../core/state/index.ts'
-import { noteDigestProof } from '../../core/state/sources.ts'
 
 const MAX_NOTED = 50_000
 

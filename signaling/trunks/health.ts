@@ -1,7 +1,7 @@
 import type { Clock, Timer } from '../../core/runtime/clock.ts'
 import type { Log } from '../../core/runtime/log.ts'
+import { forgetEvidence, saveEvidence } from '../../core/state/configuration/target-evidence.ts'
 import type { State } from '../../core/state/index.ts'
-import { forgetEvidence, saveEvidence } from '../../core/state/target-evidence.ts'
 import type { RequestOptions, SipResponse, SipStack } from '../drachtio/types.ts'
 import type { Snapshot, Target } from './snapshot.ts'
 import type { Way, WayAsked, WaysOut } from './ways-out.ts'

@@ -2,14 +2,14 @@ import { holdsAddress, projectOfClientDomain, uriHost } from '../../core/domain/
 import { type Clock, iso } from '../../core/runtime/clock.ts'
 import type { Log } from '../../core/runtime/log.ts'
 import { parseUri } from '../../core/runtime/sip/uri.ts'
-import type { State } from '../../core/state/index.ts'
 import {
   liveRegistrations,
   pruneRegistrations,
   type RegistrationRow,
   removeRegistrations,
   saveRegistration,
-} from '../../core/state/registrations.ts'
+} from '../../core/state/calls/registrations.ts'
+import type { State } from '../../core/state/index.ts'
 import type { InboundRequest } from '../drachtio/types.ts'
 import { hostOf } from '../drachtio/uri.ts'
 import type { DigestAuthenticator } from './digest.ts'

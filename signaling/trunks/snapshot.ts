@@ -8,7 +8,7 @@ import {
 } from '../../core/domain/identity/index.ts'
 import { type TlsVerification, verificationOf } from '../../core/domain/network/tls-verification.ts'
 
-import type { ConfigurationRows } from '../../core/state/snapshot.ts'
+import type { ConfigurationRows } from '../../core/state/configuration/snapshot.ts'
 
 /** What this node knows of the configuration: immutable, replaced as a whole. */
 

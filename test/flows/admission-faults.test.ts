@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap'
-import { countersAdrift } from '../../core/state/leases.ts'
+import { countersAdrift } from '../../core/state/calls/leases.ts'
 import type { Call } from '../../signaling/edge/useragent/call.ts'
 import { openAgent, place, sdpOf } from '../support/agents.ts'
 import { fillDisk, lockState } from '../support/faults.ts'

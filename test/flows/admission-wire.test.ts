@@ -1,6 +1,6 @@
 import { createSocket } from 'node:dgram'
 import t from 'tap'
-import { countersAdrift } from '../../core/state/leases.ts'
+import { countersAdrift } from '../../core/state/calls/leases.ts'
 import type { Call } from '../../signaling/edge/useragent/call.ts'
 import { type Agent, authorize, openAgent, place, sdpOf } from '../support/agents.ts'
 import { freeBlock, freePort } from '../support/ports.ts'

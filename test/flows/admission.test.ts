@@ -1,5 +1,5 @@
 import t from 'tap'
-import { countersAdrift, liveCalls } from '../../core/state/leases.ts'
+import { countersAdrift, liveCalls } from '../../core/state/calls/leases.ts'
 import { openPhone } from '../support/phone.ts'
 import { rated } from '../support/rated.ts'
 import { until } from '../support/wait.ts'

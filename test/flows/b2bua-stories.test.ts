@@ -1,5 +1,5 @@
 import t from 'tap'
-import { bumpConfiguration } from '../../core/state/bootstrap.ts'
+import { bumpConfiguration } from '../../core/state/configuration/bootstrap.ts'
 import { openAgent, place } from '../support/agents.ts'
 import { DIALOG } from '../support/b2bua-stories/dialog.ts'
 import { ENDING } from '../support/b2bua-stories/ending.ts'

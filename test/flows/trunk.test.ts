@@ -1,7 +1,7 @@
 import { createSocket } from 'node:dgram'
 import t from 'tap'
 import { title } from '../../core/domain/ladder/render.ts'
-import { ladderOf } from '../../core/state/ladder.ts'
+import { ladderOf } from '../../core/state/calls/ladder.ts'
 import { strongestHz, tone, wavBytes } from '../support/audio.ts'
 import { hangsUpOnCue, lastCall, mediaPort } from '../support/b2bua-world.ts'
 import { openRtpPeer } from '../support/rtp-peer.ts'

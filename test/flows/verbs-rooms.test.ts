@@ -1,6 +1,6 @@
 import t from 'tap'
 import { makeClientCredential } from '../../core/runtime/client-token.ts'
-import { addCarrier } from '../../core/state/carriers.ts'
+import { addCarrier } from '../../core/state/configuration/carriers.ts'
 import { openTrap } from '../adversary/traps.ts'
 import { readWav, strongestHz, tone, toneLevelDbm0, wavBytes } from '../support/audio.ts'
 import { openSoftphone as openBrowser } from '../support/browser.ts'

@@ -13,9 +13,9 @@ import {
   targetRow,
   trunkRow,
 } from '../../bench/admission/rows.ts'
+import type { AdmissionRequest } from '../../core/state/calls/leases.ts'
 import type * as state from '../../core/state/index.ts'
 import { openState, type State } from '../../core/state/index.ts'
-import type { AdmissionRequest } from '../../core/state/leases.ts'
 
 /** Columns of a row, as far as a test cares. */
 type Columns<Table> = {

@@ -4,7 +4,7 @@ import { SMTPServer } from 'smtp-server'
 import { alerts, fraudWatch } from '../../control/alerts/evaluate.ts'
 import { type Clock, iso, systemClock } from '../../core/runtime/clock.ts'
 import { newId } from '../../core/runtime/ids.ts'
-import { insertCall, NOTHING_YET, writeCall } from '../../core/state/running-calls.ts'
+import { insertCall, NOTHING_YET, writeCall } from '../../core/state/calls/running-calls.ts'
 import { type ControlPlane, controlPlane } from './control-plane.ts'
 
 /** A control plane whose clock can be set, and its alert tasks, run when the test says. */

@@ -1,5 +1,5 @@
-import { insertAlert } from '../../core/state/alerts.ts'
-import { insertContainment } from '../../core/state/containments.ts'
+import { insertAlert } from '../../core/state/alerts/alerts.ts'
+import { insertContainment } from '../../core/state/alerts/containments.ts'
 import type { State } from '../../core/state/index.ts'
 
 interface Owner {

@@ -13,9 +13,9 @@ import { newId } from '../../core/runtime/ids.ts'
 import { createLog, type Log } from '../../core/runtime/log.ts'
 import { createObjectStore, type ObjectStore } from '../../core/runtime/object-store.ts'
 import { hashSecret } from '../../core/runtime/secrets.ts'
-import { type ApiKeyRow, insertKey } from '../../core/state/api-keys.ts'
-import { addAdminKey, type Demo, ensureDemo, putSandboxCarrier } from '../../core/state/bootstrap.ts'
+import { addAdminKey, type Demo, ensureDemo, putSandboxCarrier } from '../../core/state/configuration/bootstrap.ts'
 import { openState, type State } from '../../core/state/index.ts'
+import { type ApiKeyRow, insertKey } from '../../core/state/people/api-keys.ts'
 
 /** A real control plane on a port of its own, with real SQLite in a fresh folder and the demo project in it. */
 export interface ControlPlane {

@@ -1,7 +1,7 @@
 import { ending } from '../../core/domain/calls/endings.ts'
 import { iso } from '../../core/runtime/clock.ts'
 import { newId } from '../../core/runtime/ids.ts'
-import { finishCall, insertCall, type NewCall, NOTHING_YET, writeCall } from '../../core/state/running-calls.ts'
+import { finishCall, insertCall, type NewCall, NOTHING_YET, writeCall } from '../../core/state/calls/running-calls.ts'
 import { type ControlPlane, freshKey } from './control-plane.ts'
 
 export const HOUR_MS = 3_600_000

@@ -2,7 +2,7 @@ import twilio from 'twilio'
 import { type Open, openOf, stillOpen } from '../../bench/descriptors.ts'
 import { unseal } from '../../core/runtime/secrets.ts'
 import type { State } from '../../core/state/index.ts'
-import { brokenInvariants } from '../../core/state/invariants.ts'
+import { brokenInvariants } from '../../core/state/maintenance/invariants.ts'
 import { until } from './wait.ts'
 import { type WebRequest, webRequests } from './web.ts'
 

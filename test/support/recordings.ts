@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { newId } from '../../core/runtime/ids.ts'
+import { insertRecording } from '../../core/state/calls/recordings.ts'
 import type { RecordingTable } from '../../core/state/index.ts'
-import { insertRecording } from '../../core/state/recordings.ts'
 import type { ControlPlane } from './control-plane.ts'
 
 /** A tenth of a second of silence, 8 kHz mono PCM. */

@@ -1,7 +1,7 @@
 import { newId } from '../../core/runtime/ids.ts'
 import { seal } from '../../core/runtime/secrets.ts'
-import { ensureAlertPolicies } from '../../core/state/alert-policies.ts'
-import { addAdminKey, bumpConfiguration } from '../../core/state/bootstrap.ts'
+import { ensureAlertPolicies } from '../../core/state/alerts/alert-policies.ts'
+import { addAdminKey, bumpConfiguration } from '../../core/state/configuration/bootstrap.ts'
 import type { State } from '../../core/state/index.ts'
 import type { ControlPlane } from './control-plane.ts'
 

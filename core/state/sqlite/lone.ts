@@ -1,5 +1,5 @@
 import type { Clock } from '../../runtime/clock.ts'
-import { LONG_PROCEDURES } from '../procedure-table.ts'
+import { LONG_PROCEDURES } from '../procedures/table.ts'
 import { type StateError, stateErrorOf } from './errors.ts'
 import { type LogLength, openLogIndex } from './log-index.ts'
 import { WorkCounts } from './protocol.ts'

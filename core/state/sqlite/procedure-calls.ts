@@ -1,5 +1,5 @@
 import { systemClock } from '../../runtime/clock.ts'
-import { SYNCED_SOON } from '../procedure-table.ts'
+import { SYNCED_SOON } from '../procedures/table.ts'
 import type { LogSync } from './log-sync.ts'
 import type { LoneConnection } from './lone.ts'
 import type { AskedProcedure, StateThread } from './thread.ts'

@@ -62,7 +62,7 @@ export interface WorkerReply {
   readonly error?: Failure
 }
 
-/** A procedure in a transaction of its own (core/state/procedures.ts). */
+/** A procedure in a transaction of its own (core/state/procedures/call.ts). */
 export interface ProcedureRequest {
   readonly id: number
   /** It begins before this moment of the monotonic clock, which all threads share, or not at all. */
@@ -96,7 +96,7 @@ export type ToThread = WorkerRequest | string | 'close'
 export type FromThread = WorkerReply | string
 
 /**
- * A statement that begins so names a procedure (core/state/procedures.ts); its one parameter is the procedure's
+ * A statement that begins so names a procedure (core/state/procedures/call.ts); its one parameter is the procedure's
  * input.
  */
 export const PROCEDURE_PREFIX = 'procedure '

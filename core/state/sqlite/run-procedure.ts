@@ -1,6 +1,6 @@
 import type { Database } from 'better-sqlite3'
-import type { Query, Row } from '../admission/steps.ts'
-import { PROCEDURES } from '../procedure-table.ts'
+import type { Query, Row } from '../procedures/admission/steps.ts'
+import { PROCEDURES } from '../procedures/table.ts'
 import type { Prepared } from './prepared.ts'
 
 /**

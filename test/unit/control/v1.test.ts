@@ -1,7 +1,7 @@
 import t from 'tap'
 import { iso } from '../../../core/runtime/clock.ts'
 import { newId } from '../../../core/runtime/ids.ts'
-import { addCarrier } from '../../../core/state/carriers.ts'
+import { addCarrier } from '../../../core/state/configuration/carriers.ts'
 import { digestProofs } from '../../../signaling/trunks/digest-proofs.ts'
 import { standingClock } from '../../support/clock.ts'
 import { type ControlPlane, controlPlane, freshKey } from '../../support/control-plane.ts'

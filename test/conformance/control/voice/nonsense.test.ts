@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { iso } from '../../../../core/runtime/clock.ts'
 import { newId } from '../../../../core/runtime/ids.ts'
-import { putSandboxCarrier } from '../../../../core/state/bootstrap.ts'
+import { putSandboxCarrier } from '../../../../core/state/configuration/bootstrap.ts'
 import { controlPlane } from '../../../support/control-plane.ts'
 
 /** Whatever a program sends, the voice-calls API answers with a documented error and never with a failure of ours. */

@@ -5,7 +5,7 @@ import type { VoiceRoute } from '../../../../control/voice/route.ts'
 import { REASONS, type Reason, voiceErrorOf } from '../../../../core/domain/reasons/index.ts'
 import { iso } from '../../../../core/runtime/clock.ts'
 import { newId } from '../../../../core/runtime/ids.ts'
-import { putSandboxCarrier } from '../../../../core/state/bootstrap.ts'
+import { putSandboxCarrier } from '../../../../core/state/configuration/bootstrap.ts'
 import { controlPlane } from '../../../support/control-plane.ts'
 
 /** What every endpoint of the voice-calls API must do, asked of each one that the registry lists. */

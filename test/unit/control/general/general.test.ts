@@ -3,7 +3,7 @@ import { FLOWS, simulatedStatus } from '../../../../control/general/simulate.ts'
 import { createWindows } from '../../../../control/general/window.ts'
 import { readCallRequest } from '../../../../core/domain/calls/request.ts'
 import { iso } from '../../../../core/runtime/clock.ts'
-import { putSandboxCarrier } from '../../../../core/state/bootstrap.ts'
+import { putSandboxCarrier } from '../../../../core/state/configuration/bootstrap.ts'
 import { standingClock } from '../../../support/clock.ts'
 import { type ControlPlane, controlPlane } from '../../../support/control-plane.ts'
 

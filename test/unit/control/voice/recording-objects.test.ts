@@ -7,7 +7,7 @@ import { type Clock, systemClock } from '../../../../core/runtime/clock.ts'
 import { newId } from '../../../../core/runtime/ids.ts'
 import { createLog } from '../../../../core/runtime/log.ts'
 import { createObjectStore, type ObjectStore, StoreError } from '../../../../core/runtime/object-store.ts'
-import { insertRecording, updateRecording } from '../../../../core/state/recordings.ts'
+import { insertRecording, updateRecording } from '../../../../core/state/calls/recordings.ts'
 import { type ControlPlane, controlPlane } from '../../../support/control-plane.ts'
 import { type S3Server, s3Server } from '../../../support/object-store.ts'
 

@@ -2,7 +2,12 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
-import { addAdminKey, bumpConfiguration, ensureDemo, putSandboxCarrier } from '../../../../core/state/bootstrap.ts'
+import {
+  addAdminKey,
+  bumpConfiguration,
+  ensureDemo,
+  putSandboxCarrier,
+} from '../../../../core/state/configuration/bootstrap.ts'
 import { isUniqueViolation, openState, StateError } from '../../../../core/state/index.ts'
 
 const data_dir = mkdtempSync(join(tmpdir(), 'strowger-state-'))

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { takeAdmission } from '../../../../core/state/leases.ts'
-import { insertCall } from '../../../../core/state/running-calls.ts'
+import { takeAdmission } from '../../../../core/state/calls/leases.ts'
+import { insertCall } from '../../../../core/state/calls/running-calls.ts'
 import { createGate, StateStalled } from '../../../../signaling/admission/gate.ts'
 import type { Context } from '../../../../signaling/b2bua/context.ts'
 import { UnownedCalls } from '../../../../signaling/unowned-calls.ts'

@@ -1,0 +1,175 @@
+import type { ApplyFacts, BalanceFacts, HealthFacts, Scope, SpendFacts } from '../../domain/alerts/index.ts'
+import { iso } from '../../runtime/clock.ts'
+import { appliedState, NODE_SILENCE_MS } from '../configuration/apply.ts'
+import { evidenceOf } from '../configuration/target-evidence.ts'
+import type { Db } from '../index.ts'
+
+/** What alerts are judged by, read from rows that calls and nodes write anyway. */
+
+interface Project {
+  readonly id: string
+  readonly name: string
+  readonly currency: string
+  readonly billing_account_id: string
+}
+
+export async function balanceFacts(db: Db, project: Project): Promise<BalanceFacts> {
+  const row = await db
+    .selectFrom('billing_account')
+    .selectAll()
+    .where('id', '=', project.billing_account_id)
+    .where('prepaid', '=', 1)
+    .executeTakeFirst()
+  return { account: row ?? null, currency: project.currency }
+}
+
+/**
+ * Spend of the project and its subaccounts, of a day (with their caps) or of a month; and of the trunk that a policy is
+ * about.
+ */
+export async function spendFacts(db: Db, project: Project, period: string, scope: Scope): Promise<SpendFacts> {
+  const ceiling = await db
+    .selectFrom('project_ceiling')
+    .select('daily_spend_cap_minor')
+    .where('project_id', '=', project.id)
+    .executeTakeFirst()
+  const subaccounts = await db
+    .selectFrom('subaccount')
+    .select(['id', 'name', 'daily_spend_cap_minor'])
+    .where('project_id', '=', project.id)
+    .execute()
+  const trunks = await db
+    .selectFrom('trunk')
+    .select(['id', 'name'])
+    .where('project_id', '=', project.id)
+    .where('id', '=', scope.type === 'trunk' ? (scope.id ?? '') : '')
+    .execute()
+  const ids = [project.id, ...[...subaccounts, ...trunks].map(row => row.id)]
+  const rows = await db
+    .selectFrom('spend_day')
+    .select(['subject_id', eb => eb.fn.sum<number>('spent_minor').as('spent')])
+    .where('subject_id', 'in', ids)
+    .where('level', 'in', ['project', 'subaccount', 'trunk'])
+    .where('day', '>=', period.length === 7 ? `${period}-01` : period)
+    .where('day', '<=', period.length === 7 ? `${period}-31` : period)
+    .groupBy('subject_id')
+    .execute()
+  const spent = new Map(rows.map(row => [row.subject_id, Number(row.spent)]))
+  return {
+    currency: project.currency,
+    period,
+    levels: [
+      {
+        id: project.id,
+        name: project.name,
+        type: 'organization',
+        spent_minor: spent.get(project.id) ?? 0,
+        cap_minor: ceiling?.daily_spend_cap_minor ?? null,
+      },
+      ...subaccounts.map(row => ({
+        id: row.id,
+        name: row.name,
+        type: 'subaccount' as const,
+        spent_minor: spent.get(row.id) ?? 0,
+        cap_minor: row.daily_spend_cap_minor,
+      })),
+      ...trunks.map(row => ({
+        ...row,
+        type: 'trunk' as const,
+        spent_minor: spent.get(row.id) ?? 0,
+        // A trunk's cap is that of its policy, which others may share.
+        cap_minor: null,
+      })),
+    ],
+  }
+}
+
+const aliveNodes = (db: Db, now_ms: number) =>
+  db
+    .selectFrom('node')
+    .select('id')
+    .where('kind', '=', 'signaling')
+    .where('heartbeat_at', '>=', iso(now_ms - NODE_SILENCE_MS))
+    .execute()
+
+/** What live nodes know of the enabled targets of enabled trunks; a target that one node reaches is healthy. */
+export async function healthFacts(db: Db, project_id: string, now_ms: number): Promise<HealthFacts> {
+  const alive = new Set((await aliveNodes(db, now_ms)).map(node => node.id))
+  if (alive.size === 0) return { available: false, targets: [] }
+  const targets = await db
+    .selectFrom('termination_target')
+    .innerJoin('trunk', 'trunk.id', 'termination_target.trunk_id')
+    .select(['termination_target.id', 'termination_target.sip_uri', 'trunk.id as trunk_id', 'trunk.name'])
+    .where('trunk.project_id', '=', project_id)
+    .where('trunk.status', '=', 'enabled')
+    .where('termination_target.enabled', '=', 1)
+    .execute()
+  const evidence = (
+    await evidenceOf(
+      db,
+      targets.map(target => target.id),
+    )
+  ).filter(row => alive.has(row.node_id))
+  const known = targets.map(target => {
+    const rows = evidence.filter(row => row.target_id === target.id)
+    const best = rows.find(row => row.state === 'healthy') ?? rows.find(row => row.state === 'unknown') ?? rows[0]
+    return { target, best }
+  })
+  const count = (trunk_id: string, state?: string): number =>
+    known.filter(({ target, best }) => target.trunk_id === trunk_id && (!state || best?.state === state)).length
+  return {
+    available: true,
+    targets: known.map(({ target, best }) => ({
+      id: target.id,
+      name: target.sip_uri,
+      trunk: { id: target.trunk_id, name: target.name },
+      enabled_targets: count(target.trunk_id),
+      degraded_targets: count(target.trunk_id, 'degraded'),
+      state: best?.state ?? 'unknown',
+      misses: best?.misses ?? 0,
+      last_code: best?.last_code ?? null,
+      checked_at: best?.checked_at ?? iso(now_ms),
+    })),
+  }
+}
+
+/** Trunks of which a live node could not apply what was saved, and those that alerts are open about. */
+export async function applyFacts(
+  db: Db,
+  project_id: string,
+  now_ms: number,
+  watched: readonly string[],
+): Promise<Omit<ApplyFacts, 'overruled'>> {
+  if ((await aliveNodes(db, now_ms)).length === 0) return { available: false, trunks: [] }
+  const trunks = await db
+    .selectFrom('trunk')
+    .select(['id', 'name', 'revision'])
+    .where('project_id', '=', project_id)
+    .where('status', '!=', 'released')
+    .where(eb =>
+      eb.or([
+        eb('id', 'in', watched.length > 0 ? [...watched] : ['']),
+        eb(
+          'id',
+          'in',
+          eb.selectFrom('apply_report').select('apply_report.resource_id').where('apply_report.state', '=', 'failed'),
+        ),
+      ]),
+    )
+    .execute()
+  const found = []
+  for (const trunk of trunks) {
+    const { state, effective_revision, error } = await appliedState(db, trunk, now_ms)
+    found.push({ ...trunk, effective_revision, failed: state === 'failed', error })
+  }
+  return { available: true, trunks: found }
+}
+
+/** Time of day where the organization is, `HH:MM`. */
+export const clockOf = (epoch_ms: number, time_zone: string): string =>
+  new Intl.DateTimeFormat('en-GB', {
+    timeZone: time_zone,
+    hour: '2-digit',
+    minute: '2-digit',
+    hourCycle: 'h23',
+  }).format(epoch_ms)

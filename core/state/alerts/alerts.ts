@@ -1,0 +1,280 @@
+import { type Selectable, sql } from 'kysely'
+import { type AlertKind, attempted, type Finding, type OpenAlert, WHY_ACKNOWLEDGED } from '../../domain/alerts/index.ts'
+import { iso } from '../../runtime/clock.ts'
+import { newId } from '../../runtime/ids.ts'
+import { later, updateOf } from '../batch.ts'
+import type { AlertNotificationTable, AlertTable, Db, State, Trx } from '../index.ts'
+
+export type AlertRow = Selectable<AlertTable>
+export type NotificationRow = Selectable<AlertNotificationTable>
+
+/** Alerts of a project that were open at some time since `since`, newest first. */
+export function listAlerts(
+  db: Db | Trx,
+  project_id: string,
+  filter: { readonly since: string; readonly trunk_ids?: readonly string[] },
+): Promise<AlertRow[]> {
+  let query = db
+    .selectFrom('alert')
+    .selectAll()
+    .where('project_id', '=', project_id)
+    .where(eb => eb.or([eb('resolved_at', 'is', null), eb('resolved_at', '>=', filter.since)]))
+    .orderBy('fired_at', 'desc')
+    .orderBy('id')
+    .limit(1000)
+  if (filter.trunk_ids !== undefined) query = query.where('trunk_id', 'in', [...filter.trunk_ids])
+  return query.execute()
+}
+
+export const findAlert = (db: Db | Trx, project_id: string, id: string): Promise<AlertRow | undefined> =>
+  db.selectFrom('alert').selectAll().where('id', '=', id).where('project_id', '=', project_id).executeTakeFirst()
+
+/** What is open of a kind in a project, each with the resolution of the policy revision that it fired under. */
+export async function openAlerts(db: Db | Trx, project_id: string, kind: AlertKind): Promise<OpenAlert[]> {
+  const rows = await db
+    .selectFrom('alert')
+    .leftJoin('alert_policy', join =>
+      join
+        .onRef('alert_policy.id', '=', 'alert.policy_id')
+        .onRef('alert_policy.revision', '=', 'alert.policy_revision'),
+    )
+    .selectAll('alert')
+    .select('alert_policy.resolution')
+    .where('alert.project_id', '=', project_id)
+    .where('alert.kind', '=', kind)
+    .where('alert.resolved_at', 'is', null)
+    .execute()
+  return rows.map(row => ({
+    id: row.id,
+    dedupe_key: row.dedupe_key,
+    kind: row.kind,
+    state: row.state === 'acknowledged' ? 'acknowledged' : 'firing',
+    source_state: row.source_state,
+    fired_at: row.fired_at,
+    below_since: row.below_since,
+    successes: row.successes,
+    version: row.version,
+    resolution: JSON.parse(
+      row.resolution ??
+        '{"rule":"acknowledged_or_24h","amount_minor":null,"count":null,"currency":null,"for_seconds":null,"percent":null}',
+    ),
+  }))
+}
+
+/** Keys of a kind that a person's acknowledgement resolved, of alerts that fired since `since`. */
+export async function answeredKeys(
+  db: Db | Trx,
+  project_id: string,
+  kind: AlertKind,
+  since: string,
+): Promise<ReadonlySet<string>> {
+  const rows = await db
+    .selectFrom('alert')
+    .select('dedupe_key')
+    .where('project_id', '=', project_id)
+    .where('kind', '=', kind)
+    .where('fired_at', '>=', since)
+    .where('resolved_why', '=', WHY_ACKNOWLEDGED)
+    .execute()
+  return new Set(rows.map(row => row.dedupe_key))
+}
+
+/** The open alert of a key, whatever its project. */
+export const openAlertOf = (db: Db | Trx, dedupe_key: string): Promise<AlertRow | undefined> =>
+  db
+    .selectFrom('alert')
+    .selectAll()
+    .where('dedupe_key', '=', dedupe_key)
+    .where('resolved_at', 'is', null)
+    .executeTakeFirst()
+
+export async function insertAlert(
+  trx: Trx,
+  finding: Finding,
+  context: Pick<AlertRow, 'organization_id' | 'project_id' | 'policy_id' | 'policy_revision'> & {
+    readonly channels: readonly string[]
+    readonly now: string
+  },
+): Promise<AlertRow> {
+  const { channels, now, ...rest } = context
+  return trx
+    .insertInto('alert')
+    .values({
+      ...rest,
+      ...columnsOf(finding),
+      id: `alt_${newId.uuid()}`,
+      kind: finding.kind,
+      state: 'firing',
+      source_state: 'measured',
+      dedupe_key: finding.dedupe_key,
+      containment_id: null,
+      channels: JSON.stringify(channels),
+      fired_at: now,
+      acknowledged_at: null,
+      acknowledged_by: null,
+      resolved_at: null,
+      resolved_why: null,
+      below_since: null,
+      successes: 0,
+      updated_at: now,
+    })
+    .returningAll()
+    .executeTakeFirstOrThrow()
+}
+
+const columnsOf = (finding: Finding) => ({
+  severity: finding.severity,
+  reason: finding.reason,
+  remediation: finding.remediation,
+  subject_type: finding.subject.type,
+  subject_id: finding.subject.id,
+  subject_name: finding.subject.name,
+  trunk_id: finding.trunk_id,
+  evidence: JSON.stringify(finding.evidence),
+  suggested_actions: JSON.stringify(finding.suggested_actions),
+  version: finding.version,
+})
+
+/** Brings what is known of a condition that still holds up to date; `updated_at` moves only when something did. */
+export async function keepAlert(trx: Trx, id: string, finding: Finding, now: string): Promise<AlertRow | undefined> {
+  const columns = columnsOf(finding)
+  return trx
+    .updateTable('alert')
+    .set({ ...columns, below_since: null, successes: 0, updated_at: now })
+    .where('id', '=', id)
+    .where('resolved_at', 'is', null)
+    .where(eb =>
+      eb.or([eb('evidence', '!=', columns.evidence), eb('below_since', 'is not', null), eb('successes', '>', 0)]),
+    )
+    .returningAll()
+    .executeTakeFirst()
+}
+
+export const changeAlert = (
+  trx: Trx,
+  id: string,
+  changes: Partial<
+    Pick<
+      AlertRow,
+      | 'state'
+      | 'source_state'
+      | 'below_since'
+      | 'successes'
+      | 'version'
+      | 'acknowledged_at'
+      | 'acknowledged_by'
+      | 'resolved_at'
+      | 'resolved_why'
+      | 'containment_id'
+    >
+  >,
+  now: string,
+): Promise<AlertRow | undefined> =>
+  trx
+    .updateTable('alert')
+    .set({ ...changes, updated_at: now })
+    .where('id', '=', id)
+    .where('resolved_at', 'is', null)
+    .returningAll()
+    .executeTakeFirst()
+
+/** Alerts of a project that changed at `since` or later, for live views. */
+export const alertsChangedSince = (db: Db, project_id: string, since: string): Promise<AlertRow[]> =>
+  db
+    .selectFrom('alert')
+    .selectAll()
+    .where('project_id', '=', project_id)
+    .where('updated_at', '>=', since)
+    .orderBy('updated_at')
+    .limit(200)
+    .execute()
+
+export async function insertNotification(
+  trx: Trx,
+  notification: Pick<
+    NotificationRow,
+    'project_id' | 'alert_id' | 'event' | 'channel' | 'recipient' | 'subject' | 'body' | 'next_attempt_at'
+  >,
+  now: string,
+): Promise<void> {
+  await trx
+    .insertInto('alert_notification')
+    .values({
+      ...notification,
+      id: `ntf_${newId.uuid()}`,
+      state: 'pending',
+      attempts: 0,
+      lease_until: null,
+      last_error: null,
+      created_at: now,
+      delivered_at: null,
+    })
+    .execute()
+}
+
+const LEASE_MS = 60_000
+
+/**
+ * Notifications of channels that are due, each with a lease: one whose process died is taken up again. Nothing is
+ * locked while nothing is due.
+ */
+export async function claimNotifications(
+  state: State,
+  now_ms: number,
+  limit: number,
+  channels: readonly NotificationRow['channel'][],
+): Promise<NotificationRow[]> {
+  const now = iso(now_ms)
+  const due = (db: Db, most: number) =>
+    db
+      .selectFrom('alert_notification')
+      .selectAll()
+      .where('state', '=', 'pending')
+      .where('channel', 'in', [...channels])
+      .where('next_attempt_at', '<=', now)
+      .where(eb => eb.or([eb('lease_until', 'is', null), eb('lease_until', '<', now)]))
+      .orderBy('next_attempt_at')
+      .limit(most)
+      .execute()
+  if ((await due(state.db, 1)).length === 0) return []
+  return state.transaction(async trx => {
+    const rows = await due(trx, limit)
+    const lease_until = iso(now_ms + LEASE_MS)
+    for (const { id } of rows) await later(trx, updateOf('alert_notification', { lease_until }, id))
+    return rows
+  })
+}
+
+/** Writes down how an attempt went: `error` null is sent, `final` an error that no later attempt mends. */
+export async function settleNotification(
+  db: Db,
+  row: NotificationRow,
+  error: { readonly text: string; readonly final: boolean } | null,
+  at: { readonly now_ms: number; readonly jitter: number },
+): Promise<void> {
+  const attempts = row.attempts + 1
+  const failed = error === null ? false : error.final ? 'final' : 'now'
+  const attempt = { attempts, created_ms: Date.parse(row.created_at), failed } as const
+  const { state, next_attempt_ms } = attempted(attempt, at.now_ms, at.jitter)
+  await db
+    .updateTable('alert_notification')
+    .set({
+      state,
+      attempts,
+      last_error: error === null ? null : error.text.slice(0, 300),
+      next_attempt_at: iso(next_attempt_ms),
+      delivered_at: state === 'delivered' ? iso(at.now_ms) : null,
+      lease_until: null,
+    })
+    .where('id', '=', row.id)
+    .execute()
+}
+
+/** Resolved alerts are shown for 90 days at most and kept for a year; notifications 30 days. */
+export async function forgetOldAlerts(db: Db, now_ms: number): Promise<void> {
+  const day_ms = 86_400_000
+  await sql`delete from alert where rowid in (select rowid from alert where resolved_at < ${iso(now_ms - 365 * day_ms)}
+    limit 1000)`.execute(db)
+  await sql`delete from alert_notification where rowid in (select rowid from alert_notification
+    where state != 'pending' and created_at < ${iso(now_ms - 30 * day_ms)} limit 1000)`.execute(db)
+}

@@ -1,0 +1,175 @@
+import type { Selectable } from 'kysely'
+import { newId } from '../../runtime/ids.ts'
+import type { ContainmentReleaseRequestTable, ContainmentTable, Db, Trx } from '../index.ts'
+
+export type ContainmentRow = Selectable<ContainmentTable>
+export type ReleaseRequestRow = Selectable<ContainmentReleaseRequestTable>
+
+export interface ContainmentFilter {
+  readonly trunk_id?: string
+  /** Those that were in force at some time since then. */
+  readonly since?: string
+}
+
+export function listContainments(
+  db: Db | Trx,
+  project_id: string,
+  filter: ContainmentFilter = {},
+): Promise<ContainmentRow[]> {
+  let query = db
+    .selectFrom('containment')
+    .selectAll()
+    .where('project_id', '=', project_id)
+    .orderBy('starts_at', 'desc')
+    .orderBy('id')
+    .limit(1000)
+  const { trunk_id, since } = filter
+  if (trunk_id !== undefined)
+    query = query.where(eb => eb.or([eb('trunk_id', '=', trunk_id), eb('trunk_id', 'is', null)]))
+  if (since !== undefined)
+    query = query
+      .where('expires_at', '>', since)
+      .where(eb => eb.or([eb('released_at', 'is', null), eb('released_at', '>', since)]))
+  return query.execute()
+}
+
+export const findContainment = (db: Db | Trx, project_id: string, id: string): Promise<ContainmentRow | undefined> =>
+  db.selectFrom('containment').selectAll().where('id', '=', id).where('project_id', '=', project_id).executeTakeFirst()
+
+export type NewContainment = Pick<
+  ContainmentRow,
+  | 'project_id'
+  | 'trunk_id'
+  | 'prefix'
+  | 'case_ref'
+  | 'reason_category'
+  | 'reason_detail'
+  | 'source_alert_id'
+  | 'starts_at'
+  | 'expires_at'
+>
+
+/** Closes a prefix (digits without plus). It is in force for the next call. */
+export async function insertContainment(trx: Trx, containment: NewContainment): Promise<ContainmentRow> {
+  const row: ContainmentRow = {
+    ...containment,
+    id: newId.uuid(),
+    rejection_count: 0,
+    released_at: null,
+    released_by: null,
+    notified_at: null,
+    notified_event: null,
+  }
+  await trx.insertInto('containment').values(row).execute()
+  return row
+}
+
+/** Opens the prefix again; undefined when it was open already. */
+export const releaseContainment = (
+  trx: Trx,
+  id: string,
+  release: { readonly released_at: string; readonly released_by: string },
+): Promise<ContainmentRow | undefined> =>
+  trx
+    .updateTable('containment')
+    .set(release)
+    .where('id', '=', id)
+    .where('released_at', 'is', null)
+    .returningAll()
+    .executeTakeFirst()
+
+/** That the customer was told. */
+export async function markNotified(
+  trx: Trx,
+  id: string,
+  notice: { notified_at: string; notified_event: string },
+): Promise<void> {
+  await trx.updateTable('containment').set(notice).where('id', '=', id).execute()
+}
+
+/** The newest request of each containment. */
+export async function listReleaseRequests(
+  db: Db | Trx,
+  containment_ids: readonly string[],
+): Promise<Map<string, ReleaseRequestRow>> {
+  if (containment_ids.length === 0) return new Map()
+  const rows = await db
+    .selectFrom('containment_release_request')
+    .selectAll()
+    .where('containment_id', 'in', [...containment_ids])
+    .orderBy('requested_at')
+    .execute()
+  return new Map(rows.map(row => [row.containment_id, row]))
+}
+
+/** Asks for the release; undefined while an earlier request is pending. */
+export async function requestRelease(
+  trx: Trx,
+  request: Pick<ReleaseRequestRow, 'containment_id' | 'note' | 'requested_at' | 'requested_by'>,
+): Promise<ReleaseRequestRow | undefined> {
+  const pending = await trx
+    .selectFrom('containment_release_request')
+    .select('id')
+    .where('containment_id', '=', request.containment_id)
+    .where('state', '=', 'pending')
+    .executeTakeFirst()
+  if (pending) return undefined
+  const row: ReleaseRequestRow = {
+    ...request,
+    id: newId.uuid(),
+    state: 'pending',
+    decision_at: null,
+    decision_by: null,
+    decision_reason: null,
+  }
+  await trx.insertInto('containment_release_request').values(row).execute()
+  return row
+}
+
+/** Decides a pending request; an approval releases the containment too. */
+export async function decideRelease(
+  trx: Trx,
+  id: string,
+  decision: {
+    state: 'approved' | 'rejected'
+    decision_at: string
+    decision_by: string
+    decision_reason: string | null
+  },
+): Promise<ReleaseRequestRow | undefined> {
+  const row = await trx
+    .updateTable('containment_release_request')
+    .set(decision)
+    .where('id', '=', id)
+    .where('state', '=', 'pending')
+    .returningAll()
+    .executeTakeFirst()
+  if (row && decision.state === 'approved')
+    await releaseContainment(trx, row.containment_id, {
+      released_at: decision.decision_at,
+      released_by: decision.decision_by,
+    })
+  return row
+}
+
+/** All requests about a containment, newest first. */
+export const listReleaseRequestsOf = (db: Db | Trx, containment_id: string): Promise<ReleaseRequestRow[]> =>
+  db
+    .selectFrom('containment_release_request')
+    .selectAll()
+    .where('containment_id', '=', containment_id)
+    .orderBy('requested_at', 'desc')
+    .limit(200)
+    .execute()
+
+export const findReleaseRequest = (
+  db: Db | Trx,
+  containment_id: string,
+  id: string,
+): Promise<ReleaseRequestRow | undefined> =>
+  db
+    .selectFrom('containment_release_request')
+    .selectAll()
+    .where('containment_id', '=', containment_id)
+    .where('id', '=', id)
+    .executeTakeFirst()

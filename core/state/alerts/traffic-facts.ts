@@ -1,0 +1,303 @@
+import { type Insertable, sql } from 'kysely'
+import type { DestinationGroup, SourceSeen, TrunkTraffic } from '../../domain/alerts/index.ts'
+import { dayOf } from '../../domain/rating/day.ts'
+import { MICRO_PER_MINOR } from '../../domain/rating/types.ts'
+import { iso } from '../../runtime/clock.ts'
+import type { Db, DestinationProfileTable, State } from '../index.ts'
+
+/** What fraud is judged by: where trunks call, what it costs, and from where they are used. */
+
+interface Project {
+  readonly id: string
+  readonly currency: string
+}
+
+const NIGHT_ENDS_HOUR = 5
+const hourOf = (epoch_ms: number, time_zone: string): number =>
+  Number(new Intl.DateTimeFormat('en-GB', { timeZone: time_zone, hour: '2-digit', hourCycle: 'h23' }).format(epoch_ms))
+
+const SPEND = sql<number>`sum(case when r.settled_at is null then r.held_minor else coalesce(r.charge_minor, 0) end)`
+
+/** Spend of each trunk of a project since a moment. */
+export async function trunkSpend(db: Db, project_id: string, since_ms: number): Promise<Map<string, number>> {
+  const rows = await db
+    .selectFrom('reservation as r')
+    .innerJoin('call as c', 'c.sid', 'r.call_sid')
+    .select(['c.trunk_id', SPEND.as('spend')])
+    .where('r.begun_at', '>=', iso(since_ms))
+    .where('r.project_id', '=', project_id)
+    .where('c.trunk_id', 'is not', null)
+    .groupBy('c.trunk_id')
+    .execute()
+  return new Map(rows.map(row => [row.trunk_id ?? '', Number(row.spend)]))
+}
+
+export interface TrafficOptions {
+  readonly project: Project & { readonly time_zone: string }
+  readonly window_seconds: number
+  /** How long a source counts as new. */
+  readonly new_source_seconds: number
+  readonly ceiling_spend: ReadonlyMap<string, number>
+  readonly now_ms: number
+}
+
+/** Traffic of a project's trunks in the window; notes destinations that are new as it goes. */
+export async function trafficFacts(state: State, options: TrafficOptions): Promise<TrunkTraffic[]> {
+  const { project, window_seconds, now_ms } = options
+  const groups = await readGroups(state.db, project.id, now_ms - window_seconds * 1000)
+  const trunk_ids = [...new Set(groups.map(group => group.trunk_id))]
+  const sources = await newSources(state.db, options)
+  const ids = [...new Set([...trunk_ids, ...sources.keys(), ...options.ceiling_spend.keys()])]
+  if (ids.length === 0) return []
+  const trunks = await state.db.selectFrom('trunk').select(['id', 'name']).where('id', 'in', ids).execute()
+  const profiles = await noteDestinations(state, groups, options)
+  const night = hourOf(now_ms, project.time_zone) < NIGHT_ENDS_HOUR
+  return trunks.map(trunk => {
+    const own = groups.filter(group => group.trunk_id === trunk.id)
+    const sum = (pick: (group: Group) => number): number => own.reduce((total, group) => total + pick(group), 0)
+    return {
+      id: trunk.id,
+      name: trunk.name,
+      currency: project.currency,
+      window_seconds,
+      spend_minor: sum(group => group.spend_minor),
+      held_minor: sum(group => group.held_minor),
+      calls: sum(group => group.calls),
+      ceiling_spend_minor: options.ceiling_spend.get(trunk.id) ?? 0,
+      destinations: own.map(group => ({ ...group, ...profiles.get(`${group.trunk_id} ${group.rate_prefix}`) })),
+      new_sources: sources.get(trunk.id) ?? [],
+      night,
+    }
+  })
+}
+
+type Group = DestinationGroup & { readonly trunk_id: string; readonly first_begun_at: string }
+
+async function readGroups(db: Db, project_id: string, since_ms: number): Promise<Group[]> {
+  const rows = await db
+    .selectFrom('reservation as r')
+    .innerJoin('call as c', 'c.sid', 'r.call_sid')
+    .select([
+      'c.trunk_id',
+      'r.rate_prefix',
+      sql<string>`max(r.rate_label)`.as('label'),
+      sql<number>`max(r.rate_micro * (case r.rate_unit when 'second' then 60 else 1 end))`.as('rate_micro'),
+      sql<number>`count(*)`.as('calls'),
+      sql<number>`sum(c.answered_at is not null)`.as('answered'),
+      sql<number>`sum(r.settled_at is not null)`.as('settled'),
+      sql<number>`sum(r.settled_at is not null and coalesce(r.duration_seconds, 0) < 6)`.as('short'),
+      SPEND.as('spend'),
+      sql<number>`sum(case when r.settled_at is null then r.held_minor else 0 end)`.as('held'),
+      sql<string>`min(r.destination)`.as('first'),
+      sql<string>`max(r.destination)`.as('last'),
+      sql<string>`min(r.begun_at)`.as('first_begun_at'),
+    ])
+    .where('r.begun_at', '>=', iso(since_ms))
+    .where('r.project_id', '=', project_id)
+    .where('r.rate_prefix', 'is not', null)
+    .where('c.trunk_id', 'is not', null)
+    .where('c.origin', '!=', 'test')
+    .groupBy(['c.trunk_id', 'r.rate_prefix'])
+    .execute()
+  return rows.map(row => ({
+    trunk_id: row.trunk_id ?? '',
+    rate_prefix: row.rate_prefix ?? '',
+    label: row.label,
+    // Least and greatest in text order: what these two have in common, all between have.
+    common_digits: common(row.first, row.last).replace(/^\+/, ''),
+    rate_minor_per_minute: Math.ceil(Number(row.rate_micro) / MICRO_PER_MINOR),
+    calls: Number(row.calls),
+    answered: Number(row.answered),
+    settled: Number(row.settled),
+    short: Number(row.short),
+    live: Number(row.calls) - Number(row.settled),
+    spend_minor: Number(row.spend),
+    held_minor: Number(row.held),
+    first_seen_at: null,
+    earlier_nights: 0,
+    first_begun_at: row.first_begun_at,
+  }))
+}
+
+function common(a: string, b: string): string {
+  let length = 0
+  while (length < a.length && a[length] === b[length]) length++
+  return a.slice(0, length)
+}
+
+const PROFILE_STALE_MS = 3_600_000
+
+/** What is known of the destinations; the first call to one is noted, and the nights on which it is called. */
+async function noteDestinations(
+  state: State,
+  groups: readonly Group[],
+  { project, now_ms }: TrafficOptions,
+): Promise<Map<string, Pick<DestinationGroup, 'first_seen_at' | 'earlier_nights'>>> {
+  const known = new Map<string, Pick<DestinationGroup, 'first_seen_at' | 'earlier_nights'>>()
+  if (groups.length === 0) return known
+  const today = dayOf(now_ms, project.time_zone)
+  const is_night = hourOf(now_ms, project.time_zone) < NIGHT_ENDS_HOUR
+  const rows = await state.db
+    .selectFrom('destination_profile')
+    .selectAll()
+    .where('trunk_id', 'in', [...new Set(groups.map(group => group.trunk_id))])
+    .execute()
+  const profiles = new Map(rows.map(row => [`${row.trunk_id} ${row.prefix}`, row]))
+  const writes: Insertable<DestinationProfileTable>[] = []
+  for (const group of groups) {
+    const key = `${group.trunk_id} ${group.rate_prefix}`
+    const row = profiles.get(key) ?? {
+      trunk_id: group.trunk_id,
+      prefix: group.rate_prefix,
+      project_id: project.id,
+      first_seen_at: group.first_begun_at,
+      last_seen_at: '',
+      last_night: null,
+      nights: 0,
+    }
+    const first_tonight = is_night && row.last_night !== today
+    const nights = row.nights + (first_tonight ? 1 : 0)
+    const last_night = is_night ? today : row.last_night
+    known.set(key, {
+      first_seen_at: row.first_seen_at,
+      earlier_nights: last_night === today ? nights - 1 : nights,
+    })
+    const stale = row.last_seen_at === '' || now_ms - Date.parse(row.last_seen_at) > PROFILE_STALE_MS
+    if (stale || first_tonight) writes.push({ ...row, nights, last_night, last_seen_at: iso(now_ms) })
+  }
+  if (writes.length > 0)
+    await state.transaction(async trx => {
+      for (const row of writes)
+        await trx
+          .insertInto('destination_profile')
+          .values(row)
+          .onConflict(conflict => conflict.columns(['trunk_id', 'prefix']).doUpdateSet(row))
+          .execute()
+    })
+  return known
+}
+
+/** Sources of digest trunks that were first seen within the window, on trunks that had been used from elsewhere. */
+async function newSources(db: Db, options: TrafficOptions): Promise<Map<string, SourceSeen[]>> {
+  const { project, now_ms, new_source_seconds, window_seconds } = options
+  const rows = await db
+    .selectFrom('trunk_source_seen as s')
+    .innerJoin('trunk', 'trunk.id', 's.trunk_id')
+    .select(['s.trunk_id', 's.address', 's.first_seen_at', 's.calls'])
+    .where('s.project_id', '=', project.id)
+    .where('trunk.auth_mode', '=', 'digest')
+    .where('s.first_seen_at', '>=', iso(now_ms - new_source_seconds * 1000))
+    .where(({ exists, selectFrom }) =>
+      exists(
+        selectFrom('trunk_source_seen as o')
+          .select('o.address')
+          .whereRef('o.trunk_id', '=', 's.trunk_id')
+          .whereRef('o.first_seen_at', '<', 's.first_seen_at'),
+      ),
+    )
+    .limit(1000)
+    .execute()
+  const found = new Map<string, SourceSeen[]>()
+  if (rows.length === 0) return found
+  const spends = await db
+    .selectFrom('reservation as r')
+    .innerJoin('call as c', 'c.sid', 'r.call_sid')
+    .select(['c.trunk_id', sql<string>`json_extract(c.request, '$.sip.source_ip')`.as('address'), SPEND.as('spend')])
+    .where('r.begun_at', '>=', iso(now_ms - window_seconds * 1000))
+    .where('c.trunk_id', 'in', [...new Set(rows.map(row => row.trunk_id))])
+    .groupBy(['c.trunk_id', sql`json_extract(c.request, '$.sip.source_ip')`])
+    .execute()
+  const spent = new Map(spends.map(row => [`${row.trunk_id} ${row.address}`, Number(row.spend)]))
+  for (const { trunk_id, ...seen } of rows)
+    found.set(trunk_id, [
+      ...(found.get(trunk_id) ?? []),
+      { ...seen, spend_minor: spent.get(`${trunk_id} ${seen.address}`) ?? 0 },
+    ])
+  return found
+}
+
+const SOURCES_CURSOR = 'sources'
+const BATCH = 2000
+
+/** Notes from where trunks were called since the last look; true when there may be more to read. */
+export async function noteSources(state: State): Promise<boolean> {
+  const cursor = await state.db
+    .selectFrom('alert_cursor')
+    .select('position')
+    .where('name', '=', SOURCES_CURSOR)
+    .executeTakeFirst()
+  const rows = await state.db
+    .selectFrom('call')
+    .select(['position', 'project_id', 'trunk_id', 'origin', 'direction', 'application_id', 'queued_at', 'request'])
+    .where('position', '>', cursor?.position ?? 0)
+    .orderBy('position')
+    .limit(BATCH)
+    .execute()
+  const last = rows.at(-1)
+  if (!last) return false
+  const seen = new Map<string, { trunk_id: string; address: string; project_id: string; at: string[] }>()
+  for (const row of rows) {
+    // A call delivered to a trunk is of that trunk, and comes from another's peer.
+    const called = row.direction === 'inbound' && row.application_id === null
+    const address = row.origin === 'trunk' && !called ? sourceOf(row.request) : null
+    if (address === null || row.trunk_id === null) continue
+    const key = `${row.trunk_id} ${address}`
+    const known = seen.get(key) ?? { trunk_id: row.trunk_id, address, project_id: row.project_id, at: [] }
+    known.at.push(row.queued_at)
+    seen.set(key, known)
+  }
+  await state.transaction(async trx => {
+    for (const { at, ...source } of seen.values())
+      await trx
+        .insertInto('trunk_source_seen')
+        .values({
+          ...source,
+          first_seen_at: at[0] ?? last.queued_at,
+          last_seen_at: at.at(-1) ?? last.queued_at,
+          calls: at.length,
+        })
+        .onConflict(conflict =>
+          conflict.columns(['trunk_id', 'address']).doUpdateSet({
+            last_seen_at: at.at(-1) ?? last.queued_at,
+            calls: sql<number>`trunk_source_seen.calls + ${at.length}`,
+          }),
+        )
+        .execute()
+    await trx
+      .insertInto('alert_cursor')
+      .values({ name: SOURCES_CURSOR, position: last.position })
+      .onConflict(conflict => conflict.column('name').doUpdateSet({ position: last.position }))
+      .execute()
+  })
+  return rows.length === BATCH
+}
+
+function sourceOf(request: string | null): string | null {
+  const match = /"source_ip":"([0-9a-fA-F.:]{2,64})"/.exec(request ?? '')
+  return match?.[1] ?? null
+}
+
+/** Numbers that no containment may close, and prefixes that the project's policies allow by name. */
+export async function protectedFacts(
+  db: Db,
+  project_id: string,
+): Promise<{ readonly numbers: readonly string[]; readonly allowed_prefixes: readonly string[] }> {
+  const codes = await db
+    .selectFrom('short_code')
+    .select(['code', 'sends_to'])
+    .where(eb => eb.or([eb('project_id', 'is', null), eb('project_id', '=', project_id)]))
+    .execute()
+  const rules = await db
+    .selectFrom('policy_rule')
+    .innerJoin('outbound_policy', 'outbound_policy.id', 'policy_rule.policy_id')
+    .select('policy_rule.prefix')
+    .where('outbound_policy.project_id', '=', project_id)
+    .where('outbound_policy.status', '=', 'active')
+    .where('policy_rule.op', '=', 'allow')
+    .where('policy_rule.kind', '=', 'prefix')
+    .execute()
+  return {
+    numbers: codes.map(row => row.sends_to.replace(/^\+/, '')),
+    allowed_prefixes: rules.map(row => row.prefix),
+  }
+}

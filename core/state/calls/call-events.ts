@@ -1,0 +1,33 @@
+import { iso } from '../../runtime/clock.ts'
+import type { CallEventTable, Db, Trx } from '../index.ts'
+
+/** Events of one call are bounded: a script that loops must not fill the disk. */
+const MAX_EVENTS = 1000
+
+export async function addCallEvent(
+  db: Db | Trx,
+  event: {
+    readonly call_sid: string
+    readonly kind: CallEventTable['kind']
+    readonly number: number | null
+    readonly detail: Readonly<Record<string, unknown>>
+  },
+  now_ms: number,
+): Promise<void> {
+  const { count } = await db
+    .selectFrom('call_event')
+    .select(eb => eb.fn.countAll<number>().as('count'))
+    .where('call_sid', '=', event.call_sid)
+    .executeTakeFirstOrThrow()
+  if (Number(count) >= MAX_EVENTS) return
+  await db
+    .insertInto('call_event')
+    .values({
+      call_sid: event.call_sid,
+      at: iso(now_ms),
+      kind: event.kind,
+      number: event.number,
+      detail: JSON.stringify(event.detail),
+    })
+    .execute()
+}

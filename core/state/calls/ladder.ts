@@ -1,0 +1,143 @@
+import type { Selectable } from 'kysely'
+import { toldCallId } from '../../domain/calls/foreign.ts'
+import type { Db, SipMessageTable } from '../index.ts'
+import { callProcedure } from '../procedures/call.ts'
+import type { MessagesOfEdge, NewMessage } from '../procedures/running/messages.ts'
+
+/** How long messages are kept. */
+export const LADDER_DAYS = 7
+
+export type SipMessageRow = Selectable<SipMessageTable>
+
+/** Rows that are written together: other writers wait for no more. */
+const BATCH = 500
+
+export async function insertMessages(db: Db, { edge_id, messages }: MessagesOfEdge): Promise<void> {
+  for (let at = 0; at < messages.length; at += BATCH) {
+    const batch: MessagesOfEdge = { edge_id, messages: messages.slice(at, at + BATCH) }
+    await callProcedure<null>(db, 'insert_messages', batch)
+  }
+}
+
+/** Those that the state does not have yet: what a killed writer left may have come to it or not. */
+export async function insertMissingMessages(db: Db, { edge_id, messages }: MessagesOfEdge): Promise<void> {
+  const call_ids = messages.map(({ sip_call_id }) => sip_call_id)
+  const known = await messagesOf(db, call_ids, edge_id)
+  await insertMessages(db, { edge_id, messages: missingFrom(known, messages) })
+}
+
+/** The messages that are not among the known ones. */
+export function missingFrom(known: readonly NewMessage[], messages: readonly NewMessage[]): NewMessage[] {
+  const keyOf = ({ sip_call_id, at_ms, direction, text }: NewMessage): string =>
+    JSON.stringify([sip_call_id, at_ms, direction, text])
+  const keys = new Set(known.map(keyOf))
+  return messages.filter(message => !keys.has(keyOf(message)))
+}
+
+/** Those that crossed an edge, in the order in which they were kept. */
+async function messagesOf(db: Db, sip_call_ids: readonly string[], edge_id: string): Promise<SipMessageRow[]> {
+  const wanted = [...new Set(sip_call_ids)]
+  const messages: SipMessageRow[] = []
+  for (let at = 0; at < wanted.length; at += BATCH)
+    messages.push(
+      ...(await db
+        .selectFrom('sip_message')
+        .selectAll()
+        .where('sip_call_id', 'in', wanted.slice(at, at + BATCH))
+        .where('edge_id', 'in', [edge_id, ''])
+        .execute()),
+    )
+  return messages.sort((a, b) => a.id - b.id)
+}
+
+/**
+ * The messages of all legs of a call, those of every attempt and of the calls that it dialled, in the order of time.
+ * The dialog of another tenant's peer is shown to an operator alone.
+ */
+export async function ladderOf(db: Db, call_sid: string, reader: 'customer' | 'operator') {
+  const family = await db
+    .selectFrom('call')
+    .select(['sid', 'sip_call_id', 'foreign_caller'])
+    .where(eb => eb.or([eb('sid', '=', call_sid), eb('parent_call_sid', '=', call_sid)]))
+    .execute()
+  if (family.length === 0) return null
+  const sids = family.map(call => call.sid)
+  const attempts = await db.selectFrom('call_attempt').select('sip_call_id').where('call_sid', 'in', sids).execute()
+  const callers = family.map(call => (reader === 'operator' ? call.sip_call_id : toldCallId(call)))
+  const call_ids = [...callers, ...attempts.map(attempt => attempt.sip_call_id)].filter(id => id !== null)
+  if (call_ids.length === 0) return []
+  const rows = await db
+    .selectFrom('sip_message')
+    .select(['id', 'sip_call_id', 'at_ms', 'direction', 'protocol', 'local', 'remote', 'retransmission', 'text'])
+    .where('sip_call_id', 'in', [...new Set(call_ids)])
+    .orderBy('at_ms')
+    .orderBy('id')
+    .execute()
+  return rows.map(row => ({ ...row, retransmission: row.retransmission === 1 }))
+}
+
+/**
+ * The messages that crossed an edge, of all legs of calls that nobody has ended properly: those that still run, those
+ * that were given up as lost since a moment (ISO), and those of further Call-IDs, which the state may not know yet. In
+ * the order in which they were kept.
+ */
+export async function messagesOfLostCalls(
+  db: Db,
+  { edge_id, since, further }: { edge_id: string; since: string; further: readonly string[] },
+) {
+  const lost = db.selectFrom('cdr').select('call_sid').where('ended_at', '>=', since).where('reason', '=', 'node_lost')
+  const running = db.selectFrom('call').select('sid as call_sid').where('ended_at', 'is', null)
+  const sids = (await running.unionAll(lost).execute()).map(row => row.call_sid)
+  const call_ids = [...further]
+  for (let at = 0; at < sids.length; at += BATCH) {
+    const some = sids.slice(at, at + BATCH)
+    const rows = await db
+      .selectFrom('call')
+      .select('sip_call_id')
+      .where('sid', 'in', some)
+      .unionAll(db.selectFrom('call_attempt').select('sip_call_id').where('call_sid', 'in', some))
+      .execute()
+    call_ids.push(...rows.flatMap(row => row.sip_call_id ?? []))
+  }
+  return await messagesOf(db, call_ids, edge_id)
+}
+
+/**
+ * The call that each SIP Call-ID belongs to; of a call that another one dialled, that other one, so that all legs of a
+ * conversation have one name. Call-IDs of no call are left out.
+ */
+export async function callsOfCallIds(db: Db, sip_call_ids: readonly string[]): Promise<Map<string, string>> {
+  const [calls, attempts] = await Promise.all([
+    db
+      .selectFrom('call')
+      .select(['sid', 'parent_call_sid', 'sip_call_id'])
+      .where('sip_call_id', 'in', sip_call_ids)
+      .execute(),
+    db
+      .selectFrom('call_attempt')
+      .innerJoin('call', 'call.sid', 'call_attempt.call_sid')
+      .select(['call.sid', 'call.parent_call_sid', 'call_attempt.sip_call_id'])
+      .where('call_attempt.sip_call_id', 'in', sip_call_ids)
+      .execute(),
+  ])
+  const found = new Map<string, string>()
+  for (const { sid, parent_call_sid, sip_call_id } of [...attempts, ...calls])
+    if (sip_call_id !== null) found.set(sip_call_id, parent_call_sid ?? sid)
+  return found
+}
+
+/** Forgets what is older than its days; a bounded number at a time, so that it never holds the database for long. */
+export async function forgetOldMessages(db: Db, now_ms: number, limit = 5000): Promise<void> {
+  await db
+    .deleteFrom('sip_message')
+    .where('id', 'in', eb =>
+      eb
+        .selectFrom('sip_message')
+        .select('id')
+        .where('at_ms', '<', now_ms - LADDER_DAYS * 86_400_000)
+        .limit(limit),
+    )
+    .execute()
+}
+
+export type { NewMessage } from '../procedures/running/messages.ts'

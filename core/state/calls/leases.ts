@@ -1,0 +1,176 @@
+import { sql } from 'kysely'
+import type { Db, LevelUseTable, State, Trx } from '../index.ts'
+import type { AdmissionOutcome, AdmissionRequest } from '../procedures/admission/request.ts'
+import type { Release, ReleaseInput } from '../procedures/admission/settle.ts'
+import { steadyNow } from '../procedures/admission/steps.ts'
+import type { TakeInput } from '../procedures/admission/take.ts'
+import { callProcedure } from '../procedures/call.ts'
+
+/** Slots and money of calls: taken when a call is admitted, given back when it ends, whoever ends it. */
+
+/**
+ * Decides and, when admitted, takes the slots and holds the money, in one transaction and one message to the state's
+ * thread. `dry_run` takes nothing and changes nothing. Throws StateError when the state cannot be written: refuse the
+ * call with `state_unavailable`.
+ */
+export const takeAdmission = (
+  db: Db | Trx,
+  request: AdmissionRequest,
+  { dry_run = false }: { readonly dry_run?: boolean } = {},
+): Promise<AdmissionOutcome> =>
+  callProcedure<AdmissionOutcome>(db, 'take_admission', { request, dry_run } satisfies TakeInput)
+
+/**
+ * Gives back every slot of a call and settles its money. Safe to repeat; call it in the transaction that ends the
+ * call, so that the CDR and the charge are of one piece.
+ */
+export const releaseAdmission = (db: Db | Trx, input: ReleaseInput): Promise<Release> =>
+  callProcedure<Release>(db, 'release_admission', input)
+
+/** A lease without a living node is given back this soon at the latest (design section 4). */
+const SWEEP_LIMIT = 500
+
+/**
+ * Returns what is held for calls that have ended or never came to be: slots of nodes that are gone, or of calls whose
+ * end did not reach them. The reconciler calls it every few seconds; `lost_after_ms` is how long a node may be
+ * silent.
+ */
+export async function sweepLeases(
+  state: State,
+  { now_ms, lost_after_ms = 15_000 }: { readonly now_ms: number; readonly lost_after_ms?: number },
+): Promise<number> {
+  const silent_since = new Date(now_ms - lost_after_ms).toISOString()
+  const orphans = await state.db
+    .selectFrom('lease')
+    .leftJoin('node', 'node.id', 'lease.node_id')
+    .leftJoin('call', 'call.sid', 'lease.call_sid')
+    .select(['lease.call_sid', 'call.ended_at', 'call.answered_at', 'call.duration_seconds'])
+    .distinct()
+    .where('lease.ended_at', 'is', null)
+    .where(eb =>
+      eb.or([
+        eb('call.ended_at', 'is not', null),
+        eb.and([
+          // A call that still runs on a lost node is ended by its own reconciler, with its CDR; here only what has no
+          // call.
+          eb('call.sid', 'is', null),
+          eb.or([eb('node.id', 'is', null), eb('node.heartbeat_at', '<', silent_since)]),
+        ]),
+      ]),
+    )
+    .limit(SWEEP_LIMIT)
+    .execute()
+  for (const { call_sid, answered_at, duration_seconds } of orphans)
+    await releaseAdmission(state.db, {
+      call_sid,
+      answered: answered_at !== null,
+      duration_seconds: duration_seconds ?? 0,
+      now_ms,
+    })
+  return orphans.length
+}
+
+/** Live calls at a level, as the concurrency check counts them. */
+export async function liveCalls(
+  db: Db | Trx,
+  level: LevelUseTable['level'],
+  ids: readonly string[],
+): Promise<Map<string, number>> {
+  if (ids.length === 0) return new Map()
+  const rows = await db
+    .selectFrom('level_use')
+    .select(['subject_id', 'live'])
+    .where('level', '=', level)
+    .where('subject_id', 'in', [...ids])
+    .execute()
+  return new Map(rows.map(row => [row.subject_id, row.live]))
+}
+
+const LEVEL_COLUMN = {
+  subtrunk: 'subtrunk_id',
+  trunk: 'trunk_id',
+  subaccount: 'subaccount_id',
+  project: 'project_id',
+} as const
+
+/** Who held a slot of a level at a moment of the last 30 days. */
+export function holdersAt(db: Db | Trx, level: LevelUseTable['level'], id: string, at: string) {
+  const query = db
+    .selectFrom('lease')
+    .select(['call_sid', 'part', 'node_id', 'begun_at', 'ended_at'])
+    .where('begun_at', '<=', at)
+    .where(eb => eb.or([eb('ended_at', 'is', null), eb('ended_at', '>', at)]))
+    .orderBy('begun_at')
+  return level === 'policy'
+    ? query.where(eb => eb.or([eb('policy_id', '=', id), eb('parent_policy_id', '=', id)])).execute()
+    : query.where(LEVEL_COLUMN[level], '=', id).execute()
+}
+
+/** Live calls of each level by its leases: what the counters must say. */
+const COUNTED = sql`
+    with held as (
+      select 'subtrunk' as level, subtrunk_id as subject_id
+      from lease where ended_at is null and subtrunk_id is not null
+      union all select 'trunk', trunk_id from lease where ended_at is null and trunk_id is not null
+      union all select 'policy', policy_id from lease where ended_at is null and policy_id is not null
+      union all select 'policy', parent_policy_id from lease where ended_at is null and parent_policy_id is not null
+      union all select 'subaccount', subaccount_id from lease where ended_at is null and subaccount_id is not null
+      union all select 'project', project_id from lease where ended_at is null
+    ), counted as (select level, subject_id, count(*) as leases from held group by level, subject_id)`
+
+export interface AdriftCounter {
+  readonly level: LevelUseTable['level']
+  readonly subject_id: string
+  /** What the counter says. */
+  readonly live: number
+  readonly leases: number
+}
+
+/** Where the counters differ from the leases that they count: empty unless there is a bug. */
+export async function countersAdrift(db: Db | Trx): Promise<AdriftCounter[]> {
+  const { rows } = await sql<AdriftCounter>`${COUNTED}
+    select u.level, u.subject_id, u.live, coalesce(c.leases, 0) as leases
+    from level_use u left join counted c on c.level = u.level and c.subject_id = u.subject_id
+    where u.live <> coalesce(c.leases, 0)
+    order by u.level, u.subject_id`.execute(db)
+  return rows
+}
+
+/** Sets the counters to what the leases say, while calls come and go. Returns what was wrong. */
+export const recount = (state: State): Promise<AdriftCounter[]> =>
+  state.transaction(async trx => {
+    const adrift = await countersAdrift(trx)
+    for (const { level, subject_id, leases } of adrift)
+      await trx
+        .updateTable('level_use')
+        .set({ live: leases })
+        .where('level', '=', level)
+        .where('subject_id', '=', subject_id)
+        .execute()
+    return adrift
+  })
+
+const KEPT_DAYS = 30
+
+/** Removes what is older than 30 days, a bounded number of rows at a time. Returns how many went. */
+export async function pruneAdmission(db: Db, now_ms: number, limit = 2000): Promise<number> {
+  const before = new Date(now_ms - KEPT_DAYS * 86_400_000).toISOString()
+  const leases = await db
+    .deleteFrom('lease')
+    .where('id', 'in', eb =>
+      eb.selectFrom('lease').select('id').where('begun_at', '<', before).where('ended_at', 'is not', null).limit(limit),
+    )
+    .executeTakeFirst()
+  const days = await db.deleteFrom('spend_day').where('day', '<', before.slice(0, 10)).executeTakeFirst()
+  await db.deleteFrom('refusal_day').where('day', '<', before.slice(0, 10)).execute()
+  // Rolling hours are of the steady clock; minutes ahead of it are from before the machine was started again.
+  const minute = Math.floor(steadyNow() / 60_000)
+  const minutes = await db
+    .deleteFrom('spend_minute')
+    .where(eb => eb.or([eb('minute', '<', minute - 120), eb('minute', '>', minute + 1)]))
+    .executeTakeFirst()
+  return Number(leases.numDeletedRows + days.numDeletedRows + minutes.numDeletedRows)
+}
+
+export type { AdmissionOutcome, AdmissionRequest } from '../procedures/admission/request.ts'
+export type { Release, ReleaseInput } from '../procedures/admission/settle.ts'

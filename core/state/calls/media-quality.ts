@@ -1,0 +1,36 @@
+import type { Selectable } from 'kysely'
+import { iso } from '../../runtime/clock.ts'
+import type { Db, MediaQualityTable, Trx } from '../index.ts'
+
+/** Bounded: a call of a day has 8640 samples a leg. */
+const MAX_ROWS_PER_CALL = 20_000
+
+export async function addMediaQuality(
+  db: Db | Trx,
+  sample: { readonly call_sid: string; readonly leg_id: string; readonly stats: object },
+  now_ms: number,
+): Promise<void> {
+  const { count } = await db
+    .selectFrom('media_quality')
+    .select(eb => eb.fn.countAll<number>().as('count'))
+    .where('call_sid', '=', sample.call_sid)
+    .executeTakeFirstOrThrow()
+  if (Number(count) >= MAX_ROWS_PER_CALL) return
+  await db
+    .insertInto('media_quality')
+    .values({ ...sample, stats: JSON.stringify(sample.stats), at: iso(now_ms) })
+    .execute()
+}
+
+export const mediaQualityOf = (db: Db | Trx, call_sid: string): Promise<Selectable<MediaQualityTable>[]> =>
+  db.selectFrom('media_quality').selectAll().where('call_sid', '=', call_sid).orderBy('id').execute()
+
+/** A bounded number of rows at a time. */
+export const pruneMediaQuality = async (db: Db, before_ms: number, limit = 5000): Promise<void> => {
+  await db
+    .deleteFrom('media_quality')
+    .where('id', 'in', eb =>
+      eb.selectFrom('media_quality').select('id').where('at', '<', iso(before_ms)).orderBy('id').limit(limit),
+    )
+    .execute()
+}

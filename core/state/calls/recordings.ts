@@ -1,0 +1,62 @@
+import type { Insertable, Selectable, Updateable } from 'kysely'
+import { iso } from '../../runtime/clock.ts'
+import type { Db, RecordingTable, Trx } from '../index.ts'
+
+export type RecordingRow = Selectable<RecordingTable>
+
+export const insertRecording = (
+  trx: Db | Trx,
+  recording: Omit<
+    Insertable<RecordingTable>,
+    'created_at' | 'updated_at' | 'started_at' | 'duration_ms' | 'bytes' | 'sha256' | 'error_number' | 'status'
+  >,
+  now_ms: number,
+): Promise<RecordingRow> => {
+  const at = iso(now_ms)
+  return trx
+    .insertInto('recording')
+    .values({
+      ...recording,
+      status: 'in-progress',
+      started_at: at,
+      duration_ms: null,
+      bytes: null,
+      sha256: null,
+      error_number: null,
+      created_at: at,
+      updated_at: at,
+    })
+    .returningAll()
+    .executeTakeFirstOrThrow()
+}
+
+/** Changes a recording that is not final yet; undefined when it is. */
+export const updateRecording = (
+  trx: Db | Trx,
+  sid: string,
+  changes: Updateable<RecordingTable>,
+  now_ms: number,
+): Promise<RecordingRow | undefined> =>
+  trx
+    .updateTable('recording')
+    .set({ ...changes, updated_at: iso(now_ms) })
+    .where('sid', '=', sid)
+    .where('status', 'in', ['in-progress', 'paused', 'stopped', 'processing'])
+    .returningAll()
+    .executeTakeFirst()
+
+/**
+ * Recordings whose calls have ended without their own end having been told (a worker or node was lost). Those of calls
+ * of other nodes that are there are left out: their own workers may be closing them.
+ */
+export const unfinishedRecordings = (db: Db | Trx, node_id: string): Promise<RecordingRow[]> =>
+  db
+    .selectFrom('recording')
+    .innerJoin('call', 'call.sid', 'recording.call_sid')
+    .selectAll('recording')
+    .leftJoin('node', 'node.id', 'call.node_id')
+    .where('call.ended_at', 'is not', null)
+    .where('recording.status', 'in', ['in-progress', 'paused', 'stopped', 'processing'])
+    .where(eb => eb.or([eb('node.id', 'is', null), eb('node.id', '=', node_id)]))
+    .limit(1000)
+    .execute()

@@ -1,0 +1,114 @@
+import { ending } from '../../domain/calls/endings.ts'
+import type { Db, State, Trx } from '../index.ts'
+import { callProcedure } from '../procedures/call.ts'
+import { type Admission, type AdmitInput, type AdmitRowInput, keptCall } from '../procedures/running/admit.ts'
+import type { FinalFacts } from '../procedures/running/finish.ts'
+import { type CallRow, type NewCall, rowOf } from '../procedures/running/rows.ts'
+import type { CallStep, CallWritten } from '../procedures/running/write.ts'
+
+/**
+ * The rows of calls while signaling runs them, up to their end with CDR. Each function that writes is one message to
+ * the state's thread, and a transaction of its own unless it is given one (core/state/procedures/running,
+ * decision 0531).
+ */
+
+export async function insertCall(db: Db | Trx, call: NewCall, now_ms: number): Promise<CallRow> {
+  const position = await callProcedure<number>(db, 'insert_call', { call, now_ms })
+  return rowOf(call, position, now_ms)
+}
+
+export const findCall = (db: Db | Trx, sid: string): Promise<CallRow | undefined> =>
+  db.selectFrom('call').selectAll().where('sid', '=', sid).executeTakeFirst()
+
+export interface AdmittedCall extends Omit<Admission, 'position'> {
+  /** Without its decision. */
+  readonly row: CallRow
+}
+
+export type AdmittedRow = Pick<Admission, 'decided' | 'told'>
+
+/**
+ * Decides on a new call and writes it: admitted, with its slots and money; refused, with its end. What has not begun
+ * within `within_ms` is refused as busy, and leaves nothing.
+ */
+export async function admitCall(db: Db | Trx, input: AdmitInput, within_ms?: number): Promise<AdmittedCall> {
+  const { position, ...admitted } = await callProcedure<Admission>(db, 'admit_call', input, within_ms)
+  return { row: rowOf(keptCall(input, admitted), position, input.now_ms), ...admitted }
+}
+
+/** The same for a call that is there and waits. */
+export const admitRow = (db: Db | Trx, input: AdmitRowInput): Promise<AdmittedRow> =>
+  callProcedure<AdmittedRow>(db, 'admit_row', input)
+
+/** Writes what has happened to a call, all or nothing. */
+export const writeCall = (db: Db | Trx, sid: string, steps: readonly CallStep[]): Promise<CallWritten> =>
+  callProcedure<CallWritten>(db, 'write_call', { sid, steps })
+
+/** Ends a call once: final status, CDR, last callback. Undefined when it had ended already. */
+export const finishCall = async (trx: Trx, sid: string, facts: FinalFacts): Promise<CallRow | undefined> =>
+  (await callProcedure<boolean>(trx, 'finish_call', { sid, facts })) ? findCall(trx, sid) : undefined
+
+/** Calls of a node that have not ended. Test calls are left out: they end with their run. */
+export const callsOfNode = (db: Db | Trx, node_id: string): Promise<CallRow[]> =>
+  db
+    .selectFrom('call')
+    .selectAll()
+    .where('node_id', '=', node_id)
+    .where('ended_at', 'is', null)
+    .where('origin', '!=', 'test')
+    .execute()
+
+/** How much an `also` may add to the end of each lost call, in its transaction: leases, settlement. */
+export type AlsoAtEnd = (trx: Trx, row: CallRow, ended_ms: number) => Promise<void>
+
+/**
+ * Ends the calls of nodes that are gone, with a CDR of reason `node_lost`, at the node's last heartbeat (it ran until
+ * then at least). Each call is a transaction of its own, so that any number of nodes may do this at once.
+ */
+export async function endCallsOfNodes(
+  state: State,
+  nodes: readonly { readonly id: string; readonly heartbeat_at: string }[],
+  now_ms: number,
+  also: AlsoAtEnd = async () => undefined,
+): Promise<string[]> {
+  const ended: string[] = []
+  for (const node of nodes) {
+    const calls = await state.db
+      .selectFrom('call')
+      .select(['sid', 'answered_at'])
+      .where('node_id', '=', node.id)
+      .where('ended_at', 'is', null)
+      .execute()
+    for (const call of calls) {
+      const ended_ms = Math.min(
+        now_ms,
+        Math.max(Date.parse(node.heartbeat_at), Date.parse(call.answered_at ?? '') || 0),
+      )
+      if (await endLostCall(state, call, { cause: 'node_lost', ended_ms }, also)) ended.push(call.sid)
+    }
+  }
+  return ended
+}
+
+/** Ends a call that nobody runs any more, in a transaction of its own; false when it had ended already. */
+export function endLostCall(
+  state: State,
+  call: Pick<CallRow, 'sid' | 'answered_at'>,
+  { cause, ended_ms }: { readonly cause: 'node_lost' | 'internal'; readonly ended_ms: number },
+  also: AlsoAtEnd,
+): Promise<boolean> {
+  return state.transaction(async trx => {
+    const row = await finishCall(trx, call.sid, {
+      ending: ending({ cause, answered: call.answered_at !== null }),
+      ended_ms,
+      pdd_ms: null,
+      media: null,
+    })
+    if (row) await also(trx, row, ended_ms)
+    return row !== undefined
+  })
+}
+
+export type { Decided } from '../procedures/running/admit.ts'
+export { type CallRow, type NewCall, NOTHING_YET } from '../procedures/running/rows.ts'
+export type { CallStep, CallWritten } from '../procedures/running/write.ts'

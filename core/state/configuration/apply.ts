@@ -1,0 +1,50 @@
+import type { Db } from '../index.ts'
+import type { NodeReport } from './trunk-facts.ts'
+
+/** How far a resource is in force at the signaling nodes (design section 8). */
+export interface Applied {
+  readonly state: 'applying' | 'applied' | 'failed'
+  readonly effective_revision: number
+  readonly applied_at: string | null
+  readonly error: string | null
+}
+
+/** A node that was silent for longer does not count. */
+export const NODE_SILENCE_MS = 15_000
+
+/**
+ * The effective revision is the least that every live signaling node has applied: a node that has not reported the
+ * resource counts as 0, and with no node alive nothing is in force.
+ */
+export async function appliedState(
+  db: Db,
+  resource: { readonly id: string; readonly revision: number },
+  now_ms: number,
+): Promise<Applied> {
+  const rows = await db
+    .selectFrom('node')
+    .leftJoin('apply_report', join =>
+      join.onRef('apply_report.node_id', '=', 'node.id').on('apply_report.resource_id', '=', resource.id),
+    )
+    .select(['apply_report.revision', 'apply_report.state', 'apply_report.error', 'apply_report.applied_at'])
+    .where('node.kind', '=', 'signaling')
+    .where('node.heartbeat_at', '>=', new Date(now_ms - NODE_SILENCE_MS).toISOString())
+    .execute()
+  return appliedFrom(rows, resource.revision)
+}
+
+/** The same of what the live nodes reported. */
+export function appliedFrom(rows: readonly NodeReport[], revision: number): Applied {
+  const failed = rows.find(row => row.state === 'failed' && row.revision !== null && row.revision >= revision)
+  const effective = rows.map(row => (row.state === 'applied' ? (row.revision ?? 0) : failedFrom(row.revision)))
+  const effective_revision = rows.length === 0 ? 0 : Math.min(...effective)
+  const applied_at = rows.reduce<string | null>((last, row) => later(last, row.applied_at), null)
+  if (failed) return { state: 'failed', effective_revision, applied_at, error: failed.error }
+  const state = effective_revision >= revision ? 'applied' : 'applying'
+  return { state, effective_revision, applied_at, error: null }
+}
+
+/** A node that could not apply a revision keeps running the one before it. */
+const failedFrom = (revision: number | null): number => Math.max(0, (revision ?? 0) - 1)
+
+const later = (a: string | null, b: string | null): string | null => (a === null || (b !== null && b > a) ? b : a)

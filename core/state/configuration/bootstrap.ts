@@ -1,0 +1,209 @@
+import { SCOPES } from '../../domain/access/scopes.ts'
+import { CURRENCY } from '../../domain/rating/currency.ts'
+import { newId } from '../../runtime/ids.ts'
+import { hashPassword, hashSecret, seal, unseal } from '../../runtime/secrets.ts'
+import { ensureAlertPolicies } from '../alerts/alert-policies.ts'
+import { later } from '../batch.ts'
+import type { Db, State, Trx } from '../index.ts'
+
+/** The project that a fresh installation starts with: enough for a first call, and no more. */
+export interface Demo {
+  readonly project_id: string
+  readonly account_sid: string
+  readonly auth_token: string
+  readonly numbers: readonly string[]
+  readonly email: string
+  /** True when this call made the project. */
+  readonly created: boolean
+}
+
+const DEMO_EMAIL = 'admin@strowger.local'
+const DEMO_NUMBERS = Array.from({ length: 10 }, (_, index) => `+23420100000${String(index + 1).padStart(2, '0')}`)
+
+export interface BootstrapOptions {
+  readonly master_key: Buffer
+  readonly now: string
+  /** Password of the demo member; used only when the member is made now. */
+  readonly console_password: string
+}
+
+/** Makes organization, project, member, voice account and numbers where they are missing; safe to repeat. */
+export async function ensureDemo(state: State, options: BootstrapOptions): Promise<Demo> {
+  const password_hash = await hashPassword(options.console_password)
+  return state.transaction(async trx => {
+    const known = await readDemo(trx, options.master_key)
+    if (known) return known
+    await insertDemo(trx, options, password_hash)
+    const made = await readDemo(trx, options.master_key)
+    if (!made) throw new Error('the demo project is not there after it was made')
+    return { ...made, created: true }
+  })
+}
+
+async function readDemo(trx: Trx, master_key: Buffer): Promise<Demo | undefined> {
+  const row = await trx
+    .selectFrom('project')
+    .innerJoin('voice_account', 'voice_account.project_id', 'project.id')
+    .innerJoin('member', 'member.organization_id', 'project.organization_id')
+    .select(['project.id', 'voice_account.account_sid', 'voice_account.auth_token_sealed', 'member.email'])
+    .orderBy('project.created_at')
+    .orderBy('member.created_at')
+    .executeTakeFirst()
+  if (!row) return undefined
+  const numbers = await trx
+    .selectFrom('number')
+    .select('e164')
+    .where('project_id', '=', row.id)
+    .where('status', '=', 'held')
+    .orderBy('e164')
+    .execute()
+  return {
+    project_id: row.id,
+    account_sid: row.account_sid,
+    auth_token: unseal(master_key, row.auth_token_sealed),
+    numbers: numbers.map(number => number.e164),
+    email: row.email,
+    created: false,
+  }
+}
+
+async function insertDemo(trx: Trx, { master_key, now }: BootstrapOptions, password_hash: string): Promise<void> {
+  const organization_id = newId.organization()
+  const project_id = newId.project()
+  await trx
+    .insertInto('organization')
+    .values({ id: organization_id, name: 'Demo', time_zone: 'Africa/Lagos', created_at: now })
+    .execute()
+  await ensureAlertPolicies(trx, { id: organization_id, name: 'Demo' }, now)
+  await trx
+    .insertInto('project')
+    .values({
+      id: project_id,
+      organization_id,
+      name: 'Demo project',
+      status: 'active',
+      currency: CURRENCY,
+      sandbox: 1,
+      billing_account_id: `bil_${newId.uuid()}`,
+      billing_assignment_revision: 1,
+      billing_effective_from: now,
+      created_at: now,
+    })
+    .execute()
+  await trx
+    .insertInto('member')
+    .values({
+      id: newId.member(),
+      organization_id,
+      email: DEMO_EMAIL,
+      password_hash,
+      role: 'org:admin',
+      operator: 1,
+      created_at: now,
+    })
+    .execute()
+  await trx
+    .insertInto('voice_account')
+    .values({
+      project_id,
+      account_sid: newId.account(),
+      auth_token_sealed: seal(master_key, newId.authToken()),
+      key_id: `vak_${newId.uuid()}`,
+      status: 'active',
+      call_event_history: 'enabled',
+      revision: 1,
+      created_at: now,
+    })
+    .execute()
+  await trx
+    .insertInto('number')
+    .values(
+      DEMO_NUMBERS.map(e164 => ({
+        id: newId.number(),
+        e164,
+        project_id,
+        status: 'held' as const,
+        route_kind: null,
+        route_id: null,
+        quarantined_until: null,
+        revision: 1,
+        created_at: now,
+        updated_at: now,
+      })),
+    )
+    .execute()
+  await bumpConfiguration(trx)
+}
+
+/** A fresh key of all scopes; the whole key is returned once, a hash of its secret part is kept. */
+export async function addAdminKey(db: Db, project_id: string, now: string): Promise<string> {
+  const { public_id, secret } = newId.apiKey()
+  await db
+    .insertInto('api_key')
+    .values({
+      id: newId.key(),
+      project_id,
+      public_id,
+      secret_hash: hashSecret(secret),
+      name: `bootstrap ${now}`,
+      role: 'org:admin',
+      scopes: JSON.stringify(SCOPES),
+      subaccount_id: null,
+      expires_at: null,
+      retires_at: null,
+      rotated_from_id: null,
+      revoked_at: null,
+      last_used_at: null,
+      created_at: now,
+    })
+    .execute()
+  return `sk_live_${public_id}_${secret}`
+}
+
+/** Tells signaling nodes, in the transaction of the change itself, that there is something to apply. */
+export const bumpConfiguration = (trx: Db): Promise<void> => later(trx, BUMP)
+
+const BUMP = { sql: 'update configuration set revision = revision + 1 where id = 1', parameters: [] } as const
+
+const SANDBOX_CARRIER_ID = 'car_sandbox'
+
+/**
+ * The sandbox carrier as a carrier like any other: one target, one route for every number. It has no sources: it plays
+ * the network that is called, and never calls in. `port` is where it listens in this run; null closes it.
+ */
+export async function putSandboxCarrier(
+  state: State,
+  options: { readonly host: string; readonly port: number | null; readonly now: string },
+): Promise<void> {
+  const { host, port, now } = options
+  const id = SANDBOX_CARRIER_ID
+  await state.transaction(async trx => {
+    await trx.deleteFrom('carrier_target').where('carrier_id', '=', id).execute()
+    await trx.deleteFrom('carrier_route').where('carrier_id', '=', id).execute()
+    await trx.deleteFrom('carrier').where('id', '=', id).execute()
+    if (port !== null) {
+      const codecs = JSON.stringify(['PCMU', 'PCMA'])
+      const carrier = {
+        id,
+        name: 'Sandbox carrier',
+        codecs,
+        enabled: 1,
+        sandbox: 1,
+        revision: 1,
+        created_at: now,
+      } as const
+      const sip_uri = `sip:${host.includes(':') ? `[${host}]` : host}:${port}`
+      const target = { id: `${id}_target`, carrier_id: id, sip_uri, transport: 'udp' } as const
+      await trx.insertInto('carrier').values(carrier).execute()
+      await trx
+        .insertInto('carrier_target')
+        .values({ ...target, priority: 0, weight: 100, enabled: 1 })
+        .execute()
+      await trx
+        .insertInto('carrier_route')
+        .values({ id: `${id}_route`, carrier_id: id, prefix: '', priority: 1000, cost_minor: 0 })
+        .execute()
+    }
+    await bumpConfiguration(trx)
+  })
+}

@@ -1,0 +1,52 @@
+import type { Insertable, Selectable } from 'kysely'
+import type { CarrierRegistrationStateTable, CarrierRegistrationTable, Db, State, Trx } from '../index.ts'
+import { bumpConfiguration } from './bootstrap.ts'
+
+export type CarrierRegistrationState = Selectable<CarrierRegistrationStateTable>
+
+/** Sets how we register with the carrier, or ends it with null. False when there is no such carrier. */
+export const setCarrierRegistration = (
+  state: State,
+  carrier_id: string,
+  registration: Omit<Insertable<CarrierRegistrationTable>, 'carrier_id'> | null,
+): Promise<boolean> =>
+  state.transaction(async trx => {
+    const { numUpdatedRows } = await trx
+      .updateTable('carrier')
+      .set(eb => ({ revision: eb('revision', '+', 1) }))
+      .where('id', '=', carrier_id)
+      .executeTakeFirst()
+    if (numUpdatedRows !== 1n) return false
+    await trx.deleteFrom('carrier_registration').where('carrier_id', '=', carrier_id).execute()
+    if (registration)
+      await trx
+        .insertInto('carrier_registration')
+        .values({ carrier_id, ...registration })
+        .execute()
+    await bumpConfiguration(trx)
+    return true
+  })
+
+export const saveRegistrationState = async (db: Db | Trx, row: CarrierRegistrationState): Promise<void> => {
+  await db
+    .insertInto('carrier_registration_state')
+    .values(row)
+    .onConflict(conflict => conflict.column('carrier_id').doUpdateSet(row))
+    .execute()
+}
+
+/** Of every carrier that registers or did: how it is set, without the password, and how it stands. */
+export async function listCarrierRegistrations(db: Db) {
+  const [settings, states] = await Promise.all([
+    db
+      .selectFrom('carrier_registration')
+      .select(['carrier_id', 'registrar', 'transport', 'username', 'contact_user', 'expires_seconds', 'enabled'])
+      .select(['tls_verification', 'tls_fingerprint'])
+      .execute(),
+    db.selectFrom('carrier_registration_state').selectAll().execute(),
+  ])
+  return settings.map(setting => ({
+    ...setting,
+    state: states.find(state => state.carrier_id === setting.carrier_id) ?? null,
+  }))
+}

@@ -1,0 +1,138 @@
+import type { Selectable } from 'kysely'
+import type { Db, NumberTable, Trx } from '../index.ts'
+
+export type NumberRow = Selectable<NumberTable>
+
+/** The project's own number with these digits, with or without the plus. */
+export const findOwnedNumber = (db: Db, project_id: string, number: string): Promise<NumberRow | undefined> =>
+  db
+    .selectFrom('number')
+    .selectAll()
+    .where('e164', '=', `+${number.replace(/^\+/, '')}`)
+    .where('project_id', '=', project_id)
+    .where('status', '=', 'held')
+    .executeTakeFirst()
+
+export const findNumber = (db: Db, project_id: string, id: string): Promise<NumberRow | undefined> =>
+  db.selectFrom('number').selectAll().where('id', '=', id).where('project_id', '=', project_id).executeTakeFirst()
+
+export interface NumberPage {
+  readonly limit: number
+  readonly after?: string
+  /** Digits that the number begins with, with or without the plus. */
+  readonly prefix?: string
+}
+
+/** Numbers of a project in the order of their digits. */
+export const listNumbers = (db: Db, project_id: string, page: NumberPage): Promise<NumberRow[]> =>
+  paged(db, page).where('project_id', '=', project_id).execute()
+
+/** The operator's inventory: numbers that a project may order. */
+export const listAvailableNumbers = (db: Db, page: NumberPage): Promise<NumberRow[]> =>
+  paged(db, page).where('project_id', 'is', null).where('status', '=', 'available').execute()
+
+function paged(db: Db, { limit, after, prefix }: NumberPage) {
+  let query = db.selectFrom('number').selectAll().orderBy('e164').limit(limit)
+  if (after !== undefined) query = query.where('e164', '>', after)
+  if (prefix !== undefined) {
+    const start = `+${prefix.replace(/^\+/, '')}`
+    // Digits sort before the colon, so that this is every number with the prefix, found by the index.
+    query = query.where('e164', '>=', start).where('e164', '<', `${start}:`)
+  }
+  return query
+}
+
+/** Saves columns of a number and returns it at its next revision. */
+export async function saveNumber(
+  trx: Trx,
+  number: NumberRow,
+  changes: Partial<Pick<NumberRow, 'project_id' | 'status' | 'route_kind' | 'route_id' | 'quarantined_until'>>,
+  now: string,
+): Promise<NumberRow> {
+  const saved = { ...changes, revision: number.revision + 1, updated_at: now }
+  await trx.updateTable('number').set(saved).where('id', '=', number.id).execute()
+  return { ...number, ...saved }
+}
+
+/** Takes a number out of the inventory for a project; undefined when somebody else was first or it is not there. */
+export const takeAvailableNumber = (trx: Trx, e164: string, project_id: string, now: string) =>
+  trx
+    .updateTable('number')
+    .set(eb => ({ project_id, status: 'held' as const, revision: eb('revision', '+', 1), updated_at: now }))
+    .where('e164', '=', e164)
+    .where('project_id', 'is', null)
+    .where('status', '=', 'available')
+    .returningAll()
+    .executeTakeFirst()
+
+/** Numbers of a range that a project holds, in order. */
+export const numbersOfRange = (
+  db: Db,
+  project_id: string,
+  range: { readonly start: string; readonly end: string },
+): Promise<NumberRow[]> =>
+  db
+    .selectFrom('number')
+    .selectAll()
+    .where('project_id', '=', project_id)
+    .where('e164', '>=', range.start)
+    .where('e164', '<=', range.end)
+    .orderBy('e164')
+    .execute()
+
+/** Who the numbers of a range are routed to, and how many to each; what is gone keeps its id as its name. */
+export async function consumersOfRange(
+  db: Db,
+  project_id: string,
+  range: { readonly start: string; readonly end: string },
+) {
+  const rows = await db
+    .selectFrom('number')
+    .leftJoin('trunk', 'trunk.id', 'number.route_id')
+    .leftJoin('subtrunk', 'subtrunk.id', 'number.route_id')
+    .leftJoin('voice_application', 'voice_application.id', 'number.route_id')
+    .select(eb => [
+      'number.route_kind as type',
+      'number.route_id as id',
+      eb.fn.coalesce('trunk.name', 'subtrunk.name', 'voice_application.name').as('name'),
+      eb.fn.countAll<number>().as('count'),
+    ])
+    .where('number.project_id', '=', project_id)
+    .where('number.e164', '>=', range.start)
+    .where('number.e164', '<=', range.end)
+    .groupBy(['number.route_kind', 'number.route_id'])
+    .orderBy(eb => eb.fn.min('number.e164'))
+    .execute()
+  return rows.flatMap(({ type, id, name, count }) =>
+    type === null || id === null ? [] : [{ type, id, name: name ?? id, count: Number(count) }],
+  )
+}
+
+/** Those of the numbers that the project has, in order. */
+export const numbersNamed = (db: Db, project_id: string, e164: readonly string[]): Promise<NumberRow[]> =>
+  e164.length === 0
+    ? Promise.resolve([])
+    : db
+        .selectFrom('number')
+        .selectAll()
+        .where('project_id', '=', project_id)
+        .where('e164', 'in', [...e164])
+        .orderBy('e164')
+        .execute()
+
+/** Puts numbers whose quarantine is over back into the inventory; returns how many. */
+export async function endQuarantines(db: Db, now: string): Promise<number> {
+  const { numUpdatedRows } = await db
+    .updateTable('number')
+    .set(eb => ({
+      status: 'available' as const,
+      project_id: null,
+      quarantined_until: null,
+      revision: eb('revision', '+', 1),
+      updated_at: now,
+    }))
+    .where('status', '=', 'quarantined')
+    .where('quarantined_until', '<=', now)
+    .executeTakeFirst()
+  return Number(numUpdatedRows)
+}

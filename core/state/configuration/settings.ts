@@ -1,0 +1,81 @@
+import type { Selectable } from 'kysely'
+import { newId } from '../../runtime/ids.ts'
+import type { Db, ProjectCeilingTable, ShortCodeTable, TrunkSettingTable, Trx } from '../index.ts'
+
+/**
+ * What the operator sets beside the management API: ceilings of a whole project, how a trunk's numbers are read,
+ * short codes.
+ */
+
+export type ProjectCeilingRow = Selectable<ProjectCeilingTable>
+export type TrunkSettingRow = Selectable<TrunkSettingTable>
+export type ShortCodeRow = Selectable<ShortCodeTable>
+
+export type Ceilings = Omit<ProjectCeilingRow, 'project_id' | 'revision' | 'updated_at'>
+
+const NO_CEILINGS: Ceilings = {
+  concurrency: null,
+  cps: null,
+  daily_spend_cap_minor: null,
+  velocity_cap_minor: null,
+  max_call_duration_seconds: null,
+  max_destination_rate_minor: null,
+}
+
+export const findCeilings = (db: Db | Trx, project_id: string): Promise<ProjectCeilingRow | undefined> =>
+  db.selectFrom('project_ceiling').selectAll().where('project_id', '=', project_id).executeTakeFirst()
+
+/** Changes some ceilings of a project; they count from the next call on. Null is no ceiling, 0 admits nothing. */
+export async function putCeilings(
+  trx: Trx,
+  project_id: string,
+  changes: Partial<Ceilings>,
+  now: string,
+): Promise<ProjectCeilingRow> {
+  const known = await findCeilings(trx, project_id)
+  const row: ProjectCeilingRow = {
+    ...NO_CEILINGS,
+    ...known,
+    ...changes,
+    project_id,
+    revision: (known?.revision ?? 0) + 1,
+    updated_at: now,
+  }
+  await trx
+    .insertInto('project_ceiling')
+    .values(row)
+    .onConflict(conflict => conflict.column('project_id').doUpdateSet(row))
+    .execute()
+  return row
+}
+
+export const findTrunkSetting = (db: Db | Trx, trunk_id: string): Promise<TrunkSettingRow | undefined> =>
+  db.selectFrom('trunk_setting').selectAll().where('trunk_id', '=', trunk_id).executeTakeFirst()
+
+export async function putTrunkSetting(trx: Trx, row: TrunkSettingRow): Promise<void> {
+  await trx
+    .insertInto('trunk_setting')
+    .values(row)
+    .onConflict(conflict => conflict.column('trunk_id').doUpdateSet(row))
+    .execute()
+}
+
+export const listShortCodes = (db: Db | Trx): Promise<ShortCodeRow[]> =>
+  db.selectFrom('short_code').selectAll().orderBy('code').orderBy('project_id').execute()
+
+/** Sends an emergency or short code to a number, in place of where it went; null sends it nowhere. */
+export async function putShortCode(
+  trx: Trx,
+  { project_id, code, sends_to }: { project_id: string | null; code: string; sends_to: string | null },
+): Promise<void> {
+  await trx
+    .deleteFrom('short_code')
+    .where('code', '=', code)
+    .where('project_id', project_id === null ? 'is' : '=', project_id)
+    .execute()
+  if (sends_to !== null)
+    await trx
+      .insertInto('short_code')
+      .values({ id: `sho_${newId.uuid()}`, project_id, code, sends_to })
+      .execute()
+}

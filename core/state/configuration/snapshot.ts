@@ -1,0 +1,71 @@
+import { iso } from '../../runtime/clock.ts'
+import { type Bound, later, readTogether, statement } from '../batch.ts'
+import type { ApplyReportTable, Db, State, Trx } from '../index.ts'
+
+export async function configurationRevision(db: Db | Trx): Promise<number> {
+  const row = await db.selectFrom('configuration').select('revision').where('id', '=', 1).executeTakeFirst()
+  return row?.revision ?? 0
+}
+
+const REVISION = statement(db => db.selectFrom('configuration').select('revision').where('id', '=', 1))
+
+/** What a signaling node compiles into memory, by what it is called there. */
+const READS = {
+  projects: statement(db => db.selectFrom('project').selectAll()),
+  accounts: statement(db => db.selectFrom('voice_account').selectAll()),
+  trunks: statement(db => db.selectFrom('trunk').selectAll().where('status', '!=', 'released')),
+  sources: statement(db => db.selectFrom('trunk_source').selectAll()),
+  credentials: statement(db => db.selectFrom('digest_credential').selectAll()),
+  targets: statement(db => db.selectFrom('termination_target').selectAll()),
+  carriers: statement(db => db.selectFrom('carrier').selectAll()),
+  carrier_sources: statement(db => db.selectFrom('carrier_source').selectAll()),
+  carrier_targets: statement(db => db.selectFrom('carrier_target').selectAll()),
+  carrier_routes: statement(db => db.selectFrom('carrier_route').selectAll()),
+  carrier_registrations: statement(db => db.selectFrom('carrier_registration').selectAll()),
+  applications: statement(db => db.selectFrom('voice_application').selectAll().where('deleted_at', 'is', null)),
+  // Those of a project, and those in quarantine.
+  numbers: statement(db =>
+    db
+      .selectFrom('number')
+      .selectAll()
+      .where(eb => eb.or([eb('project_id', 'is not', null), eb('status', '=', 'quarantined')])),
+  ),
+  subtrunks: statement(db => db.selectFrom('subtrunk').select(['id', 'trunk_id'])),
+}
+
+type RowOf<Read> = Read extends (values: never) => Bound<infer Row> ? Row : never
+
+/** Of one instant. */
+export type ConfigurationRows = { readonly revision: number } & {
+  readonly [Name in keyof typeof READS]: readonly RowOf<(typeof READS)[Name]>[]
+}
+
+/** All of it of one instant and in one message, without the write lock: whoever writes meanwhile does not wait. */
+export async function readConfiguration({ db }: State): Promise<ConfigurationRows> {
+  const names = Object.keys(READS) as (keyof typeof READS)[]
+  const [[configuration], ...rows] = await readTogether(db, REVISION({}), ...names.map(name => READS[name]({})))
+  const byName = Object.fromEntries(names.map((name, at) => [name, rows[at]]))
+  return { revision: configuration?.revision ?? 0, ...byName } as ConfigurationRows
+}
+
+export interface Applied {
+  readonly resource_id: string
+  readonly revision: number
+  readonly state: ApplyReportTable['state']
+  readonly error: string | null
+}
+
+/** What this node runs of each resource now; reports of resources that are no more are forgotten with the node. */
+export async function reportApplied(state: State, node_id: string, reports: readonly Applied[], now_ms: number) {
+  if (reports.length === 0) return
+  await state.transaction(async trx => {
+    for (const report of reports) {
+      const row = { ...report, node_id, applied_at: iso(now_ms) }
+      const written = trx
+        .insertInto('apply_report')
+        .values(row)
+        .onConflict(conflict => conflict.columns(['node_id', 'resource_id']).doUpdateSet(row))
+      await later(trx, written)
+    }
+  })
+}

@@ -1,0 +1,224 @@
+import { sql } from 'kysely'
+import { type ClaimFacts, judgeSources, overlapKeys, PROVEN_DAYS, type Tenant } from '../../domain/identity/index.ts'
+import { readTogether, statement } from '../batch.ts'
+import type { Db, DigestProofTable, Trx } from '../index.ts'
+import { listSources, type SourceRow, saveTrunk, type TrunkRow, updateSource } from './trunks.ts'
+
+/** What is known of addresses when a source is written: whose they are (core/domain/identity/claims.ts). */
+
+const DAY_MS = 86_400_000
+
+/** What a write of these sources of a tenant is judged by. */
+export async function claimFacts(
+  db: Db,
+  tenant: Tenant,
+  sources: readonly { readonly id: string; readonly cidr: string }[],
+  now: string,
+): Promise<ClaimFacts> {
+  const carriers = await db.selectFrom('carrier_source').select('cidr').distinct().execute()
+  const ids = JSON.stringify(sources.map(({ id }) => id))
+  const others = await db
+    .selectFrom('trunk_source')
+    .innerJoin('trunk', 'trunk.id', 'trunk_source.trunk_id')
+    .select(eb => eb.fn.countAll<number>().as('count'))
+    .where('trunk.project_id', '=', tenant.project_id)
+    .where('trunk.status', '!=', 'released')
+    .where(sql<boolean>`trunk_source.id not in (select value from json_each(${ids}))`)
+    .executeTakeFirstOrThrow()
+  const taken = await readTogether(db, ...sources.flatMap(({ cidr }) => readsOfTaken(cidr, tenant, now)))
+  return {
+    carriers: carriers.map(({ cidr }) => cidr),
+    taken: taken.flat(),
+    others_of_project: Number(others.count),
+  }
+}
+
+/**
+ * What other tenants have of a range, one of each sort: the rule asks only whether there is any. The index of ranges
+ * finds it, so that the work does not grow with the claims of all (decision 0582).
+ */
+export function readsOfTaken(cidr: string, { project_id, subaccount_id }: Tenant, now: string) {
+  const keys = overlapKeys(cidr)
+  if (!keys) return []
+  const { first, last } = keys
+  const since = new Date(Date.parse(now) - PROVEN_DAYS * DAY_MS).toISOString().slice(0, 10)
+  const tenant = { project_id, subaccount_id }
+  return [
+    CLAIM_WITHIN({ ...tenant, first, last }),
+    CLAIM_AROUND({ ...tenant, around: JSON.stringify(keys.around) }),
+    PROVEN_WITHIN({ ...tenant, first, last, since }),
+  ]
+}
+
+const ofAnother = ({ project_id, subaccount_id }: Tenant) =>
+  sql<boolean>`not (trunk.project_id = ${project_id} and trunk.subaccount_id is ${subaccount_id})`
+
+/** Those of a trunk on its way out count until it is released: its calls are still told by them. */
+const claimsOfOthers = (db: Db, tenant: Tenant) =>
+  db
+    .selectFrom('trunk_source')
+    .innerJoin('trunk', 'trunk.id', 'trunk_source.trunk_id')
+    .select(['trunk_source.cidr', 'trunk.project_id', 'trunk.subaccount_id', 'trunk.name as trunk_name'])
+    .where('trunk_source.enabled', '=', 1)
+    .where('trunk_source.standing', '=', 'full')
+    .where('trunk.auth_mode', '=', 'ip_allow_list')
+    .where('trunk.status', '!=', 'released')
+    .where(ofAnother(tenant))
+    .limit(1)
+
+/** A source of another tenant, or an address that it has proved. */
+export interface Taken extends Tenant {
+  readonly cidr: string
+  readonly trunk_name: string
+}
+
+interface Keys extends Tenant {
+  readonly first: string
+  readonly last: string
+}
+
+const CLAIM_WITHIN = statement((db, keys: Keys) =>
+  claimsOfOthers(db, keys).where('range_key', '>=', keys.first).where('range_key', '<=', keys.last),
+)
+
+const CLAIM_AROUND = statement((db, keys: Tenant & { readonly around: string }) =>
+  claimsOfOthers(db, keys).where(sql<boolean>`range_key in (select value from json_each(${keys.around}))`),
+)
+
+const PROVEN_WITHIN = statement((db, keys: Keys & { readonly since: string }) =>
+  db
+    .selectFrom('digest_proof')
+    .innerJoin('trunk', 'trunk.id', 'digest_proof.trunk_id')
+    .select(['digest_proof.address as cidr', 'trunk.project_id', 'trunk.subaccount_id', 'trunk.name as trunk_name'])
+    .where('digest_proof.address_key', '>=', keys.first)
+    .where('digest_proof.address_key', '<=', keys.last)
+    .where('digest_proof.day', '>=', keys.since)
+    .where(ofAnother(keys))
+    .limit(1),
+)
+
+/** What a customer claimed and a carrier has: it tells no call of its trunk any more, for carriers come first. */
+export interface OverruledSource extends Tenant {
+  readonly id: string
+  readonly cidr: string
+  readonly trunk: { readonly id: string; readonly name: string; readonly revision: number }
+  readonly signaling_fqdn: string
+  readonly created_at: string
+  readonly carrier: { readonly cidr: string; readonly name: string }
+}
+
+const claimsOfAll = (db: Db) =>
+  db
+    .selectFrom('trunk_source')
+    .innerJoin('trunk', 'trunk.id', 'trunk_source.trunk_id')
+    .select(['trunk_source.id', 'cidr', 'trunk_source.created_at', 'trunk_id', 'trunk.name', 'trunk.revision'])
+    .select(['trunk.signaling_fqdn', 'trunk.project_id', 'trunk.subaccount_id'])
+    .where('trunk.status', '!=', 'released')
+    .where('trunk.auth_mode', '=', 'ip_allow_list')
+    .where('trunk_source.enabled', '=', 1)
+    .where('trunk_source.standing', '=', 'full')
+
+const OVERRULED_WITHIN = statement((db, keys: { first: string; last: string }) =>
+  claimsOfAll(db).where('range_key', '>=', keys.first).where('range_key', '<=', keys.last),
+)
+
+const OVERRULED_AROUND = statement((db, keys: { around: string }) =>
+  claimsOfAll(db).where(sql<boolean>`range_key in (select value from json_each(${keys.around}))`),
+)
+
+/** Those of all projects, whatever came first; each once, with one of the carriers. */
+export async function overruledSources(db: Db): Promise<readonly OverruledSource[]> {
+  const carriers = await db
+    .selectFrom('carrier_source')
+    .innerJoin('carrier', 'carrier.id', 'carrier_source.carrier_id')
+    .select(['carrier_source.cidr', 'carrier.name'])
+    .execute()
+  const found = new Map<string, OverruledSource>()
+  for (const carrier of carriers) {
+    const keys = overlapKeys(carrier.cidr)
+    if (!keys) continue
+    const { first, last } = keys
+    const around = JSON.stringify(keys.around)
+    const rows = await readTogether(db, OVERRULED_WITHIN({ first, last }), OVERRULED_AROUND({ around }))
+    for (const { trunk_id, name, revision, ...row } of rows.flat())
+      found.set(row.id, { ...row, trunk: { id: trunk_id, name, revision }, carrier })
+  }
+  return [...found.values()]
+}
+
+/** A trunk's peer has proved a password from an address; the last day is kept. */
+export async function noteDigestProof(db: Db, proof: DigestProofTable): Promise<void> {
+  await db
+    .insertInto('digest_proof')
+    .values(proof)
+    .onConflict(conflict => conflict.columns(['trunk_id', 'address']).doUpdateSet({ day: proof.day }))
+    .execute()
+}
+
+/** A source that does not count as its owner wrote it, with its trunk. For operators: it tells of other tenants. */
+export type LimitedSource = Pick<SourceRow, 'id' | 'cidr' | 'standing' | 'created_at' | 'trunk_id'> & {
+  readonly trunk_name: string
+  readonly project_id: string
+  readonly subaccount_id: string | null
+  /** What other tenants have of its addresses now: it may have gone since the source was written. */
+  readonly overlaps: readonly Taken[]
+  /** The carrier that comes before it. */
+  readonly carrier?: OverruledSource['carrier']
+}
+
+/** Sources that wait for an operator, or count by name alone, oldest first; then those that carriers overrule. */
+export async function limitedSources(db: Db, now: string): Promise<LimitedSource[]> {
+  const rows = await db
+    .selectFrom('trunk_source')
+    .innerJoin('trunk', 'trunk.id', 'trunk_source.trunk_id')
+    .select(['trunk_source.id', 'cidr', 'standing', 'trunk_source.created_at', 'trunk_id'])
+    .select(['trunk.name as trunk_name', 'trunk.project_id', 'trunk.subaccount_id'])
+    .where('standing', '!=', 'full')
+    .where('trunk.status', '!=', 'released')
+    .orderBy('trunk_source.created_at')
+    .orderBy('trunk_source.id')
+    .execute()
+  const limited: LimitedSource[] = []
+  for (const row of rows)
+    limited.push({ ...row, overlaps: (await readTogether(db, ...readsOfTaken(row.cidr, row, now))).flat() })
+  for (const { id, cidr, created_at, project_id, subaccount_id, trunk, carrier } of await overruledSources(db))
+    limited.push({
+      ...{ id, cidr, created_at, project_id, subaccount_id, standing: 'full' },
+      ...{ trunk_id: trunk.id, trunk_name: trunk.name, overlaps: [], carrier },
+    })
+  return limited
+}
+
+export type Approval =
+  | { readonly source: SourceRow; readonly trunk: TrunkRow; readonly from_revision: number }
+  | { readonly refused: 'unknown' | 'not_pending' | 'carriers' }
+
+/**
+ * An operator lets a wide source, or one of many, count. What it counts for beside the claims of others is judged as if
+ * it were written now: approval makes no source another tenant's.
+ */
+export async function approveSource(trx: Trx, id: string, now: string): Promise<Approval> {
+  const found = await pendingSource(trx, id)
+  if ('refused' in found) return found
+  const { source, trunk } = found
+  const facts = await claimFacts(trx, trunk, [source], now)
+  const before = { trunk, sources: await listSources(trx, trunk.id) }
+  const judged = judgeSources([source], trunk, before, facts, true)
+  if (judged.kind === 'carriers') return { refused: 'carriers' }
+  const standing = judged.sources[0]?.standing ?? 'pending_approval'
+  await updateSource(trx, id, { standing })
+  const saved = await saveTrunk(trx, trunk, {}, now)
+  return { source: { ...source, standing }, trunk: saved, from_revision: trunk.revision }
+}
+
+/** A source that waits for an operator, with its trunk. */
+export async function pendingSource(
+  trx: Trx,
+  id: string,
+): Promise<{ readonly source: SourceRow; readonly trunk: TrunkRow } | { readonly refused: 'unknown' | 'not_pending' }> {
+  const source = await trx.selectFrom('trunk_source').selectAll().where('id', '=', id).executeTakeFirst()
+  if (!source) return { refused: 'unknown' }
+  if (source.standing !== 'pending_approval') return { refused: 'not_pending' }
+  const trunk = await trx.selectFrom('trunk').selectAll().where('id', '=', source.trunk_id).executeTakeFirstOrThrow()
+  return { source, trunk }
+}

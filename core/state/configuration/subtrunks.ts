@@ -1,0 +1,126 @@
+import type { Selectable } from 'kysely'
+import { newId } from '../../runtime/ids.ts'
+import type { Db, DelegationTable, NumberBlockTable, SubtrunkTable, Trx } from '../index.ts'
+import { RELEASING } from './trunks.ts'
+
+export type SubtrunkRow = Selectable<SubtrunkTable>
+export type DelegationRow = Selectable<DelegationTable>
+export type NumberBlockRow = Selectable<NumberBlockTable>
+
+/** A released subtrunk is kept for call records and found no more. */
+export const findSubtrunk = (db: Db | Trx, project_id: string, id: string): Promise<SubtrunkRow | undefined> =>
+  db
+    .selectFrom('subtrunk')
+    .selectAll()
+    .where('id', '=', id)
+    .where('project_id', '=', project_id)
+    .where('status', '!=', 'released')
+    .executeTakeFirst()
+
+export const listSubtrunks = (db: Db | Trx, trunk_id: string): Promise<SubtrunkRow[]> =>
+  db
+    .selectFrom('subtrunk')
+    .selectAll()
+    .where('trunk_id', '=', trunk_id)
+    .where('status', '!=', 'released')
+    .orderBy('name')
+    .orderBy('id')
+    .execute()
+
+/** Subtrunks on their way out. */
+export const releasingSubtrunks = (db: Db): Promise<SubtrunkRow[]> =>
+  db.selectFrom('subtrunk').selectAll().where('status', '=', RELEASING).limit(500).execute()
+
+export const newSubtrunkId = (): string => `stk_${newId.uuid()}`
+
+export async function insertSubtrunk(trx: Trx, row: SubtrunkRow): Promise<void> {
+  await trx.insertInto('subtrunk').values(row).execute()
+}
+
+/** Saves columns of a subtrunk and returns it at its next revision. */
+export async function saveSubtrunk(
+  trx: Trx,
+  subtrunk: SubtrunkRow,
+  changes: Partial<Omit<SubtrunkRow, 'id' | 'project_id' | 'trunk_id' | 'revision' | 'updated_at'>>,
+  now: string,
+): Promise<SubtrunkRow> {
+  const saved = { ...changes, revision: subtrunk.revision + 1, updated_at: now }
+  await trx.updateTable('subtrunk').set(saved).where('id', '=', subtrunk.id).execute()
+  return { ...subtrunk, ...saved }
+}
+
+export const listBlocks = (db: Db | Trx, project_id: string): Promise<NumberBlockRow[]> =>
+  db.selectFrom('number_block').selectAll().where('project_id', '=', project_id).orderBy('start').execute()
+
+export const findBlock = (db: Db | Trx, project_id: string, id: string): Promise<NumberBlockRow | undefined> =>
+  db.selectFrom('number_block').selectAll().where('id', '=', id).where('project_id', '=', project_id).executeTakeFirst()
+
+/**
+ * How many numbers a block from `start` to `end` has; null when they are no block: other lengths, or the wrong way
+ * round.
+ */
+export function blockSize(start: string, end: string): number | null {
+  if (start.length !== end.length || !/^\+[1-9][0-9]{6,14}$/.test(start) || !/^\+[1-9][0-9]{6,14}$/.test(end))
+    return null
+  const size = Number(end.slice(1)) - Number(start.slice(1)) + 1
+  return size >= 1 && size <= 1_000_000 ? size : null
+}
+
+export async function insertBlock(trx: Trx, block: Omit<NumberBlockRow, 'id'>): Promise<NumberBlockRow> {
+  const row = { ...block, id: `blk_${newId.uuid()}` }
+  await trx.insertInto('number_block').values(row).execute()
+  return row
+}
+
+export const listDelegations = (db: Db | Trx, subtrunk_id: string): Promise<DelegationRow[]> =>
+  db.selectFrom('delegation').selectAll().where('subtrunk_id', '=', subtrunk_id).orderBy('start').execute()
+
+/** Who has a block, or a part of it. */
+export const delegationsOfBlocks = (db: Db | Trx, block_ids: readonly string[]): Promise<DelegationRow[]> =>
+  block_ids.length === 0
+    ? Promise.resolve([])
+    : db
+        .selectFrom('delegation')
+        .selectAll()
+        .where('block_id', 'in', [...block_ids])
+        .orderBy('start')
+        .execute()
+
+/** Gives a range of a block to a subtrunk; undefined when a part of it is given to somebody already. */
+export async function delegate(
+  trx: Trx,
+  delegation: Omit<DelegationRow, 'id' | 'status' | 'size'>,
+): Promise<DelegationRow | undefined> {
+  const size = blockSize(delegation.start, delegation.end)
+  if (size === null) throw new Error(`${delegation.start} to ${delegation.end} is no block`)
+  const taken = await trx
+    .selectFrom('delegation')
+    .select('id')
+    .where('block_id', '=', delegation.block_id)
+    .where('start', '<=', delegation.end)
+    .where('end', '>=', delegation.start)
+    .executeTakeFirst()
+  if (taken) return undefined
+  // Admission reads the rows: a delegation is in force as soon as it is saved.
+  const row: DelegationRow = { ...delegation, id: `del_${newId.uuid()}`, size, status: 'applied' }
+  await trx.insertInto('delegation').values(row).execute()
+  return row
+}
+
+/** Takes a delegation back; the numbers may not be presented any more from the next call on. */
+export async function detachDelegation(trx: Trx, id: string): Promise<void> {
+  await trx.deleteFrom('delegation').where('id', '=', id).execute()
+}
+
+/** The subtrunk that an E.164 number is delegated to, of those of a trunk. */
+export const subtrunkOfNumber = (db: Db | Trx, trunk_id: string, e164: string): Promise<SubtrunkRow | undefined> =>
+  db
+    .selectFrom('subtrunk')
+    .innerJoin('delegation', 'delegation.subtrunk_id', 'subtrunk.id')
+    .selectAll('subtrunk')
+    .where('subtrunk.trunk_id', '=', trunk_id)
+    .where('subtrunk.status', '!=', 'released')
+    .where('delegation.start', '<=', e164)
+    .where('delegation.end', '>=', e164)
+    .where('delegation.status', '!=', 'detaching')
+    .executeTakeFirst()

@@ -1,0 +1,167 @@
+import { type Selectable, sql } from 'kysely'
+import { combination, derivation, statement } from '../batch.ts'
+import type { ApplyReportTable, Db, TargetEvidenceTable, Trx } from '../index.ts'
+import type { CredentialRow, SourceRow, TargetRow, TrunkFigures, TrunkNumbers, TrunkRow } from './trunks.ts'
+
+/** A trunk with all that is told of it, read in one message and of one instant. */
+export interface TrunkFacts {
+  readonly trunk: TrunkRow & { readonly subaccount_name: string | null }
+  readonly below: TrunkBelow
+}
+
+/** What other tables say of it; the same object for as long as they do, whatever is saved of the trunk itself. */
+export interface TrunkBelow {
+  readonly sources: readonly SourceRow[]
+  readonly targets: readonly TargetRow[]
+  readonly credentials: readonly CredentialRow[]
+  readonly live_calls: number
+  readonly policy: TrunkFigures['policy']
+  readonly numbers: TrunkNumbers
+  readonly evidence: readonly Selectable<TargetEvidenceTable>[]
+  /** What each signaling node runs of it, living or not; null columns: it has not reported it. */
+  readonly reports: readonly (NodeReport & { readonly heartbeat_at: string })[]
+}
+
+export type NodeReport = {
+  readonly [C in 'revision' | 'state' | 'error' | 'applied_at']: ApplyReportTable[C] | null
+}
+
+interface One {
+  readonly id: string
+  readonly project_id: string
+}
+
+const TRUNK = statement((db, { id, project_id }: One) =>
+  db
+    .selectFrom('trunk')
+    .leftJoin('subaccount', 'subaccount.id', 'trunk.subaccount_id')
+    .selectAll('trunk')
+    .select('subaccount.name as subaccount_name')
+    .where('trunk.id', '=', id)
+    .where('trunk.project_id', '=', project_id)
+    .where('trunk.status', '!=', 'released'),
+)
+
+const SOURCES = statement((db, { id }: One) =>
+  db
+    .selectFrom('trunk_source')
+    .selectAll()
+    .where('trunk_id', '=', id)
+    .orderBy('selector_precedence')
+    .orderBy('created_at')
+    .orderBy('id'),
+)
+
+const TARGETS = statement((db, { id }: One) =>
+  db
+    .selectFrom('termination_target')
+    .selectAll()
+    .where('trunk_id', '=', id)
+    .orderBy('priority')
+    .orderBy('created_at')
+    .orderBy('id'),
+)
+
+const CREDENTIALS = statement((db, { id }: One) =>
+  db.selectFrom('digest_credential').selectAll().where('trunk_id', '=', id).orderBy('created_at').orderBy('id'),
+)
+
+const POLICY = statement((db, { id }: One) =>
+  db
+    .selectFrom('policy_attachment')
+    .innerJoin('outbound_policy', 'outbound_policy.id', 'policy_attachment.policy_id')
+    .select([
+      'outbound_policy.id',
+      'outbound_policy.name',
+      'outbound_policy.revision',
+      'outbound_policy.daily_spend_limit_minor',
+      'outbound_policy.max_destination_rate_minor',
+    ])
+    .where('policy_attachment.service_type', '=', 'trunk')
+    .where('policy_attachment.service_id', '=', id),
+)
+
+const USE = statement((db, { id }: One) =>
+  db.selectFrom('level_use').select('live').where('level', '=', 'trunk').where('subject_id', '=', id),
+)
+
+const NUMBERS = statement((db, { id }: One) =>
+  db
+    .selectFrom('number')
+    .select([
+      eb => eb.fn.countAll<number>().as('routed'),
+      eb => eb.fn.min('e164').as('first'),
+      eb => eb.fn.max('e164').as('last'),
+      eb => eb.fn.max('quarantined_until').as('quarantined_until'),
+      sql<number>`coalesce(sum(case when status = 'quarantined' then 1 else 0 end), 0)`.as('quarantined'),
+    ])
+    .where('route_kind', '=', 'trunk')
+    .where('route_id', '=', id),
+)
+
+const EVIDENCE = statement((db, { id }: One) =>
+  db
+    .selectFrom('target_evidence')
+    .innerJoin('termination_target', 'termination_target.id', 'target_evidence.target_id')
+    .selectAll('target_evidence')
+    .where('termination_target.trunk_id', '=', id),
+)
+
+const REPORTS = statement((db, { id }: One) =>
+  db
+    .selectFrom('node')
+    .leftJoin('apply_report', join =>
+      join.onRef('apply_report.node_id', '=', 'node.id').on('apply_report.resource_id', '=', id),
+    )
+    .select([
+      'apply_report.revision',
+      'apply_report.state',
+      'apply_report.error',
+      'apply_report.applied_at',
+      'node.heartbeat_at',
+    ])
+    .where('node.kind', '=', 'signaling'),
+)
+
+const keyOf = ({ id, project_id }: One): string => `${id} ${project_id}`
+
+const OWN = derivation(
+  keyOf,
+  one => [TRUNK(one)],
+  ([[row]]) => row,
+)
+
+const BELOW = derivation(
+  keyOf,
+  one => [
+    SOURCES(one),
+    TARGETS(one),
+    CREDENTIALS(one),
+    POLICY(one),
+    USE(one),
+    NUMBERS(one),
+    EVIDENCE(one),
+    REPORTS(one),
+  ],
+  ([sources, targets, credentials, [policy], [use], [number], evidence, reports]): TrunkBelow => ({
+    sources,
+    targets,
+    credentials,
+    live_calls: Number(use?.live ?? 0),
+    policy: policy ?? null,
+    numbers: {
+      routed: Number(number?.routed ?? 0),
+      first: number?.first ?? null,
+      last: number?.last ?? null,
+      quarantined: Number(number?.quarantined ?? 0),
+      quarantined_until: number?.quarantined_until ?? null,
+    },
+    evidence,
+    reports,
+  }),
+)
+
+const FACTS = combination(keyOf, OWN, BELOW, (trunk, below): TrunkFacts | undefined => trunk && { trunk, below })
+
+/** Undefined when the project has no such trunk; a released one is found no more. Shared: nobody may change it. */
+export const readTrunkFacts = (db: Db | Trx, one: One): Promise<TrunkFacts | undefined> => FACTS.read(db, one)

@@ -1,0 +1,330 @@
+import { type Selectable, sql } from 'kysely'
+import { rangeKey } from '../../domain/identity/address.ts'
+import { later, updateOf } from '../batch.ts'
+import { liveCalls } from '../calls/leases.ts'
+import type {
+  Db,
+  DigestCredentialTable,
+  OutboundPolicyTable,
+  TerminationTargetTable,
+  TrunkSourceTable,
+  TrunkTable,
+  Trx,
+} from '../index.ts'
+
+export type TrunkRow = Selectable<TrunkTable>
+/** Its `range_key` follows from its `cidr`. */
+export type SourceRow = Omit<Selectable<TrunkSourceTable>, 'range_key'>
+export type CredentialRow = Selectable<DigestCredentialTable>
+export type TargetRow = Selectable<TerminationTargetTable>
+
+/** What stands in other tables about a trunk. */
+export interface TrunkFigures {
+  live_calls: number
+  numbers: number
+  targets: number
+  subaccount_name: string | null
+  policy: AttachedPolicy | null
+}
+
+export type AttachedPolicy = Pick<
+  Selectable<OutboundPolicyTable>,
+  'id' | 'name' | 'revision' | 'daily_spend_limit_minor' | 'max_destination_rate_minor'
+>
+
+/** A released trunk is kept for call records and found no more. */
+export const findTrunk = (db: Db, project_id: string, id: string): Promise<TrunkRow | undefined> =>
+  db
+    .selectFrom('trunk')
+    .selectAll()
+    .where('id', '=', id)
+    .where('project_id', '=', project_id)
+    .where('status', '!=', 'released')
+    .executeTakeFirst()
+
+export interface TrunkPage {
+  /** null: every trunk. */
+  readonly limit: number | null
+  /** Last trunk of the page before. */
+  readonly after?: { readonly name: string; readonly id: string }
+  readonly subaccount_id: string | null
+}
+
+/** A project's trunks by name. Only a page is read, however many there are. */
+export function listTrunks(db: Db, project_id: string, page: TrunkPage): Promise<TrunkRow[]> {
+  let query = db
+    .selectFrom('trunk')
+    .selectAll()
+    .where('project_id', '=', project_id)
+    .where('status', '!=', 'released')
+    .orderBy('name')
+    .orderBy('id')
+  if (page.subaccount_id !== null) query = query.where('subaccount_id', '=', page.subaccount_id)
+  const { after } = page
+  if (after)
+    query = query
+      .where('name', '>=', after.name)
+      .where(eb => eb.or([eb('name', '>', after.name), eb('id', '>', after.id)]))
+  return (page.limit === null ? query : query.limit(page.limit)).execute()
+}
+
+export async function insertTrunk(trx: Trx, row: TrunkRow): Promise<void> {
+  await trx.insertInto('trunk').values(row).execute()
+}
+
+/** Saves columns of a trunk and returns it at its next revision: every write at or below a trunk goes through here. */
+export async function saveTrunk(
+  trx: Trx,
+  trunk: TrunkRow,
+  changes: Partial<Omit<TrunkRow, 'id' | 'project_id' | 'revision' | 'updated_at'>>,
+  now: string,
+): Promise<TrunkRow> {
+  const columns: Partial<TrunkRow> = { revision: trunk.revision + 1, updated_at: now }
+  // A column that is set costs its index two pages, whether it changes or not.
+  for (const [name, value] of Object.entries(changes) as [keyof typeof changes, never][])
+    if (value !== trunk[name]) columns[name] = value
+  await later(trx, updateOf('trunk', columns, trunk.id))
+  return Object.assign({}, trunk, columns)
+}
+
+export const listSources = (db: Db, trunk_id: string): Promise<SourceRow[]> =>
+  db
+    .selectFrom('trunk_source')
+    .selectAll()
+    .where('trunk_id', '=', trunk_id)
+    .orderBy('selector_precedence')
+    .orderBy('created_at')
+    .orderBy('id')
+    .execute()
+
+export const listTargets = (db: Db, trunk_id: string): Promise<TargetRow[]> =>
+  db
+    .selectFrom('termination_target')
+    .selectAll()
+    .where('trunk_id', '=', trunk_id)
+    .orderBy('priority')
+    .orderBy('created_at')
+    .orderBy('id')
+    .execute()
+
+export const listCredentials = (db: Db, trunk_id: string): Promise<CredentialRow[]> =>
+  db
+    .selectFrom('digest_credential')
+    .selectAll()
+    .where('trunk_id', '=', trunk_id)
+    .orderBy('created_at')
+    .orderBy('id')
+    .execute()
+
+export async function insertSources(trx: Trx, rows: readonly SourceRow[]): Promise<void> {
+  if (rows.length > 0)
+    await trx
+      .insertInto('trunk_source')
+      .values(rows.map(row => ({ ...row, range_key: keyOf(row) })))
+      .execute()
+}
+
+export async function updateSource(
+  trx: Trx,
+  id: string,
+  changes: Partial<Pick<SourceRow, 'cidr' | 'enabled' | 'selector_precedence' | 'standing'>>,
+): Promise<void> {
+  const { cidr } = changes
+  const columns = cidr === undefined ? changes : { ...changes, range_key: keyOf({ cidr }) }
+  await trx.updateTable('trunk_source').set(columns).where('id', '=', id).execute()
+}
+
+/** What is no range matches nothing. */
+const keyOf = ({ cidr }: Pick<SourceRow, 'cidr'>): string => rangeKey(cidr) ?? ''
+
+export async function deleteSource(trx: Trx, id: string): Promise<void> {
+  await trx.deleteFrom('trunk_source').where('id', '=', id).execute()
+}
+
+export async function insertTargets(trx: Trx, rows: readonly TargetRow[]): Promise<void> {
+  if (rows.length > 0)
+    await trx
+      .insertInto('termination_target')
+      .values([...rows])
+      .execute()
+}
+
+export async function updateTarget(
+  trx: Trx,
+  id: string,
+  changes: Pick<
+    TargetRow,
+    'sip_uri' | 'transport' | 'priority' | 'weight' | 'enabled' | 'tls_verification' | 'tls_fingerprint' | 'updated_at'
+  >,
+): Promise<void> {
+  await trx.updateTable('termination_target').set(changes).where('id', '=', id).execute()
+}
+
+export async function deleteTarget(trx: Trx, id: string): Promise<void> {
+  await trx.deleteFrom('termination_target').where('id', '=', id).execute()
+}
+
+export async function insertCredential(trx: Trx, row: CredentialRow): Promise<void> {
+  await trx.insertInto('digest_credential').values(row).execute()
+}
+
+export async function updateCredential(
+  db: Db,
+  id: string,
+  changes: Partial<
+    Pick<CredentialRow, 'enabled' | 'revoked_at' | 'previous_retires_at' | 'valid_until' | 'new_applied_at'>
+  >,
+): Promise<void> {
+  await db.updateTable('digest_credential').set(changes).where('id', '=', id).execute()
+}
+
+/** Username and realm identify a credential among all trunks. */
+export async function credentialNameTaken(db: Db, username: string, realm: string): Promise<boolean> {
+  const row = await db
+    .selectFrom('digest_credential')
+    .select('id')
+    .where('username', '=', username)
+    .where('realm', '=', realm)
+    .where('revoked_at', 'is', null)
+    .executeTakeFirst()
+  return row !== undefined
+}
+
+/**
+ * A trunk of the same tenant that the source could not be told apart from: it authenticates by address, has the same
+ * range, and the same precedence.
+ */
+export const ambiguousSource = (
+  db: Db,
+  source: { readonly cidr: string; readonly selector_precedence: number },
+  trunk: Pick<TrunkRow, 'id' | 'project_id' | 'subaccount_id'>,
+): Promise<{ id: string; name: string } | undefined> =>
+  db
+    .selectFrom('trunk_source')
+    .innerJoin('trunk', 'trunk.id', 'trunk_source.trunk_id')
+    .select(['trunk.id', 'trunk.name'])
+    .where('trunk_source.range_key', '=', keyOf(source))
+    .where('trunk_source.selector_precedence', '=', source.selector_precedence)
+    .where('trunk.id', '!=', trunk.id)
+    .where('trunk.project_id', '=', trunk.project_id)
+    .where('trunk.subaccount_id', trunk.subaccount_id === null ? 'is' : '=', trunk.subaccount_id)
+    .where('trunk.auth_mode', '=', 'ip_allow_list')
+    .where('trunk.status', 'not in', ['releasing', 'released'])
+    .executeTakeFirst()
+
+/** Figures of trunks, in a handful of reads however many trunks there are. */
+export async function trunkFigures(db: Db, trunk_ids: readonly string[]): Promise<Map<string, TrunkFigures>> {
+  const figures = new Map<string, TrunkFigures>()
+  for (const id of trunk_ids)
+    figures.set(id, { live_calls: 0, numbers: 0, targets: 0, subaccount_name: null, policy: null })
+  const note = (id: string | null, change: Partial<TrunkFigures>): void => {
+    const figure = id === null ? undefined : figures.get(id)
+    if (figure) Object.assign(figure, change)
+  }
+  for (const ids of slices(trunk_ids)) {
+    for (const [id, live_calls] of await liveCalls(db, 'trunk', ids)) note(id, { live_calls })
+    const numbers = await db
+      .selectFrom('number')
+      .select(['route_id', eb => eb.fn.countAll<number>().as('count')])
+      .where('route_kind', '=', 'trunk')
+      .where('route_id', 'in', ids)
+      .groupBy('route_id')
+      .execute()
+    for (const row of numbers) note(row.route_id, { numbers: Number(row.count) })
+    const targets = await db
+      .selectFrom('termination_target')
+      .select(['trunk_id', eb => eb.fn.countAll<number>().as('count')])
+      .where('trunk_id', 'in', ids)
+      .groupBy('trunk_id')
+      .execute()
+    for (const row of targets) note(row.trunk_id, { targets: Number(row.count) })
+    const subaccounts = await db
+      .selectFrom('trunk')
+      .innerJoin('subaccount', 'subaccount.id', 'trunk.subaccount_id')
+      .select(['trunk.id', 'subaccount.name'])
+      .where('trunk.id', 'in', ids)
+      .execute()
+    for (const row of subaccounts) note(row.id, { subaccount_name: row.name })
+    for (const { service_id, ...policy } of await policiesOf(db, ids)) note(service_id, { policy })
+  }
+  return figures
+}
+
+const policiesOf = (db: Db, trunk_ids: readonly string[]): Promise<(AttachedPolicy & { service_id: string })[]> =>
+  db
+    .selectFrom('policy_attachment')
+    .innerJoin('outbound_policy', 'outbound_policy.id', 'policy_attachment.policy_id')
+    .select([
+      'policy_attachment.service_id',
+      'outbound_policy.id',
+      'outbound_policy.name',
+      'outbound_policy.revision',
+      'outbound_policy.daily_spend_limit_minor',
+      'outbound_policy.max_destination_rate_minor',
+    ])
+    .where('policy_attachment.service_type', '=', 'trunk')
+    .where('policy_attachment.service_id', 'in', trunk_ids)
+    .execute()
+
+// SQLite takes 32,766 parameters in a statement; PostgreSQL 65,535.
+const SLICE = 5000
+function slices<T>(items: readonly T[]): T[][] {
+  const parts: T[][] = []
+  for (let at = 0; at < items.length; at += SLICE) parts.push(items.slice(at, at + SLICE))
+  return parts
+}
+
+/** Numbers that are routed to a trunk, for its inventory. */
+export interface TrunkNumbers {
+  readonly routed: number
+  readonly first: string | null
+  readonly last: string | null
+  readonly quarantined: number
+  readonly quarantined_until: string | null
+}
+
+/** What keeps a trunk from being released, in words; null when nothing does. */
+export async function trunkReferences(db: Db, trunk_id: string): Promise<string | null> {
+  const live = (await liveCalls(db, 'trunk', [trunk_id])).get(trunk_id) ?? 0
+  if (live > 0) return `${live} calls in progress`
+  const numbers = await db
+    .selectFrom('number')
+    .select(eb => eb.fn.countAll<number>().as('count'))
+    .where('route_kind', '=', 'trunk')
+    .where('route_id', '=', trunk_id)
+    .executeTakeFirstOrThrow()
+  if (Number(numbers.count) > 0) return `${numbers.count} numbers routed to it`
+  const subtrunks = await db
+    .selectFrom('subtrunk')
+    .select(eb => eb.fn.countAll<number>().as('count'))
+    .where('trunk_id', '=', trunk_id)
+    .where('status', '!=', 'released')
+    .executeTakeFirstOrThrow()
+  return Number(subtrunks.count) > 0 ? `${subtrunks.count} subtrunks` : null
+}
+
+/** Literally, so that the index of just these rows is used. */
+export const RELEASING = sql.lit<'releasing'>('releasing')
+
+/** Trunks on their way out. */
+export const releasingTrunks = (db: Db): Promise<TrunkRow[]> =>
+  db.selectFrom('trunk').selectAll().where('status', '=', RELEASING).limit(500).execute()
+
+/** The last step of a release: the row stays for call records; what the trunk was reached by goes. */
+export async function releaseTrunk(trx: Trx, trunk: TrunkRow, now: string): Promise<void> {
+  await saveTrunk(trx, trunk, { status: 'released' }, now)
+  await trx.deleteFrom('trunk_source').where('trunk_id', '=', trunk.id).execute()
+  await trx.deleteFrom('termination_target').where('trunk_id', '=', trunk.id).execute()
+  await trx.deleteFrom('digest_credential').where('trunk_id', '=', trunk.id).execute()
+  await trx.deleteFrom('digest_proof').where('trunk_id', '=', trunk.id).execute()
+}
+
+/** Credentials of rotations that the nodes have not all taken up yet. */
+export const unappliedCredentials = (db: Db): Promise<CredentialRow[]> =>
+  db
+    .selectFrom('digest_credential')
+    .selectAll()
+    .where('new_applied_at', 'is', null)
+    .where('revoked_at', 'is', null)
+    .limit(500)
+    .execute()

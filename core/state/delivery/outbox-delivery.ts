@@ -1,0 +1,211 @@
+import { type Selectable, sql } from 'kysely'
+import { iso } from '../../runtime/clock.ts'
+import type { Db, OutboxTable } from '../index.ts'
+
+/** The delivering half of the outbox: taking rows that are due, and telling what became of them. */
+
+/** A callback to deliver, with what its account says about it. */
+export interface DueCallback
+  extends Pick<
+    Selectable<OutboxTable>,
+    | 'id'
+    | 'ordering_key'
+    | 'kind'
+    | 'call_sid'
+    | 'url'
+    | 'method'
+    | 'parameters'
+    | 'event_id'
+    | 'attempts'
+    | 'created_at'
+  > {
+  /** Null when the project has no voice account any more: nothing can be signed for it. */
+  readonly auth_token_sealed: string | null
+  readonly call_event_history: 'enabled' | 'disabled' | null
+}
+
+export interface Taking {
+  /** Name of the process that takes (core/runtime/machine.ts). */
+  readonly by: string
+  readonly now_ms: number
+  readonly lease_ms: number
+  readonly limit: number
+  /** Scheme, host and port, as URLs have them, that have their share of deliveries under way. */
+  readonly but_not: readonly string[]
+  /** Rows that whoever asks has under way: not taken again, even when the clock has jumped over their lease. */
+  readonly under_way: readonly number[]
+}
+
+/** Whether some callback has not been tried once. The literal zeros are for the partial index of waiting rows. */
+export const untriedCallbacks = async (db: Db): Promise<boolean> => {
+  const { rows } = await sql`
+    select 1 from outbox where delivered = 0 and given_up = 0 and attempts = 0 limit 1`.execute(db)
+  return rows.length > 0
+}
+
+/**
+ * Leases callbacks that are due, in order: none while an earlier one of its ordering key waits. The lease ends by
+ * itself, so that what a killed process had taken is taken again.
+ */
+export async function takeDueCallbacks(db: Db, taking: Taking): Promise<DueCallback[]> {
+  const now = iso(taking.now_ms)
+  const lease_until = iso(taking.now_ms + taking.lease_ms)
+  const shut = taking.but_not.map(
+    origin => sql`and not (
+      substr(o.url, 1, ${origin.length}) = ${origin} and substr(o.url, ${origin.length + 1}, 1) in ('', '/', '?', '#')
+    )`,
+  )
+  // The literal zeros let the planner use the partial index of waiting rows; bound ones would not.
+  const { rows: due } = await sql<{ id: number }>`
+    select o.id from outbox o
+    where o.delivered = 0 and o.given_up = 0
+      and o.next_attempt_at <= ${now}
+      and (o.lease_until is null or o.lease_until <= ${now})
+      and not exists (
+        select 1 from outbox e
+        where e.delivered = 0 and e.given_up = 0 and e.ordering_key = o.ordering_key and e.id < o.id
+      )
+      ${taking.under_way.length > 0 ? sql`and o.id not in (${sql.join([...taking.under_way])})` : sql``}
+      ${sql.join(shut, sql` `)}
+    order by o.next_attempt_at, o.id limit ${taking.limit}`.execute(db)
+  if (due.length === 0) return []
+  const taken = await db
+    .updateTable('outbox')
+    .set({ lease_until, lease_by: taking.by })
+    .where(
+      'id',
+      'in',
+      due.map(({ id }) => id),
+    )
+    .where('delivered', '=', 0)
+    .where('given_up', '=', 0)
+    .where(eb => eb.or([eb('lease_until', 'is', null), eb('lease_until', '<=', now)]))
+    .returning('id')
+    .execute()
+  if (taken.length === 0) return []
+  return db
+    .selectFrom('outbox')
+    .leftJoin('voice_account', 'voice_account.project_id', 'outbox.project_id')
+    .select([
+      'outbox.id',
+      'outbox.ordering_key',
+      'outbox.kind',
+      'outbox.call_sid',
+      'outbox.url',
+      'outbox.method',
+      'outbox.parameters',
+      'outbox.event_id',
+      'outbox.attempts',
+      'outbox.created_at',
+      'voice_account.auth_token_sealed',
+      'voice_account.call_event_history',
+    ])
+    .where(
+      'outbox.id',
+      'in',
+      taken.map(({ id }) => id),
+    )
+    .orderBy('outbox.id')
+    .execute()
+}
+
+/** How one attempt ended: delivered, to be tried again at a time, or given up. */
+export interface Attempted {
+  readonly attempts: number
+  readonly status: number | null
+  readonly error: string | null
+  readonly next: { readonly at_ms: number } | 'delivered' | 'given_up'
+}
+
+export async function callbackAttempted(
+  db: Db,
+  row: Pick<DueCallback, 'id' | 'ordering_key'>,
+  attempted: Attempted,
+): Promise<void> {
+  const { attempts, status, error, next } = attempted
+  await db
+    .updateTable('outbox')
+    .set({
+      attempts,
+      last_status: status,
+      last_error: error,
+      lease_until: null,
+      delivered: next === 'delivered' ? 1 : 0,
+      given_up: next === 'given_up' ? 1 : 0,
+      ...(typeof next === 'object' ? { next_attempt_at: iso(next.at_ms) } : {}),
+    })
+    .where('id', '=', row.id)
+    .execute()
+  if (typeof next !== 'object') return
+  // Those behind it wait with it: they are not looked at again and again while its receiver is down.
+  await sql`update outbox set next_attempt_at = ${iso(next.at_ms)}
+    where delivered = 0 and given_up = 0 and ordering_key = ${row.ordering_key} and id > ${row.id}`.execute(db)
+}
+
+/** No row can truly be due, or leased, later than this: the clock jumped back, and the row is due now. */
+export async function mendCallbackTimes(
+  db: Db,
+  limits: { readonly now_ms: number; readonly lease_ms: number; readonly longest_wait_ms: number },
+): Promise<void> {
+  const now = iso(limits.now_ms)
+  await sql`update outbox set next_attempt_at = ${now} where delivered = 0 and given_up = 0
+    and next_attempt_at > ${iso(limits.now_ms + limits.longest_wait_ms)}`.execute(db)
+  await sql`update outbox set lease_until = null where delivered = 0 and given_up = 0
+    and lease_until > ${iso(limits.now_ms + limits.lease_ms)}`.execute(db)
+}
+
+/** Hands back what was taken and not attempted. */
+export async function returnCallbacks(db: Db, ids: readonly number[]): Promise<void> {
+  if (ids.length === 0) return
+  await db
+    .updateTable('outbox')
+    .set({ lease_until: null })
+    .where('id', 'in', [...ids])
+    .execute()
+}
+
+/** Frees what processes had taken that are gone: nobody waits for the end of their leases. */
+export async function freeCallbacks(db: Db, isGone: (by: string) => boolean): Promise<void> {
+  const taken = await db
+    .selectFrom('outbox')
+    .select('lease_by')
+    .distinct()
+    .where('delivered', '=', 0)
+    .where('given_up', '=', 0)
+    .where('lease_until', 'is not', null)
+    .execute()
+  // Before 0060 nobody put a name on a lease, and one process delivered.
+  const gone = taken.flatMap(({ lease_by }) => (lease_by === null || isGone(lease_by) ? (lease_by ?? '') : []))
+  if (gone.length === 0) return
+  await db
+    .updateTable('outbox')
+    .set({ lease_until: null })
+    .where('delivered', '=', 0)
+    .where('given_up', '=', 0)
+    .where('lease_until', 'is not', null)
+    .where(eb => eb(eb.fn.coalesce('lease_by', eb.val('')), 'in', gone))
+    .execute()
+}
+
+export async function countWaitingCallbacks(db: Db): Promise<number> {
+  const { rows } = await sql<{ waiting: number }>`
+    select count(*) as waiting from outbox where delivered = 0 and given_up = 0`.execute(db)
+  return Number(rows[0]?.waiting ?? 0)
+}
+
+/** Forgets callbacks that were delivered or given up, a bounded number at a time. Returns how many. */
+export async function pruneCallbacks(db: Db, before_ms: number, limit = 2000): Promise<number> {
+  const { numDeletedRows } = await db
+    .deleteFrom('outbox')
+    .where('id', 'in', eb =>
+      eb
+        .selectFrom('outbox')
+        .select('id')
+        .where('created_at', '<', iso(before_ms))
+        .where(or => or.or([or('delivered', '=', 1), or('given_up', '=', 1)]))
+        .orderBy('id')
+        .limit(limit),
+    )
+    .executeTakeFirst()
+  return Number(numDeletedRows)
+}

@@ -1,0 +1,40 @@
+import { type RecordingCallbackFacts, recordingParameters } from '../../domain/calls/parameters.ts'
+import { later } from '../batch.ts'
+import type { Trx } from '../index.ts'
+import type { Enqueued } from '../procedures/running/callbacks.ts'
+import { PROCEDURE_PREFIX } from '../sqlite/protocol.ts'
+
+/**
+ * Callbacks that nobody waits for become rows in the transaction of what they tell of; the control process delivers
+ * them.
+ */
+
+export interface RecordingCallback {
+  readonly url: string
+  readonly method: 'GET' | 'POST'
+  readonly events: readonly string[]
+}
+
+export async function enqueueRecordingCallback(
+  trx: Trx,
+  callback: RecordingCallback | null,
+  facts: RecordingCallbackFacts & { readonly project_id: string; readonly now_ms: number },
+): Promise<boolean> {
+  if (!callback?.events.includes(facts.status)) return false
+  await enqueue(trx, {
+    kind: 'recording_callback',
+    call_sid: facts.call_sid,
+    project_id: facts.project_id,
+    url: callback.url,
+    method: callback.method,
+    parameters: recordingParameters(facts),
+    now_ms: facts.now_ms,
+  })
+  return true
+}
+
+/** One request of the outbox; those about one call and URL leave in order. */
+export const enqueue = (trx: Trx, wanted: Enqueued): Promise<void> =>
+  later(trx, { sql: `${PROCEDURE_PREFIX}enqueue_callback`, parameters: [wanted] })
+
+export { callFactsOf, type Enqueued } from '../procedures/running/callbacks.ts'

@@ -1,0 +1,66 @@
+import type { Db, Trx } from '../index.ts'
+import type { AuditRow } from '../people/audit.ts'
+
+/** How far the audit trail was told to webhook endpoints; undefined before the first time. */
+export async function toldUpTo(db: Db | Trx, name: string): Promise<number | undefined> {
+  const row = await db.selectFrom('told_event').select('position').where('name', '=', name).executeTakeFirst()
+  return row?.position
+}
+
+export async function noteToldUpTo(trx: Db | Trx, name: string, position: number): Promise<void> {
+  await trx
+    .insertInto('told_event')
+    .values({ name, position })
+    .onConflict(conflict => conflict.column('name').doUpdateSet({ position }))
+    .execute()
+}
+
+/** The newest position of the audit trail, over all organizations. */
+export async function lastAuditPosition(db: Db | Trx): Promise<number> {
+  const row = await db
+    .selectFrom('audit_event')
+    .select(eb => eb.fn.max('position').as('position'))
+    .executeTakeFirst()
+  return Number(row?.position ?? 0)
+}
+
+const COLUMNS = [
+  'position',
+  'id',
+  'project_id',
+  'at',
+  'action',
+  'summary',
+  'resource_type',
+  'resource_id',
+  'resource_name',
+  'resource_href',
+  'to_revision',
+  'request_id',
+] as const
+
+/** An event of the trail as endpoints are told of it, of a project that has any. */
+export type ToldRow = Pick<AuditRow, (typeof COLUMNS)[number]> & { readonly project_id: string }
+
+/**
+ * Events after a position and up to another, oldest first, of projects where somebody listens. Most writes are of
+ * projects without an endpoint, and cost nothing here.
+ */
+export async function heardAudit(db: Db | Trx, after: number, upto: number, limit: number): Promise<ToldRow[]> {
+  const rows = await db
+    .selectFrom('audit_event')
+    .select(COLUMNS)
+    .where('position', '>', after)
+    .where('position', '<=', upto)
+    .where('project_id', 'in', eb =>
+      eb
+        .selectFrom('webhook_endpoint')
+        .select('webhook_endpoint.project_id')
+        .where('webhook_endpoint.deleted_at', 'is', null)
+        .where('webhook_endpoint.enabled', '=', 1),
+    )
+    .orderBy('position')
+    .limit(limit)
+    .execute()
+  return rows as ToldRow[]
+}

@@ -1,0 +1,157 @@
+import type { Selectable } from 'kysely'
+import { iso } from '../../runtime/clock.ts'
+import { later, updateOf } from '../batch.ts'
+import type { Db, State, Trx, WebhookDeliveryTable, WebhookEndpointTable } from '../index.ts'
+import { callProcedure } from '../procedures/call.ts'
+import { newDelivery, type ProjectEvent } from '../procedures/running/events.ts'
+import { PROCEDURE_PREFIX } from '../sqlite/protocol.ts'
+
+export type WebhookEndpointRow = Selectable<WebhookEndpointTable>
+export type WebhookDeliveryRow = Selectable<WebhookDeliveryTable>
+
+export const findEndpoint = (db: Db, project_id: string, id: string): Promise<WebhookEndpointRow | undefined> =>
+  db
+    .selectFrom('webhook_endpoint')
+    .selectAll()
+    .where('id', '=', id)
+    .where('project_id', '=', project_id)
+    .where('deleted_at', 'is', null)
+    .executeTakeFirst()
+
+export const listEndpoints = (db: Db, project_id: string): Promise<WebhookEndpointRow[]> =>
+  db
+    .selectFrom('webhook_endpoint')
+    .selectAll()
+    .where('project_id', '=', project_id)
+    .where('deleted_at', 'is', null)
+    .orderBy('created_at')
+    .orderBy('id')
+    .execute()
+
+export async function insertEndpoint(trx: Trx, row: WebhookEndpointRow): Promise<void> {
+  await trx.insertInto('webhook_endpoint').values(row).execute()
+}
+
+/** Saves columns of an endpoint and returns it at its next revision. */
+export async function saveEndpoint(
+  trx: Trx,
+  endpoint: WebhookEndpointRow,
+  changes: Partial<Omit<WebhookEndpointRow, 'id' | 'project_id' | 'revision' | 'updated_at'>>,
+  now: string,
+): Promise<WebhookEndpointRow> {
+  const saved = { ...changes, revision: endpoint.revision + 1, updated_at: now }
+  await trx.updateTable('webhook_endpoint').set(saved).where('id', '=', endpoint.id).execute()
+  return { ...endpoint, ...saved }
+}
+
+/**
+ * Queues an event for every enabled endpoint of the project that asked for its kind, in the transaction of what it
+ * tells. Returns how many endpoints will hear of it.
+ */
+export const queueEvent = (trx: Trx, event: ProjectEvent, now_ms: number): Promise<number> =>
+  callProcedure<number>(trx, 'queue_event', { event, now_ms })
+
+/** The same for many events, in one message to the state's thread: they travel with what the transaction does next. */
+export async function queueEvents(trx: Trx, events: readonly ProjectEvent[], now_ms: number): Promise<void> {
+  for (const event of events)
+    await later(trx, { sql: `${PROCEDURE_PREFIX}queue_event`, parameters: [{ event, now_ms }] })
+}
+
+export const insertDelivery = (
+  trx: Trx,
+  endpoint: WebhookEndpointRow,
+  event: Pick<WebhookDeliveryRow, 'event_id' | 'event_kind' | 'payload'>,
+  now_ms: number,
+): Promise<WebhookDeliveryRow> =>
+  trx
+    .insertInto('webhook_delivery')
+    .values(newDelivery(endpoint, event, now_ms))
+    .returningAll()
+    .executeTakeFirstOrThrow()
+
+export function listDeliveries(
+  db: Db,
+  endpoint_id: string,
+  page: { readonly limit: number; readonly before?: number },
+): Promise<WebhookDeliveryRow[]> {
+  const query = db
+    .selectFrom('webhook_delivery')
+    .selectAll()
+    .where('endpoint_id', '=', endpoint_id)
+    .orderBy('position', 'desc')
+    .limit(page.limit)
+  return (page.before === undefined ? query : query.where('position', '<', page.before)).execute()
+}
+
+export const findDelivery = (db: Db, endpoint_id: string, id: string): Promise<WebhookDeliveryRow | undefined> =>
+  db
+    .selectFrom('webhook_delivery')
+    .selectAll()
+    .where('id', '=', id)
+    .where('endpoint_id', '=', endpoint_id)
+    .executeTakeFirst()
+
+/** The next delivery of each endpoint that has one due: an endpoint that hangs holds up nobody else. */
+const dueDeliveries = (db: Db, now: string, limit: number): Promise<WebhookDeliveryRow[]> =>
+  db
+    .selectFrom('webhook_delivery as first')
+    .selectAll()
+    .where('state', '=', 'pending')
+    .where('next_attempt_at', '<=', now)
+    .where(eb => eb.or([eb('lease_until', 'is', null), eb('lease_until', '<', now)]))
+    .where(({ not, exists, selectFrom }) =>
+      not(
+        exists(
+          selectFrom('webhook_delivery as earlier')
+            .select('earlier.id')
+            .whereRef('earlier.endpoint_id', '=', 'first.endpoint_id')
+            .where('earlier.state', '=', 'pending')
+            .whereRef('earlier.position', '<', 'first.position'),
+        ),
+      ),
+    )
+    .orderBy('next_attempt_at')
+    .limit(limit)
+    .execute()
+
+/**
+ * Takes what is due, with a lease: order holds within an endpoint. A lease that ran out belonged to a process that is
+ * gone. Nothing is locked while nothing is due.
+ */
+export async function claimDeliveries(state: State, now_ms: number, limit: number): Promise<WebhookDeliveryRow[]> {
+  const now = iso(now_ms)
+  if ((await dueDeliveries(state.db, now, 1)).length === 0) return []
+  return state.transaction(async trx => {
+    const first = await dueDeliveries(trx, now, limit)
+    const lease_until = iso(now_ms + LEASE_MS)
+    for (const { id } of first) await later(trx, updateOf('webhook_delivery', { lease_until }, id))
+    return first
+  })
+}
+
+const LEASE_MS = 60_000
+
+export async function settleDelivery(
+  db: Db,
+  id: string,
+  outcome: Pick<WebhookDeliveryRow, 'state' | 'last_status' | 'last_error' | 'delivered_at' | 'next_attempt_at'> & {
+    readonly attempts: number
+    readonly last_attempt_at: string
+  },
+): Promise<void> {
+  await db
+    .updateTable('webhook_delivery')
+    .set({ ...outcome, lease_until: null })
+    .where('id', '=', id)
+    .execute()
+}
+
+/** Forgets deliveries that ended before `before`; returns how many. */
+export async function dropOldDeliveries(db: Db, before: string): Promise<number> {
+  const { numDeletedRows } = await db
+    .deleteFrom('webhook_delivery')
+    .where('state', '!=', 'pending')
+    .where('created_at', '<', before)
+    .executeTakeFirst()
+  return Number(numDeletedRows)
+}

@@ -1,0 +1,162 @@
+import { type Selectable, sql } from 'kysely'
+import { prefixesOf } from '../../domain/policies/destinations.ts'
+import type { ImportedRate } from '../../domain/rating/import.ts'
+import { newId } from '../../runtime/ids.ts'
+import type { BillingAccountTable, Db, LedgerTable, PriceBookTable, RateTable, State, Trx } from '../index.ts'
+
+export type PriceBookRow = Selectable<PriceBookTable>
+export type RateRow = Selectable<RateTable>
+export type BillingAccountRow = Selectable<BillingAccountTable>
+export type LedgerRow = Selectable<LedgerTable>
+
+/** The book in force: the project's own before the operator's, of several the newest. Null: of projects without. */
+export const effectivePriceBook = (
+  db: Db | Trx,
+  project_id: string | null,
+  direction: PriceBookTable['direction'],
+  now: string,
+): Promise<PriceBookRow | undefined> =>
+  db
+    .selectFrom('price_book')
+    .selectAll()
+    .where(eb => eb.or([eb('project_id', '=', project_id), eb('project_id', 'is', null)]))
+    .where('direction', '=', direction)
+    .where('effective_from', '<=', now)
+    .orderBy(sql`project_id is null`)
+    .orderBy('effective_from', 'desc')
+    .orderBy('id', 'desc')
+    .limit(1)
+    .executeTakeFirst()
+
+/** The rate of the longest prefix of `digits` (without plus). */
+export const lookupRate = (db: Db | Trx, price_book_id: string, digits: string): Promise<RateRow | undefined> =>
+  db
+    .selectFrom('rate')
+    .selectAll()
+    .where('price_book_id', '=', price_book_id)
+    .where('prefix', 'in', prefixesOf(digits))
+    .orderBy(sql`length(prefix)`, 'desc')
+    .limit(1)
+    .executeTakeFirst()
+
+export const listRates = (db: Db | Trx, price_book_id: string): Promise<RateRow[]> =>
+  db.selectFrom('rate').selectAll().where('price_book_id', '=', price_book_id).orderBy('prefix').execute()
+
+/**
+ * Rates of a book that also have a route: a carrier route that holds the prefix or lies within it, or any enabled
+ * target of a trunk of the project, which takes every number.
+ */
+export async function listCoverage(db: Db | Trx, project_id: string, book: PriceBookRow): Promise<RateRow[]> {
+  const own = await db
+    .selectFrom('termination_target')
+    .innerJoin('trunk', 'trunk.id', 'termination_target.trunk_id')
+    .select('termination_target.id')
+    .where('trunk.project_id', '=', project_id)
+    .where('trunk.status', '=', 'enabled')
+    .where('termination_target.enabled', '=', 1)
+    .limit(1)
+    .execute()
+  const rates = await listRates(db, book.id)
+  if (own.length > 0) return rates
+  const routes = await db
+    .selectFrom('carrier_route')
+    .innerJoin('carrier', 'carrier.id', 'carrier_route.carrier_id')
+    .innerJoin('project', 'project.sandbox', 'carrier.sandbox')
+    .select('carrier_route.prefix')
+    .distinct()
+    .where('project.id', '=', project_id)
+    .where('carrier.enabled', '=', 1)
+    .execute()
+  const prefixes = new Set(routes.map(({ prefix }) => prefix))
+  const within = new Set(routes.flatMap(({ prefix }) => prefixesOf(prefix)))
+  return rates.filter(({ prefix }) => within.has(prefix) || prefixesOf(prefix).some(each => prefixes.has(each)))
+}
+
+const ROWS_PER_INSERT = 500
+
+/** Writes a new price book with its rates, in one transaction. A book is never changed: a new price is a new book. */
+export const importPriceBook = (
+  state: State,
+  book: Omit<PriceBookRow, 'id' | 'revision'>,
+  rates: readonly ImportedRate[],
+): Promise<PriceBookRow> =>
+  state.transaction(async trx => {
+    const before = await trx
+      .selectFrom('price_book')
+      .select(eb => eb.fn.max('revision').as('revision'))
+      .where('direction', '=', book.direction)
+      .where('project_id', book.project_id === null ? 'is' : '=', book.project_id)
+      .executeTakeFirst()
+    const row: PriceBookRow = { ...book, id: `pbk_${newId.uuid()}`, revision: Number(before?.revision ?? 0) + 1 }
+    await trx.insertInto('price_book').values(row).execute()
+    for (let at = 0; at < rates.length; at += ROWS_PER_INSERT)
+      await trx
+        .insertInto('rate')
+        .values(
+          rates
+            .slice(at, at + ROWS_PER_INSERT)
+            .map(rate => ({ id: `rat_${newId.uuid()}`, price_book_id: row.id, ...rate })),
+        )
+        .execute()
+    return row
+  })
+
+export const findBillingAccount = (db: Db | Trx, id: string): Promise<BillingAccountRow | undefined> =>
+  db.selectFrom('billing_account').selectAll().where('id', '=', id).executeTakeFirst()
+
+/**
+ * Makes the account that pays for a project, or changes how it pays. The balance is changed by `adjustBalance` alone.
+ */
+export async function putBillingAccount(
+  trx: Trx,
+  account: Pick<BillingAccountRow, 'id' | 'name' | 'currency' | 'prepaid' | 'credit_minor'>,
+): Promise<void> {
+  const { id, ...set } = account
+  await trx
+    .insertInto('billing_account')
+    .values({ id, ...set, balance_minor: 0, held_minor: 0 })
+    .onConflict(conflict => conflict.column('id').doUpdateSet(set))
+    .execute()
+}
+
+/** Puts money on an account, or takes it off, with its line in the ledger. */
+export async function adjustBalance(
+  trx: Trx,
+  change: { id: string; kind: 'top_up' | 'adjustment'; amount_minor: number; note: string | null; now: string },
+): Promise<BillingAccountRow> {
+  const account = await trx
+    .updateTable('billing_account')
+    .set(eb => ({ balance_minor: eb('balance_minor', '+', change.amount_minor) }))
+    .where('id', '=', change.id)
+    .returningAll()
+    .executeTakeFirstOrThrow()
+  await trx
+    .insertInto('ledger')
+    .values({
+      billing_account_id: change.id,
+      project_id: null,
+      kind: change.kind,
+      amount_minor: change.amount_minor,
+      balance_after_minor: account.balance_minor,
+      call_sid: null,
+      note: change.note,
+      at: change.now,
+    })
+    .execute()
+  return account
+}
+
+/** Lines of an account, newest first, before a position. */
+export function listLedger(
+  db: Db | Trx,
+  billing_account_id: string,
+  page: { limit: number; before?: number },
+): Promise<LedgerRow[]> {
+  const query = db
+    .selectFrom('ledger')
+    .selectAll()
+    .where('billing_account_id', '=', billing_account_id)
+    .orderBy('position', 'desc')
+    .limit(page.limit)
+  return (page.before === undefined ? query : query.where('position', '<', page.before)).execute()
+}

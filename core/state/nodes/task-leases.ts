@@ -1,0 +1,37 @@
+import { iso } from '../../runtime/clock.ts'
+import type { Db, State } from '../index.ts'
+
+/** A task that one process does for all: its holder renews the lease, and another takes it when that stops. */
+
+/** How long a lease is good without being renewed. */
+export const TASK_LEASE_MS = 15_000
+
+export interface TaskAsked {
+  readonly name: string
+  /** Name of the asking process (core/runtime/machine.ts). */
+  readonly holder: string
+  readonly now_ms: number
+  /** Whether a holder is known to be gone: nobody waits for the end of its lease. */
+  readonly isGone: (holder: string) => boolean
+}
+
+/** Takes or renews the lease; false while another process holds it. */
+export const holdTask = (state: State, { name, holder, now_ms, isGone }: TaskAsked): Promise<boolean> =>
+  state.briefly(async trx => {
+    const held = await trx.selectFrom('task_lease').selectAll().where('name', '=', name).executeTakeFirst()
+    const until = Date.parse(held?.until ?? '')
+    // None is good for longer than that: the clock was set back.
+    const good = until > now_ms && until <= now_ms + TASK_LEASE_MS
+    if (held && held.holder !== holder && good && !isGone(held.holder)) return false
+    const row = { name, holder, until: iso(now_ms + TASK_LEASE_MS) }
+    await trx
+      .insertInto('task_lease')
+      .values(row)
+      .onConflict(conflict => conflict.column('name').doUpdateSet(row))
+      .execute()
+    return true
+  })
+
+export async function releaseTask(db: Db, name: string, holder: string): Promise<void> {
+  await db.deleteFrom('task_lease').where('name', '=', name).where('holder', '=', holder).execute()
+}

@@ -1,0 +1,80 @@
+import type { Selectable } from 'kysely'
+import { iso } from '../../runtime/clock.ts'
+import type { ConsoleSessionTable, Db, MemberSecurityTable, Trx } from '../index.ts'
+import type { MemberRow } from './organizations.ts'
+
+export type SessionRow = Selectable<ConsoleSessionTable>
+export type MemberSecurityRow = Selectable<MemberSecurityTable>
+
+/** A session with its member; undefined when there is none, or its time is over. */
+export async function findSession(
+  db: Db,
+  id_hash: string,
+  limits: { readonly now_ms: number; readonly idle_ms: number },
+): Promise<{ readonly session: SessionRow; readonly member: MemberRow } | undefined> {
+  const session = await db
+    .selectFrom('console_session')
+    .selectAll()
+    .where('id_hash', '=', id_hash)
+    .where('expires_at', '>', iso(limits.now_ms))
+    .where('last_seen_at', '>', iso(limits.now_ms - limits.idle_ms))
+    .executeTakeFirst()
+  const member =
+    session && (await db.selectFrom('member').selectAll().where('id', '=', session.member_id).executeTakeFirst())
+  return session && member ? { session, member } : undefined
+}
+
+export async function insertSession(trx: Trx, row: SessionRow): Promise<void> {
+  await trx.insertInto('console_session').values(row).execute()
+}
+
+export async function touchSession(db: Db, id_hash: string, last_seen_at: string): Promise<void> {
+  await db.updateTable('console_session').set({ last_seen_at }).where('id_hash', '=', id_hash).execute()
+}
+
+export async function deleteSession(trx: Trx, id_hash: string): Promise<void> {
+  await trx.deleteFrom('console_session').where('id_hash', '=', id_hash).execute()
+}
+
+/** Ends every session of a member but one. */
+export async function deleteOtherSessions(trx: Trx, member_id: string, kept_id_hash: string | null): Promise<void> {
+  let query = trx.deleteFrom('console_session').where('member_id', '=', member_id)
+  if (kept_id_hash !== null) query = query.where('id_hash', '!=', kept_id_hash)
+  await query.execute()
+}
+
+export async function dropExpiredSessions(db: Db, now: string): Promise<void> {
+  await db.deleteFrom('console_session').where('expires_at', '<=', now).execute()
+}
+
+const FRESH = { totp_sealed: null, totp_enabled: 0, totp_last_step: 0 } as const
+
+export async function securityOf(db: Db, member_id: string): Promise<MemberSecurityRow> {
+  const row = await db.selectFrom('member_security').selectAll().where('member_id', '=', member_id).executeTakeFirst()
+  return row ?? { member_id, ...FRESH }
+}
+
+export async function saveSecurity(
+  db: Db,
+  member_id: string,
+  changes: Partial<Omit<MemberSecurityRow, 'member_id'>>,
+): Promise<void> {
+  await db
+    .insertInto('member_security')
+    .values({ member_id, ...FRESH, ...changes })
+    .onConflict(conflict => conflict.column('member_id').doUpdateSet(changes))
+    .execute()
+}
+
+/**
+ * Takes a one-time code's time step: false when it was taken before, by whichever request was first (RFC 6238 §5.2).
+ */
+export async function takeTotpStep(db: Db, member_id: string, step: number): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable('member_security')
+    .set({ totp_last_step: step })
+    .where('member_id', '=', member_id)
+    .where('totp_last_step', '<', step)
+    .executeTakeFirst()
+  return numUpdatedRows > 0n
+}

@@ -1,0 +1,57 @@
+import type { Selectable } from 'kysely'
+import type { Db, MemberTable, OrganizationTable, ProjectTable, Trx } from '../index.ts'
+
+export type ProjectRow = Selectable<ProjectTable>
+export type OrganizationRow = Selectable<OrganizationTable>
+export type MemberRow = Selectable<MemberTable>
+
+export const listProjects = (db: Db, organization_id: string): Promise<ProjectRow[]> =>
+  db
+    .selectFrom('project')
+    .selectAll()
+    .where('organization_id', '=', organization_id)
+    .orderBy('created_at')
+    .orderBy('id')
+    .execute()
+
+export const findOrganization = (db: Db, id: string): Promise<OrganizationRow | undefined> =>
+  db.selectFrom('organization').selectAll().where('id', '=', id).executeTakeFirst()
+
+export const findMember = (db: Db, organization_id: string, id: string): Promise<MemberRow | undefined> =>
+  db
+    .selectFrom('member')
+    .selectAll()
+    .where('id', '=', id)
+    .where('organization_id', '=', organization_id)
+    .executeTakeFirst()
+
+export const findMemberByEmail = (db: Db, email: string): Promise<MemberRow | undefined> =>
+  db.selectFrom('member').selectAll().where('email', '=', email.toLowerCase()).executeTakeFirst()
+
+export const listMembers = (db: Db, organization_id: string): Promise<MemberRow[]> =>
+  db
+    .selectFrom('member')
+    .selectAll()
+    .where('organization_id', '=', organization_id)
+    .orderBy('created_at')
+    .orderBy('id')
+    .execute()
+
+export async function insertMember(trx: Trx, row: MemberRow): Promise<void> {
+  await trx.insertInto('member').values(row).execute()
+}
+
+export async function updateMember(
+  trx: Trx,
+  id: string,
+  changes: Partial<Pick<MemberRow, 'role' | 'password_hash'>>,
+): Promise<void> {
+  await trx.updateTable('member').set(changes).where('id', '=', id).execute()
+}
+
+/** A member goes with every session and second factor. */
+export async function deleteMember(trx: Trx, id: string): Promise<void> {
+  await trx.deleteFrom('console_session').where('member_id', '=', id).execute()
+  await trx.deleteFrom('member_security').where('member_id', '=', id).execute()
+  await trx.deleteFrom('member').where('id', '=', id).execute()
+}

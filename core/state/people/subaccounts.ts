@@ -1,0 +1,153 @@
+import type { Selectable } from 'kysely'
+import { newId } from '../../runtime/ids.ts'
+import type { Db, LevelUseTable, SubaccountTable, Trx } from '../index.ts'
+
+export type SubaccountRow = Selectable<SubaccountTable>
+
+export const listSubaccounts = (db: Db | Trx, project_id: string): Promise<SubaccountRow[]> =>
+  db.selectFrom('subaccount').selectAll().where('project_id', '=', project_id).orderBy('name').orderBy('id').execute()
+
+export const findSubaccount = (db: Db | Trx, project_id: string, id: string): Promise<SubaccountRow | undefined> =>
+  db.selectFrom('subaccount').selectAll().where('id', '=', id).where('project_id', '=', project_id).executeTakeFirst()
+
+export const newSubaccountId = (): string => `sub_${newId.uuid()}`
+
+export async function insertSubaccount(trx: Trx, row: SubaccountRow): Promise<void> {
+  await trx.insertInto('subaccount').values(row).execute()
+}
+
+/** Saves columns of a subaccount and returns it at its next revision. */
+export async function saveSubaccount(
+  trx: Trx,
+  subaccount: SubaccountRow,
+  changes: Partial<Omit<SubaccountRow, 'id' | 'project_id' | 'revision' | 'updated_at'>>,
+  now: string,
+): Promise<SubaccountRow> {
+  const saved = { ...changes, revision: subaccount.revision + 1, updated_at: now }
+  await trx.updateTable('subaccount').set(saved).where('id', '=', subaccount.id).execute()
+  return { ...subaccount, ...saved }
+}
+
+/** Trunks of a subaccount, which apply anew when it changes. */
+export const trunksOfSubaccount = (db: Db | Trx, id: string): Promise<{ id: string; name: string }[]> =>
+  db
+    .selectFrom('trunk')
+    .select(['id', 'name'])
+    .where('subaccount_id', '=', id)
+    .where('status', '!=', 'released')
+    .execute()
+
+export interface Usage {
+  readonly answered_calls: number
+  readonly call_attempts: number
+  readonly refused_calls: number
+  readonly refusals: readonly { readonly reason: string; readonly count: number }[]
+  readonly pending_spend_minor: number
+  readonly settled_spend_minor: number
+}
+
+const USED_BY = { subaccount: 'subaccount_id', subtrunk: 'subtrunk_id', trunk: 'trunk_id' } as const
+
+/** What passed through a subaccount, trunk or subtrunk since `window_from`; refusals are counted by day. */
+export async function usageOf(
+  db: Db | Trx,
+  level: keyof typeof USED_BY,
+  id: string,
+  window_from: string,
+): Promise<Usage> {
+  const taken = await db
+    .selectFrom('lease')
+    .innerJoin('call', 'call.sid', 'lease.call_sid')
+    .leftJoin('reservation', 'reservation.call_sid', 'lease.call_sid')
+    .select(eb => [
+      eb.fn.countAll<number>().as('attempts'),
+      eb.fn.count<number>('call.answered_at').as('answered'),
+      eb.fn.sum<number>('reservation.held_minor').as('pending'),
+      eb.fn.sum<number>('reservation.charge_minor').as('settled'),
+    ])
+    .where(`lease.${USED_BY[level]}`, '=', id)
+    .where('lease.begun_at', '>=', window_from)
+    .executeTakeFirstOrThrow()
+  const refusals = await refusalsOf(db, level, id, window_from.slice(0, 10))
+  const refused_calls = refusals.reduce((sum, { count }) => sum + count, 0)
+  return {
+    answered_calls: Number(taken.answered),
+    call_attempts: Number(taken.attempts) + refused_calls,
+    refused_calls,
+    refusals,
+    pending_spend_minor: Number(taken.pending ?? 0),
+    settled_spend_minor: Number(taken.settled ?? 0),
+  }
+}
+
+/** Refused calls of a level by reason, the most frequent first. */
+export async function refusalsOf(
+  db: Db | Trx,
+  level: LevelUseTable['level'],
+  id: string,
+  day_from: string,
+): Promise<{ reason: string; count: number }[]> {
+  const rows = await db
+    .selectFrom('refusal_day')
+    .select(eb => ['reason', eb.fn.sum<number>('count').as('count')])
+    .where('level', '=', level)
+    .where('subject_id', '=', id)
+    .where('day', '>=', day_from)
+    .groupBy('reason')
+    .orderBy('count', 'desc')
+    .orderBy('reason')
+    .execute()
+  return rows.map(({ reason, count }) => ({ reason, count: Number(count) }))
+}
+
+export interface Peak {
+  readonly peak_concurrent: number
+  readonly peak_concurrent_at: string | null
+}
+
+/** The most slots that were held at once since `window_from`, and since when. */
+export async function peakOf(
+  db: Db | Trx,
+  level: keyof typeof USED_BY,
+  id: string,
+  window_from: string,
+): Promise<Peak> {
+  const leases = await db
+    .selectFrom('lease')
+    .select(['begun_at', 'ended_at'])
+    .where(USED_BY[level], '=', id)
+    .where(eb => eb.or([eb('ended_at', 'is', null), eb('ended_at', '>=', window_from)]))
+    .execute()
+  const changes = leases.flatMap(({ begun_at, ended_at }) => [
+    { at: begun_at, by: 1 },
+    ...(ended_at === null ? [] : [{ at: ended_at, by: -1 }]),
+  ])
+  changes.sort((a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : a.by - b.by))
+  let live = 0
+  let peak: Peak = { peak_concurrent: 0, peak_concurrent_at: null }
+  for (const { at, by } of changes) {
+    live += by
+    if (live > peak.peak_concurrent) peak = { peak_concurrent: live, peak_concurrent_at: at }
+  }
+  return peak
+}
+
+/** The day with the most spend since `day_from` (`YYYY-MM-DD`); null when nothing was spent. */
+export async function busiestDay(
+  db: Db | Trx,
+  level: 'subaccount' | 'subtrunk' | 'trunk' | 'project' | 'policy',
+  id: string,
+  day_from: string,
+): Promise<{ date: string; settled_spend_minor: number } | null> {
+  const row = await db
+    .selectFrom('spend_day')
+    .select(['day', 'spent_minor'])
+    .where('level', '=', level)
+    .where('subject_id', '=', id)
+    .where('day', '>=', day_from)
+    .where('spent_minor', '>', 0)
+    .orderBy('spent_minor', 'desc')
+    .orderBy('day')
+    .executeTakeFirst()
+  return row ? { date: row.day, settled_spend_minor: row.spent_minor } : null
+}

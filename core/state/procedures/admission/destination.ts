@@ -1,0 +1,139 @@
+import type { PolicyFacts } from '../../../domain/admission/index.ts'
+import { prefixesOf } from '../../../domain/policies/destinations.ts'
+import { type Rate, SIP_CLASS } from '../../../domain/rating/types.ts'
+import type { AdmissionRequest } from './request.ts'
+import { marks, number, type Query, type Row, sized, text, textOrNull } from './steps.ts'
+
+/**
+ * What the state knows of a destination: rules, containments, price and routes, each asked for every prefix at once.
+ */
+
+export const NO_PRICE = { price_book: null, rate: null } as const
+
+const RULES = sized(
+  count => `select op, kind, value, prefix, label from policy_rule where policy_id = ? and prefix in (${marks(count)})`,
+)
+
+export function readRules(query: Query, policies: readonly Row[], digits: string): PolicyFacts[] {
+  const prefixes = prefixesOf(digits)
+  const result: PolicyFacts[] = []
+  for (const policy of policies) {
+    const id = text(policy, 'id')
+    const rules = query(RULES(prefixes.length), id, ...prefixes)
+    // Among matching rules an allow answers the question already.
+    const allow =
+      rules.some(rule => text(rule, 'op') === 'allow') ||
+      query("select 1 as one from policy_rule where policy_id = ? and op = 'allow' limit 1", id).length > 0
+    result.push({
+      id,
+      name: text(policy, 'name'),
+      has_allow: allow,
+      rules: rules.map(rule => ({
+        op: text(rule, 'op') === 'allow' ? 'allow' : 'deny',
+        kind: text(rule, 'kind') === 'country' ? 'country' : 'prefix',
+        value: text(rule, 'value'),
+        prefix: text(rule, 'prefix'),
+        label: textOrNull(rule, 'label'),
+      })),
+    })
+  }
+  return result
+}
+
+const CONTAINMENTS = sized(
+  count => `select id, prefix, case_ref from containment where project_id = ? and prefix in (${marks(count)})
+    and released_at is null and starts_at <= ? and expires_at > ? and (trunk_id is null or trunk_id = ?)`,
+)
+
+export function readContainments(
+  query: Query,
+  { project_id, now_ms }: AdmissionRequest,
+  trunk_id: string | null,
+  digits: string,
+) {
+  const prefixes = prefixesOf(digits)
+  const now = new Date(now_ms).toISOString()
+  const rows = query(CONTAINMENTS(prefixes.length), project_id, ...prefixes, now, now, trunk_id)
+  return rows.map(row => ({ id: text(row, 'id'), prefix: text(row, 'prefix'), case_ref: text(row, 'case_ref') }))
+}
+
+// The project's own book before the operator's; of several in force the newest.
+const BOOK = `select id, name, revision from price_book where (project_id = ? or project_id is null)
+    and direction = 'outbound' and effective_from <= ? order by (project_id is null), effective_from desc, id desc limit 1`
+const RATE_COLUMNS = `id, prefix, label, rate_micro, rate_unit, increment_initial_seconds, increment_additional_seconds`
+const RATE_OF_CLASS = `select ${RATE_COLUMNS} from rate where price_book_id = ? and prefix = ?`
+const RATE_UP_TO = `select ${RATE_COLUMNS}
+    from rate where price_book_id = ? and prefix <= ? order by prefix desc limit 1`
+
+export function readPrice(
+  query: Query,
+  { project_id, now_ms, over = 'network' }: AdmissionRequest,
+  digits: string | null,
+): { price_book: Row | null; rate: Rate | null } {
+  const price_book = query(BOOK, project_id, new Date(now_ms).toISOString())[0] ?? null
+  const book_id = price_book && text(price_book, 'id')
+  const row =
+    book_id === null || over === 'client'
+      ? null
+      : over === 'sip'
+        ? (query(RATE_OF_CLASS, book_id, SIP_CLASS)[0] ?? null)
+        : digits !== null
+          ? longestRate(query, book_id, digits)
+          : null
+  const rate: Rate | null = row && {
+    id: text(row, 'id'),
+    prefix: text(row, 'prefix'),
+    label: text(row, 'label'),
+    rate_micro: number(row, 'rate_micro'),
+    rate_unit: text(row, 'rate_unit') === 'second' ? 'second' : 'minute',
+    increment_initial_seconds: number(row, 'increment_initial_seconds'),
+    increment_additional_seconds: number(row, 'increment_additional_seconds'),
+  }
+  return { price_book, rate }
+}
+
+/**
+ * The rate of the longest prefix. The last entry that is not after the digits is it, or else every prefix of the digits
+ * that has an entry is a prefix of what both have in common: two or three steps in an index, not one for each digit.
+ */
+function longestRate(query: Query, price_book_id: string, digits: string): Row | null {
+  let up_to = digits
+  while (up_to !== '') {
+    const [row] = query(RATE_UP_TO, price_book_id, up_to)
+    if (!row) return null
+    const prefix = text(row, 'prefix')
+    if (digits.startsWith(prefix)) return row
+    let common = 0
+    while (prefix[common] === up_to[common]) common++
+    up_to = up_to.slice(0, common)
+  }
+  return null
+}
+
+const CARRIER_ROUTES = sized(
+  count => `select count(*) as n from carrier_route r join carrier c on c.id = r.carrier_id
+    where r.prefix in (${marks(count)}) and c.enabled = 1 and c.sandbox = ?
+    and exists (select 1 from carrier_target t where t.carrier_id = c.id and t.enabled = 1)`,
+)
+
+export function countRoutes(
+  query: Query,
+  request: AdmissionRequest,
+  trunk_id: string | null,
+  project: Row,
+  digits: string,
+): number {
+  const known = request.own_targets ?? null
+  const own =
+    known ??
+    (trunk_id === null
+      ? 0
+      : number(
+          query('select count(*) as n from termination_target where trunk_id = ? and enabled = 1', trunk_id)[0] ?? {},
+          'n',
+        ))
+  if (own > 0) return own
+  const prefixes = prefixesOf(digits)
+  const carriers = query(CARRIER_ROUTES(prefixes.length), ...prefixes, number(project, 'sandbox'))
+  return number(carriers[0] ?? {}, 'n')
+}

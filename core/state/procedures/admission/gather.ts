@@ -1,0 +1,354 @@
+import type { AdmissionFacts, HolderFacts, LevelFacts, TrunkFacts } from '../../../domain/admission/index.ts'
+import { type CallerFacts, type CallerOwnership, ownershipOf } from '../../../domain/identity/caller.ts'
+import { DEFAULT_COUNTRY } from '../../../domain/numbers/default-country.ts'
+import { type CalledNumber, normalizeNumber, parseCalled, parseNumber } from '../../../domain/numbers/parse.ts'
+import { dayOf } from '../../../domain/rating/day.ts'
+import { countRoutes, NO_PRICE, readContainments, readPrice, readRules } from './destination.ts'
+import { type LevelLimits, levelFacts, levelLimits } from './levels.ts'
+import type { AdmissionRequest } from './request.ts'
+import { marks, number, type Query, type Row, sized, text, textOrNull } from './steps.ts'
+
+/** Everything that a decision is made of, and what taking needs beside it. */
+export interface Gathered {
+  readonly facts: AdmissionFacts
+  readonly project: Row
+  readonly trunk: Row | null
+  readonly subtrunk: Row | null
+  readonly subaccount: Row | null
+  /** The policy of the service, and that of its trunk when the service is a subtrunk with a policy of its own. */
+  readonly policies: readonly Row[]
+  readonly price_book: Row | null
+  readonly egress_trunk_id: string | null
+  readonly day: string
+  /** Counters of the levels as they were read. */
+  readonly used: readonly Row[]
+  /** Whether the payer has an account whose money is held. */
+  readonly has_account: boolean
+}
+
+/** Reads the facts. Everything is read now, so that a change is in effect for the next call. */
+export function gather(query: Query, given: AdmissionRequest, steady_ms: number): Gathered {
+  const project = readProject(query, given.project_id)
+  const named = readTrunks(query, given)
+  const { trunk } = named
+  const subtrunk = named.subtrunk ?? (trunk && number(trunk, 'shared') === 1 ? shareOf(query, given, trunk) : null)
+  // A peer authenticates as its trunk; whose share of it a call uses, its number tells.
+  const request: AdmissionRequest =
+    subtrunk && !named.subtrunk ? { ...given, service: { type: 'subtrunk', id: text(subtrunk, 'id') } } : given
+  const subaccount_id = trunk ? textOrNull(trunk, 'subaccount_id') : null
+  const subaccount = subaccount_id === null ? null : one(query('select * from subaccount where id = ?', subaccount_id))
+  const policies = readPolicies(query, request, trunk, subtrunk)
+  const country = trunk ? (textOrNull(trunk, 'country') ?? DEFAULT_COUNTRY) : DEFAULT_COUNTRY
+  const outbound = request.part === 'outbound'
+  const { over = 'network' } = request
+  const called = readCalled(query, request, country)
+  const { caller, egress_trunk_id } = readCaller(query, request, country, trunk, subtrunk)
+  const digits = outbound ? (called.number?.digits ?? null) : null
+  const { price_book, rate } = outbound ? readPrice(query, request, digits) : NO_PRICE
+  const day = dayOf(request.now_ms, text(project, 'time_zone'))
+  const limits = levelLimits({ project, subaccount, trunk, subtrunk, policies })
+  const { levels, used } = readLevels(query, limits, { day, steady_ms, outbound })
+  const facts: AdmissionFacts = {
+    direction: request.part,
+    over,
+    service: { ...request.service, name: text(subtrunk ?? trunk ?? project, 'name') },
+    holders: holdersOf(project, subaccount, trunk, subtrunk),
+    trunk: trunk ? trunkFacts(trunk) : null,
+    transport: request.transport,
+    offer: request.offer,
+    called,
+    caller,
+    policies: digits ? readRules(query, policies, digits) : [],
+    containments: digits ? readContainments(query, request, egress_trunk_id, digits) : [],
+    billing: number(project, 'sandbox') === 1 ? 'free' : 'rated',
+    price_book: price_book ? { id: text(price_book, 'id'), name: text(price_book, 'name') } : null,
+    rate,
+    routes: over === 'network' && digits ? countRoutes(query, request, egress_trunk_id, project, digits) : 0,
+    levels,
+    balance: balanceOf(project, outbound),
+  }
+  const has_account = textOrNull(project, 'account_id') !== null
+  return {
+    facts,
+    project,
+    trunk,
+    subtrunk,
+    subaccount,
+    policies,
+    price_book,
+    egress_trunk_id,
+    day,
+    used,
+    has_account,
+  }
+}
+
+const one = (rows: readonly Row[]): Row | null => rows[0] ?? null
+
+function readProject(query: Query, project_id: string): Row {
+  const project = one(
+    query(
+      `select p.id, p.name, p.status, p.currency, p.sandbox, p.billing_account_id, o.time_zone, c.concurrency, c.cps,
+        c.daily_spend_cap_minor, c.velocity_cap_minor, c.max_call_duration_seconds, c.max_destination_rate_minor,
+        b.id as account_id, b.name as account_name, b.prepaid, b.balance_minor, b.credit_minor, b.held_minor
+      from project p join organization o on o.id = p.organization_id left join project_ceiling c on c.project_id = p.id
+      left join billing_account b on b.id = p.billing_account_id
+      where p.id = ?`,
+      project_id,
+    ),
+  )
+  if (!project) throw new Error(`there is no project ${project_id}`)
+  return project
+}
+
+function readTrunks(
+  query: Query,
+  { service, project_id }: AdmissionRequest,
+): { trunk: Row | null; subtrunk: Row | null } {
+  if (service.type !== 'trunk' && service.type !== 'subtrunk') return { trunk: null, subtrunk: null }
+  const subtrunk =
+    service.type === 'subtrunk'
+      ? (one(query('select * from subtrunk where id = ? and project_id = ?', service.id, project_id)) ??
+        gone(service.id))
+      : null
+  const trunk_id = subtrunk ? textOrNull(subtrunk, 'trunk_id') : service.id
+  const trunk =
+    trunk_id === null
+      ? null
+      : one(
+          query(
+            `select t.id, t.name, t.status, t.subaccount_id, t.direction, t.require_tls, t.media_security, t.codecs,
+              t.concurrency, t.cps, t.max_call_duration_seconds, t.revision, s.country, s.default_caller,
+              exists (select 1 from subtrunk b where b.trunk_id = t.id) as shared
+            from trunk t left join trunk_setting s on s.trunk_id = t.id
+            where t.id = ? and t.project_id = ?`,
+            trunk_id,
+            project_id,
+          ),
+        )
+  return { trunk: trunk ?? (trunk_id === null ? null : gone(trunk_id)), subtrunk }
+}
+
+const SHARES = `select s.* from subtrunk s where s.trunk_id = ? and s.status <> 'released' and (
+    exists (select 1 from delegation d where d.subtrunk_id = s.id and d.status <> 'detaching'
+      and d."start" <= ? and d."end" >= ? and length(d."start") = length(?))
+    or exists (select 1 from number n where n.e164 = ? and n.route_kind = 'subtrunk' and n.route_id = s.id)) limit 1`
+
+/**
+ * The subtrunk that the trunk's own number is delegated or routed to: the caller's outwards, the called one inwards.
+ */
+function shareOf(query: Query, request: AdmissionRequest, trunk: Row): Row | null {
+  const own = request.part === 'inbound' ? request.called : request.caller
+  const country = textOrNull(trunk, 'country') ?? DEFAULT_COUNTRY
+  const e164 = /^\+[0-9]+$/.test(own) ? own : parseNumber(own, country)?.e164
+  return e164 === undefined ? null : one(query(SHARES, text(trunk, 'id'), e164, e164, e164, e164))
+}
+
+// A service that was deleted between the INVITE and now: its row is gone, and a gone service refuses new calls.
+const gone = (id: string): Row => ({ id, name: id, status: 'released', codecs: '[]', direction: 'both', revision: 0 })
+
+const POLICY = `p.id, p.name, p.revision, p.concurrency, p.cps, p.daily_spend_limit_minor, p.max_call_duration_seconds,
+    p.max_destination_rate_minor, p.recording_mode, p.recording_retention_days`
+
+function readPolicies(query: Query, request: AdmissionRequest, trunk: Row | null, subtrunk: Row | null): Row[] {
+  // Voice services without an application are attached by their project.
+  const ids = subtrunk && trunk ? [text(subtrunk, 'id'), text(trunk, 'id')] : [request.service.id, request.project_id]
+  const attached = query(
+    `select ${POLICY}, a.service_type, a.service_id
+    from policy_attachment a join outbound_policy p on p.id = a.policy_id
+    where a.service_id in (?, ?) and p.status = 'active' and p.project_id = ?`,
+    ids[0] ?? '',
+    ids[1] ?? '',
+    request.project_id,
+  )
+  const of = (type: string, id: string) =>
+    attached.find(row => text(row, 'service_type') === type && text(row, 'service_id') === id)
+  const own = of(request.service.type, request.service.id) ?? of(request.service.type, request.project_id)
+  const parent = subtrunk && trunk ? of('trunk', text(trunk, 'id')) : undefined
+  const found = [...(parent ? [parent] : []), ...(own ? [own] : [])]
+  if (parent || (own && !subtrunk)) return found
+  const standard = one(
+    query(
+      `select ${POLICY} from outbound_policy p
+      where p.project_id = ? and p.system_default = 1 and p.status = 'active'`,
+      request.project_id,
+    ),
+  )
+  return standard ? [standard, ...found] : found
+}
+
+function readCalled(
+  query: Query,
+  { called, project_id, over = 'network' }: AdmissionRequest,
+  country: string,
+): CalledNumber {
+  const code = normalizeNumber(called)?.replace(/^\+/, '')
+  // The user of a SIP URI may be an extension of the peer's; nothing that short is a number of the world.
+  if (over !== 'network' && (code === undefined || code.length <= 6)) return { given: called, country, number: null }
+  // Every short code is shorter than the shortest E.164 number.
+  if (code === undefined || code.length > 6) return parseCalled(called, country)
+  const rows = query(
+    `select code, sends_to from short_code where code = ? and (project_id = ? or project_id is null)
+    order by (project_id is null) desc`,
+    code,
+    project_id,
+  )
+  return parseCalled(called, country, new Map(rows.map(row => [text(row, 'code'), text(row, 'sends_to')])))
+}
+
+interface ReadCallerResult {
+  readonly caller: CallerFacts
+  readonly egress_trunk_id: string | null
+}
+
+function readCaller(
+  query: Query,
+  request: AdmissionRequest,
+  country: string,
+  trunk: Row | null,
+  subtrunk: Row | null,
+): ReadCallerResult {
+  const own_trunk_id = trunk ? text(trunk, 'id') : null
+  const given = request.caller
+  if (request.part === 'inbound') {
+    const e164 = parseNumber(given, country)?.e164 ?? null
+    return { caller: { given, e164, ownership: 'owned' }, egress_trunk_id: own_trunk_id }
+  }
+  // Numbers that we hold are in E.164: one that is found as it was given needs no parsing.
+  const exact = given.startsWith('+') ? one(readNumber(query, given)) : null
+  const e164 = exact ? given : (parseNumber(given, country)?.e164 ?? null)
+  const row = exact ?? (e164 !== null && e164 !== given ? one(readNumber(query, e164)) : null)
+  const held = row !== null && textOrNull(row, 'project_id') === request.project_id && text(row, 'status') === 'held'
+  const standing = held && row && trunk ? serviceStanding(query, row, trunk, subtrunk) : NO_NUMBERS
+  const ownership: CallerOwnership = ownershipOf(e164, {
+    of_project: held,
+    forwarded: request.forwarded_caller === true,
+    ...standing,
+  })
+  const stand_in = ownership === 'owned' || ownership === 'forwarded' ? null : defaultCaller(trunk)
+  const caller: CallerFacts = stand_in ? { given, e164: stand_in, ownership: 'default' } : { given, e164, ownership }
+  return { caller, egress_trunk_id: own_trunk_id ?? (held && row ? trunkOfNumber(query, row) : null) }
+}
+
+const readNumber = (query: Query, e164: string): Row[] =>
+  query('select e164, project_id, status, route_kind, route_id from number where e164 = ?', e164)
+
+const NO_NUMBERS = { of_service: false, service_has_numbers: false } as const
+
+const defaultCaller = (trunk: Row | null): string | null => (trunk ? textOrNull(trunk, 'default_caller') : null)
+
+function serviceStanding(
+  query: Query,
+  row: Row,
+  trunk: Row,
+  subtrunk: Row | null,
+): { of_service: boolean; service_has_numbers: boolean } {
+  const e164 = text(row, 'e164')
+  const route = textOrNull(row, 'route_id')
+  if (subtrunk) {
+    const id = text(subtrunk, 'id')
+    if (route === id) return { of_service: true, service_has_numbers: true }
+    const blocks = query(`select "start", "end" from delegation where subtrunk_id = ? and status <> 'detaching'`, id)
+    const within = blocks.some(
+      block =>
+        e164.length === text(block, 'start').length && e164 >= text(block, 'start') && e164 <= text(block, 'end'),
+    )
+    // A subtrunk is a share: what is not delegated to it belongs to others.
+    return { of_service: within, service_has_numbers: true }
+  }
+  const id = text(trunk, 'id')
+  if (route === id) return { of_service: true, service_has_numbers: true }
+  const any = query("select 1 as one from number where route_kind = 'trunk' and route_id = ? limit 1", id)
+  return { of_service: false, service_has_numbers: any.length > 0 }
+}
+
+/** The trunk that a number is routed to, while it takes calls. */
+function trunkOfNumber(query: Query, row: Row): string | null {
+  const route = textOrNull(row, 'route_id')
+  if (route === null) return null
+  const kind = textOrNull(row, 'route_kind')
+  if (kind !== 'trunk' && kind !== 'subtrunk') return null
+  const trunk = one(
+    kind === 'trunk'
+      ? query("select id from trunk where id = ? and status = 'enabled'", route)
+      : query(
+          "select t.id from subtrunk s join trunk t on t.id = s.trunk_id where s.id = ? and t.status = 'enabled'",
+          route,
+        ),
+  )
+  return trunk ? text(trunk, 'id') : null
+}
+
+const LEVEL_USES = sized(
+  count => `select u.level, u.subject_id, u.live, u.recent, d.spent_minor from level_use u
+    left join spend_day d on d.subject_id = u.subject_id and d.level = u.level and d.day = ?
+    where u.subject_id in (${marks(count)})`,
+)
+const SPEND_HOURS = sized(
+  count => `select level, subject_id, sum(spent_minor) as spent_minor from spend_minute
+    where subject_id in (${marks(count)}) and minute between ? and ? group by level, subject_id`,
+)
+
+interface LevelTimes {
+  readonly day: string
+  readonly steady_ms: number
+  readonly outbound: boolean
+}
+
+function readLevels(
+  query: Query,
+  limits: readonly LevelLimits[],
+  { day, steady_ms, outbound }: LevelTimes,
+): { levels: LevelFacts[]; used: Row[] } {
+  const ids = limits.map(({ id }) => id)
+  const used = query(LEVEL_USES(ids.length), day, ...ids)
+  const capped = outbound ? limits.filter(limit => limit.velocity_cap_minor !== null).map(({ id }) => id) : []
+  // 61 buckets, so that none of the rolling hour is missed; those beyond now are from before the machine was restarted.
+  const minute = Math.floor(steady_ms / 60_000)
+  const hour = capped.length === 0 ? [] : query(SPEND_HOURS(capped.length), ...capped, minute - 60, minute)
+  return { levels: limits.map(limit => levelFacts(limit, used, hour, steady_ms)), used }
+}
+
+function balanceOf(project: Row, outbound: boolean): AdmissionFacts['balance'] {
+  if (!outbound || number(project, 'prepaid') === 0)
+    return { name: text(project, 'billing_account_id'), available_minor: null }
+  const available_minor =
+    number(project, 'balance_minor') + number(project, 'credit_minor') - number(project, 'held_minor')
+  return { name: text(project, 'account_name'), available_minor }
+}
+
+function holdersOf(project: Row, subaccount: Row | null, trunk: Row | null, subtrunk: Row | null): HolderFacts[] {
+  const holder = (kind: HolderFacts['kind'], row: Row, enabled: string): HolderFacts => ({
+    kind,
+    id: text(row, 'id'),
+    name: text(row, 'name'),
+    status: text(row, 'status'),
+    enabled: text(row, 'status') === enabled,
+  })
+  return [
+    holder('project', project, 'active'),
+    ...(subaccount ? [holder('subaccount', subaccount, 'enabled')] : []),
+    ...(trunk ? [holder('trunk', trunk, 'enabled')] : []),
+    ...(subtrunk ? [holder('subtrunk', subtrunk, 'enabled')] : []),
+  ]
+}
+
+function trunkFacts(trunk: Row): TrunkFacts {
+  const direction = text(trunk, 'direction')
+  return {
+    name: text(trunk, 'name'),
+    direction: direction === 'inbound' || direction === 'outbound' ? direction : 'both',
+    require_tls: number(trunk, 'require_tls') === 1,
+    media_security: text(trunk, 'media_security') === 'sdes_srtp_required' ? 'sdes_srtp_required' : 'rtp',
+    codecs: JSON.parse(text(trunk, 'codecs')) as string[],
+  }
+}
+
+export function revisionsOf(gathered: Gathered): Record<string, number> {
+  const { trunk, subtrunk, subaccount, policies, price_book } = gathered
+  // Without prototype it is a dictionary from the start: ids as ordinary properties would make a new shape per trunk.
+  const revisions: Record<string, number> = Object.create(null)
+  for (const row of [trunk, subtrunk, subaccount, ...policies, price_book])
+    if (row) revisions[text(row, 'id')] = number(row, 'revision')
+  return revisions
+}

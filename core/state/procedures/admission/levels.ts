@@ -1,0 +1,86 @@
+import type { Level, LevelFacts } from '../../../domain/admission/index.ts'
+import { number, numberOrNull, type Row, text } from './steps.ts'
+
+/** The ceilings of one level, under one set of names. */
+export interface LevelLimits {
+  readonly level: Level
+  readonly id: string
+  readonly name: string
+  readonly concurrency: number | null
+  readonly cps: number | null
+  readonly daily_spend_cap_minor: number | null
+  readonly velocity_cap_minor: number | null
+  readonly max_destination_rate_minor: number | null
+  readonly max_call_duration_seconds: number | null
+}
+
+export interface LevelRows {
+  readonly project: Row
+  readonly subaccount: Row | null
+  readonly trunk: Row | null
+  readonly subtrunk: Row | null
+  readonly policies: readonly Row[]
+}
+
+/** In the order in which ceilings are compared: subtrunk, trunk, policy, subaccount, project. */
+export function levelLimits({ project, subaccount, trunk, subtrunk, policies }: LevelRows): LevelLimits[] {
+  return [
+    ...(subtrunk ? [limitsOf('subtrunk', subtrunk)] : []),
+    ...(trunk ? [limitsOf('trunk', trunk)] : []),
+    // A subtrunk's own policy before the one that it inherits; shared when both are the same.
+    ...distinct(policies.toReversed()).map(policy => limitsOf('policy', policy)),
+    ...(subaccount ? [limitsOf('subaccount', subaccount)] : []),
+    limitsOf('project', project),
+  ]
+}
+
+const distinct = (rows: readonly Row[]): Row[] =>
+  rows.filter((row, index) => rows.findIndex(other => text(other, 'id') === text(row, 'id')) === index)
+
+function limitsOf(level: Level, row: Row): LevelLimits {
+  return {
+    level,
+    id: text(row, 'id'),
+    name: text(row, 'name'),
+    concurrency: numberOrNull(row, level === 'subaccount' ? 'max_concurrent' : 'concurrency'),
+    cps: numberOrNull(row, level === 'subaccount' ? 'max_cps' : 'cps'),
+    daily_spend_cap_minor: numberOrNull(row, level === 'policy' ? 'daily_spend_limit_minor' : 'daily_spend_cap_minor'),
+    velocity_cap_minor: numberOrNull(row, 'velocity_cap_minor'),
+    max_destination_rate_minor: numberOrNull(row, 'max_destination_rate_minor'),
+    max_call_duration_seconds: numberOrNull(row, 'max_call_duration_seconds'),
+  }
+}
+
+/** The limits with what is used of them, from the rows of the use tables. */
+export function levelFacts(
+  limits: LevelLimits,
+  used: readonly Row[],
+  hour: readonly Row[],
+  steady_ms: number,
+): LevelFacts {
+  const mine = (row: Row): boolean => text(row, 'subject_id') === limits.id && text(row, 'level') === limits.level
+  const use = used.find(mine)
+  const money = (rows: readonly Row[]): number => Math.max(0, number(rows.find(mine) ?? {}, 'spent_minor'))
+  return {
+    level: limits.level,
+    id: limits.id,
+    name: limits.name,
+    concurrency: { limit: limits.concurrency, used: use ? number(use, 'live') : 0 },
+    cps: { limit: limits.cps, used: use ? recentOf(use, steady_ms).length : 0 },
+    daily_spend: { limit: limits.daily_spend_cap_minor, used: money(used) },
+    velocity: { limit: limits.velocity_cap_minor, used: money(hour) },
+    max_destination_rate_minor: limits.max_destination_rate_minor,
+    max_call_duration_seconds: limits.max_call_duration_seconds,
+  }
+}
+
+/**
+ * Times of the slots that were taken within the last second. The steady clock is the machine's and the transaction
+ * holds the write lock, so no row can be from the future, except one from before the machine was started again.
+ */
+export const recentOf = (use: Row, steady_ms: number): number[] =>
+  text(use, 'recent')
+    .split(',')
+    .filter(time => time !== '')
+    .map(Number)
+    .filter(time => time > steady_ms - 1000 && time <= steady_ms)

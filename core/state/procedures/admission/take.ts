@@ -1,0 +1,187 @@
+import { type Admitted, admit, type LevelFacts, type Verdict } from '../../../domain/admission/index.ts'
+import { billedSeconds } from '../../../domain/rating/price.ts'
+import { MICRO_PER_MINOR } from '../../../domain/rating/types.ts'
+import type { Reason } from '../../../domain/reasons/index.ts'
+import { type Gathered, gather, revisionsOf } from './gather.ts'
+import { recentOf } from './levels.ts'
+import type { AdmissionContext, AdmissionOutcome, AdmissionRequest } from './request.ts'
+import { addSpend, type Caps } from './spend.ts'
+import { number, numberOrNull, type Query, type Row, sized, steadyNow, text, textOrNull, tuples } from './steps.ts'
+
+export interface TakeInput {
+  readonly request: AdmissionRequest
+  readonly dry_run: boolean
+}
+
+/** Reads the counts, decides, and takes the slots and the money: one step, so that no two calls take the last slot. */
+export function take(query: Query, { request, dry_run }: TakeInput): AdmissionOutcome {
+  const steady_ms = request.steady_ms ?? steadyNow()
+  const gathered = gather(query, request, steady_ms)
+  const verdict = admit(gathered.facts)
+  if (!dry_run) {
+    if (verdict.admitted) takeSlots(query, request, gathered, verdict, steady_ms)
+    else countRefusal(query, request, gathered, verdict.reason)
+  }
+  return { ...verdict, ...contextOf(query, gathered, verdict) }
+}
+
+const INSERT_LEASE = `insert into lease (call_sid, part, node_id, subtrunk_id, trunk_id, policy_id, parent_policy_id,
+    subaccount_id, project_id, begun_at) values ${tuples(1, 10)}`
+const COUNT_USE = sized(
+  count => `insert into level_use (level, subject_id, live, recent) values ${tuples(count, 4)}
+    on conflict (subject_id, level) do update set live = level_use.live + 1, recent = excluded.recent`,
+)
+const INSERT_RESERVATION = `insert into reservation (call_sid, project_id, billing_account_id, billing, destination,
+    price_book_id, price_book_revision, rate_id, rate_prefix, rate_label, rate_micro, rate_unit,
+    increment_initial_seconds, increment_additional_seconds, currency, day, held_minute, caps, held_minor,
+    paid_until_seconds, begun_at) values ${tuples(1, 21)}`
+
+function takeSlots(
+  query: Query,
+  request: AdmissionRequest,
+  gathered: Gathered,
+  verdict: Admitted,
+  steady_ms: number,
+): void {
+  const { facts, trunk, subtrunk, subaccount, policies } = gathered
+  const begun_at = new Date(request.now_ms).toISOString()
+  const own = policies.at(-1)
+  const parent = policies.length > 1 ? policies[0] : undefined
+  query(
+    INSERT_LEASE,
+    request.call_sid,
+    request.part,
+    request.node_id,
+    subtrunk ? text(subtrunk, 'id') : null,
+    trunk ? text(trunk, 'id') : null,
+    own ? text(own, 'id') : null,
+    parent && parent !== own && text(parent, 'id') !== text(own ?? {}, 'id') ? text(parent, 'id') : null,
+    subaccount ? text(subaccount, 'id') : null,
+    request.project_id,
+    begun_at,
+  )
+  countUse(query, facts.levels, gathered.used, steady_ms)
+  if (request.part === 'outbound') hold(query, request, gathered, verdict, steady_ms)
+}
+
+function countUse(query: Query, levels: readonly LevelFacts[], used: readonly Row[], steady_ms: number): void {
+  const values = levels.flatMap(({ level, id, cps }) => {
+    const use = used.find(row => text(row, 'level') === level && text(row, 'subject_id') === id)
+    const recent = cps.limit === null ? '' : [...(use ? recentOf(use, steady_ms) : []), steady_ms].join(',')
+    return [level, id, 1, recent]
+  })
+  query(COUNT_USE(levels.length), ...values)
+}
+
+function hold(query: Query, request: AdmissionRequest, gathered: Gathered, verdict: Admitted, steady_ms: number): void {
+  const { facts, project, price_book, day, has_account } = gathered
+  const { rate, billing, levels } = facts
+  const minute = Math.floor(steady_ms / 60_000)
+  const paid_until = paidUntil(gathered)
+  const billing_account_id = text(project, 'billing_account_id')
+  const caps: Caps = levels.map(({ level, id, daily_spend, velocity }) => [
+    level,
+    id,
+    daily_spend.limit,
+    velocity.limit,
+  ])
+  query(
+    INSERT_RESERVATION,
+    request.call_sid,
+    request.project_id,
+    billing_account_id,
+    billing,
+    facts.called.number?.e164 ?? facts.over,
+    price_book ? text(price_book, 'id') : null,
+    price_book ? number(price_book, 'revision') : null,
+    rate?.id ?? null,
+    rate?.prefix ?? null,
+    rate?.label ?? null,
+    rate?.rate_micro ?? 0,
+    rate?.rate_unit ?? 'minute',
+    rate?.increment_initial_seconds ?? 1,
+    rate?.increment_additional_seconds ?? 1,
+    text(project, 'currency'),
+    day,
+    minute,
+    JSON.stringify(caps),
+    verdict.reserve_minor,
+    paid_until,
+    new Date(request.now_ms).toISOString(),
+  )
+  if (verdict.reserve_minor > 0)
+    addSpend(query, {
+      caps,
+      day,
+      minute,
+      account: has_account ? billing_account_id : null,
+      minor: verdict.reserve_minor,
+    })
+}
+
+/** Null when no money runs: a free call, or a rate of 0. */
+function paidUntil({ facts: { billing, rate, direction } }: Gathered): number | null {
+  if (direction !== 'outbound' || billing === 'free' || !rate || rate.rate_micro === 0) return null
+  return billedSeconds(rate, 1)
+}
+
+function countRefusal(query: Query, request: AdmissionRequest, { facts, day }: Gathered, reason: Reason): void {
+  // A REST call over the calls per second waits and asks again: it is late, not refused.
+  if (reason === 'cps_exceeded' && request.transport === null) return
+  query(
+    `insert into refusal_day (level, subject_id, day, reason, count) values ${tuples(facts.levels.length, 5)}
+    on conflict (subject_id, level, day, reason) do update set count = refusal_day.count + 1`,
+    ...facts.levels.flatMap(({ level, id }) => [level, id, day, reason, 1]),
+  )
+  if (reason !== 'DESTINATION_CONTAINED') return
+  const digits = facts.called.number?.digits ?? ''
+  const hit = facts.containments.find(({ prefix }) => digits.startsWith(prefix))
+  if (hit) query('update containment set rejection_count = rejection_count + 1 where id = ?', hit.id)
+}
+
+function contextOf(query: Query, gathered: Gathered, verdict: Verdict): AdmissionContext {
+  const { facts, project, price_book, trunk, subtrunk, subaccount, policies, egress_trunk_id } = gathered
+  const { rate } = facts
+  const policy = policies.at(-1)
+  return {
+    called: facts.called.number,
+    caller_e164: facts.caller.e164,
+    caller_ownership: facts.caller.ownership,
+    trunk_id: egress_trunk_id ?? (trunk ? textOrNull(trunk, 'id') : null),
+    subtrunk_id: subtrunk ? text(subtrunk, 'id') : null,
+    subaccount_id: subaccount ? text(subaccount, 'id') : null,
+    policy_id: policy ? text(policy, 'id') : null,
+    recording: recordingOf(query, gathered),
+    revisions: revisionsOf(gathered),
+    price:
+      rate && price_book
+        ? {
+            price_book_id: text(price_book, 'id'),
+            rate_prefix: rate.prefix,
+            label: rate.label,
+            rate_minor: Math.ceil(rate.rate_micro / MICRO_PER_MINOR),
+            rate_unit: rate.rate_unit,
+            increment_initial_seconds: rate.increment_initial_seconds,
+            increment_additional_seconds: rate.increment_additional_seconds,
+            currency: text(project, 'currency'),
+          }
+        : null,
+    paid_until_seconds: verdict.admitted ? paidUntil(gathered) : null,
+  }
+}
+
+/** Any policy that records makes the call recorded, and the longest retention of those that do counts. */
+function recordingOf(query: Query, { policies, facts, project }: Gathered): AdmissionContext['recording'] {
+  const first = policies[0]
+  if (!first || facts.direction !== 'outbound') return null
+  const recording = policies.filter(policy => text(policy, 'recording_mode') === 'all')
+  if (recording.length === 0)
+    return { mode: 'off', consented: false, channels: 2, retention_days: number(first, 'recording_retention_days') }
+  const consent = query('select 1 as one from recording_consent where project_id = ?', text(project, 'id'))
+  return {
+    mode: 'all',
+    consented: consent.length > 0,
+    channels: 2,
+    retention_days: Math.max(...recording.map(policy => numberOrNull(policy, 'recording_retention_days') ?? 30)),
+  }
+}

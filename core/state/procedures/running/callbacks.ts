@@ -1,0 +1,95 @@
+import { toldCallId } from '../../../domain/calls/foreign.ts'
+import { type CallbackEvent, type CallFacts, callbackParameters } from '../../../domain/calls/parameters.ts'
+import { type CallRequest, readCallRequest } from '../../../domain/calls/request.ts'
+import { shownParameters } from '../../../domain/calls/typed.ts'
+import { iso } from '../../../runtime/clock.ts'
+import { newId } from '../../../runtime/ids.ts'
+import type { OutboxTable } from '../../index.ts'
+import { inserting, number, type Query } from '../admission/steps.ts'
+import type { ToldCall } from './rows.ts'
+
+/** Rows of the outbox, in the transaction of what they tell of. */
+
+export const callFactsOf = (row: ToldCall, request: CallRequest = readCallRequest(row.request)): CallFacts => ({
+  sid: row.sid,
+  account_sid: row.account_sid ?? '',
+  parent_call_sid: row.parent_call_sid,
+  direction: row.direction,
+  from: row.from_number,
+  to: row.to_number,
+  status: row.status,
+  number_sid: row.number_id,
+  forwarded_from: request.forwarded_from ?? null,
+  sip: request.sip ?? null,
+})
+
+export interface Enqueued {
+  readonly kind: OutboxTable['kind']
+  readonly call_sid: string
+  /** What its order is of, in place of the call. */
+  readonly ordering?: string
+  readonly project_id: string
+  readonly url: string
+  readonly method: 'GET' | 'POST'
+  readonly parameters: Readonly<Record<string, string>>
+  readonly now_ms: number
+}
+
+const insertOutbox = inserting('outbox', [
+  ...(['ordering_key', 'project_id', 'kind', 'call_sid', 'url', 'method', 'parameters', 'event_id'] as const),
+  ...(['attempts', 'next_attempt_at', 'delivered', 'given_up', 'created_at'] as const),
+])
+
+/** One request of the outbox; those about one call and URL leave in order. */
+export function enqueueCallback(query: Query, wanted: Enqueued): void {
+  const { kind, call_sid, project_id, url, method } = wanted
+  const now = iso(wanted.now_ms)
+  insertOutbox(query, {
+    ...{ kind, call_sid, project_id, url, method },
+    ordering_key: `${wanted.ordering ?? call_sid} ${url}`,
+    parameters: JSON.stringify(shownParameters(wanted.parameters)),
+    event_id: newId.uuid(),
+    ...{ attempts: 0, delivered: 0, given_up: 0 },
+    next_attempt_at: now,
+    created_at: now,
+  })
+}
+
+// Conferences and streams of the call may report to the same URL; each counts for itself.
+const SENT = `select count(*) as count from outbox where call_sid = ? and kind = 'status_callback' and url = ?
+    and parameters like '%call-progress-events%'`
+
+/**
+ * Tells the call's status callback URL of `event`, when there is one and the event was asked for. Returns how many rows
+ * were made.
+ */
+export function tellStatus(
+  query: Query,
+  row: ToldCall,
+  event: CallbackEvent,
+  facts: { readonly now_ms: number; readonly extra?: Readonly<Record<string, string>> },
+): number {
+  const request = readCallRequest(row.request)
+  const url = request.status_callback
+  if (!url || !(request.status_callback_events ?? ['completed']).includes(event)) return 0
+  const [sent] = query(SENT, row.sid, url)
+  const parameters = callbackParameters(callFactsOf(row, request), {
+    event,
+    status: event === 'initiated' ? 'initiated' : row.status,
+    sequence: number(sent ?? {}, 'count'),
+    at_ms: facts.now_ms,
+    duration_seconds: row.duration_seconds ?? 0,
+    sip_code: row.sip_code,
+    sip_call_id: toldCallId(row),
+  })
+  enqueueCallback(query, {
+    kind: 'status_callback',
+    call_sid: row.sid,
+    project_id: row.project_id,
+    url,
+    method: request.status_callback_method ?? 'POST',
+    parameters: { ...parameters, ...facts.extra },
+    now_ms: facts.now_ms,
+  })
+  return 1
+}

@@ -1,0 +1,70 @@
+import type { Selectable } from 'kysely'
+import { iso } from '../../../runtime/clock.ts'
+import { newId } from '../../../runtime/ids.ts'
+import type { WebhookDeliveryTable } from '../../index.ts'
+import { inserting, number, type Query, text } from '../admission/steps.ts'
+
+/** Events for the webhook endpoints of a project, in the transaction of what they tell of. */
+
+export interface ProjectEvent {
+  readonly project_id: string
+  readonly kind: string
+  readonly data: object
+  /** Where it is told again after a crash it must have the same id; else it gets a fresh one. */
+  readonly id?: string
+}
+
+/** An event stops being retried after a day. */
+const DELIVERY_LIFE_MS = 24 * 60 * 60 * 1000
+
+type Delivery = Omit<Selectable<WebhookDeliveryTable>, 'position'>
+
+/** A delivery that has not been tried. */
+export const newDelivery = (
+  endpoint: { readonly id: string; readonly project_id: string },
+  { event_id, event_kind, payload }: Pick<Delivery, 'event_id' | 'event_kind' | 'payload'>,
+  now_ms: number,
+): Delivery => ({
+  event_id,
+  event_kind,
+  payload,
+  id: `whd_${newId.uuid()}`,
+  endpoint_id: endpoint.id,
+  project_id: endpoint.project_id,
+  state: 'pending',
+  attempts: 0,
+  next_attempt_at: iso(now_ms),
+  lease_until: null,
+  last_status: null,
+  last_error: null,
+  last_attempt_at: null,
+  delivered_at: null,
+  expires_at: iso(now_ms + DELIVERY_LIFE_MS),
+  created_at: iso(now_ms),
+})
+
+const ENDPOINTS = `select id, enabled, event_kinds from webhook_endpoint
+    where project_id = ? and deleted_at is null order by created_at, id`
+const insertDelivery = inserting('webhook_delivery', [
+  ...(['id', 'event_id', 'event_kind', 'payload', 'endpoint_id', 'project_id', 'state', 'attempts'] as const),
+  ...(['next_attempt_at', 'lease_until', 'last_status', 'last_error', 'last_attempt_at', 'delivered_at'] as const),
+  ...(['expires_at', 'created_at'] as const),
+])
+
+/** Queues an event for every enabled endpoint of the project that asked for its kind. Returns how many will hear it. */
+export function queueEvent(query: Query, { project_id, kind, data, id }: ProjectEvent, now_ms: number): number {
+  const listening = query(ENDPOINTS, project_id).filter(
+    endpoint =>
+      number(endpoint, 'enabled') !== 0 &&
+      (JSON.parse(text(endpoint, 'event_kinds')) as readonly string[]).includes(kind),
+  )
+  if (listening.length === 0) return 0
+  const event_id = id ?? `evt_${newId.uuid()}`
+  const payload = JSON.stringify({ id: event_id, kind, created_at: iso(now_ms), data })
+  for (const endpoint of listening)
+    insertDelivery(
+      query,
+      newDelivery({ id: text(endpoint, 'id'), project_id }, { event_id, event_kind: kind, payload }, now_ms),
+    )
+  return listening.length
+}

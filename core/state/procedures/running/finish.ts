@@ -1,0 +1,79 @@
+import type { Ending } from '../../../domain/calls/endings.ts'
+import { iso } from '../../../runtime/clock.ts'
+import { inserting, type Query } from '../admission/steps.ts'
+import { tellStatus } from './callbacks.ts'
+import { countsOfEndedCall } from './counts.ts'
+import { queueEvent } from './events.ts'
+import { changeCall, findCall, type RecordedCall } from './rows.ts'
+
+export interface FinalFacts {
+  readonly ending: Ending
+  readonly ended_ms: number
+  /**
+   * Seconds since the answer by the steady clock of the node that ran the call. Left out when that node is gone: then
+   * the wall times tell.
+   */
+  readonly duration_seconds?: number
+  /** Of the leg that reached the network: for the last callback. */
+  readonly pdd_ms: number | null
+  /** JSON of both legs' codecs and quality; null when there was no media. */
+  readonly media: string | null
+  /** Further parameters of the last callback. */
+  readonly extra?: Readonly<Record<string, string>>
+}
+
+export interface Finished {
+  readonly row: RecordedCall
+  /** Callbacks and events that were queued. */
+  readonly told: number
+}
+
+const insertCdr = inserting('cdr', [
+  ...(['call_sid', 'project_id', 'trunk_id', 'carrier_id', 'origin', 'direction', 'from_number'] as const),
+  ...(['to_number', 'status', 'sip_code', 'reason', 'ended_by', 'started_at', 'answered_at', 'ended_at'] as const),
+  ...(['duration_seconds', 'pdd_ms', 'media'] as const),
+])
+
+/** Ends a call once: final status, CDR, last callback. Null when it had ended already. */
+export function finish(query: Query, sid: string, facts: FinalFacts): Finished | null {
+  const known = findCall(query, sid)
+  if (!known || known.ended_at !== null) return null
+  const { project_id, direction, from_number, to_number, answered_at } = known
+  const { ended_at, duration_seconds } = lengthOf(known, facts)
+  const { status, sip_code, reason, ended_by } = facts.ending
+  const changes = { status, sip_code, reason, ended_by, ended_at, duration_seconds, updated_at: iso(facts.ended_ms) }
+  const row = { ...known, ...changes }
+  changeCall(query, changes, sid)
+  const record = {
+    ...{ call_sid: sid, project_id, trunk_id: row.trunk_id, carrier_id: row.carrier_id, origin: row.origin },
+    ...{ direction, from_number, to_number, status, sip_code, reason, ended_by },
+    started_at: row.initiated_at ?? row.queued_at,
+    ...{ answered_at, ended_at, duration_seconds, pdd_ms: facts.pdd_ms, media: facts.media },
+  }
+  insertCdr(query, record)
+  for (const { sql, parameters } of countsOfEndedCall(record)) query(sql, ...parameters)
+  const data = { sid, status, direction, from: from_number, to: to_number, duration_seconds, ended_at }
+  const heard = queueEvent(query, { project_id, kind: 'call.ended', data }, facts.ended_ms)
+  query(
+    "update call_attempt set ended_at = ?, result = 'canceled' where call_sid = ? and ended_at is null",
+    ended_at,
+    sid,
+  )
+  query(
+    "update call_command set done_at = ?, outcome = 'call_ended' where call_sid = ? and done_at is null",
+    ended_at,
+    sid,
+  )
+  const callback = { now_ms: facts.ended_ms, ...(facts.extra ? { extra: facts.extra } : {}) }
+  return { row, told: heard + tellStatus(query, row, 'completed', callback) }
+}
+
+function lengthOf({ answered_at, queued_at }: RecordedCall, facts: FinalFacts) {
+  const answered_ms = answered_at === null ? null : Date.parse(answered_at)
+  // Wall time may have jumped while the call ran: an end before its beginning would be nonsense (threats §2.10).
+  const least_ms = answered_ms === null ? Date.parse(queued_at) : answered_ms + (facts.duration_seconds ?? 0) * 1000
+  const ended_ms = Math.max(facts.ended_ms, least_ms)
+  const by_wall = answered_ms === null ? 0 : Math.floor((ended_ms - answered_ms) / 1000)
+  const duration_seconds = answered_ms === null ? 0 : (facts.duration_seconds ?? by_wall)
+  return { ended_at: iso(ended_ms), duration_seconds }
+}

@@ -1,0 +1,29 @@
+import type { SipMessageTable } from '../../index.ts'
+import { inserting, type Query } from '../admission/steps.ts'
+
+/** As the edge tells of it. */
+export type NewMessage = Omit<SipMessageTable, 'id' | 'edge_id'>
+
+export interface MessagesOfEdge {
+  readonly edge_id: string
+  readonly messages: readonly NewMessage[]
+}
+
+const insertMessage = inserting('sip_message', [
+  ...([
+    'sip_call_id',
+    'at_ms',
+    'direction',
+    'protocol',
+    'local',
+    'remote',
+    'retransmission',
+    'text',
+    'edge_id',
+  ] as const),
+])
+
+/** SIP messages of calls, for their ladders. */
+export function insertMessages(query: Query, { edge_id, messages }: MessagesOfEdge): void {
+  for (const message of messages) insertMessage(query, { ...message, edge_id })
+}

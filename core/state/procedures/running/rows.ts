@@ -1,0 +1,78 @@
+import type { Insertable, Selectable } from 'kysely'
+import { iso } from '../../../runtime/clock.ts'
+import type { CallTable } from '../../index.ts'
+import { inserting, number, type Query, updating } from '../admission/steps.ts'
+
+/** The rows of calls that run, as the procedures write them (decision 0531). */
+
+export type CallRow = Selectable<CallTable>
+export type NewCall = Omit<Insertable<CallTable>, 'position' | 'updated_at'>
+
+/** Of a call of which nothing has come yet. */
+export const NOTHING_YET = {
+  initiated_at: null,
+  ringing_at: null,
+  answered_at: null,
+  ended_at: null,
+  duration_seconds: null,
+  sip_code: null,
+  reason: null,
+  ended_by: null,
+  decision_trace: null,
+} as const satisfies Partial<NewCall>
+
+/** The row that an insert makes. */
+export const rowOf = (call: NewCall, position: number, now_ms: number): CallRow => ({
+  ...NOTHING_YET,
+  ...{ account_sid: null, parent_call_sid: null, trunk_id: null, carrier_id: null, number_id: null },
+  ...{ application_id: null, sip_call_id: null, foreign_caller: null, request: null, node_id: null },
+  ...call,
+  position,
+  updated_at: iso(now_ms),
+})
+
+/** Columns of what a call tells of itself in callbacks and events. */
+const TOLD = [
+  ...(['sid', 'project_id', 'account_sid', 'parent_call_sid', 'direction', 'from_number', 'to_number'] as const),
+  ...(['status', 'number_id', 'request', 'sip_call_id', 'foreign_caller', 'sip_code', 'duration_seconds'] as const),
+] as const
+export type ToldCall = Pick<CallRow, (typeof TOLD)[number]>
+
+// Never the decision, which is longer than all the rest.
+const RECORDED = [
+  ...TOLD,
+  ...(['origin', 'trunk_id', 'carrier_id', 'queued_at', 'initiated_at', 'answered_at', 'ended_at'] as const),
+  ...(['reason', 'ended_by'] as const),
+] as const
+export type RecordedCall = Pick<CallRow, (typeof RECORDED)[number]>
+
+const COLUMNS = [
+  ...RECORDED,
+  ...(['application_id', 'node_id', 'ringing_at', 'decision_trace', 'updated_at'] as const),
+] as const
+const insertRow = inserting('call', COLUMNS, 'returning position')
+
+/** Returns its position. */
+export function insertCall(query: Query, call: NewCall, now_ms: number): number {
+  const [row] = insertRow(query, { ...call, updated_at: iso(now_ms) })
+  return number(row ?? {}, 'position')
+}
+
+const FIND = `select ${RECORDED.join(', ')} from call where sid = ?`
+
+export const findCall = (query: Query, sid: string): RecordedCall | undefined =>
+  query(FIND, sid)[0] as unknown as RecordedCall | undefined
+
+/** Changes a call, whether it has ended or not. */
+export const changeCall = updating('call', 'sid = ?')
+
+const changeRunning = updating('call', `sid = ? and ended_at is null returning ${TOLD.join(', ')}`)
+
+/** Changes a call that has not ended; undefined when it has. */
+export const changeRunningCall = (
+  query: Query,
+  sid: string,
+  changes: Readonly<Record<string, string | number | null | undefined>>,
+  now_ms: number,
+): ToldCall | undefined =>
+  changeRunning(query, { ...changes, updated_at: iso(now_ms) }, sid)[0] as unknown as ToldCall | undefined

@@ -1,0 +1,114 @@
+import type { Selectable, Updateable } from 'kysely'
+import { iso } from '../../../runtime/clock.ts'
+import type { CallAttemptTable, CallTable } from '../../index.ts'
+import { release } from '../admission/settle.ts'
+import { inserting, type Query, updating } from '../admission/steps.ts'
+import { tellStatus } from './callbacks.ts'
+import { queueEvent } from './events.ts'
+import { type FinalFacts, finish } from './finish.ts'
+import { changeRunningCall, findCall, type RecordedCall } from './rows.ts'
+
+/** What happens to a call while it runs, as its node writes it: several things at once, in the order they happened. */
+export type CallStep =
+  | {
+      /** The INVITE leaves, or the next one. */
+      readonly step: 'initiated'
+      readonly at_ms: number
+      readonly changes: Pick<Updateable<CallTable>, 'sip_call_id' | 'carrier_id' | 'application_id' | 'node_id'>
+    }
+  /** The first 18x; the answer. */
+  | { readonly step: 'ringing' | 'answered'; readonly at_ms: number }
+  /** One more target is tried. */
+  | { readonly step: 'attempt'; readonly attempt: NewAttempt; readonly at_ms: number }
+  | { readonly step: 'attempt_changed'; readonly sequence: number; readonly changes: AttemptChanges }
+  /** Status, CDR, slots, money and last callback. */
+  | { readonly step: 'end'; readonly facts: FinalFacts; readonly answered: boolean }
+
+export type NewAttempt = Pick<CallAttemptTable, 'sequence' | 'target' | 'transport'>
+export type AttemptChanges = Partial<
+  Omit<Selectable<CallAttemptTable>, 'id' | 'call_sid' | 'sequence' | 'target' | 'transport'>
+>
+
+export interface CallWrite {
+  readonly sid: string
+  readonly steps: readonly CallStep[]
+}
+
+export interface CallWritten {
+  /** False: the call had ended before, and what was to change of it did not. */
+  readonly running: boolean
+  /** Callbacks and events that were queued. */
+  readonly told: number
+  /** After an `end`: how the call ended, now or before. */
+  readonly end: Pick<
+    RecordedCall,
+    'status' | 'sip_code' | 'reason' | 'ended_by' | 'ended_at' | 'duration_seconds' | 'answered_at'
+  > | null
+}
+
+/** Writes steps of a call, one after the other. */
+export function writeCall(query: Query, { sid, steps }: CallWrite): CallWritten {
+  let written: CallWritten = { running: true, told: 0, end: null }
+  for (const step of steps) {
+    const { running, told, end } = writeStep(query, sid, step)
+    written = { running: written.running && running, told: written.told + told, end: end ?? written.end }
+  }
+  return written
+}
+
+const NOTHING: CallWritten = { running: true, told: 0, end: null }
+
+function writeStep(query: Query, sid: string, step: CallStep): CallWritten {
+  switch (step.step) {
+    case 'initiated':
+      return progress(query, sid, 'initiated', { initiated_at: iso(step.at_ms), ...step.changes }, step.at_ms)
+    case 'ringing':
+      return progress(query, sid, 'ringing', { status: 'ringing', ringing_at: iso(step.at_ms) }, step.at_ms)
+    case 'answered':
+      return progress(query, sid, 'answered', { status: 'in-progress', answered_at: iso(step.at_ms) }, step.at_ms)
+    case 'attempt':
+      insertAttempt(query, { call_sid: sid, ...step.attempt, started_at: iso(step.at_ms) })
+      return NOTHING
+    case 'attempt_changed':
+      changeAttempt(query, step.changes, sid, step.sequence)
+      return NOTHING
+    case 'end':
+      return end(query, sid, step.facts, step.answered)
+  }
+}
+
+const insertAttempt = inserting('call_attempt', ['call_sid', 'sequence', 'target', 'transport', 'started_at'])
+const changeAttempt = updating('call_attempt', 'call_sid = ? and sequence = ?')
+
+function progress(
+  query: Query,
+  sid: string,
+  event: 'initiated' | 'ringing' | 'answered',
+  changes: Updateable<CallTable>,
+  now_ms: number,
+): CallWritten {
+  const row = changeRunningCall(query, sid, changes, now_ms)
+  if (!row) return { running: false, told: 0, end: null }
+  const { direction, from_number: from, to_number: to, status, project_id } = row
+  const data = { sid, status, direction, from, to, at: iso(now_ms) }
+  const told = tellStatus(query, row, event, { now_ms })
+  return {
+    running: true,
+    told: told + queueEvent(query, { project_id, kind: `call.${event}`, data }, now_ms),
+    end: null,
+  }
+}
+
+function end(query: Query, sid: string, facts: FinalFacts, answered: boolean): CallWritten {
+  const finished = finish(query, sid, facts)
+  const row = finished?.row ?? findCall(query, sid)
+  const seconds = (finished ? row?.duration_seconds : facts.duration_seconds) ?? 0
+  release(query, { call_sid: sid, duration_seconds: seconds, answered, now_ms: facts.ended_ms })
+  if (!row) return { running: false, told: 0, end: null }
+  const { status, sip_code, reason, ended_by, ended_at, duration_seconds, answered_at } = row
+  return {
+    running: finished !== null,
+    told: finished?.told ?? 0,
+    end: { status, sip_code, reason, ended_by, ended_at, duration_seconds, answered_at },
+  }
+}

@@ -1,0 +1,49 @@
+import { extend, release } from './admission/settle.ts'
+import type { Query } from './admission/steps.ts'
+import { take } from './admission/take.ts'
+import { chainAudit } from './audit-chain.ts'
+import { place } from './place-call.ts'
+import { admitCall, admitRow } from './running/admit.ts'
+import { type Enqueued, enqueueCallback } from './running/callbacks.ts'
+import { type ProjectEvent, queueEvent } from './running/events.ts'
+import { type FinalFacts, finish } from './running/finish.ts'
+import { insertMessages } from './running/messages.ts'
+import { insertCall, type NewCall } from './running/rows.ts'
+import { writeCall } from './running/write.ts'
+
+/** Procedures by the names that core/state/procedures/call.ts is given; their inputs come from core/state alone. */
+export const PROCEDURES: Readonly<Record<string, (query: Query, input: never) => unknown>> = {
+  take_admission: take,
+  extend_reservation: extend,
+  release_admission: release,
+  place_call: place,
+  append_audit: chainAudit,
+  insert_call: (query, { call, now_ms }: { call: NewCall; now_ms: number }) => insertCall(query, call, now_ms),
+  admit_call: admitCall,
+  admit_row: admitRow,
+  write_call: writeCall,
+  finish_call: (query, { sid, facts }: { sid: string; facts: FinalFacts }) => finish(query, sid, facts) !== null,
+  insert_messages: insertMessages,
+  enqueue_callback: (query, wanted: Enqueued) => enqueueCallback(query, wanted),
+  queue_event: (query, { event, now_ms }: { event: ProjectEvent; now_ms: number }) => queueEvent(query, event, now_ms),
+}
+
+/** Of any number of rows: never run on a thread whose event loop must go on. */
+export const LONG_PROCEDURES: ReadonlySet<string> = new Set(['insert_messages'])
+
+/**
+ * Procedures that acknowledge nothing to anybody outside: a power cut that takes their commit back takes the calls with
+ * it. Nobody waits until the disk has it (decision 0591).
+ */
+export const SYNCED_SOON: ReadonlySet<string> = new Set([
+  'take_admission',
+  'extend_reservation',
+  'release_admission',
+  'admit_call',
+  'admit_row',
+  'insert_call',
+  'write_call',
+  'insert_messages',
+  'enqueue_callback',
+  'queue_event',
+])

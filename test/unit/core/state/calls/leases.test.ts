@@ -1,0 +1,591 @@
+import fc from 'fast-check'
+import t, { type Test } from 'tap'
+import { dayOf } from '../../../../../core/domain/rating/index.ts'
+import {
+  type AdmissionOutcome,
+  countersAdrift,
+  holdersAt,
+  liveCalls,
+  pruneAdmission,
+  releaseAdmission,
+  sweepLeases,
+  takeAdmission,
+} from '../../../../../core/state/calls/leases.ts'
+import { openState } from '../../../../../core/state/index.ts'
+import {
+  explainCall,
+  extendReservation,
+  findReservation,
+  spentOn,
+} from '../../../../../core/state/money/reservations.ts'
+import { type AdmissionWorld, admissionWorld, NOW_MS } from '../../../../support/admission-world.ts'
+
+async function world(test: Test, options: Parameters<typeof admissionWorld>[0] = {}): Promise<AdmissionWorld> {
+  const made = await admissionWorld(options)
+  test.teardown(() => made.close())
+  return made
+}
+
+const reasonOf = (outcome: AdmissionOutcome): string | null => (outcome.admitted ? null : outcome.reason)
+const admittedOf = (outcomes: readonly AdmissionOutcome[]): number => outcomes.filter(({ admitted }) => admitted).length
+const DAY = dayOf(NOW_MS, 'Africa/Lagos')
+
+t.test('an admitted call holds slots at every level and money, and gives all of it back', async t => {
+  const w = await world(t)
+  await w.prepaid(1000)
+  const subaccount = await w.subaccount()
+  const subtrunk = await w.subtrunk()
+  const policy = await w.policy()
+  const own = await w.policy({}, { type: 'subtrunk', id: subtrunk })
+  await w.number('+2342010000002', { route_kind: 'subtrunk', route_id: subtrunk })
+  const request = w.request({ service: { type: 'subtrunk', id: subtrunk }, caller: '+2342010000002' })
+  const outcome = await takeAdmission(w.state.db, request)
+  t.equal(outcome.admitted, true)
+  t.equal(outcome.paid_until_seconds, 10)
+  t.match(outcome, { trunk_id: w.trunk_id, subtrunk_id: subtrunk, subaccount_id: subaccount, policy_id: own })
+  for (const id of [w.trunk_id, 'pbk_1', policy, own, subtrunk, subaccount]) t.equal(outcome.revisions[id], 1, id)
+  const uses = await w.state.db.selectFrom('level_use').select(['level', 'subject_id', 'live']).execute()
+  t.same(
+    new Set(uses.map(use => `${use.level} ${use.subject_id} ${use.live}`)),
+    new Set([
+      `subtrunk ${subtrunk} 1`,
+      `trunk ${w.trunk_id} 1`,
+      `policy ${own} 1`,
+      `policy ${policy} 1`,
+      `subaccount ${subaccount} 1`,
+      `project ${w.project_id} 1`,
+    ]),
+  )
+  t.equal(await spentOn(w.state.db, 'policy', policy, DAY), 10)
+  t.match(await w.state.db.selectFrom('billing_account').selectAll().execute(), [
+    { held_minor: 10, balance_minor: 1000 },
+  ])
+
+  const end = { call_sid: request.call_sid, answered: true, duration_seconds: 25, now_ms: NOW_MS + 30_000 }
+  t.match(await releaseAdmission(w.state.db, end), { released: 1, charge_minor: 30, billed_seconds: 30 })
+  t.match(await releaseAdmission(w.state.db, end), { released: 0, charge_minor: 30 }, 'settled once')
+  t.same(await countersAdrift(w.state.db), [])
+  t.equal((await liveCalls(w.state.db, 'trunk', [w.trunk_id])).get(w.trunk_id), 0)
+  t.equal(await spentOn(w.state.db, 'project', w.project_id, DAY), 30)
+  t.match(await w.state.db.selectFrom('billing_account').selectAll().execute(), [{ held_minor: 0, balance_minor: 970 }])
+  t.match(await w.state.db.selectFrom('ledger').selectAll().execute(), [
+    { amount_minor: -30, balance_after_minor: 970 },
+  ])
+  t.match((await explainCall(w.state.db, request.call_sid))?.at(-1), /30 minor units/)
+  t.equal((await holdersAt(w.state.db, 'policy', policy, new Date(NOW_MS + 10_000).toISOString())).length, 1)
+  t.equal((await holdersAt(w.state.db, 'policy', policy, new Date(NOW_MS + 31_000).toISOString())).length, 0)
+})
+
+t.test('an unanswered call costs nothing', async t => {
+  const w = await world(t)
+  const request = w.request()
+  await takeAdmission(w.state.db, request)
+  const release = { call_sid: request.call_sid, answered: false, duration_seconds: 0, now_ms: NOW_MS }
+  t.match(await releaseAdmission(w.state.db, release), { charge_minor: 0, billed_seconds: 0 })
+  t.equal(await spentOn(w.state.db, 'trunk', w.trunk_id, DAY), 0)
+  t.same(await w.state.db.selectFrom('ledger').selectAll().execute(), [])
+})
+
+t.test('of 5 N calls at once exactly N get the slots, at each level', async t => {
+  const w = await world(t)
+  const N = 7
+  const burst = async (request: Parameters<AdmissionWorld['request']>[0] = {}) => {
+    const outcomes = await Promise.all(
+      Array.from({ length: 5 * N }, () => takeAdmission(w.state.db, w.request(request))),
+    )
+    for (const outcome of outcomes) if (!outcome.admitted) t.equal(outcome.reason, 'concurrency_exceeded')
+    const leases = await w.state.db.selectFrom('lease').select('call_sid').where('ended_at', 'is', null).execute()
+    for (const { call_sid } of leases)
+      await releaseAdmission(w.state.db, { call_sid, answered: false, duration_seconds: 0, now_ms: NOW_MS })
+    t.same(await countersAdrift(w.state.db), [])
+    return admittedOf(outcomes)
+  }
+  await w.trunk({ concurrency: N })
+  t.equal(await burst(), N, 'trunk')
+  await w.trunk({ concurrency: 1000 })
+  const policy = await w.policy({ concurrency: N })
+  t.equal(await burst(), N, 'policy')
+  await w.state.db.updateTable('outbound_policy').set({ concurrency: null }).where('id', '=', policy).execute()
+  const subaccount = await w.subaccount({ max_concurrent: N })
+  t.equal(await burst(), N, 'subaccount')
+  await w.state.db.updateTable('subaccount').set({ max_concurrent: null }).where('id', '=', subaccount).execute()
+  const subtrunk = await w.subtrunk({ concurrency: N })
+  await w.number('+2342010000002', { route_kind: 'subtrunk', route_id: subtrunk })
+  t.equal(await burst({ service: { type: 'subtrunk', id: subtrunk }, caller: '+2342010000002' }), N, 'subtrunk')
+  await w.state.db
+    .insertInto('project_ceiling')
+    .values({
+      project_id: w.project_id,
+      concurrency: N,
+      cps: null,
+      daily_spend_cap_minor: null,
+      velocity_cap_minor: null,
+      max_call_duration_seconds: null,
+      max_destination_rate_minor: null,
+      revision: 1,
+      updated_at: new Date(NOW_MS).toISOString(),
+    })
+    .execute()
+  t.equal(await burst(), N, 'project')
+})
+
+t.test('a lowered ceiling counts for the next call and ends no running one', async t => {
+  const w = await world(t)
+  const running = w.request()
+  await takeAdmission(w.state.db, running)
+  await takeAdmission(w.state.db, w.request())
+  await w.trunk({ concurrency: 1 })
+  t.equal(reasonOf(await takeAdmission(w.state.db, w.request())), 'concurrency_exceeded')
+  const extension = await extendReservation(w.state.db, { call_sid: running.call_sid, elapsed_seconds: 9 })
+  t.equal(extension.exhausted, false)
+  const policy = await w.policy({ daily_spend_limit_minor: 5 })
+  await extendReservation(w.state.db, { call_sid: running.call_sid, elapsed_seconds: 29 })
+  t.equal((await findReservation(w.state.db, running.call_sid))?.paid_until_seconds, 50, 'caps of the admission go on')
+  t.ok(policy)
+})
+
+t.test('never more than N calls in any sliding second, whatever the wall clock does', async t => {
+  const w = await world(t)
+  const N = 5
+  await w.trunk({ cps: N })
+  const admitted: number[] = []
+  let steady_ms = 50_000_000
+  // Arrivals of a fixed pattern; the wall clock jumps an hour to and fro between them.
+  for (let call = 0; call < 400; call++) {
+    steady_ms += [0, 7, 31, 90, 3, 250, 1][call % 7] ?? 1
+    const now_ms = NOW_MS + ((call * 37) % 3) * 3_600_000 - 3_600_000
+    const outcome = await takeAdmission(w.state.db, w.request({ steady_ms, now_ms }))
+    if (outcome.admitted) admitted.push(steady_ms)
+    else if (outcome.reason !== 'cps_exceeded') t.fail(outcome.reason)
+  }
+  for (const at of admitted) {
+    const within = admitted.filter(other => other > at - 1000 && other <= at).length
+    if (within > N) t.fail(`${within} within the second before ${at}`)
+  }
+  t.ok(admitted.length > 80, `${admitted.length} of 400 got through`)
+  const first = admitted[0] ?? 0
+  t.equal(admitted.filter(at => at < first + 1000).length, N, 'and the N of the first second all got theirs')
+})
+
+t.test('a restart of the machine puts the steady clock back and locks nobody out', async t => {
+  const w = await world(t)
+  await w.trunk({ cps: 1 })
+  t.equal((await takeAdmission(w.state.db, w.request({ steady_ms: 90_000_000 }))).admitted, true)
+  t.equal((await takeAdmission(w.state.db, w.request({ steady_ms: 5_000 }))).admitted, true)
+  t.equal(reasonOf(await takeAdmission(w.state.db, w.request({ steady_ms: 5_500 }))), 'cps_exceeded')
+})
+
+t.test('the spend of a day stays within its cap with 200 calls that grow in parallel', async t => {
+  const w = await world(t)
+  const cap = 3_333
+  await w.policy({ daily_spend_limit_minor: cap })
+  const requests = Array.from({ length: 200 }, () => w.request())
+  const outcomes = await Promise.all(requests.map(request => takeAdmission(w.state.db, request)))
+  const running = requests.filter((_, index) => outcomes[index]?.admitted)
+  t.equal(running.length, 200)
+  const ends = new Map<string, number>()
+  for (let elapsed = 5; ends.size < running.length; elapsed += 10)
+    await Promise.all(
+      running.map(async ({ call_sid }) => {
+        if (ends.has(call_sid)) return
+        const { paid_until_seconds, exhausted } = await extendReservation(w.state.db, {
+          call_sid,
+          elapsed_seconds: elapsed,
+        })
+        if (exhausted) ends.set(call_sid, paid_until_seconds ?? 0)
+      }),
+    )
+  let settled = 0
+  for (const [call_sid, seconds] of ends) {
+    const { charge_minor } = await releaseAdmission(w.state.db, {
+      call_sid,
+      answered: true,
+      duration_seconds: seconds,
+      now_ms: NOW_MS,
+    })
+    settled += charge_minor ?? 0
+  }
+  t.ok(settled <= cap && settled > cap - 10, `${settled} of ${cap}`)
+  t.equal(await spentOn(w.state.db, 'project', w.project_id, DAY), settled, 'the window has the sum of the charges')
+  const ledger = await w.state.db.selectFrom('ledger').select('amount_minor').execute()
+  t.equal(
+    ledger.reduce((sum, row) => sum - row.amount_minor, 0),
+    settled,
+    'and so has the ledger',
+  )
+  t.equal(reasonOf(await takeAdmission(w.state.db, w.request())), 'daily_spend_exceeded')
+})
+
+t.test('two calls race for the last money of a balance: one gets it', async t => {
+  const w = await world(t)
+  await w.prepaid(15)
+  const outcomes = await Promise.all([1, 2].map(() => takeAdmission(w.state.db, w.request())))
+  t.equal(admittedOf(outcomes), 1)
+  t.ok(outcomes.some(outcome => reasonOf(outcome) === 'balance_exhausted'))
+  const won = outcomes.find(({ admitted }) => admitted)
+  t.match(won, { max_duration_seconds: 10, max_duration_reason: 'spend_exhausted' })
+})
+
+t.test('the day changes at midnight of the organization, and a day that comes back has its spend still', async t => {
+  const w = await world(t)
+  await w.policy({ daily_spend_limit_minor: 10 })
+  const evening = Date.parse('2026-03-02T22:59:59Z')
+  t.equal((await takeAdmission(w.state.db, w.request({ now_ms: evening }))).admitted, true)
+  t.equal(reasonOf(await takeAdmission(w.state.db, w.request({ now_ms: evening }))), 'daily_spend_exceeded')
+  t.equal((await takeAdmission(w.state.db, w.request({ now_ms: evening + 1000 }))).admitted, true, 'midnight in Lagos')
+  t.equal(reasonOf(await takeAdmission(w.state.db, w.request({ now_ms: evening + 2000 }))), 'daily_spend_exceeded')
+  t.equal(
+    reasonOf(await takeAdmission(w.state.db, w.request({ now_ms: evening }))),
+    'daily_spend_exceeded',
+    'clock put back',
+  )
+})
+
+t.test('the velocity cap counts a rolling hour of the steady clock', async t => {
+  const w = await world(t)
+  const subtrunk = await w.subtrunk({ velocity_cap_minor: 20 })
+  await w.number('+2342010000002', { route_kind: 'subtrunk', route_id: subtrunk })
+  const at = (minutes: number, jump = 0) =>
+    takeAdmission(
+      w.state.db,
+      w.request({
+        service: { type: 'subtrunk', id: subtrunk },
+        caller: '+2342010000002',
+        steady_ms: 600_000_000 + minutes * 60_000,
+        now_ms: NOW_MS + minutes * 60_000 + jump,
+      }),
+    )
+  t.equal((await at(0)).admitted, true)
+  t.equal((await at(30)).admitted, true)
+  t.equal(reasonOf(await at(59)), 'velocity_exceeded')
+  t.equal(reasonOf(await at(59, 3_600_000)), 'velocity_exceeded', 'an hour that only the wall clock saw frees nothing')
+  t.equal((await at(61)).admitted, true)
+  t.equal(reasonOf(await at(62)), 'velocity_exceeded')
+})
+
+t.test('ceilings of null admit and of 0 refuse, in the rows as in the rules', async t => {
+  const w = await world(t)
+  await w.policy({ concurrency: 0 })
+  t.equal(reasonOf(await takeAdmission(w.state.db, w.request())), 'concurrency_exceeded')
+})
+
+t.test('a policy, a containment and ownership decide as their rows say', async t => {
+  const w = await world(t)
+  const policy = await w.policy()
+  await w.rule(policy, 'allow', '234')
+  await w.rule(policy, 'deny', '234809')
+  t.equal((await takeAdmission(w.state.db, w.request())).admitted, true)
+  t.equal(reasonOf(await takeAdmission(w.state.db, w.request({ called: '08091234567' }))), 'destination_denied')
+  t.equal(reasonOf(await takeAdmission(w.state.db, w.request({ called: '+12025550123' }))), 'destination_denied')
+  t.equal(reasonOf(await takeAdmission(w.state.db, w.request({ caller: '+12025550123' }))), 'caller_not_owned')
+  t.equal(
+    (await takeAdmission(w.state.db, w.request({ caller: '+12025550123', forwarded_caller: true }))).admitted,
+    true,
+  )
+  const row = {
+    project_id: w.project_id,
+    trunk_id: w.trunk_id,
+    reason_category: 'destination_risk' as const,
+    reason_detail: 'test',
+    rejection_count: 0,
+    source_alert_id: null,
+    released_at: null,
+    released_by: null,
+    notified_at: null,
+    notified_event: null,
+  }
+  const hour = (hours: number) => new Date(NOW_MS + hours * 3_600_000).toISOString()
+  await w.state.db
+    .insertInto('containment')
+    .values([
+      { ...row, id: 'c1', prefix: '234803', case_ref: 'CASE-1', starts_at: hour(-1), expires_at: hour(1) },
+      { ...row, id: 'c2', prefix: '234805', case_ref: 'CASE-2', starts_at: hour(-2), expires_at: hour(-1) },
+    ])
+    .execute()
+  const contained = await takeAdmission(w.state.db, w.request())
+  t.equal(reasonOf(contained), 'DESTINATION_CONTAINED')
+  t.match(contained.admitted ? '' : contained.sentence, /\+234803, case CASE-1/)
+  t.equal((await takeAdmission(w.state.db, w.request({ called: '+2348051234567' }))).admitted, true, 'expired')
+  await takeAdmission(w.state.db, w.request(), { dry_run: true })
+  const counts = await w.state.db.selectFrom('containment').select(['id', 'rejection_count']).orderBy('id').execute()
+  t.same(counts, [
+    { id: 'c1', rejection_count: 1 },
+    { id: 'c2', rejection_count: 0 },
+  ])
+})
+
+t.test('a trunk with numbers of its own presents only those, a subtrunk only what is delegated to it', async t => {
+  const w = await world(t)
+  await w.number('+2342010000005', { route_kind: 'trunk', route_id: w.trunk_id })
+  t.equal((await takeAdmission(w.state.db, w.request({ caller: '02010000005' }))).admitted, true)
+  const other = await takeAdmission(w.state.db, w.request())
+  t.equal(reasonOf(other), 'caller_not_owned')
+  t.match(other.admitted ? '' : other.sentence, /but not of this service/)
+  await w.state.db
+    .insertInto('trunk_setting')
+    .values({ trunk_id: w.trunk_id, country: 'NG', default_caller: '+2342010000005' })
+    .execute()
+  t.match(await takeAdmission(w.state.db, w.request()), { admitted: true, caller_e164: '+2342010000005' })
+  await w.state.db.deleteFrom('trunk_setting').execute()
+  const subtrunk = await w.subtrunk()
+  const service = { type: 'subtrunk', id: subtrunk } as const
+  t.equal(reasonOf(await takeAdmission(w.state.db, w.request({ service }))), 'caller_not_owned')
+  await w.state.db
+    .insertInto('delegation')
+    .values({
+      id: 'del_1',
+      block_id: 'blk_1',
+      subtrunk_id: subtrunk,
+      start: '+2342010000000',
+      end: '+2342010000003',
+      size: 4,
+      status: 'applied',
+      assigned_at: new Date(NOW_MS).toISOString(),
+      assigned_by: 'test',
+    })
+    .execute()
+  t.equal((await takeAdmission(w.state.db, w.request({ service }))).admitted, true)
+})
+
+t.test('a call of the trunk with a delegated number is a call of the subtrunk, both ways', async t => {
+  const w = await world(t)
+  const subtrunk = await w.subtrunk({ concurrency: 1 })
+  await w.number('+2342010000077')
+  await w.state.db
+    .insertInto('delegation')
+    .values({
+      id: 'del_1',
+      block_id: 'blk_1',
+      subtrunk_id: subtrunk,
+      start: '+2342010000070',
+      end: '+2342010000079',
+      size: 10,
+      status: 'applied',
+      assigned_at: new Date(NOW_MS).toISOString(),
+      assigned_by: 'test',
+    })
+    .execute()
+  t.match(await takeAdmission(w.state.db, w.request({ caller: '02010000077' })), {
+    admitted: true,
+    subtrunk_id: subtrunk,
+  })
+  t.equal(reasonOf(await takeAdmission(w.state.db, w.request({ caller: '+2342010000077' }))), 'concurrency_exceeded')
+  const inbound = { part: 'inbound', called: '+2342010000077', caller: '+2348031234567', offer: null } as const
+  t.equal(reasonOf(await takeAdmission(w.state.db, w.request(inbound))), 'concurrency_exceeded')
+  t.match(await takeAdmission(w.state.db, w.request()), { admitted: true, subtrunk_id: null }, 'other numbers are not')
+  await w.state.db.updateTable('subtrunk').set({ status: 'disabled', concurrency: null }).execute()
+  t.equal(reasonOf(await takeAdmission(w.state.db, w.request(inbound))), 'subtrunk_disabled')
+})
+
+t.test('a dry run decides the same and leaves no trace in the state', async t => {
+  const w = await world(t)
+  await w.trunk({ concurrency: 1 })
+  for (let run = 0; run < 3; run++)
+    t.equal((await takeAdmission(w.state.db, w.request(), { dry_run: true })).admitted, true)
+  for (const table of ['lease', 'level_use', 'reservation', 'spend_day'] as const)
+    t.same(await w.state.db.selectFrom(table).selectAll().execute(), [], table)
+})
+
+t.test('a sandbox project needs no rate and pays nothing', async t => {
+  const w = await world(t)
+  await w.state.db.updateTable('project').set({ sandbox: 1 }).execute()
+  await w.state.db.deleteFrom('rate').execute()
+  const request = w.request({ called: '+12025550123' })
+  t.match(await takeAdmission(w.state.db, request), { admitted: true, reserve_minor: 0, paid_until_seconds: null })
+  const end = { call_sid: request.call_sid, answered: true, duration_seconds: 600, now_ms: NOW_MS }
+  t.match(await releaseAdmission(w.state.db, end), { charge_minor: 0 })
+  t.same(await w.state.db.selectFrom('ledger').selectAll().execute(), [])
+})
+
+t.test('recording follows the policy, and only with consent', async t => {
+  const w = await world(t)
+  await w.policy({ recording_mode: 'all', recording_retention_days: 90 })
+  t.match(await takeAdmission(w.state.db, w.request()), { recording: { mode: 'all', consented: false } })
+  await w.state.db
+    .insertInto('recording_consent')
+    .values({ project_id: w.project_id, accepted_at: 'x', accepted_by: 'x', terms_version: '1' })
+    .execute()
+  t.match(await takeAdmission(w.state.db, w.request()), {
+    recording: { mode: 'all', consented: true, channels: 2, retention_days: 90 },
+  })
+})
+
+t.test('slots of a node that is gone come back, those of a living one stay', async t => {
+  const w = await world(t)
+  const at = (ms: number) => new Date(NOW_MS + ms).toISOString()
+  await w.state.db
+    .insertInto('node')
+    .values([
+      { id: 'node_1', kind: 'signaling', pid: 1, started_at: at(-60_000), heartbeat_at: at(-16_000) },
+      { id: 'node_2', kind: 'signaling', pid: 2, started_at: at(-60_000), heartbeat_at: at(-2_000) },
+    ])
+    .execute()
+  await takeAdmission(w.state.db, w.request({ node_id: 'node_1' }))
+  await takeAdmission(w.state.db, w.request({ node_id: 'node_2' }))
+  await takeAdmission(w.state.db, w.request({ node_id: 'node_gone' }))
+  t.equal(await sweepLeases(w.state, { now_ms: NOW_MS }), 2)
+  t.equal((await liveCalls(w.state.db, 'trunk', [w.trunk_id])).get(w.trunk_id), 1)
+  t.equal(await spentOn(w.state.db, 'trunk', w.trunk_id, DAY), 10)
+  t.same(await countersAdrift(w.state.db), [])
+  t.equal(await sweepLeases(w.state, { now_ms: NOW_MS }), 0)
+})
+
+t.test('a transaction that fails after the take has taken nothing', async t => {
+  const w = await world(t)
+  await t.rejects(
+    w.state.transaction(async trx => {
+      t.equal((await takeAdmission(trx, w.request())).admitted, true)
+      throw new Error('the disk is full')
+    }),
+    /disk is full/,
+  )
+  for (const table of ['lease', 'level_use', 'reservation', 'spend_day'] as const)
+    t.same(await w.state.db.selectFrom(table).selectAll().execute(), [], table)
+  const request = w.request()
+  await takeAdmission(w.state.db, request)
+  await t.rejects(takeAdmission(w.state.db, request), { code: /CONSTRAINT/ }, 'one call takes its slots once')
+  t.same(await countersAdrift(w.state.db), [])
+})
+
+t.test(
+  'a full disk and a locked database refuse, leave nothing half-written, and are over when they are over',
+  async t => {
+    const w = await world(t, { busy_timeout_ms: 50 })
+    const running = w.request()
+    await takeAdmission(w.state.db, running)
+    const [pages] = (await w.pragma('page_count')) as { page_count: number }[]
+    await w.pragma(`max_page_count = ${pages?.page_count ?? 1}`)
+    let refused = 0
+    for (let call = 0; call < 400 && refused < 3; call++)
+      await takeAdmission(w.state.db, w.request()).catch(error => {
+        t.match(error, { code: 'SQLITE_FULL' })
+        refused++
+      })
+    t.equal(refused, 3)
+    t.same(await countersAdrift(w.state.db), [])
+    await w.pragma('max_page_count = 1000000')
+    t.equal((await takeAdmission(w.state.db, w.request())).admitted, true)
+    const other = await openState({ data_dir: w.data_dir })
+    await other.transaction(async trx => {
+      // A transaction begins with its first statement.
+      await trx.selectFrom('node').select('id').execute()
+      await t.rejects(takeAdmission(w.state.db, w.request()), { code: 'SQLITE_BUSY' })
+    })
+    await other.close()
+    t.equal((await takeAdmission(w.state.db, w.request())).admitted, true)
+    t.same(await countersAdrift(w.state.db), [])
+  },
+)
+
+t.test('what is older than thirty days goes, running calls never', async t => {
+  const w = await world(t)
+  const old = w.request({ now_ms: NOW_MS - 40 * 86_400_000 })
+  const long = w.request({ now_ms: NOW_MS - 40 * 86_400_000 })
+  await takeAdmission(w.state.db, old)
+  await takeAdmission(w.state.db, long)
+  await releaseAdmission(w.state.db, { call_sid: old.call_sid, answered: false, duration_seconds: 0, now_ms: NOW_MS })
+  t.ok((await pruneAdmission(w.state.db, NOW_MS)) >= 1)
+  t.match(await w.state.db.selectFrom('lease').select('call_sid').execute(), [{ call_sid: long.call_sid }])
+  t.same(await countersAdrift(w.state.db), [])
+})
+
+t.test('over any history counters equal the leases, never fall below zero, and charges add up', async t => {
+  const step = fc.oneof(
+    { weight: 3, arbitrary: fc.constant({ kind: 'take' as const }) },
+    {
+      weight: 2,
+      arbitrary: fc.record({ kind: fc.constant('extend' as const), which: fc.nat(), seconds: fc.nat(300) }),
+    },
+    {
+      weight: 3,
+      arbitrary: fc.record({
+        kind: fc.constant('end' as const),
+        which: fc.nat(),
+        seconds: fc.nat(400),
+        answered: fc.boolean(),
+      }),
+    },
+  )
+  const w = await world(t)
+  await w.prepaid(100_000)
+  await w.policy({ concurrency: 4, daily_spend_limit_minor: 5_000 })
+  const sids: string[] = []
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { maxLength: 25 }), async steps => {
+      for (const each of steps) {
+        if (each.kind === 'take') {
+          const request = w.request()
+          if ((await takeAdmission(w.state.db, request)).admitted) sids.push(request.call_sid)
+          continue
+        }
+        const call_sid = sids[each.which % Math.max(1, sids.length)]
+        if (!call_sid) continue
+        if (each.kind === 'extend') await extendReservation(w.state.db, { call_sid, elapsed_seconds: each.seconds })
+        else
+          await releaseAdmission(w.state.db, {
+            call_sid,
+            answered: each.answered,
+            duration_seconds: each.seconds,
+            now_ms: NOW_MS,
+          })
+      }
+      const { db } = w.state
+      if ((await countersAdrift(db)).length > 0) return false
+      const live = await db.selectFrom('level_use').select('live').execute()
+      const spent = await db.selectFrom('spend_day').select('spent_minor').execute()
+      if ([...live.map(row => row.live), ...spent.map(row => row.spent_minor)].some(value => value < 0)) return false
+      const rows = await db.selectFrom('reservation').select(['charge_minor', 'held_minor']).execute()
+      const charged = rows.reduce((sum, row) => sum + (row.charge_minor ?? 0), 0)
+      const held = rows.reduce((sum, row) => sum + row.held_minor, 0)
+      const account = await db.selectFrom('billing_account').selectAll().executeTakeFirstOrThrow()
+      const day = await spentOn(db, 'project', w.project_id, DAY)
+      return account.balance_minor === 100_000 - charged && account.held_minor === held && day === charged + held
+    }),
+    { numRuns: 40 },
+  )
+})
+
+t.test(
+  'a leg to a SIP URI is admitted as any other: slots, calls a second, rules over its number, a price',
+  async t => {
+    const w = await world(t)
+    const { db } = w.state
+    const service = { type: 'voice_application', id: w.project_id } as const
+    const policy = await w.policy({ cps: 5 }, service)
+    await w.rule(policy, 'deny', '23490')
+    const leg = (called: string, more: { over?: 'sip' | 'client'; steady_ms?: number } = {}) =>
+      w.request({ over: 'sip', service, called, caller: 'anybody', transport: null, offer: null, ...more })
+
+    const outcomes: AdmissionOutcome[] = []
+    for (let count = 0; count < 200; count++)
+      outcomes.push(await takeAdmission(db, leg('victim', { steady_ms: 50_000 })))
+    t.equal(admittedOf(outcomes), 5, 'of 200 within a second')
+    t.equal(reasonOf(outcomes[199] as AdmissionOutcome), 'cps_exceeded')
+    t.equal((await db.selectFrom('lease').selectAll().execute()).length, 5, 'each holds a lease')
+
+    const at = (second: number) => ({ steady_ms: 60_000 + second * 2000 })
+    const denied = ['+2349012345678', '002349012345678', '09012345678', '+234-901-234-5678']
+    for (const [second, number] of denied.entries())
+      t.equal(reasonOf(await takeAdmission(db, leg(number, at(second)))), 'destination_denied', number)
+    for (const [second, user] of ['agent', '', '1001', '+2348012345678'].entries())
+      t.ok((await takeAdmission(db, leg(user, at(10 + second)))).admitted, user)
+    t.ok((await takeAdmission(db, leg('', { over: 'client', ...at(20) }))).admitted, 'a client')
+
+    const [known] = await db.selectFrom('rate').selectAll().limit(1).execute()
+    if (!known) throw new Error('no rate')
+    await db
+      .insertInto('rate')
+      .values({ ...known, id: 'rat_sip', prefix: 'sip', label: 'SIP legs' })
+      .execute()
+    const priced = leg('agent', at(30))
+    t.match(await takeAdmission(db, priced), { price: { rate_prefix: 'sip', label: 'SIP legs' } })
+    const ended = { call_sid: priced.call_sid, answered: true, duration_seconds: 60, now_ms: NOW_MS + 60_000 }
+    const { charge_minor } = await releaseAdmission(db, ended)
+    t.ok((charge_minor ?? 0) > 0, 'the class has a price')
+    t.equal((await takeAdmission(db, leg('', { over: 'client', ...at(40) }))).price, null, 'a client costs nothing')
+    t.notMatch(await takeAdmission(db, w.request({ steady_ms: 200_000 })), { price: { rate_prefix: 'sip' } })
+
+    await db.updateTable('project').set({ status: 'disabled' }).execute()
+    t.equal(reasonOf(await takeAdmission(db, leg('agent', at(50)))), 'project_disabled')
+  },
+)

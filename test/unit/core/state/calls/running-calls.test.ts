@@ -1,0 +1,222 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { ending } from '../../../../../core/domain/calls/endings.ts'
+import { claimCommands, finishCommand } from '../../../../../core/state/calls/call-commands.ts'
+import {
+  findCall,
+  finishCall,
+  insertCall,
+  type NewCall,
+  writeCall,
+} from '../../../../../core/state/calls/running-calls.ts'
+import { ensureDemo } from '../../../../../core/state/configuration/bootstrap.ts'
+import { openState, type State } from '../../../../../core/state/index.ts'
+import {
+  endCallsOfLostNodes,
+  heartbeat,
+  NodeWatch,
+  registerNode,
+  tellLink,
+} from '../../../../../core/state/nodes/nodes.ts'
+import { MACHINE } from '../../../../support/machine.ts'
+
+const NOW = Date.UTC(2026, 10, 21, 12, 0, 0)
+const at = (ms: number): string => new Date(NOW + ms).toISOString()
+
+async function open(t: Test): Promise<{ state: State; project_id: string }> {
+  const data_dir = mkdtempSync(join(tmpdir(), 'strowger-calls-'))
+  const state = await openState({ data_dir })
+  t.teardown(async () => {
+    await state.close()
+    rmSync(data_dir, { recursive: true, force: true })
+  })
+  const master_key = Buffer.alloc(32, 7)
+  const { project_id } = await ensureDemo(state, { master_key, now: at(0), console_password: 'x' })
+  return { state, project_id }
+}
+
+const newCall = (project_id: string, sid: string, over: Partial<NewCall> = {}): NewCall => ({
+  sid,
+  project_id,
+  account_sid: 'AC1',
+  origin: 'rest',
+  direction: 'outbound-api',
+  from_number: '+2342010000001',
+  to_number: '+2348030000001',
+  status: 'queued',
+  request: JSON.stringify({
+    status_callback: 'http://customer.example/status',
+    status_callback_events: ['initiated', 'ringing', 'answered', 'completed'],
+  }),
+  node_id: 'node_1',
+  queued_at: at(0),
+  ...over,
+})
+
+const callbacks = async (state: State, sid: string) => {
+  const rows = await state.db.selectFrom('outbox').selectAll().where('call_sid', '=', sid).orderBy('id').execute()
+  return rows.map(row => JSON.parse(row.parameters) as Record<string, string>)
+}
+
+t.test('a call from its creation to its CDR, with its callbacks counted in order', async t => {
+  const { state, project_id } = await open(t)
+  await state.transaction(async trx => {
+    await insertCall(trx, newCall(project_id, 'CA1'), NOW)
+    await writeCall(trx, 'CA1', [
+      { step: 'initiated', at_ms: NOW + 100, changes: { sip_call_id: 'abc' } },
+      { step: 'ringing', at_ms: NOW + 200 },
+      { step: 'answered', at_ms: NOW + 1000 },
+    ])
+    const end = ending({ cause: 'called_hung_up', answered: true })
+    await finishCall(trx, 'CA1', { ending: end, ended_ms: NOW + 4999, pdd_ms: 42, media: null })
+  })
+  t.match(await findCall(state.db, 'CA1'), {
+    status: 'completed',
+    duration_seconds: 3,
+    ended_by: 'called',
+    ended_at: at(4999),
+  })
+  t.match(await state.db.selectFrom('cdr').selectAll().execute(), [
+    {
+      call_sid: 'CA1',
+      status: 'completed',
+      duration_seconds: 3,
+      pdd_ms: 42,
+      started_at: at(100),
+      answered_at: at(1000),
+    },
+  ])
+  t.match(await callbacks(state, 'CA1'), [
+    { CallStatus: 'initiated', SequenceNumber: '0' },
+    { CallStatus: 'ringing', SequenceNumber: '1' },
+    { CallStatus: 'in-progress', SequenceNumber: '2' },
+    { CallStatus: 'completed', SequenceNumber: '3', CallDuration: '3', SipCallId: 'abc' },
+  ])
+})
+
+t.test('a call ends once, and a clock that jumped back makes no negative duration', async t => {
+  const { state, project_id } = await open(t)
+  const finish = (ended_ms: number) =>
+    state.transaction(trx =>
+      finishCall(trx, 'CA1', { ending: ending({ cause: 'api', answered: true }), ended_ms, pdd_ms: null, media: null }),
+    )
+  await state.transaction(async trx => {
+    await insertCall(trx, newCall(project_id, 'CA1'), NOW)
+    await writeCall(trx, 'CA1', [{ step: 'answered', at_ms: NOW }])
+  })
+  t.match(await finish(NOW - 3_600_000), { duration_seconds: 0, ended_at: at(0) })
+  t.equal(await finish(NOW + 1000), undefined)
+  t.equal((await state.db.selectFrom('cdr').selectAll().execute()).length, 1)
+  const late = await writeCall(state.db, 'CA1', [{ step: 'ringing', at_ms: NOW }])
+  t.equal(late.running, false, 'nothing changes after the end')
+})
+
+t.test('calls of a node without a heartbeat end as lost, those of a live one go on', async t => {
+  const { state, project_id } = await open(t)
+  await registerNode(state.db, { id: 'node_1', kind: 'signaling', ...MACHINE, pid: 1 }, NOW)
+  await registerNode(state.db, { id: 'node_2', kind: 'signaling', ...MACHINE, pid: 2 }, NOW)
+  await tellLink(state.db, { id: 'node_1-edge', kind: 'edge', ...MACHINE, pid: 1 }, true, NOW)
+  await state.transaction(async trx => {
+    await insertCall(trx, newCall(project_id, 'CA1'), NOW)
+    await writeCall(trx, 'CA1', [{ step: 'answered', at_ms: NOW - 5000 }])
+    await insertCall(trx, newCall(project_id, 'CA2', { node_id: 'node_2' }), NOW)
+    await insertCall(trx, newCall(project_id, 'CA3'), NOW)
+  })
+  await heartbeat(state.db, 'node_2', NOW + 20_000)
+  const told: string[] = []
+  const also = async (_trx: unknown, row: { sid: string }): Promise<void> => {
+    told.push(row.sid)
+  }
+  const clock = (ms: number) => ({ now: () => NOW + ms, monotonic_ms: () => ms })
+  const ended = await endCallsOfLostNodes(state, clock(20_000), { also })
+  t.same(ended.sort(), ['CA1', 'CA3'])
+  t.same(told.sort(), ['CA1', 'CA3'])
+  t.match(await findCall(state.db, 'CA1'), { status: 'completed', reason: 'node_lost', duration_seconds: 5 })
+  t.match(await findCall(state.db, 'CA3'), { status: 'failed', reason: 'node_lost', sip_code: 503 })
+  t.equal((await findCall(state.db, 'CA2'))?.ended_at, null)
+  const nodes = await state.db.selectFrom('node').select('id').execute()
+  t.same(nodes, [{ id: 'node_2' }], 'the lost node and its links are forgotten')
+  t.same(await endCallsOfLostNodes(state, clock(21_000), { dead: row => row.id === 'node_2' }), ['CA2'])
+})
+
+t.test('a node is silent by the steady clock of who looks, whatever the wall clock does', async t => {
+  const HOUR = 3_600_000
+  const row = (id: string, heartbeat_ms: number) =>
+    ({ id, kind: 'signaling', pid: 1, started_at: at(0), heartbeat_at: at(heartbeat_ms), draining_at: null }) as const
+  const look = (watch: NodeWatch, steady_ms: number, wall_ms: number, nodes: ReturnType<typeof row>[]) =>
+    watch.silent(nodes, { now: NOW + wall_ms, monotonic_ms: steady_ms }).map(({ id }) => id)
+  const watch = new NodeWatch()
+  t.same(look(watch, 0, 0, [row('lives', 0), row('gone', -16_000)]), ['gone'], 'at first the wall clocks tell')
+  t.same(look(watch, 5000, HOUR + 5000, [row('lives', 4000)]), [], 'an hour forward, before its next heartbeat')
+  t.same(look(watch, 10_000, HOUR + 10_000, [row('lives', HOUR + 9000)]), [])
+  t.same(look(watch, 15_000, 15_000, [row('lives', HOUR + 9000)]), [], 'an hour back')
+  for (const steady_ms of [20_000, 25_000]) t.same(look(watch, steady_ms, steady_ms, [row('lives', HOUR + 9000)]), [])
+  t.same(look(watch, 26_000, 26_000, [row('lives', HOUR + 9000)]), ['lives'], 'dead, with a heartbeat of the future')
+  const away = new NodeWatch()
+  t.same(look(away, 0, 0, [row('lives', 0)]), [])
+  t.same(look(away, 60_000, 60_000, [row('lives', 0)]), [], 'who did not look for a minute has seen no silence')
+  t.same(look(away, 70_000, 70_000, [row('lives', 0)]), [])
+  t.same(look(away, 75_100, 75_100, [row('lives', 0)]), ['lives'])
+})
+
+t.test('a call lasts as long as the steady clock says, however the wall clock jumps', async t => {
+  const { state, project_id } = await open(t)
+  for (const [sid, jump_ms] of [
+    ['CA1', 3_600_000],
+    ['CA2', -3_600_000],
+  ] as const) {
+    await state.transaction(async trx => {
+      await insertCall(trx, newCall(project_id, sid), NOW)
+      await writeCall(trx, sid, [{ step: 'answered', at_ms: NOW }])
+    })
+    const end = ending({ cause: 'api', answered: true })
+    const ended_ms = NOW + 90_000 + jump_ms
+    const finished = await state.transaction(trx =>
+      finishCall(trx, sid, { ending: end, ended_ms, duration_seconds: 90, pdd_ms: null, media: null }),
+    )
+    t.equal(finished?.duration_seconds, 90)
+    const cdr = await state.db.selectFrom('cdr').selectAll().where('call_sid', '=', sid).executeTakeFirstOrThrow()
+    t.equal(cdr.duration_seconds, 90)
+    t.ok(Date.parse(cdr.ended_at) - NOW >= 90_000, 'and no end before that')
+  }
+})
+
+t.test('commands are taken once, in order, by the node that runs the call', async t => {
+  const { state, project_id } = await open(t)
+  await state.transaction(async trx => {
+    for (const [sid, node_id] of [
+      ['CA1', null],
+      ['CA2', null],
+      ['CA3', 'node_2'],
+    ] as const)
+      await insertCall(trx, newCall(project_id, sid, { node_id }), NOW)
+    const command = { payload: '{}', created_at: at(0), taken_by: null, done_at: null, outcome: null }
+    for (const [call_sid, kind] of [
+      ['CA1', 'originate'],
+      ['CA1', 'cancel'],
+      ['CA2', 'originate'],
+      ['CA3', 'hangup'],
+    ] as const)
+      await trx
+        .insertInto('call_command')
+        .values({ ...command, call_sid, kind })
+        .execute()
+  })
+  const taken = await claimCommands(state, 'node_1', { originates: 1, limit: 10 })
+  t.same(
+    taken.map(command => [command.call_sid, command.kind]),
+    [['CA1', 'originate']],
+  )
+  t.equal((await findCall(state.db, 'CA1'))?.node_id, 'node_1')
+  const next = await claimCommands(state, 'node_1', { originates: 0, limit: 10 })
+  t.same(
+    next.map(command => [command.call_sid, command.kind]),
+    [['CA1', 'cancel']],
+    'the cancel of a call that is ours now; no further call',
+  )
+  for (const command of [...taken, ...next]) await finishCommand(state.db, command.id, 'done', NOW)
+  t.same(await claimCommands(state, 'node_1', { originates: 0, limit: 10 }), [])
+  t.match(await claimCommands(state, 'node_2', { originates: 0, limit: 10 }), [{ call_sid: 'CA3', kind: 'hangup' }])
+})

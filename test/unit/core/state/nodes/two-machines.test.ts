@@ -1,0 +1,90 @@
+import t, { type Test } from 'tap'
+import { newId } from '../../../../../core/runtime/ids.ts'
+import type { Machine } from '../../../../../core/runtime/machine.ts'
+import { insertMessages, messagesOfLostCalls } from '../../../../../core/state/calls/ladder.ts'
+import { unfinishedRecordings } from '../../../../../core/state/calls/recordings.ts'
+import { insertCall } from '../../../../../core/state/calls/running-calls.ts'
+import { askToDrain, endCallsOfLostNodes, isAskedToDrain } from '../../../../../core/state/nodes/nodes.ts'
+import { isDead, registerOwnNode } from '../../../../../signaling/presence.ts'
+import { type AdmissionWorld, admissionWorld, NOW_MS } from '../../../../support/admission-world.ts'
+
+// Two machines over one state: what starts, stops or dies on one leaves the other's work alone.
+
+const HERE: Machine = { machine_id: 'mac_1', boot_id: 'boot_1' }
+const THERE: Machine = { machine_id: 'mac_2', boot_id: 'boot_1' }
+const at = new Date(NOW_MS).toISOString()
+const clock = {
+  ...{ now: () => NOW_MS, monotonic_ms: () => 0 },
+  ...{ after: () => ({ cancel: () => undefined }), every: () => ({ cancel: () => undefined }) },
+}
+
+async function twoNodes(test: Test) {
+  const w = await admissionWorld()
+  test.teardown(() => w.close())
+  const { state } = w
+  // Both have the pid of this process: of the one there, that says nothing here.
+  await registerOwnNode(state, 'node_before', HERE, clock)
+  await registerOwnNode(state, 'node_there', THERE, clock)
+  await callOf(w, 'node_before')
+  await callOf(w, 'node_there')
+  return w
+}
+
+const callOf = ({ state, project_id }: AdmissionWorld, node_id: string, ended_at: string | null = null) =>
+  insertCall(
+    state.db,
+    {
+      ...{ sid: `CA-${node_id}`, project_id, origin: 'trunk', direction: 'inbound', status: 'in-progress', node_id },
+      ...{ from_number: '+2348030000001', to_number: '+2342010000001', queued_at: at, ended_at },
+      sip_call_id: `${node_id}@test`,
+    },
+    NOW_MS,
+  )
+
+t.test('a node that starts ends the calls of its predecessor, not those of another machine', async t => {
+  const { state } = await twoNodes(t)
+  await registerOwnNode(state, 'node_here', HERE, clock)
+  const ended = await endCallsOfLostNodes(state, clock, { dead: row => isDead(row, 'node_here', HERE) })
+  t.same(ended, ['CA-node_before'])
+  const nodes = await state.db.selectFrom('node').select('id').orderBy('id').execute()
+  t.same(nodes, [{ id: 'node_here' }, { id: 'node_there' }])
+})
+
+t.test('a drain, and its end, are for the machine where they are asked for', async t => {
+  const { db } = (await twoNodes(t)).state
+  const drains = async () => [await isAskedToDrain(db, 'node_before'), await isAskedToDrain(db, 'node_there')]
+  t.equal(await askToDrain(db, HERE.machine_id, NOW_MS), 1)
+  t.same(await drains(), [true, false])
+  await askToDrain(db, THERE.machine_id, NOW_MS)
+  await askToDrain(db, HERE.machine_id, null)
+  t.same(await drains(), [false, true])
+})
+
+t.test('an edge that starts finds the calls that crossed it, not those of another edge', async t => {
+  const { state } = await twoNodes(t)
+  const message = { at_ms: NOW_MS, direction: 'in', protocol: 'udp', retransmission: 0, text: 'INVITE' } as const
+  const crossed = (call: string) => ({ ...message, local: 'a:1', remote: 'b:2', sip_call_id: `${call}@test` })
+  await insertMessages(state.db, { edge_id: HERE.machine_id, messages: [crossed('node_before')] })
+  await insertMessages(state.db, { edge_id: THERE.machine_id, messages: [crossed('node_there')] })
+  const lost = (edge_id: string) => messagesOfLostCalls(state.db, { edge_id, since: at, further: [] })
+  t.match(await lost(HERE.machine_id), [{ sip_call_id: 'node_before@test' }])
+  t.match(await lost(THERE.machine_id), [{ sip_call_id: 'node_there@test' }])
+})
+
+t.test('recordings that a live node closes are left to it', async t => {
+  const w = await twoNodes(t)
+  const { db } = w.state
+  await callOf(w, 'node_gone', at)
+  await db.updateTable('call').set({ ended_at: at }).execute()
+  for (const node of ['node_before', 'node_there', 'node_gone'])
+    await db
+      .insertInto('recording')
+      .values({
+        ...{ sid: newId.recording(), call_sid: `CA-${node}`, project_id: w.project_id },
+        ...{ source: 'DialVerb', channels: 1, track: 'both', status: 'in-progress', file: `recordings/${node}.wav` },
+        ...{ started_at: at, created_at: at, updated_at: at },
+      })
+      .execute()
+  const left = (await unfinishedRecordings(db, 'node_before')).map(({ file }) => file).sort()
+  t.same(left, ['recordings/node_before.wav', 'recordings/node_gone.wav'])
+})
