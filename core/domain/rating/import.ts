@@ -1,3 +1,4 @@
+import { CsvError, parse } from 'csv-parse/sync'
 import { MICRO_PER_MINOR, SIP_CLASS, type Tariff } from './types.ts'
 
 /** One line of a rate list. */
@@ -16,30 +17,57 @@ const MAX_LINES = 1_000_000
 const MAX_PROBLEMS = 100
 
 /**
- * Reads a rate list: CSV with the header `prefix,label,rate,unit,initial,additional`; `rate` is minor units with up
- * to six decimals, `unit` minute or second, the increments are whole seconds. All problems are told at once, by line.
+ * Reads a rate list: CSV (RFC 4180) with the header `prefix,label,rate,unit,initial,additional`; `rate` is minor units
+ * with up to six decimals, `unit` minute or second, the increments are whole seconds. Lists all problems by line, up to
+ * the first line that is not CSV.
  */
 export function readRates(csv: string): RateImport {
-  const lines = csv.replace(/^\ufeff/, '').split(/\r?\n/)
-  const problems: { line: number; message: string }[] = []
+  const problems = new Map<number, string>()
   const rates = new Map<string, ImportedRate>()
-  const header = splitLine(lines[0] ?? '').map(name => name.trim().toLowerCase())
-  const at = COLUMNS.map(column => header.indexOf(column))
-  if (at.includes(-1))
-    return { rates: [], problems: [{ line: 1, message: `the first line must be ${COLUMNS.join(',')}` }] }
-  if (lines.length > MAX_LINES) return { rates: [], problems: [{ line: MAX_LINES, message: 'the list is too long' }] }
-  for (const [index, line] of lines.entries()) {
-    if (index === 0 || line.trim() === '') continue
-    const fields = splitLine(line)
-    const read = readRate(at.map(column => (fields[column] ?? '').trim()))
-    if (typeof read === 'string') problems.push({ line: index + 1, message: read })
-    else if (rates.has(read.prefix))
-      problems.push({ line: index + 1, message: `the prefix ${read.prefix} is repeated` })
-    else rates.set(read.prefix, read)
-    if (problems.length >= MAX_PROBLEMS) break
+  let at: readonly number[] = []
+  let count = 0
+  const note = (line: number, message: string): void => {
+    if (problems.size < MAX_PROBLEMS) problems.set(line, message)
   }
-  return { rates: [...rates.values()], problems }
+  const take = (fields: readonly string[], line: number): void => {
+    const read = readRate(at.map(column => fields[column] ?? ''))
+    if (typeof read === 'string') note(line, read)
+    else if (rates.has(read.prefix)) note(line, `the prefix ${read.prefix} is repeated`)
+    else rates.set(read.prefix, read)
+  }
+  try {
+    parse(csv, {
+      bom: true,
+      trim: true,
+      record_delimiter: ['\r\n', '\n'],
+      relax_column_count: true,
+      skip_empty_lines: true,
+      // Each line is taken as it is read, and the parser keeps none.
+      on_record: (fields: string[], { lines }) => {
+        count += 1
+        if (count > MAX_LINES) return null
+        if (count === 1) at = columnsOf(fields)
+        else if (!at.includes(-1)) take(fields, lines)
+        return null
+      },
+    })
+  } catch (error) {
+    if (!(error instanceof CsvError)) throw error
+    // A quote out of place leaves open where the next line begins.
+    problems.set(Number(error['lines'] ?? 1), `this is not CSV: ${error.message}`)
+  }
+  if (at.length === 0 || at.includes(-1)) return refused(1, `the first line must be ${COLUMNS.join(',')}`)
+  if (count > MAX_LINES) return refused(MAX_LINES, 'the list is too long')
+  return { rates: [...rates.values()], problems: [...problems].map(([line, message]) => ({ line, message })) }
 }
+
+/** Where each column stands; -1 for one that is missing. */
+function columnsOf(header: readonly string[]): readonly number[] {
+  const names = header.map(name => name.toLowerCase())
+  return COLUMNS.map(column => names.indexOf(column))
+}
+
+const refused = (line: number, message: string): RateImport => ({ rates: [], problems: [{ line, message }] })
 
 function readRate([prefix = '', label = '', rate = '', unit = '', initial = '', additional = '']: string[]):
   | ImportedRate
@@ -71,12 +99,3 @@ function readMicro(text: string): number | null {
 }
 
 const readSeconds = (text: string): number | null => (/^[0-9]{1,5}$/.test(text) ? Number(text) : null)
-
-/** RFC 4180 without line ends inside quotes. */
-function splitLine(line: string): string[] {
-  if (!line.includes('"')) return line.split(',')
-  const fields: string[] = []
-  const field = /(?:^|,)(?:"((?:[^"]|"")*)"|([^,]*))/g
-  for (const match of line.matchAll(field)) fields.push(match[1]?.replace(/""/g, '"') ?? match[2] ?? '')
-  return fields
-}

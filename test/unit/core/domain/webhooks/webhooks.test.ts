@@ -241,6 +241,15 @@ t.test('cookies go back to their origin and path until they expire', async t => 
   t.equal(jar.header('https://a.test/ivr/next', noon + 60_000), null)
   jar.store('https://a.test/', ['a=1\r\nX: y', `big=${'x'.repeat(5000)}`, 'ü=1'], noon)
   t.equal(jar.header('https://a.test/', noon), null, 'what could not stand in a header line is not kept')
+  const odd = [
+    'd=1; Expires=21 Nov 26 12:00:01 GMT; Domain=test; Secure',
+    'e="q;"',
+    'f=1; Max-Age=0; Expires=Fri, 31 Dec 9999',
+  ]
+  jar.store('https://a.test/', odd, noon)
+  t.equal(jar.header('https://a.test/', noon), 'd=1; e="q', 'dates as RFC 6265 reads them; Max-Age before Expires')
+  t.equal(jar.header('https://b.test/', noon), null, 'Domain shares nothing')
+  t.equal(jar.header('https://a.test/', noon + 1000), 'e="q')
 })
 
 t.test('a jar holds a bounded number of cookies, the newest', async t => {

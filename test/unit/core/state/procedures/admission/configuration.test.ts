@@ -177,6 +177,21 @@ t.test('rate lists are read whole, and every problem is told by its line', async
     [3, 4, 5, 6, 7, 8],
   )
   t.match(readRates('a,b\n').problems, [{ line: 1 }])
+  t.match(readRates('').problems, [{ line: 1 }])
+  const header = '\ufeff"Label", PREFIX ,rate,unit,initial,additional,note'
+  const rows = ['"Lagos, ""the ""\nisland",234,1,minute,1,1', '', 'Abuja, 2349 ,2,second,0,6,x', ',1,1,minute,1,1']
+  const quoted = readRates([header, ...rows, 'a "b" c,2,1,minute,1,1', 'Jos,"23473'].join('\r\n'))
+  t.match(
+    quoted.rates.map(({ prefix, label }) => [prefix, label]),
+    [
+      ['234', 'Lagos, "the "\nisland'],
+      ['2349', 'Abuja'],
+    ],
+  )
+  t.match(quoted.problems, [
+    { line: 6, message: /label/ },
+    { line: 7, message: /^this is not CSV: .* quote / },
+  ])
 })
 
 t.test('a new price book is in force from its moment, the own one before the operator’s', async t => {
