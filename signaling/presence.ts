@@ -24,6 +24,7 @@ export class Presence {
   readonly #beat: { cancel(): void }
   readonly #unlink: () => void
   #writing: Promise<void> = Promise.resolve()
+  #beating = false
   #stopped = false
 
   /** Its own row is written already. */
@@ -34,8 +35,13 @@ export class Presence {
     media.on('down', () => this.tellLinks())
     media.on('up', () => this.tellLinks())
     this.#beat = clock.every(HEARTBEAT_MS, () => {
-      void this.#keepAlive()
+      // Where the state is slow, one write that waits is enough: several would each register the node anew.
+      if (this.#beating) return
+      this.#beating = true
       this.tellLinks()
+      void Promise.all([this.#keepAlive(), this.#writing]).finally(() => {
+        this.#beating = false
+      })
     })
   }
 

@@ -1,0 +1,49 @@
+import { join } from 'node:path'
+import Database from 'better-sqlite3'
+import { pino } from 'pino'
+import t from 'tap'
+import type { Machine } from '../../../core/runtime/machine.ts'
+import { Presence, registerOwnNode } from '../../../signaling/presence.ts'
+import { admissionWorld, NOW_MS } from '../../support/admission-world.ts'
+import { standingClock } from '../../support/clock.ts'
+import { until } from '../../support/wait.ts'
+
+const HERE: Machine = { machine_id: 'mac_1', boot_id: 'boot_1' }
+
+t.test('a node that was taken for lost while its writes waited registers once, and complains once', async t => {
+  const { state, data_dir, close } = await admissionWorld()
+  t.teardown(close)
+  let beat = (): void => undefined
+  const clock = {
+    ...standingClock(new Date(NOW_MS).toISOString()),
+    every: (_period_ms: number, run: () => void) => {
+      beat = run
+      return { cancel: () => undefined }
+    },
+  }
+  const lines: { level: number; msg: string }[] = []
+  const log = pino({ level: 'warn' }, { write: (line: string) => void lines.push(JSON.parse(line)) })
+  await registerOwnNode(state, 'node_1', HERE, clock)
+  const presence = new Presence({
+    ...{ node_id: 'node_1', machine: HERE, state, clock, log },
+    sip: { connected: true, onLink: () => () => undefined },
+    media: { connected: true, on: () => undefined },
+  })
+
+  // Another process holds the database for longer than a node may be silent, and then forgets this node.
+  const other = new Database(join(data_dir, 'strowger.sqlite'))
+  t.teardown(() => other.close())
+  other.exec('begin immediate')
+  for (let missed = 0; missed < 5; missed++) beat()
+  other.exec("delete from node where id = 'node_1'")
+  other.exec('commit')
+
+  const nodes = () => state.db.selectFrom('node').select('id').orderBy('id').execute()
+  await until('the node and its links have rows', async () => (await nodes()).length === 3)
+  await presence.stop()
+  t.same(
+    lines.map(({ msg }) => msg),
+    ['this node was taken for lost'],
+  )
+  t.same(await nodes(), [], 'and it leaves with all of its rows')
+})
