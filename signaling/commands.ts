@@ -2,9 +2,9 @@ import { Sleeper } from '../core/runtime/sleeper.ts'
 import { type CallCommand, claimCommands, finishCommand } from '../core/state/calls/call-commands.ts'
 import { findCall } from '../core/state/calls/running-calls.ts'
 import type { Entry, Target } from '../markup/interpreter/types.ts'
+import type { AdmissionContext } from './admission/context.ts'
 import type { Originator } from './admission/originate.ts'
 import { endUnplaced } from './admission/originate.ts'
-import type { Context } from './b2bua/context.ts'
 import { InboundCall } from './b2bua/inbound-call.ts'
 import { OutboundCall } from './b2bua/outbound-call.ts'
 import { ApplicationCall } from './scripts/application-call.ts'
@@ -15,12 +15,12 @@ const BATCH = 20
 
 /** Takes what the API asks of calls: woken by the bus and by a timer, the same path for both. */
 export class CommandTaker {
-  readonly #ctx: Context
+  readonly #ctx: AdmissionContext
   readonly #originator: Originator
   readonly #sleeper: Sleeper
   readonly #unhear: () => void
 
-  constructor(ctx: Context, originator: Originator) {
+  constructor(ctx: AdmissionContext, originator: Originator) {
     this.#ctx = ctx
     this.#originator = originator
     this.#sleeper = new Sleeper({

@@ -3,14 +3,14 @@ import { join } from 'node:path'
 import { pruneMediaQuality } from '../core/state/calls/media-quality.ts'
 import { unfinishedRecordings, updateRecording } from '../core/state/calls/recordings.ts'
 import { pruneRegistrations } from '../core/state/calls/registrations.ts'
-import type { Context } from './b2bua/context.ts'
+import type { CallContext } from './b2bua/context.ts'
 import { MediaRefusal } from './b2bua/media.ts'
 
 /**
  * Recordings whose end nobody told: their worker or node was killed. The worker mends the file's header and says what
  * is in it; a file that is not there makes the recording absent (design section 8, "recordings finalised").
  */
-export async function finishLeftRecordings(ctx: Context): Promise<number> {
+export async function finishLeftRecordings(ctx: CallContext): Promise<number> {
   if (!ctx.media.connected) return 0
   const rows = await unfinishedRecordings(ctx.state.db, ctx.node_id)
   let finished = 0
@@ -36,7 +36,7 @@ const DAY_MS = 86_400_000
 const MEDIA_QUALITY_DAYS = 30
 
 /** Removes what has been kept for its time: logs of runs, samples of media quality, registrations that have ended. */
-export async function prune(ctx: Context): Promise<void> {
+export async function prune(ctx: CallContext): Promise<void> {
   const now_ms = ctx.clock.now()
   await pruneRegistrations(ctx.state.db, now_ms)
   await pruneMediaQuality(ctx.state.db, now_ms - MEDIA_QUALITY_DAYS * DAY_MS)

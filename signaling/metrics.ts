@@ -1,60 +1,23 @@
-import { Counter, Gauge, Histogram, type Registry } from '../core/runtime/metrics.ts'
+import { Gauge, type Registry } from '../core/runtime/metrics.ts'
 import type { Originator } from './admission/originate.ts'
-import type { Context } from './b2bua/context.ts'
+import type { CallContext } from './b2bua/context.ts'
+import type { Queues } from './scripts/queues.ts'
+import type { Rooms } from './scripts/rooms.ts'
 import type { CarrierRegistrations } from './trunks/carrier-registrations.ts'
 
-export interface NodeMetrics {
-  readonly attempts: Counter<'result'>
-  readonly calls: Counter<'origin' | 'status'>
-  readonly refusals: Counter<'reason'>
-  readonly pdd: Histogram
-  /** Reads figures that live elsewhere at each scrape. */
-  gauge(name: string, help: string, read: () => number): void
-}
-
-export function createNodeMetrics(registry: Registry): NodeMetrics {
-  const registers = [registry]
-  return {
-    attempts: new Counter({
-      name: 'strowger_call_attempts_total',
-      help: 'INVITEs sent to targets, by result',
-      labelNames: ['result'],
-      registers,
-    }),
-    calls: new Counter({
-      name: 'strowger_calls_total',
-      help: 'Calls ended, by origin and final status',
-      labelNames: ['origin', 'status'],
-      registers,
-    }),
-    refusals: new Counter({
-      name: 'strowger_call_refusals_total',
-      help: 'Calls refused before any INVITE left, by reason',
-      labelNames: ['reason'],
-      registers,
-    }),
-    pdd: new Histogram({
-      name: 'strowger_post_dial_delay_seconds',
-      help: 'From INVITE out to first 18x or 200',
-      buckets: [0.05, 0.1, 0.25, 0.5, 1, 2, 3, 5, 8, 13],
-      registers,
-    }),
-    gauge(name, help, read) {
-      new Gauge({
-        name,
-        help,
-        registers,
-        collect() {
-          this.set(read())
-        },
-      })
-    },
-  }
-}
-
 /** Figures of what a node holds now. */
-export function exposeNode(ctx: Context, originator: Originator, registrations: CarrierRegistrations): void {
-  const { metrics, sip, media, calls, registrar, rooms, queues } = ctx
+export function exposeNode(
+  registry: Registry,
+  ctx: CallContext,
+  held: {
+    readonly rooms: Rooms
+    readonly queues: Queues
+    readonly originator: Originator
+    readonly registrations: CarrierRegistrations
+  },
+): void {
+  const { sip, media, calls, registrar } = ctx
+  const { rooms, queues, originator, registrations } = held
   const gauges: readonly (readonly [name: string, help: string, read: () => number])[] = [
     ['strowger_live_calls', 'Calls that run on this node', () => calls.size],
     ['strowger_dialogs', 'SIP dialogs of this node', () => sip.counts().dialogs],
@@ -73,5 +36,14 @@ export function exposeNode(ctx: Context, originator: Originator, registrations: 
     ['strowger_edge_connected', '1 while the link to the SIP server stands', () => Number(sip.connected)],
     ['strowger_media_connected', '1 while the media worker is there', () => Number(media.connected)],
   ]
-  for (const [name, help, read] of gauges) metrics.gauge(name, help, read)
+  for (const [name, help, read] of gauges)
+    new Gauge({
+      name,
+      help,
+      registers: [registry],
+      // Figures that live elsewhere are read at each scrape.
+      collect() {
+        this.set(read())
+      },
+    })
 }

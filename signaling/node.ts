@@ -17,21 +17,27 @@ import {
   signalingNodes,
 } from '../core/state/nodes/nodes.ts'
 import type { MediaClient } from '../media/protocol/client.ts'
-import { createGate } from './admission/gate.ts'
+import type { AdmissionContext } from './admission/context.ts'
+import { type AdmissionGate, createGate } from './admission/gate.ts'
 import { Originator } from './admission/originate.ts'
+import { placeChild } from './admission/place.ts'
 import { receiveInvite } from './admission/receive.ts'
-import type { Context } from './b2bua/context.ts'
+import { placeTransferred } from './admission/transfer-target.ts'
 import { MediaHub } from './b2bua/media.ts'
 import { ALLOW } from './b2bua/methods.ts'
+import { createCallMetrics } from './b2bua/metrics.ts'
 import { CallRegistry } from './b2bua/registry.ts'
 import { CommandTaker } from './commands.ts'
 import type { InboundRequest, SipStack } from './drachtio/types.ts'
 import { Drain } from './drain.ts'
 import { finishLeftRecordings, prune } from './leftovers.ts'
-import { createNodeMetrics, exposeNode } from './metrics.ts'
+import { exposeNode } from './metrics.ts'
 import { isDead, Presence, registerOwnNode } from './presence.ts'
+import type { ScriptContext } from './scripts/context.ts'
 import { Queues } from './scripts/queues.ts'
+import { recordByPolicy } from './scripts/recorder.ts'
 import { Rooms } from './scripts/rooms.ts'
+import { Script } from './scripts/script.ts'
 import { TestRunner } from './tests/runner.ts'
 import { AuthTokens } from './trunks/auth-tokens.ts'
 import { CarrierRegistrations } from './trunks/carrier-registrations.ts'
@@ -85,7 +91,7 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
   await endLost(options, gate, { dead: row => isDead(row, id, machine) })
 
   const calls = new CallRegistry()
-  const metrics = createNodeMetrics(options.metrics)
+  const metrics = createCallMetrics(options.metrics)
   const media = new MediaHub(options.media, log)
   const configuration = new Configuration({ state, node_id: id, clock, bus, log })
   const snapshot = (): Snapshot => configuration.current
@@ -104,7 +110,7 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
   const least_ms = inherits ? ORPHANS_MS : 0
   const drain = new Drain({ node_id: id, state, bus, clock, log, calls, least_ms }, HEARTBEAT_MS)
   await drain.look()
-  const ctx: Context = {
+  const ctx: AdmissionContext = {
     node_id: id,
     config,
     clock,
@@ -113,7 +119,6 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
     state,
     sip,
     media,
-    voice: options.voice,
     gate,
     metrics,
     calls,
@@ -121,10 +126,19 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
     registrar,
     ways,
     stir: options.stir,
-    rooms: new Rooms(),
-    queues: new Queues(),
+    scripts: { create: (host, entry) => new Script(scripting, host, entry) },
+    recording: { byPolicy: recordByPolicy },
+    transfers: { place: asked => placeTransferred(ctx, asked) },
+    prepaid: { extend: call => gate.extend(state.db, call) },
     snapshot,
     draining: () => drain.on,
+    authToken,
+  }
+  const scripting: ScriptContext = {
+    voice: options.voice,
+    rooms: new Rooms(),
+    queues: new Queues(),
+    children: { place: (parent, asked) => placeChild(ctx, parent, asked) },
     authToken,
   }
   const registrations = new CarrierRegistrations({
@@ -175,7 +189,7 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
   const housekeeping = clock.every(PRUNE_MS, () => {
     prune(ctx).catch(err => log.error({ err }, 'old rows and logs were not removed'))
   })
-  exposeNode(ctx, originator, registrations)
+  exposeNode(options.metrics, ctx, { ...scripting, originator, registrations })
   await ready(options)
   presence.tellLinks()
   log.info({ node_id: id, edge: sip.connected, media: media.connected }, 'signaling node started')
@@ -227,7 +241,7 @@ function outsideDialog(request: InboundRequest, draining: boolean): void {
   else request.respond(405, { headers: { Allow: ALLOW } })
 }
 
-const endLost = (options: NodeOptions, gate: Context['gate'], how: { dead?: (row: NodeRow) => boolean }) =>
+const endLost = (options: NodeOptions, gate: AdmissionGate, how: { dead?: (row: NodeRow) => boolean }) =>
   endCallsOfLostNodes(options.state, options.clock, {
     ...how,
     also: giveBack(gate),

@@ -1,6 +1,6 @@
 import { type AlsoAtEnd, callsOfNode, endLostCall } from '../core/state/calls/running-calls.ts'
+import type { AdmissionContext } from './admission/context.ts'
 import type { AdmissionGate } from './admission/gate.ts'
-import type { Context } from './b2bua/context.ts'
 
 /** Slots and money go back with the record of a lost call: both or neither. */
 export const giveBack =
@@ -21,7 +21,7 @@ export class UnownedCalls {
   #looks = new Map<string, number>()
 
   /** `held`: whether a call waits somewhere for its turn. Returns how many were ended. */
-  async sweep(ctx: Context, held: (sid: string) => boolean): Promise<number> {
+  async sweep(ctx: AdmissionContext, held: (sid: string) => boolean): Promise<number> {
     const looks = new Map<string, number>()
     let ended = 0
     for (const row of await callsOfNode(ctx.state.db, ctx.node_id)) {

@@ -4,7 +4,7 @@ import type { CallRequest } from '../../core/domain/calls/request.ts'
 import { sameTenant, type Tenant, type Verstat } from '../../core/domain/identity/index.ts'
 import { iso } from '../../core/runtime/clock.ts'
 import { type NewCall, NOTHING_YET } from '../../core/state/calls/running-calls.ts'
-import type { Context } from '../b2bua/context.ts'
+import type { CallContext } from '../b2bua/context.ts'
 import type { InboundInvite } from '../drachtio/types.ts'
 import { hostOf } from '../drachtio/uri.ts'
 import type { ApplicationConfig, NumberConfig, TrunkConfig } from '../trunks/snapshot.ts'
@@ -114,7 +114,7 @@ function requestOf(invite: InboundInvite, asked: Asked, { application, foreign }
   }
 }
 
-export function callRow(ctx: Context, sid: string, invite: InboundInvite, asked: Asked, owner: Owner): NewCall {
+export function callRow(ctx: CallContext, sid: string, invite: InboundInvite, asked: Asked, owner: Owner): NewCall {
   const { peer } = asked
   const { project_id, direction, trunk_id, number_id, application, foreign } = owner
   const at = iso(ctx.clock.now())

@@ -1,6 +1,6 @@
 import { clientDomain } from '../../core/domain/identity/index.ts'
 import { browserPolicy } from '../b2bua/browser.ts'
-import type { Context } from '../b2bua/context.ts'
+import type { CallContext } from '../b2bua/context.ts'
 import type { HuntHop } from '../b2bua/hunt.ts'
 import { invitationHeaders, type Outgoing, openPolicy } from '../b2bua/routes.ts'
 import { hostOf } from '../drachtio/uri.ts'
@@ -10,7 +10,7 @@ import { hostOf } from '../drachtio/uri.ts'
  * `parameters` reach the client as `X-Parameter-<name>` headers, percent-encoded.
  */
 export function clientHops(
-  ctx: Context,
+  ctx: CallContext,
   options: {
     readonly project_id: string
     readonly client: string

@@ -5,14 +5,13 @@ import { sipRefusal } from '../../core/domain/reasons/index.ts'
 import type { Timer } from '../../core/runtime/clock.ts'
 import { type CallRow, writeCall } from '../../core/state/calls/running-calls.ts'
 import { isPassing } from '../../core/state/failures.ts'
-import type { Context } from '../b2bua/context.ts'
+import type { Leg } from '../b2bua/leg.ts'
 import { OutboundCall } from '../b2bua/outbound-call.ts'
-import type { OutboundLeg } from '../b2bua/outbound-leg.ts'
 import { ownTargets } from '../b2bua/routes.ts'
-import { answeredHost } from '../scripts/answered-host.ts'
+import { answeredHost, type ScriptEntry } from '../b2bua/script-host.ts'
 import { detectMachine, readDetection, tellDetected } from '../scripts/detection.ts'
 import { Recorder } from '../scripts/recorder.ts'
-import { Script, type ScriptEntry } from '../scripts/script.ts'
+import type { AdmissionContext } from './context.ts'
 import { admitRow, hopsToWorld, limitsOf, trunkOfCaller } from './place.ts'
 
 /** Calls of the API, from their row to their INVITE. */
@@ -24,10 +23,10 @@ const DEFAULT_RING_SECONDS = 60
 
 /** Calls that wait for their turn; a cancel takes them out. */
 export class Originator {
-  readonly #ctx: Context
+  readonly #ctx: AdmissionContext
   readonly #waiting = new Map<string, { row: CallRow; timer: Timer }>()
 
-  constructor(ctx: Context) {
+  constructor(ctx: AdmissionContext) {
     this.#ctx = ctx
   }
 
@@ -118,7 +117,7 @@ export class Originator {
     return rows
   }
 
-  async #answered(call: OutboundCall, leg: OutboundLeg): Promise<void> {
+  async #answered(call: OutboundCall, leg: Leg): Promise<void> {
     const { send_digits } = call.request
     // What is typed after the answer comes before the first document's sound, and does not hold it up.
     if (send_digits)
@@ -145,12 +144,8 @@ export class Originator {
       // It ended meanwhile, or was given another document.
       if (call.ended || call.script) return
     }
-    call.run(
-      new Script(
-        answeredHost(call, leg, () => void call.end({ cause: 'script' })),
-        entry,
-      ),
-    )
+    const host = answeredHost(call, leg, () => void call.end({ cause: 'script' }))
+    call.run(this.#ctx.scripts.create(host, entry))
   }
 
   #mayWait(row: CallRow): boolean {
@@ -182,7 +177,7 @@ export class Originator {
 
 /** Ends a call that has no legs yet. */
 export async function endUnplaced(
-  ctx: Context,
+  ctx: AdmissionContext,
   row: CallRow,
   facts: Omit<Parameters<typeof ending>[0], 'answered'>,
 ): Promise<void> {
@@ -203,7 +198,7 @@ function entryOf(call: OutboundCall): ScriptEntry {
 }
 
 /** `Record` of a create: the whole call from its answer. */
-function recordCall(call: OutboundCall, leg: OutboundLeg, wanted: RecordRequest): void {
+function recordCall(call: OutboundCall, leg: Leg, wanted: RecordRequest): void {
   const dual = wanted.channels === 'dual' || wanted.channels === 2
   new Recorder({ call, leg }, () => undefined).start(
     {

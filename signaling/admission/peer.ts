@@ -1,10 +1,10 @@
 import { attribute, holdsAddress, projectOfClientDomain } from '../../core/domain/identity/index.ts'
-import { type Reason, type ReasonFacts, sipRefusal } from '../../core/domain/reasons/index.ts'
-import type { Context } from '../b2bua/context.ts'
 import type { InboundInvite } from '../drachtio/types.ts'
 import { addressOf, hostOf } from '../drachtio/uri.ts'
 import type { DigestAuthenticator } from '../trunks/digest.ts'
 import type { CarrierConfig, TrunkConfig } from '../trunks/snapshot.ts'
+import type { AdmissionContext } from './context.ts'
+import { refuse, refuseStranger } from './refuse.ts'
 
 /** Who sends an INVITE. */
 
@@ -14,15 +14,8 @@ export type Peer =
   /** A browser client: its calls are the project's own, as automation's are. */
   | { readonly kind: 'client'; readonly project_id: string; readonly client: string; readonly caller: string }
 
-export function refuse(ctx: Context, invite: InboundInvite, reason: Reason, facts: ReasonFacts = {}): void {
-  ctx.metrics.refusals.inc({ reason })
-  const { code, headers } = sipRefusal(reason, facts)
-  ctx.log.info({ reason, code, source: invite.source.address, sip_call_id: invite.call_id }, 'INVITE refused')
-  invite.refuse(code, { headers })
-}
-
 /** Whose call it is; null when the answer has been given. Strangers cost no storage and no log line (threats §2.4). */
-export function identify(ctx: Context, digest: DigestAuthenticator, invite: InboundInvite): Peer | null {
+export function identify(ctx: AdmissionContext, digest: DigestAuthenticator, invite: InboundInvite): Peer | null {
   const snapshot = ctx.snapshot()
   const { address } = invite.source
   // Before the sources: a browser may sit behind the same address as a trunk.
@@ -57,26 +50,19 @@ export function identify(ctx: Context, digest: DigestAuthenticator, invite: Inbo
     return null
   }
   if (outcome.kind === 'challenge') invite.refuse(401, { challenges: outcome.challenges })
-  else {
-    ctx.metrics.refusals.inc({ reason: 'source_not_allowed' })
-    // What we say to strangers is no larger than what they sent.
-    invite.refuse(403)
-  }
+  else refuseStranger(ctx, invite)
   return null
 }
 
 function identifyClient(
-  ctx: Context,
+  ctx: AdmissionContext,
   digest: DigestAuthenticator,
   invite: InboundInvite,
   project_id: string,
 ): Peer | null {
   const outcome = digest.checkClient(invite, { project_id, auth_token: ctx.authToken(project_id) })
   if (outcome.kind === 'challenge') invite.refuse(401, { challenges: outcome.challenges })
-  else if (outcome.kind === 'refused') {
-    ctx.metrics.refusals.inc({ reason: 'source_not_allowed' })
-    invite.refuse(403)
-  }
+  else if (outcome.kind === 'refused') refuseStranger(ctx, invite)
   if (outcome.kind !== 'authenticated') return null
   greet(invite)
   const { client, caller } = outcome.token
@@ -97,7 +83,7 @@ function greet(invite: InboundInvite): void {
 }
 
 /** What a client presents whose token names no caller. */
-function firstNumber(ctx: Context, project_id: string): string | null {
+function firstNumber(ctx: AdmissionContext, project_id: string): string | null {
   let first: string | null = null
   for (const number of ctx.snapshot().numbers.values())
     if (number.project_id === project_id && number.status === 'held' && (first === null || number.e164 < first))

@@ -1,30 +1,26 @@
-import { type CallRequest, readCallRequest } from '../../core/domain/calls/request.ts'
+import { readCallRequest } from '../../core/domain/calls/request.ts'
 import { attestationOf, mayBeForwarded } from '../../core/domain/identity/index.ts'
 import { DEFAULT_COUNTRY } from '../../core/domain/numbers/default-country.ts'
 import { parseNumber } from '../../core/domain/numbers/parse.ts'
 import { REASONS, type Reason, sipRefusal } from '../../core/domain/reasons/index.ts'
 import { orderByPriority } from '../../core/domain/routing/index.ts'
-import { iso } from '../../core/runtime/clock.ts'
-import { newId } from '../../core/runtime/ids.ts'
 import { takeAdmission } from '../../core/state/calls/leases.ts'
-import { type CallRow, type Decided, insertCall, NOTHING_YET } from '../../core/state/calls/running-calls.ts'
+import { type CallRow, type Decided, insertCall } from '../../core/state/calls/running-calls.ts'
 import type { DialChild, SipUri } from '../../markup/interpreter/types.ts'
 import type { Call } from '../b2bua/call.ts'
-import type { Context } from '../b2bua/context.ts'
+import type { CallContext } from '../b2bua/context.ts'
 import type { HuntHop } from '../b2bua/hunt.ts'
-import type { Leg } from '../b2bua/leg.ts'
-import { OutboundCall, type OutboundWatcher } from '../b2bua/outbound-call.ts'
+import { OutboundCall } from '../b2bua/outbound-call.ts'
 import { egressHops, invitationHeaders, type Outgoing, openPolicy, ownTargets } from '../b2bua/routes.ts'
 import { userOf } from '../drachtio/uri.ts'
+import type { ChildAsked, NotPlaced } from '../scripts/child-placing.ts'
+import { childRow } from '../scripts/child-row.ts'
 import type { TrunkConfig } from '../trunks/snapshot.ts'
 import { clientHops } from './clients.ts'
+import type { AdmissionContext } from './context.ts'
 import type { Ask } from './gate.ts'
 
 /** Calls that we place: facts gathered, admitted, and sent on their way. */
-
-export interface NotPlaced {
-  readonly refused: { readonly sip_code: number | null; readonly number: number | null; readonly detail: string }
-}
 
 const CHILD_RING_LIMIT_MS = 600_000
 const HOPS_OF_OUR_OWN = 70
@@ -32,7 +28,7 @@ const HOPS_OF_OUR_OWN = 70
 const MAX_URIS = 10
 
 /** The trunk whose targets a call of this caller number leaves by (design section 4, "Egress"). */
-export function trunkOfCaller(ctx: Context, caller: string): TrunkConfig | null {
+export function trunkOfCaller(ctx: CallContext, caller: string): TrunkConfig | null {
   const snapshot = ctx.snapshot()
   const e164 = parseNumber(caller, DEFAULT_COUNTRY)?.e164
   const number = e164 ? snapshot.numbers.get(e164) : undefined
@@ -47,7 +43,7 @@ export function trunkOfCaller(ctx: Context, caller: string): TrunkConfig | null 
 }
 
 /** What else follows a refusal that its decision has told already: its count, and the callbacks of its end. */
-export function notAdmitted(ctx: Context, sid: string, reason: Reason, told: number): void {
+export function notAdmitted(ctx: CallContext, sid: string, reason: Reason, told: number): void {
   ctx.metrics.refusals.inc({ reason })
   if (told > 0) ctx.bus.ring('outbox', sid)
 }
@@ -57,7 +53,7 @@ export function notAdmitted(ctx: Context, sid: string, reason: Reason, told: num
  * it passes by itself.
  */
 export async function admitRow(
-  ctx: Context,
+  ctx: AdmissionContext,
   row: CallRow,
   ask: Omit<Ask, 'call_sid'>,
   waits_for: Reason | null = null,
@@ -81,7 +77,7 @@ export const limitsOf = (decided: Decided, own_seconds: number | null) => {
 
 /** Targets of an admitted call to the world. */
 export function hopsToWorld(
-  ctx: Context,
+  ctx: CallContext,
   options: { project_id: string; trunk: TrunkConfig | null; outgoing: Outgoing },
 ): HuntHop[] {
   const project = ctx.snapshot().projects.get(options.project_id)
@@ -89,34 +85,27 @@ export function hopsToWorld(
 }
 
 /** A child of a script's Dial: a row of its own, in its parent's media session. */
-export async function placeChild(
-  parent: Call,
-  options: {
-    readonly command: DialChild
-    readonly prefer: Leg
-    readonly created: (call: OutboundCall) => void
-    readonly watcher: OutboundWatcher
-  },
-): Promise<NotPlaced | null> {
-  const { ctx } = parent
+export async function placeChild(ctx: AdmissionContext, parent: Call, options: ChildAsked): Promise<NotPlaced | null> {
   const { command } = options
   if (ctx.draining()) return refusedBy('draining')
   switch (command.target.kind) {
     case 'number':
-      return placeNumber(parent, options, command.target.number)
+      return placeNumber(ctx, parent, options, command.target.number)
     case 'sip':
-      return placeSip(parent, options, command.target)
+      return placeSip(ctx, parent, options, command.target)
     case 'client':
-      return placeClient(parent, options, command.target)
+      return placeClient(ctx, parent, options, command.target)
     case 'application':
       return { refused: { sip_code: 480, number: null, detail: 'Application is not available on this platform' } }
   }
 }
 
-type ChildOptions = Parameters<typeof placeChild>[1]
-
-async function placeNumber(parent: Call, options: ChildOptions, number: string): Promise<NotPlaced | null> {
-  const { ctx } = parent
+async function placeNumber(
+  ctx: AdmissionContext,
+  parent: Call,
+  options: ChildAsked,
+  number: string,
+): Promise<NotPlaced | null> {
   const { command } = options
   const sent_on = command.caller_id_source === 'parent' && parent.row_now.direction === 'inbound'
   const forwarded_caller = sent_on && mayBeForwarded(parent.row_now)
@@ -149,16 +138,16 @@ async function placeNumber(parent: Call, options: ChildOptions, number: string):
     attest: attestationOf(outcome.caller_ownership, readCallRequest(parent.row_now.request).sip?.verstat ?? null),
   }
   const hops = hopsToWorld(ctx, { project_id: parent.project_id, trunk, outgoing })
-  beginChild(parent, options, inserted, outcome, hops)
+  beginChild(ctx, parent, options, inserted, outcome, hops)
   return null
 }
 
 async function placeSip(
+  ctx: AdmissionContext,
   parent: Call,
-  options: ChildOptions,
+  options: ChildAsked,
   target: Extract<DialChild['target'], { kind: 'sip' }>,
 ): Promise<NotPlaced | null> {
-  const { ctx } = parent
   const { command } = options
   const uris = orderByPriority(target.uris, Math.random)
   const first = uris[0]
@@ -168,7 +157,7 @@ async function placeSip(
   const outcome = await admitRow(ctx, inserted, askUnnumbered(parent, command, 'sip', userOf(first.uri)))
   if (!outcome.admitted) return refusedBy(outcome.reason, outcome.sentence)
   const outgoing = unnumbered(inserted.sid, command.caller_id)
-  const hops = (await allowed(parent, command, uris.slice(0, MAX_URIS))).map(
+  const hops = (await allowed(ctx, parent, command, uris.slice(0, MAX_URIS))).map(
     (uri): HuntHop => ({
       uri: uri.uri,
       target: uri.uri,
@@ -181,7 +170,7 @@ async function placeSip(
       ...(uri.username !== null ? { auth: { username: uri.username, password: uri.password ?? '' } } : {}),
     }),
   )
-  beginChild(parent, options, inserted, outcome, hops)
+  beginChild(ctx, parent, options, inserted, outcome, hops)
   return null
 }
 
@@ -203,8 +192,12 @@ const askUnnumbered = (
 })
 
 /** The URIs without those whose number no policy allows: the first was admitted, and may not stand for the others. */
-async function allowed(parent: Call, command: DialChild, uris: readonly SipUri[]): Promise<SipUri[]> {
-  const { ctx } = parent
+async function allowed(
+  ctx: AdmissionContext,
+  parent: Call,
+  command: DialChild,
+  uris: readonly SipUri[],
+): Promise<SipUri[]> {
   const [first, ...others] = uris
   const kept = first ? [first] : []
   for (const uri of others) {
@@ -220,11 +213,11 @@ const OF_DESTINATION: readonly Reason[] = ['destination_denied', 'DESTINATION_CO
 
 /** A client's leg leaves the platform by no trunk and costs nothing, but it takes a slot as any other. */
 async function placeClient(
+  ctx: AdmissionContext,
   parent: Call,
-  options: ChildOptions,
+  options: ChildAsked,
   { identity, parameters }: Extract<DialChild['target'], { kind: 'client' }>,
 ): Promise<NotPlaced | null> {
-  const { ctx } = parent
   const { command } = options
   const row = childRow(parent, command, `client:${identity}`, null)
   const outgoing = unnumbered(row.sid, command.caller_id.replace(/^client:/i, ''))
@@ -234,7 +227,7 @@ async function placeClient(
   const inserted = await insertCall(ctx.state.db, row, ctx.clock.now())
   const outcome = await admitRow(ctx, inserted, askUnnumbered(parent, command, 'client', ''))
   if (!outcome.admitted) return refusedBy(outcome.reason, outcome.sentence)
-  beginChild(parent, options, inserted, outcome, hops)
+  beginChild(ctx, parent, options, inserted, outcome, hops)
   return null
 }
 
@@ -253,47 +246,18 @@ function unnumbered(call_sid: string, caller_id: string): Outgoing {
 }
 
 function beginChild(
+  ctx: AdmissionContext,
   parent: Call,
-  options: ChildOptions,
+  options: ChildAsked,
   row: CallRow,
   outcome: Decided,
   hops: readonly HuntHop[],
 ): void {
   parent.session.hold()
   const limits = limitsOf(outcome, null)
-  const call = new OutboundCall(parent.ctx, { row, session: parent.session, limits, watcher: options.watcher })
+  const call = new OutboundCall(ctx, { row, session: parent.session, limits, watcher: options.watcher })
   options.created(call)
   call.begin(hops, { ring_ms: CHILD_RING_LIMIT_MS, prefer: options.prefer })
-}
-
-/** The row of a child of a Dial. */
-export function childRow(parent: Call, command: DialChild, to: string, trunk_id: string | null) {
-  const { ctx } = parent
-  const request: CallRequest = {
-    status_callback: command.status_callback?.url ?? null,
-    status_callback_method: command.status_callback?.method ?? 'POST',
-    status_callback_events: command.status_callback?.events ?? [],
-  }
-  return {
-    sid: newId.call(),
-    project_id: parent.project_id,
-    account_sid: parent.row_now.account_sid,
-    parent_call_sid: parent.sid,
-    origin: 'dial' as const,
-    direction: 'outbound-dial' as const,
-    from_number: command.caller_id,
-    to_number: to,
-    status: 'ringing' as const,
-    trunk_id,
-    carrier_id: null,
-    number_id: null,
-    application_id: parent.row_now.application_id,
-    sip_call_id: null,
-    request: JSON.stringify(request),
-    node_id: ctx.node_id,
-    queued_at: iso(ctx.clock.now()),
-    ...NOTHING_YET,
-  }
 }
 
 /** Numbers that the compatible form gives to children that may not be dialled (voice-compat.md §11, Number). */

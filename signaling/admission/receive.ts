@@ -7,7 +7,6 @@ import { type Reason, type ReasonFacts, sipRefusal } from '../../core/domain/rea
 import { newId } from '../../core/runtime/ids.ts'
 import type { AdmittedCall, Decided } from '../../core/state/calls/running-calls.ts'
 import { browserPolicy } from '../b2bua/browser.ts'
-import type { Context } from '../b2bua/context.ts'
 import { InboundCall, type Plan } from '../b2bua/inbound-call.ts'
 import type { LegPolicy } from '../b2bua/media.ts'
 import { carrierPolicy, deliveryHops, type Outgoing, ownTargets, trunkPolicy } from '../b2bua/routes.ts'
@@ -16,10 +15,12 @@ import type { InboundInvite } from '../drachtio/types.ts'
 import { addressOf, userOf } from '../drachtio/uri.ts'
 import type { DigestAuthenticator } from '../trunks/digest.ts'
 import { type Asked, callersOwn, callRow, type Destination, ownerOf } from './call-row.ts'
+import type { AdmissionContext } from './context.ts'
 import type { Ask } from './gate.ts'
 import { endUnplaced } from './originate.ts'
-import { identify, type Peer, refuse } from './peer.ts'
+import { identify, type Peer } from './peer.ts'
 import { hopsToWorld, limitsOf, notAdmitted, trunkOfCaller } from './place.ts'
+import { refuse } from './refuse.ts'
 
 /**
  * INVITEs from the network: who sends them, what they ask for, whether it is admitted, and the call that comes of it.
@@ -27,7 +28,11 @@ import { hopsToWorld, limitsOf, notAdmitted, trunkOfCaller } from './place.ts'
 
 const DEFAULT_MAX_FORWARDS = 70
 
-export async function receiveInvite(ctx: Context, digest: DigestAuthenticator, invite: InboundInvite): Promise<void> {
+export async function receiveInvite(
+  ctx: AdmissionContext,
+  digest: DigestAuthenticator,
+  invite: InboundInvite,
+): Promise<void> {
   const peer = identify(ctx, digest, invite)
   if (!peer) return
   if (ctx.draining()) return refuse(ctx, invite, 'draining')
@@ -89,7 +94,7 @@ function read(peer: Peer, invite: InboundInvite): Asked {
 }
 
 /** Only carriers sign for others; what a customer's PBX may present is decided by its numbers. */
-async function verstatOf(ctx: Context, invite: InboundInvite, asked: Asked): Promise<Verstat | null> {
+async function verstatOf(ctx: AdmissionContext, invite: InboundInvite, asked: Asked): Promise<Verstat | null> {
   if (asked.peer.kind !== 'carrier') return null
   const identity = invite.header('identity') ?? invite.header('y')
   return ctx.stir.verify(identity, { caller: asked.caller, called: asked.called_e164 ?? asked.called })
@@ -106,7 +111,7 @@ function calledOf(peer: Peer, invite: InboundInvite): string {
 }
 
 /** A call of ours that its target sent straight back: the same number, while the first still runs. */
-function comesBack(ctx: Context, invite: InboundInvite, asked: Asked): boolean {
+function comesBack(ctx: AdmissionContext, invite: InboundInvite, asked: Asked): boolean {
   const sid = invite.header('x-strowger-callsid')
   const running = sid === null ? undefined : ctx.calls.get(sid)
   return running !== undefined && running.row_now.to_number === (asked.called_e164 ?? asked.called)
@@ -118,7 +123,7 @@ function diverted(invite: InboundInvite): string | null {
   return given === null ? null : (parseNumber(userOf(addressOf(given)), DEFAULT_COUNTRY)?.e164 ?? null)
 }
 
-function destinationOf(ctx: Context, asked: Asked): Destination | { refused: Reason; facts: ReasonFacts } {
+function destinationOf(ctx: AdmissionContext, asked: Asked): Destination | { refused: Reason; facts: ReasonFacts } {
   const snapshot = ctx.snapshot()
   const number = asked.called_e164 === null ? undefined : snapshot.numbers.get(asked.called_e164)
   if (!number || number.status === 'available') {
@@ -163,7 +168,7 @@ function offeredIn(invite: InboundInvite): Offered | null | 'malformed' {
 }
 
 async function admitAndBegin(
-  ctx: Context,
+  ctx: AdmissionContext,
   invite: InboundInvite,
   asked: Asked,
   offered: Offered | null,
@@ -209,7 +214,7 @@ async function admitAndBegin(
 }
 
 /** The call was admitted after its caller had been refused: it ends, with what it holds. */
-async function undoLate(ctx: Context, { row, decided }: AdmittedCall): Promise<void> {
+async function undoLate(ctx: AdmissionContext, { row, decided }: AdmittedCall): Promise<void> {
   if (!decided.admitted) return
   const end = { cause: 'not_admitted', reason: 'state_unavailable', sip_code: 503 } as const
   // What fails here is ended as a call without an owner.
@@ -224,7 +229,7 @@ function callerPolicy(peer: Peer, address: string, family: Offered['family']): L
 }
 
 function planOf(
-  ctx: Context,
+  ctx: AdmissionContext,
   sid: string,
   invite: InboundInvite,
   asked: Asked,
@@ -266,7 +271,7 @@ function planOf(
 
 /** Admission as each side of the call sees it: the peer's trunk, then what the number is routed to. */
 function requests(
-  ctx: Context,
+  ctx: AdmissionContext,
   call_sid: string,
   project_id: string,
   invite: InboundInvite,

@@ -3,7 +3,7 @@ import type { Log } from '../../core/runtime/log.ts'
 import { type CallStep, type CallWritten, writeCall } from '../../core/state/calls/running-calls.ts'
 import { isPassing } from '../../core/state/failures.ts'
 import type { Trx } from '../../core/state/index.ts'
-import type { Context } from './context.ts'
+import type { CallContext } from './context.ts'
 
 /** A write that the state cannot take is tried again this late at most: calls go on without storage (threats §2.6). */
 const RETRY_MS = 5000
@@ -17,7 +17,7 @@ export type AttemptStep = Extract<CallStep, { readonly step: 'attempt' | 'attemp
 
 /** What one call writes to the state, in the order in which it happened: a later write waits for those before it. */
 export class CallWrites {
-  readonly #ctx: Pick<Context, 'state' | 'clock' | 'bus'>
+  readonly #ctx: Pick<CallContext, 'state' | 'clock' | 'bus'>
   readonly #sid: string
   readonly #log: Log
   #last: Promise<unknown> = Promise.resolve()
@@ -25,7 +25,7 @@ export class CallWrites {
   #steps: CallStep[] = []
   #due: Timer | 'now' | null = null
 
-  constructor(ctx: Pick<Context, 'state' | 'clock' | 'bus'>, sid: string, log: Log) {
+  constructor(ctx: Pick<CallContext, 'state' | 'clock' | 'bus'>, sid: string, log: Log) {
     this.#ctx = ctx
     this.#sid = sid
     this.#log = log

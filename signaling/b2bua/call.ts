@@ -10,7 +10,7 @@ import type { CallRow } from '../../core/state/calls/running-calls.ts'
 import { callFactsOf } from '../../core/state/delivery/outbox.ts'
 import type { CallEventTable, Trx } from '../../core/state/index.ts'
 import { type AttemptStep, CallWrites } from './call-writes.ts'
-import type { Context } from './context.ts'
+import type { CallContext } from './context.ts'
 import type { Leg } from './leg.ts'
 import type { MediaEvent, MediaSession } from './media.ts'
 import type { KeyWay } from './presses.ts'
@@ -42,7 +42,7 @@ export interface LegWaiter {
  */
 export abstract class Call {
   readonly sid: string
-  readonly ctx: Context
+  readonly ctx: CallContext
   readonly log: Log
   readonly session: MediaSession
   readonly project_id: string
@@ -63,7 +63,7 @@ export abstract class Call {
   readonly #mediaWatchers = new Set<(event: MediaEvent) => void>()
   readonly #endListeners: ((ending: Ending) => void)[] = []
 
-  constructor(ctx: Context, row: CallRow, session: MediaSession) {
+  constructor(ctx: CallContext, row: CallRow, session: MediaSession) {
     this.ctx = ctx
     this.row = row
     this.sid = row.sid
@@ -238,7 +238,7 @@ export abstract class Call {
     const due_ms = Math.max(0, (paid_until_seconds - EXTEND_BEFORE_SECONDS) * 1000 - this.elapsedMs())
     this.#money = this.ctx.clock.after(Math.min(due_ms, 2 ** 31 - 1), () => {
       const elapsed_seconds = Math.ceil(this.elapsedMs() / 1000)
-      this.ctx.gate.extend(this.ctx.state.db, { call_sid: this.sid, elapsed_seconds }).then(
+      this.ctx.prepaid.extend({ call_sid: this.sid, elapsed_seconds }).then(
         extension => {
           if (extension.exhausted) this.limitTo(extension.paid_until_seconds ?? elapsed_seconds, 'spend_exhausted')
           else this.payAsItRuns(extension.paid_until_seconds)

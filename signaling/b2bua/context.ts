@@ -2,23 +2,32 @@ import type { Bus } from '../../core/runtime/bus.ts'
 import type { Clock } from '../../core/runtime/clock.ts'
 import type { Config } from '../../core/runtime/config.ts'
 import type { Log } from '../../core/runtime/log.ts'
-import type { VoiceRequester } from '../../core/runtime/voice-request.ts'
 import type { State } from '../../core/state/index.ts'
-import type { AdmissionGate } from '../admission/gate.ts'
 import type { SipStack } from '../drachtio/types.ts'
-import type { NodeMetrics } from '../metrics.ts'
-import type { Queues } from '../scripts/queues.ts'
-import type { Rooms } from '../scripts/rooms.ts'
 import type { TargetHealth } from '../trunks/health.ts'
 import type { Registrar } from '../trunks/registrar.ts'
 import type { Snapshot } from '../trunks/snapshot.ts'
 import type { Stir } from '../trunks/stir.ts'
 import type { WaysOut } from '../trunks/ways-out.ts'
 import type { MediaHub } from './media.ts'
+import type { CallMetrics } from './metrics.ts'
 import type { CallRegistry } from './registry.ts'
+import type { PolicyRecorder, Scripts } from './script-host.ts'
+import type { TransferPlacing } from './transfer-placing.ts'
 
-/** What every call of a node works with. */
-export interface Context {
+/** Buys more time for a call that is paid for as it runs. */
+export interface Prepaid {
+  extend(call: {
+    readonly call_sid: string
+    readonly elapsed_seconds: number
+  }): Promise<{ readonly paid_until_seconds: number | null; readonly exhausted: boolean }>
+}
+
+/**
+ * What every call of a node works with. The layers above do some of it: they run scripts, record, place the target of a
+ * transfer, reserve more money. This layer owns those interfaces, and `node.ts` wires them (0634).
+ */
+export interface CallContext {
   readonly node_id: string
   readonly config: Config
   readonly clock: Clock
@@ -27,9 +36,7 @@ export interface Context {
   readonly state: State
   readonly sip: SipStack
   readonly media: MediaHub
-  readonly voice: VoiceRequester
-  readonly gate: AdmissionGate
-  readonly metrics: NodeMetrics
+  readonly metrics: CallMetrics
   readonly calls: CallRegistry
   readonly health: TargetHealth
   readonly registrar: Registrar
@@ -37,11 +44,11 @@ export interface Context {
   readonly ways: WaysOut
   /** Signs and verifies callers. */
   readonly stir: Stir
-  readonly rooms: Rooms
-  readonly queues: Queues
+  readonly scripts: Scripts
+  readonly recording: PolicyRecorder
+  readonly transfers: TransferPlacing
+  readonly prepaid: Prepaid
   snapshot(): Snapshot
   /** New calls are refused; those that run go on. */
   draining(): boolean
-  /** The account's token in force now; null when the project has no active account. */
-  authToken(project_id: string): string | null
 }

@@ -14,7 +14,7 @@ import { hostOf } from '../drachtio/uri.ts'
 import type { Way } from '../trunks/ways-out.ts'
 import { kindOfTransport } from './browser.ts'
 import type { AttemptStep } from './call-writes.ts'
-import type { Context } from './context.ts'
+import type { CallContext } from './context.ts'
 import type { Leg, LegListener } from './leg.ts'
 import type { LegPolicy, MediaSession } from './media.ts'
 import { type InviteFacts, type LegOutcome, OutboundLeg } from './outbound-leg.ts'
@@ -72,7 +72,7 @@ type HopOutcome = LegOutcome | { readonly kind: 'silent' }
 
 /** Calls the hops one after the other until one is answered, or none may be tried any more (design section 4). */
 export class Hunt {
-  readonly #ctx: Context
+  readonly #ctx: CallContext
   readonly #log: Log
   readonly #hops: HuntHop[]
   /** Addresses of the target that is being tried. */
@@ -92,7 +92,7 @@ export class Hunt {
   #redirected = false
 
   constructor(
-    ctx: Context,
+    ctx: CallContext,
     options: {
       readonly call_sid: string
       readonly hops: readonly HuntHop[]
@@ -242,8 +242,7 @@ export class Hunt {
     } else this.#reaches = []
     if (!canceled && this.#reaches.length === 0)
       this.#ctx.health.attempted(hop.target_id, failed.failure.kind === 'response' && failed.code < 500)
-    if (outcome.kind === 'refused') this.#follow(outcome.response, hop)
-    const followed = this.#redirected && this.#hops[0]?.target.endsWith('(redirected)') === true
+    const followed = outcome.kind === 'refused' && this.#follow(outcome.response, hop)
     return { outcome: failed, next: followed || mayFailOver(failed.failure, this.#mediaPassed) }
   }
 
@@ -289,18 +288,19 @@ export class Hunt {
     return { ...outcomeOf(failure), failure, detail, headers, link_lost }
   }
 
-  /** A 3xx is followed once, to hosts of the same trunk only (threats §3); any other is a failure. */
-  #follow(response: SipResponse, hop: HuntHop): void {
-    if (response.status < 300 || response.status > 399 || this.#redirected) return
+  /** A 3xx is followed once, to hosts of the same trunk only (threats §3). False: it is a failure like any other. */
+  #follow(response: SipResponse, hop: HuntHop): boolean {
+    if (response.status < 300 || response.status > 399 || this.#redirected) return false
     const uri = redirectUris(response.header('contact') ?? '').find(wanted =>
       hop.redirect_hosts.includes(hostOf(wanted).toLowerCase()),
     )
-    if (uri === undefined) return
+    if (uri === undefined) return false
     this.#redirected = true
     const { proxy: _flow, tls, ...target } = hop
     // What was agreed of one host says nothing of another.
     const same = tls && hostOf(uri).toLowerCase() === hostOf(hop.uri).toLowerCase() ? { tls } : {}
     this.#hops.unshift({ ...target, ...same, uri, target: `${hop.target} (redirected)` })
+    return true
   }
 
   async #progress(leg: OutboundLeg, response: SipResponse, early: boolean): Promise<void> {

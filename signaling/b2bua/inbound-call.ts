@@ -4,11 +4,9 @@ import type { Timer } from '../../core/runtime/clock.ts'
 import type { CallRow } from '../../core/state/calls/running-calls.ts'
 import type { Entry, Target } from '../../markup/interpreter/types.ts'
 import { Cancelled, type InboundInvite, type InboundRequest, type SipResponse } from '../drachtio/types.ts'
-import { recordByPolicy } from '../scripts/recorder.ts'
-import { Script, type ScriptEntry } from '../scripts/script.ts'
 import { kindOfCaller } from './browser.ts'
 import { Call, passedReason } from './call.ts'
-import type { Context } from './context.ts'
+import type { CallContext } from './context.ts'
 import { Hunt, type HuntHop, type HuntListener, type HuntOutcome } from './hunt.ts'
 import { InboundLeg } from './inbound-leg.ts'
 import type { Leg, LegListener } from './leg.ts'
@@ -18,14 +16,9 @@ import type { OutboundLeg } from './outbound-leg.ts'
 import type { KeyWay } from './presses.ts'
 import { refusalCode, warning } from './refusal.ts'
 import { Ringback } from './ringback.ts'
+import type { CallScript, PolicyRecording, ScriptEntry } from './script-host.ts'
 import { causeOfLeg, legSummary } from './summary.ts'
 import { transferAsked } from './transfer.ts'
-
-/** What the outbound policy says of recording an admitted call. */
-export interface PolicyRecording {
-  readonly channels: number
-  readonly retention_days: number
-}
 
 export interface Limits {
   /** Null: the policy asks for none, or nobody has consented. */
@@ -50,14 +43,14 @@ export class InboundCall extends Call {
   readonly #limits: Limits
   #hunt: Hunt | null = null
   #b: Leg | null = null
-  #script: Script | null = null
+  #script: CallScript | null = null
   #expires = false
   #bridged: 'relay' | 'transcode' | null = null
   readonly #ringback: Ringback
   #earlySilence: Timer | null = null
 
   constructor(
-    ctx: Context,
+    ctx: CallContext,
     options: {
       readonly row: CallRow
       readonly session: MediaSession
@@ -143,7 +136,7 @@ export class InboundCall extends Call {
 
   #runScript(entry: ScriptEntry): void {
     this.#a.ring()
-    this.#script = new Script(
+    this.#script = this.ctx.scripts.create(
       {
         call: this,
         leg: this.#a,
@@ -243,7 +236,7 @@ export class InboundCall extends Call {
       this.#answeredNow()
       await this.#join(leg)
       const { recording } = this.#limits
-      if (recording) recordByPolicy({ call: this, leg: this.#a }, leg, recording)
+      if (recording) this.ctx.recording.byPolicy({ call: this, leg: this.#a }, leg, recording)
     } catch (error) {
       if (this.ended) return
       if (error instanceof Cancelled) await this.end({ cause: 'caller_hung_up' })

@@ -1,6 +1,6 @@
 import { pause, type Timer } from '../../core/runtime/clock.ts'
 import { Cancelled, type Headers, type InboundInvite, type InboundRequest, LinkLost } from '../drachtio/types.ts'
-import type { Context } from './context.ts'
+import type { CallContext } from './context.ts'
 import { Leg, type LegOptions } from './leg.ts'
 import { ALLOW } from './methods.ts'
 import { answerHeaders, supports } from './session-timer.ts'
@@ -27,7 +27,7 @@ export class InboundLeg extends Leg {
   /** Sent with our final refusal, and with an answer. */
   #refusal: { readonly status: number; readonly headers: Headers } = { status: 480, headers: {} }
 
-  constructor(ctx: Context, options: LegOptions & { readonly invite: InboundInvite }) {
+  constructor(ctx: CallContext, options: LegOptions & { readonly invite: InboundInvite }) {
     super(ctx, options)
     this.invite = options.invite
     this.knownFrom(options.invite.source.address)

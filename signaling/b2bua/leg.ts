@@ -2,9 +2,9 @@ import { withoutAddresses } from '../../core/domain/calls/foreign.ts'
 import { mayActInDialog } from '../../core/domain/identity/index.ts'
 import { sipRefusal } from '../../core/domain/reasons/index.ts'
 import type { Log } from '../../core/runtime/log.ts'
-import type { Dialog, DialogHandler, Headers, InboundRequest } from '../drachtio/types.ts'
+import type { Dialog, DialogHandler, Headers, InboundRequest, ServerEnd } from '../drachtio/types.ts'
 import { hostOf } from '../drachtio/uri.ts'
-import type { Context } from './context.ts'
+import type { CallContext } from './context.ts'
 import { keyOfInfo } from './dtmf-info.ts'
 import type { LegPolicy, LegStats, MediaEvent, MediaKind, MediaSession } from './media.ts'
 import { ALLOW } from './methods.ts'
@@ -48,7 +48,7 @@ export class Leg {
   readonly id: string
   readonly session: MediaSession
   readonly log: Log
-  protected readonly ctx: Context
+  protected readonly ctx: CallContext
   protected listener: LegListener
   protected dialog: Dialog | null = null
   #answered = false
@@ -73,7 +73,7 @@ export class Leg {
   readonly trunk_id: string | null
   readonly foreign: boolean
 
-  constructor(ctx: Context, options: LegOptions) {
+  constructor(ctx: CallContext, options: LegOptions) {
     this.ctx = ctx
     this.id = options.id
     this.trunk_id = options.trunk_id ?? null
@@ -217,7 +217,7 @@ export class Leg {
   }
 
   readonly handler: DialogHandler = (request, facts) => {
-    if (!facts.unsolicited && !this.#mayAct(request.source.address)) {
+    if (facts.server_end === null && !this.#mayAct(request.source.address)) {
       this.ctx.metrics.refusals.inc({ reason: 'source_not_allowed' })
       this.log.warn({ source: request.source.address, method: request.method }, 'a stranger in a dialog is refused')
       const { code, headers } = sipRefusal('source_not_allowed', {
@@ -228,7 +228,7 @@ export class Leg {
     }
     if (request.method === 'BYE') {
       request.respond(200)
-      return this.farEnd({ cause: causeOf(facts), headers: request.headers })
+      return this.farEnd({ cause: causeOf(facts.server_end), headers: request.headers })
     }
     if (request.method === 'ACK') return this.acknowledged(request)
     if (this.#ended) return request.respond(481)
@@ -362,8 +362,5 @@ export class Leg {
   }
 }
 
-const causeOf = (facts: { unsolicited: boolean; reason: string | null }): LegCause => {
-  if (!facts.unsolicited) return 'hung_up'
-  if (/session timer/i.test(facts.reason ?? '')) return 'session_expired'
-  return /ack timeout/i.test(facts.reason ?? '') ? 'no_ack' : 'hung_up'
-}
+const causeOf = (server_end: ServerEnd | null): LegCause =>
+  server_end === null || server_end === 'other' ? 'hung_up' : server_end

@@ -2,11 +2,8 @@ import type { Ending } from '../../core/domain/calls/endings.ts'
 import type { CallRow } from '../../core/state/calls/running-calls.ts'
 import type { Entry, Target } from '../../markup/interpreter/types.ts'
 import type { Headers, InboundRequest } from '../drachtio/types.ts'
-import { answeredHost } from '../scripts/answered-host.ts'
-import { recordByPolicy } from '../scripts/recorder.ts'
-import { Script, type ScriptEntry } from '../scripts/script.ts'
 import { Call, passedReason } from './call.ts'
-import type { Context } from './context.ts'
+import type { CallContext } from './context.ts'
 import { Hunt, type HuntHop, type HuntOutcome } from './hunt.ts'
 import type { Limits } from './inbound-call.ts'
 import type { Leg, LegListener } from './leg.ts'
@@ -14,6 +11,7 @@ import type { MediaEvent, MediaSession } from './media.ts'
 import { passMessage } from './message.ts'
 import type { OutboundLeg } from './outbound-leg.ts'
 import type { KeyWay } from './presses.ts'
+import { answeredHost, type CallScript, type ScriptEntry } from './script-host.ts'
 import { causeOfLeg, legSummary } from './summary.ts'
 import { transferAsked } from './transfer.ts'
 
@@ -22,8 +20,8 @@ export interface OutboundWatcher {
   initiated?(): void
   ringing?(): void
   /** Early media can be heard on `leg`. */
-  early?(leg: OutboundLeg): void
-  answered(leg: OutboundLeg): void
+  early?(leg: Leg): void
+  answered(leg: Leg): void
   /** A key of the far end, while no script runs on this call. */
   digit?(digit: string, by: KeyWay): void
   refer?(request: InboundRequest): void
@@ -38,13 +36,13 @@ export class OutboundCall extends Call {
   readonly #watcher: OutboundWatcher
   #hunt: Hunt | null = null
   #leg: OutboundLeg | null = null
-  #script: Script | null = null
+  #script: CallScript | null = null
   #initiated = false
   #endHeaders: Headers = {}
   #detail: string | null = null
 
   constructor(
-    ctx: Context,
+    ctx: CallContext,
     options: { row: CallRow; session: MediaSession; limits: Limits; watcher: OutboundWatcher },
   ) {
     super(ctx, options.row, options.session)
@@ -58,23 +56,19 @@ export class OutboundCall extends Call {
     return this.#leg ?? this.#hunt?.leg ?? null
   }
 
-  get script(): Script | null {
+  get script(): CallScript | null {
     return this.#script
   }
 
   /** From now on this script is told of keys and media, and of the end. */
-  run(script: Script): void {
+  run(script: CallScript): void {
     this.#script = script
     script.start()
   }
 
   #runOn(leg: Leg, entry: ScriptEntry): void {
-    this.run(
-      new Script(
-        answeredHost(this, leg, () => void this.end({ cause: 'script' })),
-        entry,
-      ),
-    )
+    const host = answeredHost(this, leg, () => void this.end({ cause: 'script' }))
+    this.run(this.ctx.scripts.create(host, entry))
   }
 
   /** Another document in place of the one that runs, or of what it was joined to; false when it can run none now. */
@@ -162,7 +156,7 @@ export class OutboundCall extends Call {
     this.answeredNow({ seconds: max_duration_seconds, reason: max_duration_reason })
     this.payAsItRuns(paid_until_seconds)
     const { recording } = this.#limits
-    if (recording) recordByPolicy({ call: this, leg }, null, recording)
+    if (recording) this.ctx.recording.byPolicy({ call: this, leg }, null, recording)
     this.#watcher.answered(leg)
   }
 

@@ -1,5 +1,5 @@
 import type { Headers, InviteResult, OutboundInvite, SipResponse } from '../drachtio/types.ts'
-import type { Context } from './context.ts'
+import type { CallContext } from './context.ts'
 import { Leg, type LegEnd, type LegListener, type LegOptions } from './leg.ts'
 import { ALLOW } from './methods.ts'
 import { offerHeaders } from './session-timer.ts'
@@ -35,7 +35,7 @@ export class OutboundLeg extends Leg {
   /** The callee's BYE while its answer is still being taken. */
   #parting: LegEnd | null = null
 
-  constructor(ctx: Context, options: LegOptions & { readonly listener: OutboundListener }) {
+  constructor(ctx: CallContext, options: LegOptions & { readonly listener: OutboundListener }) {
     super(ctx, options)
     this.#listener = options.listener
   }

@@ -13,7 +13,7 @@ import type { Headers } from '../drachtio/types.ts'
 import { hostOf } from '../drachtio/uri.ts'
 import { targetUri } from '../trunks/health.ts'
 import type { CarrierConfig, ProjectConfig, Target, TrunkConfig } from '../trunks/snapshot.ts'
-import type { Context } from './context.ts'
+import type { CallContext } from './context.ts'
 import type { HuntHop } from './hunt.ts'
 import type { LegPolicy } from './media.ts'
 
@@ -42,7 +42,7 @@ type Routable = Target & { readonly degraded: boolean; readonly carrier: Carrier
 
 /** Where a call to the world may leave: the trunk's own targets, else carriers (design section 4, "Egress"). */
 export function egressHops(
-  ctx: Context,
+  ctx: CallContext,
   options: { readonly project: ProjectConfig; readonly trunk: TrunkConfig | null; readonly outgoing: Outgoing },
 ): HuntHop[] {
   const { trunk, project, outgoing } = options
@@ -69,11 +69,11 @@ export function egressHops(
 }
 
 /** How many targets of its own the trunk has for a call to the world. */
-export const ownTargets = (ctx: Context, trunk: TrunkConfig): number =>
+export const ownTargets = (ctx: CallContext, trunk: TrunkConfig): number =>
   trunk.targets.filter(target => target.enabled && !isOwn(ctx, trunk, target)).length
 
 /** Where a call to a number routed to this trunk goes: its targets, and then where its users have registered. */
-export const deliveryHops = (ctx: Context, trunk: TrunkConfig, outgoing: Outgoing): HuntHop[] => [
+export const deliveryHops = (ctx: CallContext, trunk: TrunkConfig, outgoing: Outgoing): HuntHop[] => [
   ...delivery<Routable>(routable(ctx, trunk.targets, null), nextShare(trunk.id)).map(hop =>
     huntHop(ctx, hop, trunk, outgoing),
   ),
@@ -105,17 +105,17 @@ function nextShare(key: string): () => number {
   return evenRandom(known.start, known.count++)
 }
 
-const routable = (ctx: Context, targets: readonly Target[], carrier: CarrierConfig | null): Routable[] =>
+const routable = (ctx: CallContext, targets: readonly Target[], carrier: CarrierConfig | null): Routable[] =>
   targets.map(target => ({ ...target, carrier, degraded: ctx.health.degraded(target.id) }))
 
 /** The target is the peer itself: its address, as written or as it last answered, lies inside the trunk's sources. */
-function isOwn(ctx: Context, trunk: TrunkConfig, target: Target): boolean {
+function isOwn(ctx: CallContext, trunk: TrunkConfig, target: Target): boolean {
   const host = hostOf(target.uri)
   const address = parseAddress(host) ? host : ctx.health.address(target.id)
   return address !== null && holdsAddress(trunk.source_index, address)
 }
 
-function huntHop(ctx: Context, hop: Hop<Routable>, trunk: TrunkConfig | null, outgoing: Outgoing): HuntHop {
+function huntHop(ctx: CallContext, hop: Hop<Routable>, trunk: TrunkConfig | null, outgoing: Outgoing): HuntHop {
   const { target } = hop
   const { carrier } = target
   const host = hostOf(target.uri)
@@ -144,7 +144,7 @@ function huntHop(ctx: Context, hop: Hop<Routable>, trunk: TrunkConfig | null, ou
 
 /** What our INVITE says of the caller, and what it passes on. Nothing of the other leg's peer is in it. */
 export function invitationHeaders(
-  ctx: Context,
+  ctx: CallContext,
   outgoing: Outgoing,
   to: 'carrier' | 'customer',
 ): Record<string, string> {

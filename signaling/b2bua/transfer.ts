@@ -3,14 +3,13 @@ import { sameTenant } from '../../core/domain/identity/index.ts'
 import { statusText } from '../drachtio/messages.ts'
 import type { Dialog, InboundRequest } from '../drachtio/types.ts'
 import type { Call, LegWaiter, Party } from './call.ts'
-import type { Context } from './context.ts'
+import type { CallContext } from './context.ts'
 import type { Leg } from './leg.ts'
 import { MediaRefusal } from './media.ts'
 import { notifyReferrer } from './refer-notify.ts'
 import { type ReferTarget, type ReplacedDialog, readReferTo } from './refer-to.ts'
 import { refusalCode } from './refusal.ts'
 import { Ringback } from './ringback.ts'
-import { placeTransferred, type Transferred } from './transfer-target.ts'
 
 /**
  * Transfers that a trunk's peer asks for by REFER within a call of two legs (RFC 3515, RFC 5589). We are the one who is
@@ -58,7 +57,7 @@ class Transfer implements LegWaiter {
   readonly #transferee: Party
   readonly #trunk_id: string
   readonly #silent: boolean
-  #child: Transferred | null = null
+  #child: Call | null = null
   /** The transferor has hung up: nobody is to be told, and nobody to go back to. */
   #left = false
   #over = false
@@ -97,7 +96,7 @@ class Transfer implements LegWaiter {
   // ----------------------------------------------------------------------------------------------------------- blind
 
   async #call(target: ReferTarget): Promise<void> {
-    const placed = await placeTransferred({
+    const placed = await this.#transferee.call.ctx.transfers.place({
       target,
       transferor: this.#transferor,
       transferee: this.#transferee,
@@ -256,7 +255,7 @@ async function notify(dialog: Dialog, status: string, state: string): Promise<bo
  * A dialog of the transferor's tenant, in whosever call. Some write the tags as they see them themselves, so that
  * either order is one.
  */
-function findDialog(ctx: Context, trunk_id: string, { call_id, to_tag, from_tag }: ReplacedDialog): Party | null {
+function findDialog(ctx: CallContext, trunk_id: string, { call_id, to_tag, from_tag }: ReplacedDialog): Party | null {
   const { trunks } = ctx.snapshot()
   const own = trunks.get(trunk_id)
   for (const call of ctx.calls.all()) {

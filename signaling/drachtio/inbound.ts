@@ -11,6 +11,7 @@ import {
   LinkLost,
   RequestFailed,
   type ResponseOptions,
+  type ServerEnd,
 } from './types.ts'
 import { addressOf, tagOf } from './uri.ts'
 
@@ -129,9 +130,14 @@ export function inboundInvite(around: Surroundings, request: LibraryRequest, ans
 
 /** Hands a request inside a dialog to its owner. */
 export function deliver(log: Log, request: LibraryRequest, answer: LibraryAnswer, handler: DialogHandler): void {
-  const unsolicited = request.source !== 'network'
-  const reason = request.get('reason')
-  handler(answerable(log, request, answer), { unsolicited, reason: reason ?? null })
+  const server_end = request.source === 'network' ? null : serverEnd(request.get('reason') ?? '')
+  handler(answerable(log, request, answer), { server_end })
+}
+
+/** The control protocol has no code for it: the server says why in the text of the Reason header of its own BYE. */
+function serverEnd(reason: string): ServerEnd {
+  if (/session timer/i.test(reason)) return 'session_expired'
+  return /ack timeout/i.test(reason) ? 'no_ack' : 'other'
 }
 
 /** A request that wants an answer; an ACK, and what the server sent by itself, gets none. */

@@ -49,13 +49,14 @@ export interface InboundRequest extends SipRequest {
   respond(status: number, options?: ResponseOptions): void
 }
 
+/** Why the SIP server ended a dialog by itself. */
+export type ServerEnd = 'session_expired' | 'no_ack' | 'other'
+
 /**
- * What a peer sends within a dialog. An ACK wants no answer. `unsolicited`: the SIP server ended the dialog by itself.
+ * What a peer sends within a dialog. An ACK wants no answer. `server_end`: the SIP server ended the dialog by itself;
+ * null for a request of the peer.
  */
-export type DialogHandler = (
-  request: InboundRequest,
-  facts: { readonly unsolicited: boolean; readonly reason: string | null },
-) => void
+export type DialogHandler = (request: InboundRequest, facts: { readonly server_end: ServerEnd | null }) => void
 
 export interface Dialog {
   readonly id: string

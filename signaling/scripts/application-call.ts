@@ -1,15 +1,14 @@
 import type { CallRow } from '../../core/state/calls/running-calls.ts'
 import type { Entry, FormParameters, Target } from '../../markup/interpreter/types.ts'
 import { Call } from '../b2bua/call.ts'
-import type { Context } from '../b2bua/context.ts'
+import type { CallContext } from '../b2bua/context.ts'
 import type { Limits } from '../b2bua/inbound-call.ts'
 import { Leg, type LegListener } from '../b2bua/leg.ts'
 import type { LegPolicy, MediaSession } from '../b2bua/media.ts'
 import type { OutboundWatcher } from '../b2bua/outbound-call.ts'
+import { answeredHost, type CallScript, type ScriptHost } from '../b2bua/script-host.ts'
 import { legSummary } from '../b2bua/summary.ts'
 import type { ApplicationConfig } from '../trunks/snapshot.ts'
-import { answeredHost } from './answered-host.ts'
-import { Script, type ScriptHost } from './script.ts'
 
 const POLICY: LegPolicy = {
   codecs: ['PCMU'],
@@ -19,8 +18,6 @@ const POLICY: LegPolicy = {
   signalled_from: null,
   telephone_event: true,
 }
-
-export type ApplicationWatcher = Omit<OutboundWatcher, 'answered'> & { answered(leg: Leg): void }
 
 /** One end of a wire within the media worker: answered from the beginning, and without SIP. */
 class WireLeg extends Leg {
@@ -39,20 +36,20 @@ export class ApplicationCall extends Call {
   readonly #application: ApplicationConfig
   readonly #parameters: FormParameters
   readonly #limits: Limits | null
-  readonly #watcher: ApplicationWatcher
+  readonly #watcher: OutboundWatcher
   readonly #near: WireLeg
   readonly #far: WireLeg
-  #whisper: Script | null = null
-  #script: Script | null = null
+  #whisper: CallScript | null = null
+  #script: CallScript | null = null
 
   constructor(
-    ctx: Context,
+    ctx: CallContext,
     options: {
       readonly row: CallRow
       readonly session: MediaSession
       readonly application: ApplicationConfig
       readonly parameters: FormParameters
-      readonly watcher: ApplicationWatcher
+      readonly watcher: OutboundWatcher
       /** None where nothing was admitted: a Dial stays within the limits of its parent. */
       readonly limits?: Limits
     },
@@ -73,7 +70,7 @@ export class ApplicationCall extends Call {
   }
 
   /** A whisper is heard by the called side: by the application. */
-  run(script: Script): void {
+  run(script: CallScript): void {
     this.#whisper = script
     script.start()
   }
@@ -128,7 +125,7 @@ export class ApplicationCall extends Call {
 
   #runApplication(): void {
     const { voice_url, voice_method, fallback_url, fallback_method } = this.#application
-    this.#script = new Script(this.#host(this.#far), {
+    this.#script = this.ctx.scripts.create(this.#host(this.#far), {
       kind: 'call',
       entry: { kind: 'request', url: voice_url, method: voice_method, parameters: this.#parameters },
       fallback: fallback_url === null ? null : { url: fallback_url, method: fallback_method },

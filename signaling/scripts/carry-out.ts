@@ -1,12 +1,13 @@
 import type { Clock, Timer } from '../../core/runtime/clock.ts'
 import type { Command, Event, StartTimer } from '../../markup/interpreter/types.ts'
+import type { ScriptHost } from '../b2bua/script-host.ts'
 import type { Children } from './children.ts'
 import { type DocumentRequester, fetchDocument, sendCallback } from './documents.ts'
 import type { Player } from './player.ts'
 import type { Recognitions } from './recognitions.ts'
 import type { Recorder } from './recorder.ts'
 import type { Referrals } from './referrals.ts'
-import type { Script, ScriptHost } from './script.ts'
+import type { Script } from './script.ts'
 import type { Siprec } from './siprec.ts'
 import type { Streams } from './streams.ts'
 
@@ -35,7 +36,7 @@ export interface Executor {
 export function commandHandlers(executor: Executor): CommandHandlers {
   const { script, player, recorder, children, referrals, streams, recognitions, siprec, timers } = executor
   const { host } = script
-  const { rooms, queues } = host.call.ctx
+  const { rooms, queues } = script.ctx
   const emit = (event: Event): void => script.emit(event)
   return {
     fetch: command => void fetchDocument(executor.requester(), command).then(emit),

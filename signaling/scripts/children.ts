@@ -3,14 +3,14 @@ import { DEFAULT_COUNTRY } from '../../core/domain/numbers/default-country.ts'
 import { parseNumber } from '../../core/domain/numbers/parse.ts'
 import { insertCall } from '../../core/state/calls/running-calls.ts'
 import type { DialChild, EndChild, Event, TransferChild, Whisper } from '../../markup/interpreter/types.ts'
-import { childRow, type NotPlaced, placeChild } from '../admission/place.ts'
 import type { Call } from '../b2bua/call.ts'
 import type { Leg } from '../b2bua/leg.ts'
 import type { OutboundCall } from '../b2bua/outbound-call.ts'
 import type { KeyWay } from '../b2bua/presses.ts'
-import type { InboundRequest } from '../drachtio/types.ts'
-import { answeredHost } from './answered-host.ts'
-import { ApplicationCall, type ApplicationWatcher } from './application-call.ts'
+import { answeredHost } from '../b2bua/script-host.ts'
+import { ApplicationCall } from './application-call.ts'
+import type { ChildAsked, NotPlaced } from './child-placing.ts'
+import { childRow } from './child-row.ts'
 import { detectMachine, tellDetected } from './detection.ts'
 import { Script } from './script.ts'
 
@@ -23,6 +23,9 @@ interface Child {
   transferred: boolean
   ended: boolean
 }
+
+/** A child that is placed either way: by admission, or as an application. */
+type PlaceAsked = Omit<ChildAsked, 'created'> & { readonly created: (call: OutboundCall | ApplicationCall) => void }
 
 const END_CAUSES = {
   timeout: 'ring_timeout',
@@ -94,6 +97,7 @@ export class Children {
     }
     const { call } = child
     const script = new Script(
+      this.#script.ctx,
       {
         ...answeredHost(call, leg, () => undefined),
         done: outcome =>
@@ -134,6 +138,7 @@ export class Children {
     this.#letGo(child, leg)
     call.run(
       new Script(
+        this.#script.ctx,
         answeredHost(call, leg, () => void call.end({ cause: 'script' })),
         {
           kind: 'call',
@@ -196,11 +201,10 @@ export class Children {
     const { host } = this.#script
     const { name } = child
     const call_sid = (): string => child.call?.sid ?? ''
-    const place = child.command.target.kind === 'application' ? placeApplication : placeChild
-    const placed = await place(host.call, {
+    const asked: PlaceAsked = {
       command: child.command,
       prefer: host.leg,
-      created: (call: OutboundCall | ApplicationCall) => {
+      created: call => {
         child.call = call
         // What this script types on the child's leg ends there.
         call.watchMedia(event => {
@@ -211,16 +215,22 @@ export class Children {
         initiated: () => this.#emit({ type: 'child_progress', child: name, state: 'initiated', call_sid: call_sid() }),
         ringing: () => this.#emit({ type: 'child_progress', child: name, state: 'ringing', call_sid: call_sid() }),
         early: () => this.#emit({ type: 'child_progress', child: name, state: 'early_media', call_sid: call_sid() }),
-        answered: (leg: Leg) => {
+        answered: leg => {
           this.#detect(child, leg)
           this.#emit({ type: 'child_answered', child: name, call_sid: call_sid() })
         },
         digit: (digit, by) => this.#keyOfChild(child, digit, by),
-        refer: (request: InboundRequest) => this.#script.referred(name, request),
+        refer: request => this.#script.referred(name, request),
         left: () => this.#left(child),
         ended: () => this.#ended(child),
       },
-    }).catch(err => {
+    }
+    const { children } = this.#script.ctx
+    const placing =
+      child.command.target.kind === 'application'
+        ? placeApplication(host.call, asked)
+        : children.place(host.call, asked)
+    const placed = await placing.catch(err => {
       host.call.log.error({ err }, 'a child could not be placed')
       return { refused: { sip_code: 500, number: null, detail: 'internal' } }
     })
@@ -284,14 +294,7 @@ export class Children {
 }
 
 /** A voice application of the same project, by its id, as a call of its own. It stays within: nothing is admitted. */
-async function placeApplication(
-  parent: Call,
-  options: {
-    readonly command: DialChild
-    readonly created: (call: ApplicationCall) => void
-    readonly watcher: ApplicationWatcher
-  },
-): Promise<NotPlaced | null> {
+async function placeApplication(parent: Call, options: PlaceAsked): Promise<NotPlaced | null> {
   const { ctx } = parent
   const { command } = options
   if (command.target.kind !== 'application') throw new Error('not an application')

@@ -4,9 +4,11 @@ import type { VoiceReply } from '../../core/runtime/voice-request.ts'
 import { recordExchange } from '../../core/state/calls/calls.ts'
 import type { Callback, Fetch, Fetched } from '../../markup/interpreter/types.ts'
 import type { Call } from '../b2bua/call.ts'
+import type { ScriptContext } from './context.ts'
 
 /** Whoever asks for documents: a script. */
 export interface DocumentRequester {
+  readonly ctx: ScriptContext
   readonly call: Call
   readonly cookies: CookieJar
   readonly signal: AbortSignal
@@ -16,15 +18,15 @@ export interface DocumentRequester {
 
 /** A document, as the event that the interpreter waits for. */
 export async function fetchDocument(requester: DocumentRequester, command: Fetch): Promise<Fetched> {
-  const { call, cookies, signal } = requester
-  const auth_token = call.ctx.authToken(call.project_id)
+  const { ctx, call, cookies, signal } = requester
+  const auth_token = ctx.authToken(call.project_id)
   if (auth_token === null)
     return {
       type: 'fetched',
       id: command.id,
       result: { ok: false, number: 11200, detail: 'the voice account is not active' },
     }
-  const reply = await call.ctx.voice.send({
+  const reply = await ctx.voice.send({
     url: command.url,
     method: command.method,
     parameters: Object.entries(parametersOf(requester, command)),
@@ -39,10 +41,10 @@ export async function fetchDocument(requester: DocumentRequester, command: Fetch
 
 /** A request whose reply means nothing. It outlives the script: nothing of it is owed to anybody. */
 export async function sendCallback(requester: DocumentRequester, command: Callback): Promise<void> {
-  const { call, cookies } = requester
-  const auth_token = call.ctx.authToken(call.project_id)
+  const { ctx, call, cookies } = requester
+  const auth_token = ctx.authToken(call.project_id)
   if (auth_token === null) return
-  const reply = await call.ctx.voice.send({
+  const reply = await ctx.voice.send({
     url: command.url,
     method: command.method,
     parameters: Object.entries(parametersOf(requester, command)),

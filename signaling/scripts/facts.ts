@@ -1,6 +1,6 @@
 import { ESPEAK_LANGUAGES, ESPEAK_VOICES } from '../../core/domain/speech/engines.ts'
 import type { StartFacts } from '../../markup/interpreter/types.ts'
-import type { ScriptEntry, ScriptHost } from './script.ts'
+import type { ScriptEntry, ScriptHost } from '../b2bua/script-host.ts'
 
 /** What a run knows at its start of its leg and of the engines of this platform. */
 export function startFacts({ call, leg, direction }: ScriptHost, { kind, entry, fallback }: ScriptEntry): StartFacts {

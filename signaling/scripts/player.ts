@@ -2,7 +2,7 @@ import type { Event, Play, PlayItem } from '../../markup/interpreter/types.ts'
 import type { PlaySource } from '../../media/protocol/schema.ts'
 import type { Leg } from '../b2bua/leg.ts'
 import { type MediaEvent, MediaRefusal } from '../b2bua/media.ts'
-import type { ScriptHost } from './script.ts'
+import type { ScriptHost } from '../b2bua/script-host.ts'
 
 /**
  * What the media worker plays at once: sources in a row, so many times. `items[i]` is the item that source i came

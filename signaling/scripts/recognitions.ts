@@ -3,7 +3,7 @@ import { newId } from '../../core/runtime/ids.ts'
 import type { Event, Recognize, StartTranscription } from '../../markup/interpreter/types.ts'
 import type { MethodParams } from '../../media/protocol/schema.ts'
 import { type MediaEvent, MediaRefusal } from '../b2bua/media.ts'
-import type { ScriptHost } from './script.ts'
+import type { ScriptHost } from '../b2bua/script-host.ts'
 import { tell } from './tell.ts'
 
 interface Listening {

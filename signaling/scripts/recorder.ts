@@ -15,7 +15,7 @@ import type {
 import type { MethodParams } from '../../media/protocol/schema.ts'
 import type { Leg } from '../b2bua/leg.ts'
 import { type MediaEvent, MediaRefusal } from '../b2bua/media.ts'
-import type { ScriptHost } from './script.ts'
+import type { ScriptHost } from '../b2bua/script-host.ts'
 import { transcribe } from './transcribe.ts'
 
 type Ended = Extract<MediaEvent, { event: 'record.ended' }>

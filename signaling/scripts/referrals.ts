@@ -3,8 +3,8 @@ import type { Timer } from '../../core/runtime/clock.ts'
 import type { AnswerRefer, Event, Refer } from '../../markup/interpreter/types.ts'
 import type { Leg } from '../b2bua/leg.ts'
 import { notifyReferrer } from '../b2bua/refer-notify.ts'
+import type { ScriptHost } from '../b2bua/script-host.ts'
 import type { Dialog, InboundRequest } from '../drachtio/types.ts'
-import type { ScriptHost } from './script.ts'
 
 /** A transfer is waited for no longer than this (voice-compat.md §10, Refer). */
 const NOTIFY_LIMIT_MS = 60_000

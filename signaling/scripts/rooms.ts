@@ -1,9 +1,10 @@
 import { rfc2822 } from '../../core/domain/calls/parameters.ts'
 import { newId } from '../../core/runtime/ids.ts'
 import type { Event, JoinConference } from '../../markup/interpreter/types.ts'
+import type { ScriptHost } from '../b2bua/script-host.ts'
 import { hold } from './hold.ts'
 import { Recorder } from './recorder.ts'
-import type { Script, ScriptHost } from './script.ts'
+import type { Script } from './script.ts'
 import { tell } from './tell.ts'
 
 /** Conferences of this node: who is in which room, when it starts, what it tells. Media are mixed by the worker. */

@@ -3,13 +3,13 @@ import type { Timer } from '../../core/runtime/clock.ts'
 import { start, step } from '../../markup/interpreter/step.ts'
 import type { Command, Entry, Event, Run, RunKind, StartFacts, Step, Target } from '../../markup/interpreter/types.ts'
 import { eventLine, startLine } from '../../markup/replay/replay.ts'
-import type { Call } from '../b2bua/call.ts'
-import type { Leg } from '../b2bua/leg.ts'
 import type { MediaEvent } from '../b2bua/media.ts'
 import type { KeyWay } from '../b2bua/presses.ts'
+import type { CallScript, ScriptEntry, ScriptHost } from '../b2bua/script-host.ts'
 import type { InboundRequest } from '../drachtio/types.ts'
 import { type CommandHandlers, commandHandlers, Timers } from './carry-out.ts'
 import { Children } from './children.ts'
+import type { ScriptContext } from './context.ts'
 import type { DocumentRequester } from './documents.ts'
 import { startFacts } from './facts.ts'
 import { Player } from './player.ts'
@@ -21,38 +21,12 @@ import { Siprec } from './siprec.ts'
 import { Streams } from './streams.ts'
 import { Waiting } from './waiting.ts'
 
-/** What a script begins with. */
-export interface ScriptEntry {
-  readonly kind: RunKind
-  readonly entry: Entry
-  readonly fallback: Target | null
-}
-
-/** The call and leg that a script runs on, and what only their owner can do. */
-export interface ScriptHost {
-  readonly call: Call
-  readonly leg: Leg
-  readonly direction: 'inbound' | 'outbound'
-  /** 200 OK to the caller. @throws when it could not be */
-  answer(): Promise<void>
-  reject(sip_code: number, status: 'busy' | 'no-answer' | 'failed'): void
-  hangup(): void
-  /** Early media for an unanswered caller; false when there can be none. */
-  early(): Promise<boolean>
-  ring(): void
-  /** Parameters of its requests beyond the call's: of a queue or conference. */
-  parameters?(): Readonly<Record<string, string>>
-  /** A whisper or wait document is over. */
-  done?(outcome: WaitOutcome): void
-}
-
-export type WaitOutcome = 'finished' | 'hangup' | 'leave' | 'failed' | 'gone'
-
 /** How long a script may outlive its leg: for the last request of a Record or Dial. */
 const AFTERLIFE_MS = 30_000
 
 /** Carries out one run on one leg: commands become media, SIP and HTTP; what comes of them becomes events. */
-export class Script {
+export class Script implements CallScript {
+  readonly ctx: ScriptContext
   readonly host: ScriptHost
   readonly cookies: CookieJar
   /** What the leg hears in a queue or room before it talks. */
@@ -77,22 +51,23 @@ export class Script {
   #gone = false
   #afterlife: Timer | null = null
 
-  constructor(host: ScriptHost, entry: ScriptEntry, cookies: CookieJar = createCookieJar()) {
+  constructor(ctx: ScriptContext, host: ScriptHost, entry: ScriptEntry, cookies: CookieJar = createCookieJar()) {
+    this.ctx = ctx
     this.host = host
     this.#entry = entry
     this.cookies = cookies
-    const { ctx, sid, log } = host.call
-    this.#log = new RunLog(ctx.config, `${sid}-${host.call.nextRun()}`, log)
+    const { sid, log } = host.call
+    this.#log = new RunLog(host.call.ctx.config, `${sid}-${host.call.nextRun()}`, log)
     const emit = (event: Event): void => this.emit(event)
     this.#player = new Player(host, emit)
-    this.waiting = new Waiting(host, this.#player, cookies)
+    this.waiting = new Waiting(ctx, host, this.#player, cookies)
     this.#recorder = new Recorder(host, emit)
     this.#children = new Children(this, emit)
     this.#referrals = new Referrals(host, emit)
-    this.#streams = new Streams(host, emit)
+    this.#streams = new Streams(ctx, host, emit)
     this.#recognitions = new Recognitions(host, emit)
     this.#siprec = new Siprec(host, emit)
-    this.#timers = new Timers(ctx.clock)
+    this.#timers = new Timers(host.call.ctx.clock)
     this.#handlers = commandHandlers({
       ...{ script: this, player: this.#player, recorder: this.#recorder, children: this.#children },
       ...{ referrals: this.#referrals, streams: this.#streams, recognitions: this.#recognitions },
@@ -143,7 +118,7 @@ export class Script {
     this.#player.media(event)
     this.#streams.media(event)
     this.#recognitions.media(event)
-    if (event.event === 'leg.voice') this.host.call.ctx.rooms.voice(this, event.speaking)
+    if (event.event === 'leg.voice') this.ctx.rooms.voice(this, event.speaking)
     this.waiting.media(event)
   }
 
@@ -246,7 +221,7 @@ export class Script {
 
   /** Rooms and queues hold no script that is over. */
   #leaveShared(): void {
-    const { rooms, queues } = this.host.call.ctx
+    const { rooms, queues } = this.ctx
     rooms.leave(this)
     queues.leave(this, 'hangup')
     queues.stopDequeue(this)
@@ -254,6 +229,6 @@ export class Script {
 
   #requester(): DocumentRequester {
     const parameters = (): Readonly<Record<string, string>> => this.host.parameters?.() ?? {}
-    return { call: this.host.call, cookies: this.cookies, signal: this.#abort.signal, parameters }
+    return { ctx: this.ctx, call: this.host.call, cookies: this.cookies, signal: this.#abort.signal, parameters }
   }
 }

@@ -2,9 +2,9 @@ import { iso } from '../../core/runtime/clock.ts'
 import { newId } from '../../core/runtime/ids.ts'
 import type { Event, StartSiprec } from '../../markup/interpreter/types.ts'
 import { type LegPolicy, MediaRefusal } from '../b2bua/media.ts'
+import type { ScriptHost } from '../b2bua/script-host.ts'
 import type { Dialog, DialogHandler, InviteResult } from '../drachtio/types.ts'
 import { isMadeUp } from '../trunks/health.ts'
-import type { ScriptHost } from './script.ts'
 import { mergeOffers, metadata, splitAnswer } from './siprec-body.ts'
 import { tell } from './tell.ts'
 
@@ -132,11 +132,11 @@ export class Siprec {
   }
 
   #handlerOf(session: Session): DialogHandler {
-    return (request, { unsolicited }) => {
-      if (unsolicited || request.method === 'BYE') {
-        if (!unsolicited) request.respond(200)
+    return (request, { server_end }) => {
+      if (server_end !== null || request.method === 'BYE') {
+        if (server_end === null) request.respond(200)
         session.dialog = null
-        this.#over(session, unsolicited ? 'the recording server is gone' : null)
+        this.#over(session, server_end !== null ? 'the recording server is gone' : null)
       } else if (request.method !== 'ACK') request.respond(request.method === 'INVITE' ? 488 : 200)
     }
   }

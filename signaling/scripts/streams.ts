@@ -3,7 +3,8 @@ import { newId } from '../../core/runtime/ids.ts'
 import { handshakeSignature } from '../../core/runtime/voice-request.ts'
 import type { Event, StartStream } from '../../markup/interpreter/types.ts'
 import { type MediaEvent, MediaRefusal } from '../b2bua/media.ts'
-import type { ScriptHost } from './script.ts'
+import type { ScriptHost } from '../b2bua/script-host.ts'
+import type { ScriptContext } from './context.ts'
 import { tell } from './tell.ts'
 
 interface Stream {
@@ -15,11 +16,13 @@ const TRACKS = { inbound_track: 'inbound', outbound_track: 'outbound', both_trac
 
 /** Media streams to WebSockets on one leg (voice-compat.md §12.5). */
 export class Streams {
+  readonly #ctx: ScriptContext
   readonly #host: ScriptHost
   readonly #emit: (event: Event) => void
   readonly #streams = new Map<string, Stream>()
 
-  constructor(host: ScriptHost, emit: (event: Event) => void) {
+  constructor(ctx: ScriptContext, host: ScriptHost, emit: (event: Event) => void) {
+    this.#ctx = ctx
     this.#host = host
     this.#emit = emit
   }
@@ -29,7 +32,7 @@ export class Streams {
     const stream: Stream = { command, stream_sid: `MZ${newId.uuid().replaceAll('-', '')}` }
     const fork_id = stream.stream_sid
     this.#streams.set(fork_id, stream)
-    const auth_token = call.ctx.authToken(call.project_id)
+    const auth_token = this.#ctx.authToken(call.project_id)
     leg.session.hub
       .request('fork.start', {
         leg_id: leg.id,

@@ -2,7 +2,7 @@ import { newId } from '../../core/runtime/ids.ts'
 import type { RecordingFacts, Target } from '../../markup/interpreter/types.ts'
 import type { Leg } from '../b2bua/leg.ts'
 import { MediaRefusal } from '../b2bua/media.ts'
-import type { ScriptHost } from './script.ts'
+import type { ScriptHost } from '../b2bua/script-host.ts'
 import { tell } from './tell.ts'
 
 /** Longer than the engine may take. */

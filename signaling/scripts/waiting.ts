@@ -3,9 +3,10 @@ import type { Timer } from '../../core/runtime/clock.ts'
 import type { Target } from '../../markup/interpreter/types.ts'
 import type { PlaySource } from '../../media/protocol/schema.ts'
 import type { MediaEvent } from '../b2bua/media.ts'
-import { answeredHost } from './answered-host.ts'
+import { answeredHost, type ScriptHost, type WaitOutcome } from '../b2bua/script-host.ts'
+import type { ScriptContext } from './context.ts'
 import type { Player } from './player.ts'
-import { Script, type ScriptHost, type WaitOutcome } from './script.ts'
+import { Script } from './script.ts'
 
 /** What a leg hears while it waits: a document of its own, or sounds without end. */
 export interface WaitDocument {
@@ -21,6 +22,7 @@ const AGAIN_MS = 500
 
 /** The leg of a script in a queue or room before it talks. */
 export class Waiting {
+  readonly #ctx: ScriptContext
   readonly #host: ScriptHost
   readonly #player: Player
   readonly #cookies: CookieJar
@@ -28,7 +30,8 @@ export class Waiting {
   #again: Timer | null = null
   #over = false
 
-  constructor(host: ScriptHost, player: Player, cookies: CookieJar) {
+  constructor(ctx: ScriptContext, host: ScriptHost, player: Player, cookies: CookieJar) {
+    this.#ctx = ctx
     this.#host = host
     this.#player = player
     this.#cookies = cookies
@@ -43,6 +46,7 @@ export class Waiting {
     if (this.#over) return
     const { call, leg, direction } = this.#host
     this.#script = new Script(
+      this.#ctx,
       {
         ...answeredHost(call, leg, () => undefined, direction),
         parameters: wait.parameters,

@@ -11,13 +11,13 @@ import { newId } from '../../core/runtime/ids.ts'
 import { takeAdmission } from '../../core/state/calls/leases.ts'
 import { type CallRow, insertCall, type NewCall, NOTHING_YET } from '../../core/state/calls/running-calls.ts'
 import type { TestRunRow } from '../../core/state/configuration/trunk-tests.ts'
+import type { AdmissionContext } from '../admission/context.ts'
 import type { Ask } from '../admission/gate.ts'
 import { endUnplaced } from '../admission/originate.ts'
 import { admitRow, limitsOf } from '../admission/place.ts'
-import type { Context } from '../b2bua/context.ts'
 import type { HuntHop } from '../b2bua/hunt.ts'
+import type { Leg } from '../b2bua/leg.ts'
 import { OutboundCall } from '../b2bua/outbound-call.ts'
-import type { OutboundLeg } from '../b2bua/outbound-leg.ts'
 import { deliveryHops, egressHops, type Outgoing, ownTargets } from '../b2bua/routes.ts'
 import { userOf } from '../drachtio/uri.ts'
 import type { Target, TrunkConfig } from '../trunks/snapshot.ts'
@@ -42,7 +42,7 @@ export interface TestCall {
 
 /** A short call to each target, and media measured both ways. */
 export async function probeTargets(
-  ctx: Context,
+  ctx: AdmissionContext,
   trunk: TrunkConfig,
   run: TestRunRow,
   report: Report,
@@ -74,7 +74,7 @@ export async function probeTargets(
 
 /** One call to the destination, over the way that any call of the trunk takes to the world. */
 export async function testCall(
-  ctx: Context,
+  ctx: AdmissionContext,
   trunk: TrunkConfig,
   run: TestRunRow,
   report: Report,
@@ -122,7 +122,7 @@ const planCall = async (report: Report, where: string, target_ref: string | null
 })
 
 /** Number that test calls present: one that the project owns, of the trunk where there is one. */
-async function presented(ctx: Context, trunk: TrunkConfig): Promise<string> {
+async function presented(ctx: AdmissionContext, trunk: TrunkConfig): Promise<string> {
   const own = [...ctx.snapshot().numbers.values()].filter(
     number => number.project_id === trunk.project_id && number.status === 'held',
   )
@@ -140,7 +140,7 @@ async function presented(ctx: Context, trunk: TrunkConfig): Promise<string> {
 }
 
 async function probe(
-  ctx: Context,
+  ctx: AdmissionContext,
   options: {
     readonly trunk: TrunkConfig
     readonly called: string
@@ -181,7 +181,7 @@ interface Done {
 }
 
 async function place(
-  ctx: Context,
+  ctx: AdmissionContext,
   sid: string,
   options: {
     readonly trunk: TrunkConfig
@@ -245,7 +245,7 @@ async function place(
 }
 
 function insertTestCall(
-  ctx: Context,
+  ctx: AdmissionContext,
   sid: string,
   { trunk, called, caller }: { readonly trunk: TrunkConfig; readonly called: string; readonly caller: string },
 ): Promise<CallRow> {
@@ -274,7 +274,7 @@ function insertTestCall(
 }
 
 /** Plays a tone for a while and counts what comes and goes. */
-async function measure(ctx: Context, leg: OutboundLeg): Promise<MediaFacts> {
+async function measure(ctx: AdmissionContext, leg: Leg): Promise<MediaFacts> {
   const begun_ms = ctx.clock.monotonic_ms()
   await ctx.media.request('play.start', {
     leg_id: leg.id,

@@ -10,7 +10,7 @@ import {
   judgeTls,
   type OptionsOutcome,
 } from '../../core/domain/trunk-tests/index.ts'
-import type { Context } from '../b2bua/context.ts'
+import type { CallContext } from '../b2bua/context.ts'
 import { hostOf } from '../drachtio/uri.ts'
 import { askOptions, isMadeUp } from '../trunks/health.ts'
 import { certificateAt, codeOf } from '../trunks/peer-certificate.ts'
@@ -23,7 +23,7 @@ const MAX_TARGETS = 10
 
 /** Whether a trunk can work as it is set up: nothing is called. */
 export async function validateConfiguration(
-  ctx: Context,
+  ctx: CallContext,
   trunk: TrunkConfig,
   facts: { readonly wanted_revision: number; readonly direction: 'inbound' | 'outbound' | 'both' },
   report: Report,
@@ -82,7 +82,7 @@ export async function validateConfiguration(
   }
 }
 
-function sharedSources(ctx: Context, trunk: TrunkConfig): { cidr: string; trunk: string }[] {
+function sharedSources(ctx: CallContext, trunk: TrunkConfig): { cidr: string; trunk: string }[] {
   const found = []
   for (const cidr of trunk.sources) {
     const address = cidr.split('/')[0] ?? ''
@@ -93,7 +93,7 @@ function sharedSources(ctx: Context, trunk: TrunkConfig): { cidr: string; trunk:
   return found.slice(0, 10)
 }
 
-async function optionsOf(ctx: Context, target: Target): Promise<{ outcome: OptionsOutcome; sdp: string | null }> {
+async function optionsOf(ctx: CallContext, target: Target): Promise<{ outcome: OptionsOutcome; sdp: string | null }> {
   const begun_ms = ctx.clock.monotonic_ms()
   try {
     const answer = await within(OPTIONS_LIMIT_MS, () => askOptions(ctx, target, null))

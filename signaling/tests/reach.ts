@@ -1,5 +1,5 @@
 import { judgeDns, judgeTls, type Verdict } from '../../core/domain/trunk-tests/index.ts'
-import type { Context } from '../b2bua/context.ts'
+import type { CallContext } from '../b2bua/context.ts'
 import { hostOf } from '../drachtio/uri.ts'
 import { targetUri } from '../trunks/health.ts'
 import { certificateAt } from '../trunks/peer-certificate.ts'
@@ -9,7 +9,7 @@ import type { Way } from '../trunks/ways-out.ts'
 /** Whether a target can be reached at all: its name, and its certificate. */
 
 /** What keeps calls from reaching the first target that has such a fault; null when it is not that. */
-export async function faultOfReach(ctx: Context, targets: readonly Target[]): Promise<Verdict | null> {
+export async function faultOfReach(ctx: CallContext, targets: readonly Target[]): Promise<Verdict | null> {
   for (const target of targets) {
     const host = hostOf(target.uri)
     const found = await resolve(ctx, target)
@@ -26,7 +26,7 @@ export const isTls = (target: Target): boolean => target.transport === 'tls' || 
 
 /** The addresses of a target that may be reached. */
 export async function resolve(
-  ctx: Context,
+  ctx: CallContext,
   target: Target,
 ): Promise<
   | { readonly addresses: readonly string[]; readonly way: Way }

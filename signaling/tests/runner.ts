@@ -6,7 +6,7 @@ import {
   type TestRunRow,
   updateTestRun,
 } from '../../core/state/configuration/trunk-tests.ts'
-import type { Context } from '../b2bua/context.ts'
+import type { AdmissionContext } from '../admission/context.ts'
 import type { TrunkConfig } from '../trunks/snapshot.ts'
 import { probeTargets, type TestCall, testCall } from './call.ts'
 import { validateConfiguration } from './configuration.ts'
@@ -17,13 +17,13 @@ const AT_ONCE = 4
 
 /** Takes trunk tests that wait and carries them out, each in the background of the node's calls. */
 export class TestRunner {
-  readonly #ctx: Context
+  readonly #ctx: AdmissionContext
   readonly #ends: (() => void)[]
   readonly #running = new Set<Promise<void>>()
   #looking: Promise<void> | null = null
   #stopped = false
 
-  constructor(ctx: Context) {
+  constructor(ctx: AdmissionContext) {
     this.#ctx = ctx
     const poll = ctx.clock.every(POLL_MS, () => this.look())
     this.#ends = [() => poll.cancel(), ctx.bus.on('commands', () => this.look())]

@@ -30,6 +30,17 @@ const imports_no_node =
 /** Only these read the environment: the reader itself, and those who hand it over. */
 const ENVIRONMENT = /^(core\/runtime\/(lifecycle|config)\.ts|bin\/|bench\/|test\/)/
 
+/** Each layer of a call may import itself and those before it; the files of `signaling/` itself wire them all. */
+const CALL_LAYERS = ['drachtio', 'trunks', 'b2bua', 'scripts', 'admission', 'tests']
+
+const callLayers = CALL_LAYERS.map((layer, index) => {
+  const known = CALL_LAYERS.slice(0, index + 1).join('|')
+  return mayImport(
+    new RegExp(`^signaling/${layer}/`),
+    new RegExp(`^(signaling/(${known})|media/protocol|markup|core)/`),
+  )
+})
+
 export const ARROWS: readonly Rule[] = [
   mayImport(/^core\/domain\//, /^core\/domain\//),
   mayImport(/^core\/(state|runtime)\//, /^core\//),
@@ -42,6 +53,7 @@ export const ARROWS: readonly Rule[] = [
   mayImport(/^signaling\/edge\//, /^(signaling\/edge|core)\//),
   mayImport(/^signaling\/sandbox\//, /^(signaling\/edge|signaling\/sandbox|core)\//),
   mayImport(/^signaling\/(?!edge|sandbox)/, /^(signaling\/(?!edge|sandbox)|media\/protocol|markup|core)\/?/),
+  ...callLayers,
   mayImport(/^control\//, /^(control|markup\/(parse|check)|core)/),
   mayImport(/^bin\//, /^(?!test\/)/),
   mayImport(/^(?!test\/)/, /^(?!test\/)/),

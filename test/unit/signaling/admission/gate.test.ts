@@ -1,8 +1,8 @@
 import t from 'tap'
 import { takeAdmission } from '../../../../core/state/calls/leases.ts'
 import { insertCall } from '../../../../core/state/calls/running-calls.ts'
+import type { AdmissionContext } from '../../../../signaling/admission/context.ts'
 import { createGate, StateStalled } from '../../../../signaling/admission/gate.ts'
-import type { Context } from '../../../../signaling/b2bua/context.ts'
 import { UnownedCalls } from '../../../../signaling/unowned-calls.ts'
 import { admissionWorld, NOW_MS } from '../../../support/admission-world.ts'
 
@@ -116,7 +116,7 @@ t.test('a call that nobody runs is ended, with what it held, and no other', asyn
   const ctx = {
     ...{ state, gate, node_id: 'node_1', log: { error: () => undefined }, clock: { now: () => NOW_MS } },
     calls: { get: (sid: string) => (sid === sids.get('owned') ? {} : undefined) },
-  } as unknown as Context
+  } as unknown as AdmissionContext
   const unowned = new UnownedCalls()
   const sweep = () => unowned.sweep(ctx, sid => sid === sids.get('held'))
   t.same([await sweep(), await sweep(), await sweep(), await sweep()], [0, 0, 1, 0], 'at the third look')

@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import pino from 'pino'
 import t from 'tap'
-import type { Context } from '../../../../signaling/b2bua/context.ts'
+import type { CallContext } from '../../../../signaling/b2bua/context.ts'
 import { Hunt, type HuntHop, type HuntListener } from '../../../../signaling/b2bua/hunt.ts'
 import type { MediaSession } from '../../../../signaling/b2bua/media.ts'
 import type { Dialog, InviteProgress, InviteResult, SipResponse } from '../../../../signaling/drachtio/types.ts'
@@ -44,7 +44,7 @@ function hunt(names: readonly string[], limits_silence = false) {
     ...{ clock, sip, ways, node_id: 'node', snapshot: () => ({ trunks: new Map() }) },
     health: { attempted: nothing },
     metrics: { pdd: { observe: nothing }, attempts: { inc: nothing } },
-  } as unknown as Context
+  } as unknown as CallContext
   const hub = { request: async () => ({ sdp: 'v=0', codec: 'PCMU', direction: 'sendrecv', hold: false }) }
   const session = { hub, openLeg: async () => undefined, closeLeg: async () => null } as unknown as MediaSession
   const listener = {

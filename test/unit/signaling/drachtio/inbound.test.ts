@@ -1,8 +1,8 @@
 import pino from 'pino'
 import t from 'tap'
-import { inboundInvite, type Surroundings } from '../../../../signaling/drachtio/inbound.ts'
+import { deliver, inboundInvite, type Surroundings } from '../../../../signaling/drachtio/inbound.ts'
 import type { LibraryAnswer, LibraryMessage, LibraryRequest } from '../../../../signaling/drachtio/library.ts'
-import type { Dialog } from '../../../../signaling/drachtio/types.ts'
+import type { Dialog, ServerEnd } from '../../../../signaling/drachtio/types.ts'
 
 const HEADERS: Readonly<Record<string, string>> = {
   'call-id': 'abc@198.51.100.7',
@@ -94,4 +94,22 @@ t.test('a provisional answer that leaves when the call is over makes no dialog t
   late.sent[0]?.done()
   late.cancel()
   t.equal(late.dialogs.size, 0, 'cancelled afterwards')
+})
+
+t.test('why the SIP server ended a dialog by itself, and that a peer did', async t => {
+  for (const [source, reason, server_end] of [
+    ['application', 'SIP;cause=200;text="Session timer expired"', 'session_expired'],
+    ['application', 'SIP;cause=200;text="ACK timeout"', 'no_ack'],
+    ['application', 'SIP;cause=200;text="Call does not exist"', 'other'],
+    ['network', 'SIP;cause=200;text="ACK timeout"', null],
+  ] as const) {
+    const request = {
+      ...message(),
+      ...{ method: 'BYE', uri: 'sip:us', source, protocol: 'udp', source_address: '198.51.100.7', source_port: 5060 },
+      get: (name: string) => (name === 'reason' ? reason : HEADERS[name]),
+    } as unknown as LibraryRequest
+    const heard: (ServerEnd | null)[] = []
+    deliver(pino({ level: 'silent' }), request, {} as LibraryAnswer, (_request, facts) => heard.push(facts.server_end))
+    t.same(heard, [server_end], `${source}: ${reason}`)
+  }
 })

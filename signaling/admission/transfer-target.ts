@@ -6,56 +6,38 @@ import { type Reason, sipRefusal } from '../../core/domain/reasons/index.ts'
 import { iso } from '../../core/runtime/clock.ts'
 import { newId } from '../../core/runtime/ids.ts'
 import { type CallRow, type Decided, type NewCall, NOTHING_YET } from '../../core/state/calls/running-calls.ts'
-import type { Ask } from '../admission/gate.ts'
-import { hopsToWorld, limitsOf, notAdmitted } from '../admission/place.ts'
-import { ApplicationCall, type ApplicationWatcher } from '../scripts/application-call.ts'
+import type { HuntHop } from '../b2bua/hunt.ts'
+import { OutboundCall } from '../b2bua/outbound-call.ts'
+import { deliveryHops, type Outgoing, ownTargets } from '../b2bua/routes.ts'
+import type { TransferAsked, TransferPlaced } from '../b2bua/transfer-placing.ts'
+import { ApplicationCall } from '../scripts/application-call.ts'
 import type { ApplicationConfig, NumberConfig, TrunkConfig } from '../trunks/snapshot.ts'
-import type { Party } from './call.ts'
-import type { Context } from './context.ts'
-import type { HuntHop } from './hunt.ts'
-import { OutboundCall, type OutboundWatcher } from './outbound-call.ts'
-import type { ReferTarget } from './refer-to.ts'
-import { deliveryHops, type Outgoing, ownTargets } from './routes.ts'
+import type { AdmissionContext } from './context.ts'
+import type { Ask } from './gate.ts'
+import { hopsToWorld, limitsOf, notAdmitted } from './place.ts'
 
 /**
  * Where a transfer goes: the same ways, and the same gate, as an INVITE of the transferor's trunk. It makes a call of
  * the project that the number belongs to, to the world of the transferor's: two projects never share one (0574).
  */
 
-export type Transferred = OutboundCall | ApplicationCall
-
-export type Placed =
-  | { readonly kind: 'placed' }
-  | { readonly kind: 'refused'; readonly sip_code: number; readonly reason: Reason }
-
-interface Asked {
-  readonly target: ReferTarget
-  readonly transferor: Party
-  readonly transferee: Party
-  readonly trunk_id: string
-  readonly watcher: OutboundWatcher & ApplicationWatcher
-  readonly created: (child: Transferred) => void
-}
-
 type TransferAsk = Omit<Ask, 'call_sid'>
 
 const RING_LIMIT_MS = 60_000
 const HOPS_OF_OUR_OWN = 70
 
-export async function placeTransferred(asked: Asked): Promise<Placed> {
-  const { ctx } = asked.transferee.call
+export async function placeTransferred(ctx: AdmissionContext, asked: TransferAsked): Promise<TransferPlaced> {
   const trunk = ctx.snapshot().trunks.get(asked.trunk_id)
   if (!trunk) return refused('trunk_disabled')
   const e164 = parseNumber(asked.target.number, DEFAULT_COUNTRY)?.e164 ?? null
   const number = e164 === null ? undefined : ctx.snapshot().numbers.get(e164)
-  if (!number || number.status === 'available') return toWorld(asked, trunk)
+  if (!number || number.status === 'available') return toWorld(ctx, asked, trunk)
   if (number.status === 'quarantined') return refused('number_quarantined')
-  if (number.route_kind === 'voice_application') return toApplication(asked, trunk, number)
-  return toTrunk(asked, trunk, number)
+  if (number.route_kind === 'voice_application') return toApplication(ctx, asked, trunk, number)
+  return toTrunk(ctx, asked, trunk, number)
 }
 
-async function toWorld(asked: Asked, trunk: TrunkConfig): Promise<Placed> {
-  const { ctx } = asked.transferee.call
+async function toWorld(ctx: AdmissionContext, asked: TransferAsked, trunk: TrunkConfig): Promise<TransferPlaced> {
   const { target } = asked
   const shown = presented(ctx, asked)
   const ask: TransferAsk = {
@@ -70,17 +52,21 @@ async function toWorld(asked: Asked, trunk: TrunkConfig): Promise<Placed> {
     own_targets: ownTargets(ctx, trunk),
   }
   const owner = { project_id: trunk.project_id, trunk_id: trunk.id, number: null, application: null }
-  return dial(asked, trunk, owner, [ask], (sid, outcome) =>
+  return dial(ctx, asked, trunk, owner, [ask], (sid, outcome) =>
     hopsToWorld(ctx, {
       project_id: trunk.project_id,
       trunk,
-      outgoing: outgoing(asked, sid, outcome, shown.diversion),
+      outgoing: outgoing(ctx, asked, sid, outcome, shown.diversion),
     }),
   )
 }
 
-async function toTrunk(asked: Asked, trunk: TrunkConfig, number: NumberConfig): Promise<Placed> {
-  const { ctx } = asked.transferee.call
+async function toTrunk(
+  ctx: AdmissionContext,
+  asked: TransferAsked,
+  trunk: TrunkConfig,
+  number: NumberConfig,
+): Promise<TransferPlaced> {
   const snapshot = ctx.snapshot()
   const { route_kind, route_id, project_id } = number
   if (route_id === null || project_id === null || (route_kind !== 'trunk' && route_kind !== 'subtrunk'))
@@ -88,23 +74,27 @@ async function toTrunk(asked: Asked, trunk: TrunkConfig, number: NumberConfig): 
   const to = snapshot.trunks.get(route_kind === 'trunk' ? route_id : (snapshot.trunk_of_subtrunk.get(route_id) ?? ''))
   if (!to) return refused('number_unrouted')
   const owner = { project_id, trunk_id: to.id, number, application: null }
-  const asks = onNet(asked, trunk, project_id, { type: route_kind, id: route_id })
+  const asks = onNet(ctx, asked, trunk, project_id, { type: route_kind, id: route_id })
   const { diversion } = presented(ctx, asked)
-  return dial(asked, trunk, owner, asks, (sid, outcome) =>
-    deliveryHops(ctx, to, outgoing(asked, sid, outcome, diversion)),
+  return dial(ctx, asked, trunk, owner, asks, (sid, outcome) =>
+    deliveryHops(ctx, to, outgoing(ctx, asked, sid, outcome, diversion)),
   )
 }
 
 /** The document runs in a call of its own, on a wire whose other end is joined with the leg that stays. */
-async function toApplication(asked: Asked, trunk: TrunkConfig, number: NumberConfig): Promise<Placed> {
-  const { call, leg } = asked.transferee
-  const { ctx } = call
+async function toApplication(
+  ctx: AdmissionContext,
+  asked: TransferAsked,
+  trunk: TrunkConfig,
+  number: NumberConfig,
+): Promise<TransferPlaced> {
+  const { leg } = asked.transferee
   const application = number.route_id === null ? undefined : ctx.snapshot().applications.get(number.route_id)
   if (!application) return refused('number_unrouted')
   const { project_id, id } = application
   const trunk_id = project_id === trunk.project_id ? trunk.id : null
-  const asks = onNet(asked, trunk, project_id, { type: 'voice_application', id })
-  const admitted = await admit(asked, trunk, { project_id, trunk_id, number, application }, asks)
+  const asks = onNet(ctx, asked, trunk, project_id, { type: 'voice_application', id })
+  const admitted = await admit(ctx, asked, trunk, { project_id, trunk_id, number, application }, asks)
   if ('kind' in admitted) return admitted
   const { row, decided } = admitted
   const { session } = leg
@@ -118,8 +108,13 @@ async function toApplication(asked: Asked, trunk: TrunkConfig, number: NumberCon
 }
 
 /** As the transferor's trunk sees it, then as what the number is routed to does. */
-function onNet(asked: Asked, trunk: TrunkConfig, project_id: string, service: Ask['service']): TransferAsk[] {
-  const { ctx } = asked.transferee.call
+function onNet(
+  ctx: AdmissionContext,
+  asked: TransferAsked,
+  trunk: TrunkConfig,
+  project_id: string,
+  service: Ask['service'],
+): TransferAsk[] {
   const shown = presented(ctx, asked)
   const common = {
     called: asked.target.number,
@@ -150,16 +145,16 @@ interface Owner {
 }
 
 async function admit(
-  asked: Asked,
+  ctx: AdmissionContext,
+  asked: TransferAsked,
   trunk: TrunkConfig,
   owner: Owner,
   asks: readonly TransferAsk[],
-): Promise<Placed | { readonly row: CallRow; readonly decided: Decided }> {
-  const { ctx } = asked.transferee.call
-  const call = rowOf(asked, owner)
+): Promise<TransferPlaced | { readonly row: CallRow; readonly decided: Decided }> {
+  const call = rowOf(ctx, asked, owner)
   const { sid: call_sid } = call
   const { project_id, id } = trunk
-  const callers = rowOf(asked, { project_id, trunk_id: id, number: null, application: null })
+  const callers = rowOf(ctx, asked, { project_id, trunk_id: id, number: null, application: null })
   const wanted = { call, callers: { ...callers, sid: call_sid }, asks: asks.map(ask => ({ ...ask, call_sid })) }
   const { row, decided, told } = await ctx.gate.admitCall(ctx.state.db, wanted)
   if (decided.admitted) return { row, decided }
@@ -168,18 +163,19 @@ async function admit(
 }
 
 async function dial(
-  asked: Asked,
+  ctx: AdmissionContext,
+  asked: TransferAsked,
   trunk: TrunkConfig,
   owner: Owner,
   asks: readonly TransferAsk[],
   hopsOf: (sid: string, outcome: Decided) => HuntHop[],
-): Promise<Placed> {
-  const { call, leg } = asked.transferee
-  const admitted = await admit(asked, trunk, owner, asks)
+): Promise<TransferPlaced> {
+  const { leg } = asked.transferee
+  const admitted = await admit(ctx, asked, trunk, owner, asks)
   if ('kind' in admitted) return admitted
   const { row, decided } = admitted
   leg.session.hold()
-  const child = new OutboundCall(call.ctx, {
+  const child = new OutboundCall(ctx, {
     row,
     session: leg.session,
     limits: limitsOf(decided, trunk.max_call_duration_seconds || null),
@@ -199,7 +195,7 @@ interface Presented {
 }
 
 /** Whom the target sees: of a call that came in, its caller; else the transferor's own number. */
-function presented(ctx: Context, { transferor, transferee, trunk_id }: Asked): Presented {
+function presented(ctx: AdmissionContext, { transferor, transferee, trunk_id }: TransferAsked): Presented {
   const { numbers, trunks } = ctx.snapshot()
   const project_id = trunks.get(trunk_id)?.project_id
   const { from_number, to_number } = transferor.call.row_now
@@ -213,12 +209,18 @@ function presented(ctx: Context, { transferor, transferee, trunk_id }: Asked): P
   return { caller: own, forwarded: false, diversion: isOwn(own) ? own : null }
 }
 
-function outgoing(asked: Asked, sid: string, outcome: Decided, diversion: string | null): Outgoing {
+function outgoing(
+  ctx: AdmissionContext,
+  asked: TransferAsked,
+  sid: string,
+  outcome: Decided,
+  diversion: string | null,
+): Outgoing {
   const { target } = asked
   return {
     call_sid: sid,
     called_e164: outcome.called?.e164 ?? target.number,
-    caller_e164: outcome.caller_e164 ?? presented(asked.transferee.call.ctx, asked).caller,
+    caller_e164: outcome.caller_e164 ?? presented(ctx, asked).caller,
     restricted: false,
     caller_name: null,
     max_forwards: HOPS_OF_OUR_OWN,
@@ -227,8 +229,7 @@ function outgoing(asked: Asked, sid: string, outcome: Decided, diversion: string
   }
 }
 
-function rowOf(asked: Asked, { project_id, trunk_id, number, application }: Owner) {
-  const { ctx } = asked.transferee.call
+function rowOf(ctx: AdmissionContext, asked: TransferAsked, { project_id, trunk_id, number, application }: Owner) {
   const at = iso(ctx.clock.now())
   const parent = asked.transferor.call
   const callback: CallRequest | null = application && {
@@ -258,4 +259,4 @@ function rowOf(asked: Asked, { project_id, trunk_id, number, application }: Owne
   } satisfies NewCall
 }
 
-const refused = (reason: Reason): Placed => ({ kind: 'refused', sip_code: sipRefusal(reason).code, reason })
+const refused = (reason: Reason): TransferPlaced => ({ kind: 'refused', sip_code: sipRefusal(reason).code, reason })

@@ -1,0 +1,87 @@
+import type { Entry, RunKind, Target } from '../../markup/interpreter/types.ts'
+import type { InboundRequest } from '../drachtio/types.ts'
+import type { Call, Party } from './call.ts'
+import type { Leg } from './leg.ts'
+import type { MediaEvent } from './media.ts'
+import type { KeyWay } from './presses.ts'
+
+/** What calls know of the scripts that run on them; `scripts/` implements it. */
+
+/** What a script begins with. */
+export interface ScriptEntry {
+  readonly kind: RunKind
+  readonly entry: Entry
+  readonly fallback: Target | null
+}
+
+export type WaitOutcome = 'finished' | 'hangup' | 'leave' | 'failed' | 'gone'
+
+/** The call and leg that a script runs on, and what only their owner can do. */
+export interface ScriptHost {
+  readonly call: Call
+  readonly leg: Leg
+  readonly direction: 'inbound' | 'outbound'
+  /** 200 OK to the caller. @throws when it could not be */
+  answer(): Promise<void>
+  reject(sip_code: number, status: 'busy' | 'no-answer' | 'failed'): void
+  hangup(): void
+  /** Early media for an unanswered caller; false when there can be none. */
+  early(): Promise<boolean>
+  ring(): void
+  /** Parameters of its requests beyond the call's: of a queue or conference. */
+  parameters?(): Readonly<Record<string, string>>
+  /** A whisper or wait document is over. */
+  done?(outcome: WaitOutcome): void
+}
+
+/** A script on a leg: its call passes it keys, requests and media events. */
+export interface CallScript {
+  readonly kind: RunKind
+  readonly done: boolean
+  start(): void
+  /** New instructions for a live call. False when the script is over. */
+  update(entry: Entry, fallback: Target | null): boolean
+  digit(digit: string, by: KeyWay): void
+  media(event: MediaEvent): void
+  /** A REFER of the script's own leg; the script answers it. */
+  referred(leg: 'self', request: InboundRequest): void
+  /** A NOTIFY about a REFER of ours; the script answers it. */
+  notified(request: InboundRequest): void
+  /** The leg is gone. The script may still have a last request to make. */
+  legEnded(): void
+  /** Stops the script at once. */
+  drop(): void
+}
+
+/** Creates scripts. The caller stores the script and then starts it, because its first step may end the call. */
+export interface Scripts {
+  create(host: ScriptHost, entry: ScriptEntry): CallScript
+}
+
+/** What the outbound policy says of recording an admitted call. */
+export interface PolicyRecording {
+  readonly channels: number
+  readonly retention_days: number
+}
+
+export interface PolicyRecorder {
+  /** Records the leg of `party`, and `other` on a channel of its own. */
+  byPolicy(party: Party, other: Leg | null, policy: PolicyRecording): void
+}
+
+/** The host of a script on an answered leg: nothing is left to answer, to ring or to refuse. */
+export const answeredHost = (
+  call: Call,
+  leg: Leg,
+  hangup: () => void,
+  direction: ScriptHost['direction'] = 'outbound',
+): ScriptHost => ({
+  call,
+  leg,
+  direction,
+  answer: () => Promise.resolve(),
+  reject: hangup,
+  hangup,
+  early: () => Promise.resolve(false),
+  ring: () => undefined,
+})

@@ -1,0 +1,36 @@
+import type { CallRequest } from '../../core/domain/calls/request.ts'
+import { iso } from '../../core/runtime/clock.ts'
+import { newId } from '../../core/runtime/ids.ts'
+import { NOTHING_YET } from '../../core/state/calls/running-calls.ts'
+import type { DialChild } from '../../markup/interpreter/types.ts'
+import type { Call } from '../b2bua/call.ts'
+
+/** The row of a child of a Dial. */
+export function childRow(parent: Call, command: DialChild, to: string, trunk_id: string | null) {
+  const { ctx } = parent
+  const request: CallRequest = {
+    status_callback: command.status_callback?.url ?? null,
+    status_callback_method: command.status_callback?.method ?? 'POST',
+    status_callback_events: command.status_callback?.events ?? [],
+  }
+  return {
+    sid: newId.call(),
+    project_id: parent.project_id,
+    account_sid: parent.row_now.account_sid,
+    parent_call_sid: parent.sid,
+    origin: 'dial' as const,
+    direction: 'outbound-dial' as const,
+    from_number: command.caller_id,
+    to_number: to,
+    status: 'ringing' as const,
+    trunk_id,
+    carrier_id: null,
+    number_id: null,
+    application_id: parent.row_now.application_id,
+    sip_call_id: null,
+    request: JSON.stringify(request),
+    node_id: ctx.node_id,
+    queued_at: iso(ctx.clock.now()),
+    ...NOTHING_YET,
+  }
+}
