@@ -54,6 +54,12 @@ struct StreamConfig {
   bool secured = false;
   SrtpSuite suite = SrtpSuite::aes128_sha1_80;
   std::vector<uint8_t> receive_key, send_key;
+
+  /** Whether an encoder for the other configuration goes on for this one. */
+  bool encodes_as(const StreamConfig& o) const {
+    return sends && o.sends && send.same_format(o.send) && ptime_ms == o.ptime_ms && bitrate == o.bitrate &&
+           fec == o.fec && dtx == o.dtx;
+  }
 };
 
 }  // namespace media

@@ -145,8 +145,7 @@ class EngineSkin : public Napi::ObjectWrap<EngineSkin> {
     });
   }
   void stop_play(const Napi::CallbackInfo& i) {
-    core(i.Env()).with(id_of(i),
-                       [id = i[1].ToString().Utf8Value()](Stream& s, uint64_t now) { s.stop_play(id, now); });
+    core(i.Env()).with(id_of(i), [id = i[1].ToString().Utf8Value()](Stream& s, uint64_t) { s.stop_play(id); });
   }
   Napi::Value feed(const Napi::CallbackInfo& i) {
     auto pcm = samples(i[1]);
@@ -155,8 +154,7 @@ class EngineSkin : public Napi::ObjectWrap<EngineSkin> {
     return Napi::Number::New(i.Env(), static_cast<double>(pcm->size()));
   }
   void feed_mark(const Napi::CallbackInfo& i) {
-    core(i.Env()).with(
-        id_of(i), [name = i[1].ToString().Utf8Value()](Stream& s, uint64_t now) { s.feed_mark(name, now); });
+    core(i.Env()).with(id_of(i), [name = i[1].ToString().Utf8Value()](Stream& s, uint64_t) { s.feed_mark(name); });
   }
   void feed_clear(const Napi::CallbackInfo& i) {
     core(i.Env()).with(id_of(i), [](Stream& s, uint64_t) { s.feed_clear(); });

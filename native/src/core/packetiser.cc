@@ -1,0 +1,109 @@
+#include "packetiser.h"
+
+#include <algorithm>
+
+#include "conference.h"
+#include "stream.h"
+
+namespace media {
+
+namespace {
+constexpr int kMostPacketMs = 80;
+constexpr int kMostEncoded = 1400;
+}  // namespace
+
+void Packetiser::describe(const StreamConfig& before, const StreamConfig& next) {
+  if (next.encodes_as(before)) return;
+  encoder_.reset();
+  waiting_.clear();
+}
+
+int Packetiser::rate() const {
+  const CodecId codec = stream_.config().send.codec;
+  if (codec == CodecId::g722) return 16000;
+  if (codec != CodecId::opus) return 8000;
+  if (const ConferencePort* port = stream_.sources().conference()) return port->rate_hz;
+  // Opus takes narrowband as it is: encoding a telephone's 8 kHz at 48 gains nothing.
+  for (const auto* s : stream_.feeders())
+    for (const auto& f : s->config().receive)
+      if (f.codec == CodecId::pcmu || f.codec == CodecId::pcma || f.codec == CodecId::g729) return 8000;
+  return 16000;
+}
+
+bool Packetiser::use_encoder() {
+  const StreamConfig& config = stream_.config();
+  const int hz = rate();
+  if (encoder_ && codec_ == config.send.codec && options_.sample_rate == hz) return true;
+  const Codec* codec = find_codec(config.send.codec);
+  if (!codec || !codec->available()) return false;
+  codec_ = codec->id;
+  options_ = {hz, config.ptime_ms, config.bitrate, stream_.context().opus_complexity, config.fec, config.dtx};
+  encoder_ = codec->encoder(options_);
+  waiting_.clear();
+  waiting_.reserve(static_cast<size_t>(encoder_->sample_rate() / 1000 * kMostPacketMs));
+  return true;
+}
+
+void Packetiser::take(const int16_t* pcm, int samples, int rate_hz, uint64_t now_us, Heard heard) {
+  if (!stream_.sender().reaches_peer() || !use_encoder()) return;
+  int16_t converted[kMaxFrameSamples];
+  if (encoder_->sample_rate() != rate_hz) {
+    if (!resampler_ || resampler_->from() != rate_hz || resampler_->to() != encoder_->sample_rate())
+      resampler_ = std::make_unique<Resampler>(rate_hz, encoder_->sample_rate());
+    samples = resampler_->run(pcm, samples, converted);
+    pcm = converted;
+  }
+  packetise(pcm, samples, heard, now_us);
+}
+
+int Packetiser::packet_ms() const {
+  const StreamConfig& config = stream_.config();
+  // Opus has frames of 10, 20, 40 and 60 ms. 30 and 50 are sent as the next shorter one.
+  const bool between = config.send.codec == CodecId::opus && (config.ptime_ms == 30 || config.ptime_ms == 50);
+  return between ? config.ptime_ms - 10 : config.ptime_ms;
+}
+
+void Packetiser::packetise(const int16_t* pcm, int samples, Heard heard, uint64_t now_us) {
+  Sender& sender = stream_.sender();
+  const StreamConfig& config = stream_.config();
+  if (!sender.makes_audio()) {
+    waiting_.clear();
+    pause_samples_ = 0;
+    pause_reports_.end();
+    sender.begin_made(now_us);
+  }
+  waiting_.insert(waiting_.end(), pcm, pcm + samples);
+  pause_samples_ = heard == Heard::pause ? pause_samples_ + static_cast<size_t>(samples) : 0;
+  const int ms = packet_ms();
+  const auto frame = static_cast<size_t>(encoder_->sample_rate() / 1000 * ms);
+  const uint32_t step = config.send.clock_rate / 1000 * static_cast<uint32_t>(ms);
+  while (waiting_.size() >= frame) {
+    if (config.comfort_noise_pt >= 0 && pause_samples_ >= waiting_.size())
+      tell_pause(frame, now_us);
+    else
+      send_frame(frame, now_us);
+    waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(frame));
+    pause_samples_ = std::min(pause_samples_, waiting_.size());
+    sender.advance_made(step);
+  }
+}
+
+void Packetiser::send_frame(size_t samples, uint64_t now_us) {
+  uint8_t packet[kRtpHeader + kMostEncoded + kTailRoom];
+  const int bytes =
+      encoder_->encode(waiting_.data(), static_cast<int>(samples), packet + kRtpHeader, kMostEncoded);
+  pause_reports_.end();
+  if (bytes > 0)
+    stream_.sender().send_made(packet, static_cast<size_t>(bytes), now_us);
+  else
+    stream_.sender().mark_next();  // the first packet after a pause (RFC 3551 §4.1)
+}
+
+/** Sends a pause as comfort noise packets (RFC 3389) instead of encoded noise. */
+void Packetiser::tell_pause(size_t samples, uint64_t now_us) {
+  const int level = pause_reports_.take(waiting_.data(), samples, now_us);
+  if (level >= 0) stream_.sender().send_noise(static_cast<uint8_t>(level), now_us);
+  stream_.sender().mark_next();
+}
+
+}  // namespace media

@@ -1,0 +1,86 @@
+#include "received_keys.h"
+
+#include <algorithm>
+#include <string>
+
+#include "stream.h"
+
+namespace media {
+
+namespace {
+/** The tones of a key and its named event come from the same press when they are so close together. */
+constexpr uint64_t kSamePressUs = 250'000;
+/** How long a key that was heard as tones is told to have been pressed. */
+constexpr uint32_t kHeardMs = 50;
+constexpr uint32_t kGapMs = 60;
+}  // namespace
+
+void ReceivedKeys::on_event(uint8_t* packet, const RtpView& v, const PayloadFacts& facts, uint64_t now_us) {
+  TelephoneEvent e;
+  if (!parse_telephone_event(packet + v.header, v.payload, e)) {
+    ++stream_.counters().malformed;
+    return;
+  }
+  if (Stream* peer = stream_.peer()) peer->sources().interrupt_pause();
+  const bool begins = !any_ || v.ts != ts_;
+  // The packet that begins the next key tells a key whose end was lost.
+  if (begins && e.end) begin(v.ts);
+  KeyReceiver::Key key;
+  if (received_.take(e, v.ts, facts.clock_rate, now_us, key)) on_key(key, false, now_us);
+  if (begins && !e.end) begin(v.ts);
+  relay(packet, v, e, facts, now_us);
+}
+
+void ReceivedKeys::relay(uint8_t* packet, const RtpView& v, const TelephoneEvent& e, const PayloadFacts& facts,
+                         uint64_t now_us) {
+  Stream* peer = stream_.peer();
+  if (!peer) return;
+  Sender& sender = peer->sender();
+  const StreamConfig& out = peer->config();
+  if (!passes_on_ || waits_ || !sender.may_take_relay() || !out.sends_events) return sender.skip_relay(v);
+  const bool same_clock = facts.clock_rate == out.event.clock_rate && out.event.clock_rate == out.send.clock_rate;
+  if (same_clock && !stream_.receiver().transcodes())
+    sender.relay(packet, v, facts, now_us);
+  else
+    sender.relay_event(v, e, facts, now_us);
+}
+
+/** A key that begins while the peer is sent keys of ours waits for its turn. */
+void ReceivedKeys::begin(uint32_t ts) {
+  any_ = true;
+  ts_ = ts;
+  waits_ = stream_.peer() && stream_.peer()->sources().sends_keys();
+}
+
+void ReceivedKeys::expire(uint64_t now_us) {
+  KeyReceiver::Key key;
+  if (received_.expire(now_us, key)) on_key(key, false, now_us);
+}
+
+void ReceivedKeys::heard(char digit, uint64_t now_us) {
+  // While the same key comes as an event, the tones are only its echo in the audio.
+  if (!received_.pressed()) on_key({digit, kHeardMs}, true, now_us);
+}
+
+void ReceivedKeys::on_key(const KeyReceiver::Key& key, bool inband, uint64_t now_us) {
+  if (inband) {
+    inband_us_ = now_us;
+  } else {
+    ++stream_.counters().keys_received;
+    // Some senders leave the tones in the audio as well: then the key was told already.
+    if (inband_us_ && now_us - inband_us_ < kSamePressUs) return;
+  }
+  Event e = stream_.event_of(EventType::key);
+  e.text = std::string(1, key.digit);
+  e.a = key.duration_ms;
+  e.flag = inband;
+  stream_.tell(std::move(e));
+  stream_.receiver().record_key(key.digit, now_us);
+  // A peer that takes no events hears the key as its tones.
+  Stream* peer = stream_.peer();
+  if (inband || !peer || peer == &stream_ || !passes_on_ || !peer->config().sends) return;
+  if (peer->config().sends_events && !waits_) return;
+  peer->send_keys({"", std::string(1, key.digit), std::clamp(key.duration_ms, 60u, 1000u), kGapMs}, now_us);
+}
+
+}  // namespace media

@@ -1,0 +1,219 @@
+#include "sources.h"
+
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+#include "conference.h"
+#include "stream.h"
+
+namespace media {
+
+namespace {
+constexpr uint64_t kTickUs = 20'000;
+/** A tick that is so late is counted; one that is later still moves the clock. */
+constexpr uint64_t kLateUs = 5'000, kLostUs = 100'000;
+/** So long a browser's first prompt waits for its path. */
+constexpr uint64_t kPathUs = 10'000'000;
+constexpr int kMostTick = 960;
+/** The rate of tones and of the clock of keys that are sent as tones. */
+constexpr int kToneHz = 8000;
+}  // namespace
+
+Sources::Sources(Stream& stream) : stream_(stream) {
+  timer_.bind([](void* s, uint64_t now) { static_cast<Sources*>(s)->tick(now); }, this);
+}
+
+void Sources::play(std::unique_ptr<Player> player, uint64_t now_us) {
+  end_play("stopped");
+  player_ = std::move(player);
+  start_clock(now_us);
+}
+
+void Sources::stop_play(const std::string& id) {
+  if (player_ && (id.empty() || id == player_->id())) end_play("stopped");
+}
+
+void Sources::end_play(const char* reason) {
+  if (!player_) return;
+  Event e = stream_.event_of(EventType::play_ended);
+  e.id = player_->id();
+  e.text = reason;
+  e.a = static_cast<int64_t>(player_->played_ms());
+  player_.reset();
+  stream_.tell(std::move(e));
+}
+
+void Sources::feed(std::shared_ptr<const std::vector<int16_t>> samples, int rate_hz, uint64_t now_us) {
+  if (!feed_) feed_ = std::make_unique<Feed>();
+  feed_->add(std::move(samples), rate_hz);
+  start_clock(now_us);
+}
+
+void Sources::feed_mark(std::string name) {
+  if (!feed_) feed_ = std::make_unique<Feed>();
+  feed_->mark(std::move(name));
+  std::vector<std::string> passed;
+  if (feed_->empty()) feed_->take_due_marks(passed);
+  tell_marks(passed);
+}
+
+void Sources::feed_clear() {
+  if (!feed_) return;
+  std::vector<std::string> passed;
+  feed_->clear(passed);
+  tell_marks(passed);
+}
+
+void Sources::tell_marks(const std::vector<std::string>& marks) {
+  for (const auto& m : marks) stream_.tell(EventType::mark, 0, 0, m.c_str());
+}
+
+void Sources::join(std::shared_ptr<ConferencePort> port) {
+  conference_ = std::move(port);
+}
+
+bool Sources::leave() {
+  if (!conference_) return false;
+  conference_->left.store(true, std::memory_order_release);
+  conference_.reset();
+  return true;
+}
+
+void Sources::sound_pause(const uint8_t* payload, size_t n, uint64_t now_us) {
+  if (!pause_.on() && !stream_.sender().may_take_relay()) return;
+  pause_.set(payload, n);
+  start_clock(now_us);
+}
+
+void Sources::end_pause() {
+  pause_.off();
+  if (!stream_.sender().clocked() || any()) return;
+  timer_.cancel();
+  stream_.sender().set_clocked(false);
+}
+
+void Sources::close() {
+  end_play("closed");
+  feed_clear();
+  if (sends_keys()) tell_keys(false);
+}
+
+// Keys
+
+void Sources::send_keys(KeySender::Request request, uint64_t now_us) {
+  if (!keys_) keys_ = std::make_unique<KeySender>();
+  keys_->add(std::move(request));
+  start_clock(now_us);
+}
+
+/** Tells the outside how its request ended. A relayed key has no id, and nobody waits for it. */
+void Sources::tell_keys(bool sent) {
+  if (keys_->front().id.empty()) return;
+  Event e = stream_.event_of(EventType::digits_sent);
+  e.id = keys_->front().id;
+  e.flag = sent;
+  stream_.tell(std::move(e));
+}
+
+/** True when a key, or the pause around one, takes this tick. */
+bool Sources::keys_tick(uint64_t now_us) {
+  if (!sends_keys()) return false;
+  const StreamConfig& config = stream_.config();
+  KeySender::Packet p;
+  switch (keys_->tick(config.sends_events ? config.event.clock_rate : kToneHz, p)) {
+    case KeySender::Step::finished:
+      tell_keys(true);
+      keys_->pop();
+      return keys_->busy();
+    case KeySender::Step::gap:
+      // A prompt is heard between keys; a bridge stays away until the last key.
+      return !player_;
+    default:
+      break;
+  }
+  if (!stream_.sender().reaches_peer()) return true;
+  if (config.sends_events)
+    stream_.sender().send_key(p, now_us);
+  else
+    send_tones(p.event.event, now_us);
+  return true;
+}
+
+void Sources::send_tones(int event, uint64_t now_us) {
+  static const double kLow[] = {941, 697, 697, 697, 770, 770, 770, 852, 852, 852, 941, 941, 697, 770, 852, 941};
+  static const double kHigh[] = {1336, 1209, 1336, 1477, 1209, 1336, 1477, 1209,
+                                 1336, 1477, 1209, 1477, 1633, 1633, 1633, 1633};
+  int16_t pcm[kToneHz / 50];
+  for (auto& sample : pcm) {
+    sample = static_cast<int16_t>(6000 * std::sin(tone_phase_[0]) + 7500 * std::sin(tone_phase_[1]));
+    tone_phase_[0] += 2 * M_PI * kLow[event & 15] / kToneHz;
+    tone_phase_[1] += 2 * M_PI * kHigh[event & 15] / kToneHz;
+  }
+  stream_.packetiser().take(pcm, kToneHz / 50, kToneHz, now_us);
+}
+
+// The clock
+
+void Sources::start_clock(uint64_t now_us) {
+  if (stream_.sender().clocked() || stream_.closed()) return;
+  stream_.sender().set_clocked(true);
+  due_us_ = since_us_ = now_us;
+  stream_.context().wheel.set(timer_, now_us);
+}
+
+/** Whether anything takes the place of a relay. */
+bool Sources::any() const {
+  return sends_keys() || player_ || (feed_ && !feed_->empty()) || conference_ || pause_.on();
+}
+
+/** A browser's leg has nowhere to send to until ICE and DTLS are done: its first prompt begins then, not before. */
+bool Sources::waits_for_path(uint64_t now_us) const {
+  const Sender& sender = stream_.sender();
+  return stream_.receiver().takes_raw() && !sender.sent_any() && !sender.address().known() &&
+         now_us - since_us_ < kPathUs;
+}
+
+void Sources::tick(uint64_t now_us) {
+  ThreadContext& context = stream_.context();
+  if (now_us > due_us_ + kLateUs && context.counters) ++context.counters->late_ticks;
+  if (now_us > due_us_ + kLostUs) due_us_ = now_us;
+  due_us_ += kTickUs;
+  if (waits_for_path(now_us)) return context.wheel.set(timer_, due_us_);
+  if (!keys_tick(now_us)) send_audio(now_us);
+  if (any()) return context.wheel.set(timer_, due_us_);
+  stream_.sender().set_clocked(false);
+}
+
+/** Sends 20 ms of the source that comes first. */
+void Sources::send_audio(uint64_t now_us) {
+  Packetiser& packetiser = stream_.packetiser();
+  int16_t pcm[kMostTick];
+  const int rate = packetiser.rate(), n = rate / 50;
+  if (player_) {
+    const int got = player_->pull(pcm, n, rate);
+    std::memset(pcm + got, 0, static_cast<size_t>(n - got) * sizeof *pcm);
+    if (got > 0) packetiser.take(pcm, n, rate, now_us);
+    if (got < n) end_play("finished");
+  } else if (feed_ && !feed_->empty()) {
+    std::vector<std::string> marks;
+    feed_->pull(pcm, n, rate, marks);
+    packetiser.take(pcm, n, rate, now_us);
+    tell_marks(marks);
+  } else if (conference_) {
+    send_conference(pcm, now_us);
+  } else if (pause_.on()) {
+    pause_.fill(pcm, n);
+    packetiser.take(pcm, n, rate, now_us);
+  }
+}
+
+void Sources::send_conference(int16_t* pcm, uint64_t now_us) {
+  const int rate = conference_->rate_hz;
+  const auto n = static_cast<size_t>(rate / 50);
+  // The mix runs by another thread's clock: what has piled up goes.
+  while (conference_->out.held() > 4 * n) conference_->out.read(pcm, n);
+  if (conference_->out.read(pcm, n)) stream_.packetiser().take(pcm, static_cast<int>(n), rate, now_us);
+}
+
+}  // namespace media

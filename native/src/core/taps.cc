@@ -1,0 +1,52 @@
+#include "taps.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "stream.h"
+
+namespace media {
+
+namespace {
+constexpr size_t kMostTaps = 8;
+}
+
+void Taps::add(std::string id, bool sent, int rate_hz, int chunk_ms) {
+  remove(id);
+  if (taps_.size() >= kMostTaps) return;
+  taps_.push_back({std::move(id), sent, rate_hz, static_cast<size_t>(rate_hz / 1000 * chunk_ms), {}, nullptr, 0});
+}
+
+void Taps::remove(const std::string& id) {
+  std::erase_if(taps_, [&](const Tap& t) { return t.id == id; });
+}
+
+int Taps::wideband_rate() const {
+  for (const auto& t : taps_)
+    if (!t.sent && t.rate_hz > 8000) return t.rate_hz;
+  return 0;
+}
+
+void Taps::take(const Stream& of, bool sent, const int16_t* pcm, int samples, int rate_hz) {
+  for (auto& t : taps_) {
+    if (t.sent != sent) continue;
+    if (!t.resampler || t.resampler->from() != rate_hz) t.resampler = std::make_unique<Resampler>(rate_hz, t.rate_hz);
+    int16_t converted[kMaxFrameSamples];
+    const int n = t.resampler->run(pcm, samples, converted);
+    t.held.insert(t.held.end(), converted, converted + n);
+    while (t.held.size() >= t.chunk) tell_chunk(of, t);
+  }
+}
+
+void Taps::tell_chunk(const Stream& of, Tap& t) {
+  const auto end = t.held.begin() + static_cast<std::ptrdiff_t>(t.chunk);
+  Event e = of.event_of(EventType::tap);
+  e.id = t.id;
+  e.a = static_cast<int64_t>(t.emitted * 1000 / static_cast<uint64_t>(t.rate_hz));
+  e.samples.assign(t.held.begin(), end);
+  t.held.erase(t.held.begin(), end);
+  t.emitted += t.chunk;
+  of.tell(std::move(e));
+}
+
+}  // namespace media
