@@ -6,6 +6,7 @@ import { runBare } from '../core/runtime/bare-child.ts'
 import { addressesOf, type Config, loadConfig, VARIABLES } from '../core/runtime/config.ts'
 import { openState } from '../core/state/index.ts'
 import { brokenInvariants } from '../core/state/maintenance/invariants.ts'
+import { examineDrachtio } from './doctor-drachtio.ts'
 import { examineStore, type Finding } from './doctor-store.ts'
 import { standing } from './least-privilege.ts'
 import { tcpPortFree, udpPortFree } from './ports.ts'
@@ -37,12 +38,15 @@ async function ports(config: Config): Promise<Finding[]> {
   const running = runningSupervisor(config.run_dir)
   if (running !== null)
     return [{ what: `the platform runs (process ${running}) and holds its ports`, ok: true, mend: '' }]
-  const tcp: [string, number, string][] = [
-    ['HTTP', config.http_port, 'STROWGER_HTTP_PORT'],
+  // A drachtio-server has the ports of SIP.
+  const embedded = config.drachtio === null
+  const sip: [string, number, string][] = [
     ['SIP over TCP', config.sip_port, 'STROWGER_SIP_PORT'],
     ['SIP over TLS', config.sips_port, 'STROWGER_SIPS_PORT'],
     ['SIP over WebSocket', config.ws_port, 'STROWGER_WS_PORT'],
   ]
+  const http: [string, number, string] = ['HTTP', config.http_port, 'STROWGER_HTTP_PORT']
+  const tcp = [http, ...(embedded ? sip : [])]
   const free = async (check: (host: string, port: number) => Promise<boolean>, port: number): Promise<boolean> =>
     (await Promise.all(addressesOf(config).map(({ bind }) => check(bind, port)))).every(ok => ok)
   const over_tcp = await Promise.all(
@@ -54,11 +58,15 @@ async function ports(config: Config): Promise<Finding[]> {
   )
   return [
     ...over_tcp,
-    {
-      what: `SIP over UDP port ${config.sip_port} is free`,
-      ok: await free(udpPortFree, config.sip_port),
-      mend: 'free it or set STROWGER_SIP_PORT',
-    },
+    ...(embedded
+      ? [
+          {
+            what: `SIP over UDP port ${config.sip_port} is free`,
+            ok: await free(udpPortFree, config.sip_port),
+            mend: 'free it or set STROWGER_SIP_PORT',
+          },
+        ]
+      : []),
     {
       what: `RTP port ${config.rtp_ports.first} is free`,
       ok: await free(udpPortFree, config.rtp_ports.first),
@@ -82,6 +90,7 @@ function rights(config: Config): Finding[] {
 
 /** Looks at the machine and the configuration, and says for each thing that is not right how to mend it. */
 async function examine(config: Config): Promise<Finding[]> {
+  const drachtio = await examineDrachtio(config)
   return [
     {
       what: `Node.js ${process.versions.node}`,
@@ -98,6 +107,7 @@ async function examine(config: Config): Promise<Finding[]> {
     ...rights(config),
     ...(await rows(config)),
     ...(config.s3 ? [await examineStore(config.s3)] : []),
+    ...(drachtio ? [drachtio] : []),
     ...(await ports(config)),
   ]
 }

@@ -1,6 +1,7 @@
 import { Gauge, type Registry } from '../core/runtime/metrics.ts'
 import type { Originator } from './admission/originate.ts'
 import type { CallContext } from './b2bua/context.ts'
+import { LINK_STATES } from './drachtio/types.ts'
 import type { Queues } from './scripts/queues.ts'
 import type { Rooms } from './scripts/rooms.ts'
 import type { CarrierRegistrations } from './trunks/carrier-registrations.ts'
@@ -33,7 +34,12 @@ export function exposeNode(
     ['strowger_queued_callers', 'Callers that wait in queues of this node', () => queues.waiting],
     ['strowger_calls_waiting', 'API calls that wait for their turn', () => originator.waiting],
     ['strowger_draining', '1 while this node takes no new call', () => Number(ctx.draining())],
-    ['strowger_edge_connected', '1 while the link to the SIP server stands', () => Number(sip.connected)],
+    ['strowger_edge_connected', '1 while the SIP server answers', () => Number(sip.connected)],
+    [
+      'strowger_edge_missing_contacts',
+      'Where a drachtio-server should listen, by STROWGER_HOST and ports, and does not',
+      () => sip.missing_contacts.length,
+    ],
     ['strowger_media_connected', '1 while the media worker is there', () => Number(media.connected)],
   ]
   for (const [name, help, read] of gauges)
@@ -46,4 +52,13 @@ export function exposeNode(
         this.set(read())
       },
     })
+  new Gauge({
+    name: 'strowger_edge_link',
+    help: 'The link to the SIP server: 1 for the state that it is in',
+    labelNames: ['state'],
+    registers: [registry],
+    collect() {
+      for (const state of LINK_STATES) this.set({ state }, Number(state === sip.link))
+    },
+  })
 }

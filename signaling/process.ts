@@ -6,6 +6,7 @@ import { createHttpClient } from '../core/runtime/http/index.ts'
 import { LADDER_SOCKET } from '../core/runtime/ladder-link.ts'
 import { runProcess, StartRefused } from '../core/runtime/lifecycle.ts'
 import { machineOf } from '../core/runtime/machine.ts'
+import { servedAt } from '../core/runtime/sip/own-listeners.ts'
 import { createVoiceRequester } from '../core/runtime/voice-request.ts'
 import { openState } from '../core/state/index.ts'
 import { exposeState } from '../core/state/nodes/metrics.ts'
@@ -25,7 +26,7 @@ await runProcess('signaling', loadConfig, async ({ config, log, metrics }) => {
   const bus = connectBus(config.run_dir)
   const media = connectMedia({ path: join(config.run_dir, 'media.sock'), log, client: `signaling-${process.pid}` })
   const { drachtio_secret: secret, drachtio_100rel: reliable } = config
-  const sip = connectStack({ ...drachtio, secret, log, clock: systemClock, reliable })
+  const sip = connectStack({ ...drachtio, secret, log, clock: systemClock, reliable, served: servedAt(config) })
   const ladder = keepLadder({
     path: join(config.run_dir, LADDER_SOCKET),
     db: state.db,

@@ -68,22 +68,18 @@ export interface LibraryRequestOptions {
 }
 
 export interface Library {
-  connect(options: {
-    host: string
-    port: number
-    secret: string
-    enablePing: boolean
-    pingInterval: number
-    reconnect: { retryMaxDelay: number }
-  }): void
+  connect(options: { host: string; port: number; secret: string; reconnect: { retryMaxDelay: number } }): void
   disconnect(): void
   use(handler: (request: LibraryRequest, response: LibraryAnswer, next: () => void) => void): void
   /** Naming a method announces to the SIP server that we take its requests. */
   use(method: string, handler: (request: LibraryRequest, response: LibraryAnswer, next: () => void) => void): void
-  on(event: 'connect', listener: (error: Error | null, hostport?: string, version?: string) => void): void
+  /** `contacts`: where the server listens, `proto/host:port` with commas. */
+  on(event: 'connect', listener: (error: Error | null, contacts?: string, version?: string) => void): void
   on(event: 'error', listener: (error: Error) => void): void
   on(event: 'close', listener: () => void): void
   readonly app: {
+    /** Made by `connect`. */
+    readonly client: { readonly wp: Wire }
     request(options: LibraryRequestOptions, callback: (error: Error | null, request: LibraryRequest) => void): void
   }
 }
@@ -96,9 +92,12 @@ export const createLibrary = (): Library => new (require('drachtio-srf') as new 
 /** Status codes that the library can send (its own table: others make it throw). */
 export const statusTexts = inLibrary('sip-status') as Record<number, string>
 
-/** The library's end of the link, as far as it is changed here. */
-interface Wire {
+/** The library's end of the link, as far as it is used or changed here. */
+export interface Wire {
+  /** It connects no more. */
+  closing?: boolean
   send(socket: Socket, message: string): string
+  on(event: 'connect' | 'close' | 'msg', listener: (socket: Socket) => void): void
 }
 
 const { prototype: wire } = inLibrary('./wire-protocol') as { readonly prototype: Wire }

@@ -1,8 +1,10 @@
+import { missingContacts, type ServedAt } from '../../core/domain/network/contacts.ts'
 import type { Clock, Timer } from '../../core/runtime/clock.ts'
 import type { Log } from '../../core/runtime/log.ts'
 import { answerable, type DialogFacts, deliver, inboundInvite, type Surroundings } from './inbound.ts'
 import { createLibrary, type Library, type LibraryAnswer, type LibraryRequest } from './library.ts'
 import { outgoing, requestView, responseView, statusText } from './messages.ts'
+import { Pulse } from './pulse.ts'
 import {
   type Dialog,
   type Headers,
@@ -12,6 +14,7 @@ import {
   type InviteProgress,
   type InviteResult,
   LinkLost,
+  type LinkState,
   type OutboundInvite,
   RequestFailed,
   type RequestOptions,
@@ -28,6 +31,8 @@ export interface ConnectStackOptions {
   readonly clock: Clock
   /** Whether a server that is not our own edge keeps its promises about reliable provisional answers. */
   readonly reliable: boolean
+  /** Where a server that is not our own edge should listen. */
+  readonly served: ServedAt
 }
 
 /** What we take from outside a dialog; whatever else comes is answered by the SIP server. */
@@ -44,7 +49,6 @@ const METHODS = [
   'update',
 ]
 const RETRY_MAX_DELAY_MS = 1000
-const PING_INTERVAL_MS = 15_000
 /** A SIP server is patient for 32 s (64*T1), and may then forget without a word: what waits for it ends soon after. */
 const GIVE_UP_MS = 35_000
 /** A re-INVITE may wait for a person. */
@@ -72,12 +76,18 @@ class Stack implements SipStack {
   #own_edge = false
   /** Its refusal has been told: it comes again at each attempt. */
   #refused = false
+  /** Of the last attempt to connect; meaningless while the link stands. */
+  #failure: 'absent' | 'refused' = 'absent'
+  #missing_contacts: readonly string[] = []
+  readonly #served: ServedAt
+  readonly #pulse: Pulse
   #connected = false
   #closed = false
 
   constructor(options: ConnectStackOptions) {
     this.#log = options.log
     this.#clock = options.clock
+    this.#served = options.served
     this.#surroundings = {
       log: options.log,
       reliable: () => options.reliable || this.#own_edge,
@@ -87,21 +97,41 @@ class Stack implements SipStack {
     }
     this.#library.use((request, response) => this.#received(request, response))
     for (const method of METHODS) this.#library.use(method, (request, response) => this.#received(request, response))
-    this.#library.on('connect', (error, _listeners, version = '') => this.#linkUp(error, version))
-    this.#library.on('error', error => this.#log.debug({ err: error }, 'link to the SIP server failed'))
+    this.#library.on('connect', (error, contacts = '', version = '') => this.#linkUp(error, contacts, version))
+    this.#library.on('error', (error: NodeJS.ErrnoException) => {
+      // A server that refuses us may reset the connection after that.
+      if (error.syscall === 'connect' || error.syscall === 'getaddrinfo') this.#failure = 'absent'
+      this.#log.debug({ err: error }, 'link to the SIP server failed')
+    })
     this.#library.on('close', () => this.#linkDown())
     this.#library.connect({
       host: options.host,
       port: options.port,
       secret: options.secret,
-      enablePing: true,
-      pingInterval: PING_INTERVAL_MS,
       reconnect: { retryMaxDelay: RETRY_MAX_DELAY_MS },
+    })
+    this.#pulse = new Pulse({
+      wire: this.#library.app.client.wp,
+      clock: options.clock,
+      authenticated: () => this.#connected,
+      lost: socket => {
+        this.#log.error('the SIP server does not answer: the link to it is given up, and tried again')
+        socket.destroy()
+      },
     })
   }
 
+  get link(): LinkState {
+    if (this.#pulse.silent) return 'silent'
+    return this.#connected ? 'connected' : this.#failure
+  }
+
   get connected(): boolean {
-    return this.#connected
+    return this.link === 'connected'
+  }
+
+  get missing_contacts(): readonly string[] {
+    return this.#missing_contacts
   }
 
   get limits_silence(): boolean {
@@ -128,6 +158,8 @@ class Stack implements SipStack {
   close(): void {
     if (this.#closed) return
     this.#closed = true
+    this.#pulse.stop()
+    this.#library.app.client.wp.closing = true
     if (this.#connected) this.#library.disconnect()
     this.#linkDown()
   }
@@ -364,15 +396,23 @@ class Stack implements SipStack {
     })
   }
 
-  #linkUp(error: Error | null, version: string): void {
+  #linkUp(error: Error | null, contacts: string, version: string): void {
     if (error) {
+      this.#failure = 'refused'
       if (!this.#refused) this.#log.error('the SIP server does not accept our secret: it is tried again in silence')
       this.#refused = true
       return
     }
     if (this.#closed) return
     this.#refused = false
+    this.#failure = 'absent'
     this.#own_edge = OWN_EDGE.test(version)
+    this.#missing_contacts = this.#own_edge ? [] : missingContacts(contacts, this.#served)
+    if (this.#missing_contacts.length > 0)
+      this.#log.error(
+        { missing: this.#missing_contacts, contacts },
+        'the SIP server does not listen where peers call us',
+      )
     this.#connected = true
     for (const listener of this.#linkListeners) listener(true)
   }

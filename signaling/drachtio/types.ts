@@ -123,8 +123,19 @@ export interface RequestOptions {
   readonly auth?: { readonly username: string; readonly password: string }
 }
 
+/**
+ * `absent`: nobody is reached at its address. `refused`: it does not take our secret. `silent`: it has the connection,
+ * and answers nothing.
+ */
+export const LINK_STATES = ['absent', 'refused', 'silent', 'connected'] as const
+export type LinkState = (typeof LINK_STATES)[number]
+
 export interface SipStack {
+  readonly link: LinkState
+  /** `link` is `connected`: new calls can be placed. */
   readonly connected: boolean
+  /** Where a server other than the embedded edge should listen and does not. */
+  readonly missing_contacts: readonly string[]
   /**
    * A target that stays silent is answered for within 5 s. A server that does not, shows no 100 either: there a target
    * that has said no more than that cannot be told from a silent one.

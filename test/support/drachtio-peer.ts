@@ -42,6 +42,10 @@ export class DrachtioPeer {
   secret = 'secret'
   /** Takes SIP to send, and never says what became of it. */
   mute = false
+  /** Keeps its connections, and answers nothing at all: as stopped by SIGSTOP. */
+  frozen = false
+  /** Where it says that it listens. */
+  contacts = 'udp/192.0.2.1:5060,tcp/192.0.2.1:5060'
   /** Dialogs outlive the application's connection, as on the real server. */
   readonly dialogs = new Set<string>()
 
@@ -110,6 +114,7 @@ export class DrachtioPeer {
   }
 
   #command(socket: Socket, payload: string): void {
+    if (this.frozen) return
     const { fields, text } = splitPayload(payload)
     const [id = '', type, first = '', second = ''] = fields
     if (type === 'authenticate') {
@@ -119,7 +124,7 @@ export class DrachtioPeer {
         return
       }
       this.#application = socket
-      this.#write(plainReply(id, 'OK', LISTENERS, this.#version, LISTENERS))
+      this.#write(plainReply(id, 'OK', this.contacts, this.#version, this.contacts))
     } else if (type === 'sip' && this.mute) return
     else if (type === 'sip') this.#send(id, first, second, text)
     else this.#write(plainReply(id, 'OK', ...(type === 'ping' ? ['pong'] : [])))
@@ -153,7 +158,6 @@ export class DrachtioPeer {
   }
 }
 
-const LISTENERS = 'udp/192.0.2.1:5060,tcp/192.0.2.1:5060'
 const WIRE: WireFacts = { bytes: 500, protocol: 'udp', host: '198.51.100.7', port: 5060, at: 0 }
 
 const lineOf = (text: string, name: string): string => new RegExp(`^${name}: (.*)$`, 'im').exec(text)?.[1]?.trim() ?? ''

@@ -1,5 +1,6 @@
 import { networkInterfaces } from 'node:os'
 import { compileSources, parseAddress } from '../../domain/identity/index.ts'
+import type { ServedAt } from '../../domain/network/contacts.ts'
 import type { OwnListeners, WayOut } from '../../domain/network/ways-out.ts'
 import { addressesOf, type Settings } from '../config.ts'
 import { defaultPort, protocolOf } from './locate.ts'
@@ -17,6 +18,14 @@ export function ownListeners(config: Settings): OwnListeners {
     control: config.drachtio,
   }
 }
+
+/** Where peers are told to reach this platform by SIP. */
+export const servedAt = (config: Settings): ServedAt => ({
+  hosts: addressesOf(config).map(({ host }) => host),
+  sip_port: config.sip_port,
+  sips_port: config.sips_port,
+  ws_port: config.ws_port,
+})
 
 const isWildcard = (bind: string): boolean => bind === '0.0.0.0' || bind === '::'
 

@@ -51,6 +51,7 @@ t.test('its control link is for this machine alone, and it listens where the pla
   t.same(valuesOf(command, '--secret'), ['s3cret'])
   t.equal(strowger?.environment?.['STROWGER_DRACHTIO'], `127.0.0.1:${valuesOf(command, '--port')[0]}`)
   t.equal(strowger?.environment?.['STROWGER_DRACHTIO_SECRET'], 's3cret')
+  t.equal(strowger?.environment?.['STROWGER_DRACHTIO_100REL'], 'off')
   t.same(valuesOf(command, '--contact'), [
     'sip:203.0.113.10:5060;transport=udp,tcp',
     'sips:203.0.113.10:5061;transport=tls',
@@ -58,6 +59,8 @@ t.test('its control link is for this machine alone, and it listens where the pla
     'sips:203.0.113.10:5067;transport=wss',
   ])
   t.same([...valuesOf(command, '--key-file'), ...valuesOf(command, '--cert-file')], ['/tls/key.pem', '/tls/cert.pem'])
+  const mended = compose('compose.drachtio.yaml', { ...WHOLE, STROWGER_DRACHTIO_100REL: 'on' })
+  t.equal(mended['strowger']?.environment?.['STROWGER_DRACHTIO_100REL'], 'on')
   const moved = compose('compose.drachtio.yaml', { ...WHOLE, STROWGER_SIP_PORT: '5080' })
   t.match(valuesOf(moved['drachtio']?.command ?? [], '--contact')[0], /:5080;transport=udp,tcp$/)
 })

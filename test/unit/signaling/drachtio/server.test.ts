@@ -1,11 +1,15 @@
+import { setImmediate } from 'node:timers/promises'
 import pino from 'pino'
 import t, { type Test } from 'tap'
 import { connectStack } from '../../../../signaling/drachtio/stack.ts'
 import type { InboundInvite, SipStack } from '../../../../signaling/drachtio/types.ts'
 import { ManualClock } from '../../../fuzz/edge/manual-clock.ts'
 import { DrachtioPeer } from '../../../support/drachtio-peer.ts'
+import { until } from '../../../support/wait.ts'
 
 // What the real drachtio-server does other than the embedded edge, and what becomes of it.
+
+const SERVED = { hosts: ['192.0.2.1'], sip_port: 5060, sips_port: 5061, ws_port: 5066 }
 
 const up = (sip: SipStack): Promise<void> =>
   new Promise(resolve => {
@@ -27,6 +31,7 @@ async function linked(
     log,
     clock,
     reliable: server?.reliable ?? false,
+    served: SERVED,
   })
   t.teardown(() => {
     sip.close()
@@ -34,6 +39,14 @@ async function linked(
   })
   await up(sip)
   return { peer, sip, clock }
+}
+
+/** Lets so many pings leave. */
+async function looks(clock: ManualClock, count: number): Promise<void> {
+  for (let look = 0; look < count; look++) {
+    clock.advance(2000)
+    await setImmediate()
+  }
 }
 
 const handler = (): void => undefined
@@ -133,15 +146,69 @@ t.test('a secret that is refused again and again is one line of the log', async 
   const lines: string[] = []
   const log = pino({ level: 'info' }, { write: line => void lines.push(line) })
   const clock = new ManualClock()
-  const sip = connectStack({ host: '127.0.0.1', port: peer.port, secret: 'wrong', log, clock, reliable: false })
+  const sip = connectStack({
+    host: '127.0.0.1',
+    port: peer.port,
+    secret: 'wrong',
+    log,
+    clock,
+    reliable: false,
+    served: SERVED,
+  })
   for (let attempts = 0; attempts < 3; attempts++) await peer.refused()
+  t.equal(sip.link, 'refused')
   peer.secret = 'wrong'
   await up(sip)
   sip.close()
   peer.close()
-  t.equal(lines.length, 1)
+  t.equal(lines.filter(line => /secret/.test(line)).length, 1)
   t.match(lines[0], /does not accept our secret/)
   t.notMatch(lines[0], /stack/)
+})
+
+t.test('a server that stands still is not connected; its calls stay until SIP itself would have given up', async t => {
+  const { peer, sip, clock } = await linked(t)
+  const placed = place(sip)
+  peer.answer(await peer.next(is('INVITE')), 200)
+  await placed.result
+  peer.frozen = true
+  await looks(clock, 3)
+  t.equal(sip.link, 'connected')
+  await looks(clock, 1)
+  t.match(sip, { link: 'silent', connected: false })
+  t.equal(sip.counts().dialogs, 1)
+  peer.frozen = false
+  await looks(clock, 1)
+  await until('it has answered', () => sip.connected)
+  peer.frozen = true
+  const lost = new Promise<void>(resolve => {
+    sip.onLink(now => now || resolve())
+  })
+  await looks(clock, 19)
+  await lost
+  t.equal(sip.counts().dialogs, 0)
+  t.equal(sip.connected, false)
+  peer.frozen = false
+  await up(sip)
+  t.equal(sip.link, 'connected', 'and the link comes back by itself')
+})
+
+t.test('a server that listens elsewhere than peers call is told of once, and the embedded edge never', async t => {
+  const { sip } = await linked(t)
+  t.same(sip.missing_contacts, ['tls/192.0.2.1:5061', 'ws/192.0.2.1:5066 or wss/192.0.2.1:5066'])
+  const own = await linked(t, { version: 'v0.9.10-strowger' })
+  t.same(own.sip.missing_contacts, [])
+})
+
+t.test('nobody at the address is told from a wrong secret', async t => {
+  const peer = await DrachtioPeer.open()
+  const { port } = peer
+  peer.close()
+  const log = pino({ level: 'silent' })
+  const clock = new ManualClock()
+  const sip = connectStack({ host: '127.0.0.1', port, secret: 'secret', log, clock, reliable: false, served: SERVED })
+  t.teardown(() => sip.close())
+  t.equal(sip.link, 'absent')
 })
 
 const INVITE = [

@@ -1,0 +1,37 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t from 'tap'
+import { examineDrachtio } from '../../../bin/doctor-drachtio.ts'
+import { loadConfig } from '../../../core/runtime/config.ts'
+import { DrachtioPeer } from '../../support/drachtio-peer.ts'
+
+// What `strowger doctor` says of a drachtio-server.
+
+t.test('each thing that can be wrong is named with what mends it', async t => {
+  const data_dir = mkdtempSync(join(tmpdir(), 'strowger-doctor-'))
+  t.teardown(() => rmSync(data_dir, { recursive: true, force: true }))
+  const peer = await DrachtioPeer.open()
+  const { port } = peer
+  const config = (env: Record<string, string> = {}) =>
+    loadConfig({
+      STROWGER_DATA: data_dir,
+      STROWGER_HOST: '192.0.2.1',
+      STROWGER_BIND: '127.0.0.1',
+      STROWGER_DRACHTIO: `127.0.0.1:${port}`,
+      STROWGER_DRACHTIO_SECRET: 'secret',
+      ...env,
+    })
+  t.match(await examineDrachtio(config()), { ok: false, mend: /--contact for tls\/192\.0\.2\.1:5061, ws/ })
+  peer.contacts = 'udp/192.0.2.1:5060,tcp/192.0.2.1:5060,tls/192.0.2.1:5061,wss/192.0.2.1:5066'
+  t.match(await examineDrachtio(config()), { ok: true, what: /v0\.9\.10/ })
+  t.match(await examineDrachtio(config({ STROWGER_SIP_PORT: '5070' })), { ok: false, mend: /udp\/192\.0\.2\.1:5070/ })
+  const wrong = await examineDrachtio(config({ STROWGER_DRACHTIO_SECRET: 'another' }))
+  t.match(wrong, { ok: false, mend: /incorrect secret.*STROWGER_DRACHTIO_SECRET/ })
+  t.notMatch(JSON.stringify(wrong), 'another', 'and the secret is not shown')
+  peer.frozen = true
+  t.match(await examineDrachtio(config(), 100), { ok: false, mend: /does not answer/ })
+  peer.close()
+  t.match(await examineDrachtio(config()), { ok: false, mend: /ECONNREFUSED.*STROWGER_DRACHTIO/ })
+  t.equal(await examineDrachtio(loadConfig({ STROWGER_DATA: data_dir })), null, 'the embedded edge needs no look')
+})
