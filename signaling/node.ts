@@ -95,7 +95,7 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
   const media = new MediaHub(options.media, log)
   const configuration = new Configuration({ state, node_id: id, clock, bus, log })
   const snapshot = (): Snapshot => configuration.current
-  const ways = new WaysOut({ config, clock, snapshot })
+  const ways = new WaysOut({ config, clock, snapshot, sip })
   const health = new TargetHealth({ sip, state, clock, log, node_id: id, random: Math.random, ways })
   const digest = new DigestAuthenticator({
     ...{ clock, realm: config.domain, snapshot },

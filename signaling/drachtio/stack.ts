@@ -138,6 +138,10 @@ class Stack implements SipStack {
     return this.#own_edge
   }
 
+  get verifies_targets(): boolean {
+    return this.#own_edge
+  }
+
   onInvite(handler: (invite: InboundInvite) => void): void {
     this.#onInvite = handler
   }

@@ -141,6 +141,8 @@ export interface SipStack {
    * that has said no more than that cannot be told from a silent one.
    */
   readonly limits_silence: boolean
+  /** It proves the certificates of TLS targets, as each target asks for. No other server does that for each target. */
+  readonly verifies_targets: boolean
   /** New INVITEs. */
   onInvite(handler: (invite: InboundInvite) => void): void
   /** Everything else outside a dialog: OPTIONS, REGISTER, MESSAGE … */

@@ -25,6 +25,7 @@ import {
 } from '../../core/runtime/sip/locate.ts'
 import { literalOf, ownListeners } from '../../core/runtime/sip/own-listeners.ts'
 import { parseUri } from '../../core/runtime/sip/uri.ts'
+import type { SipStack } from '../drachtio/types.ts'
 import { targetUri } from './health.ts'
 import type { Snapshot } from './snapshot.ts'
 
@@ -66,6 +67,7 @@ const FAILURES = {
 export class WaysOut {
   readonly #locator: Locator
   readonly #snapshot: () => Snapshot
+  readonly #sip: Pick<SipStack, 'verifies_targets'>
   readonly #own: OwnListeners
   readonly #addresses: WaysOutFacts['addresses']
   readonly #learned = new Map<string, readonly WayOut[]>()
@@ -76,11 +78,13 @@ export class WaysOut {
     readonly config: Config
     readonly clock: Clock
     readonly snapshot: () => Snapshot
+    readonly sip: Pick<SipStack, 'verifies_targets'>
     readonly dns?: DnsSource
   }) {
-    const { config, clock, snapshot, dns = systemDns() } = options
+    const { config, clock, snapshot, sip, dns = systemDns() } = options
     const families = addressesOf(config).map(({ host }) => host.includes(':'))
     this.#snapshot = snapshot
+    this.#sip = sip
     this.#own = ownListeners(config)
     this.#addresses = createAddressGuard(config.allow_private_peers)
     this.#locator = new Locator({
@@ -108,12 +112,25 @@ export class WaysOut {
     const ways: Way[] = []
     let refusal: string | null = null
     for (const destination of located) {
-      const why = wayOutRefusal(facts, destination, wanted)
-      if (why === null) ways.push({ ...destination, proxy: proxyOf(destination) })
+      const why = wayOutRefusal(facts, destination, wanted) ?? this.#unproven(destination)
+      if (why === null) ways.push({ ...destination, proxy: this.#proxyOf(destination) })
       else refusal ??= why
     }
     if (ways.length > 0) return { kind: 'found', ways: ways.slice(0, MAX_WAYS) }
     return { kind: 'refused', detail: refusal ?? FAILURES.dns }
+  }
+
+  /** Why a target could not prove by TLS that it is itself; null when it could, or need not. */
+  #unproven({ host, port, protocol, tls }: Destination): string | null {
+    const must = (protocol === 'tls' || protocol === 'wss') && tls?.mode !== 'off' && tls?.mode !== 'flow'
+    if (!must || this.#sip.verifies_targets) return null
+    return `a drachtio-server does not verify the certificate of ${host}:${port}; tls_verification "off" allows that`
+  }
+
+  #proxyOf({ host, port, protocol, tls }: Destination): string {
+    const told = protocol === 'tls' && tls && this.#sip.verifies_targets
+    const how = told ? `;${VERIFICATION_PARAMETER}=${verificationText(tls)}` : ''
+    return `sip:${uriHost(host)}:${port};transport=${protocol}${how}`
   }
 
   answered(way: Destination): void {
@@ -174,9 +191,4 @@ function hopsOf({ uri, proxy, tls }: WayAsked): { uri: string; tls?: TlsVerifica
   const stream = by && ['tcp', 'tls'].includes(protocolOf(by) ?? 'udp')
   const flow = { uri: proxy, tls: { mode: 'flow' } } as const
   return stream && own?.host === by.host ? [flow, { uri }] : [flow]
-}
-
-function proxyOf({ host, port, protocol, tls }: Destination): string {
-  const told = protocol === 'tls' && tls ? `;${VERIFICATION_PARAMETER}=${verificationText(tls)}` : ''
-  return `sip:${uriHost(host)}:${port};transport=${protocol}${told}`
 }

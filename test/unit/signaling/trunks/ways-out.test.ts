@@ -28,7 +28,12 @@ const carrier: CarrierConfig = {
 }
 const snapshot: Snapshot = { ...EMPTY_SNAPSHOT, carriers: new Map([[carrier.id, carrier]]) }
 
-function ways(t: Test, names: Record<string, string[]>, env: Record<string, string> = {}) {
+function ways(
+  t: Test,
+  names: Record<string, string[]>,
+  env: Record<string, string> = {},
+  sip = { verifies_targets: true },
+) {
   const missing = (): Promise<never> => Promise.reject(Object.assign(new Error('none'), { code: 'ENOTFOUND' }))
   const dns: DnsSource = {
     naptr: missing,
@@ -36,7 +41,7 @@ function ways(t: Test, names: Record<string, string[]>, env: Record<string, stri
     addresses: async name => (names[name] ? { hosts: names[name], ttl_seconds: 0 } : missing()),
   }
   const config = loadConfig({ STROWGER_DATA: data_dir, STROWGER_HOST: '8.8.4.4', ...env })
-  const out = new WaysOut({ config, clock: systemClock, snapshot: () => snapshot, dns })
+  const out = new WaysOut({ config, clock: systemClock, snapshot: () => snapshot, sip, dns })
   t.teardown(() => out.stop())
   return {
     out,
@@ -131,3 +136,27 @@ t.test('private peers: loopback in development, what is listed elsewhere', async
   t.type(await none.proxies({ uri: 'sip:1@127.0.0.2' }), 'string')
   t.throws(() => ways(t, {}, { STROWGER_ALLOW_PRIVATE_PEERS: 'lan' }), /STROWGER_ALLOW_PRIVATE_PEERS=lan/)
 })
+
+t.test(
+  'a server that verifies no certificate calls a TLS target where the customer asks for no verification',
+  async t => {
+    const { proxies } = ways(t, {}, {}, { verifies_targets: false })
+    const pinned = { mode: 'pinned', fingerprint: 'ab'.repeat(32) } as const
+    for (const tls of [undefined, { mode: 'required' }, pinned] as const) {
+      t.match(
+        await proxies({ uri: 'sip:1@4.4.4.4;transport=tls', tls }),
+        /does not verify the certificate of 4.4.4.4:5061/,
+      )
+      t.match(await proxies({ uri: 'sips:1@4.4.4.4', tls }), /does not verify/)
+    }
+    const off = { mode: 'off' } as const
+    t.same(await proxies({ uri: 'sip:1@4.4.4.4;transport=tls', tls: off }), ['sip:4.4.4.4:5061;transport=tls'])
+    t.same(await proxies({ uri: 'sip:1@4.4.4.4' }), ['sip:4.4.4.4:5060;transport=udp'])
+    const flow = { uri: 'sip:1@4.4.4.4:40000;transport=tls', proxy: 'sip:4.4.4.4:40000;transport=tls' }
+    t.same(
+      await proxies({ ...flow, proven_host: '4.4.4.4' }),
+      ['sip:4.4.4.4:40000;transport=tls'],
+      'its own connection',
+    )
+  },
+)
