@@ -3,6 +3,7 @@ import { REASONS } from '../../core/domain/reasons/table.ts'
 import { VARIABLES } from '../../core/runtime/config.ts'
 import { markdownTable } from '../../markup/verbs/table.ts'
 import { testTexts } from '../conformance/markup/fixtures.ts'
+import { DECISION_INDEX, decisions, statusCell } from './decisions.ts'
 
 /** A document that is made from the code; `npm run documents` writes them, tidy fails when one is out of date. */
 export interface Generated {
@@ -77,10 +78,26 @@ const markup = (): string =>
     markdownTable(testTexts()),
   ].join('\n')
 
+const decisionIndex = (): string => {
+  const all = decisions()
+  return [
+    '# Decisions',
+    '',
+    'Why things are as they are. A record has the next free number of its room and says what was decided, why, and what it',
+    'costs. One that a later record changes keeps its text and gets a line `Status:` below its title.',
+    '',
+    table(
+      ['record', 'status'],
+      all.map(decision => [`[${decision.number}](${decision.file}) ${decision.title}`, statusCell(decision, all)]),
+    ),
+  ].join('\n')
+}
+
 export const generatedDocuments = (): Generated[] =>
   [
     { path: 'docs/errors.md', text: errors() },
     { path: 'docs/api.md', text: endpoints() },
     { path: 'docs/configuration.md', text: configuration() },
     { path: 'docs/markup.md', text: markup() },
+    { path: DECISION_INDEX, text: decisionIndex() },
   ].map(({ path, text }) => ({ path, text: `${NOTICE}\n\n${text.trimEnd()}\n` }))

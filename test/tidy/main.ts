@@ -1,6 +1,7 @@
 // What the compiler and the linter cannot see: who imports whom, files that nobody needs, leftovers, overlong lines.
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
+import { decisionFindings } from './decisions.ts'
 import { generatedDocuments } from './documents.ts'
 import { ARROWS, HOMES, type Source } from './rules.ts'
 import { threatFindings } from './threats.ts'
@@ -65,6 +66,7 @@ const outOfDate = generatedDocuments()
   .filter(({ path, text }) => !existsSync(path) || readFileSync(path, 'utf8') !== text)
   .map(({ path }) => `${path} is out of date: npm run documents`)
 
-const found = [...findings(sources()), ...outOfDate, ...threatFindings()]
+const all = sources()
+const found = [...findings(all), ...outOfDate, ...threatFindings(), ...decisionFindings(all)]
 for (const finding of found) process.stderr.write(`tidy: ${finding}\n`)
 if (found.length > 0) process.exitCode = 1

@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs'
 import t from 'tap'
+import { readDecision, referenceFindings, statusCell } from '../../tidy/decisions.ts'
 import { hasTest, rowFindings, threatFindings, threatRows } from '../../tidy/threats.ts'
 
 // Tables of the documents that name files: what they say of the code is in it.
@@ -44,5 +45,28 @@ t.test('a row without a test, or with one that is not there or is skipped, is fo
   t.match(rowFindings('| somebody | by something | a test somewhere |'), [/names no test/])
   t.match(rowFindings('| somebody | by something | `test/unit/none.test.ts` “none” |'), [
     /there is no test `test\/unit\/none/,
+  ])
+})
+
+t.test('the index of decisions links a record to those that changed it', async t => {
+  const old = readDecision('9001-old.md', '# 9001 An old way\n\nStatus: superseded by 9002.\n\nWhy.\n')
+  const next = readDecision('9002-new.md', '# 9002 A new way\n\nWhy.\n')
+  t.same(old, { number: '9001', file: '9001-old.md', title: 'An old way', status: 'superseded by 9002.' })
+  t.equal(statusCell(old, [old, next]), 'superseded by [9002](9002-new.md)')
+  t.equal(statusCell(next, [old, next]), 'in force')
+  t.throws(() => readDecision('9003-other.md', '# 9002 A new way\n'), /first line/)
+})
+
+t.test('a reference to a decision that does not exist is found', async t => {
+  const known = new Set(['9001'])
+  // Tidy reads this file too.
+  const one = 'decision'
+  const text = `See ${one} 9001, ${one}s 9001 and 9004 (${one}s/9005-none.md).`
+  t.same(
+    referenceFindings('docs/x.md', text, known),
+    ['9004', '9005'].map(number => `docs/x.md: there is no ${one} ${number}`),
+  )
+  t.same(referenceFindings('docs/decisions/9001-a.md', 'Status: amended by 9006.', known), [
+    `docs/decisions/9001-a.md: there is no ${one} 9006`,
   ])
 })
