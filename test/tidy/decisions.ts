@@ -14,10 +14,10 @@ export interface Decision {
   readonly status: string | null
 }
 
-/** @throws where a record does not begin with `# NNNN Title`, the number being that of its file */
+/** @throws where a record does not begin with `# NNNN Title` or `# NNNN: Title`, the number being that of its file */
 export function readDecision(file: string, text: string): Decision {
   const [heading = '', , line = ''] = text.split('\n')
-  const [, number, title] = /^# (\d{4}) (\S.*)$/.exec(heading) ?? []
+  const [, number, title] = /^# (\d{4}):? (\S.*)$/.exec(heading) ?? []
   if (number === undefined || title === undefined || !file.startsWith(`${number}-`))
     throw new Error(`${FOLDER}/${file}: the first line is "# NNNN Title", with the number of the file`)
   return { number, file, title, status: /^Status: (.+)$/.exec(line)?.[1] ?? null }

@@ -66,7 +66,7 @@ t.test('a reference to a decision that does not exist is found', async t => {
     referenceFindings('docs/x.md', text, known),
     ['9004', '9005'].map(number => `docs/x.md: there is no ${one} ${number}`),
   )
-  t.same(referenceFindings('docs/decisions/9001-a.md', 'Status: amended by 9006.', known), [
-    `docs/decisions/9001-a.md: there is no ${one} 9006`,
+  t.same(referenceFindings(`docs/${one}s/9001-a.md`, 'Status: amended by 9006.', known), [
+    `docs/${one}s/9001-a.md: there is no ${one} 9006`,
   ])
 })
