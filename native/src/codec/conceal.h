@@ -1,5 +1,4 @@
-// Filling losses for codecs that have no means of their own: the last pitch period is repeated and fades (after G.711
-// Appendix I).
+// Conceals losses for codecs that cannot: repeats the last pitch period and fades it out (after G.711 Appendix I).
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -13,7 +12,7 @@ class Concealer {
  public:
   explicit Concealer(int sample_rate) : rate_(sample_rate), history_(static_cast<size_t>(sample_rate / 1000 * 40)) {}
 
-  /** Audio that was decoded; its beginning is blended with what was made up before. */
+  /** Takes decoded audio. Blends its beginning with the concealment before it. */
   void heard(int16_t* pcm, int samples) {
     if (lost_ > 0) {
       const int blend = std::min(samples, rate_ / 1000 * 4);
@@ -50,7 +49,7 @@ class Concealer {
   void fill(int16_t* out, int samples) {
     const int16_t* period = history_.data() + history_.size() - static_cast<size_t>(pitch_);
     for (int i = 0; i < samples; ++i) {
-      // Full for 10 ms, then down to nothing at 60 ms.
+      // At full level for 10 ms, then fading to nothing at 60 ms.
       const int fade = std::clamp(lost_ - rate_ / 100, 0, rate_ / 20);
       out[i] = static_cast<int16_t>(period[at_] * (rate_ / 20 - fade) / (rate_ / 20));
       at_ = (at_ + 1) % pitch_;
@@ -80,7 +79,7 @@ class Concealer {
   }
 
   const int rate_;
-  std::vector<int16_t> history_, scratch_;  // a ring while nothing is lost, in order from then on
+  std::vector<int16_t> history_, scratch_;  // a ring while nothing is lost, in order after a loss
   size_t oldest_ = 0;
   int lost_ = 0, pitch_ = 1, at_ = 0;
 };

@@ -1,4 +1,4 @@
-// G.711 by table: expansion, compression and the straight way from one law to the other.
+// G.711 by table: expansion, compression, and direct conversion from one law to the other.
 #pragma once
 #include <array>
 #include <cstdint>

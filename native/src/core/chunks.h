@@ -1,5 +1,5 @@
-// Records from a packet thread to another thread, in chunks of memory that go round: only what waits takes memory, the
-// chunk that was read last is filled next, and nothing is allocated or locked where packets pass.
+// Carries records from a packet thread to another thread in recycled chunks of memory. Only records that wait take
+// memory, the chunk that was read last is filled next, and the packet thread neither allocates nor locks.
 #pragma once
 #include <atomic>
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace media {
 
-/** Apart from its bytes, so that these stay untouched until they are needed. */
+/** The head of a chunk. It lies apart from the bytes, which stay untouched until they are needed. */
 struct Chunk {
   Chunk* free = nullptr;              // the next one in the pool
   std::atomic<Chunk*> next{nullptr};  // the next one of its queue
@@ -21,14 +21,14 @@ struct Chunk {
 class ChunkPool {
  public:
   static constexpr size_t kBytes = 4096;
-  /** So many chunks come with each queue. All share them, so that a queue whose reader is away may take more. */
+  /** Each queue brings so many chunks. All queues share them, so a queue whose reader is away may take more. */
   static constexpr size_t kEach = 32;
 
   ChunkPool() = default;
   ChunkPool(const ChunkPool&) = delete;
   ChunkPool& operator=(const ChunkPool&) = delete;
 
-  /** Another queue comes; on the control thread. Its memory is not touched before it is needed. */
+  /** Adds the chunks of another queue, on the control thread. Their memory is not touched before it is needed. */
   void reserve() {
     if (queues_.fetch_add(1, std::memory_order_relaxed) < slabs_.size()) return;
     Slab& slab = *slabs_.emplace_back(std::make_unique_for_overwrite<Slab>());
@@ -39,7 +39,7 @@ class ChunkPool {
   }
   void release() { queues_.fetch_sub(1, std::memory_order_relaxed); }
 
-  /** On the packet thread; null when all are in use. */
+  /** Takes a chunk, on the packet thread. Null when all are in use. */
   Chunk* take() {
     if (returned_.load(std::memory_order_relaxed)) {
       Chunk* back = returned_.exchange(nullptr, std::memory_order_acquire);
@@ -54,7 +54,7 @@ class ChunkPool {
     if (chunk) free_ = chunk->free;
     return chunk;
   }
-  /** From any thread. */
+  /** Gives a chunk back, from any thread. */
   void give(Chunk* chunk) {
     chunk->free = returned_.load(std::memory_order_relaxed);
     while (!returned_.compare_exchange_weak(chunk->free, chunk, std::memory_order_release, std::memory_order_relaxed)) {
@@ -72,7 +72,7 @@ class ChunkPool {
   std::atomic<Chunk*> returned_{nullptr};
 };
 
-/** One writer, the packet thread of the pool, and one reader. */
+/** A queue of one writer, the pool's packet thread, and one reader. */
 class ChunkQueue {
  public:
   explicit ChunkQueue(std::shared_ptr<ChunkPool> pool) : pool_(std::move(pool)) { pool_->reserve(); }
@@ -87,7 +87,7 @@ class ChunkQueue {
   ChunkQueue(const ChunkQueue&) = delete;
   ChunkQueue& operator=(const ChunkQueue&) = delete;
 
-  /** Appends a record made of two parts, of a byte at least; false when there is no room, or never will be. */
+  /** Appends a record of two parts and at least one byte. False when there is no room, or never will be. */
   bool push(const void* head, size_t head_size, const void* body, size_t body_size) {
     const size_t size = head_size + body_size, need = kPrefix + size;
     if (need > room_) {
@@ -110,13 +110,13 @@ class ChunkQueue {
     return true;
   }
 
-  // What the next record will want of the memory: where it goes, and then, when that is here, its bytes there.
+  // Fetch the memory of the next record in two steps: where it goes, and then its bytes there.
   void fetch() const { __builtin_prefetch(&filling_, 1); }
   void fetch_bytes(size_t n) const {
     for (size_t at = 0; at < n; at += 64) __builtin_prefetch(at_ + at, 1);
   }
 
-  /** On the reader's thread: hands over each record, `take(bytes, size)`, until that says false or none is left. */
+  /** Calls `take(bytes, size)` for each record, on the reader's thread, until that returns false or none is left. */
   template <typename Take>
   void read(Take&& take) {
     for (const uint64_t written = written_.load(std::memory_order_acquire); done_ != written;) {

@@ -1,5 +1,4 @@
-// A mix of streams that may live on different packet threads: each has a port, and one thread mixes what comes in on
-// all.
+// Mixes streams that may live on different packet threads. Each stream has a port, and one thread mixes all ports.
 #pragma once
 #include <atomic>
 #include <cstddef>
@@ -10,12 +9,12 @@
 
 namespace media {
 
-/** PCM from one thread to another, one writer and one reader, about 160 ms. */
+/** Carries about 160 ms of PCM from one thread, the writer, to another, the reader. */
 class PcmRing {
  public:
-  /** What does not fit is dropped. */
+  /** Drops the samples when they do not fit. */
   void write(const int16_t* pcm, size_t n);
-  /** False, and nothing taken, when fewer are there. */
+  /** False, and nothing is taken, when the ring holds fewer samples. */
   bool read(int16_t* pcm, size_t n);
   size_t held() const { return write_.load(std::memory_order_acquire) - read_.load(std::memory_order_acquire); }
 
@@ -31,19 +30,19 @@ class ConferencePort {
   const int rate_hz;
   PcmRing in, out;  // from the stream, to the stream
   std::atomic<bool> muted{false}, deaf{false}, left{false};
-  uint32_t stream = 0;  // whose port this is
-  /** Only that stream hears this one (a coach); 0: all do. */
+  uint32_t stream = 0;  // the owner of the port
+  /** The only stream that hears this one, when it belongs to a coach. 0: all streams do. */
   std::atomic<uint32_t> heard_by{0};
-  bool started = false;  // of the mixing thread
+  bool started = false;  // belongs to the mixing thread
 };
 
-/** Lives on one packet thread. */
+/** The mix. It lives on one packet thread. */
 class Conference {
  public:
   static constexpr size_t kMost = 32;
   explicit Conference(int rate_hz) : rate_hz_(rate_hz) {}
   bool add(std::shared_ptr<ConferencePort> port);
-  /** 20 ms: each port gets the sum of the others that it may hear. */
+  /** Mixes 20 ms: each port gets the sum of the others that it may hear. */
   void tick();
   size_t size() const { return ports_.size(); }
   int rate() const { return rate_hz_; }

@@ -1,4 +1,4 @@
-// Counters with one writer and any reader: no read-modify-write, so they cost what plain numbers cost.
+// Counters with one writer and any number of readers. Without read-modify-write they cost what plain numbers cost.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -19,9 +19,9 @@ class Cell {
 
 using Count = Cell<uint64_t>;
 
-/** Of one stream; outlives it, so that the last reading is never a race. */
+/** The counters of one stream. They outlive it, so that the last reading is never a race. */
 struct StreamCounters {
-  // A line of memory that each received packet writes, and one that each sent packet writes.
+  // Each received packet writes the first line of memory, each sent packet the second.
   alignas(64) Count packets_received;
   Count bytes_received, lost, bursts, longest_burst, ssrc_changes;
   Cell<double> jitter_ms, jitter_max_ms;

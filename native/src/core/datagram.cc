@@ -11,7 +11,8 @@ namespace media {
 namespace {
 constexpr size_t kIpHeader = 20, kUdpHeader = 8;
 
-/** RFC 1071, of words as they lie in memory, which works in either byte order; 0xffff when the sum among them is right. */
+/** The sum of RFC 1071 over words as they lie in memory, which works in either byte order. 0xffff when the checksum
+ * among them is right. */
 uint32_t sum(const uint8_t* p, size_t n, uint32_t so_far) {
   uint64_t total = so_far;
   for (; n >= 4; p += 4, n -= 4) {

@@ -5,6 +5,17 @@
 
 namespace media {
 
+namespace {
+constexpr int kStepMs = 20;  // of the clock that pulls
+constexpr int kLeastTargetMs = 20, kMostTargetMs = 200;
+/** The numbering has jumped when a packet is so far behind. */
+constexpr int kJump = 200;
+/** Without a packet for so long, playing ends until the buffer has filled up again. */
+constexpr int kMostEmptyMs = 60;
+constexpr int kObservedMs = 1000;
+constexpr uint64_t kCalmUs = 10'000'000;
+}  // namespace
+
 DecodePath::DecodePath(int rate_hz, StreamCounters& counters)
     : rate_(rate_hz),
       counters_(counters),
@@ -29,7 +40,7 @@ bool DecodePath::use_codec(CodecId id) {
   codec_ = find_codec(id);
   decoder_.reset();
   if (!codec_ || !codec_->available()) return false;
-  // Opus decodes to the rate that is wanted; the others are converted.
+  // Opus decodes to the wanted rate. The audio of other codecs is resampled.
   decoder_ = codec_->decoder(rate_);
   resampler_.reset();
   if (decoder_->sample_rate() != rate_) resampler_ = std::make_unique<Resampler>(decoder_->sample_rate(), rate_);
@@ -39,25 +50,7 @@ bool DecodePath::use_codec(CodecId id) {
 void DecodePath::insert(uint16_t seq, uint32_t ts, CodecId codec, bool comfort_noise, const uint8_t* payload,
                         size_t bytes, uint64_t now_us) {
   if (bytes > kSlotBytes || bytes == 0) return;
-  if (any_) {
-    const auto ahead = static_cast<int16_t>(seq - next_);
-    if (ahead < 0 && ahead > -200) {
-      if (!playing_ && static_cast<int16_t>(seq - newest_) > -kSlots && held_ < kSlots - 1 &&
-          static_cast<uint16_t>(newest_ - seq) < kSlots) {
-        next_ = seq;  // not yet begun: an earlier packet may still come in front
-      } else {
-        ++counters_.late;
-        // What comes late today comes late tomorrow: give it the time that it missed.
-        const int more = std::min(200, target_ms_ + 20) - target_ms_;
-        target_ms_ += more;
-        insert_ms_ += more;
-        calm_since_us_ = now_us;
-        return;
-      }
-    } else if (ahead >= kSlots || ahead <= -200) {
-      reset();
-    }
-  }
+  if (any_ && !take_in_time(seq, now_us)) return;
   if (!any_) {
     any_ = true;
     next_ = newest_ = seq;
@@ -74,13 +67,33 @@ void DecodePath::insert(uint16_t seq, uint32_t ts, CodecId codec, bool comfort_n
   }
 }
 
+/** Makes room for a packet. False when its turn is over. */
+bool DecodePath::take_in_time(uint16_t seq, uint64_t now_us) {
+  const auto ahead = static_cast<int16_t>(seq - next_);
+  if (ahead >= kSlots || ahead <= -kJump) reset();
+  if (!any_ || ahead >= 0) return true;
+  const bool fits = static_cast<int16_t>(seq - newest_) > -kSlots && held_ < kSlots - 1 &&
+                    static_cast<uint16_t>(newest_ - seq) < kSlots;
+  if (!playing_ && fits) {
+    next_ = seq;  // playing has not begun: an earlier packet may still come in front
+    return true;
+  }
+  ++counters_.late;
+  // The next packets will be as late: the buffer grows by the time that this one missed.
+  const int more = std::min(kMostTargetMs, target_ms_ + kStepMs) - target_ms_;
+  target_ms_ += more;
+  insert_ms_ += more;
+  calm_since_us_ = now_us;
+  return false;
+}
+
 int DecodePath::ahead_ms() const {
   if (!codec_ || held_ == 0) return 0;
   const int64_t units = static_cast<int32_t>(newest_ts_ - expected_ts_);
   return static_cast<int>(std::clamp<int64_t>(units * 1000 / codec_->clock_rate, -10'000, 10'000)) + frame_ms_;
 }
 
-/** Begins when the oldest packet has waited for the target. */
+/** Starts playing when the oldest packet has waited for the target delay. */
 bool DecodePath::start(uint64_t now_us) {
   if (held_ == 0) return false;
   while (!(slot(next_).used && slot(next_).seq == next_)) ++next_;
@@ -89,7 +102,7 @@ bool DecodePath::start(uint64_t now_us) {
   playing_ = true;
   expected_ts_ = s.ts;
   empty_ms_ = 0;
-  least_ahead_ms_ = 1000;
+  least_ahead_ms_ = kObservedMs;
   observed_ms_ = 0;
   return true;
 }
@@ -100,7 +113,7 @@ void DecodePath::append(const int16_t* pcm, int samples, bool pause) {
     pcm = converted_.data();
   }
   fifo_.insert(fifo_.end(), pcm, pcm + samples);
-  // The first piece of a pause still holds the end of the sound, out of the resampler.
+  // The resampler puts the end of the sound into the first piece of a pause.
   pause_tail_ = pause && pausing_ ? std::min(pause_tail_ + static_cast<size_t>(samples), fifo_.size()) : 0;
   pausing_ = pause;
 }
@@ -145,83 +158,98 @@ void DecodePath::play(Slot& s) {
 }
 
 Heard DecodePath::pull(int16_t* out, uint64_t now_us) {
-  const auto frame = static_cast<size_t>(rate_ / 50);
   Heard heard = Heard::sound;
-  while (fifo_.size() < frame) {
-    if (!playing_ && !start(now_us)) {
-      empty_ms_ += 20;
-      if (may_pause_ || noise_.on()) {
-        fill(20, nullptr);
-      } else {
-        fifo_.insert(fifo_.end(), frame, 0);
-        heard = Heard::nothing;
-      }
-      break;
-    }
-    if (insert_ms_ >= 20) {
-      insert_ms_ -= 20;
-      ++counters_.concealed;
-      fill(20, nullptr);
+  while (fifo_.size() < frame()) {
+    if (playing_ || start(now_us)) {
+      produce();
       continue;
     }
-    Slot& s = slot(next_);
-    if (s.used && s.seq == next_) {
-      const int32_t gap = static_cast<int32_t>(s.ts - expected_ts_);
-      const int clock = codec_ ? codec_->clock_rate : 8000;
-      if (gap >= clock / 100 && gap < clock * 2) {
-        // The numbering goes on but time has passed: a pause of the sender.
-        const int ms = static_cast<int>(std::min<int64_t>(20, int64_t{gap} * 1000 / clock));
-        fill(ms, nullptr);
-        expected_ts_ += static_cast<uint32_t>(ms * clock / 1000);
-        continue;
-      }
-      empty_ms_ = 0;
-      play(s);
-      continue;
+    empty_ms_ += kStepMs;
+    if (may_pause_ || noise_.on()) {
+      fill(kStepMs, nullptr);
+    } else {
+      fifo_.insert(fifo_.end(), frame(), 0);
+      heard = Heard::nothing;
     }
-    if (held_ > 0) {
-      // Lost, or so late that it is as good as lost.
-      uint16_t later = static_cast<uint16_t>(next_ + 1);
-      while (!(slot(later).used && slot(later).seq == later)) ++later;
-      const bool last_missing = later == static_cast<uint16_t>(next_ + 1);
-      ++counters_.concealed;
-      fill(frame_ms_, last_missing ? &slot(later) : nullptr);
-      if (codec_) expected_ts_ += static_cast<uint32_t>(frame_ms_ * codec_->clock_rate / 1000);
-      ++next_;
-      continue;
-    }
-    // Nothing there at all: the sender pauses, or the network does.
-    empty_ms_ += 20;
-    if (empty_ms_ > 60) playing_ = false;
-    if (!may_pause_) ++counters_.concealed;
-    fill(20, nullptr);
-    if (codec_ && !may_pause_) insert_ms_ = 0;
+    break;
   }
-  if (playing_) {
-    least_ahead_ms_ = std::min(least_ahead_ms_, ahead_ms());
-    observed_ms_ += 20;
-    if (observed_ms_ >= 1000) {
-      // More is waiting than the target asks for, all the time (a burst after a stall, a fast clock): one frame is let
-      // go.
-      if (least_ahead_ms_ > target_ms_ + 2 * frame_ms_ && fifo_.size() >= 2 * frame)
-        fifo_.erase(fifo_.begin(), fifo_.begin() + static_cast<std::ptrdiff_t>(frame));
-      else if (least_ahead_ms_ > target_ms_ + 2 * frame_ms_ && slot(next_).used) {
-        play(slot(next_));
-        if (fifo_.size() >= 2 * frame) fifo_.erase(fifo_.begin(), fifo_.begin() + static_cast<std::ptrdiff_t>(frame));
-      }
-      least_ahead_ms_ = 1000;
-      observed_ms_ = 0;
-      if (now_us - calm_since_us_ > 10'000'000 && target_ms_ > 20) {
-        target_ms_ -= 10;
-        calm_since_us_ = now_us;
-      }
-    }
-  }
+  if (playing_) adapt(now_us);
   counters_.jitter_buffer_ms = target_ms_;
   if (heard == Heard::sound && pause_tail_ >= fifo_.size()) heard = Heard::pause;
-  std::memcpy(out, fifo_.data(), frame * 2);
-  fifo_.erase(fifo_.begin(), fifo_.begin() + static_cast<std::ptrdiff_t>(frame));
+  std::memcpy(out, fifo_.data(), frame() * sizeof *out);
+  drop_frame();
   return heard;
+}
+
+void DecodePath::drop_frame() {
+  fifo_.erase(fifo_.begin(), fifo_.begin() + static_cast<std::ptrdiff_t>(frame()));
+}
+
+/** Adds a piece of audio: of the next packet, or in place of what is not there. */
+void DecodePath::produce() {
+  if (insert_ms_ >= kStepMs) {
+    insert_ms_ -= kStepMs;
+    ++counters_.concealed;
+    return fill(kStepMs, nullptr);
+  }
+  Slot& s = slot(next_);
+  if (s.used && s.seq == next_) {
+    if (fill_pause(s)) return;
+    empty_ms_ = 0;
+    return play(s);
+  }
+  if (held_ > 0) return bridge_loss();
+  run_empty();
+}
+
+/** Fills the time before a packet whose number is the next one but whose timestamp is later: the sender paused. */
+bool DecodePath::fill_pause(const Slot& s) {
+  const auto gap = static_cast<int32_t>(s.ts - expected_ts_);
+  const int clock = codec_ ? codec_->clock_rate : 8000;
+  if (gap < clock / 100 || gap >= clock * 2) return false;
+  const int ms = static_cast<int>(std::min<int64_t>(kStepMs, int64_t{gap} * 1000 / clock));
+  fill(ms, nullptr);
+  expected_ts_ += static_cast<uint32_t>(ms * clock / 1000);
+  return true;
+}
+
+/** Conceals a packet that is lost, or so late that it is as good as lost. */
+void DecodePath::bridge_loss() {
+  auto later = static_cast<uint16_t>(next_ + 1);
+  while (!(slot(later).used && slot(later).seq == later)) ++later;
+  const bool last_missing = later == static_cast<uint16_t>(next_ + 1);
+  ++counters_.concealed;
+  fill(frame_ms_, last_missing ? &slot(later) : nullptr);
+  if (codec_) expected_ts_ += static_cast<uint32_t>(frame_ms_ * codec_->clock_rate / 1000);
+  ++next_;
+}
+
+/** No packet is held: the sender pauses, or the network does. */
+void DecodePath::run_empty() {
+  empty_ms_ += kStepMs;
+  if (empty_ms_ > kMostEmptyMs) playing_ = false;
+  if (!may_pause_) ++counters_.concealed;
+  fill(kStepMs, nullptr);
+  if (codec_ && !may_pause_) insert_ms_ = 0;
+}
+
+/** Shortens the delay, once a second: by a frame when more is waiting than the target asks for, and by a smaller target
+ * when nothing was late for a while. */
+void DecodePath::adapt(uint64_t now_us) {
+  least_ahead_ms_ = std::min(least_ahead_ms_, ahead_ms());
+  observed_ms_ += kStepMs;
+  if (observed_ms_ < kObservedMs) return;
+  // More was waiting all the time: a burst after a stall, or a fast clock.
+  if (least_ahead_ms_ > target_ms_ + 2 * frame_ms_) {
+    const bool plenty = fifo_.size() >= 2 * frame();
+    if (!plenty && slot(next_).used) play(slot(next_));
+    if (fifo_.size() >= 2 * frame()) drop_frame();
+  }
+  least_ahead_ms_ = kObservedMs;
+  observed_ms_ = 0;
+  if (now_us - calm_since_us_ <= kCalmUs || target_ms_ <= kLeastTargetMs) return;
+  target_ms_ -= 10;
+  calm_since_us_ = now_us;
 }
 
 }  // namespace media

@@ -1,5 +1,5 @@
-// Received packets to PCM on a steady clock: adaptive jitter buffer of 20 to 200 ms, concealment, comfort noise.
-// Only where audio is decoded on the packet thread; a relayed stream has none of this.
+// Turns received packets into PCM on a steady clock: adaptive jitter buffer of 20 to 200 ms, concealment, comfort
+// noise. Only a stream whose audio is decoded has a decode path; a relayed stream has none.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -12,20 +12,20 @@
 
 namespace media {
 
-/** What some audio is: nothing came; sound; the noise of a pause that the sender has announced. */
+/** What audio holds: nothing, because nothing came; sound; the noise of a pause that the sender announced. */
 enum class Heard : uint8_t { nothing, sound, pause };
 
 class DecodePath {
  public:
   DecodePath(int rate_hz, StreamCounters& counters);
 
-  /** Of the PCM that `pull` gives. */
+  /** The rate of the PCM that `pull` returns. */
   int rate() const { return rate_; }
   void insert(uint16_t seq, uint32_t ts, CodecId codec, bool comfort_noise, const uint8_t* payload, size_t bytes,
               uint64_t now_us);
-  /** The source has changed: what is held belongs to the past. */
+  /** Drops the held packets, because the source has changed. */
   void reset();
-  /** 20 ms of audio. */
+  /** Writes the next 20 ms of audio. */
   Heard pull(int16_t* out, uint64_t now_us);
 
  private:
@@ -44,7 +44,15 @@ class DecodePath {
   void append(const int16_t* pcm, int samples, bool pause);
   void play(Slot& s);
   void fill(int ms, const Slot* next);
+  bool take_in_time(uint16_t seq, uint64_t now_us);
   bool start(uint64_t now_us);
+  void produce();
+  bool fill_pause(const Slot& s);
+  void bridge_loss();
+  void run_empty();
+  void adapt(uint64_t now_us);
+  void drop_frame();
+  size_t frame() const { return static_cast<size_t>(rate_ / 50); }
   int ahead_ms() const;
 
   const int rate_;
@@ -57,10 +65,10 @@ class DecodePath {
   std::vector<int16_t> fifo_;
   std::vector<int16_t> decoded_, converted_;
   ComfortNoise noise_;
-  size_t pause_tail_ = 0;  // samples at the end of fifo_ that are the noise of a pause
+  size_t pause_tail_ = 0;  // this many samples at the end of fifo_ are the noise of a pause
   bool any_ = false, playing_ = false;
   bool may_pause_ = false;  // the last packet said that the sender may fall silent after it
-  bool pausing_ = false;    // what was added to fifo_ last is the noise of a pause
+  bool pausing_ = false;    // the last samples added to fifo_ are the noise of a pause
   uint16_t next_ = 0, newest_ = 0;
   uint32_t expected_ts_ = 0, newest_ts_ = 0;
   int held_ = 0, frame_ms_ = 20, empty_ms_ = 0, target_ms_ = 40, insert_ms_ = 0;

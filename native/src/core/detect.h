@@ -1,4 +1,4 @@
-// What can be heard in received audio: speech and silence, keys pressed in-band, the tones of a fax machine.
+// Finds speech and silence, in-band keys and the tones of a fax machine in received audio.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -6,10 +6,10 @@
 
 namespace media {
 
-/** Speech against silence by energy over an adaptive floor, with hangover: 20 ms steps. */
+/** Tells speech from silence by energy over an adaptive floor, with hangover, in steps of 20 ms. */
 class VoiceActivity {
  public:
-  /** True when the state changed; `lasted_ms` is the length of what ended. */
+  /** True when the state changed. `lasted_ms` is then the length of the state before. */
   bool take(const int16_t* pcm, int samples, int rate_hz);
   bool speaking() const { return speaking_; }
   uint32_t lasted_ms() const { return lasted_ms_; }
@@ -27,9 +27,9 @@ class Detector {
   ~Detector();
 
   VoiceActivity voice;
-  /** Keys heard, one character each; at most `room`. */
+  /** Writes the keys that were heard, one character each, at most `room`. Returns their number. */
   int keys(const int16_t* pcm, int samples, char* out, int room);
-  /** 0 nothing new, 1 CNG (1100 Hz, T.30), 2 CED (2100 Hz). */
+  /** Returns 1 for CNG (1100 Hz, T.30), 2 for CED (2100 Hz), 0 for nothing new. */
   int fax(const int16_t* pcm, int samples);
 
  private:

@@ -1,4 +1,4 @@
-// The data plane as a whole: what the outside holds. All members are called on one thread, the control thread.
+// The whole data plane, as the outside holds it. All members are called on one thread, the control thread.
 #pragma once
 #include <memory>
 #include <string>
@@ -47,7 +47,7 @@ class Engine {
   void describe(uint32_t id, StreamConfig config);
   void bridge(uint32_t a, uint32_t b);
   void unbridge(uint32_t a);
-  /** Runs on the stream's thread when the stream still exists. */
+  /** Runs `act` on the stream's thread, if the stream still exists then. */
   void with(uint32_t id, std::function<void(Stream&, uint64_t now_us)> act);
   void record(RecordRequest request);
   void stop_record(const std::string& id);
@@ -61,7 +61,7 @@ class Engine {
   const std::vector<std::unique_ptr<Worker>>& workers() const { return workers_; }
   PortPool& ports() { return ports_; }
   Recorder& recorder() { return recorder_; }
-  /** What is known of a recording goes when its end was told. */
+  /** Forgets a recording, after its end was told. */
   void forget_record(const std::string& id);
   void close();
 

@@ -1,4 +1,4 @@
-// What the data plane tells the outside: rare things, in a bounded queue. Packets are not among them.
+// What the data plane tells the outside, in a bounded queue. Events are rare; packets are not among them.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -31,19 +31,19 @@ enum class EventType : uint8_t {
 struct Event {
   EventType type = EventType::none;
   uint32_t stream = 0;
-  int64_t a = 0, b = 0;  // port, milliseconds, duration: by type
+  int64_t a = 0, b = 0;  // a port, milliseconds or a duration, by type
   bool flag = false;
   std::string id, text, detail, sha256;
   std::vector<uint8_t> bytes;
   std::vector<int16_t> samples;
 };
 
-/** Written by the packet threads and the recorder, read by one consumer. */
+/** The packet threads and the recorder write it, one consumer reads it. */
 class EventQueue {
  public:
   explicit EventQueue(size_t capacity) : queue_(capacity) {}
 
-  /** `wake` is called on the producer's thread when the consumer has something new to look at. */
+  /** Sets what runs on the producer's thread when the consumer has something new to read. */
   void on_wake(std::function<void()> wake) { wake_ = std::move(wake); }
 
   void push(Event&& e) {
@@ -54,7 +54,7 @@ class EventQueue {
     if (!pending_.exchange(true, std::memory_order_acq_rel) && wake_) wake_();
   }
 
-  /** To be called before reading until `pop` says false. */
+  /** Call it before reading until `pop` returns false. */
   void begin_read() { pending_.store(false, std::memory_order_release); }
   bool pop(Event& e) { return queue_.pop(e); }
   uint64_t lost() const { return lost_.load(std::memory_order_relaxed); }

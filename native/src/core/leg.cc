@@ -13,8 +13,8 @@
 namespace media {
 
 namespace {
-/** No negotiated stream brings so many packets in a second. Such a socket is read once a wake-up, and the kernel's queue
- * drops the rest. */
+/** No negotiated stream brings so many packets in a second. Such a socket is read once a wake-up, and the kernel's
+ * queue drops the rest. */
 constexpr uint32_t kFlood = 1000;
 /** So many packets both the packet ring and the socket must have brought of a stream before the ring alone may. */
 constexpr uint8_t kProof = 8;

@@ -41,7 +41,8 @@ struct alignas(64) Worker::Leg final : Wire {
   // The packet ring. A stream boards it when the ring and the socket have brought the same packets for a while: a flow
   // that is redirected or filtered on its way to the socket never gets so far.
 
-  /** Takes note of a packet from the socket, before it is decrypted. False when the packet ring has brought it before. */
+  /** Takes note of a packet from the socket, before it is decrypted. False when the packet ring has brought it before.
+   * */
   bool note_delivered(const uint8_t* packet, size_t n);
   /** Takes note of a frame from the packet ring. False when the socket is to bring this packet. */
   bool note_frame(const uint8_t* packet, int interface, uint64_t now_us);

@@ -1,7 +1,7 @@
 // Decodes what a stream receives, for those who listen: a transcoding peer, a detector, taps, a conference.
 //
-// Thread: the packet thread of its stream, in a tick of 20 ms. Memory: cold; a stream that is only relayed has no decode
-// path. The pointer to the path lies in the receiver's lines.
+// Thread: the packet thread of its stream, in a tick of 20 ms. Memory: cold; a stream that is only relayed has no
+// decode path. The pointer to the path lies in the receiver's lines.
 #pragma once
 #include <cstdint>
 #include <memory>

@@ -16,7 +16,7 @@
 namespace media {
 
 namespace {
-// Where the kernel lays the packet, see packet(7) and tpacket_rcv: behind its own header and 16 bytes.
+// The kernel lays the packet behind its own header and 16 bytes, see packet(7) and tpacket_rcv.
 constexpr size_t kPacketAt = 80;
 static_assert(TPACKET_ALIGN(TPACKET2_HDRLEN) + 16 == kPacketAt);
 static_assert(PacketRing::kMaxPacketSize + kPacketAt + kTailRoom == PacketRing::kFrameSize);
@@ -26,7 +26,7 @@ constexpr uint32_t kWhole = 0xffff, kNothing = 0;
 class Conditions {
  public:
   void load(unsigned size, uint32_t at) { code_.push_back({uint16_t(BPF_LD | size | BPF_ABS), 0, 0, at}); }
-  /** Of what lies behind the IP header, whose length is told in its first byte, which is the packet's too. */
+  /** Reads behind the IP header, whose length is in the first byte of the packet. */
   void load_behind_header(unsigned size, uint32_t at) {
     code_.push_back({uint16_t(BPF_LDX | BPF_B | BPF_MSH), 0, 0, 0});
     code_.push_back({uint16_t(BPF_LD | size | BPF_IND), 0, 0, at});
@@ -35,7 +35,7 @@ class Conditions {
   void must(unsigned what, uint32_t value) { code_.push_back({uint16_t(BPF_JMP | what | BPF_K), 0, kOut, value}); }
   void must_not(unsigned what, uint32_t value) { code_.push_back({uint16_t(BPF_JMP | what | BPF_K), kOut, 0, value}); }
 
-  /** What comes of a packet that meets all of them, and of any other. */
+  /** Ends the program: the verdict on a packet that meets all conditions, and on any other. */
   bool apply(int socket, uint32_t met, uint32_t other) {
     for (size_t i = 0; i < code_.size(); ++i) {
       const auto out = static_cast<uint8_t>(code_.size() - i);
@@ -53,7 +53,7 @@ class Conditions {
   std::vector<sock_filter> code_;
 };
 
-// What the ring can carry: whole packets without options that fit a frame. Said twice, of a packet's IP header and as the
+// The ring carries whole packets without options that fit a frame. The rule is here twice: for an IP header, and as the
 // filter of a socket.
 constexpr uint8_t kNoOptions = 0x45;
 
@@ -100,8 +100,8 @@ bool attach_filter(int fd, const Address& own, const PortClass& ports) {
 tpacket2_hdr* header(uint8_t* frame) {
   return reinterpret_cast<tpacket2_hdr*>(frame);
 }
-/** Takes a line of memory away from the core that wrote it last, so that writing to it does not have to. For x86 the
- * compiler's own means asks for it to be read only; processors that do not know the instruction pass over it. */
+/** Takes a line of memory from the core that wrote it last, so that a later write need not. On x86 the compiler's
+ * builtin fetches for reading only. Processors that do not know the instruction ignore it. */
 void fetch_to_write(const uint8_t* at) {
 #ifdef __x86_64__
   asm volatile("prefetchw %0" : : "m"(*at));
@@ -115,7 +115,7 @@ bool waits(uint8_t* frame) {
 }  // namespace
 
 int PacketRing::reserve() {
-  // Of no protocol until all is there: then nothing comes in that the filter has not seen.
+  // Bound to no protocol until the filter is set: no packet comes in that the filter has not seen.
   return socket(AF_PACKET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 }
 
@@ -123,7 +123,7 @@ std::unique_ptr<PacketRing> PacketRing::open(int reserved, const Address& own, c
   std::unique_ptr<PacketRing> ring(new PacketRing);
   const int fd = ring->fd_ = reserved;
   if (fd < 0 || !attach_filter(fd, own, ports)) return nullptr;
-  // Each packet is to be seen at once; the blocks of version 3 are handed over a millisecond late at best.
+  // Each packet has to be seen at once. Version 3 hands its blocks over a millisecond late at best.
   const int version = TPACKET_V2;
   if (setsockopt(fd, SOL_PACKET, PACKET_VERSION, &version, sizeof version) != 0) return nullptr;
   tpacket_req wanted{};
@@ -135,8 +135,8 @@ std::unique_ptr<PacketRing> PacketRing::open(int reserved, const Address& own, c
   void* frames = mmap(nullptr, kBlocks * kBlockSize, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   if (frames == MAP_FAILED) return nullptr;
   ring->frames_ = static_cast<uint8_t*>(frames);
-  // Of every protocol, though the filter lets pass IPv4 alone: since Linux 6.15 who asks for one comes behind IP itself,
-  // which then has to copy the head of every packet of the machine. What goes out is not shown.
+  // Bound to every protocol, though the filter passes only IPv4. Since Linux 6.15 a socket of one protocol comes behind
+  // IP itself, which then copies the head of every packet of the machine. Outgoing packets are not shown.
   const int on = 1;
   if (setsockopt(fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, &on, sizeof on) != 0) return nullptr;
   sockaddr_ll all{};
@@ -182,7 +182,7 @@ void PacketRing::fetch(unsigned n) const {
   uint8_t* at = frame(n);
   fetch_to_write(at);
   fetch_to_write(at + 64);
-  // The payload of 20 ms of G.711, for who reads it or copies it out.
+  // The payload of 20 ms of G.711, for its reader.
   for (size_t line = 128; line < kPacketAt + 200; line += 64) __builtin_prefetch(at + line);
 }
 

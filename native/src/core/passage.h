@@ -1,4 +1,4 @@
-// By which of the host's interfaces a flow comes.
+// Follows through which of the host's interfaces a flow comes.
 #pragma once
 #include <cstdint>
 
@@ -6,14 +6,14 @@ namespace media {
 
 /**
  * A packet may show several times on its way up: at a bond's member or a bridge's port, at the bond, at a VLAN on it.
- * The last of them is where it goes on to its socket. Another way in, with perhaps other rules, is another thing: there
- * the packets do not come by the one that is known.
+ * From the last of these interfaces it goes on to its socket. A flow that moves to another way in no longer shows at the
+ * known interface, and other filter rules may hold there.
  */
 class Passage {
  public:
   enum class Seen : uint8_t { here, elsewhere, moved };
 
-  /** `mark` tells packets apart. Moved: the one before was not seen here either. */
+  /** `mark` tells packets apart. Moved: neither this packet nor the one before showed at the known interface. */
   Seen see(int interface, uint32_t mark) {
     if (interface == interface_ || interface_ == 0) {
       interface_ = interface;
@@ -21,7 +21,7 @@ class Passage {
       pending_ = 0;
       return Seen::here;
     }
-    if (mark == last_) {  // the same one, further up
+    if (mark == last_) {  // the same packet, further up
       interface_ = interface;
       return Seen::elsewhere;
     }

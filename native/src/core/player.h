@@ -1,4 +1,4 @@
-// Sources of audio that the engine clocks itself: pieces to be played, and the live feed that JavaScript fills.
+// Audio that the engine sends by its own clock: pieces to play, and the live feed that JavaScript fills.
 #pragma once
 #include <cstdint>
 #include <deque>
@@ -17,7 +17,7 @@ struct Piece {
   double hz[4] = {};
   int tones = 0;
   double level_dbm0 = -13;
-  uint64_t on_ms = 0, off_ms = 0, total_ms = 0;  // total 0: for ever
+  uint64_t on_ms = 0, off_ms = 0, total_ms = 0;  // total_ms 0: for ever
 };
 
 class Player {
@@ -26,7 +26,7 @@ class Player {
       : id_(std::move(id)), pieces_(std::move(pieces)), loops_(loops) {}
 
   const std::string& id() const { return id_; }
-  /** Fills up to `samples` at this rate; fewer means that the play has ended. */
+  /** Fills up to `samples` at this rate. Returns fewer when the play has ended. */
   int pull(int16_t* out, int samples, int rate_hz);
   uint64_t played_ms() const { return played_us_ / 1000; }
 
@@ -40,7 +40,7 @@ class Player {
   const uint32_t loops_;
   uint32_t loop_ = 0;
   size_t piece_ = 0;
-  uint64_t at_ = 0;  // within the piece: samples of its own rate, or of the output for tones and silence
+  uint64_t at_ = 0;  // position in the piece: in samples of its own rate, or of the output's for tones and silence
   bool started_ = false, flushed_ = false, advanced_ = false;
   double phase_[4] = {};
   std::unique_ptr<Resampler> resampler_;
@@ -48,16 +48,16 @@ class Player {
   uint64_t played_us_ = 0;
 };
 
-/** PCM that arrives while it is played. */
+/** Plays PCM while more of it arrives. */
 class Feed {
  public:
   bool empty() const { return held_ == 0 && fifo_.empty(); }
   void add(std::shared_ptr<const std::vector<int16_t>> samples, int rate_hz);
   void mark(std::string name) { chunks_.push_back({nullptr, 0, 0, std::move(name)}); }
-  /** Fills `samples`, the missing part with silence; marks that were passed are appended to `passed`. */
+  /** Fills `samples`, with silence where PCM is missing. Appends the marks that were passed to `passed`. */
   void pull(int16_t* out, int samples, int rate_hz, std::vector<std::string>& passed);
   void clear(std::vector<std::string>& passed);
-  /** Marks with no audio before them. */
+  /** Takes the marks with no audio before them. */
   void take_due_marks(std::vector<std::string>& passed);
 
  private:

@@ -1,4 +1,5 @@
-// Pairs of ports: even for RTP, odd for RTCP, none used again while packets of the call before may still arrive.
+// Pairs of ports: the even one for RTP, the odd one for RTCP. No pair is used again while packets of the call before
+// may still arrive.
 #pragma once
 #include <cstdint>
 #include <deque>
@@ -13,12 +14,12 @@ namespace media {
 struct PortPair {
   int rtp_fd = -1, rtcp_fd = -1;
   uint16_t rtp_port = 0, rtcp_port = 0;
-  uint8_t family = 0;  // of the address that they are bound to
+  uint8_t family = 0;  // of the address that the ports are bound to
 };
 
 /**
- * Which pairs are a packet thread's: every `classes`-th of a range. A filter in the kernel can tell by the port alone
- * which thread a packet is for.
+ * The pairs of one packet thread: every `classes`-th pair of a range. A filter in the kernel can thus tell the thread of a
+ * packet by its port alone.
  */
 struct PortClass {
   uint16_t first = 0, last = 0;
@@ -29,22 +30,22 @@ struct PortClass {
   }
 };
 
-/** Taken on the control thread, given back from packet threads; the lock is never taken for a packet. */
+/** The control thread takes pairs, packet threads give them back. No packet ever takes the lock. */
 class PortPool {
  public:
-  /** `second` is none, or an address of the other family: pairs at either come out of one range. */
+  /** `second`: an address of the other family, or none. Both addresses share one range of ports. */
   PortPool(const Address& bind, uint16_t first, uint16_t last, uint64_t quarantine_us, const Address& second = {},
            unsigned classes = 1);
   ~PortPool();
 
   /**
-   * Binds a pair at the address of a family, where there is one; false when all are in use or resting. Ports that
-   * others hold are passed over. Of the class of that index, and of another only when that one is used up.
+   * Binds a pair at the address of a family. False when there is no such address, or all pairs are in use or resting.
+   * Passes over ports that other programs hold. Takes a pair of the given class, and of another when that is used up.
    */
   bool open(PortPair& out, uint64_t now_us, uint8_t family = 0, unsigned index = 0);
   /**
-   * Puts the pair to rest; its sockets are closed already. It rests for two seconds, and longer, up to the whole
-   * quarantine, while packets still arrive: many short calls use few ports up.
+   * Puts a pair to rest, whose sockets are closed already. It rests for two seconds, and up to the whole quarantine while
+   * packets still arrive, so that many short calls use up few ports.
    */
   void give_back(uint16_t rtp_port, uint64_t now_us, uint8_t family = 0);
 
@@ -67,7 +68,7 @@ class PortPool {
 
   struct Resting {
     uint64_t until_us, most_us;
-    PortPair pair;  // its sockets listen for what still arrives; -1 when they could not be bound
+    PortPair pair;  // its sockets listen for late packets; -1 when they could not be bound
   };
   void listen(PortPair& pair) const;
   static bool heard(const PortPair& pair);

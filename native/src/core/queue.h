@@ -1,4 +1,4 @@
-// Queues between threads: none of them takes a lock.
+// Lock-free queues between threads.
 #pragma once
 #include <atomic>
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace media {
 
-/** Many producers, one consumer; each item is a closure. For commands to a thread, which are rare. */
+/** Carries closures from many producers to one consumer: commands to a thread, which are rare. */
 class CommandQueue {
  public:
   CommandQueue() = default;
@@ -18,7 +18,7 @@ class CommandQueue {
   CommandQueue& operator=(const CommandQueue&) = delete;
   ~CommandQueue() { run_all(false); }
 
-  /** True when the queue was empty, so that the consumer has to be woken. */
+  /** True when the queue was empty: the caller has to wake the consumer. */
   bool push(std::function<void()> run) {
     auto* node = new Node{std::move(run), nullptr};
     Node* head = head_.load(std::memory_order_relaxed);
@@ -53,7 +53,7 @@ class CommandQueue {
   std::atomic<Node*> head_{nullptr};
 };
 
-/** Bounded queue of many producers and one consumer (a ring of cells with sequence numbers). */
+/** A bounded queue of many producers and one consumer: a ring of cells with sequence numbers. */
 template <typename T>
 class BoundedQueue {
  public:
@@ -65,7 +65,7 @@ class BoundedQueue {
     for (size_t i = 0; i < size; ++i) cells_[i].turn.store(i, std::memory_order_relaxed);
   }
 
-  /** False when full: the item stays with the caller. */
+  /** False when the queue is full. The item then stays with the caller. */
   bool push(T&& item) {
     size_t at = tail_.load(std::memory_order_relaxed);
     for (;;) {

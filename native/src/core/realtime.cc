@@ -7,7 +7,8 @@ namespace media {
 
 namespace {
 constexpr uint64_t kWindowUs = 1'000'000;
-/** Percent of a window that leave the others too little. The kernel's own limit (sched_rt_runtime_us) is as high. */
+/** A thread that uses more percent of a window leaves too little to others. The kernel's limit (sched_rt_runtime_us) is
+ * the same. */
 constexpr uint64_t kTooMuch = 95;
 }  // namespace
 

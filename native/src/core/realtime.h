@@ -1,4 +1,4 @@
-// Real-time priority of a packet thread: a packet waits for nothing that could as well run later.
+// Real-time priority for a packet thread, so that packets do not wait for work that can run later.
 #pragma once
 #include <cstdint>
 
@@ -6,7 +6,7 @@
 
 namespace media {
 
-/** CPU time of the calling thread. */
+/** The CPU time of the calling thread. */
 inline uint64_t thread_cpu_us() {
   return clock_us(CLOCK_THREAD_CPUTIME_ID);
 }
@@ -16,9 +16,9 @@ class RealtimePriority {
  public:
   using Clock = uint64_t (*)();
 
-  /** False where the process may not have it, and then all else does nothing. */
+  /** False when the process may not have it. All other members then do nothing. */
   bool take(uint64_t now_us, Clock cpu_us = thread_cpu_us);
-  /** To be called now and then. A thread that sleeps no more steps back among all others for a second: on a small
+  /** Call it now and then. A thread that never sleeps gives the priority up for a second: on a small
    * machine the processes that could end calls would starve. */
   void look(uint64_t now_us, Clock cpu_us = thread_cpu_us);
 

@@ -1,8 +1,8 @@
 // The receiving half of a stream: which packets are the peer's, what they count for, where they go.
 //
 // Thread: the packet thread of its stream.
-// Memory: ReceiverLines is what each received packet touches, five lines fetched ahead by `fetch`. What lies behind them
-// is touched by packets that are rare, by SRTP, and by commands.
+// Memory: ReceiverLines is what each received packet touches, five lines fetched ahead by `fetch`. What lies behind
+// them is touched by packets that are rare, by SRTP, and by commands.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -1,4 +1,4 @@
-// One recording: packets are copied away on the packet thread; the writer's thread decodes, aligns and writes them.
+// One recording. The packet thread copies packets away; the writer's thread decodes, aligns and writes them.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -24,8 +24,8 @@ struct RecordConfig {
 
 enum class RecordEnd : uint8_t { none, stopped, silence, key, max_length, leg_closed, disk_full, failed };
 
-/** What a writer works with, one after another for all its recordings, so that it stays in the caches. Between two
- * recordings the lines are all zero. */
+/** The buffers of a writer, which uses them for one recording after another so that they stay in the caches. Between
+ * two recordings the lines are all zero. */
 struct RecordDesk {
   std::vector<int16_t> decoded, converted;
   std::vector<int16_t> line[2];  // of each channel, from the end of the file on
@@ -34,12 +34,12 @@ struct RecordDesk {
   RecordDesk() : decoded(2 * kMaxFrameSamples), converted(2 * kMaxFrameSamples) {}
 };
 
-/** Members named `packet_...` are called on the packet thread, `writer_...` on the writer's. */
+/** The packet thread calls members named `packet_...`, the writer's thread those named `writer_...`. */
 class Recording {
  public:
   Recording(RecordConfig config, std::shared_ptr<ChunkPool> pool);
 
-  /** Opens the file; an error is told by the end event. */
+  /** Opens the file. The end event tells an error. */
   void writer_open(uint64_t now_us);
   void packet_audio(int track, uint32_t ssrc, uint16_t seq, uint32_t ts, uint32_t clock_rate, CodecId codec,
                     const uint8_t* payload, size_t bytes, uint64_t now_us);
@@ -48,26 +48,26 @@ class Recording {
   bool packet_key(char digit, uint64_t now_us);
   void packet_end(RecordEnd reason, uint64_t now_us);
 
-  /** Writes what is due; true when the recording has ended and `writer_finish` is to be called. */
+  /** Writes the audio that is due. True when the recording has ended: call `writer_finish` next. */
   bool writer_advance(RecordDesk& desk, uint64_t now_us);
   void writer_finish(Event& out);
   /** When `writer_advance` has something to do, unless the recording ends before. */
   uint64_t writer_due_us(uint64_t now_us) const;
 
-  // The memory that the next packet will want, in two steps.
+  // Fetch the memory of the next packet, in two steps.
   void fetch() const { queue_.fetch(); }
   void fetch_room() const { queue_.fetch_bytes(sizeof(Head) + 160); }
   const std::string& id() const { return config_.id; }
   uint64_t dropped() const { return dropped_; }
-  /** Its end was said, so that the writer need not wait for its turn. */
+  /** Whether it was told to end: the writer then does not wait for its turn. */
   bool ending() const { return ending_.load(std::memory_order_relaxed); }
 
-  /** Tracks: which legs and directions go to which channel. */
+  /** Sets the channel of a track, which is one direction of one leg. */
   void set_channel(int track, int channel) { tracks_[track].channel = channel; }
   static constexpr int kTracks = 3;  // received from left, received from right, sent to left
 
  private:
-  /** Of 28 bytes, so that with its prefix and 20 ms of G.711 a packet fills three lines of memory. */
+  /** 28 bytes, so that with its prefix and 20 ms of G.711 a packet fills three lines of memory. */
   struct [[gnu::packed, gnu::aligned(4)]] Head {
     uint8_t kind, track, codec, digit;
     uint16_t seq, unused;
@@ -96,8 +96,8 @@ class Recording {
     std::unique_ptr<Decoder> decoder;
     std::unique_ptr<Resampler> resampler;
     uint32_t base_ts = 0;
-    int64_t base = 0;  // position of base_ts
-    int64_t next = 0;  // where the audio so far ends
+    int64_t base = 0;  // the position of base_ts
+    int64_t next = 0;  // the end of the audio so far
     int64_t done_order = 0;
     int64_t least_late = INT64_MAX;
     uint64_t window_us = 0, last_us = 0;
@@ -129,8 +129,8 @@ class Recording {
   Count dropped_;
   alignas(64) Track tracks_[kTracks];
   WavFile file_;
-  std::vector<int16_t> kept_[2];  // of each channel, what is not in the file yet
-  size_t used_[2] = {0, 0};       // samples of the desk's lines that are of this recording
+  std::vector<int16_t> kept_[2];  // of each channel, audio that is not in the file yet
+  size_t used_[2] = {0, 0};       // this recording's samples in the desk's lines
   int64_t capacity_ = 0, flushed_ = 0;
   int64_t frame_bytes_ = 2, block_bytes_ = 4096;
   uint64_t start_us_ = 0, paused_us_ = 0, paused_since_us_ = 0;

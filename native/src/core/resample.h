@@ -1,4 +1,4 @@
-// Live conversion between the rates of telephony, block by block with no rounding of lengths (20 ms in, 20 ms out).
+// Converts between the rates of telephony while audio flows, without rounding lengths: 20 ms in, 20 ms out.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -13,7 +13,7 @@ class Resampler {
 
   int from() const { return from_; }
   int to() const { return to_; }
-  /** `samples` times the ratio is a whole number. Returns the samples written. */
+  /** `samples` times the ratio must be a whole number. Returns the samples written. */
   int run(const int16_t* in, int samples, int16_t* out);
 
  private:
@@ -23,7 +23,7 @@ class Resampler {
   std::vector<float> line_;    // the last taps_ - 1 samples, then the block
 };
 
-/** The whole of a piece of audio at once, any ratio, by soxr. */
+/** Converts a whole piece of audio at once, by any ratio, with soxr. */
 std::vector<int16_t> resample_all(const int16_t* in, size_t samples, double from_hz, double to_hz);
 
 }  // namespace media

@@ -1,7 +1,7 @@
-// HMAC-SHA1 with the key's two blocks hashed once: what is left per packet is the packet.
+// HMAC-SHA1 that hashes the key's two blocks once, so that only the packet is left to hash.
 #pragma once
-// The low-level calls are the only ones that let a half-done hash be kept and copied without an allocation; the build
-// says OPENSSL_SUPPRESS_DEPRECATED for them.
+// Only the low-level calls let a half-done hash be kept and copied without an allocation. The build defines
+// OPENSSL_SUPPRESS_DEPRECATED for them.
 #include <openssl/sha.h>
 
 #include <cstddef>
@@ -21,7 +21,7 @@ class HmacSha1 {
     SHA1_Update(&outer_, block, 64);
   }
 
-  /** Over two pieces; `tail` may be empty. */
+  /** Signs two pieces as one. `tail` may be empty. */
   void sign(const uint8_t* data, size_t n, const uint8_t* tail, size_t tail_bytes, uint8_t out[20]) const {
     SHA_CTX c = inner_;
     SHA1_Update(&c, data, n);

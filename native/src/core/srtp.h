@@ -26,7 +26,7 @@ const SrtpSuiteFacts* find_srtp_suite(const std::string& name);
 
 enum class SrtpResult : uint8_t { ok, malformed, auth_failed, replayed };
 
-/** Which indices were received: RFC 3711 §3.3.2, 128 wide. */
+/** Remembers which of the last 128 indices were received (RFC 3711 §3.3.2). */
 class ReplayWindow {
  public:
   bool fresh(uint64_t index) const {
@@ -71,7 +71,7 @@ class SrtpContext {
   SrtpResult unprotect_rtcp(uint8_t* packet, size_t& n);
 
   bool same_key(SrtpSuite suite, const uint8_t* key, size_t bytes) const;
-  /** For tests of wraps: the index (ROC and sequence number) that was last used for this SSRC. */
+  /** Sets the index (ROC and sequence number) that was last used for this SSRC, for tests of wraps. */
   void preset_index(uint32_t ssrc, uint64_t index);
 
  private:
@@ -80,7 +80,7 @@ class SrtpContext {
     uint8_t salt[14] = {};
     HmacSha1 hmac;
   };
-  /** Of one SSRC: ROC and highest sequence number are the window's top. */
+  /** The state of one SSRC. The window's top is its ROC and highest sequence number. */
   struct Source {
     uint32_t ssrc = 0;
     bool used = false;

@@ -1,9 +1,9 @@
 // One RTP stream of a leg. No socket here: packets come by on_rtp and leave by the Wire, so that tests run it with a
 // clock of their own.
 //
-// A stream is a Receiver, a Sender, and the Sources that it sends by itself. Packetiser encodes what it makes, Listening
-// decodes what it receives, Reports is its RTCP. Each part keeps its own state and reaches the others, and those of the
-// stream that it sends to, by the functions at the end of the class.
+// A stream is a Receiver, a Sender, and the Sources that it sends by itself. Packetiser encodes what it makes,
+// Listening decodes what it receives, Reports is its RTCP. Each part keeps its own state and reaches the others, and
+// those of the stream that it sends to, by the functions at the end of the class.
 //
 // Thread: all of it belongs to one packet thread. Other threads read the StreamCounters, and nothing else.
 // Memory: the receiver's five lines come first, then, behind the receiver's rare state, the sender's three. A relayed

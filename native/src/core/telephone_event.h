@@ -1,4 +1,4 @@
-// Keys as named events (RFC 4733): each key counted once, by the timestamp at which it began.
+// Keys as named events (RFC 4733). Each key counts once, by the timestamp at which it began.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -17,9 +17,9 @@ struct TelephoneEvent {
 bool parse_telephone_event(const uint8_t* p, size_t n, TelephoneEvent& out);
 void write_telephone_event(uint8_t* p, const TelephoneEvent& e);
 
-/** 0-9 * # A-D; 0 for anything else. */
+/** Returns 0-9, *, #, A-D, or 0 for any other event. */
 char key_of_event(uint8_t event);
-/** -1 for what is no key. */
+/** Returns -1 for a character that is no key. */
 int event_of_key(char key);
 
 class KeyReceiver {
@@ -28,9 +28,9 @@ class KeyReceiver {
     char digit;
     uint32_t duration_ms;
   };
-  /** Takes a packet. True when a key has ended with it (`out`), which is said once for each key. */
+  /** Takes a packet. True, once for each key, when a key has ended with it (`out`). */
   bool take(const TelephoneEvent& e, uint32_t ts, uint32_t clock_rate, uint64_t now_us, Key& out);
-  /** The key whose end was never heard: nothing came for 150 ms. */
+  /** True when a key's end never came, after 150 ms without a packet. */
   bool expire(uint64_t now_us, Key& out);
   bool pressed() const { return active_; }
 
@@ -61,7 +61,7 @@ class KeySender {
   void add(Request r) { queue_.push_back(std::move(r)); }
   bool busy() const { return !queue_.empty(); }
   const Request& front() const { return queue_.front(); }
-  /** What this tick brings. `finished`: the front request is done and is removed by `pop`. */
+  /** Moves on by a tick. `finished`: the front request is done; remove it by `pop`. */
   Step tick(uint32_t clock_rate, Packet& out);
   void pop();
 

@@ -1,10 +1,10 @@
-// Timer wheel of one millisecond: O(1) to set, to cancel and to fire, for tens of thousands of clocked sources.
+// A timer wheel of one millisecond. Setting, cancelling and firing are O(1), for tens of thousands of clocked sources.
 #pragma once
 #include <cstdint>
 
 namespace media {
 
-/** A timer that lives inside its owner. Not copied, not moved; cancelled by its destructor. */
+/** A timer inside its owner. It cannot be copied or moved, and its destructor cancels it. */
 class Timer {
  public:
   using Fire = void (*)(void* owner, uint64_t now_us);
@@ -55,13 +55,13 @@ class TimerWheel {
   /** Fires everything that is due. */
   void advance(uint64_t now_us) {
     const uint64_t now_ms = now_us / 1000;
-    if (now_ms > at_ms_ + kSlots) at_ms_ = now_ms - kSlots;  // one turn sees every slot
+    if (now_ms > at_ms_ + kSlots) at_ms_ = now_ms - kSlots;  // one turn passes every slot
     while (at_ms_ < now_ms) {
       ++at_ms_;
       Timer*& slot = slots_[at_ms_ % kSlots];
       Timer* list = slot;
       slot = nullptr;
-      // Taken off the wheel as a list of its own, so that what fires may set and cancel freely.
+      // The list leaves the wheel, so that timers that fire may set and cancel others.
       if (list) list->prev_ = &list;
       while (list) {
         Timer* t = list;

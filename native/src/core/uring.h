@@ -1,5 +1,5 @@
-// io_uring as the packet thread uses it: datagrams come by multishot receives into buffers that the kernel picks, and all
-// that leaves in one turn goes by one system call. Spoken to directly, because what is needed of liburing is little.
+// io_uring for a packet thread. Multishot receives bring datagrams into buffers that the kernel picks, and one system
+// call sends everything that leaves in a turn. liburing would save little, so this speaks to the kernel directly.
 #pragma once
 #include <linux/io_uring.h>
 
@@ -9,31 +9,30 @@
 
 namespace media {
 
-/** One ring with its buffers. Made, used and destroyed on one thread (IORING_SETUP_SINGLE_ISSUER). */
+/** One ring with its buffers. One thread makes, uses and destroys it (IORING_SETUP_SINGLE_ISSUER). */
 class Uring {
  public:
-  /** Null when the kernel or a sandbox does not allow it; `sockets`: how many can be attached at once. */
+  /** Null when the kernel or a sandbox does not allow io_uring. `sockets`: how many can be attached at once. */
   static std::unique_ptr<Uring> open(unsigned sockets);
   ~Uring();
   Uring(const Uring&) = delete;
   Uring& operator=(const Uring&) = delete;
 
-  /** Puts a descriptor into a place of the table, -1 takes it out. False when the kernel refuses. */
+  /** Puts a descriptor into a place of the table; -1 takes it out. False when the kernel refuses. */
   bool attach(unsigned place, int fd);
   unsigned places() const { return places_; }
 
-  // What is to happen; all of it with the next submit. `tag` comes back with the completion.
+  // Requests. They start with the next submit. `tag` comes back with the completion.
   void receive(unsigned place, uint64_t tag);
-  /** Bytes of one of our own buffers are sent from where they are, others are copied. A completion tells of failures
-   * alone. */
+  /** Sends bytes of our own buffers from where they are, and a copy of others. Only a failure has a completion. */
   void send(unsigned place, const uint8_t* p, size_t n, uint64_t tag);
-  /** Memory whose bytes the caller leaves alone until the next submit: they too are sent from where they are. */
+  /** Trusts the caller to leave these bytes alone until the next submit: they too are sent from where they are. */
   void trust(const uint8_t* begin, const uint8_t* end) {
     trusted_begin_ = begin;
     trusted_end_ = end;
   }
   void poll_once(int fd, uint64_t tag);
-  /** Ends a receive. What it had received already still comes. */
+  /** Ends a receive. Packets that it has received already still come. */
   void cancel(uint64_t tag);
 
   struct Completion {
@@ -42,26 +41,27 @@ class Uring {
     bool more;        // the receive goes on
     uint8_t* packet;  // null when none came; valid until give_back
   };
-  /** A receive that ended with this result would end so again and again: this kernel or sandbox cannot do it. */
+  /** Whether a receive that ended with this result would always end so: this kernel or sandbox cannot do it. */
   static bool unusable(int result);
-  /** Hands over what is asked, lets the kernel work off what came in, waits for one completion for `wait_us` at most.
+  /** Hands the requests over, lets the kernel process what came in, and waits for a completion for `wait_us` at most.
    * Costs nothing when there is nothing to do. */
   void submit(uint64_t wait_us = 0);
   bool next(Completion& out);
-  /** The tag of the completion after `n` others, for what can be fetched ahead; 0 when there is none. */
+  /** The tag of the completion after `n` others, so that its stream can be fetched ahead. 0 when there is none. */
   uint64_t ahead(unsigned n) const {
     const unsigned at = *cq_head_ + n;
     return static_cast<int>(__atomic_load_n(cq_tail_, __ATOMIC_ACQUIRE) - at) > 0 ? completions_[at & cq_mask_].user_data
                                                                                   : 0;
   }
-  /** The kernel has worked off a part only: another submit brings more. */
+  /** Whether the kernel processed only a part: another submit brings more. */
   bool unfinished() const {
     return __atomic_load_n(sq_flags_, __ATOMIC_ACQUIRE) & (IORING_SQ_TASKRUN | IORING_SQ_CQ_OVERFLOW);
   }
-  /** Buffers taken by next() since the last call are the kernel's again. What they held must have been submitted. */
+  /** Gives the buffers that next() took since the last call back to the kernel. Submit what they hold before. */
   void give_back();
 
-  /** An odd number of cache lines: a power of two would lay the headers of all packets into a few sets of the caches. */
+  /** An odd number of cache lines: a power of two would put the headers of all packets into a few sets of the caches.
+   * */
   static constexpr size_t kBufferSize = 27 * 64, kBuffers = 512;
 
  private:

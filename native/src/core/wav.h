@@ -1,4 +1,4 @@
-// A WAV file that is playable at every moment: its header is brought up to date after every fourth piece of audio.
+// A WAV file that is playable at every moment: its header is updated after every fourth piece of audio.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -11,9 +11,9 @@ class WavFile {
   static constexpr uint64_t kHeader = 44;  // bytes before the audio
 
   ~WavFile();
-  /** 0, or the errno. */
+  /** Returns 0 or the errno. */
   int open(const std::string& path, int channels, int rate_hz);
-  /** Appends interleaved samples; 0, or the errno, and then the file ends where it ended before. */
+  /** Appends interleaved samples. Returns 0, or the errno; the file then ends where it ended before. */
   int append(const int16_t* samples, size_t count);
   /** Keeps only samples [from, to) of each channel. */
   int keep(uint64_t from, uint64_t to);
@@ -21,7 +21,7 @@ class WavFile {
   uint64_t bytes() const { return kHeader + data_bytes_; }
   /** Reads samples back, for trimming. */
   size_t read(uint64_t frame, int16_t* out, size_t count) const;
-  /** Brings the header up to date; SHA-256 of the whole file, hexadecimal. */
+  /** Updates the header. Returns the SHA-256 of the whole file, in hexadecimal. */
   std::string sha256();
   int close();
 

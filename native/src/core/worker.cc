@@ -1,4 +1,4 @@
-// The life of a packet thread: what is opened and closed on it. Its turns are worker_turns.cc.
+// The life of a packet thread: streams and conferences open and close on it. worker_turns.cc has its turns.
 #include "worker.h"
 
 #include <sys/epoll.h>
@@ -27,7 +27,7 @@ Worker::Worker(int index, WorkerOptions options, EventQueue& events, Recorder& r
   thread_ = std::thread([this] { run(); });
   if (options.packet_ring && ports.bind_address(4).family == 4) ring_reserved_ = PacketRing::reserve();
   packet_ring_allowed_ = ring_reserved_ >= 0;
-  running_.wait(false);  // what it was allowed is known from now on
+  running_.wait(false);  // from now on it is known what the kernel allows
 }
 
 Worker::~Worker() {
@@ -40,7 +40,7 @@ Worker::~Worker() {
 void Worker::post(std::function<void(uint64_t)> command) {
   if (!commands_.push([command = std::move(command)] { command(mono_us()); })) return;
   const uint64_t one = 1;
-  if (::write(wake_fd_, &one, 8) < 0) return;  // only a full counter: it is awake
+  if (::write(wake_fd_, &one, 8) < 0) return;  // the counter is full: the thread is awake
 }
 
 void Worker::stop() {

@@ -1,5 +1,5 @@
-// A packet thread: sockets by io_uring or epoll, received packets by a ring of frames too, one wake-up a millisecond at
-// most, timers, commands.
+// A packet thread. It reads sockets by io_uring or epoll, and latched streams by a ring of frames; it runs timers and
+// commands; it wakes once a millisecond at most.
 #pragma once
 #include <atomic>
 #include <functional>
@@ -24,7 +24,7 @@ struct WorkerOptions {
   int opus_complexity = 5;
   bool io_uring = true;  // epoll alone when false, or when the kernel does not allow it
   bool packet_ring = true;  // latched streams are received by a PacketRing, where that is allowed
-  bool realtime = true;  // before all other processes of the machine, where that is allowed
+  bool realtime = true;  // runs before all other processes, where that is allowed
 };
 
 class Worker {
@@ -33,15 +33,15 @@ class Worker {
          PortPool& ports);
   ~Worker();
 
-  /** Runs on the packet thread, in order. */
+  /** Runs `command` on the packet thread. Commands run in order. */
   void post(std::function<void(uint64_t now_us)> command);
   void stop();
-  /** On the control thread: opens the packet ring before the first stream that it is for, so that an idle thread pays
-   * nothing for it and a busy one does not wait for the kernel. */
+  /** Opens the packet ring before the first stream that can use it: an idle thread pays nothing for it, and a busy one
+   * does not wait for the kernel. Called on the control thread. */
   void want_packet_ring();
   unsigned index() const { return static_cast<unsigned>(index_); }
 
-  // On the packet thread only.
+  // Called on the packet thread only.
   void open(uint32_t id, Policy policy, PortPair sockets, std::shared_ptr<StreamCounters> counters, std::string cname,
             uint64_t now_us);
   void close(uint32_t id, uint64_t now_us);
@@ -51,7 +51,7 @@ class Worker {
   Conference* find_conference(uint32_t id);
 
   const ThreadCounters& counters() const { return counters_; }
-  /** Where this thread's packets wait for the recorder. */
+  /** The chunks in which this thread's packets wait for the recorder. */
   const std::shared_ptr<ChunkPool>& chunks() const { return chunks_; }
   double cpu_seconds() const;
   /** Whether this thread's packets come and go by io_uring. */
@@ -77,14 +77,15 @@ class Worker {
     Worker* worker = nullptr;
   };
 
-  /** Where the ring's completions find their leg. A turn of its own for each owner, so that late ones are known. */
+  /** Where a completion finds its leg. Each owner of a place has a turn of its own, so that late completions are known.
+   * */
   struct Place {
     Leg* leg = nullptr;
     Stream* stream = nullptr;
     uint32_t turn = 0;
   };
 
-  /** Whose frames the packet ring brings, by the port to which they go. Addresses in network byte order. */
+  /** The flow whose frames the packet ring brings for a port. Addresses are in network byte order. */
   struct alignas(32) Shown {
     Leg* leg = nullptr;
     Stream* stream = nullptr;
@@ -123,7 +124,7 @@ class Worker {
   std::shared_ptr<PacketRing> packet_ring_;  // on the packet thread only
   PortClass ports_shown_;
   std::vector<Shown> shown_;
-  std::vector<uint16_t> changing_;  // ports of those that may board the packet ring or leave it
+  std::vector<uint16_t> changing_;  // the ports of legs that may board the packet ring or leave it
   bool frames_flow_ = false, frames_watched_ = false;
   uint64_t drops_looked_us_ = 0;
   Socket frames_{nullptr, Which::packet_ring};
@@ -132,7 +133,7 @@ class Worker {
   RealtimePriority priority_;
   std::atomic<bool> rings_{false};
   std::atomic<bool> packet_ring_allowed_{false};
-  bool packet_ring_wanted_ = false;  // on the control thread only, as what follows
+  bool packet_ring_wanted_ = false;  // this and the next are the control thread's
   int ring_reserved_ = -1;           // opened while the process may
   std::atomic<bool> realtime_{false};
   std::atomic<bool> running_{false};

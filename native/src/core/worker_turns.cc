@@ -1,4 +1,4 @@
-// The turns of a packet thread: it sleeps, wakes, takes what came, and sends what follows from it.
+// The turns of a packet thread: it sleeps, wakes, takes the packets that came, and sends what follows from them.
 #include <pthread.h>
 #include <sys/epoll.h>
 #include <sys/prctl.h>
@@ -16,13 +16,13 @@ namespace media {
 
 namespace {
 constexpr unsigned kPlaces = 16'384;
-/** So many packets a wake-up share its cost well: with more, waiting buys nothing but delay. */
+/** So many packets share the cost of a wake-up well. Waiting for more only adds delay. */
 constexpr double kGoodBatch = 128;
-/** So many packets ahead the memory of one is first asked for. */
+/** A packet's memory is fetched first when so many others come before it. */
 constexpr int kAhead = 8;
-/** So many frames ahead the frame itself is asked for. */
+/** A frame itself is fetched when so many others come before it. */
 constexpr int kFramesAhead = kAhead + 4;
-/** Frames handled before what they cause to be sent leaves: as many as Uring's queue takes at once, less what else goes. */
+/** So many frames are handled before the packets that they cause are sent: Uring's queue takes as many at once. */
 constexpr unsigned kFramesAtOnce = 64;
 }  // namespace
 
@@ -57,8 +57,7 @@ int Worker::take_ready(int timeout_ms) {
   epoll_event ready[512];
   const int n = epoll_wait(epoll_fd_, ready, 512, timeout_ms);
   if (!commands_.empty()) {
-    // What was asked before a packet came holds for that packet. A command may close sockets, so what is ready is asked
-    // anew.
+    // A command from before a packet holds for that packet. Commands may close sockets, so epoll is asked again.
     commands_.run_all();
     return stopping_ ? 0 : take_ready(0);
   }
@@ -91,7 +90,7 @@ void Worker::complete(const Uring::Completion& c, uint64_t now_us) {
     return;
   }
   if (Uring::unusable(c.result)) return leg.to_epoll();
-  // Out of buffers, or an ICMP error of something sent earlier: neither ends a stream.
+  // Neither a lack of buffers nor the ICMP error of an earlier packet ends a stream.
   if (!c.more) leg.receive_ended(now_us);
   if (!c.packet || c.result <= 0) return;
   if (leg.note_delivered(c.packet, static_cast<size_t>(c.result)))
@@ -99,8 +98,8 @@ void Worker::complete(const Uring::Completion& c, uint64_t now_us) {
   leg.count(now_us);
 }
 
-/** Thousands of streams do not fit the caches: what the next packets want is on its way while this one is handled.
- * `next`: the completion that comes after it, counted from the first one that waits; negative before there is one. */
+/** Fetches the memory of the next packets while this one is handled: thousands of streams do not fit the caches.
+ * `next`: the completion after this one, counted from the first one that waits; negative before there is one. */
 void Worker::fetch_ahead(int next) {
   const auto place = [this](int n) -> const Place* {
     const uint64_t tag = n < 0 ? 0 : ring_->ahead(static_cast<unsigned>(n));
@@ -116,7 +115,7 @@ void Worker::fetch_ahead(int next) {
   if (const Place* p = place(next + 1); p && p->leg) p->stream->fetch_record();
 }
 
-/** Takes what the ring has brought, a few dozen packets at a time: all that they cause to be sent leaves together. */
+/** Takes what io_uring has brought, a few dozen packets at a time. The packets that they cause leave together. */
 void Worker::take_completions() {
   Uring::Completion c;
   for (int turn = 0; turn < 128; ++turn) {
@@ -150,7 +149,7 @@ void Worker::take_frame(const PacketRing::Frame& frame) {
   leg.count(now_us_);
 }
 
-/** As fetch_ahead, for frames: those lie one after the other, but what they are for does not. */
+/** Does what fetch_ahead does, for frames. Frames lie one after the other, but their streams do not. */
 void Worker::fetch_frames_ahead(int next) {
   const auto shown = [&](int n) -> const Shown* {
     return next + n < 0 ? nullptr : shown_at(packet_ring_->ahead(static_cast<unsigned>(next + n)));
@@ -166,7 +165,7 @@ void Worker::fetch_frames_ahead(int next) {
   if (const Shown* s = shown(1); s && s->leg) s->stream->fetch_record();
 }
 
-/** After the sockets: a packet that came before its stream changed over to the frames is there. */
+/** Takes frames after the sockets, which hold the packets from before a stream changed over to frames. */
 void Worker::take_frames() {
   if (!packet_ring_) return;
   frames_flow_ = packet_ring_->ahead(0) != 0;
@@ -189,7 +188,7 @@ void Worker::take_frames() {
   counters_.packet_ring_drops += packet_ring_->take_drops();
 }
 
-/** A thread that is woken by its clock needs no waking by frames: only when none came is it told of the next. */
+/** Waits for frames only when none came: a thread that its clock wakes needs no other waking. */
 void Worker::watch_frames(bool watched) {
   if (!packet_ring_ || watched == frames_watched_) return;
   frames_watched_ = watched;
@@ -199,7 +198,7 @@ void Worker::watch_frames(bool watched) {
   epoll_ctl(epoll_fd_, watched ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, packet_ring_->fd(), &e);
 }
 
-/** Packets that come soon after each other share a wake-up; alone, they are taken at once. */
+/** Sleeps so that packets that come soon after each other share a wake-up. A lone packet is taken at once. */
 void Worker::pause() {
   const double good = packets_per_us_ > 0 ? kGoodBatch / packets_per_us_ : 1e9;
   const uint64_t until = woke_us_ + static_cast<uint64_t>(std::min(good, static_cast<double>(options_.coalesce_us)));

@@ -1,4 +1,4 @@
-// The skin: turns checked JavaScript values into the core's, and events back. It decides nothing.
+// The skin: turns checked JavaScript values into the core's, and events into JavaScript values. It decides nothing.
 #include <napi.h>
 
 #include <memory>
@@ -51,11 +51,11 @@ class EngineSkin : public Napi::ObjectWrap<EngineSkin> {
     const auto o = info[0].As<Napi::Object>();
     open_g729(flag(o, "g729"));
     deliver_ = Tsfn::New(info.Env(), info[1].As<Napi::Function>(), "media-events", 0, 1, this);
-    // Timers and sockets of JavaScript keep a process alive; the data plane alone does not.
+    // JavaScript's timers and sockets keep a process alive; the data plane alone does not.
     deliver_.Unref(info.Env());
     engine_ = std::make_unique<Engine>(engine_options(o));
     engine_->events().on_wake([this] { deliver_.NonBlockingCall(); });
-    // A process that ends without `close`: the threads stop before what they would call is taken down.
+    // When a process ends without `close`, the threads stop before what they call is gone.
     env_ = info.Env();
     napi_add_env_cleanup_hook(env_, &EngineSkin::at_exit, this);
   }

@@ -11,84 +11,105 @@ Napi::Value int16s(Napi::Env env, const std::vector<int16_t>& v) {
   return out;
 }
 
+namespace {
+
+const char* name_of(EventType type) {
+  switch (type) {
+    case EventType::latched: return "latched";
+    case EventType::first_packet: return "first_packet";
+    case EventType::silent: return "silent";
+    case EventType::srtp_failed: return "srtp_failed";
+    case EventType::key: return "key";
+    case EventType::play_ended: return "play_ended";
+    case EventType::mark: return "mark";
+    case EventType::digits_sent: return "digits_sent";
+    case EventType::record_ended: return "record_ended";
+    case EventType::rtcp: return "rtcp";
+    case EventType::voice: return "voice";
+    case EventType::tone: return "tone";
+    case EventType::tap: return "tap";
+    case EventType::raw: return "raw";
+    case EventType::none: return "";
+  }
+  return "";
+}
+
+void set_record_ended(Napi::Object o, const Event& e) {
+  const bool by_key = e.text == "key";
+  o.Set("recording_id", e.id);
+  o.Set("reason", e.text);
+  o.Set("key", by_key ? e.detail : std::string());
+  o.Set("detail", by_key ? std::string() : e.detail);
+  o.Set("duration_ms", static_cast<double>(e.a));
+  o.Set("bytes", static_cast<double>(e.b));
+  o.Set("sha256", e.sha256);
+  o.Set("empty", e.flag);
+}
+
+void set_tap(Napi::Env env, Napi::Object o, const Event& e) {
+  o.Set("tap_id", e.id);
+  o.Set("samples", int16s(env, e.samples));
+  o.Set("offset_ms", static_cast<double>(e.a));
+}
+
+}  // namespace
+
 Napi::Value to_js(Napi::Env env, const Event& e) {
   auto o = Napi::Object::New(env);
-  const auto say = [&](const char* type) { o.Set("type", type); };
+  const auto number = [&](const char* key) { o.Set(key, static_cast<double>(e.a)); };
+  const auto packet = [&] { o.Set("packet", Napi::Buffer<uint8_t>::Copy(env, e.bytes.data(), e.bytes.size())); };
   if (e.type != EventType::record_ended) o.Set("stream_id", e.stream);
+  if (e.type != EventType::none) o.Set("type", name_of(e.type));
   switch (e.type) {
     case EventType::latched:
-      say("latched");
       o.Set("address", e.text);
-      o.Set("port", static_cast<double>(e.a));
+      number("port");
       break;
     case EventType::first_packet:
-      say("first_packet");
-      o.Set("at_ms", static_cast<double>(e.a));
+      number("at_ms");
       break;
     case EventType::silent:
-      say("silent");
-      o.Set("for_ms", static_cast<double>(e.a));
-      break;
-    case EventType::srtp_failed:
-      say("srtp_failed");
+      number("for_ms");
       break;
     case EventType::key:
-      say("key");
       o.Set("digit", e.text);
-      o.Set("duration_ms", static_cast<double>(e.a));
+      number("duration_ms");
       o.Set("source", e.flag ? "inband" : "rfc4733");
       break;
     case EventType::play_ended:
-      say("play_ended");
       o.Set("play_id", e.id);
       o.Set("reason", e.text);
-      o.Set("played_ms", static_cast<double>(e.a));
+      number("played_ms");
       break;
     case EventType::mark:
-      say("mark");
       o.Set("name", e.text);
       break;
     case EventType::digits_sent:
-      say("digits_sent");
       o.Set("send_id", e.id);
       o.Set("sent", e.flag);
       break;
     case EventType::record_ended:
-      say("record_ended");
-      o.Set("recording_id", e.id);
-      o.Set("reason", e.text);
-      o.Set("key", e.text == "key" ? e.detail : std::string());
-      o.Set("detail", e.text == "key" ? std::string() : e.detail);
-      o.Set("duration_ms", static_cast<double>(e.a));
-      o.Set("bytes", static_cast<double>(e.b));
-      o.Set("sha256", e.sha256);
-      o.Set("empty", e.flag);
+      set_record_ended(o, e);
       break;
     case EventType::rtcp:
-      say("rtcp");
-      o.Set("packet", Napi::Buffer<uint8_t>::Copy(env, e.bytes.data(), e.bytes.size()));
+      packet();
       break;
     case EventType::voice:
-      say("voice");
       o.Set("speaking", e.flag);
-      o.Set("lasted_ms", static_cast<double>(e.a));
+      number("lasted_ms");
       break;
     case EventType::tone:
-      say("tone");
       o.Set("tone", e.text);
       break;
     case EventType::tap:
-      say("tap");
-      o.Set("tap_id", e.id);
-      o.Set("samples", int16s(env, e.samples));
-      o.Set("offset_ms", static_cast<double>(e.a));
+      set_tap(env, o, e);
       break;
     case EventType::raw:
-      say("raw");
-      o.Set("packet", Napi::Buffer<uint8_t>::Copy(env, e.bytes.data(), e.bytes.size()));
+      packet();
       o.Set("address", e.text);
-      o.Set("port", static_cast<double>(e.a));
+      number("port");
       break;
+    case EventType::srtp_failed:
     case EventType::none:
       break;
   }

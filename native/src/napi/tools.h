@@ -1,4 +1,4 @@
-// What needs no engine: what this machine can do, whole pieces of audio converted, encoded and decoded at once.
+// Tools that need no engine: what this machine can do, and whole pieces of audio converted, encoded or decoded at once.
 #pragma once
 #include <napi.h>
 

@@ -1,4 +1,4 @@
-// Between JavaScript's values, which were checked before they come here, and the core's.
+// Converts between JavaScript's values, which are checked before they come here, and the core's.
 #pragma once
 #include <napi.h>
 
