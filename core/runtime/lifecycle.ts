@@ -21,7 +21,7 @@ export interface RunningProcess {
   stop(): Promise<void>
 }
 
-/** An expected reason not to start, told in one sentence. */
+/** An expected reason not to start. The message is one sentence. */
 export class StartRefused extends Error {
   override readonly name = 'StartRefused'
 }

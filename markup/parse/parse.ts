@@ -4,7 +4,7 @@ import type { Attribute, Element, Fault, Place } from '../interpreter/types.ts'
 /** Limits of one document (design §6). Elements inside Say are SSML: they have a depth limit of their own. */
 export const LIMITS = { bytes: 65_536, verbs: 100, depth: 5, ssml_depth: 32 } as const
 
-/** The library cannot be stopped inside a chunk: after a fault at most this much is read in vain. */
+/** The parser cannot stop inside a chunk. This size bounds the text that it reads after a fault. */
 const CHUNK_CHARACTERS = 256
 
 export type Parsed = { readonly ok: true; readonly root: Element } | { readonly ok: false; readonly fault: Fault }

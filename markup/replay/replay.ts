@@ -77,7 +77,7 @@ export interface Difference {
   readonly detail: string
 }
 
-/** Run a log again; its commands must come out byte for byte, or the first difference is told. */
+/** Runs a log again. Its commands must match byte for byte; otherwise the first difference is returned. */
 export function replay(log: string): Replayed {
   const lines = log.split('\n').filter(line => line.trim() !== '')
   let run: Run | null = null

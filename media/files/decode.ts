@@ -3,7 +3,7 @@ import type { Mp3Decoder } from './mp3.ts'
 import { type Decoded, SAMPLE_FORMATS, type SampleFormat, toMono, unsupported } from './pcm.ts'
 import { readWav } from './wav.ts'
 
-/** Audio of a file as mono PCM: told by its first bytes, else by its content type. */
+/** Decodes a file to mono PCM. The first bytes determine the format; the content type decides when they do not. */
 export async function decodeAudio(bytes: Buffer, content_type: string | null, mp3: Mp3Decoder): Promise<Decoded> {
   const start = bytes.toString('latin1', 0, 12)
   if (start.startsWith('RIFF')) return readWav(bytes)

@@ -58,7 +58,7 @@ function shownPair(pair: string): string {
   return shown === value ? pair : `${pair.slice(0, at)}=${encodeURIComponent(shown)}`
 }
 
-/** What is not well encoded is taken as it is written. */
+/** Returns text with malformed percent-encoding unchanged. */
 function decoded(text: string): string {
   try {
     return decodeURIComponent(text.replaceAll('+', ' '))

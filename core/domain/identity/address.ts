@@ -14,7 +14,7 @@ export function parseAddress(text: string): Address | null {
   return text.includes(':') && text.length <= 64 ? parseV6(text) : null
 }
 
-/** Who has an address, as far as limits go: one machine may use all of the /64 of an IPv6 address. */
+/** The key by which limits count clients: an IPv4 address, or the /64 of an IPv6 address. One machine may use a /64. */
 export const hostGroup = (text: string): string => parseAddress(text)?.words.slice(0, 2).join(':') ?? text
 
 export interface Network extends Address {

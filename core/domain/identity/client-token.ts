@@ -48,7 +48,7 @@ export function clientUsername(token: ClientToken, toText: (json: string) => str
   return PREFIX + toText(JSON.stringify({ c: client, n: caller, e: expires_at_seconds }))
 }
 
-/** What a user name claims; null when it is no client's. The claim holds when the digest is right. */
+/** Reads the claims in a user name; null when it is not a client's. Only a valid digest proves the claims. */
 export function readClientUsername(username: string, fromText: (text: string) => string): ClientToken | null {
   if (!username.startsWith(PREFIX) || username.length > 600) return null
   let value: unknown

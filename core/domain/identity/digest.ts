@@ -224,7 +224,7 @@ export const createReplayTable = (max_nonces = 100_000): ReplayTable => ({
   forgotten_until_ms: Number.NEGATIVE_INFINITY,
 })
 
-// Requests of one user over UDP may overtake each other; counts this far behind the highest are still told apart.
+// UDP may reorder a user's requests. Each count less than this far behind the highest is accepted once.
 const WINDOW = 64
 
 /** Takes a count; each works once. */

@@ -25,7 +25,7 @@ export const chargeMinor = (tariff: Tariff, seconds: number): number =>
 export const billedMinor = (tariff: Tariff, billed: number): number =>
   Number((perSecond(tariff) * BigInt(billed) + SIXTIETHS_PER_MINOR - 1n) / SIXTIETHS_PER_MINOR)
 
-/** What is held when a call is admitted: the price of its first increment. */
+/** Admission reserves the price of a call's first increment. */
 export const reservationMinor = (tariff: Tariff): number => chargeMinor(tariff, 1)
 
 /**

@@ -18,7 +18,7 @@ export type RegistrationStep =
 
 const FIRST_PAUSE_SECONDS = 5
 const LONGEST_PAUSE_SECONDS = 300
-/** Who is told that the credentials are wrong is locked out by trying often. */
+/** Registrars lock out clients that retry rejected credentials too often. */
 const REFUSED_PAUSE_SECONDS = 60
 const LONGEST_LIFE_SECONDS = 86_400
 
