@@ -4,7 +4,8 @@ import { fileURLToPath } from 'node:url'
 import { Command } from 'commander'
 import { runBare } from '../core/runtime/bare-child.ts'
 import { addressesOf, type Config, loadConfig, VARIABLES } from '../core/runtime/config.ts'
-import { openState } from '../core/state/index.ts'
+import { StartRefused } from '../core/runtime/start-refused.ts'
+import { openState, type State } from '../core/state/index.ts'
 import { brokenInvariants } from '../core/state/maintenance/invariants.ts'
 import { examineDrachtio } from './doctor-drachtio.ts'
 import { examineStore, type Finding } from './doctor-store.ts'
@@ -16,7 +17,13 @@ import { runningSupervisor } from './up.ts'
 /** Only where there is a state: examining a machine must not make one. */
 async function rows(config: Config): Promise<Finding[]> {
   if (!existsSync(join(config.data_dir, 'strowger.sqlite'))) return []
-  const state = await openState(config)
+  let state: State
+  try {
+    state = await openState(config)
+  } catch (error) {
+    if (!(error instanceof StartRefused)) throw error
+    return [{ what: 'the database is of this version', ok: false, mend: error.message }]
+  }
   try {
     const broken = await brokenInvariants(state.db)
     return [

@@ -4,7 +4,10 @@ import { createLog, type Log } from './log.ts'
 import { Counter, createMetrics, type Registry, serveMetrics } from './metrics.ts'
 import { becomeUser, toBecome, type Users } from './own-user.ts'
 import { writePrivately } from './private-files.ts'
+import { StartRefused } from './start-refused.ts'
 import type { Environment } from './variables.ts'
+
+export { StartRefused }
 
 export interface ProcessContext<C extends Settings = Settings> {
   readonly config: C
@@ -19,11 +22,6 @@ export interface RunningProcess {
   readonly drain?: { begin(): Promise<void>; readonly done: Promise<void> }
   /** Ends in order; what it was responsible for is finished or handed back. */
   stop(): Promise<void>
-}
-
-/** An expected reason not to start. The message is one sentence. */
-export class StartRefused extends Error {
-  override readonly name = 'StartRefused'
 }
 
 /** Exit status of a process that refuses to start: trying again will not help, so the supervisor gives up at once. */

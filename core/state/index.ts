@@ -1,10 +1,10 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { CompiledQuery, type Insertable, Kysely, Migrator, type Transaction } from 'kysely'
+import { CompiledQuery, type Insertable, Kysely, type Transaction } from 'kysely'
 import type { Clock } from '../runtime/clock.ts'
 import { makePrivateFile, makePrivateFolder } from '../runtime/private-files.ts'
 import { readHere, runHere } from './batch.ts'
-import { MIGRATIONS } from './migrations/index.ts'
+import { migrate } from './migrate.ts'
 import { callsProceduresBy } from './procedures/call.ts'
 import type { Schema } from './schema/index.ts'
 import { workerSqliteDialect } from './sqlite/dialect.ts'
@@ -87,7 +87,7 @@ export async function openState(options: {
   const { lone_here: clock } = options
   let lone: LoneConnection | null = null
   try {
-    await migrate(db)
+    await migrate(db, options.data_dir)
     if (clock) lone = new LoneConnection({ file, clock })
   } catch (error) {
     await db.destroy()
@@ -184,21 +184,6 @@ function withLocalConnection(state: State, file: string, log: LogSync): State {
       await state.close()
     },
   }
-}
-
-async function migrate(db: Db): Promise<void> {
-  // Migrations of different branches land in any order: one may come before another that has run already.
-  const migrator = new Migrator({
-    db,
-    provider: { getMigrations: async () => ({ ...MIGRATIONS }) },
-    allowUnorderedMigrations: true,
-  })
-  const { error, results } = await migrator.migrateToLatest()
-  if (!error) return
-  const failed = results?.find(result => result.status === 'Error')
-  throw new Error(`the state could not be brought up to date${failed ? ` (${failed.migrationName})` : ''}`, {
-    cause: error,
-  })
 }
 
 export * from './schema/index.ts'

@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import Database from 'better-sqlite3'
 import t from 'tap'
 import {
   addAdminKey,
@@ -19,6 +20,23 @@ t.test('processes that open an empty folder at once all find the same schema', a
   const states = await Promise.all([1, 2, 3, 4].map(() => openState({ data_dir })))
   for (const state of states) t.equal((await state.db.selectFrom('configuration').selectAll().execute()).length, 1)
   await Promise.all(states.map(state => state.close()))
+})
+
+t.test('a folder of another version is refused in one sentence, and left as it is', async t => {
+  const folder = mkdtempSync(join(tmpdir(), 'strowger-state-'))
+  t.teardown(() => rmSync(folder, { recursive: true }))
+  const file = new Database(join(folder, 'strowger.sqlite'))
+  t.teardown(() => file.close())
+  file.exec(`create table kysely_migration (name text primary key, timestamp text not null);
+    insert into kysely_migration values ('0001-first-call', '2026-11-01')`)
+  await t.rejects(openState({ data_dir: folder }), {
+    name: 'StartRefused',
+    message:
+      `${folder} was written by another version of Strowger (schema 0001-first-call): ` +
+      'start that version, or set STROWGER_DATA to an empty folder',
+  })
+  const tables = file.prepare("select name from sqlite_master where type = 'table'").pluck().all()
+  t.same(tables, ['kysely_migration'])
 })
 
 t.test('transactions of two processes exclude each other, so that no increment is lost', async t => {

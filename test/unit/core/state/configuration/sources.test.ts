@@ -1,16 +1,12 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import Database from 'better-sqlite3'
 import t, { type Test } from 'tap'
-import { rangeKey } from '../../../../../core/domain/identity/index.ts'
-import { ensureDemo } from '../../../../../core/state/configuration/bootstrap.ts'
 import { claimFacts, readsOfTaken } from '../../../../../core/state/configuration/sources.ts'
 import { insertSources, insertTrunk, type TrunkRow } from '../../../../../core/state/configuration/trunks.ts'
 import { openState, type State } from '../../../../../core/state/index.ts'
 
 const now = '2026-11-21T12:00:00.000Z'
-const options = { master_key: Buffer.alloc(32, 7), now, console_password: 'first password' }
 
 function freshFolder(t: Test): string {
   const data_dir = mkdtempSync(join(tmpdir(), 'strowger-sources-'))
@@ -72,41 +68,3 @@ async function explained(state: State, sql: string, parameters: readonly unknown
   const { rows } = await state.db.executeQuery<{ detail: string }>(query as never)
   return rows.map(({ detail }) => detail)
 }
-
-t.test('sources of a database from before standings are judged in the order in which they came', async t => {
-  const data_dir = freshFolder(t)
-  const before = await openState({ data_dir })
-  await ensureDemo(before, options)
-  await before.db.insertInto('carrier_source').values({ id: 'c', carrier_id: 'car_x', cidr: '203.0.113.7' }).execute()
-  await addTrunk(before, 'trk_1', { project_id: 'prj_a' }, ['192.0.2.0/24', '10.0.0.0/8', '2001:db8::/48'])
-  await addTrunk(before, 'trk_2', { project_id: 'prj_b' }, ['192.0.2.9/32', '203.0.113.0/24', '2001:db8::1/128'])
-  await addTrunk(before, 'trk_3', { project_id: 'prj_a' }, ['192.0.2.1/32', '10.0.0.1/32'])
-  await addTrunk(before, 'trk_4', { project_id: 'prj_a', subaccount_id: 'sub_1' }, ['192.0.2.1/32', '10.0.0.2/32'])
-  await before.close()
-  const old = new Database(join(data_dir, 'strowger.sqlite'))
-  old.exec(`drop index trunk_source_range; alter table trunk_source drop column range_key;
-    alter table trunk_source drop column standing; drop table digest_proof;
-    delete from kysely_migration where name in ('0041-source-standing', '0050-source-ranges')`)
-  old.close()
-
-  const state = await openState({ data_dir })
-  t.teardown(() => state.close())
-  const rows = await state.db.selectFrom('trunk_source').selectAll().orderBy('created_at').execute()
-  t.strictSame(Object.fromEntries(rows.map(row => [`${row.trunk_id} ${row.cidr}`, row.standing])), {
-    'trk_1 192.0.2.0/24': 'full',
-    'trk_1 10.0.0.0/8': 'pending_approval',
-    'trk_1 2001:db8::/48': 'full',
-    'trk_2 192.0.2.9/32': 'name_only',
-    'trk_2 203.0.113.0/24': 'name_only',
-    'trk_2 2001:db8::1/128': 'name_only',
-    'trk_3 192.0.2.1/32': 'full',
-    'trk_3 10.0.0.1/32': 'full',
-    'trk_4 192.0.2.1/32': 'name_only',
-    'trk_4 10.0.0.2/32': 'full',
-  })
-  t.same(
-    rows.map(row => row.range_key),
-    rows.map(row => rangeKey(row.cidr)),
-    'and are found by the keys of today',
-  )
-})

@@ -1,0 +1,38 @@
+import { type Kysely, Migrator } from 'kysely'
+import { StartRefused } from '../runtime/start-refused.ts'
+import { MIGRATIONS } from './migrations/index.ts'
+import type { AnyDb } from './sqlite/create-tables.ts'
+
+/** Brings the schema up to this version. Processes that do so at once take turns. */
+export async function migrate(db: AnyDb, data_dir: string): Promise<void> {
+  const executed = await executedMigrations(db)
+  const unknown = executed.find(name => !Object.hasOwn(MIGRATIONS, name))
+  if (unknown !== undefined)
+    throw new StartRefused(
+      `${data_dir} was written by another version of Strowger (schema ${unknown}): start that version, or set ` +
+        'STROWGER_DATA to an empty folder',
+    )
+  // Looking at every table, as the migrator does, would double the time of a start.
+  if (Object.keys(MIGRATIONS).every(name => executed.includes(name))) return
+  const migrator = new Migrator({
+    db,
+    provider: { getMigrations: async () => ({ ...MIGRATIONS }) },
+    // Migrations of different branches land in any order: one may come before another that has run already.
+    allowUnorderedMigrations: true,
+  })
+  const { error, results } = await migrator.migrateToLatest()
+  if (!error) return
+  const failed = results?.find(result => result.status === 'Error')
+  throw new Error(`the state could not be brought up to date${failed ? ` (${failed.migrationName})` : ''}`, {
+    cause: error,
+  })
+}
+
+/** None when they cannot be read: a new database has no table of them, and the migrator meets every other reason. */
+async function executedMigrations(db: Kysely<{ kysely_migration: { name: string } }>): Promise<readonly string[]> {
+  try {
+    return (await db.selectFrom('kysely_migration').select('name').execute()).map(({ name }) => name)
+  } catch {
+    return []
+  }
+}

@@ -1,0 +1,14 @@
+import type { Tables } from '../../sqlite/create-tables.ts'
+
+/** Signaling nodes, and tasks that one process does for all. */
+export const NODES: Tables = {
+  node: {
+    key: 'id',
+    columns: 'id kind started_at heartbeat_at pid:int draining_at? machine_id boot_id',
+    defaults: { machine_id: '', boot_id: '' },
+  },
+  task_lease: {
+    key: 'name',
+    columns: 'name holder until',
+  },
+}
