@@ -1,3 +1,4 @@
+import { hearPress, type Press, TONES_ECHO_MS } from '../../core/domain/calls/key-echo.ts'
 import type { CodecName } from '../../core/domain/codecs/codec.ts'
 import type { Settled } from '../../core/domain/codecs/negotiate.ts'
 import type { Clock } from '../../core/runtime/clock.ts'
@@ -19,6 +20,8 @@ import type { Negotiation } from './negotiation.ts'
 import { browserStreamDescription, streamDescription } from './plan.ts'
 import { Player } from './player.ts'
 
+type KeySource = 'rfc4733' | 'inband'
+
 export interface LegOptions {
   readonly id: string
   readonly session_id: string
@@ -36,9 +39,6 @@ export interface LegOptions {
   readonly browser: PreparedBrowser | null
   readonly emit: (event: ProtocolEvent) => void
 }
-
-/** The same key by two ways within this time is one press (design §5: never twice). */
-const SAME_PRESS_MS = 400
 
 /** One side of a call: its SDP, the stream that it describes, and what plays on it. */
 export class Leg {
@@ -58,7 +58,8 @@ export class Leg {
   #detection: Detection | null = null
   readonly #sends = new Map<string, string>()
   #next_send = 1
-  #lastKey: { digit: string; source: string; at_ms: number } | null = null
+  /** Keys whose echo by the other way may still come. */
+  #pressed: readonly Press<KeySource>[] = []
   /** Asked for; null: whenever keys can come in no other way. */
   #inband: boolean | null = null
   #listening = false
@@ -291,10 +292,11 @@ export class Leg {
     if (send_id !== undefined) this.#emit({ event: 'digits.sent', leg_id: this.id, send_id })
   }
 
-  #key(digit: string, duration_ms: number, source: 'rfc4733' | 'inband', now_ms: number): void {
-    const last = this.#lastKey
-    this.#lastKey = { digit, source, at_ms: now_ms }
-    if (last && last.digit === digit && last.source !== source && now_ms - last.at_ms < SAME_PRESS_MS) return
+  #key(digit: string, duration_ms: number, source: KeySource, now_ms: number): void {
+    const press = { digit, way: source, held_ms: duration_ms, at_ms: now_ms }
+    const { isNew, pending } = hearPress(this.#pressed, press, TONES_ECHO_MS)
+    this.#pressed = pending
+    if (!isNew) return
     for (const fork of this.#forks.values()) fork.key(digit)
     this.#emit({ event: 'dtmf', leg_id: this.id, digit, duration_ms, source })
   }

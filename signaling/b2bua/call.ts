@@ -11,9 +11,8 @@ import { callFactsOf } from '../../core/state/delivery/outbox.ts'
 import type { CallEventTable, Trx } from '../../core/state/index.ts'
 import { type AttemptStep, CallWrites } from './call-writes.ts'
 import type { CallContext } from './context.ts'
-import type { Leg } from './leg.ts'
+import type { KeyWay, Leg } from './leg.ts'
 import type { MediaEvent, MediaSession } from './media.ts'
-import type { KeyWay } from './presses.ts'
 
 /** How much of the paid time must be left when more is bought. */
 const EXTEND_BEFORE_SECONDS = 5

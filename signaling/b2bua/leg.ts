@@ -1,4 +1,5 @@
 import { withoutAddresses } from '../../core/domain/calls/foreign.ts'
+import { hearPress, INFO_ECHO_MS, type Press } from '../../core/domain/calls/key-echo.ts'
 import { mayActInDialog } from '../../core/domain/identity/index.ts'
 import { sipRefusal } from '../../core/domain/reasons/index.ts'
 import type { Log } from '../../core/runtime/log.ts'
@@ -8,8 +9,10 @@ import type { CallContext } from './context.ts'
 import { keyOfInfo } from './dtmf-info.ts'
 import type { LegPolicy, LegStats, MediaEvent, MediaKind, MediaSession } from './media.ts'
 import { ALLOW } from './methods.ts'
-import { type KeyWay, Presses } from './presses.ts'
 import { Renegotiation } from './renegotiation.ts'
+
+/** How a key came: as media (RFC 4733 or its tones), or signalled by INFO. */
+export type KeyWay = 'media' | 'info'
 
 /** Why a leg ended that we did not end. */
 export type LegCause = 'hung_up' | 'session_expired' | 'no_ack' | 'media_unavailable' | 'internal'
@@ -57,7 +60,8 @@ export class Leg {
   /** Who hears silence of ours in place of this leg's peer. */
   #filled: Leg | null = null
   readonly #exchange: Renegotiation
-  readonly #presses = new Presses()
+  /** Keys whose echo by the other way may still come. */
+  #pressed: readonly Press<KeyWay>[] = []
   #stats: LegStats | null = null
   #codec: string | null = null
   #silent_ms = 0
@@ -295,12 +299,15 @@ export class Leg {
     const digit = keyOfInfo(request)
     if (digit !== null) {
       request.respond(200)
-      this.#pressed(digit, 'info', 0)
+      this.#key(digit, 'info', 0)
     } else request.respond(request.body === '' ? 200 : 415)
   }
 
-  #pressed(digit: string, by: KeyWay, held_ms: number): void {
-    if (this.#presses.isNew(digit, by, held_ms, this.ctx.clock.now())) this.listener.digit(this, digit, by)
+  #key(digit: string, way: KeyWay, held_ms: number): void {
+    const press = { digit, way, held_ms, at_ms: this.ctx.clock.monotonic_ms() }
+    const { isNew, pending } = hearPress(this.#pressed, press, INFO_ECHO_MS)
+    this.#pressed = pending
+    if (isNew) this.listener.digit(this, digit, way)
   }
 
   #onMedia(heard: MediaEvent): void {
@@ -315,7 +322,7 @@ export class Leg {
       if (event.stats.packets_received > this.#received) this.#silent_ms = 0
       this.#received = event.stats.packets_received
     }
-    if (event.event === 'dtmf') this.#pressed(event.digit, 'media', event.duration_ms)
+    if (event.event === 'dtmf') this.#key(event.digit, 'media', event.duration_ms)
     else this.listener.media(this, event)
   }
 

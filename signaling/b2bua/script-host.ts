@@ -1,9 +1,8 @@
 import type { Entry, RunKind, Target } from '../../markup/interpreter/types.ts'
 import type { InboundRequest } from '../drachtio/types.ts'
 import type { Call, Party } from './call.ts'
-import type { Leg } from './leg.ts'
+import type { KeyWay, Leg } from './leg.ts'
 import type { MediaEvent } from './media.ts'
-import type { KeyWay } from './presses.ts'
 
 /** What calls know of the scripts that run on them; `scripts/` implements it. */
 

@@ -334,6 +334,25 @@ t.test('in-band keys are heard from a peer without telephone-event while it talk
   await client.request('session.close', { session_id })
 })
 
+t.test('a key whose tones a gateway lets through before its long event is told once', async t => {
+  const session_id = await w.session()
+  const peer = await w.peer()
+  const { leg_id } = await w.answeredLeg(session_id, peer)
+  await client.request('inband.detect', { leg_id, enabled: true })
+  const high = tone(1336, 120, 8000, -9)
+  await peer.send(new Int16Array(800))
+  await peer.send(tone(770, 120, 8000, -9).map((sample, index) => sample + (high[index] ?? 0)))
+  await peer.sendKey('5', 800)
+  await peer.sendKey('9')
+  await w.event('dtmf', event => event.leg_id === leg_id && event.digit === '9')
+  const told = w.events('dtmf').filter(event => event.leg_id === leg_id)
+  t.strictSame(
+    told.map(({ digit, source }) => `${digit} ${source}`),
+    ['5 inband', '9 rfc4733'],
+  )
+  await client.request('session.close', { session_id })
+})
+
 t.test('a dual recording has the caller left and the called right, aligned, with its hash', async t => {
   const session_id = await w.session()
   const [a, b] = [await w.peer(), await w.peer()]

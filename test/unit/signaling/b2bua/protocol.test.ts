@@ -3,7 +3,6 @@ import { readRemoteParty } from '../../../../core/domain/identity/index.ts'
 import { passedReason } from '../../../../signaling/b2bua/call.ts'
 import { keyOfInfo } from '../../../../signaling/b2bua/dtmf-info.ts'
 import { type OfferEvent, type OfferState, offerStep } from '../../../../signaling/b2bua/offer-answer.ts'
-import { Presses } from '../../../../signaling/b2bua/presses.ts'
 import { redirectUris } from '../../../../signaling/b2bua/redirect.ts'
 import {
   answerHeaders,
@@ -139,22 +138,4 @@ t.test('a Remote-Party-ID: the calling party, and whether it may be shown', t =>
   for (const none of [null, '', 'sip:1@x', '<sip:2@x>;party=called', '<<<']) t.equal(of(none), null, `${none}`)
   t.equal(of('"'.repeat(100_000)), null)
   t.end()
-})
-
-t.test('a key that comes by INFO and as RFC 4733 is one press, whichever is first', async t => {
-  const info = (digit: string, at_ms: number) => ({ digit, by: 'info', held_ms: 0, at_ms }) as const
-  const event = (digit: string, held_ms: number, at_ms: number) => ({ digit, by: 'media', held_ms, at_ms }) as const
-  const rows: [title: string, pressed: ReturnType<typeof info | typeof event>[], told: string][] = [
-    ['INFO after the event', [event('5', 100, 1100), info('5', 1150)], '5'],
-    ['INFO when the key goes down, the event when it is let go', [info('5', 1000), event('5', 3000, 4010)], '5'],
-    ['twice, both ways, out of step', [info('7', 0), info('7', 200), event('7', 100, 210), event('7', 100, 400)], '77'],
-    ['two presses of one way', [info('1', 0), info('1', 150)], '11'],
-    ['different keys', [info('1', 0), event('2', 100, 50)], '12'],
-    ['long after each other', [info('1', 0), event('1', 100, 2900)], '11'],
-  ]
-  for (const [title, pressed, told] of rows) {
-    const presses = new Presses()
-    const heard = pressed.filter(({ digit, by, held_ms, at_ms }) => presses.isNew(digit, by, held_ms, at_ms))
-    t.equal(heard.map(({ digit }) => digit).join(''), told, title)
-  }
 })
