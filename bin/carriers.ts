@@ -152,7 +152,7 @@ export function carriersCommand(): Command {
         }))
         const { source: sources, route: routes, codecs } = options
         const id = await addCarrier(state, { name, codecs, sources, targets, routes }, iso(Date.now()))
-        await ring(config, 'configuration', id)
+        await ring(config, 'configuration')
         process.stdout.write(`${id}\n`)
       }),
     )
@@ -169,7 +169,7 @@ export function carriersCommand(): Command {
         const steps = await applyCarriers(state, readCarriersFile(file), { prune, dry: !yes, now: iso(Date.now()) })
         for (const line of describePlan(steps)) process.stdout.write(`${line}\n`)
         if (steps.length === 0) process.stdout.write('nothing changes\n')
-        else if (yes) await ring(config, 'configuration', 'carriers')
+        else if (yes) await ring(config, 'configuration')
         else process.stdout.write('nothing was changed yet; --yes does it\n')
       }),
     )
@@ -226,7 +226,7 @@ type Act = (state: State, config: Config) => Promise<boolean>
 const change = (id: string, act: Act): Promise<void> =>
   withState(async (state, config) => {
     if (!(await act(state, config))) throw new StartRefused(`there is no carrier ${id}`)
-    await ring(config, 'configuration', id)
+    await ring(config, 'configuration')
   })
 
 const describe = (carrier: Awaited<ReturnType<typeof listCarriers>>[number]): string =>

@@ -57,7 +57,7 @@ export function containmentsCommand(): Command {
           }
           await openContainment(trx, { project, now_ms, actor: OPERATOR, containment })
         })
-        await ring(config, 'outbox', trunk.id)
+        await ring(config, 'outbox')
         await list(state)
       }),
     )
@@ -73,7 +73,7 @@ export function containmentsCommand(): Command {
           if (!row) throw new StartRefused(`${id} is not a closed prefix`)
           await told(trx, row, now_ms, 'containment.released', `Opened +${row.prefix} again`)
         })
-        await ring(config, 'outbox', id)
+        await ring(config, 'outbox')
         await list(state)
       }),
     )
@@ -106,7 +106,7 @@ export function containmentsCommand(): Command {
           const action = `containment.release_${approved ? 'approved' : 'rejected'}`
           await told(trx, row, now_ms, action, `${approved ? 'Approved' : 'Rejected'} the release of +${row.prefix}`)
         })
-        await ring(config, 'outbox', id)
+        await ring(config, 'outbox')
         await list(state)
       }),
     )

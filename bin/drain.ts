@@ -23,7 +23,7 @@ export function drainCommand(): Command {
         const { machine_id } = machineOf(config.data_dir)
         if ((await askToDrain(state.db, machine_id, options.cancel ? null : Date.now())) === 0)
           throw new StartRefused('no signaling node runs: look at the log of the platform')
-        await ring(config, 'nodes', '')
+        await ring(config, 'nodes')
         if (options.cancel) return console.log('new calls are taken again')
         console.log(
           `no new call is taken; ${await running(state, machine_id)} go on, the platform stops when the last has ended`,

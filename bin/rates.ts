@@ -64,7 +64,7 @@ export function ratesCommand(): Command {
           return
         }
         const { id } = await importPriceBook(state, book, rates)
-        await ring(config, 'configuration', id)
+        await ring(config, 'configuration')
         process.stdout.write(`${id}: ${rates.length} rates, in force from ${effective_from}\n`)
       }),
     )

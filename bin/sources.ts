@@ -38,7 +38,7 @@ export function sourcesCommand(): Command {
       .action((id: string, options: { readonly json?: boolean }) =>
         withState(async (state, config) => {
           await state.transaction(trx => decide(trx, id))
-          await ring(config, 'configuration', id)
+          await ring(config, 'configuration')
           await list(state, options.json === true)
         }),
       )

@@ -15,9 +15,9 @@ export const withState = <T>(work: (state: State, config: Config) => Promise<T>)
     }
   })
 
-/** Tells the running platform, if there is one, that rows changed; whoever misses it finds them at its next poll. */
-export async function ring(config: Config, topic: Topic, key: string): Promise<void> {
+/** Wakes the listeners of the running platform, if there is one: rows changed. */
+export async function ring(config: Config, topic: Topic): Promise<void> {
   const bus = connectBus(config.run_dir)
-  bus.ring(topic, key)
+  bus.ring(topic)
   await bus.close()
 }

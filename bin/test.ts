@@ -68,7 +68,7 @@ export const testCommand = (): Command =>
             iso(Date.now()),
           )
         })
-        await ring(config, 'commands', id)
+        await ring(config, 'commands')
         let after = 0
         for (const deadline = Date.now() + LIMIT_MS; ; ) {
           const run = await findTestRun(state.db, trunk.id, id)

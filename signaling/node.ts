@@ -248,6 +248,6 @@ const endLost = (options: NodeOptions, gate: AdmissionGate, how: { dead?: (row: 
   }).then(ended => {
     if (ended.length > 0) {
       options.log.warn({ calls: ended.length }, 'calls of a lost node were ended')
-      options.bus.ring('outbox', '')
+      options.bus.ring('outbox')
     }
   })

@@ -83,7 +83,7 @@ export function fraudWatch(): Reconciler {
         const now = iso(scene.now_ms)
         await settle(scene, 'first_seen_high_cost_destination', async policy => judgeFirstSeen(policy, trunks, now))
         await settle(scene, 'new_source_ip', async policy => judgeNewSource(policy, trunks))
-        if (trunks.length > 0 && (await contain(scene, trunks))) services.bus.ring('commands', '')
+        if (trunks.length > 0 && (await contain(scene, trunks))) services.bus.ring('commands')
       }
     },
   }

@@ -66,7 +66,7 @@ const voiceChannel = ({ state, bus, clock }: Services): MessageChannel => ({
     })
     if (isVoiceRefusal(row))
       throw new Error(`the call was refused: ${row.kind === 'numbered' ? row.message : row.detail}`)
-    bus.ring('commands', sid)
+    bus.ring('commands')
   },
   close() {},
 })

@@ -26,7 +26,7 @@ export const live: Environment = {
     const placing = { sid: sidOf(id), account, to, from: number.e164, number, request, now_ms }
     const row = await place(services.state.db, placing)
     if (isVoiceRefusal(row)) return errorOfVoice(row)
-    services.bus.ring('commands', row.sid)
+    services.bus.ring('commands')
     return present(row)
   },
   async find({ services, account }, id) {

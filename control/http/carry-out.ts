@@ -1,3 +1,4 @@
+import type { Topic } from '../../core/runtime/bus.ts'
 import { iso } from '../../core/runtime/clock.ts'
 import { bumpConfiguration } from '../../core/state/configuration/bootstrap.ts'
 import type { Db, Trx } from '../../core/state/index.ts'
@@ -8,7 +9,7 @@ import type { Caller } from './caller.ts'
 import { earlierOutcome, type IdempotentRequest, idempotentRequest, keepOutcome } from './idempotency.ts'
 import { etag, mismatch } from './if-match.ts'
 import type { Asked } from './pipeline.ts'
-import { type Change, isRefusal, notFound, type Refusal, Refused, type Wake, WrittenJson } from './reply.ts'
+import { type Change, isRefusal, notFound, type Refusal, Refused, WrittenJson } from './reply.ts'
 import type { Answer, Loaders, Route, RouteContext } from './route.ts'
 import type { HttpServices } from './services.ts'
 import { fieldErrors } from './validate.ts'
@@ -43,7 +44,7 @@ interface Run extends Ready {
 async function written(run: Run): Promise<Answer | Refusal> {
   const { services, route } = run
   const identity = identityOf(run)
-  let wake: readonly Wake[] = []
+  let wake: readonly Topic[] = []
   const answer = await services.state.briefly(async (trx): Promise<Answer> => {
     const now_ms = services.clock.now()
     const now = iso(now_ms)
@@ -63,7 +64,7 @@ async function written(run: Run): Promise<Answer | Refusal> {
     }
     return plain
   })
-  for (const [topic, key] of wake) services.bus.ring(topic, key)
+  for (const topic of wake) services.bus.ring(topic)
   return answer
 }
 
@@ -83,7 +84,7 @@ const identityOf = ({ ctx, caller, project, body, idempotency_key }: Run): Idemp
 const headersOf = ({ revision, headers = {} }: Answer): Readonly<Record<string, string>> =>
   revision === undefined ? headers : { ETag: etag(revision), ...headers }
 
-async function recorded(run: Run, trx: Trx, answer: Answer, now: string): Promise<readonly Wake[]> {
+async function recorded(run: Run, trx: Trx, answer: Answer, now: string): Promise<readonly Topic[]> {
   const { route, caller, project, request_id } = run
   const changes = [answer.change ?? []].flat() as readonly Change[]
   for (const change of changes) {
@@ -99,7 +100,7 @@ async function recorded(run: Run, trx: Trx, answer: Answer, now: string): Promis
   const [first] = changes
   if (!route.applies || !first) return answer.wake ?? []
   await bumpConfiguration(trx)
-  return [...(answer.wake ?? []), ['configuration', first.resource.id]]
+  return [...(answer.wake ?? []), 'configuration']
 }
 
 /** Loads what the path names, compares If-Match, runs the route. */

@@ -1,5 +1,4 @@
 import type { Reason, ReasonFacts } from '../../core/domain/reasons/index.ts'
-import type { Topic } from '../../core/runtime/bus.ts'
 import type { FieldError } from './validate.ts'
 
 /** A request that cannot be granted, as a value: becomes a problem document (or a numbered error on the voice API). */
@@ -71,9 +70,3 @@ export interface Change {
   /** In place of the route's own action, for what a write changed besides its own resource. */
   readonly action?: string
 }
-
-/** Topics to ring once the transaction is committed. */
-export type Wake = readonly [topic: Topic, key: string]
-
-/** Background work that a write leaves behind: its reconcilers wake up at once. */
-export const wakeJobs = (key: string): readonly Wake[] => [['jobs', key]]

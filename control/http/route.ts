@@ -1,10 +1,11 @@
 import type { IncomingMessage } from 'node:http'
 import type { Readable } from 'node:stream'
 import type { Reason } from '../../core/domain/reasons/index.ts'
+import type { Topic } from '../../core/runtime/bus.ts'
 import type { AuditKind, Db, ProjectTable, Trx } from '../../core/state/index.ts'
 import type { Scope } from './access.ts'
 import type { Caller } from './caller.ts'
-import type { Change, Refusal, Wake, WrittenJson } from './reply.ts'
+import type { Change, Refusal, WrittenJson } from './reply.ts'
 import type { Static, TObject, TSchema } from './schema.ts'
 import type { HttpServices } from './services.ts'
 
@@ -45,7 +46,7 @@ export type Replies = Readonly<Record<number, TSchema | null>>
 interface Written {
   /** What the audit trail tells, the route's own resource first; null when nothing changed. */
   readonly change: Change | readonly Change[] | null
-  readonly wake?: readonly Wake[]
+  readonly wake?: readonly Topic[]
 }
 
 type Answers<R extends Replies, M extends Method> = {
@@ -191,7 +192,7 @@ export interface Answer {
   readonly revision?: number
   readonly headers?: Readonly<Record<string, string>>
   readonly change?: Change | readonly Change[] | null
-  readonly wake?: readonly Wake[]
+  readonly wake?: readonly Topic[]
 }
 
 /** `route()` for an API whose path parameters name the resources of `loaders`. */

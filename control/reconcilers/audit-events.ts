@@ -48,7 +48,7 @@ async function tellChanges({ state, clock, bus }: Services): Promise<void> {
       await queueEvents(trx, events, clock.now())
       await noteToldUpTo(trx, CHANGES, upto)
     })
-    if (events.length > 0) bus.ring('outbox', '')
+    if (events.length > 0) bus.ring('outbox')
     told = upto
   }
 }
@@ -112,6 +112,6 @@ async function toldApply({ state, clock, bus }: Pick<Services, 'state' | 'clock'
   await state.briefly(trx => queueEvents(trx, [{ ...event, id }], clock.now()))
   if (already.size > MAX_REMEMBERED) already.clear()
   already.add(row.id)
-  bus.ring('outbox', '')
+  bus.ring('outbox')
   return true
 }

@@ -21,6 +21,6 @@ export const lostNodes: Reconciler = {
     })
     if (ended.length === 0) return
     log.warn({ calls: ended.length }, 'ended the calls of lost nodes')
-    bus.ring('outbox', '')
+    bus.ring('outbox')
   },
 }

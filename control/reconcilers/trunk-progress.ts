@@ -36,7 +36,7 @@ async function finishReleases({ state, clock, bus, log }: Services): Promise<voi
       await releaseTrunk(trx, trunk, iso(clock.now()))
       await bumpConfiguration(trx)
     })
-    bus.ring('configuration', trunk.id)
+    bus.ring('configuration')
     log.info({ trunk_id: trunk.id }, 'a trunk was released')
   }
 }
@@ -50,7 +50,7 @@ async function finishSubtrunks({ state, clock, bus }: Services): Promise<void> {
       await saveSubtrunk(trx, subtrunk, { status: 'released' }, iso(clock.now()))
       await bumpConfiguration(trx)
     })
-    bus.ring('configuration', subtrunk.id)
+    bus.ring('configuration')
   }
 }
 

@@ -35,6 +35,6 @@ export const trunkTests: Reconciler = {
           iso(now_ms),
         ),
       )
-    if (due.length > 0) bus.ring('commands', '')
+    if (due.length > 0) bus.ring('commands')
   },
 }

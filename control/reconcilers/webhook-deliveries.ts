@@ -39,7 +39,7 @@ export const webhookDeliveries = (http: Pick<HttpClient, 'request' | 'close'>): 
           .catch(err => log.error({ err, delivery_id: delivery.id }, 'a delivery could not be settled'))
           .then(() => {
             busy.delete(delivery.id)
-            bus.ring('outbox', delivery.endpoint_id)
+            bus.ring('outbox')
           })
         busy.set(delivery.id, work)
       }

@@ -8,7 +8,7 @@ import { placeCall } from '../../core/state/calls/calls.ts'
 import { findOwnedNumber, listNumbers } from '../../core/state/configuration/numbers.ts'
 import { findVoiceAccount } from '../../core/state/people/voice-accounts.ts'
 import { check } from '../../markup/check.ts'
-import { invalid, notFound, type Wake } from '../http/reply.ts'
+import { invalid, notFound } from '../http/reply.ts'
 import { Instant, input, nullable, optional, resource, Type } from '../http/schema.ts'
 import { memberOf, route } from './route.ts'
 
@@ -128,10 +128,9 @@ export const telephone = [
         request: JSON.stringify({ url, method: 'POST', markup, timeout_seconds: RING_SECONDS }),
       })
       if (!('row' in placed)) return invalid('/to', `is refused: ${problemOf(placed.refused, placed.facts).detail}`)
-      const wake: readonly Wake[] = [['commands', sid]]
       return {
         status: 201,
-        wake,
+        wake: ['commands'] as const,
         body: { call_id: sid },
         change: {
           resource: { type: 'call', id: sid, name: to, href: `/v1/calls/${sid}` },

@@ -311,7 +311,7 @@ export const alerts = [
           after: null,
           trunk_id: row.trunk_id,
         },
-        wake: [['outbox', row.id] as const],
+        wake: ['outbox'] as const,
       }
     },
   }),

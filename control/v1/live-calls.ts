@@ -38,7 +38,7 @@ export const liveCalls = [
         href: `/v1/calls/${call.sid}`,
       }
       const change = { resource, summary: `Hung up ${call.sid}`, before: null, after: null, trunk_id: call.trunk_id }
-      return { status: 200, body: shown, change, wake: [['commands', call.sid] as const] }
+      return { status: 200, body: shown, change, wake: ['commands'] as const }
     },
   }),
 ]

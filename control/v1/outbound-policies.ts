@@ -15,7 +15,7 @@ import {
 } from '../../core/state/configuration/policies.ts'
 import { findTrunk } from '../../core/state/configuration/trunks.ts'
 import type { Trx } from '../../core/state/index.ts'
-import { type Change, invalid, isRefusal, type Refusal, refuse, wakeJobs } from '../http/reply.ts'
+import { type Change, invalid, isRefusal, type Refusal, refuse } from '../http/reply.ts'
 import { Int32, input, listOf, Money, Name, nullable, oneOf, optional, type Static, Type } from '../http/schema.ts'
 import {
   PolicyAttachment,
@@ -189,7 +189,7 @@ const updateRoute = route({
       revision: saved.revision,
       body: after,
       change: policyChange(`Saved policy ${saved.name}`, saved, before, after),
-      wake: wakeJobs(policy.id),
+      wake: ['jobs'] as const,
     }
   },
 })
@@ -269,7 +269,7 @@ const rulesRoute = route({
       revision: saved.revision,
       body: after,
       change: policyChange(`Changed destinations of policy ${policy.name}`, saved, before, after),
-      wake: wakeJobs(policy.id),
+      wake: ['jobs'] as const,
     }
   },
 })
@@ -318,7 +318,7 @@ const attachRoute = route({
       revision: saved.trunk.revision,
       body: saved.detail,
       change: saved.change,
-      wake: wakeJobs(trunk.id),
+      wake: ['jobs'] as const,
     }
   },
 })

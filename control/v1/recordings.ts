@@ -1,7 +1,7 @@
 import type { RecordingRow } from '../../core/state/calls/calls.ts'
 import { deleteRecording, listProjectRecordings } from '../../core/state/calls/recording-list.ts'
 import { pageOf, pageQuery, readCursor } from '../http/paging.ts'
-import { isRefusal, notFound, refuse, wakeJobs } from '../http/reply.ts'
+import { isRefusal, notFound, refuse } from '../http/reply.ts'
 import { Instant, optional, pageSchema, Type } from '../http/schema.ts'
 import { recordingAudio } from '../voice/audio.ts'
 import { presentRecording, Recording, RecordingStatus } from './recording-present.ts'
@@ -91,7 +91,7 @@ export const recordings = [
       await deleteRecording(db, recording.sid, now)
       const resource = { type: 'recording', id: recording.sid, name: `Recording of ${recording.call_sid}`, href: null }
       const change = { resource, summary: `Deleted ${recording.sid}`, before: presentRecording(recording), after: null }
-      return { status: 204, change, wake: wakeJobs(recording.sid) }
+      return { status: 204, change, wake: ['jobs'] as const }
     },
   }),
 ]

@@ -8,7 +8,7 @@ import {
   setRetention,
 } from '../../core/state/calls/retention-jobs.ts'
 import { pageOf, pageQuery, positionOf } from '../http/paging.ts'
-import { isRefusal, notFound, refuse, wakeJobs } from '../http/reply.ts'
+import { isRefusal, notFound, refuse } from '../http/reply.ts'
 import { Count64, Instant, input, nullable, oneOf, pageSchema, resource, type Static, Type } from '../http/schema.ts'
 import { presentRecording, Recording } from './recording-present.ts'
 import { route } from './route.ts'
@@ -63,7 +63,7 @@ export const retention = [
       const after = presentRecording({ ...recording, expires_at, updated_at: now })
       const resource = { type: 'recording', id: recording.sid, name: `Recording of ${recording.call_sid}`, href: null }
       const change = { resource, summary: `Keeps ${recording.sid} for ${body.retention_days} days`, before, after }
-      return { status: 200, body: after, change, wake: wakeJobs(recording.sid) }
+      return { status: 200, body: after, change, wake: ['jobs'] as const }
     },
   }),
 
@@ -118,7 +118,7 @@ export const retention = [
         headers: { Location: href },
         body: shown,
         change: { resource, summary, before: null, after: { retention_days: body.retention_days } },
-        wake: wakeJobs(row.id),
+        wake: ['jobs'] as const,
       }
     },
   }),

@@ -6,7 +6,7 @@ import {
   type SubtrunkRow,
   saveSubtrunk,
 } from '../../core/state/configuration/subtrunks.ts'
-import { refuse, wakeJobs } from '../http/reply.ts'
+import { refuse } from '../http/reply.ts'
 import { input, listOf, Name, oneOf, optional, type Static, Type } from '../http/schema.ts'
 import { route } from './route.ts'
 import {
@@ -152,7 +152,7 @@ const deleteRoute = route({
     const before = await presentSubtrunk(db, project, trunk, subtrunk, services.clock.now())
     const saved = await saveSubtrunk(db, subtrunk, { status: 'releasing' }, now)
     const change = subtrunkChange(`Released subtrunk ${subtrunk.name}`, saved, before, null)
-    return { status: 204, change, wake: wakeJobs(subtrunk.id) }
+    return { status: 204, change, wake: ['jobs'] as const }
   },
 })
 

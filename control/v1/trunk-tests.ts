@@ -148,7 +148,7 @@ export const trunkTests = [
           after: null,
           trunk_id: trunk.id,
         },
-        wake: [['commands', row.id] as const],
+        wake: ['commands'] as const,
       }
     },
   }),

@@ -17,7 +17,7 @@ import type { Db, Trx } from '../../core/state/index.ts'
 import { withoutScope } from '../http/access.ts'
 import type { Caller } from '../http/caller.ts'
 import { pageOf, pageQuery, readCursor } from '../http/paging.ts'
-import { invalid, isRefusal, type Refusal, refuse, wakeJobs } from '../http/reply.ts'
+import { invalid, isRefusal, type Refusal, refuse } from '../http/reply.ts'
 import { input, pageSchema, type Static, Type } from '../http/schema.ts'
 import { putPolicy } from './outbound-policies.ts'
 import { route } from './route.ts'
@@ -185,7 +185,7 @@ const deleteRoute = route({
       summary: `Released trunk ${trunk.name}`,
       changes: { status: 'releasing' },
     })
-    return { status: 204, revision: saved.trunk.revision, change: saved.change, wake: wakeJobs(trunk.id) }
+    return { status: 204, revision: saved.trunk.revision, change: saved.change, wake: ['jobs'] as const }
   },
 })
 

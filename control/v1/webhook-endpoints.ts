@@ -285,7 +285,7 @@ export const webhookEndpoints = [
         status: 201,
         body: presentDelivery(row),
         change: endpointChange(`Sent a test event to ${endpoint.url}`, endpoint, shown, shown),
-        wake: [['outbox', endpoint.id] as const],
+        wake: ['outbox'] as const,
       }
     },
   }),
@@ -309,7 +309,7 @@ export const webhookEndpoints = [
         status: 201,
         body: presentDelivery(row),
         change: endpointChange(`Redelivered event ${old.event_id}`, endpoint, shown, shown),
-        wake: [['outbox', endpoint.id] as const],
+        wake: ['outbox'] as const,
       }
     },
   }),

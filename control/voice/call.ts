@@ -1,5 +1,6 @@
 import { ending } from '../../core/domain/calls/endings.ts'
 import { type CallRequest, readCallRequest } from '../../core/domain/calls/request.ts'
+import type { Topic } from '../../core/runtime/bus.ts'
 import {
   type CallRow,
   changeRequest,
@@ -10,7 +11,6 @@ import {
 } from '../../core/state/calls/calls.ts'
 import { finishCall } from '../../core/state/calls/running-calls.ts'
 import type { Trx } from '../../core/state/index.ts'
-import type { Wake } from '../http/reply.ts'
 import { VoiceRefused } from './dispatch.ts'
 import { forReason, isVoiceRefusal, numbered, type VoiceRefusal } from './errors.ts'
 import { inlineMarkup, methodOf, namesOf, urlOf } from './fields.ts'
@@ -123,7 +123,7 @@ async function change(
   { account, services, now_ms }: VoiceContext,
   sid: string,
   wanted: WantedChange,
-): Promise<{ readonly row: CallRow; readonly wake: readonly Wake[] }> {
+): Promise<{ readonly row: CallRow; readonly wake: readonly Topic[] }> {
   return services.state.transaction(async trx => {
     const row = await findAccountCall(trx, account.account_sid, sid)
     if (!row) throw new VoiceRefused(unknownCall(sid))
@@ -136,7 +136,7 @@ async function change(
     if (row.status === 'queued' && row.node_id === null) return endQueued(trx, row, now_ms)
     await dropWaitingRedirects(trx, sid, now_ms)
     await insertCommand(trx, sid, decided.command, {}, now_ms)
-    return { row, wake: [['commands', sid]] }
+    return { row, wake: ['commands'] as const }
   })
 }
 
@@ -150,7 +150,7 @@ async function redirect(trx: Trx, row: CallRow, wanted: WantedChange, now_ms: nu
     wanted.callbacks && Object.keys(wanted.callbacks).length > 0
       ? await changeRequest(trx, row.sid, { ...readCallRequest(row.request), ...wanted.callbacks }, now_ms)
       : row
-  return { row: changed, wake: [['commands', row.sid]] as const }
+  return { row: changed, wake: ['commands'] as const }
 }
 
 /** Nobody has begun to place the call: ending it here leaves no moment in which a node could still dial. */
@@ -161,5 +161,5 @@ async function endQueued(trx: Trx, row: CallRow, now_ms: number) {
     pdd_ms: null,
     media: null,
   })
-  return { row: ended ?? row, wake: [['outbox', row.sid]] as const }
+  return { row: ended ?? row, wake: ['outbox'] as const }
 }

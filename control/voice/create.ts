@@ -179,7 +179,7 @@ async function placed(
     key === undefined
       ? await once(services.state.db, placing)
       : await repeatable(services, placing, idempotentRequest({ key, ...owner, ...said }))
-  if (!isVoiceRefusal(answer) && answer.body.sid === placing.sid) services.bus.ring('commands', placing.sid)
+  if (!isVoiceRefusal(answer) && answer.body.sid === placing.sid) services.bus.ring('commands')
   return answer
 }
 

@@ -78,7 +78,7 @@ export function voiceHandler(api: VoiceApi, services: HttpServices): (ctx: Param
       const answer = await route.run({ account, services, now_ms: clock.now(), request, query, path, params, form })
       if (isVoiceRefusal(answer)) return answer
       if (api.check_replies) checkReply(route, answer)
-      for (const [topic, key] of answer.wake ?? []) bus.ring(topic, key)
+      for (const topic of answer.wake ?? []) bus.ring(topic)
       return answer
     })
 }

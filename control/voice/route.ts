@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import type { Readable } from 'node:stream'
+import type { Topic } from '../../core/runtime/bus.ts'
 import type { VoiceAccountOfProject } from '../../core/state/people/voice-accounts.ts'
-import type { Wake } from '../http/reply.ts'
 import type { Static, TSchema } from '../http/schema.ts'
 import type { Services } from '../http/services.ts'
 import type { VoiceRefusal } from './errors.ts'
@@ -25,7 +25,7 @@ type Answers<R extends Replies> = {
   [S in keyof R & number]: {
     readonly status: S
     readonly headers?: Readonly<Record<string, string>>
-    readonly wake?: readonly Wake[]
+    readonly wake?: readonly Topic[]
   } & (R[S] extends TSchema ? { readonly body: Static<R[S]> } : { readonly stream?: Readable })
 }[keyof R & number]
 
@@ -50,7 +50,7 @@ export interface VoiceAnswer {
   readonly body?: unknown
   readonly stream?: Readable
   readonly headers?: Readonly<Record<string, string>>
-  readonly wake?: readonly Wake[]
+  readonly wake?: readonly Topic[]
 }
 
 /** An endpoint of the voice-calls API with its types erased. */

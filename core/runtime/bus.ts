@@ -7,26 +7,32 @@ import { type Clock, systemClock } from './clock.ts'
 import type { Log } from './log.ts'
 
 /**
- * What a wake-up may be about. Losing one costs latency, never state: every listener also looks by itself now and
- * then.
+ * Topics of wake-ups. Losing a wake-up costs latency, never state: every listener also polls the rows at long
+ * intervals.
  */
-export type Topic = 'configuration' | 'calls' | 'commands' | 'outbox' | 'jobs' | 'nodes'
+const TOPICS = ['configuration', 'calls', 'commands', 'outbox', 'jobs', 'nodes'] as const
+export type Topic = (typeof TOPICS)[number]
 
 export interface Bus {
   /**
-   * Tells every process, this one included, that rows of `topic` changed; `key` names what (an id), for listeners
-   * that can use it.
+   * Wakes the listeners of `topic` in every process, this one included: its rows changed. The first ring leaves at
+   * once; rings that follow within `GAP_MS` leave together as one. Listeners cannot tell one ring from many.
    */
-  ring(topic: Topic, key: string): void
-  on(topic: Topic, listener: (key: string) => void): () => void
-  /** Resolves when what was said has left. */
+  ring(topic: Topic): void
+  on(topic: Topic, listener: () => void): () => void
+  /** Resolves when the last ring has left. */
   close(): Promise<void>
 }
 
-const MAX_LINE_BYTES = 1024
+/**
+ * Each ring costs a write in this process and a read in every other one. At 100 calls a second each call rings several
+ * times, and a listener looks at all due rows at once.
+ */
+const GAP_MS = 25
+const MAX_LINE_BYTES = 64
 const busPath = (run_dir: string): string => join(run_dir, 'bus.sock')
 
-/** The hub, held by the supervisor: what one process says, all the others hear. */
+/** The hub, held by the supervisor: it repeats each ring to all the other processes. */
 export function createBusHub(run_dir: string, log: Log): Promise<{ close(): void }> {
   const members = new Set<Socket>()
   const server: Server = createServer(socket => {
@@ -71,24 +77,43 @@ export function connectBus(run_dir: string, clock: Clock = systemClock): Bus {
       clock.after(500, connect)
     })
     onLines(attempt, line => {
-      const [topic, key] = splitOnce(line)
-      heard.emit(topic, key)
+      const topic = TOPICS.find(known => known === line)
+      if (topic) heard.emit(topic)
     })
   }
   connect()
 
+  const send = (topic: Topic): void => {
+    if (socket?.writable) socket.write(`${topic}\n`)
+    setImmediate(() => heard.emit(topic))
+  }
+  /** Topics that rang within the last `GAP_MS`: whether they rang again since. */
+  const resting = new Map<Topic, boolean>()
+  const rested = (topic: Topic): void => {
+    const again = resting.get(topic)
+    resting.delete(topic)
+    if (again) ring(topic)
+  }
+  const ring = (topic: Topic): void => {
+    if (resting.has(topic)) {
+      resting.set(topic, true)
+      return
+    }
+    resting.set(topic, false)
+    clock.after(GAP_MS, () => rested(topic))
+    send(topic)
+  }
+
   return {
-    ring(topic, key) {
-      if (/[\r\n]/.test(key)) throw new Error('a bus key is one line')
-      if (socket?.writable) socket.write(`${topic} ${key}\n`)
-      setImmediate(() => heard.emit(topic, key))
-    },
+    ring,
     on(topic, listener) {
       heard.on(topic, listener)
       return () => heard.off(topic, listener)
     },
     close() {
       closed = true
+      for (const [topic, again] of resting) if (again) send(topic)
+      resting.clear()
       heard.removeAllListeners()
       const last = socket
       if (!last) return Promise.resolve()
@@ -108,9 +133,4 @@ const onLines = (socket: Socket, listener: (line: string) => void): void => {
   createInterface({ input: socket })
     .on('line', listener)
     .on('error', () => undefined)
-}
-
-const splitOnce = (line: string): [string, string] => {
-  const at = line.indexOf(' ')
-  return at < 0 ? [line, ''] : [line.slice(0, at), line.slice(at + 1)]
 }

@@ -184,7 +184,7 @@ export async function endUnplaced(
   const final = ending({ ...facts, answered: false })
   const end = { ending: final, ended_ms: ctx.clock.now(), pdd_ms: null, media: null }
   const { told } = await writeCall(ctx.state.db, row.sid, [{ step: 'end', facts: end, answered: false }])
-  if (told > 0) ctx.bus.ring('outbox', row.sid)
+  if (told > 0) ctx.bus.ring('outbox')
 }
 
 /** The document of a call by API: inline, else by URL. */

@@ -42,10 +42,10 @@ export function trunkOfCaller(ctx: CallContext, caller: string): TrunkConfig | n
   return (trunk_id ? snapshot.trunks.get(trunk_id) : undefined) ?? null
 }
 
-/** What else follows a refusal that its decision has told already: its count, and the callbacks of its end. */
-export function notAdmitted(ctx: CallContext, sid: string, reason: Reason, told: number): void {
+/** Counts a refused call, and wakes the delivery of the `told` callbacks that its decision has queued. */
+export function notAdmitted(ctx: CallContext, reason: Reason, told: number): void {
   ctx.metrics.refusals.inc({ reason })
-  if (told > 0) ctx.bus.ring('outbox', sid)
+  if (told > 0) ctx.bus.ring('outbox')
 }
 
 /**
@@ -59,7 +59,7 @@ export async function admitRow(
   waits_for: Reason | null = null,
 ): Promise<Decided> {
   const { decided, told } = await ctx.gate.admitRow(ctx.state.db, { ...ask, call_sid: row.sid }, waits_for)
-  if (!decided.admitted && decided.reason !== waits_for) notAdmitted(ctx, row.sid, decided.reason, told)
+  if (!decided.admitted && decided.reason !== waits_for) notAdmitted(ctx, decided.reason, told)
   return decided
 }
 

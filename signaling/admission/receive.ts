@@ -187,7 +187,7 @@ async function admitAndBegin(
   if (!decided.admitted) {
     const { code, headers } = sipRefusal(decided.reason, decided.facts, decided.sentence)
     ctx.log.info({ call_id: sid, trunk_id: row.trunk_id, reason: decided.reason, code }, 'call not admitted')
-    notAdmitted(ctx, sid, decided.reason, told)
+    notAdmitted(ctx, decided.reason, told)
     const { Warning, ...others } = headers
     // The Warning names what the refusing side has set and has up.
     return invite.refuse(code, { headers: owner.foreign && part === 'inbound' ? others : { ...others, Warning } })

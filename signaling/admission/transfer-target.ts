@@ -158,7 +158,7 @@ async function admit(
   const wanted = { call, callers: { ...callers, sid: call_sid }, asks: asks.map(ask => ({ ...ask, call_sid })) }
   const { row, decided, told } = await ctx.gate.admitCall(ctx.state.db, wanted)
   if (decided.admitted) return { row, decided }
-  notAdmitted(ctx, call_sid, decided.reason, told)
+  notAdmitted(ctx, decided.reason, told)
   return refused(decided.reason)
 }
 

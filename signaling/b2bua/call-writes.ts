@@ -83,7 +83,7 @@ export class CallWrites {
     for (let tries = 1; ; tries++) {
       try {
         const written = await writeCall(state.db, this.#sid, steps)
-        if (written.told > 0) bus.ring('outbox', this.#sid)
+        if (written.told > 0) bus.ring('outbox')
         return written
       } catch (err) {
         this.#log.error({ err, tries }, 'a change of the call is not saved yet')

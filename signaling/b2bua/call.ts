@@ -305,7 +305,7 @@ export abstract class Call {
     await this.session.release()
     this.ctx.calls.remove(this.sid)
     this.ctx.metrics.calls.inc({ origin: this.row.origin, status: final.status })
-    this.ctx.bus.ring('calls', this.sid)
+    this.ctx.bus.ring('calls')
     this.log.info(
       { status: final.status, sip_code: final.sip_code, reason: final.reason, duration_seconds },
       'call ended',

@@ -277,7 +277,7 @@ export class Recorder {
         now_ms: call.ctx.clock.now(),
       }),
     )
-    call.ctx.bus.ring('outbox', call.sid)
+    call.ctx.bus.ring('outbox')
   }
 
   #url(sid: string): string {

@@ -26,5 +26,5 @@ export function tell(
         now_ms: call.ctx.clock.now(),
       }),
     )
-    .then(() => call.ctx.bus.ring('outbox', call.sid))
+    .then(() => call.ctx.bus.ring('outbox'))
 }

@@ -68,7 +68,7 @@ export class TestRunner {
     if (!trunk)
       return this.#finish(run, false, 'The signaling node does not know this trunk. Look at `apply` of the trunk.')
     await state.transaction(trx => updateTestRun(trx, run.id, { configuration_revision: trunk.revision }))
-    const report = new Report({ state, clock, run_id: run.id, node_id, changed: () => bus.ring('jobs', run.id) })
+    const report = new Report({ state, clock, run_id: run.id, node_id, changed: () => bus.ring('jobs') })
     const call = await this.#carryOut(trunk, run, report)
     if (call)
       await state.transaction(trx => updateTestRun(trx, run.id, { call_sid: call.sid, call_summary: call.summary }))
@@ -101,7 +101,7 @@ export class TestRunner {
     const { state, clock, bus } = this.#ctx
     const outcome = { result: passed ? 'passed' : 'failed', finding, finished_at: iso(clock.now()) } as const
     await state.transaction(trx => finishTestRun(trx, run.id, outcome))
-    bus.ring('jobs', run.id)
+    bus.ring('jobs')
   }
 }
 

@@ -44,6 +44,27 @@ export function inserting<Column extends string>(
   return (query, row) => query(sql, ...columns.map(column => row[column] ?? null))
 }
 
+/** Sizes of the statements of `insertingRows`: few texts, so that each is compiled once. */
+const ROWS_AT_ONCE = [16, 4, 1]
+
+/** An insert of many rows: null where a row has no value. A statement for each row costs more than the row does. */
+export function insertingRows<Column extends string>(
+  table: string,
+  columns: readonly Column[],
+): (query: Query, rows: readonly Readonly<Partial<Record<Column, Value>>>[]) => void {
+  const row = `(${marks(columns.length)})`
+  const sizes = ROWS_AT_ONCE.map(size => {
+    const values = Array.from({ length: size }, () => row).join(', ')
+    return { size, sql: `insert into "${table}" (${quoted(columns).join(', ')}) values ${values}` }
+  })
+  return (query, rows) => {
+    let from = 0
+    for (const { size, sql } of sizes)
+      for (; rows.length - from >= size; from += size)
+        query(sql, ...rows.slice(from, from + size).flatMap(one => columns.map(column => one[column] ?? null)))
+  }
+}
+
 /** An update of the columns that are given, which are named in code alone: a text is made once for each set of them. */
 export function updating(
   table: string,

@@ -1,5 +1,5 @@
 import type { SipMessageTable } from '../../index.ts'
-import { inserting, type Query } from '../admission/steps.ts'
+import { insertingRows, type Query } from '../admission/steps.ts'
 
 /** As the edge tells of it. */
 export type NewMessage = Omit<SipMessageTable, 'id' | 'edge_id'>
@@ -9,21 +9,22 @@ export interface MessagesOfEdge {
   readonly messages: readonly NewMessage[]
 }
 
-const insertMessage = inserting('sip_message', [
-  ...([
-    'sip_call_id',
-    'at_ms',
-    'direction',
-    'protocol',
-    'local',
-    'remote',
-    'retransmission',
-    'text',
-    'edge_id',
-  ] as const),
+const insert = insertingRows('sip_message', [
+  'sip_call_id',
+  'at_ms',
+  'direction',
+  'protocol',
+  'local',
+  'remote',
+  'retransmission',
+  'text',
+  'edge_id',
 ])
 
-/** SIP messages of calls, for their ladders. */
+/** Inserts SIP messages of calls, for their ladders. */
 export function insertMessages(query: Query, { edge_id, messages }: MessagesOfEdge): void {
-  for (const message of messages) insertMessage(query, { ...message, edge_id })
+  insert(
+    query,
+    messages.map(message => ({ ...message, edge_id })),
+  )
 }

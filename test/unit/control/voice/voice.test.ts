@@ -152,8 +152,10 @@ t.test('paths, methods, sids and content types that are not served get their doc
 
 t.test('a create with every field becomes a queued call, a command, and a wake-up', async t => {
   const w = await plane(t)
-  const rung: string[] = []
-  w.bus.on('commands', key => rung.push(key))
+  let rings = 0
+  w.bus.on('commands', () => {
+    rings += 1
+  })
   await w.state.db
     .insertInto('recording_consent')
     .values({ project_id: w.demo.project_id, accepted_at: iso(0), accepted_by: 'mem_x', terms_version: '1' })
@@ -248,7 +250,7 @@ t.test('a create with every field becomes a queued call, a command, and a wake-u
     },
   })
   t.same(await commands(w, body.sid), [{ kind: 'originate', payload: {}, done: false, outcome: null }])
-  t.same(rung, [body.sid])
+  t.equal(rings, 1)
   t.match(await w.voice('GET', `/Calls/${body.sid}`), { status: 200, body: { sid: body.sid } }, 'without the suffix')
 })
 

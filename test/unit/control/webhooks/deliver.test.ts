@@ -140,7 +140,7 @@ t.test('callbacks of one call and URL arrive in order, whatever happens to one o
   )
   await until('everything is delivered', async () => {
     clock.move(5000)
-    w.bus.ring('outbox', '')
+    w.bus.ring('outbox')
     return (await rows(w)).every(({ delivered }) => delivered === 1)
   })
   const seen = web.requests.map(({ fields }) => Number(fields['SequenceNumber']))
@@ -173,7 +173,7 @@ t.test('after the last step of the ladder a callback is given up and the next on
   deliver(t, w, { attempted: result => results.push(result) })
   await until('everything is settled', async () => {
     clock.move(LONGEST_WAIT_MS)
-    w.bus.ring('outbox', '')
+    w.bus.ring('outbox')
     return (await rows(w)).every(one => one.delivered === 1 || one.given_up === 1)
   })
   t.match(await rows(w), [
@@ -205,7 +205,7 @@ t.test('a far end that is down for an hour gets everything afterwards, each call
   for (let minute = 0; minute < 60; minute += 12) {
     for (let call = 0; call < 5; call++) await put(w, web.url, made, `CA${call}`)
     made++
-    w.bus.ring('outbox', '')
+    w.bus.ring('outbox')
     await until('the newest were tried, or wait behind others', async () => {
       const all = await waiting()
       const due = all.filter(one => Date.parse(one.next_attempt_at) <= clock.now())
@@ -218,7 +218,7 @@ t.test('a far end that is down for an hour gets everything afterwards, each call
   t.equal((await waiting()).length, 25, 'nothing is lost or given up')
   await until('everything is delivered', async () => {
     clock.move(600_000)
-    w.bus.ring('outbox', '')
+    w.bus.ring('outbox')
     return (await waiting()).length === 0
   })
   for (let call = 0; call < 5; call++)

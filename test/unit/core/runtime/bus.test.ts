@@ -2,7 +2,8 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
-import { type Bus, connectBus, createBusHub } from '../../../../core/runtime/bus.ts'
+import { type Bus, connectBus, createBusHub, type Topic } from '../../../../core/runtime/bus.ts'
+import { systemClock, type Timer } from '../../../../core/runtime/clock.ts'
 import { createLog } from '../../../../core/runtime/log.ts'
 import { Counter, collectMetrics, createMetrics, serveMetrics } from '../../../../core/runtime/metrics.ts'
 import { until } from '../../../support/wait.ts'
@@ -11,20 +12,19 @@ const folder = mkdtempSync(join(tmpdir(), 'strowger-bus-'))
 t.teardown(() => rmSync(folder, { recursive: true }))
 const log = createLog('test', { log_level: 'silent' })
 
-/** Resolves when this key is heard: one that was rung several times may come late. */
-const heard = (bus: Bus, wanted: string): Promise<void> =>
+/** Resolves at the next ring of the topic. */
+const heard = (bus: Bus, topic: Topic): Promise<void> =>
   new Promise(resolve => {
-    const off = bus.on('calls', key => {
-      if (key !== wanted) return
+    const off = bus.on(topic, () => {
       off()
       resolve()
     })
   })
 
-/** Rings until the other side hears: a member may still be connecting. */
-async function ringUntilHeard(from: Bus, to: Bus, key: string): Promise<void> {
-  const answer = heard(to, key)
-  const again = setInterval(() => from.ring('calls', key), 20)
+/** Rings until the other side hears: a member may still be connecting. Each use needs a topic of its own. */
+async function ringUntilHeard(from: Bus, to: Bus, topic: Topic): Promise<void> {
+  const answer = heard(to, topic)
+  const again = setInterval(() => from.ring(topic), 20)
   try {
     await answer
   } finally {
@@ -35,11 +35,11 @@ async function ringUntilHeard(from: Bus, to: Bus, key: string): Promise<void> {
 t.test('what one process rings, the others hear, also after the hub was gone', async t => {
   const hub = await createBusHub(folder, log)
   const [a, b] = [connectBus(folder), connectBus(folder)]
-  await ringUntilHeard(a, b, 'CA1')
-  await ringUntilHeard(b, a, 'CA2')
+  await ringUntilHeard(a, b, 'calls')
+  await ringUntilHeard(b, a, 'commands')
   hub.close()
   const next = await createBusHub(folder, log)
-  await ringUntilHeard(a, b, 'CA3')
+  await ringUntilHeard(a, b, 'outbox')
   t.pass('each was heard')
   await Promise.all([a.close(), b.close()])
   next.close()
@@ -49,10 +49,10 @@ t.test('what is said before the connection stands, and just before the end, arri
   const hub = await createBusHub(folder, log)
   const listener = connectBus(folder)
   const other = connectBus(folder)
-  await ringUntilHeard(other, listener, 'CA5')
-  const answer = heard(listener, 'CA6')
+  await ringUntilHeard(other, listener, 'jobs')
+  const answer = heard(listener, 'nodes')
   const brief = connectBus(folder)
-  brief.ring('calls', 'CA6')
+  brief.ring('nodes')
   await brief.close()
   await answer
   t.pass('it was heard')
@@ -60,12 +60,57 @@ t.test('what is said before the connection stands, and just before the end, arri
   hub.close()
 })
 
-t.test('without a hub a process still hears itself', async t => {
+t.test('without a hub a process still hears itself', async () => {
   const alone = connectBus(join(folder, 'nobody'))
-  await ringUntilHeard(alone, alone, 'CA4')
-  t.throws(() => alone.ring('calls', 'two\nlines'))
+  await ringUntilHeard(alone, alone, 'calls')
   await alone.close()
 })
+
+t.test(
+  'the first ring leaves at once, those that follow within 25 ms leave as one, and the last is not lost',
+  async t => {
+    const hub = await createBusHub(folder, log)
+    t.teardown(() => hub.close())
+    let held: (() => void)[] | undefined
+    const after = (delay_ms: number, run: () => void): Timer => {
+      if (!held) return systemClock.after(delay_ms, run)
+      held.push(run)
+      return { cancel: () => undefined }
+    }
+    const runTimers = (): void => {
+      const due = held ?? []
+      held = []
+      for (const run of due) run()
+    }
+    const clock = { ...systemClock, after }
+    const [a, b] = [connectBus(folder, clock), connectBus(folder)]
+    await ringUntilHeard(a, b, 'jobs')
+    held = []
+    let rings = 0
+    b.on('calls', () => {
+      rings += 1
+    })
+    // Rings of one process arrive in the order in which they left: what precedes this one has arrived.
+    const arrived = async (topic: Topic): Promise<number> => {
+      const answer = heard(b, topic)
+      a.ring(topic)
+      await answer
+      return rings
+    }
+    for (let ring = 0; ring < 50; ring += 1) a.ring('calls')
+    t.equal(await arrived('commands'), 1)
+    runTimers()
+    t.equal(await arrived('outbox'), 2)
+    runTimers()
+    a.ring('calls')
+    a.ring('calls')
+    const last = heard(b, 'nodes')
+    a.ring('nodes')
+    await Promise.all([a.close(), last])
+    t.equal(await until('the last ring', async () => rings === 4 && rings), 4, 'a closing process sends what waits')
+    await b.close()
+  },
+)
 
 t.test('the metrics of all processes come as one text with each family once', async t => {
   const served = await Promise.all(
