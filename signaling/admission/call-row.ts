@@ -119,7 +119,13 @@ export function callRow(ctx: CallContext, sid: string, invite: InboundInvite, as
   const { project_id, direction, trunk_id, number_id, application, foreign } = owner
   const at = iso(ctx.clock.now())
   return {
-    ...{ sid, project_id, direction, trunk_id, number_id },
+    // First: V8 copies it as a whole there, and property by property behind others.
+    ...NOTHING_YET,
+    sid,
+    project_id,
+    direction,
+    trunk_id,
+    number_id,
     account_sid: ctx.snapshot().accounts.get(project_id)?.account_sid ?? null,
     parent_call_sid: null,
     origin: peer.kind,
@@ -133,7 +139,6 @@ export function callRow(ctx: CallContext, sid: string, invite: InboundInvite, as
     request: JSON.stringify(requestOf(invite, asked, owner)),
     node_id: ctx.node_id,
     queued_at: at,
-    ...NOTHING_YET,
     initiated_at: at,
   }
 }

@@ -1,8 +1,9 @@
-import { checkServerIdentity, connect, type PeerCertificate } from 'node:tls'
+import { connect, type PeerCertificate } from 'node:tls'
 import { parseAddress } from '../../core/domain/identity/index.ts'
 import type { WayOut } from '../../core/domain/network/ways-out.ts'
 import type { CertificateFacts } from '../../core/domain/trunk-tests/index.ts'
 import { trustedPeers } from '../../core/runtime/certificate.ts'
+import { fingerprintOf, wrongName } from '../../core/runtime/sip/peer-names.ts'
 
 const TLS_LIMIT_MS = 5000
 
@@ -11,7 +12,7 @@ export const codeOf = (error: unknown): string => {
   return code ?? message
 }
 
-/** The certificate that `host` shows at an address: looked at here, so that a bad one is told instead of refused. */
+/** Reads the certificate that `host` shows at an address. A bad certificate is reported, not refused. */
 export function certificateAt(
   data_dir: string,
   host: string,
@@ -39,8 +40,8 @@ export function certificateAt(
         issuer: nameOf(peer.issuer, peer),
         valid_from_ms: Date.parse(peer.valid_from),
         valid_to_ms: Date.parse(peer.valid_to),
-        fingerprint: (peer.fingerprint256 ?? '').replaceAll(':', '').toLowerCase(),
-        matches_host: checkServerIdentity(host, peer) === undefined,
+        fingerprint: fingerprintOf(peer) ?? '',
+        matches_host: wrongName(host, peer) === undefined,
         untrusted: socket.authorized ? null : String(socket.authorizationError ?? 'unknown'),
       })
     })

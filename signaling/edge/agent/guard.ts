@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache'
+import { hostGroup } from '../../../core/domain/identity/index.ts'
 import type { Clock } from '../../../core/runtime/clock.ts'
 import { isReliable, type Protocol, type Received } from '../transport/types.ts'
 
@@ -6,7 +7,7 @@ import { isReliable, type Protocol, type Received } from '../transport/types.ts'
 // datagram, so nothing counts against an address unless it proves that its sender is there: credentials for a nonce
 // that we issued to that address and transport, or a connection. Blocks are of one transport, and touch only requests
 // that begin something: neither dialogs nor flows that lately proved a password. A stranger's requests are few each
-// second.
+// second. An IPv6 address counts as its /64, which one machine may use as a whole; what it proved is its own alone.
 
 export interface GuardOptions {
   readonly clock: Clock
@@ -121,7 +122,7 @@ export class SourceGuard {
     const { protocol, source } = from
     if (this.#blocks.size > 0 && !this.#isProven(flowOf(from)) && this.#drops(protocol, source.host)) return false
     if (this.#trusted(from)) return true
-    if (this.#requests.count(source.host) <= this.#options.requests_per_second) return true
+    if (this.#requests.count(groupOf(source.host)) <= this.#options.requests_per_second) return true
     this.dropped++
     return false
   }
@@ -135,7 +136,7 @@ export class SourceGuard {
   proved(from: From): void {
     const until = this.#options.clock.monotonic_ms() + PROVEN_MS
     const source = sourceOf(from.protocol, from.source.host)
-    this.#failures.delete(source)
+    this.#failures.delete(groupOn(from.protocol, from.source.host))
     for (const key of [source, flowOf(from)]) {
       this.#proven.set(key, until)
     }
@@ -159,7 +160,7 @@ export class SourceGuard {
   /** A message that could not be read. False when it should not be answered either: enough was said this second. */
   malformed(from: From): boolean {
     const { protocol, source } = from
-    const within = this.#malformed.count(sourceOf(protocol, source.host)) < this.#options.malformed_per_second
+    const within = this.#malformed.count(groupOn(protocol, source.host)) < this.#options.malformed_per_second
     if (!within && isReliable(protocol) && !this.#trusted(from)) this.#block(source.host, protocol, 'malformed')
     return within
   }
@@ -171,7 +172,8 @@ export class SourceGuard {
 
   unblock(host: string): boolean {
     let found = false
-    for (const [key, block] of this.#blocks) if (block.host === host) found = this.#blocks.delete(key) || found
+    for (const [key, block] of this.#blocks)
+      if (groupOf(block.host) === groupOf(host)) found = this.#blocks.delete(key) || found
     return found
   }
 
@@ -182,7 +184,7 @@ export class SourceGuard {
   #failed({ protocol, source }: From): void {
     const { clock, window_ms, failures } = this.#options
     const now = clock.monotonic_ms()
-    const key = sourceOf(protocol, source.host)
+    const key = groupOn(protocol, source.host)
     const known = this.#failures.get(key)
     const record = known && now - known.since <= window_ms ? known : { count: 0, since: now }
     record.count++
@@ -193,14 +195,15 @@ export class SourceGuard {
   }
 
   #drops(protocol: Protocol | 'all', host: string): boolean {
-    const key = sourceOf(protocol, host)
+    const key = groupOn(protocol, host)
     const block = this.#blocks.get(key)
     if (!block) return false
-    // A stranger that became a peer meanwhile (its trunk was made) must not wait for the block to end.
-    if (this.#options.isConfiguredSource(host) || block.until < this.#options.clock.monotonic_ms()) {
-      this.#blocks.delete(key)
-      return false
-    }
+    const { isConfiguredSource, clock } = this.#options
+    // A stranger that became a peer meanwhile (its trunk was made) must not wait for the block to end. Its neighbours
+    // in an IPv6 network stay blocked.
+    const configured = isConfiguredSource(host)
+    if (block.until < clock.monotonic_ms() || (configured && block.host === host)) this.#blocks.delete(key)
+    if (configured || !this.#blocks.has(key)) return false
     this.dropped++
     block.dropped++
     return true
@@ -215,7 +218,7 @@ export class SourceGuard {
   }
 
   #block(host: string, protocol: Protocol | 'all', reason: Block['reason'], ms = this.#options.block_ms): void {
-    const key = sourceOf(protocol, host)
+    const key = groupOn(protocol, host)
     if (this.#blocks.has(key) && reason !== 'operator') return
     const block: Block = { host, protocol, until: this.#options.clock.monotonic_ms() + ms, dropped: 0, reason }
     this.#blocks.set(key, block)
@@ -224,5 +227,7 @@ export class SourceGuard {
   }
 }
 
-const sourceOf = (protocol: Protocol | 'all', host: string): string => `${protocol}|${host}`
+const groupOf = (host: string): string => (host.includes(':') ? hostGroup(host) : host)
+const groupOn = (protocol: Protocol | 'all', host: string): string => `${protocol}|${groupOf(host)}`
+const sourceOf = (protocol: Protocol, host: string): string => `${protocol}|${host}`
 const flowOf = ({ protocol, source }: From): string => `${protocol}|${source.host}|${source.port}`

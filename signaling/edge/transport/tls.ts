@@ -1,14 +1,13 @@
 import { createServer as createTcpServer, isIP, type Server, type Socket } from 'node:net'
 import {
   type ConnectionOptions,
-  checkServerIdentity,
   type TlsOptions as NodeTlsOptions,
-  type PeerCertificate,
   rootCertificates,
   type TLSSocket,
   type Server as TlsServer,
 } from 'node:tls'
 import type { TlsVerification } from '../../../core/domain/network/tls-verification.ts'
+import { fingerprintOf, namesProved, wrongName } from '../../../core/runtime/sip/peer-names.ts'
 import { peek } from './peek.ts'
 
 // TLS listening points: one certificate, or one for each name that a peer may ask for.
@@ -114,14 +113,6 @@ export function peerOptions(
   }
 }
 
-/** RFC 5922 §7.1: a `sip:` URI among the names counts, and where there is one no other does. */
-function wrongName(name: string, certificate: PeerCertificate): Error | undefined {
-  const uris = sipUrisOf(certificate)
-  if (uris.length === 0) return checkServerIdentity(name, certificate)
-  if (uris.some(uri => uri.toLowerCase() === name.toLowerCase())) return undefined
-  return new Error(`the certificate is of ${uris.join(', ')}, not of ${name}`)
-}
-
 /** Why the certificate is not the one that was pinned; undefined when it is, or when none was. */
 export function wrongPin(socket: TLSSocket, verification: TlsVerification): Error | undefined {
   if (verification.mode !== 'pinned') return undefined
@@ -135,21 +126,9 @@ export function wrongPin(socket: TLSSocket, verification: TlsVerification): Erro
 export const proofOfName = (name: string): string => `name ${name.toLowerCase()}`
 export const proofOfPin = (fingerprint: string): string => `pin ${fingerprint}`
 
-/** All that a peer which connected to us has proved by its certificate. A wildcard is no name (RFC 5922 §7.2). */
+/** All that a peer which connected to us has proved by its certificate. */
 export function certifiedBy(socket: TLSSocket): string[] {
   if (!socket.authorized) return []
   const certificate = socket.getPeerCertificate()
-  const uris = sipUrisOf(certificate)
-  const names = uris.length > 0 ? uris : namesOf(certificate, 'DNS|IP Address').filter(name => !name.includes('*'))
-  return [...names.map(proofOfName), proofOfPin(fingerprintOf(certificate) ?? '')]
+  return [...namesProved(certificate).map(proofOfName), proofOfPin(fingerprintOf(certificate) ?? '')]
 }
-
-const sipUrisOf = (certificate: PeerCertificate): string[] =>
-  namesOf(certificate, 'URI').flatMap(uri => /^sip:([^@]+)$/i.exec(uri)?.[1] ?? [])
-
-/** Subject alternative names of these kinds, as Node.js writes them: `DNS:a.example, URI:sip:b.example`. */
-const namesOf = ({ subjectaltname = '' }: PeerCertificate, kinds: string): string[] =>
-  [...subjectaltname.matchAll(new RegExp(`(?:^|, )(?:${kinds}):([^,]+)(?=,|$)`, 'gi'))].flatMap(found => found[1] ?? [])
-
-const fingerprintOf = ({ fingerprint256 }: PeerCertificate): string | undefined =>
-  fingerprint256?.replaceAll(':', '').toLowerCase()

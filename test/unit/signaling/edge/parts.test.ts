@@ -98,6 +98,22 @@ t.test('a source is blocked by failures in a window, for a while, and a good pas
   t.equal(guard.silences('192.0.2.4'), false)
 })
 
+t.test('an IPv6 stranger has one count for its /64, whatever addresses of it it uses', async t => {
+  const { guard, from, answer, fail } = guarded('2001:db8:1:1::9')
+  let admitted = 0
+  for (let at = 1; at <= 100; at++) if (guard.admits(from(`2001:db8:1:1::${at.toString(16)}:1`))) admitted++
+  t.equal(admitted, 20, 'its requests of a second')
+  t.equal(guard.admits(from('2001:db8:1:2::1')), true, 'another network has its own')
+  const neighbour = from('2001:db8:1:1::8', 'tcp')
+  guard.answered(neighbour, answer(200))
+  for (let at = 1; at <= 5; at++) fail(from(`2001:db8:1:1::a:${at}`, 'tcp'), 1)
+  t.equal(guard.refuses('2001:db8:1:1::b', 'tcp'), true, 'its guesses block all of its addresses')
+  t.equal(guard.admits(neighbour), true, 'but none that has proved a password')
+  t.equal(guard.admits(from('2001:db8:1:1::9', 'tcp')), true, 'and no configured source')
+  t.equal(guard.unblock('2001:db8:1:1::c'), true, 'an operator names any address of the network')
+  t.equal(guard.refuses('2001:db8:1:1::b', 'tcp'), false)
+})
+
 t.test('what anybody can send under the address of a peer counts against nobody', async t => {
   const { guard, from, answer, fail, said } = guarded('192.0.2.9')
   const udp = from('192.0.2.5')
