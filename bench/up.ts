@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { PORTS_REFUSED_BY_BROWSERS } from '../core/domain/network/browser-ports.ts'
+import { DRACHTIO_PROGRAM, startDrachtioServer } from './drachtio-server.ts'
 
 const MAIN = new URL('../bin/main.js', import.meta.url).pathname
 const UP_LIMIT_MS = 60_000
@@ -34,7 +35,7 @@ export interface Running {
 export async function startUp(subject: string, settings: Readonly<Record<string, string>> = {}): Promise<Running> {
   const folder = mkdtempSync(join(tmpdir(), `strowger-bench-${subject}-`))
   const [http, sip_port, sips, ws] = [await lowPort(), await lowPort(), await lowPort(), await lowPort()]
-  const env = {
+  const own = {
     PATH: process.env['PATH'] ?? '',
     HOME: folder,
     STROWGER_DATA: folder,
@@ -45,6 +46,8 @@ export async function startUp(subject: string, settings: Readonly<Record<string,
     STROWGER_LOG: 'warn',
     ...settings,
   }
+  const server = DRACHTIO_PROGRAM && (await startDrachtioServer(DRACHTIO_PROGRAM, own, await lowPort()))
+  const env = { ...own, ...(server ? server.env : {}) }
   const up = spawn(process.execPath, [MAIN, 'up'], { env, stdio: ['ignore', 'pipe', 'inherit'] })
   const stop = async (): Promise<void> => {
     if (up.exitCode === null) {
@@ -52,6 +55,7 @@ export async function startUp(subject: string, settings: Readonly<Record<string,
       up.kill('SIGTERM')
       await ended
     }
+    if (server) await server.stop()
     rmSync(folder, { recursive: true, force: true })
   }
   try {

@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Test } from 'tap'
 import { openOf } from '../../bench/descriptors.ts'
+import { DRACHTIO_PROGRAM, startDrachtioServer } from '../../bench/drachtio-server.ts'
 import { type Bootstrapped, bootstrap } from '../../bin/bootstrap.ts'
 import { loadConfig } from '../../core/runtime/config.ts'
 import { bumpConfiguration } from '../../core/state/configuration/bootstrap.ts'
@@ -89,7 +90,8 @@ export async function world(t: Test, env: Record<string, string> = {}): Promise<
     STROWGER_DEAD_CALL_SECONDS: '9999',
     ...env,
   }
-  const platform = await start(settings)
+  const server = DRACHTIO_PROGRAM && (await startDrachtioServer(DRACHTIO_PROGRAM, settings, await freePort()))
+  const platform = await start({ ...settings, ...(server ? server.env : {}) })
   let state: State | null = null
   let holds = async (): Promise<void> => undefined
   t.teardown(async () => {
@@ -100,6 +102,7 @@ export async function world(t: Test, env: Record<string, string> = {}): Promise<
     })
     await state?.close()
     await platform.stop()
+    if (server) await server.stop()
     if (!t.passing()) t.comment(platform.log())
     rmSync(data_dir, { recursive: true, force: true })
   })
@@ -122,8 +125,9 @@ interface Platform {
 }
 
 async function start(env: Record<string, string>): Promise<Platform> {
-  // A file that is killed for its time runs no teardown: the platform is told to stop when its test is gone.
-  const command = ['--pdeathsig', 'TERM', process.execPath, main, 'up']
+  // A test file that is killed at its time limit runs no teardown. The kernel then kills the supervisor, even one that
+  // a test has stopped, and its processes end with it.
+  const command = ['--pdeathsig', 'KILL', process.execPath, main, 'up']
   const child = spawn(...untouched('setpriv', command), { env, stdio: ['ignore', 'pipe', 'pipe'] })
   let printed = ''
   const lines: string[] = []
@@ -228,7 +232,8 @@ function present(parts: {
     untilNone: (...names) =>
       until(`none of ${names.join(', ')}`, async () => {
         const value = await metrics()
-        return names.every(name => value(name) === 0)
+        // A drachtio-server has none of the edge's metrics.
+        return names.every(name => (DRACHTIO_PROGRAM !== null && name.startsWith('edge_')) || value(name) === 0)
       }),
     addTrunk: (source, over = {}) => addTrunk(manage, source, over),
     async addDigestTrunk(over = {}) {

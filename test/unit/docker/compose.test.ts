@@ -59,6 +59,7 @@ t.test('its control link is for this machine alone, and it listens where the pla
     'sips:203.0.113.10:5067;transport=wss',
   ])
   t.same([...valuesOf(command, '--key-file'), ...valuesOf(command, '--cert-file')], ['/tls/key.pem', '/tls/cert.pem'])
+  t.same(valuesOf(command, '--chain-file'), ['/tls/cert.pem'], 'without it the server does not start')
   const mended = compose('compose.drachtio.yaml', { ...WHOLE, STROWGER_DRACHTIO_100REL: 'on' })
   t.equal(mended['strowger']?.environment?.['STROWGER_DRACHTIO_100REL'], 'on')
   const moved = compose('compose.drachtio.yaml', { ...WHOLE, STROWGER_SIP_PORT: '5080' })
