@@ -30,6 +30,7 @@ import { CallRegistry } from './b2bua/registry.ts'
 import { CommandTaker } from './commands.ts'
 import type { InboundRequest, SipStack } from './drachtio/types.ts'
 import { Drain } from './drain.ts'
+import type { LeftDialogs } from './left-dialogs.ts'
 import { finishLeftRecordings, prune } from './leftovers.ts'
 import { exposeNode } from './metrics.ts'
 import { isDead, Presence, registerOwnNode } from './presence.ts'
@@ -56,6 +57,7 @@ export interface NodeOptions {
   readonly state: State
   readonly media: MediaClient
   readonly sip: SipStack
+  readonly left: LeftDialogs
   readonly bus: Bus
   readonly clock: Clock
   readonly log: Log
@@ -86,6 +88,7 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
   const gate = createGate(id, clock)
   const machine = machineOf(config.data_dir)
   await registerOwnNode(state, id, machine, clock)
+  options.left.belongTo(id)
   // Whoever takes the place of a node that drained goes on with that.
   const inherits = (await signalingNodes(state.db)).some(row => row.draining_at !== null && isDead(row, id, machine))
   await endLost(options, gate, { dead: row => isDead(row, id, machine) })
@@ -169,11 +172,14 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
   const commands = new CommandTaker(ctx, originator)
   const tests = new TestRunner(ctx)
 
-  // The SIP server has dropped, or will drop, every dialog of a lost link, and the worker every session: their calls
-  // end.
+  // Calls end with their link. The embedded edge drops the dialogs of a lost link; a drachtio-server keeps them, so they
+  // are hung up when the link is back. The media worker drops its sessions.
+  const hangUpLeft = (): Promise<void> => options.left.sweep(sip)
   const unlink = sip.onLink(up => {
-    if (up) commands.look()
-    else endAll(calls, 'node_lost', log)
+    if (up) {
+      commands.look()
+      hangUpLeft().catch(err => log.error({ err }, 'dialogs of a lost node were not hung up'))
+    } else endAll(calls, 'node_lost', log)
   })
   media.onDown(() => endAll(calls, 'node_lost', log))
   options.media.on('up', () => commands.look())
@@ -183,6 +189,7 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
   const sweep = clock.every(SWEEP_MS, () => {
     endLost(options, gate, {})
       .then(() => finishLeftRecordings(ctx))
+      .then(hangUpLeft)
       .then(() => unowned.sweep(ctx, sid => originator.holds(sid)))
       .catch(err => log.error({ err }, 'sweep failed'))
   })

@@ -13,6 +13,7 @@ import { exposeState } from '../core/state/nodes/metrics.ts'
 import { connectMedia } from '../media/protocol/client.ts'
 import { connectStack } from './drachtio/stack.ts'
 import { keepLadder } from './ladder-keeper.ts'
+import { LeftDialogs } from './left-dialogs.ts'
 import { startMessages } from './messages.ts'
 import { startSignaling } from './node.ts'
 import { Stir } from './trunks/stir.ts'
@@ -26,7 +27,11 @@ await runProcess('signaling', loadConfig, async ({ config, log, metrics }) => {
   const bus = connectBus(config.run_dir)
   const media = connectMedia({ path: join(config.run_dir, 'media.sock'), log, client: `signaling-${process.pid}` })
   const { drachtio_secret: secret, drachtio_100rel: reliable } = config
-  const sip = connectStack({ ...drachtio, secret, log, clock: systemClock, reliable, served: servedAt(config) })
+  const left = new LeftDialogs({ server: `${drachtio.host}:${drachtio.port}`, state, clock: systemClock, log })
+  const sip = connectStack({
+    ...{ ...drachtio, secret, log, clock: systemClock, reliable, served: servedAt(config) },
+    keeper: left,
+  })
   const ladder = keepLadder({
     path: join(config.run_dir, LADDER_SOCKET),
     db: state.db,
@@ -39,6 +44,7 @@ await runProcess('signaling', loadConfig, async ({ config, log, metrics }) => {
     state,
     media,
     sip,
+    left,
     bus,
     clock: systemClock,
     log,

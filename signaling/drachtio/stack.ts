@@ -7,6 +7,7 @@ import { outgoing, requestView, responseView, statusText } from './messages.ts'
 import { Pulse } from './pulse.ts'
 import {
   type Dialog,
+  type DialogKeeper,
   type Headers,
   type InboundInvite,
   type InboundRequest,
@@ -33,6 +34,8 @@ export interface ConnectStackOptions {
   readonly reliable: boolean
   /** Where a server that is not our own edge should listen. */
   readonly served: ServedAt
+  /** Told of each dialog of a server that is not our own edge: that edge ends the dialogs of a lost node itself. */
+  readonly keeper?: DialogKeeper
 }
 
 /** What we take from outside a dialog; whatever else comes is answered by the SIP server. */
@@ -81,6 +84,7 @@ class Stack implements SipStack {
   #missing_contacts: readonly string[] = []
   readonly #served: ServedAt
   readonly #pulse: Pulse
+  readonly #keeper: DialogKeeper | null
   #connected = false
   #closed = false
 
@@ -88,6 +92,7 @@ class Stack implements SipStack {
     this.#log = options.log
     this.#clock = options.clock
     this.#served = options.served
+    this.#keeper = options.keeper ?? null
     this.#surroundings = {
       log: options.log,
       reliable: () => options.reliable || this.#own_edge,
@@ -248,6 +253,16 @@ class Stack implements SipStack {
     return this.#transaction({ ...options }, true)
   }
 
+  async endLeft(dialog_id: string): Promise<boolean> {
+    try {
+      const { status } = await this.#transaction({ method: 'BYE', uri: '', stackDialogId: dialog_id }, false)
+      return status !== 481
+    } catch (error) {
+      if (isUnknownDialog(error)) return false
+      throw error
+    }
+  }
+
   #transaction(options: RequestOptions & { stackDialogId?: string }, initial: boolean): Promise<SipResponse> {
     const ms = options.method === 'INVITE' ? REINVITE_GIVE_UP_MS : GIVE_UP_MS
     return this.#waiting<SipResponse | Error>(
@@ -332,7 +347,7 @@ class Stack implements SipStack {
           return
         }
         ended = true
-        this.#dialogs.delete(facts.id)
+        this.#forget(facts.id)
       }
       deliver(this.#log, request, answer, handler)
     }
@@ -341,6 +356,7 @@ class Stack implements SipStack {
     setImmediate(() => {
       given = true
     })
+    if (!this.#own_edge) this.#keeper?.opened(facts.id)
     this.#dialogs.set(facts.id, (request, answer) => {
       if (given) take(request, answer)
       else setImmediate(() => take(request, answer))
@@ -357,7 +373,7 @@ class Stack implements SipStack {
         },
         false,
       ).catch(error => {
-        if (error instanceof RequestFailed && /unable to find dialog/i.test(error.message)) return gone(facts.call_id)
+        if (isUnknownDialog(error)) return gone(facts.call_id)
         throw error
       })
     const dialog: Dialog = {
@@ -369,16 +385,22 @@ class Stack implements SipStack {
         try {
           await request('BYE', headers ? { headers } : {})
         } catch (error) {
+          // The server still has a dialog whose BYE did not leave.
+          if (error instanceof LinkLost) return
           this.#log.debug({ detail: String(error), sip_call_id: facts.call_id }, 'BYE was not answered')
-        } finally {
-          this.#dialogs.delete(facts.id)
         }
+        this.#forget(facts.id)
       },
       get ended() {
         return ended
       },
     }
     return dialog
+  }
+
+  #forget(dialog_id: string): void {
+    this.#dialogs.delete(dialog_id)
+    this.#keeper?.closed(dialog_id)
   }
 
   /** A promise that always settles: by `work`, with `lost` when the link goes before, or at its limit. */
@@ -425,6 +447,7 @@ class Stack implements SipStack {
     const was = this.#connected
     this.#connected = false
     this.#dialogs.clear()
+    this.#keeper?.linkLost()
     for (const lost of [...this.#pending]) lost()
     if (was) for (const listener of this.#linkListeners) listener(false)
   }
@@ -438,6 +461,9 @@ class Stack implements SipStack {
     }
   }
 }
+
+const isUnknownDialog = (error: unknown): boolean =>
+  error instanceof RequestFailed && /unable to find dialog/i.test(error.message)
 
 const gone = (call_id: string): SipResponse => ({
   status: 481,

@@ -130,6 +130,14 @@ export interface RequestOptions {
 export const LINK_STATES = ['absent', 'refused', 'silent', 'connected'] as const
 export type LinkState = (typeof LINK_STATES)[number]
 
+/** Told of the dialogs of a SIP server that keeps them when the node or the link is lost. */
+export interface DialogKeeper {
+  opened(dialog_id: string): void
+  /** The dialog has ended on the server too. */
+  closed(dialog_id: string): void
+  linkLost(): void
+}
+
 export interface SipStack {
   readonly link: LinkState
   /** `link` is `connected`: new calls can be placed. */
@@ -152,6 +160,11 @@ export interface SipStack {
   invite(options: InviteOptions, progress: InviteProgress): OutboundInvite
   /** @throws LinkLost, RequestFailed */
   request(options: RequestOptions): Promise<SipResponse>
+  /**
+   * Sends BYE in a dialog that a lost node or a lost link left on the server; false when the server does not know it.
+   * @throws LinkLost, RequestFailed
+   */
+  endLeft(dialog_id: string): Promise<boolean>
   /** Live dialogs and open transactions, for metrics. */
   counts(): { readonly dialogs: number; readonly transactions: number }
   close(): void

@@ -97,6 +97,11 @@ export class DrachtioPeer {
     this.#write(dialogMessage(WIRE, to.transaction_id, dialog_id, answer))
   }
 
+  /** Loses its connections, and takes new ones. */
+  cut(): void {
+    for (const socket of this.#sockets) socket.destroy()
+  }
+
   close(): void {
     this.#server.close()
     for (const socket of this.#sockets) socket.destroy()

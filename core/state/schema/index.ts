@@ -85,6 +85,7 @@ export interface Schema {
   target_evidence: signaling.TargetEvidenceTable
   media_quality: signaling.MediaQualityTable
   registration: signaling.RegistrationTable
+  sip_dialog: signaling.SipDialogTable
   carrier_registration: signaling.CarrierRegistrationTable
   carrier_registration_state: signaling.CarrierRegistrationStateTable
   simulated_call: voice.SimulatedCallTable

@@ -40,6 +40,15 @@ export interface RegistrationTable {
   expires_at: Instant
 }
 
+/** A dialog on a SIP server that keeps its dialogs when their node is gone. */
+export interface SipDialogTable {
+  /** `host:port` of its control link. */
+  server: string
+  dialog_id: string
+  node_id: string
+  began_at: Instant
+}
+
 /** How we register with a carrier. */
 export interface CarrierRegistrationTable {
   carrier_id: string

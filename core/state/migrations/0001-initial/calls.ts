@@ -136,6 +136,13 @@ export const CALLS: Tables = {
       simulated_call_id: 'id',
     },
   },
+  sip_dialog: {
+    key: 'server dialog_id',
+    columns: 'server dialog_id node_id began_at',
+    indexes: {
+      sip_dialog_node: 'node_id',
+    },
+  },
   trunk_step: {
     key: 'trunk_id step_ms begin_ms',
     columns:

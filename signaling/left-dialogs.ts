@@ -1,0 +1,75 @@
+import type { Clock } from '../core/runtime/clock.ts'
+import type { Log } from '../core/runtime/log.ts'
+import { claimSipDialog, dialogsToCheck, removeSipDialog, saveSipDialog } from '../core/state/calls/sip-dialogs.ts'
+import type { State } from '../core/state/index.ts'
+import type { DialogKeeper, SipStack } from './drachtio/types.ts'
+import { LinkLost } from './drachtio/types.ts'
+
+/**
+ * Hangs up dialogs that a lost node or a lost link left on a drachtio-server. Such a server keeps them, refreshes them,
+ * and tells neither far end; any connection may send a BYE by the dialog's id (decision 0620).
+ */
+export class LeftDialogs implements DialogKeeper {
+  readonly #options: { readonly server: string; readonly state: State; readonly clock: Clock; readonly log: Log }
+  #node_id: string | null = null
+  /** Dialogs that somebody here runs. */
+  readonly #live = new Set<string>()
+  readonly #ending = new Set<string>()
+
+  constructor(options: { server: string; state: State; clock: Clock; log: Log }) {
+    this.#options = options
+  }
+
+  /** Before the first call. */
+  belongTo(node_id: string): void {
+    this.#node_id = node_id
+  }
+
+  opened(dialog_id: string): void {
+    const { server, state, clock } = this.#options
+    if (this.#node_id === null || this.#live.has(dialog_id)) return
+    this.#live.add(dialog_id)
+    this.#write(saveSipDialog(state.db, { server, dialog_id, node_id: this.#node_id }, clock.now()))
+  }
+
+  closed(dialog_id: string): void {
+    if (this.#live.delete(dialog_id)) this.#forget(dialog_id)
+  }
+
+  linkLost(): void {
+    this.#live.clear()
+  }
+
+  /** Resolves when a BYE has left for each dialog that nobody runs, or with the link. */
+  async sweep(sip: Pick<SipStack, 'connected' | 'endLeft'>): Promise<void> {
+    const { server, state, log } = this.#options
+    const node_id = this.#node_id
+    if (node_id === null || !sip.connected) return
+    for (const left of await dialogsToCheck(state.db, server, node_id)) {
+      const { dialog_id } = left
+      if (this.#live.has(dialog_id) || this.#ending.has(dialog_id)) continue
+      if (left.node_id !== node_id && !(await claimSipDialog(state.db, server, left, node_id))) continue
+      this.#ending.add(dialog_id)
+      void sip
+        .endLeft(dialog_id)
+        .then(known => {
+          if (known) log.warn({ dialog_id }, 'a dialog without a node was hung up')
+          this.#forget(dialog_id)
+        })
+        .catch(error => {
+          // Its row stays when the link is lost: the next sweep finds it.
+          if (!(error instanceof LinkLost)) this.#forget(dialog_id)
+        })
+        .finally(() => this.#ending.delete(dialog_id))
+    }
+  }
+
+  #forget(dialog_id: string): void {
+    this.#write(removeSipDialog(this.#options.state.db, this.#options.server, dialog_id))
+  }
+
+  /** A call goes on without its row: it matters only when the node is lost too. */
+  #write(written: Promise<void>): void {
+    written.catch(err => this.#options.log.warn({ err }, 'a SIP dialog was not kept'))
+  }
+}
