@@ -172,8 +172,8 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
   const commands = new CommandTaker(ctx, originator)
   const tests = new TestRunner(ctx)
 
-  // Calls end with their link. The embedded edge drops the dialogs of a lost link; a drachtio-server keeps them, so they
-  // are hung up when the link is back. The media worker drops its sessions.
+  // Calls end with their link, and when the media worker drops its sessions. The embedded edge ends the dialogs of a
+  // lost link itself; a drachtio-server keeps them, so they are hung up when the link is back.
   const hangUpLeft = (): Promise<void> => options.left.sweep(sip)
   const unlink = sip.onLink(up => {
     if (up) {
