@@ -3,6 +3,7 @@ import { REASONS } from '../../core/domain/reasons/table.ts'
 import { VARIABLES } from '../../core/runtime/config.ts'
 import { markdownTable } from '../../markup/verbs/table.ts'
 import { testTexts } from '../conformance/markup/fixtures.ts'
+import { consoleTypes } from './console-types.ts'
 import { DECISION_INDEX, decisions, statusCell } from './decisions.ts'
 
 /** A document that is made from the code; `npm run documents` writes them, tidy fails when one is out of date. */
@@ -93,11 +94,13 @@ const decisionIndex = (): string => {
   ].join('\n')
 }
 
-export const generatedDocuments = (): Generated[] =>
-  [
+export const generatedDocuments = (): Generated[] => [
+  ...[
     { path: 'docs/errors.md', text: errors() },
     { path: 'docs/api.md', text: endpoints() },
     { path: 'docs/configuration.md', text: configuration() },
     { path: 'docs/markup.md', text: markup() },
     { path: DECISION_INDEX, text: decisionIndex() },
-  ].map(({ path, text }) => ({ path, text: `${NOTICE}\n\n${text.trimEnd()}\n` }))
+  ].map(({ path, text }) => ({ path, text: `${NOTICE}\n\n${text.trimEnd()}\n` })),
+  { path: 'control/console/lib/api-types.ts', text: consoleTypes() },
+]

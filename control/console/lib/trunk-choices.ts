@@ -29,4 +29,4 @@ export const MEDIA_SECURITIES = [
   { value: 'sdes_srtp_required', text: 'SRTP required', hint: 'Calls without encrypted media are refused.' },
 ] as const
 
-export const CODECS = ['PCMA', 'PCMU', 'G722', 'OPUS', 'G729'].map(value => ({ value, text: value }))
+export const CODECS = (['PCMA', 'PCMU', 'G722', 'OPUS', 'G729'] as const).map(value => ({ value, text: value }))

@@ -13,7 +13,7 @@ import { Table } from '../ui/table.tsx'
 export interface PolicyForm {
   readonly name: string
   readonly recording_mode: 'off' | 'all'
-  readonly recording_retention_days: 30 | 90 | 365
+  readonly recording_retention_days: number
   readonly concurrency: number | null
   readonly cps: number | null
   readonly daily_spend_limit_minor: number | null

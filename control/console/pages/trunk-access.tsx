@@ -3,7 +3,7 @@ import { ask } from '../lib/api.ts'
 import { wrongSipUri, wrongSource } from '../lib/checks.ts'
 import { useAction, useData } from '../lib/data.ts'
 import { may } from '../lib/session.ts'
-import type { DigestCredential, ListOf, Target } from '../lib/types.ts'
+import type { DigestCredential, DigestCredentialSecret, ListOf, Target, TargetInput } from '../lib/types.ts'
 import { Badge, Button, Card, Empty, Loaded, Status, Time } from '../ui/basics.tsx'
 import { Dialog, SecretOnce } from '../ui/dialog.tsx'
 import { CheckField, Form, NumberField, SelectField, TextField } from '../ui/form.tsx'
@@ -159,11 +159,11 @@ function Credentials(props: TrunkTab) {
   const { trunk } = props
   const credentials = useData<ListOf<DigestCredential>>(`/v1/trunks/${trunk.id}/digest-credentials`)
   const { action, write } = useWrite(props, credentials.reload)
-  const [secret, setSecret] = useState<DigestCredential | null>(null)
+  const [secret, setSecret] = useState<DigestCredentialSecret | null>(null)
   const realm = trunk.authentication.digest_identities[0]?.realm ?? trunk.signaling_fqdn ?? 'localhost'
   const made = (path: string, body?: unknown) =>
     action.run(async () => {
-      setSecret(await write<DigestCredential>('POST', path, body))
+      setSecret(await write<DigestCredentialSecret>('POST', path, body))
     })
   return (
     <Card
@@ -246,7 +246,7 @@ function Credentials(props: TrunkTab) {
   )
 }
 
-const NEW_TARGET: Omit<Target, 'id'> = {
+const NEW_TARGET: TargetForm = {
   sip_uri: '',
   transport: 'udp',
   priority: 10,
@@ -262,7 +262,7 @@ const VERIFICATIONS = [
 ]
 const isUnverified = ({ transport, tls_verification }: Pick<Target, 'transport' | 'tls_verification'>): boolean =>
   transport === 'tls' && tls_verification === 'off'
-type TargetForm = Omit<Target, 'id'> & { readonly id?: string }
+type TargetForm = Required<TargetInput> & { readonly id?: string }
 
 function Targets(props: TrunkTab) {
   const { trunk } = props

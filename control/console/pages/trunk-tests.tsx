@@ -5,18 +5,11 @@ import { useAction, useData } from '../lib/data.ts'
 import { ago, words } from '../lib/format.ts'
 import { onLive } from '../lib/live.ts'
 import { hrefOf } from '../lib/router.ts'
-import type { TrunkTestCheck, TrunkTestRun } from '../lib/types.ts'
+import type { TrunkTestCheck, TrunkTestDetail, TrunkTestHistory } from '../lib/types.ts'
 import { Button, Card, Empty, Loaded, Notice, ProblemBox, Status, Time } from '../ui/basics.tsx'
 import { TextField } from '../ui/form.tsx'
 import { Table } from '../ui/table.tsx'
 import type { TrunkTab } from './trunk.tsx'
-
-interface TestDetail {
-  readonly requested_kind: string
-  readonly destination: string | null
-  readonly next_sequence: number
-  readonly run: TrunkTestRun
-}
 
 const KINDS = [
   ['config_validation', 'Check the configuration', 'Names resolve, certificates hold, targets answer.'],
@@ -25,16 +18,14 @@ const KINDS = [
 ] as const
 
 export function TrunkTests({ trunk }: TrunkTab) {
-  const history = useData<{ data: readonly TrunkTestRun[]; retention_days: number; scheduled_check: boolean }>(
-    `/v1/trunks/${trunk.id}/tests`,
-  )
+  const history = useData<TrunkTestHistory>(`/v1/trunks/${trunk.id}/tests`)
   const [destination, setDestination] = useState('')
-  const [watched, setWatched] = useState<TestDetail | null>(null)
+  const [watched, setWatched] = useState<TrunkTestDetail | null>(null)
   const action = useAction()
   const start = (kind: string) =>
     action.run(async () => {
       const body = { kind, ...(destination === '' ? {} : { destination }) }
-      setWatched(await ask<TestDetail>('POST', `/v1/trunks/${trunk.id}/tests`, { body }))
+      setWatched(await ask<TrunkTestDetail>('POST', `/v1/trunks/${trunk.id}/tests`, { body }))
       history.reload()
     })
   return (
@@ -108,7 +99,7 @@ export function TrunkTests({ trunk }: TrunkTab) {
                         label={`Show the checks of the test ${ago(run.started_at)}`}
                         onClick={() =>
                           void action.run(async () =>
-                            setWatched(await read<TestDetail>(`/v1/trunks/${trunk.id}/tests/${run.id}`)),
+                            setWatched(await read<TrunkTestDetail>(`/v1/trunks/${trunk.id}/tests/${run.id}`)),
                           )
                         }
                       >
@@ -127,7 +118,7 @@ export function TrunkTests({ trunk }: TrunkTab) {
 }
 
 /** A test while it runs: each check as it arrives. */
-function Run({ trunk_id, first, onEnd }: { trunk_id: string; first: TestDetail; onEnd: () => void }) {
+function Run({ trunk_id, first, onEnd }: { trunk_id: string; first: TrunkTestDetail; onEnd: () => void }) {
   const [run, setRun] = useState(first.run)
   const path = `/v1/trunks/${trunk_id}/tests/${first.run.id}`
   const running = run.result === 'running'
@@ -136,7 +127,7 @@ function Run({ trunk_id, first, onEnd }: { trunk_id: string; first: TestDetail; 
     if (!running) return
     let here = true
     const look = () =>
-      read<TestDetail>(path).then(
+      read<TrunkTestDetail>(path).then(
         answer => {
           if (!here) return
           setRun(answer.run)

@@ -243,7 +243,7 @@ export function Choices<T extends string>({
 }
 
 /** Some of few. */
-export const Chips = ({
+export const Chips = <Value extends string>({
   legend,
   values,
   onInput,
@@ -251,9 +251,9 @@ export const Chips = ({
   wrong,
 }: {
   legend: string
-  values: readonly string[]
-  onInput: (values: readonly string[]) => void
-  options: readonly Option[]
+  values: readonly Value[]
+  onInput: (values: readonly Value[]) => void
+  options: readonly (Option & { readonly value: Value })[]
   wrong?: string | null
 }) => (
   <fieldset>
