@@ -2,6 +2,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 import { decisionFindings } from './decisions.ts'
+import { dependencyFindings, type Manifest } from './dependencies.ts'
 import { generatedDocuments } from './documents.ts'
 import { ARROWS, HOMES, type Source } from './rules.ts'
 import { threatFindings } from './threats.ts'
@@ -67,6 +68,13 @@ const outOfDate = generatedDocuments()
   .map(({ path }) => `${path} is out of date: npm run documents`)
 
 const all = sources()
-const found = [...findings(all), ...outOfDate, ...threatFindings(), ...decisionFindings(all)]
+const manifest = JSON.parse(readFileSync('package.json', 'utf8')) as Manifest
+const found = [
+  ...findings(all),
+  ...outOfDate,
+  ...threatFindings(),
+  ...decisionFindings(all),
+  ...dependencyFindings(manifest, all, path => readFileSync(path, 'utf8')),
+]
 for (const finding of found) process.stderr.write(`tidy: ${finding}\n`)
 if (found.length > 0) process.exitCode = 1

@@ -8,7 +8,7 @@ export interface Source {
 type Rule = (source: Source) => string[]
 
 const AREAS = ['core', 'signaling', 'media', 'control', 'markup', 'native', 'bin', 'bench', 'test'] as const
-const areaOf = (path: string): string | undefined => AREAS.find(area => path.startsWith(`${area}/`))
+export const areaOf = (path: string): string | undefined => AREAS.find(area => path.startsWith(`${area}/`))
 
 /** Files below `from` may import, of our own, only what fits `allowed`; style: a core below, the processes above. */
 const mayImport =

@@ -1,0 +1,72 @@
+import { builtinModules } from 'node:module'
+import { areaOf, type Source } from './rules.ts'
+
+/** What the rule reads of package.json. */
+export interface Manifest {
+  readonly dependencies: Readonly<Record<string, string>>
+  readonly devDependencies: Readonly<Record<string, string>>
+}
+
+/** Packages that no TypeScript source imports, each with a file that uses it and the text that shows so. */
+const USED_BY_NAME: Readonly<Record<string, readonly [path: string, text: string]>> = {
+  '@biomejs/biome': ['scripts/check.mjs', '.bin/biome'],
+  // The clients that oazapfts generates import it.
+  '@oazapfts/runtime': ['test/conformance/control/openapi.test.ts', '.bin/oazapfts'],
+  '@types/node': ['tsconfig.json', '"types": ["node"]'],
+  'axe-core': ['test/support/console.ts', "resolve('axe-core/"],
+  'drachtio-srf': ['signaling/drachtio/library.ts', "require('drachtio-srf')"],
+  'node-addon-api': ['native/binding.gyp', 'node-addon-api'],
+  oazapfts: ['test/conformance/control/openapi.test.ts', '.bin/oazapfts'],
+  'swagger-ui-dist': ['control/openapi/viewer.ts', 'swagger-ui-dist/'],
+  'tap-parser': ['scripts/closing-reporter.mjs', "from 'tap-parser'"],
+  typescript: ['scripts/check.mjs', '.bin/tsc'],
+  vite: ['scripts/console.mjs', "from 'vite'"],
+}
+
+/** Sources that run without the development dependencies once they are built. */
+const SHIPPED = /^(core|signaling|media|control(?!\/console)|markup|native|bin)\//
+
+/** Packages that are installed and unused, imported and not installed, or installed for the wrong purpose. */
+export function dependencyFindings(
+  { dependencies, devDependencies }: Manifest,
+  sources: readonly Source[],
+  read: (path: string) => string,
+): string[] {
+  const imported = packagesOf(sources)
+  const shipped = packagesOf(sources.filter(({ path }) => SHIPPED.test(path)))
+  const used = (name: string): boolean => {
+    const [path, text] = USED_BY_NAME[name] ?? []
+    if (path !== undefined && text !== undefined) return read(path).includes(text)
+    return imported.has(name.replace('@types/', ''))
+  }
+  const all = [...Object.keys(dependencies), ...Object.keys(devDependencies)]
+  return [
+    ...all.filter(name => !used(name)).map(name => `package.json: nobody imports ${name}`),
+    ...[...imported]
+      .filter(name => !all.includes(name))
+      .map(name => `package.json: ${name} is imported and not listed`),
+    ...[...shipped]
+      .filter(name => name in devDependencies)
+      .map(name => `package.json: the product imports ${name}, a development dependency`),
+    ...Object.keys(dependencies)
+      .filter(name => imported.has(name) && !shipped.has(name) && USED_BY_NAME[name] === undefined)
+      .map(name => `package.json: only tests and tools import ${name}: make it a development dependency`),
+  ]
+}
+
+/** Names of the packages that these sources import. */
+const packagesOf = (sources: readonly Source[]): Set<string> =>
+  new Set(
+    sources
+      .flatMap(({ imports }) => imports)
+      .map(packageOf)
+      .filter(name => name !== null),
+  )
+
+/** Null for a file of ours and for a module of Node. */
+function packageOf(specifier: string): string | null {
+  if (specifier.startsWith('node:') || specifier.startsWith('.') || areaOf(specifier) !== undefined) return null
+  const [first = '', second = ''] = specifier.split('/')
+  if (builtinModules.includes(first)) return null
+  return first.startsWith('@') ? `${first}/${second}` : first
+}
