@@ -1,5 +1,4 @@
 import type { Clock } from '../../runtime/clock.ts'
-import { LONG_PROCEDURES } from '../procedures/table.ts'
 import { type StateError, stateErrorOf } from './errors.ts'
 import { type LogLength, openLogIndex } from './log-index.ts'
 import { WorkCounts } from './protocol.ts'
@@ -51,7 +50,7 @@ export class LoneConnection {
    */
   procedure(name: string, input: unknown): { readonly result: unknown } | null {
     const begun_ms = this.#clock.monotonic_ms()
-    if (begun_ms < this.#rests_until_ms || LONG_PROCEDURES.has(name) || this.#needsDisk()) return null
+    if (begun_ms < this.#rests_until_ms || this.#needsDisk()) return null
     try {
       return { result: this.#connection.procedure(name, input) ?? null }
     } catch (error) {

@@ -1,5 +1,5 @@
 import { systemClock } from '../../runtime/clock.ts'
-import { SYNCED_SOON } from '../procedures/table.ts'
+import { LONG_PROCEDURES, SYNCED_SOON } from '../procedures/table.ts'
 import type { LogSync } from './log-sync.ts'
 import type { LoneConnection } from './lone.ts'
 import type { AskedProcedure, StateThread } from './thread.ts'
@@ -23,6 +23,8 @@ export class ProcedureCalls {
   readonly #busy_timeout_ms: number
   /** Of this turn of the event loop. */
   #asked: AskedProcedure[] = []
+  /** Long procedures that are under way. */
+  #long = 0
 
   constructor({ thread, lone, log, busy_timeout_ms }: Parts) {
     this.#thread = thread
@@ -37,9 +39,13 @@ export class ProcedureCalls {
    */
   async call<Result>(name: string, input: unknown, within_ms = this.#busy_timeout_ms): Promise<Result> {
     const until_ms = systemClock.monotonic_ms() + within_ms
+    const long = LONG_PROCEDURES.has(name)
+    if (long) this.#long++
     const result = await new Promise<Result>((resolve, reject) => {
       this.#asked.push({ name, input, until_ms, resolve: resolve as AskedProcedure['resolve'], reject })
       if (this.#asked.length === 1) setImmediate(() => this.#begin())
+    }).finally(() => {
+      if (long) this.#long--
     })
     if (SYNCED_SOON.has(name)) this.#log.soon()
     else await this.#log.synced()
@@ -50,12 +56,16 @@ export class ProcedureCalls {
   #begin(): void {
     const asked = this.#asked
     this.#asked = []
-    const [only] = asked
-    if (!only) return
+    const short = asked.filter(({ name }) => !LONG_PROCEDURES.has(name))
+    const [only] = short
     // What the thread has begun comes first, and what comes together is committed together.
-    const alone = asked.length === 1 && !this.#thread.busy
-    if (!alone) this.#lone?.crowded()
-    if (!alone || !this.#runHere(only)) this.#thread.procedures(asked)
+    const alone = short.length === 1 && !this.#thread.busy
+    // A long one keeps the thread busy now and then: that says nothing of those that come next.
+    const crowded = short.length > 1 || (this.#thread.busy && this.#long === 0)
+    if (crowded) this.#lone?.crowded()
+    const done = alone && only !== undefined && this.#runHere(only)
+    const left = done ? asked.filter(one => one !== only) : asked
+    if (left.length > 0) this.#thread.procedures(left)
   }
 
   close(): void {
