@@ -47,7 +47,7 @@ t.test('one alone is decided here, several of a turn on the thread, and all of t
   t.equal(state.work().commits - commits, 1)
   t.equal(await messagesOf(w, () => Promise.all([take(), take()])), 1)
   t.equal(await messagesOf(w, async () => t.equal((await take()).admitted, true)), 1, 'where some met, more come')
-  w.later(101)
+  w.later(11)
   t.equal(await messagesOf(w, async () => t.equal((await take()).admitted, true)), 0)
   t.match(await take(), { admitted: false, reason: 'concurrency_exceeded' })
   const leases = await state.db.selectFrom('lease').select('call_sid').execute()
@@ -125,15 +125,21 @@ t.test('a long procedure runs on the thread, and those beside it and after it ru
   const take = () => takeAdmission(db, w.request())
   t.equal(await messagesOf(w, take), 0)
   t.equal(await messagesOf(w, () => Promise.all([keep(), take()])), 1, 'the long one alone is handed over')
-  t.equal(
-    await messagesOf(w, async () => {
+  const other = await openState({ data_dir: w.data_dir })
+  t.teardown(() => other.close())
+  const messages = await messagesOf(w, async () => {
+    let both: Promise<unknown> = Promise.resolve()
+    // Until this transaction ends, the long one is under way.
+    await other.transaction(async trx => {
+      await trx.selectFrom('node').select('id').execute()
       const kept = keep()
       await turn()
-      await Promise.all([kept, take()])
-    }),
-    2,
-    'what comes while it runs waits behind it',
-  )
+      both = Promise.all([kept, take()])
+      await turn()
+    })
+    await both
+  })
+  t.equal(messages, 2, 'what comes while it runs waits behind it')
   t.equal(await messagesOf(w, take), 0, 'they have not met: the next one is alone')
 })
 
