@@ -189,7 +189,7 @@ export class SipStack {
         this.locator.locate(uri, (located: Located) => {
           if (located.kind === 'found') attempt.begin(this.#judged(located.destinations, hop))
           else if (hop.peer) attempt.begin([hop.peer])
-          else attempt.fail(located.why)
+          else attempt.fail(located.why === 'family' ? 'transport' : located.why)
         })
       }
     }

@@ -58,6 +58,7 @@ const FAILURES = {
   dns: 'no record for it',
   scheme: 'it is no SIP address that can be reached',
   transport: 'its transport is not served',
+  family: 'it has only addresses of a family (IPv4 or IPv6) that this platform does not use',
 } as const
 
 /**

@@ -51,8 +51,18 @@ export interface DnsSource {
 
 export type Located =
   | { readonly kind: 'found'; readonly destinations: readonly Destination[] }
-  /** `dns`: no answer; `scheme`: nothing serves this kind of URI; `transport`: no listening point for it. */
-  | { readonly kind: 'failed'; readonly why: 'dns' | 'scheme' | 'transport' }
+  /**
+   * `dns`: no answer; `scheme`: nothing serves this kind of URI; `transport`: no listening point for it; `family`: it
+   * has addresses, all of a family (IPv4, IPv6) without a listening point.
+   */
+  | { readonly kind: 'failed'; readonly why: 'dns' | 'scheme' | 'transport' | 'family' }
+
+/** Addresses of a name as they are collected. */
+interface Collected {
+  readonly destinations: Destination[]
+  /** An address was left out for its family. */
+  other_family: boolean
+}
 
 export interface LocatorOptions {
   readonly clock: Clock
@@ -105,12 +115,15 @@ export class Locator {
       const protocol = named ?? (secure ? 'tls' : 'udp')
       const port = uri.port ?? defaultPort(protocol)
       if (!this.#options.serves(protocol)) done({ kind: 'failed', why: secure ? 'scheme' : 'transport' })
+      else if (!this.#options.servesFamily(protocol, literal)) done({ kind: 'failed', why: 'family' })
       else done({ kind: 'found', destinations: [{ protocol, host: literal, port, server_name: uri.host }] })
       return
     }
     this.#byName(uri, named, secure).then(
-      destinations =>
-        done(destinations.length === 0 ? { kind: 'failed', why: 'dns' } : { kind: 'found', destinations }),
+      ({ destinations, other_family }) => {
+        if (destinations.length > 0) done({ kind: 'found', destinations: this.#inOrder(destinations) })
+        else done({ kind: 'failed', why: other_family ? 'family' : 'dns' })
+      },
       () => done({ kind: 'failed', why: 'dns' }),
     )
   }
@@ -135,24 +148,24 @@ export class Locator {
     return this.#options.servesFamily(protocol, '127.0.0.1') ? '127.0.0.1' : '::1'
   }
 
-  async #byName(uri: SipUri, named: Protocol | undefined, secure: boolean): Promise<Destination[]> {
-    const out: Destination[] = []
+  async #byName(uri: SipUri, named: Protocol | undefined, secure: boolean): Promise<Collected> {
+    const out: Collected = { destinations: [], other_family: false }
     const { host } = uri
     if (uri.port !== undefined) {
       const protocol = named ?? (secure ? 'tls' : 'udp')
       await this.#addAddresses(out, host, protocol, uri.port, host)
-      return this.#inOrder(out)
+      return out
     }
     for (const { protocol, name } of await this.#services(host, named, secure)) {
       for (const record of await this.#srv(name)) {
         await this.#addAddresses(out, record.name, protocol, record.port, host)
       }
     }
-    if (out.length === 0) {
+    if (out.destinations.length === 0) {
       const protocol = named ?? (secure ? 'tls' : 'udp')
       await this.#addAddresses(out, host, protocol, defaultPort(protocol), host)
     }
-    return this.#inOrder(out)
+    return out
   }
 
   // RFC 3263 §4.1: NAPTR chooses the transport; without it SRV is asked for each transport that we have.
@@ -183,15 +196,14 @@ export class Locator {
     return orderByPriority(records, this.#options.random)
   }
 
-  async #addAddresses(
-    out: Destination[],
-    name: string,
-    protocol: Protocol,
-    port: number,
-    asked: string,
-  ): Promise<void> {
+  async #addAddresses(out: Collected, name: string, protocol: Protocol, port: number, asked: string): Promise<void> {
+    const add = (host: string): void => {
+      if (this.#options.servesFamily(protocol, host))
+        out.destinations.push({ protocol, host, port, server_name: asked })
+      else out.other_family = true
+    }
     if (isIP(name) !== 0) {
-      out.push({ protocol, host: name, port, server_name: asked })
+      add(name)
       return
     }
     const { hosts } = await this.#cached(
@@ -201,9 +213,7 @@ export class Locator {
       { hosts: [], ttl_seconds: 0 },
     )
     const first = (host: string): boolean => host.includes(':') === (this.#options.first_family === 'ipv6')
-    for (const host of [...hosts.filter(first), ...hosts.filter(other => !first(other))]) {
-      if (this.#options.servesFamily(protocol, host)) out.push({ protocol, host, port, server_name: asked })
-    }
+    for (const host of [...hosts.filter(first), ...hosts.filter(other => !first(other))]) add(host)
   }
 
   #inOrder(all: Destination[]): Destination[] {

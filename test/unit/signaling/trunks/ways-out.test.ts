@@ -66,6 +66,17 @@ t.test('a name leads to the addresses that were judged, in their order, the othe
   t.match(await proxies({ uri: 'sip:1@gone.example' }), /no record for it/)
 })
 
+t.test('a target without an address of a family that we use says so, and one with both is called', async t => {
+  const names = { 'six.example': ['2606:4700::1'], 'both.example': ['2606:4700::1', '4.4.4.4'] }
+  const four = ways(t, names)
+  for (const uri of ['sip:1@six.example:5060', 'sip:1@six.example', 'sip:1@[2606:4700::1]'])
+    t.match(await four.proxies({ uri }), /only addresses of a family \(IPv4 or IPv6\)/, uri)
+  t.same(await four.proxies({ uri: 'sip:1@both.example:5060' }), ['sip:4.4.4.4:5060;transport=udp'])
+  const six = ways(t, names, { STROWGER_HOST: '2606:4700::8' })
+  t.same(await six.proxies({ uri: 'sip:1@six.example:5060' }), ['sip:[2606:4700::1]:5060;transport=udp'])
+  t.match(await six.proxies({ uri: 'sip:1@4.4.4.4' }), /only addresses of a family/)
+})
+
 t.test('no way of writing an address leads past the guard', async t => {
   const { proxies } = ways(t, { 'inner.example': ['127.0.0.1'], 'carrier.example': ['9.9.9.9'] })
   for (const uri of [
