@@ -48,8 +48,8 @@ export const alerts: Reconciler = {
       await settle(scene, 'spend_monthly', async policy =>
         judgeSpend(policy, await spendFacts(services.state.db, scene.project, today.slice(0, 7), policy.scope)),
       )
-      await settle(scene, 'endpoint_health', async policy =>
-        judgeHealth(policy, await healthFacts(services.state.db, scene.project.id, scene.now_ms)),
+      await settle(scene, 'endpoint_health', async (policy, open) =>
+        judgeHealth(policy, await healthFacts(services.state.db, scene.project.id, scene.now_ms), open),
       )
       await settle(scene, 'trunk_apply_failed', async (policy, open) => {
         const watched = [...open].map(key => key.split(':')[1] ?? '')

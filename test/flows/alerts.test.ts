@@ -308,3 +308,23 @@ t.test('trunk_apply_failed: until a later revision is in force', async t => {
   await w.look()
   t.match(await w.alerts('trunk_apply_failed'), [{ state: 'resolved' }])
 })
+
+t.test('alerts of a trunk end when it is released, those of a target when it is removed', async t => {
+  const w = await alertWorld(t)
+  const targets = [{ sip_uri: 'sip:a.example.com', transport: 'udp', priority: 10, weight: 100 }]
+  const trunk_id = await addTrunk(w, { targets })
+  await w.state.db.updateTable('trunk').set({ status: 'enabled' }).where('id', '=', trunk_id).execute()
+  const { id: target_id } = await w.state.db.selectFrom('termination_target').select('id').executeTakeFirstOrThrow()
+  await report.target(w, target_id, 'degraded', 2)
+  await report.applied(w, trunk_id, 1, 'the certificate cannot be read')
+  await w.look()
+  t.match(await w.alerts('trunk_apply_failed'), [{ state: 'firing' }])
+  t.match(await w.alerts('endpoint_health'), [{ state: 'firing' }])
+  await w.state.db.updateTable('termination_target').set({ enabled: 0 }).where('id', '=', target_id).execute()
+  await w.look()
+  t.match(await w.alerts('endpoint_health'), [{ state: 'resolved' }])
+  t.match(await w.alerts('trunk_apply_failed'), [{ state: 'firing' }])
+  await w.state.db.updateTable('trunk').set({ status: 'released' }).where('id', '=', trunk_id).execute()
+  await w.look()
+  t.match(await w.alerts('trunk_apply_failed'), [{ state: 'resolved' }])
+})

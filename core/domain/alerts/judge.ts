@@ -28,11 +28,17 @@ interface Found {
 const nothing = (): Found => ({ findings: [], well: new Map() })
 
 /** Findings outside of the policy's scope do not count. */
-const look = (policy: AlertPolicy, { findings, well }: Found, available = true): Look => ({
+const look = (
+  policy: AlertPolicy,
+  { findings, well }: Found,
+  available = true,
+  gone: readonly string[] = [],
+): Look => ({
   kind: policy.kind,
   available,
   findings: policy.enabled ? findings.filter(finding => inScope(policy.scope, finding)) : [],
   well,
+  gone: new Set(gone),
 })
 
 function inScope(scope: Scope, { subject, trunk_id }: Finding): boolean {
@@ -189,10 +195,13 @@ export function judgeNewSource(policy: AlertPolicy, trunks: readonly TrunkTraffi
   return look(policy, found)
 }
 
-export function judgeHealth(policy: AlertPolicy, facts: HealthFacts): Look {
+/** `open` are the keys of alerts that have not ended. */
+export function judgeHealth(policy: AlertPolicy, facts: HealthFacts, open: ReadonlySet<string>): Look {
   const found = nothing()
+  const watched = new Set<string>()
   for (const target of facts.targets) {
     const key = alertKey('endpoint_health', target.trunk.id, target.id)
+    watched.add(key)
     if (target.state === 'healthy') found.well.set(key, Date.parse(target.checked_at))
     if (target.state !== 'degraded' || target.misses < (policy.threshold.min_events ?? 1)) continue
     const all = target.degraded_targets === target.enabled_targets
@@ -213,7 +222,8 @@ export function judgeHealth(policy: AlertPolicy, facts: HealthFacts): Look {
       version: Date.parse(target.checked_at),
     })
   }
-  return look(policy, found, facts.available)
+  const gone = [...open].filter(key => !watched.has(key))
+  return look(policy, found, facts.available, gone)
 }
 
 /** `open` are the keys of alerts that have not ended: a source that is no longer overruled may be gone. */
@@ -240,7 +250,9 @@ export function judgeApply(policy: AlertPolicy, facts: ApplyFacts, open: Readonl
       version: trunk.revision,
     })
   }
-  return look(policy, found, facts.available)
+  const watched = new Set(facts.trunks.map(({ id }) => id))
+  const gone = [...open].filter(key => !still.has(key) && !watched.has(key.split(':')[1] ?? ''))
+  return look(policy, found, facts.available, gone)
 }
 
 /** Told by the customer's own source alone: whose the addresses are is not the customer's business. */

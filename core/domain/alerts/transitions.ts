@@ -61,6 +61,7 @@ function timed(alert: OpenAlert, { now, day }: Calendar): string | null {
 
 /** The condition does not hold in this look: whether that is enough, the policy's rule says. */
 function cleared(alert: OpenAlert, look: Look, { now }: Calendar): Transition[] {
+  if (look.gone.has(alert.dedupe_key)) return [{ do: 'resolve', alert, why: 'its subject is no longer watched' }]
   const { rule, for_seconds, count } = alert.resolution
   const seen = look.well.get(alert.dedupe_key)
   switch (rule) {

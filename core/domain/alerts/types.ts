@@ -118,6 +118,8 @@ export interface Look {
    * revision): `consecutive_successes` and `later_revision` count these.
    */
   readonly well: ReadonlyMap<string, number>
+  /** Keys of open alerts whose subject is not watched any more: it was released, removed or disabled. */
+  readonly gone: ReadonlySet<string>
 }
 
 /** What is known of an alert that is not resolved. */
