@@ -4,7 +4,8 @@ import { join } from 'node:path'
 import type { S3Config } from '../core/runtime/config.ts'
 import { newId } from '../core/runtime/ids.ts'
 import { createLog } from '../core/runtime/log.ts'
-import { createObjectStore, StoreError } from '../core/runtime/object-store.ts'
+import { createObjectStore } from '../core/runtime/object-store.ts'
+import { StoreError } from '../core/runtime/s3-requests.ts'
 
 /** One thing that was looked at. */
 export interface Finding {

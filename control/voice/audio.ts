@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { Readable } from 'node:stream'
-import { StoreError } from '../../core/runtime/object-store.ts'
+import { StoreError } from '../../core/runtime/s3-requests.ts'
 import type { RecordingRow } from '../../core/state/calls/calls.ts'
 import { Refused, refuse } from '../http/reply.ts'
 import type { Services } from '../http/services.ts'

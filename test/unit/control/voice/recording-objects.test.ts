@@ -1,12 +1,15 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, unlinkSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { dirname, join } from 'node:path'
 import t, { type Test } from 'tap'
 import { recordingRetention, recordingSealing, recordingUpload } from '../../../../control/reconcilers/recordings.ts'
 import { type Clock, systemClock } from '../../../../core/runtime/clock.ts'
 import { newId } from '../../../../core/runtime/ids.ts'
 import { createLog } from '../../../../core/runtime/log.ts'
-import { createObjectStore, type ObjectStore, StoreError } from '../../../../core/runtime/object-store.ts'
+import { createObjectStore, type ObjectStore } from '../../../../core/runtime/object-store.ts'
+import { StoreError, s3Document } from '../../../../core/runtime/s3-requests.ts'
 import { insertRecording, updateRecording } from '../../../../core/state/calls/recordings.ts'
 import { type ControlPlane, controlPlane } from '../../../support/control-plane.ts'
 import { type S3Server, s3Server } from '../../../support/object-store.ts'
@@ -60,6 +63,49 @@ t.test('what the store refuses is told with its code, and a store that is not th
   await t.rejects(store(t, s3).put('x', join(t.testdirName, 'no-file')), { code: 'ENOENT' })
   await s3.stop()
   await t.rejects(store(t, s3).put('x', path), { name: 'StoreError', status: null })
+})
+
+t.test(
+  'an upload that the store fails to complete after its 200 is refused and taken back, by its whole id',
+  async t => {
+    const asked: string[] = []
+    const ns = 'xmlns="http://s3.amazonaws.com/doc/2006-03-01/"'
+    const server = createServer(async (request, response) => {
+      const { method = '', url = '' } = request
+      asked.push(`${method} ${url}`)
+      for await (const _ of request);
+      if (method === 'POST' && url.endsWith('?uploads='))
+        response.end(
+          `<InitiateMultipartUploadResult ${ns}><UploadId>a&amp;b</UploadId></InitiateMultipartUploadResult>`,
+        )
+      else if (method === 'POST')
+        response.end(`  \n<?xml version="1.0"?><Error ${ns}><Code>InternalError</Code><Message>x</Message></Error>`)
+      else response.setHeader('etag', '"tag"').end()
+    })
+    await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+    t.teardown(() => new Promise(resolve => server.close(resolve).closeAllConnections()))
+    const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const config = { endpoint, bucket: 'b', region: 'us-east-1', access_key: 'k', secret_key: 's' }
+    const objects = createObjectStore(config, log)
+    t.teardown(() => objects.close())
+    const path = join(t.testdir(), 'file')
+    writeFileSync(path, Buffer.alloc(8 * 1024 * 1024 + 1))
+    await t.rejects(objects.put('key', path), { name: 'StoreError', message: /200 InternalError/ })
+    t.same(asked, [
+      'POST /b/key?uploads=',
+      'PUT /b/key?partNumber=1&uploadId=a%26b',
+      'PUT /b/key?partNumber=2&uploadId=a%26b',
+      'POST /b/key?uploadId=a%26b',
+      'DELETE /b/key?uploadId=a%26b',
+    ])
+  },
+)
+
+t.test('an answer of the store is read as XML: its root, the fields of its root, and nothing else', async t => {
+  const text = '<Error><Code><![CDATA[No]]>Such</Code><More><Code>Inner</Code></More></Error>'
+  t.same(s3Document(text), { root: 'Error', fields: { Code: 'NoSuch' } })
+  for (const other of ['', 'Bad Gateway', '<html><br></html>', '<Error><Code>cut'])
+    t.equal(s3Document(other), null, `${other} is no document`)
 })
 
 async function recorded(w: ControlPlane) {
