@@ -30,6 +30,18 @@ export async function examineDrachtio(config: Config, limit_ms = LIMIT_MS): Prom
   }
 }
 
+/** Exports that only the embedded edge makes. */
+export const examineExports = ({ hep }: Pick<Config, 'hep'>): Finding[] =>
+  hep
+    ? [
+        {
+          what: 'STROWGER_HEP exports SIP messages',
+          ok: false,
+          mend: 'the embedded edge exports them, a drachtio-server does by its own --homer and --homer-id: unset STROWGER_HEP',
+        },
+      ]
+    : []
+
 class Silent extends Error {}
 
 /** The fields of its answer to our secret, from the verdict on. */

@@ -7,7 +7,7 @@ import { addressesOf, type Config, loadConfig, VARIABLES } from '../core/runtime
 import { StartRefused } from '../core/runtime/start-refused.ts'
 import { openState, type State } from '../core/state/index.ts'
 import { brokenInvariants } from '../core/state/maintenance/invariants.ts'
-import { examineDrachtio } from './doctor-drachtio.ts'
+import { examineDrachtio, examineExports } from './doctor-drachtio.ts'
 import { examineStore, type Finding } from './doctor-store.ts'
 import { standing } from './least-privilege.ts'
 import { tcpPortFree, udpPortFree } from './ports.ts'
@@ -114,7 +114,7 @@ async function examine(config: Config): Promise<Finding[]> {
     ...rights(config),
     ...(await rows(config)),
     ...(config.s3 ? [await examineStore(config.s3)] : []),
-    ...(drachtio ? [drachtio] : []),
+    ...(drachtio ? [drachtio, ...examineExports(config)] : []),
     ...(await ports(config)),
   ]
 }

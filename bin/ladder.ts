@@ -1,5 +1,6 @@
 import { Command } from 'commander'
 import { renderLadder } from '../core/domain/ladder/render.ts'
+import { ladderUnavailable } from '../core/domain/ladder/unavailable.ts'
 import { loadConfig } from '../core/runtime/config.ts'
 import { StartRefused } from '../core/runtime/lifecycle.ts'
 import { ladderOf } from '../core/state/calls/ladder.ts'
@@ -14,10 +15,13 @@ export const ladderCommand = (): Command =>
     .option('--json', 'as JSON')
     .action((sid: string, options: { full?: boolean; json?: boolean }) =>
       orSayWhy(async () => {
-        const state = await openState(loadConfig(process.env))
+        const config = loadConfig(process.env)
+        const state = await openState(config)
         try {
           const messages = await ladderOf(state.db, sid, 'operator')
           if (messages === null) throw new StartRefused(`there is no call ${sid}`)
+          const unavailable = ladderUnavailable(config.drachtio !== null, messages)
+          if (unavailable !== null) throw new StartRefused(unavailable)
           if (options.json) process.stdout.write(`${JSON.stringify(messages)}\n`)
           else process.stdout.write(renderLadder(messages))
           if (options.full) for (const message of messages) process.stdout.write(`\n${message.text.trimEnd()}\n`)

@@ -34,6 +34,8 @@ export interface Settings {
   readonly sip_port: number
   readonly sips_port: number
   readonly ws_port: number
+  /** The external drachtio-server; null with the embedded edge. */
+  readonly drachtio: { readonly host: string; readonly port: number } | null
   readonly rtp_ports: { readonly first: number; readonly last: number }
   readonly data_dir: string
   readonly run_dir: string

@@ -1,5 +1,6 @@
 import { toldCallId } from '../../core/domain/calls/foreign.ts'
 import { renderLadder } from '../../core/domain/ladder/render.ts'
+import { ladderUnavailable } from '../../core/domain/ladder/unavailable.ts'
 import { iso } from '../../core/runtime/clock.ts'
 import { attemptsOf, cdrOf, eventsOf } from '../../core/state/calls/call-history.ts'
 import { listCallRecordings } from '../../core/state/calls/calls.ts'
@@ -76,6 +77,8 @@ const CallLadder = resource('CallLadder', {
   ),
   retention_days: Int32,
   text: Text,
+  /** Why there is no message; null where messages are kept. */
+  unavailable: TextOrNull,
 })
 
 const CallDecision = resource('CallDecision', {
@@ -142,10 +145,12 @@ export const explainedCalls = [
     description: 'Secrets are taken out before messages are kept. Messages appear within some seconds.',
     scope: 'call_diagnostics:read',
     replies: { 200: CallLadder },
-    async run({ db, call }) {
+    async run({ db, call, services }) {
       const kept = (await ladderOf(db, call.sid, 'customer')) ?? []
       const messages = kept.map(({ id: _id, at_ms, ...message }) => ({ ...message, at: iso(at_ms) }))
-      return { status: 200, body: { messages, retention_days: LADDER_DAYS, text: renderLadder(kept) } }
+      const unavailable = ladderUnavailable(services.settings.drachtio !== null, kept)
+      const text = unavailable ?? renderLadder(kept)
+      return { status: 200, body: { messages, retention_days: LADDER_DAYS, text, unavailable } }
     },
   }),
 

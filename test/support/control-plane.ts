@@ -61,6 +61,8 @@ export interface ControlPlaneOptions {
   readonly rate_limit?: RateLimit
   readonly bad_credentials?: RateLimit
   readonly patience?: HttpPatience
+  /** An external drachtio-server in place of the embedded edge. */
+  readonly drachtio?: Settings['drachtio']
   /** An object store for the recordings. */
   readonly s3?: S3Config
 }
@@ -82,6 +84,7 @@ export async function controlPlane(t: Teardown, options: ControlPlaneOptions = {
     sip_port: 5060,
     sips_port: 5061,
     ws_port: 5066,
+    drachtio: options.drachtio ?? null,
     rtp_ports: { first: 20000, last: 29999 },
     data_dir,
     run_dir,

@@ -11,6 +11,7 @@ interface LadderAnswer {
   readonly messages: readonly LadderMessage[]
   readonly retention_days: number
   readonly text: string
+  readonly unavailable: string | null
 }
 
 const TOP = 58
@@ -25,10 +26,14 @@ export function Ladder({ call_id, live }: { call_id: string; live: boolean }) {
       {answer =>
         answer.messages.length === 0 ? (
           <Card flush>
-            <Empty title="No message yet">
-              Messages appear some seconds after they were sent, and are kept {answer.retention_days} days. A call of
-              the API that never reached the network has none.
-            </Empty>
+            {answer.unavailable === null ? (
+              <Empty title="No message yet">
+                Messages appear some seconds after they were sent, and are kept {answer.retention_days} days. A call of
+                the API that never reached the network has none.
+              </Empty>
+            ) : (
+              <Empty title="Not available">{answer.unavailable}</Empty>
+            )}
           </Card>
         ) : (
           <Drawn answer={answer} call_id={call_id} />

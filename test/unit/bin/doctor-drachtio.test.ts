@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
-import { examineDrachtio } from '../../../bin/doctor-drachtio.ts'
+import { examineDrachtio, examineExports } from '../../../bin/doctor-drachtio.ts'
 import { loadConfig } from '../../../core/runtime/config.ts'
 import { DrachtioPeer } from '../../support/drachtio-peer.ts'
 
@@ -32,6 +32,8 @@ t.test('each thing that can be wrong is named with what mends it', async t => {
   peer.frozen = true
   t.match(await examineDrachtio(config(), 100), { ok: false, mend: /does not answer/ })
   peer.close()
+  t.same(examineExports(config()), [])
+  t.match(examineExports(config({ STROWGER_HEP: '192.0.2.9:9060' })), [{ ok: false, mend: /--homer/ }])
   t.match(await examineDrachtio(config()), { ok: false, mend: /ECONNREFUSED.*STROWGER_DRACHTIO/ })
   t.equal(await examineDrachtio(loadConfig({ STROWGER_DATA: data_dir })), null, 'the embedded edge needs no look')
 })

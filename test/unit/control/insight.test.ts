@@ -203,6 +203,7 @@ t.test('a call is explained: its messages, its decision in words, its media, its
   t.same([seen.status, seen.body.events.length], [200, 1], 'without call_diagnostics:read no exchange is shown')
   const ladder = await read('/ladder')
   t.equal(ladder.messages.length, 2, 'of both legs and of no other call')
+  t.equal(ladder.unavailable, null)
   t.match(ladder.text, /INVITE -+>.*\n.*<-+ INVITE/)
   const decision = await read('/decision')
   t.match(decision, { decision: { admitted: true, revisions: { trunk: 1 } }, attempts: [{ sequence: 1 }], price: null })
@@ -246,6 +247,14 @@ t.test('a call is explained: its messages, its decision in words, its media, its
   t.same(await ids(`before=${encodeURIComponent(iso(w.clock.now() - HOUR_MS))}`), [])
   for (const query of ['cursor=x', 'since=yesterday', 'status=gone', 'from=+x', 'limit=0', 'nothing=1'])
     t.match((await w.ask('GET', `/v1/calls?${query}`)).status, 422, query)
+})
+
+t.test('behind a drachtio-server the ladder says that it is not kept', async t => {
+  const w = await controlPlane(t, { clock: standingClock(), drachtio: { host: '127.0.0.1', port: 9022 } })
+  const sid = await ranCall(w, {})
+  const { body } = await w.ask('GET', `/v1/calls/${sid}/ladder`)
+  t.match(body, { messages: [], unavailable: /embedded edge.*not available with an external drachtio-server/ })
+  t.equal(body.text, body.unavailable)
 })
 
 t.test('a document is checked before a call runs it', async t => {
