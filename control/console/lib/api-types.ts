@@ -1207,6 +1207,7 @@ export interface CallLadder {
   readonly messages: readonly SipMessage[]
   readonly retention_days: number
   readonly text: string
+  readonly unavailable: string | null
 }
 
 export interface SipMessage {
