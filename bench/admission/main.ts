@@ -66,7 +66,7 @@ report()
 async function measure(sizes: Sizes): Promise<Measure> {
   const pure = measurePure(sizes)
   const folder = mkdtempSync(join(tmpdir(), 'strowger-bench-admission-'))
-  const state = await openState({ data_dir: folder, lone_here: systemClock })
+  const state = await openState({ data_dir: folder, inline_here: systemClock })
   try {
     await fillState(state, sizes)
     return { ...pure, ...(await measureState(state, sizes, folder)) }

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Browser, chromium, type Page } from 'playwright-core'
-import { later } from '../../core/state/batch.ts'
+import { queueWrite } from '../../core/state/batch.ts'
 import { openState } from '../../core/state/index.ts'
 import { startUp } from '../up.ts'
 
@@ -32,7 +32,7 @@ try {
 async function fill(): Promise<void> {
   const state = await openState({ data_dir: platform.folder })
   const at = `strftime('%Y-%m-%dT%H:%M:%fZ', ${Date.now() / 1000} - (${CALLS} - i) * 5, 'unixepoch')`
-  await later(state.db, {
+  await queueWrite(state.db, {
     sql: `with recursive n(i) as (select 1 union all select i + 1 from n where i < ${CALLS})
       insert into call (sid, project_id, origin, direction, from_number, to_number, status, queued_at, initiated_at,
         answered_at, ended_at, duration_seconds, sip_code, ended_by, updated_at)

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { HOUR_MS, metricsOf } from '../../core/domain/metrics/index.ts'
-import { later } from '../../core/state/batch.ts'
+import { queueWrite } from '../../core/state/batch.ts'
 import { failuresOfWindow, figuresOfWindow } from '../../core/state/calls/trunk-steps.ts'
 import { openState, type State } from '../../core/state/index.ts'
 
@@ -107,7 +107,7 @@ function calls(first: number, last: number, records: number): string {
 }
 
 async function fill({ db }: State, records: number): Promise<void> {
-  const run = (text: string): Promise<void> => later(db, { sql: text, parameters: [] })
+  const run = (text: string): Promise<void> => queueWrite(db, { sql: text, parameters: [] })
   for (let first = 0; first < records; first += CHUNK) {
     const made = calls(first, Math.min(records, first + CHUNK), records)
     await run(`insert into cdr (call_sid, project_id, trunk_id, origin, direction, from_number, to_number, status,

@@ -45,7 +45,7 @@ async function written(run: Run): Promise<Answer | Refusal> {
   const { services, route } = run
   const identity = identityOf(run)
   let wake: readonly Topic[] = []
-  const answer = await services.state.briefly(async (trx): Promise<Answer> => {
+  const answer = await services.state.shortTransaction(async (trx): Promise<Answer> => {
     const now_ms = services.clock.now()
     const now = iso(now_ms)
     if (identity) {

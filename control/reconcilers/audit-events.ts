@@ -44,7 +44,7 @@ async function tellChanges({ state, clock, bus }: Services): Promise<void> {
       return kind === null ? [] : [eventOf(row, kind)]
     })
     // Read outside, so that no write of the API waits for more than this.
-    await state.briefly(async trx => {
+    await state.shortTransaction(async trx => {
       await queueEvents(trx, events, clock.now())
       await noteToldUpTo(trx, CHANGES, upto)
     })
@@ -109,7 +109,7 @@ async function toldApply({ state, clock, bus }: Pick<Services, 'state' | 'clock'
   const { effective_revision, error } = applied
   const event = eventOf(row, kind, { effective_revision, error, at: iso(clock.now()) })
   const id = `${event.id}-apply`
-  await state.briefly(trx => queueEvents(trx, [{ ...event, id }], clock.now()))
+  await state.shortTransaction(trx => queueEvents(trx, [{ ...event, id }], clock.now()))
   if (already.size > MAX_REMEMBERED) already.clear()
   already.add(row.id)
   bus.ring('outbox')

@@ -109,7 +109,7 @@ export interface Derivation<Values, T> {
 }
 
 /** `keyOf` names what is made of these values among what is made of others. */
-export function derivation<Values, const B extends Reads, T>(
+export function cachedQuery<Values, const B extends Reads, T>(
   keyOf: (values: Values) => string,
   bind: (values: Values) => B,
   make: (rows: RowsOf<B>) => T,
@@ -121,7 +121,7 @@ export function derivation<Values, const B extends Reads, T>(
 }
 
 /** One of two others, each of which is kept by itself: a write to what only one of them reads leaves the other. */
-export function combination<Values, A, B, T>(
+export function combinedQuery<Values, A, B, T>(
   keyOf: (values: Values) => string,
   first: Derivation<Values, A>,
   second: Derivation<Values, B>,
@@ -158,14 +158,14 @@ function derived<Values, T>(
  * A write whose outcome nobody looks at: in a transaction it travels with the next statement or the commit, and its
  * error is theirs.
  */
-export async function later(trx: Db | Trx, query: Compilable<unknown> | Step): Promise<void> {
+export async function queueWrite(trx: Db | Trx, query: Compilable<unknown> | Step): Promise<void> {
   const { sql, parameters } = 'compile' in query ? query.compile() : query
   const run = runners.get(trx)
   if (run) return void run({ sql, parameters })
   await trx.executeQuery(CompiledQuery.raw(`${LATER_PREFIX}${sql}`, [...parameters]))
 }
 
-/** An update of one row by its id, for `later`: made without the query builder, which costs more than the statement. */
+/** An update of one row by its id, for `queueWrite`. It needs no query builder, which costs more than the statement. */
 export const updateOf = <T extends keyof Schema & string>(
   table: T,
   columns: Readonly<Partial<Record<keyof Schema[T] & string, unknown>>>,

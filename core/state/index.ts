@@ -8,9 +8,9 @@ import { migrate } from './migrate.ts'
 import { callsProceduresBy } from './procedures/call.ts'
 import type { Schema } from './schema/index.ts'
 import { workerSqliteDialect } from './sqlite/dialect.ts'
+import { InlineConnection } from './sqlite/inline.ts'
 import { LocalConnection, localSqliteDialect } from './sqlite/local.ts'
 import { LogSync, type SyncFile } from './sqlite/log-sync.ts'
-import { LoneConnection } from './sqlite/lone.ts'
 import { ProcedureCalls } from './sqlite/procedure-calls.ts'
 import { CHECKPOINT_PAGES } from './sqlite/steps.ts'
 import { StateThread } from './sqlite/thread.ts'
@@ -32,7 +32,7 @@ export interface State {
    * The same for a few statements that wait for nothing else: on the asking thread where the state is local, and
    * committed together with those that are asked for at the same moment; one that fails takes none of the others back.
    */
-  briefly<T>(work: (trx: Trx) => Promise<T>): Promise<T>
+  shortTransaction<T>(work: (trx: Trx) => Promise<T>): Promise<T>
   /** What was done so far by the connections that write. */
   work(): StateWork
   /** Throws when the database cannot be written. */
@@ -68,7 +68,7 @@ export async function openState(options: {
    * Runs procedures that are asked for alone on the thread that asks (decision 0510). For signaling, whose event loop
    * stands still for a fraction of a millisecond; by this clock it is told when it was longer.
    */
-  readonly lone_here?: Pick<Clock, 'monotonic_ms'>
+  readonly inline_here?: Pick<Clock, 'monotonic_ms'>
   /** How long a write waits for other processes before it is refused with SQLITE_BUSY. */
   readonly busy_timeout_ms?: number
   /** Instead of fdatasync(2): a test cuts the power between two syncs. */
@@ -81,20 +81,20 @@ export async function openState(options: {
   const { busy_timeout_ms = BUSY_TIMEOUT_MS } = options
   const thread = (reads_only: boolean) => new StateThread({ file, busy_timeout_ms, reads_only })
   const writing = thread(false)
-  const beside = options.local === true ? () => thread(true) : null
+  const readThread = options.local === true ? () => thread(true) : null
   const log = new LogSync(file, options.sync_file)
-  const db = new Kysely<Schema>({ dialect: workerSqliteDialect({ writing, beside, wrote: () => log.synced() }) })
-  const { lone_here: clock } = options
-  let lone: LoneConnection | null = null
+  const db = new Kysely<Schema>({ dialect: workerSqliteDialect({ writing, readThread, wrote: () => log.synced() }) })
+  const { inline_here: clock } = options
+  let inline: InlineConnection | null = null
   try {
     await migrate(db, options.data_dir)
-    if (clock) lone = new LoneConnection({ file, clock })
+    if (clock) inline = new InlineConnection({ file, clock })
   } catch (error) {
     await db.destroy()
     await log.close()
     throw error
   }
-  const calls = new ProcedureCalls({ thread: writing, lone, log, busy_timeout_ms })
+  const calls = new ProcedureCalls({ thread: writing, inline, log, busy_timeout_ms })
   callsProceduresBy(db, calls)
   const transaction: State['transaction'] = async work => {
     const value = await db.transaction().execute(work)
@@ -104,13 +104,13 @@ export async function openState(options: {
   const state: State = {
     db,
     transaction,
-    briefly: transaction,
+    shortTransaction: transaction,
     work() {
       const { messages, counts } = writing
       return {
         messages,
-        statements: counts.statements + (lone?.counts.statements ?? 0),
-        commits: counts.commits + (lone?.counts.commits ?? 0),
+        statements: counts.statements + (inline?.counts.statements ?? 0),
+        commits: counts.commits + (inline?.counts.commits ?? 0),
       }
     },
     async probe() {
@@ -133,7 +133,7 @@ export async function openState(options: {
 export function openStateToRead({ data_dir }: { readonly data_dir: string }): Pick<State, 'db' | 'close'> {
   const file = join(data_dir, 'strowger.sqlite')
   const reading = new StateThread({ file, busy_timeout_ms: BUSY_TIMEOUT_MS, reads_only: true })
-  const db = new Kysely<Schema>({ dialect: workerSqliteDialect({ writing: reading, beside: null, wrote: null }) })
+  const db = new Kysely<Schema>({ dialect: workerSqliteDialect({ writing: reading, readThread: null, wrote: null }) })
   return { db, close: () => db.destroy() }
 }
 
@@ -168,7 +168,7 @@ function withLocalConnection(state: State, file: string, log: LogSync): State {
       const { messages, statements, commits } = state.work()
       return { messages, statements: statements + local.counts.statements, commits: commits + local.counts.commits }
     },
-    async briefly(work) {
+    async shortTransaction(work) {
       for (const wait_ms of BUSY_WAITS_MS) {
         const done = await local.attempt(() => work(trx))
         if (done) {

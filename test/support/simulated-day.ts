@@ -1,7 +1,7 @@
 import { isMainThread, Worker, workerData } from 'node:worker_threads'
 import { seeded } from '../../bench/random.ts'
 import { iso } from '../../core/runtime/clock.ts'
-import { later } from '../../core/state/batch.ts'
+import { queueWrite } from '../../core/state/batch.ts'
 import type { cdrOf } from '../../core/state/calls/call-history.ts'
 import { openState } from '../../core/state/index.ts'
 import { countsOfEndedCall } from '../../core/state/procedures/running/counts.ts'
@@ -94,7 +94,7 @@ if (!isMainThread && workerData?.day) {
   for (let at = 0; at < calls.length; at += TOGETHER)
     await state.transaction(async trx => {
       for (const call of calls.slice(at, at + TOGETHER))
-        for (const step of countsOfEndedCall(call)) await later(trx, step)
+        for (const step of countsOfEndedCall(call)) await queueWrite(trx, step)
     })
   await state.close()
 }

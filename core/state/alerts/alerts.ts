@@ -2,7 +2,7 @@ import { type Selectable, sql } from 'kysely'
 import { type AlertKind, attempted, type Finding, type OpenAlert, WHY_ACKNOWLEDGED } from '../../domain/alerts/index.ts'
 import { iso } from '../../runtime/clock.ts'
 import { newId } from '../../runtime/ids.ts'
-import { later, updateOf } from '../batch.ts'
+import { queueWrite, updateOf } from '../batch.ts'
 import type { AlertNotificationTable, AlertTable, Db, State, Trx } from '../index.ts'
 
 export type AlertRow = Selectable<AlertTable>
@@ -240,7 +240,7 @@ export async function claimNotifications(
   return state.transaction(async trx => {
     const rows = await due(trx, limit)
     const lease_until = iso(now_ms + LEASE_MS)
-    for (const { id } of rows) await later(trx, updateOf('alert_notification', { lease_until }, id))
+    for (const { id } of rows) await queueWrite(trx, updateOf('alert_notification', { lease_until }, id))
     return rows
   })
 }

@@ -3,7 +3,7 @@ import { CURRENCY } from '../../domain/rating/currency.ts'
 import { newId } from '../../runtime/ids.ts'
 import { hashPassword, hashSecret, seal, unseal } from '../../runtime/secrets.ts'
 import { ensureAlertPolicies } from '../alerts/alert-policies.ts'
-import { later } from '../batch.ts'
+import { queueWrite } from '../batch.ts'
 import type { Db, State, Trx } from '../index.ts'
 
 /** The project that a fresh installation starts with: enough for a first call, and no more. */
@@ -161,7 +161,7 @@ export async function addAdminKey(db: Db, project_id: string, now: string): Prom
 }
 
 /** Tells signaling nodes, in the transaction of the change itself, that there is something to apply. */
-export const bumpConfiguration = (trx: Db): Promise<void> => later(trx, BUMP)
+export const bumpConfiguration = (trx: Db): Promise<void> => queueWrite(trx, BUMP)
 
 const BUMP = { sql: 'update configuration set revision = revision + 1 where id = 1', parameters: [] } as const
 

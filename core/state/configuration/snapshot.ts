@@ -1,5 +1,5 @@
 import { iso } from '../../runtime/clock.ts'
-import { type Bound, later, readTogether, statement } from '../batch.ts'
+import { type Bound, queueWrite, readTogether, statement } from '../batch.ts'
 import type { ApplyReportTable, Db, State, Trx } from '../index.ts'
 
 export async function configurationRevision(db: Db | Trx): Promise<number> {
@@ -65,7 +65,7 @@ export async function reportApplied(state: State, node_id: string, reports: read
         .insertInto('apply_report')
         .values(row)
         .onConflict(conflict => conflict.columns(['node_id', 'resource_id']).doUpdateSet(row))
-      await later(trx, written)
+      await queueWrite(trx, written)
     }
   })
 }

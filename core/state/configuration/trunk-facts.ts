@@ -1,5 +1,5 @@
 import { type Selectable, sql } from 'kysely'
-import { combination, derivation, statement } from '../batch.ts'
+import { cachedQuery, combinedQuery, statement } from '../batch.ts'
 import type { ApplyReportTable, Db, TargetEvidenceTable, Trx } from '../index.ts'
 import type { CredentialRow, SourceRow, TargetRow, TrunkFigures, TrunkNumbers, TrunkRow } from './trunks.ts'
 
@@ -125,13 +125,13 @@ const REPORTS = statement((db, { id }: One) =>
 
 const keyOf = ({ id, project_id }: One): string => `${id} ${project_id}`
 
-const OWN = derivation(
+const OWN = cachedQuery(
   keyOf,
   one => [TRUNK(one)],
   ([[row]]) => row,
 )
 
-const BELOW = derivation(
+const BELOW = cachedQuery(
   keyOf,
   one => [
     SOURCES(one),
@@ -161,7 +161,7 @@ const BELOW = derivation(
   }),
 )
 
-const FACTS = combination(keyOf, OWN, BELOW, (trunk, below): TrunkFacts | undefined => trunk && { trunk, below })
+const FACTS = combinedQuery(keyOf, OWN, BELOW, (trunk, below): TrunkFacts | undefined => trunk && { trunk, below })
 
 /** Undefined when the project has no such trunk; a released one is found no more. Shared: nobody may change it. */
 export const readTrunkFacts = (db: Db | Trx, one: One): Promise<TrunkFacts | undefined> => FACTS.read(db, one)

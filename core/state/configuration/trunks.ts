@@ -1,6 +1,6 @@
 import { type Selectable, sql } from 'kysely'
 import { rangeKey } from '../../domain/identity/address.ts'
-import { later, updateOf } from '../batch.ts'
+import { queueWrite, updateOf } from '../batch.ts'
 import { liveCalls } from '../calls/leases.ts'
 import type {
   Db,
@@ -83,7 +83,7 @@ export async function saveTrunk(
   // A column that is set costs its index two pages, whether it changes or not.
   for (const [name, value] of Object.entries(changes) as [keyof typeof changes, never][])
     if (value !== trunk[name]) columns[name] = value
-  await later(trx, updateOf('trunk', columns, trunk.id))
+  await queueWrite(trx, updateOf('trunk', columns, trunk.id))
   return Object.assign({}, trunk, columns)
 }
 

@@ -1,5 +1,5 @@
 import { type RecordingCallbackFacts, recordingParameters } from '../../domain/calls/parameters.ts'
-import { later } from '../batch.ts'
+import { queueWrite } from '../batch.ts'
 import type { Trx } from '../index.ts'
 import type { Enqueued } from '../procedures/running/callbacks.ts'
 import { PROCEDURE_PREFIX } from '../sqlite/protocol.ts'
@@ -35,6 +35,6 @@ export async function enqueueRecordingCallback(
 
 /** One request of the outbox; those about one call and URL leave in order. */
 export const enqueue = (trx: Trx, wanted: Enqueued): Promise<void> =>
-  later(trx, { sql: `${PROCEDURE_PREFIX}enqueue_callback`, parameters: [wanted] })
+  queueWrite(trx, { sql: `${PROCEDURE_PREFIX}enqueue_callback`, parameters: [wanted] })
 
 export { callFactsOf, type Enqueued } from '../procedures/running/callbacks.ts'

@@ -1,6 +1,6 @@
 import type { Selectable } from 'kysely'
 import { iso } from '../../runtime/clock.ts'
-import { later, updateOf } from '../batch.ts'
+import { queueWrite, updateOf } from '../batch.ts'
 import type { Db, State, Trx, WebhookDeliveryTable, WebhookEndpointTable } from '../index.ts'
 import { callProcedure } from '../procedures/call.ts'
 import { newDelivery, type ProjectEvent } from '../procedures/running/events.ts'
@@ -54,7 +54,7 @@ export const queueEvent = (trx: Trx, event: ProjectEvent, now_ms: number): Promi
 /** The same for many events, in one message to the state's thread: they travel with what the transaction does next. */
 export async function queueEvents(trx: Trx, events: readonly ProjectEvent[], now_ms: number): Promise<void> {
   for (const event of events)
-    await later(trx, { sql: `${PROCEDURE_PREFIX}queue_event`, parameters: [{ event, now_ms }] })
+    await queueWrite(trx, { sql: `${PROCEDURE_PREFIX}queue_event`, parameters: [{ event, now_ms }] })
 }
 
 export const insertDelivery = (
@@ -124,7 +124,7 @@ export async function claimDeliveries(state: State, now_ms: number, limit: numbe
   return state.transaction(async trx => {
     const first = await dueDeliveries(trx, now, limit)
     const lease_until = iso(now_ms + LEASE_MS)
-    for (const { id } of first) await later(trx, updateOf('webhook_delivery', { lease_until }, id))
+    for (const { id } of first) await queueWrite(trx, updateOf('webhook_delivery', { lease_until }, id))
     return first
   })
 }

@@ -17,7 +17,7 @@ export interface TaskAsked {
 
 /** Takes or renews the lease; false while another process holds it. */
 export const holdTask = (state: State, { name, holder, now_ms, isGone }: TaskAsked): Promise<boolean> =>
-  state.briefly(async trx => {
+  state.shortTransaction(async trx => {
     const held = await trx.selectFrom('task_lease').selectAll().where('name', '=', name).executeTakeFirst()
     const until = Date.parse(held?.until ?? '')
     // None is good for longer than that: the clock was set back.

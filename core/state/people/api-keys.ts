@@ -1,5 +1,5 @@
 import type { Selectable } from 'kysely'
-import { derivation, statement } from '../batch.ts'
+import { cachedQuery, statement } from '../batch.ts'
 import type { ApiKeyTable, Db, Trx } from '../index.ts'
 import type { ProjectRow } from './organizations.ts'
 
@@ -35,7 +35,7 @@ export interface FoundKey {
   readonly projects: readonly ProjectRow[]
 }
 
-const FOUND = derivation(
+const FOUND = cachedQuery(
   ({ public_id }: { readonly public_id: string }) => public_id,
   values => [KEY(values), PROJECTS(values)],
   ([[key], projects]): FoundKey | undefined => key && { key, projects },

@@ -1,4 +1,4 @@
-import { later } from '../batch.ts'
+import { queueWrite } from '../batch.ts'
 import type { AuditActorType, AuditEventTable, AuditKind, Db, Trx } from '../index.ts'
 import { FIRST_HASH, hashOf, type UnchainedEvent } from '../procedures/audit-chain.ts'
 import { PROCEDURE_PREFIX } from '../sqlite/protocol.ts'
@@ -41,7 +41,7 @@ export type AuditRow = Omit<AuditEventTable, 'position'> & { readonly position: 
 
 /** Appends an event to its organization's chain, in the transaction of the change that it tells. */
 export const appendAudit = (trx: Trx, event: NewAuditEvent): Promise<void> =>
-  later(trx, { sql: `${PROCEDURE_PREFIX}append_audit`, parameters: [unchained(event)] })
+  queueWrite(trx, { sql: `${PROCEDURE_PREFIX}append_audit`, parameters: [unchained(event)] })
 
 const unchained = (event: NewAuditEvent): UnchainedEvent => ({
   id: event.id,

@@ -1,4 +1,4 @@
-import { later } from '../batch.ts'
+import { queueWrite } from '../batch.ts'
 import type { Db, Trx } from '../index.ts'
 
 /** What a write answered, to be repeated when the same request comes again. One-time secrets are not in it. */
@@ -33,7 +33,7 @@ export async function storeOutcome(
   outcome: StoredOutcome,
   times: { readonly now: string; readonly expires_at: string },
 ): Promise<void> {
-  await later(trx, trx.deleteFrom('idempotency').where('scope_hash', '=', scope_hash))
+  await queueWrite(trx, trx.deleteFrom('idempotency').where('scope_hash', '=', scope_hash))
   const query = trx.insertInto('idempotency').values({
     scope_hash,
     request_hash: outcome.request_hash,
@@ -44,7 +44,7 @@ export async function storeOutcome(
     created_at: times.now,
     expires_at: times.expires_at,
   })
-  await later(trx, query)
+  await queueWrite(trx, query)
 }
 
 /** Forgets outcomes whose time is over; returns how many. */

@@ -1,5 +1,5 @@
 import { type Kysely, sql } from 'kysely'
-import { later } from '../batch.ts'
+import { queueWrite } from '../batch.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: a migration sees the schema of its own time, not today's.
 export type AnyDb = Kysely<any>
@@ -51,12 +51,12 @@ async function createTable(db: AnyDb, name: string, table: Table): Promise<void>
   }
   if (key) made = made.addPrimaryKeyConstraint(`${name}_key`, key.split(' ') as never[])
   if (table.clustered) made = made.modifyEnd(sql`without rowid`)
-  await later(db, made)
+  await queueWrite(db, made)
 }
 
 async function createIndex(db: AnyDb, table: string, name: string, index: Index, unique: boolean): Promise<void> {
   const [columns, where] = typeof index === 'string' ? [index] : index
   let made = db.schema.createIndex(name).on(table).columns(columns.split(' '))
   if (unique) made = made.unique()
-  await later(db, where === undefined ? made : made.where(sql.raw<boolean>(where)))
+  await queueWrite(db, where === undefined ? made : made.where(sql.raw<boolean>(where)))
 }

@@ -16,7 +16,7 @@ import { Turns } from './turns.ts'
 interface Settings {
   readonly writing: StateThread
   /** Starts a second thread, for reads that would wait for a write (decision 0321); null: they wait. */
-  readonly beside: (() => StateThread) | null
+  readonly readThread: (() => StateThread) | null
   /** A statement outside of any transaction may have written: resolves when it may be answered; null: none writes. */
   readonly wrote: (() => Promise<void>) | null
 }
@@ -85,21 +85,21 @@ function own(connection: DatabaseConnection): WorkerConnection {
 class Threads {
   readonly turns = new Turns()
   readonly writing: StateThread
-  readonly #beside: Settings['beside']
+  readonly #readThread: Settings['readThread']
   readonly #wrote: Settings['wrote']
   #reading: StateThread | undefined
 
-  constructor({ writing, beside, wrote }: Settings) {
+  constructor({ writing, readThread, wrote }: Settings) {
     this.writing = writing
-    this.#beside = beside
+    this.#readThread = readThread
     this.#wrote = wrote
   }
 
   /** One statement outside any transaction. */
   async run(step: Step, reads: boolean): Promise<WorkerReply> {
     const request = { begin: false, steps: [step], end: null } as const
-    if (reads && this.#beside && this.turns.taken) {
-      this.#reading ??= this.#beside()
+    if (reads && this.#readThread && this.turns.taken) {
+      this.#reading ??= this.#readThread()
       return this.#reading.run(request)
     }
     const reply = await this.#inTurn(request)

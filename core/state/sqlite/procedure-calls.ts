@@ -1,12 +1,12 @@
 import { systemClock } from '../../runtime/clock.ts'
 import { LONG_PROCEDURES, SYNCED_SOON } from '../procedures/table.ts'
+import type { InlineConnection } from './inline.ts'
 import type { LogSync } from './log-sync.ts'
-import type { LoneConnection } from './lone.ts'
 import type { AskedProcedure, StateThread } from './thread.ts'
 
 interface Parts {
   readonly thread: StateThread
-  readonly lone: LoneConnection | null
+  readonly inline: InlineConnection | null
   readonly log: LogSync
   readonly busy_timeout_ms: number
 }
@@ -18,7 +18,7 @@ interface Parts {
  */
 export class ProcedureCalls {
   readonly #thread: StateThread
-  #lone: LoneConnection | null
+  #inline: InlineConnection | null
   readonly #log: LogSync
   readonly #busy_timeout_ms: number
   /** Of this turn of the event loop. */
@@ -26,9 +26,9 @@ export class ProcedureCalls {
   /** Long procedures that are under way. */
   #long = 0
 
-  constructor({ thread, lone, log, busy_timeout_ms }: Parts) {
+  constructor({ thread, inline, log, busy_timeout_ms }: Parts) {
     this.#thread = thread
-    this.#lone = lone
+    this.#inline = inline
     this.#log = log
     this.#busy_timeout_ms = busy_timeout_ms
   }
@@ -62,7 +62,7 @@ export class ProcedureCalls {
     const alone = short.length === 1 && !this.#thread.busy
     // A long one keeps the thread busy now and then: that says nothing of those that come next.
     const crowded = short.length > 1 || (this.#thread.busy && this.#long === 0)
-    if (crowded) this.#lone?.crowded()
+    if (crowded) this.#inline?.crowded()
     const done = alone && only !== undefined && this.#runHere(only)
     const left = done ? asked.filter(one => one !== only) : asked
     if (left.length > 0) this.#thread.procedures(left)
@@ -70,14 +70,14 @@ export class ProcedureCalls {
 
   close(): void {
     this.#begin()
-    this.#lone?.close()
-    this.#lone = null
+    this.#inline?.close()
+    this.#inline = null
   }
 
   #runHere({ name, input, resolve, reject }: AskedProcedure): boolean {
-    if (!this.#lone) return false
+    if (!this.#inline) return false
     try {
-      const done = this.#lone.procedure(name, input)
+      const done = this.#inline.procedure(name, input)
       if (done) resolve(done.result)
       return done !== null
     } catch (error) {

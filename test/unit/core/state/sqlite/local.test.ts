@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import t, { type Test as Tap } from 'tap'
-import { combination, derivation, later, readTogether, statement } from '../../../../../core/state/batch.ts'
+import { cachedQuery, combinedQuery, queueWrite, readTogether, statement } from '../../../../../core/state/batch.ts'
 import { bumpConfiguration } from '../../../../../core/state/configuration/bootstrap.ts'
 import { type Db, isUniqueViolation, openState, type State, type Trx } from '../../../../../core/state/index.ts'
 import { appendAudit, type NewAuditEvent } from '../../../../../core/state/people/audit.ts'
@@ -44,7 +44,7 @@ async function revisionOf(db: Db | Trx): Promise<number> {
 
 /** Puts an organization there; a name that is there already breaks the write after it has changed something else. */
 const added = (state: State, id: string): Promise<void> =>
-  state.briefly(async trx => {
+  state.shortTransaction(async trx => {
     await bumpConfiguration(trx)
     const organization = { id, name: id, time_zone: 'UTC', created_at: '2026-01-01T00:00:00.000Z' }
     await trx.insertInto('organization').values(organization).execute()
@@ -71,7 +71,7 @@ t.test('a hot read shows every write that was answered before it, whoever made i
   t.equal(await revisionOf(state.db), first + 1, 'of another process')
   await state.db.updateTable('configuration').set({ revision: 70 }).execute()
   t.equal(await revisionOf(state.db), 70, "of the state's thread")
-  await state.briefly(async trx => {
+  await state.shortTransaction(async trx => {
     await bumpConfiguration(trx)
     t.equal(await revisionOf(trx), 71, 'its own, within the transaction')
     t.equal(await revisionOf(state.db), 70, 'which nobody else sees')
@@ -82,13 +82,13 @@ t.test('a hot read shows every write that was answered before it, whoever made i
 t.test('of what is kept only that goes which a brief transaction has written, however it wrote it', async t => {
   const state = await opened(t, true, folder(t))
   const ends = statement((db, _: object) => db.selectFrom('audit_head').select('events'))
-  const names = derivation(
+  const names = cachedQuery(
     () => 'all',
     () => [ORGANIZATIONS({}), REVISION({ id: 1 })],
     ([rows, [configuration]]) => `${rows.map(({ name }) => name).join()} ${configuration?.revision}`,
   )
   const now = new Date().toISOString()
-  await state.briefly(async trx => {
+  await state.shortTransaction(async trx => {
     await trx
       .insertInto('organization')
       .values({ id: 'org_1', name: 'One', time_zone: 'UTC', created_at: now })
@@ -97,24 +97,24 @@ t.test('of what is kept only that goes which a brief transaction has written, ho
   const revision = await revisionOf(state.db)
   t.equal(await names.read(state.db, {}), `One ${revision}`)
   const [kept] = await readTogether(state.db, ORGANIZATIONS({}))
-  await state.briefly(trx => bumpConfiguration(trx))
+  await state.shortTransaction(trx => bumpConfiguration(trx))
   t.equal(await names.read(state.db, {}), `One ${revision + 1}`)
   t.equal((await readTogether(state.db, ORGANIZATIONS({})))[0], kept, 'the very same rows: nobody has written there')
-  await state.briefly(async trx => {
+  await state.shortTransaction(async trx => {
     t.equal(await names.read(trx, {}), `One ${revision + 1}`)
     await trx.updateTable('organization').set({ name: 'Two' }).returning('id').executeTakeFirst()
     t.equal(await names.read(trx, {}), `Two ${revision + 1}`, 'within')
     t.equal(await names.read(state.db, {}), `One ${revision + 1}`, 'and not without')
   })
   t.equal(await names.read(state.db, {}), `Two ${revision + 1}`)
-  const undone = state.briefly(async trx => {
+  const undone = state.shortTransaction(async trx => {
     await trx.updateTable('organization').set({ name: 'Three' }).execute()
     throw new Error('taken back')
   })
   await t.rejects(undone, /taken back/)
   t.equal(await names.read(state.db, {}), `Two ${revision + 1}`)
   t.same(await readTogether(state.db, ends({})), [[]])
-  await state.briefly(trx => appendAudit(trx, EVENT))
+  await state.shortTransaction(trx => appendAudit(trx, EVENT))
   t.same(await readTogether(state.db, ends({})), [[{ events: 1 }]], 'a procedure')
 })
 
@@ -123,17 +123,17 @@ t.test('of two that are made into one, each is kept while only the other is writ
   const state = await opened(t, true, data_dir)
   const other = await opened(t, false, data_dir)
   const all = () => 'all'
-  const named = derivation(
+  const named = cachedQuery(
     all,
     () => [ORGANIZATIONS({})],
     ([rows]) => rows.map(({ name }) => name),
   )
-  const revised = derivation(
+  const revised = cachedQuery(
     all,
     () => [REVISION({ id: 1 })],
     ([[row]]) => ({ revision: row?.revision }),
   )
-  const both = combination(all, named, revised, (names, configuration) => ({ names, configuration }))
+  const both = combinedQuery(all, named, revised, (names, configuration) => ({ names, configuration }))
   const read = (db: Db | Trx) => both.read(db, {})
   const first = await read(state.db)
   t.equal(await read(state.db), first, 'the very same')
@@ -141,13 +141,13 @@ t.test('of two that are made into one, each is kept while only the other is writ
   const { revision = 0 } = first.configuration
   const second = await read(state.db)
   t.same(second, { names: ['a'], configuration: { revision: revision + 1 } })
-  await state.briefly(trx => bumpConfiguration(trx))
+  await state.shortTransaction(trx => bumpConfiguration(trx))
   const third = await read(state.db)
   t.equal(third.names, second.names)
   t.same(third.configuration, { revision: revision + 2 })
   await other.transaction(trx => bumpConfiguration(trx))
   t.same(await read(state.db), { names: ['a'], configuration: { revision: revision + 3 } })
-  await state.briefly(async trx => {
+  await state.shortTransaction(async trx => {
     await bumpConfiguration(trx)
     t.same(await read(trx), { names: ['a'], configuration: { revision: revision + 4 } }, 'within')
     t.same(await read(state.db), { names: ['a'], configuration: { revision: revision + 3 } }, 'and without')
@@ -158,13 +158,13 @@ t.test('of two that are made into one, each is kept while only the other is writ
 t.test('a brief transaction that throws leaves nothing behind, and an error of SQLite has its code', async t => {
   const state = await opened(t, true, folder(t))
   const first = await revisionOf(state.db)
-  const refused = state.briefly(async trx => {
+  const refused = state.shortTransaction(async trx => {
     await bumpConfiguration(trx)
     await trx.insertInto('configuration').values({ id: 1, revision: 9 }).execute()
   })
   t.equal(isUniqueViolation(await refused.catch(error => error)), true)
   t.equal(await revisionOf(state.db), first)
-  await state.briefly(trx => bumpConfiguration(trx))
+  await state.shortTransaction(trx => bumpConfiguration(trx))
   t.equal(await revisionOf(state.db), first + 1)
 })
 
@@ -202,7 +202,7 @@ t.test('each of them reads what those before it wrote, and nobody else does', as
   const outside: number[] = []
   await Promise.all(
     [1, 2, 3, 4].map(() =>
-      state.briefly(async trx => {
+      state.shortTransaction(async trx => {
         seen.push(await revisionOf(trx))
         await bumpConfiguration(trx)
         outside.push(await revisionOf(state.db), await revisionOf(other.db))
@@ -219,11 +219,11 @@ t.test('on a full disk those of one moment are refused together, and none is hal
   const first = await revisionOf(state.db)
   t.same(await namesOf(state), [])
   const pages = (most: number) =>
-    state.briefly(trx => later(trx, { sql: `pragma max_page_count = ${most}`, parameters: [] }))
+    state.shortTransaction(trx => queueWrite(trx, { sql: `pragma max_page_count = ${most}`, parameters: [] }))
   await pages(1)
   const done = await Promise.allSettled([
     added(state, 'a'),
-    state.briefly(async trx => {
+    state.shortTransaction(async trx => {
       t.equal(await revisionOf(trx), first + 1)
       const organization = { id: 'b', name: 'b'.repeat(100_000), time_zone: 'UTC', created_at: '' }
       await trx.insertInto('organization').values(organization).execute()
@@ -245,7 +245,7 @@ t.test('while another writes, a brief transaction waits on the other thread, and
   const first = await revisionOf(state.db)
   const file = new Database(join(data_dir, 'strowger.sqlite'))
   file.exec('begin immediate')
-  const waiting = state.briefly(async trx => {
+  const waiting = state.shortTransaction(async trx => {
     t.equal(await revisionOf(trx), first + 1, 'it begins once the lock is free')
     await bumpConfiguration(trx)
   })
@@ -262,7 +262,7 @@ t.test('while another writes, a brief transaction waits on the other thread, and
       .set({ revision: revision + 1 })
       .execute()
   }
-  const ways = [state.briefly, state.transaction, other.transaction, state.briefly]
+  const ways = [state.shortTransaction, state.transaction, other.transaction, state.shortTransaction]
   await Promise.all(Array.from({ length: 80 }, (_, at) => ways[at % ways.length]?.(increment)))
   t.equal(await revisionOf(state.db), first + 82)
 })

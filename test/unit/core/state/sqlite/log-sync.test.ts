@@ -61,7 +61,7 @@ for (const local of [true, false]) {
     const rename = (trx: typeof db, name: string) => trx.updateTable('trunk').set({ name }).execute()
     await w.state.transaction(trx => rename(trx, 'by a transaction'))
     t.same(await named(await disk.cut()), ['by a transaction'])
-    await w.state.briefly(trx => rename(trx, 'briefly'))
+    await w.state.shortTransaction(trx => rename(trx, 'briefly'))
     t.same(await named(await disk.cut()), ['briefly'])
     await rename(db, 'by a statement')
     t.same(await named(await disk.cut()), ['by a statement'])
@@ -78,7 +78,7 @@ for (const local of [true, false]) {
     disk.ends = new Promise(resolve => (end = resolve))
     const before = disk.syncs
     const set = (n: number) =>
-      w.state.briefly(trx =>
+      w.state.shortTransaction(trx =>
         trx
           .updateTable('trunk')
           .set({ name: `trunk ${n}` })
@@ -112,7 +112,7 @@ t.test('an admission waits for no disk, and is on it soon', async t => {
 
 t.test('after a sync that failed nothing is acknowledged any more', async t => {
   const { w, disk } = await worldOnDisk(t, true)
-  const rename = (name: string) => w.state.briefly(trx => trx.updateTable('trunk').set({ name }).execute())
+  const rename = (name: string) => w.state.shortTransaction(trx => trx.updateTable('trunk').set({ name }).execute())
   disk.ends = Promise.reject(new Error('EIO: i/o error, fdatasync'))
   disk.ends.catch(() => undefined)
   await t.rejects(rename('lost'), { code: 'SQLITE_IOERR_FSYNC' })

@@ -29,7 +29,7 @@ interface Settings {
  * thread writes, when the log is to be written back or begun anew, and for a while after something has held it up, it
  * leaves procedures to the state's thread.
  */
-export class LoneConnection {
+export class InlineConnection {
   readonly counts = new WorkCounts()
   readonly #connection: Connection
   readonly #log: () => LogLength

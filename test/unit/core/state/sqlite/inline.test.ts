@@ -6,7 +6,7 @@ import { insertMessages } from '../../../../../core/state/calls/ladder.ts'
 import { countersAdrift, releaseAdmission, takeAdmission } from '../../../../../core/state/calls/leases.ts'
 import { insertCall, type NewCall } from '../../../../../core/state/calls/running-calls.ts'
 import { openState } from '../../../../../core/state/index.ts'
-import { LoneConnection } from '../../../../../core/state/sqlite/lone.ts'
+import { InlineConnection } from '../../../../../core/state/sqlite/inline.ts'
 import { type AdmissionWorld, admissionWorld, NOW_MS } from '../../../../support/admission-world.ts'
 
 // A procedure that is asked for alone is run on the thread that asks (decision 0510), with the same outcome as on the
@@ -15,7 +15,7 @@ import { type AdmissionWorld, admissionWorld, NOW_MS } from '../../../../support
 /** `later`: the clock stands still else, so that nothing was slow, however busy the machine is. */
 async function world(test: Test): Promise<AdmissionWorld & { later(ms: number): void }> {
   let now_ms = 0
-  const made = await admissionWorld({ lone_here: { monotonic_ms: () => now_ms } })
+  const made = await admissionWorld({ inline_here: { monotonic_ms: () => now_ms } })
   test.teardown(() => made.close())
   return {
     ...made,
@@ -148,7 +148,7 @@ t.test('after one that held its thread up, those that follow are left to the oth
   let now_ms = 0
   /** What a look at the clock costs: the disk is slow while it is more than nothing. */
   let costs_ms = 0
-  const lone = new LoneConnection({
+  const inline = new InlineConnection({
     file: join(w.data_dir, 'strowger.sqlite'),
     clock: {
       monotonic_ms: () => {
@@ -157,14 +157,14 @@ t.test('after one that held its thread up, those that follow are left to the oth
       },
     },
   })
-  t.teardown(() => lone.close())
-  const take = () => lone.procedure('take_admission', { request: w.request(), dry_run: false })
+  t.teardown(() => inline.close())
+  const take = () => inline.procedure('take_admission', { request: w.request(), dry_run: false })
   t.match(take(), { result: { admitted: true } })
   costs_ms = 30
   t.match(take(), { result: { admitted: true } }, 'the slow one itself is done')
   costs_ms = 0
   t.equal(take(), null)
-  t.equal(lone.counts.commits, 2, 'nothing was begun')
+  t.equal(inline.counts.commits, 2, 'nothing was begun')
   now_ms += 2900
   t.equal(take(), null, 'a hundred times as long')
   now_ms += 100
