@@ -1,5 +1,5 @@
 import { CompiledQuery, DummyDriver, Kysely, SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler } from 'kysely'
-import type { Db, Schema, Trx } from './index.ts'
+import type { Db, Schema, Trx } from './db.ts'
 import { BATCH, LATER_PREFIX, type Step } from './sqlite/protocol.ts'
 import type { Reader } from './sqlite/reader.ts'
 import type { Outcome } from './sqlite/steps.ts'

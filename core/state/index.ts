@@ -1,9 +1,10 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { CompiledQuery, type Insertable, Kysely, type Transaction } from 'kysely'
+import { CompiledQuery, Kysely } from 'kysely'
 import type { Clock } from '../runtime/clock.ts'
 import { makePrivateFile, makePrivateFolder } from '../runtime/private-files.ts'
 import { readHere, runHere } from './batch.ts'
+import type { Db, Trx } from './db.ts'
 import { migrate } from './migrate.ts'
 import { callsProceduresBy } from './procedures/call.ts'
 import type { Schema } from './schema/index.ts'
@@ -14,12 +15,6 @@ import { LogSync, type SyncFile } from './sqlite/log-sync.ts'
 import { ProcedureCalls } from './sqlite/procedure-calls.ts'
 import { CHECKPOINT_PAGES } from './sqlite/steps.ts'
 import { StateThread } from './sqlite/thread.ts'
-
-/** The database, or a transaction on it: what every repository function takes as its first argument. */
-export type Db = Kysely<Schema>
-export type Trx = Transaction<Schema>
-/** A row of a table as it is put there. */
-export type NewRow<Table> = Insertable<Table>
 
 export interface State {
   readonly db: Db
@@ -186,5 +181,6 @@ function withLocalConnection(state: State, file: string, log: LogSync): State {
   }
 }
 
+export type { Db, NewRow, Trx } from './db.ts'
 export * from './schema/index.ts'
 export { isUniqueViolation, StateError } from './sqlite/errors.ts'

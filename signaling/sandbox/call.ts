@@ -1,5 +1,5 @@
 import type { Call } from '../edge/useragent/call.ts'
-import type { IncomingRequest } from '../edge/useragent/user-agent.ts'
+import type { IncomingRequest } from '../edge/useragent/message-parts.ts'
 import type { Behaviour, SandboxCall } from './behaviours.ts'
 import type { Remote, RtpSession } from './rtp.ts'
 import { answerFor, remoteOf } from './sdp.ts'

@@ -11,7 +11,7 @@ import { ApplicationCall } from './application-call.ts'
 import type { ChildAsked, NotPlaced } from './child-placing.ts'
 import { childRow } from './child-row.ts'
 import { detectMachine, tellDetected } from './detection.ts'
-import { Script } from './script.ts'
+import type { Script } from './script.ts'
 
 interface Child {
   readonly name: string
@@ -95,8 +95,7 @@ export class Children {
       return
     }
     const { call } = child
-    const script = new Script(
-      this.#script.ctx,
+    const script = this.#script.another(
       {
         ...answeredHost(call, leg, () => undefined),
         done: outcome =>
@@ -136,8 +135,7 @@ export class Children {
     const { call } = child
     this.#letGo(child, leg)
     call.run(
-      new Script(
-        this.#script.ctx,
+      this.#script.another(
         answeredHost(call, leg, () => void call.end({ cause: 'script' })),
         {
           kind: 'call',

@@ -60,7 +60,7 @@ export class Script implements CallScript {
     this.#log = new RunLog(host.call.ctx.config, `${sid}-${host.call.nextRun()}`, log)
     const emit = (event: Event): void => this.emit(event)
     this.#player = new Player(host, emit)
-    this.waiting = new Waiting(ctx, host, this.#player, cookies)
+    this.waiting = new Waiting((...of) => this.another(...of), host, this.#player, cookies)
     this.#recorder = new Recorder(host, emit)
     this.#children = new Children(this, emit)
     this.#referrals = new Referrals(host, emit)
@@ -78,6 +78,11 @@ export class Script implements CallScript {
       },
       over: outcome => this.#over(outcome),
     })
+  }
+
+  /** A run of its own in the same context: what a child hears, or the music of a queue. */
+  another(host: ScriptHost, entry: ScriptEntry, cookies?: CookieJar): Script {
+    return new Script(this.ctx, host, entry, cookies)
   }
 
   get kind(): RunKind {

@@ -4,9 +4,8 @@ import type { Target } from '../../markup/interpreter/types.ts'
 import type { PlaySource } from '../../media/protocol/schema.ts'
 import type { MediaEvent } from '../b2bua/media.ts'
 import { answeredHost, type ScriptHost, type WaitOutcome } from '../b2bua/script-host.ts'
-import type { ScriptContext } from './context.ts'
 import type { Player } from './player.ts'
-import { Script } from './script.ts'
+import type { Script } from './script.ts'
 
 /** What a leg hears while it waits: a document of its own, or sounds without end. */
 export interface WaitDocument {
@@ -22,7 +21,7 @@ const AGAIN_MS = 500
 
 /** The leg of a script in a queue or room before it talks. */
 export class Waiting {
-  readonly #ctx: ScriptContext
+  readonly #another: Script['another']
   readonly #host: ScriptHost
   readonly #player: Player
   readonly #cookies: CookieJar
@@ -30,8 +29,8 @@ export class Waiting {
   #again: Timer | null = null
   #over = false
 
-  constructor(ctx: ScriptContext, host: ScriptHost, player: Player, cookies: CookieJar) {
-    this.#ctx = ctx
+  constructor(another: Script['another'], host: ScriptHost, player: Player, cookies: CookieJar) {
+    this.#another = another
     this.#host = host
     this.#player = player
     this.#cookies = cookies
@@ -45,8 +44,7 @@ export class Waiting {
   run(wait: WaitDocument): void {
     if (this.#over) return
     const { call, leg, direction } = this.#host
-    this.#script = new Script(
-      this.#ctx,
+    this.#script = this.#another(
       {
         ...answeredHost(call, leg, () => undefined, direction),
         parameters: wait.parameters,

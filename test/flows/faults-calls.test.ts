@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import type { Call } from '../../signaling/edge/useragent/call.ts'
-import type { MessageParts } from '../../signaling/edge/useragent/user-agent.ts'
+import type { MessageParts } from '../../signaling/edge/useragent/message-parts.ts'
 import { type Agent, openAgent, type Placed, place, sdpOf } from '../support/agents.ts'
 import { freeBlock } from '../support/ports.ts'
 import { until } from '../support/wait.ts'

@@ -1,6 +1,7 @@
 // What the compiler and the linter cannot see: who imports whom, files that nobody needs, leftovers, overlong lines.
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
+import { circleFindings } from './circles.ts'
 import { decisionFindings } from './decisions.ts'
 import { dependencyFindings, type Manifest } from './dependencies.ts'
 import { generatedDocuments } from './documents.ts'
@@ -35,9 +36,11 @@ function importsOf(path: string, text: string): string[] {
   const started = text.matchAll(/new URL\(\s*['"](\.[^'"]+\.js)['"]/g)
   return [...specifiers, ...bare, ...dynamic, ...started].map(match => {
     const name = match[1] ?? ''
-    return name.startsWith('.') ? normalize(join(dirname(path), name)).replace(/\.js$/, '.ts') : name
+    return name.startsWith('.') ? resolve(path, name) : name
   })
 }
+
+const resolve = (path: string, name: string): string => normalize(join(dirname(path), name)).replace(/\.js$/, '.ts')
 
 function findings(all: readonly Source[]): string[] {
   const imported = new Set(all.flatMap(source => source.imports))
@@ -71,6 +74,7 @@ const all = sources()
 const manifest = JSON.parse(readFileSync('package.json', 'utf8')) as Manifest
 const found = [
   ...findings(all),
+  ...circleFindings(all, resolve),
   ...outOfDate,
   ...threatFindings(),
   ...decisionFindings(all),

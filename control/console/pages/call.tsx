@@ -6,7 +6,7 @@ import { clockTime, duration, when, words } from '../lib/format.ts'
 import { onLive } from '../lib/live.ts'
 import { hrefOf } from '../lib/router.ts'
 import { may } from '../lib/session.ts'
-import type { Attempt, Call, CallEvent, CallSummary } from '../lib/types.ts'
+import type { Call, CallEvent, CallSummary } from '../lib/types.ts'
 import {
   Button,
   Card,
@@ -25,8 +25,8 @@ import {
   Time,
 } from '../ui/basics.tsx'
 import { Player } from '../ui/player.tsx'
-import { Table } from '../ui/table.tsx'
 import { toast } from '../ui/toast.tsx'
+import { Attempts } from './attempts.tsx'
 import { CallMedia } from './call-media.tsx'
 import { Decision } from './decision.tsx'
 import { Ladder } from './ladder.tsx'
@@ -191,42 +191,6 @@ function Summary({ call }: { call: Call }) {
     </>
   )
 }
-
-export const Attempts = ({ attempts }: { attempts: readonly Attempt[] }) => (
-  <Card title="Attempts at targets" flush>
-    {attempts.length === 0 ? (
-      <Empty title="No target was tried" />
-    ) : (
-      <Table
-        label="Attempts at targets"
-        rows={attempts}
-        keyOf={attempt => String(attempt.sequence)}
-        columns={[
-          { title: 'Target', cell: attempt => <span class="mono">{attempt.target}</span> },
-          {
-            title: 'Address',
-            cell: attempt => `${attempt.address ?? '–'} ${attempt.transport.toUpperCase()}`,
-            wide: true,
-          },
-          {
-            title: 'Result',
-            cell: attempt =>
-              attempt.result ? `${words(attempt.result)}${attempt.sip_code ? ` ${attempt.sip_code}` : ''}` : 'trying',
-          },
-          { title: 'Why', cell: attempt => (attempt.reason ? words(attempt.reason) : '–'), wide: true },
-          {
-            title: 'First answer',
-            right: true,
-            cell: attempt =>
-              attempt.provisional_at
-                ? `${Date.parse(attempt.provisional_at) - Date.parse(attempt.started_at)} ms`
-                : '–',
-          },
-        ]}
-      />
-    )}
-  </Card>
-)
 
 const EVENT_TONE: Readonly<Record<string, string>> = {
   error: 'bad',

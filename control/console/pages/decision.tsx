@@ -3,7 +3,7 @@ import { words } from '../lib/format.ts'
 import type { Attempt } from '../lib/types.ts'
 import { Card, CodeBox, Empty, Loaded } from '../ui/basics.tsx'
 import { Icon } from '../ui/icons.tsx'
-import { Attempts } from './call.tsx'
+import { Attempts } from './attempts.tsx'
 
 interface DecisionAnswer {
   readonly attempts: readonly Attempt[]

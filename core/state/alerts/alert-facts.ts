@@ -2,7 +2,7 @@ import type { ApplyFacts, BalanceFacts, HealthFacts, Scope, SpendFacts } from '.
 import { iso } from '../../runtime/clock.ts'
 import { appliedState, NODE_SILENCE_MS } from '../configuration/apply.ts'
 import { evidenceOf } from '../configuration/target-evidence.ts'
-import type { Db } from '../index.ts'
+import type { Db } from '../db.ts'
 
 /** What alerts are judged by, read from rows that calls and nodes write anyway. */
 

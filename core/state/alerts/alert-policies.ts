@@ -1,7 +1,7 @@
 import type { Selectable } from 'kysely'
 import { ALERT_KINDS, type AlertPolicy, DEFAULT_POLICIES } from '../../domain/alerts/index.ts'
 import { newId } from '../../runtime/ids.ts'
-import type { AlertPolicyTable, AlertSettingTable, Db, Trx } from '../index.ts'
+import type { AlertPolicyTable, AlertSettingTable, Db, Trx } from '../db.ts'
 
 export type AlertPolicyRow = Selectable<AlertPolicyTable>
 export type AlertSettingRow = Selectable<AlertSettingTable>

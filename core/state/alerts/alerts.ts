@@ -3,7 +3,8 @@ import { type AlertKind, attempted, type Finding, type OpenAlert, WHY_ACKNOWLEDG
 import { iso } from '../../runtime/clock.ts'
 import { newId } from '../../runtime/ids.ts'
 import { queueWrite, updateOf } from '../batch.ts'
-import type { AlertNotificationTable, AlertTable, Db, State, Trx } from '../index.ts'
+import type { AlertNotificationTable, AlertTable, Db, Trx } from '../db.ts'
+import type { State } from '../index.ts'
 
 export type AlertRow = Selectable<AlertTable>
 export type NotificationRow = Selectable<AlertNotificationTable>

@@ -1,6 +1,6 @@
 import type { Selectable } from 'kysely'
 import { newId } from '../../runtime/ids.ts'
-import type { ContainmentReleaseRequestTable, ContainmentTable, Db, Trx } from '../index.ts'
+import type { ContainmentReleaseRequestTable, ContainmentTable, Db, Trx } from '../db.ts'
 
 export type ContainmentRow = Selectable<ContainmentTable>
 export type ReleaseRequestRow = Selectable<ContainmentReleaseRequestTable>

@@ -3,7 +3,8 @@ import type { DestinationGroup, SourceSeen, TrunkTraffic } from '../../domain/al
 import { dayOf } from '../../domain/rating/day.ts'
 import { MICRO_PER_MINOR } from '../../domain/rating/types.ts'
 import { iso } from '../../runtime/clock.ts'
-import type { Db, DestinationProfileTable, State } from '../index.ts'
+import type { Db, DestinationProfileTable } from '../db.ts'
+import type { State } from '../index.ts'
 
 /** What fraud is judged by: where trunks call, what it costs, and from where they are used. */
 

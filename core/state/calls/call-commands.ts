@@ -1,6 +1,7 @@
 import type { Selectable } from 'kysely'
 import { iso } from '../../runtime/clock.ts'
-import type { CallCommandTable, Db, State, Trx } from '../index.ts'
+import type { CallCommandTable, Db, Trx } from '../db.ts'
+import type { State } from '../index.ts'
 
 export type CallCommand = Selectable<CallCommandTable>
 

@@ -1,5 +1,5 @@
 import { iso } from '../../runtime/clock.ts'
-import type { CallEventTable, Db, Trx } from '../index.ts'
+import type { CallEventTable, Db, Trx } from '../db.ts'
 
 /** Events of one call are bounded: a script that loops must not fill the disk. */
 const MAX_EVENTS = 1000

@@ -1,6 +1,6 @@
 import type { Selectable } from 'kysely'
 import { ending } from '../../domain/calls/endings.ts'
-import type { CallAttemptTable, CallEventTable, CallStatus, CallTable, CdrTable, Db, Trx } from '../index.ts'
+import type { CallAttemptTable, CallEventTable, CallStatus, CallTable, CdrTable, Db, Trx } from '../db.ts'
 import { insertCommand, pendingCommands } from './calls.ts'
 import { finishCall } from './running-calls.ts'
 

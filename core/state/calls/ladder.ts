@@ -1,6 +1,6 @@
 import type { Selectable } from 'kysely'
 import { toldCallId } from '../../domain/calls/foreign.ts'
-import type { Db, SipMessageTable } from '../index.ts'
+import type { Db, SipMessageTable } from '../db.ts'
 import { callProcedure } from '../procedures/call.ts'
 import type { MessagesOfEdge, NewMessage } from '../procedures/running/messages.ts'
 

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
-import type { Db, LevelUseTable, State, Trx } from '../index.ts'
+import type { Db, LevelUseTable, Trx } from '../db.ts'
+import type { State } from '../index.ts'
 import type { AdmissionOutcome, AdmissionRequest } from '../procedures/admission/request.ts'
 import type { Release, ReleaseInput } from '../procedures/admission/settle.ts'
 import { steadyNow } from '../procedures/admission/steps.ts'

@@ -1,6 +1,6 @@
 import type { Selectable } from 'kysely'
 import { iso } from '../../runtime/clock.ts'
-import type { Db, MediaQualityTable, Trx } from '../index.ts'
+import type { Db, MediaQualityTable, Trx } from '../db.ts'
 
 /** Bounded: a call of a day has 8640 samples a leg. */
 const MAX_ROWS_PER_CALL = 20_000

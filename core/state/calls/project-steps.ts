@@ -1,6 +1,6 @@
 import { type HOUR_MS, type MINUTE_MS, stepOf, type Window, windowBegin } from '../../domain/metrics/index.ts'
 import { iso } from '../../runtime/clock.ts'
-import type { Db } from '../index.ts'
+import type { Db } from '../db.ts'
 import { LOST_AFTER_MS } from '../nodes/nodes.ts'
 
 /** A project's calls over time: the sums of its trunks, and of the calls that no trunk carried. */

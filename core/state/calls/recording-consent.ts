@@ -1,5 +1,5 @@
 import type { Selectable } from 'kysely'
-import type { Db, RecordingConsentTable, Trx } from '../index.ts'
+import type { Db, RecordingConsentTable, Trx } from '../db.ts'
 
 export type RecordingConsentRow = Selectable<RecordingConsentTable>
 

@@ -1,5 +1,5 @@
 import type { Selectable } from 'kysely'
-import type { Db, RecordingTable, Trx } from '../index.ts'
+import type { Db, RecordingTable, Trx } from '../db.ts'
 
 type RecordingRow = Selectable<RecordingTable>
 

@@ -1,7 +1,8 @@
 import { type Selectable, sql } from 'kysely'
 import { iso } from '../../runtime/clock.ts'
+import type { Db, RecordingTable } from '../db.ts'
 import { queueEvent } from '../delivery/webhook-endpoints.ts'
-import type { Db, RecordingTable, State } from '../index.ts'
+import type { State } from '../index.ts'
 
 /** What becomes of the files of finished recordings: sealed, kept for their time, deleted. */
 

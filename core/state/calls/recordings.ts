@@ -1,6 +1,6 @@
 import type { Insertable, Selectable, Updateable } from 'kysely'
 import { iso } from '../../runtime/clock.ts'
-import type { Db, RecordingTable, Trx } from '../index.ts'
+import type { Db, RecordingTable, Trx } from '../db.ts'
 
 export type RecordingRow = Selectable<RecordingTable>
 

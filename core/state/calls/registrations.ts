@@ -1,6 +1,6 @@
 import type { Selectable } from 'kysely'
 import { iso } from '../../runtime/clock.ts'
-import type { Db, RegistrationTable, Trx } from '../index.ts'
+import type { Db, RegistrationTable, Trx } from '../db.ts'
 
 export type RegistrationRow = Selectable<RegistrationTable>
 

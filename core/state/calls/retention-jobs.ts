@@ -1,6 +1,7 @@
 import type { Insertable, Selectable } from 'kysely'
 import { iso } from '../../runtime/clock.ts'
-import type { Db, RetentionJobTable, State, Trx } from '../index.ts'
+import type { Db, RetentionJobTable, Trx } from '../db.ts'
+import type { State } from '../index.ts'
 
 /** Jobs that give the recordings that exist already another time to be kept. */
 

@@ -1,5 +1,6 @@
 import { ending } from '../../domain/calls/endings.ts'
-import type { Db, State, Trx } from '../index.ts'
+import type { Db, Trx } from '../db.ts'
+import type { State } from '../index.ts'
 import { callProcedure } from '../procedures/call.ts'
 import { type Admission, type AdmitInput, type AdmitRowInput, keptCall } from '../procedures/running/admit.ts'
 import type { FinalFacts } from '../procedures/running/finish.ts'

@@ -1,7 +1,7 @@
 import type { Selectable } from 'kysely'
 import { iso } from '../../runtime/clock.ts'
 import type { NumberRow } from '../configuration/numbers.ts'
-import type { CallTable, Db, SimulatedCallTable } from '../index.ts'
+import type { CallTable, Db, SimulatedCallTable } from '../db.ts'
 
 /** Calls of the general API's sandbox, and the list of its real ones. */
 

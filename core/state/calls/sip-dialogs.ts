@@ -1,5 +1,5 @@
 import { iso } from '../../runtime/clock.ts'
-import type { Db, Trx } from '../index.ts'
+import type { Db, Trx } from '../db.ts'
 
 /** Remembers a dialog of a SIP server that keeps its dialogs when the node is gone. */
 export const saveSipDialog = async (

@@ -11,7 +11,7 @@ import {
   type Window,
   windowBegin,
 } from '../../domain/metrics/index.ts'
-import type { Db } from '../index.ts'
+import type { Db } from '../db.ts'
 import { FAILURE_KEY, KEY } from '../procedures/running/counts.ts'
 
 /** What a trunk's calls came to, by minute and by hour: written as each call ends, read without looking at any call. */

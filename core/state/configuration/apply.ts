@@ -1,4 +1,4 @@
-import type { Db } from '../index.ts'
+import type { Db } from '../db.ts'
 import type { NodeReport } from './trunk-facts.ts'
 
 /** How far a resource is in force at the signaling nodes (design section 8). */

@@ -1,5 +1,6 @@
 import type { Insertable, Selectable } from 'kysely'
-import type { CarrierRegistrationStateTable, CarrierRegistrationTable, Db, State, Trx } from '../index.ts'
+import type { CarrierRegistrationStateTable, CarrierRegistrationTable, Db, Trx } from '../db.ts'
+import type { State } from '../index.ts'
 import { bumpConfiguration } from './bootstrap.ts'
 
 export type CarrierRegistrationState = Selectable<CarrierRegistrationStateTable>

@@ -1,6 +1,7 @@
 import { type CarrierStep, type CarrierWish, planCarriers } from '../../domain/carriers/plan.ts'
 import { newId } from '../../runtime/ids.ts'
-import type { Db, State, Trx } from '../index.ts'
+import type { Db, Trx } from '../db.ts'
+import type { State } from '../index.ts'
 import { bumpConfiguration } from './bootstrap.ts'
 import { listCarrierRegistrations } from './carrier-registrations.ts'
 

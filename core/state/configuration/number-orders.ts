@@ -1,5 +1,5 @@
 import type { Insertable, Selectable } from 'kysely'
-import type { Db, NumberOrderTable, Trx } from '../index.ts'
+import type { Db, NumberOrderTable, Trx } from '../db.ts'
 
 export type NumberOrderRow = Selectable<NumberOrderTable>
 

@@ -1,5 +1,5 @@
 import type { Selectable } from 'kysely'
-import type { Db, NumberTable, Trx } from '../index.ts'
+import type { Db, NumberTable, Trx } from '../db.ts'
 
 export type NumberRow = Selectable<NumberTable>
 

@@ -1,14 +1,7 @@
 import type { Selectable } from 'kysely'
 import type { ReadRule } from '../../domain/policies/rules.ts'
 import { newId } from '../../runtime/ids.ts'
-import type {
-  Db,
-  OutboundPolicyTable,
-  PolicyAttachmentTable,
-  PolicyRuleTable,
-  PolicyServiceType,
-  Trx,
-} from '../index.ts'
+import type { Db, OutboundPolicyTable, PolicyAttachmentTable, PolicyRuleTable, PolicyServiceType, Trx } from '../db.ts'
 
 export type PolicyRow = Selectable<OutboundPolicyTable>
 export type PolicyRuleRow = Selectable<PolicyRuleTable>

@@ -1,6 +1,6 @@
 import type { Selectable } from 'kysely'
 import { newId } from '../../runtime/ids.ts'
-import type { Db, ProjectCeilingTable, ShortCodeTable, TrunkSettingTable, Trx } from '../index.ts'
+import type { Db, ProjectCeilingTable, ShortCodeTable, TrunkSettingTable, Trx } from '../db.ts'
 
 /**
  * What the operator sets beside the management API: ceilings of a whole project, how a trunk's numbers are read,

@@ -1,6 +1,6 @@
 import type { Selectable } from 'kysely'
 import { newId } from '../../runtime/ids.ts'
-import type { Db, DelegationTable, NumberBlockTable, SubtrunkTable, Trx } from '../index.ts'
+import type { Db, DelegationTable, NumberBlockTable, SubtrunkTable, Trx } from '../db.ts'
 import { RELEASING } from './trunks.ts'
 
 export type SubtrunkRow = Selectable<SubtrunkTable>

@@ -1,6 +1,6 @@
 import type { Selectable } from 'kysely'
 import { iso } from '../../runtime/clock.ts'
-import type { Db, TargetEvidenceTable, Trx } from '../index.ts'
+import type { Db, TargetEvidenceTable, Trx } from '../db.ts'
 
 export const saveEvidence = async (
   db: Db | Trx,

@@ -1,7 +1,8 @@
 import type { Selectable } from 'kysely'
 import { iso } from '../../runtime/clock.ts'
 import { newId } from '../../runtime/ids.ts'
-import type { Db, State, TrunkTestCheckTable, TrunkTestRunTable, Trx } from '../index.ts'
+import type { Db, TrunkTestCheckTable, TrunkTestRunTable, Trx } from '../db.ts'
+import type { State } from '../index.ts'
 
 export type TestRunRow = Selectable<TrunkTestRunTable>
 export type TestCheckRow = Selectable<TrunkTestCheckTable>

@@ -10,7 +10,7 @@ import type {
   TrunkSourceTable,
   TrunkTable,
   Trx,
-} from '../index.ts'
+} from '../db.ts'
 
 export type TrunkRow = Selectable<TrunkTable>
 /** Its `range_key` follows from its `cidr`. */

@@ -1,5 +1,5 @@
 import type { Selectable } from 'kysely'
-import type { Db, NumberTable, Trx, VoiceApplicationTable } from '../index.ts'
+import type { Db, NumberTable, Trx, VoiceApplicationTable } from '../db.ts'
 
 export type VoiceApplicationRow = Selectable<VoiceApplicationTable>
 

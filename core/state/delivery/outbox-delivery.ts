@@ -1,6 +1,6 @@
 import { type Selectable, sql } from 'kysely'
 import { iso } from '../../runtime/clock.ts'
-import type { Db, OutboxTable } from '../index.ts'
+import type { Db, OutboxTable } from '../db.ts'
 
 /** The delivering half of the outbox: taking rows that are due, and telling what became of them. */
 

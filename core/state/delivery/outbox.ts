@@ -1,6 +1,6 @@
 import { type RecordingCallbackFacts, recordingParameters } from '../../domain/calls/parameters.ts'
 import { queueWrite } from '../batch.ts'
-import type { Trx } from '../index.ts'
+import type { Trx } from '../db.ts'
 import type { Enqueued } from '../procedures/running/callbacks.ts'
 import { PROCEDURE_PREFIX } from '../sqlite/protocol.ts'
 

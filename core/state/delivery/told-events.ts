@@ -1,4 +1,4 @@
-import type { Db, Trx } from '../index.ts'
+import type { Db, Trx } from '../db.ts'
 import type { AuditRow } from '../people/audit.ts'
 
 /** How far the audit trail was told to webhook endpoints; undefined before the first time. */

@@ -1,5 +1,5 @@
 import { NODE_SILENCE_MS } from '../configuration/apply.ts'
-import type { Db } from '../index.ts'
+import type { Db } from '../db.ts'
 
 /** How much waits or is open, over all projects: figures for operators. */
 export interface Backlog {

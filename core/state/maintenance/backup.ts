@@ -1,5 +1,5 @@
 import { sql } from 'kysely'
-import type { Db } from '../index.ts'
+import type { Db } from '../db.ts'
 
 /** Writes a consistent copy of the database to `file`, which must not exist; readers and writers go on meanwhile. */
 export async function copyDatabase(db: Db, file: string): Promise<void> {

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { countersAdrift } from '../calls/leases.ts'
-import type { Db } from '../index.ts'
+import type { Db } from '../db.ts'
 
 /**
  * What always holds between the rows of a running platform. Each rule is one statement, so that calls which come and go

@@ -1,7 +1,7 @@
 import { type Selectable, sql } from 'kysely'
 import { daysOf, type Statement, type StatementLine, statementOf } from '../../domain/billing/statement.ts'
 import { dayOf } from '../../domain/rating/index.ts'
-import type { BillingDocumentTable, Db, OrganizationTable, ProjectTable, Trx } from '../index.ts'
+import type { BillingDocumentTable, Db, OrganizationTable, ProjectTable, Trx } from '../db.ts'
 
 /** What calls cost, summed up for people: read from the reservations, which are the inputs of every charge. */
 

@@ -2,7 +2,8 @@ import { type Selectable, sql } from 'kysely'
 import { prefixesOf } from '../../domain/policies/destinations.ts'
 import type { ImportedRate } from '../../domain/rating/import.ts'
 import { newId } from '../../runtime/ids.ts'
-import type { BillingAccountTable, Db, LedgerTable, PriceBookTable, RateTable, State, Trx } from '../index.ts'
+import type { BillingAccountTable, Db, LedgerTable, PriceBookTable, RateTable, Trx } from '../db.ts'
+import type { State } from '../index.ts'
 
 export type PriceBookRow = Selectable<PriceBookTable>
 export type RateRow = Selectable<RateTable>

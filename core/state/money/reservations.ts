@@ -1,6 +1,6 @@
 import type { Selectable } from 'kysely'
 import { explainPrice, type PriceInputs } from '../../domain/rating/explain.ts'
-import type { Db, LevelUseTable, ReservationTable, Trx } from '../index.ts'
+import type { Db, LevelUseTable, ReservationTable, Trx } from '../db.ts'
 import type { ExtendInput, Extension } from '../procedures/admission/settle.ts'
 import { callProcedure } from '../procedures/call.ts'
 

@@ -2,7 +2,8 @@ import type { Selectable } from 'kysely'
 import { type Clock, iso } from '../../runtime/clock.ts'
 import type { KnownProcess } from '../../runtime/machine.ts'
 import { type AlsoAtEnd, endCallsOfNodes } from '../calls/running-calls.ts'
-import type { Db, NodeTable, State, Trx } from '../index.ts'
+import type { Db, NodeTable, Trx } from '../db.ts'
+import type { State } from '../index.ts'
 
 export const HEARTBEAT_MS = 2000
 /** A node silent for so long is lost (design section 8). */

@@ -1,5 +1,6 @@
 import { iso } from '../../runtime/clock.ts'
-import type { Db, State } from '../index.ts'
+import type { Db } from '../db.ts'
+import type { State } from '../index.ts'
 
 /** A task that one process does for all: its holder renews the lease, and another takes it when that stops. */
 

@@ -1,5 +1,5 @@
 import { queueWrite } from '../batch.ts'
-import type { AuditActorType, AuditEventTable, AuditKind, Db, Trx } from '../index.ts'
+import type { AuditActorType, AuditEventTable, AuditKind, Db, Trx } from '../db.ts'
 import { FIRST_HASH, hashOf, type UnchainedEvent } from '../procedures/audit-chain.ts'
 import { PROCEDURE_PREFIX } from '../sqlite/protocol.ts'
 

@@ -1,6 +1,6 @@
 import type { Selectable } from 'kysely'
 import { iso } from '../../runtime/clock.ts'
-import type { ConsoleSessionTable, Db, MemberSecurityTable, Trx } from '../index.ts'
+import type { ConsoleSessionTable, Db, MemberSecurityTable, Trx } from '../db.ts'
 import type { MemberRow } from './organizations.ts'
 
 export type SessionRow = Selectable<ConsoleSessionTable>

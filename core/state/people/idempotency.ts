@@ -1,5 +1,5 @@
 import { queueWrite } from '../batch.ts'
-import type { Db, Trx } from '../index.ts'
+import type { Db, Trx } from '../db.ts'
 
 /** What a write answered, to be repeated when the same request comes again. One-time secrets are not in it. */
 export interface StoredOutcome {

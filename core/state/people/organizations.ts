@@ -1,5 +1,5 @@
 import type { Selectable } from 'kysely'
-import type { Db, MemberTable, OrganizationTable, ProjectTable, Trx } from '../index.ts'
+import type { Db, MemberTable, OrganizationTable, ProjectTable, Trx } from '../db.ts'
 
 export type ProjectRow = Selectable<ProjectTable>
 export type OrganizationRow = Selectable<OrganizationTable>

@@ -1,6 +1,6 @@
 import type { Selectable } from 'kysely'
 import { newId } from '../../runtime/ids.ts'
-import type { Db, LevelUseTable, SubaccountTable, Trx } from '../index.ts'
+import type { Db, LevelUseTable, SubaccountTable, Trx } from '../db.ts'
 
 export type SubaccountRow = Selectable<SubaccountTable>
 

@@ -1,5 +1,5 @@
 import type { Selectable } from 'kysely'
-import type { Db, Trx, VoiceAccountTable } from '../index.ts'
+import type { Db, Trx, VoiceAccountTable } from '../db.ts'
 
 export type VoiceAccountRow = Selectable<VoiceAccountTable>
 export type VoiceAccountOfProject = VoiceAccountRow & {

@@ -1,5 +1,5 @@
 import { hash as digest } from 'node:crypto'
-import type { AuditEventTable } from '../index.ts'
+import type { AuditEventTable } from '../db.ts'
 import type { Query } from './admission/steps.ts'
 
 /** The hash chain of the audit trail; a procedure, so that no event can come between the last one and the next. */

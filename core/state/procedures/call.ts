@@ -1,5 +1,5 @@
 import { CompiledQuery } from 'kysely'
-import type { Db, Trx } from '../index.ts'
+import type { Db, Trx } from '../db.ts'
 import type { ProcedureCalls } from '../sqlite/procedure-calls.ts'
 import { PROCEDURE_PREFIX } from '../sqlite/protocol.ts'
 

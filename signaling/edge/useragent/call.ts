@@ -6,7 +6,8 @@ import type { WheelTimer } from '../timers.ts'
 import { UNHEARD } from '../transaction/client.ts'
 import type { ServerTransaction } from '../transaction/server.ts'
 import { isReliable, type Listener } from '../transport/types.ts'
-import { addParts, IncomingRequest, type MessageParts, type UserAgent } from './user-agent.ts'
+import { addParts, IncomingRequest, type MessageParts } from './message-parts.ts'
+import type { UserAgent } from './user-agent.ts'
 
 /** What a call tells its owner; all are optional. */
 export interface CallEvents {

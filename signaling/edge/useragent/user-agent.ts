@@ -1,16 +1,14 @@
 import { Dialog, listenerAddress } from '../dialog/dialog.ts'
 import { newCallId, newSequence, newTag } from '../sip/ids.ts'
-import { bytesOf, Draft, draftResponse, type SipMessage, textOf } from '../sip/message.ts'
+import { bytesOf, Draft, draftResponse, type SipMessage } from '../sip/message.ts'
 import type { Hop, Sent, StackOptions } from '../stack.ts'
 import { SipStack } from '../stack.ts'
 import type { ServerTransaction } from '../transaction/server.ts'
-import type { Received } from '../transport/types.ts'
 import { Call, type CallEvents } from './call.ts'
+import { addParts, IncomingRequest, type MessageParts } from './message-parts.ts'
 
 // A small user agent on the SIP stack, for peers that are no part of the edge: the sandbox carrier and test peers. It
 // makes and takes calls; media and SDP are its owner's business.
-
-export type Headers = Readonly<Record<string, string | readonly string[]>>
 
 export interface UserAgentOptions extends Omit<StackOptions, 'user'> {
   /** A new call; answer it with its methods. Without this, calls get 480. */
@@ -21,14 +19,6 @@ export interface UserAgentOptions extends Omit<StackOptions, 'user'> {
   readonly user?: string
 }
 
-/** What to put into a message besides what the agent supplies. Bodies are ordinary text. */
-export interface MessageParts {
-  readonly headers?: Headers
-  readonly body?: string
-  /** Default `application/sdp`. */
-  readonly content_type?: string
-}
-
 export interface CallOptions extends MessageParts {
   /** From value without a tag, such as `"Bob" <sip:bob@example.org>`; default our Contact. */
   readonly from?: string
@@ -36,34 +26,6 @@ export interface CallOptions extends MessageParts {
   /** Where to send the INVITE instead of its request-URI. */
   readonly hop?: string
   readonly events?: CallEvents
-}
-
-/** A request from the peer that wants an answer. */
-export class IncomingRequest {
-  readonly message: SipMessage
-  readonly received: Received
-  readonly #transaction: ServerTransaction
-  readonly #tag: string
-  readonly #contact: string | undefined
-
-  constructor(transaction: ServerTransaction, tag: string, contact?: string) {
-    this.#transaction = transaction
-    this.message = transaction.request
-    this.received = transaction.received
-    this.#tag = tag
-    this.#contact = contact
-  }
-
-  get body(): string {
-    return textOf(this.message.body)
-  }
-
-  answer(status: number, parts: MessageParts & { readonly reason?: string } = {}): void {
-    const draft = draftResponse(this.message, status, this.#tag, parts.reason)
-    if (this.#contact !== undefined && status < 300) draft.add('Contact', this.#contact)
-    addParts(draft, parts)
-    this.#transaction.respond(draft, status)
-  }
 }
 
 export class UserAgent {
@@ -222,17 +184,4 @@ export class UserAgent {
     for (const call of this.#calls.values()) if (call.takeCancel(invite)) return
     invite.respond(draftResponse(invite.request, 487, newTag()), 487)
   }
-}
-
-/** Adds an owner's headers and body to a message. */
-export function addParts(draft: Draft, parts: MessageParts): void {
-  for (const [name, value] of Object.entries(parts.headers ?? {})) {
-    for (const one of typeof value === 'string' ? [value] : value) {
-      if (name.toLowerCase() === 'contact') draft.set(name, bytesOf(one))
-      else draft.add(name, bytesOf(one))
-    }
-  }
-  if (parts.body === undefined || parts.body === '') return
-  draft.add('Content-Type', parts.content_type ?? 'application/sdp')
-  draft.body = bytesOf(parts.body)
 }

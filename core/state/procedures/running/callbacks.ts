@@ -4,7 +4,7 @@ import { type CallRequest, readCallRequest } from '../../../domain/calls/request
 import { shownParameters } from '../../../domain/calls/typed.ts'
 import { iso } from '../../../runtime/clock.ts'
 import { newId } from '../../../runtime/ids.ts'
-import type { OutboxTable } from '../../index.ts'
+import type { OutboxTable } from '../../db.ts'
 import { inserting, number, type Query } from '../admission/steps.ts'
 import type { ToldCall } from './rows.ts'
 

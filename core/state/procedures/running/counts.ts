@@ -6,7 +6,7 @@ import {
   figuresOfCall,
   STEPS_MS,
 } from '../../../domain/metrics/index.ts'
-import type { CdrTable } from '../../index.ts'
+import type { CdrTable } from '../../db.ts'
 
 /** The statements that add an ended call to its trunk's sums, by minute and by hour. */
 

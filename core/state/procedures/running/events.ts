@@ -1,7 +1,7 @@
 import type { Selectable } from 'kysely'
 import { iso } from '../../../runtime/clock.ts'
 import { newId } from '../../../runtime/ids.ts'
-import type { WebhookDeliveryTable } from '../../index.ts'
+import type { WebhookDeliveryTable } from '../../db.ts'
 import { inserting, number, type Query, text } from '../admission/steps.ts'
 
 /** Events for the webhook endpoints of a project, in the transaction of what they tell of. */

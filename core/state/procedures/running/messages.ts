@@ -1,4 +1,4 @@
-import type { SipMessageTable } from '../../index.ts'
+import type { SipMessageTable } from '../../db.ts'
 import { insertingRows, type Query } from '../admission/steps.ts'
 
 /** As the edge tells of it. */

@@ -1,6 +1,6 @@
 import type { Insertable, Selectable } from 'kysely'
 import { iso } from '../../../runtime/clock.ts'
-import type { CallTable } from '../../index.ts'
+import type { CallTable } from '../../db.ts'
 import { inserting, number, type Query, updating } from '../admission/steps.ts'
 
 /** The rows of calls that run, as the procedures write them (decision 0531). */

@@ -1,6 +1,6 @@
 import type { Selectable, Updateable } from 'kysely'
 import { iso } from '../../../runtime/clock.ts'
-import type { CallAttemptTable, CallTable } from '../../index.ts'
+import type { CallAttemptTable, CallTable } from '../../db.ts'
 import { release } from '../admission/settle.ts'
 import { inserting, type Query, updating } from '../admission/steps.ts'
 import { tellStatus } from './callbacks.ts'

@@ -1,0 +1,80 @@
+// Circles of imports: files that reach each other can be neither read nor moved one at a time.
+import type { Source } from './rules.ts'
+
+/** The compiler erases imports of types, so a small circle of them harms nobody. */
+const MOST_BY_TYPE = 6
+/** Larger circles that stand. They may shrink and must not grow; issue 16 (point 4) breaks them. */
+const STANDING: Readonly<Record<string, number>> = {
+  'signaling/b2bua/': 17,
+  'signaling/scripts/': 9,
+  'markup/verbs/dial': 8,
+}
+const STATIC = /(?:^|\n)\s*(import|export)\s([^'"\n;]*(?:\n[^'"\n;]*)*?)from\s+['"](\.[^'"]+)['"]/g
+
+type Graph = ReadonlyMap<string, readonly string[]>
+
+export function circleFindings(all: readonly Source[], resolve: (path: string, name: string) => string): string[] {
+  const byType = graph(all, resolve, () => true)
+  const byValue = graph(all, resolve, isValue)
+  return [
+    ...circles(byValue).map(circle => `circle of imports by value: ${circle.join(', ')}`),
+    ...circles(byType)
+      .filter(circle => circle.length > mostOf(circle))
+      .map(circle => `circle of imports by type of more than ${mostOf(circle)} files: ${circle.join(', ')}`),
+  ]
+}
+
+function mostOf(circle: readonly string[]): number {
+  const standing = Object.entries(STANDING).find(([folder]) => circle.every(path => path.startsWith(folder)))
+  return standing?.[1] ?? MOST_BY_TYPE
+}
+
+function graph(
+  all: readonly Source[],
+  resolve: (path: string, name: string) => string,
+  counts: (clause: string) => boolean,
+): Graph {
+  return new Map(
+    all.map(({ path, text }) => [
+      path,
+      [...text.matchAll(STATIC)]
+        .filter(([, , clause]) => counts(clause ?? ''))
+        .map(match => resolve(path, match[3] ?? '')),
+    ]),
+  )
+}
+
+/** Whether anything of `import <clause> from` is there when the program runs. */
+function isValue(clause: string): boolean {
+  if (/^\s*type\b(?!\s+from)/.test(clause)) return false
+  const named = /^\s*\{([^}]*)\}\s*$/.exec(clause)?.[1]
+  if (named === undefined) return true
+  return named.split(',').some(name => name.trim() !== '' && !/^type\s/.test(name.trim()))
+}
+
+/** The strongly connected components of more than one file (Tarjan). */
+export function circles(imports: Graph): string[][] {
+  const index = new Map<string, number>()
+  const low = new Map<string, number>()
+  const open: string[] = []
+  const found: string[][] = []
+  const visit = (path: string): number => {
+    const own = index.size
+    index.set(path, own)
+    low.set(path, own)
+    open.push(path)
+    for (const next of imports.get(path) ?? []) {
+      if (!imports.has(next)) continue
+      if (!index.has(next)) low.set(path, Math.min(low.get(path) ?? own, visit(next)))
+      else if (open.includes(next)) low.set(path, Math.min(low.get(path) ?? own, index.get(next) ?? own))
+    }
+    const lowest = low.get(path) ?? own
+    if (lowest === own) {
+      const circle = open.splice(open.indexOf(path))
+      if (circle.length > 1) found.push(circle.sort())
+    }
+    return lowest
+  }
+  for (const path of imports.keys()) if (!index.has(path)) visit(path)
+  return found
+}
