@@ -1,6 +1,6 @@
-import type { TrunkTab } from './trunk.tsx'
 import { TrunkCredentials } from './trunk-credentials.tsx'
 import { TrunkSources } from './trunk-sources.tsx'
+import type { TrunkTab } from './trunk-tab.ts'
 import { TrunkTargets } from './trunk-targets.tsx'
 
 export const TrunkAccess = (props: TrunkTab) => (

@@ -5,7 +5,7 @@ import { Badge, Button, Card, Loaded, Time } from '../ui/basics.tsx'
 import { Dialog, SecretOnce } from '../ui/dialog.tsx'
 import { Table } from '../ui/table.tsx'
 import { toast } from '../ui/toast.tsx'
-import type { TrunkTab } from './trunk.tsx'
+import type { TrunkTab } from './trunk-tab.ts'
 import { canWrite, Failure, useTrunkWrite } from './trunk-write.tsx'
 
 export function TrunkCredentials(props: TrunkTab) {

@@ -10,7 +10,7 @@ import { Dialog } from '../ui/dialog.tsx'
 import { Form, TextField } from '../ui/form.tsx'
 import { Table } from '../ui/table.tsx'
 import { CeilingFields, type Ceilings, NO_CEILINGS } from './ceilings.tsx'
-import type { TrunkTab } from './trunk.tsx'
+import type { TrunkTab } from './trunk-tab.ts'
 
 interface SubtrunkSummary {
   readonly id: string

@@ -5,7 +5,7 @@ import type { TrunkMetrics } from '../lib/types.ts'
 import { Card, Empty, Loaded, Stat, Stats, Time } from '../ui/basics.tsx'
 import { SelectField } from '../ui/form.tsx'
 import { Table } from '../ui/table.tsx'
-import type { TrunkTab } from './trunk.tsx'
+import type { TrunkTab } from './trunk-tab.ts'
 
 interface Diagnostics {
   readonly media: {

@@ -9,7 +9,7 @@ import { Button, Card, Notice, ProblemBox } from '../ui/basics.tsx'
 import { ConfirmByName } from '../ui/dialog.tsx'
 import { CheckField, Chips, Choices, Form, NumberField, SelectField, TextField } from '../ui/form.tsx'
 import { toast } from '../ui/toast.tsx'
-import type { TrunkTab } from './trunk.tsx'
+import type { TrunkTab } from './trunk-tab.ts'
 
 export const TrunkSettings = (props: TrunkTab) => (
   <>

@@ -6,7 +6,7 @@ import { Button, Card, Empty, Loaded, Status, Time } from '../ui/basics.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { Form, NumberField, TextField } from '../ui/form.tsx'
 import { Table } from '../ui/table.tsx'
-import type { TrunkTab } from './trunk.tsx'
+import type { TrunkTab } from './trunk-tab.ts'
 import { canWrite, Failure, useTrunkWrite } from './trunk-write.tsx'
 
 interface NewSource {

@@ -6,7 +6,7 @@ import { Badge, Button, Card, Empty, Status } from '../ui/basics.tsx'
 import { Dialog } from '../ui/dialog.tsx'
 import { CheckField, Form, NumberField, SelectField, TextField } from '../ui/form.tsx'
 import { Table } from '../ui/table.tsx'
-import type { TrunkTab } from './trunk.tsx'
+import type { TrunkTab } from './trunk-tab.ts'
 import { canWrite, Failure, useTrunkWrite } from './trunk-write.tsx'
 
 /** A target as its form holds it; one that is new has no id. */

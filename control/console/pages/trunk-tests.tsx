@@ -9,7 +9,7 @@ import type { TrunkTestCheck, TrunkTestDetail, TrunkTestHistory } from '../lib/t
 import { Button, Card, Empty, Loaded, Notice, ProblemBox, Status, Time } from '../ui/basics.tsx'
 import { TextField } from '../ui/form.tsx'
 import { Table } from '../ui/table.tsx'
-import type { TrunkTab } from './trunk.tsx'
+import type { TrunkTab } from './trunk-tab.ts'
 
 const KINDS = [
   ['config_validation', 'Check the configuration', 'Names resolve, certificates hold, targets answer.'],

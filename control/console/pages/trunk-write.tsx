@@ -2,7 +2,7 @@ import { ask } from '../lib/api.ts'
 import { useAction } from '../lib/data.ts'
 import type { Problem } from '../lib/problem.ts'
 import { may } from '../lib/session.ts'
-import type { TrunkTab } from './trunk.tsx'
+import type { TrunkTab } from './trunk-tab.ts'
 
 export const canWrite = () => may('service_configuration:write')
 

@@ -31,11 +31,6 @@ import { TrunkQuality } from './trunk-quality.tsx'
 import { TrunkSettings } from './trunk-settings.tsx'
 import { TrunkTests } from './trunk-tests.tsx'
 
-export interface TrunkTab {
-  readonly trunk: Trunk
-  readonly of: Data<Trunk>
-}
-
 const TABS = [
   ['', 'Overview', 'service_configuration:read'],
   ['access', 'Access and targets', 'service_configuration:read'],
