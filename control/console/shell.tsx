@@ -7,7 +7,8 @@ import { live } from './lib/live.ts'
 import { hrefOf, path } from './lib/router.ts'
 import { chooseProject, hasRole, may, projectId, ROLE_NAMES, session, signedOut } from './lib/session.ts'
 import { switchTheme, theme } from './lib/theme.ts'
-import { PhoneDock, phoneOpen } from './softphone/dock.tsx'
+import { PhoneDock } from './softphone/dock.tsx'
+import { phoneOpen } from './softphone/open.ts'
 import { Icon, type IconName } from './ui/icons.tsx'
 
 interface Item {

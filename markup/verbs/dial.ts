@@ -1,6 +1,6 @@
 import type { Move } from '../interpreter/turn.ts'
 import type { Event } from '../interpreter/types.ts'
-import { flag, ignored, integer, method, oneOf, pattern, url } from './attributes.ts'
+import { DIAL, type DialNode } from './dial/attributes.ts'
 import * as children from './dial/children.ts'
 import * as queueing from './dial/queue.ts'
 import * as room from './dial/room.ts'
@@ -11,7 +11,6 @@ import { conference } from './nouns/conference.ts'
 import { dialable, number } from './nouns/number.ts'
 import { queue } from './nouns/queue.ts'
 import { sip } from './nouns/sip.ts'
-import { RECORDING_CALLBACK } from './recording-callback.ts'
 import { isNode, type Node, type Report, shape } from './shape.ts'
 import { next, verb } from './verb.ts'
 
@@ -20,45 +19,6 @@ const MAX_CHILDREN = 10
 /** Nouns of the compatible form that have nothing behind them here: their child fails (voice-compat.md §13). */
 const sim = shape('Sim', {}, { content: 'text', unsupported: '<Sim> is not supported; its child fails' })
 const whatsApp = shape('WhatsApp', {}, { content: 'text', unsupported: '<WhatsApp> is not supported; its child fails' })
-
-const RECORD_MODES = [
-  'do-not-record',
-  'record-from-answer',
-  'record-from-ringing',
-  'record-from-answer-dual',
-  'record-from-ringing-dual',
-] as const
-
-export const DIAL = {
-  action: url(),
-  method: method(13210),
-  timeout: integer({ default: 30, min: 5, max: 600, clamp: true, number: 13212 }),
-  timeLimit: integer({ default: 14_400, min: 1, max: 14_400, number: 13216 }),
-  callerId: pattern(/^(?:\+?[0-9]{3,15}|client:[^\s]{1,250}|[A-Za-z0-9+\-_.]{1,64})$/, 'number or token', {
-    default: null,
-    number: 13214,
-  }),
-  answerOnBridge: flag(false, 13219),
-  hangupOnStar: flag(false, 13213),
-  record: oneOf(RECORD_MODES, {
-    default: 'do-not-record',
-    number: 13217,
-    aliases: { true: 'record-from-answer', false: 'do-not-record' },
-  }),
-  recordingTrack: oneOf(['both', 'inbound', 'outbound'], { default: 'both' }),
-  trim: oneOf(['trim-silence', 'do-not-trim'], { default: 'do-not-trim' }),
-  ...RECORDING_CALLBACK,
-  ringTone: pattern(/^[a-z]{2}(?:-[a-z]{2,8})?$/i, 'country code', { default: null, number: 13220 }),
-  sequential: flag(false, 13218),
-  referUrl: url(),
-  referMethod: method(),
-  callReason: ignored(),
-  recordingConfigurationId: ignored(),
-  events: ignored(),
-  passports: ignored(),
-}
-
-export type DialNode = Node<typeof DIAL>
 
 export const dial = verb('Dial', DIAL, {
   content: 'text',

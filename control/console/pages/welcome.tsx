@@ -2,7 +2,7 @@ import { useData } from '../lib/data.ts'
 import { hrefOf } from '../lib/router.ts'
 import { may } from '../lib/session.ts'
 import type { CallSummary, ListOf, PhoneNumber, TrunkSummary } from '../lib/types.ts'
-import { callFromPhone } from '../softphone/dock.tsx'
+import { callFromPhone } from '../softphone/open.ts'
 import { Button, Card, LinkButton, PageHead } from '../ui/basics.tsx'
 import { Icon } from '../ui/icons.tsx'
 

@@ -1,15 +1,5 @@
-import { signal } from '@preact/signals'
 import { Lazy, lazy } from '../ui/lazy.tsx'
-
-/** Whether the telephone is shown; its code is loaded when it first is. */
-export const phoneOpen = signal(false)
-/** A number that another page wants to be called. */
-export const phoneTarget = signal('')
-
-export function callFromPhone(number: string): void {
-  phoneTarget.value = number
-  phoneOpen.value = true
-}
+import { phoneOpen } from './open.ts'
 
 const phone = lazy(async () => (await import('./phone.tsx')).Phone)
 

@@ -5,7 +5,7 @@ import type { ListOf, PhoneNumber } from '../lib/types.ts'
 import { Badge, Button, Notice, ProblemBox, type Tone } from '../ui/basics.tsx'
 import { TextField } from '../ui/form.tsx'
 import { Icon } from '../ui/icons.tsx'
-import { phoneOpen, phoneTarget } from './dock.tsx'
+import { phoneOpen, phoneTarget } from './open.ts'
 import {
   answer,
   call,

@@ -1,9 +1,9 @@
 import type { Move, Turn } from '../../interpreter/turn.ts'
 import type { Event } from '../../interpreter/types.ts'
-import type { DialNode } from '../dial.ts'
 import type { queue } from '../nouns/queue.ts'
 import type { Node } from '../shape.ts'
 import { stay, toAction } from '../verb.ts'
+import type { DialNode } from './attributes.ts'
 import { onRecording, recordingParameters, startRecording, stopRecording } from './recording.ts'
 import type { QueueState } from './state.ts'
 

@@ -1,8 +1,8 @@
 import type { Move, Turn } from '../../interpreter/turn.ts'
 import type { Event } from '../../interpreter/types.ts'
-import type { DialNode } from '../dial.ts'
 import { joinCommand } from '../nouns/conference.ts'
 import { stay, toAction } from '../verb.ts'
+import type { DialNode } from './attributes.ts'
 import type { RoomState } from './state.ts'
 
 /** Dial Conference: the leg is in the room until it leaves, is put out, or the time limit takes it out. */

@@ -1,5 +1,5 @@
 import type { Values } from '../attributes.ts'
-import type { DIAL } from '../dial.ts'
+import type { DIAL } from './attributes.ts'
 
 export type DialValues = Values<typeof DIAL>
 export type DialState = ChildrenState | RoomState | QueueState

@@ -1,6 +1,5 @@
 import type { Turn } from '../../interpreter/turn.ts'
 import type { ChildTarget, DialChild } from '../../interpreter/types.ts'
-import type { DialNode } from '../dial.ts'
 import { application, applicationIdOf } from '../nouns/application.ts'
 import { client, identityOf } from '../nouns/client.ts'
 import { dialable, number } from '../nouns/number.ts'
@@ -8,6 +7,7 @@ import { parametersOf } from '../nouns/parameters.ts'
 import { machineDetection, statusCallback } from '../nouns/shared.ts'
 import { sip, sipTarget } from '../nouns/sip.ts'
 import { isNode, type Node } from '../shape.ts'
+import type { DialNode } from './attributes.ts'
 
 /** The command that places the child of a noun which has no fault. */
 export function dialCommand(node: DialNode, noun: Node, child: string, turn: Turn): DialChild {
