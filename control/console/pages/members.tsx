@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
 import { ask } from '../lib/api.ts'
-import { useAction, useData } from '../lib/data.ts'
+import { type Action, useAction, useData } from '../lib/data.ts'
 import { ROLE_NAMES, type Role, session } from '../lib/session.ts'
 import type { ListOf } from '../lib/types.ts'
 import { Badge, Button, Card, Loaded, Notice, PageHead, ProblemBox, Time } from '../ui/basics.tsx'
@@ -19,9 +19,15 @@ interface Member {
 
 const ROLES = (Object.keys(ROLE_NAMES) as Role[]).map(value => ({ value, text: ROLE_NAMES[value] }))
 
+interface NewMember {
+  readonly email: string
+  readonly password: string
+  readonly role: Role
+}
+
 export function Members() {
   const members = useData<ListOf<Member>>('/members')
-  const [adding, setAdding] = useState<{ email: string; password: string; role: Role } | null>(null)
+  const [adding, setAdding] = useState<NewMember | null>(null)
   const [removed, setRemoved] = useState<Member | null>(null)
   const action = useAction()
   const change = (member: Member, role: Role) =>
@@ -54,90 +60,18 @@ export function Members() {
       <Loaded of={members}>
         {({ data }) => (
           <Card flush>
-            <Table
-              label="Members"
-              rows={data}
-              keyOf={member => member.id}
-              columns={[
-                {
-                  title: 'Email',
-                  cell: member => (
-                    <>
-                      {member.email} {member.operator && <Badge tone="note">Operator</Badge>}{' '}
-                      {member.id === session.value?.member.id && <span class="muted">you</span>}
-                    </>
-                  ),
-                },
-                {
-                  title: 'Role',
-                  cell: member => (
-                    <select
-                      aria-label={`Role of ${member.email}`}
-                      value={member.role}
-                      onChange={event => void change(member, event.currentTarget.value as Role)}
-                    >
-                      {ROLES.map(role => (
-                        <option key={role.value} value={role.value}>
-                          {role.text}
-                        </option>
-                      ))}
-                    </select>
-                  ),
-                },
-                { title: 'Since', cell: member => <Time at={member.created_at} />, wide: true },
-                {
-                  title: '',
-                  right: true,
-                  cell: member => (
-                    <Button small kind="quiet" label={`Remove ${member.email}`} onClick={() => setRemoved(member)}>
-                      Remove
-                    </Button>
-                  ),
-                },
-              ]}
-            />
+            <MemberTable rows={data} change={(member, role) => void change(member, role)} remove={setRemoved} />
           </Card>
         )}
       </Loaded>
       {adding && (
         <Dialog title="Add a member" onClose={() => setAdding(null)}>
-          <Form
-            onSubmit={() => void add()}
-            submit="Add"
-            busy={action.busy}
-            problem={action.problem}
-            fields={['/email', '/password', '/role']}
-          >
-            <TextField
-              label="Email"
-              type="email"
-              value={adding.email}
-              onInput={email => setAdding({ ...adding, email })}
-              problem={action.problem}
-              at="/email"
-              required
-              autoFocus
-            />
-            <TextField
-              label="First password"
-              type="password"
-              autoComplete="new-password"
-              value={adding.password}
-              onInput={password => setAdding({ ...adding, password })}
-              hint="At least 12 characters; the member changes it after signing in."
-              problem={action.problem}
-              at="/password"
-              required
-            />
-            <SelectField
-              label="Role"
-              value={adding.role}
-              onInput={role => setAdding({ ...adding, role: role as Role })}
-              options={ROLES}
-              problem={action.problem}
-              at="/role"
-            />
-          </Form>
+          <MemberForm
+            member={adding}
+            set={changes => setAdding({ ...adding, ...changes })}
+            action={action}
+            onSave={() => void add()}
+          />
         </Dialog>
       )}
       {removed && (
@@ -157,3 +91,101 @@ export function Members() {
     </>
   )
 }
+
+interface MemberTableProps {
+  readonly rows: readonly Member[]
+  readonly change: (member: Member, role: Role) => void
+  readonly remove: (member: Member) => void
+}
+
+const MemberTable = ({ rows, change, remove }: MemberTableProps) => (
+  <Table
+    label="Members"
+    rows={rows}
+    keyOf={member => member.id}
+    columns={[
+      {
+        title: 'Email',
+        cell: member => (
+          <>
+            {member.email} {member.operator && <Badge tone="note">Operator</Badge>}{' '}
+            {member.id === session.value?.member.id && <span class="muted">you</span>}
+          </>
+        ),
+      },
+      {
+        title: 'Role',
+        cell: member => (
+          <select
+            aria-label={`Role of ${member.email}`}
+            value={member.role}
+            onChange={event => change(member, event.currentTarget.value as Role)}
+          >
+            {ROLES.map(role => (
+              <option key={role.value} value={role.value}>
+                {role.text}
+              </option>
+            ))}
+          </select>
+        ),
+      },
+      { title: 'Since', cell: member => <Time at={member.created_at} />, wide: true },
+      {
+        title: '',
+        right: true,
+        cell: member => (
+          <Button small kind="quiet" label={`Remove ${member.email}`} onClick={() => remove(member)}>
+            Remove
+          </Button>
+        ),
+      },
+    ]}
+  />
+)
+
+interface MemberFormProps {
+  readonly member: NewMember
+  readonly set: (changes: Partial<NewMember>) => void
+  readonly action: Action
+  readonly onSave: () => void
+}
+
+const MemberForm = ({ member, set, action, onSave }: MemberFormProps) => (
+  <Form
+    onSubmit={onSave}
+    submit="Add"
+    busy={action.busy}
+    problem={action.problem}
+    fields={['/email', '/password', '/role']}
+  >
+    <TextField
+      label="Email"
+      type="email"
+      value={member.email}
+      onInput={email => set({ email })}
+      problem={action.problem}
+      at="/email"
+      required
+      autoFocus
+    />
+    <TextField
+      label="First password"
+      type="password"
+      autoComplete="new-password"
+      value={member.password}
+      onInput={password => set({ password })}
+      hint="At least 12 characters; the member changes it after signing in."
+      problem={action.problem}
+      at="/password"
+      required
+    />
+    <SelectField
+      label="Role"
+      value={member.role}
+      onInput={role => set({ role: role as Role })}
+      options={ROLES}
+      problem={action.problem}
+      at="/role"
+    />
+  </Form>
+)

@@ -21,10 +21,11 @@ import {
   Time,
 } from '../ui/basics.tsx'
 import { ConfirmByName } from '../ui/dialog.tsx'
-import { Form, SelectField, TextField } from '../ui/form.tsx'
+import { Form } from '../ui/form.tsx'
 import { Table } from '../ui/table.tsx'
 import { toast } from '../ui/toast.tsx'
 import { POLICY_FIELDS, PolicyFields, type PolicyForm, policyBody } from './policies.tsx'
+import { PolicyRules } from './policy-rules.tsx'
 
 interface Attachment {
   readonly id: string
@@ -79,7 +80,7 @@ export function PolicyPage({ params }: PageProps) {
             </Card>
             <RecordingConsent policy={policy} onChanged={of.reload} />
           </div>
-          <Rules policy={policy} path={path} onSaved={of.set} />
+          <PolicyRules policy={policy} path={path} onSaved={of.set} />
           <Card title="Services that use it" flush>
             {(attachments.data?.data.length ?? 0) === 0 ? (
               <Empty title="Nothing uses it yet">Choose it in the settings of a trunk.</Empty>
@@ -200,137 +201,6 @@ function RecordingConsent({ policy, onChanged }: { policy: Policy; onChanged: ()
         </>
       )}
       <ProblemBox problem={action.problem} />
-    </Card>
-  )
-}
-
-function Rules({ policy, path, onSaved }: { policy: Policy; path: string; onSaved: (value: Policy) => void }) {
-  const [op, setOp] = useState('deny')
-  const [kind, setKind] = useState('country')
-  const [value, setValue] = useState('')
-  const countries =
-    useData<ListOf<{ calling_code: string; iso_code: string; name: string; shared_code: boolean }>>(
-      '/v1/destination-countries',
-    )
-  const action = useAction()
-  const change = (rules: readonly { kind: string; op: string; value: string }[]) =>
-    action.run(async () => {
-      onSaved(await ask<Policy>('PATCH', `${path}/destination-rules`, { body: { rules }, revision: policy.revision }))
-      setValue('')
-    })
-  const write = may('service_configuration:write')
-  const remove = (given: string, match: string) => (
-    <Button
-      small
-      kind="quiet"
-      label={`Remove the rule for ${match}`}
-      onClick={() => void change([{ kind: given, op: 'remove', value: match }])}
-    >
-      Remove
-    </Button>
-  )
-  return (
-    <Card
-      title="Destinations"
-      hint="The longest matching rule wins; a deny wins a tie. One allow rule turns the policy into an allow list."
-      flush
-    >
-      {policy.destinations.allowed.length + policy.destinations.denied.length === 0 ? (
-        <Empty title="Every destination with a rate is allowed" />
-      ) : (
-        <Table
-          label="Destination rules"
-          rows={[
-            ...policy.destinations.denied.map(rule => ({
-              ...rule,
-              kind: /^[A-Z]{2}$/.test(rule.match) ? 'country' : 'prefix',
-              op: 'Denied',
-              rate_minor: null,
-            })),
-            ...policy.destinations.allowed.map(rule => ({ ...rule, op: 'Allowed', source: 'customer' })),
-          ]}
-          keyOf={rule => rule.op + rule.match}
-          columns={[
-            {
-              title: 'Rule',
-              cell: rule => <span class={`badge ${rule.op === 'Denied' ? 'bad' : 'good'}`}>{rule.op}</span>,
-            },
-            { title: 'Destination', cell: rule => `${rule.label} ${rule.match}` },
-            { title: 'By', cell: rule => words(rule.source), wide: true },
-            {
-              title: 'Rate',
-              cell: rule => (rule.rate_minor === null ? '–' : money(rule.rate_minor)),
-              right: true,
-              wide: true,
-            },
-            {
-              title: '',
-              right: true,
-              cell: rule => write && rule.source === 'customer' && remove(rule.kind, rule.match),
-            },
-          ]}
-        />
-      )}
-      {write && (
-        <div class="body">
-          <Form
-            onSubmit={() => void change([{ kind, op, value }])}
-            submit="Add the rule"
-            busy={action.busy}
-            problem={action.problem}
-            disabled={value === ''}
-            fields={['/rules']}
-          >
-            <div class="grid-2">
-              <SelectField
-                label="Rule"
-                value={op}
-                onInput={setOp}
-                options={[
-                  { value: 'deny', text: 'Deny' },
-                  { value: 'allow', text: 'Allow' },
-                ]}
-              />
-              <SelectField
-                label="Kind"
-                value={kind}
-                onInput={given => {
-                  setKind(given)
-                  setValue('')
-                }}
-                options={[
-                  { value: 'country', text: 'Country' },
-                  { value: 'prefix', text: 'Prefix' },
-                ]}
-              />
-              {kind === 'country' ? (
-                <SelectField
-                  label="Country"
-                  value={value}
-                  onInput={setValue}
-                  options={[
-                    { value: '', text: 'Choose' },
-                    ...(countries.data?.data ?? [])
-                      .filter(country => !country.shared_code)
-                      .map(country => ({ value: country.iso_code, text: `${country.name} ${country.calling_code}` })),
-                  ]}
-                  problem={action.problem}
-                  at="/rules"
-                />
-              ) : (
-                <TextField
-                  label="Prefix"
-                  value={value}
-                  placeholder="+234803"
-                  onInput={given => setValue(given.trim())}
-                  problem={action.problem}
-                  at="/rules"
-                />
-              )}
-            </div>
-          </Form>
-        </div>
-      )}
     </Card>
   )
 }

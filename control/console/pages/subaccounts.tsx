@@ -225,81 +225,25 @@ export function SubaccountPage({ params }: PageProps) {
                 )
               }
             />
-            <Stats>
-              <Stat
-                name="Calls in 30 days"
-                value={count(usage.call_attempts)}
-                hint={`${count(usage.answered_calls)} answered`}
-              />
-              <Stat
-                name="Spend in 30 days"
-                value={money(usage.settled_spend_minor)}
-                hint={`${money(usage.pending_spend_minor)} reserved`}
-              />
-              <Stat
-                name="Most calls at once"
-                value={count(usage.peak_concurrent)}
-                hint={<Time at={usage.peak_concurrent_at} />}
-              />
-              <Stat
-                name="Dearest day"
-                value={usage.busiest_day ? money(usage.busiest_day.settled_spend_minor) : '–'}
-                hint={usage.busiest_day?.date}
-              />
-            </Stats>
+            <Usage of={usage} />
             <div class="columns">
               <Card title="In use">
                 <Meter name="Calls at once" used={subaccount.live_calls} limit={subaccount.max_concurrent} />
               </Card>
               <RefusedCalls refusals={usage.refusals} />
             </div>
-            <Card title="Policies that bind its trunks" flush>
-              {subaccount.policy_ceilings.length === 0 ? (
-                <Empty title="None of its trunks has a policy" />
-              ) : (
-                <Table
-                  label="Policies that bind its trunks"
-                  rows={subaccount.policy_ceilings}
-                  keyOf={row => row.trunk_id + row.policy_id}
-                  columns={[
-                    { title: 'Trunk', cell: row => <a href={hrefOf(`/trunks/${row.trunk_id}`)}>{row.trunk_name}</a> },
-                    {
-                      title: 'Policy',
-                      cell: row => <a href={hrefOf(`/policies/${row.policy_id}`)}>{row.policy_name}</a>,
-                    },
-                    {
-                      title: 'Revision',
-                      cell: row => `${row.runtime_revision} of ${row.policy_revision}`,
-                      right: true,
-                    },
-                  ]}
-                />
-              )}
-            </Card>
+            <BindingPolicies of={subaccount.policy_ceilings} />
             {may('subaccounts:write') && (
               <Edit key={subaccount.revision} subaccount={subaccount} path={path} onSaved={of.set} />
             )}
             {asking && (
-              <ConfirmByName
-                title={`${words(verb)} the subaccount`}
-                name={subaccount.name}
-                verb={words(verb)}
+              <ChangeStatus
+                subaccount={subaccount}
+                verb={verb}
+                path={path}
                 onClose={() => setAsking(false)}
-                onConfirm={async ({ confirm_name }) =>
-                  of.set(
-                    await ask<Subaccount>('POST', `${path}/${verb}`, {
-                      body: { confirm_name },
-                      revision: subaccount.revision,
-                    }),
-                  )
-                }
-              >
-                <Notice tone="warn">
-                  {verb === 'suspend'
-                    ? 'New calls of all its trunks are refused. Calls that run go on.'
-                    : 'Its trunks take calls again.'}
-                </Notice>
-              </ConfirmByName>
+                onChanged={of.set}
+              />
             )}
           </>
         )
@@ -307,6 +251,80 @@ export function SubaccountPage({ params }: PageProps) {
     </Loaded>
   )
 }
+
+const Usage = ({ of }: { of: Subaccount['usage_30d'] }) => (
+  <Stats>
+    <Stat name="Calls in 30 days" value={count(of.call_attempts)} hint={`${count(of.answered_calls)} answered`} />
+    <Stat
+      name="Spend in 30 days"
+      value={money(of.settled_spend_minor)}
+      hint={`${money(of.pending_spend_minor)} reserved`}
+    />
+    <Stat name="Most calls at once" value={count(of.peak_concurrent)} hint={<Time at={of.peak_concurrent_at} />} />
+    <Stat
+      name="Dearest day"
+      value={of.busiest_day ? money(of.busiest_day.settled_spend_minor) : '–'}
+      hint={of.busiest_day?.date}
+    />
+  </Stats>
+)
+
+const BindingPolicies = ({ of }: { of: Subaccount['policy_ceilings'] }) => (
+  <Card title="Policies that bind its trunks" flush>
+    {of.length === 0 ? (
+      <Empty title="None of its trunks has a policy" />
+    ) : (
+      <Table
+        label="Policies that bind its trunks"
+        rows={of}
+        keyOf={row => row.trunk_id + row.policy_id}
+        columns={[
+          { title: 'Trunk', cell: row => <a href={hrefOf(`/trunks/${row.trunk_id}`)}>{row.trunk_name}</a> },
+          {
+            title: 'Policy',
+            cell: row => <a href={hrefOf(`/policies/${row.policy_id}`)}>{row.policy_name}</a>,
+          },
+          {
+            title: 'Revision',
+            cell: row => `${row.runtime_revision} of ${row.policy_revision}`,
+            right: true,
+          },
+        ]}
+      />
+    )}
+  </Card>
+)
+
+interface ChangeStatusProps {
+  readonly subaccount: Subaccount
+  readonly verb: 'suspend' | 'resume'
+  readonly path: string
+  readonly onClose: () => void
+  readonly onChanged: (value: Subaccount) => void
+}
+
+const ChangeStatus = ({ subaccount, verb, path, onClose, onChanged }: ChangeStatusProps) => (
+  <ConfirmByName
+    title={`${words(verb)} the subaccount`}
+    name={subaccount.name}
+    verb={words(verb)}
+    onClose={onClose}
+    onConfirm={async ({ confirm_name }) =>
+      onChanged(
+        await ask<Subaccount>('POST', `${path}/${verb}`, {
+          body: { confirm_name },
+          revision: subaccount.revision,
+        }),
+      )
+    }
+  >
+    <Notice tone="warn">
+      {verb === 'suspend'
+        ? 'New calls of all its trunks are refused. Calls that run go on.'
+        : 'Its trunks take calls again.'}
+    </Notice>
+  </ConfirmByName>
+)
 
 function Edit({
   subaccount,

@@ -5,6 +5,7 @@ import type { TargetDraft, TrunkDraft } from '../lib/trunk-draft.ts'
 import type { ListOf, NumberBlock, PolicySummary } from '../lib/types.ts'
 import { Button, Facts } from '../ui/basics.tsx'
 import { AreaField, CheckField, Chips, Choices, NumberField, SelectField, TextField } from '../ui/form.tsx'
+import { CeilingFields } from './trunk-fields.tsx'
 
 interface StepProps {
   readonly draft: TrunkDraft
@@ -145,29 +146,7 @@ export function MediaStep({ draft, set, at }: StepProps) {
         onInput={media_security => set({ media_security })}
         options={MEDIA_SECURITIES}
       />
-      <div class="grid-2">
-        <NumberField
-          label="Calls at once"
-          value={draft.concurrency}
-          onInput={concurrency => set({ concurrency })}
-          wrong={at('/limits/concurrency')}
-          required
-        />
-        <NumberField
-          label="Calls per second"
-          value={draft.cps}
-          onInput={cps => set({ cps })}
-          wrong={at('/limits/cps')}
-          required
-        />
-        <NumberField
-          label="Longest call, seconds"
-          value={draft.max_call_duration_seconds}
-          onInput={max_call_duration_seconds => set({ max_call_duration_seconds })}
-          wrong={at('/limits/max_call_duration_seconds')}
-          required
-        />
-      </div>
+      <CeilingFields of={draft} set={set} wrongAt={at} required />
       <SelectField
         label="Outbound policy"
         value={draft.outbound_policy_id}

@@ -7,8 +7,9 @@ import { AUTHENTICATIONS, CODECS, DIRECTIONS, MEDIA_SECURITIES, SOURCE_CHECKS } 
 import type { ListOf, PolicySummary, Trunk } from '../lib/types.ts'
 import { Button, Card, Notice, ProblemBox } from '../ui/basics.tsx'
 import { ConfirmByName } from '../ui/dialog.tsx'
-import { CheckField, Chips, Choices, Form, NumberField, SelectField, TextField } from '../ui/form.tsx'
+import { CheckField, Chips, Choices, Form, SelectField, TextField } from '../ui/form.tsx'
 import { toast } from '../ui/toast.tsx'
+import { CeilingFields, type Ceilings } from './trunk-fields.tsx'
 import type { TrunkTab } from './trunk-tab.ts'
 
 export const TrunkSettings = (props: TrunkTab) => (
@@ -36,8 +37,16 @@ function General({ trunk, of }: TrunkTab) {
   })
   const action = useAction()
   const set = (changes: Partial<typeof form>) => setForm(before => ({ ...before, ...changes }))
-  const limit = (name: keyof typeof form.limits) => (value: number | null) =>
-    set({ limits: { ...form.limits, [name]: value ?? 0 } })
+  const setLimits = (changes: Partial<Ceilings>) => {
+    const { concurrency, cps, max_call_duration_seconds } = { ...form.limits, ...changes }
+    // The API takes numbers only: an empty field is sent as 0.
+    const limits = {
+      concurrency: concurrency ?? 0,
+      cps: cps ?? 0,
+      max_call_duration_seconds: max_call_duration_seconds ?? 0,
+    }
+    set({ limits })
+  }
   const save = () =>
     action.run(async () => {
       const body = { ...form, ...(trunk.subaccount_id === null ? {} : { subaccount_id: trunk.subaccount_id }) }
@@ -89,21 +98,7 @@ function General({ trunk, of }: TrunkTab) {
           options={CODECS}
           wrong={messagesAt(action.problem, '/codecs')}
         />
-        <div class="grid-2">
-          <NumberField
-            label="Calls at once"
-            value={form.limits.concurrency}
-            onInput={limit('concurrency')}
-            {...at('/limits/concurrency')}
-          />
-          <NumberField label="Calls per second" value={form.limits.cps} onInput={limit('cps')} {...at('/limits/cps')} />
-          <NumberField
-            label="Longest call, seconds"
-            value={form.limits.max_call_duration_seconds}
-            onInput={limit('max_call_duration_seconds')}
-            {...at('/limits/max_call_duration_seconds')}
-          />
-        </div>
+        <CeilingFields of={form.limits} set={setLimits} wrongAt={pointer => messagesAt(action.problem, pointer)} />
       </Form>
     </Card>
   )

@@ -108,95 +108,96 @@ function OverviewTab({ trunk }: { trunk: Trunk }) {
     may('call_diagnostics:read') ? `/v1/trunks/${trunk.id}/metrics?window=24h` : null,
     { poll_ms: 15_000 },
   )
-  const { limits, media, authentication } = trunk
   return (
     <>
-      {metrics.data && (
-        <Stats>
-          <Stat
-            name="Calls in 24 hours"
-            value={count(metrics.data.attempts)}
-            hint={`${count(metrics.data.failed)} failed`}
-          />
-          <Stat
-            name="Answered"
-            value={count(metrics.data.answered)}
-            hint={`ASR of 7 days ${metrics.data.asr_7d_pct ?? '–'} %`}
-          />
-          <Stat
-            name="Mean duration"
-            value={duration(metrics.data.acd_seconds)}
-            hint={metrics.data.acd_reason ?? undefined}
-          />
-          <Stat
-            name="Post-dial delay"
-            value={metrics.data.pdd_ms === null ? '–' : `${count(metrics.data.pdd_ms)} ms`}
-            hint={metrics.data.pdd_reason ?? undefined}
-          />
-        </Stats>
-      )}
+      {metrics.data && <TrafficStats of={metrics.data} />}
       <div class="columns">
-        <Card title="Endpoints" hint="What the platform last heard from each target." flush>
-          {trunk.endpoint_evidence.length === 0 ? (
-            <Empty title="No target">
-              Calls to this trunk's numbers ring the PBX that is registered with its user and password. Add a target if
-              the PBX does not register.
-            </Empty>
-          ) : (
-            <Table
-              label="Endpoints"
-              rows={trunk.endpoint_evidence}
-              keyOf={row => row.sip_uri}
-              columns={[
-                { title: 'Target', cell: row => <span class="mono">{row.sip_uri}</span> },
-                { title: 'State', cell: row => <Status of={row.state} /> },
-                { title: 'Last answer', cell: row => (row.last_result ? `${row.last_result.code}` : '–') },
-                { title: 'Asked', cell: row => <Time at={row.last_attempt_at} /> },
-                { title: 'In words', cell: row => <span class="muted small">{row.detail}</span>, wide: true },
-              ]}
-            />
-          )}
-        </Card>
-        <Card title="Ceilings in use">
-          <Meter name="Calls at once" used={trunk.concurrency_used} limit={limits.concurrency.configured} />
-          <Facts
-            rows={[
-              ['Calls per second', limits.cps.configured],
-              ['Longest call', duration(limits.max_call_duration.configured)],
-              ['Daily spend', trunk.daily_spend_cap_minor === null ? 'no ceiling' : money(trunk.daily_spend_cap_minor)],
-              [
-                'Dearest destination',
-                trunk.max_destination_rate_minor === null
-                  ? 'no ceiling'
-                  : `${money(trunk.max_destination_rate_minor)} a minute`,
-              ],
-              [
-                'Outbound policy',
-                trunk.outbound_policy ? (
-                  <a href={hrefOf(`/policies/${trunk.outbound_policy.id}`)}>{trunk.outbound_policy.name}</a>
-                ) : (
-                  'none'
-                ),
-              ],
-            ]}
-          />
-        </Card>
-        <Card title="Settings">
-          <Facts
-            rows={[
-              ['Direction', words(trunk.direction)],
-              ['Authentication', authentication.mode === 'digest' ? 'User and password' : 'IP address'],
-              ['Only over TLS', authentication.require_tls ? 'yes' : 'no'],
-              ['Source check', words(authentication.source_validation)],
-              ['Codecs', media.codecs.join(', ')],
-              ['Media', media.security === 'rtp' ? 'RTP' : 'SRTP required'],
-              ['SIP name', trunk.signaling_fqdn ? <Id value={trunk.signaling_fqdn} what="the SIP name" /> : '–'],
-              ['Subaccount', trunk.subaccount_name ?? 'none'],
-              ['Applied', <Time key="t" at={trunk.apply.applied_at} />],
-            ]}
-          />
-        </Card>
+        <Endpoints of={trunk.endpoint_evidence} />
+        <CeilingsInUse trunk={trunk} />
+        <Settings trunk={trunk} />
       </div>
     </>
   )
 }
+
+const TrafficStats = ({ of }: { of: TrunkMetrics }) => (
+  <Stats>
+    <Stat name="Calls in 24 hours" value={count(of.attempts)} hint={`${count(of.failed)} failed`} />
+    <Stat name="Answered" value={count(of.answered)} hint={`ASR of 7 days ${of.asr_7d_pct ?? '–'} %`} />
+    <Stat name="Mean duration" value={duration(of.acd_seconds)} hint={of.acd_reason ?? undefined} />
+    <Stat
+      name="Post-dial delay"
+      value={of.pdd_ms === null ? '–' : `${count(of.pdd_ms)} ms`}
+      hint={of.pdd_reason ?? undefined}
+    />
+  </Stats>
+)
+
+const Endpoints = ({ of }: { of: Trunk['endpoint_evidence'] }) => (
+  <Card title="Endpoints" hint="What the platform last heard from each target." flush>
+    {of.length === 0 ? (
+      <Empty title="No target">
+        Calls to this trunk's numbers ring the PBX that is registered with its user and password. Add a target if the
+        PBX does not register.
+      </Empty>
+    ) : (
+      <Table
+        label="Endpoints"
+        rows={of}
+        keyOf={row => row.sip_uri}
+        columns={[
+          { title: 'Target', cell: row => <span class="mono">{row.sip_uri}</span> },
+          { title: 'State', cell: row => <Status of={row.state} /> },
+          { title: 'Last answer', cell: row => (row.last_result ? `${row.last_result.code}` : '–') },
+          { title: 'Asked', cell: row => <Time at={row.last_attempt_at} /> },
+          { title: 'In words', cell: row => <span class="muted small">{row.detail}</span>, wide: true },
+        ]}
+      />
+    )}
+  </Card>
+)
+
+const CeilingsInUse = ({ trunk }: { trunk: Trunk }) => (
+  <Card title="Ceilings in use">
+    <Meter name="Calls at once" used={trunk.concurrency_used} limit={trunk.limits.concurrency.configured} />
+    <Facts
+      rows={[
+        ['Calls per second', trunk.limits.cps.configured],
+        ['Longest call', duration(trunk.limits.max_call_duration.configured)],
+        ['Daily spend', trunk.daily_spend_cap_minor === null ? 'no ceiling' : money(trunk.daily_spend_cap_minor)],
+        [
+          'Dearest destination',
+          trunk.max_destination_rate_minor === null
+            ? 'no ceiling'
+            : `${money(trunk.max_destination_rate_minor)} a minute`,
+        ],
+        [
+          'Outbound policy',
+          trunk.outbound_policy ? (
+            <a href={hrefOf(`/policies/${trunk.outbound_policy.id}`)}>{trunk.outbound_policy.name}</a>
+          ) : (
+            'none'
+          ),
+        ],
+      ]}
+    />
+  </Card>
+)
+
+const Settings = ({ trunk }: { trunk: Trunk }) => (
+  <Card title="Settings">
+    <Facts
+      rows={[
+        ['Direction', words(trunk.direction)],
+        ['Authentication', trunk.authentication.mode === 'digest' ? 'User and password' : 'IP address'],
+        ['Only over TLS', trunk.authentication.require_tls ? 'yes' : 'no'],
+        ['Source check', words(trunk.authentication.source_validation)],
+        ['Codecs', trunk.media.codecs.join(', ')],
+        ['Media', trunk.media.security === 'rtp' ? 'RTP' : 'SRTP required'],
+        ['SIP name', trunk.signaling_fqdn ? <Id value={trunk.signaling_fqdn} what="the SIP name" /> : '–'],
+        ['Subaccount', trunk.subaccount_name ?? 'none'],
+        ['Applied', <Time key="t" at={trunk.apply.applied_at} />],
+      ]}
+    />
+  </Card>
+)

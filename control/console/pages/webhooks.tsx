@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks'
 import type { PageProps } from '../app.tsx'
 import { ask } from '../lib/api.ts'
 import { wrongUrl } from '../lib/checks.ts'
-import { type Action, useAction, useData, usePages } from '../lib/data.ts'
+import { type Action, type Pages, useAction, useData, usePages } from '../lib/data.ts'
 import { count } from '../lib/format.ts'
 import { messagesAt } from '../lib/problem.ts'
 import { go, hrefOf } from '../lib/router.ts'
@@ -202,7 +202,6 @@ export function WebhookPage({ params }: PageProps) {
   const of = useData<Endpoint>(path)
   const deliveries = usePages<Delivery>(`${path}/deliveries?limit=50`, { poll_ms: 4000, key: keyOf })
   const [asking, setAsking] = useState<'secret' | 'delete' | null>(null)
-  const [hours, setHours] = useState<number | null>(24)
   const [secret, setSecret] = useState<string | null>(null)
   const action = useAction()
   const again = (id: string) =>
@@ -216,10 +215,10 @@ export function WebhookPage({ params }: PageProps) {
       deliveries.reload()
       toast('A test event is on its way')
     })
-  const rotate = () =>
+  const rotate = (overlap_hours: number | null) =>
     action.run(async () => {
       const answer = await ask<{ signing_secret: string }>('POST', `/webhook-endpoints/${params['id']}/rotate-secret`, {
-        body: { overlap_hours: hours },
+        body: { overlap_hours },
       })
       setAsking(null)
       setSecret(answer.signing_secret)
@@ -253,60 +252,9 @@ export function WebhookPage({ params }: PageProps) {
             </Notice>
           )}
           <Edit key={endpoint.revision} endpoint={endpoint} path={path} onSaved={of.set} />
-          <Card title="Deliveries" flush>
-            {deliveries.rows.length === 0 ? (
-              <Empty title="Nothing was sent yet" />
-            ) : (
-              <Table
-                label="Deliveries"
-                rows={deliveries.rows}
-                keyOf={keyOf}
-                columns={[
-                  { title: 'Event', cell: row => row.event_kind },
-                  { title: 'State', cell: row => <Status of={row.state} /> },
-                  { title: 'Answer', cell: row => row.last_status ?? row.last_error ?? '–' },
-                  { title: 'Tries', cell: row => count(row.attempts), right: true, wide: true },
-                  { title: 'Next try', cell: row => <Time at={row.next_attempt_at} />, wide: true },
-                  { title: 'When', cell: row => <Time at={row.created_at} /> },
-                  {
-                    title: '',
-                    right: true,
-                    cell: row => (
-                      <Button small kind="quiet" onClick={() => void again(row.id)}>
-                        Send again
-                      </Button>
-                    ),
-                  },
-                ]}
-              />
-            )}
-            {deliveries.more && (
-              <div class="table-foot">
-                <Button small onClick={deliveries.loadMore}>
-                  Older
-                </Button>
-              </div>
-            )}
-          </Card>
+          <Deliveries of={deliveries} sendAgain={id => void again(id)} />
           {asking === 'secret' && (
-            <Dialog title="Rotate the secret" onClose={() => setAsking(null)}>
-              <Form
-                onSubmit={() => void rotate()}
-                submit="Rotate"
-                busy={action.busy}
-                problem={action.problem}
-                fields={['/overlap_hours']}
-              >
-                <NumberField
-                  label="Hours that the old secret still signs too"
-                  value={hours}
-                  onInput={setHours}
-                  problem={action.problem}
-                  at="/overlap_hours"
-                  required
-                />
-              </Form>
-            </Dialog>
+            <RotateSecret action={action} onSubmit={hours => void rotate(hours)} onClose={() => setAsking(null)} />
           )}
           {asking === 'delete' && (
             <ConfirmByName
@@ -330,6 +278,79 @@ export function WebhookPage({ params }: PageProps) {
         </>
       )}
     </Loaded>
+  )
+}
+
+interface DeliveriesProps {
+  readonly of: Pages<Delivery>
+  readonly sendAgain: (id: string) => void
+}
+
+const Deliveries = ({ of, sendAgain }: DeliveriesProps) => (
+  <Card title="Deliveries" flush>
+    {of.rows.length === 0 ? (
+      <Empty title="Nothing was sent yet" />
+    ) : (
+      <Table
+        label="Deliveries"
+        rows={of.rows}
+        keyOf={keyOf}
+        columns={[
+          { title: 'Event', cell: row => row.event_kind },
+          { title: 'State', cell: row => <Status of={row.state} /> },
+          { title: 'Answer', cell: row => row.last_status ?? row.last_error ?? '–' },
+          { title: 'Tries', cell: row => count(row.attempts), right: true, wide: true },
+          { title: 'Next try', cell: row => <Time at={row.next_attempt_at} />, wide: true },
+          { title: 'When', cell: row => <Time at={row.created_at} /> },
+          {
+            title: '',
+            right: true,
+            cell: row => (
+              <Button small kind="quiet" onClick={() => sendAgain(row.id)}>
+                Send again
+              </Button>
+            ),
+          },
+        ]}
+      />
+    )}
+    {of.more && (
+      <div class="table-foot">
+        <Button small onClick={of.loadMore}>
+          Older
+        </Button>
+      </div>
+    )}
+  </Card>
+)
+
+interface RotateSecretProps {
+  readonly action: Action
+  readonly onSubmit: (overlap_hours: number | null) => void
+  readonly onClose: () => void
+}
+
+function RotateSecret({ action, onSubmit, onClose }: RotateSecretProps) {
+  const [hours, setHours] = useState<number | null>(24)
+  return (
+    <Dialog title="Rotate the secret" onClose={onClose}>
+      <Form
+        onSubmit={() => onSubmit(hours)}
+        submit="Rotate"
+        busy={action.busy}
+        problem={action.problem}
+        fields={['/overlap_hours']}
+      >
+        <NumberField
+          label="Hours that the old secret still signs too"
+          value={hours}
+          onInput={setHours}
+          problem={action.problem}
+          at="/overlap_hours"
+          required
+        />
+      </Form>
+    </Dialog>
   )
 }
 
