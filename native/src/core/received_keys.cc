@@ -8,8 +8,8 @@
 namespace media {
 
 namespace {
-/** The tones of a key and its named event come from the same press when they are so close together. */
-constexpr uint64_t kSamePressUs = 250'000;
+/** An event is the echo of tones when its key went down at most this long after them (decision 0635). */
+constexpr uint64_t kEchoUs = 400'000;
 /** How long a key that was heard as tones is told to have been pressed. */
 constexpr uint32_t kHeardMs = 50;
 constexpr uint32_t kGapMs = 60;
@@ -62,14 +62,22 @@ void ReceivedKeys::heard(char digit, uint64_t now_us) {
   if (!received_.pressed()) on_key({digit, kHeardMs}, true, now_us);
 }
 
+/** Some senders leave the tones in the audio as well. Each press has one echo at most. */
+bool ReceivedKeys::is_echo(const KeyReceiver::Key& key) {
+  const auto found = std::ranges::find(tones_, key.digit, &Tones::digit);
+  if (found == tones_.end()) return false;
+  tones_.erase(found);
+  return true;
+}
+
 void ReceivedKeys::on_key(const KeyReceiver::Key& key, bool inband, uint64_t now_us) {
-  if (inband) {
-    inband_us_ = now_us;
-  } else {
-    ++stream_.counters().keys_received;
-    // Some senders leave the tones in the audio as well: then the key was told already.
-    if (inband_us_ && now_us - inband_us_ < kSamePressUs) return;
-  }
+  if (!inband) ++stream_.counters().keys_received;
+  const uint64_t held_us = inband ? 0 : key.duration_ms * uint64_t{1000};
+  std::erase_if(tones_, [&](const Tones& t) { return now_us > t.at_us + kEchoUs + held_us; });
+  if (inband)
+    tones_.push_back({key.digit, now_us});
+  else if (is_echo(key))
+    return;
   Event e = stream_.event_of(EventType::key);
   e.text = std::string(1, key.digit);
   e.a = key.duration_ms;

@@ -3,6 +3,7 @@
 // Thread: the packet thread of its stream. Memory: cold, touched by packets of keys only.
 #pragma once
 #include <cstdint>
+#include <vector>
 
 #include "config.h"
 #include "rtp.h"
@@ -28,13 +29,19 @@ class ReceivedKeys {
   void begin(uint32_t ts);
   void relay(uint8_t* packet, const RtpView& v, const TelephoneEvent& e, const PayloadFacts& facts, uint64_t now_us);
   void on_key(const KeyReceiver::Key& key, bool inband, uint64_t now_us);
+  bool is_echo(const KeyReceiver::Key& key);
 
   Stream& stream_;
   KeyReceiver received_;
   bool passes_on_ = true;
   bool any_ = false, waits_ = false;
   uint32_t ts_ = 0;
-  uint64_t inband_us_ = 0;
+  struct Tones {
+    char digit;
+    uint64_t at_us;
+  };
+  /** Keys heard as tones whose event may still come. */
+  std::vector<Tones> tones_;
 };
 
 }  // namespace media

@@ -202,6 +202,23 @@ t.test('keys are told once, pass the bridge, and are sent on request', async t =
   )
 })
 
+t.test('an event within 250 ms of the tones of another key is a key of its own', async t => {
+  const w = world(t)
+  const { a } = await call(w)
+  a.stream.detect({ inband_keys: true })
+  const high = tone(1336, 120)
+  await a.peer.send(tone(1000, 60))
+  await a.peer.send(tone(770, 120).map((sample, index) => sample + (high[index] ?? 0)))
+  for (const key of ['6', '5', '5']) await a.peer.sendKey(key, 60)
+  await a.peer.sendKey('#', 60)
+  await w.event('key', event => event.digit === '#')
+  t.same(
+    w.events.flatMap(event => (event.type === 'key' ? [`${event.digit} ${event.source}`] : [])),
+    ['5 inband', '6 rfc4733', '5 rfc4733', '# rfc4733'],
+    'only the first event of the same key is the echo of its tones',
+  )
+})
+
 t.test('what is played replaces the bridge, ends with an event, and can be stopped and looped', async t => {
   const w = world(t)
   const { b } = await call(w)
