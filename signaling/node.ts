@@ -174,11 +174,12 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
 
   // Calls end with their link, and when the media worker drops its sessions. The embedded edge ends the dialogs of a
   // lost link itself; a drachtio-server keeps them, so they are hung up when the link is back.
-  const hangUpLeft = (): Promise<void> => options.left.sweep(sip)
+  const hangUpLeft = (): Promise<void> =>
+    options.left.sweep(sip).catch(err => log.error({ err }, 'dialogs of a lost node were not hung up'))
   const unlink = sip.onLink(up => {
     if (up) {
       commands.look()
-      hangUpLeft().catch(err => log.error({ err }, 'dialogs of a lost node were not hung up'))
+      void hangUpLeft()
     } else endAll(calls, 'node_lost', log)
   })
   media.onDown(() => endAll(calls, 'node_lost', log))
@@ -198,6 +199,8 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
   })
   exposeNode(options.metrics, ctx, { ...scripting, originator, registrations })
   await ready(options)
+  // The link may have come up before anybody listened.
+  await hangUpLeft()
   presence.tellLinks()
   log.info({ node_id: id, edge: sip.connected, media: media.connected }, 'signaling node started')
 

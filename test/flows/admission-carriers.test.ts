@@ -12,6 +12,7 @@ import { Stir } from '../../signaling/trunks/stir.ts'
 import { testTls } from '../conformance/edge/test-tls.ts'
 import { openAgent, place, sdpOf } from '../support/agents.ts'
 import { untouched } from '../support/child.ts'
+import { onEmbedded } from '../support/edges.ts'
 import { digestAnswer } from '../support/phone.ts'
 import { rated } from '../support/rated.ts'
 import { authority } from '../support/stir.ts'
@@ -149,7 +150,7 @@ t.test('we register with a carrier, again before the end, and take it back at th
     await until('it is registered again', () => registrar.accepted() > renewed)
   })
 
-  t.test('a registrar over TLS shows the right certificate, or the one that was pinned', async t => {
+  t.test(...onEmbedded('a registrar over TLS shows the right certificate, or the one that was pinned'), async t => {
     const certificate = await testTls()
     const secure = await openRegistrar(t, certificate)
     const fingerprint = new X509Certificate(certificate.cert).fingerprint256

@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { createServer } from 'node:tls'
 import t from 'tap'
 import { untouched } from '../support/child.ts'
+import { onEmbedded } from '../support/edges.ts'
 import { callee, MANY, receive, sipp } from '../support/sipp.ts'
 import { until } from '../support/wait.ts'
 import { type World, world } from '../support/world.ts'
@@ -135,7 +136,7 @@ t.test('tests of trunks', async t => {
     await w.state.db.deleteFrom('project_ceiling').execute()
   })
 
-  t.test('what is wrong with a peer is the finding, with what to do', async t => {
+  t.test(...onEmbedded('what is wrong with a peer is the finding, with what to do'), async t => {
     const [dns, expired, silence, codecs, sick] = await Promise.all([
       run(w, trunks.lost, 'config_validation'),
       run(w, trunks.expired, 'config_validation'),

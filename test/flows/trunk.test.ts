@@ -4,6 +4,7 @@ import { title } from '../../core/domain/ladder/render.ts'
 import { ladderOf } from '../../core/state/calls/ladder.ts'
 import { strongestHz, tone, wavBytes } from '../support/audio.ts'
 import { hangsUpOnCue, lastCall, mediaPort } from '../support/b2bua-world.ts'
+import { onEmbedded } from '../support/edges.ts'
 import { openRtpPeer } from '../support/rtp-peer.ts'
 import { callee, caller, provisionals, receive, sipp } from '../support/sipp.ts'
 import { until } from '../support/wait.ts'
@@ -254,7 +255,7 @@ t.test('peer to peer through two legs of ours', async t => {
   t.match(await cdrOf(w, call.sid), { status: 'completed', ended_by: 'caller', trunk_id })
 })
 
-t.test('the ladder of a call shows every message of both legs', async t => {
+t.test(...onEmbedded('the ladder of a call shows every message of both legs'), async t => {
   const w = await world(t)
   await w.addTrunk(PEER)
   const peer = await sipp(t, {

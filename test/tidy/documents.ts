@@ -1,8 +1,10 @@
+import { readdirSync, readFileSync } from 'node:fs'
 import { V1_ROUTES } from '../../control/v1/index.ts'
 import { REASONS } from '../../core/domain/reasons/table.ts'
 import { VARIABLES } from '../../core/runtime/config.ts'
 import { markdownTable } from '../../markup/verbs/table.ts'
 import { testTexts } from '../conformance/markup/fixtures.ts'
+import { edgeRows } from '../support/edges.ts'
 import { consoleTypes } from './console-types.ts'
 import { DECISION_INDEX, decisions, statusCell } from './decisions.ts'
 
@@ -13,6 +15,8 @@ export interface Generated {
 }
 
 const NOTICE = '<!-- Made from the code by `npm run documents`; do not edit. -->'
+
+const FLOW_TABLE = '<!-- Made from test/support/edges.ts by `npm run documents`; do not edit. -->'
 
 const cell = (value: string | number | null): string => (value === null ? '–' : String(value).replaceAll('|', '\\|'))
 const table = (head: readonly string[], rows: readonly (readonly (string | number | null)[])[]): string =>
@@ -94,6 +98,15 @@ const decisionIndex = (): string => {
   ].join('\n')
 }
 
+/** docs/drachtio.md is written by hand, but for its last table. */
+function drachtio(): Generated {
+  const path = 'docs/drachtio.md'
+  const [by_hand = ''] = readFileSync(path, 'utf8').split(FLOW_TABLE)
+  const files = readdirSync('test/flows').map(name => name.replace(/\.test\.ts$/, ''))
+  const rows = table(['flow file', 'embedded edge', 'drachtio-server v0.9.10'], edgeRows(files.sort()))
+  return { path, text: `${by_hand}${FLOW_TABLE}\n\n${rows}\n` }
+}
+
 export const generatedDocuments = (): Generated[] => [
   ...[
     { path: 'docs/errors.md', text: errors() },
@@ -102,5 +115,6 @@ export const generatedDocuments = (): Generated[] => [
     { path: 'docs/markup.md', text: markup() },
     { path: DECISION_INDEX, text: decisionIndex() },
   ].map(({ path, text }) => ({ path, text: `${NOTICE}\n\n${text.trimEnd()}\n` })),
+  drachtio(),
   { path: 'control/console/lib/api-types.ts', text: consoleTypes() },
 ]

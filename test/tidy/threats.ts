@@ -7,10 +7,13 @@ export function hasTest(path: string, name: string): boolean {
   if (!existsSync(path)) return false
   const text = readFileSync(path, 'utf8')
   return ["'", '"', '`'].some(quote => {
-    const quoted = `${quote}${name}${quote},`
+    const quoted = `${quote}${name}${quote}`
     const at = text.indexOf(quoted)
-    const after = text.slice(at + quoted.length).trimStart()
-    return at >= 0 && /\.test\(\s*$/.test(text.slice(0, at)) && !/^\{[^}]*\b(skip|todo)\b/.test(after)
+    if (at < 0) return false
+    const [before, after] = [text.slice(0, at), text.slice(at + quoted.length)]
+    // CI runs such a test: it is left out only behind a drachtio-server (test/support/edges.ts).
+    if (/\.test\(\.\.\.onEmbedded\(\s*$/.test(before)) return true
+    return /\.test\(\s*$/.test(before) && /^,(?!\s*\{[^}]*\b(skip|todo)\b)/.test(after)
   })
 }
 

@@ -1,0 +1,104 @@
+import { DRACHTIO_PROGRAM } from '../../bench/drachtio-server.ts'
+
+/** How a flow file does behind drachtio-server v0.9.10. */
+interface OnDrachtio {
+  readonly result: 'passes' | 'fails' | 'not run to its end' | 'embedded edge only'
+  /** Why not all of it passes. */
+  readonly why?: string
+  /** Tests that are left out there, with the reason. */
+  readonly without?: Readonly<Record<string, string>>
+}
+
+const RELIABLE = 'signaling sends such a server no reliable provisional answers'
+
+/**
+ * The flow files that were run behind a drachtio-server (`STROWGER_TEST_DRACHTIO`). docs/drachtio.md shows this list; a
+ * file that is not in it has not been run there. On the embedded edge all pass, or CI fails.
+ */
+const ON_DRACHTIO = {
+  admission: { result: 'passes' },
+  'admission-carriers': {
+    result: 'not run to its end',
+    without: {
+      'a registrar over TLS shows the right certificate, or the one that was pinned':
+        'a TLS registrar is reached only with verification off',
+    },
+  },
+  'admission-wire': { result: 'passes' },
+  'b2bua-browser': { result: 'passes' },
+  'b2bua-media': { result: 'passes' },
+  'b2bua-stories': {
+    result: 'not run to its end',
+    without: {
+      'a caller that supports reliable answers gets early media in one; UPDATE before the answer is answered': RELIABLE,
+      'a PRACK that never comes does not lose the call': RELIABLE,
+      'an offer in a PRACK is answered in its 200': RELIABLE,
+    },
+  },
+  baresip: { result: 'passes' },
+  'admission-clients': { result: 'passes' },
+  drain: { result: 'passes' },
+  'edge-families': { result: 'embedded edge only', why: 'ws and wss on one port' },
+  'edge-faults': { result: 'embedded edge only', why: 'faults of the embedded edge itself' },
+  'edge-hep': { result: 'embedded edge only', why: 'HEP is exported by the embedded edge' },
+  faults: {
+    result: 'fails',
+    why: 'after kill -9 of the server the sandbox carrier keeps its call: nobody can tell a far end',
+  },
+  'faults-calls': { result: 'passes' },
+  'first-call': { result: 'passes' },
+  fraud: { result: 'passes' },
+  ivr: { result: 'passes' },
+  'live-control': { result: 'passes' },
+  'media-crossing': { result: 'passes' },
+  'media-srtp': { result: 'passes' },
+  metrics: { result: 'passes' },
+  sip: { result: 'not run to its end' },
+  traces: { result: 'passes' },
+  transfer: { result: 'passes' },
+  trunk: {
+    result: 'passes',
+    without: {
+      'the ladder of a call shows every message of both legs': 'no SIP message is kept behind a drachtio-server',
+    },
+  },
+  'trunk-tests': {
+    result: 'passes',
+    without: {
+      'what is wrong with a peer is the finding, with what to do':
+        'a TLS target is reached only with verification off, so its certificate is not looked at',
+    },
+  },
+  'verbs-dial': { result: 'passes' },
+  'verbs-media': { result: 'passes' },
+  'verbs-rooms': { result: 'passes' },
+  voice: { result: 'passes' },
+} as const satisfies Readonly<Record<string, OnDrachtio>>
+
+type Listed = typeof ON_DRACHTIO
+type Title = {
+  [File in keyof Listed]: Listed[File] extends { without: infer Tests } ? keyof Tests : never
+}[keyof Listed]
+
+const FILES: Readonly<Record<string, OnDrachtio>> = ON_DRACHTIO
+
+/** For `skip` of a test: false on the embedded edge, and for a test that is not in the list. */
+export function embeddedOnly(title: string): string | false {
+  if (DRACHTIO_PROGRAM === null) return false
+  return Object.values(FILES).find(({ without }) => without?.[title] !== undefined)?.without?.[title] ?? false
+}
+
+/** The title and the options of a test in the list: `t.test(...onEmbedded('title'), async t => …)`. */
+export const onEmbedded = (title: Title): [string, { readonly skip: string | false }] => [
+  title,
+  { skip: embeddedOnly(title) },
+]
+
+/** One row for each flow file: its name, its result on the embedded edge, and that behind a drachtio-server. */
+export const edgeRows = (files: readonly string[]): string[][] =>
+  files.map(file => {
+    const { result, why, without = {} }: Partial<OnDrachtio> = FILES[file] ?? {}
+    const left_out = Object.entries(without).map(([title, reason]) => `“${title}” is left out: ${reason}`)
+    const notes = [...(why === undefined ? [] : [why]), ...left_out].join('; ')
+    return [`\`${file}\``, 'passes', `${result ?? 'not run'}${notes === '' ? '' : `. ${notes}`}`]
+  })
