@@ -5,6 +5,7 @@ import { circleFindings } from './circles.ts'
 import { decisionFindings } from './decisions.ts'
 import { dependencyFindings, type Manifest } from './dependencies.ts'
 import { generatedDocuments } from './documents.ts'
+import { lengthFindings } from './lengths.ts'
 import { ARROWS, HOMES, type Source } from './rules.ts'
 import { threatFindings } from './threats.ts'
 
@@ -78,6 +79,7 @@ const found = [
   ...outOfDate,
   ...threatFindings(),
   ...decisionFindings(all),
+  ...lengthFindings(all),
   ...dependencyFindings(manifest, all, path => readFileSync(path, 'utf8')),
 ]
 for (const finding of found) process.stderr.write(`tidy: ${finding}\n`)
