@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
 import { type Ended, strowger as run } from '../support/child.ts'
+import { onEmbedded } from '../support/edges.ts'
 import { until } from '../support/wait.ts'
 import { world } from '../support/world.ts'
 
@@ -16,22 +17,25 @@ t.test('the strowger command', async t => {
     run(words, { STROWGER_DATA: data_dir, STROWGER_HTTP_PORT: new URL(w.base_url).port })
   const strowger = (words: readonly string[], data_dir = w.data_dir): Promise<Ended> => follow(words, data_dir).ended
 
-  t.test('a call is placed and followed, its ladder is drawn, and its script replays the same', async t => {
-    const call = follow(['call', '+2348030000008', '--markup', '<Response><Pause length="600"/></Response>'])
-    const [, sid = ''] = await until('it talks', () => /^(CA[0-9a-f]{32}) {2}in-progress$/m.exec(call.printed()))
-    t.equal((await w.voice('POST', `/Calls/${sid}.json`, { Status: 'completed' })).status, 200)
-    const placed = await call.ended
-    t.equal(placed.code, 0, placed.stderr)
-    t.match(placed.stdout, /in-progress\n.*completed\n/)
-    await until('the ladder is written to its end', async () => {
-      const { stdout } = await strowger(['ladder', sid])
-      return /<-+ INVITE[\s\S]*200 INVITE -+>[\s\S]*<-+ BYE/.test(stdout)
-    })
-    const replayed = await strowger(['replay', sid])
-    t.equal(replayed.code, 0, replayed.stdout + replayed.stderr)
-    t.match((await strowger(['call', '+2348030000002'])).stdout, /busy/)
-    t.match(await strowger(['ladder', 'CA00']), { code: 1, stderr: /there is no call CA00/ })
-  })
+  t.test(
+    ...onEmbedded('a call is placed and followed, its ladder is drawn, and its script replays the same'),
+    async t => {
+      const call = follow(['call', '+2348030000008', '--markup', '<Response><Pause length="600"/></Response>'])
+      const [, sid = ''] = await until('it talks', () => /^(CA[0-9a-f]{32}) {2}in-progress$/m.exec(call.printed()))
+      t.equal((await w.voice('POST', `/Calls/${sid}.json`, { Status: 'completed' })).status, 200)
+      const placed = await call.ended
+      t.equal(placed.code, 0, placed.stderr)
+      t.match(placed.stdout, /in-progress\n.*completed\n/)
+      await until('the ladder is written to its end', async () => {
+        const { stdout } = await strowger(['ladder', sid])
+        return /<-+ INVITE[\s\S]*200 INVITE -+>[\s\S]*<-+ BYE/.test(stdout)
+      })
+      const replayed = await strowger(['replay', sid])
+      t.equal(replayed.code, 0, replayed.stdout + replayed.stderr)
+      t.match((await strowger(['call', '+2348030000002'])).stdout, /busy/)
+      t.match(await strowger(['ladder', 'CA00']), { code: 1, stderr: /there is no call CA00/ })
+    },
+  )
 
   t.test('carriers are added, listed, disabled and removed', async t => {
     const added = await strowger([
