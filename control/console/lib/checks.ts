@@ -1,4 +1,4 @@
-/** What a page can tell of an input while it is typed; the platform decides when it is sent. */
+/** Checks of an input while the user types. The platform decides when it is sent. */
 
 const IPV4 = /^(\d{1,3})\.(\d{1,3})\.(\d{1,3})\.(\d{1,3})(?:\/(\d{1,2}))?$/
 const IPV6 = /^[0-9a-fA-F:]+(?:%\w+)?(?:\/(\d{1,3}))?$/

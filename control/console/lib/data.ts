@@ -8,16 +8,16 @@ export interface Data<T> {
   readonly problem: Problem | null
   readonly loading: boolean
   reload(): void
-  /** Puts an answer of a write in the place of what was read. */
+  /** Replaces the loaded data with the answer of a write. */
   set(value: T): void
 }
 
 export interface Reading {
-  /** Reads again this often while the page can be seen. */
+  /** Reloads at this interval while the page is visible. */
   readonly poll_ms?: number
 }
 
-/** What GET `path` answers; null reads nothing. What was read stays while it is read again. */
+/** Loads GET `path`; null loads nothing. The data stays while it reloads. */
 export function useData<T>(path: string | null, { poll_ms }: Reading = {}): Data<T> {
   const [state, setState] = useState<{
     of: string | null
@@ -80,7 +80,7 @@ export interface Action {
   clear(): void
 }
 
-/** A write, with what went wrong kept for the form that asked for it. */
+/** Runs writes and keeps the problem of the last one for its form. */
 export function useAction(): Action {
   const [state, setState] = useState<{ busy: boolean; problem: Problem | null }>({ busy: false, problem: null })
   const run = useCallback(async (work: () => Promise<unknown>) => {
@@ -112,7 +112,7 @@ export interface Pages<T> {
   reload(): void
 }
 
-/** A list that the API gives page by page; later pages are read when they are asked for. */
+/** A paginated list; later pages load on request. */
 export function usePages<T>(path: string, { poll_ms, key }: { poll_ms?: number; key: (row: T) => string }): Pages<T> {
   const [rows, setRows] = useState<readonly T[]>([])
   const [cursor, setCursor] = useState<string | null>(null)
@@ -148,7 +148,7 @@ export function usePages<T>(path: string, { poll_ms, key }: { poll_ms?: number; 
     return () => abort.abort()
   }, [path, turn, project])
 
-  // What is new comes to the front and what changed changes in place; pages that were read stay.
+  // New rows go to the front, changed rows change in place, and loaded pages stay.
   useEffect(() => {
     if (poll_ms === undefined) return
     const timer = setInterval(() => {

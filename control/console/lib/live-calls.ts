@@ -6,11 +6,11 @@ import type { CallSummary, ListOf } from './types.ts'
 const KEEP_ENDED_MS = 8000
 
 export interface LiveCall extends CallSummary {
-  /** Ended moments ago: shown a little longer, so that one sees how. */
+  /** Ended moments ago; stays visible briefly to show how it ended. */
   readonly over: boolean
 }
 
-/** The calls in progress: read at first, then kept by events; read again now and then for what events missed. */
+/** Calls in progress: loaded once, updated by events, and reloaded periodically in case an event was lost. */
 export function useLiveCalls(): {
   calls: readonly LiveCall[]
   problem: ReturnType<typeof useData>['problem']

@@ -1,7 +1,7 @@
 import { effect, signal } from '@preact/signals'
 import { may, projectId, session } from './session.ts'
 
-/** What the platform says of itself all the time. */
+/** Live events of the platform. */
 export interface Live {
   readonly connected: boolean
   readonly firing: number
@@ -16,7 +16,7 @@ export interface LiveEvent {
 
 const listeners = new Set<(event: LiveEvent) => void>()
 
-/** Hears every event of the project until the returned function is called. */
+/** Calls the listener for every event of the project until the returned function is called. */
 export function onLive(listener: (event: LiveEvent) => void): () => void {
   listeners.add(listener)
   return () => listeners.delete(listener)

@@ -12,13 +12,13 @@ export interface PlatformEndpoints {
   readonly tls: { readonly realm: string; readonly trust_chain: readonly string[] }
 }
 
-/** What a PBX's configuration is filled with. */
+/** The values that fill a PBX's configuration. */
 export interface PbxFacts {
   readonly host: string
   readonly port: number
   readonly transport: 'udp' | 'tcp' | 'tls'
   readonly tls_port: number
-  /** Null: the PBX is known by its address. */
+  /** Null when the trunk identifies the PBX by its address. */
   readonly username: string | null
   readonly password: string
   readonly realm: string

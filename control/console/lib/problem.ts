@@ -1,4 +1,4 @@
-/** An error of the API as its problem document tells it (RFC 9457), or of the network. */
+/** An error of the API, as a problem document (RFC 9457), or of the network. */
 export interface Problem {
   readonly type: string
   readonly title: string
@@ -43,7 +43,7 @@ export function messagesAt(problem: Problem | null, pointer: string): string | n
     .join('; ')
 }
 
-/** What no field of the form shows by itself. */
+/** The messages that no field of the form shows. */
 export const messagesElsewhere = (problem: Problem, pointers: readonly string[]): readonly string[] =>
   (problem.errors ?? [])
     .filter(error => !pointers.some(pointer => error.pointer === pointer || error.pointer.startsWith(`${pointer}/`)))

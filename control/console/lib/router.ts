@@ -23,7 +23,7 @@ export function go(to: string, { replace = false } = {}): void {
   if (!samePage) scrollTo(0, 0)
 }
 
-/** Changes parameters of the query in place; an empty value takes one away. */
+/** Changes query parameters in place; an empty value removes one. */
 export function setQuery(changes: Readonly<Record<string, string>>): void {
   const next = new URLSearchParams(query.value)
   for (const [name, value] of Object.entries(changes)) {
@@ -38,7 +38,7 @@ addEventListener('popstate', () => {
   current.value = here()
 })
 
-// Links stay real links: opened in a new tab they load, clicked they change the page.
+// Links are real links: a click changes the page in place, a new tab loads it.
 addEventListener('click', event => {
   if (event.defaultPrevented || event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey) return
   const link = (event.target as Element | null)?.closest?.('a')

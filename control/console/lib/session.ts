@@ -18,7 +18,7 @@ export interface Session {
 
 const PROJECT_KEY = 'strowger-project'
 
-/** `undefined` while it is not known yet whether somebody is signed in. */
+/** `undefined` until the first answer tells whether somebody is signed in. */
 export const session = signal<Session | null | undefined>(undefined)
 /** Why the sign-in page is shown again. */
 export const signInNotice = signal('')

@@ -19,7 +19,7 @@ export function parseSip(text: string): SipText {
 export const headerOf = (message: SipText, name: string): string =>
   message.headers.find(([given]) => given.toLowerCase() === name)?.[1] ?? ''
 
-/** `INVITE` of a request, `200 OK (INVITE)` of a response; with what its body is. */
+/** `INVITE` of a request, `200 OK (INVITE)` of a response; with the kind of its body. */
 export function labelOf(text: string): { readonly label: string; readonly tone: '' | 'good' | 'bad' } {
   const message = parseSip(text)
   const response = /^SIP\/2\.0 (\d{3}) (.*)$/.exec(message.first)
@@ -50,7 +50,7 @@ export interface Lane {
 const methodOf = (text: string): string =>
   /^SIP\/2\.0/.test(text) ? (/^cseq:\s*\d+\s+(\w+)/im.exec(text)?.[1] ?? '') : (text.split(' ')[0] ?? '')
 
-/** Keep-alives and registrations, which are no part of a call's own story. */
+/** Keep-alives and registrations, which do not belong to a call. */
 export const isNoise = (message: LadderMessage): boolean => ['OPTIONS', 'REGISTER'].includes(methodOf(message.text))
 
 /** The peers in the order in which they appear, the platform between the first and the others. */
@@ -64,7 +64,7 @@ export function lanesOf(messages: readonly LadderMessage[]): readonly Lane[] {
   return first ? [first, platform, ...others] : [platform]
 }
 
-/** Lines of two messages: what both have, what only the first has, what only the second has. */
+/** Compares two messages line by line: common lines, removed lines and added lines. */
 export function diffLines(
   left: string,
   right: string,

@@ -1,4 +1,4 @@
-// What a trunk may be set to, as choices of its forms.
+// The choices that the forms of a trunk offer.
 
 export const DIRECTIONS = [
   { value: 'both', text: 'Both', hint: 'The PBX makes and takes calls.' },

@@ -1,6 +1,6 @@
 import { linesOf, wrongSipUri, wrongSources } from './checks.ts'
 
-/** A trunk that is being made, as its form holds it, and the request that comes of it. */
+/** The form of a new trunk, and the request that it becomes. */
 
 export interface TargetDraft {
   readonly sip_uri: string
@@ -43,7 +43,7 @@ export const NEW_TRUNK: TrunkDraft = {
   number_block_ids: [],
 }
 
-/** What keeps a step from being left, as far as the page can tell. */
+/** Why the user cannot leave a step yet, or null. */
 export function wrongIn(step: number, draft: TrunkDraft): string | null {
   if (step === 0) return draft.name.trim() === '' ? 'Give the trunk a name.' : null
   if (step === 1) {

@@ -1,4 +1,4 @@
-/** The objects of the management API as the pages call them. */
+/** The objects of the management API, by the names that the pages use. */
 
 export type {
   CallAttempt as Attempt,

@@ -4,7 +4,7 @@ export interface Wave {
   readonly seconds: number
 }
 
-/** Peaks of 16-bit PCM as RIFF/WAVE holds it; null for another coding, which the browser then decodes. */
+/** Peaks of 16-bit PCM as RIFF/WAVE holds it; null for another encoding, which the browser decodes instead. */
 export function peaksOf(bytes: ArrayBuffer, columns: number): Wave | null {
   const view = new DataView(bytes)
   const tag = (at: number): string => String.fromCharCode(...new Uint8Array(bytes, at, 4))

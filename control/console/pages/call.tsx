@@ -99,7 +99,7 @@ export function CallPage({ params }: PageProps) {
   )
 }
 
-/** How it went, in one sentence, before anything else. */
+/** A one-sentence summary of the call. */
 function outcomeOf(call: Call): { readonly tone: 'good' | 'bad' | 'note' | 'warn'; readonly text: string } {
   if (call.ended_at === null) return { tone: 'note', text: `The call is ${call.status}.` }
   const by =
@@ -234,7 +234,7 @@ function Script({ events }: { events: readonly CallEvent[] }) {
   )
 }
 
-/** An event in a few words, from whatever its kind tells. */
+/** Describes an event in a few words, from the fields of its kind. */
 function headline({ kind, number, detail }: CallEvent): string {
   const text = (name: string): string =>
     typeof detail[name] === 'string' || typeof detail[name] === 'number' ? String(detail[name]) : ''

@@ -36,7 +36,7 @@ const FILTERS = ['status', 'direction', 'number', 'trunk_id', 'since', 'before']
 const PAGE = 200
 const keyOf = (call: CallSummary): string => call.id
 
-/** The call list's address for the filters in the page's own address. */
+/** The address of the API's call list for the filters in the page's address. */
 function pathOf(given: URLSearchParams): string {
   const asked = new URLSearchParams({ limit: String(PAGE) })
   for (const name of FILTERS) {
@@ -154,7 +154,7 @@ const CSV_FIELDS = [
   'trunk_id',
 ] as const
 
-/** A cell that a spreadsheet takes for text, not for a formula. */
+/** A CSV cell that a spreadsheet reads as text, never as a formula. */
 const csvCell = (value: unknown): string => {
   const text = value == null ? '' : String(value)
   const safe = /^[=@\t\r-]|^\+(?!\d+$)/.test(text) ? `'${text}` : text

@@ -22,7 +22,7 @@ export interface Finding {
   readonly reason?: string | null
 }
 
-/** The checks of an admission in their order, each with its answer. */
+/** The checks of an admission, in order, each with its result. */
 export const Trace = ({ findings }: { findings: readonly Finding[] }) => (
   <ol class="trace">
     {findings.map((finding, index) => {

@@ -21,7 +21,7 @@ export function useTrunkWrite({ trunk, of }: TrunkTab, reload: () => void) {
   return { action, write }
 }
 
-/** A refused write of a table's button, where no dialog shows it. */
+/** Shows why a button of a table failed, when no dialog shows it. */
 export const Failure = ({ of, shown }: { of: Problem | null; shown: boolean }) =>
   of && shown ? (
     <div class="body">

@@ -48,7 +48,7 @@ export function TrunkPage({ params }: PageProps) {
   const of = useData<Trunk>(`/v1/trunks/${id}`, { poll_ms: 5000 })
   const { reload } = of
   useEffect(() => onLive(event => event.type === 'trunk_apply' && event['trunk_id'] === id && reload()), [id, reload])
-  // A change that is being applied is watched closely; it takes parts of a second.
+  // Poll quickly while a change applies: it takes less than a second.
   const applying = of.data?.apply.state === 'applying'
   useEffect(() => {
     if (!applying) return

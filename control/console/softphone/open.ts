@@ -1,8 +1,8 @@
 import { signal } from '@preact/signals'
 
-/** Whether the telephone is shown; its code is loaded when it first is. */
+/** Whether the telephone is shown. Its code loads the first time. */
 export const phoneOpen = signal(false)
-/** A number that another page wants to be called. */
+/** A number that another page asks the telephone to call. */
 export const phoneTarget = signal('')
 
 export function callFromPhone(number: string): void {

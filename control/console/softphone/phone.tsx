@@ -29,7 +29,7 @@ const LINE: Readonly<Record<string, readonly [Tone, string]>> = {
   lost: ['bad', 'No line'],
 }
 
-/** The telephone in the page. It stays while pages change. */
+/** The telephone. It stays mounted while the user changes pages. */
 export function Phone() {
   const audio = useRef<HTMLAudioElement>(null)
   const action = useAction()

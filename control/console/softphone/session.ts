@@ -29,7 +29,7 @@ export interface CallState {
   readonly since_ms: number
   readonly muted: boolean
   readonly held: boolean
-  /** How it ended, in words. */
+  /** Why the call ended, in words. */
   readonly note: string
 }
 
@@ -98,7 +98,7 @@ export async function connectPhone(): Promise<void> {
     transportOptions: { server: `${secure ? 'wss' : 'ws'}://${location.hostname}:${made.ws_port}` },
     sessionDescriptionHandlerFactory: Web.defaultSessionDescriptionHandlerFactory(),
     sessionDescriptionHandlerFactoryOptions: {
-      // Nobody outside is asked where we are: the platform is reached directly.
+      // No STUN or TURN server: the browser reaches the platform directly.
       peerConnectionConfiguration: { iceServers: [] },
       iceGatheringTimeout: WAIT_FOR_CANDIDATES_MS,
     },
@@ -145,7 +145,7 @@ export async function connectPhone(): Promise<void> {
   renewal = setTimeout(() => void renew(), Math.max(30_000, Date.parse(made.expires_at) - Date.now() - RENEW_BEFORE_MS))
 }
 
-/** A new token before the old one ends; a call that runs is left alone. */
+/** Fetches a new token before the old one expires; a running call is not touched. */
 async function renew(): Promise<void> {
   if (session) {
     renewal = setTimeout(() => void renew(), 20_000)
@@ -285,7 +285,7 @@ export function sendKey(key: string): boolean {
   return handler()?.sendDtmf(key) ?? false
 }
 
-/** Hands the other party over to another number. */
+/** Transfers the other party to another number. */
 export async function transfer(number: string): Promise<void> {
   const target = UserAgent.makeURI(targetOf(number))
   if (!session || !target) return
@@ -320,7 +320,7 @@ async function measure(): Promise<void> {
   quality.value = { ...found, mos: mosOf(found) }
 }
 
-/** The E-model's rating of what is measured (ITU-T G.107, simplified for a wide-band codec without concealment). */
+/** The E-model's rating of the measurements (ITU-T G.107, simplified for a wide-band codec without concealment). */
 function mosOf({ jitter_ms, lost_pct, rtt_ms }: { jitter_ms: number; lost_pct: number; rtt_ms: number }): number {
   const delay = rtt_ms / 2 + 2 * jitter_ms + 40
   const r = 93.2 - delay / 40 - (delay > 177 ? (delay - 177) * 0.11 : 0) - 30 * Math.log(1 + 0.15 * lost_pct)

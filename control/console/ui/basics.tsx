@@ -98,14 +98,14 @@ const TONES: Readonly<Record<string, Tone>> = {
 }
 const MOVING = new Set(['applying', 'pending', 'running', 'ringing', 'in-progress', 'releasing', 'waiting'])
 
-/** A state by its name, coloured the same everywhere. */
+/** A badge for a state. A state has the same colour everywhere. */
 export const Status = ({ of }: { of: string }) => (
   <Badge tone={TONES[of] ?? 'idle'} busy={MOVING.has(of)}>
     {words(of)}
   </Badge>
 )
 
-/** A relative time that moves on by itself; the exact one is in its title. */
+/** A relative time that updates itself; its title has the exact time. */
 export function Time({ at }: { at: string | null | undefined }) {
   const [, setTick] = useState(0)
   useEffect(() => {
@@ -135,7 +135,7 @@ export function CopyButton({ text, what }: { text: string; what: string }) {
   )
 }
 
-/** The clipboard of a page that was not loaded over TLS is reached the old way. */
+/** Browsers offer `navigator.clipboard` only over TLS; without it `execCommand` copies. */
 async function copyText(text: string): Promise<void> {
   if (navigator.clipboard) {
     const written = await navigator.clipboard.writeText(text).then(
@@ -161,7 +161,7 @@ export const Id = ({ value, what = 'the id' }: { value: string; what?: string })
   </span>
 )
 
-/** What may be longer or wider than its place: the keyboard reaches it and scrolls it too. */
+/** A scrolling box that the keyboard can reach and scroll. */
 export const ScrollBox = ({ label, kind, children }: { label: string; kind: string; children: ComponentChildren }) => (
   // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard.
   <section class={kind} tabIndex={0} aria-label={label}>
@@ -266,7 +266,7 @@ export const Stat = ({ name, value, hint }: { name: string; value: ComponentChil
   </div>
 )
 
-/** How much of a ceiling is taken; without one only the number. */
+/** Shows how much of a ceiling is used; without a ceiling, only the number. */
 export function Meter({
   name,
   used,
@@ -312,7 +312,7 @@ export const Notice = ({
   </div>
 )
 
-/** An error as the API words it, with what no form field shows. */
+/** An error in the words of the API, and the messages that no form field shows. */
 export function ProblemBox({ problem, rest }: { problem: Problem | null; rest?: readonly string[] }) {
   if (problem === null) return null
   const left = rest ?? (problem.errors ?? []).map(error => `${error.pointer} ${error.message}`)
@@ -340,7 +340,7 @@ export function ProblemBox({ problem, rest }: { problem: Problem | null; rest?: 
   )
 }
 
-/** What is read: its error, its loading, or the thing itself. */
+/** Shows an error, a placeholder while loading, or the data. */
 export function Loaded<T>({ of, children }: { of: Data<T>; children: (data: T) => ComponentChildren }) {
   if (of.data !== undefined)
     return (

@@ -21,7 +21,7 @@ interface ChartProps {
   readonly max?: number
 }
 
-/** A series over time. What it shows is also told in words to those who cannot see it. */
+/** A series over time, with a description in words for screen readers. */
 export function Chart({ label, times, series, height = 220, min, max }: ChartProps) {
   const box = useRef<HTMLDivElement>(null)
   const dark = theme.value

@@ -5,7 +5,7 @@ import { Button, CopyButton, Notice } from './basics.tsx'
 import { Form, TextField } from './form.tsx'
 import { Icon } from './icons.tsx'
 
-/** A modal dialog; the browser keeps the focus in it and Escape closes it. */
+/** A modal dialog; the browser keeps the focus inside, and Escape closes it. */
 export function Dialog({
   title,
   onClose,
@@ -37,7 +37,7 @@ export function Dialog({
   )
 }
 
-/** Asks for the name to be typed before something that cannot be taken back. */
+/** Makes the user type the name before an action that cannot be undone. */
 export function ConfirmByName({
   title,
   name,
@@ -90,7 +90,7 @@ export function ConfirmByName({
   )
 }
 
-/** A secret that is shown this one time. */
+/** A secret that the API returns only once. */
 export const SecretOnce = ({ value, what, hint }: { value: string; what: string; hint?: string }) => (
   <div class="stack">
     <Notice tone="warn">{hint ?? `This is the only time that ${what} is shown. Copy it now.`}</Notice>

@@ -9,11 +9,11 @@ interface Common {
   readonly problem?: Problem | null
   /** The field's place in the request body, such as `/name`. */
   readonly at?: string
-  /** What is wrong as far as the page itself can tell. */
+  /** What the page itself finds wrong. */
   readonly wrong?: string | null
 }
 
-/** A labelled input with its hint and its error read out with it. */
+/** A labelled input. Screen readers announce its hint and its error with it. */
 function Field({
   label,
   hint,
@@ -87,7 +87,7 @@ function focusOnce(element: HTMLInputElement | null): void {
   element.focus()
 }
 
-/** A whole number, or nothing. */
+/** An input for a whole number; empty is null. */
 export const NumberField = ({
   value,
   onInput,
@@ -116,7 +116,7 @@ export const NumberField = ({
   </Field>
 )
 
-/** An amount that is typed in whole units and kept in minor ones. */
+/** An amount: the user types major units, the form keeps minor units. */
 export const MoneyField = ({
   value,
   onInput,
@@ -211,7 +211,7 @@ export const CheckField = ({
   </label>
 )
 
-/** One of few, each explained. */
+/** Radio buttons, each with an explanation. */
 export function Choices<T extends string>({
   legend,
   value,
@@ -242,7 +242,7 @@ export function Choices<T extends string>({
   )
 }
 
-/** Some of few. */
+/** Checkboxes, of which any number may be checked. */
 export const Chips = <Value extends string>({
   legend,
   values,
@@ -280,7 +280,7 @@ export const Chips = <Value extends string>({
   </fieldset>
 )
 
-/** A form that never reloads the page; errors that belong to none of `fields` stand above its buttons. */
+/** A form that never reloads the page; it shows errors that belong to none of `fields` above its buttons. */
 export function Form({
   children,
   onSubmit,

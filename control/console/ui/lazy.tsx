@@ -7,7 +7,7 @@ export interface LazyComponent<P> {
   loaded: ComponentType<P> | null
 }
 
-/** A component whose code is fetched when it is first shown. */
+/** A component that loads its code when it is first shown. */
 export function lazy<P>(load: () => Promise<ComponentType<P>>): LazyComponent<P> {
   let pending: Promise<ComponentType<P>> | null = null
   const entry: LazyComponent<P> = {

@@ -23,7 +23,7 @@ async function load(recording_id: string): Promise<Loaded> {
   return { url, wave }
 }
 
-/** A recording with its waveform, one lane a channel: the caller above, the called below. */
+/** A recording with its waveform, one lane for each channel: the caller above, the called party below. */
 export function Player({ recording }: { recording: Recording }) {
   const [loaded, setLoaded] = useState<Loaded | null>(null)
   const [problem, setProblem] = useState<Problem | null>(null)

@@ -8,7 +8,7 @@ export interface Column<T> {
   readonly right?: boolean
   /** Left out on narrow screens. */
   readonly wide?: boolean
-  /** Share or size of the width, in tables of fixed rows. */
+  /** CSS width of the column, in tables with rows of fixed height. */
   readonly width?: string
 }
 
@@ -85,7 +85,7 @@ export const Table = <T,>({ label, columns, rows, keyOf, hrefOf }: TableProps<T>
 const ROW_PX = 44
 const SPARE_ROWS = 12
 
-/** A table of any length: only the rows in view are in the page. Asks for more when the last rows come near. */
+/** A table of any length: renders only the rows in view, and loads more near the end. */
 export function LongTable<T>({
   label,
   columns,
