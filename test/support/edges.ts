@@ -60,7 +60,11 @@ const ON_DRACHTIO = {
   'media-crossing': { result: 'passes' },
   'media-srtp': { result: 'passes' },
   metrics: { result: 'passes' },
-  sip: { result: 'not run to its end' },
+  operations: {
+    result: 'not run to its end',
+    why: '`strowger top` and a short message as SIP MESSAGE ran into the time limit',
+  },
+  sip: { result: 'not run to its end', why: 'one test fails, and the file does not end; the cause is not known' },
   traces: { result: 'passes' },
   transfer: { result: 'passes' },
   trunk: {
