@@ -2,8 +2,8 @@ import { join } from 'node:path'
 import { connectBus } from '../core/runtime/bus.ts'
 import { systemClock } from '../core/runtime/clock.ts'
 import { loadConfig } from '../core/runtime/config.ts'
+import { EDGE_SOCKET } from '../core/runtime/edge-link.ts'
 import { createHttpClient } from '../core/runtime/http/index.ts'
-import { LADDER_SOCKET } from '../core/runtime/ladder-link.ts'
 import { runProcess, StartRefused } from '../core/runtime/lifecycle.ts'
 import { machineOf } from '../core/runtime/machine.ts'
 import { servedAt } from '../core/runtime/sip/own-listeners.ts'
@@ -12,10 +12,10 @@ import { openState } from '../core/state/index.ts'
 import { exposeState } from '../core/state/nodes/metrics.ts'
 import { connectMedia } from '../media/protocol/client.ts'
 import { connectStack } from './drachtio/stack.ts'
-import { keepLadder } from './ladder-keeper.ts'
 import { LeftDialogs } from './left-dialogs.ts'
 import { startMessages } from './messages.ts'
 import { startSignaling } from './node.ts'
+import { serveEdge } from './serve-edge.ts'
 import { Stir } from './trunks/stir.ts'
 
 await runProcess('signaling', loadConfig, async ({ config, log, metrics }) => {
@@ -32,10 +32,11 @@ await runProcess('signaling', loadConfig, async ({ config, log, metrics }) => {
     ...{ ...drachtio, secret, log, clock: systemClock, reliable, served: servedAt(config) },
     keeper: left,
   })
-  const ladder = keepLadder({
-    path: join(config.run_dir, LADDER_SOCKET),
-    db: state.db,
+  const edge = await serveEdge({
+    path: join(config.run_dir, EDGE_SOCKET),
+    state,
     edge_id: machineOf(config.data_dir).machine_id,
+    bus,
     log,
     clock: systemClock,
   })
@@ -58,7 +59,7 @@ await runProcess('signaling', loadConfig, async ({ config, log, metrics }) => {
     async stop() {
       await messages.stop()
       await node.stop()
-      await ladder.stop()
+      await edge.stop()
       await bus.close()
       await http.close()
       await state.close()

@@ -52,7 +52,7 @@ export async function runProcess<C extends Settings>(
     if (users !== null) {
       // Node.js reads this file with the first connection over TLS.
       if (process.env['NODE_EXTRA_CA_CERTS']) createSecureContext()
-      // Ports, code, keys and database are open.
+      // Ports, code and keys are open.
       becomeUser(users.own)
     }
     stopOnSignal(running, log, () => served.close())

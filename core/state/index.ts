@@ -122,17 +122,6 @@ export async function openState(options: {
 }
 
 /**
- * Opens the state to read it, which a process that has brought it up to date must have done before. What is written by
- * others is seen at once.
- */
-export function openStateToRead({ data_dir }: { readonly data_dir: string }): Pick<State, 'db' | 'close'> {
-  const file = join(data_dir, 'strowger.sqlite')
-  const reading = new StateThread({ file, busy_timeout_ms: BUSY_TIMEOUT_MS, reads_only: true })
-  const db = new Kysely<Schema>({ dialect: workerSqliteDialect({ writing: reading, readThread: null, wrote: null }) })
-  return { db, close: () => db.destroy() }
-}
-
-/**
  * Waits for whoever writes, before a brief transaction goes to the state's thread. Most are done in less; and one that
  * goes there has the lock for several messages, in which all that come would follow it.
  */

@@ -38,6 +38,8 @@ export interface EdgeOptions {
     readonly port: number
     readonly secret: string
     readonly tls?: { readonly key: string | Buffer; readonly cert: string | Buffer } | undefined
+    /** Applications that connect before it resolves wait. */
+    readonly ready?: Promise<void>
   }
   /** Connect to an application for each new request of these methods, instead of waiting for it. */
   readonly outbound?: OutboundHandlers | undefined
@@ -302,6 +304,7 @@ async function openControl(
 ): Promise<ControlServer> {
   const { stack, apps, core, proxies, server_side, client_side, clock, log } = parts
   return await ControlServer.open({
+    ready: Promise.resolve(),
     ...options.control,
     version: VERSION,
     clock,

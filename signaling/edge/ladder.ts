@@ -1,9 +1,9 @@
+import type { CallMessage } from '../../core/domain/ladder/message.ts'
 import { redactSip } from '../../core/domain/ladder/redact.ts'
 import { type Clock, pause } from '../../core/runtime/clock.ts'
-import type { NewMessage } from '../../core/state/calls/ladder.ts'
 import type { TracedMessage } from './index.ts'
 import type { Journal } from './journal.ts'
-import type { LadderOutlet } from './ladder-outlet.ts'
+import type { NodeLink } from './node-link.ts'
 import { textOf } from './sip/message.ts'
 
 const FLUSH_MS = 250
@@ -54,13 +54,13 @@ export interface LadderWriter {
  * hand over any more.
  */
 export function writeLadder(
-  outlet: LadderOutlet,
-  journal: Journal<NewMessage>,
-  left: readonly NewMessage[],
+  node: Pick<NodeLink, 'give' | 'onDrain'>,
+  journal: Journal<CallMessage>,
+  left: readonly CallMessage[],
   clock: Clock,
 ): LadderWriter {
   const ids = callIds()
-  let waiting: NewMessage[] = [...left]
+  let waiting: CallMessage[] = [...left]
   for (const row of left) journal.append(row)
   let again = left.length > 0
   let left_out = 0
@@ -72,7 +72,7 @@ export function writeLadder(
     const settled = journal.settling()
     const known_in_part = again
     again = false
-    if (!(await outlet.give(rows, known_in_part))) left_out += rows.length
+    if (!(await node.give(rows, known_in_part))) left_out += rows.length
     settled()
     writing = undefined
   }
@@ -82,7 +82,7 @@ export function writeLadder(
   const drain = async (): Promise<void> => {
     for (flush(); writing; flush()) await writing
   }
-  outlet.drain = drain
+  node.onDrain = drain
   const timer = clock.every(FLUSH_MS, flush)
 
   return {
@@ -114,7 +114,7 @@ function isDecisive(method: string, text: string): boolean {
   return method === 'INVITE' || method === 'BYE' || method === 'CANCEL'
 }
 
-function rowOf(message: TracedMessage, sip_call_id: string): NewMessage {
+function rowOf(message: TracedMessage, sip_call_id: string): CallMessage {
   return {
     sip_call_id,
     at_ms: message.at,

@@ -1,28 +1,22 @@
 import { join } from 'node:path'
+import { type CallMessage, missingFrom } from '../../core/domain/ladder/message.ts'
 import { createAddressGuard } from '../../core/domain/network/address-guard.ts'
-import { connectBus } from '../../core/runtime/bus.ts'
 import { systemClock } from '../../core/runtime/clock.ts'
 import { addressesOf, ConfigError, loadSettings, type Settings } from '../../core/runtime/config.ts'
-import { LADDER_SOCKET } from '../../core/runtime/ladder-link.ts'
+import { EDGE_SOCKET } from '../../core/runtime/edge-link.ts'
 import { type ProcessContext, portTaken, type RunningProcess, runProcess } from '../../core/runtime/lifecycle.ts'
-import { machineOf } from '../../core/runtime/machine.ts'
 import { Gauge, type Registry } from '../../core/runtime/metrics.ts'
 import { digestCrypto } from '../../core/runtime/secrets.ts'
 import { ownListeners } from '../../core/runtime/sip/own-listeners.ts'
-import { callsOfCallIds, messagesOfLostCalls, missingFrom, type NewMessage } from '../../core/state/calls/ladder.ts'
-import { openStateToRead, type State } from '../../core/state/index.ts'
 import { tlsOptions } from './certificates.ts'
-import { type ConfiguredSources, watchSources } from './configured-sources.ts'
-import { type DigestRealms, watchRealms } from './digest-realms.ts'
+import { type ConfiguredPeers, configuredPeers } from './configured-peers.ts'
 import { giveBackMemory } from './give-back.ts'
 import { exportHep, type HepExporter } from './hep.ts'
 import { createEdge, type Edge, ListenError, type TracedMessage } from './index.ts'
 import { Journal, readJournal } from './journal.ts'
 import { type LadderWriter, writeLadder } from './ladder.ts'
-import { openLadderOutlet } from './ladder-outlet.ts'
+import { type NodeLink, openNodeLink } from './node-link.ts'
 
-/** Calls that were lost with an earlier run are hung up for so long after. */
-const LEFT_MS = 10 * 60_000
 /** Design §4: Timer B is 5 s for each target, for the next one waits. */
 const NO_RESPONSE_MS = 5000
 
@@ -31,64 +25,82 @@ const NO_RESPONSE_MS = 5000
  */
 async function start({ config, log, metrics }: ProcessContext): Promise<RunningProcess> {
   if (!config.drachtio) throw new ConfigError('STROWGER_DRACHTIO: the supervisor must say where the control link is')
-  const state = openStateToRead(config)
-  const sources = await watchSources(state, log, {
+  const node = await openNodeLink(join(config.run_dir, EDGE_SOCKET), log)
+  const peers = configuredPeers({
     own: ownListeners(config),
     addresses: createAddressGuard(config.allow_private_peers),
   })
-  const realms = await watchRealms(state, log)
-  const bus = connectBus(config.run_dir)
-  bus.on('configuration', () => {
-    sources.look()
-    realms.look()
-  })
-  // Before the first message of this run: every dialog of a call that is there by now was the last run's.
-  const { unwritten, left } = await messagesOfLastRun(state, config)
-  const journal = new Journal<NewMessage>(config.run_dir, err =>
+  const unwritten = readJournal<CallMessage>(config.run_dir).sort((a, b) => a.at_ms - b.at_ms)
+  const journal = new Journal<CallMessage>(config.run_dir, err =>
     log.warn({ err }, 'the journal of the SIP edge cannot be written: a kill may leave calls up'),
   )
-  const outlet = await openLadderOutlet(join(config.run_dir, LADDER_SOCKET), log)
-  const ladder = writeLadder(outlet, journal, unwritten, systemClock)
+  const ladder = writeLadder(node, journal, unwritten, systemClock)
   const own_addresses = addressesOf(config).map(({ host }) => host)
-  const hep = config.hep && exportHep({ ...config.hep, own_addresses }, ids => callsOfCallIds(state.db, ids), log)
-  const edge = await open(config, log, { sources, realms }, message => {
+  const hep = config.hep && exportHep({ ...config.hep, own_addresses }, node.callsOf, log)
+  const gate = closedGate()
+  const edge = await open(config, log, { peers, ready: gate.opened }, message => {
     ladder.keep(message)
     hep?.keep(message)
   })
-  const legs = edge.endLeftCalls(left)
-  if (legs > 0) log.warn({ legs }, 'an earlier run was killed: its calls are ended')
+  beginWith(node, { peers, unwritten, edge, log, open: gate.open })
   exposeStats(edge, ladder, hep, metrics)
   const giving = giveBackMemory(systemClock, () => edge.stats().counters.received)
   for (const { protocol, host, port } of edge.listeners) log.info({ protocol, host, port }, 'listening')
   return {
     async stop() {
       giving.cancel()
-      sources.stop()
-      realms.stop()
-      await bus.close()
       edge.close()
       await ladder.close()
-      outlet.close()
-      journal.close()
       await hep?.close()
-      await state.close()
+      node.close()
+      journal.close()
     },
   }
 }
 
-/** Of calls that nobody has ended, with what the last run could not hand over any more. */
-async function messagesOfLastRun({ db }: Pick<State, 'db'>, { run_dir, data_dir }: Settings) {
-  const unwritten = readJournal<NewMessage>(run_dir).sort((a, b) => a.at_ms - b.at_ms)
-  const since = new Date(Date.now() - LEFT_MS).toISOString()
-  const further = unwritten.map(message => message.sip_call_id)
-  const written = await messagesOfLostCalls(db, { edge_id: machineOf(data_dir).machine_id, since, further })
-  return { unwritten, left: [...written, ...missingFrom(written, unwritten)] }
+function closedGate() {
+  let open = (): void => undefined
+  const opened = new Promise<void>(resolve => {
+    open = resolve
+  })
+  return { opened, open }
+}
+
+/**
+ * Learns the configuration from the node. When it is told for the first time, ends the calls that an earlier run has
+ * left, then lets applications in: until then every dialog of a call is one of the last run.
+ */
+function beginWith(
+  node: NodeLink,
+  parts: {
+    readonly peers: ConfiguredPeers
+    readonly unwritten: readonly CallMessage[]
+    readonly edge: Pick<Edge, 'endLeftCalls'>
+    readonly log: ProcessContext['log']
+    readonly open: () => void
+  },
+): void {
+  const { peers, unwritten, edge, log, open } = parts
+  let begun = false
+  const begin = async (): Promise<void> => {
+    const written = await node.leftMessages(unwritten.map(message => message.sip_call_id))
+    if (begun) return
+    begun = true
+    const legs = edge.endLeftCalls([...written, ...missingFrom(written, unwritten)])
+    if (legs > 0) log.warn({ legs }, 'an earlier run was killed: its calls are ended')
+    open()
+  }
+  node.onFacts = facts => {
+    peers.learn(facts)
+    // The node that connects next is asked again.
+    if (!begun) begin().catch(err => log.warn({ err }, 'calls of an earlier run could not be looked up'))
+  }
 }
 
 async function open(
   config: Settings,
   log: ProcessContext['log'],
-  { sources, realms }: { readonly sources: ConfiguredSources; readonly realms: DigestRealms },
+  { peers, ready }: { readonly peers: ConfiguredPeers; readonly ready: Promise<void> },
   onMessage: (message: TracedMessage) => void,
 ) {
   const ports = [
@@ -106,15 +118,16 @@ async function open(
         ports.map(([protocol, port]) => ({ protocol, host, port, advertised_host })),
       ),
       tls: await tlsOptions(config),
-      control: { ...control, secret: config.drachtio_secret },
+      control: { ...control, secret: config.drachtio_secret, ready },
       log,
-      isConfiguredSource: sources.covers,
-      ownsAddress: sources.ownsAddress,
-      mayReach: sources.mayReach,
+      isConfiguredSource: peers.covers,
+      ownsAddress: peers.ownsAddress,
+      mayReach: peers.mayReach,
       strangers: {
         crypto: digestCrypto(config.drachtio_secret),
         domain: config.domain,
-        realms: realms.current,
+        realms: peers.realms,
+        known: peers.known,
       },
       onMessage,
       no_response_ms: NO_RESPONSE_MS,

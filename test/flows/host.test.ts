@@ -1,7 +1,6 @@
 import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import {
   chmodSync,
-  constants,
   existsSync,
   lstatSync,
   mkdirSync,
@@ -159,25 +158,22 @@ function asProgram(...command: string[]): string {
 const threadsOf = (name: string): string[] =>
   readdirSync(`/proc/${pidOf(name)}/task`).map(id => fileOf(name, `task/${id}/status`))
 
-/** Files by name with the flags that they were opened with. */
-function waysOpened(name: string): Map<string, number> {
-  const ways = new Map<string, number>()
-  for (const fd of readdirSync(`/proc/${pidOf(name)}/fd`)) {
+function filesOpen(name: string): string[] {
+  return readdirSync(`/proc/${pidOf(name)}/fd`).flatMap(fd => {
     try {
-      const flags = /^flags:\s+(\d+)$/m.exec(fileOf(name, `fdinfo/${fd}`))?.[1] ?? ''
-      ways.set(readlinkSync(`/proc/${pidOf(name)}/fd/${fd}`), Number.parseInt(flags, 8))
+      return readlinkSync(`/proc/${pidOf(name)}/fd/${fd}`)
     } catch {
       // Closed since the folder was read.
+      return []
     }
-  }
-  return ways
+  })
 }
 
 const at = standing(loadConfig(settings))
 const environments = new Map<string, string>()
 const statuses = new Map<string, string>()
 const threads = new Map<string, string[]>()
-const opened = new Map<string, Map<string, number>>()
+const opened = new Map<string, string[]>()
 const modes = new Map<string, number>()
 let message: Buffer = Buffer.alloc(0)
 let owner = -1
@@ -192,7 +188,7 @@ const first = await platform(async () => {
   for (const name of PROCESSES) {
     environments.set(name, fileOf(name, 'environ'))
     statuses.set(name, fileOf(name, 'status'))
-    opened.set(name, waysOpened(name))
+    opened.set(name, filesOpen(name))
     threads.set(name, threadsOf(name))
   }
   modes.set('.', statSync(data_dir).mode)
@@ -263,20 +259,18 @@ t.test('calls are heard and recorded below a folder of root alone', async t => {
   t.ok(sound.length > 16_000 && sound.some(byte => byte !== sound[0]), `${sound.length} bytes`)
 })
 
-t.test('no process that meets strangers has a key, another’s recording, or a database that it may write', async t => {
+t.test('no process that meets strangers has a key, another’s recording, or a database', async t => {
   for (const name of ['edge', 'media', 'sandbox'])
     t.same(
-      [...(opened.get(name)?.keys() ?? ['?'])].filter(file => /master\.key|console-password|key\.pem|\.wav/.test(file)),
+      (opened.get(name) ?? ['?']).filter(file => /master\.key|console-password|key\.pem|\.wav/.test(file)),
       [],
       name,
     )
-  for (const name of ['media', 'sandbox'])
+  for (const name of ['edge', 'media', 'sandbox'])
     t.notOk(
-      [...(opened.get(name)?.keys() ?? ['strowger.sqlite'])].some(file => file.includes('strowger.sqlite')),
+      (opened.get(name) ?? ['strowger.sqlite']).some(file => file.includes('strowger.sqlite')),
       `${name} has no database open`,
     )
-  const write = constants.O_WRONLY | constants.O_RDWR
-  t.equal((opened.get('edge')?.get(join(data_dir, 'strowger.sqlite')) ?? write) & write, constants.O_RDONLY)
 })
 
 t.test('the first start shows what a newcomer needs, later ones and the logs show no secret', async t => {

@@ -50,7 +50,8 @@ export const ARROWS: readonly Rule[] = [
   mayImport(/^native\//, /^native\//),
   mayImport(/^media\/protocol\//, /^(media\/protocol|core)\//),
   mayImport(/^media\//, /^(media|native|core)\//),
-  mayImport(/^signaling\/edge\//, /^(signaling\/edge|core)\//),
+  // The edge reads bytes of anybody: it opens no database (decision 0112).
+  mayImport(/^signaling\/edge\//, /^(signaling\/edge|core\/(domain|runtime))\//),
   mayImport(/^signaling\/sandbox\//, /^(signaling\/edge|signaling\/sandbox|core)\//),
   mayImport(/^signaling\/(?!edge|sandbox)/, /^(signaling\/(?!edge|sandbox)|media\/protocol|markup|core)\/?/),
   ...callLayers,

@@ -1,8 +1,9 @@
 import type { Selectable } from 'kysely'
 import { toldCallId } from '../../domain/calls/foreign.ts'
+import { missingFrom } from '../../domain/ladder/message.ts'
 import type { Db, SipMessageTable } from '../db.ts'
 import { callProcedure } from '../procedures/call.ts'
-import type { MessagesOfEdge, NewMessage } from '../procedures/running/messages.ts'
+import type { MessagesOfEdge } from '../procedures/running/messages.ts'
 
 /** How long messages are kept. */
 export const LADDER_DAYS = 7
@@ -24,14 +25,6 @@ export async function insertMissingMessages(db: Db, { edge_id, messages }: Messa
   const call_ids = messages.map(({ sip_call_id }) => sip_call_id)
   const known = await messagesOf(db, call_ids, edge_id)
   await insertMessages(db, { edge_id, messages: missingFrom(known, messages) })
-}
-
-/** The messages that are not among the known ones. */
-export function missingFrom(known: readonly NewMessage[], messages: readonly NewMessage[]): NewMessage[] {
-  const keyOf = ({ sip_call_id, at_ms, direction, text }: NewMessage): string =>
-    JSON.stringify([sip_call_id, at_ms, direction, text])
-  const keys = new Set(known.map(keyOf))
-  return messages.filter(message => !keys.has(keyOf(message)))
 }
 
 /** Those that crossed an edge, in the order in which they were kept. */
@@ -139,5 +132,3 @@ export async function forgetOldMessages(db: Db, now_ms: number, limit = 5000): P
     )
     .execute()
 }
-
-export type { NewMessage } from '../procedures/running/messages.ts'

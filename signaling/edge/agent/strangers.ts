@@ -32,6 +32,8 @@ export interface StrangerOptions {
   /** Realm of those who have none of their own, and of browser clients. */
   readonly domain: string
   readonly realms: () => Realms
+  /** Whether the configured sources are known yet; until then everybody gets 503. Unset: they are. */
+  readonly known?: (() => boolean) | undefined
   readonly isConfiguredSource: (host: string) => boolean
   /** Requests without credentials that the application hears in a second; default 20. */
   readonly heard_per_second?: number | undefined
@@ -79,6 +81,7 @@ export class Strangers {
     const { method, toTag } = request
     if (toTag !== '' && this.#core.legOf(request)) return 'peer'
     if (method === 'ACK' || !this.#guard.admits(received)) return 'done'
+    if (this.#options.known?.() === false) return this.#answer(request, received, 503)
     if (toTag !== '' || method === 'CANCEL') return this.#answer(request, received, 481)
     if (method === 'OPTIONS') return this.#ping(request, received)
     if (method === 'INVITE' || method === 'REGISTER') return this.#challenge(request, received)

@@ -25,6 +25,8 @@ export interface ControlOptions {
   readonly unsent_bytes: number
   /** How long a connection may stay without authenticating. */
   readonly handshake_ms: number
+  /** Applications that connect before it resolves wait. */
+  readonly ready: Promise<void>
   readonly hostPorts: () => { readonly advertised: string; readonly bound: string }
   readonly commands: ControlCommands
 }
@@ -70,9 +72,7 @@ export class ControlServer {
     const server = options.tls
       ? createTlsServer({ key: options.tls.key, cert: options.tls.cert })
       : createTcpServer({ noDelay: true })
-    server.on(options.tls ? 'secureConnection' : 'connection', (socket: Socket) =>
-      control.serve(socket, false, () => undefined),
-    )
+    server.on(options.tls ? 'secureConnection' : 'connection', (socket: Socket) => control.#accept(socket))
     await new Promise<void>((resolve, reject) => {
       const failed = (cause: Error): void => reject(new ListenError('control', options.host, options.port, cause))
       server.once('error', failed)
@@ -98,6 +98,20 @@ export class ControlServer {
   close(): void {
     this.#server?.close()
     for (const socket of this.#sockets) socket.destroy()
+  }
+
+  #accept(socket: Socket): void {
+    this.#sockets.add(socket)
+    const left = (): void => {
+      this.#sockets.delete(socket)
+      socket.destroy()
+    }
+    socket.once('error', left)
+    void this.#options.ready.then(() => {
+      if (socket.destroyed) return
+      socket.off('error', left)
+      this.serve(socket, false, () => undefined)
+    })
   }
 
   /** Serves a connection; `ready` is called after a successful handshake. */

@@ -5,10 +5,11 @@ import t, { type Test } from 'tap'
 import { WebSocket } from 'ws'
 import { compileRealms } from '../../../core/domain/identity/index.ts'
 import { digestCrypto } from '../../../core/runtime/secrets.ts'
-import type { TracedMessage } from '../../../signaling/edge/index.ts'
+import { createEdge, type TracedMessage } from '../../../signaling/edge/index.ts'
 import { digestAnswer } from '../../support/phone.ts'
 import { until } from '../../support/wait.ts'
 import { final, Peer, request, SDP, starts, status, tagOf, type World, world } from './peer.ts'
+import { startRobot } from './robot.ts'
 import { testClock } from './test-clock.ts'
 import { testTls } from './test-tls.ts'
 import { tortureMessages } from './torture.ts'
@@ -48,6 +49,39 @@ async function read(peer: Peer, port: number): Promise<void> {
   peer.send(last, port)
   await peer.next(text => final(text) && text.includes(/Call-ID: \S+/.exec(last)?.[0] ?? ''))
 }
+
+t.test('until the edge knows its peers it answers 503 and lets no application in', async t => {
+  let known = false
+  let open = (): void => undefined
+  const ready = new Promise<void>(resolve => {
+    open = resolve
+  })
+  const kept: TracedMessage[] = []
+  const edge = await createEdge({
+    listeners: [{ protocol: 'udp', host: '127.0.0.1', port: 0 }],
+    control: { host: '127.0.0.1', port: 0, secret: 'cymru', ready },
+    isConfiguredSource: () => known,
+    strangers: { crypto: digestCrypto('cymru'), domain: REALM, realms: () => compileRealms([]), known: () => known },
+    onMessage: message => kept.push(message),
+  })
+  t.teardown(() => edge.close())
+  const port = edge.listeners[0]?.port ?? 0
+  const joining = startRobot(edge.control.port, ['invite'])
+  const peer = await Peer.open(t)
+  const ask = async (): Promise<string> => {
+    peer.send(request('INVITE', peer.port, { body: SDP, headers: ['User-Agent: telephone/1.0'] }), port)
+    return await peer.next(final)
+  }
+  t.match(await ask(), /^SIP\/2\.0 503 /)
+  t.equal(edge.stats().applications, 0)
+  t.equal(edge.stats().server_transactions, 0, 'nothing of it stays')
+  t.same(kept, [])
+  known = true
+  open()
+  const robot = await joining
+  t.teardown(() => robot.close())
+  t.match(await ask(), /^SIP\/2\.0 200 /)
+})
 
 t.test('a stranger gets one small answer or none, and nothing of it stays', async t => {
   const clock = testClock(20)

@@ -1,12 +1,9 @@
-import type { SipMessageTable } from '../../db.ts'
+import type { CallMessage } from '../../../domain/ladder/message.ts'
 import { insertingRows, type Query } from '../admission/steps.ts'
-
-/** As the edge tells of it. */
-export type NewMessage = Omit<SipMessageTable, 'id' | 'edge_id'>
 
 export interface MessagesOfEdge {
   readonly edge_id: string
-  readonly messages: readonly NewMessage[]
+  readonly messages: readonly CallMessage[]
 }
 
 const insert = insertingRows('sip_message', [

@@ -1,5 +1,6 @@
 import t from 'tap'
-import { insertMessages, type NewMessage } from '../../../../../core/state/calls/ladder.ts'
+import type { CallMessage } from '../../../../../core/domain/ladder/message.ts'
+import { insertMessages } from '../../../../../core/state/calls/ladder.ts'
 import { admissionWorld, NOW_MS } from '../../../../support/admission-world.ts'
 
 t.test('SIP messages are kept whole and in their order, however many come at once', async t => {
@@ -9,7 +10,7 @@ t.test('SIP messages are kept whole and in their order, however many come at onc
   for (const count of [0, 1, 26, 517]) {
     const messages = Array.from(
       { length: count },
-      (_, at): NewMessage => ({
+      (_, at): CallMessage => ({
         sip_call_id: `${count}@test`,
         at_ms: NOW_MS + at,
         direction: at % 2 === 0 ? 'in' : 'out',

@@ -1,5 +1,5 @@
-import type { Log } from '../../core/runtime/log.ts'
-import type { State } from '../../core/state/index.ts'
+import type { Log } from '../core/runtime/log.ts'
+import type { State } from '../core/state/index.ts'
 
 const PERIOD_MS = 1000
 

@@ -5,8 +5,10 @@ import t from 'tap'
 import { compileSources } from '../../../../core/domain/identity/index.ts'
 import { createAddressGuard } from '../../../../core/domain/network/address-guard.ts'
 import { addCarrier } from '../../../../core/state/configuration/carriers.ts'
+import { readEdgeFacts } from '../../../../core/state/configuration/edge-facts.ts'
 import { insertSources } from '../../../../core/state/configuration/trunks.ts'
-import { watchSources } from '../../../../signaling/edge/configured-sources.ts'
+import { configuredPeers } from '../../../../signaling/edge/configured-peers.ts'
+import { followConfiguration } from '../../../../signaling/follow-configuration.ts'
 import { admissionWorld } from '../../../support/admission-world.ts'
 import { until } from '../../../support/wait.ts'
 
@@ -22,9 +24,13 @@ t.test('a change of sources that could not be read is read later, and told once'
   t.teardown(() => w.close())
   const told: string[] = []
   const log = pino({ level: 'warn' }, { write: line => void told.push(JSON.parse(line).msg) })
-  const sources = await watchSources(w.state, log, { own: OWN, addresses: createAddressGuard(['loopback']) })
-  t.teardown(() => sources.stop())
-  t.notOk(sources.covers('192.0.2.7'))
+  const peers = configuredPeers({ own: OWN, addresses: createAddressGuard(['loopback']) })
+  const following = await followConfiguration(w.state, log, {
+    read: async () => peers.learn(await readEdgeFacts(w.state.db)),
+    failed: 'it cannot be read',
+  })
+  t.teardown(() => following.stop())
+  t.notOk(peers.covers('192.0.2.7'))
 
   const file = new Database(join(w.data_dir, 'strowger.sqlite'))
   t.teardown(() => file.close())
@@ -37,18 +43,18 @@ t.test('a change of sources that could not be read is read later, and told once'
     .run(w.trunk_id)
   file.exec('update configuration set revision = revision + 1')
   await until('the failure is told', () => told.length > 0)
-  t.notOk(sources.covers('192.0.2.7'), 'those of before count')
+  t.notOk(peers.covers('192.0.2.7'), 'those of before count')
 
   file.exec('alter table elsewhere rename to trunk_source')
-  await until('the new source counts', () => sources.covers('192.0.2.7'))
+  await until('the new source counts', () => peers.covers('192.0.2.7'))
   t.equal(told.length, 1)
 
   const owner = { host: '192.0.2.7', port: 5060 }
-  t.ok(sources.ownsAddress(owner))
+  t.ok(peers.ownsAddress(owner))
   const change = async (sql: string, covered: boolean, why: string, owned = covered): Promise<void> => {
     file.exec(sql)
     file.exec('update configuration set revision = revision + 1')
-    await until(why, () => sources.covers('192.0.2.7') === covered && sources.ownsAddress(owner) === owned)
+    await until(why, () => peers.covers('192.0.2.7') === covered && peers.ownsAddress(owner) === owned)
     t.pass(why)
   }
   await change("update trunk set auth_mode = 'digest'", false, 'the ranges of a digest trunk vouch for nobody')
@@ -79,10 +85,9 @@ t.test("an address is its sender's where it is a carrier's own source, or a trun
       },
     ]),
   )
-  const addresses = createAddressGuard([])
-  const sources = await watchSources(w.state, pino({ level: 'silent' }), { own: OWN, addresses })
-  t.teardown(() => sources.stop())
-  const owns = (host: string, port = 5060) => sources.ownsAddress({ host, port })
+  const peers = configuredPeers({ own: OWN, addresses: createAddressGuard([]) })
+  peers.learn(await readEdgeFacts(w.state.db))
+  const owns = (host: string, port = 5060) => peers.ownsAddress({ host, port })
   t.ok(owns('203.0.113.9', 5080), "a carrier's source, where it is also called")
   t.ok(owns('203.0.113.11'))
   t.ok(owns('192.0.2.7'), "a trunk's source")
@@ -99,13 +104,10 @@ t.test('a peer may not have its dialog led to a carrier, to ourselves or into ou
     { name: 'A', codecs: ['PCMU'], sources: ['203.0.113.0/24'], targets: [], routes: [] },
     '2026-01-01T00:00:00.000Z',
   )
-  const sources = await watchSources(w.state, pino({ level: 'silent' }), {
-    own: OWN,
-    addresses: createAddressGuard([]),
-  })
-  t.teardown(() => sources.stop())
+  const peers = configuredPeers({ own: OWN, addresses: createAddressGuard([]) })
+  peers.learn(await readEdgeFacts(w.state.db))
   const peer = { host: '192.0.2.7', port: 5060 }
-  const led = (host: string, port = 5060, from = peer) => sources.mayReach({ host, port }, from)
+  const led = (host: string, port = 5060, from = peer) => peers.mayReach({ host, port }, from)
   t.ok(led('8.8.8.8'))
   t.ok(led('192.0.2.7', 5080), 'its own address')
   t.notOk(led('203.0.113.9'), 'a carrier')

@@ -1,0 +1,113 @@
+import { createConnection, type Socket } from 'node:net'
+import type { Bus } from '../core/runtime/bus.ts'
+import type { Clock, Timer } from '../core/runtime/clock.ts'
+import type { FromEdge, ToEdge } from '../core/runtime/edge-link.ts'
+import { jsonLine, readJsonLines } from '../core/runtime/json-lines.ts'
+import type { Log } from '../core/runtime/log.ts'
+import { callsOfCallIds, messagesOfLostCalls } from '../core/state/calls/ladder.ts'
+import { readEdgeFacts } from '../core/state/configuration/edge-facts.ts'
+import type { State } from '../core/state/index.ts'
+import { followConfiguration } from './follow-configuration.ts'
+import { keepLadder } from './ladder-keeper.ts'
+
+const RETRY_MS = 250
+/** How long a node that stops waits for the last messages of its calls. */
+const DRAIN_MS = 2000
+/** The edge ends calls that were lost with its last run for so long after. */
+const LEFT_MS = 10 * 60_000
+
+export interface EdgeServer {
+  /** Resolves when the edge has handed over what it had, or does not answer. */
+  stop(): Promise<void>
+}
+
+export interface EdgeServerOptions {
+  readonly path: string
+  readonly state: Pick<State, 'db'>
+  /** Of the edge at the other end. */
+  readonly edge_id: string
+  readonly bus: Bus
+  readonly log: Log
+  readonly clock: Clock
+}
+
+/**
+ * Serves the embedded edge of this machine, which opens no database: tells it the configuration that it needs, keeps
+ * its SIP messages, and answers its questions. Rejects when the configuration cannot be read at first.
+ */
+export async function serveEdge(options: EdgeServerOptions): Promise<EdgeServer> {
+  const { path, state, edge_id, bus, log, clock } = options
+  const ladder = keepLadder({ db: state.db, edge_id, log, clock })
+  let edge: Socket | undefined
+  let retry: Timer | undefined
+  let stopping = false
+  let drained = (): void => undefined
+  let facts = ''
+
+  const following = await followConfiguration(state, log, {
+    failed: 'the configuration of the SIP edge cannot be read: the one of before remains in force',
+    read: async () => {
+      const line = jsonLine({ kind: 'facts', facts: await readEdgeFacts(state.db) } satisfies ToEdge)
+      // Most changes of the configuration do not concern the edge.
+      if (line === facts) return
+      facts = line
+      edge?.write(facts)
+    },
+  })
+  const off = bus.on('configuration', following.look)
+  const hear = async (from: Socket, message: FromEdge): Promise<void> => {
+    if (message.kind === 'drained') drained()
+    else if (message.kind === 'messages') {
+      const kept = await ladder.keep(message.messages, message.again)
+      say(from, { kind: kept ? 'kept' : 'lost', id: message.id })
+    } else say(from, await answered(message))
+  }
+  const answered = async ({ kind, id, sip_call_ids }: Question): Promise<ToEdge> => {
+    try {
+      if (kind === 'calls') return { kind, id, calls: [...(await callsOfCallIds(state.db, sip_call_ids))] }
+      const since = new Date(clock.now() - LEFT_MS).toISOString()
+      return { kind, id, messages: await messagesOfLostCalls(state.db, { edge_id, since, further: sip_call_ids }) }
+    } catch (err) {
+      log.warn({ err }, 'a question of the SIP edge could not be answered')
+      return { kind: 'unanswered', id }
+    }
+  }
+  const connect = (): void => {
+    const opened = createConnection(path)
+    opened.on('connect', () => {
+      edge = opened
+      opened.write(facts)
+    })
+    readJsonLines(opened, value => void hear(opened, value as FromEdge))
+    opened.on('error', err => log.debug({ err }, 'the SIP edge is not connected'))
+    opened.on('close', () => {
+      edge = undefined
+      drained()
+      if (!stopping) retry = clock.after(RETRY_MS, connect)
+    })
+  }
+  connect()
+  return {
+    async stop() {
+      stopping = true
+      off()
+      following.stop()
+      retry?.cancel()
+      await new Promise<void>(resolve => {
+        const late = clock.after(DRAIN_MS, resolve)
+        drained = () => {
+          late.cancel()
+          resolve()
+        }
+        if (edge) say(edge, { kind: 'drain' })
+        else drained()
+      })
+      await ladder.stop()
+      edge?.destroy()
+    },
+  }
+}
+
+type Question = Extract<FromEdge, { readonly kind: 'left' | 'calls' }>
+
+const say = (to: Socket, message: ToEdge): void => void to.write(jsonLine(message))

@@ -1,0 +1,161 @@
+import { EventEmitter, once } from 'node:events'
+import { connect } from 'node:net'
+import { join } from 'node:path'
+import pino from 'pino'
+import t, { type Test } from 'tap'
+import type { CallMessage } from '../../../../core/domain/ladder/message.ts'
+import { systemClock } from '../../../../core/runtime/clock.ts'
+import type { EdgeFacts } from '../../../../core/runtime/edge-link.ts'
+import { insertMessages } from '../../../../core/state/calls/ladder.ts'
+import { addCarrier } from '../../../../core/state/configuration/carriers.ts'
+import type { TracedMessage } from '../../../../signaling/edge/index.ts'
+import { Journal, readJournal } from '../../../../signaling/edge/journal.ts'
+import { writeLadder } from '../../../../signaling/edge/ladder.ts'
+import { openNodeLink } from '../../../../signaling/edge/node-link.ts'
+import { serveEdge } from '../../../../signaling/serve-edge.ts'
+import { admissionWorld } from '../../../support/admission-world.ts'
+import { until } from '../../../support/wait.ts'
+
+const log = pino({ level: 'silent' })
+
+/** Both ends of the link, and the state behind the node's. */
+async function desk(t: Test, left: readonly CallMessage[] = [], there: readonly CallMessage[] = []) {
+  const w = await admissionWorld()
+  t.teardown(() => w.close())
+  const { state } = w
+  await insertMessages(state.db, { edge_id: 'mac_1', messages: there })
+  const path = join(w.data_dir, 'edge.sock')
+  const link = await openNodeLink(path, log)
+  const journal = new Journal<CallMessage>(w.data_dir, error => t.fail(String(error)))
+  const ladder = writeLadder(link, journal, left, systemClock)
+  const bus = new EventEmitter()
+  t.teardown(async () => {
+    await ladder.close()
+    link.close()
+    journal.close()
+  })
+  const rung = { ring: () => undefined, close: async () => undefined }
+  const on = (topic: string, listener: () => void) => {
+    bus.on(topic, listener)
+    return () => void bus.off(topic, listener)
+  }
+  return {
+    w,
+    path,
+    link,
+    ladder,
+    state,
+    data_dir: w.data_dir,
+    node: () => serveEdge({ path, state, edge_id: 'mac_1', bus: { ...rung, on }, log, clock: systemClock }),
+    /** As a command of the configuration does at its end. */
+    changed: async () => {
+      await state.db
+        .updateTable('configuration')
+        .set(eb => ({ revision: eb('revision', '+', 1) }))
+        .execute()
+      bus.emit('configuration')
+    },
+    kept: async () =>
+      (await state.db.selectFrom('sip_message').select('sip_call_id').orderBy('id').execute()).map(
+        row => row.sip_call_id,
+      ),
+  }
+}
+
+const invite = (call_id: string): TracedMessage => ({
+  ...{ direction: 'in', protocol: 'udp', retransmission: false, at: 1_000 },
+  ...{ local: { host: '127.0.0.1', port: 5060 }, remote: { host: '127.0.0.2', port: 5060 } },
+  text: `INVITE sip:x SIP/2.0\r\nCall-ID: ${call_id}\r\nCSeq: 1 INVITE\r\nSubject: \u2028\r\n\r\n`,
+})
+
+t.test('the node writes the messages of the edge, in their order', async t => {
+  const { ladder, node: start, kept } = await desk(t)
+  for (let n = 0; n < 1200; n++) ladder.keep(invite(`call-${n}`))
+  const node = await start()
+  const rows = await until('all are kept', async () => {
+    const found = await kept()
+    return found.length >= 1200 && found
+  })
+  t.same(
+    rows,
+    Array.from({ length: 1200 }, (_, n) => `call-${n}`),
+    'in their order',
+  )
+  ladder.keep(invite('last'))
+  await node.stop()
+  t.equal((await kept()).at(-1), 'last', 'a node that stops takes what there is')
+})
+
+t.test('what a node took and did not confirm is kept once by the next one', async t => {
+  const { ladder, node, kept, path, data_dir } = await desk(t)
+  ladder.keep(invite('one'))
+  const lost = connect(path)
+  await once(lost, 'data')
+  lost.destroy()
+  t.match(readJournal(data_dir), [{ sip_call_id: 'one' }], 'until then it stands in the journal')
+  const first = await node()
+  await until('it is kept', async () => (await kept()).length === 1)
+  ladder.keep(invite('two'))
+  await first.stop()
+  t.same(await kept(), ['one', 'two'])
+  await until('the journal is empty', () => readJournal(data_dir).length === 0)
+})
+
+t.test('what a killed edge had not handed over is kept once, whether it was there or not', async t => {
+  const row = (sip_call_id: string): CallMessage => ({
+    ...{ sip_call_id, at_ms: 1, direction: 'in', protocol: 'udp', retransmission: 0, text: 'INVITE' },
+    ...{ local: '127.0.0.1:5060', remote: '127.0.0.2:5060' },
+  })
+  const { node: start, kept, ladder } = await desk(t, [row('left'), row('other')], [row('left')])
+  const node = await start()
+  await until('they are kept', async () => (await kept()).includes('other'))
+  ladder.keep(invite('new'))
+  await node.stop()
+  t.same(await kept(), ['left', 'other', 'new'])
+})
+
+t.test('a node tells the edge the configuration at once, and again when a change concerns the edge', async t => {
+  const { w, link, node: start, changed } = await desk(t)
+  const told: EdgeFacts[] = []
+  link.onFacts = facts => void told.push(facts)
+  const first = await start()
+  t.teardown(() => first.stop())
+  await until('it is told', () => told.length === 1)
+  t.match(told[0], { carriers: [] })
+  await changed()
+  const carrier = { name: 'A', codecs: ['PCMU' as const], sources: ['203.0.113.0/24'], targets: [], routes: [] }
+  await addCarrier(w.state, carrier, '2026-01-01T00:00:00.000Z')
+  await changed()
+  await until('it is told of the carrier', () => told.length === 2)
+  t.match(told[1], { carriers: [{ cidrs: ['203.0.113.0/24'] }] }, 'nothing was told in between')
+  const second = await start()
+  t.teardown(() => second.stop())
+  await until('the next node tells it anew', () => told.length === 3)
+  t.same(told[2], told[1])
+})
+
+t.test('questions of the edge are answered from the state, and fail when no node can answer them', async t => {
+  const message = (sip_call_id: string): CallMessage => ({
+    ...{ sip_call_id, at_ms: 1, direction: 'in', protocol: 'udp', retransmission: 0, text: 'INVITE' },
+    ...{ local: '127.0.0.1:5060', remote: '127.0.0.2:5060' },
+  })
+  const { link, node: start, path } = await desk(t, [], [message('left'), message('other')])
+  await t.rejects(link.callsOf(['left']), /no signaling node/)
+  let connected = (): void => undefined
+  link.onFacts = () => connected()
+  const met = new Promise<void>(resolve => {
+    connected = resolve
+  })
+  const node = await start()
+  await met
+  t.match(await link.leftMessages(['left']), [{ sip_call_id: 'left', text: 'INVITE' }])
+  t.same(await link.callsOf(['left']), new Map(), 'it belongs to no call')
+  await node.stop()
+  const deaf = connect(path)
+  await once(deaf, 'connect')
+  const asked = until('it is asked', () => link.callsOf(['left']).catch(({ message }) => /went away/.test(message)))
+  const [question] = await once(deaf, 'data')
+  t.match(String(question), /"kind":"calls"/)
+  deaf.destroy()
+  t.ok(await asked)
+})
