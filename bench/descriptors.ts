@@ -4,7 +4,7 @@ import { join } from 'node:path'
 // What a process has open, by kind: what a leak is seen by whose owner counts nothing.
 
 /** Of each kind how many: files, pipes, sockets by protocol, and what the kernel makes (`eventfd`, `io_uring`, …). */
-export type Descriptors = Readonly<Record<string, number>>
+type Descriptors = Readonly<Record<string, number>>
 
 const PROTOCOLS = ['udp', 'udp6', 'tcp', 'tcp6', 'unix'] as const
 /** State of a TCP socket that listens, in /proc/net/tcp. */
@@ -26,7 +26,7 @@ function sockets(pid: number): Map<string, string> {
 }
 
 /** @throws when the process is gone */
-export function descriptorsOf(pid: number): Descriptors {
+function descriptorsOf(pid: number): Descriptors {
   const kinds = sockets(pid)
   const counts: Record<string, number> = {}
   for (const fd of readdirSync(`/proc/${pid}/fd`)) {

@@ -12,7 +12,7 @@ export const DRACHTIO_PROGRAM = process.env['STROWGER_TEST_DRACHTIO'] || null
 const UP_LIMIT_MS = 20_000
 const AGAIN_MS = 200
 
-export interface DrachtioServer {
+interface DrachtioServer {
   /** Settings with which a platform uses it. */
   readonly env: Readonly<Record<string, string>>
   stop(): Promise<void>

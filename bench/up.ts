@@ -21,7 +21,7 @@ export interface Made {
   readonly numbers: readonly string[]
 }
 
-export interface Running {
+interface Running {
   /** Its data folder, which goes with it. */
   readonly folder: string
   readonly sip_port: number

@@ -59,7 +59,7 @@ export type Standing =
   | { readonly who: 'bare_root'; readonly why: string | null }
   | { readonly who: 'root'; readonly why: string }
 
-export type Place = Pick<Config, 'data_dir' | 'run_dir' | 'tls' | 'users' | 'rtp_ports'>
+type Place = Pick<Config, 'data_dir' | 'run_dir' | 'tls' | 'users' | 'rtp_ports'>
 
 export function standing(config: Place): Standing {
   if (!isRoot()) return { who: 'not_root' }

@@ -19,12 +19,12 @@ export interface Plan {
   readonly drains?: true
 }
 
-export interface Supervisor {
+interface Supervisor {
   /** Stops all in order, after a drain; when called again, without waiting for it any longer. */
   stop(): void
 }
 
-export interface SuperviseOptions {
+interface SuperviseOptions {
   readonly run_dir: string
   readonly log: Log
   /** How long a drain may take when the platform is told to stop. */

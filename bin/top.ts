@@ -12,7 +12,7 @@ import { withState } from './state.ts'
 const SHOWN_CALLS = 20
 
 /** What runs now, of all projects; money in minor units. */
-export interface Top {
+interface Top {
   readonly at: string
   readonly live_calls: number
   /** Calls that began in the last second, and in the last minute. */
@@ -125,7 +125,7 @@ async function lookAt({ db }: State, now_ms: number): Promise<Top> {
 }
 
 /** The screen, cut to `width` columns. */
-export function render(top: Top, width: number): string[] {
+function render(top: Top, width: number): string[] {
   const money = top.projects.map(one => `${one.name} ${one.currency} ${(one.spend_today_minor / 100).toFixed(2)}`)
   const nodes = top.nodes.map(node => `${node.kind} ${node.state}`)
   return [

@@ -22,7 +22,7 @@ import { V1_ROUTES } from './v1/index.ts'
 import { voiceHandler } from './voice/dispatch.ts'
 import { VOICE_ROUTES } from './voice/index.ts'
 
-export interface ControlOptions {
+interface ControlOptions {
   readonly state: State
   readonly bus: Bus
   readonly clock: Clock

@@ -15,7 +15,7 @@ export interface Advice {
   readonly suggestion: string | null
 }
 
-export interface CheckOptions {
+interface CheckOptions {
   /** Kind of the document; default a call's. */
   readonly kind?: RunKind
   /** URL it will be served from; null (the default) when it is given inline, where relative URLs have no base. */

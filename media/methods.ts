@@ -30,7 +30,7 @@ export interface MethodContext {
   greeted(client: string): void
 }
 
-export interface Refusal<R extends string> {
+interface Refusal<R extends string> {
   readonly refused: R
   readonly detail: string
 }

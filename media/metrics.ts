@@ -1,7 +1,7 @@
 import { Counter, Gauge, type Registry } from '../core/runtime/metrics.ts'
 import type { EngineStats } from '../native/index.ts'
 
-export interface WorkerFacts {
+interface WorkerFacts {
   readonly engine: EngineStats
   readonly clients: number
   readonly sessions: number

@@ -13,7 +13,7 @@ export interface Peer {
   closed(): void
 }
 
-export interface ProtocolServer {
+interface ProtocolServer {
   /** Ends the listener and every connection. */
   close(): Promise<void>
 }

@@ -8,7 +8,7 @@ export type SampleRate = 8000 | 16000 | 24000 | 48000
 export type AudioCodec = 'PCMU' | 'PCMA' | 'G722' | 'G729' | 'OPUS'
 
 /** SDES suites of RFC 4568, RFC 6188 and RFC 7714. */
-export type SrtpSuite =
+type SrtpSuite =
   | 'AES_CM_128_HMAC_SHA1_80'
   | 'AES_CM_128_HMAC_SHA1_32'
   | 'AES_256_CM_HMAC_SHA1_80'
@@ -16,7 +16,7 @@ export type SrtpSuite =
   | 'AEAD_AES_128_GCM'
   | 'AEAD_AES_256_GCM'
 
-export type Direction = 'sendrecv' | 'sendonly' | 'recvonly' | 'inactive'
+type Direction = 'sendrecv' | 'sendonly' | 'recvonly' | 'inactive'
 
 export interface EngineOptions {
   /** Packet threads, 1 to 64. A session lives on one of them, the least loaded at its opening. */
@@ -91,7 +91,7 @@ export interface PayloadType {
 }
 
 /** What we send. */
-export interface SendCodec extends PayloadType {
+interface SendCodec extends PayloadType {
   /**
    * Milliseconds of audio for each packet, 10 to 60 in tens. Relay keeps the sender's packets whatever is said
    * here.
@@ -159,7 +159,7 @@ export interface PlayOptions {
   readonly loop?: number
 }
 
-export type RecordEnd = 'stopped' | 'silence' | 'key' | 'max_length' | 'leg_closed' | 'disk_full' | 'failed'
+type RecordEnd = 'stopped' | 'silence' | 'key' | 'max_length' | 'leg_closed' | 'disk_full' | 'failed'
 
 export interface RecordOptions {
   readonly recording_id: string
@@ -305,7 +305,7 @@ export interface StreamStats {
   readonly latched: boolean
 }
 
-export interface ThreadStats {
+interface ThreadStats {
   readonly thread: number
   readonly streams: number
   readonly packets_received: number

@@ -11,7 +11,7 @@ const LOOK_MS = 200
 /** How long the callbacks of the last call may take to leave, once it has ended. */
 const CALLBACKS_LIMIT_MS = 5000
 
-export interface DrainOptions {
+interface DrainOptions {
   readonly node_id: string
   readonly state: State
   readonly bus: Bus

@@ -52,7 +52,7 @@ import type { Stir } from './trunks/stir.ts'
 import { WaysOut } from './trunks/ways-out.ts'
 import { giveBack, UnownedCalls } from './unowned-calls.ts'
 
-export interface NodeOptions {
+interface NodeOptions {
   readonly config: Config
   readonly state: State
   readonly media: MediaClient
@@ -66,7 +66,7 @@ export interface NodeOptions {
   readonly stir: Stir
 }
 
-export interface SignalingNode {
+interface SignalingNode {
   readonly id: string
   readonly live_calls: number
   readonly drain: Drain

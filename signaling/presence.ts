@@ -5,7 +5,7 @@ import type { State } from '../core/state/index.ts'
 import { HEARTBEAT_MS, heartbeat, type NodeRow, registerNode, removeNode, tellLink } from '../core/state/nodes/nodes.ts'
 import type { SipStack } from './drachtio/types.ts'
 
-export interface PresenceOptions {
+interface PresenceOptions {
   readonly node_id: string
   readonly machine: Machine
   readonly state: State

@@ -5,7 +5,7 @@ const CALLED = '+2348030000001'
 /** A stranger that insists is not answered any more. */
 const PAUSE_MS = 20
 
-export interface InForce {
+interface InForce {
   /**
    * Milliseconds from the answer to a write (a trunk's new source) to the 200 of the first INVITE from there that is
    * admitted, the setting-up of that call included; one figure for each round.

@@ -75,7 +75,7 @@ export interface LoadResult {
 }
 
 /** SIPp's own caller: so many calls at so many a second, each hung up after `hold_ms`. */
-export interface Load {
+interface Load {
   /** For SIPp's statistics. */
   readonly folder: string
   readonly port: number

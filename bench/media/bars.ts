@@ -27,7 +27,7 @@ export interface Point {
 }
 
 /** What issue "Media" asks for. `value` is null where the runs that it needs were left out. */
-export interface Bar {
+interface Bar {
   readonly what: string
   readonly value: number | null
   readonly limit: number
@@ -38,7 +38,7 @@ export interface Bar {
 }
 
 /** The cost of a mode as a share of rtpengine's, at most. */
-export const SHARES_OF_RTPENGINE: Readonly<Record<string, number>> = {
+const SHARES_OF_RTPENGINE: Readonly<Record<string, number>> = {
   'srtp-sdes': 0.75,
   'srtp-gcm': 0.75,
   pcma: 0.35,
@@ -64,7 +64,7 @@ const at = (rows: readonly Row[], engine: string, { mode, calls, tick_us }: Poin
   )
 
 /** Median over the repetitions; null when there is none. */
-export function figure(rows: readonly Row[], engine: string, point: Point, read: (row: Row) => number): number | null {
+function figure(rows: readonly Row[], engine: string, point: Point, read: (row: Row) => number): number | null {
   return median(at(rows, engine, point).map(read))
 }
 

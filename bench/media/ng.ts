@@ -4,7 +4,7 @@ import { createSocket, type Socket } from 'node:dgram'
 
 export type Bencoded = string | number | readonly Bencoded[] | { readonly [key: string]: Bencoded }
 
-export function encode(value: Bencoded): string {
+function encode(value: Bencoded): string {
   if (typeof value === 'string') return `${Buffer.byteLength(value)}:${value}`
   if (typeof value === 'number') return `i${value}e`
   if (Array.isArray(value)) return `l${value.map(encode).join('')}e`
@@ -13,7 +13,7 @@ export function encode(value: Bencoded): string {
 }
 
 /** Reads a dictionary of strings; what else is in it is passed over. */
-export function decode(text: string): Record<string, string> {
+function decode(text: string): Record<string, string> {
   let at = 0
   const read = (): Bencoded => {
     const kind = text[at]

@@ -12,7 +12,7 @@ interface Cpu {
   readonly others_ms: number
 }
 
-export interface CallCost {
+interface CallCost {
   readonly rate: number
   readonly calls: number
   readonly failed: number

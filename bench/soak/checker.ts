@@ -16,7 +16,7 @@ const LIVING = [
 /** Transactions stay for 32 s (RFC 3261 §17), calls of a lost process for 30 s (design section 8). */
 const IDLE_LIMIT_MS = 90_000
 
-export type Living = Readonly<Record<string, number>>
+type Living = Readonly<Record<string, number>>
 
 export async function livingOf(base_url: string): Promise<Living> {
   const text = await (await fetch(`${base_url}/metrics`, { signal: AbortSignal.timeout(5000) })).text()
@@ -70,7 +70,7 @@ export async function wrongRows({ db }: Pick<State, 'db'>, acknowledged: readonl
   return [...found.filter(([, n]) => n > 0).map(([what, n]) => `${n} ${what}`), ...(await brokenInvariants(db))]
 }
 
-export interface Footprint {
+interface Footprint {
   readonly pid: number
   readonly rss_kib: number
   readonly files: number
@@ -92,7 +92,7 @@ export function footprints(folder: string): Footprints {
   return Object.fromEntries(seen)
 }
 
-export interface Growth {
+interface Growth {
   readonly process: string
   readonly looks: number
   readonly first_kib: number

@@ -3,7 +3,7 @@ import { seeded } from '../random.ts'
 
 // What is done to the platform while it carries calls (threats §7), and what calls must not notice of it.
 
-export type Victim = 'signaling' | 'media' | 'edge' | 'control'
+type Victim = 'signaling' | 'media' | 'edge' | 'control'
 
 export interface Fault {
   readonly kind: 'none' | 'kill' | 'stop'

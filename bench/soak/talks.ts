@@ -18,7 +18,7 @@ const SOUND_PORTS = { first: 11_800, count: 16 }
 const CONNECTS_A_SECOND = 30
 const ANSWER_LIMIT_MS = 10_000
 
-export interface Talk {
+interface Talk {
   readonly near: Call
   readonly far: Call
   /** The platform's RTP ports towards both sides. */

@@ -5,14 +5,14 @@ import type { Call } from '../../signaling/edge/useragent/call.ts'
 import { UserAgent } from '../../signaling/edge/useragent/user-agent.ts'
 
 /** What the far end saw of one call, times of the monotonic clock in ms. */
-export interface Heard {
+interface Heard {
   readonly answered_ms: number
   /** First packet whose payload is sound; null while none came. */
   first_sound_ms: number | null
   ended: boolean
 }
 
-export interface FarEnd {
+interface FarEnd {
   readonly port: number
   /** By the called number, without plus. */
   readonly calls: ReadonlyMap<string, Heard>

@@ -4,7 +4,7 @@ import { eventLine, startLine } from '../../markup/replay/replay.ts'
 import { printed } from './printed.ts'
 import { answersTo, type Habits } from './simulated.ts'
 
-export interface TerminalOptions {
+interface TerminalOptions {
   readonly facts: StartFacts
   readonly habits: Habits
   readonly print: (line: string) => void

@@ -67,7 +67,7 @@ export async function fire(trx: Trx, context: AlertContext, policy: AlertPolicy,
   return row
 }
 
-export async function recorded(
+async function recorded(
   trx: Trx,
   { project, now_ms }: Pick<AlertContext, 'project' | 'now_ms'>,
   row: AlertRow,

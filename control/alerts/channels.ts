@@ -1,6 +1,6 @@
 /** How messages leave the house. A port each, so that a site may bring its own. */
 
-export interface Message {
+interface Message {
   readonly project_id: string
   readonly recipient: string
   readonly subject: string
@@ -15,7 +15,7 @@ export interface MessageChannel {
   close(): void
 }
 
-export interface SmtpSettings {
+interface SmtpSettings {
   readonly host: string
   readonly port: number
   /** TLS from the first byte; else STARTTLS where the server offers it. */

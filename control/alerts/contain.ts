@@ -11,13 +11,13 @@ import { presentContainments } from '../v1/alert-present.ts'
 import { type AlertContext, SYSTEM } from './carry-out.ts'
 
 /** An automatic containment lasts so long: time for people to look, and no trunk is closed for ever by a rule. */
-export const CONTAINED_FOR_MS = 24 * 3_600_000
+const CONTAINED_FOR_MS = 24 * 3_600_000
 
 export const newCaseRef = (now_ms: number): string =>
   `SEC-${iso(now_ms).slice(0, 10).replaceAll('-', '')}-${newId.uuid().slice(0, 8).toUpperCase()}`
 
 /** The containment of a trunk and prefix that is in force, or one of a shorter prefix that covers it. */
-export const covering = (trx: Trx, project_id: string, trunk_id: string | null, prefix: string, now: string) =>
+const covering = (trx: Trx, project_id: string, trunk_id: string | null, prefix: string, now: string) =>
   trx
     .selectFrom('containment')
     .selectAll()

@@ -2,7 +2,7 @@ import type PdfDocument from 'pdfkit'
 import { moneyText, type Statement, type StatementLine } from '../../core/domain/billing/statement.ts'
 
 /** What stands at the head of the page: a statement that is not issued yet says so. */
-export interface StatementHead {
+interface StatementHead {
   readonly id: string
   readonly issued_at: string | null
 }

@@ -20,9 +20,9 @@ import { ProjectWatch } from './watch.ts'
 
 /** Live events over WebSocket: who may listen, and what they are sent. */
 
-export type Authenticate = (request: IncomingMessage) => Promise<Caller | Refusal>
+type Authenticate = (request: IncomingMessage) => Promise<Caller | Refusal>
 
-export interface EventsHub {
+interface EventsHub {
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void
   close(): void
 }

@@ -6,7 +6,7 @@ export interface Window {
   readonly seconds: number
 }
 
-export interface WindowVerdict {
+interface WindowVerdict {
   readonly allowed: boolean
   readonly headers: Readonly<Record<string, string>>
 }

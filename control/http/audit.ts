@@ -44,7 +44,7 @@ export function auditEvent(
 }
 
 /** What differs between two presentations of a resource, field by field; labels are paths such as `limits.cps`. */
-export function fieldChanges(before: object | null, after: object | null): FieldChange[] {
+function fieldChanges(before: object | null, after: object | null): FieldChange[] {
   const changes: FieldChange[] = []
   compare(before ?? {}, after ?? {}, '', changes)
   return changes

@@ -24,7 +24,7 @@ const unauthenticated = (): Refusal =>
     },
   )
 
-export type BearerAuthentication = (request: IncomingMessage) => Promise<Caller | Refusal>
+type BearerAuthentication = (request: IncomingMessage) => Promise<Caller | Refusal>
 
 /** Authentication of /v1: one Authorization header, `Bearer`, one space, an API key. */
 export function bearerAuthentication(services: { state: State; clock: Clock; log: Log }): BearerAuthentication {

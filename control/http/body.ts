@@ -3,14 +3,14 @@ import type { ParameterizedContext } from 'koa'
 import { HttpMethodEnum, koaBody } from 'koa-body'
 import { type Refusal, refuse } from './reply.ts'
 
-export interface Body {
+interface Body {
   /** Media type without its parameters, in lower case; empty when the request names none. */
   readonly type: string
   readonly bytes: Buffer
 }
 
 /** Reads the body of a request: what was sent, or the refusal to answer with. */
-export type BodyReader = (ctx: ParameterizedContext) => Promise<Body | Refusal>
+type BodyReader = (ctx: ParameterizedContext) => Promise<Body | Refusal>
 
 const READ_METHODS = [HttpMethodEnum.POST, HttpMethodEnum.PUT, HttpMethodEnum.PATCH, HttpMethodEnum.DELETE]
 const TYPES = ['application/json', 'application/x-www-form-urlencoded']

@@ -15,7 +15,7 @@ import type { HttpServices } from './services.ts'
 import { fieldErrors } from './validate.ts'
 
 /** A request that has passed every check but those that need the resource itself. */
-export interface Ready extends Asked {
+interface Ready extends Asked {
   readonly route: Route
   readonly params: Readonly<Record<string, string>>
   readonly caller: Caller

@@ -19,7 +19,7 @@ import type { HttpServices } from './services.ts'
 import { fieldErrors } from './validate.ts'
 
 /** One JSON API: a prefix, its routes, and how its callers prove who they are. */
-export interface Api {
+interface Api {
   readonly prefix: string
   readonly routes: readonly Route[]
   readonly rate_limit: RateLimit

@@ -13,7 +13,7 @@ import type { Services } from './services.ts'
 const FRESH_MS = 6000
 const NEEDED: readonly NodeTable['kind'][] = ['signaling', 'edge', 'media']
 
-export interface Readiness {
+interface Readiness {
   readonly ready: boolean
   readonly checks: Readonly<Record<string, boolean>>
 }
@@ -22,7 +22,7 @@ export interface Readiness {
  * Whether calls can be placed: signaling runs and is not draining, its edge link and the media worker are up, and the
  * state can be written.
  */
-export async function readiness({ state, clock, log }: Services): Promise<Readiness> {
+async function readiness({ state, clock, log }: Services): Promise<Readiness> {
   const state_writable = await state.probe().then(
     () => true,
     err => {

@@ -41,7 +41,7 @@ export function idempotentRequest(request: {
 
 const hashOf = (...parts: readonly string[]): string => createHash('sha256').update(JSON.stringify(parts)).digest('hex')
 
-export interface ReplayableAnswer {
+interface ReplayableAnswer {
   readonly status: number
   readonly body: unknown
   readonly headers: Readonly<Record<string, string>>

@@ -1,4 +1,4 @@
-export interface Matched<T> {
+interface Matched<T> {
   readonly value: T
   readonly params: Readonly<Record<string, string>>
 }

@@ -7,7 +7,7 @@ export interface Asked {
 }
 
 /** How an API writes its answers and its refusals. */
-export interface Wording<Answer, Refusal> {
+interface Wording<Answer, Refusal> {
   isRefusal(value: unknown): value is Refusal
   /** The refusal for an exception. `step` is the name of the step that threw it. */
   failed(error: unknown, at: { readonly request_id: string; readonly step: string }): Refusal
@@ -19,7 +19,7 @@ export interface Wording<Answer, Refusal> {
  * The steps that an API takes with every request. Each refuses the request or passes it on; the order is a contract of
  * the API, and conformance tests walk over it. `Known` is what the steps so far have gathered.
  */
-export interface Pipeline<Known extends Asked, Answer, Refusal> {
+interface Pipeline<Known extends Asked, Answer, Refusal> {
   /** Adds facts to what is known. */
   gather<Facts extends object>(
     name: string,

@@ -4,7 +4,7 @@ import type { Refusal } from './reply.ts'
 import type { FieldError } from './validate.ts'
 
 /** RFC 9457, with the members of the specification. */
-export interface Problem {
+interface Problem {
   readonly type: string
   readonly title: string
   readonly status: number

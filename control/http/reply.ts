@@ -14,7 +14,7 @@ export interface Refusal<R extends Reason = Reason> {
 }
 
 /** Optional members of a problem document (spec, "Problem document"). */
-export interface ProblemExtra {
+interface ProblemExtra {
   readonly available_projects?: readonly { readonly id: string; readonly name: string }[]
   readonly caused_by?: string
   readonly reason?: string

@@ -9,10 +9,10 @@ import type { Change, Refusal, WrittenJson } from './reply.ts'
 import type { Static, TObject, TSchema } from './schema.ts'
 import type { HttpServices } from './services.ts'
 
-export type Method = 'get' | 'post' | 'put' | 'patch' | 'delete'
+type Method = 'get' | 'post' | 'put' | 'patch' | 'delete'
 
 /** Names of the `{parameters}` of a path. */
-export type ParamNames<P extends string> = P extends `${string}{${infer N}}${infer Rest}` ? N | ParamNames<Rest> : never
+type ParamNames<P extends string> = P extends `${string}{${infer N}}${infer Rest}` ? N | ParamNames<Rest> : never
 
 /** How the id of a path parameter becomes the resource that the route works on. */
 export interface Loader<N extends string = string, Row = unknown> {
@@ -25,7 +25,7 @@ export interface Loader<N extends string = string, Row = unknown> {
 }
 
 /** Where a resource is looked up: within the caller's project, and below the resources left of it in the path. */
-export interface Within {
+interface Within {
   readonly id: string
   readonly project_id: string
   readonly organization_id: string
@@ -41,7 +41,7 @@ type LoadedBy<L extends Loaders, P extends string> = {
   readonly [K in ParamNames<P> & keyof L as NameOf<L[K]>]: RowOf<L[K]>
 }
 
-export type Replies = Readonly<Record<number, TSchema | null>>
+type Replies = Readonly<Record<number, TSchema | null>>
 
 interface Written {
   /** What the audit trail tells, the route's own resource first; null when nothing changed. */
@@ -63,7 +63,7 @@ type Answers<R extends Replies, M extends Method> = {
     (M extends 'get' ? unknown : Written)
 }[keyof R & number]
 
-export interface RunContext {
+interface RunContext {
   readonly project: ProjectTable
   readonly caller: Caller
   /** ISO 8601; the same for everything that one request writes. */
@@ -89,9 +89,9 @@ export interface RouteContext extends Omit<RunContext, 'project'> {
 }
 
 /** Reasons that any route may answer with; the others are declared in `refusals`. */
-export type CommonReason = 'not_found' | 'validation_failed'
+type CommonReason = 'not_found' | 'validation_failed'
 
-export interface Definition<
+interface Definition<
   L extends Loaders,
   M extends Method,
   P extends string,

@@ -1,7 +1,7 @@
 import { type Static, type TArray, type TObject, type TProperties, type TSchema, Type } from 'typebox'
 import { CURRENCY } from '../../core/domain/rating/currency.ts'
 
-export { type Static, type TObject, type TProperties, type TSchema, Type }
+export { type Static, type TObject, type TSchema, Type }
 
 /**
  * Shapes of the HTTP APIs. They are JSON Schema 2020-12 made with TypeBox: what ajv checks, what TypeScript infers and
@@ -34,7 +34,6 @@ export const list = <T extends TSchema>(
   options: { maxItems?: number; uniqueItems?: boolean } = {},
 ): TArray<T> => Type.Array(item, options)
 
-export const Text = Type.String({ maxLength: 4096 })
 export const Flag = Type.Boolean()
 export const Instant = Type.String({ format: 'date-time' })
 export const Int32 = Type.Integer({ minimum: 0, maximum: 2 ** 31 - 1, format: 'int32' })
@@ -59,17 +58,11 @@ export const Name = Type.String({
   maxLength: 120,
   pattern: `^(?=.*\\S)[^\\u0000-\\u001f\\u007f\\u2028\\u2029${DECEIVING}]*$`,
 })
-/** Text that people write about a thing. */
-export const Note = Type.String({
-  maxLength: 1000,
-  pattern: `^[^\\u0000-\\u0008\\u000b\\u000c\\u000e-\\u001f\\u007f${DECEIVING}]*$`,
-})
 export const HttpUrl = Type.String({
   format: 'uri',
   maxLength: 2048,
   pattern: '^[hH][tT][tT][pP][sS]?://[^\\u0000-\\u0020\\u007f]+$',
 })
-export const Id = Type.String({ minLength: 1, maxLength: 128, pattern: '^[A-Za-z0-9_-]+$' })
 
 export const Role = oneOf('org:admin', 'org:engineer', 'org:billing', 'org:viewer')
 export const Transport = oneOf('udp', 'tcp', 'tls')

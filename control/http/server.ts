@@ -12,7 +12,7 @@ import type { Services } from './services.ts'
 type Handler = (ctx: Koa.ParameterizedContext) => Promise<void> | void
 
 /** What the HTTP server serves: single pages by path, and everything below a prefix. */
-export interface Mounts {
+interface Mounts {
   readonly pages: Readonly<Record<string, Handler>>
   readonly below: Readonly<Record<string, Handler>>
   /** WebSockets; without it, an upgrade is not offered. */

@@ -167,7 +167,7 @@ const exampleOf = (example: unknown): Json => (example === undefined ? {} : { ex
 const exampleFor = (route: Route) => API_EXAMPLES[`${route.method} ${route.path}`]
 
 /** The reasons that a route may answer with, by status. */
-export function problemsOf(route: Route): Map<string, Set<Reason>> {
+function problemsOf(route: Route): Map<string, Set<Reason>> {
   const reasons = new Set<Reason>([...COMMON_REASONS, ...(route.refusals ?? [])])
   const add = (...more: Reason[]): void => more.forEach(reason => void reasons.add(reason))
   if (route.scope) add('scope_required', 'role_forbidden')

@@ -7,7 +7,7 @@ import { NUMBERS } from '../voice/errors.ts'
 import { openApiDocument } from './document.ts'
 import { viewerPages } from './viewer.ts'
 
-export const API_VERSION = '1.0.0'
+const API_VERSION = '1.0.0'
 
 type Page = (ctx: Context) => void
 

@@ -23,7 +23,7 @@ import { trunkTests } from './trunk-tests.ts'
 import { oldDeliveries, webhookDeliveries } from './webhook-deliveries.ts'
 
 /** Every background task of the control plane but the deliveries, which need an HTTP client of their own. */
-export const RECONCILERS: readonly Reconciler[] = [
+const RECONCILERS: readonly Reconciler[] = [
   lostNodes,
   trunkProgress,
   policyApplies,

@@ -8,7 +8,7 @@ const RENEW_MS = 5000
 /** Before others may take it: a run that begins at the last moment takes a while. */
 const HELD_MS = TASK_LEASE_MS - RENEW_MS
 
-export interface TaskLeaseOptions {
+interface TaskLeaseOptions {
   readonly name: string
   readonly machine: Machine
   readonly state: State

@@ -114,7 +114,7 @@ const delayMs = (attempts: number): number => {
 }
 
 /** `t=<seconds>,v1=<hex>`; while a rotated secret still counts there is a second `v1` made with it. */
-export function signatureOf({ clock, settings }: Services, endpoint: WebhookEndpointRow, body: string): string {
+function signatureOf({ clock, settings }: Services, endpoint: WebhookEndpointRow, body: string): string {
   const timestamp = Math.floor(clock.now() / 1000)
   const data = timedSignatureData(timestamp, endpoint.url, body)
   const { secret_sealed, previous_secret_sealed, previous_secret_retires_at } = endpoint

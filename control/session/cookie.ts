@@ -29,7 +29,7 @@ export function sessionCookie(token: string, base_url: string): string {
   return `${COOKIE}=${token}; Path=${COOKIE_PATH}; Max-Age=${life}; HttpOnly; SameSite=Lax${secure}`
 }
 
-export function sessionTokenOf(request: IncomingMessage): string | undefined {
+function sessionTokenOf(request: IncomingMessage): string | undefined {
   const match = /(?:^|;\s*)strowger_session=([A-Za-z0-9_-]{43})(?:;|$)/.exec(request.headers.cookie ?? '')
   return match?.[1]
 }

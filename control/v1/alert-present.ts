@@ -26,7 +26,7 @@ const TextOrNull = nullable(Text)
 const InstantOrNull = nullable(Instant)
 const Uuid = Type.String({ format: 'uuid' })
 
-export const Kind = oneOf(...ALERT_KINDS)
+const Kind = oneOf(...ALERT_KINDS)
 export const Channel = oneOf(...ALERT_CHANNELS)
 export const SubjectKind = oneOf(...SUBJECT_TYPES)
 export const Rule = oneOf(...RESOLUTION_RULES)

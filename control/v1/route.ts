@@ -105,7 +105,7 @@ const run: Loader<'run', TestRunRow> = {
 }
 
 /** What the parameters of a path mean: `{trunk_id}` gives `run` the trunk, or the caller a 404. */
-export const LOADERS = {
+const LOADERS = {
   trunk_id: trunk,
   subtrunk_id: subtrunk,
   policy_id: ofProject('policy', findPolicy),

@@ -1,6 +1,6 @@
 import ipaddr from 'ipaddr.js'
 
-export type Read<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly why: string }
+type Read<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly why: string }
 
 const no = (why: string): { readonly ok: false; readonly why: string } => ({ ok: false, why })
 
@@ -49,7 +49,7 @@ function parametersOf(text: string, transport: string): Read<never> | null {
 }
 
 /** A range of addresses in its one written form. `private`: it cannot be reached over the internet. */
-export interface Cidr {
+interface Cidr {
   readonly cidr: string
   readonly private: boolean
 }

@@ -1,6 +1,6 @@
 import { CURRENCY } from '../../core/domain/rating/currency.ts'
 import { iso } from '../../core/runtime/clock.ts'
-import { type Applied, appliedFrom, appliedState, NODE_SILENCE_MS } from '../../core/state/configuration/apply.ts'
+import { type Applied, appliedFrom, NODE_SILENCE_MS } from '../../core/state/configuration/apply.ts'
 import { readTrunkFacts, type TrunkBelow, type TrunkFacts } from '../../core/state/configuration/trunk-facts.ts'
 import {
   type TargetRow,
@@ -191,15 +191,6 @@ function detailOf({ trunk: { subaccount_name }, below }: TrunkFacts, trunk: Trun
     routes,
     apply: applyOf(appliedFrom(livingReports(below, now), trunk.revision), trunk.revision),
   })
-}
-
-/** How far a resource is in force. */
-export async function presentApply(
-  db: Db,
-  resource: { readonly id: string; readonly revision: number },
-  now: string,
-): Promise<Detail['apply']> {
-  return applyOf(await appliedState(db, resource, Date.parse(now)), resource.revision)
 }
 
 const applyOf = (applied: Applied, desired_revision: number): Detail['apply'] => ({

@@ -64,7 +64,7 @@ export async function settleSources(
   return judged.kind === 'stand' ? judged.sources : refuse('source_of_carrier', { value: judged.source.cidr })
 }
 
-export interface TargetInput {
+interface TargetInput {
   readonly sip_uri: string
   readonly transport: 'udp' | 'tcp' | 'tls'
   readonly priority: number

@@ -16,12 +16,12 @@ import {
   Type,
 } from '../http/schema.ts'
 
-export const AuthMode = oneOf('ip_allow_list', 'digest')
+const AuthMode = oneOf('ip_allow_list', 'digest')
 export const Codec = oneOf('PCMA', 'PCMU', 'G729', 'G722', 'OPUS')
-export const Direction = oneOf('inbound', 'outbound', 'both')
-export const MediaSecurity = oneOf('rtp', 'sdes_srtp_required')
+const Direction = oneOf('inbound', 'outbound', 'both')
+const MediaSecurity = oneOf('rtp', 'sdes_srtp_required')
 export const SourceStanding = oneOf('full', 'name_only', 'pending_approval')
-export const SourceValidation = oneOf('relaxed', 'strict')
+const SourceValidation = oneOf('relaxed', 'strict')
 export const TrunkStatus = oneOf('draft', 'enabled', 'disabled', 'releasing', 'released')
 
 const summary = {
@@ -48,7 +48,7 @@ const summary = {
 
 export const TrunkSummary = resource('TrunkSummary', summary)
 
-export const DigestIdentity = resource('DigestIdentity', {
+const DigestIdentity = resource('DigestIdentity', {
   enabled: Flag,
   realm: Type.String(),
   username: Type.String(),
@@ -56,7 +56,7 @@ export const DigestIdentity = resource('DigestIdentity', {
 
 const Ceiling = resource('TrunkCeiling', { configured: Int32, unit: Type.String() })
 
-export const Apply = resource('Apply', {
+const Apply = resource('Apply', {
   state: oneOf('applying', 'applied', 'failed'),
   desired_revision: Count64,
   effective_revision: Count64,
@@ -118,7 +118,7 @@ export const TlsVerification = oneOf('required', 'pinned', 'off')
 export const Fingerprint = Type.String({ minLength: 64, maxLength: 95 })
 export const CidrText = Type.String({ minLength: 2, maxLength: 49 })
 
-export const LimitsInput = input('TrunkDraftLimitsInput', {
+const LimitsInput = input('TrunkDraftLimitsInput', {
   concurrency: Int32,
   cps: Int32,
   max_call_duration_seconds: Int32,

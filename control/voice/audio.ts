@@ -13,7 +13,7 @@ interface Sent<S extends number> {
   readonly stream?: Readable
 }
 
-export type AudioAnswer = Sent<200> | Sent<206> | Sent<416>
+type AudioAnswer = Sent<200> | Sent<206> | Sent<416>
 
 /**
  * The audio of a finished recording, whole or one range; null when its file is gone. HEAD gets the headers alone.

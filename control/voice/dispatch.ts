@@ -12,7 +12,7 @@ import { forReason, isVoiceRefusal, notProxied, numbered, type VoiceRefusal, voi
 import { formOf, readForm } from './form.ts'
 import type { VoiceAnswer, VoiceRoute } from './route.ts'
 
-export interface VoiceApi {
+interface VoiceApi {
   readonly routes: readonly VoiceRoute[]
   /** Of one account. */
   readonly rate_limit: RateLimit

@@ -5,7 +5,7 @@ import type { Form } from './form.ts'
 
 /** Fields that create and update share. */
 
-export const MAX_MARKUP_CHARACTERS = 4000
+const MAX_MARKUP_CHARACTERS = 4000
 
 /** Anything but GET counts as POST (spec, "Create a call"). */
 export const methodOf = (form: Form, name: string): 'GET' | 'POST' =>

@@ -8,7 +8,7 @@ const MAX_PAGE_SIZE = 100
 const DEFAULT_PAGE_SIZE = 50
 const MAX_PAGE = 1_000_000
 
-export interface PageAsked {
+interface PageAsked {
   readonly page: number
   readonly page_size: number
   readonly window: CallWindow

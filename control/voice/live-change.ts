@@ -3,7 +3,7 @@ import type { CallStatus } from '../../core/state/index.ts'
 /** What a request wants of a call that exists. */
 export type Wanted = 'redirect' | 'complete' | 'cancel' | 'delete'
 
-export type Change =
+type Change =
   | { readonly command: 'redirect' | 'hangup' | 'cancel' }
   /** Nothing is to be done, and that is fine. */
   | { readonly command: null }

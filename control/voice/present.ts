@@ -35,14 +35,14 @@ export const Call = resource('VoiceCall', {
   uri: Text,
 })
 
-export const API_VERSION = '2010-04-01'
+const API_VERSION = '2010-04-01'
 
 const DAYS = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat']
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
 const two = (number: number): string => String(number).padStart(2, '0')
 
 /** `Sat, 21 Nov 2026 02:48:35 +0000`: RFC 2822 §3.3, always UTC. */
-export function rfc2822(instant: string): string {
+function rfc2822(instant: string): string {
   const at = new Date(instant)
   const day = `${DAYS[at.getUTCDay()]}, ${two(at.getUTCDate())} ${MONTHS[at.getUTCMonth()]} ${at.getUTCFullYear()}`
   return `${day} ${two(at.getUTCHours())}:${two(at.getUTCMinutes())}:${two(at.getUTCSeconds())} +0000`
@@ -50,7 +50,7 @@ export function rfc2822(instant: string): string {
 
 const dateOrNull = (instant: string | null): string | null => (instant === null ? null : rfc2822(instant))
 
-export const accountPath = (account_sid: string): string => `/${API_VERSION}/Accounts/${account_sid}`
+const accountPath = (account_sid: string): string => `/${API_VERSION}/Accounts/${account_sid}`
 
 export function presentCall(row: CallRow): Static<typeof Call> {
   const account_sid = row.account_sid ?? ''

@@ -1,5 +1,5 @@
 /** What part of a file a request is answered with. */
-export type Part =
+type Part =
   | { readonly kind: 'whole' }
   /** Both ends included. */
   | { readonly kind: 'part'; readonly first: number; readonly last: number }

@@ -8,7 +8,7 @@ import { objectKey, SEALED } from '../../core/state/calls/recording-storage.ts'
 import type { Services } from '../http/services.ts'
 
 /** The content of a recording's file, encrypted or not. */
-export interface RecordingFile {
+interface RecordingFile {
   readonly bytes: number
   /** From `first` to `last`, both included; the file closes with the stream, also when the client goes away. */
   stream(first: number, last: number): Readable

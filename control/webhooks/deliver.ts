@@ -18,7 +18,7 @@ import {
 import type { Services } from '../http/services.ts'
 import { LONGEST_WAIT_MS, waitAfter } from './ladder.ts'
 
-export type AttemptResult = 'delivered' | 'failed' | 'given_up'
+type AttemptResult = 'delivered' | 'failed' | 'given_up'
 
 export interface DelivererOptions extends Omit<Services, 'objects'> {
   readonly requester: VoiceRequester
@@ -29,7 +29,7 @@ export interface DelivererOptions extends Omit<Services, 'objects'> {
   readonly limits?: Partial<Limits>
 }
 
-export interface Limits {
+interface Limits {
   /** Deliveries at once in all, and to one scheme, host and port: a dead one cannot take every place. */
   readonly in_flight: number
   readonly in_flight_per_origin: number

@@ -6,7 +6,7 @@ import { countWaitingCallbacks } from '../../core/state/delivery/outbox-delivery
 import type { Services } from '../http/services.ts'
 import { type Deliverer, deliverCallbacks } from './deliver.ts'
 
-export interface Callbacks {
+interface Callbacks {
   /** Lets what is under way finish for a moment, and hands the rest back. */
   stop(): Promise<void>
 }

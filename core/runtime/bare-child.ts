@@ -22,7 +22,7 @@ const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 const COMPLAINT_CHARACTERS = 200
 
 /** Runs a program as `runBare` says. */
-export type Runner = (program: string, args: readonly string[], run: BareRun) => Promise<BareEnd>
+type Runner = (program: string, args: readonly string[], run: BareRun) => Promise<BareEnd>
 
 let runner: Runner = runHere
 

@@ -108,7 +108,7 @@ export interface Settings {
 }
 
 /** An address of ours: as peers see it, and as sockets are bound to it. */
-export interface OwnAddress {
+interface OwnAddress {
   readonly host: string
   readonly bind: string
 }

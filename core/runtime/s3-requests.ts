@@ -6,7 +6,7 @@ import { createHttpClient, type HttpAnswer } from './http/index.ts'
 import type { Log } from './log.ts'
 
 /** A request of the S3 REST API, path style. */
-export interface S3Request {
+interface S3Request {
   readonly method: 'GET' | 'PUT' | 'POST' | 'DELETE'
   readonly key: string
   readonly query?: Readonly<Record<string, string>>

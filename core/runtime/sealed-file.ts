@@ -79,7 +79,7 @@ export async function fileSource(path: string): Promise<ByteSource> {
   return { read: (position, length) => readExactly(handle, position, length), close: () => handle.close() }
 }
 
-export interface SealedFile {
+interface SealedFile {
   /** Of the content. */
   readonly bytes: number
   /**

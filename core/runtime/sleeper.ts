@@ -1,6 +1,6 @@
 import type { Clock } from './clock.ts'
 
-export interface SleeperOptions {
+interface SleeperOptions {
   /** One run. What it rejects with goes to `failed`, and the next wake-up begins another. */
   readonly work: () => Promise<void>
   readonly failed: (error: unknown) => void

@@ -38,7 +38,7 @@ export interface VoiceRequest {
   readonly signal?: AbortSignal
 }
 
-export interface Attempt {
+interface Attempt {
   readonly status: number | null
   readonly error: FetchError | null
   readonly duration_ms: number
@@ -54,7 +54,7 @@ interface Told {
   readonly duration_ms: number
 }
 
-export interface VoiceAnswer extends Told {
+interface VoiceAnswer extends Told {
   readonly ok: true
   /** 2xx. */
   readonly status: number
@@ -63,7 +63,7 @@ export interface VoiceAnswer extends Told {
   readonly redirects: number
 }
 
-export interface VoiceFailure extends Told {
+interface VoiceFailure extends Told {
   readonly ok: false
   /** `status`: an answer outside 2xx. */
   readonly error: FetchError | 'status'
@@ -80,7 +80,7 @@ export interface VoiceRequester {
   send(request: VoiceRequest): Promise<VoiceReply>
 }
 
-export interface VoiceRequesterOptions {
+interface VoiceRequesterOptions {
   readonly http: Pick<HttpClient, 'request'>
   readonly clock?: Clock
   /** In [0, 1), for the jitter between attempts. */

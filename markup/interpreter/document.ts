@@ -6,7 +6,7 @@ import type { Verb } from '../verbs/verb.ts'
 import type { Element, Fault, RunKind } from './types.ts'
 
 /** A verb of a document as it will run, or what is wrong with the place where it stands. */
-export interface Statement {
+interface Statement {
   readonly element: Element
   /** Null: unknown here, skipped. */
   readonly verb: Verb | null

@@ -71,7 +71,7 @@ export interface PlayEnded {
   readonly failures: readonly { readonly item: number; readonly number: number; readonly detail: string }[]
 }
 
-export interface SpeechResult {
+interface SpeechResult {
   readonly type: 'speech_result'
   readonly id: string
   readonly text: string
@@ -100,14 +100,14 @@ export interface RecordEnded {
 }
 
 /** `initiated`: the INVITE leaves (the call_sid is known); `ringing` 180; `early_media` 183 with SDP or RTP. */
-export interface ChildProgress {
+interface ChildProgress {
   readonly type: 'child_progress'
   readonly child: string
   readonly state: 'initiated' | 'ringing' | 'early_media'
   readonly call_sid: string
 }
 
-export interface ChildAnswered {
+interface ChildAnswered {
   readonly type: 'child_answered'
   readonly child: string
   readonly call_sid: string
@@ -132,21 +132,21 @@ export interface ChildEnded {
 }
 
 /** `finished`: bridge now. `hangup`, `failed`: the child is not wanted; the interpreter ends it. */
-export interface WhisperEnded {
+interface WhisperEnded {
   readonly type: 'whisper_ended'
   readonly child: string
   readonly outcome: 'finished' | 'hangup' | 'failed'
 }
 
 /** `number` when the room refused this leg: 16020 full, 16025 label in use, 13240 coach unknown. */
-export interface ConferenceLeft {
+interface ConferenceLeft {
   readonly type: 'conference_left'
   readonly id: string
   readonly number: number | null
   readonly detail: string | null
 }
 
-export interface QueueLeft {
+interface QueueLeft {
   readonly type: 'queue_left'
   readonly id: string
   readonly result: 'bridged' | 'bridging-in-process' | 'hangup' | 'leave' | 'queue-full' | 'error' | 'system-error'
@@ -154,7 +154,7 @@ export interface QueueLeft {
   readonly queue_time_seconds: number
 }
 
-export interface DequeueBridged {
+interface DequeueBridged {
   readonly type: 'dequeue_bridged'
   readonly id: string
   readonly queue_sid: string
@@ -162,7 +162,7 @@ export interface DequeueBridged {
   readonly queue_time_seconds: number
 }
 
-export interface DequeueEnded {
+interface DequeueEnded {
   readonly type: 'dequeue_ended'
   readonly id: string
   readonly result: 'bridged' | 'redirected' | 'queue-empty' | 'error'
@@ -171,7 +171,7 @@ export interface DequeueEnded {
 }
 
 /** Codes are null when none came. `sip_code` is of the response to REFER, `notify_code` of the last sipfrag. */
-export interface ReferEnded {
+interface ReferEnded {
   readonly type: 'refer_ended'
   readonly id: string
   readonly sip_code: number | null
@@ -179,7 +179,7 @@ export interface ReferEnded {
 }
 
 /** A bridged leg asks for a transfer. `target` is the Refer-To as received; `headers` its X- headers. */
-export interface ReferReceived {
+interface ReferReceived {
   readonly type: 'refer_received'
   readonly leg: 'self' | string
   readonly target: string
@@ -187,7 +187,7 @@ export interface ReferReceived {
 }
 
 /** `number` 319xx when it ended by a fault, null when it ended well. */
-export interface StreamEnded {
+interface StreamEnded {
   readonly type: 'stream_ended'
   readonly id: string
   readonly number: number | null

@@ -54,7 +54,7 @@ export interface StartFacts {
 }
 
 /** What the speech engines can do; an empty `languages` means "do not check". */
-export interface SpeechFacts {
+interface SpeechFacts {
   /**
    * Provider voices known, matched without case, `*` at the end is any rest; `man`, `woman`, `alice` are always known.
    * Empty: do not check.

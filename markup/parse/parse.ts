@@ -2,12 +2,12 @@ import { SaxesParser } from 'saxes'
 import type { Attribute, Element, Fault, Place } from '../interpreter/types.ts'
 
 /** Limits of one document (design §6). Elements inside Say are SSML: they have a depth limit of their own. */
-export const LIMITS = { bytes: 65_536, verbs: 100, depth: 5, ssml_depth: 32 } as const
+const LIMITS = { bytes: 65_536, verbs: 100, depth: 5, ssml_depth: 32 } as const
 
 /** The parser cannot stop inside a chunk. This size bounds the text that it reads after a fault. */
 const CHUNK_CHARACTERS = 256
 
-export type Parsed = { readonly ok: true; readonly root: Element } | { readonly ok: false; readonly fault: Fault }
+type Parsed = { readonly ok: true; readonly root: Element } | { readonly ok: false; readonly fault: Fault }
 
 interface OpenElement {
   readonly name: string

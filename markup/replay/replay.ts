@@ -7,7 +7,7 @@ import type { Command, Event, Run, StartFacts, Step } from '../interpreter/types
  * that came of it. It is all that a replay needs. It holds documents: keep it as carefully as recordings. It tells how
  * many keys were typed and when, and not which: a card number must not be read from one key a line (decision 0580).
  */
-export type Entry =
+type Entry =
   | { readonly facts: StartFacts; readonly commands: readonly Command[] }
   | { readonly event: Event; readonly commands: readonly Command[] }
 
@@ -61,7 +61,7 @@ const plain = (text: string): string =>
     (_all, name: string) => `${name}${SOME_KEY}`,
   )
 
-export type Replayed =
+type Replayed =
   | { readonly same: true; readonly steps: number; readonly run: Run }
   | { readonly same: false; readonly difference: Difference }
 

@@ -73,7 +73,7 @@ function languageOf(voice: string): string | null {
 }
 
 /** `en` covers `en-GB` and the reverse; tags are compared without case. */
-export function covers(known: string, wanted: string): boolean {
+function covers(known: string, wanted: string): boolean {
   const [a, b] = [known.toLowerCase(), wanted.toLowerCase()]
   return a === b || a === b.split('-')[0] || a.split('-')[0] === b
 }
@@ -98,7 +98,7 @@ function inspectSsml(element: Element, report: Report): void {
 }
 
 /** Text without tags; `sub` is spoken by its alias. Runs of white space become one space. */
-export function plain(element: Element): string {
+function plain(element: Element): string {
   return collapse(rawText(element))
 }
 

@@ -2,7 +2,7 @@ import { VERBS } from './index.ts'
 import type { Shape } from './shape.ts'
 
 /** One attribute of one element as the interpreter knows it. */
-export interface AttributeRow {
+interface AttributeRow {
   /** `Dial`, or `Dial > Sip` for a noun. */
   readonly element: string
   /** Null: the element itself. */

@@ -17,7 +17,7 @@ export interface DetectionSettings {
   readonly silence_timeout_ms: number
 }
 
-export type AnsweredBy =
+type AnsweredBy =
   | 'human'
   | 'fax'
   | 'unknown'
@@ -26,7 +26,7 @@ export type AnsweredBy =
   | 'machine_end_silence'
   | 'machine_end_other'
 
-export interface Segment {
+interface Segment {
   readonly kind: 'speech' | 'tone'
   readonly from_ms: number
   readonly to_ms: number

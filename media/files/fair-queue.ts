@@ -1,4 +1,4 @@
-export interface FairLimits {
+interface FairLimits {
   /** Jobs under way at once, of all and of one owner. */
   readonly at_once: number
   readonly owner_at_once: number

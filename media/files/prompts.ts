@@ -8,7 +8,7 @@ import { ringbackPieces } from './ringback.ts'
 import type { Speech } from './speech.ts'
 import type { UrlAudio } from './url-audio.ts'
 
-export type FailureReason = 'fetch_failed' | 'audio_unsupported' | 'speech_failed' | 'file_refused'
+type FailureReason = 'fetch_failed' | 'audio_unsupported' | 'speech_failed' | 'file_refused'
 
 export type Loaded =
   | { readonly pieces: readonly PlayPiece[]; readonly endless: boolean }
@@ -19,7 +19,7 @@ export interface Prompts {
   load(source: PlaySource, rate_hz: SampleRate, owner: Owner): Promise<Loaded>
 }
 
-export interface PromptOptions {
+interface PromptOptions {
   readonly data_dir: string
   readonly speech: Speech
   readonly urls: UrlAudio

@@ -13,14 +13,14 @@ import {
 import { join } from 'node:path'
 import { wavLayout } from './wav.ts'
 
-export interface Repaired {
+interface Repaired {
   readonly file: string
   readonly duration_ms: number
 }
 
 const HEADER_BYTES = 512
 
-export interface Inspected {
+interface Inspected {
   readonly duration_ms: number
   readonly bytes: number
   readonly sha256: string

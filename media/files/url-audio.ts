@@ -4,7 +4,7 @@ import { FairQueue } from './fair-queue.ts'
 import { Lru } from './lru.ts'
 import type { Pcm } from './pcm.ts'
 
-export type Fetched =
+type Fetched =
   | { readonly pcm: Pcm }
   | { readonly refused: 'fetch_failed' | 'audio_unsupported'; readonly detail: string }
 

@@ -1,7 +1,7 @@
 import { type Decoded, SAMPLE_FORMATS, type SampleFormat, sane, toMono, unsupported } from './pcm.ts'
 
 /** What a WAV header says and where its audio lies. */
-export interface WavLayout {
+interface WavLayout {
   readonly format: number
   readonly channels: number
   readonly rate_hz: number

@@ -6,9 +6,9 @@ import { connectSocket } from '../../core/runtime/http/connect.ts'
 import { asFailure } from '../../core/runtime/http/failure.ts'
 import { createHostResolver, type ResolveHost } from '../../core/runtime/http/resolve.ts'
 
-export type ConnectFailure = 'url_refused' | 'timeout' | 'refused' | 'tls' | 'handshake'
+type ConnectFailure = 'url_refused' | 'timeout' | 'refused' | 'tls' | 'handshake'
 
-export type Connected = { readonly socket: WebSocket } | { readonly refused: ConnectFailure; readonly detail: string }
+type Connected = { readonly socket: WebSocket } | { readonly refused: ConnectFailure; readonly detail: string }
 
 /** Opens WebSockets to addresses that outbound HTTP may reach too. */
 export type ConnectWebSocket = (

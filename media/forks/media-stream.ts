@@ -12,7 +12,7 @@ import type { ConnectWebSocket } from './connect.ts'
 export type ForkRequest = MethodParams<'fork.start'>
 type Ended = EventFields<'fork.ended'>
 
-export interface ForkOptions {
+interface ForkOptions {
   readonly request: ForkRequest
   readonly stream: Stream
   readonly tap_prefix: string

@@ -46,12 +46,12 @@ export interface MediaClient {
 }
 
 /** The part of a pino logger that the client uses. */
-export interface ClientLog {
+interface ClientLog {
   info(fields: object, text: string): void
   warn(fields: object, text: string): void
 }
 
-export interface ConnectOptions {
+interface ConnectOptions {
   /** Path of the worker's Unix socket. */
   path: string
   log: ClientLog

@@ -9,8 +9,8 @@ import type { COMMON_REFUSALS, METHODS } from './methods.ts'
  */
 
 export { EVENTS } from './events.ts'
-export { COMMON_REFUSALS, METHODS } from './methods.ts'
-export { CodecName, Direction, LegPolicy, LegStats, PlaySource, Security } from './values.ts'
+export { METHODS } from './methods.ts'
+export { CodecName, LegPolicy, LegStats, PlaySource } from './values.ts'
 
 export type MethodName = keyof typeof METHODS
 export type MethodParams<M extends MethodName> = Static<(typeof METHODS)[M]['params']>

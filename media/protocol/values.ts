@@ -18,8 +18,7 @@ export type CodecName = Static<typeof CodecName>
 export const Direction = words('sendrecv', 'sendonly', 'recvonly', 'inactive')
 export type Direction = Static<typeof Direction>
 
-export const Security = words('rtp', 'sdes_srtp_required')
-export type Security = Static<typeof Security>
+const Security = words('rtp', 'sdes_srtp_required')
 
 export const LegPolicy = Type.Object(
   {

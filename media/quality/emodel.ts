@@ -4,7 +4,7 @@ import type { CodecName } from '../../core/domain/codecs/codec.ts'
  * The E-model of ITU-T G.107 with its default values, reduced to what a gateway can see: codec, loss, and delay.
  * Wide-band codecs are rated on the narrow-band scale, where they cannot do better than G.711.
  */
-export interface Impairments {
+interface Impairments {
   readonly codec: CodecName
   /** 0 to 1, packets lost and packets too late together. */
   readonly loss: number

@@ -4,7 +4,7 @@ import type { LegStats } from '../protocol/schema.ts'
 import { mosOfR, rFactor } from './emodel.ts'
 import type { VoipMetrics } from './xr.ts'
 
-export interface LegFacts {
+interface LegFacts {
   readonly settled: Settled | null
   readonly latched: { readonly address: string; readonly port: number } | null
   readonly voip_metrics: VoipMetrics | null

@@ -22,7 +22,7 @@ import { Player } from './player.ts'
 
 type KeySource = 'rfc4733' | 'inband'
 
-export interface LegOptions {
+interface LegOptions {
   readonly id: string
   readonly session_id: string
   /** The project that its prompts are prepared for. */

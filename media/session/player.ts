@@ -5,13 +5,13 @@ import type { EventFields, PlaySource } from '../protocol/schema.ts'
 
 type Failure = EventFields<'play.ended'>['failures'][number]
 
-export interface PlayRequest {
+interface PlayRequest {
   readonly play_id: string
   readonly sources: readonly PlaySource[]
   readonly loop: number
 }
 
-export type PlayEnded = Omit<EventFields<'play.ended'>, 'leg_id'>
+type PlayEnded = Omit<EventFields<'play.ended'>, 'leg_id'>
 
 interface Play extends PlayRequest {
   readonly failures: Failure[]

@@ -7,7 +7,7 @@ import type { Shared } from './client-sessions.ts'
 import type { Leg } from './leg.ts'
 import type { OpenFiles } from './open-files.ts'
 
-export type RecordRequest = MethodParams<'record.start'>
+type RecordRequest = MethodParams<'record.start'>
 export type RecordEnded = EventFields<'record.ended'>
 
 interface Recording {

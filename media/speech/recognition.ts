@@ -5,7 +5,7 @@ import { RATE_HZ, type RecognitionSession, type Recognizer, type Track } from '.
 
 export type RecognizeRequest = MethodParams<'recognize.start'>
 
-export interface RecognitionOptions {
+interface RecognitionOptions {
   readonly request: RecognizeRequest
   readonly stream: Stream
   readonly tap_prefix: string

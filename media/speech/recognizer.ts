@@ -23,7 +23,7 @@ export interface RecognitionSettings {
   readonly tracks: readonly Track[]
 }
 
-export interface Heard {
+interface Heard {
   readonly track: Track
   readonly text: string
   /** 0 to 1. */

@@ -2,7 +2,7 @@ import { readFile, stat } from 'node:fs/promises'
 import type { HttpClient } from '../../core/runtime/http/index.ts'
 import { readResult } from './recognizer.ts'
 
-export interface Transcript {
+interface Transcript {
   /** Null: there is none, for the reason in `fault`. */
   readonly text: string | null
   /** 0 to 1. */

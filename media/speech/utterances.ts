@@ -1,7 +1,7 @@
 import { frameLevelDbm0 } from '../detect/frame.ts'
 import { RATE_HZ } from './recognizer.ts'
 
-export interface UtteranceOptions {
+interface UtteranceOptions {
   /** Silence that ends one. */
   readonly silence_ms: number
   /** Longer ones are cut here. */

@@ -17,7 +17,7 @@ export interface Path {
   readonly port: number
 }
 
-export interface IceLiteOptions {
+interface IceLiteOptions {
   readonly credentials: IceCredentials
   readonly stun: Pick<typeof werift, 'parseMessage' | 'Message' | 'classes' | 'methods'>
   readonly send: (packet: Buffer, path: Path) => void

@@ -42,7 +42,7 @@ export type Destination =
   | { readonly kind: 'world'; readonly project_id: string; readonly trunk: TrunkConfig | null }
 
 /** Whose a call is, and what of it. */
-export interface Owner {
+interface Owner {
   readonly project_id: string
   readonly direction: 'inbound' | 'outbound'
   readonly trunk_id: string | null

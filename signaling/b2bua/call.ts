@@ -24,7 +24,7 @@ export interface Party {
 }
 
 /** The other side of a leg after a transfer, in another call. */
-export interface Partner extends Party {
+interface Partner extends Party {
   /** Joined by a mixer, which passes no keys: their media are of two sessions. */
   readonly mixed: boolean
 }

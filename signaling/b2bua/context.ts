@@ -16,7 +16,7 @@ import type { PolicyRecorder, Scripts } from './script-host.ts'
 import type { TransferPlacing } from './transfer-placing.ts'
 
 /** Buys more time for a call that is paid for as it runs. */
-export interface Prepaid {
+interface Prepaid {
   extend(call: {
     readonly call_sid: string
     readonly elapsed_seconds: number

@@ -19,7 +19,7 @@ export type MediaKind = 'rtp' | 'webrtc'
 
 /** An event of one leg or recording. */
 export type MediaEvent = { [E in EventName]: { readonly event: E } & EventFields<E> }[EventName]
-export type MediaListener = (event: MediaEvent) => void
+type MediaListener = (event: MediaEvent) => void
 
 const EVENTS = [
   'play.ended',

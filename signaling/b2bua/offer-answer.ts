@@ -14,7 +14,7 @@ export type OfferState =
 
 export type OfferEvent = 'remote_offer' | 'remote_empty' | 'answered' | 'refused' | 'ack' | 'local_offer'
 
-export type OfferStep =
+type OfferStep =
   | { readonly state: OfferState; readonly allowed: true }
   /** Glare: 491. Overlap of two of theirs: 500 with Retry-After (RFC 3261 §14.2). */
   | { readonly state: OfferState; readonly allowed: false; readonly sip_code: 491 | 500 }

@@ -11,7 +11,7 @@ export interface InviteFacts {
   readonly auth?: { readonly username: string; readonly password: string }
 }
 
-export interface OutboundListener extends LegListener {
+interface OutboundListener extends LegListener {
   sent(facts: { readonly call_id: string }): void
   /** Every 18x, after its SDP (if any) has been taken. `early`: media can be heard. */
   progress(response: SipResponse, early: boolean): void

@@ -22,7 +22,7 @@ export interface ReferTarget {
   readonly headers: Readonly<Record<string, string>>
 }
 
-export type ReferReading =
+type ReferReading =
   | { readonly target: ReferTarget }
   /** 400: not one readable Refer-To (RFC 3515 §2.4.2). 416: neither sip: nor tel:. 501: another method than INVITE. */
   | { readonly refused: 400 | 416 | 501 }

@@ -8,7 +8,7 @@ import type { SipRequest } from '../drachtio/types.ts'
 const SESSION_SECONDS = 1800
 const MIN_SE_SECONDS = 90
 
-export interface SessionExpires {
+interface SessionExpires {
   readonly seconds: number
   readonly refresher: 'uac' | 'uas' | null
 }

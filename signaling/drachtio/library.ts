@@ -29,7 +29,7 @@ export interface LibraryRequest extends LibraryMessage {
 }
 
 /** For a final answer to INVITE: sends the ACK. For a reliable provisional one: sends the PRACK. */
-export type Acknowledge = (
+type Acknowledge = (
   options?: { headers?: Record<string, string>; body?: string },
   callback?: (error: unknown) => void,
 ) => void
@@ -57,7 +57,7 @@ export interface LibraryAnswer {
   ): void
 }
 
-export interface LibraryRequestOptions {
+interface LibraryRequestOptions {
   method: string
   uri?: string
   headers?: Record<string, string>

@@ -24,7 +24,7 @@ import {
 } from './types.ts'
 import { addressOf, tagOf } from './uri.ts'
 
-export interface ConnectStackOptions {
+interface ConnectStackOptions {
   readonly host: string
   readonly port: number
   readonly secret: string

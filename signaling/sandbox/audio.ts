@@ -1,7 +1,7 @@
 import { runBare } from '../../core/runtime/bare-child.ts'
 
 /** Sample rate of everything the sandbox plays: G.711's. */
-export const RATE_HZ = 8000
+const RATE_HZ = 8000
 const SPEECH_RATE_HZ = 22_050
 const SPEECH_LIMIT_MS = 10_000
 const SPEECH_MAX_BYTES = 16 * 1024 * 1024

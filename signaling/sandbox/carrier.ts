@@ -7,7 +7,7 @@ import { CallOfSandbox } from './call.ts'
 import { RtpSession } from './rtp.ts'
 import { remoteOf } from './sdp.ts'
 
-export interface Carrier {
+interface Carrier {
   readonly port: number
   /** Calls that are ringing or answered now. */
   readonly calls: number

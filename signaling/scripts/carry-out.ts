@@ -17,7 +17,7 @@ export type CommandHandlers = {
 }
 
 /** A script, and what its commands are carried out with. */
-export interface Executor {
+interface Executor {
   readonly script: Script
   readonly player: Player
   readonly recorder: Recorder

@@ -5,7 +5,7 @@ import { tell } from './tell.ts'
 
 /** Answering-machine detection on a leg that has just been answered (voice-compat.md §12.4). */
 
-export interface DetectionSettings {
+interface DetectionSettings {
   readonly mode: 'Enable' | 'DetectMessageEnd'
   readonly timeout_seconds: number
   readonly speech_threshold_ms: number
@@ -13,7 +13,7 @@ export interface DetectionSettings {
   readonly silence_timeout_ms: number
 }
 
-export interface Detected {
+interface Detected {
   readonly AnsweredBy: string
   /** Milliseconds. */
   readonly MachineDetectionDuration: string

@@ -22,7 +22,7 @@ function splitAt(sdp: string): { head: string; media: string } {
   return { head: sdp.slice(0, at), media: media.endsWith('\r\n') ? media : `${media}\r\n` }
 }
 
-export interface MetadataFacts {
+interface MetadataFacts {
   readonly sid: string
   readonly call_sid: string
   readonly from: string

@@ -8,7 +8,7 @@ import type { Player } from './player.ts'
 import type { Script } from './script.ts'
 
 /** What a leg hears while it waits: a document of its own, or sounds without end. */
-export interface WaitDocument {
+interface WaitDocument {
   readonly kind: 'queue_wait' | 'conference_wait' | 'whisper'
   readonly target: Target
   /** It begins anew at its end. */

@@ -37,7 +37,7 @@ export type DigestOutcome =
   /** Nobody could authenticate here: there is no credential at all, or this source has guessed too often. */
   | { readonly kind: 'refused' }
 
-export type ClientOutcome =
+type ClientOutcome =
   | { readonly kind: 'authenticated'; readonly token: ClientToken }
   | { readonly kind: 'challenge'; readonly challenges: readonly string[] }
   /** The account is closed, the token has run out, or this source has guessed too often. */

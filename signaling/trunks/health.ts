@@ -144,7 +144,7 @@ export class TargetHealth {
 }
 
 /** A target that no OPTIONS can be sent to, and why. */
-export class NotReached extends Error {
+class NotReached extends Error {
   override readonly name = 'NotReached'
 }
 

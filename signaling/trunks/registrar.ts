@@ -20,7 +20,7 @@ import type { Snapshot } from './snapshot.ts'
  * a browser client is where `client:<name>` of its project is reached, over the connection by which it registered.
  */
 
-export interface Contact {
+interface Contact {
   readonly uri: string
   /**
    * By which its packets came: the connection, or of datagrams the address when the contact names another, for then it

@@ -12,7 +12,7 @@ import type { ConfigurationRows } from '../../core/state/configuration/snapshot.
 
 /** What this node knows of the configuration: immutable, replaced as a whole. */
 
-export interface SourceOwner {
+interface SourceOwner {
   readonly id: string
   readonly kind: 'trunk' | 'carrier'
 }
@@ -27,7 +27,7 @@ export interface Target {
   readonly tls: TlsVerification
 }
 
-export interface DigestCredential {
+interface DigestCredential {
   readonly id: string
   readonly trunk_id: string
   readonly realm: string
@@ -109,7 +109,7 @@ export interface ProjectConfig {
   readonly sandbox: boolean
 }
 
-export interface AccountConfig {
+interface AccountConfig {
   readonly account_sid: string
   readonly project_id: string
   readonly active: boolean
@@ -156,7 +156,7 @@ function codecsOf(json: string): CodecName[] {
   return known
 }
 
-export interface Compiled {
+interface Compiled {
   readonly snapshot: Snapshot
   /** Resources that could not be applied, with what was wrong; the previous version of them stays. */
   readonly failures: ReadonlyMap<string, string>

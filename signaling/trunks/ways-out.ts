@@ -43,7 +43,7 @@ export interface Way extends Destination {
   readonly proxy: string
 }
 
-export type Ways =
+type Ways =
   | { readonly kind: 'found'; readonly ways: readonly Way[] }
   /** Where it leads nothing may be sent; why, for people. */
   | { readonly kind: 'refused'; readonly detail: string }

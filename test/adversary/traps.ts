@@ -3,7 +3,7 @@ import { createServer } from 'node:net'
 import type { Test } from 'tap'
 
 /** An address that nothing of ours may reach: it listens on UDP and TCP, and remembers whatever comes. */
-export interface Trap {
+interface Trap {
   readonly address: string
   readonly port: number
   /** First line of each datagram and connection. */

@@ -153,7 +153,7 @@ export const report = {
   },
 }
 
-export interface Mail {
+interface Mail {
   readonly from: string
   readonly to: readonly string[]
   readonly text: string
@@ -192,7 +192,7 @@ export async function mailServer(t: Teardown) {
   }
 }
 
-export interface Heard {
+interface Heard {
   readonly headers: IncomingHttpHeaders
   readonly body: string
 }

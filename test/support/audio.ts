@@ -60,7 +60,7 @@ export function heardSpan(
   return from_ms === null ? null : { from_ms, to_ms }
 }
 
-export interface WavFile {
+interface WavFile {
   readonly rate_hz: number
   readonly duration_ms: number
   /** Samples of each channel. */

@@ -42,7 +42,7 @@ export const answers = [
 export const answersUntilCued = [receiveInvite, ...answers.slice(1), ...endsWhenCued]
 export const untilBye = [...answers, receive.request('BYE'), callee.ok]
 
-export interface TargetRow {
+interface TargetRow {
   readonly sip_uri: string
   readonly transport: string
   readonly priority: number

@@ -8,7 +8,7 @@ import { freeBlock, freePort } from './ports.ts'
 import { until } from './wait.ts'
 
 /** A softphone that nobody here wrote: Debian's baresip, with files for microphone and loudspeaker. */
-export interface Baresip {
+interface Baresip {
   readonly port: number
   printed(): string
   /** Waits for a line of its output. */

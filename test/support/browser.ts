@@ -10,7 +10,7 @@ import { until } from './wait.ts'
  * A softphone as browsers run it: sip.js over a WebSocket, and ICE, DTLS and SRTP by werift, with PCMU alone so that
  * what is heard can be measured.
  */
-export class Softphone {
+class Softphone {
   readonly agent: UserAgent
   readonly media: BrowserMedia[] = []
   readonly invitations: Invitation[] = []
@@ -49,7 +49,7 @@ export class Softphone {
   }
 }
 
-export interface SoftphoneOptions {
+interface SoftphoneOptions {
   readonly host: string
   readonly ws_port: number
   readonly user: string
@@ -81,7 +81,7 @@ export const reached = (session: Session, state: SessionState): Promise<unknown>
   until(`the session is ${state}`, () => session.state === state)
 
 /** One call's media. */
-export class BrowserMedia implements SessionDescriptionHandler {
+class BrowserMedia implements SessionDescriptionHandler {
   readonly connection = new RTCPeerConnection({
     iceServers: [],
     iceUseIpv6: false,

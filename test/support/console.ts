@@ -24,7 +24,7 @@ const ARGUMENTS = [
 export const WIDTHS = { narrow: 390, wide: 1440 } as const
 
 /** What tests use of a browser: contexts with our patience, and without movement. */
-export interface TestBrowser {
+interface TestBrowser {
   newContext(options?: BrowserContextOptions): Promise<BrowserContext>
 }
 
@@ -44,7 +44,7 @@ export async function openBrowser(t: Pick<Test, 'teardown'>, more: readonly stri
   }
 }
 
-export interface Signer {
+interface Signer {
   readonly base_url: string
   readonly email: string
   readonly password: string

@@ -56,7 +56,7 @@ interface Teardown {
   teardown(end: () => unknown): void
 }
 
-export interface ControlPlaneOptions {
+interface ControlPlaneOptions {
   readonly clock?: Clock
   readonly rate_limit?: RateLimit
   readonly bad_credentials?: RateLimit

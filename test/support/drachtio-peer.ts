@@ -17,7 +17,7 @@ import {
 import { newUuid } from '../../signaling/edge/sip/ids.ts'
 
 /** A SIP message that the application has had sent. */
-export interface Sent {
+interface Sent {
   readonly transaction_id: string
   readonly dialog_id: string
   readonly message: CommandMessage

@@ -26,7 +26,7 @@ export async function trunkOf(w: ControlPlane, name: string): Promise<string> {
 }
 
 /** What became of a call; without `seconds` it was not answered. */
-export interface Story {
+interface Story {
   readonly hours_ago?: number
   readonly seconds?: number | null
   readonly pdd_ms?: number | null

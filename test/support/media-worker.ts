@@ -32,7 +32,7 @@ export const reasonOf = (request: Promise<unknown>): Promise<string> =>
 
 type EventOf<E extends keyof MediaClientEvents> = MediaClientEvents[E][0]
 
-export class TestWorker {
+class TestWorker {
   readonly worker: MediaWorker
   readonly client: MediaClient
   readonly data_dir: string

@@ -15,7 +15,7 @@ export interface Phone {
   anew(): Phone
 }
 
-export interface Answer {
+interface Answer {
   readonly status: number
   readonly headers: readonly string[]
 }

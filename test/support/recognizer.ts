@@ -5,13 +5,13 @@ import { expandUlaw } from '../../media/files/pcm.ts'
 import { levelDbm0 } from './audio.ts'
 
 /** A frame that a WebSocket server of a test received. */
-export interface SocketFrame {
+interface SocketFrame {
   readonly event: string
   // biome-ignore lint/suspicious/noExplicitAny: tests look into frames of every shape.
   readonly [field: string]: any
 }
 
-export interface SocketServer {
+interface SocketServer {
   readonly url: string
   readonly connections: readonly { readonly headers: Record<string, unknown>; readonly frames: SocketFrame[] }[]
 }
@@ -42,7 +42,7 @@ export async function socketServer(
 }
 
 /** How loud the media of a frame is, in dBm0. */
-export const loudness = (frame: SocketFrame): number =>
+const loudness = (frame: SocketFrame): number =>
   levelDbm0(Int16Array.from(Buffer.from(frame['media'].payload, 'base64'), expandUlaw))
 
 /** An engine that takes any sound for the same words: it says what it hears as soon as half a second was loud. */

@@ -2,7 +2,7 @@ import { CompoundPacket, ReceiverReportPacket, ReceptionReport, VmExtendedReport
 import { dataViewToNodeBuffer } from 'rtp.js/utils'
 
 /** What a peer says in RTCP of the stream that we send to it. */
-export interface PeerReport {
+interface PeerReport {
   /** SSRC of the reporting peer. */
   readonly ssrc: number
   /** SSRC of our stream. */

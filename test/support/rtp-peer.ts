@@ -8,7 +8,7 @@ import { PATIENCE_MS } from './wait.ts'
  * An RTP endpoint for tests: it sends and receives real packets on 127.0.0.1, paced by the clock as a telephone does.
  */
 
-export interface RtpPacket {
+interface RtpPacket {
   readonly payload_type: number
   readonly marker: boolean
   readonly sequence: number
@@ -36,7 +36,7 @@ export interface PeerOptions {
 const FRAME_MS = 20
 const STATIC = { PCMU: 0, PCMA: 8 } as const
 
-export function readRtp(bytes: Buffer, from_port = 0): RtpPacket | null {
+function readRtp(bytes: Buffer, from_port = 0): RtpPacket | null {
   if (bytes.length < 12 || (bytes[0] ?? 0) >> 6 !== 2) return null
   const second = bytes[1] ?? 0
   return {

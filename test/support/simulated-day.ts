@@ -20,7 +20,7 @@ const FAILURES = [
   { status: 'failed', sip_code: 403, reason: 'DESTINATION_CONTAINED' },
 ] as const
 
-export interface Day {
+interface Day {
   readonly seed: number
   readonly count: number
   readonly project_id: string

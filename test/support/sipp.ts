@@ -19,7 +19,7 @@ export interface SippPeer {
   cue(): Promise<void>
 }
 
-export interface SippOptions {
+interface SippOptions {
   /** Steps of the scenario, in order. */
   readonly steps: readonly string[]
   /** Who is called; none makes a peer that waits for calls. */

@@ -22,7 +22,7 @@ export interface Softphone {
   incoming(user: string): Promise<Line>
 }
 
-export type EndedBy = 'peer' | 'us' | 'cancelled' | 'refused' | 'lost'
+type EndedBy = 'peer' | 'us' | 'cancelled' | 'refused' | 'lost'
 
 /** One call of a softphone. */
 export class Line {

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import type { Test } from 'tap'
 
 /** A certificate authority of a test's own, with leaves for signing callers and for serving certificates by https. */
-export interface Authority {
+interface Authority {
   readonly ca_file: string
   readonly ca_pem: string
   /** A certificate that signs callers. */

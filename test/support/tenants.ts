@@ -6,7 +6,7 @@ import type { State } from '../../core/state/index.ts'
 import type { ControlPlane } from './control-plane.ts'
 
 /** A customer of the platform who has nothing to do with the demo project's. */
-export interface Tenant {
+interface Tenant {
   readonly project_id: string
   readonly account_sid: string
   readonly auth_token: string

@@ -9,7 +9,7 @@ import { type World, world } from './world.ts'
  * A platform with a customer around it: a desk telephone that calls the customer's numbers, a far telephone that every
  * call to the world ends at, and a web server with the documents.
  */
-export interface VoiceTown {
+interface VoiceTown {
   readonly w: World
   readonly desk: Softphone
   readonly far: Softphone

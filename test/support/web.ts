@@ -14,7 +14,7 @@ export interface WebRequest {
   readonly body: Buffer
 }
 
-export interface WebAnswer {
+interface WebAnswer {
   readonly status?: number
   readonly type?: string
   readonly body?: string | Buffer

@@ -18,7 +18,7 @@ import { PATIENCE_MS, until } from './wait.ts'
 const main = join(dirname(fileURLToPath(import.meta.url)), '..', '..', 'bin', 'main.js')
 const KEPT_LOG_LINES = 400
 
-export interface Reply {
+interface Reply {
   readonly status: number
   readonly headers: Headers
   // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape.
@@ -66,7 +66,7 @@ export interface World {
   log(): string
 }
 
-export interface DigestTrunk {
+interface DigestTrunk {
   readonly id: string
   readonly username: string
   readonly password: string

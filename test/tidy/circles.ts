@@ -52,7 +52,7 @@ function isValue(clause: string): boolean {
 }
 
 /** The strongly connected components of more than one file (Tarjan). */
-export function circles(imports: Graph): string[][] {
+function circles(imports: Graph): string[][] {
   const index = new Map<string, number>()
   const low = new Map<string, number>()
   const open: string[] = []

@@ -6,7 +6,7 @@ const FOLDER = 'docs/decisions'
 export const DECISION_INDEX = `${FOLDER}/README.md`
 
 /** A record of docs/decisions. Its second paragraph may be its status; without one it holds as it stands. */
-export interface Decision {
+interface Decision {
   readonly number: string
   readonly file: string
   readonly title: string

@@ -9,7 +9,7 @@ import { consoleTypes } from './console-types.ts'
 import { DECISION_INDEX, decisions, statusCell } from './decisions.ts'
 
 /** A document that is made from the code; `npm run documents` writes them, tidy fails when one is out of date. */
-export interface Generated {
+interface Generated {
   readonly path: string
   readonly text: string
 }

@@ -50,7 +50,7 @@ interface Parser {
 const parser = createRequire(createRequire(import.meta.url).resolve('oazapfts'))('typescript') as Parser
 
 /** A function with its own lines: those of the functions inside it count for them. */
-export interface Measured {
+interface Measured {
   readonly name: string
   readonly lines: number
 }

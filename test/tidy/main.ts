@@ -5,6 +5,7 @@ import { circleFindings } from './circles.ts'
 import { decisionFindings } from './decisions.ts'
 import { dependencyFindings, type Manifest } from './dependencies.ts'
 import { generatedDocuments } from './documents.ts'
+import { exportFindings } from './exports.ts'
 import { lengthFindings } from './lengths.ts'
 import { ARROWS, HOMES, type Source } from './rules.ts'
 import { threatFindings } from './threats.ts'
@@ -76,6 +77,7 @@ const manifest = JSON.parse(readFileSync('package.json', 'utf8')) as Manifest
 const found = [
   ...findings(all),
   ...circleFindings(all, resolve),
+  ...exportFindings(all, resolve),
   ...outOfDate,
   ...threatFindings(),
   ...decisionFindings(all),

@@ -1,7 +1,7 @@
 import { ApiError, noAnswer, type Problem } from './problem.ts'
 import { csrfToken, projectId, signedOut } from './session.ts'
 
-export interface Ask {
+interface Ask {
   readonly body?: unknown
   /** The revision that the write builds on. */
   readonly revision?: number

@@ -12,7 +12,7 @@ export interface Data<T> {
   set(value: T): void
 }
 
-export interface Reading {
+interface Reading {
   /** Reloads at this interval while the page is visible. */
   readonly poll_ms?: number
 }

@@ -2,14 +2,14 @@ import { effect, signal } from '@preact/signals'
 import { may, projectId, session } from './session.ts'
 
 /** Live events of the platform. */
-export interface Live {
+interface Live {
   readonly connected: boolean
   readonly firing: number
 }
 
 export const live = signal<Live>({ connected: false, firing: 0 })
 
-export interface LiveEvent {
+interface LiveEvent {
   readonly type: string
   readonly [field: string]: unknown
 }

@@ -13,7 +13,7 @@ export interface PlatformEndpoints {
 }
 
 /** The values that fill a PBX's configuration. */
-export interface PbxFacts {
+interface PbxFacts {
   readonly host: string
   readonly port: number
   readonly transport: 'udp' | 'tcp' | 'tls'

@@ -1,6 +1,6 @@
 import type { LadderMessage } from './types.ts'
 
-export interface SipText {
+interface SipText {
   readonly first: string
   readonly headers: readonly (readonly [string, string])[]
   readonly body: string
@@ -16,7 +16,7 @@ export function parseSip(text: string): SipText {
   return { first, headers, body: rest.join('\n\n') }
 }
 
-export const headerOf = (message: SipText, name: string): string =>
+const headerOf = (message: SipText, name: string): string =>
   message.headers.find(([given]) => given.toLowerCase() === name)?.[1] ?? ''
 
 /** `INVITE` of a request, `200 OK (INVITE)` of a response; with the kind of its body. */
@@ -39,7 +39,7 @@ export function labelOf(text: string): { readonly label: string; readonly tone: 
 }
 
 /** The host of an address such as 127.0.0.1:5060 or [::1]:5060. */
-export const hostOf = (address: string): string => /^(\[[^\]]+\]|[^:]+)/.exec(address)?.[1] ?? address
+const hostOf = (address: string): string => /^(\[[^\]]+\]|[^:]+)/.exec(address)?.[1] ?? address
 
 export interface Lane {
   readonly id: string

@@ -13,7 +13,6 @@ export type {
   OutboundPolicySummary as PolicySummary,
   PhoneNumber,
   Recording,
-  RecordingConsent as Consent,
   SipMessage as LadderMessage,
   TerminationTargetInput as TargetInput,
   TrunkDetail as Trunk,

@@ -6,7 +6,7 @@ import { Badge, Button, Card, Empty, Facts, Id, Loaded, PageHead, Time } from '.
 import { SelectField } from '../ui/form.tsx'
 import { Table } from '../ui/table.tsx'
 
-export interface AuditEventRow {
+interface AuditEventRow {
   readonly id: string
   readonly action: string
   readonly actor: { readonly detail: string | null; readonly name: string; readonly type: string }

@@ -13,7 +13,7 @@ import type { Alert } from './alerts.tsx'
 import { LiveTable } from './live-calls.tsx'
 import { WINDOWS } from './trunk-quality.tsx'
 
-export interface ProjectMetrics {
+interface ProjectMetrics {
   readonly as_of: string
   readonly window_hours: number
   readonly step_seconds: number

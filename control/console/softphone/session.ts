@@ -22,7 +22,7 @@ interface Token {
   readonly expires_at: string
 }
 
-export interface CallState {
+interface CallState {
   readonly number: string
   readonly incoming: boolean
   readonly state: 'calling' | 'ringing' | 'talking' | 'ended'
@@ -33,7 +33,7 @@ export interface CallState {
   readonly note: string
 }
 
-export interface PhoneState {
+interface PhoneState {
   readonly line: 'off' | 'connecting' | 'ready' | 'lost'
   readonly client: string
   readonly caller: string
@@ -41,7 +41,7 @@ export interface PhoneState {
   readonly call: CallState | null
 }
 
-export interface Quality {
+interface Quality {
   readonly jitter_ms: number
   readonly lost_pct: number
   readonly rtt_ms: number

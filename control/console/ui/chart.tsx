@@ -2,7 +2,7 @@ import { useEffect, useRef } from 'preact/hooks'
 import type uPlot from 'uplot'
 import { theme } from '../lib/theme.ts'
 
-export interface Series {
+interface Series {
   readonly name: string
   readonly values: readonly (number | null)[]
   /** One of the colour tokens, such as --accent. */

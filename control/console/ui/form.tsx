@@ -167,7 +167,7 @@ export const AreaField = ({
   </Field>
 )
 
-export interface Option {
+interface Option {
   readonly value: string
   readonly text: string
 }

@@ -2,7 +2,7 @@ import type { ComponentType } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { Notice } from './basics.tsx'
 
-export interface LazyComponent<P> {
+interface LazyComponent<P> {
   load(): Promise<ComponentType<P>>
   loaded: ComponentType<P> | null
 }

@@ -5,7 +5,7 @@ import type { AdmissionFacts } from './types.ts'
 export const heldMinor = ({ direction, billing, rate }: AdmissionFacts): number =>
   direction === 'outbound' && billing === 'rated' && rate ? reservationMinor(rate) : 0
 
-export interface Affordable {
+interface Affordable {
   readonly max_duration_seconds: number | null
   readonly max_duration_reason: 'max_duration' | 'spend_exhausted' | null
 }

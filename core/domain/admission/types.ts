@@ -13,7 +13,7 @@ export type Transport = 'udp' | 'tcp' | 'tls' | 'ws' | 'wss'
  * `on_net`: from a trunk peer to one of our numbers, as the peer's trunk sees it. Only `outbound` has a destination
  * and a price.
  */
-export type Direction = 'outbound' | 'inbound' | 'on_net'
+type Direction = 'outbound' | 'inbound' | 'on_net'
 
 /**
  * What an outbound leg goes over. `network`: to a telephone number, by a trunk's targets or a carrier. `sip`: to a SIP
@@ -23,7 +23,7 @@ export type Direction = 'outbound' | 'inbound' | 'on_net'
 export type Over = 'network' | 'sip' | 'client'
 
 /** A limit and what is used of it. Null is no ceiling; 0 admits nothing. */
-export interface Ceiling {
+interface Ceiling {
   readonly limit: number | null
   readonly used: number
 }
@@ -72,7 +72,7 @@ export interface PolicyFacts extends ApplicableRules {
   readonly name: string
 }
 
-export interface ContainmentFacts {
+interface ContainmentFacts {
   readonly id: string
   /** Digits after the plus. */
   readonly prefix: string

@@ -70,7 +70,7 @@ export interface TrunkTraffic extends Named {
   readonly night: boolean
 }
 
-export interface TargetFacts extends Named {
+interface TargetFacts extends Named {
   readonly trunk: Named
   readonly enabled_targets: number
   readonly degraded_targets: number

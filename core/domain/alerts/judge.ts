@@ -7,7 +7,7 @@ export type * from './facts.ts'
 
 export const alertKey = (kind: AlertKind, ...parts: readonly string[]): string => [kind, ...parts].join(':')
 
-export const amount = (minor: number, currency: string): string => `${currency} ${(minor / 100).toFixed(2)}`
+const amount = (minor: number, currency: string): string => `${currency} ${(minor / 100).toFixed(2)}`
 
 const evidence = (label: string, item: Partial<Evidence>): Evidence => ({
   amount_minor: null,

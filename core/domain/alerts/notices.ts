@@ -4,7 +4,7 @@
  * Where short messages go: a provider's HTTP endpoint, a gateway that takes SIP MESSAGE (RFC 3428), or a call of ours
  * that speaks them.
  */
-export type SmsRoute =
+type SmsRoute =
   | { readonly via: 'http'; readonly url: string }
   | {
       readonly via: 'sip'
@@ -31,7 +31,7 @@ const FIRST_DELAY_MS = 10_000
 const MAX_DELAY_MS = 3_600_000
 const LIFE_MS = 24 * 3_600_000
 
-export interface Attempted {
+interface Attempted {
   readonly state: 'pending' | 'delivered' | 'failed'
   readonly next_attempt_ms: number
 }

@@ -6,7 +6,7 @@ export const WHY_ACKNOWLEDGED = 'it was acknowledged'
 const DAY_MS = 86_400_000
 
 /** Calendar of the organization's time zone, given as facts: `day` is YYYY-MM-DD of an instant there. */
-export interface Calendar {
+interface Calendar {
   readonly now: string
   day(instant: string): string
 }

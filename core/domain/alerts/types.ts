@@ -13,7 +13,7 @@ export const ALERT_KINDS = [
 export type AlertKind = (typeof ALERT_KINDS)[number]
 
 export const ALERT_CHANNELS = ['email', 'webhook', 'in_app', 'sms'] as const
-export type AlertChannel = (typeof ALERT_CHANNELS)[number]
+type AlertChannel = (typeof ALERT_CHANNELS)[number]
 
 export type AlertSeverity = 'critical' | 'warning' | 'info'
 export type AlertState = 'firing' | 'acknowledged' | 'resolved'
@@ -30,7 +30,7 @@ export const RESOLUTION_RULES = [
   'consecutive_successes',
   'later_revision',
 ] as const
-export type ResolutionRule = (typeof RESOLUTION_RULES)[number]
+type ResolutionRule = (typeof RESOLUTION_RULES)[number]
 
 export interface Threshold {
   readonly amount_minor: number | null
@@ -81,12 +81,12 @@ export interface Evidence {
   readonly text: string | null
 }
 
-export interface SuggestedAction {
+interface SuggestedAction {
   readonly href: string
   readonly label: string
 }
 
-export interface Subject {
+interface Subject {
   readonly id: string
   readonly name: string
   readonly type: SubjectType

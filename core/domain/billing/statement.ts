@@ -31,14 +31,14 @@ export interface StatementLine {
   readonly charge_minor: number
 }
 
-export interface StatementPayment {
+interface StatementPayment {
   readonly at: string
   readonly kind: 'top_up' | 'adjustment'
   readonly amount_minor: number
   readonly note: string | null
 }
 
-export interface StatementFacts
+interface StatementFacts
   extends Omit<Statement, 'from' | 'to' | 'calls' | 'billed_seconds' | 'charges_minor' | 'payments_minor'> {}
 
 /** Sums a statement up. The destinations are all calls; the trunks are the same calls, cut another way. */

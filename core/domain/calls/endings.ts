@@ -6,8 +6,8 @@ import { outcomeOf } from '../routing/index.ts'
  * voice-compat.md section 6).
  */
 
-export type FinalStatus = 'completed' | 'busy' | 'no-answer' | 'canceled' | 'failed'
-export type EndedBy = 'caller' | 'called' | 'platform' | 'api'
+type FinalStatus = 'completed' | 'busy' | 'no-answer' | 'canceled' | 'failed'
+type EndedBy = 'caller' | 'called' | 'platform' | 'api'
 
 /** What ended a call, or one of its legs. */
 export type Cause =

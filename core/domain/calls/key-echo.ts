@@ -13,7 +13,7 @@ export const TONES_ECHO_MS = 400
 /** INFO and media take ways of their own, through servers and processes that may be busy. */
 export const INFO_ECHO_MS = 2000
 
-export interface Heard<Way extends string> {
+interface Heard<Way extends string> {
   /** False: this is the echo of a press that was heard the other way before. */
   readonly isNew: boolean
   /** Presses whose echo may still come. */

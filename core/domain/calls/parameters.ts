@@ -22,7 +22,7 @@ export interface CallFacts {
   readonly sip?: SipOrigin | null
 }
 
-export const API_VERSION = '2010-04-01'
+const API_VERSION = '2010-04-01'
 
 /** The standard set. */
 export function standardParameters(call: CallFacts): Record<string, string> {
@@ -62,7 +62,7 @@ const apiDirection = (direction: string): string => (direction === 'outbound' ? 
 
 export type CallbackEvent = 'initiated' | 'ringing' | 'answered' | 'completed'
 
-export interface CallbackFacts {
+interface CallbackFacts {
   readonly event: CallbackEvent
   /** Final status for `completed`. */
   readonly status: string

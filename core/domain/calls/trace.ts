@@ -3,10 +3,10 @@
  * more while it runs. Numbers of people and what their URLs carry in queries stay out; the call's id leads to them.
  */
 
-export type SpanKind = 'server' | 'client' | 'internal'
-export type Attributes = Readonly<Record<string, string | number | boolean>>
+type SpanKind = 'server' | 'client' | 'internal'
+type Attributes = Readonly<Record<string, string | number | boolean>>
 
-export interface SpanFacts {
+interface SpanFacts {
   readonly name: string
   readonly kind: SpanKind
   readonly begin_ms: number
@@ -20,7 +20,7 @@ export interface SpanFacts {
 /** The first span is the call itself, the parent of the others. */
 export type CallTrace = readonly [SpanFacts, ...SpanFacts[]]
 
-export interface TracedCall {
+interface TracedCall {
   readonly call: {
     readonly sid: string
     readonly project_id: string

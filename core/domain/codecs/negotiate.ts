@@ -69,7 +69,7 @@ export interface PayloadUse {
 }
 
 /** Payload types of one encoding: what they take, and in our numbering what they may send. */
-export interface PayloadPair {
+interface PayloadPair {
   readonly send: number
   readonly receive: number
 }

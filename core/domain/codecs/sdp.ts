@@ -63,7 +63,7 @@ export interface Sdp {
   readonly lines: readonly MediaLine[]
 }
 
-export type SdpReading = { readonly sdp: Sdp } | { readonly refused: 'sdp_malformed'; readonly detail: string }
+type SdpReading = { readonly sdp: Sdp } | { readonly refused: 'sdp_malformed'; readonly detail: string }
 
 const MAX_BYTES = 65_536
 const MAX_LINES = 16

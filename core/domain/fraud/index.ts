@@ -3,7 +3,7 @@ import type { AlertKind } from '../alerts/types.ts'
 
 /** Which prefixes are to be closed by themselves, from the traffic of a trunk (issue 8, "Containment"). */
 
-export type ReasonCategory = 'spend_velocity' | 'destination_risk' | 'account_compromise'
+type ReasonCategory = 'spend_velocity' | 'destination_risk' | 'account_compromise'
 
 export interface Proposal {
   /** Digits after the plus. */

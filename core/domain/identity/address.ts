@@ -1,5 +1,5 @@
 /** An IP address as 32-bit words: one for IPv4, four for IPv6. An IPv4-mapped IPv6 address is its IPv4 address. */
-export interface Address {
+interface Address {
   readonly words: readonly number[]
 }
 
@@ -64,7 +64,7 @@ export function rangeKey(cidr: string): string | null {
 }
 
 /** Which keys ranges have that overlap this one: its parts lie between two of them, those around it are named. */
-export interface OverlapKeys {
+interface OverlapKeys {
   readonly first: string
   readonly last: string
   readonly around: readonly string[]

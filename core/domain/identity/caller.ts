@@ -13,7 +13,7 @@ export interface CallerFacts {
 }
 
 /** Caller headers of an INVITE: user parts of their URIs, decoded. */
-export interface CallerHeaders {
+interface CallerHeaders {
   readonly from: string
   /** P-Asserted-Identity, only when the peer is trusted for it. */
   readonly asserted?: string | null
@@ -21,7 +21,7 @@ export interface CallerHeaders {
   readonly privacy?: readonly string[]
 }
 
-export interface ReadCaller {
+interface ReadCaller {
   readonly given: string
   readonly number: ParsedNumber | null
   readonly from: 'asserted' | 'from' | 'default' | 'none'
@@ -49,7 +49,7 @@ export function readCaller(headers: CallerHeaders, country: string, default_call
 }
 
 /** How the presented number stands to the project. */
-export interface NumberStanding {
+interface NumberStanding {
   /** Held by the project. */
   readonly of_project: boolean
   /** Routed to the trunk, or within the blocks delegated to the subtrunk. */

@@ -22,7 +22,7 @@ export interface Claim extends Tenant {
   readonly cidr: string
 }
 
-export interface SourceWrite extends Tenant {
+interface SourceWrite extends Tenant {
   readonly cidr: string
   /** The source as it was; null: there was none, or it was another tenant's. */
   readonly before: {
@@ -44,18 +44,18 @@ export interface ClaimFacts {
   readonly others_of_project: number
 }
 
-export type Judgement =
+type Judgement =
   /** It overlaps a carrier's source. */
   { readonly kind: 'carriers' } | { readonly kind: 'stands'; readonly standing: Standing }
 
 /** What a project has without asking: sources, and the width of each. */
-export const UNASKED = { sources: 100, v4_prefix: 24, v6_prefix: 48 } as const
+const UNASKED = { sources: 100, v4_prefix: 24, v6_prefix: 48 } as const
 
 /** How long an authentication by digest speaks for its address. */
 export const PROVEN_DAYS = 90
 
 /** A trunk as far as its sources count. */
-export interface KnownBy extends Tenant {
+interface KnownBy extends Tenant {
   readonly auth_mode: 'ip_allow_list' | 'digest'
 }
 
@@ -66,7 +66,7 @@ interface StandingSource {
   readonly standing: Standing
 }
 
-export type Judged<Source> =
+type Judged<Source> =
   /** One of the sources is a carrier's. */
   | { readonly kind: 'carriers'; readonly source: Source }
   | { readonly kind: 'stand'; readonly sources: readonly Source[] }

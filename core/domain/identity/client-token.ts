@@ -33,12 +33,6 @@ export function projectOfClientDomain(host: string, domain: string): string | nu
   return PROJECT.test(project_id) ? project_id : null
 }
 
-/** `client:<name>` of a Dial or of a call's parties; null for anything else. */
-export const clientOf = (address: string): string | null => {
-  const name = /^client:(.+)$/i.exec(address)?.[1] ?? ''
-  return isClientName(name) ? name : null
-}
-
 /** What the password signs. */
 export const clientTokenText = (username: string): string => `strowger client token ${username}`
 

@@ -2,7 +2,7 @@ import { parseAddress } from './address.ts'
 import { compileSources, holdsAddress } from './sources.ts'
 
 /** What is known of the peer of a dialog. */
-export interface DialogPeer {
+interface DialogPeer {
   /** Addresses from which it set the dialog up: its INVITE, or its answers to ours. */
   readonly set_up_from: readonly string[]
   /** Enabled sources of its trunk or carrier, CIDRs. */

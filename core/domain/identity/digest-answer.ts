@@ -1,7 +1,7 @@
 import { type DigestAlgorithm, type DigestCrypto, ha1, readParameters } from './digest.ts'
 
 /** A challenge of somebody else, as far as it can be answered (RFC 7616 §3.3). */
-export interface Challenge {
+interface Challenge {
   readonly realm: string
   readonly nonce: string
   readonly algorithm: DigestAlgorithm

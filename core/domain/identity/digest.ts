@@ -14,7 +14,7 @@ export interface DigestCrypto {
 }
 
 /** What is stored of a password: H(username:realm:password) per algorithm. */
-export interface DigestSecret {
+interface DigestSecret {
   readonly ha1_md5: string
   readonly ha1_sha256: string
 }
@@ -44,9 +44,7 @@ export function makeNonce(crypto: DigestCrypto, issued_ms: number, random: strin
 const macOf = (crypto: DigestCrypto, body: string, { transport, address }: NonceHolder): string =>
   crypto.hmac(`${body} ${transport} ${address}`).slice(0, 24)
 
-export type NonceState =
-  | { readonly state: 'valid' | 'stale'; readonly issued_ms: number }
-  | { readonly state: 'forged' }
+type NonceState = { readonly state: 'valid' | 'stale'; readonly issued_ms: number } | { readonly state: 'forged' }
 
 export function readNonce(crypto: DigestCrypto, nonce: string, now_ms: number, holder: NonceHolder): NonceState {
   const match = /^([0-9a-z]{1,12})\.([0-9a-f]{8,64})\.([0-9a-f]{24})$/.exec(nonce)
@@ -124,7 +122,7 @@ export function readParameters(text: string): Map<string, string> | null {
 const algorithmOf = (name = 'MD5'): DigestAlgorithm | null =>
   DIGEST_ALGORITHMS.find(algorithm => algorithm.toLowerCase() === name.toLowerCase()) ?? null
 
-export interface DigestFacts<Credential extends DigestSecret> {
+interface DigestFacts<Credential extends DigestSecret> {
   readonly authorization: Authorization
   readonly method: string
   /** Request-URI as it stood in the request. */
@@ -136,7 +134,7 @@ export interface DigestFacts<Credential extends DigestSecret> {
   readonly holder: NonceHolder
 }
 
-export type DigestOutcome<Credential> =
+type DigestOutcome<Credential> =
   | { readonly kind: 'authenticated'; readonly credential: Credential }
   /** Right, but the nonce is too old: challenge again with stale=true, no failure is counted. */
   | { readonly kind: 'stale' }

@@ -2,7 +2,7 @@ import type { Standing } from './claims.ts'
 import { compileSources, holdsAddress, matchSources, type SourceEntry, type SourceIndex } from './sources.ts'
 
 /** A trunk as identification sees it. */
-export interface KnownTrunk<Owner> {
+interface KnownTrunk<Owner> {
   readonly owner: Owner
   /** `<trunk id without trk_>.sip.<domain>` */
   readonly signaling_fqdn: string
@@ -17,7 +17,7 @@ export interface KnownTrunk<Owner> {
   readonly source_index: SourceIndex<unknown>
 }
 
-export interface KnownCarrier<Owner> {
+interface KnownCarrier<Owner> {
   readonly owner: Owner
   readonly sources: readonly string[]
 }
@@ -36,7 +36,7 @@ interface Named<Owner> {
   readonly sources: SourceIndex<unknown> | null
 }
 
-export type Attributed<Owner> =
+type Attributed<Owner> =
   | { readonly kind: 'identified'; readonly owner: Owner; readonly cidr: string }
   /** Several owners have the same source and precedence, and the request names none of their hosts. */
   | { readonly kind: 'ambiguous'; readonly owners: readonly Owner[] }

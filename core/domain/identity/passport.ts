@@ -8,7 +8,7 @@ import type { CallerOwnership } from './caller.ts'
 /** A: the caller may use the number. B: we know who calls, but not that the number is his. C: we only passed it on. */
 export type Attestation = 'A' | 'B' | 'C'
 
-export interface PassportClaims {
+interface PassportClaims {
   readonly attest: Attestation
   /** Digits, without plus. */
   readonly dest: string
@@ -40,7 +40,7 @@ export function passportParts(claims: PassportClaims, x5u: string): { header: st
 /** Value of Identity (RFC 8224 §4). */
 export const identityHeader = (token: string, x5u: string): string => `${token};info=<${x5u}>;alg=ES256;ppt="shaken"`
 
-export interface Passport {
+interface Passport {
   /** What the signature covers: the first two parts of the token with their dot. */
   readonly signed: string
   /** base64url. */

@@ -1,5 +1,5 @@
 /** A digest credential, as far as a challenge depends on it. */
-export interface RealmEntry {
+interface RealmEntry {
   readonly realm: string
   /** The signaling name of its trunk; null when it has none. */
   readonly host: string | null

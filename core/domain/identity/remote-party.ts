@@ -1,5 +1,5 @@
 /** What a Remote-Party-ID says of the caller: P-Asserted-Identity and Privacy in one, older and still in use. */
-export interface RemoteParty {
+interface RemoteParty {
   /** The name-addr. */
   readonly address: string
   /** `privacy=full` or `uri`: the number must not be shown. */

@@ -1,5 +1,5 @@
 /** What the ladder needs to know of a SIP message. */
-export interface LadderMessage {
+interface LadderMessage {
   /** Milliseconds since the epoch. */
   readonly at_ms: number
   readonly direction: 'in' | 'out'

@@ -72,7 +72,7 @@ export function failureOfCall(call: EndedCall): FailureKind | null {
   return { platform_reason: call.reason ?? call.status, sip_code: call.sip_code }
 }
 
-export interface FailureKind {
+interface FailureKind {
   readonly platform_reason: string
   readonly sip_code: number | null
 }

@@ -1,4 +1,3 @@
 export * from './figures.ts'
-export { ONE_WAY_SECONDS } from './media.ts'
 export * from './present.ts'
 export * from './steps.ts'

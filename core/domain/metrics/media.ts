@@ -9,7 +9,7 @@ interface LegSummary {
 }
 
 /** Packets one way only for as long as this count a call as one-way (design section 4). */
-export const ONE_WAY_SECONDS = 4
+const ONE_WAY_SECONDS = 4
 
 type MediaFigures = Pick<
   Figures,

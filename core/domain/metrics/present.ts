@@ -1,7 +1,7 @@
 import type { FailureCount, Figures } from './figures.ts'
 
 /** Metrics of a window as the API tells them (spec, "Trunk metrics and diagnostics"). */
-export interface Metrics {
+interface Metrics {
   readonly attempts: number
   readonly answered: number
   readonly failed: number
@@ -45,7 +45,7 @@ const byFrequency = (a: FailureCount, b: FailureCount): number =>
   (a.platform_reason < b.platform_reason ? -1 : a.platform_reason > b.platform_reason ? 1 : 0) ||
   (a.sip_code ?? 0) - (b.sip_code ?? 0)
 
-export interface MediaMetrics {
+interface MediaMetrics {
   /** Mean over legs. */
   readonly jitter_ms: number | null
   readonly mos: number | null

@@ -8,7 +8,7 @@ export const HOUR_MS = 3_600_000
 
 /** Lengths of the steps that are kept. */
 export const STEPS_MS = [MINUTE_MS, HOUR_MS] as const
-export type StepMs = (typeof STEPS_MS)[number]
+type StepMs = (typeof STEPS_MS)[number]
 
 /** Windows that can be asked for, in hours (spec, "Trunk metrics and diagnostics"). */
 export const WINDOW_HOURS = { '1h': 1, '24h': 24, '7d': 168, '30d': 720 } as const

@@ -1,9 +1,9 @@
 import { getCountries, getCountryCallingCode } from 'libphonenumber-js/max'
 
-export type Continent = 'africa' | 'americas' | 'asia' | 'europe' | 'oceania'
+type Continent = 'africa' | 'americas' | 'asia' | 'europe' | 'oceania'
 
 /** A country or territory as a destination rule may name it. */
-export interface DestinationCountry {
+interface DestinationCountry {
   readonly iso_code: string
   readonly name: string
   readonly calling_code: string

@@ -6,7 +6,7 @@ import {
 } from 'libphonenumber-js/max'
 
 /** What kind of destination a number is, as far as it matters for policy and fraud. */
-export type NumberKind = 'ordinary' | 'mobile' | 'toll_free' | 'shared_cost' | 'premium' | 'satellite' | 'global'
+type NumberKind = 'ordinary' | 'mobile' | 'toll_free' | 'shared_cost' | 'premium' | 'satellite' | 'global'
 
 export interface ParsedNumber {
   /** With the plus. */

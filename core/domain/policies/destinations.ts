@@ -15,7 +15,7 @@ export interface ApplicableRules {
   readonly has_allow: boolean
 }
 
-export interface DestinationDecision {
+interface DestinationDecision {
   readonly allowed: boolean
   /** The rule that decided; null when none fits. */
   readonly rule: DestinationRule | null
@@ -40,7 +40,7 @@ export function decideDestination(digits: string, { rules, has_allow }: Applicab
 }
 
 /** The rules of a policy by prefix, so that a match costs one look-up per digit however many rules there are. */
-export interface CompiledRules {
+interface CompiledRules {
   readonly has_allow: boolean
   readonly by_prefix: ReadonlyMap<string, readonly DestinationRule[]>
   readonly longest: number

@@ -2,7 +2,7 @@ import { findCountry } from '../numbers/countries.ts'
 import type { ReasonFacts } from '../reasons/index.ts'
 
 /** A change of a policy's destination rules, as a customer sends it. */
-export interface RuleChange {
+interface RuleChange {
   readonly kind: 'country' | 'prefix'
   readonly op: 'allow' | 'deny' | 'remove'
   readonly value: string
@@ -15,7 +15,7 @@ export interface ReadRule extends RuleChange {
   readonly prefix: string
 }
 
-export type RuleReading =
+type RuleReading =
   | { readonly rule: ReadRule }
   | { readonly refused: 'validation_failed' | 'country_code_shared'; readonly facts: ReasonFacts }
 

@@ -14,7 +14,7 @@ export interface PriceInputs extends Tariff {
   readonly duration_seconds: number
 }
 
-export interface Price {
+interface Price {
   readonly billed_seconds: number
   readonly charge_minor: number
 }

@@ -7,7 +7,7 @@ export interface ImportedRate extends Tariff {
   readonly label: string
 }
 
-export interface RateImport {
+interface RateImport {
   readonly rates: readonly ImportedRate[]
   readonly problems: readonly { readonly line: number; readonly message: string }[]
 }

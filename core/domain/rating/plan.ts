@@ -3,7 +3,7 @@ import type { ImportedRate } from './import.ts'
 import { shownPrefix } from './types.ts'
 
 /** What a rate list changes of the prices that hold now, each part in the order of the prefixes. */
-export interface RatePlan {
+interface RatePlan {
   readonly added: readonly ImportedRate[]
   readonly changed: readonly { readonly was: ImportedRate; readonly is: ImportedRate }[]
   /** Prefixes that the list does not name: calls there have no price of their own any more. */

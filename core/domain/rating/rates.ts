@@ -1,7 +1,7 @@
 import type { Rate } from './types.ts'
 
 /** Rates of a price book by prefix: a look-up costs one step per digit however many there are. */
-export interface CompiledRates {
+interface CompiledRates {
   readonly by_prefix: ReadonlyMap<string, Rate>
   readonly longest: number
 }

@@ -13,7 +13,7 @@ export const reasonSentence = (reason: Reason, facts: ReasonFacts = {}): string 
 /** What to do about it. */
 export const reasonMend = (reason: Reason, facts: ReasonFacts = {}): string => fill(REASONS[reason].mend, facts)
 
-export interface SipRefusal {
+interface SipRefusal {
   readonly code: number
   readonly reason: Reason
   readonly sentence: string
@@ -41,7 +41,7 @@ export function sipRefusal(reason: Reason, facts: ReasonFacts = {}, sentence?: s
   }
 }
 
-export interface ProblemProjection {
+interface ProblemProjection {
   readonly status: number
   readonly code: Reason
   readonly detail: string
@@ -61,7 +61,7 @@ export function problemOf(reason: Reason, facts: ReasonFacts = {}): ProblemProje
   }
 }
 
-export interface VoiceErrorProjection {
+interface VoiceErrorProjection {
   readonly status: number
   readonly code: number
   readonly message: string

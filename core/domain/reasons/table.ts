@@ -1,5 +1,5 @@
 /** Whose fault a refused or failed call counts as. */
-export type Blame = 'caller' | 'limit' | 'peer' | 'ours' | 'unknown'
+type Blame = 'caller' | 'limit' | 'peer' | 'ours' | 'unknown'
 
 export interface ReasonEntry {
   /** SIP code of a refusal; null where no INVITE is refused with it. */

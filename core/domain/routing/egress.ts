@@ -1,7 +1,7 @@
 import { orderTargets, type Random, type RoutableTarget } from './order.ts'
 
 /** Targets of one carrier route whose prefix fits the destination. */
-export interface CarrierRouteFacts<T extends RoutableTarget = RoutableTarget> {
+interface CarrierRouteFacts<T extends RoutableTarget = RoutableTarget> {
   readonly carrier_id: string
   /** Digits after the plus; the empty prefix fits every number. */
   readonly prefix: string
@@ -10,7 +10,7 @@ export interface CarrierRouteFacts<T extends RoutableTarget = RoutableTarget> {
   readonly targets: readonly T[]
 }
 
-export interface EgressFacts<T extends RoutableTarget = RoutableTarget> {
+interface EgressFacts<T extends RoutableTarget = RoutableTarget> {
   /** Termination targets of the call's trunk (design section 4: for REST and markup the trunk of the caller number). */
   readonly targets: readonly T[]
   /** Whether a target's address lies inside the trunk's own enabled sources: then it is the peer itself. */

@@ -9,7 +9,7 @@ export interface RoutableTarget extends Weighted {
 export type Random = () => number
 
 /** What SRV records, targets of trunks and URIs of a document have in common. */
-export interface Weighted {
+interface Weighted {
   readonly priority: number
   readonly weight: number
 }

@@ -24,10 +24,10 @@ export const triesNextAddress = (failure: AttemptFailure): boolean =>
   failure.kind === 'transport' ||
   (failure.kind === 'response' && failure.code === 503)
 
-export type UnansweredStatus = 'busy' | 'no-answer' | 'canceled' | 'failed'
+type UnansweredStatus = 'busy' | 'no-answer' | 'canceled' | 'failed'
 
 /** Why we gave up ourselves, when it was not the far end's answer. */
-export type GivenUp = 'ring_timeout' | 'canceled' | null
+type GivenUp = 'ring_timeout' | 'canceled' | null
 
 /** Call status of a final SIP response to our INVITE (voice-compat section 6; 603 is a person who declines: busy). */
 export function statusOf(code: number, givenUp: GivenUp = null): UnansweredStatus | 'completed' {

@@ -10,7 +10,7 @@ export interface RegistrationAnswer {
   readonly retry_after_seconds: number | null
 }
 
-export type RegistrationStep =
+type RegistrationStep =
   | { readonly state: 'registered'; readonly expires_in_seconds: number; readonly again_in_seconds: number }
   /** Once more at once, for longer. */
   | { readonly state: 'registering'; readonly wanted_seconds: number }

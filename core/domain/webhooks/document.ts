@@ -1,5 +1,5 @@
 /** What an answer to a request for a document holds, as the interpreter takes it. */
-export interface DocumentText {
+interface DocumentText {
   /** Media type alone, in lower case; empty when the answer named none. */
   readonly content_type: string
   /** Decoded; empty for audio, which is fetched anew where it is played. */

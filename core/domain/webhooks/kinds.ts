@@ -22,7 +22,7 @@ export const EVENT_KINDS = [
   'endpoint.test',
 ] as const
 
-export type EventKind = (typeof EVENT_KINDS)[number]
+type EventKind = (typeof EVENT_KINDS)[number]
 
 /** Events that an entry of the audit trail is told as, by its action. */
 const TOLD: Readonly<Record<string, EventKind>> = {

@@ -3,7 +3,7 @@ import { RETRY_POLICY_INVALID } from './errors.ts'
 
 /** What may be tried again: an error status of a class, a connection or TLS that failed, a silent or broken answer. */
 const RETRY_CAUSES = ['4xx', '5xx', 'ct', 'rt'] as const
-export type RetryCause = (typeof RETRY_CAUSES)[number]
+type RetryCause = (typeof RETRY_CAUSES)[number]
 
 /** How one URL wants to be requested. */
 export interface RequestPolicy {
@@ -68,7 +68,7 @@ function retryOn(value: string | undefined): RequestPolicy['retry_on'] {
 }
 
 /** How one attempt ended. */
-export type AttemptOutcome =
+type AttemptOutcome =
   | { readonly status: number; readonly error: null }
   | { readonly status: null; readonly error: FetchError }
 

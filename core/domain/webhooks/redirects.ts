@@ -3,7 +3,7 @@ import { parseTarget, type Target } from './target.ts'
 export type HttpMethod = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
 /** What an answer means for the exchange: it is the last one, it sends us on, or it sends us nowhere. */
-export type Redirect =
+type Redirect =
   | { readonly kind: 'final' }
   | { readonly kind: 'follow'; readonly target: Target; readonly method: HttpMethod; readonly keep_body: boolean }
   | { readonly kind: 'bad'; readonly detail: string }

@@ -18,9 +18,7 @@ export interface Target {
   readonly credentials: { readonly username: string; readonly password: string } | null
 }
 
-export type ParsedTarget =
-  | { readonly ok: true; readonly target: Target }
-  | { readonly ok: false; readonly detail: string }
+type ParsedTarget = { readonly ok: true; readonly target: Target } | { readonly ok: false; readonly detail: string }
 
 /** Longest URL that is requested, own parameters included. */
 export const MAX_URL_CHARACTERS = 16 * 1024

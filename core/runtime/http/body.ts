@@ -3,7 +3,7 @@ import { pipeline } from 'node:stream/promises'
 import { createBrotliDecompress, createGunzip, createInflate, createInflateRaw } from 'node:zlib'
 import { Failure } from './failure.ts'
 
-export interface BodyLimits {
+interface BodyLimits {
   readonly max_bytes: number
   /** Called at each piece that arrives. */
   readonly touched: () => void

@@ -5,7 +5,7 @@ import type { AddressGuard } from '../../domain/network/address-guard.ts'
 import type { Target } from '../../domain/webhooks/target.ts'
 import { asFailure, Failure } from './failure.ts'
 
-export interface ConnectOptions {
+interface ConnectOptions {
   readonly target: Target
   /** Addresses that passed the guard; nothing else is connected to. */
   readonly addresses: readonly string[]

@@ -7,7 +7,7 @@ import type { DownloadRequest, DownloadResult, HttpAnswer, HttpFailure, HttpLimi
 
 /** An exchange's end; `content` is what its sink made of the body, null when the body was dropped. */
 export type Outcome<T> = (Omit<HttpAnswer, 'body'> & { readonly content: T | null }) | HttpFailure
-export type Run = <T>(request: HttpRequest, limits: HttpLimits, sink: SinkFactory<T>) => Promise<Outcome<T>>
+type Run = <T>(request: HttpRequest, limits: HttpLimits, sink: SinkFactory<T>) => Promise<Outcome<T>>
 
 /** GET into a file that is replaced only by a complete answer with status 200. */
 export async function download(request: DownloadRequest, run: Run): Promise<DownloadResult> {

@@ -29,7 +29,7 @@ const TLS_UNTRUSTED = new Set([
   'PATH_LENGTH_EXCEEDED',
 ])
 
-export type Phase = 'connect' | 'tls' | 'exchange'
+type Phase = 'connect' | 'tls' | 'exchange'
 
 /**
  * Names what Node, OpenSSL, undici and zlib report. `phase` says what was under way, for codes that mean several

@@ -29,13 +29,13 @@ export interface Shared {
 
 /** Where an answer's body goes; null drops it. `finish` runs when it is complete, `discard` when it is not. */
 export type SinkFactory<T> = (answer: { status: number }) => Sink<T> | null
-export interface Sink<T> {
+interface Sink<T> {
   readonly stream: Writable
   finish(): Promise<T>
   discard?(): Promise<void>
 }
 
-export interface Sending {
+interface Sending {
   readonly target: Target
   readonly hop: Hop
   readonly headers: Record<string, string>
@@ -45,7 +45,7 @@ export interface Sending {
 }
 
 /** An answer whose head has arrived. `release` must be called; it keeps the connection when the body was read whole. */
-export interface OpenAnswer {
+interface OpenAnswer {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly set_cookie: readonly string[]

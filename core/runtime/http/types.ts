@@ -100,7 +100,7 @@ export interface DownloadRequest extends Omit<HttpRequest, 'method' | 'body' | '
   readonly last_modified?: string | null
 }
 
-export interface Download extends Omit<HttpAnswer, 'body'> {
+interface Download extends Omit<HttpAnswer, 'body'> {
   /** True when `file` was replaced (status 200); false for 304 and for every other status. */
   readonly saved: boolean
   readonly bytes: number
@@ -111,7 +111,7 @@ export interface Download extends Omit<HttpAnswer, 'body'> {
 
 export type DownloadResult = Download | HttpFailure
 
-export type ResolvedHost =
+type ResolvedHost =
   | { readonly ok: true; readonly addresses: readonly string[] }
   | { readonly ok: false; readonly error: FetchError; readonly detail: string }
 

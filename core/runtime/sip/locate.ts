@@ -26,7 +26,7 @@ export interface Destination {
   readonly tls?: TlsVerification | undefined
 }
 
-export interface NaptrRecord {
+interface NaptrRecord {
   readonly order: number
   readonly preference: number
   readonly flags: string
@@ -34,7 +34,7 @@ export interface NaptrRecord {
   readonly replacement: string
 }
 
-export interface SrvRecord {
+interface SrvRecord {
   readonly priority: number
   readonly weight: number
   readonly port: number
@@ -64,7 +64,7 @@ interface Collected {
   other_family: boolean
 }
 
-export interface LocatorOptions {
+interface LocatorOptions {
   readonly clock: Clock
   readonly dns: DnsSource
   readonly random: () => number

@@ -5,7 +5,7 @@ import type { ContainmentReleaseRequestTable, ContainmentTable, Db, Trx } from '
 export type ContainmentRow = Selectable<ContainmentTable>
 export type ReleaseRequestRow = Selectable<ContainmentReleaseRequestTable>
 
-export interface ContainmentFilter {
+interface ContainmentFilter {
   readonly trunk_id?: string
   /** Those that were in force at some time since then. */
   readonly since?: string
@@ -36,7 +36,7 @@ export function listContainments(
 export const findContainment = (db: Db | Trx, project_id: string, id: string): Promise<ContainmentRow | undefined> =>
   db.selectFrom('containment').selectAll().where('id', '=', id).where('project_id', '=', project_id).executeTakeFirst()
 
-export type NewContainment = Pick<
+type NewContainment = Pick<
   ContainmentRow,
   | 'project_id'
   | 'trunk_id'

@@ -33,7 +33,7 @@ export async function trunkSpend(db: Db, project_id: string, since_ms: number): 
   return new Map(rows.map(row => [row.trunk_id ?? '', Number(row.spend)]))
 }
 
-export interface TrafficOptions {
+interface TrafficOptions {
   readonly project: Project & { readonly time_zone: string }
   readonly window_seconds: number
   /** How long a source counts as new. */

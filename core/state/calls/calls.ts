@@ -165,7 +165,7 @@ export const changeRequest = (trx: Trx, sid: string, request: CallRequest, now_m
     .executeTakeFirstOrThrow()
 
 /** One HTTP request made for a call: a document, an action, a callback. */
-export interface Exchange {
+interface Exchange {
   readonly call_sid: string
   readonly method: 'GET' | 'POST'
   /** As it left, without user info. */

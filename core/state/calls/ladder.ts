@@ -8,7 +8,7 @@ import type { MessagesOfEdge } from '../procedures/running/messages.ts'
 /** How long messages are kept. */
 export const LADDER_DAYS = 7
 
-export type SipMessageRow = Selectable<SipMessageTable>
+type SipMessageRow = Selectable<SipMessageTable>
 
 /** Rows that are written together: other writers wait for no more. */
 const BATCH = 500

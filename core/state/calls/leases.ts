@@ -119,7 +119,7 @@ const COUNTED = sql`
       union all select 'project', project_id from lease where ended_at is null
     ), counted as (select level, subject_id, count(*) as leases from held group by level, subject_id)`
 
-export interface AdriftCounter {
+interface AdriftCounter {
   readonly level: LevelUseTable['level']
   readonly subject_id: string
   /** What the counter says. */
@@ -174,4 +174,3 @@ export async function pruneAdmission(db: Db, now_ms: number, limit = 2000): Prom
 }
 
 export type { AdmissionOutcome, AdmissionRequest } from '../procedures/admission/request.ts'
-export type { Release, ReleaseInput } from '../procedures/admission/settle.ts'

@@ -5,14 +5,14 @@ import { LOST_AFTER_MS } from '../nodes/nodes.ts'
 
 /** A project's calls over time: the sums of its trunks, and of the calls that no trunk carried. */
 
-export interface ProjectStep {
+interface ProjectStep {
   readonly begin_ms: number
   readonly attempts: number
   readonly answered: number
   readonly answered_seconds: number
 }
 
-export interface ProjectSteps {
+interface ProjectSteps {
   readonly step_ms: typeof MINUTE_MS | typeof HOUR_MS
   readonly first_ms: number
   readonly steps: readonly ProjectStep[]
@@ -79,7 +79,7 @@ export async function callsNow(
   return { live: Number(live?.calls ?? 0), recent: Number(recent?.calls ?? 0) }
 }
 
-export interface NodeSeen {
+interface NodeSeen {
   readonly id: string
   readonly kind: string
   readonly heartbeat_at: string

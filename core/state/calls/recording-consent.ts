@@ -1,7 +1,7 @@
 import type { Selectable } from 'kysely'
 import type { Db, RecordingConsentTable, Trx } from '../db.ts'
 
-export type RecordingConsentRow = Selectable<RecordingConsentTable>
+type RecordingConsentRow = Selectable<RecordingConsentTable>
 
 export const findRecordingConsent = (db: Db, project_id: string): Promise<RecordingConsentRow | undefined> =>
   db.selectFrom('recording_consent').selectAll().where('project_id', '=', project_id).executeTakeFirst()

@@ -3,7 +3,7 @@ import type { Db, RecordingTable, Trx } from '../db.ts'
 
 type RecordingRow = Selectable<RecordingTable>
 
-export interface RecordingFilter {
+interface RecordingFilter {
   readonly call_id?: string
   readonly status?: RecordingTable['status']
   /** Bounds of `created_at`: the first included, the second not. */

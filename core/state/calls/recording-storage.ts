@@ -76,7 +76,7 @@ export const recentlySealed = (db: Db, since_ms: number): Promise<Pick<Recording
     .execute()
 
 /** Days that a recording is kept when no policy says otherwise: the longest that a policy can say. */
-export const DEFAULT_RETENTION_DAYS = 365
+const DEFAULT_RETENTION_DAYS = 365
 const DAY_MS = 86_400_000
 
 /**

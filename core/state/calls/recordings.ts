@@ -2,7 +2,7 @@ import type { Insertable, Selectable, Updateable } from 'kysely'
 import { iso } from '../../runtime/clock.ts'
 import type { Db, RecordingTable, Trx } from '../db.ts'
 
-export type RecordingRow = Selectable<RecordingTable>
+type RecordingRow = Selectable<RecordingTable>
 
 export const insertRecording = (
   trx: Db | Trx,

@@ -51,7 +51,7 @@ export async function pruneSimulatedCalls(db: Db, before_ms: number): Promise<nu
 }
 
 /** A real call that the general API placed: its request says so. Text of a customer cannot: its quotes are escaped. */
-export const GENERAL_MARK = '"api":"general"'
+const GENERAL_MARK = '"api":"general"'
 
 /** Newest first. */
 export const listGeneralCalls = (

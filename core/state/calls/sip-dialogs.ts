@@ -19,7 +19,7 @@ export const removeSipDialog = async (db: Db | Trx, server: string, dialog_id: s
   await db.deleteFrom('sip_dialog').where('server', '=', server).where('dialog_id', '=', dialog_id).execute()
 }
 
-export interface LeftDialog {
+interface LeftDialog {
   readonly dialog_id: string
   readonly node_id: string
 }

@@ -21,7 +21,7 @@ export interface Demo {
 const DEMO_EMAIL = 'admin@strowger.local'
 const DEMO_NUMBERS = Array.from({ length: 10 }, (_, index) => `+23420100000${String(index + 1).padStart(2, '0')}`)
 
-export interface BootstrapOptions {
+interface BootstrapOptions {
   readonly master_key: Buffer
   readonly now: string
   /** Password of the demo member; used only when the member is made now. */

@@ -5,7 +5,7 @@ import type { State } from '../index.ts'
 import { bumpConfiguration } from './bootstrap.ts'
 import { listCarrierRegistrations } from './carrier-registrations.ts'
 
-export interface NewCarrier {
+interface NewCarrier {
   readonly name: string
   readonly codecs: readonly string[]
   /** Networks from which the carrier's INVITEs come. */

@@ -16,7 +16,7 @@ export const findOwnedNumber = (db: Db, project_id: string, number: string): Pro
 export const findNumber = (db: Db, project_id: string, id: string): Promise<NumberRow | undefined> =>
   db.selectFrom('number').selectAll().where('id', '=', id).where('project_id', '=', project_id).executeTakeFirst()
 
-export interface NumberPage {
+interface NumberPage {
   readonly limit: number
   readonly after?: string
   /** Digits that the number begins with, with or without the plus. */

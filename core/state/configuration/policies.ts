@@ -4,7 +4,7 @@ import { newId } from '../../runtime/ids.ts'
 import type { Db, OutboundPolicyTable, PolicyAttachmentTable, PolicyRuleTable, PolicyServiceType, Trx } from '../db.ts'
 
 export type PolicyRow = Selectable<OutboundPolicyTable>
-export type PolicyRuleRow = Selectable<PolicyRuleTable>
+type PolicyRuleRow = Selectable<PolicyRuleTable>
 export type AttachmentRow = Selectable<PolicyAttachmentTable>
 
 /** Archived policies are kept for call records and found no more. */
@@ -59,7 +59,7 @@ export function listRules(db: Db | Trx, policy_id: string, op?: 'allow' | 'deny'
   return (op ? query.where('op', '=', op) : query).execute()
 }
 
-export interface RuleSummary {
+interface RuleSummary {
   readonly allowed_countries: readonly string[]
   readonly allowed_prefixes: number
   readonly denied_prefixes: number
@@ -151,7 +151,7 @@ export async function servesSubaccount(db: Db | Trx, policy_id: string, subaccou
   return row !== undefined
 }
 
-export type Service = Readonly<{ type: PolicyServiceType; id: string }>
+type Service = Readonly<{ type: PolicyServiceType; id: string }>
 
 /** Attaches a service, in place of the policy that it had. Decisions read the rows, so it is in effect at once. */
 export async function attachPolicy(trx: Trx, policy: PolicyRow, service: Service, now: string): Promise<AttachmentRow> {

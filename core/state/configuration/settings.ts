@@ -7,9 +7,9 @@ import type { Db, ProjectCeilingTable, ShortCodeTable, TrunkSettingTable, Trx } 
  * short codes.
  */
 
-export type ProjectCeilingRow = Selectable<ProjectCeilingTable>
-export type TrunkSettingRow = Selectable<TrunkSettingTable>
-export type ShortCodeRow = Selectable<ShortCodeTable>
+type ProjectCeilingRow = Selectable<ProjectCeilingTable>
+type TrunkSettingRow = Selectable<TrunkSettingTable>
+type ShortCodeRow = Selectable<ShortCodeTable>
 
 export type Ceilings = Omit<ProjectCeilingRow, 'project_id' | 'revision' | 'updated_at'>
 

@@ -67,7 +67,7 @@ const claimsOfOthers = (db: Db, tenant: Tenant) =>
     .limit(1)
 
 /** A source of another tenant, or an address that it has proved. */
-export interface Taken extends Tenant {
+interface Taken extends Tenant {
   readonly cidr: string
   readonly trunk_name: string
 }
@@ -98,7 +98,7 @@ const PROVEN_WITHIN = statement((db, keys: Keys & { readonly since: string }) =>
 )
 
 /** What a customer claimed and a carrier has: it tells no call of its trunk any more, for carriers come first. */
-export interface OverruledSource extends Tenant {
+interface OverruledSource extends Tenant {
   readonly id: string
   readonly cidr: string
   readonly trunk: { readonly id: string; readonly name: string; readonly revision: number }
@@ -189,7 +189,7 @@ export async function limitedSources(db: Db, now: string): Promise<LimitedSource
   return limited
 }
 
-export type Approval =
+type Approval =
   | { readonly source: SourceRow; readonly trunk: TrunkRow; readonly from_revision: number }
   | { readonly refused: 'unknown' | 'not_pending' | 'carriers' }
 

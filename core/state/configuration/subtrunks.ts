@@ -111,16 +111,3 @@ export async function delegate(
 export async function detachDelegation(trx: Trx, id: string): Promise<void> {
   await trx.deleteFrom('delegation').where('id', '=', id).execute()
 }
-
-/** The subtrunk that an E.164 number is delegated to, of those of a trunk. */
-export const subtrunkOfNumber = (db: Db | Trx, trunk_id: string, e164: string): Promise<SubtrunkRow | undefined> =>
-  db
-    .selectFrom('subtrunk')
-    .innerJoin('delegation', 'delegation.subtrunk_id', 'subtrunk.id')
-    .selectAll('subtrunk')
-    .where('subtrunk.trunk_id', '=', trunk_id)
-    .where('subtrunk.status', '!=', 'released')
-    .where('delegation.start', '<=', e164)
-    .where('delegation.end', '>=', e164)
-    .where('delegation.status', '!=', 'detaching')
-    .executeTakeFirst()

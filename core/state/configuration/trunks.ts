@@ -27,7 +27,7 @@ export interface TrunkFigures {
   policy: AttachedPolicy | null
 }
 
-export type AttachedPolicy = Pick<
+type AttachedPolicy = Pick<
   Selectable<OutboundPolicyTable>,
   'id' | 'name' | 'revision' | 'daily_spend_limit_minor' | 'max_destination_rate_minor'
 >
@@ -42,7 +42,7 @@ export const findTrunk = (db: Db, project_id: string, id: string): Promise<Trunk
     .where('status', '!=', 'released')
     .executeTakeFirst()
 
-export interface TrunkPage {
+interface TrunkPage {
   /** null: every trunk. */
   readonly limit: number | null
   /** Last trunk of the page before. */

@@ -24,7 +24,7 @@ export interface DueCallback
   readonly call_event_history: 'enabled' | 'disabled' | null
 }
 
-export interface Taking {
+interface Taking {
   /** Name of the process that takes (core/runtime/machine.ts). */
   readonly by: string
   readonly now_ms: number

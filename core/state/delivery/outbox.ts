@@ -9,7 +9,7 @@ import { PROCEDURE_PREFIX } from '../sqlite/protocol.ts'
  * them.
  */
 
-export interface RecordingCallback {
+interface RecordingCallback {
   readonly url: string
   readonly method: 'GET' | 'POST'
   readonly events: readonly string[]
@@ -37,4 +37,4 @@ export async function enqueueRecordingCallback(
 export const enqueue = (trx: Trx, wanted: Enqueued): Promise<void> =>
   queueWrite(trx, { sql: `${PROCEDURE_PREFIX}enqueue_callback`, parameters: [wanted] })
 
-export { callFactsOf, type Enqueued } from '../procedures/running/callbacks.ts'
+export { callFactsOf } from '../procedures/running/callbacks.ts'

@@ -2,7 +2,7 @@ import { NODE_SILENCE_MS } from '../configuration/apply.ts'
 import type { Db } from '../db.ts'
 
 /** How much waits or is open, over all projects: figures for operators. */
-export interface Backlog {
+interface Backlog {
   readonly alerts_open: number
   readonly alerts_critical: number
   readonly containments_open: number

@@ -5,12 +5,12 @@ import type { BillingDocumentTable, Db, OrganizationTable, ProjectTable, Trx } f
 
 /** What calls cost, summed up for people: read from the reservations, which are the inputs of every charge. */
 
-export type BillingDocumentRow = Selectable<BillingDocumentTable>
+type BillingDocumentRow = Selectable<BillingDocumentTable>
 
 export const GROUPS = ['day', 'trunk', 'destination'] as const
 export type UsageGroup = (typeof GROUPS)[number]
 
-export interface UsageFilter {
+interface UsageFilter {
   /** First and last day, of the organization's time zone. */
   readonly from: string
   readonly to: string

@@ -5,10 +5,10 @@ import { newId } from '../../runtime/ids.ts'
 import type { BillingAccountTable, Db, LedgerTable, PriceBookTable, RateTable, Trx } from '../db.ts'
 import type { State } from '../index.ts'
 
-export type PriceBookRow = Selectable<PriceBookTable>
+type PriceBookRow = Selectable<PriceBookTable>
 export type RateRow = Selectable<RateTable>
-export type BillingAccountRow = Selectable<BillingAccountTable>
-export type LedgerRow = Selectable<LedgerTable>
+type BillingAccountRow = Selectable<BillingAccountTable>
+type LedgerRow = Selectable<LedgerTable>
 
 /** The book in force: the project's own before the operator's, of several the newest. Null: of projects without. */
 export const effectivePriceBook = (

@@ -4,10 +4,10 @@ import type { Db, LevelUseTable, ReservationTable, Trx } from '../db.ts'
 import type { ExtendInput, Extension } from '../procedures/admission/settle.ts'
 import { callProcedure } from '../procedures/call.ts'
 
-export type ReservationRow = Selectable<ReservationTable>
+type ReservationRow = Selectable<ReservationTable>
 
 /** Ask for more this long before the money ends, and hold it so far ahead. */
-export const EXTENSION_AHEAD_SECONDS = 15
+const EXTENSION_AHEAD_SECONDS = 15
 
 /**
  * Holds money for the next seconds of a running call. Call it some seconds before `paid_until_seconds`; when

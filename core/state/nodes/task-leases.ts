@@ -7,7 +7,7 @@ import type { State } from '../index.ts'
 /** How long a lease is good without being renewed. */
 export const TASK_LEASE_MS = 15_000
 
-export interface TaskAsked {
+interface TaskAsked {
   readonly name: string
   /** Name of the asking process (core/runtime/machine.ts). */
   readonly holder: string

@@ -68,7 +68,7 @@ const unchained = (event: NewAuditEvent): UnchainedEvent => ({
   changes: JSON.stringify(event.changes),
 })
 
-export type ChainCheck =
+type ChainCheck =
   | { readonly intact: true; readonly events: number; readonly head: string }
   | { readonly intact: false; readonly events: number; readonly event_id: string | null; readonly why: string }
 

@@ -3,7 +3,7 @@ import { iso } from '../../runtime/clock.ts'
 import type { ConsoleSessionTable, Db, MemberSecurityTable, Trx } from '../db.ts'
 import type { MemberRow } from './organizations.ts'
 
-export type SessionRow = Selectable<ConsoleSessionTable>
+type SessionRow = Selectable<ConsoleSessionTable>
 export type MemberSecurityRow = Selectable<MemberSecurityTable>
 
 /** A session with its member; undefined when there is none, or its time is over. */

@@ -2,7 +2,7 @@ import { queueWrite } from '../batch.ts'
 import type { Db, Trx } from '../db.ts'
 
 /** What a write answered, to be repeated when the same request comes again. One-time secrets are not in it. */
-export interface StoredOutcome {
+interface StoredOutcome {
   readonly request_hash: string
   readonly status: number
   readonly body: unknown

@@ -2,7 +2,7 @@ import type { Selectable } from 'kysely'
 import type { Db, MemberTable, OrganizationTable, ProjectTable, Trx } from '../db.ts'
 
 export type ProjectRow = Selectable<ProjectTable>
-export type OrganizationRow = Selectable<OrganizationTable>
+type OrganizationRow = Selectable<OrganizationTable>
 export type MemberRow = Selectable<MemberTable>
 
 export const listProjects = (db: Db, organization_id: string): Promise<ProjectRow[]> =>

@@ -28,15 +28,6 @@ export async function saveSubaccount(
   return { ...subaccount, ...saved }
 }
 
-/** Trunks of a subaccount, which apply anew when it changes. */
-export const trunksOfSubaccount = (db: Db | Trx, id: string): Promise<{ id: string; name: string }[]> =>
-  db
-    .selectFrom('trunk')
-    .select(['id', 'name'])
-    .where('subaccount_id', '=', id)
-    .where('status', '!=', 'released')
-    .execute()
-
 export interface Usage {
   readonly answered_calls: number
   readonly call_attempts: number
@@ -100,7 +91,7 @@ export async function refusalsOf(
   return rows.map(({ reason, count }) => ({ reason, count: Number(count) }))
 }
 
-export interface Peak {
+interface Peak {
   readonly peak_concurrent: number
   readonly peak_concurrent_at: string | null
 }

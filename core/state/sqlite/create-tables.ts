@@ -8,7 +8,7 @@ export type AnyDb = Kysely<any>
 type Index = string | readonly [columns: string, where: string]
 
 /** A table as migrations describe it. Lists of names are separated by blanks. */
-export interface Table {
+interface Table {
   /** Primary key; `counted` and `numbered` keys need no column. */
   readonly key?: string
   /** An integer primary key that grows, and is never given twice. */

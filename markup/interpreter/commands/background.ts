@@ -26,7 +26,7 @@ export interface StartStream {
   readonly status_callback: Target | null
 }
 
-export interface StopStream {
+interface StopStream {
   readonly type: 'stop_stream'
   readonly id: string
 }
@@ -54,7 +54,7 @@ export interface StartRecording {
   readonly callback: RecordingCallback | null
 }
 
-export interface StopRecording {
+interface StopRecording {
   readonly type: 'stop_recording'
   readonly id: string
 }
@@ -69,7 +69,7 @@ export interface StartSiprec {
   readonly status_callback: Target | null
 }
 
-export interface StopSiprec {
+interface StopSiprec {
   readonly type: 'stop_siprec'
   readonly id: string
 }
@@ -91,7 +91,7 @@ export interface StartTranscription {
   readonly status_callback: Target | null
 }
 
-export interface StopTranscription {
+interface StopTranscription {
   readonly type: 'stop_transcription'
   readonly id: string
 }

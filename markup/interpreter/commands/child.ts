@@ -71,7 +71,7 @@ export interface EndChild {
 }
 
 /** Let this leg hear the child's early media in place of ring tone; an unanswered leg gets 183 with it. */
-export interface RelayEarlyMedia {
+interface RelayEarlyMedia {
   readonly type: 'relay_early_media'
   readonly child: string
 }
@@ -86,7 +86,7 @@ export interface Whisper extends Target {
 }
 
 /** Join the media of this leg and the child (key presses pass too). Answered by `bridged`. */
-export interface Bridge {
+interface Bridge {
   readonly type: 'bridge'
   readonly child: string
 }

@@ -32,7 +32,7 @@ export interface Callback {
 }
 
 /** 200 OK on this leg (an inbound call). Answered by `answered`, or by `hangup` when it could not be. */
-export interface Answer {
+interface Answer {
   readonly type: 'answer'
   readonly id: string
 }
@@ -45,7 +45,7 @@ export interface Reject {
 }
 
 /** BYE on this leg. Followed by `done`; no event is needed. */
-export interface Hangup {
+interface Hangup {
   readonly type: 'hangup'
 }
 
@@ -56,7 +56,7 @@ export interface StartTimer {
   readonly ms: number
 }
 
-export interface CancelTimer {
+interface CancelTimer {
   readonly type: 'cancel_timer'
   readonly id: string
 }
@@ -66,7 +66,7 @@ export interface CancelTimer {
  * document or child stopped. `url` is the document's, null for an inline one; the place is null when the fault has
  * none.
  */
-export interface Note {
+interface Note {
   readonly type: 'note'
   readonly level: 'warning' | 'error'
   readonly number: number

@@ -28,7 +28,7 @@ export interface JoinConference {
   readonly recording_callback: RecordingCallback | null
 }
 
-export interface LeaveConference {
+interface LeaveConference {
   readonly type: 'leave_conference'
   readonly id: string
 }
@@ -47,7 +47,7 @@ export interface Enqueue {
 }
 
 /** Take this leg out of the queue, or out of the bridge with the agent. */
-export interface LeaveQueue {
+interface LeaveQueue {
   readonly type: 'leave_queue'
   readonly id: string
 }
@@ -64,7 +64,7 @@ export interface Dequeue {
   readonly whisper: Target | null
 }
 
-export interface StopDequeue {
+interface StopDequeue {
   readonly type: 'stop_dequeue'
   readonly id: string
 }

@@ -42,7 +42,7 @@ export type PlayItem =
     }
   | { readonly kind: 'silence'; readonly ms: number }
 
-export interface StopPlay {
+interface StopPlay {
   readonly type: 'stop_play'
   readonly id: string
 }
@@ -51,31 +51,31 @@ export interface StopPlay {
  * Answered leg: play ring tone of `country` (null: of the destination's) until `stop_ring`. Unanswered leg: send
  * 180.
  */
-export interface Ring {
+interface Ring {
   readonly type: 'ring'
   readonly country: string | null
 }
 
-export interface StopRing {
+interface StopRing {
   readonly type: 'stop_ring'
 }
 
 /** Send this leg's audio back to it until it ends or the run is done. */
-export interface StartEcho {
+interface StartEcho {
   readonly type: 'start_echo'
 }
 
 /** From now on each key of this leg's far end is reported by `digit`; before and between, keys are dropped. */
-export interface DigitsOn {
+interface DigitsOn {
   readonly type: 'digits_on'
 }
 
-export interface DigitsOff {
+interface DigitsOff {
   readonly type: 'digits_off'
 }
 
 /** DTMF towards the far end of this leg (`self`) or of a child; `0-9 A-D # * w W`. Answered by `digits_sent`. */
-export interface SendDigits {
+interface SendDigits {
   readonly type: 'send_digits'
   readonly id: string
   readonly leg: 'self' | string
@@ -100,7 +100,7 @@ export interface Recognize {
   readonly partial: Target | null
 }
 
-export interface StopRecognize {
+interface StopRecognize {
   readonly type: 'stop_recognize'
   readonly id: string
 }
@@ -125,7 +125,7 @@ export interface RecordLeg {
 }
 
 /** Ends a `record` at once; what was recorded is kept. */
-export interface StopRecord {
+interface StopRecord {
   readonly type: 'stop_record'
   readonly id: string
 }

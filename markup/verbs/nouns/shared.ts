@@ -24,7 +24,7 @@ export const DETECTION = {
   amdStatusCallbackMethod: method(),
 }
 
-export type ChildValues = Values<ReturnType<typeof childAttributes>>
+type ChildValues = Values<ReturnType<typeof childAttributes>>
 
 export function statusCallback(attributes: ChildValues, turn: Turn): DialChild['status_callback'] {
   const target = turn.target(attributes.statusCallback, attributes.statusCallbackMethod, 11100)

@@ -40,7 +40,7 @@ export const sip = shape(
 /** The Sip of a Refer: only the URI and its headers. */
 export const referSip = shape('Sip', {}, { content: 'text' })
 
-export interface SipTarget {
+interface SipTarget {
   readonly uris: readonly SipUri[]
   readonly headers: readonly (readonly [string, string])[]
 }

@@ -12,15 +12,15 @@ export interface Made {
   readonly etag?: string
 }
 
-export type Recipe = (w: ControlPlane) => Promise<Made>
+type Recipe = (w: ControlPlane) => Promise<Made>
 
 let made = 0
-export const unique = (): number => ++made
+const unique = (): number => ++made
 
 /** A source range that no other trunk of the test has. */
 const freshSource = (): string => `10.${(unique() >> 8) & 255}.${made & 255}.0/24`
 
-export const trunkBody = (changes: object = {}): Record<string, unknown> => ({
+const trunkBody = (changes: object = {}): Record<string, unknown> => ({
   name: `Trunk ${unique()}`,
   direction: 'both',
   auth_mode: 'ip_allow_list',
@@ -33,7 +33,7 @@ export const trunkBody = (changes: object = {}): Record<string, unknown> => ({
   ...changes,
 })
 
-export async function post(w: ControlPlane, path: string, body: unknown, headers: Record<string, string> = {}) {
+async function post(w: ControlPlane, path: string, body: unknown, headers: Record<string, string> = {}) {
   const answer = await w.ask('POST', path, { body, headers: { 'Idempotency-Key': freshKey(), ...headers } })
   if (answer.status !== 201) throw new Error(`POST ${path}: ${answer.status} ${answer.text}`)
   return { body: answer.body, etag: answer.headers.get('etag') ?? '' }

@@ -17,9 +17,9 @@ type Record =
   | { readonly type: 'NAPTR'; readonly ttl: number; readonly service: string; readonly replacement: string }
 
 /** Records; none of them (`[]`), no such name, a refusal, or no answer at all. */
-export type Said = readonly Record[] | 'NXDOMAIN' | 'REFUSED' | 'silent'
+type Said = readonly Record[] | 'NXDOMAIN' | 'REFUSED' | 'silent'
 
-export interface DnsServer {
+interface DnsServer {
   /** For `new Resolver().setServers`. */
   readonly at: string
   /** Questions so far, such as `SRV _sip._udp.example.test`. */

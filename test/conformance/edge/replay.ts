@@ -37,7 +37,7 @@ export interface ReplayOptions {
   readonly application_tls?: { readonly key: string; readonly cert: string }
 }
 
-export interface ReplayResult {
+interface ReplayResult {
   readonly faults: readonly string[]
   /** Differences on purpose that occurred. */
   readonly noted: readonly string[]

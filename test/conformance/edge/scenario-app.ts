@@ -5,7 +5,7 @@ import { until } from '../../support/wait.ts'
 // The application of the scenarios, on the unmodified drachtio-srf: for each scenario what it does with a call that
 // comes in, or which call it makes.
 
-export const SDP = 'v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r\nm=audio 5000 RTP/AVP 0\r\n'
+const SDP = 'v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r\nm=audio 5000 RTP/AVP 0\r\n'
 
 // What is used of the library; its own declarations lack half of it.
 interface Message {
@@ -17,7 +17,7 @@ interface Message {
   get(name: string): string
   has(name: string): boolean
 }
-export interface Response extends Message {
+interface Response extends Message {
   readonly status: number
   send(status: number, options?: object, sent?: () => void, acknowledged?: () => void): void
 }

@@ -63,7 +63,7 @@ interface Carrier {
   close(): void
 }
 
-export interface ScenarioCalls {
+interface ScenarioCalls {
   /** Undefined when all went as the scenario says; otherwise what did not. */
   readonly done: Promise<string | undefined>
   readonly port: number

@@ -1,7 +1,7 @@
 import type { Clock } from '../../../core/runtime/clock.ts'
 
 /** A clock of a test. */
-export interface TestClock extends Clock {
+interface TestClock extends Clock {
   /** How many times as fast as the machine's it runs; at 0 it stands still. */
   speed: number
   /** Resolves when so much of its own time has passed. */

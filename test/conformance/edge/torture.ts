@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 /** A message of fixtures/sip/torture with what a peer must see (README there). */
-export interface TortureMessage {
+interface TortureMessage {
   readonly name: string
   readonly expected: number | 'silent'
   readonly remark: string

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 
 // Reads the recorded conversations of fixtures/drachtio-transcripts (format in its README).
 
-export type Direction = 'C>S' | 'S>C' | 'N>S' | 'S>N'
+type Direction = 'C>S' | 'S>C' | 'N>S' | 'S>N'
 
 export type TranscriptEvent =
   | { readonly kind: 'remark'; readonly at_ms: number; readonly text: string }

@@ -6,10 +6,10 @@ import type { TestText } from '../../../markup/verbs/table.ts'
 import { call, type Phone } from '../../unit/markup/phone.ts'
 import { carryOn, type Habits } from '../../unit/markup/world.ts'
 
-export const FIXTURES = 'fixtures/markup'
+const FIXTURES = 'fixtures/markup'
 
 /** What a fixture needs to know beside its text. */
-export interface FixtureFacts extends Habits {
+interface FixtureFacts extends Habits {
   readonly kind?: RunKind
   readonly inline?: boolean
   readonly answered?: boolean

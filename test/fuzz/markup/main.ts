@@ -6,7 +6,7 @@ import { mutate, pick } from './mutate.ts'
 import { trial } from './trial.ts'
 
 /** All fixture documents, the ground that mutations start from. */
-export function corpus(): string[] {
+function corpus(): string[] {
   return ['fixtures/markup/good', 'fixtures/markup/bad'].flatMap(folder =>
     readdirSync(folder)
       .filter(name => name.endsWith('.xml'))

@@ -11,7 +11,7 @@ import type { World } from '../world.ts'
  * looked for in every one.
  */
 
-export type StoryTransport = 'udp' | 'tcp'
+type StoryTransport = 'udp' | 'tcp'
 
 export interface Story {
   readonly title: string

@@ -24,7 +24,7 @@ export const FACTS: StartFacts = {
   siprec_connectors: [],
 }
 
-export interface Changes {
+interface Changes {
   readonly kind?: StartFacts['kind']
   readonly inline?: boolean
   readonly answered?: boolean
