@@ -1,10 +1,10 @@
 /** Where and when the two trees of a pair run: `before` on core `before_core`, and which of them starts first. */
-export interface Turn {
+interface Turn {
   readonly before_core: 0 | 1
   readonly starts_first: 'before' | 'now'
 }
 
-export interface Comparison {
+interface Comparison {
   /** Means of the pairs, in the figure's own unit. */
   readonly before: number
   readonly now: number

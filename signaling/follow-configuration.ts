@@ -3,7 +3,7 @@ import type { State } from '../core/state/index.ts'
 
 const PERIOD_MS = 1000
 
-export interface Following {
+interface Following {
   /** Looks now, for something may have changed. */
   look(): void
   stop(): void

@@ -6,7 +6,7 @@ import type { Db } from '../core/state/index.ts'
 
 const FORGET_MS = 60_000
 
-export interface LadderKeeper {
+interface LadderKeeper {
   /** Writes messages after earlier ones. `again`: some may be there already. Resolves to false when it failed. */
   keep(messages: readonly CallMessage[], again: boolean): Promise<boolean>
   /** Resolves when everything that it was given is written. */

@@ -16,12 +16,12 @@ const DRAIN_MS = 2000
 /** The edge ends calls that were lost with its last run for so long after. */
 const LEFT_MS = 10 * 60_000
 
-export interface EdgeServer {
+interface EdgeServer {
   /** Resolves when the edge has handed over what it had, or does not answer. */
   stop(): Promise<void>
 }
 
-export interface EdgeServerOptions {
+interface EdgeServerOptions {
   readonly path: string
   readonly state: Pick<State, 'db'>
   /** Of the edge at the other end. */
