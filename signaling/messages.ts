@@ -6,8 +6,6 @@ import type { Log } from '../core/runtime/log.ts'
 import { claimNotifications, type NotificationRow, settleNotification } from '../core/state/alerts/alerts.ts'
 import type { State } from '../core/state/index.ts'
 import type { SipStack } from './drachtio/types.ts'
-import { askFirst } from './trunks/health.ts'
-import type { WaysOut } from './trunks/ways-out.ts'
 
 const POLL_MS = 1000
 const AT_ONCE = 10
@@ -22,29 +20,29 @@ export function startMessages(options: {
   readonly config: Pick<Config, 'sms_url' | 'domain'>
   readonly state: State
   readonly sip: Pick<SipStack, 'connected' | 'request'>
-  readonly ways: Pick<WaysOut, 'find'>
   readonly bus: Bus
   readonly clock: Clock
   readonly log: Log
 }): { stop(): Promise<void> } {
-  const { config, state, sip, ways, bus, clock, log } = options
+  const { config, state, sip, bus, clock, log } = options
   const route = config.sms_url === null ? null : smsRoute(config.sms_url)
   if (route?.via !== 'sip') return { stop: async () => undefined }
   let looking: Promise<void> | null = null
   let stopped = false
 
   const send = async (row: NotificationRow): Promise<void> => {
-    const uri = `${route.scheme}:${row.recipient}@${route.host}${route.parameters}`
-    const headers = {
-      From: `<sip:strowger@${config.domain}>`,
-      To: `<${route.scheme}:${row.recipient}@${route.host}>`,
-      'Content-Type': 'text/plain;charset=UTF-8',
-    }
-    const message = { method: 'MESSAGE', headers, body: cut(row.body) }
-    const answer = await askFirst({ sip, ways }, { uri, by_operator: true }, message).then(
-      ({ answer }) => answer,
-      (err: Error) => err,
-    )
+    const answer = await sip
+      .request({
+        method: 'MESSAGE',
+        uri: `${route.scheme}:${row.recipient}@${route.host}${route.parameters}`,
+        headers: {
+          From: `<sip:strowger@${config.domain}>`,
+          To: `<${route.scheme}:${row.recipient}@${route.host}>`,
+          'Content-Type': 'text/plain;charset=UTF-8',
+        },
+        body: cut(row.body),
+      })
+      .catch((err: Error) => err)
     const error =
       answer instanceof Error
         ? { text: answer.message, final: false }

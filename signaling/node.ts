@@ -32,7 +32,6 @@ import type { InboundRequest, SipStack } from './drachtio/types.ts'
 import { Drain } from './drain.ts'
 import type { LeftDialogs } from './left-dialogs.ts'
 import { finishLeftRecordings, prune } from './leftovers.ts'
-import { startMessages } from './messages.ts'
 import { exposeNode } from './metrics.ts'
 import { isDead, Presence, registerOwnNode } from './presence.ts'
 import type { ScriptContext } from './scripts/context.ts'
@@ -172,7 +171,6 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
   const originator = new Originator(ctx)
   const commands = new CommandTaker(ctx, originator)
   const tests = new TestRunner(ctx)
-  const messages = startMessages({ config, state, sip, ways, bus, clock, log })
 
   // Calls end with their link, and when the media worker drops its sessions. The embedded edge ends the dialogs of a
   // lost link itself; a drachtio-server keeps them, so they are hung up when the link is back.
@@ -217,7 +215,6 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
       drain.stop()
       await commands.stop()
       await tests.stop()
-      await messages.stop()
       originator.stop()
       await Promise.all(calls.all().map(call => call.end({ cause: 'draining' })))
       sweep.cancel()

@@ -13,6 +13,7 @@ import { exposeState } from '../core/state/nodes/metrics.ts'
 import { connectMedia } from '../media/protocol/client.ts'
 import { connectStack } from './drachtio/stack.ts'
 import { LeftDialogs } from './left-dialogs.ts'
+import { startMessages } from './messages.ts'
 import { startSignaling } from './node.ts'
 import { serveEdge } from './serve-edge.ts'
 import { Stir } from './trunks/stir.ts'
@@ -52,9 +53,11 @@ await runProcess('signaling', loadConfig, async ({ config, log, metrics }) => {
     metrics,
     stir: new Stir({ config, http, clock: systemClock, log }),
   })
+  const messages = startMessages({ config, state, sip, bus, clock: systemClock, log })
   return {
     drain: node.drain,
     async stop() {
+      await messages.stop()
       await node.stop()
       await edge.stop()
       await bus.close()

@@ -12,6 +12,6 @@ export interface ApiExample {
 
 /**
  * An example for each endpoint, by method and path. They are recorded from a running control plane
- * (test/conformance/control/write-examples/main.ts) and repeated by a test, so that none tells of an API that was.
+ * (`npm run examples`) and repeated by a test, so that none tells of an API that was.
  */
 export const API_EXAMPLES: Readonly<Record<string, ApiExample>> = recorded

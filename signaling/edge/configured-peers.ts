@@ -73,7 +73,7 @@ export function configuredPeers(ways: Pick<WaysOutFacts, 'own' | 'addresses'>): 
     mayReach(named, peer) {
       const facts = { ...ways, ...carriers }
       // What a carrier names is its own affair, as its targets are.
-      const asked = { carrier_id: carrierAt(facts, peer), by_operator: false, proven_host: peer.host }
+      const asked = { carrier_id: carrierAt(facts, peer), proven_host: peer.host }
       return wayOutRefusal(facts, named, asked) === null
     },
     realms: () => realms,

@@ -171,9 +171,9 @@ interface Reach {
  * @throws NotReached, LinkLost, RequestFailed
  */
 export async function askFirst(
-  { sip, ways }: { readonly sip: Pick<SipStack, 'request'>; readonly ways: Pick<WaysOut, 'find'> },
+  { sip, ways }: Reach,
   asked: WayAsked,
-  request: Pick<RequestOptions, 'method' | 'headers' | 'body'>,
+  request: Pick<RequestOptions, 'method' | 'headers'>,
 ): Promise<{ readonly answer: SipResponse; readonly way: Way }> {
   const found = await ways.find(asked)
   if (found.kind !== 'found') throw new NotReached(found.detail)

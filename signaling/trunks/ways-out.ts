@@ -109,8 +109,7 @@ export class WaysOut {
       else if (located.length === 0) return { kind: 'failed', detail: FAILURES[found.why] }
     }
     const facts = this.#current()
-    const { carrier_id = null, by_operator = false, proven_host = null } = asked
-    const wanted = { carrier_id, by_operator, proven_host }
+    const wanted = { carrier_id: asked.carrier_id ?? null, proven_host: asked.proven_host ?? null }
     const ways: Way[] = []
     let refusal: string | null = null
     for (const destination of located) {

@@ -7,14 +7,14 @@ import { newId } from '../../core/runtime/ids.ts'
 import { hashPassword } from '../../core/runtime/secrets.ts'
 import { brokenInvariants } from '../../core/state/maintenance/invariants.ts'
 import { insertMember } from '../../core/state/people/organizations.ts'
-import { type Made, RECIPES } from '../conformance/control/recipes.ts'
+import { type Made, nameOf, recipeOf } from '../conformance/control/recipes.ts'
 import { type Answer, type ControlPlane, controlPlane, freshKey } from '../support/control-plane.ts'
 import { addTenant, asTenant } from '../support/tenants.ts'
 
 /**
  * Two customers who hate each other, and every endpoint of three registries. The thief asks with its own good key, and
- * with what is the victim's in every place where an id can stand: path, query, body. A new endpoint is covered by its
- * recipe (test/conformance/control/recipes.ts), which it needs anyway.
+ * with what is the victim's in every place where an id can stand: path, query, body. A new endpoint is covered by
+ * what makes a request to it (test/conformance/control/recipes.ts).
  */
 
 const plane = await controlPlane(t, { rate_limit: { burst: 1_000_000, per_second: 1_000_000 } })
@@ -27,9 +27,7 @@ const MOVING: ReadonlySet<string> = new Set(['api_key', 'webhook_delivery', 'out
 const stolen = new Map<string, Set<string>>()
 const made = new Map<Route, Made>()
 for (const route of V1_ROUTES) {
-  const recipe = RECIPES[nameOf(route)]
-  if (!recipe) throw new Error(`${nameOf(route)} has no recipe`)
-  const one = await recipe(victim)
+  const one = await recipeOf(route)(victim)
   made.set(route, one)
   for (const [name, value] of Object.entries({ ...one.params, ...one.body })) keep(name, value)
 }
@@ -55,10 +53,9 @@ t.test('there is something to steal', async t => {
 
 for (const route of V1_ROUTES)
   t.test(`${nameOf(route)}: the thief neither sees nor changes what is the victim's`, async t => {
-    const recipe = RECIPES[nameOf(route)]
     const theirs = made.get(route)
-    if (!recipe || !theirs) throw new Error('has no recipe')
-    const own = await recipe(thief)
+    if (!theirs) throw new Error('nothing was made for it')
+    const own = await recipeOf(route)(thief)
     const looks: [what: string, answer: Answer][] = []
     const ask = async (what: string, one: Made) => looks.push([what, await send(route, one)])
     for (const [name, value] of Object.entries(theirs.params ?? {})) {
@@ -162,10 +159,6 @@ t.test('after all of it every row of the victim is as it was, and no row has two
   t.same(await rowsOf(victim), rows)
   t.same(await brokenInvariants(plane.state.db), [])
 })
-
-function nameOf(route: Pick<Route, 'method' | 'path'>): string {
-  return `${route.method} ${route.path}`
-}
 
 function keep(name: string, value: unknown): void {
   const values = [value].flat().filter(one => typeof one === 'string')

@@ -31,8 +31,6 @@ export interface WaysOutFacts {
 export interface WayOutAsked {
   /** The carrier whose own target this is; null: somebody else named the address. */
   readonly carrier_id: string | null
-  /** The operator named it, as the gateway of short messages: it may be a carrier's, and need not be public. */
-  readonly by_operator: boolean
   /** An address that has proved to be the peer's own, as by a registration: it need not be public. */
   readonly proven_host: string | null
 }
@@ -47,7 +45,7 @@ export function wayOutRefusal(facts: WaysOutFacts, way: WayOut, asked: WayOutAsk
   // The sandbox carrier may have the control link's number, for UDP.
   const is_control = asked.carrier_id === null && control?.port === way.port && control.host === way.host
   if (is_control || isOwnListener(facts.own, way)) return `${way.host}:${way.port} is a listener of this platform`
-  if (asked.carrier_id !== null || asked.by_operator) return null
+  if (asked.carrier_id !== null) return null
   if (carrierAt(facts, way) !== null) return `${way.host} is the address of a carrier`
   if (way.host === asked.proven_host) return null
   const kind = facts.addresses.refusal(way.host)

@@ -13,13 +13,14 @@ import { fieldErrors } from '../../../control/http/validate.ts'
 import { API_EXAMPLES } from '../../../control/openapi/examples.ts'
 import { V1_ROUTES } from '../../../control/v1/index.ts'
 import { controlPlane } from '../../support/control-plane.ts'
-import { askOnce, fieldsOf, nameOf } from './examples.ts'
+import { askOnce, fieldsOf } from './examples.ts'
+import { nameOf } from './recipes.ts'
 
 /** The OpenAPI document as strangers use it: a validator, a client generator, a reader of the examples. */
 
 const w = await controlPlane(t)
 const root = fileURLToPath(new URL('../../../../', import.meta.url))
-const AGAIN = 'record them anew: node build/test/conformance/control/write-examples/main.js'
+const AGAIN = 'record them anew: npm run examples'
 
 t.test('the document is valid OpenAPI 3.1', async t => {
   const document = (await w.ask('GET', '/v1/openapi.json', { key: null })).body

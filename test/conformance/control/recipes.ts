@@ -1,3 +1,4 @@
+import type { Route } from '../../../control/http/route.ts'
 import { newId } from '../../../core/runtime/ids.ts'
 import { insertTestAlert, insertTestContainment } from '../../support/alerts.ts'
 import { type ControlPlane, freshKey, openSandbox } from '../../support/control-plane.ts'
@@ -52,6 +53,12 @@ const onTrunk =
     return { params: { trunk_id: id }, etag, ...(body ? { body } : {}) }
   }
 
+/** A body unlike the one before. */
+function inTurn(...bodies: readonly Record<string, unknown>[]): Recipe {
+  let turn = 0
+  return async () => ({ body: bodies[turn++ % bodies.length] ?? {} })
+}
+
 const credential = async (w: ControlPlane) => {
   const { id, etag } = await trunk(w, { auth_mode: 'digest', sources: [] })
   const made = await post(w, `/v1/trunks/${id}/digest-credentials`, { realm: 'r.test' }, { 'If-Match': etag })
@@ -63,19 +70,28 @@ const settings = () => {
   return body
 }
 
+/** What makes the thing that the last parameter of a path names. */
+const THINGS: Readonly<Record<string, Recipe>> = {
+  trunk_id: onTrunk(),
+  subtrunk_id: onSubtrunk(),
+  policy_id: onPolicy(),
+  application_id: onApplication(),
+  number_id: onNumber(),
+  subaccount_id: onSubaccount(),
+  endpoint_id: onEndpoint(),
+  call_id: onCall,
+  recording_id: onRecording,
+  document_id: onStatement,
+}
+
+/** Recipes of routes that need more than what their path names, such as a body. */
 export const RECIPES: Readonly<Record<string, Recipe>> = {
-  'get /projects': async () => ({}),
-  'get /trunks': async () => ({}),
   'post /trunks': async () => ({ body: trunkBody() }),
-  'get /trunks/{trunk_id}': onTrunk(),
   'patch /trunks/{trunk_id}': onTrunk(settings()),
   'delete /trunks/{trunk_id}': async w => {
     const { id, name, etag } = await trunk(w)
     return { params: { trunk_id: id }, etag, body: { confirm_name: name } }
   },
-  'post /trunks/{trunk_id}/suspend': onTrunk(),
-  'post /trunks/{trunk_id}/resume': onTrunk(),
-  'get /trunks/{trunk_id}/ip-credentials': onTrunk(),
   'post /trunks/{trunk_id}/ip-credentials': async w => ({
     ...(await onTrunk()(w)),
     body: { cidr: freshSource(), enabled: true, selector_precedence: 1 },
@@ -89,11 +105,9 @@ export const RECIPES: Readonly<Record<string, Recipe>> = {
     const { trunk: made, etag } = await trunk(w)
     return { params: { trunk_id: made.id, credential_id: made.authentication.sources[0].id }, etag }
   },
-  'get /trunks/{trunk_id}/digest-credentials': onTrunk(),
   'post /trunks/{trunk_id}/digest-credentials': onTrunk({ realm: 'sip.example.com' }),
   'delete /trunks/{trunk_id}/digest-credentials/{credential_id}': credential,
   'post /trunks/{trunk_id}/digest-credentials/{credential_id}/rotate': credential,
-  'get /trunks/{trunk_id}/termination-uris': onTrunk(),
   'post /trunks/{trunk_id}/termination-uris': onTrunk({ sip_uri: 'sip:pbx.example.com', transport: 'tcp' }),
   'patch /trunks/{trunk_id}/termination-uris/{target_id}': async w => {
     const { trunk: made, etag } = await trunk(w)
@@ -105,39 +119,23 @@ export const RECIPES: Readonly<Record<string, Recipe>> = {
     return { params: { trunk_id: made.id, target_id: made.routes[0].id }, etag }
   },
   'get /trunks/{trunk_id}/metrics': async w => ({ ...(await onTrunk()(w)), query: 'window=7d' }),
-  'get /trunks/{trunk_id}/diagnostics': onTrunk(),
   'get /calls': async () => ({ query: 'limit=2&direction=outbound-api' }),
-  'get /calls/{call_id}': onCall,
-  'get /calls/{call_id}/ladder': onCall,
-  'get /calls/{call_id}/decision': onCall,
-  'get /calls/{call_id}/media': onCall,
   'get /metrics': async () => ({ query: 'window=1h' }),
-  'get /live-calls': async () => ({}),
   'get /recordings': async () => ({ query: 'limit=2&status=completed' }),
-  'get /recordings/{recording_id}': onRecording,
-  'get /recordings/{recording_id}.wav': onRecording,
   'put /recordings/{recording_id}/retention': async w => ({ ...(await onRecording(w)), body: { retention_days: 90 } }),
   'get /recordings/retention-jobs': async () => ({ query: 'limit=2' }),
-  'post /recordings/retention-jobs': async () => ({ body: { retention_days: unique() % 2 ? 30 : 90 } }),
+  'post /recordings/retention-jobs': inTurn({ retention_days: 30 }, { retention_days: 90 }),
   'get /recordings/retention-jobs/{job_id}': async w => {
     const { body } = await post(w, '/v1/recordings/retention-jobs', { retention_days: 365 })
     return { params: { job_id: body.id } }
   },
-  'delete /recordings/{recording_id}': onRecording,
   'post /markup/check': async () => ({ body: { markup: `<Response><Say>${unique()}</Say></Response>` } }),
-  'post /live-calls/{call_id}/hang-up': onCall,
-  'get /organization': async () => ({}),
-  'get /trunks/{trunk_id}/subtrunks': onTrunk(),
   'post /trunks/{trunk_id}/subtrunks': async w => {
     const { params } = await onTrunk()(w)
     return { ...(params ? { params } : {}), body: { name: 'Share', status: 'enabled', configuration: ceilings(1) } }
   },
-  'get /trunks/{trunk_id}/subtrunks/{subtrunk_id}': onSubtrunk(),
   'patch /trunks/{trunk_id}/subtrunks/{subtrunk_id}': onSubtrunk({ name: 'Other', configuration: ceilings(null) }),
   'delete /trunks/{trunk_id}/subtrunks/{subtrunk_id}': onSubtrunk({ confirm_name: 'Share' }),
-  'post /trunks/{trunk_id}/subtrunks/{subtrunk_id}/suspend': onSubtrunk(),
-  'post /trunks/{trunk_id}/subtrunks/{subtrunk_id}/resume': onSubtrunk(),
-  'get /trunks/{trunk_id}/subtrunks/{subtrunk_id}/delegations': onSubtrunk(),
   'post /trunks/{trunk_id}/subtrunks/{subtrunk_id}/delegations': async w => {
     const made = await onSubtrunk()(w)
     return { ...made, body: { block_id: (await block(w)).id } }
@@ -148,12 +146,8 @@ export const RECIPES: Readonly<Record<string, Recipe>> = {
     const made = await post(w, path, { block_id: (await block(w)).id }, { 'If-Match': etag })
     return { params: { ...params, delegation_id: made.body.id }, etag: made.etag }
   },
-  'get /outbound-policies': async () => ({}),
   'post /outbound-policies': async () => ({ body: policyBody() }),
-  'get /outbound-policies/{policy_id}': onPolicy(),
   'patch /outbound-policies/{policy_id}': onPolicy(policyBody()),
-  'delete /outbound-policies/{policy_id}': onPolicy(),
-  'get /outbound-policies/{policy_id}/attachments': onPolicy(),
   'patch /outbound-policies/{policy_id}/destination-rules': onPolicy({
     rules: [{ kind: 'country', op: 'allow', value: 'NG', label: null }],
   }),
@@ -161,33 +155,19 @@ export const RECIPES: Readonly<Record<string, Recipe>> = {
     const { body } = await post(w, '/v1/outbound-policies', policyBody())
     return onTrunk({ policy_id: body.id })(w)
   },
-  'get /voice/applications': async () => ({}),
   'post /voice/applications': async () => ({ body: applicationBody() }),
-  'get /voice/applications/{application_id}': onApplication(),
   'patch /voice/applications/{application_id}': onApplication({ name: 'Other', fallback_url: null }),
-  'delete /voice/applications/{application_id}': onApplication(),
-  'get /voice/applications/{application_id}/numbers': onApplication(),
-  'get /voice-account': async () => ({}),
-  'get /numbers': async () => ({}),
-  'get /numbers/available': async () => ({}),
-  'get /numbers/{number_id}': onNumber(),
   'put /numbers/{number_id}/route': async w => {
     const { body } = await post(w, '/v1/voice/applications', applicationBody())
     return onNumber({ kind: 'voice_application', id: body.id })(w)
   },
-  'post /numbers/{number_id}/release': onNumber(),
   'post /number-orders': async w => ({ body: { numbers: [(await insertNumber(w, null)).e164] } }),
   'get /number-orders': async () => ({ query: 'limit=2' }),
   'get /number-orders/{order_id}': async w => {
     const { body } = await post(w, '/v1/number-orders', { numbers: [(await insertNumber(w, null)).e164] })
     return { params: { order_id: body.id } }
   },
-  'get /billing/balance': async () => ({}),
   'get /billing/usage': async () => ({ query: 'group_by=trunk' }),
-  'get /billing/documents': async () => ({}),
-  'get /billing/documents/{document_id}': onStatement,
-  'get /billing/documents/{document_id}.pdf': onStatement,
-  'get /number-blocks': async () => ({}),
   'post /number-blocks': async w => {
     const { e164 } = await insertNumber(w, w.demo.project_id)
     return { body: { start: e164, end: e164 } }
@@ -196,13 +176,10 @@ export const RECIPES: Readonly<Record<string, Recipe>> = {
     const { params = {} } = await onSubtrunk()(w)
     return { params: { block_id: (await block(w)).id }, body: { subtrunk_id: params['subtrunk_id'] } }
   },
-  'get /subaccounts': async () => ({}),
   'post /subaccounts': async () => ({ body: subaccountBody() }),
-  'get /subaccounts/{subaccount_id}': onSubaccount(),
   'patch /subaccounts/{subaccount_id}': onSubaccount(() => ({ name: 'Other', configuration: { max_cps: 3 } })),
   'post /subaccounts/{subaccount_id}/suspend': onSubaccount(name => ({ confirm_name: name })),
   'post /subaccounts/{subaccount_id}/resume': onSubaccount(name => ({ confirm_name: name })),
-  'get /rates/coverage': async () => ({}),
   'get /rates/lookup': async () => ({ query: 'destination=%2B2348030000001' }),
   'post /admission/dry-run': async w => ({
     body: {
@@ -212,7 +189,6 @@ export const RECIPES: Readonly<Record<string, Recipe>> = {
       caller: w.demo.numbers[0] ?? '',
     },
   }),
-  'get /trunks/{trunk_id}/tests': onTrunk(),
   'post /trunks/{trunk_id}/tests': onTrunk({ kind: 'config_validation' }),
   'get /trunks/{trunk_id}/tests/{run_id}': async w => {
     const { id } = await trunk(w)
@@ -220,14 +196,12 @@ export const RECIPES: Readonly<Record<string, Recipe>> = {
     return { params: { trunk_id: id, run_id: body.run.id }, query: 'after_sequence=0' }
   },
   'get /alerts': async () => ({ query: 'range=7d' }),
-  'get /alerts/policies': async () => ({}),
   'patch /alerts/policies/{policy_id}': async w => {
     const { body } = await w.ask('GET', '/v1/alerts/policies')
     const policy = body.data.find((one: { kind: string }) => one.kind === 'balance_low')
-    const threshold = { amount_minor: 400_000 + unique() }
+    const threshold = { amount_minor: policy.threshold.amount_minor + 1000 }
     return { params: { policy_id: policy.id }, etag: `"${policy.revision}"`, body: { threshold } }
   },
-  'get /alerts/settings': async () => ({}),
   'put /alerts/settings': async () => ({
     body: { email_recipients: [`a${unique()}@example.com`], sms_recipients: [], quiet_from: null, quiet_to: null },
   }),
@@ -246,21 +220,24 @@ export const RECIPES: Readonly<Record<string, Recipe>> = {
     const { body } = await w.ask('GET', '/v1/audit?limit=1')
     return { params: { event_id: body.data[0].id } }
   },
-  'get /webhook-endpoints': async () => ({}),
   'post /webhook-endpoints': async () => ({ body: endpointBody() }),
-  'get /webhook-endpoints/{endpoint_id}': onEndpoint(),
   'patch /webhook-endpoints/{endpoint_id}': onEndpoint({ description: 'changed', enabled: true }),
-  'delete /webhook-endpoints/{endpoint_id}': onEndpoint(),
-  'get /webhook-endpoints/{endpoint_id}/deliveries': onEndpoint(),
-  'post /webhook-endpoints/{endpoint_id}/test': onEndpoint(),
   'post /webhook-endpoints/{endpoint_id}/deliveries/{delivery_id}/redeliver': async w => {
     const { params = {} } = await onEndpoint()(w)
     const { body } = await post(w, `/v1/webhook-endpoints/${params['endpoint_id']}/test`, undefined)
     await w.state.db.updateTable('webhook_delivery').set({ state: 'failed' }).where('id', '=', body.id).execute()
     return { params: { ...params, delivery_id: body.id } }
   },
-  'get /platform/endpoints': async () => ({}),
-  'get /destination-countries': async () => ({}),
+}
+
+export const nameOf = (route: Pick<Route, 'method' | 'path'>): string => `${route.method} ${route.path}`
+
+/** How one successful request to a route is made. */
+export function recipeOf(route: Route): Recipe {
+  const [, thing = ''] = /.*\{(\w+)\}/.exec(route.path) ?? []
+  const recipe = RECIPES[nameOf(route)] ?? (thing === '' ? async () => ({}) : THINGS[thing])
+  if (!recipe) throw new Error(`${nameOf(route)}: recipes.ts makes nothing that {${thing}} names`)
+  return recipe
 }
 
 function onSubtrunk(body?: Record<string, unknown>): Recipe {

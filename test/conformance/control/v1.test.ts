@@ -7,7 +7,7 @@ import { V1_ROUTES } from '../../../control/v1/index.ts'
 import { newId } from '../../../core/runtime/ids.ts'
 import type { Role } from '../../../core/state/index.ts'
 import { type Answer, type ControlPlane, controlPlane, freshKey, type Request } from '../../support/control-plane.ts'
-import { type Made, RECIPES } from './recipes.ts'
+import { type Made, nameOf, RECIPES, recipeOf } from './recipes.ts'
 
 /** What every route of /v1 promises, asked of every route: the loop knows none of them by name. */
 
@@ -26,15 +26,17 @@ const foreign = await foreignKey(w)
 const confined = await w.newKey({ subaccount_id: 'sub_of_somebody_else' })
 let checks = 0
 
-t.test('every route has a recipe and every recipe a route', async t => {
-  const named = V1_ROUTES.map(nameOf).sort()
-  t.same(Object.keys(RECIPES).sort(), named)
+t.test('every recipe is for a route', async t => {
+  const named = new Set(V1_ROUTES.map(nameOf))
+  t.same(
+    Object.keys(RECIPES).filter(name => !named.has(name)),
+    [],
+  )
 })
 
 for (const route of V1_ROUTES)
   t.test(`${route.method.toUpperCase()} ${route.path}`, async t => {
-    const recipe = RECIPES[nameOf(route)]
-    if (!recipe) throw new Error('has no recipe')
+    const recipe = recipeOf(route)
     const good = await recipe(w)
     /** Asks with everything right but what `change` says. */
     const ask = (made: Made, change: Request & { readonly method?: string } = {}): Promise<Answer> =>
@@ -123,10 +125,6 @@ t.test('the loop has looked at every route', async t => {
   t.comment(`${V1_ROUTES.length} endpoints, ${checks} checks`)
   t.ok(checks > V1_ROUTES.length * 10)
 })
-
-function nameOf(route: Route): string {
-  return `${route.method} ${route.path}`
-}
 
 function loads(route: Route): boolean {
   return Object.keys(route.loaders).some(param => route.path.includes(`{${param}}`))

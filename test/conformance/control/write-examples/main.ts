@@ -1,9 +1,9 @@
-// Records the examples of the OpenAPI document anew: `node build/test/conformance/control/write-examples/main.js`, then
-// `npx biome format --write control/openapi/examples.json`.
+// `npm run examples`: records the examples of the OpenAPI document anew.
 import { writeFileSync } from 'node:fs'
 import { V1_ROUTES } from '../../../../control/v1/index.ts'
 import { controlPlane } from '../../../support/control-plane.ts'
-import { nameOf, record } from '../examples.ts'
+import { record } from '../examples.ts'
+import { nameOf } from '../recipes.ts'
 
 const ends: (() => unknown)[] = []
 const w = await controlPlane({ teardown: end => void ends.push(end) })

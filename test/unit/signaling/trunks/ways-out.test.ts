@@ -171,9 +171,3 @@ t.test(
     )
   },
 )
-
-t.test('the gateway of short messages is judged by where its name leads', async t => {
-  const { proxies } = ways(t, { 'sms.example': ['10.0.0.1'], 'loop.example': ['8.8.4.4'] })
-  t.same(await proxies({ uri: 'sip:+1@sms.example', by_operator: true }), ['sip:10.0.0.1:5060;transport=udp'])
-  t.match(await proxies({ uri: 'sip:+1@loop.example', by_operator: true }), /listener of this platform/)
-})

@@ -19,20 +19,14 @@ const refusal = (
   {
     allow = [],
     carrier_id = null,
-    by_operator = false,
     proven_host = null,
   }: {
     allow?: string[]
     carrier_id?: string | null
-    by_operator?: boolean
     proven_host?: string | null
   } = {},
 ) =>
-  wayOutRefusal(
-    { own, ...carriers, addresses: createAddressGuard(allow) },
-    { host, port },
-    { carrier_id, by_operator, proven_host },
-  )
+  wayOutRefusal({ own, ...carriers, addresses: createAddressGuard(allow) }, { host, port }, { carrier_id, proven_host })
 
 t.test('who names an address reaches what is public, and nothing that is ours or a carrier’s', async t => {
   t.equal(refusal('4.4.4.4'), null)
@@ -76,11 +70,4 @@ t.test('an address that registered is its own, however private; a carrier’s ta
   t.equal(refusal('10.9.9.9', 5060, { carrier_id: 'car_a' }), null)
   t.equal(refusal('127.0.0.1', 61_000, { carrier_id: 'car_sandbox' }), null, 'it may have the link’s number for UDP')
   t.type(refusal('8.8.4.4', 5060, { carrier_id: 'car_a' }), 'string', 'ourselves are nobody’s target')
-})
-
-t.test('a gateway of the operator may be private or a carrier’s, but never ourselves', async t => {
-  t.equal(refusal('10.9.9.9', 5060, { by_operator: true }), null)
-  t.equal(refusal('9.9.9.9', 5060, { by_operator: true }), null)
-  t.match(refusal('8.8.4.4', 5060, { by_operator: true }), /listener of this platform/)
-  t.match(refusal('127.0.0.1', 61_000, { by_operator: true }), /listener of this platform/)
 })
