@@ -99,6 +99,7 @@ function requestOf(invite: InboundInvite, asked: Asked, { application, foreign }
     call_id: invite.call_id,
     source_ip: invite.source.address,
     headers: customHeaders(invite.headers),
+    ...(asked.restricted ? { restricted: true as const } : {}),
     ...(asked.verstat ? { verstat: asked.verstat } : {}),
   }
   return {

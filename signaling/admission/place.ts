@@ -1,4 +1,4 @@
-import { readCallRequest } from '../../core/domain/calls/request.ts'
+import { hidesCaller, readCallRequest } from '../../core/domain/calls/request.ts'
 import { attestationOf, mayBeForwarded } from '../../core/domain/identity/index.ts'
 import { DEFAULT_COUNTRY } from '../../core/domain/numbers/default-country.ts'
 import { parseNumber } from '../../core/domain/numbers/parse.ts'
@@ -130,7 +130,7 @@ async function placeNumber(
     call_sid: inserted.sid,
     called_e164: outcome.called.e164,
     caller_e164: outcome.caller_e164,
-    restricted: false,
+    restricted: sent_on && hidesCaller(parent.row_now.request),
     caller_name: null,
     max_forwards: HOPS_OF_OUR_OWN,
     diversion: sent_on ? (parseNumber(parent.row_now.to_number, DEFAULT_COUNTRY)?.e164 ?? null) : null,
@@ -156,7 +156,7 @@ async function placeSip(
   const inserted = await insertCall(ctx.state.db, row, ctx.clock.now())
   const outcome = await admitRow(ctx, inserted, askUnnumbered(parent, command, 'sip', userOf(first.uri)))
   if (!outcome.admitted) return refusedBy(outcome.reason, outcome.sentence)
-  const outgoing = unnumbered(inserted.sid, command.caller_id)
+  const outgoing = unnumbered(parent, inserted.sid, command)
   const hops = (await allowed(ctx, parent, command, uris.slice(0, MAX_URIS))).map(
     (uri): HuntHop => ({
       uri: uri.uri,
@@ -220,7 +220,7 @@ async function placeClient(
 ): Promise<NotPlaced | null> {
   const { command } = options
   const row = childRow(parent, command, `client:${identity}`, null)
-  const outgoing = unnumbered(row.sid, command.caller_id.replace(/^client:/i, ''))
+  const outgoing = unnumbered(parent, row.sid, command)
   const hops = clientHops(ctx, { project_id: parent.project_id, client: identity, outgoing, parameters })
   if (hops.length === 0)
     return { refused: { sip_code: 480, number: null, detail: `no client "${identity}" is registered` } }
@@ -232,12 +232,12 @@ async function placeClient(
 }
 
 /** What an INVITE to whom no number leads says of its caller, who may be a name. */
-function unnumbered(call_sid: string, caller_id: string): Outgoing {
+function unnumbered(parent: Call, call_sid: string, { caller_id, caller_id_source }: DialChild): Outgoing {
   return {
     call_sid,
     called_e164: '',
-    caller_e164: caller_id.replace(/[^A-Za-z0-9+\-_.]/g, '') || 'anonymous',
-    restricted: false,
+    caller_e164: caller_id.replace(/^client:/i, '').replace(/[^A-Za-z0-9+\-_.]/g, '') || 'anonymous',
+    restricted: caller_id_source === 'parent' && hidesCaller(parent.row_now.request),
     caller_name: null,
     max_forwards: HOPS_OF_OUR_OWN,
     diversion: null,

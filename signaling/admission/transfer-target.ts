@@ -1,4 +1,4 @@
-import type { CallRequest } from '../../core/domain/calls/request.ts'
+import { type CallRequest, hidesCaller } from '../../core/domain/calls/request.ts'
 import { mayBeForwarded } from '../../core/domain/identity/index.ts'
 import { DEFAULT_COUNTRY } from '../../core/domain/numbers/default-country.ts'
 import { parseNumber } from '../../core/domain/numbers/parse.ts'
@@ -216,12 +216,13 @@ function outgoing(
   outcome: Decided,
   diversion: string | null,
 ): Outgoing {
-  const { target } = asked
+  const { target, transferor } = asked
+  const { caller, forwarded } = presented(ctx, asked)
   return {
     call_sid: sid,
     called_e164: outcome.called?.e164 ?? target.number,
-    caller_e164: outcome.caller_e164 ?? presented(ctx, asked).caller,
-    restricted: false,
+    caller_e164: outcome.caller_e164 ?? caller,
+    restricted: forwarded && hidesCaller(transferor.call.row_now.request),
     caller_name: null,
     max_forwards: HOPS_OF_OUR_OWN,
     diversion: diversion === null ? null : (parseNumber(diversion, DEFAULT_COUNTRY)?.e164 ?? null),

@@ -65,7 +65,9 @@ export function egressHops(
   // Carriers take a diversion for a number that pays or answers for the call: a peer's own word is not sent there.
   const diverted = outgoing.diversion === null ? undefined : ctx.snapshot().numbers.get(outgoing.diversion)
   const diversion = diverted?.project_id === project.id ? outgoing.diversion : null
-  return hops.map(hop => huntHop(ctx, hop, trunk, hop.carrier_id === null ? outgoing : { ...outgoing, diversion }))
+  return hops.map(hop =>
+    huntHop(ctx, hop, trunk, hop.carrier_id === null ? outgoing : { ...outgoing, diversion }, 'gateway'),
+  )
 }
 
 /** How many targets of its own the trunk has for a call to the world. */
@@ -75,7 +77,7 @@ export const ownTargets = (ctx: CallContext, trunk: TrunkConfig): number =>
 /** Where a call to a number routed to this trunk goes: its targets, and then where its users have registered. */
 export const deliveryHops = (ctx: CallContext, trunk: TrunkConfig, outgoing: Outgoing): HuntHop[] => [
   ...delivery<Routable>(routable(ctx, trunk.targets, null), nextShare(trunk.id)).map(hop =>
-    huntHop(ctx, hop, trunk, outgoing),
+    huntHop(ctx, hop, trunk, outgoing, 'customer'),
   ),
   ...ctx.registrar.contacts(trunk.id).map(({ uri, proxy, proven_host, transport }) => ({
     uri,
@@ -115,7 +117,14 @@ function isOwn(ctx: CallContext, trunk: TrunkConfig, target: Target): boolean {
   return address !== null && holdsAddress(trunk.source_index, address)
 }
 
-function huntHop(ctx: CallContext, hop: Hop<Routable>, trunk: TrunkConfig | null, outgoing: Outgoing): HuntHop {
+/** `of_trunk`: what a target of the trunk is to this call. */
+function huntHop(
+  ctx: CallContext,
+  hop: Hop<Routable>,
+  trunk: TrunkConfig | null,
+  outgoing: Outgoing,
+  of_trunk: 'gateway' | 'customer',
+): HuntHop {
   const { target } = hop
   const { carrier } = target
   const host = hostOf(target.uri)
@@ -127,7 +136,7 @@ function huntHop(ctx: CallContext, hop: Hop<Routable>, trunk: TrunkConfig | null
     trunk_id: carrier ? null : (trunk?.id ?? null),
     transport: target.transport,
     tls: target.tls,
-    headers: invitationHeaders(ctx, outgoing, carrier ? 'carrier' : 'customer'),
+    headers: invitationHeaders(ctx, outgoing, carrier ? 'carrier' : of_trunk),
     policy: carrier ? carrierPolicy(carrier, literal(host)) : trunkPolicy(trunk, literal(host)),
     // A carrier that we register with may challenge our calls, too.
     ...(carrier?.registration
@@ -142,13 +151,16 @@ function huntHop(ctx: CallContext, hop: Hop<Routable>, trunk: TrunkConfig | null
   }
 }
 
+/** Whom our INVITE goes to: a `gateway` is a customer's own way into the network. */
+type Recipient = 'carrier' | 'gateway' | 'customer'
+
 /** What our INVITE says of the caller, and what it passes on. Nothing of the other leg's peer is in it. */
-export function invitationHeaders(
-  ctx: CallContext,
-  outgoing: Outgoing,
-  to: 'carrier' | 'customer',
-): Record<string, string> {
-  const { from, asserted, privacy } = presentedCaller(outgoing.caller_e164, outgoing.restricted, ctx.config.domain)
+export function invitationHeaders(ctx: CallContext, outgoing: Outgoing, to: Recipient): Record<string, string> {
+  const { domain } = ctx.config
+  const { from, asserted, privacy } = presentedCaller(outgoing.caller_e164, outgoing.restricted, {
+    domain,
+    trusted: to !== 'customer',
+  })
   const { attest, verstat } = outgoing
   const identity =
     to === 'carrier' && attest
@@ -157,16 +169,18 @@ export function invitationHeaders(
   const name = outgoing.caller_name?.replace(/["\\]/g, '').replace(/[^\x20-\x7e]/g, '') ?? ''
   return {
     From: name !== '' && !outgoing.restricted ? `"${name.slice(0, 64)}" ${from}` : from,
-    // ATIS-1000074 §5.3: `verstat` is a parameter of the number.
-    'P-Asserted-Identity':
-      verstat && to === 'customer' ? asserted.replace('@', `;verstat=${verstatText(verstat)}@`) : asserted,
+    ...(asserted === null ? {} : { 'P-Asserted-Identity': assertedTo(to, asserted, verstat) }),
     ...(identity === null ? {} : { Identity: identity }),
     ...(privacy ? { Privacy: privacy } : {}),
     'Max-Forwards': String(outgoing.max_forwards),
-    ...(outgoing.diversion ? diverted(outgoing.diversion, outgoing.called_e164, ctx.config.domain) : {}),
-    ...(to === 'customer' ? { ...outgoing.passed, 'X-Strowger-CallSid': outgoing.call_sid } : {}),
+    ...(outgoing.diversion ? diverted(outgoing.diversion, outgoing.called_e164, domain) : {}),
+    ...(to !== 'carrier' ? { ...outgoing.passed, 'X-Strowger-CallSid': outgoing.call_sid } : {}),
   }
 }
+
+/** ATIS-1000074 §5.3: `verstat` is a parameter of the number. */
+const assertedTo = (to: Recipient, asserted: string, verstat: Verstat | null | undefined) =>
+  verstat && to !== 'carrier' ? asserted.replace('@', `;verstat=${verstatText(verstat)}@`) : asserted
 
 /** Where the call has been, in both forms that PBXs read (RFC 5806, RFC 7044). */
 const diverted = (first: string, called: string, domain: string): Record<string, string> => ({

@@ -133,6 +133,37 @@ t.test('we register with a carrier, again before the end, and take it back at th
     t.same(await told('+2348030009999'), [false, false], 'somebody else’s')
   })
 
+  t.test('a caller who must not be shown stays hidden from whoever is called', async t => {
+    const peer = await openAgent(t, { ip: '127.0.0.33' })
+    const target = { sip_uri: `sip:${peer.ip}:${peer.port}`, transport: 'udp', priority: 1, weight: 1 }
+    const trunk_id = await w.addTrunk(peer.ip, { targets: [target] })
+    const [forwarding = '', delivered = ''] = w.numbers.slice(4)
+    const document = `<Response><Dial><Number>${WORLD}</Number></Dial></Response>`
+    const web = await webServer(t, { '/voice': document })
+    await w.routeToApplication(forwarding, `${web.url}/voice`)
+    await w.routeToTrunk(delivered, trunk_id)
+    const caller = '+2348030001111'
+    const called = (number: string) => {
+      const headers = { Privacy: 'id', 'P-Asserted-Identity': `<sip:${caller}@carrier.example>` }
+      const facts = { to: `<sip:${number}@${REALM}>`, from: '<sip:anonymous@anonymous.invalid>', headers }
+      return registrar.ua.call(contact ?? '', { ...facts, body: sdpOf(REGISTRAR) })
+    }
+    const before = registrar.invites.length
+    const first = called(forwarding)
+    // The first INVITE is challenged.
+    const sent_on = (await until('the call is sent on', () => registrar.invites[before + 1])).call.invite
+    t.match(sent_on?.get('from'), /^"Anonymous" <sip:anonymous@anonymous\.invalid>/)
+    t.match(sent_on?.get('p-asserted-identity'), caller, 'the network is told, for its own use')
+    t.equal(sent_on?.get('privacy'), 'id')
+    first.hangUp()
+
+    const second = called(delivered)
+    const told = (await until('it is delivered', () => peer.invites.at(-1))).call.invite
+    t.notMatch(told?.raw, '8030001111')
+    t.match(told?.get('from'), /^"Anonymous" <sip:anonymous@anonymous\.invalid>/)
+    second.hangUp()
+  })
+
   t.test('who refuses us is asked again later, and the command says why', async t => {
     registrar.refuses(403)
     const text = await until('the refusal is known', async () => {

@@ -2,7 +2,6 @@ import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import t, { type Test } from 'tap'
 import { mediaQualityOf } from '../../core/state/calls/media-quality.ts'
-import { bumpConfiguration } from '../../core/state/configuration/bootstrap.ts'
 import { Peer, reply, starts } from '../conformance/edge/peer.ts'
 import { tone } from '../support/audio.ts'
 import { addTrunk, lastCall, nothingLeft } from '../support/b2bua-world.ts'
@@ -80,22 +79,8 @@ async function carrierToTrunk(w: World, address: string, e164: string, trunk_id:
       .insertInto('carrier_source')
       .values({ id: 'cs_1', carrier_id: 'car_1', cidr: `${address}/32` })
       .execute()
-    await trx
-      .updateTable('number')
-      .set(eb => ({ route_kind: 'trunk', route_id: trunk_id, revision: eb('revision', '+', 1) }))
-      .where('e164', '=', e164)
-      .execute()
-    await bumpConfiguration(trx)
   })
-  await until('the signaling node has applied it', () =>
-    w.state.db
-      .selectFrom('apply_report')
-      .innerJoin('number', 'number.id', 'apply_report.resource_id')
-      .select('apply_report.revision')
-      .where('number.e164', '=', e164)
-      .whereRef('apply_report.revision', '=', 'number.revision')
-      .executeTakeFirst(),
-  )
+  await w.routeToTrunk(e164, trunk_id)
 }
 
 t.test('media between two legs', async t => {

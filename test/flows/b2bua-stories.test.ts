@@ -1,5 +1,4 @@
 import t from 'tap'
-import { bumpConfiguration } from '../../core/state/configuration/bootstrap.ts'
 import { openAgent, place } from '../support/agents.ts'
 import { DIALOG } from '../support/b2bua-stories/dialog.ts'
 import { ENDING } from '../support/b2bua-stories/ending.ts'
@@ -74,23 +73,7 @@ t.test('stories of the B2BUA', async t => {
 
       const web = await webServer(t, { '/status': '' })
       const From = w.numbers[2] ?? ''
-      await w.state.transaction(async trx => {
-        await trx
-          .updateTable('number')
-          .set(eb => ({ route_kind: 'trunk', route_id: trunk_id, revision: eb('revision', '+', 1) }))
-          .where('e164', '=', From)
-          .execute()
-        await bumpConfiguration(trx)
-      })
-      await until('the signaling node has applied the route', () =>
-        w.state.db
-          .selectFrom('apply_report')
-          .innerJoin('number', 'number.id', 'apply_report.resource_id')
-          .select('apply_report.revision')
-          .where('number.e164', '=', From)
-          .whereRef('apply_report.revision', '=', 'number.revision')
-          .executeTakeFirst(),
-      )
+      await w.routeToTrunk(From, trunk_id)
       const codes = [404, 408, 480, 486, 488, 503, 600, 603]
       for (const code of codes) {
         const To = `+2348031005${code}`

@@ -57,9 +57,12 @@ export interface World {
   addTrunk(source: string, over?: Readonly<Record<string, unknown>>): Promise<string>
   /** A trunk whose peer proves a password, both directions, G.711; it may not be applied yet. */
   addDigestTrunk(over?: Readonly<Record<string, unknown>>): Promise<DigestTrunk>
-  /** Points a number at a voice application that fetches `voice_url`. */
-  /** `project_id`: whose number it is, when not the demo project's. */
+  /**
+   * Points a number at a voice application that fetches `voice_url`. `project_id`: whose number it is, when not the
+   * demo project's.
+   */
   routeToApplication(e164: string, voice_url: string, project_id?: string): Promise<void>
+  routeToTrunk(e164: string, trunk_id: string): Promise<void>
   pid(name: ProcessName): number
   /** kill -9, and the pid of its successor once it runs; that is started after `meanwhile`. */
   kill(name: ProcessName, meanwhile?: () => Promise<unknown>): Promise<number>
@@ -244,6 +247,7 @@ function present(parts: {
     routeToApplication: async (e164, voice_url, project_id = made.project_id) => {
       await routeToApplication(state, project_id, e164, voice_url)
     },
+    routeToTrunk: (e164, trunk_id) => routeNumber(state, e164, { route_kind: 'trunk', route_id: trunk_id }),
     pid,
     async kill(name, meanwhile) {
       const old = pid(name)
@@ -339,9 +343,21 @@ export async function routeToApplication(
         deleted_at: null,
       })
       .execute()
+  })
+  await routeNumber(state, e164, { route_kind: 'voice_application', route_id: id })
+  return id
+}
+
+/** Points a number somewhere; resolves when calls go there. */
+async function routeNumber(
+  state: State,
+  e164: string,
+  route: { route_kind: 'trunk' | 'voice_application'; route_id: string },
+) {
+  await state.transaction(async trx => {
     await trx
       .updateTable('number')
-      .set(eb => ({ route_kind: 'voice_application', route_id: id, revision: eb('revision', '+', 1), updated_at: now }))
+      .set(eb => ({ ...route, revision: eb('revision', '+', 1), updated_at: new Date().toISOString() }))
       .where('e164', '=', e164)
       .execute()
     await bumpConfiguration(trx)
@@ -355,5 +371,4 @@ export async function routeToApplication(
       .whereRef('apply_report.revision', '=', 'number.revision')
       .executeTakeFirst(),
   )
-  return id
 }

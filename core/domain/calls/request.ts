@@ -32,6 +32,8 @@ export interface SipOrigin {
   readonly source_ip: string
   /** Its X- headers. */
   readonly headers: Readonly<Record<string, string>>
+  /** The caller asked that its number not be shown; absent when it did not. */
+  readonly restricted?: true
   /** What the carrier's signature of the caller was worth; absent when none was looked for. */
   readonly verstat?: Verstat | null
 }
@@ -44,6 +46,9 @@ export interface RecordRequest {
   readonly status_callback_method?: 'GET' | 'POST'
   readonly status_callback_events?: readonly string[]
 }
+
+/** Whether a call came from a caller who must not be shown: nobody that the call is sent on to is shown it either. */
+export const hidesCaller = (json: string | null): boolean => readCallRequest(json).sip?.restricted === true
 
 /** An unreadable value is an empty one: what a call was asked for must not keep it from ending. */
 export function readCallRequest(json: string | null): CallRequest {

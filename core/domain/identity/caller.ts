@@ -75,14 +75,18 @@ export function ownershipOf(e164: string | null, standing: NumberStanding): Call
 }
 
 /**
- * Headers that we send for a caller (RFC 3323, RFC 3325): the identity stays asserted, From hides it when restricted.
+ * Headers that we send for a caller (RFC 3323, RFC 3325 §7). From hides a restricted caller. A network, which is
+ * trusted, is told the identity all the same; whoever is called is not.
  */
-export function presentedCaller(e164: string, restricted: boolean, domain: string) {
-  return restricted
-    ? {
-        from: '"Anonymous" <sip:anonymous@anonymous.invalid>',
-        asserted: `<sip:${e164}@${domain}>`,
-        privacy: 'id' as const,
-      }
-    : { from: `<sip:${e164}@${domain}>`, asserted: `<sip:${e164}@${domain}>`, privacy: null }
+export function presentedCaller(e164: string, restricted: boolean, { domain, trusted }: PresentedTo) {
+  const address = `<sip:${e164}@${domain}>`
+  if (!restricted) return { from: address, asserted: address, privacy: null }
+  const from = '"Anonymous" <sip:anonymous@anonymous.invalid>'
+  return { from, asserted: trusted ? address : null, privacy: 'id' as const }
+}
+
+interface PresentedTo {
+  readonly domain: string
+  /** A carrier, or the gateway through which a customer reaches the network: it keeps the caller's privacy. */
+  readonly trusted: boolean
 }

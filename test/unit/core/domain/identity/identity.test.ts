@@ -352,12 +352,12 @@ t.test('the caller is the asserted identity, else From, else the default of the 
   t.match(readCaller({ from: '+2348031234567', privacy: ['none'] }, 'NG'), { restricted: false })
   t.match(readCaller({ from: 'pbx' }, 'NG', '+2342010000001'), { number: { e164: '+2342010000001' }, from: 'default' })
   t.match(readCaller({ from: 'pbx' }, 'NG'), { given: 'pbx', number: null, from: 'none' })
-  t.match(presentedCaller('+2342010000001', true, 'example.net'), {
-    from: '"Anonymous" <sip:anonymous@anonymous.invalid>',
-    asserted: '<sip:+2342010000001@example.net>',
-    privacy: 'id',
-  })
-  t.match(presentedCaller('+2342010000001', false, 'example.net'), {
+  const network = { domain: 'example.net', trusted: true }
+  const hidden = { from: '"Anonymous" <sip:anonymous@anonymous.invalid>', privacy: 'id' }
+  const asserted = '<sip:+2342010000001@example.net>'
+  t.same(presentedCaller('+2342010000001', true, network), { ...hidden, asserted }, 'the network is told all the same')
+  t.same(presentedCaller('+2342010000001', true, { ...network, trusted: false }), { ...hidden, asserted: null })
+  t.match(presentedCaller('+2342010000001', false, network), {
     from: '<sip:+2342010000001@example.net>',
     privacy: null,
   })
