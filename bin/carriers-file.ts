@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { input, list, oneOf, optional, type Static, Type } from '../control/http/schema.ts'
 import { fieldErrors } from '../control/http/validate.ts'
 import type { CarrierWish } from '../core/domain/carriers/plan.ts'
+import { CODEC_NAMES } from '../core/domain/codecs/codec.ts'
 import { parseNetwork } from '../core/domain/identity/address.ts'
 import { readFingerprint } from '../core/domain/network/tls-verification.ts'
 import { StartRefused } from '../core/runtime/lifecycle.ts'
@@ -14,7 +15,7 @@ const CarriersFile = input('CarriersFile', {
     input('CarrierInFile', {
       name: Type.String({ minLength: 1, maxLength: 120, pattern: '^[^\\u0000-\\u001f]+$' }),
       enabled: optional(Type.Boolean()),
-      codecs: optional(list(oneOf('PCMU', 'PCMA', 'G722', 'G729', 'OPUS'))),
+      codecs: optional(list(oneOf(...CODEC_NAMES))),
       sources: list(Type.String({ maxLength: 60 })),
       targets: list(
         input('CarrierTargetInFile', {

@@ -1,5 +1,6 @@
 import { Command, InvalidArgumentError, Option } from 'commander'
 import { describePlan, tlsText } from '../core/domain/carriers/plan.ts'
+import { CODEC_NAMES } from '../core/domain/codecs/codec.ts'
 import { parseNetwork } from '../core/domain/identity/address.ts'
 import { readFingerprint } from '../core/domain/network/tls-verification.ts'
 import { iso } from '../core/runtime/clock.ts'
@@ -38,8 +39,6 @@ interface RegisterOptions extends TlsOptions {
   readonly expires: number
   readonly transport: 'udp' | 'tcp' | 'tls'
 }
-
-const CODECS = ['PCMU', 'PCMA', 'G722', 'G729', 'OPUS']
 
 const gather =
   <T>(read: (text: string) => T) =>
@@ -114,8 +113,8 @@ async function standardInput(): Promise<string> {
 
 const codecList = (text: string): string[] => {
   const names = text.toUpperCase().split(',')
-  const unknown = names.find(name => !CODECS.includes(name))
-  if (unknown !== undefined) throw new InvalidArgumentError(`${unknown} is none of ${CODECS.join(', ')}`)
+  const unknown = names.find(name => !CODEC_NAMES.some(codec => codec === name))
+  if (unknown !== undefined) throw new InvalidArgumentError(`${unknown} is none of ${CODEC_NAMES.join(', ')}`)
   return names
 }
 

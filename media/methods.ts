@@ -1,3 +1,4 @@
+import { CODEC_NAMES } from '../core/domain/codecs/codec.ts'
 import { bridgeMode, type OtherLeg } from '../core/domain/codecs/negotiate.ts'
 import { inspectRecording } from './files/repair.ts'
 import type { CodecName, MediaEvent, MethodName, MethodParams, MethodRefusal, MethodResult } from './protocol/schema.ts'
@@ -56,11 +57,10 @@ const withLeg =
 export const methods: { readonly [M in MethodName]: Method<M> } = {
   hello({ client }, { worker_id, srtp_suites, transcode, greeted }) {
     greeted(client)
-    const codecs: CodecName[] = ['PCMA', 'PCMU', 'G722', 'G729', 'OPUS']
     return {
       worker_id,
       pid: process.pid,
-      features: { codecs, srtp_suites: [...srtp_suites], transcode: [...transcode] },
+      features: { codecs: [...CODEC_NAMES], srtp_suites: [...srtp_suites], transcode: [...transcode] },
     }
   },
 

@@ -1,3 +1,4 @@
+import { CODEC_NAMES } from '../../core/domain/codecs/codec.ts'
 import {
   Count64,
   Currency,
@@ -17,7 +18,7 @@ import {
 } from '../http/schema.ts'
 
 const AuthMode = oneOf('ip_allow_list', 'digest')
-export const Codec = oneOf('PCMA', 'PCMU', 'G729', 'G722', 'OPUS')
+export const Codec = oneOf(...CODEC_NAMES)
 const Direction = oneOf('inbound', 'outbound', 'both')
 const MediaSecurity = oneOf('rtp', 'sdes_srtp_required')
 export const SourceStanding = oneOf('full', 'name_only', 'pending_approval')

@@ -1,5 +1,6 @@
 // What methods and events of the media worker are made of.
 import Type, { type Static, type TSchema } from 'typebox'
+import { CODEC_NAMES } from '../../core/domain/codecs/codec.ts'
 
 export const closed = { additionalProperties: false }
 export const Id = Type.String({ minLength: 1, maxLength: 128 })
@@ -7,8 +8,7 @@ export const orNull = <T extends TSchema>(schema: T) => Type.Union([schema, Type
 export const words = <const T extends string[]>(...values: T) => Type.Enum<T>([...values])
 export const Empty = Type.Object({}, closed)
 
-/** Names of the specification's TrunkCodec; the SDP encoding names are in core/domain/codecs. */
-export const CodecName = words('PCMA', 'PCMU', 'G729', 'G722', 'OPUS')
+export const CodecName = words(...CODEC_NAMES)
 export type CodecName = Static<typeof CodecName>
 
 /**
@@ -23,7 +23,7 @@ const Security = words('rtp', 'sdes_srtp_required')
 export const LegPolicy = Type.Object(
   {
     /** In order of preference; the first that the other side also has wins unless a relay is possible. */
-    codecs: Type.Array(CodecName, { minItems: 1, maxItems: 5 }),
+    codecs: Type.Array(CodecName, { minItems: 1, maxItems: CODEC_NAMES.length }),
     security: Security,
     source_validation: words('relaxed', 'strict'),
     /** CIDRs from which media may come besides the address in the SDP. */

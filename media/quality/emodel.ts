@@ -1,4 +1,5 @@
 import type { CodecName } from '../../core/domain/codecs/codec.ts'
+import { codecByName } from '../../core/domain/codecs/registry.ts'
 
 /**
  * The E-model of ITU-T G.107 with its default values, reduced to what a gateway can see: codec, loss, and delay.
@@ -14,21 +15,12 @@ interface Impairments {
   readonly delay_ms: number
 }
 
-/** G.113 appendix I: equipment impairment, and robustness against loss with concealment. */
-const EQUIPMENT: Readonly<Record<CodecName, { readonly ie: number; readonly bpl: number }>> = {
-  PCMU: { ie: 0, bpl: 25.1 },
-  PCMA: { ie: 0, bpl: 25.1 },
-  G722: { ie: 0, bpl: 25.1 },
-  G729: { ie: 11, bpl: 19 },
-  OPUS: { ie: 0, bpl: 34 },
-}
-
 /** Ro - Is of G.107 with default values for room noise, loudness and quantisation. */
 const BASIC = 93.2
 
 /** Transmission rating, 0 to 93.2. */
 export function rFactor({ codec, loss, burst_ratio, delay_ms }: Impairments): number {
-  const { ie, bpl } = EQUIPMENT[codec]
+  const { ie, bpl } = codecByName(codec).impairment
   const loss_percent = Math.min(Math.max(loss, 0), 1) * 100
   const burst = Math.max(1, burst_ratio)
   // G.107 §3.5: Ie,eff = Ie + (95 - Ie) · Ppl / (Ppl / BurstR + Bpl)

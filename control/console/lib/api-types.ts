@@ -115,7 +115,7 @@ export interface EndpointSummary {
 
 export interface CreateTrunkRequest {
   readonly auth_mode: 'ip_allow_list' | 'digest'
-  readonly codecs: readonly ('PCMA' | 'PCMU' | 'G729' | 'G722' | 'OPUS')[]
+  readonly codecs: readonly ('PCMA' | 'PCMU' | 'G722' | 'G729' | 'OPUS')[]
   readonly direction: 'inbound' | 'outbound' | 'both'
   readonly media_security: 'rtp' | 'sdes_srtp_required'
   readonly name: string
@@ -227,7 +227,7 @@ export interface TrunkCeiling {
 }
 
 export interface TrunkMedia {
-  readonly codecs: readonly ('PCMA' | 'PCMU' | 'G729' | 'G722' | 'OPUS')[]
+  readonly codecs: readonly ('PCMA' | 'PCMU' | 'G722' | 'G729' | 'OPUS')[]
   readonly security: 'rtp' | 'sdes_srtp_required'
 }
 
@@ -275,7 +275,7 @@ export interface Apply {
 
 export interface UpdateTrunkRequest {
   readonly auth_mode: 'ip_allow_list' | 'digest'
-  readonly codecs: readonly ('PCMA' | 'PCMU' | 'G729' | 'G722' | 'OPUS')[]
+  readonly codecs: readonly ('PCMA' | 'PCMU' | 'G722' | 'G729' | 'OPUS')[]
   readonly direction: 'inbound' | 'outbound' | 'both'
   readonly media_security: 'rtp' | 'sdes_srtp_required'
   readonly name: string

@@ -1,4 +1,5 @@
-import type { Trunk } from './types.ts'
+import { ASTERISK_CODECS } from './trunk-choices.ts'
+import type { Codec, Trunk } from './types.ts'
 
 export interface PlatformEndpoints {
   readonly as_of: string
@@ -22,7 +23,7 @@ interface PbxFacts {
   readonly username: string | null
   readonly password: string
   readonly realm: string
-  readonly codecs: readonly string[]
+  readonly codecs: readonly Codec[]
   readonly srtp: boolean
 }
 
@@ -48,13 +49,6 @@ export function pbxFacts(platform: PlatformEndpoints, trunk: Trunk | null, passw
 /** As it stands in a URI and before a port. */
 const inUri = (host: string): string => (host.includes(':') ? `[${host}]` : host)
 
-const ASTERISK_CODECS: Readonly<Record<string, string>> = {
-  PCMA: 'alaw',
-  PCMU: 'ulaw',
-  G722: 'g722',
-  OPUS: 'opus',
-  G729: 'g729',
-}
 const KNOWN_BY_ADDRESS = 'known by its address: no user, no password'
 
 export function asterisk(facts: PbxFacts): string {
@@ -99,7 +93,7 @@ type=endpoint
 transport=transport-strowger
 context=from-strowger
 disallow=all
-allow=${facts.codecs.map(codec => ASTERISK_CODECS[codec] ?? codec.toLowerCase()).join(',')}
+allow=${facts.codecs.map(codec => ASTERISK_CODECS[codec]).join(',')}
 aors=strowger-aor${username === null ? '' : `\noutbound_auth=strowger-auth\nfrom_user=${username}`}
 media_encryption=${facts.srtp ? 'sdes' : 'no'}
 dtmf_mode=rfc4733

@@ -1,3 +1,5 @@
+import type { Codec } from './types.ts'
+
 // The choices that the forms of a trunk offer.
 
 export const DIRECTIONS = [
@@ -29,4 +31,13 @@ export const MEDIA_SECURITIES = [
   { value: 'sdes_srtp_required', text: 'SRTP required', hint: 'Calls without encrypted media are refused.' },
 ] as const
 
-export const CODECS = (['PCMA', 'PCMU', 'G722', 'OPUS', 'G729'] as const).map(value => ({ value, text: value }))
+/** The codecs in the order in which the console shows them, by their names in Asterisk. */
+export const ASTERISK_CODECS: Readonly<Record<Codec, string>> = {
+  PCMA: 'alaw',
+  PCMU: 'ulaw',
+  G722: 'g722',
+  OPUS: 'opus',
+  G729: 'g729',
+}
+
+export const CODECS = (Object.keys(ASTERISK_CODECS) as Codec[]).map(value => ({ value, text: value }))

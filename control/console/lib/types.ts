@@ -1,3 +1,5 @@
+import type { TrunkDetail } from './api-types.ts'
+
 /** The objects of the management API, by the names that the pages use. */
 
 export type {
@@ -24,6 +26,8 @@ export type {
   TrunkTestHistory,
   VoiceApplication as Application,
 } from './api-types.ts'
+
+export type Codec = TrunkDetail['media']['codecs'][number]
 
 export interface ListOf<T> {
   readonly data: readonly T[]

@@ -1,5 +1,6 @@
 /** The specification's TrunkCodec. */
-export type CodecName = 'PCMA' | 'PCMU' | 'G729' | 'G722' | 'OPUS'
+export const CODEC_NAMES = ['PCMA', 'PCMU', 'G722', 'G729', 'OPUS'] as const
+export type CodecName = (typeof CODEC_NAMES)[number]
 
 /** The SDP face of a codec; its samples are native/src/codec/<name>.cc. */
 export interface Codec {
@@ -21,6 +22,8 @@ export interface Codec {
   readonly fmtp: string | null
   /** Silence frames of its own that both sides have to agree on: what their `a=fmtp` allows, and ours when agreed. */
   readonly silence_frames?: { readonly fmtp: string; allowed(theirs: string | null): boolean }
+  /** ITU-T G.113 appendix I: equipment impairment, and robustness against loss with concealment. */
+  readonly impairment: { readonly ie: number; readonly bpl: number }
   /** What their `a=fmtp` (null: no such line) means for what we send to them. */
   settings(theirs: string | null): EncoderSettings
 }

@@ -14,5 +14,6 @@ export const g722: Codec = {
   payload_type: 9,
   comfort_noise: true,
   fmtp: null,
+  impairment: { ie: 0, bpl: 25.1 },
   settings: () => ({}),
 }

@@ -17,6 +17,7 @@ export const g729: Codec = {
   comfort_noise: false,
   fmtp: 'annexb=no',
   silence_frames: { fmtp: 'annexb=yes', allowed: theirs => annexb(theirs) !== 'no' },
+  impairment: { ie: 11, bpl: 19 },
   // Voice detection of our own only for a peer that asks for it by name.
   settings: theirs => ({ dtx: annexb(theirs) === 'yes' }),
 }

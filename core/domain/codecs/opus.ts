@@ -11,6 +11,7 @@ export const opus: Codec = {
   payload_type: 96,
   comfort_noise: false,
   fmtp: 'minptime=10;useinbandfec=1',
+  impairment: { ie: 0, bpl: 34 },
   settings(theirs) {
     const parameters = fmtpParameters(theirs)
     const max_bitrate = within(parameters.get('maxaveragebitrate'), 6000, 510_000)

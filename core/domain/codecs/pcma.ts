@@ -11,5 +11,6 @@ export const pcma: Codec = {
   payload_type: 8,
   comfort_noise: true,
   fmtp: null,
+  impairment: { ie: 0, bpl: 25.1 },
   settings: () => ({}),
 }

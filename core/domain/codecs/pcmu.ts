@@ -11,5 +11,6 @@ export const pcmu: Codec = {
   payload_type: 0,
   comfort_noise: true,
   fmtp: null,
+  impairment: { ie: 0, bpl: 25.1 },
   settings: () => ({}),
 }

@@ -1,4 +1,5 @@
 import type { CodecName } from '../codecs/codec.ts'
+import { codecByRtpmap, codecByStaticType } from '../codecs/registry.ts'
 import type { TlsVerification } from '../network/tls-verification.ts'
 import { REASONS } from '../reasons/index.ts'
 
@@ -127,26 +128,20 @@ export function judgeOptions(target: string, outcome: OptionsOutcome): Verdict {
   return passed(`${answer}.`)
 }
 
-const NAMES: Readonly<Record<string, CodecName>> = {
-  PCMU: 'PCMU',
-  PCMA: 'PCMA',
-  G722: 'G722',
-  G729: 'G729',
-  OPUS: 'OPUS',
-}
-const STATIC: Readonly<Record<string, CodecName>> = { '0': 'PCMU', '8': 'PCMA', '9': 'G722', '18': 'G729' }
-
 /** Codecs of the audio line of an SDP body (RFC 8866 §5.14, RFC 3551 §6); null when there is none. */
 export function codecsInSdp(sdp: string): CodecName[] | null {
   const line = /^m=audio \d+ \S+ ([0-9 ]{1,400})\r?$/m.exec(sdp)?.[1]
   if (line === undefined) return null
   const named = new Map(
-    [...sdp.matchAll(/^a=rtpmap:(\d{1,3}) ([A-Za-z0-9-]{1,40})\//gm)].map(match => [match[1], match[2]?.toUpperCase()]),
+    [...sdp.matchAll(/^a=rtpmap:(\d{1,3}) ([A-Za-z0-9-]{1,40})\/(\d{4,6})/gm)].map(([, type, encoding = '', clock]) => [
+      type,
+      codecByRtpmap(encoding, Number(clock)),
+    ]),
   )
   const found = line
     .trim()
     .split(/ +/)
-    .flatMap(type => NAMES[named.get(type) ?? ''] ?? STATIC[type] ?? [])
+    .flatMap(type => (named.get(type) ?? codecByStaticType(Number(type)))?.name ?? [])
   return [...new Set(found)]
 }
 

@@ -47,8 +47,8 @@ bool Listening::is_needed() const {
 int Listening::rate() const {
   if (const ConferencePort* port = stream_.sources().conference()) return port->rate_hz;
   if (const Stream* peer = stream_.peer(); peer && peer->config().sends) {
-    if (peer->config().send.codec == CodecId::g722) return 16000;
-    if (peer->config().send.codec == CodecId::opus) return peer->packetiser().rate();
+    const Codec* codec = find_codec(peer->config().send.codec);
+    if (codec && codec->sample_rate != 8000) return peer->packetiser().rate();
   }
   const int wideband = stream_.sender().taps().wideband_rate();
   return wideband ? wideband : 8000;

@@ -20,8 +20,10 @@ void Packetiser::describe(const StreamConfig& before, const StreamConfig& next) 
 
 int Packetiser::rate() const {
   const CodecId codec = stream_.config().send.codec;
-  if (codec == CodecId::g722) return 16000;
-  if (codec != CodecId::opus) return 8000;
+  if (codec != CodecId::opus) {
+    const Codec* known = find_codec(codec);
+    return known ? known->sample_rate : 8000;
+  }
   if (const ConferencePort* port = stream_.sources().conference()) return port->rate_hz;
   // Opus takes narrowband as it is: encoding a telephone's 8 kHz at 48 gains nothing.
   for (const auto* s : stream_.feeders())
