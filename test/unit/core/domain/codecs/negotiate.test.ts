@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import t from 'tap'
 import type { CodecName } from '../../../../../core/domain/codecs/codec.ts'
+import { CODEC_NAMES } from '../../../../../core/domain/codecs/codec.ts'
 import { SRTP_SUITES, type SrtpSuite } from '../../../../../core/domain/codecs/crypto-line.ts'
 import {
   type Answered,
@@ -600,4 +601,11 @@ t.test('every codec of the registry is complete and no two share a static payloa
     const line = parsed(writeSdp(local as OwnSdp)).lines[0]
     t.equal(line?.payloads[0]?.codec, codec, codec.name)
   }
+})
+
+t.test('every name has a codec, in the order of the registry', async t => {
+  t.strictSame(
+    CODECS.map(({ name }) => name),
+    [...CODEC_NAMES],
+  )
 })
