@@ -2,10 +2,10 @@ import { sql } from 'kysely'
 import type { Db, LevelUseTable, Trx } from '../db.ts'
 import type { State } from '../index.ts'
 import type { AdmissionOutcome, AdmissionRequest } from '../procedures/admission/request.ts'
-import type { Release, ReleaseInput } from '../procedures/admission/settle.ts'
 import { steadyNow } from '../procedures/admission/steps.ts'
 import type { TakeInput } from '../procedures/admission/take.ts'
 import { callProcedure } from '../procedures/call.ts'
+import type { Release, ReleaseInput } from '../procedures/ceilings/settle.ts'
 
 /** Slots and money of calls: taken when a call is admitted, given back when it ends, whoever ends it. */
 

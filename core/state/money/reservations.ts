@@ -1,8 +1,8 @@
 import type { Selectable } from 'kysely'
 import { explainPrice, type PriceInputs } from '../../domain/rating/explain.ts'
 import type { Db, LevelUseTable, ReservationTable, Trx } from '../db.ts'
-import type { ExtendInput, Extension } from '../procedures/admission/settle.ts'
 import { callProcedure } from '../procedures/call.ts'
+import type { ExtendInput, Extension } from '../procedures/ceilings/settle.ts'
 
 type ReservationRow = Selectable<ReservationTable>
 

@@ -1,7 +1,7 @@
-import { extend, release } from './admission/settle.ts'
 import type { Query } from './admission/steps.ts'
 import { take } from './admission/take.ts'
 import { chainAudit } from './audit-chain.ts'
+import { ceilings } from './ceilings/index.ts'
 import { place } from './place-call.ts'
 import { admitCall, admitRow } from './running/admit.ts'
 import { type Enqueued, enqueueCallback } from './running/callbacks.ts'
@@ -14,8 +14,8 @@ import { writeCall } from './running/write.ts'
 /** Procedures by the names that core/state/procedures/call.ts is given; their inputs come from core/state alone. */
 export const PROCEDURES: Readonly<Record<string, (query: Query, input: never) => unknown>> = {
   take_admission: take,
-  extend_reservation: extend,
-  release_admission: release,
+  extend_reservation: ceilings.extend,
+  release_admission: ceilings.release,
   place_call: place,
   append_audit: chainAudit,
   insert_call: (query, { call, now_ms }: { call: NewCall; now_ms: number }) => insertCall(query, call, now_ms),

@@ -83,11 +83,8 @@ export interface LevelUseTable {
   level: 'subtrunk' | 'trunk' | 'policy' | 'subaccount' | 'project'
   subject_id: string
   live: number
-  /**
-   * Times of the slots taken within the last second, of the machine's steady clock in ms, comma between; only under a
-   * cps ceiling.
-   */
-  recent: string
+  /** Times of the last takes (core/state/procedures/ceilings/window.ts); empty without a cps ceiling. */
+  takes: string
 }
 
 /** Money that a call holds while it runs, the inputs of its price, and what it cost at the end. */

@@ -69,7 +69,7 @@ export const CALLS: Tables = {
   },
   level_use: {
     key: 'subject_id level',
-    columns: 'level subject_id recent live:int',
+    columns: 'level subject_id takes live:int',
   },
   refusal_day: {
     key: 'subject_id level day reason',

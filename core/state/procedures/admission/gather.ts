@@ -1,12 +1,16 @@
-import type { AdmissionFacts, HolderFacts, LevelFacts, TrunkFacts } from '../../../domain/admission/index.ts'
+import type { AdmissionFacts, HolderFacts, TrunkFacts } from '../../../domain/admission/index.ts'
 import { type CallerFacts, type CallerOwnership, ownershipOf } from '../../../domain/identity/caller.ts'
 import { DEFAULT_COUNTRY } from '../../../domain/numbers/default-country.ts'
 import { type CalledNumber, normalizeNumber, parseCalled, parseNumber } from '../../../domain/numbers/parse.ts'
 import { dayOf } from '../../../domain/rating/day.ts'
+import { ceilings } from '../ceilings/index.ts'
+import { levelLimits } from '../ceilings/levels.ts'
+import type { Usage } from '../ceilings/slots.ts'
+import { availableMinor } from '../ceilings/spend.ts'
+import { type Second, secondAt } from '../ceilings/window.ts'
 import { countRoutes, NO_PRICE, readContainments, readPrice, readRules } from './destination.ts'
-import { type LevelLimits, levelFacts, levelLimits } from './levels.ts'
 import type { AdmissionRequest } from './request.ts'
-import { marks, number, type Query, type Row, sized, text, textOrNull } from './steps.ts'
+import { number, type Query, type Row, text, textOrNull } from './steps.ts'
 
 /** Everything that a decision is made of, and what taking needs beside it. */
 export interface Gathered {
@@ -20,8 +24,10 @@ export interface Gathered {
   readonly price_book: Row | null
   readonly egress_trunk_id: string | null
   readonly day: string
-  /** Counters of the levels as they were read. */
-  readonly used: readonly Row[]
+  readonly minute: number
+  readonly second: Second
+  /** Of the levels, as it was read. */
+  readonly usage: Usage
   /** Whether the payer has an account whose money is held. */
   readonly has_account: boolean
 }
@@ -47,7 +53,9 @@ export function gather(query: Query, given: AdmissionRequest, steady_ms: number)
   const { price_book, rate } = outbound ? readPrice(query, request, digits) : NO_PRICE
   const day = dayOf(request.now_ms, text(project, 'time_zone'))
   const limits = levelLimits({ project, subaccount, trunk, subtrunk, policies })
-  const { levels, used } = readLevels(query, limits, { day, steady_ms, outbound })
+  const minute = Math.floor(steady_ms / 60_000)
+  const second = secondAt(steady_ms)
+  const usage = ceilings.usage(query, limits, { day, minute, second, outbound })
   const facts: AdmissionFacts = {
     direction: request.part,
     over,
@@ -64,7 +72,7 @@ export function gather(query: Query, given: AdmissionRequest, steady_ms: number)
     price_book: price_book ? { id: text(price_book, 'id'), name: text(price_book, 'name') } : null,
     rate,
     routes: over === 'network' && digits ? countRoutes(query, request, egress_trunk_id, project, digits) : 0,
-    levels,
+    levels: usage.levels,
     balance: balanceOf(project, outbound),
   }
   const has_account = textOrNull(project, 'account_id') !== null
@@ -78,7 +86,9 @@ export function gather(query: Query, given: AdmissionRequest, steady_ms: number)
     price_book,
     egress_trunk_id,
     day,
-    used,
+    minute,
+    second,
+    usage,
     has_account,
   }
 }
@@ -279,42 +289,10 @@ function trunkOfNumber(query: Query, row: Row): string | null {
   return trunk ? text(trunk, 'id') : null
 }
 
-const LEVEL_USES = sized(
-  count => `select u.level, u.subject_id, u.live, u.recent, d.spent_minor from level_use u
-    left join spend_day d on d.subject_id = u.subject_id and d.level = u.level and d.day = ?
-    where u.subject_id in (${marks(count)})`,
-)
-const SPEND_HOURS = sized(
-  count => `select level, subject_id, sum(spent_minor) as spent_minor from spend_minute
-    where subject_id in (${marks(count)}) and minute between ? and ? group by level, subject_id`,
-)
-
-interface LevelTimes {
-  readonly day: string
-  readonly steady_ms: number
-  readonly outbound: boolean
-}
-
-function readLevels(
-  query: Query,
-  limits: readonly LevelLimits[],
-  { day, steady_ms, outbound }: LevelTimes,
-): { levels: LevelFacts[]; used: Row[] } {
-  const ids = limits.map(({ id }) => id)
-  const used = query(LEVEL_USES(ids.length), day, ...ids)
-  const capped = outbound ? limits.filter(limit => limit.velocity_cap_minor !== null).map(({ id }) => id) : []
-  // 61 buckets, so that none of the rolling hour is missed; those beyond now are from before the machine was restarted.
-  const minute = Math.floor(steady_ms / 60_000)
-  const hour = capped.length === 0 ? [] : query(SPEND_HOURS(capped.length), ...capped, minute - 60, minute)
-  return { levels: limits.map(limit => levelFacts(limit, used, hour, steady_ms)), used }
-}
-
 function balanceOf(project: Row, outbound: boolean): AdmissionFacts['balance'] {
-  if (!outbound || number(project, 'prepaid') === 0)
-    return { name: text(project, 'billing_account_id'), available_minor: null }
-  const available_minor =
-    number(project, 'balance_minor') + number(project, 'credit_minor') - number(project, 'held_minor')
-  return { name: text(project, 'account_name'), available_minor }
+  const available_minor = outbound ? availableMinor(project) : null
+  const name = available_minor === null ? 'billing_account_id' : 'account_name'
+  return { name: text(project, name), available_minor }
 }
 
 function holdersOf(project: Row, subaccount: Row | null, trunk: Row | null, subtrunk: Row | null): HolderFacts[] {

@@ -1,10 +1,36 @@
+export type Value = string | number | null
+
 export type Row = Readonly<Record<string, string | number | null>>
 
 /**
  * Runs one SQL statement and gives its rows. A procedure is a function of this and its input: the thread that holds the
  * SQLite connection runs it in one transaction and one message (decision 0503).
  */
-export type Query = (sql: string, ...parameters: readonly (string | number | null)[]) => Row[]
+export interface Query {
+  (sql: string, ...parameters: readonly Value[]): Row[]
+  /** Runs a statement that returns no rows. Returns how many rows it changed. */
+  readonly changes: (sql: string, ...parameters: readonly Value[]) => number
+}
+
+/**
+ * Another writer has changed what a procedure decided by: a conditional statement changed nothing. The engine rolls
+ * the procedure's transaction back and runs it again, so that it reads and decides anew (decision 0641).
+ */
+export class FactsChanged extends Error {
+  override readonly name = 'FactsChanged'
+}
+
+const MOST_ATTEMPTS = 10
+
+/** Runs a transaction again while its facts change under it. The last attempt's error is thrown. */
+export function untilUnchanged<Result>(attempt: () => Result): Result {
+  for (let attempts = 1; ; attempts++)
+    try {
+      return attempt()
+    } catch (error) {
+      if (!(error instanceof FactsChanged) || attempts === MOST_ATTEMPTS) throw error
+    }
+}
 
 /**
  * A statement with a list of `count` values: the text is made once for each count, because a text that is made anew for
@@ -29,8 +55,6 @@ export const tuples = (rows: number, columns: number): string =>
   Array(rows)
     .fill(`(${marks(columns)})`)
     .join(', ')
-
-type Value = string | number | null
 
 const quoted = (columns: readonly string[]): string[] => columns.map(column => `"${column}"`)
 

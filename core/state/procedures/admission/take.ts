@@ -1,25 +1,28 @@
-import { type Admitted, admit, type LevelFacts, type Verdict } from '../../../domain/admission/index.ts'
+import { type Admitted, admit, type Verdict } from '../../../domain/admission/index.ts'
 import { billedSeconds } from '../../../domain/rating/price.ts'
 import { MICRO_PER_MINOR } from '../../../domain/rating/types.ts'
 import type { Reason } from '../../../domain/reasons/index.ts'
+import { ceilings } from '../ceilings/index.ts'
+import type { Caps, SpendChange } from '../ceilings/spend.ts'
 import { type Gathered, gather, revisionsOf } from './gather.ts'
-import { recentOf } from './levels.ts'
 import type { AdmissionContext, AdmissionOutcome, AdmissionRequest } from './request.ts'
-import { addSpend, type Caps } from './spend.ts'
-import { number, numberOrNull, type Query, type Row, sized, steadyNow, text, textOrNull, tuples } from './steps.ts'
+import { number, numberOrNull, type Query, steadyNow, text, textOrNull, tuples } from './steps.ts'
 
 export interface TakeInput {
   readonly request: AdmissionRequest
   readonly dry_run: boolean
 }
 
-/** Reads the counts, decides, and takes the slots and the money: one step, so that no two calls take the last slot. */
+/**
+ * Reads the facts, decides, and takes the slots and the money. What it takes is conditional, so that no two calls take
+ * the last slot: on SQLite because the transaction is exclusive, elsewhere because it is run again (decision 0641).
+ */
 export function take(query: Query, { request, dry_run }: TakeInput): AdmissionOutcome {
   const steady_ms = request.steady_ms ?? steadyNow()
   const gathered = gather(query, request, steady_ms)
   const verdict = admit(gathered.facts)
   if (!dry_run) {
-    if (verdict.admitted) takeSlots(query, request, gathered, verdict, steady_ms)
+    if (verdict.admitted) takeAll(query, request, gathered, verdict)
     else countRefusal(query, request, gathered, verdict.reason)
   }
   return { ...verdict, ...contextOf(query, gathered, verdict) }
@@ -27,23 +30,21 @@ export function take(query: Query, { request, dry_run }: TakeInput): AdmissionOu
 
 const INSERT_LEASE = `insert into lease (call_sid, part, node_id, subtrunk_id, trunk_id, policy_id, parent_policy_id,
     subaccount_id, project_id, begun_at) values ${tuples(1, 10)}`
-const COUNT_USE = sized(
-  count => `insert into level_use (level, subject_id, live, recent) values ${tuples(count, 4)}
-    on conflict (subject_id, level) do update set live = level_use.live + 1, recent = excluded.recent`,
-)
 const INSERT_RESERVATION = `insert into reservation (call_sid, project_id, billing_account_id, billing, destination,
     price_book_id, price_book_revision, rate_id, rate_prefix, rate_label, rate_micro, rate_unit,
     increment_initial_seconds, increment_additional_seconds, currency, day, held_minute, caps, held_minor,
     paid_until_seconds, begun_at) values ${tuples(1, 21)}`
 
-function takeSlots(
-  query: Query,
-  request: AdmissionRequest,
-  gathered: Gathered,
-  verdict: Admitted,
-  steady_ms: number,
-): void {
-  const { facts, trunk, subtrunk, subaccount, policies } = gathered
+function takeAll(query: Query, request: AdmissionRequest, gathered: Gathered, verdict: Admitted): void {
+  const { trunk, subtrunk, subaccount, policies, usage, second } = gathered
+  const caps: Caps = usage.levels.map(({ level, id, daily_spend, velocity }) => [
+    level,
+    id,
+    daily_spend.limit,
+    velocity.limit,
+  ])
+  // First of all: what has changed since the facts were read undoes nothing.
+  ceilings.take(query, { usage, second, money: moneyOf(gathered, caps, verdict) })
   const begun_at = new Date(request.now_ms).toISOString()
   const own = policies.at(-1)
   const parent = policies.length > 1 ? policies[0] : undefined
@@ -60,36 +61,26 @@ function takeSlots(
     request.project_id,
     begun_at,
   )
-  countUse(query, facts.levels, gathered.used, steady_ms)
-  if (request.part === 'outbound') hold(query, request, gathered, verdict, steady_ms)
+  if (request.part === 'outbound') reserve(query, request, gathered, caps, verdict)
 }
 
-function countUse(query: Query, levels: readonly LevelFacts[], used: readonly Row[], steady_ms: number): void {
-  const values = levels.flatMap(({ level, id, cps }) => {
-    const use = used.find(row => text(row, 'level') === level && text(row, 'subject_id') === id)
-    const recent = cps.limit === null ? '' : [...(use ? recentOf(use, steady_ms) : []), steady_ms].join(',')
-    return [level, id, 1, recent]
-  })
-  query(COUNT_USE(levels.length), ...values)
+function moneyOf(
+  { facts, project, day, minute, has_account }: Gathered,
+  caps: Caps,
+  { reserve_minor: minor }: Admitted,
+): SpendChange | null {
+  if (facts.direction !== 'outbound' || minor <= 0) return null
+  return { caps, day, minute, account: has_account ? text(project, 'billing_account_id') : null, minor }
 }
 
-function hold(query: Query, request: AdmissionRequest, gathered: Gathered, verdict: Admitted, steady_ms: number): void {
-  const { facts, project, price_book, day, has_account } = gathered
-  const { rate, billing, levels } = facts
-  const minute = Math.floor(steady_ms / 60_000)
-  const paid_until = paidUntil(gathered)
-  const billing_account_id = text(project, 'billing_account_id')
-  const caps: Caps = levels.map(({ level, id, daily_spend, velocity }) => [
-    level,
-    id,
-    daily_spend.limit,
-    velocity.limit,
-  ])
+function reserve(query: Query, request: AdmissionRequest, gathered: Gathered, caps: Caps, verdict: Admitted): void {
+  const { facts, project, price_book, day, minute } = gathered
+  const { rate, billing } = facts
   query(
     INSERT_RESERVATION,
     request.call_sid,
     request.project_id,
-    billing_account_id,
+    text(project, 'billing_account_id'),
     billing,
     facts.called.number?.e164 ?? facts.over,
     price_book ? text(price_book, 'id') : null,
@@ -106,17 +97,9 @@ function hold(query: Query, request: AdmissionRequest, gathered: Gathered, verdi
     minute,
     JSON.stringify(caps),
     verdict.reserve_minor,
-    paid_until,
+    paidUntil(gathered),
     new Date(request.now_ms).toISOString(),
   )
-  if (verdict.reserve_minor > 0)
-    addSpend(query, {
-      caps,
-      day,
-      minute,
-      account: has_account ? billing_account_id : null,
-      minor: verdict.reserve_minor,
-    })
 }
 
 /** Null when no money runs: a free call, or a rate of 0. */

@@ -3,9 +3,9 @@ import { ending } from '../../../domain/calls/endings.ts'
 import { type Verstat, verstatText } from '../../../domain/identity/passport.ts'
 import { type Reason, sipRefusal } from '../../../domain/reasons/index.ts'
 import type { AdmissionContext, AdmissionOutcome, AdmissionRequest } from '../admission/request.ts'
-import { release } from '../admission/settle.ts'
 import type { Query } from '../admission/steps.ts'
 import { take } from '../admission/take.ts'
+import { ceilings } from '../ceilings/index.ts'
 import { finish } from './finish.ts'
 import { changeCall, insertCall, type NewCall } from './rows.ts'
 
@@ -87,7 +87,7 @@ function settled(query: Query, sid: string, outcome: AdmissionOutcome, now_ms: n
     media: null,
   })
   // One side may have been admitted before the other was refused.
-  release(query, { call_sid: sid, duration_seconds: 0, answered: false, now_ms })
+  ceilings.release(query, { call_sid: sid, duration_seconds: 0, answered: false, now_ms })
   return { decided, told: finished?.told ?? 0 }
 }
 

@@ -1,8 +1,8 @@
 import type { Selectable, Updateable } from 'kysely'
 import { iso } from '../../../runtime/clock.ts'
 import type { CallAttemptTable, CallTable } from '../../db.ts'
-import { release } from '../admission/settle.ts'
 import { inserting, type Query, updating } from '../admission/steps.ts'
+import { ceilings } from '../ceilings/index.ts'
 import { tellStatus } from './callbacks.ts'
 import { queueEvent } from './events.ts'
 import { type FinalFacts, finish } from './finish.ts'
@@ -103,7 +103,7 @@ function end(query: Query, sid: string, facts: FinalFacts, answered: boolean): C
   const finished = finish(query, sid, facts)
   const row = finished?.row ?? findCall(query, sid)
   const seconds = (finished ? row?.duration_seconds : facts.duration_seconds) ?? 0
-  release(query, { call_sid: sid, duration_seconds: seconds, answered, now_ms: facts.ended_ms })
+  ceilings.release(query, { call_sid: sid, duration_seconds: seconds, answered, now_ms: facts.ended_ms })
   if (!row) return { running: false, told: 0, end: null }
   const { status, sip_code, reason, ended_by, ended_at, duration_seconds, answered_at } = row
   return {

@@ -167,6 +167,24 @@ t.test('never more than N calls in any sliding second, whatever the wall clock d
   t.equal(admitted.filter(at => at < first + 1000).length, N, 'and the N of the first second all got theirs')
 })
 
+t.test('a cps ceiling may change at any time: the calls of the last second decide, and are shown', async t => {
+  const w = await world(t)
+  const admitted: number[] = []
+  let steady_ms = 50_000_000
+  for (let call = 0; call < 300; call++) {
+    steady_ms += [0, 40, 3, 120, 0, 310, 11][call % 7] ?? 1
+    const cps = [5, 2, 9, 1, 7][Math.floor(call / 4) % 5] ?? 5
+    if (call % 4 === 0) await w.trunk({ cps })
+    const used = admitted.filter(at => at > steady_ms - 1000).length
+    const outcome = await takeAdmission(w.state.db, w.request({ steady_ms }))
+    const check = outcome.trace.find(({ check }) => check === 'cps')
+    t.match(check, { result: used < cps ? 'passed' : 'refused', limit: cps, used }, `call ${call}`)
+    if (outcome.admitted) admitted.push(steady_ms)
+  }
+  const [use] = await w.state.db.selectFrom('level_use').select('takes').where('level', '=', 'trunk').execute()
+  t.ok((use?.takes.length ?? 0) <= 13 * 10, 'times that left the second are cut off')
+})
+
 t.test('a restart of the machine puts the steady clock back and locks nobody out', async t => {
   const w = await world(t)
   await w.trunk({ cps: 1 })

@@ -1,5 +1,6 @@
 import type { Level, LevelFacts } from '../../../domain/admission/index.ts'
-import { number, numberOrNull, type Row, text } from './steps.ts'
+import { number, numberOrNull, type Row, text } from '../admission/steps.ts'
+import { type Second, takesWithin } from './window.ts'
 
 /** The ceilings of one level, under one set of names. */
 export interface LevelLimits {
@@ -56,31 +57,20 @@ export function levelFacts(
   limits: LevelLimits,
   used: readonly Row[],
   hour: readonly Row[],
-  steady_ms: number,
+  second: Second,
 ): LevelFacts {
   const mine = (row: Row): boolean => text(row, 'subject_id') === limits.id && text(row, 'level') === limits.level
   const use = used.find(mine)
-  const money = (rows: readonly Row[]): number => Math.max(0, number(rows.find(mine) ?? {}, 'spent_minor'))
+  const money = (row: Row | undefined): number => Math.max(0, number(row ?? {}, 'spent_minor'))
   return {
     level: limits.level,
     id: limits.id,
     name: limits.name,
     concurrency: { limit: limits.concurrency, used: use ? number(use, 'live') : 0 },
-    cps: { limit: limits.cps, used: use ? recentOf(use, steady_ms).length : 0 },
-    daily_spend: { limit: limits.daily_spend_cap_minor, used: money(used) },
-    velocity: { limit: limits.velocity_cap_minor, used: money(hour) },
+    cps: { limit: limits.cps, used: use ? takesWithin(second, text(use, 'takes')) : 0 },
+    daily_spend: { limit: limits.daily_spend_cap_minor, used: money(use) },
+    velocity: { limit: limits.velocity_cap_minor, used: money(hour.find(mine)) },
     max_destination_rate_minor: limits.max_destination_rate_minor,
     max_call_duration_seconds: limits.max_call_duration_seconds,
   }
 }
-
-/**
- * Times of the slots that were taken within the last second. The steady clock is the machine's and the transaction
- * holds the write lock, so no row can be from the future, except one from before the machine was started again.
- */
-export const recentOf = (use: Row, steady_ms: number): number[] =>
-  text(use, 'recent')
-    .split(',')
-    .filter(time => time !== '')
-    .map(Number)
-    .filter(time => time > steady_ms - 1000 && time <= steady_ms)

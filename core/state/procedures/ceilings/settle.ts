@@ -1,7 +1,17 @@
 import { type PriceInputs, priceOf } from '../../../domain/rating/explain.ts'
 import { affordableSeconds, billedMinor, billedSeconds } from '../../../domain/rating/price.ts'
-import { addSpend, addToWindows, type Caps } from './spend.ts'
-import { number, numberOrNull, type Query, type Row, steadyNow, text, textOrNull } from './steps.ts'
+import {
+  FactsChanged,
+  number,
+  numberOrNull,
+  type Query,
+  type Row,
+  steadyNow,
+  text,
+  textOrNull,
+} from '../admission/steps.ts'
+import { returnSlots } from './slots.ts'
+import { addToWindows, budgetOf, capsOf, holdMoney } from './spend.ts'
 
 export interface ExtendInput {
   readonly call_sid: string
@@ -23,8 +33,8 @@ const RESERVED = `select project_id, billing_account_id, billing, destination, p
     rate_prefix, rate_label, rate_micro, rate_unit, increment_initial_seconds, increment_additional_seconds, currency,
     day, held_minute, caps, held_minor, paid_until_seconds, settled_at, billed_seconds, charge_minor
   from reservation where call_sid = ?`
-const OPEN_LEASES = `select id, subtrunk_id, trunk_id, policy_id, parent_policy_id, subaccount_id, project_id
-  from lease where call_sid = ? and ended_at is null`
+const EXTEND = `update reservation set held_minor = held_minor + ?, paid_until_seconds = ?, held_minute = ?
+    where call_sid = ? and settled_at is null and held_minor = ?`
 
 /** Holds money for the next increments of a running call, as far as caps and balance allow. */
 export function extend(query: Query, { call_sid, elapsed_seconds, ahead_seconds, ...given }: ExtendInput): Extension {
@@ -33,65 +43,20 @@ export function extend(query: Query, { call_sid, elapsed_seconds, ahead_seconds,
   if (!row || paid_until === null) return { paid_until_seconds: paid_until, exhausted: false }
   const wanted = elapsed_seconds + ahead_seconds
   if (wanted <= paid_until) return { paid_until_seconds: paid_until, exhausted: false }
-  const steady_ms = given.steady_ms ?? steadyNow()
+  const minute = Math.floor((given.steady_ms ?? steadyNow()) / 60_000)
   const inputs = inputsOf(row, wanted)
   const held = number(row, 'held_minor')
-  const budget = budgetOf(query, row, steady_ms)
+  const [caps, day] = [capsOf(row), text(row, 'day')]
+  // The caps are those of the admission: a ceiling that is lowered meanwhile ends no running call (issue 6).
+  const { budget, account } = budgetOf(query, caps, day, minute, text(row, 'billing_account_id'))
   const wish = billedSeconds(inputs, wanted)
   const reach = budget === null ? wish : Math.min(wish, affordableSeconds(inputs, held + budget) ?? wish)
   if (reach <= paid_until) return { paid_until_seconds: paid_until, exhausted: true }
   const minor = billedMinor(inputs, reach) - held
-  const minute = Math.floor(steady_ms / 60_000)
-  addSpend(query, {
-    caps: capsOf(row),
-    day: text(row, 'day'),
-    minute,
-    account: text(row, 'billing_account_id'),
-    minor,
-  })
-  query(
-    'update reservation set held_minor = held_minor + ?, paid_until_seconds = ?, held_minute = ? where call_sid = ?',
-    minor,
-    reach,
-    minute,
-    call_sid,
-  )
+  if (query.changes(EXTEND, minor, reach, minute, call_sid, held) === 0)
+    throw new FactsChanged(`the reservation of ${call_sid}`)
+  if (minor > 0) holdMoney(query, { caps, day, minute, account, minor })
   return { paid_until_seconds: reach, exhausted: reach < wish }
-}
-
-/**
- * Money that may still be held, in minor units; null is no ceiling. The caps are those of the admission: a ceiling that
- * is lowered meanwhile ends no running call (issue 6).
- */
-function budgetOf(query: Query, row: Row, steady_ms: number): number | null {
-  const left: number[] = []
-  const minute = Math.floor(steady_ms / 60_000)
-  for (const [level, id, daily, velocity] of capsOf(row)) {
-    if (daily !== null) {
-      const spent = query(
-        'select spent_minor from spend_day where subject_id = ? and level = ? and day = ?',
-        id,
-        level,
-        text(row, 'day'),
-      )
-      left.push(daily - number(spent[0] ?? {}, 'spent_minor'))
-    }
-    if (velocity !== null) {
-      const spent = query(
-        `select sum(spent_minor) as spent_minor from spend_minute where subject_id = ? and level = ?
-        and minute between ? and ?`,
-        id,
-        level,
-        minute - 60,
-        minute,
-      )
-      left.push(velocity - number(spent[0] ?? {}, 'spent_minor'))
-    }
-  }
-  const account = query('select * from billing_account where id = ?', text(row, 'billing_account_id'))[0]
-  if (account && number(account, 'prepaid') === 1)
-    left.push(number(account, 'balance_minor') + number(account, 'credit_minor') - number(account, 'held_minor'))
-  return left.length === 0 ? null : Math.max(0, Math.min(...left))
 }
 
 export interface ReleaseInput {
@@ -114,32 +79,12 @@ export interface Release {
 /** Gives the slots of a call back and settles its money; safe to repeat. */
 export function release(query: Query, input: ReleaseInput): Release {
   const ended_at = new Date(input.now_ms).toISOString()
-  const leases = query(OPEN_LEASES, input.call_sid)
-  for (const lease of leases) endLease(query, lease, ended_at)
-  return { released: leases.length, ...settle(query, input, ended_at) }
+  const released = returnSlots(query, input.call_sid, ended_at)
+  return { released, ...settle(query, input, ended_at) }
 }
 
-const HELD_AT = [
-  ['subtrunk', 'subtrunk_id'],
-  ['trunk', 'trunk_id'],
-  ['policy', 'policy_id'],
-  ['policy', 'parent_policy_id'],
-  ['subaccount', 'subaccount_id'],
-  ['project', 'project_id'],
-] as const
-
-function endLease(query: Query, lease: Row, ended_at: string): void {
-  query('update lease set ended_at = ? where id = ?', ended_at, number(lease, 'id'))
-  const held = HELD_AT.flatMap(([level, column]) => {
-    const id = textOrNull(lease, column)
-    return id === null ? [] : [{ level, id }]
-  })
-  query(
-    `update level_use set live = case when live > 0 then live - 1 else 0 end
-    where (subject_id, level) in (values ${held.map(() => '(?, ?)').join(', ')})`,
-    ...held.flatMap(({ level, id }) => [id, level]),
-  )
-}
+const SETTLE = `update reservation set settled_at = ?, duration_seconds = ?, billed_seconds = ?, charge_minor = ?,
+    held_minor = 0 where call_sid = ? and settled_at is null and held_minor = ?`
 
 function settle(query: Query, input: ReleaseInput, settled_at: string): Omit<Release, 'released'> {
   const row = query(RESERVED, input.call_sid)[0]
@@ -149,15 +94,16 @@ function settle(query: Query, input: ReleaseInput, settled_at: string): Omit<Rel
   const duration_seconds = input.answered ? Math.max(1, Math.floor(input.duration_seconds)) : 0
   const { billed_seconds, charge_minor } = priceOf(inputsOf(row, duration_seconds))
   const held = number(row, 'held_minor')
-  query(
-    `update reservation set settled_at = ?, duration_seconds = ?, billed_seconds = ?, charge_minor = ?, held_minor = 0
-    where call_sid = ?`,
+  const settled = query.changes(
+    SETTLE,
     settled_at,
     duration_seconds,
     billed_seconds,
     charge_minor,
     input.call_sid,
+    held,
   )
+  if (settled === 0) throw new FactsChanged(`the reservation of ${input.call_sid}`)
   if (charge_minor !== held)
     addToWindows(query, capsOf(row), text(row, 'day'), number(row, 'held_minute'), charge_minor - held)
   if (held !== 0 || charge_minor !== 0) charge(query, row, input.call_sid, held, charge_minor, settled_at)
@@ -188,9 +134,7 @@ function charge(query: Query, row: Row, call_sid: string, held: number, charge_m
   )
 }
 
-export const capsOf = (row: Row): Caps => JSON.parse(text(row, 'caps')) as Caps
-
-export const inputsOf = (row: Row, duration_seconds: number): PriceInputs => ({
+const inputsOf = (row: Row, duration_seconds: number): PriceInputs => ({
   billing: text(row, 'billing') === 'free' ? 'free' : 'rated',
   destination: text(row, 'destination'),
   currency: text(row, 'currency'),

@@ -1,0 +1,132 @@
+import type { LevelFacts } from '../../../domain/admission/index.ts'
+import {
+  FactsChanged,
+  marks,
+  number,
+  type Query,
+  type Row,
+  sized,
+  text,
+  textOrNull,
+  tuples,
+} from '../admission/steps.ts'
+import { type LevelLimits, levelFacts } from './levels.ts'
+import { type Second, TIME_DIGITS } from './window.ts'
+
+/** Reads and writes the counters of live calls and of calls per second. */
+
+const LEVEL_USES = sized(
+  count => `select u.level, u.subject_id, u.live, u.takes, d.spent_minor from level_use u
+    left join spend_day d on d.subject_id = u.subject_id and d.level = u.level and d.day = ?
+    where u.subject_id in (${marks(count)})`,
+)
+const SPEND_HOURS = sized(
+  count => `select level, subject_id, sum(spent_minor) as spent_minor from spend_minute
+    where subject_id in (${marks(count)}) and minute between ? and ? group by level, subject_id`,
+)
+
+/** When use is counted. */
+export interface UseTimes {
+  /** Of the organization's time zone. */
+  readonly day: string
+  readonly minute: number
+  readonly second: Second
+  /** Only calls to the world cost money. */
+  readonly outbound: boolean
+}
+
+export interface Usage {
+  readonly levels: readonly LevelFacts[]
+  /** Subjects that have a counter. */
+  readonly counted: ReadonlySet<string>
+}
+
+/** What is used of each level's ceilings. */
+export function usage(
+  query: Query,
+  limits: readonly LevelLimits[],
+  { day, minute, second, outbound }: UseTimes,
+): Usage {
+  const used = query(LEVEL_USES(limits.length), day, ...limits.map(({ id }) => id))
+  const capped = outbound ? limits.filter(limit => limit.velocity_cap_minor !== null).map(({ id }) => id) : []
+  const hour = capped.length === 0 ? [] : query(SPEND_HOURS(capped.length), ...capped, ...hourUntil(minute))
+  return {
+    levels: limits.map(limit => levelFacts(limit, used, hour, second)),
+    counted: new Set(used.map(row => text(row, 'subject_id'))),
+  }
+}
+
+/** 61 buckets, so that none of the rolling hour is missed; those beyond now are from before the clock was set back. */
+export const hourUntil = (minute: number): [first: number, last: number] => [minute - 60, minute]
+
+// A ceiling that no counter reaches, because SQL compares null with nothing.
+const NO_CEILING = Number.MAX_SAFE_INTEGER
+
+const IN_LEVEL = 'where subject_id = ? and level = ? and live < ?'
+const COUNT = `update level_use set live = live + 1, takes = '' ${IN_LEVEL}`
+// The oldest of `cps` takes must have left the second. What was out of the second when it was read is cut off, unless
+// others have taken since: then the next take cuts it off.
+const time = `substr(takes, ?, ${TIME_DIGITS})`
+const COUNT_IN_SECOND = `update level_use set live = live + 1,
+    takes = ? || case when ${time} between ? and ? then takes else substr(takes, 1, ?) end
+  ${IN_LEVEL} and ${time} not between ? and ?`
+const BEGIN_COUNTING = `insert into level_use (level, subject_id, live, takes) values (?, ?, 1, ?)
+    on conflict (subject_id, level) do nothing`
+
+/**
+ * Counts a call at each level, in their order. Each statement compares the counter with the ceiling again.
+ * @throws FactsChanged when another writer has taken the last slot since the facts were read
+ */
+export function takeSlots(query: Query, { levels, counted }: Usage, second: Second): void {
+  for (const facts of levels)
+    if (countCall(query, facts, counted.has(facts.id), second) === 0)
+      throw new FactsChanged(`slots of ${facts.level} ${facts.id}`)
+}
+
+function countCall(query: Query, { level, id, concurrency, cps }: LevelFacts, counted: boolean, second: Second) {
+  const { now, first, last } = second
+  if (!counted) return query.changes(BEGIN_COUNTING, level, id, cps.limit === null ? '' : now)
+  const most = concurrency.limit ?? NO_CEILING
+  if (cps.limit === null) return query.changes(COUNT, id, level, most)
+  const recent = TIME_DIGITS * cps.used
+  const oldest = TIME_DIGITS * (cps.limit - 1) + 1
+  return query.changes(COUNT_IN_SECOND, now, recent + 1, first, last, recent, id, level, most, oldest, first, last)
+}
+
+const HELD_AT = [
+  ['subtrunk', 'subtrunk_id'],
+  ['trunk', 'trunk_id'],
+  ['policy', 'policy_id'],
+  ['policy', 'parent_policy_id'],
+  ['subaccount', 'subaccount_id'],
+  ['project', 'project_id'],
+] as const
+
+const OPEN_LEASES = `select id, subtrunk_id, trunk_id, policy_id, parent_policy_id, subaccount_id, project_id
+  from lease where call_sid = ? and ended_at is null`
+const END_LEASE = 'update lease set ended_at = ? where id = ? and ended_at is null'
+
+/** Gives back the slots of a call. Returns how many of its leases this ended. */
+export function returnSlots(query: Query, call_sid: string, ended_at: string): number {
+  let ended = 0
+  for (const lease of query(OPEN_LEASES, call_sid)) {
+    // Whoever ends the lease counts it off: a second writer changes nothing.
+    if (query.changes(END_LEASE, ended_at, number(lease, 'id')) === 0) continue
+    countOff(query, lease)
+    ended++
+  }
+  return ended
+}
+
+function countOff(query: Query, lease: Row): void {
+  const held = HELD_AT.flatMap(([level, column]) => {
+    const id = textOrNull(lease, column)
+    return id === null ? [] : [id, level]
+  })
+  query(COUNT_OFF(held.length / 2), ...held)
+}
+
+const COUNT_OFF = sized(
+  count => `update level_use set live = case when live > 0 then live - 1 else 0 end
+    where (subject_id, level) in (values ${tuples(count, 2)})`,
+)

@@ -1,0 +1,138 @@
+import type { Level } from '../../../domain/admission/index.ts'
+import {
+  FactsChanged,
+  marks,
+  number,
+  numberOrNull,
+  type Query,
+  type Row,
+  sized,
+  text,
+  tuples,
+} from '../admission/steps.ts'
+import { hourUntil } from './slots.ts'
+
+/** Levels of a call with their daily and velocity caps as they were when it was admitted. */
+export type Caps = readonly (readonly [level: Level, id: string, daily: number | null, velocity: number | null])[]
+
+export interface SpendChange {
+  readonly caps: Caps
+  readonly day: string
+  readonly minute: number
+  /** Null when the payer is known to have none. */
+  readonly account: string | null
+  /** More money held, or less: what was held and not needed. */
+  readonly minor: number
+}
+
+// Only subtrunks (spec) and projects (the operator) have a velocity cap. A subtrunk's hour is counted always, so that a
+// cap that is set finds what was spent before; a project's only when it is capped, because every call would pay for it.
+const countsHour = (level: Level, velocity: number | null): boolean => level === 'subtrunk' || velocity !== null
+
+// A cap that no spend reaches, because SQL compares null with nothing.
+const NO_CAP = Number.MAX_SAFE_INTEGER
+
+const HOLD_DAY = sized(
+  count => `insert into spend_day (level, subject_id, day, spent_minor) values ${tuples(count, 4)}
+    on conflict (subject_id, level, day) do update set spent_minor = spend_day.spent_minor + ?
+    where spend_day.spent_minor + ? <= case spend_day.subject_id ${' when ? then ?'.repeat(count)} end`,
+)
+const HOLD_BALANCE = `update billing_account set held_minor = held_minor + ?
+    where id = ? and (prepaid = 0 or balance_minor + credit_minor - held_minor >= ?)`
+const OVER_VELOCITY = sized(
+  count => `select subject_id from spend_minute where subject_id in (${marks(count)}) and minute between ? and ?
+    group by subject_id having sum(spent_minor) > case subject_id ${' when ? then ?'.repeat(count)} end`,
+)
+
+/**
+ * Holds more money, at every level whether capped or not, so that a cap set later finds what was spent before.
+ * @throws FactsChanged when a cap or the balance no longer has it
+ */
+export function holdMoney(query: Query, { caps, day, minute, account, minor }: SpendChange): void {
+  const held = query.changes(
+    HOLD_DAY(caps.length),
+    ...caps.flatMap(([level, id]) => [level, id, day, minor]),
+    minor,
+    minor,
+    ...caps.flatMap(([, id, daily]) => [id, daily ?? NO_CAP]),
+  )
+  if (held < caps.length) throw new FactsChanged('a daily cap')
+  addToHour(query, caps, minute, minor)
+  const capped = caps.filter(([, , , velocity]) => velocity !== null)
+  if (capped.length > 0) refuseOverVelocity(query, capped, minute)
+  if (account !== null && query.changes(HOLD_BALANCE, minor, account, minor) === 0)
+    throw new FactsChanged(`the balance of ${account}`)
+}
+
+// The sum is compared after the money is added: the row of the minute is locked then, so it has what others added.
+function refuseOverVelocity(query: Query, capped: Caps, minute: number): void {
+  const over = query(
+    OVER_VELOCITY(capped.length),
+    ...capped.map(([, id]) => id),
+    ...hourUntil(minute),
+    ...capped.flatMap(([, id, , velocity]) => [id, velocity]),
+  )
+  if (over.length > 0) throw new FactsChanged('a velocity cap')
+}
+
+const ADD_DAY = sized(
+  count => `insert into spend_day (level, subject_id, day, spent_minor) values ${tuples(count, 4)}
+    on conflict (subject_id, level, day) do update set
+      spent_minor = case when spend_day.spent_minor + ? < 0 then 0 else spend_day.spent_minor + ? end`,
+)
+const ADD_MINUTE = sized(
+  count => `insert into spend_minute (level, subject_id, minute, spent_minor) values ${tuples(count, 4)}
+    on conflict (subject_id, level, minute) do update set
+      spent_minor = case when spend_minute.spent_minor + ? < 0 then 0 else spend_minute.spent_minor + ? end`,
+)
+
+/** Adds to the windows what a call cost beyond the money held, or takes off what was held in excess. No cap refuses it. */
+export function addToWindows(query: Query, caps: Caps, day: string, minute: number, minor: number): void {
+  query(ADD_DAY(caps.length), ...caps.flatMap(([level, id]) => [level, id, day, Math.max(0, minor)]), minor, minor)
+  addToHour(query, caps, minute, minor)
+}
+
+function addToHour(query: Query, caps: Caps, minute: number, minor: number): void {
+  const counted = caps.filter(([level, , , velocity]) => countsHour(level, velocity))
+  if (counted.length === 0) return
+  query(
+    ADD_MINUTE(counted.length),
+    ...counted.flatMap(([level, id]) => [level, id, minute, Math.max(0, minor)]),
+    minor,
+    minor,
+  )
+}
+
+export interface Payer {
+  /** Null when there is no account of this id. */
+  readonly account: string | null
+  /** Money that may still be held, in minor units; null is no ceiling. */
+  readonly budget: number | null
+}
+
+const SPENT_ON = 'select spent_minor from spend_day where subject_id = ? and level = ? and day = ?'
+const SPENT_SINCE = `select sum(spent_minor) as spent_minor from spend_minute where subject_id = ? and level = ?
+    and minute between ? and ?`
+const BALANCE = 'select prepaid, balance_minor, credit_minor, held_minor from billing_account where id = ?'
+
+/** What caps and balance leave for a call that runs. */
+export function budgetOf(query: Query, caps: Caps, day: string, minute: number, account: string): Payer {
+  const left: number[] = []
+  const spent = (row: Row | undefined): number => number(row ?? {}, 'spent_minor')
+  for (const [level, id, daily, velocity] of caps) {
+    if (daily !== null) left.push(daily - spent(query(SPENT_ON, id, level, day)[0]))
+    if (velocity !== null) left.push(velocity - spent(query(SPENT_SINCE, id, level, ...hourUntil(minute))[0]))
+  }
+  const [payer] = query(BALANCE, account)
+  const available = payer ? availableMinor(payer) : null
+  if (available !== null) left.push(available)
+  return { account: payer ? account : null, budget: left.length === 0 ? null : Math.max(0, Math.min(...left)) }
+}
+
+/** What a payer has left, minor units; null when it pays afterwards. */
+export const availableMinor = (row: Row): number | null =>
+  numberOrNull(row, 'prepaid') === 1
+    ? number(row, 'balance_minor') + number(row, 'credit_minor') - number(row, 'held_minor')
+    : null
+
+export const capsOf = (row: Row): Caps => JSON.parse(text(row, 'caps')) as Caps
