@@ -86,7 +86,7 @@ const ADD_MINUTE = sized(
       spent_minor = case when spend_minute.spent_minor + ? < 0 then 0 else spend_minute.spent_minor + ? end`,
 )
 
-/** Adds to the windows what a call cost beyond the money held, or takes off what was held in excess. No cap refuses it. */
+/** Adds what a call cost beyond the money held, or takes off what was held in excess. No cap refuses it. */
 export function addToWindows(query: Query, caps: Caps, day: string, minute: number, minor: number): void {
   query(ADD_DAY(caps.length), ...caps.flatMap(([level, id]) => [level, id, day, Math.max(0, minor)]), minor, minor)
   addToHour(query, caps, minute, minor)
