@@ -13,23 +13,24 @@ import {
   checkRecording,
 } from './check.ts'
 
-import type {
-  AudioCodec,
-  ConferenceJoin,
-  EngineFeatures,
-  EngineOptions,
-  EngineStats,
-  MediaEvent,
-  PlayOptions,
-  RecordOptions,
-  SampleRate,
-  StreamDescription,
-  StreamPolicy,
-  StreamStats,
-  TapOptions,
+import {
+  type AudioCodec,
+  CODEC_RATES,
+  type ConferenceJoin,
+  type EngineFeatures,
+  type EngineOptions,
+  type EngineStats,
+  type MediaEvent,
+  type PlayOptions,
+  type RecordOptions,
+  type SampleRate,
+  type StreamDescription,
+  type StreamPolicy,
+  type StreamStats,
+  type TapOptions,
 } from './types.ts'
 
-export type * from './types.ts'
+export * from './types.ts'
 
 /**
  * One RTP stream of a leg: a pair of ports, what comes in on them and what goes out. Ends with `close` or its
@@ -352,12 +353,11 @@ export function resample(samples: Int16Array, from_hz: number, to_hz: number): I
 }
 
 /**
- * Encodes PCM at the codec's own rate (G722 16 kHz, OPUS 48 kHz, others 8 kHz), frame by frame of 20 ms: for tests
- * and fixtures.
+ * Encodes PCM at the codec's own rate, frame by frame of 20 ms: for tests and fixtures.
  */
 export function encodeAll(codec: AudioCodec, samples: Int16Array): Buffer[] {
   checkPcm(samples)
-  const frame = codec === 'OPUS' ? 960 : codec === 'G722' ? 320 : 160
+  const frame = CODEC_RATES[codec] / 50
   const packed = load().encodeTest(codec, samples.subarray(0, samples.length - (samples.length % frame)))
   const frames: Buffer[] = []
   // The add-on answers with frames, each after its length in two bytes.

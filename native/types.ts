@@ -4,8 +4,12 @@ import type { Stream } from './index.ts'
 /** Sample rates in which PCM may be handed over, Hz. */
 export type SampleRate = 8000 | 16000 | 24000 | 48000
 
-/** Codecs whose audio the engine can decode and encode; any other name can still be relayed byte for byte. */
-export type AudioCodec = 'PCMU' | 'PCMA' | 'G722' | 'G729' | 'OPUS'
+/**
+ * Codecs whose audio the engine can decode and encode, with the rate of their samples in Hz; any other name can still
+ * be relayed byte for byte.
+ */
+export const CODEC_RATES = { PCMU: 8000, PCMA: 8000, G722: 16_000, G729: 8000, OPUS: 48_000 } as const
+export type AudioCodec = keyof typeof CODEC_RATES
 
 /** SDES suites of RFC 4568, RFC 6188 and RFC 7714. */
 type SrtpSuite =

@@ -9,7 +9,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { encodeAll, features } from '../../native/index.ts'
+import { CODEC_RATES, encodeAll, features } from '../../native/index.ts'
 import { agreement } from './agreement.ts'
 import { bars, cost, manner, type Point, QUIET_PCT, type Row, ratio, starved } from './bars.ts'
 import { command, type Generator, loaded, pinned, root, tools, WITHOUT_PACKET_RING } from './run.ts'
@@ -94,7 +94,7 @@ function setUp(): void {
   // Speech of two voices, with the pauses of a conversation, in each codec.
   const text = 'Good morning, this is the support desk. May I have your account number, please? Yes, of course.'
   for (const codec of features().codecs) {
-    const rate_hz = codec === 'OPUS' ? 48_000 : codec === 'G722' ? 16_000 : 8000
+    const rate_hz = CODEC_RATES[codec]
     const frames = encodeAll(codec, speech(text, rate_hz))
     const lengths = frames.flatMap(frame => [Buffer.from([frame.length >> 8, frame.length & 255]), frame])
     writeFileSync(join(work, `${codec}.pay`), Buffer.concat(lengths))

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import {
+  CODEC_RATES,
   createEngine,
   decodeAll,
   type EngineOptions,
@@ -418,7 +419,7 @@ t.test('codecs and rates are converted for files as for calls', async t => {
   t.equal(down.length, 4000)
   t.ok(Math.abs(level(down.subarray(400, 3600)) + 10) < 0.2)
   for (const codec of features().codecs) {
-    const rate = codec === 'OPUS' ? 48_000 : codec === 'G722' ? 16_000 : 8000
+    const rate = CODEC_RATES[codec]
     const frames = encodeAll(codec, tone(1000, 500, rate))
     t.equal(frames.length, 25, `${codec}: 25 frames`)
     const back = decodeAll(codec, frames)

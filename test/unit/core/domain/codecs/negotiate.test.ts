@@ -23,7 +23,7 @@ import { CODECS } from '../../../../../core/domain/codecs/registry.ts'
 import { type Direction, type OwnSdp, readSdp, type Sdp, writeSdp } from '../../../../../core/domain/codecs/sdp.ts'
 
 const FIXTURES = new URL('../../../../../../fixtures/sdp/', import.meta.url)
-const ALL: readonly CodecName[] = ['PCMA', 'PCMU', 'G722', 'G729', 'OPUS']
+const ALL: readonly CodecName[] = CODEC_NAMES
 
 const policy = (over: Partial<MediaPolicy> = {}): MediaPolicy => ({
   codecs: ALL,
@@ -593,7 +593,10 @@ t.test('property: whatever a stranger sends is read or refused, never thrown at 
 })
 
 t.test('every codec of the registry is complete and no two share a static payload type', async t => {
-  t.strictSame(new Set(CODECS.map(codec => codec.name)), new Set(ALL))
+  t.strictSame(
+    CODECS.map(({ name }) => name),
+    [...CODEC_NAMES],
+  )
   const statics = CODECS.flatMap(codec => codec.static_payload_type ?? [])
   t.equal(new Set(statics).size, statics.length)
   for (const codec of CODECS) {
@@ -601,11 +604,4 @@ t.test('every codec of the registry is complete and no two share a static payloa
     const line = parsed(writeSdp(local as OwnSdp)).lines[0]
     t.equal(line?.payloads[0]?.codec, codec, codec.name)
   }
-})
-
-t.test('every name has a codec, in the order of the registry', async t => {
-  t.strictSame(
-    CODECS.map(({ name }) => name),
-    [...CODEC_NAMES],
-  )
 })
