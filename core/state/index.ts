@@ -55,8 +55,8 @@ const CHECKPOINT = CompiledQuery.raw('pragma wal_checkpoint(passive)')
 export async function openState(options: {
   readonly data_dir: string
   /**
-   * Makes hot reads and brief write transactions on the thread that asks (decision 0303), and other reads beside a
-   * write that waits (decision 0321). Not for signaling: its event loop must not wait for a disk.
+   * Makes hot reads and brief write transactions on the thread that asks, and other reads beside a write that waits
+   * (decision 0002). Not for signaling: its event loop must not wait for a disk.
    */
   readonly local?: boolean
   /**

@@ -15,7 +15,7 @@ import { Turns } from './turns.ts'
 
 interface Settings {
   readonly writing: StateThread
-  /** Starts a second thread, for reads that would wait for a write (decision 0321); null: they wait. */
+  /** Starts a second thread, for reads that would wait for a write (decision 0002); null: they wait. */
   readonly readThread: (() => StateThread) | null
   /** A statement outside of any transaction may have written: resolves when it may be answered; null: none writes. */
   readonly wrote: (() => Promise<void>) | null

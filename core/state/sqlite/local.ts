@@ -22,9 +22,8 @@ interface Brief {
 }
 
 /**
- * A connection on the thread that asks, for reads of a few rows (decision 0303) and for writes of a few statements
- * (decision 0304), of which those that wait together are committed together (decision 0322). It never waits for another
- * writer.
+ * A connection on the thread that asks (decision 0002), for reads of a few rows and for writes of a few statements.
+ * Writes that wait together commit together. It never waits for another writer.
  */
 export class LocalConnection {
   readonly counts = new WorkCounts()

@@ -5,7 +5,7 @@ import type { Step } from './protocol.ts'
 const MAX_KEPT = 20_000
 
 /**
- * Reads on the thread that asks (decision 0303), by the connection that also makes its brief writes: a read of a few
+ * Reads on the thread that asks (decision 0002), by the connection that also makes its brief writes: a read of a few
  * rows takes less than the message to another thread. What was read is kept until somebody else, in any process, has
  * written anything (SQLite counts that: `pragma data_version`), or this connection has written to a table of it.
  */
