@@ -35,7 +35,7 @@ export async function claimFacts(
 
 /**
  * What other tenants have of a range, one of each sort: the rule asks only whether there is any. The index of ranges
- * finds it, so that the work does not grow with the claims of all (decision 0582).
+ * finds it, so that the work does not grow with the claims of all (decision 0560).
  */
 export function readsOfTaken(cidr: string, { project_id, subaccount_id }: Tenant, now: string) {
   const keys = overlapKeys(cidr)

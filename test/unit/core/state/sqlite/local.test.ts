@@ -8,8 +8,8 @@ import { bumpConfiguration } from '../../../../../core/state/configuration/boots
 import { type Db, isUniqueViolation, openState, type State, type Trx } from '../../../../../core/state/index.ts'
 import { appendAudit, type NewAuditEvent } from '../../../../../core/state/people/audit.ts'
 
-// The control plane's way to the state (decision 0002): hot reads and brief writes on its own thread, other reads beside
-// a write that waits.
+// The control plane's way to the state (decision 0002): hot reads and brief writes on its own thread, and other reads
+// beside a write that waits.
 
 const REVISION = statement((db, { id }: { id: 1 }) =>
   db.selectFrom('configuration').select('revision').where('id', '=', id),
