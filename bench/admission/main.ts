@@ -197,7 +197,7 @@ function requestOf(i: number, sizes: Sizes): AdmissionRequest {
     offer: { codecs: ['PCMU', 'PCMA'], sdes_srtp: false },
     own_targets: 1,
     now_ms: NOW_MS + i,
-    steady_ms: 1_000_000 + i * 100,
+    store_ms: 1_000_000 + i * 100,
   }
 }
 

@@ -16,8 +16,11 @@ const BOOT_ID = '/proc/sys/kernel/random/boot_id'
 /** Of a data folder, which must be there. */
 export function machineOf(data_dir: string): Machine {
   const machine_id = lineOnce(join(data_dir, 'machine.id'), () => `mac_${randomBytes(8).toString('hex')}`)
-  return { machine_id, boot_id: existsSync(BOOT_ID) ? readFileSync(BOOT_ID, 'utf8').trim() : '' }
+  return { machine_id, boot_id: bootId() }
 }
+
+/** Names the machine's boot; empty where the system tells none. */
+export const bootId = (): string => (existsSync(BOOT_ID) ? readFileSync(BOOT_ID, 'utf8').trim() : '')
 
 /** A process as its row in the state tells of it. */
 export interface KnownProcess extends Machine {

@@ -2,7 +2,6 @@ import { sql } from 'kysely'
 import type { Db, LevelUseTable, Trx } from '../db.ts'
 import type { State } from '../index.ts'
 import type { AdmissionOutcome, AdmissionRequest } from '../procedures/admission/request.ts'
-import { steadyNow } from '../procedures/admission/steps.ts'
 import type { TakeInput } from '../procedures/admission/take.ts'
 import { callProcedure } from '../procedures/call.ts'
 import type { Release, ReleaseInput } from '../procedures/ceilings/settle.ts'
@@ -164,13 +163,8 @@ export async function pruneAdmission(db: Db, now_ms: number, limit = 2000): Prom
     .executeTakeFirst()
   const days = await db.deleteFrom('spend_day').where('day', '<', before.slice(0, 10)).executeTakeFirst()
   await db.deleteFrom('refusal_day').where('day', '<', before.slice(0, 10)).execute()
-  // Rolling hours are of the steady clock; minutes ahead of it are from before the machine was started again.
-  const minute = Math.floor(steadyNow() / 60_000)
-  const minutes = await db
-    .deleteFrom('spend_minute')
-    .where(eb => eb.or([eb('minute', '<', minute - 120), eb('minute', '>', minute + 1)]))
-    .executeTakeFirst()
-  return Number(leases.numDeletedRows + days.numDeletedRows + minutes.numDeletedRows)
+  const minutes = await callProcedure<number>(db, 'prune_hours', null)
+  return Number(leases.numDeletedRows + days.numDeletedRows) + minutes
 }
 
 export type { AdmissionOutcome, AdmissionRequest } from '../procedures/admission/request.ts'

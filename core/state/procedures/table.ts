@@ -16,6 +16,7 @@ export const PROCEDURES: Readonly<Record<string, (query: Query, input: never) =>
   take_admission: take,
   extend_reservation: ceilings.extend,
   release_admission: ceilings.release,
+  prune_hours: ceilings.prune,
   place_call: place,
   append_audit: chainAudit,
   insert_call: (query, { call, now_ms }: { call: NewCall; now_ms: number }) => insertCall(query, call, now_ms),
@@ -29,7 +30,7 @@ export const PROCEDURES: Readonly<Record<string, (query: Query, input: never) =>
 }
 
 /** Of any number of rows: never run on a thread whose event loop must go on. */
-export const LONG_PROCEDURES: ReadonlySet<string> = new Set(['insert_messages'])
+export const LONG_PROCEDURES: ReadonlySet<string> = new Set(['insert_messages', 'prune_hours'])
 
 /**
  * Procedures that acknowledge nothing to anybody outside: a power cut that takes their commit back takes the calls with
@@ -39,6 +40,7 @@ export const SYNCED_SOON: ReadonlySet<string> = new Set([
   'take_admission',
   'extend_reservation',
   'release_admission',
+  'prune_hours',
   'admit_call',
   'admit_row',
   'insert_call',

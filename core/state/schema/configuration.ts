@@ -235,6 +235,13 @@ export interface NodeTable {
   draining_at: Instant | null
 }
 
+/** The store's clock, of the machine's boot that it is read in (core/state/sqlite/store-clock.ts). */
+export interface StoreClockTable {
+  boot_id: string
+  /** What is added to the machine's steady clock. */
+  ahead_ms: number
+}
+
 /** Which process does what one process does for all. */
 export interface TaskLeaseTable {
   name: string

@@ -31,6 +31,7 @@ export interface Schema {
   number: configuration.NumberTable
   configuration: configuration.ConfigurationTable
   node: configuration.NodeTable
+  store_clock: configuration.StoreClockTable
   task_lease: configuration.TaskLeaseTable
   apply_report: configuration.ApplyReportTable
   idempotency: configuration.IdempotencyTable

@@ -106,7 +106,7 @@ export interface ReservationTable {
   currency: string
   /** Day of the organization's time zone that the spend counts in. */
   day: string
-  /** Minute of the epoch in which money was held last. */
+  /** Minute of the store's clock in which money was held last. */
   held_minute: number
   /** JSON: the levels and their caps as they were when the call was admitted. */
   caps: Json
@@ -128,7 +128,7 @@ export interface SpendDayTable {
   spent_minor: number
 }
 
-/** The same by minute of the epoch, for rolling hours; subtrunk and project alone have a velocity cap. */
+/** The same by minute of the store's clock, for rolling hours; subtrunk and project alone have a velocity cap. */
 export interface SpendMinuteTable {
   level: LevelUseTable['level']
   subject_id: string

@@ -2,6 +2,7 @@ import type { Database } from 'better-sqlite3'
 import { type Query, type Row, untilUnchanged, type Value } from '../procedures/admission/steps.ts'
 import { PROCEDURES } from '../procedures/table.ts'
 import type { Prepared } from './prepared.ts'
+import { storeClock } from './store-clock.ts'
 
 /**
  * Runs procedures to their end on this thread, each in a transaction: nobody else writes between its statements.
@@ -16,6 +17,7 @@ export function procedureRunner(database: Database, prepared: (sql: string) => P
     return []
   }
   const query: Query = Object.assign(rows, {
+    now_ms: storeClock(prepared),
     changes: (sql: string, ...parameters: readonly Value[]) => prepared(sql).run(parameters).changes,
   })
   // Made once: making the wrapper costs as much as some of the statements in it.

@@ -5,7 +5,7 @@ import { type CalledNumber, normalizeNumber, parseCalled, parseNumber } from '..
 import { dayOf } from '../../../domain/rating/day.ts'
 import { ceilings } from '../ceilings/index.ts'
 import { levelLimits } from '../ceilings/levels.ts'
-import type { Usage } from '../ceilings/slots.ts'
+import { minuteOf, type Usage } from '../ceilings/slots.ts'
 import { availableMinor } from '../ceilings/spend.ts'
 import { type Second, secondAt } from '../ceilings/window.ts'
 import { countRoutes, NO_PRICE, readContainments, readPrice, readRules } from './destination.ts'
@@ -33,7 +33,7 @@ export interface Gathered {
 }
 
 /** Reads the facts. Everything is read now, so that a change is in effect for the next call. */
-export function gather(query: Query, given: AdmissionRequest, steady_ms: number): Gathered {
+export function gather(query: Query, given: AdmissionRequest, store_ms: number): Gathered {
   const project = readProject(query, given.project_id)
   const named = readTrunks(query, given)
   const { trunk } = named
@@ -53,8 +53,8 @@ export function gather(query: Query, given: AdmissionRequest, steady_ms: number)
   const { price_book, rate } = outbound ? readPrice(query, request, digits) : NO_PRICE
   const day = dayOf(request.now_ms, text(project, 'time_zone'))
   const limits = levelLimits({ project, subaccount, trunk, subtrunk, policies })
-  const minute = Math.floor(steady_ms / 60_000)
-  const second = secondAt(steady_ms)
+  const minute = minuteOf(store_ms)
+  const second = secondAt(store_ms)
   const usage = ceilings.usage(query, limits, { day, minute, second, outbound })
   const facts: AdmissionFacts = {
     direction: request.part,

@@ -32,8 +32,8 @@ export interface AdmissionRequest {
   readonly own_targets?: number | null
   /** Wall time, epoch ms. */
   readonly now_ms: number
-  /** For tests alone: the machine's steady clock, ms. */
-  readonly steady_ms?: number
+  /** For tests alone: what the store's clock reads. */
+  readonly store_ms?: number
 }
 
 export interface AdmissionContext {

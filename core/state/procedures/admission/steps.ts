@@ -10,6 +10,8 @@ export interface Query {
   (sql: string, ...parameters: readonly Value[]): Row[]
   /** Runs a statement that returns no rows. Returns how many rows it changed. */
   readonly changes: (sql: string, ...parameters: readonly Value[]) => number
+  /** The store's clock: epoch milliseconds, which no jump of a machine's wall clock moves (decision 0641). */
+  readonly now_ms: () => number
 }
 
 /**
@@ -115,6 +117,3 @@ export const numberOrNull = (row: Row, column: string): number | null => {
   const value = row[column]
   return value === null || value === undefined ? null : Number(value)
 }
-
-/** CLOCK_MONOTONIC, ms: the same for all processes of the machine and untouched by jumps of the wall clock. */
-export const steadyNow = (): number => Number(process.hrtime.bigint() / 1_000_000n)

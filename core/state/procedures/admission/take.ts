@@ -6,7 +6,7 @@ import { ceilings } from '../ceilings/index.ts'
 import type { Caps, SpendChange } from '../ceilings/spend.ts'
 import { type Gathered, gather, revisionsOf } from './gather.ts'
 import type { AdmissionContext, AdmissionOutcome, AdmissionRequest } from './request.ts'
-import { number, numberOrNull, type Query, steadyNow, text, textOrNull, tuples } from './steps.ts'
+import { number, numberOrNull, type Query, text, textOrNull, tuples } from './steps.ts'
 
 export interface TakeInput {
   readonly request: AdmissionRequest
@@ -18,8 +18,8 @@ export interface TakeInput {
  * the last slot: on SQLite because the transaction is exclusive, elsewhere because it is run again (decision 0641).
  */
 export function take(query: Query, { request, dry_run }: TakeInput): AdmissionOutcome {
-  const steady_ms = request.steady_ms ?? steadyNow()
-  const gathered = gather(query, request, steady_ms)
+  const store_ms = request.store_ms ?? query.now_ms()
+  const gathered = gather(query, request, store_ms)
   const verdict = admit(gathered.facts)
   if (!dry_run) {
     if (verdict.admitted) takeAll(query, request, gathered, verdict)

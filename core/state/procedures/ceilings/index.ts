@@ -2,7 +2,7 @@ import type { Query } from '../admission/steps.ts'
 import type { LevelLimits } from './levels.ts'
 import { type ExtendInput, type Extension, extend, type Release, type ReleaseInput, release } from './settle.ts'
 import { takeSlots, type Usage, type UseTimes, usage } from './slots.ts'
-import { holdMoney, type SpendChange } from './spend.ts'
+import { holdMoney, pruneHours, type SpendChange } from './spend.ts'
 import type { Second } from './window.ts'
 
 /**
@@ -19,6 +19,8 @@ export interface Ceilings {
   extend(query: Query, input: ExtendInput): Extension
   /** Gives the slots of a call back and settles its money; safe to repeat. */
   release(query: Query, input: ReleaseInput): Release
+  /** Forgets money of hours that are over. Returns how many rows went. */
+  prune(query: Query): number
 }
 
 export interface Taken {
@@ -37,4 +39,5 @@ export const ceilings: Ceilings = {
   },
   extend,
   release,
+  prune: pruneHours,
 }

@@ -1,16 +1,7 @@
 import { type PriceInputs, priceOf } from '../../../domain/rating/explain.ts'
 import { affordableSeconds, billedMinor, billedSeconds } from '../../../domain/rating/price.ts'
-import {
-  FactsChanged,
-  number,
-  numberOrNull,
-  type Query,
-  type Row,
-  steadyNow,
-  text,
-  textOrNull,
-} from '../admission/steps.ts'
-import { returnSlots } from './slots.ts'
+import { FactsChanged, number, numberOrNull, type Query, type Row, text, textOrNull } from '../admission/steps.ts'
+import { minuteOf, returnSlots } from './slots.ts'
 import { addToWindows, budgetOf, capsOf, holdMoney } from './spend.ts'
 
 export interface ExtendInput {
@@ -19,7 +10,8 @@ export interface ExtendInput {
   readonly elapsed_seconds: number
   /** Money is held this far ahead, so that not every second costs a transaction. */
   readonly ahead_seconds: number
-  readonly steady_ms?: number
+  /** For tests alone: what the store's clock reads. */
+  readonly store_ms?: number
 }
 
 export interface Extension {
@@ -43,7 +35,7 @@ export function extend(query: Query, { call_sid, elapsed_seconds, ahead_seconds,
   if (!row || paid_until === null) return { paid_until_seconds: paid_until, exhausted: false }
   const wanted = elapsed_seconds + ahead_seconds
   if (wanted <= paid_until) return { paid_until_seconds: paid_until, exhausted: false }
-  const minute = Math.floor((given.steady_ms ?? steadyNow()) / 60_000)
+  const minute = minuteOf(given.store_ms ?? query.now_ms())
   const inputs = inputsOf(row, wanted)
   const held = number(row, 'held_minor')
   const [caps, day] = [capsOf(row), text(row, 'day')]

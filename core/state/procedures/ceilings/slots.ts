@@ -56,6 +56,9 @@ export function usage(
   }
 }
 
+/** Velocity is counted by minutes of the store's clock. */
+export const minuteOf = (store_ms: number): number => Math.floor(store_ms / 60_000)
+
 /** 61 buckets, so that none of the rolling hour is missed; those beyond now are from before the clock was set back. */
 export const hourUntil = (minute: number): [first: number, last: number] => [minute - 60, minute]
 

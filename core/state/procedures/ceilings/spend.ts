@@ -10,7 +10,7 @@ import {
   text,
   tuples,
 } from '../admission/steps.ts'
-import { hourUntil } from './slots.ts'
+import { hourUntil, minuteOf } from './slots.ts'
 
 /** Levels of a call with their daily and velocity caps as they were when it was admitted. */
 export type Caps = readonly (readonly [level: Level, id: string, daily: number | null, velocity: number | null])[]
@@ -73,6 +73,14 @@ function refuseOverVelocity(query: Query, capped: Caps, minute: number): void {
     ...capped.flatMap(([, id, , velocity]) => [id, velocity]),
   )
   if (over.length > 0) throw new FactsChanged('a velocity cap')
+}
+
+const PRUNE_HOURS = 'delete from spend_minute where minute < ? or minute > ?'
+
+/** Forgets minutes that no rolling hour has any more, and those from before the clock was set back. */
+export function pruneHours(query: Query): number {
+  const [first, last] = hourUntil(minuteOf(query.now_ms()))
+  return query.changes(PRUNE_HOURS, first - 60, last + 1)
 }
 
 const ADD_DAY = sized(

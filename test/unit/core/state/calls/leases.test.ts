@@ -149,13 +149,13 @@ t.test('never more than N calls in any sliding second, whatever the wall clock d
   const N = 5
   await w.trunk({ cps: N })
   const admitted: number[] = []
-  let steady_ms = 50_000_000
+  let store_ms = 50_000_000
   // Arrivals of a fixed pattern; the wall clock jumps an hour to and fro between them.
   for (let call = 0; call < 400; call++) {
-    steady_ms += [0, 7, 31, 90, 3, 250, 1][call % 7] ?? 1
+    store_ms += [0, 7, 31, 90, 3, 250, 1][call % 7] ?? 1
     const now_ms = NOW_MS + ((call * 37) % 3) * 3_600_000 - 3_600_000
-    const outcome = await takeAdmission(w.state.db, w.request({ steady_ms, now_ms }))
-    if (outcome.admitted) admitted.push(steady_ms)
+    const outcome = await takeAdmission(w.state.db, w.request({ store_ms, now_ms }))
+    if (outcome.admitted) admitted.push(store_ms)
     else if (outcome.reason !== 'cps_exceeded') t.fail(outcome.reason)
   }
   for (const at of admitted) {
@@ -170,16 +170,16 @@ t.test('never more than N calls in any sliding second, whatever the wall clock d
 t.test('a cps ceiling may change at any time: the calls of the last second decide, and are shown', async t => {
   const w = await world(t)
   const admitted: number[] = []
-  let steady_ms = 50_000_000
+  let store_ms = 50_000_000
   for (let call = 0; call < 300; call++) {
-    steady_ms += [0, 40, 3, 120, 0, 310, 11][call % 7] ?? 1
+    store_ms += [0, 40, 3, 120, 0, 310, 11][call % 7] ?? 1
     const cps = [5, 2, 9, 1, 7][Math.floor(call / 4) % 5] ?? 5
     if (call % 4 === 0) await w.trunk({ cps })
-    const used = admitted.filter(at => at > steady_ms - 1000).length
-    const outcome = await takeAdmission(w.state.db, w.request({ steady_ms }))
+    const used = admitted.filter(at => at > store_ms - 1000).length
+    const outcome = await takeAdmission(w.state.db, w.request({ store_ms }))
     const check = outcome.trace.find(({ check }) => check === 'cps')
     t.match(check, { result: used < cps ? 'passed' : 'refused', limit: cps, used }, `call ${call}`)
-    if (outcome.admitted) admitted.push(steady_ms)
+    if (outcome.admitted) admitted.push(store_ms)
   }
   const [use] = await w.state.db.selectFrom('level_use').select('takes').where('level', '=', 'trunk').execute()
   t.ok((use?.takes.length ?? 0) <= 13 * 10, 'times that left the second are cut off')
@@ -188,9 +188,9 @@ t.test('a cps ceiling may change at any time: the calls of the last second decid
 t.test('a restart of the machine puts the steady clock back and locks nobody out', async t => {
   const w = await world(t)
   await w.trunk({ cps: 1 })
-  t.equal((await takeAdmission(w.state.db, w.request({ steady_ms: 90_000_000 }))).admitted, true)
-  t.equal((await takeAdmission(w.state.db, w.request({ steady_ms: 5_000 }))).admitted, true)
-  t.equal(reasonOf(await takeAdmission(w.state.db, w.request({ steady_ms: 5_500 }))), 'cps_exceeded')
+  t.equal((await takeAdmission(w.state.db, w.request({ store_ms: 90_000_000 }))).admitted, true)
+  t.equal((await takeAdmission(w.state.db, w.request({ store_ms: 5_000 }))).admitted, true)
+  t.equal(reasonOf(await takeAdmission(w.state.db, w.request({ store_ms: 5_500 }))), 'cps_exceeded')
 })
 
 t.test('the spend of a day stays within its cap with 200 calls that grow in parallel', async t => {
@@ -269,7 +269,7 @@ t.test('the velocity cap counts a rolling hour of the steady clock', async t => 
       w.request({
         service: { type: 'subtrunk', id: subtrunk },
         caller: '+2342010000002',
-        steady_ms: 600_000_000 + minutes * 60_000,
+        store_ms: 600_000_000 + minutes * 60_000,
         now_ms: NOW_MS + minutes * 60_000 + jump,
       }),
     )
@@ -571,17 +571,17 @@ t.test(
     const service = { type: 'voice_application', id: w.project_id } as const
     const policy = await w.policy({ cps: 5 }, service)
     await w.rule(policy, 'deny', '23490')
-    const leg = (called: string, more: { over?: 'sip' | 'client'; steady_ms?: number } = {}) =>
+    const leg = (called: string, more: { over?: 'sip' | 'client'; store_ms?: number } = {}) =>
       w.request({ over: 'sip', service, called, caller: 'anybody', transport: null, offer: null, ...more })
 
     const outcomes: AdmissionOutcome[] = []
     for (let count = 0; count < 200; count++)
-      outcomes.push(await takeAdmission(db, leg('victim', { steady_ms: 50_000 })))
+      outcomes.push(await takeAdmission(db, leg('victim', { store_ms: 50_000 })))
     t.equal(admittedOf(outcomes), 5, 'of 200 within a second')
     t.equal(reasonOf(outcomes[199] as AdmissionOutcome), 'cps_exceeded')
     t.equal((await db.selectFrom('lease').selectAll().execute()).length, 5, 'each holds a lease')
 
-    const at = (second: number) => ({ steady_ms: 60_000 + second * 2000 })
+    const at = (second: number) => ({ store_ms: 60_000 + second * 2000 })
     const denied = ['+2349012345678', '002349012345678', '09012345678', '+234-901-234-5678']
     for (const [second, number] of denied.entries())
       t.equal(reasonOf(await takeAdmission(db, leg(number, at(second)))), 'destination_denied', number)
@@ -601,7 +601,7 @@ t.test(
     const { charge_minor } = await releaseAdmission(db, ended)
     t.ok((charge_minor ?? 0) > 0, 'the class has a price')
     t.equal((await takeAdmission(db, leg('', { over: 'client', ...at(40) }))).price, null, 'a client costs nothing')
-    t.notMatch(await takeAdmission(db, w.request({ steady_ms: 200_000 })), { price: { rate_prefix: 'sip' } })
+    t.notMatch(await takeAdmission(db, w.request({ store_ms: 200_000 })), { price: { rate_prefix: 'sip' } })
 
     await db.updateTable('project').set({ status: 'disabled' }).execute()
     t.equal(reasonOf(await takeAdmission(db, leg('agent', at(50)))), 'project_disabled')

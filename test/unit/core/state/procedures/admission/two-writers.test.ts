@@ -45,7 +45,7 @@ function writerOf(test: Test, file: string) {
         return statement.run(...parameters).changes
       }
       try {
-        const result = procedure(Object.assign(rows, { changes }))
+        const result = procedure(Object.assign(rows, { changes, now_ms: () => 5_000_000 }))
         if (database.inTransaction) database.exec('commit')
         return result
       } catch (error) {
@@ -72,7 +72,7 @@ async function race(t: Test): Promise<Race> {
   t.teardown(() => world.close())
   const file = join(world.data_dir, 'strowger.sqlite')
   const [one, other] = [writerOf(t, file), writerOf(t, file)]
-  const admit = (query: Query) => take(query, { request: world.request({ steady_ms: 5_000_000 }), dry_run: false })
+  const admit = (query: Query) => take(query, { request: world.request({ store_ms: 5_000_000 }), dry_run: false })
   return {
     world,
     against(others) {
@@ -170,12 +170,12 @@ t.test('two writers release and extend the same call: slots and money move once'
   await world.prepaid(1000)
   const file = join(world.data_dir, 'strowger.sqlite')
   const [one, other] = [writerOf(t, file), writerOf(t, file)]
-  const request = world.request({ steady_ms: 5_000_000 })
+  const request = world.request({ store_ms: 5_000_000 })
   const nothing = () => undefined
   t.equal(one.run(query => take(query, { request, dry_run: false }), nothing).admitted, true)
   const { call_sid } = request
   const extend = (query: Query) =>
-    ceilings.extend(query, { call_sid, elapsed_seconds: 9, ahead_seconds: 15, steady_ms: 5_001_000 })
+    ceilings.extend(query, { call_sid, elapsed_seconds: 9, ahead_seconds: 15, store_ms: 5_001_000 })
   let raced = false
   const once = (act: () => unknown) => () => {
     if (!raced) act()
