@@ -1,16 +1,14 @@
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { Command } from 'commander'
 import { runBare } from '../core/runtime/bare-child.ts'
 import { loadConfig } from '../core/runtime/config.ts'
 import { StartRefused } from '../core/runtime/lifecycle.ts'
-import { openState } from '../core/state/index.ts'
-import { copyDatabase, faultsOf } from '../core/state/maintenance/backup.ts'
+import { DATABASE_FILE, isDatabase, openState } from '../core/state/index.ts'
 import { orSayWhy } from './say.ts'
 import { withState } from './state.ts'
 import { runningSupervisor } from './up.ts'
 
-const DATABASE = 'strowger.sqlite'
 /** What belongs to an installation beside its database. */
 const KEPT = ['master.key', 'console-password', 'tls', 'recordings', 'runs']
 
@@ -29,9 +27,9 @@ export const backupCommand = (): Command =>
         if (existsSync(target)) throw new StartRefused(`${file} exists already`)
         const staging = mkdtempSync(join(config.run_dir, 'backup-'))
         try {
-          await copyDatabase(state.db, join(staging, DATABASE))
+          await state.maintenance.copyTo(join(staging, DATABASE_FILE))
           const kept = KEPT.filter(name => existsSync(join(config.data_dir, name)))
-          await tar('-czf', `${target}.new`, '-C', staging, DATABASE, '-C', config.data_dir, ...kept)
+          await tar('-czf', `${target}.new`, '-C', staging, DATABASE_FILE, '-C', config.data_dir, ...kept)
           renameSync(`${target}.new`, target)
         } finally {
           rmSync(staging, { recursive: true, force: true })
@@ -53,7 +51,7 @@ export const restoreCommand = (): Command =>
         if (!existsSync(file)) throw new StartRefused(`there is no file ${file}`)
         const running = runningSupervisor(run_dir)
         if (running !== null) throw new StartRefused(`the platform runs (process ${running}): stop it first`)
-        if (existsSync(join(data_dir, DATABASE))) {
+        if (existsSync(join(data_dir, DATABASE_FILE))) {
           if (!options.replace) throw new StartRefused(`${data_dir} holds data: use --replace to move it aside`)
           const aside = `${data_dir}.before-${new Date().toISOString().replaceAll(/[:.]/g, '-')}`
           renameSync(data_dir, aside)
@@ -70,11 +68,11 @@ export const restoreCommand = (): Command =>
     )
 
 async function examine(data_dir: string): Promise<void> {
-  if (!readFileSync(join(data_dir, DATABASE)).subarray(0, 15).equals(Buffer.from('SQLite format 3')))
-    throw new StartRefused(`the archive has no database named ${DATABASE}`)
+  if (!isDatabase(join(data_dir, DATABASE_FILE)))
+    throw new StartRefused(`the archive has no database named ${DATABASE_FILE}`)
   const state = await openState({ data_dir })
   try {
-    const faults = await faultsOf(state.db)
+    const faults = await state.maintenance.faults()
     if (faults.length > 0) throw new StartRefused(`the database is damaged: ${faults[0]}`)
   } finally {
     await state.close()

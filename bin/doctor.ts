@@ -5,7 +5,7 @@ import { Command } from 'commander'
 import { runBare } from '../core/runtime/bare-child.ts'
 import { addressesOf, type Config, loadConfig, VARIABLES } from '../core/runtime/config.ts'
 import { StartRefused } from '../core/runtime/start-refused.ts'
-import { openState, type State } from '../core/state/index.ts'
+import { DATABASE_FILE, openState, type State } from '../core/state/index.ts'
 import { brokenInvariants } from '../core/state/maintenance/invariants.ts'
 import { examineDrachtio, examineExports } from './doctor-drachtio.ts'
 import { examineStore, type Finding } from './doctor-store.ts'
@@ -16,7 +16,7 @@ import { runningSupervisor } from './up.ts'
 
 /** Only where there is a state: examining a machine must not make one. */
 async function rows(config: Config): Promise<Finding[]> {
-  if (!existsSync(join(config.data_dir, 'strowger.sqlite'))) return []
+  if (!existsSync(join(config.data_dir, DATABASE_FILE))) return []
   let state: State
   try {
     state = await openState(config)

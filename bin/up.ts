@@ -10,9 +10,8 @@ import { createLog, type Log } from '../core/runtime/log.ts'
 import { machineOf } from '../core/runtime/machine.ts'
 import type { Environment } from '../core/runtime/variables.ts'
 import { addAdminKey, putSandboxCarrier } from '../core/state/configuration/bootstrap.ts'
-import { openState } from '../core/state/index.ts'
+import { DATABASE_FILE, damageOf, openState } from '../core/state/index.ts'
 import { askToDrain } from '../core/state/nodes/nodes.ts'
-import { damageOf } from '../core/state/sqlite/soundness.ts'
 import { seedDemo } from './bootstrap.ts'
 import { environmentOf, type ProcessName } from './child-environment.ts'
 import { type Standing, stand, startedWith } from './least-privilege.ts'
@@ -64,7 +63,7 @@ function lock({ run_dir, data_dir }: Config): () => void {
 
 /** On a damaged database every write may lose more. */
 function refuseDamage({ data_dir }: Config, unlock: () => void): void {
-  const file = join(data_dir, 'strowger.sqlite')
+  const file = join(data_dir, DATABASE_FILE)
   const damage = damageOf(file)
   if (damage === null) return
   unlock()

@@ -1,7 +1,5 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
-import { statSync } from 'node:fs'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { join } from 'node:path'
 import { type Clock, iso } from '../core/runtime/clock.ts'
 import type { Log } from '../core/runtime/log.ts'
 import { Counter, Gauge, Histogram, type Registry } from '../core/runtime/metrics.ts'
@@ -22,7 +20,6 @@ const apiOf = (url: string): string => APIS.find(([, begins]) => begins.test(url
 export function exposeControl(options: {
   readonly metrics: Registry
   readonly state: State
-  readonly data_dir: string
   readonly clock: Clock
   readonly log: Log
 }): { stop(): void } {
@@ -76,11 +73,10 @@ function exposeRequests(metrics: Registry, clock: Clock): { stop(): void } {
 function exposeBacklog(options: {
   readonly metrics: Registry
   readonly state: State
-  readonly data_dir: string
   readonly clock: Clock
   readonly log: Log
 }): void {
-  const { metrics, state, data_dir, clock, log } = options
+  const { metrics, state, clock, log } = options
   const gauge = (name: string, help: string): Gauge =>
     new Gauge({ name: `strowger_${name}`, help, registers: [metrics] })
   const gauges = {
@@ -99,8 +95,7 @@ function exposeBacklog(options: {
     help: 'Size of the database and its log',
     registers: [metrics],
     async collect() {
-      const file = join(data_dir, 'strowger.sqlite')
-      this.set(sizeOf(file) + sizeOf(`${file}-wal`))
+      this.set(state.maintenance.bytes())
       try {
         const counts = await backlog(state.db, iso(clock.now()))
         for (const name of Object.keys(gauges) as (keyof typeof gauges)[]) gauges[name].set(counts[name])
@@ -112,5 +107,3 @@ function exposeBacklog(options: {
     },
   })
 }
-
-const sizeOf = (file: string): number => statSync(file, { throwIfNoEntry: false })?.size ?? 0

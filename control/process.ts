@@ -26,7 +26,7 @@ await runProcess('control', loadConfig, async ({ config, log, metrics }) => {
     const server = await startControl({ ...services, listen: { host: config.bind, port: config.http_port } })
     const reconcilers = await startReconcilers({ ...services, metrics, otlp_url: config.otlp_url })
     const callbacks = startCallbacks({ ...services, metrics })
-    const exposed = exposeControl({ ...services, metrics, data_dir: config.data_dir })
+    const exposed = exposeControl({ ...services, metrics })
     log.info({ port: server.port }, 'control is up')
     return {
       async stop() {

@@ -1,8 +1,8 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Browser, chromium, type Page } from 'playwright-core'
-import { queueWrite } from '../../core/state/batch.ts'
 import { openState } from '../../core/state/index.ts'
+import { queueWrite } from '../../core/state/port.ts'
 import { startUp } from '../up.ts'
 
 // What the console feels like: the time to an overview that can be used, on a processor slowed down four times, and the

@@ -2,9 +2,9 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { HOUR_MS, metricsOf } from '../../core/domain/metrics/index.ts'
-import { queueWrite } from '../../core/state/batch.ts'
 import { failuresOfWindow, figuresOfWindow } from '../../core/state/calls/trunk-steps.ts'
 import { openState, type State } from '../../core/state/index.ts'
+import { queueWrite } from '../../core/state/port.ts'
 
 // What the metrics of a trunk cost when there are ten million call records, against a hundred thousand in the same run;
 // and, for comparison, what counting the records themselves would cost.

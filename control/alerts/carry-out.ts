@@ -2,7 +2,7 @@ import type { AlertPolicy, Finding, Transition } from '../../core/domain/alerts/
 import { iso } from '../../core/runtime/clock.ts'
 import { newId } from '../../core/runtime/ids.ts'
 import { type AlertRow, changeAlert, insertAlert, keepAlert, openAlertOf } from '../../core/state/alerts/alerts.ts'
-import { isUniqueViolation, type State, type Trx } from '../../core/state/index.ts'
+import { failure, type State, type Trx } from '../../core/state/index.ts'
 import { appendAudit } from '../../core/state/people/audit.ts'
 import type { ProjectRow } from '../../core/state/people/organizations.ts'
 import { type TellContext, tell } from './tell.ts'
@@ -24,7 +24,7 @@ export async function carryOut(context: AlertContext, policy: AlertPolicy, step:
         .transaction(trx => fire(trx, context, policy, step.finding))
         .catch(error => {
           // Another process saw the same at the same time: the alert is there, and that was the point.
-          if (!isUniqueViolation(error)) throw error
+          if (failure(error) !== 'unique') throw error
         })
       return
     case 'keep':

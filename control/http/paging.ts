@@ -27,7 +27,7 @@ export function readCursor<const K extends readonly ('string' | 'number')[]>(
     Array.isArray(position) &&
     position.length === kinds.length &&
     position.every((item, at) => typeof item === kinds[at])
-  return fits ? (position as unknown as Position<K>) : invalid('cursor', 'is not a cursor of this list')
+  return fits ? (position as Position<K>) : invalid('cursor', 'is not a cursor of this list')
 }
 
 type Position<K extends readonly ('string' | 'number')[]> = {

@@ -1,5 +1,5 @@
 import type { ParameterizedContext } from 'koa'
-import { StateError } from '../../core/state/index.ts'
+import { type Failure, failure } from '../../core/state/index.ts'
 import { etag } from './if-match.ts'
 import { PROBLEM_TYPE, problem } from './problem.ts'
 import { type Refusal, Refused, refuse, WrittenJson } from './reply.ts'
@@ -35,6 +35,8 @@ export function sendRefusal(
   ctx.body = JSON.stringify(body)
 }
 
+const UNUSABLE: ReadonlySet<Failure | null> = new Set(['busy', 'full', 'away', 'closed'])
+
 /** The refusal for an exception. An unexpected one is logged with the request's id; the client learns only the id. */
 export function refusalOf(
   error: unknown,
@@ -42,7 +44,7 @@ export function refusalOf(
   at: { readonly request_id: string; readonly step?: string },
 ): Refusal {
   if (error instanceof Refused) return error.refusal
-  if (error instanceof StateError && /^SQLITE_(BUSY|FULL|IOERR|READONLY|CANTOPEN)/.test(error.code)) {
+  if (UNUSABLE.has(failure(error))) {
     log.error({ err: error, ...at }, 'the state could not be used')
     return refuse('state_unavailable', { value: 'try again' })
   }

@@ -13,8 +13,7 @@ export interface FieldError {
 
 const ajv = new Ajv2020({ allErrors: true, strict: true, strictTypes: false, strictRequired: false })
 // ajv-formats is CommonJS: its function is the default export of the module object.
-const addFormats = (addFormatsModule as unknown as { default?: unknown }).default ?? addFormatsModule
-;(addFormats as (target: Ajv2020) => void)(ajv)
+addFormatsModule.default(ajv)
 
 const compiled = new WeakMap<TSchema, ValidateFunction>()
 const MAX_ERRORS = 50

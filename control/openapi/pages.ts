@@ -25,7 +25,7 @@ export function referencePages(routes: readonly Route[], services: Services): Re
     '/docs/endpoints': ctx => html(ctx, contents),
     '/docs/errors': ctx => html(ctx, page('Errors', errorList())),
     '/docs/errors/:code': ctx => {
-      const code = (ctx as unknown as { params: { code: string } }).params.code
+      const code = (ctx as Context & { readonly params: { readonly code: string } }).params.code
       const body = errorPage(code)
       if (body === null) ctx.status = 404
       html(ctx, page(body === null ? 'No such error' : code, body ?? '<p>There is no error of this name.</p>'))

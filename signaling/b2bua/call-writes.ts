@@ -1,8 +1,8 @@
 import { pause, type Timer } from '../../core/runtime/clock.ts'
 import type { Log } from '../../core/runtime/log.ts'
 import { type CallStep, type CallWritten, writeCall } from '../../core/state/calls/running-calls.ts'
-import { isPassing } from '../../core/state/failures.ts'
 import type { Trx } from '../../core/state/index.ts'
+import { isPassing } from '../../core/state/index.ts'
 import type { CallContext } from './context.ts'
 
 /** A write that the state cannot take is tried again this late at most: calls go on without storage (threats §2.6). */

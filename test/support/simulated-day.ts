@@ -1,9 +1,9 @@
 import { isMainThread, Worker, workerData } from 'node:worker_threads'
 import { seeded } from '../../bench/random.ts'
 import { iso } from '../../core/runtime/clock.ts'
-import { queueWrite } from '../../core/state/batch.ts'
 import type { cdrOf } from '../../core/state/calls/call-history.ts'
 import { openState } from '../../core/state/index.ts'
+import { queueWrite } from '../../core/state/port.ts'
 import { countsOfEndedCall } from '../../core/state/procedures/running/counts.ts'
 
 /** A day of calls whose truths are known because they were made up, from a seed. */

@@ -41,11 +41,37 @@ const callLayers = CALL_LAYERS.map((layer, index) => {
   )
 })
 
+/** What is told to users of the one store that there is. */
+const TELLS_OF_SQLITE = /^core\/runtime\/(config|variables)\.ts$/
+/** Where the rooms of core/state meet the store. */
+const KNOWS_THE_STORE = /^core\/state\/(index|port|migrations\/create-tables)\.ts$/
+const WORDS_OF_SQLITE = /\b(sqlite\w*|pragma|rowid|better-sqlite3)\b/i
+/** A definition loses its parts' types where it joins the list of all. */
+const CASTS_AS_IT_LIKES = /^control\/(http|voice)\/route\.ts$/
+
+const codeOf = (text: string): string => text.replace(/\/\*[\s\S]*?\*\/|\/\/.*$/gm, '')
+const isProduct = (path: string): boolean => !/^(test|bench)\//.test(path)
+
 export const ARROWS: readonly Rule[] = [
+  ({ path }) =>
+    /^core\/state\/(?!(index|port|db)\.ts$)[^/]+$/.test(path) ? [`${path}: it belongs into a room of core/state`] : [],
+  ({ path, text }) =>
+    isProduct(path) &&
+    !path.startsWith('core/state/sqlite/') &&
+    !TELLS_OF_SQLITE.test(path) &&
+    WORDS_OF_SQLITE.test(
+      KNOWS_THE_STORE.test(path) ? codeOf(text).replace(/'\.\.?\/sqlite\/[^']*'/g, '') : codeOf(text),
+    )
+      ? [`${path}: only core/state/sqlite knows that the store is SQLite`]
+      : [],
+  ({ path, text }) =>
+    isProduct(path) && text.includes('as unknown ' + 'as') && !CASTS_AS_IT_LIKES.test(path)
+      ? [`${path}: "as unknown ${'as'}" hides a type; give the value the type that it has`]
+      : [],
   mayImport(/^core\/domain\//, /^core\/domain\//),
   mayImport(/^core\/(state|runtime)\//, /^core\//),
   // What a migration does must not change with today's rules.
-  mayImport(/^core\/state\/migrations\//, /^core\/state\/(migrations\/|sqlite\/create-tables)/),
+  mayImport(/^core\/state\/migrations\//, /^core\/state\/(migrations\/|port|sqlite\/ddl)/),
   mayImport(/^markup\//, /^(markup|core\/domain)\//),
   mayImport(/^native\//, /^native\//),
   mayImport(/^media\/protocol\//, /^(media\/protocol|core)\//),

@@ -51,5 +51,5 @@ export function Lazy<P extends object>({ of, ...props }: { of: LazyComponent<P> 
       </Notice>
     )
   const Component = of.loaded
-  return Component ? <Component {...(props as unknown as P)} /> : <output class="loading">Loading…</output>
+  return Component ? <Component {...(props as P)} /> : <output class="loading">Loading…</output>
 }

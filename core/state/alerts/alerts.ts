@@ -2,9 +2,9 @@ import { type Selectable, sql } from 'kysely'
 import { type AlertKind, attempted, type Finding, type OpenAlert, WHY_ACKNOWLEDGED } from '../../domain/alerts/index.ts'
 import { iso } from '../../runtime/clock.ts'
 import { newId } from '../../runtime/ids.ts'
-import { queueWrite, updateOf } from '../batch.ts'
 import type { AlertNotificationTable, AlertTable, Db, Trx } from '../db.ts'
 import type { State } from '../index.ts'
+import { queueWrite, updateOf } from '../port.ts'
 
 export type AlertRow = Selectable<AlertTable>
 export type NotificationRow = Selectable<AlertNotificationTable>
@@ -274,8 +274,8 @@ export async function settleNotification(
 /** Resolved alerts are shown for 90 days at most and kept for a year; notifications 30 days. */
 export async function forgetOldAlerts(db: Db, now_ms: number): Promise<void> {
   const day_ms = 86_400_000
-  await sql`delete from alert where rowid in (select rowid from alert where resolved_at < ${iso(now_ms - 365 * day_ms)}
+  await sql`delete from alert where id in (select id from alert where resolved_at < ${iso(now_ms - 365 * day_ms)}
     limit 1000)`.execute(db)
-  await sql`delete from alert_notification where rowid in (select rowid from alert_notification
+  await sql`delete from alert_notification where id in (select id from alert_notification
     where state != 'pending' and created_at < ${iso(now_ms - 30 * day_ms)} limit 1000)`.execute(db)
 }

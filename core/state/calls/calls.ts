@@ -4,7 +4,7 @@ import { shownParameters, shownUrl } from '../../domain/calls/typed.ts'
 import { maskCards } from '../../domain/ladder/cards.ts'
 import { iso } from '../../runtime/clock.ts'
 import type { CallCommandTable, CallEventTable, CallStatus, CallTable, Db, RecordingTable, Trx } from '../db.ts'
-import { callProcedure } from '../procedures/call.ts'
+import { callProcedure } from '../port.ts'
 import type { Placed, PlaceInput } from '../procedures/place-call.ts'
 import { addCallEvent } from './call-events.ts'
 
@@ -15,8 +15,7 @@ export type RecordingRow = Selectable<RecordingTable>
 export type CallEventRow = Selectable<CallEventTable>
 
 /** Queues a call of the API, or says why it is refused now; in one message to the state's thread. */
-export const placeCall = (db: Db | Trx, input: PlaceInput): Promise<Placed> =>
-  callProcedure<Placed>(db, 'place_call', input)
+export const placeCall = (db: Db | Trx, input: PlaceInput): Promise<Placed> => callProcedure(db, 'place_call', input)
 
 /** One command for the node that runs the call, or that will. */
 export async function insertCommand(

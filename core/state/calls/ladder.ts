@@ -2,7 +2,7 @@ import type { Selectable } from 'kysely'
 import { toldCallId } from '../../domain/calls/foreign.ts'
 import { missingFrom } from '../../domain/ladder/message.ts'
 import type { Db, SipMessageTable } from '../db.ts'
-import { callProcedure } from '../procedures/call.ts'
+import { callProcedure } from '../port.ts'
 import type { MessagesOfEdge } from '../procedures/running/messages.ts'
 
 /** How long messages are kept. */
@@ -16,7 +16,7 @@ const BATCH = 500
 export async function insertMessages(db: Db, { edge_id, messages }: MessagesOfEdge): Promise<void> {
   for (let at = 0; at < messages.length; at += BATCH) {
     const batch: MessagesOfEdge = { edge_id, messages: messages.slice(at, at + BATCH) }
-    await callProcedure<null>(db, 'insert_messages', batch)
+    await callProcedure(db, 'insert_messages', batch)
   }
 }
 

@@ -1,9 +1,8 @@
 import { sql } from 'kysely'
 import type { Db, LevelUseTable, Trx } from '../db.ts'
 import type { State } from '../index.ts'
+import { callProcedure } from '../port.ts'
 import type { AdmissionOutcome, AdmissionRequest } from '../procedures/admission/request.ts'
-import type { TakeInput } from '../procedures/admission/take.ts'
-import { callProcedure } from '../procedures/call.ts'
 import type { Release, ReleaseInput } from '../procedures/ceilings/settle.ts'
 
 /** Slots and money of calls: taken when a call is admitted, given back when it ends, whoever ends it. */
@@ -17,15 +16,14 @@ export const takeAdmission = (
   db: Db | Trx,
   request: AdmissionRequest,
   { dry_run = false }: { readonly dry_run?: boolean } = {},
-): Promise<AdmissionOutcome> =>
-  callProcedure<AdmissionOutcome>(db, 'take_admission', { request, dry_run } satisfies TakeInput)
+): Promise<AdmissionOutcome> => callProcedure(db, 'take_admission', { request, dry_run })
 
 /**
  * Gives back every slot of a call and settles its money. Safe to repeat; call it in the transaction that ends the
  * call, so that the CDR and the charge are of one piece.
  */
 export const releaseAdmission = (db: Db | Trx, input: ReleaseInput): Promise<Release> =>
-  callProcedure<Release>(db, 'release_admission', input)
+  callProcedure(db, 'release_admission', input)
 
 /** A lease without a living node is given back this soon at the latest (design section 4). */
 const SWEEP_LIMIT = 500
@@ -163,7 +161,7 @@ export async function pruneAdmission(db: Db, now_ms: number, limit = 2000): Prom
     .executeTakeFirst()
   const days = await db.deleteFrom('spend_day').where('day', '<', before.slice(0, 10)).executeTakeFirst()
   await db.deleteFrom('refusal_day').where('day', '<', before.slice(0, 10)).execute()
-  const minutes = await callProcedure<number>(db, 'prune_hours', null)
+  const minutes = await callProcedure(db, 'prune_hours', null)
   return Number(leases.numDeletedRows + days.numDeletedRows) + minutes
 }
 

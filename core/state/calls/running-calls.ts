@@ -1,7 +1,7 @@
 import { ending } from '../../domain/calls/endings.ts'
 import type { Db, Trx } from '../db.ts'
 import type { State } from '../index.ts'
-import { callProcedure } from '../procedures/call.ts'
+import { callProcedure } from '../port.ts'
 import { type Admission, type AdmitInput, type AdmitRowInput, keptCall } from '../procedures/running/admit.ts'
 import type { FinalFacts } from '../procedures/running/finish.ts'
 import { type CallRow, type NewCall, rowOf } from '../procedures/running/rows.ts'
@@ -14,7 +14,7 @@ import type { CallStep, CallWritten } from '../procedures/running/write.ts'
  */
 
 export async function insertCall(db: Db | Trx, call: NewCall, now_ms: number): Promise<CallRow> {
-  const position = await callProcedure<number>(db, 'insert_call', { call, now_ms })
+  const position = await callProcedure(db, 'insert_call', { call, now_ms })
   return rowOf(call, position, now_ms)
 }
 
@@ -33,21 +33,21 @@ export type AdmittedRow = Pick<Admission, 'decided' | 'told'>
  * within `within_ms` is refused as busy, and leaves nothing.
  */
 export async function admitCall(db: Db | Trx, input: AdmitInput, within_ms?: number): Promise<AdmittedCall> {
-  const { position, ...admitted } = await callProcedure<Admission>(db, 'admit_call', input, within_ms)
+  const { position, ...admitted } = await callProcedure(db, 'admit_call', input, within_ms)
   return { row: rowOf(keptCall(input, admitted), position, input.now_ms), ...admitted }
 }
 
 /** The same for a call that is there and waits. */
 export const admitRow = (db: Db | Trx, input: AdmitRowInput): Promise<AdmittedRow> =>
-  callProcedure<AdmittedRow>(db, 'admit_row', input)
+  callProcedure(db, 'admit_row', input)
 
 /** Writes what has happened to a call, all or nothing. */
 export const writeCall = (db: Db | Trx, sid: string, steps: readonly CallStep[]): Promise<CallWritten> =>
-  callProcedure<CallWritten>(db, 'write_call', { sid, steps })
+  callProcedure(db, 'write_call', { sid, steps })
 
 /** Ends a call once: final status, CDR, last callback. Undefined when it had ended already. */
 export const finishCall = async (trx: Trx, sid: string, facts: FinalFacts): Promise<CallRow | undefined> =>
-  (await callProcedure<boolean>(trx, 'finish_call', { sid, facts })) ? findCall(trx, sid) : undefined
+  (await callProcedure(trx, 'finish_call', { sid, facts })) ? findCall(trx, sid) : undefined
 
 /** Calls of a node that have not ended. Test calls are left out: they end with their run. */
 export const callsOfNode = (db: Db | Trx, node_id: string): Promise<CallRow[]> =>

@@ -25,7 +25,7 @@ export async function figuresOfWindow(db: Db, trunk_id: string, window: Window, 
     .where('step_ms', '=', stepOf(window))
     .where('begin_ms', '>=', windowBegin(now_ms, window))
     .executeTakeFirstOrThrow()
-  return Object.fromEntries(FIGURE_NAMES.map(name => [name, Number(row[name])])) as unknown as Figures
+  return Object.fromEntries(FIGURE_NAMES.map(name => [name, Number(row[name])])) as Record<keyof Figures, number>
 }
 
 /** The most frequent reasons of a window. */

@@ -3,9 +3,9 @@ import { CURRENCY } from '../../domain/rating/currency.ts'
 import { newId } from '../../runtime/ids.ts'
 import { hashPassword, hashSecret, seal, unseal } from '../../runtime/secrets.ts'
 import { ensureAlertPolicies } from '../alerts/alert-policies.ts'
-import { queueWrite } from '../batch.ts'
 import type { Db, Trx } from '../db.ts'
 import type { State } from '../index.ts'
+import { queueWrite } from '../port.ts'
 
 /** The project that a fresh installation starts with: enough for a first call, and no more. */
 export interface Demo {

@@ -1,7 +1,7 @@
 import { iso } from '../../runtime/clock.ts'
-import { type Bound, queueWrite, readTogether, statement } from '../batch.ts'
 import type { ApplyReportTable, Db, Trx } from '../db.ts'
 import type { State } from '../index.ts'
+import { type Bound, queueWrite, readTogether, statement } from '../port.ts'
 
 export async function configurationRevision(db: Db | Trx): Promise<number> {
   const row = await db.selectFrom('configuration').select('revision').where('id', '=', 1).executeTakeFirst()

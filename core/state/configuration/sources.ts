@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import { type ClaimFacts, judgeSources, overlapKeys, PROVEN_DAYS, type Tenant } from '../../domain/identity/index.ts'
-import { readTogether, statement } from '../batch.ts'
 import type { Db, DigestProofTable, Trx } from '../db.ts'
+import { readTogether, statement } from '../port.ts'
 import { listSources, type SourceRow, saveTrunk, type TrunkRow, updateSource } from './trunks.ts'
 
 /** What is known of addresses when a source is written: whose they are (core/domain/identity/claims.ts). */

@@ -1,6 +1,6 @@
 import { type Selectable, sql } from 'kysely'
-import { cachedQuery, combinedQuery, statement } from '../batch.ts'
 import type { ApplyReportTable, Db, TargetEvidenceTable, Trx } from '../db.ts'
+import { cachedQuery, combinedQuery, statement } from '../port.ts'
 import type { CredentialRow, SourceRow, TargetRow, TrunkFigures, TrunkNumbers, TrunkRow } from './trunks.ts'
 
 /** A trunk with all that is told of it, read in one message and of one instant. */

@@ -1,6 +1,5 @@
 import { type Selectable, sql } from 'kysely'
 import { rangeKey } from '../../domain/identity/address.ts'
-import { queueWrite, updateOf } from '../batch.ts'
 import { liveCalls } from '../calls/leases.ts'
 import type {
   Db,
@@ -11,6 +10,7 @@ import type {
   TrunkTable,
   Trx,
 } from '../db.ts'
+import { queueWrite, updateOf } from '../port.ts'
 
 export type TrunkRow = Selectable<TrunkTable>
 /** Its `range_key` follows from its `cidr`. */

@@ -1,8 +1,7 @@
 import { type RecordingCallbackFacts, recordingParameters } from '../../domain/calls/parameters.ts'
-import { queueWrite } from '../batch.ts'
 import type { Trx } from '../db.ts'
+import { queueProcedure } from '../port.ts'
 import type { Enqueued } from '../procedures/running/callbacks.ts'
-import { PROCEDURE_PREFIX } from '../sqlite/protocol.ts'
 
 /**
  * Callbacks that nobody waits for become rows in the transaction of what they tell of; the control process delivers
@@ -34,7 +33,6 @@ export async function enqueueRecordingCallback(
 }
 
 /** One request of the outbox; those about one call and URL leave in order. */
-export const enqueue = (trx: Trx, wanted: Enqueued): Promise<void> =>
-  queueWrite(trx, { sql: `${PROCEDURE_PREFIX}enqueue_callback`, parameters: [wanted] })
+export const enqueue = (trx: Trx, wanted: Enqueued): Promise<void> => queueProcedure(trx, 'enqueue_callback', wanted)
 
 export { callFactsOf } from '../procedures/running/callbacks.ts'

@@ -1,11 +1,9 @@
 import type { Selectable } from 'kysely'
 import { iso } from '../../runtime/clock.ts'
-import { queueWrite, updateOf } from '../batch.ts'
 import type { Db, Trx, WebhookDeliveryTable, WebhookEndpointTable } from '../db.ts'
 import type { State } from '../index.ts'
-import { callProcedure } from '../procedures/call.ts'
+import { callProcedure, queueProcedure, queueWrite, updateOf } from '../port.ts'
 import { newDelivery, type ProjectEvent } from '../procedures/running/events.ts'
-import { PROCEDURE_PREFIX } from '../sqlite/protocol.ts'
 
 export type WebhookEndpointRow = Selectable<WebhookEndpointTable>
 export type WebhookDeliveryRow = Selectable<WebhookDeliveryTable>
@@ -50,12 +48,11 @@ export async function saveEndpoint(
  * tells. Returns how many endpoints will hear of it.
  */
 export const queueEvent = (trx: Trx, event: ProjectEvent, now_ms: number): Promise<number> =>
-  callProcedure<number>(trx, 'queue_event', { event, now_ms })
+  callProcedure(trx, 'queue_event', { event, now_ms })
 
 /** The same for many events, in one message to the state's thread: they travel with what the transaction does next. */
 export async function queueEvents(trx: Trx, events: readonly ProjectEvent[], now_ms: number): Promise<void> {
-  for (const event of events)
-    await queueWrite(trx, { sql: `${PROCEDURE_PREFIX}queue_event`, parameters: [{ event, now_ms }] })
+  for (const event of events) await queueProcedure(trx, 'queue_event', { event, now_ms })
 }
 
 export const insertDelivery = (

@@ -1,7 +1,7 @@
 import type { Selectable } from 'kysely'
 import { explainPrice, type PriceInputs } from '../../domain/rating/explain.ts'
 import type { Db, LevelUseTable, ReservationTable, Trx } from '../db.ts'
-import { callProcedure } from '../procedures/call.ts'
+import { callProcedure } from '../port.ts'
 import type { ExtendInput, Extension } from '../procedures/ceilings/settle.ts'
 
 type ReservationRow = Selectable<ReservationTable>
@@ -18,10 +18,10 @@ export const extendReservation = (
   db: Db | Trx,
   input: Omit<ExtendInput, 'ahead_seconds'> & { readonly ahead_seconds?: number },
 ): Promise<Extension> =>
-  callProcedure<Extension>(db, 'extend_reservation', {
+  callProcedure(db, 'extend_reservation', {
     ahead_seconds: EXTENSION_AHEAD_SECONDS,
     ...input,
-  } satisfies ExtendInput)
+  })
 
 export const findReservation = (db: Db | Trx, call_sid: string): Promise<ReservationRow | undefined> =>
   db.selectFrom('reservation').selectAll().where('call_sid', '=', call_sid).executeTakeFirst()

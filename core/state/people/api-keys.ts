@@ -1,6 +1,6 @@
 import type { Selectable } from 'kysely'
-import { cachedQuery, statement } from '../batch.ts'
 import type { ApiKeyTable, Db, Trx } from '../db.ts'
+import { cachedQuery, statement } from '../port.ts'
 import type { ProjectRow } from './organizations.ts'
 
 export type ApiKeyRow = Selectable<ApiKeyTable>

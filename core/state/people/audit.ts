@@ -1,7 +1,6 @@
-import { queueWrite } from '../batch.ts'
 import type { AuditActorType, AuditEventTable, AuditKind, Db, Trx } from '../db.ts'
+import { queueProcedure } from '../port.ts'
 import { FIRST_HASH, hashOf, type UnchainedEvent } from '../procedures/audit-chain.ts'
-import { PROCEDURE_PREFIX } from '../sqlite/protocol.ts'
 
 export interface AuditActor {
   readonly type: AuditActorType
@@ -41,7 +40,7 @@ export type AuditRow = Omit<AuditEventTable, 'position'> & { readonly position: 
 
 /** Appends an event to its organization's chain, in the transaction of the change that it tells. */
 export const appendAudit = (trx: Trx, event: NewAuditEvent): Promise<void> =>
-  queueWrite(trx, { sql: `${PROCEDURE_PREFIX}append_audit`, parameters: [unchained(event)] })
+  queueProcedure(trx, 'append_audit', unchained(event))
 
 const unchained = (event: NewAuditEvent): UnchainedEvent => ({
   id: event.id,

@@ -1,5 +1,5 @@
-import { queueWrite } from '../batch.ts'
 import type { Db, Trx } from '../db.ts'
+import { queueWrite } from '../port.ts'
 
 /** What a write answered, to be repeated when the same request comes again. One-time secrets are not in it. */
 interface StoredOutcome {

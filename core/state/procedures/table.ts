@@ -11,12 +11,12 @@ import { insertMessages } from './running/messages.ts'
 import { insertCall, type NewCall } from './running/rows.ts'
 import { writeCall } from './running/write.ts'
 
-/** Procedures by the names that core/state/procedures/call.ts is given; their inputs come from core/state alone. */
-export const PROCEDURES: Readonly<Record<string, (query: Query, input: never) => unknown>> = {
+/** Their inputs come from core/state alone, and are plain data like their results. */
+export const PROCEDURES = {
   take_admission: take,
   extend_reservation: ceilings.extend,
   release_admission: ceilings.release,
-  prune_hours: ceilings.prune,
+  prune_hours: (query, _: null) => ceilings.prune(query),
   place_call: place,
   append_audit: chainAudit,
   insert_call: (query, { call, now_ms }: { call: NewCall; now_ms: number }) => insertCall(query, call, now_ms),
@@ -27,16 +27,21 @@ export const PROCEDURES: Readonly<Record<string, (query: Query, input: never) =>
   insert_messages: insertMessages,
   enqueue_callback: (query, wanted: Enqueued) => enqueueCallback(query, wanted),
   queue_event: (query, { event, now_ms }: { event: ProjectEvent; now_ms: number }) => queueEvent(query, event, now_ms),
-}
+} as const satisfies Readonly<Record<string, (query: Query, input: never) => unknown>>
+
+type Procedures = typeof PROCEDURES
+export type ProcedureName = keyof Procedures
+export type In<Name extends ProcedureName> = Parameters<Procedures[Name]>[1]
+export type Out<Name extends ProcedureName> = ReturnType<Procedures[Name]>
 
 /** Of any number of rows: never run on a thread whose event loop must go on. */
-export const LONG_PROCEDURES: ReadonlySet<string> = new Set(['insert_messages', 'prune_hours'])
+export const LONG_PROCEDURES: ReadonlySet<ProcedureName> = new Set(['insert_messages', 'prune_hours'])
 
 /**
  * Procedures that acknowledge nothing to anybody outside: a power cut that takes their commit back takes the calls with
  * it. Nobody waits until the disk has it (decision 0591).
  */
-export const SYNCED_SOON: ReadonlySet<string> = new Set([
+export const SYNCED_SOON: ReadonlySet<ProcedureName> = new Set([
   'take_admission',
   'extend_reservation',
   'release_admission',

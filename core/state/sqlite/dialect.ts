@@ -8,12 +8,14 @@ import {
   SqliteIntrospector,
   SqliteQueryCompiler,
 } from 'kysely'
-import { BATCH, LATER_PREFIX, plainSql, type Step, type WorkerReply, type WorkerRequest } from './protocol.ts'
+import type { Engine, EngineAdapter, Step } from '../port.ts'
+import { BATCH, LATER_PREFIX, plainSql, type WorkerReply, type WorkerRequest } from './protocol.ts'
 import { resultOf } from './result.ts'
 import type { StateThread } from './thread.ts'
 import { Turns } from './turns.ts'
 
 interface Settings {
+  readonly engine: Engine
   readonly writing: StateThread
   /** Starts a second thread, for reads that would wait for a write (decision 0002); null: they wait. */
   readonly readThread: (() => StateThread) | null
@@ -26,14 +28,21 @@ interface Settings {
  * exclude.
  */
 export const workerSqliteDialect = (settings: Settings): Dialect => ({
-  createAdapter: () => new TransactionalAdapter(),
+  createAdapter: () => new TransactionalAdapter(settings.engine),
   createDriver: () => new WorkerDriver(settings),
   createIntrospector: db => new SqliteIntrospector(db),
   createQueryCompiler: () => new SqliteQueryCompiler(),
 })
 
 // SQLite's DDL is transactional, and BEGIN IMMEDIATE makes two processes that migrate at once take turns.
-class TransactionalAdapter extends SqliteAdapter {
+class TransactionalAdapter extends SqliteAdapter implements EngineAdapter {
+  readonly engine: Engine
+
+  constructor(engine: Engine) {
+    super()
+    this.engine = engine
+  }
+
   override get supportsTransactionalDdl(): boolean {
     return true
   }

@@ -1,21 +1,30 @@
-/**
- * A statement that SQLite refused; `code` is SQLite's, such as `SQLITE_CONSTRAINT_UNIQUE`, `SQLITE_BUSY`,
- * `SQLITE_FULL`.
- */
-export class StateError extends Error {
-  override readonly name = 'StateError'
-  readonly code: string
-  constructor(message: string, code: string) {
-    super(message)
-    this.code = code
-  }
-}
+import { type Failure, StateError } from '../port.ts'
 
-/** What a procedure or a statement has thrown; `UNKNOWN` where SQLite has no part in it. */
+/** By how SQLite's code begins. */
+const FAILURES: readonly (readonly [code: RegExp, failure: Failure])[] = [
+  [/^SQLITE_CONSTRAINT_(UNIQUE|PRIMARYKEY)$/, 'unique'],
+  [/^SQLITE_(BUSY|LOCKED|PROTOCOL)/, 'busy'],
+  [/^SQLITE_(FULL|NOMEM)/, 'full'],
+  // A file system that was mounted for reading alone is one that lost its disk, most of the time.
+  [/^SQLITE_(IOERR|CANTOPEN|READONLY)/, 'away'],
+]
+
+const failureOf = (code: string): Failure | null => FAILURES.find(([begin]) => begin.test(code))?.[1] ?? null
+
+/** The error for one of SQLite's codes, such as `SQLITE_FULL`. */
+export const stateError = (message: string, code: string): StateError =>
+  new StateError(message, { code, failure: failureOf(code) })
+
+export const closedError = (): StateError =>
+  new StateError('the state is closed', { code: 'CLOSED', failure: 'closed' })
+
+/** What a procedure or a statement has thrown; its code is `UNKNOWN` where SQLite has no part in it. */
 export function stateErrorOf(error: unknown): StateError {
+  if (error instanceof StateError) return error
   const { message, code } = error as Error & { code?: string }
-  return new StateError(message, code ?? 'UNKNOWN')
+  return stateError(message, code ?? 'UNKNOWN')
 }
 
-export const isUniqueViolation = (error: unknown): boolean =>
-  error instanceof StateError && /^SQLITE_CONSTRAINT_(UNIQUE|PRIMARYKEY)$/.test(error.code)
+/** Whether SQLite says that somebody else holds a lock. */
+export const isLocked = (error: unknown): boolean =>
+  (error as { readonly code?: string }).code?.startsWith('SQLITE_BUSY') === true

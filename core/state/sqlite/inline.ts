@@ -1,5 +1,6 @@
 import type { Clock } from '../../runtime/clock.ts'
-import { type StateError, stateErrorOf } from './errors.ts'
+import type { ProcedureName } from '../procedures/table.ts'
+import { isLocked, stateErrorOf } from './errors.ts'
 import { type LogLength, openLogIndex } from './log-index.ts'
 import { WorkCounts } from './protocol.ts'
 import { CHECKPOINT_PAGES, type Connection, openConnection } from './steps.ts'
@@ -51,15 +52,15 @@ export class InlineConnection {
    * Runs a procedure in a transaction of its own; null: nothing was begun, and the state's thread is to run it.
    * @throws StateError
    */
-  procedure(name: string, input: unknown): { readonly result: unknown } | null {
+  procedure(name: ProcedureName, input: unknown): { readonly result: unknown } | null {
     const begun_ms = this.#clock.monotonic_ms()
     if (begun_ms < this.#rests_until_ms || this.#needsDisk()) return null
     try {
       return { result: this.#connection.procedure(name, input) ?? null }
     } catch (error) {
-      const failure = stateErrorOf(error)
-      if (isBusy(failure)) return null
-      throw failure
+      // A transaction that has begun holds the lock already: only its beginning can find it taken.
+      if (isLocked(error)) return null
+      throw stateErrorOf(error)
     } finally {
       const took_ms = this.#clock.monotonic_ms() - begun_ms
       if (took_ms > SLOW_MS && this.#compiled.has(name)) this.#rests_until_ms = begun_ms + RESTS * took_ms
@@ -82,6 +83,3 @@ export class InlineConnection {
     this.#connection.close()
   }
 }
-
-// A transaction that has begun holds the lock already: only its beginning can find it taken.
-const isBusy = ({ code }: StateError): boolean => code.startsWith('SQLITE_BUSY')

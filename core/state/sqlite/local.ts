@@ -8,9 +8,11 @@ import {
   SqliteIntrospector,
   SqliteQueryCompiler,
 } from 'kysely'
-import { StateError } from './errors.ts'
-import { MOST_TOGETHER, plainSql, type Step, WorkCounts } from './protocol.ts'
-import { createReader, type Reader, tablesOf } from './reader.ts'
+import type { Engine, EngineAdapter, Reader, Step } from '../port.ts'
+import { localEngine } from './engine.ts'
+import { isLocked, stateErrorOf } from './errors.ts'
+import { MOST_TOGETHER, plainSql, WorkCounts } from './protocol.ts'
+import { createReader, type LocalReader, tablesOf } from './reader.ts'
 import { resultOf } from './result.ts'
 import { type Connection, type Outcome, openConnection } from './steps.ts'
 
@@ -28,7 +30,7 @@ interface Brief {
 export class LocalConnection {
   readonly counts = new WorkCounts()
   readonly #connection: Connection
-  readonly #reader: Reader
+  readonly #reader: LocalReader
   readonly #committed: (writes: number) => void
   readonly #waiting: Brief[] = []
   /** A transaction is open, or begins with the end of this turn of the event loop. */
@@ -108,7 +110,7 @@ export class LocalConnection {
     try {
       this.#guarded(connection => connection.begin())
     } catch (error) {
-      if (error instanceof StateError && error.code.startsWith('SQLITE_BUSY')) return false
+      if (isLocked(error)) return false
       throw error
     }
     this.#open = true
@@ -168,19 +170,27 @@ export class LocalConnection {
     try {
       return work(this.#connection)
     } catch (error) {
-      const { message, code } = error as Error & { code?: string }
-      throw code === undefined ? error : new StateError(message, code)
+      throw (error as { readonly code?: string }).code === undefined ? error : stateErrorOf(error)
     }
   }
 }
 
 /** Kysely whose statements are run by a connection of this thread, in the transaction that is open there. */
 export const localSqliteDialect = (local: LocalConnection): Dialect => ({
-  createAdapter: () => new SqliteAdapter(),
+  createAdapter: () => new LocalAdapter(localEngine(local)),
   createDriver: () => new LocalDriver(local),
   createIntrospector: db => new SqliteIntrospector(db),
   createQueryCompiler: () => new SqliteQueryCompiler(),
 })
+
+class LocalAdapter extends SqliteAdapter implements EngineAdapter {
+  readonly engine: Engine
+
+  constructor(engine: Engine) {
+    super()
+    this.engine = engine
+  }
+}
 
 const NOT_HERE = 'transactions are those of the connection'
 

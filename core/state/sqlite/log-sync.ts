@@ -1,7 +1,8 @@
 import { closeSync, fdatasync, openSync } from 'node:fs'
 import { promisify } from 'node:util'
 import { type Clock, systemClock, type Timer } from '../../runtime/clock.ts'
-import { StateError } from './errors.ts'
+import type { StateError } from '../port.ts'
+import { closedError, stateError } from './errors.ts'
 
 /** Puts what was written to the file of this descriptor on the disk. */
 export type SyncFile = (descriptor: number) => Promise<void>
@@ -40,7 +41,7 @@ export class LogSync {
 
   /** Resolves when everything that was committed before this call is on the disk. @throws StateError */
   synced(): Promise<void> {
-    if (this.#closed) return Promise.reject(new StateError('the state is closed', 'CLOSED'))
+    if (this.#closed) return Promise.reject(closedError())
     return new Promise((resolve, reject) => {
       this.#waiting.push({ resolve, reject })
       this.#next()
@@ -78,7 +79,7 @@ export class LogSync {
       this.#descriptor ??= this.#open()
       if (!this.#failure && this.#descriptor !== null) await this.#sync(this.#descriptor)
     } catch (error) {
-      this.#failure = new StateError(`the disk did not take a write: ${(error as Error).message}`, 'SQLITE_IOERR_FSYNC')
+      this.#failure = stateError(`the disk did not take a write: ${(error as Error).message}`, 'SQLITE_IOERR_FSYNC')
     }
     this.#under_way = false
     for (const { resolve, reject } of waiting)

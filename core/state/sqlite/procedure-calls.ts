@@ -1,5 +1,5 @@
 import { systemClock } from '../../runtime/clock.ts'
-import { LONG_PROCEDURES, SYNCED_SOON } from '../procedures/table.ts'
+import { LONG_PROCEDURES, type ProcedureName, SYNCED_SOON } from '../procedures/table.ts'
 import type { InlineConnection } from './inline.ts'
 import type { LogSync } from './log-sync.ts'
 import type { AskedProcedure, StateThread } from './thread.ts'
@@ -37,12 +37,12 @@ export class ProcedureCalls {
    * Input and result are plain data, which nobody changes any more. What has not begun within `within_ms` is not begun
    * any more, and refused as busy. Resolves when the disk has what it acknowledges. @throws StateError
    */
-  async call<Result>(name: string, input: unknown, within_ms = this.#busy_timeout_ms): Promise<Result> {
+  async call(name: ProcedureName, input: unknown, within_ms = this.#busy_timeout_ms): Promise<unknown> {
     const until_ms = systemClock.monotonic_ms() + within_ms
     const long = LONG_PROCEDURES.has(name)
     if (long) this.#long++
-    const result = await new Promise<Result>((resolve, reject) => {
-      this.#asked.push({ name, input, until_ms, resolve: resolve as AskedProcedure['resolve'], reject })
+    const result = await new Promise<unknown>((resolve, reject) => {
+      this.#asked.push({ name, input, until_ms, resolve, reject })
       if (this.#asked.length === 1) setImmediate(() => this.#begin())
     }).finally(() => {
       if (long) this.#long--

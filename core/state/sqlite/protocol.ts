@@ -1,3 +1,6 @@
+import type { Step } from '../port.ts'
+import type { ProcedureName } from '../procedures/table.ts'
+
 /** Messages between the thread that holds the SQLite connection and the process that uses it. */
 export interface WorkerSettings {
   readonly file: string
@@ -34,11 +37,6 @@ export class WorkCounts {
   }
 }
 
-export interface Step {
-  readonly sql: string
-  readonly parameters: readonly unknown[]
-}
-
 /**
  * Steps that are run one after the other; the answer is that of the last. What can wait travels with what cannot: a
  * message to another thread and back costs more than most of the statements in it.
@@ -59,25 +57,26 @@ export interface WorkerReply {
   readonly last_id?: number
   /** JSON of what a procedure or a batch gave. */
   readonly result?: string
-  readonly error?: Failure
+  readonly error?: Refused
 }
 
-/** A procedure in a transaction of its own (core/state/procedures/call.ts). */
+/** A procedure in a transaction of its own. */
 export interface ProcedureRequest {
   readonly id: number
   /** It begins before this moment of the monotonic clock, which all threads share, or not at all. */
   readonly until_ms: number
-  readonly name: string
+  readonly name: ProcedureName
   readonly input: unknown
 }
 
 export interface ProcedureReply {
   readonly id: number
   readonly result?: unknown
-  readonly error?: Failure
+  readonly error?: Refused
 }
 
-export interface Failure {
+/** An error on its way to the thread that asked. */
+export interface Refused {
   readonly message: string
   readonly code: string
 }
@@ -95,13 +94,10 @@ export type ToThread = WorkerRequest | string | 'close'
 /** From it: one reply of the session, or JSON of the replies of several procedures. */
 export type FromThread = WorkerReply | string
 
-/**
- * A statement that begins so names a procedure (core/state/procedures/call.ts); its one parameter is the procedure's
- * input.
- */
+/** A statement that begins so names a procedure; its one parameter is the procedure's input. */
 export const PROCEDURE_PREFIX = 'procedure '
 
-/** A statement that begins so is several; its one parameter is the list of them (core/state/batch.ts). */
+/** A statement that begins so is several; its one parameter is the list of them. */
 export const BATCH = 'batch'
 
 /**

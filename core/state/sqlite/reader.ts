@@ -1,6 +1,6 @@
 import type { Database } from 'better-sqlite3'
+import type { Reader, Step } from '../port.ts'
 import { type Prepared, prepare } from './prepared.ts'
-import type { Step } from './protocol.ts'
 
 const MAX_KEPT = 20_000
 
@@ -9,14 +9,7 @@ const MAX_KEPT = 20_000
  * rows takes less than the message to another thread. What was read is kept until somebody else, in any process, has
  * written anything (SQLite counts that: `pragma data_version`), or this connection has written to a table of it.
  */
-export interface Reader {
-  /** Rows of each step, of one instant. They are shared by everybody who asks: nobody may change them. */
-  read(steps: readonly Step[]): unknown[][]
-  /**
-   * What `make` makes of reads of one instant, kept for as long as they are and shared like them; `of` and `key` name
-   * it. It may be made of others.
-   */
-  derived<T>(of: object, key: string, make: () => T): T
+export interface LocalReader extends Reader {
   /** A transaction of this connection has begun: others may have written until then, and will not before it ends. */
   begun(): void
   /** This connection has committed writes to these tables. */
@@ -39,7 +32,7 @@ interface Kept {
 export const tablesOf = (sql: string): ReadonlySet<string> =>
   new Set([...sql.matchAll(/\b(?:from|join|into|update)\s+"?(\w+)/gi)].map(match => match[1] ?? ''))
 
-export function createReader(database: Database): Reader {
+export function createReader(database: Database): LocalReader {
   const version = database.prepare('pragma data_version').pluck()
   const statements = new Map<string, Kept>()
   const derivations = new Map<object, Derived>()

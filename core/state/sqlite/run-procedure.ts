@@ -1,6 +1,6 @@
 import type { Database } from 'better-sqlite3'
-import { type Query, type Row, untilUnchanged, type Value } from '../procedures/admission/steps.ts'
-import { PROCEDURES } from '../procedures/table.ts'
+import { type Query, untilUnchanged, type Value } from '../procedures/admission/steps.ts'
+import { PROCEDURES, type ProcedureName } from '../procedures/table.ts'
 import type { Prepared } from './prepared.ts'
 import { storeClock } from './store-clock.ts'
 
@@ -10,9 +10,10 @@ import { storeClock } from './store-clock.ts'
  * transaction is exclusive, no procedure ever throws FactsChanged here.
  */
 export function procedureRunner(database: Database, prepared: (sql: string) => Prepared) {
-  const rows = (sql: string, ...parameters: readonly Value[]): Row[] => {
+  // What rows a statement gives, whoever wrote it says.
+  const rows = <R extends object>(sql: string, ...parameters: readonly Value[]): R[] => {
     const statement = prepared(sql)
-    if (statement.reader) return statement.all(parameters) as Row[]
+    if (statement.reader) return statement.all(parameters) as R[]
     statement.run(parameters)
     return []
   }
@@ -21,10 +22,9 @@ export function procedureRunner(database: Database, prepared: (sql: string) => P
     changes: (sql: string, ...parameters: readonly Value[]) => prepared(sql).run(parameters).changes,
   })
   // Made once: making the wrapper costs as much as some of the statements in it.
-  const { immediate } = database.transaction((name: string, input: unknown): unknown => {
-    const procedure = Object.hasOwn(PROCEDURES, name) ? PROCEDURES[name] : undefined
-    if (!procedure) throw new Error(`there is no procedure ${name}`)
-    return procedure(query, input as never)
+  const { immediate } = database.transaction((name: ProcedureName, input: unknown): unknown => {
+    if (!Object.hasOwn(PROCEDURES, name)) throw new Error(`there is no procedure ${name}`)
+    return PROCEDURES[name](query, input as never)
   })
-  return (name: string, input: unknown): unknown => untilUnchanged(() => immediate(name, input))
+  return (name: ProcedureName, input: unknown): unknown => untilUnchanged(() => immediate(name, input))
 }

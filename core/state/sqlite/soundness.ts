@@ -1,4 +1,4 @@
-import { existsSync, statSync } from 'node:fs'
+import { existsSync, readFileSync, statSync } from 'node:fs'
 import Database from 'better-sqlite3'
 
 /** A larger database is looked through without the messages of the ladder, which are most of it and no money. */
@@ -6,6 +6,12 @@ const WHOLE_BYTES = 512 * 1024 ** 2
 const LADDER = 'sip_message'
 /** How many findings are asked for: one says enough. */
 const MOST_FINDINGS = 1
+
+/** Whether a file holds a database, by its first bytes. */
+export const isDatabase = (file: string): boolean =>
+  readFileSync(file).subarray(0, HEADER.length).equals(Buffer.from(HEADER))
+
+const HEADER = 'SQLite format 3'
 
 /** What SQLite finds wrong with the file, in its words; null when it is sound, or not there yet. */
 export function damageOf(file: string): string | null {

@@ -1,7 +1,10 @@
 import Database from 'better-sqlite3'
 import { type Clock, systemClock } from '../../runtime/clock.ts'
+import type { Step } from '../port.ts'
+import type { ProcedureName } from '../procedures/table.ts'
+import { isLocked } from './errors.ts'
 import { type Prepared, prepare } from './prepared.ts'
-import { BATCH, PROCEDURE_PREFIX, type Step, WorkCounts, type WorkerSettings } from './protocol.ts'
+import { BATCH, PROCEDURE_PREFIX, WorkCounts, type WorkerSettings } from './protocol.ts'
 import { procedureRunner } from './run-procedure.ts'
 
 const MAX_CACHED_STATEMENTS = 500
@@ -34,7 +37,7 @@ export interface Connection {
    * Runs a procedure to its end, in a transaction of its own, which begins before `until_ms` of the monotonic clock, or
    * as a savepoint of the one that is open.
    */
-  procedure(name: string, input: unknown, until_ms?: number): unknown
+  procedure(name: ProcedureName, input: unknown, until_ms?: number): unknown
   readonly in_transaction: boolean
   readonly database: Database.Database
   begin(until_ms?: number): void
@@ -80,7 +83,7 @@ export function openConnection(
   }
   const waiting = patience(busy_timeout_ms)
   const runProcedure = procedureRunner(database, prepared)
-  const procedure = (name: string, input: unknown, until_ms?: number): unknown => {
+  const procedure = (name: ProcedureName, input: unknown, until_ms?: number): unknown => {
     if (database.inTransaction) return runProcedure(name, input)
     const result = waiting(() => runProcedure(name, input), until_ms)
     counts.committed()
@@ -110,7 +113,7 @@ export function openConnection(
     run(step) {
       const { sql, parameters } = step
       if (sql.startsWith(PROCEDURE_PREFIX))
-        return { result: procedure(sql.slice(PROCEDURE_PREFIX.length), parameters[0]) ?? null }
+        return { result: procedure(sql.slice(PROCEDURE_PREFIX.length) as ProcedureName, parameters[0]) ?? null }
       if (database.inTransaction) return run(step)
       const outcome = waiting(() => run(step))
       if (outcome.changes !== undefined) counts.committed()
@@ -158,7 +161,7 @@ export function patience(
         in_vain = false
         return done
       } catch (error) {
-        const busy = (error as { code?: string }).code?.startsWith('SQLITE_BUSY') === true
+        const busy = isLocked(error)
         if (busy && clock.monotonic_ms() < until_ms) continue
         in_vain = busy
         throw error

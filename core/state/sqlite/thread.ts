@@ -1,5 +1,6 @@
 import { Worker } from 'node:worker_threads'
-import { StateError } from './errors.ts'
+import type { ProcedureName } from '../procedures/table.ts'
+import { closedError, stateError } from './errors.ts'
 import {
   type FromThread,
   type ProcedureReply,
@@ -19,7 +20,7 @@ interface Waiting {
 
 /** A procedure that somebody waits for. */
 export interface AskedProcedure {
-  readonly name: string
+  readonly name: ProcedureName
   readonly input: unknown
   readonly until_ms: number
   readonly resolve: (result: unknown) => void
@@ -51,7 +52,7 @@ export class StateThread {
     this.#worker.on('error', error => this.#fail(error instanceof Error ? error : new Error(String(error))))
     this.#ended = new Promise(resolve => {
       this.#worker.on('exit', () => {
-        this.#fail(new StateError('the state is closed', 'CLOSED'))
+        this.#fail(closedError())
         resolve()
       })
     })
@@ -105,7 +106,7 @@ export class StateThread {
     for (const reply of replies) {
       const waiting = this.#waiting.get(reply.id)
       this.#waiting.delete(reply.id)
-      if (reply.error) waiting?.reject(new StateError(reply.error.message, reply.error.code))
+      if (reply.error) waiting?.reject(stateError(reply.error.message, reply.error.code))
       else waiting?.resolve(reply as never)
     }
     if (this.#waiting.size === 0 && !this.#closing) this.#worker.unref()

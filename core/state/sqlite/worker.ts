@@ -2,10 +2,10 @@ import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from '
 import { systemClock } from '../../runtime/clock.ts'
 import { stateErrorOf } from './errors.ts'
 import {
-  type Failure,
   MOST_TOGETHER,
   type ProcedureReply,
   type ProcedureRequest,
+  type Refused,
   type ThreadData,
   type ToThread,
   WorkCounts,
@@ -66,12 +66,12 @@ function answer(request: WorkerRequest): WorkerReply {
   } catch (error) {
     // A commit that fails leaves the transaction to the session, which takes it back.
     if (request.end === 'commit') open = true
-    return { id: request.id, error: failureOf(error) }
+    return { id: request.id, error: refusedBy(error) }
   }
 }
 
 /** Its asker has given up, and must not find out that it was done after all. */
-const TOO_LATE: Failure = { message: 'the state was busy for too long', code: 'SQLITE_BUSY' }
+const TOO_LATE: Refused = { message: 'the state was busy for too long', code: 'SQLITE_BUSY' }
 
 /**
  * Each procedure is a savepoint in one transaction: one that fails leaves nothing, and what the others wrote is
@@ -99,8 +99,8 @@ function commitTogether(requests: readonly ProcedureRequest[]): ProcedureReply[]
     return replies
   } catch (error) {
     connection.rollback()
-    const failure = failureOf(error)
-    return requests.map(({ id }) => ({ id, error: failure }))
+    const refused = refusedBy(error)
+    return requests.map(({ id }) => ({ id, error: refused }))
   }
 }
 
@@ -108,11 +108,11 @@ function runOne({ id, name, input, until_ms }: ProcedureRequest): ProcedureReply
   try {
     return { id, result: connection.procedure(name, input, until_ms) ?? null }
   } catch (error) {
-    return { id, error: failureOf(error) }
+    return { id, error: refusedBy(error) }
   }
 }
 
-function failureOf(error: unknown): Failure {
+function refusedBy(error: unknown): Refused {
   const { message, code } = stateErrorOf(error)
   return { message, code }
 }

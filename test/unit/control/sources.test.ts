@@ -23,7 +23,7 @@ const createTrunk = (w: ControlPlane, name: string, source: string): Promise<Ans
 t.test('operators are told of sources that overlap or wait, and customers of their own alone', async t => {
   const w = await alertWorld(t)
   const metrics = createMetrics('test')
-  const exposed = exposeControl({ ...w, metrics, data_dir: w.settings.data_dir })
+  const exposed = exposeControl({ ...w, metrics })
   t.teardown(() => exposed.stop())
   // A scrape tells what the one before it counted.
   const counted = async (): Promise<string[]> => {

@@ -1,4 +1,4 @@
-import type { Tables } from '../../sqlite/create-tables.ts'
+import type { Tables } from '../create-tables.ts'
 
 /** Alerts, what they are judged by, and containments. */
 export const ALERTS: Tables = {

@@ -1,4 +1,4 @@
-import type { Tables } from '../../sqlite/create-tables.ts'
+import type { Tables } from '../create-tables.ts'
 
 /** Calls, and what is kept of them. */
 export const CALLS: Tables = {

@@ -1,4 +1,4 @@
-import type { Tables } from '../../sqlite/create-tables.ts'
+import type { Tables } from '../create-tables.ts'
 
 /** What customers and operators set up: trunks, carriers, numbers, policies, applications. */
 export const CONFIGURATION: Tables = {

@@ -1,4 +1,4 @@
-import type { Tables } from '../../sqlite/create-tables.ts'
+import type { Tables } from '../create-tables.ts'
 
 /** Callbacks and webhooks that wait to be delivered. */
 export const DELIVERY: Tables = {

@@ -1,4 +1,4 @@
-import { type AnyDb, createTables } from '../../sqlite/create-tables.ts'
+import { type AnyDb, createTables } from '../create-tables.ts'
 import { ALERTS } from './alerts.ts'
 import { CALLS } from './calls.ts'
 import { CONFIGURATION } from './configuration.ts'

@@ -1,4 +1,4 @@
-import type { Tables } from '../../sqlite/create-tables.ts'
+import type { Tables } from '../create-tables.ts'
 
 /** Prices, accounts, and what calls have cost. */
 export const MONEY: Tables = {

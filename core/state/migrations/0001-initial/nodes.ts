@@ -1,4 +1,4 @@
-import type { Tables } from '../../sqlite/create-tables.ts'
+import type { Tables } from '../create-tables.ts'
 
 /** Signaling nodes, and tasks that one process does for all. */
 export const NODES: Tables = {

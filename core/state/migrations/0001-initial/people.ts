@@ -1,4 +1,4 @@
-import type { Tables } from '../../sqlite/create-tables.ts'
+import type { Tables } from '../create-tables.ts'
 
 /** Who may do what, and what they did. */
 export const PEOPLE: Tables = {

@@ -7,7 +7,7 @@ export type Row = Readonly<Record<string, string | number | null>>
  * SQLite connection runs it in one transaction and one message (decision 0503).
  */
 export interface Query {
-  (sql: string, ...parameters: readonly Value[]): Row[]
+  <R extends object = Row>(sql: string, ...parameters: readonly Value[]): R[]
   /** Runs a statement that returns no rows. Returns how many rows it changed. */
   readonly changes: (sql: string, ...parameters: readonly Value[]) => number
   /** The store's clock: epoch milliseconds, which no jump of a machine's wall clock moves (decision 0641). */
@@ -95,7 +95,11 @@ export function insertingRows<Column extends string>(
 export function updating(
   table: string,
   where: string,
-): (query: Query, changes: Readonly<Record<string, Value | undefined>>, ...keys: readonly Value[]) => Row[] {
+): <R extends object = Row>(
+  query: Query,
+  changes: Readonly<Record<string, Value | undefined>>,
+  ...keys: readonly Value[]
+) => R[] {
   const made = new Map<string, string>()
   return (query, changes, ...keys) => {
     const columns = Object.keys(changes).filter(column => changes[column] !== undefined)

@@ -60,8 +60,7 @@ export function insertCall(query: Query, call: NewCall, now_ms: number): number 
 
 const FIND = `select ${RECORDED.join(', ')} from call where sid = ?`
 
-export const findCall = (query: Query, sid: string): RecordedCall | undefined =>
-  query(FIND, sid)[0] as unknown as RecordedCall | undefined
+export const findCall = (query: Query, sid: string): RecordedCall | undefined => query<RecordedCall>(FIND, sid)[0]
 
 /** Changes a call, whether it has ended or not. */
 export const changeCall = updating('call', 'sid = ?')
@@ -74,5 +73,4 @@ export const changeRunningCall = (
   sid: string,
   changes: Readonly<Record<string, string | number | null | undefined>>,
   now_ms: number,
-): ToldCall | undefined =>
-  changeRunning(query, { ...changes, updated_at: iso(now_ms) }, sid)[0] as unknown as ToldCall | undefined
+): ToldCall | undefined => changeRunning<ToldCall>(query, { ...changes, updated_at: iso(now_ms) }, sid)[0]

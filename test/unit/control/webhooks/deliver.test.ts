@@ -262,9 +262,6 @@ t.test(
     const other = { machine_id: 'mac_2', boot_id: 'boot_2' }
     const held = await receiver(t, () => null)
     const web = await receiver(t)
-    await put(w, `${held.url}/of-another`, 0)
-    deliver(t, w, { machine: other })
-    await until('the other one has sent it', () => held.requests.length === 1)
     await put(w, `${web.url}/of-a-predecessor`, 1)
     const before = processName({ ...MACHINE, boot_id: 'boot_0', pid: 1 })
     const now_ms = w.clock.now()
@@ -273,10 +270,13 @@ t.test(
       now_ms,
       lease_ms: 25_000,
       limit: 1,
-      but_not: [new URL(held.url).origin],
+      but_not: [],
       under_way: [],
     }
     t.equal((await takeDueCallbacks(w.state.db, taking)).length, 1)
+    await put(w, `${held.url}/of-another`, 0)
+    deliver(t, w, { machine: other })
+    await until('the other one has sent it', () => held.requests.length === 1)
     deliver(t, w)
     await until('its own is delivered', () => web.requests.length === 1)
     t.equal(held.requests.length, 1, 'the other is not sent again')
@@ -301,9 +301,13 @@ t.test('exchanges are events of the call, with the number of what went wrong', a
   deliver(t, w)
   const events = () =>
     w.state.db.selectFrom('call_event').selectAll().where('call_sid', '=', 'CA7').orderBy('number').execute()
-  await until('both attempts are told', async () => (await events()).length === 2)
+  // A busy machine may have tried again by now.
+  const told = await until('both attempts are told', async () => {
+    const all = await events()
+    return new Set(all.map(({ number }) => number)).size >= 2 && all
+  })
   t.same(
-    (await events()).map(({ kind, number }) => [kind, number]),
+    [...new Map(told.map(({ kind, number }) => [number, [kind, number]])).values()],
     [
       ['http', 11202],
       ['http', 15003],

@@ -9,7 +9,7 @@ import {
   ensureDemo,
   putSandboxCarrier,
 } from '../../../../core/state/configuration/bootstrap.ts'
-import { isUniqueViolation, openState, StateError } from '../../../../core/state/index.ts'
+import { failure, openState, StateError } from '../../../../core/state/index.ts'
 
 const data_dir = mkdtempSync(join(tmpdir(), 'strowger-state-'))
 t.teardown(() => rmSync(data_dir, { recursive: true }))
@@ -107,7 +107,7 @@ t.test('a broken rule of the schema is told by its code', async t => {
   const state = await openState({ data_dir })
   const twice = state.db.insertInto('configuration').values({ id: 1, revision: 9 }).execute()
   await t.rejects(twice, StateError)
-  t.equal(isUniqueViolation(await twice.catch(error => error)), true)
-  t.equal(isUniqueViolation(new Error('other')), false)
+  t.equal(failure(await twice.catch(error => error)), 'unique')
+  t.equal(failure(new Error('other')), null)
   await state.close()
 })

@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import t, { type Test as Tap } from 'tap'
-import { cachedQuery, combinedQuery, queueWrite, readTogether, statement } from '../../../../../core/state/batch.ts'
 import { bumpConfiguration } from '../../../../../core/state/configuration/bootstrap.ts'
-import { type Db, isUniqueViolation, openState, type State, type Trx } from '../../../../../core/state/index.ts'
+import { type Db, failure, openState, type State, type Trx } from '../../../../../core/state/index.ts'
 import { appendAudit, type NewAuditEvent } from '../../../../../core/state/people/audit.ts'
+import { cachedQuery, combinedQuery, queueWrite, readTogether, statement } from '../../../../../core/state/port.ts'
 
 // The control plane's way to the state (decision 0002): hot reads and brief writes on its own thread, and other reads
 // beside a write that waits.
@@ -162,7 +162,7 @@ t.test('a brief transaction that throws leaves nothing behind, and an error of S
     await bumpConfiguration(trx)
     await trx.insertInto('configuration').values({ id: 1, revision: 9 }).execute()
   })
-  t.equal(isUniqueViolation(await refused.catch(error => error)), true)
+  t.equal(failure(await refused.catch(error => error)), 'unique')
   t.equal(await revisionOf(state.db), first)
   await state.shortTransaction(trx => bumpConfiguration(trx))
   t.equal(await revisionOf(state.db), first + 1)
@@ -187,7 +187,7 @@ t.test(
       done.map(({ status }) => status),
       ['fulfilled', 'fulfilled', 'rejected', 'fulfilled', 'rejected'],
     )
-    for (const one of done) if (one.status === 'rejected') t.ok(isUniqueViolation(one.reason))
+    for (const one of done) if (one.status === 'rejected') t.equal(failure(one.reason), 'unique')
     t.same(await namesOf(state), ['a', 'b', 'c'])
     t.equal(await revisionOf(state.db), first + 3, 'and what the others did before they failed is taken back')
   },

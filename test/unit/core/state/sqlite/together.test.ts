@@ -2,7 +2,7 @@ import t, { type Test } from 'tap'
 import { countersAdrift, takeAdmission } from '../../../../../core/state/calls/leases.ts'
 import { findCall, insertCall, type NewCall, writeCall } from '../../../../../core/state/calls/running-calls.ts'
 import { openState } from '../../../../../core/state/index.ts'
-import { callProcedure } from '../../../../../core/state/procedures/call.ts'
+import { callProcedure } from '../../../../../core/state/port.ts'
 import { patience } from '../../../../../core/state/sqlite/steps.ts'
 import { type AdmissionWorld, admissionWorld, NOW_MS } from '../../../../support/admission-world.ts'
 

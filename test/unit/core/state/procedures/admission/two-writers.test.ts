@@ -6,7 +6,6 @@ import { brokenInvariants } from '../../../../../../core/state/maintenance/invar
 import {
   FactsChanged,
   type Query,
-  type Row,
   untilUnchanged,
   type Value,
 } from '../../../../../../core/state/procedures/admission/steps.ts'
@@ -34,9 +33,9 @@ function writerOf(test: Test, file: string) {
         }
         return { statement, parameters }
       }
-      const rows = (sql: string, ...given: readonly Value[]): Row[] => {
+      const rows = <R extends object>(sql: string, ...given: readonly Value[]): R[] => {
         const { statement, parameters } = prepared(sql, given)
-        if (statement.reader) return statement.all(...parameters) as Row[]
+        if (statement.reader) return statement.all(...parameters) as R[]
         statement.run(...parameters)
         return []
       }

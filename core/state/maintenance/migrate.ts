@@ -1,7 +1,7 @@
 import { type Kysely, Migrator } from 'kysely'
-import { StartRefused } from '../runtime/start-refused.ts'
-import { MIGRATIONS } from './migrations/index.ts'
-import type { AnyDb } from './sqlite/create-tables.ts'
+import { StartRefused } from '../../runtime/start-refused.ts'
+import type { AnyDb } from '../migrations/create-tables.ts'
+import { MIGRATIONS } from '../migrations/index.ts'
 
 /** Brings the schema up to this version. Processes that do so at once take turns. */
 export async function migrate(db: AnyDb, data_dir: string): Promise<void> {

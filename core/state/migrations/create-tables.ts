@@ -1,5 +1,6 @@
 import { type Kysely, sql } from 'kysely'
-import { queueWrite } from '../batch.ts'
+import { queueWrite } from '../port.ts'
+import { CLUSTERED } from '../sqlite/ddl.ts'
 
 // biome-ignore lint/suspicious/noExplicitAny: a migration sees the schema of its own time, not today's.
 export type AnyDb = Kysely<any>
@@ -50,7 +51,7 @@ async function createTable(db: AnyDb, name: string, table: Table): Promise<void>
     })
   }
   if (key) made = made.addPrimaryKeyConstraint(`${name}_key`, key.split(' ') as never[])
-  if (table.clustered) made = made.modifyEnd(sql`without rowid`)
+  if (table.clustered) made = made.modifyEnd(CLUSTERED)
   await queueWrite(db, made)
 }
 

@@ -1,0 +1,74 @@
+import { CompiledQuery } from 'kysely'
+import type { Db, Trx } from '../db.ts'
+import type { Engine, Reader } from '../port.ts'
+import { isLocked, stateErrorOf } from './errors.ts'
+import type { LocalConnection } from './local.ts'
+import type { ProcedureCalls } from './procedure-calls.ts'
+import { BATCH, LATER_PREFIX, PROCEDURE_PREFIX } from './protocol.ts'
+
+/** What the engine of the state's thread gets once the schema is up to date. */
+interface Parts {
+  calls: ProcedureCalls | null
+  /** Reads on the asking thread; null while a transaction is open there. */
+  reader: () => Reader | null
+}
+
+/** The engine of a database on the state's thread, and of its transactions: they ask it by statements of our own. */
+export const threadEngine = (parts: Parts): Engine => ({
+  readHere(handle, read) {
+    const reader = handle.isTransaction ? null : parts.reader()
+    return reader === null ? undefined : readNow(reader, read)
+  },
+  async read(handle, steps) {
+    const plain = steps.map(({ sql, parameters }) => ({ sql, parameters }))
+    return await askFor<unknown[][]>(handle, BATCH, plain)
+  },
+  async queueWrite(trx, { sql, parameters }) {
+    await trx.executeQuery(CompiledQuery.raw(`${LATER_PREFIX}${sql}`, [...parameters]))
+  },
+  async queueCall(trx, name, input) {
+    await trx.executeQuery(CompiledQuery.raw(`${LATER_PREFIX}${PROCEDURE_PREFIX}${name}`, [input]))
+  },
+  call(handle, name, input, within_ms) {
+    // Procedures that are no part of a transaction do not wait for each other.
+    if (!handle.isTransaction && parts.calls) return parts.calls.call(name, input, within_ms)
+    return askFor(handle, `${PROCEDURE_PREFIX}${name}`, input)
+  },
+})
+
+async function askFor<Result>(handle: Db | Trx, sql: string, input: unknown): Promise<Result> {
+  const { rows } = await handle.executeQuery<{ readonly result: Result }>(CompiledQuery.raw(sql, [input]))
+  const [row] = rows
+  if (!row) throw new Error(`"${sql}" gave no result`)
+  return row.result
+}
+
+/** The engine of the transaction that is open on a connection of the asking thread: nothing waits. */
+export const localEngine = (local: Pick<LocalConnection, 'run' | 'reader_within'>): Engine => ({
+  readHere(_, read) {
+    const reader = local.reader_within
+    return reader === null ? undefined : readNow(reader, read)
+  },
+  async read(_, steps) {
+    return local.run({ sql: BATCH, parameters: [steps] }).result as unknown[][]
+  },
+  async queueWrite(_, step) {
+    local.run(step)
+  },
+  async queueCall(_, name, input) {
+    local.run({ sql: `${PROCEDURE_PREFIX}${name}`, parameters: [input] })
+  },
+  async call(_, name, input) {
+    return local.run({ sql: `${PROCEDURE_PREFIX}${name}`, parameters: [input] }).result
+  },
+})
+
+/** Undefined where another process, one that has died with the log open, is being cleaned up after at this moment. */
+function readNow<T>(reader: Reader, read: (reader: Reader) => T): { readonly value: T } | undefined {
+  try {
+    return { value: read(reader) }
+  } catch (error) {
+    if (isLocked(error)) return undefined
+    throw (error as { readonly code?: string }).code === undefined ? error : stateErrorOf(error)
+  }
+}
