@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { copyFileSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -75,9 +75,13 @@ interface DigestTrunk {
   readonly password: string
 }
 
-/** Starts a platform for this test and stops it at its end; its log is shown when the test failed. */
-export async function world(t: Test, env: Record<string, string> = {}): Promise<World> {
+/**
+ * Starts a platform for this test and stops it at its end; its log is shown when the test failed. With `beside` it is
+ * another machine over the database of that platform, which must outlive it.
+ */
+export async function world(t: Test, env: Record<string, string> = {}, beside?: World): Promise<World> {
   const data_dir = mkdtempSync(join(tmpdir(), 'strowger-world-'))
+  if (beside) shareDatabase(beside.data_dir, data_dir)
   const [http_port, sip_port, sips_port, ws_port] = await Promise.all([freePort(), freePort(), freePort(), freePort()])
   const rtp_ports = await freeBlock(200)
   const settings = {
@@ -99,7 +103,7 @@ export async function world(t: Test, env: Record<string, string> = {}): Promise<
   let holds = async (): Promise<void> => undefined
   t.teardown(async () => {
     // When a teardown throws, tap runs no other, and the file would hang on what those were to close.
-    await (t.passing() ? holds() : undefined)?.catch(error => {
+    await (t.passing() && !beside ? holds() : undefined)?.catch(error => {
       process.exitCode = 1
       console.error(`BROKEN at the end of ${t.name}:`, error)
     })
@@ -119,6 +123,13 @@ export async function world(t: Test, env: Record<string, string> = {}): Promise<
   holds = () =>
     assertInvariants({ state: opened, master_key: config.master_key, runs, metrics: w.metrics, data_dir, rest })
   return w
+}
+
+/** SQLite opens the file behind a link, with the log and the index beside that one: the links to these are ours. */
+function shareDatabase(from: string, data_dir: string): void {
+  for (const name of ['strowger.sqlite', 'strowger.sqlite-wal', 'strowger.sqlite-shm'])
+    symlinkSync(join(from, name), join(data_dir, name))
+  copyFileSync(join(from, 'master.key'), join(data_dir, 'master.key'))
 }
 
 interface Platform {

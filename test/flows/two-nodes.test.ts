@@ -1,0 +1,160 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { digestAnswer, openPhone, type Phone } from '../support/phone.ts'
+import { UNHEARD_PORT } from '../support/ports.ts'
+import { openSoftphone } from '../support/softphone.ts'
+import { until } from '../support/wait.ts'
+import { webServer } from '../support/web.ts'
+import { type World, world } from '../support/world.ts'
+
+// Two machines over one database, each with a whole platform: what starts, stops or dies on one of them leaves the
+// calls, recordings, deliveries and registrations of the other alone.
+
+const CALLED = '+2348030004711'
+const PHONE = '127.0.0.73'
+
+/** The processes of a platform by their names, the supervisor among them. */
+const pidsOf = ({ data_dir }: World): Map<string, number> =>
+  new Map(
+    readdirSync(join(data_dir, 'run'))
+      .filter(name => name.endsWith('.pid'))
+      .map(name => [name.slice(0, -4), Number(readFileSync(join(data_dir, 'run', name), 'utf8'))]),
+  )
+
+const runs = (pid: number): boolean => existsSync(`/proc/${pid}`)
+
+/** As a machine that loses its power: the supervisor first, which would start the others again. */
+async function losesPower(w: World): Promise<void> {
+  const pids = [...pidsOf(w)].sort(([name]) => (name === 'supervisor' ? -1 : 1)).map(([, pid]) => pid)
+  for (const pid of pids) process.kill(pid, 'SIGKILL')
+  await until('every process is gone', () => pids.every(pid => !runs(pid)))
+}
+
+/** Registers a telephone by its password. */
+async function register(w: World, phone: Phone, who: { readonly username: string; readonly password: string }) {
+  const contact = `sip:phone@${PHONE}:${UNHEARD_PORT}`
+  const challenged = await until('it is challenged', async () => {
+    const answer = await phone.register({ cseq: 1, contact })
+    return answer.status === 401 && answer
+  })
+  const challenge = challenged.headers.find(line => /^www-authenticate:/i.test(line)) ?? ''
+  const said = (name: string): string => new RegExp(`\\b${name}="([^"]*)"`).exec(challenge)?.[1] ?? ''
+  const facts = { algorithm: 'SHA-256', method: 'REGISTER', uri: `sip:${w.sip.host}:${w.sip.port}` } as const
+  await until('it is registered', async () => {
+    const authorization = digestAnswer({ ...who, ...facts, realm: said('realm'), nonce: said('nonce'), nc: '00000001' })
+    return (await phone.register({ cseq: 2, contact, authorization })).status === 200
+  })
+}
+
+t.test('two machines over one database', async t => {
+  const settings = { STROWGER_SANDBOX: 'off' }
+  const a = await world(t, settings)
+  const { db } = a.state
+  let answer = (): void => undefined
+  const held = new Promise<void>(resolve => {
+    answer = resolve
+  })
+  const web = await webServer(t, {
+    '/record':
+      '<Response><Record maxLength="120" timeout="120" playBeep="false" trim="do-not-trim" ' +
+      'recordingStatusCallback="/slow" recordingStatusCallbackEvent="in-progress"/></Response>',
+    '/slow': async () => {
+      await held
+      return ''
+    },
+  })
+  const [number = '', own = ''] = a.numbers
+  const desk = await openSoftphone(t, '127.0.0.71')
+  const world_phone = await openSoftphone(t, '127.0.0.72')
+  const target = { sip_uri: `sip:${world_phone.address}:${world_phone.port}`, transport: 'udp', priority: 1, weight: 1 }
+  await a.addTrunk(desk.address, { targets: [target] })
+  const callBy = async (w: World) => {
+    const near = await desk.dial(`sip:${CALLED}@${w.sip.host}:${w.sip.port}`, { from: own })
+    const far = await world_phone.incoming(CALLED)
+    await far.answer()
+    await near.answered()
+    near.hum(440)
+    far.hum(880)
+    return { near, far }
+  }
+  type Talk = Awaited<ReturnType<typeof callBy>>
+  const heard = async ({ near, far }: Talk, why: string): Promise<void> => {
+    for (const line of [near, far]) line.rtp.received.length = 0
+    await Promise.all([near.hears(880), far.hears(440)])
+    t.equal(near.ended ?? far.ended, null, why)
+  }
+
+  // On the first machine: a call of two legs, one that is recorded, a registration, and a callback under way.
+  const talk = await callBy(a)
+  await a.routeToApplication(number, `${web.url}/record`)
+  const recorded = await desk.dial(`sip:${number}@${a.sip.host}:${a.sip.port}`, { from: own })
+  await recorded.answered()
+  recorded.hum(700)
+  const tape = await until('it is recorded', () => db.selectFrom('recording').selectAll().executeTakeFirst())
+  const { username, password } = await a.addDigestTrunk()
+  const phone = await openPhone(t, { host: a.sip.host, port: a.sip.port, local_ip: PHONE })
+  await register(a, phone, { username, password })
+  const registrations = () => db.selectFrom('registration').selectAll().execute()
+  t.equal((await registrations()).length, 1)
+  await web.seen('/slow')
+  const slowly = () => web.requests.filter(({ path }) => path === '/slow').length
+  const asked = slowly()
+  const undisturbed = async (why: string): Promise<void> => {
+    await heard(talk, why)
+    t.equal(recorded.ended, null, `${why}: the recorded call goes on`)
+    t.equal((await registrations()).length, 1, `${why}: the registration stays`)
+    t.equal(slowly(), asked, `${why}: the callback is sent once`)
+  }
+
+  const b = await world(t, settings, a)
+  t.not(b.data_dir, a.data_dir)
+  await undisturbed('another machine has started')
+  const lost = await callBy(b)
+  await heard(lost, 'a call by the other machine')
+  const lost_sid = (await db.selectFrom('call').select('sid').orderBy('position', 'desc').executeTakeFirstOrThrow()).sid
+
+  await losesPower(b)
+  await undisturbed('the other machine has lost its power')
+  // Its sender would give up soon, and try again.
+  answer()
+  const c = await world(t, settings, a)
+  const kept = await callBy(c)
+  const ended = await until('the lost call is ended', () =>
+    db
+      .selectFrom('cdr')
+      .select(['reason', 'status'])
+      .where('call_sid', '=', lost_sid)
+      .execute()
+      .then(rows => rows[0] && rows),
+  )
+  t.match(ended, [{ reason: 'node_lost', status: 'completed' }], 'once')
+  t.same(
+    await db.selectFrom('lease').selectAll().where('call_sid', '=', lost_sid).where('ended_at', 'is', null).execute(),
+    [],
+  )
+  await undisturbed('its call is ended, and a third machine has started')
+
+  recorded.hangUp()
+  talk.near.hangUp()
+  const file = await until('the recording is whole', async () => {
+    const row = await db.selectFrom('recording').selectAll().where('sid', '=', tape.sid).executeTakeFirst()
+    return row?.status === 'completed' && row
+  })
+  const spoken_ms = Date.now() - Date.parse(tape.created_at)
+  t.ok(Math.abs((file.duration_ms ?? 0) - spoken_ms) < 5_000, `${file.duration_ms} of ${spoken_ms} ms`)
+  t.equal((await a.voice('GET', `/Recordings/${tape.sid}.wav`)).bytes.subarray(0, 4).toString(), 'RIFF')
+
+  const supervisor = pidsOf(a).get('supervisor') ?? 0
+  process.kill(supervisor, 'SIGTERM')
+  await until('the first machine has stopped', () => !runs(supervisor))
+  await heard(kept, 'the call of the third machine outlives the stop of the first')
+  kept.near.hangUp()
+  await kept.far.over()
+  await until('every call has its CDR', async () => {
+    const open = await db.selectFrom('call').select('sid').where('ended_at', 'is', null).execute()
+    return open.length === 0
+  })
+  const charges = await db.selectFrom('cdr').select('call_sid').execute()
+  t.equal(new Set(charges.map(({ call_sid }) => call_sid)).size, charges.length, 'one CDR each')
+})
