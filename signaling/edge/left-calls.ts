@@ -63,17 +63,17 @@ function leftCall(heard: readonly Heard[], listenerOf: ListenerOf): LeftCall | u
   const invite = heard.findLast(
     ({ message }) =>
       message.method === 'INVITE' &&
-      message.toTag === '' &&
+      message.to_tag === '' &&
       (answer === undefined || message.cseq.seq === answer.message.cseq.seq),
   )
   if (!invite || invite.protocol === 'ws' || invite.protocol === 'wss') return undefined
   const listener = listenerOf(invite.protocol, invite.from.host)
   if (!listener) return undefined
   if (answer) return { kind: 'answered', dialog: answeredDialog(heard, invite, answer, listener) }
-  const responses = heard.filter(({ message }) => !message.isRequest && message.branch === invite.message.branch)
+  const responses = heard.filter(({ message }) => !message.is_request && message.branch === invite.message.branch)
   if (responses.some(({ message }) => message.status >= 200 && message.cseq.method === 'INVITE')) return undefined
   if (invite.direction === 'in') {
-    const tag = responses.find(({ message }) => message.toTag !== '')?.message.toTag ?? ''
+    const tag = responses.find(({ message }) => message.to_tag !== '')?.message.to_tag ?? ''
     return { kind: 'called', invite: receivedBy(invite, listener), tag }
   }
   const destination = { protocol: invite.protocol, ...invite.from }
@@ -86,21 +86,21 @@ function answeredDialog(heard: readonly Heard[], invite: Heard, answer: Heard, l
   const { message, from, protocol } = answer
   const dialog =
     invite.direction === 'in'
-      ? Dialog.asServer(invite.message, receivedBy(invite, listener), message.toTag)
+      ? Dialog.asServer(invite.message, receivedBy(invite, listener), message.to_tag)
       : asCaller(invite)
   if (invite.direction === 'out') dialog.establish(message, from, { protocol, connection: undefined })
   leaveRoom(dialog, heard)
   for (const { direction, message, from } of heard) {
     const refreshes = message.cseq.method === 'INVITE' || message.cseq.method === 'UPDATE'
-    if (direction !== 'in' || !refreshes || message.toTag === '') continue
-    if (message.isRequest || isSuccess(message)) dialog.refreshTarget(message, from, protocol === 'udp')
+    if (direction !== 'in' || !refreshes || message.to_tag === '') continue
+    if (message.is_request || isSuccess(message)) dialog.refreshTarget(message, from, protocol === 'udp')
   }
   return dialog
 }
 
 function leaveRoom(dialog: Dialog, heard: readonly Heard[]): void {
-  const ours = heard.filter(({ direction, message }) => direction === 'out' && message.isRequest)
-  dialog.localSeq = Math.max(dialog.localSeq, ...ours.map(({ message }) => message.cseq.seq)) + CSEQ_ROOM
+  const ours = heard.filter(({ direction, message }) => direction === 'out' && message.is_request)
+  dialog.local_seq = Math.max(dialog.local_seq, ...ours.map(({ message }) => message.cseq.seq)) + CSEQ_ROOM
 }
 
 const receivedBy = ({ text, protocol, from }: Heard, listener: Listener): Received => ({
@@ -113,8 +113,8 @@ const receivedBy = ({ text, protocol, from }: Heard, listener: Listener): Receiv
 
 function asCaller({ message }: Heard): Dialog {
   return Dialog.asClient({
-    callId: message.callId,
-    localTag: message.fromTag,
+    call_id: message.call_id,
+    local_tag: message.from_tag,
     local: message.get('from') ?? '',
     remote: message.get('to') ?? '',
     seq: message.cseq.seq,

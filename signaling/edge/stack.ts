@@ -109,7 +109,7 @@ export class SipStack {
   readonly #tcp_above: number
   readonly #mayReach: (named: Destination, peer: Destination) => boolean
   /** Peers that refused TCP when a large request was switched to it. */
-  readonly #udpOnly = new Map<string, number>()
+  readonly #udp_only = new Map<string, number>()
 
   private constructor(options: StackOptions, transport: TransportLayer, transactions: TransactionLayer, clock: Clock) {
     this.transport = transport
@@ -227,13 +227,13 @@ export class SipStack {
     if (destination.protocol !== 'udp' || bytes <= this.#tcp_above) return destination
     const tcp: Destination = { ...destination, protocol: 'tcp' }
     if (!this.transport.listenerFor('tcp', destination.host)) return destination
-    const refused = this.#udpOnly.get(`${destination.host}|${destination.port}`)
+    const refused = this.#udp_only.get(`${destination.host}|${destination.port}`)
     return refused !== undefined && this.clock.monotonic_ms() - refused < 600_000 ? destination : tcp
   }
 
   refusesTcp(destination: Destination): void {
-    if (this.#udpOnly.size > 2_000) this.#udpOnly.clear()
-    this.#udpOnly.set(`${destination.host}|${destination.port}`, this.clock.monotonic_ms())
+    if (this.#udp_only.size > 2_000) this.#udp_only.clear()
+    this.#udp_only.set(`${destination.host}|${destination.port}`, this.clock.monotonic_ms())
   }
 }
 

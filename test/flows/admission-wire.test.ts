@@ -198,7 +198,7 @@ t.test('routing and ceilings on the wire', async t => {
           `Via: SIP/2.0/UDP 127.0.0.99:${port};branch=z9hG4bKstolen;rport`,
           `From: ${response?.get('from')}`,
           `To: ${response?.get('to')}`,
-          `Call-ID: ${placed.call.callId}`,
+          `Call-ID: ${placed.call.call_id}`,
           `CSeq: ${(stolen?.nextSeq() ?? 0) + 1000} BYE`,
           'Max-Forwards: 70',
           'Content-Length: 0',

@@ -139,7 +139,7 @@ export class DrachtioPeer {
     const message = parseCommandMessage(command)
     if (!message) throw new Error(`not SIP: ${command}`)
     if (message.status > 0) {
-      const text = answerText(this.#requests.get(transaction_id) ?? '', message.startLine, [], message.body)
+      const text = answerText(this.#requests.get(transaction_id) ?? '', message.start_line, [], message.body)
       const made = dialogIdOf(text)
       if (message.status >= 200 && message.status < 300) this.dialogs.add(made)
       this.#write(responseSentReply(id, WIRE, transaction_id, made, text))

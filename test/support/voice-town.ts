@@ -95,7 +95,7 @@ export async function voiceTown(
       return { sid: made.body.sid, line }
     },
     sidOf: async line => {
-      const call_id = line.call?.callId ?? ''
+      const call_id = line.call?.call_id ?? ''
       return until('the row of the call', async () => {
         const row = await w.state.db
           .selectFrom('call')

@@ -49,10 +49,18 @@ const WORDS_OF_SQLITE = /\b(sqlite\w*|pragma|rowid|better-sqlite3)\b/i
 /** A definition loses its parts' types where it joins the list of all. */
 const CASTS_AS_IT_LIKES = /^control\/(http|voice)\/route\.ts$/
 
+/** A field of an interface or class that is no function: functions and methods are written in camelCase. */
+const CAMEL_FIELD =
+  /^ +(?:(?:readonly|static) )*#?(?:get [a-z]+[A-Z]\w*\(\)|[a-z]+[A-Z]\w*)[?!]?(?:: (?!.*(?:=>|[,(]$))| = new ).*$/m
+
 const codeOf = (text: string): string => text.replace(/\/\*[\s\S]*?\*\/|\/\/.*$/gm, '')
 const isProduct = (path: string): boolean => !/^(test|bench)\//.test(path)
 
 export const ARROWS: readonly Rule[] = [
+  ({ path, text }) =>
+    path.startsWith('signaling/edge/') && CAMEL_FIELD.test(text)
+      ? [`${path}: fields are written in snake_case: ${CAMEL_FIELD.exec(text)?.[0].trim()}`]
+      : [],
   ({ path }) =>
     /^core\/state\/(?!(index|port|db)\.ts$)[^/]+$/.test(path) ? [`${path}: it belongs into a room of core/state`] : [],
   ({ path, text }) =>

@@ -128,7 +128,7 @@ export class Answers {
       (request.method === 'INVITE' && status > 100 && status < 300) ||
       (request.method === 'SUBSCRIBE' && status >= 200 && status < 300)
     if (!forms) return undefined
-    const id = dialogId(request.callId, request.fromTag)
+    const id = dialogId(request.call_id, request.from_tag)
     const dialog = Dialog.asServer(request, received, this.#pending.toTag(pending))
     const leg = new Leg(id, 'uas', request.method === 'INVITE' ? 'invite' : 'subscribe', dialog, pending.app)
     leg.incoming = request.method === 'INVITE' ? pending : undefined
@@ -141,7 +141,7 @@ export class Answers {
     const { request } = pending.transaction
     if (pending.leg) return this.#core.legs.get(pending.leg.id) === pending.leg ? pending.leg.id : ''
     if (leg) return leg.id
-    return request.method === 'INVITE' && status > 100 ? dialogId(request.callId, request.fromTag) : ''
+    return request.method === 'INVITE' && status > 100 ? dialogId(request.call_id, request.from_tag) : ''
   }
 
   #afterAnswer(pending: PendingServer, leg: Leg | undefined, status: number, draft: Draft, text: string): void {
@@ -167,7 +167,7 @@ export class Answers {
       leg.state = 'confirmed'
       subscribed(this.#core, leg, draft.get('expires') ?? request.get('expires'))
     }
-    if (request.toTag !== '') return
+    if (request.to_tag !== '') return
     this.#watch.answered(request, received, status, draft)
   }
 

@@ -15,14 +15,14 @@ type Binding = { connection: StreamConnection; until: number }
 
 export class ContactBindings {
   readonly #clock: Clock
-  readonly #byContact = new LRUCache<string, Binding>({ max: MAX_BINDINGS })
+  readonly #by_contact = new LRUCache<string, Binding>({ max: MAX_BINDINGS })
 
   constructor(clock: Clock) {
     this.#clock = clock
   }
 
   get size(): number {
-    return this.#byContact.size
+    return this.#by_contact.size
   }
 
   bind(request: SipMessage, received: Received, response: Draft): void {
@@ -35,18 +35,18 @@ export class ContactBindings {
       const seconds =
         expiresOf(response, uri) ?? parseDigits(valueParams(value).get('expires') ?? '', 2 ** 31) ?? general
       const key = keyOf(uri)
-      if (seconds === 0) this.#byContact.delete(key)
-      else this.#byContact.set(key, { connection, until: this.#clock.monotonic_ms() + seconds * 1000 })
+      if (seconds === 0) this.#by_contact.delete(key)
+      else this.#by_contact.set(key, { connection, until: this.#clock.monotonic_ms() + seconds * 1000 })
     }
   }
 
   hopFor(uri: SipUri): Hop | undefined {
     if (uri.user === undefined) return undefined
     const key = keyOf(uri)
-    const found = this.#byContact.get(key)
+    const found = this.#by_contact.get(key)
     if (!found) return undefined
     if (!found.connection.open || found.until < this.#clock.monotonic_ms()) {
-      this.#byContact.delete(key)
+      this.#by_contact.delete(key)
       return undefined
     }
     const { connection } = found

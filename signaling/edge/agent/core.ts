@@ -77,9 +77,9 @@ export class AgentCore {
 
   /** The leg of a request from the peer, by Call-ID and both tags. */
   legOf(request: SipMessage): Leg | undefined {
-    const ours = this.legs.get(dialogId(request.callId, request.toTag))
+    const ours = this.legs.get(dialogId(request.call_id, request.to_tag))
     if (ours && ours.role === 'uac' && fits(ours, request)) return ours
-    const theirs = this.legs.get(dialogId(request.callId, request.fromTag))
+    const theirs = this.legs.get(dialogId(request.call_id, request.from_tag))
     return theirs && theirs.role === 'uas' && fits(theirs, request) ? theirs : undefined
   }
 

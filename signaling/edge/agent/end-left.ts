@@ -41,12 +41,12 @@ function takeBack(stack: SipStack, { invite, dialog, rang }: LeftCall & { kind: 
     response: (response, from) => {
       if (response.status < 200) cancelOnce()
       if (response.status < 200 || response.status >= 300) return
-      if (answered !== response.toTag)
+      if (answered !== response.to_tag)
         dialog.establish(response, from, { protocol: destination.protocol, connection: undefined })
       const seq = response.cseq.seq
       stack.request('ACK', dialog.nextHop(), () => dialog.draft('ACK', seq), UNHEARD)
-      if (answered === response.toTag) return
-      answered = response.toTag
+      if (answered === response.to_tag) return
+      answered = response.to_tag
       endLeftCall(stack, { kind: 'answered', dialog })
     },
   }

@@ -103,7 +103,7 @@ export class SourceGuard {
     this.#malformed = new PerSecond(options.clock)
   }
 
-  get blockedCount(): number {
+  get blocked_count(): number {
     return this.#blocks.size
   }
 

@@ -124,6 +124,8 @@ export function dialogId(call_id: string, tag: string): string {
 /** Whether a message from the peer belongs to a leg, by both tags (RFC 3261 §12.2.2). */
 export function fits(leg: Leg, request: SipMessage): boolean {
   const { dialog } = leg
-  if (dialog.localTag !== request.toTag) return false
-  return dialog.remoteTag === request.fromTag || dialog.remoteTag === '' || (leg.forks?.has(request.fromTag) ?? false)
+  if (dialog.local_tag !== request.to_tag) return false
+  return (
+    dialog.remote_tag === request.from_tag || dialog.remote_tag === '' || (leg.forks?.has(request.from_tag) ?? false)
+  )
 }

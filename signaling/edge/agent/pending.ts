@@ -10,7 +10,7 @@ import type { Leg, PendingServer } from './leg.ts'
 
 export class PendingRequests {
   readonly #core: AgentCore
-  readonly #byTransaction = new WeakMap<ServerTransaction, PendingServer>()
+  readonly #by_transaction = new WeakMap<ServerTransaction, PendingServer>()
 
   constructor(core: AgentCore) {
     this.#core = core
@@ -24,7 +24,7 @@ export class PendingRequests {
       transaction,
       app,
       leg,
-      to_tag: transaction.request.toTag,
+      to_tag: transaction.request.to_tag,
       early: undefined,
       deadline: undefined,
       update: undefined,
@@ -38,13 +38,13 @@ export class PendingRequests {
       this.abandon(pending, invite ? 503 : 500)
     })
     this.#core.servers.set(pending.id, pending)
-    this.#byTransaction.set(transaction, pending)
+    this.#by_transaction.set(transaction, pending)
     return pending
   }
 
   /** What is pending of a transaction; a request that was handed to a proxy is pending no more. */
   of(transaction: ServerTransaction): PendingServer | undefined {
-    const pending = this.#byTransaction.get(transaction)
+    const pending = this.#by_transaction.get(transaction)
     return pending && this.#core.servers.has(pending.id) ? pending : undefined
   }
 
@@ -74,7 +74,7 @@ export class PendingRequests {
     pending.deadline?.cancel()
     this.#stopReliable(pending)
     this.#core.servers.delete(pending.id)
-    this.#byTransaction.delete(pending.transaction)
+    this.#by_transaction.delete(pending.transaction)
   }
 
   /** Sends a 1xx that is repeated until its PRACK comes (RFC 3262 §3). */

@@ -90,7 +90,7 @@ export class Proxies {
   ): void {
     const run = new ProxyRun(this.#core, transaction, plan, report, () => this.#runs.delete(transaction))
     this.#runs.set(transaction, run)
-    if (plan.remain_in_dialog) this.#dialogs.set(transaction.request.callId, true)
+    if (plan.remain_in_dialog) this.#dialogs.set(transaction.request.call_id, true)
     run.start()
   }
 
@@ -107,15 +107,15 @@ export class Proxies {
   relay(message: SipMessage, _received: Received, transaction: ServerTransaction | undefined): boolean {
     const routes = message.list('route')
     const first = parseUri(parseNameAddress(routes[0] ?? '')?.uri ?? '')
-    if (!first || !this.#dialogs.get(message.callId)) return false
+    if (!first || !this.#dialogs.get(message.call_id)) return false
     if (!this.#core.stack.transport.isOwn(first.host, first.port ?? 5060)) return false
-    if (message.maxForwards === 0) {
+    if (message.max_forwards === 0) {
       transaction?.respond(draftResponse(message, 483, newTag()), 483)
       return true
     }
     const rest = routes.slice(1)
     const hop = parseNameAddress(rest[0] ?? '')?.uri ?? message.uri
-    if (message.method === 'BYE') this.#dialogs.delete(message.callId)
+    if (message.method === 'BYE') this.#dialogs.delete(message.call_id)
     const build = (): Draft => forward(message, message.uri, [], rest)
     this.#core.stack.request(message.method, { uri: hop }, build, {
       response: response => {
@@ -160,7 +160,7 @@ class ProxyRun {
 
   start(): void {
     const { request } = this.#transaction
-    if (request.maxForwards === 0) {
+    if (request.max_forwards === 0) {
       this.#transaction.respond(draftResponse(request, 483, newTag()), 483)
       this.#end()
       return
@@ -334,7 +334,7 @@ function forward(request: SipMessage, uri: string, added: CommandMessage['header
   }
   for (const route of routes) draft.add('Route', route)
   // A request that left out Max-Forwards gets 70, as RFC 3261 §16.6 step 3 says.
-  draft.add('Max-Forwards', String(Math.min(request.maxForwards ?? 71, 71) - 1))
+  draft.add('Max-Forwards', String(Math.min(request.max_forwards ?? 71, 71) - 1))
   for (const h of added) {
     if (ADDED_NEVER.has(h.id)) continue
     draft.set(h.name, h.value)

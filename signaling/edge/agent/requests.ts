@@ -168,12 +168,12 @@ export class SentRequests {
     const rseq = response.get('rseq')
     if (rseq !== undefined && response.lists('require', '100rel')) {
       // A repeated reliable response was acknowledged already, or will be (RFC 3262 §4).
-      const key = `${response.toTag} ${rseq}`
+      const key = `${response.to_tag} ${rseq}`
       pending.rseqs ??= new Set()
       if (pending.rseqs.has(key) || pending.rseqs.size > 64) return
       pending.rseqs.add(key)
     }
-    if (pending.method === 'INVITE' && response.toTag !== '' && !pending.in_dialog) {
+    if (pending.method === 'INVITE' && response.to_tag !== '' && !pending.in_dialog) {
       this.#legFor(pending, response, from, sent)
     }
     this.#deliver(pending, response, from, sent)
@@ -182,11 +182,11 @@ export class SentRequests {
   // The first 2xx goes to the application, which acknowledges it; what comes after is between us and the peer.
   #answered(pending: PendingClient, response: SipMessage, from: { host: string; port: number }, sent: Sent): void {
     if (pending.answered_tag !== '') {
-      if (pending.answered_tag === response.toTag) pending.ack?.resend()
+      if (pending.answered_tag === response.to_tag) pending.ack?.resend()
       else this.#endFork(pending, response, from, sent)
       return
     }
-    pending.answered_tag = response.toTag === '' ? '-' : response.toTag
+    pending.answered_tag = response.to_tag === '' ? '-' : response.to_tag
     pending.deadline?.cancel()
     this.finish(pending)
     const leg = pending.in_dialog ? pending.leg : this.#legFor(pending, response, from, sent)
@@ -208,11 +208,11 @@ export class SentRequests {
 
   // A second callee answered the same INVITE (RFC 3261 §13.2.2.4): it is acknowledged and hung up.
   #endFork(pending: PendingClient, response: SipMessage, from: { host: string; port: number }, sent: Sent): void {
-    const key = `fork ${response.toTag}`
+    const key = `fork ${response.to_tag}`
     pending.rseqs ??= new Set()
     const known = pending.rseqs.has(key)
     const dialog = this.#dialogFrom(sent, response, from)
-    const seq = dialog.localSeq
+    const seq = dialog.local_seq
     this.#core.stack.request('ACK', dialog.nextHop(), () => dialog.draft('ACK', seq), UNHEARD)
     if (known || pending.rseqs.size > 64) return
     pending.rseqs.add(key)
@@ -221,7 +221,7 @@ export class SentRequests {
   }
 
   #acknowledge(leg: Leg, pending: PendingClient, sent: Sent): void {
-    const seq = parseCSeq(headerOf(sent.text, 'CSeq'))?.seq ?? leg.dialog.localSeq
+    const seq = parseCSeq(headerOf(sent.text, 'CSeq'))?.seq ?? leg.dialog.local_seq
     this.#core.stack.request('ACK', leg.dialog.nextHop(), () => leg.dialog.draft('ACK', seq), {
       ...UNHEARD,
       sent: ack => this.keepAck(pending, ack),
@@ -286,9 +286,9 @@ export class SentRequests {
   #legFor(pending: PendingClient, response: SipMessage, from: { host: string; port: number }, sent: Sent): Leg {
     const known = pending.leg
     if (known) {
-      if (known.dialog.remoteTag !== response.toTag && response.status < 200) {
-        known.forks ??= new Set([known.dialog.remoteTag])
-        if (known.forks.size < 64) known.forks.add(response.toTag)
+      if (known.dialog.remote_tag !== response.to_tag && response.status < 200) {
+        known.forks ??= new Set([known.dialog.remote_tag])
+        if (known.forks.size < 64) known.forks.add(response.to_tag)
       } else if (response.status >= 200) known.forks = undefined
       // Forks share the leg; the latest early dialog, and finally the one that answers, is the one that it speaks to.
       known.dialog.establish(response, from, this.#flow(sent))
@@ -307,8 +307,8 @@ export class SentRequests {
     const local = headerOf(sent.text, 'From') ?? ''
     const uri = sent.text.slice(sent.text.indexOf(' ') + 1, sent.text.indexOf(' SIP/2.0'))
     const dialog = Dialog.asClient({
-      callId: response.callId,
-      localTag: tagOf(local),
+      call_id: response.call_id,
+      local_tag: tagOf(local),
       local,
       remote: headerOf(sent.text, 'To') ?? '',
       seq: response.cseq.seq,

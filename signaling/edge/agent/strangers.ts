@@ -78,11 +78,11 @@ export class Strangers {
   /** Whose request it is; one that is `done` has got its answer, or gets none. */
   standing(request: SipMessage, received: Received): Standing {
     if (this.#options.isConfiguredSource(received.source.host)) return 'peer'
-    const { method, toTag } = request
-    if (toTag !== '' && this.#core.legOf(request)) return 'peer'
+    const { method, to_tag } = request
+    if (to_tag !== '' && this.#core.legOf(request)) return 'peer'
     if (method === 'ACK' || !this.#guard.admits(received)) return 'done'
     if (this.#options.known?.() === false) return this.#answer(request, received, 503)
-    if (toTag !== '' || method === 'CANCEL') return this.#answer(request, received, 481)
+    if (to_tag !== '' || method === 'CANCEL') return this.#answer(request, received, 481)
     if (method === 'OPTIONS') return this.#ping(request, received)
     if (method === 'INVITE' || method === 'REGISTER') return this.#challenge(request, received)
     return this.#answer(request, received, 405, [{ name: 'Allow', value: METHODS.join(', ') }])
@@ -136,7 +136,7 @@ export class Strangers {
 
   #answer(request: SipMessage, received: Received, status: number, headers: Pong['headers'] = []): 'done' {
     // RFC 3261 §8.2.7: who keeps nothing gives a repeated request the same tag.
-    const tag = this.#options.crypto.hmac(`${request.branch} ${request.callId}`).slice(0, 10)
+    const tag = this.#options.crypto.hmac(`${request.branch} ${request.call_id}`).slice(0, 10)
     const draft = draftResponse(request, status, tag)
     for (const { name, value } of headers) draft.add(name, value)
     const text = smallAnswer(draft, received)

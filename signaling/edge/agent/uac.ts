@@ -109,7 +109,7 @@ export class ClientSide {
 
   #refusal(next_hop: string, command: CommandMessage): string | undefined {
     const uri = parseUri(command.uri)
-    const invalid = `invalid request-uri: ${command.startLine}`
+    const invalid = `invalid request-uri: ${command.start_line}`
     if (!COMMANDED.has(command.method) || !uri) return invalid
     const hop = next_hop === '' ? uri : parseUri(bare(next_hop))
     if (!hop || (hop.scheme !== 'sip' && hop.scheme !== 'sips')) return invalid
@@ -153,8 +153,8 @@ export class ClientSide {
     if (!leg.app.open) leg.app = app
     if (method === 'BYE') this.#closeReinvite(leg)
     const given = parseCSeq(commandHeader(command, 'cseq'))?.seq
-    const seq = given !== undefined && given > dialog.localSeq ? given : dialog.nextSeq()
-    if (seq > dialog.localSeq) dialog.localSeq = seq
+    const seq = given !== undefined && given > dialog.local_seq ? given : dialog.nextSeq()
+    if (seq > dialog.local_seq) dialog.local_seq = seq
     const pending = this.#sent.add(app, method, leg.id, leg)
     if (method === 'INVITE') {
       const busy = (leg.outgoing && !leg.outgoing.finished) || leg.session?.refreshing
@@ -214,7 +214,7 @@ export class ClientSide {
       return
     }
     const { dialog } = leg
-    const seq = parseCSeq(headerOf(sent.text, 'CSeq'))?.seq ?? dialog.localSeq
+    const seq = parseCSeq(headerOf(sent.text, 'CSeq'))?.seq ?? dialog.local_seq
     const hop = dialog.nextHop()
     const build = (listener: Listener): Draft => {
       const draft = dialog.draft('ACK', seq)

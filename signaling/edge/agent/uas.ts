@@ -47,7 +47,7 @@ export class ServerSide {
 
   request(transaction: ServerTransaction): void {
     const { request, received } = transaction
-    if (request.toTag !== '') {
+    if (request.to_tag !== '') {
       const leg = this.#core.legOf(request)
       if (leg) this.#dialogs.request(transaction, leg)
       else if (this.#routes.relay(request, received, transaction)) return
@@ -85,7 +85,7 @@ export class ServerSide {
 
   /** An ACK that belongs to no failure. */
   ack(message: SipMessage, received: Received): void {
-    const leg = message.toTag === '' ? undefined : this.#core.legOf(message)
+    const leg = message.to_tag === '' ? undefined : this.#core.legOf(message)
     if (!leg) {
       if (!this.#routes.relay(message, received, undefined)) this.#core.stack.transactions.counters.stray++
       return
@@ -113,7 +113,7 @@ export class ServerSide {
     }
     if (!invite || invite.answered) {
       refuse(cancel, 481)
-      const leg = cancel.request.toTag === '' ? undefined : this.#core.legOf(cancel.request)
+      const leg = cancel.request.to_tag === '' ? undefined : this.#core.legOf(cancel.request)
       // A peer that cancels an answered call with the dialog's own tags wants it to end.
       if (leg) this.#core.hangUp(leg, 'CANCEL after 200 OK', 'system-initiated-termination')
       return
@@ -167,12 +167,12 @@ export class ServerSide {
     if (method === 'REGISTER' && request.lines('contact').includes('*') && request.get('expires') !== '0') {
       return { status: 400, headers: [] }
     }
-    if (method === 'INVITE' && this.#core.legs.has(dialogId(request.callId, request.fromTag))) {
+    if (method === 'INVITE' && this.#core.legs.has(dialogId(request.call_id, request.from_tag))) {
       // Another INVITE without a To tag for a call that is up: none of ours to merge (RFC 3261 §8.2.2.2).
       return { status: 491, headers: [] }
     }
     // Only a call is carried on by what stands behind us; other requests end here whatever hops they have left.
-    if (method === 'INVITE' && request.maxForwards === 0) return { status: 483, headers: [] }
+    if (method === 'INVITE' && request.max_forwards === 0) return { status: 483, headers: [] }
     const unsupported = request.list('require').filter(tag => !this.#core.settings.supported.has(tag.toLowerCase()))
     if (unsupported.length > 0) return { status: 420, headers: [['Unsupported', unsupported.join(', ')]] }
     return undefined

@@ -20,14 +20,14 @@ export class DialogRequests {
   request(transaction: ServerTransaction, leg: Leg): void {
     const { request, received } = transaction
     const { method } = request
-    const other_fork = leg.forks !== undefined && leg.dialog.remoteTag !== request.fromTag
-    if (!other_fork && request.cseq.seq < leg.dialog.remoteSeq) {
+    const other_fork = leg.forks !== undefined && leg.dialog.remote_tag !== request.from_tag
+    if (!other_fork && request.cseq.seq < leg.dialog.remote_seq) {
       // RFC 3261 §12.2.2
       refuse(transaction, 500, undefined, method === 'INVITE' ? [['Retry-After', '1']] : [])
       return
     }
-    if (!other_fork) leg.dialog.remoteSeq = request.cseq.seq
-    if (leg.dialog.remoteTag === '') leg.dialog.remoteTag = request.fromTag
+    if (!other_fork) leg.dialog.remote_seq = request.cseq.seq
+    if (leg.dialog.remote_tag === '') leg.dialog.remote_tag = request.from_tag
     if (method === 'INVITE') trying(transaction)
     if (!leg.app.open) {
       refuse(transaction, 481)

@@ -10,7 +10,7 @@ export interface CommandMessage {
   /** 0 in a request. */
   readonly status: number
   readonly reason: string
-  readonly startLine: string
+  readonly start_line: string
   readonly headers: readonly { readonly id: string; readonly name: string; readonly value: string }[]
   readonly body: string
 }
@@ -47,14 +47,14 @@ export function parseCommandMessage(text: string): CommandMessage | undefined {
   if (start.startsWith('SIP/2.0 ')) {
     const status = Number(start.slice(8, 11))
     if (!Number.isInteger(status) || status < 100 || status > 699) return undefined
-    return { method: '', uri: '', status, reason: start.slice(12).trim(), startLine: start, headers, body }
+    return { method: '', uri: '', status, reason: start.slice(12).trim(), start_line: start, headers, body }
   }
   const first = start.indexOf(' ')
   const last = start.lastIndexOf(' ')
   if (first <= 0 || last <= first || start.slice(last + 1) !== 'SIP/2.0') return undefined
   const method = start.slice(0, first)
   if (!isToken(method)) return undefined
-  return { method, uri: start.slice(first + 1, last), status: 0, reason: '', startLine: start, headers, body }
+  return { method, uri: start.slice(first + 1, last), status: 0, reason: '', start_line: start, headers, body }
 }
 
 /** First value of a header in a command. */

@@ -91,7 +91,7 @@ export class ControlServer {
     return this.#port
   }
 
-  get connectionCount(): number {
+  get connection_count(): number {
     return this.#sockets.size
   }
 

@@ -31,16 +31,16 @@ export function viaFor(listener: Listener, branch: string): string {
 type Proved = Pick<Destination, 'tls' | 'server_name'>
 
 export class Dialog {
-  readonly callId: string
-  readonly localTag: string
-  remoteTag: string
+  readonly call_id: string
+  readonly local_tag: string
+  remote_tag: string
   /** From value of our requests, with our tag. */
   readonly local: string
   /** To value of our requests, with the peer's tag. */
   remote: string
-  localSeq: number
+  local_seq: number
   /** Highest CSeq number received; -1 before any. */
-  remoteSeq: number
+  remote_seq: number
   /** URI of the peer's Contact. */
   target: string
   /** Route values in the order of sending. */
@@ -56,13 +56,13 @@ export class Dialog {
   peer: Destination | undefined
 
   private constructor(facts: {
-    callId: string
-    localTag: string
-    remoteTag: string
+    call_id: string
+    local_tag: string
+    remote_tag: string
     local: string
     remote: string
-    localSeq: number
-    remoteSeq: number
+    local_seq: number
+    remote_seq: number
     target: string
     routes: readonly string[]
     contact: string
@@ -71,13 +71,13 @@ export class Dialog {
     source: Address | undefined
     peer: Destination | undefined
   }) {
-    this.callId = facts.callId
-    this.localTag = facts.localTag
-    this.remoteTag = facts.remoteTag
+    this.call_id = facts.call_id
+    this.local_tag = facts.local_tag
+    this.remote_tag = facts.remote_tag
     this.local = facts.local
     this.remote = facts.remote
-    this.localSeq = facts.localSeq
-    this.remoteSeq = facts.remoteSeq
+    this.local_seq = facts.local_seq
+    this.remote_seq = facts.remote_seq
     this.target = facts.target
     this.routes = facts.routes
     this.contact = facts.contact
@@ -93,13 +93,13 @@ export class Dialog {
     const target = request.contact?.uri ?? ''
     const to = request.get('to') ?? ''
     return new Dialog({
-      callId: request.callId,
-      localTag: local_tag,
-      remoteTag: request.fromTag,
-      local: request.toTag === '' ? `${to};tag=${local_tag}` : to,
+      call_id: request.call_id,
+      local_tag: local_tag,
+      remote_tag: request.from_tag,
+      local: request.to_tag === '' ? `${to};tag=${local_tag}` : to,
       remote: request.get('from') ?? '',
-      localSeq: request.cseq.seq,
-      remoteSeq: request.cseq.seq,
+      local_seq: request.cseq.seq,
+      remote_seq: request.cseq.seq,
       target,
       routes,
       contact: listenerAddress(received.listener),
@@ -112,8 +112,8 @@ export class Dialog {
 
   /** Dialog of a request that we sent (RFC 3261 §12.1.2), before any response. */
   static asClient(facts: {
-    callId: string
-    localTag: string
+    call_id: string
+    local_tag: string
     local: string
     remote: string
     seq: number
@@ -121,13 +121,13 @@ export class Dialog {
     uri: string
   }): Dialog {
     return new Dialog({
-      callId: facts.callId,
-      localTag: facts.localTag,
-      remoteTag: '',
+      call_id: facts.call_id,
+      local_tag: facts.local_tag,
+      remote_tag: '',
       local: facts.local,
       remote: facts.remote,
-      localSeq: facts.seq,
-      remoteSeq: -1,
+      local_seq: facts.seq,
+      remote_seq: -1,
       target: facts.uri,
       routes: [],
       contact: facts.contact,
@@ -145,8 +145,8 @@ export class Dialog {
     via: { protocol: Protocol; connection: StreamConnection | undefined } & Proved,
   ): void {
     // Another fork counts its requests by itself.
-    if (this.remoteTag !== response.toTag) this.remoteSeq = -1
-    this.remoteTag = response.toTag
+    if (this.remote_tag !== response.to_tag) this.remote_seq = -1
+    this.remote_tag = response.to_tag
     this.remote = response.get('to') ?? this.remote
     this.routes = response.list('record-route').reverse()
     this.protocol = via.protocol
@@ -168,8 +168,8 @@ export class Dialog {
   }
 
   nextSeq(): number {
-    this.localSeq++
-    return this.localSeq
+    this.local_seq++
+    return this.local_seq
   }
 
   /** A request inside the dialog, without Via and Content-Length. */
@@ -188,7 +188,7 @@ export class Dialog {
       .add('Max-Forwards', '70')
       .add('From', this.local)
       .add('To', this.remote)
-      .add('Call-ID', this.callId)
+      .add('Call-ID', this.call_id)
       .add('CSeq', `${seq} ${method}`)
   }
 

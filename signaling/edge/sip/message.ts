@@ -49,7 +49,7 @@ export class SipMessage {
   #from_tag: string | undefined
   #to_tag: string | undefined
 
-  get isRequest(): boolean {
+  get is_request(): boolean {
     return this.status === 0
   }
 
@@ -86,16 +86,16 @@ export class SipMessage {
     return false
   }
 
-  get callId(): string {
+  get call_id(): string {
     return this.get('call-id') ?? ''
   }
 
-  get fromTag(): string {
+  get from_tag(): string {
     this.#from_tag ??= tagOf(this.get('from') ?? '')
     return this.#from_tag
   }
 
-  get toTag(): string {
+  get to_tag(): string {
     this.#to_tag ??= tagOf(this.get('to') ?? '')
     return this.#to_tag
   }
@@ -125,7 +125,7 @@ export class SipMessage {
     return value === undefined ? undefined : parseNameAddress(value)
   }
 
-  get maxForwards(): number | undefined {
+  get max_forwards(): number | undefined {
     const value = this.get('max-forwards')
     return value === undefined ? undefined : parseDigits(value, 2 ** 31)
   }
@@ -155,11 +155,11 @@ export function parseCSeq(value: string | undefined): { seq: number; method: str
 /** A message to be sent. Headers keep the order of RFC 3261 §7.3.1 by rank, equal ranks the order of addition. */
 export class Draft {
   readonly headers: { rank: number; id: string; name: string; value: string }[] = []
-  startLine: string
+  start_line: string
   body = ''
 
   constructor(start_line: string) {
-    this.startLine = start_line
+    this.start_line = start_line
   }
 
   static request(method: string, uri: string): Draft {
@@ -204,7 +204,7 @@ export class Draft {
     this.set('Content-Length', String(this.body.length))
     const headers = this.headers
     headers.sort(byRank)
-    let out = this.startLine + CRLF
+    let out = this.start_line + CRLF
     for (let i = 0; i < headers.length; i++) {
       const h = headers[i]
       if (h) out += `${h.name}: ${h.value}${CRLF}`
@@ -267,7 +267,7 @@ function rewrite(message: SipMessage, via: string): string {
 }
 
 function raw1(message: SipMessage): string {
-  return message.isRequest ? `${message.method} ${message.uri} SIP/2.0` : `SIP/2.0 ${message.status} ${message.reason}`
+  return message.is_request ? `${message.method} ${message.uri} SIP/2.0` : `SIP/2.0 ${message.status} ${message.reason}`
 }
 
 /**
@@ -285,7 +285,7 @@ export function draftResponse(request: SipMessage, status: number, to_tag: strin
         draft.copy(h)
         break
       case 'to':
-        draft.copy(h, to_tag === '' || request.toTag !== '' || status === 100 ? h.value : `${h.value};tag=${to_tag}`)
+        draft.copy(h, to_tag === '' || request.to_tag !== '' || status === 100 ? h.value : `${h.value};tag=${to_tag}`)
         break
     }
   }

@@ -185,7 +185,7 @@ export function checkRequest(message: SipMessage): Refusal {
   const via = message.via
   if (!via) return { status: 400, why: 'Via is malformed' }
   if (message.has('max-forwards')) {
-    const hops = message.maxForwards
+    const hops = message.max_forwards
     // RFC 3261 §20.22: 0 to 255.
     if (hops === undefined || hops > 255) return { status: 400, why: 'Max-Forwards is out of range' }
   }
@@ -207,7 +207,7 @@ export function checkRequest(message: SipMessage): Refusal {
 export function checkResponse(message: SipMessage): string | undefined {
   if (!message.via) return 'Via is missing or malformed'
   if (message.cseq.method === '') return 'CSeq is missing or malformed'
-  if (message.callId === '' || !message.has('from') || !message.has('to')) return 'a dialog header is missing'
+  if (message.call_id === '' || !message.has('from') || !message.has('to')) return 'a dialog header is missing'
   if (message.branch === '') return 'branch is missing'
   return undefined
 }
@@ -215,7 +215,7 @@ export function checkResponse(message: SipMessage): string | undefined {
 /** Whether a malformed request shows where an answer would go. */
 export function canBeAnswered(message: SipMessage): boolean {
   const first = message.get('via')
-  return message.isRequest && first !== undefined && parseVia(splitList(first)[0] ?? '') !== undefined
+  return message.is_request && first !== undefined && parseVia(splitList(first)[0] ?? '') !== undefined
 }
 
 function hasSpace(text: string): boolean {

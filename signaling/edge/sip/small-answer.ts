@@ -24,7 +24,7 @@ const NEEDED: ReadonlySet<string> = new Set(['via', 'from', 'to', 'call-id', 'cs
 export function smallAnswer(answer: Draft, asked: Asked): string | undefined {
   const whole = answer.serialize()
   if (isSmall(whole, asked)) return whole
-  const bare = new Draft(answer.startLine)
+  const bare = new Draft(answer.start_line)
   const challenge = answer.headers.findLast(({ id }) => id === 'www-authenticate')
   bare.headers.push(...answer.headers.filter(header => NEEDED.has(header.id) || header === challenge))
   const text = bare.serialize()

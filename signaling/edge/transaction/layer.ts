@@ -123,11 +123,11 @@ export class TransactionLayer {
     return this.#options.clock.now()
   }
 
-  get clientCount(): number {
+  get client_count(): number {
     return this.#clients.size
   }
 
-  get serverCount(): number {
+  get server_count(): number {
     return this.#servers.size
   }
 
@@ -167,7 +167,7 @@ export class TransactionLayer {
 
   forgetServer(transaction: ServerTransaction): void {
     this.#servers.delete(transaction.key)
-    if (this.#merge.get(transaction.mergeKey) === transaction) this.#merge.delete(transaction.mergeKey)
+    if (this.#merge.get(transaction.merge_key) === transaction) this.#merge.delete(transaction.merge_key)
     if (!transaction.proven) this.#unproven--
   }
 
@@ -235,7 +235,7 @@ export class TransactionLayer {
       return
     }
     const { message } = parsed
-    if (!message.isRequest) {
+    if (!message.is_request) {
       const fault = parsed.kind === 'refused' ? parsed.why : checkResponse(message)
       if (fault !== undefined) {
         this.counters.malformed++
@@ -325,8 +325,8 @@ export class TransactionLayer {
       return
     }
     const merge_key =
-      message.toTag === '' && method !== 'CANCEL'
-        ? `${message.fromTag}|${message.callId}|${message.cseq.seq}|${method}`
+      message.to_tag === '' && method !== 'CANCEL'
+        ? `${message.from_tag}|${message.call_id}|${message.cseq.seq}|${method}`
         : ''
     const transaction = new ServerTransaction(this, key, merge_key, message, received, proven)
     if (!proven) this.#unproven++
@@ -389,7 +389,7 @@ function serverKey(message: SipMessage): string {
   if (via && branch.startsWith('z9hG4bK') && branch.length > 7) {
     return `${branch}|${via.host.toLowerCase()}|${via.port ?? ''}|${method}`
   }
-  return `${message.callId}|${message.cseq.seq}|${message.fromTag}|${via?.host ?? ''}|${via?.port ?? ''}|${branch}|${method}`
+  return `${message.call_id}|${message.cseq.seq}|${message.from_tag}|${via?.host ?? ''}|${via?.port ?? ''}|${branch}|${method}`
 }
 
 function inviteKey(cancel_key: string): string {

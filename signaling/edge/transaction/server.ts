@@ -22,7 +22,7 @@ export class ServerTransaction {
   readonly method: string
   readonly key: string
   /** Key of RFC 3261 §8.2.2.2, to notice the same request by another path. */
-  readonly mergeKey: string
+  readonly merge_key: string
   readonly received: Received
   state: ServerState
   /** False while the credentials of its sender are not judged: until then it is a stranger's, and nothing is kept. */
@@ -46,7 +46,7 @@ export class ServerTransaction {
     this.proven = proven
     this.arrived_at = layer.now()
     this.key = key
-    this.mergeKey = merge_key
+    this.merge_key = merge_key
     this.request = request
     this.received = received
     this.method = request.method

@@ -16,9 +16,9 @@ export class ConnectionTable {
   readonly #clock: Clock
   readonly #events: TransportEvents
   readonly #open: OpenConnections
-  readonly #byPeer = new Map<string, StreamConnection>()
+  readonly #by_peer = new Map<string, StreamConnection>()
   /** Open inbound connections of each source, handshakes included. A source is a peer's host, or anybody's network. */
-  readonly #perSource = new Map<string, number>()
+  readonly #per_source = new Map<string, number>()
   /** Sockets in their handshake, by peer and ports, the oldest first, and what ends them when it takes too long. */
   readonly #handshakes = new Map<string, { readonly socket: Socket; readonly late: Timer }>()
   readonly #sweeper: Timer
@@ -39,16 +39,16 @@ export class ConnectionTable {
 
   /** An open connection to a peer, also one that the peer made (RFC 5923). */
   to(protocol: Protocol, host: string, port: number, proved = ''): StreamConnection | undefined {
-    const found = this.#byPeer.get(peerKey(protocol, host, port, proved))
+    const found = this.#by_peer.get(peerKey(protocol, host, port, proved))
     return found?.open ? found : undefined
   }
 
   /** Lets requests to a port of a peer that ask for this proof use a connection that the peer made (RFC 5923 §9). */
   addAlias(connection: StreamConnection, port: number, proved: string): void {
     const key = peerKey(connection.protocol, connection.remote.host, port, proved)
-    if (this.#byPeer.has(key) || connection.aliases.length >= MAX_ALIASES) return
+    if (this.#by_peer.has(key) || connection.aliases.length >= MAX_ALIASES) return
     connection.aliases.push(key)
-    this.#byPeer.set(key, connection)
+    this.#by_peer.set(key, connection)
   }
 
   /** Whether a socket that was accepted may stay; otherwise it is closed. It counts for its source until it closes. */
@@ -56,16 +56,16 @@ export class ConnectionTable {
     const { host } = remoteOf(socket)
     const source = this.#isPeer(host) ? host : hostGroup(host)
     const dropped = this.#events.dropped?.(host, protocol) ?? false
-    if (dropped || (this.#perSource.get(source) ?? 0) >= this.#limits.connections_per_source) {
+    if (dropped || (this.#per_source.get(source) ?? 0) >= this.#limits.connections_per_source) {
       if (!dropped) this.refused++
       socket.destroy()
       return false
     }
-    this.#perSource.set(source, (this.#perSource.get(source) ?? 0) + 1)
+    this.#per_source.set(source, (this.#per_source.get(source) ?? 0) + 1)
     socket.on('close', () => {
-      const left = (this.#perSource.get(source) ?? 1) - 1
-      if (left > 0) this.#perSource.set(source, left)
-      else this.#perSource.delete(source)
+      const left = (this.#per_source.get(source) ?? 1) - 1
+      if (left > 0) this.#per_source.set(source, left)
+      else this.#per_source.delete(source)
     })
     return true
   }
@@ -142,7 +142,7 @@ export class ConnectionTable {
       },
     })
     this.#open.active(connection)
-    this.#byPeer.set(ownKey(connection), connection)
+    this.#by_peer.set(ownKey(connection), connection)
     return connection
   }
 
@@ -155,7 +155,7 @@ export class ConnectionTable {
   #gone(connection: StreamConnection): void {
     this.#open.delete(connection)
     for (const key of [ownKey(connection), ...connection.aliases]) {
-      if (this.#byPeer.get(key) === connection) this.#byPeer.delete(key)
+      if (this.#by_peer.get(key) === connection) this.#by_peer.delete(key)
     }
   }
 

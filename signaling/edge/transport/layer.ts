@@ -83,7 +83,7 @@ export class TransportLayer {
     }
   }
 
-  get connectionCount(): number {
+  get connection_count(): number {
     return this.#connections.size
   }
 

@@ -52,7 +52,7 @@ export class Call {
     this.events = events
   }
 
-  get callId(): string {
+  get call_id(): string {
     return this.#ids.call_id
   }
 
@@ -88,7 +88,7 @@ export class Call {
     this.#transaction = transaction
     this.invite = transaction.request
     this.dialog = dialog
-    this.#ids = { call_id: dialog.callId, tag: dialog.localTag }
+    this.#ids = { call_id: dialog.call_id, tag: dialog.local_tag }
   }
 
   // -- Either direction
@@ -155,15 +155,15 @@ export class Call {
   takeRequest(transaction: ServerTransaction): void {
     const { request, received } = transaction
     const { dialog } = this
-    if (!dialog || request.cseq.seq < dialog.remoteSeq) {
+    if (!dialog || request.cseq.seq < dialog.remote_seq) {
       transaction.respond(draftResponse(request, dialog ? 500 : 481, ''), dialog ? 500 : 481)
       return
     }
-    dialog.remoteSeq = request.cseq.seq
+    dialog.remote_seq = request.cseq.seq
     if (request.method === 'BYE') {
       transaction.respond(draftResponse(request, 200, ''), 200)
       if (this.#transaction && !this.#transaction.answered) {
-        this.#transaction.respond(draftResponse(this.#transaction.request, 487, dialog.localTag), 487)
+        this.#transaction.respond(draftResponse(this.#transaction.request, 487, dialog.local_tag), 487)
       }
       this.#end('peer')
       return
@@ -207,7 +207,7 @@ export class Call {
     const transaction = this.#transaction
     const { dialog } = this
     if (!transaction || !dialog) return undefined
-    const draft = draftResponse(transaction.request, status, dialog.localTag, parts.reason)
+    const draft = draftResponse(transaction.request, status, dialog.local_tag, parts.reason)
     if (status > 100 && status < 300) {
       for (const value of transaction.request.lines('record-route')) draft.add('Record-Route', value)
       draft.add('Contact', dialog.contact)
@@ -242,7 +242,7 @@ export class Call {
       if (this.#cancelling) this.#agent.stack.cancel(sent)
     }
     if (response.status === 100) return
-    if (response.toTag !== '' && this.state === 'inviting' && response.status < 300) {
+    if (response.to_tag !== '' && this.state === 'inviting' && response.status < 300) {
       this.#establish(response, from, sent)
     }
     if (response.status < 200) {
@@ -261,7 +261,7 @@ export class Call {
     const { dialog } = this
     if (!dialog) return
     if (this.state !== 'inviting') {
-      if (response.toTag === dialog.remoteTag && this.#ack) this.#repeatAck(this.#ack)
+      if (response.to_tag === dialog.remote_tag && this.#ack) this.#repeatAck(this.#ack)
       return
     }
     this.state = 'answered'
@@ -278,8 +278,8 @@ export class Call {
     if (!this.dialog) {
       const said = (name: string): string => headerOf(sent.text, name) ?? ''
       this.dialog = Dialog.asClient({
-        callId: this.#ids.call_id,
-        localTag: this.#ids.tag,
+        call_id: this.#ids.call_id,
+        local_tag: this.#ids.tag,
         local: said('From'),
         remote: said('To'),
         seq: response.cseq.seq,

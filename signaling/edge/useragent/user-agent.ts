@@ -143,9 +143,9 @@ export class UserAgent {
 
   takeRequest(transaction: ServerTransaction): void {
     const { request, received } = transaction
-    const tag = request.toTag
+    const tag = request.to_tag
     if (tag !== '') {
-      const call = this.#calls.get(`${request.callId} ${tag}`)
+      const call = this.#calls.get(`${request.call_id} ${tag}`)
       if (call) call.takeRequest(transaction)
       else transaction.respond(draftResponse(request, 481, ''), 481)
       return
@@ -161,7 +161,7 @@ export class UserAgent {
       const call = new Call(this, 'in', {})
       const dialog = Dialog.asServer(request, received, own)
       dialog.contact = this.contact(received.listener)
-      this.add(call, request.callId, own)
+      this.add(call, request.call_id, own)
       call.receive(transaction, dialog)
       incoming(call)
       return
@@ -174,7 +174,7 @@ export class UserAgent {
   }
 
   takeAck(ack: SipMessage): void {
-    this.#calls.get(`${ack.callId} ${ack.toTag}`)?.takeAck(ack)
+    this.#calls.get(`${ack.call_id} ${ack.to_tag}`)?.takeAck(ack)
   }
 
   takeCancel(cancel: ServerTransaction, invite: ServerTransaction | undefined): void {

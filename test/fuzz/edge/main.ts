@@ -66,8 +66,8 @@ for (let i = 0; i < 1_200; i++) {
 const left = {
   dialogs: edge.core.legs.size,
   pending: edge.core.servers.size + edge.core.clients.size,
-  server_transactions: edge.stack.transactions.serverCount,
-  client_transactions: edge.stack.transactions.clientCount,
+  server_transactions: edge.stack.transactions.server_count,
+  client_transactions: edge.stack.transactions.client_count,
 }
 // Dialogs that the application answered stay open until somebody hangs up; none of the rest may.
 if (left.pending + left.server_transactions + left.client_transactions > 0)

@@ -140,7 +140,7 @@ t.test('a stranger has so many requests in a second, a source with a password as
   const { clock, guard, from, answer, said } = guarded('192.0.2.9')
   const eight = from('192.0.2.8')
   t.equal(said(eight, 'admits', 100), 20)
-  t.equal(guard.blockedCount, 0, 'who sends more is not blocked for it')
+  t.equal(guard.blocked_count, 0, 'who sends more is not blocked for it')
   clock.advance(1_001)
   t.equal(said(eight, 'admits', 100), 20, 'and has as many in the next')
   t.equal(said(from('192.0.2.9'), 'admits', 100), 100, 'a configured source has as many as it likes')
@@ -151,7 +151,7 @@ t.test('a stranger has so many requests in a second, a source with a password as
   t.equal(said(eight, 'admits', 100), 20, 'after two hours it is a stranger again')
   for (let i = 0; i < 50_000; i++)
     for (let j = 0; j < 10; j++) guard.malformed(from(`10.${i >> 16}.${(i >> 8) & 255}.${i & 255}`, 'tcp'))
-  t.ok(guard.blockedCount <= 20_000, 'the list of sources is bounded')
+  t.ok(guard.blocked_count <= 20_000, 'the list of sources is bounded')
 })
 
 t.test('frames of the control link are read however they are cut, and nonsense ends the stream', async t => {
