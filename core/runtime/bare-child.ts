@@ -17,7 +17,7 @@ export type BareEnd =
   /** `too_long`: it wrote more than `max_bytes`. */
   | { readonly ok: false; readonly too_long: boolean; readonly detail: string }
 
-/** Where programs are looked for: not in our own PATH, because nothing of our environment passes on. */
+/** The PATH of child programs. Our own PATH is not used, because children inherit nothing from our environment. */
 const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 const COMPLAINT_CHARACTERS = 200
 

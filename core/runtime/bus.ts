@@ -68,7 +68,7 @@ export function connectBus(run_dir: string, clock: Clock = systemClock): Bus {
     if (closed) return
     const attempt = createConnection(busPath(run_dir))
     attempt.unref()
-    // What is said before the hub has answered waits in the socket.
+    // Messages sent before the hub has answered wait in the socket.
     socket = attempt
     // No hub (yet): the next attempt finds it. Sleepers poll meanwhile.
     attempt.on('error', () => undefined)

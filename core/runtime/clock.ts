@@ -14,7 +14,7 @@ export interface Timer {
 
 // The first call is slow: between the two below it would set this thread's clock back.
 performance.now()
-/** What `performance.now()` counts from, on the machine's steady clock. */
+/** The origin of `performance.now()` on the machine's monotonic clock. */
 const STARTED_MS = Number(process.hrtime.bigint()) / 1e6 - performance.now()
 
 /** The machine's clock. Its timers do not keep a process alive. */

@@ -64,7 +64,7 @@ export interface Settings {
   readonly media_threads: number
   /** A call on which nobody has been heard for so long, and nobody holds, is ended. */
   readonly dead_call_seconds: number
-  /** How long calls may go on after the platform is told to stop. */
+  /** How long calls may continue after the platform receives the signal to stop. */
   readonly drain_seconds: number
   /** Bytes of recordings that a project may keep; null is no limit. */
   readonly recordings_quota_bytes: number | null

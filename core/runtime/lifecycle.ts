@@ -125,7 +125,7 @@ function stopOnSignal(running: RunningProcess, log: Log, finished: () => void): 
   process.on('disconnect', stop)
 }
 
-/** What the supervisor says to a process, and hears from it. */
+/** The messages between the supervisor and a process, in both directions. */
 export interface Word {
   readonly ready?: true
   readonly refused?: string

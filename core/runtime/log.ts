@@ -42,7 +42,7 @@ export function createLog(
     timestamp: pino.stdTimeFunctions.isoTime,
     redact: { paths, censor: '[secret]' },
   }
-  // Standard error: standard output belongs to what a command was asked for.
+  // Log to standard error: standard output carries a command's result.
   return pino(settings, destination ?? pino.destination(2))
 }
 

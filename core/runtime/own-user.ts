@@ -15,7 +15,7 @@ export interface Users {
   readonly programs: number
 }
 
-/** What the supervisor tells a process in its arguments. */
+/** The arguments that the supervisor passes to a process. */
 export const becoming = (users: Users | null): string[] =>
   users === null ? [] : [String(users.own), String(users.programs)]
 export const toBecome = ([, , own, programs]: readonly string[]): Users | null =>

@@ -15,7 +15,7 @@ const FOLDER_MODE = 0o700
 const FILE_MODE = 0o600
 const STICKY = 0o1000
 
-/** What this process and its children write is their user's alone, from the first byte. */
+/** Makes every file that this process and its children create readable by their user only, from the first byte. */
 export const writePrivately = (): void => void process.umask(0o077)
 
 /**

@@ -16,7 +16,7 @@ interface S3Request {
 }
 
 export interface S3Requests {
-  /** @throws StoreError unless the store did what it was asked for */
+  /** @throws StoreError unless the store completed the request */
   send(request: S3Request): Promise<HttpAnswer>
   close(): Promise<void>
 }

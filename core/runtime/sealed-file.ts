@@ -67,7 +67,7 @@ async function writeSealed(key: Buffer, source: FileHandle, target: FileHandle):
   return size
 }
 
-/** Where sealed bytes are read from. */
+/** The source of sealed bytes. */
 export interface ByteSource {
   /** Exactly so many bytes. @throws when there are fewer, or none can be had */
   read(position: number, length: number): Promise<Buffer>

@@ -51,7 +51,7 @@ export function asFailure(cause: unknown, phase: Phase): Failure {
   if (code === 'ETIMEDOUT' && phase === 'connect') return new Failure('connect_timeout', detail)
   if (name === 'HTTPParserError' || /^(Z_|ERR_BROTLI|ERR__ERROR)/.test(code) || PROTOCOL.has(code))
     return new Failure('protocol', detail)
-  // undici files an answer it cannot take (101 that nobody asked for, 100 without Expect) under its socket errors.
+  // undici reports a response that it cannot accept (unrequested 101, 100 without Expect) as a socket error.
   if (code === 'UND_ERR_SOCKET' && /^bad (response|upgrade)$/.test(message)) return new Failure('protocol', detail)
   return new Failure('network', detail)
 }

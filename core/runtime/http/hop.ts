@@ -15,7 +15,7 @@ import type { Hop, HttpLimits } from './types.ts'
 /** Tried per connection; all that a name has are checked. */
 const MAX_ADDRESSES = 8
 
-/** What all exchanges of one client share. */
+/** State shared by all exchanges of one client. */
 export interface Shared {
   readonly clock: Clock
   readonly guard: AddressGuard
@@ -27,7 +27,7 @@ export interface Shared {
   readonly idle_ms: number
 }
 
-/** Where an answer's body goes; null drops it. `finish` runs when it is complete, `discard` when it is not. */
+/** The receiver of a response body; null drops the body. `finish` runs when it is complete, `discard` when it is not. */
 export type SinkFactory<T> = (answer: { status: number }) => Sink<T> | null
 interface Sink<T> {
   readonly stream: Writable

@@ -168,7 +168,7 @@ export class Locator {
     return out
   }
 
-  // RFC 3263 §4.1: NAPTR chooses the transport; without it SRV is asked for each transport that we have.
+  // RFC 3263 §4.1: NAPTR chooses the transport; without NAPTR, query SRV for each transport that we have.
   async #services(
     host: string,
     named: Protocol | undefined,

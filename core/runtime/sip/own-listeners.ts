@@ -19,7 +19,7 @@ export function ownListeners(config: Settings): OwnListeners {
   }
 }
 
-/** Where peers are told to reach this platform by SIP. */
+/** The SIP addresses that this platform gives to peers. */
 export const servedAt = (config: Settings): ServedAt => ({
   hosts: addressesOf(config).map(({ host }) => host),
   sip_port: config.sip_port,

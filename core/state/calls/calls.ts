@@ -154,7 +154,7 @@ export const listCallEvents = (
     .limit(limit)
     .execute()
 
-/** Replaces what a call was asked for: a redirect may name other callbacks. */
+/** Replaces a call's stored request: a redirect may name other callbacks. */
 export const changeRequest = (trx: Trx, sid: string, request: CallRequest, now_ms: number): Promise<CallRow> =>
   trx
     .updateTable('call')

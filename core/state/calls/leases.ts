@@ -20,7 +20,7 @@ export const takeAdmission = (
 
 /**
  * Gives back every slot of a call and settles its money. Safe to repeat; call it in the transaction that ends the
- * call, so that the CDR and the charge are of one piece.
+ * call, so that the CDR and the charge commit atomically.
  */
 export const releaseAdmission = (db: Db | Trx, input: ReleaseInput): Promise<Release> =>
   callProcedure(db, 'release_admission', input)
@@ -91,7 +91,7 @@ const LEVEL_COLUMN = {
   project: 'project_id',
 } as const
 
-/** Who held a slot of a level at a moment of the last 30 days. */
+/** The calls that held a slot of a level at a moment of the last 30 days. */
 export function holdersAt(db: Db | Trx, level: LevelUseTable['level'], id: string, at: string) {
   const query = db
     .selectFrom('lease')
@@ -119,12 +119,12 @@ const COUNTED = sql`
 interface AdriftCounter {
   readonly level: LevelUseTable['level']
   readonly subject_id: string
-  /** What the counter says. */
+  /** The counter's value. */
   readonly live: number
   readonly leases: number
 }
 
-/** Where the counters differ from the leases that they count: empty unless there is a bug. */
+/** The counters that differ from the leases that they count: empty unless there is a bug. */
 export async function countersAdrift(db: Db | Trx): Promise<AdriftCounter[]> {
   const { rows } = await sql<AdriftCounter>`${COUNTED}
     select u.level, u.subject_id, u.live, coalesce(c.leases, 0) as leases

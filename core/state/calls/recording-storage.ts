@@ -4,7 +4,7 @@ import type { Db, RecordingTable } from '../db.ts'
 import { queueEvent } from '../delivery/webhook-endpoints.ts'
 import type { State } from '../index.ts'
 
-/** What becomes of the files of finished recordings: sealed, kept for their time, deleted. */
+/** The storage of finished recordings: files are sealed, retained for their period, then deleted. */
 
 type RecordingRow = Selectable<RecordingTable>
 

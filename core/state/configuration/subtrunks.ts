@@ -75,7 +75,7 @@ export async function insertBlock(trx: Trx, block: Omit<NumberBlockRow, 'id'>): 
 export const listDelegations = (db: Db | Trx, subtrunk_id: string): Promise<DelegationRow[]> =>
   db.selectFrom('delegation').selectAll().where('subtrunk_id', '=', subtrunk_id).orderBy('start').execute()
 
-/** Who has a block, or a part of it. */
+/** The holder of a block, or of a part of it. */
 export const delegationsOfBlocks = (db: Db | Trx, block_ids: readonly string[]): Promise<DelegationRow[]> =>
   block_ids.length === 0
     ? Promise.resolve([])

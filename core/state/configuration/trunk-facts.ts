@@ -18,7 +18,7 @@ export interface TrunkBelow {
   readonly policy: TrunkFigures['policy']
   readonly numbers: TrunkNumbers
   readonly evidence: readonly Selectable<TargetEvidenceTable>[]
-  /** What each signaling node runs of it, living or not; null columns: it has not reported it. */
+  /** The report of each signaling node, alive or not; null columns: the node has not reported it. */
   readonly reports: readonly (NodeReport & { readonly heartbeat_at: string })[]
 }
 

@@ -1,7 +1,7 @@
 import type { Db, Trx } from '../db.ts'
 import type { AuditRow } from '../people/audit.ts'
 
-/** How far the audit trail was told to webhook endpoints; undefined before the first time. */
+/** The position up to which webhook endpoints have the audit trail; undefined before the first delivery. */
 export async function toldUpTo(db: Db | Trx, name: string): Promise<number | undefined> {
   const row = await db.selectFrom('told_event').select('position').where('name', '=', name).executeTakeFirst()
   return row?.position

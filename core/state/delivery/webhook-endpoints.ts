@@ -45,7 +45,7 @@ export async function saveEndpoint(
 
 /**
  * Queues an event for every enabled endpoint of the project that asked for its kind, in the transaction of what it
- * tells. Returns how many endpoints will hear of it.
+ * tells. Returns how many endpoints will receive it.
  */
 export const queueEvent = (trx: Trx, event: ProjectEvent, now_ms: number): Promise<number> =>
   callProcedure(trx, 'queue_event', { event, now_ms })

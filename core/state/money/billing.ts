@@ -3,7 +3,7 @@ import { daysOf, type Statement, type StatementLine, statementOf } from '../../d
 import { dayOf } from '../../domain/rating/index.ts'
 import type { BillingDocumentTable, Db, OrganizationTable, ProjectTable, Trx } from '../db.ts'
 
-/** What calls cost, summed up for people: read from the reservations, which are the inputs of every charge. */
+/** The cost of calls, summed for people: read from the reservations, which are the inputs of every charge. */
 
 type BillingDocumentRow = Selectable<BillingDocumentTable>
 

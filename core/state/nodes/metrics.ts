@@ -7,7 +7,7 @@ const FIGURES: readonly (readonly [keyof StateWork, string])[] = [
   ['commits', 'Transactions committed by the connections that write'],
 ]
 
-/** What a process asks of its database; read at each scrape. */
+/** Registers the counters of a process's database work; each scrape reads them. */
 export function exposeState(state: State, metrics: Registry): void {
   for (const [figure, help] of FIGURES)
     new Counter({

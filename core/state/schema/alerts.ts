@@ -43,7 +43,7 @@ export interface AlertTable {
   evidence: Json
   /** JSON list of {href, label}. */
   suggested_actions: Json
-  /** JSON list: where it was told. */
+  /** JSON list of the channels that received the alert. */
   channels: Json
   fired_at: Instant
   acknowledged_at: Instant | null
@@ -59,7 +59,7 @@ export interface AlertTable {
   updated_at: Instant
 }
 
-/** To whom a project's alerts are told, and when not. A project without a row has the defaults. */
+/** The recipients of a project's alerts, and its quiet hours. A project without a row has the defaults. */
 export interface AlertSettingTable {
   project_id: string
   /** JSON list; null: the organization's admins and engineers. */

@@ -34,7 +34,7 @@ export interface CallTable {
   sip_call_id: string | null
   /** 1: another tenant's peer calls, so that nothing of its leg is told (decision 0585). */
   foreign_caller: Flag | null
-  /** JSON of what the REST create asked for (urls, markup, callbacks, time limits); no secrets. */
+  /** JSON of the REST create request (urls, markup, callbacks, time limits); no secrets. */
   request: Json | null
   /** Signaling node that runs it; null while nobody has taken it. */
   node_id: string | null
@@ -96,7 +96,7 @@ export interface CallAttemptTable {
   reason: string | null
 }
 
-/** What happened on a call, for people: warnings, errors, HTTP exchanges, script steps. */
+/** The events of a call, for people: warnings, errors, HTTP exchanges, script steps. */
 export interface CallEventTable {
   id: Generated<number>
   call_sid: string
@@ -107,7 +107,7 @@ export interface CallEventTable {
   detail: Json
 }
 
-/** What the API asks of the signaling node that runs (or will run) a call; taken in order of id. */
+/** Commands of the API to the signaling node that runs (or will run) a call; executed in order of id. */
 export interface CallCommandTable {
   id: Generated<number>
   call_sid: string

@@ -5,7 +5,7 @@ export type AuditActorType = 'user' | 'api_key' | 'operator' | 'system'
 export type AuditKind = 'trunks' | 'numbers' | 'credentials' | 'seats' | 'alerts'
 
 /** One change by anyone. Rows are only ever inserted; `hash` chains each to the one before it in its organization. */
-/** Where an organization's audit chain ends. */
+/** The last entry of an organization's audit chain. */
 export interface AuditHeadTable {
   organization_id: string
   hash: string
@@ -42,7 +42,7 @@ export interface AuditEventTable {
   hash: string
 }
 
-/** Where an organization's own program wants to hear of events. Secrets are sealed with the master key. */
+/** The URL at which an organization's own program receives events. Secrets are sealed with the master key. */
 export interface WebhookEndpointTable {
   id: string
   project_id: string

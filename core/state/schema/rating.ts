@@ -30,7 +30,7 @@ export interface RateTable {
   increment_additional_seconds: number
 }
 
-/** Who pays. An account without a row, or one that is not prepaid, has no balance ceiling. */
+/** The account that pays. An account without a row, or one that is not prepaid, has no balance ceiling. */
 export interface BillingAccountTable {
   id: string
   name: string
@@ -39,7 +39,7 @@ export interface BillingAccountTable {
   /** Settled; may be below zero down to `-credit_minor`. */
   balance_minor: number
   credit_minor: number
-  /** What running calls hold. */
+  /** The amount that running calls reserve. */
   held_minor: number
 }
 

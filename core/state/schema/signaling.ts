@@ -1,7 +1,7 @@
 import type { Generated } from 'kysely'
 import type { Flag, Instant, Json } from './configuration.ts'
 
-/** What a node knows of a target by its keep-alives. */
+/** A node's knowledge of a target, learnt from keep-alives. */
 export interface TargetEvidenceTable {
   target_id: string
   node_id: string
@@ -31,7 +31,7 @@ export interface RegistrationTable {
   contact: string
   /** Empty for a client. */
   trunk_id: string
-  /** Where the REGISTER came from. */
+  /** The source address of the REGISTER. */
   source_address: string
   source_port: number
   transport: string

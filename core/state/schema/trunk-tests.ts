@@ -8,7 +8,7 @@ export interface TrunkTestRunTable {
   project_id: string
   trunk_id: string
   requested_kind: TrunkTestKind
-  /** The trunk's revision when the test was asked for. */
+  /** The trunk's revision when the test was requested. */
   requested_revision: number
   destination: string | null
   result: 'running' | 'passed' | 'failed'
