@@ -27,7 +27,7 @@ export interface Shared {
   readonly idle_ms: number
 }
 
-/** The receiver of a response body; null drops the body. `finish` runs when it is complete, `discard` when it is not. */
+/** The receiver of a body; null drops the body. `finish` runs when it is complete, `discard` when it is not. */
 export type SinkFactory<T> = (answer: { status: number }) => Sink<T> | null
 interface Sink<T> {
   readonly stream: Writable
