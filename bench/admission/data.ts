@@ -84,9 +84,19 @@ export function callOf({
   const sip = { domain: 'sip.localhost', username: called, call_id: `${sid}@192.0.2.1`, source_ip: '192.0.2.1' }
   return {
     ...NOTHING_YET,
-    ...{ sid, project_id, node_id, origin: 'trunk', direction: 'outbound', status: 'ringing' },
-    ...{ from_number: caller, to_number: called, trunk_id: service.id, sip_call_id: sip.call_id },
-    ...{ request: JSON.stringify({ sip, forwarded_from: null }), queued_at: at, initiated_at: at },
+    sid,
+    project_id,
+    node_id,
+    origin: 'trunk',
+    direction: 'outbound',
+    status: 'ringing',
+    from_number: caller,
+    to_number: called,
+    trunk_id: service.id,
+    sip_call_id: sip.call_id,
+    request: JSON.stringify({ sip, forwarded_from: null }),
+    queued_at: at,
+    initiated_at: at,
   }
 }
 
@@ -178,8 +188,11 @@ async function inBatches<T>(rows: readonly T[], insert: (batch: T[], at: number)
 async function fillProject(trx: Trx): Promise<void> {
   const project = { id: PROJECT_ID, organization_id: 'org_bench', name: 'Bench', billing_account_id: 'bil_bench' }
   const ceilings = {
-    ...{ concurrency: 5_000, cps: 100, daily_spend_limit_minor: 1_000_000_000 },
-    ...{ max_call_duration_seconds: 3600, max_destination_rate_minor: 10_000 },
+    concurrency: 5_000,
+    cps: 100,
+    daily_spend_limit_minor: 1_000_000_000,
+    max_call_duration_seconds: 3600,
+    max_destination_rate_minor: 10_000,
   }
   await trx.insertInto('organization').values(organizationRow('org_bench', 'Bench')).execute()
   await trx.insertInto('project').values(projectRow(project)).execute()
@@ -199,20 +212,30 @@ async function fillProject(trx: Trx): Promise<void> {
 
 const someTrunk = (i: number) =>
   trunkRow({
-    ...{ id: `trk_${i}`, project_id: PROJECT_ID, name: `Trunk ${i}`, signaling_fqdn: `${i}.sip.localhost` },
-    ...{ concurrency: 1000, cps: 50 },
+    id: `trk_${i}`,
+    project_id: PROJECT_ID,
+    name: `Trunk ${i}`,
+    signaling_fqdn: `${i}.sip.localhost`,
+    concurrency: 1000,
+    cps: 50,
   })
 
 const someTarget = (i: number) => targetRow({ id: `tgt_${i}`, trunk_id: `trk_${i}`, sip_uri: 'sip:192.0.2.1' })
 
 const someNumber = (i: number) =>
   numberRow({
-    ...{ id: `PN${i}`, e164: `+23420${(10_000_000 + i).toString()}`, project_id: PROJECT_ID },
-    ...{ route_kind: 'trunk', route_id: `trk_${i}` },
+    id: `PN${i}`,
+    e164: `+23420${(10_000_000 + i).toString()}`,
+    project_id: PROJECT_ID,
+    route_kind: 'trunk',
+    route_id: `trk_${i}`,
   })
 
 const someAttachment = (i: number) =>
   attachmentRow({
-    ...{ id: `pat_${i}`, policy_id: POLICY_ID, project_id: PROJECT_ID },
-    ...{ service_type: 'trunk', service_id: `trk_${i}` },
+    id: `pat_${i}`,
+    policy_id: POLICY_ID,
+    project_id: PROJECT_ID,
+    service_type: 'trunk',
+    service_id: `trk_${i}`,
   })

@@ -27,8 +27,15 @@ export async function measureInForce(rounds: number): Promise<InForce> {
 
 async function measured(made: Made, sip_port: number, rounds: number): Promise<InForce> {
   const trunk = {
-    ...{ name: 'Bench', direction: 'both', auth_mode: 'ip_allow_list', sources: ['127.0.0.61/32'], targets: [] },
-    ...{ codecs: ['PCMU', 'PCMA'], media_security: 'rtp', require_tls: false, source_validation: 'relaxed' },
+    name: 'Bench',
+    direction: 'both',
+    auth_mode: 'ip_allow_list',
+    sources: ['127.0.0.61/32'],
+    targets: [],
+    codecs: ['PCMU', 'PCMA'],
+    media_security: 'rtp',
+    require_tls: false,
+    source_validation: 'relaxed',
   }
   const created = await ask(made, '/trunks', trunk, { 'idempotency-key': 'trunk' })
   const path = `/trunks/${created.trunk.id}`

@@ -66,8 +66,14 @@ export async function startPlatform(): Promise<Platform> {
 export async function addTrunk({ base_url, api_key }: Made, port: number): Promise<string> {
   const headers = { authorization: `Bearer ${api_key}`, 'content-type': 'application/json', 'idempotency-key': 'bench' }
   const trunk = {
-    ...{ name: 'Bench', direction: 'both', auth_mode: 'ip_allow_list', sources: [`${PEER_IP}/32`] },
-    ...{ codecs: ['PCMU', 'PCMA'], media_security: 'rtp', require_tls: false, source_validation: 'relaxed' },
+    name: 'Bench',
+    direction: 'both',
+    auth_mode: 'ip_allow_list',
+    sources: [`${PEER_IP}/32`],
+    codecs: ['PCMU', 'PCMA'],
+    media_security: 'rtp',
+    require_tls: false,
+    source_validation: 'relaxed',
     limits: { concurrency: 10_000, cps: 10_000, max_call_duration_seconds: 3600 },
     targets: [{ sip_uri: `sip:${TARGET_IP}:${port}`, transport: 'udp', priority: 10, weight: 100 }],
   }

@@ -108,7 +108,12 @@ async function carryOut(town: Town, fault: Fault): Promise<Round> {
   const created = await creating
   await talks.hangUp()
   const round = {
-    ...{ fault: name, connected: talking.length, survived, sound, created, back_ms },
+    fault: name,
+    connected: talking.length,
+    survived,
+    sound,
+    created,
+    back_ms,
     short: { ...load, calls: rate > 0 ? calls : 0 },
   }
   return { ...round, wrong: [...wrongWith(fault, round), ...(await looking)] }

@@ -49,15 +49,27 @@ export async function startTown(): Promise<Town> {
   const authorization = `Basic ${Buffer.from(`${made.account_sid}:${made.auth_token}`).toString('base64')}`
   const calls_url = `${made.base_url}/2010-04-01/Accounts/${made.account_sid}/Calls.json`
   return {
-    ...{ folder, made, state, talks, told },
+    folder,
+    made,
+    state,
+    talks,
+    told,
     short: (rate, calls, hold_ms) =>
       runSipp({
-        ...{ folder, port: sip_port, rate, calls, hold_ms, transport: 'udp' },
-        ...{ local_ip: PEER_IP, called: CALLED },
+        folder,
+        port: sip_port,
+        rate,
+        calls,
+        hold_ms,
+        transport: 'udp',
+        local_ip: PEER_IP,
+        called: CALLED,
       }),
     async create() {
       const body = new URLSearchParams({
-        ...{ From: made.numbers[1] ?? '', To: API_CALLED, InlineMarkup: SCRIPT },
+        From: made.numbers[1] ?? '',
+        To: API_CALLED,
+        InlineMarkup: SCRIPT,
         StatusCallback,
       })
       const signal = AbortSignal.timeout(5000)

@@ -121,8 +121,15 @@ async function addCredential(state: State): Promise<void> {
   await state.transaction(async trx => {
     const nothing = { new_applied_at: null, previous_retires_at: null, revoked_at: null, rotated_from_id: null }
     const credential = {
-      ...{ id: 'dig_bench', trunk_id: id, realm: 'sip.bench.example', username: 'bench', enabled: 1 as const },
-      ...{ ha1_md5: '0'.repeat(32), ha1_sha256: '0'.repeat(64), valid_until: null, ...nothing },
+      id: 'dig_bench',
+      trunk_id: id,
+      realm: 'sip.bench.example',
+      username: 'bench',
+      enabled: 1 as const,
+      ha1_md5: '0'.repeat(32),
+      ha1_sha256: '0'.repeat(64),
+      valid_until: null,
+      ...nothing,
       created_at: new Date().toISOString(),
     }
     await trx.insertInto('digest_credential').values(credential).execute()

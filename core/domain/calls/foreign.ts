@@ -24,5 +24,8 @@ interface Addresses {
 /** Figures of a leg without where its peer is. */
 export const withoutAddresses = <Stats extends Addresses>(stats: Stats): Stats => ({
   ...stats,
-  ...{ remote_address: null, remote_port: null, signalled_address: null, signalled_port: null },
+  remote_address: null,
+  remote_port: null,
+  signalled_address: null,
+  signalled_port: null,
 })

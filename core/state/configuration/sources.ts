@@ -183,8 +183,16 @@ export async function limitedSources(db: Db, now: string): Promise<LimitedSource
     limited.push({ ...row, overlaps: (await readTogether(db, ...readsOfTaken(row.cidr, row, now))).flat() })
   for (const { id, cidr, created_at, project_id, subaccount_id, trunk, carrier } of await overruledSources(db))
     limited.push({
-      ...{ id, cidr, created_at, project_id, subaccount_id, standing: 'full' },
-      ...{ trunk_id: trunk.id, trunk_name: trunk.name, overlaps: [], carrier },
+      id,
+      cidr,
+      created_at,
+      project_id,
+      subaccount_id,
+      standing: 'full',
+      trunk_id: trunk.id,
+      trunk_name: trunk.name,
+      overlaps: [],
+      carrier,
     })
   return limited
 }

@@ -38,10 +38,19 @@ export function place(query: Query, input: PlaceInput): Placed {
   if (!outcome.admitted && outcome.reason !== 'cps_exceeded') return { refused: outcome.reason, facts: outcome.facts }
   const at = new Date(input.admission.now_ms).toISOString()
   const call: NewCall = {
-    ...{ sid: input.sid, project_id: input.admission.project_id, account_sid: input.account_sid },
-    ...{ origin: 'rest', direction: 'outbound-api', from_number: input.from_number, to_number: input.to_number },
-    ...{ status: 'queued', trunk_id: outcome.trunk_id, number_id: input.number_id },
-    ...{ application_id: input.application_id, request: input.request, queued_at: at },
+    sid: input.sid,
+    project_id: input.admission.project_id,
+    account_sid: input.account_sid,
+    origin: 'rest',
+    direction: 'outbound-api',
+    from_number: input.from_number,
+    to_number: input.to_number,
+    status: 'queued',
+    trunk_id: outcome.trunk_id,
+    number_id: input.number_id,
+    application_id: input.application_id,
+    request: input.request,
+    queued_at: at,
   }
   const row = rowOf(call, insertCall(query, call, input.admission.now_ms), input.admission.now_ms)
   query(INSERT_COMMAND, input.sid, 'originate', '{}', at)

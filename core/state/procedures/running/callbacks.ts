@@ -45,11 +45,17 @@ export function enqueueCallback(query: Query, wanted: Enqueued): void {
   const { kind, call_sid, project_id, url, method } = wanted
   const now = iso(wanted.now_ms)
   insertOutbox(query, {
-    ...{ kind, call_sid, project_id, url, method },
+    kind,
+    call_sid,
+    project_id,
+    url,
+    method,
     ordering_key: `${wanted.ordering ?? call_sid} ${url}`,
     parameters: JSON.stringify(shownParameters(wanted.parameters)),
     event_id: newId.uuid(),
-    ...{ attempts: 0, delivered: 0, given_up: 0 },
+    attempts: 0,
+    delivered: 0,
+    given_up: 0,
     next_attempt_at: now,
     created_at: now,
   })

@@ -45,10 +45,24 @@ export function finish(query: Query, sid: string, facts: FinalFacts): Finished |
   const row = { ...known, ...changes }
   changeCall(query, changes, sid)
   const record = {
-    ...{ call_sid: sid, project_id, trunk_id: row.trunk_id, carrier_id: row.carrier_id, origin: row.origin },
-    ...{ direction, from_number, to_number, status, sip_code, reason, ended_by },
+    call_sid: sid,
+    project_id,
+    trunk_id: row.trunk_id,
+    carrier_id: row.carrier_id,
+    origin: row.origin,
+    direction,
+    from_number,
+    to_number,
+    status,
+    sip_code,
+    reason,
+    ended_by,
     started_at: row.initiated_at ?? row.queued_at,
-    ...{ answered_at, ended_at, duration_seconds, pdd_ms: facts.pdd_ms, media: facts.media },
+    answered_at,
+    ended_at,
+    duration_seconds,
+    pdd_ms: facts.pdd_ms,
+    media: facts.media,
   }
   insertCdr(query, record)
   for (const { sql, parameters } of countsOfEndedCall(record)) query(sql, ...parameters)

@@ -24,8 +24,16 @@ export const NOTHING_YET = {
 /** The row that an insert makes. */
 export const rowOf = (call: NewCall, position: number, now_ms: number): CallRow => ({
   ...NOTHING_YET,
-  ...{ account_sid: null, parent_call_sid: null, trunk_id: null, carrier_id: null, number_id: null },
-  ...{ application_id: null, sip_call_id: null, foreign_caller: null, request: null, node_id: null },
+  account_sid: null,
+  parent_call_sid: null,
+  trunk_id: null,
+  carrier_id: null,
+  number_id: null,
+  application_id: null,
+  sip_call_id: null,
+  foreign_caller: null,
+  request: null,
+  node_id: null,
   ...call,
   position,
   updated_at: iso(now_ms),
