@@ -7,6 +7,7 @@ import { dependencyFindings, type Manifest } from './dependencies.ts'
 import { generatedDocuments } from './documents.ts'
 import { exportFindings } from './exports.ts'
 import { lengthFindings } from './lengths.ts'
+import { mirrorFindings } from './mirror.ts'
 import { ARROWS, HOMES, type Source } from './rules.ts'
 import { threatFindings } from './threats.ts'
 
@@ -82,6 +83,7 @@ const found = [
   ...threatFindings(),
   ...decisionFindings(all),
   ...lengthFindings(all),
+  ...mirrorFindings(all, existsSync),
   ...dependencyFindings(manifest, all, path => readFileSync(path, 'utf8')),
 ]
 for (const finding of found) process.stderr.write(`tidy: ${finding}\n`)

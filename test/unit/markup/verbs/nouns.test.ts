@@ -1,6 +1,6 @@
 import t from 'tap'
-import { check } from '../../../markup/check.ts'
-import { BASE, call, response } from './phone.ts'
+import { check } from '../../../../markup/check.ts'
+import { BASE, call, response } from '../phone.ts'
 
 const WHISPER = 'url="/w" method="GET"'
 const STATUS = 'statusCallback="/s" statusCallbackMethod="GET" statusCallbackEvent="answered"'

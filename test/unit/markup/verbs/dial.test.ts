@@ -1,5 +1,5 @@
 import t from 'tap'
-import { CHILD_SID, call, RECORDING, response } from './phone.ts'
+import { CHILD_SID, call, RECORDING, response } from '../phone.ts'
 
 const ONE = '<Dial action="/after">+234 803 000-0001</Dial>'
 const TWO = '<Dial action="/after"><Number>+2348030000001</Number><Sip>sip:bob@pbx.example.test</Sip></Dial>'

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { replay } from '../../../markup/replay/replay.ts'
-import { call, response } from './phone.ts'
+import { replay } from '../../../../markup/replay/replay.ts'
+import { call, response } from '../phone.ts'
 
 t.test('a log replays to the same commands, and to the same run', async t => {
   const phone = call(t, response('<Gather numDigits="2" action="/a"><Say>x</Say></Gather>')).keys('12')

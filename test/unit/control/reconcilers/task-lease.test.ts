@@ -1,8 +1,8 @@
 import t from 'tap'
-import { TaskLease } from '../../../control/reconcilers/task-lease.ts'
-import { standingClock } from '../../support/clock.ts'
-import { controlPlane } from '../../support/control-plane.ts'
-import { MACHINE } from '../../support/machine.ts'
+import { TaskLease } from '../../../../control/reconcilers/task-lease.ts'
+import { standingClock } from '../../../support/clock.ts'
+import { controlPlane } from '../../../support/control-plane.ts'
+import { MACHINE } from '../../../support/machine.ts'
 
 // What one process does for all is done by one process, and by another one when that ends.
 

@@ -1,12 +1,12 @@
 import t from 'tap'
-import { iso } from '../../../core/runtime/clock.ts'
-import { newId } from '../../../core/runtime/ids.ts'
-import { addCarrier } from '../../../core/state/configuration/carriers.ts'
-import { digestProofs } from '../../../signaling/trunks/digest-proofs.ts'
-import { standingClock } from '../../support/clock.ts'
-import { type ControlPlane, controlPlane, freshKey } from '../../support/control-plane.ts'
-import { addTenant, asTenant } from '../../support/tenants.ts'
-import { until } from '../../support/wait.ts'
+import { iso } from '../../../../core/runtime/clock.ts'
+import { newId } from '../../../../core/runtime/ids.ts'
+import { addCarrier } from '../../../../core/state/configuration/carriers.ts'
+import { digestProofs } from '../../../../signaling/trunks/digest-proofs.ts'
+import { standingClock } from '../../../support/clock.ts'
+import { type ControlPlane, controlPlane, freshKey } from '../../../support/control-plane.ts'
+import { addTenant, asTenant } from '../../../support/tenants.ts'
+import { until } from '../../../support/wait.ts'
 
 const TRUNK = {
   name: 'Head office',

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { CHILD_SID, call, RECORDING, response } from './phone.ts'
+import { CHILD_SID, call, RECORDING, response } from '../phone.ts'
 
 const NEW = { type: 'update', entry: { kind: 'inline', text: response('<Pause/>') } } as const
 

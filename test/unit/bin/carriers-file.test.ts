@@ -2,11 +2,11 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
-import { readCarriersFile } from '../../../../../bin/carriers-file.ts'
-import { describePlan } from '../../../../../core/domain/carriers/plan.ts'
-import { putSandboxCarrier } from '../../../../../core/state/configuration/bootstrap.ts'
-import { applyCarriers, listCarriers } from '../../../../../core/state/configuration/carriers.ts'
-import { openState } from '../../../../../core/state/index.ts'
+import { readCarriersFile } from '../../../bin/carriers-file.ts'
+import { describePlan } from '../../../core/domain/carriers/plan.ts'
+import { putSandboxCarrier } from '../../../core/state/configuration/bootstrap.ts'
+import { applyCarriers, listCarriers } from '../../../core/state/configuration/carriers.ts'
+import { openState } from '../../../core/state/index.ts'
 
 // `strowger carriers apply FILE`: the file says how carriers stand, and the same file again changes nothing.
 

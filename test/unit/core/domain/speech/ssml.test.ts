@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { SSML, safeSsml } from '../../../../core/domain/speech/ssml.ts'
+import { SSML, safeSsml } from '../../../../../core/domain/speech/ssml.ts'
 
 t.test('SSML keeps what is on the list and the text of everything else', async t => {
   const cases: [given: string, safe: string][] = [

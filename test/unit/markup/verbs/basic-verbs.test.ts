@@ -1,5 +1,5 @@
 import t from 'tap'
-import { BASE, call, RECORDING, response } from './phone.ts'
+import { BASE, call, RECORDING, response } from '../phone.ts'
 
 t.test('a document is fetched, its verbs run top to bottom, and its end hangs up', async t => {
   const phone = call(t, response('<Say>Hello</Say>', '<Pause length="2"/>', '<Play>beep.wav</Play>'))

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { FETCH_LIMITS } from '../../../markup/interpreter/step.ts'
-import { BASE, call, FACTS, Phone, response } from './phone.ts'
+import { FETCH_LIMITS } from '../../../../markup/interpreter/step.ts'
+import { BASE, call, FACTS, Phone, response } from '../phone.ts'
 
 const FALLBACK = { url: 'https://backup.example.test/voice', method: 'GET' } as const
 

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { BASE, call, response } from './phone.ts'
+import { BASE, call, response } from '../phone.ts'
 
 const MENU = response(
   '<Gather action="/pick" numDigits="3" timeout="4"><Say>One, two</Say><Pause length="2"/><Play>or.wav</Play></Gather>',

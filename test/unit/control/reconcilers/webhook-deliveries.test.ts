@@ -2,11 +2,11 @@ import { createHmac } from 'node:crypto'
 import { createServer, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t from 'tap'
-import { oldDeliveries, webhookDeliveries } from '../../../control/reconcilers/webhook-deliveries.ts'
-import { createHttpClient } from '../../../core/runtime/http/index.ts'
-import { queueEvent } from '../../../core/state/delivery/webhook-endpoints.ts'
-import { standingClock } from '../../support/clock.ts'
-import { type ControlPlane, controlPlane, freshKey } from '../../support/control-plane.ts'
+import { oldDeliveries, webhookDeliveries } from '../../../../control/reconcilers/webhook-deliveries.ts'
+import { createHttpClient } from '../../../../core/runtime/http/index.ts'
+import { queueEvent } from '../../../../core/state/delivery/webhook-endpoints.ts'
+import { standingClock } from '../../../support/clock.ts'
+import { type ControlPlane, controlPlane, freshKey } from '../../../support/control-plane.ts'
 
 interface Heard {
   readonly path: string

@@ -1,11 +1,11 @@
 import t from 'tap'
-import { exposeControl } from '../../../control/metrics.ts'
-import { createMetrics } from '../../../core/runtime/metrics.ts'
-import { addCarrier, removeCarrier } from '../../../core/state/configuration/carriers.ts'
-import { limitedSources } from '../../../core/state/configuration/sources.ts'
-import { alertWorld, report } from '../../support/alert-world.ts'
-import { type Answer, type ControlPlane, freshKey } from '../../support/control-plane.ts'
-import { addTenant, asTenant } from '../../support/tenants.ts'
+import { exposeControl } from '../../../../control/metrics.ts'
+import { createMetrics } from '../../../../core/runtime/metrics.ts'
+import { addCarrier, removeCarrier } from '../../../../core/state/configuration/carriers.ts'
+import { limitedSources } from '../../../../core/state/configuration/sources.ts'
+import { alertWorld, report } from '../../../support/alert-world.ts'
+import { type Answer, type ControlPlane, freshKey } from '../../../support/control-plane.ts'
+import { addTenant, asTenant } from '../../../support/tenants.ts'
 
 // Who is told when the addresses of customers, or of a customer and a carrier, overlap.
 

@@ -1,0 +1,29 @@
+// test/unit mirrors the sources: who looks for the tests of a file finds them at its path.
+import { basename, dirname } from 'node:path'
+import type { Source } from './rules.ts'
+
+const UNIT = 'test/unit/'
+const TEST = /\.test\.ts$/
+
+/**
+ * A unit test stands in the folder of the source that has its name, of those that it imports or that share its first
+ * folder. One that is named after a folder, or after no source, is about the folder that it stands in.
+ */
+export function mirrorFindings(all: readonly Source[], isFolder: (path: string) => boolean): string[] {
+  const sources = all.map(({ path }) => path).filter(path => !TEST.test(path))
+  return all
+    .filter(({ path }) => path.startsWith(UNIT) && TEST.test(path))
+    .flatMap(({ path, imports }) => {
+      const mirrored = dirname(path.slice(UNIT.length))
+      const folder = mirrored === 'tidy' ? 'test/tidy' : mirrored
+      const name = basename(path).replace(TEST, '')
+      if (!isFolder(folder)) return [`${path}: there is no folder ${folder}`]
+      if (isFolder(`${folder}/${name}`) || basename(folder) === name) return []
+      const area = `${folder.split('/')[0]}/`
+      const named = sources
+        .filter(source => basename(source).replace(/\.tsx?$/, '') === name)
+        .filter(source => imports.includes(source) || source.startsWith(area))
+      if (named.length === 0 || named.some(source => dirname(source) === folder)) return []
+      return [`${path}: ${named.join(' and ')} has this name: its tests stand in ${UNIT}${dirname(named[0] ?? '')}`]
+    })
+}
