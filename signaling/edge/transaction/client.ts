@@ -2,9 +2,16 @@ import type { SipMessage } from '../sip/message.ts'
 import { tagOf } from '../sip/uri.ts'
 import type { WheelTimer } from '../timers.ts'
 import { type Destination, isReliable } from '../transport/types.ts'
+import {
+  type ClientEffect,
+  type ClientEvent,
+  type ClientRules,
+  type ClientState,
+  clientStep,
+} from './client-machine.ts'
 import type { TransactionLayer } from './layer.ts'
 
-// Client transactions (RFC 3261 §17.1, RFC 6026 §8.4), one class per kind.
+// Client transactions (RFC 3261 §17.1, RFC 6026 §8.4).
 
 export interface ClientEvents {
   /** Every response that is not a retransmission of the same final one; for INVITE also each further 2xx (forks). */
@@ -33,97 +40,99 @@ export interface ClientRequest {
   readonly patience_ms?: number | undefined
 }
 
-type InviteState = 'calling' | 'proceeding' | 'completed' | 'accepted' | 'terminated'
-
-/** INVITE client transaction, RFC 3261 figure 5 with the changes of RFC 6026 figure 1. */
-export class InviteClient {
+/** A client transaction: carries out what client-machine.ts decides. */
+export class ClientTransaction {
   readonly request: ClientRequest
   readonly key: string
-  state: InviteState = 'calling'
   readonly #layer: TransactionLayer
   readonly #events: ClientEvents
+  readonly #rules: ClientRules
+  #state: ClientState = 'trying'
   #text: string
   #ack = ''
   #resend: WheelTimer | undefined
   #deadline: WheelTimer | undefined
 
   constructor(layer: TransactionLayer, request: ClientRequest, events: ClientEvents) {
+    const { t1, t2, t4 } = layer.scale
     this.#layer = layer
     this.request = request
     this.#events = events
     this.#text = request.text
-    this.key = clientKey(request.branch, 'INVITE')
+    this.key = clientKey(request.branch, request.method)
+    this.#rules = {
+      invite: request.method === 'INVITE',
+      reliable: isReliable(request.destination.protocol),
+      patience_ms: request.patience_ms ?? 64 * t1,
+      t1,
+      t2,
+      t4,
+    }
   }
 
   start(): void {
-    const { t1 } = this.#layer.scale
-    this.#deadline = this.#layer.wheel.after(this.request.patience_ms ?? 64 * t1, () => this.#timedOut())
-    if (!isReliable(this.request.destination.protocol)) this.#resendAfter(t1)
-    this.#send(this.#text, false)
+    this.#step({ kind: 'begin' })
   }
 
-  /** In place of `start`, for one that an earlier run has sent, and that has got a provisional response. */
+  /** In place of `start`, for an INVITE that an earlier run has sent, and that has got a provisional response. */
   resume(): void {
-    this.state = 'proceeding'
+    this.#state = 'proceeding'
   }
 
+  /** Whether the response is a retransmission. */
   received(response: SipMessage, from: { host: string; port: number }): boolean {
-    if (response.status < 200) {
-      if (this.state !== 'calling' && this.state !== 'proceeding') return true
-      this.state = 'proceeding'
-      this.#resend?.cancel()
-      this.#deadline?.cancel()
-      this.#events.response(response, from)
-      return false
-    }
-    if (response.status < 300) {
-      if (this.state === 'completed' || this.state === 'terminated') return true
-      const first = this.state !== 'accepted'
-      if (first) {
-        this.state = 'accepted'
-        this.#text = ''
-        this.#resend?.cancel()
-        this.#deadline?.cancel()
-        // Timer M
-        this.#deadline = this.#layer.wheel.after(64 * this.#layer.scale.t1, () => this.terminate())
-      }
-      this.#events.response(response, from)
-      return !first
-    }
-    if (this.state === 'accepted' || this.state === 'terminated') return true
-    if (this.state === 'completed') {
-      this.#send(this.#ack, true)
-      return true
-    }
-    this.#ack = ackForFailure(this.#text, response)
-    this.#text = ''
-    this.state = 'completed'
-    this.#resend?.cancel()
-    this.#deadline?.cancel()
-    this.#send(this.#ack, false)
-    // Timer D
-    if (isReliable(this.request.destination.protocol)) this.terminate()
-    else this.#deadline = this.#layer.wheel.after(Math.max(64 * this.#layer.scale.t1, 1), () => this.terminate())
-    this.#events.response(response, from)
-    return false
+    return this.#step({ kind: 'response', status: response.status }, { response, from })
   }
 
+  /** Forgets the transaction: whatever comes now is nobody's. */
   terminate(): void {
-    this.state = 'terminated'
+    this.#state = 'terminated'
+    this.#end()
+  }
+
+  #step(event: ClientEvent, heard?: Heard, error?: Error): boolean {
+    const { state, effects, again } = clientStep(this.#rules, this.#state, event)
+    this.#state = state
+    for (const effect of effects) this.#carryOut(effect, heard, error)
+    if (state !== 'trying' && state !== 'proceeding') this.#text = ''
+    return again
+  }
+
+  #carryOut(effect: ClientEffect, heard: Heard | undefined, error: Error | undefined): void {
+    if (typeof effect === 'object') this.#startTimer(effect)
+    else if (effect === 'send' || effect === 'send_again') this.#send(this.#text, effect === 'send_again')
+    else if (effect === 'ack' && heard) {
+      this.#ack = ackForFailure(this.#text, heard.response)
+      this.#send(this.#ack, false)
+    } else if (effect === 'ack_again') this.#send(this.#ack, true)
+    else if (effect === 'probe') this.#layer.silent(this.request.destination, () => this.#unreachable(REFUSED))
+    else if (effect === 'stop_timers') this.#stopTimers()
+    else if (effect === 'tell_response' && heard) this.#events.response(heard.response, heard.from)
+    else if (effect === 'tell_timeout') this.#events.timeout()
+    else if (effect === 'tell_unreachable' && error) this.#events.unreachable(error)
+    else if (effect === 'end') this.#end()
+  }
+
+  #startTimer(effect: ClientEffect & object): void {
+    const { wheel } = this.#layer
+    if ('deadline_ms' in effect) {
+      this.#deadline = wheel.after(effect.deadline_ms, () => this.#step({ kind: 'deadline' }))
+      return
+    }
+    const { resend_ms } = effect
+    this.#resend = wheel.after(resend_ms, () => this.#step({ kind: 'resend', waited_ms: resend_ms }))
+  }
+
+  #stopTimers(): void {
     this.#resend?.cancel()
     this.#deadline?.cancel()
+  }
+
+  #end(): void {
+    this.#stopTimers()
     this.#text = ''
     this.#ack = ''
     this.#layer.forgetClient(this.key)
-  }
-
-  #resendAfter(delay_ms: number): void {
-    this.#resend = this.#layer.wheel.after(delay_ms, () => {
-      if (this.state !== 'calling') return
-      this.#send(this.#text, true)
-      this.#layer.silent(this.request.destination, () => this.#unreachable(new Error('port unreachable')))
-      this.#resendAfter(delay_ms * 2)
-    })
   }
 
   #send(text: string, again: boolean): void {
@@ -133,105 +142,17 @@ export class InviteClient {
   }
 
   #unreachable(error: Error): void {
-    if (this.state !== 'calling') return
-    this.terminate()
-    this.#events.unreachable(error)
-  }
-
-  #timedOut(): void {
-    if (this.state !== 'calling') return
-    this.terminate()
-    this.#events.timeout()
+    this.#step({ kind: 'unreachable' }, undefined, error)
   }
 }
 
-type PlainState = 'trying' | 'proceeding' | 'completed' | 'terminated'
-
-/** Non-INVITE client transaction, RFC 3261 figure 6. */
-export class PlainClient {
-  readonly request: ClientRequest
-  readonly key: string
-  state: PlainState = 'trying'
-  readonly #layer: TransactionLayer
-  readonly #events: ClientEvents
-  #text: string
-  #resend: WheelTimer | undefined
-  #deadline: WheelTimer | undefined
-
-  constructor(layer: TransactionLayer, request: ClientRequest, events: ClientEvents) {
-    this.#layer = layer
-    this.request = request
-    this.#events = events
-    this.#text = request.text
-    this.key = clientKey(request.branch, request.method)
-  }
-
-  start(): void {
-    const { t1 } = this.#layer.scale
-    this.#deadline = this.#layer.wheel.after(this.request.patience_ms ?? 64 * t1, () => this.#timedOut())
-    if (!isReliable(this.request.destination.protocol)) this.#resendAfter(t1)
-    this.#send(false)
-  }
-
-  received(response: SipMessage, from: { host: string; port: number }): boolean {
-    if (this.state === 'completed' || this.state === 'terminated') return true
-    if (response.status < 200) {
-      this.state = 'proceeding'
-      this.#events.response(response, from)
-      return false
-    }
-    this.state = 'completed'
-    this.#text = ''
-    this.#resend?.cancel()
-    this.#deadline?.cancel()
-    // Timer K
-    if (isReliable(this.request.destination.protocol)) this.terminate()
-    else this.#deadline = this.#layer.wheel.after(this.#layer.scale.t4, () => this.terminate())
-    this.#events.response(response, from)
-    return false
-  }
-
-  terminate(): void {
-    this.state = 'terminated'
-    this.#resend?.cancel()
-    this.#deadline?.cancel()
-    this.#text = ''
-    this.#layer.forgetClient(this.key)
-  }
-
-  #resendAfter(delay_ms: number): void {
-    this.#resend = this.#layer.wheel.after(delay_ms, () => {
-      if (this.state !== 'trying' && this.state !== 'proceeding') return
-      this.#send(true)
-      if (this.state === 'trying') {
-        this.#layer.silent(this.request.destination, () => this.#unreachable(new Error('port unreachable')))
-      }
-      const { t2 } = this.#layer.scale
-      this.#resendAfter(this.state === 'proceeding' ? t2 : Math.min(delay_ms * 2, t2))
-    })
-  }
-
-  #send(again: boolean): void {
-    const { destination } = this.request
-    const sent = this.#layer.transport.send(destination, this.#text, again, error => this.#unreachable(error))
-    if (again) this.#layer.counters.retransmissions_sent++
-    if (!sent) queueMicrotask(() => this.#unreachable(new Error('no listening point for this transport')))
-  }
-
-  #unreachable(error: Error): void {
-    if (this.state !== 'trying') return
-    this.terminate()
-    this.#events.unreachable(error)
-  }
-
-  #timedOut(): void {
-    if (this.state === 'completed' || this.state === 'terminated') return
-    this.terminate()
-    this.#events.timeout()
-  }
+/** The response of an event, and where it came from. */
+interface Heard {
+  readonly response: SipMessage
+  readonly from: { host: string; port: number }
 }
 
-export type ClientTransaction = InviteClient | PlainClient
+const REFUSED = new Error('port unreachable')
 
 export function clientKey(branch: string, method: string): string {
   return `${branch}|${method}`

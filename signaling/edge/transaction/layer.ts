@@ -8,14 +8,7 @@ import { splitList, type Via } from '../sip/uri.ts'
 import { type TimerScale, TimerWheel } from '../timers.ts'
 import type { TransportLayer } from '../transport/layer.ts'
 import type { Address, Destination, Received } from '../transport/types.ts'
-import {
-  type ClientEvents,
-  type ClientRequest,
-  type ClientTransaction,
-  clientKey,
-  InviteClient,
-  PlainClient,
-} from './client.ts'
+import { type ClientEvents, type ClientRequest, ClientTransaction, clientKey } from './client.ts'
 import { ServerTransaction } from './server.ts'
 
 // Matches messages with transactions (RFC 3261 §17.1.3, §17.2.3) and answers by itself what needs nobody above it:
@@ -133,8 +126,7 @@ export class TransactionLayer {
 
   /** Starts a client transaction; the caller has put `branch` into the topmost Via of the text. */
   send(request: ClientRequest, events: ClientEvents): ClientTransaction {
-    const transaction =
-      request.method === 'INVITE' ? new InviteClient(this, request, events) : new PlainClient(this, request, events)
+    const transaction = new ClientTransaction(this, request, events)
     this.#clients.set(transaction.key, transaction)
     transaction.start()
     return transaction
@@ -142,7 +134,7 @@ export class TransactionLayer {
 
   /** An INVITE that an earlier run has sent, and that has got a provisional response: it is heard again. */
   resumeInvite(request: ClientRequest, events: ClientEvents): ClientTransaction {
-    const transaction = new InviteClient(this, request, events)
+    const transaction = new ClientTransaction(this, request, events)
     this.#clients.set(transaction.key, transaction)
     transaction.resume()
     return transaction

@@ -1,0 +1,114 @@
+// Client transactions as pure steps: RFC 3261 figures 5 (INVITE) and 6 (others), with the changes of RFC 6026 figure 1.
+// "Calling" of figure 5 is `trying` here. client.ts carries the effects out.
+
+export type ClientState = 'trying' | 'proceeding' | 'completed' | 'accepted' | 'terminated'
+
+export interface ClientRules {
+  readonly invite: boolean
+  /** The transport repeats by itself what is lost. */
+  readonly reliable: boolean
+  /** Timer B or F, ms. */
+  readonly patience_ms: number
+  /** RFC 3261 table 4, ms. */
+  readonly t1: number
+  readonly t2: number
+  readonly t4: number
+}
+
+export type ClientEvent =
+  | { readonly kind: 'begin' }
+  | { readonly kind: 'response'; readonly status: number }
+  /** Timer A or E, which was set to `waited_ms`. */
+  | { readonly kind: 'resend'; readonly waited_ms: number }
+  /** Timer B or F; once there is a final response Timer D, K or M. */
+  | { readonly kind: 'deadline' }
+  | { readonly kind: 'unreachable' }
+
+export type ClientEffect =
+  | 'send'
+  | 'send_again'
+  /** ACK of a failure (§17.1.1.3). */
+  | 'ack'
+  | 'ack_again'
+  /** Asks the network whether anybody listens there: nothing has come yet. */
+  | 'probe'
+  | 'stop_timers'
+  | 'tell_response'
+  | 'tell_timeout'
+  | 'tell_unreachable'
+  /** The transaction leaves memory. */
+  | 'end'
+  | { readonly resend_ms: number }
+  | { readonly deadline_ms: number }
+
+export interface ClientStep {
+  readonly state: ClientState
+  readonly effects: readonly ClientEffect[]
+  /** The response is a retransmission of one that came before. */
+  readonly again: boolean
+}
+
+export function clientStep(rules: ClientRules, state: ClientState, event: ClientEvent): ClientStep {
+  if (state === 'terminated') return { state, effects: [], again: event.kind === 'response' }
+  switch (event.kind) {
+    case 'begin':
+      return to(state, [
+        { deadline_ms: rules.patience_ms },
+        ...(rules.reliable ? [] : [{ resend_ms: rules.t1 }]),
+        'send',
+      ])
+    case 'response':
+      return rules.invite ? inviteResponse(rules, state, event.status) : plainResponse(rules, state, event.status)
+    case 'resend':
+      return resend(rules, state, event.waited_ms)
+    case 'deadline':
+      return deadline(rules, state)
+    case 'unreachable':
+      return state === 'trying' ? to('terminated', ['end', 'tell_unreachable']) : to(state, [])
+  }
+}
+
+function inviteResponse(rules: ClientRules, state: ClientState, status: number): ClientStep {
+  const final = state === 'completed' || state === 'accepted'
+  if (status < 200) return final ? again(state) : to('proceeding', ['stop_timers', 'tell_response'])
+  if (status < 300) {
+    if (state === 'completed') return again(state)
+    // Each further 2xx is another branch of a fork, or wants its ACK again: the user tells them apart.
+    if (state === 'accepted') return { state, effects: ['tell_response'], again: true }
+    return to('accepted', ['stop_timers', { deadline_ms: 64 * rules.t1 }, 'tell_response'])
+  }
+  if (state === 'accepted') return again(state)
+  if (state === 'completed') return again(state, ['ack_again'])
+  if (rules.reliable) return to('terminated', ['stop_timers', 'ack', 'end', 'tell_response'])
+  return to('completed', ['stop_timers', 'ack', { deadline_ms: 64 * rules.t1 }, 'tell_response'])
+}
+
+function plainResponse(rules: ClientRules, state: ClientState, status: number): ClientStep {
+  if (state === 'completed') return again(state)
+  if (status < 200) return to('proceeding', ['tell_response'])
+  if (rules.reliable) return to('terminated', ['stop_timers', 'end', 'tell_response'])
+  return to('completed', ['stop_timers', { deadline_ms: rules.t4 }, 'tell_response'])
+}
+
+function resend({ invite, t2 }: ClientRules, state: ClientState, waited_ms: number): ClientStep {
+  if (state === 'trying') {
+    const resend_ms = invite ? 2 * waited_ms : Math.min(2 * waited_ms, t2)
+    return to(state, ['send_again', 'probe', { resend_ms }])
+  }
+  return !invite && state === 'proceeding' ? to(state, ['send_again', { resend_ms: t2 }]) : to(state, [])
+}
+
+function deadline({ invite }: ClientRules, state: ClientState): ClientStep {
+  if (state === 'completed' || state === 'accepted') return to('terminated', ['end'])
+  // An INVITE that rings waits for as long as its user does.
+  if (invite && state === 'proceeding') return to(state, [])
+  return to('terminated', ['end', 'tell_timeout'])
+}
+
+const to = (state: ClientState, effects: readonly ClientEffect[]): ClientStep => ({ state, effects, again: false })
+
+const again = (state: ClientState, effects: readonly ClientEffect[] = []): ClientStep => ({
+  state,
+  effects,
+  again: true,
+})
