@@ -6,7 +6,7 @@ import {
   type ClientRules,
   type ClientState,
   clientStep,
-} from '../../../../signaling/edge/transaction/client-machine.ts'
+} from '../../../../../signaling/edge/transaction/client-machine.ts'
 
 const RULES: ClientRules = { invite: true, reliable: false, patience_ms: 32_000, t1: 500, t2: 4_000, t4: 5_000 }
 const INVITE = RULES
