@@ -20,7 +20,7 @@ const RETRY_MS = 5_000
 /** Room for the other chunks in a datagram of 65,507 bytes. */
 const MAX_PAYLOAD = 65_000
 
-export interface HepOptions {
+interface HepOptions {
   readonly host: string
   readonly port: number
   /** Capture agent id. */
@@ -39,7 +39,7 @@ export interface HepExporter {
 }
 
 /** Finds the calls of SIP Call-IDs; those that belong to none are left out. */
-export type FindCalls = (sip_call_ids: readonly string[]) => Promise<ReadonlyMap<string, string>>
+type FindCalls = (sip_call_ids: readonly string[]) => Promise<ReadonlyMap<string, string>>
 
 interface Waiting {
   readonly message: TracedMessage

@@ -77,7 +77,7 @@ export interface EdgeOptions {
   readonly tcp_above_bytes?: number | undefined
 }
 
-export type EdgeLimits = Partial<TransportLimits> & {
+type EdgeLimits = Partial<TransportLimits> & {
   /** Server transactions at once; above it requests get 503. Default 50,000. */
   readonly transactions?: number
   readonly header_count?: number
@@ -97,7 +97,7 @@ export type EdgeLimits = Partial<TransportLimits> & {
   readonly requests_per_second?: number
 }
 
-export interface EdgeStats {
+interface EdgeStats {
   readonly dialogs: number
   readonly client_transactions: number
   readonly server_transactions: number
@@ -142,12 +142,8 @@ export interface Edge {
   close(): void
 }
 
-export type { BlockedSource } from './agent/guard.ts'
-export type { EdgeLog } from './stack.ts'
-export type { ListenerOptions } from './transport/layer.ts'
 export { ListenError } from './transport/listen.ts'
-export type { TlsOptions } from './transport/tls.ts'
-export type { Listener, Protocol, TracedMessage } from './transport/types.ts'
+export type { TracedMessage } from './transport/types.ts'
 
 const STALE = /\bstale\s*=\s*"?true/i
 

@@ -12,9 +12,6 @@ const DYNAMIC = /(?:const \{([^}]*)\} = await )?\bimport\(\s*['"](\.[^'"]+)['"]\
 /** Stands for every name of a module. */
 const ALL = '*'
 
-/** Others work here: the rule holds for these files from the end of that work. */
-const LATER = /^(core\/state\/((index|batch|failures)\.ts|procedures\/)|signaling\/edge\/)/
-
 type Resolve = (path: string, name: string) => string
 
 interface Import {
@@ -27,7 +24,7 @@ interface Import {
 export function exportFindings(all: readonly Source[], resolve: Resolve): string[] {
   const used = usedNames(new Map(all.map(source => [source.path, importsOf(source, resolve)])))
   return all
-    .filter(({ path }) => path !== GENERATED && !LATER.test(path))
+    .filter(({ path }) => path !== GENERATED)
     .flatMap(({ path, text }) => {
       const known = used.get(path) ?? new Set()
       return exportedNames(text)

@@ -5,7 +5,7 @@ import type { Apps } from './apps.ts'
 // Call-record events (drachtio-control-protocol.md §16.2): one attempt, at most one start and one stop for each leg.
 
 /** What remembers that a leg's record has begun and ended. */
-export interface Recorded {
+interface Recorded {
   cdr: { start?: boolean; stop: boolean } | undefined
 }
 

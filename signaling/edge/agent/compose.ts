@@ -16,7 +16,7 @@ const OWNED_IN_DIALOG = new Set([...OWNED, 'from', 'to', 'call-id', 'cseq', 'con
 const OWNED_IN_REQUEST = new Set([...OWNED, 'from', 'to', 'call-id', 'cseq', 'contact', 'max-forwards'])
 const OWNED_IN_CANCEL = new Set([...OWNED_IN_DIALOG, 'content-type', 'supported', 'require'])
 
-export type Composition = 'response' | 'dialog' | 'request' | 'cancel'
+type Composition = 'response' | 'dialog' | 'request' | 'cancel'
 
 const OWNED_BY: Readonly<Record<Composition, ReadonlySet<string>>> = {
   response: OWNED_IN_RESPONSE,

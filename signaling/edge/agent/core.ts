@@ -13,7 +13,7 @@ import { dialogId, fits, type Leg, type PendingClient, type PendingServer } from
 // State that the halves of the agent share: requests from the network (uas.ts), requests of applications (uac.ts),
 // session timers, lost applications.
 
-export interface AgentSettings {
+interface AgentSettings {
   /** Grace for calls whose application is gone. */
   readonly orphan_grace_ms: number
   /** What to do when an INVITE asks for a session timer without naming the refresher, and the application is silent. */

@@ -9,7 +9,7 @@ import { isReliable, type Protocol, type Received } from '../transport/types.ts'
 // that begin something: neither dialogs nor flows that lately proved a password. A stranger's requests are few each
 // second. An IPv6 address counts as its /64, which one machine may use as a whole; what it proved is its own alone.
 
-export interface GuardOptions {
+interface GuardOptions {
   readonly clock: Clock
   /** Sources that are never dropped. */
   readonly isConfiguredSource: (host: string) => boolean

@@ -47,7 +47,7 @@ export class Leg implements Hold {
   }
 }
 
-export interface UnacknowledgedAnswer {
+interface UnacknowledgedAnswer {
   readonly transaction: ServerTransaction
   readonly transaction_id: string
   readonly seq: number
@@ -85,7 +85,7 @@ export interface PendingServer {
 }
 
 /** A 1xx that is repeated until its PRACK arrives (RFC 3262 §3). */
-export interface ReliableProvisional {
+interface ReliableProvisional {
   readonly rseq: number
   readonly text: string
   timer: WheelTimer | undefined

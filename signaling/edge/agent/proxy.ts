@@ -15,7 +15,7 @@ import type { AgentCore } from './core.ts'
 // The `proxy` command (drachtio-control-protocol.md §16.1): a request is passed on to targets instead of being
 // answered.
 
-export interface ProxyPlan {
+interface ProxyPlan {
   readonly remain_in_dialog: boolean
   readonly full_response: boolean
   readonly follow_redirects: boolean

@@ -19,7 +19,7 @@ const KNOWN: ReadonlySet<string> = new Set(METHODS)
 const ALLOW = METHODS.join(', ')
 
 /** What takes new requests before the applications that registered for them: outbound connections, proxied dialogs. */
-export interface NewRequestRoutes extends AnswerWatch {
+interface NewRequestRoutes extends AnswerWatch {
   /** True when it will bring the request to an application, or answer it, by itself. */
   readonly handler: (transaction: ServerTransaction) => boolean
   /** True when the request belongs to a proxied dialog and was relayed. */

@@ -10,7 +10,7 @@ import { plainReply } from './wire.ts'
 
 // The control port: connections of applications, their handshake, and the dispatch of their commands.
 
-export interface ControlOptions {
+interface ControlOptions {
   readonly host: string
   readonly port: number
   readonly secret: string
@@ -32,7 +32,7 @@ export interface ControlOptions {
 }
 
 /** Who carries the commands out. */
-export interface ControlCommands {
+interface ControlCommands {
   readonly joined: (client: ControlClient) => void
   readonly left: (client: ControlClient) => void
   readonly response: (

@@ -4,7 +4,7 @@ import { type NameAddress, parseDigits, parseNameAddress, parseVia, splitList, t
 // A SIP message, received or to be sent. All text is a byte string: one character is one byte of the wire (latin1), so
 // lengths are byte counts and UTF-8 or binary bodies pass unchanged. `textOf`/`bytesOf` convert at the edges.
 
-export const CRLF = '\r\n'
+const CRLF = '\r\n'
 
 /** A byte string from ordinary text. */
 export function bytesOf(text: string): string {
@@ -23,7 +23,7 @@ export function textOf(bytes: string): string {
 }
 
 /** One header field: its kind, and the value without surrounding white space and with folds replaced by one space. */
-export interface Header {
+interface Header {
   readonly kind: HeaderKind
   value: string
 }

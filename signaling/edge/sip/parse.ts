@@ -19,7 +19,7 @@ export const DEFAULT_MESSAGE_LIMITS: MessageLimits = { message_bytes: 65_536, he
  * What became of a datagram or a framed message. `refused` carries a message that is complete enough to be answered
  * with `status`; `junk` cannot be answered at all.
  */
-export type Parsed =
+type Parsed =
   | { readonly kind: 'message'; readonly message: SipMessage }
   | { readonly kind: 'refused'; readonly message: SipMessage; readonly status: number; readonly why: string }
   | { readonly kind: 'junk'; readonly why: string }

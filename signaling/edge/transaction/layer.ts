@@ -45,7 +45,7 @@ export interface TransactionUser {
   readonly proved?: ((received: Received) => void) | undefined
 }
 
-export interface TransactionCounters {
+interface TransactionCounters {
   received: number
   malformed: number
   stray: number
@@ -57,7 +57,7 @@ export interface TransactionCounters {
   strangers_answered: number
 }
 
-export interface TransactionOptions {
+interface TransactionOptions {
   readonly clock: Clock
   readonly scale: TimerScale
   readonly limits: MessageLimits

@@ -10,7 +10,7 @@ import type { TransactionLayer } from './layer.ts'
 type ServerState = 'trying' | 'proceeding' | 'completed' | 'accepted' | 'confirmed' | 'terminated'
 
 /** What the owner of a server transaction may want to hear. */
-export interface ServerWatch {
+interface ServerWatch {
   /** No ACK came for a final response of 300 or above, in 64×T1. */
   readonly unacknowledged?: () => void
   /** The transaction has left memory. */

@@ -6,7 +6,7 @@ import type { Address, Listener, Protocol } from './types.ts'
 // A TCP, TLS or WebSocket connection that carries SIP. On a WebSocket each frame is one message (RFC 7118 §5); on the
 // others Content-Length cuts the stream.
 
-export interface ConnectionEvents {
+interface ConnectionEvents {
   readonly message: (connection: StreamConnection, text: string) => void
   readonly broken: (connection: StreamConnection, item: StreamItem & { kind: 'broken' }) => void
   readonly closed: (connection: StreamConnection) => void

@@ -32,7 +32,7 @@ export interface ListenerOptions {
   readonly advertised_host?: string | undefined
 }
 
-export interface TransportOptions {
+interface TransportOptions {
   readonly listeners: readonly ListenerOptions[]
   readonly tls?: TlsOptions | undefined
   readonly limits: TransportLimits

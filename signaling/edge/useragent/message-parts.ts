@@ -2,7 +2,7 @@ import { bytesOf, type Draft, draftResponse, type SipMessage, textOf } from '../
 import type { ServerTransaction } from '../transaction/server.ts'
 import type { Received } from '../transport/types.ts'
 
-export type Headers = Readonly<Record<string, string | readonly string[]>>
+type Headers = Readonly<Record<string, string | readonly string[]>>
 
 /** What to put into a message besides what the agent supplies. Bodies are ordinary text. */
 export interface MessageParts {

@@ -10,7 +10,7 @@ import { addParts, IncomingRequest, type MessageParts } from './message-parts.ts
 // A small user agent on the SIP stack, for peers that are no part of the edge: the sandbox carrier and test peers. It
 // makes and takes calls; media and SDP are its owner's business.
 
-export interface UserAgentOptions extends Omit<StackOptions, 'user'> {
+interface UserAgentOptions extends Omit<StackOptions, 'user'> {
   /** A new call; answer it with its methods. Without this, calls get 480. */
   readonly incoming?: (call: Call) => void
   /** A request outside dialogs other than INVITE. Without this, OPTIONS gets 200 and everything else 405. */
@@ -19,7 +19,7 @@ export interface UserAgentOptions extends Omit<StackOptions, 'user'> {
   readonly user?: string
 }
 
-export interface CallOptions extends MessageParts {
+interface CallOptions extends MessageParts {
   /** From value without a tag, such as `"Bob" <sip:bob@example.org>`; default our Contact. */
   readonly from?: string
   readonly to?: string

@@ -8,7 +8,7 @@ import { type Gathered, gather, revisionsOf } from './gather.ts'
 import type { AdmissionContext, AdmissionOutcome, AdmissionRequest } from './request.ts'
 import { number, numberOrNull, type Query, text, textOrNull, tuples } from './steps.ts'
 
-export interface TakeInput {
+interface TakeInput {
   readonly request: AdmissionRequest
   readonly dry_run: boolean
 }

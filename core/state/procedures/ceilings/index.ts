@@ -10,7 +10,7 @@ import type { Second } from './window.ts'
  * this port (decision 0641). What takes is conditional: when the facts that a call was admitted by have changed, it
  * throws FactsChanged, and the procedure is run again.
  */
-export interface Ceilings {
+interface Ceilings {
   /** What is used of each level's ceilings. */
   usage(query: Query, limits: readonly LevelLimits[], times: UseTimes): Usage
   /** Takes a slot at each level, and holds the money of the first increment. */
@@ -23,7 +23,7 @@ export interface Ceilings {
   prune(query: Query): number
 }
 
-export interface Taken {
+interface Taken {
   readonly usage: Usage
   readonly second: Second
   /** Null when the call holds no money. */

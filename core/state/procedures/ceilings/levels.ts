@@ -15,7 +15,7 @@ export interface LevelLimits {
   readonly max_call_duration_seconds: number | null
 }
 
-export interface LevelRows {
+interface LevelRows {
   readonly project: Row
   readonly subaccount: Row | null
   readonly trunk: Row | null

@@ -111,7 +111,7 @@ function addToHour(query: Query, caps: Caps, minute: number, minor: number): voi
   )
 }
 
-export interface Payer {
+interface Payer {
   /** Null when there is no account of this id. */
   readonly account: string | null
   /** Money that may still be held, in minor units; null is no ceiling. */

@@ -10,7 +10,7 @@ import type { CdrTable } from '../../db.ts'
 
 /** The statements that add an ended call to its trunk's sums, by minute and by hour. */
 
-export type EndedRecord = EndedCall & Pick<CdrTable, 'project_id' | 'trunk_id' | 'origin' | 'ended_at'>
+type EndedRecord = EndedCall & Pick<CdrTable, 'project_id' | 'trunk_id' | 'origin' | 'ended_at'>
 
 export const KEY = ['trunk_id', 'step_ms', 'begin_ms'] as const
 const rowsOf = (columns: number): string =>

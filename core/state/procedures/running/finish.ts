@@ -22,7 +22,7 @@ export interface FinalFacts {
   readonly extra?: Readonly<Record<string, string>>
 }
 
-export interface Finished {
+interface Finished {
   readonly row: RecordedCall
   /** Callbacks and events that were queued. */
   readonly told: number

@@ -24,12 +24,12 @@ export type CallStep =
   /** Status, CDR, slots, money and last callback. */
   | { readonly step: 'end'; readonly facts: FinalFacts; readonly answered: boolean }
 
-export type NewAttempt = Pick<CallAttemptTable, 'sequence' | 'target' | 'transport'>
-export type AttemptChanges = Partial<
+type NewAttempt = Pick<CallAttemptTable, 'sequence' | 'target' | 'transport'>
+type AttemptChanges = Partial<
   Omit<Selectable<CallAttemptTable>, 'id' | 'call_sid' | 'sequence' | 'target' | 'transport'>
 >
 
-export interface CallWrite {
+interface CallWrite {
   readonly sid: string
   readonly steps: readonly CallStep[]
 }
