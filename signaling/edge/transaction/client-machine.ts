@@ -41,7 +41,7 @@ export type ClientEffect =
   | { readonly resend_ms: number }
   | { readonly deadline_ms: number }
 
-export interface ClientStep {
+interface ClientStep {
   readonly state: ClientState
   readonly effects: readonly ClientEffect[]
   /** The response is a retransmission of one that came before. */
