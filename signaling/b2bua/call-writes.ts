@@ -5,23 +5,23 @@ import type { Trx } from '../../core/state/index.ts'
 import { isPassing } from '../../core/state/index.ts'
 import type { CallContext } from './context.ts'
 
-/** A write that the state cannot take is tried again this late at most: calls go on without storage (threats §2.6). */
+/** The longest back-off between attempts to write. Calls continue while the storage is away (threats §2.6). */
 const RETRY_MS = 5000
-/** How often a write is tried that fails for another reason than the state. */
+/** The number of attempts for a write whose error is not transient. */
 const MAX_TRIES = 3
-/** How long what nobody waits for (attempts) is kept back, to travel with what comes next. */
+/** How long steps that nobody waits for (attempts) are held back to share a transaction with the next step. */
 const LAZY_MS = 25
 
-/** What becomes of the targets that a call tries. */
+/** The steps that record the targets that a call tries, and their results. */
 export type AttemptStep = Extract<CallStep, { readonly step: 'attempt' | 'attempt_changed' }>
 
-/** What one call writes to the state, in the order in which it happened: a later write waits for those before it. */
+/** The writes of one call, in the order of its events: each write waits for the ones before it. */
 export class CallWrites {
   readonly #ctx: Pick<CallContext, 'state' | 'clock' | 'bus'>
   readonly #sid: string
   readonly #log: Log
   #last: Promise<unknown> = Promise.resolve()
-  /** Steps that leave together. */
+  /** Steps that the next write carries together. */
   #steps: CallStep[] = []
   #due: Timer | 'now' | null = null
 
@@ -31,7 +31,7 @@ export class CallWrites {
     this.#log = log
   }
 
-  /** Work of a transaction of its own. When it fails that is logged: the call goes on without it. */
+  /** Runs `work` in its own transaction. A failure is logged, and the call continues without it. */
   transaction(work: (trx: Trx) => Promise<unknown>): Promise<void> {
     void this.#send()
     const settled = this.#last
@@ -44,7 +44,7 @@ export class CallWrites {
     return settled
   }
 
-  /** What must not be lost: it is tried until the state takes it. */
+  /** Writes a step that must not be lost. Transient errors are retried until the write succeeds. */
   step(step: CallStep): void {
     this.#steps.push(step)
     if (this.#due === 'now') return
@@ -53,15 +53,15 @@ export class CallWrites {
     queueMicrotask(() => void this.#send())
   }
 
-  /** As `step`, for what nobody waits for: it travels with the next step, or leaves after a moment. */
+  /** Like `step`, for steps that nobody waits for: the write goes with the next step or after `LAZY_MS`. */
   attempt(step: AttemptStep): void {
     this.#steps.push(step)
     this.#due ??= this.#ctx.clock.after(LAZY_MS, () => void this.#send())
   }
 
-  /** The last step, with whatever else has not left yet; undefined when it could not be written. */
+  /** Writes the last step with all pending ones; undefined when the write failed. */
   async end(step: Extract<CallStep, { readonly step: 'end' }>): Promise<CallWritten | undefined> {
-    // What a transaction has to say comes before.
+    // Transactions that have begun are written before the end.
     await this.#last
     this.#steps.push(step)
     return await this.#send()

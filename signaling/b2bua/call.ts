@@ -14,7 +14,7 @@ import type { CallContext } from './context.ts'
 import type { KeyWay, Leg } from './leg.ts'
 import type { MediaEvent, MediaSession } from './media.ts'
 
-/** How much of the paid time must be left when more is bought. */
+/** More time is reserved when this much of the paid time is left. */
 const EXTEND_BEFORE_SECONDS = 5
 
 /** A leg and the call that owns it. */
@@ -23,21 +23,21 @@ export interface Party {
   readonly leg: Leg
 }
 
-/** The other side of a leg after a transfer, in another call. */
+/** The other side of a leg after a transfer: a leg of another call. */
 interface Partner extends Party {
-  /** Joined by a mixer, which passes no keys: their media are of two sessions. */
+  /** A mixer joins the legs because they belong to two media sessions. It does not pass keys. */
   readonly mixed: boolean
 }
 
-/** Who is told when a leg that it waits for goes away. */
+/** Is notified when a leg that it waits for has ended. */
 export interface LegWaiter {
-  /** True: the end of this leg is no end of the call. */
+  /** Returns true when the call must survive the end of this leg. */
   gone(leg: Leg): boolean
 }
 
 /**
- * One call and all that it holds: rows, legs, media, timers, slots. It is the owner of all of it, and `end` is the one
- * way out: whatever happens, it runs once and leaves nothing behind.
+ * One call. It owns all of its resources: rows, legs, media, timers and slots. Every call ends through `end`, which
+ * runs once and releases them all.
  */
 export abstract class Call {
   readonly sid: string
@@ -56,7 +56,7 @@ export abstract class Call {
   #ringing = false
   #runs = 0
   #partner: Partner | null = null
-  /** The transfer that is going on. */
+  /** The transfer in progress. */
   transfer: LegWaiter | null = null
   readonly #departed = new Set<Leg>()
   readonly #mediaWatchers = new Set<(event: MediaEvent) => void>()
@@ -74,36 +74,36 @@ export abstract class Call {
     ctx.calls.add(this)
   }
 
-  /** Legs that live now, for what concerns all of them. */
+  /** The current legs. */
   protected abstract legs(): Leg[]
-  /** What is not a leg: hunts, scripts, children. */
+  /** Stops hunts, scripts and children: everything except legs. */
   protected abstract stop(bye_reason: string | null): void
   /** How the call ends when this leg's peer hangs up. */
   protected abstract hungUp(leg: Leg): 'caller_hung_up' | 'called_hung_up'
-  /** Codecs and packets of both legs, for the CDR. */
+  /** Codecs and packet counts of both legs, for the CDR. */
   protected abstract mediaSummary(): object | null
   protected abstract pddMs(): number | null
 
-  /** Whom this leg's peer talks with; null while nobody, or a script. */
+  /** The party that this leg is joined to; null when there is none, or a script runs on the leg. */
   peerOf(leg: Leg): Party | null {
     if (this.#partner) return this.#departed.has(leg) ? null : this.#partner
     const other = this.legs().find(one => one !== leg)
     return other?.answered && !other.ended ? { call: this, leg: other } : null
   }
 
-  /** The answered legs that are still there. */
+  /** The answered legs that have not ended. */
   get parties(): Party[] {
     return this.legs()
       .filter(leg => leg.answered && !leg.ended)
       .map(leg => ({ call: this, leg }))
   }
 
-  /** From now on this call's remaining leg talks with a leg of another call, and the end of one ends both. */
+  /** Joins this call's remaining leg with a leg of another call. From then on the end of one call ends both. */
   pairWith(partner: Partner | null): void {
     this.#partner = partner
   }
 
-  /** This leg leaves by transfer: the call goes on with its other one, or ends with its last. */
+  /** Releases a leg after a transfer. The call continues with its other leg, or ends with its last. */
   depart(leg: Leg): void {
     this.#departed.add(leg)
     const stays = this.legs().some(other => !this.#departed.has(other) && !other.ended)
@@ -115,14 +115,14 @@ export abstract class Call {
     void this.end({ cause: this.hungUp(leg) })
   }
 
-  /** The far end of a leg has gone. */
+  /** The far end of a leg has hung up, or the leg has failed. */
   protected legEnded(leg: Leg, facts: Omit<EndFacts, 'answered'>): void {
     if (this.#departed.has(leg)) return
     if (this.transfer?.gone(leg)) this.depart(leg)
     else void this.end(facts)
   }
 
-  /** Who talked with our remaining leg is gone. */
+  /** The party joined to our remaining leg has ended. */
   partnerLeft(headers: Readonly<Record<string, string>> = {}): void {
     this.#partner = null
     const [last] = this.parties
@@ -137,14 +137,14 @@ export abstract class Call {
     return partner
   }
 
-  /** A key of this leg for its other side, where no bridge has passed it on (RFC 4733 passes by itself). */
+  /** Passes a key to the leg's other side, unless the bridge has already passed it as RFC 4733 packets. */
   protected passKey(leg: Leg, digit: string, by: KeyWay): void {
     const other = this.peerOf(leg)
     if (!other || (by === 'media' && !this.#partner?.mixed)) return
     other.leg.sendDigits(`${other.leg.id}-info`, digit).catch(err => this.log.debug({ err }, 'a key was not passed on'))
   }
 
-  /** Number of the next script run on this call, from 1. */
+  /** Returns the number of the next script run on this call, from 1. */
   nextRun(): number {
     return ++this.#runs
   }
@@ -169,7 +169,7 @@ export abstract class Call {
     return this.row
   }
 
-  /** The standard set of voice-compat.md §7.2, as of now. */
+  /** The standard request parameters of voice-compat.md §7.2, with current values. */
   parameters(): Record<string, string> {
     return standardParameters(this.facts)
   }
@@ -178,12 +178,12 @@ export abstract class Call {
     this.#endListeners.push(listener)
   }
 
-  /** Writes in order, one transaction each. A failed write is logged: the call goes on without it. */
+  /** Writes in order, one transaction each. A failure is logged, and the call continues without it. */
   persist(work: (trx: Trx) => Promise<unknown>): Promise<void> {
     return this.#writes.transaction(work)
   }
 
-  /** What becomes of a target that is tried; nobody waits for it. */
+  /** Records an attempt at a target or its result; nobody waits for the write. */
   keepAttempt(step: AttemptStep): void {
     this.#writes.attempt(step)
   }
@@ -193,7 +193,7 @@ export abstract class Call {
     void this.persist(trx => addCallEvent(trx, { call_sid: this.sid, kind, number, detail: shownFacts(detail) }, at_ms))
   }
 
-  /** The INVITE leaves, or the inbound one was admitted. */
+  /** The first INVITE has been sent, or the inbound one admitted. */
   protected initiated(changes: Partial<Pick<CallRow, 'sip_call_id' | 'carrier_id' | 'application_id'>>): void {
     const at_ms = this.ctx.clock.now()
     this.row = { ...this.row, ...changes, initiated_at: iso(at_ms) }
@@ -208,7 +208,7 @@ export abstract class Call {
     this.#writes.step({ step: 'ringing', at_ms })
   }
 
-  /** From here on time counts: `limits` are seconds, null for none. */
+  /** Starts the duration of the call. `limit.seconds` is null when the call has no limit. */
   protected answeredNow(limit: {
     readonly seconds: number | null
     readonly reason: 'max_duration' | 'spend_exhausted' | null
@@ -221,16 +221,16 @@ export abstract class Call {
     this.limitTo(limit.seconds, limit.reason ?? 'max_duration')
   }
 
-  /** Cuts the call so many seconds after its answer. */
+  /** Ends the call `seconds` after its answer. */
   protected limitTo(seconds: number | null, cause: 'max_duration' | 'spend_exhausted'): void {
     if (seconds === null || this.ended) return
     this.#limit?.cancel()
-    // Node's timers hold 24 days, nobody's limit is longer; and they may fire a millisecond early.
+    // Node's timers hold at most 24 days, longer than any limit. They may fire early, hence the 5 ms.
     const ms = Math.min(2 ** 31 - 1, Math.max(0, seconds * 1000 + 5 - this.elapsedMs()))
     this.#limit = this.ctx.clock.after(ms, () => void this.end({ cause }))
   }
 
-  /** Buys more time before what is paid for runs out; the call is cut when no more can be had. */
+  /** Reserves more time before the paid time runs out. The call ends when the money is exhausted. */
   protected payAsItRuns(paid_until_seconds: number | null): void {
     if (paid_until_seconds === null || this.ended) return
     this.#money?.cancel()
@@ -243,7 +243,7 @@ export abstract class Call {
           else this.payAsItRuns(extension.paid_until_seconds)
         },
         err => {
-          // Fail open for calls in progress (threats §2.6): what was paid for is tried again soon.
+          // Calls in progress fail open (threats §2.6): the reservation is retried in about 5 s.
           this.log.error({ err }, 'more time could not be paid for')
           this.payAsItRuns(Math.ceil(this.elapsedMs() / 1000) + EXTEND_BEFORE_SECONDS + 5)
         },
@@ -255,13 +255,13 @@ export abstract class Call {
     return this.#answered_ms === null ? 0 : this.ctx.clock.monotonic_ms() - this.#answered_ms
   }
 
-  /** Every event of every leg's media, until the returned function is called. */
+  /** Passes `watcher` the media events of all legs until the returned function is called. */
   watchMedia(watcher: (event: MediaEvent) => void): () => void {
     this.#mediaWatchers.add(watcher)
     return () => this.#mediaWatchers.delete(watcher)
   }
 
-  /** Each leg's samples are kept; a call that nobody is heard on any more is ended (design section 4). */
+  /** Stores the media samples of each leg, and ends a call whose legs are all silent (design section 4). */
   protected mediaSample(leg: Leg, event: MediaEvent): void {
     for (const watcher of this.#mediaWatchers) watcher(event)
     if (event.event === 'leg.stats') {
@@ -277,15 +277,15 @@ export abstract class Call {
       void this.end({ cause: 'media_timeout' })
   }
 
-  /** Ends the call, once. Later calls wait for the same end. */
+  /** Ends the call once. Repeated calls wait for the same end. */
   end(facts: Omit<EndFacts, 'answered'>): Promise<void> {
     this.#ending ??= this.#end(ending({ ...facts, answered: this.answered }), facts.headers ?? {})
     return this.#ending
   }
 
-  /** What an unanswered caller is told beyond the code. */
+  /** Sets the code and headers of the refusal to an unanswered caller. */
   protected refusing(_final: Ending, _headers: Readonly<Record<string, string>>): void {
-    // Calls without a caller's INVITE have nobody to tell.
+    // A call that we placed has no caller's INVITE to refuse.
   }
 
   async #end(final: Ending, headers: Readonly<Record<string, string>>): Promise<void> {
@@ -313,7 +313,7 @@ export abstract class Call {
     for (const listener of this.#endListeners) listener(final)
   }
 
-  /** Status, CDR, slots, money and last callback in one transaction, with whatever else has not left yet. */
+  /** Writes status, CDR, slots, money and the last callback in one transaction, with all pending steps. */
   async #finish(final: Ending, ended_ms: number, duration_seconds: number): Promise<void> {
     const media = this.mediaSummary()
     const facts = {
@@ -328,9 +328,7 @@ export abstract class Call {
   }
 }
 
-/**
- * Cause values of a peer's Reason header pass to the other leg (RFC 3326); its text, which may name hosts, does not.
- */
+/** Returns the causes of a peer's Reason header for the other leg (RFC 3326), without the text: it may name hosts. */
 export function passedReason(headers: Readonly<Record<string, string>>): string | null {
   const given = headers['reason'] ?? headers['Reason'] ?? ''
   const causes = [...given.matchAll(/(Q\.850|SIP)\s*;\s*cause\s*=\s*(\d{1,3})/gi)].slice(0, 2)

@@ -15,7 +15,7 @@ import type { CallRegistry } from './registry.ts'
 import type { PolicyRecorder, Scripts } from './script-host.ts'
 import type { TransferPlacing } from './transfer-placing.ts'
 
-/** Buys more time for a call that is paid for as it runs. */
+/** Reserves money for more time of a call that is paid for as it runs. */
 interface Prepaid {
   extend(call: {
     readonly call_sid: string
@@ -24,8 +24,8 @@ interface Prepaid {
 }
 
 /**
- * What every call of a node works with. The layers above do some of it: they run scripts, record, place the target of a
- * transfer, reserve more money. This layer owns those interfaces, and `node.ts` wires them (0634).
+ * The services that every call of a node uses. The layers above implement some of them: they run scripts, record, place
+ * the target of a transfer and reserve more money. This layer owns those interfaces, and `node.ts` wires them (0634).
  */
 export interface CallContext {
   readonly node_id: string
@@ -40,7 +40,7 @@ export interface CallContext {
   readonly calls: CallRegistry
   readonly health: TargetHealth
   readonly registrar: Registrar
-  /** Resolves and judges whatever address a request of ours goes to. */
+  /** Resolves the addresses of our requests and checks that we may send there. */
   readonly ways: WaysOut
   /** Signs and verifies callers. */
   readonly stir: Stir
@@ -49,6 +49,6 @@ export interface CallContext {
   readonly transfers: TransferPlacing
   readonly prepaid: Prepaid
   snapshot(): Snapshot
-  /** New calls are refused; those that run go on. */
+  /** Whether the node refuses new calls; the live ones continue. */
   draining(): boolean
 }

@@ -1,6 +1,6 @@
 import type { SipRequest } from '../drachtio/types.ts'
 
-/** The key of an INFO with `application/dtmf-relay` (Signal=5) or `application/dtmf` (5); null when it holds none. */
+/** Reads the key of an INFO: `application/dtmf-relay` (Signal=5) or `application/dtmf` (5). Null when it has none. */
 export function keyOfInfo(request: SipRequest): string | null {
   const type = (request.header('content-type') ?? request.header('c') ?? '').split(';')[0]?.trim().toLowerCase()
   const body = request.body.slice(0, 256)

@@ -23,59 +23,59 @@ import { refusalCode } from './refusal.ts'
 
 /** One target to try. */
 export interface HuntHop extends InviteFacts {
-  /** What people see of it. */
+  /** The target's name in call details and logs. */
   readonly target: string
   readonly target_id: string | null
   readonly carrier_id: string | null
-  /** The customer's trunk that the target belongs to: it may transfer its calls. */
+  /** The customer's trunk that the target belongs to; such a target may transfer its calls. */
   readonly trunk_id?: string | null
   readonly transport: string
   readonly policy: LegPolicy
-  /** Hosts to which a 3xx of this target may send us: none but its trunk's own. */
+  /** Hosts that a 3xx of this target may redirect us to: only its trunk's own. */
   readonly redirect_hosts: readonly string[]
-  /** The address that a registered contact has proved to be its own. */
+  /** The address that a registered contact has proved to own. */
   readonly proven_host?: string
-  /** How the target proves by TLS that it is itself; unset: by chain and name. */
+  /** How TLS verifies the target's identity; unset: by certificate chain and name. */
   readonly tls?: TlsVerification
 }
 
-/** One address of a target, which was judged. */
+/** One address of a target, which we may send to. */
 interface Reach {
   readonly hop: HuntHop
   readonly way: Way
 }
 
 export interface HuntOutcome extends AttemptOutcome {
-  /** The last attempt's own words. */
+  /** What the last attempt reported, as text. */
   readonly detail: string
-  /** X- headers, Reason and the like of the final answer. */
+  /** The headers of the final response, such as Reason and X- headers. */
   readonly headers: Headers
   readonly link_lost: boolean
 }
 
 export interface HuntListener extends LegListener {
-  /** An INVITE leaves: first or next attempt. */
+  /** An INVITE has been sent, for the first or a later attempt. */
   attempt(hop: HuntHop, facts: { readonly call_id: string }): void
   ringing(leg: OutboundLeg, response: SipResponse): void
-  /** Early media can be heard on this leg; from now on no other target is tried. */
+  /** Early media can be heard on this leg. No other target is tried once this returns true. */
   early(leg: OutboundLeg, response: SipResponse): Promise<boolean>
   answered(leg: OutboundLeg, response: SipResponse, hop: HuntHop): void
   failed(outcome: HuntOutcome): void
 }
 
 const MAX_ATTEMPTS = 10
-/** Design section 4: so long a target may stay silent while another can be tried. */
+/** How long a target may stay silent while another can be tried (design section 4). */
 const SILENCE_MS = 5000
 
-/** `silent`: the leg was given up, whatever becomes of its INVITE. */
+/** `silent`: the target did not respond in time and the leg was abandoned. */
 type HopOutcome = LegOutcome | { readonly kind: 'silent' }
 
-/** Calls the hops one after the other until one is answered, or none may be tried any more (design section 4). */
+/** Calls the hops one after the other until one answers or no other may be tried (design section 4). */
 export class Hunt {
   readonly #ctx: CallContext
   readonly #log: Log
   readonly #hops: HuntHop[]
-  /** Addresses of the target that is being tried. */
+  /** The addresses of the current target that have not been tried. */
   #reaches: Reach[] = []
   readonly #listener: HuntListener
   readonly #session: MediaSession
@@ -98,7 +98,7 @@ export class Hunt {
       readonly hops: readonly HuntHop[]
       readonly session: MediaSession
       readonly listener: HuntListener
-      /** Keeps what becomes of the attempts. */
+      /** Stores the attempts and their results. */
       readonly keep: (step: AttemptStep) => void
       readonly ring_ms: number
       readonly log: Log
@@ -121,7 +121,7 @@ export class Hunt {
     return this.#leg
   }
 
-  /** From the first INVITE to the first 18x or 200. */
+  /** The delay from the first INVITE to the first 18x or 200. */
   get pdd_ms(): number | null {
     return this.#pdd_ms
   }
@@ -131,7 +131,7 @@ export class Hunt {
     void this.#run()
   }
 
-  /** Ends what is being tried, or the answered leg. `failed` is not told: who ends knows. */
+  /** Ends the current attempt or the answered leg, without a call of `failed`. */
   async end(reason: string | null): Promise<void> {
     if (this.#ended && !this.#leg?.answered) return
     this.#ended = true
@@ -169,7 +169,7 @@ export class Hunt {
     this.#listener.failed(last)
   }
 
-  /** Finds where a target leads, and tries its first address; one that leads nowhere is a failed attempt. */
+  /** Resolves a target and tries its first address. A target that does not resolve is a failed attempt. */
   async #begin(hop: HuntHop, sequence: number): Promise<'done' | { outcome: HuntOutcome; next: boolean }> {
     const found = await this.#ctx.ways.find(hop)
     if (this.#ended) return 'done'
@@ -246,7 +246,7 @@ export class Hunt {
     return { outcome: failed, next: followed || mayFailOver(failed.failure, this.#mediaPassed) }
   }
 
-  /** The SIP server's own patience is 32 s where it does not limit silence: the caller need not wait for that. */
+  /** Limits a target's silence where the SIP server does not: its own timeout of 32 s is too long for a caller. */
   #silence(sequence: number) {
     const { clock, sip } = this.#ctx
     let timer: Timer | null = null
@@ -259,7 +259,7 @@ export class Hunt {
       lasted,
       begin: (): void => {
         if (sip.limits_silence) return
-        // An INVITE that is sent once more (422) has its own time.
+        // An INVITE repeated after a 422 gets the full time again.
         timer?.cancel()
         timer = clock.after(SILENCE_MS, () => {
           if (another()) lasts({ kind: 'silent' })
@@ -288,7 +288,7 @@ export class Hunt {
     return { ...outcomeOf(failure), failure, detail, headers, link_lost }
   }
 
-  /** A 3xx is followed once, to hosts of the same trunk only (threats §3). False: it is a failure like any other. */
+  /** Follows one 3xx, only to hosts of the same trunk (threats §3). False: the 3xx counts as an ordinary failure. */
   #follow(response: SipResponse, hop: HuntHop): boolean {
     if (response.status < 300 || response.status > 399 || this.#redirected) return false
     const uri = redirectUris(response.header('contact') ?? '').find(wanted =>
@@ -297,7 +297,7 @@ export class Hunt {
     if (uri === undefined) return false
     this.#redirected = true
     const { proxy: _flow, tls, ...target } = hop
-    // What was agreed of one host says nothing of another.
+    // The TLS verification configured for one host does not apply to another.
     const same = tls && hostOf(uri).toLowerCase() === hostOf(hop.uri).toLowerCase() ? { tls } : {}
     this.#hops.unshift({ ...target, ...same, uri, target: `${hop.target} (redirected)` })
     return true
@@ -360,7 +360,7 @@ function detailOf(outcome: Exclude<HopOutcome, { kind: 'answered' }>): string {
   return outcome.kind === 'silent' ? 'no answer within 5 s' : outcome.detail
 }
 
-/** The SIP server makes up answers of its own for silence (408) and unreachable targets (503): they have no source. */
+/** The SIP server generates responses for silence (408) and unreachable targets (503, 416). These have no source. */
 function failureOf(outcome: Exclude<HopOutcome, { kind: 'answered' }>): AttemptFailure {
   if (outcome.kind === 'silent') return { kind: 'no_response' }
   if (outcome.kind === 'bad_answer') return { kind: 'response', code: 488 }

@@ -20,23 +20,23 @@ import { causeOfLeg, legSummary } from './summary.ts'
 import { transferAsked } from './transfer.ts'
 
 export interface Limits {
-  /** Null: the policy asks for none, or nobody has consented. */
+  /** Null: the policy requires no recording, or no party has consented. */
   readonly recording?: PolicyRecording | null
   readonly max_duration_seconds: number | null
   readonly max_duration_reason: 'max_duration' | 'spend_exhausted' | null
   readonly paid_until_seconds: number | null
 }
 
-/** What becomes of an admitted inbound call. */
+/** What to do with an admitted inbound call. */
 export type Plan =
   | { readonly kind: 'script'; readonly entry: ScriptEntry }
   | { readonly kind: 'bridge'; readonly hops: readonly HuntHop[] }
 
 const SETUP_LIMIT_MS = 180_000
-/** How long announced early media may be silent before the caller hears it ring. */
+/** How long announced early media may stay silent before the caller hears a ring tone. */
 const EARLY_SILENCE_MS = 1000
 
-/** A call that a peer sent us: its A leg, and either a script on it or a B leg bridged to it. */
+/** A call that a peer sent us: an A leg with either a script on it or a B leg bridged to it. */
 export class InboundCall extends Call {
   readonly #a: InboundLeg
   readonly #limits: Limits
@@ -55,7 +55,7 @@ export class InboundCall extends Call {
       readonly session: MediaSession
       readonly invite: InboundInvite
       readonly limits: Limits
-      /** The trunk whose peer calls; null for carriers and clients. */
+      /** The trunk of the calling peer; null for carriers and clients. */
       readonly peer_trunk_id?: string | null
     },
   ) {
@@ -78,12 +78,12 @@ export class InboundCall extends Call {
     return this.#a
   }
 
-  /** Another document in place of the one that runs; false when none runs. */
+  /** Replaces the running document; false when none runs. */
   redirect(entry: Entry, fallback: Target | null): boolean {
     return this.#script?.update(entry, fallback) ?? false
   }
 
-  /** Opens the caller's media and begins; every fault ends the call. */
+  /** Opens the caller's media and starts the plan. A failure ends the call. */
   async begin(policy: LegPolicy, plan: Plan): Promise<void> {
     try {
       await this.#a.openMedia(policy, kindOfCaller(this.#a.invite))
@@ -181,7 +181,7 @@ export class InboundCall extends Call {
     this.#hunt.start()
   }
 
-  /** The caller may give us less time (RFC 3261 §13.3.1). */
+  /** Returns the setup timeout. The Expires header of the INVITE may shorten it (RFC 3261 §13.3.1). */
   #setupLimit(): number {
     const asked = /^\s*(\d{1,6})\s*$/.exec(this.#a.invite.header('expires') ?? '')?.[1]
     this.#expires = asked !== undefined && Number(asked) > 0 && Number(asked) * 1000 < SETUP_LIMIT_MS
@@ -213,7 +213,7 @@ export class InboundCall extends Call {
     }
   }
 
-  /** A far end that announces early media and sends none would leave its caller in silence. */
+  /** Plays a ring tone when the far end announces early media and sends none: the caller would hear silence. */
   #ringIfSilent(leg: OutboundLeg): void {
     this.#earlySilence ??= this.ctx.clock.after(EARLY_SILENCE_MS, () => {
       if (!leg.heard && !leg.ended && !this.answered) this.#ringback.start(this.row.to_number)
@@ -257,7 +257,7 @@ export class InboundCall extends Call {
           : outcome.reason === 'no_answer' && outcome.code === 487
             ? 'ring_timeout'
             : 'refused',
-      // An invitation that has expired is 487; our own patience is nobody's request, and told as 480.
+      // 487 reports that the INVITE's Expires ran out; our own setup timeout is a 480.
       sip_code: outcome.reason === 'no_answer' && outcome.code === 487 && !this.#expires ? 480 : outcome.code,
       status: outcome.status,
       reason: outcome.reason,
@@ -307,7 +307,7 @@ export class InboundCall extends Call {
     else request.respond(603)
   }
 
-  /** Media could not be set up: the caller hears why. */
+  /** Ends a call whose setup failed. When the media worker refused it, the caller gets the reason. */
   #cannot(error: unknown): Promise<void> {
     const code = refusalCode(error)
     if (!(error instanceof MediaRefusal)) {

@@ -5,13 +5,13 @@ import { Leg, type LegOptions } from './leg.ts'
 import { ALLOW } from './methods.ts'
 import { answerHeaders, supports } from './session-timer.ts'
 
-/** How long a 2xx waits for the PRACK of a reliable answer before it: a peer that lost it must not lose the call. */
+/** How long a 2xx waits for the PRACK of an earlier reliable response. A lost PRACK must not lose the call. */
 const PRACK_LIMIT_MS = 4000
 
-/** RFC 3261 section 13.3.1.1: whoever takes longer says so within a minute. A drachtio-server forgets after 64 s. */
+/** A UAS that takes longer must send a 1xx every minute (RFC 3261 §13.3.1.1). A drachtio-server forgets after 64 s. */
 const STILL_HERE_MS = 50_000
 
-/** The leg of a caller: from its INVITE to our final answer, and then a dialog. */
+/** The leg of a caller: an INVITE until our final response, then a dialog. */
 export class InboundLeg extends Leg {
   readonly invite: InboundInvite
   readonly #late: boolean
@@ -21,10 +21,10 @@ export class InboundLeg extends Leg {
   #refused = false
   #answering: Promise<void> | null = null
   #acknowledged = false
-  /** The BYE that waits for the ACK. */
+  /** Sends the BYE that waits for the ACK. */
   #bye: (() => void) | null = null
   #provisional: Promise<unknown> = Promise.resolve()
-  /** Sent with our final refusal, and with an answer. */
+  /** The status and headers of our final refusal. */
   #refusal: { readonly status: number; readonly headers: Headers } = { status: 480, headers: {} }
 
   constructor(ctx: CallContext, options: LegOptions & { readonly invite: InboundInvite }) {
@@ -42,7 +42,7 @@ export class InboundLeg extends Leg {
     this.#stillHere = ctx.clock.after(STILL_HERE_MS, () => this.#say(183, { reliable: this.#must }))
   }
 
-  /** The INVITE had no offer: ours goes out with the 200, and no early media is possible. */
+  /** Whether the INVITE had no offer. Then our 200 carries the offer, and early media is impossible. */
   get late(): boolean {
     return this.#late
   }
@@ -61,11 +61,11 @@ export class InboundLeg extends Leg {
     this.#say(status, { reliable: this.#must })
   }
 
-  /** 183 with our answer; false when the caller cannot have early media. @throws MediaRefusal */
+  /** Sends a 183 with our SDP answer; false when the caller cannot have early media. @throws MediaRefusal */
   async early(): Promise<boolean> {
     if (this.#late || this.answered || this.ended) return false
     if (this.#progress === 'early') return true
-    // From here on a 180 that comes after is not told: what the caller hears says more.
+    // A later 180 is not passed on: the caller already hears early media.
     const before = this.#progress
     this.#progress = 'early'
     const sdp = await this.makeAnswer().catch(error => {
@@ -77,7 +77,7 @@ export class InboundLeg extends Leg {
     return true
   }
 
-  /** 200 OK; resolves when media is settled both ways. @throws Cancelled, LinkLost, MediaRefusal */
+  /** Sends 200 OK; resolves when the offer/answer exchange is complete. @throws Cancelled, LinkLost, MediaRefusal */
   answer(headers: Headers = {}): Promise<void> {
     this.#answering ??= this.#answer(headers)
     return this.#answering
@@ -103,7 +103,7 @@ export class InboundLeg extends Leg {
     if (late) await this.takeAnswer(await late)
   }
 
-  /** What an end without answer says to the caller. */
+  /** Sets the status and headers that the caller gets if the leg ends unanswered. */
   refuseWith(status: number, headers: Headers): void {
     this.#refusal = { status, headers }
   }
@@ -118,7 +118,7 @@ export class InboundLeg extends Leg {
     this.invite.refuse(this.#refusal.status, { headers: { ...headers, ...this.#refusal.headers } })
   }
 
-  /** Not before the ACK (RFC 3261 §15); without one the SIP server ends the dialog by itself. */
+  /** Sends a BYE, but not before the ACK (RFC 3261 §15). If no ACK comes, the SIP server ends the dialog. */
   #hangUp(headers: Headers): void {
     this.#bye = () => super.endSignaling(headers)
     if (this.#acknowledged) this.#bye()
@@ -130,7 +130,7 @@ export class InboundLeg extends Leg {
     this.#bye?.()
   }
 
-  /** Every provisional answer has to be reliable. */
+  /** Whether every provisional response has to be reliable. */
   get #must(): boolean {
     return this.#reliable === 'required' && !this.#late
   }

@@ -11,10 +11,10 @@ import type { LegPolicy, LegStats, MediaEvent, MediaKind, MediaSession } from '.
 import { ALLOW } from './methods.ts'
 import { Renegotiation } from './renegotiation.ts'
 
-/** How a key came: as media (RFC 4733 or its tones), or signalled by INFO. */
+/** How a key came: as media (RFC 4733 events or in-band tones), or by INFO. */
 export type KeyWay = 'media' | 'info'
 
-/** Why a leg ended that we did not end. */
+/** Why a leg ended, other than by our decision. */
 export type LegCause = 'hung_up' | 'session_expired' | 'no_ack' | 'media_unavailable' | 'internal'
 
 export interface LegEnd {
@@ -24,14 +24,14 @@ export interface LegEnd {
 
 export interface LegListener {
   ended(leg: Leg, facts: LegEnd): void
-  /** `info`: signalled, so that no bridge has passed it on. */
+  /** A key press. One that came by `info` has not been passed on by a bridge. */
   digit(leg: Leg, digit: string, by: KeyWay): void
-  /** Wants a transfer; answers the request. */
+  /** The peer requests a transfer; the listener answers the request. */
   refer(leg: Leg, request: InboundRequest): void
-  /** About a REFER of ours. */
+  /** The peer reports on a REFER of ours; the listener answers the request. */
   notify(leg: Leg, request: InboundRequest): void
   held(leg: Leg, held: boolean): void
-  /** A text for the other side; answers the request. */
+  /** The peer sends a text for the other side; the listener answers the request. */
   message(leg: Leg, request: InboundRequest): void
   media(leg: Leg, event: MediaEvent): void
 }
@@ -42,11 +42,11 @@ export interface LegOptions {
   readonly listener: LegListener
   readonly log: Log
   readonly trunk_id?: string | null
-  /** Whether its peer is another tenant's: where it is, is told to nobody. */
+  /** Whether the peer belongs to another tenant; then its addresses are never shown. */
   readonly foreign?: boolean
 }
 
-/** One side of a call once it has a dialog: what its peer may do in it, and its media. */
+/** One side of a call: the dialog with its peer, and its media. */
 export class Leg {
   readonly id: string
   readonly session: MediaSession
@@ -57,10 +57,10 @@ export class Leg {
   #answered = false
   #ended = false
   #held = false
-  /** Who hears silence of ours in place of this leg's peer. */
+  /** The leg that hears our generated silence in place of this leg's peer. */
   #filled: Leg | null = null
   readonly #exchange: Renegotiation
-  /** Keys whose echo by the other way may still come. */
+  /** Recent keys that may still arrive again by the other way. */
   #pressed: readonly Press<KeyWay>[] = []
   #stats: LegStats | null = null
   #codec: string | null = null
@@ -71,7 +71,7 @@ export class Leg {
   #policy: LegPolicy | null = null
   readonly #setUpFrom = new Set<string>()
   #closing: Promise<void> | null = null
-  /** The leg whose codec ours should follow, so that their bridge is a relay. */
+  /** The leg whose codec this leg should use, so that their bridge is a relay. */
   prefer: Leg | null = null
   /** The customer's trunk that this leg's peer belongs to; null for carriers, clients and SIP addresses. */
   readonly trunk_id: string | null
@@ -108,12 +108,12 @@ export class Leg {
     return this.#stats
   }
 
-  /** How long nothing has been heard; 0 while the peer sends or may be silent. */
+  /** How long the peer has been silent; 0 while it sends or is on hold. */
   get silent_ms(): number {
     return this.#held ? 0 : this.#silent_ms
   }
 
-  /** Whether any media of the peer has come. */
+  /** Whether any media has come from the peer. */
   get heard(): boolean {
     return this.#heard
   }
@@ -126,7 +126,7 @@ export class Leg {
     return this.dialog
   }
 
-  /** From now on somebody else is told: a child that became a call of its own. */
+  /** Changes the listener, for a child that became a call of its own. */
   handTo(listener: LegListener): void {
     this.listener = listener
   }
@@ -165,7 +165,7 @@ export class Leg {
     this.#setHeld(answer.hold, answer.direction === 'sendonly' || answer.direction === 'inactive')
   }
 
-  /** DTMF of a peer that sends it by INFO, towards this leg's own far end. */
+  /** Sends keys to this leg's far end, for a peer whose keys came by INFO. */
   sendDigits(send_id: string, digits: string): Promise<unknown> {
     return this.session.hub.request('digits.send', { leg_id: this.id, send_id, digits })
   }
@@ -176,14 +176,14 @@ export class Leg {
     this.#silent_ms = 0
   }
 
-  /** Resolves with the answer that the ACK brings. The SIP server ends the dialog when no ACK comes. */
+  /** Resolves with the answer in the ACK. If no ACK comes, the SIP server ends the dialog. */
   protected lateAnswer(): Promise<string> {
     return this.#exchange.lateAnswer()
   }
 
   /**
-   * Ends this leg once; `reason` is the value of a Reason header. Subclasses end what is not a dialog yet. Whoever
-   * calls it, even after the far end has hung up, waits until the media is closed and its figures are there.
+   * Ends this leg once; `reason` is the value of a Reason header. Subclasses end an INVITE that is not a dialog yet.
+   * Every call, even after the far end has hung up, resolves when the media is closed and its statistics are complete.
    */
   async end(reason: string | null): Promise<void> {
     if (this.#ended) return this.#closeMedia()
@@ -199,12 +199,12 @@ export class Leg {
     void this.dialog?.bye(headers)
   }
 
-  /** An address from which the peer set this dialog up. */
+  /** Adds an address from which the peer set up this dialog. */
   protected knownFrom(address: string): void {
     if (address !== '') this.#setUpFrom.add(address)
   }
 
-  /** Whether a request in the dialog may come from there: as its INVITE might have, or did (design section 4). */
+  /** Whether a request in the dialog may come from `address`, as its INVITE could have or did (design section 4). */
   #mayAct(address: string): boolean {
     const { sources = [], source_validation } = this.#policy ?? {}
     const trunk = this.trunk_id === null ? undefined : this.ctx.snapshot().trunks.get(this.trunk_id)
@@ -241,7 +241,7 @@ export class Leg {
       case 'UPDATE':
         return void this.#exchange.received(request)
       case 'PRACK':
-        // RFC 3262 §5: it may bring a new offer.
+        // RFC 3262 §5: a PRACK may carry a new offer.
         if (request.body !== '') return void this.#exchange.received(request)
         return request.respond(200)
       case 'INFO':
@@ -275,7 +275,7 @@ export class Leg {
     if (!this.#ended) this.#exchange.acknowledged(ack)
   }
 
-  /** A fault that makes the leg unusable: it is ended with BYE, and the owner told. */
+  /** Ends a leg that a fault made unusable with BYE, and notifies the owner. */
   fail(cause: LegCause): void {
     if (this.#ended) return
     void this.end(null)
@@ -283,8 +283,8 @@ export class Leg {
   }
 
   /**
-   * A re-INVITE of ours, with the codecs of `prefer` first. False when the peer would not have it: then all is as it
-   * was. 408 and 481 end the leg.
+   * Sends a re-INVITE with the codecs of `prefer` first. False when the peer refused it; the session is then unchanged.
+   * A 408 or 481 ends the leg.
    */
   reoffer(): Promise<boolean> {
     return this.#exchange.begin()
@@ -336,7 +336,7 @@ export class Leg {
     if (this.#answered) this.listener.held(this, held)
   }
 
-  /** The other leg is not told of a hold, so its line must not go dead: packets of silence go on (decision 0555). */
+  /** Plays silence to the other leg during a hold. It is not told of the hold, and must get packets (decision 0555). */
   #fillIn(): void {
     const hearer = this.prefer
     if (this.#filled || hearer?.prefer !== this || !hearer.answered || hearer.ended) return

@@ -14,7 +14,7 @@ import type {
 export type { LegPolicy, LegStats }
 export { MediaRefusal }
 
-/** `webrtc`: ICE and DTLS-SRTP, as browsers speak it (RFC 8827). */
+/** `webrtc`: ICE and DTLS-SRTP, as browsers use them (RFC 8827). */
 export type MediaKind = 'rtp' | 'webrtc'
 
 /** An event of one leg or recording. */
@@ -42,7 +42,7 @@ const EVENTS = [
   'amd.result',
 ] as const satisfies EventName[]
 
-/** The media worker as calls see it: sessions by owner, events by leg or recording. */
+/** The media worker as calls see it: opens their sessions and routes events by leg or recording. */
 export class MediaHub {
   readonly #client: MediaClient
   readonly #log: Log
@@ -66,7 +66,7 @@ export class MediaHub {
     return this.#client.connected
   }
 
-  /** The worker is gone, and every session with it. */
+  /** Calls `listener` when the worker is gone, and every session with it. */
   onDown(listener: (detail: string) => void): void {
     this.#client.on('down', ({ detail }) => listener(detail))
   }
@@ -75,7 +75,7 @@ export class MediaHub {
     return this.#client.request(method, params)
   }
 
-  /** Resolves when a worker is there; false: none came in time. */
+  /** Resolves true when a worker is connected, false when none connects within `limit_ms`. */
   async whenConnected(clock: Clock, limit_ms: number): Promise<boolean> {
     const found = new AbortController()
     const up = (): void => found.abort()
@@ -85,12 +85,12 @@ export class MediaHub {
     return this.connected
   }
 
-  /** One listener for each leg or recording. */
+  /** Sets the listener of a leg or recording; each has one. */
   listen(id: string, listener: MediaListener): void {
     this.#listeners.set(id, listener)
   }
 
-  /** Called when the worker is gone, and with it what would tell whoever listens to this; not when nobody does. */
+  /** Calls `lost` when the worker is gone, so that the listener of `id` need not wait for events that cannot come. */
   onLost(id: string, lost: () => void): void {
     if (this.listens(id)) this.#lost.set(id, lost)
   }
@@ -108,7 +108,7 @@ export class MediaHub {
     return this.#listeners.size
   }
 
-  /** The session of a call; null when there can be none, for which the call is refused. */
+  /** Opens the session of a call; null when the worker cannot. The caller then refuses the call. */
   async open(call_sid: string, project_id: string): Promise<MediaSession | null> {
     try {
       await this.request('session.open', { session_id: call_sid, owner: project_id })
@@ -120,7 +120,7 @@ export class MediaHub {
   }
 }
 
-/** The media of a call and of what it dialled. Whoever uses it holds it; the last one to let go closes it. */
+/** The media of a call and of the calls that it dialled. Each user holds a reference; the last release closes it. */
 export class MediaSession {
   readonly id: string
   readonly hub: MediaHub
@@ -145,14 +145,14 @@ export class MediaSession {
     this.hub.listen(leg_id, listener)
   }
 
-  /** What the leg did; null when the worker can no longer tell. */
+  /** Closes a leg and returns its statistics; null when the worker no longer has them. */
   async closeLeg(leg_id: string): Promise<LegStats | null> {
     this.hub.forget(leg_id)
     if (!this.#legs.delete(leg_id)) return null
     try {
       return await this.hub.request('leg.close', { leg_id })
     } catch (error) {
-      // A worker that went away has closed everything already.
+      // A worker that exited has closed all its legs already.
       this.#log.debug({ err: error, leg_id }, 'leg was not closed')
       return null
     }

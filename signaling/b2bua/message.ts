@@ -2,12 +2,12 @@ import type { InboundRequest } from '../drachtio/types.ts'
 import type { Party } from './call.ts'
 import { ALLOW } from './methods.ts'
 
-/** Longer ones belong into a session of their own (RFC 3428 §8). */
+/** Longer texts need a message session (RFC 3428 §8). */
 const MAX_BYTES = 1300
 
 /**
- * A MESSAGE within a call (RFC 3428 §4): its text goes to the other side, whose answer is ours. Nobody there to read
- * it, as with a script: 405.
+ * Passes the text of a MESSAGE within a call (RFC 3428 §4) to the other side and returns that side's status. Answers
+ * 405 when the leg has no peer, for example because a script runs on it.
  */
 export async function passMessage({ call, leg }: Party, request: InboundRequest): Promise<void> {
   const dialog = call.peerOf(leg)?.leg.sipDialog

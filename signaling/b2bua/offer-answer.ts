@@ -1,22 +1,22 @@
 /**
- * Who may offer on a leg now (RFC 3264 §4, RFC 3261 §14, RFC 6337). One exchange at a time: the state says which one is
- * open, the events what happens, the answers what to do.
+ * The offer/answer state machine of a leg (RFC 3264 §4, RFC 3261 §14, RFC 6337). It allows one exchange at a time. The
+ * state names the exchange that is open; a step says whether the event may open or close one.
  */
 
 export type OfferState =
   | 'stable'
-  /** Their re-INVITE or UPDATE is being answered. */
+  /** We are answering the peer's re-INVITE or UPDATE. */
   | 'theirs'
-  /** Their re-INVITE had no offer: ours went out in the 200, the answer comes in the ACK. */
+  /** The peer's re-INVITE had no offer. Our 200 carried one; the ACK brings the answer. */
   | 'awaiting_ack'
-  /** Our re-INVITE is out. */
+  /** Our re-INVITE awaits its final response. */
   | 'ours'
 
 export type OfferEvent = 'remote_offer' | 'remote_empty' | 'answered' | 'refused' | 'ack' | 'local_offer'
 
 type OfferStep =
   | { readonly state: OfferState; readonly allowed: true }
-  /** Glare: 491. Overlap of two of theirs: 500 with Retry-After (RFC 3261 §14.2). */
+  /** Glare: 491. A second offer of the peer while its first is open: 500 with Retry-After (RFC 3261 §14.2). */
   | { readonly state: OfferState; readonly allowed: false; readonly sip_code: 491 | 500 }
 
 const go = (state: OfferState): OfferStep => ({ state, allowed: true })

@@ -14,22 +14,22 @@ import { answeredHost, type CallScript, type ScriptEntry } from './script-host.t
 import { causeOfLeg, legSummary } from './summary.ts'
 import { transferAsked } from './transfer.ts'
 
-/** What the one who placed a call is told of it. */
+/** The events of an outbound call, for the code that placed it. */
 export interface OutboundWatcher {
   initiated?(): void
   ringing?(): void
   /** Early media can be heard on `leg`. */
   early?(leg: Leg): void
   answered(leg: Leg): void
-  /** A key of the far end, while no script runs on this call. */
+  /** The far end pressed a key while no script ran on this call. */
   digit?(digit: string, by: KeyWay): void
   refer?(request: InboundRequest): void
-  /** It has gone its own way with a document of its own, and is none of yours any more. */
+  /** The call has been redirected to its own document; you no longer own it. */
   left?(): void
   ended?(final: Ending): void
 }
 
-/** A call that we place: by API, or as a child of a Dial. */
+/** A call that we place: by API, as a child of a Dial, or as the target of a transfer. */
 export class OutboundCall extends Call {
   readonly #limits: Limits
   readonly #watcher: OutboundWatcher
@@ -50,7 +50,7 @@ export class OutboundCall extends Call {
     this.onEnd(final => options.watcher.ended?.(final))
   }
 
-  /** The leg that is tried now, or is answered. */
+  /** The answered leg, or the leg of the current attempt. */
   get leg(): OutboundLeg | null {
     return this.#leg ?? this.#hunt?.leg ?? null
   }
@@ -59,7 +59,7 @@ export class OutboundCall extends Call {
     return this.#script
   }
 
-  /** From now on this script is told of keys and media, and of the end. */
+  /** Starts a script, which receives the call's keys, media events and end from now on. */
   run(script: CallScript): void {
     this.#script = script
     script.start()
@@ -70,7 +70,7 @@ export class OutboundCall extends Call {
     this.run(this.ctx.scripts.create(host, entry))
   }
 
-  /** Another document in place of the one that runs, or of what it was joined to; false when it can run none now. */
+  /** Replaces the running document, or the call's bridge, by another document; false when the call cannot run one. */
   redirect(entry: Entry, fallback: Target | null): boolean {
     if (this.#script?.kind === 'call') return this.#script.update(entry, fallback)
     const leg = this.#leg
@@ -81,7 +81,7 @@ export class OutboundCall extends Call {
     return true
   }
 
-  /** Headers of the final answer or BYE, for those who may see them. */
+  /** Headers of the final response or BYE. They may go only to recipients that may see them. */
   get endHeaders(): Headers {
     return this.#endHeaders
   }

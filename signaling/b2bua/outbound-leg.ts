@@ -13,26 +13,26 @@ export interface InviteFacts {
 
 interface OutboundListener extends LegListener {
   sent(facts: { readonly call_id: string }): void
-  /** Every 18x, after its SDP (if any) has been taken. `early`: media can be heard. */
+  /** Reports each 18x after its SDP, if any, has been applied. `early`: media can be heard. */
   progress(response: SipResponse, early: boolean): void
 }
 
 export type LegOutcome =
   | { readonly kind: 'answered'; readonly response: SipResponse }
   | { readonly kind: 'refused'; readonly response: SipResponse }
-  /** It was answered, but with nothing that we can use; it has been ended. */
+  /** The peer answered with SDP that we cannot use, and we have hung up. */
   | { readonly kind: 'bad_answer'; readonly detail: string }
   | { readonly kind: 'failed'; readonly detail: string; readonly link_lost: boolean }
 
-/** One INVITE of ours: a leg from its sending to its end. */
+/** The leg of one INVITE that we send, from the INVITE to the leg's end. */
 export class OutboundLeg extends Leg {
   readonly #listener: OutboundListener
   #invite: OutboundInvite | null = null
   #call_id: string | null = null
   #earlySdp = ''
-  /** Provisional answers with SDP are taken one after the other, and the final one after them. */
+  /** Applies the SDP of provisional responses one after the other, and that of the final response last. */
   #taking: Promise<void> = Promise.resolve()
-  /** The callee's BYE while its answer is still being taken. */
+  /** A BYE from the callee that came while its answer was being applied. */
   #parting: LegEnd | null = null
 
   constructor(ctx: CallContext, options: LegOptions & { readonly listener: OutboundListener }) {
@@ -56,7 +56,7 @@ export class OutboundLeg extends Leg {
     for (let tries = 0; ; tries++) {
       const outcome = await this.#try(facts, body, min_se)
       if (outcome.kind !== 'refused' || outcome.response.status !== 422 || tries > 0 || this.ended) return outcome
-      // RFC 4028 §7.3: the interval was too small for somebody on the way; once more with what they ask for.
+      // RFC 4028 §7.3: the interval was too small for an element on the path. Retry once with the Min-SE that it gave.
       const wanted = Number(outcome.response.header('min-se') ?? '')
       if (!(wanted > min_se && wanted <= 86_400)) return outcome
       min_se = wanted
@@ -121,7 +121,7 @@ export class OutboundLeg extends Leg {
     }
     this.confirmed(result.dialog)
     const parting = this.#parting
-    // After the owner has been told of the answer.
+    // The owner learns of the answer before it learns of the BYE.
     if (parting) setImmediate(() => super.farEnd(parting))
     return { kind: 'answered', response: result.response }
   }
@@ -132,11 +132,11 @@ export class OutboundLeg extends Leg {
       return
     }
     this.#parting = facts
-    // A callee that hangs up before any answer has its INVITE cancelled; after one this says nothing.
+    // Cancels the INVITE when the callee hangs up before a final response; after one, this does nothing.
     this.#invite?.cancel()
   }
 
-  /** Null when the SDP was taken, else what is wrong with it. */
+  /** Applies an SDP answer. Returns null, or what is wrong with it. */
   async #take(sdp: string): Promise<string | null> {
     if (sdp === this.#earlySdp) return null
     try {

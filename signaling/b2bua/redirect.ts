@@ -1,6 +1,6 @@
 /**
- * Where a 3xx sends us (RFC 3261 §8.1.3.4): the URIs of its contacts, the most wanted first (§20.10, `q`; 1 when there
- * is none), without the headers that a URI may want in the request.
+ * Reads the contacts of a 3xx (RFC 3261 §8.1.3.4). Returns their URIs, highest `q` first (§20.10; the default is 1),
+ * without the header part that a URI may have.
  */
 export function redirectUris(contact: string): string[] {
   return values(contact)
@@ -16,6 +16,6 @@ export function redirectUris(contact: string): string[] {
     .map(({ uri }) => uri)
 }
 
-/** The values of a header; commas in quotes and angle brackets part nothing. */
+/** The values of a header. Commas within quotes or angle brackets do not separate values. */
 const VALUES = /(?:"(?:[^"\\]|\\.)*"|<[^<>]*>|[^,"<])+/g
 const values = (header: string): string[] => header.slice(0, 4096).match(VALUES) ?? []

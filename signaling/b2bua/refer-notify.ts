@@ -1,6 +1,6 @@
 import type { Dialog, SipResponse } from '../drachtio/types.ts'
 
-/** What the one who sent a REFER hears of it (RFC 3515 §2.4.5); `state` is the Subscription-State. @throws LinkLost */
+/** Sends a NOTIFY about a REFER's progress (RFC 3515 §2.4.5). `state`: the Subscription-State. @throws LinkLost */
 export const notifyReferrer = (dialog: Dialog, status: string, state: string): Promise<SipResponse> =>
   dialog.request('NOTIFY', {
     headers: { Event: 'refer', 'Subscription-State': state, 'Content-Type': 'message/sipfrag;version=2.0' },

@@ -1,21 +1,21 @@
 import { parseNumber } from '../../core/domain/numbers/parse.ts'
 
 /**
- * What a REFER asks for (RFC 3515 §2.1): a number to call, or a dialog to take over (RFC 3891). Pure reading; who may
- * call what is admission's.
+ * Parses what a REFER asks for (RFC 3515 §2.1): a number to call, or a dialog to take over (RFC 3891). Admission
+ * decides whether the transferor may have it.
  */
 
 export interface ReplacedDialog {
   readonly call_id: string
-  /** As its target sees it: the tag that we gave. */
+  /** The local tag of the Replaces header's recipient: the tag that we assigned. */
   readonly to_tag: string
   readonly from_tag: string
 }
 
 export interface ReferTarget {
-  /** The header's value as it came, byte for byte: what is reported. */
+  /** The header's value as received, byte for byte, for reports. */
   readonly raw: string
-  /** User part of a sip: URI or number of a tel: URI, decoded, without visual separators. */
+  /** The decoded user part of a sip: URI, or the number of a tel: URI without visual separators. */
   readonly number: string
   readonly replaces: ReplacedDialog | null
   /** X- headers of the URI, for the new INVITE. */
@@ -24,7 +24,7 @@ export interface ReferTarget {
 
 type ReferReading =
   | { readonly target: ReferTarget }
-  /** 400: not one readable Refer-To (RFC 3515 §2.4.2). 416: neither sip: nor tel:. 501: another method than INVITE. */
+  /** 400: not exactly one valid Refer-To (RFC 3515 §2.4.2). 416: neither sip: nor tel:. 501: a method except INVITE. */
   | { readonly refused: 400 | 416 | 501 }
 
 const MAX_LENGTH = 2048
@@ -51,7 +51,7 @@ export function readReferTo(value: string | null): ReferReading {
   return { target: { raw: value, number, replaces, headers: Object.fromEntries(passed) } }
 }
 
-/** Value of a Replaces header (RFC 3891 §6.1); null when it names no whole dialog. */
+/** Parses a Replaces header (RFC 3891 §6.1); null unless it has a Call-ID and both tags. */
 function readReplaces(value: string): ReplacedDialog | null {
   const [call_id = '', ...parameters] = value.split(';').map(part => part.trim())
   const tag = (name: string): string =>
@@ -60,11 +60,11 @@ function readReplaces(value: string): ReplacedDialog | null {
   return call_id === '' || to_tag === '' || from_tag === '' ? null : { call_id, to_tag, from_tag }
 }
 
-/** One address, in brackets or bare; null when there are several, or none. */
+/** Returns the URI of a value that is exactly one address, in brackets or bare; otherwise null. */
 function uriOf(value: string): string | null {
   const bracketed = /^(?:"(?:[^"\\]|\\.)*"\s*|[^<>",]*)<([^<>\s]*)>\s*(?:;[^<>,]*)?$/.exec(value)
   if (bracketed) return bracketed[1] ?? null
-  // A bare address ends at the first semicolon; a question mark or comma in it wants brackets (RFC 3261 §20.10).
+  // A bare address ends at the first semicolon. One with a question mark or comma needs brackets (RFC 3261 §20.10).
   return /^[^<>"\s,?]+$/.test(value) ? (value.split(';')[0] ?? null) : null
 }
 
@@ -85,7 +85,7 @@ const sipUser = (address: string): string => {
   return decoded(user)
 }
 
-/** A local number takes its context's prefix when that is one (RFC 3966 §5.1.5). */
+/** Reads a tel: number. A local number is prefixed with its phone-context when that is a prefix (RFC 3966 §5.1.5). */
 function telNumber(address: string): string {
   const [given = '', ...parameters] = address.split(';')
   const number = decoded(given).replace(/[-.()]/g, '')
@@ -93,7 +93,7 @@ function telNumber(address: string): string {
   if (number.startsWith('+') || context === undefined) return number
   const prefix = context.replace(/[-.()]/g, '')
   const full = `${prefix}${number}`
-  // Telephones write the number as it is dialled at home: its national prefix is not part of the international one.
+  // Telephones write the number as dialled nationally: its leading 0 is not part of the international number.
   return number.startsWith('0') && !parseNumber(full, '') ? `${prefix}${number.slice(1)}` : full
 }
 
@@ -102,7 +102,7 @@ function decoded(text: string): string {
   try {
     plain = decodeURIComponent(text)
   } catch {
-    // What is not escaped properly is taken as it stands.
+    // Text with malformed escapes is kept unchanged.
   }
   return plain.replace(/[\r\n\0]/g, '')
 }

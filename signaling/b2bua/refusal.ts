@@ -1,6 +1,6 @@
 import { MediaRefusal } from './media.ts'
 
-/** SIP code for what the media worker refused. */
+/** Returns the SIP code for a request that the media worker refused. */
 export const refusalCode = (error: unknown): number =>
   error instanceof MediaRefusal
     ? error.reason === 'media_unavailable' || error.reason === 'internal'

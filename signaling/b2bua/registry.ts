@@ -1,6 +1,6 @@
 import type { Call } from './call.ts'
 
-/** The live calls of this node, by sid. A call enters when it has an owner and leaves when it has ended. */
+/** The live calls of this node, by sid. A call adds itself when it is created and is removed when it has ended. */
 export class CallRegistry {
   readonly #calls = new Map<string, Call>()
   readonly #idle = new Set<() => void>()
@@ -28,7 +28,7 @@ export class CallRegistry {
     this.#idle.clear()
   }
 
-  /** When there is no call any more. */
+  /** Resolves when the registry is empty. */
   whenIdle(): Promise<void> {
     if (this.#calls.size === 0) return Promise.resolve()
     return new Promise(resolve => this.#idle.add(resolve))

@@ -6,14 +6,14 @@ import { type OfferState, offerStep } from './offer-answer.ts'
 import { refusalCode, warning } from './refusal.ts'
 import { answerHeaders, intervalTooSmall } from './session-timer.ts'
 
-/** 64 x T1: after that the peer has given up its ACK (RFC 3261 §13.3.1.4). */
+/** 64 x T1: no ACK comes later than this (RFC 3261 §13.3.1.4). */
 const ACK_LIMIT_MS = 32_000
 const GLARE_TRIES = 5
-/** RFC 3261 §14.1: whoever made the Call-ID waits longer, so that one of the two comes through. */
+/** RFC 3261 §14.1: the owner of the Call-ID waits longer, so that one of the two re-INVITEs succeeds. */
 const GLARE_OF_CALLER_MS = [2100, 4000] as const
 const GLARE_OF_CALLED_MS = [0, 2000] as const
 
-/** Offers and answers in a leg's dialog after the first, one exchange at a time. */
+/** Runs the offer/answer exchanges that follow the first one in a leg's dialog, one at a time. */
 export class Renegotiation {
   readonly #leg: Leg
   readonly #clock: Clock
@@ -26,7 +26,7 @@ export class Renegotiation {
     this.#clock = clock
   }
 
-  /** The INVITE had no offer and our 200 has one: resolves with the answer that the ACK brings. */
+  /** For an INVITE without an offer, whose 200 carries ours: resolves with the answer in the ACK. */
   lateAnswer(): Promise<string> {
     return new Promise(resolve => {
       this.#state = 'awaiting_ack'
@@ -35,8 +35,8 @@ export class Renegotiation {
   }
 
   /**
-   * Re-INVITE, UPDATE, or PRACK with an offer: every offer that we can answer is answered; a refused one leaves all as
-   * it was (RFC 3261 §14.2).
+   * Answers a re-INVITE, an UPDATE, or a PRACK with an offer. A refused offer leaves the session unchanged
+   * (RFC 3261 §14.2).
    */
   async received(request: InboundRequest): Promise<void> {
     const min_se = intervalTooSmall(request)
@@ -66,7 +66,7 @@ export class Renegotiation {
     }
   }
 
-  /** A re-INVITE of ours; whether it was accepted. Glare is tried again after the pause of RFC 3261 §14.1. */
+  /** Sends a re-INVITE and reports whether the peer accepted it. Glare is retried after the delay of RFC 3261 §14.1. */
   async begin(): Promise<boolean> {
     for (let tries = 0; tries < GLARE_TRIES && !this.#leg.ended; tries++) {
       const code = await this.#reinvite()
@@ -88,12 +88,12 @@ export class Renegotiation {
     take?.(ack.body)
   }
 
-  /** The leg has ended. */
+  /** Cancels the timers; for a leg that has ended. */
   stop(): void {
     this.#ackTimer?.cancel()
   }
 
-  /** The final code; 491 too when an offer of theirs is open. */
+  /** Returns the final code of one re-INVITE; 491 without sending it when another exchange is open. */
   async #reinvite(): Promise<number> {
     const dialog = this.#leg.sipDialog
     const step = offerStep(this.#state, 'local_offer')

@@ -2,7 +2,7 @@ import { DEFAULT_COUNTRY } from '../../core/domain/numbers/default-country.ts'
 import { parseNumber } from '../../core/domain/numbers/parse.ts'
 import type { Leg } from './leg.ts'
 
-/** Heard for what is no telephone number. */
+/** The country whose tone is played when the called address is not a telephone number. */
 const ELSEWHERE = 'us'
 
 /** The ring tone of the called number's country, played to a leg whose far end is silent. */

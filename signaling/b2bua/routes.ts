@@ -17,30 +17,30 @@ import type { CallContext } from './context.ts'
 import type { HuntHop } from './hunt.ts'
 import type { LegPolicy } from './media.ts'
 
-/** From where a call may go to the INVITEs that try it: targets in order, each with its headers and media policy. */
+/** Turns the routes of a call into hops: the targets in order, each with its INVITE's headers and media policy. */
 
 export interface Outgoing {
   readonly call_sid: string
-  /** With the plus. */
+  /** E.164 with the leading plus. */
   readonly called_e164: string
   readonly caller_e164: string
   /** The caller asked not to be shown (RFC 3323). */
   readonly restricted: boolean
   readonly caller_name: string | null
   readonly max_forwards: number
-  /** For a forwarded call: the number that was called first (RFC 5806). */
+  /** For a forwarded call: the number that the caller dialled first (RFC 5806). */
   readonly diversion: string | null
-  /** X- headers of the call's origin, already chosen by rule; for the customer's own trunks only. */
+  /** X- headers from the call's origin, already filtered; sent only to the customer's own trunks. */
   readonly passed: Headers
-  /** What we sign of the caller towards carriers; null or absent: nothing. */
+  /** The attestation that we sign for carriers; we sign none when it is null or absent. */
   readonly attest?: Attestation | null
-  /** What a carrier's signature of the caller was worth; told to customers. */
+  /** The verification result of a carrier's signature; sent to customers. */
   readonly verstat?: Verstat | null
 }
 
 type Routable = Target & { readonly degraded: boolean; readonly carrier: CarrierConfig | null }
 
-/** Where a call to the world may leave: the trunk's own targets, else carriers (design section 4, "Egress"). */
+/** Hops of a call to the public network: the trunk's own targets, else carriers (design section 4, "Egress"). */
 export function egressHops(
   ctx: CallContext,
   options: { readonly project: ProjectConfig; readonly trunk: TrunkConfig | null; readonly outgoing: Outgoing },
@@ -62,7 +62,7 @@ export function egressHops(
     },
     nextShare(project.id),
   )
-  // Carriers take a diversion for a number that pays or answers for the call: a peer's own word is not sent there.
+  // Carriers bill or trust the diverting number, so they get a diversion only when it is the project's own number.
   const diverted = outgoing.diversion === null ? undefined : ctx.snapshot().numbers.get(outgoing.diversion)
   const diversion = diverted?.project_id === project.id ? outgoing.diversion : null
   return hops.map(hop =>
@@ -70,11 +70,11 @@ export function egressHops(
   )
 }
 
-/** How many targets of its own the trunk has for a call to the world. */
+/** Counts the trunk's own targets for a call to the public network. */
 export const ownTargets = (ctx: CallContext, trunk: TrunkConfig): number =>
   trunk.targets.filter(target => target.enabled && !isOwn(ctx, trunk, target)).length
 
-/** Where a call to a number routed to this trunk goes: its targets, and then where its users have registered. */
+/** Hops of a call to a number that routes to this trunk: its targets, then its users' registered contacts. */
 export const deliveryHops = (ctx: CallContext, trunk: TrunkConfig, outgoing: Outgoing): HuntHop[] => [
   ...delivery<Routable>(routable(ctx, trunk.targets, null), nextShare(trunk.id)).map(hop =>
     huntHop(ctx, hop, trunk, outgoing, 'customer'),
@@ -97,7 +97,7 @@ export const deliveryHops = (ctx: CallContext, trunk: TrunkConfig, outgoing: Out
   })),
 ]
 
-/** Shares by weight follow an even sequence for each trunk or project (decision 0504). */
+/** Weighted shares follow an even sequence per trunk or project (decision 0504). */
 const MAX_SHARES = 10_000
 const shares = new LRUCache<string, { readonly start: number; count: number }>({ max: MAX_SHARES })
 
@@ -110,14 +110,14 @@ function nextShare(key: string): () => number {
 const routable = (ctx: CallContext, targets: readonly Target[], carrier: CarrierConfig | null): Routable[] =>
   targets.map(target => ({ ...target, carrier, degraded: ctx.health.degraded(target.id) }))
 
-/** The target is the peer itself: its address, as written or as it last answered, lies inside the trunk's sources. */
+/** Whether the target is the calling peer: its address, configured or last seen, is one of the trunk's sources. */
 function isOwn(ctx: CallContext, trunk: TrunkConfig, target: Target): boolean {
   const host = hostOf(target.uri)
   const address = parseAddress(host) ? host : ctx.health.address(target.id)
   return address !== null && holdsAddress(trunk.source_index, address)
 }
 
-/** `of_trunk`: what a target of the trunk is to this call. */
+/** `of_trunk`: the role of the trunk's own targets in this call. */
 function huntHop(
   ctx: CallContext,
   hop: Hop<Routable>,
@@ -138,7 +138,7 @@ function huntHop(
     tls: target.tls,
     headers: invitationHeaders(ctx, outgoing, carrier ? 'carrier' : of_trunk),
     policy: carrier ? carrierPolicy(carrier, literal(host)) : trunkPolicy(trunk, literal(host)),
-    // A carrier that we register with may challenge our calls, too.
+    // A carrier that we register with may also challenge our INVITEs.
     ...(carrier?.registration
       ? {
           auth: {
@@ -151,10 +151,10 @@ function huntHop(
   }
 }
 
-/** Whom our INVITE goes to: a `gateway` is a customer's own way into the network. */
+/** The recipient of our INVITE. A `gateway` is a customer's own route into the public network. */
 type Recipient = 'carrier' | 'gateway' | 'customer'
 
-/** What our INVITE says of the caller, and what it passes on. Nothing of the other leg's peer is in it. */
+/** Returns the caller's identity and the passed headers of our INVITE. They reveal nothing of the other leg's peer. */
 export function invitationHeaders(ctx: CallContext, outgoing: Outgoing, to: Recipient): Record<string, string> {
   const { domain } = ctx.config
   const { from, asserted, privacy } = presentedCaller(outgoing.caller_e164, outgoing.restricted, {
@@ -182,7 +182,7 @@ export function invitationHeaders(ctx: CallContext, outgoing: Outgoing, to: Reci
 const assertedTo = (to: Recipient, asserted: string, verstat: Verstat | null | undefined) =>
   verstat && to !== 'carrier' ? asserted.replace('@', `;verstat=${verstatText(verstat)}@`) : asserted
 
-/** Where the call has been, in both forms that PBXs read (RFC 5806, RFC 7044). */
+/** The history of a forwarded call, in both forms that PBXs read (RFC 5806, RFC 7044). */
 const diverted = (first: string, called: string, domain: string): Record<string, string> => ({
   Diversion: `<sip:${first}@${domain}>;reason=unconditional`,
   'History-Info': `<sip:${first}@${domain}>;index=1, <sip:${called}@${domain}>;index=1.1;mp=1`,
@@ -197,7 +197,7 @@ export const trunkPolicy = (trunk: TrunkConfig | null, signalled_from: string | 
   telephone_event: true,
 })
 
-/** Of a leg that no trunk carries: to a SIP URI of a document, or to the telephone of a client. */
+/** The policy of a leg without a trunk: to a SIP URI in a document, or to a client's telephone. */
 export const openPolicy = (signalled_from: string | null): LegPolicy => ({
   ...trunkPolicy(null, signalled_from),
   codecs: ['PCMU', 'PCMA', 'G722', 'OPUS'],
@@ -214,7 +214,7 @@ export const carrierPolicy = (carrier: CarrierConfig, signalled_from: string | n
 
 const literal = (host: string): string | null => (parseAddress(host) ? host : null)
 
-/** The URI with this user part and without headers; scheme, host, port and parameters stay. */
+/** Returns the URI with this user part and without headers. Scheme, host, port and parameters stay. */
 function withUser(uri: string, user: string): string {
   const match = /^(sips?:)(?:[^@]*@)?([^?]*)/i.exec(uri)
   return match ? `${match[1]}${user}@${match[2]}` : uri

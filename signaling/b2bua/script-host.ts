@@ -4,9 +4,9 @@ import type { Call, Party } from './call.ts'
 import type { KeyWay, Leg } from './leg.ts'
 import type { MediaEvent } from './media.ts'
 
-/** What calls know of the scripts that run on them; `scripts/` implements it. */
+/** The interfaces between a call and the scripts that run on it; `scripts/` implements them. */
 
-/** What a script begins with. */
+/** The document that a script starts with, and its fallback. */
 export interface ScriptEntry {
   readonly kind: RunKind
   readonly entry: Entry
@@ -15,21 +15,21 @@ export interface ScriptEntry {
 
 export type WaitOutcome = 'finished' | 'hangup' | 'leave' | 'failed' | 'gone'
 
-/** The call and leg that a script runs on, and what only their owner can do. */
+/** The call and leg that a script runs on, and the operations that only their owner can perform. */
 export interface ScriptHost {
   readonly call: Call
   readonly leg: Leg
   readonly direction: 'inbound' | 'outbound'
-  /** 200 OK to the caller. @throws when it could not be */
+  /** Sends 200 OK to the caller. @throws when it cannot be sent */
   answer(): Promise<void>
   reject(sip_code: number, status: 'busy' | 'no-answer' | 'failed'): void
   hangup(): void
-  /** Early media for an unanswered caller; false when there can be none. */
+  /** Opens early media to an unanswered caller; false when the caller cannot have it. */
   early(): Promise<boolean>
   ring(): void
-  /** Parameters of its requests beyond the call's: of a queue or conference. */
+  /** Parameters that a queue or conference adds to those of the call in the script's requests. */
   parameters?(): Readonly<Record<string, string>>
-  /** A whisper or wait document is over. */
+  /** Reports the end of a whisper or wait document. */
   done?(outcome: WaitOutcome): void
 }
 
@@ -38,7 +38,7 @@ export interface CallScript {
   readonly kind: RunKind
   readonly done: boolean
   start(): void
-  /** New instructions for a live call. False when the script is over. */
+  /** Replaces the instructions of a live call. False when the script is over. */
   update(entry: Entry, fallback: Target | null): boolean
   digit(digit: string, by: KeyWay): void
   media(event: MediaEvent): void
@@ -57,7 +57,7 @@ export interface Scripts {
   create(host: ScriptHost, entry: ScriptEntry): CallScript
 }
 
-/** What the outbound policy says of recording an admitted call. */
+/** How the outbound policy records an admitted call. */
 export interface PolicyRecording {
   readonly channels: number
   readonly retention_days: number
@@ -68,7 +68,7 @@ export interface PolicyRecorder {
   byPolicy(party: Party, other: Leg | null, policy: PolicyRecording): void
 }
 
-/** The host of a script on an answered leg: nothing is left to answer, to ring or to refuse. */
+/** The host of a script on an answered leg: answering and ringing do nothing, and a rejection hangs up. */
 export const answeredHost = (
   call: Call,
   leg: Leg,

@@ -1,8 +1,8 @@
 import type { SipRequest } from '../drachtio/types.ts'
 
 /**
- * Session timers (RFC 4028), the part that is negotiation: the SIP server keeps the clocks and refreshes by what the
- * headers of the 2xx say.
+ * The negotiation of session timers (RFC 4028). The SIP server runs the timers and refreshes as the headers of the 2xx
+ * say.
  */
 
 const SESSION_SECONDS = 1800
@@ -23,7 +23,7 @@ export function readSessionExpires(value: string | null): SessionExpires | null 
 export const supports = (value: string | null, option: string): boolean =>
   (value ?? '').split(',').some(token => token.trim().toLowerCase() === option)
 
-/** An interval below our least: the answer is 422 with this Min-SE (RFC 4028 §6). Null when it is fine. */
+/** Returns the Min-SE for a 422 when the requested interval is below our minimum (RFC 4028 §6); otherwise null. */
 export function intervalTooSmall(request: SipRequest): string | null {
   const wanted = readSessionExpires(header(request, 'session-expires', 'x'))
   return wanted && wanted.seconds < MIN_SE_SECONDS && supports(header(request, 'supported', 'k'), 'timer')
@@ -32,9 +32,9 @@ export function intervalTooSmall(request: SipRequest): string | null {
 }
 
 /**
- * Headers of our 2xx (RFC 4028 §9): the refresher that the request chose stays; when it chose none the caller
- * refreshes. A peer without the extension is told nothing, and no refresh of ours troubles it: silence on the line and
- * the limits of the call end what a vanished one has left.
+ * Returns the headers of our 2xx (RFC 4028 §9). The request's choice of refresher stands; without one the caller
+ * refreshes. A peer without the extension gets no timer, and we send it no refreshes: if it vanishes, the silence
+ * timeout or the call's limits end the call.
  */
 export function answerHeaders(request: SipRequest): Record<string, string> {
   const wanted = readSessionExpires(header(request, 'session-expires', 'x'))
@@ -48,7 +48,7 @@ export function answerHeaders(request: SipRequest): Record<string, string> {
   }
 }
 
-/** Headers of our INVITE (RFC 4028 §7.1). */
+/** Returns the headers of our INVITE (RFC 4028 §7.1). */
 export const offerHeaders = (seconds = SESSION_SECONDS, min_se = MIN_SE_SECONDS): Record<string, string> => ({
   'Session-Expires': String(Math.max(seconds, min_se)),
   'Min-SE': String(min_se),

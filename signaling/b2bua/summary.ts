@@ -1,7 +1,7 @@
 import type { EndFacts } from '../../core/domain/calls/endings.ts'
 import type { Leg, LegCause } from './leg.ts'
 
-/** What the CDR keeps of a leg's media. */
+/** The part of a leg's media statistics that the CDR keeps. */
 export function legSummary(leg: Leg): object | null {
   const { stats, codec } = leg
   if (!stats) return codec === null ? null : { codec }
@@ -20,7 +20,7 @@ export function legSummary(leg: Leg): object | null {
   }
 }
 
-/** How a call ends when one of its legs did by itself. */
+/** Returns how a call ends when the far end, or a fault, has ended one of its legs. */
 export function causeOfLeg(
   cause: LegCause,
   side: 'a' | 'b',

@@ -3,13 +3,13 @@ import type { Call, Party } from './call.ts'
 import type { OutboundWatcher } from './outbound-call.ts'
 import type { ReferTarget } from './refer-to.ts'
 
-/** What a transfer asks of whoever places its target; `admission/` implements it. */
+/** The interface by which a transfer has its target called; `admission/` implements it. */
 
 export interface TransferAsked {
   readonly target: ReferTarget
   readonly transferor: Party
   readonly transferee: Party
-  /** The transferor's trunk, which pays. */
+  /** The transferor's trunk, which pays for the new call. */
   readonly trunk_id: string
   readonly watcher: OutboundWatcher
   readonly created: (child: Call) => void

@@ -12,15 +12,15 @@ import { refusalCode } from './refusal.ts'
 import { Ringback } from './ringback.ts'
 
 /**
- * Transfers that a trunk's peer asks for by REFER within a call of two legs (RFC 3515, RFC 5589). We are the one who is
- * referred: the target is called, or a dialog taken over (RFC 3891), and its media joined to the leg that stays, whose
- * own dialog is not touched. The transferor hears of it by NOTIFY and is then released.
+ * Transfers that a trunk's peer requests by REFER within a call of two legs (RFC 3515, RFC 5589). We carry out the
+ * REFER: we call the target or take over a dialog (RFC 3891), and join its media to the leg that stays. That leg's
+ * dialog does not change. The transferor is notified by NOTIFY and then released.
  */
 
-/** How long a subscription lives that we tell in the first NOTIFY: longer than any target may ring. */
+/** The lifetime of the subscription, which the first NOTIFY states: longer than any target may ring. */
 const SUBSCRIPTION_SECONDS = 90
 
-/** Answers the REFER, and begins the transfer when it can be one. */
+/** Answers the REFER, and begins the transfer unless it is refused. */
 export function transferAsked(transferor: Party, request: InboundRequest): void {
   const { call, leg } = transferor
   const reading = readReferTo(request.header('refer-to') ?? request.header('r'))
@@ -30,7 +30,7 @@ export function transferAsked(transferor: Party, request: InboundRequest): void 
     request.respond(refused ?? 603, refused === 503 ? { headers: { 'Retry-After': '10' } } : {})
     return
   }
-  // RFC 4488: a transferor that wants no subscription gets none.
+  // RFC 4488: the transferor may ask for no subscription.
   const silent = /^\s*false\b/i.test(request.header('refer-sub') ?? '')
   request.respond(202, silent ? { headers: { 'Refer-Sub': 'false' } } : {})
   const { target } = reading
@@ -38,14 +38,17 @@ export function transferAsked(transferor: Party, request: InboundRequest): void 
   transferee.call.event('state', null, {
     what: 'transfer_asked',
     by: leg.id,
-    // Another tenant's peer says whom it knows, and where.
+    // The Refer-To of another tenant's peer would reveal that tenant's contacts and addresses.
     ...(leg.foreign ? {} : { refer_to: target.raw }),
     ...(by === null || leg.foreign ? {} : { referred_by: by }),
   })
   new Transfer(transferor, transferee, leg.trunk_id, silent).begin(target)
 }
 
-/** Carriers, clients and SIP addresses may transfer nobody; there must be somebody to transfer, and once at a time. */
+/**
+ * Returns why a REFER is refused: 603 when the leg is not a trunk's or has nobody to transfer, 491 while another
+ * transfer runs, 503 while the node drains.
+ */
 function refusal({ call, leg }: Party, transferee: Party | null): 603 | 491 | 503 | null {
   if (leg.trunk_id === null || !transferee || !leg.answered) return 603
   if (call.transfer || transferee.call.transfer) return 491
@@ -58,12 +61,12 @@ class Transfer implements LegWaiter {
   readonly #trunk_id: string
   readonly #silent: boolean
   #child: Call | null = null
-  /** The transferor has hung up: nobody is to be told, and nobody to go back to. */
+  /** The transferor has hung up: it gets no NOTIFY, and a failed transfer cannot return to it. */
   #left = false
   #over = false
   readonly #ringback: Ringback
   #called = ''
-  /** One NOTIFY after the other. */
+  /** Sends the NOTIFYs one after the other. */
   #telling: Promise<boolean> = Promise.resolve(true)
 
   constructor(transferor: Party, transferee: Party, trunk_id: string, silent: boolean) {
@@ -114,7 +117,7 @@ class Transfer implements LegWaiter {
     if (this.#over) void this.#child?.end({ cause: 'caller_hung_up' })
   }
 
-  /** Early media of the target is for a transferee who hears nobody else. */
+  /** Joins the target's early media to the transferee, but only after the transferor has left. */
   async #early(early: Leg): Promise<void> {
     if (!this.#left || this.#over) return
     await this.#ringback.stop()
@@ -148,7 +151,7 @@ class Transfer implements LegWaiter {
 
   // ------------------------------------------------------------------------------------------------------------ both
 
-  /** The two that remain are joined, paired, and who brought them together leaves. */
+  /** Joins and pairs the two legs that remain, and releases the transferor. */
   async #finish(newcomer: Party, replaced: Party | null = null): Promise<void> {
     const { leg } = this.#transferee
     await this.#ringback.stop()
@@ -169,7 +172,7 @@ class Transfer implements LegWaiter {
     replaced?.call.depart(replaced.leg)
   }
 
-  /** Whether a mixer joins them. @throws MediaRefusal */
+  /** Joins the media of both legs. Returns whether a mixer joins them. @throws MediaRefusal */
   async #join(newcomer: Leg): Promise<boolean> {
     const { leg } = this.#transferee
     const { hub } = leg.session
@@ -178,14 +181,14 @@ class Transfer implements LegWaiter {
         await hub.request('bridge', { a: leg.id, b: newcomer.id })
       } catch (error) {
         if (!(error instanceof MediaRefusal) || error.reason !== 'transcode_unavailable') throw error
-        // Their codecs cannot be changed into each other here: the one who stays is asked for the newcomer's.
+        // We cannot transcode between their codecs: re-INVITE the transferee with the newcomer's codec first.
         leg.prefer = newcomer
         if (!(await leg.reoffer())) throw error
         await hub.request('bridge', { a: leg.id, b: newcomer.id })
       }
       return false
     }
-    // Two calls of their own: their streams may live on different threads, so that a mixer joins them.
+    // Streams of two sessions may run on different threads, so a mixer joins them.
     const conference_id = `transfer-${this.#transferee.call.sid}`
     for (const leg_id of [leg.id, newcomer.id])
       await hub.request('conference.join', { conference_id, leg_id, muted: false, deaf: false })
@@ -198,7 +201,7 @@ class Transfer implements LegWaiter {
       what: 'transferred',
       by: this.#transferor.leg.id,
       sip_code: 200,
-      // What belongs to another project is none of this one's.
+      // A call sid of another project is not shown.
       ...(by?.project_id === this.#transferee.call.project_id ? { call_sid: by.sid } : {}),
     })
     this.#tell('200 OK', 'terminated;reason=noresource')
@@ -206,7 +209,7 @@ class Transfer implements LegWaiter {
     if (!this.#left) void this.#telling.then(() => call.depart(leg))
   }
 
-  /** The target would not: the transferor hears why, and goes on talking if it is still there. */
+  /** Reports a failed transfer to the transferor, whose call continues. If it has left, the transferee's call ends. */
   #failed(sip_code: number, reason: string | null = null): void {
     if (this.#over) return
     this.#close()
@@ -221,7 +224,7 @@ class Transfer implements LegWaiter {
     if (this.#left) this.#transferee.call.partnerLeft()
   }
 
-  /** The one who was to be transferred is gone. */
+  /** The transferee's call has ended: abandons the transfer. */
   #cancelled(): void {
     if (this.#over) return
     this.#close()
@@ -241,19 +244,19 @@ class Transfer implements LegWaiter {
   }
 }
 
-/** Whether it was heard: a transferor that answers 481 or nothing hears nothing more (RFC 6665 §4.2.2). */
+/** Sends a NOTIFY. False ends the subscription: the transferor refused it or did not answer (RFC 6665 §4.2.2). */
 async function notify(dialog: Dialog, status: string, state: string): Promise<boolean> {
   try {
     return (await notifyReferrer(dialog, status, state)).status < 300
   } catch {
-    // The link to the SIP server is lost, and the call with it.
+    // The link to the SIP server is lost; the call ends with it.
     return false
   }
 }
 
 /**
- * A dialog of the transferor's tenant, in whosever call. Some write the tags as they see them themselves, so that
- * either order is one.
+ * Finds a dialog of the transferor's tenant in any call. Some peers write the tags from their own point of view, so
+ * either order matches.
  */
 function findDialog(ctx: CallContext, trunk_id: string, { call_id, to_tag, from_tag }: ReplacedDialog): Party | null {
   const { trunks } = ctx.snapshot()
