@@ -85,7 +85,8 @@ t.test('operations', async t => {
   t.test('requests and what waits are counted', async t => {
     t.equal((await w.manage('GET', '/trunks')).status, 200)
     t.equal((await w.manage('GET', '/nothing')).status, 404)
-    await insertTestAlert({ state: w.state, demo: w }, 'endpoint_health')
+    // An alert of this kind lasts until somebody acknowledges it.
+    await insertTestAlert({ state: w.state, demo: w }, 'new_source_ip')
     const told = await until('the alert is counted', async () => {
       const now = await scrape()
       return /^strowger_alerts_open\{.*\} 1$/m.test(now) && now

@@ -12,7 +12,7 @@ let made = 0
 /** An open alert of a kind of the project. */
 export async function insertTestAlert(
   { state, demo }: Owner,
-  kind: 'balance_low' | 'endpoint_health' = 'endpoint_health',
+  kind: 'new_source_ip' | 'endpoint_health' = 'endpoint_health',
 ) {
   const policy = await state.db
     .selectFrom('alert_policy')
