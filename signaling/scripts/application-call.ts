@@ -19,7 +19,7 @@ const POLICY: LegPolicy = {
   telephone_event: true,
 }
 
-/** One end of a wire within the media worker: answered from the beginning, and without SIP. */
+/** One end of a wire within the media worker. It has no SIP dialog and counts as answered from the start. */
 class WireLeg extends Leg {
   override get answered(): boolean {
     return true
@@ -27,8 +27,8 @@ class WireLeg extends Leg {
 }
 
 /**
- * A child that is a voice application: of a Dial of its own project, or of a transfer to its number. Its document runs
- * as a call of its own, on the far end of a wire whose near end is joined with the caller (voice-compat.md §11).
+ * A child call to a voice application: by a Dial within the project, or by a transfer to the application's number. The
+ * application's document runs on the far end of a wire; the near end is joined with the caller (voice-compat.md §11).
  */
 export class ApplicationCall extends Call {
   readonly endHeaders: Readonly<Record<string, string>> = {}
@@ -50,7 +50,7 @@ export class ApplicationCall extends Call {
       readonly application: ApplicationConfig
       readonly parameters: FormParameters
       readonly watcher: OutboundWatcher
-      /** None where nothing was admitted: a Dial stays within the limits of its parent. */
+      /** Absent for a Dial, which is not admitted and stays within the limits of its parent. */
       readonly limits?: Limits
     },
   ) {
@@ -69,13 +69,13 @@ export class ApplicationCall extends Call {
     return this.#near
   }
 
-  /** A whisper is heard by the called side: by the application. */
+  /** Runs a whisper, which the called side (the application) hears. */
   run(script: CallScript): void {
     this.#whisper = script
     script.start()
   }
 
-  /** Another document for the application; false when it is over. */
+  /** Replaces the application's document; false when its script is over. */
   redirect(entry: Entry, fallback: Target | null): boolean {
     return this.#script?.update(entry, fallback) ?? false
   }
@@ -162,7 +162,7 @@ export class ApplicationCall extends Call {
     }
   }
 
-  /** There is no SIP on a wire: nobody hangs up, holds or transfers. */
+  /** A wire has no SIP: it cannot hang up, hold or transfer. */
   #ofWire(): Omit<LegListener, 'digit' | 'media'> {
     return {
       ended: () => void this.end({ cause: 'media_unavailable' }),

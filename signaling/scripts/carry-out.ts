@@ -11,12 +11,12 @@ import type { Script } from './script.ts'
 import type { Siprec } from './siprec.ts'
 import type { Streams } from './streams.ts'
 
-/** What each command of the interpreter does, by its type. */
+/** The handler of each command of the interpreter, by the command's type. */
 export type CommandHandlers = {
   readonly [T in Command['type']]: (command: Extract<Command, { readonly type: T }>) => void
 }
 
-/** A script, and what its commands are carried out with. */
+/** A script, and the parts that carry out its commands. */
 interface Executor {
   readonly script: Script
   readonly player: Player
@@ -28,7 +28,7 @@ interface Executor {
   readonly siprec: Siprec
   readonly timers: Timers
   requester(): DocumentRequester
-  /** Whether each key is reported from now on. */
+  /** Sets whether each key is reported to the interpreter. */
   collect(on: boolean): void
   over(outcome: Extract<Command, { readonly type: 'done' }>['outcome']): void
 }

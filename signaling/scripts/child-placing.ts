@@ -3,7 +3,7 @@ import type { Call } from '../b2bua/call.ts'
 import type { Leg } from '../b2bua/leg.ts'
 import type { OutboundCall, OutboundWatcher } from '../b2bua/outbound-call.ts'
 
-/** What a Dial asks of whoever places its children; `admission/` implements it. */
+/** The interface by which a Dial has its children placed; `admission/` implements it. */
 
 export interface NotPlaced {
   readonly refused: { readonly sip_code: number | null; readonly number: number | null; readonly detail: string }
@@ -18,6 +18,6 @@ export interface ChildAsked {
 }
 
 export interface ChildPlacing {
-  /** A row of its own, in its parent's media session. */
+  /** Places a child with its own row, in its parent's media session. Returns null, or why it was not placed. */
   place(parent: Call, asked: ChildAsked): Promise<NotPlaced | null>
 }

@@ -5,7 +5,7 @@ import { NOTHING_YET } from '../../core/state/calls/running-calls.ts'
 import type { DialChild } from '../../markup/interpreter/types.ts'
 import type { Call } from '../b2bua/call.ts'
 
-/** The row of a child of a Dial. */
+/** Builds the row of a Dial's child. */
 export function childRow(parent: Call, command: DialChild, to: string, trunk_id: string | null) {
   const { ctx } = parent
   const request: CallRequest = {

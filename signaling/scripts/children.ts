@@ -17,13 +17,13 @@ interface Child {
   readonly name: string
   readonly command: DialChild
   call: OutboundCall | ApplicationCall | null
-  /** Why it is to be ended, when that came before there was a call. */
+  /** The cause of a requested end; kept because the request may come before the call exists. */
   wanted: EndChild['cause'] | null
   transferred: boolean
   ended: boolean
 }
 
-/** A child that is placed either way: by admission, or as an application. */
+/** The request for a child, whether admission places it or it is an application. */
 type PlaceAsked = Omit<ChildAsked, 'created'> & { readonly created: (call: OutboundCall | ApplicationCall) => void }
 
 const END_CAUSES = {
@@ -55,7 +55,7 @@ export class Children {
     return this.#children.get(name)?.call?.leg ?? null
   }
 
-  /** Of the last number dialled, for its ring tone. */
+  /** The country of the last number dialled, for the ring tone. */
   country(): string {
     return this.#country ?? 'us'
   }
@@ -127,7 +127,7 @@ export class Children {
     )
   }
 
-  /** The child goes on alone, with a script of its own. */
+  /** Detaches the child from this script and runs a new script on it. */
   transfer(command: TransferChild): void {
     const child = this.#children.get(command.child)
     const leg = child?.call?.leg
@@ -147,7 +147,7 @@ export class Children {
     )
   }
 
-  /** Out of the bridge, and not ended with this script. */
+  /** Takes a child out of the bridge. It no longer ends with this script. */
   #letGo(child: Child, leg: Leg): void {
     child.transferred = true
     this.#children.delete(child.name)
@@ -157,7 +157,7 @@ export class Children {
       .catch(err => this.#script.host.call.log.debug({ err }, 'unbridge'))
   }
 
-  /** The API gave the child a document of its own: for this script it has ended. */
+  /** The API gave the child another document, so for this script the child has ended. */
   #left(child: Child): void {
     const { call } = child
     const leg = call?.leg
@@ -177,7 +177,7 @@ export class Children {
     })
   }
 
-  /** A key that came by INFO on this leg, for the child that it is joined to. */
+  /** Passes a key that came by INFO on this leg to the bridged child. */
   passKey(digit: string): void {
     const leg = this.#bridged === null ? null : this.leg(this.#bridged)
     if (leg?.answered && !leg.ended)
@@ -186,7 +186,7 @@ export class Children {
         .catch(err => this.#script.host.call.log.debug({ err }, 'a key was not passed on'))
   }
 
-  /** The script is over: no child outlives it but the one it was handed over to. */
+  /** Ends the remaining children with the script. A transferred child is no longer among them. */
   drop(): void {
     for (const child of this.#children.values()) {
       child.wanted ??= 'completed'
@@ -203,7 +203,7 @@ export class Children {
       prefer: host.leg,
       created: call => {
         child.call = call
-        // What this script types on the child's leg ends there.
+        // Digits that this script sends on the child's leg report their end there.
         call.watchMedia(event => {
           if (event.event === 'digits.sent') this.#script.media(event)
         })
@@ -243,7 +243,7 @@ export class Children {
     )
   }
 
-  /** Keys of the child pass to this leg by themselves when they are RFC 4733. */
+  /** Passes a key of the child that came by INFO to this leg. The bridge passes RFC 4733 keys. */
   #keyOfChild(child: Child, digit: string, by: KeyWay): void {
     const { leg, call } = this.#script.host
     if (by === 'info' && this.#bridged === child.name && leg.answered)
@@ -290,7 +290,7 @@ export class Children {
   }
 }
 
-/** A voice application of the same project, by its id, as a call of its own. It stays within: nothing is admitted. */
+/** Places a voice application of the same project as a child call. The call is internal, so it needs no admission. */
 async function placeApplication(parent: Call, options: PlaceAsked): Promise<NotPlaced | null> {
   const { ctx } = parent
   const { command } = options

@@ -19,7 +19,7 @@ interface Detected {
   readonly MachineDetectionDuration: string
 }
 
-/** Resolves with what was found; null when it cannot be known (the worker refused, or the call ended first). */
+/** Resolves with the result; null when there is none, because the worker refused or the call ended first. */
 export function detectMachine(call: Call, leg: Leg, settings: DetectionSettings): Promise<Detected | null> {
   return new Promise(resolve => {
     const done = (detected: Detected | null): void => {
@@ -47,11 +47,11 @@ export function detectMachine(call: Call, leg: Leg, settings: DetectionSettings)
   })
 }
 
-/** Tells the callback of an asynchronous detection. */
+/** Sends the callback of an asynchronous detection. */
 export const tellDetected = (call: Call, detected: Detected, callback: Target): void =>
   void tell(call, callback, { CallSid: call.sid, AccountSid: call.facts.account_sid, ...detected })
 
-/** The settings as the API keeps them in the call's request; null when there are none. */
+/** Reads the settings that the API stored in the call's request; null when there are none. */
 export function readDetection(
   value: Readonly<Record<string, unknown>> | null | undefined,
 ): (DetectionSettings & { readonly asynchronous: boolean; readonly callback: Target | null }) | null {

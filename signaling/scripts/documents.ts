@@ -6,17 +6,17 @@ import type { Callback, Fetch, Fetched } from '../../markup/interpreter/types.ts
 import type { Call } from '../b2bua/call.ts'
 import type { ScriptContext } from './context.ts'
 
-/** Whoever asks for documents: a script. */
+/** The script that requests a document, as far as the request needs it. */
 export interface DocumentRequester {
   readonly ctx: ScriptContext
   readonly call: Call
   readonly cookies: CookieJar
   readonly signal: AbortSignal
-  /** Beyond the standard set: of the queue or conference that a document is heard in. */
+  /** Parameters that a queue or conference adds to the standard set. */
   readonly parameters: () => Readonly<Record<string, string>>
 }
 
-/** A document, as the event that the interpreter waits for. */
+/** Fetches a document. Returns the event that the interpreter waits for. */
 export async function fetchDocument(requester: DocumentRequester, command: Fetch): Promise<Fetched> {
   const { ctx, call, cookies, signal } = requester
   const auth_token = ctx.authToken(call.project_id)
@@ -39,7 +39,7 @@ export async function fetchDocument(requester: DocumentRequester, command: Fetch
   return { type: 'fetched', id: command.id, result: resultOf(command, reply) }
 }
 
-/** A request whose reply means nothing. It outlives the script: nothing of it is owed to anybody. */
+/** Sends a request whose reply is ignored. It is not aborted when the script ends. */
 export async function sendCallback(requester: DocumentRequester, command: Callback): Promise<void> {
   const { ctx, call, cookies } = requester
   const auth_token = ctx.authToken(call.project_id)
@@ -57,7 +57,7 @@ export async function sendCallback(requester: DocumentRequester, command: Callba
 
 function resultOf(command: Fetch, reply: VoiceReply): Fetched['result'] {
   if (!reply.ok) return { ok: false, number: reply.number, detail: reply.detail }
-  // What left has our parameters in its query and no user info; relative URLs start from what the document asked for.
+  // The sent URL has our parameters in its query and lacks the user info. Relative URLs resolve against the given URL.
   const final_url = reply.redirects === 0 ? command.url : reply.url
   return { ok: true, ...documentText({ content_type: reply.headers['content-type'], body: reply.body }), final_url }
 }

@@ -2,7 +2,7 @@ import { ESPEAK_LANGUAGES, ESPEAK_VOICES } from '../../core/domain/speech/engine
 import type { StartFacts } from '../../markup/interpreter/types.ts'
 import type { ScriptEntry, ScriptHost } from '../b2bua/script-host.ts'
 
-/** What a run knows at its start of its leg and of the engines of this platform. */
+/** Returns the facts that a run starts with: its leg, and the speech engines of this platform. */
 export function startFacts({ call, leg, direction }: ScriptHost, { kind, entry, fallback }: ScriptEntry): StartFacts {
   const { from, to, account_sid } = call.facts
   const { speech_url, recognizer_url, transcriber_url, siprec } = call.ctx.config
@@ -14,7 +14,7 @@ export function startFacts({ call, leg, direction }: ScriptHost, { kind, entry, 
     account_sid,
     call_sid: call.sid,
     speech: {
-      // An engine of the operator's choice knows its own voices: nothing is checked for it.
+      // The voices of an operator's own engine are unknown here, so none are checked.
       voices: speech_url === null ? ESPEAK_VOICES : [],
       languages: speech_url === null ? ESPEAK_LANGUAGES : [],
       default_voice: 'man',

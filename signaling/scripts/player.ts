@@ -4,10 +4,7 @@ import type { Leg } from '../b2bua/leg.ts'
 import { type MediaEvent, MediaRefusal } from '../b2bua/media.ts'
 import type { ScriptHost } from '../b2bua/script-host.ts'
 
-/**
- * What the media worker plays at once: sources in a row, so many times. `items[i]` is the item that source i came
- * from.
- */
+/** One play request to the media worker: a list of sources, repeated `loop` times. Source i belongs to `items[i]`. */
 interface Segment {
   readonly sources: PlaySource[]
   readonly items: number[]
@@ -26,10 +23,10 @@ interface Playing {
 const RING = 'ring'
 const MAX_SOURCES = 100
 
-/** Error number of each way that a prompt can fail (voice-compat.md §15). */
+/** The error number of each prompt failure (voice-compat.md §15). */
 const FAULTS = { fetch_failed: 11200, file_refused: 11200, audio_unsupported: 13420, speech_failed: 13512 } as const
 
-/** Plays to one leg, and types on it. */
+/** Plays prompts to one leg, and sends digits. */
 export class Player {
   readonly #host: ScriptHost
   readonly #emit: (event: Event) => void
@@ -42,7 +39,7 @@ export class Player {
   constructor(host: ScriptHost, emit: (event: Event) => void) {
     this.#host = host
     this.#emit = emit
-    // Scripts may follow one another on a leg (a whisper, then the child's own): ids must not meet.
+    // Scripts may follow one another on a leg (a whisper, then the child's own), so their ids must differ.
     this.#prefix = `${host.leg.id}-${Math.random().toString(36).slice(2, 8)}`
   }
 
@@ -70,7 +67,7 @@ export class Player {
     this.loop([{ kind: 'ringback', country }])
   }
 
-  /** Until `stopRing`: ring tone, or what a waiting caller hears. */
+  /** Loops a ring tone, or the sound for a waiting caller, until `stopRing`. */
   loop(sources: PlaySource[]): void {
     if (this.#ringing) return
     this.#ringing = true
@@ -166,7 +163,7 @@ export class Player {
   }
 }
 
-/** Items said once go together, so that nothing is heard between them; one said n times is a segment of its own. */
+/** Groups consecutive items with loop 1 into one segment, which plays without gaps. Other items get their own. */
 function segmentsOf(items: readonly PlayItem[]): Segment[] {
   const segments: Segment[] = []
   for (const [index, item] of items.entries()) {

@@ -3,7 +3,7 @@ import type { Dequeue, Enqueue, Event } from '../../markup/interpreter/types.ts'
 import { hold } from './hold.ts'
 import type { Script } from './script.ts'
 
-/** Queues of this node, first in first out. A caller and an agent are joined by a conference of two. */
+/** The queues of this node, first in, first out. A conference of two joins a caller with an agent. */
 
 interface Caller {
   readonly script: Script
@@ -11,7 +11,7 @@ interface Caller {
   readonly emit: (event: Event) => void
   readonly since_ms: number
   agent: Agent | null
-  /** Joined to its agent: the moment, else null. */
+  /** When the caller was joined to its agent; null before that. */
   bridged_ms: number | null
 }
 
@@ -35,7 +35,7 @@ const DEFAULT_SIZE = 100
 export class Queues {
   readonly #queues = new Map<string, Queue>()
 
-  /** Callers that are not joined to an agent yet. */
+  /** The number of callers that are not joined to an agent yet. */
   get waiting(): number {
     return [...this.#queues.values()].flatMap(({ callers }) => callers).filter(caller => caller.bridged_ms === null)
       .length
@@ -78,7 +78,7 @@ export class Queues {
     else script.waiting.hear(hold)
   }
 
-  /** This script's leg is out of its queue, or out of the bridge with its agent. */
+  /** Takes the script's leg out of its queue, or out of the bridge with its agent. */
   leave(script: Script, result: 'leave' | 'hangup'): void {
     for (const queue of this.#queues.values()) {
       const caller = queue.callers.find(waiting => waiting.script === script)

@@ -9,7 +9,7 @@ import { tell } from './tell.ts'
 interface Listening {
   readonly kind: 'gather'
   readonly command: Recognize
-  /** The latest that was heard and may still change. */
+  /** The latest partial result. */
   partial: { text: string; confidence: number; language: string | null } | null
   speaking: boolean
   limit: Timer | null
@@ -27,11 +27,11 @@ type Result = Extract<MediaEvent, { event: 'recognize.result' }>
 const TRACKS = { inbound_track: 'inbound', outbound_track: 'outbound', both_tracks: 'both' } as const
 const HOUR_MS = 3_600_000
 
-/** Speech on one leg: what a Gather listens to, and live transcriptions. */
+/** Speech recognition on one leg: for Gather, and for live transcriptions. */
 export class Recognitions {
   readonly #host: ScriptHost
   readonly #emit: (event: Event) => void
-  /** By the name that the media worker knows them by. */
+  /** Keyed by the media worker's `recognize_id`. */
   readonly #live = new Map<string, Listening | Transcribing>()
 
   constructor(host: ScriptHost, emit: (event: Event) => void) {
@@ -76,7 +76,7 @@ export class Recognitions {
     void begun.then(ok => ok && this.#tell(recognize_id, 'transcription-started', {}))
   }
 
-  /** A Gather that has heard enough, or a Stop. */
+  /** Stops the recognition of a Gather that is complete, or of a Stop verb. */
   stop(id: string): void {
     for (const [recognize_id, live] of this.#live) {
       if (live.command.id !== id) continue
@@ -93,7 +93,7 @@ export class Recognitions {
     else if (event.event === 'recognize.ended') this.#ended(event.recognize_id, event.fault)
   }
 
-  /** The leg is gone. */
+  /** Forgets all recognitions, because the leg has ended. */
   drop(): void {
     for (const [recognize_id, live] of [...this.#live]) {
       if (live.kind === 'transcription') this.#tell(recognize_id, 'transcription-stopped', {})
@@ -101,7 +101,7 @@ export class Recognitions {
     }
   }
 
-  /** Whether it began. */
+  /** Starts a recognition and reports whether the worker accepted it. */
   async #begin(
     recognize_id: string,
     settings: Omit<MethodParams<'recognize.start'>, 'leg_id' | 'recognize_id' | 'account_sid' | 'call_sid'>,

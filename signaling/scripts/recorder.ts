@@ -31,17 +31,17 @@ interface Recording {
   readonly ended: (event: Ended, facts: RecordingFacts | null, absent: 16101 | 16102 | null, file: string) => void
 }
 
-/** Shorter than this is nothing (voice-compat.md §10, 16101). */
+/** A shorter recording counts as absent (voice-compat.md §10, 16101). */
 const LEAST_MS = 100
 const DAY_MS = 86_400_000
-/** How long the end of a recording waits for a worker in place of the one that was killed. */
+/** How long a recording whose worker died waits for the next worker. */
 const WORKER_LIMIT_MS = 60_000
 
-/** Recordings of one script: rows, files, callbacks. Their ends come from the media worker, also after the leg's. */
+/** The recordings of one script: rows, files and callbacks. The media worker may end them after the leg has ended. */
 export class Recorder {
   readonly #host: Pick<ScriptHost, 'call' | 'leg'>
   readonly #emit: (event: Event) => void
-  /** Sid by command id. */
+  /** The recording's sid by command id. */
   readonly #live = new Map<string, string>()
   #last: { sid: string; url: string; duration_seconds: number } | null = null
 
@@ -55,7 +55,7 @@ export class Recorder {
     return this.#last
   }
 
-  /** The Record verb: what the far end says, until silence, a key, the length or the end of the leg. */
+  /** The Record verb: records the far end until silence, a key, the maximum length or the end of the leg. */
   record(command: RecordLeg): void {
     const failed = (detail: string): void => {
       this.#host.call.event('warning', null, { detail: `recording failed: ${detail}` })
@@ -87,7 +87,7 @@ export class Recorder {
     })
   }
 
-  /** A recording in the background: of this leg's call, or of it and a child. */
+  /** Records this leg, or this leg and a child, in the background. */
   start(
     command: StartRecording,
     child: Leg | null,
@@ -193,16 +193,16 @@ export class Recorder {
     }
   }
 
-  /** The worker was killed: its successor mends the file and says what is in it (design section 8). */
+  /** Ends a recording whose worker died. The next worker repairs the file and reports its length (design section 8). */
   async #lost(id: string, recording: Recording): Promise<void> {
     const found = await this.#inspected(recording)
     if (found) return await this.#ended(id, recording, { event: 'record.ended', recording_id: recording.sid, ...found })
-    // The sweep for what was left by a crash finishes its row, whenever there is a worker again.
+    // The sweep for unfinished recordings completes the row when a worker is back.
     this.#host.leg.session.hub.forget(recording.sid)
     this.#live.delete(id)
   }
 
-  /** What a worker finds in the file of one that was killed; null when none could look in time. */
+  /** Has a new worker inspect the file of a dead one; null when no worker could within the limit. */
   async #inspected({ sid, file }: Recording): Promise<Omit<Ended, 'event' | 'recording_id'> | null> {
     const { call, leg } = this.#host
     const { clock, config, log } = call.ctx
@@ -228,7 +228,7 @@ export class Recorder {
     const { ctx } = call
     leg.session.hub.forget(recording.sid)
     this.#live.delete(id)
-    // A room is recorded by what one of its participants hears: that he says nothing himself means little.
+    // A room is recorded on one participant's leg. That leg's own silence does not make the recording empty.
     const silent = event.empty && recording.source !== 'Conference'
     const absent = silent ? 16102 : event.duration_ms < LEAST_MS ? 16101 : null
     const nothing = absent !== null || event.reason === 'failed' || event.sha256 === null
@@ -297,7 +297,7 @@ function reasonOf(event: Ended): RecordEnded['reason'] {
   }
 }
 
-/** Records an admitted call because its outbound policy says so: caller left, called right (design section 5). */
+/** Records an admitted call as its outbound policy requires: caller left, called party right (design section 5). */
 export function recordByPolicy(
   host: Pick<ScriptHost, 'call' | 'leg'>,
   other: Leg | null,

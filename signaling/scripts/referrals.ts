@@ -6,7 +6,7 @@ import { notifyReferrer } from '../b2bua/refer-notify.ts'
 import type { ScriptHost } from '../b2bua/script-host.ts'
 import type { Dialog, InboundRequest } from '../drachtio/types.ts'
 
-/** A transfer is waited for no longer than this (voice-compat.md §10, Refer). */
+/** How long a Refer waits for the final NOTIFY (voice-compat.md §10, Refer). */
 const NOTIFY_LIMIT_MS = 60_000
 
 interface Sent {
@@ -16,9 +16,7 @@ interface Sent {
   timer: Timer
 }
 
-/**
- * REFER both ways on one script's leg: ours with what its NOTIFYs say, theirs with the NOTIFYs that we owe (RFC 3515).
- */
+/** Handles REFER in both directions (RFC 3515): reads the NOTIFYs for ours, and sends those for the peer's. */
 export class Referrals {
   readonly #host: ScriptHost
   readonly #emit: (event: Event) => void
@@ -56,7 +54,7 @@ export class Referrals {
     }
     this.#received.set(leg, request)
     this.#emit({ type: 'refer_received', leg, target, headers: customHeaders(request.headers) })
-    // A run that does not answer at once will not answer at all.
+    // The run answers a REFER within `emit`, or never.
     if (this.#received.delete(leg)) request.respond(603)
   }
 
@@ -79,7 +77,7 @@ export class Referrals {
     this.#received.clear()
   }
 
-  /** The remaining leg has its new script: the referrer hears of it and is released. */
+  /** Notifies the referrer of success and releases it: the remaining leg has its new script. */
   async #release(dialog: Dialog): Promise<void> {
     try {
       await notifyReferrer(dialog, '100 Trying', 'active;expires=60')
@@ -94,7 +92,7 @@ export class Referrals {
     const { leg, call } = this.#host
     const dialog = leg.sipDialog
     if (!dialog) return this.#emit({ type: 'refer_ended', id: command.id, sip_code: null, notify_code: null })
-    // A carrier would call whoever is named, on our account and admitted by nobody.
+    // A carrier would call any target at our expense, without admission.
     if (leg.trunk_id === null && call.row_now.carrier_id !== null) {
       call.event('warning', null, { detail: 'a carrier is never asked to transfer: Refer is for legs of own trunks' })
       return this.#emit({ type: 'refer_ended', id: command.id, sip_code: 403, notify_code: null })

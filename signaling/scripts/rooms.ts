@@ -7,24 +7,24 @@ import { Recorder } from './recorder.ts'
 import type { Script } from './script.ts'
 import { tell } from './tell.ts'
 
-/** Conferences of this node: who is in which room, when it starts, what it tells. Media are mixed by the worker. */
+/** The conferences of this node: participants, start and callbacks. The media worker mixes the audio. */
 
 interface Participant {
   readonly script: Script
   readonly host: ScriptHost
   readonly command: JoinConference
   readonly emit: (event: Event) => void
-  /** In the mix; before the room starts it waits. */
+  /** Whether the participant is in the mix. It waits until the room starts. */
   mixed: boolean
   speaking: boolean
 }
 
-/** Of what one of the participants hears and says, which is the whole room. */
+/** A recording of what one participant hears and says, which is the whole room. */
 interface Recording {
   readonly by: Recorder
   readonly id: string
   readonly of: Participant
-  /** Of the participant that wanted it. */
+  /** The command of the participant that requested the recording. */
   readonly wanted: JoinConference
 }
 
@@ -35,11 +35,11 @@ interface Room {
   readonly participants: Participant[]
   started: boolean
   sequence: number
-  /** Of the first participant that names one (voice-compat.md §11, Conference). */
+  /** The callback of the first participant that names one (voice-compat.md §11, Conference). */
   callback: JoinConference['status_callback']
   ended_by: { readonly participant: Participant; readonly reason: string } | null
   recording: Recording | null
-  /** Of the last callback: those of several calls leave in the order of the room. */
+  /** Resolves when the last callback is queued. Callbacks of several calls are queued in the order of the room. */
   telling: Promise<void>
 }
 
@@ -84,7 +84,7 @@ export class Rooms {
     if (room.started && (command.beep === 'true' || command.beep === 'onEnter')) beep(room, participant)
   }
 
-  /** Out of the room, because the script says so or its leg is gone. */
+  /** Takes a script out of its room, by command or because its leg has ended. */
   leave(script: Script, reason = 'participant_left'): void {
     for (const room of this.#rooms.values()) {
       const participant = room.participants.find(other => other.script === script)
@@ -92,7 +92,7 @@ export class Rooms {
     }
   }
 
-  /** A participant began or ended to speak. */
+  /** Reports that a participant has started or stopped speaking. */
   voice(script: Script, speaking: boolean): void {
     for (const room of this.#rooms.values()) {
       const participant = room.participants.find(other => other.script === script)
@@ -113,7 +113,7 @@ export class Rooms {
 
   #record(room: Room, of: Participant, wanted: JoinConference): void {
     const id = `${of.command.id}-recording`
-    // Of the room, not of the script: no verb waits for its events.
+    // The recording belongs to the room: no verb of the script waits for its events.
     const by = new Recorder(of.host, () => undefined)
     room.recording = { by, id, of, wanted }
     by.start(
@@ -133,7 +133,7 @@ export class Rooms {
     )
   }
 
-  /** Whose ears recorded the room has left: nothing more of him is recorded, and the room goes on in another file. */
+  /** Continues the recording in another file, on another participant's leg: the recorded one has left the room. */
   #recordElsewhere(room: Room, { by, id, wanted }: Recording): void {
     by.stop(id)
     room.recording = null
@@ -251,7 +251,7 @@ export class Rooms {
       ...(about ? participantParameters(about) : {}),
       ...extra,
     }
-    // One order for the room, whoever's call tells.
+    // Callbacks keep the order of the room across its calls.
     room.telling = room.telling.then(() => tell(call, callback, parameters, room.sid))
   }
 }
@@ -287,7 +287,7 @@ function refusalOf(room: Room, command: JoinConference): { number: number; detai
 
 const BEEP = { kind: 'tone' as const, hz: [800], on_ms: 150, off_ms: 0, total_ms: 150 }
 
-/** Heard by everyone who is in the mix. */
+/** Plays a beep to all other participants in the mix. */
 function beep(room: Room, about: Participant): void {
   for (const { host, mixed } of room.participants) {
     if (!mixed || host === about.host || host.leg.ended) continue

@@ -3,16 +3,16 @@ import { join } from 'node:path'
 import type { Config } from '../../core/runtime/config.ts'
 import type { Log } from '../../core/runtime/log.ts'
 
-/** One call's runs together are cut off here: a script that loops for a day must not fill the disk. */
+/** The maximum size of a run's log: a script that loops for a day must not fill the disk. */
 const MAX_BYTES = 4 * 1024 * 1024
 
 /**
- * The log of one run, from which `bin/strowger replay` runs it again: `<data>/runs/<call sid>-<n>.jsonl`. It holds
- * documents, so it lies beside the recordings, for its owner alone, and is removed after some days.
+ * The log of one run, which `bin/strowger replay` runs again: `<data>/runs/<call sid>-<n>.jsonl`. It contains
+ * documents, so only the service's user can read it, and it is removed after `run_log_days` days.
  */
 export class RunLog {
   readonly #log: Log
-  /** Null: none is kept. */
+  /** Null when run logs are switched off. */
   readonly #file: string | null
   #writing: Promise<void>
   #bytes = 0

@@ -21,15 +21,15 @@ import { Siprec } from './siprec.ts'
 import { Streams } from './streams.ts'
 import { Waiting } from './waiting.ts'
 
-/** How long a script may outlive its leg: for the last request of a Record or Dial. */
+/** How long a script may outlive its leg, to make the last request of a Record or Dial. */
 const AFTERLIFE_MS = 30_000
 
-/** Carries out one run on one leg: commands become media, SIP and HTTP; what comes of them becomes events. */
+/** Carries out one run on one leg: turns commands into media, SIP and HTTP requests, and their results into events. */
 export class Script implements CallScript {
   readonly ctx: ScriptContext
   readonly host: ScriptHost
   readonly cookies: CookieJar
-  /** What the leg hears in a queue or room before it talks. */
+  /** Plays what the leg hears in a queue or room before it is joined. */
   readonly waiting: Waiting
   readonly #entry: ScriptEntry
   readonly #timers: Timers
@@ -80,7 +80,7 @@ export class Script implements CallScript {
     })
   }
 
-  /** A run of its own in the same context: what a child hears, or the music of a queue. */
+  /** Creates another script in the same context: what a child hears, or the music of a queue. */
   another(host: ScriptHost, entry: ScriptEntry, cookies?: CookieJar): Script {
     return new Script(this.ctx, host, entry, cookies)
   }
@@ -106,7 +106,7 @@ export class Script implements CallScript {
     this.#take(facts, start(facts))
   }
 
-  /** New instructions for a live call. False when the script is over. */
+  /** Replaces the instructions of a live call. False when the script is over. */
   update(entry: Entry, fallback: Target | null): boolean {
     if (this.#done || this.#gone) return false
     this.emit({ type: 'update', entry, fallback })
@@ -136,12 +136,12 @@ export class Script implements CallScript {
     this.#referrals.notified(request)
   }
 
-  /** The leg is gone, for whatever reason. The run may still have a last request to make. */
+  /** The leg has ended, for any reason. The run may still make a last request. */
   legEnded(): void {
     if (this.#gone) return
     this.#gone = true
     this.waiting.end()
-    // Before the end of what ran on the leg: a Connect whose stream ends would go on with its action otherwise.
+    // Emit this before the streams end: a Connect whose stream ends first would continue with its action.
     this.emit({ type: 'hangup' })
     this.#player.drop()
     this.#streams.drop()
@@ -152,7 +152,7 @@ export class Script implements CallScript {
     this.#afterlife = this.host.call.ctx.clock.after(AFTERLIFE_MS, () => this.#finish())
   }
 
-  /** Ends the run without another word: what it did is stopped. */
+  /** Stops the run and all that it started, without an event. */
   drop(): void {
     this.#finish()
   }
@@ -224,7 +224,7 @@ export class Script implements CallScript {
     this.#referrals.drop()
   }
 
-  /** Rooms and queues hold no script that is over. */
+  /** Leaves all rooms and queues, which must not hold a script that is over. */
   #leaveShared(): void {
     const { rooms, queues } = this.ctx
     rooms.leave(this)

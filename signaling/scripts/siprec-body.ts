@@ -1,15 +1,15 @@
 import { escapeXml } from '../../core/domain/text/xml.ts'
 
-/** What an INVITE to a recording server carries: one SDP of several legs, and the metadata of the session. */
+/** The body of an INVITE to a recording server: one SDP for several legs, and the session's metadata. */
 
-/** Offers of one stream each as one offer; each stream is labelled by its place from 1 (RFC 7866 §7.1.1). */
+/** Merges offers of one stream each into one offer. Streams are labelled by position, from 1 (RFC 7866 §7.1.1). */
 export function mergeOffers(offers: readonly string[]): string {
   const parts = offers.map(offer => splitAt(offer))
   const head = parts[0]?.head ?? ''
   return head + parts.map(({ media }, index) => `${media}a=label:${index + 1}\r\n`).join('')
 }
 
-/** An answer of several streams as one for each; a refused stream has none from there on. */
+/** Splits an answer into one SDP per accepted stream. A refused stream is left out, so later ones move up. */
 export function splitAnswer(answer: string): string[] {
   const text = answer.replace(/\r?\n/g, '\r\n')
   const [head = '', ...lines] = text.split(/^(?=m=)/m)
@@ -27,14 +27,14 @@ interface MetadataFacts {
   readonly call_sid: string
   readonly from: string
   readonly to: string
-  /** Of each stream: what the leg's peer says, or what it hears. */
+  /** Per stream: what the leg's peer says (`received`) or hears (`sent`). */
   readonly tracks: readonly ('received' | 'sent')[]
   /** ISO 8601. */
   readonly started_at: string
   readonly parameters: Readonly<Record<string, string>>
 }
 
-/** Recording metadata (RFC 7865): one communication session, two participants, a stream for each track. */
+/** Builds recording metadata (RFC 7865): one communication session, two participants, and a stream per track. */
 export function metadata({ sid, call_sid, from, to, tracks, started_at, parameters }: MetadataFacts): string {
   const id = (name: string): string => Buffer.from(`${sid}-${name}`).toString('base64')
   const people = [

@@ -11,7 +11,7 @@ import { tell } from './tell.ts'
 interface Session {
   readonly sid: string
   readonly command: StartSiprec
-  /** Our media legs to the recording server, one for each track. */
+  /** Our media legs to the recording server, one per track. */
   readonly legs: readonly { readonly leg_id: string; readonly what: 'received' | 'sent' }[]
   dialog: Dialog | null
   cancel: (() => void) | null
@@ -35,8 +35,8 @@ const POLICY: LegPolicy = {
 const BOUNDARY = 'strowger-siprec'
 
 /**
- * The recording client of RFC 7866: each session is an INVITE to a configured recording server with one sendonly stream
- * for each track and the metadata of RFC 7865; copies of what the leg receives and hears go to it.
+ * The session recording client of RFC 7866. Each session is an INVITE to a configured recording server, with a sendonly
+ * stream per track and the metadata of RFC 7865. The streams copy what the leg receives and hears.
  */
 export class Siprec {
   readonly #host: ScriptHost
@@ -65,7 +65,7 @@ export class Siprec {
     if (session) this.#over(session, null)
   }
 
-  /** The leg is gone, and with it what it heard. */
+  /** Ends all sessions, because the leg has ended. */
   drop(): void {
     for (const session of [...this.#sessions.values()]) this.#over(session, null)
   }
@@ -101,7 +101,7 @@ export class Siprec {
     this.#tell(session, 'siprec-started', null)
   }
 
-  /** The INVITE to the first address of the recording server that may be reached and gives an answer. */
+  /** Sends the INVITE to the recording server's addresses in turn until one responds. @throws unless it accepts */
   async #place(session: Session, uri: string, body: string): Promise<Extract<InviteResult, { kind: 'answered' }>> {
     const { call } = this.#host
     const { sip, ways } = call.ctx

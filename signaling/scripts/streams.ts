@@ -14,7 +14,7 @@ interface Stream {
 
 const TRACKS = { inbound_track: 'inbound', outbound_track: 'outbound', both_tracks: 'both' } as const
 
-/** Media streams to WebSockets on one leg (voice-compat.md §12.5). */
+/** Streams the media of one leg to WebSockets (voice-compat.md §12.5). */
 export class Streams {
   readonly #ctx: ScriptContext
   readonly #host: ScriptHost
@@ -68,7 +68,7 @@ export class Streams {
     else if (event.event === 'fork.ended') this.#over(event.fork_id, event.error_code, event.detail)
   }
 
-  /** The leg is gone: the worker ends its streams, and nobody is left to hear of it but the callback. */
+  /** The leg has ended, and the worker ends its streams. Reports the end of each to the callback and the run. */
   drop(): void {
     for (const fork_id of [...this.#streams.keys()]) this.#over(fork_id, null, 'the call ended')
   }

@@ -3,9 +3,9 @@ import type { Target } from '../../markup/interpreter/types.ts'
 import type { Call } from '../b2bua/call.ts'
 
 /**
- * A callback about what runs beside a script (a stream, a detection, a room), through the outbox: in order for one call
- * and URL, or for one `ordering`, and nothing of the call waits for it. Resolves when
- * it is kept.
+ * Queues a callback in the outbox about a stream, a detection or a room that runs concurrently with a script. Callbacks
+ * are sent in order per call and URL, or per `ordering`; the call does not wait for them. Resolves when the callback is
+ * stored.
  */
 export function tell(
   call: Call,

@@ -5,12 +5,12 @@ import { MediaRefusal } from '../b2bua/media.ts'
 import type { ScriptHost } from '../b2bua/script-host.ts'
 import { tell } from './tell.ts'
 
-/** Longer than the engine may take. */
+/** The timeout for a transcription, longer than the engine's own. */
 const LIMIT_MS = 150_000
 
 /**
- * The text of a finished recording, for the transcription callback of Record (voice-compat.md §10). It goes on when the
- * script and the call are over, and its result is an event of the call as well: there `TranscriptionUrl` leads.
+ * Transcribes a finished recording for the transcription callback of Record (voice-compat.md §10). It may continue
+ * after the script and the call have ended. The result is also a call event, to which `TranscriptionUrl` leads.
  */
 export function transcribe(
   { call, leg }: Pick<ScriptHost, 'call' | 'leg'>,

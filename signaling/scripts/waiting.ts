@@ -7,11 +7,11 @@ import { answeredHost, type ScriptHost, type WaitOutcome } from '../b2bua/script
 import type { Player } from './player.ts'
 import type { Script } from './script.ts'
 
-/** What a leg hears while it waits: a document of its own, or sounds without end. */
+/** A document that a leg hears while it waits. */
 interface WaitDocument {
   readonly kind: 'queue_wait' | 'conference_wait' | 'whisper'
   readonly target: Target
-  /** It begins anew at its end. */
+  /** Whether the document starts again when it finishes. */
   readonly again: boolean
   readonly parameters: () => Readonly<Record<string, string>>
   readonly done: (outcome: WaitOutcome) => void
@@ -19,7 +19,7 @@ interface WaitDocument {
 
 const AGAIN_MS = 500
 
-/** The leg of a script in a queue or room before it talks. */
+/** Plays what a script's leg hears in a queue or room before it is joined. */
 export class Waiting {
   readonly #another: Script['another']
   readonly #host: ScriptHost
@@ -36,7 +36,7 @@ export class Waiting {
     this.#cookies = cookies
   }
 
-  /** Until `stop`. */
+  /** Loops the sources until `stop`. */
   hear(sources: PlaySource[]): void {
     this.#player.loop(sources)
   }
@@ -52,7 +52,7 @@ export class Waiting {
           this.#script = null
           wait.done(outcome)
           if (!wait.again || outcome !== 'finished' || this.#over) return
-          // A document that takes no time must not become a storm of requests.
+          // The delay keeps a document without content from causing a storm of requests.
           this.#again = call.ctx.clock.after(AGAIN_MS, () => this.run(wait))
         },
       },
@@ -79,7 +79,7 @@ export class Waiting {
     if (!this.#host.leg.ended) this.#player.stopRing()
   }
 
-  /** The script or its leg is over: nothing begins any more. */
+  /** Stops, and starts nothing from now on: the script or its leg has ended. */
   end(): void {
     this.#over = true
     this.stop()
