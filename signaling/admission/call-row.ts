@@ -11,26 +11,26 @@ import type { ApplicationConfig, NumberConfig, TrunkConfig } from '../trunks/sna
 import type { Ask } from './gate.ts'
 import type { Peer } from './peer.ts'
 
-/** Whose call an INVITE becomes, and what is kept of it. */
+/** Decides which project owns the call of an INVITE, and builds the call's row. */
 
-/** What a peer's INVITE asks for. */
+/** The facts of a peer's INVITE. */
 export interface Asked {
   readonly peer: Peer
   /** User part of the request-URI, decoded. */
   readonly called: string
   readonly called_e164: string | null
   readonly caller: string
-  /** As the peer wrote it: the trunk's country decides what a national number is. */
+  /** The caller as the peer wrote it. The trunk's country decides how a national number is read. */
   readonly caller_given: string
   readonly caller_name: string | null
   readonly restricted: boolean
   readonly max_forwards: number
   readonly diversion: string | null
-  /** Of a carrier's signature of the caller; null when none is looked for. */
+  /** The verification result of a carrier's signature; null when we do not verify. */
   readonly verstat: Verstat | null
 }
 
-/** Where the call goes: our number's application or trunk, or the world. */
+/** Where the call goes: to the application or trunk of one of our numbers, or to the public network (`world`). */
 export type Destination =
   | { readonly kind: 'application'; readonly number: NumberConfig; readonly application: ApplicationConfig }
   | {
@@ -41,18 +41,18 @@ export type Destination =
     }
   | { readonly kind: 'world'; readonly project_id: string; readonly trunk: TrunkConfig | null }
 
-/** Whose a call is, and what of it. */
+/** The project that owns a call, and the resources that the call belongs to. */
 interface Owner {
   readonly project_id: string
   readonly direction: 'inbound' | 'outbound'
   readonly trunk_id: string | null
   readonly number_id: string | null
   readonly application: ApplicationConfig | null
-  /** Whether another tenant calls. */
+  /** Whether the caller belongs to another tenant. */
   readonly foreign: boolean
 }
 
-/** Who pays for the call, or is called. */
+/** Returns the owner of a call: the project that pays for it, or whose number is called. Null for an unowned number. */
 export function ownerOf(peer: Peer, destination: Destination): Owner | null {
   const caller = tenantOf(peer)
   const { kind } = destination
@@ -65,7 +65,7 @@ export function ownerOf(peer: Peer, destination: Destination): Owner | null {
   const { project_id, id: number_id } = destination.number
   if (project_id === null) return null
   const called = { project_id, subaccount_id: kind === 'delivery' ? destination.trunk.subaccount_id : null }
-  // The keys of a subaccount read the calls of its trunks.
+  // API keys of a subaccount can read the calls of its trunks, so the caller's trunk must be of the same tenant.
   const own_trunk = caller && sameTenant(caller, called) ? callers_trunk : null
   return {
     project_id,
@@ -77,7 +77,7 @@ export function ownerOf(peer: Peer, destination: Destination): Owner | null {
   }
 }
 
-/** The caller's project, of a call that its own side refused. */
+/** Returns the caller's project as owner, for a call that the caller's own side refuses; null for a carrier. */
 export function callersOwn(peer: Peer): Owner | null {
   const caller = tenantOf(peer)
   const trunk_id = peer.kind === 'trunk' ? peer.trunk.id : null
@@ -86,7 +86,7 @@ export function callersOwn(peer: Peer): Owner | null {
   return { project_id, direction: 'outbound', trunk_id, number_id: null, application: null, foreign: false }
 }
 
-/** Null for carriers: they are nobody's. */
+/** Returns the tenant of a peer; null for a carrier, which belongs to no tenant. */
 function tenantOf(peer: Peer): Tenant | null {
   if (peer.kind === 'trunk') return peer.trunk
   return peer.kind === 'client' ? { project_id: peer.project_id, subaccount_id: null } : null
@@ -120,7 +120,7 @@ export function callRow(ctx: CallContext, sid: string, invite: InboundInvite, as
   const { project_id, direction, trunk_id, number_id, application, foreign } = owner
   const at = iso(ctx.clock.now())
   return {
-    // First: V8 copies it as a whole there, and property by property behind others.
+    // Keep this spread first: V8 clones a leading spread at once, but copies a later one property by property.
     ...NOTHING_YET,
     sid,
     project_id,

@@ -6,8 +6,8 @@ import { invitationHeaders, type Outgoing, openPolicy } from '../b2bua/routes.ts
 import { hostOf } from '../drachtio/uri.ts'
 
 /**
- * Where `client:<name>` of the project can be called now, the latest registration first; empty when it is nowhere.
- * `parameters` reach the client as `X-Parameter-<name>` headers, percent-encoded.
+ * Returns the hops to the registered contacts of the project's `client:<name>`, the latest registration first.
+ * `parameters` are sent to the client as percent-encoded `X-Parameter-<name>` headers.
  */
 export function clientHops(
   ctx: CallContext,

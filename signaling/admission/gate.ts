@@ -17,10 +17,10 @@ import {
 import type { Db, Trx } from '../../core/state/index.ts'
 import { extendReservation } from '../../core/state/money/reservations.ts'
 
-/** An admission as signaling asks for it: the node and the time are the gate's. */
+/** A request for admission; the gate adds the node and the time. */
 export type Ask = Omit<AdmissionRequest, 'node_id' | 'now_ms'>
 
-/** The state has not answered an admission in time, or another one waits so long that it would only wait behind it. */
+/** An admission has timed out, or was not started because an earlier one is overdue. */
 export class StateStalled extends Error {
   override readonly name = 'StateStalled'
   constructor(waited_ms: number) {
@@ -28,17 +28,17 @@ export class StateStalled extends Error {
   }
 }
 
-/** A caller hears within 2 s that the state cannot be written: its peer then tries another way. */
+/** Bounds an admission, so that a caller gets a 503 within 2 s while the state stalls. Its peer can then fail over. */
 const DECIDES_WITHIN_MS = 1500
 
-/** The node's door to admission: decided and taken in one step, given back with the end of the call. */
+/** The node's access to admission. One step decides and takes the resources; the end of the call releases them. */
 export interface AdmissionGate {
   /**
-   * Runs the transaction of an admission. Throws StateStalled when it takes too long, and at once while an earlier one
-   * does; `undo` gets what it came to after that.
+   * Runs the transaction of an admission. Throws StateStalled when it takes too long, and immediately while an earlier
+   * one is overdue. `undo` receives the result of a transaction that completes after the timeout.
    */
   decide<T>(transaction: () => Promise<T>, undo: (late: T) => Promise<void>): Promise<T>
-  /** A call with its row, its slots, its money and its decision, or with its end: all of it or nothing. */
+  /** Writes a call's row and decision atomically: with its slots and money, or with its end when it is refused. */
   admitCall(
     db: Db | Trx,
     wanted: {
@@ -48,14 +48,14 @@ export interface AdmissionGate {
       readonly verstat?: Verstat | null
     },
   ): Promise<AdmittedCall>
-  /** The same for a call that has its row. `waits_for`: refused for this, it stays queued. */
+  /** The same for a call that has a row. A call refused for the reason `waits_for` stays queued. */
   admitRow(db: Db | Trx, ask: Ask, waits_for: Reason | null): Promise<AdmittedRow>
   take(db: Db | Trx, ask: Ask): Promise<AdmissionOutcome>
   extend(
     db: Db | Trx,
     facts: { readonly call_sid: string; readonly elapsed_seconds: number },
   ): Promise<{ readonly paid_until_seconds: number | null; readonly exhausted: boolean }>
-  /** In the transaction of the CDR; safe to repeat. */
+  /** Releases a call's resources, in the transaction that writes the CDR. Idempotent. */
   release(
     db: Db | Trx,
     facts: { readonly call_sid: string; readonly duration_seconds: number; readonly answered: boolean },
@@ -63,7 +63,7 @@ export interface AdmissionGate {
 }
 
 export function createGate(node_id: string, clock: Clock): AdmissionGate {
-  /** When each transaction that runs now began, oldest first. */
+  /** The start times of the running transactions, oldest first. */
   const running = new Set<{ readonly since_ms: number }>()
   return {
     async decide(transaction, undo) {
@@ -80,7 +80,7 @@ export function createGate(node_id: string, clock: Clock): AdmissionGate {
       })
       const first = await Promise.race([decided, deadline]).finally(() => timer?.cancel())
       if (first !== stalled) return first
-      // One that fails later has left nothing to undo, and its caller has been refused.
+      // A transaction that fails later leaves nothing to undo; its caller has been refused already.
       decided.then(undo, () => undefined)
       throw new StateStalled(DECIDES_WITHIN_MS)
     },

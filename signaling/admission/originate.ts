@@ -14,14 +14,14 @@ import { Recorder } from '../scripts/recorder.ts'
 import type { AdmissionContext } from './context.ts'
 import { admitRow, hopsToWorld, limitsOf, trunkOfCaller } from './place.ts'
 
-/** Calls of the API, from their row to their INVITE. */
+/** Places the calls of the API, from their row to their INVITE. */
 
-/** A call over its CPS waits so long for its turn, then it has failed (design section 4). */
+/** How long a call over its CPS limit is queued before it fails (design section 4). */
 const QUEUE_LIMIT_MS = 60_000
 const QUEUE_RETRY_MS = 250
 const DEFAULT_RING_SECONDS = 60
 
-/** Calls that wait for their turn; a cancel takes them out. */
+/** Admits and places API calls, and queues the ones that must wait. */
 export class Originator {
   readonly #ctx: AdmissionContext
   readonly #waiting = new Map<string, { row: CallRow; timer: Timer }>()
@@ -93,12 +93,12 @@ export class Originator {
     call.begin(hops, { ring_ms: (request.timeout_seconds ?? DEFAULT_RING_SECONDS) * 1000, prefer: null })
   }
 
-  /** Whether a call waits for its turn here. */
+  /** Whether the call is queued here. */
   holds(sid: string): boolean {
     return this.#waiting.has(sid)
   }
 
-  /** Takes a call out that has not begun; false when it is not waiting here. */
+  /** Cancels a queued call; false when it is not queued here. */
   async cancel(sid: string): Promise<boolean> {
     const waiting = this.#waiting.get(sid)
     if (!waiting) return false
@@ -119,7 +119,7 @@ export class Originator {
 
   async #answered(call: OutboundCall, leg: Leg): Promise<void> {
     const { send_digits } = call.request
-    // What is typed after the answer comes before the first document's sound, and does not hold it up.
+    // SendDigits starts before the first document and does not delay it.
     if (send_digits)
       leg
         .sendDigits(
@@ -131,7 +131,7 @@ export class Originator {
     if (record) recordCall(call, leg, record)
     const detection = readDetection(call.request.machine_detection)
     let entry = entryOf(call)
-    // Typed digits and detection do not go together (voice-compat.md §12.4).
+    // A call with SendDigits has no machine detection (voice-compat.md §12.4).
     if (detection && !send_digits) {
       const found = detectMachine(call, leg, detection)
       if (detection.asynchronous)
@@ -141,7 +141,7 @@ export class Originator {
         if (detected && entry.entry.kind === 'request')
           entry = { ...entry, entry: { ...entry.entry, parameters: { ...detected } } }
       }
-      // It ended meanwhile, or was given another document.
+      // The call has ended meanwhile, or runs another document.
       if (call.ended || call.script) return
     }
     const host = answeredHost(call, leg, () => void call.end({ cause: 'script' }))
@@ -187,7 +187,7 @@ export async function endUnplaced(
   if (told > 0) ctx.bus.ring('outbox')
 }
 
-/** The document of a call by API: inline, else by URL. */
+/** Returns the first document of an API call: the URL when it has one, else the inline markup. */
 function entryOf(call: OutboundCall): ScriptEntry {
   const { url, method, markup, fallback_url, fallback_method } = call.request
   return {
@@ -197,7 +197,7 @@ function entryOf(call: OutboundCall): ScriptEntry {
   }
 }
 
-/** `Record` of a create: the whole call from its answer. */
+/** Records a call that was created with `Record`, from its answer to its end. */
 function recordCall(call: OutboundCall, leg: Leg, wanted: RecordRequest): void {
   const dual = wanted.channels === 'dual' || wanted.channels === 2
   new Recorder({ call, leg }, () => undefined).start(

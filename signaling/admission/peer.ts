@@ -6,19 +6,22 @@ import type { CarrierConfig, TrunkConfig } from '../trunks/snapshot.ts'
 import type { AdmissionContext } from './context.ts'
 import { refuse, refuseStranger } from './refuse.ts'
 
-/** Who sends an INVITE. */
+/** Identifies the sender of an INVITE. */
 
 export type Peer =
   | { readonly kind: 'trunk'; readonly trunk: TrunkConfig }
   | { readonly kind: 'carrier'; readonly carrier: CarrierConfig }
-  /** A browser client: its calls are the project's own, as automation's are. */
+  /** A browser client. Its calls belong to the project, as those of automation do. */
   | { readonly kind: 'client'; readonly project_id: string; readonly client: string; readonly caller: string }
 
-/** Whose call it is; null when the answer has been given. Strangers cost no storage and no log line (threats §2.4). */
+/**
+ * Identifies the peer; null when the INVITE has been answered. Refusing an unknown peer costs no storage and no log
+ * line (threats §2.4).
+ */
 export function identify(ctx: AdmissionContext, digest: DigestAuthenticator, invite: InboundInvite): Peer | null {
   const snapshot = ctx.snapshot()
   const { address } = invite.source
-  // Before the sources: a browser may sit behind the same address as a trunk.
+  // Check this before the sources: a browser may share its address with a trunk.
   const project_id = projectOfClientDomain(hostOf(invite.uri), ctx.config.domain)
   if (project_id !== null) return identifyClient(ctx, digest, invite, project_id)
   const found = attribute(snapshot.attribution, {
@@ -41,7 +44,7 @@ export function identify(ctx: AdmissionContext, digest: DigestAuthenticator, inv
   if (outcome.kind === 'authenticated') {
     const known = snapshot.trunks.get(outcome.trunk_id)
     const trunk = named === null || named.id === known?.id ? known : undefined
-    // A strict trunk's password is good from its own addresses only (design section 4).
+    // A strict trunk may authenticate only from its own addresses (design section 4).
     if (trunk && (trunk.source_validation !== 'strict' || holdsAddress(trunk.source_index, address))) {
       greet(invite)
       return { kind: 'trunk', trunk }
@@ -69,7 +72,7 @@ function identifyClient(
   const numbers = ctx.snapshot().numbers
   const owned = caller === null ? firstNumber(ctx, project_id) : caller
   const held = owned === null ? undefined : numbers.get(owned)
-  // Whoever has the auth token can write any caller into a token; only the project's own may be presented.
+  // A holder of the auth token can put any caller into a client token. The project must own the number.
   if (owned === null || held?.project_id !== project_id || held.status !== 'held') {
     refuse(ctx, invite, 'caller_not_owned', { value: owned ?? 'anonymous', limit: 'not a number of the project' })
     return null
@@ -77,12 +80,12 @@ function identifyClient(
   return { kind: 'client', project_id, client, caller: owned }
 }
 
-/** The edge keeps nothing of a stranger's INVITE, and sends no 100, until it hears that the password was good. */
+/** Sends a 100 after authentication. Until then the edge keeps no state for the INVITE and sends no 100 itself. */
 function greet(invite: InboundInvite): void {
   void invite.progress(100)
 }
 
-/** What a client presents whose token names no caller. */
+/** Returns the project's lowest number, which a client presents when its token names no caller. */
 function firstNumber(ctx: AdmissionContext, project_id: string): string | null {
   let first: string | null = null
   for (const number of ctx.snapshot().numbers.values())

@@ -20,14 +20,14 @@ import { clientHops } from './clients.ts'
 import type { AdmissionContext } from './context.ts'
 import type { Ask } from './gate.ts'
 
-/** Calls that we place: facts gathered, admitted, and sent on their way. */
+/** Places outbound calls: gathers the facts, asks for admission and starts the INVITEs. */
 
 const CHILD_RING_LIMIT_MS = 600_000
 const HOPS_OF_OUR_OWN = 70
-/** Of one Sip noun. */
+/** The number of URIs that one Sip noun may try. */
 const MAX_URIS = 10
 
-/** The trunk whose targets a call of this caller number leaves by (design section 4, "Egress"). */
+/** Returns the trunk whose targets carry calls of this caller number (design section 4, "Egress"). */
 export function trunkOfCaller(ctx: CallContext, caller: string): TrunkConfig | null {
   const snapshot = ctx.snapshot()
   const e164 = parseNumber(caller, DEFAULT_COUNTRY)?.e164
@@ -42,15 +42,15 @@ export function trunkOfCaller(ctx: CallContext, caller: string): TrunkConfig | n
   return (trunk_id ? snapshot.trunks.get(trunk_id) : undefined) ?? null
 }
 
-/** Counts a refused call, and wakes the delivery of the `told` callbacks that its decision has queued. */
+/** Counts a refused call, and wakes the delivery of callbacks when the decision has queued some (`told`). */
 export function notAdmitted(ctx: CallContext, reason: Reason, told: number): void {
   ctx.metrics.refusals.inc({ reason })
   if (told > 0) ctx.bus.ring('outbox')
 }
 
 /**
- * Admission of a call that has a row; refused: the call has ended. `waits_for`: refused for this, it stays queued, for
- * it passes by itself.
+ * Admits a call that has a row. A refusal ends the call, except for the reason `waits_for`: then the call stays queued,
+ * because the condition is temporary.
  */
 export async function admitRow(
   ctx: AdmissionContext,
@@ -75,7 +75,7 @@ export const limitsOf = (decided: Decided, own_seconds: number | null) => {
   }
 }
 
-/** Targets of an admitted call to the world. */
+/** Returns the hops of an admitted call to the public network. */
 export function hopsToWorld(
   ctx: CallContext,
   options: { project_id: string; trunk: TrunkConfig | null; outgoing: Outgoing },
@@ -84,7 +84,7 @@ export function hopsToWorld(
   return project ? egressHops(ctx, { ...options, project }) : []
 }
 
-/** A child of a script's Dial: a row of its own, in its parent's media session. */
+/** Places a child of a script's Dial, with its own row, in its parent's media session. */
 export async function placeChild(ctx: AdmissionContext, parent: Call, options: ChildAsked): Promise<NotPlaced | null> {
   const { command } = options
   if (ctx.draining()) return refusedBy('draining')
@@ -174,7 +174,7 @@ async function placeSip(
   return null
 }
 
-/** What a leg asks whom no number leads to: to a SIP URI, or to a client. */
+/** Builds the admission request of a child without a called number: to a SIP URI, or to a client. */
 const askUnnumbered = (
   parent: Call,
   command: DialChild,
@@ -191,7 +191,7 @@ const askUnnumbered = (
   offer: null,
 })
 
-/** The URIs without those whose number no policy allows: the first was admitted, and may not stand for the others. */
+/** Removes the URIs whose number the policy denies. Admission covers only the first, so the others are checked here. */
 async function allowed(
   ctx: AdmissionContext,
   parent: Call,
@@ -211,7 +211,7 @@ async function allowed(
 
 const OF_DESTINATION: readonly Reason[] = ['destination_denied', 'DESTINATION_CONTAINED']
 
-/** A client's leg leaves the platform by no trunk and costs nothing, but it takes a slot as any other. */
+/** Places a child to a client. The leg uses no trunk and costs nothing, but takes a slot like any other. */
 async function placeClient(
   ctx: AdmissionContext,
   parent: Call,
@@ -231,7 +231,7 @@ async function placeClient(
   return null
 }
 
-/** What an INVITE to whom no number leads says of its caller, who may be a name. */
+/** Returns the caller of an INVITE to a SIP URI or client. The caller may be a name. */
 function unnumbered(parent: Call, call_sid: string, { caller_id, caller_id_source }: DialChild): Outgoing {
   return {
     call_sid,
@@ -260,7 +260,7 @@ function beginChild(
   call.begin(hops, { ring_ms: CHILD_RING_LIMIT_MS, prefer: options.prefer })
 }
 
-/** Numbers that the compatible form gives to children that may not be dialled (voice-compat.md §11, Number). */
+/** Returns a refusal with the error number of the compatible API (voice-compat.md §11, Number). */
 function refusedBy(reason: Reason, sentence?: string): NotPlaced {
   const { code } = sipRefusal(reason)
   const number = reason === 'number_invalid' ? 13224 : REASONS[reason].blame === 'limit' ? 13225 : 13227

@@ -22,9 +22,7 @@ import { identify, type Peer } from './peer.ts'
 import { hopsToWorld, limitsOf, notAdmitted, trunkOfCaller } from './place.ts'
 import { refuse } from './refuse.ts'
 
-/**
- * INVITEs from the network: who sends them, what they ask for, whether it is admitted, and the call that comes of it.
- */
+/** Handles INVITEs from the network: identifies the peer, reads the request, admits it and starts the call. */
 
 const DEFAULT_MAX_FORWARDS = 70
 
@@ -93,7 +91,7 @@ function read(peer: Peer, invite: InboundInvite): Asked {
   }
 }
 
-/** Only carriers sign for others; what a customer's PBX may present is decided by its numbers. */
+/** Verifies a carrier's signature. A customer's PBX is not verified: its numbers decide which caller it may present. */
 async function verstatOf(ctx: AdmissionContext, invite: InboundInvite, asked: Asked): Promise<Verstat | null> {
   if (asked.peer.kind !== 'carrier') return null
   const identity = invite.header('identity') ?? invite.header('y')
@@ -101,8 +99,8 @@ async function verstatOf(ctx: AdmissionContext, invite: InboundInvite, asked: As
 }
 
 /**
- * The user part of the request-URI; but a carrier that we register with may call our contact, and then the number is in
- * P-Called-Party-ID (RFC 7315 §4.2) or else in To.
+ * Returns the user part of the request-URI. A carrier that we register with may call our contact instead; then the
+ * number is in P-Called-Party-ID (RFC 7315 §4.2), else in To.
  */
 function calledOf(peer: Peer, invite: InboundInvite): string {
   const user = userOf(invite.uri)
@@ -110,14 +108,14 @@ function calledOf(peer: Peer, invite: InboundInvite): string {
   return userOf(addressOf(invite.header('p-called-party-id') ?? invite.header('to'))) || user
 }
 
-/** A call of ours that its target sent straight back: the same number, while the first still runs. */
+/** Whether a target has returned our own call: it names one that is live here, with the same called number. */
 function comesBack(ctx: AdmissionContext, invite: InboundInvite, asked: Asked): boolean {
   const sid = invite.header('x-strowger-callsid')
   const running = sid === null ? undefined : ctx.calls.get(sid)
   return running !== undefined && running.row_now.to_number === (asked.called_e164 ?? asked.called)
 }
 
-/** The number that was called first, from Diversion or History-Info. */
+/** Returns the number that the caller dialled first, from Diversion or History-Info. */
 function diverted(invite: InboundInvite): string | null {
   const given = invite.header('diversion') ?? invite.header('history-info')
   return given === null ? null : (parseNumber(userOf(addressOf(given)), DEFAULT_COUNTRY)?.e164 ?? null)
@@ -146,15 +144,15 @@ function destinationOf(ctx: AdmissionContext, asked: Asked): Destination | { ref
   return { refused: 'number_unrouted', facts: { value: number.e164 } }
 }
 
-/** What must be known of an offer before a leg answers it. */
+/** The facts of an SDP offer that are needed before a leg answers it. */
 interface Offered {
-  /** By admission. */
+  /** The facts for admission. */
   readonly offer: NonNullable<Ask['offer']>
-  /** Of the addresses of its media; null where there is no audio. */
+  /** The address family of its audio; null without audio. */
   readonly family: 'ipv4' | 'ipv6' | null
 }
 
-/** Null for a late one. */
+/** Reads the SDP offer of an INVITE; null when the INVITE has none. */
 function offeredIn(invite: InboundInvite): Offered | null | 'malformed' {
   if (invite.body === '') return null
   const reading = readSdp(invite.body)
@@ -189,7 +187,7 @@ async function admitAndBegin(
     ctx.log.info({ call_id: sid, trunk_id: row.trunk_id, reason: decided.reason, code }, 'call not admitted')
     notAdmitted(ctx, decided.reason, told)
     const { Warning, ...others } = headers
-    // The Warning names what the refusing side has set and has up.
+    // The Warning reveals limits and usage of the refusing side, so another tenant's caller does not get it.
     return invite.refuse(code, { headers: owner.foreign && part === 'inbound' ? others : { ...others, Warning } })
   }
   const session = await ctx.media.open(sid, row.project_id)
@@ -213,15 +211,15 @@ async function admitAndBegin(
   await running.begin(policy, planOf(ctx, sid, invite, asked, destination, decided, owner.foreign))
 }
 
-/** The call was admitted after its caller had been refused: it ends, with what it holds. */
+/** Ends a call that was admitted after its caller had been refused, and releases its resources. */
 async function undoLate(ctx: AdmissionContext, { row, decided }: AdmittedCall): Promise<void> {
   if (!decided.admitted) return
   const end = { cause: 'not_admitted', reason: 'state_unavailable', sip_code: 503 } as const
-  // What fails here is ended as a call without an owner.
+  // If this fails, the sweep of unowned calls ends the call.
   await endUnplaced(ctx, row, end).catch(err => ctx.log.error({ err, call_id: row.sid }, 'a late admission stays'))
 }
 
-/** RFC 6157: the media may be of another family than the SIP that speaks of it. */
+/** Returns the media policy of the caller's leg. Media may use another address family than SIP (RFC 6157). */
 function callerPolicy(peer: Peer, address: string, family: Offered['family']): LegPolicy {
   if (peer.kind === 'client') return browserPolicy(address)
   const policy = peer.kind === 'trunk' ? trunkPolicy(peer.trunk, address) : carrierPolicy(peer.carrier, address)
@@ -269,7 +267,7 @@ function planOf(
   return { kind: 'bridge', hops }
 }
 
-/** Admission as each side of the call sees it: the peer's trunk, then what the number is routed to. */
+/** Returns an admission request for each side of the call: the caller's side first, then the number's route. */
 function requests(
   ctx: AdmissionContext,
   call_sid: string,
@@ -302,7 +300,7 @@ function requests(
       part: destination.kind === 'world' ? 'outbound' : 'on_net',
       project_id: peer.project_id,
       service: { type: 'automation', id: peer.project_id },
-      // The browser's leg is ours: it is SRTP whatever the trunk wants, and its codecs are transcoded.
+      // A browser's leg always uses SRTP and can be transcoded, so neither its transport nor its offer is checked.
       transport: null,
       offer: null,
       own_targets: destination.kind === 'world' && destination.trunk ? ownTargets(ctx, destination.trunk) : 0,

@@ -2,7 +2,7 @@ import { type Reason, type ReasonFacts, sipRefusal } from '../../core/domain/rea
 import type { CallContext } from '../b2bua/context.ts'
 import type { InboundInvite } from '../drachtio/types.ts'
 
-/** Refuses an INVITE that becomes no call: counted, logged and answered with the reason. */
+/** Refuses an INVITE before it becomes a call: counts it, logs it and answers with the reason. */
 export function refuse(
   ctx: Pick<CallContext, 'metrics' | 'log'>,
   invite: InboundInvite,
@@ -15,7 +15,7 @@ export function refuse(
   invite.refuse(code, { headers })
 }
 
-/** Strangers cost no log line, and the answer is no larger than their INVITE (threats §2.4). */
+/** Refuses an unknown peer's INVITE without a log line. The response is no larger than the INVITE (threats §2.4). */
 export function refuseStranger(ctx: Pick<CallContext, 'metrics'>, invite: InboundInvite): void {
   ctx.metrics.refusals.inc({ reason: 'source_not_allowed' })
   invite.refuse(403)

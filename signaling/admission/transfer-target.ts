@@ -17,8 +17,9 @@ import type { Ask } from './gate.ts'
 import { hopsToWorld, limitsOf, notAdmitted } from './place.ts'
 
 /**
- * Where a transfer goes: the same ways, and the same gate, as an INVITE of the transferor's trunk. It makes a call of
- * the project that the number belongs to, to the world of the transferor's: two projects never share one (0574).
+ * Places the target of a transfer, with the routes and the admission of an INVITE from the transferor's trunk. The new
+ * call belongs to the project of the called number, or to the transferor's project when it goes to the public network.
+ * Two projects never share a call (0574).
  */
 
 type TransferAsk = Omit<Ask, 'call_sid'>
@@ -81,7 +82,7 @@ async function toTrunk(
   )
 }
 
-/** The document runs in a call of its own, on a wire whose other end is joined with the leg that stays. */
+/** Runs the application's document in a separate call, on a wire whose other end is joined with the leg that stays. */
 async function toApplication(
   ctx: AdmissionContext,
   asked: TransferAsked,
@@ -107,7 +108,7 @@ async function toApplication(
   return { kind: 'placed' }
 }
 
-/** As the transferor's trunk sees it, then as what the number is routed to does. */
+/** Returns the admission requests of an on-net call: for the transferor's trunk first, then for the number's route. */
 function onNet(
   ctx: AdmissionContext,
   asked: TransferAsked,
@@ -135,11 +136,11 @@ function onNet(
   ]
 }
 
-/** Whose call it becomes. */
+/** The project that owns the new call, and the resources that the call belongs to. */
 interface Owner {
   readonly project_id: string
   readonly trunk_id: string | null
-  /** Null: the call is to the world. */
+  /** Null: the call goes to the public network. */
   readonly number: NumberConfig | null
   readonly application: ApplicationConfig | null
 }
@@ -188,13 +189,13 @@ async function dial(
 
 interface Presented {
   readonly caller: string
-  /** The caller of an inbound call, whom its trunk forwards (design section 4, "Caller identity when forwarding"). */
+  /** Whether the trunk forwards the caller of an inbound call (design section 4, "Caller identity when forwarding"). */
   readonly forwarded: boolean
-  /** Who transfers: the number that was called first (RFC 5806). */
+  /** The diverting number, which the caller dialled first (RFC 5806). */
   readonly diversion: string | null
 }
 
-/** Whom the target sees: of a call that came in, its caller; else the transferor's own number. */
+/** Returns the caller that the target sees: the caller of an inbound call, else the transferor's own number. */
 function presented(ctx: AdmissionContext, { transferor, transferee, trunk_id }: TransferAsked): Presented {
   const { numbers, trunks } = ctx.snapshot()
   const project_id = trunks.get(trunk_id)?.project_id

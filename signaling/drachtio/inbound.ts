@@ -15,24 +15,24 @@ import {
 } from './types.ts'
 import { addressOf, tagOf } from './uri.ts'
 
-// Requests that the SIP server brings, and the answers to them.
+// Requests from the SIP server, and our responses.
 
-/** Identity of a dialog, and who hears of its requests. */
+/** The identity of a dialog, and the handler of its requests. */
 export type DialogFacts = Omit<Dialog, 'request' | 'bye' | 'ended'> & { handler: DialogHandler }
 
-/** What an INVITE needs of the stack around it. */
+/** The parts of the stack that an INVITE uses. */
 export interface Surroundings {
   readonly log: Log
-  /** Whether the SIP server may be asked for reliable provisional answers. */
+  /** Whether the SIP server supports reliable provisional responses. */
   reliable(): boolean
-  /** Takers of requests inside dialogs, by the library's dialog id. */
+  /** The handlers of requests within dialogs, by the library's dialog id. */
   readonly dialogs: Map<string, (request: LibraryRequest, answer: LibraryAnswer) => void>
-  /** A promise that is settled with `lost` when the link goes, or stays silent, before `work` has settled it. */
+  /** Returns a promise that `work` settles, or `lost` when the link is lost or silent before that. */
   waiting<T>(lost: () => T, work: (settle: (value: T) => void) => void): Promise<T>
   dialog(facts: DialogFacts): Dialog
 }
 
-/** An INVITE for a new call. */
+/** Wraps an INVITE for a new call. */
 export function inboundInvite(around: Surroundings, request: LibraryRequest, answer: LibraryAnswer): InboundInvite {
   const { log, dialogs } = around
   const view = requestView(request)
@@ -46,7 +46,7 @@ export function inboundInvite(around: Surroundings, request: LibraryRequest, ans
     for (const listener of cancelListeners) listener(cancel.headers)
   })
   request.on('update', (update, updateAnswer) => deliver(log, update, updateAnswer, early))
-  // The SIP server tells a dialog's id when the provisional answer has left: the call may be over by then.
+  // The SIP server reports a dialog's id after the provisional response has been sent. The call may be over by then.
   const earlyDialog = (id: string | undefined): void => {
     if (!id || over || dialogs.has(id)) return
     dialogs.set(id, (r, a) => {
@@ -83,7 +83,7 @@ export function inboundInvite(around: Surroundings, request: LibraryRequest, ans
         },
       ),
     refuse: (status, options = {}) => {
-      // The 200 is on its way, or there: whoever awaits its dialog hangs up in it, and needs its ACK.
+      // The 200 has been sent. The code that awaits its dialog hangs up with BYE, after the ACK.
       if (accepted) return
       endEarly()
       if (cancelled) return
@@ -128,19 +128,19 @@ export function inboundInvite(around: Surroundings, request: LibraryRequest, ans
   }
 }
 
-/** Hands a request inside a dialog to its owner. */
+/** Passes a request within a dialog to its owner. */
 export function deliver(log: Log, request: LibraryRequest, answer: LibraryAnswer, handler: DialogHandler): void {
   const server_end = request.source === 'network' ? null : serverEnd(request.get('reason') ?? '')
   handler(answerable(log, request, answer), { server_end })
 }
 
-/** The control protocol has no code for it: the server says why in the text of the Reason header of its own BYE. */
+/** Reads why the server ended a dialog. Only the text of its BYE's Reason header says it. */
 function serverEnd(reason: string): ServerEnd {
   if (/session timer/i.test(reason)) return 'session_expired'
   return /ack timeout/i.test(reason) ? 'no_ack' : 'other'
 }
 
-/** A request that wants an answer; an ACK, and what the server sent by itself, gets none. */
+/** Wraps a request that can be answered. Answers to an ACK, or to a request of the server itself, are not sent. */
 export function answerable(log: Log, request: LibraryRequest, answer: LibraryAnswer): InboundRequest {
   return {
     ...requestView(request),

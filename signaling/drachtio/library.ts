@@ -2,8 +2,8 @@ import { createRequire } from 'node:module'
 import type { Socket } from 'node:net'
 
 /**
- * Typings of what we use of drachtio-srf 5; its own lack half of it. Only the primitives are used: requests, responses
- * and the middleware chain. Its Dialog class is not (decision 0550).
+ * Types for the part of drachtio-srf 5 that we use; its own types lack half of it. We use only the primitives:
+ * requests, responses and the middleware chain. We do not use its Dialog class (decision 0550).
  */
 
 export interface LibraryMessage {
@@ -28,7 +28,7 @@ export interface LibraryRequest extends LibraryMessage {
   cancel(options: { headers?: Record<string, string> }, callback: (error: unknown) => void): void
 }
 
-/** For a final answer to INVITE: sends the ACK. For a reliable provisional one: sends the PRACK. */
+/** Sends the ACK for a final response to INVITE, or the PRACK for a reliable provisional response. */
 type Acknowledge = (
   options?: { headers?: Record<string, string>; body?: string },
   callback?: (error: unknown) => void,
@@ -44,7 +44,7 @@ export interface LibraryResponse extends LibraryMessage {
   readonly req: LibraryRequest
 }
 
-/** The answer object that comes with a request. `meta` is filled once the SIP server has echoed what it sent. */
+/** The response object that comes with a request. */
 export interface LibraryAnswer {
   readonly finalResponseSent: boolean
   readonly stackDialogId: string | undefined
@@ -71,14 +71,14 @@ export interface Library {
   connect(options: { host: string; port: number; secret: string; reconnect: { retryMaxDelay: number } }): void
   disconnect(): void
   use(handler: (request: LibraryRequest, response: LibraryAnswer, next: () => void) => void): void
-  /** Naming a method announces to the SIP server that we take its requests. */
+  /** Registers a handler, and announces to the SIP server that we take requests of this method. */
   use(method: string, handler: (request: LibraryRequest, response: LibraryAnswer, next: () => void) => void): void
-  /** `contacts`: where the server listens, `proto/host:port` with commas. */
+  /** `contacts`: where the server listens, as a comma-separated list of `proto/host:port`. */
   on(event: 'connect', listener: (error: Error | null, contacts?: string, version?: string) => void): void
   on(event: 'error', listener: (error: Error) => void): void
   on(event: 'close', listener: () => void): void
   readonly app: {
-    /** Made by `connect`. */
+    /** `connect` creates it. */
     readonly client: { readonly wp: Wire }
     request(options: LibraryRequestOptions, callback: (error: Error | null, request: LibraryRequest) => void): void
   }
@@ -89,12 +89,12 @@ const inLibrary = createRequire(require.resolve('drachtio-srf'))
 
 export const createLibrary = (): Library => new (require('drachtio-srf') as new () => Library)()
 
-/** Status codes that the library can send (its own table: others make it throw). */
+/** The library's own table of status codes. It throws for a code that is not in it. */
 export const statusTexts = inLibrary('sip-status') as Record<number, string>
 
-/** The library's end of the link, as far as it is used or changed here. */
+/** The part of the library's connection class that we use or patch. */
 export interface Wire {
-  /** It connects no more. */
+  /** Set to stop it from reconnecting. */
   closing?: boolean
   send(socket: Socket, message: string): string
   on(event: 'connect' | 'close' | 'msg', listener: (socket: Socket) => void): void
@@ -103,7 +103,7 @@ export interface Wire {
 const { prototype: wire } = inLibrary('./wire-protocol') as { readonly prototype: Wire }
 const { send } = wire
 
-// The library calls the system for each message: those of one turn of the event loop leave with one call.
+// The library makes a system call per message. Corking sends the messages of one turn of the event loop together.
 wire.send = function (socket, message) {
   if (socket.writableCorked === 0) {
     socket.cork()

@@ -1,14 +1,14 @@
 import { type LibraryMessage, type LibraryRequest, type LibraryResponse, statusTexts } from './library.ts'
 import type { Headers, SipRequest, SipResponse, Source, Transport } from './types.ts'
 
-/** Views of the library's messages, and what we let into a message: never a line break (threats §2.8). */
+/** Converts the library's messages, and sanitizes what we send: never a line break within a value (threats §2.8). */
 
 const TRANSPORTS: readonly string[] = ['udp', 'tcp', 'tls', 'ws', 'wss']
 
-/** drachtio-server says `tcp` for ws and `tls` for wss. */
+/** drachtio-server reports `tcp` for ws and `tls` for wss. */
 const CARRIED_BY: Readonly<Record<string, string>> = { ws: 'tcp', wss: 'tls' }
 
-/** How a message came: as the server says, except where its topmost Via tells a WebSocket from what carries it. */
+/** Returns the transport that the server reports, or the WebSocket that the topmost Via names over it. */
 function transportOf(protocol: string, via: string): Transport {
   const named = /^\s*SIP\s*\/\s*2\.0\s*\/\s*(WSS?)\b/i.exec(via)?.[1]?.toLowerCase() ?? ''
   const transport = CARRIED_BY[named] === protocol ? named : protocol
@@ -22,12 +22,12 @@ const sourceOf = (message: LibraryRequest | LibraryResponse): Source => ({
 })
 
 function read(message: LibraryMessage) {
-  // An INVITE is asked for a dozen headers, most answers for none.
+  // Built on first use: about a dozen headers are read of an INVITE, and none of most responses.
   let by_name: Map<string, string> | null = null
   return {
     call_id: message.get('call-id') ?? '',
     header(name: string): string | null {
-      // Of two spellings of one name the first counts.
+      // The first of two spellings of a name wins.
       by_name ??= new Map(
         Object.entries(message.headers)
           .reverse()
@@ -54,7 +54,7 @@ export const responseView = (response: LibraryResponse): SipResponse => ({
   source: sourceOf(response),
 })
 
-/** From, To, Call-ID and CSeq are the library's: setting them would append to what is there (its defect 8). */
+/** The library sets From, To, Call-ID and CSeq. Setting them here would append to its values (its defect 8). */
 const RESERVED = new Set(['from', 'to', 'call-id', 'cseq', 'via', 'content-length'])
 
 export function outgoing(headers: Headers | undefined, options: { readonly initial: boolean }): Record<string, string> {
@@ -67,15 +67,15 @@ export function outgoing(headers: Headers | undefined, options: { readonly initi
   return clean
 }
 
-/** The library joins repeated headers by commas; the lines of this one go through it as the lines of one value. */
+/** Builds the WWW-Authenticate headers as one value of several lines, because the library joins repeats by commas. */
 export const challengeHeaders = (challenges: readonly string[]): Record<string, string> =>
   challenges.length === 0 ? {} : { 'WWW-Authenticate': challenges.map(oneLine).join('\r\nWWW-Authenticate: ') }
 
 const oneLine = (value: string): string => value.replace(/[\r\n\0]+/g, ' ').trim()
 
 /**
- * The library sends only what is in its table, a far end may say anything from 300 to 699, and codes pass as they are:
- * those that are missing are added. What is no status code at all is sent as 500.
+ * Returns a status code that the library can send. Codes of a far end pass unchanged; one that the library's table
+ * lacks is added to it. An invalid code becomes 500.
  */
 export function sendableStatus(status: number): number {
   if (!Number.isInteger(status) || status < 100 || status > 699) return 500
@@ -83,7 +83,7 @@ export function sendableStatus(status: number): number {
   return status
 }
 
-/** Of IANA's registry, what the library does not have. */
+/** Codes of the IANA registry that the library's table lacks. */
 const REGISTERED: Readonly<Record<number, string>> = {
   425: 'Bad Alert Message',
   440: 'Max-Breadth Exceeded',

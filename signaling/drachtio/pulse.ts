@@ -3,14 +3,14 @@ import type { Clock, Timer } from '../../core/runtime/clock.ts'
 import type { Wire } from './library.ts'
 
 const PING_MS = 2000
-/** With so many pings unanswered the server is silent: no new call is given to it. */
+/** After this many unanswered pings the server counts as silent and gets no new calls. */
 const SILENT_PINGS = 4
-/** With so many, as after the 32 s that SIP waits itself (64*T1), the link is given up: its host may be gone. */
+/** After this many, longer than a SIP transaction lasts (64*T1, 32 s), the link is closed: the host may be gone. */
 const LOST_PINGS = 18
 
 /**
- * Whether somebody answers at the other end of the link: a server that was stopped, or whose host is gone, keeps its
- * connection. Counts its own looks, not the time that has passed: a process that was itself stopped has heard nothing.
+ * Detects a SIP server that no longer answers: the connection of a stopped process or a lost host stays open. It counts
+ * pings, not elapsed time, because our own process may have been stopped and unable to read.
  */
 export class Pulse {
   readonly #unanswered = new Map<Socket, number>()
@@ -28,7 +28,7 @@ export class Pulse {
     wire.on('close', socket => void this.#unanswered.delete(socket))
     wire.on('msg', socket => void this.#unanswered.set(socket, 0))
     this.#looks = clock.every(PING_MS, () => {
-      // Looks without a turn of the event loop in between are one: nothing could be read.
+      // Ticks without a turn of the event loop between them count as one: nothing could be read.
       if (this.#looked) return
       this.#looked = true
       setImmediate(() => {
@@ -42,7 +42,7 @@ export class Pulse {
     })
   }
 
-  /** A connection stands, and whoever has accepted it says nothing. */
+  /** Whether a connection is open whose server does not answer. */
   get silent(): boolean {
     return [...this.#unanswered.values()].some(pings => pings >= SILENT_PINGS)
   }

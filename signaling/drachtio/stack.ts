@@ -30,15 +30,15 @@ interface ConnectStackOptions {
   readonly secret: string
   readonly log: Log
   readonly clock: Clock
-  /** Whether a server that is not our own edge keeps its promises about reliable provisional answers. */
+  /** Whether a server other than our own edge supports reliable provisional responses correctly. */
   readonly reliable: boolean
-  /** Where a server that is not our own edge should listen. */
+  /** Where a server other than our own edge should listen. */
   readonly served: ServedAt
-  /** Told of each dialog of a server that is not our own edge: that edge ends the dialogs of a lost node itself. */
+  /** Tracks the dialogs of a server other than our own edge. Our edge ends the dialogs of a lost node itself. */
   readonly keeper?: DialogKeeper
 }
 
-/** What we take from outside a dialog; whatever else comes is answered by the SIP server. */
+/** The methods that we take outside a dialog. The SIP server answers all others. */
 const METHODS = [
   'invite',
   'options',
@@ -52,15 +52,15 @@ const METHODS = [
   'update',
 ]
 const RETRY_MAX_DELAY_MS = 1000
-/** A SIP server is patient for 32 s (64*T1), and may then forget without a word: what waits for it ends soon after. */
+/** A SIP server waits 32 s (64*T1) and may then forget a transaction silently. Our own timeout is a little longer. */
 const GIVE_UP_MS = 35_000
-/** A re-INVITE may wait for a person. */
+/** The timeout of a re-INVITE, which may wait for a person. */
 const REINVITE_GIVE_UP_MS = 180_000
-/** The embedded edge. A drachtio-server crashes where a final answer follows a reliable one without its PRACK. */
+/** Matches the embedded edge. A drachtio-server crashes when a final response precedes the PRACK of a reliable one. */
 const OWN_EDGE = /-strowger$/
 const SILENT = 'the SIP server told of no answer'
 
-/** Connects in the background and for good: after a loss it connects again by itself. */
+/** Connects in the background, and reconnects whenever the link is lost. */
 export function connectStack(options: ConnectStackOptions): SipStack {
   return new Stack(options)
 }
@@ -70,16 +70,16 @@ class Stack implements SipStack {
   readonly #log: Log
   readonly #clock: Clock
   readonly #dialogs = new Map<string, (request: LibraryRequest, response: LibraryAnswer) => void>()
-  /** What waits for the SIP server; told when the link is lost, because the library would never call back. */
+  /** Called when the link is lost, because the library then never calls back for the requests in progress. */
   readonly #pending = new Set<() => void>()
   readonly #linkListeners = new Set<(up: boolean) => void>()
   readonly #surroundings: Surroundings
   #onInvite: (invite: InboundInvite) => void = invite => invite.refuse(503)
   #onRequest: (request: InboundRequest) => void = request => request.respond(503)
   #own_edge = false
-  /** Its refusal has been told: it comes again at each attempt. */
+  /** The refusal of our secret has been logged. It repeats at each attempt. */
   #refused = false
-  /** Of the last attempt to connect; meaningless while the link stands. */
+  /** Why the last attempt to connect failed; meaningless while the link is up. */
   #failure: 'absent' | 'refused' = 'absent'
   #missing_contacts: readonly string[] = []
   readonly #served: ServedAt
@@ -104,7 +104,7 @@ class Stack implements SipStack {
     for (const method of METHODS) this.#library.use(method, (request, response) => this.#received(request, response))
     this.#library.on('connect', (error, contacts = '', version = '') => this.#linkUp(error, contacts, version))
     this.#library.on('error', (error: NodeJS.ErrnoException) => {
-      // A server that refuses us may reset the connection after that.
+      // A reset after a refusal must not change the failure to `absent`.
       if (error.syscall === 'connect' || error.syscall === 'getaddrinfo') this.#failure = 'absent'
       this.#log.debug({ err: error }, 'link to the SIP server failed')
     })
@@ -180,10 +180,10 @@ class Stack implements SipStack {
     let giveUp = (): void => undefined
     let given_up = false
     let over = false
-    /** Of forks with a reliable provisional answer (RFC 3262); they end with the INVITE, but for the one that won. */
+    /** Early dialogs of forks with a reliable provisional response (RFC 3262). They end with the final response. */
     const early = new Set<string>()
     const cancelNow = (headers: Headers): void => {
-      // The answer to a CANCEL says nothing: the INVITE's own final answer does.
+      // The response to a CANCEL is ignored: the INVITE's final response decides.
       this.#guard(() => sent?.cancel({ headers: outgoing(headers, { initial: false }) }, () => undefined))
     }
     const result = this.#waiting<InviteResult>(
@@ -193,7 +193,7 @@ class Stack implements SipStack {
           given_up = true
           settle({ kind: 'failed', detail: SILENT, link_lost: false })
         }
-        // It ends when it does not leave, and after our CANCEL; in between it rings as long as its owner likes.
+        // The timeout bounds the sending of the INVITE, and the time after our CANCEL. The owner bounds the ringing.
         limit = this.#clock.after(GIVE_UP_MS, giveUp)
         this.#send({ ...options, method: 'INVITE' }, true, (error, request) => {
           if (!cancelled) limit?.cancel()
@@ -341,7 +341,7 @@ class Stack implements SipStack {
     let ended = false
     const take = (request: LibraryRequest, answer: LibraryAnswer): void => {
       if (request.method === 'BYE') {
-        // One that crosses ours: the peer is told that it is over, nobody else needs to hear it (RFC 5407 §3.2.1).
+        // A BYE that crosses ours is answered with 200 and not passed on (RFC 5407 §3.2.1).
         if (ended) {
           answerable(this.#log, request, answer).respond(200)
           return
@@ -351,7 +351,7 @@ class Stack implements SipStack {
       }
       deliver(this.#log, request, answer, handler)
     }
-    // What came in the same read as the answer waits until whoever awaits the dialog has got it.
+    // Requests read together with the answer wait until the code that awaits the dialog has received it.
     let given = false
     setImmediate(() => {
       given = true
@@ -385,7 +385,7 @@ class Stack implements SipStack {
         try {
           await request('BYE', headers ? { headers } : {})
         } catch (error) {
-          // The server still has a dialog whose BYE did not leave.
+          // The server still has the dialog, because the BYE was not sent: keep it for the sweep.
           if (error instanceof LinkLost) return
           this.#log.debug({ detail: String(error), sip_call_id: facts.call_id }, 'BYE was not answered')
         }
@@ -403,7 +403,7 @@ class Stack implements SipStack {
     this.#keeper?.closed(dialog_id)
   }
 
-  /** A promise that always settles: by `work`, with `lost` when the link goes before, or at its limit. */
+  /** Returns a promise that always settles: by `work`, with `lost` when the link is lost, or at its limit. */
   #waiting<T>(
     end: { readonly lost: () => T; readonly limit?: { readonly ms: number; readonly outcome: () => T } },
     work: (settle: (value: T) => void) => void,
@@ -456,7 +456,7 @@ class Stack implements SipStack {
     try {
       work()
     } catch (error) {
-      // The library asserts that its socket is there; when it is not, the link is lost and everything waiting is told.
+      // The library asserts that it has a socket. Without one the link is lost, and the pending requests settle.
       this.#log.debug({ err: error }, 'the link to the SIP server is gone')
     }
   }

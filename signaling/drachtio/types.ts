@@ -1,7 +1,7 @@
 /**
- * SIP as the signaling node sees it: transactions and dialogs, nothing of how a SIP server is reached. Promises of this
- * interface always settle: with the peer's answer, or with `LinkLost` when the link to the SIP server is gone,
- * or with a failure when the SIP server tells of no answer for longer than any transaction lasts.
+ * SIP as the signaling node sees it: transactions and dialogs, independent of how the SIP server is reached. Promises
+ * of this interface always settle: with the peer's response, with `LinkLost` when the link to the SIP server is lost,
+ * or with a failure when the SIP server reports no response for longer than any transaction lasts.
  */
 
 export type Transport = 'udp' | 'tcp' | 'tls' | 'ws' | 'wss'
@@ -12,16 +12,16 @@ export interface Source {
   readonly transport: Transport
 }
 
-/** Values are one line each. */
+/** Header values by name. A value is one line. */
 export type Headers = Readonly<Record<string, string>>
 
 interface Message {
   readonly call_id: string
-  /** First matching header without regard to case; repeated ones are joined by a comma. */
+  /** Returns a header's value; the name is case-insensitive. Repeated headers are joined by commas. */
   header(name: string): string | null
-  /** Names as received where they begin `X-` or `P-`, else in lower case. */
+  /** Names that begin with `X-` or `P-` are as received; others are in lower case. */
   readonly headers: Headers
-  /** Empty when there was none. */
+  /** Empty when the message has no body. */
   readonly body: string
   readonly source: Source
 }
@@ -39,54 +39,54 @@ export interface SipResponse extends Message {
 export interface ResponseOptions {
   readonly reason?: string
   readonly headers?: Headers
-  /** One WWW-Authenticate header each: the one header that may not be joined by commas (RFC 3261 §7.3.1). */
+  /** Each is sent as its own WWW-Authenticate header, which must not be joined by commas (RFC 3261 §7.3.1). */
   readonly challenges?: readonly string[]
   readonly body?: string
 }
 
-/** A request from the network that wants an answer; a second final answer is ignored. */
+/** A request from the network that can be answered. A second final response is ignored. */
 export interface InboundRequest extends SipRequest {
   respond(status: number, options?: ResponseOptions): void
 }
 
-/** Why the SIP server ended a dialog by itself. */
+/** Why the SIP server, not the peer, ended a dialog. */
 export type ServerEnd = 'session_expired' | 'no_ack' | 'other'
 
 /**
- * What a peer sends within a dialog. An ACK wants no answer. `server_end`: the SIP server ended the dialog by itself;
- * null for a request of the peer.
+ * Handles the requests of a peer within a dialog. An ACK is not answered. `server_end` says why the SIP server ended
+ * the dialog; it is null for a request of the peer.
  */
 export type DialogHandler = (request: InboundRequest, facts: { readonly server_end: ServerEnd | null }) => void
 
 export interface Dialog {
   readonly id: string
   readonly call_id: string
-  /** Where requests within this dialog go: the peer's Contact at set-up. */
+  /** The target of requests within this dialog: the peer's Contact at set-up. */
   readonly remote_target: string
   readonly local_tag: string
   readonly remote_tag: string
   /** @throws LinkLost. A dialog that the SIP server no longer knows answers 481. */
   request(method: string, options?: { headers?: Headers; body?: string }): Promise<SipResponse>
-  /** Ends the dialog; settles when the BYE is answered or given up. Later calls do nothing. */
+  /** Ends the dialog; settles when the BYE is answered or has timed out. Later calls do nothing. */
   bye(headers?: Headers): Promise<void>
   readonly ended: boolean
 }
 
 export interface InboundInvite extends SipRequest {
-  /** A provisional answer; reliable (RFC 3262) when `reliable`: then it resolves when the PRACK has come. */
+  /** Sends a provisional response. With `reliable` (RFC 3262) it resolves when the PRACK has come. */
   progress(status: number, options?: ResponseOptions & { reliable?: boolean }): Promise<void>
   refuse(status: number, options?: ResponseOptions): void
-  /** 200 OK. @throws Cancelled, LinkLost */
+  /** Sends 200 OK. @throws Cancelled, LinkLost */
   accept(options: ResponseOptions, handler: DialogHandler): Promise<Dialog>
-  /** The peer gave up; the SIP server has answered. Called at once when it has already happened. */
+  /** The peer sent CANCEL, and the SIP server has answered. Calls the listener at once if this has already happened. */
   onCancel(listener: (headers: Headers) => void): void
-  /** Requests in the early dialog (UPDATE, INFO, PRACK with a body) before a final answer. */
+  /** Sets the handler of requests in the early dialog: UPDATE, INFO, and PRACK. */
   onEarly(handler: DialogHandler): void
 }
 
 export interface InviteOptions {
   readonly uri: string
-  /** Where the packet goes when not to `uri`. */
+  /** The next hop, when it differs from `uri`. */
   readonly proxy?: string
   readonly headers: Headers
   readonly body: string
@@ -96,13 +96,11 @@ export interface InviteOptions {
 export type InviteResult =
   | { readonly kind: 'answered'; readonly dialog: Dialog; readonly response: SipResponse }
   | { readonly kind: 'refused'; readonly response: SipResponse }
-  /** The SIP server would not send it, or the link to it is lost. */
+  /** The SIP server did not send the INVITE or reported no response, or the link to it was lost. */
   | { readonly kind: 'failed'; readonly detail: string; readonly link_lost: boolean }
 
 export interface OutboundInvite {
-  /**
-   * Until the final answer. May be called before the INVITE has left; then it never leaves, or is cancelled at once.
-   */
+  /** Cancels the INVITE; does nothing after the final response. An INVITE not sent yet is cancelled once it is sent. */
   cancel(headers?: Headers): void
   readonly result: Promise<InviteResult>
 }
@@ -110,7 +108,7 @@ export interface OutboundInvite {
 export interface InviteProgress {
   sent?(facts: { readonly call_id: string; readonly source: Source }): void
   provisional?(response: SipResponse): void
-  /** Requests of the peer in the early dialog, and in the confirmed one from its first moment. */
+  /** Handles the peer's requests in the early dialog, and in the confirmed one from its first moment. */
   handler: DialogHandler
 }
 
@@ -124,38 +122,38 @@ export interface RequestOptions {
 }
 
 /**
- * `absent`: nobody is reached at its address. `refused`: it does not take our secret. `silent`: it has the connection,
- * and answers nothing.
+ * `absent`: no server answers at the address. `refused`: the server rejects our secret. `silent`: the server keeps the
+ * connection and does not answer.
  */
 export const LINK_STATES = ['absent', 'refused', 'silent', 'connected'] as const
 export type LinkState = (typeof LINK_STATES)[number]
 
-/** Told of the dialogs of a SIP server that keeps them when the node or the link is lost. */
+/** Tracks the dialogs of a SIP server that keeps them when the node or the link is lost. */
 export interface DialogKeeper {
   opened(dialog_id: string): void
-  /** The dialog has ended on the server too. */
+  /** The dialog has also ended on the server. */
   closed(dialog_id: string): void
   linkLost(): void
 }
 
 export interface SipStack {
   readonly link: LinkState
-  /** `link` is `connected`: new calls can be placed. */
+  /** Whether `link` is `connected`, so that new calls can be placed. */
   readonly connected: boolean
-  /** Where a server other than the embedded edge should listen and does not. */
+  /** The addresses on which a server other than the embedded edge should listen and does not. */
   readonly missing_contacts: readonly string[]
   /**
-   * A target that stays silent is answered for within 5 s. A server that does not, shows no 100 either: there a target
-   * that has said no more than that cannot be told from a silent one.
+   * Whether the server generates a response for a silent target within 5 s. A server that does not also hides the 100,
+   * so a target that has sent only a 100 looks silent.
    */
   readonly limits_silence: boolean
-  /** It proves the certificates of TLS targets, as each target asks for. No other server does that for each target. */
+  /** Whether the server verifies the certificates of TLS targets as each target requires. Only our edge does. */
   readonly verifies_targets: boolean
-  /** New INVITEs. */
+  /** Sets the handler of new INVITEs. */
   onInvite(handler: (invite: InboundInvite) => void): void
-  /** Everything else outside a dialog: OPTIONS, REGISTER, MESSAGE … */
+  /** Sets the handler of other requests outside a dialog: OPTIONS, REGISTER, MESSAGE … */
   onRequest(handler: (request: InboundRequest) => void): void
-  /** Up after authentication; down when lost: by then every dialog of the link is gone. */
+  /** Reports the link up after authentication, and down when it is lost. Its dialogs are gone by then. */
   onLink(listener: (up: boolean) => void): () => void
   invite(options: InviteOptions, progress: InviteProgress): OutboundInvite
   /** @throws LinkLost, RequestFailed */
@@ -165,7 +163,7 @@ export interface SipStack {
    * @throws LinkLost, RequestFailed
    */
   endLeft(dialog_id: string): Promise<boolean>
-  /** Live dialogs and open transactions, for metrics. */
+  /** Counts live dialogs and open transactions, for metrics. */
   counts(): { readonly dialogs: number; readonly transactions: number }
   close(): void
 }
@@ -177,7 +175,7 @@ export class LinkLost extends Error {
   }
 }
 
-/** The SIP server would not send it. */
+/** The SIP server did not send the request, or reported no response. */
 export class RequestFailed extends Error {
   override readonly name = 'RequestFailed'
 }

@@ -1,19 +1,19 @@
-// What is read of the addresses in SIP messages, which are strangers' text.
+// Reads addresses in SIP messages. The text is untrusted.
 
-/** The URI of a From, To, Contact or asserted identity; of several the first. */
+/** Returns the URI of a From, To, Contact or asserted identity; the first of several. */
 export function addressOf(value: string | null): string {
   const text = value ?? ''
   return (/<([^>]*)>/.exec(text)?.[1] ?? text.split(/[;,]/)[0] ?? '').trim()
 }
 
-/** Tag of a From or To value. */
+/** Returns the tag of a From or To value; '' when there is none. */
 export const tagOf = (value: string | null): string => /;\s*tag=([^;,\s>]+)/i.exec(value ?? '')?.[1] ?? ''
 
-/** Host of a sip: URI, an IPv6 address without its brackets; '' where there is none. */
+/** Returns the host of a sip: URI, an IPv6 address without brackets; '' when there is none. */
 export const hostOf = (uri: string): string =>
   (/^sips?:(?:[^@]*@)?(\[[^\]]*\]|[^:;?>\s]+)/i.exec(uri)?.[1] ?? '').replace(/^\[|\]$/g, '')
 
-/** User part of a sip: URI or the number of a tel: URI, decoded, without parameters. */
+/** Returns the decoded user part of a sip: URI, or number of a tel: URI, without parameters. */
 export function userOf(uri: string): string {
   const user =
     /^sips?:([^@;?]*)@/i.exec(uri)?.[1] ??
