@@ -10,10 +10,10 @@ import { OutboundCall } from './b2bua/outbound-call.ts'
 import { ApplicationCall } from './scripts/application-call.ts'
 
 const POLL_MS = 500
-/** How many are taken at a time: the rest stays for other nodes, or for the next look. */
+/** The number of originate commands claimed at a time. The rest stay for other nodes, or for the next poll. */
 const BATCH = 20
 
-/** Takes what the API asks of calls: woken by the bus and by a timer, the same path for both. */
+/** Claims and runs the API's commands on calls. The bus and a timer trigger the same check. */
 export class CommandTaker {
   readonly #ctx: AdmissionContext
   readonly #originator: Originator
@@ -41,11 +41,11 @@ export class CommandTaker {
   }
 
   async #take(): Promise<void> {
-    // While it drains too: what was accepted a moment before is refused at once, and does not wait in the queue.
+    // A draining node claims them too: a call accepted just before is then refused at once instead of waiting.
     const originates = !this.#ctx.sip.connected || !this.#ctx.media.connected ? 0 : BATCH
     const commands = await claimCommands(this.#ctx.state, this.#ctx.node_id, { originates, limit: 2 * BATCH })
     for (const command of commands) {
-      // Each on its own: one that waits for something holds nobody up.
+      // The commands run concurrently, so that one that waits does not block the others.
       this.#carryOut(command)
         .then(
           outcome => finishCommand(this.#ctx.state.db, command.id, outcome, this.#ctx.clock.now()),
@@ -69,7 +69,7 @@ export class CommandTaker {
         return 'done'
       }
       case 'hangup':
-      // A cancel that was granted ends the call even when the answer was faster (voice-compat.md §4).
+      // A granted cancel ends the call even if it was answered first (voice-compat.md §4).
       case 'cancel':
         if (!call) return this.#unplaced(command.call_sid)
         await call.end({ cause: 'api' })
@@ -81,7 +81,7 @@ export class CommandTaker {
     }
   }
 
-  /** The call has not begun: it waits for its turn, or for a command before this one. */
+  /** Ends a call that has not started: it is queued, or waits for an earlier command. */
   async #unplaced(sid: string): Promise<string> {
     if (await this.#originator.cancel(sid)) return 'done'
     const row = await findCall(this.#ctx.state.db, sid)

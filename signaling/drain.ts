@@ -8,7 +8,7 @@ import { isAskedToDrain, saveDraining } from '../core/state/nodes/nodes.ts'
 import type { CallRegistry } from './b2bua/registry.ts'
 
 const LOOK_MS = 200
-/** How long the callbacks of the last call may take to leave, once it has ended. */
+/** How long a drained node waits for the first delivery attempt of its remaining callbacks. */
 const CALLBACKS_LIMIT_MS = 5000
 
 interface DrainOptions {
@@ -18,16 +18,16 @@ interface DrainOptions {
   readonly clock: Clock
   readonly log: Log
   readonly calls: CallRegistry
-  /** In the place of a node that was killed while it drained: so long its own drain takes at least. */
+  /** The minimum duration of the drain, for a node that replaces one that was killed while it drained. */
   readonly least_ms: number
 }
 
 /**
- * A node that drains takes no new call, from peers, from the API, by Dial or by transfer; those that run go on to their
- * own end. It is asked by its row (`strowger drain`, which can also take it back) or by the supervisor, which cannot.
+ * A draining node takes no new calls from peers, the API, Dials or transfers. Live calls continue to their normal end.
+ * The node's row requests a drain (`strowger drain`, which can also revoke it), or the supervisor does, irrevocably.
  */
 export class Drain {
-  /** Resolves when the node drains and its last call has ended, with its record written and its callbacks tried. */
+  /** Resolves when the node is drained: its last call has ended, its CDR is written and its callbacks were tried. */
   readonly done: Promise<void>
   readonly #options: DrainOptions
   readonly #not_before_ms: number
@@ -36,10 +36,10 @@ export class Drain {
   #resolve: () => void = () => undefined
   #on = false
   #for_good = false
-  /** Begun so often: what waits for the end of an earlier one, that was taken back, is over. */
+  /** The number of drains so far. The wait of an earlier, revoked drain stops when it sees a newer number. */
   #rounds = 0
   #looking = false
-  /** INVITEs that are between their arrival and their row. */
+  /** INVITEs that have arrived and have no row yet. */
   #arriving = 0
 
   constructor(options: DrainOptions, every_ms: number) {
@@ -56,7 +56,7 @@ export class Drain {
     return this.#on
   }
 
-  /** Begins, not to be taken back. The flag is set at once; others see it when the row is written. */
+  /** Starts an irrevocable drain. It takes effect here at once; other processes see it when the row is written. */
   async begin(): Promise<void> {
     this.#for_good = true
     this.#switch(true)
@@ -64,7 +64,7 @@ export class Drain {
     await saveDraining(state.db, node_id, clock.now()).catch(err => log.error({ err }, 'the drain was not saved'))
   }
 
-  /** Does what the row says. */
+  /** Reads the node's row, and starts or revokes a drain as it says. */
   async look(): Promise<void> {
     if (this.#looking || this.#for_good) return
     this.#looking = true
@@ -79,7 +79,7 @@ export class Drain {
     }
   }
 
-  /** A call is being taken: until that is done there may be one more. Never rejects. */
+  /** Counts an INVITE until it is handled: it may still become a call. Rejects only if `taken` does. */
   async arriving(taken: Promise<void>): Promise<void> {
     this.#arriving++
     await taken
@@ -126,7 +126,7 @@ export class Drain {
   }
 
   #callbacksWait(): Promise<boolean> {
-    // Without storage nobody can deliver them either; they are rows, and leave at the next start.
+    // Without storage they cannot be delivered either. Their rows remain and are delivered after the next start.
     return untriedCallbacks(this.#options.state.db).catch(() => false)
   }
 }

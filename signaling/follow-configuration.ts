@@ -4,14 +4,14 @@ import type { State } from '../core/state/index.ts'
 const PERIOD_MS = 1000
 
 interface Following {
-  /** Looks now, for something may have changed. */
+  /** Checks for a change now. */
   look(): void
   stop(): void
 }
 
 /**
- * Calls `read` now and after each change of the configuration. Where that fails, what was read before stays, `failed` is
- * written to the log once, and it is tried again.
+ * Calls `read` now and after each change of the configuration. The first call may reject. A later failure is retried
+ * every second, and logged once as `failed`; the previous configuration stays in force.
  */
 export async function followConfiguration(
   state: Pick<State, 'db'>,

@@ -7,13 +7,13 @@ import type { Db } from '../core/state/index.ts'
 const FORGET_MS = 60_000
 
 interface LadderKeeper {
-  /** Writes messages after earlier ones. `again`: some may be there already. Resolves to false when it failed. */
+  /** Writes messages after all earlier ones. `again`: some may exist already. Resolves to false when it failed. */
   keep(messages: readonly CallMessage[], again: boolean): Promise<boolean>
-  /** Resolves when everything that it was given is written. */
+  /** Stops, and resolves when all messages given to `keep` have been written. */
   stop(): Promise<void>
 }
 
-/** Writes the SIP messages of calls that cross the edge `edge_id`, and forgets old ones. */
+/** Writes the SIP messages of calls through the edge `edge_id`, and deletes old ones. */
 export function keepLadder(options: {
   readonly db: Db
   readonly edge_id: string

@@ -6,13 +6,13 @@ import type { DialogKeeper, SipStack } from './drachtio/types.ts'
 import { LinkLost } from './drachtio/types.ts'
 
 /**
- * Hangs up dialogs that a lost node or a lost link left on a drachtio-server. Such a server keeps them, refreshes them,
- * and tells neither far end; any connection may send a BYE by the dialog's id (decision 0620).
+ * Hangs up dialogs that a lost node or a lost link left on a drachtio-server. Such a server keeps and refreshes them
+ * without a BYE to either far end. Any connection may send a BYE by the dialog's id (decision 0620).
  */
 export class LeftDialogs implements DialogKeeper {
   readonly #options: { readonly server: string; readonly state: State; readonly clock: Clock; readonly log: Log }
   #node_id: string | null = null
-  /** Dialogs that somebody here runs. */
+  /** The dialogs that this process runs. */
   readonly #live = new Set<string>()
   readonly #ending = new Set<string>()
 
@@ -20,7 +20,7 @@ export class LeftDialogs implements DialogKeeper {
     this.#options = options
   }
 
-  /** Before the first call. */
+  /** Sets the node that owns new dialogs. Must be called before the first call. */
   belongTo(node_id: string): void {
     this.#node_id = node_id
   }
@@ -40,7 +40,7 @@ export class LeftDialogs implements DialogKeeper {
     this.#live.clear()
   }
 
-  /** Resolves when a BYE has left for each dialog that nobody runs, or with the link. */
+  /** Sends a BYE in each dialog that no node runs; does nothing without a link. Does not wait for the responses. */
   async sweep(sip: Pick<SipStack, 'connected' | 'endLeft'>): Promise<void> {
     const { server, state, log } = this.#options
     const node_id = this.#node_id
@@ -57,7 +57,7 @@ export class LeftDialogs implements DialogKeeper {
           this.#forget(dialog_id)
         })
         .catch(error => {
-          // Its row stays when the link is lost: the next sweep finds it.
+          // When the link is lost the row stays, and the next sweep retries.
           if (!(error instanceof LinkLost)) this.#forget(dialog_id)
         })
         .finally(() => this.#ending.delete(dialog_id))
@@ -68,7 +68,7 @@ export class LeftDialogs implements DialogKeeper {
     this.#write(removeSipDialog(this.#options.state.db, this.#options.server, dialog_id))
   }
 
-  /** A call goes on without its row: it matters only when the node is lost too. */
+  /** Logs a failed write. A call continues without its row, which matters only if the node is lost as well. */
   #write(written: Promise<void>): void {
     written.catch(err => this.#options.log.warn({ err }, 'a SIP dialog was not kept'))
   }

@@ -7,15 +7,16 @@ import type { CallContext } from './b2bua/context.ts'
 import { MediaRefusal } from './b2bua/media.ts'
 
 /**
- * Recordings whose end nobody told: their worker or node was killed. The worker mends the file's header and says what
- * is in it; a file that is not there makes the recording absent (design section 8, "recordings finalised").
+ * Finishes recordings whose worker or node was killed before it reported their end. The worker repairs the file's
+ * header and reports the contents. A missing file makes the recording absent (design section 8, "recordings
+ * finalised").
  */
 export async function finishLeftRecordings(ctx: CallContext): Promise<number> {
   if (!ctx.media.connected) return 0
   const rows = await unfinishedRecordings(ctx.state.db, ctx.node_id)
   let finished = 0
   for (const row of rows) {
-    // A recording of a call that has just ended is still being closed by its own worker.
+    // Skip recordings that their own call or worker will still finish.
     if (ctx.calls.get(row.call_sid) || ctx.media.listens(row.sid)) continue
     try {
       const file = join(ctx.config.data_dir, row.file)
@@ -35,7 +36,7 @@ export async function finishLeftRecordings(ctx: CallContext): Promise<number> {
 const DAY_MS = 86_400_000
 const MEDIA_QUALITY_DAYS = 30
 
-/** Removes what has been kept for its time: logs of runs, samples of media quality, registrations that have ended. */
+/** Removes expired data: run logs, media quality samples and registrations. */
 export async function prune(ctx: CallContext): Promise<void> {
   const now_ms = ctx.clock.now()
   await pruneRegistrations(ctx.state.db, now_ms)
@@ -43,7 +44,7 @@ export async function prune(ctx: CallContext): Promise<void> {
   await pruneRunLogs(join(ctx.config.data_dir, 'runs'), now_ms - ctx.config.run_log_days * DAY_MS)
 }
 
-/** By the time of their last line. */
+/** Removes run logs whose last line is older than `before_ms`. */
 async function pruneRunLogs(folder: string, before_ms: number): Promise<void> {
   for (const name of await readdir(folder).catch(() => [])) {
     const file = join(folder, name)

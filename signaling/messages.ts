@@ -9,12 +9,12 @@ import type { SipStack } from './drachtio/types.ts'
 
 const POLL_MS = 1000
 const AT_ONCE = 10
-/** RFC 3428 §8: a MESSAGE over UDP is at most 1300 bytes, headers and all. */
+/** RFC 3428 §8: a MESSAGE over UDP has at most 1300 bytes, including its headers. */
 const MAX_BODY_BYTES = 600
 
 /**
- * Sends the short messages of alerts as SIP MESSAGE (RFC 3428) where STROWGER_SMS_URL names a SIP gateway: at least
- * once each, retried as all notifications are.
+ * Sends the short messages of alerts as SIP MESSAGE (RFC 3428) if STROWGER_SMS_URL names a SIP gateway. Delivery is at
+ * least once, with the retries of all notifications.
  */
 export function startMessages(options: {
   readonly config: Pick<Config, 'sms_url' | 'domain'>
@@ -74,7 +74,7 @@ export function startMessages(options: {
   }
 }
 
-/** At most so many bytes, and no character in two. */
+/** Truncates text to MAX_BODY_BYTES without splitting a character. */
 function cut(text: string): string {
   const bytes = Buffer.from(text)
   return bytes.length <= MAX_BODY_BYTES

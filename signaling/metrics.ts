@@ -6,7 +6,7 @@ import type { Queues } from './scripts/queues.ts'
 import type { Rooms } from './scripts/rooms.ts'
 import type { CarrierRegistrations } from './trunks/carrier-registrations.ts'
 
-/** Figures of what a node holds now. */
+/** Registers the gauges of a node's current state. */
 export function exposeNode(
   registry: Registry,
   ctx: CallContext,
@@ -47,7 +47,7 @@ export function exposeNode(
       name,
       help,
       registers: [registry],
-      // Figures that live elsewhere are read at each scrape.
+      // The value is read at each scrape.
       collect() {
         this.set(read())
       },

@@ -70,13 +70,13 @@ interface SignalingNode {
   readonly id: string
   readonly live_calls: number
   readonly drain: Drain
-  /** Ends the calls that run; a node that was not asked to drain first gives them some seconds. */
+  /** Ends the live calls. Unless the node has drained already, they get 3 s first. */
   stop(): Promise<void>
 }
 
-/** How long calls may go on after a stop that came without a drain before it. */
+/** How long calls may continue after a stop without an earlier drain. */
 const STOP_DRAIN_MS = 3000
-/** The SIP server ends the dialogs of a node that was killed after 5 s; so long they need somebody to end them. */
+/** The SIP server ends the dialogs of a killed node after 5 s. A node must stay connected that long to end them. */
 const ORPHANS_MS = 8000
 const SWEEP_MS = 5000
 const PRUNE_MS = 3_600_000
@@ -89,7 +89,7 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
   const machine = machineOf(config.data_dir)
   await registerOwnNode(state, id, machine, clock)
   options.left.belongTo(id)
-  // Whoever takes the place of a node that drained goes on with that.
+  // The replacement of a node that was draining continues the drain.
   const inherits = (await signalingNodes(state.db)).some(row => row.draining_at !== null && isDead(row, id, machine))
   await endLost(options, gate, { dead: row => isDead(row, id, machine) })
 
@@ -172,8 +172,8 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
   const commands = new CommandTaker(ctx, originator)
   const tests = new TestRunner(ctx)
 
-  // Calls end with their link, and when the media worker drops its sessions. The embedded edge ends the dialogs of a
-  // lost link itself; a drachtio-server keeps them, so they are hung up when the link is back.
+  // Calls end when the link to the SIP server or the media worker is lost. The embedded edge ends the dialogs of a lost
+  // link itself. A drachtio-server keeps them, so we hang them up when the link is back.
   const hangUpLeft = (): Promise<void> =>
     options.left.sweep(sip).catch(err => log.error({ err }, 'dialogs of a lost node were not hung up'))
   const unlink = sip.onLink(up => {
@@ -199,7 +199,7 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
   })
   exposeNode(options.metrics, ctx, { ...scripting, originator, registrations })
   await ready(options)
-  // The link may have come up before anybody listened.
+  // The link may have come up before the listener was added.
   await hangUpLeft()
   presence.tellLinks()
   log.info({ node_id: id, edge: sip.connected, media: media.connected }, 'signaling node started')
@@ -230,9 +230,7 @@ export async function startSignaling(options: NodeOptions): Promise<SignalingNod
   }
 }
 
-/**
- * A node that says it is ready can take a call; one whose links do not come up starts all the same, and refuses calls.
- */
+/** Waits for the links, so that a ready node can take calls. After 10 s it starts without them and refuses calls. */
 async function ready({ sip, media, clock }: NodeOptions): Promise<void> {
   const deadline_ms = clock.monotonic_ms() + READY_LIMIT_MS
   while ((!sip.connected || !media.connected) && clock.monotonic_ms() < deadline_ms) await pause(clock, 20)
@@ -243,7 +241,7 @@ function endAll(calls: CallRegistry, cause: 'node_lost', log: Log): void {
   for (const call of calls.all()) void call.end({ cause })
 }
 
-/** OPTIONS is answered as an INVITE would be (RFC 3261 §11.2); the rest has no place outside a dialog. */
+/** Answers OPTIONS as an INVITE would be answered (RFC 3261 §11.2). Refuses other methods outside a dialog with 405. */
 function outsideDialog(request: InboundRequest, draining: boolean): void {
   const { code, headers } = sipRefusal('draining')
   if (request.method === 'OPTIONS' && draining) request.respond(code, { headers })

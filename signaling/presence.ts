@@ -16,8 +16,8 @@ interface PresenceOptions {
 }
 
 /**
- * The rows by which others know that a node is there: its own, which its heartbeats keep fresh, and `<id>-edge` and
- * `<id>-media`, which are there, and fresh, while its links stand.
+ * The rows that announce a node to others: its own row, which heartbeats refresh, and `<id>-edge` and `<id>-media`,
+ * which exist and are refreshed while the links are up.
  */
 export class Presence {
   readonly #options: PresenceOptions
@@ -27,7 +27,7 @@ export class Presence {
   #beating = false
   #stopped = false
 
-  /** Its own row is written already. */
+  /** The node's own row must already exist. */
   constructor(options: PresenceOptions) {
     this.#options = options
     const { clock, sip, media } = options
@@ -35,7 +35,7 @@ export class Presence {
     media.on('down', () => this.tellLinks())
     media.on('up', () => this.tellLinks())
     this.#beat = clock.every(HEARTBEAT_MS, () => {
-      // Where the state is slow, one write that waits is enough: several would each register the node anew.
+      // At most one heartbeat is pending while the state is slow: several could each register the node again.
       if (this.#beating) return
       this.#beating = true
       this.tellLinks()
@@ -53,7 +53,7 @@ export class Presence {
       .catch(err => log.error({ err }, 'the state of the links was not saved'))
   }
 
-  /** Nobody is there any more. */
+  /** Removes the rows of the node and its links. */
   async stop(): Promise<void> {
     this.#stopped = true
     this.#beat.cancel()
@@ -74,7 +74,7 @@ export class Presence {
     const { state, clock, log, node_id, machine } = this.#options
     try {
       if (await heartbeat(state.db, node_id, clock.now())) return
-      // Others took us for lost (a long stop): our calls have their CDRs already, and we go on under the same name.
+      // Others declared us lost, for example after a long suspension, and wrote our CDRs. Continue under the same id.
       log.warn({ node_id }, 'this node was taken for lost')
       await registerOwnNode(state, node_id, machine, clock)
     } catch (err) {
@@ -86,6 +86,6 @@ export class Presence {
 export const registerOwnNode = (state: State, id: string, machine: Machine, clock: Clock): Promise<void> =>
   registerNode(state.db, { id, kind: 'signaling', ...machine, pid: process.pid }, clock.now())
 
-/** A node of this machine whose process is no more: its calls need not wait for its silence. */
+/** Whether the process of another node on this machine is gone: its calls can end without waiting for a timeout. */
 export const isDead = (row: NodeRow, own_id: string, machine: Machine): boolean =>
   row.id !== own_id && isGone(row, machine)

@@ -11,20 +11,20 @@ import { followConfiguration } from './follow-configuration.ts'
 import { keepLadder } from './ladder-keeper.ts'
 
 const RETRY_MS = 250
-/** How long a node that stops waits for the last messages of its calls. */
+/** How long a stopping node waits for the last SIP messages of its calls. */
 const DRAIN_MS = 2000
-/** The edge ends calls that were lost with its last run for so long after. */
+/** How far back the edge looks for calls that its previous run lost. */
 const LEFT_MS = 10 * 60_000
 
 interface EdgeServer {
-  /** Resolves when the edge has handed over what it had, or does not answer. */
+  /** Stops. Resolves when the edge has handed over its pending messages, or after 2 s. */
   stop(): Promise<void>
 }
 
 interface EdgeServerOptions {
   readonly path: string
   readonly state: Pick<State, 'db'>
-  /** Of the edge at the other end. */
+  /** The id of the edge at the other end. */
   readonly edge_id: string
   readonly bus: Bus
   readonly log: Log
@@ -32,8 +32,8 @@ interface EdgeServerOptions {
 }
 
 /**
- * Serves the embedded edge of this machine, which opens no database: tells it the configuration that it needs, keeps
- * its SIP messages, and answers its questions. Rejects when the configuration cannot be read at first.
+ * Serves the embedded edge of this machine, which opens no database: sends its configuration, stores its SIP messages
+ * and answers its queries. Rejects when the first read of the configuration fails.
  */
 export async function serveEdge(options: EdgeServerOptions): Promise<EdgeServer> {
   const { path, state, edge_id, bus, log, clock } = options
@@ -48,7 +48,7 @@ export async function serveEdge(options: EdgeServerOptions): Promise<EdgeServer>
     failed: 'the configuration of the SIP edge cannot be read: the one of before remains in force',
     read: async () => {
       const line = jsonLine({ kind: 'facts', facts: await readEdgeFacts(state.db) } satisfies ToEdge)
-      // Most changes of the configuration do not concern the edge.
+      // Most configuration changes do not affect the edge.
       if (line === facts) return
       facts = line
       edge?.write(facts)

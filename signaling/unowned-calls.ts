@@ -2,7 +2,7 @@ import { type AlsoAtEnd, callsOfNode, endLostCall } from '../core/state/calls/ru
 import type { AdmissionContext } from './admission/context.ts'
 import type { AdmissionGate } from './admission/gate.ts'
 
-/** Slots and money go back with the record of a lost call: both or neither. */
+/** Releases the slots and money of a lost call in the same transaction as its CDR. */
 export const giveBack =
   (gate: AdmissionGate): AlsoAtEnd =>
   async (trx, row) => {
@@ -10,17 +10,17 @@ export const giveBack =
     await gate.release(trx, { call_sid, duration_seconds: row.duration_seconds ?? 0, answered: answered_at !== null })
   }
 
-/** So many sweeps of 5 s a call may be between its row and its owner. */
+/** The number of sweeps, 5 s apart, that must find a call without an owner before it is ended. */
 const LOOKS = 3
 
 /**
- * Calls of this node that nobody runs: their row was written, and what came next failed (storage went away between two
- * writes). They are ended, so that nothing stays in progress and nothing stays taken (design section 8).
+ * Ends calls of this node that no object owns: their row was written, and the next step failed, for example because the
+ * storage went away. Otherwise they would stay in progress and keep their slots and money (design section 8).
  */
 export class UnownedCalls {
   #looks = new Map<string, number>()
 
-  /** `held`: whether a call waits somewhere for its turn. Returns how many were ended. */
+  /** Ends calls that have been unowned for LOOKS sweeps; returns their number. `held`: whether a call is queued. */
   async sweep(ctx: AdmissionContext, held: (sid: string) => boolean): Promise<number> {
     const looks = new Map<string, number>()
     let ended = 0

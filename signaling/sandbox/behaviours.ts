@@ -1,30 +1,30 @@
 import { silence, speak, tone } from './audio.ts'
 import type { RtpSession } from './rtp.ts'
 
-/** What a behaviour may do with the call that reached it. Everything ends when the caller hangs up or cancels. */
+/** The operations of a behaviour on its call. All of them stop when the caller hangs up or cancels. */
 export interface SandboxCall {
-  /** The number that was called, as in the request URI. */
+  /** The called number, as in the request-URI. */
   readonly called: string
   readonly rtp: RtpSession
   ring(): void
-  /** 183 with SDP: early media flows from then on. */
+  /** Sends a 183 with SDP and starts early media. */
   earlyMedia(): void
-  /** 200; resolves when the ACK has come. */
+  /** Sends 200; resolves when the ACK has come. */
   answer(): Promise<void>
   refuse(status: number): void
   hangUp(): void
-  /** Resolves after `ms`, or never when the call ends before. */
+  /** Resolves after `ms`; never, if the call ends before. */
   wait(ms: number): Promise<void>
 }
 
 export type Behaviour = (call: SandboxCall) => Promise<void>
 
-/** The tone of a number without a behaviour of its own; tests measure it. */
+/** The tone that numbers without a special behaviour play. Tests measure it. */
 const TONE_HZ = 440
 /** CED, the answer tone of a fax machine (ITU-T T.30 §4.1.2). */
 const FAX_HZ = 2100
 
-/** By the last four digits of the called number (design section 9). */
+/** Behaviours by the last four digits of the called number (design section 9). */
 const BY_ENDING: Readonly<Record<string, Behaviour>> = {
   '0001': async call => {
     await call.answer()
@@ -35,7 +35,7 @@ const BY_ENDING: Readonly<Record<string, Behaviour>> = {
   '0003': async call => call.ring(),
   '0004': async call => {
     await call.answer()
-    // As a person who is asked for them: keys that come before the document wants any are nobody's.
+    // Wait for the prompt, as a person would: keys sent before the document collects any are lost.
     await Promise.race([call.rtp.spokenTo(), call.wait(1000)])
     await call.wait(500)
     call.rtp.sendDigits('1234#')
@@ -64,7 +64,7 @@ const BY_ENDING: Readonly<Record<string, Behaviour>> = {
 const playTone: Behaviour = async call => {
   call.ring()
   await call.answer()
-  // A whole number of periods, so that the loop has no click.
+  // The tone has a whole number of periods, so the loop does not click.
   await call.rtp.play(tone(TONE_HZ, 1000), { loop: true })
 }
 

@@ -4,10 +4,10 @@ import type { Behaviour, SandboxCall } from './behaviours.ts'
 import type { Remote, RtpSession } from './rtp.ts'
 import { answerFor, remoteOf } from './sdp.ts'
 
-/** Networks end a call whose other side is gone for good; nothing else would tell when the edge was killed. */
+/** Ends a call without RTP, as networks do. A killed edge sends no BYE. */
 const QUIET_LIMIT_MS = 90_000
 
-/** One call that reached the sandbox carrier: what its behaviour may do, carried out on SIP and RTP. */
+/** One call to the sandbox carrier. Carries out its behaviour on SIP and RTP. */
 export class CallOfSandbox implements SandboxCall {
   readonly called: string
   readonly rtp: RtpSession
@@ -30,7 +30,7 @@ export class CallOfSandbox implements SandboxCall {
     parts.call.events.request = request => this.#within(request)
   }
 
-  /** Runs the behaviour; what it still waits for when the call ends is left waiting, and collected. */
+  /** Runs the behaviour. When the call ends, its pending waits never settle and are garbage collected. */
   run(behaviour: Behaviour, failed: (error: unknown) => void): void {
     behaviour(this).catch(error => {
       failed(error)
@@ -78,7 +78,7 @@ export class CallOfSandbox implements SandboxCall {
     return answerFor(this.#remote, this.#address, this.rtp.port)
   }
 
-  /** Hold and other new offers are answered; the rest is understood politely. */
+  /** Answers new offers, such as a hold, with SDP and other requests with a plain 200. */
   #within(request: IncomingRequest): void {
     const { method } = request.message
     const offers = method === 'INVITE' || (method === 'UPDATE' && request.body !== '')

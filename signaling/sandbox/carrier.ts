@@ -9,7 +9,7 @@ import { remoteOf } from './sdp.ts'
 
 interface Carrier {
   readonly port: number
-  /** Calls that are ringing or answered now. */
+  /** The number of ringing and answered calls. */
   readonly calls: number
   close(): void
 }
@@ -17,8 +17,8 @@ interface Carrier {
 const MAX_CALLS = 2000
 
 /**
- * The sandbox carrier: a SIP peer with real RTP that plays the telephone network (design section 9). It shares the SIP
- * stack with the edge, and nothing else with the platform: it reads no state and knows no trunk.
+ * The sandbox carrier: a SIP peer with real RTP that simulates the telephone network (design section 9). It shares only
+ * the SIP stack with the edge: it reads no state and knows no trunks.
  */
 export async function openCarrier(options: {
   readonly host: string
@@ -45,7 +45,7 @@ export async function openCarrier(options: {
   }
 
   const agent = await UserAgent.open({
-    // UDP alone, as its carrier row says: the supervisor has looked for a free UDP port.
+    // Only UDP, as in its carrier row: the supervisor has chosen a free UDP port.
     listeners: [{ protocol: 'udp', host, port }],
     log,
     user: 'sandbox',

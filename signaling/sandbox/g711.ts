@@ -4,7 +4,7 @@ export type Law = 'PCMU' | 'PCMA'
 const BIAS = 0x84
 const CLIP = 32_635
 
-/** Position (0 to 7) of the highest bit set in the eight bits above `lowest_bit`. */
+/** Returns the position (0 to 7) of the highest bit that is set in the eight bits from `lowest_bit`. */
 function segment(value: number, lowest_bit: number): number {
   let exponent = 7
   for (let mask = 1 << (lowest_bit + 7); exponent > 0 && (value & mask) === 0; mask >>= 1) exponent--
@@ -29,7 +29,7 @@ function aLaw(sample: number): number {
 const ENCODE = { PCMU: muLaw, PCMA: aLaw } as const
 export const SILENCE_BYTE: Readonly<Record<Law, number>> = { PCMU: 0xff, PCMA: 0xd5 }
 
-/** One byte for each sample. */
+/** Encodes each sample as one byte. */
 export function encode(law: Law, samples: Int16Array): Buffer {
   const bytes = Buffer.alloc(samples.length)
   const one = ENCODE[law]

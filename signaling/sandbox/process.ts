@@ -4,7 +4,7 @@ import { Gauge } from '../../core/runtime/metrics.ts'
 import { runProgramsAs } from '../../core/runtime/program-runner.ts'
 import { openCarrier } from './carrier.ts'
 
-/** The process of the sandbox carrier; the supervisor gives it a SIP port of its own as STROWGER_SIP_PORT. */
+/** The process of the sandbox carrier. The supervisor passes its own SIP port as STROWGER_SIP_PORT. */
 async function start({ config, log, metrics, users }: ProcessContext): Promise<RunningProcess> {
   if (users !== null) await runProgramsAs(users.programs, log)
   const carrier = await openCarrier({ host: config.bind, port: config.sip_port, log })

@@ -8,7 +8,7 @@ const DTMF_EVENTS = '0123456789*#ABCD'
 const DTMF_ON_PACKETS = 5
 const DTMF_OFF_PACKETS = 5
 
-/** What the far end said in its SDP, as far as the sandbox cares. */
+/** The parts of the far end's SDP that the sandbox uses. */
 export interface Remote {
   readonly address: string
   readonly port: number
@@ -24,8 +24,8 @@ type Mode =
   | { kind: 'play'; bytes: Buffer; at: number; loop: boolean; done: () => void }
 
 /**
- * One RTP session of the sandbox (RFC 3550): sends a packet each 20 ms from the moment a remote is known, whatever
- * there is to send. Echo sends back the last payload that came in.
+ * One RTP session of the sandbox (RFC 3550). It sends a packet every 20 ms once the remote is known, silence if there
+ * is nothing else to send. Echo returns the received payloads.
  */
 export class RtpSession {
   readonly #socket: Socket
@@ -49,7 +49,7 @@ export class RtpSession {
   private constructor(socket: Socket) {
     this.#socket = socket
     socket.on('message', packet => this.#received(packet))
-    // An ICMP "port unreachable" for a packet of ours is no reason to end anything.
+    // Ignore ICMP "port unreachable" errors for our packets.
     socket.on('error', () => undefined)
   }
 
@@ -61,7 +61,7 @@ export class RtpSession {
     })
   }
 
-  /** Milliseconds since a packet came, or since the start when none has. */
+  /** Milliseconds since the last packet came, or since the start if none has. */
   get quiet_ms(): number {
     return this.#timer === undefined ? 0 : performance.now() - this.#last_heard_at
   }
@@ -78,7 +78,7 @@ export class RtpSession {
     this.#timer = setInterval(() => this.#tick(), PTIME_MS / 2)
   }
 
-  /** Plays to the end; resolves then, or when something else is sent instead. */
+  /** Plays samples. Resolves at their end, or when something else replaces them. */
   play(samples: Int16Array, options: { loop?: boolean } = {}): Promise<void> {
     this.#leaveMode()
     const bytes = encode(this.#remote?.law ?? 'PCMU', samples)
@@ -87,7 +87,7 @@ export class RtpSession {
     })
   }
 
-  /** Resolves with the first audio of the far end, which it sends when it has something to say. */
+  /** Resolves when the first audio of the far end arrives. */
   spokenTo(): Promise<void> {
     return this.#audio
   }
@@ -98,7 +98,7 @@ export class RtpSession {
     this.#mode = { kind: 'echo' }
   }
 
-  /** Key presses by RFC 4733, 100 ms on and 100 ms off; nothing when the far end did not offer telephone-event. */
+  /** Sends keys by RFC 4733, 100 ms on and 100 ms off; nothing if the far end did not offer telephone-event. */
   sendDigits(digits: string): void {
     if (this.#remote?.event_payload_type != null) this.#digits.push(...digits)
   }
@@ -125,7 +125,7 @@ export class RtpSession {
     if (this.#heard.length > 10) this.#heard.shift()
   }
 
-  /** Sends as many packets as are due: the machine's timers are late, the far end's clock is not. */
+  /** Sends all packets that are due: timers of a busy machine fire late, but the far end expects an even rate. */
   #tick(): void {
     for (let sent = 0; performance.now() >= this.#next_at && sent < 10; sent++) {
       this.#next_at += PTIME_MS
@@ -155,7 +155,7 @@ export class RtpSession {
     return quiet
   }
 
-  /** RFC 4733 §2.5: all packets of an event carry the timestamp of its start; the last three say that it ended. */
+  /** RFC 4733 §2.5: all packets of an event carry the timestamp of its start. The last three have the end bit. */
   #sendEvent(payload_type: number): void {
     const count = this.#digit_packets++
     if (count === 0) this.#digit_timestamp = this.#timestamp

@@ -4,7 +4,7 @@ import type { Remote } from './rtp.ts'
 
 const LAW_BY_TYPE: Readonly<Record<number, Law>> = { 0: 'PCMU', 8: 'PCMA' }
 
-/** The remote end of an offer that the sandbox can answer: one audio stream with G.711; null when there is none. */
+/** Reads the far end of an offer; null unless the offer has an audio stream with G.711. */
 export function remoteOf(sdp: string): Remote | null {
   const offer = sdpTransform.parse(sdp)
   const audio = offer.media.find(media => media.type === 'audio' && Number(media.port) > 0)
@@ -23,7 +23,7 @@ export function remoteOf(sdp: string): Remote | null {
   return { address: String(address), port: Number(audio.port), law, payload_type, event_payload_type }
 }
 
-/** The answer (RFC 3264 §6): the one codec that is used, and telephone-event when it was offered. */
+/** Builds the answer (RFC 3264 §6): one codec, and telephone-event if it was offered. */
 export function answerFor(remote: Remote, address: string, port: number): string {
   const family = address.includes(':') ? 'IP6' : 'IP4'
   const { payload_type, law, event_payload_type: events } = remote

@@ -25,13 +25,13 @@ import { faultOfReach } from './reach.ts'
 import type { Report } from './report.ts'
 
 /**
- * Calls that test a trunk: marked, and left out of the customer's metrics (design section 4). They are admitted like
- * any other: they take slots and cost what such a call costs, or a trunk's test would be a way around its ceilings.
+ * Calls that test a trunk. They are marked, and left out of the customer's metrics (design section 4). Admission treats
+ * them like any other call: they take slots and cost money, so that tests cannot bypass a trunk's ceilings.
  */
 
 const RING_MS = 20_000
 const LISTEN_MS = 3000
-/** Whatever happens, no test call is longer. */
+/** The maximum duration of a test call. */
 const MAX_SECONDS = 30
 const MAX_TARGETS = 10
 
@@ -40,7 +40,7 @@ export interface TestCall {
   readonly summary: string
 }
 
-/** A short call to each target, and media measured both ways. */
+/** Places a short call to each target, and measures media both ways. */
 export async function probeTargets(
   ctx: AdmissionContext,
   trunk: TrunkConfig,
@@ -72,7 +72,7 @@ export async function probeTargets(
   return last
 }
 
-/** One call to the destination, over the way that any call of the trunk takes to the world. */
+/** Places one call to the destination, by the same route as any call of the trunk to the public network. */
 export async function testCall(
   ctx: AdmissionContext,
   trunk: TrunkConfig,
@@ -101,7 +101,7 @@ export async function testCall(
   return probe(ctx, { trunk, called, caller, hops, ask, targets, where: called, checks })
 }
 
-/** What a test call asks of admission, beside its trunk. */
+/** The part of a test call's admission request that does not follow from its trunk. */
 type TestAsk = Pick<Ask, 'part' | 'over' | 'called' | 'caller' | 'own_targets'>
 
 const whole = (trunk: TrunkConfig, ask: TestAsk): Omit<Ask, 'call_sid'> => ({
@@ -121,7 +121,7 @@ const planCall = async (report: Report, where: string, target_ref: string | null
   sent: await report.plan(`media to ${where}`, target_ref),
 })
 
-/** Number that test calls present: one that the project owns, of the trunk where there is one. */
+/** Returns the number that test calls present: the trunk's default caller, else a number of the trunk or project. */
 async function presented(ctx: AdmissionContext, trunk: TrunkConfig): Promise<string> {
   const own = [...ctx.snapshot().numbers.values()].filter(
     number => number.project_id === trunk.project_id && number.status === 'held',
@@ -147,7 +147,7 @@ async function probe(
     readonly caller: string
     readonly hops: (outgoing: Outgoing) => HuntHop[]
     readonly ask: TestAsk
-    /** Where such a call goes first. */
+    /** The targets that such a call tries first. */
     readonly targets: readonly Target[]
     readonly where: string
     readonly checks: Awaited<ReturnType<typeof planCall>>
@@ -161,7 +161,7 @@ async function probe(
     const done = await place(ctx, sid, options)
     media = done.media
     outcome = done.outcome
-    // Silence and "unavailable" may be our own side's word for a peer that cannot be reached: then why is the finding.
+    // Our own side reports an unreachable peer as silence or 503. Then the finding is why it is unreachable.
     return (mayBeUnreached(outcome) ? await faultOfReach(ctx, options.targets) : null) ?? judgeCall(where, outcome)
   })
   const heard = media as MediaFacts | null
@@ -273,7 +273,7 @@ function insertTestCall(
   return insertCall(ctx.state.db, call, now_ms)
 }
 
-/** Plays a tone for a while and counts what comes and goes. */
+/** Plays a tone for 3 s and measures the media both ways. */
 async function measure(ctx: AdmissionContext, leg: Leg): Promise<MediaFacts> {
   const begun_ms = ctx.clock.monotonic_ms()
   await ctx.media.request('play.start', {

@@ -21,7 +21,7 @@ import type { Report } from './report.ts'
 const OPTIONS_LIMIT_MS = 6000
 const MAX_TARGETS = 10
 
-/** Whether a trunk can work as it is set up: nothing is called. */
+/** Checks whether a trunk can work as configured, without a call. */
 export async function validateConfiguration(
   ctx: CallContext,
   trunk: TrunkConfig,

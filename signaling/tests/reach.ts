@@ -6,9 +6,9 @@ import { certificateAt } from '../trunks/peer-certificate.ts'
 import type { Target } from '../trunks/snapshot.ts'
 import type { Way } from '../trunks/ways-out.ts'
 
-/** Whether a target can be reached at all: its name, and its certificate. */
+/** Checks whether a target can be reached: whether its name resolves and its certificate is valid. */
 
-/** What keeps calls from reaching the first target that has such a fault; null when it is not that. */
+/** Returns the first name or certificate fault among the targets; null when there is none. */
 export async function faultOfReach(ctx: CallContext, targets: readonly Target[]): Promise<Verdict | null> {
   for (const target of targets) {
     const host = hostOf(target.uri)
@@ -24,7 +24,7 @@ export async function faultOfReach(ctx: CallContext, targets: readonly Target[])
 
 export const isTls = (target: Target): boolean => target.transport === 'tls' || /^sips:/i.test(target.uri)
 
-/** The addresses of a target that may be reached. */
+/** Returns the addresses of a target to which we may send. */
 export async function resolve(
   ctx: CallContext,
   target: Target,
@@ -44,7 +44,7 @@ export class TooLate extends Error {
   override readonly name = 'TooLate'
 }
 
-/** @throws TooLate when `work` takes longer; what it does then is nobody's any more */
+/** Bounds `work` by a timeout. @throws TooLate when it takes longer; its later result is ignored */
 export function within<T>(limit_ms: number, work: () => Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => reject(new TooLate('no answer in time')), limit_ms)

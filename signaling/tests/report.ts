@@ -3,7 +3,7 @@ import { type Clock, iso } from '../../core/runtime/clock.ts'
 import { saveCheck } from '../../core/state/configuration/trunk-tests.ts'
 import type { State } from '../../core/state/index.ts'
 
-/** The checks of one run as they are planned and come in. */
+/** Saves the checks of one test run as they are planned and completed. */
 export class Report {
   readonly #options: {
     readonly state: State
@@ -25,7 +25,7 @@ export class Report {
     this.#options = options
   }
 
-  /** Shows a check as waiting; `run` gives its verdict once. */
+  /** Saves a check as waiting. The returned function performs it and saves its verdict; call it once. */
   async plan(name: string, target_ref: string | null): Promise<(look: () => Promise<Verdict>) => Promise<Verdict>> {
     const { clock, run_id, node_id } = this.#options
     const check = { id: `${run_id}.${++this.#planned}`, run_id, target_ref, node_id }

@@ -15,7 +15,7 @@ import { Report } from './report.ts'
 const POLL_MS = 1000
 const AT_ONCE = 4
 
-/** Takes trunk tests that wait and carries them out, each in the background of the node's calls. */
+/** Claims waiting trunk tests and runs them in the background, concurrently with the node's calls. */
 export class TestRunner {
   readonly #ctx: AdmissionContext
   readonly #ends: (() => void)[]

@@ -1,7 +1,7 @@
 import { unseal } from '../../core/runtime/secrets.ts'
 import type { Snapshot } from './snapshot.ts'
 
-/** Auth tokens of the projects' voice accounts, each unsealed once for a configuration. */
+/** The auth tokens of the projects' voice accounts. Each is unsealed once per configuration. */
 export class AuthTokens {
   readonly #master_key: Buffer
   readonly #snapshot: () => Snapshot
@@ -15,7 +15,7 @@ export class AuthTokens {
     this.#snapshot = snapshot
   }
 
-  /** Null when the project has no account in force. */
+  /** Returns the project's token; null when the project has no active account. */
   of(project_id: string): string | null {
     const snapshot = this.#snapshot()
     if (this.#read.snapshot !== snapshot) this.#read = { snapshot, tokens: new Map() }

@@ -26,29 +26,29 @@ interface Options {
   readonly log: Log
   readonly node_id: string
   readonly random: () => number
-  /** Our addresses as carriers see them: the first, and that of the other family where there is one. */
+  /** Our addresses as carriers see them: the first, and one of the other family if there is one. */
   readonly hosts: readonly string[]
   readonly sip_port: number
   readonly sips_port: number
-  /** Where authorities that an operator trusts beside those of the machine are kept. */
+  /** The data folder, which holds the operator's additional trusted authorities. */
   readonly data_dir: string
   readonly unseal: (sealed: string) => string
 }
 
-/** Settings by which two registrations are the same one. */
+/** The settings that identify a registration; any change of them registers anew. */
 const keyOf = (registration: CarrierRegistration): string => JSON.stringify(registration)
 
-/** While the link to the SIP server is down nothing can be sent; it comes back within seconds. */
+/** The retry delay while the link to the SIP server is down. It usually returns within seconds. */
 const LINK_PAUSE_SECONDS = 1
 const STOP_LIMIT_MS = 1500
 
-/** Ours for the Contact at a registrar: of its family where its domain is an address, else the first. */
+/** Returns our host for the Contact: of the registrar's family when its domain is an address, else the first. */
 export function contactHost(hosts: readonly string[], domain: string): string {
   const family = isIP(domain.replace(/^\[|\]$/g, ''))
   return uriHost(hosts.find(one => isIP(one) === family) ?? hosts[0] ?? '')
 }
 
-/** Registers with the carriers that want it, again before each end, and takes the registrations back at the end. */
+/** Registers with the carriers that require it, refreshes the registrations and removes them on stop. */
 export class CarrierRegistrations {
   readonly #options: Options
   readonly #kept = new Map<string, Kept>()
@@ -57,7 +57,7 @@ export class CarrierRegistrations {
     this.#options = options
   }
 
-  /** How many carriers know us now. */
+  /** The number of carriers at which we are registered. */
   get registered(): number {
     return [...this.#kept.values()].filter(kept => kept.registered).length
   }
@@ -77,7 +77,7 @@ export class CarrierRegistrations {
     }
   }
 
-  /** Says goodbye to every registrar, but waits for none longer than a second and a half. */
+  /** Removes our registration from every registrar, for at most 1.5 s in total. */
   async stop(): Promise<void> {
     const ends = [...this.#kept.values()].map(kept => kept.end())
     this.#kept.clear()
@@ -171,7 +171,7 @@ class Kept {
     this.#after(again_in_seconds)
   }
 
-  /** One REGISTER, and once more with the answer to its challenge. @throws NotReached, LinkLost, RequestFailed */
+  /** Sends a REGISTER, and repeats it once to answer a challenge. @throws NotReached, LinkLost, RequestFailed */
   async #send(expires_seconds: number): Promise<{ answer: SipResponse; way: Way }> {
     const { sip, unseal } = this.#options
     const { registrar, transport, username, password_sealed, tls } = this.#registration
@@ -196,7 +196,7 @@ class Kept {
     return { answer: await sip.request({ method, uri, proxy: way.proxy, headers: { ...headers, ...more } }), way }
   }
 
-  /** Why it was not registered, for people: where nothing was sent by TLS, what is wrong with the certificate. */
+  /** Describes for people why a REGISTER failed. When TLS prevented it, that is what is wrong with the certificate. */
   async #refusal(answer: SipResponse, way: Way): Promise<string> {
     const said = `${answer.status} ${answer.reason}`
     if (!isMadeUp(answer) || way.protocol !== 'tls') return said

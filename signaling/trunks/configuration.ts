@@ -13,7 +13,7 @@ import { compileSnapshot, EMPTY_SNAPSHOT, type Snapshot } from './snapshot.ts'
 
 const POLL_MS = 1000
 
-/** Keeps the compiled configuration up to date: woken by the bus and by a timer, the same path for both. */
+/** Keeps the compiled configuration up to date. The bus and a timer trigger the same check. */
 export class Configuration {
   readonly #state: State
   readonly #node_id: string
@@ -52,7 +52,7 @@ export class Configuration {
     this.#listeners.add(listener)
   }
 
-  /** Looks whether the saved revision is another than the one that runs, and applies it. Never rejects. */
+  /** Applies the saved configuration if its revision differs from the current one. Never rejects. */
   refresh(): Promise<void> {
     return this.#sleeper.wake()
   }

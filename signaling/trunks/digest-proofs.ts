@@ -7,8 +7,8 @@ import type { State } from '../../core/state/index.ts'
 const MAX_NOTED = 50_000
 
 /**
- * Keeps from which addresses a trunk's peers have proved a password, so that no other tenant can claim one of them. A
- * trunk and address are written once a day, beside the call: it must neither slow it nor fail it.
+ * Records the addresses from which a trunk's peers have proved a password, so that no other tenant can claim one of
+ * them. Each pair of trunk and address is written once a day, concurrently with the call: it must not delay or fail it.
  */
 export function digestProofs(around: { readonly state: State; readonly clock: Clock; readonly log: Log }) {
   const { state, clock, log } = around

@@ -27,26 +27,26 @@ import { addressOf, hostOf } from '../drachtio/uri.ts'
 import type { Snapshot } from './snapshot.ts'
 
 /**
- * The digest check of trunks (RFC 3261 §22, RFC 7616, RFC 8760): qop=auth, MD5 and SHA-256, counts that work once. The
- * rules are core/domain/identity's; here are the key, the clock and who guesses.
+ * Digest authentication of trunks and clients (RFC 3261 §22, RFC 7616, RFC 8760): qop=auth, MD5 and SHA-256, each nonce
+ * count accepted once. core/domain/identity has the rules; this file has the key, the clock and the limit on guesses.
  */
 
 export type DigestOutcome =
   | { readonly kind: 'authenticated'; readonly trunk_id: string; readonly credential_id: string }
   | { readonly kind: 'challenge'; readonly challenges: readonly string[] }
-  /** Nobody could authenticate here: there is no credential at all, or this source has guessed too often. */
+  /** No credential exists, or this source has guessed too often. */
   | { readonly kind: 'refused' }
 
 type ClientOutcome =
   | { readonly kind: 'authenticated'; readonly token: ClientToken }
   | { readonly kind: 'challenge'; readonly challenges: readonly string[] }
-  /** The account is closed, the token has run out, or this source has guessed too often. */
+  /** The account is not active, the token has expired, or this source has guessed too often. */
   | { readonly kind: 'refused' }
 
 const MAX_GUESSERS = 10_000
 const GUESSES = 10
 const GUESS_WINDOW_MS = 60_000
-/** How long a flow that proved a password is let through whatever its neighbours guess. */
+/** How long a flow that proved a password is exempt from the guess limit of its address. */
 const PROVEN_MS = 2 * 3_600_000
 
 const MD5_ALONE: readonly DigestAlgorithm[] = ['MD5']
@@ -58,7 +58,7 @@ export class DigestAuthenticator {
   readonly #snapshot: () => Snapshot
   readonly #replays: ReplayTable = createReplayTable()
   readonly #guesses = new LRUCache<string, { count: number; since_ms: number }>({ max: MAX_GUESSERS })
-  /** Flows that have proved a password, and until when that counts: guesses of their neighbours are none of theirs. */
+  /** Flows that have proved a password, and until when. They do not share the guess limit of their address. */
   readonly #proven = new LRUCache<string, number>({ max: MAX_GUESSERS })
   readonly #md5_clients = new Md5Clients()
   readonly #told: (trunk_id: string, address: string) => void
@@ -69,9 +69,9 @@ export class DigestAuthenticator {
     readonly clock: Clock
     readonly realm: string
     readonly snapshot: () => Snapshot
-    /** Reads and makes nonces as the embedded edge does. */
+    /** Makes and verifies nonces with the same key as the embedded edge. */
     readonly crypto: DigestCrypto
-    /** Hears of every password that a trunk's peer proved. */
+    /** Called whenever a trunk's peer has proved a password. */
     readonly proved: (trunk_id: string, address: string) => void
   }) {
     this.#told = options.proved
@@ -88,7 +88,7 @@ export class DigestAuthenticator {
     const authorization = parseAuthorization(request.header('authorization')?.trim() ?? '')
     if (!authorization) return this.#challenge(request, false)
     this.#md5_clients.answered(clientOf(request))
-    // Nonces are of the clock that never jumps: a jump of the wall clock makes none of them stale.
+    // Nonces use the monotonic clock, so that a jump of the wall clock does not make them stale.
     const now_ms = this.#clock.monotonic_ms()
     this.#sweep(now_ms)
     const holder = request.source
@@ -107,15 +107,15 @@ export class DigestAuthenticator {
       this.#told(trunk_id, request.source.address)
       return { kind: 'authenticated', trunk_id, credential_id: id }
     }
-    // Who knows the password but repeats a count needs a new nonce, no less than who comes too late with one.
+    // A client with the right password but a repeated nonce count needs a new nonce, as with a stale one.
     if (outcome.kind === 'stale' || outcome.why === 'replayed') return this.#challenge(request, true)
     this.#guessed(request)
     return this.#challenge(request, false)
   }
 
   /**
-   * A browser client of the project, by its token. `auth_token` is that of the project's voice account; null when the
-   * project has none in force.
+   * Authenticates a browser client of the project by its token. `auth_token` belongs to the project's voice account; it
+   * is null when the project has no active account.
    */
   checkClient(
     request: SipRequest,
@@ -146,7 +146,7 @@ export class DigestAuthenticator {
     if (outcome.kind === 'authenticated') {
       this.#proved(request, now_ms)
       const { token: known } = outcome.credential
-      // Who held a good token is no guesser: it has run out, and a new challenge would not help.
+      // The token is valid but expired. That is no guess, and a new challenge would not help.
       if (known.expires_at_seconds * 1000 <= this.#clock.now()) return { kind: 'refused' }
       return { kind: 'authenticated', token: known }
     }
@@ -159,7 +159,7 @@ export class DigestAuthenticator {
     const now_ms = this.#clock.monotonic_ms()
     const nonce = makeNonce(this.#crypto, now_ms, randomBytes(4).toString('hex'), request.source)
     const { transport } = request.source
-    // sip.js reads one challenge, the last, and knows MD5 alone: a second one would lock browsers out.
+    // sip.js reads only the last challenge and supports only MD5. A second challenge would lock browsers out.
     const alone = transport === 'ws' || transport === 'wss' || this.#md5_clients.challenged(clientOf(request), now_ms)
     return { kind: 'challenge', challenges: challenges(realm, nonce, stale, alone ? MD5_ALONE : undefined) } as const
   }

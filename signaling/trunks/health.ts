@@ -6,7 +6,7 @@ import type { RequestOptions, SipResponse, SipStack } from '../drachtio/types.ts
 import type { Snapshot, Target } from './snapshot.ts'
 import type { Way, WayAsked, WaysOut } from './ways-out.ts'
 
-/** What a target answered last, and how often in a row it did not. */
+/** A target's last response, and its count of consecutive misses. */
 interface Evidence {
   readonly trunk_enabled: boolean
   readonly way: string
@@ -16,15 +16,15 @@ interface Evidence {
   address: string | null
 }
 
-/** What decides how a target is asked. */
+/** The settings that decide how OPTIONS reaches a target. */
 const wayOf = ({ uri, transport, tls }: Target): string => JSON.stringify([uri, transport, tls])
 
 const PERIOD_MS = 30_000
 const MISSES_UNTIL_DEGRADED = 2
 
 /**
- * OPTIONS keep-alives to every enabled target, each 30 s with jitter (design section 4). A degraded target is tried
- * last, never left out.
+ * Sends OPTIONS keep-alives to every enabled target, every 30 s with jitter (design section 4). A degraded target is
+ * tried last, never left out.
  */
 export class TargetHealth {
   readonly #targets = new Map<string, Evidence>()
@@ -55,19 +55,19 @@ export class TargetHealth {
     return (this.#targets.get(target_id)?.misses ?? 0) >= MISSES_UNTIL_DEGRADED
   }
 
-  /** Address from which the target last answered; null when it never did. */
+  /** Returns the address from which the target last answered; null when it has never answered. */
   address(target_id: string): string | null {
     return this.#targets.get(target_id)?.address ?? null
   }
 
-  /** A call is evidence too: an answer clears the misses, silence counts as one. */
+  /** Counts a call attempt as evidence: a response clears the misses, a failure to reach the target adds one. */
   attempted(target_id: string | null, reached: boolean): void {
     const evidence = target_id === null ? undefined : this.#targets.get(target_id)
     if (!evidence) return
     evidence.misses = reached ? 0 : evidence.misses + 1
   }
 
-  /** Begins with new targets at a random moment of their first period, and leaves those that are gone. */
+  /** Starts with new or changed targets after a random delay of up to 2 s, and stops with removed ones. */
   apply(snapshot: Snapshot): void {
     const wanted = new Map<string, { target: Target; trunk_enabled: boolean; carrier_id: string | null }>()
     for (const trunk of snapshot.trunks.values())
@@ -113,8 +113,8 @@ export class TargetHealth {
       try {
         const answer = await askOptions(this.#options, target, carrier_id)
         code = answer.status
-        // Answers that the SIP server makes up for silence have no source. Any answer of the target itself means:
-        // alive.
+        // Responses that the SIP server generates for silence have no source. Any response of the target itself
+        // proves that it is alive.
         if (!isMadeUp(answer)) address = answer.source.address
       } catch (error) {
         log.debug({ err: error, target_id: id }, 'OPTIONS could not be sent')
@@ -143,15 +143,15 @@ export class TargetHealth {
   }
 }
 
-/** A target that no OPTIONS can be sent to, and why. */
+/** Nothing may or can be sent to the target; the message says why. */
 class NotReached extends Error {
   override readonly name = 'NotReached'
 }
 
-/** The SIP server makes up answers for silence and for what cannot be reached: they have no source. */
+/** Whether the SIP server generated a response for a silent or unreachable target. Such a response has no source. */
 export const isMadeUp = ({ source }: SipResponse): boolean => source.port === 0 || source.address === ''
 
-/** The answer to OPTIONS of the first of a target's addresses that gives one. @throws as `askFirst` */
+/** Sends OPTIONS to a target's addresses in turn; returns the first response. @throws as `askFirst` */
 export async function askOptions(
   reach: Reach,
   target: Pick<Target, 'uri' | 'transport' | 'tls'>,
@@ -167,8 +167,8 @@ interface Reach {
 }
 
 /**
- * The first of the addresses that gives an answer, with that answer, or the last with one that the SIP server made up.
- * @throws NotReached, LinkLost, RequestFailed
+ * Sends a request to a target's addresses in turn until one responds. If none does, returns the response that the SIP
+ * server generated for the last. @throws NotReached, LinkLost, RequestFailed
  */
 export async function askFirst(
   { sip, ways }: Reach,
@@ -186,7 +186,7 @@ export async function askFirst(
   return last
 }
 
-/** The target's URI with the transport that its row says, unless it names one itself. */
+/** Returns the target's URI with the configured transport, unless the URI names one itself. */
 export function targetUri(uri: string, transport: 'udp' | 'tcp' | 'tls'): string {
   if (/;transport=/i.test(uri) || transport === 'udp') return uri
   const [before, headers] = splitAt(uri, '?')

@@ -12,7 +12,7 @@ export const codeOf = (error: unknown): string => {
   return code ?? message
 }
 
-/** Reads the certificate that `host` shows at an address. A bad certificate is reported, not refused. */
+/** Reads the certificate that `host` presents at an address. An invalid certificate is reported, not rejected. */
 export function certificateAt(
   data_dir: string,
   host: string,

@@ -16,18 +16,18 @@ import type { DigestAuthenticator } from './digest.ts'
 import type { Snapshot } from './snapshot.ts'
 
 /**
- * Registrations (RFC 3261 §10). A contact of a digest user is one more target of its trunk while it lasts; a contact of
- * a browser client is where `client:<name>` of its project is reached, over the connection by which it registered.
+ * Registrations (RFC 3261 §10). A digest user's contact is an additional target of its trunk until it expires. A
+ * browser client's contact makes `client:<name>` of its project reachable, over the connection that registered it.
  */
 
 interface Contact {
   readonly uri: string
   /**
-   * By which its packets came: the connection, or of datagrams the address when the contact names another, for then it
-   * sits behind a NAT.
+   * The next hop: the connection that registered it. Over UDP it is the source address if the contact names another,
+   * because the peer is then behind a NAT; otherwise null.
    */
   readonly proxy: string | null
-  /** Where it registered from: this address is its own. */
+  /** The source address of the REGISTER, which the peer has proved to own. */
   readonly proven_host: string
   readonly transport: string
 }
@@ -48,19 +48,19 @@ interface RegistrarOptions {
   readonly clock: Clock
   readonly log: Log
   readonly snapshot: () => Snapshot
-  /** Of the clients' addresses. */
+  /** The domain of the clients' addresses. */
   readonly domain: string
-  /** The voice account's token in force; null when the project has no active account. */
+  /** Returns the voice account's current token; null when the project has no active account. */
   readonly authToken: (project_id: string) => string | null
 }
 
-/** Whose contacts a REGISTER changes. */
+/** The user whose contacts a REGISTER changes. */
 interface Owner {
   /** The digest credential, or `client:<project>:<name>`. */
   readonly credential_id: string
   /** Empty for a client. */
   readonly trunk_id: string
-  /** Epoch ms at which its right ends. */
+  /** The epoch ms at which the client's token expires; infinite for a digest user. */
   readonly until_ms: number
 }
 
@@ -68,7 +68,7 @@ const clientKey = (project_id: string, client: string): string => `client:${proj
 
 export class Registrar {
   readonly #options: RegistrarOptions
-  /** By credential and contact; rows first, so that a successor of this node knows them. */
+  /** Keyed by credential and contact. The database is written first, so that a successor of this node has them too. */
   readonly #rows = new Map<string, RegistrationRow>()
 
   constructor(options: RegistrarOptions) {
@@ -85,7 +85,7 @@ export class Registrar {
     return this.#rows.size
   }
 
-  /** Where the trunk's users can be called now. */
+  /** Returns the live contacts of the trunk's users. */
   contacts(trunk_id: string): Contact[] {
     const now = iso(this.#options.clock.now())
     const live: Contact[] = []
@@ -96,7 +96,7 @@ export class Registrar {
     return live
   }
 
-  /** Where a client can be called now, the latest registration first. */
+  /** Returns the live contacts of a client, the latest registration first. */
   clientContacts(project_id: string, client: string): Contact[] {
     const now = iso(this.#options.clock.now())
     const key = clientKey(project_id, client)
@@ -120,7 +120,7 @@ export class Registrar {
     }
   }
 
-  /** Null when the answer has been given. */
+  /** Authenticates a digest user; null when the request has been answered. */
   #digestUser(request: InboundRequest): Owner | null {
     const { digest, snapshot } = this.#options
     const outcome = digest.check(request)
@@ -146,7 +146,7 @@ export class Registrar {
     }
     const address = /^[^<]*<([^>]*)>|^\s*([^;\s]*)/.exec(request.header('to') ?? '')
     const registered = /^sips?:([^@;]*)@/i.exec(address?.[1] ?? address?.[2] ?? '')?.[1]
-    // A token is for one name: nobody registers under another's.
+    // A token is valid for one name only.
     if (outcome.kind !== 'authenticated' || registered !== outcome.token.client) {
       request.respond(403)
       return null
@@ -168,7 +168,7 @@ export class Registrar {
       for (const [key, row] of this.#rows) if (row.credential_id === credential_id) this.#rows.delete(key)
     }
     const asked = header === null || header.trim() === '*' ? [] : readContacts(header, default_seconds)
-    // RFC 3261 §19.1.1 lets `maddr` lead elsewhere than the host says: nobody may (decision 0566).
+    // `maddr` would send requests to another address than the host (RFC 3261 §19.1.1). Refuse it (decision 0566).
     if (asked.some(({ uri }) => parseUri(uri)?.params.has('maddr') !== false)) {
       request.respond(400, { reason: 'Bad Contact' })
       return
@@ -201,7 +201,7 @@ export class Registrar {
     const bound = [...this.#rows.values()]
       .filter(row => row.credential_id === credential_id)
       .sort((a, b) => (a.registered_at < b.registered_at ? -1 : 1))
-    // A browser that is reloaded registers anew under another name: the oldest contacts make room.
+    // A reloaded browser registers a new contact, so the oldest contacts are evicted.
     for (const row of bound.splice(0, Math.max(0, bound.length - MAX_CONTACTS))) {
       await removeRegistrations(state.db, credential_id, row.contact)
       this.#rows.delete(keyOf(row))

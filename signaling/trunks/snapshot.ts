@@ -10,7 +10,7 @@ import { type TlsVerification, verificationOf } from '../../core/domain/network/
 
 import type { ConfigurationRows } from '../../core/state/configuration/snapshot.ts'
 
-/** What this node knows of the configuration: immutable, replaced as a whole. */
+/** The configuration as this node uses it: immutable, and replaced as a whole. */
 
 interface SourceOwner {
   readonly id: string
@@ -51,7 +51,7 @@ export interface TrunkConfig {
   readonly codecs: readonly CodecName[]
   readonly max_call_duration_seconds: number
   readonly signaling_fqdn: string
-  /** Enabled and approved ones. */
+  /** Only the enabled and approved sources. */
   readonly sources: readonly string[]
   readonly source_index: SourceIndex<string>
   readonly targets: readonly Target[]
@@ -77,7 +77,7 @@ export interface CarrierConfig {
   readonly sources: readonly string[]
   readonly targets: readonly Target[]
   readonly routes: readonly { readonly prefix: string; readonly priority: number; readonly cost_minor: number }[]
-  /** Null: it knows us by our address. */
+  /** Null when the carrier identifies us by address. */
   readonly registration: CarrierRegistration | null
 }
 
@@ -147,7 +147,7 @@ export const EMPTY_SNAPSHOT: Snapshot = {
 
 const CODECS: readonly string[] = ['PCMA', 'PCMU', 'G729', 'G722', 'OPUS'] satisfies CodecName[]
 
-/** Throws when a row cannot be understood: the caller keeps what it has, and reports. */
+/** Parses a codec list. Throws when it is invalid; the caller then keeps the previous version and reports the fault. */
 function codecsOf(json: string): CodecName[] {
   const value: unknown = JSON.parse(json)
   if (!Array.isArray(value)) throw new Error('codecs are not a list')
@@ -158,7 +158,7 @@ function codecsOf(json: string): CodecName[] {
 
 interface Compiled {
   readonly snapshot: Snapshot
-  /** Resources that could not be applied, with what was wrong; the previous version of them stays. */
+  /** The error of each resource that could not be applied. Its previous version stays in force. */
   readonly failures: ReadonlyMap<string, string>
 }
 

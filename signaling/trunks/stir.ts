@@ -45,7 +45,7 @@ export class Stir {
     return this.#verifier !== null
   }
 
-  /** Value of Identity for a call to a carrier; null when we do not sign, or one of the two is no number. */
+  /** Returns the Identity header for a call to a carrier; null when we do not sign, or a party is not a number. */
   identity(call: { readonly caller: string; readonly called: string; readonly attest: Attestation }): string | null {
     const [orig, dest] = [call.caller, call.called].map(number => /^\+?([0-9]{3,15})$/.exec(number)?.[1])
     if (!this.#signer || orig === undefined || dest === undefined) return null
@@ -58,7 +58,7 @@ export class Stir {
     return identityHeader(`${signed}.${signature}`, x5u)
   }
 
-  /** Null when nothing is verified here. Never rejects; settles within three seconds. */
+  /** Verifies an Identity header; null when verification is not configured. Never rejects; settles within 3 s. */
   async verify(
     identity: string | null,
     call: { readonly caller: string; readonly called: string },
@@ -86,7 +86,7 @@ interface VerifierOptions {
 
 class Verifier {
   readonly #options: VerifierOptions
-  /** By x5u. Concurrent calls of one signer wait for the same answer. */
+  /** Certificates by x5u. Concurrent calls with the same signer share one fetch. */
   readonly #known = new LRUCache<string, { readonly until_ms: number; readonly certified: Promise<Certified> }>({
     max: MAX_CACHED,
   })
@@ -120,7 +120,7 @@ class Verifier {
     const known = this.#known.get(x5u)
     if (known && known.until_ms > now_ms) return known.certified
     const certified = this.#fetch(x5u).then(found => {
-      // A fault may pass by itself: it is remembered just long enough that a flood of calls does not repeat the fetch.
+      // A fault may be transient. It is cached only so long that a flood of calls does not repeat the fetch.
       if ('fault' in found && this.#known.get(x5u)?.certified === certified)
         this.#known.set(x5u, { until_ms: this.#options.clock.monotonic_ms() + FAULT_CACHE_MS, certified })
       return found
@@ -152,7 +152,7 @@ class Verifier {
     return { key: leaf.publicKey }
   }
 
-  /** From the leaf by what was sent with it to one of our anchors, each valid now (RFC 5280 §6.1, names and keys). */
+  /** Validates the chain from the leaf to one of our anchors (RFC 5280 §6.1: names, keys, dates). Null when valid. */
   #chainFault(leaf: X509Certificate, others: readonly X509Certificate[]): string | null {
     const now_ms = this.#options.clock.now()
     const current = (one: X509Certificate): boolean =>

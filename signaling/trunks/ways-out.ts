@@ -29,29 +29,29 @@ import type { SipStack } from '../drachtio/types.ts'
 import { targetUri } from './health.ts'
 import type { Snapshot } from './snapshot.ts'
 
-/** What somebody wants a request of ours to be sent to. */
+/** The destination of a request, before it is resolved and checked. */
 export interface WayAsked extends Partial<WayOutAsked> {
   readonly uri: string
-  /** Where its packets go when not to `uri`. */
+  /** The next hop, when it differs from `uri`. */
   readonly proxy?: string
   readonly tls?: TlsVerification | undefined
 }
 
-/** An address that was judged: the request goes there, whatever the name resolves to by then. */
+/** A checked address. The request goes there, even if the name resolves differently by then. */
 export interface Way extends Destination {
-  /** As the SIP server is told it. */
+  /** The address as a URI for the SIP server. */
   readonly proxy: string
 }
 
 type Ways =
   | { readonly kind: 'found'; readonly ways: readonly Way[] }
-  /** Where it leads nothing may be sent; why, for people. */
+  /** We may not send to any of its addresses. `detail` says why, for people. */
   | { readonly kind: 'refused'; readonly detail: string }
   | { readonly kind: 'failed'; readonly detail: string }
 
-/** Names of carriers' targets are looked up so often: their addresses are carriers' addresses. */
+/** The period of DNS look-ups of carriers' targets, whose addresses count as carriers' addresses. */
 const LEARN_MS = 30_000
-/** A name may have hundreds of addresses; nobody waits for all of them. */
+/** The number of addresses to try; a name may have hundreds. */
 const MAX_WAYS = 8
 
 const FAILURES = {
@@ -62,8 +62,8 @@ const FAILURES = {
 } as const
 
 /**
- * The one guard of all ways out (design section 10): whatever makes us send a request to an address that a customer
- * named is resolved here, judged here, and sent to the address that was judged.
+ * The only guard of outgoing requests (design section 10). It resolves and checks every address that a customer names,
+ * and the request goes to exactly the address that it checked.
  */
 export class WaysOut {
   readonly #locator: Locator
@@ -92,7 +92,7 @@ export class WaysOut {
       clock,
       dns,
       random: Math.random,
-      // The SIP server knows what it serves; what it does not is a failure of the attempt.
+      // Only the SIP server knows which transports it serves. One that it lacks fails the attempt.
       serves: () => true,
       servesFamily: (_protocol, host) => families.includes(host.includes(':')),
       first_family: families[0] ? 'ipv6' : 'ipv4',
@@ -100,7 +100,7 @@ export class WaysOut {
     this.#learning = clock.every(LEARN_MS, () => void this.learn())
   }
 
-  /** The addresses of a target in the order in which they are to be tried, those left out that may not be reached. */
+  /** Returns the addresses of a target to which we may send, in the order to try them. */
   async find(asked: WayAsked): Promise<Ways> {
     const located: Destination[] = []
     for (const { uri, tls } of hopsOf(asked)) {
@@ -121,7 +121,7 @@ export class WaysOut {
     return { kind: 'refused', detail: refusal ?? FAILURES.dns }
   }
 
-  /** Why a target could not prove by TLS that it is itself; null when it could, or need not. */
+  /** Returns why the target's identity cannot be verified by TLS; null when it can be, or need not be. */
   #unproven({ host, port, protocol, tls }: Destination): string | null {
     const must = (protocol === 'tls' || protocol === 'wss') && tls?.mode !== 'off' && tls?.mode !== 'flow'
     if (!must || this.#sip.verifies_targets) return null
@@ -138,12 +138,12 @@ export class WaysOut {
     this.#locator.answered(way)
   }
 
-  /** It was silent, could not be reached or said 503: for a while it is tried last. */
+  /** Reports an address that was silent, unreachable or answered 503. It is tried last for a while. */
   failedAt(way: Destination): void {
     this.#locator.failedAt(way)
   }
 
-  /** Looks up the names of carriers' targets; an address that was known stays known when DNS fails. */
+  /** Resolves the names of carriers' targets. Known addresses are kept when DNS fails. */
   async learn(): Promise<void> {
     const before = JSON.stringify([...this.#learned])
     const wanted = [...this.#snapshot().carriers.values()].flatMap(({ targets }) =>
@@ -183,8 +183,8 @@ export class WaysOut {
 }
 
 /**
- * Requests to a registered contact take the connection that it came by, and where that is gone the contact's own
- * address, if it is of the same host.
+ * Returns the URIs to resolve. Requests to a registered contact use the connection that registered it. If that is gone,
+ * they go to the contact's own address, provided that it has the same host.
  */
 function hopsOf({ uri, proxy, tls }: WayAsked): { uri: string; tls?: TlsVerification | undefined }[] {
   if (proxy === undefined) return [{ uri, tls }]
