@@ -12,7 +12,7 @@ import { ManualClock } from '../../fuzz/edge/manual-clock.ts'
 import { DrachtioPeer } from '../../support/drachtio-peer.ts'
 import { until } from '../../support/wait.ts'
 
-// A drachtio-server keeps the dialogs of a lost signaling node and tells neither far end.
+// A drachtio-server keeps the dialogs of a lost signaling node, without a BYE to either far end.
 
 const log = pino({ level: 'silent' })
 const handler = (): void => undefined
@@ -28,7 +28,7 @@ async function opened(t: Test): Promise<State> {
   return state
 }
 
-/** The part of a signaling node that speaks to the SIP server. */
+/** The part of a signaling node that is connected to the SIP server. */
 async function node(t: Test, state: State, peer: DrachtioPeer, id: string) {
   const clock = new ManualClock()
   await registerNode(state.db, { id, kind: 'signaling', machine_id: 'M', boot_id: 'B', pid: 1 }, clock.now())
@@ -40,7 +40,7 @@ async function node(t: Test, state: State, peer: DrachtioPeer, id: string) {
     keeper: left,
   })
   t.teardown(() => sip.close())
-  await until('the link stands', () => sip.connected)
+  await until('the link is up', () => sip.connected)
   return { sip, left }
 }
 
@@ -61,7 +61,7 @@ async function server(t: Test, version?: string): Promise<DrachtioPeer> {
   return peer
 }
 
-t.test('another node hangs up the dialogs of a lost node, and leaves those of a living one alone', async t => {
+t.test('another node hangs up the dialogs of a lost node, and leaves those of a live one alone', async t => {
   const [state, peer] = [await opened(t), await server(t)]
   const lost = await node(t, state, peer, 'lost')
   const left = await answeredCall(lost.sip, peer)
@@ -77,10 +77,10 @@ t.test('another node hangs up the dialogs of a lost node, and leaves those of a 
   const bye = await peer.next(is('BYE'))
   t.equal(bye.dialog_id, left.id)
   peer.answer(bye, 200)
-  await until('one is left', async () => (await kept(state)).length === 1)
+  await until('one row remains', async () => (await kept(state)).length === 1)
 })
 
-t.test('the same node hangs up by a new link what it ran by the old one', async t => {
+t.test('a node whose link was lost hangs up the old dialogs over the new link', async t => {
   const [state, peer] = [await opened(t), await server(t)]
   const { sip, left } = await node(t, state, peer, 'one')
   const [first, second] = [await answeredCall(sip, peer), await answeredCall(sip, peer)]
@@ -92,7 +92,7 @@ t.test('the same node hangs up by a new link what it ran by the old one', async 
   await lost
   await first.bye()
   await until('the link is back', () => sip.connected)
-  // The server was restarted in between, and knows but one of them.
+  // The server has forgotten one of the dialogs.
   peer.dialogs.delete(second.id)
   await left.sweep(sip)
   const bye = await peer.next(is('BYE'))
@@ -101,7 +101,7 @@ t.test('the same node hangs up by a new link what it ran by the old one', async 
   await until('nothing is left', async () => (await kept(state)).length === 0)
 })
 
-t.test('a dialog that ends leaves no row, whoever ends it', async t => {
+t.test('a dialog leaves no row, whether we or the peer end it', async t => {
   const [state, peer] = [await opened(t), await server(t)]
   const { sip } = await node(t, state, peer, 'one')
   const [ours, theirs] = [await answeredCall(sip, peer), await answeredCall(sip, peer)]
@@ -114,7 +114,7 @@ t.test('a dialog that ends leaves no row, whoever ends it', async t => {
   t.same(sip.counts(), { dialogs: 0, transactions: 0 })
 })
 
-t.test('the embedded edge ends the dialogs of a lost node itself: none is kept', async t => {
+t.test('no dialog of the embedded edge is stored, because the edge ends the dialogs of a lost node itself', async t => {
   const [state, peer] = [await opened(t), await server(t, 'v0.9.10-strowger')]
   const { sip } = await node(t, state, peer, 'one')
   await answeredCall(sip, peer)

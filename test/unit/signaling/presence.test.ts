@@ -10,7 +10,7 @@ import { until } from '../../support/wait.ts'
 
 const HERE: Machine = { machine_id: 'mac_1', boot_id: 'boot_1' }
 
-t.test('a node that was taken for lost while its writes waited registers once, and complains once', async t => {
+t.test('a node that was declared lost while its writes were blocked registers once and logs it once', async t => {
   const { state, data_dir, close } = await admissionWorld()
   t.teardown(close)
   let beat = (): void => undefined
@@ -30,7 +30,7 @@ t.test('a node that was taken for lost while its writes waited registers once, a
     media: { connected: true, on: () => undefined },
   })
 
-  // Another process holds the database for longer than a node may be silent, and then forgets this node.
+  // Another process locks the database for several heartbeats, and removes this node meanwhile.
   const other = new Database(join(data_dir, 'strowger.sqlite'))
   t.teardown(() => other.close())
   other.exec('begin immediate')
@@ -45,5 +45,5 @@ t.test('a node that was taken for lost while its writes waited registers once, a
     lines.map(({ msg }) => msg),
     ['this node was taken for lost'],
   )
-  t.same(await nodes(), [], 'and it leaves with all of its rows')
+  t.same(await nodes(), [], 'stop removes all of its rows')
 })

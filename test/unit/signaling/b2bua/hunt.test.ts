@@ -7,14 +7,14 @@ import type { MediaSession } from '../../../../signaling/b2bua/media.ts'
 import type { Dialog, InviteProgress, InviteResult, SipResponse } from '../../../../signaling/drachtio/types.ts'
 import { ManualClock } from '../../../fuzz/edge/manual-clock.ts'
 
-// Targets that stay silent, at a SIP server that waits 32 s for each of them.
+// Silent targets, with a SIP server whose own timeout is 32 s per target.
 
 const response = (status: number): SipResponse => ({
   ...{ call_id: 'c', headers: {}, header: () => null, body: '', status, reason: '' },
   source: { address: '198.51.100.7', port: 5060, transport: 'udp' },
 })
 
-/** A hunt for targets of these names, and what their networks see. */
+/** Starts a hunt over targets of these names, and records what they and the caller see. */
 function hunt(names: readonly string[], limits_silence = false) {
   const seen: string[] = []
   const clock = new ManualClock()
@@ -68,13 +68,13 @@ function hunt(names: readonly string[], limits_silence = false) {
   return { seen, clock, of }
 }
 
-/** What is under way in promises comes to rest. */
+/** Lets pending promises settle. */
 const rest = async (): Promise<void> => {
   for (let turns = 0; turns < 10; turns++) await turn()
 }
 
 t.test(
-  'a silent target is cancelled after 5 s and the next is called; the last has the time of the server',
+  'a hunt cancels a silent target after 5 s and calls the next; the last one gets the timeout of the server',
   async t => {
     const { seen, clock, of } = hunt(['a', 'b'])
     await rest()
@@ -86,7 +86,7 @@ t.test(
     t.same(seen.splice(0), ['INVITE a', 'CANCEL a', 'INVITE b'])
     clock.advance(31_000)
     await rest()
-    t.same(seen, [], 'there is no other')
+    t.same(seen, [], 'the last target is not cancelled')
     const made_up = { ...response(408), source: { address: '', port: 0, transport: 'udp' } } as const
     of('b').settle({ kind: 'refused', response: made_up })
     await rest()
@@ -94,7 +94,7 @@ t.test(
   },
 )
 
-t.test('one that has rung is not silent', async t => {
+t.test('a target that has rung may stay silent longer than 5 s', async t => {
   const { seen, clock, of } = hunt(['a', 'b'])
   await rest()
   clock.advance(4000)
@@ -105,7 +105,7 @@ t.test('one that has rung is not silent', async t => {
   t.same(seen, ['INVITE a', 'ringing'])
 })
 
-t.test('a target that answers after it was given up is hung up, and takes no call away', async t => {
+t.test('an abandoned target that answers late is hung up, and the call goes to the next target', async t => {
   const { seen, clock, of } = hunt(['a', 'b'])
   await rest()
   clock.advance(5000)
@@ -121,7 +121,7 @@ t.test('a target that answers after it was given up is hung up, and takes no cal
   t.same(seen, ['answered by b'])
 })
 
-t.test('a SIP server that limits silence itself, and knows of 100, is left to it', async t => {
+t.test('a hunt does not limit silence when the SIP server does', async t => {
   const { seen, clock } = hunt(['a', 'b'], true)
   await rest()
   clock.advance(30_000)

@@ -19,8 +19,7 @@ import type {
 } from '../../../../signaling/drachtio/types.ts'
 import { ManualClock } from '../../../fuzz/edge/manual-clock.ts'
 
-// Orders of events at a leg that a network brings about only now and then: SIP and media are stand-ins here, the leg is
-// the real one.
+// Orders of events at a leg that are rare in a real network. The leg is real; SIP and media are fakes.
 
 const SOURCE = { address: '192.0.2.1', port: 5060, transport: 'udp' } as const
 
@@ -28,7 +27,7 @@ function message(headers: Record<string, string> = {}, body = '') {
   return { call_id: 'c', headers, header: (name: string) => headers[name] ?? null, body, source: SOURCE }
 }
 
-/** A request, and what it was answered with. */
+/** Makes a request that records the codes of its responses. */
 function request(method: string, headers: Record<string, string> = {}, body = '') {
   const answers: number[] = []
   const made: InboundRequest = {
@@ -92,7 +91,7 @@ function outbound() {
   return { leg, log, byes, waits, handle, answer, refuse: () => settle({ kind: 'refused', response: response(487) }) }
 }
 
-t.test('a callee that hangs up while its answer is being taken: answered first, then ended', async t => {
+t.test('a callee that hangs up while its answer is applied is reported as answered, then as ended', async t => {
   const { leg, log, waits, handle, answer } = outbound()
   let taken: () => void = () => undefined
   waits.answer = new Promise(resolve => {
@@ -105,14 +104,14 @@ t.test('a callee that hangs up while its answer is being taken: answered first, 
   const bye = request('BYE')
   handle(bye.made, asPeer)
   t.same(bye.answers, [200])
-  t.same(log, ['CANCEL'], 'nobody is told before the answer; a CANCEL after a 200 says nothing')
+  t.same(log, ['CANCEL'], 'nothing is reported before the answer; the CANCEL after the 200 has no effect')
   taken()
   await placed
   await turn()
   t.same(log, ['CANCEL', 'answered', 'ended: hung_up'])
 })
 
-t.test('a callee that hangs up without any answer has its INVITE cancelled', async t => {
+t.test('a callee that hangs up before its final response gets a CANCEL for its INVITE', async t => {
   const { leg, log, handle, refuse } = outbound()
   const placed = leg.place({ uri: 'sip:x', headers: {} }).then(outcome => log.push(outcome.kind))
   await turn()
@@ -125,7 +124,7 @@ t.test('a callee that hangs up without any answer has its INVITE cancelled', asy
   t.same(log, ['CANCEL', 'refused'])
 })
 
-t.test('a 200 that crosses our CANCEL is hung up', async t => {
+t.test('a 200 that crosses our CANCEL gets a BYE', async t => {
   const { leg, log, byes, answer } = outbound()
   const placed = leg.place({ uri: 'sip:x', headers: {} }).then(outcome => log.push(outcome.kind))
   await turn()
@@ -157,7 +156,7 @@ async function inbound() {
   return { leg, log, byes, handle: (made: InboundRequest, facts = asPeer) => handler(made, facts) }
 }
 
-t.test('a caller who waits long hears that its call goes on, before anybody forgets it', async t => {
+t.test('a caller that has heard nothing for 50 s gets a 183', async t => {
   for (const rings of [false, true]) {
     const { session, listener } = stage()
     const said: number[] = []
@@ -173,11 +172,11 @@ t.test('a caller who waits long hears that its call goes on, before anybody forg
     clock.advance(59_000)
     t.same(said, rings ? [180] : [183])
     leg.ring()
-    t.same(said, rings ? [180] : [183, 180], 'it can still ring')
+    t.same(said, rings ? [180] : [183, 180], 'a 180 can still follow')
   }
 })
 
-t.test('our BYE waits for the ACK of our 200, and goes out once', async t => {
+t.test('our BYE waits for the ACK of our 200, and is sent once', async t => {
   const { leg, byes, handle } = await inbound()
   await leg.end('Q.850;cause=16')
   t.same(byes, [])
@@ -185,17 +184,17 @@ t.test('our BYE waits for the ACK of our 200, and goes out once', async t => {
   t.same(byes, [{ Reason: 'Q.850;cause=16' }])
   const late = request('INVITE', {}, 'v=0')
   handle(late.made)
-  t.same(late.answers, [481], 'what comes after it belongs to no call')
+  t.same(late.answers, [481], 'a request after the BYE belongs to no call')
 })
 
-t.test('after the ACK it goes at once', async t => {
+t.test('after the ACK our BYE is sent at once', async t => {
   const { leg, byes, handle } = await inbound()
   handle(request('ACK').made)
   await leg.end(null)
   t.same(byes, [{}])
 })
 
-t.test('why the SIP server ended a dialog by itself', async t => {
+t.test('a leg reports why the SIP server ended its dialog', async t => {
   for (const [server_end, cause] of [
     ['session_expired', 'session_expired'],
     ['no_ack', 'no_ack'],
@@ -207,25 +206,28 @@ t.test('why the SIP server ended a dialog by itself', async t => {
   }
 })
 
-t.test('one offer at a time on a leg: the second of theirs waits, an answer to ours is in the ACK', async t => {
-  const { handle } = await inbound()
-  handle(request('ACK').made)
-  const [first, second] = [request('INVITE', {}, 'v=0 1'), request('UPDATE', {}, 'v=0 2')]
-  handle(first.made)
-  handle(second.made)
-  await turn()
-  t.same([first.answers, second.answers], [[200], [500]])
-  const late = request('INVITE')
-  handle(late.made)
-  await turn()
-  t.same(late.answers, [200])
-  const between = request('UPDATE', {}, 'v=0 3')
-  handle(between.made)
-  t.same(between.answers, [500], 'our offer is still open')
-  handle(request('ACK', {}, 'v=0 4').made)
-  await turn()
-  const after = request('INVITE', {}, 'v=0 5')
-  handle(after.made)
-  await turn()
-  t.same(after.answers, [200])
-})
+t.test(
+  'a leg answers 500 to an offer while another is open, and completes its own offer with the answer in the ACK',
+  async t => {
+    const { handle } = await inbound()
+    handle(request('ACK').made)
+    const [first, second] = [request('INVITE', {}, 'v=0 1'), request('UPDATE', {}, 'v=0 2')]
+    handle(first.made)
+    handle(second.made)
+    await turn()
+    t.same([first.answers, second.answers], [[200], [500]])
+    const late = request('INVITE')
+    handle(late.made)
+    await turn()
+    t.same(late.answers, [200])
+    const between = request('UPDATE', {}, 'v=0 3')
+    handle(between.made)
+    t.same(between.answers, [500], 'our offer is still open')
+    handle(request('ACK', {}, 'v=0 4').made)
+    await turn()
+    const after = request('INVITE', {}, 'v=0 5')
+    handle(after.made)
+    await turn()
+    t.same(after.answers, [200])
+  },
+)

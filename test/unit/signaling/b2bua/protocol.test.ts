@@ -25,7 +25,7 @@ const request = (headers: Record<string, string>, body = ''): SipRequest => ({
   source: { address: '10.0.0.1', port: 5060, transport: 'udp' },
 })
 
-t.test('one offer at a time: glare is 491, an overlapping second one of theirs is 500', async t => {
+t.test('glare is 491, and a second offer of the peer while its first is open is 500', async t => {
   const table: [OfferState, OfferEvent, OfferState, number | null][] = [
     ['stable', 'remote_offer', 'theirs', null],
     ['stable', 'remote_empty', 'theirs', null],
@@ -46,8 +46,8 @@ t.test('one offer at a time: glare is 491, an overlapping second one of theirs i
   }
 })
 
-t.test('session timers: what our 2xx says of what was asked', async t => {
-  t.same(answerHeaders(request({})), {}, 'a peer without the extension is told nothing')
+t.test('our 2xx answers the requested session timer, and an interval below 90 s is refused', async t => {
+  t.same(answerHeaders(request({})), {}, 'a peer without the extension gets no timer headers')
   t.same(answerHeaders(request({ supported: 'timer, 100rel', 'session-expires': '600;refresher=uas' })), {
     'Session-Expires': '600;refresher=uas',
   })
@@ -56,13 +56,13 @@ t.test('session timers: what our 2xx says of what was asked', async t => {
     Require: 'timer',
   })
   t.equal(intervalTooSmall(request({ supported: 'timer', 'session-expires': '30' })), '90')
-  t.equal(intervalTooSmall(request({ 'session-expires': '30' })), null, 'without the extension it means nothing')
+  t.equal(intervalTooSmall(request({ 'session-expires': '30' })), null, 'without the extension the header is ignored')
   t.equal(intervalTooSmall(request({ supported: 'timer', 'session-expires': '90' })), null)
   t.match(offerHeaders(1800, 3600), { 'Session-Expires': '3600', 'Min-SE': '3600' })
   for (const bad of [null, '', 'x', '-1', '1e3', '99999999999']) t.equal(readSessionExpires(bad), null, String(bad))
 })
 
-t.test('a key of an INFO is read from both bodies, and nothing else is a key', async t => {
+t.test('a key is read from both INFO body types, and anything else is not a key', async t => {
   const info = (type: string, body: string) => keyOfInfo(request({ 'content-type': type }, body))
   t.equal(info('application/dtmf-relay', 'Signal=5\r\nDuration=160'), '5')
   t.equal(info('application/dtmf-relay', 'Duration=1\r\nSignal= *'), '*')
@@ -77,14 +77,14 @@ t.test('a key of an INFO is read from both bodies, and nothing else is a key', a
     t.equal(info(type, body), null, `${type} ${body}`)
 })
 
-t.test('the causes of a Reason header pass, its text does not', async t => {
+t.test('the causes of a Reason header pass to the other leg, and its text does not', async t => {
   t.equal(passedReason({ reason: 'Q.850;cause=17;text="at 10.0.0.1"' }), 'Q.850;cause=17')
   t.equal(passedReason({ reason: 'SIP ;cause=486, q.850; cause=17' }), 'SIP;cause=486, Q.850;cause=17')
   t.equal(passedReason({ reason: 'X-Evil;cause=1' }), null)
   t.equal(passedReason({}), null)
 })
 
-t.test('what we let into a message has no line break and sets no header of the dialog', async t => {
+t.test('outgoing headers contain no line breaks and do not set headers of the dialog', async t => {
   const headers = {
     'X-A': 'one\r\nEvil: 1',
     'Bad Name': 'x',
@@ -96,12 +96,12 @@ t.test('what we let into a message has no line break and sets no header of the d
   t.same(outgoing(headers, { initial: true }), { 'X-A': 'one Evil: 1', 'Call-ID': 'mine', From: '<sip:a@b>' })
   t.equal(sendableStatus(486), 486)
   t.equal(sendableStatus(607), 607)
-  t.equal(sendableStatus(499), 499, 'whatever the library knows')
+  t.equal(sendableStatus(499), 499, 'a code that the library lacks is sent as well')
   for (const nonsense of [0, 99, 700, 486.5, Number.NaN]) t.equal(sendableStatus(nonsense), 500)
 })
 
-t.test('parts of headers and URIs', async t => {
-  t.equal(tagOf('"x" <sip:a@b;tag=no>;tag=yes'), 'no', 'the first one: a tag in a URI is nobody else’s')
+t.test('tags, addresses, users and hosts are read from headers and URIs', async t => {
+  t.equal(tagOf('"x" <sip:a@b;tag=no>;tag=yes'), 'no', 'the first tag wins, even within the URI')
   t.equal(tagOf('<sip:a@b>'), '')
   t.equal(addressOf('"n" <sip:a@b:5060;transport=tcp>;q=1, <sip:c@d>'), 'sip:a@b:5060;transport=tcp')
   t.equal(addressOf('sip:a@b;expires=3'), 'sip:a@b')
@@ -117,7 +117,7 @@ t.test('parts of headers and URIs', async t => {
   t.equal(targetUri('sip:a.example?X-A=1', 'tls'), 'sip:a.example;transport=tls?X-A=1')
 })
 
-t.test('where a redirect sends us: by q, without the headers of a URI', async t => {
+t.test('the contacts of a redirect are ordered by q, and lose the headers of their URIs', async t => {
   t.same(
     redirectUris('<sip:a@x;transport=tcp>;q=0.2, "Doe, J" <sips:b@[2001:db8::1]:5061?Subject=x>;expires=60;q=0.9'),
     ['sips:b@[2001:db8::1]:5061', 'sip:a@x;transport=tcp'],
@@ -128,7 +128,7 @@ t.test('where a redirect sends us: by q, without the headers of a URI', async t 
   t.same(redirectUris(`${'<'.repeat(100_000)}`), [])
 })
 
-t.test('a Remote-Party-ID: the calling party, and whether it may be shown', t => {
+t.test('a Remote-Party-ID gives the calling party and whether it may be shown', t => {
   const of = (header: string | null) => readRemoteParty(header)
   t.same(of('<sip:1@x>'), { address: '<sip:1@x>', restricted: false })
   t.same(of('"A, <b>" <sip:1@x>;privacy=off;screen=yes'), { address: '"A, <b>" <sip:1@x>', restricted: false })

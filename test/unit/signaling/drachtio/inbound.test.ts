@@ -49,23 +49,23 @@ function anInvite() {
   return { invite: inboundInvite(around, request, answer), sent, dialogs, cancel: () => cancel() }
 }
 
-t.test('a refusal after the 200 has left changes nothing: its ACK still finds the dialog', async t => {
+t.test('a refusal after the 200 is ignored, and the dialog still receives requests', async t => {
   const { invite, sent, dialogs } = anInvite()
   void invite.progress(180)
   sent[0]?.done()
   const dialog = invite.accept({}, () => undefined)
   sent[1]?.done()
-  // In the same read the far end has hung up, before anybody who awaits the dialog has it.
+  // The far end has hung up in the same read, before the code that awaits the dialog has received it.
   invite.refuse(480)
   t.equal((await dialog).call_id, 'abc@198.51.100.7')
-  t.ok(dialogs.has('dialog-1'), 'requests of the dialog are still taken')
+  t.ok(dialogs.has('dialog-1'), 'requests of the dialog are still accepted')
   t.same(
     sent.map(({ status }) => status),
     [180, 200],
   )
 })
 
-t.test('a refusal before any answer forgets the early dialog', async t => {
+t.test('a refusal before the final response removes the early dialog', async t => {
   const { invite, sent, dialogs } = anInvite()
   void invite.progress(180)
   sent[0]?.done()
@@ -78,38 +78,43 @@ t.test('a refusal before any answer forgets the early dialog', async t => {
   )
 })
 
-t.test('a provisional answer that leaves when the call is over makes no dialog that nobody would end', async t => {
+t.test('a provisional response sent after the end of the call leaves no early dialog behind', async t => {
   const refused = anInvite()
   void refused.invite.progress(180)
   refused.invite.refuse(480)
   refused.sent[0]?.done()
-  t.equal(refused.dialogs.size, 0, 'refused meanwhile')
+  t.equal(refused.dialogs.size, 0, 'refused before it was sent')
   const cancelled = anInvite()
   void cancelled.invite.progress(180)
   cancelled.cancel()
   cancelled.sent[0]?.done()
-  t.equal(cancelled.dialogs.size, 0, 'cancelled meanwhile')
+  t.equal(cancelled.dialogs.size, 0, 'cancelled before it was sent')
   const late = anInvite()
   void late.invite.progress(180)
   late.sent[0]?.done()
   late.cancel()
-  t.equal(late.dialogs.size, 0, 'cancelled afterwards')
+  t.equal(late.dialogs.size, 0, 'cancelled after it was sent')
 })
 
-t.test('why the SIP server ended a dialog by itself, and that a peer did', async t => {
-  for (const [source, reason, server_end] of [
-    ['application', 'SIP;cause=200;text="Session timer expired"', 'session_expired'],
-    ['application', 'SIP;cause=200;text="ACK timeout"', 'no_ack'],
-    ['application', 'SIP;cause=200;text="Call does not exist"', 'other'],
-    ['network', 'SIP;cause=200;text="ACK timeout"', null],
-  ] as const) {
-    const request = {
-      ...message(),
-      ...{ method: 'BYE', uri: 'sip:us', source, protocol: 'udp', source_address: '198.51.100.7', source_port: 5060 },
-      get: (name: string) => (name === 'reason' ? reason : HEADERS[name]),
-    } as unknown as LibraryRequest
-    const heard: (ServerEnd | null)[] = []
-    deliver(pino({ level: 'silent' }), request, {} as LibraryAnswer, (_request, facts) => heard.push(facts.server_end))
-    t.same(heard, [server_end], `${source}: ${reason}`)
-  }
-})
+t.test(
+  'the handler of a BYE learns whether the SIP server or the peer ended the dialog, and why the server did',
+  async t => {
+    for (const [source, reason, server_end] of [
+      ['application', 'SIP;cause=200;text="Session timer expired"', 'session_expired'],
+      ['application', 'SIP;cause=200;text="ACK timeout"', 'no_ack'],
+      ['application', 'SIP;cause=200;text="Call does not exist"', 'other'],
+      ['network', 'SIP;cause=200;text="ACK timeout"', null],
+    ] as const) {
+      const request = {
+        ...message(),
+        ...{ method: 'BYE', uri: 'sip:us', source, protocol: 'udp', source_address: '198.51.100.7', source_port: 5060 },
+        get: (name: string) => (name === 'reason' ? reason : HEADERS[name]),
+      } as unknown as LibraryRequest
+      const heard: (ServerEnd | null)[] = []
+      deliver(pino({ level: 'silent' }), request, {} as LibraryAnswer, (_request, facts) =>
+        heard.push(facts.server_end),
+      )
+      t.same(heard, [server_end], `${source}: ${reason}`)
+    }
+  },
+)

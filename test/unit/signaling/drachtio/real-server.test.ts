@@ -7,7 +7,7 @@ import { ManualClock } from '../../../fuzz/edge/manual-clock.ts'
 import { DrachtioPeer } from '../../../support/drachtio-peer.ts'
 import { until } from '../../../support/wait.ts'
 
-// What the real drachtio-server does other than the embedded edge, and what becomes of it.
+// Our behaviour where the real drachtio-server differs from the embedded edge.
 
 const SERVED = { hosts: ['192.0.2.1'], sip_port: 5060, sips_port: 5061, ws_port: 5066 }
 
@@ -16,7 +16,7 @@ const up = (sip: SipStack): Promise<void> =>
     sip.onLink(now => now && resolve())
   })
 
-/** A stack whose link to a server stands. */
+/** Opens a stack that is connected to a fake server. */
 async function linked(
   t: Test,
   server?: { readonly version?: string; readonly reliable?: boolean },
@@ -41,7 +41,7 @@ async function linked(
   return { peer, sip, clock }
 }
 
-/** Lets so many pings leave. */
+/** Advances the clock by `count` ping periods. */
 async function looks(clock: ManualClock, count: number): Promise<void> {
   for (let look = 0; look < count; look++) {
     clock.advance(2000)
@@ -54,7 +54,7 @@ const place = (sip: SipStack, provisional = handler) =>
   sip.invite({ uri: 'sip:peer@198.51.100.7', headers: {}, body: '' }, { handler, provisional })
 const is = (method: string) => (message: { readonly method: string }) => message.method === method
 
-t.test('a target that never answers our CANCEL is given up, and a late answer of it is hung up', async t => {
+t.test('an INVITE without a response to our CANCEL fails after 35 s, and a late 200 gets a BYE', async t => {
   const { peer, sip, clock } = await linked(t)
   let rings = (): void => undefined
   const ringing = new Promise<void>(resolve => {
@@ -65,7 +65,7 @@ t.test('a target that never answers our CANCEL is given up, and a late answer of
   peer.answer(invite, 180)
   await ringing
   clock.advance(120_000)
-  t.equal(sip.counts().transactions, 1, 'it may ring as long as its owner likes')
+  t.equal(sip.counts().transactions, 1, 'ringing has no timeout here')
   cancel()
   await peer.next(is('CANCEL'))
   clock.advance(34_999)
@@ -78,7 +78,7 @@ t.test('a target that never answers our CANCEL is given up, and a late answer of
   t.equal((await peer.next(is('BYE'))).dialog_id, [...peer.dialogs][0])
 })
 
-t.test('a server that tells of no answer ends nothing for ever', async t => {
+t.test('requests whose response the server never reports time out', async t => {
   const { peer, sip, clock } = await linked(t)
   const placed = place(sip)
   peer.answer(await peer.next(is('INVITE')), 200)
@@ -100,7 +100,7 @@ t.test('a server that tells of no answer ends nothing for ever', async t => {
   t.same(sip.counts(), { dialogs: 0, transactions: 0 })
 })
 
-t.test('a server that does not say whether our INVITE or answer has left is not waited for', async t => {
+t.test('an INVITE or answer that the server never confirms as sent fails after 35 s', async t => {
   const { peer, sip, clock } = await linked(t)
   peer.mute = true
   const placed = place(sip)
@@ -115,22 +115,25 @@ t.test('a server that does not say whether our INVITE or answer has left is not 
   t.equal(sip.counts().transactions, 0)
 })
 
-t.test('a drachtio-server, which crashes by them, is sent no reliable provisional answers', async t => {
-  const { peer, sip } = await linked(t)
-  const came = new Promise<InboundInvite>(resolve => sip.onInvite(resolve))
-  peer.bring('udp', INVITE)
-  await (await came).progress(183, { reliable: true, body: 'v=0' })
-  const { message } = await peer.next(is(''))
-  t.equal(message.status, 183, 'sent, and no PRACK is awaited')
-  t.notOk(message.headers.some(({ id }) => id === 'require'))
-  sip.onInvite(() => t.fail('what requires them is no call'))
-  peer.bring('udp', INVITE.replace('Supported: 100rel', 'Require: timer, 100rel').replace('call@', 'second@'))
-  const refused = await peer.next(is(''))
-  t.equal(refused.message.status, 420)
-  t.match(refused.message.headers.find(({ id }) => id === 'unsupported')?.value, '100rel')
-})
+t.test(
+  'a drachtio-server gets no reliable provisional responses, and an INVITE that requires them gets 420',
+  async t => {
+    const { peer, sip } = await linked(t)
+    const came = new Promise<InboundInvite>(resolve => sip.onInvite(resolve))
+    peer.bring('udp', INVITE)
+    await (await came).progress(183, { reliable: true, body: 'v=0' })
+    const { message } = await peer.next(is(''))
+    t.equal(message.status, 183, 'the 183 is sent, and no PRACK is awaited')
+    t.notOk(message.headers.some(({ id }) => id === 'require'))
+    sip.onInvite(() => t.fail('an INVITE that requires 100rel does not become a call'))
+    peer.bring('udp', INVITE.replace('Supported: 100rel', 'Require: timer, 100rel').replace('call@', 'second@'))
+    const refused = await peer.next(is(''))
+    t.equal(refused.message.status, 420)
+    t.match(refused.message.headers.find(({ id }) => id === 'unsupported')?.value, '100rel')
+  },
+)
 
-t.test('the embedded edge, and a server that is known to be mended, keep them', async t => {
+t.test('the embedded edge, and a server configured as reliable, get reliable provisional responses', async t => {
   for (const server of [{ version: 'v0.9.10-strowger' }, { reliable: true }]) {
     const { peer, sip } = await linked(t, server)
     const came = new Promise<InboundInvite>(resolve => sip.onInvite(resolve))
@@ -141,7 +144,7 @@ t.test('the embedded edge, and a server that is known to be mended, keep them', 
   }
 })
 
-t.test('a secret that is refused again and again is one line of the log', async t => {
+t.test('a secret that is refused repeatedly is logged once', async t => {
   const peer = await DrachtioPeer.open()
   const lines: string[] = []
   const log = pino({ level: 'info' }, { write: line => void lines.push(line) })
@@ -166,7 +169,7 @@ t.test('a secret that is refused again and again is one line of the log', async 
   t.notMatch(lines[0], /stack/)
 })
 
-t.test('a server that stands still is not connected; its calls stay until SIP itself would have given up', async t => {
+t.test('a stalled server counts as silent after 4 pings, and loses its link and calls only after 18', async t => {
   const { peer, sip, clock } = await linked(t)
   const placed = place(sip)
   peer.answer(await peer.next(is('INVITE')), 200)
@@ -179,7 +182,7 @@ t.test('a server that stands still is not connected; its calls stay until SIP it
   t.equal(sip.counts().dialogs, 1)
   peer.frozen = false
   await looks(clock, 1)
-  await until('it has answered', () => sip.connected)
+  await until('the server has answered', () => sip.connected)
   peer.frozen = true
   const lost = new Promise<void>(resolve => {
     sip.onLink(now => now || resolve())
@@ -190,17 +193,17 @@ t.test('a server that stands still is not connected; its calls stay until SIP it
   t.equal(sip.connected, false)
   peer.frozen = false
   await up(sip)
-  t.equal(sip.link, 'connected', 'and the link comes back by itself')
+  t.equal(sip.link, 'connected', 'the stack reconnects')
 })
 
-t.test('a server that listens elsewhere than peers call is told of once, and the embedded edge never', async t => {
+t.test('the missing listeners of a drachtio-server are reported, and those of the embedded edge are not', async t => {
   const { sip } = await linked(t)
   t.same(sip.missing_contacts, ['tls/192.0.2.1:5061', 'ws/192.0.2.1:5066 or wss/192.0.2.1:5066'])
   const own = await linked(t, { version: 'v0.9.10-strowger' })
   t.same(own.sip.missing_contacts, [])
 })
 
-t.test('nobody at the address is told from a wrong secret', async t => {
+t.test('an absent server is distinguished from a refused secret', async t => {
   const peer = await DrachtioPeer.open()
   const { port } = peer
   peer.close()

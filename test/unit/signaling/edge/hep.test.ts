@@ -7,7 +7,7 @@ import type { TracedMessage } from '../../../../signaling/edge/index.ts'
 import { silentLog } from '../../../../signaling/edge/stack.ts'
 import { ManualClock } from '../../../fuzz/edge/manual-clock.ts'
 
-t.test('a HEP packet says who sent what to whom, without secrets', async t => {
+t.test('a HEP packet has the addresses, time and text of a message, without secrets', async t => {
   const message = (over: Partial<TracedMessage>): TracedMessage => ({
     direction: 'in',
     protocol: 'tls',
@@ -25,7 +25,7 @@ t.test('a HEP packet says who sent what to whom, without secrets', async t => {
     ['IPv6', '00000001 0007 0a'],
     ['TCP', '00000002 0007 06'],
     ['from the peer', '00000005 0016 20010db8000000000000000000000009'],
-    ['to our address, where a socket is bound to all', '00000006 0016 20010db8000000000000000000000001'],
+    ['to our own address, for a socket bound to all', '00000006 0016 20010db8000000000000000000000001'],
     ['source port', '00000007 0008 9c40'],
     ['target port', '00000008 0008 13c5'],
     ['seconds', '00000009 000a 6553f100'],
@@ -35,7 +35,7 @@ t.test('a HEP packet says who sent what to whom, without secrets', async t => {
   ] as const) {
     t.ok(hex.includes(bytes.replaceAll(' ', '')), what)
   }
-  t.notOk(hex.includes(Buffer.from('0123abcd').toString('hex')), 'the digest response is taken out')
+  t.notOk(hex.includes(Buffer.from('0123abcd').toString('hex')), 'the digest response is removed')
   const out = encodeHep(
     message({
       direction: 'out',
@@ -48,14 +48,14 @@ t.test('a HEP packet says who sent what to whom, without secrets', async t => {
   ).toString('hex')
   t.ok(
     out.includes('00000003000a0a000001') && out.includes('00000004000a0a000002'),
-    'what we send has our address first',
+    'a sent message has our address as its source',
   )
   const huge = encodeHep(message({ text: 'a'.repeat(70_000) }), 'CA1', options)
-  t.ok(huge.length <= 65_507, 'a message that fits no datagram is cut')
+  t.ok(huge.length <= 65_507, 'a message too large for a datagram is truncated')
   t.equal(huge.readUInt16BE(4), huge.length)
 })
 
-t.test('a message waits for its call to be known, but not for ever, and the waiting is bounded', async t => {
+t.test('a message waits a limited time for its call to be known, and at most 5,000 messages wait', async t => {
   const collector = createSocket('udp4')
   collector.bind(0, '127.0.0.1')
   await once(collector, 'listening')
@@ -94,16 +94,16 @@ t.test('a message waits for its call to be known, but not for ever, and the wait
   hep.keep(invite('known'))
   hep.keep(invite('stranger'))
   while (!asked.length) await turn(300)
-  t.equal(hep.sent, 0, 'no call has these Call-IDs yet')
+  t.equal(hep.sent, 0, 'nothing is sent while no call has these Call-IDs')
   found.set('known', 'CA1')
   let next = correlation()
   while (hep.sent === 0) await turn(300)
   t.equal(await next, 'CA1')
   next = correlation()
   while (hep.sent === 1) await turn(300)
-  t.equal(await next, 'stranger', 'what belongs to no call goes out under its own Call-ID')
+  t.equal(await next, 'stranger', 'a message without a call is sent under its own Call-ID')
   for (let i = 0; i < 6_000; i++) hep.keep(invite('stranger'))
-  t.equal(hep.left_out, 1_000, 'beyond 5,000 they are left out, and counted')
+  t.equal(hep.left_out, 1_000, 'messages beyond 5,000 are dropped and counted')
   await hep.close()
-  t.equal(hep.sent, 5_002, 'at the end nothing waits any more')
+  t.equal(hep.sent, 5_002, 'close sends the waiting messages')
 })

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { Journal, readJournal } from '../../../../signaling/edge/journal.ts'
 
-// What a killed process leaves behind is what it had appended and not settled, whatever it was in the middle of.
+// A killed process leaves exactly the rows that it had appended and not settled.
 
 interface Row {
   readonly at: number
@@ -21,14 +21,14 @@ function open(t: Test) {
   return { folder, journal, left }
 }
 
-t.test('a row is in its file at once, and gone when it is settled', async t => {
+t.test('a row is in the journal at once, and removed when it is settled', async t => {
   const { journal, left } = open(t)
   journal.append({ at: 1 })
   journal.append({ at: 2 })
   t.same(left(), [1, 2])
   const settled = journal.settling()
   journal.append({ at: 3 })
-  t.same(left(), [1, 2, 3], 'rows that are on their way count')
+  t.same(left(), [1, 2, 3], 'rows in transit stay in the journal')
   settled()
   t.same(left(), [3])
   journal.settling()()
@@ -36,7 +36,7 @@ t.test('a row is in its file at once, and gone when it is settled', async t => {
   journal.close()
 })
 
-t.test('a batch that waits for an earlier one stays until one after it has arrived', async t => {
+t.test('a batch settled while an earlier one is open stays until a later batch is settled', async t => {
   const { journal, left } = open(t)
   journal.append({ at: 1 })
   const first = journal.settling()
@@ -45,14 +45,14 @@ t.test('a batch that waits for an earlier one stays until one after it has arriv
   t.same(left(), [1, 2])
   first()
   second()
-  t.same(left(), [2], 'it was in no file of its own')
+  t.same(left(), [2], 'its rows share a file with later ones')
   journal.append({ at: 3 })
   journal.settling()()
   t.same(left(), [])
   journal.close()
 })
 
-t.test('a line that the kill has torn is left out, and the next run begins anew', async t => {
+t.test('an incomplete last line is skipped, and the next run starts with an empty journal', async t => {
   const { folder, journal, left } = open(t)
   journal.append({ at: 1 })
   appendFileSync(join(folder, 'edge-0.journal'), '{"at":2')

@@ -3,7 +3,7 @@ import type { Dialog } from '../../../../signaling/edge/dialog/dialog.ts'
 import { type KeptMessage, leftCalls } from '../../../../signaling/edge/left-calls.ts'
 import type { Listener, Protocol } from '../../../../signaling/edge/transport/types.ts'
 
-// What is ended after a restart, and how, by the messages that were kept.
+// The calls that an edge ends after a restart, derived from the stored messages.
 
 const listenerOf = (protocol: Protocol): Listener | undefined =>
   protocol === 'tls'
@@ -33,7 +33,7 @@ function kept(call_id: string, protocol: string, said: readonly Said[]): KeptMes
       `Call-ID: ${call_id}`,
       `CSeq: ${cseq}`,
       ...headers,
-      // As long as the body was before something was taken out of it.
+      // The length of the body before secrets were removed from it.
       'Content-Length: 400',
       '',
       'a=crypto:1 AES_CM_128_HMAC_SHA1_80 inline:…',
@@ -63,22 +63,26 @@ const calling: readonly Said[] = [
 ]
 const bye: Said = { start: 'BYE sip:b@192.0.2.1 SIP/2.0', direction: 'in', cseq: '8 BYE', to_tag: 'ours' }
 
-t.test('a dialog that was answered and not hung up gets a BYE that its peer takes', async t => {
+t.test('an answered dialog that was not hung up gets a valid BYE', async t => {
   const dialog = answered(kept('one', 'udp', called))
   const text = dialog?.draft('BYE', dialog.nextSeq()).serialize() ?? ''
   t.match(text, /^BYE sip:peer@198\.51\.100\.7:5070 SIP\/2\.0\r\n/, 'to the Contact')
-  t.match(text, /Route: <sip:p1\.test;lr>\r\nRoute: <sip:p2\.test;lr>\r\n/, 'by the route set in its order')
+  t.match(text, /Route: <sip:p1\.test;lr>\r\nRoute: <sip:p2\.test;lr>\r\n/, 'with the route set in order')
   t.match(text, /From: <sip:b@192\.0\.2\.1>;tag=ours\r\nTo: <sip:a@198\.51\.100\.7>;tag=a\r\n/, 'with both tags')
-  t.match(text, /CSeq: 18 BYE/, 'with a CSeq above all that may have been sent')
+  t.match(text, /CSeq: 18 BYE/, 'with a CSeq above all that may have been used')
 
   const ours = answered(kept('two', 'tcp', calling))
   const back = ours?.draft('BYE', ours.nextSeq()).serialize() ?? ''
-  t.match(back, /Route: <sip:p2\.test;lr>\r\nRoute: <sip:p1\.test;lr>\r\n/, 'where we called, in the other order')
+  t.match(
+    back,
+    /Route: <sip:p2\.test;lr>\r\nRoute: <sip:p1\.test;lr>\r\n/,
+    'with the route set reversed when we were the caller',
+  )
   t.match(back, /From: <sip:a@198\.51\.100\.7>;tag=a\r\nTo: <sip:b@192\.0\.2\.1>;tag=theirs\r\n/)
   t.match(back, /CSeq: 32 BYE/)
 })
 
-t.test('the target is the one of the last refresh', async t => {
+t.test('the remote target is the Contact of the last re-INVITE', async t => {
   const moved: Said = {
     start: 'INVITE sip:b@192.0.2.1 SIP/2.0',
     direction: 'in',
@@ -90,7 +94,7 @@ t.test('the target is the one of the last refresh', async t => {
   t.equal(dialog?.target, 'sip:moved@198.51.100.9')
 })
 
-t.test('a call that was not answered is refused where it came from, and taken back where it went', async t => {
+t.test('an unanswered inbound call is refused, and an unanswered outbound call is cancelled', async t => {
   const rings: Said = { start: 'SIP/2.0 180 Ringing', direction: 'out', cseq: '7 INVITE', to_tag: 'early' }
   const [asked] = leftCalls(kept('one', 'udp', called.slice(0, 1)), listenerOf)
   t.match(asked, { kind: 'called', tag: '', invite: { source: { host: '198.51.100.7', port: 5070 } } })
@@ -109,16 +113,16 @@ t.test('a call that was not answered is refused where it came from, and taken ba
   }
   const [rang] = leftCalls(kept('two', 'tcp', [...again, ringing]), listenerOf)
   t.match(rang, { kind: 'calling', rang: true })
-  t.match(rang?.kind === 'calling' ? rang.invite.text : '', /CSeq: 21 INVITE/, 'the attempt that was not challenged')
+  t.match(rang?.kind === 'calling' ? rang.invite.text : '', /CSeq: 21 INVITE/, 'the attempt after the challenge')
 })
 
-t.test('others are left alone', async t => {
+t.test('calls that have ended, or cannot be reached, are left alone', async t => {
   const none: readonly (readonly [string, KeptMessage[]])[] = [
     ['hung up', kept('one', 'udp', [...called, bye])],
     ['refused', kept('one', 'udp', calling.slice(0, 2))],
-    ['the beginning was not kept', kept('one', 'udp', called.slice(1))],
-    ['a WebSocket, which only the peer opens', kept('one', 'ws', called)],
-    ['a transport that is served no more', kept('one', 'tls', called)],
+    ['the INVITE was not stored', kept('one', 'udp', called.slice(1))],
+    ['a WebSocket, which only the peer can open', kept('one', 'ws', called)],
+    ['a transport that is no longer served', kept('one', 'tls', called)],
   ]
   for (const [what, messages] of none) t.same(leftCalls(messages, listenerOf), [], what)
 })

@@ -18,7 +18,7 @@ import { until } from '../../../support/wait.ts'
 
 const log = pino({ level: 'silent' })
 
-/** Both ends of the link, and the state behind the node's. */
+/** Both ends of the link, and the database of the node. */
 async function desk(t: Test, left: readonly CallMessage[] = [], there: readonly CallMessage[] = []) {
   const w = await admissionWorld()
   t.teardown(() => w.close())
@@ -47,7 +47,7 @@ async function desk(t: Test, left: readonly CallMessage[] = [], there: readonly 
     state,
     data_dir: w.data_dir,
     node: () => serveEdge({ path, state, edge_id: 'mac_1', bus: { ...rung, on }, log, clock: systemClock }),
-    /** As a command of the configuration does at its end. */
+    /** Announces a new configuration revision, as every change of the configuration does. */
     changed: async () => {
       await state.db
         .updateTable('configuration')
@@ -68,73 +68,73 @@ const invite = (call_id: string): TracedMessage => ({
   text: `INVITE sip:x SIP/2.0\r\nCall-ID: ${call_id}\r\nCSeq: 1 INVITE\r\nSubject: \u2028\r\n\r\n`,
 })
 
-t.test('the node writes the messages of the edge, in their order', async t => {
+t.test('the node stores the messages of the edge in order', async t => {
   const { ladder, node: start, kept } = await desk(t)
   for (let n = 0; n < 1200; n++) ladder.keep(invite(`call-${n}`))
   const node = await start()
-  const rows = await until('all are kept', async () => {
+  const rows = await until('all are stored', async () => {
     const found = await kept()
     return found.length >= 1200 && found
   })
   t.same(
     rows,
     Array.from({ length: 1200 }, (_, n) => `call-${n}`),
-    'in their order',
+    'in order',
   )
   ladder.keep(invite('last'))
   await node.stop()
-  t.equal((await kept()).at(-1), 'last', 'a node that stops takes what there is')
+  t.equal((await kept()).at(-1), 'last', 'a stopping node stores the pending messages')
 })
 
-t.test('what a node took and did not confirm is kept once by the next one', async t => {
+t.test('a message that a node received and did not confirm is stored once by the next node', async t => {
   const { ladder, node, kept, path, data_dir } = await desk(t)
   ladder.keep(invite('one'))
   const lost = connect(path)
   await once(lost, 'data')
   lost.destroy()
-  t.match(readJournal(data_dir), [{ sip_call_id: 'one' }], 'until then it stands in the journal')
+  t.match(readJournal(data_dir), [{ sip_call_id: 'one' }], 'until then it stays in the journal')
   const first = await node()
-  await until('it is kept', async () => (await kept()).length === 1)
+  await until('it is stored', async () => (await kept()).length === 1)
   ladder.keep(invite('two'))
   await first.stop()
   t.same(await kept(), ['one', 'two'])
   await until('the journal is empty', () => readJournal(data_dir).length === 0)
 })
 
-t.test('what a killed edge had not handed over is kept once, whether it was there or not', async t => {
+t.test('the messages that a killed edge left are stored once, even if the node had stored some already', async t => {
   const row = (sip_call_id: string): CallMessage => ({
     ...{ sip_call_id, at_ms: 1, direction: 'in', protocol: 'udp', retransmission: 0, text: 'INVITE' },
     ...{ local: '127.0.0.1:5060', remote: '127.0.0.2:5060' },
   })
   const { node: start, kept, ladder } = await desk(t, [row('left'), row('other')], [row('left')])
   const node = await start()
-  await until('they are kept', async () => (await kept()).includes('other'))
+  await until('they are stored', async () => (await kept()).includes('other'))
   ladder.keep(invite('new'))
   await node.stop()
   t.same(await kept(), ['left', 'other', 'new'])
 })
 
-t.test('a node tells the edge the configuration at once, and again when a change concerns the edge', async t => {
+t.test('a node sends the edge its configuration at once, and again when a change affects the edge', async t => {
   const { w, link, node: start, changed } = await desk(t)
   const told: EdgeFacts[] = []
   link.onFacts = facts => void told.push(facts)
   const first = await start()
   t.teardown(() => first.stop())
-  await until('it is told', () => told.length === 1)
+  await until('the edge has the configuration', () => told.length === 1)
   t.match(told[0], { carriers: [] })
   await changed()
   const carrier = { name: 'A', codecs: ['PCMU' as const], sources: ['203.0.113.0/24'], targets: [], routes: [] }
   await addCarrier(w.state, carrier, '2026-01-01T00:00:00.000Z')
   await changed()
-  await until('it is told of the carrier', () => told.length === 2)
-  t.match(told[1], { carriers: [{ cidrs: ['203.0.113.0/24'] }] }, 'nothing was told in between')
+  await until('the edge has the carrier', () => told.length === 2)
+  t.match(told[1], { carriers: [{ cidrs: ['203.0.113.0/24'] }] }, 'nothing was sent in between')
   const second = await start()
   t.teardown(() => second.stop())
-  await until('the next node tells it anew', () => told.length === 3)
+  await until('the next node sends it again', () => told.length === 3)
   t.same(told[2], told[1])
 })
 
-t.test('questions of the edge are answered from the state, and fail when no node can answer them', async t => {
+t.test('queries of the edge are answered from the database, and fail when no node can answer', async t => {
   const message = (sip_call_id: string): CallMessage => ({
     ...{ sip_call_id, at_ms: 1, direction: 'in', protocol: 'udp', retransmission: 0, text: 'INVITE' },
     ...{ local: '127.0.0.1:5060', remote: '127.0.0.2:5060' },
@@ -153,7 +153,9 @@ t.test('questions of the edge are answered from the state, and fail when no node
   await node.stop()
   const deaf = connect(path)
   await once(deaf, 'connect')
-  const asked = until('it is asked', () => link.callsOf(['left']).catch(({ message }) => /went away/.test(message)))
+  const asked = until('the query is sent', () =>
+    link.callsOf(['left']).catch(({ message }) => /went away/.test(message)),
+  )
   const [question] = await once(deaf, 'data')
   t.match(String(question), /"kind":"calls"/)
   deaf.destroy()

@@ -11,7 +11,7 @@ import { serverName } from '../../../../signaling/edge/transport/tls.ts'
 import type { Protocol } from '../../../../signaling/edge/transport/types.ts'
 import { ManualClock } from '../../../fuzz/edge/manual-clock.ts'
 
-t.test('the timer wheel fires in order, cancels for nothing and sleeps when it is empty', async t => {
+t.test('the timer wheel fires in order, cancels timers and stops its clock when it is empty', async t => {
   const clock = new ManualClock()
   const errors: unknown[] = []
   const wheel = new TimerWheel(clock, error => errors.push(error))
@@ -28,7 +28,7 @@ t.test('the timer wheel fires in order, cancels for nothing and sleeps when it i
   t.same(fired, [], 'not before its time')
   clock.advance(20)
   t.same(fired, ['early', 'throws'])
-  t.equal(errors.length, 1, 'an exception is reported and stops nothing')
+  t.equal(errors.length, 1, 'an exception is reported, and other timers still fire')
   never.cancel()
   never.cancel()
   clock.advance(31_000)
@@ -36,7 +36,7 @@ t.test('the timer wheel fires in order, cancels for nothing and sleeps when it i
   clock.advance(1_000)
   t.same(fired, ['early', 'throws', 'late'])
   t.equal(wheel.count, 0)
-  t.equal(clock.pending, 0, 'no timer of the machine runs')
+  t.equal(clock.pending, 0, 'no system timer runs')
 })
 
 function guarded(configured: string) {
@@ -65,96 +65,102 @@ function guarded(configured: string) {
   return { clock, told, guard, from, answer, fail, said }
 }
 
-t.test('a source is blocked by failures in a window, for a while, and a good password clears it', async t => {
-  const { clock, told, guard, from, answer, fail } = guarded('192.0.2.9')
-  const one = from('192.0.2.1')
-  fail(one, 4)
-  clock.advance(61_000)
-  fail(one, 4)
-  t.equal(guard.admits(one), true, 'four in each of two windows are no five in one')
-  fail(one, 1)
-  t.equal(guard.admits(one), false)
-  t.match(guard.list(), [{ host: '192.0.2.1', protocol: 'udp', reason: 'failures', dropped: 1 }])
-  clock.advance(899_000)
-  t.equal(guard.admits(one), false)
-  clock.advance(2_000)
-  t.equal(guard.admits(one), true, 'after 15 minutes it may try again')
-  const two = from('192.0.2.2')
-  fail(two, 4)
-  guard.answered(two, answer(200))
-  fail(two, 4)
-  t.equal(guard.admits(two), true, 'who proves a password begins anew')
-  fail(from('192.0.2.9'), 50)
-  t.equal(guard.admits(from('192.0.2.9')), true, 'a configured source is never blocked')
-  t.same(told, ['udp 192.0.2.1'], 'a block is told once')
-  const seven = from('192.0.2.7')
-  fail(seven, 4)
-  guard.answered(seven, answer(200, { method: 'OPTIONS' }))
-  fail(seven, 1)
-  t.equal(guard.admits(seven), false, 'an OPTIONS that is answered clears nothing, whatever it carries')
-  guard.block('192.0.2.4', 1_000)
-  t.equal(guard.silences('192.0.2.4'), true, 'an operator silences a host altogether')
-  t.equal(guard.unblock('192.0.2.4'), true)
-  t.equal(guard.silences('192.0.2.4'), false)
-})
+t.test(
+  'five failures within a minute block a source for 15 minutes, and a valid password clears its count',
+  async t => {
+    const { clock, told, guard, from, answer, fail } = guarded('192.0.2.9')
+    const one = from('192.0.2.1')
+    fail(one, 4)
+    clock.advance(61_000)
+    fail(one, 4)
+    t.equal(guard.admits(one), true, 'failures of two windows are not added')
+    fail(one, 1)
+    t.equal(guard.admits(one), false)
+    t.match(guard.list(), [{ host: '192.0.2.1', protocol: 'udp', reason: 'failures', dropped: 1 }])
+    clock.advance(899_000)
+    t.equal(guard.admits(one), false)
+    clock.advance(2_000)
+    t.equal(guard.admits(one), true, 'the block ends after 15 minutes')
+    const two = from('192.0.2.2')
+    fail(two, 4)
+    guard.answered(two, answer(200))
+    fail(two, 4)
+    t.equal(guard.admits(two), true, 'a valid password resets the count')
+    fail(from('192.0.2.9'), 50)
+    t.equal(guard.admits(from('192.0.2.9')), true, 'a configured source is never blocked')
+    t.same(told, ['udp 192.0.2.1'], 'a block is reported once')
+    const seven = from('192.0.2.7')
+    fail(seven, 4)
+    guard.answered(seven, answer(200, { method: 'OPTIONS' }))
+    fail(seven, 1)
+    t.equal(guard.admits(seven), false, 'an answered OPTIONS does not reset the count')
+    guard.block('192.0.2.4', 1_000)
+    t.equal(guard.silences('192.0.2.4'), true, 'a block by an operator silences the host completely')
+    t.equal(guard.unblock('192.0.2.4'), true)
+    t.equal(guard.silences('192.0.2.4'), false)
+  },
+)
 
-t.test('an IPv6 stranger has one count for its /64, whatever addresses of it it uses', async t => {
+t.test('all addresses of an IPv6 /64 share one count', async t => {
   const { guard, from, answer, fail } = guarded('2001:db8:1:1::9')
   let admitted = 0
   for (let at = 1; at <= 100; at++) if (guard.admits(from(`2001:db8:1:1::${at.toString(16)}:1`))) admitted++
-  t.equal(admitted, 20, 'its requests of a second')
-  t.equal(guard.admits(from('2001:db8:1:2::1')), true, 'another network has its own')
+  t.equal(admitted, 20, 'the /64 has 20 requests a second')
+  t.equal(guard.admits(from('2001:db8:1:2::1')), true, 'another /64 has its own count')
   const neighbour = from('2001:db8:1:1::8', 'tcp')
   guard.answered(neighbour, answer(200))
   for (let at = 1; at <= 5; at++) fail(from(`2001:db8:1:1::a:${at}`, 'tcp'), 1)
-  t.equal(guard.refuses('2001:db8:1:1::b', 'tcp'), true, 'its guesses block all of its addresses')
-  t.equal(guard.admits(neighbour), true, 'but none that has proved a password')
-  t.equal(guard.admits(from('2001:db8:1:1::9', 'tcp')), true, 'and no configured source')
-  t.equal(guard.unblock('2001:db8:1:1::c'), true, 'an operator names any address of the network')
+  t.equal(guard.refuses('2001:db8:1:1::b', 'tcp'), true, 'guesses block all addresses of the /64')
+  t.equal(guard.admits(neighbour), true, 'except one that has proved a password')
+  t.equal(guard.admits(from('2001:db8:1:1::9', 'tcp')), true, 'and a configured source')
+  t.equal(guard.unblock('2001:db8:1:1::c'), true, 'an operator may name any address of the /64')
   t.equal(guard.refuses('2001:db8:1:1::b', 'tcp'), false)
 })
 
-t.test('what anybody can send under the address of a peer counts against nobody', async t => {
+t.test('packets with a forged source address do not count against that address', async t => {
   const { guard, from, answer, fail, said } = guarded('192.0.2.9')
   const udp = from('192.0.2.5')
   fail(udp, 50, { ours: () => false })
   fail(udp, 50, { ours: () => false, credentials: false })
   for (let i = 0; i < 50; i++) guard.answered(udp, answer(401, { stale: () => true }))
-  t.equal(said(udp, 'malformed', 100), 9, 'garbage is answered so often in a second')
-  t.equal(guard.admits(udp), true, 'but blocks nobody, where it may come from elsewhere')
+  t.equal(said(udp, 'malformed', 100), 9, 'malformed messages are answered up to a rate')
+  t.equal(guard.admits(udp), true, 'malformed UDP does not block: its source may be forged')
   const tcp = from('192.0.2.5', 'tcp', 40_000)
   guard.proved(tcp)
   fail(udp, 5)
   t.equal(guard.admits(udp), false, 'real guesses over UDP block UDP')
-  t.equal(guard.admits(tcp), true, 'and not TCP')
-  t.equal(guard.refuses('192.0.2.5', 'tcp'), false, 'nor its connections')
+  t.equal(guard.admits(tcp), true, 'and do not block TCP')
+  t.equal(guard.refuses('192.0.2.5', 'tcp'), false, 'nor new connections')
   fail(tcp, 9)
-  t.equal(guard.admits(from('192.0.2.5', 'tcp', 40_001)), false, 'a neighbour that guesses blocks new flows')
-  t.equal(guard.admits(tcp), true, 'but never the one that has proved a password')
+  t.equal(guard.admits(from('192.0.2.5', 'tcp', 40_001)), false, 'guesses over TCP block new flows of the address')
+  t.equal(guard.admits(tcp), true, 'but not the flow that has proved a password')
   t.equal(guard.refuses('192.0.2.6', 'tcp'), false)
   t.equal(said(from('192.0.2.6', 'tcp'), 'malformed', 100), 9)
-  t.equal(guard.refuses('192.0.2.6', 'tcp'), true, 'garbage on a connection blocks: its sender is there')
+  t.equal(guard.refuses('192.0.2.6', 'tcp'), true, 'malformed messages on a connection block: its source is not forged')
 })
 
-t.test('a stranger has so many requests in a second, a source with a password as many as it likes', async t => {
-  const { clock, guard, from, answer, said } = guarded('192.0.2.9')
-  const eight = from('192.0.2.8')
-  t.equal(said(eight, 'admits', 100), 20)
-  t.equal(guard.blocked_count, 0, 'who sends more is not blocked for it')
-  clock.advance(1_001)
-  t.equal(said(eight, 'admits', 100), 20, 'and has as many in the next')
-  t.equal(said(from('192.0.2.9'), 'admits', 100), 100, 'a configured source has as many as it likes')
-  guard.answered(eight, answer(200, { method: 'REGISTER' }))
-  for (let i = 0; i < 50; i++) guard.answered(eight, answer(403))
-  t.equal(said(eight, 'admits', 100), 100, 'its calls may be refused as often as they want')
-  clock.advance(7_201_000)
-  t.equal(said(eight, 'admits', 100), 20, 'after two hours it is a stranger again')
-  for (let i = 0; i < 50_000; i++)
-    for (let j = 0; j < 10; j++) guard.malformed(from(`10.${i >> 16}.${(i >> 8) & 255}.${i & 255}`, 'tcp'))
-  t.ok(guard.blocked_count <= 20_000, 'the list of sources is bounded')
-})
+t.test(
+  'an unknown source has 20 requests a second, and one that proved a password has no limit for two hours',
+  async t => {
+    const { clock, guard, from, answer, said } = guarded('192.0.2.9')
+    const eight = from('192.0.2.8')
+    t.equal(said(eight, 'admits', 100), 20)
+    t.equal(guard.blocked_count, 0, 'exceeding the rate does not block the source')
+    clock.advance(1_001)
+    t.equal(said(eight, 'admits', 100), 20, 'the next second allows 20 again')
+    t.equal(said(from('192.0.2.9'), 'admits', 100), 100, 'a configured source has no limit')
+    guard.answered(eight, answer(200, { method: 'REGISTER' }))
+    for (let i = 0; i < 50; i++) guard.answered(eight, answer(403))
+    t.equal(said(eight, 'admits', 100), 100, 'refused calls do not count against it')
+    clock.advance(7_201_000)
+    t.equal(said(eight, 'admits', 100), 20, 'after two hours the limit applies again')
+    for (let i = 0; i < 50_000; i++)
+      for (let j = 0; j < 10; j++) guard.malformed(from(`10.${i >> 16}.${(i >> 8) & 255}.${i & 255}`, 'tcp'))
+    t.ok(guard.blocked_count <= 20_000, 'the list of sources is bounded')
+  },
+)
 
-t.test('frames of the control link are read however they are cut, and nonsense ends the stream', async t => {
+t.test('control link frames are read across any chunk boundaries, and an invalid frame ends the stream', async t => {
   const whole = `${frame('a|ping')}${frame('b|x#\r\n')}${frame('')}${frame('c')}`
   for (const size of [1, 2, 3, 7, 100]) {
     const reader = new FrameReader(1_000)
@@ -169,7 +175,7 @@ t.test('frames of the control link are read however they are cut, and nonsense e
   t.match(timeOfDay(1_700_000_000_123.456), /^22:13:20\.123\d{3}$/)
 })
 
-t.test('a peer that does not read is cut off instead of filling memory', async t => {
+t.test('the connection of a peer that does not read is closed at 5,000 unsent bytes', async t => {
   const socket = Object.assign(new EventEmitter(), {
     writableLength: 0,
     written: 0,
@@ -205,7 +211,7 @@ t.test('a peer that does not read is cut off instead of filling memory', async t
   t.equal(events[0], 'closed')
 })
 
-t.test('the server name of a ClientHello is found however it is cut, and nonsense has none', async t => {
+t.test('the server name of a complete ClientHello is read, and an invalid one yields no name', async t => {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
   t.teardown(() => server.close())
@@ -221,13 +227,13 @@ t.test('the server name of a ClientHello is found however it is cut, and nonsens
   }
   const named = await hello('PBX.Example.test')
   t.equal(serverName(named), 'pbx.example.test')
-  t.equal(serverName(await hello('')), '', 'a peer that asks for none')
+  t.equal(serverName(await hello('')), '', 'a ClientHello without a server name')
   for (let cut = 0; cut < named.length; cut++) {
-    if (serverName(named.subarray(0, cut)) !== undefined) t.fail(`a guess after ${cut} bytes`)
+    if (serverName(named.subarray(0, cut)) !== undefined) t.fail(`a premature result after ${cut} bytes`)
   }
-  t.equal(serverName(Buffer.from('GET / HTTP/1.1\r\n\r\n')), '', 'no TLS at all')
+  t.equal(serverName(Buffer.from('GET / HTTP/1.1\r\n\r\n')), '', 'not TLS')
   t.equal(serverName(Buffer.from([22, 3, 1, 255, 255, 1])), '', 'a record that is too long is not waited for')
-  // Every byte of it wrong, one after the other: any name or none, but an end.
+  // Corrupt one byte at a time. The result may be any name or none, but parsing must terminate within bounds.
   for (let at = 0; at < named.length; at++) {
     for (const value of [0, 1, 127, 255]) {
       const broken = Buffer.from(named)

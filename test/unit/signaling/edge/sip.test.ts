@@ -7,9 +7,9 @@ import { checkRequest, parseMessage } from '../../../../signaling/edge/sip/parse
 import { StreamFramer } from '../../../../signaling/edge/sip/stream.ts'
 import { parseNameAddress, parseUri, parseVia, splitList, tagOf } from '../../../../signaling/edge/sip/uri.ts'
 
-// Pure parts of the SIP stack: tables, one line per case, and properties.
+// The pure parts of the SIP stack, as tables of cases and as properties.
 
-t.test('URIs are taken apart as RFC 3261 §19.1 says', async t => {
+t.test('URIs are parsed according to RFC 3261 §19.1', async t => {
   const cases: readonly (readonly [string, Partial<NonNullable<ReturnType<typeof parseUri>>> | undefined])[] = [
     ['sip:bob@example.com', { scheme: 'sip', user: 'bob', host: 'example.com', port: undefined }],
     ['SIPS:bob@example.com:5061', { scheme: 'sips', user: 'bob', port: 5061 }],
@@ -37,25 +37,29 @@ t.test('URIs are taken apart as RFC 3261 §19.1 says', async t => {
   t.equal(parseUri('sip:a@b;lr')?.params.get('lr'), '')
 })
 
-t.test('addresses are read with and without brackets, quotes and display names', async t => {
+t.test('addresses are parsed with and without brackets, quotes and display names', async t => {
   t.match(parseNameAddress('"A \\" <b>" <sip:a@b;x=1>;tag=t1'), { display: 'A \\" <b>', uri: 'sip:a@b;x=1' })
-  t.equal(parseNameAddress('sip:a@b;tag=t2')?.params.get('tag'), 't2', 'parameters of a bare address are its header')
+  t.equal(
+    parseNameAddress('sip:a@b;tag=t2')?.params.get('tag'),
+    't2',
+    'parameters after a bare address belong to the header',
+  )
   t.equal(parseNameAddress('"open <sip:a@b>'), undefined)
   t.equal(parseNameAddress('Bell, A <sip:a@b>'), undefined)
   t.equal(parseNameAddress('<sip:a@b'), undefined)
-  t.equal(tagOf('"x;tag=no" <sip:a@b;tag=no>;TAG=yes'), 'yes', 'a tag inside quotes or brackets is none')
+  t.equal(tagOf('"x;tag=no" <sip:a@b;tag=no>;TAG=yes'), 'yes', 'a tag inside quotes or brackets is ignored')
   t.same(splitList('<sip:a@b>, "x, y" <sip:c@d;e=f,g>, , sip:h'), ['<sip:a@b>', '"x, y" <sip:c@d;e=f,g>', 'sip:h'])
   t.match(parseVia('SIP / 2.0 / UDP  a.example:5061 ;branch = z9hG4bKx;rport'), { transport: 'udp', port: 5061 })
 })
 
-t.test('identifiers are unique and of the right form', async t => {
+t.test('identifiers are unique and well-formed', async t => {
   const many = new Set(Array.from({ length: 5_000 }, newBranch))
   t.equal(many.size, 5_000)
   t.match(newUuid(), /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
   t.ok([...many].every(branch => branch.startsWith('z9hG4bK') && isToken(branch)))
 })
 
-t.test('what is written can be read, and nothing breaks out of a header', async t => {
+t.test('a serialized message parses back, and no value breaks out of its header', async t => {
   const text = fc.string({ unit: 'binary', maxLength: 60 })
   fc.assert(
     fc.property(text, text, (value, body) => {
@@ -79,7 +83,7 @@ t.test('what is written can be read, and nothing breaks out of a header', async 
   t.equal(parseCSeq('2147483648 INVITE'), undefined, 'CSeq stays below 2^31')
 })
 
-t.test('only the topmost Via changes when a message is passed on', async t => {
+t.test('rewriting the topmost Via leaves the rest of a message unchanged', async t => {
   const raw =
     'OPTIONS sip:a SIP/2.0\r\nSubject: one\r\n two\r\nv: SIP/2.0/UDP a\r\n ;branch=z9hG4bK1\r\nVia: SIP/2.0/UDP b\r\n\r\nVia: no'
   const message = new SipMessage()
@@ -90,7 +94,7 @@ t.test('only the topmost Via changes when a message is passed on', async t => {
   )
 })
 
-t.test('a stream gives the same messages however it is cut', async t => {
+t.test('a stream yields the same messages across any chunk boundaries', async t => {
   const one = 'OPTIONS sip:a SIP/2.0\r\nContent-Length: 5\r\n\r\nhello'
   const two = '\r\nSIP/2.0 200 OK\r\nl : 0\r\n\r\n'
   const whole = `${one}${two}\r\n\r\n${one}`
@@ -115,8 +119,8 @@ t.test('a stream gives the same messages however it is cut', async t => {
   t.match(new StreamFramer(100).push('A sip:a SIP/2.0\r\nl: 1\r\nl: 2\r\n\r\n'), [{ kind: 'broken', status: 400 }])
 })
 
-t.test('parsing is linear: ten times the input takes no hundred times the work', async t => {
-  // Counted in pieces rather than time: each of these would be quadratic in a parser that backtracks.
+t.test('headers of 20,000 repeated delimiters parse without backtracking and are refused with 400', async t => {
+  // A parser that backtracks would take quadratic time for each of these, and this test would not end.
   for (const unit of ['"', '\\"', ';', ',', '<', ';a="', '(', ' ', '%']) {
     const value = unit.repeat(20_000)
     const text = `OPTIONS sip:a@b SIP/2.0\r\nVia: SIP/2.0/UDP a;branch=z9hG4bKx\r\nFrom: ${value}\r\nTo: ${value}\r\nContact: ${value}\r\n\r\n`

@@ -71,17 +71,17 @@ function desk() {
   }
 }
 
-t.test('both algorithms are let in, once for each count', async t => {
+t.test('both algorithms authenticate, and each nonce count is accepted once', async t => {
   const d = desk()
   const nonce = d.challenge()
   t.match(d.check(d.answer({ nonce })), { kind: 'authenticated', trunk_id: 'trk_1' })
-  t.match(d.check(d.answer({ nonce })), { kind: 'challenge', challenges: [/stale=true/] }, 'a repeat')
+  t.match(d.check(d.answer({ nonce })), { kind: 'challenge', challenges: [/stale=true/] }, 'a repeated count')
   t.match(d.check(d.answer({ nonce, nc: '00000002', algorithm: 'MD5' })), { kind: 'authenticated' })
-  t.match(d.check(d.answer({ nonce, nc: '00000001' })), { kind: 'challenge' }, 'a count that falls')
-  t.same(d.proofs, ['trk_1 10.0.0.1', 'trk_1 10.0.0.1'], 'what was proved is told, and nothing else')
+  t.match(d.check(d.answer({ nonce, nc: '00000001' })), { kind: 'challenge' }, 'a lower count')
+  t.same(d.proofs, ['trk_1 10.0.0.1', 'trk_1 10.0.0.1'], 'only proved passwords are reported')
 })
 
-t.test('wrong user, wrong password, another URI and a made-up nonce look the same', async t => {
+t.test('a wrong user, password, realm, URI, nonce or count gets the same kind of response', async t => {
   const d = desk()
   const nonce = d.challenge()
   for (const over of [
@@ -98,7 +98,7 @@ t.test('wrong user, wrong password, another URI and a made-up nonce look the sam
   }
 })
 
-t.test('a client that lets two algorithms go unanswered is offered MD5 alone from then on', async t => {
+t.test('a client that leaves a challenge with two algorithms unanswered is then offered only MD5', async t => {
   const d = desk()
   const algorithms = (from?: string, authorization: string | null = null): string[] => {
     const outcome = d.check(authorization, URI, '10.0.0.1', from)
@@ -107,21 +107,25 @@ t.test('a client that lets two algorithms go unanswered is offered MD5 alone fro
   }
   t.same(algorithms(), ['SHA-256', 'MD5'])
   d.later(2000)
-  t.same(algorithms(), ['SHA-256', 'MD5'], 'a second call at once says nothing')
+  t.same(algorithms(), ['SHA-256', 'MD5'], 'a second request shortly after is no evidence')
   const able = d.answer({ nonce: d.challenge() })
   t.equal(d.check(able).kind, 'authenticated')
   d.later(60_000)
-  t.same(algorithms(), ['SHA-256', 'MD5'], 'who has answered knows both')
+  t.same(algorithms(), ['SHA-256', 'MD5'], 'a client that has answered supports both')
   d.later(60_000)
-  t.same(algorithms(), ['MD5'], 'who comes again without an answer did not understand')
-  t.same(algorithms('<sip:other@10.0.0.1>;tag=2'), ['SHA-256', 'MD5'], 'another behind the same address is another')
+  t.same(algorithms(), ['MD5'], 'a client that returns without an answer supports only MD5')
+  t.same(
+    algorithms('<sip:other@10.0.0.1>;tag=2'),
+    ['SHA-256', 'MD5'],
+    'another client behind the same address still gets both',
+  )
   const old = d.answer({ nonce: d.challenge(), algorithm: 'MD5' })
   t.equal(d.check(old).kind, 'authenticated')
   d.later(3_600_000)
-  t.same(algorithms(undefined, old), ['MD5'], 'it is remembered, also where a nonce is stale')
+  t.same(algorithms(undefined, old), ['MD5'], 'the client is remembered, also for a stale nonce')
 })
 
-t.test('an old nonce is stale, a retired credential is none', async t => {
+t.test('an old nonce is stale, and a retired credential is rejected', async t => {
   const d = desk()
   const nonce = d.challenge()
   d.later(5 * 60_000 + 1)
@@ -130,7 +134,7 @@ t.test('an old nonce is stale, a retired credential is none', async t => {
   t.equal(d.check(d.answer({ nonce: d.challenge() })).kind, 'challenge')
 })
 
-t.test('who guesses is refused for a while, and others are not', async t => {
+t.test('an address that guesses is refused for a minute, and other addresses are not', async t => {
   const d = desk()
   for (let guess = 0; guess < 10; guess++) d.check(d.answer({ nonce: d.challenge(), password: `${guess}` }))
   t.equal(d.check(d.answer({ nonce: d.challenge('10.0.0.2') })).kind, 'refused')
@@ -139,7 +143,7 @@ t.test('who guesses is refused for a while, and others are not', async t => {
   t.equal(d.check(d.answer({ nonce: d.challenge() })).kind, 'authenticated')
 })
 
-t.test('failures count only for a nonce of ours that was issued to that address and transport', async t => {
+t.test('only failures with a nonce that we issued to that address and transport count', async t => {
   const d = desk()
   const tcp = { transport: 'tcp', port: 40_000 } as const
   const over = (authorization: string | null, flow: { port?: number; transport?: 'udp' | 'tcp' }) =>
@@ -154,15 +158,23 @@ t.test('failures count only for a nonce of ours that was issued to that address 
     over(d.answer({ nonce: foreign, password: `${junk}` }), {})
     over(d.answer({ nonce: nonceOf(over(null, tcp)), password: `${junk}` }), {})
   }
-  t.equal(d.check(d.answer({ nonce: d.challenge() })).kind, 'authenticated', 'junk from its address is no failure')
+  t.equal(
+    d.check(d.answer({ nonce: d.challenge() })).kind,
+    'authenticated',
+    'an invalid nonce from its address does not count',
+  )
   for (let guess = 0; guess < 10; guess++)
     over(d.answer({ nonce: nonceOf(over(null, { port: 9 })), password: `${guess}` }), { port: 9 })
-  t.equal(over(null, { port: 9 }).kind, 'refused', 'real guesses are')
-  t.equal(registered().kind, 'authenticated', 'by another transport nothing has happened')
-  t.equal(d.check(d.answer({ nonce: d.challenge() })).kind, 'authenticated', 'nor to a flow that proved a password')
+  t.equal(over(null, { port: 9 }).kind, 'refused', 'real guesses count')
+  t.equal(registered().kind, 'authenticated', 'another transport is not affected')
+  t.equal(
+    d.check(d.answer({ nonce: d.challenge() })).kind,
+    'authenticated',
+    'a flow that proved a password is not affected',
+  )
 })
 
-t.test('without any credential there is nothing to answer a challenge with', async t => {
+t.test('without any credential a request is refused, not challenged', async t => {
   const d = desk()
   d.empty()
   t.same(d.check(null), { kind: 'refused' })

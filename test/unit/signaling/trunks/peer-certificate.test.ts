@@ -10,7 +10,7 @@ import { certificateAt } from '../../../../signaling/trunks/peer-certificate.ts'
 const folder = mkdtempSync(join(tmpdir(), 'strowger-peer-'))
 t.teardown(() => rmSync(folder, { recursive: true }))
 
-t.test('a test of a trunk and a call agree whom a certificate names: a sip: URI counts before DNS names', async t => {
+t.test('a trunk test matches certificate names as a call does: a sip: URI takes precedence over DNS names', async t => {
   const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')]
   const words = ['-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2']
   const names = 'subjectAltName=DNS:host.test,URI:sip:pbx.test'

@@ -11,19 +11,22 @@ const CALL = { caller: '+2342010000001', called: '+2348030004711' }
 const log = createLog('test', { log_level: 'silent' })
 const fromText = (text: string): string => Buffer.from(text, 'base64url').toString('utf8')
 
-t.test('what we say of a caller is what we know of it', async t => {
-  t.equal(attestationOf('owned', null), 'A')
-  t.equal(attestationOf('default', null), 'A')
-  t.equal(attestationOf('forwarded', null), 'B')
-  t.equal(attestationOf('forwarded', { result: 'failed', attest: 'A', detail: '' }), 'C')
-  t.equal(attestationOf('not_owned', null), 'C')
-})
+t.test(
+  'the attestation level follows from the ownership of the caller number and the verification of a forwarded call',
+  async t => {
+    t.equal(attestationOf('owned', null), 'A')
+    t.equal(attestationOf('default', null), 'A')
+    t.equal(attestationOf('forwarded', null), 'B')
+    t.equal(attestationOf('forwarded', { result: 'failed', attest: 'A', detail: '' }), 'C')
+    t.equal(attestationOf('not_owned', null), 'C')
+  },
+)
 
-t.test('callers are signed, and signatures verified, by certificates of an authority of our own', async t => {
+t.test('callers are signed and signatures verified, with certificates of a test authority', async t => {
   const ca = await authority(t)
   const http = createHttpClient({ allow_private: ['loopback'], user_agent: 'test', ca: ca.ca_pem })
   t.teardown(() => http.close())
-  // The clock of the test stands still; certificates that are made while it runs must be valid by it.
+  // The clock of the test does not advance, so it starts an hour ahead: all certificates made meanwhile are valid.
   const begin_ms = Date.now() + 3_600_000
   let now_ms = begin_ms
   const clock = { ...systemClock, now: () => now_ms }
@@ -40,7 +43,7 @@ t.test('callers are signed, and signatures verified, by certificates of an autho
   const us = stir()
   const identity = us.identity({ ...CALL, attest: 'A' }) ?? ''
 
-  t.test('the token has the form of RFC 8588, and its signature is checked', async t => {
+  t.test('the token has the form of RFC 8588, and its signature verifies', async t => {
     t.match(identity, /^[\w-]+\.[\w-]+\.[\w-]{86};info=<https:\/\/127\.0\.0\.1:\d+\/signer>;alg=ES256;ppt="shaken"$/)
     const [header = '', payload = ''] = identity.split('.')
     t.equal(fromText(header), `{"alg":"ES256","ppt":"shaken","typ":"passport","x5u":"${ca.x5u('signer')}"}`)
@@ -53,7 +56,7 @@ t.test('callers are signed, and signatures verified, by certificates of an autho
     t.equal(ca.asked(), 1, 'the certificate is fetched once')
   })
 
-  t.test('whatever does not fit is a failed validation that says why', async t => {
+  t.test('a mismatch, forgery or invalid certificate fails verification with a reason', async t => {
     const failed = async (value: string, call: object, detail: RegExp) =>
       t.match(await us.verify(value, { ...CALL, ...call }), { result: 'failed', detail })
     await failed(identity, { caller: '+2342010000002' }, /signed for the caller 2342010000001/)
@@ -81,11 +84,15 @@ t.test('callers are signed, and signatures verified, by certificates of an autho
     now_ms = begin_ms
     t.match(await us.verify(null, CALL), { result: 'none' })
     t.match(await us.verify('a.b.c;ppt=div', CALL), { result: 'none' })
-    t.equal(await stir({ anchors_file: null }).verify(identity, CALL), null, 'without anchors nothing is looked at')
+    t.equal(
+      await stir({ anchors_file: null }).verify(identity, CALL),
+      null,
+      'nothing is verified without trust anchors',
+    )
     t.equal(us.identity({ caller: 'anonymous', called: CALL.called, attest: 'A' }), null)
   })
 
-  t.test('a certificate of an intermediate authority is found by the chain that is served with it', async t => {
+  t.test('a certificate of an intermediate authority verifies only when its chain is served with it', async t => {
     ca.leaf('between', { may_issue: true })
     ca.leaf('below', { by: 'between' })
     const [below, between] = ['below.pem', 'between.pem'].map(name => readFileSync(ca.file(name), 'utf8'))
@@ -95,7 +102,7 @@ t.test('callers are signed, and signatures verified, by certificates of an autho
     t.match(await us.verify(signed('below', ca.x5u('chain')), CALL), { result: 'passed' })
   })
 
-  t.test('a key or certificate that cannot sign is refused at start, by name', async t => {
+  t.test('an unusable key or certificate is refused at start, with the name of its variable', async t => {
     writeFileSync(ca.file('empty'), '')
     t.throws(
       () => stir({ signing: { ...signing('signer'), key_file: ca.file('web.key') } }),

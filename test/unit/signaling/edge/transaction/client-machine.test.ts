@@ -13,7 +13,7 @@ const INVITE = RULES
 const OTHER: ClientRules = { ...RULES, invite: false }
 const response = (status: number): ClientEvent => ({ kind: 'response', status })
 
-/** States and effects of a sequence of events. */
+/** Runs a sequence of events. Returns the final state and the effects of each event. */
 function run(rules: ClientRules, events: readonly ClientEvent[]) {
   let state: ClientState = 'trying'
   const effects: ClientEffect[][] = []
@@ -25,7 +25,7 @@ function run(rules: ClientRules, events: readonly ClientEvent[]) {
   return { state, effects, last: effects.at(-1) }
 }
 
-/** The waits of timer A or E, as a clock that only this timer moves would see them. */
+/** Returns the successive intervals of Timer A or E after the given events, while no other event occurs. */
 function waits(rules: ClientRules, events: readonly ClientEvent[], count: number): number[] {
   const begun = run(rules, events)
   const found: number[] = []
@@ -38,26 +38,37 @@ function waits(rules: ClientRules, events: readonly ClientEvent[], count: number
   return found
 }
 
-t.test('over UDP an INVITE is sent again after T1, 2×T1, 4×T1 …, other requests at most T2 apart', async t => {
+t.test('over UDP an INVITE is retransmitted after T1, 2×T1, 4×T1 …, other requests at most T2 apart', async t => {
   const begin: ClientEvent = { kind: 'begin' }
   t.same(waits(INVITE, [begin], 5), [500, 1000, 2000, 4000, 8000])
   t.same(waits(OTHER, [begin], 5), [500, 1000, 2000, 4000, 4000])
-  t.same(waits(OTHER, [begin, response(100)], 3), [500, 4000, 4000], 'a provisional response slows it down to T2')
-  t.same(run({ ...INVITE, reliable: true }, [begin]).last, [{ deadline_ms: 32_000 }, 'send'], 'never over a stream')
-  t.same(run(INVITE, [begin, response(180), { kind: 'resend', waited_ms: 500 }]).last, [], 'nor once it rings')
+  t.same(waits(OTHER, [begin, response(100)], 3), [500, 4000, 4000], 'a provisional response sets the interval to T2')
+  t.same(
+    run({ ...INVITE, reliable: true }, [begin]).last,
+    [{ deadline_ms: 32_000 }, 'send'],
+    'no retransmission over a reliable transport',
+  )
+  t.same(
+    run(INVITE, [begin, response(180), { kind: 'resend', waited_ms: 500 }]).last,
+    [],
+    'no retransmission after a provisional response',
+  )
 })
 
-t.test('an INVITE: a failure is acknowledged each time that it comes, a 2xx is its user’s each time', async t => {
-  const failed = run(INVITE, [{ kind: 'begin' }, response(486)])
-  t.same(failed.last, ['stop_timers', 'ack', { deadline_ms: 32_000 }, 'tell_response'])
-  t.same(run(INVITE, [{ kind: 'begin' }, response(486), response(486)]).last, ['ack_again'])
-  t.same(run(INVITE, [{ kind: 'begin' }, response(486), response(200)]).last, [], 'a 2xx that is late is nobody’s')
-  t.same(run(INVITE, [{ kind: 'begin' }, response(200), response(200)]).last, ['tell_response'], 'RFC 6026')
-  t.same(run(INVITE, [{ kind: 'begin' }, response(200), response(486)]).last, [])
-  t.equal(run(INVITE, [{ kind: 'begin' }, response(200), { kind: 'deadline' }]).state, 'terminated', 'Timer M')
-})
+t.test(
+  'an INVITE transaction acknowledges every copy of a failure, and passes every copy of a 2xx to its user',
+  async t => {
+    const failed = run(INVITE, [{ kind: 'begin' }, response(486)])
+    t.same(failed.last, ['stop_timers', 'ack', { deadline_ms: 32_000 }, 'tell_response'])
+    t.same(run(INVITE, [{ kind: 'begin' }, response(486), response(486)]).last, ['ack_again'])
+    t.same(run(INVITE, [{ kind: 'begin' }, response(486), response(200)]).last, [], 'a 2xx after a failure is dropped')
+    t.same(run(INVITE, [{ kind: 'begin' }, response(200), response(200)]).last, ['tell_response'], 'RFC 6026')
+    t.same(run(INVITE, [{ kind: 'begin' }, response(200), response(486)]).last, [])
+    t.equal(run(INVITE, [{ kind: 'begin' }, response(200), { kind: 'deadline' }]).state, 'terminated', 'Timer M')
+  },
+)
 
-t.test('deadlines: a request without an answer times out, an INVITE that rings does not', async t => {
+t.test('a request without a final response times out, except an INVITE that rings', async t => {
   t.same(run(INVITE, [{ kind: 'begin' }, { kind: 'deadline' }]).last, ['end', 'tell_timeout'])
   t.same(run(OTHER, [{ kind: 'begin' }, response(100), { kind: 'deadline' }]).last, ['end', 'tell_timeout'])
   t.same(run(INVITE, [{ kind: 'begin' }, response(180), { kind: 'deadline' }]).last, [])
@@ -70,7 +81,7 @@ const anyEvent: fc.Arbitrary<ClientEvent> = fc.oneof(
   fc.constantFrom<ClientEvent>({ kind: 'resend', waited_ms: 500 }, { kind: 'deadline' }, { kind: 'unreachable' }),
 )
 
-t.test('whatever comes, in whatever order: one end, one outcome, and nothing after it', async t => {
+t.test('any sequence of events has at most one end and one outcome, and no effects after the end', async t => {
   fc.assert(
     fc.property(anyRules, fc.array(anyEvent, { maxLength: 12 }), (rules, events) => {
       const { state, effects } = run(rules, [{ kind: 'begin' }, ...events])
@@ -79,7 +90,7 @@ t.test('whatever comes, in whatever order: one end, one outcome, and nothing aft
       const outcomes = count('tell_timeout') + count('tell_unreachable')
       if (count('end') !== (state === 'terminated' ? 1 : 0)) return false
       if (outcomes > 1 || count('ack') > 1) return false
-      // Who was refused, and has acknowledged it, hears of no timeout.
+      // A failure that was acknowledged is not followed by a timeout.
       if (count('ack') > 0 && outcomes > 0) return false
       const ended = effects.findIndex(of => of.includes('end'))
       return ended === -1 || effects.slice(ended + 1).every(of => of.length === 0)
