@@ -73,26 +73,23 @@ const rest = async (): Promise<void> => {
   for (let turns = 0; turns < 10; turns++) await turn()
 }
 
-t.test(
-  'a hunt cancels a silent target after 5 s and calls the next; the last one gets the timeout of the server',
-  async t => {
-    const { seen, clock, of } = hunt(['a', 'b'])
-    await rest()
-    clock.advance(4999)
-    await rest()
-    t.same(seen, ['INVITE a'])
-    clock.advance(1)
-    await rest()
-    t.same(seen.splice(0), ['INVITE a', 'CANCEL a', 'INVITE b'])
-    clock.advance(31_000)
-    await rest()
-    t.same(seen, [], 'the last target is not cancelled')
-    const made_up = { ...response(408), source: { address: '', port: 0, transport: 'udp' } } as const
-    of('b').settle({ kind: 'refused', response: made_up })
-    await rest()
-    t.same(seen, ['failed 408'], 'the caller has a final answer within 64 s')
-  },
-)
+t.test('a hunt cancels a silent target after 5 s, but leaves the last one to the server timeout', async t => {
+  const { seen, clock, of } = hunt(['a', 'b'])
+  await rest()
+  clock.advance(4999)
+  await rest()
+  t.same(seen, ['INVITE a'])
+  clock.advance(1)
+  await rest()
+  t.same(seen.splice(0), ['INVITE a', 'CANCEL a', 'INVITE b'])
+  clock.advance(31_000)
+  await rest()
+  t.same(seen, [], 'the last target is not cancelled')
+  const made_up = { ...response(408), source: { address: '', port: 0, transport: 'udp' } } as const
+  of('b').settle({ kind: 'refused', response: made_up })
+  await rest()
+  t.same(seen, ['failed 408'], 'the caller has a final answer within 64 s')
+})
 
 t.test('a target that has rung may stay silent longer than 5 s', async t => {
   const { seen, clock, of } = hunt(['a', 'b'])

@@ -206,28 +206,25 @@ t.test('a leg reports why the SIP server ended its dialog', async t => {
   }
 })
 
-t.test(
-  'a leg answers 500 to an offer while another is open, and completes its own offer with the answer in the ACK',
-  async t => {
-    const { handle } = await inbound()
-    handle(request('ACK').made)
-    const [first, second] = [request('INVITE', {}, 'v=0 1'), request('UPDATE', {}, 'v=0 2')]
-    handle(first.made)
-    handle(second.made)
-    await turn()
-    t.same([first.answers, second.answers], [[200], [500]])
-    const late = request('INVITE')
-    handle(late.made)
-    await turn()
-    t.same(late.answers, [200])
-    const between = request('UPDATE', {}, 'v=0 3')
-    handle(between.made)
-    t.same(between.answers, [500], 'our offer is still open')
-    handle(request('ACK', {}, 'v=0 4').made)
-    await turn()
-    const after = request('INVITE', {}, 'v=0 5')
-    handle(after.made)
-    await turn()
-    t.same(after.answers, [200])
-  },
-)
+t.test('a leg answers 500 to an offer while another exchange is open, until the ACK with the answer', async t => {
+  const { handle } = await inbound()
+  handle(request('ACK').made)
+  const [first, second] = [request('INVITE', {}, 'v=0 1'), request('UPDATE', {}, 'v=0 2')]
+  handle(first.made)
+  handle(second.made)
+  await turn()
+  t.same([first.answers, second.answers], [[200], [500]])
+  const late = request('INVITE')
+  handle(late.made)
+  await turn()
+  t.same(late.answers, [200])
+  const between = request('UPDATE', {}, 'v=0 3')
+  handle(between.made)
+  t.same(between.answers, [500], 'our offer is still open')
+  handle(request('ACK', {}, 'v=0 4').made)
+  await turn()
+  const after = request('INVITE', {}, 'v=0 5')
+  handle(after.made)
+  await turn()
+  t.same(after.answers, [200])
+})

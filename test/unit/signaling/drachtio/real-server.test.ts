@@ -115,23 +115,20 @@ t.test('an INVITE or answer that the server never confirms as sent fails after 3
   t.equal(sip.counts().transactions, 0)
 })
 
-t.test(
-  'a drachtio-server gets no reliable provisional responses, and an INVITE that requires them gets 420',
-  async t => {
-    const { peer, sip } = await linked(t)
-    const came = new Promise<InboundInvite>(resolve => sip.onInvite(resolve))
-    peer.bring('udp', INVITE)
-    await (await came).progress(183, { reliable: true, body: 'v=0' })
-    const { message } = await peer.next(is(''))
-    t.equal(message.status, 183, 'the 183 is sent, and no PRACK is awaited')
-    t.notOk(message.headers.some(({ id }) => id === 'require'))
-    sip.onInvite(() => t.fail('an INVITE that requires 100rel does not become a call'))
-    peer.bring('udp', INVITE.replace('Supported: 100rel', 'Require: timer, 100rel').replace('call@', 'second@'))
-    const refused = await peer.next(is(''))
-    t.equal(refused.message.status, 420)
-    t.match(refused.message.headers.find(({ id }) => id === 'unsupported')?.value, '100rel')
-  },
-)
+t.test('a drachtio-server gets no reliable provisional responses; an INVITE that requires them gets 420', async t => {
+  const { peer, sip } = await linked(t)
+  const came = new Promise<InboundInvite>(resolve => sip.onInvite(resolve))
+  peer.bring('udp', INVITE)
+  await (await came).progress(183, { reliable: true, body: 'v=0' })
+  const { message } = await peer.next(is(''))
+  t.equal(message.status, 183, 'the 183 is sent, and no PRACK is awaited')
+  t.notOk(message.headers.some(({ id }) => id === 'require'))
+  sip.onInvite(() => t.fail('an INVITE that requires 100rel does not become a call'))
+  peer.bring('udp', INVITE.replace('Supported: 100rel', 'Require: timer, 100rel').replace('call@', 'second@'))
+  const refused = await peer.next(is(''))
+  t.equal(refused.message.status, 420)
+  t.match(refused.message.headers.find(({ id }) => id === 'unsupported')?.value, '100rel')
+})
 
 t.test('the embedded edge, and a server configured as reliable, get reliable provisional responses', async t => {
   for (const server of [{ version: 'v0.9.10-strowger' }, { reliable: true }]) {

@@ -73,64 +73,58 @@ t.test('a change of sources that cannot be read is retried, and the failure is l
   await change('update trunk_source set enabled = 0', false, 'a disabled source does not count')
 })
 
-t.test(
-  "a sender owns an address in its carrier's sources, or in its trunk's sources unless a carrier uses it",
-  async t => {
-    const w = await admissionWorld()
-    t.teardown(() => w.close())
-    const carrier = (name: string, cidr: string, sip_uri: string) => ({
-      ...{ name, codecs: ['PCMU' as const], sources: [cidr], routes: [] },
-      targets: [{ sip_uri, transport: 'udp' as const, priority: 1, weight: 1 }],
-    })
-    for (const facts of [
-      carrier('A', '203.0.113.0/24', 'sip:203.0.113.9:5080'),
-      carrier('B', '198.18.0.1/32', 'sip:192.0.2.20:5060'),
-      carrier('C', '198.18.0.2/32', 'sip:203.0.113.10:5060'),
-    ])
-      await addCarrier(w.state, facts, '2026-01-01T00:00:00.000Z')
-    await w.state.transaction(trx =>
-      insertSources(trx, [
-        {
-          ...{ id: 'src_1', trunk_id: w.trunk_id, cidr: '192.0.2.0/24', enabled: 1, selector_precedence: 0 },
-          ...{ created_at: '2026-01-01T00:00:00.000Z', standing: 'full' },
-        },
-      ]),
-    )
-    const peers = configuredPeers({ own: OWN, addresses: createAddressGuard([]) })
-    peers.learn(await readEdgeFacts(w.state.db))
-    const owns = (host: string, port = 5060) => peers.ownsAddress({ host, port })
-    t.ok(owns('203.0.113.9', 5080), "a carrier's source that is also a target")
-    t.ok(owns('203.0.113.11'))
-    t.ok(owns('192.0.2.7'), "a trunk's source")
-    t.notOk(owns('192.0.2.20'), "a trunk's source that is a carrier's target")
-    t.notOk(owns('203.0.113.10'), "one carrier's source that is another carrier's target")
-    t.notOk(owns('8.8.8.8'), 'an address without a source')
-  },
-)
+t.test("a carrier's sources own their addresses, and a trunk's sources only those that no carrier uses", async t => {
+  const w = await admissionWorld()
+  t.teardown(() => w.close())
+  const carrier = (name: string, cidr: string, sip_uri: string) => ({
+    ...{ name, codecs: ['PCMU' as const], sources: [cidr], routes: [] },
+    targets: [{ sip_uri, transport: 'udp' as const, priority: 1, weight: 1 }],
+  })
+  for (const facts of [
+    carrier('A', '203.0.113.0/24', 'sip:203.0.113.9:5080'),
+    carrier('B', '198.18.0.1/32', 'sip:192.0.2.20:5060'),
+    carrier('C', '198.18.0.2/32', 'sip:203.0.113.10:5060'),
+  ])
+    await addCarrier(w.state, facts, '2026-01-01T00:00:00.000Z')
+  await w.state.transaction(trx =>
+    insertSources(trx, [
+      {
+        ...{ id: 'src_1', trunk_id: w.trunk_id, cidr: '192.0.2.0/24', enabled: 1, selector_precedence: 0 },
+        ...{ created_at: '2026-01-01T00:00:00.000Z', standing: 'full' },
+      },
+    ]),
+  )
+  const peers = configuredPeers({ own: OWN, addresses: createAddressGuard([]) })
+  peers.learn(await readEdgeFacts(w.state.db))
+  const owns = (host: string, port = 5060) => peers.ownsAddress({ host, port })
+  t.ok(owns('203.0.113.9', 5080), "a carrier's source that is also a target")
+  t.ok(owns('203.0.113.11'))
+  t.ok(owns('192.0.2.7'), "a trunk's source")
+  t.notOk(owns('192.0.2.20'), "a trunk's source that is a carrier's target")
+  t.notOk(owns('203.0.113.10'), "one carrier's source that is another carrier's target")
+  t.notOk(owns('8.8.8.8'), 'an address without a source')
+})
 
-t.test(
-  'a peer cannot direct its dialog to a carrier, to us or to private addresses; a carrier can, except to us',
-  async t => {
-    const w = await admissionWorld()
-    t.teardown(() => w.close())
-    await addCarrier(
-      w.state,
-      { name: 'A', codecs: ['PCMU'], sources: ['203.0.113.0/24'], targets: [], routes: [] },
-      '2026-01-01T00:00:00.000Z',
-    )
-    const peers = configuredPeers({ own: OWN, addresses: createAddressGuard([]) })
-    peers.learn(await readEdgeFacts(w.state.db))
-    const peer = { host: '192.0.2.7', port: 5060 }
-    const led = (host: string, port = 5060, from = peer) => peers.mayReach({ host, port }, from)
-    t.ok(led('8.8.8.8'))
-    t.ok(led('192.0.2.7', 5080), 'its own address')
-    t.notOk(led('203.0.113.9'), 'a carrier')
-    t.notOk(led('198.51.100.1'), 'ourselves')
-    t.notOk(led('198.51.100.1', 20_004), 'our media')
-    t.notOk(led('10.0.0.1'), 'not public')
-    t.notOk(led('127.0.0.1', 6379))
-    t.ok(led('203.0.113.9', 5060, { host: '203.0.113.1', port: 5060 }), "a carrier's own network")
-    t.ok(led('10.0.0.1', 5060, { host: '203.0.113.1', port: 5060 }))
-    t.notOk(led('198.51.100.1', 5060, { host: '203.0.113.1', port: 5060 }))
-  },
-)
+t.test('a peer cannot direct its dialog to a carrier, to us or to a private address', async t => {
+  const w = await admissionWorld()
+  t.teardown(() => w.close())
+  await addCarrier(
+    w.state,
+    { name: 'A', codecs: ['PCMU'], sources: ['203.0.113.0/24'], targets: [], routes: [] },
+    '2026-01-01T00:00:00.000Z',
+  )
+  const peers = configuredPeers({ own: OWN, addresses: createAddressGuard([]) })
+  peers.learn(await readEdgeFacts(w.state.db))
+  const peer = { host: '192.0.2.7', port: 5060 }
+  const led = (host: string, port = 5060, from = peer) => peers.mayReach({ host, port }, from)
+  t.ok(led('8.8.8.8'))
+  t.ok(led('192.0.2.7', 5080), 'its own address')
+  t.notOk(led('203.0.113.9'), 'a carrier')
+  t.notOk(led('198.51.100.1'), 'ourselves')
+  t.notOk(led('198.51.100.1', 20_004), 'our media')
+  t.notOk(led('10.0.0.1'), 'not public')
+  t.notOk(led('127.0.0.1', 6379))
+  t.ok(led('203.0.113.9', 5060, { host: '203.0.113.1', port: 5060 }), "a carrier's own network")
+  t.ok(led('10.0.0.1', 5060, { host: '203.0.113.1', port: 5060 }))
+  t.notOk(led('198.51.100.1', 5060, { host: '203.0.113.1', port: 5060 }))
+})
