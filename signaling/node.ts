@@ -76,7 +76,7 @@ interface SignalingNode {
 
 /** How long calls may continue after a stop without an earlier drain. */
 const STOP_DRAIN_MS = 3000
-/** The SIP server ends the dialogs of a killed node after 5 s. A node must stay connected that long to end them. */
+/** The edge ends a killed node's dialogs after 5 s. The drain of its replacement must last longer than that. */
 const ORPHANS_MS = 8000
 const SWEEP_MS = 5000
 const PRUNE_MS = 3_600_000

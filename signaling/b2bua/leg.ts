@@ -126,7 +126,7 @@ export class Leg {
     return this.dialog
   }
 
-  /** Changes the listener, for a child that became a call of its own. */
+  /** Changes the listener, for a child that became a separate call. */
   handTo(listener: LegListener): void {
     this.listener = listener
   }
@@ -290,7 +290,7 @@ export class Leg {
     return this.#exchange.begin()
   }
 
-  /** Whether the dialog began with an INVITE of ours. */
+  /** Whether we sent the INVITE of this dialog. */
   get callingDialog(): boolean {
     return false
   }
@@ -326,7 +326,7 @@ export class Leg {
     else this.listener.media(this, event)
   }
 
-  /** `mute`: the peer's SDP says that it sends nothing. */
+  /** Sets whether the peer holds the call. `mute`: by its SDP the peer sends no media. */
   #setHeld(held: boolean, mute: boolean): void {
     if (mute) this.#fillIn()
     else this.#stopFillingIn()
@@ -336,7 +336,7 @@ export class Leg {
     if (this.#answered) this.listener.held(this, held)
   }
 
-  /** Plays silence to the other leg during a hold. It is not told of the hold, and must get packets (decision 0555). */
+  /** Plays silence to the other leg during a hold: that leg does not see the hold and expects packets (0555). */
   #fillIn(): void {
     const hearer = this.prefer
     if (this.#filled || hearer?.prefer !== this || !hearer.answered || hearer.ended) return

@@ -90,7 +90,7 @@ export class MediaHub {
     this.#listeners.set(id, listener)
   }
 
-  /** Calls `lost` when the worker is gone, so that the listener of `id` need not wait for events that cannot come. */
+  /** Calls `lost` when the worker is gone, because no more events of `id` can come. Does nothing without a listener. */
   onLost(id: string, lost: () => void): void {
     if (this.listens(id)) this.#lost.set(id, lost)
   }

@@ -5,7 +5,7 @@ import type { Leg } from './leg.ts'
 /** The country whose tone is played when the called address is not a telephone number. */
 const ELSEWHERE = 'us'
 
-/** The ring tone of the called number's country, played to a leg whose far end is silent. */
+/** Plays the ring tone of the called number's country to a leg whose far end is silent. */
 export class Ringback {
   readonly #leg: Leg
   #playing = false

@@ -24,7 +24,7 @@ export interface Outgoing {
   /** E.164 with the leading plus. */
   readonly called_e164: string
   readonly caller_e164: string
-  /** The caller asked not to be shown (RFC 3323). */
+  /** Whether the caller requested privacy (RFC 3323). */
   readonly restricted: boolean
   readonly caller_name: string | null
   readonly max_forwards: number

@@ -46,7 +46,7 @@ export interface CallScript {
   referred(leg: 'self', request: InboundRequest): void
   /** A NOTIFY about a REFER of ours; the script answers it. */
   notified(request: InboundRequest): void
-  /** The leg is gone. The script may still have a last request to make. */
+  /** The leg has ended. The script may still make a last request. */
   legEnded(): void
   /** Stops the script at once. */
   drop(): void
@@ -64,7 +64,7 @@ export interface PolicyRecording {
 }
 
 export interface PolicyRecorder {
-  /** Records the leg of `party`, and `other` on a channel of its own. */
+  /** Records the leg of `party`, and `other` on a separate channel. */
   byPolicy(party: Party, other: Leg | null, policy: PolicyRecording): void
 }
 

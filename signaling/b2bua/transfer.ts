@@ -46,8 +46,8 @@ export function transferAsked(transferor: Party, request: InboundRequest): void 
 }
 
 /**
- * Returns why a REFER is refused: 603 when the leg is not a trunk's or has nobody to transfer, 491 while another
- * transfer runs, 503 while the node drains.
+ * Returns the code that refuses a REFER, or null: 603 when the leg is unanswered, has no trunk or has no peer to
+ * transfer; 491 while another transfer runs; 503 while the node drains.
  */
 function refusal({ call, leg }: Party, transferee: Party | null): 603 | 491 | 503 | null {
   if (leg.trunk_id === null || !transferee || !leg.answered) return 603

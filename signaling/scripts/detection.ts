@@ -15,7 +15,7 @@ interface DetectionSettings {
 
 interface Detected {
   readonly AnsweredBy: string
-  /** Milliseconds. */
+  /** In milliseconds, as text. */
   readonly MachineDetectionDuration: string
 }
 

@@ -58,7 +58,7 @@ interface RegistrarOptions {
 interface Owner {
   /** The digest credential, or `client:<project>:<name>`. */
   readonly credential_id: string
-  /** Empty for a client. */
+  /** The user's trunk; empty for a client. */
   readonly trunk_id: string
   /** The epoch ms at which the client's token expires; infinite for a digest user. */
   readonly until_ms: number

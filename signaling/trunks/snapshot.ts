@@ -125,9 +125,9 @@ export interface Snapshot {
   readonly numbers: ReadonlyMap<string, NumberConfig>
   readonly applications: ReadonlyMap<string, ApplicationConfig>
   readonly projects: ReadonlyMap<string, ProjectConfig>
-  /** By project. */
+  /** Voice accounts by project id. */
   readonly accounts: ReadonlyMap<string, AccountConfig>
-  /** By user name; the realm decides among them. */
+  /** Credentials by user name; the realm selects among them. */
   readonly credentials: ReadonlyMap<string, readonly DigestCredential[]>
   readonly trunk_of_subtrunk: ReadonlyMap<string, string>
 }

@@ -119,8 +119,8 @@ t.test('a stream yields the same messages across any chunk boundaries', async t 
   t.match(new StreamFramer(100).push('A sip:a SIP/2.0\r\nl: 1\r\nl: 2\r\n\r\n'), [{ kind: 'broken', status: 400 }])
 })
 
-t.test('headers of 20,000 repeated delimiters parse without backtracking and are refused with 400', async t => {
-  // A parser that backtracks would take quadratic time for each of these, and this test would not end.
+t.test('headers of 20,000 delimiters, quadratic for a parser that backtracks, are refused with 400', async t => {
+  // A parser that backtracks would take quadratic time for each of these.
   for (const unit of ['"', '\\"', ';', ',', '<', ';a="', '(', ' ', '%']) {
     const value = unit.repeat(20_000)
     const text = `OPTIONS sip:a@b SIP/2.0\r\nVia: SIP/2.0/UDP a;branch=z9hG4bKx\r\nFrom: ${value}\r\nTo: ${value}\r\nContact: ${value}\r\n\r\n`
