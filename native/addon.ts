@@ -1,4 +1,4 @@
-// The add-on as it is loaded, before its arguments are checked.
+// Loads the native add-on and declares its raw functions, which do not check their arguments.
 import { existsSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
@@ -13,7 +13,7 @@ import type {
   StreamStats,
 } from './types.ts'
 
-/** What the add-on itself offers: numbers and checked values only. For index.ts alone. */
+/** The raw engine of the add-on. It takes numbers and values that index.ts has checked; only index.ts calls it. */
 export interface NativeEngine {
   openSession(): number
   closeSession(session: number): void
@@ -57,7 +57,7 @@ interface Addon {
 
 let addon: Addon | null = null
 
-/** Loads the add-on that the set-up built. From build/native/addon.js and from native/addon.ts alike. */
+/** Loads the add-on that the setup built. Works from both build/native/addon.js and native/addon.ts. */
 export function load(): Addon {
   if (addon) return addon
   const places = ['../../native/build/Release/media.node', './build/Release/media.node']

@@ -1,4 +1,4 @@
-// Argument checks of the native door: what passes here may be converted by the add-on without a second look.
+// Checks the arguments of the native API. The add-on converts checked values without validating them again.
 import { isIP } from 'node:net'
 import { isAbsolute } from 'node:path'
 import type { PayloadType, PlayOptions, RecordOptions, SampleRate, StreamDescription } from './types.ts'

@@ -1,5 +1,5 @@
-// The only door to the C++ media data plane: everything JavaScript may ask of it, typed and argument-checked.
-// No packet of a relayed or transcoded call passes through here; commands go in, events and counters come out.
+// The typed API of the C++ media data plane, and the only way into it. Checks the arguments of every call.
+// Commands go in; events and counters come out. Packets of relayed and transcoded calls never pass through JavaScript.
 import { isIP } from 'node:net'
 import { load, type NativeEngine } from './addon.ts'
 import {
@@ -33,7 +33,7 @@ import {
 export * from './types.ts'
 
 /**
- * One RTP stream of a leg: a pair of ports, what comes in on them and what goes out. Ends with `close` or its
+ * One RTP stream of a leg: a pair of ports, and the media that they receive and send. It ends with `close` or with its
  * session.
  */
 export class Stream {
@@ -44,7 +44,7 @@ export class Stream {
   #last: StreamStats | null = null
   #closed = false
 
-  /** Made by `Session.openStream` only. */
+  /** Use `Session.openStream`. */
   constructor(engine: NativeEngine, opened: { id: number; rtp_port: number; rtcp_port: number }) {
     this.#engine = engine
     this.id = opened.id
@@ -56,30 +56,30 @@ export class Stream {
     return this.#closed
   }
 
-  /** Puts the settled state of offer and answer into effect. */
+  /** Applies the outcome of an offer/answer exchange. */
   describe(description: StreamDescription): void {
     this.#engine.describe(this.id, checkDescription(description))
   }
 
-  /** Whether keys (RFC 4733) of this stream pass on to the stream that it is bridged with; true at first. */
+  /** Sets whether the bridge relays keys (RFC 4733) that this stream receives. True by default. */
   relayKeys(enabled: boolean): void {
     this.#engine.relayKeys(this.id, enabled)
   }
 
-  /** Plays to this stream in place of what its bridge or conference sends. A running play is stopped first. */
+  /** Plays audio to this stream instead of its bridge or conference. Stops a running play first. */
   play(options: PlayOptions): void {
     this.#engine.play(this.id, checkPlay(options))
   }
 
-  /** Stops the play of that name, or any when none is given. */
+  /** Stops the play of this id. An empty id stops any play. */
   stopPlay(play_id = ''): void {
     this.#engine.stopPlay(this.id, play_id)
   }
 
   /**
-   * Appends PCM to the live feed of this stream (media streams from a WebSocket); while the feed holds audio it
-   * replaces the bridge.
-   * Up to 10 minutes are held. Returns the number of samples taken, fewer when the feed is full.
+   * Appends PCM to the live feed of this stream (media streams from a WebSocket). While the feed holds audio, the feed
+   * replaces the bridge. It holds up to 10 minutes. Returns the number of samples taken, which is lower when the feed
+   * is full.
    */
   feed(samples: Int16Array, rate_hz: SampleRate): number {
     checkPcm(samples)
@@ -87,19 +87,19 @@ export class Stream {
     return this.#engine.feed(this.id, samples, rate_hz)
   }
 
-  /** Event 'mark' follows when all that was fed before was sent. */
+  /** Requests a 'mark' event once all audio fed before the mark has been sent. */
   feedMark(name: string): void {
     this.#engine.feedMark(this.id, String(name))
   }
 
-  /** Throws away what was fed and not yet sent; its marks are reported at once. */
+  /** Discards fed audio that has not been sent. Reports its marks at once. */
   feedClear(): void {
     this.#engine.feedClear(this.id)
   }
 
   /**
-   * Sends keys as RFC 4733, or as in-band tones where the peer takes none. `digits`: 0-9 A-D * # and w (0.5 s), W
-   * (1 s).
+   * Sends keys as RFC 4733 events, or as in-band tones when the peer takes no events. `digits` holds 0-9 A-D * # and
+   * the pauses w (0.5 s) and W (1 s).
    */
   sendKeys(send_id: string, digits: string, options: { readonly on_ms?: number; readonly gap_ms?: number } = {}): void {
     if (!/^[0-9A-Da-d*#wW]{1,256}$/.test(digits)) throw new TypeError('digits: 1 to 256 of 0-9 A-D * # w W')
@@ -108,12 +108,12 @@ export class Stream {
     this.#engine.sendKeys(this.id, String(send_id), digits, on_ms, gap_ms)
   }
 
-  /** What to look for in the received audio; each costs decoding, so ask for no more than is needed. */
+  /** Sets what to detect in the received audio. Any detection makes the engine decode the stream. */
   detect(what: { readonly inband_keys?: boolean; readonly voice?: boolean; readonly fax_tones?: boolean }): void {
     this.#engine.detect(this.id, what.inband_keys ?? false, what.voice ?? false, what.fax_tones ?? false)
   }
 
-  /** Hands PCM to JavaScript by 'tap' events until `untap` or the end of the stream. */
+  /** Copies the stream's PCM to JavaScript in 'tap' events until `untap` or the end of the stream. */
   tap(options: TapOptions): void {
     const chunk_ms = checkInteger('chunk_ms', options.chunk_ms ?? 20, 20, 200)
     if (chunk_ms % 20 !== 0) throw new TypeError('chunk_ms: a multiple of 20')
@@ -124,35 +124,35 @@ export class Stream {
     this.#engine.untap(this.id, String(tap_id))
   }
 
-  /** Sends an RTCP packet that JavaScript composed (XR); SR, RR, SDES and BYE are the data plane's own. */
+  /** Sends an RTCP packet that JavaScript composed (XR). The data plane itself sends SR, RR, SDES and BYE. */
   sendRtcp(packet: Uint8Array): void {
     if (packet.byteLength < 8 || packet.byteLength > 1200) throw new TypeError('packet: 8 to 1200 bytes')
     this.#engine.sendRtcp(this.id, packet)
   }
 
   /**
-   * While enabled, STUN and DTLS on the RTP port (RFC 7983) come as 'raw' events, 200 a second at most, and are not
-   * malformed.
+   * Sets whether STUN and DTLS packets on the RTP port (RFC 7983) become 'raw' events, at most 200 a second, instead of
+   * counting as malformed.
    */
   takeRaw(enabled: boolean): void {
     this.#engine.takeRaw(this.id, enabled)
   }
 
-  /** Sends one datagram from the RTP port: STUN and DTLS of a browser's leg. */
+  /** Sends one datagram from the RTP port: STUN or DTLS of a browser's leg. */
   sendRaw(packet: Uint8Array, address: string, port: number): void {
     if (packet.byteLength < 1 || packet.byteLength > 2048) throw new TypeError('packet: 1 to 2048 bytes')
     checkAddress('address', address)
     this.#engine.sendRaw(this.id, packet, address, checkInteger('port', port, 1, 65535))
   }
 
-  /** Counters, live; those of the last moment once closed. */
+  /** Returns the current counters, or the last ones after `close`. */
   stats(): StreamStats | null {
     const now = this.#closed ? null : this.#engine.streamStats(this.id)
     if (now) this.#last = now
     return this.#last
   }
 
-  /** Sends RTCP BYE, closes the sockets and puts the ports into quarantine. Returns the last counters. */
+  /** Sends RTCP BYE, closes the sockets and quarantines the ports. Returns the last counters. */
   close(): StreamStats | null {
     if (this.#closed) return this.#last
     const last = this.stats()
@@ -162,20 +162,20 @@ export class Stream {
   }
 }
 
-/** The streams of one call: all on one packet thread. */
+/** The streams of one call. One packet thread runs all of them. */
 export class Session {
   readonly id: number
   readonly #engine: NativeEngine
   readonly #streams = new Set<Stream>()
   #closed = false
 
-  /** Made by `Engine.openSession` only. */
+  /** Use `Engine.openSession`. */
   constructor(engine: NativeEngine, id: number) {
     this.#engine = engine
     this.id = id
   }
 
-  /** A stream with its pair of ports, bound on return; null when no port is left. */
+  /** Opens a stream and binds its pair of ports. Returns null when no pair is free. */
   openStream(policy: StreamPolicy): Stream | null {
     if (this.#closed) throw new Error('the session is closed')
     checkCidrs('sources', policy.sources)
@@ -188,8 +188,8 @@ export class Session {
   }
 
   /**
-   * What each receives goes to the other: relayed where the codec is the same, transcoded otherwise. Ends earlier
-   * bridges of both.
+   * Sends to each stream what the other receives. The engine relays equal codecs and transcodes others. Ends earlier
+   * bridges of both streams.
    */
   bridge(a: Stream, b: Stream): void {
     if (a === b) throw new TypeError('a stream cannot be bridged with itself; use echo')
@@ -197,7 +197,7 @@ export class Session {
     this.#engine.bridge(a.id, b.id)
   }
 
-  /** What the stream receives goes back to it. */
+  /** Sends back to the stream what it receives. */
   echo(stream: Stream): void {
     if (!this.#streams.has(stream)) throw new TypeError('the stream belongs to this session')
     this.#engine.bridge(stream.id, stream.id)
@@ -207,7 +207,7 @@ export class Session {
     this.#engine.unbridge(stream.id)
   }
 
-  /** Starts a recording; its end is told by a 'record_ended' event, exactly once. */
+  /** Starts a recording. Exactly one 'record_ended' event reports its end. */
   record(options: RecordOptions): void {
     checkRecording(options)
     if (!this.#streams.has(options.left)) throw new TypeError('left belongs to this session')
@@ -231,12 +231,12 @@ export class Session {
     this.#engine.stopRecord(recording_id)
   }
 
-  /** While paused nothing is written and the file's time stands still. */
+  /** Pauses or resumes a recording. The file leaves out the time of a pause. */
   pauseRecord(recording_id: string, paused: boolean): void {
     this.#engine.pauseRecord(recording_id, paused)
   }
 
-  /** Closes all streams; recordings end with reason leg_closed. */
+  /** Closes all streams. Their recordings end with the reason leg_closed. */
   close(): void {
     if (this.#closed) return
     this.#closed = true
@@ -246,18 +246,18 @@ export class Session {
   }
 }
 
-/** A mix of up to 32 streams, of any sessions: each hears all others. */
+/** A mix of up to 32 streams of any sessions. Each stream hears all others. */
 export class Conference {
   readonly id: number
   readonly #engine: NativeEngine
 
-  /** Made by `Engine.openConference` only. */
+  /** Use `Engine.openConference`. */
   constructor(engine: NativeEngine, id: number) {
     this.#engine = engine
     this.id = id
   }
 
-  /** Joins, or changes how a stream is in. */
+  /** Adds a stream, or changes the options of one that has joined. */
   join(stream: Stream, options: ConferenceJoin = {}): void {
     const { muted = false, deaf = false, heard_by } = options
     this.#engine.joinConference(this.id, stream.id, muted, deaf, heard_by?.id ?? 0)
@@ -272,12 +272,12 @@ export class Conference {
   }
 }
 
-/** The data plane: its threads, ports and queues. One for each media worker process. */
+/** The data plane with its threads, ports and queues. A media worker process has one. */
 export class Engine {
   readonly #native: NativeEngine
   #closed = false
 
-  /** Made by `createEngine` only. */
+  /** Use `createEngine`. */
   constructor(native: NativeEngine) {
     this.#native = native
   }
@@ -294,7 +294,7 @@ export class Engine {
     return this.#native.stats()
   }
 
-  /** Ends everything: recordings are finalised before it returns, and no event follows. */
+  /** Stops the data plane. Finalises recordings before it returns. No event follows. */
   close(): void {
     if (this.#closed) return
     this.#closed = true
@@ -304,7 +304,7 @@ export class Engine {
 
 /**
  * Starts the data plane.
- * @param onEvent called for each event, in order; it must not throw.
+ * @param onEvent receives each event, in order. It must not throw.
  */
 export function createEngine(options: EngineOptions, onEvent: (event: MediaEvent) => void): Engine {
   const { bind_address, second_bind_address } = options
@@ -339,12 +339,12 @@ export function createEngine(options: EngineOptions, onEvent: (event: MediaEvent
   return new Engine(native)
 }
 
-/** What this build on this machine can do. */
+/** Returns the codecs and SRTP suites that this build supports on this machine. */
 export function features(options: { readonly g729?: boolean } = {}): EngineFeatures {
   return load().features(options.g729 ?? true)
 }
 
-/** Converts mono PCM between any two rates from 4,000 to 192,000 Hz, at once (for files, not for live audio). */
+/** Resamples a whole piece of mono PCM between rates of 4,000 to 192,000 Hz. For files, not for live audio. */
 export function resample(samples: Int16Array, from_hz: number, to_hz: number): Int16Array {
   checkPcm(samples)
   checkInteger('from_hz', from_hz, 4000, 192_000)
@@ -352,15 +352,13 @@ export function resample(samples: Int16Array, from_hz: number, to_hz: number): I
   return from_hz === to_hz ? samples : load().resample(samples, from_hz, to_hz)
 }
 
-/**
- * Encodes PCM at the codec's own rate, frame by frame of 20 ms: for tests and fixtures.
- */
+/** Encodes PCM at the codec's own rate in frames of 20 ms. For tests and fixtures. */
 export function encodeAll(codec: AudioCodec, samples: Int16Array): Buffer[] {
   checkPcm(samples)
   const frame = CODEC_RATES[codec] / 50
   const packed = load().encodeTest(codec, samples.subarray(0, samples.length - (samples.length % frame)))
   const frames: Buffer[] = []
-  // The add-on answers with frames, each after its length in two bytes.
+  // The add-on returns the frames in one buffer, each after a two-byte length.
   for (let at = 0; at + 2 <= packed.length; ) {
     const length = packed.readUInt16BE(at)
     frames.push(packed.subarray(at + 2, at + 2 + length))
@@ -369,7 +367,7 @@ export function encodeAll(codec: AudioCodec, samples: Int16Array): Buffer[] {
   return frames
 }
 
-/** Decodes frames to PCM at the codec's own rate: for tests and fixtures. */
+/** Decodes frames to PCM at the codec's own rate. For tests and fixtures. */
 export function decodeAll(codec: AudioCodec, frames: readonly Uint8Array[]): Int16Array {
   const packed = Buffer.concat(
     frames.flatMap(frame => [Buffer.from([frame.byteLength >> 8, frame.byteLength & 255]), Buffer.from(frame)]),

@@ -1,12 +1,12 @@
-// What may be said to the data plane and what it says: the types of the native door (native/index.ts).
+// The types of the native API (native/index.ts): options, descriptions, events and counters of the data plane.
 import type { Stream } from './index.ts'
 
-/** Sample rates in which PCM may be handed over, Hz. */
+/** Sample rates of PCM that the API accepts, in Hz. */
 export type SampleRate = 8000 | 16000 | 24000 | 48000
 
 /**
- * Codecs whose audio the engine can decode and encode, with the rate of their samples in Hz; any other name can still
- * be relayed byte for byte.
+ * The codecs that the engine decodes and encodes, with their sample rates in Hz. The engine relays other codecs byte
+ * for byte.
  */
 export const CODEC_RATES = { PCMU: 8000, PCMA: 8000, G722: 16_000, G729: 8000, OPUS: 48_000 } as const
 export type AudioCodec = keyof typeof CODEC_RATES
@@ -23,49 +23,48 @@ type SrtpSuite =
 type Direction = 'sendrecv' | 'sendonly' | 'recvonly' | 'inactive'
 
 export interface EngineOptions {
-  /** Packet threads, 1 to 64. A session lives on one of them, the least loaded at its opening. */
+  /** Number of packet threads, 1 to 64. A session runs on the thread that is least loaded when it opens. */
   readonly threads: number
-  /** Address that media sockets are bound to: an IPv4 or IPv6 literal, such as '0.0.0.0'. */
+  /** Address that media sockets bind to: an IPv4 or IPv6 literal such as '0.0.0.0'. */
   readonly bind_address: string
-  /** One of the other family, for streams that ask for it; pairs of ports at either come out of one range. */
+  /** Address of the other family, for streams that ask for it. Both addresses share one range of ports. */
   readonly second_bind_address?: string
   /**
-   * Even port of the first pair and the last port that may be used, both inclusive; 0,0 lets the system choose
-   * pairs.
+   * The even port of the first pair, and the last port, both inclusive. With 0 and 0 the system chooses the pairs.
    */
   readonly port_min: number
   readonly port_max: number
-  /** How long a pair of ports rests after its stream was closed (design section 5: 30 s). */
+  /** The longest time that a pair of ports stays unused after its stream closes (design section 5: 30 s). */
   readonly quarantine_ms: number
-  /** Networks to which nothing is sent and from which nothing is accepted (RTPbleed and loop protection). */
+  /** Networks that never become a stream's peer (protects against RTPbleed and loops). */
   readonly denied?: readonly string[]
   /**
-   * Longest time between two wake-ups of a packet thread that packets are gathered for, 0 to 1000 microseconds; 1000
-   * halves the CPU at low load. Under heavy load it shortens by itself to what brings some hundred packets.
+   * The longest time for which a packet thread gathers packets between wake-ups, 0 to 1000 microseconds. 1000 halves
+   * the CPU time at low load. Under heavy load the thread waits only until about a hundred packets have arrived.
    */
   readonly coalesce_us?: number
-  /** Packets by io_uring where the kernel (Linux 6.1) and the sandbox allow it, the default; else by epoll. */
+  /** Use io_uring where the kernel (Linux 6.1) and the sandbox allow it, and epoll elsewhere. True by default. */
   readonly io_uring?: boolean
   /**
-   * Latched IPv4 streams are received by one ring of frames for each packet thread (packet(7)), where the process may
-   * have it: CAP_NET_RAW. The default.
+   * Receive latched IPv4 streams through one ring of frames per packet thread (packet(7)). Needs CAP_NET_RAW; without
+   * it the engine uses sockets only. True by default.
    */
   readonly packet_ring?: boolean
   /**
-   * Packet threads at real-time priority (SCHED_RR, the lowest) where the process may have it: CAP_SYS_NICE or
-   * RLIMIT_RTPRIO. The default. A thread that is busy nearly all the time gives it back until it is not.
+   * Run packet threads at the lowest real-time priority (SCHED_RR). Needs CAP_SYS_NICE or RLIMIT_RTPRIO. A thread that
+   * is busy nearly all the time gives the priority up for a while. True by default.
    */
   readonly realtime?: boolean
-  /** Events that may wait for JavaScript before new ones are dropped and counted. */
+  /** Number of events that may wait for JavaScript. The engine drops and counts events beyond it. */
   readonly event_queue?: number
-  /** Open the G.729 codec at run time when the machine has libbcg729-0 (GPL-3, never linked). */
+  /** Load the G.729 codec at run time when the machine has libbcg729-0 (GPL-3, never linked). */
   readonly g729?: boolean
   /** Opus encoder complexity, 0 to 10. */
   readonly opus_complexity?: number
 }
 
 export interface EngineFeatures {
-  /** Codecs that can be transcoded; relay is possible for all. */
+  /** Codecs that the engine can transcode. It can relay all codecs. */
   readonly codecs: AudioCodec[]
   readonly srtp_suites: SrtpSuite[]
 }
@@ -73,15 +72,15 @@ export interface EngineFeatures {
 /** Who may send to a stream (design section 4). Fixed when the stream is opened. */
 export interface StreamPolicy {
   /**
-   * strict: only the signalled address and `sources`; relaxed: symmetric RTP in the order of trust of design
+   * strict: only the host in the SDP and `sources` may send. relaxed: symmetric RTP, in the order of trust of design
    * section 4.
    */
   readonly validation: 'strict' | 'relaxed'
-  /** CIDRs of the peer's configured sources. */
+  /** Configured networks of the peer, in CIDR notation. */
   readonly sources: readonly string[]
-  /** Address from which the peer's SIP came, or null. */
+  /** Source address of the peer's SIP, or null. */
   readonly signalled_from: string | null
-  /** Family of the address that the stream is bound to, where the engine has one of it; else the first. */
+  /** Family of the address to bind. Without an address of this family, the stream binds the first address. */
   readonly family?: 4 | 6
 }
 
@@ -97,69 +96,70 @@ export interface PayloadType {
 /** What we send. */
 interface SendCodec extends PayloadType {
   /**
-   * Milliseconds of audio for each packet, 10 to 60 in tens. Relay keeps the sender's packets whatever is said
-   * here.
+   * Milliseconds of audio in each packet: 10 to 60, a multiple of 10. Relayed packets keep the length that their sender
+   * chose.
    */
   readonly ptime_ms: number
-  /** Payload type of comfort noise (RFC 3389) that the peer takes, or null. */
+  /** Payload type of the comfort noise (RFC 3389) that the peer accepts, or null. */
   readonly comfort_noise?: number | null
-  /** Discontinuous transmission: our encoder looks for pauses (Opus, G.729 Annex B). */
+  /** Discontinuous transmission: the encoder stops sending in pauses (Opus, G.729 Annex B). */
   readonly dtx?: boolean
-  /** G.729: the peer reads the silence frames of Annex B; else they are taken out of what is relayed to it. */
+  /** G.729: the peer reads the silence frames of Annex B. Otherwise the relay removes them. */
   readonly silence_frames?: boolean
-  /** Opus: in-band FEC, bits a second. */
+  /** Opus: in-band FEC. */
   readonly fec?: boolean
+  /** Opus: bits per second. */
   readonly bitrate?: number
 }
 
 export interface SrtpKeys {
   readonly suite: SrtpSuite
-  /** Master key and salt with which the peer sends (decoded from its crypto line). */
+  /** Master key and salt of the peer's packets, decoded from its crypto attribute. */
   readonly receive_key: Uint8Array
-  /** Master key and salt with which we send; never equal to the peer's. */
+  /** Master key and salt of our packets. Never equal to the peer's. */
   readonly send_key: Uint8Array
 }
 
-/** The settled state of a stream: the whole is given anew at each change; what did not change goes on undisturbed. */
+/** The negotiated state of a stream. Each change passes the whole state; unchanged parts continue undisturbed. */
 export interface StreamDescription {
-  /** Where the peer said it listens; null until its SDP is known. A changed address or port unlatches the stream. */
+  /** The media address in the peer's SDP; null before the SDP. A change of address or port unlatches the stream. */
   readonly remote: { readonly address: string; readonly rtp_port: number; readonly rtcp_port?: number | null } | null
-  /** RTP and RTCP on one port (RFC 5761). */
+  /** RTP and RTCP share one port (RFC 5761). */
   readonly rtcp_mux?: boolean
-  /** As seen from us: 'recvonly' sends nothing but RTCP. */
+  /** The direction from our point of view: a 'recvonly' stream sends only RTCP. */
   readonly direction: Direction
-  /** Payload types that the peer may send (telephone-event and comfort noise left out). */
+  /** Payload types that the peer may send, except telephone-event and comfort noise. */
   readonly receive: readonly PayloadType[]
   readonly send: SendCodec | null
-  /** Payload types of telephone-event that the peer may send, and the one that it takes. */
+  /** Payload types of telephone-event that the peer may send, and the one that it accepts. */
   readonly telephone_event?: { readonly receive: readonly PayloadType[]; readonly send: PayloadType | null }
   /** Payload types of comfort noise that the peer may send. */
   readonly comfort_noise?: readonly number[]
-  /** null: plain RTP. With keys no plain packet is accepted. A changed key re-keys at once. */
+  /** SRTP keys, or null for plain RTP. With keys the stream rejects plain packets. A new key takes effect at once. */
   readonly srtp: SrtpKeys | null
 }
 
-/** A piece of audio to be played. PCM is mono int16. */
+/** A piece of audio to play. PCM is mono int16. */
 export type PlayPiece =
   | { readonly kind: 'pcm'; readonly samples: Int16Array; readonly rate_hz: SampleRate }
   | {
       readonly kind: 'tone'
-      /** Up to four frequencies sounding together, Hz. */
+      /** Up to four simultaneous frequencies, in Hz. */
       readonly hz: readonly number[]
       readonly on_ms: number
       readonly off_ms: number
-      /** null: for ever. */
+      /** Length of the tone; null: endless. */
       readonly total_ms: number | null
-      /** dBm0 of each frequency; -13 when absent. */
+      /** Level of each frequency in dBm0; -13 by default. */
       readonly level_dbm0?: number
     }
   | { readonly kind: 'silence'; readonly ms: number }
 
 export interface PlayOptions {
-  /** Name of the play in its events; 1 to 64 characters. */
+  /** Identifies the play in events; 1 to 64 characters. */
   readonly play_id: string
   readonly pieces: readonly PlayPiece[]
-  /** Times that the pieces are played; 0 for ever. */
+  /** How many times to play the pieces; 0: endlessly. */
   readonly loop?: number
 }
 
@@ -167,41 +167,41 @@ type RecordEnd = 'stopped' | 'silence' | 'key' | 'max_length' | 'leg_closed' | '
 
 export interface RecordOptions {
   readonly recording_id: string
-  /** Absolute path of the WAV file to be made; its folder exists. */
+  /** Absolute path of the new WAV file. Its folder must exist. */
   readonly file: string
   /**
-   * 2: left channel = received from `left`, right = received from `right`, or what is sent to `left` when `right`
-   * is null. 1: a mix.
+   * 1: one mixed channel. 2: the left channel holds audio received from `left`; the right channel holds audio received
+   * from `right`, or audio sent to `left` when `right` is null.
    */
   readonly channels: 1 | 2
   readonly left: Stream
   readonly right: Stream | null
-  /** Mono only: 'received' takes what comes from `left` (and `right`), 'both' also what is sent to `left`. */
+  /** Mono only. 'received' mixes audio received from `left` and `right`; 'both' adds audio sent to `left`. */
   readonly what?: 'received' | 'both'
   readonly rate_hz?: 8000 | 16000
   readonly max_ms?: number | null
-  /** Ends after so much silence on `left`; null never. */
+  /** Ends the recording after this much silence on `left`; null: never. */
   readonly silence_ms?: number | null
   /** Keys from `left` that end the recording. */
   readonly finish_keys?: string
-  /** Cut silence at both ends. */
+  /** Removes silence from both ends of the file. */
   readonly trim?: boolean
 }
 
 export interface ConferenceJoin {
   readonly muted?: boolean
-  /** Hears nothing of the others (hold). */
+  /** The stream does not hear the others (hold). */
   readonly deaf?: boolean
-  /** The only one that hears it (a coach); null: all do. */
+  /** The only stream that hears this one, which is a coach; null: all streams do. */
   readonly heard_by?: Stream | null
 }
 
 export interface TapOptions {
   readonly tap_id: string
-  /** 'received': from the peer, 'sent': to the peer. */
+  /** 'received': audio from the peer. 'sent': audio to the peer. */
   readonly what: 'received' | 'sent'
   readonly rate_hz: 8000 | 16000
-  /** Milliseconds of audio for each event, 20 to 200 in twenties. */
+  /** Milliseconds of audio in each event: 20 to 200, a multiple of 20. */
   readonly chunk_ms?: number
 }
 
@@ -209,9 +209,9 @@ export interface TapOptions {
 export type MediaEvent =
   | { readonly type: 'latched'; readonly stream_id: number; readonly address: string; readonly port: number }
   | { readonly type: 'first_packet'; readonly stream_id: number; readonly at_ms: number }
-  /** Repeated each 10 s while nothing is received that may be. */
+  /** Repeated every 10 s while the stream may receive packets and none arrives. */
   | { readonly type: 'silent'; readonly stream_id: number; readonly for_ms: number }
-  /** SRTP is required and for 5 s nothing but packets that do not authenticate came. */
+  /** SRTP is required, and for 5 s every packet has failed authentication. */
   | { readonly type: 'srtp_failed'; readonly stream_id: number }
   | {
       readonly type: 'key'
@@ -227,7 +227,7 @@ export type MediaEvent =
       readonly reason: 'finished' | 'stopped' | 'closed'
       readonly played_ms: number
     }
-  /** Audio of a feed up to this mark was sent, or the feed was cleared. */
+  /** The feed's audio before this mark was sent, or the feed was cleared. */
   | { readonly type: 'mark'; readonly stream_id: number; readonly name: string }
   | { readonly type: 'digits_sent'; readonly stream_id: number; readonly send_id: string; readonly sent: boolean }
   | {
@@ -239,12 +239,12 @@ export type MediaEvent =
       readonly duration_ms: number
       readonly bytes: number
       readonly sha256: string
-      /** Nothing was received from the recorded legs. */
+      /** The recorded legs received no audio. */
       readonly empty: boolean
     }
-  /** A valid (and, on SRTP, authenticated) RTCP packet for the slow path. */
+  /** A valid RTCP packet for the slow path. With SRTP it has been authenticated. */
   | { readonly type: 'rtcp'; readonly stream_id: number; readonly packet: Buffer }
-  /** Speech began or ended, `lasted_ms` is the length of the segment that ended. */
+  /** Speech began or ended. `lasted_ms` is the length of the segment that ended. */
   | { readonly type: 'voice'; readonly stream_id: number; readonly speaking: boolean; readonly lasted_ms: number }
   | { readonly type: 'tone'; readonly stream_id: number; readonly tone: 'cng' | 'ced' }
   | {
@@ -252,10 +252,10 @@ export type MediaEvent =
       readonly stream_id: number
       readonly tap_id: string
       readonly samples: Int16Array
-      /** Since the tap began, ms. */
+      /** Milliseconds since the tap began. */
       readonly offset_ms: number
     }
-  /** A datagram that is STUN or DTLS, of a stream that takes them. */
+  /** A STUN or DTLS datagram on a stream with `takeRaw` enabled. */
   | {
       readonly type: 'raw'
       readonly stream_id: number
@@ -263,7 +263,7 @@ export type MediaEvent =
       readonly address: string
       readonly port: number
     }
-  /** So many events were dropped because JavaScript did not take them in time. */
+  /** `count` events were dropped because JavaScript did not read them in time. */
   | { readonly type: 'events_lost'; readonly count: number }
 
 export interface StreamStats {
@@ -271,21 +271,21 @@ export interface StreamStats {
   readonly bytes_received: number
   readonly packets_sent: number
   readonly bytes_sent: number
-  /** RFC 3550 cumulative loss of what we received, never negative. */
+  /** Cumulative loss of received packets (RFC 3550), never negative. */
   readonly packets_lost: number
   readonly packets_duplicate: number
   readonly packets_reordered: number
-  /** Losses of more than one packet in a row, and the longest. */
+  /** The number of losses of more than one packet in a row, and the longest of them. */
   readonly loss_bursts: number
   readonly longest_burst: number
   readonly jitter_ms: number
   readonly jitter_max_ms: number
-  /** From the peer's receiver reports; null before the first. */
+  /** From the peer's receiver reports; null before the first report. */
   readonly rtt_ms: number | null
   readonly remote_fraction_lost: number | null
   readonly remote_packets_lost: number | null
   readonly remote_jitter_ms: number | null
-  /** Milliseconds since the epoch, null before the first. */
+  /** Milliseconds since the epoch; null before the first packet. */
   readonly first_packet_at: number | null
   readonly last_packet_at: number | null
   readonly strangers_dropped: number
@@ -299,11 +299,11 @@ export interface StreamStats {
   readonly send_failed: number
   readonly rtcp_received: number
   readonly rtcp_sent: number
-  /** Jitter buffer, only where audio is decoded. */
+  /** State of the jitter buffer, which only decoded streams have. */
   readonly concealed_frames: number
   readonly late_frames: number
   readonly jitter_buffer_ms: number
-  /** Codec of the last packet received and sent; '' before the first. */
+  /** Codecs of the last packet received and the last packet sent; '' before the first. */
   readonly receive_codec: string
   readonly send_codec: string
   readonly latched: boolean
@@ -316,16 +316,16 @@ interface ThreadStats {
   readonly packets_sent: number
   readonly wakeups: number
   readonly cpu_seconds: number
-  /** How packets come and go; epoll where io_uring is switched off, too old or forbidden. */
+  /** How the thread receives and sends packets: epoll when io_uring is disabled, too old or forbidden. */
   readonly io: 'io_uring' | 'epoll'
-  /** Whether latched streams are received by a packet ring. */
+  /** Whether the thread receives latched streams through a packet ring. */
   readonly packet_ring: boolean
-  /** Streams that are now, and packets that were lost because the ring was full, since start. */
+  /** Streams on the packet ring now, and packets lost since the start because the ring was full. */
   readonly packet_ring_streams: number
   readonly packet_ring_drops: number
-  /** Whether it was allowed real-time priority. */
+  /** Whether the system granted the thread real-time priority. */
   readonly realtime: boolean
-  /** Times that a tick of a clocked source came more than 5 ms late. */
+  /** Number of ticks that ran late: by more than 5 ms when sending, by more than 100 ms when decoding. */
   readonly late_ticks: number
 }
 

@@ -1,4 +1,4 @@
-// Conceals losses for codecs that cannot: repeats the last pitch period and fades it out (after G.711 Appendix I).
+// Conceals losses for codecs that cannot: repeats the last pitch period and fades it out, as in G.711 Appendix I.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -12,7 +12,7 @@ class Concealer {
  public:
   explicit Concealer(int sample_rate) : rate_(sample_rate), history_(static_cast<size_t>(sample_rate / 1000 * 40)) {}
 
-  /** Takes decoded audio. Blends its beginning with the concealment before it. */
+  /** Remembers decoded audio. After a loss, blends the start of the audio with the concealment before it. */
   void heard(int16_t* pcm, int samples) {
     if (lost_ > 0) {
       const int blend = std::min(samples, rate_ / 1000 * 4);
@@ -49,7 +49,7 @@ class Concealer {
   void fill(int16_t* out, int samples) {
     const int16_t* period = history_.data() + history_.size() - static_cast<size_t>(pitch_);
     for (int i = 0; i < samples; ++i) {
-      // At full level for 10 ms, then fading to nothing at 60 ms.
+      // Full level for 10 ms, then a fade to silence at 60 ms.
       const int fade = std::clamp(lost_ - rate_ / 100, 0, rate_ / 20);
       out[i] = static_cast<int16_t>(period[at_] * (rate_ / 20 - fade) / (rate_ / 20));
       at_ = (at_ + 1) % pitch_;
@@ -57,7 +57,7 @@ class Concealer {
     }
   }
 
-  /** Lag of 2.5 to 15 ms at which the last 5 ms resemble what went before, in steps of 1/8000 s. */
+  /** Returns the lag, 2.5 to 15 ms in steps of 1/8000 s, at which the last 5 ms best match the audio before them. */
   int find_pitch() const {
     const int step = rate_ / 8000, window = rate_ / 1000 * 5, size = static_cast<int>(history_.size());
     const int16_t* end = history_.data() + size - window;
@@ -79,7 +79,7 @@ class Concealer {
   }
 
   const int rate_;
-  std::vector<int16_t> history_, scratch_;  // a ring while nothing is lost, in order after a loss
+  std::vector<int16_t> history_, scratch_;  // history_: a ring; in order from the start of a loss
   size_t oldest_ = 0;
   int lost_ = 0, pitch_ = 1, at_ = 0;
 };

@@ -34,7 +34,7 @@ uint8_t compress_ulaw(int sample) {
 
 uint8_t compress_alaw(int sample) {
   const int sign = sample < 0 ? 0 : 0x80;
-  // A negative sample is its complement in G.711's terms, so that -1 falls into the first step below zero.
+  // G.711 encodes the complement of a negative sample, so that -1 falls into the first step below zero.
   int magnitude = (sample < 0 ? ~sample : sample) >> 4;
   int segment = 0;
   if (magnitude > 15) {

@@ -1,4 +1,4 @@
-// G.711 by table: expansion, compression, and direct conversion from one law to the other.
+// Tables of G.711: expansion, compression, and direct conversion between the two laws.
 #pragma once
 #include <array>
 #include <cstdint>

@@ -1,4 +1,4 @@
-// G722 at 64 kbit/s (spandsp). Its RTP clock runs at 8000 although it carries 16 kHz (RFC 3551 §4.5.2).
+// G722 at 64 kbit/s (spandsp). Its RTP clock runs at 8000 Hz although it carries 16 kHz audio (RFC 3551 §4.5.2).
 #include <spandsp.h>
 
 #include "codec.h"

@@ -1,5 +1,5 @@
-// G729 (Annexes A and B) by libbcg729, which is GPL-3: never linked and never shipped, only opened at run time where
-// the operator's machine has it. The declarations below are our own description of the few functions that are called.
+// G729 (Annexes A and B) through libbcg729. The library is GPL-3, so we neither link nor ship it: we load it at run
+// time when the operator's machine has it. The declarations below are our own description of its functions.
 #include <dlfcn.h>
 
 #include <atomic>
@@ -34,8 +34,8 @@ class G729Encoder final : public Encoder {
       uint8_t n = 0;
       library.encode(state_, pcm + at, out + bytes, &n);
       bytes += n;
-      // RFC 3551 §4.5.6: a silence frame of two bytes is the last of its packet; what follows it in the packet's time
-      // is not sent.
+      // RFC 3551 §4.5.6: a two-byte silence frame is the last of its packet. The encoder still takes the rest of the
+      // packet's audio, but we do not send it.
       if (n < 10 && bytes > 0) {
         for (at += 80; at < samples; at += 80) {
           uint8_t rest[10], m = 0;
@@ -75,7 +75,7 @@ class G729Decoder final : public Decoder {
     for (; made + 80 <= samples; made += 80) library.decode(state_, nullptr, 0, 1, 0, 0, out + made);
     for (; made < samples; ++made) out[made] = 0;
   }
-  // A silence frame of Annex B has two bytes and is the last of its packet.
+  // An Annex B silence frame has two bytes and ends its packet.
   Tells tells(const uint8_t*, int bytes) const override {
     return bytes % 10 != 2 ? Tells::voice : bytes == 2 ? Tells::silence : Tells::no_voice;
   }

@@ -1,4 +1,4 @@
-// OPUS (RFC 6716, RFC 7587): works at any of its rates inside, while its RTP clock always runs at 48000.
+// OPUS (RFC 6716, RFC 7587). The codec runs at any of its sample rates; its RTP clock always runs at 48000 Hz.
 #include <opus.h>
 
 #include "codec.h"
@@ -33,7 +33,7 @@ class OpusOut final : public Encoder {
     const bool silence = dtx_ && bytes >= 0 && bytes <= 2;
     const bool told = silence && silent_;
     silent_ = silence;
-    // The first empty frame is sent: by it the receiver knows the silence after it from a loss.
+    // Send the first empty frame: it lets the receiver tell the silence from a loss.
     return told ? 0 : bytes;
   }
 
@@ -61,17 +61,17 @@ class OpusIn final : public Decoder {
     return opus_decode(state_, payload, bytes, out, room, 0);
   }
   void conceal(int16_t* out, int samples, const uint8_t* next, int next_bytes) override {
-    // Only the 2.5 ms steps that Opus knows; what is left over stays silent.
+    // Opus conceals in steps of 2.5 ms. The remaining samples are silent.
     const int step = rate_ / 400, whole = samples / step * step;
     int made = whole > 0 && state_ ? opus_decode(state_, next, next ? next_bytes : 0, out, whole, next ? 1 : 0) : 0;
     for (made = made < 0 ? 0 : made; made < samples; ++made) out[made] = 0;
   }
-  /** A frame of next to nothing is DTX (RFC 6716 §3.1); else SILK's first bits tell whether there is voice (§4.2.3). */
+  /** A payload of at most two bytes is DTX (RFC 6716 §3.1). In others, SILK begins with its voice flags (§4.2.3). */
   Tells tells(const uint8_t* payload, int bytes) const override {
     if (bytes <= 2) return Tells::silence;
     const bool one_frame = (payload[0] & 3) == 0, celt_only = (payload[0] & 0x80) != 0;
     if (!one_frame || celt_only) return Tells::voice;
-    // Configurations 2, 3, 6, 7, 10 and 11 are of 40 and 60 ms: two or three flags. Hybrid ones (12 to 15) have one.
+    // SILK frames of 40 and 60 ms (configurations 2, 3, 6, 7, 10 and 11) have two and three flags, all others one.
     const int config = payload[0] >> 3, flags = config >= 12 || config % 4 < 2 ? 1 : config % 4;
     return payload[1] >> (8 - flags) ? Tells::voice : Tells::no_voice;
   }
