@@ -1,4 +1,4 @@
-// Frames of the packet ring: what any host may send to one of our ports.
+// Fuzzes the parsing of packet ring frames, which any host can send to our ports.
 #include "../src/core/datagram.h"
 
 #include <cstring>
@@ -6,7 +6,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   for (const bool verified : {true, false}) {
-    // Exactly as long as it is, so that a byte read beyond it is found.
+    // Allocate exactly `size` bytes, so that the sanitizer finds a read beyond the end.
     const std::unique_ptr<uint8_t[]> frame(new uint8_t[size]);
     if (size) std::memcpy(frame.get(), data, size);
     media::Datagram d;

@@ -1,7 +1,6 @@
-// Runs a fuzz target without libFuzzer (Debian's g++ has none): every file of the corpus, then mutations of them from a
-// seed.
-//   fuzz_rtp --corpus DIR --count N --seed N [--file CRASH]     A finding ends by the sanitizer's abort; what was tried
-//   last is in --last.
+// Runs a fuzz target without libFuzzer, which Debian's g++ lacks: first every file of the corpus, then seeded mutations
+// of them. On a finding the sanitizer aborts the program; --last holds the last input.
+//   fuzz_rtp --corpus DIR --count N --seed N [--file CRASH]
 #include <dirent.h>
 
 #include <cstdint>
@@ -81,7 +80,7 @@ int main(int argc, char** argv) {
       std::ofstream f(o["--last"], std::ios::binary | std::ios::trunc);
       f.write(reinterpret_cast<const char*>(b.data()), static_cast<std::streamsize>(b.size()));
     }
-    // A block of its own of just this length, so that a read beyond the end is seen.
+    // Copy into a block of exactly this length, so that the sanitizer finds a read beyond the end.
     const Bytes exact(b);
     LLVMFuzzerTestOneInput(exact.data(), exact.size());
   };

@@ -1,4 +1,4 @@
-// Reports from strangers.
+// Fuzzes the parsing of RTCP.
 #include "../src/core/rtcp.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

@@ -1,4 +1,4 @@
-// Bytes from a stranger and from the peer, as RTP, on a stream that transcodes, records, detects and relays.
+// Fuzzes RTP from a stranger and from the peer on a stream that transcodes, records, detects and relays.
 #include <cstring>
 #include <memory>
 #include <vector>
@@ -12,7 +12,7 @@ namespace {
 struct Nowhere final : Wire {
   bool send_rtp(const uint8_t* p, size_t n, const Address&) override {
     RtpView v;
-    if (!parse_rtp(p, n, v)) __builtin_trap();  // what leaves is always well-formed
+    if (!parse_rtp(p, n, v)) __builtin_trap();  // sent packets are always well-formed
     return true;
   }
   bool send_rtcp(const uint8_t*, size_t, const Address&) override { return true; }

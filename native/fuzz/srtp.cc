@@ -1,4 +1,4 @@
-// Packets on secured streams: none that was not sealed with our key may pass.
+// Fuzzes secured streams: a packet that was not sealed with the key must not pass.
 #include <cstring>
 #include <memory>
 #include <vector>

@@ -1,4 +1,4 @@
-// Keys from strangers: no input makes more keys than it has packets.
+// Fuzzes telephone events: an input must not produce more keys than it has packets.
 #include "../src/core/telephone_event.h"
 #include "../src/core/bytes.h"
 

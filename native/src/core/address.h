@@ -16,7 +16,7 @@ struct Address {
   uint16_t port = 0;   // host byte order
   uint8_t ip[16] = {};
 
-  /** Reads a literal; false when it is none. */
+  /** Parses an IP literal. False when `text` is not one. */
   static bool parse(const std::string& text, uint16_t port, Address& out);
   static Address from(const sockaddr* sa);
 

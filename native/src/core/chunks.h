@@ -1,5 +1,5 @@
-// Carries records from a packet thread to another thread in recycled chunks of memory. Only records that wait take
-// memory, the chunk that was read last is filled next, and the packet thread neither allocates nor locks.
+// Carries records from a packet thread to another thread in recycled chunks of memory. Only waiting records use memory.
+// The writer reuses the chunk that was read last. The packet thread neither allocates nor locks.
 #pragma once
 #include <atomic>
 #include <cstddef>
@@ -10,10 +10,10 @@
 
 namespace media {
 
-/** The head of a chunk. It lies apart from the bytes, which stay untouched until they are needed. */
+/** The header of a chunk. It is stored apart from the chunk's bytes, so that unused chunks take no memory. */
 struct Chunk {
-  Chunk* free = nullptr;              // the next one in the pool
-  std::atomic<Chunk*> next{nullptr};  // the next one of its queue
+  Chunk* free = nullptr;              // the next free chunk of the pool
+  std::atomic<Chunk*> next{nullptr};  // the next chunk of its queue
   uint8_t* bytes = nullptr;
 };
 
@@ -21,14 +21,14 @@ struct Chunk {
 class ChunkPool {
  public:
   static constexpr size_t kBytes = 4096;
-  /** Each queue brings so many chunks. All queues share them, so a queue whose reader is away may take more. */
+  /** The number of chunks that each queue adds. All queues share them, so a queue with a slow reader may take more. */
   static constexpr size_t kEach = 32;
 
   ChunkPool() = default;
   ChunkPool(const ChunkPool&) = delete;
   ChunkPool& operator=(const ChunkPool&) = delete;
 
-  /** Adds the chunks of another queue, on the control thread. Their memory is not touched before it is needed. */
+  /** Adds the chunks of another queue. Called on the control thread. Does not touch their memory yet. */
   void reserve() {
     if (queues_.fetch_add(1, std::memory_order_relaxed) < slabs_.size()) return;
     Slab& slab = *slabs_.emplace_back(std::make_unique_for_overwrite<Slab>());
@@ -39,7 +39,7 @@ class ChunkPool {
   }
   void release() { queues_.fetch_sub(1, std::memory_order_relaxed); }
 
-  /** Takes a chunk, on the packet thread. Null when all are in use. */
+  /** Takes a free chunk, or null when all are in use. Called on the packet thread. */
   Chunk* take() {
     if (returned_.load(std::memory_order_relaxed)) {
       Chunk* back = returned_.exchange(nullptr, std::memory_order_acquire);
@@ -54,7 +54,7 @@ class ChunkPool {
     if (chunk) free_ = chunk->free;
     return chunk;
   }
-  /** Gives a chunk back, from any thread. */
+  /** Returns a chunk to the pool. Called on any thread. */
   void give(Chunk* chunk) {
     chunk->free = returned_.load(std::memory_order_relaxed);
     while (!returned_.compare_exchange_weak(chunk->free, chunk, std::memory_order_release, std::memory_order_relaxed)) {
@@ -63,16 +63,16 @@ class ChunkPool {
 
  private:
   struct Slab {
-    alignas(kBytes) uint8_t bytes[kEach][kBytes];  // a page each
+    alignas(kBytes) uint8_t bytes[kEach][kBytes];  // one page for each chunk
     Chunk chunks[kEach];
   };
   std::atomic<size_t> queues_{0};
-  std::vector<std::unique_ptr<Slab>> slabs_;  // the control thread's
-  Chunk* free_ = nullptr;                     // the packet thread's
+  std::vector<std::unique_ptr<Slab>> slabs_;  // control thread only
+  Chunk* free_ = nullptr;                     // packet thread only
   std::atomic<Chunk*> returned_{nullptr};
 };
 
-/** A queue of one writer, the pool's packet thread, and one reader. */
+/** A queue with one writer, which is the pool's packet thread, and one reader. */
 class ChunkQueue {
  public:
   explicit ChunkQueue(std::shared_ptr<ChunkPool> pool) : pool_(std::move(pool)) { pool_->reserve(); }
@@ -87,7 +87,7 @@ class ChunkQueue {
   ChunkQueue(const ChunkQueue&) = delete;
   ChunkQueue& operator=(const ChunkQueue&) = delete;
 
-  /** Appends a record of two parts and at least one byte. False when there is no room, or never will be. */
+  /** Appends a record of two parts and at least one byte. False when the pool is empty, or no chunk can hold it. */
   bool push(const void* head, size_t head_size, const void* body, size_t body_size) {
     const size_t size = head_size + body_size, need = kPrefix + size;
     if (need > room_) {
@@ -110,13 +110,14 @@ class ChunkQueue {
     return true;
   }
 
-  // Fetch the memory of the next record in two steps: where it goes, and then its bytes there.
+  // Prefetch the memory of the next record in two steps: first the writer's position, then the bytes there.
   void fetch() const { __builtin_prefetch(&filling_, 1); }
   void fetch_bytes(size_t n) const {
     for (size_t at = 0; at < n; at += 64) __builtin_prefetch(at_ + at, 1);
   }
 
-  /** Calls `take(bytes, size)` for each record, on the reader's thread, until that returns false or none is left. */
+  /** Calls `take(bytes, size)` for each record until it returns false or no record is left. Called on the reader's
+   * thread. */
   template <typename Take>
   void read(Take&& take) {
     for (const uint64_t written = written_.load(std::memory_order_acquire); done_ != written;) {
@@ -141,7 +142,7 @@ class ChunkQueue {
  private:
   static constexpr size_t kPrefix = 4;
   const std::shared_ptr<ChunkPool> pool_;
-  // The packet thread's line of memory, and the reader's.
+  // One cache line for the packet thread, one for the reader.
   alignas(64) Chunk* filling_ = nullptr;
   uint8_t* at_ = nullptr;
   size_t room_ = 0;

@@ -1,4 +1,4 @@
-// Time: monotonic for everything that measures, wall only for what people read.
+// Clocks: monotonic time for measuring, wall time only for what people read.
 #pragma once
 #include <time.h>
 

@@ -12,8 +12,8 @@ constexpr uint64_t kLeastUs = 100'000, kMostUs = 500'000;
 }  // namespace
 
 void ComfortNoise::fill(int16_t* out, int samples, int made_hz, int heard_hz) {
-  // Uniform noise of amplitude a has a root mean square of a / sqrt 3. No quiet room is louder than -20 dBov: a
-  // peer that asks for more does not get to shout.
+  // Uniform noise of amplitude a has a root mean square of a / sqrt 3. Limit the level to -20 dBov: no quiet room is
+  // louder.
   const double lost = made_hz > heard_hz ? static_cast<double>(made_hz) / heard_hz : 1;
   const int amplitude = static_cast<int>(32767 * std::pow(10.0, -std::max(level_, 20) / 20.0) * std::sqrt(3 * lost));
   for (int i = 0; i < samples; ++i) {
@@ -26,7 +26,7 @@ int PauseReports::take(const int16_t* pcm, size_t samples, uint64_t now_us) {
   double power = 0;
   for (size_t i = 0; i < samples; ++i) power += static_cast<double>(pcm[i]) * pcm[i];
   power /= static_cast<double>(std::max<size_t>(samples, 1));
-  // Averaged over some 100 ms, because the level of a single frame of noise is a matter of chance.
+  // Average over about 100 ms, because the level of a single frame of noise is random.
   power_ = told_ < 0 ? power : power_ + (power - power_) / 5;
   const double dbov = 10 * std::log10(power_ / (32767.0 * 32767) + 1e-13);
   const int level = std::clamp(static_cast<int>(std::lround(-dbov)), 0, 127);

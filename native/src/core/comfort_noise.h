@@ -1,13 +1,12 @@
-// Pauses as noise of a level (RFC 3389): the noise that is heard, and the level that a peer is told. Levels are 0 to
-// 127 -dBov; 0 is a square wave of full scale.
+// Comfort noise (RFC 3389): generates the noise of a pause, and decides when to report its level to a peer. Levels are
+// 0 to 127 -dBov; 0 is a full-scale square wave.
 #pragma once
 #include <cstddef>
 #include <cstdint>
 
 namespace media {
 
-/** Noise of the level that a comfort noise packet asks for. The spectral part, which §3.2 makes optional, is left out.
- * */
+/** Generates noise of the level in a comfort noise packet. Ignores the spectral part, which §3.2 makes optional. */
 class ComfortNoise {
  public:
   void set(const uint8_t* payload, size_t n) {
@@ -16,8 +15,8 @@ class ComfortNoise {
   }
   bool on() const { return on_; }
   void off() { on_ = false; }
-  /** `made_hz`: the rate that it is made at, when it is heard at a lower one: a resampler takes the rest of its power.
-   * */
+  /** Fills `out` at the rate `made_hz`. Raises the level when `heard_hz` is lower, because resampling down removes part
+   * of the power. */
   void fill(int16_t* out, int samples, int made_hz = 1, int heard_hz = 1);
 
  private:
@@ -26,11 +25,10 @@ class ComfortNoise {
   uint32_t random_ = 0x12345678;
 };
 
-/** Decides when to tell a peer of a pause: when it begins, when its level changes, and often enough to be known as one.
- * */
+/** Decides when to report a pause to a peer: at its start, when its level changes, and at least every 500 ms. */
 class PauseReports {
  public:
-  /** Takes noise of the pause. Returns the level to tell now, or -1. */
+  /** Takes noise of the pause. Returns the level to report now, or -1. */
   int take(const int16_t* pcm, size_t samples, uint64_t now_us);
   /** Ends the pause, because somebody speaks. */
   void end() { told_ = -1; }

@@ -31,11 +31,11 @@ void Conference::tick() {
   const auto n = static_cast<size_t>(rate_hz_ / 50);
   static thread_local int16_t heard[kMost][960];
   static thread_local bool any[kMost];
-  static thread_local uint32_t only[kMost];  // the one stream that hears the port; 0: all do
+  static thread_local uint32_t only[kMost];  // the only stream that hears the port; 0: all streams do
   int32_t sum[960] = {};
   for (size_t k = 0; k < ports_.size(); ++k) {
     ConferencePort& p = *ports_[k];
-    // Two frames are the cushion between the clocks of two threads. More than four only add delay.
+    // Two frames absorb the difference between two threads' clocks. More than four would only add delay.
     if (!p.started && p.in.held() >= 2 * n) p.started = true;
     while (p.in.held() > 4 * n) p.in.read(heard[k], n);
     any[k] = p.started && p.in.read(heard[k], n);

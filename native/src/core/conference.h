@@ -12,9 +12,9 @@ namespace media {
 /** Carries about 160 ms of PCM from one thread, the writer, to another, the reader. */
 class PcmRing {
  public:
-  /** Drops the samples when they do not fit. */
+  /** Appends samples. Drops all of them when they do not fit. */
   void write(const int16_t* pcm, size_t n);
-  /** False, and nothing is taken, when the ring holds fewer samples. */
+  /** Takes `n` samples. False when the ring holds fewer; it then keeps them. */
   bool read(int16_t* pcm, size_t n);
   size_t held() const { return write_.load(std::memory_order_acquire) - read_.load(std::memory_order_acquire); }
 
@@ -28,21 +28,21 @@ class ConferencePort {
  public:
   ConferencePort(int rate_hz) : rate_hz(rate_hz) {}
   const int rate_hz;
-  PcmRing in, out;  // from the stream, to the stream
+  PcmRing in, out;  // audio from the stream, audio to the stream
   std::atomic<bool> muted{false}, deaf{false}, left{false};
   uint32_t stream = 0;  // the owner of the port
-  /** The only stream that hears this one, when it belongs to a coach. 0: all streams do. */
+  /** The only stream that hears this port, when the port is a coach's. 0: all streams do. */
   std::atomic<uint32_t> heard_by{0};
-  bool started = false;  // belongs to the mixing thread
+  bool started = false;  // mixing thread only
 };
 
-/** The mix. It lives on one packet thread. */
+/** The mix. One packet thread runs it. */
 class Conference {
  public:
   static constexpr size_t kMost = 32;
   explicit Conference(int rate_hz) : rate_hz_(rate_hz) {}
   bool add(std::shared_ptr<ConferencePort> port);
-  /** Mixes 20 ms: each port gets the sum of the others that it may hear. */
+  /** Mixes 20 ms. Each port gets the sum of the other ports that it may hear. */
   void tick();
   size_t size() const { return ports_.size(); }
   int rate() const { return rate_hz_; }

@@ -1,4 +1,4 @@
-// What offer and answer have settled about a stream, in the data plane's terms.
+// The negotiated state of a stream, as the data plane stores it.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -10,14 +10,14 @@
 
 namespace media {
 
-/** Returns one string for each distinct name, which lives for ever: packet threads compare names as pointers. */
+/** Returns one string per distinct name. It is never freed, so packet threads can compare names as pointers. */
 const char* intern(const std::string& name);
 
 struct Policy {
   bool strict = false;
   std::vector<Network> sources;
   Address signalled_from;
-  uint8_t family = 0;  // 4 or 6, when the stream may be bound to an address of either family
+  uint8_t family = 0;  // 4 or 6 selects the address to bind; 0: the first one
 };
 
 enum class PayloadKind : uint8_t { unknown, audio, telephone_event, comfort_noise };
@@ -31,15 +31,15 @@ struct PayloadFacts {
 
   bool same_format(const PayloadFacts& o) const { return name == o.name && clock_rate == o.clock_rate; }
   bool is_g711() const { return codec == CodecId::pcmu || codec == CodecId::pcma; }
-  /** Whether packets of this format become packets of the other without being decoded. A table converts PCMU and PCMA.
-   * */
+  /** Reports whether the relay can send packets of this format as the other one without decoding. A table converts PCMU
+   * to PCMA and back. */
   bool passes_as(const PayloadFacts& o) const {
     return same_format(o) || (is_g711() && o.is_g711() && clock_rate == o.clock_rate);
   }
 };
 
 struct StreamConfig {
-  Address remote_rtp, remote_rtcp;  // unknown until the peer's SDP is there
+  Address remote_rtp, remote_rtcp;  // unknown before the peer's SDP
   bool rtcp_mux = false;
   bool may_send = false, may_receive = false;
   std::vector<PayloadFacts> receive;
@@ -56,7 +56,7 @@ struct StreamConfig {
   SrtpSuite suite = SrtpSuite::aes128_sha1_80;
   std::vector<uint8_t> receive_key, send_key;
 
-  /** Whether an encoder for the other configuration serves this one too. */
+  /** Reports whether an encoder for the other configuration also serves this one. */
   bool encodes_as(const StreamConfig& o) const {
     return sends && o.sends && send.same_format(o.send) && ptime_ms == o.ptime_ms && bitrate == o.bitrate &&
            fec == o.fec && dtx == o.dtx;

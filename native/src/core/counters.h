@@ -1,4 +1,5 @@
-// Counters with one writer and any number of readers. Without read-modify-write they cost what plain numbers cost.
+// Counters with one writer and any number of readers. They cost as little as plain numbers, because the writer needs no
+// atomic read-modify-write.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -19,9 +20,9 @@ class Cell {
 
 using Count = Cell<uint64_t>;
 
-/** The counters of one stream. They outlive it, so that the last reading is never a race. */
+/** The counters of one stream. They outlive the stream, so that reading them last is never a race. */
 struct StreamCounters {
-  // Each received packet writes the first line of memory, each sent packet the second.
+  // Each received packet writes the first cache line, each sent packet the second.
   alignas(64) Count packets_received;
   Count bytes_received, lost, bursts, longest_burst, ssrc_changes;
   Cell<double> jitter_ms, jitter_max_ms;
@@ -34,7 +35,7 @@ struct StreamCounters {
   Cell<double> rtt_ms, remote_fraction_lost, remote_jitter_ms, jitter_buffer_ms;
   Cell<int64_t> remote_lost;
   Cell<bool> remote_known, rtt_known, latched;
-  Cell<int64_t> first_packet_ms, last_packet_ms;  // since the epoch, 0 before the first
+  Cell<int64_t> first_packet_ms, last_packet_ms;  // since the epoch; 0 before the first packet
 };
 
 struct ThreadCounters {

@@ -11,8 +11,8 @@ namespace media {
 namespace {
 constexpr size_t kIpHeader = 20, kUdpHeader = 8;
 
-/** The sum of RFC 1071 over words as they lie in memory, which works in either byte order. 0xffff when the checksum
- * among them is right. */
+/** Returns the RFC 1071 sum of the words in memory order, which is valid in either byte order. The sum of data with a
+ * correct checksum is 0xffff. */
 uint32_t sum(const uint8_t* p, size_t n, uint32_t so_far) {
   uint64_t total = so_far;
   for (; n >= 4; p += 4, n -= 4) {

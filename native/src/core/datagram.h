@@ -1,4 +1,4 @@
-// Reads UDP in IPv4 from a captured frame without trusting its length fields.
+// Parses UDP over IPv4 in a captured frame without trusting its length fields.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -13,21 +13,21 @@ struct Datagram {
   size_t size = 0;
 };
 
-/** The bytes of IP and UDP before the payload. */
+/** The size of the IPv4 and UDP headers. */
 constexpr size_t kDatagramHeader = 28;
 
-/** Masks of an IPv4 header's flags and offset: more fragments or an offset; an offset. */
+/** Masks of the flags and offset of an IPv4 header. The first matches every fragment, the second all but the first. */
 constexpr uint16_t kFragment = 0x3fff, kLaterFragment = 0x1fff;
 
 /**
- * Reads a whole IPv4 packet of UDP without options (RFC 791 §3.1, RFC 768). Bytes behind its total length are padding of
- * the link. False for anything else: fragments, options, wrong lengths, wrong checksums. `verified`: the network card or
- * the sender's kernel answers for the UDP checksum. Otherwise it is checked here, unless it is zero (none was sent).
+ * Parses a whole UDP datagram in an IPv4 packet without options (RFC 791 §3.1, RFC 768). Ignores link padding after the
+ * packet's total length. False for fragments, options, wrong lengths and wrong checksums. `verified`: the network card
+ * or the sender's kernel vouches for the UDP checksum. Otherwise checks it here, unless it is zero (not sent).
  */
 bool read_datagram(uint8_t* packet, size_t captured, bool verified, Datagram& out);
 
-/** Reads only the addresses and ports, of any IPv4 packet that begins a UDP datagram: one that is cut short, has
- * options, or is the first of several fragments. Checksums are ignored. */
+/** Parses only the addresses and ports of an IPv4 packet that begins a UDP datagram. The packet may be truncated, have
+ * options, or be the first of several fragments. Ignores checksums. */
 bool read_flow(const uint8_t* packet, size_t captured, Datagram& out);
 
 }  // namespace media

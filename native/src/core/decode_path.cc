@@ -6,11 +6,11 @@
 namespace media {
 
 namespace {
-constexpr int kStepMs = 20;  // of the clock that pulls
+constexpr int kStepMs = 20;  // between two calls of pull()
 constexpr int kLeastTargetMs = 20, kMostTargetMs = 200;
-/** The numbering has jumped when a packet is so far behind. */
+/** A packet that is at least this far behind means that the sender restarted its numbering. */
 constexpr int kJump = 200;
-/** Without a packet for so long, playing ends until the buffer has filled up again. */
+/** After this long without a packet, playing stops until the buffer has filled again. */
 constexpr int kMostEmptyMs = 60;
 constexpr int kObservedMs = 1000;
 constexpr uint64_t kCalmUs = 10'000'000;
@@ -40,7 +40,7 @@ bool DecodePath::use_codec(CodecId id) {
   codec_ = find_codec(id);
   decoder_.reset();
   if (!codec_ || !codec_->available()) return false;
-  // Opus decodes to the wanted rate. The audio of other codecs is resampled.
+  // Opus decodes at any rate. Other codecs need a resampler.
   decoder_ = codec_->decoder(rate_);
   resampler_.reset();
   if (decoder_->sample_rate() != rate_) resampler_ = std::make_unique<Resampler>(decoder_->sample_rate(), rate_);
@@ -67,7 +67,7 @@ void DecodePath::insert(uint16_t seq, uint32_t ts, CodecId codec, bool comfort_n
   }
 }
 
-/** Makes room for a packet. False when its turn is over. */
+/** Makes room for a packet. False when it is too late to be played. */
 bool DecodePath::take_in_time(uint16_t seq, uint64_t now_us) {
   const auto ahead = static_cast<int16_t>(seq - next_);
   if (ahead >= kSlots || ahead <= -kJump) reset();
@@ -75,11 +75,11 @@ bool DecodePath::take_in_time(uint16_t seq, uint64_t now_us) {
   const bool fits = static_cast<int16_t>(seq - newest_) > -kSlots && held_ < kSlots - 1 &&
                     static_cast<uint16_t>(newest_ - seq) < kSlots;
   if (!playing_ && fits) {
-    next_ = seq;  // playing has not begun: an earlier packet may still come in front
+    next_ = seq;  // playing has not begun, so an earlier packet may still become the first
     return true;
   }
   ++counters_.late;
-  // The next packets will be as late: the buffer grows by the time that this one missed.
+  // Expect later packets to be as late: grow the buffer by one step.
   const int more = std::min(kMostTargetMs, target_ms_ + kStepMs) - target_ms_;
   target_ms_ += more;
   insert_ms_ += more;
@@ -113,7 +113,7 @@ void DecodePath::append(const int16_t* pcm, int samples, bool pause) {
     pcm = converted_.data();
   }
   fifo_.insert(fifo_.end(), pcm, pcm + samples);
-  // The resampler puts the end of the sound into the first piece of a pause.
+  // The first piece of a pause counts as sound, because the resampler's delay moves the end of the sound into it.
   pause_tail_ = pause && pausing_ ? std::min(pause_tail_ + static_cast<size_t>(samples), fifo_.size()) : 0;
   pausing_ = pause;
 }
@@ -148,7 +148,7 @@ void DecodePath::play(Slot& s) {
     return;
   }
   const auto tells = decoder_->tells(data(s.seq), s.bytes);
-  // Within a pause a packet without voice only renews the noise (Opus sends one every 400 ms).
+  // Within a pause, a packet without voice only refreshes the noise (Opus sends one every 400 ms).
   const bool pause = tells == Decoder::Tells::silence || (tells == Decoder::Tells::no_voice && pausing_);
   may_pause_ = tells != Decoder::Tells::voice;
   frame_ms_ = std::max(1, samples * 1000 / decoder_->sample_rate());
@@ -185,7 +185,7 @@ void DecodePath::drop_frame() {
   fifo_.erase(fifo_.begin(), fifo_.begin() + static_cast<std::ptrdiff_t>(frame()));
 }
 
-/** Adds a piece of audio: of the next packet, or in place of what is not there. */
+/** Appends audio to the FIFO: the next packet's, or a substitute when it is missing. */
 void DecodePath::produce() {
   if (insert_ms_ >= kStepMs) {
     insert_ms_ -= kStepMs;
@@ -202,7 +202,7 @@ void DecodePath::produce() {
   run_empty();
 }
 
-/** Fills the time before a packet whose number is the next one but whose timestamp is later: the sender paused. */
+/** Fills the pause before a packet that is next in sequence but whose timestamp is later than expected. */
 bool DecodePath::fill_pause(const Slot& s) {
   const auto gap = static_cast<int32_t>(s.ts - expected_ts_);
   const int clock = codec_ ? codec_->clock_rate : 8000;
@@ -213,7 +213,7 @@ bool DecodePath::fill_pause(const Slot& s) {
   return true;
 }
 
-/** Conceals a packet that is lost, or so late that it is as good as lost. */
+/** Conceals a packet that is lost or too late. */
 void DecodePath::bridge_loss() {
   auto later = static_cast<uint16_t>(next_ + 1);
   while (!(slot(later).used && slot(later).seq == later)) ++later;
@@ -224,7 +224,7 @@ void DecodePath::bridge_loss() {
   ++next_;
 }
 
-/** No packet is held: the sender pauses, or the network does. */
+/** Conceals 20 ms when the buffer is empty because the sender pauses or the network stalls. */
 void DecodePath::run_empty() {
   empty_ms_ += kStepMs;
   if (empty_ms_ > kMostEmptyMs) playing_ = false;
@@ -233,13 +233,13 @@ void DecodePath::run_empty() {
   if (codec_ && !may_pause_) insert_ms_ = 0;
 }
 
-/** Shortens the delay, once a second: by a frame when more is waiting than the target asks for, and by a smaller target
- * when nothing was late for a while. */
+/** Shortens the delay once a second. Drops a frame when the buffer holds more than its target. Lowers the target when
+ * no packet has been late for a while. */
 void DecodePath::adapt(uint64_t now_us) {
   least_ahead_ms_ = std::min(least_ahead_ms_, ahead_ms());
   observed_ms_ += kStepMs;
   if (observed_ms_ < kObservedMs) return;
-  // More was waiting all the time: a burst after a stall, or a fast clock.
+  // The buffer held too much for the whole second: a burst followed a stall, or the sender's clock is fast.
   if (least_ahead_ms_ > target_ms_ + 2 * frame_ms_) {
     const bool plenty = fifo_.size() >= 2 * frame();
     if (!plenty && slot(next_).used) play(slot(next_));

@@ -1,5 +1,5 @@
-// Turns received packets into PCM on a steady clock: adaptive jitter buffer of 20 to 200 ms, concealment, comfort
-// noise. Only a stream whose audio is decoded has a decode path; a relayed stream has none.
+// Turns received packets into PCM on a steady clock, with an adaptive jitter buffer of 20 to 200 ms, concealment and
+// comfort noise. Only decoded streams have a decode path; relayed streams have none.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -12,18 +12,18 @@
 
 namespace media {
 
-/** What audio holds: nothing, because nothing came; sound; the noise of a pause that the sender announced. */
+/** What pulled audio contains: nothing (no packet came), sound, or the noise of a pause that the sender announced. */
 enum class Heard : uint8_t { nothing, sound, pause };
 
 class DecodePath {
  public:
   DecodePath(int rate_hz, StreamCounters& counters);
 
-  /** The rate of the PCM that `pull` returns. */
+  /** Returns the rate of the PCM that `pull` writes, in Hz. */
   int rate() const { return rate_; }
   void insert(uint16_t seq, uint32_t ts, CodecId codec, bool comfort_noise, const uint8_t* payload, size_t bytes,
               uint64_t now_us);
-  /** Drops the held packets, because the source has changed. */
+  /** Drops the held packets. Called when the source changes. */
   void reset();
   /** Writes the next 20 ms of audio. */
   Heard pull(int16_t* out, uint64_t now_us);
@@ -65,9 +65,9 @@ class DecodePath {
   std::vector<int16_t> fifo_;
   std::vector<int16_t> decoded_, converted_;
   ComfortNoise noise_;
-  size_t pause_tail_ = 0;  // this many samples at the end of fifo_ are the noise of a pause
+  size_t pause_tail_ = 0;  // the number of samples at the end of fifo_ that are the noise of a pause
   bool any_ = false, playing_ = false;
-  bool may_pause_ = false;  // the last packet said that the sender may fall silent after it
+  bool may_pause_ = false;  // after its last packet the sender may pause
   bool pausing_ = false;    // the last samples added to fifo_ are the noise of a pause
   uint16_t next_ = 0, newest_ = 0;
   uint32_t expected_ts_ = 0, newest_ts_ = 0;

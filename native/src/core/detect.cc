@@ -12,7 +12,7 @@ bool VoiceActivity::take(const int16_t* pcm, int samples, int rate_hz) {
   for (int i = 0; i < samples; ++i) energy += static_cast<double>(pcm[i]) * pcm[i];
   const double level = std::sqrt(energy / std::max(1, samples));
   const auto ms = static_cast<uint32_t>(samples * 1000 / rate_hz);
-  // The floor falls at once and rises slowly, so that it follows noise and not speech.
+  // The floor falls at once and rises slowly, so that it follows the noise and not the speech.
   floor_ = level < floor_ ? std::max(20.0, level) : std::min(floor_ * 1.003 + 0.05, 1500.0);
   const bool loud = level > std::max(160.0, floor_ * 3);
   loud_ms_ = loud ? loud_ms_ + ms : 0;

@@ -1,4 +1,4 @@
-// Finds speech and silence, in-band keys and the tones of a fax machine in received audio.
+// Detects speech, in-band keys and fax tones in received audio.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -6,10 +6,10 @@
 
 namespace media {
 
-/** Tells speech from silence by energy over an adaptive floor, with hangover, in steps of 20 ms. */
+/** Detects speech in steps of 20 ms by comparing the energy with an adaptive noise floor, with hangover. */
 class VoiceActivity {
  public:
-  /** True when the state changed. `lasted_ms` is then the length of the state before. */
+  /** Takes audio. True when speech began or ended; `lasted_ms` is then the length of the previous state. */
   bool take(const int16_t* pcm, int samples, int rate_hz);
   bool speaking() const { return speaking_; }
   uint32_t lasted_ms() const { return lasted_ms_; }
@@ -20,16 +20,16 @@ class VoiceActivity {
   uint32_t state_ms_ = 0, lasted_ms_ = 0, loud_ms_ = 0, quiet_ms_ = 0;
 };
 
-/** Takes 8 kHz audio. */
+/** The detectors of one stream. They take audio at 8 kHz. */
 class Detector {
  public:
   Detector();
   ~Detector();
 
   VoiceActivity voice;
-  /** Writes the keys that were heard, one character each, at most `room`. Returns their number. */
+  /** Writes the detected keys to `out`, one character each, at most `room`. Returns their number. */
   int keys(const int16_t* pcm, int samples, char* out, int room);
-  /** Returns 1 for CNG (1100 Hz, T.30), 2 for CED (2100 Hz), 0 for nothing new. */
+  /** Returns 1 for a new CNG tone (1100 Hz, T.30), 2 for a new CED tone (2100 Hz), otherwise 0. */
   int fax(const int16_t* pcm, int samples);
 
  private:

@@ -1,4 +1,4 @@
-// The whole data plane, as the outside holds it. All members are called on one thread, the control thread.
+// The whole data plane. Its owner calls all members on one thread, the control thread.
 #pragma once
 #include <memory>
 #include <string>
@@ -41,13 +41,13 @@ class Engine {
     uint32_t id = 0;
     uint16_t rtp_port = 0, rtcp_port = 0;
   };
-  /** False when no port is left, or the session is unknown. */
+  /** Opens a stream. False when no port is free or the session is unknown. */
   bool open_stream(uint32_t session, Policy policy, Opened& out);
   void close_stream(uint32_t id);
   void describe(uint32_t id, StreamConfig config);
   void bridge(uint32_t a, uint32_t b);
   void unbridge(uint32_t a);
-  /** Runs `act` on the stream's thread, if the stream still exists then. */
+  /** Runs `act` on the stream's thread if the stream still exists by then. */
   void with(uint32_t id, std::function<void(Stream&, uint64_t now_us)> act);
   void record(RecordRequest request);
   void stop_record(const std::string& id);
@@ -61,7 +61,7 @@ class Engine {
   const std::vector<std::unique_ptr<Worker>>& workers() const { return workers_; }
   PortPool& ports() { return ports_; }
   Recorder& recorder() { return recorder_; }
-  /** Forgets a recording, after its end was told. */
+  /** Forgets a recording after its end was reported. */
   void forget_record(const std::string& id);
   void close();
 

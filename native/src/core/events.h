@@ -1,4 +1,4 @@
-// What the data plane tells the outside, in a bounded queue. Events are rare; packets are not among them.
+// The events that the data plane reports to JavaScript, in a bounded queue. Relayed packets cause no events.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -31,19 +31,19 @@ enum class EventType : uint8_t {
 struct Event {
   EventType type = EventType::none;
   uint32_t stream = 0;
-  int64_t a = 0, b = 0;  // a port, milliseconds or a duration, by type
+  int64_t a = 0, b = 0;  // the type decides: a port, a time or a duration in ms, a size
   bool flag = false;
   std::string id, text, detail, sha256;
   std::vector<uint8_t> bytes;
   std::vector<int16_t> samples;
 };
 
-/** The packet threads and the recorder write it, one consumer reads it. */
+/** The packet threads and the recorder write events; one consumer reads them. */
 class EventQueue {
  public:
   explicit EventQueue(size_t capacity) : queue_(capacity) {}
 
-  /** Sets what runs on the producer's thread when the consumer has something new to read. */
+  /** Sets a function that producers call, on their own thread, to wake the consumer. */
   void on_wake(std::function<void()> wake) { wake_ = std::move(wake); }
 
   void push(Event&& e) {
@@ -54,7 +54,7 @@ class EventQueue {
     if (!pending_.exchange(true, std::memory_order_acq_rel) && wake_) wake_();
   }
 
-  /** Call it before reading until `pop` returns false. */
+  /** Call this first, then `pop` until it returns false. */
   void begin_read() { pending_.store(false, std::memory_order_release); }
   bool pop(Event& e) { return queue_.pop(e); }
   uint64_t lost() const { return lost_.load(std::memory_order_relaxed); }

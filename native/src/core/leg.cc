@@ -13,21 +13,21 @@
 namespace media {
 
 namespace {
-/** No negotiated stream brings so many packets in a second. Such a socket is read once a wake-up, and the kernel's
- * queue drops the rest. */
+/** Packets per second that count as a flood; no negotiated stream reaches this rate. The thread reads a flooded socket
+ * once per wake-up, and the kernel's queue drops the rest. */
 constexpr uint32_t kFlood = 1000;
-/** So many packets both the packet ring and the socket must have brought of a stream before the ring alone may. */
+/** A stream may move to the packet ring after both the ring and the socket have delivered this many packets. */
 constexpr uint8_t kProof = 8;
-/** A stream without a frame for so long returns to its socket: perhaps its packets take another way now. */
+/** A stream returns to its socket after this long without a frame, because its packets may take another path now. */
 constexpr uint64_t kAwayUs = 500'000;
-/** A stream stays with its socket for so long after a packet that the packet ring could not carry. */
+/** After a packet that the packet ring cannot carry, a stream stays on its socket for this long. */
 constexpr uint64_t kUncarriedUs = 1'000'000;
-/** So many packets are read at once from a socket that nobody waits for any more. */
+/** The most packets to drain from a muted socket at once. */
 constexpr int kLeftover = 64;
-/** The receive buffer of the guard. */
+/** The receive buffer of the guard socket, in bytes. */
 constexpr int kGuardBuffer = 16 * 1024;
 
-/** Tells packets of one stream apart: sequence number, lower half of the timestamp. */
+/** Identifies a packet within its stream by its sequence number and the lower half of its timestamp. */
 uint32_t mark_of(const uint8_t* packet) {
   return static_cast<uint32_t>(get16(packet + 2)) << 16 | get16(packet + 6);
 }
@@ -67,12 +67,12 @@ bool Worker::Leg::connect_and_guard(int fd, const Address& peer) {
   const int one = 1, zero = 0;
   sockaddr_in6 mine, to;
   const socklen_t mine_size = own.to(mine), to_size = peer.to(to);
-  // Both allow company only for the moment of binding: afterwards nobody else can bind the port.
+  // Allow address reuse only while binding: afterwards no other socket can bind the port.
   setsockopt(sockets.rtp_fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
   setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
   if (own.family == 6) setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof one);
-  // The connect comes before the guard: otherwise a packet of the peer could go to the guard and overtake those that
-  // wait here.
+  // Connect before binding the guard. Otherwise a packet of the peer could reach the guard and overtake the packets
+  // that wait in the RTP socket.
   const bool joined = ::connect(sockets.rtp_fd, reinterpret_cast<sockaddr*>(&to), to_size) == 0;
   const bool bound = joined && ::bind(fd, reinterpret_cast<sockaddr*>(&mine), mine_size) == 0;
   setsockopt(sockets.rtp_fd, SOL_SOCKET, SO_REUSEADDR, &zero, sizeof zero);
@@ -128,7 +128,7 @@ bool Worker::Leg::send(int fd, const uint8_t* p, size_t n, const Address& to, De
   }
   const auto* sa = reinterpret_cast<const sockaddr*>(&cached.sa);
   if (::sendto(fd, p, n, MSG_DONTWAIT, sa, cached.size) >= 0) return true;
-  // The kernel reports the ICMP error of an earlier packet once, and did not send this packet.
+  // ECONNREFUSED reports the ICMP error of an earlier packet, once. The kernel did not send this packet, so retry.
   return errno == ECONNREFUSED && ::sendto(fd, p, n, MSG_DONTWAIT, sa, cached.size) >= 0;
 }
 
@@ -215,7 +215,7 @@ void Worker::Leg::count(uint64_t now_us) {
 
 // On the packet ring and off it
 
-/** Asks for the frames of exactly this flow. */
+/** Requests the frames of exactly this flow from the packet ring. */
 void Worker::Leg::show_in_packet_ring() {
   Shown* at = worker.shown_at(sockets.rtp_port);
   sockaddr_in mine{};
@@ -259,13 +259,13 @@ bool Worker::Leg::note_frame(const uint8_t* packet, int interface, uint64_t now_
       return false;
     case Passage::Seen::moved:
       get_off();
-      ride = Ride::no;  // the socket has to prove the new way first
+      ride = Ride::no;  // until the socket has delivered packets on the new path
       return false;
     case Passage::Seen::here:
       break;
   }
   if (ride != Ride::no) {
-    // The last packets before the socket was muted came by both.
+    // The socket delivered the last packets before it was muted too.
     const bool twice = mark == socket_mark;
     socket_mark = 0;
     frame_us = now_us;

@@ -1,9 +1,9 @@
-// A stream with its sockets on its packet thread. A leg moves its RTP socket between epoll, io_uring and the packet
-// ring; worker_turns.cc reads the sockets.
+// A stream and its sockets on a packet thread. A leg moves its RTP socket between epoll, io_uring and the packet ring;
+// worker_turns.cc reads the sockets.
 //
 // Thread: the packet thread of its worker, from construction to destruction.
-// Memory: the first line is what each sent packet touches, the second what each received packet touches. Everything
-// behind them is touched when a socket changes over, or by packets that come through epoll.
+// Memory: each sent packet touches the first cache line, each received packet the second. Only packets from epoll, and
+// sockets that move, touch the rest.
 #pragma once
 #include <netinet/in.h>
 
@@ -23,37 +23,38 @@ struct alignas(64) Worker::Leg final : Wire {
   // Wire
   bool send_rtp(const uint8_t* p, size_t n, const Address& to) override;
   bool send_rtcp(const uint8_t* p, size_t n, const Address& to) override;
-  /** Connects the RTP socket to the peer: sends and receives then cost a tenth less. A second socket on the same port,
-   * the guard, meets strangers, so that they are still counted and get no ICMP error that would reveal the leg. */
+  /** Connects the RTP socket to the peer, which makes sending and receiving a tenth cheaper. A second socket on the
+   * same port, the guard, receives strangers' packets. They are still counted, and cause no ICMP error that would
+   * reveal the leg. */
   void settled(const Address& peer) override;
   void look_after(uint64_t now_us) override;
 
-  /** Counts a packet of the RTP socket. Moves a flood to epoll, where it costs little, and back when it is over. */
+  /** Counts a packet of the RTP socket. Moves a flooded socket to epoll, where it costs little, and back afterwards. */
   void count(uint64_t now_us);
-  /** Packets from before the connect may be anybody's, and io_uring does not say whose. The rings begin when the socket
-   * is empty. */
+  /** Moves the socket to the rings once it holds no packet from before the connect. Such packets may come from anyone,
+   * and io_uring does not report their sender. */
   void look_whether_pure();
   /** Returns the RTP socket to epoll. */
   void to_epoll();
   /** Handles the end of the ring's multishot receive. */
   void receive_ended(uint64_t now_us);
 
-  // The packet ring. A stream boards it when the ring and the socket have brought the same packets for a while: a flow
-  // that is redirected or filtered on its way to the socket never gets so far.
+  // The packet ring. A stream boards the ring after the ring and the socket have delivered the same packets for a
+  // while. A flow that is redirected or filtered on its way to the socket therefore never boards.
 
-  /** Takes note of a packet from the socket, before it is decrypted. False when the packet ring has brought it before.
-   * */
+  /** Notes a packet from the socket before it is decrypted. False when the packet ring has delivered it already. */
   bool note_delivered(const uint8_t* packet, size_t n);
-  /** Takes note of a frame from the packet ring. False when the socket is to bring this packet. */
+  /** Notes a frame from the packet ring. False when the socket delivers this packet. */
   bool note_frame(const uint8_t* packet, int interface, uint64_t now_us);
-  /** The socket holds a packet of this stream that the packet ring cannot carry. It comes before the next frame. */
+  /** Reads the socket at once, because it holds a packet of this stream that the packet ring cannot carry. That packet
+   * precedes the next frame. */
   void note_uncarried();
-  /** Runs at the end of a turn, when the packet ring is empty. The socket has brought what the ring showed last, so
-   * nothing of this stream is in between: the change neither loses a packet nor takes one twice. */
+  /** Moves the stream to the packet ring or back. Runs at the end of a turn, when the ring is empty. Boarding requires
+   * that the socket has delivered the ring's last packet, so that no packet is lost or taken twice. */
   void board_or_leave(uint64_t now_us);
 
-  /** Whether the packet ring receives this stream. Leaving lasts until the socket brings its first packet, which the
-   * ring may have brought as well. */
+  /** Whether the packet ring receives this stream. `leaving` lasts until the socket delivers its first packet, which
+   * the ring may have delivered too. */
   enum class Ride : uint8_t { no, yes, leaving };
 
   Worker& worker;
@@ -68,9 +69,9 @@ struct alignas(64) Worker::Leg final : Wire {
   Ride ride = Ride::no;
   bool flooded = false;
   bool mixed = false;                // the RTP socket may hold packets from before it was connected
-  bool listening = true;             // to the RTP socket, by epoll or by a place in io_uring
-  uint8_t shown = 0, delivered = 0;  // packets by the packet ring and by the socket; stop at kProof
-  Address from_ring;                 // the sender of packets that come without an address
+  bool listening = true;             // epoll or io_uring waits for the RTP socket
+  uint8_t shown = 0, delivered = 0;  // packets from the packet ring and from the socket, counted up to kProof
+  Address from_ring;                 // the sender of packets that arrive without an address
   PortPair sockets;
   uint64_t uncarried_us = 0;
 
@@ -81,7 +82,7 @@ struct alignas(64) Worker::Leg final : Wire {
   std::unique_ptr<Stream> stream;
 
  private:
-  /** The address of the last datagram, as the kernel wants it. */
+  /** The destination of the last datagram, also in the kernel's format. */
   struct Destination {
     Address to;
     sockaddr_in6 sa;
@@ -94,10 +95,10 @@ struct alignas(64) Worker::Leg final : Wire {
   void disconnect();
   bool connect_and_guard(int fd, const Address& peer);
   void to_rings();
-  /** Attaches the connected socket to io_uring, which then needs no sender's address with each packet. */
+  /** Attaches the connected socket to io_uring. A connected socket needs no sender address for each packet. */
   void to_ring();
   void listen();
-  /** Stops waiting for the socket: a muted socket would otherwise wake the thread for each packet that it sends. */
+  /** Stops waiting for the socket. Otherwise a muted socket would wake the thread for each packet that it sends. */
   void stop_listening(uint64_t now_us);
   void read_leftover(uint64_t now_us);
   uint64_t receive_tag() const;

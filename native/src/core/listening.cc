@@ -9,10 +9,10 @@ namespace media {
 
 namespace {
 constexpr uint64_t kTickUs = 20'000;
-/** A tick that is so late is counted, and moves the clock. */
+/** A tick that is later than this is counted, and restarts the clock from now. */
 constexpr uint64_t kLostUs = 100'000;
 constexpr int kMostTick = 960;
-/** The rate at which the detector listens. */
+/** The rate of the detector's audio. */
 constexpr int kDetectorHz = 8000;
 }  // namespace
 
@@ -43,7 +43,7 @@ bool Listening::is_needed() const {
   return false;
 }
 
-/** The rate that the next one in line wants, so that nothing is converted twice. */
+/** Returns the rate that the main consumer of the audio needs, so that it is not resampled twice. */
 int Listening::rate() const {
   if (const ConferencePort* port = stream_.sources().conference()) return port->rate_hz;
   if (const Stream* peer = stream_.peer(); peer && peer->config().sends) {
@@ -92,7 +92,7 @@ void Listening::tick(uint64_t now_us) {
   transcode(pcm, n, hz, heard, now_us);
 }
 
-/** Tells of speech, keys and tones in the audio. */
+/** Reports speech, keys and tones in the audio. */
 void Listening::hear(const int16_t* pcm, int samples, uint64_t now_us) {
   int16_t narrow[kMostTick];
   if (to_detector_) {
@@ -116,7 +116,7 @@ void Listening::hear(const int16_t* pcm, int samples, uint64_t now_us) {
   }
 }
 
-/** Gives the audio to a peer that cannot be relayed to. */
+/** Passes the audio to the peer's encoder when the packets cannot be relayed. */
 void Listening::transcode(const int16_t* pcm, int samples, int rate_hz, Heard heard, uint64_t now_us) {
   Stream* peer = stream_.peer();
   if (!peer || !stream_.receiver().transcodes()) return;

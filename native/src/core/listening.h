@@ -1,7 +1,7 @@
-// Decodes what a stream receives, for those who listen: a transcoding peer, a detector, taps, a conference.
+// Decodes the audio that a stream receives, for its consumers: a transcoding peer, a detector, taps, a conference.
 //
-// Thread: the packet thread of its stream, in a tick of 20 ms. Memory: cold; a stream that is only relayed has no
-// decode path. The pointer to the path lies in the receiver's lines.
+// Thread: the packet thread of its stream, every 20 ms. Memory: cold; a relayed stream has no decode path. The
+// receiver's cache lines hold the pointer to the path.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -20,10 +20,10 @@ class Listening {
   explicit Listening(Stream& stream);
 
   void detect(bool inband, bool voice, bool tones, uint64_t now_us);
-  /** Starts, changes or ends the decoding, after anything that it depends on has changed. */
+  /** Starts, adjusts or ends decoding. Call it after any change of the stream's consumers or configuration. */
   void update(uint64_t now_us);
   void stop();
-  /** Whether somebody listens besides the peer. */
+  /** Reports whether anything besides the peer consumes the audio. */
   bool is_heard() const;
 
  private:

@@ -1,6 +1,6 @@
-// Senders whom neither the SDP nor the SIP has named.
+// Senders that neither the SDP nor the SIP source address names.
 //
-// Thread: the packet thread of its stream. Memory: cold, touched until the stream has latched.
+// Thread: the packet thread of its stream. Memory: cold, used only until the stream has latched.
 #pragma once
 #include <cstdint>
 
@@ -9,10 +9,10 @@
 
 namespace media {
 
-/** Finds the sender of three packets in a row: the peer behind its NAT, most likely. */
+/** Detects a sender of three consecutive packets, most likely the peer behind a NAT. */
 class Newcomers {
  public:
-  /** Takes a packet. True when it is at least the third in a row of its sender. */
+  /** Takes a packet. True when it is at least its sender's third in a row. */
   bool persists(const Address& from, const RtpView& v) {
     Candidate& c = candidate(from, v);
     c.in_a_row = c.ssrc == v.ssrc && c.next_seq == v.seq ? c.in_a_row + 1 : 1;

@@ -16,17 +16,17 @@
 namespace media {
 
 namespace {
-// The kernel lays the packet behind its own header and 16 bytes, see packet(7) and tpacket_rcv.
+// The kernel places the packet after its own header and 16 bytes; see packet(7) and tpacket_rcv in the kernel.
 constexpr size_t kPacketAt = 80;
 static_assert(TPACKET_ALIGN(TPACKET2_HDRLEN) + 16 == kPacketAt);
 static_assert(PacketRing::kMaxPacketSize + kPacketAt + kTailRoom == PacketRing::kFrameSize);
 constexpr uint32_t kWhole = 0xffff, kNothing = 0;
 
-/** A classic BPF program that is a list of conditions (linux/Documentation/networking/filter.rst). */
+/** Builds a classic BPF program that checks a list of conditions (linux/Documentation/networking/filter.rst). */
 class Conditions {
  public:
   void load(unsigned size, uint32_t at) { code_.push_back({uint16_t(BPF_LD | size | BPF_ABS), 0, 0, at}); }
-  /** Reads behind the IP header, whose length is in the first byte of the packet. */
+  /** Loads from behind the IP header, whose length is in the first byte of the packet. */
   void load_behind_header(unsigned size, uint32_t at) {
     code_.push_back({uint16_t(BPF_LDX | BPF_B | BPF_MSH), 0, 0, 0});
     code_.push_back({uint16_t(BPF_LD | size | BPF_IND), 0, 0, at});
@@ -35,7 +35,8 @@ class Conditions {
   void must(unsigned what, uint32_t value) { code_.push_back({uint16_t(BPF_JMP | what | BPF_K), 0, kOut, value}); }
   void must_not(unsigned what, uint32_t value) { code_.push_back({uint16_t(BPF_JMP | what | BPF_K), kOut, 0, value}); }
 
-  /** Ends the program: the verdict on a packet that meets all conditions, and on any other. */
+  /** Ends the program and attaches it to the socket. It returns `met` for packets that meet all conditions, and `other`
+   * for all others. */
   bool apply(int socket, uint32_t met, uint32_t other) {
     for (size_t i = 0; i < code_.size(); ++i) {
       const auto out = static_cast<uint8_t>(code_.size() - i);
@@ -53,8 +54,8 @@ class Conditions {
   std::vector<sock_filter> code_;
 };
 
-// The ring carries whole packets without options that fit a frame. The rule is here twice: for an IP header, and as the
-// filter of a socket.
+// The ring carries whole packets without IP options that fit a frame. This rule exists twice: as a function of the IP
+// header and as the filter of a muted socket.
 constexpr uint8_t kNoOptions = 0x45;
 
 bool carried(const uint8_t* ip) {
@@ -100,8 +101,8 @@ bool attach_filter(int fd, const Address& own, const PortClass& ports) {
 tpacket2_hdr* header(uint8_t* frame) {
   return reinterpret_cast<tpacket2_hdr*>(frame);
 }
-/** Takes a line of memory from the core that wrote it last, so that a later write need not. On x86 the compiler's
- * builtin fetches for reading only. Processors that do not know the instruction ignore it. */
+/** Prefetches a cache line for writing, so that a later write need not wait for the core that wrote it last. On x86 the
+ * compiler's builtin prefetches only for reading. Processors without the instruction ignore it. */
 void fetch_to_write(const uint8_t* at) {
 #ifdef __x86_64__
   asm volatile("prefetchw %0" : : "m"(*at));
@@ -115,7 +116,7 @@ bool waits(uint8_t* frame) {
 }  // namespace
 
 int PacketRing::reserve() {
-  // Bound to no protocol until the filter is set: no packet comes in that the filter has not seen.
+  // Protocol 0 receives nothing. open() binds the socket after it has set the filter, so no packet bypasses the filter.
   return socket(AF_PACKET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 }
 
@@ -123,7 +124,7 @@ std::unique_ptr<PacketRing> PacketRing::open(int reserved, const Address& own, c
   std::unique_ptr<PacketRing> ring(new PacketRing);
   const int fd = ring->fd_ = reserved;
   if (fd < 0 || !attach_filter(fd, own, ports)) return nullptr;
-  // Each packet has to be seen at once. Version 3 hands its blocks over a millisecond late at best.
+  // Version 2 delivers each packet at once. Version 3 delivers blocks, at least a millisecond late.
   const int version = TPACKET_V2;
   if (setsockopt(fd, SOL_PACKET, PACKET_VERSION, &version, sizeof version) != 0) return nullptr;
   tpacket_req wanted{};
@@ -135,8 +136,8 @@ std::unique_ptr<PacketRing> PacketRing::open(int reserved, const Address& own, c
   void* frames = mmap(nullptr, kBlocks * kBlockSize, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   if (frames == MAP_FAILED) return nullptr;
   ring->frames_ = static_cast<uint8_t*>(frames);
-  // Bound to every protocol, though the filter passes only IPv4. Since Linux 6.15 a socket of one protocol comes behind
-  // IP itself, which then copies the head of every packet of the machine. Outgoing packets are not shown.
+  // Bind to all protocols although the filter passes only IPv4. Since Linux 6.15 the kernel runs a socket of a single
+  // protocol after IP, which then copies the header of every packet of the machine. Ignore outgoing packets.
   const int on = 1;
   if (setsockopt(fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, &on, sizeof on) != 0) return nullptr;
   sockaddr_ll all{};
@@ -182,7 +183,7 @@ void PacketRing::fetch(unsigned n) const {
   uint8_t* at = frame(n);
   fetch_to_write(at);
   fetch_to_write(at + 64);
-  // The payload of 20 ms of G.711, for its reader.
+  // The payload of 20 ms of G.711.
   for (size_t line = 128; line < kPacketAt + 200; line += 64) __builtin_prefetch(at + line);
 }
 

@@ -1,5 +1,5 @@
-// Receives the packets of a packet thread as frames of a ring that the kernel fills (packet(7), TPACKET_V2): reading a
-// thousand streams takes no system call. The ring sees packets in addition to the sockets, which stay as they are.
+// Receives the packets of a packet thread as frames of a ring that the kernel fills (packet(7), TPACKET_V2). Reading a
+// thousand streams takes no system call. The ring gets copies of the packets: the sockets still receive them.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -14,47 +14,46 @@ namespace media {
 
 class PacketRing {
  public:
-  /** A frame is an odd number of cache lines (as Uring's buffers). The ring holds 160 ms of 100,000 packets a second.
-   * */
+  /** A frame is an odd number of cache lines, as are Uring's buffers. The ring holds 160 ms of 100,000 packets/s. */
   static constexpr size_t kFrameSize = 11 * 64, kFramesPerBlock = 372, kBlocks = 44;
   static constexpr size_t kFrames = kFramesPerBlock * kBlocks;
-  /** The longest IP packet that the ring carries: 60 ms of G.711. Behind it a frame has the room that SRTP needs. */
+  /** The longest IP packet that the ring carries: 60 ms of G.711. The rest of the frame is room for SRTP. */
   static constexpr size_t kMaxPacketSize = kFrameSize - 80 - kTailRoom;
 
-  /** Returns a descriptor for `open`, which then needs fewer rights. It hears nothing. -1 when this process may not
-   * have one (CAP_NET_RAW). */
+  /** Opens a descriptor for `open` while the process has CAP_NET_RAW; `open` itself does not need it. The descriptor
+   * receives nothing yet. Returns -1 without the capability. */
   static int reserve();
-  /** Takes over the descriptor. Null when the kernel refuses. `own`: the address that packets go to, or 0.0.0.0. Waits
-   * for the kernel. */
+  /** Opens the ring and takes ownership of the descriptor. `own` is the destination address of the packets, or 0.0.0.0.
+   * Null when the kernel refuses. Blocks until the kernel is done. */
   static std::unique_ptr<PacketRing> open(int reserved, const Address& own, const PortClass& ports);
   ~PacketRing();
   PacketRing(const PacketRing&) = delete;
   PacketRing& operator=(const PacketRing&) = delete;
 
-  /** A descriptor that is readable while a frame waits. */
+  /** Returns a descriptor that is readable while a frame waits. */
   int fd() const { return fd_; }
 
   struct Frame {
-    uint8_t* packet;  // from its IP header on, ours to write, with kTailRoom behind it; valid until give_back
+    uint8_t* packet;  // the IP header; writable, with kTailRoom after the packet, until give_back
     size_t size;
-    bool carried;   // false: this is the head alone; the socket has a packet that the ring cannot carry
-    bool verified;  // the UDP checksum is right
+    bool carried;   // false: only the header; the ring cannot carry this packet, so the socket delivers it
+    bool verified;  // the UDP checksum is known to be right
     int interface;
   };
   bool next(Frame& out);
-  /** Gives the frames that next() took since the last call back to the kernel. */
+  /** Returns to the kernel the frames that next() has taken since the last call. */
   void give_back();
-  /** The port of the frame `n` after the next one, so that its stream can be fetched ahead. 0 when none
-   * waits there. Its lines of memory must have been asked for by fetch(n). */
+  /** Returns the port of the frame `n` places after the next one, so that the caller can prefetch its stream. Returns 0
+   * when no frame waits there. Call fetch(n) some time before, or the read stalls. */
   uint16_t ahead(unsigned n) const;
   void fetch(unsigned n) const;
-  /** The number of frames lost for want of room since the last call. */
+  /** Returns the number of frames lost since the last call because the ring was full. */
   unsigned take_drops();
 
   const uint8_t* begin() const { return frames_; }
   const uint8_t* end() const { return frames_ + kBlocks * kBlockSize; }
 
-  // A muted socket drops the packets that the ring can carry, and no others.
+  // A muted socket drops exactly the packets that the ring can carry.
   static bool mute(int socket);
   static void unmute(int socket);
 
@@ -71,7 +70,7 @@ class PacketRing {
 
   int fd_ = -1;
   uint8_t* frames_ = nullptr;
-  unsigned head_ = 0, taken_ = 0;  // the next frame, and how many before it were taken
+  unsigned head_ = 0, taken_ = 0;  // the next frame, and the number of taken frames before it
 };
 
 }  // namespace media

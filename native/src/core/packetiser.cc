@@ -25,7 +25,7 @@ int Packetiser::rate() const {
     return known ? known->sample_rate : 8000;
   }
   if (const ConferencePort* port = stream_.sources().conference()) return port->rate_hz;
-  // Opus takes narrowband as it is: encoding a telephone's 8 kHz at 48 gains nothing.
+  // Opus encodes narrowband directly: resampling a telephone's 8 kHz to 48 kHz gains nothing.
   for (const auto* s : stream_.feeders())
     for (const auto& f : s->config().receive)
       if (f.codec == CodecId::pcmu || f.codec == CodecId::pcma || f.codec == CodecId::g729) return 8000;
@@ -60,7 +60,7 @@ void Packetiser::take(const int16_t* pcm, int samples, int rate_hz, uint64_t now
 
 int Packetiser::packet_ms() const {
   const StreamConfig& config = stream_.config();
-  // Opus has frames of 10, 20, 40 and 60 ms. 30 and 50 are sent as the next shorter one.
+  // Opus has frames of 10, 20, 40 and 60 ms. For 30 and 50 ms use the next shorter one.
   const bool between = config.send.codec == CodecId::opus && (config.ptime_ms == 30 || config.ptime_ms == 50);
   return between ? config.ptime_ms - 10 : config.ptime_ms;
 }
@@ -98,7 +98,7 @@ void Packetiser::send_frame(size_t samples, uint64_t now_us) {
   if (bytes > 0)
     stream_.sender().send_made(packet, static_cast<size_t>(bytes), now_us);
   else
-    stream_.sender().mark_next();  // the first packet after a pause (RFC 3551 §4.1)
+    stream_.sender().mark_next();  // mark the first packet after a pause (RFC 3551 §4.1)
 }
 
 /** Sends a pause as comfort noise packets (RFC 3389) instead of encoded noise. */

@@ -1,4 +1,4 @@
-// Audio that is made here, to packets: converted to the codec's rate, encoded, cut into packets.
+// Turns generated audio into packets: resamples it to the codec's rate, encodes it and splits it into packets.
 //
 // Thread: the packet thread of its stream. Memory: cold; only streams that transcode or play have an encoder.
 #pragma once
@@ -22,11 +22,11 @@ class Packetiser {
   explicit Packetiser(Stream& stream) : stream_(stream) {}
 
   void describe(const StreamConfig& before, const StreamConfig& next);
-  /** The rate that the encoder takes, so that who makes audio for it converts nothing twice. */
+  /** Returns the encoder's rate in Hz. Audio made at this rate needs no resampling. */
   int rate() const;
-  /** Sends audio. Nothing when the stream may not send, or its codec is not here. */
+  /** Sends audio. Drops it when the stream may not send or has no encoder. */
   void take(const int16_t* pcm, int samples, int rate_hz, uint64_t now_us, Heard heard = Heard::sound);
-  /** Makes a new encoder before the next audio. */
+  /** Drops the encoder. The next audio gets a new one. */
   void reset_encoder() { encoder_.reset(); }
 
  private:
@@ -42,7 +42,7 @@ class Packetiser {
   EncoderOptions options_;
   std::unique_ptr<Resampler> resampler_;
   std::vector<int16_t> waiting_;
-  size_t pause_samples_ = 0;  // at the end of waiting_: the noise of a pause
+  size_t pause_samples_ = 0;  // the number of samples at the end of waiting_ that are the noise of a pause
   PauseReports pause_reports_;
 };
 

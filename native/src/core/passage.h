@@ -1,19 +1,20 @@
-// Follows through which of the host's interfaces a flow comes.
+// Tracks the host interface through which a flow arrives.
 #pragma once
 #include <cstdint>
 
 namespace media {
 
 /**
- * A packet may show several times on its way up: at a bond's member or a bridge's port, at the bond, at a VLAN on it.
- * From the last of these interfaces it goes on to its socket. A flow that moves to another way in no longer shows at the
- * known interface, and other filter rules may hold there.
+ * The packet ring may show one packet several times on its way up: at a bond's member or a bridge's port, at the bond,
+ * and at a VLAN on it. The last of these interfaces passes it to its socket. A flow that takes another path no longer
+ * shows at the known interface, and other filter rules may apply to the new path.
  */
 class Passage {
  public:
   enum class Seen : uint8_t { here, elsewhere, moved };
 
-  /** `mark` tells packets apart. Moved: neither this packet nor the one before showed at the known interface. */
+  /** Takes a frame; `mark` identifies its packet. Returns `moved` when neither this packet nor the previous one showed
+   * at the known interface. */
   Seen see(int interface, uint32_t mark) {
     if (interface == interface_ || interface_ == 0) {
       interface_ = interface;
@@ -21,7 +22,7 @@ class Passage {
       pending_ = 0;
       return Seen::here;
     }
-    if (mark == last_) {  // the same packet, further up
+    if (mark == last_) {  // the same packet at the next interface up
       interface_ = interface;
       return Seen::elsewhere;
     }

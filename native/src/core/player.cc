@@ -12,7 +12,7 @@ bool Player::next_piece() {
   std::fill(std::begin(phase_), std::end(phase_), 0.0);
   if (++piece_ < pieces_.size()) return true;
   piece_ = 0;
-  // A loop without any sound would never end.
+  // Pieces without any sample would loop forever.
   if (!advanced_) return false;
   advanced_ = false;
   return loops_ == 0 || ++loop_ < loops_;
@@ -28,7 +28,7 @@ int Player::pull_pcm(const Piece& p, int16_t* out, int samples, int rate_hz) {
   }
   if (!resampler_ || resampler_->from() != p.rate_hz || resampler_->to() != rate_hz)
     resampler_ = std::make_unique<Resampler>(p.rate_hz, rate_hz);
-  // Blocks of 10 ms keep every ratio whole. Silence fills up the last block.
+  // Blocks of 10 ms make every resampling ratio whole. Silence pads the last block.
   const size_t block = static_cast<size_t>(p.rate_hz / 100);
   while (fifo_.size() < static_cast<size_t>(samples) && at_ < pcm.size()) {
     int16_t in[480] = {}, made[480];

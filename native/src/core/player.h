@@ -1,4 +1,4 @@
-// Audio that the engine sends by its own clock: pieces to play, and the live feed that JavaScript fills.
+// Audio that the engine sends by its own clock: pieces to play, and the live feed from JavaScript.
 #pragma once
 #include <cstdint>
 #include <deque>
@@ -17,7 +17,7 @@ struct Piece {
   double hz[4] = {};
   int tones = 0;
   double level_dbm0 = -13;
-  uint64_t on_ms = 0, off_ms = 0, total_ms = 0;  // total_ms 0: for ever
+  uint64_t on_ms = 0, off_ms = 0, total_ms = 0;  // total_ms 0: endless
 };
 
 class Player {
@@ -26,7 +26,7 @@ class Player {
       : id_(std::move(id)), pieces_(std::move(pieces)), loops_(loops) {}
 
   const std::string& id() const { return id_; }
-  /** Fills up to `samples` at this rate. Returns fewer when the play has ended. */
+  /** Writes up to `samples` samples at this rate. Returns the number written, which is lower when the play ends. */
   int pull(int16_t* out, int samples, int rate_hz);
   uint64_t played_ms() const { return played_us_ / 1000; }
 
@@ -40,7 +40,7 @@ class Player {
   const uint32_t loops_;
   uint32_t loop_ = 0;
   size_t piece_ = 0;
-  uint64_t at_ = 0;  // position in the piece: in samples of its own rate, or of the output's for tones and silence
+  uint64_t at_ = 0;  // position in the piece: PCM in samples of its own rate, tones and silence of the output's
   bool started_ = false, flushed_ = false, advanced_ = false;
   double phase_[4] = {};
   std::unique_ptr<Resampler> resampler_;
@@ -54,10 +54,10 @@ class Feed {
   bool empty() const { return held_ == 0 && fifo_.empty(); }
   void add(std::shared_ptr<const std::vector<int16_t>> samples, int rate_hz);
   void mark(std::string name) { chunks_.push_back({nullptr, 0, 0, std::move(name)}); }
-  /** Fills `samples`, with silence where PCM is missing. Appends the marks that were passed to `passed`. */
+  /** Writes `samples` samples; silence replaces missing PCM. Appends to `passed` the marks that playing has reached. */
   void pull(int16_t* out, int samples, int rate_hz, std::vector<std::string>& passed);
   void clear(std::vector<std::string>& passed);
-  /** Takes the marks with no audio before them. */
+  /** Moves to `passed` the marks that have no audio before them. */
   void take_due_marks(std::vector<std::string>& passed);
 
  private:

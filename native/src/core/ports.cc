@@ -26,7 +26,7 @@ PortPool::PortPool(const Address& bind, uint16_t first, uint16_t last, uint64_t 
   std::vector<uint16_t> ports;
   for (uint32_t p = first + (first & 1u); !system_chooses_ && p + 1 <= last; p += 2)
     ports.push_back(static_cast<uint16_t>(p));
-  // The order is random, so that a stranger cannot guess the next call's port from the last one's.
+  // Shuffle the ports, so that a stranger cannot guess the next call's port from the last one.
   std::shuffle(ports.begin(), ports.end(), std::mt19937(std::random_device{}()));
   for (const uint16_t port : ports) free_[port / 2u % free_.size()].push_back(port);
   total_ = ports.size();
@@ -39,7 +39,7 @@ int PortPool::bind_one(Address at, uint16_t port) {
     const int one = 1;
     setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof one);
   }
-  // Room for some 150 packets: enough for what a stall of the machine piles up, and little memory for a flood.
+  // Room for about 150 packets: enough for a stall of the machine, and little memory for a flood to fill.
   const int room = 128 * 1024;
   setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &room, sizeof room);
   const int expedited = 0xb8;  // DSCP EF, RFC 4594 §4.1
@@ -75,7 +75,7 @@ void PortPool::wake_rested(uint64_t now_us) {
   while (!resting_.empty() && resting_.front().until_us <= now_us) {
     Resting r = resting_.front();
     resting_.pop_front();
-    // A pair whose sockets could not be bound has seen nothing.
+    // Without sockets nothing has observed the pair, so it does not count as quiet.
     const bool quiet = r.pair.rtp_fd >= 0 && !heard(r.pair);
     if (quiet || r.most_us <= now_us) {
       close_pair(r.pair);
@@ -83,7 +83,7 @@ void PortPool::wake_rested(uint64_t now_us) {
       continue;
     }
     if (r.pair.rtp_fd < 0) listen(r.pair);
-    // The list is in order, because each pair that is appended waits for the same time.
+    // Each appended pair waits for the same time, so the list stays in order.
     r.until_us = now_us + std::min(kQuietUs, quarantine_us_);
     resting_.push_back(r);
   }
@@ -103,7 +103,7 @@ void PortPool::close_pair(const PortPair& pair) {
     if (fd >= 0) ::close(fd);
 }
 
-/** Whether a packet came since the last look. Drops what came. */
+/** Reports whether a packet has arrived since the last call. Drops the packets. */
 bool PortPool::heard(const PortPair& pair) {
   bool any = false;
   for (const int fd : {pair.rtp_fd, pair.rtcp_fd}) {

@@ -1,5 +1,5 @@
-// Pairs of ports: the even one for RTP, the odd one for RTCP. No pair is used again while packets of the call before
-// may still arrive.
+// Pairs of ports: an even one for RTP, an odd one for RTCP. A pair is not reused while packets of its previous call may
+// still arrive.
 #pragma once
 #include <cstdint>
 #include <deque>
@@ -14,12 +14,12 @@ namespace media {
 struct PortPair {
   int rtp_fd = -1, rtcp_fd = -1;
   uint16_t rtp_port = 0, rtcp_port = 0;
-  uint8_t family = 0;  // of the address that the ports are bound to
+  uint8_t family = 0;  // of the bound address
 };
 
 /**
- * The pairs of one packet thread: every `classes`-th pair of a range. A filter in the kernel can thus tell the thread of a
- * packet by its port alone.
+ * The pairs of one packet thread: every `classes`-th pair of a range. A kernel filter can thus find a packet's thread
+ * by its port.
  */
 struct PortClass {
   uint16_t first = 0, last = 0;
@@ -30,22 +30,22 @@ struct PortClass {
   }
 };
 
-/** The control thread takes pairs, packet threads give them back. No packet ever takes the lock. */
+/** The pool of pairs. The control thread takes pairs and packet threads return them. Handling a packet never locks. */
 class PortPool {
  public:
-  /** `second`: an address of the other family, or none. Both addresses share one range of ports. */
+  /** `second` is an address of the other family, or none. Both addresses share one range of ports. */
   PortPool(const Address& bind, uint16_t first, uint16_t last, uint64_t quarantine_us, const Address& second = {},
            unsigned classes = 1);
   ~PortPool();
 
   /**
    * Binds a pair at the address of a family. False when there is no such address, or all pairs are in use or resting.
-   * Passes over ports that other programs hold. Takes a pair of the given class, and of another when that is used up.
+   * Skips ports that other programs hold. Prefers pairs of the given class and falls back to other classes.
    */
   bool open(PortPair& out, uint64_t now_us, uint8_t family = 0, unsigned index = 0);
   /**
-   * Puts a pair to rest, whose sockets are closed already. It rests for two seconds, and up to the whole quarantine while
-   * packets still arrive, so that many short calls use up few ports.
+   * Quarantines a pair whose sockets are closed. It rests for two seconds, or longer while packets still arrive, up to
+   * the whole quarantine. Many short calls therefore need few ports.
    */
   void give_back(uint16_t rtp_port, uint64_t now_us, uint8_t family = 0);
 
@@ -68,7 +68,7 @@ class PortPool {
 
   struct Resting {
     uint64_t until_us, most_us;
-    PortPair pair;  // its sockets listen for late packets; -1 when they could not be bound
+    PortPair pair;  // its sockets detect late packets; -1 when they could not be bound
   };
   void listen(PortPair& pair) const;
   static bool heard(const PortPair& pair);

@@ -10,7 +10,7 @@
 
 namespace media {
 
-/** Carries closures from many producers to one consumer: commands to a thread, which are rare. */
+/** A queue of closures from many producers to one consumer, for the commands to a thread. Commands are rare. */
 class CommandQueue {
  public:
   CommandQueue() = default;
@@ -18,7 +18,7 @@ class CommandQueue {
   CommandQueue& operator=(const CommandQueue&) = delete;
   ~CommandQueue() { run_all(false); }
 
-  /** True when the queue was empty: the caller has to wake the consumer. */
+  /** Appends a closure. True when the queue was empty; the caller must then wake the consumer. */
   bool push(std::function<void()> run) {
     auto* node = new Node{std::move(run), nullptr};
     Node* head = head_.load(std::memory_order_relaxed);
@@ -53,7 +53,7 @@ class CommandQueue {
   std::atomic<Node*> head_{nullptr};
 };
 
-/** A bounded queue of many producers and one consumer: a ring of cells with sequence numbers. */
+/** A bounded queue from many producers to one consumer: a ring of cells with sequence numbers. */
 template <typename T>
 class BoundedQueue {
  public:
@@ -65,7 +65,7 @@ class BoundedQueue {
     for (size_t i = 0; i < size; ++i) cells_[i].turn.store(i, std::memory_order_relaxed);
   }
 
-  /** False when the queue is full. The item then stays with the caller. */
+  /** Appends an item. False when the queue is full; the caller then keeps the item. */
   bool push(T&& item) {
     size_t at = tail_.load(std::memory_order_relaxed);
     for (;;) {

@@ -1,6 +1,6 @@
-// How many STUN and DTLS packets (RFC 7983) of a browser's leg reach the outside.
+// Limits the rate of STUN and DTLS packets (RFC 7983) that a browser's leg passes to JavaScript.
 //
-// Thread: the packet thread of its stream. Memory: cold, touched by such packets only.
+// Thread: the packet thread of its stream. Memory: cold, used only by such packets.
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -10,8 +10,8 @@
 
 namespace media {
 
-/** Admits 200 packets a second of the peer, 50 of them at once, and half as many of strangers. The peer has a share of
- * its own and strangers divide eight, so that a flood starves itself alone. */
+/** A token bucket for the peer (200 packets/s, bursts of 50) and eight for strangers (each half of that). A stranger's
+ * address selects its bucket, so a flood starves only itself and the strangers in the same bucket. */
 class RawGate {
  public:
   bool passes(const Address& from, bool peer, uint64_t now_us) {

@@ -7,8 +7,8 @@ namespace media {
 
 namespace {
 constexpr uint64_t kWindowUs = 1'000'000;
-/** A thread that uses more percent of a window leaves too little to others. The kernel's limit (sched_rt_runtime_us) is
- * the same. */
+/** The share of a window, in percent, from which a thread leaves too little CPU time to others. The kernel's limit
+ * (sched_rt_runtime_us) is the same. */
 constexpr uint64_t kTooMuch = 95;
 }  // namespace
 

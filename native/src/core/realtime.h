@@ -1,4 +1,4 @@
-// Real-time priority for a packet thread, so that packets do not wait for work that can run later.
+// Real-time priority for a packet thread, so that packets do not wait for less urgent work.
 #pragma once
 #include <cstdint>
 
@@ -6,20 +6,20 @@
 
 namespace media {
 
-/** The CPU time of the calling thread. */
+/** Returns the CPU time of the calling thread in microseconds. */
 inline uint64_t thread_cpu_us() {
   return clock_us(CLOCK_THREAD_CPUTIME_ID);
 }
 
-/** The lowest priority of SCHED_RR, for the calling thread. Needs CAP_SYS_NICE or RLIMIT_RTPRIO (sched(7)). */
+/** Gives the calling thread the lowest SCHED_RR priority. Needs CAP_SYS_NICE or RLIMIT_RTPRIO (sched(7)). */
 class RealtimePriority {
  public:
   using Clock = uint64_t (*)();
 
-  /** False when the process may not have it. All other members then do nothing. */
+  /** Takes the priority. False when the system denies it; the other members then do nothing. */
   bool take(uint64_t now_us, Clock cpu_us = thread_cpu_us);
-  /** Call it now and then. A thread that never sleeps gives the priority up for a second: on a small
-   * machine the processes that could end calls would starve. */
+  /** Call this regularly. A thread that almost never sleeps gives the priority up for a second. Otherwise it would
+   * starve the processes that could end calls on a small machine. */
   void look(uint64_t now_us, Clock cpu_us = thread_cpu_us);
 
  private:

@@ -8,9 +8,9 @@
 namespace media {
 
 namespace {
-/** An event is the echo of tones when its key went down at most this long after them (decision 0635). */
+/** An event repeats in-band tones when its key went down at most this long after them (decision 0635). */
 constexpr uint64_t kEchoUs = 400'000;
-/** How long a key that was heard as tones is told to have been pressed. */
+/** The reported duration of a key that was detected from its tones. */
 constexpr uint32_t kHeardMs = 50;
 constexpr uint32_t kGapMs = 60;
 }  // namespace
@@ -23,7 +23,7 @@ void ReceivedKeys::on_event(uint8_t* packet, const RtpView& v, const PayloadFact
   }
   if (Stream* peer = stream_.peer()) peer->sources().interrupt_pause();
   const bool begins = !any_ || v.ts != ts_;
-  // The packet that begins the next key tells a key whose end was lost.
+  // The first packet of the next key also completes a key whose end was lost.
   if (begins && e.end) begin(v.ts);
   KeyReceiver::Key key;
   if (received_.take(e, v.ts, facts.clock_rate, now_us, key)) on_key(key, false, now_us);
@@ -45,7 +45,7 @@ void ReceivedKeys::relay(uint8_t* packet, const RtpView& v, const TelephoneEvent
     sender.relay_event(v, e, facts, now_us);
 }
 
-/** A key that begins while the peer is sent keys of ours waits for its turn. */
+/** Notes the start of a key. The key waits if we are sending keys of our own to the peer. */
 void ReceivedKeys::begin(uint32_t ts) {
   any_ = true;
   ts_ = ts;
@@ -58,11 +58,11 @@ void ReceivedKeys::expire(uint64_t now_us) {
 }
 
 void ReceivedKeys::heard(char digit, uint64_t now_us) {
-  // While the same key comes as an event, the tones are only its echo in the audio.
+  // During an event the tones in the audio repeat the same key.
   if (!received_.pressed()) on_key({digit, kHeardMs}, true, now_us);
 }
 
-/** Some senders leave the tones in the audio as well. Each press has one echo at most. */
+/** Reports whether an event repeats tones that were reported before: some senders send both. Tones match only once. */
 bool ReceivedKeys::is_echo(const KeyReceiver::Key& key) {
   const auto found = std::ranges::find(tones_, key.digit, &Tones::digit);
   if (found == tones_.end()) return false;
@@ -84,7 +84,7 @@ void ReceivedKeys::on_key(const KeyReceiver::Key& key, bool inband, uint64_t now
   e.flag = inband;
   stream_.tell(std::move(e));
   stream_.receiver().record_key(key.digit, now_us);
-  // A peer that takes no events hears the key as its tones.
+  // A peer that takes no events gets the key as tones.
   Stream* peer = stream_.peer();
   if (inband || !peer || peer == &stream_ || !passes_on_ || !peer->config().sends) return;
   if (peer->config().sends_events && !waits_) return;

@@ -1,6 +1,6 @@
-// The keys that a stream's peer presses: told to the outside once each, and passed on to the stream's own peer.
+// The keys that a stream receives. Reports each key once, and passes it to the stream that this one sends to.
 //
-// Thread: the packet thread of its stream. Memory: cold, touched by packets of keys only.
+// Thread: the packet thread of its stream. Memory: cold, used only by packets of keys.
 #pragma once
 #include <cstdint>
 #include <vector>
@@ -17,12 +17,12 @@ class ReceivedKeys {
  public:
   explicit ReceivedKeys(Stream& stream) : stream_(stream) {}
 
-  /** Whether keys reach the stream that this one sends to. */
+  /** Sets whether keys pass to the stream that this one sends to. */
   void pass_on(bool enabled) { passes_on_ = enabled; }
   void on_event(uint8_t* packet, const RtpView& v, const PayloadFacts& facts, uint64_t now_us);
-  /** A key was heard as its tones. */
+  /** Takes a key that was detected from its tones. */
   void heard(char digit, uint64_t now_us);
-  /** Ends a key whose end was lost. */
+  /** Completes a key whose end was lost. */
   void expire(uint64_t now_us);
 
  private:
@@ -40,7 +40,7 @@ class ReceivedKeys {
     char digit;
     uint64_t at_us;
   };
-  /** Keys heard as tones whose event may still come. */
+  /** Keys that were detected from tones and whose events may still come. */
   std::vector<Tones> tones_;
 };
 

@@ -10,11 +10,12 @@
 namespace media {
 
 namespace {
-/** So long after an SDP packets may still come from where the peer was before, or later than those of another. */
+/** For this long after an SDP, late packets may come from the peer's previous address, and the signalled address may
+ * take over from another one. */
 constexpr uint64_t kSettlingUs = 2'000'000;
-/** Nobody but named senders is taken for the peer so soon after an SDP. */
+/** For this long after an SDP, only trusted senders can become the peer. */
 constexpr uint64_t kNamedFirstUs = 1'000'000;
-/** What a stalled network may let go at once. */
+/** The burst that a stalled network may deliver at once, as a time at three times the nominal rate. */
 constexpr uint64_t kBurstUs = 500'000;
 constexpr uint8_t kUnknownPayload = 0xff;
 }  // namespace
@@ -37,7 +38,7 @@ void Receiver::describe(const StreamConfig& before, const StreamConfig& next, ui
   rtcp_mux_ = next.rtcp_mux;
   secured_ = next.secured;
   may_receive_ = next.may_receive;
-  // Three times the nominal rate.
+  // Police at three times the nominal rate.
   policing_cost_us_ = static_cast<uint32_t>(next.ptime_ms) * 1000 / 3;
   facts_known_ = false;
   std::memset(payload_index_, kUnknownPayload, sizeof payload_index_);
@@ -45,7 +46,7 @@ void Receiver::describe(const StreamConfig& before, const StreamConfig& next, ui
     payload_index_[next.receive[i].payload_type & 0x7f] = static_cast<uint8_t>(i);
 }
 
-// Who sends
+// Senders
 
 bool Receiver::trusted(const Address& from) const {
   const Policy& policy = stream_.policy();
@@ -54,8 +55,9 @@ bool Receiver::trusted(const Address& from) const {
   return policy.signalled_from.known() && from.same_ip(policy.signalled_from);
 }
 
-/** The signalled address outranks another port of its host, and the sender of the SIP, for 2 s after the SDP. Their
- * packets are taken at once nevertheless, so that a NAT costs no audio. */
+/** For 2 s after the SDP, the signalled address outranks other ports of its host and the source of the SIP. The stream
+ * moves to it even after latching to one of them. It takes their packets at once all the same, so a NAT costs no
+ * audio. */
 bool Receiver::outranks(const Address& from, uint64_t now_us) const {
   return from == stream_.config().remote_rtp && now_us - described_us_ < kSettlingUs;
 }
@@ -69,16 +71,16 @@ void Receiver::latch(const Address& from) {
   stream_.tell(EventType::latched, from.port, 0, from.text().c_str());
 }
 
-/** Design section 4: the signalled address; then its host, and where the SIP came from; then, when those are silent,
- * whoever sends three packets in a row. */
+/** Decides whether a sender becomes the peer, by the order of trust in design section 4: the signalled address; its
+ * host and the source of the SIP; when those are silent, any sender of three packets in a row. */
 bool Receiver::admit(const Address& from, const RtpView& v, uint64_t now_us) {
   const StreamConfig& config = stream_.config();
-  if (latched_.known()) {  // to an address that this one outranks
+  if (latched_.known()) {  // accept() has checked that `from` outranks the latched address
     latch(from);
     return true;
   }
   if (!config.remote_rtp.known() || (context_.denied && any_holds(*context_.denied, from))) return false;
-  // Packets still on their way from where the peer was must not draw the stream back there.
+  // Late packets from the peer's previous address must not move the stream back to it.
   const bool late = from == former_ && !(from == config.remote_rtp) && now_us - described_us_ < kSettlingUs;
   if (late) return false;
   if (!trusted(from)) {
@@ -89,7 +91,7 @@ bool Receiver::admit(const Address& from, const RtpView& v, uint64_t now_us) {
   return true;
 }
 
-/** Allows the negotiated rate three times over, with half a second's worth at once. */
+/** Polices the stream at three times the negotiated rate, with bursts of half a second at that rate. */
 bool Receiver::policed(uint64_t now_us) {
   policing_us_ = std::max(policing_us_, now_us);
   if (policing_us_ - now_us > kBurstUs) return true;
@@ -124,8 +126,8 @@ bool Receiver::decrypt(uint8_t* packet, size_t& n, const Address& from, uint64_t
   }
 }
 
-/** The facts of a packet's payload type; null when the packet is not the peer's, or not to be taken. The packet is then
- * counted by the reason. */
+/** Decrypts and checks a packet, and returns the facts of its payload type. Null when the packet is refused; a counter
+ * then records the reason. */
 const PayloadFacts* Receiver::accept(uint8_t* packet, size_t n, const Address& from, RtpView& v, uint64_t now_us) {
   const auto refuse = [](Count& counter) -> const PayloadFacts* {
     ++counter;
@@ -145,7 +147,7 @@ const PayloadFacts* Receiver::accept(uint8_t* packet, size_t n, const Address& f
   return facts;
 }
 
-// What came
+// Payload types and counters
 
 const PayloadFacts* Receiver::payload_facts(uint8_t pt) {
   if (facts_known_ && facts_.payload_type == pt) return &facts_;
@@ -169,7 +171,7 @@ void Receiver::on_rtp(uint8_t* packet, size_t n, const Address& from, uint64_t n
   on_audio(packet, v, *facts, now_us);
 }
 
-/** False: the packet came before, or its numbering is in doubt. */
+/** Counts a packet. False when it is a duplicate or its sequence number is doubtful. */
 bool Receiver::count(const RtpView& v, const PayloadFacts& facts, uint64_t now_us) {
   StreamCounters& c = counted_;
   if (stats_.started() && v.ssrc != stats_.ssrc() && decode_) decode_->reset();
@@ -206,7 +208,7 @@ bool Receiver::count(const RtpView& v, const PayloadFacts& facts, uint64_t now_u
   return true;
 }
 
-// Where it goes
+// Forwarding
 
 void Receiver::on_audio(uint8_t* packet, const RtpView& v, const PayloadFacts& facts, uint64_t now_us) {
   uint8_t* payload = packet + v.header;
@@ -218,7 +220,7 @@ void Receiver::on_audio(uint8_t* packet, const RtpView& v, const PayloadFacts& f
   const bool relays = peer_ && peer_->sender().sends() &&
                       (noise ? !transcoding_ && peer_->config().comfort_noise_pt >= 0
                              : facts.passes_as(peer_->sender().format()));
-  // A silence frame of G.729 (RFC 3551 §4.5.6) has two bytes, and is the last of its packet.
+  // A G.729 silence frame (RFC 3551 §4.5.6) has two bytes and ends its packet.
   told_pause_ = noise || (facts.codec == CodecId::g729 && v.payload % 10 == 2);
   if (!noise)
     transcoding_ = !relays;
@@ -226,17 +228,17 @@ void Receiver::on_audio(uint8_t* packet, const RtpView& v, const PayloadFacts& f
     peer_->sources().sound_pause(payload, v.payload, now_us);
   if (decode_ && (!relays || stream_.listening().is_heard()))
     decode_->insert(v.seq, v.ts, facts.codec, noise, payload, v.payload, now_us);
-  // Last, because it rewrites the packet in place.
+  // Relay last, because this rewrites the packet in place.
   if (relays) pass(packet, v, facts, now_us);
 }
 
-/** Relays, or remembers that the peer's numbering must not show what was held back. */
+/** Relays a packet. When it holds the packet back, leaves no gap in the peer's sequence numbers. */
 void Receiver::pass(uint8_t* packet, const RtpView& v, const PayloadFacts& facts, uint64_t now_us) {
   Sender& out = peer_->sender();
   if (out.clocked()) peer_->sources().interrupt_pause();
   if (!out.may_take_relay()) return out.split_relay();
   if (told_pause_ && facts.codec == CodecId::g729 && !peer_->config().silence_frames) {
-    // The peer does not read silence frames.
+    // Remove the silence frame, which the peer does not read.
     RtpView audio = v;
     audio.payload -= 2;
     return audio.payload ? out.relay(packet, audio, facts, now_us) : out.skip_relay(v);
@@ -266,9 +268,9 @@ void Receiver::second_tick(uint64_t now_us) {
   if (srtp_.has_failed(now_us)) stream_.tell(EventType::srtp_failed);
 }
 
-/** Tells of each ten seconds without a packet. */
+/** Reports every ten seconds without a packet. */
 void Receiver::tell_silence(uint64_t now_us) {
-  // A peer that has announced a pause is there as long as its reports come.
+  // A peer that has announced a pause is alive as long as its RTCP reports arrive.
   const uint64_t since =
       std::max({last_received_us_, silent_since_us_, told_pause_ ? stream_.reports().last_received_us() : 0});
   const uint64_t silent_us = now_us - since;

@@ -1,8 +1,8 @@
-// The receiving half of a stream: which packets are the peer's, what they count for, where they go.
+// The receiving half of a stream: decides which packets are the peer's, counts them and forwards them.
 //
 // Thread: the packet thread of its stream.
-// Memory: ReceiverLines is what each received packet touches, five lines fetched ahead by `fetch`. What lies behind
-// them is touched by packets that are rare, by SRTP, and by commands.
+// Memory: each received packet touches ReceiverLines, five cache lines that `fetch` prefetches. Only rare packets, SRTP
+// and commands touch the rest.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -35,12 +35,12 @@ struct alignas(kLine) ReceiverLines {
   ThreadContext& context_;
   Address latched_;
   bool takes_raw_ = false, rtcp_mux_ = false, secured_ = false, may_receive_ = false;
-  bool transcoding_ = false;  // the last audio that came in cannot be relayed
+  bool transcoding_ = false;  // the last received audio cannot be relayed
   bool facts_known_ = false;
-  bool told_pause_ = false;  // the last audio that came in announced a pause
+  bool told_pause_ = false;  // the last received audio announced a pause
   uint32_t silent_told_ = 0, policing_cost_us_ = 0;
-  const char* told_codec_ = nullptr;  // as in the counters, which are a line of memory of their own
-  PayloadFacts facts_;                // of the payload type that came last
+  const char* told_codec_ = nullptr;  // a copy from the counters, which are in another cache line
+  PayloadFacts facts_;                // of the last received payload type
   uint64_t policing_us_ = 0, last_received_us_ = 0;
   std::unique_ptr<DecodePath> decode_;
   std::vector<RecordTrack> recordings_;
@@ -56,13 +56,13 @@ class Receiver : private ReceiverLines {
   void on_rtp(uint8_t* packet, size_t n, const Address& from, uint64_t now_us);
   SrtpResult unprotect_rtcp(uint8_t* packet, size_t& n) { return srtp_.unprotect_rtcp(packet, n); }
 
-  /** The stream that takes what this one receives, or null. */
+  /** Returns the stream that sends what this one receives, or null. */
   Stream* peer() const { return peer_; }
   void send_to(Stream* peer) {
     peer_ = peer;
     transcoding_ = false;
   }
-  /** Hands STUN and DTLS (RFC 7983) of a browser's leg to the outside, instead of counting them as malformed RTP. */
+  /** Sets whether STUN and DTLS packets (RFC 7983) become events instead of counting as malformed RTP. */
   void take_raw(bool enabled) { takes_raw_ = enabled; }
   bool takes_raw() const { return takes_raw_; }
   bool transcodes() const { return transcoding_; }
@@ -81,7 +81,7 @@ class Receiver : private ReceiverLines {
 
   void second_tick(uint64_t now_us);
 
-  // What the next packet wants, in steps: each reads what the one before has fetched.
+  // Prefetch the memory of the next packet in steps. Each step reads what the previous one has fetched.
   void fetch() const { fetch_lines(static_cast<const ReceiverLines*>(this), sizeof(ReceiverLines) / kLine); }
   void fetch_counters() const {
     __builtin_prefetch(&counted_, 1);
@@ -95,7 +95,7 @@ class Receiver : private ReceiverLines {
   }
 
  private:
-  // who sends
+  // senders
   inline const PayloadFacts* accept(uint8_t* packet, size_t n, const Address& from, RtpView& v, uint64_t now_us);
   bool decrypt(uint8_t* packet, size_t& n, const Address& from, uint64_t now_us);
   bool admit(const Address& from, const RtpView& v, uint64_t now_us);
@@ -105,21 +105,21 @@ class Receiver : private ReceiverLines {
   bool policed(uint64_t now_us);
   void on_raw(const uint8_t* packet, size_t n, const Address& from, uint64_t now_us);
 
-  // what came
+  // payload types and counters
   const PayloadFacts* payload_facts(uint8_t pt);
   inline bool count(const RtpView& v, const PayloadFacts& facts, uint64_t now_us);
   void tell_silence(uint64_t now_us);
 
-  // where it goes
+  // forwarding
   void on_audio(uint8_t* packet, const RtpView& v, const PayloadFacts& facts, uint64_t now_us);
   void pass(uint8_t* packet, const RtpView& v, const PayloadFacts& facts, uint64_t now_us);
 
-  uint8_t payload_index_[128];  // into the configuration's payload types
+  uint8_t payload_index_[128];  // by payload type: the index in the configuration
   SrtpReceiver srtp_;
   ReceivedKeys keys_;
   RawGate raw_gate_;
   Newcomers newcomers_;
-  Address former_;  // where the peer was before the last SDP
+  Address former_;  // the peer's address before the last SDP
   uint64_t described_us_, silent_since_us_;
 };
 

@@ -1,4 +1,4 @@
-// The recordings that a stream writes to.
+// A stream's part in a recording.
 #pragma once
 #include <memory>
 #include <vector>
@@ -7,7 +7,7 @@
 
 namespace media {
 
-/** A recording, and which of its tracks the stream writes. Aligned so that it never lies in two lines of memory. */
+/** A recording, and the track of it that the stream writes. The alignment keeps it within one cache line. */
 struct alignas(32) RecordTrack {
   std::shared_ptr<Recording> recording;
   int track;

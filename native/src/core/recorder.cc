@@ -11,7 +11,7 @@
 namespace media {
 
 namespace {
-/** How often the thread looks for recordings that are due. */
+/** How often the thread checks for recordings that are due. */
 constexpr uint64_t kTickUs = 50'000;
 }  // namespace
 
@@ -32,7 +32,7 @@ void Recorder::add(std::shared_ptr<Recording> recording) {
 
 void Recorder::wake() {
   const uint64_t one = 1;
-  if (::write(wake_fd_, &one, 8) < 0) return;  // the counter is full: the thread is awake
+  if (::write(wake_fd_, &one, 8) < 0) return;  // a full counter means that the thread is awake
 }
 
 void Recorder::stop() {
@@ -53,7 +53,7 @@ void Recorder::take_fresh(std::vector<Entry>& active, uint64_t now_us) {
 
 void Recorder::run() {
   pthread_setname_np(pthread_self(), "recorder");
-  // Recordings have room for seconds, packets have none.
+  // Yield to packet threads: recordings can wait for seconds, packets cannot.
   setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), 5);
   std::vector<Entry> active;
   RecordDesk desk;

@@ -1,4 +1,4 @@
-// The writer: one thread that writes all recordings of an engine.
+// The thread that writes all recordings of an engine.
 #pragma once
 #include <atomic>
 #include <memory>
@@ -16,7 +16,7 @@ class Recorder {
   ~Recorder();
 
   void add(std::shared_ptr<Recording> recording);
-  /** Wakes the writer because a recording has ended. May be called on any thread. */
+  /** Wakes the thread because a recording has ended. Called on any thread. */
   void wake();
   /** Ends all recordings and the thread. */
   void stop();

@@ -9,17 +9,17 @@ namespace media {
 
 namespace {
 constexpr uint8_t kAudio = 0, kPause = 1, kResume = 2, kKey = 3, kEnd = 4;
-/** How late a packet may come, and how far the file stays behind the present. */
+/** The longest wait for reordered packets, and the time by which the file lags behind the present. */
 constexpr uint64_t kReorderUs = 150'000, kBehindUs = 250'000;
-/** How often to look at a recording that ends by itself, since people wait for that, or that is paused. */
+/** How often to check a recording that is paused, or that can end by itself: people may be waiting for that end. */
 constexpr uint64_t kPeriodUs = 250'000;
-/** Root mean square below which a frame is silence: about -40 dBm0. */
+/** The root mean square below which a frame is silence: about -40 dBm0. */
 constexpr double kSilence = 230;
-/** The file is written in blocks of a power of two, at multiples of their size, of this length at most: in the page
- * cache such a block is one piece, and most of what a write costs is for each piece. With what the file stays behind,
- * a killed process loses 1.3 s at most. */
+/** The longest block. Blocks have a power of two bytes and begin at multiples of their size, so that each is one folio
+ * of the page cache: most of the cost of a write is per folio. Together with kBehindUs, a killed process loses at most
+ * 1.3 s. */
 constexpr int64_t kBlockMs = 1100;
-constexpr int kLineSeconds = 4;  // what the desk holds beyond what is in the file
+constexpr int kLineSeconds = 4;  // the capacity of the desk for audio that is not in the file yet
 }  // namespace
 
 Recording::Recording(RecordConfig config, std::shared_ptr<ChunkPool> pool)
@@ -50,7 +50,7 @@ void Recording::packet_end(RecordEnd reason, uint64_t now_us) {
   ending_ = true;
 }
 
-/** The last position up to here at which a block of the file ends. */
+/** Returns the last end of a file block at or before `position`. */
 int64_t Recording::whole_blocks(int64_t position) const {
   const auto header = static_cast<int64_t>(WavFile::kHeader);
   return ((header + position * frame_bytes_) / block_bytes_ * block_bytes_ - header) / frame_bytes_;
@@ -88,7 +88,7 @@ void Recording::end(RecordEnd reason, int64_t at) {
   end_at_ = std::max<int64_t>(at, 0);
 }
 
-/** The position up to which the file may be written: no later packet belongs before it. */
+/** Returns the position up to which the file can be written, because no later packet belongs before it. */
 int64_t Recording::horizon(uint64_t now_us) const {
   const uint64_t present = paused_since_us_ ? paused_since_us_ : now_us;
   return position(present - std::min(present - start_us_, kBehindUs));
@@ -101,7 +101,7 @@ int64_t Recording::longest() const {
 void Recording::take(RecordDesk& desk, const uint8_t* record, size_t size) {
   Head h;
   std::memcpy(&h, record, sizeof h);
-  // After a stall of the disk many packets are taken at once. Audio that the lines cannot hold goes to the file first.
+  // After a disk stall many packets arrive at once. Flush before the audio exceeds the desk's lines.
   if (position(h.at_us) > flushed_ + capacity_ - config_.rate_hz) {
     place_due(desk, h.at_us, false);
     flush(desk, std::min(whole_blocks(horizon(h.at_us)), longest()));
@@ -122,7 +122,7 @@ void Recording::take(RecordDesk& desk, const uint8_t* record, size_t size) {
   } else if (!paused_since_us_ && h.track < kTracks) {
     Track& t = tracks_[h.track];
     int64_t order = t.any ? t.last_order + static_cast<int16_t>(h.seq - static_cast<uint16_t>(t.last_order)) : h.seq;
-    // The packets of another source, or of one that began its numbering anew, come after all others.
+    // Packets of a new source, or of a source that restarted its numbering, follow all others.
     if (t.any && (h.ssrc != t.ssrc || order < t.last_order - 1000)) order = (t.last_order / 65536 + 2) * 65536 + h.seq;
     t.ssrc = h.ssrc;
     if (!t.any || order > t.last_order) t.last_order = order;
@@ -144,8 +144,7 @@ void Recording::rebase(Track& t, const Packet& p) {
   t.window_us = p.at_us;
 }
 
-/** Keeps the sender's clock in step with ours: the earliest packet of each two seconds is taken to have had no delay.
- * */
+/** Keeps the sender's clock in step with ours by assuming no delay for the earliest packet of every two seconds. */
 void Recording::steer(Track& t, const Packet& p, int64_t pos) {
   t.least_late = std::min(t.least_late, position(p.at_us) - pos);
   if (p.at_us - t.window_us < 2'000'000) return;
@@ -170,7 +169,7 @@ void Recording::put(RecordDesk& desk, Track& t, int64_t pos, const int16_t* pcm,
   used_[channel] = std::max(used_[channel], end);
 }
 
-/** Notes when somebody spoke last, for recordings that silence ends. */
+/** Notes the last position with sound, for recordings that end after silence. */
 void Recording::measure(Track& t, int64_t pos, const int16_t* pcm, int samples) const {
   if (!config_.silence_ms || samples <= 0) return;
   int64_t energy = 0;
@@ -198,8 +197,8 @@ void Recording::place(RecordDesk& desk, int track, const Packet& p, const uint8_
   const bool continued = t.based && p.order == t.done_order + 1;
   if (!t.based) rebase(t, p);
   int64_t pos = at();
-  // The packet lies farther from its arrival than any network delays: the sender's timestamps jumped.
-  // Or it comes so long after the last one that the two clocks have drifted apart unseen.
+  // Rebase when the packet's position is farther from its arrival than any network delay, because the sender's
+  // timestamps jumped, or after such a long gap that the clocks may have drifted apart.
   if (std::abs(position(p.at_us) - pos) > config_.rate_hz / 2 || p.at_us > t.last_us + 2'000'000) {
     rebase(t, p);
     pos = at();
@@ -207,7 +206,7 @@ void Recording::place(RecordDesk& desk, int track, const Packet& p, const uint8_
   t.last_us = p.at_us;
   steer(t, p, pos);
   pos = at();
-  // Timestamps are relative to a near one, so that their wrap does not matter.
+  // Move the base to this packet, so that timestamps may wrap.
   t.base = pos;
   t.base_ts = p.ts;
 
@@ -218,7 +217,7 @@ void Recording::place(RecordDesk& desk, int track, const Packet& p, const uint8_
   const int64_t gap = pos - t.next;
   const bool small_gap = t.done_order && gap > 0 && gap <= config_.rate_hz * 6 / 100;
   if (small_gap && (!continued || gap < config_.rate_hz / 50)) {
-    // A loss, or a correction of the clock: concealed rather than left silent.
+    // Conceal a loss or a clock correction instead of leaving silence.
     const int unit = t.decoder->sample_rate() / 100;
     const int samples = static_cast<int>((gap * t.decoder->sample_rate() / config_.rate_hz + unit - 1) / unit * unit);
     t.decoder->conceal(desk.decoded.data(), samples, nullptr, 0);
@@ -239,7 +238,7 @@ void Recording::place_due(RecordDesk& desk, uint64_t now_us, bool all) {
     size_t done = 0;
     for (; done < t.pending.size(); ++done) {
       const auto& [p, payload] = t.pending[done];
-      // A packet in order, with none missing before it, need not wait.
+      // The next packet in sequence need not wait.
       const bool next = t.done_order && p.order == t.done_order + 1;
       if (!all && !next && now_us - p.at_us < kReorderUs) break;
       if (t.done_order && p.order <= t.done_order) continue;
@@ -283,7 +282,7 @@ void Recording::flush(RecordDesk& desk, int64_t to) {
   }
 }
 
-/** Lays audio that is not in the file yet on the desk. */
+/** Copies the audio that is not in the file yet to the desk. */
 void Recording::take_out(RecordDesk& desk) {
   for (size_t channel = 0; channel < 2; ++channel) {
     auto& line = desk.line[channel];

@@ -1,4 +1,4 @@
-// One recording. The packet thread copies packets away; the writer's thread decodes, aligns and writes them.
+// One recording. The packet thread queues copies of packets; the recorder's thread decodes, aligns and writes them.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -24,42 +24,42 @@ struct RecordConfig {
 
 enum class RecordEnd : uint8_t { none, stopped, silence, key, max_length, leg_closed, disk_full, failed };
 
-/** The buffers of a writer, which uses them for one recording after another so that they stay in the caches. Between
+/** The buffers of the recorder's thread. All recordings share them in turn, so that they stay in the caches. Between
  * two recordings the lines are all zero. */
 struct RecordDesk {
   std::vector<int16_t> decoded, converted;
-  std::vector<int16_t> line[2];  // of each channel, from the end of the file on
+  std::vector<int16_t> line[2];  // one per channel; begins at the end of the file
   std::vector<int16_t> interleaved;
 
   RecordDesk() : decoded(2 * kMaxFrameSamples), converted(2 * kMaxFrameSamples) {}
 };
 
-/** The packet thread calls members named `packet_...`, the writer's thread those named `writer_...`. */
+/** The packet thread calls members named `packet_...`, the recorder's thread those named `writer_...`. */
 class Recording {
  public:
   Recording(RecordConfig config, std::shared_ptr<ChunkPool> pool);
 
-  /** Opens the file. The end event tells an error. */
+  /** Opens the file. An error ends the recording, and its end event reports the error. */
   void writer_open(uint64_t now_us);
   void packet_audio(int track, uint32_t ssrc, uint16_t seq, uint32_t ts, uint32_t clock_rate, CodecId codec,
                     const uint8_t* payload, size_t bytes, uint64_t now_us);
   void packet_pause(bool paused, uint64_t now_us);
-  /** True when the key ends the recording. */
+  /** Takes a key. True when the key ends the recording. */
   bool packet_key(char digit, uint64_t now_us);
   void packet_end(RecordEnd reason, uint64_t now_us);
 
   /** Writes the audio that is due. True when the recording has ended: call `writer_finish` next. */
   bool writer_advance(RecordDesk& desk, uint64_t now_us);
   void writer_finish(Event& out);
-  /** When `writer_advance` has something to do, unless the recording ends before. */
+  /** Returns when `writer_advance` has work to do, unless the recording ends earlier. */
   uint64_t writer_due_us(uint64_t now_us) const;
 
-  // Fetch the memory of the next packet, in two steps.
+  // Prefetch the memory of the next packet in two steps.
   void fetch() const { queue_.fetch(); }
   void fetch_room() const { queue_.fetch_bytes(sizeof(Head) + 160); }
   const std::string& id() const { return config_.id; }
   uint64_t dropped() const { return dropped_; }
-  /** Whether it was told to end: the writer then does not wait for its turn. */
+  /** Reports whether the recording is to end. The recorder's thread then handles it at once. */
   bool ending() const { return ending_.load(std::memory_order_relaxed); }
 
   /** Sets the channel of a track, which is one direction of one leg. */
@@ -67,7 +67,7 @@ class Recording {
   static constexpr int kTracks = 3;  // received from left, received from right, sent to left
 
  private:
-  /** 28 bytes, so that with its prefix and 20 ms of G.711 a packet fills three lines of memory. */
+  /** 28 bytes: with its prefix and 20 ms of G.711 a packet fills exactly three cache lines. */
   struct [[gnu::packed, gnu::aligned(4)]] Head {
     uint8_t kind, track, codec, digit;
     uint16_t seq, unused;
@@ -129,8 +129,8 @@ class Recording {
   Count dropped_;
   alignas(64) Track tracks_[kTracks];
   WavFile file_;
-  std::vector<int16_t> kept_[2];  // of each channel, audio that is not in the file yet
-  size_t used_[2] = {0, 0};       // this recording's samples in the desk's lines
+  std::vector<int16_t> kept_[2];  // one per channel; audio that is not in the file yet
+  size_t used_[2] = {0, 0};       // the number of this recording's samples in the desk's lines
   int64_t capacity_ = 0, flushed_ = 0;
   int64_t frame_bytes_ = 2, block_bytes_ = 4096;
   uint64_t start_us_ = 0, paused_us_ = 0, paused_since_us_ = 0;

@@ -10,7 +10,7 @@
 namespace media {
 
 namespace {
-/** Reports that come faster are dropped. */
+/** Reports that arrive closer together than this are dropped. */
 constexpr uint64_t kLeastGapUs = 10'000;
 constexpr size_t kMostMade = 1200;
 }  // namespace
@@ -18,7 +18,7 @@ constexpr size_t kMostMade = 1200;
 Reports::Reports(Stream& stream, std::string cname, uint64_t now_us)
     : stream_(stream), cname_(std::move(cname)), next_report_us_(now_us + 2'500'000 + random32() % 2'500'000) {}
 
-// Where they go and come from
+// Addresses
 
 void Reports::describe(const StreamConfig& before, const StreamConfig& next, const Address& rtp) {
   const bool moved = !(next.remote_rtp == before.remote_rtp);
@@ -29,17 +29,17 @@ void Reports::describe(const StreamConfig& before, const StreamConfig& next, con
 
 void Reports::follow(const Address& before, const Address& rtp) {
   const StreamConfig& config = stream_.config();
-  // What was settled for the address before does not hold for this one.
+  // An RTCP address learnt for the previous peer address no longer applies.
   if (before.known()) address_ = config.rtcp_mux ? rtp : config.remote_rtcp;
   if (config.remote_rtcp.same_ip(rtp)) return;
-  // Behind a NAT: RTCP is where RTP is, one port on, until it shows itself.
+  // The peer is behind a NAT. Assume RTCP on the next port until a report shows its real port.
   address_ = rtp;
   if (!config.rtcp_mux) ++address_.port;
 }
 
 /**
- * RTCP comes from where the SDP says, from where RTP comes (RFC 5761, symmetric RTP), or from the port above (RFC 3550
- * §11). Behind a NAT its port can be any: the first one of the latched host is learnt, and holds.
+ * Accepts RTCP from the address in the SDP, from the source of RTP (RFC 5761, symmetric RTP), and from the port above
+ * it (RFC 3550 §11). Behind a NAT the port is arbitrary: learns the first one of the latched host and keeps it.
  */
 bool Reports::comes_from_peer(const Address& from, bool muxed) const {
   const StreamConfig& config = stream_.config();
@@ -56,7 +56,7 @@ bool Reports::comes_from_peer(const Address& from, bool muxed) const {
   return translated && !stream_.policy().strict && (!seen_.known() || seen_ == from);
 }
 
-// The peer's
+// The peer's reports
 
 void Reports::on_rtcp(uint8_t* packet, size_t n, const Address& from, uint64_t now_us, bool muxed) {
   StreamCounters& c = stream_.counters();
@@ -115,11 +115,11 @@ void Reports::take(const PeerReport& r, uint64_t now_us) {
   c.rtt_known = true;
 }
 
-// Ours
+// Our reports
 
 void Reports::tick(uint64_t now_us) {
   if (now_us < next_report_us_) return;
-  // RFC 3550 §6.2: five seconds, taken at random between half and one and a half of it.
+  // RFC 3550 §6.2: a random interval of 0.5 to 1.5 times five seconds.
   next_report_us_ = now_us + 2'500'000 + random32() % 5'000'000;
   send_report(false, now_us);
 }

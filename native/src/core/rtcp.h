@@ -1,5 +1,5 @@
-// RTCP (RFC 3550 §6): our reports, and what of the peer's reports the data plane itself needs. The rest goes to the
-// slow path.
+// RTCP (RFC 3550 §6): writes our reports, and parses what the data plane needs of the peer's. JavaScript handles the
+// rest.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -9,22 +9,22 @@
 
 namespace media {
 
-/** Of the peer, about what we send. */
+/** The data plane's share of the peer's report: its sender info, and its report block about us. */
 struct PeerReport {
-  bool sender_info = false;  // a sender report was in it
+  bool sender_info = false;  // the packet contains a sender report
   uint32_t sender_ssrc = 0;
   uint32_t middle_ntp = 0;
-  bool block = false;  // a report block about our SSRC was in it
+  bool block = false;  // the packet contains a report block about our SSRC
   uint8_t fraction_lost = 0;
   int32_t cumulative_lost = 0;
   uint32_t jitter = 0, last_sr = 0, delay = 0;
   bool bye = false;
 };
 
-/** Walks a compound packet; false when its lengths do not fit together. */
+/** Parses a compound packet. False when its lengths are inconsistent. */
 bool parse_rtcp(const uint8_t* p, size_t n, uint32_t our_ssrc, PeerReport& out);
 
-/** Middle 32 bits of an NTP timestamp of that many microseconds since the epoch. */
+/** Returns the middle 32 bits of the NTP timestamp of a time in microseconds since the epoch. */
 uint32_t middle_ntp(uint64_t wall_us);
 
 struct OurReport {
@@ -36,7 +36,7 @@ struct OurReport {
   uint8_t fraction_lost = 0;
   int32_t cumulative_lost = 0;
 };
-/** SR or RR, SDES with CNAME, and BYE; at most 128 bytes. */
+/** Writes an SR or RR, an SDES with CNAME, and optionally a BYE. Returns the length, at most 128 bytes. */
 size_t write_rtcp(uint8_t* p, const OurReport& r, const std::string& cname);
 
 }  // namespace media

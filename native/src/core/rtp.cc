@@ -83,7 +83,7 @@ ReceiveStats::Verdict ReceiveStats::take(uint32_t ssrc, uint16_t seq, uint32_t t
       seen_ |= bit;
       verdict = Verdict::reordered;
     } else if (has_bad_ && seq == bad_seq_) {
-      // Two in order: the sender restarted its numbering without a new SSRC.
+      // Two packets in order: the sender restarted its numbering without a new SSRC.
       restart(ssrc, seq);
     } else {
       has_bad_ = true;
@@ -96,7 +96,7 @@ ReceiveStats::Verdict ReceiveStats::take(uint32_t ssrc, uint16_t seq, uint32_t t
     if (timed_ && clock_rate == clock_rate_) {
       const double gap = static_cast<double>(now_us - last_at_us_) * clock_rate / 1e6;
       const double d = std::fabs(gap - static_cast<int32_t>(ts - last_ts_));
-      // A pause of the sender (DTX, hold with a stopped clock) says nothing about the network.
+      // A pause of the sender (DTX, hold with a stopped clock) is not network jitter.
       if (d < clock_rate) jitter_ += (d - jitter_) / 16.0;
       jitter_max_ms_ = std::max(jitter_max_ms_, jitter_ms());
     }

@@ -1,11 +1,11 @@
-// RTP packets (RFC 3550 §5.1): reading without trust, writing our own header, statistics of what was received.
+// RTP packets (RFC 3550 §5.1): parses untrusted packets, writes headers, keeps statistics of received packets.
 #pragma once
 #include <cstddef>
 #include <cstdint>
 
 namespace media {
 
-/** Largest datagram that is looked at; more cannot come over an Ethernet without fragments. */
+/** The largest accepted datagram. A larger one cannot cross an Ethernet without fragmentation. */
 constexpr size_t kMaxPacket = 1600;
 constexpr size_t kRtpHeader = 12;
 
@@ -20,32 +20,32 @@ struct RtpView {
   uint32_t ts = 0;
   uint32_t ssrc = 0;
   size_t header = 0;   // bytes before the payload: fixed header, CSRCs, extension
-  size_t payload = 0;  // bytes of payload, padding left out
+  size_t payload = 0;  // bytes of payload, without padding
 };
 
-/** Whether the bytes could be RTP or RTCP at all; keeps STUN and DTLS (RFC 7983) away. */
+/** Reports whether the bytes can be RTP or RTCP, and not STUN or DTLS (RFC 7983). */
 inline bool looks_like_rtp(const uint8_t* p, size_t n) {
   return n >= kRtpHeader && (p[0] & 0xc0) == 0x80;
 }
-/** RFC 5761 §4: with rtcp-mux, packet types 192 to 223 are RTCP. */
+/** Reports whether the bytes are RTCP. RFC 5761 §4: with rtcp-mux, packet types 192 to 223 are RTCP. */
 inline bool looks_like_rtcp(const uint8_t* p, size_t n) {
   return n >= 8 && (p[0] & 0xc0) == 0x80 && p[1] >= 192 && p[1] <= 223;
 }
 
-/** Header alone (CSRC and extension lengths checked against n); padding is not looked at, since in SRTP it is
- * encrypted. */
+/** Parses only the header, and checks its CSRC and extension lengths against `n`. Ignores padding, which SRTP encrypts.
+ */
 bool parse_rtp_header(const uint8_t* p, size_t n, RtpView& out);
-/** Header and padding. */
+/** Parses header and padding. */
 bool parse_rtp(const uint8_t* p, size_t n, RtpView& out);
 
 void write_rtp_header(uint8_t* p, uint8_t payload_type, bool marker, uint16_t seq, uint32_t ts, uint32_t ssrc);
 
-/** What RFC 3550 asks a receiver to keep about a source, and what a report needs. */
+/** The statistics that RFC 3550 requires a receiver to keep about a source. */
 class ReceiveStats {
  public:
   enum class Verdict { fresh, reordered, duplicate, doubtful };
 
-  /** Takes a packet into account. `doubtful`: so far off that a second in order has to confirm it (RFC 3550 A.1). */
+  /** Counts a packet. `doubtful`: its number is so far off that the next packet must confirm it (RFC 3550 A.1). */
   Verdict take(uint32_t ssrc, uint16_t seq, uint32_t ts, uint32_t clock_rate, uint64_t now_us, bool audio);
 
   bool started() const { return started_; }
@@ -65,7 +65,7 @@ class ReceiveStats {
     uint8_t fraction_lost;
     int32_t cumulative_lost;
   };
-  /** Loss since the last call, for a report block. */
+  /** Returns the loss since the last call, for a report block. */
   Interval report();
 
  private:
@@ -76,7 +76,7 @@ class ReceiveStats {
   uint16_t max_seq_ = 0, bad_seq_ = 0;
   bool has_bad_ = false;
   uint32_t cycles_ = 0, base_ = 0;
-  uint64_t seen_ = 0;  // bit n: max_seq - n was received
+  uint64_t seen_ = 0;  // bit n: the packet max_seq - n was received
   uint64_t received_ = 0, lost_before_ = 0;
   uint64_t expected_prior_ = 0, received_prior_ = 0;
   uint64_t ssrc_changes_ = 0, bursts_ = 0, longest_burst_ = 0;

@@ -11,10 +11,11 @@
 namespace media {
 
 namespace {
-/** A relayed numbering goes on after a gap of so many packets, or a packet that is so late. A jump is another's. */
+/** Relayed sequence numbers continue across a gap of up to kMostAhead packets and a packet up to kMostBehind late. A
+ * larger jump starts a new numbering. */
 constexpr int kMostAhead = 3000, kMostBehind = -100;
 
-/** PCMU to PCMA and back, in place. */
+/** Converts PCMU to PCMA or back, in place. */
 void convert_g711(CodecId from, uint8_t* payload, size_t n) {
   const uint8_t* table = (from == CodecId::pcmu ? g711().ulaw_to_alaw : g711().alaw_to_ulaw).data();
   uint8_t* const end = payload + n;
@@ -39,7 +40,7 @@ uint32_t random32() {
 Sender::Sender(Stream& stream, StreamCounters& counted, Wire& wire, ThreadContext& context, uint64_t now_us)
     : SenderLines(counted, wire, context), stream_(stream) {
   ssrc_ = random32();
-  // Below half, so that a receiver can tell the first roll-over (RFC 3711 §3.3.1) even when packets are lost before it.
+  // Start below 2^15: a receiver then detects the first roll-over (RFC 3711 §3.3.1) even if it loses earlier packets.
   next_seq_ = static_cast<uint16_t>(random32() & 0x7fff);
   last_ts_ = random32();
   last_ts_us_ = now_us;
@@ -68,14 +69,15 @@ uint32_t Sender::clock_now(uint64_t now_us) const {
   return last_ts_ + static_cast<uint32_t>((now_us - last_ts_us_) * format_.clock_rate / 1'000'000);
 }
 
-/** The timestamp of a packet that begins now: a packet's length after the last one at least. */
+/** Returns the timestamp of a packet that begins now: at least one packet length after the last one. */
 uint32_t Sender::next_ts(uint64_t now_us) const {
   const uint64_t least_us = static_cast<uint64_t>(stream_.config().ptime_ms) * 1000;
   const uint64_t elapsed = std::max<uint64_t>(now_us - last_ts_us_, least_us);
   return last_ts_ + static_cast<uint32_t>(elapsed * format_.clock_rate / 1'000'000);
 }
 
-/** Begins another source: the numbering goes on, the clock moves by the time that has passed, and a marker says so. */
+/** Switches to another source: the numbering continues, the clock advances by the elapsed time, and the next packet has
+ * the marker. */
 void Sender::splice(Source source, uint64_t now_us) {
   source_ = source;
   marker_next_ = true;
@@ -114,7 +116,7 @@ void Sender::emit(uint8_t* packet, size_t payload, uint8_t pt, bool marker, uint
   if (context_.counters) ++context_.counters->packets_sent;
 }
 
-/** Gives audio that leaves to recordings and taps. */
+/** Copies sent audio to recordings and taps. */
 void Sender::copy_audio(const uint8_t* payload, size_t bytes, uint16_t seq, uint32_t ts, uint64_t now_us) {
   for (auto& r : recordings_)
     r.recording->packet_audio(r.track, ssrc_, seq, ts, format_.clock_rate, format_.codec, payload, bytes, now_us);
@@ -136,7 +138,7 @@ void Sender::give_taps(const uint8_t* payload, size_t bytes) {
 
 // Relaying
 
-/** Whether a packet goes on where the last relayed one of its source was. */
+/** Reports whether a packet continues the numbering of the last relayed packet of its source. */
 bool Sender::continues_relay(const RtpView& v, const PayloadFacts& facts, uint64_t now_us) const {
   if (source_ != Source::relay || relay_split_ || v.ssrc != relay_ssrc_) return false;
   const auto steps = static_cast<int16_t>(v.seq - relay_last_seq_);
@@ -144,7 +146,7 @@ bool Sender::continues_relay(const RtpView& v, const PayloadFacts& facts, uint64
   const auto ts_step = static_cast<int32_t>(v.ts - relay_last_ts_);
   const auto second = static_cast<int32_t>(facts.clock_rate);
   if (ts_step <= second && ts_step >= -second) return true;
-  // A timestamp far ahead is a pause when as much time has passed, and a jump of the sender's clock when not.
+  // A timestamp far ahead is a pause if as much time has passed. Otherwise the sender's clock has jumped.
   const auto passed = static_cast<int64_t>((now_us - relay_last_us_) * facts.clock_rate / 1'000'000);
   return std::abs(ts_step - passed) <= second;
 }
@@ -152,8 +154,8 @@ bool Sender::continues_relay(const RtpView& v, const PayloadFacts& facts, uint64
 void Sender::begin_relay(const RtpView& v, uint64_t now_us) {
   splice(Source::relay, now_us);
   if (!sent_any_ && !secured_) {
-    // The first packets keep the numbers and the clock of their sender, so that captures of both sides can be laid
-    // together. Not in SRTP, where the first number has to be a low one.
+    // Keep the sender's numbers and clock, so that captures of both sides can be compared. SRTP needs a low first
+    // number instead.
     next_seq_ = v.seq;
     made_ts_ = last_ts_ = v.ts;
   }

@@ -1,8 +1,8 @@
-// The sending half of a stream: one SSRC, one numbering and one clock, whatever the source of the moment is.
+// The sending half of a stream. It keeps one SSRC, one numbering and one clock across all sources.
 //
 // Thread: the packet thread of its stream.
-// Memory: SenderLines is what each sent packet touches, three lines fetched ahead by `fetch`. A relayed packet touches
-// nothing else of the stream that it goes to. What lies behind them is touched by keys, taps and sources of our own.
+// Memory: each sent packet touches SenderLines, three cache lines that `fetch` prefetches. A relayed packet touches
+// nothing else of the sending stream. Only keys, taps and our own sources touch the rest.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -23,10 +23,10 @@ namespace media {
 
 class Stream;
 
-/** Random numbers for SSRCs and first sequence numbers, from the kernel. */
+/** Returns a random number from the kernel, for SSRCs and first sequence numbers. */
 uint32_t random32();
 
-/** What is being sent: nothing yet, another stream's packets, audio that was encoded here, keys. */
+/** What the stream sends: nothing yet, another stream's packets, audio that we encode, or keys. */
 enum class Source : uint8_t { none, relay, made, keys };
 
 struct alignas(kLine) SenderLines {
@@ -65,19 +65,19 @@ class Sender : private SenderLines {
   const Address& address() const { return address_; }
   const PayloadFacts& format() const { return format_; }
   bool sends() const { return sends_; }
-  /** Whether an offer and an answer allow to send, and the address is known. */
+  /** Reports whether the negotiated direction allows sending and the address is known. */
   bool reaches_peer() const { return sends_ && may_send_ && address_.known(); }
 
   // Relaying
-  /** False while a source of our own takes the place of the relay. */
+  /** Reports whether the stream can relay. False while one of our own sources replaces the relay. */
   bool may_take_relay() const { return reaches_peer() && !clocked_; }
-  /** Relays a packet of the other stream, rewriting it in place. */
+  /** Relays a packet of the other stream and rewrites it in place. */
   void relay(uint8_t* packet, const RtpView& v, const PayloadFacts& facts, uint64_t now_us);
-  /** Keeps a packet of the relayed source here: the ones after it close up. */
+  /** Leaves out a packet of the relayed source. The numbers of later packets close the gap. */
   void skip_relay(const RtpView& v);
-  /** Relays a key from one clock to another, or between streams that are transcoded. */
+  /** Relays a key between different clocks or between transcoded streams. */
   void relay_event(const RtpView& v, const TelephoneEvent& in, const PayloadFacts& facts, uint64_t now_us);
-  /** The next relayed packet continues our numbering instead of its own. */
+  /** Makes the next relayed packet continue our numbering instead of its own. */
   void split_relay() { relay_split_ = true; }
 
   // Sources of our own
@@ -91,16 +91,16 @@ class Sender : private SenderLines {
   void end_made() {
     if (source_ == Source::made) source_ = Source::none;
   }
-  /** Sends encoded audio. `packet` has room for the header before the payload and for SRTP behind it. */
+  /** Sends encoded audio. `packet` has room for the header before the payload and for SRTP after it. */
   void send_made(uint8_t* packet, size_t payload, uint64_t now_us);
-  /** Sends a comfort noise packet (RFC 3389) of a level in -dBov. */
+  /** Sends a comfort noise packet (RFC 3389). `level` is in -dBov. */
   void send_noise(uint8_t level, uint64_t now_us);
-  /** Moves the clock of what is made here. */
+  /** Advances the clock of our own audio. */
   void advance_made(uint32_t step) { made_ts_ += step; }
   void mark_next() { marker_next_ = true; }
   void send_key(const KeySender::Packet& key, uint64_t now_us);
 
-  // Who listens to what is sent
+  // Taps and recordings of sent audio
   Taps& taps() { return taps_; }
   const Taps& taps() const { return taps_; }
   void record(RecordTrack track) { recordings_.push_back(std::move(track)); }
@@ -112,9 +112,9 @@ class Sender : private SenderLines {
   bool sent_any() const { return sent_any_; }
   uint32_t sent_packets() const { return sent_packets_; }
   uint32_t sent_octets() const { return sent_octets_; }
-  /** What the RTP clock shows, had it run on since the last packet. */
+  /** Returns the RTP clock at `now_us`, extrapolated from the last packet. */
   uint32_t clock_now(uint64_t now_us) const;
-  /** Protects an RTCP packet. 0: it cannot be sent. */
+  /** Protects an RTCP packet. Returns its length, or 0 when it cannot be sent. */
   size_t protect_rtcp(uint8_t* packet, size_t n) {
     if (!secured_) return n;
     return srtp_ ? srtp_->protect_rtcp(packet, n) : 0;
@@ -122,7 +122,7 @@ class Sender : private SenderLines {
   void sending_failed() { ++counted_.send_failed; }
 
   void fetch() const { fetch_lines(static_cast<const SenderLines*>(this), sizeof(SenderLines) / kLine); }
-  /** Second step, when those lines are there. */
+  /** Prefetches what the lines of `fetch` point to. Call it once they have arrived. */
   void fetch_outlet() const {
     __builtin_prefetch(&counted_.packets_sent, 1);
     __builtin_prefetch(&wire_, 1);

@@ -1,6 +1,6 @@
-// HMAC-SHA1 that hashes the key's two blocks once, so that only the packet is left to hash.
+// HMAC-SHA1 that hashes the key's two blocks once, so that each packet needs only its own hash.
 #pragma once
-// Only the low-level calls let a half-done hash be kept and copied without an allocation. The build defines
+// Only the low-level calls can keep and copy a partial hash without allocating. The build defines
 // OPENSSL_SUPPRESS_DEPRECATED for them.
 #include <openssl/sha.h>
 
@@ -21,7 +21,7 @@ class HmacSha1 {
     SHA1_Update(&outer_, block, 64);
   }
 
-  /** Signs two pieces as one. `tail` may be empty. */
+  /** Signs `data` followed by `tail`, which may be empty. */
   void sign(const uint8_t* data, size_t n, const uint8_t* tail, size_t tail_bytes, uint8_t out[20]) const {
     SHA_CTX c = inner_;
     SHA1_Update(&c, data, n);

@@ -11,12 +11,12 @@ namespace media {
 
 namespace {
 constexpr uint64_t kTickUs = 20'000;
-/** A tick that is so late is counted; one that is later still moves the clock. */
+/** A tick later than kLateUs is counted. A tick later than kLostUs restarts the clock from now. */
 constexpr uint64_t kLateUs = 5'000, kLostUs = 100'000;
-/** So long a browser's first prompt waits for its path. */
+/** The longest time that the first prompt of a browser's leg waits for ICE and DTLS. */
 constexpr uint64_t kPathUs = 10'000'000;
 constexpr int kMostTick = 960;
-/** The rate of tones and of the clock of keys that are sent as tones. */
+/** The rate of tones, and the clock rate of keys that are sent as tones. */
 constexpr int kToneHz = 8000;
 }  // namespace
 
@@ -107,7 +107,7 @@ void Sources::send_keys(KeySender::Request request, uint64_t now_us) {
   start_clock(now_us);
 }
 
-/** Tells the outside how its request ended. A relayed key has no id, and nobody waits for it. */
+/** Reports how a request of JavaScript ended. A relayed key has no id and no report. */
 void Sources::tell_keys(bool sent) {
   if (keys_->front().id.empty()) return;
   Event e = stream_.event_of(EventType::digits_sent);
@@ -116,7 +116,7 @@ void Sources::tell_keys(bool sent) {
   stream_.tell(std::move(e));
 }
 
-/** True when a key, or the pause around one, takes this tick. */
+/** Sends the current key, if any. True when a key or the pause after it uses this tick. */
 bool Sources::keys_tick(uint64_t now_us) {
   if (!sends_keys()) return false;
   const StreamConfig& config = stream_.config();
@@ -127,7 +127,7 @@ bool Sources::keys_tick(uint64_t now_us) {
       keys_->pop();
       return keys_->busy();
     case KeySender::Step::gap:
-      // A prompt is heard between keys; a bridge stays away until the last key.
+      // A prompt continues between keys. A bridge waits until after the last key.
       return !player_;
     default:
       break;
@@ -162,12 +162,12 @@ void Sources::start_clock(uint64_t now_us) {
   stream_.context().wheel.set(timer_, now_us);
 }
 
-/** Whether anything takes the place of a relay. */
+/** Reports whether any source replaces the relay. */
 bool Sources::any() const {
   return sends_keys() || player_ || (feed_ && !feed_->empty()) || conference_ || pause_.on();
 }
 
-/** A browser's leg has nowhere to send to until ICE and DTLS are done: its first prompt begins then, not before. */
+/** Reports whether the first prompt must wait. A browser's leg has no address to send to until ICE and DTLS are done. */
 bool Sources::waits_for_path(uint64_t now_us) const {
   const Sender& sender = stream_.sender();
   return stream_.receiver().takes_raw() && !sender.sent_any() && !sender.address().known() &&
@@ -185,7 +185,7 @@ void Sources::tick(uint64_t now_us) {
   stream_.sender().set_clocked(false);
 }
 
-/** Sends 20 ms of the source that comes first. */
+/** Sends 20 ms of the source with the highest precedence. */
 void Sources::send_audio(uint64_t now_us) {
   Packetiser& packetiser = stream_.packetiser();
   int16_t pcm[kMostTick];
@@ -211,7 +211,7 @@ void Sources::send_audio(uint64_t now_us) {
 void Sources::send_conference(int16_t* pcm, uint64_t now_us) {
   const int rate = conference_->rate_hz;
   const auto n = static_cast<size_t>(rate / 50);
-  // The mix runs by another thread's clock: what has piled up goes.
+  // Another thread's clock drives the mix. Drop the excess that its drift has piled up.
   while (conference_->out.held() > 4 * n) conference_->out.read(pcm, n);
   if (conference_->out.read(pcm, n)) stream_.packetiser().take(pcm, static_cast<int>(n), rate, now_us);
 }

@@ -1,7 +1,7 @@
-// The sources that a stream sends by a clock of its own: prompts, feeds, keys, a conference, the noise of a pause.
+// The sources that a stream sends by its own clock: prompts, feeds, keys, a conference, the noise of a pause.
 //
-// Thread: the packet thread of its stream; a conference's port crosses to the thread that mixes.
-// Memory: cold. A relayed packet reads one flag of these, and that lies in the sender's lines.
+// Thread: the packet thread of its stream. Only a conference's port is shared with the mixing thread.
+// Memory: cold. A relayed packet reads only the flag `clocked_`, which is in the sender's cache lines.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -24,7 +24,7 @@ class Sources {
   explicit Sources(Stream& stream);
 
   void play(std::unique_ptr<Player> player, uint64_t now_us);
-  /** Stops the play of this id, or any when it is empty. */
+  /** Stops the play of this id. An empty id stops any play. */
   void stop_play(const std::string& id);
   void feed(std::shared_ptr<const std::vector<int16_t>> samples, int rate_hz, uint64_t now_us);
   void feed_mark(std::string name);
@@ -32,23 +32,23 @@ class Sources {
   void send_keys(KeySender::Request request, uint64_t now_us);
   bool sends_keys() const { return keys_ && keys_->busy(); }
   void join(std::shared_ptr<ConferencePort> port);
-  /** False when there was no conference to leave. */
+  /** Leaves the conference. False when the stream was in none. */
   bool leave();
   ConferencePort* conference() const { return conference_.get(); }
-  /** Ends prompts, feeds and keys, and tells so. */
+  /** Ends prompts, feeds and keys, and reports their ends. */
   void close();
   void stop_clock() { timer_.cancel(); }
 
-  /** A relayed sender pauses and the peer takes no comfort noise packets: sends it the noise, until the pause ends. */
+  /** Sends the noise of a relayed sender's pause as audio to a peer that takes no comfort noise packets. */
   void sound_pause(const uint8_t* payload, size_t n, uint64_t now_us);
-  /** Ends the noise of a pause because the sender is heard again. */
+  /** Ends the noise of a pause, because the sender speaks again. */
   void interrupt_pause() {
     if (pause_.on()) end_pause();
   }
-  /** Ends the noise of a pause, and the clock when nothing else needs it. */
+  /** Ends the noise of a pause, and the clock if no other source needs it. */
   void end_pause();
 
-  /** Starts the clock, for sources to send by. It stops by itself when nothing is to be sent. */
+  /** Starts the clock of the sources. It stops when no source is left. */
   void start_clock(uint64_t now_us);
 
  private:

@@ -10,7 +10,7 @@
 namespace media {
 
 const std::vector<SrtpSuiteFacts>& srtp_suites() {
-  // RFC 4568 §6.2: with HMAC_SHA1_32 the tag of SRTCP stays at 80 bits.
+  // RFC 4568 §6.2: the HMAC_SHA1_32 suites still use an 80-bit tag for SRTCP.
   static const std::vector<SrtpSuiteFacts> all{
       {"AES_CM_128_HMAC_SHA1_80", SrtpSuite::aes128_sha1_80, 16, 14, 10, 10, false},
       {"AES_CM_128_HMAC_SHA1_32", SrtpSuite::aes128_sha1_32, 16, 14, 4, 10, false},
@@ -49,7 +49,8 @@ bool SrtpContext::same_key(SrtpSuite suite, const uint8_t* key, size_t bytes) co
   return facts_->suite == suite && bytes == master_.size() && CRYPTO_memcmp(key, master_.data(), bytes) == 0;
 }
 
-/** RFC 3711 §4.3.1 and §4.3.3: the cipher itself, in counter mode over zeros, with the label folded into the salt. */
+/** Derives the session keys (RFC 3711 §4.3.1, §4.3.3): encrypts zeros in counter mode, with the label XORed into the
+ * salt. */
 void SrtpContext::derive(Keys& keys, uint8_t first_label, const uint8_t* master_key, const uint8_t* master_salt) {
   const EVP_CIPHER* prf = facts_->key_bytes == 16 ? EVP_aes_128_ctr() : EVP_aes_256_ctr();
   EVP_CIPHER_CTX* c = EVP_CIPHER_CTX_new();
@@ -99,7 +100,7 @@ void SrtpContext::preset_index(uint32_t ssrc, uint64_t index) {
   (s ? *s : replace(ssrc)).window.take(index);
 }
 
-/** RFC 3711 §3.3.1: the roll-over counter that puts the packet nearest to the highest one so far. */
+/** Estimates a packet's index (RFC 3711 §3.3.1): chooses the roll-over counter that is nearest to the highest index. */
 uint64_t SrtpContext::estimate(const Source* s, uint16_t seq) {
   if (!s || !s->window.any()) return seq;
   const uint64_t top = s->window.top();
@@ -141,7 +142,7 @@ bool SrtpContext::gcm(Keys& k, const uint8_t iv[12], const uint8_t* aad, size_t 
 
 namespace {
 
-/** RFC 7714 §8.1: two zero bytes, SSRC, roll-over counter, sequence number; folded with the salt. */
+/** Writes the IV of RFC 7714 §8.1: two zero bytes, SSRC, roll-over counter and sequence number, XORed with the salt. */
 void gcm_rtp_iv(const uint8_t* salt, uint32_t ssrc, uint64_t index, uint8_t iv[12]) {
   uint8_t v[12] = {};
   put32(v + 2, ssrc);
@@ -150,7 +151,7 @@ void gcm_rtp_iv(const uint8_t* salt, uint32_t ssrc, uint64_t index, uint8_t iv[1
   for (size_t i = 0; i < 12; ++i) iv[i] = v[i] ^ salt[i];
 }
 
-/** RFC 7714 §9.1. */
+/** Writes the IV of RFC 7714 §9.1. */
 void gcm_rtcp_iv(const uint8_t* salt, uint32_t ssrc, uint32_t index, uint8_t iv[12]) {
   uint8_t v[12] = {};
   put32(v + 2, ssrc);
@@ -167,7 +168,7 @@ size_t SrtpContext::protect(uint8_t* packet, size_t n) {
   if (!s) s = &replace(v.ssrc);
   s->last_use = ++uses_;
   const uint64_t index = estimate(s, v.seq);
-  // The same index twice under one key would reveal both payloads (RFC 3711 §9.1).
+  // Using an index twice with one key would reveal both payloads (RFC 3711 §9.1).
   if (!s->window.fresh(index)) return 0;
   s->window.take(index);
   if (facts_->gcm) {
@@ -246,7 +247,7 @@ SrtpResult SrtpContext::unprotect_rtcp(uint8_t* packet, size_t& n) {
   if (facts_->gcm) {
     uint8_t iv[12], tag[16];
     gcm_rtcp_iv(rtcp_.salt, ssrc, index, iv);
-    // RFC 7714 §9.3: an unencrypted packet is authenticated as a whole, with nothing as its plain text.
+    // RFC 7714 §9.3: GCM authenticates a whole unencrypted packet as associated data, with an empty plaintext.
     if (!encrypted) return SrtpResult::auth_failed;
     std::memcpy(tag, packet + plain, 16);
     if (!gcm(rtcp_, iv, packet, 8, word, 4, packet + 8, plain - 8, tag, false)) return SrtpResult::auth_failed;

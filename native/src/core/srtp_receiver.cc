@@ -31,8 +31,8 @@ SrtpResult SrtpReceiver::unprotect(uint8_t* packet, size_t& n, uint64_t now_us) 
   if (!before_) {
     result = now_ ? now_->unprotect(packet, n) : SrtpResult::auth_failed;
   } else {
-    // The peer may use the key before until it has our answer. AEAD destroys what it refuses, so the second attempt
-    // works on a copy.
+    // The peer may use the previous key until it has our answer. A failed AEAD decryption destroys the packet, so try
+    // the previous key on a copy.
     uint8_t copy[kMaxPacket];
     std::memcpy(copy, packet, n);
     size_t size = n;

@@ -1,7 +1,7 @@
-// The receiving side of a stream's SRTP: the key, the key before it while the peer may still use that, and how long
-// packets have failed.
+// The receiving side of a stream's SRTP: the current key, the previous key while the peer may still use it, and how
+// long authentication has failed.
 //
-// Thread: the packet thread of its stream. Memory: touched by packets of secured streams only.
+// Thread: the packet thread of its stream. Memory: used only by packets of secured streams.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -14,16 +14,16 @@ namespace media {
 
 class SrtpReceiver {
  public:
-  /** Takes over the key that was negotiated. The key before stays valid for five seconds. */
+  /** Takes over the negotiated key. The previous key stays valid for five seconds. */
   void describe(const StreamConfig& config, uint64_t now_us);
   SrtpResult unprotect(uint8_t* packet, size_t& n, uint64_t now_us);
   SrtpResult unprotect_rtcp(uint8_t* packet, size_t& n);
 
-  /** A packet that the peer must have sent could not be authenticated. */
+  /** Notes that a packet from the peer's address failed authentication. */
   void note_failure(uint64_t now_us) {
     if (!failing_since_us_) failing_since_us_ = now_us;
   }
-  /** True once for each key: packets have failed for five seconds, and none has succeeded. */
+  /** Reports, once for each key, that packets have failed for five seconds and none has succeeded. */
   bool has_failed(uint64_t now_us);
 
  private:

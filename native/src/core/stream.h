@@ -1,13 +1,13 @@
-// One RTP stream of a leg. No socket here: packets come by on_rtp and leave by the Wire, so that tests run it with a
-// clock of their own.
+// One RTP stream of a leg. It has no socket: packets enter through on_rtp and leave through the Wire, so that tests can
+// run it with a simulated clock.
 //
-// A stream is a Receiver, a Sender, and the Sources that it sends by itself. Packetiser encodes what it makes,
-// Listening decodes what it receives, Reports is its RTCP. Each part keeps its own state and reaches the others, and
-// those of the stream that it sends to, by the functions at the end of the class.
+// A stream consists of a Receiver, a Sender, and Sources of its own audio. Packetiser encodes that audio, Listening
+// decodes received audio, and Reports handles RTCP. Each part keeps its own state. It reaches the other parts, and
+// those of the stream that it sends to, through the functions at the end of the class.
 //
-// Thread: all of it belongs to one packet thread. Other threads read the StreamCounters, and nothing else.
-// Memory: the receiver's five lines come first, then, behind the receiver's rare state, the sender's three. A relayed
-// packet touches the five of its own stream and the three of the stream that it goes to.
+// Thread: one packet thread owns the stream. Other threads read only its StreamCounters.
+// Memory: the receiver's five cache lines come first, then the receiver's rarely used state, then the sender's three
+// lines. A relayed packet touches the five lines of its own stream and the three of the stream that sends it.
 #pragma once
 #include <cstdint>
 #include <memory>
@@ -43,11 +43,11 @@ class Stream {
   void on_rtcp(uint8_t* packet, size_t n, const Address& from, uint64_t now_us, bool muxed) {
     reports_.on_rtcp(packet, n, from, now_us, muxed);
   }
-  /** A packet that was accepted could not be sent after all: packets leave many at a time. */
+  /** Counts a packet that the Wire accepted for a batch but later failed to send. */
   void sending_failed() { sender_.sending_failed(); }
 
-  // The lines of memory that the next packet of this stream will want: its own, then those of the stream that it goes
-  // to, then those of that one's outlet. Each step reads what the one before has fetched.
+  // Prefetch the cache lines for the next packet of this stream: first the stream's own, then those of the stream that
+  // sends the packet, then those of its outlet. Each step reads what the previous one has fetched.
   void fetch() const { receiver_.fetch(); }
   void fetch_peer() const {
     receiver_.fetch_counters();
@@ -60,9 +60,9 @@ class Stream {
   void fetch_record() const { receiver_.fetch_recording_room(); }
 
   // Commands
-  /** Takes over what an offer and an answer have settled. */
+  /** Applies the outcome of an offer/answer exchange. */
   void describe(StreamConfig config, uint64_t now_us);
-  /** Sends what this stream receives to another. Null ends it. Each direction is a call of its own. */
+  /** Sends the packets that this stream receives through another stream; null stops this. Covers one direction. */
   void send_to(Stream* peer, uint64_t now_us);
   void relay_keys(bool enabled) { receiver_.keys().pass_on(enabled); }
   void play(std::unique_ptr<Player> player, uint64_t now_us) { sources_.play(std::move(player), now_us); }
@@ -85,13 +85,13 @@ class Stream {
   void send_rtcp_packet(const uint8_t* packet, size_t n) { reports_.send_packet(packet, n); }
   void take_raw(bool enabled) { receiver_.take_raw(enabled); }
   void send_raw(const uint8_t* packet, size_t n, const Address& to) { wire_.send_rtp(packet, n, to); }
-  /** Sends BYE, and ends everything that hangs on this stream. */
+  /** Sends BYE and ends everything that depends on this stream. */
   void close(uint64_t now_us);
 
-  // What the parts of streams reach each other by
+  // Access for the parts of streams
   uint32_t id() const { return id_; }
   Stream* peer() const { return receiver_.peer(); }
-  /** The streams whose peer this is. */
+  /** Returns the streams that send through this one. */
   const std::vector<Stream*>& feeders() const { return feeders_; }
   const StreamConfig& config() const { return config_; }
   const Policy& policy() const { return policy_; }

@@ -1,7 +1,7 @@
-// Copies of a stream's audio for the outside, in chunks of PCM.
+// Copies of a stream's audio for JavaScript, in chunks of PCM.
 //
-// Thread: the packet thread of its stream. Memory: the list itself lies in the sender's lines, because each sent packet
-// asks whether somebody listens.
+// Thread: the packet thread of its stream. Memory: the list of taps is in the sender's cache lines, because each sent
+// packet checks it.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -17,15 +17,15 @@ class Stream;
 
 class Taps {
  public:
-  /** Replaces a tap of the same id. Does nothing when the stream has its most already. */
+  /** Adds a tap, or replaces the tap with the same id. Does nothing when the stream has the maximum number of taps. */
   void add(std::string id, bool sent, int rate_hz, int chunk_ms);
   void remove(const std::string& id);
   bool any() const { return !taps_.empty(); }
   bool wants_sent() const { return wants(true); }
   bool wants_received() const { return wants(false); }
-  /** The rate of the first wideband tap of received audio, or 0. */
+  /** Returns the rate of the first wideband tap of received audio, or 0. */
   int wideband_rate() const;
-  /** Takes audio of `of`, sent or received, and tells each chunk that is full. */
+  /** Takes audio that stream `of` sent or received. Reports each full chunk. */
   void take(const Stream& of, bool sent, const int16_t* pcm, int samples, int rate_hz);
 
  private:

@@ -46,12 +46,12 @@ bool KeyReceiver::finish(Key& out) {
 bool KeyReceiver::take(const TelephoneEvent& e, uint32_t ts, uint32_t clock_rate, uint64_t now_us, Key& out) {
   if (any_)
     for (unsigned i = 0; i < std::min(done_, 4u); ++i)
-      if (done_ts_[i] == ts) return false;  // the end again: RFC 4733 §2.5.1.4 sends it three times
+      if (done_ts_[i] == ts) return false;  // a repeated end: RFC 4733 §2.5.1.4 sends it three times
   bool ended = false;
   if (active_ && ts != ts_) {
     if (static_cast<int32_t>(ts - ts_) < 0) return false;  // a late packet of an older key
     if (e.event == event_ && ts - ts_ >= 0xff00 && ts - ts_ <= 0xffff + 2 * clock_rate / 50) {
-      // RFC 4733 §2.5.1.3: a key that is held longer than the duration field can tell goes on under a new timestamp.
+      // RFC 4733 §2.5.1.3: a key that outlasts the duration field continues under a new timestamp.
       carried_ += ts - ts_;
       ts_ = ts;
       longest_ = 0;
@@ -69,7 +69,7 @@ bool KeyReceiver::take(const TelephoneEvent& e, uint32_t ts, uint32_t clock_rate
   }
   longest_ = std::max<uint32_t>(longest_, e.duration);
   last_us_ = now_us;
-  // If the end of the key before was lost, tell that key now. The next packet or expire() tells the end of this one.
+  // If the end of the previous key was lost, report that key now. The next packet or expire() reports this one.
   if (ended) return true;
   return e.end ? finish(out) : false;
 }

@@ -1,4 +1,4 @@
-// Keys as named events (RFC 4733). Each key counts once, by the timestamp at which it began.
+// Keys as telephone events (RFC 4733). The timestamp at which a key begins identifies it.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -17,9 +17,9 @@ struct TelephoneEvent {
 bool parse_telephone_event(const uint8_t* p, size_t n, TelephoneEvent& out);
 void write_telephone_event(uint8_t* p, const TelephoneEvent& e);
 
-/** Returns 0-9, *, #, A-D, or 0 for any other event. */
+/** Returns the key of an event (0-9, *, #, A-D), or 0 for any other event. */
 char key_of_event(uint8_t event);
-/** Returns -1 for a character that is no key. */
+/** Returns the event of a key, or -1 for any other character. */
 int event_of_key(char key);
 
 class KeyReceiver {
@@ -28,9 +28,9 @@ class KeyReceiver {
     char digit;
     uint32_t duration_ms;
   };
-  /** Takes a packet. True, once for each key, when a key has ended with it (`out`). */
+  /** Takes a packet. True when it completes a key, which `out` then holds. Reports each key once. */
   bool take(const TelephoneEvent& e, uint32_t ts, uint32_t clock_rate, uint64_t now_us, Key& out);
-  /** True when a key's end never came, after 150 ms without a packet. */
+  /** Completes a key whose end was lost, after 150 ms without a packet. True when `out` holds that key. */
   bool expire(uint64_t now_us, Key& out);
   bool pressed() const { return active_; }
 
@@ -44,7 +44,7 @@ class KeyReceiver {
   uint64_t last_us_ = 0;
 };
 
-/** Sends keys one after the other. Ticks come each 20 ms. */
+/** Sends keys one after the other, with a tick every 20 ms. */
 class KeySender {
  public:
   struct Request {
@@ -53,7 +53,7 @@ class KeySender {
   };
   struct Packet {
     TelephoneEvent event;
-    uint32_t ts_back_ms;  // how long before now the event began
+    uint32_t ts_back_ms;  // time since the start of the event
     bool first;
   };
   enum class Step : uint8_t { idle, packet, gap, finished };
@@ -61,7 +61,7 @@ class KeySender {
   void add(Request r) { queue_.push_back(std::move(r)); }
   bool busy() const { return !queue_.empty(); }
   const Request& front() const { return queue_.front(); }
-  /** Moves on by a tick. `finished`: the front request is done; remove it by `pop`. */
+  /** Advances by a tick. `finished` means that the front request is complete; remove it with `pop`. */
   Step tick(uint32_t clock_rate, Packet& out);
   void pop();
 

@@ -1,10 +1,11 @@
-// A timer wheel of one millisecond. Setting, cancelling and firing are O(1), for tens of thousands of clocked sources.
+// A timer wheel with a resolution of one millisecond. Setting, cancelling and firing are O(1), which suits tens of
+// thousands of clocked sources.
 #pragma once
 #include <cstdint>
 
 namespace media {
 
-/** A timer inside its owner. It cannot be copied or moved, and its destructor cancels it. */
+/** A timer, embedded in its owner. It cannot be copied or moved, and its destructor cancels it. */
 class Timer {
  public:
   using Fire = void (*)(void* owner, uint64_t now_us);
@@ -43,7 +44,7 @@ class TimerWheel {
 
   void start(uint64_t now_us) { at_ms_ = now_us / 1000; }
 
-  /** Fires once, at or up to 1 ms after `due_us`. */
+  /** Sets a timer to fire once, at `due_us` or up to 1 ms later. */
   void set(Timer& t, uint64_t due_us) {
     t.cancel();
     t.due_us_ = due_us;
@@ -52,16 +53,16 @@ class TimerWheel {
     put(t, ms);
   }
 
-  /** Fires everything that is due. */
+  /** Fires all due timers. */
   void advance(uint64_t now_us) {
     const uint64_t now_ms = now_us / 1000;
-    if (now_ms > at_ms_ + kSlots) at_ms_ = now_ms - kSlots;  // one turn passes every slot
+    if (now_ms > at_ms_ + kSlots) at_ms_ = now_ms - kSlots;  // one turn visits every slot
     while (at_ms_ < now_ms) {
       ++at_ms_;
       Timer*& slot = slots_[at_ms_ % kSlots];
       Timer* list = slot;
       slot = nullptr;
-      // The list leaves the wheel, so that timers that fire may set and cancel others.
+      // Detach the list from the wheel, so that firing timers can set and cancel others.
       if (list) list->prev_ = &list;
       while (list) {
         Timer* t = list;
@@ -74,7 +75,7 @@ class TimerWheel {
     }
   }
 
-  /** Milliseconds until something may be due, at most `limit`. */
+  /** Returns the milliseconds until a timer may be due, at most `limit`. */
   int wait_ms(uint64_t now_us, int limit) const {
     const uint64_t now_ms = now_us / 1000;
     for (int i = 0; i < limit; ++i) {

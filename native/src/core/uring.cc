@@ -41,7 +41,7 @@ std::unique_ptr<Uring> Uring::open(unsigned sockets) {
 
 bool Uring::set_up(unsigned sockets) {
   io_uring_params p{};
-  // The kernel processes completions when we ask, on our thread, without an interrupt (Linux 6.1).
+  // The kernel processes completions only when we ask, on our thread, without interrupting it (Linux 6.1).
   p.flags = IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN | IORING_SETUP_CQSIZE | IORING_SETUP_TASKRUN_FLAG |
             IORING_SETUP_SUBMIT_ALL;
   p.cq_entries = kCompletions;
@@ -125,7 +125,7 @@ void Uring::receive(unsigned place, uint64_t tag) {
 }
 
 void Uring::send(unsigned place, const uint8_t* p, size_t n, uint64_t tag) {
-  // Make room before taking a copy: a submit in between would give the copy's place to the next one.
+  // Submit before copying. A submit after the copy would let the next copy overwrite this one.
   if (full()) submit();
   const bool stays = (p >= buffers_ && p < buffers_ + kBuffers * kBufferSize) ||
                      (p >= trusted_begin_ && p < trusted_end_);
@@ -154,11 +154,11 @@ void Uring::poll_once(int fd, uint64_t tag) {
 }
 
 void Uring::cancel(uint64_t tag) {
-  submit();  // otherwise a receive that waits in the queue would begin after its end
+  submit();  // otherwise a queued receive would start after its cancellation
   io_uring_sync_cancel_reg reg{};
   reg.addr = tag;
   reg.fd = -1;
-  reg.timeout.tv_nsec = 20'000'000;  // a packet thread never waits for long; the tag tells a late completion
+  reg.timeout.tv_nsec = 20'000'000;  // keeps the packet thread's wait short; the tag identifies a late completion
   control(fd_, IORING_REGISTER_SYNC_CANCEL, &reg, 1);
 }
 
@@ -177,8 +177,8 @@ void Uring::submit(uint64_t wait_us) {
   enter(waiting, wait_us);
   copies_ = 0;
   if (load(sq_head_) == tail_) return;
-  // Interrupted, or no memory. A send cannot wait, because its bytes are about to be overwritten: it is lost, as with a
-  // full socket. Other requests stay in the queue.
+  // The submit was interrupted or ran out of memory. Drop the sends, as a full socket would: their bytes are about to
+  // be overwritten. Keep the other requests in the queue.
   unsigned kept = load(sq_head_);
   for (unsigned i = kept; i != tail_; ++i) {
     if (entries_[i & sq_mask_].opcode == IORING_OP_SEND) continue;
@@ -212,7 +212,7 @@ bool Uring::unusable(int result) {
 
 void Uring::give_back() {
   for (unsigned i = 0; i < taken_count_; ++i) {
-    // The member `bufs` is of no use: in C++ the header's flexible array begins a byte late.
+    // Do not use the member `bufs`: in C++ the header's flexible array begins one byte late.
     io_uring_buf& b = reinterpret_cast<io_uring_buf*>(buffer_ring_)[(buffer_tail_ + i) & (kBuffers - 1)];
     b.addr = reinterpret_cast<uint64_t>(buffers_ + taken_[i] * kBufferSize);
     b.len = static_cast<uint32_t>(kBufferSize - kTailRoom);

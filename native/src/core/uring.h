@@ -1,5 +1,5 @@
-// io_uring for a packet thread. Multishot receives bring datagrams into buffers that the kernel picks, and one system
-// call sends everything that leaves in a turn. liburing would save little, so this speaks to the kernel directly.
+// io_uring for a packet thread. Multishot receives put datagrams into buffers that the kernel chooses, and one system
+// call sends all packets of a turn. It calls the kernel directly, because liburing would save little code.
 #pragma once
 #include <linux/io_uring.h>
 
@@ -9,59 +9,59 @@
 
 namespace media {
 
-/** One ring with its buffers. One thread makes, uses and destroys it (IORING_SETUP_SINGLE_ISSUER). */
+/** One ring with its buffers. A single thread creates, uses and destroys it (IORING_SETUP_SINGLE_ISSUER). */
 class Uring {
  public:
-  /** Null when the kernel or a sandbox does not allow io_uring. `sockets`: how many can be attached at once. */
+  /** Opens a ring with room for `sockets` attached sockets. Null when the kernel or a sandbox forbids io_uring. */
   static std::unique_ptr<Uring> open(unsigned sockets);
   ~Uring();
   Uring(const Uring&) = delete;
   Uring& operator=(const Uring&) = delete;
 
-  /** Puts a descriptor into a place of the table; -1 takes it out. False when the kernel refuses. */
+  /** Stores a descriptor at a place of the table; -1 removes it. False when the kernel refuses. */
   bool attach(unsigned place, int fd);
   unsigned places() const { return places_; }
 
-  // Requests. They start with the next submit. `tag` comes back with the completion.
+  // Requests. They start at the next submit. The completion returns `tag`.
   void receive(unsigned place, uint64_t tag);
-  /** Sends bytes of our own buffers from where they are, and a copy of others. Only a failure has a completion. */
+  /** Sends a datagram: from place when it lies in the ring's buffers, otherwise from a copy. Only a failure causes a
+   * completion. */
   void send(unsigned place, const uint8_t* p, size_t n, uint64_t tag);
-  /** Trusts the caller to leave these bytes alone until the next submit: they too are sent from where they are. */
+  /** Lets `send` use these bytes in place. The caller must not change them before the next submit. */
   void trust(const uint8_t* begin, const uint8_t* end) {
     trusted_begin_ = begin;
     trusted_end_ = end;
   }
   void poll_once(int fd, uint64_t tag);
-  /** Ends a receive. Packets that it has received already still come. */
+  /** Cancels a receive. Packets that it has already received are still delivered. */
   void cancel(uint64_t tag);
 
   struct Completion {
     uint64_t tag;
     int result;
-    bool more;        // the receive goes on
-    uint8_t* packet;  // null when none came; valid until give_back
+    bool more;        // the receive continues
+    uint8_t* packet;  // null without a packet; valid until give_back
   };
-  /** Whether a receive that ended with this result would always end so: this kernel or sandbox cannot do it. */
+  /** Reports whether a receive that ended with this result cannot work on this kernel or in this sandbox. */
   static bool unusable(int result);
-  /** Hands the requests over, lets the kernel process what came in, and waits for a completion for `wait_us` at most.
+  /** Submits the requests, lets the kernel process received packets, and waits at most `wait_us` for a completion.
    * Costs nothing when there is nothing to do. */
   void submit(uint64_t wait_us = 0);
   bool next(Completion& out);
-  /** The tag of the completion after `n` others, so that its stream can be fetched ahead. 0 when there is none. */
+  /** Returns the tag of the completion after `n` others, for prefetching its stream. Returns 0 when there is none. */
   uint64_t ahead(unsigned n) const {
     const unsigned at = *cq_head_ + n;
     return static_cast<int>(__atomic_load_n(cq_tail_, __ATOMIC_ACQUIRE) - at) > 0 ? completions_[at & cq_mask_].user_data
                                                                                   : 0;
   }
-  /** Whether the kernel processed only a part: another submit brings more. */
+  /** Reports whether another submit would bring more completions. */
   bool unfinished() const {
     return __atomic_load_n(sq_flags_, __ATOMIC_ACQUIRE) & (IORING_SQ_TASKRUN | IORING_SQ_CQ_OVERFLOW);
   }
-  /** Gives the buffers that next() took since the last call back to the kernel. Submit what they hold before. */
+  /** Returns to the kernel the buffers that next() has taken since the last call. Submit sends from them first. */
   void give_back();
 
-  /** An odd number of cache lines: a power of two would put the headers of all packets into a few sets of the caches.
-   * */
+  /** An odd number of cache lines. A power of two would map the headers of all packets to a few cache sets. */
   static constexpr size_t kBufferSize = 27 * 64, kBuffers = 512;
 
  private:
@@ -81,7 +81,7 @@ class Uring {
   unsigned *cq_head_ = nullptr, *cq_tail_ = nullptr;
   unsigned sq_mask_ = 0, cq_mask_ = 0, tail_ = 0;
   io_uring_cqe* completions_ = nullptr;
-  uint8_t* buffers_ = nullptr;  // the kernel's ring of buffers, the buffers, and then those for copies
+  uint8_t* buffers_ = nullptr;  // the receive buffers, followed by those for copies
   io_uring_buf_ring* buffer_ring_ = nullptr;
   uint16_t buffer_tail_ = 0;
   uint16_t taken_[kBuffers];

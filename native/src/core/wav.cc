@@ -59,7 +59,7 @@ int WavFile::write_header() {
 int WavFile::append(const int16_t* samples, size_t count) {
   const int error = write_all(fd_, samples, count * 2, kHeader + data_bytes_);
   if (error) {
-    // The header stays true. A part of a sample that made it to the disk is cut off where that is possible.
+    // The header is still correct. Cut off partly written samples if possible.
     if (ftruncate(fd_, static_cast<off_t>(kHeader + data_bytes_)) != 0) return error;
     return error;
   }

@@ -1,4 +1,4 @@
-// What surrounds a stream: where its packets leave, and what all streams of a packet thread share.
+// The environment of a stream: its outlet for packets, and the state that all streams of a packet thread share.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -12,19 +12,20 @@
 
 namespace media {
 
-/** Where packets leave. */
+/** Sends a stream's packets. */
 class Wire {
  public:
   virtual ~Wire() = default;
   virtual bool send_rtp(const uint8_t* p, size_t n, const Address& to) = 0;
   virtual bool send_rtcp(const uint8_t* p, size_t n, const Address& to) = 0;
-  /** The stream takes packets from this address only: the socket may be connected. Any address when it is unknown. */
+  /** Notifies the wire that the stream accepts packets only from this address, so that it may connect the socket. An
+   * unknown address means that any sender may come. */
   virtual void settled(const Address&) {}
   /** Runs once a second. */
   virtual void look_after(uint64_t) {}
 };
 
-/** What all streams of a packet thread share. */
+/** The state that all streams of a packet thread share. */
 struct ThreadContext {
   TimerWheel& wheel;
   EventQueue& events;
@@ -34,7 +35,7 @@ struct ThreadContext {
   int opus_complexity = 5;
 };
 
-/** A received packet's buffer has this much room behind the packet, for what SRTP adds. */
+/** The room after the packet in a receive buffer, for the bytes that SRTP adds. */
 constexpr size_t kTailRoom = 64;
 
 }  // namespace media

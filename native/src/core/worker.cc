@@ -1,4 +1,4 @@
-// The life of a packet thread: streams and conferences open and close on it. worker_turns.cc has its turns.
+// The lifetime of a packet thread and of its streams and conferences. Its main loop is in worker_turns.cc.
 #include "worker.h"
 
 #include <sys/epoll.h>
@@ -27,7 +27,7 @@ Worker::Worker(int index, WorkerOptions options, EventQueue& events, Recorder& r
   thread_ = std::thread([this] { run(); });
   if (options.packet_ring && ports.bind_address(4).family == 4) ring_reserved_ = PacketRing::reserve();
   packet_ring_allowed_ = ring_reserved_ >= 0;
-  running_.wait(false);  // from now on it is known what the kernel allows
+  running_.wait(false);  // the thread then knows what the kernel allows
 }
 
 Worker::~Worker() {
@@ -40,7 +40,7 @@ Worker::~Worker() {
 void Worker::post(std::function<void(uint64_t)> command) {
   if (!commands_.push([command = std::move(command)] { command(mono_us()); })) return;
   const uint64_t one = 1;
-  if (::write(wake_fd_, &one, 8) < 0) return;  // the counter is full: the thread is awake
+  if (::write(wake_fd_, &one, 8) < 0) return;  // a full counter means that the thread is awake
 }
 
 void Worker::stop() {

@@ -1,5 +1,5 @@
-// A packet thread. It reads sockets by io_uring or epoll, and latched streams by a ring of frames; it runs timers and
-// commands; it wakes once a millisecond at most.
+// A packet thread. It reads sockets through io_uring or epoll, and latched streams through a packet ring. It also runs
+// timers and commands. It wakes at most once a millisecond.
 #pragma once
 #include <atomic>
 #include <functional>
@@ -22,9 +22,9 @@ namespace media {
 struct WorkerOptions {
   unsigned coalesce_us = 1000;
   int opus_complexity = 5;
-  bool io_uring = true;  // epoll alone when false, or when the kernel does not allow it
-  bool packet_ring = true;  // latched streams are received by a PacketRing, where that is allowed
-  bool realtime = true;  // runs before all other processes, where that is allowed
+  bool io_uring = true;  // false: use only epoll, as when the kernel forbids io_uring
+  bool packet_ring = true;  // receive latched streams through a PacketRing where allowed
+  bool realtime = true;  // use real-time priority where allowed
 };
 
 class Worker {
@@ -36,8 +36,8 @@ class Worker {
   /** Runs `command` on the packet thread. Commands run in order. */
   void post(std::function<void(uint64_t now_us)> command);
   void stop();
-  /** Opens the packet ring before the first stream that can use it: an idle thread pays nothing for it, and a busy one
-   * does not wait for the kernel. Called on the control thread. */
+  /** Opens the packet ring before the first stream that can use it, so that an idle thread pays nothing for it and a
+   * busy one does not wait for the kernel. Called on the control thread. */
   void want_packet_ring();
   unsigned index() const { return static_cast<unsigned>(index_); }
 
@@ -51,16 +51,16 @@ class Worker {
   Conference* find_conference(uint32_t id);
 
   const ThreadCounters& counters() const { return counters_; }
-  /** The chunks in which this thread's packets wait for the recorder. */
+  /** Returns the pool of chunks in which this thread's packets wait for the recorder. */
   const std::shared_ptr<ChunkPool>& chunks() const { return chunks_; }
   double cpu_seconds() const;
-  /** Whether this thread's packets come and go by io_uring. */
+  /** Reports whether this thread uses io_uring. */
   bool rings() const { return rings_.load(std::memory_order_relaxed); }
-  /** Whether latched streams are received by a packet ring as soon as there are any. */
+  /** Reports whether latched streams will use a packet ring. The first stream opens it. */
   bool packet_ring() const { return packet_ring_allowed_.load(std::memory_order_relaxed); }
-  /** Whether this thread has real-time priority, unless it has too much to do for that. */
+  /** Reports whether the system granted real-time priority. A busy thread gives it up for a while. */
   bool realtime() const { return realtime_.load(std::memory_order_relaxed); }
-  std::atomic<int> load{0};  // sessions, kept by the control thread
+  std::atomic<int> load{0};  // number of sessions; written by the control thread
 
  private:
   struct Leg;
@@ -77,15 +77,14 @@ class Worker {
     Worker* worker = nullptr;
   };
 
-  /** Where a completion finds its leg. Each owner of a place has a turn of its own, so that late completions are known.
-   * */
+  /** Maps a completion to its leg. `turn` changes with each owner of the place, which exposes late completions. */
   struct Place {
     Leg* leg = nullptr;
     Stream* stream = nullptr;
     uint32_t turn = 0;
   };
 
-  /** The flow whose frames the packet ring brings for a port. Addresses are in network byte order. */
+  /** The flow that the packet ring delivers for a port. Addresses are in network byte order. */
   struct alignas(32) Shown {
     Leg* leg = nullptr;
     Stream* stream = nullptr;
@@ -117,14 +116,14 @@ class Worker {
   std::unordered_map<uint32_t, std::unique_ptr<Leg>> legs_;
   std::unordered_map<uint32_t, std::unique_ptr<Mixer>> mixers_;
   int epoll_fd_, wake_fd_;
-  std::unique_ptr<Uring> ring_;  // on the packet thread only
+  std::unique_ptr<Uring> ring_;  // packet thread only
   std::vector<Place> places_;
   std::vector<uint32_t> free_places_;
   bool epoll_watched_ = false;
-  std::shared_ptr<PacketRing> packet_ring_;  // on the packet thread only
+  std::shared_ptr<PacketRing> packet_ring_;  // packet thread only
   PortClass ports_shown_;
   std::vector<Shown> shown_;
-  std::vector<uint16_t> changing_;  // the ports of legs that may board the packet ring or leave it
+  std::vector<uint16_t> changing_;  // ports of legs that may board the packet ring or leave it
   bool frames_flow_ = false, frames_watched_ = false;
   uint64_t drops_looked_us_ = 0;
   Socket frames_{nullptr, Which::packet_ring};
@@ -133,8 +132,8 @@ class Worker {
   RealtimePriority priority_;
   std::atomic<bool> rings_{false};
   std::atomic<bool> packet_ring_allowed_{false};
-  bool packet_ring_wanted_ = false;  // this and the next are the control thread's
-  int ring_reserved_ = -1;           // opened while the process may
+  bool packet_ring_wanted_ = false;  // control thread only
+  int ring_reserved_ = -1;           // control thread only; opened while the process has CAP_NET_RAW
   std::atomic<bool> realtime_{false};
   std::atomic<bool> running_{false};
   std::atomic<bool> stopping_{false};

@@ -1,4 +1,4 @@
-// The turns of a packet thread: it sleeps, wakes, takes the packets that came, and sends what follows from them.
+// The main loop of a packet thread: it sleeps, wakes, takes the received packets and sends the resulting ones.
 #include <pthread.h>
 #include <sys/epoll.h>
 #include <sys/prctl.h>
@@ -16,13 +16,13 @@ namespace media {
 
 namespace {
 constexpr unsigned kPlaces = 16'384;
-/** So many packets share the cost of a wake-up well. Waiting for more only adds delay. */
+/** The number of packets that share the cost of a wake-up well enough. Waiting for more only adds delay. */
 constexpr double kGoodBatch = 128;
-/** A packet's memory is fetched first when so many others come before it. */
+/** The prefetching of a packet's stream begins this many packets ahead. */
 constexpr int kAhead = 8;
-/** A frame itself is fetched when so many others come before it. */
+/** The prefetching of a frame begins this many frames ahead. */
 constexpr int kFramesAhead = kAhead + 4;
-/** So many frames are handled before the packets that they cause are sent: Uring's queue takes as many at once. */
+/** The number of frames to handle before sending the resulting packets. Uring's queue has room for them. */
 constexpr unsigned kFramesAtOnce = 64;
 }  // namespace
 
@@ -52,12 +52,12 @@ bool Worker::read(Socket& s, uint64_t now_us) {
   return true;
 }
 
-/** Reads each socket that epoll reports, once. */
+/** Reads each socket that epoll reports once. */
 int Worker::take_ready(int timeout_ms) {
   epoll_event ready[512];
   const int n = epoll_wait(epoll_fd_, ready, 512, timeout_ms);
   if (!commands_.empty()) {
-    // A command from before a packet holds for that packet. Commands may close sockets, so epoll is asked again.
+    // Run earlier commands before the packets. They may close sockets, so poll again.
     commands_.run_all();
     return stopping_ ? 0 : take_ready(0);
   }
@@ -90,7 +90,7 @@ void Worker::complete(const Uring::Completion& c, uint64_t now_us) {
     return;
   }
   if (Uring::unusable(c.result)) return leg.to_epoll();
-  // Neither a lack of buffers nor the ICMP error of an earlier packet ends a stream.
+  // Restart the receive after a lack of buffers or the ICMP error of an earlier packet.
   if (!c.more) leg.receive_ended(now_us);
   if (!c.packet || c.result <= 0) return;
   if (leg.note_delivered(c.packet, static_cast<size_t>(c.result)))
@@ -98,8 +98,8 @@ void Worker::complete(const Uring::Completion& c, uint64_t now_us) {
   leg.count(now_us);
 }
 
-/** Fetches the memory of the next packets while this one is handled: thousands of streams do not fit the caches.
- * `next`: the completion after this one, counted from the first one that waits; negative before there is one. */
+/** Prefetches the memory of the next packets while this one is handled, because thousands of streams do not fit the
+ * caches. `next` is the offset of the next completion from the first waiting one; it is negative before the first. */
 void Worker::fetch_ahead(int next) {
   const auto place = [this](int n) -> const Place* {
     const uint64_t tag = n < 0 ? 0 : ring_->ahead(static_cast<unsigned>(n));
@@ -115,7 +115,7 @@ void Worker::fetch_ahead(int next) {
   if (const Place* p = place(next + 1); p && p->leg) p->stream->fetch_record();
 }
 
-/** Takes what io_uring has brought, a few dozen packets at a time. The packets that they cause leave together. */
+/** Handles the completions of io_uring in batches of up to 64 packets. The resulting packets leave together. */
 void Worker::take_completions() {
   Uring::Completion c;
   for (int turn = 0; turn < 128; ++turn) {
@@ -149,7 +149,7 @@ void Worker::take_frame(const PacketRing::Frame& frame) {
   leg.count(now_us_);
 }
 
-/** Does what fetch_ahead does, for frames. Frames lie one after the other, but their streams do not. */
+/** Prefetches like fetch_ahead, for frames. Frames are adjacent in memory, but their streams are not. */
 void Worker::fetch_frames_ahead(int next) {
   const auto shown = [&](int n) -> const Shown* {
     return next + n < 0 ? nullptr : shown_at(packet_ring_->ahead(static_cast<unsigned>(next + n)));
@@ -165,7 +165,7 @@ void Worker::fetch_frames_ahead(int next) {
   if (const Shown* s = shown(1); s && s->leg) s->stream->fetch_record();
 }
 
-/** Takes frames after the sockets, which hold the packets from before a stream changed over to frames. */
+/** Handles frames. Runs after the sockets, which hold the packets from before a stream boarded the packet ring. */
 void Worker::take_frames() {
   if (!packet_ring_) return;
   frames_flow_ = packet_ring_->ahead(0) != 0;
@@ -188,7 +188,7 @@ void Worker::take_frames() {
   counters_.packet_ring_drops += packet_ring_->take_drops();
 }
 
-/** Waits for frames only when none came: a thread that its clock wakes needs no other waking. */
+/** Sets whether a frame wakes the thread. While frames flow, the clock wakes it anyway. */
 void Worker::watch_frames(bool watched) {
   if (!packet_ring_ || watched == frames_watched_) return;
   frames_watched_ = watched;
@@ -198,7 +198,7 @@ void Worker::watch_frames(bool watched) {
   epoll_ctl(epoll_fd_, watched ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, packet_ring_->fd(), &e);
 }
 
-/** Sleeps so that packets that come soon after each other share a wake-up. A lone packet is taken at once. */
+/** Sleeps so that packets in quick succession share a wake-up. A lone packet does not wait. */
 void Worker::pause() {
   const double good = packets_per_us_ > 0 ? kGoodBatch / packets_per_us_ : 1e9;
   const uint64_t until = woke_us_ + static_cast<uint64_t>(std::min(good, static_cast<double>(options_.coalesce_us)));

@@ -1,4 +1,4 @@
-// The skin: turns checked JavaScript values into the core's, and events into JavaScript values. It decides nothing.
+// The Node-API layer, without logic. Converts checked JavaScript values to the core's, and events to JavaScript values.
 #include <napi.h>
 
 #include <memory>
@@ -51,11 +51,11 @@ class EngineSkin : public Napi::ObjectWrap<EngineSkin> {
     const auto o = info[0].As<Napi::Object>();
     open_g729(flag(o, "g729"));
     deliver_ = Tsfn::New(info.Env(), info[1].As<Napi::Function>(), "media-events", 0, 1, this);
-    // JavaScript's timers and sockets keep a process alive; the data plane alone does not.
+    // The data plane must not keep the process alive by itself.
     deliver_.Unref(info.Env());
     engine_ = std::make_unique<Engine>(engine_options(o));
     engine_->events().on_wake([this] { deliver_.NonBlockingCall(); });
-    // When a process ends without `close`, the threads stop before what they call is gone.
+    // If the process ends without `close`, stop the threads before the environment that they call is gone.
     env_ = info.Env();
     napi_add_env_cleanup_hook(env_, &EngineSkin::at_exit, this);
   }

@@ -1,4 +1,4 @@
-// Tools that need no engine: what this machine can do, and whole pieces of audio converted, encoded or decoded at once.
+// Functions that need no engine: report features; resample, encode and decode whole pieces of audio.
 #pragma once
 #include <napi.h>
 

@@ -1,4 +1,4 @@
-// Converts between JavaScript's values, which are checked before they come here, and the core's.
+// Converts between JavaScript values, which native/check.ts has checked, and the core's values.
 #pragma once
 #include <napi.h>
 
@@ -38,7 +38,7 @@ EngineOptions engine_options(const Napi::Object& o);
 Napi::Value int16s(Napi::Env env, const std::vector<int16_t>& v);
 Napi::Value to_js(Napi::Env env, const Event& e);
 Napi::Value to_js(Napi::Env env, const StreamCounters& c);
-/** Of the whole engine: threads, ports, recordings. */
+/** Converts the engine's statistics: threads, ports, recordings. */
 Napi::Value to_js(Napi::Env env, Engine& engine);
 
 }  // namespace media::skin
