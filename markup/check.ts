@@ -3,7 +3,7 @@ import { resolveUrl } from './interpreter/turn.ts'
 import type { Element, RunKind } from './interpreter/types.ts'
 import type { Finding, Node, Rule } from './verbs/shape.ts'
 
-/** One line of the static check. `number` is null for advice that no call would note. */
+/** One line of the static check. `number` is null for advice that a running call does not note. */
 export interface Advice {
   readonly line: number
   readonly column: number
@@ -11,20 +11,20 @@ export interface Advice {
   readonly level: 'error' | 'warning'
   readonly number: number | null
   readonly detail: string
-  /** What was probably meant, or how to mend it. */
+  /** The probable intent, or how to fix the fault. */
   readonly suggestion: string | null
 }
 
 interface CheckOptions {
-  /** Kind of the document; default a call's. */
+  /** Kind of the document; defaults to `call`. */
   readonly kind?: RunKind
-  /** URL it will be served from; null (the default) when it is given inline, where relative URLs have no base. */
+  /** URL that serves the document; null (the default) for an inline document, whose relative URLs have no base. */
   readonly url?: string | null
 }
 
 /**
- * Everything that is wrong or doubtful in a document, in the order of its places: faults that a call would note, with
- * their numbers, then what only the check can see (verbs that are never reached, relative URLs without a base).
+ * Checks a document and returns its faults in document order. Faults that a call would note have a number. The check
+ * also finds what a call cannot: unreachable verbs, and relative URLs without a base.
  */
 export function check(
   text: string,
@@ -52,7 +52,7 @@ function toAdvice({ line, column, rule, level, number, detail, suggestion }: Fin
   return { line, column, rule, level, number: number === 0 ? null : number, detail, suggestion: meant }
 }
 
-/** Verbs below one that never hands over to the next. */
+/** Reports the first verb below one that ends the document. */
 function unreachable(verbs: readonly Element[], kind: RunKind): Advice[] {
   let ended: string | null = null
   const advice: Advice[] = []
@@ -70,7 +70,7 @@ function unreachable(verbs: readonly Element[], kind: RunKind): Advice[] {
   return advice
 }
 
-/** Attributes that hold URLs of documents or callbacks, wherever they stand. */
+/** Attributes, of any element, that hold the URL of a document or callback. */
 const URLS = [
   'action',
   'url',
@@ -114,7 +114,7 @@ function at({ line, column }: { line: number; column: number }) {
   return { line, column }
 }
 
-/** The faults of text that people write most, in words that mend them. */
+/** Suggests a fix for the most common syntax errors; null for the others. */
 function suggestSyntax(text: string, detail: string): string | null {
   if (/^\s+<\?xml/.test(text)) return 'nothing, not even a line break, may stand before the XML declaration'
   if (/DOCTYPE/.test(detail)) return 'remove the DOCTYPE; the five entities of XML and numeric ones are always known'

@@ -10,5 +10,5 @@ export type * from './commands/run.ts'
 export type * from './commands/shared.ts'
 export type * from './commands/sound.ts'
 
-/** What the interpreter asks of whoever runs it. */
+/** A command from the interpreter to its executor. */
 export type Command = RunCommand | SoundCommand | ChildCommand | SharedCommand | BackgroundCommand

@@ -5,14 +5,14 @@ import { type Finding, type Node, type Report, read, shorten } from '../verbs/sh
 import type { Verb } from '../verbs/verb.ts'
 import type { Element, Fault, RunKind } from './types.ts'
 
-/** A verb of a document as it will run, or what is wrong with the place where it stands. */
+/** An element that has been read as a verb, or the reason why it cannot run here. */
 interface Statement {
   readonly element: Element
-  /** Null: unknown here, skipped. */
+  /** Null when the verb is unknown or misplaced; the element is skipped. */
   readonly verb: Verb | null
   readonly node: Node | null
   readonly findings: readonly Finding[]
-  /** The first fault that stops the document when this statement is reached. */
+  /** The first fault that stops the document when execution reaches this statement. */
   readonly fatal: Finding | null
 }
 
@@ -20,7 +20,7 @@ export type Opened =
   | { readonly ok: true; readonly verbs: readonly Element[]; readonly findings: readonly Finding[] }
   | { readonly ok: false; readonly fault: Fault }
 
-/** Parse a document and find all its faults; only what does not parse is refused here. */
+/** Parses a document and finds all its faults. Fails only for a syntax error. */
 export function open(text: string, kind: RunKind): Opened {
   const parsed = parse(text)
   if (!parsed.ok) return parsed
@@ -47,12 +47,12 @@ export function open(text: string, kind: RunKind): Opened {
 }
 
 /**
- * What was read once is remembered for as long as the element lives: an element never changes, and a verb is asked
- * for at each of its events, which for a Say of 64 KiB would be read anew each time.
+ * Statements by element. Elements never change, and every event looks up the running verb: without this cache, a Say of
+ * 64 KiB would be read again for each event.
  */
 const READ = new WeakMap<Element, Map<RunKind, Statement>>()
 
-/** Read one element that stands directly in the Response of a document of this kind. */
+/** Reads one direct child of Response in a document of this kind. */
 export function readStatement(element: Element, kind: RunKind): Statement {
   const known = READ.get(element)
   const before = known?.get(kind)

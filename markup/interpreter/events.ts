@@ -5,10 +5,7 @@ export type Event =
   | { readonly type: 'answered'; readonly id: string }
   | PlayEnded
   | { readonly type: 'timer'; readonly id: string }
-  /**
-   * One key press of this leg's far end: `0-9 A-D * #`. Sent only between `digits_on` and `digits_off`, or in a
-   * bridge.
-   */
+  /** A key press of this leg's far end: `0-9 A-D * #`. Sent between `digits_on` and `digits_off`, and in a bridge. */
   | { readonly type: 'digit'; readonly digit: string }
   | { readonly type: 'digits_sent'; readonly id: string }
   | { readonly type: 'speech_started'; readonly id: string }
@@ -25,7 +22,7 @@ export type Event =
   | { readonly type: 'conference_joined'; readonly id: string; readonly conference_sid: string }
   | ConferenceLeft
   | { readonly type: 'queue_joined'; readonly id: string; readonly queue_sid: string }
-  /** An agent's Dial Queue took this caller: the bridge stands. */
+  /** An agent's Dial Queue has bridged this caller. */
   | { readonly type: 'queue_bridged'; readonly id: string }
   | QueueLeft
   | DequeueBridged
@@ -34,14 +31,11 @@ export type Event =
   | ReferEnded
   | ReferReceived
   | StreamEnded
-  /**
-   * A background activity (recording, siprec, transcription) failed or ended by itself; kept as a note when a
-   * number.
-   */
+  /** A background activity (recording, siprec, transcription) failed or ended by itself. A `number` becomes a note. */
   | { readonly type: 'activity_ended'; readonly id: string; readonly number: number | null; readonly detail: string }
-  /** This leg has ended, for whatever reason (BYE, CANCEL, API, time limit of the call, media lost). */
+  /** This leg has ended, for any reason (BYE, CANCEL, API, time limit of the call, media lost). */
   | { readonly type: 'hangup' }
-  /** The API put a new document on this live call: the running verb is cut and the document runs. */
+  /** The API replaced the document of this live call: the running verb is cut and the new document runs. */
   | { readonly type: 'update'; readonly entry: Entry; readonly fallback?: Target | null }
 
 export interface Fetched {
@@ -55,9 +49,9 @@ export interface Fetched {
         /** Media type without parameters, lower case; empty when the reply had none. */
         readonly content_type: string
         /**
-         * The base for relative URLs and "the current document": the URL of the command, byte for byte, when there was
-         * no redirect (so with its user information and fragment, without parameters that a GET added), else the URL
-         * that answered. Notes never show user information.
+         * The URL of the current document, and the base for its relative URLs. Without a redirect it is the command's
+         * URL byte for byte, with user information and fragment and without the parameters that a GET adds. After a
+         * redirect it is the URL that answered. Notes never show user information.
          */
         readonly final_url: string
       }
@@ -67,7 +61,7 @@ export interface Fetched {
 export interface PlayEnded {
   readonly type: 'play_ended'
   readonly id: string
-  /** Items (by index) that could not be played: 11200 not to be had, 13420 not a usable type, 13512 and the like. */
+  /** Items (by index) that could not be played: 11200 fetch failed, 13420 unusable content type, 13512 language, … */
   readonly failures: readonly { readonly item: number; readonly number: number; readonly detail: string }[]
 }
 
@@ -94,12 +88,12 @@ export interface RecordEnded {
   readonly reason: 'silence' | 'key' | 'max_length' | 'hangup' | 'stopped' | 'failed'
   /** The ending key when the reason is `key`. */
   readonly key: string | null
-  /** Null: nothing worth keeping was recorded; `absent` says why (16101 too short, 16102 silent). */
+  /** Null when the recording was discarded; `absent` is the reason (16101 too short, 16102 silent). */
   readonly recording: RecordingFacts | null
   readonly absent: 16101 | 16102 | null
 }
 
-/** `initiated`: the INVITE leaves (the call_sid is known); `ringing` 180; `early_media` 183 with SDP or RTP. */
+/** `initiated`: the INVITE is sent and the call_sid is known. `ringing`: 180. `early_media`: 183 with SDP, or RTP. */
 interface ChildProgress {
   readonly type: 'child_progress'
   readonly child: string
@@ -114,8 +108,9 @@ interface ChildAnswered {
 }
 
 /**
- * The child is over for this Dial (also when the API redirected the child away: `completed`). `duration_seconds` is
- * from its answer, null when never answered. `headers` are X- headers of its final response or BYE.
+ * The child has ended for this Dial. A child that the API redirected elsewhere ends as `completed`. `duration_seconds`
+ * counts from the answer; null when the child never answered. `headers` are the X- headers of its final response or
+ * BYE.
  */
 export interface ChildEnded {
   readonly type: 'child_ended'
@@ -126,19 +121,19 @@ export interface ChildEnded {
   readonly sip_code: number | null
   readonly sip_call_id: string | null
   readonly headers: FormParameters
-  /** Number of voice-compat.md §15 that explains a failure (13224, 13225, 13227, 13254 …), else null. */
+  /** The number in voice-compat.md §15 that explains a failure (13224, 13225, 13227, 13254 …), else null. */
   readonly number: number | null
   readonly detail: string | null
 }
 
-/** `finished`: bridge now. `hangup`, `failed`: the child is not wanted; the interpreter ends it. */
+/** After `finished` the interpreter bridges the child; after `hangup` and `failed` it ends the child. */
 interface WhisperEnded {
   readonly type: 'whisper_ended'
   readonly child: string
   readonly outcome: 'finished' | 'hangup' | 'failed'
 }
 
-/** `number` when the room refused this leg: 16020 full, 16025 label in use, 13240 coach unknown. */
+/** `number` is set when the conference refused this leg: 16020 full, 16025 label in use, 13240 coach unknown. */
 interface ConferenceLeft {
   readonly type: 'conference_left'
   readonly id: string
@@ -166,11 +161,11 @@ interface DequeueEnded {
   readonly type: 'dequeue_ended'
   readonly id: string
   readonly result: 'bridged' | 'redirected' | 'queue-empty' | 'error'
-  /** Of the bridge; null when there was none. */
+  /** Duration of the bridge; null when there was none. */
   readonly duration_seconds: number | null
 }
 
-/** Codes are null when none came. `sip_code` is of the response to REFER, `notify_code` of the last sipfrag. */
+/** `sip_code` is the response to REFER, `notify_code` the last sipfrag's status; each is null when none came. */
 interface ReferEnded {
   readonly type: 'refer_ended'
   readonly id: string
@@ -178,7 +173,7 @@ interface ReferEnded {
   readonly notify_code: number | null
 }
 
-/** A bridged leg asks for a transfer. `target` is the Refer-To as received; `headers` its X- headers. */
+/** A bridged leg sent REFER. `target` is its Refer-To as received; `headers` are its X- headers. */
 interface ReferReceived {
   readonly type: 'refer_received'
   readonly leg: 'self' | string
@@ -186,7 +181,7 @@ interface ReferReceived {
   readonly headers: FormParameters
 }
 
-/** `number` 319xx when it ended by a fault, null when it ended well. */
+/** `number` is a 319xx fault, or null after a normal end. */
 interface StreamEnded {
   readonly type: 'stream_ended'
   readonly id: string

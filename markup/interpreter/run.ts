@@ -1,7 +1,7 @@
 import type { Command, Fetch, Reject } from './commands.ts'
 import type { Place, StartFacts, Target } from './facts.ts'
 
-/** An element of a document: names, attributes and places as written. Children are elements and runs of text. */
+/** An element of a document, with its name, attributes and places as written. Children are elements and text. */
 export interface Element {
   readonly name: string
   readonly attributes: Readonly<Record<string, Attribute>>
@@ -16,68 +16,65 @@ export interface Attribute {
   readonly column: number
 }
 
-/** The document that runs: its verbs as elements, its own URL after redirects (null: given inline). */
+/** The running document: its verbs as elements, and its URL after redirects (null for an inline document). */
 export interface RunningDocument {
   readonly verbs: readonly Element[]
   readonly url: string | null
-  /** It is the reply of the fallback URL: when it fails too, there is no further try. */
+  /** True for the response of the fallback URL: when that document fails too, no other is tried. */
   readonly fallback: boolean
-  /** Inline and put on a live call by the API: a relative action is 15004, else 11100. */
+  /** True for an inline document that the API put on a live call: its relative actions are fault 15004, not 11100. */
   readonly live: boolean
 }
 
-/** A fault of a document: the element is skipped or the default used (`warning`), or the document stops (`error`). */
+/** A fault of a document. `warning`: the element is skipped or the default used. `error`: the document stops. */
 export interface Fault extends Place {
   readonly number: number
   readonly level: 'warning' | 'error'
   readonly detail: string
 }
 
-/** What a run is doing. `verb` has the state of the verb at `index`; its shape is the verb's own and is plain JSON. */
+/** The phase of a run. `verb` holds the state of the verb at `index`: plain JSON, whose shape the verb defines. */
 export type Phase =
   | { readonly name: 'fetching'; readonly id: string; readonly document: Fetch['document']; readonly url: string }
   | { readonly name: 'answering'; readonly id: string; readonly index: number }
   | { readonly name: 'verb'; readonly index: number; readonly state: unknown }
-  /** The leg is gone; the verb still waits for its recording or its child before its last request. */
+  /** The leg has ended; the verb waits for its recording or children before its last request. */
   | { readonly name: 'closing'; readonly index: number; readonly state: unknown }
   /** The spoken notice of a failed application. */
   | { readonly name: 'notice'; readonly id: string }
   | { readonly name: 'done' }
 
-/** A begun background activity that Stop may name. */
+/** A running background activity that Stop may name. */
 export interface Activity {
   readonly id: string
   readonly kind: 'Stream' | 'Recording' | 'Siprec' | 'Transcription'
   readonly name: string | null
 }
 
-/** State of one run. Plain JSON; made by `start`, changed only by `step`. */
+/** State of one run: plain JSON, created by `start` and changed only by `step`. */
 export interface Run {
   readonly facts: StartFacts
   readonly phase: Phase
   readonly document: RunningDocument
   readonly answered: boolean
-  /** How an unanswered leg is refused when its script ends after a failed Dial with answerOnBridge; else null. */
+  /** The refusal for an unanswered leg whose script ends after a failed Dial with answerOnBridge; else null. */
   readonly refusal: { readonly sip_code: number; readonly status: Reject['status'] } | null
   readonly fallback: Target | null
-  /** Next number for ids. */
+  /** The number of the next id. */
   readonly counter: number
-  /** All document requests of the run, and those since a verb that takes time; both have a limit (12400). */
+  /** Document requests of the whole run, and since the last verb that takes time. Both have a limit (12400). */
   readonly fetches: number
   readonly idle_fetches: number
   readonly activities: readonly Activity[]
-  /** Faults already noted (`number line column url`), so that a document fetched again does not repeat them. */
+  /** Faults already noted (`number line column url`): fetching a document again does not repeat its notes. */
   readonly noted: readonly string[]
 }
 
-/**
- * Result of `start` and `step`. `unexpected` names an event that fits nothing the run awaits (late ones do not
- * count).
- */
+/** Result of `start` and `step`. `unexpected` describes an event with an id that the run never gave out. */
 export interface Step {
   readonly run: Run
   readonly commands: readonly Command[]
   readonly unexpected: string | null
-  /** The key of the event was obeyed (it ended a Gather or a Dial): no part of what a person enters. */
+  /** True when the event's key was a command that ended a Gather or a Dial, and so is not part of the input. */
   readonly key_obeyed: boolean
 }

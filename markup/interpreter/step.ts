@@ -17,12 +17,12 @@ import type {
   Step,
 } from './types.ts'
 
-/** Document requests of one run: in all, and in a row without a verb that takes time (voice-compat.md §7.5). */
+/** Limits on document requests: per run, and in a row without a verb that takes time (voice-compat.md §7.5). */
 export const FETCH_LIMITS = { run: 1000, idle: 100 } as const
 
 const NOTICE = 'We are sorry, an application error has occurred. Goodbye.'
 
-/** Begin a run: its first request, or the first verbs of its inline document. */
+/** Starts a run: requests its first document, or runs the first verbs of its inline document. */
 export function start(facts: StartFacts): Step {
   const run: Run = {
     facts,
@@ -46,8 +46,8 @@ export function start(facts: StartFacts): Step {
 }
 
 /**
- * Take in one event. Pure: the same run and event give the same commands. Late events (an id that is no longer awaited)
- * change nothing; one that names an id never given out is returned as `unexpected`.
+ * Applies one event to a run. Pure: the same run and event give the same commands. A late event, whose id is no longer
+ * awaited, changes nothing. An event with an id that was never given out is returned as `unexpected`.
  */
 export function step(run: Run, event: Event): Step {
   const unexpected = strange(run, event)
@@ -63,7 +63,7 @@ function close(turn: Turn, phase: Phase, unexpected: string | null): Step {
 function advance(turn: Turn, phase: Phase, event: Event): Phase {
   if (event.type === 'hangup') return gone(turn, phase)
   if (event.type === 'update') return phase.name === 'closing' ? phase : update(turn, phase, event)
-  // There is one leg to answer: a reply to the command of a document that was replaced meanwhile counts as well.
+  // A run has one leg. The answer may belong to a document that an update has replaced meanwhile.
   if (event.type === 'answered') turn.answered = true
   if (activity(turn, event)) return phase
   switch (phase.name) {
@@ -128,7 +128,7 @@ function fetched(turn: Turn, phase: Extract<Phase, { name: 'fetching' }>, { resu
   if (!markup && !type.endsWith('+xml')) {
     return failed(turn, 12300, `content type "${type.slice(0, 80)}" is not usable`, { url: phase.url, fallback })
   }
-  // A reply without a body is a document without instructions.
+  // A response without a body is a document without verbs.
   if (result.text.trim() === '') return run(turn, [], about)
   return load(turn, result.text, about)
 }
@@ -152,12 +152,12 @@ function run(turn: Turn, verbs: readonly Element[], about: About): Phase {
   return goTo(turn, 0)
 }
 
-/** Warnings are kept when the document comes; a fault that stops it, when its verb is reached. */
+/** Notes a warning as the document loads. A fatal fault is noted only when execution reaches its verb. */
 function noteFinding(turn: Turn, { number, effect, detail, line, column }: Finding): void {
   if (number !== 0 && effect !== 'document') turn.warn(number, detail, { line, column })
 }
 
-/** Audio in place of a document is played; while one waits in a room or queue, for as long as one waits. */
+/** Wraps audio that was served in place of a document in a Play. For a conference's wait, the Play loops. */
 function audioDocument(turn: Turn, url: string): readonly Element[] {
   const looped = turn.facts.kind === 'conference_wait' ? { loop: { value: '0', line: 1, column: 1 } } : {}
   return [{ name: 'Play', attributes: looped, children: [url], line: 1, column: 1 }]
@@ -169,7 +169,7 @@ function spokenDocument(text: string): readonly Element[] {
 
 // ---------------------------------------------------------------------------------------------------------- verbs
 
-/** Run from the verb at `index` until one waits or the run is over. */
+/** Runs verbs from index `from` until one waits or the run is over. */
 function goTo(turn: Turn, from: number): Phase {
   let index = from
   for (;;) {
@@ -226,7 +226,7 @@ function toVerb(turn: Turn, phase: Extract<Phase, { name: 'verb' | 'closing' }>,
   return after === 'next' ? goTo(turn, phase.index + 1) : after
 }
 
-/** An event that the run does not wait for. Only a transfer request needs a reply. */
+/** Handles an event that the run does not await. Only a transfer request needs a reply. */
 function other(turn: Turn, phase: Phase, event: Event): Phase {
   if (event.type !== 'refer_received') return phase
   turn.emit({ type: 'answer_refer', leg: event.leg, sip_code: 603 })
@@ -234,7 +234,7 @@ function other(turn: Turn, phase: Phase, event: Event): Phase {
   return phase
 }
 
-/** News of background activities; true when the event was about one. */
+/** Handles the end of a background activity; returns true when the event was about one. */
 function activity(turn: Turn, event: Event): boolean {
   if (event.type !== 'recording_ended' && event.type !== 'stream_ended' && event.type !== 'activity_ended') return false
   if (!turn.activities.some(known => known.id === event.id)) return false
@@ -265,7 +265,7 @@ function endOfDocument(turn: Turn): Phase {
   }
 }
 
-/** A queue's wait document begins anew, with its parameters as they are then. */
+/** Restarts a queue's wait document. The request carries the parameters current at that time. */
 function again(turn: Turn): Phase {
   const { entry } = turn.facts
   if (entry.kind === 'request') return enter(turn, entry, 'wait')
@@ -274,7 +274,7 @@ function again(turn: Turn): Phase {
   return giveUp(turn)
 }
 
-/** The script ends the call. An unanswered caller is answered first, unless a failed Dial left him a refusal. */
+/** Ends the call for the script. An unanswered call is answered first, unless a failed Dial left a refusal for it. */
 function endOfCall(turn: Turn): Phase {
   if (turn.facts.kind !== 'call') return done(turn, 'hangup')
   if (turn.answered) return hangUp(turn)
@@ -295,7 +295,7 @@ function done(turn: Turn, outcome: Done['outcome']): Phase {
   return { name: 'done' }
 }
 
-/** The leg has ended: the running verb may still wait for what its last request needs. */
+/** Handles the end of the leg. The running verb may still wait for what its last request needs. */
 function gone(turn: Turn, phase: Phase): Phase {
   if (phase.name === 'closing') return phase
   if (phase.name !== 'verb') return done(turn, 'gone')
@@ -308,7 +308,7 @@ function gone(turn: Turn, phase: Phase): Phase {
   return done(turn, 'gone')
 }
 
-/** A new document for a live call: what runs is cut, what is pending is dropped. */
+/** Replaces the document of a live call: cuts the running verb and drops what is pending. */
 function update(turn: Turn, phase: Phase, event: Extract<Event, { type: 'update' }>): Phase {
   if (phase.name === 'notice') turn.emit({ type: 'stop_play', id: phase.id })
   if (phase.name === 'verb') {
@@ -322,7 +322,7 @@ function update(turn: Turn, phase: Phase, event: Extract<Event, { type: 'update'
   return enter(turn, event.entry, 'entry', true)
 }
 
-/** A document that cannot be had or run (voice-compat.md §7.5): the fallback once, else the end. */
+/** Handles a document that cannot be fetched or run (voice-compat.md §7.5): tries the fallback once, then gives up. */
 function failed(
   turn: Turn,
   number: number,
@@ -352,7 +352,7 @@ function noteError(turn: Turn, number: number, detail: string, url: string | nul
   })
 }
 
-/** No way to go on: a refusal, a spoken notice, or for the other kinds of documents just their end. */
+/** Ends a run that cannot continue. A call is refused, or hears a spoken notice; other kinds of run just end. */
 function giveUp(turn: Turn): Phase {
   if (turn.facts.kind !== 'call') return done(turn, 'failed')
   if (!turn.answered) {
@@ -367,7 +367,7 @@ function giveUp(turn: Turn): Phase {
 
 // --------------------------------------------------------------------------------------------------------- events
 
-/** Why an event cannot belong to this run: it names an id that was never given out. */
+/** Describes an event that cannot belong to this run because its id was never given out; else returns null. */
 function strange(run: Run, event: Event): string | null {
   const id = 'id' in event ? event.id : 'child' in event ? event.child : null
   if (id === null) return null

@@ -1,12 +1,12 @@
 import type { Activity, Command, Done, Fetch, FormParameters, Method, Place, Run, RunningDocument } from './types.ts'
 
-/** What a verb wants next. Its state is plain JSON. */
+/** What follows a step of a verb. The state of a verb is plain JSON. */
 export type Move =
-  /** Wait for events with this state. */
+  /** Waits for events with this state. */
   | { readonly to: 'stay'; readonly state: unknown }
-  /** The verb is over; the next one runs. */
+  /** Ends the verb; the next one runs. */
   | { readonly to: 'next' }
-  /** Another document takes over. A null url is the current document's own. */
+  /** Replaces the document with the response of this request. A null url is the current document's. */
   | {
       readonly to: 'request'
       readonly document: Fetch['document']
@@ -15,14 +15,14 @@ export type Move =
       readonly parameters: FormParameters
       readonly secret?: readonly string[]
     }
-  /** End the call, answering first when it is unanswered and nothing refuses it. */
+  /** Ends the call. An unanswered call without a refusal is answered first. */
   | { readonly to: 'hangup' }
-  /** The run is over; commands that end the leg have been given. */
+  /** Ends the run, after the commands that end the leg. */
   | { readonly to: 'done'; readonly outcome: Done['outcome'] }
 
 const MAX_NOTED = 200
 
-/** One step in the making: collects commands and the changes to the run. It never outlives the step. */
+/** Collects the commands and state changes of one step. A turn never outlives its step. */
 export class Turn {
   readonly commands: Command[] = []
   readonly facts: Run['facts']
@@ -35,9 +35,9 @@ export class Turn {
   activities: readonly Activity[]
   private counter: number
   private noted: readonly string[]
-  /** Whether the key of this step was obeyed, and so is no part of what a person enters. */
+  /** Whether this step's key was a command, and so is not part of the input. */
   key_obeyed = false
-  /** Where the running verb stands, for notes. */
+  /** Place of the running verb, for notes. */
   place: Place | null = null
 
   constructor(run: Run) {
@@ -61,7 +61,7 @@ export class Turn {
     this.commands.push(...commands)
   }
 
-  /** Keep a fault on the call; the same one of the same document only once in a run. */
+  /** Notes a fault on the call. A run notes the same warning of the same document only once. */
   note(level: 'warning' | 'error', number: number, detail: string, place: Place | null = this.place): void {
     const url = this.document.url === null ? null : withoutUser(this.document.url)
     const { line, column } = place ?? { line: null, column: null }
@@ -76,14 +76,15 @@ export class Turn {
   }
 
   /**
-   * A URL of the running document made absolute; undefined when it is relative and the document has no base, or has a
-   * form that cannot be requested. An absolute one is kept as it was written: signatures are over what was written.
+   * Resolves a URL of the running document. Returns undefined for a relative URL in a document without a base, and for
+   * a URL that cannot be requested. An absolute URL stays as written, because request signatures cover what was
+   * written.
    */
   resolve(url: string): string | undefined {
     return resolveUrl(url, this.document.url)
   }
 
-  /** Target of an optional callback; an unusable URL is warned about with `number`. */
+  /** Returns the target of an optional callback. An unusable URL causes a warning with `number`. */
   target(url: string | null, method: Method, number: number): { url: string; method: Method } | null {
     if (url === null) return null
     const absolute = this.resolve(url)
@@ -91,7 +92,7 @@ export class Turn {
     return absolute === undefined ? null : { url: absolute, method }
   }
 
-  /** A last request whose reply is discarded, for a caller who is gone. */
+  /** Sends the last request for a caller who has hung up; its response is discarded. */
   farewell(url: string | null, method: Method, parameters: FormParameters): void {
     const absolute = url === null ? undefined : this.resolve(url)
     if (absolute) this.emit({ type: 'callback', about: 'action', url: absolute, method, parameters })
@@ -134,7 +135,7 @@ function canParse(url: string): boolean {
   }
 }
 
-/** The same URL without user name and password. */
+/** Returns the URL without user name and password. */
 export function withoutUser(url: string): string {
   return url.replace(/^(https?:\/\/)[^/?#@]*@/i, '$1')
 }

@@ -1,7 +1,7 @@
 import { SaxesParser } from 'saxes'
 import type { Attribute, Element, Fault, Place } from '../interpreter/types.ts'
 
-/** Limits of one document (design §6). Elements inside Say are SSML: they have a depth limit of their own. */
+/** Limits of one document (design §6). Elements inside Say are SSML and have a separate depth limit. */
 const LIMITS = { bytes: 65_536, verbs: 100, depth: 5, ssml_depth: 32 } as const
 
 /** The parser cannot stop inside a chunk. This size bounds the text that it reads after a fault. */
@@ -18,15 +18,15 @@ interface OpenElement {
 }
 
 /**
- * Text to document. Faults: 11750 too large, 12100 not well-formed, with a DOCTYPE or a foreign entity, too deep or too
- * many verbs, 12101 not XML 1.0, 12102 the root is not Response. All of them are fatal (voice-compat.md §9).
+ * Parses a document. Faults, all of them fatal (voice-compat.md §9): 11750 too large; 12100 not well-formed, a DOCTYPE,
+ * an unknown entity, too deep or too many verbs; 12101 not XML 1.0; 12102 the root is not Response.
  */
 export function parse(text: string): Parsed {
   const source = text.charCodeAt(0) === 0xfeff ? text.slice(1) : text
   if (utf8Length(source) > LIMITS.bytes) {
     return refused(11750, { line: 1, column: 1 }, `the document is larger than ${LIMITS.bytes} bytes`)
   }
-  // Half of a surrogate pair is no character; the library throws on some of them in place of telling.
+  // A lone surrogate is not a character. Saxes throws on some of them instead of reporting an error.
   const half = source.search(/\p{Surrogate}/u)
   if (half >= 0) return refused(12100, placesOf(source)(half), 'half of a surrogate pair is not a character')
   const parser = new SaxesParser({ xmlns: false, position: true })
@@ -41,7 +41,7 @@ export function parse(text: string): Parsed {
   return { ok: true, root: tree.root }
 }
 
-/** Builds the elements from what the parser tells, and keeps the first fault. */
+/** Builds elements from the parser's events and keeps the first fault. */
 class Tree {
   root: Element | null = null
   fault: Fault | null = null
@@ -50,7 +50,7 @@ class Tree {
   readonly #places: (index: number) => Place
   readonly #stack: OpenElement[] = []
   #verbs = 0
-  /** Depth of the Say that is open; 0 outside. */
+  /** Depth of the open Say; 0 outside Say. */
   #say = 0
 
   constructor(source: string, parser: SaxesParser) {
@@ -94,7 +94,7 @@ class Tree {
     if (this.#say === this.#stack.length) this.#say = 0
     const closed = this.#stack.pop()
     if (!closed || this.fault) return
-    // Collected without a prototype and copied as own properties, so that a name such as __proto__ is only a name.
+    // Attributes are collected without a prototype and copied as own properties: `__proto__` is a name like any other.
     const element: Element = { ...closed, attributes: Object.fromEntries(Object.entries(closed.attributes)) }
     const parent = this.#stack.at(-1)
     if (parent) parent.children.push(element)
@@ -117,7 +117,9 @@ class Tree {
   }
 }
 
-/** Not between the halves of a pair or of a line end, where the library would hold a character back. */
+/**
+ * Moves the end of a chunk past a surrogate pair or a CR LF, because saxes holds back a character that ends a chunk.
+ */
 function chunkEnd(source: string, end: number): number {
   return /[\ud800-\udbff\r]/.test(source[end - 1] ?? '') ? end + 1 : end
 }
@@ -126,14 +128,14 @@ function refused(number: number, place: Place, detail: string): Parsed {
   return { ok: false, fault: { number, level: 'error', ...place, detail } }
 }
 
-/** The library prefixes its messages with line and column, which we give as fields. */
+/** Removes the line and column that saxes prefixes to its messages: faults hold them as fields. */
 function sentence(message: string): string {
   return message.replace(/^(?:\d+:\d+: )+/, '').slice(0, 200)
 }
 
 /**
- * The fault people write most: an ampersand that begins no entity. The parser notices it only where it gives up
- * looking for the semicolon, often at the end of the document; we name the place of the ampersand.
+ * Finds an ampersand that begins no entity, the most common fault. The parser reports it where the search for the
+ * semicolon ends, often at the end of the document. This function returns the place of the ampersand.
  */
 function strayAmpersand(source: string, end: number): { index: number; detail: string } | null {
   const pattern = /<!--|<!\[CDATA\[|&(?:#\d+|#x[0-9a-fA-F]+|amp|lt|gt|quot|apos);|&([A-Za-z_][\w.-]*;)?/g
@@ -149,7 +151,9 @@ function strayAmpersand(source: string, end: number): { index: number; detail: s
   return null
 }
 
-/** Start of the attribute whose closing quote is just before `end`. Its raw value cannot contain its own quote. */
+/**
+ * Returns the start of the attribute whose closing quote is just before `end`. A value never contains its own quote.
+ */
 function attributeStart(source: string, end: number): number {
   const close = end - 1
   const open = source.lastIndexOf(source[close] ?? '"', close - 1)
@@ -159,7 +163,7 @@ function attributeStart(source: string, end: number): number {
   return i + 1
 }
 
-/** Index to place, for lines ended by LF, CR LF or CR. */
+/** Returns a function from index to place, for lines ended by LF, CR LF or CR. */
 function placesOf(source: string): (index: number) => Place {
   const starts = [0]
   for (const { index, 0: ending } of source.matchAll(/\r\n|\r|\n/g)) starts.push(index + ending.length)
@@ -179,7 +183,7 @@ function utf8Length(text: string): number {
   let bytes = 0
   for (let i = 0; i < text.length; i++) {
     const unit = text.charCodeAt(i)
-    // A surrogate pair is four bytes; each half counts two.
+    // A surrogate pair is four bytes: two for each half.
     bytes += unit < 0x80 ? 1 : unit < 0x800 || (unit >= 0xd800 && unit <= 0xdfff) ? 2 : 3
   }
   return bytes

@@ -3,20 +3,20 @@ import { start, step } from '../interpreter/step.ts'
 import type { Command, Event, Run, StartFacts, Step } from '../interpreter/types.ts'
 
 /**
- * The log of a run: one JSON object a line. The first has the facts, each other one an event; all have the commands
- * that came of it. It is all that a replay needs. It holds documents: keep it as carefully as recordings. It tells how
- * many keys were typed and when, and not which: a card number must not be read from one key a line (decision 0580).
+ * One line of a run's log, as JSON: the facts (first line) or an event, and the commands that resulted. A replay needs
+ * nothing else. The log holds documents, so protect it like recordings. It records the number and the times of key
+ * presses but not the keys, so that nobody can read a card number from it (decision 0580).
  */
 type Entry =
   | { readonly facts: StartFacts; readonly commands: readonly Command[] }
   | { readonly event: Event; readonly commands: readonly Command[] }
 
-/** First line of a log, without line end. */
+/** Formats the first line of a log, without a line end. */
 export function startLine(facts: StartFacts, result: Step): string {
   return line({ facts, commands: result.commands })
 }
 
-/** Line of one event, without line end. */
+/** Formats the line of one event, without a line end. */
 export function eventLine(event: Event, result: Step): string {
   const obeyed = result.key_obeyed
   const secret = result.commands.some(command => command.type === 'fetch' && command.secret !== undefined)
@@ -26,7 +26,7 @@ export function eventLine(event: Event, result: Step): string {
   })
 }
 
-/** No telephone has this key, so that no script obeys it in a replay. */
+/** Replaces logged keys. No telephone has this key, so no script reacts to it in a replay. */
 const SOME_KEY = 'x'
 const SPOKEN = '[secret]'
 const someKeys = (keys: string): string => keys.replace(/[0-9A-D*#]/g, SOME_KEY)
@@ -49,12 +49,12 @@ function withoutEntries(command: Command, secret: boolean): Command {
   return { ...command, parameters }
 }
 
-/** A digit stands for each digit of a card number, so that what was a number in a document stays one. */
+/** Formats an entry and masks card numbers. The mask is a digit, so that numbers in documents remain numbers. */
 function line(entry: Entry): string {
   return JSON.stringify(entry, (_name, value: unknown) => (typeof value === 'string' ? plain(value) : value))
 }
 
-/** A redirect may repeat the query of a GET, and the URL is the next document's base. */
+/** Masks card numbers, and input in URLs: a redirect may repeat a GET's query, and the URL becomes a base. */
 const plain = (text: string): string =>
   maskCards(text, '0').replace(
     /([?&](?:Digits|SpeechResult)=)[^&#\s"'<]+/g,
@@ -66,9 +66,9 @@ type Replayed =
   | { readonly same: false; readonly difference: Difference }
 
 export interface Difference {
-  /** Line of the log, from 1. */
+  /** Line of the log, counted from 1. */
   readonly line: number
-  /** What came in: the start, or the type of the event. */
+  /** The input: `start`, the type of the event, or `log` for an unreadable log. */
   readonly event: string
   /** Index of the first command that differs; null when the log itself cannot be read. */
   readonly command: number | null

@@ -1,18 +1,20 @@
-/** What a fault does: nothing but a warning and the default; the child of the Dial fails; the document stops. */
+/**
+ * Effect of a fault. `default`: a warning, and the default value. `child`: the Dial's child fails. `document`: stops.
+ */
 export type Effect = 'default' | 'child' | 'document'
 
-/** One attribute of a verb or noun: how its text is read, what stands in for it, and the number of a bad value. */
+/** The type of an attribute: how to read its text, its default, and the number of a bad value. */
 export interface AttributeType<T> {
-  /** The value, or undefined when the text is not one. The text is trimmed. */
+  /** Returns the value of a trimmed text, or undefined for a bad value. */
   read(text: string): T | undefined
   readonly fallback: T
   readonly number: number
   readonly effect: Effect
-  /** For documentation and messages: what may be written. */
+  /** Describes the allowed values, for documentation and messages. */
   readonly values: string
-  /** Accepted for compatibility, without effect here. */
+  /** True when the attribute is accepted for compatibility but has no effect here. */
   readonly ignored: boolean
-  /** What is doubtful about a text that is used all the same. */
+  /** Returns a warning about a text that is nevertheless used. */
   doubt?(text: string): string | undefined
 }
 
@@ -21,7 +23,7 @@ export type Values<A extends AttributeTypes> = {
   readonly [K in keyof A]: A[K] extends AttributeType<infer T> ? T : never
 }
 
-/** Number of faults without a more special one: does not fit the schema. */
+/** The number of faults without a more specific number: the document does not fit the schema. */
 export const SCHEMA = 12200
 
 interface Options<T> {
@@ -41,7 +43,7 @@ function attribute<T>(values: string, options: Options<T>, read: (text: string) 
   }
 }
 
-/** Decimal integer; outside min..max it is bad, or with `clamp` moved to the nearer end. */
+/** A decimal integer. A value outside min..max is bad, or with `clamp` becomes the nearer limit. */
 export function integer<T extends number | null>(
   options: Options<T> & { min?: number; max?: number; clamp?: boolean },
 ): AttributeType<T | number> {
@@ -55,7 +57,7 @@ export function integer<T extends number | null>(
   })
 }
 
-/** `true` or `false` in any case, 1 and 0 tolerated. */
+/** `true` or `false`, case-insensitively; also 1 or 0. */
 export function flag(fallback: boolean, number?: number, effect?: Effect): AttributeType<boolean> {
   const options = { default: fallback, ...(number ? { number } : {}), ...(effect ? { effect } : {}) }
   return attribute('true, false', options, text => {
@@ -84,7 +86,7 @@ export function method(number?: number, effect?: Effect): AttributeType<'GET' | 
   })
 }
 
-/** Event names separated by spaces or commas; unknown ones are accepted with a warning and never match. */
+/** Event names separated by spaces or commas. Unknown names are dropped with a warning. */
 export function events(known: readonly string[], fallback: readonly string[], number: number) {
   const split = (text: string) => text.split(/[\s,]+/).filter(Boolean)
   return {
@@ -98,7 +100,7 @@ export function events(known: readonly string[], fallback: readonly string[], nu
   }
 }
 
-/** Text up to a length; absent is null. */
+/** Text of up to `max` characters; defaults to null. */
 export function text(options: { max?: number; number?: number; effect?: Effect } = {}): AttributeType<string | null> {
   const { max = 4096 } = options
   return attribute<string | null>(`text up to ${max} characters`, { ...options, default: null }, value =>
@@ -106,7 +108,7 @@ export function text(options: { max?: number; number?: number; effect?: Effect }
   )
 }
 
-/** Text of a pattern. */
+/** Text that matches a pattern. */
 export function pattern<T extends string | null>(
   shape: RegExp,
   values: string,
@@ -115,13 +117,13 @@ export function pattern<T extends string | null>(
   return attribute<string | T>(values, options, value => (shape.test(value) ? value : undefined))
 }
 
-/** A URL as written, absolute http(s) or relative; it is resolved when it is used. Absent is null. */
+/** A URL as written, absolute http(s) or relative; defaults to null. The verb resolves it on use. */
 export function url(number?: number, effect?: Effect): AttributeType<string | null> {
   const options = { default: null, ...(number ? { number } : {}), ...(effect ? { effect } : {}) }
   return attribute<string | null>('URL', options, value => (isUrl(value) ? value : undefined))
 }
 
-/** Repetitions: 0 is "until hang-up", which is at most 1000 times (voice-compat.md §10). */
+/** A number of repetitions, at most 1000. 0 means "until hang-up" and reads as 1000 (voice-compat.md §10). */
 export function loop(number: number): AttributeType<number> {
   return attribute('integer from 0; 0 until hang-up', { default: 1, number }, value => {
     if (!/^\d{1,9}$/.test(value)) return undefined
@@ -129,17 +131,17 @@ export function loop(number: number): AttributeType<number> {
   })
 }
 
-/** A value that another reader knows, with a spelled-out alternative such as `auto`. */
+/** A value with a reader of its own, for example a number or `auto`. */
 export function custom<T>(values: string, options: Options<T>, read: (value: string) => T | undefined) {
   return attribute(values, options, read)
 }
 
-/** Accepted and without effect. */
+/** An attribute that is accepted and has no effect. */
 export function ignored(values = 'any'): AttributeType<string | null> {
   return { ...attribute<string | null>(values, { default: null }, value => value), ignored: true }
 }
 
-/** Whether text can be an http(s) URL, alone or against a base. */
+/** Reports whether text can be an http(s) URL, either absolute or relative to a base. */
 function isUrl(value: string): boolean {
   try {
     const { protocol } = new URL(value, 'http://base.invalid/')

@@ -1,4 +1,6 @@
-/** The known word that was probably meant: equal without case, or at most two edits away. */
+/**
+ * Returns the closest known word, compared case-insensitively: at most 2 edits away (1 for up to 4 letters), or null.
+ */
 export function closest(word: string, known: readonly string[]): string | null {
   if (word.length > 40) return null
   const lower = word.toLowerCase()
@@ -14,7 +16,7 @@ export function closest(word: string, known: readonly string[]): string | null {
   return best
 }
 
-/** Levenshtein distance, one row at a time. */
+/** Returns the Levenshtein distance, computed one row at a time. */
 function edits(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, i) => i)
   for (let i = 1; i <= a.length; i++) {

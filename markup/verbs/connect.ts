@@ -7,7 +7,7 @@ import { next, stay, toAction, verb } from './verb.ts'
 
 const ATTRIBUTES = { action: url(), method: method() }
 
-/** Nouns that have nothing behind them here (voice-compat.md §13). */
+/** Nouns of the compatible form that are not implemented here (voice-compat.md §13). */
 const UNSUPPORTED = [
   'ConversationRelay',
   'Room',

@@ -16,7 +16,7 @@ import { next, verb } from './verb.ts'
 
 const MAX_CHILDREN = 10
 
-/** Nouns of the compatible form that have nothing behind them here: their child fails (voice-compat.md §13). */
+/** Nouns of the compatible form that are not implemented here: their child fails (voice-compat.md §13). */
 const sim = shape('Sim', {}, { content: 'text', unsupported: '<Sim> is not supported; its child fails' })
 const whatsApp = shape('WhatsApp', {}, { content: 'text', unsupported: '<WhatsApp> is not supported; its child fails' })
 
@@ -56,14 +56,16 @@ export const dial = verb('Dial', DIAL, {
   },
 })
 
-/** With answerOnBridge the telephones ring first; rooms and queues are entered by an answered leg only. */
+/**
+ * With answerOnBridge the caller is answered only after a child answers. Conferences and queues need an answered leg.
+ */
 function answersFirst(node: DialNode): boolean {
   const first = nounsOf(node)[0]
   if (!first) return false
   return !node.attributes.answerOnBridge || isNode(conference, first) || isNode(queue, first)
 }
 
-/** What is dialled: the nouns (Conference, Queue and Application alone), or the text as a Number. */
+/** Returns the nouns to dial, or the text as a Number. A Conference, Queue or Application excludes all other nouns. */
 function nounsOf(node: DialNode): readonly Node[] {
   if (node.nouns.length === 0) return node.text === '' ? [] : [plainNumber(node)]
   const alone = node.nouns.find(noun => isNode(conference, noun) || isNode(queue, noun) || isNode(application, noun))

@@ -39,17 +39,19 @@ const ATTRIBUTES = {
 type GatherNode = Node<typeof ATTRIBUTES>
 
 interface GatherState {
-  /** The prompt while it plays. */
+  /** Id of the prompt while it plays. */
   readonly play: string | null
-  /** Runs from the end of the prompt, and anew from each key. */
+  /** Id of the timer. It starts at the end of the prompt and restarts with each key. */
   readonly timer: string | null
-  /** The recognizer while it listens. */
+  /** Id of the recognizer while it listens. */
   readonly recognize: string | null
   readonly keys: boolean
   readonly digits: string
 }
 
-/** Numbers of nested verbs are Gather's own: 13321 voice of Say, 13322 its loop, 13325 type of Play. */
+/**
+ * Gather's numbers for the faults of nested verbs: 13321 voice of Say, 13322 loop of Say or Play, 13325 type of Play.
+ */
 const NESTED: Readonly<Record<number, number>> = { 13511: 13321, 13510: 13322, 13410: 13322, 13420: 13325 }
 
 export const gather = verb('Gather', ATTRIBUTES, {
@@ -87,7 +89,7 @@ export const gather = verb('Gather', ATTRIBUTES, {
     if (keys) turn.emit({ type: 'digits_on' })
     const items = promptItems(node, turn)
     const play = items.length > 0 ? turn.id('play') : null
-    // With bargeIn="false" speech is listened to only when the prompt is over, so that it cannot cut it.
+    // With bargeIn="false" recognition starts after the prompt, so that speech cannot cut the prompt.
     const recognize = speech && (play === null || node.attributes.bargeIn) ? startRecognizer(node, turn) : null
     if (play !== null) turn.emit({ type: 'play', id: play, items })
     const timer = play === null ? startClock(node, turn) : null
@@ -143,7 +145,7 @@ function push(items: PlayItem[], item: PlayItem | null): void {
 function startRecognizer(node: GatherNode, turn: Turn): string {
   const { attributes } = node
   const id = turn.id('recognize')
-  // Without speechTimeout the pause that ends speech is as long as the wait for its beginning (voice-compat.md §10).
+  // Without speechTimeout, the pause that ends speech is as long as `timeout` (voice-compat.md §10).
   const pauseSeconds = attributes.speechTimeout === undefined ? attributes.timeout : attributes.speechTimeout
   const command: Recognize = {
     type: 'recognize',
@@ -155,7 +157,7 @@ function startRecognizer(node: GatherNode, turn: Turn): string {
     profanity_filter: attributes.profanityFilter,
     speech_timeout_seconds: pauseSeconds,
     max_speech_seconds: attributes.maxSpeechTime,
-    // A partial result waits in the outbox, where it would be kept.
+    // Partial results go through the outbox, which would store sensitive text.
     partial: attributes.sensitive
       ? null
       : turn.target(attributes.partialResultCallback, attributes.partialResultCallbackMethod, 13329),
@@ -191,7 +193,7 @@ function promptOver(node: GatherNode, turn: Turn, state: GatherState): GatherSta
 function onKey(node: GatherNode, turn: Turn, before: GatherState, key: string): Move {
   let state = stopPromptAndClock(turn, before)
   if (state.recognize !== null) {
-    // Only the kind of input that came first counts.
+    // Only the kind of input that comes first counts.
     turn.emit({ type: 'stop_recognize', id: state.recognize })
     state = { ...state, recognize: null }
   }
@@ -204,7 +206,7 @@ function onKey(node: GatherNode, turn: Turn, before: GatherState, key: string): 
   return stay({ ...state, timer: startClock(node, turn) })
 }
 
-/** The end of input by keys, or of no input at all. */
+/** Ends the Gather after key input or without input. */
 function finish(node: GatherNode, turn: Turn, state: GatherState, key: string): Move {
   stopAll(turn, state)
   if (state.digits === '' && !node.attributes.actionOnEmptyResult) return next
@@ -245,13 +247,13 @@ function readInput(text: string): 'dtmf' | 'speech' | 'both' | undefined {
   return words.has('speech') ? 'speech' : 'dtmf'
 }
 
-/** More than one key is a fault of its own (13311), reported by inspect. */
+/** Reads the finish key. `inspect` reports more than one key as fault 13311; `#` is used then. */
 function readFinishKey(key: string): string | undefined {
   if (key.length > 1) return '#'
   return /^[0-9#*]?$/.test(key) ? key : undefined
 }
 
-/** Seconds, or null for `auto`. */
+/** Reads seconds; null for `auto`. */
 function readSeconds(text: string): number | null | undefined {
   if (text === 'auto') return null
   return /^\d{1,6}$/.test(text) ? Number(text) : undefined

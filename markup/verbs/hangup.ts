@@ -1,6 +1,8 @@
 import { verb } from './verb.ts'
 
-/** As first verb of an unanswered call it answers, then hangs up: scripts and call records expect it; see Reject. */
+/**
+ * Hangs up. An unanswered call is answered first, because scripts and call records expect it; Reject does not answer.
+ */
 export const hangup = verb(
   'Hangup',
   {},

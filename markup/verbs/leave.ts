@@ -1,6 +1,6 @@
 import { verb } from './verb.ts'
 
-/** Only in a queue's wait document: the caller leaves the queue. */
+/** Takes the caller out of the queue. Allowed only in a queue's wait document. */
 export const leave = verb(
   'Leave',
   {},

@@ -43,7 +43,7 @@ function playUrl(node: Node<typeof ATTRIBUTES>, turn: Turn) {
   return item ? playItems(turn, [item]) : next
 }
 
-/** What a Play plays; null when it names nothing that can be fetched. */
+/** Returns the item that a Play plays; null when its URL is empty or cannot be fetched. */
 export function urlItem(node: Node<typeof ATTRIBUTES>, turn: Turn): PlayItem | null {
   if (node.text === '') return null
   const url = turn.resolve(node.text)

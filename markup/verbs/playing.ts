@@ -6,7 +6,7 @@ interface PlayingState {
   readonly play: string
 }
 
-/** Start to play and wait for the end: the whole life of Say, and of Play after its digits. */
+/** Plays the items and waits for the end: all of Say, and of Play after its digits. */
 export function playItems(turn: Turn, items: readonly PlayItem[]): Move {
   const id = turn.id('play')
   turn.emit({ type: 'play', id, items })
@@ -24,7 +24,7 @@ playItems.steps = {
   },
 }
 
-/** Audio that could not be had is a fault of the call's record, never of its flow (voice-compat.md §7.5). */
+/** Notes audio that could not be played. Such a fault never changes the flow of the call (voice-compat.md §7.5). */
 export function noteFailures(turn: Turn, event: PlayEnded, renumber: (number: number) => number = same): void {
   for (const { number, detail } of event.failures) turn.warn(renumber(number), detail)
 }

@@ -5,7 +5,7 @@ import { RECORDING_CALLBACK, recordingCallback } from './recording-callback.ts'
 import type { Node } from './shape.ts'
 import { next, stay, verb } from './verb.ts'
 
-/** Longest recording that is transcribed. */
+/** The longest recording with `transcribe`. */
 const TRANSCRIBED_SECONDS = 120
 
 const ATTRIBUTES = {
@@ -25,7 +25,7 @@ type RecordNode = Node<typeof ATTRIBUTES>
 
 interface RecordState {
   readonly record: string
-  /** The caller has hung up: only the last request is left to do. */
+  /** The caller has hung up: only the last request remains. */
   readonly gone: boolean
 }
 
@@ -66,7 +66,7 @@ export const record = verb('Record', ATTRIBUTES, {
     if (event.type !== 'record_ended' || event.id !== state.record) return undefined
     reportTranscription(node, turn, event)
     if (state.gone || event.reason === 'hangup') return farewell(node, turn, event)
-    // Verbs after Record are reached only when nothing was recorded.
+    // The verbs after Record run only when nothing was recorded.
     if (event.recording === null) return next
     const { action, method } = node.attributes
     if (turn.resolve(action ?? '') === undefined) {
@@ -101,7 +101,7 @@ function farewell(node: RecordNode, turn: Turn, event: RecordEnded): Move {
   return { to: 'done', outcome: 'gone' }
 }
 
-/** Without an engine the callback is told so once, that nobody waits for a text that never comes. */
+/** Reports a failed transcription to the callback when no engine is configured: its receiver must not wait forever. */
 function reportTranscription(node: RecordNode, turn: Turn, { recording }: RecordEnded): void {
   const { transcribe, transcribeCallback } = node.attributes
   if (!transcribe || turn.facts.speech.transcriber || recording === null) return

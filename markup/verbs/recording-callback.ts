@@ -2,7 +2,7 @@ import type { Turn } from '../interpreter/turn.ts'
 import type { RecordingCallback } from '../interpreter/types.ts'
 import { events, method, url, type Values } from './attributes.ts'
 
-/** The three attributes by which Record, Dial, Conference and Start Recording name their status callback. */
+/** The recording status callback attributes of Record, Dial, Conference and Start Recording. */
 export const RECORDING_CALLBACK = {
   recordingStatusCallback: url(13256),
   recordingStatusCallbackMethod: method(13256),

@@ -5,7 +5,7 @@ import { referSip, sipTarget } from './nouns/sip.ts'
 import { isNode, type Node } from './shape.ts'
 import { next, stay, toAction, verb } from './verb.ts'
 
-/** How long the far end may take to tell the outcome of a transfer. */
+/** How long to wait for the NOTIFY with the outcome of a transfer. */
 const NOTIFY_LIMIT_MS = 60_000
 
 const ATTRIBUTES = { action: url(), method: method() }
@@ -21,7 +21,7 @@ interface ReferState {
 export const refer = verb('Refer', ATTRIBUTES, {
   nouns: [referSip],
   ends: node => node.attributes.action !== null,
-  // REFER needs a confirmed dialog, so a Refer that can be sent is answered first.
+  // REFER needs a confirmed dialog, so a valid Refer answers the call first.
   answers: node => targetOf(node) !== null,
   inspect(node, report) {
     const noun = node.nouns.find(n => isNode(referSip, n))
@@ -71,7 +71,7 @@ export const refer = verb('Refer', ATTRIBUTES, {
     turn.emit({ type: 'cancel_timer', id: state.timer })
   },
 
-  /** The far end often hangs up before it tells the outcome: the script is told all the same, once. */
+  /** Reports `canceled` to the action: the far end often hangs up before it sends the outcome. */
   gone(node, turn, state) {
     turn.emit({ type: 'cancel_timer', id: state.timer })
     turn.farewell(node.attributes.action, node.attributes.method, parameters('canceled', state.sip_code, null))
@@ -99,7 +99,7 @@ function parameters(status: Status, sip_code: number | null, notify_code: number
   }
 }
 
-/** Whom the far end is to call; null when the Refer names nobody. */
+/** Returns the URI that the far end is to call; null when the Refer has no valid one. */
 function targetOf(node: Node): { uri: string; headers: readonly (readonly [string, string])[] } | null {
   const noun = node.nouns.find(n => isNode(referSip, n))
   const target = noun ? sipTarget(noun, () => {}) : null

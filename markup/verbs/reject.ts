@@ -10,7 +10,7 @@ export const reject = verb(
     begin({ attributes }, turn) {
       if (turn.answered) return { to: 'hangup' }
       const busy = attributes.reason === 'busy'
-      // 603 in place of the compatible form's 404, which is its not-in-service message (voice-compat.md §10).
+      // 603, not 404: in the compatible form 404 means its not-in-service message (voice-compat.md §10).
       turn.emit({ type: 'reject', sip_code: busy ? 486 : 603, status: busy ? 'busy' : 'no-answer' })
       return { to: 'done', outcome: 'rejected' }
     },

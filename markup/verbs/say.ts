@@ -34,7 +34,7 @@ export const say = verb('Say', ATTRIBUTES, {
   ...playItems.steps,
 })
 
-/** What a Say speaks; null when it has no text. Voices and languages are checked against the engines of the run. */
+/** Returns the speech of a Say; null without text. Checks voice and language against the run's speech engines. */
 export function speechItem(node: Node<typeof ATTRIBUTES>, turn: Turn): PlayItem | null {
   const whole = plain(node.element)
   if (whole === '') return null
@@ -43,7 +43,7 @@ export function speechItem(node: Node<typeof ATTRIBUTES>, turn: Turn): PlayItem 
   return {
     kind: 'speech',
     text: cut ? whole.slice(0, MAX_CHARACTERS) : whole,
-    // A cut through tags would not be well-formed: a text that is too long is spoken plain.
+    // Cutting SSML could break its tags, so a text that is too long is spoken without them.
     ssml: tagged && !cut ? `<speak>${serialise(node.element)}</speak>` : null,
     ...chooseVoice(node.attributes.voice, node.attributes.language, turn),
     loop: node.attributes.loop,
@@ -61,18 +61,18 @@ function chooseVoice(wanted: string | null, language: string | null, turn: Turn)
   return { voice: usable ? (wanted ?? default_voice) : default_voice, language: known ? spoken : default_language }
 }
 
-/** `Polly.*` covers every voice of that name's beginning. */
+/** Reports whether a known voice covers the wanted one. `Polly.*` covers every voice with that prefix. */
 function coversVoice(known: string, wanted: string): boolean {
   const [name, voice] = [known.toLowerCase(), wanted.toLowerCase()]
   return name.endsWith('*') ? voice.startsWith(name.slice(0, -1)) : voice === name
 }
 
-/** `Google.en-GB-Standard-A` names its language; most provider voices do not. */
+/** Returns the language in a voice's name, as in `Google.en-GB-Standard-A`; null for most provider voices. */
 function languageOf(voice: string): string | null {
   return /^[A-Za-z]+\.([a-z]{2,3}-[A-Z]{2})\b/.exec(voice)?.[1] ?? null
 }
 
-/** `en` covers `en-GB` and the reverse; tags are compared without case. */
+/** Reports whether tags match, case-insensitively. `en` covers `en-GB` and the reverse. */
 function covers(known: string, wanted: string): boolean {
   const [a, b] = [known.toLowerCase(), wanted.toLowerCase()]
   return a === b || a === b.split('-')[0] || a.split('-')[0] === b
@@ -97,7 +97,7 @@ function inspectSsml(element: Element, report: Report): void {
   }
 }
 
-/** Text without tags; `sub` is spoken by its alias. Runs of white space become one space. */
+/** Returns the text without tags, with `sub` replaced by its alias and white space collapsed. */
 function plain(element: Element): string {
   return collapse(rawText(element))
 }
@@ -113,7 +113,9 @@ function collapse(words: string): string {
   return words.replace(/\s+/g, ' ').trim()
 }
 
-/** Known elements and good attributes only, so that the engine gets nothing that the rules above refused. */
+/**
+ * Serialises only known elements and valid attributes: the engine gets nothing that `inspectSsml` reports as dropped.
+ */
 function serialise(element: Element): string {
   return element.children
     .map(child => {

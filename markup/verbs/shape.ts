@@ -2,29 +2,31 @@ import type { Element, Fault, Place } from '../interpreter/types.ts'
 import { type AttributeTypes, type Effect, SCHEMA, type Values } from './attributes.ts'
 import { closest } from './closest.ts'
 
-/** What an element looks like: its attributes, what may stand in it, and rules that attributes alone cannot say. */
+/** The schema of an element: its attributes, its content, and rules that attribute types cannot express. */
 export interface Shape<A extends AttributeTypes = AttributeTypes> {
   readonly name: string
   readonly attributes: A
-  /** Elements that may stand inside. */
+  /** Shapes of the allowed inner elements. */
   readonly nouns: readonly Shape[]
-  /** `tree`: inner elements are kept as they are (SSML). */
+  /** With `tree`, inner elements stay unread (SSML). */
   readonly content: 'none' | 'text' | 'tree'
-  /** Number of an inner element that may not stand here. */
+  /** Fault number of an inner element that is not allowed here. */
   readonly stray: number
-  /** Why it is not supported: it is kept, with a warning, so that its verb can take the failure branch. */
+  /**
+   * Why the element is not supported, or null. It is read with a warning, so that its verb takes the failure branch.
+   */
   readonly unsupported: string | null
-  /** Number of a fault of an inner element when it stands here (Gather numbers the faults of nested verbs anew). */
+  /** Maps the fault numbers of inner elements: Gather has its own numbers for the faults of nested verbs. */
   renumber?(number: number): number
   inspect?(node: Node<A>, report: Report): void
 }
 
-/** An element read by its shape. */
+/** An element that was read according to its shape. */
 export interface Node<A extends AttributeTypes = AttributeTypes> {
   readonly shape: Shape
   readonly element: Element
   readonly attributes: Values<A>
-  /** Names of the attributes that were written and are good. */
+  /** Names of the attributes that the document sets to valid values. */
   readonly given: ReadonlySet<string>
   /** Trimmed text content. */
   readonly text: string
@@ -33,7 +35,7 @@ export interface Node<A extends AttributeTypes = AttributeTypes> {
   readonly failed: string | null
 }
 
-/** A fault as the static check lists it. */
+/** A fault in the form that the static check lists. */
 export interface Finding extends Fault {
   readonly rule: Rule
   readonly effect: Effect
@@ -76,7 +78,7 @@ export function isNode<A extends AttributeTypes>(of: Shape<A>, node: Node): node
   return node.shape.name === of.name
 }
 
-/** Read an element by its shape; everything doubtful is reported, nothing throws. */
+/** Reads an element according to its shape. Reports every fault; never throws. */
 export function read<A extends AttributeTypes>(of: Shape<A>, element: Element, listen: Report): Node<A> {
   let failed: string | null = null
   const report: Report = finding => {

@@ -8,7 +8,7 @@ import { recordingCallback } from './recording-callback.ts'
 import { isNode, type Node } from './shape.ts'
 import { next, verb } from './verb.ts'
 
-/** Begins activities beside the script; they last until Stop or the end of the leg. Its action is never requested. */
+/** Starts background activities, which last until Stop or the end of the leg. Its action is never requested. */
 export const start = verb(
   'Start',
   { action: ignored('URL'), method: ignored('GET, POST') },
@@ -38,7 +38,7 @@ function begin(noun: Node, turn: Turn): void {
   if (startOne(noun, id, name, turn)) turn.activities = [...turn.activities, { id, kind, name }]
 }
 
-/** Whether the activity began; if not, the reason was noted and its callback told. */
+/** Starts an activity and returns whether it started. If not, notes the reason and reports it to the callback. */
 function startOne(noun: Node, id: string, name: string | null, turn: Turn): boolean {
   if (isNode(stream, noun)) {
     const command = streamCommand(noun, id, false, turn)

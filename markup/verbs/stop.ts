@@ -6,7 +6,7 @@ import { stream } from './nouns/stream.ts'
 import type { Node, Shape } from './shape.ts'
 import { next, verb } from './verb.ts'
 
-/** A Stop names an activity by its kind and name; what else it was started with may be repeated and means nothing. */
+/** Returns the shape of a noun in Stop: only `name` counts. The other attributes of Start are allowed and ignored. */
 function named(noun: Shape): Shape {
   const attributes: Record<string, AttributeType<unknown>> = {}
   for (const name of Object.keys(noun.attributes)) attributes[name] = name === 'name' ? text({ max: 64 }) : ignored()
@@ -20,14 +20,14 @@ const STOPS: Readonly<Record<Activity['kind'], Command['type'] & `stop_${string}
   Transcription: 'stop_transcription',
 }
 
-/** Ends the activity of the same name; without a name the only one of its kind. */
+/** Stops the activity with the given name or, without a name, the only one of its kind. */
 export const stop = verb(
   'Stop',
   { action: ignored('URL'), method: ignored('GET, POST') },
   {
     nouns: [stream, recording, siprec, transcription].map(noun => named(noun as Shape)),
     stray: 14300,
-    // Nothing can be going on before the answer.
+    // No activity runs before the answer.
     answers: () => false,
     inspect(node, report) {
       if (node.nouns.length > 0) return

@@ -1,20 +1,20 @@
 import { VERBS } from './index.ts'
 import type { Shape } from './shape.ts'
 
-/** One attribute of one element as the interpreter knows it. */
+/** A row of the published table: an element or one of its attributes. */
 interface AttributeRow {
   /** `Dial`, or `Dial > Sip` for a noun. */
   readonly element: string
-  /** Null: the element itself. */
+  /** Null for the element itself. */
   readonly attribute: string | null
   readonly values: string
   readonly default: string
-  /** Number of a bad value, and whether it stops the document or the child. */
+  /** Fault number of a bad value, and whether it stops the document or fails the child. */
   readonly fault: string
   readonly support: 'yes' | 'no effect' | 'not supported'
 }
 
-/** Every verb, noun and attribute, in the order of the registry. */
+/** Returns every verb, noun and attribute, in registry order. */
 export function attributeRows(): readonly AttributeRow[] {
   return VERBS.flatMap(verb => rowsOf(verb, verb.name))
 }
@@ -34,7 +34,7 @@ function rowsOf(shape: Shape, path: string): AttributeRow[] {
       support: type.ignored ? 'no effect' : support,
     })
   }
-  // A verb inside another one (Say in Gather) has its own rows already.
+  // A nested verb (Say in Gather) already has its own rows.
   const nouns = shape.nouns.filter(noun => !VERBS.some(verb => verb.name === noun.name))
   return [...rows, ...nouns.flatMap(noun => rowsOf(noun, `${path} > ${noun.name}`))]
 }
@@ -44,26 +44,26 @@ function shown(value: unknown): string {
   return Array.isArray(value) ? value.join(' ') : String(value)
 }
 
-/** A test and its text, in which names of elements and attributes are looked for. */
+/** A test file and its text, which is searched for elements and attributes. */
 export interface TestText {
   readonly name: string
   readonly text: string
 }
 
-/** Tests that write `<Element … attribute=` (or only `<Element` for the element itself). */
+/** Returns the tests that contain `<Element … attribute=` (or `<Element` for the element itself). */
 export function testsOf({ element, attribute }: AttributeRow, tests: readonly TestText[]): readonly string[] {
   const [name = '', within] = element.split(' > ').reverse()
   const tag = attribute === null ? `<${name}[\\s/>]` : `<${name}\\b[^<>]*\\s${attribute}=`
   const pattern = new RegExp(tag)
-  // A noun of that name stands in several verbs: the test must name the verb too.
+  // Several verbs may have a noun of this name, so the test must contain the verb too.
   const outer = within === undefined ? null : new RegExp(`<${element.split(' > ')[0]}[\\s>]`)
   return tests.filter(({ text }) => pattern.test(text) && (outer?.test(text) ?? true)).map(test => test.name)
 }
 
-/** Tests of whole calls: real SIP and audio. */
+/** Reports whether a test runs whole calls, with real SIP and audio. */
 export const onLiveCalls = (test: string): boolean => test.startsWith('flows/')
 
-/** The published table: element × attribute × tests, in Markdown. */
+/** Returns the published table of elements, attributes and tests, in Markdown. */
 export function markdownTable(tests: readonly TestText[]): string {
   const lines = [
     '| element | attribute | values | default | fault | support | on live calls | other tests |',

@@ -2,8 +2,8 @@ import { method, url } from './attributes.ts'
 import { toAction, verb } from './verb.ts'
 
 /**
- * A verb that has nothing behind it here: a warning, and its action is requested with the result that lets the script
- * take its failure branch (voice-compat.md §13).
+ * Declares a verb that is not implemented here. It causes a warning, and its action is requested with `result`, so that
+ * the script takes its failure branch (voice-compat.md §13).
  */
 function unsupported(name: string, result: Readonly<Record<string, string>>) {
   return verb(

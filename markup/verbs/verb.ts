@@ -3,29 +3,29 @@ import type { Event, FormParameters, Method, RunKind } from '../interpreter/type
 import { type AttributeTypes, SCHEMA } from './attributes.ts'
 import { type Node, type Shape, shape } from './shape.ts'
 
-/** A verb: its shape, where it may stand, and its steps. */
+/** A verb: its shape, the kinds of document that allow it, and its steps. */
 export interface Verb<A extends AttributeTypes = AttributeTypes, S = unknown> extends Shape<A> {
-  /** Kinds of documents it may stand in. */
+  /** Kinds of documents that may contain the verb. */
   readonly kinds: readonly RunKind[]
-  /** Whether an unanswered call is answered before it begins. */
+  /** Reports whether an unanswered call must be answered before the verb begins. */
   answers(node: Node<A>, turn: Turn): boolean
   begin(node: Node<A>, turn: Turn): Move
-  /** An event for the waiting verb; undefined when it does not concern it. */
+  /** Handles an event for the waiting verb; returns undefined when the event does not concern the verb. */
   on?(node: Node<A>, turn: Turn, state: S, event: Event): Move | undefined
-  /** The API puts another document on the call: stop what was begun. */
+  /** Stops what the verb began, because the API replaces the document. */
   cut?(node: Node<A>, turn: Turn, state: S): void
-  /** The leg is gone: stop, and stay only to wait for what the last request needs. */
+  /** Handles the end of the leg. The verb may stay only to wait for what its last request needs. */
   gone?(node: Node<A>, turn: Turn, state: S): Move
-  /** Whether the verbs below can never be reached when this one is (for the static check). */
+  /** Reports whether the verbs after this one are unreachable (for the static check). */
   ends?(node: Node<A>): boolean
 }
 
-/** Verb documents of a call may hold everything but Leave; the other kinds are said by the verbs themselves. */
+/** Default kinds of a verb. Verbs that other kinds of document allow declare their kinds themselves. */
 const CALL: readonly RunKind[] = ['call']
 
 type Optional = 'nouns' | 'content' | 'stray' | 'unsupported' | 'kinds' | 'answers'
 
-/** Declare a verb; what is left out is: only in calls, answers first, no text, no nouns, never waits. */
+/** Declares a verb. Defaults: only in call documents, answers first, no text, no nouns, never waits. */
 export function verb<const A extends AttributeTypes, S = never>(
   name: string,
   attributes: A,
@@ -37,7 +37,7 @@ export function verb<const A extends AttributeTypes, S = never>(
 export const stay = (state: unknown): Move => ({ to: 'stay', state })
 export const next: Move = { to: 'next' }
 
-/** On to the document of the `action` attribute, asked for with these parameters; without one to the next verb. */
+/** Requests the document of the `action` attribute with these parameters; without an action, runs the next verb. */
 export const toAction = (
   { action, method }: { readonly action: string | null; readonly method: Method },
   parameters: FormParameters,

@@ -1,6 +1,6 @@
 import type { FormParameters, Target } from '../facts.ts'
 
-/** Commands of what goes on beside the document: streams, recordings, transcriptions. */
+/** Commands for activities that run concurrently with the document: streams, recordings, transcriptions. */
 export type BackgroundCommand =
   | StartStream
   | StopStream
@@ -12,7 +12,7 @@ export type BackgroundCommand =
   | StopTranscription
 
 /**
- * Media stream to a WebSocket. `both_ways`: Connect. Answered by `stream_ended` at its end, with a number if by
+ * Starts a media stream to a WebSocket. Connect sets `both_ways`. `stream_ended` reports its end, with a number after a
  * fault.
  */
 export interface StartStream {
@@ -31,16 +31,16 @@ interface StopStream {
   readonly id: string
 }
 
-/** Where and on which events a recording reports (voice-compat.md §10, "Recording status callback"). */
+/** The URL and events of a recording's status callback (voice-compat.md §10, "Recording status callback"). */
 export interface RecordingCallback extends Target {
   readonly events: readonly string[]
 }
 
 /**
- * Record in the background: this leg and what it is joined with (with two channels 1 is this leg, 2 the other side).
- * `child` names the child of a Dial, which may still be ringing; null: whatever the leg is joined with at the time.
- * Answered by `recording_started` (with sid and the `.wav` URL) and `recording_ended` after `stop_recording` or the
- * end of the leg, when the file is complete.
+ * Records this leg and its bridge partner in the background. With two channels, channel 1 is this leg and channel 2 is
+ * the partner. `child` names the child of a Dial, which may still be ringing; null records whatever is bridged to the
+ * leg. `recording_started` reports the sid and the `.wav` URL. After `stop_recording` or the end of the leg,
+ * `recording_ended` reports that the file is complete.
  */
 export interface StartRecording {
   readonly type: 'start_recording'

@@ -1,6 +1,6 @@
 import type { FormParameters, Target } from '../facts.ts'
 
-/** Commands of legs that this one calls, and of transfers. */
+/** Commands for child legs and transfers. */
 export type ChildCommand =
   | DialChild
   | EndChild
@@ -11,17 +11,17 @@ export type ChildCommand =
   | Refer
   | AnswerRefer
 
-/** Whom a child leg calls. Numbers are digits with an optional leading +. */
+/** The target of a child leg. Numbers are digits with an optional leading +. */
 export type ChildTarget =
   | { readonly kind: 'number'; readonly number: string }
   | {
       readonly kind: 'sip'
-      /** By priority (lower first) and weight; usually one. The URI has no `?headers` part. */
+      /** Sorted by priority (lower first) and weighted among equals; usually one. URIs have no `?headers` part. */
       readonly uris: readonly SipUri[]
       readonly headers: readonly (readonly [string, string])[]
     }
   | { readonly kind: 'client'; readonly identity: string; readonly parameters: FormParameters }
-  /** A voice application of the project, by its id: runs as a call of its own on the far side. */
+  /** A voice application of the project, by id. It runs as a separate call on the far side. */
   | { readonly kind: 'application'; readonly id: string; readonly parameters: FormParameters }
 
 export interface SipUri {
@@ -32,7 +32,7 @@ export interface SipUri {
   readonly weight: number
 }
 
-/** Answering-machine detection on a child; results go to `callback`. */
+/** Settings of answering-machine detection on a child. `callback` receives the results. */
 export interface MachineDetection {
   readonly mode: 'Enable' | 'DetectMessageEnd'
   readonly timeout_seconds: number
@@ -43,26 +43,26 @@ export interface MachineDetection {
 }
 
 /**
- * Place a child call (parent_call_sid = this call, direction outbound-dial): admission, row, INVITE, status
- * callbacks to `status_callback`. Answered by any number of `child_progress`, then at most one `child_answered`, and
- * always one `child_ended` at its end (also when refused before any INVITE). The interpreter watches the ring time
- * itself.
+ * Places a child call (parent_call_sid = this call, direction outbound-dial): admission, row, INVITE, status callbacks
+ * to `status_callback`. The executor reports any number of `child_progress`, then at most one `child_answered`, and
+ * always exactly one `child_ended`, also for a child that is refused before its INVITE. The interpreter enforces the
+ * ring timeout.
  */
 export interface DialChild {
   readonly type: 'dial_child'
   readonly child: string
   readonly target: ChildTarget
   readonly caller_id: string
-  /** `attribute`: the document chose it; `parent`: the From of this call is passed on. Admission judges both. */
+  /** `attribute`: the document chose it; `parent`: the From of this call is passed on. Admission checks both. */
   readonly caller_id_source: 'attribute' | 'parent'
   readonly status_callback: (Target & { readonly events: readonly string[] }) | null
   readonly machine_detection: MachineDetection | null
 }
 
 /**
- * End a child whatever its state (CANCEL or BYE). Its final status: `timeout` → no-answer, `lost` (another one
- * answered) and `canceled` → canceled, each only while unanswered; an answered one ends `completed`. `child_ended`
- * follows.
+ * Ends a child in any state (CANCEL or BYE). An unanswered child gets the final status of its cause: `timeout` →
+ * no-answer, `lost` (another child answered) and `canceled` → canceled. An answered child ends as `completed`.
+ * `child_ended` follows.
  */
 export interface EndChild {
   readonly type: 'end_child'
@@ -70,30 +70,30 @@ export interface EndChild {
   readonly cause: 'timeout' | 'lost' | 'canceled' | 'completed'
 }
 
-/** Let this leg hear the child's early media in place of ring tone; an unanswered leg gets 183 with it. */
+/** Relays the child's early media to this leg in place of ringback; an unanswered leg gets it with a 183. */
 interface RelayEarlyMedia {
   readonly type: 'relay_early_media'
   readonly child: string
 }
 
 /**
- * Run a document on an answered child: the executor calls `start({kind: 'whisper', …})` on the child's leg with the
- * parameters given and, when that run is done, answers `whisper_ended` with its outcome.
+ * Runs a whisper document on an answered child. The executor calls `start({kind: 'whisper', …})` on the child's leg and
+ * reports the outcome of that run in `whisper_ended`.
  */
 export interface Whisper extends Target {
   readonly type: 'whisper'
   readonly child: string
 }
 
-/** Join the media of this leg and the child (key presses pass too). Answered by `bridged`. */
+/** Bridges this leg and the child; key presses pass too. Answered by `bridged`. */
 interface Bridge {
   readonly type: 'bridge'
   readonly child: string
 }
 
 /**
- * This leg asked for a transfer and leaves; the child stays and becomes a call of its own script: the executor starts a
- * `call` run on the child with this entry, and does not end the child with this run.
+ * Hands the child over to a document of its own, because this leg asked for a transfer and leaves. The executor starts
+ * a `call` run on the child with this entry and keeps the child when this run ends.
  */
 export interface TransferChild extends Target {
   readonly type: 'transfer_child'
@@ -101,7 +101,7 @@ export interface TransferChild extends Target {
   readonly parameters: FormParameters
 }
 
-/** REFER in this leg's dialog. Answered by `refer_accepted` (2xx), then `refer_ended`. */
+/** Sends REFER in this leg's dialog. Answered by `refer_accepted` (2xx), then `refer_ended`. */
 export interface Refer {
   readonly type: 'refer'
   readonly id: string
@@ -110,8 +110,8 @@ export interface Refer {
 }
 
 /**
- * Reply to a `refer_received` of the same `leg`. 202: the executor takes that leg out of the bridge, sends NOTIFY
- * 100 and the outcome, and BYE to it. Else a refusal, and nothing changes.
+ * Answers a `refer_received` of the same `leg`. With 202 the executor takes that leg out of the bridge, sends it NOTIFY
+ * with 100 and with the outcome, then BYE. With 603 the bridge continues unchanged.
  */
 export interface AnswerRefer {
   readonly type: 'answer_refer'

@@ -1,12 +1,13 @@
 import type { FormParameters, Method } from '../facts.ts'
 
-/** Commands of a run itself: its documents, its leg, its time, its end. */
+/** Commands for the run itself: documents, the state of its leg, timers, notes and the end. */
 export type RunCommand = Fetch | Callback | Answer | Reject | Hangup | StartTimer | CancelTimer | Note | Done
 
 /**
- * Request a document. Answered by `fetched`. The executor decodes the body to text (charset of the header, XML
- * declaration, UTF-8), stops at 64 KiB + 1 with 11750, and reports failures with their number of voice-compat.md §15.
- * A 2xx without a body is success with an empty text. `document` says why, for events and metrics.
+ * Requests a document. Answered by `fetched`. The executor decodes the body to text (charset of the header, XML
+ * declaration, UTF-8), stops with 11750 after 64 KiB + 1 bytes, and reports failures by their number in
+ * voice-compat.md §15. A 2xx without a body succeeds with an empty text. `document` is the reason, for events and
+ * metrics.
  */
 export interface Fetch {
   readonly type: 'fetch'
@@ -15,13 +16,13 @@ export interface Fetch {
   readonly url: string
   readonly method: Method
   readonly parameters: FormParameters
-  /** Names of parameters that nobody but the far end may see. Absent: there are none. */
+  /** Names of parameters that only the web server may see. Absent when there are none. */
   readonly secret?: readonly string[]
 }
 
 /**
- * A request whose reply means nothing; no event answers it. It may go through the durable outbox. `about` is
- * `action` for the last request of a Record, Dial, Enqueue or Connect whose caller is gone (its reply is discarded).
+ * Sends a request whose response is discarded; no event follows. It may go through the durable outbox. `about` is
+ * `action` for the last request of a Record, Dial, Enqueue or Connect after the caller has hung up.
  */
 export interface Callback {
   readonly type: 'callback'
@@ -31,20 +32,20 @@ export interface Callback {
   readonly parameters: FormParameters
 }
 
-/** 200 OK on this leg (an inbound call). Answered by `answered`, or by `hangup` when it could not be. */
+/** Sends 200 OK on this inbound leg. Answered by `answered`, or by `hangup` when answering fails. */
 interface Answer {
   readonly type: 'answer'
   readonly id: string
 }
 
-/** Final SIP refusal of this unanswered inbound leg; `status` is the call's final status. Followed by `done`. */
+/** Rejects this unanswered inbound leg; `status` is the call's final status. Followed by `done`. */
 export interface Reject {
   readonly type: 'reject'
   readonly sip_code: number
   readonly status: 'busy' | 'no-answer' | 'failed'
 }
 
-/** BYE on this leg. Followed by `done`; no event is needed. */
+/** Sends BYE on this leg. Followed by `done`; needs no event. */
 interface Hangup {
   readonly type: 'hangup'
 }
@@ -62,8 +63,8 @@ interface CancelTimer {
 }
 
 /**
- * Keep on the call (events, `/v1/calls/{id}`): `warning` the default was used or an element skipped, `error` the
- * document or child stopped. `url` is the document's, null for an inline one; the place is null when the fault has
+ * Adds a note to the call (events, `/v1/calls/{id}`). `warning`: a default was used or an element skipped. `error`: the
+ * document or child stopped. `url` is the document's, null for an inline one. The place is null when the fault has
  * none.
  */
 interface Note {
@@ -77,10 +78,10 @@ interface Note {
 }
 
 /**
- * The run is over. `hangup` our script ended the call (`hangup` came before), `rejected` (`reject` came before),
- * `gone` the leg ended under us, `finished` end of a whisper or wait document, `leave` a Leave verb of a queue's
- * wait document, `failed` a whisper or wait document could not be had or run, `transferred` the far end took the
- * call over after Refer.
+ * Ends the run. `hangup`: our script ended the call, after a `hangup` command. `rejected`: after a `reject` command.
+ * `gone`: the leg ended during the run. `finished`: a whisper or wait document ended. `leave`: a Leave verb ran in a
+ * queue's wait document. `failed`: a whisper or wait document could not be fetched or run. `transferred`: a transfer
+ * took the call over.
  */
 export interface Done {
   readonly type: 'done'

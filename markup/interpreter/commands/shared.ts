@@ -1,13 +1,14 @@
 import type { Target } from '../facts.ts'
 import type { RecordingCallback } from './background.ts'
 
-/** Commands of what several calls share: rooms and queues. */
+/** Commands for what several calls share: conferences and queues. */
 export type SharedCommand = JoinConference | LeaveConference | Enqueue | LeaveQueue | Dequeue | StopDequeue
 
 /**
- * Put this leg into a room. Answered by `conference_joined`, then `conference_left` when it is out again (also when
- * refused). Until the room starts the executor runs `wait` on this leg: a document as its own `conference_wait` run,
- * `default` music, or silence. The room's rules, callbacks and recording are the executor's.
+ * Puts this leg into a conference. Answered by `conference_joined`, then by `conference_left` when the leg leaves; a
+ * refused leg gets only `conference_left`. Until the conference starts, the executor runs `wait` on this leg: a
+ * document as a separate `conference_wait` run, `default` music, or silence. The executor implements the conference's
+ * rules, callbacks and recording.
  */
 export interface JoinConference {
   readonly type: 'join_conference'
@@ -34,9 +35,10 @@ interface LeaveConference {
 }
 
 /**
- * Put this (answered) leg at the tail of a queue, made on first use. Answered by `queue_left` when it is out. While it
- * waits the executor runs `wait` as a `queue_wait` run on this leg, or hold music. A wait run that is done with `leave`
- * takes it out (`leave`), with `hangup` ends the call. After a bridge to an agent: `bridged`, sent after the bridge.
+ * Puts this answered leg at the tail of a queue, which is created on first use. `queue_left` reports that the leg has
+ * left. While the leg waits, the executor plays hold music or runs `wait` as a `queue_wait` run. When that run ends
+ * with `leave`, the leg leaves the queue with result `leave`; when it ends with `hangup`, the call ends. After a bridge
+ * to an agent the result is `bridged`, reported at the end of the bridge.
  */
 export interface Enqueue {
   readonly type: 'enqueue'
@@ -46,16 +48,16 @@ export interface Enqueue {
   readonly wait: Target | null
 }
 
-/** Take this leg out of the queue, or out of the bridge with the agent. */
+/** Takes this leg out of the queue, or out of the bridge with the agent. */
 interface LeaveQueue {
   readonly type: 'leave_queue'
   readonly id: string
 }
 
 /**
- * Take the head caller of a queue and bridge it to this leg; wait for one while the queue is empty. `whisper` runs
- * on the queued caller's leg first (its parameters: QueueSid, CallSid, QueueTime, DequeingCallSid). Answered by
- * `dequeue_bridged`, then `dequeue_ended`; a queue that does not exist: `dequeue_ended` with `error`.
+ * Bridges the head caller of a queue to this leg, waiting for one while the queue is empty. `whisper` runs on the
+ * queued caller's leg first, with the parameters QueueSid, CallSid, QueueTime and DequeingCallSid. Answered by
+ * `dequeue_bridged`, then `dequeue_ended`. For an unknown queue, `dequeue_ended` has result `error`.
  */
 export interface Dequeue {
   readonly type: 'dequeue'

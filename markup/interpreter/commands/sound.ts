@@ -1,7 +1,7 @@
 import type { Target } from '../facts.ts'
 import type { RecordingCallback } from './background.ts'
 
-/** Commands of what this leg hears and says: sound, keys, speech, and what is recorded of it. */
+/** Commands for the audio and keys of this leg: playback, DTMF, speech recognition, recording. */
 export type SoundCommand =
   | Play
   | StopPlay
@@ -17,8 +17,8 @@ export type SoundCommand =
   | StopRecord
 
 /**
- * Play the items one after another to this leg (to the caller only). Answered by `play_ended` when all are through, by
- * themselves or after `stop_play`. An item that cannot be had is skipped, and named in `failures`.
+ * Plays the items in order to this leg only. `play_ended` follows after the last item or after `stop_play`. An item
+ * that cannot be fetched or played is skipped and listed in `failures`.
  */
 export interface Play {
   readonly type: 'play'
@@ -27,8 +27,8 @@ export interface Play {
 }
 
 /**
- * `loop` is 1..1000, already normalised. Text is plain; `ssml` is `<speak>…</speak>`, null when the text has no
- * tags.
+ * One item to play. `loop` is normalised to 1..1000. `text` is plain; `ssml` is `<speak>…</speak>`, or null when the
+ * text has no tags.
  */
 export type PlayItem =
   | { readonly kind: 'url'; readonly url: string; readonly loop: number }
@@ -48,8 +48,8 @@ interface StopPlay {
 }
 
 /**
- * Answered leg: play ring tone of `country` (null: of the destination's) until `stop_ring`. Unanswered leg: send
- * 180.
+ * Plays the ringback tone of `country` (null: the destination's country) to an answered leg until `stop_ring`. Sends
+ * 180 to an unanswered leg.
  */
 interface Ring {
   readonly type: 'ring'
@@ -60,12 +60,12 @@ interface StopRing {
   readonly type: 'stop_ring'
 }
 
-/** Send this leg's audio back to it until it ends or the run is done. */
+/** Echoes this leg's audio back until the leg or the run ends. */
 interface StartEcho {
   readonly type: 'start_echo'
 }
 
-/** From now on each key of this leg's far end is reported by `digit`; before and between, keys are dropped. */
+/** Reports each key of this leg's far end as `digit` until `digits_off`. At all other times keys are dropped. */
 interface DigitsOn {
   readonly type: 'digits_on'
 }
@@ -74,7 +74,7 @@ interface DigitsOff {
   readonly type: 'digits_off'
 }
 
-/** DTMF towards the far end of this leg (`self`) or of a child; `0-9 A-D # * w W`. Answered by `digits_sent`. */
+/** Sends DTMF (`0-9 A-D # * w W`) to the far end of this leg (`self`) or of a child. Answered by `digits_sent`. */
 interface SendDigits {
   readonly type: 'send_digits'
   readonly id: string
@@ -83,8 +83,8 @@ interface SendDigits {
 }
 
 /**
- * Recognise what this leg says. Answered by at most one `speech_started`, then one of `speech_result` (an empty text is
- * "nothing heard") and `speech_failed`. Interim results go to `partial` by the executor itself.
+ * Recognizes this leg's speech. Answered by at most one `speech_started`, then by `speech_result` (an empty text means
+ * that nothing was heard) or `speech_failed`. The executor sends interim results to `partial`.
  */
 export interface Recognize {
   readonly type: 'recognize'
@@ -106,17 +106,18 @@ interface StopRecognize {
 }
 
 /**
- * Record what this leg says (mono): beep, then until silence, a key, the length, `stop_record` or the end of the leg.
- * Answered by `record_ended` when the file is complete. The executor makes the row (source `RecordVerb`), sends the
- * status callbacks, and, with `transcribe` and an engine, the transcription callback.
+ * Records this leg's speech in mono after a beep, until silence, a finishing key, the maximum length, `stop_record` or
+ * the end of the leg. `record_ended` reports that the file is complete. The executor creates the row (source
+ * `RecordVerb`) and sends the status callbacks. With `transcribe` and an engine it also sends the transcription
+ * callback.
  */
 export interface RecordLeg {
   readonly type: 'record'
   readonly id: string
   readonly beep: boolean
-  /** Seconds of silence that end it; 0 is off. */
+  /** Seconds of silence that end the recording; 0 turns this off. */
   readonly silence_seconds: number
-  /** Keys that end it; empty is none. */
+  /** Keys that end the recording; empty for none. */
   readonly finish_on_key: string
   readonly max_seconds: number
   readonly trim: boolean
@@ -124,7 +125,7 @@ export interface RecordLeg {
   readonly transcribe: { readonly callback: Target | null } | null
 }
 
-/** Ends a `record` at once; what was recorded is kept. */
+/** Ends a `record` at once and keeps the audio recorded so far. */
 interface StopRecord {
   readonly type: 'stop_record'
   readonly id: string

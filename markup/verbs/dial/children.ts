@@ -8,7 +8,9 @@ import { onRecording, startRecording, stopRecording } from './recording.ts'
 import type { ChildrenState, ChildState } from './state.ts'
 import { dialCommand } from './target.ts'
 
-/** Dial with telephones: all nouns at once, or with `sequential` one after the other (voice-compat.md §10, Dial). */
+/**
+ * Starts a Dial to telephones: all nouns at once, or one after another with `sequential` (voice-compat.md §10, Dial).
+ */
 export function begin(node: DialNode, nouns: readonly Node[], turn: Turn): Move {
   if (node.attributes.hangupOnStar) turn.emit({ type: 'digits_on' })
   turn.emit({ type: 'ring', country: node.attributes.ringTone })
@@ -66,7 +68,7 @@ export function on(
   }
 }
 
-/** A new document from the API: children end at once, the action is told, nothing is waited for. */
+/** Cuts the Dial for a new document from the API: ends the children and sends the action request without waiting. */
 export function cut(node: DialNode, turn: Turn, state: ChildrenState): void {
   const status = state.children.some(child => child.stage === 'bridged') ? 'completed' : 'canceled'
   stopClocks(node, turn, state)
@@ -76,7 +78,7 @@ export function cut(node: DialNode, turn: Turn, state: ChildrenState): void {
   turn.farewell(node.attributes.action, node.attributes.method, parameters(last, recording))
 }
 
-/** The caller is gone: the action is still told once, when the children and the recording have ended. */
+/** Handles the caller's hang-up: the action is requested once the children and the recording have ended. */
 export function gone(node: DialNode, turn: Turn, state: ChildrenState): Move {
   stopClocks(node, turn, state)
   const ending = endAll(turn, { ...state, ringing: false, ring_timer: null, limit_timer: null }, 'canceled')
@@ -85,7 +87,7 @@ export function gone(node: DialNode, turn: Turn, state: ChildrenState): Move {
 
 // ------------------------------------------------------------------------------------------------------- dialling
 
-/** Dial what is due: everything, or the next one that can be dialled. Nouns that cannot are failed children. */
+/** Dials all remaining nouns, or with `sequential` the next one that can be dialled. Skips nouns that cannot. */
 function dialNext(node: DialNode, nouns: readonly Node[], turn: Turn, before: ChildrenState): Move {
   const { sequential } = node.attributes
   const children = [...before.children]
@@ -123,7 +125,7 @@ function onProgress(
     turn.emit({ type: 'relay_early_media', child: child.child })
     after = { ...after, early: child.child }
   }
-  // Only a Dial with one noun knows at ringing whose recording it will be; others record from the answer on.
+  // Only a Dial with one noun knows while ringing which child it will record. Others record from the bridge on.
   const fromRinging = node.attributes.record.startsWith('record-from-ringing') && nouns.length === 1
   if (event.state !== 'initiated' && fromRinging && state.recording === null) {
     after = { ...after, recording: startRecording(node.attributes, child.child, turn) }
@@ -139,7 +141,7 @@ function onTimer(turn: Turn, state: ChildrenState, id: string): Move | undefined
 
 // ---------------------------------------------------------------------------------------- from answer to bridge
 
-/** The first child to answer wins; its digits and its whisper come before the bridge. */
+/** The first child to answer wins. Its digits and its whisper come before the bridge. */
 function onAnswered(
   nouns: readonly Node[],
   turn: Turn,
@@ -148,7 +150,7 @@ function onAnswered(
   call_sid: string,
 ): Move | undefined {
   const answered = before.children.find(c => c.child === child)
-  // One that is being ended lost the race: the executor hangs it up and child_ended follows.
+  // A child that is already ending lost the race: the executor hangs up on it and child_ended follows.
   if (answered?.stage !== 'calling' || answered.ending || before.winner !== null) return undefined
   if (before.ring_timer !== null) turn.emit({ type: 'cancel_timer', id: before.ring_timer })
   let state: ChildrenState = { ...update(before, child, { call_sid }), winner: child, ring_timer: null }
@@ -170,9 +172,9 @@ function whisperOrBridge(nouns: readonly Node[], turn: Turn, state: ChildrenStat
   if (!child || typeof url !== 'string') return bridge(turn, state)
   const method = noun?.attributes['method'] === 'GET' ? 'GET' : 'POST'
   const target = turn.target(url, method, 11100)
-  // A whisper that cannot be fetched is one that failed: nobody is bridged unheard.
+  // A whisper without a usable URL fails: never bridge a child that has not heard its whisper.
   if (!target) return stay(endChild(turn, state, child, 'completed'))
-  // During the whisper the caller hears ringing, not the called side.
+  // During the whisper the caller hears ringback, not the child.
   if (state.early !== null) turn.emit({ type: 'ring', country: null })
   turn.emit({ type: 'whisper', child: child.child, ...target })
   return stay({ ...update(state, child.child, { stage: 'whisper' }), early: null })
@@ -190,7 +192,7 @@ function onWhisperEnded(
   return stay(endChild(turn, state, winner, 'completed'))
 }
 
-/** With answerOnBridge the caller is answered only now. */
+/** Answers the caller if that is still to do (answerOnBridge), then joins the legs. */
 function bridge(turn: Turn, state: ChildrenState): Move {
   if (turn.answered || state.winner === null) return join(turn, state)
   const id = turn.id('answer')
@@ -248,7 +250,7 @@ function onEnded(
   return finish(node, nouns, turn, { ...rest, outcome })
 }
 
-/** After early media of a child that failed, the caller hears ring tone again. */
+/** Returns the caller to ringback after the early media of a failed child. */
 function ringAgain(turn: Turn, state: ChildrenState): ChildrenState {
   if (state.early !== null) turn.emit({ type: 'ring', country: null })
   return { ...state, early: null }
@@ -259,7 +261,7 @@ function finish(node: DialNode, nouns: readonly Node[], turn: Turn, before: Chil
   return settle(node, nouns, turn, { ...before, ringing: false, ring_timer: null, limit_timer: null })
 }
 
-/** The Dial is over when its outcome is known and its recording is complete. */
+/** Ends the Dial once its outcome is known and its recording is complete. */
 function settle(node: DialNode, _nouns: readonly Node[], turn: Turn, state: ChildrenState): Move {
   if (state.gone) return settleGone(node, turn, state)
   if (!state.outcome) return stay(state)
@@ -278,7 +280,7 @@ function settleGone(node: DialNode, turn: Turn, state: ChildrenState): Move {
   return { to: 'done', outcome: 'gone' }
 }
 
-/** REFER from one side of the bridge: the other side goes on with the document of referUrl. */
+/** Handles REFER from one side of the bridge: the other side continues with the document of referUrl. */
 function onRefer(
   node: DialNode,
   turn: Turn,

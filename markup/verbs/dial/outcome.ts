@@ -2,7 +2,7 @@ import type { ChildEnded, Run } from '../../interpreter/types.ts'
 import { recordingParameters } from './recording.ts'
 import type { ChildrenState, Outcome, RecordingState } from './state.ts'
 
-/** How a Dial ended by this child, or without any word from one. */
+/** Returns the outcome of a Dial from its last child's end, or without one (`ended` is null). */
 export function outcomeOf(state: ChildrenState, ended: ChildEnded | null, status: Outcome['status']): Outcome {
   const child = state.children.find(c => c.child === (ended?.child ?? state.winner)) ?? state.children.at(-1)
   return {
@@ -16,7 +16,7 @@ export function outcomeOf(state: ChildrenState, ended: ChildEnded | null, status
   }
 }
 
-/** The action parameters of a Dial that rang telephones (voice-compat.md §10). */
+/** Returns the action parameters of a Dial to telephones (voice-compat.md §10). */
 export function parameters(outcome: Outcome, recording: RecordingState | null): Record<string, string> {
   const values: Record<string, string> = { DialCallStatus: outcome.status }
   if (outcome.call_sid !== null) values['DialCallSid'] = outcome.call_sid
@@ -29,7 +29,7 @@ export function parameters(outcome: Outcome, recording: RecordingState | null): 
   return values
 }
 
-/** How a caller who was never answered is refused when his script ends after this Dial. */
+/** Returns the refusal for an unanswered caller whose script ends after this Dial. */
 export function refusalOf({ status }: Outcome): Run['refusal'] {
   if (status === 'busy') return { sip_code: 486, status: 'busy' }
   if (status === 'no-answer' || status === 'canceled') return { sip_code: 480, status: 'no-answer' }

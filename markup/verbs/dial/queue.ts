@@ -7,7 +7,7 @@ import type { DialNode } from './attributes.ts'
 import { onRecording, recordingParameters, startRecording, stopRecording } from './recording.ts'
 import type { QueueState } from './state.ts'
 
-/** Dial Queue: an agent takes the head caller; an empty queue is waited for as long as `timeout` says, if it says. */
+/** Starts a Dial Queue: the agent gets the head caller. An explicit `timeout` limits the wait on an empty queue. */
 export function begin(node: DialNode, noun: Node<typeof queue.attributes>, turn: Turn): Move {
   const id = turn.id('dequeue')
   const state: QueueState = {
@@ -86,7 +86,7 @@ function stop(node: DialNode, turn: Turn, state: QueueState): void {
   turn.emit({ type: 'stop_dequeue', id: state.id })
 }
 
-/** The Dial is over when the queue and the recording are. */
+/** Ends the Dial once the dequeue has ended and the recording is complete. */
 function settle(node: DialNode, turn: Turn, state: QueueState): Move {
   if (!state.ended) return stay(state)
   const recording = stopRecording(state.recording, turn)

@@ -3,7 +3,7 @@ import type { Event } from '../../interpreter/types.ts'
 import { recordingCallback } from '../recording-callback.ts'
 import type { DialValues, RecordingState } from './state.ts'
 
-/** Begin the recording of a Dial; `child` null: whatever the leg is joined with. */
+/** Starts the recording of a Dial. A null `child` records whatever is bridged to the leg. */
 export function startRecording(attributes: DialValues, child: string | null, turn: Turn): RecordingState {
   const id = turn.id('recording')
   turn.emit({
@@ -20,7 +20,7 @@ export function startRecording(attributes: DialValues, child: string | null, tur
   return { id, sid: null, url: null, duration_seconds: null, stopping: false, ended: false }
 }
 
-/** Take in what is said of the recording; undefined when the event is not about it. */
+/** Applies an event to the recording's state; returns undefined when the event is about something else. */
 export function onRecording(state: RecordingState | null, event: Event): RecordingState | undefined {
   if (event.type !== 'recording_started' && event.type !== 'recording_ended' && event.type !== 'activity_ended') {
     return undefined
@@ -32,7 +32,7 @@ export function onRecording(state: RecordingState | null, event: Event): Recordi
   return { ...state, ...event.recording, ended: true }
 }
 
-/** Ask for its end, once. */
+/** Stops the recording, once. */
 export function stopRecording(state: RecordingState | null, turn: Turn): RecordingState | null {
   if (!state || state.ended || state.stopping) return state
   turn.emit({ type: 'stop_recording', id: state.id })

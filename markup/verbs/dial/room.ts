@@ -5,7 +5,7 @@ import { stay, toAction } from '../verb.ts'
 import type { DialNode } from './attributes.ts'
 import type { RoomState } from './state.ts'
 
-/** Dial Conference: the leg is in the room until it leaves, is put out, or the time limit takes it out. */
+/** Starts a Dial Conference: the leg stays until it leaves, is removed, or reaches the time limit. */
 export function begin(node: DialNode, noun: Parameters<typeof joinCommand>[0], turn: Turn): Move {
   if (noun.failed !== null) return end(node, 'failed')
   const id = turn.id('conference')

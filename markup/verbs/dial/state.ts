@@ -4,7 +4,7 @@ import type { DIAL } from './attributes.ts'
 export type DialValues = Values<typeof DIAL>
 export type DialState = ChildrenState | RoomState | QueueState
 
-/** What the action says of a recording. */
+/** State of a Dial's recording, for its action parameters. */
 export interface RecordingState {
   readonly id: string
   readonly sid: string | null
@@ -14,18 +14,18 @@ export interface RecordingState {
   readonly ended: boolean
 }
 
-/** One dialled child. `calling` until it answers; `digits` and `whisper` before the bridge; `over` when it ended. */
+/** One dialled child: `calling` until it answers, `digits` and `whisper` before the bridge, `over` after its end. */
 export interface ChildState {
   readonly child: string
   /** Index of its noun. */
   readonly noun: number
   readonly stage: 'calling' | 'digits' | 'whisper' | 'answering' | 'bridging' | 'bridged' | 'over'
   readonly call_sid: string | null
-  /** We have asked the executor to end it. */
+  /** Whether `end_child` has been sent. */
   readonly ending: boolean
 }
 
-/** How the last child to end, or the winner, ended. */
+/** The end of the winner or, without one, of the last child to end. */
 export interface Outcome {
   readonly status: 'completed' | 'busy' | 'no-answer' | 'failed' | 'canceled'
   readonly call_sid: string | null
@@ -42,7 +42,7 @@ export interface ChildrenState {
   /** Index of the next noun to dial. */
   readonly next: number
   readonly winner: string | null
-  /** `digits-…` or `answer-…` that the winner waits for. */
+  /** The id (`digits-…` or `answer-…`) that the winner waits for. */
   readonly awaited: string | null
   readonly ring_timer: string | null
   readonly limit_timer: string | null
@@ -50,7 +50,7 @@ export interface ChildrenState {
   /** The child whose early media the caller hears. */
   readonly early: string | null
   readonly recording: RecordingState | null
-  /** Set when the Dial is over and only the recording, or children of a caller who is gone, are waited for. */
+  /** Set when the Dial is over and waits only for its recording or, after the caller's hang-up, for children. */
   readonly outcome: Outcome | null
   readonly gone: boolean
 }

@@ -9,7 +9,7 @@ import { sip, sipTarget } from '../nouns/sip.ts'
 import { isNode, type Node } from '../shape.ts'
 import type { DialNode } from './attributes.ts'
 
-/** The command that places the child of a noun which has no fault. */
+/** Returns the command that dials the child of a valid noun. */
 export function dialCommand(node: DialNode, noun: Node, child: string, turn: Turn): DialChild {
   const { callerId } = node.attributes
   const detects = isNode(number, noun) || isNode(sip, noun)

@@ -5,7 +5,7 @@ import { parameter } from './parameters.ts'
 
 const TRACKS = ['inbound_track', 'outbound_track', 'both_tracks'] as const
 
-/** Nouns of Start and Stop that run beside the script. Stream has a file of its own. */
+/** Nouns of Start and Stop: activities that run concurrently with the script. Stream is in stream.ts. */
 export const recording = shape('Recording', {
   name: text({ max: 64 }),
   channels: oneOf(['dual', 'mono'], { default: 'dual' }),

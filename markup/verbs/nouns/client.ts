@@ -14,7 +14,7 @@ export const client = shape('Client', childAttributes(12200), {
   },
 })
 
-/** The identity stands in a child of that name, or is the text. */
+/** Returns the identity: the text of the Identity child or, without one, of the noun. */
 export function identityOf(node: {
   readonly text: string
   readonly nouns: readonly { readonly shape: { readonly name: string }; readonly text: string }[]

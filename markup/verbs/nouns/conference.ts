@@ -12,7 +12,7 @@ const ATTRIBUTES = {
   startConferenceOnEnter: flag(true, 13232),
   endConferenceOnExit: flag(false, 13231, 'document'),
   participantLabel: text({ max: 128, number: 16023, effect: 'document' }),
-  /** Empty is silence; absent is hold music. */
+  /** Empty means silence; null means hold music. */
   waitUrl: custom<string | null>('URL, or empty for silence', { default: null, number: 13233 }, value =>
     value === '' ? '' : url().read(value),
   ),
@@ -43,7 +43,7 @@ export const conference = shape('Conference', ATTRIBUTES, {
   },
 })
 
-/** The command that joins the room of this noun. */
+/** Returns the command that joins the conference of this noun. */
 export function joinCommand(node: Node<typeof ATTRIBUTES>, id: string, turn: Turn): JoinConference {
   const { attributes } = node
   const status = turn.target(attributes.statusCallback, attributes.statusCallbackMethod, 11100)

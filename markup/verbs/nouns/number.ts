@@ -20,7 +20,7 @@ export const number = shape(
   },
 )
 
-/** The number without visual separators; null when it is none. */
+/** Returns the number without visual separators; null when the text is not a number. */
 export function dialable(text: string): string | null {
   const digits = text.replace(/[\s().\-/\u00a0]/g, '')
   return /^\+?[0-9]{3,15}$/.test(digits) ? digits : null

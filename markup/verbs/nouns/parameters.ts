@@ -2,7 +2,7 @@ import type { FormParameters } from '../../interpreter/types.ts'
 import { text } from '../attributes.ts'
 import { isNode, type Node, type Report, shape } from '../shape.ts'
 
-/** A name and a value handed over to the far side of a noun. */
+/** A name and a value for the far side of a noun. */
 export const parameter = shape(
   'Parameter',
   { name: text({ max: 500 }), value: text({ max: 500 }) },
@@ -20,7 +20,7 @@ export const parameter = shape(
   },
 )
 
-/** The Parameter children of a noun; of a repeated name the last one counts. */
+/** Returns the Parameter children of a noun. The last of a repeated name wins. */
 export function parametersOf(node: Node): FormParameters {
   const parameters: Record<string, string> = {}
   for (const noun of node.nouns) {
@@ -29,7 +29,7 @@ export function parametersOf(node: Node): FormParameters {
   return parameters
 }
 
-/** Name and value of each parameter of a stream are at most 500 characters together (voice-compat.md §12.5). */
+/** Reports each parameter whose name and value together exceed 500 characters (voice-compat.md §12.5). */
 export function inspectParameters(node: Node, report: Report): void {
   for (const { attributes, element } of node.nouns.filter(noun => isNode(parameter, noun))) {
     const length = `${attributes['name'] ?? ''}${attributes['value'] ?? ''}`.length

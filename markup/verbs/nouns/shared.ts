@@ -2,7 +2,7 @@ import type { Turn } from '../../interpreter/turn.ts'
 import type { DialChild, MachineDetection } from '../../interpreter/types.ts'
 import { events, integer, method, oneOf, url, type Values } from '../attributes.ts'
 
-/** Attributes of Number, Sip and Client alike: the whisper document and the status callbacks of the child. */
+/** Attributes that Number, Sip, Client and Application share: the child's whisper document and status callbacks. */
 export function childAttributes(methodNumber: number) {
   return {
     url: url(),
@@ -13,7 +13,7 @@ export function childAttributes(methodNumber: number) {
   }
 }
 
-/** Answering-machine detection on a child (voice-compat.md §11, §12.4). */
+/** Attributes of answering-machine detection on a child (voice-compat.md §11, §12.4). */
 export const DETECTION = {
   machineDetection: oneOf(['Enable', 'DetectMessageEnd'], { default: null, number: 21234 }),
   machineDetectionTimeout: integer({ default: 30, min: 3, max: 60, number: 21234 }),

@@ -21,7 +21,7 @@ const sipUri = shape(
 const header = shape('Header', { name: text({ max: 256 }), value: text({ max: 1024, number: 13253 }) })
 const headers = shape('Headers', {}, { nouns: [header] })
 
-/** Headers a document may set on the INVITE or REFER besides `X-…` (voice-compat.md §12.1). */
+/** Headers other than `X-…` that a document may set on the INVITE or REFER (voice-compat.md §12.1). */
 const ALLOWED = new Set(['user-to-user', 'remote-party-id', 'p-preferred-identity', 'p-called-party-id'])
 const MAX_HEADER_CHARACTERS = 1024
 
@@ -37,7 +37,7 @@ export const sip = shape(
   },
 )
 
-/** The Sip of a Refer: only the URI and its headers. */
+/** The Sip noun of a Refer, which has only a URI and its headers. */
 export const referSip = shape('Sip', {}, { content: 'text' })
 
 interface SipTarget {
@@ -46,8 +46,8 @@ interface SipTarget {
 }
 
 /**
- * URIs and headers of a Sip noun, reporting headers that are dropped. `refused` when there is nothing to call: a URI
- * that is malformed, too long or missing, which fails the child.
+ * Reads the URIs and headers of a Sip noun and reports dropped headers. Returns `refused`, which fails the child, when
+ * a URI is missing, malformed or too long.
  */
 export function sipTarget(node: Node, report: Report): SipTarget | { readonly refused: string } {
   const about = { place: node.element, element: 'Sip' }
@@ -75,7 +75,7 @@ export function sipTarget(node: Node, report: Report): SipTarget | { readonly re
   for (const noun of node.nouns.filter(noun => isNode(headers, noun)).flatMap(noun => noun.nouns)) {
     if (isNode(header, noun)) pairs.push([noun.attributes.name ?? '', noun.attributes.value ?? ''])
   }
-  // By priority, lower first; the executor shares by weight among equals.
+  // Lower priorities first. The executor picks by weight among equals.
   uris.sort((a, b) => a.priority - b.priority)
   return { uris, headers: allowedHeaders(pairs, finding => report({ ...about, ...finding })) }
 }
@@ -108,7 +108,8 @@ function allowedHeaders(pairs: readonly (readonly [string, string])[], report: H
 }
 
 /**
- * `sip:user@host;params?Name=value&…` to the URI and its headers, values percent-decoded once; null when it is none.
+ * Splits `sip:user@host;params?Name=value&…` into the URI and its headers, percent-decoded once. Returns null for a
+ * malformed URI.
  */
 function splitUri(text: string): { uri: string; headers: [string, string][] } | null {
   const [uri = '', query] = text.split(/\?(.*)/s)

@@ -28,7 +28,7 @@ export const stream = shape('Stream', ATTRIBUTES, {
   },
 })
 
-/** The command of a Stream; null when it cannot be started (its fault was noted with the document). */
+/** Returns the command of a Stream; null when it cannot start. The document's findings include the fault. */
 export function streamCommand(
   node: Node<typeof ATTRIBUTES>,
   id: string,
