@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 export interface BareRun {
-  /** Goes in by stdin. */
+  /** Written to stdin. */
   readonly input?: string
-  /** Without it the program may take its time. */
+  /** The program is killed after this time; without it, never. */
   readonly limit_ms?: number
   /** A program that writes more to stdout is killed. */
   readonly max_bytes: number
@@ -14,30 +14,30 @@ export interface BareRun {
 
 export type BareEnd =
   | { readonly ok: true; readonly stdout: Buffer }
-  /** `too_long`: it wrote more than `max_bytes`. */
+  /** `too_long`: the program wrote more than `max_bytes`. */
   | { readonly ok: false; readonly too_long: boolean; readonly detail: string }
 
 /** The PATH of child programs. Our own PATH is not used, because children inherit nothing from our environment. */
 const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 const COMPLAINT_CHARACTERS = 200
 
-/** Runs a program as `runBare` says. */
+/** Runs a program with the contract of `runBare`. */
 type Runner = (program: string, args: readonly string[], run: BareRun) => Promise<BareEnd>
 
 let runner: Runner = runHere
 
-/** From now on programs are run by this runner; null: by this process. */
+/** Makes `runBare` use this runner from now on; null runs programs in this process. */
 export function runBy(other: Runner | null): void {
   runner = other ?? runHere
 }
 
 /**
- * Runs another's program, without a shell. It inherits nothing of our environment, which holds the master key and
- * other secrets; HOME and TMPDIR are a folder of its own, which is removed when it ends.
+ * Runs a third-party program without a shell. It does not inherit our environment, which holds the master key and other
+ * secrets. HOME and TMPDIR are a private folder, which is removed when the program ends.
  */
 export const runBare: Runner = (program, args, run) => runner(program, args, run)
 
-/** The same by this process itself. */
+/** Runs the program as a child of this process. */
 export async function runHere(
   program: string,
   args: readonly string[],
@@ -61,7 +61,7 @@ export async function runHere(
       child.stderr.on('data', (chunk: Buffer) => {
         complaint = (complaint + chunk.toString()).slice(0, COMPLAINT_CHARACTERS)
       })
-      // The program may end before it has read everything; its exit status tells what to think of that.
+      // The program may exit before it has read all its input. Its exit status decides whether that is a failure.
       child.stdin.on('error', () => undefined)
       child.on('error', error => {
         clearTimeout(timer)

@@ -32,7 +32,7 @@ const GAP_MS = 25
 const MAX_LINE_BYTES = 64
 const busPath = (run_dir: string): string => join(run_dir, 'bus.sock')
 
-/** The hub, held by the supervisor: it repeats each ring to all the other processes. */
+/** Creates the hub, which runs in the supervisor and forwards each ring to all the other processes. */
 export function createBusHub(run_dir: string, log: Log): Promise<{ close(): void }> {
   const members = new Set<Socket>()
   const server: Server = createServer(socket => {
@@ -58,7 +58,7 @@ export function createBusHub(run_dir: string, log: Log): Promise<{ close(): void
   })
 }
 
-/** This process's end of the bus. Works alone too (the CLI with no platform running): then only this process hears. */
+/** Connects to the hub. Without one (the CLI while no platform runs), rings reach only this process. */
 export function connectBus(run_dir: string, clock: Clock = systemClock): Bus {
   const heard = new EventEmitter().setMaxListeners(0)
   let socket: Socket | null = null
@@ -68,9 +68,9 @@ export function connectBus(run_dir: string, clock: Clock = systemClock): Bus {
     if (closed) return
     const attempt = createConnection(busPath(run_dir))
     attempt.unref()
-    // Messages sent before the hub has answered wait in the socket.
+    // The socket buffers rings until it has connected.
     socket = attempt
-    // No hub (yet): the next attempt finds it. Sleepers poll meanwhile.
+    // There may be no hub yet: 'close' schedules the next attempt, and sleepers poll meanwhile.
     attempt.on('error', () => undefined)
     attempt.on('close', () => {
       socket = null
@@ -87,7 +87,7 @@ export function connectBus(run_dir: string, clock: Clock = systemClock): Bus {
     if (socket?.writable) socket.write(`${topic}\n`)
     setImmediate(() => heard.emit(topic))
   }
-  /** Topics that rang within the last `GAP_MS`: whether they rang again since. */
+  /** Topics that rang within the last `GAP_MS`, with whether they rang again since. */
   const resting = new Map<Topic, boolean>()
   const rested = (topic: Topic): void => {
     const again = resting.get(topic)
@@ -128,7 +128,9 @@ export function connectBus(run_dir: string, clock: Clock = systemClock): Bus {
   }
 }
 
-/** readline repeats the errors of its input as its own; the socket's own listener has them already. */
+/**
+ * Reads lines. Errors are ignored here because readline repeats the socket's errors, which the socket's users handle.
+ */
 const onLines = (socket: Socket, listener: (line: string) => void): void => {
   createInterface({ input: socket })
     .on('line', listener)

@@ -7,7 +7,7 @@ import type { Config } from './config.ts'
 
 const VALID_DAYS = '3650'
 
-/** The configured certificate, or one of our own, made on first start: self-signed, P-256, for domain and address. */
+/** Loads the configured certificate, else a self-signed P-256 one for domain and address, created on first start. */
 export async function loadCertificate(
   config: Pick<Config, 'tls' | 'data_dir' | 'domain' | 'host'>,
 ): Promise<{ readonly key: Buffer; readonly cert: Buffer }> {
@@ -30,15 +30,15 @@ async function ownCertificate({ data_dir, domain, host }: Pick<Config, 'data_dir
   const made = await runBare('openssl', words, { max_bytes: 1024 * 1024 })
   if (!made.ok) throw new Error(made.detail)
   chmodSync(key, 0o600)
-  // A kill between the two leaves the key without its certificate, and both are made anew.
+  // A kill between the two renames leaves a key without a certificate; the next start creates both again.
   renameSync(key, files.key_file)
   renameSync(cert, files.cert_file)
   return files
 }
 
 /**
- * Whom we trust to vouch for peers that we connect to: the authorities of the machine, and those that the operator put
- * into `tls/peers.pem` of the data folder.
+ * Returns the authorities that we trust to certify the peers that we connect to: Node's root certificates, and those in
+ * `tls/peers.pem` of the data folder, which the operator provides.
  */
 export function trustedPeers(data_dir: string): { readonly ca?: string[] } {
   const file = join(data_dir, 'tls', 'peers.pem')

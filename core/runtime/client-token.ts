@@ -7,20 +7,20 @@ import {
   readClientUsername,
 } from '../domain/identity/client-token.ts'
 
-/** SIP credentials of a browser client (decision 0506): what its user agent needs to register and to call. */
+/** SIP credentials of a browser client (decision 0506), with which its user agent registers and calls. */
 export interface ClientCredential {
   readonly client: string
-  /** Its address, `sip:<client>@<project>.client.<domain>`. */
+  /** The client's address, `sip:<client>@<project>.client.<domain>`. */
   readonly sip_uri: string
-  /** Host of that address, and the digest realm. */
+  /** Host of `sip_uri`, and the digest realm. */
   readonly domain: string
   readonly username: string
   readonly password: string
-  /** Epoch seconds; registrations made with it end then, too. */
+  /** Epoch seconds. Registrations with this credential expire at the same time. */
   readonly expires_at_seconds: number
 }
 
-/** Makes a credential. `auth_token` is that of the project's voice account; whoever holds it may make credentials. */
+/** Makes a credential. `auth_token` is the token of the project's voice account; its holders may make credentials. */
 export function makeClientCredential(
   token: ClientToken,
   facts: { readonly project_id: string; readonly domain: string; readonly auth_token: string },

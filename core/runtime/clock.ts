@@ -1,8 +1,8 @@
-/** Time as processes see it. Durations come from `monotonic_ms`, records from `now`; tests pass a clock that jumps. */
+/** A source of time. Use `monotonic_ms` for durations and `now` for records. Tests pass a clock that jumps. */
 export interface Clock {
-  /** Milliseconds since the epoch, may jump. */
+  /** Milliseconds since the epoch; may jump. */
   now(): number
-  /** Milliseconds of a clock that never jumps; all processes of a machine read the same. */
+  /** Milliseconds of a clock that never jumps. All processes of a machine share it. */
   monotonic_ms(): number
   after(delay_ms: number, run: () => void): Timer
   every(period_ms: number, run: () => void): Timer
@@ -12,7 +12,7 @@ export interface Timer {
   cancel(): void
 }
 
-// The first call is slow: between the two below it would set this thread's clock back.
+// The first call of performance.now() is slow. Between the two reads below it would set this thread's clock back.
 performance.now()
 /** The origin of `performance.now()` on the machine's monotonic clock. */
 const STARTED_MS = Number(process.hrtime.bigint()) / 1e6 - performance.now()
@@ -34,9 +34,9 @@ export const systemClock: Clock = {
 let last_ms = Number.NaN
 let last_iso = ''
 
-/** ISO 8601 in UTC with milliseconds, the form of every time column and of the management API. */
+/** Formats a time as ISO 8601 in UTC with milliseconds, the form of time columns and of the management API. */
 export function iso(epoch_ms: number): string {
-  // One moment is written many times over, by each of those who meet in it.
+  // Many callers format the same millisecond.
   if (epoch_ms !== last_ms) {
     last_iso = new Date(epoch_ms).toISOString()
     last_ms = epoch_ms

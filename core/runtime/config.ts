@@ -8,23 +8,23 @@ import { type Environment, read, VARIABLES, type Variable } from './variables.ts
 
 export { ConfigError, type LogLevel, VARIABLES }
 
-/** Everything a process may know of its environment, read once at start and frozen. Nobody else reads `process.env`. */
+/** The configuration of a process, read once from the environment and frozen. No other code reads `process.env`. */
 export interface Config extends Settings {
-  /** Key (32 bytes) of values that must be kept readable: voice tokens, SIP passwords of carriers. */
+  /** Key (32 bytes) that seals values which must be read again: voice tokens, SIP passwords of carriers. */
   readonly master_key: Buffer
 }
 
-/** What a process knows that unseals nothing. */
+/** The configuration without the master key. */
 export interface Settings {
   /** Folder of the database, recordings, prompts, certificates and keys. */
   readonly data_dir: string
   /** Folder of sockets and pid files of the running processes, inside `data_dir`. */
   readonly run_dir: string
-  /** Address that peers see in SIP and SDP, and of two the one that comes first. */
+  /** Address that peers see in SIP and SDP; the first one when there are two. */
   readonly host: string
   /** Address that SIP, RTP and HTTP sockets are bound to. */
   readonly bind: string
-  /** The same for SIP and RTP over the other family of addresses; null serves one family. */
+  /** The SIP and RTP address of the other family (IPv4 or IPv6); null serves one family. */
   readonly second: OwnAddress | null
   readonly http_port: number
   readonly sip_port: number
@@ -39,58 +39,58 @@ export interface Settings {
   /** drachtio control endpoint; null starts the embedded edge. */
   readonly drachtio: { readonly host: string; readonly port: number } | null
   readonly drachtio_secret: string
-  /** The embedded edge has them always. */
+  /** Whether a drachtio-server sends reliable provisional responses (RFC 3262). The embedded edge always does. */
   readonly drachtio_100rel: boolean
   readonly sandbox: boolean
-  /** Each start prints the demo project's secrets; otherwise the first one alone does. */
-  /** The first of the ids that processes become users by, when started as root; null: they remain root. */
+  /** The first of the user ids that processes take when started as root; null: they remain root. */
   readonly users: number | null
+  /** Whether every start prints the demo project's secrets, not only the first. */
   readonly print_secrets: boolean
-  /** CIDRs, or the word `loopback`, that outbound HTTP may reach although they are private. */
+  /** Private addresses that outbound HTTP may reach: CIDRs, or the word `loopback`. */
   readonly allow_private_webhooks: readonly string[]
-  /** The same for addresses that customers want SIP to be sent to. */
+  /** Private addresses that customers may send SIP to, in the same form. */
   readonly allow_private_peers: readonly string[]
   readonly log_level: LogLevel
   readonly g729: boolean
-  /** Media packets by io_uring where the kernel and the sandbox allow it. */
+  /** Use io_uring for media packets where the kernel and the sandbox allow it. */
   readonly io_uring: boolean
-  /** Latched media streams received by a packet ring where the process may have it. */
+  /** Receive latched media streams by a packet ring where the process has the right. */
   readonly media_packet_ring: boolean
-  /** Packet threads at real-time priority where the process may have it. */
+  /** Run packet threads at real-time priority where the process has the right. */
   readonly media_realtime: boolean
   readonly database_url: string | null
   readonly redis_url: string | null
   /** Threads of the media data plane. */
   readonly media_threads: number
-  /** A call on which nobody has been heard for so long, and nobody holds, is ended. */
+  /** A call without media from any side for this long ends, unless it is on hold. */
   readonly dead_call_seconds: number
   /** How long calls may continue after the platform receives the signal to stop. */
   readonly drain_seconds: number
   /** Bytes of recordings that a project may keep; null is no limit. */
   readonly recordings_quota_bytes: number | null
-  /** Days that logs of scripts are kept for a replay: they hold documents and typed keys. 0 keeps none. */
+  /** Days for which run logs are kept for a replay. They hold documents. 0 keeps none. */
   readonly run_log_days: number
-  /** Mail server for alerts; null: no e-mail is sent. Holds a password: never logged. */
+  /** Mail server for alerts; null sends no e-mail. Contains a password, so never log it. */
   readonly smtp_url: string | null
   readonly smtp_from: string
-  /** Provider of short messages: an HTTP endpoint, and its token; null: none are sent. */
+  /** Route for short messages, and the token of an HTTP endpoint; null sends none. */
   readonly sms_url: string | null
   readonly sms_token: string | null
-  /** Bearer token of `GET /metrics` from other machines; null: from this one alone. */
+  /** Bearer token of `GET /metrics` for other machines; null allows only this machine. */
   readonly metrics_token: string | null
-  /** Collector of traces (OTLP over HTTP); null: no traces. */
+  /** Trace collector (OTLP over HTTP); null sends no traces. */
   readonly otlp_url: string | null
-  /** Text to speech over HTTP in place of espeak-ng; null is espeak-ng. */
+  /** Text-to-speech engine over HTTP; null uses espeak-ng. */
   readonly speech_url: string | null
-  /** Speech recognition of live calls, ws(s) or http(s); null: there is none. */
+  /** Speech recognizer for live calls, ws(s) or http(s); null when there is none. */
   readonly recognizer_url: string | null
-  /** Transcription of recordings, http(s); null: there is none. */
+  /** Transcriber of recordings, http(s); null when there is none. */
   readonly transcriber_url: string | null
-  /** SIP recording servers by the name that a document's connectorName gives. */
+  /** SIP recording servers, which documents choose by connectorName. */
   readonly siprec: readonly SiprecConnector[]
   /** S3-compatible storage of finished recordings; null keeps them in `data_dir`. */
   readonly s3: S3Config | null
-  /** Collector that gets the SIP messages of all calls by HEP v3 over UDP; null sends none. */
+  /** Collector of the SIP messages of all calls (HEP v3 over UDP); null sends none. */
   readonly hep: {
     readonly host: string
     readonly port: number
@@ -98,16 +98,16 @@ export interface Settings {
     readonly id: number
     readonly password: string | null
   } | null
-  /** Own certificate and key for SIP over TLS and WSS; null makes one in `data_dir` on first start. */
+  /** The operator's certificate and key for TLS and WSS; null creates one in `data_dir` on first start. */
   readonly tls: { readonly cert_file: string; readonly key_file: string } | null
-  /** Signed caller identity: what we sign with, and whom we trust to have signed; null when not configured. */
+  /** Signed caller identity: our signing certificate, and the trust anchors of other signers. */
   readonly stir: {
     readonly signing: { readonly cert_file: string; readonly key_file: string; readonly x5u: string } | null
     readonly anchors_file: string | null
   }
 }
 
-/** An address of ours: as peers see it, and as sockets are bound to it. */
+/** One of our addresses: `host` is what peers see, `bind` what sockets bind to. */
 interface OwnAddress {
   readonly host: string
   readonly bind: string
@@ -122,13 +122,13 @@ export interface S3Config {
   readonly secret_key: string
 }
 
-/** The settings and the master key, which is made when there is none. @throws ConfigError */
+/** Loads the settings and the master key, and creates the key when there is none. @throws ConfigError */
 export function loadConfig(env: Environment): Config {
   const settings = loadSettings(env)
   return Object.freeze({ ...settings, master_key: masterKey(read(env, VARIABLES.master_key), settings.data_dir) })
 }
 
-/** Reads the environment; throws ConfigError naming the variable at the first value that makes no sense. */
+/** Reads the environment. The first invalid value throws ConfigError, which names the variable. */
 export function loadSettings(env: Environment): Settings {
   const v = VARIABLES
   const data_dir = resolve(read(env, v.data))
@@ -188,11 +188,11 @@ export function loadSettings(env: Environment): Settings {
   return Object.freeze({ ...config, base_url })
 }
 
-/** Ours, one of each family that is served; the first is the one of `config.host`. */
+/** Returns our addresses, one per served family. The first is that of `config.host`. */
 export const addressesOf = ({ host, bind, second }: Pick<Config, 'host' | 'bind' | 'second'>): readonly OwnAddress[] =>
   second ? [{ host, bind }, second] : [{ host, bind }]
 
-/** The addresses that peers see, each with the one of its family that sockets are bound to. */
+/** Pairs each address that peers see with the bind address of its family. */
 function bound(hosts: readonly string[], binds: readonly string[]): readonly [OwnAddress, OwnAddress?] {
   const pairs = hosts.map(host => {
     const bind = binds.length === 0 ? host : binds.find(one => isIP(one) === isIP(host))
@@ -203,7 +203,7 @@ function bound(hosts: readonly string[], binds: readonly string[]): readonly [Ow
   return pairs as [OwnAddress, OwnAddress?]
 }
 
-/** What is not set suits development: peers on the machine itself, as long as nobody else can reach us either. */
+/** Returns the allowed private peers. The default suits development: loopback, but only when we are on loopback too. */
 const peers = (given: readonly string[] | null, host: string): readonly string[] =>
   given ? given.filter(item => item !== 'none') : /^(127\.|::1$)/.test(host) ? ['loopback'] : []
 
@@ -266,7 +266,7 @@ function refuseSharedPorts(config: Pick<Config, 'http_port' | 'sip_port' | 'sips
   }
 }
 
-/** A setting that names another service must not be accepted and ignored: what is not there yet is refused by name. */
+/** Refuses a setting for a service that this version does not use: ignoring it silently would mislead the operator. */
 function refuseUnbuilt(name: string, value: string | null) {
   if (value !== null) throw new ConfigError(`${name}: this version keeps its state in SQLite only; unset it`)
 }

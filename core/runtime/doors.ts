@@ -13,15 +13,15 @@ import {
 import { dirname, join, relative, resolve, sep } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 
-/** Of open(2); Node.js has no name for it: the folder itself need not be readable. */
+/** Flag of open(2) that Node.js does not name. With it, the folder need not be readable. */
 const O_PATH = 0o10000000
 const root = fileURLToPath(new URL('../../..', import.meta.url))
-/** What of the tree is loaded after the start: our own code, its packages, the addon. */
+/** Parts of the tree that are loaded after the start: our code, its packages, the addon. */
 const PARTS = ['build', 'node_modules', 'native']
 
 /**
- * A folder that this process may use whoever it becomes, also where it may not pass through the folders above: its
- * paths go through a descriptor.
+ * A folder that this process can still reach after it changes users, even when the new user may not pass through the
+ * parent folders. Paths go through an open descriptor.
  */
 export class Door {
   readonly #folder: string
@@ -32,7 +32,7 @@ export class Door {
     this.#fd = openSync(folder, O_PATH | constants.O_DIRECTORY)
   }
 
-  /** Of what is in the folder; any other path stays as it is. */
+  /** Returns the path of a file in the folder through the descriptor. Other paths are returned unchanged. */
   path(file: string): string {
     return file.startsWith(this.#folder + sep) ? `${this.way}${file.slice(this.#folder.length)}` : file
   }
@@ -49,8 +49,8 @@ export class Door {
 let code: Door | null = null
 
 /**
- * Lets a thread be started when this process is another user, wherever the tree lies. `view` becomes a folder that
- * looks like the tree, owned by that user.
+ * Makes it possible to start threads after this process has changed users, wherever the tree lies. Creates `view`, a
+ * folder of links that looks like the tree and belongs to that user.
  */
 export function keepCode(view: string, user: number): void {
   rmSync(view, { recursive: true, force: true })
@@ -64,14 +64,14 @@ export function keepCode(view: string, user: number): void {
   code = new Door(view)
 }
 
-/** How a thread is started now: its module, and options by which Node.js takes the links of the view as they are. */
+/** Returns how to start a thread now: its module, and options that make Node.js keep the links of the view. */
 export function lateThread(url: string): { readonly module: URL; readonly execArgv: string[] } {
   if (code === null) return { module: new URL(url), execArgv: [] }
   const module = pathToFileURL(join(code.way, relative(root, fileURLToPath(url))))
   return { module, execArgv: ['--preserve-symlinks', '--preserve-symlinks-main'] }
 }
 
-/** Whether every user of the machine may read a file, and get to it. */
+/** Reports whether every user of the machine can reach and read a file. */
 export function isOpenToOthers(file: string): boolean {
   if ((statSync(file).mode & 0o004) === 0) return false
   for (let at = dirname(file); ; at = dirname(at)) {

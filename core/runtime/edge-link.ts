@@ -1,51 +1,51 @@
 import type { CallMessage } from '../domain/ladder/message.ts'
 
 /**
- * The link between the SIP edge and the signaling node of its machine. The edge opens no database: the node tells it
- * what it must know and keeps its messages. The edge listens at this socket in the run folder, and the node connects.
+ * The link between the SIP edge and the signaling node of its machine. The edge opens no database: the node sends it
+ * the configuration and stores its messages. The edge listens on this socket in the run folder, and the node connects.
  */
 export const EDGE_SOCKET = 'edge.sock'
 
-/** What the edge must know of the configuration. It holds no secret. */
+/** The part of the configuration that the edge needs. It contains no secrets. */
 export interface EdgeFacts {
-  /** Sources that identify a trunk. Ranges of digest trunks are none: strangers there could guess for ever. */
+  /** Sources that identify a trunk. Ranges of digest trunks do not: strangers there could guess passwords for ever. */
   readonly trunk_sources: readonly { readonly cidr: string; readonly standing: string }[]
   readonly carriers: readonly {
     readonly id: string
     readonly cidrs: readonly string[]
-    /** SIP URIs of its targets. */
+    /** SIP URIs of the carrier's targets. */
     readonly targets: readonly string[]
   }[]
-  /** Realms of digest credentials; `host` is the signaling FQDN of the trunk that has them. */
+  /** Realms of digest credentials; `host` is the signaling FQDN of their trunk. */
   readonly realms: readonly { readonly realm: string; readonly host: string | null }[]
 }
 
-/** From the edge. */
+/** Messages from the edge to the node. */
 export type FromEdge =
-  /** `again`: the node before may have kept some of these messages without confirming them. */
+  /** SIP messages to store. `again`: the previous node may have stored some of them without confirming. */
   | {
       readonly kind: 'messages'
       readonly id: number
       readonly again: boolean
       readonly messages: readonly CallMessage[]
     }
-  /** Everything that the edge held when it was asked to drain is kept. */
+  /** Confirms that all messages which the edge held at `drain` are stored. */
   | { readonly kind: 'drained' }
-  /** Asks for the messages of calls that nobody ended, and of further Call-IDs. */
+  /** Asks for the messages of calls that have not ended, and of these Call-IDs. */
   | { readonly kind: 'left'; readonly id: number; readonly sip_call_ids: readonly string[] }
   /** Asks which calls these Call-IDs belong to. */
   | { readonly kind: 'calls'; readonly id: number; readonly sip_call_ids: readonly string[] }
 
-/** To the edge. */
+/** Messages from the node to the edge. */
 export type ToEdge =
-  /** On connection, and after each change. */
+  /** Sent on connection and after each change. */
   | { readonly kind: 'facts'; readonly facts: EdgeFacts }
   | { readonly kind: 'kept'; readonly id: number }
-  /** The messages could not be written, and will not be. */
+  /** The messages could not be stored; the node will not retry. */
   | { readonly kind: 'lost'; readonly id: number }
-  /** The node is about to stop: hand over what there is. */
+  /** The node is about to stop and asks for all held messages. */
   | { readonly kind: 'drain' }
   | { readonly kind: 'left'; readonly id: number; readonly messages: readonly CallMessage[] }
   | { readonly kind: 'calls'; readonly id: number; readonly calls: readonly (readonly [string, string])[] }
-  /** The state could not answer. */
+  /** The node could not read its state to answer. */
   | { readonly kind: 'unanswered'; readonly id: number }

@@ -4,7 +4,7 @@ const POOL_BYTES = 4096
 let pool = Buffer.alloc(0)
 let taken = 0
 
-/** 128 random bits; drawn in bulk, because a draw costs more than everything else about an id. */
+/** Returns 128 random bits as hex. They are drawn in bulk, because a draw costs more than the rest of an id. */
 function hex32(): string {
   if (taken + 16 > pool.length) {
     pool = randomBytes(POOL_BYTES)
@@ -16,7 +16,7 @@ function hex32(): string {
 
 const VARIANTS = '89ab'
 
-/** A UUID that begins with its time (RFC 9562 §5.7): rows that are made together stand together in an index of it. */
+/** Returns a UUID that begins with the time (RFC 9562 §5.7), so that rows made together are adjacent in an index. */
 function timedUuid(): string {
   const time = Date.now().toString(16).padStart(12, '0')
   const random = hex32()
@@ -31,7 +31,7 @@ const characters = (alphabet: string, length: number): string =>
 const BASE32 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
 const ALPHANUMERIC = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789'
 
-/** Identifiers in the shapes of spec.md, "Identifier shapes"; prefixes it leaves open follow the same pattern. */
+/** Makes identifiers in the forms of spec.md, "Identifier shapes". Prefixes that it leaves open follow the pattern. */
 export const newId = {
   organization: () => `org_${randomUUID()}`,
   project: () => `prj_${randomUUID()}`,
@@ -51,9 +51,9 @@ export const newId = {
   node: () => `node_${randomBytes(6).toString('hex')}`,
   auditEvent: () => `aud_${timedUuid()}`,
   uuid: () => randomUUID(),
-  /** `sk_live_<12 of A-Z2-7>_<32 hex>`; only a hash of the secret part is stored. */
+  /** Parts of `sk_live_<12 of A-Z2-7>_<32 hex>`. Only a hash of the secret part is stored. */
   apiKey: () => ({ public_id: characters(BASE32, 12), secret: randomBytes(16).toString('hex') }),
-  /** `sk_live_` and 32 letters and digits, no second underscore. */
+  /** `sk_live_` and 32 letters and digits, without a second underscore. */
   authToken: () => `sk_live_${characters(ALPHANUMERIC, 32)}`,
   password: () => characters(ALPHANUMERIC, 24),
 } as const

@@ -1,8 +1,8 @@
 import type { Socket } from 'node:net'
 
 /**
- * One JSON value a line, on a socket between our own processes. Lines end at a line feed alone: readline also takes
- * U+2028, which JSON leaves as it is.
+ * Reads one JSON value per line from a socket between our own processes. Only a line feed ends a line. readline would
+ * also split at U+2028, which JSON does not escape.
  */
 export function readJsonLines(socket: Socket, hear: (value: unknown) => void): void {
   let parts: Buffer[] = []

@@ -13,25 +13,27 @@ export interface ProcessContext<C extends Settings = Settings> {
   readonly config: C
   readonly log: Log
   readonly metrics: Registry
-  /** Whom the process becomes when `start` resolves; null: nobody else. */
+  /** The user that the process becomes when `start` resolves; null to stay the same user. */
   readonly users: Users | null
 }
 
 export interface RunningProcess {
-  /** Of a process with work that lasts: it takes no new work once `begin` was called, and says when the old is done. */
+  /**
+   * For a process with long-running work. After `begin` it accepts no new work; `done` resolves after the last work.
+   */
   readonly drain?: { begin(): Promise<void>; readonly done: Promise<void> }
-  /** Ends in order; what it was responsible for is finished or handed back. */
+  /** Stops in order: finishes or hands back everything that the process is responsible for. */
   stop(): Promise<void>
 }
 
-/** Exit status of a process that refuses to start: trying again will not help, so the supervisor gives up at once. */
+/** Exit status of a process that refuses to start. A retry would not help, so the supervisor gives up at once. */
 export const EXIT_REFUSED = 78
 const STOP_LIMIT_MS = 8000
 
 /**
- * The main of a platform process: reads the configuration, starts, tells the supervisor, and stops in order on SIGTERM,
- * SIGINT, or when the supervisor is gone. `load` says whether it may hold the master key. No unexpected exception ends
- * it: it is logged and counted as a bug, because ending the process would end its calls.
+ * The main function of a platform process. Reads the configuration, starts, notifies the supervisor, and stops in order
+ * on SIGTERM, SIGINT or the loss of the supervisor. `load` decides whether the process holds the master key. Unexpected
+ * exceptions are logged and counted as bugs but do not end the process, because that would end its calls.
  */
 export async function runProcess<C extends Settings>(
   name: string,
@@ -50,9 +52,9 @@ export async function runProcess<C extends Settings>(
     const users = toBecome(process.argv)
     const running = await start({ config, log, metrics, users })
     if (users !== null) {
-      // Node.js reads this file with the first connection over TLS.
+      // Makes Node.js read this file now, not at the first TLS connection, when the new user may not read it.
       if (process.env['NODE_EXTRA_CA_CERTS']) createSecureContext()
-      // Ports, code and keys are open.
+      // From here on the process needs no root: its ports, code and keys are open.
       becomeUser(users.own)
     }
     stopOnSignal(running, log, () => served.close())
@@ -70,7 +72,7 @@ export async function runProcess<C extends Settings>(
   }
 }
 
-/** Under the supervisor it is the supervisor that says it, once; alone, this process does. */
+/** Reports why the process refuses to start: to the supervisor, which prints it once, or else to stderr. */
 function tell(sentence: string): Promise<void> {
   return new Promise(resolve => {
     if (process.send) process.send({ refused: sentence } satisfies Word, () => resolve())
@@ -78,7 +80,7 @@ function tell(sentence: string): Promise<void> {
   })
 }
 
-/** A supervisor may go while we start: there is no work yet to end in order. Alone, nobody is watched. */
+/** Exits at once if the supervisor goes away during the start, when there is no work yet to end in order. */
 function leaveWithSupervisor(): { over(): void } {
   const leave = (): void => process.exit(1)
   if (process.send && !process.connected) leave()
@@ -129,9 +131,9 @@ function stopOnSignal(running: RunningProcess, log: Log, finished: () => void): 
 export interface Word {
   readonly ready?: true
   readonly refused?: string
-  /** To the process: take no new work. */
+  /** To the process: accept no new work. */
   readonly drain?: true
-  /** From the process: it was asked to drain, by whomever, and the last work has ended. */
+  /** From the process: it has drained, on anybody's request, and its last work has ended. */
   readonly drained?: true
 }
 
@@ -143,7 +145,7 @@ function drainOnWord({ drain }: RunningProcess): void {
   void drain.done.then(() => process.send?.({ drained: true } satisfies Word))
 }
 
-/** One sentence for a port that somebody else holds, naming the port and the variable that moves it. */
+/** Turns the error of a port that cannot be bound into one sentence that names the port and its variable. */
 export function portTaken(error: unknown, port: number, variable: string): unknown {
   const { code } = error as NodeJS.ErrnoException
   if (code === 'EADDRINUSE') return new StartRefused(`port ${port} is already in use: free it or set ${variable}`)

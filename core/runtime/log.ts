@@ -3,7 +3,7 @@ import type { LogLevel } from './config.ts'
 
 export type Log = Logger
 
-/** Paths whose values never reach a log, wherever they stand in the logged object. */
+/** Names whose values are redacted at the first three levels of a logged object. */
 const SECRET_NAMES = [
   'authorization',
   'Authorization',
@@ -27,8 +27,8 @@ const SECRET_NAMES = [
 ] as const
 
 /**
- * Structured logger of one process. Every line about a call, trunk or request carries its id: use `log.child({
- * call_id })`.
+ * Creates the structured logger of a process. Every line about a call, trunk or request must carry its id; use
+ * `log.child({ call_id })`.
  */
 export function createLog(
   process_name: string,

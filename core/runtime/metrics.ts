@@ -9,7 +9,7 @@ export { Counter, Gauge, Histogram, type Registry }
 const SCRAPE_TIMEOUT_MS = 1000
 const socketsFolder = (run_dir: string): string => join(run_dir, 'metrics')
 
-/** The registry of one process; every sample carries the label `process`. */
+/** Creates the registry of a process. Every sample carries the label `process`. */
 export function createMetrics(process_name: string): Registry {
   const registry = new Registry()
   registry.setDefaultLabels({ process: process_name })
@@ -19,8 +19,8 @@ export function createMetrics(process_name: string): Registry {
 }
 
 /**
- * A timer that should fire each so often; what it is late is what every other event waited. Each firing wakes an idle
- * process: at 10 ms that alone was 3 % of the CPU of a call.
+ * Period of the timer that measures the event loop: its lateness is the wait of every other event. Each firing wakes an
+ * idle process; at 10 ms the firings took 3 % of the CPU of a call.
  */
 const LOOP_STEP_MS = 20
 
@@ -62,14 +62,14 @@ export function serveMetrics(run_dir: string, process_name: string, registry: Re
     server.listen(path, () => {
       server.unref()
       resolve({
-        // It takes its socket away, where the user that we have become may.
+        // Closing also removes the socket, if the user that we have become may do so.
         close: () => void server.close(),
       })
     })
   })
 }
 
-/** The metrics of all processes that serve any, as one Prometheus text; a process that does not answer is left out. */
+/** Collects the metrics of all processes as one Prometheus text. Omits processes that do not answer. */
 export async function collectMetrics(run_dir: string): Promise<string> {
   const sockets = readdirSync(socketsFolder(run_dir)).filter(name => name.endsWith('.sock'))
   const texts = await Promise.all(sockets.map(name => scrape(join(socketsFolder(run_dir), name)).catch(() => '')))
@@ -90,7 +90,7 @@ function scrape(socketPath: string): Promise<string> {
   })
 }
 
-/** Prometheus wants each family once, with its HELP and TYPE before all of its samples. */
+/** Merges texts by family: Prometheus requires each family once, with HELP and TYPE before its samples. */
 function mergeFamilies(texts: readonly string[]): string {
   const families = new Map<string, { head: string[]; samples: string[] }>()
   for (const text of texts) {

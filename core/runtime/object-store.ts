@@ -8,18 +8,18 @@ import type { ByteSource } from './sealed-file.ts'
 
 /** Files in a bucket of an S3-compatible store (AWS S3, MinIO, Ceph, …). */
 export interface ObjectStore {
-  /** Uploads a file, whole or not at all. @throws StoreError */
+  /** Uploads a file atomically. @throws StoreError */
   put(key: string, path: string): Promise<void>
-  /** The object's bytes, fetched as they are read. Nothing is asked for yet. */
+  /** Returns the object's bytes as a source, which requests them only when they are read. */
   source(key: string): ByteSource
-  /** Removes an object; one that is not there is removed. @throws StoreError */
+  /** Removes an object. Succeeds when there is none. @throws StoreError */
   remove(key: string): Promise<void>
   close(): Promise<void>
 }
 
-/** Files over this are uploaded in parts of it: memory is bounded, and a broken connection costs one part. */
+/** Larger files are uploaded in parts of this size. This bounds memory, and a broken connection costs one part. */
 const PART_BYTES = 8 * 1024 * 1024
-/** What is fetched ahead of a reader: little at first, because many want the head alone. */
+/** Sizes of the blocks to read ahead. The first is small, because many readers need only the head. */
 const FIRST_BLOCK_BYTES = 128 * 1024
 const BLOCK_BYTES = 1024 * 1024
 
@@ -47,7 +47,7 @@ export function createObjectStore(config: S3Config, log: Log): ObjectStore {
   }
 }
 
-/** The bytes of a file in parts, at least one. */
+/** Yields the bytes of a file in parts, at least one. */
 async function* partsOf(file: FileHandle, path: string, size: number): AsyncGenerator<Buffer> {
   let at = 0
   do {
@@ -75,7 +75,7 @@ async function putParts(store: S3Requests, key: string, parts: AsyncIterable<Buf
     }
     await store.send({ method: 'POST', key, query: { uploadId }, body: completion(tags) })
   } catch (error) {
-    // The store charges for parts that nobody completes.
+    // The store charges for the parts of an incomplete upload.
     await store
       .send({ method: 'DELETE', key, query: { uploadId } })
       .catch(err => log.debug({ err, key }, 'an upload in parts was not taken back'))

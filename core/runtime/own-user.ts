@@ -1,15 +1,15 @@
 import { chownSync, lchownSync, mkdirSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** Who become users of their own, each with an id without account: none of them can signal, trace or read another. */
+/** Processes that run under separate user ids without accounts, so that none can signal, trace or read another. */
 const USERS = ['edge', 'media', 'sandbox'] as const
 export type UserName = (typeof USERS)[number]
 
 export const userOf = (name: UserName, first: number): number => first + USERS.indexOf(name)
-/** Whom others' programs run as (core/runtime/program-runner.ts): the last id of those that begin with `first`. */
+/** Returns the user of third-party programs (core/runtime/program-runner.ts): the last id of the range from `first`. */
 export const programsUser = (first: number): number => first + USERS.length
 
-/** Whom a process becomes once it has started, and whom the programs that it runs are run as. */
+/** The user that a process becomes once it has started, and the user of the programs that it runs. */
 export interface Users {
   readonly own: number
   readonly programs: number
@@ -22,8 +22,8 @@ export const toBecome = ([, , own, programs]: readonly string[]): Users | null =
   own === undefined ? null : { own: Number(own), programs: Number(programs) }
 
 /**
- * Gives root up for good, in every thread: setuid(2) takes all capabilities with it. What is open stays open.
- * @throws where the kernel refuses
+ * Gives up root irrevocably in every thread: setuid(2) also drops all capabilities. Open descriptors stay open.
+ * @throws when the kernel refuses
  */
 export function becomeUser(id: number): void {
   process.setgroups?.([])
@@ -31,11 +31,11 @@ export function becomeUser(id: number): void {
   process.setuid?.(id)
 }
 
-/** Makes the folder and all in it the property of a user. It comes last: where it is his, the rest is too. */
+/** Gives a folder and its contents to a user. The folder itself is last: once the user owns it, all is done. */
 export function giveFolder(folder: string, user: number): void {
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   if (statSync(folder).uid === user) return
-  // Links are given, not what they lead to.
+  // Changes the owner of links, not of their targets.
   for (const { parentPath, name } of readdirSync(folder, { withFileTypes: true, recursive: true }))
     lchownSync(join(parentPath, name), user, user)
   chownSync(folder, user, user)

@@ -19,8 +19,8 @@ const STICKY = 0o1000
 export const writePrivately = (): void => void process.umask(0o077)
 
 /**
- * Makes the folder and what lies above it, or takes the others' rights on it away: an older version may have made it.
- * A folder that belongs to somebody else, or is everybody's as /tmp is, stays as it is.
+ * Creates the folder and its parents, or removes other users' rights to it, because an older version may have created
+ * it. Leaves a folder of another owner, or a shared folder like /tmp, unchanged.
  */
 export function makePrivateFolder(folder: string): void {
   mkdirSync(folder, { recursive: true, mode: FOLDER_MODE })
@@ -29,17 +29,19 @@ export function makePrivateFolder(folder: string): void {
     chmodSync(folder, FOLDER_MODE)
 }
 
-/** The same for the database: SQLite gives the files that it puts beside one the rights of that one. */
+/** Does the same for the database file. SQLite copies its mode to the files that it creates next to it. */
 export function makePrivateFile(file: string): void {
   if (!existsSync(file)) closeSync(openSync(file, 'a', FILE_MODE))
   const { mode, uid } = statSync(file)
   if (uid === process.geteuid?.() && (mode & 0o777) !== FILE_MODE) chmodSync(file, FILE_MODE)
 }
 
-/** The one line of a file, which is made when it is not there. Processes that start at once agree on one. */
+/**
+ * Returns the only line of a file and creates the file if missing. Processes that start concurrently get the same line.
+ */
 export function lineOnce(file: string, make: () => string): string {
   if (!existsSync(file)) {
-    // Whole before it has its name: nobody reads half of it.
+    // The file is complete before it gets its name, so nobody reads half of it.
     const part = `${file}.${process.pid}`
     writeFileSync(part, `${make()}\n`, { mode: FILE_MODE })
     try {

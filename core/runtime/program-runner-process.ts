@@ -3,8 +3,8 @@ import { becomeUser } from './own-user.ts'
 import { writePrivately } from './private-files.ts'
 import type { HasRun, ToRun } from './program-runner.ts'
 
-// Runs programs as a user of their own, for a process that may not change users any more. This one owns nothing, and
-// can signal nobody else.
+// Runs programs as a separate user for a process that can no longer change users. That user owns no files and cannot
+// signal other processes.
 
 writePrivately()
 becomeUser(Number(process.argv[2]))

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { type BareEnd, type BareRun, runBy } from './bare-child.ts'
 import type { Log } from './log.ts'
 
-/** To the process that runs programs (core/runtime/program-runner-process.ts). */
+/** Message to the process that runs programs (core/runtime/program-runner-process.ts). */
 export interface ToRun {
   readonly id: number
   readonly program: string
@@ -17,9 +17,8 @@ export interface HasRun {
 }
 
 /**
- * From now on this process runs programs as another user, by a process that it starts while it still may: one that
- * gives root up cannot change users any more. Without that process programs run as whoever we are, and a warning says
- * so.
+ * Makes this process run programs as another user from now on, through a child that it starts before it gives up root:
+ * afterwards it cannot change users. If the child ends, programs run as our own user and a warning is logged.
  */
 export async function runProgramsAs(user: number, log: Log): Promise<void> {
   const child: ChildProcess = fork(new URL('./program-runner-process.js', import.meta.url), [String(user)], {
@@ -45,7 +44,7 @@ export async function runProgramsAs(user: number, log: Log): Promise<void> {
     for (const settle of waiting.values()) settle({ ok: false, too_long: false, detail: 'its runner has ended' })
     waiting.clear()
   })
-  // It ends with us, and keeps nobody from ending.
+  // The child ends with this process and does not keep it alive.
   child.unref()
   child.channel?.unref()
   runBy(

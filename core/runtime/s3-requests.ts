@@ -21,7 +21,7 @@ export interface S3Requests {
   close(): Promise<void>
 }
 
-/** The store refused a request or did not answer; `status` is that of its answer, null when there was none. */
+/** The store refused a request or did not respond. `status` is null without a response. */
 export class StoreError extends Error {
   override readonly name = 'StoreError'
   readonly status: number | null
@@ -31,11 +31,11 @@ export class StoreError extends Error {
   }
 }
 
-/** The operator names the store, so it may have any address, even that of this machine. */
+/** The operator chooses the store, so it may have any address, even one of this machine. */
 const EVERYWHERE = ['0.0.0.0/0', '::/0']
 const TIMES = { connect_timeout_ms: 5_000, read_timeout_ms: 30_000, total_timeout_ms: 120_000 } as const
 
-/** Requests over the platform's own HTTP client, signed with Signature Version 4. */
+/** Creates S3 requests on the platform's HTTP client, signed with Signature Version 4. */
 export function createS3Requests(config: S3Config, log: Log): S3Requests {
   const http = createHttpClient({ allow_private: EVERYWHERE, user_agent: 'Strowger/0.1', log })
   return {
@@ -47,7 +47,7 @@ export function createS3Requests(config: S3Config, log: Log): S3Requests {
         url: signed.url.href,
         method,
         headers: { ...Object.fromEntries(signed.headers), 'accept-encoding': 'identity' },
-        // The signature does not hold where a redirect leads.
+        // The signature is not valid for the target of a redirect.
         max_redirects: 0,
         replayable: true,
         ...TIMES,
@@ -56,9 +56,9 @@ export function createS3Requests(config: S3Config, log: Log): S3Requests {
       })
       if (!reply.ok) throw new StoreError(null, reply.detail)
       const done = reply.status >= 200 && reply.status <= 299
-      // A GET that succeeds answers with the object, which is no document of the protocol.
+      // A successful GET returns the object, not an XML document of the protocol.
       const document = method === 'GET' && done ? null : s3Document(reply.body.toString())
-      // The store may send 200 while it still joins the parts of an upload, and the error after it.
+      // The store may send 200 while it still joins the parts of an upload, and report an error in the body.
       if (!done || document?.root === 'Error') {
         const code = document?.fields['Code']
         throw new StoreError(reply.status, `${method} was answered ${reply.status}${code ? ` ${code}` : ''}`)
@@ -98,7 +98,7 @@ interface S3Document {
   readonly fields: Readonly<Record<string, string>>
 }
 
-/** Reads an answer of the store; null for a text that is not XML, such as the page of a proxy. */
+/** Parses a response of the store; null for a text that is not XML, such as the page of a proxy. */
 export function s3Document(text: string): S3Document | null {
   const parser = new SaxesParser({ xmlns: false })
   const open: string[] = []
@@ -121,7 +121,7 @@ export function s3Document(text: string): S3Document | null {
   })
   parser.on('text', addText)
   parser.on('cdata', addText)
-  // While it joins parts, the store keeps the connection alive with white space ahead of the document.
+  // While it joins parts, the store keeps the connection alive with white space before the document.
   parser.write(text.trimStart()).close()
   return malformed || root === null ? null : { root, fields: Object.fromEntries(fields) }
 }

@@ -3,15 +3,14 @@ import { type FileHandle, rename, rm } from 'node:fs/promises'
 import { newPlainFile, openPlainFile } from './plain-file.ts'
 
 /**
- * Files encrypted at rest, readable from any byte. A header of 40 bytes, then chunks of 64 KiB (the last one
- * shorter), each AES-256-GCM with its tag behind it:
+ * Files encrypted at rest, readable from any byte. A header of 40 bytes is followed by chunks of 64 KiB (the last one
+ * shorter). Each chunk is encrypted with AES-256-GCM and followed by its tag.
  *
  *     0               8               12              16              24                              40
  *     | "STRWSEAL"    | version 1     | chunk bytes   | plain bytes   | salt (16)                     |
  *
- * The key of a file is HKDF-SHA256 (RFC 5869) of the installation's key and the salt, so that the chunk's number may
- * be its nonce; the header is authenticated with every chunk, so that none can be cut off, moved or taken from
- * another file.
+ * The key of a file is HKDF-SHA256 (RFC 5869) of the installation's key and the salt, so the chunk's number can be its
+ * nonce. Every chunk authenticates the header, so no chunk can be cut off, moved or taken from another file.
  */
 const MAGIC = Buffer.from('STRWSEAL')
 const HEADER_BYTES = 40
@@ -26,7 +25,7 @@ function nonce(chunk: number): Buffer {
   return bytes
 }
 
-/** Encrypts `from` into `to`, complete or not at all; `from` stays. Returns the bytes of the content. */
+/** Encrypts `from` into `to` atomically and keeps `from`. Returns the size of the content in bytes. */
 export async function sealFile(key: Buffer, from: string, to: string): Promise<number> {
   const unfinished = `${to}.part`
   const source = await openPlainFile(from)
@@ -67,9 +66,9 @@ async function writeSealed(key: Buffer, source: FileHandle, target: FileHandle):
   return size
 }
 
-/** The source of sealed bytes. */
+/** A source of sealed bytes. */
 export interface ByteSource {
-  /** Exactly so many bytes. @throws when there are fewer, or none can be had */
+  /** Reads exactly `length` bytes. @throws when there are fewer, or the source fails */
   read(position: number, length: number): Promise<Buffer>
   close(): Promise<void>
 }
@@ -80,16 +79,14 @@ export async function fileSource(path: string): Promise<ByteSource> {
 }
 
 interface SealedFile {
-  /** Of the content. */
+  /** Size of the content. */
   readonly bytes: number
-  /**
-   * The content from `first` to `last`, both included; throws where the file was changed. Closes the source at its end.
-   */
+  /** Yields the content from `first` to `last` inclusive, then closes the source. @throws at a modified chunk */
   read(first: number, last: number): AsyncGenerator<Buffer>
   close(): Promise<void>
 }
 
-/** Reads the head of a sealed file; throws when it is none, and closes the source. */
+/** Reads the header of a sealed file. Closes the source and throws when the file is not a sealed one. */
 export async function openSealed(key: Buffer, source: ByteSource): Promise<SealedFile> {
   try {
     const header = await source.read(0, HEADER_BYTES)

@@ -13,13 +13,18 @@ import type { DigestAlgorithm, DigestCrypto } from '../domain/identity/index.ts'
 
 const sha256 = (value: string | Buffer): Buffer => hash('sha256', value, 'buffer')
 
-/** Hash of a secret that has 128 random bits or more (API keys): no salt or stretching is needed. Hex. */
+/**
+ * Returns the hash, in hex, of a secret with at least 128 random bits (API keys), which needs no salt or stretching.
+ */
 export const hashSecret = (secret: string): string => hash('sha256', secret)
 
 /** Compares two texts in constant time; hashing first makes their lengths equal. */
 export const sameSecret = (a: string, b: string): boolean => timingSafeEqual(sha256(a), sha256(b))
 
-/** AES-256-GCM; `v1.<iv>.<tag>.<text>`, each base64url. For values that must be read again, such as the voice token. */
+/**
+ * Encrypts a value that must be read again, such as the voice token, with AES-256-GCM. Returns `v1.<iv>.<tag>.<text>`,
+ * each part in base64url.
+ */
 export function seal(key: Buffer, plain: string): string {
   const iv = randomBytes(12)
   const cipher = createCipheriv('aes-256-gcm', key, iv)
@@ -27,7 +32,7 @@ export function seal(key: Buffer, plain: string): string {
   return ['v1', ...[iv, cipher.getAuthTag(), body].map(part => part.toString('base64url'))].join('.')
 }
 
-/** The plain text of `seal`; throws when the key is another one or the text was changed. */
+/** Decrypts the result of `seal`. Throws when the key is wrong or the text was modified. */
 export function unseal(key: Buffer, sealed: string): string {
   const [version, iv, tag, body] = sealed.split('.')
   if (version !== 'v1' || !iv || !tag || body === undefined) throw new Error('sealed value has an unknown form')
@@ -39,7 +44,7 @@ export function unseal(key: Buffer, sealed: string): string {
 const derive = promisify<string, Buffer, number, object, Buffer>(scrypt)
 const COST = { N: 2 ** 15, r: 8, p: 1, maxmem: 64 * 1024 * 1024 } as const
 
-/** Password hash for people: `scrypt.<salt>.<hash>` (RFC 7914). */
+/** Hashes a person's password: `scrypt.<salt>.<hash>` (RFC 7914). */
 export async function hashPassword(password: string): Promise<string> {
   const salt = randomBytes(16)
   return `scrypt.${salt.toString('base64url')}.${(await derive(password, salt, 32, COST)).toString('base64url')}`
@@ -56,16 +61,17 @@ export async function passwordMatches(password: string, stored: string): Promise
 
 const DIGEST_HASHES = { MD5: 'md5', 'SHA-256': 'sha256' } as const
 
-/** A hash of digest authentication (RFC 7616 §3.3), hex. */
+/** Returns a hash of digest authentication (RFC 7616 §3.3), in hex. */
 export const digestHash = (algorithm: DigestAlgorithm, text: string): string => hash(DIGEST_HASHES[algorithm], text)
 
-/** HA1 of RFC 7616 §3.4.2 per algorithm, hex. */
+/** Returns HA1 (RFC 7616 §3.4.2), in hex. */
 export const digestHa1 = (algorithm: 'md5' | 'sha256', username: string, realm: string, password: string): string =>
   createHash(algorithm).update(`${username}:${realm}:${password}`).digest('hex')
 
 /**
- * What digest authentication computes. Whoever holds the same secret of the control link reads the same nonces: the
- * edge challenges strangers, and signaling judges their answers. Without a secret the nonces are this process's own.
+ * Returns the crypto functions of digest authentication. Processes with the same control link secret accept the same
+ * nonces: the edge challenges strangers and signaling verifies their responses. Without a secret, nonces are valid only
+ * in this process.
  */
 export function digestCrypto(link_secret: string): DigestCrypto {
   const key =

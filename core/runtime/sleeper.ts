@@ -1,14 +1,14 @@
 import type { Clock } from './clock.ts'
 
 interface SleeperOptions {
-  /** One run. What it rejects with goes to `failed`, and the next wake-up begins another. */
+  /** One run. `failed` gets its rejection; the next wake-up starts another run. */
   readonly work: () => Promise<void>
   readonly failed: (error: unknown) => void
-  /** Wakes it up every so often: a lost wake-up costs time and nothing else. */
+  /** Periodic wake-ups. With them, a lost wake-up costs only latency. */
   readonly every?: { readonly clock: Pick<Clock, 'every'>; readonly period_ms: number }
 }
 
-/** Work that wake-ups begin and that never runs twice at once: wake-ups during a run make one more run after it. */
+/** Runs work on wake-ups, never concurrently. Any number of wake-ups during a run cause one more run after it. */
 export class Sleeper {
   readonly #work: SleeperOptions['work']
   readonly #failed: SleeperOptions['failed']
@@ -23,7 +23,7 @@ export class Sleeper {
     this.#timer = every?.clock.every(every.period_ms, () => void this.wake())
   }
 
-  /** Resolves when the run that is under way, or that begins now, has ended. Never rejects. */
+  /** Starts a run unless one is in progress. Resolves when the current run has ended; never rejects. */
   wake(): Promise<void> {
     if (this.#stopped) return this.#running ?? Promise.resolve()
     if (this.#running) {
@@ -41,7 +41,7 @@ export class Sleeper {
     return this.#running
   }
 
-  /** Resolves when the run that is under way has ended; no other begins. */
+  /** Starts no further run and resolves when the current one has ended. */
   async stop(): Promise<void> {
     this.#stopped = true
     this.#timer?.cancel()

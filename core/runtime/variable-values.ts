@@ -3,12 +3,12 @@ import { smsRoute } from '../domain/alerts/notices.ts'
 import { parseNetwork } from '../domain/identity/address.ts'
 import { PORTS_REFUSED_BY_BROWSERS } from '../domain/network/browser-ports.ts'
 
-// What the text of a variable means, by its kind. Parsers get the text and the variable's name, and throw ConfigError
-// where it makes no sense.
+// Parsers for the values of environment variables. Each takes the text and the variable's name and throws ConfigError
+// for an invalid text.
 
 export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent'
 
-/** A variable whose value makes no sense; the message names the variable, the value and what is expected. */
+/** A variable has an invalid value. The message names the variable, the value and the expected form. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError'
 }
@@ -48,7 +48,7 @@ export const portRange = (value: string, name: string): { first: number; last: n
   return { first, last }
 }
 
-/** One address, or one of each family; none of an empty text. */
+/** Parses one address, or one of each family. An empty text is an empty list. */
 export const addresses = (value: string, name: string): readonly string[] => {
   if (value === '') return []
   const found = list(value)
@@ -80,7 +80,7 @@ export const domain = (value: string, name: string): string => {
   return value.toLowerCase()
 }
 
-/** A whole number within bounds. */
+/** Returns a parser for whole numbers from `least` to `most`. */
 export const whole =
   (least: number, most: number, unit = '') =>
   (value: string, name: string): number => {
@@ -90,7 +90,7 @@ export const whole =
     return number
   }
 
-/** The first of a range; the last ids that fit in 16 bits are the kernel's and nobody's. */
+/** Parses the first id of a range of users. It excludes the last 16-bit ids, which the kernel and `nobody` use. */
 export const userIds = (value: string, name: string): number | null =>
   /^(off|false|no|0)$/i.test(value) ? null : whole(1, 65_500)(value, name)
 
@@ -122,7 +122,7 @@ export const connectors = (value: string, name: string): SiprecConnector[] =>
 export const smtpUrl = (value: string, name: string): string | null => {
   if (value === '') return null
   if (!isUrl(value, /^smtps?:$/) || new URL(value).hostname === '')
-    // The value may hold a password, so that it is not repeated.
+    // The value may contain a password, so the message omits it.
     refuse(name, '…', 'expected smtp://user:password@host:port or smtps://…')
   return value
 }
@@ -140,7 +140,7 @@ export const mailbox = (value: string, name: string): string => {
 
 export const list = (value: string): string[] => value.split(/[\s,]+/).filter(item => item !== '')
 
-/** CIDRs, addresses, `loopback` or `none`; null when nothing is said. */
+/** Parses CIDRs, addresses, `loopback` or `none`; null for an empty text. */
 export const ranges = (value: string, name: string): string[] | null => {
   const found = list(value)
   const strange = found.find(item => item !== 'loopback' && item !== 'none' && !parseNetwork(item))

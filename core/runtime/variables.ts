@@ -23,7 +23,7 @@ import {
   whole,
 } from './variable-values.ts'
 
-/** A setting that comes from the environment. */
+/** A setting from the environment. */
 export interface Variable<T> {
   readonly name: string
   readonly meaning: string
@@ -38,7 +38,7 @@ const variable = <T>(
   parse: (text: string, name: string) => T,
 ): Variable<T> => ({ name, meaning, default: fallback, parse })
 
-/** Every variable, with its meaning; `strowger doctor` prints this table and .env.example mirrors it. */
+/** All variables with their meanings. `strowger doctor` prints this table, and .env.example mirrors it. */
 export const VARIABLES = {
   data: variable('STROWGER_DATA', './data', 'folder of the database, recordings, keys', text),
   host: variable(
@@ -119,7 +119,7 @@ export const VARIABLES = {
     'STROWGER_DEAD_CALL_SECONDS',
     '60',
     'seconds without media from anybody that end a call',
-    // The media worker tells of silence every 10 s.
+    // The media worker reports silence every 10 s.
     whole(10, 9999, ' seconds'),
   ),
   drain: variable(
@@ -205,7 +205,7 @@ export const VARIABLES = {
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
-/** @throws ConfigError where the text makes no sense */
+/** Reads a variable; an empty value is the default. @throws ConfigError for an invalid text */
 export const read = <T>(env: Environment, wanted: Variable<T>): T => {
   const given = env[wanted.name]?.trim()
   return wanted.parse(given === undefined || given === '' ? wanted.default : given, wanted.name)

@@ -14,23 +14,25 @@ import { parseTarget, splitFragment, withParameters } from '../domain/webhooks/t
 import { type Clock, pause, systemClock } from './clock.ts'
 import type { Hop, HttpClient, HttpRequest, HttpResult } from './http/index.ts'
 
-/** A request about a call: for a document, or a callback. */
+/** A request for a document of a call, or a callback about it. */
 export interface VoiceRequest {
-  /** As the customer wrote it: user info becomes Basic auth, `#rc=..&rp=..` sets times and retries and is not sent. */
+  /**
+   * As the customer wrote it. User info becomes Basic authentication. The fragment (`#rc=..&rp=..`) sets timeouts and
+   * retries and is not sent.
+   */
   readonly url: string
   readonly method: 'GET' | 'POST'
-  /** Form parameters of a POST; added to the query of a GET. */
+  /** Form parameters of a POST. A GET has them in its query. */
   readonly parameters?: Parameters
-  /** Raw JSON in place of parameters (POST only); its hash joins the query. */
+  /** Raw JSON in place of parameters (POST only). Its hash is added to the query. */
   readonly json?: string
-  /** The account's token in force now; signs, and goes nowhere else. */
+  /** The account's current token. It only signs the request and is never sent. */
   readonly auth_token: string
-  /** `document` keeps the body of a 2xx (64 KiB), `ignored` keeps none. */
+  /** `document` reads the body of a 2xx (64 KiB); `ignored` reads none. */
   readonly reply: 'document' | 'ignored'
   readonly cookies?: CookieJar
   /**
-   * Given when this request repeats an earlier one (an outbox); default a new UUID. The same over retries and
-   * redirects.
+   * The token of the earlier request that this one repeats (outbox); default a new UUID. Retries and redirects keep it.
    */
   readonly idempotency_token?: string
   /** Default 64 KiB. */
@@ -45,11 +47,11 @@ interface Attempt {
 }
 
 interface Told {
-  /** Of the hop that answered or failed, as it left; base of relative URLs in the document. */
+  /** URL, as sent, of the hop that answered or failed. It is the base of relative URLs in the document. */
   readonly url: string
   readonly attempts: readonly Attempt[]
   readonly idempotency_token: string
-  /** Error numbers of what was ignored (11243: the retry policy in the fragment). */
+  /** Numbers of faults that were ignored (11243: invalid retry policy in the fragment). */
   readonly warnings: readonly number[]
   readonly duration_ms: number
 }
@@ -65,9 +67,9 @@ interface VoiceAnswer extends Told {
 
 interface VoiceFailure extends Told {
   readonly ok: false
-  /** `status`: an answer outside 2xx. */
+  /** `status`: a response outside 2xx. */
   readonly error: FetchError | 'status'
-  /** `ErrorCode` of the compatible form, 11100 to 11750. */
+  /** The `ErrorCode` of the compatible form, 11100 to 11750. */
   readonly number: number
   readonly status: number | null
   readonly detail: string
@@ -76,14 +78,16 @@ interface VoiceFailure extends Told {
 export type VoiceReply = VoiceAnswer | VoiceFailure
 
 export interface VoiceRequester {
-  /** Signed, retried as the URL asks within its total time; never rejects for what the far end does. */
+  /**
+   * Signs and sends a request and retries as its URL asks, within its total timeout. Never rejects because of the peer.
+   */
   send(request: VoiceRequest): Promise<VoiceReply>
 }
 
 interface VoiceRequesterOptions {
   readonly http: Pick<HttpClient, 'request'>
   readonly clock?: Clock
-  /** In [0, 1), for the jitter between attempts. */
+  /** Returns a number in [0, 1), for the jitter between attempts. */
   readonly random?: () => number
 }
 
@@ -113,7 +117,7 @@ export function createVoiceRequester({ http, clock = systemClock, random = Math.
   }
 }
 
-/** The exchange as the HTTP client is asked for it; the same for every attempt but for the time left. */
+/** Returns the HTTP request. All attempts share it, except for the remaining time. */
 function prepare(request: VoiceRequest, policy: RequestPolicy, idempotency_token: string, clock: Clock): HttpRequest {
   const form = request.parameters ?? []
   const { method, json } = request
@@ -152,10 +156,7 @@ function prepare(request: VoiceRequest, policy: RequestPolicy, idempotency_token
 
 const cookieHeader = (cookie: string | null | undefined): Record<string, string> => (cookie ? { Cookie: cookie } : {})
 
-/**
- * Both signatures of one hop, over what this hop sends: a redirect that dropped the parameters is signed without
- * them.
- */
+/** Returns both signatures of a hop. They cover what this hop sends: not parameters that a redirect dropped. */
 function signatures(auth_token: string, hop: Hop, form: Parameters, clock: Clock): Record<string, string> {
   const sent = hop.body === null ? '' : hop.body.toString()
   const timestamp = Math.floor(clock.now() / 1000)
@@ -184,8 +185,8 @@ function conclude(result: HttpResult, told: Omit<Told, 'url'>): VoiceReply {
 }
 
 /**
- * Signature of a WebSocket handshake: `X-Twilio-Signature` over the `ws(s)://` URL alone, as it leaves: without user
- * info and fragment, a bare host with `/`.
+ * Returns the `X-Twilio-Signature` of a WebSocket handshake. It covers only the `ws(s)://` URL as sent: without user
+ * info and fragment, and with `/` after a bare host.
  */
 export function handshakeSignature(auth_token: string, url: string): string {
   const parsed = parseTarget(url.replace(/^ws(s?):/i, 'http$1:'))

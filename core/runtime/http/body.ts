@@ -5,11 +5,11 @@ import { Failure } from './failure.ts'
 
 interface BodyLimits {
   readonly max_bytes: number
-  /** Called at each piece that arrives. */
+  /** Called for each chunk that arrives. */
   readonly touched: () => void
 }
 
-/** Moves an answer's body into `sink`: counted as it arrives and again after decoding, cut at `max_bytes`. */
+/** Pipes a response body into `sink`. Fails when it exceeds `max_bytes`, either as received or after decoding. */
 export async function readBody(
   source: NodeJS.ReadableStream,
   encoding: string | undefined,
@@ -28,7 +28,7 @@ export async function readBody(
   )
 }
 
-/** A sink that keeps what it is given; `bytes()` after the pipeline has ended. */
+/** Returns a sink that collects its input. Call `bytes()` after the pipeline has ended. */
 export function memorySink(): Writable & { bytes(): Buffer } {
   const chunks: Buffer[] = []
   const sink = new Writable({
@@ -53,8 +53,8 @@ function counter(max_bytes: number, touched: () => void): Transform {
 }
 
 /**
- * Decodes one content coding (RFC 9110 §8.4.1); its output is pulled in pieces, so a bomb is cut by the counter
- * behind.
+ * Returns the decoder of one content coding (RFC 9110 §8.4.1). Its output arrives in pieces, so the counter after it
+ * stops a decompression bomb.
  */
 function decoder(coding: string): Transform {
   if (coding === 'gzip' || coding === 'x-gzip') return createGunzip()
@@ -63,7 +63,7 @@ function decoder(coding: string): Transform {
   throw new Failure('protocol', `content coding ${JSON.stringify(coding.slice(0, 40))} was not asked for`)
 }
 
-/** "deflate" means zlib (RFC 9110 §8.4.1.2), but some servers send the raw stream: the first byte tells. */
+/** "deflate" means zlib (RFC 9110 §8.4.1.2), but some servers send a raw stream. The first byte distinguishes them. */
 function inflateEither(): Transform {
   let inner: Transform | null = null
   const outer = new Transform({

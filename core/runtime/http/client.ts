@@ -12,7 +12,7 @@ import { createIdleConnections } from './pool.ts'
 import { createHostResolver } from './resolve.ts'
 import type { Hop, HttpClient, HttpClientOptions, HttpLimits, HttpRequest, HttpResult } from './types.ts'
 
-/** Creates the client; throws when `allow_private` holds something that is no range. */
+/** Creates the client. Throws when `allow_private` contains an invalid range. */
 export function createHttpClient(options: HttpClientOptions): HttpClient {
   const clock = options.clock ?? systemClock
   const shared: Shared = {
@@ -84,10 +84,7 @@ export function createHttpClient(options: HttpClientOptions): HttpClient {
   }
 }
 
-/**
- * One exchange from URL to value; the only place where failures become values, and where timers and slots are
- * returned.
- */
+/** Runs one exchange under its total timeout. The only place where failures become values. */
 async function exchange<T>(
   shared: Shared,
   request: HttpRequest,
@@ -117,7 +114,7 @@ async function exchange<T>(
   }
 }
 
-/** Hop after hop until an answer that is no redirect. */
+/** Follows redirects to the final response. */
 async function follow<T>(
   shared: Shared,
   request: HttpRequest,
@@ -158,12 +155,12 @@ async function follow<T>(
   }
 }
 
-/** Names keep their spelling on the wire: receivers that read raw headers look for the documented one. */
+/** Returns the headers of a hop. Names keep their case on the wire: some receivers read raw headers as documented. */
 function hopHeaders(shared: Shared, request: HttpRequest, hop: Hop, target: Target, first: Target) {
   const headers = new Map<string, [name: string, value: string]>()
   const set = (name: string, value: string) => headers.set(name.toLowerCase(), [name, value])
   set('Accept', '*/*')
-  // Documents are small; what comes encoded all the same is decoded within the same limit.
+  // Documents are small. A body that comes encoded nevertheless is decoded within the same limit.
   set('Accept-Encoding', 'identity')
   set('User-Agent', shared.user_agent)
   const at_home = target.origin === first.origin
@@ -186,7 +183,7 @@ function withoutUserInfo(url: string): string {
   return parsed.ok ? parsed.target.url : url.slice(0, 200).replace(/\/\/[^/?#]*@/, '//')
 }
 
-/** Paths and queries can carry customers' secrets; the log gets the origin. */
+/** Returns the part of a URL that is logged: paths and queries can contain customers' secrets. */
 const origin = (url: string): string => {
   const parsed = parseTarget(url)
   return parsed.ok ? parsed.target.origin : '(no URL)'

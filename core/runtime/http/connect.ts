@@ -7,7 +7,7 @@ import { asFailure, Failure } from './failure.ts'
 
 interface ConnectOptions {
   readonly target: Target
-  /** Addresses that passed the guard; nothing else is connected to. */
+  /** The addresses that passed the guard. The client connects to no others. */
   readonly addresses: readonly string[]
   readonly timeout_ms: number
   /** Trusted roots in PEM in place of the system's. */
@@ -15,9 +15,7 @@ interface ConnectOptions {
   readonly signal: AbortSignal
 }
 
-/**
- * A connected socket to one of `addresses`, with TLS done for https; rejects with Failure, and then leaves no socket.
- */
+/** Connects to one of `addresses`, with TLS for https. Rejects with Failure and leaves no open socket behind. */
 export async function connectSocket(options: ConnectOptions, guard: AddressGuard): Promise<Socket> {
   const tcp = openTcp(options)
   await settled(tcp, 'connect', 'connect', options.signal)
@@ -30,7 +28,7 @@ export async function connectSocket(options: ConnectOptions, guard: AddressGuard
   const { hostname } = options.target
   const tls = connectTls({
     socket: tcp,
-    // RFC 6066 §3: no address literals in server_name. The certificate is checked against `host` then.
+    // RFC 6066 §3 forbids address literals in server_name. For them the certificate is checked against `host`.
     ...(isIP(hostname) === 0 ? { servername: hostname } : { host: hostname, servername: '' }),
     minVersion: 'TLSv1.2',
     ALPNProtocols: ['http/1.1'],
@@ -41,20 +39,20 @@ export async function connectSocket(options: ConnectOptions, guard: AddressGuard
   return tls
 }
 
-/** An HTTP/1.1 client on this very socket: when the socket is gone so is the client, it never connects by itself. */
+/** Creates an HTTP/1.1 client on this socket. The client never connects again: it ends with the socket. */
 export function clientOn(socket: Socket, target: Target, idle_ms: number): Client {
   let given = false
   return new Client(target.origin, {
     connect: (_options, callback) => {
       if (given) return callback(new Failure('network', 'the connection was closed by the server'), null)
       given = true
-      // undici asks while it walks its queue, and would not look again after an answer in the same breath.
+      // undici calls this while it walks its queue and would ignore a synchronous answer.
       queueMicrotask(() => callback(null, socket))
     },
     pipelining: 1,
     keepAliveTimeout: idle_ms,
     keepAliveMaxTimeout: idle_ms,
-    // Both are timed by the exchange itself: undici's timers are accurate to a second only.
+    // The exchange enforces both timeouts itself, because undici's timers are accurate only to a second.
     headersTimeout: 0,
     bodyTimeout: 0,
     maxHeaderSize: 32 * 1024,
@@ -68,7 +66,7 @@ function openTcp({ target, addresses, timeout_ms }: ConnectOptions): Socket {
     if (options.all) callback(null, entries)
     else callback(null, first, isIP(first))
   }
-  // A literal as host needs no lookup; with several addresses Node tries them in turn (RFC 8305).
+  // An address literal needs no lookup. Node tries several addresses in turn (RFC 8305).
   const where = addresses.length === 1 ? { host: first } : { host: target.hostname, lookup: pinned }
   return connectTcp({
     ...where,
@@ -87,7 +85,7 @@ function settled(socket: Socket, event: string, phase: 'connect' | 'tls', signal
       reject(asFailure(cause, phase))
     }
     const aborted = (): void => stop(signal.reason)
-    // The listener stays: between this promise and the HTTP client's own listener an error would have no owner.
+    // The listener stays: nothing else handles an error before the HTTP client adds its listener.
     socket.on('error', stop)
     socket.once(event, () => {
       signal.removeEventListener('abort', aborted)

@@ -5,11 +5,11 @@ import type { SinkFactory } from './hop.ts'
 import { DOWNLOAD_LIMITS, withDefaults } from './limits.ts'
 import type { DownloadRequest, DownloadResult, HttpAnswer, HttpFailure, HttpLimits, HttpRequest } from './types.ts'
 
-/** An exchange's end; `content` is what its sink made of the body, null when the body was dropped. */
+/** The result of an exchange. `content` is the sink's result, or null when the body was dropped. */
 export type Outcome<T> = (Omit<HttpAnswer, 'body'> & { readonly content: T | null }) | HttpFailure
 type Run = <T>(request: HttpRequest, limits: HttpLimits, sink: SinkFactory<T>) => Promise<Outcome<T>>
 
-/** GET into a file that is replaced only by a complete answer with status 200. */
+/** Downloads by GET into a file. Only a complete 200 response replaces the file. */
 export async function download(request: DownloadRequest, run: Run): Promise<DownloadResult> {
   const part = `${request.file}.${randomBytes(6).toString('hex')}.part`
   const sink: SinkFactory<number> = answer => {
@@ -21,7 +21,7 @@ export async function download(request: DownloadRequest, run: Run): Promise<Down
         await rename(part, request.file)
         return size
       },
-      // The part may not exist: opening it is what failed.
+      // The part does not exist when opening it failed.
       discard: () => unlink(part).catch(() => undefined),
     }
   }

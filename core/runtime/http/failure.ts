@@ -1,6 +1,6 @@
 import type { FetchError } from '../../domain/webhooks/errors.ts'
 
-/** Carries the reason of a failed exchange from the depth of streams and sockets up to the value that callers get. */
+/** The reason for a failed exchange. Thrown in streams and sockets; `exchange` turns it into a value. */
 export class Failure extends Error {
   override readonly name = 'Failure'
   readonly error: FetchError
@@ -31,10 +31,7 @@ const TLS_UNTRUSTED = new Set([
 
 type Phase = 'connect' | 'tls' | 'exchange'
 
-/**
- * Names what Node, OpenSSL, undici and zlib report. `phase` says what was under way, for codes that mean several
- * things.
- */
+/** Classifies errors of Node, OpenSSL, undici and zlib. `phase` disambiguates codes with several meanings. */
 export function asFailure(cause: unknown, phase: Phase): Failure {
   if (cause instanceof Failure) return cause
   const {
@@ -63,6 +60,6 @@ const PROTOCOL = new Set([
   'UND_ERR_NOT_SUPPORTED',
   'UND_ERR_INVALID_ARG',
   'ERR_INVALID_ARG_VALUE',
-  // An invariant of undici's parser, broken by an upgrade without its header.
+  // A response that switches protocols without an Upgrade header breaks an assertion in undici's parser.
   'ERR_ASSERTION',
 ])

@@ -1,8 +1,11 @@
 import { Failure } from './failure.ts'
 
-/** Bounds the exchanges under way: one slow origin makes its own callers wait, not everybody's. */
+/** Limits concurrent exchanges, in total and per origin: a slow origin delays only its own callers. */
 export interface Gate {
-  /** Resolves when it is this caller's turn; rejects when `signal` ends the wait or when there are too many in all. */
+  /**
+   * Waits for a slot and resolves with the function that returns it. Rejects when `signal` aborts the wait, or at once
+   * when the total is reached.
+   */
   enter(origin: string, signal: AbortSignal): Promise<() => void>
   in_flight(): number
   waiting(): number

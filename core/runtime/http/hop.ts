@@ -12,10 +12,10 @@ import { end, type IdleConnections } from './pool.ts'
 import type { ResolveHost } from './resolve.ts'
 import type { Hop, HttpLimits } from './types.ts'
 
-/** Tried per connection; all that a name has are checked. */
+/** The most addresses that one connection tries. The guard checks all addresses of a name. */
 const MAX_ADDRESSES = 8
 
-/** State shared by all exchanges of one client. */
+/** State that all exchanges of one client share. */
 export interface Shared {
   readonly clock: Clock
   readonly guard: AddressGuard
@@ -27,7 +27,7 @@ export interface Shared {
   readonly idle_ms: number
 }
 
-/** The receiver of a body; null drops the body. `finish` runs when it is complete, `discard` when it is not. */
+/** Creates the receiver of a body; null drops the body. `finish` runs after a complete body, `discard` otherwise. */
 export type SinkFactory<T> = (answer: { status: number }) => Sink<T> | null
 interface Sink<T> {
   readonly stream: Writable
@@ -44,7 +44,9 @@ interface Sending {
   readonly replayable: boolean
 }
 
-/** An answer whose head has arrived. `release` must be called; it keeps the connection when the body was read whole. */
+/**
+ * A response whose head has arrived. The caller must call `release`, which keeps the connection when it is reusable.
+ */
 interface OpenAnswer {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
@@ -53,7 +55,7 @@ interface OpenAnswer {
   release(): void
 }
 
-/** Sends one request, on a kept connection where that is safe. Rejects with what went wrong, and then holds nothing. */
+/** Sends one request, on an idle connection where that is safe. A rejected send leaves no connection open. */
 export async function send(shared: Shared, sending: Sending): Promise<OpenAnswer> {
   const { hop, stop, target } = sending
   const may_reuse = sending.replayable || hop.method === 'GET' || hop.method === 'HEAD'
@@ -62,7 +64,7 @@ export async function send(shared: Shared, sending: Sending): Promise<OpenAnswer
     try {
       return await dispatch(shared, sending, kept)
     } catch (cause) {
-      // The server may have closed a kept connection just as we used it: nothing was answered, a new one decides.
+      // The server may have closed the idle connection just as we used it. Without a response, try a new connection.
       const { error } = asFailure(cause, 'exchange')
       if (error !== 'network' || stop.signal.aborted) throw cause
     }
@@ -87,7 +89,7 @@ async function connect(shared: Shared, { target, limits, stop }: Sending): Promi
   }
 }
 
-/** Addresses of a host, every one of them allowed: one forbidden address among them refuses the host. */
+/** Resolves a host and checks its addresses. One forbidden address refuses the whole host. */
 export async function resolveChecked(
   shared: Shared,
   hostname: string,
@@ -110,7 +112,7 @@ async function resolveNamed(shared: Shared, hostname: string): Promise<readonly 
   }
 }
 
-/** Sends one request on a connection and waits for the head of its answer. On any failure the connection is ended. */
+/** Sends one request on a connection and waits for the head of the response. Any failure ends the connection. */
 async function dispatch(shared: Shared, sending: Sending, client: Client): Promise<OpenAnswer> {
   const { hop, limits, stop, target } = sending
   const silence = watch(shared.clock, limits.read_timeout_ms, () =>
@@ -136,7 +138,7 @@ async function dispatch(shared: Shared, sending: Sending, client: Client): Promi
     silence.touch()
     const headers = flatten(response.headers)
     body = response.body
-    // Whoever reads it hears of its errors; a body that nobody reads must not end the process with one.
+    // Readers handle the body's errors themselves. An error of an unread body must not end the process.
     body.on('error', () => undefined)
     return {
       status: response.statusCode,
@@ -173,7 +175,7 @@ async function readInto<T>(
   }
 }
 
-/** Errors of the file system name the call that failed. */
+/** Reports whether an error comes from the file system: such errors name the failed system call. */
 const isFileError = (cause: unknown): cause is NodeJS.ErrnoException =>
   cause instanceof Error && 'syscall' in cause && /^(open|write|rename|stat|close)$/.test(String(cause.syscall))
 
@@ -184,7 +186,7 @@ function flatten(headers: Readonly<Record<string, string | string[] | undefined>
   return flat
 }
 
-/** Ends a silence: `expired` runs when `touch` was not called for `timeout_ms`. */
+/** Starts a watchdog: `expired` runs when `touch` is not called for `timeout_ms`. */
 function watch(clock: Clock, timeout_ms: number, expired: () => void): { touch(): void; cancel(): void } {
   let timer: Timer = clock.after(timeout_ms, expired)
   return {
@@ -196,7 +198,7 @@ function watch(clock: Clock, timeout_ms: number, expired: () => void): { touch()
   }
 }
 
-/** The promise's value, or the signal's reason when that comes first. */
+/** Settles like the promise, or rejects with the signal's reason if the signal aborts first. */
 function until<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const aborted = (): void => reject(signal.reason)

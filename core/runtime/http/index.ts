@@ -1,4 +1,4 @@
-/** The guarded HTTP client: the only way out of this platform over HTTP. */
+/** The guarded HTTP client. All outbound HTTP of the platform goes through it. */
 export { createHttpClient } from './client.ts'
 export type * from './types.ts'
 export { warmUpHttp } from './warm-up.ts'

@@ -1,11 +1,11 @@
 import type { Client, Dispatcher } from 'undici'
 
-/** Connections between two exchanges, by origin; each leaves by itself when its server or its idle time ends it. */
+/** Idle connections by origin. A connection leaves the pool when its server or its idle timeout closes it. */
 export interface IdleConnections {
   take(origin: string): Client | null
-  /** Keeps a client whose exchange is over, or ends it when there are enough. */
+  /** Keeps a client after its exchange, or ends it when the pool is full. */
   put(origin: string, client: Client): void
-  /** Keeps a client whose answer has a body nobody wants, if that body is short and ends soon; else ends it. */
+  /** Discards an unread body and keeps the client if the body is short and ends soon; else ends the client. */
   drain(origin: string, client: Client, body: Dispatcher.ResponseData['body']): void
   count(): number
   close(): Promise<void>
@@ -17,7 +17,7 @@ const MAX_DRAINED_BYTES = 16 * 1024
 const MAX_DRAIN_MS = 1_000
 
 export function createIdleConnections(): IdleConnections {
-  /** Each with the listener that hears of its server's end while it is idle. */
+  /** Clients by origin, each with its listener for a disconnect while idle. */
   const idle = new Map<string, Map<Client, () => void>>()
   const draining = new Set<Client>()
   let total = 0
@@ -49,7 +49,7 @@ export function createIdleConnections(): IdleConnections {
   return {
     put,
     take(origin) {
-      // The last one put back is the least likely to be closed by its server meanwhile.
+      // The server is least likely to have closed the connection that was put back last.
       const client = [...(idle.get(origin)?.keys() ?? [])].at(-1)
       if (client === undefined) return null
       remove(origin, client)
@@ -57,7 +57,7 @@ export function createIdleConnections(): IdleConnections {
     },
     drain(origin, client, body) {
       draining.add(client)
-      // `dump` ends the connection of a body that is too long or too slow; `put` sees that it is gone.
+      // `dump` ends the connection of a body that is too long or too slow; `put` then finds it destroyed.
       body.dump({ limit: MAX_DRAINED_BYTES, signal: AbortSignal.timeout(MAX_DRAIN_MS) }).then(
         () => draining.delete(client) && put(origin, client),
         () => draining.delete(client) && end(client),
@@ -74,9 +74,7 @@ export function createIdleConnections(): IdleConnections {
   }
 }
 
-/**
- * undici reports the end of the requests that were in flight to their callers; `destroy` itself has nothing to tell.
- */
+/** Ends a client. Errors of `destroy` are ignored: undici reports the aborted requests to their callers. */
 export const end = (client: Client): void => {
   client.destroy().catch(() => undefined)
 }

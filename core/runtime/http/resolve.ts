@@ -2,16 +2,16 @@ import { lookup, Resolver } from 'node:dns/promises'
 import { readFile, stat } from 'node:fs/promises'
 import { isIP } from 'node:net'
 
-/** Addresses of a host name, IPv4 and IPv6; rejects or gives none when there are none. */
+/** Resolves a host name to IPv4 and IPv6 addresses. Rejects or returns an empty list when there are none. */
 export type ResolveHost = (hostname: string) => Promise<readonly string[]>
 
 const HOSTS_FILE = '/etc/hosts'
 const NOT_FOUND = new Set(['ENOTFOUND', 'ENODATA'])
 
 /**
- * The machine's names: the hosts file, then DNS by our own resolver. getaddrinfo is used for names without a dot only
- * (search domains, container names): it holds one of Node's four pool threads for as long as a dead DNS server takes,
- * and the pool also serves files and decompression of calls in progress.
+ * Resolves names by the hosts file, then by DNS with our own resolver. Only names without a dot (search domains,
+ * container names) use getaddrinfo: with a dead DNS server it blocks one of Node's four pool threads, which also serve
+ * the files and decompression of calls in progress.
  */
 export function createHostResolver(): ResolveHost {
   let hosts = new Map<string, string[]>()
@@ -23,7 +23,7 @@ export function createHostResolver(): ResolveHost {
       if (mtimeMs !== read_at_mtime) hosts = parseHosts(await readFile(HOSTS_FILE, 'utf8'))
       read_at_mtime = mtimeMs
     } catch {
-      // A machine without a hosts file has no names in it.
+      // The machine has no hosts file.
       hosts = new Map()
     }
     return hosts.get(hostname) ?? []
@@ -43,7 +43,7 @@ export function createHostResolver(): ResolveHost {
   }
 }
 
-/** Names of a hosts file (hosts(5)), lower case, with their addresses. */
+/** Parses a hosts file (hosts(5)) into addresses by lower-case name. */
 export function parseHosts(text: string): Map<string, string[]> {
   const hosts = new Map<string, string[]>()
   for (const line of text.split('\n')) {

@@ -5,41 +5,39 @@ import type { Log } from '../log.ts'
 import type { ResolveHost } from './resolve.ts'
 
 export interface HttpClientOptions {
-  /** CIDRs, single addresses or the word `loopback`: private addresses that may be reached all the same. */
+  /** Private addresses that are allowed: CIDRs, single addresses or the word `loopback`. */
   readonly allow_private: readonly string[]
   readonly user_agent: string
   readonly log?: Log
-  /** In place of hosts file and DNS. Its answers are checked like any other. */
+  /** Replaces the hosts file and DNS. The guard checks its answers too. */
   readonly resolver?: ResolveHost
   readonly clock?: Clock
   /** Trusted roots in PEM in place of the system's. */
   readonly ca?: string
-  /**
-   * Exchanges at once in all (1000) and to one origin (100); more to one origin wait their turn within their total
-   * time.
-   */
+  /** The most concurrent exchanges, by default 1000. Further ones fail. */
   readonly max_in_flight?: number
+  /** The most concurrent exchanges to one origin, by default 100. Further ones wait within their total timeout. */
   readonly max_in_flight_per_origin?: number
-  /** How long a connection waits for its next exchange; default 4000, 0 closes it after each. */
+  /** How long an idle connection is kept; default 4000. 0 closes it after each exchange. */
   readonly idle_ms?: number
 }
 
 export interface HttpLimits {
-  /** Until the connection stands, DNS and TLS included; default 5000. */
+  /** To establish the connection, including DNS and TLS; default 5000. */
   readonly connect_timeout_ms: number
-  /** Longest silence of the server once connected; default 15000. */
+  /** Longest silence of the connected server; default 15000. */
   readonly read_timeout_ms: number
-  /** The whole exchange with its redirects; default 15000. */
+  /** For the whole exchange including redirects; default 15000. */
   readonly total_timeout_ms: number
-  /** Of the answer's body, as it arrives and after decoding; default 64 KiB. */
+  /** Limit of the response body, both as received and after decoding; default 64 KiB. */
   readonly max_bytes: number
   /** Default 5. */
   readonly max_redirects: number
 }
 
-/** One request of an exchange: the first, or what a redirect led to. */
+/** One request of an exchange: the first one, or one that a redirect caused. */
 export interface Hop {
-  /** As it leaves: scheme, host, path and query; no user info, no fragment. */
+  /** As sent: scheme, host, path and query, without user info and fragment. */
   readonly url: string
   readonly method: HttpMethod
   /** Null when a redirect dropped it. */
@@ -47,23 +45,20 @@ export interface Hop {
 }
 
 export interface HttpRequest extends Partial<HttpLimits> {
-  /** http or https; user info becomes Basic auth, a fragment is not sent. */
+  /** http or https. User info becomes Basic authentication; the fragment is not sent. */
   readonly url: string
   /** Default GET. */
   readonly method?: HttpMethod
-  /** Lower-case or mixed names. `authorization` and `cookie` go to the first origin only. */
+  /** Names in any case. Only the first origin receives `authorization` and `cookie`. */
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string | Buffer
-  /** Further headers of one hop, asked for at each: signatures, cookies. */
+  /** Returns further headers for each hop: signatures, cookies. */
   readonly hop_headers?: (hop: Hop) => Readonly<Record<string, string>>
-  /** Told of every answer, redirects included; for cookies. */
+  /** Called with every response, including redirects, to store cookies. */
   readonly hop_answered?: (hop: Hop, answer: { status: number; set_cookie: readonly string[] }) => void
-  /**
-   * Bodies that are wanted: all (default), those of 2xx, none. One that is not wanted is neither waited for nor
-   * limited.
-   */
+  /** Which bodies to read: all (default), those of 2xx, or none. Other bodies are neither awaited nor limited. */
   readonly keep_body?: 'always' | 'success' | 'never'
-  /** The far end can tell a repeat (idempotency token), so a kept connection may be used; GET and HEAD always may. */
+  /** The server detects repeats (idempotency token), so an idle connection may be used, as for every GET and HEAD. */
   readonly replayable?: boolean
   readonly signal?: AbortSignal
 }
@@ -71,10 +66,10 @@ export interface HttpRequest extends Partial<HttpLimits> {
 export interface HttpAnswer {
   readonly ok: true
   readonly status: number
-  /** Lower-case names; a repeated header is joined with `, `. */
+  /** Lower-case names. The values of a repeated header are joined with `, `. */
   readonly headers: Readonly<Record<string, string>>
   readonly body: Buffer
-  /** Of the hop that answered. */
+  /** URL of the hop that answered. */
   readonly url: string
   readonly redirects: number
   readonly duration_ms: number
@@ -83,9 +78,9 @@ export interface HttpAnswer {
 export interface HttpFailure {
   readonly ok: false
   readonly error: FetchError
-  /** One sentence for logs and call events; has no secrets. */
+  /** One sentence for logs and call events, without secrets. */
   readonly detail: string
-  /** Of the hop that failed, without user info; the text as given when it is no URL. */
+  /** URL of the hop that failed, without user info; an invalid URL is cut to 200 characters. */
   readonly url: string
   readonly duration_ms: number
 }
@@ -93,9 +88,9 @@ export interface HttpFailure {
 export type HttpResult = HttpAnswer | HttpFailure
 
 export interface DownloadRequest extends Omit<HttpRequest, 'method' | 'body' | 'keep_body' | 'replayable'> {
-  /** Written under another name and renamed when complete: a reader never sees half of it. */
+  /** The target. It is written under another name and renamed when complete, so readers never see half a file. */
   readonly file: string
-  /** Validators of the copy at hand: a 304 leaves `file` as it is. */
+  /** Validators of the existing copy; a 304 leaves `file` unchanged. */
   readonly etag?: string | null
   readonly last_modified?: string | null
 }
@@ -116,15 +111,13 @@ type ResolvedHost =
   | { readonly ok: false; readonly error: FetchError; readonly detail: string }
 
 export interface HttpClient {
-  /** Never rejects for what the far end, DNS or the network does; any status is an answer. */
+  /** Never rejects because of the server, DNS or the network. A response with any status is `ok`. */
   request(request: HttpRequest): Promise<HttpResult>
-  /** GET into a file. Default limits: 32 MiB, 60 s in total. */
+  /** Downloads by GET into a file. Default limits: 32 MiB, 60 s in total. */
   download(request: DownloadRequest): Promise<DownloadResult>
-  /**
-   * Addresses of a host name or literal, each allowed: for connections of other kinds, which must go to one of these.
-   */
+  /** Resolves a host for a connection of another kind. All returned addresses passed the guard; use only these. */
   resolve(hostname: string, timeout_ms?: number): Promise<ResolvedHost>
   stats(): { readonly in_flight: number; readonly waiting: number; readonly idle_connections: number }
-  /** Ends what is in flight (`aborted`) and every socket. */
+  /** Aborts all exchanges in flight and closes every socket. */
   close(): Promise<void>
 }

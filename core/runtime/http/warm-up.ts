@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Client } from 'undici'
 
-/** Makes undici load what it loads with its first connection. */
+/** Makes undici load now what it would load at its first connection. */
 export async function warmUpHttp(): Promise<void> {
   const server = createServer((_request, response) => response.end()).listen(0, '127.0.0.1')
   await once(server, 'listening')

@@ -7,9 +7,9 @@ import { orderByPriority } from '../../domain/routing/order.ts'
 import type { Clock } from '../clock.ts'
 import type { SipUri } from './uri.ts'
 
-// Where a SIP URI leads: RFC 3263 with NAPTR, SRV, A and AAAA. Literal addresses are found at once. Evidence is kept
-// per resolved address: one that failed is tried last, never left out. Answers are cached; stale ones serve when DNS
-// fails. No `maddr` is obeyed (decision 0566): it would lead where nobody has judged the host.
+// Locates the destinations of a SIP URI: RFC 3263 with NAPTR, SRV, A and AAAA. Literal addresses resolve synchronously.
+// An address that failed lately is tried last but never omitted. Answers are cached; stale ones are used when DNS
+// fails. `maddr` is ignored (decision 0566), because it would bypass the checks of the host.
 
 /** The transports of RFC 3261 and RFC 7118. */
 export type Protocol = 'udp' | 'tcp' | 'tls' | 'ws' | 'wss'
@@ -22,7 +22,7 @@ export interface Destination {
   readonly port: number
   /** Name for SNI and certificate checks on TLS. */
   readonly server_name?: string | undefined
-  /** How it proves by TLS that it is itself; unset: as the stack does by default. */
+  /** How to verify the peer's certificate; unset uses the stack's default. */
   readonly tls?: TlsVerification | undefined
 }
 
@@ -41,26 +41,26 @@ interface SrvRecord {
   readonly name: string
 }
 
-/** DNS as the locator needs it; each rejects when the name has no such records or the server fails. */
+/** The DNS queries of the locator. Each rejects when the name has no such records or the server fails. */
 export interface DnsSource {
   naptr(name: string): Promise<readonly NaptrRecord[]>
   srv(name: string): Promise<readonly SrvRecord[]>
-  /** Addresses of both families with the seconds for which they hold. */
+  /** Returns the addresses of both families and their TTL. */
   addresses(name: string): Promise<{ readonly hosts: readonly string[]; readonly ttl_seconds: number }>
 }
 
 export type Located =
   | { readonly kind: 'found'; readonly destinations: readonly Destination[] }
   /**
-   * `dns`: no answer; `scheme`: nothing serves this kind of URI; `transport`: no listening point for it; `family`: it
-   * has addresses, all of a family (IPv4, IPv6) without a listening point.
+   * `dns`: no address found. `scheme`: the stack does not serve this kind of URI. `transport`: no listening point for
+   * the transport. `family`: all addresses are of a family (IPv4, IPv6) without a listening point.
    */
   | { readonly kind: 'failed'; readonly why: 'dns' | 'scheme' | 'transport' | 'family' }
 
-/** Addresses of a name as they are collected. */
+/** Destinations of a name while they are collected. */
 interface Collected {
   readonly destinations: Destination[]
-  /** An address was left out for its family. */
+  /** Whether an address was omitted because of its family. */
   other_family: boolean
 }
 
@@ -68,16 +68,16 @@ interface LocatorOptions {
   readonly clock: Clock
   readonly dns: DnsSource
   readonly random: () => number
-  /** Whether the stack can send over a protocol at all. */
+  /** Reports whether the stack can send over a protocol at all. */
   readonly serves: (protocol: Protocol) => boolean
   readonly servesFamily: (protocol: Protocol, host: string) => boolean
-  /** Of a name with addresses of both families those of this one come first: as in the SDP of whoever calls it. */
+  /** The family that comes first for a name with addresses of both, as in our SDP. */
   readonly first_family: 'ipv4' | 'ipv6'
 }
 
 const DEAD_MS = 60_000
 const STALE_MS = 24 * 3_600_000
-/** How long "there is none" holds, and how long a failing DNS is left alone where an old answer serves. */
+/** TTL of negative answers, and the pause before DNS is asked again after a failure that a stale answer covers. */
 const NEGATIVE_MS = 30_000
 const RETRY_MS = 10_000
 const CACHE_ENTRIES = 2_000
@@ -94,10 +94,7 @@ export class Locator {
     this.#options = options
   }
 
-  /**
-   * Finds the addresses of a URI in the order in which they should be tried. Literal addresses answer
-   * synchronously.
-   */
+  /** Finds the destinations of a URI, in the order to try them. Calls `done` synchronously for a literal address. */
   locate(uri: SipUri, done: (located: Located) => void): void {
     if (uri.scheme !== 'sip' && uri.scheme !== 'sips') {
       done({ kind: 'failed', why: 'scheme' })
@@ -128,17 +125,17 @@ export class Locator {
     )
   }
 
-  /** An address answered. */
+  /** Records that an address answered. */
   answered(destination: Destination): void {
     if (this.#failed.size > 0) this.#failed.delete(evidenceKey(destination))
   }
 
-  /** An address did not answer, refused, or said 503. */
+  /** Records that an address timed out, refused the connection, or answered 503. */
   failedAt(destination: Destination): void {
     this.#failed.set(evidenceKey(destination), this.#options.clock.monotonic_ms())
   }
 
-  /** Whether an address failed lately. */
+  /** Reports whether an address failed within the last minute. */
   isDead(destination: Destination): boolean {
     const at = this.#failed.get(evidenceKey(destination))
     return at !== undefined && this.#options.clock.monotonic_ms() - at < DEAD_MS
@@ -224,7 +221,7 @@ export class Locator {
   async #cached<T>(key: string, ttl: number | ((value: T) => number), ask: () => Promise<T>, none: T): Promise<T> {
     const found = this.#cache.get(key) as Cached<T> | undefined
     if (found && found.fresh_until > this.#options.clock.monotonic_ms()) return found.value
-    // Calls that come while a question is open wait for its answer.
+    // Concurrent calls share one query.
     const open = this.#asking.get(key) as Promise<T> | undefined
     if (open) return await open
     const asking = this.#ask(key, ttl, ask, none, found).finally(() => this.#asking.delete(key))
@@ -243,8 +240,8 @@ export class Locator {
       const value = await ask()
       return this.#keep(key, value, typeof ttl === 'number' ? ttl : ttl(value))
     } catch (error) {
-      // "No such name" and "no such record" are answers; anything else is a failure of DNS, and an old answer serves,
-      // for a while without asking again: a dead server takes seconds to say nothing.
+      // "No such name" and "no such record" are answers. Any other error is a DNS failure: the stale answer serves, and
+      // for RETRY_MS without another query, because a query to a dead server takes seconds to time out.
       const code = (error as NodeJS.ErrnoException).code
       if (code === 'ENOTFOUND' || code === 'ENODATA') return this.#keep(key, none, NEGATIVE_MS)
       if (!found || found.stale_until < this.#options.clock.monotonic_ms()) return none
@@ -275,7 +272,7 @@ function srvName(protocol: Protocol, host: string): string {
   return `_sip._${protocol}.${host}`
 }
 
-/** The transport that a URI names; undefined when it leaves the choice. */
+/** Returns the transport that a URI names; undefined when it names none. */
 export function protocolOf(uri: SipUri): Protocol | 'unknown' | undefined {
   const named = uri.params.get('transport')?.toLowerCase()
   const secure = uri.scheme === 'sips'
@@ -317,8 +314,8 @@ function evidenceKey(d: Destination): string {
 }
 
 /**
- * The machine's resolver, or one at `servers` (`address:port`), bounded to about four seconds for a question; names of
- * /etc/hosts are known too.
+ * Returns the machine's resolver, or one for `servers` (`address:port`). A query takes at most about four seconds.
+ * Names in /etc/hosts resolve too.
  */
 export function systemDns(servers?: readonly string[]): DnsSource {
   const resolver = new Resolver({ timeout: 1_000, tries: 2 })
@@ -342,7 +339,7 @@ export function systemDns(servers?: readonly string[]): DnsSource {
   }
 }
 
-/** Addresses of /etc/hosts. The system asks DNS too, for as long as it likes: whatever is not known at once is not. */
+/** Returns addresses in /etc/hosts. getaddrinfo also queries DNS without a limit, so this gives up after 2 s. */
 async function knownLocally(name: string): Promise<string[]> {
   const timer = new AbortController()
   const late = setTimeout(2_000, [], { signal: timer.signal, ref: false }).catch(() => [])

@@ -6,7 +6,7 @@ import { addressesOf, type Settings } from '../config.ts'
 import { defaultPort, protocolOf } from './locate.ts'
 import { parseUri } from './uri.ts'
 
-/** Where this platform listens itself: no request of a customer's is sent there. */
+/** Returns the addresses that this platform listens on. No customer's request may be sent there. */
 export function ownListeners(config: Settings): OwnListeners {
   const hosts = addressesOf(config).flatMap(({ host, bind }) =>
     isWildcard(bind) ? [host, ...everyHost()] : [host, bind],
@@ -19,7 +19,7 @@ export function ownListeners(config: Settings): OwnListeners {
   }
 }
 
-/** The SIP addresses that this platform gives to peers. */
+/** Returns the SIP addresses that this platform gives to peers. */
 export const servedAt = (config: Settings): ServedAt => ({
   hosts: addressesOf(config).map(({ host }) => host),
   sip_port: config.sip_port,
@@ -35,7 +35,7 @@ const everyHost = (): string[] => [
   ...Object.values(networkInterfaces()).flatMap(addresses => addresses?.map(({ address }) => address) ?? []),
 ]
 
-/** The address that a SIP URI names without any look-up; none when it names a host by name. */
+/** Returns the address in a SIP URI; nothing for a host name, because no lookup is made. */
 export function literalOf(text: string): WayOut[] {
   const uri = parseUri(text)
   if (!uri || !parseAddress(uri.host)) return []

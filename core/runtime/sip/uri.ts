@@ -1,25 +1,24 @@
 import { isIPv6 } from 'node:net'
 
-// URIs and the address forms around them (RFC 3261 §19, §20, §25.1). Everything here is one pass over the text: no
-// regular expression sees a stranger's bytes. Text is a byte string (one character per byte), so UTF-8 passes
-// unchanged.
+// Parses URIs and the address forms around them (RFC 3261 §19, §20, §25.1) in one pass over the text. No regular
+// expression runs on a stranger's bytes. Text is a byte string (one character per byte), so UTF-8 passes unchanged.
 
-/** A SIP or SIPS URI, or another scheme with everything after the colon in `opaque`. */
+/** A SIP or SIPS URI, or a URI of another scheme. `opaque` holds everything after the colon. */
 export interface SipUri {
   readonly scheme: string
-  /** As written, escapes kept. */
+  /** As written, with escapes. */
   readonly user: string | undefined
   readonly password: string | undefined
-  /** IPv6 references without their brackets. */
+  /** IPv6 references have no brackets. */
   readonly host: string
   readonly port: number | undefined
-  /** Names in lower case; a flag has the value ''. */
+  /** Names are in lower case; a flag has the value ''. */
   readonly params: ReadonlyMap<string, string>
   readonly headers: string | undefined
   readonly opaque: string
 }
 
-/** A From, To, Contact, Route value: `"display" <uri>;params` or the bare form. */
+/** A From, To, Contact or Route value: `"display" <uri>;params` or the bare form. */
 export interface NameAddress {
   readonly display: string | undefined
   readonly uri: string
@@ -37,7 +36,7 @@ export interface Via {
 
 const NO_PARAMS: ReadonlyMap<string, string> = new Map()
 
-/** Reads a URI; undefined when it is none. */
+/** Parses a URI; undefined when malformed. */
 export function parseUri(text: string): SipUri | undefined {
   const colon = text.indexOf(':')
   if (colon <= 0) return undefined
@@ -84,7 +83,7 @@ export function parseUri(text: string): SipUri | undefined {
   return { scheme, user, password, host: hostport.host, port: hostport.port, params, headers, opaque: rest }
 }
 
-/** `host`, `host:port`, `[v6]`, `[v6]:port`; undefined when malformed. */
+/** Parses `host`, `host:port`, `[v6]` or `[v6]:port`; undefined when malformed. */
 function parseHostPort(text: string): { host: string; port: number | undefined } | undefined {
   let host: string
   let after: string
@@ -110,7 +109,7 @@ function parseHostPort(text: string): { host: string; port: number | undefined }
   return port === undefined ? undefined : { host, port }
 }
 
-/** Decimal digits up to a maximum; undefined otherwise. */
+/** Parses a decimal number of up to `max`; undefined otherwise. */
 export function parseDigits(text: string, max: number): number | undefined {
   if (text.length === 0 || text.length > 20) return undefined
   let n = 0
@@ -122,7 +121,7 @@ export function parseDigits(text: string, max: number): number | undefined {
   return n > max ? undefined : n
 }
 
-/** Reads `"display" <uri>;params`, `display <uri>;params` or `uri;params`; undefined when malformed. */
+/** Parses `"display" <uri>;params`, `display <uri>;params` or `uri;params`; undefined when malformed. */
 export function parseNameAddress(text: string): NameAddress | undefined {
   const s = text.trim()
   if (s.startsWith('"')) {
@@ -134,18 +133,17 @@ export function parseNameAddress(text: string): NameAddress | undefined {
   }
   const open = s.indexOf('<')
   if (open >= 0) {
-    // A quote that opens before the angle bracket would have to be the first character.
+    // Before the angle bracket, a quote is only valid as the first character.
     const display = s.slice(0, open).trim()
     if (display.includes('"') || display.includes(';')) return undefined
     for (let i = 0; i < display.length; i++) {
       const c = display.charCodeAt(i)
-      // RFC 3261 §25.1 wants tokens here; commas and other separators need quotes.
+      // RFC 3261 §25.1 allows only tokens here; commas and other separators need quotes.
       if (c === 44 || c === 64 || c === 58 || c === 91 || c === 93) return undefined
     }
     return addressFrom(s, display === '' ? undefined : display, open)
   }
-  // Bare form: parameters after the first ';' belong to the header, and the URI may hold no comma or '?' (RFC 3261
-  // §20).
+  // Bare form: parameters after the first ';' belong to the header, and the URI has no comma or '?' (RFC 3261 §20).
   const semi = s.indexOf(';')
   const uri = (semi < 0 ? s : s.slice(0, semi)).trim()
   if (uri.length === 0 || uri.includes(',') || uri.includes('?')) return undefined
@@ -164,13 +162,13 @@ function addressFrom(s: string, display: string | undefined, open: number): Name
   return params ? { display, uri, params } : undefined
 }
 
-/** Reads a Via value; undefined when malformed. White space is allowed around '/' and ':' (RFC 4475 §3.1.1.1). */
+/** Parses a Via value; undefined when malformed. White space is allowed around '/' and ':' (RFC 4475 §3.1.1.1). */
 export function parseVia(text: string): Via | undefined {
   const s = text.trim()
   const slash1 = s.indexOf('/')
   const slash2 = slash1 < 0 ? -1 : s.indexOf('/', slash1 + 1)
   if (slash2 < 0) return undefined
-  // Any version: a request of another version is refused by way of its Via (RFC 4475 §3.1.2.16).
+  // Accepts any version: the refusal of a request of another version needs its Via (RFC 4475 §3.1.2.16).
   if (s.slice(0, slash1).trim().toUpperCase() !== 'SIP' || slash2 - slash1 < 2) return undefined
   let i = skipSpace(s, slash2 + 1)
   const t = i
@@ -186,20 +184,20 @@ export function parseVia(text: string): Via | undefined {
   return params ? { transport, host: hostport.host, port: hostport.port, params } : undefined
 }
 
-/** Parameters of a header value such as `name;a=b`: those after the first ';' outside quotes and angle brackets. */
+/** Returns the parameters of a value like `name;a=b`, after the first ';' outside quotes and angle brackets. */
 export function valueParams(text: string): ReadonlyMap<string, string> {
   const semi = paramStart(text)
   return semi < 0 ? NO_PARAMS : (readParams(text, semi) ?? NO_PARAMS)
 }
 
-/** The tag of a From or To value, '' when there is none. */
+/** Returns the tag of a From or To value; '' when there is none. */
 export function tagOf(value: string): string {
   const semi = paramStart(value)
   if (semi < 0) return ''
   return readParams(value, semi)?.get('tag') ?? ''
 }
 
-/** Where the header parameters of an address begin (the ';'), or -1. */
+/** Returns the position of the ';' that begins an address's header parameters, or -1. */
 export function paramStart(text: string): number {
   let i = 0
   let angle = false
@@ -217,7 +215,7 @@ export function paramStart(text: string): number {
   return -1
 }
 
-/** Splits a list header at its commas, minding quotes and angle brackets. Empty elements are left out. */
+/** Splits a list header at commas outside quotes and angle brackets. Omits empty elements. */
 export function splitList(text: string): string[] {
   if (!text.includes(',')) {
     const only = text.trim()
@@ -247,7 +245,7 @@ export function splitList(text: string): string[] {
   return out
 }
 
-/** Reads `;name=value;flag` from position `at` of text; undefined when malformed. The first of equal names counts. */
+/** Parses `;name=value;flag` from position `at`; undefined when malformed. The first of equal names wins. */
 function readParams(text: string, at: number): ReadonlyMap<string, string> | undefined {
   const params = new Map<string, string>()
   let i = at
@@ -287,7 +285,7 @@ function readParams(text: string, at: number): ReadonlyMap<string, string> | und
   return params
 }
 
-/** Position of the quote that closes the one at `open`, or -1. */
+/** Returns the position of the quote that closes the one at `open`, or -1. */
 function quoteEnd(text: string, open: number): number {
   for (let i = open + 1; i < text.length; i++) {
     const c = text.charCodeAt(i)
