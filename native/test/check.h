@@ -1,4 +1,4 @@
-// A test harness of a page: each check is a line of TAP.
+// A minimal test harness. Each check prints one line of TAP.
 #pragma once
 #include <cstdio>
 #include <string>

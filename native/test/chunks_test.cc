@@ -1,4 +1,4 @@
-// Records that pass from one thread to another in chunks of a common pool.
+// Chunk queues: capacity, shared chunks, and records that cross threads.
 #include "../src/core/chunks.h"
 
 #include <thread>
@@ -24,23 +24,23 @@ void room() {
     return n;
   };
   ChunkQueue first(pool);
-  check::ok(!first.push(nullptr, 0, body.data(), ChunkPool::kBytes), "what no chunk can hold is refused");
+  check::ok(!first.push(nullptr, 0, body.data(), ChunkPool::kBytes), "push refuses a record larger than a chunk");
   const int alone = fill(first);
   check::equal(alone, static_cast<int>(ChunkPool::kEach) * 4, "a queue takes all chunks of the pool");
   {
     ChunkQueue second(pool);
-    check::equal(fill(second), alone, "another one brings as many");
-    check::equal(count(first), alone, "what was written is read");
-    check::ok(fill(second) >= alone - 4, "what one queue gave back another one takes");
+    check::equal(fill(second), alone, "a second queue adds as many chunks");
+    check::equal(count(first), alone, "the reader gets every written record");
+    check::ok(fill(second) >= alone - 4, "a queue takes the chunks that another one has returned");
   }
-  // The pool has what two queues brought, and the first one still holds the chunk that it read last.
-  check::equal(fill(first), 2 * alone - 4, "a queue that is gone leaves its chunks to the others");
+  // The pool has the chunks of two queues, but the first queue still holds the chunk that it read last.
+  check::equal(fill(first), 2 * alone - 4, "the chunks of a destroyed queue stay in the pool");
   int stopped = 0;
   first.read([&](const uint8_t*, size_t) { return ++stopped < 10; });
-  check::equal(stopped + count(first), 2 * alone - 4, "reading that was stopped goes on where it was");
+  check::equal(stopped + count(first), 2 * alone - 4, "a stopped read continues at the next record");
 }
 
-/** The same records, in order, with the pool full now and then. For ThreadSanitizer as well. */
+/** One thread writes and one reads, with the pool full at times. ThreadSanitizer runs this test too. */
 void threads() {
   auto pool = std::make_shared<ChunkPool>();
   ChunkQueue queue(pool);

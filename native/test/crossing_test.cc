@@ -1,5 +1,5 @@
-// All pairs of codecs through two streams on a simulated clock, from packets to packets: a tone and speech, on a clean
-// network and with 5 % loss and 40 ms of jitter. The ear at the end is a jitter buffer and decoder like a telephone's.
+// Transcodes a tone and speech between all pairs of codecs through two streams with a simulated clock, on a clean
+// network and with 5 % loss and 40 ms of jitter. The listener is a jitter buffer and decoder like a telephone's.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -48,7 +48,7 @@ StreamConfig config_of(const Codec& codec, uint16_t port) {
   return c;
 }
 
-/** Where a stream's packets go: to the ear, which knows no better than a telephone. */
+/** Receives a stream's packets like a telephone: knows only their codec. */
 struct Ear final : Wire {
   explicit Ear(const Codec& codec) : codec(codec), path(kHz, counters) {}
   bool send_rtp(const uint8_t* p, size_t n, const Address&) override {
@@ -64,7 +64,7 @@ struct Ear final : Wire {
   const uint64_t* now = nullptr;
 };
 
-/** What a sender makes of audio at 8 kHz, as it arrives. */
+/** Encodes 8 kHz audio and returns the packets by arrival time. `rough` adds loss and jitter. */
 Road sent(const Codec& codec, const std::vector<int16_t>& audio, bool rough) {
   const auto pcm = codec.sample_rate == kHz ? audio : resample_all(audio.data(), audio.size(), kHz, codec.sample_rate);
   const auto encoder = codec.encoder({});
@@ -88,7 +88,7 @@ Road sent(const Codec& codec, const std::vector<int16_t>& audio, bool rough) {
   return network;
 }
 
-/** What the ear hears, 8 kHz, from the moment that the first packet was due. */
+/** Returns what the listener hears, at 8 kHz, from the time at which the first packet is due. */
 std::vector<int16_t> cross(const Codec& from, const Codec& to, const Road& network, double seconds) {
   uint64_t now = kStartUs;
   TimerWheel wheel{now};
@@ -126,7 +126,7 @@ std::vector<int16_t> cross(const Codec& from, const Codec& to, const Road& netwo
   return heard;
 }
 
-/** Half a second of silence, two seconds of a tone, half a second of silence. */
+/** Returns half a second of silence, two seconds of a tone and half a second of silence. */
 std::vector<int16_t> burst() {
   std::vector<int16_t> out(kHz / 2);
   const auto tone = signal::tone(1000, kHz, 2);
@@ -143,12 +143,13 @@ void tone(const std::string& name, const std::vector<int16_t>& out) {
       first = std::min(first, i);
       last = i + step;
     }
-  if (!check::ok(last > first + kHz, name + ": the tone is heard")) return;
-  check::within(static_cast<double>(last - first) * 1000 / kHz, 1980, 2020, name + ": its length stays within 20 ms");
+  if (!check::ok(last > first + kHz, name + ": the listener hears the tone")) return;
+  check::within(static_cast<double>(last - first) * 1000 / kHz, 1980, 2020,
+                name + ": the tone keeps its length within 20 ms");
   double best = 0, hz = 0;
   std::vector<double> levels;
   const size_t from = first + kHz / 4, n = last - kHz / 4 - from;
-  // In pieces, because a correction of the jitter buffer turns the phase.
+  // Measure piece by piece, because an adjustment of the jitter buffer shifts the phase.
   for (double candidate = 900; candidate <= 1100; candidate += 5) {
     double sum = 0;
     for (size_t i = 0; i + 800 <= n; i += 800) sum += signal::at(&out[from + i], 800, candidate, kHz);
@@ -157,8 +158,9 @@ void tone(const std::string& name, const std::vector<int16_t>& out) {
   for (size_t i = 0; i + 160 <= n; i += 160) levels.push_back(signal::rms(&out[from + i], 160));
   const auto middle = levels.begin() + static_cast<std::ptrdiff_t>(levels.size() / 2);
   std::nth_element(levels.begin(), middle, levels.end());
-  check::within(hz, 995, 1005, name + ": its frequency");
-  check::within(signal::decibels(*middle / (8000 / std::sqrt(2.0))), -1, 1, name + ": its level stays within 1 dB");
+  check::within(hz, 995, 1005, name + ": the tone keeps its frequency");
+  check::within(signal::decibels(*middle / (8000 / std::sqrt(2.0))), -1, 1,
+                name + ": the tone keeps its level within 1 dB");
 }
 
 }  // namespace
@@ -167,11 +169,11 @@ void crossing_tests() {
   open_g729(true);
   const auto words = speech::english();
   const auto others = speech::spoken("de", "Der Zug nach Hamburg faehrt heute von Gleis sieben ab, zwanzig Minuten spaeter.");
-  if (!check::ok(signal::rms(words) > 200 && signal::rms(others) > 200, "there is speech (espeak-ng)")) return;
+  if (!check::ok(signal::rms(words) > 200 && signal::rms(others) > 200, "espeak-ng produces speech")) return;
   const double unlike = spectrum::distance_db(words, others, kHz);
-  check::within(unlike, 9, 40, "the measure: other words are far away");
+  check::within(unlike, 9, 40, "the distance measure separates different words");
 #ifdef __SANITIZE_ADDRESS__
-  const bool kinds[] = {true};  // the sanitizer looks at memory, and is slow
+  const bool kinds[] = {true};  // the sanitizer is slow, and checks only memory
 #else
   const bool kinds[] = {false, true};
 #endif
@@ -188,7 +190,8 @@ void crossing_tests() {
         tone(name, cross(from, to, tones, 3.6));
         const auto heard = cross(from, to, talk, 6.4);
         const double distance = spectrum::distance_db(words, heard, kHz);
-        check::within(distance, 0, rough ? 5.5 : 4.5, name + ": speech stays near, in dB of Bark bands");
+        check::within(distance, 0, rough ? 5.5 : 4.5,
+                      name + ": speech stays close to the original, in dB of Bark bands");
         if (distance > farthest) farthest = distance, where = name;
       }
     }

@@ -1,4 +1,5 @@
-// Every pair of codecs through the jitter buffer on a simulated clock: frequency, level, length; with loss and jitter.
+// The decode path on a simulated clock: each codec through the jitter buffer, clean and with loss and jitter;
+// resampling, pauses, detection, tones.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -20,7 +21,7 @@ struct Result {
   double level_db, purity, heard_ms;
 };
 
-/** A tone encoded, sent with loss and jitter, decoded to `rate`. */
+/** Encodes a tone, delivers it with loss and jitter, decodes it at `rate` and measures it. */
 Result cross(const Codec& codec, int rate, double loss, int jitter_ms) {
   const double seconds = 6;
   const auto in = signal::tone(1000, codec.sample_rate, seconds);
@@ -58,7 +59,7 @@ Result cross(const Codec& codec, int rate, double loss, int jitter_ms) {
     path.pull(pcm, now);
     out.insert(out.end(), pcm, pcm + rate / 50);
   }
-  // The middle four seconds, second by second, because a slip of the jitter buffer turns the phase.
+  // Measure the middle four seconds in pieces of 100 ms, because an adjustment of the jitter buffer shifts the phase.
   double level = 0, tone = 0;
   for (int s = 0; s < 40; ++s) {
     const int16_t* p = &out[static_cast<size_t>(rate * 3 / 2 + s * rate / 10)];
@@ -78,15 +79,18 @@ void pairs() {
     for (const int rate : {8000, 16000}) {
       const std::string name = std::string(codec.name) + " to " + std::to_string(rate / 1000) + " kHz";
       const Result clean = cross(codec, rate, 0, 0);
-      check::within(clean.level_db, -1, 1, name + ": the level of a tone stays within 1 dB");
-      check::within(clean.purity, codec.id == CodecId::g729 ? 0.9 : 0.97, 1.01, name + ": what comes out is that tone");
-      check::within(clean.heard_ms, 5960, 6100, name + ": its length stays within the concealment at its end");
+      check::within(clean.level_db, -1, 1, name + ": a tone keeps its level within 1 dB");
+      check::within(clean.purity, codec.id == CodecId::g729 ? 0.9 : 0.97, 1.01,
+                    name + ": the output contains only that tone");
+      check::within(clean.heard_ms, 5960, 6100,
+                    name + ": the tone keeps its length, except for concealment at its end");
       const Result rough = cross(codec, rate, 0.05, 40);
-      // G.729's own concealment fades a tone sooner than the others'.
+      // G.729 conceals by itself, and fades a tone sooner than the other codecs.
       check::within(rough.level_db, codec.id == CodecId::g729 ? -2 : -1.5, 1,
-                    name + ": with 5 % loss and 40 ms of jitter the level stays");
-      check::within(rough.purity, codec.id == CodecId::g729 ? 0.8 : 0.85, 1.01, name + ": and the tone");
-      check::within(rough.heard_ms, 5850, 6250, name + ": and the length");
+                    name + ": a tone keeps its level with 5 % loss and 40 ms of jitter");
+      check::within(rough.purity, codec.id == CodecId::g729 ? 0.8 : 0.85, 1.01,
+                    name + ": a tone stays pure with 5 % loss and 40 ms of jitter");
+      check::within(rough.heard_ms, 5850, 6250, name + ": a tone keeps its length with 5 % loss and 40 ms of jitter");
     }
   }
 }
@@ -107,17 +111,17 @@ void resampling() {
     for (size_t at = 0; at + static_cast<size_t>(from / 50) <= in.size(); at += static_cast<size_t>(from / 50))
       made += static_cast<size_t>(r.run(&in[at], from / 50, &out[made]));
     const std::string name = std::to_string(from) + " to " + std::to_string(to);
-    check::equal(made, static_cast<size_t>(to), name + ": no sample is lost or won");
+    check::equal(made, static_cast<size_t>(to), name + ": resampling neither drops nor adds samples");
     check::within(signal::decibels(signal::rms(&out[static_cast<size_t>(to / 10)], static_cast<size_t>(to / 2)) /
                                    (8000 / std::sqrt(2.0))),
-                  -0.2, 0.2, name + ": level");
+                  -0.2, 0.2, name + ": resampling keeps the level");
     if (from > to) {
       Resampler alias(from, to);
       const auto high = signal::tone(to * 0.7, from, 0.5);
       std::vector<int16_t> low(static_cast<size_t>(to));
       const int n = alias.run(high.data(), static_cast<int>(high.size()), low.data());
       check::ok(signal::rms(&low[static_cast<size_t>(n / 4)], static_cast<size_t>(n / 2)) < 60,
-                name + ": what cannot be carried is not folded down");
+                name + ": resampling removes frequencies that would alias");
     }
   }
 }
@@ -134,7 +138,7 @@ void pauses() {
   int16_t pcm[160];
   for (uint64_t now = 0; now < 6'000'000; now += 20'000) {
     const uint64_t i = now / 20'000;
-    // One second of speech, comfort noise for three, speech again: the numbering goes on, the clock as well (RFC 3389).
+    // One second of speech, three of comfort noise, speech again. Numbering and clock continue (RFC 3389).
     if (i < 50)
       path.insert(static_cast<uint16_t>(i), static_cast<uint32_t>(i * 160), CodecId::pcmu, false, payload, 160, now);
     if (i == 50) {
@@ -147,10 +151,10 @@ void pauses() {
     path.pull(pcm, now);
     levels.push_back(signal::rms(pcm, 160));
   }
-  check::ok(levels[25] > 5000, "speech before the pause");
-  check::ok(levels[120] > 40 && levels[120] < 250, "comfort noise of the level that was asked for (-50 dBov)");
-  check::ok(levels[225] > 5000, "speech after the pause");
-  check::within(static_cast<double>(counters.late), 0, 0, "nothing is late");
+  check::ok(levels[25] > 5000, "speech is heard before a pause");
+  check::ok(levels[120] > 40 && levels[120] < 250, "a pause has comfort noise of the requested level (-50 dBov)");
+  check::ok(levels[225] > 5000, "speech is heard after a pause");
+  check::within(static_cast<double>(counters.late), 0, 0, "a pause makes no packet late");
 }
 
 void hearing() {
@@ -165,17 +169,17 @@ void hearing() {
     }
   };
   feed(false, 1000);
-  check::ok(changes == 0 && !v.speaking(), "noise is no speech");
+  check::ok(changes == 0 && !v.speaking(), "noise is not detected as speech");
   feed(true, 1500);
   check::ok(changes == 1 && v.speaking() && v.lasted_ms() == 1000,
-            "speech begins, and the silence before it had its length");
+            "speech is detected, with the length of the silence before it");
   feed(false, 1000);
-  check::ok(changes == 2 && !v.speaking() && v.lasted_ms() == 1500, "speech ends, and it had its length");
+  check::ok(changes == 2 && !v.speaking() && v.lasted_ms() == 1500, "the end of speech is detected, with its length");
   Detector d;
   auto cng = signal::tone(1100, 8000, 2);
   int heard = 0;
   for (size_t at = 0; at + 160 <= cng.size(); at += 160) heard |= d.fax(&cng[at], 160);
-  check::equal(heard, 1, "the calling tone of a fax machine is heard");
+  check::equal(heard, 1, "the calling tone of a fax machine is detected");
 }
 
 void tones() {
@@ -194,11 +198,11 @@ void tones() {
     got = player.pull(pcm, 160, 8000);
     out.insert(out.end(), pcm, pcm + got);
   }
-  check::equal(out.size(), size_t{6400}, "a tone of 400 ms played twice is 800 ms");
+  check::equal(out.size(), size_t{6400}, "a 400 ms tone played twice takes 800 ms");
   const double full = 32767 * std::pow(10.0, -3.14 / 20) / std::sqrt(2.0);
   check::within(signal::decibels(signal::rms(&out[80], 640) / full), -10.2, -9.8,
-                "its level is the one that was asked for");
-  check::ok(signal::rms(&out[840], 640) == 0, "its pause is silent");
+                "a tone has the requested level");
+  check::ok(signal::rms(&out[840], 640) == 0, "the pause of a tone is silent");
 }
 
 }  // namespace

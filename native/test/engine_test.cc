@@ -1,4 +1,4 @@
-// The whole engine with its threads and real sockets, without Node: what ThreadSanitizer is to look at.
+// The whole engine with its threads and real sockets, without Node. ThreadSanitizer runs these tests too.
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -75,7 +75,7 @@ int open_files() {
   return n;
 }
 
-/** Calls that end, move and are flooded while their packets are under way. */
+/** Calls that end, move and are flooded while packets are in flight. */
 void restless_calls(bool io_uring) {
   const std::string how = io_uring ? " (io_uring)" : " (epoll)";
   const int files = open_files();
@@ -88,7 +88,7 @@ void restless_calls(bool io_uring) {
     Phone near, far, moved;
     const uint32_t session = engine.open_session();
     Engine::Opened a, b;
-    check::ok(engine.open_stream(session, {}, a) && engine.open_stream(session, {}, b), "a call is opened" + how);
+    check::ok(engine.open_stream(session, {}, a) && engine.open_stream(session, {}, b), "a call opens" + how);
     engine.describe(a.id, settled(near.port));
     engine.describe(b.id, settled(far.port));
     engine.bridge(a.id, b.id);
@@ -100,8 +100,8 @@ void restless_calls(bool io_uring) {
       }
       return false;
     };
-    check::ok(heard(near, far, a.rtp_port) && heard(far, near, b.rtp_port), "both sides hear" + how);
-    // Many short calls beside it, each with packets on their way when it ends.
+    check::ok(heard(near, far, a.rtp_port) && heard(far, near, b.rtp_port), "both parties hear each other" + how);
+    // Many short concurrent calls, each with packets in flight when it ends.
     for (int round = 0; round < 40; ++round) {
       Phone p, q;
       const uint32_t other = engine.open_session();
@@ -120,8 +120,8 @@ void restless_calls(bool io_uring) {
       engine.close_stream(y.id);
       engine.close_session(other);
     }
-    check::ok(heard(near, far, a.rtp_port), "calls that end beside it leave it alone" + how);
-    // A flood of its own peer is policed, and the way back stays open all the while.
+    check::ok(heard(near, far, a.rtp_port), "concurrent calls that end do not affect the call" + how);
+    // A flood from the peer is policed; the other direction still works.
     const auto policed = [&] { return uint64_t{engine.counters(a.id)->policed}; };
     for (int i = 0; i < 20'000 && policed() < 500; ++i) {
       for (int n = 0; n < 40; ++n) near.send(a.rtp_port);
@@ -129,22 +129,22 @@ void restless_calls(bool io_uring) {
     }
     check::ok(policed() >= 500, "a flood is policed" + how);
     near.drain();
-    check::ok(heard(far, near, b.rtp_port), "the way back stays open" + how);
+    check::ok(heard(far, near, b.rtp_port), "audio reaches the flooding peer" + how);
     engine.describe(b.id, settled(moved.port));
-    check::ok(heard(moved, near, b.rtp_port), "a side that moved is heard" + how);
-    check::ok(heard(near, moved, a.rtp_port), "and hears, after the flood" + how);
-    // ICMP errors of one that is gone end nothing: it is heard when it is back on the same port.
+    check::ok(heard(moved, near, b.rtp_port), "a party is heard from its new port" + how);
+    check::ok(heard(near, moved, a.rtp_port), "a party that moved hears the peer, after its flood" + how);
+    // ICMP errors from a closed port do not end the stream. A party that returns to the same port is heard.
     moved.leave();
     for (int i = 0; i < 50; ++i) near.send(a.rtp_port);
     moved.come_back();
-    check::ok(heard(moved, near, b.rtp_port) && heard(near, moved, a.rtp_port), "ICMP errors end nothing" + how);
+    check::ok(heard(moved, near, b.rtp_port) && heard(near, moved, a.rtp_port), "a call survives ICMP errors" + how);
     engine.close();
-    check::equal(engine.ports().counts(mono_us()).in_use, size_t{0}, "every pair of ports is given back" + how);
+    check::equal(engine.ports().counts(mono_us()).in_use, size_t{0}, "close releases every pair of ports" + how);
   }
-  check::equal(open_files(), files, "no descriptor is left open" + how);
+  check::equal(open_files(), files, "close leaves no descriptor open" + how);
 }
 
-/** Two ports of one host send all the time: who comes first is latched, who was named takes over. */
+/** Two ports of one host send all the time. The stream latches to the first sender; the port in the SDP takes over. */
 void two_ports(bool io_uring) {
   const std::string how = io_uring ? " (io_uring)" : " (epoll)";
   EngineOptions o;
@@ -174,7 +174,7 @@ void two_ports(bool io_uring) {
     }
     return false;
   };
-  check::ok(hears(named), "the named port takes over from one that was quicker" + how);
+  check::ok(hears(named), "the port in the SDP takes over from one that sent first" + how);
   const uint64_t changes = counters->ssrc_changes;
   far.drain();
   other.drain();
@@ -182,7 +182,8 @@ void two_ports(bool io_uring) {
     hears(named);
     other.send(a.rtp_port);
   }
-  check::ok(other.drain() == 0 && counters->ssrc_changes == changes, "and keeps it, no packet of the other passes" + how);
+  check::ok(other.drain() == 0 && counters->ssrc_changes == changes,
+            "the port in the SDP keeps the stream, and packets of the other port do not pass" + how);
 }
 
 void busy_engine(bool io_uring) {
@@ -227,7 +228,7 @@ void busy_engine(bool io_uring) {
     }
     calls.push_back(std::move(c));
   }
-  check::equal(opened, kCalls, "pairs are opened on three threads");
+  check::equal(opened, kCalls, "calls open on three threads");
   int ended = 0, latched = 0;
   const auto take_events = [&] {
     engine.events().begin_read();
@@ -253,11 +254,11 @@ void busy_engine(bool io_uring) {
     take_events();
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
-  check::ok(received > 0 && latched == 2 * kCalls, "every leg is latched");
+  check::ok(received > 0 && latched == 2 * kCalls, "every leg latches");
   int hearing = 0;
   for (auto& c : calls) hearing += c->heard > 60;
   check::equal(hearing, kCalls, "every call carries audio");
-  check::ok(woken > 0, "the consumer is woken");
+  check::ok(woken > 0, "events wake the consumer");
   for (auto& c : calls) {
     engine.close_stream(c->a.id);
     engine.close_stream(c->b.id);
@@ -267,9 +268,10 @@ void busy_engine(bool io_uring) {
     take_events();
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
-  check::equal(ended, kCalls * 3 / 4, "every recording has its end");
+  check::equal(ended, kCalls * 3 / 4, "every recording reports its end");
   engine.close();
-  check::equal(engine.ports().counts(mono_us()).in_use, size_t{0}, "every pair of ports is given back");
+  check::equal(engine.ports().counts(mono_us()).in_use, size_t{0},
+               "close releases every pair of ports of three threads");
   for (int i = 0; i < kCalls; ++i) unlink((std::string(folder) + "/" + std::to_string(i) + ".wav").c_str());
   rmdir(folder);
 }

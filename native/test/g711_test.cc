@@ -1,4 +1,4 @@
-// G.711 against the Recommendation: tables 1a to 2b as their formulas, all code words and all samples.
+// G.711 against the Recommendation: its tables 1a to 2b as formulas, for all code words and all samples.
 #include "../src/codec/g711.h"
 
 #include <array>
@@ -12,12 +12,12 @@ using namespace media;
 
 namespace {
 
-/** One half of a law: the values at the decoder's output, and the decision values between them, from zero up. */
+/** The positive half of a law: the decoder's output values and the decision values between them, from zero up. */
 struct Law {
   std::vector<int> values, decisions;
 };
 
-/** Tables 1a and 1b: 13-bit samples; steps of 2 up to 64, then 16 steps of double size for each segment. */
+/** Tables 1a and 1b: 13-bit samples. Steps of 2 up to 64, then segments of 16 steps, each step twice as large. */
 Law a_law() {
   Law law;
   int from = 0;
@@ -31,7 +31,7 @@ Law a_law() {
   return law;
 }
 
-/** Tables 2a and 2b: 14-bit samples; the value zero, then steps that double from 2 on, around decisions that are odd. */
+/** Tables 2a and 2b: 14-bit samples. The value zero, then steps that double from 2 on, between odd decision values. */
 Law u_law() {
   Law law;
   law.values.push_back(0);
@@ -53,7 +53,7 @@ size_t interval(const Law& law, int magnitude) {
   return i;
 }
 
-/** Frames of any length: what is left over of the loop of four, too. */
+/** Decodes frames of any length, including the rest that the unrolled loop of four leaves over. */
 void decodes(CodecId id, const std::array<int16_t, 256>& table) {
   const Codec& codec = *find_codec(id);
   std::vector<uint8_t> codes;
@@ -64,7 +64,8 @@ void decodes(CodecId id, const std::array<int16_t, 256>& table) {
     wrong += codec.decoder(0)->decode(codes.data(), bytes, pcm.data(), bytes) != bytes || pcm.back() != 12345;
     for (size_t i = 0; i + 1 < pcm.size(); ++i) wrong += pcm[i] != table[codes[i]];
   }
-  check::equal(wrong, 0, std::string(codec.name) + " decodes frames of 0 to 480 samples as the table says, and no further");
+  check::equal(wrong, 0,
+               std::string(codec.name) + " decodes frames of 0 to 480 samples by the table, without writing past them");
 }
 
 }  // namespace
@@ -76,7 +77,7 @@ void g711_tests() {
   check::ok(u.values.size() == 128 && u.values.back() == 8031, "table 2a ends at 8031");
   int wrong_a = 0, wrong_u = 0;
   for (size_t n = 0; n < 128; ++n) {
-    // The sign is the first bit, 1 for positive; A-law inverts the even bits, µ-law all of the magnitude.
+    // The first bit is the sign, 1 for positive. A-law inverts the even bits, µ-law all bits of the magnitude.
     const auto code_a = static_cast<uint8_t>(n ^ 0x55), code_u = static_cast<uint8_t>(0x7f - n);
     if (t.from_alaw[code_a | 0x80] != a.values[n] * 8) ++wrong_a;
     if (t.from_alaw[code_a] != -a.values[n] * 8) ++wrong_a;
@@ -97,10 +98,10 @@ void g711_tests() {
   for (int code = 0; code < 256; ++code) {
     const auto c = static_cast<uint8_t>(code);
     if (t.to_alaw[static_cast<uint16_t>(t.from_alaw[c])] != c) ++unlike;
-    // Negative zero is sent as positive zero.
+    // µ-law encodes negative zero as positive zero.
     if (t.to_ulaw[static_cast<uint16_t>(t.from_ulaw[c])] != c && c != 0x7f) ++unlike;
   }
-  check::equal(unlike, 0, "what was decoded is encoded to the same code word");
+  check::equal(unlike, 0, "encoding a decoded code word returns the same code word");
   decodes(CodecId::pcmu, t.from_ulaw);
   decodes(CodecId::pcma, t.from_alaw);
 }

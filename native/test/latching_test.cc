@@ -1,4 +1,4 @@
-// Whose packets a stream takes: by its SDP, by where the SIP came from, by who keeps sending.
+// Which senders a stream accepts: the address in the SDP, the source of the SIP, or a persistent sender.
 #include <vector>
 
 #include "check.h"
@@ -18,13 +18,13 @@ void latching() {
     leg.receive(rtp(0, 1, 0, 1), stranger);
     leg.receive(rtp(0, 1, 0, 1), signalled);
     check::ok(leg.counters->latched && leg.counters->packets_received == 1 && leg.counters->strangers == 1,
-              "the signalled address is latched at once, a stranger is not");
+              "a stream latches to the signalled address at once, and not to a stranger");
     for (uint16_t i = 0; i < 500; ++i) {
       w.run(20);
       leg.receive(rtp(0, i, i * 160u, 99), stranger);
     }
     check::ok(leg.counters->strangers == 501 && leg.counters->packets_received == 1,
-              "a stranger never takes over a latched stream, whatever it sends");
+              "a stranger that keeps sending never takes over a latched stream");
     leg.stream->describe(config(nat, kUlaw), w.now);
     leg.receive(rtp(0, 2, 160, 1), signalled);
     leg.receive(rtp(0, 3, 320, 1), nat);
@@ -39,13 +39,14 @@ void latching() {
     leg.receive(rtp(0, 1, 160, 1), before);
     leg.stream->describe(config(after, kUlaw), w.now);
     leg.receive(rtp(0, 2, 320, 1), before);
-    check::ok(!leg.counters->latched, "a late packet of the port before does not draw a moved stream back");
+    check::ok(!leg.counters->latched, "a late packet from the previous port does not move a stream back");
     leg.receive(rtp(0, 3, 480, 1), after);
-    check::ok(leg.counters->latched && leg.counters->packets_received == 2, "the new port is latched");
+    check::ok(leg.counters->latched && leg.counters->packets_received == 2,
+              "a stream latches to the new port of a new SDP");
     leg.stream->describe(config(third, kUlaw), w.now);
     w.run(2100);
     leg.receive(rtp(0, 4, 640, 1), after);
-    check::ok(leg.counters->latched, "a peer that stays where it was, though it said otherwise, is taken after 2 s");
+    check::ok(leg.counters->latched, "a peer that keeps its old port despite its SDP is accepted after 2 s");
   }
   {
     World w;
@@ -55,10 +56,10 @@ void latching() {
       leg.receive(rtp(0, i, i * 160u, 5), nat);
       w.run(20);
     }
-    check::ok(!leg.counters->latched, "any other address waits while the first second lasts");
+    check::ok(!leg.counters->latched, "an unknown address is not latched in the first second");
     w.run(1000);
     leg.receive(rtp(0, 10, 1600, 5), nat);
-    check::ok(leg.counters->latched, "after a second of silence the third in a row is latched");
+    check::ok(leg.counters->latched, "after a second an unknown sender of consecutive packets is latched");
   }
   {
     World w;
@@ -66,10 +67,10 @@ void latching() {
     leg.stream->describe(config(signalled, kUlaw), w.now);
     w.run(2000);
     for (uint16_t i = 0; i < 20; ++i) leg.receive(rtp(0, static_cast<uint16_t>(i * 7), 0, 5), nat);
-    check::ok(!leg.counters->latched, "packets out of order do not make three in a row");
+    check::ok(!leg.counters->latched, "packets out of sequence do not latch an unknown sender");
     for (uint16_t i = 0; i < 20; ++i) leg.receive(rtp(77, i, 0, 5), nat);
     check::ok(!leg.counters->latched && leg.counters->unexpected == 20,
-              "nor do payload types that were not negotiated");
+              "packets of payload types that were not negotiated do not latch");
   }
   {
     World w;
@@ -78,7 +79,7 @@ void latching() {
     TestLeg leg(w, 1, p);
     leg.stream->describe(config(signalled, kUlaw), w.now);
     leg.receive(rtp(0, 1, 0, 5), nat);
-    check::ok(leg.counters->latched, "where the SIP came from is latched at once");
+    check::ok(leg.counters->latched, "the source address of the SIP is latched at once");
   }
   {
     World w;
@@ -93,13 +94,13 @@ void latching() {
     w.run(3000);
     for (uint16_t i = 0; i < 10; ++i) leg.receive(rtp(0, i, 0, 5), nat);
     check::ok(!leg.counters->latched && leg.counters->strangers == 10,
-              "strict: neither symmetric RTP nor the address of the SIP");
+              "strict: neither symmetric RTP nor the source of the SIP is accepted");
     leg.receive(rtp(0, 1, 0, 5), stranger);
-    check::ok(leg.counters->latched, "strict: but the configured sources");
+    check::ok(leg.counters->latched, "strict: a configured source is accepted");
   }
 }
 
-/** Two ports of one host send, as two forks of a call or a telephone with two calls do; the SDP names one of them. */
+/** Two ports of one host send, as in two forks of a call or a telephone with two calls. The SDP names one of them. */
 struct TwoPorts {
   World w;
   Address named = address("192.0.2.1", 4000), other = address("192.0.2.1", 5000), third = address("192.0.2.1", 6000);
@@ -108,7 +109,7 @@ struct TwoPorts {
   explicit TwoPorts(Policy policy = {}) : leg(w, 1, std::move(policy)) {
     leg.stream->describe(config(named, kUlaw), w.now);
   }
-  /** Whether a packet from there is taken. */
+  /** Reports whether the stream accepts a packet from this address. */
   bool takes(const Address& from) {
     const uint64_t before = leg.counters->packets_received;
     ++seq;
@@ -128,21 +129,22 @@ struct TwoPorts {
 void outranking() {
   {
     TwoPorts t;
-    check::ok(t.takes(t.other), "another port of the signalled host is taken at once");
+    check::ok(t.takes(t.other), "another port of the signalled host is accepted at once");
     t.w.run(1900);
-    check::ok(t.takes(t.named), "until 2 s after the SDP the signalled port moves the latch");
-    check::ok(!t.takes(t.other) && !t.takes(t.third) && t.takes(t.named), "which nothing moves back");
-    check::ok(t.latched_ports() == std::vector<int64_t>{5000, 4000}, "and both are told");
+    check::ok(t.takes(t.named), "within 2 s after the SDP the signalled port takes over");
+    check::ok(!t.takes(t.other) && !t.takes(t.third) && t.takes(t.named),
+              "no other port takes over from the signalled port");
+    check::ok(t.latched_ports() == std::vector<int64_t>{5000, 4000}, "each latching is reported");
   }
   {
     TwoPorts t;
     t.takes(t.other);
-    check::ok(!t.takes(t.third), "a third port does not move it");
+    check::ok(!t.takes(t.third), "a third port does not take over from an unsignalled one");
     t.w.run(2100);
-    check::ok(!t.takes(t.named) && t.takes(t.other), "nor does the signalled one after 2 s");
-    check::equal(uint64_t{t.leg.counters->strangers}, uint64_t{2}, "both are strangers");
+    check::ok(!t.takes(t.named) && t.takes(t.other), "the signalled port no longer takes over after 2 s");
+    check::equal(uint64_t{t.leg.counters->strangers}, uint64_t{2}, "packets of the refused ports count as strangers'");
     t.leg.stream->describe(config(t.named, kUlaw), t.w.now);
-    check::ok(!t.takes(t.named), "an SDP that names the same address begins no new 2 s");
+    check::ok(!t.takes(t.named), "an SDP with the same address does not restart the 2 s");
   }
   {
     Policy strict;
@@ -152,7 +154,7 @@ void outranking() {
     strict.sources = {n};
     TwoPorts t(strict);
     check::ok(t.takes(address("203.0.113.9", 7000)) && t.takes(t.named) && !t.takes(address("203.0.113.9", 7000)),
-              "strict: a configured source gives way to the signalled address too");
+              "strict: the signalled address takes over from a configured source");
   }
   {
     TwoPorts t;
@@ -161,10 +163,11 @@ void outranking() {
     t.leg.stream->describe(c, t.w.now);
     t.w.run(1100);
     for (int i = 0; i < 3; ++i) t.takes(address("198.51.100.7", 6000));
-    check::ok(t.latched_ports() == std::vector<int64_t>{6000}, "a stranger that was latched after a second");
-    check::ok(t.takes(t.named), "gives way as well");
+    check::ok(t.latched_ports() == std::vector<int64_t>{6000}, "a stream latches to a stranger after a second");
+    check::ok(t.takes(t.named), "the signalled address takes over from a latched stranger");
     t.w.run(8000);
-    check::ok(!t.leg.reports_to.empty() && t.leg.reports_to.back() == c.remote_rtcp, "and RTCP goes where the SDP said");
+    check::ok(!t.leg.reports_to.empty() && t.leg.reports_to.back() == c.remote_rtcp,
+              "RTCP goes to the address in the SDP after the takeover");
   }
 }
 
@@ -194,21 +197,22 @@ void reports_of_strangers() {
     leg.stream->describe(c, w.now);
     leg.receive(rtp(0, 1, 160, 1), named);
     check::ok(takes(w, leg, c.remote_rtcp) && takes(w, leg, at(named, 4001)) && takes(w, leg, named),
-              "reports come from where the SDP says, from the port of RTP, or from the one above");
-    check::ok(!takes(w, leg, at(named, 9999)), "another port of the host is a stranger's");
-    check::ok(!takes(w, leg, c.remote_rtcp, true), "on the port of RTP only where RTP comes from reports");
+              "RTCP is accepted from the address in the SDP, the RTP port and the port above it");
+    check::ok(!takes(w, leg, at(named, 9999)), "RTCP from another port of the host is refused");
+    check::ok(!takes(w, leg, c.remote_rtcp, true), "RTCP on the RTP port is accepted only from the source of RTP");
   }
   World w;
   TestLeg leg(w, 1, {});
   leg.stream->describe(config(named, kUlaw), w.now);
   w.run(1100);
   for (uint16_t i = 1; i < 5; ++i) leg.receive(rtp(0, i, i * 160u, 1), nat);
-  check::ok(leg.counters->latched && !takes(w, leg, at(named, 4001)), "who was not latched reports nothing");
-  check::ok(takes(w, leg, at(nat, 31000)), "behind a NAT the port of RTCP is learnt");
-  check::ok(!takes(w, leg, at(nat, 31002)) && takes(w, leg, at(nat, 31000)), "once");
+  check::ok(leg.counters->latched && !takes(w, leg, at(named, 4001)),
+            "RTCP from an address that was not latched is refused");
+  check::ok(takes(w, leg, at(nat, 31000)), "the RTCP port of a peer behind a NAT is learnt");
+  check::ok(!takes(w, leg, at(nat, 31002)) && takes(w, leg, at(nat, 31000)), "the learnt RTCP port does not change");
 }
 
-/** STUN and DTLS of a browser's leg. */
+/** Limits the STUN and DTLS packets of a browser's leg. */
 void raw_shares() {
   World w;
   TestLeg leg(w, 1, {});
@@ -220,15 +224,15 @@ void raw_shares() {
   };
   int stranger = 0;
   for (int i = 0; i < 1000; ++i) stranger += raw(address("198.51.100.7", 5000));
-  check::within(stranger, 20, 30, "a stranger has a share");
+  check::within(stranger, 20, 30, "a stranger's STUN packets are limited");
   int others = 0;
   for (uint16_t i = 0; i < 16; ++i) others += raw(address("203.0.113.1", static_cast<uint16_t>(6000 + i)));
-  check::ok(others >= 14, "which is not that of the others");
+  check::ok(others >= 14, "a flood of one stranger leaves room for others");
   leg.stream->describe(config(peer, kUlaw), w.now);
   for (uint16_t i = 0; i < 1000; ++i) raw(address("198.51.100.7", i));
   int known = 0;
   for (int i = 0; i < 40; ++i) known += raw(peer);
-  check::equal(known, 40, "and strangers leave the peer its own");
+  check::equal(known, 40, "a flood of strangers leaves the peer its own limit");
 }
 
 void outranking_secured() {
@@ -248,9 +252,10 @@ void outranking_secured() {
   send(t.other, 1);
   send(t.named, 9);
   check::ok(t.latched_ports() == std::vector<int64_t>{5000} && t.leg.counters->srtp_auth_failed == 1,
-            "SRTP: what does not authenticate moves nothing, whatever its address");
+            "SRTP: a packet that fails authentication does not take over");
   send(t.named, 1);
-  check::ok(t.latched_ports() == std::vector<int64_t>{4000}, "what does, moves the latch");
+  check::ok(t.latched_ports() == std::vector<int64_t>{4000},
+            "SRTP: an authenticated packet of the signalled address takes over");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Streams on a simulated clock and a wire of our own, for tests that feed packets in and look at what leaves.
+// Streams with a simulated clock and wire, for tests that feed packets in and inspect the packets sent.
 #pragma once
 #include <cstring>
 #include <memory>
@@ -120,7 +120,7 @@ struct Pair {
   }
 };
 
-/** Whether the numbering is without a gap and the clock runs with the time between packets. */
+/** Reports whether the packets have consecutive sequence numbers and one SSRC. */
 inline bool continuous(const std::vector<std::vector<uint8_t>>& sent, size_t from = 1) {
   for (size_t i = from; i < sent.size(); ++i)
     if (static_cast<uint16_t>(seq_of(sent[i]) - seq_of(sent[i - 1])) != 1 ||

@@ -1,4 +1,4 @@
-// Runs all tests of the core; the last line is TAP's plan.
+// Runs all tests of the core. The last line is the TAP plan.
 #include <cstring>
 
 #include "check.h"
@@ -21,7 +21,7 @@ void uring_tests();
 void realtime_tests();
 
 #ifdef THREADED_ONLY
-// What ThreadSanitizer is for.
+// The tests that start threads, for ThreadSanitizer.
 static void all_tests() {
   chunks_tests();
   engine_tests();
@@ -48,7 +48,7 @@ static void all_tests() {
 }
 #endif
 
-// With the argument `packet-ring`, only the tests of the packet ring run.
+// The argument `packet-ring` runs only the tests of the packet ring.
 int main(int argc, char** argv) {
   if (argc > 1 && std::strcmp(argv[1], "packet-ring") == 0)
     packet_ring_tests();

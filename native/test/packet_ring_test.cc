@@ -1,5 +1,5 @@
-// Streams that are received by the packet ring: that it brings what the socket brought, neither more nor less, and that
-// they find back to the socket. Real packets over loopback; where raw sockets are forbidden the sockets bring them.
+// Streams on the packet ring: the ring delivers exactly what the socket would, and streams return to the socket. Uses
+// real packets over loopback. Where raw sockets are forbidden, the sockets deliver them.
 #include "../src/core/packet_ring.h"
 
 #include <netinet/in.h>
@@ -49,7 +49,7 @@ struct Phone {
   Phone(const Phone&) = delete;
   ~Phone() { ::close(fd); }
 
-  /** The payload tells the number, so that the other end can tell whether it is the right one. */
+  /** Sends a packet whose payload repeats its number, so that the other end can check it. */
   void send(uint16_t to, size_t payload = 160) {
     std::vector<uint8_t> p(kRtpHeader + payload, static_cast<uint8_t>(seq));
     write_rtp_header(p.data(), 0, false, seq, seq * 160u, own.port);
@@ -60,12 +60,12 @@ struct Phone {
     const socklen_t n = a.to(sa);
     sendto(fd, p.data(), p.size(), 0, reinterpret_cast<sockaddr*>(&sa), n);
   }
-  /** From now on with options that say nothing, or without (RFC 791 §3.1). */
+  /** Adds no-operation IP options to later packets, or removes them (RFC 791 §3.1). */
   void options(bool any) const {
     const uint8_t nothing[4] = {1, 1, 1, 1};
     setsockopt(fd, IPPROTO_IP, IP_OPTIONS, nothing, any ? sizeof nothing : 0);
   }
-  /** Counts what came: each number is to be the one after the last, and its payload as it was sent. */
+  /** Counts received packets. Each must have the next number and an unchanged payload. */
   void hear() {
     uint8_t p[2048];
     for (ssize_t n; (n = recv(fd, p, sizeof p, 0)) > 0;) {
@@ -105,10 +105,10 @@ struct Call {
   }
   static StreamConfig of(const Phone& phone) {
     StreamConfig c = legs::config(phone.own, legs::kUlaw);
-    c.ptime_ms = 1;  // nothing is policed here
+    c.ptime_ms = 1;  // high enough a rate that nothing is policed
     return c;
   }
-  /** Until it holds; both talk all the while, at a rate that is no flood. */
+  /** Sends in both directions, below the rate of a flood, until `holds` returns true. */
   bool talk_until(const std::function<bool()>& holds, size_t payload = 160) {
     for (int i = 0; i < 5000 && !holds(); ++i) {
       near.send(a.rtp_port, payload);
@@ -137,39 +137,44 @@ void changing_over(bool io_uring, bool allowed) {
   const std::string how = io_uring ? " (io_uring)" : " (epoll)";
   Call c(io_uring);
   const auto counters = c.engine.counters(c.a.id);
-  check::ok(c.engine.workers()[0]->packet_ring() == allowed, "the packet ring is there where it is allowed" + how);
+  check::ok(c.engine.workers()[0]->packet_ring() == allowed, "a worker has a packet ring where it is allowed" + how);
   const int64_t both = allowed ? 2 : 0;
-  check::ok(c.talk_until([&] { return c.far.seq >= 50 && c.riding() == both; }), "both streams ride it after a while" + how);
+  check::ok(c.talk_until([&] { return c.far.seq >= 50 && c.riding() == both; }),
+            "both streams board the packet ring after a while" + how);
   c.talk_until([&, from = c.far.seq] { return c.far.seq >= from + 200; });
   const bool all = c.hears(c.far, c.near.seq) && c.hears(c.near, c.far.seq);
-  check::ok(all && c.far.wrong == 0 && c.near.wrong == 0, "none is lost, doubled, out of order or changed" + how);
-  check::equal(uint64_t{counters->duplicate}, uint64_t{0}, "nor came one by both ways" + how);
-  // What does not fit a frame comes by the socket, and so does what follows it.
+  check::ok(all && c.far.wrong == 0 && c.near.wrong == 0,
+            "boarding loses, repeats, reorders and changes no packet" + how);
+  check::equal(uint64_t{counters->duplicate}, uint64_t{0}, "no packet comes from both ring and socket" + how);
+  // The socket delivers a packet that does not fit a frame, and the packets after it.
   for (int i = 0; i < 100; ++i) {
     c.near.send(c.a.rtp_port, i % 7 == 6 ? 1000 : 160);
     c.far.options(i % 9 == 8);
     c.far.send(c.b.rtp_port);
     c.rest();
-    if (i == 50) check::equal(c.riding(), int64_t{0}, "who sends what it cannot carry leaves it" + how);
+    if (i == 50) check::equal(c.riding(), int64_t{0},
+                              "a stream leaves the ring after packets that it cannot carry" + how);
   }
   check::ok(c.hears(c.far, c.near.seq) && c.hears(c.near, c.far.seq) && c.far.wrong == 0 && c.near.wrong == 0,
-            "big packets pass among small ones, and such with options" + how);
+            "large packets and packets with IP options arrive in order" + how);
   const bool again = c.talk_until([&, from = c.far.seq] { return c.far.seq >= from + 20 && c.riding() == both; });
-  check::ok(again && c.hears(c.far, c.near.seq) && c.far.wrong == 0, "and comes back, with none lost" + how);
-  check::equal(uint64_t{counters->duplicate}, uint64_t{0}, "nor taken twice" + how);
-  // A stranger, who sends to a port that is received by the ring.
+  check::ok(again && c.hears(c.far, c.near.seq) && c.far.wrong == 0,
+            "a stream that left boards again without loss" + how);
+  check::equal(uint64_t{counters->duplicate}, uint64_t{0}, "leaving and boarding again repeats no packet" + how);
+  // A stranger sends to a port on the ring.
   Phone stranger;
   for (int i = 0; i < 2000 && counters->strangers < 5; ++i) {
     stranger.send(c.a.rtp_port);
     c.rest();
   }
-  check::ok(counters->strangers >= 5 && c.far.got == c.near.seq, "a stranger is counted and not heard" + how);
-  // Silence: the first packet after it comes by the socket.
+  check::ok(counters->strangers >= 5 && c.far.got == c.near.seq,
+            "a stranger's packets are counted and not relayed" + how);
+  // After silence the socket delivers the first packet.
   for (int i = 0; i < 2000 && c.riding() > 0; ++i) c.rest();
-  check::equal(c.riding(), int64_t{0}, "who is silent leaves it" + how);
+  check::equal(c.riding(), int64_t{0}, "a silent stream leaves the ring" + how);
   check::ok(c.talk_until([&] { return c.riding() == both; }) && c.hears(c.far, c.near.seq) && c.far.wrong == 0,
-            "and comes back, with all that was said since" + how);
-  // The peer moves, and the old place is nobody.
+            "a stream boards again after silence without loss" + how);
+  // The peer moves, and packets from its old address are ignored.
   Phone moved;
   c.engine.describe(c.b.id, Call::of(moved));
   const int64_t one = allowed ? 1 : 0;
@@ -177,17 +182,17 @@ void changing_over(bool io_uring, bool allowed) {
     moved.send(c.b.rtp_port);
     c.rest();
   }
-  check::equal(c.riding(), one, "one that moved rides again, while the silent side does not" + how);
+  check::equal(c.riding(), one, "a stream with a new peer address boards again, while the silent one does not" + how);
   const size_t heard = c.near.got;
   for (int i = 0; i < 20; ++i) c.far.send(c.b.rtp_port);
   for (int i = 0; i < 20; ++i) c.rest();
-  check::ok(c.near.got == heard && heard >= c.far.seq, "it is heard from its new place alone" + how);
-  // Closed while frames wait.
+  check::ok(c.near.got == heard && heard >= c.far.seq, "a moved peer is heard only from its new address" + how);
+  // Close the streams while frames wait.
   for (int i = 0; i < 50; ++i) moved.send(c.b.rtp_port);
   c.engine.close_stream(c.a.id);
   c.engine.close_stream(c.b.id);
   c.engine.close();
-  check::equal(c.riding(), int64_t{0}, "a stream that is closed rides no more" + how);
+  check::equal(c.riding(), int64_t{0}, "a closed stream leaves the ring" + how);
 }
 
 void two_threads(bool allowed) {
@@ -214,22 +219,23 @@ void two_threads(bool allowed) {
     p.hear();
     q.hear();
   }
-  check::ok(each(allowed ? 2 : 0), "each of two threads has its own");
+  check::ok(each(allowed ? 2 : 0), "two threads have a packet ring each");
   for (int i = 0; i < 5000 && q.got < p.seq; ++i) {
     c.rest();
     q.hear();
   }
-  check::ok(q.got == p.seq && q.wrong == 0 && c.hears(c.far, c.near.seq) && c.far.wrong == 0, "and brings what is for it");
+  check::ok(q.got == p.seq && q.wrong == 0 && c.hears(c.far, c.near.seq) && c.far.wrong == 0,
+            "each ring delivers its own thread's packets");
 }
 
 void switched_off() {
   Call c(true, 1, false);
   c.talk_until([&] { return c.far.seq >= 50; });
   check::ok(!c.engine.workers()[0]->packet_ring() && c.riding() == 0 && c.hears(c.far, c.near.seq),
-            "switched off, the sockets bring all");
+            "the sockets deliver all packets when the packet ring is disabled");
 }
 
-/** More than it holds, while nobody reads: the rest is dropped and counted, and it works on. */
+/** Sends more than the ring holds while nothing reads it. The ring drops and counts the excess, and then continues. */
 void overflow() {
   Address local;
   Address::parse("127.0.0.1", 0, local);
@@ -238,11 +244,11 @@ void overflow() {
   pool.open(pair, mono_us());
   const auto ring = PacketRing::open(PacketRing::reserve(), local, {pair.rtp_port, pair.rtp_port, 0, 1});
   if (!ring) {
-    check::ok(!allowed_here(), "no packet ring is opened, because raw sockets are forbidden");
+    check::ok(!allowed_here(), "no packet ring opens where raw sockets are forbidden");
     return;
   }
   Phone phone;
-  // The queue of loopback itself is short: on a busy machine it may lose some before they come here.
+  // Loopback's own queue is short: on a busy machine it may drop some packets first.
   const size_t sent = PacketRing::kFrames + 3000;
   for (size_t i = 0; i < sent; ++i) phone.send(pair.rtp_port, 4);
   PacketRing::Frame frame;
@@ -256,18 +262,19 @@ void overflow() {
     right += d.to_port == pair.rtp_port && d.from_port == phone.own.port && static_cast<uint16_t>(seq - last) < 3000;
     last = seq;
   }
-  check::ok(got > PacketRing::kFrames * 9 / 10 && got <= PacketRing::kFrames && right == got, "it holds what it is made for");
+  check::ok(got > PacketRing::kFrames * 9 / 10 && got <= PacketRing::kFrames && right == got,
+            "a full ring keeps the packets that fit, unchanged");
   const size_t dropped = ring->take_drops();
-  check::ok(dropped > 0 && dropped <= sent - got, "and counts what it could not hold");
+  check::ok(dropped > 0 && dropped <= sent - got, "the ring counts the packets that do not fit");
   ring->give_back();
   phone.send(static_cast<uint16_t>(pair.rtp_port + 1));
   phone.send(pair.rtp_port, 1000);
   phone.send(pair.rtp_port);
   check::ok(ring->next(frame) && !frame.carried && read_flow(frame.packet, frame.size, d) &&
                 d.from_port == phone.own.port && d.to_port == pair.rtp_port,
-            "it goes on when there is room, tells of what does not fit a frame");
+            "after an overflow the ring continues, and shows the flow of a packet too large for a frame");
   check::ok(ring->next(frame) && frame.carried && frame.size == kDatagramHeader + kRtpHeader + 160 && !ring->next(frame),
-            "brings what does, and nothing of other ports");
+            "the ring delivers packets of its own ports only");
   ::close(pair.rtp_fd);
   ::close(pair.rtcp_fd);
 }
@@ -276,7 +283,7 @@ void overflow() {
 
 void packet_ring_tests() {
   const bool allowed = allowed_here();
-  check::ok(true, std::string("packet rings are ") + (allowed ? "allowed" : "refused: streams stay with their sockets"));
+  check::ok(true, std::string("packet rings are ") + (allowed ? "allowed" : "refused: streams stay on their sockets"));
   for (const bool io_uring : {true, false}) changing_over(io_uring, allowed);
   two_threads(allowed);
   switched_off();

@@ -1,5 +1,5 @@
-// Pauses of a sender as its peer hears them: comfort noise (RFC 3389), silence frames of G.729 Annex B, Opus DTX; and
-// losses that Opus repairs.
+// Pauses of a sender as its peer hears them: comfort noise (RFC 3389), silence frames of G.729 Annex B, Opus DTX. Also
+// the losses that Opus FEC repairs.
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -17,7 +17,7 @@ namespace {
 
 constexpr int kHz = 8000, kFrame = kHz / 50;
 constexpr uint8_t kNoise = 13;
-/** Root mean square of the room in which somebody speaks: -66 dBov. Opus takes louder ones for speech. */
+/** The root mean square of the room noise behind the speech: -66 dBov. Opus takes louder noise for speech. */
 constexpr double kRoom = 16;
 
 const PayloadFacts kG722 = payload(9, "G722", CodecId::g722, 8000), kG729 = payload(18, "G729", CodecId::g729, 8000),
@@ -40,7 +40,7 @@ StreamConfig with_noise(StreamConfig c, int pt) {
   return c;
 }
 
-/** A telephone at the far end: what it got so far, as it hears it. */
+/** A telephone at the far end: decodes the packets sent to it and keeps the audio. */
 struct Ear {
   explicit Ear(TestLeg& leg) : leg(leg) {}
   void listen(CodecId codec, uint64_t now_us) {
@@ -68,7 +68,7 @@ struct Ear {
   size_t taken = 0;
 };
 
-/** One second of a tone, two of a pause told by comfort noise of -50 dBov, then of -40, one of the tone again. */
+/** One second of a tone, one second each of comfort noise at -50 and -40 dBov, and one second of the tone. */
 struct ToldPause {
   ToldPause(const PayloadFacts& to, int their_noise) {
     auto cfg = with_noise(config(p.ra, kUlaw), kNoise);
@@ -101,8 +101,8 @@ struct ToldPause {
 void told() {
   const ToldPause pause(kG722, kNoise);
   const auto& sent = pause.p.b.sent;
-  check::equal(pause.count(9), 0, "transcoded, a pause is not encoded where comfort noise was agreed");
-  check::within(pause.count(kNoise), 3, 6, "but told by its level, when that changes and twice a second");
+  check::equal(pause.count(9), 0, "a transcoded pause is not encoded when the peer takes comfort noise");
+  check::within(pause.count(kNoise), 3, 6, "a transcoded pause is reported when its level changes and twice a second");
   std::vector<int> levels;
   bool unmarked = true, resumed = false;
   for (size_t i = 1; i < sent.size(); ++i) {
@@ -113,33 +113,39 @@ void told() {
       resumed = (sent[i][1] & 0x80) != 0;
     }
   }
-  if (!check::ok(!levels.empty(), "there is comfort noise")) return;
-  check::within(levels.front(), 48, 52, "the level is the sender's");
-  check::within(levels.back(), 38, 42, "and follows it");
-  check::ok(unmarked && resumed, "the marker is on the first packet after the pause, not in it (RFC 3389 §4)");
-  check::ok(continuous(sent), "the numbering goes on");
-  check::within((ts_of(sent.back()) - ts_of(sent.front())) / 8.0, 3850, 4000, "and the clock runs through the pause");
-  check::ok(pause.ear.rms(0.5, 0.9) > 3000 && pause.ear.rms(3.5, 3.9) > 3000, "before and after it the tone is heard");
-  check::within(signal::decibels(pause.ear.rms(1.4, 1.9) / 32767), -52, -48, "in it noise of -50 dBov");
+  if (!check::ok(!levels.empty(), "a transcoded pause sends comfort noise packets")) return;
+  check::within(levels.front(), 48, 52, "the first comfort noise packet has the sender's level");
+  check::within(levels.back(), 38, 42, "later comfort noise packets follow the sender's level");
+  check::ok(unmarked && resumed, "the first packet after a pause has the marker, and none within it (RFC 3389 §4)");
+  check::ok(continuous(sent), "sequence numbers continue across a pause");
+  check::within((ts_of(sent.back()) - ts_of(sent.front())) / 8.0, 3850, 4000, "the RTP clock runs through a pause");
+  check::ok(pause.ear.rms(0.5, 0.9) > 3000 && pause.ear.rms(3.5, 3.9) > 3000,
+            "the peer hears the tone before and after a pause");
+  check::within(signal::decibels(pause.ear.rms(1.4, 1.9) / 32767), -52, -48,
+                "the peer hears noise of -50 dBov in a pause");
 }
 
 void sounded() {
   for (const auto& [to, name] : {std::pair(kG722, "transcoded"), std::pair(kUlaw, "relayed")}) {
     const ToldPause pause(to, -1);
     const std::string title(name);
-    check::equal(pause.count(kNoise), 0, title + ": a peer without comfort noise gets none");
-    check::within(pause.count(to.payload_type), 86, 89, title + ": but a packet every 20 ms");
-    check::within(signal::decibels(pause.ear.rms(1.4, 1.9) / 32767), -52, -48, title + ": it hears noise of -50 dBov");
-    check::within(signal::decibels(pause.ear.rms(2.4, 2.9) / 32767), -42, -38, title + ": then of -40 dBov");
-    check::ok(pause.ear.rms(0.5, 0.9) > 3000 && pause.ear.rms(3.5, 3.9) > 3000, title + ": and the tone around it");
-    check::ok(continuous(pause.p.b.sent), title + ": under one numbering");
+    check::equal(pause.count(kNoise), 0, title + ": a peer without comfort noise gets no comfort noise packets");
+    check::within(pause.count(to.payload_type), 86, 89,
+                  title + ": a peer without comfort noise gets an audio packet every 20 ms");
+    check::within(signal::decibels(pause.ear.rms(1.4, 1.9) / 32767), -52, -48,
+                  title + ": a peer without comfort noise hears noise of -50 dBov");
+    check::within(signal::decibels(pause.ear.rms(2.4, 2.9) / 32767), -42, -38,
+                  title + ": a peer without comfort noise hears the change to -40 dBov");
+    check::ok(pause.ear.rms(0.5, 0.9) > 3000 && pause.ear.rms(3.5, 3.9) > 3000,
+              title + ": a peer without comfort noise hears the tone around the pause");
+    check::ok(continuous(pause.p.b.sent), title + ": sequence numbers continue across the noise of a pause");
   }
 }
 
 void relayed() {
   const ToldPause pause(kUlaw, kNoise);
-  check::equal(pause.count(kNoise), 1, "relayed, comfort noise passes as it came");
-  check::equal(pause.count(0), 0, "and nothing is added to it");
+  check::equal(pause.count(kNoise), 1, "comfort noise packets are relayed unchanged");
+  check::equal(pause.count(0), 0, "no audio packet is added to relayed comfort noise");
   ToldPause keyed(kUlaw, -1);
   uint16_t seq = 1000;
   keyed.p.a.receive(packet(kNoise, seq++, 50'000, {60}), keyed.p.ra);
@@ -152,7 +158,7 @@ void relayed() {
     keyed.p.w.run(20);
   }
   const bool keys = keyed.p.b.sent.size() == before + 3 && type_of(keyed.p.b.sent.back()) == 101;
-  check::ok(keys, "a key pressed in a pause that is sounded passes, and the noise makes room");
+  check::ok(keys, "a key in a pause passes, and stops the noise of the pause");
 }
 
 void relayed_silence_frames() {
@@ -168,12 +174,12 @@ void relayed_silence_frames() {
     for (const auto& sent : p.b.sent) passed.push_back(sent.size() - kRtpHeader);
     const auto wanted = reads ? sizes : std::vector<size_t>{20, 20, 10, 20};
     check::ok(passed == wanted && continuous(p.b.sent),
-              reads ? "silence frames of G.729 are relayed to a peer that reads them"
-                    : "and taken out for one that does not, its numbering without a gap");
+              reads ? "G.729 silence frames are relayed to a peer that reads them"
+                    : "G.729 silence frames are removed, without a gap, for a peer that does not read them");
   }
 }
 
-/** Two seconds of a room, two of speech in it, four of the room, two of speech. */
+/** Returns two seconds of room noise, two with speech, four of room noise, two with speech. */
 std::vector<int16_t> talk(const std::vector<int16_t>& words) {
   std::vector<int16_t> out(10 * kHz);
   unsigned random = 5;
@@ -187,8 +193,8 @@ std::vector<int16_t> talk(const std::vector<int16_t>& words) {
 }
 
 struct Crossing {
-  size_t sent = 0, silence = 0;  // packets of the talker, and those of two bytes or less
-  size_t passed = 0, told = 0;   // of audio and of comfort noise that left in the pause
+  size_t sent = 0, silence = 0;  // packets of the speaker, and those of two bytes or less
+  size_t passed = 0, told = 0;   // audio and comfort noise packets sent to the peer in the pause
   double room_rms = 0, speech_rms = 0;
   int room_peak = 0;
 };
@@ -238,24 +244,29 @@ void silence_of_codecs(const std::vector<int16_t>& words) {
     if (!find_codec(row.codec.codec)->available()) continue;
     const std::string name(row.name);
     const Crossing all = cross(row.codec, row.without, -1, audio);
-    check::ok(all.sent == 500 && all.silence == 0, name + ": switched off, every frame is sent whole");
+    check::ok(all.sent == 500 && all.silence == 0, name + ": every frame is sent whole when disabled");
     const Crossing heard = cross(row.codec, row.with, -1, audio);
-    check::within(static_cast<double>(heard.sent), 100, 400, name + ": in pauses little is sent");
-    check::ok(heard.silence > 0, name + ": they begin with a silence frame");
-    check::within(static_cast<double>(heard.passed), 139, 141, name + ": a peer without comfort noise is always sent to");
-    check::within(signal::decibels(heard.room_rms / kRoom), -7, 5, name + ": it hears the room as loud as it is");
-    check::within(heard.room_peak, 0, 8 * kRoom, name + ": with no click");
-    check::within(signal::decibels(heard.speech_rms / loud), -2, 2, name + ": and the speech");
+    check::within(static_cast<double>(heard.sent), 100, 400, name + ": few packets are sent in pauses");
+    check::ok(heard.silence > 0, name + ": pauses begin with a silence frame");
+    check::within(static_cast<double>(heard.passed), 139, 141,
+                  name + ": a peer without comfort noise gets packets throughout a pause");
+    check::within(signal::decibels(heard.room_rms / kRoom), -7, 5,
+                  name + ": a peer without comfort noise hears the room at its level");
+    check::within(heard.room_peak, 0, 8 * kRoom, name + ": the noise of a pause has no click");
+    check::within(signal::decibels(heard.speech_rms / loud), -2, 2, name + ": speech keeps its level");
     const Crossing told = cross(row.codec, row.with, kNoise, audio);
     check::equal(told.passed, size_t{0}, name + ": a peer with comfort noise gets no audio in the pause");
-    check::within(static_cast<double>(told.told), 4, 15, name + ": but its level now and then");
-    check::within(signal::decibels(told.room_rms / kRoom), -7, 5, name + ": which is the room's");
+    check::within(static_cast<double>(told.told), 4, 15,
+                  name + ": a peer with comfort noise gets the level of a pause repeatedly");
+    check::within(signal::decibels(told.room_rms / kRoom), -7, 5,
+                  name + ": a peer with comfort noise hears the room at its level");
     std::printf("# %s: the room is heard at %.1f dB, told at %.1f dB of its level\n", row.name,
                 signal::decibels(heard.room_rms / kRoom), signal::decibels(told.room_rms / kRoom));
   }
 }
 
-/** Each tenth packet of speech is lost; the next one may hold it (RFC 6716 §2.1.7). */
+/** Drops every tenth packet of speech and returns the distance of the result from the original. The next packet may
+ * contain the lost one (RFC 6716 §2.1.7). */
 double repaired(bool fec, const std::vector<int16_t>& words, uint64_t& lost) {
   EncoderOptions options;
   options.sample_rate = kHz;
@@ -281,8 +292,8 @@ void forward_error_correction(const std::vector<int16_t>& words) {
   uint64_t lost = 0;
   const double without = repaired(false, words, lost), with = repaired(true, words, lost);
   std::printf("# speech with 10 %% loss: %.2f dB away without FEC, %.2f dB with it\n", without, with);
-  check::ok(lost >= 25, "a packet in ten is lost");
-  check::ok(with < without * 0.9, "Opus FEC: the lost packets come back with the ones after them");
+  check::ok(lost >= 25, "one packet in ten is concealed");
+  check::ok(with < without * 0.9, "Opus FEC restores lost packets from the packets after them");
 }
 
 }  // namespace
@@ -294,7 +305,7 @@ void pause_tests() {
   relayed();
   relayed_silence_frames();
   const auto words = speech::english();
-  if (!check::ok(signal::rms(words) > 200, "there is speech (espeak-ng)")) return;
+  if (!check::ok(signal::rms(words) > 200, "espeak-ng produces speech for the pauses")) return;
   silence_of_codecs(words);
   forward_error_correction(words);
 }

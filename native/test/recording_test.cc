@@ -1,4 +1,4 @@
-// Recording on a simulated clock: alignment over an hour with drift, loss, pauses of the sender; ends; a full disk.
+// Recording on a simulated clock: alignment over an hour with drift, loss and pauses; the ends of recordings; stalls.
 #include <unistd.h>
 
 #include <algorithm>
@@ -36,8 +36,8 @@ std::vector<int16_t> samples_of(const std::string& file) {
   return out;
 }
 
-/** A sender whose crystal is off by that many parts per million. What it hears is a click of 20 ms at each full second
- * of the wall's clock. */
+/** A sender whose clock is off by `ppm` parts per million. Its audio is a 20 ms click at each full second of wall time.
+ */
 struct Sender {
   double ppm;
   int track;
@@ -47,7 +47,7 @@ struct Sender {
   bool quiet = false;
 
   double sample_us(double sample) const { return sample * 125 * (1 - ppm / 1e6); }
-  /** A packet leaves when its last sample was taken. */
+  /** Returns when the next packet leaves: once its last sample has been captured. */
   uint64_t due_us(uint64_t start) const {
     return start + static_cast<uint64_t>(sample_us(static_cast<double>(sent + 1) * 160));
   }
@@ -59,7 +59,7 @@ struct Sender {
       clicks = clicks || click;
       payload[i] = g711().to_ulaw[static_cast<uint16_t>(static_cast<int16_t>(click ? 8000 : 0))];
     }
-    // A click that is lost cannot be measured; everything around it can be lost.
+    // Never lose a click, because it is measured.
     if ((!lost || clicks) && !quiet) r.packet_audio(track, 1, seq, ts, 8000, CodecId::pcmu, payload, 160, now_us);
     ++seq;
     ts += 160;
@@ -85,8 +85,7 @@ void drift() {
     for (Sender* s : {&left, &right}) {
       while (s->due_us(start) <= now) {
         random = random * 1664525u + 1013904223u;
-        // A pause of the right party (DTX) from minute 10 to 12, its numbering stopped, and a hold of the left from 20
-        // to 25.
+        // The right party pauses (DTX) in minutes 10 to 12. The left party holds in minutes 20 to 25.
         const uint64_t t = (now - start) / 1'000'000;
         s->quiet = (s == &left && t >= 1200 && t < 1500) || (s == &right && t >= 600 && t < 720);
         s->send(r, now, (random >> 16) % 100 < 3);
@@ -98,9 +97,9 @@ void drift() {
   r.writer_advance(desk, start + hour);
   Event e;
   r.writer_finish(e);
-  check::ok(e.text == "stopped" && e.a == 3'600'000, "an hour is recorded to the millisecond");
+  check::ok(e.text == "stopped" && e.a == 3'600'000, "a recording of an hour has the exact length in milliseconds");
   const auto pcm = samples_of(file);
-  check::equal(pcm.size(), size_t{3600} * 8000 * 2, "the file has an hour of both channels");
+  check::equal(pcm.size(), size_t{3600} * 8000 * 2, "the file holds an hour of both channels");
   constexpr double kNone = -1e9;
   double worst = 0;
   int seen = 0;
@@ -117,7 +116,7 @@ void drift() {
   }
   check::ok(seen > 2500, "most clicks of the hour are found on both channels");
   check::within(worst, 0, 20,
-                "with ±100 ppm, loss, pauses and a hold the channels stay within 20 ms of each other for an hour");
+                "the channels stay within 20 ms of each other for an hour of ±100 ppm, loss, pauses and a hold");
   std::printf("# farthest apart: %.2f ms\n", worst);
   std::remove(file.c_str());
   rmdir(dir.c_str());
@@ -156,43 +155,44 @@ void ends() {
   check::ok(e.text == "silence" && e.a >= 4900 && e.a <= 5700, "two seconds of silence end a recording");
   c.trim = true;
   e = run(c, 3000, 20'000, nullptr);
-  check::within(static_cast<double>(e.a), 2980, 3060, "trimmed, the silence is cut off");
+  check::within(static_cast<double>(e.a), 2980, 3060, "trimming removes the silence at the end");
   c.trim = false;
   c.silence_ms = 0;
   c.max_ms = 4000;
   e = run(c, 20'000, 20'000, nullptr);
-  check::ok(e.text == "max_length" && e.a == 4000, "the longest length is kept to the sample");
+  check::ok(e.text == "max_length" && e.a == 4000, "a recording ends exactly at its maximum length");
   c.max_ms = 0;
   c.finish_keys = "#";
   e = run(c, 20'000, 10'000, [](Recording& r, uint64_t ms) {
     if (ms == 3000) r.packet_key('5', 5'000'000 + ms * 1000);
     if (ms == 6000) r.packet_key('#', 5'000'000 + ms * 1000);
   });
-  check::ok(e.text == "key" && e.detail == "#" && e.a == 6000, "a finishing key ends it at its time, another does not");
+  check::ok(e.text == "key" && e.detail == "#" && e.a == 6000,
+            "only a finishing key ends a recording, at the time of the key");
   e = run(c, 20'000, 10'000, [](Recording& r, uint64_t ms) {
     if (ms == 2000) r.packet_pause(true, 5'000'000 + ms * 1000);
     if (ms == 7000) r.packet_pause(false, 5'000'000 + ms * 1000);
   });
-  check::ok(e.text == "leg_closed" && e.a == 5000, "a pause of five seconds is not in the file");
-  check::equal(e.sha256.size(), size_t{64}, "the digest is there");
+  check::ok(e.text == "leg_closed" && e.a == 5000, "the file leaves out a pause of five seconds");
+  check::equal(e.sha256.size(), size_t{64}, "the end event has a SHA-256 digest");
   Recording silent(c, std::make_shared<ChunkPool>());
   RecordDesk desk;
   silent.writer_open(0);
   silent.packet_end(RecordEnd::leg_closed, 1'000'000);
   silent.writer_advance(desk, 1'000'000);
   silent.writer_finish(e);
-  check::ok(e.flag && e.a == 1000, "a leg that was never heard leaves silence, and is said to be empty");
+  check::ok(e.flag && e.a == 1000, "a recording of a leg without packets is silent and reported as empty");
   c.file = "/dev/full";
   e = run(c, 2000, 3000, nullptr);
-  check::ok(e.text == "disk_full", "a full disk ends the recording and says so");
+  check::ok(e.text == "disk_full", "a full disk ends the recording with disk_full");
   c.file = dir + "/nowhere/x.wav";
   e = run(c, 2000, 3000, nullptr);
-  check::ok(e.text == "failed" && !e.detail.empty(), "a folder that is not there is told");
+  check::ok(e.text == "failed" && !e.detail.empty(), "a missing folder ends the recording with failed and a detail");
   std::remove((dir + "/x.wav").c_str());
   rmdir(dir.c_str());
 }
 
-/** Both channels of a call, a tone on each; the writer comes when `comes` says so, and at the end. */
+/** Records a tone on each channel of a call. The writer runs when `comes` returns true, and at the end. */
 std::vector<int16_t> conversation(const std::string& file, int total_ms, const std::function<bool(int)>& comes,
                                   uint64_t& dropped) {
   RecordConfig c;
@@ -223,7 +223,7 @@ std::vector<int16_t> conversation(const std::string& file, int total_ms, const s
   r.writer_finish(e);
   dropped = r.dropped();
   check::ok(std::all_of(desk.line[0].begin(), desk.line[0].end(), [](int16_t s) { return s == 0; }),
-            "nothing of a recording stays on the desk");
+            "a recording leaves the desk empty");
   return samples_of(file);
 }
 
@@ -231,13 +231,13 @@ void stalls() {
   const std::string dir = folder(), file = dir + "/stall.wav";
   uint64_t dropped = 0;
   const auto steady = conversation(file, 8000, [](int ms) { return ms % 100 == 0; }, dropped);
-  check::equal(steady.size(), size_t{8} * 8000 * 2, "eight seconds of both channels");
+  check::equal(steady.size(), size_t{8} * 8000 * 2, "a steady writer writes eight seconds of both channels");
   const auto late = conversation(file, 8000, [](int ms) { return ms == 6000; }, dropped);
-  check::ok(dropped == 0 && late == steady, "a writer that was away for six seconds loses nothing");
+  check::ok(dropped == 0 && late == steady, "a writer that stalls for six seconds loses nothing");
   const auto never = conversation(file, 60'000, [](int) { return false; }, dropped);
-  check::equal(never.size(), size_t{60} * 8000 * 2, "one that was away for too long keeps the time");
+  check::equal(never.size(), size_t{60} * 8000 * 2, "a recording keeps its length after a stall of a minute");
   check::ok(dropped > 0 && std::equal(steady.begin(), steady.begin() + 16 * 5000, never.begin()),
-            "and what it had room for; the rest is counted");
+            "a recording keeps the audio that fits during a long stall, and counts the rest");
   std::remove(file.c_str());
   rmdir(dir.c_str());
 }

@@ -1,4 +1,4 @@
-// Streams whose peer speaks SRTP: what is let in, re-keying, the roll-over counter across re-INVITEs.
+// Streams with an SRTP peer: accepted packets, re-keying, and the roll-over counter across re-INVITEs.
 #include <string>
 #include <vector>
 
@@ -37,7 +37,7 @@ void secured() {
   b.receive(rtp(0, 9, 0, 2), rb);
   size_t n = a.sent.empty() ? 0 : a.sent[0].size();
   check::ok(n == 182 && peer_in->unprotect(a.sent[0].data(), n) == SrtpResult::ok, "RTP leaves as SRTP");
-  // Re-keying: both keys are good until the new one was heard.
+  // Re-keying: both keys are valid until the first packet with the new one.
   ca.receive_key.assign(30, 3);
   a.stream->describe(ca, w.now);
   auto fresh = SrtpContext::make(SrtpSuite::aes128_sha1_80, ca.receive_key.data(), 30);
@@ -45,17 +45,17 @@ void secured() {
   a.receive(sealed(*fresh, 4), ra);
   a.receive(sealed(*peer_out, 5), ra);
   check::ok(b.sent.size() == 3 && a.counters->srtp_auth_failed == 2,
-            "after re-keying the old key is good until the new one was heard");
+            "after re-keying the old key is valid until the first packet with the new one");
   auto wrong = SrtpContext::make(SrtpSuite::aes128_sha1_80, ca.send_key.data(), 30);
   w.count(EventType::none);
   for (uint16_t i = 0; i < 400; ++i) {
     a.receive(sealed(*wrong, static_cast<uint16_t>(10 + i)), ra);
     w.run(20);
   }
-  check::equal(w.count(EventType::srtp_failed), 1, "five seconds of packets that do not authenticate are told once");
+  check::equal(w.count(EventType::srtp_failed), 1, "five seconds of failed authentication are reported once");
 }
 
-/** User reports of other products: audio dies when the numbers wrap around a re-INVITE. */
+/** Users of other products report that audio stops when sequence numbers wrap close to a re-INVITE. */
 void secured_wrap(SrtpSuite suite, size_t key_bytes, const char* name) {
   World w;
   TestLeg a(w, 1, {}), b(w, 2, {});
@@ -90,8 +90,8 @@ void secured_wrap(SrtpSuite suite, size_t key_bytes, const char* name) {
   a.stream->describe(ca, w.now);
   sender = SrtpContext::make(suite, ca.receive_key.data(), key_bytes);
   talk(20);
-  check::equal(b.sent.size(), size_t{618}, title + ": new keys after it begin anew");
-  check::ok(continuous(b.sent), title + ": and what leaves is one stream");
+  check::equal(b.sent.size(), size_t{618}, title + ": new keys restart the roll-over counter");
+  check::ok(continuous(b.sent), title + ": the relayed stream is continuous across re-INVITEs and new keys");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Measuring audio: level and frequency of a tone, and a voice-like signal to encode.
+// Generates tones, and measures the level of audio and of a frequency in it.
 #pragma once
 #include <cmath>
 #include <cstdint>
@@ -22,7 +22,7 @@ inline double rms(const std::vector<int16_t>& v) {
   return rms(v.data(), v.size());
 }
 
-/** Amplitude of the component at that frequency. */
+/** Returns the amplitude of the component at `hz`. */
 inline double at(const int16_t* p, size_t n, double hz, int rate) {
   double re = 0, im = 0;
   for (size_t i = 0; i < n; ++i) {

@@ -1,5 +1,5 @@
-// How far two pieces of speech are apart to an ear, in the manner of PESQ: the level of each Bark band of each moment,
-// moments aligned piece by piece, because networks delay and jitter buffers correct.
+// Measures the audible difference of two pieces of speech, in the manner of PESQ: compares the level of each Bark band
+// every 10 ms. Aligns the speech piece by piece, because networks delay it and jitter buffers adjust the delay.
 #pragma once
 #include <algorithm>
 #include <array>
@@ -15,7 +15,7 @@ constexpr std::array<double, 17> kEdges = {100,  200,  300,  400,  510,  630,  7
                                            1270, 1480, 1720, 2000, 2320, 2700, 3150, 3700};
 using Bands = std::array<double, kEdges.size() - 1>;
 
-/** The discrete Fourier transform of kWindow values, in place: radix 2, decimation in time (Cooley and Tukey, 1965). */
+/** Computes the discrete Fourier transform of kWindow values in place: radix 2, decimation in time (Cooley, Tukey). */
 inline void transform(std::array<std::complex<double>, kWindow>& x) {
   for (size_t i = 1, j = 0; i < kWindow; ++i) {
     size_t bit = kWindow >> 1;
@@ -36,7 +36,7 @@ inline void transform(std::array<std::complex<double>, kWindow>& x) {
   }
 }
 
-/** Energy of each Bark band, every 10 ms. */
+/** Returns the energy of each Bark band, every 10 ms. */
 inline std::vector<Bands> bands(const std::vector<int16_t>& pcm, int rate) {
   static const auto window = [] {
     std::array<double, kWindow> w{};
@@ -67,19 +67,19 @@ inline double sum(const Bands& b) {
   return all;
 }
 
-/** Mean difference of the bands' levels in dB, over the moments in which the first one speaks. */
+/** Returns the mean difference of the bands' levels in dB, over the frames in which the reference contains speech. */
 inline double distance_db(const std::vector<int16_t>& reference, const std::vector<int16_t>& heard, int rate) {
   const auto a = bands(reference, rate), b = bands(heard, rate);
   double loudest = 0;
   for (const auto& frame : a) loudest = std::max(loudest, sum(frame));
-  // 40 dB below the loudest moment's share nothing is heard any more.
+  // Energy 40 dB below the mean band of the loudest frame is inaudible.
   const double floor = loudest * 1e-4 / static_cast<double>(kEdges.size());
   const auto apart = [&](const Bands& x, const Bands& y) {
     double all = 0;
     for (size_t i = 0; i < x.size(); ++i) all += std::abs(10 * std::log10((x[i] + floor) / (y[i] + floor)));
     return all / static_cast<double>(x.size());
   };
-  // Pieces of half a second, each where it fits best within 400 ms.
+  // Align pieces of half a second, each at its best match within 400 ms.
   constexpr size_t kPiece = 50, kReach = 40;
   double total = 0;
   size_t frames = 0;

@@ -1,4 +1,4 @@
-// Speech for tests, by espeak-ng.
+// Synthesises speech for tests with espeak-ng.
 #pragma once
 #include <cstdint>
 #include <cstdio>
@@ -10,7 +10,7 @@
 
 namespace speech {
 
-/** Six seconds of speech at 8 kHz. */
+/** Returns six seconds of speech at 8 kHz. */
 inline std::vector<int16_t> spoken(const char* voice, const char* text) {
   const std::string command = std::string("espeak-ng -v ") + voice + " -s 150 --stdout '" + text + "'";
   FILE* f = popen(command.c_str(), "r");

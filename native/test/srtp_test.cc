@@ -1,4 +1,4 @@
-// Our SRTP against libsrtp2, both ways, every suite; RFC 3711's key derivation vectors; wraps, replay, wrong keys.
+// Our SRTP against libsrtp2 in both directions and every suite; libsrtp's vectors; wraps, replay, wrong keys.
 #include <srtp2/srtp.h>
 
 #include <cstring>
@@ -66,11 +66,11 @@ void against_libsrtp(const SrtpSuiteFacts& facts) {
   std::vector<uint8_t> key(facts.key_bytes + facts.salt_bytes);
   for (size_t i = 0; i < key.size(); ++i) key[i] = static_cast<uint8_t>(i * 11 + 3);
   Peer out(facts.suite, key, true), in(facts.suite, key, false);
-  if (!check::ok(out.session && in.session, name + ": libsrtp2 takes the suite")) return;
+  if (!check::ok(out.session && in.session, name + ": libsrtp2 supports the suite")) return;
   auto ours_out = SrtpContext::make(facts.suite, key.data(), key.size());
   auto ours_in = SrtpContext::make(facts.suite, key.data(), key.size());
   bool theirs_read = true, ours_read = true, same = true;
-  // From just below a wrap of the sequence number to well above it.
+  // Start just below a wrap of the sequence number and end well above it.
   for (uint32_t i = 65000; i < 66000; ++i) {
     const auto seq = static_cast<uint16_t>(i);
     auto a = rtp(seq), b = rtp(seq);
@@ -88,9 +88,9 @@ void against_libsrtp(const SrtpSuiteFacts& facts) {
         std::memcmp(b.data(), plain.data(), back) != 0)
       ours_read = false;
   }
-  check::ok(same, name + ": every byte is libsrtp2's, across a wrap of the sequence number");
-  check::ok(theirs_read, name + ": libsrtp2 reads what we send");
-  check::ok(ours_read, name + ": we read what libsrtp2 sends");
+  check::ok(same, name + ": our packets equal libsrtp2's byte for byte, across a wrap of the sequence number");
+  check::ok(theirs_read, name + ": libsrtp2 reads our SRTP");
+  check::ok(ours_read, name + ": we read libsrtp2's SRTP");
 
   uint8_t report[28 + 64] = {0x80, 200, 0, 6};
   put32(report + 4, 0xcafebabe);
@@ -112,7 +112,7 @@ void against_libsrtp(const SrtpSuiteFacts& facts) {
             name + ": we read libsrtp2's SRTCP");
   k = again.size();
   check::ok(ours_in->unprotect_rtcp(again.data(), k) == SrtpResult::replayed,
-            name + ": the same SRTCP again is refused");
+            name + ": a replayed SRTCP packet is refused");
 }
 
 void refusals(const SrtpSuiteFacts& facts) {
@@ -125,30 +125,32 @@ void refusals(const SrtpSuiteFacts& facts) {
   const size_t n = out->protect(p.data(), kRtpHeader + 160);
   auto copy = p, bent = p, cut = p;
   size_t m = n;
-  check::ok(wrong->unprotect(copy.data(), m) == SrtpResult::auth_failed, name + ": another key is refused");
+  check::ok(wrong->unprotect(copy.data(), m) == SrtpResult::auth_failed,
+            name + ": a packet with another key is refused");
   bent[20] ^= 1;
   m = n;
-  check::ok(in->unprotect(bent.data(), m) == SrtpResult::auth_failed, name + ": one bit changed is refused");
+  check::ok(in->unprotect(bent.data(), m) == SrtpResult::auth_failed,
+            name + ": a packet with a changed bit is refused");
   m = n - 1;
-  check::ok(in->unprotect(cut.data(), m) == SrtpResult::auth_failed, name + ": a byte short is refused");
+  check::ok(in->unprotect(cut.data(), m) == SrtpResult::auth_failed, name + ": a truncated packet is refused");
   copy = p;
   m = n;
-  check::ok(in->unprotect(copy.data(), m) == SrtpResult::ok, name + ": the refusals before changed nothing");
+  check::ok(in->unprotect(copy.data(), m) == SrtpResult::ok, name + ": refused packets do not change the state");
   copy = p;
   m = n;
-  check::ok(in->unprotect(copy.data(), m) == SrtpResult::replayed, name + ": a packet twice is refused");
+  check::ok(in->unprotect(copy.data(), m) == SrtpResult::replayed, name + ": a replayed packet is refused");
   auto twice = rtp(100);
   check::ok(out->protect(twice.data(), kRtpHeader + 160) == 0,
-            name + ": the same number is never encrypted twice under one key");
+            name + ": an index is never encrypted twice with one key");
   check::ok(SrtpContext::make(facts.suite, key.data(), key.size() - 1) == nullptr,
-            name + ": a key of another length makes nothing");
+            name + ": a key of another length is refused");
 }
 
 void reordering() {
   std::vector<uint8_t> key(30, 1);
   auto out = SrtpContext::make(SrtpSuite::aes128_sha1_80, key.data(), 30);
   auto in = SrtpContext::make(SrtpSuite::aes128_sha1_80, key.data(), 30);
-  // 24 hours of 50 packets a second are 65 wraps: every packet is protected, each wrap is crossed out of order.
+  // 24 hours at 50 packets per second have 65 wraps. Cross each wrap out of order.
   bool all = true;
   uint64_t index = 0;
   for (int wrap = 0; wrap < 66; ++wrap) {
@@ -179,7 +181,7 @@ std::vector<uint8_t> bytes(const std::string& hex) {
   return out;
 }
 
-/** What libsrtp checks itself with (test/srtp_driver.c): one packet for each kind of cipher. */
+/** Checks libsrtp's own test vectors (test/srtp_driver.c), one packet for each kind of cipher. */
 void vectors() {
   struct Vector {
     const char* name;
@@ -204,12 +206,12 @@ void vectors() {
     const auto out = SrtpContext::make(v.suite, key.data(), key.size());
     const size_t n = out->protect(packet.data(), kRtpHeader + 16);
     check::ok(n == wanted.size() && std::memcmp(packet.data(), wanted.data(), n) == 0,
-              std::string(v.name) + ": libsrtp's own vector");
+              std::string(v.name) + ": encrypting gives libsrtp's test vector");
     size_t m = wanted.size();
     auto back = wanted;
     const auto in = SrtpContext::make(v.suite, key.data(), key.size());
     check::ok(in->unprotect(back.data(), m) == SrtpResult::ok && m == kRtpHeader + 16 && back[m - 1] == 0xab,
-              std::string(v.name) + ": and back");
+              std::string(v.name) + ": decrypting libsrtp's test vector gives the plaintext");
   }
 }
 

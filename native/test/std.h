@@ -1,4 +1,4 @@
-// What the tests include of the standard library; the Makefile compiles it once for all of them.
+// The standard headers that the tests use. The Makefile precompiles this file once for all tests.
 #include <algorithm>
 #include <array>
 #include <atomic>

@@ -1,4 +1,4 @@
-// Streams on a simulated clock and a wire of our own: what leaves, how sources are spliced.
+// Streams with a simulated clock and wire: relaying, transcoding, keys, prompts, reports, and switches between sources.
 #include <vector>
 
 #include "../src/codec/g711.h"
@@ -18,29 +18,30 @@ void relaying() {
     ts += 160;
     p.w.run(20);
   }
-  check::ok(p.b.sent.size() == 2000 && continuous(p.b.sent), "2,000 packets across both wraps leave as one stream");
-  check::equal(ts_of(p.b.sent[1999]) - ts_of(p.b.sent[0]), 1999u * 160, "with the sender's own timing");
-  check::ok(p.b.sent_to[0] == p.rb, "to the signalled address, before the peer has sent anything");
-  // Another source: new SSRC, other numbers, half a second later.
+  check::ok(p.b.sent.size() == 2000 && continuous(p.b.sent),
+            "2,000 packets across both wraps are relayed as one stream");
+  check::equal(ts_of(p.b.sent[1999]) - ts_of(p.b.sent[0]), 1999u * 160, "relayed packets keep the sender's timing");
+  check::ok(p.b.sent_to[0] == p.rb, "packets go to the signalled address before the peer has sent any");
+  // Another source with a new SSRC and other numbers starts half a second later.
   p.w.run(500);
   const uint32_t before = ts_of(p.b.sent.back());
   for (int i = 0; i < 10; ++i) {
     p.a.receive(rtp(0, static_cast<uint16_t>(i + 7), 5000 + static_cast<uint32_t>(i) * 160, 12), p.ra);
     p.w.run(20);
   }
-  check::ok(p.b.sent.size() == 2010 && continuous(p.b.sent), "another SSRC is spliced in without a break");
-  check::within(ts_of(p.b.sent[2000]) - before, 4000, 4320, "the clock moved by the time that passed");
-  check::ok(p.b.sent[2000][1] & 0x80, "and a marker says so");
-  // Loss stays visible; disorder stays disorder.
+  check::ok(p.b.sent.size() == 2010 && continuous(p.b.sent), "another SSRC continues the sequence numbers");
+  check::within(ts_of(p.b.sent[2000]) - before, 4000, 4320, "another SSRC advances the clock by the elapsed time");
+  check::ok(p.b.sent[2000][1] & 0x80, "the first packet of another SSRC has the marker");
+  // Loss and reordering stay visible.
   const auto base = seq_of(p.b.sent.back());
   for (const uint16_t s : {20, 18, 19}) p.a.receive(rtp(0, s, 5000 + (s - 7u) * 160, 12), p.ra);
   const size_t n = p.b.sent.size();
   check::ok(static_cast<uint16_t>(seq_of(p.b.sent[n - 3]) - base) == 4 &&
                 static_cast<uint16_t>(seq_of(p.b.sent[n - 2]) - base) == 2,
-            "loss and disorder are passed on as they are");
+            "loss and reordering are relayed unchanged");
   p.a.receive(rtp(0, 19, 5000 + 12 * 160, 12), p.ra);
-  check::ok(p.b.sent.size() == n && p.a.counters->duplicate == 1, "a duplicate is not");
-  // A play in between.
+  check::ok(p.b.sent.size() == n && p.a.counters->duplicate == 1, "a duplicate is not relayed");
+  // A play interrupts the relay.
   Piece tone;
   tone.kind = Piece::Kind::tone;
   tone.hz[0] = 440;
@@ -52,16 +53,16 @@ void relaying() {
     p.a.receive(rtp(0, static_cast<uint16_t>(21 + i), 5000 + static_cast<uint32_t>(14 + i) * 160, 12), p.ra);
     p.w.run(20);
   }
-  check::equal(p.b.sent.size() - played_from, size_t{10}, "while something plays the bridge is silent");
-  check::ok(continuous(p.b.sent, played_from + 1), "and the numbering goes on");
+  check::equal(p.b.sent.size() - played_from, size_t{10}, "a play replaces the bridge");
+  check::ok(continuous(p.b.sent, played_from + 1), "sequence numbers continue in a play");
   p.w.run(40);
   for (int i = 0; i < 5; ++i) {
     p.a.receive(rtp(0, static_cast<uint16_t>(31 + i), 5000 + static_cast<uint32_t>(24 + i) * 160, 12), p.ra);
     p.w.run(20);
   }
   check::ok(continuous(p.b.sent, played_from + 1) && p.b.sent.size() >= played_from + 15,
-            "also when the bridge is back");
-  check::equal(p.w.count(EventType::play_ended), 1, "the end of the play is told once");
+            "sequence numbers continue after a play");
+  check::equal(p.w.count(EventType::play_ended), 1, "the end of a play is reported once");
   // Hold.
   StreamConfig held = config(p.rb, kUlaw);
   held.may_send = false;
@@ -75,7 +76,7 @@ void relaying() {
   p.b.stream->describe(config(p.rb, kUlaw), p.w.now);
   p.a.receive(rtp(0, 86, 5000 + 79 * 160, 12), p.ra);
   check::ok(p.b.sent.size() == at_hold + 1 && continuous(p.b.sent, at_hold),
-            "and goes on after it, its numbering without a gap");
+            "a stream continues after a hold without a gap in its numbers");
   // A flood.
   const uint64_t had = p.a.counters->packets_received;
   for (int i = 0; i < 5000; ++i) {
@@ -83,8 +84,8 @@ void relaying() {
     if (i % 5 == 0) p.w.run(1);
   }
   check::within(static_cast<double>(p.a.counters->packets_received - had), 150, 400,
-                "a hundred times the rate is policed to three times (and half a second's burst)");
-  check::ok(p.a.counters->policed > 4500, "and the rest is counted");
+                "a flood at a hundred times the rate is policed to three times the rate and half a second's burst");
+  check::ok(p.a.counters->policed > 4500, "policed packets are counted");
 }
 
 void converting() {
@@ -94,7 +95,7 @@ void converting() {
   p.a.receive(in, p.ra);
   bool same = p.b.sent.size() == 1 && (p.b.sent[0][1] & 0x7f) == 8;
   for (size_t i = 0; same && i < 160; ++i) same = p.b.sent[0][kRtpHeader + i] == g711().ulaw_to_alaw[i];
-  check::ok(same, "PCMU leaves as PCMA, by table");
+  check::ok(same, "PCMU is converted to PCMA by table");
   std::vector<uint8_t> with_extras(12 + 8 + 8 + 160 + 4, 0x11);
   write_rtp_header(with_extras.data(), 0, false, 2, 160, 1);
   with_extras[0] = 0xb2;
@@ -102,7 +103,7 @@ void converting() {
   with_extras.back() = 4;
   p.a.receive(with_extras, p.ra);
   check::ok(p.b.sent.size() == 2 && p.b.sent[1].size() == 172 && p.b.sent[1][0] == 0x80,
-            "CSRCs, extension and padding end here");
+            "the relay removes CSRCs, extension and padding");
 }
 
 void keys() {
@@ -120,16 +121,18 @@ void keys() {
     p.a.receive(k, p.ra);
     p.w.run(20);
   }
-  check::equal(p.w.count(EventType::key), 1, "a key with three ends is one event");
-  check::ok(p.b.sent.size() == 18 && continuous(p.b.sent), "its packets pass on within the stream");
-  check::equal(ts_of(p.b.sent[17]) - ts_of(p.b.sent[9]), 160u, "under the timestamp at which it began");
+  check::equal(p.w.count(EventType::key), 1, "a key with three end packets is reported once");
+  check::ok(p.b.sent.size() == 18 && continuous(p.b.sent), "packets of a key are relayed within the stream");
+  check::equal(ts_of(p.b.sent[17]) - ts_of(p.b.sent[9]), 160u,
+               "packets of a relayed key have the timestamp of its start");
   p.a.stream->relay_keys(false);
   auto k = rtp(101, seq++, ts + 5000, 1, 4);
   write_telephone_event(k.data() + kRtpHeader, {8, true, 10, 800});
   p.a.receive(k, p.ra);
-  check::ok(p.b.sent.size() == 18 && p.w.count(EventType::key) == 1, "a gathered key is told and not passed on");
+  check::ok(p.b.sent.size() == 18 && p.w.count(EventType::key) == 1,
+            "a key is reported and not relayed when relaying of keys is off");
   p.a.receive(rtp(0, seq++, ts + 5160, 1), p.ra);
-  check::ok(continuous(p.b.sent) && p.b.sent.size() == 19, "and leaves no gap in the numbering");
+  check::ok(continuous(p.b.sent) && p.b.sent.size() == 19, "a key that is not relayed leaves no gap in the numbers");
   p.b.stream->send_keys({"s", "1#", 100, 80}, p.w.now);
   const size_t from = p.b.sent.size();
   p.w.run(800);
@@ -141,8 +144,8 @@ void keys() {
     if (e.end) ++ends;
     if (stamps.empty() || stamps.back() != ts_of(p.b.sent[i])) stamps.push_back(ts_of(p.b.sent[i]));
   }
-  check::ok(ends == 6 && stamps.size() == 2, "two keys are sent: each under one timestamp, each with three ends");
-  check::equal(p.w.count(EventType::digits_sent), 1, "and their end is told");
+  check::ok(ends == 6 && stamps.size() == 2, "each of two sent keys has one timestamp and three ends");
+  check::equal(p.w.count(EventType::digits_sent), 1, "the end of sent keys is reported once");
   p.a.stream->relay_keys(true);
   p.b.stream->send_keys({"t", "1", 100, 80}, p.w.now);
   p.w.run(40);
@@ -163,7 +166,7 @@ void keys() {
     if (order.empty() || order.back() != digit) order += digit;
   }
   check::ok(order == "19" && continuous(p.b.sent, meanwhile),
-            "a key that comes while another is sent follows it, and is not lost");
+            "a key received while another is sent follows it");
 }
 
 void transcoding() {
@@ -174,15 +177,15 @@ void transcoding() {
     p.w.run(20);
   }
   check::ok(p.b.sent.size() >= 95 && continuous(p.b.sent) && p.b.sent[0].size() == 172 && (p.b.sent[0][1] & 0x7f) == 9,
-            "PCMU leaves as G722 in frames of 20 ms");
-  check::ok(p.a.sent.size() >= 95 && continuous(p.a.sent), "and G722 as PCMU");
+            "PCMU is transcoded to G722 in frames of 20 ms");
+  check::ok(p.a.sent.size() >= 95 && continuous(p.a.sent), "G722 is transcoded to PCMU");
   bool steady = true;
   for (size_t i = 1; i < p.b.sent.size(); ++i)
     if (ts_of(p.b.sent[i]) - ts_of(p.b.sent[i - 1]) != 160) steady = false;
-  check::ok(steady, "the RTP clock of G722 runs at 8000");
+  check::ok(steady, "the RTP clock of G722 runs at 8000 Hz");
   const size_t n = p.b.sent.size();
   p.w.run(2000);
-  check::ok(p.b.sent.size() < n + 12, "when nothing comes in, nothing is sent");
+  check::ok(p.b.sent.size() < n + 12, "a transcoding stream stops sending when no packets arrive");
 }
 
 void late_path() {
@@ -204,17 +207,18 @@ void late_path() {
     leg.stream->describe(config(remote, kUlaw), w.now);
     w.run(1000);
     if (browser)
-      check::within(static_cast<double>(leg.sent.size()), 20, 21, "a browser's first prompt waits for its path");
+      check::within(static_cast<double>(leg.sent.size()), 20, 21,
+                    "the first prompt of a browser's leg waits for its path");
     else
-      check::ok(leg.sent.empty(), "another leg's prompt does not");
-    check::equal(w.count(EventType::play_ended), 1, "and ends once");
+      check::ok(leg.sent.empty(), "the first prompt of another leg does not wait");
+    check::equal(w.count(EventType::play_ended), 1, "the end of a first prompt is reported once");
   }
   World w;
   TestLeg leg(w, 1, {});
   leg.stream->take_raw(true);
   leg.stream->play(std::make_unique<Player>("x", std::vector<Piece>{piece}, 1), w.now);
   w.run(11'000);
-  check::equal(w.count(EventType::play_ended), 1, "a path that never comes ends the prompt all the same");
+  check::equal(w.count(EventType::play_ended), 1, "a first prompt ends even if its path never comes");
 }
 
 void reporting() {
@@ -223,18 +227,19 @@ void reporting() {
     if (i % 10) p.a.receive(rtp(0, static_cast<uint16_t>(i), static_cast<uint32_t>(i) * 160, 11), p.ra);
     p.w.run(20);
   }
-  check::ok(p.a.reports.size() >= 2 && p.b.reports.size() >= 2, "each leg reports every five seconds or so");
+  check::ok(p.a.reports.size() >= 2 && p.b.reports.size() >= 2, "each leg sends reports about every five seconds");
   PeerReport r;
   check::ok(parse_rtcp(p.a.reports.back().data(), p.a.reports.back().size(), 11, r) && r.block && !r.sender_info &&
                 r.fraction_lost >= 20 && r.fraction_lost <= 32,
-            "a leg that only receives sends a receiver report, with one packet in ten lost");
+            "a leg that only receives sends a receiver report with its loss");
   check::ok(parse_rtcp(p.b.reports.back().data(), p.b.reports.back().size(), 0, r) && r.sender_info,
-            "a leg that sends, a sender report");
+            "a leg that sends sends a sender report");
   p.b.stream->close(p.w.now);
-  check::ok(parse_rtcp(p.b.reports.back().data(), p.b.reports.back().size(), 0, r) && r.bye, "and BYE at its end");
+  check::ok(parse_rtcp(p.b.reports.back().data(), p.b.reports.back().size(), 0, r) && r.bye,
+            "a leg sends BYE when it closes");
   p.w.count(EventType::silent);
   p.w.run(15'000);
-  check::equal(p.w.count(EventType::silent), 1, "ten seconds of silence are told, of a stream that is open");
+  check::equal(p.w.count(EventType::silent), 1, "ten seconds of silence are reported, but not of a closed stream");
   Pair paused(kUlaw, kUlaw);
   StreamConfig c = config(paused.ra, kUlaw);
   c.receive.push_back(payload(13, "CN", CodecId::other, 8000, PayloadKind::comfort_noise));
@@ -257,8 +262,8 @@ void reporting() {
       if (e.type == EventType::silent && e.stream == 1) ++of_a;
     return of_a;
   };
-  check::equal(silences(true), 0, "who announced a pause is not silent while its reports come");
-  check::ok(silences(false) > 0, "but is when they stay away");
+  check::equal(silences(true), 0, "a peer that announced a pause is not silent while its reports arrive");
+  check::ok(silences(false) > 0, "a paused peer without reports is silent");
 }
 
 }  // namespace

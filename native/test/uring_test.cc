@@ -1,4 +1,4 @@
-// What is sent by io_uring, as the other end of the socket hears it.
+// Packets sent through io_uring, as the other end of the socket receives them.
 #include "../src/core/uring.h"
 
 #include <sys/eventfd.h>
@@ -14,7 +14,7 @@ using namespace media;
 
 namespace {
 
-/** The memory of what is sent is used again at once, and the queue is full at every possible moment in between. */
+/** Reuses the memory of sent packets at once, and fills the queue at every possible moment in between. */
 void copies() {
   const auto ring = Uring::open(4);
   check::ok(true, std::string("io_uring is ") + (ring ? "allowed" : "refused"));
@@ -43,7 +43,7 @@ void copies() {
     while (ring->next(c)) {
     }
   }
-  check::equal(right, kRounds * kPackets, "every packet leaves as it was when it was handed over");
+  check::equal(right, kRounds * kPackets, "every packet is sent as it was when send was called");
   ::close(quiet);
   ::close(ends[0]);
   ::close(ends[1]);

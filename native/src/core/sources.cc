@@ -167,7 +167,7 @@ bool Sources::any() const {
   return sends_keys() || player_ || (feed_ && !feed_->empty()) || conference_ || pause_.on();
 }
 
-/** Reports whether the first prompt must wait. A browser's leg has no address to send to until ICE and DTLS are done. */
+/** Reports whether the first prompt must wait. A browser's leg has no address to send to before ICE and DTLS. */
 bool Sources::waits_for_path(uint64_t now_us) const {
   const Sender& sender = stream_.sender();
   return stream_.receiver().takes_raw() && !sender.sent_any() && !sender.address().known() &&

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { coreTests } from './cpp.ts'
 
-t.test('the core passes its own tests under AddressSanitizer and UBSan', { timeout: 280_000 }, async t => {
+t.test('the C++ core passes its own tests under AddressSanitizer and UBSan', { timeout: 280_000 }, async t => {
   await coreTests(t, 'address', [], 380)
 })

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { coreTests } from './cpp.ts'
 
-t.test('the threads of the engine pass under ThreadSanitizer', { timeout: 280_000 }, async t => {
+t.test('the threaded tests of the C++ core pass under ThreadSanitizer', { timeout: 280_000 }, async t => {
   await coreTests(t, 'thread', [], 5)
 })

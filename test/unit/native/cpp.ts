@@ -20,8 +20,8 @@ async function run(command: string, args: readonly string[]) {
 }
 
 /**
- * Builds the C++ core without Node, with a sanitizer of g++ or 'none', runs its own tests and reports each that
- * fails. `within`: a command that runs them.
+ * Builds the C++ core without Node, with a sanitizer of g++ or with 'none', runs its tests and reports each failed
+ * check. Expects at least `least` checks. `within` is a command that runs the test program.
  */
 export async function coreTests(
   t: Test,

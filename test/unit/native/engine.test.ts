@@ -1,4 +1,4 @@
-// The data plane through its door: real sockets, real audio, events.
+// The data plane through its API, with real sockets, audio and events.
 import { createHash } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -28,7 +28,7 @@ const POLICY = { validation: 'relaxed', sources: [], signalled_from: null } as c
 interface World {
   readonly events: MediaEvent[]
   readonly engine: ReturnType<typeof createEngine>
-  /** Waits for the first event that holds, also when it came before. */
+  /** Waits for the first event for which `holds` returns true, including earlier events. */
   event<T extends MediaEvent['type']>(
     type: T,
     holds?: (event: Extract<MediaEvent, { type: T }>) => boolean,
@@ -106,14 +106,14 @@ async function call(w: World, codecs: readonly ['PCMU' | 'PCMA', 'PCMU' | 'PCMA'
   return { session, a, b }
 }
 
-/** Root mean square against a sine of that level: decibels of difference. */
+/** Returns the RMS level in dBm0. */
 function level(samples: Int16Array): number {
   let energy = 0
   for (const sample of samples) energy += sample * sample
   return 10 * Math.log10(energy / Math.max(1, samples.length) / (32_767 ** 2 / 2)) + 3.14
 }
 
-t.test('a tone crosses a relay and a G.711 transcode unchanged, both ways at once', async t => {
+t.test('relaying and G.711 conversion keep the level of a tone in both directions at once', async t => {
   const w = world(t)
   for (const codecs of [['PCMU', 'PCMU'] as const, ['PCMU', 'PCMA'] as const]) {
     const { session, a, b } = await call(w, codecs)
@@ -127,22 +127,22 @@ t.test('a tone crosses a relay and a G.711 transcode unchanged, both ways at onc
       const sequences = leg.peer.received.map(packet => packet.sequence)
       t.ok(
         sequences.every((sequence, index) => sequence === (((sequences[0] ?? 0) + index) & 0xffff)),
-        'numbered without a gap',
+        'sequence numbers have no gap',
       )
-      t.equal(new Set(leg.peer.received.map(packet => packet.ssrc)).size, 1, 'under one SSRC')
-      t.equal(leg.peer.received[0]?.from_port, leg.stream.rtp_port, 'from our port')
+      t.equal(new Set(leg.peer.received.map(packet => packet.ssrc)).size, 1, 'packets have one SSRC')
+      t.equal(leg.peer.received[0]?.from_port, leg.stream.rtp_port, 'packets come from our port')
     }
-    t.not(a.peer.received[0]?.ssrc, b.peer.ssrc, 'which is not the peer’s')
+    t.not(a.peer.received[0]?.ssrc, b.peer.ssrc, 'our SSRC differs from the peer’s')
     const stats = a.stream.stats()
     t.match(stats, { packets_received: 30, packets_sent: 30, packets_lost: 0, latched: true, receive_codec: 'PCMU' })
     session.close()
   }
   const deadline_ms = Date.now() + 5000
   while (w.engine.stats().threads[0]?.streams !== 0 && Date.now() < deadline_ms) await new Promise(setImmediate)
-  t.match(w.engine.stats(), { ports_in_use: 0, threads: [{ streams: 0 }] }, 'nothing is left')
+  t.match(w.engine.stats(), { ports_in_use: 0, threads: [{ streams: 0 }] }, 'no port and no stream is in use')
 })
 
-t.test('a stranger neither takes a stream over nor hears anything', async t => {
+t.test('a stranger can neither take over a stream nor receive its audio', async t => {
   const w = world(t)
   const { a, b } = await call(w)
   const stranger = await w.peer()
@@ -151,12 +151,12 @@ t.test('a stranger neither takes a stream over nor hears anything', async t => {
   stranger.sendTo(a.stream.rtp_port)
   await Promise.all([stranger.send(tone(300, 400)), a.peer.send(tone(1000, 400)), b.peer.send(tone(400, 400))])
   await b.peer.packets(25)
-  t.equal(b.peer.received.length, 25, 'only the peer is relayed')
-  t.equal(stranger.received.length, 0, 'nothing goes to the stranger')
-  t.equal(a.stream.stats()?.strangers_dropped, 20, 'its packets are counted')
+  t.equal(b.peer.received.length, 25, 'only the peer’s packets are relayed')
+  t.equal(stranger.received.length, 0, 'the stranger receives no packet')
+  t.equal(a.stream.stats()?.strangers_dropped, 20, 'the stranger’s packets are counted')
 })
 
-t.test('random bytes and broken headers leave a call running and are counted', async t => {
+t.test('random bytes and malformed headers are counted and do not disturb a call', async t => {
   const w = world(t)
   const { a, b } = await call(w)
   await a.peer.send(tone(1000, 100))
@@ -167,12 +167,15 @@ t.test('random bytes and broken headers leave a call running and are counted', a
   }
   for (let n = 0; n < 300; n++) a.peer.raw(Buffer.from(Array.from({ length: n % 90 }, random)))
   await a.peer.send(tone(1000, 600))
-  await b.peer.until(received => received.length >= 30, PATIENCE_MS, 'the audio after the noise')
+  await b.peer.until(received => received.length >= 30, PATIENCE_MS, 'the audio after the random bytes')
   const stats = a.stream.stats()
-  t.ok((stats?.malformed_dropped ?? 0) + (stats?.unexpected_dropped ?? 0) > 200, 'most of the noise is counted')
+  t.ok(
+    (stats?.malformed_dropped ?? 0) + (stats?.unexpected_dropped ?? 0) > 200,
+    'most of the random packets are counted',
+  )
 })
 
-t.test('keys are told once, pass the bridge, and are sent on request', async t => {
+t.test('keys are reported once, pass the bridge, and are sent on request', async t => {
   const w = world(t)
   const { a, b } = await call(w)
   await a.peer.send(tone(1000, 60))
@@ -182,14 +185,14 @@ t.test('keys are told once, pass the bridge, and are sent on request', async t =
   t.same(
     keys.map(key => key.digit),
     ['1', '9', '#'],
-    'each once, in order',
+    'each key is reported once, in order',
   )
   t.ok(keys.every(key => key.source === 'rfc4733' && key.duration_ms >= 80 && key.duration_ms <= 120))
   await b.peer.until(() => b.peer.keys().length === 3, PATIENCE_MS, 'three keys at the other end')
   t.same(
     b.peer.keys().map(key => key.key),
     ['1', '9', '#'],
-    'the bridge passes them on',
+    'the bridge relays the keys',
   )
   b.stream.sendKeys('mine', '4*w2')
   t.equal((await w.event('digits_sent')).sent, true)
@@ -199,11 +202,11 @@ t.test('keys are told once, pass the bridge, and are sent on request', async t =
       .slice(3)
       .map(key => key.key),
     ['4', '*', '2'],
-    'and those that we send arrive',
+    'the peer receives the keys that we send',
   )
 })
 
-t.test('an event within 250 ms of the tones of another key is a key of its own', async t => {
+t.test('an event within 250 ms of another key’s tones is reported as a separate key', async t => {
   const w = world(t)
   const { a } = await call(w)
   a.stream.detect({ inband_keys: true })
@@ -216,11 +219,11 @@ t.test('an event within 250 ms of the tones of another key is a key of its own',
   t.same(
     w.events.flatMap(event => (event.type === 'key' ? [`${event.digit} ${event.source}`] : [])),
     ['5 inband', '6 rfc4733', '5 rfc4733', '# rfc4733'],
-    'only the first event of the same key is the echo of its tones',
+    'only the first event of the same key is dropped as a repetition of its tones',
   )
 })
 
-t.test('what is played replaces the bridge, ends with an event, and can be stopped and looped', async t => {
+t.test('a play replaces the bridge, reports its end, and can be stopped and looped', async t => {
   const w = world(t)
   const { b } = await call(w)
   b.stream.play({
@@ -231,7 +234,7 @@ t.test('what is played replaces the bridge, ends with an event, and can be stopp
   const ended = await w.event('play_ended', event => event.play_id === 'wav')
   t.match(ended, { reason: 'finished', played_ms: 1000 })
   await b.peer.packets(50)
-  t.ok(Math.abs(level(b.peer.audio(5, 45)) + 10) < 0.3, 'with the right level')
+  t.ok(Math.abs(level(b.peer.audio(5, 45)) + 10) < 0.3, 'the play has the right level')
   b.stream.play({ play_id: 'ring', pieces: [{ kind: 'tone', hz: [425], on_ms: 1000, off_ms: 4000, total_ms: null }] })
   await b.peer.packets(60)
   b.stream.stopPlay('ring')
@@ -243,7 +246,7 @@ t.test('what is played replaces the bridge, ends with an event, and can be stopp
   )
 })
 
-t.test('a stereo recording has each leg on its side, in step, and its digest', async t => {
+t.test('a stereo recording has one leg per channel, aligned within 20 ms, and reports its digest', async t => {
   const w = world(t)
   const folder = mkdtempSync(join(tmpdir(), 'native-'))
   t.teardown(() => rmSync(folder, { recursive: true, force: true }))
@@ -260,7 +263,7 @@ t.test('a stereo recording has each leg on its side, in step, and its digest', a
   const frames = new Int16Array(bytes.buffer, bytes.byteOffset + 44, (bytes.length - 44) / 2)
   const channel = (n: number) => frames.filter((_sample, index) => index % 2 === n)
   const begins = [0, 1].map(n => channel(n).findIndex(sample => Math.abs(sample) > 500))
-  t.ok(Math.abs((begins[0] ?? 0) - (begins[1] ?? 0)) < 160, `they begin within 20 ms: ${begins}`)
+  t.ok(Math.abs((begins[0] ?? 0) - (begins[1] ?? 0)) < 160, `both channels begin within 20 ms: ${begins}`)
   const crossings = (samples: Int16Array) =>
     samples.reduce((count, sample, index) => count + (sample >= 0 && (samples[index - 1] ?? 0) < 0 ? 1 : 0), 0)
   for (const [n, hz] of [
@@ -273,7 +276,7 @@ t.test('a stereo recording has each leg on its side, in step, and its digest', a
   session.close()
 })
 
-t.test('SRTP crosses from one key to another; the peer without the key is not heard', async t => {
+t.test('two streams exchange SRTP with their keys, and a peer without the key is refused', async t => {
   const w = world(t)
   const session = w.engine.openSession()
   const keys = (seed: number) => new Uint8Array(28).fill(seed)
@@ -281,7 +284,7 @@ t.test('SRTP crosses from one key to another; the peer without the key is not he
   if (!near || !far) throw new Error('no port is left')
   const suite = 'AEAD_AES_128_GCM' as const
   const [a, b] = [await w.peer(), await w.peer()]
-  // Two streams of ours face each other over the wire: what one protects the other has to read.
+  // Two of our streams are each other's peers, so that each must decrypt what the other one encrypts.
   near.describe(
     settled(a, PCMU, {
       remote: { address: '127.0.0.1', rtp_port: far.rtp_port },
@@ -303,11 +306,11 @@ t.test('SRTP crosses from one key to another; the peer without the key is not he
   await w.event('play_ended', event => event.play_id === 'y')
   t.match(far.stats(), { srtp_auth_failed: 0, strangers_dropped: 0 })
   t.ok((far.stats()?.packets_received ?? 0) >= 15)
-  t.equal(near.stats()?.packets_received, 0, 'plain RTP is not taken on a secured stream')
-  t.equal(near.stats()?.srtp_auth_failed, 5, 'and is counted')
+  t.equal(near.stats()?.packets_received, 0, 'a secured stream refuses plain RTP')
+  t.equal(near.stats()?.srtp_auth_failed, 5, 'plain RTP on a secured stream is counted')
 })
 
-t.test('three parties of a conference hear each other and not themselves', async t => {
+t.test('each party of a conference hears the others and not itself', async t => {
   const w = world(t, { threads: 2 })
   const conference = w.engine.openConference()
   const parties = []
@@ -341,7 +344,7 @@ t.test('three parties of a conference hear each other and not themselves', async
   }
 })
 
-t.test('taps hand over what is received and what is sent; a feed is sent up to its mark', async t => {
+t.test('taps report received and sent audio, and a feed reports its mark once its audio is sent', async t => {
   const w = world(t)
   const { a, b } = await call(w)
   a.stream.tap({ tap_id: 'in', what: 'received', rate_hz: 8000 })
@@ -349,17 +352,17 @@ t.test('taps hand over what is received and what is sent; a feed is sent up to i
   await Promise.all([a.peer.send(tone(1000, 400)), b.peer.send(tone(400, 400))])
   await w.event('tap', event => event.tap_id === 'in' && level(event.samples) > -11)
   const out = await w.event('tap', event => event.tap_id === 'out' && level(event.samples) > -11)
-  t.equal(out.samples.length, 640, 'chunks have the length that was asked for')
+  t.equal(out.samples.length, 640, 'chunks have the requested length')
   await a.peer.packets(20)
   const before = a.peer.received.length
   a.stream.feed(tone(600, 300), 8000)
   a.stream.feedMark('end')
   t.equal((await w.event('mark')).name, 'end')
   await a.peer.packets(before + 15)
-  t.equal(a.peer.received.length - before, 15, '300 ms are fifteen packets')
+  t.equal(a.peer.received.length - before, 15, '300 ms of a feed are fifteen packets')
 })
 
-t.test('ports run out with a refusal, rest, and come back; running calls go on', async t => {
+t.test('opening a stream fails while no port is free, and succeeds after the quarantine', async t => {
   const probe = world(t)
   const free = probe.engine.openSession().openStream(POLICY)
   const first = free?.rtp_port ?? 0
@@ -369,19 +372,19 @@ t.test('ports run out with a refusal, rest, and come back; running calls go on',
   const session = w.engine.openSession()
   const stream = session.openStream(POLICY)
   t.equal(stream?.rtp_port, first)
-  t.equal(session.openStream(POLICY), null, 'none is left')
+  t.equal(session.openStream(POLICY), null, 'no port is free')
   stream?.close()
-  t.equal(session.openStream(POLICY), null, 'it rests')
+  t.equal(session.openStream(POLICY), null, 'the closed port is quarantined')
   const deadline_ms = Date.now() + 5000
   let again: Stream | null = null
   while (!again && Date.now() < deadline_ms) {
     again = session.openStream(POLICY)
     if (!again) await new Promise(resolve => setImmediate(resolve))
   }
-  t.equal(again?.rtp_port, first, 'and is there again')
+  t.equal(again?.rtp_port, first, 'the port is reused')
 })
 
-t.test('arguments that make no sense are refused before they reach the data plane', async t => {
+t.test('invalid arguments throw before they reach the data plane', async t => {
   const w = world(t)
   const session = w.engine.openSession()
   const stream = session.openStream(POLICY)
@@ -413,7 +416,7 @@ t.test('arguments that make no sense are refused before they reach the data plan
   )
 })
 
-t.test('codecs and rates are converted for files as for calls', async t => {
+t.test('files are resampled, encoded and decoded at their level', async t => {
   t.ok(features().codecs.includes('OPUS'))
   const down = resample(tone(1000, 500, 44_100), 44_100, 8000)
   t.equal(down.length, 4000)

@@ -1,4 +1,4 @@
-// Where the packet threads have a packet ring, as the engine tells of it.
+// Reports of the engine about the packet rings of its threads.
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { createEngine } from '../../../native/index.ts'
@@ -8,7 +8,7 @@ const held = BigInt(`0x${/^CapEff:\s*(\w+)/m.exec(readFileSync('/proc/self/statu
 const allowed = ((held >> CAP_NET_RAW) & 1n) === 1n
 
 for (const packet_ring of [true, false]) {
-  t.test(`packet threads, packet_ring: ${packet_ring}`, async t => {
+  t.test(`the engine reports packet rings with the option packet_ring: ${packet_ring}`, async t => {
     const engine = createEngine(
       { threads: 2, bind_address: '127.0.0.1', port_min: 0, port_max: 0, quarantine_ms: 0, packet_ring },
       () => {},
