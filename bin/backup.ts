@@ -9,7 +9,7 @@ import { orSayWhy } from './say.ts'
 import { withState } from './state.ts'
 import { runningSupervisor } from './up.ts'
 
-/** What belongs to an installation beside its database. */
+/** Files and folders of an installation in addition to its database. */
 const KEPT = ['master.key', 'console-password', 'tls', 'recordings', 'runs']
 
 async function tar(...args: string[]): Promise<void> {
@@ -58,7 +58,7 @@ export const restoreCommand = (): Command =>
           process.stdout.write(`the data so far is in ${aside}\n`)
         }
         mkdirSync(data_dir, { recursive: true })
-        // An archive of an older version says that others may read what is in it.
+        // Archives of older versions give other users read permission.
         await tar('--no-same-permissions', '-xzf', resolve(file), '-C', data_dir).catch(error => {
           throw new StartRefused(`${file} is no backup of ours: ${(error as Error).message}`)
         })

@@ -8,7 +8,7 @@ import { addAdminKey, type Demo, ensureDemo } from '../core/state/configuration/
 import { openState, type State } from '../core/state/index.ts'
 import { orSayWhy } from './say.ts'
 
-/** What `strowger bootstrap --json` prints; outsiders' tools rely on it (design section 9). */
+/** The output of `strowger bootstrap --json`. Third-party tools rely on it (design section 9). */
 export interface Bootstrapped {
   readonly base_url: string
   readonly project_id: string
@@ -20,10 +20,7 @@ export interface Bootstrapped {
   readonly sip: { host: string; udp: number; tcp: number; tls: number; ws: number }
 }
 
-/**
- * The demo project, made if missing; the first password of its member is kept in the data folder for its owner to
- * read.
- */
+/** Returns the demo project and creates it if missing. The data folder keeps its member's first password. */
 export async function seedDemo(config: Config, state: State): Promise<Demo & { console_password: string }> {
   const console_password = consolePassword(config.data_dir)
   const demo = await ensureDemo(state, { master_key: config.master_key, now: iso(Date.now()), console_password })
@@ -36,7 +33,7 @@ function consolePassword(data_dir: string): string {
   return readFileSync(file, 'utf8').trim()
 }
 
-/** The demo project with a fresh API key of all scopes. */
+/** Returns the demo project with a fresh API key that has all scopes. */
 export async function bootstrap(config: Config): Promise<Bootstrapped> {
   const state = await openState(config)
   try {

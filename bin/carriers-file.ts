@@ -39,7 +39,7 @@ const CarriersFile = input('CarriersFile', {
   ),
 })
 
-/** The carriers of a file, with what it leaves out filled in; refuses it whole, naming everything wrong with it. */
+/** Reads the carriers of a file and fills in defaults. Refuses the whole file with a list of all its faults. */
 export function readCarriersFile(file: string): readonly CarrierWish[] {
   const value = parsed(file)
   const wrong = fieldErrors(CarriersFile, value).map(({ pointer, message }) => `${pointer || '/'} ${message}`)

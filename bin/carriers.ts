@@ -54,7 +54,7 @@ const sipUri = (text: string): string => {
   return text
 }
 
-/** `PREFIX[:PRIORITY[:COST]]`; `any` is every number. */
+/** Parses `PREFIX[:PRIORITY[:COST]]`. The prefix `any` matches every number. */
 const route = (text: string) => {
   const match = /^(any|\+?\d{1,15})(?::(\d{1,6}))?(?::(\d{1,9}))?$/.exec(text)
   if (!match) throw new InvalidArgumentError('expected PREFIX[:PRIORITY[:COST_MINOR]], PREFIX may be `any`')
@@ -82,7 +82,7 @@ const fingerprint = (text: string): string => {
   return digits
 }
 
-/** How a peer proves by TLS that it is itself. */
+/** Adds the options for the verification of a peer's certificate. */
 const withTls = (command: Command): Command =>
   command
     .addOption(

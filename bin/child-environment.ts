@@ -4,7 +4,7 @@ import type { Environment } from '../core/runtime/variables.ts'
 type Name = keyof typeof VARIABLES
 export type ProcessName = 'media' | 'edge' | 'sandbox' | 'signaling' | 'control'
 
-/** What the system and Node.js themselves look at. */
+/** Variables that the system and Node.js read. */
 const SYSTEM = [
   'PATH',
   'HOME',
@@ -43,7 +43,7 @@ const LINK: readonly Name[] = ['drachtio', 'drachtio_secret']
 const STIR: readonly Name[] = ['stir_cert', 'stir_key', 'stir_x5u', 'stir_ca']
 const TLS: readonly Name[] = ['tls_cert', 'tls_key']
 
-/** What each process is told of the configuration: what strangers' packets reach knows no secret but its own. */
+/** The settings that each process gets. A process that handles strangers' packets gets no secrets but its own. */
 export const TOLD: Readonly<Record<ProcessName, readonly Name[]>> = {
   media: [...ADDRESSES, ...MEDIA, ...ENGINES],
   edge: [...ADDRESSES, ...TLS, ...LINK, 'hep', 'hep_id', 'hep_password'],
@@ -73,7 +73,7 @@ export const TOLD: Readonly<Record<ProcessName, readonly Name[]>> = {
   ],
 }
 
-/** The environment of a process: an allow list, so that what is not meant for it never gets there. */
+/** Returns the environment of a process. It is an allow list: a process gets only what is meant for it. */
 export function environmentOf(process: ProcessName, env: Environment): Record<string, string> {
   const names = [...SYSTEM, ...TOLD[process].map(name => VARIABLES[name].name)]
   return Object.fromEntries(

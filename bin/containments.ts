@@ -15,7 +15,7 @@ const PROTECTED = {
 } as const
 const CATEGORIES = ['spend_velocity', 'destination_risk', 'account_compromise'] as const
 
-/** Closed prefixes: what is closed, closing one, and decisions about requests to open one again. */
+/** Lists, closes and opens prefixes, and decides requests to open them. */
 export function containmentsCommand(): Command {
   const command = new Command('containments').description('prefixes that are closed, and requests to open them')
   command

@@ -9,7 +9,7 @@ import type { Finding } from './doctor-store.ts'
 const LIMIT_MS = 3000
 const ANSWER_BYTES = 64 * 1024
 
-/** Whether a drachtio-server takes our secret, answers, and listens where peers are told to call. */
+/** Checks that a drachtio-server answers, accepts our secret, and listens on the addresses that peers use. */
 export async function examineDrachtio(config: Config, limit_ms = LIMIT_MS): Promise<Finding | null> {
   const { drachtio, drachtio_secret: secret } = config
   if (!drachtio) return null
@@ -30,7 +30,7 @@ export async function examineDrachtio(config: Config, limit_ms = LIMIT_MS): Prom
   }
 }
 
-/** Exports that only the embedded edge makes. */
+/** Reports exports that only the embedded edge supports. */
 export const examineExports = ({ hep }: Pick<Config, 'hep'>): Finding[] =>
   hep
     ? [
@@ -44,7 +44,7 @@ export const examineExports = ({ hep }: Pick<Config, 'hep'>): Finding[] =>
 
 class Silent extends Error {}
 
-/** The fields of its answer to our secret, from the verdict on. */
+/** Authenticates and returns the fields of the server's response, from the verdict on. */
 function greet(at: { host: string; port: number }, secret: string, limit_ms: number): Promise<string[]> {
   return new Promise((resolve, reject) => {
     const socket = connect(at.port, at.host)

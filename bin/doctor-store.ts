@@ -7,17 +7,17 @@ import { createLog } from '../core/runtime/log.ts'
 import { createObjectStore } from '../core/runtime/object-store.ts'
 import { StoreError } from '../core/runtime/s3-requests.ts'
 
-/** One thing that was looked at. */
+/** The result of one check. */
 export interface Finding {
   readonly what: string
   readonly ok: boolean
-  /** What to do when it is not. */
+  /** How to fix a failed check. */
   readonly mend: string
 }
 
 const PROBE = Buffer.from('Written by `strowger doctor`; may be deleted.\n')
 
-/** Whether recordings can be kept in the object store: writes, reads back and removes an object, as a recording is. */
+/** Checks that the object store can keep recordings: writes, reads back and removes an object as for a recording. */
 export async function examineStore(config: S3Config): Promise<Finding> {
   const what = `recordings can be kept in ${config.endpoint}, bucket ${config.bucket}`
   const store = createObjectStore(config, createLog('doctor', { log_level: 'silent' }))

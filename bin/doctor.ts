@@ -14,7 +14,7 @@ import { tcpPortFree, udpPortFree } from './ports.ts'
 import { orSayWhy } from './say.ts'
 import { runningSupervisor } from './up.ts'
 
-/** Only where there is a state: examining a machine must not make one. */
+/** Checks the rows of an existing database. An examination must not create one. */
 async function rows(config: Config): Promise<Finding[]> {
   if (!existsSync(join(config.data_dir, DATABASE_FILE))) return []
   let state: State
@@ -40,12 +40,12 @@ async function rows(config: Config): Promise<Finding[]> {
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..')
 
-/** Whether each port can be had; while the platform runs they are its own. */
+/** Checks that the ports are free. While the platform runs, it holds them itself. */
 async function ports(config: Config): Promise<Finding[]> {
   const running = runningSupervisor(config.run_dir)
   if (running !== null)
     return [{ what: `the platform runs (process ${running}) and holds its ports`, ok: true, mend: '' }]
-  // A drachtio-server has the ports of SIP.
+  // A drachtio-server holds the SIP ports.
   const embedded = config.drachtio === null
   const sip: [string, number, string][] = [
     ['SIP over TCP', config.sip_port, 'STROWGER_SIP_PORT'],
@@ -95,7 +95,7 @@ function rights(config: Config): Finding[] {
   return [{ what: 'the edge, media and sandbox run as users of their own', ok: at.who === 'own_users', mend }]
 }
 
-/** Looks at the machine and the configuration, and says for each thing that is not right how to mend it. */
+/** Checks the machine and the configuration. Each failed check says how to fix it. */
 async function examine(config: Config): Promise<Finding[]> {
   const drachtio = await examineDrachtio(config)
   return [

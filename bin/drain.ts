@@ -10,7 +10,7 @@ import { runningSupervisor } from './up.ts'
 
 const LOOK_MS = 500
 
-/** Takes the platform out of service without cutting a call. */
+/** Takes the platform out of service without ending calls. */
 export function drainCommand(): Command {
   return new Command('drain')
     .description('take no new call, let those that run end by themselves, then stop the platform')
@@ -33,7 +33,7 @@ export function drainCommand(): Command {
     )
 }
 
-/** Says how many calls are left whenever that changes. */
+/** Prints the number of remaining calls whenever it changes, until the platform has stopped. */
 async function ended(state: State, machine_id: string, runs: () => boolean): Promise<void> {
   let told = ''
   while (runs()) {

@@ -6,27 +6,27 @@ import type { Config } from '../core/runtime/config.ts'
 import { giveFolder, programsUser, type UserName, type Users, userOf } from '../core/runtime/own-user.ts'
 import type { ProcessName } from './child-environment.ts'
 
-/** How a process is started with fewer rights than ours. */
+/** How to start a process with fewer rights than ours. */
 export interface Fewer {
   readonly by: readonly string[]
-  /** Who it becomes once it has started; null: it remains user 0. */
+  /** The users that it becomes once it has started; null: it remains user 0. */
   readonly users: Users | null
 }
 
 /**
- * What those that strangers' packets reach may keep of root's rights (capabilities(7)) where they remain user 0: ports
- * below 1024; the packet ring, real-time threads and locked buffers of the media plane.
+ * Capabilities (capabilities(7)) that the processes which handle strangers' packets keep when they remain user 0: for
+ * ports below 1024, and for the packet ring, real-time threads and locked buffers of the media plane.
  */
 const KEPT: Readonly<Record<UserName, readonly string[]>> = {
   edge: ['net_bind_service'],
   media: ['net_bind_service', 'net_raw', 'sys_nice', 'ipc_lock'],
   sandbox: [],
 }
-/** What it takes besides to open files of any owner, and to become somebody else; with it all of them go. */
+/** Further capabilities to open files of any owner and to change users. Changing users drops them all. */
 const TO_CHANGE = ['setuid', 'setgid', 'chown', 'dac_override']
 const UNPRIVILEGED_PORTS = 1024
 const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..')
-/** Loaded by processes that are other users by then. */
+/** Samples of the files that processes load after they have changed users. */
 const LATE = [
   ['build', 'media/files/audio-thread.js'],
   ['node_modules', 'mpg123-decoder/package.json'],
@@ -34,8 +34,8 @@ const LATE = [
 ] as const
 
 /**
- * Fails where a right is left: setpriv says nothing when it may not drop one. Names the first of $1… up to -- that
- * cannot be read, and of those after it the first that cannot be written.
+ * Shell script that fails when any capability is left, because setpriv does not report one that it cannot drop. Prints
+ * the first argument before `--` that is not readable, or the first after it that is not writable.
  */
 const LOOK =
   'grep -q "^CapEff:[[:space:]]*0*$" /proc/self/status || exit 1; ' +
@@ -50,12 +50,12 @@ const dropping = (kept: readonly string[]): string[] => [
   '--no-new-privs',
 ]
 
-/** How far the processes that strangers reach get from root. */
+/** How far the processes that handle strangers' packets can drop root. */
 export type Standing =
-  /** Started by somebody else: there is nothing to drop. */
+  /** The platform was not started by root: there is nothing to drop. */
   | { readonly who: 'not_root' }
   | { readonly who: 'own_users'; readonly first: number }
-  /** Without its rights. `why` not better; null: the operator wants it so. */
+  /** User 0 without its capabilities. `why` is what prevents separate users; null: the operator turned them off. */
   | { readonly who: 'bare_root'; readonly why: string | null }
   | { readonly who: 'root'; readonly why: string }
 
@@ -70,14 +70,14 @@ export function standing(config: Place): Standing {
   return no_drop === null ? { who: 'bare_root', why: no_users } : { who: 'root', why: no_drop }
 }
 
-/** How a process is started; null where it keeps all of our rights. */
+/** Returns how to start a process; null when it keeps all our rights. */
 export function startedWith(name: ProcessName, at: Standing, { media_realtime }: Pick<Config, 'media_realtime'>) {
   if (!isUserName(name) || at.who === 'not_root' || at.who === 'root') return null
   if (at.who === 'bare_root') return { by: ['setpriv', ...dropping(KEPT[name])], users: null } satisfies Fewer
   const drop = ['setpriv', ...dropping([...KEPT[name], ...TO_CHANGE])]
   const media = name === 'media'
   return {
-    // Its packet threads give their priority up now and then, and take it again.
+    // The packet threads drop their real-time priority at times and must be allowed to raise it again.
     by: media && media_realtime && mayGrant(RTPRIO) ? [...RTPRIO, ...drop] : drop,
     users: { own: userOf(name, at.first), programs: programsUser(at.first) },
   } satisfies Fewer
@@ -89,9 +89,7 @@ const mayGrant = ([command = '', ...words]: readonly string[]): boolean =>
 
 const isUserName = (name: ProcessName): name is UserName => name in KEPT
 
-/**
- * Where a start stands. The recordings belong to whoever writes them then; root may read and remove them in any case.
- */
+/** Returns the standing of a start and gives the recordings to the user that writes them. Root can always read them. */
 export function stand(config: Place): Standing {
   const at = standing(config)
   if (at.who === 'not_root' || at.who === 'root') return at
@@ -105,7 +103,7 @@ export function stand(config: Place): Standing {
 
 export const isRoot = (): boolean => process.geteuid?.() === 0
 
-/** Why nobody can become a user of his own, or null. */
+/** Returns why processes cannot become separate users, or null when they can. */
 export function hindranceOfUsers({ run_dir, rtp_ports }: Place, first: number): string | null {
   if (rtp_ports.first !== 0 && rtp_ports.first < UNPRIVILEGED_PORTS)
     return 'STROWGER_RTP_PORTS has ports below 1024, which are opened call by call'
@@ -144,8 +142,8 @@ function hindranceOfOwners(run_dir: string, user: number): string | null {
 }
 
 /**
- * Why root's rights cannot be dropped, or null. Without them root is one user among others: the tree, the keys and the
- * data must be its own or be open to it. The recordings become its own.
+ * Returns why root's capabilities cannot be dropped, or null. Without them root needs ordinary file permissions: it
+ * must own the tree, the keys and the data, or have access to them. `stand` makes it the owner of the recordings.
  */
 export function hindrance(config: Pick<Config, 'data_dir' | 'run_dir' | 'tls'>): string | null {
   const { data_dir, run_dir, tls } = config

@@ -28,7 +28,7 @@ const CEILINGS: Readonly<Record<string, keyof Ceilings>> = {
   maxRate: 'max_destination_rate_minor',
 }
 
-/** What the operator allows: ceilings of projects, how numbers of a trunk are read, short codes, and money. */
+/** Sets what the operator allows: ceilings of projects, number formats of trunks, short codes, and balances. */
 export function limitsCommand(): Command {
   const command = new Command('limits').description('ceilings, number formats, short codes and balances')
   command

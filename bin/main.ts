@@ -30,7 +30,7 @@ const program = new Command('strowger')
   .description('Self-hosted SIP trunking and programmable voice')
   .showHelpAfterError()
 
-// Only the one that is asked for is loaded: the others bring what takes longer to load than most commands to run.
+// Loads only the requested command: loading the modules of all takes longer than most commands run.
 const [, , name = ''] = process.argv
 const wanted = Object.hasOwn(COMMANDS, name) ? [name] : Object.keys(COMMANDS)
 for (const one of wanted) {

@@ -3,7 +3,7 @@ import { createServer } from 'node:net'
 import type { Config } from '../core/runtime/config.ts'
 import { StartRefused } from '../core/runtime/lifecycle.ts'
 
-/** Whether a TCP server could listen there now. */
+/** Reports whether a TCP server could listen on the port now. */
 export const tcpPortFree = (host: string, port: number): Promise<boolean> =>
   new Promise(resolve => {
     const server = createServer()
@@ -11,7 +11,7 @@ export const tcpPortFree = (host: string, port: number): Promise<boolean> =>
     server.listen({ port, host, ipv6Only: true }, () => server.close(() => resolve(true)))
   })
 
-/** Whether a UDP socket could be bound there now. */
+/** Reports whether a UDP socket could be bound to the port now. */
 export const udpPortFree = (host: string, port: number): Promise<boolean> =>
   new Promise(resolve => {
     const socket = createSocket({ type: host.includes(':') ? 'udp6' : 'udp4', ipv6Only: host.includes(':') })
@@ -20,14 +20,16 @@ export const udpPortFree = (host: string, port: number): Promise<boolean> =>
   })
 
 /**
- * Above those that Linux gives to sockets that ask for none in particular (32768-60999): until the process that gets
- * such a port has bound it, no such socket can take it.
+ * A range above the ephemeral ports of Linux (32768-60999): no other socket gets such a port by chance before the
+ * process that it is meant for has bound it.
  */
 const INTERNAL = { first: 61_000, last: 65_535 }
 
 type Configured = Pick<Config, 'bind' | 'http_port' | 'sip_port' | 'sips_port' | 'ws_port' | 'rtp_ports'>
 
-/** The ports between our own processes, which nobody configures: the edge's control link, and the sandbox carrier. */
+/**
+ * Chooses the ports between our own processes, which are not configured: the edge's control link, the sandbox carrier.
+ */
 export async function internalPorts(config: Configured): Promise<{ control_link: number; sandbox: number }> {
   return {
     control_link: await internalPort(config, port => tcpPortFree('127.0.0.1', port)),
@@ -35,7 +37,7 @@ export async function internalPorts(config: Configured): Promise<{ control_link:
   }
 }
 
-/** Each supervisor begins to look somewhere else: two that start at the same time find two. */
+/** Finds a free port. The search starts at a port by pid, so that concurrent supervisors find different ports. */
 async function internalPort(config: Configured, isFree: (port: number) => Promise<boolean>): Promise<number> {
   const { http_port, sip_port, sips_port, ws_port, rtp_ports } = config
   const count = INTERNAL.last - INTERNAL.first + 1

@@ -3,7 +3,7 @@ import { StartRefused } from '../core/runtime/lifecycle.ts'
 import { explainCall } from '../core/state/money/reservations.ts'
 import { withState } from './state.ts'
 
-/** The price of a call, line by line, so that a person can recompute it. */
+/** Prints the price of a call line by line, so that a person can recompute it. */
 export function rateCommand(): Command {
   return new Command('rate')
     .description('explain the price of an ended call')

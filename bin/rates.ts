@@ -24,7 +24,7 @@ interface ImportOptions {
   readonly yes?: boolean
 }
 
-/** Lines of each kind that are shown of a difference; the rest is counted. */
+/** The most lines of each kind to show of a difference. The rest is only counted. */
 const SHOWN = 20
 
 export function ratesCommand(): Command {
@@ -71,7 +71,7 @@ export function ratesCommand(): Command {
   return command
 }
 
-/** Prints what a list changes of the prices that hold when it comes into force; false when that is nothing. */
+/** Prints what a list changes against the prices in force at its start. Returns false when nothing changes. */
 async function showChanges(
   state: State,
   { project_id, direction, effective_from }: Omit<Parameters<typeof importPriceBook>[1], 'name'>,
@@ -87,7 +87,7 @@ async function showChanges(
   return false
 }
 
-/** Asks whoever sits at the terminal; a program has said what it wants by its options. */
+/** Asks for confirmation on a terminal. A program's options are its confirmation. */
 async function confirmed(): Promise<boolean> {
   if (!process.stdin.isTTY) return true
   const terminal = createInterface({ input: process.stdin, output: process.stdout })

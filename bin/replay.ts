@@ -6,7 +6,7 @@ import { StartRefused } from '../core/runtime/lifecycle.ts'
 import { type Difference, replay } from '../markup/replay/replay.ts'
 import { orSayWhy } from './say.ts'
 
-/** `strowger replay CA…|FILE`: runs the scripts of a finished call again from their logs. */
+/** The command `strowger replay CA…|FILE`, which runs the scripts of a finished call again from their logs. */
 export function replayCommand(): Command {
   return new Command('replay')
     .description('run the scripts of a finished call again from their logs; exit code 1 at the first difference')
@@ -22,7 +22,7 @@ export function replayCommand(): Command {
     )
 }
 
-/** Logs of a call's scripts, in the order in which they began: its own, whispers and waits. */
+/** Returns the logs of a call's scripts (its own, whispers and waits) in the order in which they began. */
 function logsOf(call: string): string[] {
   if (existsSync(call)) return [call]
   if (!/^CA[0-9a-f]{32}$/.test(call)) throw new StartRefused(`there is no file ${call}, and it is no CallSid`)

@@ -1,9 +1,7 @@
 import { ConfigError } from '../core/runtime/config.ts'
 import { StartRefused } from '../core/runtime/lifecycle.ts'
 
-/**
- * Runs a command's work; an expected refusal becomes one sentence and exit code 1, anything else is a bug and throws.
- */
+/** Runs a command. An expected refusal becomes one sentence and exit code 1; any other error is a bug and is thrown. */
 export async function orSayWhy<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()

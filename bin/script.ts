@@ -13,7 +13,7 @@ import { Terminal } from './script/terminal.ts'
 
 const KINDS: readonly RunKind[] = ['call', 'whisper', 'queue_wait', 'conference_wait']
 
-/** `strowger script check FILE` and `strowger script run FILE|URL`. */
+/** The commands `strowger script check FILE` and `strowger script run FILE|URL`. */
 export function scriptCommand(): Command {
   const command = new Command('script').description('check markup documents, and run them without a telephone')
   command
@@ -77,7 +77,7 @@ async function run(document: string, options: RunOptions): Promise<void> {
     ['Direction', 'inbound'],
     ['ApiVersion', '2010-04-01'],
   ] as const
-  // Of a file with a URL, the first request is answered by the file.
+  // For a file with a URL, the file answers the first request.
   let first = options.url === undefined ? null : text
   const fetchDocument = async (command: Fetch): Promise<Fetched['result']> => {
     if (first !== null) {

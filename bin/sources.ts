@@ -21,7 +21,7 @@ const WHY = {
   carriers: 'it overlaps a carrier’s source: take that away first',
 } as const
 
-/** Sources of trunks that count less than their owners wrote, and the decision about wide ones (0560). */
+/** Lists trunk sources that are limited, and approves or refuses wide ones (decision 0560). */
 export function sourcesCommand(): Command {
   const command = new Command('sources').description('sources of trunks that wait for approval, or count by name alone')
   command
@@ -64,7 +64,7 @@ async function refuse(trx: Trx, id: string): Promise<void> {
   await told(trx, source, saved, { action: 'source.refused', verb: 'Refused', from_revision, after: null })
 }
 
-/** The change in the customer's own trail, and to the nodes. */
+/** Records the change in the customer's audit trail and increments the configuration version that nodes watch. */
 async function told(
   trx: Trx,
   source: SourceRow,

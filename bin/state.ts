@@ -3,7 +3,7 @@ import { type Config, loadConfig } from '../core/runtime/config.ts'
 import { openState, type State } from '../core/state/index.ts'
 import { orSayWhy } from './say.ts'
 
-/** Runs a command on the state of this installation, whether the platform runs or not. */
+/** Runs a command on the state of this installation. The platform may be running or stopped. */
 export const withState = <T>(work: (state: State, config: Config) => Promise<T>): Promise<T> =>
   orSayWhy(async () => {
     const config = loadConfig(process.env)
@@ -15,7 +15,7 @@ export const withState = <T>(work: (state: State, config: Config) => Promise<T>)
     }
   })
 
-/** Wakes the listeners of the running platform, if there is one: rows changed. */
+/** Wakes the listeners of the running platform, if any, because rows changed. */
 export async function ring(config: Config, topic: Topic): Promise<void> {
   const bus = connectBus(config.run_dir)
   bus.ring(topic)

@@ -8,42 +8,44 @@ import { becoming } from '../core/runtime/own-user.ts'
 import type { Fewer } from './least-privilege.ts'
 import { writePid } from './pid-file.ts'
 
-/** One process to keep running. `script` is below build/; `env` is its whole environment. */
+/** A process to keep running. `script` is relative to build/; `env` is its whole environment. */
 export interface Plan {
   readonly name: string
   readonly script: string
   readonly env: Readonly<Record<string, string>>
-  /** How it is started with fewer rights than ours; null: it has all of them. */
+  /** How to start it with fewer rights than ours; null keeps all of them. */
   readonly fewer: Fewer | null
-  /** Its work lasts: it is asked to drain before any process stops. When it has drained by itself, all are stopped. */
+  /**
+   * The process has long-running work. The supervisor asks it to drain before any process stops. Once it has drained,
+   * on anybody's request, the supervisor stops all.
+   */
   readonly drains?: true
 }
 
 interface Supervisor {
-  /** Stops all in order, after a drain; when called again, without waiting for it any longer. */
+  /** Stops all processes in order after a drain. A second call ends the wait for the drain. */
   stop(): void
 }
 
 interface SuperviseOptions {
   readonly run_dir: string
   readonly log: Log
-  /** How long a drain may take when the platform is told to stop. */
+  /** How long a drain may take when the platform stops. */
   readonly drain_ms: number
-  /** Called when all have ended. */
+  /** Called when all processes have ended. */
   readonly stopped: () => void
 }
 
 const BACK_OFF = { first_ms: 100, most_ms: 3000, forgotten_after_ms: 20_000 }
-/** Tells a process that hangs from one on a machine with much else to do: all start within a second or two. */
+/** Longest start of a process. Starts take a second or two; the margin is for overloaded machines. */
 const START_LIMIT_MS = 120_000
 const STOP_LIMIT_MS = 10_000
 const build = join(dirname(fileURLToPath(import.meta.url)), '..')
 
 /**
- * Starts the plans in order, each when the one before is ready, then keeps them running: a process that dies is started
- * again with back-off, the others do not notice. Rejects with StartRefused when one of them refuses to start.
- * After `stop`, and when one has drained by itself, processes end in the reverse order, so that the ones that need
- * others end first.
+ * Starts the plans in order, each when the previous one is ready, then keeps them running: a process that dies is
+ * restarted with back-off, and the others keep running. Rejects with StartRefused when one of them refuses to start.
+ * After `stop`, or when one has drained by itself, processes stop in reverse order: dependents first.
  */
 export async function supervise(plans: readonly Plan[], options: SuperviseOptions): Promise<Supervisor> {
   const { run_dir, log, drain_ms, stopped } = options
@@ -55,7 +57,7 @@ export async function supervise(plans: readonly Plan[], options: SuperviseOption
       return
     }
     stopping = true
-    // Not by AbortSignal.timeout within AbortSignal.any: Node 20 collects it as garbage, and it never comes.
+    // Not AbortSignal.timeout in AbortSignal.any: Node 20 garbage-collects that signal, so it never fires.
     setTimeout(() => hurry.abort(), drain_ms)
     void Promise.all(kept.map(one => one.drain(hurry.signal)))
       .then(() => stopAll(kept))
@@ -69,7 +71,7 @@ export async function supervise(plans: readonly Plan[], options: SuperviseOption
   try {
     for (const one of kept) await one.start()
   } catch (error) {
-    // Who drains because it is stopped has nothing to tell: the exit code is that of the refusal.
+    // From here on `drained` must not call stop(), which would exit with 0: the refusal decides the exit code.
     stopping = true
     await stopAll(kept)
     throw error
@@ -85,7 +87,7 @@ class KeptProcess {
   readonly #plan: Plan
   readonly #pid_file: string
   readonly #log: Log
-  /** Resolves when it has drained, whoever asked it to. */
+  /** Resolves when the process has drained, on anybody's request. */
   readonly drained: Promise<void>
   #resolve_drained: () => void = () => undefined
   #child: ChildProcess | undefined
@@ -102,7 +104,7 @@ class KeptProcess {
     })
   }
 
-  /** Resolves when the process says that it is ready. */
+  /** Starts the process. Resolves when it reports that it is ready. */
   start(): Promise<void> {
     return new Promise((resolve, reject) => {
       const child = this.#spawn()
@@ -127,8 +129,8 @@ class KeptProcess {
   }
 
   /**
-   * Resolves when a process that drains has, or when the wait is given up; at once for the others. One that is killed
-   * meanwhile is started again: whoever takes its place goes on with the drain.
+   * Asks the process to drain if its plan has `drains`. Resolves when it has drained or `given_up` aborts. If the
+   * process dies meanwhile, its successor continues the drain.
    */
   async drain(given_up: AbortSignal): Promise<void> {
     if (!this.#plan.drains || given_up.aborted) return
@@ -152,7 +154,7 @@ class KeptProcess {
 
   #spawn(): ChildProcess {
     const started = Date.now()
-    // A group of its own: Ctrl-C in the terminal reaches the supervisor alone, which then stops the others in order.
+    // `detached` puts it in its own group: Ctrl-C reaches only the supervisor, which then stops the others in order.
     const { by, users } = this.#plan.fewer ?? { by: [], users: null }
     const [execPath = process.execPath, ...execArgv] = [...by, process.execPath, ...process.execArgv]
     const child = fork(join(build, this.#plan.script), becoming(users), {

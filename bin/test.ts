@@ -18,7 +18,7 @@ const POLL_MS = 300
 const LIMIT_MS = 125_000
 const MARKS = { waiting: '...', passed: 'ok ', failed: 'BAD', skipped: '-  ' } as const
 
-/** Tests a trunk through the running signaling node and prints each check as it comes in. */
+/** Tests a trunk through the running signaling node and prints each check as it completes. */
 export const testCommand = (): Command =>
   new Command('test')
     .description('test a trunk: configuration, media to its targets, or a call; prints the finding')

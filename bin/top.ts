@@ -11,14 +11,14 @@ import { withState } from './state.ts'
 
 const SHOWN_CALLS = 20
 
-/** What runs now, of all projects; money in minor units. */
+/** The current activity of all projects. Money is in minor units. */
 interface Top {
   readonly at: string
   readonly live_calls: number
   /** Calls that began in the last second, and in the last minute. */
   readonly cps: number
   readonly calls_last_minute: number
-  /** Of the calls that ended within the last hour; null without any. */
+  /** Answer ratio of the calls that ended within the last hour; null without any. */
   readonly asr_1h_pct: string | null
   readonly acd_1h_seconds: number | null
   readonly projects: readonly {
@@ -35,7 +35,7 @@ interface Top {
     readonly kind: string
     readonly state: ReturnType<typeof stateOfNode>
   }[]
-  /** The newest first. */
+  /** Newest first. */
   readonly calls: readonly {
     readonly id: string
     readonly direction: string
@@ -47,7 +47,7 @@ interface Top {
   }[]
 }
 
-/** Live calls, calls per second, answer ratio and spend, in the terminal. */
+/** Shows live calls, calls per second, answer ratio and spend in the terminal. */
 export function topCommand(): Command {
   return new Command('top')
     .description('live calls, calls per second, answer ratio and spend, as they are now')
@@ -62,7 +62,7 @@ export function topCommand(): Command {
         const screen = process.stdout.isTTY === true && !options.json && !options.once
         const over = new AbortController()
         for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => over.abort())
-        // Such as `| head`: nobody reads any more.
+        // The reader has gone, as with `| head`.
         process.stdout.once('error', () => over.abort())
         for (;;) {
           const top = await lookAt(state, Date.now())
@@ -124,7 +124,7 @@ async function lookAt({ db }: State, now_ms: number): Promise<Top> {
   }
 }
 
-/** The screen, cut to `width` columns. */
+/** Returns the lines of the screen, cut to `width` columns. */
 function render(top: Top, width: number): string[] {
   const money = top.projects.map(one => `${one.name} ${one.currency} ${(one.spend_today_minor / 100).toFixed(2)}`)
   const nodes = top.nodes.map(node => `${node.kind} ${node.state}`)

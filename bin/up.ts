@@ -52,7 +52,7 @@ async function up(config: Config, env: Environment): Promise<void> {
   }
 }
 
-/** One supervisor to a data folder: two would fight over its sockets and its calls. */
+/** Locks the data folder for one supervisor: two would compete for its sockets and its calls. */
 function lock({ run_dir, data_dir }: Config): () => void {
   const pid = runningSupervisor(run_dir)
   if (pid !== null)
@@ -61,7 +61,7 @@ function lock({ run_dir, data_dir }: Config): () => void {
   return () => rmSync(pidFile(run_dir), { force: true })
 }
 
-/** On a damaged database every write may lose more. */
+/** Refuses to start on a damaged database, because every write may lose more. */
 function refuseDamage({ data_dir }: Config, unlock: () => void): void {
   const file = join(data_dir, DATABASE_FILE)
   const damage = damageOf(file)
@@ -72,7 +72,7 @@ function refuseDamage({ data_dir }: Config, unlock: () => void): void {
 
 const pidFile = (run_dir: string): string => join(run_dir, 'supervisor.pid')
 
-/** The supervisor that runs on a data folder now; a file that a killed one left behind names nobody. */
+/** Returns the pid of the supervisor that runs on a data folder, or null. Ignores the file of a killed supervisor. */
 export function runningSupervisor(run_dir: string): number | null {
   if (!existsSync(pidFile(run_dir))) return null
   const pid = Number(readFileSync(pidFile(run_dir), 'utf8'))
@@ -88,15 +88,15 @@ function isSupervisor(pid: number): boolean {
   }
 }
 
-/** A log keeps what is printed: only a newcomer needs it there. */
+/** Printed in place of secrets except at the first start, because logs keep the output. */
 const HIDDEN = '(bin/strowger bootstrap --json tells the secrets)'
 
-/** Brings the state up to date, seeds the demo project once, and says what a newcomer needs to know. */
+/** Migrates the state, creates the demo project if missing, and returns the lines that a newcomer needs. */
 async function prepare(config: Config, sandbox_port: number): Promise<string[]> {
   const state = await openState(config)
   try {
     const now = iso(Date.now())
-    // A drain is over when what it asked for has stopped, however that came.
+    // The platform has stopped since the last drain, for whatever reason, so that drain is over.
     await askToDrain(state.db, machineOf(config.data_dir).machine_id, null)
     const demo = await seedDemo(config, state)
     await putSandboxCarrier(state, { host: config.bind, port: config.sandbox ? sandbox_port : null, now })
@@ -126,7 +126,7 @@ async function prepare(config: Config, sandbox_port: number): Promise<string[]> 
   }
 }
 
-/** What those that meet strangers are started with. */
+/** Returns how the processes that handle strangers' packets drop root's rights, and logs a warning if they cannot. */
 function dropRights(config: Config, log: Log): Standing {
   const at = stand(config)
   if (at.who === 'root') log.warn({ why: at.why }, 'the edge, media and sandbox keep the rights of root')
@@ -142,7 +142,7 @@ function plans(
   at: Standing,
 ): Plan[] {
   const embedded = config.drachtio === null
-  // The signaling node always connects to "a drachtio-server"; which one it is, only the supervisor knows.
+  // The signaling node always connects to a drachtio-server. Only the supervisor knows that it is the embedded edge.
   const link = embedded
     ? {
         STROWGER_DRACHTIO: `127.0.0.1:${ports.control_link}`,
@@ -151,7 +151,7 @@ function plans(
     : {}
   const given_to = (name: ProcessName, more: Environment = {}): Pick<Plan, 'env' | 'fewer'> => {
     const fewer = startedWith(name, at, config)
-    // Our folder for temporary files may be closed to another user.
+    // Another user may have no access to our folder for temporary files.
     const own = fewer?.users == null ? {} : { TMPDIR: undefined }
     return { fewer, env: environmentOf(name, { ...given, ...own, ...more }) }
   }
@@ -167,7 +167,7 @@ function plans(
   const sandbox: Plan = {
     name: 'sandbox',
     script: 'signaling/sandbox/process.js',
-    // Its RTP ports are those that the system gives: the range is the media worker's, and says nothing here.
+    // The system chooses its RTP ports. The configured range belongs to the media worker and has no effect here.
     ...given_to('sandbox', { STROWGER_SIP_PORT: String(ports.sandbox) }),
   }
   return [media, ...(embedded ? [edge] : []), ...(config.sandbox ? [sandbox] : []), signaling, control]

@@ -1,10 +1,11 @@
-// tap's own closing line has no `N passed`; CI and people look for one. Prints each file, every failure in full, then the
-// counts. They are kept by file, so that a second run of some files (scripts/test.mjs) closes with the counts of all.
+// A tap reporter that prints each file, every failure in full, then `N passed`, which tap's own closing line lacks and
+// which CI and people look for. Counts are kept by file: after a second run of some files (scripts/test.mjs), the
+// closing line covers all files.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { Transform } from 'node:stream'
 import { Parser } from 'tap-parser'
 
-/** What the last run counted, by file. */
+/** File with the counts of the last run, by test file. */
 export const COUNTS = '.tap/counts.json'
 
 const indent = (text, columns) => String(text).replace(/^/gm, ' '.repeat(columns))
@@ -12,7 +13,7 @@ const sum = (counts, what) => counts.reduce((total, file) => total + file[what],
 
 export default class ClosingReporter extends Transform {
   #parser = new Parser()
-  /** By file: `ok`, and how many assertions passed, failed and were skipped. */
+  /** By file: `ok`, and the numbers of passed, failed and skipped assertions. */
   #files = {}
   #before = process.env.STROWGER_TEST_AGAIN ? JSON.parse(readFileSync(COUNTS, 'utf8')) : {}
 
@@ -23,7 +24,7 @@ export default class ClosingReporter extends Transform {
       const all = { ...this.#before, ...this.#files }
       writeFileSync(COUNTS, JSON.stringify(all))
       const files = Object.values(all)
-      // A run may fail without a failed assertion: a file that was never begun, or a bail-out.
+      // A run can fail without a failed assertion: when a file never started, or after a bail-out.
       const failed = sum(files, 'fail') || (result.ok ? 0 : 1)
       const skipped = sum(files, 'skip')
       this.push(`${sum(files, 'pass')} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}\n`)
@@ -37,7 +38,7 @@ export default class ClosingReporter extends Transform {
       this.#watch(child, [...path, child.name])
     })
     parser.on('assert', result => {
-      // A subtest's own line only sums up what was counted.
+      // A subtest's own line only summarizes assertions that were already counted.
       if (!subtests.has(result.name)) this.#take(result, path)
       if (path.length === 0) this.#close(result)
     })

@@ -1,5 +1,5 @@
-// Builds the web console from control/console to build/console, each text file also compressed; the control plane serves
-// them as they are.
+// Builds the web console from control/console into build/console and adds a compressed copy of each text file. The
+// control plane serves the files unchanged.
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'

@@ -1,12 +1,12 @@
-// What package-lock.json may hold. Plain JavaScript without a dependency, because it runs before `npm ci`.
-// `node scripts/lock-file.mjs` looks at the folder that it runs in; `npm run check` and scripts/setup.mjs do so.
+// Checks package-lock.json. Plain JavaScript without dependencies, because it runs before `npm ci`.
+// `node scripts/lock-file.mjs` checks the current folder. `npm run check` and scripts/setup.mjs run this check too.
 import { readFileSync, realpathSync } from 'node:fs'
 import { pathToFileURL } from 'node:url'
 
 const REGISTRY = 'https://registry.npmjs.org/'
 const SHA512 = /^sha512-[A-Za-z0-9+/]{86}==$/
 
-/** `node_modules/a/node_modules/@b/c` is the package `@b/c`. */
+/** Returns the package of a path: `node_modules/a/node_modules/@b/c` is `@b/c`. */
 const nameOf = path => path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length)
 
 function packageFindings(path, entry, allowed) {
@@ -16,10 +16,10 @@ function packageFindings(path, entry, allowed) {
   const found = []
   if (entry.link || entry.inBundle || typeof entry.version !== 'string')
     found.push(`${what} is no package of the registry (a link, a bundled package or one without a version)`)
-  // npm installs an alias under the name that others import: the other package would pass for this one.
+  // npm installs an alias under the name that others import, so another package could impersonate this one.
   if (entry.name !== undefined && entry.name !== name) found.push(`${what} is in truth ${entry.name}`)
   if (!SHA512.test(entry.integrity ?? '')) found.push(`${what} has no integrity hash of SHA-512`)
-  // Without `resolved` npm asks the registry for name and version (omit-lockfile-registry-resolved in .npmrc).
+  // Without `resolved`, npm requests name and version from the registry (omit-lockfile-registry-resolved in .npmrc).
   if (entry.resolved !== undefined && entry.resolved !== archive)
     found.push(`${what} comes from ${entry.resolved} and not from ${archive}`)
   if (entry.hasInstallScript && !Object.hasOwn(allowed, name))
@@ -27,7 +27,7 @@ function packageFindings(path, entry, allowed) {
   return found
 }
 
-/** Sentences about what is wrong; none when all is well. */
+/** Returns one sentence per fault. */
 export function lockFindings(manifest, lock) {
   const allowed = manifest.allowScripts ?? {}
   const packages = Object.entries(lock.packages ?? {}).filter(([path]) => path !== '')
@@ -41,13 +41,13 @@ export function lockFindings(manifest, lock) {
   ]
 }
 
-/** Sentences about the lock file of the folder that this runs in. */
+/** Returns the faults of the lock file in the current folder. */
 export function findingsHere() {
   const read = path => JSON.parse(readFileSync(path, 'utf8'))
   return lockFindings(read('package.json'), read('package-lock.json'))
 }
 
-// A path through a symbolic link is still this file: the check must not pass because it did not run.
+// Compares real paths, because the check must also run when it is called through a symbolic link.
 if (import.meta.url === pathToFileURL(realpathSync(process.argv[1] ?? '.')).href) {
   const found = findingsHere()
   for (const finding of found) console.error(`lock file: ${finding}`)

@@ -1,5 +1,6 @@
-// Makes a fresh checkout runnable; `npm start`, `npm test` and `npm run bench` call it first. Plain JavaScript without a
-// dependency, because it runs before `npm ci`. Each step is skipped when its inputs have not changed since it last succeeded.
+// Makes a fresh checkout runnable. `npm start`, `npm test` and `npm run bench` call it first. Plain JavaScript without
+// dependencies, because it runs before `npm ci`. A step is skipped if its inputs have not changed since it last
+// succeeded.
 import { execFileSync, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -21,7 +22,7 @@ const libraryFolders = ['/usr/lib/x86_64-linux-gnu', '/usr/lib/aarch64-linux-gnu
 const hasFile = name => libraryFolders.some(folder => existsSync(join(folder, name)))
 const hasModule = name => hasFile(`pkgconfig/${name}.pc`)
 
-/** The one list of system packages: what is missing, how to tell, the Debian packages, and what needs it. */
+/** The only list of system packages: name, test for its presence, Debian packages, and the purpose that needs it. */
 const PACKAGES = [
   ['a C++ compiler', () => hasCommand('g++') && hasCommand('make'), 'g++ make', 'start'],
   ['python3 (node-gyp)', () => hasCommand('python3'), 'python3', 'start'],
@@ -77,7 +78,7 @@ const filesBelow = folder =>
           return entry.isDirectory() ? filesBelow(path) : [path]
         })
 
-/** Runs `work` unless the stamp says that it succeeded on the same inputs and its outputs are still there. */
+/** Runs `work` unless the stamp shows that it has succeeded on the same inputs and its outputs still exist. */
 function step(name, { inputs, outputs, stamp }, work) {
   const hash = createHash('sha256').update(process.version)
   for (const input of inputs) hash.update(existsSync(input) ? `${input}\0${readFileSync(input, 'utf8')}` : input)
@@ -105,7 +106,7 @@ const manifest = JSON.parse(readFileSync('package.json', 'utf8'))
 step(
   'packages (npm ci)',
   {
-    // Not the whole manifest: an edited script must not cost a minute.
+    // Only parts of the manifest: an edit of its scripts must not cost a minute.
     inputs: [
       JSON.stringify([manifest.dependencies, manifest.devDependencies, manifest.allowScripts]),
       'package-lock.json',
@@ -115,15 +116,15 @@ step(
     stamp: 'node_modules/.stamp-npm',
   },
   () => {
-    // Before anything of it is installed.
+    // Checks the lock file before npm installs any of its packages.
     const found = findingsHere()
     if (found.length > 0) fail(`package-lock.json cannot be trusted:\n${found.map(one => `  ${one}\n`).join('')}`)
-    // Not every npm reads allowScripts: none runs scripts by itself, then those that are allowed run by name.
+    // Some versions of npm ignore allowScripts. So `npm ci` runs no scripts, and `npm rebuild` runs the allowed ones.
     run('npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'])
     const allowed = Object.entries(manifest.allowScripts).flatMap(([name, yes]) => (yes ? [name] : []))
-    // Without a name npm would run those of all packages.
+    // Without names npm would run the scripts of all packages.
     if (allowed.length > 0) run('npm', ['rebuild', '--loglevel=error', ...allowed], { ...compilers, ...headers })
-    // tap rebuilds itself for its plugins; in the run that does so it would still use the old ones.
+    // tap rebuilds itself for its plugins, but a run that triggers this rebuild still uses the old ones.
     run('node_modules/.bin/tap', ['build'])
   },
 )
@@ -145,7 +146,7 @@ step(
   },
 )
 
-// Before TypeScript is compiled: tests of the compiled tree look for the built pages.
+// Precedes TypeScript, because tests of the compiled tree need the built pages.
 step(
   'console',
   {

@@ -4,9 +4,9 @@ import { existsSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs
 import { join } from 'node:path'
 import { COUNTS } from './closing-reporter.mjs'
 
-/** Calls in real time, which share two cores with the files beside them: these may be asked a second time, alone. */
+/** Tests with real-time calls, which compete with other test files for two cores. They may run a second time, alone. */
 const LIVE = /^build\/test\/(flows|conformance)\//
-/** More than these did not fail by chance. */
+/** More failed files than this are not a matter of chance. */
 const FEW = 3
 
 const testsBelow = folder =>
@@ -25,7 +25,7 @@ const compiled = argument => {
 const tap = (args, env = {}) =>
   spawnSync('node_modules/.bin/tap', args, { stdio: 'inherit', env: { ...process.env, ...env } }).status ?? 1
 
-/** The files of the last run that did not pass. */
+/** Returns the files of the last run that failed. */
 const failedFiles = () => {
   if (!existsSync(COUNTS)) return []
   const files = Object.entries(JSON.parse(readFileSync(COUNTS, 'utf8')))
@@ -42,7 +42,7 @@ const status = tap(args.flatMap(compiled))
 const failed = failedFiles()
 const byChance = failed.length > 0 && failed.length <= FEW && failed.every(file => LIVE.test(file))
 if (status === 0 || args.length > 0 || !byChance) process.exit(status)
-// docs/decisions/0041: told, not hidden.
+// docs/decisions/0041: unstable tests are reported, not hidden.
 console.log(`test: once more, alone: ${failed.join(' ')}`)
 const again = tap(['--jobs=1', ...failed], { STROWGER_TEST_AGAIN: 'yes' })
 if (again === 0) console.log(`test: UNSTABLE, failed and then passed alone: ${failed.join(' ')}`)

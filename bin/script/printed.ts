@@ -1,6 +1,6 @@
 import type { Command, PlayItem } from '../../markup/interpreter/types.ts'
 
-/** A command as a person reads it; null when there is nothing to see (clocks, listening). */
+/** Formats a command for a person; null for commands without visible effect (timers, listening). */
 export function printed(command: Command): string | null {
   switch (command.type) {
     case 'play':

@@ -1,24 +1,21 @@
 import type { Command, Event } from '../../markup/interpreter/types.ts'
 
-/** What stands in for the world's own names in a run without a telephone. */
+/** Ids and URLs of a simulated run. */
 export const SIMULATED = {
   call_sid: `CA${'2'.repeat(32)}`,
   recording: { sid: `RE${'3'.repeat(32)}`, url: 'https://our.example.test/Recordings/RE3.wav' },
 } as const
 
 export interface Habits {
-  /** Keys the caller presses as soon as somebody listens. */
+  /** Keys that the caller presses as soon as the script listens. */
   readonly keys?: string
-  /** What he says; without it nothing is heard. */
+  /** What the caller says; absent for silence. */
   readonly speech?: string
-  /** How a dialled child ends; without it, it answers. */
+  /** How a dialled child ends; absent for a child that answers. */
   readonly child?: 'busy' | 'no-answer' | 'failed'
 }
 
-/**
- * The other side of the contract without a telephone: what an executor may answer to each command, in its usual
- * order.
- */
+/** Simulates the executor without a telephone: returns the events that may answer a command, in their usual order. */
 export function answersTo(command: Command, habits: Habits = {}): readonly Event[] {
   switch (command.type) {
     case 'answer':

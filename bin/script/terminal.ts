@@ -10,13 +10,13 @@ interface TerminalOptions {
   readonly print: (line: string) => void
   /** Fetches a document; the first one may be a file. */
   readonly fetch: (command: Fetch) => Promise<Fetched['result']>
-  /** Receives each line of the run's log. */
+  /** Called with each line of the run's log. */
   readonly log?: (line: string) => void
 }
 
 /**
- * Runs a script without a telephone. Speech is printed, keys and spoken words are typed, children and recordings are
- * played by `answersTo`. Clocks run in real time while somebody may still type, and at once when the input has ended.
+ * Runs a script without a telephone. Speech is printed; keys and spoken words are typed; `answersTo` simulates children
+ * and recordings. Timers run in real time until the input ends, and then fire at once.
  */
 export class Terminal {
   readonly #options: TerminalOptions
@@ -43,7 +43,7 @@ export class Terminal {
     this.#take(first)
   }
 
-  /** A line typed: keys when a key is waited for, else words when speech is. `h` alone hangs up. */
+  /** Handles a typed line: `h` hangs up, words are speech while the script listens for it, and the rest is keys. */
   type(line: string): void {
     const words = line.trim()
     if (words === 'h') this.#events.push({ type: 'hangup' })
@@ -52,7 +52,7 @@ export class Terminal {
     this.#schedule()
   }
 
-  /** Nobody will type any more: what waits for time goes on at once. */
+  /** Ends the input. From now on timers fire at once. */
   end(): void {
     this.#inputEnded = true
     for (const timer of this.#timers.values()) if (timer) clearTimeout(timer)
@@ -82,7 +82,7 @@ export class Terminal {
 
   #carryOut(command: Command): void {
     const line = printed(command)
-    // Gather's clock starts anew with each key; once is enough to read.
+    // Gather restarts its timer with each key; print the line only once.
     if (line !== null && line !== this.#told) this.#options.print(line)
     if (line !== null) this.#told = line
     switch (command.type) {
@@ -145,7 +145,7 @@ export class Terminal {
     })
   }
 
-  /** What happens next: a key for somebody who listens, what has been answered, or time when all else is silent. */
+  /** Returns the next event: a typed key if the script listens, a queued event or, after the input's end, a timer. */
   #next(): Event | undefined {
     if (this.#listening.keys && this.#typed !== '') {
       const digit = this.#typed[0] ?? ''
@@ -156,7 +156,7 @@ export class Terminal {
     if (event) return event
     if (!this.#inputEnded || this.#pending > 0) return undefined
     const timer = this.#timers.keys().next()
-    // A script that waits for nothing but the caller is left by him.
+    // The script waits only for the caller, so the caller hangs up.
     if (timer.done) return { type: 'hangup' }
     this.#timers.delete(timer.value)
     return { type: 'timer', id: timer.value }
