@@ -6,12 +6,12 @@ import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { compare, figuresOf, turnOf } from './pairs.ts'
 
-// Compares this tree with another one by a benchmark of both. The speed of a shared machine changes from minute to
-// minute by more than most changes of ours, so the two run at the same time, each on a core of its own (decision 0645).
+// Compares this tree with another one by running a benchmark of both. The speed of a shared machine varies more from
+// minute to minute than most of our changes do. So both run at the same time, each on its own core (decision 0645).
 //
 //   npm run compare -- admission --against ../before [--pairs 16] [--figures full.] [-- options of the benchmark]
 //
-// The other tree must be built (`npm run bench` in it once does that).
+// The other tree must be built; running `npm run bench` in it once does that.
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -58,7 +58,7 @@ async function run(tree: string, name: string, core: number): Promise<ReadonlyMa
   const file = join(tree, 'bench/results', `${name}.json`)
   rmSync(file, { force: true })
   const args = ['-c', String(core), process.execPath, programIn(tree, name), ...options]
-  // A benchmark that exceeds a limit exits with 1, and has measured all the same.
+  // A benchmark that exceeds a limit exits with 1, but its results are valid.
   await once(spawn('taskset', args, { cwd: tree, stdio: ['ignore', 'ignore', 'inherit'] }), 'exit')
   if (!existsSync(file)) fail(`${name} in ${tree} ended without results`)
   return figuresOf(JSON.parse(readFileSync(file, 'utf8')))

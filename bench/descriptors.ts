@@ -1,16 +1,16 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { join } from 'node:path'
 
-// What a process has open, by kind: what a leak is seen by whose owner counts nothing.
+// Counts a process's open descriptors by kind. This reveals leaks of things that no counter tracks.
 
-/** Of each kind how many: files, pipes, sockets by protocol, and what the kernel makes (`eventfd`, `io_uring`, …). */
+/** Counts by kind: files, pipes, sockets by protocol, and kernel objects (`eventfd`, `io_uring`, …). */
 type Descriptors = Readonly<Record<string, number>>
 
 const PROTOCOLS = ['udp', 'udp6', 'tcp', 'tcp6', 'unix'] as const
-/** State of a TCP socket that listens, in /proc/net/tcp. */
+/** The state of a listening TCP socket in /proc/net/tcp. */
 const LISTENS = '0A'
 
-/** Inodes of sockets with their kind. */
+/** Maps the inodes of sockets to their kinds. */
 function sockets(pid: number): Map<string, string> {
   const kinds = new Map<string, string>()
   for (const protocol of PROTOCOLS) {
@@ -25,7 +25,7 @@ function sockets(pid: number): Map<string, string> {
   return kinds
 }
 
-/** @throws when the process is gone */
+/** @throws when the process has ended */
 function descriptorsOf(pid: number): Descriptors {
   const kinds = sockets(pid)
   const counts: Record<string, number> = {}
@@ -36,12 +36,12 @@ function descriptorsOf(pid: number): Descriptors {
   return counts
 }
 
-/** Null when it was closed meanwhile. */
+/** Returns the kind of a descriptor; null when it has been closed meanwhile. */
 function kindOf(path: string, kinds: ReadonlyMap<string, string>): string | null {
   const target = unlessGone(() => readlinkSync(path))
   if (target === null) return null
   const inode = /^socket:\[(\d+)\]$/.exec(target)?.[1]
-  // A socket that is in no table is not connected yet, or not any more.
+  // A socket that is in no table is not connected.
   if (inode !== undefined) return kinds.get(inode) ?? 'unconnected socket'
   return /^anon_inode:\[?([^\]]+)/.exec(target)?.[1] ?? /^(pipe):/.exec(target)?.[1] ?? 'file'
 }
@@ -57,7 +57,7 @@ function unlessGone<T>(look: () => T): T | null {
 
 export const PROCESSES = ['signaling', 'media', 'edge', 'control', 'sandbox'] as const
 
-/** What each process of a platform has open; one that is being started again is left out. */
+/** The open descriptors of each process of a platform. Leaves out a process that is restarting. */
 export type Open = Readonly<
   Partial<Record<(typeof PROCESSES)[number], { readonly pid: number; readonly open: Descriptors }>>
 >
@@ -76,22 +76,22 @@ export const openOf = (folder: string): Open =>
     }),
   )
 
-/** A process that was started meanwhile has its rest from now on. */
+/** Updates the idle counts: a process that has restarted gets its current counts. */
 export const restAfter = (rest: Open, now: Open): Open =>
   Object.fromEntries(PROCESSES.map(name => [name, rest[name]?.pid === now[name]?.pid ? rest[name] : now[name]]))
 
-/** What a process opens when it is first needed, and keeps: worker threads, connections to the state. */
+/** Descriptors that a process opens on first use and keeps: for worker threads and connections to the state. */
 const LATER = 12
 
 /**
- * What the processes have open, when no call is up, beyond their rest and beyond what has an owner: `ports` are pairs
- * of RTP ports in use or resting. Connections over TCP are left out: SIP's are counted, and those of HTTP end by
- * themselves.
+ * Returns a sentence for each kind of which a process has more open than its idle count (`rest`) and its owned
+ * descriptors explain, when no call is up. `ports` is the number of RTP port pairs in use or quarantined. Ignores TCP
+ * connections: a metric counts SIP's, and HTTP's end by themselves.
  */
 export function stillOpen(rest: Open, now: Open, ports: number): string[] {
   return PROCESSES.flatMap(name => {
     const [then, today] = [rest[name], now[name]]
-    // One that was killed has another rest.
+    // A restarted process has other idle counts.
     if (!then || then.pid !== today?.pid) return []
     return Object.entries(today.open).flatMap(([kind, count]) => {
       const before = then.open[kind] ?? 0

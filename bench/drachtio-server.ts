@@ -6,21 +6,21 @@ import { join } from 'node:path'
 import { addressesOf, loadConfig } from '../core/runtime/config.ts'
 import { tlsOptions } from '../signaling/edge/certificates.ts'
 
-/** The drachtio-server program that tests and benchmarks start in place of the embedded edge; null for the edge. */
+/** The drachtio-server program that tests and benchmarks start instead of the embedded edge; null for the edge. */
 export const DRACHTIO_PROGRAM = process.env['STROWGER_TEST_DRACHTIO'] || null
 
 const UP_LIMIT_MS = 20_000
 const AGAIN_MS = 200
 
 interface DrachtioServer {
-  /** Settings with which a platform uses it. */
+  /** Settings that make a platform use this server. */
   readonly env: Readonly<Record<string, string>>
   stop(): Promise<void>
 }
 
 /**
- * Starts a drachtio-server on the addresses and ports of these settings. Like the embedded edge it writes its pid to
- * `run/edge.pid` of the data folder and is started again when it ends.
+ * Starts a drachtio-server on the addresses and ports of these settings. As for the embedded edge, `run/edge.pid` in
+ * the data folder holds its pid, and it is restarted when it ends.
  */
 export async function startDrachtioServer(
   program: string,
@@ -71,7 +71,7 @@ export async function startDrachtioServer(
   }
   begin()
   try {
-    // The control port opens before the SIP ports, also in a server that then fails to open one of these.
+    // Wait for all ports: the control port opens before the SIP ports, even in a server that then fails to open those.
     for (const port of [control_port, config.sip_port, config.sips_port, config.ws_port]) await accepts(port)
   } catch (error) {
     const printed = existsSync(file('drachtio.log')) ? readFileSync(file('drachtio.log'), 'utf8') : ''

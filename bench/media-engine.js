@@ -1,8 +1,8 @@
-// The media plane by itself, for any load generator that speaks media-bench's engine contract: opens N calls of two
-// legs on the same native data plane that calls use, writes the legs to a file, prints READY and ends when stdin closes.
+// The media plane as an engine for load generators of media-bench's engine contract. Opens N calls of two legs on the
+// native data plane, writes the legs to a file, prints READY and ends when stdin closes.
 //   node bench/media-engine.js --mode relay --calls 200 --load-base 20000 --load-socks 16 --engine-base 46000 \
 //     --legs-out legs.csv
-// Modes: relay srtp-sdes srtp-gcm pcma g722 g729 opus record. Runs after the set-up (`npm run setup`).
+// Modes: relay srtp-sdes srtp-gcm pcma g722 g729 opus record. Needs the setup (`npm run setup`).
 import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -56,7 +56,7 @@ const engine = createEngine(
     threads: Number(values.threads),
     bind_address: '127.0.0.1',
     port_min: engineBase + (engineBase % 2),
-    // Four ports for each call, and some that other programs may hold.
+    // Four ports per call, and spare ones in place of ports that other programs hold.
     port_max: Math.min(65535, engineBase + calls * 4 + 200),
     quarantine_ms: 0,
     coalesce_us: Number(values['coalesce-us']),
@@ -103,7 +103,7 @@ for (let call = 0; call < calls; call++) {
 writeFileSync(values['legs-out'], `${lines.join('\n')}\n`)
 console.log(`READY ${process.pid}`)
 
-// The data plane's threads do not keep the process alive; stdin does.
+// Stdin keeps the process alive; the data plane's threads do not.
 process.stdin.resume()
 process.stdin.on('close', () => {
   engine.close()

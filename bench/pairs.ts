@@ -1,28 +1,30 @@
-/** Where and when the two trees of a pair run: `before` on core `before_core`, and which of them starts first. */
+/** How the two trees of a pair run: `before` runs on core `before_core`, and `starts_first` starts first. */
 interface Turn {
   readonly before_core: 0 | 1
   readonly starts_first: 'before' | 'now'
 }
 
 interface Comparison {
-  /** Means of the pairs, in the figure's own unit. */
+  /** Means over the pairs, in the figure's own unit. */
   readonly before: number
   readonly now: number
-  /** How much larger `now` is, in percent: the geometric mean of the ratios of the pairs. */
+  /** The increase from `before` to `now` in percent, from the geometric mean of the pairs' ratios. */
   readonly change_percent: number
-  /** Standard error of the change, in percent. */
+  /** The standard error of the change, in percent. */
   readonly error_percent: number
 }
 
 /**
- * The turn of pair `index` (0, 1, …). The two cores of a machine differ, and so do the tree that starts first and the
- * one that starts second: four pairs in a row hold each combination once, so both effects cancel.
+ * Returns the turn of pair `index` (0, 1, …). The core and the order of starting affect the figures. Four successive
+ * pairs have each combination once, so both effects cancel.
  */
 export function turnOf(index: number): Turn {
   return { before_core: index % 2 === 0 ? 0 : 1, starts_first: index % 4 < 2 ? 'before' : 'now' }
 }
 
-/** Compares two trees by the ratios within pairs that ran at the same time. Needs two pairs of positive figures. */
+/**
+ * Compares two trees by the ratios within pairs that ran concurrently. Needs at least two pairs of positive figures.
+ */
 export function compare(pairs: readonly (readonly [before: number, now: number])[]): Comparison {
   if (pairs.length < 2) throw new Error('a comparison needs at least two pairs')
   const logs = pairs.map(([before, now]) => Math.log(now / before))
@@ -36,7 +38,7 @@ export function compare(pairs: readonly (readonly [before: number, now: number])
   }
 }
 
-/** The numbers in a benchmark's results, by path: `{ full: { take_us: 280 } }` has `full.take_us`. */
+/** Returns the numbers in a benchmark's results by path: `{ full: { take_us: 280 } }` has `full.take_us`. */
 export function figuresOf(results: unknown, path = ''): ReadonlyMap<string, number> {
   if (typeof results === 'number') return new Map([[path, results]])
   if (typeof results !== 'object' || results === null) return new Map()

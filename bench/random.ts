@@ -1,4 +1,4 @@
-/** Numbers from 0 to 1 that a seed decides wholly (mulberry32): the same run everywhere, of tests too. */
+/** Returns a seeded generator of numbers from 0 to 1 (mulberry32). A seed gives the same numbers everywhere. */
 export function seeded(seed: number): () => number {
   let state = seed >>> 0
   return () => {

@@ -11,7 +11,7 @@ import { DRACHTIO_PROGRAM, startDrachtioServer } from './drachtio-server.ts'
 const MAIN = new URL('../bin/main.js', import.meta.url).pathname
 const UP_LIMIT_MS = 60_000
 
-/** What `bootstrap --json` prints, as far as benchmarks use it. */
+/** The part of the output of `bootstrap --json` that benchmarks use. */
 export interface Made {
   readonly base_url: string
   readonly api_key: string
@@ -22,16 +22,16 @@ export interface Made {
 }
 
 interface Running {
-  /** Its data folder, which goes with it. */
+  /** Its data folder; `stop` removes it. */
   readonly folder: string
   readonly sip_port: number
-  /** Processes by name, the supervisor among them. */
+  /** Process ids by name, including the supervisor's. */
   readonly pids: Readonly<Record<string, number>>
   readonly made: Made
   stop(): Promise<void>
 }
 
-/** A whole platform in a folder and on ports of its own, started as users start it. */
+/** Starts a whole platform as users start it, in its own folder and on its own ports. */
 export async function startUp(subject: string, settings: Readonly<Record<string, string>> = {}): Promise<Running> {
   const folder = mkdtempSync(join(tmpdir(), `strowger-bench-${subject}-`))
   const [http, sip_port, sips, ws] = [await lowPort(), await lowPort(), await lowPort(), await lowPort()]
@@ -68,7 +68,7 @@ export async function startUp(subject: string, settings: Readonly<Record<string,
   }
 }
 
-/** @throws where `wanted` is in use; 0: whichever is free. */
+/** Returns `wanted`, or any free port for 0. @throws when `wanted` is in use */
 export async function freePort(wanted = 0): Promise<number> {
   const server = createServer()
   server.listen(wanted, '127.0.0.1')
@@ -81,7 +81,7 @@ export async function freePort(wanted = 0): Promise<number> {
 const LOW_PORTS = { first: 1100, last: 1999 }
 let next_low = LOW_PORTS.first + Math.floor(Math.random() * (LOW_PORTS.last - LOW_PORTS.first))
 
-/** A free port below those that benchmarks give to RTP, each time another one. */
+/** Returns a free port below the RTP ports of benchmarks, another one each time. */
 async function lowPort(): Promise<number> {
   for (let tries = 0; tries < LOW_PORTS.last - LOW_PORTS.first; tries++) {
     next_low = next_low < LOW_PORTS.last ? next_low + 1 : LOW_PORTS.first
@@ -91,7 +91,7 @@ async function lowPort(): Promise<number> {
   throw new Error('no port is free')
 }
 
-/** As the supervisor writes them down. */
+/** Reads the process ids that the supervisor has written. */
 function pidsOf(folder: string): Record<string, number> {
   const run = join(folder, 'run')
   const files = readdirSync(run).filter(name => name.endsWith('.pid'))
@@ -108,7 +108,7 @@ async function isUp(up: ChildProcess): Promise<void> {
   })
   while (!printed.includes('Strowger is up'))
     printed += (await Promise.race([once(stdout, 'data', { signal }), gone]))[0]
-  // From here on its end is nobody's surprise.
+  // From here on the process may end.
   gone.catch(() => undefined)
   stdout.resume()
 }

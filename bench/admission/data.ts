@@ -20,7 +20,7 @@ import {
   trunkRow,
 } from './rows.ts'
 
-/** How much configuration a decision is made among. */
+/** The amount of configuration that a decision searches. */
 export interface Sizes {
   readonly trunks: number
   readonly sources: number
@@ -31,7 +31,7 @@ export interface Sizes {
 export const PROJECT_ID = 'prj_bench'
 const POLICY_ID = 'pol_bench'
 
-/** Spread over the whole of 10.0.0.0/8, a third of them /24 networks. */
+/** Yields sources spread over all of 10.0.0.0/8. A third of them are /24 networks. */
 export function* someSources({ sources, trunks }: Sizes): Generator<SourceEntry<{ id: string }>> {
   for (let i = 0; i < sources; i++) {
     const address = (i * 2_654_435_761) % 0x1000000
@@ -41,7 +41,7 @@ export function* someSources({ sources, trunks }: Sizes): Generator<SourceEntry<
   }
 }
 
-/** Prefixes of four to ten digits; everything under 2348 stays allowed. */
+/** Yields deny rules for prefixes of four to ten digits. Everything under 2348 stays allowed. */
 export function* someRules({ rules }: Sizes): Generator<DestinationRule> {
   for (const prefix of prefixes(rules))
     yield { op: 'deny', kind: 'prefix', value: `+9${prefix}`, prefix: `9${prefix}`, label: null }
@@ -67,10 +67,10 @@ const rate = (prefix: string): Rate => ({
   increment_additional_seconds: 10,
 })
 
-/** Digits of a Nigerian mobile number. */
+/** Returns the digits of a Nigerian mobile number. */
 export const hypotheticalCall = (i: number): string => `234803${(1_000_000 + ((i * 7_919) % 9_000_000)).toString()}`
 
-/** The row of a call from the peer of a trunk, with what signaling keeps of its INVITE. */
+/** Returns the row of a call from a trunk's peer, with the fields that signaling keeps of its INVITE. */
 export function callOf({
   call_sid: sid,
   project_id,
@@ -100,7 +100,7 @@ export function callOf({
   }
 }
 
-/** The facts of a call with all five levels and every ceiling set. */
+/** Returns the facts of a call with all five levels and every ceiling set. */
 export function someFacts(digits: string, rules: ApplicableRules, found: Rate | null): AdmissionFacts {
   const ceiling = { limit: 1000, used: 10 }
   return {
@@ -140,7 +140,7 @@ export function someFacts(digits: string, rules: ApplicableRules, found: Rate | 
   }
 }
 
-/** One project with all of it: each trunk has a target, a number of its own and sources, all share one policy. */
+/** Fills one project. Each trunk has a target, its own number and sources; all trunks share one policy. */
 export async function fillState(state: State, sizes: Sizes): Promise<void> {
   await state.transaction(async trx => {
     await fillProject(trx)

@@ -23,8 +23,8 @@ import {
   someSources,
 } from './data.ts'
 
-// What a decision costs: the pure rules in memory, and the atomic step on SQLite, at full size and at a hundredth of
-// it.
+// Measures the cost of an admission decision, for the pure rules in memory and for the atomic step on SQLite. Runs at
+// full size and at a hundredth of it.
 //
 //   npm run bench -- admission [--calls 3000]
 
@@ -34,7 +34,7 @@ const SMALL: Sizes = { trunks: 100, sources: 1_000, rules: 1_000, rates: 2_000 }
 const LIMITS = { lookup_us: 5, admit_us: 20, state_us: 250, growth: 1.5 } as const
 
 const calls = Number(process.argv[process.argv.indexOf('--calls') + 1]) || 3000
-/** Admissions that a busy node has under way at one time. */
+/** Concurrent admissions of a busy node. */
 const AT_ONCE = 16
 const NOW_MS = Date.parse('2026-03-02T09:00:00.000Z')
 
@@ -46,16 +46,18 @@ interface Measure {
   readonly admit_us: number
   readonly take_us: number
   readonly take_p95_us: number
-  /** The same with the call's row and its decision in it, as signaling asks of a new call. */
+  /** An admission that also writes the call's row and its decision, as signaling requests for a new call. */
   readonly admit_call_us: number
-  /** The same again when another process has written since: what was read of the database must be read anew. */
+  /** The same after another process has written, so that cached rows must be read again. */
   readonly admit_call_after_us: number
-  /** CPU time of both threads, round trip and release included: what a call costs, however busy the machine is. */
+  /**
+   * CPU time of both threads for a call, including round trip and release. It does not depend on the machine's load.
+   */
   readonly take_and_release_cpu_us: number
   readonly release_us: number
-  /** Wall time of one among many that are asked for at once, as under load: they are committed together. */
+  /** Wall time per admission when many are requested at once, as under load. They commit together. */
   readonly take_among_us: number
-  /** Reference of the same run: a statement that does nothing, to the state's thread and back. */
+  /** Reference of the same run: a round trip of a trivial statement to the state's thread. */
   readonly round_trip_us: number
 }
 
@@ -100,8 +102,8 @@ function measurePure(sizes: Sizes) {
 }
 
 /**
- * CPU time of one call, the median of nine rounds: a pure rule waits for nothing, and what else the machine does at the
- * time does not count.
+ * Returns the CPU time of one call of `run`, the median of nine rounds. A pure rule waits for nothing, and CPU time
+ * leaves out the machine's other work.
  */
 function perCall(times: number, run: (i: number) => unknown): number {
   const rounds: number[] = []
@@ -119,7 +121,7 @@ async function measureState(state: State, sizes: Sizes, folder: string) {
   const take: number[] = []
   const release: number[] = []
   let cpu = process.cpuUsage()
-  // Ten calls a second: the sliding windows of the trunks have something in them, and nobody is refused.
+  // Ten calls per second fill the trunks' sliding windows without reaching a limit.
   const admission = (i: number) => async (): Promise<void> => {
     const outcome = await takeAdmission(state.db, requestOf(i, sizes))
     if (!outcome.admitted) throw new Error(`call ${i} was refused: ${outcome.sentence}`)
@@ -129,7 +131,7 @@ async function measureState(state: State, sizes: Sizes, folder: string) {
     releaseAdmission(state.db, { call_sid: sid(i), answered: true, duration_seconds: 30, now_ms: NOW_MS + i })
   for (let i = 0; i < calls; i++) {
     if (i === Math.floor(calls / 4)) cpu = process.cpuUsage()
-    // Now and then: each wakes two threads, and what comes next would pay for that.
+    // Measure round trips rarely: each wakes two threads, which would slow down the next admission.
     if (i % 100 === 0) for (let k = 0; k < 25; k++) trip.push(await timed(roundTrip))
     readNumbers(requestOf(i, sizes))
     take.push(await timed(admission(i)))
@@ -137,7 +139,7 @@ async function measureState(state: State, sizes: Sizes, folder: string) {
   }
   const { user, system } = process.cpuUsage(cpu)
   const among: number[] = []
-  // Twice as many, of which the first half does not count: the state's thread has decided nothing until then.
+  // Run twice as many and ignore the first half, which warms up the state's thread.
   for (let first = calls; first < 3 * calls; first += AT_ONCE) {
     const batch = Array.from({ length: AT_ONCE }, (_, k) => first + k)
     among.push((await timed(() => Promise.all(batch.map(i => admission(i)())))) / AT_ONCE)
@@ -178,7 +180,9 @@ async function measureCalls(state: State, sizes: Sizes, data_dir: string) {
   return { admit, admit_after }
 }
 
-/** Signaling has read the numbers of an INVITE, on this thread, before it asks (signaling/admission/receive.ts). */
+/**
+ * Parses the numbers of an INVITE on this thread, as signaling does before admission (signaling/admission/receive.ts).
+ */
 function readNumbers({ called, caller }: AdmissionRequest): void {
   for (const given of [called, caller]) parseNumber(given, 'NG')
 }

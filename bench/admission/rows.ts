@@ -1,6 +1,6 @@
 import type * as state from '../../core/state/index.ts'
 
-/** Rows that a call needs to be admitted, of one project, as benchmarks and tests put them there. */
+/** The rows of one project that admission needs, for benchmarks and tests. */
 
 export const ROWS_AT = '2026-03-01T00:00:00.000Z'
 
@@ -26,7 +26,7 @@ export const projectRow = (
   ...given,
 })
 
-/** A payer who pays beforehand. */
+/** Returns a prepaid account. */
 export const accountRow = (
   given: Row<state.BillingAccountTable, 'id' | 'balance_minor'>,
 ): state.NewRow<state.BillingAccountTable> => ({
@@ -38,7 +38,7 @@ export const accountRow = (
   ...given,
 })
 
-/** Without any ceiling. */
+/** Returns a policy without ceilings. */
 export const policyRow = (
   given: Row<state.OutboundPolicyTable, 'id' | 'project_id' | 'name'>,
 ): state.NewRow<state.OutboundPolicyTable> => ({
@@ -100,7 +100,7 @@ export const targetRow = (
   ...given,
 })
 
-/** A number that the project holds. */
+/** Returns a number that the project holds. */
 export const numberRow = (
   given: Row<state.NumberTable, 'id' | 'e164' | 'project_id'>,
 ): state.NewRow<state.NumberTable> => ({
@@ -126,7 +126,7 @@ export const priceBookRow = (
   ...given,
 })
 
-/** One major unit a minute in steps of ten seconds, for every number of Nigeria unless said otherwise. */
+/** Returns a rate of one major unit per minute in increments of ten seconds. By default it covers all of Nigeria. */
 export const rateRow = (given: Row<state.RateTable, 'id' | 'price_book_id'>): state.NewRow<state.RateTable> => ({
   prefix: '234',
   label: 'Nigeria',

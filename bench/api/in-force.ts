@@ -2,20 +2,20 @@ import { UserAgent } from '../../signaling/edge/useragent/user-agent.ts'
 import { type Made, startUp } from '../up.ts'
 
 const CALLED = '+2348030000001'
-/** A stranger that insists is not answered any more. */
+/** The pause between retries. The edge stops answering a stranger that retries too often. */
 const PAUSE_MS = 20
 
 interface InForce {
   /**
-   * Milliseconds from the answer to a write (a trunk's new source) to the 200 of the first INVITE from there that is
-   * admitted, the setting-up of that call included; one figure for each round.
+   * Milliseconds from the answer to a write (a trunk's new source) to the 200 of the first admitted INVITE from that
+   * source, including the call's setup. One figure per round.
    */
   readonly in_force_ms: readonly number[]
-  /** What of it is the setting-up: the same call once more, from a source that is in force already. */
+  /** The setup time alone: the same call again, from the source that is already in force. */
   readonly setup_ms: readonly number[]
 }
 
-/** Measures in a platform with all its processes. */
+/** Measures how soon a write takes effect in a platform with all its processes. */
 export async function measureInForce(rounds: number): Promise<InForce> {
   const { made, sip_port, stop } = await startUp('in-force', { STROWGER_LOG: 'error' })
   try {
@@ -59,7 +59,7 @@ async function measured(made: Made, sip_port: number, rounds: number): Promise<I
   return { in_force_ms, setup_ms }
 }
 
-/** Whether a call is answered with 200; it is hung up at once. */
+/** Places a call and reports whether it is answered with 200. Hangs up at once. */
 function admitted(
   agent: UserAgent,
   { host, sip_port, caller }: { readonly host: string; readonly sip_port: number; readonly caller: string },
@@ -80,7 +80,7 @@ function admitted(
   })
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: answers of several shapes, of which a field or two are used.
+// biome-ignore lint/suspicious/noExplicitAny: answers have several shapes, and callers read one or two fields.
 async function ask(made: Made, path: string, body?: object, headers: Record<string, string> = {}): Promise<any> {
   const response = await fetch(`${made.base_url}/v1${path}`, {
     method: body ? 'POST' : 'GET',

@@ -1,6 +1,6 @@
-// `npm run bench -- api`: requests a second and CPU per request of the management API, as ratios to a bare Koa route
-// that returns the same bytes (and, for writes, runs a bare SQLite transaction too), measured in turns in the same run.
-// After that, how soon a write is in force at the SIP side: from its answer to the 200 of an INVITE that it admits.
+// `npm run bench -- api`: measures requests per second and CPU per request of the management API, as ratios to a bare
+// Koa route that returns the same bytes and, for writes, runs a bare SQLite transaction. Both run in turns. Then
+// measures how soon a write takes effect for SIP: from its answer to the 200 of an INVITE that it admits.
 //   --seconds 3   --connections 16   --trunks 100000   --rounds 15
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
@@ -30,9 +30,9 @@ const { values: options } = parseArgs({
 const seconds = Number(options.seconds)
 const connections = Number(options.connections)
 const TURNS = 6
-/** Requests that both sides answer before anything is counted: until then the compiler is what is measured. */
+/** Requests that both sides answer before measuring, so that compilation does not count. */
 const WARM_UP = 6000
-/** What issue "Management API" asks for. */
+/** The limits of the issue "Management API". */
 const BARS = { read: 3, patch: 4, list_growth: 1.5 } as const
 const IN_FORCE_MS = 250
 
@@ -41,7 +41,7 @@ interface Measured {
   readonly cpu_us_per_request: number
 }
 
-/** A process under measurement and how it is asked. */
+/** A measured process and the connections to it. */
 interface Subject {
   readonly child: ChildProcess
   readonly pool: Pool
@@ -133,7 +133,7 @@ async function prepared() {
   const now = iso(Date.now())
   const demo = await ensureDemo(state, { master_key: Buffer.alloc(32, 1), now, console_password: 'bench' })
   const keys: string[] = []
-  // A key may ask a thousand times a second; the generator asks with several.
+  // A key allows a thousand requests per second, so the generator uses several keys.
   for (let at = 0; at < 32; at += 1) keys.push(await addAdminKey(state.db, demo.project_id, now))
   return { state, keys, project_id: demo.project_id }
 }
@@ -218,7 +218,7 @@ async function textOf({ pool }: Subject, path: string, headers: Record<string, s
 
 type Side = readonly [subject: Subject, next: (at: number, worker: number) => Ask]
 
-/** Measures two sides in short turns, so that what else the machine does meets both. */
+/** Measures two sides in short turns, so that the machine's other work affects both. */
 async function inTurns(...sides: readonly [Side, Side]): Promise<[Measured, Measured]> {
   const taken = sides.map(() => ({ requests: 0, cpu_s: 0, elapsed_s: 0 }))
   for (const [subject, next] of sides) await asked(subject, next, { requests: WARM_UP, span: 30 })
@@ -240,7 +240,9 @@ async function inTurns(...sides: readonly [Side, Side]): Promise<[Measured, Meas
   return [first, second]
 }
 
-/** As many askers as connections, each waiting for its answer; the first fifth of the time is not counted. */
+/**
+ * Measures with one client per connection, each waiting for its answer. A warm-up of a fifth of the time comes first.
+ */
 async function measure(subject: Subject, next: Side[1], span = seconds): Promise<Measured> {
   await asked(subject, next, { requests: Number.POSITIVE_INFINITY, span: span / 5 })
   const cpu = cpuOf(subject.child)
@@ -253,7 +255,7 @@ async function measure(subject: Subject, next: Side[1], span = seconds): Promise
   }
 }
 
-/** Asks for a time, or until so many were answered; returns how many were. */
+/** Sends requests until the time or the number of requests is reached. Returns the number of answers. */
 async function asked(
   { pool }: Subject,
   next: Side[1],
@@ -274,7 +276,7 @@ async function asked(
   return done
 }
 
-/** Seconds of CPU that a process has used, all of its threads together. */
+/** Returns the CPU seconds that all threads of a process have used. */
 function cpuOf(child: ChildProcess): number {
   const fields = readFileSync(`/proc/${child.pid}/stat`, 'utf8')
     .replace(/^.*\) /, '')

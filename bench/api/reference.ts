@@ -1,5 +1,5 @@
-// What the API is measured against: a bare Koa route that returns the same bytes, and one that runs a bare SQLite
-// transaction too. Started by main.ts with a file of the bytes and one for its database; tells its port.
+// The reference for the API: a bare Koa route that returns the same bytes, and one that also runs a bare SQLite
+// transaction. main.ts starts it with a file of the bytes and a file for its database. It reports its port.
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -10,7 +10,7 @@ const [bytes_file = '', database_file = ''] = process.argv.slice(2)
 const bytes = readFileSync(bytes_file, 'utf8')
 const database = new Database(database_file)
 database.pragma('journal_mode = WAL')
-// What a PATCH answers is on the disk.
+// A PATCH reaches the disk before its answer.
 database.pragma('synchronous = FULL')
 database.exec('create table if not exists thing (id integer primary key, name text, revision integer)')
 database.exec("insert or ignore into thing values (1, 'x', 1)")

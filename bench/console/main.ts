@@ -5,9 +5,9 @@ import { openState } from '../../core/state/index.ts'
 import { queueWrite } from '../../core/state/port.ts'
 import { startUp } from '../up.ts'
 
-// What the console feels like: the time to an overview that can be used, on a processor slowed down four times, and the
-// longest time that a table of ten thousand calls keeps the page from answering while it is scrolled to its end. An
-// empty page of the same server is the reference of the first.
+// Measures the console's speed on a CPU that is slowed down four times: the time to a usable overview, and the longest
+// task that blocks the page while a table of ten thousand calls scrolls to its end. The reference for the overview is
+// an empty page of the same server.
 //
 //   npm run bench -- console
 
@@ -46,7 +46,7 @@ async function fill(): Promise<void> {
 
 interface Measured {
   readonly interactive_ms: number
-  /** Reference: the same browser, slowed down alike, and a page of the same server without any program. */
+  /** Reference: a page without scripts from the same server, in the same slowed-down browser. */
   readonly bare_ms: number
   readonly rows_scrolled: number
   readonly longest_task_ms: number
@@ -80,10 +80,7 @@ async function signIn(page: Page): Promise<void> {
   await page.locator('.shell main h1').waitFor()
 }
 
-/**
- * Milliseconds from the start of a navigation until `shown` holds and the page answers: its main thread has come to an
- * end of what it had to do.
- */
+/** Returns the milliseconds from the start of a navigation until `shown` holds and the page's main thread is idle. */
 async function loaded(page: Page, url: string, shown: string): Promise<number> {
   await page.goto(url, { waitUntil: 'commit' })
   return page.evaluate<number>(`new Promise(resolve => {

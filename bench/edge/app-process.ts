@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module'
 
-// The smallest B2BUA on drachtio-srf, as in the reference measurement of performance.md: no media, no storage.
+// A minimal B2BUA on drachtio-srf without media and storage, as in the reference measurement of performance.md.
 
 interface SrfDialog {
   readonly connected: boolean
@@ -38,7 +38,7 @@ srf.invite((request, response) => {
 })
 srf.connect({ host: '127.0.0.1', port: Number(control_port), secret: 'bench' })
 
-/** A BYE that came in the same read as the ACK has ended its leg before anybody could listen. */
+/** Ends one leg when the other ends. A BYE in the same read as the ACK has ended its leg before a listener exists. */
 function endTogether(one: SrfDialog, other: SrfDialog): void {
   if (one.connected) one.on('destroy', () => other.destroy())
   else other.destroy()

@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs'
 import { createEdge } from '../../signaling/edge/index.ts'
 
-// The edge of the benchmark, in a process of its own: it reports its ports, and its CPU time and memory when asked.
+// The edge of the benchmark, in its own process. It reports its ports, and on request its CPU time and memory.
 
 const edge = await createEdge({
   listeners: [
@@ -14,7 +14,7 @@ const edge = await createEdge({
 
 process.on('message', (question: string) => {
   if (question === 'stop') process.exit(0)
-  // Only who asks for the memory pays for the collection: it must not count as the cost of calls.
+  // Collect garbage only for measurements of memory, so that it does not count as CPU time of calls.
   if (question === 'collect') {
     const collect = (globalThis as { gc?: () => void }).gc
     collect?.()

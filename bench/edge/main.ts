@@ -1,14 +1,15 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { type EdgeAlone, type EdgeMeasure, findCeiling, startEdgeAlone } from './world.ts'
 
-// What a call costs in the embedded edge, against what it costs in the application that any edge shares: a minimal
-// drachtio-srf B2BUA under SIPp. performance.md has the same figure for a real drachtio-server: 1.8 to 1.
+// Measures the CPU time of a call in the embedded edge, as a ratio to that in a minimal drachtio-srf B2BUA behind it,
+// under SIPp. performance.md has the same ratio for a real drachtio-server: 1.8 to 1.
 //
 //   npm run bench -- edge [--rate 50] [--seconds 20] [--only cpu|memory]
 //                         [--ceiling] [--soak] [--soak-seconds N] [--soak-rate N]
 //
-// --ceiling searches the most calls per second that pass without a retransmission; --soak holds half of it for ten
-// minutes (--soak-seconds: for so long; --soak-rate: at this rate, without a search), a fifth of the calls over TCP.
+// --ceiling searches for the highest rate of calls that pass without a retransmission. --soak holds half that rate for
+// ten minutes, with a fifth of the calls over TCP. --soak-seconds sets its duration; --soak-rate sets its rate and
+// skips the search.
 
 const LIMIT_RATIO = 1.8
 const LIMIT_DIALOG_BYTES = 12 * 1024
@@ -25,7 +26,7 @@ if (searched) results['ceiling_calls_per_second'] = held
 const soak_rate = options.soak_rate > 0 ? options.soak_rate : Math.max(1, Math.floor(held / 2))
 if (options.soak_seconds > 0) results['soak'] = await soak(soak_rate, options.soak_seconds)
 mkdirSync('bench/results', { recursive: true })
-// What was not measured this time keeps its last figures.
+// Keep the last results of figures that this run does not measure.
 const RESULTS = 'bench/results/edge.json'
 const kept = existsSync(RESULTS) ? JSON.parse(readFileSync(RESULTS, 'utf8')) : {}
 writeFileSync(RESULTS, `${JSON.stringify({ ...kept, ...results }, null, 2)}\n`)
@@ -33,7 +34,7 @@ process.exit(bad ? 1 : 0)
 
 async function cpuPerCall(rate: number, seconds: number): Promise<object> {
   const world = await startEdgeAlone()
-  // Warm-up: compilation of the hot paths is not part of a call's cost.
+  // Warm up: the compilation of hot paths is not part of a call's cost.
   await world.calls(rate, Math.min(300, rate * 6), 0)
   const edge_before = await world.measureEdge()
   const app_before = await world.measureApp()
@@ -56,7 +57,7 @@ async function cpuPerCall(rate: number, seconds: number): Promise<object> {
 async function memoryPerDialog(calls: number): Promise<object> {
   const world = await startEdgeAlone()
   await world.calls(50, 200, 0)
-  // Transactions live for 32 s after their end; only what an open dialog keeps is wanted here.
+  // Wait until transactions are gone, which live for 32 s after their end: measure only the memory of open dialogs.
   const before = await settled(world)
   const held = world.calls(100, calls, 55_000)
   let open = await world.measureEdge()
@@ -91,7 +92,7 @@ async function ceiling(): Promise<number> {
 
 async function soak(rate: number, seconds: number): Promise<object> {
   const world = await startEdgeAlone()
-  // What a process opens for its first calls (log, source maps) is no leak.
+  // Warm up: descriptors that a process opens for its first calls (log, source maps) are no leak.
   await world.calls(rate, rate * 2, 0)
   await world.calls(1, 1, 0, 'tcp')
   const before = await settled(world)
@@ -133,11 +134,11 @@ interface Options {
   readonly rate: number
   readonly seconds: number
   readonly ceiling: boolean
-  /** 0: none. */
+  /** 0: no soak. */
   readonly soak_seconds: number
   /** 0: half the ceiling. */
   readonly soak_rate: number
-  /** A soak that was asked for with a rate leaves the other figures out. */
+  /** Run only the soak. True when a soak rate is given. */
   readonly soaks_only: boolean
   readonly only: string
 }

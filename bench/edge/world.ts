@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { freePort } from '../up.ts'
 
-// The embedded edge with the smallest B2BUA behind it, and SIPp as load: what the benchmarks of the edge and of the
-// whole platform have in common.
+// The embedded edge with a minimal B2BUA behind it, and SIPp as load. The benchmarks of the edge and of the whole
+// platform share this file.
 
 const here = import.meta.dirname
 
@@ -14,7 +14,7 @@ export interface EdgeMeasure {
   cpu_us: number
   heap_bytes: number
   rss_bytes: number
-  /** Open descriptors of the process: sockets, ports, files. */
+  /** The number of open descriptors of the process. */
   descriptors: number
   stats: {
     dialogs: number
@@ -26,11 +26,11 @@ export interface EdgeMeasure {
   }
 }
 
-/** The edge alone: no admission, no media, no storage. */
+/** The edge without admission, media and storage. */
 export interface EdgeAlone {
   calls(rate: number, calls: number, hold_ms: number, transport?: 'udp' | 'tcp'): Promise<LoadResult>
   measureEdge(): Promise<EdgeMeasure>
-  /** The same after a collection of garbage. */
+  /** Measures after a garbage collection. */
   measureMemory(): Promise<EdgeMeasure>
   measureApp(): Promise<{ cpu_us: number; failed: number }>
   stop(): Promise<void>
@@ -74,18 +74,18 @@ export interface LoadResult {
   readonly retransmissions: number
 }
 
-/** SIPp's own caller: so many calls at so many a second, each hung up after `hold_ms`. */
+/** A load of SIPp's built-in caller: `calls` calls at `rate` per second, each hung up after `hold_ms`. */
 interface Load {
-  /** For SIPp's statistics. */
+  /** Folder of SIPp's statistics. */
   readonly folder: string
   readonly port: number
   readonly rate: number
   readonly calls: number
   readonly hold_ms: number
   readonly transport: 'udp' | 'tcp'
-  /** Address to call from; default 127.0.0.1. */
+  /** Source address; 127.0.0.1 by default. */
   readonly local_ip?: string
-  /** User part of the request-URI; default SIPp's. */
+  /** User part of the request-URI; SIPp's by default. */
   readonly called?: string
 }
 
@@ -97,7 +97,7 @@ export async function runSipp({ folder, port, rate, calls, hold_ms, transport, .
       ...[`127.0.0.1:${port}`, '-sn', 'uac', '-i', more.local_ip ?? '127.0.0.1'],
       ...(more.called === undefined ? [] : ['-s', more.called]),
       ...['-m', String(calls), '-r', String(rate), '-l', '20000', '-d', String(hold_ms)],
-      // A call that hangs ends the load: it fails.
+      // A call that hangs ends the load, which then fails.
       ...['-timeout', `${Math.ceil(calls / rate + hold_ms / 1000) + 60}s`],
       ...['-nostdin', '-trace_stat', '-stf', file, '-fd', '1', '-t', transport === 'tcp' ? 't1' : 'u1'],
     ],
@@ -110,7 +110,7 @@ export async function runSipp({ folder, port, rate, calls, hold_ms, transport, .
   return { failed: column('FailedCall(C)'), retransmissions: column('Retransmissions(C)') }
 }
 
-/** The most calls per second that `hold` holds without a failure or a retransmission, to within `step`. */
+/** Returns the highest rate, to within `step`, that `hold` sustains without a failure or a retransmission. */
 export async function findCeiling(
   hold: (rate: number) => Promise<LoadResult>,
   { step, most }: { readonly step: number; readonly most: number },

@@ -1,12 +1,12 @@
-// Whether this bench and another one of the same engine contract say the same of the same engines: `--against DIR`,
-// where DIR has build/rtpload, build/udpforward and payloads/. Each engine is loaded by both generators in turn.
+// Checks that this bench and another one of the same engine contract measure the same for the same engines: `--against
+// DIR`, where DIR has build/rtpload, build/udpforward and payloads/. Both generators load each engine in turn.
 import { join } from 'node:path'
 import { manner, median, type Point } from './bars.ts'
 import { command, type Generator, loaded } from './run.ts'
 
-/** At most so far apart. */
+/** The largest allowed difference between the two benches. */
 const LIMIT_PCT = 10
-/** A run that lost more was starved by other processes: heaps of packets are cheap, and say nothing. */
+/** Ignore a run with more loss: other processes starved it, and late packets in bursts are cheaper to forward. */
 const STARVED_PCT = 0.5
 const POINTS: readonly Point[] = [
   ...[200, 500, 1000].map(calls => ({ mode: 'relay', calls, tick_us: 1000 })),
@@ -24,7 +24,7 @@ interface Reading {
   readonly theirs: number
 }
 
-/** Prints the comparison; true when all figures agree. */
+/** Prints the comparison. Returns whether all figures agree. */
 export async function agreement(
   dir: string,
   own: Generator,

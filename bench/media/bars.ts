@@ -1,22 +1,22 @@
-/** One run of one engine under the load, as bench/media/src/load.cc reports it. */
+/** The results of one run of an engine under load, as bench/media/src/load.cc reports them. */
 export interface Row {
   readonly engine: string
   readonly mode: string
   readonly calls: number
-  /** 1000: packets in bursts of a millisecond; 100: spread. */
+  /** 1000: packets come in bursts every millisecond; 100: spread. */
   readonly tick_us: number
   readonly rep: number
   readonly cpu_us_per_packet: number
   readonly core_pct: number
   readonly loss_pct: number
   readonly rss_kb: number
-  /** From the generator's send call to the arrival of the relayed packet; 0 where codecs differ. */
+  /** Time from the generator's send call to the arrival of the relayed packet; 0 where codecs differ. */
   readonly latency_us: { readonly p50: number; readonly p99: number }
   readonly bad: number
   readonly silent_legs: number
-  /** How late the generator itself was. */
+  /** The lateness of the generator itself. */
   readonly send_late_us_p99: number
-  /** What other processes used of one core meanwhile. */
+  /** CPU time that other processes used meanwhile, in percent of a core. */
   readonly other_core_pct: number
 }
 
@@ -26,18 +26,18 @@ export interface Point {
   readonly tick_us: number
 }
 
-/** What issue "Media" asks for. `value` is null where the runs that it needs were left out. */
+/** A limit of the issue "Media". `value` is null when this run left out the required measurements. */
 interface Bar {
   readonly what: string
   readonly value: number | null
   readonly limit: number
   readonly unit: string
   readonly passed: boolean | null
-  /** The same figure of the forwarder in this run, where the bar is absolute: what this machine allows today. */
+  /** For an absolute bar, the forwarder's figure in the same run: the best that this machine can do now. */
   readonly floor: number | null
 }
 
-/** The cost of a mode as a share of rtpengine's, at most. */
+/** The highest allowed cost of a mode as a share of rtpengine's. */
 const SHARES_OF_RTPENGINE: Readonly<Record<string, number>> = {
   'srtp-sdes': 0.75,
   'srtp-gcm': 0.75,
@@ -52,9 +52,12 @@ const BURSTS = 1000
 
 export const manner = (tick_us: number) => (tick_us === SPREAD ? 'spread' : 'bursts')
 
-/** A run beside busier neighbours than this tells little of latencies and of CPU. */
+/** Latency and CPU figures are unreliable when other processes use more than this. */
 export const QUIET_PCT = 20
-/** Other processes took the engine's core or the load's: the heaps of packets that follow are lost, and are cheap. */
+/**
+ * Reports whether other processes took the engine's core or the load's. Late packets then come in bursts, which are
+ * lost or cheaper to forward.
+ */
 export const starved = (row: Row) => row.loss_pct > 0.5 && row.other_core_pct > QUIET_PCT
 
 const at = (rows: readonly Row[], engine: string, { mode, calls, tick_us }: Point) =>
@@ -63,7 +66,7 @@ const at = (rows: readonly Row[], engine: string, { mode, calls, tick_us }: Poin
       row.engine === engine && row.mode === mode && row.calls === calls && row.tick_us === tick_us && !starved(row),
   )
 
-/** Median over the repetitions; null when there is none. */
+/** Returns the median over the repetitions; null when there is none. */
 function figure(rows: readonly Row[], engine: string, point: Point, read: (row: Row) => number): number | null {
   return median(at(rows, engine, point).map(read))
 }
@@ -72,8 +75,8 @@ export const cost = (rows: readonly Row[], engine: string, point: Point) =>
   figure(rows, engine, point, row => row.cpu_us_per_packet)
 
 /**
- * Median over the repetitions of one engine's cost as a share of another's in the same repetition, at the same point
- * or at `against`.
+ * Returns the median over the repetitions of one engine's cost as a share of another's in the same repetition, at the
+ * same point or at `against`.
  */
 export function ratio(rows: readonly Row[], of: string, to: string, point: Point, against = point): number | null {
   const base = at(rows, to, against)
@@ -89,7 +92,7 @@ function bar(what: string, value: number | null, limit: number, unit = '', floor
   return { what, value, limit, unit, passed: value === null ? null : value <= limit, floor }
 }
 
-/** Every bar, in the order of the issue. */
+/** Returns every bar, in the order of the issue. */
 export function bars(rows: readonly Row[]): Bar[] {
   const relay = (calls: number, tick_us: number): Point => ({ mode: 'relay', calls, tick_us })
   const both = [BURSTS, SPREAD]
@@ -154,7 +157,7 @@ export function bars(rows: readonly Row[]): Bar[] {
   ]
 }
 
-/** Resident memory that the calls beyond the smallest size take, for each of them. */
+/** Returns the resident memory per call, from the growth between the smallest and the largest number of calls. */
 function memoryPerCall(rows: readonly Row[]): number | null {
   const counts = sizes(rows, 'relay')
   const few = Math.min(...counts)
@@ -171,7 +174,7 @@ function sizes(rows: readonly Row[], mode: string): number[] {
   return [...new Set(rows.filter(row => row.mode === mode).map(row => row.calls))].sort((a, b) => a - b)
 }
 
-/** The middle one; of an even count the lower. Null of none. */
+/** Returns the median; of an even count the lower of the two middle values; null of no values. */
 export function median(values: readonly number[]): number | null {
   const sorted = [...values].sort((a, b) => a - b)
   return sorted[Math.floor((sorted.length - 1) / 2)] ?? null

@@ -1,9 +1,9 @@
-// `npm run bench -- media`: what a forwarded packet costs in CPU time, beside a minimal epoll forwarder and rtpengine
-// under the same load in the same run, and whether that meets the bars. All on 127.0.0.1. Only ratios of one run count;
-// the machine's noise is told with them.
+// `npm run bench -- media`: measures the CPU time of a forwarded packet, compares it with a minimal epoll forwarder and
+// rtpengine under the same load in the same run, and checks the bars. All traffic is on 127.0.0.1. Only ratios within
+// one run count; the report includes the machine's noise.
 //   --quick (200 calls, one repetition)  --calls 200,500,1000  --modes relay,pcma  --reps 3  --seconds 4
 //   --engines strowger,sockets  (sockets: Strowger without its packet ring)
-//   --against DIR  only asks whether another bench of the same contract says the same (see agreement.ts)
+//   --against DIR  only checks that another bench of the same contract agrees (see agreement.ts)
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -14,7 +14,7 @@ import { agreement } from './agreement.ts'
 import { bars, cost, manner, type Point, QUIET_PCT, type Row, ratio, starved } from './bars.ts'
 import { command, type Generator, loaded, pinned, root, tools, WITHOUT_PACKET_RING } from './run.ts'
 
-/** What is measured: at how many calls (as many as rtpengine carries on this kind of machine), and beside whom. */
+/** For each mode, the numbers of calls (up to what rtpengine carries on such a machine) and the engines to compare. */
 const PLAN: Record<string, { readonly calls: readonly number[]; readonly beside: readonly string[] }> = {
   relay: { calls: [200, 500, 1000], beside: ['forwarder', 'rtpengine'] },
   record: { calls: [200, 1000], beside: [] },
@@ -26,7 +26,7 @@ const PLAN: Record<string, { readonly calls: readonly number[]; readonly beside:
   opus: { calls: [50], beside: ['rtpengine'] },
 }
 const TICKS: Record<string, readonly number[]> = { relay: [100, 1000] }
-/** A starved run is repeated so often. */
+/** How often a starved run is repeated. */
 const REPEATS = 2
 
 const { values: options } = parseArgs({
@@ -81,7 +81,7 @@ function setUp(): void {
     console.error('bench: installing rtpengine-daemon')
     const status = spawnSync('sh', ['-c', install], {
       stdio: ['ignore', 'ignore', 'inherit'],
-      // Debian starts a service at installation; the bench runs its own.
+      // Keep Debian from starting the service at installation: the bench runs its own.
       env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' },
     }).status
     if (status !== 0) {
@@ -91,7 +91,7 @@ function setUp(): void {
       process.exit(1)
     }
   }
-  // Speech of two voices, with the pauses of a conversation, in each codec.
+  // Write speech of two voices, with the pauses of a conversation, in each codec.
   const text = 'Good morning, this is the support desk. May I have your account number, please? Yes, of course.'
   for (const codec of features().codecs) {
     const rate_hz = CODEC_RATES[codec]
@@ -105,13 +105,13 @@ function speech(text: string, rate_hz: number): Int16Array {
   const wav = spawnSync('espeak-ng', ['-s', '160', '--stdout', text], { maxBuffer: 1 << 26 })
   if (wav.status !== 0) throw new Error('espeak-ng is missing: run `npm run setup`')
   const from = new Int16Array(Uint8Array.from(wav.stdout.subarray(44, wav.stdout.length & ~1)).buffer)
-  // 22,050 Hz to the codec's rate by the nearest sample: good enough to load an encoder with.
+  // Resample 22,050 Hz to the codec's rate by the nearest sample, which is good enough to load an encoder.
   return Int16Array.from({ length: Math.floor((from.length * rate_hz) / 22_050) }, (_, n) =>
     Math.round((from[Math.floor((n * 22_050) / rate_hz)] ?? 0) * 0.5),
   )
 }
 
-/** Sizes that are asked for replace those of the plan, but none is above what the mode is measured at. */
+/** Returns the points to measure. Requested numbers of calls replace the planned ones, up to the mode's highest. */
 function plan(): Point[] {
   const planned = modes.flatMap(mode => {
     const measured = PLAN[mode]?.calls
@@ -120,7 +120,7 @@ function plan(): Point[] {
     const calls = sizes ? [...new Set(sizes.map(size => Math.min(size, most)))] : measured
     return calls.flatMap(size => (TICKS[mode] ?? [1000]).map(tick_us => ({ mode, calls: size, tick_us })))
   })
-  // Recording comes right after the relay that it is compared with: a minute later this machine is another one.
+  // Measure recording right after the relay that it is compared with, because the machine's speed varies over minutes.
   const compared = ({ mode, calls }: Point) => (mode === 'relay' || mode === 'record' ? calls : Number.MAX_SAFE_INTEGER)
   return planned.sort((a, b) => compared(a) - compared(b))
 }

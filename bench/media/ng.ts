@@ -1,4 +1,4 @@
-// rtpengine's control protocol: bencoded dictionaries over UDP, each after a cookie that the answer repeats.
+// rtpengine's control protocol: bencoded dictionaries over UDP. Each follows a cookie that the answer repeats.
 import { randomUUID } from 'node:crypto'
 import { createSocket, type Socket } from 'node:dgram'
 
@@ -12,7 +12,7 @@ function encode(value: Bencoded): string {
   return `d${pairs.map(([key, item]) => encode(key) + encode(item as Bencoded)).join('')}e`
 }
 
-/** Reads a dictionary of strings; what else is in it is passed over. */
+/** Decodes a dictionary of strings. Skips values of other types. */
 function decode(text: string): Record<string, string> {
   let at = 0
   const read = (): Bencoded => {
@@ -58,7 +58,7 @@ export class NgClient {
     })
   }
 
-  /** Asks again each 500 ms, since UDP may lose a question; gives up after `limit_ms`. */
+  /** Sends a request and repeats it every 500 ms, because UDP may lose it. Gives up after `limit_ms`. */
   async request(command: { readonly [key: string]: Bencoded }, limit_ms = 10_000): Promise<Record<string, string>> {
     const cookie = randomUUID()
     const send = () => this.#socket.send(`${cookie} ${encode(command)}`, this.#port, '127.0.0.1')

@@ -1,4 +1,4 @@
-// Debian's rtpengine in userspace with one worker, as an engine of the contract that bench/media-engine.js describes.
+// Debian's rtpengine in userspace with one worker, as an engine of the contract in bench/media-engine.js.
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'

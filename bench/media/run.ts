@@ -1,4 +1,4 @@
-// One engine of the contract under one load generator: started, loaded, ended.
+// Starts one engine of the contract, loads it with one generator and ends it.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { cpus } from 'node:os'
@@ -8,17 +8,17 @@ import type { Point } from './bars.ts'
 
 export const root = fileURLToPath(new URL('../../../', import.meta.url))
 export const tools = join(root, 'build/bench-media')
-/** 1,000 calls take 4,200 ports of an engine. */
+/** First ports of the load and of the engines. 1,000 calls take 4,200 ports of an engine. */
 const BASES = { load: 20_000, engine: [23_000, 28_000, 46_000, 35_000] }
 const ATTEMPTS = 4
-/** The name of Strowger as it is where raw sockets are forbidden. */
+/** The engine name of Strowger without its packet ring, as where raw sockets are forbidden. */
 export const WITHOUT_PACKET_RING = 'sockets'
 let runs = 0
 
-/** Arguments of a load generator that prints one JSON object when it is done. */
+/** Returns the command line of a load generator, which prints one JSON object when it is done. */
 export type Generator = (load: { readonly legs: string; readonly pids: string; readonly point: Point }) => string[]
 
-/** The program of each engine that the bench brings. */
+/** Returns the command line of an engine that the bench provides. */
 export function command(engine: string): string[] {
   if (engine === 'forwarder') return [join(tools, 'forward')]
   if (engine === 'rtpengine') return [process.execPath, join(root, 'build/bench/media/rtpengine.js')]
@@ -26,17 +26,17 @@ export function command(engine: string): string[] {
   return engine === WITHOUT_PACKET_RING ? [...own, '--packet-ring', 'off'] : own
 }
 
-/** The engine on the second core, the load on the first. */
+/** Pins a command to a core: the load to the first one, the engine to the second. */
 export function pinned(core: number, args: readonly string[]): string[] {
   return cpus().length > 1 ? ['taskset', '-c', String(core), ...args] : [...args]
 }
 
-/** Before other processes of this machine, as far as we may: what they take is not the engine's. */
+/** Raises a command's priority where permitted, so that other processes disturb it less. */
 function preferred(args: readonly string[]): string[] {
   return process.getuid?.() === 0 ? ['nice', '-n', '-10', ...args] : [...args]
 }
 
-/** What the generator printed of `program` under its load. `work`: a folder for what passes between the two. */
+/** Returns what the generator prints about `program` under its load. `work` is a folder for the file of legs. */
 export async function loaded(
   program: readonly string[],
   point: Point,
@@ -59,7 +59,7 @@ export async function loaded(
   }
 }
 
-/** An engine whose legs are open. Not every engine passes over ports that other programs hold: then again elsewhere. */
+/** Starts an engine and waits for its open legs. Retries on other ports, because not every engine skips used ports. */
 async function started(
   program: readonly string[],
   point: Point,
@@ -67,7 +67,7 @@ async function started(
   attempt = 1,
 ): Promise<{ readonly child: ChildProcess; readonly pids: string }> {
   const { mode, calls } = point
-  // Other ports at each turn: those of the engine before may still be closing.
+  // Use other ports each time: those of the previous engine may still be closing.
   const base = BASES.engine[runs++ % BASES.engine.length]
   const contract = { mode, calls, 'load-base': BASES.load, 'load-socks': 16, 'engine-base': base, 'legs-out': legs }
   const flags = Object.entries(contract).flatMap(([name, value]) => [`--${name}`, String(value)])

@@ -6,8 +6,8 @@ import { failuresOfWindow, figuresOfWindow } from '../../core/state/calls/trunk-
 import { openState, type State } from '../../core/state/index.ts'
 import { queueWrite } from '../../core/state/port.ts'
 
-// What the metrics of a trunk cost when there are ten million call records, against a hundred thousand in the same run;
-// and, for comparison, what counting the records themselves would cost.
+// Measures the time to read a trunk's metrics with ten million call records against a hundred thousand in the same run.
+// For comparison, also measures the time to count the records themselves.
 //
 //   npm run bench -- metrics [--records 10000000]
 
@@ -34,7 +34,7 @@ const folder = mkdtempSync(join(tmpdir(), 'strowger-bench-metrics-'))
 try {
   const small = await filled('small', SMALL)
   const full = await filled('full', FULL)
-  // In turns, so that whatever else the machine does falls on both.
+  // Measure in turns, so that the machine's other work affects both.
   for (let round = 0; round < ROUNDS; round++) {
     await time(small, round)
     await time(full, round)
@@ -74,7 +74,7 @@ async function measured({ state, records, filled_seconds, times_ms }: Filled): P
   return { records, filled_seconds, query_ms: quantile(0.5), query_p95_ms: quantile(0.95), scan_ms }
 }
 
-/** What GET /v1/trunks/{trunk_id}/metrics?window=30d reads. */
+/** Reads what GET /v1/trunks/{trunk_id}/metrics?window=30d reads. */
 async function read({ db }: State, trunk_id: string) {
   const window = await figuresOfWindow(db, trunk_id, '30d', NOW_MS)
   const week = await figuresOfWindow(db, trunk_id, '7d', NOW_MS)
@@ -93,8 +93,8 @@ async function scan({ db }: State): Promise<number> {
 }
 
 /**
- * Records `first` to `last` of `records`, spread over trunks and, in order, over the 30 days; by arithmetic, so that
- * each run has the same.
+ * Returns SQL for the records `first` to `last` of `records`, spread over the trunks and, in order, over the 30 days.
+ * Arithmetic makes them the same in each run.
  */
 function calls(first: number, last: number, records: number): string {
   return `
@@ -130,7 +130,7 @@ async function fill({ db }: State, records: number): Promise<void> {
         from made where not answered group by 1, 3, 4, 5
       on conflict (trunk_id, step_ms, begin_ms, platform_reason, sip_code) do update
         set calls = calls + excluded.calls`)
-    // As the running platform does it all the time: pages are read from the file, not from a log of gigabytes.
+    // Checkpoint, as the running platform does, so that reads use the database file and not a WAL of gigabytes.
     await run('pragma wal_checkpoint(truncate)')
   }
 }

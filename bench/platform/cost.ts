@@ -1,12 +1,12 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import type { Platform } from './platform.ts'
 
-// What a call costs each process of the platform at a fixed rate: CPU time by thread, and what it asks of the database.
+// Measures the cost of a call in each process at a fixed rate: CPU time by thread, and requests to the database.
 
-/** Linux: clock ticks of /proc are hundredths of a second. */
+/** A clock tick in Linux's /proc: a hundredth of a second. */
 const TICK_MS = 10
 
-/** CPU ms of a process so far: of its first thread, and of all the others. */
+/** CPU time of a process, in its main thread and in all others. */
 interface Cpu {
   readonly main_ms: number
   readonly others_ms: number
@@ -17,10 +17,10 @@ interface CallCost {
   readonly calls: number
   readonly failed: number
   readonly retransmissions: number
-  /** CPU ms of a call, by process. */
+  /** CPU time per call, by process. */
   readonly cpu: Readonly<Record<string, Cpu>>
   readonly cpu_ms: number
-  /** Of a call, by process: messages to the database's thread, statements, commits. */
+  /** Messages to the database's thread, statements and commits per call, by process. */
   readonly state: Readonly<Record<string, Readonly<Record<string, number>>>>
 }
 
@@ -74,7 +74,7 @@ function cpuOf(pid: number): Cpu {
   let [main_ms, others_ms] = [0, 0]
   for (const thread of readdirSync(`/proc/${pid}/task`)) {
     const text = readFileSync(`/proc/${pid}/task/${thread}/stat`, 'utf8')
-    // proc(5): after the name, which may hold spaces, utime and stime are the 12th and 13th field.
+    // proc(5): utime and stime are the 12th and 13th fields after the name, which may contain spaces.
     const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
     const ms = (Number(fields[11]) + Number(fields[12])) * TICK_MS
     if (Number(thread) === pid) main_ms += ms

@@ -4,11 +4,12 @@ import { findCeiling, type LoadResult, startEdgeAlone } from '../edge/world.ts'
 import { costOfCalls, printCost } from './cost.ts'
 import { type Platform, startPlatform } from './platform.ts'
 
-// Calls a second that the whole platform holds from a trunk's peer to its target (admission, price, media ports, CDR),
-// against those that its edge holds alone with the smallest B2BUA behind it. Held: no failure and no retransmission.
+// Measures the calls per second that the whole platform sustains from a trunk's peer to its target, with admission,
+// price, media ports and CDR. The reference is the edge with only a minimal B2BUA behind it. A sustained rate has no
+// failure and no retransmission.
 //
 //   npm run bench -- platform [--seconds 8] [--most 1000] [--step 10] [--hold 0] [--rate 100]
-//   npm run bench -- platform --only cost      what a call costs at that rate, and no search for the ceilings
+//   npm run bench -- platform --only cost      measures the cost of a call at that rate, without searching the ceilings
 
 const LEAST_RATIO = 0.4
 
@@ -17,9 +18,9 @@ const { values: given } = parseArgs({
     seconds: { type: 'string', default: '8' },
     most: { type: 'string', default: '1000' },
     step: { type: 'string', default: '10' },
-    /** How long each call talks, ms. */
+    /** Length of each call in milliseconds. */
     hold: { type: 'string', default: '0' },
-    /** Calls a second of the measurement of costs. */
+    /** Calls per second while measuring costs. */
     rate: { type: 'string', default: '100' },
     only: { type: 'string' },
   },
@@ -53,7 +54,7 @@ async function ceilingOf(name: string, start: () => Promise<Subject>): Promise<n
   console.log(`${name}:`)
   const subject = await start()
   try {
-    // Warm-up: compilation of the hot paths is not part of what is held.
+    // Warm up: the compilation of hot paths must not limit the rate.
     await subject.calls(30, 300, hold_ms)
     return await findCeiling(rate => subject.calls(rate, rate * seconds, hold_ms), { step, most })
   } finally {

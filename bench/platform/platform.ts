@@ -6,14 +6,16 @@ import { importPriceBook } from '../../core/state/money/rates.ts'
 import { type LoadResult, runSipp } from '../edge/world.ts'
 import { freePort, type Made, startUp } from '../up.ts'
 
-// The platform as users start it, with a trunk between two SIPp: every call is admitted with all its ceilings, priced,
-// has four media ports, and leaves a CDR and a charge.
+// The platform as users start it, with a trunk between two SIPp processes. Every call passes admission with all
+// ceilings, has a price and four media ports, and leaves a CDR and a charge.
 
 export const PEER_IP = '127.0.0.2'
 export const TARGET_IP = '127.0.0.3'
-/** Whom the short calls of SIPp call. */
+/** The number that SIPp's short calls call. */
 export const CALLED = '+2348030004711'
-/** A port rests for half a minute, and each call has two pairs: enough for 500 calls a second. */
+/**
+ * Each call has two pairs, and a port is quarantined for half a minute. This range suffices for 500 calls per second.
+ */
 const RTP_PORTS = '2000-64999'
 
 export interface Platform {
@@ -21,7 +23,7 @@ export interface Platform {
   readonly base_url: string
   readonly folder: string
   readonly sip_port: number
-  /** Runs a load and waits for its records: a call without CDR, price or an answer counts as failed. */
+  /** Runs a load and waits for its records. A call without a CDR, a price or an answer counts as failed. */
   calls(rate: number, calls: number, hold_ms: number): Promise<LoadResult>
   stop(): Promise<void>
 }
@@ -30,7 +32,7 @@ export async function startPlatform(): Promise<Platform> {
   const target_port = await freePort()
   const { folder, sip_port, pids, made, stop } = await startUp('platform', {
     STROWGER_RTP_PORTS: RTP_PORTS,
-    // It would take one of those ports.
+    // The sandbox would take one of those ports.
     STROWGER_SANDBOX: 'off',
   })
   const state = await openState({ data_dir: folder })
@@ -89,7 +91,7 @@ export async function addTrunk({ base_url, api_key }: Made, port: number): Promi
   }
 }
 
-/** SIPp's callers have no number: the trunk's own is presented. */
+/** Prices all calls. Presents the trunk's own number, because SIPp's callers have none. */
 export async function priceAll(state: State, trunk_id: string, default_caller: string): Promise<void> {
   const at = new Date(Date.now() - 60_000).toISOString()
   const book = { project_id: null, name: 'Bench', direction: 'outbound', currency: 'NGN' } as const
@@ -104,7 +106,7 @@ export async function priceAll(state: State, trunk_id: string, default_caller: s
   })
 }
 
-/** Answered calls that have their record and their charge. */
+/** Returns the number of answered calls with a record and a charge. */
 async function recorded(state: State): Promise<number> {
   const { n } = await state.db
     .selectFrom('cdr')

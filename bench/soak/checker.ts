@@ -4,16 +4,16 @@ import type { State } from '../../core/state/index.ts'
 import { brokenInvariants } from '../../core/state/maintenance/invariants.ts'
 import { PROCESSES, pidOf } from '../descriptors.ts'
 
-// Looks at the platform from outside: /metrics, rows, memory and files of its processes. What is returned as a list of
-// sentences is what is wrong.
+// Checks the platform from outside: /metrics, rows, and the memory and files of its processes. Functions that return
+// sentences report one fault per sentence.
 
-/** What lives while calls do, and must be back at its idle value when they have ended. */
+/** Gauges that must return to their idle values when all calls have ended. */
 const LIVING = [
   ...['live_calls', 'dialogs', 'sip_transactions', 'media_listeners', 'calls_waiting', 'callbacks_waiting'],
   ...['edge_dialogs', 'edge_client_transactions', 'edge_server_transactions', 'edge_connections'],
   ...['media_sessions', 'media_legs', 'media_ports_in_use', 'media_recordings', 'sandbox_calls'],
 ]
-/** Transactions stay for 32 s (RFC 3261 §17), calls of a lost process for 30 s (design section 8). */
+/** Transactions live on for 32 s (RFC 3261 §17), calls of a lost process for 30 s (design section 8). */
 const IDLE_LIMIT_MS = 90_000
 
 type Living = Readonly<Record<string, number>>
@@ -30,7 +30,7 @@ export async function livingOf(base_url: string): Promise<Living> {
   )
 }
 
-/** Waits until everything is as it was before the calls; says what is not. */
+/** Waits until all gauges are back at their idle values. Returns a sentence for each that is not. */
 export async function becomesIdle(base_url: string, idle: Living): Promise<string[]> {
   const deadline = performance.now() + IDLE_LIMIT_MS
   for (;;) {
@@ -44,7 +44,7 @@ export async function becomesIdle(base_url: string, idle: Living): Promise<strin
 const leftOf = (now: Living, idle: Living): string[] =>
   LIVING.filter(name => (now[name] ?? 0) > (idle[name] ?? 0)).map(name => `${name} ${now[name]}, idle ${idle[name]}`)
 
-/** Rows that must not be there, or do not agree, when no call is up. */
+/** Returns a sentence for each kind of row that must not exist, or is inconsistent, when no call is up. */
 export async function wrongRows({ db }: Pick<State, 'db'>, acknowledged: readonly string[]): Promise<string[]> {
   const count = async (query: { execute(): Promise<unknown[]> }): Promise<number> => (await query.execute()).length
   const found: [string, number][] = [
@@ -85,7 +85,7 @@ export function footprints(folder: string): Footprints {
       const rss_kib = Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1])
       return [[name, { pid, rss_kib, files: readdirSync(`/proc/${pid}/fd`).length }] as const]
     } catch {
-      // It is being started again just now.
+      // The process is restarting.
       return []
     }
   })
@@ -97,12 +97,12 @@ interface Growth {
   readonly looks: number
   readonly first_kib: number
   readonly last_kib: number
-  /** Least squares over the looks; null with fewer than three. */
+  /** The slope by least squares; null with fewer than three samples. */
   readonly kib_per_minute: number | null
   readonly files: number
 }
 
-/** How the processes that lived longest have grown, each look taken when no call was up. */
+/** Returns the growth of the longest-lived process of each kind, from samples taken when no call was up. */
 export function growthOf(looks: readonly { readonly at_ms: number; readonly seen: Footprints }[]): Growth[] {
   return PROCESSES.flatMap(process => {
     const all = looks.flatMap(({ at_ms, seen }) => (seen[process] ? [{ at_ms, ...seen[process] }] : []))

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { seeded } from '../random.ts'
 
-// What is done to the platform while it carries calls (threats §7), and what calls must not notice of it.
+// The faults that the soak injects while the platform carries calls (threats §7), and which calls they may affect.
 
 type Victim = 'signaling' | 'media' | 'edge' | 'control'
 
@@ -14,7 +14,7 @@ const STOPPED_MS = 5000
 const VICTIMS: readonly Victim[] = ['signaling', 'media', 'edge', 'control']
 const NO_FAULT: Fault = { kind: 'none', victim: null }
 
-/** All that a seed leads to: each victim is killed and stopped once, in the order of the seed, then all of it again. */
+/** Yields faults in the order of a seed. Each round kills and stops each victim once. */
 export function* faultsOf(seed: number, kinds: readonly Fault['kind'][]): Generator<Fault> {
   const random = seeded(seed)
   for (;;) {
@@ -29,11 +29,11 @@ export function* faultsOf(seed: number, kinds: readonly Fault['kind'][]): Genera
   }
 }
 
-/** Calls that talk go on, both sides and their sound: nothing that carries them was killed. */
+/** Reports whether established calls must survive, because the fault kills no process that carries them. */
 export const leavesCalls = ({ kind, victim }: Fault): boolean => kind !== 'kill' || victim === 'control'
-/** Not even new calls are hurt. */
+/** Reports whether new calls must work too. */
 export const hurtsNothing = ({ kind, victim }: Fault): boolean => kind === 'none' || victim === 'control'
-/** No packet is lost: the data plane runs. */
+/** Reports whether no packet may be lost, because the data plane keeps running. */
 export const leavesSound = (fault: Fault): boolean => leavesCalls(fault) && fault.victim !== 'media'
 
 export async function inject({ kind }: Fault, pid: number): Promise<void> {

@@ -9,16 +9,18 @@ import { type Fault, faultsOf, hurtsNothing, inject, leavesCalls, leavesSound } 
 import { alive, type Sound } from './talks.ts'
 import { startTown, type Town } from './town.ts'
 
-// The whole platform under load while its processes are killed and stopped (threats §8). Rounds: calls with sound are
-// connected, short calls and calls of the API run beside them, one fault is injected; then all hang up, and a checker
-// looks from outside (SIP, RTP, HTTP, rows, /metrics, memory, files) at whether everything came back.
+// Loads the whole platform while its processes are killed and stopped (threats §8). Each round connects calls with
+// sound, runs short calls and calls of the API concurrently, and injects one fault. Then all calls hang up, and a
+// checker verifies from outside (SIP, RTP, HTTP, rows, /metrics, memory, files) that everything has recovered.
 //
 //   npm run bench -- soak [--minutes 2] [--relayed 50] [--rate 5] [--round 15] [--faults none,kill,stop]
 //                         [--seed N]
-//   npm run bench -- soak --relayed 500 --rate 30 --faults none      the gate of load
-//   npm run bench -- soak --minutes 480 --faults none                the gate of memory
+//   npm run bench -- soak --relayed 500 --rate 30 --faults none      the load gate
+//   npm run bench -- soak --minutes 480 --faults none                the memory gate
 
-/** New calls after a killed process; sound on a machine that is busy; growth of a process that lived for long. */
+/**
+ * Limits of the recovery of new calls after a kill, of the loss of sound, and of the growth of long-lived processes.
+ */
 const LIMITS = { back_ms: 5000, loss_pct: 1, kib_per_minute: 64, looks_for_growth: 20 }
 const HOLD_MS = 5000
 const CREATE_EVERY_MS = 1000
@@ -29,11 +31,11 @@ const TOLD_LIMIT_MS = 60_000
 const { values: given } = parseArgs({
   options: {
     minutes: { type: 'string', default: '2' },
-    /** Calls that talk at the same time. */
+    /** Concurrent calls with sound. */
     relayed: { type: 'string', default: '50' },
-    /** Short calls a second beside them. */
+    /** Short calls per second, in addition. */
     rate: { type: 'string', default: '5' },
-    /** Seconds that the calls of a round talk. */
+    /** Seconds of sound in each round. */
     round: { type: 'string', default: '15' },
     faults: { type: 'string', default: 'none,kill,stop' },
     seed: { type: 'string', default: String(Date.now() % 1_000_000) },
@@ -50,7 +52,7 @@ interface Round {
   readonly sound: Sound
   readonly short: LoadResult & { readonly calls: number }
   readonly created: number
-  /** From the fault to the first answered call that was placed after it; null without a kill. */
+  /** Time from the fault to the answer of a call placed after it; null without a kill. */
   readonly back_ms: number | null
   readonly wrong: readonly string[]
 }
@@ -119,7 +121,7 @@ async function carryOut(town: Town, fault: Fault): Promise<Round> {
   return { ...round, wrong: [...wrongWith(fault, round), ...(await looking)] }
 }
 
-/** What callers and listeners noticed that they should not have. */
+/** Returns a sentence for each effect that callers or listeners must not notice. */
 function wrongWith(fault: Fault, round: Omit<Round, 'wrong'>): string[] {
   const { connected, survived, sound, short, created, back_ms } = round
   const wrong = connected < relayed ? [`${relayed - connected} of ${relayed} calls were not connected`] : []
@@ -132,7 +134,7 @@ function wrongWith(fault: Fault, round: Omit<Round, 'wrong'>): string[] {
   return wrong
 }
 
-/** What always holds, looked at while calls come and go. */
+/** Checks the invariants repeatedly while calls come and go. Returns the broken ones. */
 async function lookUntil(town: Town, over: AbortSignal): Promise<string[]> {
   const broken = new Set<string>()
   for (let next_ms = performance.now() + LOOK_EVERY_MS; !over.aborted; await pause(200)) {
@@ -154,7 +156,7 @@ async function createUntil(town: Town, over: AbortSignal): Promise<number> {
   return created
 }
 
-/** Callbacks may come late, but they come: those of a killed control plane are delivered again. */
+/** Waits for late callbacks, because a killed control plane redelivers its own. Returns the number still missing. */
 async function heardOfAll(town: Town): Promise<number> {
   const untold = (): number => acknowledged.filter(sid => !town.told.has(sid)).length
   for (const from = performance.now(); untold() > 0 && performance.now() - from < TOLD_LIMIT_MS; ) await pause(500)
@@ -178,7 +180,7 @@ function finish(untold: number, growth: ReturnType<typeof growthOf>): void {
   let bad = rounds.some(({ wrong }) => wrong.length > 0) || untold > 0 || rounds.length === 0
   if (untold > 0) console.log(`WRONG: the end of ${untold} of ${acknowledged.length} calls by API was never told`)
   for (const one of growth) {
-    // A few rounds are warming up: only a long run says something about memory.
+    // Judge growth only in a long run: the first rounds are warm-up.
     const grows = one.looks >= LIMITS.looks_for_growth && (one.kib_per_minute ?? 0) > LIMITS.kib_per_minute
     if (grows) bad = true
     console.log(

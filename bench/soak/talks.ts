@@ -8,12 +8,12 @@ import type { Call } from '../../signaling/edge/useragent/call.ts'
 import { UserAgent } from '../../signaling/edge/useragent/user-agent.ts'
 import { PEER_IP, TARGET_IP } from '../platform/platform.ts'
 
-// Calls between a trunk's peer and its target, with sound both ways: SIP by agents in this process, RTP by the load
-// generator of bench/media, which counts what comes out at the other side.
+// Calls between a trunk's peer and its target with sound in both directions. Agents in this process handle SIP. The
+// load generator of bench/media sends RTP and counts the packets that arrive at the other side.
 
 const root = join(import.meta.dirname, '../../..')
 const LOAD = join(root, 'build/bench-media/load')
-/** Below the platform's ports and the machine's ephemeral ones. */
+/** Ports below the platform's and the machine's ephemeral ports. */
 const SOUND_PORTS = { first: 11_800, count: 16 }
 const CONNECTS_A_SECOND = 30
 const ANSWER_LIMIT_MS = 10_000
@@ -25,31 +25,31 @@ interface Talk {
   readonly ports: readonly [number, number]
 }
 
-/** What came through, as the load generator saw it. */
+/** The load generator's results. */
 export interface Sound {
   readonly sent: number
   readonly received: number
   readonly loss_pct: number
   readonly bad: number
   readonly silent_legs: number
-  /** CPU of the media worker, per cent of a core. */
+  /** CPU time of the media worker in percent of a core. */
   readonly core_pct: number
 }
 
 export interface Talks {
   connect(count: number): Promise<Talk[]>
-  /** Sends and counts sound on all legs for so long. */
+  /** Sends and counts sound on all legs for `duration_ms`. */
   talk(talks: readonly Talk[], duration_ms: number, media_pid: number): Promise<Sound>
-  /** Milliseconds from now until a call that was placed from now on is answered; null: none within `limit_ms`. */
+  /** Places calls until one is answered. Returns the milliseconds until then; null when `limit_ms` passes first. */
   untilAnswered(limit_ms: number): Promise<number | null>
-  /** Hangs up whatever is left. */
+  /** Hangs up all remaining calls. */
   hangUp(): Promise<void>
   close(): void
 }
 
 export const alive = (talk: Talk): boolean => talk.near.state === 'answered' && talk.far.state === 'answered'
 
-/** `target_port` is where the trunk's target waits; `sip_port` is the platform's. */
+/** `target_port` is the SIP port of the trunk's target; `sip_port` is the platform's. */
 export async function openTalks(facts: { folder: string; sip_port: number; target_port: number }): Promise<Talks> {
   const made = spawnSync('make', ['-s', '-C', join(root, 'bench/media')], { stdio: 'inherit' })
   if (made.status !== 0) throw new Error('the load generator of bench/media could not be built')
@@ -133,7 +133,7 @@ interface Placed {
   readonly port: number
 }
 
-/** Takes every call: those that are expected with a port of their own for their sound, the others without any. */
+/** Answers every call. Expected calls get a port for their sound, other calls none. */
 async function openTarget(port: number) {
   const expected = new Map<string, number>()
   const taken = new Map<string, Placed>()
@@ -166,7 +166,7 @@ const sdpOf = (ip: string, port: number): string =>
 
 const audioPort = (sdp: string): number => Number(/^m=audio (\d+)/m.exec(sdp)?.[1] ?? 0)
 
-/** Frames of 20 ms, each after its length in two bytes, as the load generator wants them: a rising pattern. */
+/** Returns frames of 20 ms with a rising pattern, each after a two-byte length, in the load generator's format. */
 function pcmuFrames(): Buffer {
   const frame = (n: number): Buffer => Buffer.from([0, 160, ...Array.from({ length: 160 }, (_, at) => (n + at) & 255)])
   return Buffer.concat(Array.from({ length: 50 }, (_, n) => frame(n)))

@@ -6,10 +6,10 @@ import { addTrunk, CALLED, PEER_IP, priceAll } from '../platform/platform.ts'
 import { freePort, type Made, startUp } from '../up.ts'
 import { openTalks, type Talks } from './talks.ts'
 
-// A platform with everything around it: a trunk's peer and target with sound, SIPp for many short calls, a program
-// that makes calls by the API, and the web server that hears of them.
+// A platform and its surroundings: a trunk's peer and target with sound, SIPp for short calls, a client that creates
+// calls through the API, and the web server that receives their callbacks.
 
-/** A port rests for half a minute, and each call has two pairs. The load generator has its own below them. */
+/** Each call has two pairs, and a port is quarantined for half a minute. The load generator uses lower ports. */
 const STROWGER_RTP_PORTS = '16000-31999'
 const SCRIPT = '<Response><Say>Soak.</Say><Record maxLength="2" playBeep="false"/></Response>'
 const API_CALLED = '+2348030004712'
@@ -19,11 +19,11 @@ export interface Town {
   readonly made: Made
   readonly state: State
   readonly talks: Talks
-  /** Short calls, each hung up by its caller. */
+  /** Runs short calls, which their callers hang up. */
   short(rate: number, calls: number, hold_ms: number): Promise<LoadResult>
-  /** Creates a call by the API that speaks and records; its sid when it was answered 201, else null. */
+  /** Creates a call through the API that speaks and records. Returns its sid after a 201, otherwise null. */
   create(): Promise<string | null>
-  /** Sids of which the web server has heard the end. */
+  /** Sids of calls whose end the web server has received. */
   readonly told: ReadonlySet<string>
   stop(): Promise<void>
 }
@@ -73,7 +73,7 @@ export async function startTown(): Promise<Town> {
         StatusCallback,
       })
       const signal = AbortSignal.timeout(5000)
-      // A platform that was killed just now answers nothing: then nothing was promised.
+      // A platform that has just been killed does not answer. It then promised nothing.
       const answer = await fetch(calls_url, { method: 'POST', headers: { authorization }, body, signal }).catch(
         () => null,
       )
@@ -91,6 +91,6 @@ export async function startTown(): Promise<Town> {
   }
 }
 
-/** What this number calls by the API leaves by the trunk. */
+/** Routes the API calls of this number through the trunk. */
 const routeToTrunk = (state: State, e164: string, route_id: string) =>
   state.db.updateTable('number').set({ route_kind: 'trunk', route_id }).where('e164', '=', e164).execute()

@@ -7,8 +7,9 @@ import { openState, type State } from '../../core/state/index.ts'
 import { UserAgent } from '../../signaling/edge/useragent/user-agent.ts'
 import { CALLED, PEER_IP, startPlatform } from '../platform/platform.ts'
 
-// What strangers cost: they flood the platform from 200 addresses while a configured peer places calls. Nothing of them
-// may be stored or stay in memory, they get little back, and the peer's calls are set up as if they were not there.
+// Measures the cost of strangers that flood the platform from 200 addresses while a configured peer places calls. The
+// platform must store nothing of them, keep nothing in memory and send them little. The peer's calls must be set up as
+// fast as without the flood.
 //
 //   npm run bench -- strangers [--datagrams 60000] [--seconds 30] [--rate 10]
 
@@ -17,14 +18,14 @@ const MOST_MEMORY = 1.1
 const MOST_BYTES = 1.5
 const SOURCES = 200
 const TICK_MS = 10
-/** The heap is measured when the collector has had time to run. */
+/** The pause before measuring memory, for the garbage collector to run. */
 const REST_MS = 60_000
 
 const { values: given } = parseArgs({
   options: {
     datagrams: { type: 'string', default: '60000' },
     seconds: { type: 'string', default: '30' },
-    /** Calls of the configured peer in a second. */
+    /** Calls per second of the configured peer. */
     rate: { type: 'string', default: '10' },
   },
 })
@@ -32,7 +33,7 @@ const [datagrams, seconds, rate] = [given.datagrams, given.seconds, given.rate].
 
 const SDP = `v=0\r\no=- 1 1 IN IP4 ${PEER_IP}\r\ns=-\r\nc=IN IP4 ${PEER_IP}\r\nt=0 0\r\nm=audio 9 RTP/AVP 0\r\n`
 
-/** A scanner's request, one without the usual headers among them. */
+/** Returns a scanner's request. Some lack the usual headers. */
 function request(n: number, { host, port }: { host: string; port: number }): string {
   const method = ['INVITE', 'REGISTER', 'OPTIONS', 'INVITE'][n % 4] ?? ''
   const via = `Via: SIP/2.0/UDP ${host}:${port};branch=z9hG4bKs${n};rport`
@@ -53,7 +54,7 @@ async function strangers(): Promise<Socket[]> {
   return sockets
 }
 
-/** Sends them evenly, whatever the machine does between; resolves with the bytes of both directions. */
+/** Sends the requests at a steady rate. Resolves with the bytes of both directions. */
 async function flood(sockets: readonly Socket[], port: number): Promise<{ sent: number; received: number }> {
   const bytes = { sent: 0, received: 0 }
   for (const socket of sockets) socket.on('message', data => (bytes.received += data.length))
@@ -74,7 +75,7 @@ async function flood(sockets: readonly Socket[], port: number): Promise<{ sent: 
 
 const pause = (ms: number) => new Promise<void>(resolve => setTimeout(resolve, ms))
 
-/** Places calls until it is told to stop; times from the INVITE to its 200, ms. */
+/** Places calls until `until` resolves. Returns the times from INVITE to 200 in milliseconds. */
 async function callAll(port: number, until: Promise<unknown>): Promise<{ times: number[]; failed: number }> {
   const agent = await UserAgent.open({ listeners: [{ protocol: 'udp', host: PEER_IP, port: 0 }] })
   const times: number[] = []
@@ -111,11 +112,11 @@ async function callAll(port: number, until: Promise<unknown>): Promise<{ times: 
 const quantile = (values: readonly number[], q: number): number =>
   [...values].sort((a, b) => a - b)[Math.min(values.length - 1, Math.floor(values.length * q))] ?? Number.NaN
 
-/** Resident memory, MB. */
+/** Returns the resident memory in MiB. */
 const memory = (pid: number): number =>
   Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024
 
-/** A digest credential, so that strangers are challenged; nobody knows its password. */
+/** Adds a digest credential, so that the platform challenges strangers. Its password is unknown. */
 async function addCredential(state: State): Promise<void> {
   const { id } = await state.db.selectFrom('trunk').select('id').executeTakeFirstOrThrow()
   await state.transaction(async trx => {
@@ -135,7 +136,7 @@ async function addCredential(state: State): Promise<void> {
     await trx.insertInto('digest_credential').values(credential).execute()
     await bumpConfiguration(trx)
   })
-  // Each process looks once a second.
+  // Each process checks for changes once a second.
   await pause(2_500)
 }
 

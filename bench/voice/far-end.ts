@@ -4,17 +4,17 @@ import { parseUri } from '../../signaling/edge/sip/uri.ts'
 import type { Call } from '../../signaling/edge/useragent/call.ts'
 import { UserAgent } from '../../signaling/edge/useragent/user-agent.ts'
 
-/** What the far end saw of one call, times of the monotonic clock in ms. */
+/** What the far end observed of one call. Times are milliseconds of the monotonic clock. */
 interface Heard {
   readonly answered_ms: number
-  /** First packet whose payload is sound; null while none came. */
+  /** Time of the first packet with sound; null before it. */
   first_sound_ms: number | null
   ended: boolean
 }
 
 interface FarEnd {
   readonly port: number
-  /** By the called number, without plus. */
+  /** Calls by called number, without the plus sign. */
   readonly calls: ReadonlyMap<string, Heard>
   close(): void
 }
@@ -22,7 +22,7 @@ interface FarEnd {
 const RTP_HEADER_BYTES = 12
 const MARKER = 0x80
 
-/** A telephone network on loopback: answers every call at once and listens for the first sound. */
+/** Starts a telephone network on loopback that answers every call at once and listens for the first sound. */
 export async function farEnd(): Promise<FarEnd> {
   const calls = new Map<string, Heard>()
   const sockets = new Set<Socket>()
@@ -57,7 +57,7 @@ export async function farEnd(): Promise<FarEnd> {
   }
 }
 
-/** PCMU that is not silence: most samples beyond the quietest codes of both signs (ITU-T G.711 table 2b). */
+/** Reports whether PCMU is not silent: most samples exceed the quietest codes of both signs (ITU-T G.711 table 2b). */
 function isSound(packet: Buffer): boolean {
   if (packet.length <= RTP_HEADER_BYTES || ((packet[1] ?? 0) & ~MARKER) !== 0) return false
   const payload = packet.subarray(RTP_HEADER_BYTES)

@@ -8,8 +8,8 @@ import { openState } from '../../core/state/index.ts'
 import { type Made, startUp } from '../up.ts'
 import { farEnd } from './far-end.ts'
 
-// What a call of the API costs: calls a second from the create to `completed`, with a document of three verbs fetched
-// from a server of this machine, and the time from that server's answer to the first sound at the far end.
+// Measures calls of the API: calls per second from create to `completed`, with a document of three verbs from a local
+// server, and the time from that server's answer to the first sound at the far end.
 //
 //   npm run bench -- voice [--calls 150] [--rate 10]
 
@@ -21,7 +21,7 @@ const RATE = Number(options.rate)
 const LIMITS = { failures: 0, sound_p95_ms: 40 } as const
 const PATIENCE_MS = 30_000
 
-// The far end of this benchmark plays the network.
+// This benchmark's far end replaces the sandbox.
 const { folder: data_dir, made, stop } = await startUp('voice', { STROWGER_LOG: 'error', STROWGER_SANDBOX: 'off' })
 try {
   report(await measure(made))
@@ -37,7 +37,7 @@ interface Measured {
   readonly create_p95_ms: number
   readonly sound_p50_ms: number
   readonly sound_p95_ms: number
-  /** Reference of the same run: a request to the same server that does nothing. */
+  /** Reference of the same run: a trivial request to the same server. */
   readonly reference_p50_ms: number
 }
 
@@ -50,7 +50,7 @@ async function measure(made: Made): Promise<Measured> {
   try {
     await putSandboxCarrier(state, { host: '127.0.0.1', port: network.port, now: new Date().toISOString() })
     await state.transaction(trx => bumpConfiguration(trx))
-    // The first call waits for the nodes to know the network, and fills the cache of prompts.
+    // Warm up: wait until the nodes know the network, and fill the cache of prompts.
     await until('a call is heard', async () => {
       const to = `+234803990${String(++warm).padStart(4, '0')}`
       await create(made, web.url, to)
@@ -120,7 +120,9 @@ async function drain(answer: Response): Promise<void> {
   await answer.arrayBuffer()
 }
 
-/** The customer's server: one document for every call, and the tone that it plays. Notes when each document left. */
+/**
+ * Starts the customer's server, which serves one document for all calls and its tone. Notes when it sends documents.
+ */
 async function webServer(answered_ms: Map<string, number>): Promise<{ url: string; close(): void }> {
   let url = ''
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
@@ -147,7 +149,7 @@ async function webServer(answered_ms: Map<string, number>): Promise<{ url: strin
   }
 }
 
-/** Half a second of 440 Hz, mono, 8 kHz, 16 bit. */
+/** Returns half a second of 440 Hz: mono, 8 kHz, 16 bits. */
 function toneWav(): Buffer {
   const frames = 4000
   const bytes = Buffer.alloc(44 + frames * 2)

@@ -1,5 +1,5 @@
-// The least that a relay can do: epoll, recvfrom, sendto, nothing looked at. The floor that other engines are compared
-// with. Follows the engine contract: --calls N --load-base P --load-socks K --engine-base E --legs-out FILE
+// A minimal relay: epoll, recvfrom and sendto without inspecting packets. It is the floor for other engines. It follows
+// the engine contract: --calls N --load-base P --load-socks K --engine-base E --legs-out FILE
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/epoll.h>
@@ -45,7 +45,7 @@ int main(int argc, char** argv) {
     sockaddr_in own = s.to;
     do {
       own.sin_port = htons(static_cast<uint16_t>(port));
-      port += 2;  // even ones, as RTP has them
+      port += 2;  // RTP ports are even
     } while (bind(s.fd, reinterpret_cast<sockaddr*>(&own), sizeof own) != 0 && port < 65535);
     epoll_event e{};
     e.events = EPOLLIN;

@@ -1,7 +1,7 @@
-// Load generator and meter: N bidirectional streams of 50 packets a second each way, and what the engine spends on
-// them.
+// Load generator and meter. Sends N bidirectional streams of 50 packets per second each way, measures the CPU time that
+// the engine spends on them, and prints one JSON object.
 //   load --legs legs.csv --payloads DIR --warmup-ms 2000 --duration-ms 5000 --tick-us 1000 --pid PID[,PID]
-// DIR/<CODEC>.pay: frames of 20 ms, each after its length in two bytes. Prints one JSON object.
+// DIR/<CODEC>.pay holds frames of 20 ms, each after its length in two bytes.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sched.h>
@@ -32,7 +32,7 @@ namespace {
 
 using Bytes = std::vector<uint8_t>;
 
-/** Packets that leave a socket by one system call: the engine's work is to be measured, not how fast they are made. */
+/** Packets that one system call sends. Cheap sending keeps the generator from limiting the measurement. */
 struct Batch {
   static constexpr unsigned kRoom = 8;
   int fd = 0;
@@ -41,7 +41,7 @@ struct Batch {
   iovec vecs[kRoom];
   uint8_t data[kRoom][1600];
 
-  /** Where the next packet goes; `added` makes it part of the batch. */
+  /** Returns the buffer for the next packet. `added` then adds it to the batch. */
   uint8_t* next() { return data[count]; }
   void added(size_t size, sockaddr_in& to) {
     vecs[count] = {data[count], size};
@@ -52,7 +52,7 @@ struct Batch {
     for (unsigned at = 0; at < count;) {
       const int n = sendmmsg(fd, msgs + at, count - at, MSG_DONTWAIT);
       if (n < 0 && errno == EINTR) continue;
-      // One that is refused was sent and is lost: the receiving side tells.
+      // Skip a refused packet. It counts as sent, so the receiving side reports it as lost.
       at += n > 0 ? static_cast<unsigned>(n) : 1;
     }
     count = 0;
@@ -123,8 +123,8 @@ int main(int argc, char** argv) {
   rlimit files{20000, 20000};
   setrlimit(RLIMIT_NOFILE, &files);
   prctl(PR_SET_TIMERSLACK, 1000);
-  // Packets that are sent late come to the engine in heaps, and heaps are cheap. Without the right to this priority it
-  // goes on as it is; send_late_us tells.
+  // Use real-time priority: late packets reach the engine in bursts, which are cheaper. Continue without it when it is
+  // not permitted; send_late_us shows the effect.
   const sched_param first{.sched_priority = 1};
   sched_setscheduler(0, SCHED_FIFO, &first);
   srtp_init();
@@ -215,8 +215,8 @@ int main(int argc, char** argv) {
     leg.ssrc = random ^ 0x5a5a5a5a;
     leg.frame = (random >> 8) % leg.frames->size();
   }
-  // Spread evenly over the 20 ms and in no order, as the calls of many people are: the two legs of a call, and packets
-  // that follow each other, have nothing to do with each other in the engine's memory.
+  // Spread the legs evenly over the 20 ms in random order, as in independent calls. Successive packets, and the two
+  // legs of a call, then do not share cache lines of the engine.
   std::vector<size_t> turns(legs.size());
   std::iota(turns.begin(), turns.end(), size_t{0});
   std::shuffle(turns.begin(), turns.end(), std::mt19937(12345));
@@ -230,7 +230,7 @@ int main(int argc, char** argv) {
     std::stringstream s(o["--pid"]);
     for (std::string p; std::getline(s, p, ',');) pids.push_back(std::atoi(p.c_str()));
   }
-  // In order of their first packet, so that a tick only looks at the legs that are due.
+  // Sort legs by their first packet, so that a tick visits only the legs that are due.
   std::sort(legs.begin(), legs.end(), [](const Leg& a, const Leg& b) { return a.next_us < b.next_us; });
   by_engine_port.clear();
   first_of_call.clear();
@@ -284,7 +284,7 @@ int main(int argc, char** argv) {
           if (!measuring) continue;
           ++received;
           if ((data[i][1] & 0x7f) != leg.pt) ++bad;
-          // Between equal codecs the payload is passed byte for byte, so the time of sending is in it.
+          // Engines relay equal codecs byte for byte, so the payload still contains the time of sending.
           if (leg.other && leg.other->codec == leg.codec && size >= 12 + 12) {
             uint64_t at = 0;
             if (std::memcmp(data[i] + 12, "BNCH", 4) != 0) {
@@ -310,7 +310,7 @@ int main(int argc, char** argv) {
   for (uint64_t next = start, now = 0; next < measure_to; next += std::max<uint64_t>(1, (now - next) / tick) * tick) {
     const timespec until{static_cast<time_t>(next / 1'000'000), static_cast<long>(next % 1'000'000 * 1000)};
     clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, nullptr);
-    // Ticks that were missed are not made up for one by one: a machine that is too busy must not keep this from ending.
+    // The loop skips missed ticks, so that it ends on time on a busy machine too.
     now = std::max(next, now_us(CLOCK_MONOTONIC));
     if (!measuring && now >= measure_from) {
       drain();

@@ -1,4 +1,4 @@
-// What a process and its machine have used, read from /proc; clocks and percentiles.
+// CPU time and memory of a process and of the machine, read from /proc; clocks and percentiles.
 #pragma once
 #include <dirent.h>
 #include <time.h>
@@ -17,7 +17,7 @@ inline uint64_t now_us(clockid_t id) {
   return static_cast<uint64_t>(t.tv_sec) * 1'000'000 + static_cast<uint64_t>(t.tv_nsec) / 1000;
 }
 
-/** CPU time of all threads of a process, from the scheduler, in microseconds. */
+/** Returns the CPU time of all threads of the processes, from the scheduler, in microseconds. */
 inline double cpu_us(const std::vector<int>& pids) {
   double total = 0;
   for (const int pid : pids) {
@@ -45,8 +45,8 @@ inline long rss_kb(const std::vector<int>& pids) {
   return total;
 }
 
-/** Busy time of the whole machine since some moment, microseconds. What is not idle is busy: the kernel counts busy time
- * by samples, which bursts of a millisecond fool, and idle time by the clock. */
+/** Returns the busy time of the whole machine since some moment, in microseconds. Derives it from the idle time, which
+ * the kernel measures by the clock. The kernel samples busy time, and so misjudges bursts of a millisecond. */
 inline double machine_us() {
   std::ifstream f("/proc/stat");
   std::string name;
