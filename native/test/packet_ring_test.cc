@@ -105,7 +105,7 @@ struct Call {
   }
   static StreamConfig of(const Phone& phone) {
     StreamConfig c = legs::config(phone.own, legs::kUlaw);
-    c.ptime_ms = 1;  // high enough a rate that nothing is policed
+    c.ptime_ms = 1;  // allows a rate at which nothing is policed
     return c;
   }
   /** Sends in both directions, below the rate of a flood, until `holds` returns true. */

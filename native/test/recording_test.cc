@@ -36,8 +36,7 @@ std::vector<int16_t> samples_of(const std::string& file) {
   return out;
 }
 
-/** A sender whose clock is off by `ppm` parts per million. Its audio is a 20 ms click at each full second of wall time.
- */
+/** A sender whose clock is off by `ppm` parts per million. Its audio is a 20 ms click at each second of wall time. */
 struct Sender {
   double ppm;
   int track;

@@ -63,7 +63,7 @@ void relaying() {
   check::ok(continuous(p.b.sent, played_from + 1) && p.b.sent.size() >= played_from + 15,
             "sequence numbers continue after a play");
   check::equal(p.w.count(EventType::play_ended), 1, "the end of a play is reported once");
-  // Hold.
+  // The stream is put on hold and resumed.
   StreamConfig held = config(p.rb, kUlaw);
   held.may_send = false;
   p.b.stream->describe(held, p.w.now);
@@ -77,7 +77,7 @@ void relaying() {
   p.a.receive(rtp(0, 86, 5000 + 79 * 160, 12), p.ra);
   check::ok(p.b.sent.size() == at_hold + 1 && continuous(p.b.sent, at_hold),
             "a stream continues after a hold without a gap in its numbers");
-  // A flood.
+  // A flood is policed.
   const uint64_t had = p.a.counters->packets_received;
   for (int i = 0; i < 5000; ++i) {
     p.a.receive(rtp(0, static_cast<uint16_t>(87 + i), 5000 + static_cast<uint32_t>(80 + i) * 160, 12), p.ra);

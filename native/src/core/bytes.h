@@ -1,4 +1,4 @@
-// Reading and writing numbers in network byte order.
+// Reads and writes numbers in network byte order.
 #pragma once
 #include <cstdint>
 

@@ -20,7 +20,7 @@ class Cell {
 
 using Count = Cell<uint64_t>;
 
-/** The counters of one stream. They outlive the stream, so that reading them last is never a race. */
+/** The counters of one stream. They outlive the stream, so that a last reading is never a race. */
 struct StreamCounters {
   // Each received packet writes the first cache line, each sent packet the second.
   alignas(64) Count packets_received;

@@ -67,7 +67,7 @@ void DecodePath::insert(uint16_t seq, uint32_t ts, CodecId codec, bool comfort_n
   }
 }
 
-/** Makes room for a packet. False when it is too late to be played. */
+/** Makes room for a packet. False when the packet is too late to play. */
 bool DecodePath::take_in_time(uint16_t seq, uint64_t now_us) {
   const auto ahead = static_cast<int16_t>(seq - next_);
   if (ahead >= kSlots || ahead <= -kJump) reset();

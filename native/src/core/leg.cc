@@ -265,7 +265,7 @@ bool Worker::Leg::note_frame(const uint8_t* packet, int interface, uint64_t now_
       break;
   }
   if (ride != Ride::no) {
-    // The socket delivered the last packets before it was muted too.
+    // The socket has also delivered the last packets that came before it was muted.
     const bool twice = mark == socket_mark;
     socket_mark = 0;
     frame_us = now_us;

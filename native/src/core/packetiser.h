@@ -22,7 +22,7 @@ class Packetiser {
   explicit Packetiser(Stream& stream) : stream_(stream) {}
 
   void describe(const StreamConfig& before, const StreamConfig& next);
-  /** Returns the encoder's rate in Hz. Audio made at this rate needs no resampling. */
+  /** Returns the encoder's rate in Hz. Audio at this rate needs no resampling. */
   int rate() const;
   /** Sends audio. Drops it when the stream may not send or has no encoder. */
   void take(const int16_t* pcm, int samples, int rate_hz, uint64_t now_us, Heard heard = Heard::sound);

@@ -12,7 +12,7 @@ bool Player::next_piece() {
   std::fill(std::begin(phase_), std::end(phase_), 0.0);
   if (++piece_ < pieces_.size()) return true;
   piece_ = 0;
-  // Pieces without any sample would loop forever.
+  // Stop after a loop without a single sample: it would never end.
   if (!advanced_) return false;
   advanced_ = false;
   return loops_ == 0 || ++loop_ < loops_;

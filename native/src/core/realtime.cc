@@ -7,7 +7,7 @@ namespace media {
 
 namespace {
 constexpr uint64_t kWindowUs = 1'000'000;
-/** The share of a window, in percent, from which a thread leaves too little CPU time to others. The kernel's limit
+/** A thread gives the priority up when it has used at least this share of a window, in percent. The kernel's limit
  * (sched_rt_runtime_us) is the same. */
 constexpr uint64_t kTooMuch = 95;
 }  // namespace

@@ -76,7 +76,7 @@ class Receiver : private ReceiverLines {
   void record(RecordTrack track) { recordings_.push_back(std::move(track)); }
   void unrecord(const Recording* recording) { erase_recording(recordings_, recording); }
   void record_key(char digit, uint64_t now_us);
-  /** Ends the recordings that this stream leads. */
+  /** Ends the recordings whose `left` stream this is. */
   void end_recordings(uint64_t now_us);
 
   void second_tick(uint64_t now_us);

@@ -18,7 +18,7 @@ class Recorder {
   void add(std::shared_ptr<Recording> recording);
   /** Wakes the thread because a recording has ended. Called on any thread. */
   void wake();
-  /** Ends all recordings and the thread. */
+  /** Ends all recordings and stops the thread. */
   void stop();
   size_t active() const { return active_.load(std::memory_order_relaxed); }
   uint64_t dropped() const { return dropped_.load(std::memory_order_relaxed); }

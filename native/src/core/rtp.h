@@ -32,10 +32,9 @@ inline bool looks_like_rtcp(const uint8_t* p, size_t n) {
   return n >= 8 && (p[0] & 0xc0) == 0x80 && p[1] >= 192 && p[1] <= 223;
 }
 
-/** Parses only the header, and checks its CSRC and extension lengths against `n`. Ignores padding, which SRTP encrypts.
- */
+/** Parses the header and checks its CSRC and extension lengths against `n`. Ignores padding, which SRTP encrypts. */
 bool parse_rtp_header(const uint8_t* p, size_t n, RtpView& out);
-/** Parses header and padding. */
+/** Parses the header and the padding. */
 bool parse_rtp(const uint8_t* p, size_t n, RtpView& out);
 
 void write_rtp_header(uint8_t* p, uint8_t payload_type, bool marker, uint16_t seq, uint32_t ts, uint32_t ssrc);

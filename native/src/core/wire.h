@@ -18,8 +18,8 @@ class Wire {
   virtual ~Wire() = default;
   virtual bool send_rtp(const uint8_t* p, size_t n, const Address& to) = 0;
   virtual bool send_rtcp(const uint8_t* p, size_t n, const Address& to) = 0;
-  /** Notifies the wire that the stream accepts packets only from this address, so that it may connect the socket. An
-   * unknown address means that any sender may come. */
+  /** Reports that the stream accepts packets only from this address, so that the wire can connect its socket. With an
+   * unknown address the stream accepts any sender. */
   virtual void settled(const Address&) {}
   /** Runs once a second. */
   virtual void look_after(uint64_t) {}

@@ -188,7 +188,7 @@ void Worker::take_frames() {
   counters_.packet_ring_drops += packet_ring_->take_drops();
 }
 
-/** Sets whether a frame wakes the thread. While frames flow, the clock wakes it anyway. */
+/** Sets whether a frame wakes the thread. While frames flow, the thread polls the ring instead. */
 void Worker::watch_frames(bool watched) {
   if (!packet_ring_ || watched == frames_watched_) return;
   frames_watched_ = watched;
