@@ -3,10 +3,10 @@ import { closeSync, mkdirSync, openSync, writeFileSync } from 'node:fs'
 import t from 'tap'
 import { openOf, stillOpen } from '../../../bench/descriptors.ts'
 
-t.test('descriptors that nobody owns are found, by process and kind', async t => {
+t.test('finds leaked descriptors by process and kind', async t => {
   const folder = t.testdir({ run: { 'media.pid': `${process.pid}\n` } })
   const rest = openOf(folder)
-  t.same(Object.keys(rest), ['media'], 'who has no pid is left out')
+  t.same(Object.keys(rest), ['media'], 'a process without a pid file is omitted')
   t.same(stillOpen(rest, openOf(folder), 0), [])
   const files = Array.from({ length: 20 }, () => openSync(folder, 'r'))
   const sockets = Array.from({ length: 20 }, () => createSocket('udp4'))
@@ -18,8 +18,12 @@ t.test('descriptors that nobody owns are found, by process and kind', async t =>
   const before = rest.media?.open ?? {}
   const said = (kind: string) => `media has ${(before[kind] ?? 0) + 20} of ${kind} open, ${before[kind] ?? 0} at rest`
   t.same(new Set(stillOpen(rest, openOf(folder), 0)), new Set([said('file'), said('udp')]))
-  t.same(stillOpen(rest, openOf(folder), 10), [said('file')], 'ports that are in use or rest have an owner')
+  t.same(stillOpen(rest, openOf(folder), 10), [said('file')], 'ports in use or in quarantine are not leaks')
   mkdirSync(`${folder}/other/run`, { recursive: true })
   writeFileSync(`${folder}/other/run/media.pid`, String(process.ppid))
-  t.same(stillOpen(openOf(`${folder}/other`), openOf(folder), 0), [], 'another process has another rest')
+  t.same(
+    stillOpen(openOf(`${folder}/other`), openOf(folder), 0),
+    [],
+    'does not compare with the baseline of another process',
+  )
 })

@@ -1,10 +1,10 @@
 import t from 'tap'
 import { compare, figuresOf, turnOf } from '../../../bench/pairs.ts'
 
-t.test('four pairs hold each combination of core and starter once, so neither decides a comparison', async t => {
+t.test('four pairs cover each combination of core and starting order once, so neither biases a comparison', async t => {
   const turns = [0, 1, 2, 3].map(index => JSON.stringify(turnOf(index)))
   t.equal(new Set(turns).size, 4)
-  // The machine: core 1 takes 10 % more time, and the tree that starts second 8 % more.
+  // A machine whose core 1 takes 10 % more time, and where the tree that starts second takes 8 % more.
   const times = (index: number): [number, number] => {
     const { before_core, starts_first } = turnOf(index)
     const time = (core: number, first: boolean) => 100 * (core === 1 ? 1.1 : 1) * (first ? 1 : 1.08)
@@ -13,7 +13,7 @@ t.test('four pairs hold each combination of core and starter once, so neither de
   t.ok(Math.abs(compare(Array.from({ length: 8 }, (_, index) => times(index))).change_percent) < 1e-9)
 })
 
-t.test('a tree that takes a fifth longer is said to take a fifth longer, with the error of the pairs', async t => {
+t.test('reports a slowdown of 20 % with the standard error of the pairs', async t => {
   const same = compare([
     [100, 120],
     [300, 360],
@@ -27,11 +27,14 @@ t.test('a tree that takes a fifth longer is said to take a fifth longer, with th
     [100, 110],
     [100, 90],
   ])
-  t.ok(noisy.error_percent > Math.abs(noisy.change_percent), 'the error is larger than the change, so there is none')
+  t.ok(
+    noisy.error_percent > Math.abs(noisy.change_percent),
+    'the error exceeds the change, so the change is not significant',
+  )
   t.throws(() => compare([[1, 2]]), /two pairs/)
 })
 
-t.test('the figures of a result are its numbers, by path', async t => {
+t.test('the figures of a result are its numbers by path', async t => {
   const results = { at: '2026-11-23', full: { take_us: 280, name: 'x' }, held: 400, within_limits: true, none: null }
   t.same(
     [...figuresOf(results)],

@@ -8,7 +8,7 @@ import { putSandboxCarrier } from '../../../core/state/configuration/bootstrap.t
 import { applyCarriers, listCarriers } from '../../../core/state/configuration/carriers.ts'
 import { openState } from '../../../core/state/index.ts'
 
-// `strowger carriers apply FILE`: the file says how carriers stand, and the same file again changes nothing.
+// `strowger carriers apply FILE` makes the carriers match the file. Applying the same file again changes nothing.
 
 const folder = mkdtempSync(join(tmpdir(), 'strowger-carriers-'))
 t.teardown(() => rmSync(folder, { recursive: true }))
@@ -26,7 +26,7 @@ function fileOf(content: unknown): string {
   return file
 }
 
-t.test('what is left out of a file is filled in, and a wrong file is refused with everything wrong in it', async t => {
+t.test('fills in defaults, and refuses a wrong file with all its faults', async t => {
   t.match(readCarriersFile(fileOf({ carriers: [LAGOS] })), [
     {
       enabled: true,
@@ -55,7 +55,7 @@ t.test('what is left out of a file is filled in, and a wrong file is refused wit
   t.throws(() => readCarriersFile(join(folder, 'nothing.json')), { message: /cannot be read \(ENOENT\)/ })
 })
 
-t.test('a file is applied whole: added, changed, left alone, and pruned when that is asked for', async t => {
+t.test('applies a file atomically: adds, changes and keeps carriers, and with --prune removes others', async t => {
   const state = await openState({ data_dir: folder })
   t.teardown(() => state.close())
   await putSandboxCarrier(state, { host: '127.0.0.1', port: 5999, now })
@@ -68,12 +68,12 @@ t.test('a file is applied whole: added, changed, left alone, and pruned when tha
   const all = async () => (await listCarriers(state.db)).filter(({ sandbox }) => sandbox === 0)
   const before = await revision()
   const shown = await apply([LAGOS], { dry: true })
-  t.same(await all(), [], 'shown, not done')
-  t.same(await apply([LAGOS]), shown, 'done as it was shown')
-  t.equal(await revision(), before + 1, 'signaling nodes apply it')
+  t.same(await all(), [], 'a dry run changes nothing')
+  t.same(await apply([LAGOS]), shown, 'the steps match those of the dry run')
+  t.equal(await revision(), before + 1, 'signaling nodes see a new revision')
   const [made] = await all()
   t.match(made, { name: 'Lagos Telecom', enabled: 1, revision: 1, sources: ['203.0.113.0/25'] })
-  t.same(await apply([LAGOS]), [], 'the same file again')
+  t.same(await apply([LAGOS]), [], 'the same file again changes nothing')
   t.equal(await revision(), before + 1)
 
   const routes = [{ prefix: '234', cost_minor: 80 }]
@@ -90,10 +90,10 @@ t.test('a file is applied whole: added, changed, left alone, and pruned when tha
   const [changed] = await all()
   t.match(changed, { enabled: 0, codecs: ['PCMA'], revision: 2, routes: [{ cost_minor: 80 }] })
   t.equal(changed?.targets.length, 1)
-  t.equal(changed?.targets[0]?.id, made?.targets[0]?.id, 'a target that stays keeps its id')
+  t.equal(changed?.targets[0]?.id, made?.targets[0]?.id, 'an unchanged target keeps its id')
 
-  t.same(await apply([]), [], 'who is not named stays')
+  t.same(await apply([]), [], 'without --prune, carriers outside the file remain')
   t.same(await apply([], { prune: true }), ['- carrier Lagos Telecom'])
   t.same(await all(), [])
-  t.equal((await state.db.selectFrom('carrier').select('id').execute()).length, 1, 'the sandbox is none of them')
+  t.equal((await state.db.selectFrom('carrier').select('id').execute()).length, 1, 'the sandbox carrier remains')
 })

@@ -2,16 +2,16 @@ import t from 'tap'
 import { environmentOf, TOLD } from '../../../bin/child-environment.ts'
 import { VARIABLES } from '../../../core/runtime/config.ts'
 
-/** The supervisor's own: it refuses or carries them out itself. */
+/** Variables that only the supervisor reads. */
 const SUPERVISOR = ['users', 'print_secrets', 'database_url', 'redis_url']
 
-t.test('each variable is told to a process, or is the supervisor’s own', async t => {
+t.test('each variable goes to a process or belongs to the supervisor', async t => {
   const told = new Set(Object.values(TOLD).flat())
   const untold = Object.keys(VARIABLES).filter(name => !told.has(name as keyof typeof VARIABLES))
   t.same(untold.sort(), [...SUPERVISOR].sort())
 })
 
-t.test('the master key is told to signaling and control alone', async t => {
+t.test('only signaling and control get the master key', async t => {
   const holders = Object.entries(TOLD).filter(([, names]) => names.includes('master_key'))
   t.same(
     holders.map(([name]) => name),
@@ -19,7 +19,7 @@ t.test('the master key is told to signaling and control alone', async t => {
   )
 })
 
-t.test('what no list names is not inherited', async t => {
+t.test('a process inherits only the variables of its list', async t => {
   const env = { PATH: '/bin', STROWGER_LOG: 'info', STROWGER_MASTER_KEY: 'k', PASSWORD: 'p', HOME: undefined }
   t.same(environmentOf('edge', env), { PATH: '/bin', STROWGER_LOG: 'info' })
 })

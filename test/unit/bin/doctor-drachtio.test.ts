@@ -6,9 +6,9 @@ import { examineDrachtio, examineExports } from '../../../bin/doctor-drachtio.ts
 import { loadConfig } from '../../../core/runtime/config.ts'
 import { DrachtioPeer } from '../../support/drachtio-peer.ts'
 
-// What `strowger doctor` says of a drachtio-server.
+// The check of a drachtio-server by `strowger doctor`.
 
-t.test('each thing that can be wrong is named with what mends it', async t => {
+t.test('reports each fault of a drachtio-server with its fix', async t => {
   const data_dir = mkdtempSync(join(tmpdir(), 'strowger-doctor-'))
   t.teardown(() => rmSync(data_dir, { recursive: true, force: true }))
   const peer = await DrachtioPeer.open()
@@ -28,12 +28,16 @@ t.test('each thing that can be wrong is named with what mends it', async t => {
   t.match(await examineDrachtio(config({ STROWGER_SIP_PORT: '5070' })), { ok: false, mend: /udp\/192\.0\.2\.1:5070/ })
   const wrong = await examineDrachtio(config({ STROWGER_DRACHTIO_SECRET: 'another' }))
   t.match(wrong, { ok: false, mend: /incorrect secret.*STROWGER_DRACHTIO_SECRET/ })
-  t.notMatch(JSON.stringify(wrong), 'another', 'and the secret is not shown')
+  t.notMatch(JSON.stringify(wrong), 'another', 'the finding does not contain the secret')
   peer.frozen = true
   t.match(await examineDrachtio(config(), 100), { ok: false, mend: /does not answer/ })
   peer.close()
   t.same(examineExports(config()), [])
   t.match(examineExports(config({ STROWGER_HEP: '192.0.2.9:9060' })), [{ ok: false, mend: /--homer/ }])
   t.match(await examineDrachtio(config()), { ok: false, mend: /ECONNREFUSED.*STROWGER_DRACHTIO/ })
-  t.equal(await examineDrachtio(loadConfig({ STROWGER_DATA: data_dir })), null, 'the embedded edge needs no look')
+  t.equal(
+    await examineDrachtio(loadConfig({ STROWGER_DATA: data_dir })),
+    null,
+    'there is nothing to check for the embedded edge',
+  )
 })

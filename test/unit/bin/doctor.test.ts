@@ -5,27 +5,27 @@ import { examineStore } from '../../../bin/doctor-store.ts'
 import { s3Server } from '../../support/object-store.ts'
 import { bodyOf } from '../../support/web.ts'
 
-// What `strowger doctor` says of the object store of recordings, against a real server of the protocol.
+// The check of the recordings' object store by `strowger doctor`, against a real S3 server.
 
-t.test('a store that works is told so, and nothing of the probe is left in it', async t => {
+t.test('reports a working store and leaves no probe in it', async t => {
   const server = await s3Server(t)
   t.match(await examineStore(server.config), { ok: true, what: /recordings can be kept in http.*recordings-bucket/ })
   t.same(server.keys(), [])
 })
 
-t.test('each thing that can be wrong is named with the variable that mends it', async t => {
+t.test('reports each fault of a store with the variable that fixes it', async t => {
   const server = await s3Server(t)
   const { config } = server
   const wrong_key = await examineStore({ ...config, secret_key: 'another' })
   t.match(wrong_key, { ok: false, mend: /writing failed .*SignatureDoesNotMatch.*STROWGER_S3_SECRET_KEY/ })
-  t.notMatch(JSON.stringify(wrong_key), 'another', 'and the key is not shown')
+  t.notMatch(JSON.stringify(wrong_key), 'another', 'the finding does not contain the key')
   const no_bucket = await examineStore({ ...config, bucket: 'nowhere' })
   t.match(no_bucket, { ok: false, mend: /NoSuchBucket.*STROWGER_S3_BUCKET/ })
   await server.stop()
   t.match(await examineStore(config), { ok: false, mend: /STROWGER_S3_ENDPOINT/ })
 })
 
-t.test('a key that may write but not delete is told which right it lacks', async t => {
+t.test('names the missing permission of a key that may write but not delete', async t => {
   const objects = new Map<string, Buffer>()
   const server = createServer(async (request, response) => {
     const body = await bodyOf(request)

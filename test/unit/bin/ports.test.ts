@@ -8,7 +8,7 @@ const CONFIG = {
   rtp_ports: { first: 20_000, last: 29_999 },
 }
 
-t.test('ports between our own processes are free, not configured, and none that a socket gets by chance', async t => {
+t.test('internal ports are free, not configured, and outside the ephemeral range', async t => {
   const { control_link, sandbox } = await internalPorts(CONFIG)
   for (const port of [control_link, sandbox]) t.ok(port >= 61_000 && port <= 65_535, String(port))
 
@@ -16,8 +16,12 @@ t.test('ports between our own processes are free, not configured, and none that 
   t.teardown(() => other.close())
   other.bind(sandbox, '127.0.0.1')
   await once(other, 'listening')
-  t.not((await internalPorts(CONFIG)).sandbox, sandbox, 'it is taken')
-  t.not((await internalPorts({ ...CONFIG, http_port: control_link })).control_link, control_link, 'it is configured')
+  t.not((await internalPorts(CONFIG)).sandbox, sandbox, 'a port in use is not chosen')
+  t.not(
+    (await internalPorts({ ...CONFIG, http_port: control_link })).control_link,
+    control_link,
+    'a configured port is not chosen',
+  )
 
   const everything = { ...CONFIG, rtp_ports: { first: 60_000, last: 65_535 } }
   await t.rejects(internalPorts(everything), { name: 'StartRefused', message: /61000 to 65535/ })

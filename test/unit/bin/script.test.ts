@@ -19,7 +19,7 @@ interface Ran {
   readonly err: string
 }
 
-/** The strowger command with this input typed at once. */
+/** Runs the strowger command with this input. */
 function strowger(args: readonly string[], input = '', env: Record<string, string> = {}): Promise<Ran> {
   const child = spawn(...untouched(process.execPath, ['build/bin/main.js', ...args]), {
     env: { ...process.env, ...env },
@@ -39,7 +39,7 @@ function strowger(args: readonly string[], input = '', env: Record<string, strin
   })
 }
 
-/** A script server on any port: replies by path, and keeps what it was asked. */
+/** Starts a script server that responds by path and records its requests. */
 async function server(t: Test, replies: Record<string, string>): Promise<{ base: string; asked: string[] }> {
   const asked: string[] = []
   const http = createServer((request, response) => {
@@ -58,18 +58,18 @@ async function server(t: Test, replies: Record<string, string>): Promise<{ base:
   return { base: `http://127.0.0.1:${(http.address() as AddressInfo).port}`, asked }
 }
 
-t.test('script check lists findings with their places, and its exit code tells of errors', async t => {
+t.test('script check lists findings with their places and exits with 1 after an error', async t => {
   const bad = await strowger(['script', 'check', 'fixtures/markup/bad/bare-ampersand.xml'])
   t.equal(bad.code, 1)
   t.match(bad.out, 'bare-ampersand.xml:2:35: error: an ampersand that begins no entity is written &amp; [syntax 12100]')
   const good = await strowger(['script', 'check', '-', '--json'], '<Response><Spell>a</Spell></Response>')
-  t.equal(good.code, 0, 'a warning is no error')
+  t.equal(good.code, 0, 'a warning is not an error')
   t.match(JSON.parse(good.out), { ok: true, advice: [{ line: 1, column: 11, number: 12200 }] })
   const missing = await strowger(['script', 'check', '/no/such/file'])
   t.match(missing, { code: 1, err: /there is no file/ })
 })
 
-t.test('script run speaks by printing, takes typed keys, and follows the action', async t => {
+t.test('script run prints speech, reads typed keys, and follows the action', async t => {
   const { base, asked } = await server(t, {
     '/menu': '<Response><Say>You pressed a key</Say><Dial>+2348030000001</Dial><Say>Goodbye</Say></Response>',
   })
@@ -88,7 +88,7 @@ t.test('script run speaks by printing, takes typed keys, and follows the action'
   t.match(asked[0], /^\/menu .*Digits=42&FinishedOnKey=/)
 })
 
-t.test('script run fetches a URL, and goes on at once when nobody will type', async t => {
+t.test('script run fetches a URL, and timers fire at once after the end of input', async t => {
   const { base, asked } = await server(t, {
     '/voice': '<Response><Gather timeout="3600"><Say>Hello</Say></Gather><Echo/></Response>',
   })
@@ -98,7 +98,7 @@ t.test('script run fetches a URL, and goes on at once when nobody will type', as
   t.match(asked[0], /CallStatus=ringing/)
 })
 
-t.test('replay runs a log again and shows the first difference', async t => {
+t.test('replay runs a log again and prints the first difference', async t => {
   const path = folder(t)
   const log = join(path, 'run.jsonl')
   await strowger(['script', 'run', '-', '--log', log], '<Response><Say>One</Say><Say>Two</Say></Response>')

@@ -3,14 +3,14 @@ import t from 'tap'
 import { readDecision, referenceFindings, statusCell } from '../../tidy/decisions.ts'
 import { hasTest, rowFindings, threatFindings, threatRows } from '../../tidy/threats.ts'
 
-// Tables of the documents that name files: what they say of the code is in it.
+// Checks tables in the documents that refer to files against these files.
 
 const rowsOf = (path: string): string[] =>
   readFileSync(path, 'utf8')
     .split('\n')
     .filter(line => line.startsWith('| ') && !/^\| (---|what)/.test(line))
 
-t.test('each row of docs/limits.md is what its file says', async t => {
+t.test('the file of each row of docs/limits.md contains its text', async t => {
   const rows = rowsOf('docs/limits.md')
   t.ok(rows.length > 40)
   for (const row of rows) {
@@ -19,7 +19,7 @@ t.test('each row of docs/limits.md is what its file says', async t => {
   }
 })
 
-t.test('each row of docs/proofs.md names tests that are there', async t => {
+t.test('each row of docs/proofs.md names existing tests', async t => {
   const rows = rowsOf('docs/proofs.md')
   t.ok(rows.length > 30)
   for (const row of rows) {
@@ -29,12 +29,12 @@ t.test('each row of docs/proofs.md names tests that are there', async t => {
   }
 })
 
-t.test('each row of docs/threats.md names the tests that carry its threat out', async t => {
+t.test('each row of docs/threats.md names the tests that carry out its threat', async t => {
   t.ok(threatRows().length > 40)
   t.same(threatFindings(), [])
 })
 
-t.test('a row without a test, or with one that is not there or is skipped, is found', async t => {
+t.test('reports a row without a test, and one whose test is missing or skipped', async t => {
   const folder = t.testdir({
     'a.test.ts': "t.test('here', async t => {})\nt.test('skipped', { skip: true }, async t => {})\nt.comment('said')\n",
   })
@@ -48,7 +48,7 @@ t.test('a row without a test, or with one that is not there or is skipped, is fo
   ])
 })
 
-t.test('the index of decisions links a record to those that changed it', async t => {
+t.test('the index of decisions links a superseded record to its successors', async t => {
   const old = readDecision('9001-old.md', '# 9001 An old way\n\nStatus: superseded by 9002.\n\nWhy.\n')
   const next = readDecision('9002-new.md', '# 9002 A new way\n\nWhy.\n')
   t.same(old, { number: '9001', file: '9001-old.md', title: 'An old way', status: 'superseded by 9002.' })

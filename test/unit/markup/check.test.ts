@@ -9,14 +9,14 @@ function lines(text: string, options?: Parameters<typeof check>[1]): string[] {
   )
 }
 
-t.test('a good document has nothing to say', async t => {
+t.test('a valid document gets no advice', async t => {
   t.strictSame(check(response('<Say>Hello</Say>', '<Gather action="https://x.example/a"/>', '<Hangup/>')), {
     ok: true,
     advice: [],
   })
 })
 
-t.test('all faults are listed in order of their places, with what was probably meant', async t => {
+t.test('lists all faults in document order, with suggestions', async t => {
   t.strictSame(
     lines(
       response(
@@ -38,7 +38,7 @@ t.test('all faults are listed in order of their places, with what was probably m
   )
 })
 
-t.test('what cannot be parsed is one error, with how to mend it', async t => {
+t.test('a document that does not parse gets one error, with a suggested fix', async t => {
   t.strictSame(lines('\n<?xml version="1.0"?><Response/>'), [
     '2:6 error 12100 syntax (nothing, not even a line break, may stand before the XML declaration)',
   ])
@@ -48,7 +48,7 @@ t.test('what cannot be parsed is one error, with how to mend it', async t => {
   t.equal(check('<Response').ok, false)
 })
 
-t.test('verbs below one that takes over are reported once', async t => {
+t.test('reports unreachable verbs once', async t => {
   for (const verb of [
     '<Redirect>https://x.example/</Redirect>',
     '<Hangup/>',
@@ -66,7 +66,7 @@ t.test('verbs below one that takes over are reported once', async t => {
   t.strictSame(lines(response('<Dial>+2348030000001</Dial>', '<Say>a</Say>')), [])
 })
 
-t.test('relative URLs are errors in an inline document only', async t => {
+t.test('relative URLs are errors only in an inline document', async t => {
   const text = response(
     '<Gather action="/a"><Play>b.wav</Play></Gather>',
     '<Record/>',
@@ -83,11 +83,11 @@ t.test('relative URLs are errors in an inline document only', async t => {
   ])
 })
 
-t.test('attributes without effect are told by the check, and by no call', async t => {
+t.test('the check reports attributes without effect', async t => {
   t.strictSame(lines(response('<Dial callReason="hi">+2348030000001</Dial>')), ['2:7 warning null no_effect'])
 })
 
-t.test('a document is checked as what it will be', async t => {
+t.test('the kind of a document decides which verbs it may contain', async t => {
   const text = response('<Leave/>', '<Dial>1234</Dial>')
   t.strictSame(lines(text), ['2:1 warning 12200 misplaced_element'])
   t.strictSame(lines(text, { kind: 'queue_wait' }), [

@@ -34,7 +34,7 @@ interface Changes {
   readonly siprec_connectors?: readonly string[]
 }
 
-/** A run without a telephone. Commands are looked at as they come; the log of each run must replay at its end. */
+/** A run without a telephone. Tests check the commands of each step. At teardown the log of the run must replay. */
 export class Phone {
   readonly facts: StartFacts
   private readonly t: Test
@@ -63,7 +63,7 @@ export class Phone {
   }
 
   send(event: Event): readonly Command[] {
-    // The run must survive storage: it goes through JSON between any two steps.
+    // Passes the run through JSON between steps, because it must survive storage.
     const result = step(JSON.parse(JSON.stringify(this.run)) as Run, event)
     this.lines.push(eventLine(event, result))
     this.take(result)
@@ -77,14 +77,14 @@ export class Phone {
     this.unexpected = result.unexpected
   }
 
-  /** The newest command of a type. */
+  /** Returns the last command of a type. */
   last<T extends Command['type']>(type: T): Extract<Command, { type: T }> {
     const found = this.all.findLast(command => command.type === type)
     if (!found) throw new Error(`no ${type} command was given; given: ${this.all.map(c => c.type).join(' ')}`)
     return found as Extract<Command, { type: T }>
   }
 
-  /** Types of the last step's commands. */
+  /** Returns the types of the last step's commands. */
   types(): string {
     return this.commands.map(command => command.type).join(' ')
   }
@@ -188,7 +188,7 @@ export class Phone {
 export const CHILD_SID = SIMULATED.call_sid
 export const RECORDING = SIMULATED.recording
 
-/** A call whose first document is this text: fetched from BASE, or inline. */
+/** Starts a call whose first document is this text: fetched from BASE, or inline. */
 export function call(t: Test, text: string, changes: Changes = {}): Phone {
   const { kind = 'call', inline = false, answered = true, sip = true, fallback = null, speech = {} } = changes
   const phone = new Phone(t, {
@@ -203,7 +203,7 @@ export function call(t: Test, text: string, changes: Changes = {}): Phone {
   return inline ? phone : phone.fetched(text)
 }
 
-/** `<Response>` around verbs. */
+/** Returns a document with these verbs. */
 export function response(...verbs: readonly string[]): string {
   return `<Response>\n${verbs.join('\n')}\n</Response>`
 }

@@ -4,8 +4,8 @@ import type { Command, Event } from '../../../markup/interpreter/types.ts'
 export { answersTo, type Habits }
 
 /**
- * Carry a run on with the usual answers until it is done, waits for a document, or nothing is left to answer. Timers
- * fire only when nothing else happens.
+ * Continues a run with the usual events until it is done, waits for a document, or has no event left. Timers fire only
+ * when there is no other event.
  */
 export function carryOn(
   first: readonly Command[],

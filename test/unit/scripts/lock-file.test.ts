@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import t from 'tap'
 
-// The check of package-lock.json that runs before anything is installed.
+// Tests the check of package-lock.json, which runs before packages are installed.
 
 interface Entry {
   version?: string
@@ -20,7 +20,7 @@ interface Files {
 }
 
 const COMMAND = resolve('scripts/lock-file.mjs')
-// Plain JavaScript outside the compiled tree, because it runs before anything is compiled.
+// Plain JavaScript outside the compiled tree, because it runs before compilation.
 const { lockFindings } = (await import(pathToFileURL(COMMAND).href)) as {
   lockFindings: (manifest: Files['manifest'], lock: Files['lock']) => string[]
 }
@@ -32,14 +32,14 @@ const ours = (): Files => ({
   lock: JSON.parse(readFileSync('package-lock.json', 'utf8')),
 })
 
-/** What the check says after `change` to a copy of our files. */
+/** Returns the findings after `change` to a copy of our files. */
 function found(change: (files: Files) => void): string {
   const { manifest, lock } = ours()
   change({ manifest, lock })
   return lockFindings(manifest, lock).join('\n')
 }
 
-/** Changes one package of the lock file; `{version}` in an address is that of the package. */
+/** Changes one package of the lock file. `{version}` in `resolved` stands for its version. */
 const one =
   (path: string, change: Entry) =>
   ({ lock }: Files): void => {
@@ -49,7 +49,7 @@ const one =
     lock.packages[path] = { ...entry, ...change, ...(resolved === undefined ? {} : { resolved }) }
   }
 
-t.test('our own lock file passes, and one that names the archives of the registry does too', async t => {
+t.test('accepts our lock file, with or without the URLs of registry archives', async t => {
   t.equal(
     found(() => {}),
     '',
@@ -61,7 +61,7 @@ t.test('our own lock file passes, and one that names the archives of the registr
   t.equal(named, '')
 })
 
-t.test('the command says what is wrong with the folder that it runs in, and fails', async t => {
+t.test('the command reports the faults of the current folder and fails', async t => {
   const folder = t.testdir()
   const files = ours()
   one(KOA, { resolved: 'https://evil.example/koa-{version}.tgz' })(files)
@@ -72,7 +72,7 @@ t.test('the command says what is wrong with the folder that it runs in, and fail
   t.match(stderr, /^lock file: node_modules\/koa .* comes from https:\/\/evil\.example\/koa-/)
 })
 
-t.test('a package that could be another than the registry has is refused by name', async t => {
+t.test('rejects a package that may differ from the one in the registry', async t => {
   const changes: [string, RegExp, (files: Files) => void][] = [
     ['no hash', /node_modules\/koa .*integrity/, one(KOA, { integrity: '' })],
     ['a weak hash', /node_modules\/koa .*integrity/, one(KOA, { integrity: 'sha1-2jmj7l5rSw0yVb/vlWAYkK/YBwk=' })],
@@ -88,14 +88,14 @@ t.test('a package that could be another than the registry has is refused by name
   for (const [what, sentence, change] of changes) t.match(found(change), sentence, what)
 })
 
-t.test('an install script runs only of a package that is listed, and the list has no others', async t => {
+t.test('only listed packages have install scripts, and all listed packages have one', async t => {
   const unlisted = found(one(SCOPED, { hasInstallScript: true }))
   t.match(unlisted, /@koa\/router .* has an install script and is not in allowScripts/)
   const idle = found(({ manifest }) => Object.assign(manifest.allowScripts, { koa: true }))
   t.match(idle, /lists koa, which has no install script/)
 })
 
-t.test('what is installed has no install script that the lock file hides', async t => {
+t.test('installed packages have no install scripts that the lock file hides', async t => {
   const { lock } = ours()
   const hidden = Object.entries(lock.packages).flatMap(([path, entry]) => {
     if (path === '' || entry.hasInstallScript) return []
@@ -108,7 +108,7 @@ t.test('what is installed has no install script that the lock file hides', async
   t.same(hidden, [])
 })
 
-/** Null for a package of another platform, which npm leaves out. */
+/** Reads a file; null for a package of another platform, which npm does not install. */
 function readIfThere(file: string): string | null {
   try {
     return readFileSync(file, 'utf8')

@@ -21,7 +21,7 @@ const heard = (bus: Bus, topic: Topic): Promise<void> =>
     })
   })
 
-/** Rings until the other side hears: a member may still be connecting. Each use needs a topic of its own. */
+/** Rings until the other side hears, because a member may still be connecting. Each use needs a separate topic. */
 async function ringUntilHeard(from: Bus, to: Bus, topic: Topic): Promise<void> {
   const answer = heard(to, topic)
   const again = setInterval(() => from.ring(topic), 20)
@@ -32,7 +32,7 @@ async function ringUntilHeard(from: Bus, to: Bus, topic: Topic): Promise<void> {
   }
 }
 
-t.test('what one process rings, the others hear, also after the hub was gone', async t => {
+t.test('a ring reaches the other processes, also after the hub has restarted', async t => {
   const hub = await createBusHub(folder, log)
   const [a, b] = [connectBus(folder), connectBus(folder)]
   await ringUntilHeard(a, b, 'calls')
@@ -40,12 +40,12 @@ t.test('what one process rings, the others hear, also after the hub was gone', a
   hub.close()
   const next = await createBusHub(folder, log)
   await ringUntilHeard(a, b, 'outbox')
-  t.pass('each was heard')
+  t.pass('each ring was heard')
   await Promise.all([a.close(), b.close()])
   next.close()
 })
 
-t.test('what is said before the connection stands, and just before the end, arrives', async t => {
+t.test('rings sent before the connection is up, and just before close, arrive', async t => {
   const hub = await createBusHub(folder, log)
   const listener = connectBus(folder)
   const other = connectBus(folder)
@@ -55,64 +55,65 @@ t.test('what is said before the connection stands, and just before the end, arri
   brief.ring('nodes')
   await brief.close()
   await answer
-  t.pass('it was heard')
+  t.pass('the ring was heard')
   await Promise.all([listener.close(), other.close()])
   hub.close()
 })
 
-t.test('without a hub a process still hears itself', async () => {
+t.test('without a hub a process hears its own rings', async () => {
   const alone = connectBus(join(folder, 'nobody'))
   await ringUntilHeard(alone, alone, 'calls')
   await alone.close()
 })
 
-t.test(
-  'the first ring leaves at once, those that follow within 25 ms leave as one, and the last is not lost',
-  async t => {
-    const hub = await createBusHub(folder, log)
-    t.teardown(() => hub.close())
-    let held: (() => void)[] | undefined
-    const after = (delay_ms: number, run: () => void): Timer => {
-      if (!held) return systemClock.after(delay_ms, run)
-      held.push(run)
-      return { cancel: () => undefined }
-    }
-    const runTimers = (): void => {
-      const due = held ?? []
-      held = []
-      for (const run of due) run()
-    }
-    const clock = { ...systemClock, after }
-    const [a, b] = [connectBus(folder, clock), connectBus(folder)]
-    await ringUntilHeard(a, b, 'jobs')
+t.test('sends the first ring at once, joins those of the next 25 ms into one, and keeps the last at close', async t => {
+  const hub = await createBusHub(folder, log)
+  t.teardown(() => hub.close())
+  let held: (() => void)[] | undefined
+  const after = (delay_ms: number, run: () => void): Timer => {
+    if (!held) return systemClock.after(delay_ms, run)
+    held.push(run)
+    return { cancel: () => undefined }
+  }
+  const runTimers = (): void => {
+    const due = held ?? []
     held = []
-    let rings = 0
-    b.on('calls', () => {
-      rings += 1
-    })
-    // Rings of one process arrive in the order in which they left: what precedes this one has arrived.
-    const arrived = async (topic: Topic): Promise<number> => {
-      const answer = heard(b, topic)
-      a.ring(topic)
-      await answer
-      return rings
-    }
-    for (let ring = 0; ring < 50; ring += 1) a.ring('calls')
-    t.equal(await arrived('commands'), 1)
-    runTimers()
-    t.equal(await arrived('outbox'), 2)
-    runTimers()
-    a.ring('calls')
-    a.ring('calls')
-    const last = heard(b, 'nodes')
-    a.ring('nodes')
-    await Promise.all([a.close(), last])
-    t.equal(await until('the last ring', async () => rings === 4 && rings), 4, 'a closing process sends what waits')
-    await b.close()
-  },
-)
+    for (const run of due) run()
+  }
+  const clock = { ...systemClock, after }
+  const [a, b] = [connectBus(folder, clock), connectBus(folder)]
+  await ringUntilHeard(a, b, 'jobs')
+  held = []
+  let rings = 0
+  b.on('calls', () => {
+    rings += 1
+  })
+  // Rings of one process arrive in order, so all rings before this one have arrived.
+  const arrived = async (topic: Topic): Promise<number> => {
+    const answer = heard(b, topic)
+    a.ring(topic)
+    await answer
+    return rings
+  }
+  for (let ring = 0; ring < 50; ring += 1) a.ring('calls')
+  t.equal(await arrived('commands'), 1)
+  runTimers()
+  t.equal(await arrived('outbox'), 2)
+  runTimers()
+  a.ring('calls')
+  a.ring('calls')
+  const last = heard(b, 'nodes')
+  a.ring('nodes')
+  await Promise.all([a.close(), last])
+  t.equal(
+    await until('the last ring', async () => rings === 4 && rings),
+    4,
+    'a closing process sends its pending rings',
+  )
+  await b.close()
+})
 
-t.test('the metrics of all processes come as one text with each family once', async t => {
+t.test('collects the metrics of all processes as one text with each family once', async t => {
   const served = await Promise.all(
     ['one', 'two'].map(name => {
       const registry = createMetrics(name)
@@ -120,7 +121,7 @@ t.test('the metrics of all processes come as one text with each family once', as
       return serveMetrics(folder, name, registry)
     }),
   )
-  // Who does not answer within a second is left out: what both of them tell.
+  // A process that does not answer within a second is omitted, so wait until both are in the text.
   const text = await until('both are told', async () => {
     const told = await collectMetrics(folder)
     return /process="one"/.test(told) && /process="two"/.test(told) && told

@@ -31,7 +31,7 @@ t.test('an empty environment gives the defaults of the contract', async t => {
   t.equal(Object.isFrozen(config), true)
 })
 
-t.test('a value that makes no sense is refused with the name of its variable', async t => {
+t.test('an invalid value is refused with the name of its variable', async t => {
   const nonsense: Record<string, string> = {
     STROWGER_HTTP_PORT: '80a',
     STROWGER_SIP_PORT: '70000',
@@ -54,7 +54,7 @@ t.test('a value that makes no sense is refused with the name of its variable', a
   }
 })
 
-t.test('an address of each family is served, the first by HTTP too', async t => {
+t.test('serves one address of each family, and uses the first for the base URL', async t => {
   t.equal(load().second, null)
   const both = load({ STROWGER_HOST: '192.0.2.1, 2001:db8::1' })
   t.match(both, { host: '192.0.2.1', bind: '192.0.2.1', second: { host: '2001:db8::1', bind: '2001:db8::1' } })
@@ -73,16 +73,16 @@ t.test('an address of each family is served, the first by HTTP too', async t => 
   }
 })
 
-t.test('two services on one port, or SIP inside the RTP ports, are refused', async t => {
+t.test('refuses two services on one port, and SIP inside the RTP ports', async t => {
   t.throws(() => load({ STROWGER_HTTP_PORT: '5066' }), { message: /STROWGER_HTTP_PORT=5066.*STROWGER_WS_PORT/ })
   t.throws(() => load({ STROWGER_SIP_PORT: '20100' }), { message: /STROWGER_SIP_PORT=20100.*STROWGER_RTP_PORTS/ })
 })
 
-t.test('a port for HTTP that no browser would ask is refused', async t => {
+t.test('refuses an HTTP port that browsers block', async t => {
   t.throws(() => load({ STROWGER_HTTP_PORT: '6000' }), { message: /STROWGER_HTTP_PORT=6000: browsers refuse/ })
 })
 
-t.test('the master key is made once, readable by its owner alone, and read again', async t => {
+t.test('creates the master key once, readable only by its owner', async t => {
   const first = load().master_key
   t.equal(first.length, 32)
   t.same(load().master_key, first)
@@ -91,7 +91,7 @@ t.test('the master key is made once, readable by its owner alone, and read again
   t.equal(load({ STROWGER_MASTER_KEY: given }).master_key.toString('hex'), given)
 })
 
-t.test('no secret reaches a log line, however deep it stands', async t => {
+t.test('redacts secrets in log lines down to the third level', async t => {
   let written = ''
   const sink = new Writable({
     write(chunk, _encoding, done) {
@@ -109,7 +109,7 @@ t.test('no secret reaches a log line, however deep it stands', async t => {
   t.match(written, /\[secret\]/)
 })
 
-t.test('a sealed value opens with its key alone, and a changed one not at all', async t => {
+t.test('unseals a value only with its key and only unmodified', async t => {
   const key = Buffer.alloc(32, 1)
   const sealed = seal(key, 'sk_live_token')
   t.equal(unseal(key, sealed), 'sk_live_token')
@@ -119,7 +119,7 @@ t.test('a sealed value opens with its key alone, and a changed one not at all', 
   t.throws(() => unseal(key, 'plain'))
 })
 
-t.test('passwords are compared by their hash, secrets without regard to length', async t => {
+t.test('matches passwords by their hash and compares secrets of different lengths', async t => {
   const stored = await hashPassword('correct horse')
   t.equal(await passwordMatches('correct horse', stored), true)
   t.equal(await passwordMatches('correct horsf', stored), false)
@@ -128,7 +128,7 @@ t.test('passwords are compared by their hash, secrets without regard to length',
   t.equal(sameSecret('abc', 'abcd'), false)
 })
 
-t.test('HA1 is that of the example in RFC 7616 section 3.9.1', async t => {
+t.test('HA1 matches the example in RFC 7616 section 3.9.1', async t => {
   const [user, realm, password] = ['Mufasa', 'http-auth@example.org', 'Circle of Life'] as const
   t.equal(digestHa1('md5', user, realm, password), '3d78807defe7de2157e2b0b6573a855f')
   t.equal(

@@ -27,7 +27,7 @@ interface Served {
   readonly port: number
   readonly url: string
   readonly sockets: Set<Socket>
-  /** Connections since the start. */
+  /** Returns the number of connections since the start. */
   connections(): number
 }
 
@@ -50,7 +50,7 @@ async function listen(t: Test, server: Server, scheme: string, host = '127.0.0.1
   return { port, url: `${scheme}://${host}:${port}`, sockets, connections: () => connections }
 }
 
-/** Its connections stay open: which ones are kept is the client's to decide. */
+/** The server keeps connections open, so that only the client decides which ones to keep. */
 const serve = (t: Test, handler: RequestListener, host?: string) =>
   listen(t, createServer({ keepAliveTimeout: PATIENCE_MS }, handler), 'http', host)
 const serveTls = (t: Test, certificate: string, handler: RequestListener) =>
@@ -76,7 +76,7 @@ const echoed = (result: HttpResult) => {
   }
 }
 
-t.test('a request arrives as asked: path, query, headers, body, Basic auth from user info, no fragment', async t => {
+t.test('sends path, query, headers and body as given, user info as Basic authentication, and no fragment', async t => {
   const server = await serve(t, echo)
   const http = client(t)
   const result = await http.request({
@@ -93,7 +93,7 @@ t.test('a request arrives as asked: path, query, headers, body, Basic auth from 
   t.equal(told(await http.request({ url: server.url, method: 'HEAD' })), '200 ')
 })
 
-t.test('private, special and disguised addresses are refused, public ones are not', async t => {
+t.test('the guard refuses private, special and disguised addresses and allows public ones', async t => {
   const guard = createAddressGuard([])
   const refused: [address: string, range: string][] = [
     ['127.0.0.1', 'loopback'],
@@ -140,7 +140,7 @@ t.test('private, special and disguised addresses are refused, public ones are no
     t.equal(guard.refusal(address), null, address)
 })
 
-t.test('an allow list opens exactly what it names', async t => {
+t.test('an allow list allows exactly its ranges', async t => {
   const guard = createAddressGuard(['loopback', '10.1.0.0/16', '192.168.7.7', 'fd12::/16'])
   for (const address of ['127.0.0.1', '::1', '::ffff:127.0.0.1', '10.1.2.3', '192.168.7.7', 'fd12::9'])
     t.equal(guard.refusal(address), null, address)
@@ -149,7 +149,7 @@ t.test('an allow list opens exactly what it names', async t => {
   t.throws(() => createAddressGuard(['everything']), /neither a CIDR/)
 })
 
-t.test('a literal private host is refused in every spelling, before anything is connected', async t => {
+t.test('refuses a literal private host in every spelling without connecting', async t => {
   const server = await serve(t, echo)
   const http = client(t, { allow_private: [] })
   const hosts = ['127.0.0.1', '2130706433', '0x7f.1', '0177.0.0.1', '127.1', '[::ffff:7f00:1]', '[::ffff:127.0.0.1]']
@@ -158,7 +158,7 @@ t.test('a literal private host is refused in every spelling, before anything is 
   t.equal(server.connections(), 0)
 })
 
-t.test('every address of a name is checked, and the checked one is connected to', async t => {
+t.test('checks every address of a name and connects to a checked one', async t => {
   const server = await serve(t, echo)
   const asked: string[] = []
   const answers: Record<string, string[]> = {
@@ -181,7 +181,7 @@ t.test('every address of a name is checked, and the checked one is connected to'
   const ask = async (host: string) => told(await http.request({ url: `http://${host}:${server.port}/` }))
   const seen = echoed(await http.request({ url: `http://app.example.test:${server.port}/` }))
   t.equal(seen.headers['host'], `app.example.test:${server.port}`)
-  t.same(asked, ['app.example.test'], 'one look-up, nobody asks again behind the check')
+  t.same(asked, ['app.example.test'], 'the name is resolved only once, before the check')
   for (const host of ['mixed.example.test', 'metadata.example.test', 'mapped.example.test', 'junk.example.test'])
     t.equal(await ask(host), 'private_address', host)
   t.equal(await ask('none.example.test'), 'dns')
@@ -193,7 +193,7 @@ t.test('every address of a name is checked, and the checked one is connected to'
   t.equal(server.connections(), 1)
 })
 
-t.test('a name that changes to a private address between two hops is refused at the second', async t => {
+t.test('refuses the second hop when a name changes to a private address', async t => {
   const server = await serve(t, (_request, response) => response.writeHead(307, { location: '/again' }).end())
   const answers = [['127.0.0.1'], ['127.0.0.2']]
   const http = client(t, {
@@ -206,7 +206,7 @@ t.test('a name that changes to a private address between two hops is refused at 
   t.equal(server.connections(), 1)
 })
 
-t.test('a redirect to a private address is refused at the redirect', async t => {
+t.test('refuses a redirect to a private address', async t => {
   const inner = await serve(t, echo, '127.0.0.2')
   const targets = [inner.url, `http://2130706434:${inner.port}/`, 'http://169.254.169.254/latest/', 'http://[::1]/']
   const server = await serve(t, (request, response) =>
@@ -218,13 +218,13 @@ t.test('a redirect to a private address is refused at the redirect', async t => 
   t.equal(inner.connections(), 0)
 })
 
-t.test('names with several addresses: one that does not listen is passed over', async t => {
+t.test('tries the next address of a name when one does not listen', async t => {
   const server = await serve(t, echo)
   const http = client(t, { resolver: async () => ['127.0.0.3', '127.0.0.1'] })
   t.equal((await http.request({ url: `http://app.example.test:${server.port}/` })).ok, true)
 })
 
-t.test('hosts files are read like the system reads them', async t => {
+t.test('parses hosts files like the system', async t => {
   const hosts = parseHosts('127.0.0.1 localhost # here\n::1\tLocalHost ip6\n# 10.0.0.1 no\nnonsense name\n\n')
   t.same(
     [...hosts],
@@ -235,7 +235,7 @@ t.test('hosts files are read like the system reads them', async t => {
   )
 })
 
-t.test('a redirect to another origin loses the secrets meant for the first', async t => {
+t.test('a redirect to another origin drops credentials and cookies', async t => {
   const other = await serve(t, echo)
   const server = await serve(t, (request, response) => {
     if (request.url === '/here') echo(request, response)
@@ -252,7 +252,7 @@ t.test('a redirect to another origin loses the secrets meant for the first', asy
   t.equal(away.headers['cookie'], undefined)
 })
 
-t.test('301 to 303 become a GET without the body and its headers; each hop gets its own headers', async t => {
+t.test('301 to 303 become a GET without body headers, and each hop gets its own headers', async t => {
   const server = await serve(t, (request, response) => {
     const status = Number(request.url?.slice(1))
     if (status) response.writeHead(status, { location: '/end?x=1', 'set-cookie': ['a=1', 'b=2'] }).end()
@@ -283,7 +283,7 @@ t.test('301 to 303 become a GET without the body and its headers; each hop gets 
   }
 })
 
-t.test('redirects end: five are followed, a loop and a bad Location are failures', async t => {
+t.test('follows five redirects and fails on more, a loop and a bad Location', async t => {
   let requests = 0
   const server = await serve(t, (request, response) => {
     requests++
@@ -306,7 +306,7 @@ t.test('redirects end: five are followed, a loop and a bad Location are failures
   t.equal(told(await http.request({ url: 'ftp://a.test/' })), 'bad_url')
 })
 
-t.test('a server that hangs or drips is left in time, whatever it does', async t => {
+t.test('a request to a server that hangs or drips ends at its timeout', async t => {
   const server = await serve(t, (request, response) => {
     if (request.url === '/hang') return
     response.writeHead(200, { 'content-type': 'text/xml' })
@@ -328,14 +328,14 @@ t.test('a server that hangs or drips is left in time, whatever it does', async t
   t.equal(
     await ask(`https://127.0.0.1:${mute.port}/`, { connect_timeout_ms: 100 }),
     'connect_timeout',
-    'TLS without a word',
+    'a server that accepts but never starts TLS',
   )
   t.equal(await ask('http://slow.example.test/', { connect_timeout_ms: 100 }), 'dns')
   t.equal(await ask('http://slow.example.test/', { total_timeout_ms: 100 }), 'total_timeout')
   t.same(http.stats(), { in_flight: 0, waiting: 0, idle_connections: 0 })
 })
 
-t.test('a body is cut at its limit, however it comes', async t => {
+t.test('a body over the limit fails, declared or not', async t => {
   const chunk = Buffer.alloc(64 * 1024, 'x')
   let sent = 0
   const server = await serve(t, (request, response) => {
@@ -358,7 +358,7 @@ t.test('a body is cut at its limit, however it comes', async t => {
   t.equal(told(await http.request({ url: `${server.url}/over`, max_bytes: 1000 })), 'too_large')
 })
 
-t.test('encoded answers are decoded within the limit, a bomb is cut, an unknown coding is refused', async t => {
+t.test('decodes bodies within the limit and rejects decompression bombs and unknown codings', async t => {
   const text = '<Response><Say>Hello</Say></Response>'.repeat(20)
   const bomb = gzipSync(Buffer.alloc(256 * 2 ** 20))
   const bodies: Record<string, [coding: string, body: Buffer]> = {
@@ -385,12 +385,12 @@ t.test('encoded answers are decoded within the limit, a bomb is cut, an unknown 
   const ask = async (path: string) => told(await http.request({ url: server.url + path, max_bytes: 2 ** 20 }))
   for (const path of ['/gzip', '/x-gzip', '/deflate', '/raw', '/br', '/identity'])
     t.equal(await ask(path), `200 ${text}`, path)
-  t.ok(bomb.length < 2 ** 20, 'the bomb passes as it arrives')
+  t.ok(bomb.length < 2 ** 20, 'the compressed bomb is within the limit')
   for (const path of ['/bomb', '/bomb-br', '/bomb-deflate']) t.equal(await ask(path), 'too_large', path)
   for (const path of ['/cut', '/lie', '/lie-deflate', '/twice', '/zstd']) t.equal(await ask(path), 'protocol', path)
 })
 
-t.test('certificates are checked: root, name, time', async t => {
+t.test('rejects a certificate with an unknown root, a wrong name or a past expiry', async t => {
   const good = await serveTls(t, 'good.pem', echo)
   const other = await serveTls(t, 'other-name.pem', echo)
   const expired = await serveTls(t, 'expired.pem', echo)
@@ -406,7 +406,7 @@ t.test('certificates are checked: root, name, time', async t => {
   t.equal(told(await client(t).request({ url: `https://localhost:${good.port}/` })), 'tls_untrusted')
 })
 
-t.test('what is not HTTP, breaks off or refuses has its own name', async t => {
+t.test('distinguishes protocol errors, broken connections and refused ones', async t => {
   const answers: Record<string, string> = {
     '/garbage': 'SSH-2.0-OpenSSH_9.2\r\n',
     '/header': 'HTTP/1.1 200 OK\r\nBad Header: x\r\n\r\n',
@@ -436,7 +436,7 @@ t.test('what is not HTTP, breaks off or refuses has its own name', async t => {
   t.equal(told(await http.request({ url: `http://127.0.0.1:${await freePort()}/` })), 'refused')
 })
 
-t.test('whatever a server sends, every request ends as a value and leaves nothing behind', async t => {
+t.test('random responses always end as a value and leave no connection behind', async t => {
   const seed = Number(process.env['TEST_SEED'] ?? Date.now() % 2 ** 31)
   t.comment(`seed ${seed}`)
   let state = seed
@@ -479,18 +479,18 @@ t.test('whatever a server sends, every request ends as a value and leaves nothin
   }
   const ends = new Set<string>()
   const rare = (): boolean => !['200', 'protocol', 'private_address'].every(end => ends.has(end))
-  // On a machine that has much else to do most of them end by their time.
+  // On a busy machine most requests end by their timeout.
   for (let round = 0; round < 10 || (round < 500 && rare()); round++)
     for (const result of await Promise.all(Array.from({ length: 40 }, one)))
       ends.add(result.ok ? String(result.status) : result.error)
   t.notOk(rare(), [...ends].join(' '))
   t.match(http.stats(), { in_flight: 0, waiting: 0 })
   await http.close()
-  // One that was on its way may still be accepted before it is closed.
+  // The server may still accept a pending connection before the client closes it.
   await until('no socket is left', () => server.sockets.size === 0)
 })
 
-t.test('a caller may end its request, and close ends them all', async t => {
+t.test('a caller can abort its request, and close aborts all', async t => {
   const server = await serve(t, () => undefined)
   const http = client(t)
   const caller = new AbortController()
@@ -509,7 +509,7 @@ t.test('a caller may end its request, and close ends them all', async t => {
   await until('no socket is left', () => server.sockets.size === 0)
 })
 
-t.test('a connection serves again what may be repeated, and a closed one costs no failure', async t => {
+t.test('repeatable requests reuse a connection, and a closed one causes no failure', async t => {
   let requests = 0
   const server = await serve(t, (request, response) => {
     requests++
@@ -526,12 +526,12 @@ t.test('a connection serves again what may be repeated, and a closed one costs n
   for (let n = 0; n < 30; n++) await http.request({ ...post, replayable: true })
   await new Promise(resolve => setImmediate(resolve))
   process.off('warning', warned)
-  t.same(warnings, [], 'a connection used often gathers no listeners')
+  t.same(warnings, [], 'a connection does not accumulate listeners')
   t.equal(server.connections(), 1)
   await http.request(post)
-  t.equal(server.connections(), 2, 'a POST that must not run twice has a connection of its own')
+  t.equal(server.connections(), 2, 'a POST that must not run twice gets a new connection')
   const before = requests
-  // The server forgets its connections just as the next request leaves.
+  // The server closes its connections just as the next request is sent.
   for (const socket of server.sockets) socket.destroy()
   t.match(await http.request({ ...post, replayable: true }), { ok: true })
   t.equal(requests, before + 1)
@@ -539,7 +539,7 @@ t.test('a connection serves again what may be repeated, and a closed one costs n
   t.equal(http.stats().idle_connections, 0)
 })
 
-t.test('a body nobody wants is neither waited for nor limited, and a short one keeps the connection', async t => {
+t.test('does not wait for or limit an unwanted body, and a short one keeps the connection', async t => {
   const server = await serve(t, (request, response) => {
     if (request.url === '/error') response.writeHead(500).end(Buffer.alloc(200_000))
     else if (request.url === '/endless') response.writeHead(200).write('x')
@@ -555,7 +555,7 @@ t.test('a body nobody wants is neither waited for nor limited, and a short one k
   t.equal(server.connections(), connections + 1)
 })
 
-t.test('a slow origin makes its own callers wait, not those of another; too many in all are refused', async t => {
+t.test('a slow origin delays only its own callers, and requests over the total limit fail', async t => {
   const held: ServerResponse[] = []
   const slow = await serve(t, (_request, response) => held.push(response))
   const quick = await serve(t, (_request, response) => response.end('quick'))
@@ -566,7 +566,7 @@ t.test('a slow origin makes its own callers wait, not those of another; too many
   t.same(http.stats(), { in_flight: 2, waiting: 1, idle_connections: 0 })
   t.equal(told(await http.request({ url: quick.url })), '200 quick')
   const fourth = http.request({ url: `${slow.url}/4`, signal: given_up.signal })
-  t.equal(told(await http.request({ url: quick.url })), 'network', 'the fifth at once')
+  t.equal(told(await http.request({ url: quick.url })), 'network', 'the fifth request fails at once')
   given_up.abort()
   t.equal(told(await fourth), 'aborted')
   held[0]?.end('first')
@@ -576,7 +576,7 @@ t.test('a slow origin makes its own callers wait, not those of another; too many
   t.match(http.stats(), { in_flight: 0, waiting: 0 })
 })
 
-t.test('a download replaces its file when it is complete, and only then', async t => {
+t.test('a download replaces its file only when it is complete', async t => {
   const folder = await mkdtemp(join(tmpdir(), 'strowger-http-'))
   t.teardown(() => rm(folder, { recursive: true, force: true }))
   const file = join(folder, 'prompt.wav')
@@ -620,5 +620,5 @@ t.test('a download replaces its file when it is complete, and only then', async 
   const last_modified = 'Sat, 21 Nov 2026 12:00:00 GMT'
   t.match(await http.download({ url, file, etag: null, last_modified }), { ok: true, status: 304, saved: false })
   t.match(await http.download({ url, file: join(folder, 'no', 'such', 'folder') }), { ok: false, error: 'file' })
-  t.same(await readdir(folder), ['prompt.wav'], 'no parts stay behind')
+  t.same(await readdir(folder), ['prompt.wav'], 'no partial files remain')
 })

@@ -5,7 +5,7 @@ import { loadSettings } from '../../../../core/runtime/config.ts'
 import { Door, isOpenToOthers } from '../../../../core/runtime/doors.ts'
 import { becoming, giveFolder, programsUser, toBecome, userOf } from '../../../../core/runtime/own-user.ts'
 
-t.test('each process has an id of its own, within the range that is named', async t => {
+t.test('each process gets a separate user id in the configured range', async t => {
   const ids = (['edge', 'media', 'sandbox'] as const).map(name => userOf(name, 60_800))
   t.same(ids, [60_800, 60_801, 60_802])
   t.equal(programsUser(60_800), 60_803)
@@ -14,7 +14,7 @@ t.test('each process has an id of its own, within the range that is named', asyn
   t.equal(toBecome(['node', 'process.js', ...becoming(null)]), null)
 })
 
-t.test('the range is a setting, and can be switched off', async t => {
+t.test('STROWGER_USERS sets the range or switches it off', async t => {
   const STROWGER_DATA = t.testdir()
   t.equal(loadSettings({ STROWGER_DATA }).users, 60_800)
   t.equal(loadSettings({ STROWGER_DATA, STROWGER_USERS: '7000' }).users, 7000)
@@ -23,7 +23,7 @@ t.test('the range is a setting, and can be switched off', async t => {
     t.throws(() => loadSettings({ STROWGER_DATA, STROWGER_USERS }), /STROWGER_USERS/)
 })
 
-t.test('a folder is given with all in it, but not what its links lead to', async t => {
+t.test('giveFolder changes the owner of all entries but not of link targets', async t => {
   if (process.geteuid?.() !== 0) return t.comment('only root can give a folder away')
   const home = t.testdir({ 'master.key': 'secret' })
   const folder = join(home, 'recordings')
@@ -36,7 +36,7 @@ t.test('a folder is given with all in it, but not what its links lead to', async
   t.equal(statSync(join(home, 'master.key')).uid, 0)
 })
 
-t.test('a door leads to what is in its folder, and to nothing else', async t => {
+t.test('a door gives paths to the files of its folder and to no others', async t => {
   const home = t.testdir({ recordings: { 'a.wav': 'sound' }, 'recordings-of-others': { 'b.wav': 'sound' } })
   const door = new Door(join(home, 'recordings'))
   t.teardown(() => door.close())
@@ -45,7 +45,7 @@ t.test('a door leads to what is in its folder, and to nothing else', async t => 
   t.equal(door.path(beside), beside)
 })
 
-t.test('a file is open to others when each folder above it is', async t => {
+t.test('a file is open to others only when all its parent folders are', async t => {
   t.ok(isOpenToOthers('/etc/passwd'))
   const closed = join(t.testdir(), 'closed')
   mkdirSync(closed, { mode: 0o700 })

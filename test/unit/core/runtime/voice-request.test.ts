@@ -20,17 +20,17 @@ const TOKEN = '0123456789abcdefghij0123456789AB'
 
 interface Seen {
   readonly method: string
-  /** Path and query as they arrived. */
+  /** Path and query as received. */
   readonly path: string
-  /** As a receiver rebuilds it from Host and path. */
+  /** The URL that a receiver rebuilds from Host and path. */
   readonly url: string
   readonly headers: IncomingHttpHeaders
-  /** Names as they were spelled. */
+  /** Header names in their original case. */
   readonly names: readonly string[]
   readonly body: string
 }
 
-/** A receiver that remembers what it saw; `answer` may leave the response open. */
+/** Starts a server that records its requests. `answer` may leave the response open. */
 async function receiver(t: Test, answer: (seen: Seen, response: ServerResponse, count: number) => void) {
   const requests: Seen[] = []
   const server = createServer((request, response) => {
@@ -87,7 +87,7 @@ const form = (body: string): Record<string, string | string[]> => {
   return values
 }
 const signatureOf = ({ headers }: Seen): string => String(headers['x-twilio-signature'])
-/** What the stock library's middleware decides about a request. */
+/** Reports whether the vendor's library accepts the signature of a request. */
 const valid = (seen: Seen, token = TOKEN): boolean =>
   twilio.validateRequest(token, signatureOf(seen), seen.url, form(seen.body))
 const outcome = (reply: VoiceReply): string =>
@@ -121,7 +121,7 @@ t.test('signatures equal the published vectors', async t => {
   t.ok(twilio.validateRequest(TOKEN, handshakeSignature(TOKEN, `${stream}#x`), stream, {}))
 })
 
-t.test('a POST is a signed form that the stock library accepts, and refuses with another token', async t => {
+t.test('the vendor library accepts the signature of a POST, and rejects it with another token', async t => {
   const there = await receiver(t, (_seen, response) => response.end('<Response/>'))
   const voice = requester(t)
   const urls = ['', '/', '/voice', "/voice?shop=a%26b&x='1'&y=[2]", '/a b?c d=é', '/voice?', '/v?x=1#rc=2&rp=5xx']
@@ -129,7 +129,7 @@ t.test('a POST is a signed form that the stock library accepts, and refuses with
   for (const seen of there.requests) {
     t.ok(valid(seen), seen.path)
     t.notOk(valid(seen, `${TOKEN}x`), 'another token')
-    t.same(Object.entries(form(seen.body)), CALL, 'every value arrives as it was')
+    t.same(Object.entries(form(seen.body)), CALL, 'every value arrives unchanged')
   }
   const [first] = there.requests
   t.match(first, { method: 'POST', path: '/' })
@@ -141,10 +141,10 @@ t.test('a POST is a signed form that the stock library accepts, and refuses with
   })
   for (const name of ['X-Twilio-Signature', 'I-Twilio-Idempotency-Token', 'X-Strowger-Signature', 'Content-Type'])
     t.ok(first?.names.includes(name), `${name} is spelled so`)
-  t.equal(there.requests.at(-1)?.path, '/v?x=1', 'the fragment stays here')
+  t.equal(there.requests.at(-1)?.path, '/v?x=1', 'the fragment is not sent')
 })
 
-t.test('repeated parameters are signed as the library reads them', async t => {
+t.test('the vendor library accepts the signature of repeated parameters', async t => {
   const there = await receiver(t, (_seen, response) => response.end())
   await requester(t).send(
     request(`${there.url}/v`, {
@@ -160,7 +160,7 @@ t.test('repeated parameters are signed as the library reads them', async t => {
   t.ok(there.requests.every(seen => valid(seen)))
 })
 
-t.test('a GET carries the parameters behind its own query, which stays byte for byte', async t => {
+t.test('a GET appends the parameters to its query, which stays byte for byte', async t => {
   const there = await receiver(t, (_seen, response) => response.end('<Response/>'))
   const voice = requester(t)
   await voice.send(request(`${there.url}/v?shop='a'%2Fb+c#rc=0`, { method: 'GET' }))
@@ -174,7 +174,7 @@ t.test('a GET carries the parameters behind its own query, which stays byte for 
   t.ok(there.requests.every(seen => valid(seen)))
 })
 
-t.test('a JSON body is signed through its hash in the query', async t => {
+t.test('the hash in the query signs a JSON body', async t => {
   const there = await receiver(t, (_seen, response) => response.end())
   const voice = requester(t)
   const json = '{"event":"call.completed","seq":3}'
@@ -190,7 +190,7 @@ t.test('a JSON body is signed through its hash in the query', async t => {
   t.equal(there.requests[0]?.path.slice(-64), createHash('sha256').update(json).digest('hex'))
 })
 
-t.test('the neutral signature covers time, URL and body', async t => {
+t.test('X-Strowger-Signature covers time, URL and body', async t => {
   const there = await receiver(t, (_seen, response) => response.end())
   const voice = requester(t)
   const before = Math.floor(Date.now() / 1000)
@@ -203,7 +203,7 @@ t.test('the neutral signature covers time, URL and body', async t => {
   }
 })
 
-t.test('user info is Basic auth and neither sent nor signed as URL', async t => {
+t.test('user info becomes Basic authentication and is not part of the sent or signed URL', async t => {
   const there = await receiver(t, (_seen, response) => response.end())
   const reply = await requester(t).send(request(`${there.url.replace('//', '//shop:pa%40ss@')}/v`))
   const [seen] = there.requests
@@ -212,7 +212,7 @@ t.test('user info is Basic auth and neither sent nor signed as URL', async t => 
   t.equal(reply.url, `${there.url}/v`)
 })
 
-t.test('each hop of a redirect is signed anew, with what it carries', async t => {
+t.test('each hop of a redirect has a signature over what it sends', async t => {
   const there = await receiver(t, ({ path }, response) => {
     const status = Number(path.slice(1))
     if (status) response.writeHead(status, { location: '/end?q=1' }).end()
@@ -240,7 +240,7 @@ t.test('each hop of a redirect is signed anew, with what it carries', async t =>
   t.equal(round.requests.length, 6)
 })
 
-t.test('cookies last for the call, per origin, also when a redirect sets them', async t => {
+t.test('keeps cookies for the call and per origin, also those of a redirect', async t => {
   const other = await receiver(t, (_seen, response) => response.end())
   const there = await receiver(t, ({ path }, response) => {
     if (path === '/login') response.writeHead(302, { location: '/home', 'set-cookie': 'sid=42; Path=/' }).end()
@@ -268,7 +268,7 @@ t.test('cookies last for the call, per origin, also when a redirect sets them', 
   t.equal(other.requests[0]?.headers.cookie, undefined)
 })
 
-t.test('retries follow the fragment, keep the idempotency token and tell every attempt', async t => {
+t.test('retries as the fragment says, keeps the idempotency token and reports every attempt', async t => {
   const there = await receiver(t, (_seen, response, count) =>
     count < 3 ? response.writeHead(503).end('not yet') : response.end('<Response/>'),
   )
@@ -284,7 +284,7 @@ t.test('retries follow the fragment, keep the idempotency token and tell every a
   t.ok(there.requests.every(seen => valid(seen) && seen.path === '/v'))
 })
 
-t.test('an error status is not retried unless the URL asks, and has its number', async t => {
+t.test('retries an error status only if the URL asks for it, and reports its number', async t => {
   const there = await receiver(t, ({ path }, response) =>
     response.writeHead(Number(path.slice(1))).end('x'.repeat(200_000)),
   )
@@ -305,11 +305,11 @@ t.test('an error status is not retried unless the URL asks, and has its number',
   t.equal(there.requests.at(-1)?.headers['i-twilio-idempotency-token'], 'again-7')
 })
 
-t.test('a refused connection is tried once more by default, a silent server only when asked', async t => {
+t.test('retries a refused connection once by default, and a silent server only if the URL asks for it', async t => {
   const gone = await receiver(t, () => undefined)
   const silent = await receiver(t, () => undefined)
   const voice = requester(t)
-  // One that the system gives to nobody else meanwhile.
+  // A port that the system gives to no other socket meanwhile.
   const port = await freePort()
   const refused = await voice.send(request(`http://127.0.0.1:${port}/`))
   t.equal(outcome(refused), 'refused 11202')
@@ -326,16 +326,16 @@ t.test('a refused connection is tried once more by default, a silent server only
   t.equal(silent.requests.length, 2)
 })
 
-t.test('the total time covers all attempts', async t => {
+t.test('the total timeout covers all attempts', async t => {
   const silent = await receiver(t, () => undefined)
   const reply = await requester(t).send(request(`${silent.url}/#tt=500&rt=200&rc=5&rp=all`))
   t.equal(reply.ok, false)
   await until('it was asked', () => silent.requests.length > 0)
   t.ok(silent.requests.length <= 3, `${silent.requests.length} attempts of 200 ms in 500 ms`)
-  t.ok(reply.attempts.length < 6, 'the fragment alone would allow six')
+  t.ok(reply.attempts.length < 6, 'without the total timeout the fragment allows six')
 })
 
-t.test('what cannot be requested is a numbered value', async t => {
+t.test('a URL that cannot be requested gives a failure with its number', async t => {
   const large = await receiver(t, (_seen, response) => response.end('x'.repeat(64 * 1024 + 1)))
   const voice = requester(t)
   t.equal(outcome(await voice.send(request('/relative'))), 'bad_url 11100')
@@ -349,7 +349,7 @@ t.test('what cannot be requested is a numbered value', async t => {
   t.match(aborted, { ok: false, error: 'aborted', attempts: { length: 1 } })
 })
 
-t.test('a call that ends while a retry waits ends the wait', async t => {
+t.test('the end of the call ends the wait for a retry', async t => {
   const call = new AbortController()
   const there = await receiver(t, (_seen, response) => {
     response.writeHead(500).end()
@@ -360,7 +360,7 @@ t.test('a call that ends while a retry waits ends the wait', async t => {
   t.ok(there.requests.length <= 2, `${there.requests.length} requests`)
 })
 
-t.test('nothing of the token or the user info shows in a reply', async t => {
+t.test('a reply contains neither the token nor the user info', async t => {
   const socketless = await receiver(t, (_seen, response) => response.destroy())
   const reply = await requester(t).send(request(`${socketless.url.replace('//', '//u:hunter2@')}/v`))
   const text = JSON.stringify(reply)
@@ -370,7 +370,7 @@ t.test('nothing of the token or the user info shows in a reply', async t => {
   t.notOk(JSON.stringify(bad).includes('hunter2'), JSON.stringify(bad))
 })
 
-t.test('line ends in a parameter stay in the parameter', async t => {
+t.test('line breaks in a parameter cannot inject headers', async t => {
   const there = await receiver(t, (_seen, response) => response.end())
   const parameters: Parameters = [['CallerName', 'a\r\nX-Injected: 1\r\n\r\nGET /evil HTTP/1.1']]
   for (const method of ['POST', 'GET'] as const)

@@ -4,7 +4,7 @@ import { BASE, call, FACTS, Phone, response } from '../phone.ts'
 
 const FALLBACK = { url: 'https://backup.example.test/voice', method: 'GET' } as const
 
-t.test('a document that cannot be had asks the fallback once, with the number and the URL', async t => {
+t.test('a document that cannot be fetched requests the fallback once, with ErrorCode and ErrorUrl', async t => {
   const phone = new Phone(t, {
     ...FACTS,
     entry: { kind: 'request', url: 'https://user:pass@app.example.test/v', method: 'POST' },
@@ -18,7 +18,7 @@ t.test('a document that cannot be had asks the fallback once, with the number an
   phone.played().expect('hangup done')
 })
 
-t.test('a fallback document that does not parse is the end; a later failure asks the fallback again', async t => {
+t.test('a malformed fallback document ends the call; a later failure requests the fallback again', async t => {
   const broken = new Phone(t, { ...FACTS, fallback: FALLBACK })
   broken.unfetched(11200).fetched('<Response>').expect('note play')
 
@@ -29,13 +29,13 @@ t.test('a fallback document that does not parse is the end; a later failure asks
   t.equal(phone.last('fetch').document, 'fallback')
 })
 
-t.test('an unanswered call whose document cannot be had is refused with 503', async t => {
+t.test('rejects an unanswered call with 503 when its document cannot be fetched', async t => {
   const phone = new Phone(t, { ...FACTS, leg: { ...FACTS.leg, answered: false } })
   phone.unfetched(11205).expect('note reject done')
   t.match(phone.last('reject'), { sip_code: 503, status: 'failed' })
 })
 
-t.test('documents that do not parse have number, line and column', async t => {
+t.test('a syntax error is noted with number, line and column', async t => {
   const cases: [string, number, string][] = [
     ['<Response><Say>a</Response>', 12100, '1:27'],
     ['<Response>\n<Say>a</Say>', 12100, '1:1'],
@@ -60,7 +60,7 @@ t.test('documents that do not parse have number, line and column', async t => {
   }
 })
 
-t.test('BOM, declaration, comments, CDATA, quotes, entities and line breaks are all fine', async t => {
+t.test('accepts a BOM, declaration, comments, CDATA, both quotes, entities and any line breaks', async t => {
   const phone = call(
     t,
     "\ufeff<?xml version='1.0' encoding='UTF-8'?>\r\n<!-- hello -->\r\n<Response xml:lang='en'>\r\n" +
@@ -70,7 +70,7 @@ t.test('BOM, declaration, comments, CDATA, quotes, entities and line breaks are 
   t.strictSame(phone.notes(), [])
 })
 
-t.test('exactly 64 KiB, 100 verbs, depth 5 and 32 speech elements are accepted', async t => {
+t.test('accepts a document of exactly 64 KiB, 100 verbs, depth 5 or 32 nested speech elements', async t => {
   const full = `<Response><Pause/>${' '.repeat(65_536 - 29)}</Response>`
   t.equal(full.length, 65_536)
   call(t, full).expect('start_timer')
@@ -82,7 +82,7 @@ t.test('exactly 64 KiB, 100 verbs, depth 5 and 32 speech elements are accepted',
   call(t, response(`<Say>${'<p>'.repeat(32)}x${'</p>'.repeat(32)}</Say>`)).expect('play')
 })
 
-t.test('what a reply is depends on its content type', async t => {
+t.test('the content type decides whether a response is markup, audio, text or a fault', async t => {
   for (const type of ['text/xml', 'application/xml', 'text/html', '', 'application/twiml+xml']) {
     new Phone(t, FACTS).fetched('<Response><Say>a</Say></Response>', type).expect('play', type)
   }
@@ -97,7 +97,7 @@ t.test('what a reply is depends on its content type', async t => {
   t.strictSame(other.notes(), ['error 12300 null:null'])
 })
 
-t.test('relative URLs resolve against the URL after redirects; absolute ones stay as written', async t => {
+t.test('resolves relative URLs against the URL after redirects and keeps absolute URLs as written', async t => {
   const phone = new Phone(t, FACTS)
   phone.fetched(response('<Redirect>b?x=1</Redirect>'), 'text/xml', 'https://other.example.test/deep/a')
   t.equal(phone.last('fetch').url, 'https://other.example.test/deep/b?x=1')
@@ -105,7 +105,7 @@ t.test('relative URLs resolve against the URL after redirects; absolute ones sta
   t.equal(phone.last('fetch').url, 'HTTPS://User:pw@Host.example:443/a b#rc=2')
 })
 
-t.test('redirects without an end are stopped at a hundred documents', async t => {
+t.test('a redirect loop ends after a hundred documents', async t => {
   const phone = new Phone(t, FACTS)
   for (let i = 1; i < FETCH_LIMITS.idle; i++) phone.fetched('<Response><Redirect/></Response>')
   phone.expect('fetch')
@@ -113,7 +113,7 @@ t.test('redirects without an end are stopped at a hundred documents', async t =>
   t.strictSame(phone.notes(), ['error 12400 null:null'])
 })
 
-t.test('a thousand documents in one call are the most, however long each takes', async t => {
+t.test('a call fetches at most a thousand documents', async t => {
   const phone = new Phone(t, FACTS)
   const text = '<Response><Pause/><Redirect/></Response>'
   for (let i = 1; i < FETCH_LIMITS.run; i++) phone.fetched(text).timer()
@@ -122,7 +122,7 @@ t.test('a thousand documents in one call are the most, however long each takes',
   t.match(phone.last('note'), { number: 12400, detail: /1000/ })
 })
 
-t.test('a caller who hangs up while a document is fetched ends the run; the late reply means nothing', async t => {
+t.test('a hang-up during a fetch ends the run, and the late response is ignored', async t => {
   const phone = new Phone(t, FACTS).hangup()
   phone.expect('done')
   t.equal(phone.last('done').outcome, 'gone')
@@ -130,7 +130,7 @@ t.test('a caller who hangs up while a document is fetched ends the run; the late
   phone.hangup().expect('')
 })
 
-t.test('an update replaces what is being fetched, and the replaced reply is ignored', async t => {
+t.test('an update replaces a pending fetch, and the late response is ignored', async t => {
   const phone = new Phone(t, FACTS)
   const old = phone.last('fetch').id
   phone.send({
@@ -146,7 +146,7 @@ t.test('an update replaces what is being fetched, and the replaced reply is igno
   })
   phone.expect('')
   phone.unfetched(11200)
-  t.match(phone.last('fetch'), FALLBACK, 'the new fallback counts')
+  t.match(phone.last('fetch'), FALLBACK, 'the update replaces the fallback too')
 })
 
 t.test('an update cuts each waiting verb and a spoken notice', async t => {
@@ -167,29 +167,29 @@ t.test('an update cuts each waiting verb and a spoken notice', async t => {
   notice.expect('stop_play start_timer')
 })
 
-t.test('a document put on a call that is just being answered does not answer it twice over', async t => {
+t.test('an update while the call is being answered does not answer it twice', async t => {
   const phone = call(t, response('<Say>old</Say>'), { answered: false })
   const { id } = phone.last('answer')
   phone.send({ type: 'update', entry: { kind: 'inline', text: response('<Say>new</Say>') } })
   phone.expect('answer')
   phone.send({ type: 'answered', id })
-  phone.expect('play', 'whichever command it replies to, the leg is answered')
+  phone.expect('play', 'the response to either command answers the leg')
   phone.answered().expect('')
 })
 
-t.test('a relative action in an inline document put on a live call is 15004', async t => {
+t.test('a relative URL in an inline update is fault 15004', async t => {
   const phone = call(t, response('<Pause/>'))
   phone.send({ type: 'update', entry: { kind: 'inline', text: response('<Redirect>next</Redirect>') } })
   t.strictSame(phone.notes(), ['error 15004 2:1'])
 })
 
-t.test('a URL that cannot be requested fails the run at its start', async t => {
+t.test('an entry URL that cannot be requested fails the run at its start', async t => {
   const phone = new Phone(t, { ...FACTS, entry: { kind: 'request', url: 'ftp://x/', method: 'GET' } })
   phone.expect('note play')
   t.strictSame(phone.notes(), ['error 11100 null:null'])
 })
 
-t.test('whisper and wait documents end in their own ways', async t => {
+t.test('whisper and wait documents end with the outcome of their kind', async t => {
   const whisper = call(t, response('<Say>A call for you</Say>'), { kind: 'whisper' }).played()
   t.equal(whisper.last('done').outcome, 'finished')
   const refused = call(t, response('<Hangup/>'), { kind: 'whisper' })
@@ -202,7 +202,7 @@ t.test('whisper and wait documents end in their own ways', async t => {
   t.strictSame(recording.notes(), ['warning 12200 2:1'])
 
   const queue = call(t, response('<Say>Wait</Say>'), { kind: 'queue_wait' }).played()
-  t.match(queue.last('fetch'), { document: 'wait', url: BASE }, 'it begins anew')
+  t.match(queue.last('fetch'), { document: 'wait', url: BASE }, 'the wait document restarts')
   queue.fetched(response('<Leave/>'))
   t.equal(queue.last('done').outcome, 'leave')
   const hangup = call(t, response('<Hangup/>'), { kind: 'queue_wait' })
@@ -217,7 +217,7 @@ t.test('whisper and wait documents end in their own ways', async t => {
   t.match(music.last('play').items, [{ kind: 'url', url: BASE, loop: 1000 }])
 })
 
-t.test('a wait document that takes no time is stopped, inline or fetched', async t => {
+t.test('a wait document that takes no time fails after a hundred rounds, inline or fetched', async t => {
   const fetched = new Phone(t, { ...FACTS, kind: 'queue_wait' })
   for (let i = 0; i < FETCH_LIMITS.idle; i++) fetched.fetched('<Response/>')
   t.equal(fetched.last('done').outcome, 'failed')

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { BASE, call, RECORDING, response } from '../phone.ts'
 
-t.test('a document is fetched, its verbs run top to bottom, and its end hangs up', async t => {
+t.test('fetches a document, runs its verbs in order and hangs up at its end', async t => {
   const phone = call(t, response('<Say>Hello</Say>', '<Pause length="2"/>', '<Play>beep.wav</Play>'))
   t.equal(phone.all[0]?.type, 'fetch')
   phone.expect('play')
@@ -17,14 +17,14 @@ t.test('a document is fetched, its verbs run top to bottom, and its end hangs up
   t.equal(phone.run.phase.name, 'done')
 })
 
-t.test('an unanswered call is answered before the first verb that needs it', async t => {
+t.test('answers an unanswered call before the first verb that needs it', async t => {
   const phone = call(t, response('<Pause length="3"/>', '<Say>Hi</Say>'), { answered: false })
   phone.expect('start_timer', 'a leading Pause delays the answer')
   phone.timer().expect('answer')
   phone.answered().expect('play')
 })
 
-t.test('Reject refuses an unanswered call without answering it', async t => {
+t.test('Reject rejects an unanswered call without answering it', async t => {
   for (const [verb, sip_code, status] of [
     ['<Reject/>', 603, 'no-answer'],
     ['<Reject reason="busy"/>', 486, 'busy'],
@@ -34,7 +34,7 @@ t.test('Reject refuses an unanswered call without answering it', async t => {
     t.strictSame(phone.last('reject'), { type: 'reject', sip_code, status })
     t.equal(phone.last('done').outcome, 'rejected')
   }
-  call(t, response('<Reject/>')).expect('hangup done', 'an answered call is hung up')
+  call(t, response('<Reject/>')).expect('hangup done', 'Reject hangs up an answered call')
 })
 
 t.test('Hangup and an empty document answer an unanswered call, then hang up', async t => {
@@ -45,7 +45,7 @@ t.test('Hangup and an empty document answer an unanswered call, then hang up', a
   }
 })
 
-t.test('Say chooses voice and language among those of the engine, and cuts what is too long', async t => {
+t.test('Say uses the voices and languages of the engine and cuts long text', async t => {
   const cases: [string, object, string[]][] = [
     ['<Say voice="woman" language="fr-CA">Salut</Say>', { voice: 'woman', language: 'fr-CA' }, []],
     ['<Say voice="polly.joanna">a</Say>', { voice: 'polly.joanna', language: 'en-US' }, []],
@@ -81,11 +81,11 @@ t.test('Say chooses voice and language among those of the engine, and cuts what 
     t.strictSame(phone.notes(), notes, verb.slice(0, 60))
   }
   const silent = call(t, response('<Say> </Say>', '<Hangup/>'))
-  t.equal(silent.types(), 'note hangup done', 'an empty Say is skipped')
+  t.equal(silent.types(), 'note hangup done', 'skips an empty Say')
   t.strictSame(silent.notes(), ['warning 13520 2:1'])
 })
 
-t.test('Play plays a URL, sends digits, and goes on when the audio cannot be had', async t => {
+t.test('Play plays a URL, sends digits, and continues when the audio cannot be fetched', async t => {
   const phone = call(t, response('<Play loop="3">https://cdn.example.test/a.mp3</Play>', '<Say>b</Say>'))
   t.equal(phone.last('play').items[0]?.kind, 'url')
   t.match(phone.last('play').items[0], { loop: 3 })
@@ -96,7 +96,7 @@ t.test('Play plays a URL, sends digits, and goes on when the audio cannot be had
   t.match(digits.last('send_digits'), { leg: 'self', digits: '12w#' })
   digits.send({ type: 'digits_sent', id: digits.last('send_digits').id })
   digits.send({ type: 'digits_sent', id: digits.last('send_digits').id })
-  digits.expect('play', 'a Play with both sends its digits, then plays')
+  digits.expect('play', 'a Play with digits and a URL sends the digits first')
 
   const faults = call(t, response('<Play digits="12x">a.wav</Play>', '<Play/>', '<Play loop="-1">b.wav</Play>'))
   t.strictSame(faults.notes(), ['warning 13430 2:7', 'warning 12200 3:1', 'warning 13410 4:7'])
@@ -107,26 +107,30 @@ t.test('Play plays a URL, sends digits, and goes on when the audio cannot be had
   inline.expect('note hangup done')
 })
 
-t.test('Pause takes whole seconds; zero is no pause and a bad length is one second', async t => {
+t.test('Pause waits for whole seconds: zero skips it, and a bad length means one second', async t => {
   call(t, response('<Pause length="0"/>', '<Hangup/>')).expect('hangup done')
   const bad = call(t, response('<Pause length="soon"/>'))
   t.equal(bad.last('start_timer').ms, 1000)
   t.strictSame(bad.notes(), ['warning 13910 2:8'])
 })
 
-t.test('Redirect fetches another document and nothing after it runs', async t => {
+t.test('Redirect replaces the document, and no later verb runs', async t => {
   const phone = call(t, response('<Redirect method="GET"> ../menu?a=1&amp;b=2 </Redirect>', '<Say>never</Say>'))
   t.match(phone.last('fetch'), { document: 'redirect', method: 'GET', url: 'https://app.example.test/menu?a=1&b=2' })
   phone.fetched('<Response><Redirect/></Response>')
-  t.match(phone.last('fetch'), { method: 'POST', url: 'https://app.example.test/menu?a=1&b=2' }, 'empty: itself again')
+  t.match(
+    phone.last('fetch'),
+    { method: 'POST', url: 'https://app.example.test/menu?a=1&b=2' },
+    'an empty Redirect requests the current document',
+  )
 
   const inline = call(t, response('<Redirect>next</Redirect>'), { inline: true })
   t.strictSame(inline.notes(), ['error 11100 2:1'])
-  inline.expect('note play', 'the spoken notice of a failed application')
+  inline.expect('note play', 'plays the spoken notice of a failed application')
   inline.played().expect('hangup done')
 })
 
-t.test('Record asks for its action when something was recorded, else the next verb runs', async t => {
+t.test('Record requests its action after a recording; without one the next verb runs', async t => {
   const verb =
     '<Record action="/done" timeout="3" finishOnKey="#*" maxLength="60" playBeep="false" trim="do-not-trim" ' +
     'recordingStatusCallback="rec" recordingStatusCallbackEvent="completed absent"/>'
@@ -152,7 +156,7 @@ t.test('Record asks for its action when something was recorded, else the next ve
   call(t, response(verb, '<Say>nothing</Say>')).recorded(null).expect('play')
 
   const own = call(t, response('<Record/>')).recorded(5)
-  t.equal(own.last('fetch').url, BASE, 'without action it is the current document')
+  t.equal(own.last('fetch').url, BASE, 'without an action Record requests the current document')
   t.equal(own.last('fetch').parameters['Digits'], '')
   t.match(own.last('record'), {
     beep: true,
@@ -163,7 +167,7 @@ t.test('Record asks for its action when something was recorded, else the next ve
   })
 })
 
-t.test('a caller who hangs up while recording: the action is told, and its reply is not run', async t => {
+t.test('a hang-up during Record sends the action request and ignores its response', async t => {
   for (const order of ['hangup first', 'recording first']) {
     const phone = call(t, response('<Record action="/done"/>', '<Say>never</Say>'))
     if (order === 'hangup first') {
@@ -179,7 +183,7 @@ t.test('a caller who hangs up while recording: the action is told, and its reply
     })
     t.equal(phone.last('done').outcome, 'gone')
   }
-  call(t, response('<Record/>')).recorded(null, 'hangup').expect('done', 'nothing recorded: nobody is told')
+  call(t, response('<Record/>')).recorded(null, 'hangup').expect('done', 'sends no request when nothing was recorded')
 })
 
 t.test('Record in an inline document without an absolute action ends the call with a warning', async t => {
@@ -188,7 +192,7 @@ t.test('Record in an inline document without an absolute action ends the call wi
   t.strictSame(phone.notes(), ['warning 11100 2:1'])
 })
 
-t.test('bad attributes of Record are warned about by their own numbers', async t => {
+t.test('each bad attribute of Record causes a warning with its own number', async t => {
   const verb =
     '<Record method="PUT" timeout="-" maxLength="1" finishOnKey="a" playBeep="maybe" trim="hair" ' +
     'recordingStatusCallback="ftp://x/" recordingStatusCallbackEvent="lost" transcribe="perhaps"/>'
@@ -203,24 +207,27 @@ t.test('bad attributes of Record are warned about by their own numbers', async t
   })
 })
 
-t.test('transcription without an engine is refused once, with one a Record is at most two minutes', async t => {
-  const verb = '<Record transcribe="true" maxLength="300" transcribeCallback="/text"/>'
-  const without = call(t, response(verb))
-  t.strictSame(without.notes(), ['warning 13615 2:27', 'warning 13617 2:1'])
-  t.equal(without.last('record').transcribe, null)
-  without.recorded(5)
-  t.match(without.last('callback'), { about: 'transcription', parameters: { TranscriptionStatus: 'failed' } })
-  without.expect('callback fetch')
+t.test(
+  'transcription without an engine reports one failure; with an engine it limits Record to two minutes',
+  async t => {
+    const verb = '<Record transcribe="true" maxLength="300" transcribeCallback="/text"/>'
+    const without = call(t, response(verb))
+    t.strictSame(without.notes(), ['warning 13615 2:27', 'warning 13617 2:1'])
+    t.equal(without.last('record').transcribe, null)
+    without.recorded(5)
+    t.match(without.last('callback'), { about: 'transcription', parameters: { TranscriptionStatus: 'failed' } })
+    without.expect('callback fetch')
 
-  const engine = call(t, response(verb), { speech: { transcriber: true } })
-  t.match(engine.last('record'), {
-    max_seconds: 120,
-    transcribe: { callback: { url: 'https://app.example.test/text' } },
-  })
-  engine.recorded(5).expect('fetch')
-})
+    const engine = call(t, response(verb), { speech: { transcriber: true } })
+    t.match(engine.last('record'), {
+      max_seconds: 120,
+      transcribe: { callback: { url: 'https://app.example.test/text' } },
+    })
+    engine.recorded(5).expect('fetch')
+  },
+)
 
-t.test('unknown and misplaced elements are skipped with a warning that says where', async t => {
+t.test('skips unknown and misplaced elements with a warning that has their place', async t => {
   const phone = call(t, response('<Spell>x</Spell>', '<Leave/>', '<Number>123</Number>', 'words', '<Hangup loop="2"/>'))
   t.strictSame(phone.notes(), [
     'warning 12200 1:1',
@@ -232,7 +239,7 @@ t.test('unknown and misplaced elements are skipped with a warning that says wher
   phone.expect('note note note note note hangup done')
 })
 
-t.test('the same document fetched again does not repeat its warnings', async t => {
+t.test('fetching the same document again does not repeat its warnings', async t => {
   const phone = call(t, response('<Say loop="x">a</Say>', '<Redirect/>'))
   t.equal(phone.notes().length, 1)
   phone.played().fetched(response('<Say loop="x">a</Say>', '<Redirect/>'))

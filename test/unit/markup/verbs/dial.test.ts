@@ -5,7 +5,7 @@ const ONE = '<Dial action="/after">+234 803 000-0001</Dial>'
 const TWO = '<Dial action="/after"><Number>+2348030000001</Number><Sip>sip:bob@pbx.example.test</Sip></Dial>'
 const SEQUENTIAL = TWO.replace('<Dial', '<Dial sequential="true" timeout="10"')
 
-t.test('a plain number rings, is bridged, and its end asks for the action', async t => {
+t.test('Dial rings and bridges a plain number and requests the action at its end', async t => {
   const phone = call(t, response(ONE, '<Say>never</Say>'))
   phone.expect('ring dial_child start_timer')
   t.match(phone.last('dial_child'), {
@@ -33,7 +33,7 @@ t.test('a plain number rings, is bridged, and its end asks for the action', asyn
   })
 })
 
-t.test('busy, no answer and failure go on with the next verb when there is no action', async t => {
+t.test('without an action, busy, no answer and failure continue with the next verb', async t => {
   for (const status of ['busy', 'no-answer', 'failed'] as const) {
     const phone = call(t, response('<Dial>+2348030000001</Dial>', '<Say>sorry</Say>')).childEnded(status)
     phone.expect('cancel_timer stop_ring play', status)
@@ -48,37 +48,37 @@ t.test('busy, no answer and failure go on with the next verb when there is no ac
   t.equal('DialCallDuration' in phone.last('fetch').parameters, false)
 })
 
-t.test('ring time runs out: the child is ended as no-answer', async t => {
+t.test('the ring timeout ends the child as no-answer', async t => {
   const phone = call(t, response('<Dial timeout="1" action="/after">+2348030000001</Dial>'))
-  t.equal(phone.last('start_timer').ms, 5000, 'clamped to 5 seconds')
+  t.equal(phone.last('start_timer').ms, 5000, 'the timeout is clamped to 5 seconds')
   phone.timer().expect('end_child')
   t.equal(phone.last('end_child').cause, 'timeout')
   phone.childEnded('no-answer').expect('stop_ring fetch')
   t.equal(phone.last('fetch').parameters['DialCallStatus'], 'no-answer')
 })
 
-t.test('the caller hears early media in place of ring tone', async t => {
+t.test('the caller hears early media in place of ringback', async t => {
   const phone = call(t, response('<Dial ringTone="uk">+2348030000001</Dial>'))
   t.equal(phone.last('ring').country, 'uk')
   phone.child('early_media').expect('relay_early_media')
   phone.child('early_media').expect('', 'once')
 })
 
-t.test('all nouns ring at once, the first to answer wins and the others are ended', async t => {
+t.test('all nouns ring at once, the first to answer wins and the others end', async t => {
   const phone = call(t, response(TWO))
   phone.expect('ring dial_child dial_child start_timer')
   const [first, second] = phone.all.flatMap(c => (c.type === 'dial_child' ? [c.child] : []))
-  phone.child('early_media', first).expect('', 'nobody hears one of two')
+  phone.child('early_media', first).expect('', 'relays no early media of one child among two')
   phone.childAnswered(second).expect('cancel_timer end_child stop_ring bridge')
   t.match(phone.last('end_child'), { child: first, cause: 'lost' })
-  phone.childAnswered(first).expect('', 'too late')
+  phone.childAnswered(first).expect('', 'a late answer changes nothing')
   phone.childEnded('canceled', first).expect('')
   phone.bridged()
   phone.childEnded('completed', second).expect('cancel_timer fetch')
   t.equal(phone.last('fetch').parameters['DialCallStatus'], 'completed')
 })
 
-t.test('when all of several fail, the last to end counts', async t => {
+t.test('when all children fail, the last to end decides the status', async t => {
   const phone = call(t, response(TWO))
   const [first, second] = phone.all.flatMap(c => (c.type === 'dial_child' ? [c.child] : []))
   phone.childEnded('failed', first).expect('')
@@ -86,7 +86,7 @@ t.test('when all of several fail, the last to end counts', async t => {
   t.equal(phone.last('fetch').parameters['DialCallStatus'], 'busy')
 })
 
-t.test('sequential: one after the other, each with its own ring time', async t => {
+t.test('sequential dials one noun after another, each with its own ring timeout', async t => {
   const phone = call(t, response(SEQUENTIAL))
   phone.expect('ring dial_child start_timer')
   t.equal(phone.last('start_timer').ms, 10_000)
@@ -95,7 +95,7 @@ t.test('sequential: one after the other, each with its own ring time', async t =
   phone.timer().childEnded('no-answer').expect('stop_ring fetch')
 })
 
-t.test('sendDigits and the whisper come before the bridge; caller hears ringing meanwhile', async t => {
+t.test('sendDigits and the whisper precede the bridge, and the caller hears ringback meanwhile', async t => {
   const phone = call(
     t,
     response('<Dial><Number sendDigits="ww12" url="screen" method="GET">+2348030000001</Number></Dial>'),
@@ -110,7 +110,7 @@ t.test('sendDigits and the whisper come before the bridge; caller hears ringing 
   phone.expect('stop_ring bridge')
 })
 
-t.test('a whisper that hangs up or fails ends the child: completed and not bridged', async t => {
+t.test('a whisper that hangs up or fails ends the child as completed and not bridged', async t => {
   for (const outcome of ['hangup', 'failed'] as const) {
     const phone = call(t, response('<Dial action="/after"><Number url="screen">+2348030000001</Number></Dial>'))
     phone.childAnswered()
@@ -121,10 +121,10 @@ t.test('a whisper that hangs up or fails ends the child: completed and not bridg
   }
   const next = call(t, response(SEQUENTIAL.replace('<Number', '<Number url="screen"'))).childAnswered()
   next.send({ type: 'whisper_ended', child: next.last('whisper').child, outcome: 'hangup' })
-  next.childEnded('completed').expect('dial_child start_timer', 'sequential fails over')
+  next.childEnded('completed').expect('dial_child start_timer', 'sequential dials the next noun')
 })
 
-t.test('answerOnBridge: the caller is answered only when a child is', async t => {
+t.test('answerOnBridge answers the caller only after a child answers', async t => {
   const phone = call(t, response('<Dial answerOnBridge="true">+2348030000001</Dial>'), { answered: false })
   phone.expect('ring dial_child start_timer')
   phone.childAnswered().expect('cancel_timer answer')
@@ -132,29 +132,32 @@ t.test('answerOnBridge: the caller is answered only when a child is', async t =>
   t.equal(phone.run.answered, true)
 })
 
-t.test('answerOnBridge that fails leaves the caller unanswered: a Reject, or a refusal at the end', async t => {
-  const dial = '<Dial answerOnBridge="true">+2348030000001</Dial>'
-  const reject = call(t, response(dial, '<Reject reason="busy"/>'), { answered: false }).childEnded('failed')
-  t.match(reject.last('reject'), { sip_code: 486 })
-  for (const [status, sip_code] of [
-    ['busy', 486],
-    ['no-answer', 480],
-    ['failed', 503],
-  ] as const) {
-    const phone = call(t, response(dial), { answered: false }).childEnded(status)
-    t.match(phone.last('reject'), { sip_code, status })
-  }
-  const say = call(t, response(dial, '<Say>voicemail</Say>'), { answered: false }).childEnded('busy')
-  say.expect('cancel_timer stop_ring answer')
-})
+t.test(
+  'a failed Dial with answerOnBridge leaves the caller unanswered, for Reject or a refusal at the end',
+  async t => {
+    const dial = '<Dial answerOnBridge="true">+2348030000001</Dial>'
+    const reject = call(t, response(dial, '<Reject reason="busy"/>'), { answered: false }).childEnded('failed')
+    t.match(reject.last('reject'), { sip_code: 486 })
+    for (const [status, sip_code] of [
+      ['busy', 486],
+      ['no-answer', 480],
+      ['failed', 503],
+    ] as const) {
+      const phone = call(t, response(dial), { answered: false }).childEnded(status)
+      t.match(phone.last('reject'), { sip_code, status })
+    }
+    const say = call(t, response(dial, '<Say>voicemail</Say>'), { answered: false }).childEnded('busy')
+    say.expect('cancel_timer stop_ring answer')
+  },
+)
 
-t.test('without answerOnBridge an unanswered caller is answered first', async t => {
+t.test('without answerOnBridge Dial answers the caller first', async t => {
   call(t, response('<Dial>+2348030000001</Dial>'), { answered: false }).expect('answer')
   const room = call(t, response('<Dial answerOnBridge="true"><Conference>r</Conference></Dial>'), { answered: false })
-  room.expect('answer', 'a room is entered by an answered leg')
+  room.expect('answer', 'a conference needs an answered leg')
 })
 
-t.test('the time limit counts from the bridge and ends the child; the flow goes on', async t => {
+t.test('timeLimit counts from the bridge and ends the child, and the script continues', async t => {
   const phone = call(t, response('<Dial timeLimit="60">+2348030000001</Dial>', '<Say>over</Say>'))
   phone.childAnswered().bridged()
   t.equal(phone.last('start_timer').ms, 60_000)
@@ -163,7 +166,7 @@ t.test('the time limit counts from the bridge and ends the child; the flow goes 
   phone.childEnded('completed').expect('play')
 })
 
-t.test('hangupOnStar: the star ends the child, other keys pass', async t => {
+t.test('hangupOnStar ends the child at the star key and ignores other keys', async t => {
   const phone = call(t, response('<Dial hangupOnStar="true">+2348030000001</Dial>', '<Say>on</Say>'))
   phone.expect('digits_on ring dial_child start_timer')
   phone.childAnswered().bridged().keys('1').expect('')
@@ -173,7 +176,7 @@ t.test('hangupOnStar: the star ends the child, other keys pass', async t => {
   phone.childEnded('completed').expect('cancel_timer digits_off play')
 })
 
-t.test('a caller who hangs up takes the child along; the action is told when it has ended', async t => {
+t.test('a hang-up ends the child, and then the action is requested', async t => {
   const ringing = call(t, response(ONE)).child('ringing').hangup()
   ringing.expect('cancel_timer stop_ring end_child')
   t.equal(ringing.last('end_child').cause, 'canceled')
@@ -197,23 +200,23 @@ t.test('a caller who hangs up takes the child along; the action is told when it 
   call(t, response('<Dial>+2348030000001</Dial>'))
     .hangup()
     .childEnded('canceled')
-    .expect('done', 'no action: nobody is told')
+    .expect('done', 'sends no request without an action')
 })
 
-t.test('a redirect of the parent ends the child at once, tells the action, and runs the new document', async t => {
+t.test('an update of the parent ends the child at once, requests the action and runs the new document', async t => {
   const entry = { kind: 'inline', text: response('<Say>new</Say>') } as const
   const talking = call(t, response(ONE)).childAnswered().bridged()
   talking.send({ type: 'update', entry })
   talking.expect('cancel_timer end_child callback play')
   t.match(talking.last('callback').parameters, { DialCallStatus: 'completed' })
-  talking.childEnded('completed').expect('', 'its end means nothing any more')
+  talking.childEnded('completed').expect('', 'the later end of the child is ignored')
   const ringing = call(t, response(ONE))
   ringing.send({ type: 'update', entry })
   ringing.expect('cancel_timer stop_ring end_child callback play')
   t.match(ringing.last('callback').parameters, { DialCallStatus: 'canceled' })
 })
 
-t.test('a recording from the answer is complete before the action is asked for', async t => {
+t.test('the action is requested after the recording is complete', async t => {
   const phone = call(
     t,
     response(
@@ -242,7 +245,7 @@ t.test('a recording from the answer is complete before the action is asked for',
   })
 })
 
-t.test('a recording from ringing begins with the first sign of ringing; of several nouns from the answer', async t => {
+t.test('record-from-ringing starts at ringing for one noun and at the bridge for several', async t => {
   const one = call(t, response('<Dial record="record-from-ringing">+2348030000001</Dial>'))
   one.child('initiated').expect('')
   one.child('ringing').expect('start_recording')
@@ -255,7 +258,7 @@ t.test('a recording from ringing begins with the first sign of ringing; of sever
   two.childAnswered().bridged().expect('start_timer start_recording')
 })
 
-t.test('a hang-up waits for the recording before the action is told', async t => {
+t.test('after a hang-up, the action is requested once the recording is complete', async t => {
   const phone = call(t, response(ONE.replace('<Dial', '<Dial record="true"')))
     .childAnswered()
     .bridged()
@@ -267,7 +270,7 @@ t.test('a hang-up waits for the recording before the action is told', async t =>
   t.match(phone.last('callback').parameters, { RecordingDuration: '3', DialCallStatus: 'completed' })
 })
 
-t.test('nouns carry their own attributes to the child', async t => {
+t.test('the attributes of a noun apply to its child', async t => {
   const phone = call(
     t,
     response(
@@ -303,10 +306,10 @@ t.test('nouns carry their own attributes to the child', async t => {
     headers: [['X-Order', '7 8']],
   })
   t.strictSame(client?.target, { kind: 'client', identity: 'alice', parameters: { deal: '9' } })
-  t.strictSame(phone.notes(), ['warning 13252 6:9'], 'a header that is not allowed is dropped')
+  t.strictSame(phone.notes(), ['warning 13252 6:9'], 'drops a header that is not allowed')
 })
 
-t.test('Sip with Uri children and Headers: by priority, credentials inherited', async t => {
+t.test('Sip sorts its Uri children by priority and passes them its credentials', async t => {
   const phone = call(
     t,
     response(
@@ -329,7 +332,7 @@ t.test('Sip with Uri children and Headers: by priority, credentials inherited', 
   })
 })
 
-t.test('children that cannot be called fail by themselves; when nobody is left the Dial failed', async t => {
+t.test('invalid nouns fail alone; without any valid noun the Dial fails', async t => {
   for (const [noun, note] of [
     ['<Number>hello</Number>', 'warning 13223 2:23'],
     ['<Sip>bob</Sip>', 'warning 13243 2:23'],
@@ -348,7 +351,7 @@ t.test('children that cannot be called fail by themselves; when nobody is left t
   t.strictSame(far.notes(), ['warning 13227 2:1'])
 })
 
-t.test('an empty Dial is skipped, an eleventh noun is not called, strangers inside are skipped', async t => {
+t.test('skips an empty Dial, an eleventh noun and elements that Dial does not allow', async t => {
   call(t, response('<Dial action="/a"/>', '<Hangup/>'), { answered: false }).expect('note answer')
   const many = call(t, response(`<Dial>${'<Number>+2348030000001</Number>'.repeat(11)}</Dial>`))
   t.equal(many.all.filter(c => c.type === 'dial_child').length, 10)
@@ -363,7 +366,7 @@ t.test('an empty Dial is skipped, an eleventh noun is not called, strangers insi
   t.match(mixed.notes()[0], 'warning 13000')
 })
 
-t.test('bad attributes of Dial keep the default and have their numbers', async t => {
+t.test('bad attributes of Dial keep the default and cause warnings with their numbers', async t => {
   for (const [attribute, number] of [
     ['method="x"', 13210],
     ['timeout="x"', 13212],
@@ -383,7 +386,7 @@ t.test('bad attributes of Dial keep the default and have their numbers', async t
   }
 })
 
-t.test('a transfer asked for by the child runs referUrl on this leg', async t => {
+t.test('REFER from the child runs referUrl on this leg', async t => {
   const phone = call(t, response('<Dial referUrl="/refer" referMethod="GET">+2348030000001</Dial>'))
     .childAnswered()
     .bridged()
@@ -395,7 +398,7 @@ t.test('a transfer asked for by the child runs referUrl on this leg', async t =>
   t.strictSame(phone.last('fetch').parameters, { ReferTransferTarget: '<sip:carol@x>', 'SipHeader_X-Why': 'a' })
 })
 
-t.test('a transfer asked for by this leg hands the child over', async t => {
+t.test('REFER from this leg hands the child over to referUrl', async t => {
   const phone = call(t, response('<Dial referUrl="/refer">+2348030000001</Dial>')).childAnswered().bridged()
   phone.send({ type: 'refer_received', leg: 'self', target: '<tel:+1>', headers: {} })
   phone.expect('cancel_timer answer_refer transfer_child done')
@@ -406,7 +409,7 @@ t.test('a transfer asked for by this leg hands the child over', async t => {
   t.equal(phone.last('done').outcome, 'transferred')
 })
 
-t.test('a transfer without referUrl, or outside a Dial, is refused with 603', async t => {
+t.test('refuses REFER with 603 without referUrl and outside a Dial', async t => {
   const dial = call(t, response('<Dial>+2348030000001</Dial>')).childAnswered().bridged()
   dial.send({ type: 'refer_received', leg: 'self', target: '<tel:+1>', headers: {} })
   dial.expect('answer_refer note')
@@ -417,7 +420,7 @@ t.test('a transfer without referUrl, or outside a Dial, is refused with 603', as
   say.expect('answer_refer note')
 })
 
-t.test('Conference: the leg is in the room until it leaves', async t => {
+t.test('Conference keeps the leg in the conference until it leaves', async t => {
   const phone = call(
     t,
     response(
@@ -455,7 +458,7 @@ t.test('Conference: the leg is in the room until it leaves', async t => {
   t.strictSame(phone.last('fetch').parameters, { DialCallStatus: 'answered' })
 })
 
-t.test('Conference: time limit, refusal, hang-up and redirect', async t => {
+t.test('Conference ends at the time limit, a refusal, a hang-up and an update', async t => {
   const text = response('<Dial action="/after"><Conference waitUrl="/w" waitMethod="GET">r</Conference></Dial>')
   const limit = call(t, text)
   const { id } = limit.last('join_conference')
@@ -478,7 +481,7 @@ t.test('Conference: time limit, refusal, hang-up and redirect', async t => {
   t.equal(plain.last('join_conference').wait, 'default')
 })
 
-t.test('Conference faults: some stop the document, most keep the default', async t => {
+t.test('some bad attributes of Conference stop the document, most keep the default', async t => {
   for (const [attribute, number, level] of [
     ['muted="x"', 13230, 'warning'],
     ['endConferenceOnExit="x"', 13231, 'error'],
@@ -500,7 +503,7 @@ t.test('Conference faults: some stop the document, most keep the default', async
   t.equal(nameless.last('fetch').parameters['DialCallStatus'], 'failed')
 })
 
-t.test('Queue: the head caller is taken, and the action tells of him', async t => {
+t.test('Queue bridges the head caller, and the action reports that call', async t => {
   const phone = call(
     t,
     response('<Dial action="/after" record="record-from-answer"><Queue url="/w">support</Queue></Dial>'),
@@ -524,7 +527,7 @@ t.test('Queue: the head caller is taken, and the action tells of him', async t =
   })
 })
 
-t.test('Queue: empty until the timeout, missing queue, star, hang-up, redirect', async t => {
+t.test('Queue ends at the timeout, an unknown queue, the star key, a hang-up and an update', async t => {
   const text = response('<Dial action="/after" timeout="20"><Queue>q</Queue></Dial>')
   const empty = call(t, text)
   empty.expect('dequeue start_timer')
@@ -549,7 +552,7 @@ t.test('Queue: empty until the timeout, missing queue, star, hang-up, redirect',
   t.equal(reserved.last('fetch').parameters['DequeueResult'], 'error')
 })
 
-t.test('Queue faults stop the document', async t => {
+t.test('faults of Queue stop the document', async t => {
   for (const [queue, number] of [
     ['<Queue method="x">q</Queue>', 14210],
     ['<Queue url="ftp://x">q</Queue>', 14211],
@@ -562,7 +565,7 @@ t.test('Queue faults stop the document', async t => {
   }
 })
 
-t.test('Application stands alone and is named by its id', async t => {
+t.test('Application dials the application with its id', async t => {
   const phone = call(
     t,
     response(

@@ -6,7 +6,7 @@ const MENU = response(
   '<Say>Nothing heard</Say>',
 )
 
-t.test('the prompt is one command, and keys are listened to from its start', async t => {
+t.test('the prompt is one command, and keys count from its start', async t => {
   const phone = call(t, MENU)
   phone.expect('digits_on play')
   t.match(phone.last('play').items, [
@@ -16,31 +16,31 @@ t.test('the prompt is one command, and keys are listened to from its start', asy
   ])
 })
 
-t.test('a key during the prompt stops it and starts the clock anew', async t => {
+t.test('a key stops the prompt and restarts the timer', async t => {
   const phone = call(t, MENU)
   phone.keys('1').expect('stop_play start_timer')
   t.equal(phone.last('start_timer').ms, 4000)
-  phone.played().expect('', 'the end of the stopped prompt means nothing')
+  phone.played().expect('', 'the end of the stopped prompt is ignored')
   phone.keys('2').expect('cancel_timer start_timer')
   phone.keys('3').expect('cancel_timer digits_off fetch')
   t.match(phone.last('fetch'), { document: 'action', url: 'https://app.example.test/pick', method: 'POST' })
   t.strictSame(phone.last('fetch').parameters, { Digits: '123', FinishedOnKey: '' })
 })
 
-t.test('the clock starts when the prompt ends; time-out with keys asks for the action', async t => {
+t.test('the timer starts after the prompt; a timeout with keys requests the action', async t => {
   const phone = call(t, MENU)
   phone.played().expect('start_timer')
   phone.keys('7').timer().expect('digits_off fetch')
   t.strictSame(phone.last('fetch').parameters, { Digits: '7', FinishedOnKey: '' })
 })
 
-t.test('time-out without a key falls through to the next verb', async t => {
+t.test('a timeout without keys continues with the next verb', async t => {
   const phone = call(t, MENU).played().timer()
   phone.expect('digits_off play')
   t.match(phone.last('play').items, [{ text: 'Nothing heard' }])
 })
 
-t.test('a stale timer, a late key and a late prompt end change nothing', async t => {
+t.test('ignores a stale timer and a late key, and reports an unknown id', async t => {
   const phone = call(t, MENU)
   phone.keys('1')
   const stale = phone.last('start_timer').id
@@ -54,7 +54,7 @@ t.test('a stale timer, a late key and a late prompt end change nothing', async t
   t.match(phone.unexpected, 'unknown id "timer-999"')
 })
 
-t.test('the finish key ends input; alone it is empty input', async t => {
+t.test('the finish key ends the input; without other keys the input is empty', async t => {
   const some = call(t, response('<Gather action="/a"/>')).keys('12#')
   t.strictSame(some.last('fetch').parameters, { Digits: '12', FinishedOnKey: '#' })
 
@@ -64,7 +64,7 @@ t.test('the finish key ends input; alone it is empty input', async t => {
   t.strictSame(wanted.last('fetch').parameters, { Digits: '', FinishedOnKey: '#' })
 })
 
-t.test('another finish key, and none at all', async t => {
+t.test('finishOnKey chooses another finish key or none', async t => {
   const star = call(t, response('<Gather finishOnKey="*"/>')).keys('1#2*')
   t.strictSame(star.last('fetch').parameters, { Digits: '1#2', FinishedOnKey: '*' })
   t.equal(star.last('fetch').url, BASE, 'without action it is the current document')
@@ -75,14 +75,14 @@ t.test('another finish key, and none at all', async t => {
   t.strictSame(none.last('fetch').parameters, { Digits: '1#*A', FinishedOnKey: '' })
 })
 
-t.test('actionOnEmptyResult asks for the action after silence', async t => {
+t.test('actionOnEmptyResult requests the action after silence', async t => {
   const phone = call(t, response('<Gather action="/a" method="GET" actionOnEmptyResult="true" timeout="0"/>'))
   t.equal(phone.last('start_timer').ms, 0)
   phone.timer()
   t.match(phone.last('fetch'), { method: 'GET', parameters: { Digits: '', FinishedOnKey: '' } })
 })
 
-t.test('a hang-up during Gather asks for nothing, and a new document cuts it', async t => {
+t.test('a hang-up during Gather sends no request, and an update cuts it', async t => {
   call(t, MENU).keys('1').hangup().expect('done')
   const phone = call(t, MENU)
   phone.send({ type: 'update', entry: { kind: 'inline', text: response('<Say>new</Say>') } })
@@ -90,7 +90,7 @@ t.test('a hang-up during Gather asks for nothing, and a new document cuts it', a
   t.match(phone.last('play').items, [{ text: 'new' }])
 })
 
-t.test('each bad attribute has its number and the default stands', async t => {
+t.test('each bad attribute of Gather causes a warning with its number and keeps the default', async t => {
   const cases: [string, number, object?][] = [
     ['finishOnKey="x"', 13310],
     ['finishOnKey="12"', 13311],
@@ -115,7 +115,7 @@ t.test('each bad attribute has its number and the default stands', async t => {
   }
 })
 
-t.test('nested faults are numbered as faults of Gather', async t => {
+t.test('faults of nested verbs have numbers of Gather', async t => {
   const phone = call(
     t,
     response(
@@ -130,7 +130,7 @@ t.test('nested faults are numbered as faults of Gather', async t => {
   t.match(phone.notes().at(-1), 'warning 13325')
 })
 
-t.test('speech without a recognizer degrades to keys, or to the next verb', async t => {
+t.test('without a recognizer, speech input falls back to keys or to the next verb', async t => {
   const both = call(t, response('<Gather input="dtmf speech"><Say>x</Say></Gather>'))
   both.expect('note digits_on play')
   t.strictSame(both.notes(), ['warning 13343 2:1'])
@@ -141,7 +141,7 @@ t.test('speech without a recognizer degrades to keys, or to the next verb', asyn
 
 const SPEECH = { speech: { recognizer: true } }
 
-t.test('speech barges in, stops the clock and brings its text', async t => {
+t.test('speech stops the prompt and is sent to the action', async t => {
   const phone = call(
     t,
     response(
@@ -169,14 +169,14 @@ t.test('speech barges in, stops the clock and brings its text', async t => {
   t.strictSame(phone.last('fetch').parameters, { SpeechResult: 'oui', Confidence: '0.91', Language: 'fr-FR' })
 })
 
-t.test('a key wins over speech that has not ended', async t => {
+t.test('a key cancels speech recognition in progress', async t => {
   const phone = call(t, response('<Gather input="dtmf speech" numDigits="1" action="/a"/>'), SPEECH)
   phone.expect('digits_on recognize start_timer')
   phone.keys('5').expect('cancel_timer stop_recognize digits_off fetch')
   t.strictSame(phone.last('fetch').parameters, { Digits: '5', FinishedOnKey: '' })
 })
 
-t.test('nothing said: the time-out falls through, or asks with an empty result', async t => {
+t.test('silence continues with the next verb, or requests the action with an empty result', async t => {
   const phone = call(t, response('<Gather input="speech" action="/a"/>', '<Say>next</Say>'), SPEECH)
   phone.expect('recognize start_timer')
   phone.timer().expect('stop_recognize play')
@@ -186,7 +186,7 @@ t.test('nothing said: the time-out falls through, or asks with an empty result',
   t.strictSame(wanted.last('fetch').parameters, { SpeechResult: '' })
 })
 
-t.test('without bargeIn speech is listened to only after the prompt', async t => {
+t.test('without bargeIn recognition starts after the prompt', async t => {
   const phone = call(
     t,
     response('<Gather input="speech" bargeIn="false" speechTimeout="auto"><Say>x</Say></Gather>'),
@@ -197,7 +197,7 @@ t.test('without bargeIn speech is listened to only after the prompt', async t =>
   t.equal(phone.last('recognize').speech_timeout_seconds, null)
 })
 
-t.test('a recognizer that fails leaves the keys, or the next verb', async t => {
+t.test('a failed recognizer falls back to keys or to the next verb', async t => {
   const keys = call(t, response('<Gather input="dtmf speech" action="/a"/>'), SPEECH)
   keys.send({ type: 'speech_failed', id: keys.last('recognize').id, detail: 'engine is down' })
   keys.expect('note')
@@ -209,7 +209,7 @@ t.test('a recognizer that fails leaves the keys, or the next verb', async t => {
   speech.expect('note cancel_timer play')
 })
 
-t.test('Gather without action in an inline document takes input, then fails with 11100', async t => {
+t.test('Gather without an action in an inline document fails with 11100 after its input', async t => {
   const phone = call(t, response('<Gather numDigits="1"/>'), { inline: true })
   phone.keys('1').expect('cancel_timer digits_off note play')
   t.strictSame(phone.notes(), ['error 11100 2:1'])

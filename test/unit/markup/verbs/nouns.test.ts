@@ -5,7 +5,7 @@ import { BASE, call, response } from '../phone.ts'
 const WHISPER = 'url="/w" method="GET"'
 const STATUS = 'statusCallback="/s" statusCallbackMethod="GET" statusCallbackEvent="answered"'
 
-t.test('Sip, Client and Application take whisper and status callbacks as Number does', async t => {
+t.test('Number, Sip, Client and Application accept a whisper and status callbacks', async t => {
   for (const noun of [
     `<Sip url="/w" method="GET" statusCallback="/s" statusCallbackMethod="GET"
       statusCallbackEvent="answered">sip:a@b.example</Sip>`,
@@ -26,7 +26,7 @@ t.test('Sip, Client and Application take whisper and status callbacks as Number 
   }
 })
 
-t.test('Sip takes machine detection as Number does', async t => {
+t.test('Sip accepts machine detection', async t => {
   const phone = call(
     t,
     response(
@@ -45,7 +45,7 @@ t.test('Sip takes machine detection as Number does', async t => {
   })
 })
 
-t.test('callbacks keep the method and the events that are written', async t => {
+t.test('callbacks use the method and the events of the document', async t => {
   const dial = call(
     t,
     response(
@@ -109,7 +109,7 @@ t.test('callbacks keep the method and the events that are written', async t => {
   t.match(connect.last('fetch'), { method: 'GET', url: 'https://app.example.test/a' })
 })
 
-t.test('attributes that have no effect here are accepted: no call notes them, the check tells', async t => {
+t.test('the check reports attributes without effect, and calls do not note them', async t => {
   const documents: [string, number][] = [
     ['<Gather debug="true" action="/a"/>', 1],
     [
@@ -160,7 +160,7 @@ t.test('attributes that have no effect here are accepted: no call notes them, th
   }
 })
 
-t.test('verbs and nouns that are not supported are named by the check', async t => {
+t.test('the check reports unsupported verbs and nouns', async t => {
   for (const text of [
     '<Sms action="/a" method="GET">x</Sms>',
     '<Pay action="/a" method="GET"/>',
@@ -190,7 +190,7 @@ t.test('verbs and nouns that are not supported are named by the check', async t 
   t.match(sms.last('fetch'), { method: 'GET', parameters: { SmsStatus: 'failed' } })
 })
 
-t.test('what a noun hands over is limited', async t => {
+t.test('limits the parameters, headers and credentials of a noun', async t => {
   const long = 'v'.repeat(490)
   const stream = call(
     t,
@@ -212,14 +212,14 @@ t.test('what a noun hands over is limited', async t => {
   const target = sip.last('dial_child').target
   t.equal(target.kind === 'sip' && target.headers.length, 1)
   const secret = call(t, response(`<Dial><Sip username="${'u'.repeat(256)}">sip:a@b.example</Sip></Dial>`))
-  t.match(secret.notes(), [/warning 13249/], 'a child that could not sign in is not called')
+  t.match(secret.notes(), [/warning 13249/], 'does not call a child with invalid credentials')
   t.equal(
     secret.all.some(command => command.type === 'dial_child'),
     false,
   )
 })
 
-t.test('SIP URIs are taken in the forms that we can call', async t => {
+t.test('accepts the SIP URIs that we can call', async t => {
   for (const [uri, good] of [
     ['sip:bob@pbx.example.test', true],
     ['sips:bob@pbx.example.test:5061;transport=tls', true],
@@ -242,7 +242,7 @@ t.test('SIP URIs are taken in the forms that we can call', async t => {
   }
 })
 
-t.test('a header whose value holds control characters is dropped', async t => {
+t.test('drops a header with control characters in its value', async t => {
   const phone = call(t, response('<Dial><Sip>sip:bob@pbx.example.test?X-A=1%0d%0aVia:x&amp;X-B=%zz</Sip></Dial>'))
   const target = phone.last('dial_child').target
   t.strictSame(target.kind === 'sip' && target.headers, [['X-B', '%zz']])

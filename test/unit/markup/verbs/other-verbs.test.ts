@@ -3,7 +3,7 @@ import { CHILD_SID, call, RECORDING, response } from '../phone.ts'
 
 const NEW = { type: 'update', entry: { kind: 'inline', text: response('<Pause/>') } } as const
 
-t.test('Enqueue answers, waits, and tells its action how it ended', async t => {
+t.test('Enqueue answers, waits, and reports its result to the action', async t => {
   const verb =
     '<Enqueue action="/out" method="GET" waitUrl="/wait" waitUrlMethod="GET" maxQueueSize="7"> support </Enqueue>'
   const phone = call(t, response(verb, '<Say>never</Say>'), { answered: false })
@@ -23,7 +23,7 @@ t.test('Enqueue answers, waits, and tells its action how it ended', async t => {
   t.strictSame(phone.last('fetch').parameters, { QueueResult: 'bridged', QueueSid: 'QU1', QueueTime: '31' })
 })
 
-t.test('Enqueue without action goes on; a full queue is warned about', async t => {
+t.test('Enqueue without an action continues with the next verb; a full queue causes a warning', async t => {
   const phone = call(t, response('<Enqueue>q</Enqueue>', '<Say>full</Say>'))
   t.match(phone.last('enqueue'), { max_size: null, wait: null })
   const { id } = phone.last('enqueue')
@@ -32,7 +32,7 @@ t.test('Enqueue without action goes on; a full queue is warned about', async t =
   t.strictSame(phone.notes(), ['warning 14207 2:1'])
 })
 
-t.test('a queued caller who hangs up or is redirected: the action is told, its reply is not run', async t => {
+t.test('a hang-up or update in a queue requests the action and ignores its response', async t => {
   const text = response('<Enqueue action="/out">q</Enqueue>')
   const gone = call(t, text).hangup()
   gone.expect('leave_queue callback done')
@@ -56,7 +56,7 @@ t.test('a queued caller who hangs up or is redirected: the action is told, its r
   t.strictSame(bridged.last('callback').parameters, { QueueResult: 'redirected-from-bridged', QueueSid: 'QU1' })
 })
 
-t.test('Enqueue faults stop the document; workflows end with an error result', async t => {
+t.test('faults of Enqueue stop the document; workflows give an error result', async t => {
   for (const [verb, number] of [
     ['<Enqueue method="x">q</Enqueue>', 14201],
     ['<Enqueue waitUrl="ftp://x">q</Enqueue>', 14202],
@@ -79,7 +79,7 @@ t.test('Enqueue faults stop the document; workflows end with an error result', a
   }
 })
 
-t.test('Refer reports the outcome of a transfer', async t => {
+t.test('Refer reports the outcome of a transfer to its action', async t => {
   const text = response(
     '<Refer action="/r" method="GET"><Sip>sip:carol@pbx.example.test?X-Ticket=5&amp;Via=no</Sip></Refer>',
   )
@@ -107,7 +107,7 @@ t.test('Refer reports the outcome of a transfer', async t => {
   t.strictSame(silent.last('fetch').parameters, { ReferCallStatus: 'failed', ReferSipResponseCode: '202' })
 })
 
-t.test('Refer without action: a good transfer ends the leg, a failed one goes on', async t => {
+t.test('Refer without an action ends the leg after success and continues after failure', async t => {
   const text = response('<Refer><Sip>sip:carol@pbx.example.test</Sip></Refer>', '<Say>failed</Say>')
   const good = call(t, text)
   good.send({ type: 'refer_ended', id: good.last('refer').id, sip_code: 202, notify_code: 200 })
@@ -121,7 +121,7 @@ t.test('Refer without action: a good transfer ends the leg, a failed one goes on
   cut.expect('cancel_timer start_timer')
 })
 
-t.test('Refer needs a SIP leg and one Sip; a hang-up meanwhile is told as canceled', async t => {
+t.test('Refer needs a SIP leg and one Sip, and reports a hang-up as canceled', async t => {
   const text = response('<Refer action="/r"><Sip>sip:carol@pbx.example.test</Sip></Refer>')
   const web = call(t, text, { sip: false })
   web.expect('note fetch')
@@ -137,7 +137,7 @@ t.test('Refer needs a SIP leg and one Sip; a hang-up meanwhile is told as cancel
   call(t, text, { answered: false }).expect('answer', 'REFER needs a confirmed dialog')
 })
 
-t.test('Connect Stream hands the call over until the socket closes', async t => {
+t.test('Connect Stream holds the call until the socket closes', async t => {
   const text = response(
     `<Connect action="/next"><Stream url="wss://ai.example.test/s?a=1" name="s" track="both_tracks"
       statusCallback="/st">` + '<Parameter name="lang" value="en"/></Stream></Connect>',
@@ -168,7 +168,7 @@ t.test('Connect Stream hands the call over until the socket closes', async t => 
   moved.expect('stop_stream start_timer')
 })
 
-t.test('Connect with a noun that is not supported, none, or a bad URL goes on at once', async t => {
+t.test('Connect continues at once with an unsupported noun, no noun or a bad URL', async t => {
   for (const noun of [
     'ConversationRelay',
     'Room',
@@ -189,7 +189,7 @@ t.test('Connect with a noun that is not supported, none, or a bad URL goes on at
   t.strictSame(none.notes(), ['warning 31923 2:10'])
 })
 
-t.test('Start begins activities beside the script, Stop ends them by name', async t => {
+t.test('Start starts background activities, and Stop ends them by name', async t => {
   const phone = call(
     t,
     response(
@@ -213,10 +213,10 @@ t.test('Start begins activities beside the script, Stop ends them by name', asyn
   })
   phone.timer().expect('stop_stream stop_recording note hangup done')
   t.equal(phone.last('stop_stream').id, phone.last('start_stream').id)
-  t.strictSame(phone.notes(), ['warning 12200 7:7'], 'what is not going on cannot be stopped')
+  t.strictSame(phone.notes(), ['warning 12200 7:7'], 'Stop warns about an activity that does not run')
 })
 
-t.test('an activity that ends by itself is forgotten, with a note when by a fault', async t => {
+t.test('an activity that ends by itself is removed, and a fault is noted', async t => {
   const phone = call(
     t,
     response('<Start><Stream url="wss://x.example/s"/><Recording/></Start>', '<Pause/>', '<Stop><Stream/></Stop>'),
@@ -231,52 +231,55 @@ t.test('an activity that ends by itself is forgotten, with a note when by a faul
   t.match(phone.notes().at(-1), 'warning 12200 4:7')
 })
 
-t.test('a name that is taken, and a Stop without a name among several, are refused with a warning', async t => {
+t.test('a duplicate name, and a Stop without a name among several, cause warnings', async t => {
   const stream = '<Start><Stream url="wss://x.example/s" name="a"/></Start>'
   const phone = call(t, response(stream, stream, stream.replace('"a"', '"b"'), '<Stop><Stream/></Stop>', '<Pause/>'))
   phone.expect('start_stream note start_stream note start_timer')
   t.strictSame(phone.notes(), ['warning 12200 3:8', 'warning 12200 5:7'])
 })
 
-t.test('Siprec needs a recording server, Transcription an engine; without, their callback is told', async t => {
-  const siprec =
-    '<Start><Siprec name="s" connectorName="rec" statusCallback="/s"><Parameter name="k" value="v"/></Siprec></Start>'
-  const without = call(t, response(siprec, '<Pause/>'))
-  without.expect('note callback start_timer')
-  t.match(without.last('callback'), { about: 'siprec', parameters: { SiprecEvent: 'siprec-error', SiprecName: 's' } })
-  const server = call(t, response(siprec, '<Pause/>', '<Stop><Siprec name="s"/></Stop>'), {
-    siprec_connectors: ['rec'],
-  })
-  t.match(server.last('start_siprec'), { connector: 'rec', track: 'both_tracks', parameters: { k: 'v' } })
-  server.timer().expect('stop_siprec hangup done')
+t.test(
+  'Siprec without a recording server and Transcription without an engine report an error to the callback',
+  async t => {
+    const siprec =
+      '<Start><Siprec name="s" connectorName="rec" statusCallback="/s"><Parameter name="k" value="v"/></Siprec></Start>'
+    const without = call(t, response(siprec, '<Pause/>'))
+    without.expect('note callback start_timer')
+    t.match(without.last('callback'), { about: 'siprec', parameters: { SiprecEvent: 'siprec-error', SiprecName: 's' } })
+    const server = call(t, response(siprec, '<Pause/>', '<Stop><Siprec name="s"/></Stop>'), {
+      siprec_connectors: ['rec'],
+    })
+    t.match(server.last('start_siprec'), { connector: 'rec', track: 'both_tracks', parameters: { k: 'v' } })
+    server.timer().expect('stop_siprec hangup done')
 
-  const text =
-    '<Start><Transcription name="t" languageCode="fr-FR" inboundTrackLabel="agent" partialResults="true" ' +
-    'hints="a, b" statusCallbackUrl="/t"/></Start>'
-  const deaf = call(t, response(text, '<Pause/>'))
-  deaf.expect('note callback start_timer')
-  t.match(deaf.last('callback'), {
-    about: 'transcription',
-    parameters: { TranscriptionEvent: 'transcription-error', TranscriptionName: 't' },
-  })
-  const stop = '<Stop><Transcription/></Stop>'
-  const engine = call(t, response(text, '<Pause/>', stop), { speech: { transcriber: true } })
-  t.match(engine.last('start_transcription'), {
-    language: 'fr-FR',
-    inbound_label: 'agent',
-    outbound_label: null,
-    partial_results: true,
-    hints: ['a', 'b'],
-    punctuation: true,
-    profanity_filter: true,
-    track: 'both_tracks',
-  })
-  engine.timer().expect('stop_transcription hangup done')
-  engine.send({ type: 'activity_ended', id: engine.last('start_transcription').id, number: null, detail: 'late' })
-  engine.expect('')
-})
+    const text =
+      '<Start><Transcription name="t" languageCode="fr-FR" inboundTrackLabel="agent" partialResults="true" ' +
+      'hints="a, b" statusCallbackUrl="/t"/></Start>'
+    const deaf = call(t, response(text, '<Pause/>'))
+    deaf.expect('note callback start_timer')
+    t.match(deaf.last('callback'), {
+      about: 'transcription',
+      parameters: { TranscriptionEvent: 'transcription-error', TranscriptionName: 't' },
+    })
+    const stop = '<Stop><Transcription/></Stop>'
+    const engine = call(t, response(text, '<Pause/>', stop), { speech: { transcriber: true } })
+    t.match(engine.last('start_transcription'), {
+      language: 'fr-FR',
+      inbound_label: 'agent',
+      outbound_label: null,
+      partial_results: true,
+      hints: ['a', 'b'],
+      punctuation: true,
+      profanity_filter: true,
+      track: 'both_tracks',
+    })
+    engine.timer().expect('stop_transcription hangup done')
+    engine.send({ type: 'activity_ended', id: engine.last('start_transcription').id, number: null, detail: 'late' })
+    engine.expect('')
+  },
+)
 
-t.test('Start and Stop with something else inside, or nothing', async t => {
+t.test('Start and Stop warn about a wrong element inside, or none', async t => {
   const phone = call(t, response('<Start><Dial/></Start>', '<Stop><Echo/></Stop>', '<Start/>', '<Stop/>'))
   t.strictSame(
     phone.notes().map(n => n.split(' ')[1]),
@@ -284,13 +287,13 @@ t.test('Start and Stop with something else inside, or nothing', async t => {
   )
 })
 
-t.test('Echo answers and lasts until the call ends', async t => {
+t.test('Echo answers and runs until the call ends', async t => {
   const phone = call(t, response('<Echo/>', '<Say>never</Say>'), { answered: false })
   phone.answered().expect('start_echo')
   phone.hangup().expect('done')
 })
 
-t.test('Sms, Pay and Prompt are skipped with a warning; their action takes the failure branch', async t => {
+t.test('Sms, Pay and Prompt cause a warning and send a failure to the action', async t => {
   for (const [verb, parameters] of [
     ['Sms', { SmsStatus: 'failed' }],
     ['Pay', { Result: 'payment-connector-error' }],
@@ -303,7 +306,7 @@ t.test('Sms, Pay and Prompt are skipped with a warning; their action takes the f
   }
 })
 
-t.test('events about children and bridges that do not exist change nothing', async t => {
+t.test('ignores events about unknown children and bridges', async t => {
   const phone = call(t, response('<Dial>+2348030000001</Dial>'))
   phone.send({ type: 'child_answered', child: 'child-77', call_sid: CHILD_SID })
   t.match(phone.unexpected, /child_answered for unknown id/)
