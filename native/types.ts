@@ -69,7 +69,7 @@ export interface EngineFeatures {
   readonly srtp_suites: SrtpSuite[]
 }
 
-/** Who may send to a stream (design section 4). Fixed when the stream is opened. */
+/** The senders that a stream accepts (design section 4). Fixed when the stream opens. */
 export interface StreamPolicy {
   /**
    * strict: only the host in the SDP and `sources` may send. relaxed: symmetric RTP, in the order of trust of design
@@ -84,7 +84,7 @@ export interface StreamPolicy {
   readonly family?: 4 | 6
 }
 
-/** One payload type as negotiated. */
+/** A negotiated payload type. */
 export interface PayloadType {
   readonly payload_type: number
   /** Encoding name as in SDP, upper case. */
@@ -93,7 +93,7 @@ export interface PayloadType {
   readonly clock_rate: number
 }
 
-/** What we send. */
+/** The codec of the packets that we send. */
 interface SendCodec extends PayloadType {
   /**
    * Milliseconds of audio in each packet: 10 to 60, a multiple of 10. Relayed packets keep the length that their sender

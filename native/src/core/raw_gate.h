@@ -10,8 +10,8 @@
 
 namespace media {
 
-/** One token bucket for the peer (200 packets/s, bursts of 50) and eight for strangers (half of that each). A stranger's
- * address and port select its bucket, so a flood starves only senders in the same bucket. */
+/** One token bucket for the peer (200 packets/s, bursts of 50) and eight for strangers (half of that each). A
+ * stranger's address and port select its bucket, so a flood starves only senders in the same bucket. */
 class RawGate {
  public:
   bool passes(const Address& from, bool peer, uint64_t now_us) {

@@ -77,7 +77,7 @@ class Sender : private SenderLines {
   void skip_relay(const RtpView& v);
   /** Relays a key between different clocks or between transcoded streams. */
   void relay_event(const RtpView& v, const TelephoneEvent& in, const PayloadFacts& facts, uint64_t now_us);
-  /** Makes the next relayed packet continue our numbering instead of its own. */
+  /** Makes the next relayed packet continue our numbering instead of its source's. */
   void split_relay() { relay_split_ = true; }
 
   // Sources of our own
