@@ -88,7 +88,7 @@ function isSupervisor(pid: number): boolean {
   }
 }
 
-/** Printed in place of secrets except at the first start, because logs keep the output. */
+/** Printed in place of secrets after the first start, because logs keep the output. */
 const HIDDEN = '(bin/strowger bootstrap --json tells the secrets)'
 
 /** Migrates the state, creates the demo project if missing, and returns the lines that a newcomer needs. */

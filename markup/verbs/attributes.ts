@@ -131,7 +131,7 @@ export function loop(number: number): AttributeType<number> {
   })
 }
 
-/** A value with a reader of its own, for example a number or `auto`. */
+/** A value that `read` parses, for example a number or `auto`. */
 export function custom<T>(values: string, options: Options<T>, read: (value: string) => T | undefined) {
   return attribute(values, options, read)
 }

@@ -92,7 +92,7 @@ interface Bridge {
 }
 
 /**
- * Hands the child over to a document of its own, because this leg asked for a transfer and leaves. The executor starts
+ * Makes the child a call with its own document, because this leg asked for a transfer and leaves. The executor starts
  * a `call` run on the child with this entry and keeps the child when this run ends.
  */
 export interface TransferChild extends Target {

@@ -122,7 +122,7 @@ t.test('collects the metrics of all processes as one text with each family once'
     }),
   )
   // A process that does not answer within a second is omitted, so wait until both are in the text.
-  const text = await until('both are told', async () => {
+  const text = await until('both are in the text', async () => {
     const told = await collectMetrics(folder)
     return /process="one"/.test(told) && /process="two"/.test(told) && told
   })
