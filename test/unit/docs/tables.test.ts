@@ -10,7 +10,7 @@ const rowsOf = (path: string): string[] =>
     .split('\n')
     .filter(line => line.startsWith('| ') && !/^\| (---|what)/.test(line))
 
-t.test('the file of each row of docs/limits.md contains its text', async t => {
+t.test('each row of docs/limits.md quotes text that its file contains', async t => {
   const rows = rowsOf('docs/limits.md')
   t.ok(rows.length > 40)
   for (const row of rows) {
@@ -57,9 +57,9 @@ t.test('the index of decisions links a superseded record to its successors', asy
   t.throws(() => readDecision('9003-other.md', '# 9002 A new way\n'), /first line/)
 })
 
-t.test('a reference to a decision that does not exist is found', async t => {
+t.test('reports a reference to a decision that does not exist', async t => {
   const known = new Set(['9001'])
-  // Tidy reads this file too.
+  // Built from parts: the tidy rule would check a literal reference in this file too.
   const one = 'decision'
   const text = `See ${one} 9001, ${one}s 9001 and 9004 (${one}s/9005-none.md).`
   t.same(

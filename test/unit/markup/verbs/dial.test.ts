@@ -332,7 +332,7 @@ t.test('Sip sorts its Uri children by priority and passes them its credentials',
   })
 })
 
-t.test('invalid nouns fail alone; without any valid noun the Dial fails', async t => {
+t.test('an invalid noun fails only its own child; without a valid noun the Dial fails', async t => {
   for (const [noun, note] of [
     ['<Number>hello</Number>', 'warning 13223 2:23'],
     ['<Sip>bob</Sip>', 'warning 13243 2:23'],
