@@ -1,10 +1,10 @@
 import type { Insertable, Kysely, Transaction } from 'kysely'
 import type { Schema } from './schema/index.ts'
 
-/** The database, or a transaction on it: what every repository function takes as its first argument. */
+/** The database, or a transaction on it. Every repository function takes it as its first argument. */
 export type Db = Kysely<Schema>
 export type Trx = Transaction<Schema>
-/** A row of a table as it is put there. */
+/** A row of a table as an insert takes it. */
 export type NewRow<Table> = Insertable<Table>
 
 export type * from './schema/index.ts'

@@ -4,23 +4,23 @@ import type { In, Out, ProcedureName } from './procedures/table.ts'
 import type { Schema } from './schema/index.ts'
 import { compiler } from './sqlite/compiler.ts'
 
-// What the rooms of core/state ask of a store, and nothing of how it is built: sqlite/store.ts builds it (0632).
+// The interface between core/state and a store, independent of the engine. sqlite/store.ts implements it (0632).
 
 /** The open state. */
 export interface State {
   readonly db: Db
   /**
-   * Runs `work` in one write transaction, and resolves when the disk has it (decision 0591). Inside, use `trx` alone: a
-   * statement through `db` is no part of it, and may wait for the transaction that waits for it.
+   * Runs `work` in one write transaction and resolves once the commit is on disk (decision 0591). Inside, use only
+   * `trx`: a statement through `db` is not part of the transaction, and awaiting it there may deadlock.
    */
   transaction<T>(work: (trx: Trx) => Promise<T>): Promise<T>
   /**
-   * The same for a few statements that wait for nothing else: on the asking thread where the state is local, and
-   * committed together with those that are asked for at the same moment; one that fails takes none of the others back.
+   * Like `transaction`, for a few statements that await nothing else. A local state runs them on the calling thread.
+   * Concurrent short transactions share a commit; if one fails, only its own writes are rolled back.
    */
   shortTransaction<T>(work: (trx: Trx) => Promise<T>): Promise<T>
   readonly maintenance: Maintenance
-  /** What the connections that write have done so far. */
+  /** Counts the work of the writing connections so far. */
   work(): StateWork
   /** Throws when the database cannot be written. */
   probe(): Promise<void>
@@ -28,28 +28,28 @@ export interface State {
 }
 
 interface Maintenance {
-  /** Writes a consistent copy of the database to `file`, which must not exist; readers and writers go on meanwhile. */
+  /** Writes a consistent copy of the database to `file`, which must not exist. Readers and writers are not blocked. */
   copyTo(file: string): Promise<void>
-  /** Room that the database and its log take, in bytes. */
+  /** Size of the database and its log, in bytes. */
   bytes(): number
-  /** What is wrong with the database, in the store's words; empty when it is sound. */
+  /** Checks the database's integrity. Returns the engine's findings; empty when it is sound. */
   faults(): Promise<string[]>
 }
 
 export interface StateWork {
-  /** To the thread. */
+  /** Messages sent to the state's thread. */
   readonly messages: number
   readonly statements: number
   readonly commits: number
 }
 
 /**
- * Why the state did not do what it was asked to do. `unique`: a row with this key is there. `busy`: others held it for
- * too long. `full`: there is no room. `away`: the storage cannot be read or written. `closed`: we closed it.
+ * Why an operation failed. `unique`: a row with this key exists. `busy`: waiting for a lock timed out. `full`: no space
+ * is left. `away`: the storage cannot be read or written. `closed`: this process has closed the state.
  */
 export type Failure = 'unique' | 'busy' | 'full' | 'away' | 'closed'
 
-/** `code` is the store's own, for the log. */
+/** An error of the store. `code` is the engine's own code, for the log. */
 export class StateError extends Error {
   override readonly name = 'StateError'
   readonly code: string
@@ -62,12 +62,12 @@ export class StateError extends Error {
   }
 }
 
-/** Why the state failed; null when it did not, or when the statement was at fault. */
+/** Returns the failure of a StateError; null for other errors, or when the statement was at fault. */
 export const failure = (error: unknown): Failure | null => (error instanceof StateError ? error.failure : null)
 
 const PASSING: ReadonlySet<Failure | null> = new Set(['busy', 'full', 'away'])
 
-/** Whether the same work may succeed later, without a change of it. */
+/** Reports whether an error is transient: the same work may succeed when retried. */
 export const isPassing = (error: unknown): boolean => PASSING.has(failure(error))
 
 export interface Step {
@@ -75,26 +75,26 @@ export interface Step {
   readonly parameters: readonly unknown[]
 }
 
-/** Reads on the asking thread. What it gives is shared: nobody may change it. */
+/** Reads on the calling thread. Its results are cached and shared: callers must not modify them. */
 export interface Reader {
-  /** Rows of each step, of one instant. */
+  /** Returns the rows of each step, all from one snapshot. */
   read(steps: readonly Step[]): unknown[][]
   /**
-   * What `make` makes of reads of one instant, kept for as long as they are; `of` and `key` name it. It may be made of
-   * others.
+   * Returns the value that `make` computes from reads of one snapshot. `of` and `key` identify it in the cache, which
+   * keeps it for as long as those reads stay valid. `make` may use other derived values.
    */
   derived<T>(of: object, key: string, make: () => T): T
 }
 
-/** What a store does for a handle: the database, or a transaction on it. Its dialect's adapter brings it along. */
+/** A store's operations on a handle (the database, or a transaction on it). The dialect's adapter carries it. */
 export interface Engine {
-  /** Undefined: the read must be made by a thread that can wait. @throws StateError */
+  /** Reads without waiting. Undefined: only a thread that may block can make this read. @throws StateError */
   readHere<T>(handle: Db | Trx, read: (reader: Reader) => T): { readonly value: T } | undefined
-  /** Rows of each step, of one instant. @throws StateError */
+  /** Returns the rows of each step, all from one snapshot. @throws StateError */
   read(handle: Db | Trx, steps: readonly Step[]): Promise<readonly (readonly unknown[])[]>
-  /** Runs a write whose outcome nobody awaits: with the next statement of the transaction, or with its commit. */
+  /** Queues a write whose outcome is not awaited. It runs with the transaction's next statement or its commit. */
   queueWrite(trx: Db | Trx, step: Step): Promise<void>
-  /** As `queueWrite`. */
+  /** Queues a procedure like `queueWrite`. */
   queueCall(trx: Db | Trx, name: ProcedureName, input: unknown): Promise<void>
   /** @throws StateError */
   call(handle: Db | Trx, name: ProcedureName, input: unknown, within_ms: number | undefined): Promise<unknown>
@@ -104,12 +104,12 @@ export interface EngineAdapter extends DialectAdapter {
   readonly engine: Engine
 }
 
-// Only this module's stores make handles.
+// The cast is safe: every handle comes from a store whose dialect uses an EngineAdapter.
 const engineOf = (handle: Db | Trx): Engine => (handle.getExecutor().adapter as EngineAdapter).engine
 
 /**
- * Runs a procedure in a transaction of its own, or in the one that `handle` is. Input and result are plain data. With
- * `within_ms` its own transaction begins within this time, or not at all: it is refused as busy. @throws StateError
+ * Runs a procedure in its own transaction, or in `handle` when that is one. Input and result are plain data. When its
+ * own transaction cannot begin within `within_ms`, the call fails as busy. @throws StateError
  */
 export const callProcedure = <Name extends ProcedureName>(
   handle: Db | Trx,
@@ -118,14 +118,14 @@ export const callProcedure = <Name extends ProcedureName>(
   within_ms?: number,
 ): Promise<Out<Name>> => engineOf(handle).call(handle, name, input, within_ms) as Promise<Out<Name>>
 
-/** Runs a procedure in a transaction as `queueWrite` runs a statement. */
+/** Queues a procedure in a transaction, as `queueWrite` queues a statement. */
 export const queueProcedure = <Name extends ProcedureName>(trx: Trx, name: Name, input: In<Name>): Promise<void> =>
   engineOf(trx).queueCall(trx, name, input)
 
-// Statements for the paths that run thousands of times a second: compiled once, read together, written without waiting.
-// A message to the state's thread and back costs more than most statements do.
+// Statements for paths that run thousands of times a second: compiled once, read in batches, written without awaiting
+// the result. A round trip to the state's thread costs more than most statements.
 
-/** A statement with its values, and the row that it reads. */
+/** A statement with its values. `row` carries the type of the rows that it reads. */
 export interface Bound<Row> extends Step {
   readonly row?: Row
 }
@@ -142,8 +142,8 @@ class Slot {
 }
 
 /**
- * A read whose text is made at its first use and kept; `values` stand for the values of each use and must be handed on
- * as they are.
+ * Defines a read that is compiled at its first use. `build` gets placeholders for `values`: it must pass them to the
+ * query unchanged.
  */
 export function statement<Values extends object, Row>(
   build: (db: Kysely<Schema>, values: Values) => Compilable<Row>,
@@ -164,7 +164,7 @@ type RowsOf<B extends readonly Bound<unknown>[]> = {
   -readonly [K in keyof B]: B[K] extends Bound<infer Row> ? Row[] : never
 }
 
-/** Reads several statements at once and of one instant. Nobody may change the rows: they may be shared. */
+/** Reads several statements in one batch, from one snapshot. Callers must not modify the rows: they may be shared. */
 export async function readTogether<const B extends readonly Bound<unknown>[]>(
   handle: Db | Trx,
   ...bound: B
@@ -176,17 +176,17 @@ export async function readTogether<const B extends readonly Bound<unknown>[]>(
 
 type Reads = readonly Bound<unknown>[]
 
-/** Several reads of one instant, and what is made of their rows. */
+/** Several reads of one snapshot, and the value computed from their rows. */
 interface Derivation<Values, T> {
   readonly bind: (values: Values) => Reads
   readonly make: (rows: readonly (readonly unknown[])[], values: Values) => T
-  /** On the asking thread, where it is kept with its rows. */
+  /** Computes the value on the calling thread, which caches it with its rows. */
   readonly here: (reader: Reader, values: Values) => T
-  /** What is kept is shared: nobody may change it. */
+  /** Returns the value, cached where possible. Cached values are shared: callers must not modify them. */
   readonly read: (db: Db | Trx, values: Values) => Promise<T>
 }
 
-/** `keyOf` names what is made of these values among what is made of others. */
+/** Defines a query whose computed result is cached. `keyOf` gives the cache key of its values. */
 export function cachedQuery<Values, const B extends Reads, T>(
   keyOf: (values: Values) => string,
   bind: (values: Values) => B,
@@ -198,7 +198,7 @@ export function cachedQuery<Values, const B extends Reads, T>(
   )
 }
 
-/** One of two others, each of which is kept by itself: a write to what only one of them reads leaves the other. */
+/** Combines two cached queries. A write to a table that only one of them reads leaves the other one's cache valid. */
 export function combinedQuery<Values, A, B, T>(
   keyOf: (values: Values) => string,
   first: Derivation<Values, A>,
@@ -233,15 +233,15 @@ function derived<Values, T>(
 }
 
 /**
- * A write whose outcome nobody looks at: in a transaction it travels with the next statement or the commit, and its
- * error is theirs.
+ * Queues a write whose outcome is not awaited. In a transaction it travels with the next statement or the commit, which
+ * then reports its error.
  */
 export async function queueWrite(trx: Db | Trx, query: Compilable<unknown> | Step): Promise<void> {
   const { sql, parameters } = 'compile' in query ? query.compile() : query
   await engineOf(trx).queueWrite(trx, { sql, parameters })
 }
 
-/** An update of one row by its id, for `queueWrite`. It needs no query builder, which costs more than the statement. */
+/** Builds an update of one row by its id, for `queueWrite`. Kysely's query builder costs more than the statement. */
 export const updateOf = <T extends keyof Schema & string>(
   table: T,
   columns: Readonly<Partial<Record<keyof Schema[T] & string, unknown>>>,

@@ -1,7 +1,7 @@
 import { DummyDriver, Kysely, SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler } from 'kysely'
 import type { Schema } from '../schema/index.ts'
 
-/** Compiles statements; it has no database behind it. */
+/** Compiles statements without a database. */
 export const compiler = new Kysely<Schema>({
   dialect: {
     createAdapter: () => new SqliteAdapter(),

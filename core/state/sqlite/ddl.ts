@@ -1,4 +1,4 @@
 import { sql } from 'kysely'
 
-/** At the end of `create table`: rows lie in the order of the primary key. */
+/** Ends a `create table` statement: the table stores its rows in primary-key order. */
 export const CLUSTERED = sql`without rowid`

@@ -17,15 +17,15 @@ import { Turns } from './turns.ts'
 interface Settings {
   readonly engine: Engine
   readonly writing: StateThread
-  /** Starts a second thread, for reads that would wait for a write (decision 0002); null: they wait. */
+  /** Starts a second thread for reads while a write is in progress (decision 0002). Null: such reads wait. */
   readonly readThread: (() => StateThread) | null
-  /** A statement outside of any transaction may have written: resolves when it may be answered; null: none writes. */
+  /** Runs after a possible write outside a transaction; resolves once it may be acknowledged. Null: none writes. */
   readonly wrote: (() => Promise<void>) | null
 }
 
 /**
- * Kysely on better-sqlite3 in a worker thread (decision 0002). One connection writes: statements queue, transactions
- * exclude.
+ * A Kysely dialect for better-sqlite3 in a worker thread (decision 0002). One connection writes: statements queue for
+ * it, and a transaction has it exclusively.
  */
 export const workerSqliteDialect = (settings: Settings): Dialect => ({
   createAdapter: () => new TransactionalAdapter(settings.engine),
@@ -34,7 +34,7 @@ export const workerSqliteDialect = (settings: Settings): Dialect => ({
   createQueryCompiler: () => new SqliteQueryCompiler(),
 })
 
-// SQLite's DDL is transactional, and BEGIN IMMEDIATE makes two processes that migrate at once take turns.
+// SQLite's DDL is transactional, and BEGIN IMMEDIATE serializes two processes that migrate concurrently.
 class TransactionalAdapter extends SqliteAdapter implements EngineAdapter {
   readonly engine: Engine
 
@@ -56,7 +56,7 @@ class WorkerDriver implements Driver {
   }
 
   async init(): Promise<void> {
-    // The thread has the database open already.
+    // The thread has already opened the database.
   }
 
   async acquireConnection(): Promise<DatabaseConnection> {
@@ -67,7 +67,8 @@ class WorkerDriver implements Driver {
     own(connection).release()
   }
 
-  // IMMEDIATE: a transaction that first reads and then writes must not find its snapshot outdated by another process.
+  // IMMEDIATE takes the write lock first. Otherwise another process could outdate the snapshot of a transaction that
+  // reads before it writes.
   async beginTransaction(connection: DatabaseConnection): Promise<void> {
     await own(connection).begin()
   }
@@ -90,7 +91,7 @@ function own(connection: DatabaseConnection): WorkerConnection {
   return connection
 }
 
-/** The thread that writes, whose users take turns, and the one that reads beside it, started when first needed. */
+/** The writing thread, whose users take turns, and the reading thread, which starts at its first use. */
 class Threads {
   readonly turns = new Turns()
   readonly writing: StateThread
@@ -104,7 +105,7 @@ class Threads {
     this.#wrote = wrote
   }
 
-  /** One statement outside any transaction. */
+  /** Runs one statement outside any transaction. */
   async run(step: Step, reads: boolean): Promise<WorkerReply> {
     const request = { begin: false, steps: [step], end: null } as const
     if (reads && this.#readThread && this.turns.taken) {
@@ -130,12 +131,12 @@ class Threads {
   }
 }
 
-/** Runs single statements, or a transaction: during one the writing thread is its own. */
+/** Runs single statements, or a transaction, which has the writing thread exclusively. */
 class WorkerConnection implements DatabaseConnection {
   readonly #threads: Threads
   #transaction: 'wanted' | 'begun' | null = null
   #has_turn = false
-  /** Statements of the transaction that travel with the next one. */
+  /** Queued statements of the transaction. They travel with its next statement or its commit. */
   readonly #later: Step[] = []
 
   constructor(threads: Threads) {
@@ -155,7 +156,7 @@ class WorkerConnection implements DatabaseConnection {
     return replied(await this.#send([...this.#later.splice(0), step], null))
   }
 
-  /** The transaction begins with its first statement: until then it holds up nobody of another process. */
+  /** Waits for the writing thread. BEGIN goes with the first statement: other processes can write until then. */
   async begin(): Promise<void> {
     await this.#threads.turns.take()
     this.#has_turn = true
@@ -187,7 +188,7 @@ class WorkerConnection implements DatabaseConnection {
 
   #send(steps: readonly Step[], end: WorkerRequest['end']): Promise<WorkerReply> {
     const begin = this.#transaction === 'wanted'
-    // Even when the answer is an error: what began must be taken back.
+    // Set even if the reply is an error: the thread may have begun the transaction, and a rollback must follow.
     if (begin) this.#transaction = 'begun'
     return this.#threads.writing.run({ begin, steps, end })
   }

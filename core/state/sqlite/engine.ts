@@ -6,14 +6,14 @@ import type { LocalConnection } from './local.ts'
 import type { ProcedureCalls } from './procedure-calls.ts'
 import { BATCH, LATER_PREFIX, PROCEDURE_PREFIX } from './protocol.ts'
 
-/** What the engine of the state's thread gets once the schema is up to date. */
+/** Parts that openState sets once the schema is up to date. */
 interface Parts {
   calls: ProcedureCalls | null
-  /** Reads on the asking thread; null while a transaction is open there. */
+  /** Reads on the calling thread; null while a transaction is open there. */
   reader: () => Reader | null
 }
 
-/** The engine of a database on the state's thread, and of its transactions: they ask it by statements of our own. */
+/** The engine of a database on the state's thread and of its transactions. Sends pseudo-statements (protocol.ts). */
 export const threadEngine = (parts: Parts): Engine => ({
   readHere(handle, read) {
     const reader = handle.isTransaction ? null : parts.reader()
@@ -30,7 +30,7 @@ export const threadEngine = (parts: Parts): Engine => ({
     await trx.executeQuery(CompiledQuery.raw(`${LATER_PREFIX}${PROCEDURE_PREFIX}${name}`, [input]))
   },
   call(handle, name, input, within_ms) {
-    // Procedures that are no part of a transaction do not wait for each other.
+    // Procedures outside a transaction do not wait for each other.
     if (!handle.isTransaction && parts.calls) return parts.calls.call(name, input, within_ms)
     return askFor(handle, `${PROCEDURE_PREFIX}${name}`, input)
   },
@@ -43,7 +43,7 @@ async function askFor<Result>(handle: Db | Trx, sql: string, input: unknown): Pr
   return row.result
 }
 
-/** The engine of the transaction that is open on a connection of the asking thread: nothing waits. */
+/** The engine of the transaction that is open on the calling thread's connection. Nothing waits. */
 export const localEngine = (local: Pick<LocalConnection, 'run' | 'reader_within'>): Engine => ({
   readHere(_, read) {
     const reader = local.reader_within
@@ -63,7 +63,7 @@ export const localEngine = (local: Pick<LocalConnection, 'run' | 'reader_within'
   },
 })
 
-/** Undefined where another process, one that has died with the log open, is being cleaned up after at this moment. */
+/** Returns undefined when the database is locked: another connection is recovering the log of a killed process. */
 function readNow<T>(reader: Reader, read: (reader: Reader) => T): { readonly value: T } | undefined {
   try {
     return { value: read(reader) }

@@ -5,17 +5,17 @@ import { type LogLength, openLogIndex } from './log-index.ts'
 import { WorkCounts } from './protocol.ts'
 import { CHECKPOINT_PAGES, type Connection, openConnection } from './steps.ts'
 
-/** The asking thread may stand still for so long (design section 8). */
+/** The longest time that a procedure may block the calling thread (design section 8). */
 const SLOW_MS = 20
 /**
- * After a procedure that took longer, those that follow are left to the thread that may wait, for so many times as
- * long: the asking thread is held up for a hundredth of its time at most.
+ * After a slower procedure, the state's thread runs procedures for this many times its duration. Slow procedures thus
+ * block the calling thread for at most a hundredth of its time.
  */
 const RESTS = 100
 
 /**
- * After procedures met, those of so many milliseconds share commits of the state's thread. With 100 ms that mode fed
- * itself: at 50 to 100 calls a second it hardly ended, and a call cost 2 to 10 % more CPU.
+ * After concurrent procedures, those of this many milliseconds go to the state's thread, where they share commits. With
+ * 100 ms this mode hardly ended at 50 to 100 calls a second, and a call cost 2 to 10 % more CPU.
  */
 const CROWDED_MS = 10
 
@@ -25,10 +25,9 @@ interface Settings {
 }
 
 /**
- * A connection on the thread that asks, for procedures that are asked for alone (decision 0510): two messages and the
- * wake-ups of two threads cost as much as the procedure. It waits for nobody, and for no disk: while another process or
- * thread writes, when the log is to be written back or begun anew, and for a while after something has held it up, it
- * leaves procedures to the state's thread.
+ * A connection on the calling thread that runs single procedures (decision 0510): two messages and two thread wake-ups
+ * cost as much as the procedure. It never waits for a lock or the disk. It leaves procedures to the state's thread
+ * while another process or thread writes, when a checkpoint or a restart of the log is due, and after a slow procedure.
  */
 export class InlineConnection {
   readonly counts = new WorkCounts()
@@ -36,12 +35,12 @@ export class InlineConnection {
   readonly #log: () => LogLength
   readonly #clock: Settings['clock']
   #rests_until_ms = Number.NEGATIVE_INFINITY
-  /** Names of those that have run: the first of each compiles its statements, and tells nothing of the next. */
+  /** Procedures that have run. The first run compiles the statements, so its duration does not count. */
   readonly #compiled = new Set<string>()
 
   constructor({ file, clock }: Settings) {
     this.#connection = openConnection({ file, busy_timeout_ms: 0, reads_only: false }, this.counts)
-    // SQLite reads the schema with the first statement that names a table: not in the first call.
+    // SQLite loads the schema with the first statement that names a table. Do that here, not during the first call.
     this.#connection.database.prepare('select id from configuration')
     this.#connection.database.pragma('wal_autocheckpoint = 0')
     this.#log = openLogIndex(file)
@@ -49,7 +48,7 @@ export class InlineConnection {
   }
 
   /**
-   * Runs a procedure in a transaction of its own; null: nothing was begun, and the state's thread is to run it.
+   * Runs a procedure in its own transaction. Returns null when it did not begin: the state's thread must run it.
    * @throws StateError
    */
   procedure(name: ProcedureName, input: unknown): { readonly result: unknown } | null {
@@ -58,7 +57,7 @@ export class InlineConnection {
     try {
       return { result: this.#connection.procedure(name, input) ?? null }
     } catch (error) {
-      // A transaction that has begun holds the lock already: only its beginning can find it taken.
+      // Only BEGIN can find the lock taken: once begun, the transaction holds it.
       if (isLocked(error)) return null
       throw stateErrorOf(error)
     } finally {
@@ -68,12 +67,12 @@ export class InlineConnection {
     }
   }
 
-  /** Procedures have met: those that follow soon are not alone either. */
+  /** Notes that procedures ran concurrently: more are likely to follow soon. */
   crowded(): void {
     this.#rests_until_ms = Math.max(this.#rests_until_ms, this.#clock.monotonic_ms() + CROWDED_MS)
   }
 
-  /** A long log is written back by a commit of the thread; the first one after that syncs it, and begins it anew. */
+  /** A commit on the state's thread checkpoints a long log. The first commit after that syncs and restarts the log. */
   #needsDisk(): boolean {
     const { written, written_back } = this.#log()
     return written >= CHECKPOINT_PAGES || written === written_back

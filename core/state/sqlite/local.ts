@@ -16,7 +16,7 @@ import { createReader, type LocalReader, tablesOf } from './reader.ts'
 import { resultOf } from './result.ts'
 import { type Connection, type Outcome, openConnection } from './steps.ts'
 
-/** A brief write that waits for its turn. */
+/** A short transaction that waits to run. */
 interface Brief {
   readonly work: () => Promise<unknown>
   readonly resolve: (done: { readonly value: unknown } | null) => void
@@ -24,8 +24,8 @@ interface Brief {
 }
 
 /**
- * A connection on the thread that asks (decision 0002), for reads of a few rows and for writes of a few statements.
- * Writes that wait together commit together. It never waits for another writer.
+ * A connection on the calling thread (decision 0002), for reads of a few rows and writes of a few statements.
+ * Concurrent writes share a commit. It never waits for another writer.
  */
 export class LocalConnection {
   readonly counts = new WorkCounts()
@@ -33,44 +33,44 @@ export class LocalConnection {
   readonly #reader: LocalReader
   readonly #committed: (writes: number) => void
   readonly #waiting: Brief[] = []
-  /** A transaction is open, or begins with the end of this turn of the event loop. */
+  /** A transaction is open, or begins at the end of this turn of the event loop. */
   #busy = false
   #open = false
-  /** Tables that the brief write which runs now has written. */
+  /** Tables that the running short transaction has written. */
   readonly #wrote = new Set<string>()
-  /** The same of those before it in the open transaction. */
+  /** Tables that earlier short transactions have written in the open transaction. */
   readonly #wrote_before = new Set<string>()
   readonly #tables = new Map<string, ReadonlySet<string>>()
 
-  /** `committed` is called after each commit, with the number of writes in it. */
+  /** Calls `committed` after each commit with the number of short transactions in it. */
   constructor(file: string, committed: (writes: number) => void) {
     this.#connection = openConnection({ file, busy_timeout_ms: 0, reads_only: false }, this.counts, sql =>
       this.#note(sql),
     )
     this.#reader = createReader(this.#connection.database)
     this.#committed = committed
-    // The state's thread writes the log back into the database: that waits for the disk.
+    // The state's thread checkpoints the log, because that waits for the disk.
     this.#connection.database.pragma('wal_autocheckpoint = 0')
   }
 
-  /** For reads outside of a transaction; null while one is open, whose writes may yet be taken back. */
+  /** For reads outside a transaction; null while one is open, because its writes may yet be rolled back. */
   get reader(): Reader | null {
     return this.#open ? null : this.#reader
   }
 
-  /** For reads of the write that runs now; null once it has written something. */
+  /** For reads within the running short transaction; null once it has written something. */
   get reader_within(): Reader | null {
     return this.#wrote.size === 0 ? this.#reader : null
   }
 
-  /** A statement of the transaction that is open. @throws StateError */
+  /** Runs a statement in the open transaction. @throws StateError */
   run({ sql, parameters }: Step): Outcome {
     return this.#guarded(connection => connection.run({ sql: plainSql(sql), parameters }))
   }
 
   /**
-   * Runs all of `work`, or nothing of it, and resolves once it is committed; null when somebody else writes: nothing
-   * was begun.
+   * Runs `work` atomically and resolves once it is committed. Resolves to null, with nothing begun, when another
+   * connection holds the write lock.
    */
   attempt<T>(work: () => Promise<T>): Promise<{ readonly value: T } | null> {
     return new Promise((resolve, reject) => {
@@ -83,7 +83,7 @@ export class LocalConnection {
     this.#guarded(connection => connection.close())
   }
 
-  /** Begins when everything that came in this turn of the event loop has been read: it shares the commit. */
+  /** Begins at the end of this turn of the event loop, so that all work that arrives in it shares the commit. */
   #next(): void {
     if (this.#busy || this.#waiting.length === 0) return
     this.#busy = true
@@ -118,7 +118,7 @@ export class LocalConnection {
     return true
   }
 
-  /** What each is to be told, all of it committed; throws when nothing of it is. */
+  /** Runs all and commits. Returns the callbacks that settle each; throws when nothing was committed. */
   async #within(briefs: readonly Brief[]): Promise<(() => void)[]> {
     try {
       const outcomes: (() => void)[] = []
@@ -128,7 +128,7 @@ export class LocalConnection {
       return outcomes
     } catch (error) {
       this.#guarded(connection => connection.rollback())
-      // The later of them may have read what the earlier wrote.
+      // Later transactions may have cached rows that earlier ones wrote.
       this.#reader.written(this.#wrote_before)
       throw error
     } finally {
@@ -137,7 +137,7 @@ export class LocalConnection {
     }
   }
 
-  /** One of them is a savepoint: what fails is taken back alone. */
+  /** Runs one in a savepoint, so that a failure rolls back only its own writes. */
   async #alone({ work, resolve, reject }: Brief): Promise<() => void> {
     this.#guarded(connection => connection.savepoint())
     try {
@@ -147,7 +147,7 @@ export class LocalConnection {
       for (const table of this.#wrote) this.#wrote_before.add(table)
       return () => resolve({ value })
     } catch (error) {
-      // A full disk takes back more than the savepoint: what was written before it is gone too.
+      // On a full disk SQLite may roll back the whole transaction, not only the savepoint.
       if (!this.#connection.in_transaction) throw error
       this.#guarded(connection => connection.undo())
       return () => reject(error)
@@ -165,7 +165,7 @@ export class LocalConnection {
     for (const table of tables) this.#wrote.add(table)
   }
 
-  /** What SQLite throws, as the state's own error. */
+  /** Converts SQLite's errors to StateError. */
   #guarded<T>(work: (connection: Connection) => T): T {
     try {
       return work(this.#connection)
@@ -175,7 +175,7 @@ export class LocalConnection {
   }
 }
 
-/** Kysely whose statements are run by a connection of this thread, in the transaction that is open there. */
+/** A Kysely dialect that runs statements in the open transaction of this thread's connection. */
 export const localSqliteDialect = (local: LocalConnection): Dialect => ({
   createAdapter: () => new LocalAdapter(localEngine(local)),
   createDriver: () => new LocalDriver(local),
@@ -202,7 +202,7 @@ class LocalDriver implements Driver {
   }
 
   async init(): Promise<void> {
-    // The database is open already.
+    // The database is already open.
   }
 
   async acquireConnection(): Promise<DatabaseConnection> {
@@ -210,7 +210,7 @@ class LocalDriver implements Driver {
   }
 
   async releaseConnection(): Promise<void> {
-    // There is one connection, and whoever has the transaction has it.
+    // There is one connection. It belongs to the open transaction.
   }
 
   async beginTransaction(): Promise<void> {
@@ -226,7 +226,7 @@ class LocalDriver implements Driver {
   }
 
   async destroy(): Promise<void> {
-    // The connection is closed by its owner.
+    // The owner closes the connection.
   }
 }
 

@@ -1,23 +1,23 @@
 import { openSync, readSync } from 'node:fs'
 
-/** Of the write-ahead log, in pages. */
+/** Length of the write-ahead log, in pages. */
 export interface LogLength {
   readonly written: number
-  /** How many of them are in the database already. */
+  /** Pages that a checkpoint has copied to the database. */
   readonly written_back: number
 }
 
-/** Bytes of the index's header up to what is read of it (https://sqlite.org/walformat.html, section 2.1). */
+/** Bytes of the index's header up to the last field read (https://sqlite.org/walformat.html, section 2.1). */
 const HEADER_BYTES = 100
 const MX_FRAME_AT = 16
 const N_BACKFILL_AT = 96
 
 /**
- * Looks at the index that all connections of a database share (`-shm`), which must be there: a connection is open. What
- * is found may be outdated at once; it is for choices, never for correctness.
+ * Opens the WAL index (`-shm`) that all connections of a database share. It exists while a connection is open. The
+ * values may be stale at once: use them for heuristics, never for correctness.
  */
 export function openLogIndex(file: string): () => LogLength {
-  // Never closed: that would take the locks from every connection of this process (POSIX), and the index is one file.
+  // Never close it: POSIX would then release the locks that this process's connections hold on the file.
   const fd = openSync(`${file}-shm`, 'r')
   const header = new DataView(new ArrayBuffer(HEADER_BYTES))
   return () => {
@@ -26,5 +26,5 @@ export function openLogIndex(file: string): () => LogLength {
   }
 }
 
-/** Numbers in it are in the machine's byte order. */
+/** The index holds numbers in the machine's byte order. */
 const NATIVE = new Uint8Array(new Uint16Array([1]).buffer)[0] === 1

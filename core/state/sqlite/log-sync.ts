@@ -4,10 +4,10 @@ import { type Clock, systemClock, type Timer } from '../../runtime/clock.ts'
 import type { StateError } from '../port.ts'
 import { closedError, stateError } from './errors.ts'
 
-/** Puts what was written to the file of this descriptor on the disk. */
+/** Syncs the file of a descriptor to disk. */
 export type SyncFile = (descriptor: number) => Promise<void>
 
-/** A commit that nobody waits for reaches the disk within this time. */
+/** A commit whose sync is not awaited reaches the disk within this time. */
 const SOON_MS = 100
 
 interface Waiting {
@@ -17,8 +17,8 @@ interface Waiting {
 
 /**
  * Syncs the write-ahead log after commits of this process (decision 0591). SQLite's `synchronous = FULL` syncs in each
- * commit and holds up the thread that commits. Here the connections commit with NORMAL, and one sync serves every
- * commit that waits for it, whichever connection made it.
+ * commit and blocks the committing thread. Here connections commit with NORMAL, and one sync serves all waiting commits
+ * of all connections.
  */
 export class LogSync {
   readonly #file: string
@@ -28,18 +28,18 @@ export class LogSync {
   #waiting: Waiting[] = []
   #under_way = false
   #soon: Timer | null = null
-  /** The kernel forgets a failed write: a later sync that succeeds says nothing about it. */
+  /** Kept for good: after a failed write, a later sync can succeed although the data never reached the disk. */
   #failure: StateError | null = null
   #closed = false
 
-  /** `file`: the database's. */
+  /** `file` is the database's path. */
   constructor(file: string, sync: SyncFile = promisify(fdatasync), clock: Pick<Clock, 'after'> = systemClock) {
     this.#file = `${file}-wal`
     this.#sync = sync
     this.#clock = clock
   }
 
-  /** Resolves when everything that was committed before this call is on the disk. @throws StateError */
+  /** Resolves once everything committed before this call is on disk. @throws StateError */
   synced(): Promise<void> {
     if (this.#closed) return Promise.reject(closedError())
     return new Promise((resolve, reject) => {
@@ -48,17 +48,17 @@ export class LogSync {
     })
   }
 
-  /** Something was committed that nobody waits for. */
+  /** Schedules a sync for a commit that is not awaited. */
   soon(): void {
-    // Whoever waits for the disk hears of a failure.
+    // The failure is kept: the next caller of synced() gets it.
     this.#soon ??= this.#clock.after(SOON_MS, () => this.synced().catch(() => undefined))
   }
 
-  /** Answers everybody who waits, and lets go of the file. */
+  /** Settles all waiting calls and closes the file. */
   async close(): Promise<void> {
     if (this.#closed) return
     this.#soon?.cancel()
-    // A failure has been told to those who wait before this.
+    // Earlier calls of synced() have reported any failure.
     const last = this.synced().catch(() => undefined)
     this.#closed = true
     await last
@@ -68,7 +68,7 @@ export class LogSync {
   #next(): void {
     if (this.#under_way || this.#waiting.length === 0) return
     this.#under_way = true
-    // Everything that was committed in this turn of the event loop shares the sync.
+    // All commits of this turn of the event loop share the sync.
     setImmediate(() => this.#syncFor(this.#waiting.splice(0)))
   }
 
@@ -88,7 +88,7 @@ export class LogSync {
     this.#next()
   }
 
-  /** Null: the last connection has written the log back and synced the database before it removed the log. */
+  /** Null when there is no log: the last connection checkpointed it and synced the database before removing it. */
   #open(): number | null {
     try {
       return openSync(this.#file, 'r')

@@ -2,9 +2,9 @@ import type { Database, Statement } from 'better-sqlite3'
 
 type Value = unknown
 
-/** A statement whose text SQLite has compiled. */
+/** A statement that SQLite has compiled. */
 export interface Prepared {
-  /** Gives rows, whether it writes or not. */
+  /** Returns rows, whether or not it writes. */
   readonly reader: boolean
   readonly readonly: boolean
   all(parameters: readonly unknown[]): Record<string, Value>[]
@@ -12,8 +12,8 @@ export interface Prepared {
 }
 
 /**
- * Its rows are made here, of bare values: an object that better-sqlite3 makes, name by name, costs as much as reading
- * the row does.
+ * Compiles a statement. It builds row objects here from raw values, because better-sqlite3's own row objects cost as
+ * much as reading the row.
  */
 export function prepare(database: Database, sql: string): Prepared {
   const statement: Statement = database.prepare(sql)
@@ -32,7 +32,7 @@ export function prepare(database: Database, sql: string): Prepared {
       const found = statement.all(...parameters) as Value[][]
       const [first] = found
       if (!first) return []
-      // SQLite compiles a statement anew when the schema has changed: `*` may be other columns then.
+      // SQLite recompiles a statement after a schema change, and `*` may then select other columns.
       if (first.length !== names.length) names = statement.columns().map(({ name }) => name)
       return found.map(rowOf)
     },

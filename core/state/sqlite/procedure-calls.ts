@@ -12,18 +12,18 @@ interface Parts {
 }
 
 /**
- * Procedures in transactions of their own. Those that are asked for in one turn of the event loop are handed to the
- * state's thread together (decision 0531); one that is alone, while that thread has nothing under way, is run here when
- * there is a connection for it (decision 0510).
+ * Runs each procedure in its own transaction. Procedures called in one turn of the event loop go to the state's thread
+ * in one message (decision 0531). A single one runs on the calling thread if that has an inline connection and the
+ * state's thread is idle (decision 0510).
  */
 export class ProcedureCalls {
   readonly #thread: StateThread
   #inline: InlineConnection | null
   readonly #log: LogSync
   readonly #busy_timeout_ms: number
-  /** Of this turn of the event loop. */
+  /** Procedures called in this turn of the event loop. */
   #asked: AskedProcedure[] = []
-  /** Long procedures that are under way. */
+  /** Number of long procedures in progress. */
   #long = 0
 
   constructor({ thread, inline, log, busy_timeout_ms }: Parts) {
@@ -34,8 +34,8 @@ export class ProcedureCalls {
   }
 
   /**
-   * Input and result are plain data, which nobody changes any more. What has not begun within `within_ms` is not begun
-   * any more, and refused as busy. Resolves when the disk has what it acknowledges. @throws StateError
+   * Runs a procedure and resolves once its writes are on disk, or committed if it is in SYNCED_SOON. Fails as busy when
+   * it cannot begin within `within_ms`. Input and result are plain data that must not change. @throws StateError
    */
   async call(name: ProcedureName, input: unknown, within_ms = this.#busy_timeout_ms): Promise<unknown> {
     const until_ms = systemClock.monotonic_ms() + within_ms
@@ -52,15 +52,15 @@ export class ProcedureCalls {
     return result
   }
 
-  /** Begins what was asked for until now. */
+  /** Begins the procedures called so far. */
   #begin(): void {
     const asked = this.#asked
     this.#asked = []
     const short = asked.filter(({ name }) => !LONG_PROCEDURES.has(name))
     const [only] = short
-    // What the thread has begun comes first, and what comes together is committed together.
+    // Procedures in progress on the thread come first, and concurrent ones share a commit.
     const alone = short.length === 1 && !this.#thread.busy
-    // A long one keeps the thread busy now and then: that says nothing of those that come next.
+    // A thread that is busy with a long procedure does not mean that calls arrive concurrently.
     const crowded = short.length > 1 || (this.#thread.busy && this.#long === 0)
     if (crowded) this.#inline?.crowded()
     const done = alone && only !== undefined && this.#runHere(only)

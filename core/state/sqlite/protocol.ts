@@ -5,11 +5,11 @@ import type { ProcedureName } from '../procedures/table.ts'
 export interface WorkerSettings {
   readonly file: string
   readonly busy_timeout_ms: number
-  /** For reads beside the thread that writes. */
+  /** For reads concurrent with the writing thread. */
   readonly reads_only: boolean
 }
 
-/** Work done on a connection so far. Shared memory: the thread that asked looks without asking. */
+/** Counts of a connection's work, in shared memory: another thread reads them without a message. */
 export class WorkCounts {
   readonly shared: SharedArrayBuffer
   readonly #counts: Float64Array
@@ -23,7 +23,7 @@ export class WorkCounts {
     return this.#counts[0] ?? 0
   }
 
-  /** Transactions that were begun and were not taken back. */
+  /** Committed transactions. */
   get commits(): number {
     return this.#counts[1] ?? 0
   }
@@ -38,8 +38,8 @@ export class WorkCounts {
 }
 
 /**
- * Steps that are run one after the other; the answer is that of the last. What can wait travels with what cannot: a
- * message to another thread and back costs more than most of the statements in it.
+ * Steps that run in order; the reply holds the result of the last. Queued writes travel with the next awaited
+ * statement, because a round trip to another thread costs more than most statements.
  */
 export interface WorkerRequest {
   readonly id: number
@@ -55,15 +55,15 @@ export interface WorkerReply {
   readonly rows?: unknown[]
   readonly changes?: number
   readonly last_id?: number
-  /** JSON of what a procedure or a batch gave. */
+  /** JSON of the result of a procedure or a batch. */
   readonly result?: string
   readonly error?: Refused
 }
 
-/** A procedure in a transaction of its own. */
+/** A procedure to run in its own transaction. */
 export interface ProcedureRequest {
   readonly id: number
-  /** It begins before this moment of the monotonic clock, which all threads share, or not at all. */
+  /** Deadline to begin, on the monotonic clock, which all threads share. */
   readonly until_ms: number
   readonly name: ProcedureName
   readonly input: unknown
@@ -75,38 +75,38 @@ export interface ProcedureReply {
   readonly error?: Refused
 }
 
-/** An error on its way to the thread that asked. */
+/** An error in a reply to the calling thread. */
 export interface Refused {
   readonly message: string
   readonly code: string
 }
 
-/** What a thread is started with. */
+/** A thread's start parameters. */
 export interface ThreadData extends WorkerSettings {
   readonly counts: SharedArrayBuffer
 }
 
 /**
- * To the thread: a request of the session, or JSON of several procedures. Text, because a nested value is written and
- * read in half the time that cloning it for the other thread would take.
+ * A message to the thread: a request of the session, or several procedures as JSON. JSON takes half the time of a
+ * structured clone for nested values.
  */
 export type ToThread = WorkerRequest | string | 'close'
-/** From it: one reply of the session, or JSON of the replies of several procedures. */
+/** A message from the thread: one reply of the session, or the replies of several procedures as JSON. */
 export type FromThread = WorkerReply | string
 
-/** A statement that begins so names a procedure; its one parameter is the procedure's input. */
+/** Prefix of a pseudo-statement that runs a procedure. Its one parameter is the procedure's input. */
 export const PROCEDURE_PREFIX = 'procedure '
 
-/** A statement that begins so is several; its one parameter is the list of them. */
+/** A pseudo-statement that runs several statements. Its one parameter is their list. */
 export const BATCH = 'batch'
 
 /**
- * A statement that begins so has no answer that anybody waits for: within a transaction it travels with the next one,
- * or with the commit.
+ * Prefix of a statement whose result is not awaited. Within a transaction it travels with the next statement or the
+ * commit.
  */
 export const LATER_PREFIX = 'later '
 
-/** So many writes at most share a commit: the first of them waits for the last. */
+/** The most writes that share a commit, because the first waits for the last. */
 export const MOST_TOGETHER = 64
 
 export const plainSql = (sql: string): string => (sql.startsWith(LATER_PREFIX) ? sql.slice(LATER_PREFIX.length) : sql)

@@ -5,14 +5,14 @@ import { type Prepared, prepare } from './prepared.ts'
 const MAX_KEPT = 20_000
 
 /**
- * Reads on the thread that asks (decision 0002), by the connection that also makes its brief writes: a read of a few
- * rows takes less than the message to another thread. What was read is kept until somebody else, in any process, has
- * written anything (SQLite counts that: `pragma data_version`), or this connection has written to a table of it.
+ * Reads on the calling thread (decision 0002) through the connection of its short transactions: reading a few rows is
+ * faster than a message to another thread. It caches rows until another connection in any process has written anything
+ * (`pragma data_version` changes), or this connection has written to one of their tables.
  */
 export interface LocalReader extends Reader {
-  /** A transaction of this connection has begun: others may have written until then, and will not before it ends. */
+  /** Called when a transaction begins here: others may have written before, and cannot write until it ends. */
   begun(): void
-  /** This connection has committed writes to these tables. */
+  /** Called when this connection has written to these tables. */
   written(tables: Iterable<string>): void
 }
 
@@ -28,7 +28,7 @@ interface Kept {
   readonly rows: Map<string, unknown[]>
 }
 
-/** The tables that a statement names: what it reads, and what it writes. */
+/** Returns the tables that a statement reads or writes. */
 export const tablesOf = (sql: string): ReadonlySet<string> =>
   new Set([...sql.matchAll(/\b(?:from|join|into|update)\s+"?(\w+)/gi)].map(match => match[1] ?? ''))
 
@@ -36,9 +36,9 @@ export function createReader(database: Database): LocalReader {
   const version = database.prepare('pragma data_version').pluck()
   const statements = new Map<string, Kept>()
   const derivations = new Map<object, Derived>()
-  /** Everything that is kept, by each of the tables that it was read from. */
+  /** All caches, by each table that they were read from. */
   const readFrom = new Map<string, Map<string, unknown>[]>()
-  /** Tables that the derivation which is being made has read. */
+  /** Tables read so far by the derived value that is being computed. */
   let noted: Set<string> | null = null
   let kept = 0
   let looked = false
@@ -67,7 +67,7 @@ export function createReader(database: Database): LocalReader {
     kept = 0
     kept_of = now_of
   }
-  // Once for all that follows from one event: what another process writes meanwhile was answered to nobody yet.
+  // Checks once per turn of the event loop.
   const lookAgain = (): void => {
     looked = false
   }
@@ -88,7 +88,7 @@ export function createReader(database: Database): LocalReader {
       kept += 1
       return found
     })
-  // One read transaction: the version and the rows are of the same instant.
+  // Reads the version and the rows in one read transaction, from the same snapshot.
   const afresh = database.transaction((work: () => unknown) => {
     check()
     return work()
@@ -116,7 +116,7 @@ export function createReader(database: Database): LocalReader {
       if (known) note(known.tables)
       if (known?.values.has(key)) return known.values.get(key) as T
       const outer = noted
-      // It reads from the same tables every time.
+      // A derived value reads the same tables every time.
       const tables = known ? null : new Set<string>()
       noted = tables
       let made: T

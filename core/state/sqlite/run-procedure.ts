@@ -5,12 +5,12 @@ import type { Prepared } from './prepared.ts'
 import { storeClock } from './store-clock.ts'
 
 /**
- * Runs procedures to their end on this thread, each in a transaction: nobody else writes between its statements.
- * Within a transaction of the caller it is a savepoint, so that a failure leaves nothing half-written. Because the
- * transaction is exclusive, no procedure ever throws FactsChanged here.
+ * Returns a function that runs procedures to completion on this thread, each in an exclusive transaction. Inside the
+ * caller's transaction a procedure is a savepoint: a failure rolls back its writes. Nothing else can write between its
+ * statements, so no procedure throws FactsChanged here.
  */
 export function procedureRunner(database: Database, prepared: (sql: string) => Prepared) {
-  // What rows a statement gives, whoever wrote it says.
+  // The author of a statement asserts the type of its rows.
   const rows = <R extends object>(sql: string, ...parameters: readonly Value[]): R[] => {
     const statement = prepared(sql)
     if (statement.reader) return statement.all(parameters) as R[]
@@ -21,7 +21,7 @@ export function procedureRunner(database: Database, prepared: (sql: string) => P
     now_ms: storeClock(prepared),
     changes: (sql: string, ...parameters: readonly Value[]) => prepared(sql).run(parameters).changes,
   })
-  // Made once: making the wrapper costs as much as some of the statements in it.
+  // Created once: creating the wrapper costs as much as some of its statements.
   const { immediate } = database.transaction((name: ProcedureName, input: unknown): unknown => {
     if (!Object.hasOwn(PROCEDURES, name)) throw new Error(`there is no procedure ${name}`)
     return PROCEDURES[name](query, input as never)

@@ -1,19 +1,19 @@
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import Database from 'better-sqlite3'
 
-/** A larger database is looked through without the messages of the ladder, which are most of it and no money. */
+/** Checks of a larger database skip the ladder's SIP messages: they are its largest part and hold no money. */
 const WHOLE_BYTES = 512 * 1024 ** 2
 const LADDER = 'sip_message'
-/** How many findings are asked for: one says enough. */
+/** The check stops after this many findings: one is enough. */
 const MOST_FINDINGS = 1
 
-/** Whether a file holds a database, by its first bytes. */
+/** Reports whether a file's first bytes are those of a SQLite database. */
 export const isDatabase = (file: string): boolean =>
   readFileSync(file).subarray(0, HEADER.length).equals(Buffer.from(HEADER))
 
 const HEADER = 'SQLite format 3'
 
-/** What SQLite finds wrong with the file, in its words; null when it is sound, or not there yet. */
+/** Checks a database file. Returns SQLite's first finding; null when the file is sound or does not exist yet. */
 export function damageOf(file: string): string | null {
   if (!existsSync(file)) return null
   const { size } = statSync(file)

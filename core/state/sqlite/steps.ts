@@ -9,19 +9,19 @@ import { procedureRunner } from './run-procedure.ts'
 
 const MAX_CACHED_STATEMENTS = 500
 /**
- * Pages in the log before a commit writes them back into the database, which waits for the disk. Half of what the log
- * is cut to: at hundreds of calls a second SQLite's own thousand would be there several times a second.
+ * The log's length in pages at which a commit checkpoints it, which waits for the disk. It is half of the log's size
+ * limit. SQLite's default of 1,000 would be reached several times a second at hundreds of calls a second.
  */
 export const CHECKPOINT_PAGES = 8000
-/** How long a write waits for other processes after one that waited in vain. */
+/** How long a write waits for other processes after an earlier wait timed out. */
 const IMPATIENT_MS = 500
 /**
- * SQLite itself waits for a lock in steps that grow to 100 ms, and a busy process may have taken it again each time it
- * looks: asked anew after so long, its steps stay short.
+ * SQLite polls for a lock at intervals that grow to 100 ms, and a busy process may retake the lock between two polls.
+ * Retrying after this time keeps the intervals short.
  */
 const LOOKS_FOR_MS = 20
 
-/** What a step came to; `result` of procedures and batches, rows and counts of statements. */
+/** The outcome of a step: `result` for procedures and batches, rows and counts for statements. */
 export interface Outcome {
   readonly rows?: unknown[]
   readonly changes?: number
@@ -29,29 +29,29 @@ export interface Outcome {
   readonly result?: unknown
 }
 
-/** A connection on the thread that asks for it. */
+/** A connection on the calling thread. */
 export interface Connection {
-  /** Runs one step to its end. Throws what SQLite throws. */
+  /** Runs one step to completion. Throws SQLite's errors. */
   run(step: Step): Outcome
   /**
-   * Runs a procedure to its end, in a transaction of its own, which begins before `until_ms` of the monotonic clock, or
-   * as a savepoint of the one that is open.
+   * Runs a procedure to completion: as a savepoint when a transaction is open, otherwise in its own transaction.
+   * `until_ms` is the deadline to begin that one, on the monotonic clock.
    */
   procedure(name: ProcedureName, input: unknown, until_ms?: number): unknown
   readonly in_transaction: boolean
   readonly database: Database.Database
   begin(until_ms?: number): void
   commit(): void
-  /** Nothing, when SQLite has taken the transaction back by itself: it does when the disk is full or fails. */
+  /** Does nothing when SQLite has already rolled back, as it does when the disk is full or fails. */
   rollback(): void
-  /** Marks where the open transaction stands: what follows is kept, or undone alone. */
+  /** Sets a savepoint in the open transaction. `keep` keeps the writes that follow; `undo` rolls back only those. */
   savepoint(): void
   keep(): void
   undo(): void
   close(): void
 }
 
-/** Opens the database; the text of each statement is compiled once. `wrote` hears of each statement that writes. */
+/** Opens the database. It caches compiled statements, and calls `wrote` for each statement that writes. */
 export function openConnection(
   { file, busy_timeout_ms, reads_only }: WorkerSettings,
   counts = new WorkCounts(),
@@ -65,7 +65,7 @@ export function openConnection(
     database.pragma('journal_size_limit = 67108864')
     database.pragma(`wal_autocheckpoint = ${CHECKPOINT_PAGES}`)
   }
-  // Statements that need a place of their own for a moment must not fail for want of a file descriptor.
+  // Keeps temporary tables in memory: a statement that needs one must not fail for lack of a file descriptor.
   database.pragma('temp_store = MEMORY')
   database.pragma(`busy_timeout = ${Math.min(busy_timeout_ms, LOOKS_FOR_MS)}`)
 
@@ -95,7 +95,7 @@ export function openConnection(
   }
   const [begin, commit, rollback] = [ready('begin immediate'), ready('commit'), ready('rollback')]
   const [savepoint, keep, back] = [ready('savepoint one'), ready('release one'), ready('rollback to one')]
-  // In one instant: nobody writes between them.
+  // Runs in one transaction: all reads see one snapshot.
   const readAll = (steps: readonly Step[]): unknown[][] =>
     steps.map(({ sql, parameters }) => prepared(sql).all(parameters))
   const readTogether = database.transaction(readAll)
@@ -143,9 +143,9 @@ export function openConnection(
 }
 
 /**
- * Waits for other writers as long as was said; after a wait in vain only briefly, until one is not: whoever asks while
- * the database is locked for long is told so soon, and does not wait out a whole patience behind all the others. It
- * waits until `until_ms` at most.
+ * Retries work while the database is locked, for `busy_timeout_ms` but never past `until_ms`. After a timeout it waits
+ * only IMPATIENT_MS until work succeeds again: during a long lock callers fail soon, and each does not wait the full
+ * timeout behind all the others.
  */
 export function patience(
   busy_timeout_ms: number,

@@ -4,14 +4,14 @@ import type { Prepared } from './prepared.ts'
 
 interface Settings {
   readonly clock?: Pick<Clock, 'now' | 'monotonic_ms'>
-  /** Empty where the system tells none. */
+  /** Empty when the system has no boot id. */
   readonly boot_id?: string
 }
 
 /**
- * The store's clock: epoch milliseconds that no jump of the wall clock moves (decision 0641). The first procedure after
- * a boot of the machine writes down how far the wall clock is ahead of the steady one. From then on every process of
- * this boot adds that to the steady clock, whatever the wall clock says.
+ * Returns the store's clock: epoch milliseconds that jumps of the wall clock do not affect (decision 0641). The first
+ * procedure after a boot stores the offset of the wall clock from the monotonic clock. Every process of this boot then
+ * adds that offset to the monotonic clock.
  */
 export function storeClock(
   prepared: (sql: string) => Prepared,
@@ -20,7 +20,7 @@ export function storeClock(
   let ahead_ms: number | null = null
   const ahead = (): number => {
     const now = Math.floor(clock.now() - clock.monotonic_ms())
-    // Without a boot to name, rows of an earlier one cannot be told apart.
+    // Without a boot id, a stored offset may be from an earlier boot.
     if (boot_id === '') {
       ahead_ms = now
       return now
@@ -30,7 +30,7 @@ export function storeClock(
       ahead_ms = Number(row['ahead_ms'])
       return ahead_ms
     }
-    // It is remembered when it is read back: this transaction may be rolled back.
+    // Cached only once it is read back, because this transaction may be rolled back.
     prepared('delete from store_clock').run([])
     prepared('insert into store_clock (boot_id, ahead_ms) values (?, ?)').run([boot_id, now])
     return now

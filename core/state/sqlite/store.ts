@@ -17,33 +17,33 @@ import { ProcedureCalls } from './procedure-calls.ts'
 import { CHECKPOINT_PAGES } from './steps.ts'
 import { StateThread } from './thread.ts'
 
-/** In the data folder. */
+/** The database's file name in the data folder. */
 export const DATABASE_FILE = 'strowger.sqlite'
 const BUSY_TIMEOUT_MS = 5000
-/** Pages that a commit of the API leaves in the log, and each write in it besides: as measured with saves of trunks. */
+/** Log pages per commit of the API, and per write in it, as measured with saves of trunks. */
 const PAGES_A_COMMIT = 8
 const PAGES_A_WRITE = 2
 const CHECKPOINT = CompiledQuery.raw('pragma wal_checkpoint(passive)')
 
 /**
- * Opens the state below `data_dir`, bringing the schema up to this version first. Any number of processes may do so
- * at once.
+ * Opens the state in `data_dir` and migrates the schema to this version. Any number of processes may do so
+ * concurrently.
  */
 export async function openState(options: {
   readonly data_dir: string
   /**
-   * Makes hot reads and brief write transactions on the thread that asks, and other reads beside a write that waits
-   * (decision 0002). Not for signaling: its event loop must not wait for a disk.
+   * Runs hot reads and short transactions on the calling thread, and other reads concurrently with writes (decision
+   * 0002). Not for signaling: its event loop must not wait for the disk.
    */
   readonly local?: boolean
   /**
-   * Runs procedures that are asked for alone on the thread that asks (decision 0510). For signaling, whose event loop
-   * stands still for a fraction of a millisecond; by this clock it is told when it was longer.
+   * Runs single procedures on the calling thread (decision 0510). For signaling: one blocks its event loop for a
+   * fraction of a millisecond. This clock detects longer ones.
    */
   readonly inline_here?: Pick<Clock, 'monotonic_ms'>
-  /** How long a write waits for other processes before it is refused with SQLITE_BUSY. */
+  /** How long a write waits for other processes before it fails with SQLITE_BUSY. */
   readonly busy_timeout_ms?: number
-  /** Instead of fdatasync(2): a test cuts the power between two syncs. */
+  /** Replaces fdatasync(2): a test simulates a power cut between two syncs. */
   readonly sync_file?: SyncFile
 }): Promise<State> {
   const file = privateFile(options.data_dir)
@@ -106,7 +106,7 @@ export async function openState(options: {
   return local.state
 }
 
-/** The database's file, which nobody else may read. */
+/** Creates the database's files with access for the owner only. Returns the database's path. */
 function privateFile(data_dir: string): string {
   makePrivateFolder(data_dir)
   const file = join(data_dir, DATABASE_FILE)
@@ -116,14 +116,14 @@ function privateFile(data_dir: string): string {
 }
 
 /**
- * Waits for whoever writes, before a brief transaction goes to the state's thread. Most are done in less; and one that
- * goes there has the lock for several messages, in which all that come would follow it.
+ * Waits for another writer before a short transaction goes to the state's thread. Most writers finish sooner. On that
+ * thread the transaction holds the lock for several messages, and all that arrive meanwhile would have to follow it.
  */
 const BUSY_WAITS_MS = [1, 2, 4, 8, 16] as const
 
 /**
- * Hot reads and brief transactions on this thread; while somebody else writes, on the state's thread: there they may
- * wait.
+ * Adds hot reads and short transactions on this thread. While another connection writes, they run on the state's
+ * thread, which may wait.
  */
 function withLocalConnection(
   state: State,
@@ -135,11 +135,11 @@ function withLocalConnection(
     pages += PAGES_A_COMMIT + PAGES_A_WRITE * writes
     if (pages < CHECKPOINT_PAGES) return
     pages = 0
-    // What cannot be written back now is written back next time.
+    // The next checkpoint copies the pages that this one cannot.
     state.db.executeQuery(CHECKPOINT).catch(() => undefined)
   }
   const local = new LocalConnection(file, committed)
-  // Each statement of it is one of the transaction that is open: Kysely's own transactions cost as much as the rows.
+  // Its statements run in the connection's open transaction: a transaction of Kysely's own costs as much as the rows.
   const trx = new Kysely<Schema>({ dialect: localSqliteDialect(local) }) as Trx
   const with_local: State = {
     ...state,

@@ -18,7 +18,7 @@ interface Waiting {
   readonly reject: (error: Error) => void
 }
 
-/** A procedure that somebody waits for. */
+/** A procedure call that awaits its result. */
 export interface AskedProcedure {
   readonly name: ProcedureName
   readonly input: unknown
@@ -28,9 +28,8 @@ export interface AskedProcedure {
 }
 
 /**
- * The asking side of a thread that owns a SQLite connection. A session (Kysely's) asks one thing after the other;
- * procedures are handed over at once, however many wait, and the thread commits together what waits together (decision
- * 0531).
+ * The client of a thread that owns a SQLite connection. Kysely's session sends one request at a time. Procedures are
+ * sent at once, however many are waiting, and the thread commits waiting procedures together (decision 0531).
  */
 export class StateThread {
   readonly #worker: Worker
@@ -41,7 +40,7 @@ export class StateThread {
   readonly #ended: Promise<void>
   #next = 1
   #failure: Error | undefined
-  /** An answer that comes while we close must not let the process go before the thread has ended. */
+  /** While closing, a reply must not unref the worker: the process would exit before the thread has ended. */
   #closing = false
 
   constructor(settings: WorkerSettings) {
@@ -59,17 +58,17 @@ export class StateThread {
     this.#worker.unref()
   }
 
-  /** Statements of the session, which waits for the answer before it asks again. @throws StateError */
+  /** Runs statements of the session, which awaits each reply before its next request. @throws StateError */
   run(request: Omit<WorkerRequest, 'id'>): Promise<WorkerReply> {
     return this.#wait<WorkerReply>(id => this.#send({ id, ...request }))
   }
 
-  /** Whether something that was asked of it has not been answered. */
+  /** Reports whether any request awaits its reply. */
   get busy(): boolean {
     return this.#waiting.size > 0
   }
 
-  /** Runs each procedure in a transaction of its own; all of them are one message. */
+  /** Sends all procedures in one message. The thread reports the outcome of each separately. */
   procedures(asked: readonly AskedProcedure[]): void {
     const requests: string[] = []
     for (const { name, input, until_ms, resolve, reject } of asked)

@@ -1,15 +1,15 @@
-/** Users of one thing, one after the other in the order in which they came. */
+/** A fair mutex: users get the resource in the order in which they called `take`. */
 export class Turns {
   #tail: Promise<void> = Promise.resolve()
   #release: (() => void) | undefined
   #users = 0
 
-  /** Whether somebody has it or waits for it. */
+  /** Reports whether anyone holds it or waits for it. */
   get taken(): boolean {
     return this.#users > 0
   }
 
-  /** Resolves when everybody before has let go. */
+  /** Resolves once all earlier users have released it. */
   async take(): Promise<void> {
     this.#users += 1
     const turn = this.#tail

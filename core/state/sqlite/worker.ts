@@ -15,8 +15,8 @@ import {
 import { type Outcome, openConnection } from './steps.ts'
 
 /**
- * The thread that owns the SQLite connection. SQLite blocks while another process writes or the disk is slow; here that
- * blocks nobody's event loop.
+ * The thread that owns the SQLite connection. SQLite blocks while another process writes or the disk is slow. Here that
+ * does not block an event loop that serves calls or requests.
  */
 if (!parentPort) throw new Error('core/state/sqlite/worker is a worker thread')
 const port: MessagePort = parentPort
@@ -25,7 +25,7 @@ const { counts, ...settings } = workerData as ThreadData
 const connection = openConnection(settings, new WorkCounts(counts))
 const procedures: ProcedureRequest[] = []
 const session: WorkerRequest[] = []
-/** The session's transaction is open: until it ends nothing else may run. */
+/** The session's transaction is open: nothing else may run until it ends. */
 let open = false
 let closing = false
 
@@ -64,18 +64,18 @@ function answer(request: WorkerRequest): WorkerReply {
     const { result, ...plain } = outcome
     return { id: request.id, ...plain, ...(result === undefined ? {} : { result: JSON.stringify(result) }) }
   } catch (error) {
-    // A commit that fails leaves the transaction to the session, which takes it back.
+    // After a failed commit the transaction stays open: the session rolls it back.
     if (request.end === 'commit') open = true
     return { id: request.id, error: refusedBy(error) }
   }
 }
 
-/** Its asker has given up, and must not find out that it was done after all. */
+/** The caller has given up: the procedure must not run any more. */
 const TOO_LATE: Refused = { message: 'the state was busy for too long', code: 'SQLITE_BUSY' }
 
 /**
- * Each procedure is a savepoint in one transaction: one that fails leaves nothing, and what the others wrote is
- * committed before any of them is answered. They wait together for a lock, as long as the least patient of them.
+ * Runs each procedure as a savepoint in one transaction: a failed one leaves no writes, and the commit precedes every
+ * reply. They wait together for the lock, until the earliest of their deadlines.
  */
 function runTogether(requests: readonly ProcedureRequest[]): ProcedureReply[] {
   const now_ms = systemClock.monotonic_ms()
@@ -91,7 +91,7 @@ function commitTogether(requests: readonly ProcedureRequest[]): ProcedureReply[]
     connection.begin(Math.min(...requests.map(({ until_ms }) => until_ms)))
     const replies = requests.map(request => {
       const reply = runOne(request)
-      // A full disk takes back more than the savepoint: everything before it in this transaction is gone too.
+      // On a full disk SQLite may roll back the whole transaction, not only the savepoint.
       if (reply.error && !connection.in_transaction) throw Object.assign(new Error(reply.error.message), reply.error)
       return reply
     })
