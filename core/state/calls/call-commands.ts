@@ -6,9 +6,8 @@ import type { State } from '../index.ts'
 export type CallCommand = Selectable<CallCommandTable>
 
 /**
- * Takes what is waiting for this node: originates of calls that nobody has taken (at most `originates`; they become
- * this
- * node's), and commands for calls that it runs. In order of id.
+ * Claims the commands that wait for this node, in order of id: at most `originates` calls that no node has taken, which
+ * this node then owns, and commands for calls that it runs.
  */
 export async function claimCommands(
   state: State,

@@ -1,7 +1,7 @@
 import { iso } from '../../runtime/clock.ts'
 import type { CallEventTable, Db, Trx } from '../db.ts'
 
-/** Events of one call are bounded: a script that loops must not fill the disk. */
+/** Limit per call: a looping script must not fill the disk. */
 const MAX_EVENTS = 1000
 
 export async function addCallEvent(

@@ -10,18 +10,18 @@ export interface HistoryFilter {
   readonly status?: CallStatus
   readonly direction?: CallTable['direction']
   readonly trunk_id?: string
-  /** Calling and called number, with or without plus; `number` is either. */
+  /** Calling and called number, with or without plus; `number` matches either. */
   readonly from?: string
   readonly to?: string
   readonly number?: string
-  /** Bounds of `queued_at`: the first included, the second not. */
+  /** Bounds of `queued_at`: `since` is inclusive, `before` exclusive. */
   readonly since?: string
   readonly before?: string
   readonly subaccount_id?: string
   readonly live?: boolean
 }
 
-/** Calls of a project, newest first; `before` is the position of the last one of the page before. */
+/** Lists the calls of a project, newest first. `page.before` is the position of the previous page's last call. */
 export function listProjectCalls(
   db: Db,
   project_id: string,
@@ -66,7 +66,7 @@ export const findProjectCall = (db: Db, project_id: string, sid: string): Promis
 export const cdrOf = (db: Db, call_sid: string): Promise<Selectable<CdrTable> | undefined> =>
   db.selectFrom('cdr').selectAll().where('call_sid', '=', call_sid).executeTakeFirst()
 
-/** Everything that happened on a call, in order; there are at most a thousand events of a call. */
+/** Returns all events of a call, in order. A call has at most a thousand (call-events.ts). */
 export const eventsOf = (db: Db, call_sid: string): Promise<Selectable<CallEventTable>[]> =>
   db.selectFrom('call_event').selectAll().where('call_sid', '=', call_sid).orderBy('id').execute()
 
@@ -74,8 +74,8 @@ export const attemptsOf = (db: Db, call_sid: string): Promise<Selectable<CallAtt
   db.selectFrom('call_attempt').selectAll().where('call_sid', '=', call_sid).orderBy('sequence').orderBy('id').execute()
 
 /**
- * Ends a call: one that no node has begun to place at once, another by a command to the node that runs it. A call that
- * is being ended already is left at that.
+ * Ends a call: at once when no node has taken it, otherwise by a command to its node. Does nothing when such a command
+ * is already pending.
  */
 export async function endOrHangUp(trx: Trx, call: HistoryRow, now_ms: number): Promise<void> {
   if (call.status === 'queued' && call.node_id === null) {

@@ -8,16 +8,16 @@ import { callProcedure } from '../port.ts'
 import type { Placed, PlaceInput } from '../procedures/place-call.ts'
 import { addCallEvent } from './call-events.ts'
 
-/** What the APIs need of calls: making, listing and fetching them, and telling the node that runs one what to do. */
+/** Calls as the APIs use them: create, list, fetch, and send commands to the node that runs one. */
 
 export type CallRow = Selectable<CallTable>
 export type RecordingRow = Selectable<RecordingTable>
 export type CallEventRow = Selectable<CallEventTable>
 
-/** Queues a call of the API, or says why it is refused now; in one message to the state's thread. */
+/** Queues a call of the API or returns why it is refused, in one message to the state's thread. */
 export const placeCall = (db: Db | Trx, input: PlaceInput): Promise<Placed> => callProcedure(db, 'place_call', input)
 
-/** One command for the node that runs the call, or that will. */
+/** Inserts a command for the node that runs the call or will run it. */
 export async function insertCommand(
   trx: Trx,
   call_sid: string,
@@ -39,7 +39,7 @@ export async function insertCommand(
     .execute()
 }
 
-/** Commands of a call that have not been carried out. */
+/** Returns the commands of a call that are not done yet. */
 export const pendingCommands = (db: Db, call_sid: string): Promise<Selectable<CallCommandTable>[]> =>
   db
     .selectFrom('call_command')
@@ -49,7 +49,7 @@ export const pendingCommands = (db: Db, call_sid: string): Promise<Selectable<Ca
     .orderBy('id')
     .execute()
 
-/** A redirect that nobody has begun is replaced by the next one. */
+/** Marks a call's redirects that no node has taken as replaced by a newer one. */
 export async function dropWaitingRedirects(trx: Trx, call_sid: string, now_ms: number): Promise<void> {
   await trx
     .updateTable('call_command')
@@ -69,16 +69,16 @@ export interface CallFilter {
   readonly from_number?: string
   readonly status?: CallStatus
   readonly parent_call_sid?: string
-  /** Instants, the first included, the second not. */
+  /** Ranges of instants: `from` is inclusive, `before` exclusive. */
   readonly answered?: { readonly from?: string; readonly before?: string }
   readonly ended?: { readonly from?: string; readonly before?: string }
 }
 
-/** Which window of the list, newest first: by offset, or next to a position. */
+/** A window of the list, newest first: at an offset, or next to a position. */
 export type CallWindow =
   | { readonly offset: number }
   | { readonly older_than: number }
-  /** The nearest ones newer than it, still newest first. */
+  /** The calls just newer than the position, still newest first. */
   | { readonly newer_than: number }
 
 export async function listAccountCalls(
@@ -119,7 +119,7 @@ const withAndWithoutPlus = (number: string): string[] => {
   return [digits, `+${digits}`]
 }
 
-/** Recordings of a call that there is something to say about, newest first. */
+/** Returns the recordings of a call that are not deleted, newest first. */
 export const listCallRecordings = (db: Db, call_sid: string): Promise<RecordingRow[]> =>
   db
     .selectFrom('recording')
@@ -154,7 +154,7 @@ export const listCallEvents = (
     .limit(limit)
     .execute()
 
-/** Replaces a call's stored request: a redirect may name other callbacks. */
+/** Replaces a call's stored request, because a redirect may name other callbacks. */
 export const changeRequest = (trx: Trx, sid: string, request: CallRequest, now_ms: number): Promise<CallRow> =>
   trx
     .updateTable('call')
@@ -163,17 +163,17 @@ export const changeRequest = (trx: Trx, sid: string, request: CallRequest, now_m
     .returningAll()
     .executeTakeFirstOrThrow()
 
-/** One HTTP request made for a call: a document, an action, a callback. */
+/** An HTTP request made for a call: for a document, an action or a callback. */
 interface Exchange {
   readonly call_sid: string
   readonly method: 'GET' | 'POST'
-  /** As it left, without user info. */
+  /** The URL as sent, without user info. */
   readonly url: string
-  /** Names as on the wire. */
+  /** Parameters, named as on the wire. */
   readonly parameters: Readonly<Record<string, string>>
-  /** Names of parameters whose values are not kept, such as digits typed in confidence. */
+  /** Names of parameters whose values are not stored, such as secret digits. */
   readonly secret?: readonly string[]
-  /** The answer of core/runtime/voice-request.ts. */
+  /** The response, from core/runtime/voice-request.ts. */
   readonly reply: {
     readonly ok: boolean
     readonly status: number | null
@@ -188,7 +188,7 @@ interface Exchange {
 const MAX_BODY_CHARACTERS = 4096
 const MAX_PARAMETER_CHARACTERS = 1024
 
-/** Keeps an exchange for `Events.json` and for people, bounded in size. */
+/** Stores an exchange, bounded in size, for `Events.json` and the console. */
 export const recordExchange = (db: Db | Trx, exchange: Exchange, now_ms: number): Promise<void> =>
   addCallEvent(
     db,
@@ -222,5 +222,5 @@ export const recordExchange = (db: Db | Trx, exchange: Exchange, now_ms: number)
     now_ms,
   )
 
-/** `CallSid` is `call_sid` in the resource. */
+/** Converts a parameter's name to the resource's case: `CallSid` to `call_sid`. */
 const snakeCase = (name: string): string => name.replace(/([a-z0-9])([A-Z])/g, '$1_$2').toLowerCase()

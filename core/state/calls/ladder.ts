@@ -5,12 +5,12 @@ import type { Db, SipMessageTable } from '../db.ts'
 import { callProcedure } from '../port.ts'
 import type { MessagesOfEdge } from '../procedures/running/messages.ts'
 
-/** How long messages are kept. */
+/** Retention of SIP messages. */
 export const LADDER_DAYS = 7
 
 type SipMessageRow = Selectable<SipMessageTable>
 
-/** Rows that are written together: other writers wait for no more. */
+/** Rows per transaction. It bounds how long other writers wait. */
 const BATCH = 500
 
 export async function insertMessages(db: Db, { edge_id, messages }: MessagesOfEdge): Promise<void> {
@@ -20,14 +20,14 @@ export async function insertMessages(db: Db, { edge_id, messages }: MessagesOfEd
   }
 }
 
-/** Those that the state does not have yet: what a killed writer left may have come to it or not. */
+/** Inserts only the messages that are missing: a killed writer may have stored some of them. */
 export async function insertMissingMessages(db: Db, { edge_id, messages }: MessagesOfEdge): Promise<void> {
   const call_ids = messages.map(({ sip_call_id }) => sip_call_id)
   const known = await messagesOf(db, call_ids, edge_id)
   await insertMessages(db, { edge_id, messages: missingFrom(known, messages) })
 }
 
-/** Those that crossed an edge, in the order in which they were kept. */
+/** Returns the messages that crossed an edge, in the order in which they were stored. */
 async function messagesOf(db: Db, sip_call_ids: readonly string[], edge_id: string): Promise<SipMessageRow[]> {
   const wanted = [...new Set(sip_call_ids)]
   const messages: SipMessageRow[] = []
@@ -44,8 +44,8 @@ async function messagesOf(db: Db, sip_call_ids: readonly string[], edge_id: stri
 }
 
 /**
- * The messages of all legs of a call, those of every attempt and of the calls that it dialled, in the order of time.
- * The dialog of another tenant's peer is shown to an operator alone.
+ * Returns the messages of all legs of a call in order of time, including every attempt and the calls that it dialled.
+ * Only an operator sees the dialog of another tenant's peer.
  */
 export async function ladderOf(db: Db, call_sid: string, reader: 'customer' | 'operator') {
   const family = await db
@@ -70,9 +70,8 @@ export async function ladderOf(db: Db, call_sid: string, reader: 'customer' | 'o
 }
 
 /**
- * The messages that crossed an edge, of all legs of calls that nobody has ended properly: those that still run, those
- * that were given up as lost since a moment (ISO), and those of further Call-IDs, which the state may not know yet. In
- * the order in which they were kept.
+ * Returns the messages that crossed an edge for all legs of calls without a regular end, in the order in which they
+ * were stored: live calls, calls declared lost since `since` (ISO), and `further` Call-IDs that the state may not know.
  */
 export async function messagesOfLostCalls(
   db: Db,
@@ -96,8 +95,8 @@ export async function messagesOfLostCalls(
 }
 
 /**
- * The call that each SIP Call-ID belongs to; of a call that another one dialled, that other one, so that all legs of a
- * conversation have one name. Call-IDs of no call are left out.
+ * Maps each SIP Call-ID to its call, or to the parent of a dialled call, so that all legs of a conversation share one
+ * sid. Omits Call-IDs without a call.
  */
 export async function callsOfCallIds(db: Db, sip_call_ids: readonly string[]): Promise<Map<string, string>> {
   const [calls, attempts] = await Promise.all([
@@ -119,7 +118,7 @@ export async function callsOfCallIds(db: Db, sip_call_ids: readonly string[]): P
   return found
 }
 
-/** Forgets what is older than its days; a bounded number at a time, so that it never holds the database for long. */
+/** Deletes messages past their retention, a bounded number at a time, so that the write lock is held only briefly. */
 export async function forgetOldMessages(db: Db, now_ms: number, limit = 5000): Promise<void> {
   await db
     .deleteFrom('sip_message')

@@ -5,12 +5,12 @@ import { callProcedure } from '../port.ts'
 import type { AdmissionOutcome, AdmissionRequest } from '../procedures/admission/request.ts'
 import type { Release, ReleaseInput } from '../procedures/ceilings/settle.ts'
 
-/** Slots and money of calls: taken when a call is admitted, given back when it ends, whoever ends it. */
+/** Slots and money of calls. Admission takes them; the end of the call releases them, whichever process ends it. */
 
 /**
- * Decides and, when admitted, takes the slots and holds the money, in one transaction and one message to the state's
- * thread. `dry_run` takes nothing and changes nothing. Throws StateError when the state cannot be written: refuse the
- * call with `state_unavailable`.
+ * Decides on a call and, when it is admitted, takes its slots and reserves its money, in one transaction and one
+ * message to the state's thread. `dry_run` changes nothing. @throws StateError when the state cannot be written: refuse
+ * the call with `state_unavailable`.
  */
 export const takeAdmission = (
   db: Db | Trx,
@@ -19,19 +19,18 @@ export const takeAdmission = (
 ): Promise<AdmissionOutcome> => callProcedure(db, 'take_admission', { request, dry_run })
 
 /**
- * Gives back every slot of a call and settles its money. Safe to repeat; call it in the transaction that ends the
- * call, so that the CDR and the charge commit atomically.
+ * Releases every slot of a call and settles its money. Idempotent. Call it in the transaction that ends the call, so
+ * that the CDR and the charge commit atomically.
  */
 export const releaseAdmission = (db: Db | Trx, input: ReleaseInput): Promise<Release> =>
   callProcedure(db, 'release_admission', input)
 
-/** A lease without a living node is given back this soon at the latest (design section 4). */
+/** The most calls whose leases one sweep releases (design section 4). */
 const SWEEP_LIMIT = 500
 
 /**
- * Returns what is held for calls that have ended or never came to be: slots of nodes that are gone, or of calls whose
- * end did not reach them. The reconciler calls it every few seconds; `lost_after_ms` is how long a node may be
- * silent.
+ * Releases the leases of calls that have ended, and of lost nodes' calls that were never inserted. The reconciler calls
+ * it every few seconds. A node is lost after `lost_after_ms` without a heartbeat. Returns the number of calls.
  */
 export async function sweepLeases(
   state: State,
@@ -49,8 +48,7 @@ export async function sweepLeases(
       eb.or([
         eb('call.ended_at', 'is not', null),
         eb.and([
-          // A call that still runs on a lost node is ended by its own reconciler, with its CDR; here only what has no
-          // call.
+          // Only leases without a call: another reconciler ends the live calls of lost nodes, with their CDRs.
           eb('call.sid', 'is', null),
           eb.or([eb('node.id', 'is', null), eb('node.heartbeat_at', '<', silent_since)]),
         ]),
@@ -68,7 +66,7 @@ export async function sweepLeases(
   return orphans.length
 }
 
-/** Live calls at a level, as the concurrency check counts them. */
+/** Counts the live calls of subjects at a level, as the concurrency check does. */
 export async function liveCalls(
   db: Db | Trx,
   level: LevelUseTable['level'],
@@ -91,7 +89,7 @@ const LEVEL_COLUMN = {
   project: 'project_id',
 } as const
 
-/** The calls that held a slot of a level at a moment of the last 30 days. */
+/** Returns the leases that held a slot of a level at a moment within the last 30 days. */
 export function holdersAt(db: Db | Trx, level: LevelUseTable['level'], id: string, at: string) {
   const query = db
     .selectFrom('lease')
@@ -104,7 +102,7 @@ export function holdersAt(db: Db | Trx, level: LevelUseTable['level'], id: strin
     : query.where(LEVEL_COLUMN[level], '=', id).execute()
 }
 
-/** Live calls of each level by its leases: what the counters must say. */
+/** Counts the open leases per level and subject. The counters must equal them. */
 const COUNTED = sql`
     with held as (
       select 'subtrunk' as level, subtrunk_id as subject_id
@@ -124,7 +122,7 @@ interface AdriftCounter {
   readonly leases: number
 }
 
-/** The counters that differ from the leases that they count: empty unless there is a bug. */
+/** Returns the counters that differ from the leases that they count; empty unless there is a bug. */
 export async function countersAdrift(db: Db | Trx): Promise<AdriftCounter[]> {
   const { rows } = await sql<AdriftCounter>`${COUNTED}
     select u.level, u.subject_id, u.live, coalesce(c.leases, 0) as leases
@@ -134,7 +132,7 @@ export async function countersAdrift(db: Db | Trx): Promise<AdriftCounter[]> {
   return rows
 }
 
-/** Sets the counters to what the leases say, while calls come and go. Returns what was wrong. */
+/** Corrects the counters from the leases while calls come and go. Returns the counters that were wrong. */
 export const recount = (state: State): Promise<AdriftCounter[]> =>
   state.transaction(async trx => {
     const adrift = await countersAdrift(trx)
@@ -150,7 +148,7 @@ export const recount = (state: State): Promise<AdriftCounter[]> =>
 
 const KEPT_DAYS = 30
 
-/** Removes what is older than 30 days, a bounded number of rows at a time. Returns how many went. */
+/** Deletes leases, spend and refusals older than 30 days. `limit` bounds the leases. Returns the number of rows. */
 export async function pruneAdmission(db: Db, now_ms: number, limit = 2000): Promise<number> {
   const before = new Date(now_ms - KEPT_DAYS * 86_400_000).toISOString()
   const leases = await db

@@ -2,7 +2,7 @@ import type { Selectable } from 'kysely'
 import { iso } from '../../runtime/clock.ts'
 import type { Db, MediaQualityTable, Trx } from '../db.ts'
 
-/** Bounded: a call of a day has 8640 samples a leg. */
+/** Limit per call. A call of one day has 8640 samples per leg. */
 const MAX_ROWS_PER_CALL = 20_000
 
 export async function addMediaQuality(
@@ -25,7 +25,7 @@ export async function addMediaQuality(
 export const mediaQualityOf = (db: Db | Trx, call_sid: string): Promise<Selectable<MediaQualityTable>[]> =>
   db.selectFrom('media_quality').selectAll().where('call_sid', '=', call_sid).orderBy('id').execute()
 
-/** A bounded number of rows at a time. */
+/** Deletes samples older than `before_ms`, at most `limit` at a time. */
 export const pruneMediaQuality = async (db: Db, before_ms: number, limit = 5000): Promise<void> => {
   await db
     .deleteFrom('media_quality')

@@ -3,7 +3,7 @@ import { iso } from '../../runtime/clock.ts'
 import type { Db } from '../db.ts'
 import { LOST_AFTER_MS } from '../nodes/nodes.ts'
 
-/** A project's calls over time: the sums of its trunks, and of the calls that no trunk carried. */
+/** A project's calls over time: sums over its trunks and over the calls without a trunk. */
 
 interface ProjectStep {
   readonly begin_ms: number
@@ -18,7 +18,7 @@ interface ProjectSteps {
   readonly steps: readonly ProjectStep[]
 }
 
-/** The steps of a window that ends now, oldest first, those without a call left out. */
+/** Returns the steps of a window that ends now, oldest first. Omits steps without calls. */
 export async function projectSteps(db: Db, project_id: string, window: Window, now_ms: number): Promise<ProjectSteps> {
   const step_ms = stepOf(window)
   const first_ms = windowBegin(now_ms, window)
@@ -34,7 +34,7 @@ export async function projectSteps(db: Db, project_id: string, window: Window, n
     .where('begin_ms', '>=', first_ms)
     .where(eb =>
       eb.or([
-        // Calls without a trunk are summed under the project's own id.
+        // Rows of calls without a trunk have the project's id as their trunk.
         eb('trunk_id', '=', project_id),
         eb('trunk_id', 'in', eb.selectFrom('trunk').select('trunk.id').where('trunk.project_id', '=', project_id)),
       ]),
@@ -51,7 +51,7 @@ export async function projectSteps(db: Db, project_id: string, window: Window, n
   return { step_ms, first_ms, steps }
 }
 
-/** How many calls run, and how many were queued since `since_ms`: at most the newest `bound` are looked at. */
+/** Counts the live calls, and those queued since `since_ms` among the newest `bound` calls. */
 export async function callsNow(
   db: Db,
   project_id: string,
@@ -83,7 +83,7 @@ interface NodeSeen {
   readonly id: string
   readonly kind: string
   readonly heartbeat_at: string
-  /** Since when it takes no new call. */
+  /** Since when the node takes no new calls. */
   readonly draining_at: string | null
 }
 
@@ -93,7 +93,7 @@ export const stateOfNode = ({ heartbeat_at, draining_at }: NodeSeen, now_ms: num
 export const listNodes = (db: Db): Promise<NodeSeen[]> =>
   db.selectFrom('node').select(['id', 'kind', 'heartbeat_at', 'draining_at']).orderBy('kind').orderBy('id').execute()
 
-/** The newest calls that run, of all projects. */
+/** Returns the newest live calls of all projects. */
 export const liveCalls = (db: Db, limit: number) =>
   db
     .selectFrom('call')

@@ -6,13 +6,13 @@ type RecordingRow = Selectable<RecordingTable>
 interface RecordingFilter {
   readonly call_id?: string
   readonly status?: RecordingTable['status']
-  /** Bounds of `created_at`: the first included, the second not. */
+  /** Bounds of `created_at`: `since` is inclusive, `before` exclusive. */
   readonly since?: string
   readonly before?: string
   readonly subaccount_id?: string
 }
 
-/** Recordings of a project that are not deleted, newest first; `older_than` is the last one of the page before. */
+/** Lists a project's recordings that are not deleted, newest first. `older_than` is the previous page's last one. */
 export function listProjectRecordings(
   db: Db,
   project_id: string,
@@ -51,7 +51,7 @@ export function listProjectRecordings(
   return query.execute()
 }
 
-/** Marks a recording deleted; the storage task removes its file. */
+/** Marks a recording as deleted. The storage task removes its file. */
 export async function deleteRecording(trx: Trx, sid: string, now: string): Promise<void> {
   await trx.updateTable('recording').set({ status: 'deleted', updated_at: now }).where('sid', '=', sid).execute()
 }

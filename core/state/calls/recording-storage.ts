@@ -4,20 +4,20 @@ import type { Db, RecordingTable } from '../db.ts'
 import { queueEvent } from '../delivery/webhook-endpoints.ts'
 import type { State } from '../index.ts'
 
-/** The storage of finished recordings: files are sealed, retained for their period, then deleted. */
+/** Storage of finished recordings: their files are sealed, retained, then deleted. */
 
 type RecordingRow = Selectable<RecordingTable>
 
-/** Ending of the name of a file that is encrypted. */
+/** Suffix of an encrypted file's name. */
 export const SEALED = '.sealed'
 
-/** Beginning of the name of a file that is in the object store; the rest is its key. */
+/** Prefix of the name of a file in the object store. The rest is its key. */
 const STORED = 's3:'
 
-/** Key of a recording's file in the object store; null when it is in the data folder. */
+/** Returns the key of a recording's file in the object store; null when the file is in the data folder. */
 export const objectKey = (file: string): string | null => (file.startsWith(STORED) ? file.slice(STORED.length) : null)
 
-/** Encrypted recordings that are not in the object store yet, the oldest first. */
+/** Returns encrypted recordings that are not in the object store yet, oldest first. */
 export async function unstoredRecordings(db: Db, limit: number): Promise<Pick<RecordingRow, 'sid' | 'file'>[]> {
   const { rows } = await sql<Pick<RecordingRow, 'sid' | 'file'>>`
     select sid, file from recording where status = 'completed' and file like 'recordings/%.sealed'
@@ -25,7 +25,7 @@ export async function unstoredRecordings(db: Db, limit: number): Promise<Pick<Re
   return rows
 }
 
-/** Points the row at the object with the key that is the file's name; false when it was deleted meanwhile. */
+/** Points the row at the object whose key is the file's name. Returns false when it was deleted meanwhile. */
 export async function recordingStored(db: Db, sid: string, file: string): Promise<boolean> {
   const row = await db
     .updateTable('recording')
@@ -38,7 +38,7 @@ export async function recordingStored(db: Db, sid: string, file: string): Promis
   return row !== undefined
 }
 
-/** Finished recordings whose file is not encrypted yet. */
+/** Returns finished recordings whose file is not encrypted yet. */
 export async function plainRecordings(db: Db, limit: number): Promise<Pick<RecordingRow, 'sid' | 'file'>[]> {
   const { rows } = await sql<Pick<RecordingRow, 'sid' | 'file'>>`
     select sid, file from recording where status = 'completed' and file not like '%.sealed' limit ${limit}`.execute(db)
@@ -46,7 +46,7 @@ export async function plainRecordings(db: Db, limit: number): Promise<Pick<Recor
 }
 
 /**
- * Points the row at the encrypted file and tells webhook endpoints that the recording is there, once; false when it was
+ * Points the row at the encrypted file and queues one `recording.completed` event. Returns false when the recording was
  * deleted meanwhile.
  */
 export const recordingSealed = (state: State, sid: string, plain: string, now_ms: number): Promise<boolean> =>
@@ -66,7 +66,7 @@ export const recordingSealed = (state: State, sid: string, plain: string, now_ms
     return true
   })
 
-/** Recordings of the last while, whose unencrypted twin may have outlived a crash. */
+/** Returns encrypted recordings created since `since_ms`: after a crash their unencrypted file may still exist. */
 export const recentlySealed = (db: Db, since_ms: number): Promise<Pick<RecordingRow, 'file'>[]> =>
   db
     .selectFrom('recording')
@@ -75,13 +75,13 @@ export const recentlySealed = (db: Db, since_ms: number): Promise<Pick<Recording
     .where('created_at', '>', iso(since_ms))
     .execute()
 
-/** Days that a recording is kept when no policy says otherwise: the longest that a policy can say. */
+/** Retention in days without a policy. It is the longest that a policy can set. */
 const DEFAULT_RETENTION_DAYS = 365
 const DAY_MS = 86_400_000
 
 /**
- * Gives recordings without an end of their time one: the retention of the policy that the call ran under, when that
- * policy records, else the default. Returns how many.
+ * Sets the expiry of recordings that have none: the retention of the call's recording policy, or the default. Returns
+ * their number.
  */
 export async function dateRecordings(db: Db, limit: number): Promise<number> {
   const rows = await db
@@ -117,7 +117,7 @@ export async function dateRecordings(db: Db, limit: number): Promise<number> {
 }
 
 /**
- * Deletes recordings whose time is over and tells webhook endpoints. Returns how many; their files go in the next step.
+ * Deletes expired recordings and queues their webhook events. Returns their number. A later step removes the files.
  */
 export const expireRecordings = (state: State, now_ms: number): Promise<number> =>
   state.transaction(async trx => {
@@ -135,7 +135,7 @@ export const expireRecordings = (state: State, now_ms: number): Promise<number> 
     return rows.length
   })
 
-/** Deleted recordings that still have a file. */
+/** Returns deleted recordings that still have a file. */
 export const deletedWithFile = (db: Db, limit: number): Promise<Pick<RecordingRow, 'sid' | 'file'>[]> =>
   db
     .selectFrom('recording')
@@ -149,7 +149,7 @@ export const fileRemoved = async (db: Db, sid: string): Promise<void> => {
   await db.updateTable('recording').set({ file: '' }).where('sid', '=', sid).where('status', '=', 'deleted').execute()
 }
 
-/** Bytes of a project's recordings. */
+/** Sums the bytes of a project's finished recordings. */
 export async function storedBytes(db: Db, project_id: string): Promise<number> {
   const { bytes } = await db
     .selectFrom('recording')
@@ -160,6 +160,6 @@ export async function storedBytes(db: Db, project_id: string): Promise<number> {
   return Number(bytes ?? 0)
 }
 
-/** Whether another recording of the project may begin; what runs already is never cut for space. */
+/** Reports whether another recording of the project may begin. The quota never cuts a running recording. */
 export const hasRoomForRecording = async (db: Db, project_id: string, quota_bytes: number | null): Promise<boolean> =>
   quota_bytes === null || (await storedBytes(db, project_id)) < quota_bytes

@@ -30,7 +30,7 @@ export const insertRecording = (
     .executeTakeFirstOrThrow()
 }
 
-/** Changes a recording that is not final yet; undefined when it is. */
+/** Updates a recording that is not final yet. Returns undefined when it is final. */
 export const updateRecording = (
   trx: Db | Trx,
   sid: string,
@@ -46,8 +46,8 @@ export const updateRecording = (
     .executeTakeFirst()
 
 /**
- * Recordings whose calls have ended without their own end having been told (a worker or node was lost). Those of calls
- * of other nodes that are there are left out: their own workers may be closing them.
+ * Returns unfinished recordings of ended calls: a media worker or node was lost. Omits those of other live nodes, whose
+ * workers may still be closing them.
  */
 export const unfinishedRecordings = (db: Db | Trx, node_id: string): Promise<RecordingRow[]> =>
   db

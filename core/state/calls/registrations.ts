@@ -12,7 +12,7 @@ export const saveRegistration = async (db: Db | Trx, row: RegistrationRow): Prom
     .execute()
 }
 
-/** Without `contact`: all of the credential's. */
+/** Removes one contact of a credential, or all of them when `contact` is null. */
 export const removeRegistrations = async (
   db: Db | Trx,
   credential_id: string,

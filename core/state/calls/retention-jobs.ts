@@ -3,11 +3,11 @@ import { iso } from '../../runtime/clock.ts'
 import type { Db, RetentionJobTable, Trx } from '../db.ts'
 import type { State } from '../index.ts'
 
-/** Jobs that give the recordings that exist already another time to be kept. */
+/** Jobs that change the retention of existing recordings. */
 
 export type RetentionJobRow = Selectable<RetentionJobTable>
 
-/** Finished recordings of a project: what a job goes over. */
+/** Selects the finished recordings of a project, which a job processes. */
 const finished = (db: Db | Trx, project_id: string) =>
   db.selectFrom('recording').where('project_id', '=', project_id).where('status', '=', 'completed')
 
@@ -29,7 +29,7 @@ export const findRetentionJob = (db: Db | Trx, project_id: string, id: string): 
     .where('project_id', '=', project_id)
     .executeTakeFirst()
 
-/** Jobs of a project, newest first. */
+/** Lists the jobs of a project, newest first. */
 export function listRetentionJobs(
   db: Db | Trx,
   project_id: string,
@@ -51,8 +51,8 @@ const BATCH = 200
 const DAY_MS = 86_400_000
 
 /**
- * Takes a job one batch further, its progress in the same transaction: a crash loses nothing and repeats nothing.
- * False when the job is over.
+ * Processes one batch of a job and stores its progress in the same transaction: a crash loses and repeats nothing.
+ * Returns false when the job is finished.
  */
 export const stepRetentionJob = (state: State, id: string, now_ms: number): Promise<boolean> =>
   state.transaction(async trx => {
@@ -79,7 +79,7 @@ export const stepRetentionJob = (state: State, id: string, now_ms: number): Prom
       .updateTable('retention_job')
       .set({
         done,
-        // Recordings that were finished while the job ran are gone over too.
+        // The job also processes recordings that finish while it runs.
         total: Math.max(job.total, done),
         updated_at: iso(now_ms),
         ...(last ? { after_created_at: last.created_at, after_sid: last.sid } : {}),
@@ -90,7 +90,7 @@ export const stepRetentionJob = (state: State, id: string, now_ms: number): Prom
     return !over
   })
 
-/** Keeps a recording for days from when it was made; returns when it is deleted. */
+/** Sets a recording's retention in days from its creation. Returns when it expires. */
 export async function setRetention(
   trx: Trx,
   recording: { readonly sid: string; readonly created_at: string },

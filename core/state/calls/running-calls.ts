@@ -8,9 +8,8 @@ import { type CallRow, type NewCall, rowOf } from '../procedures/running/rows.ts
 import type { CallStep, CallWritten } from '../procedures/running/write.ts'
 
 /**
- * The rows of calls while signaling runs them, up to their end with CDR. Each function that writes is one message to
- * the state's thread, and a transaction of its own unless it is given one (core/state/procedures/running,
- * decision 0531).
+ * The rows of calls from their insertion to their end with a CDR. Each function that writes sends one message to the
+ * state's thread and runs in its own transaction unless it gets one (core/state/procedures/running, decision 0531).
  */
 
 export async function insertCall(db: Db | Trx, call: NewCall, now_ms: number): Promise<CallRow> {
@@ -22,34 +21,34 @@ export const findCall = (db: Db | Trx, sid: string): Promise<CallRow | undefined
   db.selectFrom('call').selectAll().where('sid', '=', sid).executeTakeFirst()
 
 export interface AdmittedCall extends Omit<Admission, 'position'> {
-  /** Without its decision. */
+  /** The row without its decision. */
   readonly row: CallRow
 }
 
 export type AdmittedRow = Pick<Admission, 'decided' | 'told'>
 
 /**
- * Decides on a new call and writes it: admitted, with its slots and money; refused, with its end. What has not begun
- * within `within_ms` is refused as busy, and leaves nothing.
+ * Decides on a new call and writes it: an admitted call with its slots and money, a refused one with its end. Fails as
+ * busy and writes nothing when the transaction cannot begin within `within_ms`.
  */
 export async function admitCall(db: Db | Trx, input: AdmitInput, within_ms?: number): Promise<AdmittedCall> {
   const { position, ...admitted } = await callProcedure(db, 'admit_call', input, within_ms)
   return { row: rowOf(keptCall(input, admitted), position, input.now_ms), ...admitted }
 }
 
-/** The same for a call that is there and waits. */
+/** Decides on a queued call that already has a row. */
 export const admitRow = (db: Db | Trx, input: AdmitRowInput): Promise<AdmittedRow> =>
   callProcedure(db, 'admit_row', input)
 
-/** Writes what has happened to a call, all or nothing. */
+/** Writes the steps of a call atomically. */
 export const writeCall = (db: Db | Trx, sid: string, steps: readonly CallStep[]): Promise<CallWritten> =>
   callProcedure(db, 'write_call', { sid, steps })
 
-/** Ends a call once: final status, CDR, last callback. Undefined when it had ended already. */
+/** Ends a call: final status, CDR, last callback. Returns undefined when it has already ended. */
 export const finishCall = async (trx: Trx, sid: string, facts: FinalFacts): Promise<CallRow | undefined> =>
   (await callProcedure(trx, 'finish_call', { sid, facts })) ? findCall(trx, sid) : undefined
 
-/** Calls of a node that have not ended. Test calls are left out: they end with their run. */
+/** Returns the live calls of a node, without test calls: those end with their run. */
 export const callsOfNode = (db: Db | Trx, node_id: string): Promise<CallRow[]> =>
   db
     .selectFrom('call')
@@ -59,12 +58,12 @@ export const callsOfNode = (db: Db | Trx, node_id: string): Promise<CallRow[]> =
     .where('origin', '!=', 'test')
     .execute()
 
-/** How much an `also` may add to the end of each lost call, in its transaction: leases, settlement. */
+/** Extra writes for the end of each lost call, in its transaction: leases, settlement. */
 export type AlsoAtEnd = (trx: Trx, row: CallRow, ended_ms: number) => Promise<void>
 
 /**
- * Ends the calls of nodes that are gone, with a CDR of reason `node_lost`, at the node's last heartbeat (it ran until
- * then at least). Each call is a transaction of its own, so that any number of nodes may do this at once.
+ * Ends the calls of lost nodes with a CDR of reason `node_lost`. A call ends at the node's last heartbeat, because it
+ * ran at least until then. Each call is its own transaction, so several nodes may do this concurrently.
  */
 export async function endCallsOfNodes(
   state: State,
@@ -91,7 +90,7 @@ export async function endCallsOfNodes(
   return ended
 }
 
-/** Ends a call that nobody runs any more, in a transaction of its own; false when it had ended already. */
+/** Ends a call that no node runs any more, in its own transaction. Returns false when it has already ended. */
 export function endLostCall(
   state: State,
   call: Pick<CallRow, 'sid' | 'answered_at'>,

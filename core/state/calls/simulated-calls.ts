@@ -3,7 +3,7 @@ import { iso } from '../../runtime/clock.ts'
 import type { NumberRow } from '../configuration/numbers.ts'
 import type { CallTable, Db, SimulatedCallTable } from '../db.ts'
 
-/** Calls of the general API's sandbox, and the list of its real ones. */
+/** Simulated calls of the general API's sandbox, and the list of its real calls. */
 
 export type SimulatedCallRow = Selectable<SimulatedCallTable>
 
@@ -26,7 +26,7 @@ export const findSimulatedCall = (db: Db, project_id: string, id: string): Promi
     .where('project_id', '=', project_id)
     .executeTakeFirst()
 
-/** Newest first. */
+/** Lists a project's simulated calls, newest first. */
 export const listSimulatedCalls = (
   db: Db,
   project_id: string,
@@ -41,7 +41,7 @@ export const listSimulatedCalls = (
     .limit(page.limit)
     .execute()
 
-/** Forgets simulated calls: a sandbox must not fill the disk. Returns how many. */
+/** Deletes old simulated calls, so that a sandbox cannot fill the disk. Returns their number. */
 export async function pruneSimulatedCalls(db: Db, before_ms: number): Promise<number> {
   const { numDeletedRows } = await db
     .deleteFrom('simulated_call')
@@ -50,10 +50,10 @@ export async function pruneSimulatedCalls(db: Db, before_ms: number): Promise<nu
   return Number(numDeletedRows)
 }
 
-/** A real call that the general API placed: its request says so. Text of a customer cannot: its quotes are escaped. */
+/** Marks the request of a call that the general API placed. Customers' text cannot contain it: JSON escapes quotes. */
 const GENERAL_MARK = '"api":"general"'
 
-/** Newest first. */
+/** Lists an account's real calls through the general API, newest first. */
 export const listGeneralCalls = (
   db: Db,
   account_sid: string,
@@ -69,7 +69,7 @@ export const listGeneralCalls = (
     .limit(page.limit)
     .execute()
 
-/** The number that a call comes from when its program names none. */
+/** Returns the caller number of a call whose program names none. */
 export const firstHeldNumber = (db: Db, project_id: string): Promise<NumberRow | undefined> =>
   db
     .selectFrom('number')

@@ -1,7 +1,7 @@
 import { iso } from '../../runtime/clock.ts'
 import type { Db, Trx } from '../db.ts'
 
-/** Remembers a dialog of a SIP server that keeps its dialogs when the node is gone. */
+/** Stores a dialog of a SIP server that keeps its dialogs when the node is lost. */
 export const saveSipDialog = async (
   db: Db | Trx,
   dialog: { readonly server: string; readonly dialog_id: string; readonly node_id: string },
@@ -24,7 +24,7 @@ interface LeftDialog {
   readonly node_id: string
 }
 
-/** The dialogs on this server that belong to `node_id`, or to a node that is gone. */
+/** Returns the dialogs on this server that belong to `node_id` or to a lost node. */
 export const dialogsToCheck = (db: Db | Trx, server: string, node_id: string): Promise<LeftDialog[]> =>
   db
     .selectFrom('sip_dialog')
@@ -33,7 +33,7 @@ export const dialogsToCheck = (db: Db | Trx, server: string, node_id: string): P
     .where(eb => eb.or([eb('node_id', '=', node_id), eb('node_id', 'not in', eb.selectFrom('node').select('node.id'))]))
     .execute()
 
-/** Takes over a dialog of a node that is gone; false when another node was faster. */
+/** Takes over a dialog of a lost node. Returns false when another node was faster. */
 export async function claimSipDialog(
   db: Db | Trx,
   server: string,

@@ -14,9 +14,9 @@ import {
 import type { Db } from '../db.ts'
 import { FAILURE_KEY, KEY } from '../procedures/running/counts.ts'
 
-/** What a trunk's calls came to, by minute and by hour: written as each call ends, read without looking at any call. */
+/** Figures of a trunk's calls by minute and hour. The end of each call updates them; reads do not touch the calls. */
 
-/** Sums of a window that ends now; it begins with a whole minute (1h) or hour. */
+/** Sums the figures of a window that ends now and begins at a whole minute (1h) or hour. */
 export async function figuresOfWindow(db: Db, trunk_id: string, window: Window, now_ms: number): Promise<Figures> {
   const row = await db
     .selectFrom('trunk_step')
@@ -28,7 +28,7 @@ export async function figuresOfWindow(db: Db, trunk_id: string, window: Window, 
   return Object.fromEntries(FIGURE_NAMES.map(name => [name, Number(row[name])])) as Record<keyof Figures, number>
 }
 
-/** The most frequent reasons of a window. */
+/** Returns the most frequent failure reasons of a window. */
 export async function failuresOfWindow(
   db: Db,
   trunk_id: string,
@@ -50,7 +50,7 @@ export async function failuresOfWindow(
   return rows.map(row => ({ ...row, sip_code: row.sip_code === 0 ? null : row.sip_code, calls: Number(row.calls) }))
 }
 
-/** Forgets steps that no window reads any more; a bounded number at a time. */
+/** Deletes steps that no window reads any more, a bounded number at a time. */
 export async function forgetOldSteps(db: Db, now_ms: number, limit = 5000): Promise<void> {
   for (const step_ms of STEPS_MS)
     for (const [name, columns] of [

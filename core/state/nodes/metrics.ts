@@ -7,7 +7,7 @@ const FIGURES: readonly (readonly [keyof StateWork, string])[] = [
   ['commits', 'Transactions committed by the connections that write'],
 ]
 
-/** Registers the counters of a process's database work; each scrape reads them. */
+/** Registers counters of this process's database work. Each scrape reads the current values. */
 export function exposeState(state: State, metrics: Registry): void {
   for (const [figure, help] of FIGURES)
     new Counter({

@@ -6,7 +6,7 @@ import type { Db, NodeTable, Trx } from '../db.ts'
 import type { State } from '../index.ts'
 
 export const HEARTBEAT_MS = 2000
-/** A node silent for so long is lost (design section 8). */
+/** A node without a heartbeat for this long is lost (design section 8). */
 export const LOST_AFTER_MS = 15_000
 
 export type NodeRow = Selectable<NodeTable>
@@ -23,7 +23,7 @@ export async function registerNode(
     .execute()
 }
 
-/** False when the row is gone: others took this node for lost, and ended its calls. */
+/** Updates a node's heartbeat. Returns false when its row is gone: others declared it lost and ended its calls. */
 export async function heartbeat(db: Db | Trx, id: string, now_ms: number): Promise<boolean> {
   const result = await db
     .updateTable('node')
@@ -33,7 +33,7 @@ export async function heartbeat(db: Db | Trx, id: string, now_ms: number): Promi
   return result.numUpdatedRows > 0n
 }
 
-/** Forgets a node with the rows of its links and what it reported. */
+/** Deletes a node, the rows of its links, and its reports. */
 export async function removeNode(trx: Trx, id: string): Promise<void> {
   await trx.deleteFrom('apply_report').where('node_id', '=', id).execute()
   await trx.deleteFrom('target_evidence').where('node_id', '=', id).execute()
@@ -43,7 +43,7 @@ export async function removeNode(trx: Trx, id: string): Promise<void> {
     .execute()
 }
 
-/** A link of a signaling node, as a row of its own while it is up: fresh means that calls can go over it. */
+/** Keeps the row of a signaling node's link while the link is up. A fresh heartbeat means that calls can use it. */
 export async function tellLink(
   db: Db | Trx,
   link: KnownProcess & { readonly id: string; readonly kind: 'edge' | 'media' },
@@ -54,7 +54,7 @@ export async function tellLink(
   else if (!(await heartbeat(db, link.id, now_ms))) await registerNode(db, link, now_ms)
 }
 
-/** Of one machine, or of all. */
+/** Returns the signaling nodes of one machine, or of all. */
 export const signalingNodes = (db: Db | Trx, machine_id?: string): Promise<NodeRow[]> =>
   db
     .selectFrom('node')
@@ -63,27 +63,27 @@ export const signalingNodes = (db: Db | Trx, machine_id?: string): Promise<NodeR
     .$if(machine_id !== undefined, query => query.where('machine_id', '=', machine_id ?? ''))
     .execute()
 
-/** What an observer must see unchanged to call a node silent, and since when it does (its own steady clock, ms). */
+/** The last heartbeat that an observer saw of a node, and since when (on the observer's monotonic clock, ms). */
 interface Seen {
   readonly heartbeat_at: string
   readonly since_ms: number
 }
 
 /**
- * Finds nodes that are silent, by the observer's own steady clock: heartbeats are wall times, and a wall clock that
- * jumps by an hour must end no call (threats §2.10).
+ * Finds silent nodes by the observer's own monotonic clock. Heartbeats are wall times, and a wall clock that jumps by
+ * an hour must not end calls (threats §2.10).
  */
 export class NodeWatch {
   readonly #seen = new Map<string, Seen>()
   #looked_ms: number | null = null
 
-  /** Nodes whose heartbeat has not changed for 15 s of looking. */
+  /** Returns the nodes whose heartbeat has not changed during 15 s of observation. */
   silent<Node extends Pick<NodeRow, 'id' | 'heartbeat_at'>>(
     nodes: readonly Node[],
     { now, monotonic_ms }: { now: number; monotonic_ms: number },
   ): Node[] {
     const first = this.#looked_ms === null
-    // Whoever did not look (stopped, or without storage) knows nothing about the silence of others.
+    // An observer that was itself stopped or without storage cannot judge the silence of others.
     if (this.#looked_ms !== null && monotonic_ms - this.#looked_ms > LOST_AFTER_MS) this.#seen.clear()
     this.#looked_ms = monotonic_ms
     const silent: Node[] = []
@@ -94,7 +94,7 @@ export class NodeWatch {
         if (monotonic_ms - known.since_ms > LOST_AFTER_MS) silent.push(node)
         continue
       }
-      // An observer that has just begun has only the wall clocks to go by.
+      // At its first look an observer can only compare wall clocks.
       const before_ms = first ? Math.max(0, now - Date.parse(heartbeat_at)) : 0
       this.#seen.set(id, { heartbeat_at, since_ms: monotonic_ms - before_ms })
       if (before_ms > LOST_AFTER_MS) silent.push(node)
@@ -106,8 +106,8 @@ export class NodeWatch {
 }
 
 /**
- * Asks the signaling nodes of a machine to take no new call from now on, or (null) to take them again; gives how many
- * they are.
+ * Asks the signaling nodes of a machine to take no new calls from now on, or with null to take them again. Returns the
+ * number of nodes.
  */
 export async function askToDrain(db: Db | Trx, machine_id: string, since_ms: number | null): Promise<number> {
   const { numUpdatedRows } = await db
@@ -133,7 +133,7 @@ export async function isAskedToDrain(db: Db | Trx, id: string): Promise<boolean>
   return (row?.draining_at ?? null) !== null
 }
 
-/** Each process that has the state open is an observer. */
+/** Each open state is an observer of its own. */
 const watches = new WeakMap<State, NodeWatch>()
 
 function watchOf(state: State): NodeWatch {
@@ -143,15 +143,15 @@ function watchOf(state: State): NodeWatch {
 }
 
 /**
- * Ends the calls of signaling nodes that are silent for 15 s and forgets the nodes. `dead` names nodes that are known
- * to be gone already (a predecessor on this machine whose process is no more). Returns the sids of the calls ended.
+ * Ends the calls of signaling nodes that have been silent for 15 s, and deletes those nodes. `dead` reports nodes that
+ * are known to be gone, such as a predecessor on this machine whose process has exited. Returns the ended calls' sids.
  */
 export async function endCallsOfLostNodes(
   state: State,
   clock: Pick<Clock, 'now' | 'monotonic_ms'>,
   options: { readonly dead?: (node: NodeRow) => boolean; readonly also?: AlsoAtEnd } = {},
 ): Promise<string[]> {
-  // Where nobody can write, nobody's heartbeat can be seen to stop.
+  // While the state cannot be written, a missing heartbeat proves nothing.
   await state.probe()
   const now = clock.now()
   const nodes = await signalingNodes(state.db)

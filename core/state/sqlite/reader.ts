@@ -67,7 +67,7 @@ export function createReader(database: Database): LocalReader {
     kept = 0
     kept_of = now_of
   }
-  // Checks once per turn of the event loop.
+  // Checks once per callback of the event loop: a write made elsewhere meanwhile has not been acknowledged before it.
   const lookAgain = (): void => {
     looked = false
   }
