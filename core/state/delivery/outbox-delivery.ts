@@ -2,9 +2,9 @@ import { type Selectable, sql } from 'kysely'
 import { iso } from '../../runtime/clock.ts'
 import type { Db, OutboxTable } from '../db.ts'
 
-/** The delivering half of the outbox: taking rows that are due, and telling what became of them. */
+/** The delivering half of the outbox: takes due rows and stores the outcomes. */
 
-/** A callback to deliver, with what its account says about it. */
+/** A callback to deliver, with its account's settings. */
 export interface DueCallback
   extends Pick<
     Selectable<OutboxTable>,
@@ -19,24 +19,24 @@ export interface DueCallback
     | 'attempts'
     | 'created_at'
   > {
-  /** Null when the project has no voice account any more: nothing can be signed for it. */
+  /** Null when the project no longer has a voice account: its callbacks cannot be signed. */
   readonly auth_token_sealed: string | null
   readonly call_event_history: 'enabled' | 'disabled' | null
 }
 
 interface Taking {
-  /** Name of the process that takes (core/runtime/machine.ts). */
+  /** Name of the taking process (core/runtime/machine.ts). */
   readonly by: string
   readonly now_ms: number
   readonly lease_ms: number
   readonly limit: number
-  /** Scheme, host and port, as URLs have them, that have their share of deliveries under way. */
+  /** Origins (scheme, host and port, as in URLs) that have reached their limit of concurrent deliveries. */
   readonly but_not: readonly string[]
-  /** Rows that whoever asks has under way: not taken again, even when the clock has jumped over their lease. */
+  /** Rows that the taking process is delivering. It never retakes them, even if a clock jump expires their leases. */
   readonly under_way: readonly number[]
 }
 
-/** Whether some callback has not been tried once. The literal zeros are for the partial index of waiting rows. */
+/** Reports whether any callback has had no attempt. The literal zeros match the partial index of waiting rows. */
 export const untriedCallbacks = async (db: Db): Promise<boolean> => {
   const { rows } = await sql`
     select 1 from outbox where delivered = 0 and given_up = 0 and attempts = 0 limit 1`.execute(db)
@@ -44,8 +44,8 @@ export const untriedCallbacks = async (db: Db): Promise<boolean> => {
 }
 
 /**
- * Leases callbacks that are due, in order: none while an earlier one of its ordering key waits. The lease ends by
- * itself, so that what a killed process had taken is taken again.
+ * Leases due callbacks in order: none while an earlier one with its ordering key waits. Leases expire, so callbacks of
+ * a killed process are taken again.
  */
 export async function takeDueCallbacks(db: Db, taking: Taking): Promise<DueCallback[]> {
   const now = iso(taking.now_ms)
@@ -55,7 +55,7 @@ export async function takeDueCallbacks(db: Db, taking: Taking): Promise<DueCallb
       substr(o.url, 1, ${origin.length}) = ${origin} and substr(o.url, ${origin.length + 1}, 1) in ('', '/', '?', '#')
     )`,
   )
-  // The literal zeros let the planner use the partial index of waiting rows; bound ones would not.
+  // The planner uses the partial index of waiting rows only with literal zeros, not with bound ones.
   const { rows: due } = await sql<{ id: number }>`
     select o.id from outbox o
     where o.delivered = 0 and o.given_up = 0
@@ -109,7 +109,7 @@ export async function takeDueCallbacks(db: Db, taking: Taking): Promise<DueCallb
     .execute()
 }
 
-/** How one attempt ended: delivered, to be tried again at a time, or given up. */
+/** The outcome of an attempt: delivered, to be retried at a time, or given up. */
 export interface Attempted {
   readonly attempts: number
   readonly status: number | null
@@ -137,12 +137,12 @@ export async function callbackAttempted(
     .where('id', '=', row.id)
     .execute()
   if (typeof next !== 'object') return
-  // Those behind it wait with it: they are not looked at again and again while its receiver is down.
+  // Callbacks behind it wait until the same time, so that they are not polled while the receiver is down.
   await sql`update outbox set next_attempt_at = ${iso(next.at_ms)}
     where delivered = 0 and given_up = 0 and ordering_key = ${row.ordering_key} and id > ${row.id}`.execute(db)
 }
 
-/** No row can truly be due, or leased, later than this: the clock jumped back, and the row is due now. */
+/** Makes rows due now whose due time or lease lies too far ahead to be real: the clock was set back. */
 export async function mendCallbackTimes(
   db: Db,
   limits: { readonly now_ms: number; readonly lease_ms: number; readonly longest_wait_ms: number },
@@ -154,7 +154,7 @@ export async function mendCallbackTimes(
     and lease_until > ${iso(limits.now_ms + limits.lease_ms)}`.execute(db)
 }
 
-/** Hands back what was taken and not attempted. */
+/** Returns callbacks that were taken but not attempted. */
 export async function returnCallbacks(db: Db, ids: readonly number[]): Promise<void> {
   if (ids.length === 0) return
   await db
@@ -164,7 +164,7 @@ export async function returnCallbacks(db: Db, ids: readonly number[]): Promise<v
     .execute()
 }
 
-/** Frees what processes had taken that are gone: nobody waits for the end of their leases. */
+/** Frees the callbacks of processes that are gone before their leases expire. */
 export async function freeCallbacks(db: Db, isGone: (by: string) => boolean): Promise<void> {
   const taken = await db
     .selectFrom('outbox')
@@ -174,7 +174,7 @@ export async function freeCallbacks(db: Db, isGone: (by: string) => boolean): Pr
     .where('given_up', '=', 0)
     .where('lease_until', 'is not', null)
     .execute()
-  // Before 0060 nobody put a name on a lease, and one process delivered.
+  // Leases from before 0060 have no owner: there was only one delivering process.
   const gone = taken.flatMap(({ lease_by }) => (lease_by === null || isGone(lease_by) ? (lease_by ?? '') : []))
   if (gone.length === 0) return
   await db
@@ -193,7 +193,7 @@ export async function countWaitingCallbacks(db: Db): Promise<number> {
   return Number(rows[0]?.waiting ?? 0)
 }
 
-/** Forgets callbacks that were delivered or given up, a bounded number at a time. Returns how many. */
+/** Deletes callbacks that were delivered or given up, a bounded number at a time. Returns their number. */
 export async function pruneCallbacks(db: Db, before_ms: number, limit = 2000): Promise<number> {
   const { numDeletedRows } = await db
     .deleteFrom('outbox')

@@ -4,7 +4,7 @@ import { queueProcedure } from '../port.ts'
 import type { Enqueued } from '../procedures/running/callbacks.ts'
 
 /**
- * Callbacks that nobody waits for become rows in the transaction of what they tell of; the control process delivers
+ * Asynchronous callbacks become rows in the transaction of the change that they report. The control process delivers
  * them.
  */
 
@@ -32,7 +32,7 @@ export async function enqueueRecordingCallback(
   return true
 }
 
-/** One request of the outbox; those about one call and URL leave in order. */
+/** Queues a request in the outbox. Requests about one call to one URL leave in order. */
 export const enqueue = (trx: Trx, wanted: Enqueued): Promise<void> => queueProcedure(trx, 'enqueue_callback', wanted)
 
 export { callFactsOf } from '../procedures/running/callbacks.ts'

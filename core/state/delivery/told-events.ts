@@ -1,7 +1,7 @@
 import type { Db, Trx } from '../db.ts'
 import type { AuditRow } from '../people/audit.ts'
 
-/** The position up to which webhook endpoints have the audit trail; undefined before the first delivery. */
+/** Returns the audit position up to which events are queued for webhook endpoints; undefined before the first one. */
 export async function toldUpTo(db: Db | Trx, name: string): Promise<number | undefined> {
   const row = await db.selectFrom('told_event').select('position').where('name', '=', name).executeTakeFirst()
   return row?.position
@@ -15,7 +15,7 @@ export async function noteToldUpTo(trx: Db | Trx, name: string, position: number
     .execute()
 }
 
-/** The newest position of the audit trail, over all organizations. */
+/** Returns the newest position of the audit trail, over all organizations. */
 export async function lastAuditPosition(db: Db | Trx): Promise<number> {
   const row = await db
     .selectFrom('audit_event')
@@ -39,12 +39,12 @@ const COLUMNS = [
   'request_id',
 ] as const
 
-/** An event of the trail as endpoints are told of it, of a project that has any. */
+/** An audit event to report to webhook endpoints, of a project that has some. */
 export type ToldRow = Pick<AuditRow, (typeof COLUMNS)[number]> & { readonly project_id: string }
 
 /**
- * Events after a position and up to another, oldest first, of projects where somebody listens. Most writes are of
- * projects without an endpoint, and cost nothing here.
+ * Returns audit events between two positions, oldest first, of projects with a webhook endpoint. Most writes belong to
+ * projects without one and cost nothing here.
  */
 export async function heardAudit(db: Db | Trx, after: number, upto: number, limit: number): Promise<ToldRow[]> {
   const rows = await db

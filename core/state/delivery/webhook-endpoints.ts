@@ -31,7 +31,7 @@ export async function insertEndpoint(trx: Trx, row: WebhookEndpointRow): Promise
   await trx.insertInto('webhook_endpoint').values(row).execute()
 }
 
-/** Saves columns of an endpoint and returns it at its next revision. */
+/** Saves columns of an endpoint. Returns it at its next revision. */
 export async function saveEndpoint(
   trx: Trx,
   endpoint: WebhookEndpointRow,
@@ -44,13 +44,13 @@ export async function saveEndpoint(
 }
 
 /**
- * Queues an event for every enabled endpoint of the project that asked for its kind, in the transaction of what it
- * tells. Returns how many endpoints will receive it.
+ * Queues an event for every enabled endpoint of the project that subscribes to its kind, in the transaction of the
+ * change that it reports. Returns the number of endpoints.
  */
 export const queueEvent = (trx: Trx, event: ProjectEvent, now_ms: number): Promise<number> =>
   callProcedure(trx, 'queue_event', { event, now_ms })
 
-/** The same for many events, in one message to the state's thread: they travel with what the transaction does next. */
+/** Queues many events. They travel to the state's thread with the transaction's next statement or its commit. */
 export async function queueEvents(trx: Trx, events: readonly ProjectEvent[], now_ms: number): Promise<void> {
   for (const event of events) await queueProcedure(trx, 'queue_event', { event, now_ms })
 }
@@ -89,7 +89,7 @@ export const findDelivery = (db: Db, endpoint_id: string, id: string): Promise<W
     .where('endpoint_id', '=', endpoint_id)
     .executeTakeFirst()
 
-/** The next delivery of each endpoint that has one due: an endpoint that hangs holds up nobody else. */
+/** Returns the next due delivery of each endpoint, so that a hanging endpoint delays no other. */
 const dueDeliveries = (db: Db, now: string, limit: number): Promise<WebhookDeliveryRow[]> =>
   db
     .selectFrom('webhook_delivery as first')
@@ -113,8 +113,8 @@ const dueDeliveries = (db: Db, now: string, limit: number): Promise<WebhookDeliv
     .execute()
 
 /**
- * Takes what is due, with a lease: order holds within an endpoint. A lease that ran out belonged to a process that is
- * gone. Nothing is locked while nothing is due.
+ * Leases due deliveries, in order within each endpoint. An expired lease belonged to a process that is gone. Takes no
+ * write lock while nothing is due.
  */
 export async function claimDeliveries(state: State, now_ms: number, limit: number): Promise<WebhookDeliveryRow[]> {
   const now = iso(now_ms)
@@ -144,7 +144,7 @@ export async function settleDelivery(
     .execute()
 }
 
-/** Forgets deliveries that ended before `before`; returns how many. */
+/** Deletes deliveries that ended before `before`. Returns their number. */
 export async function dropOldDeliveries(db: Db, before: string): Promise<number> {
   const { numDeletedRows } = await db
     .deleteFrom('webhook_delivery')

@@ -3,7 +3,7 @@ import { daysOf, type Statement, type StatementLine, statementOf } from '../../d
 import { dayOf } from '../../domain/rating/index.ts'
 import type { BillingDocumentTable, Db, OrganizationTable, ProjectTable, Trx } from '../db.ts'
 
-/** The cost of calls, summed for people: read from the reservations, which are the inputs of every charge. */
+/** Sums of call costs for reports, read from the reservations, which are the inputs of every charge. */
 
 type BillingDocumentRow = Selectable<BillingDocumentTable>
 
@@ -11,22 +11,22 @@ export const GROUPS = ['day', 'trunk', 'destination'] as const
 export type UsageGroup = (typeof GROUPS)[number]
 
 interface UsageFilter {
-  /** First and last day, of the organization's time zone. */
+  /** First and last day in the organization's time zone. */
   readonly from: string
   readonly to: string
   readonly trunk_id?: string
-  /** Calls of the trunks of one subaccount alone. */
+  /** Only calls of this subaccount's trunks. */
   readonly subaccount_id?: string
 }
 
 export interface UsageRow {
-  /** Day, trunk id or name of the destination; null: calls without one. */
+  /** Day, trunk id or destination name; null for calls without one. */
   readonly key: string | null
   readonly calls: number
   readonly answered_calls: number
   readonly billed_seconds: number
   readonly settled_minor: number
-  /** Held by calls that still run. */
+  /** Reserved by running calls. */
   readonly pending_minor: number
 }
 
@@ -36,7 +36,7 @@ const KEY = {
   destination: 'reservation.rate_label',
 } as const
 
-/** Priced calls of a project by day, trunk or destination: days in order, the others by what they cost. */
+/** Sums a project's priced calls by day, trunk or destination. Days are in order, the others by cost. */
 export async function usageBy(
   db: Db | Trx,
   project_id: string,
@@ -77,7 +77,7 @@ export async function usageBy(
   }))
 }
 
-/** Names of trunks by id, of released ones too. */
+/** Returns the names of trunks by id, including released ones. */
 export async function trunkNames(db: Db | Trx, ids: readonly string[]): Promise<Map<string, string>> {
   if (ids.length === 0) return new Map()
   const rows = await db
@@ -90,7 +90,7 @@ export async function trunkNames(db: Db | Trx, ids: readonly string[]): Promise<
 
 const MAX_LINES = 5000
 
-/** The statement of a month as the rows tell it now. */
+/** Computes the statement of a month from the current rows. */
 export async function readStatement(
   db: Db | Trx,
   project: Selectable<ProjectTable>,
@@ -135,7 +135,7 @@ export async function readStatement(
   })
 }
 
-/** A time zone is at most 14 hours off. */
+/** Exceeds any time zone's offset from UTC, which is at most 14 hours. */
 const DAY_MS = 86_400_000
 const nextDay = (day: string): string => new Date(Date.parse(day) + DAY_MS).toISOString().slice(0, 10)
 const around = (day: string, days: number): string => new Date(Date.parse(day) + days * DAY_MS).toISOString()
@@ -151,7 +151,7 @@ const ledgerAround = (db: Db | Trx, account: string, { from, to }: { from: strin
     .orderBy('position')
     .execute()
 
-/** Balance of an account when a day began; null when nothing was ever booked on it until then. */
+/** Returns an account's balance at the beginning of a day; null when nothing was booked before it. */
 async function balanceBefore(db: Db | Trx, account: string, day: string, zone: string): Promise<number | null> {
   const rows = await db
     .selectFrom('ledger')
@@ -164,7 +164,7 @@ async function balanceBefore(db: Db | Trx, account: string, day: string, zone: s
   return rows[0]?.balance_after_minor ?? null
 }
 
-/** When a day of a time zone begins, found by halving: offsets change with the seasons. */
+/** Finds when a day of a time zone begins, by binary search, because offsets change with daylight saving time. */
 function beginOf(day: string, zone: string): string {
   let before = Date.parse(day) - DAY_MS
   let after = Date.parse(day) + DAY_MS
@@ -191,7 +191,7 @@ export const findBillingDocument = (
     .where('period', '=', period)
     .executeTakeFirst()
 
-/** Issues a statement once; a second process that had the same thought changes nothing. */
+/** Issues a statement. Idempotent: a second process that issues the same statement changes nothing. */
 export async function issueStatement(db: Db | Trx, statement: Statement, issued_at: string): Promise<void> {
   await db
     .insertInto('billing_document')
@@ -205,7 +205,7 @@ export async function issueStatement(db: Db | Trx, statement: Statement, issued_
     .execute()
 }
 
-/** Whether calls of a month still run, or wait to be settled. */
+/** Reports whether calls of a month are still running or unsettled. */
 export async function isUnsettled(db: Db | Trx, project_id: string, period: string): Promise<boolean> {
   const { from, to } = daysOf(period)
   const row = await db

@@ -10,7 +10,7 @@ export type RateRow = Selectable<RateTable>
 type BillingAccountRow = Selectable<BillingAccountTable>
 type LedgerRow = Selectable<LedgerTable>
 
-/** The book in force: the project's own before the operator's, of several the newest. Null: of projects without. */
+/** Returns the newest book in force, the project's own before the operator's. Null `project_id`: the operator's. */
 export const effectivePriceBook = (
   db: Db | Trx,
   project_id: string | null,
@@ -29,7 +29,7 @@ export const effectivePriceBook = (
     .limit(1)
     .executeTakeFirst()
 
-/** The rate of the longest prefix of `digits` (without plus). */
+/** Finds the rate of the longest prefix of `digits` (without plus). */
 export const lookupRate = (db: Db | Trx, price_book_id: string, digits: string): Promise<RateRow | undefined> =>
   db
     .selectFrom('rate')
@@ -44,8 +44,8 @@ export const listRates = (db: Db | Trx, price_book_id: string): Promise<RateRow[
   db.selectFrom('rate').selectAll().where('price_book_id', '=', price_book_id).orderBy('prefix').execute()
 
 /**
- * Rates of a book that also have a route: a carrier route that holds the prefix or lies within it, or any enabled
- * target of a trunk of the project, which takes every number.
+ * Lists the rates of a book that also have a route: a carrier route that contains the prefix or lies within it, or any
+ * enabled target of a trunk of the project, which takes every number.
  */
 export async function listCoverage(db: Db | Trx, project_id: string, book: PriceBookRow): Promise<RateRow[]> {
   const own = await db
@@ -75,7 +75,7 @@ export async function listCoverage(db: Db | Trx, project_id: string, book: Price
 
 const ROWS_PER_INSERT = 500
 
-/** Writes a new price book with its rates, in one transaction. A book is never changed: a new price is a new book. */
+/** Writes a new price book with its rates in one transaction. Books are immutable: a new price needs a new book. */
 export const importPriceBook = (
   state: State,
   book: Omit<PriceBookRow, 'id' | 'revision'>,
@@ -106,7 +106,7 @@ export const findBillingAccount = (db: Db | Trx, id: string): Promise<BillingAcc
   db.selectFrom('billing_account').selectAll().where('id', '=', id).executeTakeFirst()
 
 /**
- * Makes the account that pays for a project, or changes how it pays. The balance is changed by `adjustBalance` alone.
+ * Creates the account that pays for a project, or changes its payment terms. Only `adjustBalance` changes the balance.
  */
 export async function putBillingAccount(
   trx: Trx,
@@ -120,7 +120,7 @@ export async function putBillingAccount(
     .execute()
 }
 
-/** Puts money on an account, or takes it off, with its line in the ledger. */
+/** Credits or debits an account and writes the ledger line. */
 export async function adjustBalance(
   trx: Trx,
   change: { id: string; kind: 'top_up' | 'adjustment'; amount_minor: number; note: string | null; now: string },
@@ -147,7 +147,7 @@ export async function adjustBalance(
   return account
 }
 
-/** Lines of an account, newest first, before a position. */
+/** Lists the ledger lines of an account before a position, newest first. */
 export function listLedger(
   db: Db | Trx,
   billing_account_id: string,

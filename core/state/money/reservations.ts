@@ -6,13 +6,13 @@ import type { ExtendInput, Extension } from '../procedures/ceilings/settle.ts'
 
 type ReservationRow = Selectable<ReservationTable>
 
-/** Ask for more this long before the money ends, and hold it so far ahead. */
+/** How far ahead an extension reserves money. Extend this long before the money runs out. */
 const EXTENSION_AHEAD_SECONDS = 15
 
 /**
- * Holds money for the next seconds of a running call. Call it some seconds before `paid_until_seconds`; when
- * `exhausted`, cut the call at `paid_until_seconds`. An error here ends no call: storage may be back before the money
- * is used up.
+ * Reserves money for the next seconds of a running call. Call it some seconds before `paid_until_seconds`. When
+ * `exhausted`, hang up the call at `paid_until_seconds`. An error must not end the call: storage may recover before the
+ * money runs out.
  */
 export const extendReservation = (
   db: Db | Trx,
@@ -26,14 +26,14 @@ export const extendReservation = (
 export const findReservation = (db: Db | Trx, call_sid: string): Promise<ReservationRow | undefined> =>
   db.selectFrom('reservation').selectAll().where('call_sid', '=', call_sid).executeTakeFirst()
 
-/** The price of a call line by line (`bin/strowger rate CA…`); null for a call that has none, or that still runs. */
+/** Explains a call's price line by line (`bin/strowger rate CA…`); null for a running call or one without a price. */
 export async function explainCall(db: Db | Trx, call_sid: string): Promise<string[] | null> {
   const row = await findReservation(db, call_sid)
   if (!row || row.duration_seconds === null) return null
   return explainPrice({ ...row, duration_seconds: row.duration_seconds } satisfies PriceInputs)
 }
 
-/** Spend of a level in a day of its organization's time zone: settled, and what running calls hold. */
+/** Returns a level's spend in a day of its organization's time zone: settled, plus running calls' reservations. */
 export async function spentOn(db: Db | Trx, level: LevelUseTable['level'], id: string, day: string): Promise<number> {
   const row = await db
     .selectFrom('spend_day')

@@ -2,7 +2,7 @@ import { hash as digest } from 'node:crypto'
 import type { AuditEventTable } from '../db.ts'
 import type { Query } from './admission/steps.ts'
 
-/** The hash chain of the audit trail; a procedure, so that no event can come between the last one and the next. */
+/** The hash chain of the audit trail. A procedure, so that reading the last hash and inserting are atomic. */
 
 export const FIRST_HASH = '0'.repeat(64)
 
@@ -39,7 +39,7 @@ const INSERT = `insert into audit_event (${COLUMNS.join(', ')}, previous_hash, h
 const MOVE_HEAD = `insert into audit_head (organization_id, hash, events) values (?, ?, 1)
   on conflict (organization_id) do update set hash = excluded.hash, events = events + 1`
 
-/** Inserts an event behind the last one of its organization. */
+/** Appends an event to its organization's chain. */
 export function chainAudit(query: Query, event: UnchainedEvent): void {
   const [head] = query('select hash from audit_head where organization_id = ?', event.organization_id)
   const previous_hash = typeof head?.['hash'] === 'string' ? head['hash'] : FIRST_HASH
@@ -49,12 +49,12 @@ export function chainAudit(query: Query, event: UnchainedEvent): void {
   query(MOVE_HEAD, event.organization_id, hash)
 }
 
-/** The hash of an event as it stands in the trail. */
+/** Computes the hash of an event from its row in the trail. */
 export const hashOf = (row: Omit<AuditEventTable, 'position' | 'hash'>): string => chainedHash(row.previous_hash, row)
 
 /**
- * Covers the hash before it and every column, in order. Lengths are part of it, so that no text can move from one
- * column to the next.
+ * Hashes the previous hash and every column, in order, each with its length, so that text cannot move from one column
+ * to the next.
  */
 function chainedHash(previous_hash: string, event: UnchainedEvent): string {
   let text = fieldOf('previous_hash', previous_hash)

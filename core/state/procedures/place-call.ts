@@ -4,16 +4,16 @@ import { number, type Query, tuples } from './admission/steps.ts'
 import { take } from './admission/take.ts'
 import { type CallRow, insertCall, type NewCall, rowOf } from './running/rows.ts'
 
-/** A call of the API that is to be queued. */
+/** A call of the API to queue. */
 export interface PlaceInput {
-  /** Asked as a dry run: the slots are taken when the call leaves. */
+  /** Evaluated as a dry run: the call takes its slots when it leaves. */
   readonly admission: AdmissionRequest
   readonly sid: string
   readonly account_sid: string
   readonly from_number: string
   readonly to_number: string
   readonly number_id: string
-  /** Voice application that the From number is routed to: its policy applies. */
+  /** Voice application that the From number is routed to. Its policy applies. */
   readonly application_id: string | null
   /** JSON of core/domain/calls/request.ts. */
   readonly request: string
@@ -23,13 +23,12 @@ export type Placed = { readonly row: CallRow } | { readonly refused: Reason; rea
 
 const INSERT_COMMAND = `insert into call_command (call_sid, kind, payload, created_at) values ${tuples(1, 4)}`
 
-/** Whether somebody is left who takes calls. That no node is there is another matter: the call waits for one. */
+/** Counts signaling nodes and draining ones. When all drain, calls are refused; without any node they wait for one. */
 const DRAINING = `select count(*) as nodes, sum(draining_at is not null) as draining from node where kind = 'signaling'`
 
 /**
- * Asks admission, and queues the call with the command that makes a node place it: all in one step, so that the
- * writers of running calls wait as little as can be. Calls per second do not refuse here, the call waits its turn in
- * the queue (design section 4).
+ * Runs admission and queues the call with the command that makes a node place it, in one procedure: writers of running
+ * calls wait as briefly as possible. A CPS limit does not refuse here: the call waits in the queue (design section 4).
  */
 export function place(query: Query, input: PlaceInput): Placed {
   const [seen] = query(DRAINING)

@@ -11,7 +11,7 @@ import { insertMessages } from './running/messages.ts'
 import { insertCall, type NewCall } from './running/rows.ts'
 import { writeCall } from './running/write.ts'
 
-/** Their inputs come from core/state alone, and are plain data like their results. */
+/** All procedures. Only core/state calls them. Inputs and results are plain data. */
 export const PROCEDURES = {
   take_admission: take,
   extend_reservation: ceilings.extend,
@@ -34,12 +34,12 @@ export type ProcedureName = keyof Procedures
 export type In<Name extends ProcedureName> = Parameters<Procedures[Name]>[1]
 export type Out<Name extends ProcedureName> = ReturnType<Procedures[Name]>
 
-/** Of any number of rows: never run on a thread whose event loop must go on. */
+/** Procedures without a bound on their rows. They never run on a thread that serves calls or requests. */
 export const LONG_PROCEDURES: ReadonlySet<ProcedureName> = new Set(['insert_messages', 'prune_hours'])
 
 /**
- * Procedures that acknowledge nothing to anybody outside: a power cut that takes their commit back takes the calls with
- * it. Nobody waits until the disk has it (decision 0591).
+ * Procedures that acknowledge nothing to an outside party. A power cut that loses their commit ends the calls too, so
+ * their callers do not wait for the disk (decision 0591).
  */
 export const SYNCED_SOON: ReadonlySet<ProcedureName> = new Set([
   'take_admission',

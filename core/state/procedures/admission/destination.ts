@@ -5,7 +5,7 @@ import type { AdmissionRequest } from './request.ts'
 import { marks, number, type Query, type Row, sized, text, textOrNull } from './steps.ts'
 
 /**
- * What the state knows of a destination: rules, containments, price and routes, each asked for every prefix at once.
+ * Reads a destination's rules, containments, price and routes, each with one query for all prefixes.
  */
 
 export const NO_PRICE = { price_book: null, rate: null } as const
@@ -20,7 +20,7 @@ export function readRules(query: Query, policies: readonly Row[], digits: string
   for (const policy of policies) {
     const id = text(policy, 'id')
     const rules = query(RULES(prefixes.length), id, ...prefixes)
-    // Among matching rules an allow answers the question already.
+    // A matching allow rule already proves that the policy has one.
     const allow =
       rules.some(rule => text(rule, 'op') === 'allow') ||
       query("select 1 as one from policy_rule where policy_id = ? and op = 'allow' limit 1", id).length > 0
@@ -57,7 +57,7 @@ export function readContainments(
   return rows.map(row => ({ id: text(row, 'id'), prefix: text(row, 'prefix'), case_ref: text(row, 'case_ref') }))
 }
 
-// The project's own book before the operator's; of several in force the newest.
+// The project's own book takes precedence over the operator's, and the newest over older ones in force.
 const BOOK = `select id, name, revision from price_book where (project_id = ? or project_id is null)
     and direction = 'outbound' and effective_from <= ? order by (project_id is null), effective_from desc, id desc limit 1`
 const RATE_COLUMNS = `id, prefix, label, rate_micro, rate_unit, increment_initial_seconds, increment_additional_seconds`
@@ -93,8 +93,9 @@ export function readPrice(
 }
 
 /**
- * The rate of the longest prefix. The last entry that is not after the digits is it, or else every prefix of the digits
- * that has an entry is a prefix of what both have in common: two or three steps in an index, not one for each digit.
+ * Finds the rate of the longest prefix. It is the last entry that does not sort after the digits. If that entry is not
+ * a prefix, the search repeats with the digits that both share. This takes two or three index lookups instead of one
+ * per digit.
  */
 function longestRate(query: Query, price_book_id: string, digits: string): Row | null {
   let up_to = digits

@@ -12,33 +12,33 @@ import { countRoutes, NO_PRICE, readContainments, readPrice, readRules } from '.
 import type { AdmissionRequest } from './request.ts'
 import { number, type Query, type Row, text, textOrNull } from './steps.ts'
 
-/** Everything that a decision is made of, and what taking needs beside it. */
+/** All facts of a decision, and what taking slots and money needs in addition. */
 export interface Gathered {
   readonly facts: AdmissionFacts
   readonly project: Row
   readonly trunk: Row | null
   readonly subtrunk: Row | null
   readonly subaccount: Row | null
-  /** The policy of the service, and that of its trunk when the service is a subtrunk with a policy of its own. */
+  /** The service's policy, and its trunk's when the service is a subtrunk with its own policy. */
   readonly policies: readonly Row[]
   readonly price_book: Row | null
   readonly egress_trunk_id: string | null
   readonly day: string
   readonly minute: number
   readonly second: Second
-  /** Of the levels, as it was read. */
+  /** Usage of the levels, as read. */
   readonly usage: Usage
-  /** Whether the payer has an account whose money is held. */
+  /** Whether the payer has an account in which money is reserved. */
   readonly has_account: boolean
 }
 
-/** Reads the facts. Everything is read now, so that a change is in effect for the next call. */
+/** Reads the facts. Nothing is cached, so that a change takes effect with the next call. */
 export function gather(query: Query, given: AdmissionRequest, store_ms: number): Gathered {
   const project = readProject(query, given.project_id)
   const named = readTrunks(query, given)
   const { trunk } = named
   const subtrunk = named.subtrunk ?? (trunk && number(trunk, 'shared') === 1 ? shareOf(query, given, trunk) : null)
-  // A peer authenticates as its trunk; whose share of it a call uses, its number tells.
+  // A peer authenticates as its trunk. Its number determines the subtrunk that a call uses.
   const request: AdmissionRequest =
     subtrunk && !named.subtrunk ? { ...given, service: { type: 'subtrunk', id: text(subtrunk, 'id') } } : given
   const subaccount_id = trunk ? textOrNull(trunk, 'subaccount_id') : null
@@ -145,7 +145,8 @@ const SHARES = `select s.* from subtrunk s where s.trunk_id = ? and s.status <> 
     or exists (select 1 from number n where n.e164 = ? and n.route_kind = 'subtrunk' and n.route_id = s.id)) limit 1`
 
 /**
- * The subtrunk that the trunk's own number is delegated or routed to: the caller's outwards, the called one inwards.
+ * Finds the subtrunk that the trunk's own number is delegated or routed to. The own number is the called one of an
+ * inbound request, otherwise the caller's.
  */
 function shareOf(query: Query, request: AdmissionRequest, trunk: Row): Row | null {
   const own = request.part === 'inbound' ? request.called : request.caller
@@ -154,14 +155,14 @@ function shareOf(query: Query, request: AdmissionRequest, trunk: Row): Row | nul
   return e164 === undefined ? null : one(query(SHARES, text(trunk, 'id'), e164, e164, e164, e164))
 }
 
-// A service that was deleted between the INVITE and now: its row is gone, and a gone service refuses new calls.
+// Stands for a service deleted since the INVITE. Its status refuses new calls.
 const gone = (id: string): Row => ({ id, name: id, status: 'released', codecs: '[]', direction: 'both', revision: 0 })
 
 const POLICY = `p.id, p.name, p.revision, p.concurrency, p.cps, p.daily_spend_limit_minor, p.max_call_duration_seconds,
     p.max_destination_rate_minor, p.recording_mode, p.recording_retention_days`
 
 function readPolicies(query: Query, request: AdmissionRequest, trunk: Row | null, subtrunk: Row | null): Row[] {
-  // Voice services without an application are attached by their project.
+  // Voice services without an application use their project's attachment.
   const ids = subtrunk && trunk ? [text(subtrunk, 'id'), text(trunk, 'id')] : [request.service.id, request.project_id]
   const attached = query(
     `select ${POLICY}, a.service_type, a.service_id
@@ -193,7 +194,7 @@ function readCalled(
   country: string,
 ): CalledNumber {
   const code = normalizeNumber(called)?.replace(/^\+/, '')
-  // The user of a SIP URI may be an extension of the peer's; nothing that short is a number of the world.
+  // The user part of a SIP URI may be the peer's extension. No public number is that short.
   if (over !== 'network' && (code === undefined || code.length <= 6)) return { given: called, country, number: null }
   // Every short code is shorter than the shortest E.164 number.
   if (code === undefined || code.length > 6) return parseCalled(called, country)
@@ -224,7 +225,7 @@ function readCaller(
     const e164 = parseNumber(given, country)?.e164 ?? null
     return { caller: { given, e164, ownership: 'owned' }, egress_trunk_id: own_trunk_id }
   }
-  // Numbers that we hold are in E.164: one that is found as it was given needs no parsing.
+  // Our numbers are stored in E.164: one that is found as given needs no parsing.
   const exact = given.startsWith('+') ? one(readNumber(query, given)) : null
   const e164 = exact ? given : (parseNumber(given, country)?.e164 ?? null)
   const row = exact ?? (e164 !== null && e164 !== given ? one(readNumber(query, e164)) : null)
@@ -263,7 +264,7 @@ function serviceStanding(
       block =>
         e164.length === text(block, 'start').length && e164 >= text(block, 'start') && e164 <= text(block, 'end'),
     )
-    // A subtrunk is a share: what is not delegated to it belongs to others.
+    // A subtrunk owns only the numbers that are delegated to it.
     return { of_service: within, service_has_numbers: true }
   }
   const id = text(trunk, 'id')
@@ -272,7 +273,7 @@ function serviceStanding(
   return { of_service: false, service_has_numbers: any.length > 0 }
 }
 
-/** The trunk that a number is routed to, while it takes calls. */
+/** Returns the trunk that a number is routed to, if that trunk takes calls. */
 function trunkOfNumber(query: Query, row: Row): string | null {
   const route = textOrNull(row, 'route_id')
   if (route === null) return null
@@ -324,7 +325,7 @@ function trunkFacts(trunk: Row): TrunkFacts {
 
 export function revisionsOf(gathered: Gathered): Record<string, number> {
   const { trunk, subtrunk, subaccount, policies, price_book } = gathered
-  // Without prototype it is a dictionary from the start: ids as ordinary properties would make a new shape per trunk.
+  // V8 stores an object without a prototype as a dictionary. Otherwise each trunk's ids would make a new hidden class.
   const revisions: Record<string, number> = Object.create(null)
   for (const row of [trunk, subtrunk, subaccount, ...policies, price_book])
     if (row) revisions[text(row, 'id')] = number(row, 'revision')

@@ -3,20 +3,20 @@ export type Value = string | number | null
 export type Row = Readonly<Record<string, string | number | null>>
 
 /**
- * Runs one SQL statement and gives its rows. A procedure is a function of this and its input: the thread that holds the
- * SQLite connection runs it in one transaction and one message (decision 0503).
+ * Runs one SQL statement and returns its rows. A procedure is a function of a Query and its input. The thread that owns
+ * the SQLite connection runs it in one transaction, in one message (decision 0503).
  */
 export interface Query {
   <R extends object = Row>(sql: string, ...parameters: readonly Value[]): R[]
-  /** Runs a statement that returns no rows. Returns how many rows it changed. */
+  /** Runs a statement that returns no rows. Returns the number of rows that it changed. */
   readonly changes: (sql: string, ...parameters: readonly Value[]) => number
-  /** The store's clock: epoch milliseconds, which no jump of a machine's wall clock moves (decision 0641). */
+  /** Reads the store's clock: epoch milliseconds that jumps of the wall clock do not affect (decision 0641). */
   readonly now_ms: () => number
 }
 
 /**
- * Another writer has changed what a procedure decided by: a conditional statement changed nothing. The engine rolls
- * the procedure's transaction back and runs it again, so that it reads and decides anew (decision 0641).
+ * Another writer has changed the facts of a decision: a conditional statement changed no row. The engine rolls back the
+ * procedure's transaction and retries it, so that it reads and decides again (decision 0641).
  */
 export class FactsChanged extends Error {
   override readonly name = 'FactsChanged'
@@ -24,7 +24,7 @@ export class FactsChanged extends Error {
 
 const MOST_ATTEMPTS = 10
 
-/** Runs a transaction again while its facts change under it. The last attempt's error is thrown. */
+/** Retries a transaction while it throws FactsChanged. Throws the last attempt's error. */
 export function untilUnchanged<Result>(attempt: () => Result): Result {
   for (let attempts = 1; ; attempts++)
     try {
@@ -35,8 +35,8 @@ export function untilUnchanged<Result>(attempt: () => Result): Result {
 }
 
 /**
- * A statement with a list of `count` values: the text is made once for each count, because a text that is made anew for
- * each call must be hashed anew to find its prepared statement.
+ * Returns a statement with a list of `count` values. The text is built once per count, because V8 would hash a new
+ * string at each lookup of its prepared statement.
  */
 export function sized(make: (count: number) => string): (count: number) => string {
   const made: string[] = []
@@ -49,10 +49,10 @@ export function sized(make: (count: number) => string): (count: number) => strin
   }
 }
 
-/** `?, ?, ?` */
+/** Returns `?, ?, ?`. */
 export const marks = (count: number): string => Array(count).fill('?').join(', ')
 
-/** `(?, ?), (?, ?)` for `rows` rows of `columns` values. */
+/** Returns `(?, ?), (?, ?)` for `rows` rows of `columns` values. */
 export const tuples = (rows: number, columns: number): string =>
   Array(rows)
     .fill(`(${marks(columns)})`)
@@ -60,7 +60,7 @@ export const tuples = (rows: number, columns: number): string =>
 
 const quoted = (columns: readonly string[]): string[] => columns.map(column => `"${column}"`)
 
-/** An insert of one row: null where it has no value. `also` ends the statement. */
+/** Returns an insert of one row, with null for missing values. `also` ends the statement. */
 export function inserting<Column extends string>(
   table: string,
   columns: readonly Column[],
@@ -70,10 +70,10 @@ export function inserting<Column extends string>(
   return (query, row) => query(sql, ...columns.map(column => row[column] ?? null))
 }
 
-/** Sizes of the statements of `insertingRows`: few texts, so that each is compiled once. */
+/** Rows per statement of `insertingRows`. Few sizes, so that each statement is compiled once. */
 const ROWS_AT_ONCE = [16, 4, 1]
 
-/** An insert of many rows: null where a row has no value. A statement for each row costs more than the row does. */
+/** Returns an insert of many rows, with null for missing values. One statement per row would cost more than the row. */
 export function insertingRows<Column extends string>(
   table: string,
   columns: readonly Column[],
@@ -91,7 +91,7 @@ export function insertingRows<Column extends string>(
   }
 }
 
-/** An update of the columns that are given, which are named in code alone: a text is made once for each set of them. */
+/** Returns an update of the given columns. Only code names columns. The text is built once per set of them. */
 export function updating(
   table: string,
   where: string,

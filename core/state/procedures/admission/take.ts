@@ -14,8 +14,8 @@ interface TakeInput {
 }
 
 /**
- * Reads the facts, decides, and takes the slots and the money. What it takes is conditional, so that no two calls take
- * the last slot: on SQLite because the transaction is exclusive, elsewhere because it is run again (decision 0641).
+ * Reads the facts, decides, and takes the slots and the money. Two calls never take the same last slot: on SQLite
+ * because the transaction is exclusive, elsewhere because the take is conditional and retried (decision 0641).
  */
 export function take(query: Query, { request, dry_run }: TakeInput): AdmissionOutcome {
   const store_ms = request.store_ms ?? query.now_ms()
@@ -43,7 +43,7 @@ function takeAll(query: Query, request: AdmissionRequest, gathered: Gathered, ve
     daily_spend.limit,
     velocity.limit,
   ])
-  // First of all: what has changed since the facts were read undoes nothing.
+  // The first write: when the facts have changed since they were read, there is nothing to undo.
   ceilings.take(query, { usage, second, money: moneyOf(gathered, caps, verdict) })
   const begun_at = new Date(request.now_ms).toISOString()
   const own = policies.at(-1)
@@ -102,14 +102,14 @@ function reserve(query: Query, request: AdmissionRequest, gathered: Gathered, ca
   )
 }
 
-/** Null when no money runs: a free call, or a rate of 0. */
+/** Returns the seconds that the first increment pays for; null for a free call or a rate of 0. */
 function paidUntil({ facts: { billing, rate, direction } }: Gathered): number | null {
   if (direction !== 'outbound' || billing === 'free' || !rate || rate.rate_micro === 0) return null
   return billedSeconds(rate, 1)
 }
 
 function countRefusal(query: Query, request: AdmissionRequest, { facts, day }: Gathered, reason: Reason): void {
-  // A REST call over the calls per second waits and asks again: it is late, not refused.
+  // A REST call over the CPS limit waits and retries: it is delayed, not refused.
   if (reason === 'cps_exceeded' && request.transport === null) return
   query(
     `insert into refusal_day (level, subject_id, day, reason, count) values ${tuples(facts.levels.length, 5)}
@@ -153,7 +153,7 @@ function contextOf(query: Query, gathered: Gathered, verdict: Verdict): Admissio
   }
 }
 
-/** Any policy that records makes the call recorded, and the longest retention of those that do counts. */
+/** Any recording policy has the call recorded. The longest retention of those policies applies. */
 function recordingOf(query: Query, { policies, facts, project }: Gathered): AdmissionContext['recording'] {
   const first = policies[0]
   if (!first || facts.direction !== 'outbound') return null

@@ -6,31 +6,31 @@ import { holdMoney, pruneHours, type SpendChange } from './spend.ts'
 import type { Second } from './window.ts'
 
 /**
- * Slots, calls per second and money, at each level of a call: every statement of a procedure that counts them is behind
- * this port (decision 0641). What takes is conditional: when the facts that a call was admitted by have changed, it
- * throws FactsChanged, and the procedure is run again.
+ * Slots, calls per second and money at each level of a call. Every statement that counts them is behind this port
+ * (decision 0641). Takes are conditional: when the facts behind an admission have changed, they throw FactsChanged and
+ * the procedure runs again.
  */
 interface Ceilings {
-  /** What is used of each level's ceilings. */
+  /** Reads the usage of each level's ceilings. */
   usage(query: Query, limits: readonly LevelLimits[], times: UseTimes): Usage
-  /** Takes a slot at each level, and holds the money of the first increment. */
+  /** Takes a slot at each level and reserves the price of the first increment. */
   take(query: Query, taken: Taken): void
-  /** Holds money for the next increments of a running call, as far as caps and balance allow. */
+  /** Reserves money for the next increments of a running call, as far as caps and balance allow. */
   extend(query: Query, input: ExtendInput): Extension
-  /** Gives the slots of a call back and settles its money; safe to repeat. */
+  /** Releases the slots of a call and settles its money. Idempotent. */
   release(query: Query, input: ReleaseInput): Release
-  /** Forgets money of hours that are over. Returns how many rows went. */
+  /** Deletes spend of past hours. Returns the number of rows. */
   prune(query: Query): number
 }
 
 interface Taken {
   readonly usage: Usage
   readonly second: Second
-  /** Null when the call holds no money. */
+  /** Null when the call reserves no money. */
   readonly money: SpendChange | null
 }
 
-/** The counters as rows of the state. */
+/** Implements the port with counters in rows of the state. */
 export const ceilings: Ceilings = {
   usage,
   take(query, { usage, second, money }) {

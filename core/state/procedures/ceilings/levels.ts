@@ -2,7 +2,7 @@ import type { Level, LevelFacts } from '../../../domain/admission/index.ts'
 import { number, numberOrNull, type Row, text } from '../admission/steps.ts'
 import { type Second, takesWithin } from './window.ts'
 
-/** The ceilings of one level, under one set of names. */
+/** The ceilings of one level, with the same names at every level. */
 export interface LevelLimits {
   readonly level: Level
   readonly id: string
@@ -23,12 +23,12 @@ interface LevelRows {
   readonly policies: readonly Row[]
 }
 
-/** In the order in which ceilings are compared: subtrunk, trunk, policy, subaccount, project. */
+/** Returns the levels in the order in which ceilings are checked: subtrunk, trunk, policy, subaccount, project. */
 export function levelLimits({ project, subaccount, trunk, subtrunk, policies }: LevelRows): LevelLimits[] {
   return [
     ...(subtrunk ? [limitsOf('subtrunk', subtrunk)] : []),
     ...(trunk ? [limitsOf('trunk', trunk)] : []),
-    // A subtrunk's own policy before the one that it inherits; shared when both are the same.
+    // A subtrunk's own policy precedes the inherited one. If both are the same, it counts once.
     ...distinct(policies.toReversed()).map(policy => limitsOf('policy', policy)),
     ...(subaccount ? [limitsOf('subaccount', subaccount)] : []),
     limitsOf('project', project),
@@ -52,7 +52,7 @@ function limitsOf(level: Level, row: Row): LevelLimits {
   }
 }
 
-/** The limits with what is used of them, from the rows of the use tables. */
+/** Combines a level's limits with their usage, from the rows of the usage tables. */
 export function levelFacts(
   limits: LevelLimits,
   used: readonly Row[],

@@ -8,16 +8,16 @@ export interface ExtendInput {
   readonly call_sid: string
   /** Seconds since the answer. */
   readonly elapsed_seconds: number
-  /** Money is held this far ahead, so that not every second costs a transaction. */
+  /** How far ahead money is reserved, so that not every second costs a transaction. */
   readonly ahead_seconds: number
-  /** For tests alone: what the store's clock reads. */
+  /** Only for tests: the store's time, epoch ms. */
   readonly store_ms?: number
 }
 
 export interface Extension {
-  /** Seconds after the answer that are paid for now; null when the call costs nothing. */
+  /** Seconds after the answer that are paid for; null when the call costs nothing. */
   readonly paid_until_seconds: number | null
-  /** No more can be paid: cut the call at `paid_until_seconds`. */
+  /** No more can be paid: hang up the call at `paid_until_seconds`. */
   readonly exhausted: boolean
 }
 
@@ -28,7 +28,7 @@ const RESERVED = `select project_id, billing_account_id, billing, destination, p
 const EXTEND = `update reservation set held_minor = held_minor + ?, paid_until_seconds = ?, held_minute = ?
     where call_sid = ? and settled_at is null and held_minor = ?`
 
-/** Holds money for the next increments of a running call, as far as caps and balance allow. */
+/** Reserves money for the next increments of a running call, as far as caps and balance allow. */
 export function extend(query: Query, { call_sid, elapsed_seconds, ahead_seconds, ...given }: ExtendInput): Extension {
   const row = query(`${RESERVED} and settled_at is null`, call_sid)[0]
   const paid_until = row ? numberOrNull(row, 'paid_until_seconds') : null
@@ -39,7 +39,7 @@ export function extend(query: Query, { call_sid, elapsed_seconds, ahead_seconds,
   const inputs = inputsOf(row, wanted)
   const held = number(row, 'held_minor')
   const [caps, day] = [capsOf(row), text(row, 'day')]
-  // The caps are those of the admission: a ceiling that is lowered meanwhile ends no running call (issue 6).
+  // The caps of the admission apply: lowering a ceiling does not end running calls (issue 6).
   const { budget, account } = budgetOf(query, caps, day, minute, text(row, 'billing_account_id'))
   const wish = billedSeconds(inputs, wanted)
   const reach = budget === null ? wish : Math.min(wish, affordableSeconds(inputs, held + budget) ?? wish)
@@ -61,14 +61,14 @@ export interface ReleaseInput {
 }
 
 export interface Release {
-  /** Slots given back by this call of the procedure: 0 when all had been before. */
+  /** Slots that this run of the procedure released; 0 when all were already released. */
   readonly released: number
-  /** Null for a call that had no price. */
+  /** Null for a call without a price. */
   readonly charge_minor: number | null
   readonly billed_seconds: number | null
 }
 
-/** Gives the slots of a call back and settles its money; safe to repeat. */
+/** Releases the slots of a call and settles its money. Idempotent. */
 export function release(query: Query, input: ReleaseInput): Release {
   const ended_at = new Date(input.now_ms).toISOString()
   const released = returnSlots(query, input.call_sid, ended_at)

@@ -25,23 +25,23 @@ const SPEND_HOURS = sized(
     where subject_id in (${marks(count)}) and minute between ? and ? group by level, subject_id`,
 )
 
-/** When use is counted. */
+/** The times under which usage is counted. */
 export interface UseTimes {
-  /** Of the organization's time zone. */
+  /** Day in the organization's time zone. */
   readonly day: string
   readonly minute: number
   readonly second: Second
-  /** Only calls to the world cost money. */
+  /** Only outbound calls cost money. */
   readonly outbound: boolean
 }
 
 export interface Usage {
   readonly levels: readonly LevelFacts[]
-  /** Subjects that have a counter. */
+  /** Ids of subjects that have a counter row. */
   readonly counted: ReadonlySet<string>
 }
 
-/** What is used of each level's ceilings. */
+/** Reads the usage of each level's ceilings. */
 export function usage(
   query: Query,
   limits: readonly LevelLimits[],
@@ -56,19 +56,19 @@ export function usage(
   }
 }
 
-/** Velocity is counted by minutes of the store's clock. */
+/** Returns the minute of the store's clock under which velocity is counted. */
 export const minuteOf = (store_ms: number): number => Math.floor(store_ms / 60_000)
 
-/** 61 buckets, so that none of the rolling hour is missed; those beyond now are from before the clock was set back. */
+/** Returns the 61 minutes that cover the rolling hour. Later minutes are from before the clock was set back. */
 export const hourUntil = (minute: number): [first: number, last: number] => [minute - 60, minute]
 
-// A ceiling that no counter reaches, because SQL compares null with nothing.
+// Stands for "no ceiling", because SQL comparisons with null are never true.
 const NO_CEILING = Number.MAX_SAFE_INTEGER
 
 const IN_LEVEL = 'where subject_id = ? and level = ? and live < ?'
 const COUNT = `update level_use set live = live + 1, takes = '' ${IN_LEVEL}`
-// The oldest of `cps` takes must have left the second. What was out of the second when it was read is cut off, unless
-// others have taken since: then the next take cuts it off.
+// The oldest of `cps` takes must have left the second. The statement cuts off times that had left the second when they
+// were read. If others have taken a slot since, the next take cuts them off.
 const time = `substr(takes, ?, ${TIME_DIGITS})`
 const COUNT_IN_SECOND = `update level_use set live = live + 1,
     takes = ? || case when ${time} between ? and ? then takes else substr(takes, 1, ?) end
@@ -77,7 +77,7 @@ const BEGIN_COUNTING = `insert into level_use (level, subject_id, live, takes) v
     on conflict (subject_id, level) do nothing`
 
 /**
- * Counts a call at each level, in their order. Each statement compares the counter with the ceiling again.
+ * Counts a call at each level, in order. Each statement compares the counter with the ceiling again.
  * @throws FactsChanged when another writer has taken the last slot since the facts were read
  */
 export function takeSlots(query: Query, { levels, counted }: Usage, second: Second): void {
@@ -109,11 +109,11 @@ const OPEN_LEASES = `select id, subtrunk_id, trunk_id, policy_id, parent_policy_
   from lease where call_sid = ? and ended_at is null`
 const END_LEASE = 'update lease set ended_at = ? where id = ? and ended_at is null'
 
-/** Gives back the slots of a call. Returns how many of its leases this ended. */
+/** Releases the slots of a call. Returns the number of leases that it ended. */
 export function returnSlots(query: Query, call_sid: string, ended_at: string): number {
   let ended = 0
   for (const lease of query(OPEN_LEASES, call_sid)) {
-    // Whoever ends the lease counts it off: a second writer changes nothing.
+    // Only the writer that ends the lease decrements the counters.
     if (query.changes(END_LEASE, ended_at, number(lease, 'id')) === 0) continue
     countOff(query, lease)
     ended++

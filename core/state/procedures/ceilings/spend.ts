@@ -12,24 +12,24 @@ import {
 } from '../admission/steps.ts'
 import { hourUntil, minuteOf } from './slots.ts'
 
-/** Levels of a call with their daily and velocity caps as they were when it was admitted. */
+/** The levels of a call with their daily and velocity caps at its admission. */
 export type Caps = readonly (readonly [level: Level, id: string, daily: number | null, velocity: number | null])[]
 
 export interface SpendChange {
   readonly caps: Caps
   readonly day: string
   readonly minute: number
-  /** Null when the payer is known to have none. */
+  /** The payer's account; null when the payer is known to have none. */
   readonly account: string | null
-  /** More money held, or less: what was held and not needed. */
+  /** Money to reserve, in minor units; negative to return excess. */
   readonly minor: number
 }
 
-// Only subtrunks (spec) and projects (the operator) have a velocity cap. A subtrunk's hour is counted always, so that a
-// cap that is set finds what was spent before; a project's only when it is capped, because every call would pay for it.
+// Only subtrunks (spec) and projects (the operator) have a velocity cap. A subtrunk's hour is always counted, so that a
+// new cap sees earlier spend. A project's is counted only under a cap, because counting would slow down every call.
 const countsHour = (level: Level, velocity: number | null): boolean => level === 'subtrunk' || velocity !== null
 
-// A cap that no spend reaches, because SQL compares null with nothing.
+// Stands for "no cap", because SQL comparisons with null are never true.
 const NO_CAP = Number.MAX_SAFE_INTEGER
 
 const HOLD_DAY = sized(
@@ -45,8 +45,8 @@ const OVER_VELOCITY = sized(
 )
 
 /**
- * Holds more money, at every level whether capped or not, so that a cap set later finds what was spent before.
- * @throws FactsChanged when a cap or the balance no longer has it
+ * Reserves more money at every level, capped or not, so that a cap set later sees earlier spend.
+ * @throws FactsChanged when a cap or the balance no longer covers it
  */
 export function holdMoney(query: Query, { caps, day, minute, account, minor }: SpendChange): void {
   const held = query.changes(
@@ -64,7 +64,7 @@ export function holdMoney(query: Query, { caps, day, minute, account, minor }: S
     throw new FactsChanged(`the balance of ${account}`)
 }
 
-// The sum is compared after the money is added: the row of the minute is locked then, so it has what others added.
+// Compares the sum after adding the money: the minute's row is locked by then and includes what others added.
 function refuseOverVelocity(query: Query, capped: Caps, minute: number): void {
   const over = query(
     OVER_VELOCITY(capped.length),
@@ -77,7 +77,7 @@ function refuseOverVelocity(query: Query, capped: Caps, minute: number): void {
 
 const PRUNE_HOURS = 'delete from spend_minute where minute < ? or minute > ?'
 
-/** Forgets minutes that no rolling hour has any more, and those from before the clock was set back. */
+/** Deletes minutes outside the rolling hour, and those from before the clock was set back. */
 export function pruneHours(query: Query): number {
   const [first, last] = hourUntil(minuteOf(query.now_ms()))
   return query.changes(PRUNE_HOURS, first - 60, last + 1)
@@ -94,7 +94,7 @@ const ADD_MINUTE = sized(
       spent_minor = case when spend_minute.spent_minor + ? < 0 then 0 else spend_minute.spent_minor + ? end`,
 )
 
-/** Adds what a call cost beyond the money held, or takes off what was held in excess. No cap refuses it. */
+/** Adds a call's cost beyond its reservation, or subtracts the excess of the reservation. Ignores caps. */
 export function addToWindows(query: Query, caps: Caps, day: string, minute: number, minor: number): void {
   query(ADD_DAY(caps.length), ...caps.flatMap(([level, id]) => [level, id, day, Math.max(0, minor)]), minor, minor)
   addToHour(query, caps, minute, minor)
@@ -112,9 +112,9 @@ function addToHour(query: Query, caps: Caps, minute: number, minor: number): voi
 }
 
 interface Payer {
-  /** Null when there is no account of this id. */
+  /** Null when no account has this id. */
   readonly account: string | null
-  /** Money that may still be held, in minor units; null is no ceiling. */
+  /** Money that may still be reserved, in minor units; null means no ceiling. */
   readonly budget: number | null
 }
 
@@ -123,7 +123,7 @@ const SPENT_SINCE = `select sum(spent_minor) as spent_minor from spend_minute wh
     and minute between ? and ?`
 const BALANCE = 'select prepaid, balance_minor, credit_minor, held_minor from billing_account where id = ?'
 
-/** What caps and balance leave for a call that runs. */
+/** Computes what caps and balance leave for a running call. */
 export function budgetOf(query: Query, caps: Caps, day: string, minute: number, account: string): Payer {
   const left: number[] = []
   const spent = (row: Row | undefined): number => number(row ?? {}, 'spent_minor')
@@ -137,7 +137,7 @@ export function budgetOf(query: Query, caps: Caps, day: string, minute: number, 
   return { account: payer ? account : null, budget: left.length === 0 ? null : Math.max(0, Math.min(...left)) }
 }
 
-/** What a payer has left, minor units; null when it pays afterwards. */
+/** Returns a payer's remaining money in minor units; null for a postpaid account. */
 export const availableMinor = (row: Row): number | null =>
   numberOrNull(row, 'prepaid') === 1
     ? number(row, 'balance_minor') + number(row, 'credit_minor') - number(row, 'held_minor')

@@ -1,15 +1,15 @@
 /**
- * The times of a level's last takes, as its row keeps them under a cps ceiling: epoch milliseconds of the store's
- * clock, 13 digits each, newest first. The statement that counts a call puts its time in front, so that any number of
- * writers share the text.
+ * A level's row under a CPS ceiling stores the times of its last takes: epoch milliseconds of the store's clock, 13
+ * digits each, newest first. The statement that counts a call prepends its time, so any number of writers can share
+ * the text.
  */
 
 export const TIME_DIGITS = 13
 const WINDOW_MS = 1000
-/** A time this far ahead still counts as recent; a time further ahead is from before the clock was set back. */
+/** A time up to this far ahead counts as recent. A time further ahead is from before the clock was set back. */
 const AHEAD_MS = 5000
 
-/** The sliding second that ends now: its times lie between `first` and `last`. */
+/** The sliding second that ends now. Its times lie between `first` and `last`. */
 export interface Second {
   readonly now: string
   readonly first: string
@@ -24,7 +24,7 @@ export const secondAt = (now_ms: number): Second => ({
 
 const timeText = (ms: number): string => String(Math.max(0, ms)).padStart(TIME_DIGITS, '0')
 
-/** How many of the times are within the second. They end at the first one that is not, because older ones follow. */
+/** Counts the times within the second. It stops at the first time outside it, because only older ones follow. */
 export function takesWithin({ first, last }: Second, takes: string): number {
   let count = 0
   for (let at = 0; at < takes.length; at += TIME_DIGITS) {

@@ -9,30 +9,30 @@ import { ceilings } from '../ceilings/index.ts'
 import { finish } from './finish.ts'
 import { changeCall, insertCall, type NewCall } from './rows.ts'
 
-/** What was decided, without how: that is kept with the call. */
+/** The decision without its trace, which is stored with the call. */
 export type Decided = (Omit<Admitted, 'trace'> | Omit<Refused, 'trace'>) & Omit<AdmissionContext, 'revisions' | 'price'>
 
 export interface AdmitInput {
   readonly call: NewCall
-  /** What is kept instead when the caller's side refuses that is another tenant's: who was called hears of nothing. */
+  /** The row to store when the side of a caller of another tenant refuses: the called tenant must see nothing of it. */
   readonly callers?: NewCall | null
-  /** One for each side of the call: the first that refuses decides. */
+  /** One per side of the call. The first refusal decides. */
   readonly requests: readonly AdmissionRequest[]
   readonly verstat: Verstat | null
   readonly now_ms: number
 }
 
 export interface Admission {
-  /** Of the call's row. */
+  /** Position of the call's row. */
   readonly position: number
   readonly decided: Decided
-  /** Of the side that decided. */
+  /** The side that decided. */
   readonly part: AdmissionRequest['part']
-  /** Callbacks and events that were queued. */
+  /** Number of callbacks and events queued. */
   readonly told: number
 }
 
-/** Decides, takes what is admitted, and writes the call's row with its decision: refused, it has ended with it. */
+/** Decides, takes slots and money, and writes the call's row with the decision. A refused call is also ended. */
 export function admitCall(query: Query, input: AdmitInput): Admission {
   const { requests, verstat, now_ms } = input
   let outcome: AdmissionOutcome | null = null
@@ -49,7 +49,7 @@ export function admitCall(query: Query, input: AdmitInput): Admission {
   return { position, part, ...settled(query, call.sid, outcome, now_ms) }
 }
 
-/** The call as it is kept: that of who refuses it. */
+/** Returns the call row to store, which depends on the side that refuses. */
 export const keptCall = (
   { call, callers }: AdmitInput,
   { decided, part }: { readonly decided: { readonly admitted: boolean }; readonly part: AdmissionRequest['part'] },
@@ -57,12 +57,12 @@ export const keptCall = (
 
 export interface AdmitRowInput {
   readonly request: AdmissionRequest
-  /** Refused for this, the call stays queued, for it passes by itself. */
+  /** A call refused for this reason stays queued, because the condition is temporary. */
   readonly waits_for: Reason | null
   readonly now_ms: number
 }
 
-/** The same for a call that has its row. */
+/** Decides on a call that already has a row. */
 export function admitRow(query: Query, { request, waits_for, now_ms }: AdmitRowInput): Settled {
   const outcome = take(query, { request, dry_run: false })
   if (!outcome.admitted && outcome.reason === waits_for) return { decided: withoutTrace(outcome), told: 0 }
@@ -91,7 +91,7 @@ function settled(query: Query, sid: string, outcome: AdmissionOutcome, now_ms: n
   return { decided, told: finished?.told ?? 0 }
 }
 
-/** What a call keeps of its decision, admitted or not. */
+/** Builds the decision that is stored with a call, admitted or not. */
 const decisionOf = (outcome: AdmissionOutcome, verstat: Verstat | null): object => ({
   admitted: outcome.admitted,
   ...(outcome.admitted

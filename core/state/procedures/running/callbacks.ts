@@ -8,7 +8,7 @@ import type { OutboxTable } from '../../db.ts'
 import { inserting, number, type Query } from '../admission/steps.ts'
 import type { ToldCall } from './rows.ts'
 
-/** Rows of the outbox, in the transaction of what they tell of. */
+/** Rows of the outbox, written in the transaction of the change that they report. */
 
 export const callFactsOf = (row: ToldCall, request: CallRequest = readCallRequest(row.request)): CallFacts => ({
   sid: row.sid,
@@ -26,7 +26,7 @@ export const callFactsOf = (row: ToldCall, request: CallRequest = readCallReques
 export interface Enqueued {
   readonly kind: OutboxTable['kind']
   readonly call_sid: string
-  /** What its order is of, in place of the call. */
+  /** Subject of the ordering key, in place of the call. */
   readonly ordering?: string
   readonly project_id: string
   readonly url: string
@@ -40,7 +40,7 @@ const insertOutbox = inserting('outbox', [
   ...(['attempts', 'next_attempt_at', 'delivered', 'given_up', 'created_at'] as const),
 ])
 
-/** One request of the outbox; those about one call and URL leave in order. */
+/** Queues a request in the outbox. Requests about one call to one URL leave in order. */
 export function enqueueCallback(query: Query, wanted: Enqueued): void {
   const { kind, call_sid, project_id, url, method } = wanted
   const now = iso(wanted.now_ms)
@@ -61,13 +61,13 @@ export function enqueueCallback(query: Query, wanted: Enqueued): void {
   })
 }
 
-// Conferences and streams of the call may report to the same URL; each counts for itself.
+// Conferences and streams of the call may report to the same URL and have their own sequence numbers.
 const SENT = `select count(*) as count from outbox where call_sid = ? and kind = 'status_callback' and url = ?
     and parameters like '%call-progress-events%'`
 
 /**
- * Tells the call's status callback URL of `event`, when there is one and the event was asked for. Returns how many rows
- * were made.
+ * Queues a callback of `event` to the call's status callback URL, if it has one that subscribes to the event. Returns
+ * the number of rows inserted.
  */
 export function tellStatus(
   query: Query,

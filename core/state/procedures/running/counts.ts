@@ -8,7 +8,7 @@ import {
 } from '../../../domain/metrics/index.ts'
 import type { CdrTable } from '../../db.ts'
 
-/** The statements that add an ended call to its trunk's sums, by minute and by hour. */
+/** Statements that add an ended call to its trunk's sums, by minute and by hour. */
 
 type EndedRecord = EndedCall & Pick<CdrTable, 'project_id' | 'trunk_id' | 'origin' | 'ended_at'>
 
@@ -16,7 +16,7 @@ export const KEY = ['trunk_id', 'step_ms', 'begin_ms'] as const
 const rowsOf = (columns: number): string =>
   STEPS_MS.map(() => `(${Array.from({ length: columns }, () => '?').join(', ')})`).join(', ')
 
-// Written out, because each ended call runs both: sums are added to, whatever the call has of them.
+// Raw SQL, because every ended call runs both statements. They add all figures, zero or not.
 const ADD_FIGURES = `insert into trunk_step (${[...KEY, ...FIGURE_NAMES].join(', ')})
   values ${rowsOf(KEY.length + FIGURE_NAMES.length)} on conflict (${KEY.join(', ')}) do update
   set ${FIGURE_NAMES.map(name => `${name} = trunk_step.${name} + excluded.${name}`).join(', ')}`
@@ -30,10 +30,10 @@ interface CountingStep {
   readonly parameters: readonly (string | number | null)[]
 }
 
-/** None for a test call, which does not count. */
+/** Returns the statements that count an ended call; none for a test call. */
 export function countsOfEndedCall(call: EndedRecord): CountingStep[] {
   if (call.origin === 'test') return []
-  // Calls that no trunk carried (of the API, of browsers) are summed under their project's id.
+  // Calls without a trunk (of the API, of browsers) are summed under their project's id.
   const trunk_id = call.trunk_id ?? call.project_id
   const ended_ms = Date.parse(call.ended_at)
   const steps = STEPS_MS.map(step_ms => [trunk_id, step_ms, beginOf(ended_ms, step_ms)])

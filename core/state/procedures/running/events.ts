@@ -4,22 +4,22 @@ import { newId } from '../../../runtime/ids.ts'
 import type { WebhookDeliveryTable } from '../../db.ts'
 import { inserting, number, type Query, text } from '../admission/steps.ts'
 
-/** Events for the webhook endpoints of a project, in the transaction of what they tell of. */
+/** Events for a project's webhook endpoints, written in the transaction of the change that they report. */
 
 export interface ProjectEvent {
   readonly project_id: string
   readonly kind: string
   readonly data: object
-  /** Where it is told again after a crash it must have the same id; else it gets a fresh one. */
+  /** Set it when the event may be queued again after a crash: it must keep its id. Default: a fresh id. */
   readonly id?: string
 }
 
-/** An event stops being retried after a day. */
+/** How long a delivery is retried: a day. */
 const DELIVERY_LIFE_MS = 24 * 60 * 60 * 1000
 
 type Delivery = Omit<Selectable<WebhookDeliveryTable>, 'position'>
 
-/** A delivery that has not been tried. */
+/** Builds a delivery without attempts. */
 export const newDelivery = (
   endpoint: { readonly id: string; readonly project_id: string },
   { event_id, event_kind, payload }: Pick<Delivery, 'event_id' | 'event_kind' | 'payload'>,
@@ -51,7 +51,7 @@ const insertDelivery = inserting('webhook_delivery', [
   ...(['expires_at', 'created_at'] as const),
 ])
 
-/** Queues an event for every enabled endpoint of the project that asked for its kind. Returns how many will hear it. */
+/** Queues an event for every enabled endpoint of the project that subscribes to its kind. Returns their number. */
 export function queueEvent(query: Query, { project_id, kind, data, id }: ProjectEvent, now_ms: number): number {
   const listening = query(ENDPOINTS, project_id).filter(
     endpoint =>

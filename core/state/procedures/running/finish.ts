@@ -10,11 +10,11 @@ export interface FinalFacts {
   readonly ending: Ending
   readonly ended_ms: number
   /**
-   * Seconds since the answer by the steady clock of the node that ran the call. Left out when that node is gone: then
-   * the wall times tell.
+   * Seconds since the answer by the monotonic clock of the node that ran the call. Omitted when that node is lost: wall
+   * times then give the duration.
    */
   readonly duration_seconds?: number
-  /** Of the leg that reached the network: for the last callback. */
+  /** Post-dial delay of the leg that reached the network, for the last callback. */
   readonly pdd_ms: number | null
   /** JSON of both legs' codecs and quality; null when there was no media. */
   readonly media: string | null
@@ -24,7 +24,7 @@ export interface FinalFacts {
 
 interface Finished {
   readonly row: RecordedCall
-  /** Callbacks and events that were queued. */
+  /** Number of callbacks and events queued. */
   readonly told: number
 }
 
@@ -34,7 +34,7 @@ const insertCdr = inserting('cdr', [
   ...(['duration_seconds', 'pdd_ms', 'media'] as const),
 ])
 
-/** Ends a call once: final status, CDR, last callback. Null when it had ended already. */
+/** Ends a call: final status, CDR, last callback. Returns null when it has already ended. */
 export function finish(query: Query, sid: string, facts: FinalFacts): Finished | null {
   const known = findCall(query, sid)
   if (!known || known.ended_at !== null) return null
@@ -84,7 +84,7 @@ export function finish(query: Query, sid: string, facts: FinalFacts): Finished |
 
 function lengthOf({ answered_at, queued_at }: RecordedCall, facts: FinalFacts) {
   const answered_ms = answered_at === null ? null : Date.parse(answered_at)
-  // Wall time may have jumped while the call ran: an end before its beginning would be nonsense (threats §2.10).
+  // The wall clock may have jumped during the call: its end must not precede its beginning (threats §2.10).
   const least_ms = answered_ms === null ? Date.parse(queued_at) : answered_ms + (facts.duration_seconds ?? 0) * 1000
   const ended_ms = Math.max(facts.ended_ms, least_ms)
   const by_wall = answered_ms === null ? 0 : Math.floor((ended_ms - answered_ms) / 1000)

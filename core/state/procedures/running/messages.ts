@@ -18,7 +18,7 @@ const insert = insertingRows('sip_message', [
   'edge_id',
 ])
 
-/** Inserts SIP messages of calls, for their ladders. */
+/** Inserts SIP messages of calls for their ladder diagrams. */
 export function insertMessages(query: Query, { edge_id, messages }: MessagesOfEdge): void {
   insert(
     query,

@@ -3,12 +3,12 @@ import { iso } from '../../../runtime/clock.ts'
 import type { CallTable } from '../../db.ts'
 import { inserting, number, type Query, updating } from '../admission/steps.ts'
 
-/** The rows of calls that run, as the procedures write them (decision 0531). */
+/** The rows of running calls, as the procedures write them (decision 0531). */
 
 export type CallRow = Selectable<CallTable>
 export type NewCall = Omit<Insertable<CallTable>, 'position' | 'updated_at'>
 
-/** Of a call of which nothing has come yet. */
+/** Columns of a call on which nothing has happened yet. */
 export const NOTHING_YET = {
   initiated_at: null,
   ringing_at: null,
@@ -21,7 +21,7 @@ export const NOTHING_YET = {
   decision_trace: null,
 } as const satisfies Partial<NewCall>
 
-/** The row that an insert makes. */
+/** Returns the row that an insert creates. */
 export const rowOf = (call: NewCall, position: number, now_ms: number): CallRow => ({
   ...NOTHING_YET,
   account_sid: null,
@@ -39,14 +39,14 @@ export const rowOf = (call: NewCall, position: number, now_ms: number): CallRow 
   updated_at: iso(now_ms),
 })
 
-/** Columns of what a call tells of itself in callbacks and events. */
+/** Columns that callbacks and events report. */
 const TOLD = [
   ...(['sid', 'project_id', 'account_sid', 'parent_call_sid', 'direction', 'from_number', 'to_number'] as const),
   ...(['status', 'number_id', 'request', 'sip_call_id', 'foreign_caller', 'sip_code', 'duration_seconds'] as const),
 ] as const
 export type ToldCall = Pick<CallRow, (typeof TOLD)[number]>
 
-// Never the decision, which is longer than all the rest.
+// Without the decision, which is longer than all other columns together.
 const RECORDED = [
   ...TOLD,
   ...(['origin', 'trunk_id', 'carrier_id', 'queued_at', 'initiated_at', 'answered_at', 'ended_at'] as const),
@@ -60,7 +60,7 @@ const COLUMNS = [
 ] as const
 const insertRow = inserting('call', COLUMNS, 'returning position')
 
-/** Returns its position. */
+/** Inserts a call. Returns its position. */
 export function insertCall(query: Query, call: NewCall, now_ms: number): number {
   const [row] = insertRow(query, { ...call, updated_at: iso(now_ms) })
   return number(row ?? {}, 'position')
@@ -70,12 +70,12 @@ const FIND = `select ${RECORDED.join(', ')} from call where sid = ?`
 
 export const findCall = (query: Query, sid: string): RecordedCall | undefined => query<RecordedCall>(FIND, sid)[0]
 
-/** Changes a call, whether it has ended or not. */
+/** Updates a call, whether or not it has ended. */
 export const changeCall = updating('call', 'sid = ?')
 
 const changeRunning = updating('call', `sid = ? and ended_at is null returning ${TOLD.join(', ')}`)
 
-/** Changes a call that has not ended; undefined when it has. */
+/** Updates a call that has not ended. Returns undefined when it has. */
 export const changeRunningCall = (
   query: Query,
   sid: string,

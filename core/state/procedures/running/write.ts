@@ -8,20 +8,20 @@ import { queueEvent } from './events.ts'
 import { type FinalFacts, finish } from './finish.ts'
 import { changeRunningCall, findCall, type RecordedCall } from './rows.ts'
 
-/** What happens to a call while it runs, as its node writes it: several things at once, in the order they happened. */
+/** The progress of a running call, as its node writes it: several steps at once, in order. */
 export type CallStep =
   | {
-      /** The INVITE leaves, or the next one. */
+      /** The first or a further INVITE leaves. */
       readonly step: 'initiated'
       readonly at_ms: number
       readonly changes: Pick<Updateable<CallTable>, 'sip_call_id' | 'carrier_id' | 'application_id' | 'node_id'>
     }
-  /** The first 18x; the answer. */
+  /** The first 18x arrives; the call is answered. */
   | { readonly step: 'ringing' | 'answered'; readonly at_ms: number }
-  /** One more target is tried. */
+  /** Another target is tried. */
   | { readonly step: 'attempt'; readonly attempt: NewAttempt; readonly at_ms: number }
   | { readonly step: 'attempt_changed'; readonly sequence: number; readonly changes: AttemptChanges }
-  /** Status, CDR, slots, money and last callback. */
+  /** The call ends: status, CDR, slots, money and last callback. */
   | { readonly step: 'end'; readonly facts: FinalFacts; readonly answered: boolean }
 
 type NewAttempt = Pick<CallAttemptTable, 'sequence' | 'target' | 'transport'>
@@ -35,18 +35,18 @@ interface CallWrite {
 }
 
 export interface CallWritten {
-  /** False: the call had ended before, and what was to change of it did not. */
+  /** False: the call had already ended, and a change to it had no effect. */
   readonly running: boolean
-  /** Callbacks and events that were queued. */
+  /** Number of callbacks and events queued. */
   readonly told: number
-  /** After an `end`: how the call ended, now or before. */
+  /** After an `end` step: how the call ended, now or earlier. */
   readonly end: Pick<
     RecordedCall,
     'status' | 'sip_code' | 'reason' | 'ended_by' | 'ended_at' | 'duration_seconds' | 'answered_at'
   > | null
 }
 
-/** Writes steps of a call, one after the other. */
+/** Writes the steps of a call in order. */
 export function writeCall(query: Query, { sid, steps }: CallWrite): CallWritten {
   let written: CallWritten = { running: true, told: 0, end: null }
   for (const step of steps) {
